@@ -1,0 +1,55 @@
+#include "base/thread_pool.h"
+
+namespace placewright {
+
+ThreadPool::ThreadPool(int threads) {
+  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { Work(); });
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::Drain(std::unique_lock<std::mutex>& lock) {
+  while (body_ != nullptr && next_ < count_) {
+    const int index = next_++;
+    const auto* body = body_;
+    ++running_;
+    lock.unlock();
+    (*body)(index);
+    lock.lock();
+    --running_;
+  }
+  if (running_ == 0) done_.notify_all();
+}
+
+void ThreadPool::Work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait(lock, [this] { return stop_ || (body_ != nullptr && next_ < count_); });
+    if (stop_) return;
+    Drain(lock);
+  }
+}
+
+void ThreadPool::ParallelFor(int count, const std::function<void(int)>& body) {
+  if (workers_.empty()) {
+    for (int i = 0; i < count; ++i) body(i);
+    return;
+  }
+  std::unique_lock lock(mutex_);
+  body_ = &body;
+  next_ = 0;
+  count_ = count;
+  wake_.notify_all();
+  Drain(lock);
+  done_.wait(lock, [this] { return next_ >= count_ && running_ == 0; });
+  body_ = nullptr;
+}
+
+}  // namespace placewright

@@ -1,0 +1,106 @@
+// The machines: devices, directed links, routes between devices, device groups. Built once by a
+// ClusterBuilder (presets, YAML and JSON files, cost graphs), then const.
+#ifndef PLACEWRIGHT_CLUSTER_CLUSTER_H_
+#define PLACEWRIGHT_CLUSTER_CLUSTER_H_
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "base/units.h"
+
+namespace placewright {
+
+enum class DeviceClass : uint8_t { kCpu, kGpu, kOther };  // kOther: a cost graph's device
+std::string_view ToString(DeviceClass device_class);      // "cpu", "gpu", "other"
+
+// Peak arithmetic rates in FLOP/s (one multiply-accumulate is two); 0: not supported.
+struct PeakRates {
+  double f64 = 0, f32 = 0, f16 = 0, bf16 = 0, i8 = 0;
+};
+
+// A hardware model of the catalogue, or one that a file describes.
+struct DeviceKind {
+  std::string name;  // "P100-12GB"; unique
+  DeviceClass device_class = DeviceClass::kOther;
+  std::string architecture;  // "pascal", "volta", "turing", ...; efficiency tables key on it
+  PeakRates peak;
+  BytesPerSecond memory_bandwidth;
+  Bytes memory;           // what the device has
+  Nanos launch_overhead;  // per op, on the device's own queue
+  Bytes runtime_context;  // taken by driver and libraries before the first tensor
+  std::string source;     // where the figures come from
+};
+
+struct Device {
+  std::string name;   // "host0/gpu1", "host0/cpu0"
+  int32_t kind = -1;  // index into Cluster::kinds()
+  int32_t host = 0;
+  Bytes capacity;  // usable: what it has less the reserve
+  Bytes reserve;   // kept free for others (stated in the file; default 0)
+};
+
+// One direction. A half-duplex link is one Link that both directions' routes name.
+struct Link {
+  std::string name;          // "host0/gpu0>host0/pcie0"
+  BytesPerSecond bandwidth;  // >= 1
+  Nanos latency;
+  std::string source;  // where the figure comes from, or "given"
+};
+
+struct Route {
+  std::vector<LinkId> links;  // empty: no route, or the device itself
+  Nanos latency;              // sum over the links
+  BytesPerSecond bandwidth;   // least over the links
+};
+
+// Devices that the strategy level treats as one (TAG): same kind, same host.
+struct DeviceGroup {
+  std::string name;  // "host0/V100-16GB"
+  std::vector<DeviceId> devices;
+};
+
+class Cluster {
+ public:
+  const std::string& name() const { return name_; }
+  size_t device_count() const { return devices_.size(); }
+  size_t link_count() const { return links_.size(); }
+  const Device& device(DeviceId id) const { return devices_[id]; }
+  const DeviceKind& kind(DeviceId id) const { return kinds_[devices_[id].kind]; }
+  const std::vector<DeviceKind>& kinds() const { return kinds_; }
+  const Link& link(LinkId id) const { return links_[id]; }
+  // `from` != `to`. A pair without a route has no links and cannot communicate.
+  const Route& route(DeviceId from, DeviceId to) const {
+    return routes_[from.index() * devices_.size() + to.index()];
+  }
+  bool Connected(DeviceId from, DeviceId to) const {
+    return from == to || !route(from, to).links.empty();
+  }
+  const std::vector<DeviceGroup>& groups() const { return groups_; }
+  IdRange<DeviceId> devices() const { return IdRange<DeviceId>(devices_.size()); }
+  IdRange<LinkId> links() const { return IdRange<LinkId>(links_.size()); }
+  DeviceId FindDevice(std::string_view name) const;  // invalid if absent
+  std::vector<std::string> DeviceNames() const;
+
+  // ceil(bytes * 1e9 / least bandwidth) + sum of latencies (simulator rule 4). Connected only.
+  Nanos TransferDuration(DeviceId from, DeviceId to, Bytes size) const {
+    const Route& r = route(from, to);
+    return r.latency + TransferTime(size, r.bandwidth);
+  }
+
+ private:
+  friend class ClusterBuilder;
+  std::string name_;
+  std::vector<DeviceKind> kinds_;
+  IdVector<DeviceId, Device> devices_;
+  IdVector<LinkId, Link> links_;
+  std::vector<Route> routes_;  // device_count^2
+  std::vector<DeviceGroup> groups_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLUSTER_CLUSTER_H_

@@ -1,0 +1,54 @@
+// The roofline model: time of an op on a device from its work and the device kind's figures.
+//
+//   time = launch_overhead + max(flops / (peak * efficiency), bytes / (bandwidth * efficiency))
+//
+// with one efficiency per (op class, architecture), each with its source (docs/costs.md).
+#ifndef PLACEWRIGHT_COST_COST_MODEL_H_
+#define PLACEWRIGHT_COST_COST_MODEL_H_
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/cluster.h"
+#include "cost/cost_table.h"
+#include "cost/work.h"
+
+namespace placewright {
+
+// Which ops a device kind can run at all. `profile` "default": everything everywhere except
+// strings on GPUs; "tf1": also embedding lookups on CPUs only (the papers' "GPU only").
+bool Supports(std::string_view op_type, const DeviceKind& kind, std::string_view profile);
+
+// One line of an override file: times for the ops whose name or type matches.
+struct CostOverride {
+  std::string op;      // glob over op names; empty: any
+  std::string type;    // glob over op types; empty: any
+  std::string device;  // glob over device names; empty: any
+  std::string kind;    // glob over device kinds; empty: any
+  Nanos time;          // or CostTable::kUnsupported
+  double scale = 0;    // if > 0: multiplies the modelled time instead
+  CostSource source = CostSource::kMeasured;
+  std::string place;  // where in the file, for messages
+};
+
+struct CostOptions {
+  std::string profile = "default";
+  std::vector<CostOverride> overrides;  // later lines win
+};
+
+struct CostModelReport {
+  std::vector<std::string> unknown_types;  // costed by bytes alone; sorted, distinct
+};
+
+// Modelled costs of every op on every device, overridden where the options say so.
+// Errors: kField (an override that matches nothing, with near names).
+Result<CostTable> ModelCosts(const Graph& graph, const Cluster& cluster, const CostOptions& options,
+                             CostModelReport* report = nullptr);
+
+// Time of one piece of work on one device kind (dtype decides the peak rate).
+Nanos RooflineTime(const Work& work, DType dtype, const DeviceKind& kind);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COST_COST_MODEL_H_

@@ -1,0 +1,52 @@
+// How much arithmetic and memory traffic an op asks for, whatever device runs it.
+#ifndef PLACEWRIGHT_COST_WORK_H_
+#define PLACEWRIGHT_COST_WORK_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/units.h"
+#include "graph/graph.h"
+
+namespace placewright {
+
+// Efficiency tables have one row per class and architecture.
+enum class OpClass : uint8_t {
+  kView,           // free
+  kGemm,           // mm, addmm, bmm, Gemm, MatMul, Einsum
+  kGemv,           // mv and matrix products with one row: bound by bandwidth
+  kConvDense,      // convolutions that no fast algorithm shortens
+  kConvWinograd,   // 3x3, stride 1, dilation 1, ungrouped
+  kConvPointwise,  // 1x1
+  kConvDepthwise,  // groups == channels (grouped convolutions in general)
+  kRecurrent,      // LSTM, GRU, RNN as one op
+  kNormalization,  // batch, layer, group norm, softmax, log-softmax
+  kPooling,
+  kReduction,
+  kElementwise,
+  kDataMovement,  // copies, concatenation, gathers, embeddings, padding
+  kCreation,      // zeros, empty, arange, constants
+  kRandom,        // bernoulli_, dropout masks
+  kOther          // unknown: costed by bytes and listed as modelled by bytes
+};
+std::string_view ToString(OpClass op_class);
+
+struct Work {
+  OpClass op_class = OpClass::kOther;
+  int64_t macs = 0;  // multiply-accumulates as the index of public figures counts them
+  double flops = 0;  // arithmetic that the device performs (2 * macs for products, and others)
+  Bytes bytes_read;
+  Bytes bytes_written;
+  Bytes workspace;    // scratch memory
+  bool known = true;  // false: no row in the table for this op type
+};
+
+// Work of one op. Never fails: an unknown type gives kOther with its bytes, known = false.
+Work WorkOf(const Graph& graph, OpId op);
+
+// True if the table has a row for this type; a test holds it complete over the corpus.
+bool HasWorkRow(std::string_view op_type);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COST_WORK_H_

@@ -1,0 +1,21 @@
+// Cluster files: YAML (of which JSON is a part). docs/formats/cluster.md.
+#ifndef PLACEWRIGHT_FORMATS_CLUSTER_READER_H_
+#define PLACEWRIGHT_FORMATS_CLUSTER_READER_H_
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cluster/cluster.h"
+#include "formats/json.h"
+
+namespace placewright {
+
+// Every error carries "line L, column C".
+Result<Cluster> ReadCluster(std::string_view text);
+// The cluster with all its derived figures (devices, links, routes, groups), for --json and hashes.
+Json ClusterToJson(const Cluster& cluster);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_FORMATS_CLUSTER_READER_H_

@@ -1,0 +1,36 @@
+// Files as bytes: reading (plain or gzip, bounded), atomic writing, hashing.
+#ifndef PLACEWRIGHT_FORMATS_FILE_H_
+#define PLACEWRIGHT_FORMATS_FILE_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace placewright {
+
+struct ReadLimits {
+  int64_t stored = int64_t{2} << 30;    // bytes in the file
+  int64_t expanded = int64_t{1} << 30;  // bytes after gunzip
+};
+
+// The file's bytes; a gzip file (by its magic, whatever its name) is expanded, all its members.
+// Errors: kFileUnreadable, kFileTooLarge, kFileCorrupt (truncated or damaged gzip). The error names
+// the file. Regular files only: no pipes or devices that never end.
+Result<std::string> ReadFile(const std::string& path, const ReadLimits& limits = {});
+// The bytes as stored, gzip not expanded.
+Result<std::string> ReadFileRaw(const std::string& path, const ReadLimits& limits = {});
+// Expands gzip bytes; other bytes come back unchanged.
+Result<std::string> Expand(std::string bytes, const ReadLimits& limits = {});
+
+// Writes beside the target and renames: readers see the old file or the new one, never half.
+// Errors: kFileUnwritable; the old file is then untouched.
+Status WriteFileAtomically(const std::string& path, std::string_view content);
+
+// 64 lower-case hexadecimal digits.
+std::string Sha256(std::string_view bytes);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_FORMATS_FILE_H_

@@ -1,0 +1,37 @@
+// JSON with strict reading: duplicate keys, trailing text, bad UTF-8 and deep nesting are errors
+// with line and column. Accessors turn a wrong type into a named error with its place.
+#ifndef PLACEWRIGHT_FORMATS_JSON_H_
+#define PLACEWRIGHT_FORMATS_JSON_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace placewright {
+
+using Json = nlohmann::ordered_json;
+
+// Errors: kSyntax with "line L, column C"; kDuplicateName for a repeated key; at most 200 levels.
+Result<Json> ParseJson(std::string_view text);
+
+// A member of an object, checked. `place` is the path of the object, e.g. "ops[3]"; errors: kField
+// with place "ops[3].name".
+Result<const Json*> GetField(const Json& object, std::string_view key, std::string_view place);
+Result<std::string> GetString(const Json& object, std::string_view key, std::string_view place);
+// An integer (no fraction, no exponent form beyond int64) within [least, most].
+Result<int64_t> GetInt(const Json& object, std::string_view key, std::string_view place,
+                       int64_t least, int64_t most);
+Result<double> GetNumber(const Json& object, std::string_view key, std::string_view place);
+Result<bool> GetBool(const Json& object, std::string_view key, std::string_view place);
+Result<const Json*> GetArray(const Json& object, std::string_view key, std::string_view place);
+Result<const Json*> GetObject(const Json& object, std::string_view key, std::string_view place);
+// Checks that one value is an integer in [least, most]; `place` is the value's own place.
+Result<int64_t> AsInt(const Json& value, std::string_view place, int64_t least, int64_t most);
+Result<std::string> AsString(const Json& value, std::string_view place);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_FORMATS_JSON_H_

@@ -1,0 +1,200 @@
+// The computation graph of one training step (or inference pass): ops, tensors, storages, phases,
+// module paths and colocation groups. Built once by a GraphBuilder, then const.
+//
+// Storages. A tensor names a byte range of a storage at a version. Views share their base's
+// storage; an in-place op makes a new version of it. What is moved between devices and kept in
+// memory is (storage, version, byte range), never "a tensor", so that forty views of one recurrent
+// weight cross a link once.
+//
+// Edges. A data edge is a distinct pair (producer op, consumer op), plus the orders that the file
+// itself states (`after`). Order edges that follow from storages (read after write, write after
+// read, write after write) are kept apart and never counted as data edges.
+#ifndef PLACEWRIGHT_GRAPH_GRAPH_H_
+#define PLACEWRIGHT_GRAPH_GRAPH_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "graph/value.h"
+
+namespace placewright {
+
+enum class Phase : uint8_t { kForward, kBackward, kOptimizer };
+enum class TensorKind : uint8_t {
+  kParameter,
+  kGradient,
+  kOptimizerState,
+  kBuffer,
+  kInput,
+  kActivation,
+  kConstant
+};
+enum class DType : uint8_t {
+  kF32,
+  kF64,
+  kF16,
+  kBF16,
+  kI64,
+  kI32,
+  kI16,
+  kI8,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kBool,
+  kC64,
+  kC128,
+  kString,
+  kOpaque  // kOpaque: a cost graph's tensor, of which only the bytes are known
+};
+
+std::string_view ToString(Phase phase);      // "forward", "backward", "optimizer"
+std::string_view ToString(TensorKind kind);  // "parameter", ..., "constant"
+std::string_view ToString(DType dtype);      // "f32", ...
+int64_t SizeOf(DType dtype);                 // bytes of an element; strings and opaque: 0
+
+// Lives for the whole step on its home device (rule 9): parameter, optimizer state, buffer,
+// constant.
+bool IsPersistent(TensorKind kind);
+
+struct Tensor {
+  std::string name;  // unique: the op's name, "op:k", or the input's name
+  TensorKind kind = TensorKind::kActivation;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;    // empty for a scalar and for kOpaque
+  std::vector<int64_t> strides;  // in elements; empty: row-major contiguous
+  OpId producer;                 // invalid for graph inputs
+  int32_t output_index = 0;      // of the producer
+  Bytes bytes;                   // elements * SizeOf(dtype), or as given for kOpaque
+  StorageId storage;
+  int32_t version = 0;  // of the storage; 0 is the first content
+  Bytes offset;         // of the first byte, within the storage
+  Bytes length;         // from the first to behind the last byte touched (hull of strides)
+};
+
+// One content of a storage, from the write that made it to the next write.
+struct Version {
+  OpId writer;  // invalid for version 0 of a graph input
+};
+
+struct Storage {
+  TensorId first;  // the tensor that brought it into being (its name names the storage)
+  TensorKind kind = TensorKind::kActivation;  // of `first`; kInput only while no op writes it
+  Bytes bytes;
+  std::vector<Version> versions;  // at least one
+};
+
+struct Op {
+  std::string name;       // unique
+  std::string_view type;  // "aten.mm.default", "Conv", "com.microsoft.FusedGelu"; interned
+  Phase phase = Phase::kForward;
+  bool is_view = false;          // occupies no device, takes no time, makes no bytes
+  ModuleId module;               // always valid after Build; the root is the empty path
+  std::vector<TensorId> inputs;  // as written: may repeat
+  std::vector<TensorId> outputs;
+  std::vector<TensorId> writes;        // inputs whose storage it writes (in-place, running buffers)
+  std::vector<OpId> after;             // explicit order edges of the file
+  std::vector<Value> args;             // executable arguments, positional
+  std::vector<NamedValue> attributes;  // keyword arguments or ONNX attributes
+};
+
+// Why an order edge exists.
+enum class OrderKind : uint8_t { kReadAfterWrite, kWriteAfterRead, kWriteAfterWrite };
+struct OrderEdge {
+  OpId from, to;
+  OrderKind kind;
+  friend bool operator==(const OrderEdge&, const OrderEdge&) = default;
+};
+
+// Compressed rows: row i is items[offsets[i] .. offsets[i+1]).
+template <class Row, class Item>
+struct Csr {
+  std::vector<int32_t> offsets{0};
+  std::vector<Item> items;
+  std::span<const Item> operator[](Row row) const {
+    return {items.data() + offsets[row.index()],
+            static_cast<size_t>(offsets[row.index() + 1] - offsets[row.index()])};
+  }
+};
+
+class Graph {
+ public:
+  const std::string& name() const { return name_; }
+  std::string_view format() const { return format_; }  // "aten", "onnx", "costgraph"
+  int64_t batch() const { return batch_; }             // 0: unknown
+
+  size_t op_count() const { return ops_.size(); }
+  size_t tensor_count() const { return tensors_.size(); }
+  size_t storage_count() const { return storages_.size(); }
+  const Op& op(OpId id) const { return ops_[id]; }
+  const Tensor& tensor(TensorId id) const { return tensors_[id]; }
+  const Storage& storage(StorageId id) const { return storages_[id]; }
+  IdRange<OpId> ops() const { return IdRange<OpId>(ops_.size()); }
+  IdRange<TensorId> tensors() const { return IdRange<TensorId>(tensors_.size()); }
+  IdRange<StorageId> storages() const { return IdRange<StorageId>(storages_.size()); }
+  std::span<const TensorId> outputs() const { return outputs_; }  // of the whole graph
+
+  // Distinct data edges, `after` included; sorted by (producer, consumer) and the reverse.
+  size_t edge_count() const { return consumers_.items.size(); }
+  std::span<const OpId> consumers(OpId op) const { return consumers_[op]; }
+  std::span<const OpId> producers(OpId op) const { return producers_[op]; }
+  // Order edges between distinct ops that follow from storages and join no pair that is a data
+  // edge already. Sorted by (from, to). At most one kind a pair (the first in OrderKind).
+  std::span<const OrderEdge> order_edges() const { return order_edges_; }
+  // A topological order over data and order edges (by op id among the ready).
+  std::span<const OpId> topological_order() const { return topological_order_; }
+
+  // Module paths: "" is the root; separators as in the source ('.' ATen, '/' ONNX).
+  size_t module_count() const { return modules_.size(); }
+  const std::string& module_path(ModuleId id) const { return modules_[id]; }
+
+  // Colocation groups: ops that share a storage by view or write, tied weights, and a parameter
+  // with its optimizer state and its whole update. Dense; ordered by least op id.
+  size_t group_count() const { return group_count_; }
+  GroupId group(OpId op) const { return group_of_[op]; }
+  Csr<GroupId, OpId> GroupMembers() const;
+
+  // The op whose device is the storage's home (simulator rule 3): a view or writer of it if there
+  // is one (they share a group), else the reader with the least id; invalid if nothing touches it.
+  OpId home_op(StorageId id) const { return home_op_[id]; }
+  // Home given by the file (cost graphs), as an index into the file's own device list; else
+  // invalid.
+  DeviceId given_home(StorageId id) const {
+    return given_homes_.empty() ? DeviceId() : given_homes_[id];
+  }
+
+  OpId FindOp(std::string_view name) const;  // invalid if absent; O(log n)
+  TensorId FindTensor(std::string_view name) const;
+
+ private:
+  friend class GraphBuilder;
+  std::string name_, format_;
+  int64_t batch_ = 0;
+  IdVector<OpId, Op> ops_;
+  IdVector<TensorId, Tensor> tensors_;
+  IdVector<StorageId, Storage> storages_;
+  std::vector<TensorId> outputs_;
+  Csr<OpId, OpId> consumers_, producers_;
+  std::vector<OrderEdge> order_edges_;
+  std::vector<OpId> topological_order_;
+  IdVector<ModuleId, std::string> modules_;
+  IdVector<OpId, GroupId> group_of_;
+  size_t group_count_ = 0;
+  IdVector<StorageId, OpId> home_op_;
+  IdVector<StorageId, DeviceId> given_homes_;
+  std::vector<OpId> ops_by_name_;
+  std::vector<TensorId> tensors_by_name_;
+  std::vector<std::unique_ptr<std::string>> interned_;  // backs Op::type; stable under moves
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_GRAPH_GRAPH_H_

@@ -1,0 +1,82 @@
+// Builds a Graph: readers add inputs and ops, `Build` derives everything else.
+//
+// Build derives, in this order: versions and byte ranges of storages; data edges; order edges from
+// storages; a topological order (or kGraphCycle naming ops on the cycle); the kinds of produced
+// tensors (a tensor that an optimizer op reads and a backward op made is a gradient); modules of
+// backward and optimizer ops; colocation groups; homes. It ends with VerifyGraph.
+#ifndef PLACEWRIGHT_GRAPH_GRAPH_BUILDER_H_
+#define PLACEWRIGHT_GRAPH_GRAPH_BUILDER_H_
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/graph.h"
+
+namespace placewright {
+
+// How one output of an op relates to its inputs.
+struct OutputSpec {
+  enum class Alias : uint8_t { kFresh, kView, kInPlace };
+  std::string name;  // unique
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;  // all >= 0
+  Alias alias = Alias::kFresh;
+  int32_t alias_of = -1;  // input index, for kView and kInPlace
+  Bytes opaque_bytes;     // for DType::kOpaque
+};
+
+struct OpSpec {
+  std::string name;
+  std::string type;
+  Phase phase = Phase::kForward;
+  std::string module;  // leaf module path, or empty if the file does not say
+  std::vector<TensorId> inputs;
+  std::vector<OutputSpec> outputs;  // an absent (null) output is left out
+  std::vector<int32_t> writes;      // indices of inputs that it writes without returning them
+  std::vector<std::string> after;   // names of ops
+  std::vector<Value> args;
+  std::vector<NamedValue> attributes;
+};
+
+class GraphBuilder {
+ public:
+  GraphBuilder(std::string name, std::string format);
+
+  void set_batch(int64_t batch) { graph_.batch_ = batch; }
+
+  // A tensor that no op produces. `given_home` for cost graphs only. Errors: kDuplicateName,
+  // kField.
+  Result<TensorId> AddInput(std::string name, TensorKind kind, DType dtype,
+                            std::vector<int64_t> shape, Bytes opaque_bytes = Bytes(0),
+                            DeviceId given_home = DeviceId());
+
+  // Adds an op and its outputs. Inputs must exist already (in-place semantics need file order).
+  // Returns the ids of its outputs, in order. Errors: kDuplicateName, kField.
+  Result<std::vector<TensorId>> AddOp(OpSpec spec);
+
+  // For formats whose ops come in any order: declares a tensor before its producer is known (its
+  // storage is fresh); storage ids follow the order of declaration.
+  Result<TensorId> DeclareTensor(std::string name, DType dtype, std::vector<int64_t> shape,
+                                 Bytes opaque_bytes = Bytes(0));
+  // Adds an op whose outputs were declared. Errors: kDuplicateName (a tensor with two producers).
+  Status AddOpWithDeclaredOutputs(OpSpec spec, std::vector<TensorId> outputs);
+
+  // Declares that both parameters (or state and parameter) belong together: one colocation group.
+  void Tie(TensorId a, TensorId b);
+
+  Result<TensorId> Find(std::string_view tensor_name) const;  // kUnknownName, with near names
+  void SetOutputs(std::vector<TensorId> outputs);
+
+  Result<Graph> Build() &&;
+
+ private:
+  Graph graph_;
+  // (implementation state)
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_GRAPH_GRAPH_BUILDER_H_

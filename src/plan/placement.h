@@ -1,0 +1,32 @@
+// Where every op runs.
+#ifndef PLACEWRIGHT_PLAN_PLACEMENT_H_
+#define PLACEWRIGHT_PLAN_PLACEMENT_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/cluster.h"
+#include "graph/graph.h"
+
+namespace placewright {
+
+using Placement = IdVector<OpId, DeviceId>;
+
+// Op name -> device name, as files state it.
+using NamedPlacement = std::vector<std::pair<std::string, std::string>>;
+
+// Every op exactly once, known devices. Views may be left out: they follow their storage's group.
+// Errors: kUnknownName, kDuplicateName, kPlanMismatch (ops missing; the first are named).
+Result<Placement> ResolvePlacement(const NamedPlacement& named, const Graph& graph,
+                                   const Cluster& cluster);
+NamedPlacement NamePlacement(const Placement& placement, const Graph& graph,
+                             const Cluster& cluster);
+
+// The first colocation group whose ops lie on several devices, as an error; else Ok.
+Status VerifyColocation(const Placement& placement, const Graph& graph, const Cluster& cluster);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_PLAN_PLACEMENT_H_

@@ -1,0 +1,72 @@
+// A plan: the placement, what it is predicted to do, and everything needed to check it again.
+// As a file it is versioned JSON (formats/plan_json.h, docs/json.md).
+#ifndef PLACEWRIGHT_PLAN_PLAN_H_
+#define PLACEWRIGHT_PLAN_PLAN_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "plan/placement.h"
+#include "plan/schedule.h"
+
+namespace placewright {
+
+// A file that the plan depends on. Preset clusters have path "preset:4xP100".
+struct FileReference {
+  std::string path;    // relative to the plan's folder where it lies below or beside it
+  std::string sha256;  // of the file's bytes as stored; of the canonical JSON for presets
+};
+
+struct DeviceUse {
+  std::string name, kind;
+  double busy = 0;    // share of the step in which it computes, in [0, 1]
+  Bytes peak_memory;  // tensors at their peak + largest workspace + runtime context
+  Bytes tensor_peak, workspace, runtime_context;
+  Bytes capacity;
+  int64_t ops = 0;  // views not counted
+};
+
+struct Baseline {
+  std::string algorithm;
+  bool feasible = false;
+  Nanos step_time;  // simulated even if it does not fit
+};
+
+// The best known step time as the search went on.
+struct HistoryPoint {
+  int64_t iterations = 0;
+  double seconds = 0;
+  Nanos step_time;
+  std::string algorithm;
+};
+
+struct Plan {
+  FileReference graph, cluster, costs, schedule;
+  std::string graph_name, cluster_name;
+  int64_t batch_option = 0;  // --batch, 0: none
+  std::string cost_profile = "default";
+  Order order = Order::kFifo;
+  std::string algorithm;  // the planner that truly made it
+  std::string objective = "step-time";
+  bool feasible = false;
+  Nanos step_time;
+  Nanos lower_bound;
+  std::vector<DeviceUse> devices;
+  std::vector<Baseline> baselines;
+  double share_given = 0, share_measured = 0, share_modelled = 0;  // of the ops' time
+  uint64_t seed = 0;
+  int64_t iterations = 0;
+  double seconds = 0;
+  std::optional<double> first_feasible_seconds;
+  std::vector<HistoryPoint> history;
+  NamedPlacement placement;
+
+  // (step - bound) / step; 0 for an empty step.
+  double Gap() const;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_PLAN_PLAN_H_

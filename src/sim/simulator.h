@@ -1,0 +1,78 @@
+// The event simulator: when every op and transfer of one step runs, and what memory it needs.
+// Its meaning is docs/simulator.md, to the nanosecond and the byte.
+#ifndef PLACEWRIGHT_SIM_SIMULATOR_H_
+#define PLACEWRIGHT_SIM_SIMULATOR_H_
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/placement.h"
+#include "plan/schedule.h"
+#include "sim/step_program.h"
+
+namespace placewright {
+
+struct SimOptions {
+  Order order = Order::kFifo;
+  bool schedule = false;  // record start and end of every op and transfer
+  bool feedback = false;  // busy and idle shares of devices and links
+  // Stop as soon as the step time must exceed this; the result is then `abandoned`.
+  Nanos abandon_above = Nanos(kMaxQuantity);
+};
+
+struct DeviceResult {
+  Bytes tensor_peak;  // rules 8-12
+  Bytes workspace;    // largest over the ops placed here
+  Bytes runtime_context;
+  Bytes peak;                   // the three together
+  Bytes over;                   // peak - capacity if positive, else 0
+  Nanos peak_time;              // first instant at which tensor_peak is reached; 0: before the step
+  Nanos busy;                   // time spent computing
+  Nanos idle_before_transfers;  // feedback: idle while an op here waits only for transfers
+  int32_t ops = 0;              // exec ops
+};
+
+struct LinkResult {
+  Nanos busy;
+  Bytes moved;
+  int32_t transfers = 0;
+};
+
+struct SimResult {
+  bool feasible = false;  // every device within its capacity
+  bool abandoned = false;
+  Nanos step_time;
+  std::vector<DeviceResult> devices;
+  std::vector<LinkResult> links;  // feedback only
+  std::optional<Schedule> schedule;
+  Bytes TotalOver() const;
+};
+
+// Reusable: holds the arrays of one program; one Simulator per thread. No allocation in Run after
+// the first call (schedule and feedback excepted).
+class Simulator {
+ public:
+  // `program` must outlive the simulator.
+  explicit Simulator(const StepProgram& program);
+  ~Simulator();
+  Simulator(Simulator&&) noexcept;
+
+  // `placement` covers every op of the graph and every op is supported where it lies, colocation
+  // holds, and every pair of devices that must communicate is connected: see VerifyPlacement.
+  const SimResult& Run(const Placement& placement, const SimOptions& options = {});
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Errors: kField (unsupported op), kPlanInvalid (colocation broken), kUnreachable; each names the
+// first offender.
+Status VerifyPlacement(const StepProgram& program, const Graph& graph, const Cluster& cluster,
+                       const Placement& placement);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SIM_SIMULATOR_H_
