@@ -1,0 +1,64 @@
+// Files of any readable format, by path: which format it is follows from the content, never from
+// the name. Graphs (ATen JSON, ONNX, cost graph; plain or gzip), clusters (file or preset) and
+// placements (a map, or anything with a `placement`).
+#ifndef PLACEWRIGHT_FORMATS_INPUT_H_
+#define PLACEWRIGHT_FORMATS_INPUT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cluster/cluster.h"
+#include "cost/cost_table.h"
+#include "graph/graph.h"
+#include "plan/placement.h"
+
+namespace placewright {
+
+enum class GraphFormat : uint8_t { kAten, kOnnx, kCostGraph };
+
+// The format of expanded bytes. Errors: kFormatUnknown (empty, text or JSON of another kind: the
+// message says what it looks like), kSyntax (broken JSON before anything tells the format).
+// Complexity: linear at worst; stops at the first top-level key that decides.
+Result<GraphFormat> SniffGraph(std::string_view bytes);
+
+struct GraphInputOptions {
+  std::optional<int64_t> batch;  // --batch: ONNX only; elsewhere it must equal the recorded one
+};
+
+struct LoadedGraph {
+  std::string path;    // as given
+  std::string sha256;  // of the file's bytes as stored
+  GraphFormat format = GraphFormat::kAten;
+  Graph graph;
+  // Cost graphs carry their own devices and times, and perhaps a placement.
+  std::optional<Cluster> cluster;
+  std::optional<CostTable> costs;
+  std::optional<NamedPlacement> placement;
+};
+
+// Errors name the file: those of the readers, kFileUnreadable, kFormatUnknown, kUsage (a batch
+// that the format cannot take).
+Result<LoadedGraph> LoadGraph(const std::string& path, const GraphInputOptions& options = {});
+
+struct LoadedCluster {
+  std::string path;    // as given; "preset:4xP100" for a preset
+  std::string sha256;  // of the file's bytes as stored; of the canonical JSON for presets
+  Cluster cluster;
+};
+
+// A file (YAML or JSON) or a preset's name; a file of that name wins, "preset:NAME" is always the
+// preset. Errors: those of the reader, kUnknownName with near names.
+Result<LoadedCluster> LoadCluster(const std::string& path_or_preset);
+
+// The hash that stands for a cluster without a file of its own: of its canonical JSON.
+std::string ClusterHash(const Cluster& cluster);
+
+// `{op: device}`, or a plan or cost graph with a `placement`.
+Result<NamedPlacement> LoadPlacement(const std::string& path);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_FORMATS_INPUT_H_

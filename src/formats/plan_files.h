@@ -1,0 +1,55 @@
+// A plan and the files beside it: `foo.plan.json` has its costs in `foo.plan.costs.json` and its
+// schedule in `foo.plan.schedule.json`. The plan names all files it depends on with their hashes.
+#ifndef PLACEWRIGHT_FORMATS_PLAN_FILES_H_
+#define PLACEWRIGHT_FORMATS_PLAN_FILES_H_
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "formats/input.h"
+#include "formats/json.h"
+#include "plan/plan.h"
+#include "plan/schedule.h"
+
+namespace placewright {
+
+// "a/foo.plan.json" -> "a/foo.plan.costs.json" (suffix "costs"); without ".json" it is appended.
+std::string PathBeside(const std::string& plan_path, const std::string& suffix);
+
+// FileReference::path of the cluster that a cost graph carries itself.
+inline constexpr std::string_view kClusterInGraph = "graph:";
+
+// Writes the costs, the schedule and, last, the plan, each atomically. `plan.graph` and
+// `plan.cluster` carry hashes and paths as the user gave them (relative to the current folder);
+// they are stored relative to the plan's folder where the file lies in or below it, else absolute.
+// The references to costs and schedule are filled here. Errors: kFileUnwritable; an earlier plan
+// of that name is then untouched.
+Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedule,
+                      const Graph& graph, const Cluster& cluster, const std::string& plan_path);
+
+struct PlanInputs {
+  Plan plan;
+  Json document;  // the plan file as it is, digest included
+  LoadedGraph graph;
+  LoadedCluster cluster;
+  CostTable costs;
+  Schedule schedule;
+};
+
+struct PlanInputOptions {
+  // Where the files lie now, if not where the plan says.
+  std::optional<std::string> graph, cluster;
+};
+
+// Reads a plan file alone. The digest is not looked at (PlanDigest).
+Result<Plan> LoadPlan(const std::string& plan_path);
+
+// Reads a plan and every file it names, and compares their hashes. Errors: those of the readers,
+// kPlanMismatch naming the file whose content is another.
+Result<PlanInputs> LoadPlanInputs(const std::string& plan_path,
+                                  const PlanInputOptions& options = {});
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_FORMATS_PLAN_FILES_H_
