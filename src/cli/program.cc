@@ -1,0 +1,147 @@
+#include "cli/program.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/command.h"
+
+namespace placewright {
+namespace {
+
+// The innermost command that was named on the command line.
+const CLI::App* NamedCommand(const CLI::App& program) {
+  const CLI::App* app = &program;
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  return app;
+}
+
+std::string FullName(const CLI::App* app) {
+  return app->get_parent() == nullptr ? app->get_name()
+                                      : FullName(app->get_parent()) + " " + app->get_name();
+}
+
+std::vector<std::string> OptionNames(const CLI::App* app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app->get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> CommandNames(const CLI::App* app) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(sub->get_name());
+  }
+  return names;
+}
+
+// What CLI11 threw, as an error that says what would have been right.
+Error UsageError(const CLI::ParseError& thrown, const CLI::App& program) {
+  const CLI::App* app = NamedCommand(program);
+  std::string message = thrown.what();
+  const std::vector<std::string> commands = CommandNames(app);
+  const std::vector<std::string> rest = program.remaining(true);
+  const std::string word = rest.empty() ? "" : rest.front();
+  if (word.size() > 1 && word.front() == '-') {
+    const std::string name = word.substr(0, word.find('='));
+    message = "unknown option " + Printable(name) + DidYouMean(name, OptionNames(app));
+  } else if (!word.empty() && !commands.empty()) {
+    message = "unknown command " + Printable(word) + DidYouMean(word, commands);
+  } else if (!word.empty()) {
+    message = "unexpected argument " + Printable(word);
+  } else if (!commands.empty()) {
+    message = "no command was given";
+  }
+  return MakeError(ErrorCode::kUsage, std::move(message), "",
+                   "See `" + FullName(app) + " --help`.");
+}
+
+void AddOutputOptions(CLI::App* app, Console& console) {
+  const auto subcommands = app->get_subcommands([](CLI::App*) { return true; });
+  for (CLI::App* sub : subcommands) AddOutputOptions(sub, console);
+  if (!subcommands.empty()) return;
+  app->add_flag("--json", console.json, "Print one JSON object (docs/json.md)")->group("Output");
+  app->add_flag("-q,--quiet", console.quiet, "No notes and no progress on standard error")
+      ->group("Output");
+}
+
+// Asked for before anything is parsed, so that usage errors come in the asked form, too.
+bool AsksForJson(int argc, const char* const* argv) {
+  for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
+    if (std::strcmp(argv[i], "--json") == 0) return true;
+  }
+  return false;
+}
+
+Result<int> ParseAndRun(int argc, const char* const* argv, Context& context) {
+  CLI::App program("Places the ops of a deep-learning training step on CPUs and GPUs.",
+                   "placewright");
+  program.set_version_flag("--version", "placewright " PLACEWRIGHT_VERSION, "Print the version");
+  program.require_subcommand(1);
+  program.get_formatter()->column_width(30);
+  program.footer(
+      "Examples:\n"
+      "  placewright plan model.json.gz -c 4xP100\n"
+      "  placewright inspect model.onnx\n"
+      "`placewright COMMAND --help` says more about a command.");
+  const std::vector<std::unique_ptr<Command>> commands = MakeCommands();
+  std::vector<CLI::App*> apps;
+  for (const auto& command : commands) {
+    apps.push_back(command->Register(program));
+    AddOutputOptions(apps.back(), context.console);
+  }
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::CallForVersion&) {
+    context.console.Print(program.version() + "\n");
+    return 0;
+  } catch (const CLI::CallForHelp&) {
+    context.console.Print(program.help());
+    return 0;
+  } catch (const CLI::ParseError& thrown) {
+    return UsageError(thrown, program);
+  }
+  for (size_t i = 0; i < commands.size(); ++i) {
+    if (apps[i]->parsed()) return commands[i]->Run(context);
+  }
+  return MakeError(ErrorCode::kUsage, "no command was given");
+}
+
+int Report(const Error& error, Console& console) {
+  console.PrintError(error);
+  return InfoOf(error.code).exit_status;
+}
+
+}  // namespace
+
+int RunProgram(int argc, const char* const* argv, Clock::time_point started) {
+  // A reader that closes the pipe must not kill us before a plan is written.
+  std::signal(SIGPIPE, SIG_IGN);
+  Console console;
+  console.json = AsksForJson(argc, argv);
+  Context context{console, started};
+  int status = 0;
+  try {
+    const Result<int> result = ParseAndRun(argc, argv, context);
+    status = result.ok() ? result.value() : Report(result.error(), console);
+  } catch (const std::bad_alloc&) {
+    status = Report(MakeError(ErrorCode::kInternal, "out of memory", "",
+                              "Free some memory, or give a smaller graph."),
+                    console);
+  } catch (const std::exception& thrown) {
+    status = Report(MakeError(ErrorCode::kInternal, thrown.what()), console);
+  }
+  const Status finished = console.Finish();
+  if (finished.ok()) return status;
+  console.json = false;  // nobody reads what is written there
+  return Report(finished.error(), console);
+}
+
+}  // namespace placewright

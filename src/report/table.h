@@ -1,0 +1,59 @@
+// Text tables, bars and colours for terminals.
+//
+// Widths are counted in columns: one per UTF-8 code point (the program prints no wide characters).
+// Without UTF-8 bars are drawn in ASCII; without colour no escape sequence is ever written.
+#ifndef PLACEWRIGHT_REPORT_TABLE_H_
+#define PLACEWRIGHT_REPORT_TABLE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace placewright {
+
+// What the reader's terminal shows.
+struct Style {
+  bool color = false;
+  bool utf8 = false;
+};
+
+enum class Tone { kPlain, kGood, kWarning, kBad, kFaint, kStrong };
+
+// `text` between the escape sequences of `tone`, or unchanged without colour.
+std::string Paint(std::string_view text, Tone tone, const Style& style);
+
+// A bar of `width` columns filled to `share` (cut to [0, 1]); any share above 0 shows something
+// and any share below 1 leaves something free.
+std::string Bar(double share, int width, const Style& style);
+
+// "73.2%"; never "100.0%" below 1 and never "0.0%" above 0.
+std::string FormatShare(double share);
+
+// Columns of text on a terminal; escape sequences count nothing.
+int DisplayWidth(std::string_view text);
+
+// Rows under a header, columns aligned and two spaces apart; no trailing spaces.
+class Table {
+ public:
+  enum class Align { kLeft, kRight };
+  struct Column {
+    std::string title;
+    Align align = Align::kLeft;
+  };
+
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  // Cells missing at the end are empty; precondition: no more cells than columns.
+  void AddRow(std::vector<std::string> cells);
+  size_t rows() const { return rows_.size(); }
+  // Every line ends in a newline and starts with `indent` spaces.
+  std::string Render(const Style& style, int indent = 0) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_REPORT_TABLE_H_

@@ -1,0 +1,51 @@
+#include "report/table.h"
+
+#include <gtest/gtest.h>
+
+namespace placewright {
+namespace {
+
+TEST(Table, AlignsColumnsAndTrimsLineEnds) {
+  Table table({{"device"}, {"ops", Table::Align::kRight}, {"note"}});
+  table.AddRow({"host0/gpu0", "12", "busy"});
+  table.AddRow({"cpu", "3,667"});
+  // "host0/gpu0" is 10 wide, "3,667" is 5 wide, two spaces between columns.
+  EXPECT_EQ(table.Render({}),
+            "device        ops  note\n"
+            "host0/gpu0     12  busy\n"
+            "cpu         3,667\n");
+  EXPECT_EQ(table.Render({}, 2).substr(0, 9), "  device ");
+}
+
+TEST(Table, CountsColumnsNotBytes) {
+  EXPECT_EQ(DisplayWidth("█▏"), 2);
+  EXPECT_EQ(DisplayWidth(Paint("ab", Tone::kBad, {true, true})), 2);
+}
+
+TEST(Table, ColourOnlyWhereAsked) {
+  EXPECT_EQ(Paint("ab", Tone::kBad, {false, true}), "ab");
+  EXPECT_EQ(Paint("ab", Tone::kBad, {true, true}), "\x1b[31mab\x1b[0m");
+}
+
+TEST(Bar, ShowsSomethingAboveZeroAndLeavesSomethingBelowOne) {
+  const Style ascii, utf8{false, true};
+  EXPECT_EQ(Bar(0, 4, ascii), "....");
+  EXPECT_EQ(Bar(1e-9, 4, ascii), "#...");
+  EXPECT_EQ(Bar(0.5, 4, ascii), "##..");
+  EXPECT_EQ(Bar(0.999, 4, ascii), "###.");
+  EXPECT_EQ(Bar(1, 4, ascii), "####");
+  EXPECT_EQ(Bar(7.5, 4, ascii), "####");
+  // 0.3 of 4 columns is 9.6 eighths, so 10: one whole column and two eighths of the next.
+  EXPECT_EQ(Bar(0.3, 4, utf8), "█▎░░");
+}
+
+TEST(FormatShare, NeverRoundsToTheEnds) {
+  EXPECT_EQ(FormatShare(0), "0.0%");
+  EXPECT_EQ(FormatShare(0.0001), "<0.1%");
+  EXPECT_EQ(FormatShare(0.7321), "73.2%");
+  EXPECT_EQ(FormatShare(0.9999), ">99.9%");
+  EXPECT_EQ(FormatShare(1), "100.0%");
+}
+
+}  // namespace
+}  // namespace placewright

@@ -1,0 +1,85 @@
+# Sourced by ./run and ./test with `root` set to the repository's folder: installs what is missing,
+# builds what is stale. Everything said goes to stderr; nothing is said when nothing is to do.
+
+say() { printf 'placewright: %s\n' "$*" >&2; }
+
+# Asks dpkg only: no network, no lock, a few milliseconds.
+missing_packages() {
+  wanted=$(sed 's/#.*//' "$root/tools/packages.txt")
+  # shellcheck disable=SC2086  # a list of words by design
+  installed=$(dpkg-query -W -f='|${db:Status-Abbrev}|${Package}|\n' $wanted 2>/dev/null || true)
+  for package in $wanted; do
+    case $installed in
+      *"|ii |$package|"*) ;;
+      *) printf '%s ' "$package" ;;
+    esac
+  done
+}
+
+install_missing() {
+  # Another system than Debian: its owner knows how to install the list; cmake names what it lacks.
+  command -v dpkg-query >/dev/null 2>&1 || return 0
+  missing=$(missing_packages)
+  [ -n "$missing" ] || return 0
+  if [ "$(id -u)" -ne 0 ]; then
+    say "these packages are missing: $missing"
+    say "install them with: sudo apt-get update && sudo apt-get install -y --no-install-recommends $missing"
+    exit 6
+  fi
+  say "installing $missing"
+  mkdir -p "$root/build"
+  log=$root/build/apt.log
+  # shellcheck disable=SC2086
+  if ! { DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 update &&
+         DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y \
+           --no-install-recommends $missing; } </dev/null >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    say "apt-get failed; its whole output is in $log"
+    exit 6
+  fi
+}
+
+# One job per core, but no more than one per GiB of free memory.
+build_jobs() {
+  cores=$(nproc)
+  free=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo 2>/dev/null || true)
+  jobs=$(( ${free:-8388608} / 1048576 ))
+  [ "$jobs" -lt "$cores" ] || jobs=$cores
+  [ "$jobs" -ge 1 ] || jobs=1
+  echo "$jobs"
+}
+
+configure() {
+  cache=$root/build/CMakeCache.txt
+  # A build folder that was copied or moved with the sources names other paths: start it afresh.
+  if [ -f "$cache" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$cache"; then
+    rm -rf "$cache" "$root/build/CMakeFiles" "$root/build/build.ninja"
+  fi
+  [ -f "$root/build/build.ninja" ] && return 0
+  log=$root/build/configure.log
+  if ! (cd "$root" && cmake --preset release) </dev/null >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    say "cmake failed; its whole output is in $log"
+    exit 1
+  fi
+}
+
+# build_targets TARGET...: brings them up to date in build/, the one optimised build.
+build_targets() {
+  mkdir -p "$root/build"
+  # Two commands at once build one after the other.
+  exec 9>"$root/build/.lock"
+  flock 9
+  configure
+  if ! ninja -C "$root/build" -n "$@" 2>/dev/null | tail -n 1 | grep -q 'no work to do'; then
+    say "building in $root/build (some minutes the first time)"
+    quiet=--quiet
+    [ -t 2 ] && quiet=
+    # shellcheck disable=SC2086
+    if ! ninja -C "$root/build" $quiet -j "$(build_jobs)" "$@" </dev/null >&2; then
+      say "the build failed: see above"
+      exit 1
+    fi
+  fi
+  exec 9>&-
+}
