@@ -1,0 +1,76 @@
+#include "layers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace placewright {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+const fs::path kRoot = PLACEWRIGHT_SOURCE_DIR;
+
+std::string ReadAll(const fs::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+LayerTable TheTable() { return ParseLayerTable(ReadAll(kRoot / "docs/architecture.md")); }
+
+TEST(Layers, EverySourceKeepsToTheTable) {
+  const LayerTable table = TheTable();
+  ASSERT_GE(table.size(), 10u) << "the module table of docs/architecture.md was not found";
+  int sources = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "src")) {
+    const std::string extension = entry.path().extension().string();
+    if (extension != ".h" && extension != ".cc" && extension != ".def") continue;
+    const fs::path relative = fs::relative(entry.path(), kRoot / "src");
+    const std::string module = relative.begin()->string();
+    ASSERT_EQ(table.count(module), 1u) << module << " has no row in docs/architecture.md";
+    EXPECT_THAT(LayerViolations(table, module, relative.string(), ReadAll(entry.path())),
+                IsEmpty());
+    ++sources;
+  }
+  EXPECT_GT(sources, 30);
+}
+
+// base <- graph <- sim <- cli; torchy is starred.
+constexpr std::string_view kSmall =
+    "| module | holds | may use |\n"
+    "|---|---|---|\n"
+    "| `base` | x | - |\n"
+    "| `graph` | x | base |\n"
+    "| `sim` | x | graph |\n"
+    "| `torchy`* | x | graph |\n"
+    "| `cli` | x | all |\n";
+
+TEST(Layers, MayUseIsTransitive) {
+  const LayerTable table = ParseLayerTable(kSmall);
+  EXPECT_THAT(table.at("sim").may, ElementsAre("base", "graph", "sim"));
+  EXPECT_EQ(table.at("cli").may.count("sim"), 1u);
+  EXPECT_EQ(table.at("cli").may.count("torchy"), 0u);
+}
+
+TEST(Layers, NamesTheLineThatBreaksTheTable) {
+  const LayerTable table = ParseLayerTable(kSmall);
+  EXPECT_THAT(LayerViolations(table, "graph", "graph/a.cc",
+                              "#include \"base/ids.h\"\n"
+                              "#include <vector>\n"
+                              "  #  include \"sim/simulator.h\"\n"),
+              ElementsAre("graph/a.cc:3: graph may not include sim"));
+  EXPECT_THAT(LayerViolations(table, "sim", "sim/a.h", "#include <torch/torch.h>\n"),
+              ElementsAre("sim/a.h:1: sim may not include LibTorch"));
+  EXPECT_THAT(LayerViolations(table, "torchy", "torchy/a.h", "#include <ATen/ATen.h>\n"),
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace placewright
