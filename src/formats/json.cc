@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>
+#include <utility>
 
 #include "base/text.h"
 
@@ -12,41 +13,87 @@ namespace placewright {
 namespace {
 
 constexpr size_t kMaxDepth = 200;
+constexpr size_t kOutermostMembers = 64;
+constexpr size_t kLineItems = 12;  // FormatDocument: more members than this get a line each
+
+// Collects the parsed values into a tree by appending. nlohmann's own builder looks every key up
+// first, which is quadratic in an ordered map; here repeated keys have been refused before.
+class TreeBuilder {
+ public:
+  explicit TreeBuilder(Json& root) : root_(root) {}
+
+  void SetKey(std::string key) { key_ = std::move(key); }
+  Json* Add(Json value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    if (open_.back()->is_array()) {
+      auto& items = open_.back()->get_ref<Json::array_t&>();
+      items.push_back(std::move(value));
+      return &items.back();
+    }
+    auto& members = open_.back()->get_ref<Json::object_t&>();
+    members.push_back({std::move(key_), std::move(value)});
+    return &members.back().second;
+  }
+  // A parent does not grow while a child is open, so the pointers stay valid.
+  void Open(Json container) {
+    open_.push_back(Add(std::move(container)));
+    // An ordered map copies its values when it grows: the outermost one would copy whole lists.
+    if (open_.size() == 1 && root_.is_object()) {
+      root_.get_ref<Json::object_t&>().reserve(kOutermostMembers);
+    }
+  }
+  void Close() { open_.pop_back(); }
+
+ private:
+  Json& root_;
+  std::vector<Json*> open_;
+  std::string key_;
+};
 
 // Builds the document and refuses repeated keys and deep nesting on the way.
 class StrictHandler : public nlohmann::json_sax<Json> {
  public:
-  explicit StrictHandler(Json& root) : builder_(root, false) {}
+  explicit StrictHandler(Json& root) : builder_(root) {}
 
-  bool null() override { return builder_.null(); }
-  bool boolean(bool v) override { return builder_.boolean(v); }
-  bool number_integer(number_integer_t v) override { return builder_.number_integer(v); }
-  bool number_unsigned(number_unsigned_t v) override { return builder_.number_unsigned(v); }
-  bool number_float(number_float_t v, const string_t& s) override {
-    return builder_.number_float(v, s);
-  }
-  bool string(string_t& v) override { return builder_.string(v); }
-  bool binary(binary_t& v) override { return builder_.binary(v); }
-  bool start_object(size_t n) override {
+  bool null() override { return Scalar(nullptr); }
+  bool boolean(bool v) override { return Scalar(v); }
+  bool number_integer(number_integer_t v) override { return Scalar(v); }
+  bool number_unsigned(number_unsigned_t v) override { return Scalar(v); }
+  bool number_float(number_float_t v, const string_t&) override { return Scalar(v); }
+  bool string(string_t& v) override { return Scalar(std::move(v)); }
+  bool binary(binary_t&) override { return false; }  // JSON text has none
+  bool start_object(size_t) override {
     keys_.emplace_back();
-    return Deeper() && builder_.start_object(n);
+    if (!Deeper()) return false;
+    builder_.Open(Json::object());
+    return true;
   }
   bool key(string_t& v) override {
     if (!keys_.back().insert(v).second) {
       duplicate_ = v;
       return false;
     }
-    return builder_.key(v);
+    builder_.SetKey(std::move(v));
+    return true;
   }
   bool end_object() override {
     keys_.pop_back();
     --depth_;
-    return builder_.end_object();
+    builder_.Close();
+    return true;
   }
-  bool start_array(size_t n) override { return Deeper() && builder_.start_array(n); }
+  bool start_array(size_t) override {
+    if (!Deeper()) return false;
+    builder_.Open(Json::array());
+    return true;
+  }
   bool end_array() override {
     --depth_;
-    return builder_.end_array();
+    builder_.Close();
+    return true;
   }
   bool parse_error(size_t position, const std::string&,
                    const nlohmann::detail::exception& e) override {
@@ -62,8 +109,12 @@ class StrictHandler : public nlohmann::json_sax<Json> {
 
  private:
   bool Deeper() { return ++depth_ <= kMaxDepth; }
+  bool Scalar(Json value) {
+    builder_.Add(std::move(value));
+    return true;
+  }
 
-  nlohmann::detail::json_sax_dom_parser<Json> builder_;
+  TreeBuilder builder_;
   std::vector<std::unordered_set<std::string>> keys_;
   size_t depth_ = 0, position_ = 0;
   std::string duplicate_, message_;
@@ -119,6 +170,32 @@ Result<Json> ParseJson(std::string_view text) {
                    LineAndColumn(text, handler.position()));
 }
 
+std::string FormatDocument(const Json& document) {
+  constexpr auto kReplace = Json::error_handler_t::replace;  // never throws on bad UTF-8
+  const auto dump = [](const Json& value) { return value.dump(-1, ' ', false, kReplace); };
+  if (!document.is_object()) return dump(document) + "\n";
+  std::string text = "{";
+  const char* separator = "\n";
+  for (const auto& [key, value] : document.items()) {
+    text += std::exchange(separator, ",\n") + dump(Json(key)) + ": ";
+    const bool lines = value.is_structured() && !value.empty() &&
+                       (value.size() > kLineItems || value.begin()->is_structured());
+    if (!lines) {
+      text += dump(value);
+      continue;
+    }
+    text += value.is_array() ? "[" : "{";
+    const char* item_separator = "\n  ";
+    for (const auto& [item_key, item] : value.items()) {
+      text += std::exchange(item_separator, ",\n  ");
+      if (value.is_object()) text += dump(Json(item_key)) + ": ";
+      text += dump(item);
+    }
+    text += value.is_array() ? "\n]" : "\n}";
+  }
+  return text + "\n}\n";
+}
+
 Result<const Json*> GetField(const Json& object, std::string_view key, std::string_view place) {
   if (!object.is_object()) return WrongType("an object", object, std::string(place));
   const auto it = object.find(std::string(key));
@@ -166,6 +243,16 @@ Result<double> GetNumber(const Json& object, std::string_view key, std::string_v
     return MakeError(ErrorCode::kField, "must be finite", Join(place, key));
   }
   return number;
+}
+
+Result<Nanos> GetNanos(const Json& object, std::string_view key, std::string_view place) {
+  PW_ASSIGN(const int64_t count, GetInt(object, key, place, 0, kMaxQuantity));
+  return Nanos(count);
+}
+
+Result<Bytes> GetBytes(const Json& object, std::string_view key, std::string_view place) {
+  PW_ASSIGN(const int64_t count, GetInt(object, key, place, 0, kMaxQuantity));
+  return Bytes(count);
 }
 
 Result<bool> GetBool(const Json& object, std::string_view key, std::string_view place) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/units.h"
 
 namespace placewright {
 
@@ -16,6 +17,10 @@ using Json = nlohmann::ordered_json;
 
 // Errors: kSyntax with "line L, column C"; kDuplicateName for a repeated key; at most 200 levels.
 Result<Json> ParseJson(std::string_view text);
+
+// Readable text of a document: every member on a line of its own, and every element of a long or
+// nested member too. Equal documents give equal text.
+std::string FormatDocument(const Json& document);
 
 // A member of an object, checked. `place` is the path of the object, e.g. "ops[3]"; errors: kField
 // with place "ops[3].name".
@@ -25,6 +30,9 @@ Result<std::string> GetString(const Json& object, std::string_view key, std::str
 Result<int64_t> GetInt(const Json& object, std::string_view key, std::string_view place,
                        int64_t least, int64_t most);
 Result<double> GetNumber(const Json& object, std::string_view key, std::string_view place);
+// An integer in [0, kMaxQuantity].
+Result<Nanos> GetNanos(const Json& object, std::string_view key, std::string_view place);
+Result<Bytes> GetBytes(const Json& object, std::string_view key, std::string_view place);
 Result<bool> GetBool(const Json& object, std::string_view key, std::string_view place);
 Result<const Json*> GetArray(const Json& object, std::string_view key, std::string_view place);
 Result<const Json*> GetObject(const Json& object, std::string_view key, std::string_view place);

@@ -9,16 +9,13 @@
 #include "base/result.h"
 #include "formats/input.h"
 #include "formats/json.h"
+#include "formats/plan_json.h"
 #include "plan/plan.h"
-#include "plan/schedule.h"
 
 namespace placewright {
 
 // "a/foo.plan.json" -> "a/foo.plan.costs.json" (suffix "costs"); without ".json" it is appended.
 std::string PathBeside(const std::string& plan_path, const std::string& suffix);
-
-// FileReference::path of the cluster that a cost graph carries itself.
-inline constexpr std::string_view kClusterInGraph = "graph:";
 
 // Writes the costs, the schedule and, last, the plan, each atomically. `plan.graph` and
 // `plan.cluster` carry hashes and paths as the user gave them (relative to the current folder);
@@ -34,7 +31,7 @@ struct PlanInputs {
   LoadedGraph graph;
   LoadedCluster cluster;
   CostTable costs;
-  Schedule schedule;
+  ScheduleFile schedule;
 };
 
 struct PlanInputOptions {

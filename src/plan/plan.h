@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
@@ -13,10 +14,14 @@
 
 namespace placewright {
 
+inline constexpr std::string_view kPresetPrefix = "preset:";
+// Path of a cluster that the graph's own file carries (cost graphs).
+inline constexpr std::string_view kClusterInGraph = "graph:";
+
 // A file that the plan depends on. Preset clusters have path "preset:4xP100".
 struct FileReference {
   std::string path;    // relative to the plan's folder where it lies below or beside it
-  std::string sha256;  // of the file's bytes as stored; of the canonical JSON for presets
+  std::string sha256;  // of the file's bytes as stored; of the canonical JSON where there is no file
 };
 
 struct DeviceUse {

@@ -1,0 +1,258 @@
+#include "formats/input.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <vector>
+
+#include "base/text.h"
+#include "cluster/catalogue.h"
+#include "formats/aten_reader.h"
+#include "formats/cluster_reader.h"
+#include "formats/costgraph_reader.h"
+#include "formats/file.h"
+#include "formats/json.h"
+#include "formats/onnx_reader.h"
+#include "formats/plan_json.h"
+
+namespace placewright {
+namespace {
+
+constexpr std::string_view kWhiteSpace = " \t\r\n";
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr std::string_view kCostGraphPrefix = "placewright.costgraph/";
+
+// Reads top-level keys until one tells the format: "schema", or the "inputs" of an ATen graph.
+class TopLevelKeys : public nlohmann::json_sax<Json> {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t& text) override {
+    if (depth_ != 1 || key_ != "schema") return true;
+    schema = text;
+    return false;
+  }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(size_t) override {
+    ++depth_;
+    return true;
+  }
+  bool key(string_t& name) override {
+    if (depth_ != 1) return true;
+    key_ = name;
+    keys.push_back(name);
+    return true;
+  }
+  bool end_object() override {
+    --depth_;
+    return true;
+  }
+  bool start_array(size_t) override {
+    if (depth_ == 1 && key_ == "inputs") {
+      inputs = true;
+      return false;
+    }
+    ++depth_;
+    return true;
+  }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override {
+    broken = true;
+    return false;
+  }
+
+  std::string schema;
+  std::vector<std::string> keys;  // of the outermost object, as far as read
+  bool inputs = false, broken = false;
+
+ private:
+  int64_t depth_ = 0;
+  std::string key_;
+};
+
+Error Unknown(std::string message) {
+  return MakeError(ErrorCode::kFormatUnknown, std::move(message));
+}
+
+Result<GraphFormat> SniffJson(std::string_view text) {
+  TopLevelKeys top;
+  try {
+    Json::sax_parse(text.begin(), text.end(), &top);
+  } catch (const std::exception&) {  // numbers out of range
+    top.broken = true;
+  }
+  if (top.inputs) return GraphFormat::kAten;
+  if (top.schema.starts_with(kCostGraphPrefix)) return GraphFormat::kCostGraph;
+  if (!top.schema.empty()) {
+    return Unknown(
+        fmt::format("this is JSON of the schema \"{}\", not a graph", Printable(top.schema, 80)));
+  }
+  if (top.broken) {
+    PW_RETURN_IF_ERROR(ParseJson(text));  // for its line and column
+  }
+  const auto has = [&top](std::string_view key) {
+    return std::find(top.keys.begin(), top.keys.end(), key) != top.keys.end();
+  };
+  if (has("tensors") && has("devices")) return GraphFormat::kCostGraph;
+  if (has("ops")) return GraphFormat::kAten;
+  return Unknown(
+      "this is JSON, but neither an ATen training graph (\"inputs\", \"ops\") nor a cost graph "
+      "(\"schema\": \"placewright.costgraph/1\")");
+}
+
+// True if the bytes may begin an ONNX ModelProto: the first tag is one of its fields.
+bool MayBeModelProto(std::string_view bytes) {
+  struct Field {
+    int number, wire_type;  // 0: varint, 2: length-delimited
+  };
+  constexpr std::array<Field, 11> kFields = {
+      {{1, 0}, {2, 2}, {3, 2}, {4, 2}, {5, 0}, {6, 2}, {7, 2}, {8, 2}, {14, 2}, {20, 2}, {25, 2}}};
+  const auto byte = [bytes](size_t i) {
+    return i < bytes.size() ? static_cast<int>(static_cast<unsigned char>(bytes[i])) : 0;
+  };
+  const int tag = byte(0) < 128 ? byte(0) : (byte(0) & 127) | byte(1) << 7;
+  return std::any_of(kFields.begin(), kFields.end(), [tag](const Field& field) {
+    return tag == (field.number << 3 | field.wire_type);
+  });
+}
+
+bool LooksLikeText(std::string_view bytes) {
+  const std::string_view head = bytes.substr(0, 512);
+  return std::all_of(head.begin(), head.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 32 || kWhiteSpace.find(c) != std::string_view::npos;
+  });
+}
+
+// The batch that a format with fixed shapes cannot change.
+Status CheckFixedBatch(const GraphInputOptions& options, int64_t recorded) {
+  if (!options.batch || *options.batch == recorded) return Ok();
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("--batch {} cannot be applied: the file's shapes are fixed{}", *options.batch,
+                  recorded > 0 ? fmt::format(" at batch {}", recorded) : ""),
+      "", "Leave --batch out, or give an ONNX model.");
+}
+
+Status ReadGraph(std::string_view bytes, const GraphInputOptions& options, LoadedGraph& loaded) {
+  switch (loaded.format) {
+    case GraphFormat::kAten: {
+      PW_ASSIGN(loaded.graph, ReadAtenGraph(bytes));
+      return CheckFixedBatch(options, loaded.graph.batch());
+    }
+    case GraphFormat::kOnnx: {
+      OnnxOptions onnx;
+      onnx.batch = options.batch;
+      onnx.folder = std::filesystem::path(loaded.path).parent_path().string();
+      if (onnx.folder.empty()) onnx.folder = ".";
+      PW_ASSIGN(loaded.graph, ReadOnnx(bytes, onnx));
+      return Ok();
+    }
+    case GraphFormat::kCostGraph: {
+      PW_RETURN_IF_ERROR(CheckFixedBatch(options, 0));
+      PW_ASSIGN(const Json document, ParseJson(bytes));
+      PW_ASSIGN(CostGraph cost_graph, ReadCostGraph(document));
+      loaded.graph = std::move(cost_graph.graph);
+      loaded.cluster = std::move(cost_graph.cluster);
+      loaded.costs = std::move(cost_graph.costs);
+      loaded.placement = std::move(cost_graph.placement);
+      return Ok();
+    }
+  }
+  return Ok();
+}
+
+std::vector<std::string> PresetNames() {
+  std::vector<std::string> names;
+  for (const Preset& preset : Presets()) names.emplace_back(preset.name);
+  return names;
+}
+
+Result<LoadedCluster> LoadPreset(std::string_view name) {
+  LoadedCluster loaded;
+  PW_ASSIGN(loaded.cluster, MakePreset(name));
+  // The catalogue's own spelling, whatever the case of `name`.
+  loaded.path = fmt::format("{}{}", kPresetPrefix, name);
+  loaded.sha256 = ClusterHash(loaded.cluster);
+  return loaded;
+}
+
+// What a user means by a path, even if no file is there.
+bool LooksLikePath(std::string_view text) {
+  return text.find('/') != std::string_view::npos || text.ends_with(".yaml") ||
+         text.ends_with(".yml") || text.ends_with(".json");
+}
+
+}  // namespace
+
+Result<GraphFormat> SniffGraph(std::string_view bytes) {
+  if (bytes.starts_with(kByteOrderMark)) bytes.remove_prefix(kByteOrderMark.size());
+  const size_t first = bytes.find_first_not_of(kWhiteSpace);
+  if (first == std::string_view::npos) return Unknown("the file is empty");
+  if (bytes[first] == '{') return SniffJson(bytes);
+  if (LooksLikeText(bytes)) {
+    return Unknown(fmt::format("this is text that begins with \"{}\", not JSON",
+                               Printable(bytes.substr(first), 24)));
+  }
+  if (MayBeModelProto(bytes)) return GraphFormat::kOnnx;
+  return Unknown("the first bytes are those of no known format");
+}
+
+Result<LoadedGraph> LoadGraph(const std::string& path, const GraphInputOptions& options) {
+  LoadedGraph loaded;
+  loaded.path = path;
+  PW_ASSIGN(std::string bytes, ReadFileRaw(path));
+  loaded.sha256 = Sha256(bytes);
+  PW_ASSIGN(bytes, Expand(std::move(bytes)).InFile(path));
+  PW_ASSIGN(loaded.format, SniffGraph(bytes).InFile(path));
+  PW_RETURN_IF_ERROR(ReadGraph(bytes, options, loaded).InFile(path));
+  return loaded;
+}
+
+Result<LoadedCluster> LoadCluster(const std::string& path_or_preset) {
+  if (path_or_preset.starts_with(kPresetPrefix)) {
+    return LoadPreset(std::string_view(path_or_preset).substr(kPresetPrefix.size()));
+  }
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path_or_preset, ignored);
+  const bool file = std::filesystem::exists(status) && !std::filesystem::is_directory(status);
+  if (!file && !LooksLikePath(path_or_preset)) {
+    const auto names = PresetNames();
+    if (std::find(names.begin(), names.end(), path_or_preset) == names.end()) {
+      return MakeError(
+          ErrorCode::kUnknownName,
+          fmt::format("\"{}\" is neither a file nor a preset cluster{}",
+                      Printable(path_or_preset, 80), DidYouMean(path_or_preset, names)),
+          "", "`placewright cluster show` lists the presets.");
+    }
+    return LoadPreset(path_or_preset);
+  }
+  LoadedCluster loaded;
+  loaded.path = path_or_preset;
+  PW_ASSIGN(std::string bytes, ReadFileRaw(path_or_preset));
+  loaded.sha256 = Sha256(bytes);
+  PW_ASSIGN(bytes, Expand(std::move(bytes)).InFile(path_or_preset));
+  PW_ASSIGN(loaded.cluster, ReadCluster(bytes).InFile(path_or_preset));
+  return loaded;
+}
+
+std::string ClusterHash(const Cluster& cluster) {
+  const nlohmann::json canonical = ClusterToJson(cluster);
+  return Sha256(canonical.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+Result<NamedPlacement> LoadPlacement(const std::string& path) {
+  PW_ASSIGN(const std::string text, ReadFile(path));
+  PW_ASSIGN(const Json document, ParseJson(text).InFile(path));
+  return PlacementFromJson(document).InFile(path);
+}
+
+}  // namespace placewright

@@ -1,0 +1,148 @@
+#include "formats/plan_files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "formats/file.h"
+
+namespace placewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kJsonSuffix = ".json";
+
+fs::path FolderOf(const std::string& path) {
+  std::error_code ignored;
+  const fs::path absolute = fs::weakly_canonical(fs::absolute(path, ignored), ignored);
+  return absolute.empty() ? fs::path(path).parent_path() : absolute.parent_path();
+}
+
+// As FileReference::path has it: relative to the plan's folder if in or below it, else absolute.
+std::string StoredPath(const std::string& path, const fs::path& plan_folder) {
+  std::error_code ignored;
+  const fs::path absolute = fs::weakly_canonical(fs::absolute(path, ignored), ignored);
+  if (absolute.empty()) return path;
+  const fs::path relative = absolute.lexically_relative(plan_folder);
+  const bool below = !relative.empty() && *relative.begin() != "..";
+  return below ? relative.string() : absolute.string();
+}
+
+// The path to open for a stored one.
+std::string OpenPath(const std::string& stored, const std::string& plan_path) {
+  const fs::path path(stored);
+  if (path.is_absolute()) return stored;
+  return (fs::path(plan_path).parent_path() / path).string();
+}
+
+bool IsFile(const FileReference& reference) {
+  return reference.path != kClusterInGraph && !reference.path.starts_with(kPresetPrefix);
+}
+
+Error OtherContent(const std::string& file, std::string_view what, const FileReference& reference,
+                   const std::string& sha256) {
+  Error error = MakeError(
+      ErrorCode::kPlanMismatch,
+      fmt::format("this {} is not the one of the plan: its SHA-256 is {}..., the plan names {}...",
+                  what, sha256.substr(0, 12), reference.sha256.substr(0, 12)));
+  error.file = file;
+  return error;
+}
+
+// Reads one of our own JSON files and compares its hash.
+Result<Json> ReadHashed(const FileReference& reference, std::string_view what,
+                        const std::string& plan_path) {
+  const std::string path = OpenPath(reference.path, plan_path);
+  PW_ASSIGN(std::string bytes, ReadFileRaw(path));
+  const std::string sha256 = Sha256(bytes);
+  if (sha256 != reference.sha256) return OtherContent(path, what, reference, sha256);
+  PW_ASSIGN(bytes, Expand(std::move(bytes)).InFile(path));
+  return ParseJson(bytes).InFile(path);
+}
+
+Status LoadPlanGraph(const std::string& plan_path, const PlanInputOptions& options,
+                     PlanInputs& inputs) {
+  GraphInputOptions graph_options;
+  if (inputs.plan.batch_option > 0) graph_options.batch = inputs.plan.batch_option;
+  const FileReference& reference = inputs.plan.graph;
+  PW_ASSIGN(inputs.graph,
+            LoadGraph(options.graph.value_or(OpenPath(reference.path, plan_path)), graph_options));
+  if (inputs.graph.sha256 == reference.sha256) return Ok();
+  return OtherContent(inputs.graph.path, "graph", reference, inputs.graph.sha256);
+}
+
+Status LoadPlanCluster(const std::string& plan_path, const PlanInputOptions& options,
+                       PlanInputs& inputs) {
+  const FileReference& reference = inputs.plan.cluster;
+  if (reference.path == kClusterInGraph && !options.cluster) {
+    if (!inputs.graph.cluster) {
+      return MakeError(ErrorCode::kPlanMismatch, "the graph file carries no devices",
+                       "cluster.in_graph");
+    }
+    inputs.cluster = {reference.path, ClusterHash(*inputs.graph.cluster), *inputs.graph.cluster};
+  } else {
+    const std::string stored =
+        IsFile(reference) ? OpenPath(reference.path, plan_path) : reference.path;
+    PW_ASSIGN(inputs.cluster, LoadCluster(options.cluster.value_or(stored)));
+  }
+  if (inputs.cluster.sha256 == reference.sha256) return Ok();
+  return OtherContent(inputs.cluster.path, "cluster", reference, inputs.cluster.sha256);
+}
+
+Result<Json> ReadDocument(const std::string& path) {
+  PW_ASSIGN(const std::string text, ReadFile(path));
+  return ParseJson(text).InFile(path);
+}
+
+}  // namespace
+
+std::string PathBeside(const std::string& plan_path, const std::string& suffix) {
+  std::string_view stem = plan_path;
+  if (stem.ends_with(kJsonSuffix)) stem.remove_suffix(kJsonSuffix.size());
+  return fmt::format("{}.{}{}", stem, suffix, kJsonSuffix);
+}
+
+Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedule,
+                      const Graph& graph, const Cluster& cluster, const std::string& plan_path) {
+  PW_ASSIGN(const Placement placement, ResolvePlacement(plan.placement, graph, cluster));
+  const fs::path folder = FolderOf(plan_path);
+  plan.graph.path = StoredPath(plan.graph.path, folder);
+  if (IsFile(plan.cluster)) plan.cluster.path = StoredPath(plan.cluster.path, folder);
+  const auto write = [&plan_path](const Json& json, const std::string& suffix,
+                                  FileReference& reference) {
+    const std::string path = PathBeside(plan_path, suffix);
+    const std::string text = FormatDocument(json);
+    reference = {fs::path(path).filename().string(), Sha256(text)};
+    return WriteFileAtomically(path, text);
+  };
+  PW_RETURN_IF_ERROR(write(CostsToJson(costs, graph, cluster), "costs", plan.costs));
+  PW_RETURN_IF_ERROR(
+      write(ScheduleToJson(schedule, graph, cluster, placement), "schedule", plan.schedule));
+  return WriteFileAtomically(plan_path, FormatDocument(PlanToJson(plan)));
+}
+
+Result<Plan> LoadPlan(const std::string& plan_path) {
+  PW_ASSIGN(const Json document, ReadDocument(plan_path));
+  return PlanFromJson(document).InFile(plan_path);
+}
+
+Result<PlanInputs> LoadPlanInputs(const std::string& plan_path, const PlanInputOptions& options) {
+  PlanInputs inputs;
+  PW_ASSIGN(inputs.document, ReadDocument(plan_path));
+  PW_ASSIGN(inputs.plan, PlanFromJson(inputs.document).InFile(plan_path));
+  PW_RETURN_IF_ERROR(LoadPlanGraph(plan_path, options, inputs));
+  PW_RETURN_IF_ERROR(LoadPlanCluster(plan_path, options, inputs).InFile(plan_path));
+  const Graph& graph = inputs.graph.graph;
+  const Cluster& cluster = inputs.cluster.cluster;
+  PW_ASSIGN(const Json costs, ReadHashed(inputs.plan.costs, "costs file", plan_path));
+  PW_ASSIGN(
+      inputs.costs,
+      CostsFromJson(costs, graph, cluster).InFile(OpenPath(inputs.plan.costs.path, plan_path)));
+  PW_ASSIGN(const Json schedule, ReadHashed(inputs.plan.schedule, "schedule file", plan_path));
+  PW_ASSIGN(inputs.schedule, ScheduleFromJson(schedule, graph, cluster)
+                                 .InFile(OpenPath(inputs.plan.schedule.path, plan_path)));
+  return inputs;
+}
+
+}  // namespace placewright
