@@ -193,6 +193,13 @@ bool LooksLikePath(std::string_view text) {
 
 }  // namespace
 
+Error OtherContent(std::string_view what, std::string_view expected, std::string_view found) {
+  return MakeError(
+      ErrorCode::kPlanMismatch,
+      fmt::format("this {} is not the one of the plan: its SHA-256 is {}..., the plan names {}...",
+                  what, found.substr(0, 12), expected.substr(0, 12)));
+}
+
 Result<GraphFormat> SniffGraph(std::string_view bytes) {
   if (bytes.starts_with(kByteOrderMark)) bytes.remove_prefix(kByteOrderMark.size());
   const size_t first = bytes.find_first_not_of(kWhiteSpace);
@@ -211,6 +218,11 @@ Result<LoadedGraph> LoadGraph(const std::string& path, const GraphInputOptions& 
   loaded.path = path;
   PW_ASSIGN(std::string bytes, ReadFileRaw(path));
   loaded.sha256 = Sha256(bytes);
+  if (!options.sha256.empty() && options.sha256 != loaded.sha256) {
+    Error error = OtherContent("graph", options.sha256, loaded.sha256);
+    error.file = path;
+    return error;
+  }
   PW_ASSIGN(bytes, Expand(std::move(bytes)).InFile(path));
   PW_ASSIGN(loaded.format, SniffGraph(bytes).InFile(path));
   PW_RETURN_IF_ERROR(ReadGraph(bytes, options, loaded).InFile(path));

@@ -26,6 +26,7 @@ Result<GraphFormat> SniffGraph(std::string_view bytes);
 
 struct GraphInputOptions {
   std::optional<int64_t> batch;  // --batch: ONNX only; elsewhere it must equal the recorded one
+  std::string sha256;  // if set, a file with another hash is kPlanMismatch before it is parsed
 };
 
 struct LoadedGraph {
@@ -40,7 +41,7 @@ struct LoadedGraph {
 };
 
 // Errors name the file: those of the readers, kFileUnreadable, kFormatUnknown, kUsage (a batch
-// that the format cannot take).
+// that the format cannot take), kPlanMismatch.
 Result<LoadedGraph> LoadGraph(const std::string& path, const GraphInputOptions& options = {});
 
 struct LoadedCluster {
@@ -55,6 +56,9 @@ Result<LoadedCluster> LoadCluster(const std::string& path_or_preset);
 
 // The hash that stands for a cluster without a file of its own: of its canonical JSON.
 std::string ClusterHash(const Cluster& cluster);
+
+// kPlanMismatch: a file (`what`: "graph", "costs file") with another hash than the plan names.
+Error OtherContent(std::string_view what, std::string_view expected, std::string_view found);
 
 // `{op: device}`, or a plan or cost graph with a `placement`.
 Result<NamedPlacement> LoadPlacement(const std::string& path);

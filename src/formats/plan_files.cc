@@ -40,23 +40,15 @@ bool IsFile(const FileReference& reference) {
   return reference.path != kClusterInGraph && !reference.path.starts_with(kPresetPrefix);
 }
 
-Error OtherContent(const std::string& file, std::string_view what, const FileReference& reference,
-                   const std::string& sha256) {
-  Error error = MakeError(
-      ErrorCode::kPlanMismatch,
-      fmt::format("this {} is not the one of the plan: its SHA-256 is {}..., the plan names {}...",
-                  what, sha256.substr(0, 12), reference.sha256.substr(0, 12)));
-  error.file = file;
-  return error;
-}
-
 // Reads one of our own JSON files and compares its hash.
 Result<Json> ReadHashed(const FileReference& reference, std::string_view what,
                         const std::string& plan_path) {
   const std::string path = OpenPath(reference.path, plan_path);
   PW_ASSIGN(std::string bytes, ReadFileRaw(path));
   const std::string sha256 = Sha256(bytes);
-  if (sha256 != reference.sha256) return OtherContent(path, what, reference, sha256);
+  if (sha256 != reference.sha256) {
+    return Result<Json>(OtherContent(what, reference.sha256, sha256)).InFile(path);
+  }
   PW_ASSIGN(bytes, Expand(std::move(bytes)).InFile(path));
   return ParseJson(bytes).InFile(path);
 }
@@ -65,11 +57,10 @@ Status LoadPlanGraph(const std::string& plan_path, const PlanInputOptions& optio
                      PlanInputs& inputs) {
   GraphInputOptions graph_options;
   if (inputs.plan.batch_option > 0) graph_options.batch = inputs.plan.batch_option;
-  const FileReference& reference = inputs.plan.graph;
-  PW_ASSIGN(inputs.graph,
-            LoadGraph(options.graph.value_or(OpenPath(reference.path, plan_path)), graph_options));
-  if (inputs.graph.sha256 == reference.sha256) return Ok();
-  return OtherContent(inputs.graph.path, "graph", reference, inputs.graph.sha256);
+  graph_options.sha256 = inputs.plan.graph.sha256;
+  const std::string path = OpenPath(inputs.plan.graph.path, plan_path);
+  PW_ASSIGN(inputs.graph, LoadGraph(options.graph.value_or(path), graph_options));
+  return Ok();
 }
 
 Status LoadPlanCluster(const std::string& plan_path, const PlanInputOptions& options,
@@ -87,7 +78,8 @@ Status LoadPlanCluster(const std::string& plan_path, const PlanInputOptions& opt
     PW_ASSIGN(inputs.cluster, LoadCluster(options.cluster.value_or(stored)));
   }
   if (inputs.cluster.sha256 == reference.sha256) return Ok();
-  return OtherContent(inputs.cluster.path, "cluster", reference, inputs.cluster.sha256);
+  return Status(OtherContent("cluster", reference.sha256, inputs.cluster.sha256))
+      .InFile(inputs.cluster.path);
 }
 
 Result<Json> ReadDocument(const std::string& path) {
