@@ -57,6 +57,9 @@ struct Route {
   BytesPerSecond bandwidth;   // least over the links
 };
 
+// A cluster has at most this many devices: routes are a table of all ordered pairs.
+inline constexpr size_t kMaxDevices = 1024;
+
 // Devices that the strategy level treats as one (TAG): same kind, same host.
 struct DeviceGroup {
   std::string name;  // "host0/V100-16GB"
@@ -82,7 +85,7 @@ class Cluster {
   const std::vector<DeviceGroup>& groups() const { return groups_; }
   IdRange<DeviceId> devices() const { return IdRange<DeviceId>(devices_.size()); }
   IdRange<LinkId> links() const { return IdRange<LinkId>(links_.size()); }
-  DeviceId FindDevice(std::string_view name) const;  // invalid if absent
+  DeviceId FindDevice(std::string_view name) const;  // invalid if absent; O(log n)
   std::vector<std::string> DeviceNames() const;
 
   // ceil(bytes * 1e9 / least bandwidth) + sum of latencies (simulator rule 4). Connected only.
@@ -99,6 +102,7 @@ class Cluster {
   IdVector<LinkId, Link> links_;
   std::vector<Route> routes_;  // device_count^2
   std::vector<DeviceGroup> groups_;
+  std::vector<DeviceId> devices_by_name_;
 };
 
 }  // namespace placewright

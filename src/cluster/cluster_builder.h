@@ -2,11 +2,16 @@
 #ifndef PLACEWRIGHT_CLUSTER_CLUSTER_BUILDER_H_
 #define PLACEWRIGHT_CLUSTER_CLUSTER_BUILDER_H_
 
+#include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cluster/cluster.h"
+#include "cluster/routes.h"
 
 namespace placewright {
 
@@ -16,28 +21,57 @@ class ClusterBuilder {
  public:
   explicit ClusterBuilder(std::string name);
 
-  // Errors: kDuplicateName, kField (capacity < 1, reserve above capacity, ...).
+  // The index of the kind. Errors: kDuplicateName, kField (a negative or absurd figure).
   Result<int32_t> AddKind(DeviceKind kind);
+  // The index of a kind added before, or -1.
+  int32_t FindKindIndex(std::string_view name) const;
+  // Errors: kDuplicateName, kField (capacity < 1, negative reserve or host, unknown kind),
+  // kClusterInvalid (more than kMaxDevices).
   Result<DeviceId> AddDevice(Device device);
   // A node that forwards and computes nothing: a switch, a NIC, a CPU's root complex.
   Status AddForwarder(std::string name);
   // Joins two nodes (devices or forwarders) by name. Full duplex adds the links "a>b" and "b>a";
-  // half duplex one link "a-b" that both directions share.
+  // half duplex one link "a-b" that both directions share. One link per pair of nodes: parallel
+  // lanes are stated as one with their sum. Errors: kUnknownName with near names, kDuplicateName,
+  // kField (a link to itself, bandwidth < 1, negative latency).
   Status Connect(std::string_view a, std::string_view b, BytesPerSecond bandwidth, Nanos latency,
                  Duplex duplex, std::string source);
 
-  // For cost graphs: a bare directed link, and the route of one ordered pair.
+  // For cost graphs and resolved cluster files: a bare directed link, and the route of one ordered
+  // pair. Errors: kDuplicateName, kField, kClusterInvalid (from = to, a route twice, no links, a
+  // link twice).
   Result<LinkId> AddLink(Link link);
   Status AddRoute(DeviceId from, DeviceId to, std::vector<LinkId> links);
+  LinkId FindLink(std::string_view name) const;  // invalid if absent
 
   // Routes of pairs without an explicit one: fewest links, then largest least-bandwidth, then the
-  // lexicographically least list of link ids. Devices do not forward for others. Groups: same kind
-  // on the same host. Errors: kClusterInvalid (no devices, a route twice, ...).
+  // lexicographically least list of link ids, so that they depend on the order of Connect calls
+  // and nothing else. Devices do not forward for others. A pair that no chain of links joins has
+  // no route. Groups: same kind on the same host, ordered by their first device.
+  // Errors: kClusterInvalid (no devices; a topology of absurd size or irregularity).
+  // Complexity: O(devices * distinct bandwidths * links * log links).
   Result<Cluster> Build() &&;
 
  private:
+  struct Node {
+    std::string name;
+    DeviceId device;  // invalid for forwarders
+  };
+  Result<int32_t> AddNode(std::string name, DeviceId device);
+  Result<int32_t> FindNode(std::string_view name) const;
+  Status CheckLink(const Link& link) const;
+  LinkId PushLink(Link link);
+  Status BuildRoutes();
+  void FillRoute(DeviceId from, DeviceId to, std::vector<LinkId> links);
+  void BuildGroups();
+
   Cluster cluster_;
-  // (implementation state)
+  std::vector<Node> nodes_;
+  std::map<std::string, int32_t, std::less<>> node_by_name_;
+  std::map<std::string, LinkId, std::less<>> link_by_name_;
+  std::vector<Hop> hops_;                         // every direction that a link offers
+  std::set<std::pair<int32_t, int32_t>> joined_;  // pairs of nodes, smaller first
+  std::map<std::pair<int32_t, int32_t>, std::vector<LinkId>> explicit_routes_;
 };
 
 }  // namespace placewright

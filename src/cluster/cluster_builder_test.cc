@@ -1,0 +1,201 @@
+#include "cluster/cluster_builder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace placewright {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kGB = 1'000'000'000;
+
+DeviceKind Kind(std::string name) {
+  DeviceKind kind;
+  kind.name = std::move(name);
+  return kind;
+}
+
+// Devices "d0".."d<n-1>" of one kind on host 0.
+ClusterBuilder WithDevices(int n) {
+  ClusterBuilder builder("c");
+  EXPECT_TRUE(builder.AddKind(Kind("k")).ok());
+  for (int i = 0; i < n; ++i) {
+    EXPECT_TRUE(builder.AddDevice({"d" + std::to_string(i), 0, 0, Bytes(100), Bytes(0)}).ok());
+  }
+  return builder;
+}
+
+Status Join(ClusterBuilder& b, std::string_view from, std::string_view to, int64_t bandwidth = kGB,
+            Duplex duplex = Duplex::kFull) {
+  return b.Connect(from, to, BytesPerSecond(bandwidth), Nanos(1000), duplex, "test");
+}
+
+std::vector<std::string> LinkNames(const Cluster& c, int from, int to) {
+  std::vector<std::string> names;
+  for (const LinkId id : c.route(DeviceId(from), DeviceId(to)).links) {
+    names.push_back(c.link(id).name);
+  }
+  return names;
+}
+
+TEST(ClusterBuilder, RouteThroughASwitch) {
+  ClusterBuilder b = WithDevices(2);
+  ASSERT_TRUE(b.AddForwarder("s").ok());
+  ASSERT_TRUE(b.Connect("d0", "s", BytesPerSecond(12 * kGB), Nanos(1500), Duplex::kFull, "").ok());
+  ASSERT_TRUE(b.Connect("s", "d1", BytesPerSecond(10 * kGB), Nanos(500), Duplex::kFull, "").ok());
+  const Cluster c = std::move(b).Build().Take();
+  EXPECT_THAT(LinkNames(c, 0, 1), testing::ElementsAre("d0>s", "s>d1"));
+  EXPECT_THAT(LinkNames(c, 1, 0), testing::ElementsAre("d1>s", "s>d0"));
+  const Route& route = c.route(DeviceId(0), DeviceId(1));
+  EXPECT_EQ(route.latency, Nanos(2000));
+  EXPECT_EQ(route.bandwidth, BytesPerSecond(10 * kGB));
+  // 5,000 B at 10 GB/s = 500 ns, and 1,500 + 500 ns of latency.
+  EXPECT_EQ(c.TransferDuration(DeviceId(0), DeviceId(1), Bytes(5000)), Nanos(2500));
+}
+
+TEST(ClusterBuilder, HalfDuplexIsOneLinkForBothDirections) {
+  ClusterBuilder b = WithDevices(2);
+  ASSERT_TRUE(Join(b, "d0", "d1", kGB, Duplex::kHalf).ok());
+  const Cluster c = std::move(b).Build().Take();
+  EXPECT_EQ(c.link_count(), 1u);
+  EXPECT_THAT(LinkNames(c, 0, 1), testing::ElementsAre("d0-d1"));
+  EXPECT_THAT(LinkNames(c, 1, 0), testing::ElementsAre("d0-d1"));
+}
+
+TEST(ClusterBuilder, DevicesDoNotForward) {
+  ClusterBuilder b = WithDevices(3);
+  ASSERT_TRUE(Join(b, "d0", "d1").ok());
+  ASSERT_TRUE(Join(b, "d1", "d2").ok());
+  const Cluster c = std::move(b).Build().Take();
+  EXPECT_TRUE(c.Connected(DeviceId(0), DeviceId(1)));
+  EXPECT_FALSE(c.Connected(DeviceId(0), DeviceId(2)));
+  EXPECT_TRUE(c.Connected(DeviceId(0), DeviceId(0)));
+}
+
+TEST(ClusterBuilder, FewestLinksBeatBandwidth) {
+  ClusterBuilder b = WithDevices(2);
+  ASSERT_TRUE(b.AddForwarder("s").ok());
+  ASSERT_TRUE(Join(b, "d0", "s", 100 * kGB).ok());
+  ASSERT_TRUE(Join(b, "s", "d1", 100 * kGB).ok());
+  ASSERT_TRUE(Join(b, "d0", "d1", 1).ok());
+  const Cluster c = std::move(b).Build().Take();
+  EXPECT_THAT(LinkNames(c, 0, 1), testing::ElementsAre("d0>d1"));
+}
+
+TEST(ClusterBuilder, ThenTheWiderThenTheLesserLinkIds) {
+  ClusterBuilder b = WithDevices(2);
+  for (const char* s : {"s0", "s1", "s2"}) ASSERT_TRUE(b.AddForwarder(s).ok());
+  ASSERT_TRUE(Join(b, "d0", "s0", 9).ok());
+  ASSERT_TRUE(Join(b, "s0", "d1", 5).ok());  // s0: least 5
+  ASSERT_TRUE(Join(b, "d0", "s2", 8).ok());  // links 4, 5
+  ASSERT_TRUE(Join(b, "d0", "s1", 6).ok());  // links 6, 7
+  ASSERT_TRUE(Join(b, "s1", "d1", 7).ok());  // s1: least 6
+  ASSERT_TRUE(Join(b, "s2", "d1", 6).ok());  // s2: least 6, and its first link is 4
+  const Cluster c = std::move(b).Build().Take();
+  EXPECT_THAT(LinkNames(c, 0, 1), testing::ElementsAre("d0>s2", "s2>d1"));
+}
+
+// The narrowest link comes last, so the narrow beginning ties with the wide one and its lesser link
+// id decides: d0 -> (x: 1 GB/s, link 0) or (y: 9 GB/s, link 2) -> z -> (1 GB/s) d1.
+TEST(ClusterBuilder, ABottleneckAtTheEndLetsTheNarrowBeginningWin) {
+  ClusterBuilder b = WithDevices(2);
+  for (const char* s : {"x", "y", "z"}) ASSERT_TRUE(b.AddForwarder(s).ok());
+  ASSERT_TRUE(Join(b, "d0", "x", 1).ok());
+  ASSERT_TRUE(Join(b, "d0", "y", 9).ok());
+  ASSERT_TRUE(Join(b, "x", "z", 9).ok());
+  ASSERT_TRUE(Join(b, "y", "z", 9).ok());
+  ASSERT_TRUE(Join(b, "z", "d1", 1).ok());
+  const Cluster c = std::move(b).Build().Take();
+  EXPECT_THAT(LinkNames(c, 0, 1), testing::ElementsAre("d0>x", "x>z", "z>d1"));
+}
+
+TEST(ClusterBuilder, ExplicitRoutesWin) {
+  ClusterBuilder b = WithDevices(3);
+  const LinkId l = b.AddLink({"l", BytesPerSecond(7), Nanos(3), "given"}).Take();
+  const LinkId m = b.AddLink({"m", BytesPerSecond(5), Nanos(4), "given"}).Take();
+  ASSERT_TRUE(b.AddRoute(DeviceId(0), DeviceId(1), {l, m}).ok());
+  const Cluster c = std::move(b).Build().Take();
+  EXPECT_THAT(LinkNames(c, 0, 1), testing::ElementsAre("l", "m"));
+  EXPECT_EQ(c.route(DeviceId(0), DeviceId(1)).bandwidth, BytesPerSecond(5));
+  EXPECT_EQ(c.route(DeviceId(0), DeviceId(1)).latency, Nanos(7));
+  EXPECT_FALSE(c.Connected(DeviceId(1), DeviceId(0)));
+  EXPECT_FALSE(c.Connected(DeviceId(0), DeviceId(2)));
+}
+
+TEST(ClusterBuilder, GroupsAreOneKindOnOneHost) {
+  ClusterBuilder b("c");
+  ASSERT_TRUE(b.AddKind(Kind("A")).ok());
+  ASSERT_TRUE(b.AddKind(Kind("B")).ok());
+  ASSERT_TRUE(b.AddDevice({"w", 1, 0, Bytes(1), Bytes(0)}).ok());
+  ASSERT_TRUE(b.AddDevice({"x", 0, 0, Bytes(1), Bytes(0)}).ok());
+  ASSERT_TRUE(b.AddDevice({"y", 1, 0, Bytes(1), Bytes(0)}).ok());
+  ASSERT_TRUE(b.AddDevice({"z", 1, 1, Bytes(1), Bytes(0)}).ok());
+  const Cluster c = std::move(b).Build().Take();
+  ASSERT_EQ(c.groups().size(), 3u);
+  EXPECT_EQ(c.groups()[0].name, "host0/B");
+  EXPECT_THAT(c.groups()[0].devices, testing::ElementsAre(DeviceId(0), DeviceId(2)));
+  EXPECT_EQ(c.groups()[1].name, "host0/A");
+  EXPECT_EQ(c.groups()[2].name, "host1/B");
+  EXPECT_EQ(c.FindDevice("y"), DeviceId(2));
+  EXPECT_FALSE(c.FindDevice("v").valid());
+  EXPECT_THAT(c.DeviceNames(), testing::ElementsAre("w", "x", "y", "z"));
+}
+
+TEST(ClusterBuilder, RefusesWhatCannotBe) {
+  ClusterBuilder b = WithDevices(2);
+  EXPECT_EQ(b.AddKind(Kind("k")).error().code, ErrorCode::kDuplicateName);
+  EXPECT_EQ(b.AddDevice({"d0", 0, 0, Bytes(1), Bytes(0)}).error().code, ErrorCode::kDuplicateName);
+  EXPECT_EQ(b.AddForwarder("d0").error().code, ErrorCode::kDuplicateName);
+  EXPECT_EQ(b.AddDevice({"e", 0, 0, Bytes(0), Bytes(0)}).error().code, ErrorCode::kField);
+  EXPECT_EQ(b.AddDevice({"e", 0, 0, Bytes(-5), Bytes(9)}).error().code, ErrorCode::kField);
+  EXPECT_EQ(b.AddDevice({"e", 0, 0, Bytes(5), Bytes(-1)}).error().code, ErrorCode::kField);
+  EXPECT_EQ(b.AddDevice({"e", 7, 0, Bytes(5), Bytes(0)}).error().code, ErrorCode::kField);
+  EXPECT_EQ(Join(b, "d0", "d0").error().code, ErrorCode::kField);
+  EXPECT_EQ(Join(b, "d0", "d1", 0).error().code, ErrorCode::kField);
+  EXPECT_EQ(b.Connect("d0", "d1", BytesPerSecond(1), Nanos(-1), Duplex::kFull, "").error().code,
+            ErrorCode::kField);
+  const Status unknown = Join(b, "d0", "d11");
+  EXPECT_EQ(unknown.error().code, ErrorCode::kUnknownName);
+  EXPECT_THAT(unknown.error().message, HasSubstr("did you mean"));
+  EXPECT_TRUE(Join(b, "d0", "d1").ok());
+  EXPECT_EQ(Join(b, "d1", "d0", kGB, Duplex::kHalf).error().code, ErrorCode::kDuplicateName);
+  DeviceKind bad = Kind("bad");
+  bad.peak.f32 = -1;
+  EXPECT_EQ(b.AddKind(bad).error().code, ErrorCode::kField);
+}
+
+TEST(ClusterBuilder, RefusesImpossibleRoutes) {
+  ClusterBuilder b = WithDevices(2);
+  const LinkId l = b.AddLink({"l", BytesPerSecond(7), Nanos(3), ""}).Take();
+  EXPECT_EQ(b.AddLink({"l", BytesPerSecond(7), Nanos(3), ""}).error().code,
+            ErrorCode::kDuplicateName);
+  const DeviceId d0(0), d1(1);
+  EXPECT_EQ(b.AddRoute(d0, d0, {l}).error().code, ErrorCode::kClusterInvalid);
+  EXPECT_EQ(b.AddRoute(d0, d1, {}).error().code, ErrorCode::kClusterInvalid);
+  EXPECT_EQ(b.AddRoute(d0, d1, {l, l}).error().code, ErrorCode::kClusterInvalid);
+  EXPECT_EQ(b.AddRoute(d0, d1, {LinkId(9)}).error().code, ErrorCode::kClusterInvalid);
+  EXPECT_EQ(b.AddRoute(d0, DeviceId(9), {l}).error().code, ErrorCode::kUnknownName);
+  EXPECT_TRUE(b.AddRoute(d0, d1, {l}).ok());
+  EXPECT_EQ(b.AddRoute(d0, d1, {l}).error().code, ErrorCode::kClusterInvalid);
+}
+
+TEST(ClusterBuilder, ZeroDevices) {
+  ClusterBuilder b("empty");
+  ASSERT_TRUE(b.AddForwarder("s").ok());
+  const auto cluster = std::move(b).Build();
+  ASSERT_FALSE(cluster.ok());
+  EXPECT_EQ(cluster.error().code, ErrorCode::kClusterInvalid);
+}
+
+TEST(ClusterBuilder, LatenciesSaturate) {
+  ClusterBuilder b = WithDevices(2);
+  const LinkId l = b.AddLink({"l", BytesPerSecond(1), Nanos(kMaxQuantity), ""}).Take();
+  const LinkId m = b.AddLink({"m", BytesPerSecond(1), Nanos(kMaxQuantity), ""}).Take();
+  ASSERT_TRUE(b.AddRoute(DeviceId(0), DeviceId(1), {l, m}).ok());
+  const Cluster c = std::move(b).Build().Take();
+  EXPECT_EQ(c.route(DeviceId(0), DeviceId(1)).latency, Nanos(kMaxQuantity));
+}
+
+}  // namespace
+}  // namespace placewright

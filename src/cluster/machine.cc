@@ -1,0 +1,287 @@
+#include "cluster/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace placewright {
+namespace {
+
+struct Figure {
+  BytesPerSecond bandwidth;
+  Nanos latency;
+  std::string_view source;
+};
+
+constexpr int64_t kGB = 1'000'000'000;
+
+// Two PCIe hops make a GPU-to-GPU copy of 6 us.
+constexpr Figure kPcie3{BytesPerSecond(12 * kGB), Nanos(3'000),
+                        "PCIe 3.0 x16: 12 of 15.75 GB/s as bandwidthTest measures; latency: "
+                        "github.com/NVIDIA/cuda-samples/issues/230"};
+constexpr Figure kPcie4{BytesPerSecond(24 * kGB), Nanos(3'000),
+                        "PCIe 4.0 x16: twice PCIe 3.0; latency: "
+                        "github.com/NVIDIA/cuda-samples/issues/230"};
+constexpr Figure kPcie5{BytesPerSecond(48 * kGB), Nanos(3'000),
+                        "PCIe 5.0 x16: four times PCIe 3.0; latency: "
+                        "github.com/NVIDIA/cuda-samples/issues/230"};
+constexpr Nanos kDramLatency(100);    // the order of one access to DRAM
+constexpr Nanos kSocketLatency(500);  // an estimate: some cache misses across the sockets
+constexpr Nanos kNicLatency(1'000);   // with kNetworkLatency: 10 us from NIC to NIC
+constexpr Nanos kSwitchLatency(500);  // a PCIe switch, on top of the slot's 3 us: an estimate
+constexpr Nanos kNvlinkLatency(2'000);
+
+// Lanes of one GPU and what one lane carries in one direction.
+struct Nvlink {
+  std::string_view kind_prefix;
+  int32_t lanes;
+  int64_t lane;
+  std::string_view source;
+};
+constexpr std::array kNvlinks = {
+    Nvlink{"P100-SXM2", 4, 18'310'000'000,
+           "NVLink 1: 18.31 of 20 GB/s a lane (Dell HPC, p2pBandwidthLatencyTest on C4130)"},
+    Nvlink{"V100", 6, 23'950'000'000,
+           "NVLink 2: 23.95 of 25 GB/s a lane (Dell HPC, p2pBandwidthLatencyTest on C4130)"},
+    Nvlink{"A100", 12, 25 * kGB, "NVLink 3: 25 GB/s a lane (NVIDIA A100 data sheet, nominal)"},
+    Nvlink{"H100", 18, 20'900'000'000,
+           "NVLink 4: 376 of 450 GB/s measured (github.com/NVIDIA/nccl/issues/1264)"},
+};
+
+// Lanes between GPU a < b of the eight-GPU board of the DGX-1 and its cloud twins (hybrid cube
+// mesh) for six lanes a GPU (V100); with four lanes (P100) each of these pairs has one.
+struct LanePair {
+  int8_t a, b, lanes;
+};
+constexpr std::array<LanePair, 16> kCubeMesh = {{{0, 1, 1},
+                                                 {0, 2, 1},
+                                                 {0, 3, 2},
+                                                 {0, 4, 2},
+                                                 {1, 2, 2},
+                                                 {1, 3, 1},
+                                                 {1, 5, 2},
+                                                 {2, 3, 2},
+                                                 {2, 6, 1},
+                                                 {3, 7, 1},
+                                                 {4, 5, 1},
+                                                 {4, 6, 1},
+                                                 {4, 7, 2},
+                                                 {5, 6, 2},
+                                                 {5, 7, 1},
+                                                 {6, 7, 2}}};
+
+const Figure& PcieOf(const HostSpec& host) {
+  switch (host.interconnect) {
+    case Interconnect::kPcie3: return kPcie3;
+    case Interconnect::kPcie4: return kPcie4;
+    case Interconnect::kPcie5: return kPcie5;
+    case Interconnect::kNvlink:
+    case Interconnect::kNvswitch: break;
+  }
+  const std::string_view architecture = host.gpus.front().kind.architecture;
+  if (architecture == "ampere") return kPcie4;
+  return architecture == "hopper" ? kPcie5 : kPcie3;
+}
+
+// One direction of one link between two sockets.
+Figure SocketLink(const DeviceKind& cpu) {
+  if (cpu.architecture == "zen2") {
+    return {BytesPerSecond(36 * kGB), kSocketLatency,
+            "one xGMI-2 link: 16 lanes at 18 GT/s (AMD EPYC 7002 series); latency estimated"};
+  }
+  return {BytesPerSecond(19'200'000'000), kSocketLatency,
+          "one QPI link at 9.6 GT/s, 2 bytes (Intel ARK, Xeon E5-2650 v4); latency estimated"};
+}
+
+// The slot that a NIC of this speed needs: the first generation whose nominal rate holds it.
+Figure NicSlot(BytesPerSecond bandwidth) {
+  Figure slot = kPcie3;
+  if (bandwidth.count > 15'750'000'000) slot = kPcie4;
+  if (bandwidth.count > 31'500'000'000) slot = kPcie5;
+  if (bandwidth.count > 63 * kGB) slot.bandwidth = bandwidth;  // several NICs side by side
+  slot.latency = kNicLatency;
+  return slot;
+}
+
+Status Join(ClusterBuilder& builder, const std::string& a, const std::string& b,
+            const Figure& figure) {
+  return builder.Connect(a, b, figure.bandwidth, figure.latency, Duplex::kFull,
+                         std::string(figure.source));
+}
+
+Result<int32_t> KindIndex(ClusterBuilder& builder, const DeviceKind& kind) {
+  const int32_t known = builder.FindKindIndex(kind.name);
+  if (known >= 0) return known;
+  return builder.AddKind(kind);
+}
+
+std::string Name(const HostSpec& host, std::string_view part, int32_t index) {
+  return fmt::format("host{}/{}{}", host.index, part, index);
+}
+
+Status AddSockets(ClusterBuilder& builder, const HostSpec& host) {
+  const int32_t trees = std::max(host.sockets, 1);
+  for (int32_t s = 0; s < trees; ++s) {
+    if (host.sockets > 0) {
+      PW_ASSIGN(const int32_t kind, KindIndex(builder, host.cpu));
+      const Bytes share(host.memory.count / host.sockets - host.reserve.count);
+      PW_RETURN_IF_ERROR(
+          builder.AddDevice({Name(host, "cpu", s), kind, host.index, share, host.reserve}));
+    }
+    PW_RETURN_IF_ERROR(builder.AddForwarder(Name(host, "pcie", s)));
+    if (host.sockets > 0) {
+      const Figure memory{host.cpu.memory_bandwidth, kDramLatency, host.cpu.source};
+      PW_RETURN_IF_ERROR(Join(builder, Name(host, "cpu", s), Name(host, "pcie", s), memory));
+    }
+    for (int32_t other = 0; other < s; ++other) {
+      PW_RETURN_IF_ERROR(
+          Join(builder, Name(host, "pcie", other), Name(host, "pcie", s), SocketLink(host.cpu)));
+    }
+  }
+  return Ok();
+}
+
+int32_t GpuCount(const HostSpec& host) {
+  int32_t count = 0;
+  for (const GpuSlot& slot : host.gpus) count += slot.count;
+  return count;
+}
+
+Status AddGpus(ClusterBuilder& builder, const HostSpec& host) {
+  int32_t index = 0;
+  for (const GpuSlot& slot : host.gpus) {
+    PW_ASSIGN(const int32_t kind, KindIndex(builder, slot.kind));
+    const Bytes memory = slot.memory.count > 0 ? slot.memory : slot.kind.memory;
+    for (int32_t i = 0; i < slot.count; ++i, ++index) {
+      PW_RETURN_IF_ERROR(builder.AddDevice(
+          {Name(host, "gpu", index), kind, host.index, memory - slot.reserve, slot.reserve}));
+    }
+  }
+  return Ok();
+}
+
+Status JoinPcie(ClusterBuilder& builder, const HostSpec& host) {
+  const int32_t trees = std::max(host.sockets, 1), count = GpuCount(host);
+  Figure slot = PcieOf(host);
+  const bool own = host.bandwidth.count > 0 && host.interconnect < Interconnect::kNvlink;
+  if (own) slot.bandwidth = host.bandwidth;
+  Figure uplink = slot;
+  uplink.latency = kSwitchLatency;
+  for (int32_t s = 0; s < trees; ++s) {
+    // GPU g belongs to socket g * trees / count, rounded down.
+    const int32_t first = (s * count + trees - 1) / trees;
+    const int32_t end = ((s + 1) * count + trees - 1) / trees;
+    const bool switched = end - first > 2;
+    for (int32_t k = 0; switched && k < 2; ++k) {
+      const std::string name = fmt::format("{}.{}", Name(host, "pcie", s), k);
+      PW_RETURN_IF_ERROR(builder.AddForwarder(name));
+      PW_RETURN_IF_ERROR(Join(builder, Name(host, "pcie", s), name, uplink));
+    }
+    for (int32_t g = first; g < end; ++g) {
+      std::string parent = Name(host, "pcie", s);
+      if (switched) parent += fmt::format(".{}", (g - first) * 2 / (end - first));
+      PW_RETURN_IF_ERROR(Join(builder, Name(host, "gpu", g), parent, slot));
+    }
+  }
+  return Ok();
+}
+
+Result<Nvlink> NvlinkOf(const HostSpec& host) {
+  if (host.gpus.size() == 1) {
+    for (const Nvlink& nvlink : kNvlinks) {
+      if (host.gpus.front().kind.name.starts_with(nvlink.kind_prefix)) return nvlink;
+    }
+  }
+  if (host.gpus.size() == 1 && host.bandwidth.count > 0) return Nvlink{"", 3, 1, "given"};
+  return MakeError(ErrorCode::kField,
+                   fmt::format("the GPUs of host{} are of several kinds or of one whose NVLink "
+                               "figures are unknown",
+                               host.index),
+                   "", "State their links one by one, or the bandwidth of the interconnect.");
+}
+
+Status JoinMesh(ClusterBuilder& builder, const HostSpec& host, const Nvlink& nvlink) {
+  const int32_t count = GpuCount(host);
+  const auto join = [&](int32_t a, int32_t b, int32_t lanes) {
+    const BytesPerSecond bandwidth =
+        host.bandwidth.count > 0 ? host.bandwidth : BytesPerSecond(lanes * nvlink.lane);
+    return Join(builder, Name(host, "gpu", a), Name(host, "gpu", b),
+                {bandwidth, kNvlinkLatency, nvlink.source});
+  };
+  if (count == 8) {
+    for (const LanePair& pair : kCubeMesh) {
+      PW_RETURN_IF_ERROR(join(pair.a, pair.b, nvlink.lanes < 6 ? 1 : pair.lanes));
+    }
+    return Ok();
+  }
+  if (count < 2 || count > 4) {
+    return MakeError(
+        ErrorCode::kField,
+        fmt::format("host{} has {} GPUs: NVLink boards have 2 to 4 or 8", host.index, count), "",
+        "State the links one by one, or use nvswitch.");
+  }
+  // Two or three GPUs are wired as on the board of four: a third of the lanes to each peer.
+  for (int32_t a = 0; a < count; ++a) {
+    for (int32_t b = a + 1; b < count; ++b) PW_RETURN_IF_ERROR(join(a, b, nvlink.lanes / 3));
+  }
+  return Ok();
+}
+
+Status JoinNvswitch(ClusterBuilder& builder, const HostSpec& host, const Nvlink& nvlink) {
+  const std::string center = fmt::format("host{}/nvswitch", host.index);
+  PW_RETURN_IF_ERROR(builder.AddForwarder(center));
+  const BytesPerSecond bandwidth =
+      host.bandwidth.count > 0 ? host.bandwidth : BytesPerSecond(nvlink.lanes * nvlink.lane);
+  for (int32_t g = 0; g < GpuCount(host); ++g) {
+    PW_RETURN_IF_ERROR(Join(builder, Name(host, "gpu", g), center,
+                            {bandwidth, Nanos(kNvlinkLatency.count / 2), nvlink.source}));
+  }
+  return Ok();
+}
+
+}  // namespace
+
+std::string_view ToString(Interconnect interconnect) {
+  switch (interconnect) {
+    case Interconnect::kPcie3: return "pcie3";
+    case Interconnect::kPcie4: return "pcie4";
+    case Interconnect::kPcie5: return "pcie5";
+    case Interconnect::kNvlink: return "nvlink";
+    case Interconnect::kNvswitch: return "nvswitch";
+  }
+  return "?";
+}
+
+std::optional<Interconnect> FindInterconnect(std::string_view name) {
+  for (int i = 0; i <= static_cast<int>(Interconnect::kNvswitch); ++i) {
+    if (ToString(static_cast<Interconnect>(i)) == name) return static_cast<Interconnect>(i);
+  }
+  return std::nullopt;
+}
+
+Status AddHost(ClusterBuilder& builder, const HostSpec& host) {
+  PW_RETURN_IF_ERROR(AddGpus(builder, host));
+  PW_RETURN_IF_ERROR(AddSockets(builder, host));
+  if (host.gpus.empty()) return Ok();
+  PW_RETURN_IF_ERROR(JoinPcie(builder, host));
+  if (host.interconnect < Interconnect::kNvlink) return Ok();
+  PW_ASSIGN(const Nvlink nvlink, NvlinkOf(host));
+  if (host.interconnect == Interconnect::kNvlink) return JoinMesh(builder, host, nvlink);
+  return JoinNvswitch(builder, host, nvlink);
+}
+
+Status AddNetwork(ClusterBuilder& builder, int32_t hosts, BytesPerSecond bandwidth, Nanos latency,
+                  std::string source) {
+  PW_RETURN_IF_ERROR(builder.AddForwarder("network"));
+  for (int32_t h = 0; h < hosts; ++h) {
+    const std::string nic = fmt::format("host{}/nic", h);
+    PW_RETURN_IF_ERROR(builder.AddForwarder(nic));
+    Figure slot = NicSlot(bandwidth);
+    PW_RETURN_IF_ERROR(Join(builder, fmt::format("host{}/pcie0", h), nic, slot));
+    PW_RETURN_IF_ERROR(builder.Connect(nic, "network", bandwidth, latency, Duplex::kFull, source));
+  }
+  return Ok();
+}
+
+}  // namespace placewright

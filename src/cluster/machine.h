@@ -1,0 +1,63 @@
+// Whole machines from a few words: what presets and the short form of cluster files are made of.
+//
+// A host is one tree per CPU socket:
+//
+//   hostN/cpuS -- hostN/pcieS -- hostN/gpuG           up to two GPUs a socket
+//   hostN/cpuS -- hostN/pcieS -- hostN/pcieS.K -- hostN/gpuG   else two PCIe switches a socket
+//
+// Root complexes of one host are joined by the socket interconnect; "hostN/nic" hangs on the first
+// one, and all NICs on the forwarder "network". GPUs go to sockets in order, evenly. NVLink joins
+// GPUs directly, NVSwitch through the forwarder "hostN/nvswitch". Every link is full duplex.
+// Figures and their sources: docs/formats/cluster.md.
+#ifndef PLACEWRIGHT_CLUSTER_MACHINE_H_
+#define PLACEWRIGHT_CLUSTER_MACHINE_H_
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "cluster/cluster_builder.h"
+
+namespace placewright {
+
+enum class Interconnect : uint8_t { kPcie3, kPcie4, kPcie5, kNvlink, kNvswitch };
+std::string_view ToString(Interconnect interconnect);  // "pcie3", ..., "nvlink", "nvswitch"
+std::optional<Interconnect> FindInterconnect(std::string_view name);
+
+// Some GPUs of one kind.
+struct GpuSlot {
+  DeviceKind kind;
+  int32_t count = 1;
+  Bytes memory;   // of each; 0: the kind's
+  Bytes reserve;  // of each
+};
+
+struct HostSpec {
+  int32_t index = 0;  // N of hostN
+  DeviceKind cpu;
+  int32_t sockets = 2;  // 0: no CPU is a device
+  Bytes memory;         // of the host; each socket has an equal share
+  Bytes reserve;        // of each socket
+  std::vector<GpuSlot> gpus;
+  // NVLink and NVSwitch: of GPUs of one kind that has it. PCIe to the sockets is then of the GPU's
+  // own generation.
+  Interconnect interconnect = Interconnect::kPcie3;
+  BytesPerSecond bandwidth;  // of a GPU's link of that interconnect; 0: the known figure
+};
+
+// Adds the host's kinds (where new), devices and links. Errors: those of the builder; kField (a
+// GPU kind without NVLink, a number of GPUs that no NVLink board has).
+Status AddHost(ClusterBuilder& builder, const HostSpec& host);
+
+// Joins the NICs of hosts 0 .. hosts-1 through one switch; `latency` is that of one NIC's link.
+Status AddNetwork(ClusterBuilder& builder, int32_t hosts, BytesPerSecond bandwidth, Nanos latency,
+                  std::string source);
+
+// Half of the least application-to-application time over 10 Gb/s Ethernet, 10 us (Larsen,
+// Sarangam, Huggahalli, "Architectural breakdown of end-to-end latency in a TCP/IP network",
+// SBAC-PAD 2007), less the PCIe hop: a route crosses two such links.
+inline constexpr Nanos kNetworkLatency(4'000);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLUSTER_MACHINE_H_

@@ -1,0 +1,139 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "cluster/catalogue.h"
+#include "cluster/machine.h"
+
+namespace placewright {
+namespace {
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+constexpr int64_t kMbps = 125'000;  // one Mb/s in bytes per second
+
+// What the papers and products leave open is decided here and said in the description: two sockets
+// of the catalogue's Xeon per host, 128 GiB of host memory, PCIe 3.
+HostSpec Host(int32_t index, std::string_view gpu, int32_t count,
+              Interconnect interconnect = Interconnect::kPcie3) {
+  HostSpec host;
+  host.index = index;
+  host.cpu = *FindKind("Xeon-E5-2650v4");
+  host.memory = Bytes(128 * kGiB);
+  host.gpus = {GpuSlot{*FindKind(gpu), count, Bytes(), Bytes()}};
+  host.interconnect = interconnect;
+  return host;
+}
+
+struct Network {
+  int64_t mbps = 0;  // 0: a single host
+  std::string source;
+};
+
+Result<Cluster> Assemble(std::string_view name, const std::vector<HostSpec>& hosts,
+                         const Network& network) {
+  ClusterBuilder builder{std::string(name)};
+  for (const HostSpec& host : hosts) PW_RETURN_IF_ERROR(AddHost(builder, host));
+  if (network.mbps > 0) {
+    PW_RETURN_IF_ERROR(AddNetwork(builder, static_cast<int32_t>(hosts.size()),
+                                  BytesPerSecond(network.mbps * kMbps), kNetworkLatency,
+                                  network.source));
+  }
+  return std::move(builder).Build();
+}
+
+Result<Cluster> FourP100(std::string_view name) {
+  HostSpec host = Host(0, "P100-12GB", 4);
+  host.memory = Bytes(125 * kGiB);
+  return Assemble(name, {host}, {});
+}
+
+Result<Cluster> EightP100(std::string_view name) {
+  HostSpec host = Host(0, "P100-16GB", 8);
+  host.sockets = 1;
+  return Assemble(name, {host}, {});
+}
+
+Result<Cluster> TagTestbed(std::string_view name) {
+  std::vector<HostSpec> hosts = {Host(0, "V100-32GB", 4, Interconnect::kNvlink)};
+  for (int32_t i = 1; i <= 4; ++i) hosts.push_back(Host(i, "GTX-1080Ti", 2));
+  for (int32_t i = 5; i <= 6; ++i) hosts.push_back(Host(i, "P100-12GB", 2));
+  return Assemble(name, hosts, {100'000, "TAG sec. 5: 100 Gbps switch, nominal"});
+}
+
+Result<Cluster> TagCloud(std::string_view name) {
+  std::vector<HostSpec> hosts;
+  for (int32_t i = 0; i < 2; ++i) hosts.push_back(Host(i, "V100-16GB", 8, Interconnect::kNvlink));
+  for (int32_t i = 2; i < 6; ++i) hosts.push_back(Host(i, "T4", 4));
+  return Assemble(name, hosts, {10'000, "TAG sec. 5: 10 Gbps, nominal"});
+}
+
+Result<Cluster> TwoV100(std::string_view name) {
+  return Assemble(name, {Host(0, "V100-16GB", 2, Interconnect::kNvlink)}, {});
+}
+
+Result<Cluster> DgxA100(std::string_view name) {
+  HostSpec host = Host(0, "A100-40GB", 8, Interconnect::kNvswitch);
+  host.cpu = *FindKind("EPYC-7742");
+  host.memory = Bytes(1024 * kGiB);
+  return Assemble(name, {host}, {});
+}
+
+Result<Cluster> MixedLab(std::string_view name) {
+  return Assemble(name, {Host(0, "V100-32GB", 1), Host(1, "GTX-1080Ti", 2), Host(2, "T4", 1)},
+                  {10'000, "10 Gigabit Ethernet, nominal"});
+}
+
+struct Entry {
+  Preset preset;
+  Result<Cluster> (*make)(std::string_view name);
+};
+
+constexpr std::array kEntries = {
+    Entry{{"4xP100",
+           "Mars and EAGLE: 4 P100 12 GiB on PCIe 3, two on each of 2 Xeon E5-2650 v4, 125 GiB"},
+          FourP100},
+    Entry{{"8xP100",
+           "GDP: 8 P100 16 GiB behind two PCIe 3 switches of one Broadwell socket (memory of 128 "
+           "GiB assumed)"},
+          EightP100},
+    Entry{{"tag-testbed",
+           "TAG: host0 4 V100 32 GiB with NVLink, host1-4 2 GTX 1080Ti, host5-6 2 P100 (12 GiB "
+           "assumed), 100 Gb/s"},
+          TagTestbed},
+    Entry{{"tag-cloud",
+           "TAG: host0-1 8 V100 16 GiB (NVLink cube mesh assumed), host2-5 4 T4, 10 Gb/s"},
+          TagCloud},
+    Entry{{"2xV100", "2 V100 16 GiB joined by two NVLink lanes, as on a board of four"}, TwoV100},
+    Entry{{"dgx-a100", "NVIDIA DGX A100: 8 A100 40 GiB on NVSwitch, 2 EPYC 7742, 1 TiB"}, DgxA100},
+    Entry{{"mixed-lab",
+           "host0 1 V100 32 GiB, host1 2 GTX 1080Ti, host2 1 T4, PCIe 3, 10 Gb/s Ethernet"},
+          MixedLab},
+};
+
+constexpr std::array<Preset, kEntries.size()> kPresets = [] {
+  std::array<Preset, kEntries.size()> presets{};
+  for (size_t i = 0; i < kEntries.size(); ++i) presets[i] = kEntries[i].preset;
+  return presets;
+}();
+
+}  // namespace
+
+std::span<const Preset> Presets() { return kPresets; }
+
+Result<Cluster> MakePreset(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Entry& entry : kEntries) {
+    if (entry.preset.name == name) return entry.make(name);
+    names.emplace_back(entry.preset.name);
+  }
+  std::string all;
+  for (const std::string& known : names) all += (all.empty() ? "" : ", ") + known;
+  return MakeError(ErrorCode::kUnknownName,
+                   fmt::format("no preset cluster is called \"{}\"{}", Printable(name, 80),
+                               DidYouMean(name, names)),
+                   "", fmt::format("Give a cluster file, or one of {}.", all));
+}
+
+}  // namespace placewright

@@ -1,0 +1,108 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "cluster/catalogue.h"
+
+namespace placewright {
+namespace {
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+Cluster Make(std::string_view name) { return MakePreset(name).Take(); }
+
+std::map<std::string, int> CountKinds(const Cluster& c) {
+  std::map<std::string, int> counts;
+  for (const DeviceId id : c.devices()) ++counts[c.kind(id).name];
+  return counts;
+}
+
+TEST(Presets, Unknown) {
+  const auto result = MakePreset("4xP10");
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::kUnknownName);
+  EXPECT_THAT(result.error().message, testing::HasSubstr("4xP100"));
+}
+
+TEST(Presets, Hardware) {
+  using M = std::map<std::string, int>;
+  const std::string xeon = "Xeon-E5-2650v4";
+  EXPECT_EQ(CountKinds(Make("4xP100")), (M{{"P100-12GB", 4}, {xeon, 2}}));
+  EXPECT_EQ(CountKinds(Make("8xP100")), (M{{"P100-16GB", 8}, {xeon, 1}}));
+  EXPECT_EQ(CountKinds(Make("tag-testbed")),
+            (M{{"V100-32GB", 4}, {"GTX-1080Ti", 8}, {"P100-12GB", 4}, {xeon, 14}}));
+  EXPECT_EQ(CountKinds(Make("tag-cloud")), (M{{"V100-16GB", 16}, {"T4", 16}, {xeon, 12}}));
+  EXPECT_EQ(CountKinds(Make("2xV100")), (M{{"V100-16GB", 2}, {xeon, 2}}));
+  EXPECT_EQ(CountKinds(Make("dgx-a100")), (M{{"A100-40GB", 8}, {"EPYC-7742", 2}}));
+  EXPECT_EQ(CountKinds(Make("mixed-lab")),
+            (M{{"V100-32GB", 1}, {"GTX-1080Ti", 2}, {"T4", 1}, {xeon, 6}}));
+}
+
+TEST(Presets, FourP100) {
+  const Cluster c = Make("4xP100");
+  EXPECT_THAT(c.DeviceNames(), testing::ElementsAre("host0/gpu0", "host0/gpu1", "host0/gpu2",
+                                                    "host0/gpu3", "host0/cpu0", "host0/cpu1"));
+  EXPECT_EQ(c.device(DeviceId(0)).capacity, Bytes(12 * kGiB));
+  // Each socket has half of 125 GiB.
+  EXPECT_EQ(c.device(DeviceId(4)).capacity, Bytes(125 * kGiB / 2));
+  // GPUs 0 and 1 share a socket: two PCIe hops of 12 GB/s and 3 us.
+  const Route& near = c.route(DeviceId(0), DeviceId(1));
+  EXPECT_EQ(near.links.size(), 2u);
+  EXPECT_EQ(near.bandwidth, BytesPerSecond(12'000'000'000));
+  EXPECT_EQ(near.latency, Nanos(6'000));
+  // GPUs 0 and 2 do not: one more hop, over QPI, of 0.5 us.
+  const Route& far = c.route(DeviceId(0), DeviceId(2));
+  EXPECT_EQ(far.links.size(), 3u);
+  EXPECT_EQ(far.latency, Nanos(6'500));
+  EXPECT_EQ(c.route(DeviceId(0), DeviceId(4)).links.size(), 2u);
+  EXPECT_EQ(c.route(DeviceId(0), DeviceId(5)).links.size(), 3u);
+}
+
+TEST(Presets, FastLinks) {
+  // Two lanes of 23.95 GB/s; pairs of the cube mesh without a lane go over PCIe.
+  const Cluster two = Make("2xV100");
+  EXPECT_EQ(two.route(DeviceId(0), DeviceId(1)).bandwidth, BytesPerSecond(47'900'000'000));
+  const Cluster cloud = Make("tag-cloud");
+  EXPECT_EQ(cloud.route(DeviceId(0), DeviceId(3)).bandwidth, BytesPerSecond(47'900'000'000));
+  EXPECT_EQ(cloud.route(DeviceId(0), DeviceId(1)).bandwidth, BytesPerSecond(23'950'000'000));
+  EXPECT_EQ(cloud.route(DeviceId(0), DeviceId(5)).bandwidth, BytesPerSecond(12'000'000'000));
+  // 12 lanes of 25 GB/s to the switch and 12 from it; 1 + 1 us.
+  const Cluster dgx = Make("dgx-a100");
+  EXPECT_EQ(dgx.route(DeviceId(0), DeviceId(7)).bandwidth, BytesPerSecond(300'000'000'000));
+  EXPECT_EQ(dgx.route(DeviceId(0), DeviceId(7)).latency, Nanos(2'000));
+}
+
+TEST(Presets, BetweenHosts) {
+  // 10 Gb/s = 1.25 GB/s; GPU > root > NIC > network > NIC > root > GPU: 3 + 1 + 4 + 4 + 1 + 3 us.
+  const Cluster lab = Make("mixed-lab");
+  const DeviceId v100 = lab.FindDevice("host0/gpu0"), t4 = lab.FindDevice("host2/gpu0");
+  EXPECT_EQ(lab.route(v100, t4).links.size(), 6u);
+  EXPECT_EQ(lab.route(v100, t4).bandwidth, BytesPerSecond(1'250'000'000));
+  EXPECT_EQ(lab.route(v100, t4).latency, Nanos(16'000));
+  // 100 Gb/s is more than the NIC's PCIe 3 slot carries.
+  const Cluster testbed = Make("tag-testbed");
+  const DeviceId a = testbed.FindDevice("host0/gpu0"), b = testbed.FindDevice("host6/gpu1");
+  EXPECT_EQ(testbed.route(a, b).bandwidth, BytesPerSecond(12'000'000'000));
+}
+
+TEST(Presets, EveryPairIsConnectedAndSymmetric) {
+  for (const Preset& preset : Presets()) {
+    const Cluster c = Make(preset.name);
+    EXPECT_EQ(c.name(), preset.name);
+    for (const DeviceId a : c.devices()) {
+      for (const DeviceId b : c.devices()) {
+        if (a == b) continue;
+        ASSERT_TRUE(c.Connected(a, b)) << preset.name;
+        const Route &there = c.route(a, b), &back = c.route(b, a);
+        EXPECT_EQ(there.links.size(), back.links.size());
+        EXPECT_EQ(there.bandwidth, back.bandwidth);
+        EXPECT_EQ(there.latency, back.latency);
+      }
+    }
+    for (const LinkId id : c.links()) EXPECT_FALSE(c.link(id).source.empty()) << c.link(id).name;
+  }
+}
+
+}  // namespace
+}  // namespace placewright

@@ -1,0 +1,116 @@
+#include "cluster/routes.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+namespace placewright {
+namespace {
+
+constexpr int32_t kFar = std::numeric_limits<int32_t>::max();
+
+struct Search {
+  const std::vector<Hop>& hops;
+  std::vector<std::vector<int32_t>> layers;  // nodes by their number of links from the source
+  std::vector<int32_t> distance;             // by node
+  std::vector<std::vector<int32_t>> into;    // by node: hops that end a shortest path there
+  std::vector<int64_t> width;                // by node: largest least-bandwidth
+};
+
+Search Layer(int32_t source, const std::vector<Hop>& hops, const std::vector<bool>& forwards) {
+  const size_t nodes = forwards.size();
+  Search s{hops, {{source}}, std::vector<int32_t>(nodes, kFar), {}, {}};
+  std::vector<std::vector<int32_t>> out(nodes);
+  for (size_t h = 0; h < hops.size(); ++h) out[hops[h].from].push_back(static_cast<int32_t>(h));
+  s.distance[source] = 0;
+  for (size_t depth = 0; !s.layers[depth].empty(); ++depth) {
+    std::vector<int32_t> next;
+    for (const int32_t node : s.layers[depth]) {
+      if (node != source && !forwards[node]) continue;
+      for (const int32_t h : out[node]) {
+        if (s.distance[hops[h].to] != kFar) continue;
+        s.distance[hops[h].to] = static_cast<int32_t>(depth) + 1;
+        next.push_back(hops[h].to);
+      }
+    }
+    s.layers.push_back(std::move(next));
+  }
+  s.into.resize(nodes);
+  for (size_t h = 0; h < hops.size(); ++h) {
+    const Hop& hop = hops[h];
+    if (s.distance[hop.from] == kFar || s.distance[hop.to] != s.distance[hop.from] + 1) continue;
+    if (hop.from == source || forwards[hop.from]) s.into[hop.to].push_back(static_cast<int32_t>(h));
+  }
+  return s;
+}
+
+void FindWidths(int32_t source, Search& s) {
+  s.width.assign(s.distance.size(), 0);
+  s.width[source] = std::numeric_limits<int64_t>::max();
+  for (const std::vector<int32_t>& layer : s.layers) {
+    for (const int32_t node : layer) {
+      for (const int32_t h : s.into[node]) {
+        const Hop& hop = s.hops[h];
+        s.width[node] = std::max(s.width[node], std::min(s.width[hop.from], hop.bandwidth));
+      }
+    }
+  }
+}
+
+// By node: the last hop of the lexicographically least path among hops of at least `width`; -1:
+// none. Paths of one layer have one length, so (rank of the beginning, last link) orders them.
+std::vector<int32_t> LeastLastHops(int32_t source, const Search& s, int64_t width) {
+  std::vector<int32_t> last(s.distance.size(), -1), rank(s.distance.size(), -1);
+  rank[source] = 0;
+  for (size_t depth = 1; depth < s.layers.size(); ++depth) {
+    std::vector<std::pair<std::pair<int32_t, LinkId>, int32_t>> order;  // key, node
+    for (const int32_t node : s.layers[depth]) {
+      std::pair<int32_t, LinkId> best{kFar, LinkId()};
+      for (const int32_t h : s.into[node]) {
+        const Hop& hop = s.hops[h];
+        if (hop.bandwidth < width || rank[hop.from] < 0) continue;
+        const std::pair<int32_t, LinkId> key{rank[hop.from], hop.link};
+        if (last[node] >= 0 && !(key < best)) continue;
+        best = key;
+        last[node] = h;
+      }
+      if (last[node] >= 0) order.emplace_back(best, node);
+    }
+    std::sort(order.begin(), order.end());
+    for (size_t i = 0; i < order.size(); ++i) rank[order[i].second] = static_cast<int32_t>(i);
+  }
+  return last;
+}
+
+}  // namespace
+
+std::vector<std::vector<LinkId>> BestPathsFrom(int32_t source, const std::vector<Hop>& hops,
+                                               const std::vector<bool>& forwards, int64_t& work) {
+  Search s = Layer(source, hops, forwards);
+  FindWidths(source, s);
+  std::vector<std::vector<LinkId>> paths(forwards.size());
+  std::set<int64_t> widths;
+  for (size_t depth = 1; depth < s.layers.size(); ++depth) {
+    for (const int32_t node : s.layers[depth]) {
+      if (!forwards[node]) widths.insert(s.width[node]);  // only devices are targets
+    }
+  }
+  work -= static_cast<int64_t>(hops.size());
+  for (const int64_t width : widths) {
+    work -= static_cast<int64_t>(hops.size());
+    if (work < 0) return {};
+    const std::vector<int32_t> last = LeastLastHops(source, s, width);
+    for (size_t node = 0; node < forwards.size(); ++node) {
+      if (forwards[node] || s.width[node] != width || last[node] < 0) continue;
+      std::vector<LinkId>& path = paths[node];
+      for (int32_t at = static_cast<int32_t>(node); at != source; at = hops[last[at]].from) {
+        path.push_back(hops[last[at]].link);
+      }
+      std::reverse(path.begin(), path.end());
+      work -= static_cast<int64_t>(path.size());
+    }
+  }
+  return paths;
+}
+
+}  // namespace placewright
