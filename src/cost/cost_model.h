@@ -1,8 +1,13 @@
 // The roofline model: time of an op on a device from its work and the device kind's figures.
 //
-//   time = launch_overhead + max(flops / (peak * efficiency), bytes / (bandwidth * efficiency))
+//   time = launch_overhead + max(flops / (peak * e_c) + 16 * min(depth, 512) / clock, bytes /
+//   (bandwidth * e_b))
 //
-// with one efficiency per (op class, architecture), each with its source (docs/costs.md).
+// with efficiencies e per (op class, architecture), each with its source (docs/costs.md). The
+// middle term is the fill time of a product: what a lane needs for a 4 x 4 tile of outputs however
+// small the product is (Hockney's half-performance length); it makes small products inefficient and
+// keeps the time monotone: more work never takes less. An op that neither computes nor moves
+// anything (empty_like, Shape) launches no kernel and takes no time.
 #ifndef PLACEWRIGHT_COST_COST_MODEL_H_
 #define PLACEWRIGHT_COST_COST_MODEL_H_
 
@@ -17,7 +22,10 @@
 namespace placewright {
 
 // Which ops a device kind can run at all. `profile` "default": everything everywhere except
-// strings on GPUs; "tf1": also embedding lookups on CPUs only (the papers' "GPU only").
+// strings on GPUs; "tf1": also embedding lookups on CPUs only (the papers' "GPU only"). ModelCosts
+// also looks at the tensors: string tensors, ONNX Gathers from a parameter under "tf1", and
+// arithmetic in a dtype for which the kind states no rate.
+bool IsCostProfile(std::string_view profile);
 bool Supports(std::string_view op_type, const DeviceKind& kind, std::string_view profile);
 
 // One line of an override file: times for the ops whose name or type matches.
@@ -42,11 +50,13 @@ struct CostModelReport {
 };
 
 // Modelled costs of every op on every device, overridden where the options say so.
-// Errors: kField (an override that matches nothing, with near names).
+// Errors: kField (an unknown profile; an override that matches nothing, with near names). Views
+// cost nothing and no override touches them.
 Result<CostTable> ModelCosts(const Graph& graph, const Cluster& cluster, const CostOptions& options,
                              CostModelReport* report = nullptr);
 
-// Time of one piece of work on one device kind (dtype decides the peak rate).
+// Time of one piece of work on one device kind (dtype decides the peak rate), rounded up to whole
+// nanoseconds; CostTable::kUnsupported if it computes in a dtype for which the kind has no rate.
 Nanos RooflineTime(const Work& work, DType dtype, const DeviceKind& kind);
 
 }  // namespace placewright

@@ -28,7 +28,7 @@ class CostTable {
         devices_(devices),
         times_(ops * devices, kUnsupported),
         workspace_(ops),
-        source_(ops, CostSource::kModelled) {}
+        sources_(ops * devices, CostSource::kModelled) {}
 
   size_t op_count() const { return ops_; }
   size_t device_count() const { return devices_; }
@@ -42,20 +42,36 @@ class CostTable {
   Nanos LeastTime(OpId op) const;
   // Scratch memory while the op runs (cuDNN workspaces, ...); counted per device as the largest.
   Bytes workspace(OpId op) const { return workspace_[op]; }
-  CostSource source(OpId op) const { return source_[op]; }
+  CostSource source(OpId op, DeviceId device) const {
+    return sources_[op.index() * devices_ + device.index()];
+  }
+  // The weakest source of any device that supports the op: given only if all are given.
+  CostSource source(OpId op) const;
 
   void SetTime(OpId op, DeviceId device, Nanos time) {
     times_[op.index() * devices_ + device.index()] = time;
   }
   void SetWorkspace(OpId op, Bytes bytes) { workspace_[op] = bytes; }
-  void SetSource(OpId op, CostSource source) { source_[op] = source; }
+  void SetSource(OpId op, DeviceId device, CostSource source) {
+    sources_[op.index() * devices_ + device.index()] = source;
+  }
+  void SetSource(OpId op, CostSource source) {  // on every device
+    for (size_t d = 0; d < devices_; ++d) SetSource(op, DeviceId(d), source);
+  }
 
  private:
   size_t ops_ = 0, devices_ = 0;
   std::vector<Nanos> times_;  // op-major
   IdVector<OpId, Bytes> workspace_;
-  IdVector<OpId, CostSource> source_;
+  std::vector<CostSource> sources_;  // op-major
 };
+
+// Shares of the ops' summed time by source, where every op runs on the device that `device_of`
+// names: they add up to 1, or are all 0 if no op takes time. Unsupported pairs count nothing.
+struct CostShares {
+  double given = 0, measured = 0, modelled = 0;
+};
+CostShares SharesOf(const CostTable& costs, const IdVector<OpId, DeviceId>& device_of);
 
 }  // namespace placewright
 

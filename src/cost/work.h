@@ -29,7 +29,8 @@ enum class OpClass : uint8_t {
   kRandom,        // bernoulli_, dropout masks
   kOther          // unknown: costed by bytes and listed as modelled by bytes
 };
-std::string_view ToString(OpClass op_class);
+inline constexpr size_t kOpClassCount = 16;
+std::string_view ToString(OpClass op_class);  // "gemm", "conv-winograd", ...
 
 struct Work {
   OpClass op_class = OpClass::kOther;
@@ -37,12 +38,17 @@ struct Work {
   double flops = 0;  // arithmetic that the device performs (2 * macs for products, and others)
   Bytes bytes_read;
   Bytes bytes_written;
+  int64_t depth = 0;  // steps of the longest sum that one output waits for (k of a product)
   Bytes workspace;    // scratch memory
   bool known = true;  // false: no row in the table for this op type
 };
 
 // Work of one op. Never fails: an unknown type gives kOther with its bytes, known = false.
 Work WorkOf(const Graph& graph, OpId op);
+
+// The dtype in which an op computes: of its first floating-point tensor (inputs first); without
+// one, of its first tensor. It decides the peak rate.
+DType ComputeDType(const Graph& graph, OpId op);
 
 // True if the table has a row for this type; a test holds it complete over the corpus.
 bool HasWorkRow(std::string_view op_type);

@@ -1,0 +1,30 @@
+// Which share of a device's peak figures a class of ops reaches, by architecture.
+//
+// Every number has its source in docs/costs.md: published measurements of a kernel, or a fit to
+// named rows of the accuracy table there. Shares of the compute peak above 1 are algorithms that
+// need fewer products than flops counts (Winograd).
+#ifndef PLACEWRIGHT_COST_EFFICIENCY_H_
+#define PLACEWRIGHT_COST_EFFICIENCY_H_
+
+#include <string_view>
+
+#include "cluster/cluster.h"
+#include "cost/work.h"
+
+namespace placewright {
+
+struct Efficiency {
+  double compute = 0;       // of the peak rate of the op's dtype
+  double bandwidth = 0;     // of the memory bandwidth
+  double steps_per_ns = 0;  // clock: steps of a dependent sum; 0: not modelled
+};
+
+// An unknown architecture takes the nearest newer known one of its device class.
+Efficiency EfficiencyOf(OpClass op_class, DeviceClass device_class, std::string_view architecture);
+
+// The architectures with rows of their own.
+bool HasEfficiencyRow(std::string_view architecture);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COST_EFFICIENCY_H_

@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "cost/cost_model.h"
+
+namespace placewright {
+namespace {
+
+// A lookup in a table of parameters: an ATen embedding, or an ONNX Gather from a parameter matrix.
+bool IsParameterLookup(const Graph& graph, const Op& op) {
+  if (op.type == "com.microsoft.EmbedLayerNormalization") return true;
+  if (op.type != "Gather" || op.inputs.empty()) return false;
+  const Tensor& table = graph.tensor(op.inputs[0]);
+  return table.kind == TensorKind::kParameter && table.shape.size() == 2;
+}
+
+bool TouchesStrings(const Graph& graph, const Op& op) {
+  const auto is_string = [&](TensorId id) { return graph.tensor(id).dtype == DType::kString; };
+  return std::any_of(op.inputs.begin(), op.inputs.end(), is_string) ||
+         std::any_of(op.outputs.begin(), op.outputs.end(), is_string);
+}
+
+bool SupportsOp(const Graph& graph, const Op& op, const DeviceKind& kind,
+                const std::string& profile) {
+  if (!Supports(op.type, kind, profile)) return false;
+  if (kind.device_class == DeviceClass::kCpu) return true;
+  if (TouchesStrings(graph, op)) return false;
+  return profile != "tf1" || !IsParameterLookup(graph, op);
+}
+
+void SetModelledTimes(const Graph& graph, const Cluster& cluster, const std::string& profile,
+                      OpId id, const Work& work, CostTable& table) {
+  const Op& op = graph.op(id);
+  const DType dtype = ComputeDType(graph, id);
+  std::vector<Nanos> by_kind(cluster.kinds().size(), CostTable::kUnsupported);
+  for (size_t k = 0; k < by_kind.size(); ++k) {
+    const DeviceKind& kind = cluster.kinds()[k];
+    if (op.is_view) {
+      by_kind[k] = Nanos(0);
+    } else if (SupportsOp(graph, op, kind, profile)) {
+      by_kind[k] = RooflineTime(work, dtype, kind);
+    }
+  }
+  for (DeviceId d : cluster.devices()) {
+    table.SetTime(id, d, by_kind[static_cast<size_t>(cluster.device(d).kind)]);
+  }
+}
+
+bool GlobOrAny(const std::string& pattern, std::string_view text) {
+  return pattern.empty() || GlobMatch(pattern, text);
+}
+
+// (product rounded up; whole nanoseconds, exact below 2^53)
+Nanos Scaled(Nanos time, double scale) {
+  if (time == CostTable::kUnsupported) return time;
+  const double scaled = static_cast<double>(time.count) * scale;
+  if (!(scaled < static_cast<double>(kMaxQuantity))) return Nanos(kMaxQuantity);
+  const int64_t whole = static_cast<int64_t>(scaled);
+  return Nanos(whole + (static_cast<double>(whole) < scaled ? 1 : 0));
+}
+
+Error MatchesNothing(const CostOverride& line, const Graph& graph, const Cluster& cluster,
+                     bool op_matched) {
+  std::vector<std::string> candidates;
+  std::string wanted, what;
+  if (op_matched) {
+    wanted = line.device.empty() ? line.kind : line.device;
+    what = line.device.empty() ? "device kind" : "device";
+    for (const DeviceKind& kind : cluster.kinds()) {
+      if (line.device.empty()) candidates.push_back(kind.name);
+    }
+    if (!line.device.empty()) candidates = cluster.DeviceNames();
+  } else {
+    wanted = line.op.empty() ? line.type : line.op;
+    what = line.op.empty() ? "type of a computing op" : "computing op";
+    std::set<std::string> names;
+    for (OpId id : graph.ops()) {
+      const Op& op = graph.op(id);
+      if (!op.is_view) names.insert(line.op.empty() ? std::string(op.type) : op.name);
+    }
+    candidates.assign(names.begin(), names.end());
+  }
+  return MakeError(ErrorCode::kField,
+                   "the override matches nothing: no " + what + " is like \"" + Printable(wanted) +
+                       "\"" + DidYouMean(wanted, candidates),
+                   line.place, "Remove the entry or mend its pattern.");
+}
+
+Status Apply(const CostOverride& line, const Graph& graph, const Cluster& cluster,
+             CostTable& table) {
+  std::vector<DeviceId> devices;
+  for (DeviceId d : cluster.devices()) {
+    if (GlobOrAny(line.device, cluster.device(d).name) &&
+        GlobOrAny(line.kind, cluster.kind(d).name)) {
+      devices.push_back(d);
+    }
+  }
+  bool op_matched = false;
+  for (OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    if (op.is_view || !GlobOrAny(line.op, op.name) || !GlobOrAny(line.type, op.type)) continue;
+    op_matched = true;
+    for (DeviceId d : devices) {
+      table.SetTime(id, d, line.scale > 0 ? Scaled(table.time(id, d), line.scale) : line.time);
+      table.SetSource(id, d, line.source);
+    }
+  }
+  if (!op_matched || devices.empty()) return MatchesNothing(line, graph, cluster, op_matched);
+  return Ok();
+}
+
+}  // namespace
+
+Result<CostTable> ModelCosts(const Graph& graph, const Cluster& cluster, const CostOptions& options,
+                             CostModelReport* report) {
+  if (!IsCostProfile(options.profile)) {
+    return MakeError(ErrorCode::kField,
+                     "there is no cost profile \"" + Printable(options.profile) + "\"" +
+                         DidYouMean(options.profile, {"default", "tf1"}),
+                     "", "Choose default or tf1.");
+  }
+  CostTable table(graph.op_count(), cluster.device_count());
+  std::set<std::string> unknown;
+  for (OpId id : graph.ops()) {
+    const Work work = WorkOf(graph, id);
+    if (!work.known) unknown.emplace(graph.op(id).type);
+    table.SetWorkspace(id, work.workspace);
+    SetModelledTimes(graph, cluster, options.profile, id, work, table);
+  }
+  for (const CostOverride& line : options.overrides) {
+    Status applied = Apply(line, graph, cluster, table);
+    if (!applied.ok()) return applied.error();
+  }
+  if (report != nullptr) report->unknown_types.assign(unknown.begin(), unknown.end());
+  return table;
+}
+
+}  // namespace placewright

@@ -1,0 +1,98 @@
+#include <gtest/gtest.h>
+
+#include "cost/cost_model.h"
+#include "cost/efficiency.h"
+
+namespace placewright {
+namespace {
+
+// 10 TFLOP/s, 100 GB/s, 5 us a launch.
+DeviceKind MakeKind(std::string architecture = "volta") {
+  DeviceKind kind;
+  kind.name = "test";
+  kind.device_class = DeviceClass::kGpu;
+  kind.architecture = std::move(architecture);
+  kind.peak.f32 = 10e12;
+  kind.memory_bandwidth = BytesPerSecond(100'000'000'000);
+  kind.launch_overhead = Nanos(5000);
+  return kind;
+}
+
+Work MakeWork(OpClass op_class, double flops, int64_t read, int64_t written) {
+  Work work;
+  work.op_class = op_class;
+  work.flops = flops;
+  work.bytes_read = Bytes(read);
+  work.bytes_written = Bytes(written);
+  return work;
+}
+
+TEST(Roofline, MemoryBoundOpTakesItsBytes) {
+  const double share = EfficiencyOf(OpClass::kElementwise, DeviceClass::kGpu, "volta").bandwidth;
+  // 83,000,000 bytes / (100 GB/s * 0.83) = 1,000,000 ns, and the launch; 1 MFLOP is negligible.
+  const auto bytes = static_cast<int64_t>(100e6 * share);
+  const Work work = MakeWork(OpClass::kElementwise, 1e6, bytes / 2, bytes - bytes / 2);
+  EXPECT_NEAR(static_cast<double>(RooflineTime(work, DType::kF32, MakeKind()).count), 1'005'000, 2);
+}
+
+TEST(Roofline, ComputeBoundOpTakesItsFlops) {
+  const double share = EfficiencyOf(OpClass::kGemm, DeviceClass::kGpu, "volta").compute;
+  // 10e9 * share flops at 10e12 * share flop/s: 1,000,000 ns, and the launch.
+  const Work work = MakeWork(OpClass::kGemm, 10e9 * share, 1000, 1000);
+  EXPECT_NEAR(static_cast<double>(RooflineTime(work, DType::kF32, MakeKind()).count), 1'005'000, 2);
+}
+
+TEST(Roofline, TimesAreRoundedUpToWholeNanoseconds) {
+  DeviceKind kind = MakeKind();
+  kind.memory_bandwidth = BytesPerSecond(1'000'000'000'000);
+  // 1 byte at 1000 B/ns times a share below 1: less than 1 ns, rounded up to 1.
+  EXPECT_EQ(RooflineTime(MakeWork(OpClass::kDataMovement, 0, 1, 0), DType::kF32, kind),
+            Nanos(5001));
+}
+
+TEST(Roofline, WithoutWorkThereIsNoLaunch) {
+  EXPECT_EQ(RooflineTime(MakeWork(OpClass::kCreation, 0, 0, 0), DType::kF32, MakeKind()), Nanos(0));
+}
+
+TEST(Roofline, ADTypeWithoutARateIsUnsupportedForArithmeticAlone) {
+  const DeviceKind kind = MakeKind();  // states no f64 rate
+  EXPECT_EQ(RooflineTime(MakeWork(OpClass::kGemm, 1e9, 8, 8), DType::kF64, kind),
+            CostTable::kUnsupported);
+  EXPECT_NE(RooflineTime(MakeWork(OpClass::kDataMovement, 0, 8, 8), DType::kF64, kind),
+            CostTable::kUnsupported);
+}
+
+TEST(Roofline, TensorCoreRatesAreForProductsAlone) {
+  DeviceKind kind = MakeKind();
+  kind.peak.f16 = 80e12;
+  const Nanos half = RooflineTime(MakeWork(OpClass::kGemm, 1e12, 8, 8), DType::kF16, kind);
+  const Nanos single = RooflineTime(MakeWork(OpClass::kGemm, 1e12, 8, 8), DType::kF32, kind);
+  // 8 times the rate: 8 times shorter, launches apart.
+  EXPECT_NEAR(static_cast<double>((single - Nanos(5000)).count),
+              8.0 * static_cast<double>((half - Nanos(5000)).count), 16);
+  EXPECT_EQ(RooflineTime(MakeWork(OpClass::kElementwise, 1e12, 8, 8), DType::kF16, kind),
+            RooflineTime(MakeWork(OpClass::kElementwise, 1e12, 8, 8), DType::kF32, kind));
+}
+
+TEST(Roofline, MoreWorkNeverTakesLess) {
+  for (const char* architecture : {"kepler", "pascal", "volta", "turing", "ampere", "hopper"}) {
+    Nanos before(0);
+    Work work = MakeWork(OpClass::kGemm, 1, 1, 1);
+    for (int step = 0; step < 60; ++step) {
+      const Nanos now = RooflineTime(work, DType::kF32, MakeKind(architecture));
+      EXPECT_LE(before, now);
+      before = now;
+      work.flops *= 2;
+      work.depth += 37;
+      work.bytes_read = Bytes(SaturatingMultiply(work.bytes_read.count, 2));
+    }
+  }
+}
+
+TEST(Roofline, HugeWorkSaturates) {
+  const Work work = MakeWork(OpClass::kGemm, 1e300, kMaxQuantity, kMaxQuantity);
+  EXPECT_EQ(RooflineTime(work, DType::kF32, MakeKind()), Nanos(kMaxQuantity));
+}
+
+}  // namespace
+}  // namespace placewright

@@ -1,0 +1,100 @@
+#include "cost/work.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cost/work/rules.h"
+
+namespace placewright {
+namespace {
+
+const WorkRow* Find(std::span<const WorkRow> rows, std::string_view type) {
+  const auto row =
+      std::lower_bound(rows.begin(), rows.end(), type,
+                       [](const WorkRow& r, std::string_view t) { return r.type < t; });
+  return row != rows.end() && row->type == type ? &*row : nullptr;
+}
+
+const WorkRow* FindAten(std::string_view base) {
+  for (auto rows : {AtenElementwiseRows(), AtenMathRows(), AtenDataRows()}) {
+    if (const WorkRow* row = Find(rows, base)) return row;
+  }
+  return nullptr;
+}
+
+// "aten.add_.Tensor": "add_" if that has a row, else "add".
+const WorkRow* FindAtenRow(std::string_view name) {
+  std::string_view base = name.substr(0, name.find('.'));
+  if (const WorkRow* row = FindAten(base)) return row;
+  if (base.size() > 1 && base.ends_with('_') && !base.ends_with("__")) {
+    base.remove_suffix(1);
+    return FindAten(base);
+  }
+  return nullptr;
+}
+
+const WorkRow* FindOnnxRow(std::string_view type) {
+  const size_t dot = type.rfind('.');
+  const std::string_view domain = dot == std::string_view::npos ? "" : type.substr(0, dot);
+  const std::string_view name = dot == std::string_view::npos ? type : type.substr(dot + 1);
+  if (domain == "com.microsoft" || domain == "ai.onnx.ml") {
+    if (const WorkRow* row = Find(ContribRows(), name)) return row;
+    if (domain == "ai.onnx.ml") return nullptr;
+  } else if (!domain.empty() && domain != "ai.onnx") {
+    return nullptr;
+  }
+  if (const WorkRow* row = Find(OnnxMathRows(), name)) return row;
+  return Find(OnnxDataRows(), name);
+}
+
+const WorkRow* FindRow(std::string_view type) {
+  return type.starts_with("aten.") ? FindAtenRow(type.substr(5)) : FindOnnxRow(type);
+}
+
+bool IsFloating(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kF16 ||
+         dtype == DType::kBF16 || dtype == DType::kC64 || dtype == DType::kC128;
+}
+
+}  // namespace
+
+std::string_view ToString(OpClass op_class) {
+  static constexpr std::array<std::string_view, kOpClassCount> kNames = {
+      "view",          "gemm",           "gemv",           "conv-dense",
+      "conv-winograd", "conv-pointwise", "conv-depthwise", "recurrent",
+      "normalization", "pooling",        "reduction",      "elementwise",
+      "data-movement", "creation",       "random",         "other"};
+  return kNames[static_cast<size_t>(op_class)];
+}
+
+bool HasWorkRow(std::string_view op_type) { return FindRow(op_type) != nullptr; }
+
+Work WorkOf(const Graph& graph, OpId id) {
+  const OpView op(graph, id);
+  Work work;
+  if (op.op().is_view) {
+    work.op_class = OpClass::kView;
+    return work;
+  }
+  static constexpr WorkRow kUnknown{"", OpClass::kOther, ByBytes, 0};
+  const WorkRow* row = FindRow(op.op().type);
+  if (row == nullptr) row = &kUnknown;
+  work.op_class = row->op_class;
+  row->rule(op, *row, work);
+  return work;
+}
+
+DType ComputeDType(const Graph& graph, OpId id) {
+  const Op& op = graph.op(id);
+  const TensorId none;
+  TensorId first = none;
+  for (const std::vector<TensorId>* list : {&op.inputs, &op.outputs}) {
+    for (TensorId tensor : *list) {
+      if (IsFloating(graph.tensor(tensor).dtype)) return graph.tensor(tensor).dtype;
+      if (first == none) first = tensor;
+    }
+  }
+  return first == none ? DType::kF32 : graph.tensor(first).dtype;
+}
+
+}  // namespace placewright

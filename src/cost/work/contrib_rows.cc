@@ -1,0 +1,86 @@
+// Operators of the domains com.microsoft and ai.onnx.ml.
+#include "cost/work/rules.h"
+
+namespace placewright {
+namespace {
+
+using enum OpClass;
+
+constexpr WorkRow kRows[] = {
+    {"ArrayFeatureExtractor", kElementwise, Streaming, kCheap},
+    {"Attention", kGemm, ContribAttention},
+    {"BeamSearch", kOther, ByBytes, 0},
+    {"BiasAdd", kElementwise, Streaming, kCheap},
+    {"BiasDropout", kElementwise, Streaming, kCheap},
+    {"BiasGelu", kElementwise, Streaming, kTranscendental},
+    {"BiasSoftmax", kNormalization, Streaming, kTranscendental},
+    {"BiasSplitGelu", kElementwise, Streaming, kTranscendental},
+    {"Binarizer", kElementwise, Streaming, kCheap},
+    {"CastMap", kElementwise, Streaming, kCheap},
+    {"CategoryMapper", kElementwise, Streaming, kCheap},
+    {"CropAndResize", kDataMovement, Streaming, 0},
+    {"DecoderMaskedMultiHeadAttention", kGemm, AttentionForward},
+    {"DictVectorizer", kElementwise, Streaming, kCheap},
+    {"DynamicQuantizeMatMul", kGemm, UncountedProduct},
+    {"EmbedLayerNormalization", kNormalization, Streaming, kTranscendental},
+    {"ExpandDims", kDataMovement, Streaming, 0},
+    {"FastGelu", kElementwise, Streaming, kTranscendental},
+    {"FeatureVectorizer", kElementwise, Streaming, kCheap},
+    {"FusedConv", kConvDense, UncountedConvolution},
+    {"FusedGemm", kGemm, UncountedProduct},
+    {"FusedMatMul", kGemm, UncountedProduct},
+    {"GatherND", kDataMovement, Streaming, 0},
+    {"Gelu", kElementwise, Streaming, kTranscendental},
+    {"GemmFastGelu", kGemm, UncountedProduct},
+    {"GemmFloat8", kGemm, UncountedProduct},
+    {"GreedySearch", kOther, ByBytes, 0},
+    {"GroupNorm", kNormalization, Streaming, kTranscendental},
+    {"GroupQueryAttention", kGemm, AttentionForward},
+    {"Imputer", kElementwise, Streaming, kCheap},
+    {"LabelEncoder", kElementwise, Streaming, kCheap},
+    {"LayerNormalization", kNormalization, Streaming, kTranscendental},
+    {"LinearClassifier", kOther, ByBytes, 0},
+    {"LinearRegressor", kOther, ByBytes, 0},
+    {"MatMulInteger16", kGemm, UncountedProduct},
+    {"MatMulIntegerToFloat", kGemm, UncountedProduct},
+    {"MatMulNBits", kGemm, UncountedProduct},
+    {"MultiHeadAttention", kGemm, AttentionForward},
+    {"NhwcConv", kConvDense, UncountedConvolution},
+    {"NhwcFusedConv", kConvDense, UncountedConvolution},
+    {"Normalizer", kElementwise, Streaming, kCheap},
+    {"OneHotEncoder", kElementwise, Streaming, kCheap},
+    {"Pad", kDataMovement, Streaming, 0},
+    {"QAttention", kGemm, ContribAttention},
+    {"QLinearAdd", kElementwise, Streaming, kDivide},
+    {"QLinearAveragePool", kElementwise, Streaming, kDivide},
+    {"QLinearConcat", kElementwise, Streaming, kDivide},
+    {"QLinearConv", kConvDense, UncountedConvolution},
+    {"QLinearGlobalAveragePool", kElementwise, Streaming, kDivide},
+    {"QLinearLeakyRelu", kElementwise, Streaming, kDivide},
+    {"QLinearMul", kElementwise, Streaming, kDivide},
+    {"QLinearSigmoid", kElementwise, Streaming, kDivide},
+    {"QLinearSoftmax", kElementwise, Streaming, kDivide},
+    {"QuickGelu", kElementwise, Streaming, kTranscendental},
+    {"RotaryEmbedding", kDataMovement, Streaming, 0},
+    {"SVMClassifier", kOther, ByBytes, 0},
+    {"SVMRegressor", kOther, ByBytes, 0},
+    {"Sampling", kOther, ByBytes, 0},
+    {"Scaler", kElementwise, Streaming, kCheap},
+    {"SimplifiedLayerNormalization", kNormalization, Streaming, kTranscendental},
+    {"SkipGroupNorm", kNormalization, Streaming, kTranscendental},
+    {"SkipLayerNormalization", kNormalization, Streaming, kTranscendental},
+    {"SkipSimplifiedLayerNormalization", kNormalization, Streaming, kTranscendental},
+    {"TransposeMatMul", kGemm, UncountedProduct},
+    {"TreeEnsemble", kOther, ByBytes, 0},
+    {"TreeEnsembleClassifier", kOther, ByBytes, 0},
+    {"TreeEnsembleRegressor", kOther, ByBytes, 0},
+    {"Trilu", kDataMovement, Streaming, 0},
+    {"Unique", kDataMovement, Streaming, 0},
+    {"ZipMap", kElementwise, Streaming, kCheap},
+};
+
+}  // namespace
+
+std::span<const WorkRow> ContribRows() { return kRows; }
+
+}  // namespace placewright

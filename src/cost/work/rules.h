@@ -1,0 +1,83 @@
+// The table of op types: one row a type, one rule for how its work follows from its tensors.
+#ifndef PLACEWRIGHT_COST_WORK_RULES_H_
+#define PLACEWRIGHT_COST_WORK_RULES_H_
+
+#include <span>
+#include <string_view>
+
+#include "cost/work.h"
+#include "cost/work/op_view.h"
+
+namespace placewright {
+
+struct WorkRow;
+// Fills flops, macs, bytes, workspace, depth; may refine op_class, which starts as the row's.
+using WorkRule = void (*)(const OpView& op, const WorkRow& row, Work& work);
+
+struct WorkRow {
+  std::string_view type;  // without "aten." and overload, without the domain
+  OpClass op_class = OpClass::kOther;
+  WorkRule rule = nullptr;
+  double flops = 0;  // per element of the largest tensor, where the rule uses it
+  int passes = 1;    // how often the large inputs are read, where the rule uses it
+};
+
+// Arithmetic per element, in flops of a multiply-add unit: a quotient or root costs about as much
+// as 8, exp, log, erf and the like as 16 (quarter rate of the special function units and the range
+// reduction around them: CUDA C++ Programming Guide, "Arithmetic Instructions").
+inline constexpr double kCheap = 1, kDivide = 8, kTranscendental = 16;
+
+// Tables, each sorted by type.
+std::span<const WorkRow> AtenMathRows();
+std::span<const WorkRow> AtenElementwiseRows();
+std::span<const WorkRow> AtenDataRows();
+std::span<const WorkRow> OnnxMathRows();
+std::span<const WorkRow> OnnxDataRows();
+std::span<const WorkRow> ContribRows();  // com.microsoft and ai.onnx.ml
+
+// Traffic rules (traffic_rules.cc).
+void Streaming(const OpView& op, const WorkRow& row, Work& work);  // reads all, writes all
+void WriteOnly(const OpView& op, const WorkRow& row, Work& work);  // contents of inputs unused
+void Nothing(const OpView& op, const WorkRow& row, Work& work);    // no kernel: empty, Shape
+void FromRest(const OpView& op, const WorkRow& row, Work& work);   // input 0 is only written
+void Gathering(const OpView& op, const WorkRow& row, Work& work);  // reads what it writes + indices
+void Scattering(const OpView& op, const WorkRow& row,
+                Work& work);  // in place: touches updates only
+void ZeroAndAdd(const OpView& op, const WorkRow& row, Work& work);  // zeroes all, adds a part
+void SkipInput1(const OpView& op, const WorkRow& row, Work& work);  // input 1 only lends its shape
+void PickOne(const OpView& op, const WorkRow& row, Work& work);     // one element per index
+void Pooling(const OpView& op, const WorkRow& row, Work& work);     // flops by window
+void BatchNorm(const OpView& op, const WorkRow& row, Work& work);   // two passes when training
+void BatchNormBackward(const OpView& op, const WorkRow& row, Work& work);
+void ByBytes(const OpView& op, const WorkRow& row, Work& work);  // body unknown: known = false
+
+// Product rules (product_rules.cc).
+void MatrixProduct(const OpView& op, const WorkRow& row, Work& work);     // mm, bmm, matmul, MatMul
+void BiasedProduct(const OpView& op, const WorkRow& row, Work& work);     // addmm, baddbmm
+void LinearLayer(const OpView& op, const WorkRow& row, Work& work);       // x, weight [n, k]
+void UncountedProduct(const OpView& op, const WorkRow& row, Work& work);  // mv, dot: macs 0
+void OnnxGemm(const OpView& op, const WorkRow& row, Work& work);
+void OnnxEinsum(const OpView& op, const WorkRow& row, Work& work);
+
+// Recurrent layers and attention as one op (recurrent_rules.cc).
+void OnnxRecurrent(const OpView& op, const WorkRow& row, Work& work);  // flops: number of gates
+void AttentionForward(const OpView& op, const WorkRow& row, Work& work);
+void AttentionBackward(const OpView& op, const WorkRow& row, Work& work);
+void ContribAttention(const OpView& op, const WorkRow& row, Work& work);
+
+// Convolutions (convolution_rules.cc).
+void AtenConvolution(const OpView& op, const WorkRow& row, Work& work);
+void AtenConvolutionBackward(const OpView& op, const WorkRow& row, Work& work);
+void OnnxConvolution(const OpView& op, const WorkRow& row, Work& work);
+void OnnxConvTranspose(const OpView& op, const WorkRow& row, Work& work);
+void UncountedConvolution(const OpView& op, const WorkRow& row, Work& work);  // quantised: macs 0
+
+// Sets class, flops, depth and bytes of a product of m x k by k x n, repeated `batch` times.
+struct ProductShape {
+  int64_t batch = 1, m = 1, n = 1, k = 1;
+};
+void SetProduct(const OpView& op, const ProductShape& shape, Work& work);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COST_WORK_RULES_H_
