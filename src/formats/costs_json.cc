@@ -52,6 +52,17 @@ Json RoutesToJson(const Cluster& cluster) {
   return json;
 }
 
+// One word, or a list by device where an override touched only some of them.
+Json SourceToJson(const CostTable& costs, OpId id) {
+  Json by_device = Json::array();
+  bool same = true;
+  for (DeviceId device : IdRange<DeviceId>(costs.device_count())) {
+    same = same && costs.source(id, device) == costs.source(id, DeviceId(0));
+    by_device.push_back(ToString(costs.source(id, device)));
+  }
+  return same ? Json(ToString(costs.source(id))) : by_device;
+}
+
 Json OpCostToJson(const CostTable& costs, const Op& op, OpId id) {
   Json times = Json::array();
   times.get_ref<Json::array_t&>().reserve(costs.device_count());
@@ -61,7 +72,7 @@ Json OpCostToJson(const CostTable& costs, const Op& op, OpId id) {
   }
   return Json{{"name", op.name},
               {"time_ns", std::move(times)},
-              {"source", ToString(costs.source(id))},
+              {"source", SourceToJson(costs, id)},
               {"workspace_bytes", costs.workspace(id).count}};
 }
 
@@ -102,13 +113,33 @@ Status ReadTimes(const Json& object, const std::string& place, OpId op, CostTabl
   return Ok();
 }
 
-Result<CostSource> ReadSource(const Json& object, const std::string& place) {
-  PW_ASSIGN(const std::string name, GetString(object, "source", place));
+Result<CostSource> AsSource(const Json& value, const std::string& place) {
+  PW_ASSIGN(const std::string name, AsString(value, place));
   for (CostSource source : {CostSource::kGiven, CostSource::kMeasured, CostSource::kModelled}) {
     if (name == ToString(source)) return source;
   }
-  return MakeError(ErrorCode::kField, "must be \"given\", \"measured\" or \"modelled\"",
-                   fmt::format("{}.source", place));
+  return MakeError(ErrorCode::kField, "must be \"given\", \"measured\" or \"modelled\"", place);
+}
+
+Status ReadSources(const Json& object, const std::string& place, OpId op, CostTable& costs) {
+  PW_ASSIGN(const Json* sources, GetField(object, "source", place));
+  const std::string here = place + ".source";
+  if (!sources->is_array()) {
+    PW_ASSIGN(const CostSource source, AsSource(*sources, here));
+    costs.SetSource(op, source);
+    return Ok();
+  }
+  if (sources->size() != costs.device_count()) {
+    return MakeError(
+        ErrorCode::kField,
+        fmt::format("{} sources for {} devices", sources->size(), costs.device_count()), here);
+  }
+  for (DeviceId device : IdRange<DeviceId>(costs.device_count())) {
+    PW_ASSIGN(const CostSource source,
+              AsSource((*sources)[device.index()], fmt::format("{}[{}]", here, device.value())));
+    costs.SetSource(op, device, source);
+  }
+  return Ok();
 }
 
 Status ReadOpCost(const Json& object, const std::string& place, const Graph& graph, OpId op,
@@ -121,8 +152,7 @@ Status ReadOpCost(const Json& object, const std::string& place, const Graph& gra
                      fmt::format("{}.name", place));
   }
   PW_RETURN_IF_ERROR(ReadTimes(object, place, op, costs));
-  PW_ASSIGN(const CostSource source, ReadSource(object, place));
-  costs.SetSource(op, source);
+  PW_RETURN_IF_ERROR(ReadSources(object, place, op, costs));
   PW_ASSIGN(const Bytes workspace, GetBytes(object, "workspace_bytes", place));
   costs.SetWorkspace(op, workspace);
   return Ok();

@@ -1,4 +1,9 @@
-// Cost override files (--costs FILE), YAML or JSON. docs/formats/cost-overrides.md.
+// Cost override files (--costs FILE), YAML or JSON: times of ops that somebody measured or knows
+// better than the model. docs/formats/cost-overrides.md.
+//
+//     overrides:
+//       - {type: "aten.mm.*", kind: "V100*", time: 12.5us}
+//       - {op: "convolution_12", device: host0/gpu0, scale: 1.4}
 #ifndef PLACEWRIGHT_FORMATS_OVERRIDE_READER_H_
 #define PLACEWRIGHT_FORMATS_OVERRIDE_READER_H_
 
@@ -10,6 +15,8 @@
 
 namespace placewright {
 
+// The entries in file order (later ones win), each with its place for later messages. Errors:
+// kSyntax, kField, kDuplicateName, each with line and column.
 Result<std::vector<CostOverride>> ReadCostOverrides(std::string_view text);
 
 }  // namespace placewright
