@@ -11,7 +11,8 @@ function(placewright_module name)
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<INSTALL_INTERFACE:include/placewright>)
   list(TRANSFORM ARG_DEPS PREPEND placewright_ OUTPUT_VARIABLE deps)
-  target_link_libraries(${target} PUBLIC ${deps} PRIVATE placewright_warnings PUBLIC ${ARG_LIBS})
+  target_link_libraries(${target} PUBLIC ${deps} PRIVATE $<BUILD_INTERFACE:placewright_warnings>
+    PUBLIC ${ARG_LIBS})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
   set_property(GLOBAL APPEND PROPERTY PLACEWRIGHT_MODULES ${target})
   if(PLACEWRIGHT_TESTS AND ARG_TESTS)

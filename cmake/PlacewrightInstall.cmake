@@ -1,0 +1,19 @@
+# Installs the program and the libraries without `cli`, and exports them for find_package(Placewright).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+get_property(modules GLOBAL PROPERTY PLACEWRIGHT_MODULES)
+list(REMOVE_ITEM modules placewright_cli)
+install(TARGETS ${modules} EXPORT PlacewrightTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS placewright RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/placewright
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN cli EXCLUDE)
+
+set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Placewright)
+install(EXPORT PlacewrightTargets NAMESPACE Placewright:: DESTINATION ${config_folder})
+configure_package_config_file(cmake/PlacewrightConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/PlacewrightConfig.cmake INSTALL_DESTINATION ${config_folder})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/PlacewrightConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/PlacewrightConfig.cmake
+  ${PROJECT_BINARY_DIR}/PlacewrightConfigVersion.cmake DESTINATION ${config_folder})

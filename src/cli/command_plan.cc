@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/output_path.h"
+#include "cli/planners.h"
+#include "cli/planning.h"
+#include "cli/result_json.h"
+#include "formats/plan_files.h"
+#include "report/plan_report.h"
+
+namespace placewright {
+namespace {
+
+constexpr const char* kExamples =
+    "Without --time and --iterations the search ends 10 s after the start. Ctrl-C writes the best\n"
+    "plan so far and exits with 130. The plan's costs and schedule are written beside it.\n"
+    "Examples:\n"
+    "  placewright plan bert.json.gz -c 4xP100\n"
+    "  placewright plan bert.json.gz -c 4xP100 --time 60s -o bert.plan.json\n"
+    "  placewright plan model.onnx -c my-machines.yaml --batch 32 --algo m-etf\n"
+    "  placewright plan bert.json.gz -c 2xV100 --iterations 100000 --seed 7 --json\n"
+    "  placewright plan bert.json.gz -c 4xP100 --pin '*.embeddings*=host0/cpu0'";
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// What the fullest device lacks, for the message that nothing was found.
+std::string Overflow(const Plan& plan) {
+  const DeviceUse* worst = nullptr;
+  for (const DeviceUse& use : plan.devices) {
+    if (use.peak_memory <= use.capacity) continue;
+    if (!worst || use.peak_memory - use.capacity > worst->peak_memory - worst->capacity) {
+      worst = &use;
+    }
+  }
+  if (worst == nullptr) return "";
+  return fmt::format(": its {} needs {} of {}", worst->name, FormatBytes(worst->peak_memory),
+                     FormatBytes(worst->capacity));
+}
+
+class PlanCommand : public Command {
+ public:
+  CLI::App* Register(CLI::App& program) override {
+    CLI::App* app = program.add_subcommand("plan", "Find where every op of a graph shall run");
+    app->add_option("GRAPH", input_.graph, "ATen training graph, ONNX model or cost graph")
+        ->required();
+    AddInputOptions(app, &input_);
+    app->add_option("--algo", algorithm_, "Algorithm: " + planners_.Names())
+        ->type_name("NAME")
+        ->default_str("auto")
+        ->group("Search");
+    AddSearchOptions(app, &search_);
+    app->add_option("--init", initial_, "Plan or placement to start from")
+        ->type_name("FILE")
+        ->group("Search");
+    app->add_option("-o,--output", output_,
+                    "Plan file (default: GRAPH's name with .plan.json, here)")
+        ->type_name("FILE")
+        ->group("Output");
+    app->footer(kExamples);
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    const std::atomic<bool>& interrupted = CatchInterrupts();
+    PW_ASSIGN(const Planner* planner, planners_.Find(algorithm_));
+    PW_ASSIGN(Budget budget, MakeBudget(search_, context.started));
+    budget.interrupted = &interrupted;
+    if (output_.empty()) output_ = DefaultPlanPath(input_.graph);
+    PW_RETURN_IF_ERROR(CheckOutput());
+
+    PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));
+    PlannerOptions options = MakePlannerOptions(search_, budget, context);
+    if (!initial_.empty()) {
+      PW_ASSIGN(options.initial, LoadInitial(initial_, *planning));
+    }
+    PW_ASSIGN(const PlannerResult result, planner->Plan(planning->problem, options));
+    const double seconds = SecondsSince(context.started);
+    context.console.Progress("");
+    const SimResult replay = Replay(*planning, result);
+    const Plan plan = MakePlan(*planning, input_, search_, result, replay, seconds);
+    if (plan.feasible) {
+      const Inputs& inputs = planning->inputs;
+      PW_RETURN_IF_ERROR(WritePlanFiles(plan, inputs.costs, *replay.schedule, inputs.graph.graph,
+                                        inputs.cluster.cluster, output_));
+    }
+    return Report(*planning, plan, budget.Interrupted(), context.console);
+  }
+
+ private:
+  Status CheckOutput() const {
+    for (const char* suffix : {"costs", "schedule"}) {
+      PW_RETURN_IF_ERROR(ProbeWritable(PathBeside(output_, suffix)));
+    }
+    PW_RETURN_IF_ERROR(RefuseOverwriting(output_, input_.graph));
+    PW_RETURN_IF_ERROR(RefuseOverwriting(output_, input_.cluster));
+    return ProbeWritable(output_);
+  }
+
+  std::optional<Error> OutcomeError(const Plan& plan, bool interrupted) const {
+    if (interrupted) {
+      return MakeError(
+          ErrorCode::kInterrupted,
+          plan.feasible ? "interrupted; the best plan so far was written"
+                        : "interrupted before any plan that fits was found; "
+                          "nothing was written",
+          "", plan.feasible ? "Continue with --init " + output_ + "." : "Give it more time.");
+    }
+    if (plan.feasible) return std::nullopt;
+    return MakeError(ErrorCode::kNothingFound,
+                     fmt::format("the best placement that {} found does not fit{}; nothing was "
+                                 "written",
+                                 plan.algorithm, Overflow(plan)));
+  }
+
+  int Report(const Planning& planning, const Plan& plan, bool interrupted, Console& console) const {
+    const std::optional<Error> error = OutcomeError(plan, interrupted);
+    if (console.json) {
+      PrintJsonReport(planning, plan, error, console);
+    } else {
+      PrintTextReport(planning, plan, console);
+      if (error) console.PrintError(*error);
+    }
+    return error ? InfoOf(error->code).exit_status : 0;
+  }
+
+  void PrintJsonReport(const Planning& planning, const Plan& plan,
+                       const std::optional<Error>& error, Console& console) const {
+    Json object = PlanSummaryToJson(plan, "placewright.plan-result/1");
+    object["bound_argument"] = planning.bound.argument;
+    object["peak_rss_bytes"] = PeakResidentBytes();
+    object["plan_file"] = nullptr;
+    if (plan.feasible) object["plan_file"] = output_;
+    object["unknown_types"] = planning.inputs.cost_report.unknown_types;
+    object["interrupted"] = error && error->code == ErrorCode::kInterrupted;
+    if (error) object["error"] = ErrorToJson(*error)["error"];
+    console.PrintJson(object);
+  }
+
+  void PrintTextReport(const Planning& planning, const Plan& plan, Console& console) const {
+    const Style& style = console.style();
+    console.Print(RenderHeadline(plan, style) + "\n" + RenderDevices(plan.devices, style));
+    if (!plan.baselines.empty()) {
+      console.Print("\n" + RenderBaselines(plan.baselines, plan.step_time, style));
+    }
+    const std::vector<std::string>& unknown = planning.inputs.cost_report.unknown_types;
+    if (!unknown.empty()) {
+      console.Print(
+          fmt::format("\nop types costed by their bytes alone: {}\n", fmt::join(unknown, ", ")));
+    }
+    if (plan.feasible) {
+      console.Print(
+          fmt::format("\nplan written to {}, its costs and schedule beside it\n", output_));
+    }
+  }
+
+  PlannerTable planners_;
+  InputOptions input_;
+  SearchOptions search_;
+  std::string algorithm_ = "auto", initial_, output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakePlanCommand() { return std::make_unique<PlanCommand>(); }
+
+}  // namespace placewright

@@ -1,0 +1,163 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "cli/command.h"
+#include "cli/inputs.h"
+#include "cli/options.h"
+#include "cli/result_json.h"
+#include "formats/file.h"
+#include "formats/plan_files.h"
+#include "report/plan_report.h"
+#include "sim/simulator.h"
+
+namespace placewright {
+namespace {
+
+constexpr const char* kExamples =
+    "A placement that does not fit is simulated to its end; the result says so and the exit\n"
+    "status is 0.\n"
+    "Examples:\n"
+    "  placewright simulate bert.plan.json\n"
+    "  placewright simulate bert.json.gz -c 4xP100 --placement my-placement.json\n"
+    "  placewright simulate costgraph.json --order critical-path --schedule --json";
+
+// Everything that one simulation needs, whichever files it came from.
+struct Subject {
+  Inputs inputs;
+  Placement placement;
+};
+
+class SimulateCommand : public Command {
+ public:
+  CLI::App* Register(CLI::App& program) override {
+    CLI::App* app = program.add_subcommand("simulate", "Say how long a placement takes and why");
+    app->add_option("FILE", input_.graph, "Plan, graph (with -c and --placement), or cost graph")
+        ->required();
+    AddInputOptions(app, &input_);
+    app->add_option("--placement", placement_, "Plan, or JSON map from op to device")
+        ->type_name("FILE")
+        ->group("Input");
+    app->add_flag("--schedule", schedule_, "Also start and end of every op")->group("Output");
+    app->footer(kExamples);
+    order_ = app->get_option("--order");
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    PW_ASSIGN(const bool plan, IsPlan(input_.graph));
+    Subject subject;
+    if (plan) {
+      PW_ASSIGN(subject, FromPlan());
+    } else {
+      PW_ASSIGN(subject, FromGraph());
+    }
+    const Graph& graph = subject.inputs.graph.graph;
+    const Cluster& cluster = subject.inputs.cluster.cluster;
+    const StepProgram program = BuildStepProgram(graph, cluster, subject.inputs.costs);
+    PW_RETURN_IF_ERROR(VerifyPlacement(program, graph, cluster, subject.placement));
+    Simulator simulator(program);
+    const SimResult result =
+        simulator.Run(subject.placement, {subject.inputs.order, schedule_, true});
+    if (context.console.json) {
+      PrintJsonReport(subject, result, context.console);
+    } else {
+      PrintTextReport(subject, result, context.console);
+    }
+    return 0;
+  }
+
+ private:
+  Result<Subject> FromPlan() const {
+    if (!placement_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--placement cannot be used with a plan, which has one",
+                       "", "Give the graph instead of the plan, or leave --placement out.");
+    }
+    PlanInputOptions options;
+    if (!input_.cluster.empty()) options.cluster = input_.cluster;
+    PW_ASSIGN(PlanInputs loaded, LoadPlanInputs(input_.graph, options));
+    Subject subject;
+    subject.inputs.order = loaded.plan.order;
+    if (order_->count() > 0) {
+      PW_ASSIGN(subject.inputs.order, ParseOrder(input_.order));
+    }
+    subject.inputs.graph = std::move(loaded.graph);
+    subject.inputs.cluster = std::move(loaded.cluster);
+    subject.inputs.costs = std::move(loaded.costs);
+    PW_ASSIGN(subject.placement, ResolvePlacement(loaded.plan.placement, subject.inputs.graph.graph,
+                                                  subject.inputs.cluster.cluster)
+                                     .InFile(input_.graph));
+    return subject;
+  }
+
+  Result<Subject> FromGraph() const {
+    Subject subject;
+    PW_ASSIGN(subject.inputs, LoadInputs(input_));
+    std::optional<NamedPlacement> named = std::move(subject.inputs.graph.placement);
+    std::string file = input_.graph;
+    if (!placement_.empty()) {
+      file = placement_;
+      PW_ASSIGN(named, LoadPlacement(placement_));
+    }
+    if (!named) {
+      return MakeError(
+          ErrorCode::kUsage,
+          "--placement FILE is missing: " + input_.graph + " does not say where its ops run", "",
+          "Give a plan or a JSON map from op to device.");
+    }
+    PW_ASSIGN(subject.placement,
+              ResolvePlacement(*named, subject.inputs.graph.graph, subject.inputs.cluster.cluster)
+                  .InFile(file));
+    return subject;
+  }
+
+  void PrintJsonReport(const Subject& subject, const SimResult& result, Console& console) const {
+    const Inputs& inputs = subject.inputs;
+    Json object;
+    object["schema"] = "placewright.simulate/1";
+    object["graph"] = inputs.graph.graph.name();
+    object["cluster"] = inputs.cluster.cluster.name();
+    object["order"] = ToString(inputs.order);
+    object["feasible"] = result.feasible;
+    object["step_time_ns"] = result.step_time.count;
+    object["over_bytes"] = result.TotalOver().count;
+    object["devices"] = DevicesToJson(UseOfDevices(result, inputs.cluster.cluster));
+    if (schedule_) {
+      object["ops"] = ScheduledOpsToJson(*result.schedule, subject.placement, inputs.graph.graph,
+                                         inputs.cluster.cluster);
+    }
+    console.PrintJson(object);
+  }
+
+  void PrintTextReport(const Subject& subject, const SimResult& result, Console& console) const {
+    const Style& style = console.style();
+    const Cluster& cluster = subject.inputs.cluster.cluster;
+    const Graph& graph = subject.inputs.graph.graph;
+    console.Print(fmt::format("{} on {}: {}, step time {}\n\n", graph.name(), cluster.name(),
+                              result.feasible ? Paint("fits", Tone::kGood, style)
+                                              : Paint("does not fit", Tone::kBad, style),
+                              Paint(FormatNanos(result.step_time), Tone::kStrong, style)));
+    console.Print(RenderDevices(UseOfDevices(result, cluster), style));
+    if (!schedule_) return;
+    const auto right = Table::Align::kRight;
+    Table table({{"op"}, {"device"}, {"start ns", right}, {"end ns", right}});
+    for (OpId op : graph.ops()) {
+      const OpSpan& span = result.schedule->ops[op];
+      table.AddRow({graph.op(op).name, cluster.device(subject.placement[op]).name,
+                    std::to_string(span.start.count), std::to_string(span.end.count)});
+    }
+    console.Print("\n" + table.Render(style));
+  }
+
+  InputOptions input_;
+  std::string placement_;
+  bool schedule_ = false;
+  const CLI::Option* order_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeSimulateCommand() { return std::make_unique<SimulateCommand>(); }
+
+}  // namespace placewright

@@ -1,0 +1,71 @@
+#include "cli/result_json.h"
+
+#include <sys/resource.h>
+
+namespace placewright {
+
+Json DevicesToJson(std::span<const DeviceUse> devices) {
+  Json list = Json::array();
+  for (const DeviceUse& use : devices) {
+    list.push_back({{"name", use.name},
+                    {"kind", use.kind},
+                    {"busy", use.busy},
+                    {"peak_memory_bytes", use.peak_memory.count},
+                    {"tensor_peak_bytes", use.tensor_peak.count},
+                    {"workspace_bytes", use.workspace.count},
+                    {"runtime_context_bytes", use.runtime_context.count},
+                    {"capacity_bytes", use.capacity.count},
+                    {"ops", use.ops}});
+  }
+  return list;
+}
+
+Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
+  Json object;
+  object["schema"] = schema;
+  object["graph"] = plan.graph_name;
+  object["cluster"] = plan.cluster_name;
+  object["feasible"] = plan.feasible;
+  object["algorithm"] = plan.algorithm;
+  object["objective"] = plan.objective;
+  object["order"] = ToString(plan.order);
+  object["step_time_ns"] = plan.step_time.count;
+  object["lower_bound_ns"] = plan.lower_bound.count;
+  object["gap"] = plan.Gap();
+  object["devices"] = DevicesToJson(plan.devices);
+  object["baselines"] = Json::array();
+  for (const Baseline& baseline : plan.baselines) {
+    object["baselines"].push_back({{"algorithm", baseline.algorithm},
+                                   {"feasible", baseline.feasible},
+                                   {"step_time_ns", baseline.step_time.count}});
+  }
+  object["cost_sources"] = {{"given", plan.share_given},
+                            {"measured", plan.share_measured},
+                            {"modelled", plan.share_modelled}};
+  object["seed"] = plan.seed;
+  object["iterations"] = plan.iterations;
+  object["seconds"] = plan.seconds;
+  object["first_feasible_seconds"] = nullptr;
+  if (plan.first_feasible_seconds) object["first_feasible_seconds"] = *plan.first_feasible_seconds;
+  return object;
+}
+
+Json ScheduledOpsToJson(const Schedule& schedule, const Placement& placement, const Graph& graph,
+                        const Cluster& cluster) {
+  Json list = Json::array();
+  for (OpId op : graph.ops()) {
+    list.push_back({{"name", graph.op(op).name},
+                    {"device", cluster.device(placement[op]).name},
+                    {"start_ns", schedule.ops[op].start.count},
+                    {"end_ns", schedule.ops[op].end.count}});
+  }
+  return list;
+}
+
+int64_t PeakResidentBytes() {
+  struct rusage usage {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;  // Linux counts in KiB
+}
+
+}  // namespace placewright

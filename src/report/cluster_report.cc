@@ -1,0 +1,96 @@
+#include "report/cluster_report.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "cluster/catalogue.h"
+
+namespace placewright {
+namespace {
+
+constexpr auto kRight = Table::Align::kRight;
+
+std::string FormatRate(double flops) {
+  return flops > 0 ? fmt::format("{:.1f}", flops / 1e12) : "-";
+}
+
+}  // namespace
+
+std::string FormatBandwidth(BytesPerSecond bandwidth) {
+  constexpr std::array kUnits = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+  auto value = static_cast<double>(bandwidth.count);
+  size_t unit = 0;
+  while (value >= 1000 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", value, unit == 0 ? 0 : 1, kUnits[unit]);
+}
+
+std::vector<std::pair<DeviceId, DeviceId>> UnreachablePairs(const Cluster& cluster) {
+  std::vector<std::pair<DeviceId, DeviceId>> pairs;
+  for (DeviceId from : cluster.devices()) {
+    for (DeviceId to : cluster.devices()) {
+      if (!cluster.Connected(from, to)) pairs.emplace_back(from, to);
+    }
+  }
+  return pairs;
+}
+
+std::string RenderCluster(const Cluster& cluster, const Style& style) {
+  std::string text = Paint(cluster.name(), Tone::kStrong, style) + "\n\n";
+  Table devices({{"device"},
+                 {"kind"},
+                 {"usable", kRight},
+                 {"reserve", kRight},
+                 {"fp32 TFLOP/s", kRight},
+                 {"memory", kRight}});
+  for (DeviceId id : cluster.devices()) {
+    const Device& device = cluster.device(id);
+    const DeviceKind& kind = cluster.kind(id);
+    devices.AddRow(
+        {device.name, kind.name, FormatBytes(device.capacity), FormatBytes(device.reserve),
+         FormatRate(kind.peak.f32),
+         kind.memory_bandwidth.count > 0 ? FormatBandwidth(kind.memory_bandwidth) : "-"});
+  }
+  text += devices.Render(style);
+  if (cluster.link_count() > 0) {
+    Table links({{"link"}, {"bandwidth", kRight}, {"latency", kRight}, {"source"}});
+    for (LinkId id : cluster.links()) {
+      const Link& link = cluster.link(id);
+      links.AddRow(
+          {link.name, FormatBandwidth(link.bandwidth), FormatNanos(link.latency), link.source});
+    }
+    text += "\n" + links.Render(style);
+  }
+  const auto unreachable = UnreachablePairs(cluster);
+  if (!unreachable.empty()) {
+    text += "\n" +
+            Paint(fmt::format("{} ordered pairs of devices have no route, the first {} to {}",
+                              unreachable.size(), cluster.device(unreachable.front().first).name,
+                              cluster.device(unreachable.front().second).name),
+                  Tone::kWarning, style) +
+            "\n";
+  }
+  return text;
+}
+
+std::string RenderCatalogue(const Style& style) {
+  Table presets({{"preset"}, {"machines"}});
+  for (const Preset& preset : Presets()) {
+    presets.AddRow({std::string(preset.name), std::string(preset.description)});
+  }
+  Table kinds({{"device kind"},
+               {"fp32 TFLOP/s", kRight},
+               {"bandwidth", kRight},
+               {"memory", kRight},
+               {"source"}});
+  for (const DeviceKind& kind : Catalogue()) {
+    kinds.AddRow({kind.name, FormatRate(kind.peak.f32), FormatBandwidth(kind.memory_bandwidth),
+                  FormatBytes(kind.memory), kind.source});
+  }
+  return presets.Render(style) + "\n" + kinds.Render(style);
+}
+
+}  // namespace placewright

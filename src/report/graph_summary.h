@@ -1,0 +1,67 @@
+// What a graph holds, in numbers: counts, arithmetic, memory, and the same by module.
+#ifndef PLACEWRIGHT_REPORT_GRAPH_SUMMARY_H_
+#define PLACEWRIGHT_REPORT_GRAPH_SUMMARY_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "graph/graph.h"
+#include "report/one_device.h"
+#include "report/table.h"
+
+namespace placewright {
+
+// Bytes of storages by kind; a storage counts once however many tensors view it.
+struct MemorySummary {
+  Bytes parameters, gradients, optimizer_state, buffers, constants, inputs, activations;
+  Bytes persistent;      // lives for the whole step, in allocator granules
+  Bytes largest_tensor;  // storage
+  Bytes largest_group;   // persistent bytes of the colocation group that holds most
+};
+
+struct GraphSummary {
+  int64_t ops = 0, views = 0, edges = 0, order_edges = 0;
+  int64_t parameters = 0;  // elements; 0 for a cost graph, which states bytes only
+  int64_t parameter_tensors = 0;
+  // Indexed by Phase.
+  std::array<int64_t, 3> phase_ops{};
+  std::array<int64_t, 3> phase_macs{};
+  int64_t colocation_groups = 0;
+  MemorySummary memory;
+  std::vector<std::string> unknown_types;  // costed by their bytes; sorted, distinct
+
+  int64_t TotalMacs() const;
+};
+
+// Complexity: linear in the graph.
+GraphSummary Summarise(const Graph& graph);
+
+// One module and everything below it.
+struct ModuleRow {
+  std::string path;  // "" is the whole graph
+  int depth = 0;     // components of the path
+  int64_t ops = 0;   // views not counted
+  int64_t macs = 0;
+  Bytes parameters;   // of storages whose home op lies here
+  Bytes activations;  // transient storages made here
+};
+
+// The components of a module path: split at '/' where it has one, else at '.'.
+std::vector<std::string> ModuleComponents(const std::string& path);
+
+// Modules to `depth` components (1: the top level), parents before children, else in the order in
+// which the graph's ops meet them.
+std::vector<ModuleRow> SummariseModules(const Graph& graph, int depth);
+
+// `alone`: the step on one device, where it could be simulated.
+std::string RenderSummary(const Graph& graph, const GraphSummary& summary,
+                          const std::optional<OneDeviceStep>& alone, const Style& style);
+std::string RenderModules(const std::vector<ModuleRow>& rows, const Style& style);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_REPORT_GRAPH_SUMMARY_H_

@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include "report/graph_summary.h"
+
+namespace placewright {
+namespace {
+
+// "848.0 G", "3.1 M", "512".
+std::string FormatLarge(int64_t count) {
+  const auto value = static_cast<double>(count);
+  if (value >= 1e12) return fmt::format("{:.2f} T", value / 1e12);
+  if (value >= 1e9) return fmt::format("{:.1f} G", value / 1e9);
+  if (value >= 1e6) return fmt::format("{:.1f} M", value / 1e6);
+  return FormatCount(count);
+}
+
+std::string_view FormatName(std::string_view format) {
+  if (format == "aten") return "ATen training graph";
+  if (format == "onnx") return "ONNX model";
+  if (format == "costgraph") return "cost graph";
+  return format;
+}
+
+}  // namespace
+
+std::string RenderSummary(const Graph& graph, const GraphSummary& s,
+                          const std::optional<OneDeviceStep>& alone, const Style& style) {
+  std::string text =
+      Paint(graph.name(), Tone::kStrong, style) + fmt::format(" ({}", FormatName(graph.format()));
+  if (graph.batch() > 0) text += fmt::format(", batch {}", graph.batch());
+  text += ")\n";
+  Table table({{"", Table::Align::kLeft}, {"", Table::Align::kRight}, {""}});
+  table.AddRow({"ops", FormatCount(s.ops),
+                fmt::format("forward {}, backward {}, optimizer {}; {} of them views",
+                            FormatCount(s.phase_ops[0]), FormatCount(s.phase_ops[1]),
+                            FormatCount(s.phase_ops[2]), FormatCount(s.views))});
+  table.AddRow(
+      {"edges", FormatCount(s.edges),
+       fmt::format("and {} orders that follow from shared storage", FormatCount(s.order_edges))});
+  table.AddRow({"colocation groups", FormatCount(s.colocation_groups),
+                fmt::format("the largest holds {} for the whole step",
+                            FormatBytes(s.memory.largest_group))});
+  table.AddRow({"multiply-accumulates", FormatLarge(s.TotalMacs()),
+                fmt::format("forward {}, backward {}", FormatLarge(s.phase_macs[0]),
+                            FormatLarge(s.phase_macs[1]))});
+  table.AddRow({"parameters", FormatBytes(s.memory.parameters),
+                fmt::format("{} elements in {} tensors", FormatLarge(s.parameters),
+                            FormatCount(s.parameter_tensors))});
+  table.AddRow({"optimizer state", FormatBytes(s.memory.optimizer_state)});
+  table.AddRow({"buffers, constants", FormatBytes(Bytes(SaturatingAdd(s.memory.buffers.count,
+                                                                      s.memory.constants.count)))});
+  table.AddRow({"gradients", FormatBytes(s.memory.gradients)});
+  table.AddRow({"activations", FormatBytes(s.memory.activations), "all that the step ever makes"});
+  table.AddRow({"inputs", FormatBytes(s.memory.inputs)});
+  table.AddRow({"largest tensor", FormatBytes(s.memory.largest_tensor)});
+  if (alone) {
+    table.AddRow({"peak on one device", FormatBytes(alone->peak),
+                  "tensors alone, ops in first-in-first-out order"});
+  }
+  const std::string body = table.Render({false, style.utf8}, 2);
+  text += body.substr(body.find('\n') + 1);  // no header: the first column says what it is
+  if (!s.unknown_types.empty()) {
+    text += Paint("op types costed by their bytes alone:", Tone::kWarning, style);
+    for (const std::string& type : s.unknown_types) text += " " + type;
+    text += "\n";
+  }
+  return text;
+}
+
+std::string RenderModules(const std::vector<ModuleRow>& rows, const Style& style) {
+  const auto right = Table::Align::kRight;
+  Table table(
+      {{"module"}, {"ops", right}, {"MACs", right}, {"parameters", right}, {"activations", right}});
+  for (const ModuleRow& row : rows) {
+    const std::string name = row.depth == 0 ? "(all)" : row.path;
+    table.AddRow({std::string(static_cast<size_t>(row.depth) * 2, ' ') + name, FormatCount(row.ops),
+                  FormatLarge(row.macs), FormatBytes(row.parameters),
+                  FormatBytes(row.activations)});
+  }
+  return table.Render(style);
+}
+
+}  // namespace placewright

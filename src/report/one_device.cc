@@ -1,0 +1,52 @@
+#include "report/one_device.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cluster/catalogue.h"
+#include "cluster/cluster_builder.h"
+#include "cost/cost_model.h"
+#include "sim/simulator.h"
+
+namespace placewright {
+namespace {
+
+constexpr const char* kKind = "A100-40GB";
+
+Result<Cluster> MakeCluster(DeviceKind kind) {
+  kind.memory = Bytes(kMaxQuantity);
+  ClusterBuilder builder("one device");
+  PW_ASSIGN(const int32_t index, builder.AddKind(std::move(kind)));
+  Device device;
+  device.name = "gpu";
+  device.kind = index;
+  device.capacity = Bytes(kMaxQuantity);
+  PW_RETURN_IF_ERROR(builder.AddDevice(std::move(device)));
+  return std::move(builder).Build();
+}
+
+}  // namespace
+
+std::optional<OneDeviceStep> SimulateOnOneDevice(const Graph& graph, const CostTable* costs) {
+  const DeviceKind* kind = FindKind(kKind);
+  if (kind == nullptr) return std::nullopt;
+  const Result<Cluster> cluster = MakeCluster(*kind);
+  if (!cluster.ok()) return std::nullopt;
+  std::optional<CostTable> modelled;
+  if (costs == nullptr) {
+    Result<CostTable> table = ModelCosts(graph, cluster.value(), {});
+    if (!table.ok()) return std::nullopt;
+    costs = &modelled.emplace(table.Take());
+  }
+  CostTable least(graph.op_count(), 1);
+  for (OpId op : graph.ops()) {
+    least.SetTime(op, DeviceId(0), std::max(Nanos(0), costs->LeastTime(op)));
+  }
+  const StepProgram program = BuildStepProgram(graph, cluster.value(), least);
+  Simulator simulator(program);
+  const SimResult& result = simulator.Run(Placement(graph.op_count(), DeviceId(0)));
+  return OneDeviceStep{result.devices[0].tensor_peak, result.devices[0].peak_time,
+                       result.step_time};
+}
+
+}  // namespace placewright

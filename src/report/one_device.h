@@ -1,0 +1,26 @@
+// A whole step on one device without a memory limit: how much it would need at once.
+#ifndef PLACEWRIGHT_REPORT_ONE_DEVICE_H_
+#define PLACEWRIGHT_REPORT_ONE_DEVICE_H_
+
+#include <optional>
+
+#include "base/units.h"
+#include "cost/cost_table.h"
+#include "graph/graph.h"
+
+namespace placewright {
+
+struct OneDeviceStep {
+  Bytes peak;       // of tensors, in first-in-first-out order; neither workspace nor context
+  Nanos peak_time;  // when it is first reached
+  Nanos step_time;
+};
+
+// Simulated with the least times of `costs`, or where that is nullptr with modelled ones of the
+// catalogue's A100-40GB. The peak depends on these only through the order of the ops. None where
+// the model has no such device.
+std::optional<OneDeviceStep> SimulateOnOneDevice(const Graph& graph, const CostTable* costs);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_REPORT_ONE_DEVICE_H_

@@ -1,0 +1,124 @@
+#include "report/plan_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace placewright {
+namespace {
+
+constexpr int kBarWidth = 12;
+constexpr auto kRight = Table::Align::kRight;
+
+double ShareOf(int64_t part, int64_t whole) {
+  return whole <= 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// The sources that have any share, largest first as the reader expects them: given, measured,
+// modelled.
+std::string CostSources(const Plan& plan) {
+  std::string text;
+  const auto add = [&](double share, const char* name) {
+    if (share > 0)
+      text += (text.empty() ? "" : ", ") + fmt::format("{} {}", FormatShare(share), name);
+  };
+  add(plan.share_given, "given");
+  add(plan.share_measured, "measured");
+  add(plan.share_modelled, "modelled");
+  return text.empty() ? "none" : text;
+}
+
+std::string MemoryCell(const DeviceUse& device, const Style& style) {
+  const double share = device.capacity.count > 0
+                           ? ShareOf(device.peak_memory.count, device.capacity.count)
+                           : (device.peak_memory.count > 0 ? 2 : 0);
+  const Tone tone = share > 1 ? Tone::kBad : share > 0.95 ? Tone::kWarning : Tone::kGood;
+  return Paint(Bar(share, kBarWidth, style), tone, style);
+}
+
+}  // namespace
+
+std::vector<DeviceUse> UseOfDevices(const SimResult& result, const Cluster& cluster) {
+  std::vector<DeviceUse> uses;
+  for (DeviceId id : cluster.devices()) {
+    const DeviceResult& device = result.devices[id.index()];
+    DeviceUse use;
+    use.name = cluster.device(id).name;
+    use.kind = cluster.kind(id).name;
+    use.busy = ShareOf(device.busy.count, result.step_time.count);
+    use.peak_memory = device.peak;
+    use.tensor_peak = device.tensor_peak;
+    use.workspace = device.workspace;
+    use.runtime_context = device.runtime_context;
+    use.capacity = cluster.device(id).capacity;
+    use.ops = device.ops;
+    uses.push_back(std::move(use));
+  }
+  return uses;
+}
+
+std::string RenderHeadline(const Plan& plan, const Style& style) {
+  std::string text = Paint(plan.graph_name, Tone::kStrong, style) + " on " +
+                     Paint(plan.cluster_name, Tone::kStrong, style) + ": " +
+                     (plan.feasible ? Paint("fits", Tone::kGood, style)
+                                    : Paint("does not fit", Tone::kBad, style)) +
+                     "\n";
+  text +=
+      fmt::format("  step time  {}\n", Paint(FormatNanos(plan.step_time), Tone::kStrong, style));
+  text += fmt::format("  bound      {}, so no plan is more than {} faster\n",
+                      FormatNanos(plan.lower_bound), FormatShare(plan.Gap()));
+  text += fmt::format("  found by   {}, {} moves in {:.1f} s, seed {}", plan.algorithm,
+                      FormatCount(plan.iterations), plan.seconds, plan.seed);
+  if (plan.first_feasible_seconds) {
+    text += fmt::format("; the first that fits after {:.2f} s", *plan.first_feasible_seconds);
+  }
+  text += "\n  costs      " + CostSources(plan) + "\n";
+  return text;
+}
+
+std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style) {
+  Table table({{"device"},
+               {"kind"},
+               {"ops", kRight},
+               {"busy", kRight},
+               {""},
+               {"memory", kRight},
+               {"of", kRight},
+               {""}});
+  std::string remarks;
+  std::string idle;
+  for (const DeviceUse& d : devices) {
+    table.AddRow({d.name, d.kind, FormatCount(d.ops), FormatShare(d.busy),
+                  Bar(d.busy, kBarWidth, style), FormatBytes(d.peak_memory),
+                  FormatBytes(d.capacity), MemoryCell(d, style)});
+    if (d.ops == 0) idle += (idle.empty() ? "" : ", ") + d.name;
+    if (d.peak_memory > d.capacity) {
+      remarks +=
+          Paint(fmt::format("{} overflows by {}", d.name, FormatBytes(d.peak_memory - d.capacity)),
+                Tone::kBad, style) +
+          "\n";
+    }
+  }
+  if (!idle.empty())
+    remarks += Paint("idle: ", Tone::kWarning, style) + idle + " (no op runs there)\n";
+  return table.Render(style) + remarks;
+}
+
+std::string RenderBaselines(std::span<const Baseline> baselines, Nanos step_time,
+                            const Style& style) {
+  if (baselines.empty()) return "";
+  Table table({{"baseline"}, {"step time", kRight}, {"against this plan"}});
+  for (const Baseline& baseline : baselines) {
+    const double ratio = ShareOf(baseline.step_time.count, step_time.count);
+    std::string verdict = "does not fit";
+    if (baseline.feasible) {
+      verdict =
+          baseline.step_time == step_time ? "equal" : fmt::format("{:.2f} times as long", ratio);
+    }
+    table.AddRow({baseline.algorithm, FormatNanos(baseline.step_time),
+                  baseline.feasible ? verdict : Paint(verdict, Tone::kFaint, style)});
+  }
+  return table.Render(style);
+}
+
+}  // namespace placewright

@@ -1,0 +1,31 @@
+// What a plan says to people: the step, the devices, the baselines it beat.
+#ifndef PLACEWRIGHT_REPORT_PLAN_REPORT_H_
+#define PLACEWRIGHT_REPORT_PLAN_REPORT_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "report/table.h"
+#include "sim/simulator.h"
+
+namespace placewright {
+
+// What each device does in a simulated step.
+std::vector<DeviceUse> UseOfDevices(const SimResult& result, const Cluster& cluster);
+
+// Step time, bound and gap, who found it and how, where the costs come from.
+std::string RenderHeadline(const Plan& plan, const Style& style);
+
+// One line per device with bars for busy share and memory; then idle devices and those that
+// overflow, each said in a sentence.
+std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style);
+
+// The baselines against `step_time`; an empty list gives an empty text.
+std::string RenderBaselines(std::span<const Baseline> baselines, Nanos step_time,
+                            const Style& style);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_REPORT_PLAN_REPORT_H_
