@@ -53,6 +53,17 @@ struct StepProgram {
   std::vector<int32_t> after_offset;  // CSR: exec ops that wait for this op (explicit order)
   std::vector<int32_t> after;
 
+  // Derived from the above for the event loop and for analyses.
+  std::vector<int32_t> unit_writer;         // exec op that makes the unit's version, -1: none
+  std::vector<int32_t> unit_storage;        // storage of the unit's version
+  std::vector<int32_t> op_first_unit;       // exec op made units [first[op], first[op + 1])
+  std::vector<int32_t> version_overwriter;  // exec op that makes the storage's next version, or -1
+  std::vector<int32_t> topological_order;   // exec ops; order edges between storages respected
+  std::vector<int64_t> least_path;  // [exec] path of rule 2, without waits of in-place writers
+  bool waits_in_place = false;      // some writer may have to wait for a reader beside it
+  std::vector<int32_t> view_waits_offset;  // CSR by graph op: exec ops whose end ends the view
+  std::vector<int32_t> view_waits;         // (empty rows for exec ops and views of initial content)
+
   // Cluster.
   std::vector<int64_t> capacity;         // [device]
   std::vector<int64_t> runtime_context;  // [device]

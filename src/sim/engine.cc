@@ -1,0 +1,514 @@
+#include "sim/engine.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+
+namespace placewright {
+
+namespace {
+
+constexpr int32_t kNeverFreed = 1 << 30;
+
+int64_t Later(int64_t now, int64_t duration) { return std::min(now + duration, kMaxQuantity); }
+
+void FillRows(int32_t rows, std::vector<std::pair<int32_t, int32_t>> pairs,
+              std::vector<int32_t>* offsets, std::vector<int32_t>* items) {
+  std::sort(pairs.begin(), pairs.end());
+  offsets->assign(rows + 1, 0);
+  for (const auto& [row, item] : pairs) {
+    ++(*offsets)[row + 1];
+    items->push_back(item);
+  }
+  std::partial_sum(offsets->begin(), offsets->end(), offsets->begin());
+}
+
+}  // namespace
+
+Engine::Engine(const StepProgram& program)
+    : p_(program), op_ends_(program.devices), transfer_ends_(program.links) {
+  PW_CHECK_LT(p_.devices, 1 << 16);
+  BuildStaticRows();
+  BuildBaseNeeds();
+  device_of_.resize(p_.ops);
+  home_.resize(p_.units);
+  first_transfer_.resize(p_.units);
+  work_.resize(p_.devices);
+  device_queue_.resize(p_.devices);
+  priority_queue_.resize(p_.devices);
+  link_queue_.resize(p_.links);
+  device_touched_.assign(p_.devices, 0);
+  link_touched_.assign(p_.links, 0);
+  remote_count_.assign(p_.devices, 0);
+}
+
+void Engine::BuildStaticRows() {
+  std::vector<std::pair<int32_t, int32_t>> releases, tokens;
+  const int32_t storages = static_cast<int32_t>(p_.storage_class.size());
+  birth_bytes_.assign(p_.ops, 0);
+  base_left_.assign(storages, kNeverFreed);
+  for (int32_t s = 0; s < storages; ++s) {
+    const int32_t first = p_.storage_versions.offsets[s], end = p_.storage_versions.offsets[s + 1];
+    if (p_.storage_class[s] == StorageClass::kPersistent) persistent_.push_back(s);
+    if (p_.storage_class[s] != StorageClass::kTransient) continue;
+    birth_bytes_[p_.version_writer[first]] += p_.storage_bytes[s];
+    const bool unread = p_.version_units_offset[first] == p_.version_units_offset[first + 1];
+    base_left_[s] = 0;
+    if (end - first == 1 && !unread) continue;  // its readers alone keep it
+    base_left_[s] = end - first;
+    for (int32_t v = first; v < end; ++v) tokens.emplace_back(p_.version_writer[v], s);
+  }
+  for (int32_t unit = 0; unit < p_.units; ++unit) {
+    const int32_t s = p_.unit_storage[unit];
+    UnitInfo info{s, p_.version_overwriter[p_.unit_version[unit]]};
+    const auto first = p_.unit_readers.begin() + p_.unit_readers_offset[unit];
+    const auto end = p_.unit_readers.begin() + p_.unit_readers_offset[unit + 1];
+    info.overwriter_reads = info.overwriter >= 0 && std::binary_search(first, end, info.overwriter);
+    info_.push_back(info);
+    const bool input = p_.storage_class[s] == StorageClass::kInput;
+    if (input) input_units_.push_back(unit);
+    if (!input && p_.unit_writer[unit] < 0) initial_units_.push_back(unit);
+    if (input) continue;
+    for (auto reader = first; reader != end; ++reader) releases.emplace_back(*reader, unit);
+  }
+  FillRows(p_.ops, std::move(releases), &release_offset_, &release_);
+  FillRows(p_.ops, std::move(tokens), &token_offset_, &token_);
+}
+
+void Engine::BuildBaseNeeds() {
+  std::vector<std::pair<int32_t, int32_t>> ends;
+  base_need_.assign(p_.ops, 0);
+  for (int32_t op = 0; op < p_.ops; ++op) {
+    for (int32_t i = release_offset_[op]; i < release_offset_[op + 1]; ++i) {
+      base_need_[op] += p_.unit_writer[release_[i]] >= 0;
+    }
+    for (int32_t i = p_.after_offset[op]; i < p_.after_offset[op + 1]; ++i) {
+      ends.emplace_back(op, p_.after[i]);
+    }
+    any_workspace_ |= p_.workspace[op] > 0;
+  }
+  // An in-place writer also waits for the old version as a whole: until then it is not known how
+  // many readers and transfers it has to wait for.
+  for (size_t v = 0; v < p_.version_writer.size(); ++v) {
+    if (p_.version_writer[v] >= 0 && p_.version_overwriter[v] >= 0) {
+      ends.emplace_back(p_.version_writer[v], p_.version_overwriter[v]);
+    }
+  }
+  for (const auto& [from, to] : ends) ++base_need_[to];
+  FillRows(p_.ops, std::move(ends), &ends_offset_, &ends_);
+  for (int32_t op = 0; op < p_.ops; ++op) {
+    if (base_need_[op] == 0) first_ready_.push_back(op);
+  }
+}
+
+int32_t Engine::HomeOf(int32_t storage, const Placement& placement) const {
+  if (p_.fixed_home[storage] >= 0) return p_.fixed_home[storage];
+  const int32_t op = p_.home_op[storage];
+  return op < 0 ? -1 : placement[OpId(op)].value();
+}
+
+EngineOutcome Engine::Run(const Placement& placement, const EngineOptions& options) {
+  options_ = options;
+  Prepare(placement);
+  const bool bound = options.abandon_above < kMaxQuantity;
+  if (options.order == Order::kCriticalPath) {
+    if (options.record) return bound ? Loop<true, true, true>() : Loop<true, true, false>();
+    return bound ? Loop<true, false, true>() : Loop<true, false, false>();
+  }
+  if (options.record) return bound ? Loop<false, true, true>() : Loop<false, true, false>();
+  return bound ? Loop<false, false, true>() : Loop<false, false, false>();
+}
+
+void Engine::Prepare(const Placement& placement) {
+  now_ = 0;
+  ended_ = 0;
+  stopped_ = false;
+  need_ = base_need_;
+  left_ = base_left_;
+  memory_.assign(p_.devices, Memory());
+  running_op_.assign(p_.devices, -1);
+  running_transfer_.assign(p_.links, -1);
+  link_busy_.assign(p_.links, 0);
+  transfers_.clear();
+  times_.clear();
+  op_ends_.Clear();
+  transfer_ends_.Clear();
+  for (auto& queue : device_queue_) queue.Clear();
+  for (auto& queue : priority_queue_) queue.clear();
+  for (auto& queue : link_queue_) queue.Clear();
+  for (int32_t device : touched_devices_) device_touched_[device] = 0;
+  for (int32_t link : touched_links_) link_touched_[link] = 0;
+  touched_devices_.clear();
+  touched_links_.clear();
+  for (int32_t op = 0; op < p_.ops; ++op) {
+    const int32_t device = placement[p_.op_of[op]].value();
+    device_of_[op] = static_cast<uint16_t>(device);
+    ++memory_[device].ops;
+  }
+  if (options_.record) {
+    op_start_.assign(p_.ops, -1);
+    op_end_.assign(p_.ops, -1);
+  }
+  if (options_.abandon_above < kMaxQuantity) {
+    std::fill(work_.begin(), work_.end(), 0);
+    for (int32_t op = 0; op < p_.ops; ++op) {
+      const int32_t device = device_of_[op];
+      work_[device] = SaturatingAdd(work_[device], p_.time[int64_t{op} * p_.devices + device]);
+    }
+  }
+  if (options_.order == Order::kCriticalPath) ComputePaths();
+  PlacePersistent(placement);
+  PlaceInputs();
+  PublishInitial(placement);
+}
+
+void Engine::PlacePersistent(const Placement& placement) {
+  for (int32_t storage : persistent_) {
+    const int32_t home = HomeOf(storage, placement);
+    if (home >= 0) memory_[home].now += p_.storage_bytes[storage];
+  }
+}
+
+// Rule 9: an input lies on every device that reads it, once.
+void Engine::PlaceInputs() {
+  int32_t storage = -1;
+  const auto next_storage = [&] {
+    for (int32_t device : remote_devices_) remote_count_[device] = 0;
+    remote_devices_.clear();
+  };
+  for (int32_t unit : input_units_) {
+    if (p_.unit_storage[unit] != storage) next_storage();
+    storage = p_.unit_storage[unit];
+    for (int32_t i = p_.unit_readers_offset[unit]; i < p_.unit_readers_offset[unit + 1]; ++i) {
+      const int32_t device = device_of_[p_.unit_readers[i]];
+      if (remote_count_[device]++ > 0) continue;
+      remote_devices_.push_back(device);
+      memory_[device].now += p_.storage_bytes[storage];
+    }
+  }
+  next_storage();
+  for (Memory& memory : memory_) memory.peak = memory.now;
+}
+
+void Engine::PublishInitial(const Placement& placement) {
+  for (int32_t unit : initial_units_) {
+    const int32_t home = HomeOf(p_.unit_storage[unit], placement);
+    home_[unit] = static_cast<uint16_t>(home);
+    int32_t local = 0;
+    for (int32_t i = p_.unit_readers_offset[unit]; i < p_.unit_readers_offset[unit + 1]; ++i) {
+      const int32_t reader = p_.unit_readers[i];
+      const int32_t device = device_of_[reader];
+      if (device == home) {
+        ++local;
+        continue;
+      }
+      ++need_[reader];
+      if (remote_count_[device]++ == 0) remote_devices_.push_back(device);
+    }
+    const int32_t waits = local + AddTransfers(unit, home);
+    const UnitInfo& info = info_[unit];
+    if (info.overwriter >= 0) need_[info.overwriter] += waits - info.overwriter_reads;
+  }
+  for (int32_t op : first_ready_) {
+    if (need_[op] > 0) continue;
+    if (options_.order == Order::kCriticalPath) {
+      MakeReady<true>(op);
+    } else {
+      MakeReady<false>(op);
+    }
+  }
+}
+
+// Rule 2. In-place writers wait for the readers beside them, so their paths count there.
+void Engine::ComputePaths() {
+  if (!p_.waits_in_place) {
+    if (path_.empty()) path_ = p_.least_path;
+    return;
+  }
+  path_.assign(p_.ops, 0);
+  for (size_t i = p_.topological_order.size(); i-- > 0;) {
+    const int32_t op = p_.topological_order[i];
+    int64_t longest = 0;
+    for (int32_t r = p_.unit_readers_offset[p_.op_first_unit[op]],
+                 end = p_.unit_readers_offset[p_.op_first_unit[op + 1]];
+         r < end; ++r) {
+      longest = std::max(longest, path_[p_.unit_readers[r]]);
+    }
+    for (int32_t e = ends_offset_[op]; e < ends_offset_[op + 1]; ++e) {
+      longest = std::max(longest, path_[ends_[e]]);
+    }
+    for (int32_t r = release_offset_[op]; r < release_offset_[op + 1]; ++r) {
+      const int32_t writer = info_[release_[r]].overwriter;
+      if (writer < 0 || writer == op || device_of_[writer] != device_of_[op]) continue;
+      longest = std::max(longest, path_[writer]);
+    }
+    path_[op] = SaturatingAdd(p_.least_time[op], longest);
+  }
+}
+
+inline void Engine::TouchDevice(int32_t device) {
+  if (device_touched_[device]) return;
+  device_touched_[device] = 1;
+  touched_devices_.push_back(device);
+}
+
+inline void Engine::TouchLink(int32_t link) {
+  if (link_touched_[link]) return;
+  link_touched_[link] = 1;
+  touched_links_.push_back(link);
+}
+
+template <bool kPriority>
+inline void Engine::MakeReady(int32_t op) {
+  const int32_t device = device_of_[op];
+  if constexpr (kPriority) {
+    priority_queue_[device].push_back({path_[op], op});
+    std::push_heap(priority_queue_[device].begin(), priority_queue_[device].end(),
+                   std::greater<>());
+  } else {
+    device_queue_[device].Push(now_, op);
+  }
+  if (running_op_[device] < 0) TouchDevice(device);
+}
+
+template <bool kPriority>
+inline void Engine::Satisfy(int32_t op) {
+  if (--need_[op] == 0) MakeReady<kPriority>(op);
+}
+
+inline Engine::Transfer& Engine::FindCopy(int32_t unit, int32_t device) {
+  Transfer* transfer = &transfers_[first_transfer_[unit]];
+  while (transfer->to != device) ++transfer;
+  return *transfer;
+}
+
+// `op` has ended on `device` and no longer needs the unit (rule 11).
+template <bool kPriority>
+inline void Engine::Release(int32_t unit, int32_t op, int32_t device) {
+  if (home_[unit] != device) {
+    if (--FindCopy(unit, device).readers == 0) memory_[device].now -= p_.unit_bytes[unit];
+    return;
+  }
+  const UnitInfo& info = info_[unit];
+  if (--left_[info.storage] == 0) memory_[device].now -= p_.storage_bytes[info.storage];
+  if (info.overwriter >= 0 && info.overwriter != op) Satisfy<kPriority>(info.overwriter);
+}
+
+// One transfer per device of remote_devices_, which it empties; returns how many.
+int32_t Engine::AddTransfers(int32_t unit, int32_t device) {
+  if (remote_devices_.empty()) return 0;
+  first_transfer_[unit] = static_cast<int32_t>(transfers_.size());
+  for (int32_t to : remote_devices_) {
+    const int32_t id = static_cast<int32_t>(transfers_.size());
+    transfers_.push_back(
+        {unit, remote_count_[to], static_cast<uint16_t>(device), static_cast<uint16_t>(to), false});
+    remote_count_[to] = 0;
+    if (options_.record) times_.push_back({now_, -1, -1});
+    const int32_t route = device * p_.devices + to;
+    const int32_t first = p_.route_offset[route], end = p_.route_offset[route + 1];
+    PW_CHECK(first < end);
+    for (int32_t i = first; i < end; ++i) {
+      link_queue_[p_.route_links[i]].Push(now_, {unit, to, id});
+    }
+    TouchLink(p_.route_links[first]);
+  }
+  const int32_t count = static_cast<int32_t>(remote_devices_.size());
+  remote_devices_.clear();
+  return count;
+}
+
+// The unit has become resident at its home: its writer has ended.
+template <bool kPriority>
+inline void Engine::Publish(int32_t unit, int32_t device) {
+  home_[unit] = static_cast<uint16_t>(device);
+  int32_t uses = 0;
+  const int32_t end = p_.unit_readers_offset[unit + 1];
+  for (int32_t i = p_.unit_readers_offset[unit]; i < end; ++i) {
+    const int32_t reader = p_.unit_readers[i];
+    const int32_t at = device_of_[reader];
+    if (at == device) {
+      ++uses;
+      Satisfy<kPriority>(reader);
+    } else if (remote_count_[at]++ == 0) {
+      remote_devices_.push_back(at);
+    }
+  }
+  uses += AddTransfers(unit, device);
+  const UnitInfo& info = info_[unit];
+  left_[info.storage] += uses;
+  if (info.overwriter >= 0) need_[info.overwriter] += uses - info.overwriter_reads;
+}
+
+template <bool kPriority>
+inline void Engine::CompleteOp(int32_t op) {
+  const int32_t device = device_of_[op];
+  ++ended_;
+  for (int32_t i = release_offset_[op], end = release_offset_[op + 1]; i < end; ++i) {
+    Release<kPriority>(release_[i], op, device);
+  }
+  for (int32_t unit = p_.op_first_unit[op], end = p_.op_first_unit[op + 1]; unit < end; ++unit) {
+    Publish<kPriority>(unit, device);
+  }
+  for (int32_t i = token_offset_[op], end = token_offset_[op + 1]; i < end; ++i) {
+    if (--left_[token_[i]] == 0) memory_[device].now -= p_.storage_bytes[token_[i]];
+  }
+  for (int32_t i = ends_offset_[op], end = ends_offset_[op + 1]; i < end; ++i) {
+    Satisfy<kPriority>(ends_[i]);
+  }
+}
+
+template <bool kPriority>
+inline void Engine::CompleteTransfer(int32_t id) {
+  const int32_t unit = transfers_[id].unit;
+  const int32_t from = transfers_[id].from, to = transfers_[id].to;
+  const UnitInfo& info = info_[unit];
+  if (--left_[info.storage] == 0) memory_[from].now -= p_.storage_bytes[info.storage];
+  if (info.overwriter >= 0) Satisfy<kPriority>(info.overwriter);
+  for (int32_t i = p_.unit_readers_offset[unit], end = p_.unit_readers_offset[unit + 1]; i < end;
+       ++i) {
+    if (device_of_[p_.unit_readers[i]] == to) Satisfy<kPriority>(p_.unit_readers[i]);
+  }
+  const int32_t route = from * p_.devices + to;
+  for (int32_t i = p_.route_offset[route]; i < p_.route_offset[route + 1]; ++i) {
+    link_busy_[p_.route_links[i]] = 0;
+    TouchLink(p_.route_links[i]);
+  }
+}
+
+inline void Engine::Allocate(int32_t device, int64_t bytes) {
+  Memory& memory = memory_[device];
+  memory.now += bytes;
+  if (memory.now <= memory.peak) return;
+  // Within one phase of starts occupancy only grows, so its last maximum is the one of rule 12.
+  memory.peak = memory.now;
+  memory.peak_time = now_;
+  if (device == options_.stop_device && memory.peak == options_.stop_bytes) stopped_ = true;
+}
+
+bool Engine::Exceeds(int64_t bound) {
+  if (bound <= options_.abandon_above) return false;
+  now_ = bound;
+  return true;
+}
+
+inline int64_t Engine::TransferDuration(const Transfer& transfer) const {
+  const int32_t route = transfer.from * p_.devices + transfer.to;
+  const int64_t length = p_.unit_length[transfer.unit], rate = p_.route_bandwidth[route];
+  constexpr int64_t kNarrow = int64_t{1} << 33;  // 2^33 * 1e9 + 2^60 fits in 64 bits
+  if (length < kNarrow && rate <= kMaxQuantity) {
+    const uint64_t product = static_cast<uint64_t>(length) * 1'000'000'000u;
+    const uint64_t divisor = static_cast<uint64_t>(rate);
+    return p_.route_latency[route] + static_cast<int64_t>((product + divisor - 1) / divisor);
+  }
+  return p_.route_latency[route] + TransferTime(Bytes(length), BytesPerSecond(rate)).count;
+}
+
+// Rule 5: starts the transfer that heads the link's queue if it may; true: abandon the run.
+template <bool kRecord, bool kBound>
+inline bool Engine::TryStartTransfer(int32_t link) {
+  if (link_busy_[link] || link_queue_[link].empty()) return false;
+  const int32_t id = link_queue_[link].front().transfer;
+  Transfer& transfer = transfers_[id];
+  const int32_t route = transfer.from * p_.devices + transfer.to;
+  const int32_t first = p_.route_offset[route], end = p_.route_offset[route + 1];
+  for (int32_t i = first; i < end; ++i) {
+    const int32_t other = p_.route_links[i];
+    if (link_busy_[other] || link_queue_[other].front().transfer != id) return false;
+  }
+  for (int32_t i = first; i < end; ++i) {
+    link_queue_[p_.route_links[i]].Pop();
+    link_busy_[p_.route_links[i]] = 1;
+  }
+  const int64_t done = Later(now_, std::min(TransferDuration(transfer), kMaxQuantity));
+  transfer.started = true;
+  Allocate(transfer.to, p_.unit_bytes[transfer.unit]);
+  running_transfer_[p_.route_links[first]] = id;
+  transfer_ends_.Set(p_.route_links[first], done);
+  if constexpr (kRecord) {
+    times_[id].start = now_;
+    times_[id].end = done;
+  }
+  return kBound && Exceeds(done);
+}
+
+// Serves the next ready op of an idle device; true: abandon the run.
+template <bool kPriority, bool kRecord, bool kBound>
+inline bool Engine::StartOp(int32_t device) {
+  if (running_op_[device] >= 0) return false;
+  int32_t op = -1;
+  if constexpr (kPriority) {
+    auto& queue = priority_queue_[device];
+    if (queue.empty()) return false;
+    std::pop_heap(queue.begin(), queue.end(), std::greater<>());
+    op = queue.back().op;
+    queue.pop_back();
+  } else {
+    auto& queue = device_queue_[device];
+    if (queue.empty()) return false;
+    op = queue.front();
+    queue.Pop();
+  }
+  const int64_t end = Later(now_, p_.time[int64_t{op} * p_.devices + device]);
+  running_op_[device] = op;
+  op_ends_.Set(device, end);
+  Memory& memory = memory_[device];
+  if constexpr (kBound) {
+    const int64_t rest = p_.least_path[op] - p_.least_time[op];
+    if (Exceeds(std::max(Later(end, rest), Later(now_, work_[device] - memory.busy)))) return true;
+  }
+  memory.busy += end - now_;
+  Allocate(device, birth_bytes_[op]);
+  if constexpr (kRecord) {
+    op_start_[op] = now_;
+    op_end_[op] = end;
+  }
+  return false;
+}
+
+template <bool kPriority, bool kRecord, bool kBound>
+inline bool Engine::StartAll() {
+  for (int32_t device : touched_devices_) {
+    device_touched_[device] = 0;
+    if (StartOp<kPriority, kRecord, kBound>(device)) return true;
+  }
+  touched_devices_.clear();
+  for (int32_t link : touched_links_) {
+    link_touched_[link] = 0;
+    if (TryStartTransfer<kRecord, kBound>(link)) return true;
+  }
+  touched_links_.clear();
+  return false;
+}
+
+// Rule 6: at one instant every completion, then every start, again and again; what starts with zero
+// duration completes in the next turn.
+template <bool kPriority, bool kRecord, bool kBound>
+EngineOutcome Engine::Loop() {
+  for (;;) {
+    if (StartAll<kPriority, kRecord, kBound>()) return EngineOutcome::kAbandoned;
+    if (stopped_) return EngineOutcome::kStopped;
+    const int64_t next = std::min(op_ends_.least(), transfer_ends_.least());
+    if (next == EventTree::kNever) break;
+    now_ = next;
+    while (op_ends_.least() == next) {
+      const int32_t device = op_ends_.slot();
+      const int32_t op = running_op_[device];
+      op_ends_.Set(device, EventTree::kNever);
+      running_op_[device] = -1;
+      TouchDevice(device);
+      CompleteOp<kPriority>(op);
+    }
+    while (transfer_ends_.least() == next) {
+      const int32_t link = transfer_ends_.slot();
+      transfer_ends_.Set(link, EventTree::kNever);
+      CompleteTransfer<kPriority>(running_transfer_[link]);
+    }
+  }
+  PW_CHECK_EQ(ended_, p_.ops);
+  return EngineOutcome::kDone;
+}
+
+}  // namespace placewright

@@ -1,0 +1,92 @@
+// VerifyPlacement: what a placement must satisfy before it can be simulated at all.
+#include <string>
+
+#include "sim/simulator.h"
+
+namespace placewright {
+
+namespace {
+
+Status VerifyDevices(const StepProgram& p, const Graph& graph, const Placement& placement) {
+  if (placement.size() != graph.op_count()) {
+    return MakeError(ErrorCode::kPlanMismatch,
+                     "the placement covers " + std::to_string(placement.size()) +
+                         " ops, the graph has " + std::to_string(graph.op_count()));
+  }
+  for (OpId op : graph.ops()) {
+    const int32_t device = placement[op].value();
+    if (device < 0 || device >= p.devices) {
+      return MakeError(ErrorCode::kPlanInvalid,
+                       "op '" + graph.op(op).name + "' is placed on device " +
+                           std::to_string(device) + " of " + std::to_string(p.devices));
+    }
+  }
+  return Ok();
+}
+
+Status VerifySupport(const StepProgram& p, const Graph& graph, const Cluster& cluster,
+                     const Placement& placement) {
+  for (int32_t exec = 0; exec < p.ops; ++exec) {
+    const DeviceId device = placement[p.op_of[exec]];
+    if (p.time[int64_t{exec} * p.devices + device.value()] >= 0) continue;
+    const Op& op = graph.op(p.op_of[exec]);
+    return MakeError(ErrorCode::kField,
+                     "op '" + op.name + "' of type '" + std::string(op.type) +
+                         "' is not supported on device '" + cluster.device(device).name + "'",
+                     "placement", "Place it on a device that supports it.");
+  }
+  return Ok();
+}
+
+Status VerifyGroups(const Graph& graph, const Cluster& cluster, const Placement& placement) {
+  IdVector<GroupId, OpId> first(graph.group_count());
+  for (OpId op : graph.ops()) {
+    OpId& other = first[graph.group(op)];
+    if (!other.valid()) other = op;
+    if (placement[op] == placement[other]) continue;
+    return MakeError(
+        ErrorCode::kPlanInvalid,
+        "ops '" + graph.op(other).name + "' on '" + cluster.device(placement[other]).name +
+            "' and '" + graph.op(op).name + "' on '" + cluster.device(placement[op]).name +
+            "' must lie on one device (they share a storage, a parameter or its state)");
+  }
+  return Ok();
+}
+
+// Every unit reaches the devices of its readers.
+Status VerifyRoutes(const StepProgram& p, const Graph& graph, const Cluster& cluster,
+                    const Placement& placement) {
+  for (int32_t unit = 0; unit < p.units; ++unit) {
+    const int32_t storage = p.unit_storage[unit];
+    if (p.storage_class[storage] == StorageClass::kInput) continue;
+    const int32_t writer = p.unit_writer[unit], home_op = p.home_op[storage];
+    DeviceId home(p.fixed_home[storage]);
+    if (writer >= 0) {
+      home = placement[p.op_of[writer]];
+    } else if (!home.valid()) {
+      home = placement[OpId(home_op)];
+    }
+    for (int32_t i = p.unit_readers_offset[unit]; i < p.unit_readers_offset[unit + 1]; ++i) {
+      const OpId reader = p.op_of[p.unit_readers[i]];
+      if (cluster.Connected(home, placement[reader])) continue;
+      return MakeError(ErrorCode::kUnreachable,
+                       "op '" + graph.op(reader).name + "' on '" +
+                           cluster.device(placement[reader]).name + "' reads '" +
+                           graph.tensor(graph.storage(StorageId(storage)).first).name + "' of '" +
+                           cluster.device(home).name + "', and no route joins these devices");
+    }
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Status VerifyPlacement(const StepProgram& program, const Graph& graph, const Cluster& cluster,
+                       const Placement& placement) {
+  PW_RETURN_IF_ERROR(VerifyDevices(program, graph, placement));
+  PW_RETURN_IF_ERROR(VerifySupport(program, graph, cluster, placement));
+  PW_RETURN_IF_ERROR(VerifyGroups(graph, cluster, placement));
+  return VerifyRoutes(program, graph, cluster, placement);
+}
+
+}  // namespace placewright

@@ -1,0 +1,139 @@
+#include "sim/timeline.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace placewright {
+
+namespace {
+
+// Times at which what one op needs is there.
+struct Needs {
+  int64_t other = 0;      // everything but transfers
+  int64_t transfers = 0;  // the last transfer it waits for; 0: none
+};
+
+std::vector<Needs> FindNeeds(const StepProgram& p, const Engine& engine) {
+  std::vector<Needs> needs(p.ops);
+  const std::vector<int64_t>& ends = engine.op_end();
+  const std::vector<uint16_t>& device_of = engine.device_of();
+  for (int32_t op = 0; op < p.ops; ++op) {
+    for (int32_t i = p.op_units_offset[op]; i < p.op_units_offset[op + 1]; ++i) {
+      const int32_t unit = p.op_units[i], writer = p.unit_writer[unit];
+      if (writer >= 0) needs[op].other = std::max(needs[op].other, ends[writer]);
+      const int32_t overwriter = p.version_overwriter[p.unit_version[unit]];
+      if (overwriter < 0 || overwriter == op || device_of[overwriter] != device_of[op]) continue;
+      needs[overwriter].other = std::max(needs[overwriter].other, ends[op]);
+    }
+    for (int32_t i = p.after_offset[op]; i < p.after_offset[op + 1]; ++i) {
+      needs[p.after[i]].other = std::max(needs[p.after[i]].other, ends[op]);
+    }
+  }
+  for (size_t id = 0; id < engine.transfers().size(); ++id) {
+    const Engine::Transfer& transfer = engine.transfers()[id];
+    const int64_t end = engine.transfer_times()[id].end;
+    const int32_t overwriter = p.version_overwriter[p.unit_version[transfer.unit]];
+    if (overwriter >= 0) {
+      needs[overwriter].transfers = std::max(needs[overwriter].transfers, end);
+    }
+    for (int32_t r = p.unit_readers_offset[transfer.unit];
+         r < p.unit_readers_offset[transfer.unit + 1]; ++r) {
+      const int32_t reader = p.unit_readers[r];
+      if (device_of[reader] != transfer.to) continue;
+      needs[reader].transfers = std::max(needs[reader].transfers, end);
+    }
+  }
+  return needs;
+}
+
+using Interval = std::pair<int64_t, int64_t>;
+
+// Total length of the part of the union of `waits` that no interval of `runs` covers. `runs` are
+// disjoint; both get sorted.
+int64_t UncoveredLength(std::vector<Interval> waits, std::vector<Interval> runs) {
+  std::sort(waits.begin(), waits.end());
+  std::sort(runs.begin(), runs.end());
+  int64_t total = 0, done = 0;  // everything before `done` is counted
+  size_t next_run = 0;
+  for (const auto& [begin, end] : waits) {
+    int64_t at = std::max(begin, done);
+    while (at < end) {
+      while (next_run < runs.size() && runs[next_run].second <= at) ++next_run;
+      if (next_run == runs.size() || runs[next_run].first >= end) {
+        total += end - at;
+        break;
+      }
+      total += std::max<int64_t>(0, runs[next_run].first - at);
+      at = runs[next_run].second;
+    }
+    done = std::max(done, end);
+  }
+  return total;
+}
+
+}  // namespace
+
+Schedule MakeSchedule(const StepProgram& p, const Engine& engine) {
+  Schedule schedule;
+  schedule.ops.resize(p.exec_of.size());
+  for (size_t i = 0; i < p.exec_of.size(); ++i) {
+    OpSpan& span = schedule.ops[OpId(i)];
+    if (p.exec_of[i] >= 0) {
+      span = {Nanos(engine.op_start()[p.exec_of[i]]), Nanos(engine.op_end()[p.exec_of[i]])};
+      continue;
+    }
+    int64_t end = 0;
+    for (int32_t w = p.view_waits_offset[i]; w < p.view_waits_offset[i + 1]; ++w) {
+      end = std::max(end, engine.op_end()[p.view_waits[w]]);
+    }
+    span = {Nanos(end), Nanos(end)};
+  }
+  for (size_t id = 0; id < engine.transfers().size(); ++id) {
+    const Engine::Transfer& transfer = engine.transfers()[id];
+    const Engine::TransferTimes& times = engine.transfer_times()[id];
+    const int32_t storage = p.unit_storage[transfer.unit];
+    schedule.transfers.push_back(
+        {StorageId(storage), p.unit_version[transfer.unit] - p.storage_versions.offsets[storage],
+         Bytes(p.unit_offset[transfer.unit]), Bytes(p.unit_length[transfer.unit]),
+         DeviceId(int32_t{transfer.from}), DeviceId(int32_t{transfer.to}), Nanos(times.ready),
+         Nanos(times.start), Nanos(times.end)});
+  }
+  std::sort(schedule.transfers.begin(), schedule.transfers.end(),
+            [](const TransferSpan& a, const TransferSpan& b) {
+              return std::tie(a.start, a.storage, a.version, a.offset, a.length, a.to) <
+                     std::tie(b.start, b.storage, b.version, b.offset, b.length, b.to);
+            });
+  return schedule;
+}
+
+void AddFeedback(const StepProgram& p, const Engine& engine, SimResult* result) {
+  result->links.assign(p.links, LinkResult());
+  for (size_t id = 0; id < engine.transfers().size(); ++id) {
+    const Engine::Transfer& transfer = engine.transfers()[id];
+    const Engine::TransferTimes& times = engine.transfer_times()[id];
+    const int32_t route = transfer.from * p.devices + transfer.to;
+    for (int32_t i = p.route_offset[route]; i < p.route_offset[route + 1]; ++i) {
+      LinkResult& link = result->links[p.route_links[i]];
+      link.busy += Nanos(times.end - times.start);
+      link.moved = Bytes(SaturatingAdd(link.moved.count, p.unit_length[transfer.unit]));
+      ++link.transfers;
+    }
+  }
+  const std::vector<Needs> needs = FindNeeds(p, engine);
+  std::vector<std::vector<Interval>> waits(p.devices), runs(p.devices);
+  for (int32_t op = 0; op < p.ops; ++op) {
+    const int32_t device = engine.device_of()[op];
+    runs[device].emplace_back(engine.op_start()[op], engine.op_end()[op]);
+    if (needs[op].transfers > needs[op].other) {
+      waits[device].emplace_back(needs[op].other, needs[op].transfers);
+    }
+  }
+  for (int32_t d = 0; d < p.devices; ++d) {
+    result->devices[d].idle_before_transfers =
+        Nanos(UncoveredLength(std::move(waits[d]), std::move(runs[d])));
+  }
+}
+
+}  // namespace placewright

@@ -1,0 +1,24 @@
+// What a recorded run of the engine tells afterwards (internal to the module): the schedule, and
+// the shares of devices and links.
+#ifndef PLACEWRIGHT_SIM_TIMELINE_H_
+#define PLACEWRIGHT_SIM_TIMELINE_H_
+
+#include "sim/engine.h"
+#include "sim/simulator.h"
+
+namespace placewright {
+
+// Precondition of both: the engine's last run was recorded and not abandoned.
+Schedule MakeSchedule(const StepProgram& program, const Engine& engine);
+
+// Fills `links` and `idle_before_transfers`.
+//
+// An op waits only for transfers from the time at which everything else it needs is there (inputs
+// made beside it, the producers of inputs that have to cross, explicit edges, local readers of what
+// it overwrites) until it is ready. A device is idle before transfers while it runs nothing and
+// some op of its own waits only for transfers. Complexity: O((ops + transfers) log ops).
+void AddFeedback(const StepProgram& program, const Engine& engine, SimResult* result);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SIM_TIMELINE_H_
