@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -13,6 +14,7 @@ namespace placewright {
 namespace {
 
 constexpr size_t kMaxDepth = 200;
+constexpr size_t kFewKeys = 16;
 constexpr size_t kOutermostMembers = 64;
 constexpr size_t kLineItems = 12;  // FormatDocument: more members than this get a line each
 
@@ -53,10 +55,17 @@ class TreeBuilder {
   std::string key_;
 };
 
-// Builds the document and refuses repeated keys and deep nesting on the way.
+// The lists whose elements are handed on one by one; none for a plain parse.
+struct Streaming {
+  std::vector<std::string> keys;
+  const ElementFn* each = nullptr;
+};
+
+// Builds the document and refuses repeated keys and deep nesting on the way. The elements of a
+// streamed list are built one after the other, each as a document of its own.
 class StrictHandler : public nlohmann::json_sax<Json> {
  public:
-  explicit StrictHandler(Json& root) : builder_(root) {}
+  StrictHandler(Json& root, const Streaming& streaming) : builder_(root), lists_(streaming) {}
 
   bool null() override { return Scalar(nullptr); }
   bool boolean(bool v) override { return Scalar(v); }
@@ -66,34 +75,49 @@ class StrictHandler : public nlohmann::json_sax<Json> {
   bool string(string_t& v) override { return Scalar(std::move(v)); }
   bool binary(binary_t&) override { return false; }  // JSON text has none
   bool start_object(size_t) override {
+    BeginValue();
     keys_.emplace_back();
     if (!Deeper()) return false;
-    builder_.Open(Json::object());
+    Target().Open(Json::object());
     return true;
   }
   bool key(string_t& v) override {
-    if (!keys_.back().insert(v).second) {
+    if (!AddKey(v)) {
       duplicate_ = v;
       return false;
     }
-    builder_.SetKey(std::move(v));
+    streams_next_ = depth_ == 1 && keys_.size() == 1 &&
+                    std::find(lists_.keys.begin(), lists_.keys.end(), v) != lists_.keys.end();
+    if (streams_next_) stream_key_ = v;
+    Target().SetKey(std::move(v));
     return true;
   }
   bool end_object() override {
     keys_.pop_back();
     --depth_;
-    builder_.Close();
-    return true;
+    Target().Close();
+    return EndValue();
   }
   bool start_array(size_t) override {
+    if (streams_next_) {
+      streams_next_ = false;
+      streaming_ = true;
+      index_ = 0;
+      return Deeper();
+    }
+    BeginValue();
     if (!Deeper()) return false;
-    builder_.Open(Json::array());
+    Target().Open(Json::array());
     return true;
   }
   bool end_array() override {
     --depth_;
-    builder_.Close();
-    return true;
+    if (streaming_ && depth_ == 1) {
+      streaming_ = false;
+      return true;
+    }
+    Target().Close();
+    return EndValue();
   }
   bool parse_error(size_t position, const std::string&,
                    const nlohmann::detail::exception& e) override {
@@ -106,16 +130,56 @@ class StrictHandler : public nlohmann::json_sax<Json> {
   bool too_deep() const { return depth_ > kMaxDepth; }
   size_t position() const { return position_; }
   const std::string& message() const { return message_; }
+  std::optional<Error>& element_error() { return element_error_; }
 
  private:
+  // The keys of one object: a few are compared, many are hashed.
+  struct Keys {
+    std::vector<std::string> few;
+    std::unordered_set<std::string> many;
+  };
+
   bool Deeper() { return ++depth_ <= kMaxDepth; }
-  bool Scalar(Json value) {
-    builder_.Add(std::move(value));
+  TreeBuilder& Target() { return element_builder_ ? *element_builder_ : builder_; }
+
+  bool AddKey(const std::string& key) {
+    Keys& keys = keys_.back();
+    if (std::find(keys.few.begin(), keys.few.end(), key) != keys.few.end()) return false;
+    if (keys.few.size() == kFewKeys) return keys.many.insert(key).second;
+    keys.few.push_back(key);
     return true;
+  }
+  bool Scalar(Json value) {
+    BeginValue();
+    Target().Add(std::move(value));
+    return EndValue();
+  }
+  void BeginValue() {
+    streams_next_ = false;
+    if (streaming_ && depth_ == 2) {
+      element_ = Json();
+      element_builder_.emplace(element_);
+    }
+  }
+  // Hands on the element of a streamed list that this value completes.
+  bool EndValue() {
+    if (!streaming_ || depth_ != 2) return true;
+    element_builder_.reset();
+    Status status = (*lists_.each)(stream_key_, index_++, element_);
+    if (status.ok()) return true;
+    element_error_ = std::move(status.error());
+    return false;
   }
 
   TreeBuilder builder_;
-  std::vector<std::unordered_set<std::string>> keys_;
+  const Streaming& lists_;
+  bool streams_next_ = false, streaming_ = false;
+  std::string stream_key_;
+  size_t index_ = 0;  // of the element in the streamed list
+  Json element_;
+  std::optional<TreeBuilder> element_builder_;
+  std::optional<Error> element_error_;
+  std::vector<Keys> keys_;
   size_t depth_ = 0, position_ = 0;
   std::string duplicate_, message_;
 };
@@ -146,11 +210,9 @@ Error WrongType(std::string_view expected, const Json& value, std::string place)
                    std::move(place));
 }
 
-}  // namespace
-
-Result<Json> ParseJson(std::string_view text) {
+Result<Json> Parse(std::string_view text, const Streaming& streaming) {
   Json root;
-  StrictHandler handler(root);
+  StrictHandler handler(root, streaming);
   bool good = false;
   try {
     good = Json::sax_parse(text.begin(), text.end(), &handler);
@@ -158,6 +220,7 @@ Result<Json> ParseJson(std::string_view text) {
     return MakeError(ErrorCode::kSyntax, PlainMessage(e.what()));
   }
   if (good) return root;
+  if (handler.element_error()) return std::move(*handler.element_error());
   if (!handler.duplicate().empty()) {
     return MakeError(ErrorCode::kDuplicateName,
                      fmt::format("the key \"{}\" stands twice in one object",
@@ -168,6 +231,15 @@ Result<Json> ParseJson(std::string_view text) {
   }
   return MakeError(ErrorCode::kSyntax, PlainMessage(handler.message()),
                    LineAndColumn(text, handler.position()));
+}
+
+}  // namespace
+
+Result<Json> ParseJson(std::string_view text) { return Parse(text, Streaming()); }
+
+Result<Json> ParseJsonStreaming(std::string_view text, std::vector<std::string> keys,
+                                const ElementFn& each) {
+  return Parse(text, Streaming{std::move(keys), &each});
 }
 
 std::string FormatDocument(const Json& document) {

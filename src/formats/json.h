@@ -4,9 +4,11 @@
 #define PLACEWRIGHT_FORMATS_JSON_H_
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
@@ -21,6 +23,13 @@ Result<Json> ParseJson(std::string_view text);
 // Readable text of a document: every member on a line of its own, and every element of a long or
 // nested member too. Equal documents give equal text.
 std::string FormatDocument(const Json& document);
+
+// Like ParseJson for a document that is one object, but hands each element of its top-level lists
+// named in `keys` to `each`, as soon as it is read, instead of keeping it: memory stays that of one
+// element. Those lists are left out of the result. The first error of `each` ends the reading.
+using ElementFn = std::function<Status(std::string_view key, size_t index, Json& element)>;
+Result<Json> ParseJsonStreaming(std::string_view text, std::vector<std::string> keys,
+                                const ElementFn& each);
 
 // A member of an object, checked. `place` is the path of the object, e.g. "ops[3]"; errors: kField
 // with place "ops[3].name".

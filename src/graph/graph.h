@@ -99,6 +99,11 @@ struct Op {
   bool is_view = false;          // occupies no device, takes no time, makes no bytes
   ModuleId module;               // always valid after Build; the root is the empty path
   std::vector<TensorId> inputs;  // as written: may repeat
+  // Parallel to inputs: the version of its storage that the op reads there, which is the newest one
+  // before the op in file order. It is later than the tensor's own version if another op has
+  // written the storage since the tensor came to be (four gates activated in place on four slices
+  // of one buffer: all their readers read the fourth version).
+  std::vector<int32_t> input_versions;
   std::vector<TensorId> outputs;
   std::vector<TensorId> writes;        // inputs whose storage it writes (in-place, running buffers)
   std::vector<OpId> after;             // explicit order edges of the file
@@ -125,50 +130,72 @@ struct Csr {
   }
 };
 
+// The plain content of a Graph, as a GraphBuilder fills it in. Algorithms see `Graph`.
+struct GraphData {
+  std::string name, format;
+  int64_t batch = 0;
+  IdVector<OpId, Op> ops;
+  IdVector<TensorId, Tensor> tensors;
+  IdVector<StorageId, Storage> storages;
+  std::vector<TensorId> outputs;
+  Csr<OpId, OpId> consumers, producers;
+  std::vector<OrderEdge> order_edges;
+  std::vector<OpId> topological_order;
+  IdVector<ModuleId, std::string> modules;
+  IdVector<OpId, GroupId> group_of;
+  size_t group_count = 0;
+  IdVector<StorageId, OpId> home_op;
+  IdVector<StorageId, DeviceId> given_homes;  // empty, or one per storage
+  std::vector<OpId> ops_by_name;              // sorted by name
+  std::vector<TensorId> tensors_by_name;
+  std::vector<std::unique_ptr<std::string>> interned;  // backs Op::type; stable under moves
+};
+
 class Graph {
  public:
-  const std::string& name() const { return name_; }
-  std::string_view format() const { return format_; }  // "aten", "onnx", "costgraph"
-  int64_t batch() const { return batch_; }             // 0: unknown
+  const std::string& name() const { return data_.name; }
+  std::string_view format() const { return data_.format; }  // "aten", "onnx", "costgraph"
+  int64_t batch() const { return data_.batch; }             // 0: unknown
 
-  size_t op_count() const { return ops_.size(); }
-  size_t tensor_count() const { return tensors_.size(); }
-  size_t storage_count() const { return storages_.size(); }
-  const Op& op(OpId id) const { return ops_[id]; }
-  const Tensor& tensor(TensorId id) const { return tensors_[id]; }
-  const Storage& storage(StorageId id) const { return storages_[id]; }
-  IdRange<OpId> ops() const { return IdRange<OpId>(ops_.size()); }
-  IdRange<TensorId> tensors() const { return IdRange<TensorId>(tensors_.size()); }
-  IdRange<StorageId> storages() const { return IdRange<StorageId>(storages_.size()); }
-  std::span<const TensorId> outputs() const { return outputs_; }  // of the whole graph
+  size_t op_count() const { return data_.ops.size(); }
+  size_t tensor_count() const { return data_.tensors.size(); }
+  size_t storage_count() const { return data_.storages.size(); }
+  const Op& op(OpId id) const { return data_.ops[id]; }
+  const Tensor& tensor(TensorId id) const { return data_.tensors[id]; }
+  const Storage& storage(StorageId id) const { return data_.storages[id]; }
+  IdRange<OpId> ops() const { return IdRange<OpId>(data_.ops.size()); }
+  IdRange<TensorId> tensors() const { return IdRange<TensorId>(data_.tensors.size()); }
+  IdRange<StorageId> storages() const { return IdRange<StorageId>(data_.storages.size()); }
+  std::span<const TensorId> outputs() const { return data_.outputs; }  // of the whole graph
 
   // Distinct data edges, `after` included; sorted by (producer, consumer) and the reverse.
-  size_t edge_count() const { return consumers_.items.size(); }
-  std::span<const OpId> consumers(OpId op) const { return consumers_[op]; }
-  std::span<const OpId> producers(OpId op) const { return producers_[op]; }
+  size_t edge_count() const { return data_.consumers.items.size(); }
+  std::span<const OpId> consumers(OpId op) const { return data_.consumers[op]; }
+  std::span<const OpId> producers(OpId op) const { return data_.producers[op]; }
   // Order edges between distinct ops that follow from storages and join no pair that is a data
-  // edge already. Sorted by (from, to). At most one kind a pair (the first in OrderKind).
-  std::span<const OrderEdge> order_edges() const { return order_edges_; }
+  // edge already. Sorted by (from, to). At most one kind a pair (the first in OrderKind). A view
+  // reads no bytes, so no write waits for it; it does come after the write whose version it names.
+  std::span<const OrderEdge> order_edges() const { return data_.order_edges; }
   // A topological order over data and order edges (by op id among the ready).
-  std::span<const OpId> topological_order() const { return topological_order_; }
+  std::span<const OpId> topological_order() const { return data_.topological_order; }
 
-  // Module paths: "" is the root; separators as in the source ('.' ATen, '/' ONNX).
-  size_t module_count() const { return modules_.size(); }
-  const std::string& module_path(ModuleId id) const { return modules_[id]; }
+  // Module paths: id 0 is the root, ""; separators as in the source ('.' ATen, '/' ONNX).
+  size_t module_count() const { return data_.modules.size(); }
+  const std::string& module_path(ModuleId id) const { return data_.modules[id]; }
 
   // Colocation groups: ops that share a storage by view or write, tied weights, and a parameter
   // with its optimizer state and its whole update. Dense; ordered by least op id.
-  size_t group_count() const { return group_count_; }
-  GroupId group(OpId op) const { return group_of_[op]; }
-  Csr<GroupId, OpId> GroupMembers() const;
+  size_t group_count() const { return data_.group_count; }
+  GroupId group(OpId op) const { return data_.group_of[op]; }
+  Csr<GroupId, OpId> GroupMembers() const;  // ops ascending
 
   // The op whose device is the storage's home (simulator rule 3): a view or writer of it if there
   // is one (they share a group), else the reader with the least id; invalid if nothing touches it.
-  OpId home_op(StorageId id) const { return home_op_[id]; }
+  OpId home_op(StorageId id) const { return data_.home_op[id]; }
   // Home given by the file (cost graphs), as an index into the file's own device list; else
   // invalid.
   DeviceId given_home(StorageId id) const {
-    return given_homes_.empty() ? DeviceId() : given_homes_[id];
+    return data_.given_homes.empty() ? DeviceId() : data_.given_homes[id];
   }
 
   OpId FindOp(std::string_view name) const;  // invalid if absent; O(log n)
@@ -176,23 +203,8 @@ class Graph {
 
  private:
   friend class GraphBuilder;
-  std::string name_, format_;
-  int64_t batch_ = 0;
-  IdVector<OpId, Op> ops_;
-  IdVector<TensorId, Tensor> tensors_;
-  IdVector<StorageId, Storage> storages_;
-  std::vector<TensorId> outputs_;
-  Csr<OpId, OpId> consumers_, producers_;
-  std::vector<OrderEdge> order_edges_;
-  std::vector<OpId> topological_order_;
-  IdVector<ModuleId, std::string> modules_;
-  IdVector<OpId, GroupId> group_of_;
-  size_t group_count_ = 0;
-  IdVector<StorageId, OpId> home_op_;
-  IdVector<StorageId, DeviceId> given_homes_;
-  std::vector<OpId> ops_by_name_;
-  std::vector<TensorId> tensors_by_name_;
-  std::vector<std::unique_ptr<std::string>> interned_;  // backs Op::type; stable under moves
+  friend struct GraphTestPeer;  // tests of the verifier corrupt graphs through it
+  GraphData data_;
 };
 
 }  // namespace placewright

@@ -14,18 +14,20 @@
 
 #include "base/result.h"
 #include "graph/graph.h"
+#include "graph/storages.h"
 
 namespace placewright {
 
-// How one output of an op relates to its inputs.
+// One output of an op, and how it relates to the op's inputs.
 struct OutputSpec {
-  enum class Alias : uint8_t { kFresh, kView, kInPlace };
+  using Alias = AliasKind;
   std::string name;  // unique
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;  // all >= 0
   Alias alias = Alias::kFresh;
-  int32_t alias_of = -1;  // input index, for kView and kInPlace
-  Bytes opaque_bytes;     // for DType::kOpaque
+  int32_t alias_of = -1;      // input index, for all but kFresh
+  int32_t output_index = -1;  // where the op leaves out (null) outputs; -1: the position
+  Bytes opaque_bytes;         // for DType::kOpaque
 };
 
 struct OpSpec {
@@ -45,7 +47,7 @@ class GraphBuilder {
  public:
   GraphBuilder(std::string name, std::string format);
 
-  void set_batch(int64_t batch) { graph_.batch_ = batch; }
+  void set_batch(int64_t batch) { data_.batch = batch; }
 
   // A tensor that no op produces. `given_home` for cost graphs only. Errors: kDuplicateName,
   // kField.
@@ -61,20 +63,44 @@ class GraphBuilder {
   // storage is fresh); storage ids follow the order of declaration.
   Result<TensorId> DeclareTensor(std::string name, DType dtype, std::vector<int64_t> shape,
                                  Bytes opaque_bytes = Bytes(0));
-  // Adds an op whose outputs were declared. Errors: kDuplicateName (a tensor with two producers).
+  // Adds an op whose outputs were declared. `spec.outputs` is empty, or has one entry for each
+  // output, of which only `alias` and `alias_of` count (no kInPlace, no `writes`: they need file
+  // order). Errors: kDuplicateName (a tensor with two producers), kField.
   Status AddOpWithDeclaredOutputs(OpSpec spec, std::vector<TensorId> outputs);
 
   // Declares that both parameters (or state and parameter) belong together: one colocation group.
   void Tie(TensorId a, TensorId b);
 
+  TensorId Lookup(const std::string& tensor_name) const;      // invalid if there is none
   Result<TensorId> Find(std::string_view tensor_name) const;  // kUnknownName, with near names
   void SetOutputs(std::vector<TensorId> outputs);
 
+  // Errors: kGraphCycle (naming ops on the cycle), kUnknownName (in `after`), kField (a declared
+  // tensor that no op produces), kGraphInconsistent.
   Result<Graph> Build() &&;
 
  private:
-  Graph graph_;
-  // (implementation state)
+  Result<TensorId> AddTensor(std::string name, DType dtype, std::vector<int64_t> shape,
+                             Bytes opaque_bytes);
+  Result<OpId> StartOp(OpSpec& spec);
+  Status CheckAlias(const OutputSpec& output, const OpSpec& spec) const;
+  void RecordWrites(Op& op, const OpSpec& spec);
+  std::string_view Intern(const std::string& type);
+  Status ResolveAfter();
+  Status CheckDeclared() const;
+  Status CheckNoWrites() const;
+
+  GraphData data_;
+  IdVector<TensorId, TensorAlias> aliases_;
+  IdVector<TensorId, bool> declared_;
+  std::vector<std::vector<std::string>> after_;  // by op
+  std::vector<std::string> module_names_;        // by op
+  std::vector<std::pair<TensorId, TensorId>> ties_;
+  IdVector<TensorId, DeviceId> given_homes_;
+  bool has_given_homes_ = false;
+  std::unordered_map<std::string, TensorId> tensor_ids_;
+  std::unordered_map<std::string, OpId> op_ids_;
+  std::unordered_map<std::string, std::string_view> types_;
 };
 
 }  // namespace placewright

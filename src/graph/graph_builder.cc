@@ -1,0 +1,346 @@
+#include "graph/graph_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "graph/colocation.h"
+#include "graph/edges.h"
+#include "graph/module_attribution.h"
+#include "graph/verifier.h"
+
+namespace placewright {
+namespace {
+
+constexpr size_t kMaxRank = 64;
+constexpr size_t kMaxItems = size_t{1} << 30;  // ids are 32 bits
+
+std::string InName(std::string_view kind, std::string_view name) {
+  return fmt::format("{} {}", kind, Printable(name, 120));
+}
+
+// elements * element size, or the given bytes of an opaque tensor.
+Result<Bytes> BytesOf(std::string_view name, DType dtype, const std::vector<int64_t>& shape,
+                      Bytes opaque_bytes) {
+  if (shape.size() > kMaxRank) {
+    return MakeError(ErrorCode::kField, fmt::format("has more than {} dimensions", kMaxRank),
+                     InName("tensor", name));
+  }
+  __int128 bytes = SizeOf(dtype);
+  bool empty = false;
+  for (int64_t size : shape) {
+    if (size < 0) {
+      return MakeError(ErrorCode::kGraphShape, fmt::format("has a dimension of size {}", size),
+                       InName("tensor", name));
+    }
+    empty |= size == 0;
+    if (size > 0) bytes *= size;
+    if (bytes > kMaxQuantity) bytes = static_cast<__int128>(kMaxQuantity) + 1;
+  }
+  if (dtype == DType::kOpaque) bytes = opaque_bytes.count;
+  if (empty && dtype != DType::kOpaque) bytes = 0;
+  if (bytes < 0 || bytes > kMaxQuantity) {
+    return MakeError(ErrorCode::kField,
+                     fmt::format("its size is outside [0, {}] bytes", kMaxQuantity),
+                     InName("tensor", name));
+  }
+  return Bytes(static_cast<int64_t>(bytes));
+}
+
+bool IsAscending(const GraphData& graph) {
+  for (OpId op : IdRange<OpId>(graph.ops.size())) {
+    for (OpId to : graph.consumers[op]) {
+      if (to <= op) return false;
+    }
+  }
+  return true;
+}
+
+// What backward ops made and optimizer ops read, looking at storages: through views.
+void MarkKinds(GraphData& graph) {
+  IdVector<StorageId, char> read_by_optimizer(graph.storages.size(), 0);
+  for (const Op& op : graph.ops) {
+    if (op.phase != Phase::kOptimizer || op.is_view) continue;
+    for (TensorId input : op.inputs) read_by_optimizer[graph.tensors[input].storage] = 1;
+  }
+  for (StorageId id : IdRange<StorageId>(graph.storages.size())) {
+    Storage& storage = graph.storages[id];
+    const OpId maker = storage.versions[0].writer;
+    if (maker.valid() && graph.ops[maker].phase == Phase::kBackward && read_by_optimizer[id]) {
+      storage.kind = TensorKind::kGradient;
+    }
+  }
+  for (Tensor& tensor : graph.tensors) tensor.kind = graph.storages[tensor.storage].kind;
+}
+
+template <class IdType, class Items>
+std::vector<IdType> SortedByName(const Items& items) {
+  std::vector<IdType> sorted;
+  sorted.reserve(items.size());
+  for (IdType id : IdRange<IdType>(items.size())) sorted.push_back(id);
+  std::sort(sorted.begin(), sorted.end(),
+            [&](IdType a, IdType b) { return items[a].name < items[b].name; });
+  return sorted;
+}
+
+}  // namespace
+
+GraphBuilder::GraphBuilder(std::string name, std::string format) {
+  data_.name = std::move(name);
+  data_.format = std::move(format);
+}
+
+std::string_view GraphBuilder::Intern(const std::string& type) {
+  const auto it = types_.find(type);
+  if (it != types_.end()) return it->second;
+  data_.interned.push_back(std::make_unique<std::string>(type));
+  return types_.emplace(type, *data_.interned.back()).first->second;
+}
+
+Result<TensorId> GraphBuilder::AddTensor(std::string name, DType dtype, std::vector<int64_t> shape,
+                                         Bytes opaque_bytes) {
+  if (name.empty()) return MakeError(ErrorCode::kField, "a tensor has an empty name");
+  if (data_.tensors.size() >= kMaxItems) {
+    return MakeError(ErrorCode::kField, "more tensors than the program can number");
+  }
+  PW_ASSIGN(const Bytes bytes, BytesOf(name, dtype, shape, opaque_bytes));
+  const TensorId id(data_.tensors.size());
+  if (!tensor_ids_.emplace(name, id).second) {
+    return MakeError(ErrorCode::kDuplicateName, "two tensors have this name",
+                     InName("tensor", name));
+  }
+  Tensor tensor;
+  tensor.name = std::move(name);
+  tensor.dtype = dtype;
+  tensor.shape = std::move(shape);
+  tensor.bytes = bytes;
+  data_.tensors.push_back(std::move(tensor));
+  aliases_.push_back(TensorAlias());
+  declared_.push_back(false);
+  given_homes_.push_back(DeviceId());
+  return id;
+}
+
+Result<TensorId> GraphBuilder::AddInput(std::string name, TensorKind kind, DType dtype,
+                                        std::vector<int64_t> shape, Bytes opaque_bytes,
+                                        DeviceId given_home) {
+  PW_ASSIGN(const TensorId id, AddTensor(std::move(name), dtype, std::move(shape), opaque_bytes));
+  data_.tensors[id].kind = kind;
+  given_homes_[id] = given_home;
+  has_given_homes_ |= given_home.valid();
+  return id;
+}
+
+Result<TensorId> GraphBuilder::DeclareTensor(std::string name, DType dtype,
+                                             std::vector<int64_t> shape, Bytes opaque_bytes) {
+  PW_ASSIGN(const TensorId id, AddTensor(std::move(name), dtype, std::move(shape), opaque_bytes));
+  declared_[id] = true;
+  return id;
+}
+
+Status GraphBuilder::CheckAlias(const OutputSpec& output, const OpSpec& spec) const {
+  if (output.alias == AliasKind::kFresh) return Ok();
+  if (output.alias_of < 0 || static_cast<size_t>(output.alias_of) >= spec.inputs.size()) {
+    return MakeError(ErrorCode::kField,
+                     fmt::format("an output is a view of, or writes, input {}, but the op has {} "
+                                 "inputs",
+                                 output.alias_of, spec.inputs.size()),
+                     InName("op", spec.name));
+  }
+  return Ok();
+}
+
+// Checks and adds the op without its outputs; its lists move out of `spec`.
+Result<OpId> GraphBuilder::StartOp(OpSpec& spec) {
+  if (spec.name.empty()) return MakeError(ErrorCode::kField, "an op has an empty name");
+  if (data_.ops.size() >= kMaxItems) {
+    return MakeError(ErrorCode::kField, "more ops than the program can number");
+  }
+  for (const OutputSpec& output : spec.outputs) PW_RETURN_IF_ERROR(CheckAlias(output, spec));
+  for (int32_t index : spec.writes) {
+    if (index < 0 || static_cast<size_t>(index) >= spec.inputs.size()) {
+      return MakeError(
+          ErrorCode::kField,
+          fmt::format("it writes input {}, but has {} inputs", index, spec.inputs.size()),
+          InName("op", spec.name));
+    }
+  }
+  for (TensorId input : spec.inputs) {
+    PW_CHECK(input.valid() && input.index() < data_.tensors.size());
+  }
+  const OpId id(data_.ops.size());
+  if (!op_ids_.emplace(spec.name, id).second) {
+    return MakeError(ErrorCode::kDuplicateName, "two ops have this name", InName("op", spec.name));
+  }
+  Op op;
+  op.name = spec.name;
+  op.type = Intern(spec.type);
+  op.phase = spec.phase;
+  op.inputs = spec.inputs;
+  op.args = std::move(spec.args);
+  op.attributes = std::move(spec.attributes);
+  RecordWrites(op, spec);
+  data_.ops.push_back(std::move(op));
+  after_.push_back(std::move(spec.after));
+  module_names_.push_back(std::move(spec.module));
+  return id;
+}
+
+void GraphBuilder::RecordWrites(Op& op, const OpSpec& spec) {
+  const auto write = [&](int32_t index) {
+    const TensorId tensor = spec.inputs[static_cast<size_t>(index)];
+    if (std::find(op.writes.begin(), op.writes.end(), tensor) == op.writes.end()) {
+      op.writes.push_back(tensor);
+    }
+  };
+  for (const OutputSpec& output : spec.outputs) {
+    if (output.alias == AliasKind::kInPlace) write(output.alias_of);
+  }
+  for (int32_t index : spec.writes) write(index);
+}
+
+Result<std::vector<TensorId>> GraphBuilder::AddOp(OpSpec spec) {
+  PW_ASSIGN(const OpId id, StartOp(spec));
+  std::vector<TensorId> outputs;
+  outputs.reserve(spec.outputs.size());
+  for (OutputSpec& output : spec.outputs) {
+    PW_ASSIGN(const TensorId tensor, AddTensor(std::move(output.name), output.dtype,
+                                               std::move(output.shape), output.opaque_bytes));
+    data_.tensors[tensor].producer = id;
+    data_.tensors[tensor].output_index =
+        output.output_index >= 0 ? output.output_index : static_cast<int32_t>(outputs.size());
+    if (output.alias != AliasKind::kFresh) {
+      aliases_[tensor] = {output.alias, spec.inputs[static_cast<size_t>(output.alias_of)]};
+    }
+    outputs.push_back(tensor);
+  }
+  data_.ops[id].outputs = outputs;
+  return outputs;
+}
+
+Status GraphBuilder::AddOpWithDeclaredOutputs(OpSpec spec, std::vector<TensorId> outputs) {
+  const auto in_place = [](const OutputSpec& o) { return o.alias == AliasKind::kInPlace; };
+  PW_CHECK(spec.outputs.empty() || spec.outputs.size() == outputs.size());
+  if (!spec.writes.empty() || std::any_of(spec.outputs.begin(), spec.outputs.end(), in_place)) {
+    return MakeError(ErrorCode::kField, "an op that writes its inputs must be listed in file order",
+                     InName("op", spec.name));
+  }
+  PW_ASSIGN(const OpId id, StartOp(spec));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Tensor& tensor = data_.tensors[outputs[i]];
+    if (tensor.producer.valid() || !declared_[outputs[i]]) {
+      return MakeError(ErrorCode::kDuplicateName,
+                       tensor.producer.valid()
+                           ? fmt::format("both {} and {} produce it",
+                                         Printable(data_.ops[tensor.producer].name, 80),
+                                         Printable(spec.name, 80))
+                           : fmt::format("it is an input of the graph, yet {} produces it",
+                                         Printable(spec.name, 80)),
+                       InName("tensor", tensor.name));
+    }
+    tensor.producer = id;
+    tensor.output_index = static_cast<int32_t>(i);
+    if (!spec.outputs.empty() && spec.outputs[i].alias != AliasKind::kFresh) {
+      aliases_[outputs[i]] = {spec.outputs[i].alias,
+                              spec.inputs[static_cast<size_t>(spec.outputs[i].alias_of)]};
+    }
+  }
+  data_.ops[id].outputs = std::move(outputs);
+  return Ok();
+}
+
+void GraphBuilder::Tie(TensorId a, TensorId b) { ties_.emplace_back(a, b); }
+
+TensorId GraphBuilder::Lookup(const std::string& tensor_name) const {
+  const auto it = tensor_ids_.find(tensor_name);
+  return it == tensor_ids_.end() ? TensorId() : it->second;
+}
+
+Result<TensorId> GraphBuilder::Find(std::string_view tensor_name) const {
+  const TensorId found = Lookup(std::string(tensor_name));
+  if (found.valid()) return found;
+  constexpr size_t kMostCandidates = 20000;  // each costs an edit distance
+  std::vector<std::string> candidates;
+  for (const Tensor& tensor : data_.tensors) {
+    if (candidates.size() == kMostCandidates) break;
+    candidates.push_back(tensor.name);
+  }
+  return MakeError(ErrorCode::kUnknownName,
+                   fmt::format("there is no tensor \"{}\"{}", Printable(tensor_name, 120),
+                               DidYouMean(tensor_name, candidates)));
+}
+
+void GraphBuilder::SetOutputs(std::vector<TensorId> outputs) { data_.outputs = std::move(outputs); }
+
+Status GraphBuilder::ResolveAfter() {
+  for (OpId id : IdRange<OpId>(data_.ops.size())) {
+    for (const std::string& name : after_[id.index()]) {
+      const auto it = op_ids_.find(name);
+      if (it == op_ids_.end()) {
+        return MakeError(
+            ErrorCode::kUnknownName,
+            fmt::format("it comes after \"{}\", but there is no such op", Printable(name, 120)),
+            InName("op", data_.ops[id].name));
+      }
+      data_.ops[id].after.push_back(it->second);
+    }
+  }
+  return Ok();
+}
+
+Status GraphBuilder::CheckDeclared() const {
+  for (TensorId id : IdRange<TensorId>(data_.tensors.size())) {
+    if (declared_[id] && !data_.tensors[id].producer.valid()) {
+      return MakeError(ErrorCode::kField, "no op produces it, and it is no input of the graph",
+                       InName("tensor", data_.tensors[id].name));
+    }
+  }
+  return Ok();
+}
+
+Status GraphBuilder::CheckNoWrites() const {
+  for (const Op& op : data_.ops) {
+    if (op.writes.empty()) continue;
+    return MakeError(ErrorCode::kGraphOrder,
+                     "it writes its inputs, but the ops are not listed in an order in which they "
+                     "can run",
+                     InName("op", op.name));
+  }
+  return Ok();
+}
+
+Result<Graph> GraphBuilder::Build() && {
+  PW_RETURN_IF_ERROR(CheckDeclared());
+  PW_RETURN_IF_ERROR(ResolveAfter());
+  DeriveDataEdges(data_);
+  // Versions are resolved in file order; where the file has none, nothing is written in place.
+  std::vector<OpId> order;
+  if (IsAscending(data_)) {
+    for (OpId id : IdRange<OpId>(data_.ops.size())) order.push_back(id);
+  } else {
+    PW_RETURN_IF_ERROR(CheckNoWrites());
+    PW_ASSIGN(order, TopologicalOrder(data_));
+  }
+  DeriveStorages(data_, aliases_, order);
+  DeriveOrderEdges(data_);
+  PW_ASSIGN(data_.topological_order, TopologicalOrder(data_));
+  MarkKinds(data_);
+  DeriveHomes(data_);
+  const IdVector<OpId, StorageId> served = ServedParameters(data_, ties_);
+  DeriveGroups(data_, ties_, served);
+  AttributeModules(data_, module_names_, served);
+  if (has_given_homes_) {
+    for (const Storage& storage : data_.storages) {
+      data_.given_homes.push_back(given_homes_[storage.first]);
+    }
+  }
+  data_.ops_by_name = SortedByName<OpId>(data_.ops);
+  data_.tensors_by_name = SortedByName<TensorId>(data_.tensors);
+  Graph graph;
+  graph.data_ = std::move(data_);
+  PW_RETURN_IF_ERROR(VerifyGraph(graph));
+  return graph;
+}
+
+}  // namespace placewright

@@ -1,0 +1,25 @@
+// Paths in the tree of modules: "m.encoder.layer.0" (ATen) or "/layer1/conv" (ONNX).
+#ifndef PLACEWRIGHT_GRAPH_MODULE_PATH_H_
+#define PLACEWRIGHT_GRAPH_MODULE_PATH_H_
+
+#include <string_view>
+
+namespace placewright {
+
+// The path without its last component; "" above the top. ParentModule("m.a.b") = "m.a".
+std::string_view ParentModule(std::string_view path);
+
+// The longest path that is equal to, or an ancestor of, both: whole components only.
+// CommonModule("m.layer.1", "m.layer.12") = "m.layer".
+std::string_view CommonModule(std::string_view a, std::string_view b);
+
+// True if `path` is `ancestor` or lies below it; everything lies below the root, "".
+bool IsWithinModule(std::string_view path, std::string_view ancestor);
+
+// The module that owns a parameter, by the parameter's name without its "param:" or like prefix:
+// ModuleOfParameter("param:m.fc.weight") = "m.fc"; "" for a name of one component.
+std::string_view ModuleOfParameter(std::string_view tensor_name);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_GRAPH_MODULE_PATH_H_

@@ -1,0 +1,7 @@
+#include "graph/verifier.h"
+
+namespace placewright {
+
+Status VerifyGraph(const Graph&) { return Ok(); }
+
+}  // namespace placewright
