@@ -74,11 +74,9 @@ Result<int32_t> ClusterBuilder::AddNode(std::string name, DeviceId device) {
 Result<int32_t> ClusterBuilder::FindNode(std::string_view name) const {
   const auto it = node_by_name_.find(name);
   if (it != node_by_name_.end()) return it->second;
-  std::vector<std::string> names;
-  for (const Node& node : nodes_) names.push_back(node.name);
   return MakeError(ErrorCode::kUnknownName,
                    fmt::format("no device or switch is called \"{}\"{}", Printable(name, 80),
-                               DidYouMean(name, names)));
+                               DidYouMean(name, NodeNames())));
 }
 
 Result<DeviceId> ClusterBuilder::AddDevice(Device device) {
@@ -193,6 +191,20 @@ Status ClusterBuilder::AddRoute(DeviceId from, DeviceId to, std::vector<LinkId> 
     return invalid("is given twice");
   }
   return Ok();
+}
+
+std::vector<std::string> ClusterBuilder::NodeNames() const {
+  std::vector<std::string> names;
+  for (const Node& node : nodes_) names.push_back(node.name);
+  return names;
+}
+
+std::map<std::string, DeviceId, std::less<>> ClusterBuilder::DeviceIds() const {
+  std::map<std::string, DeviceId, std::less<>> ids;
+  for (const Node& node : nodes_) {
+    if (node.device.valid()) ids.emplace(node.name, node.device);
+  }
+  return ids;
 }
 
 void ClusterBuilder::FillRoute(DeviceId from, DeviceId to, std::vector<LinkId> links) {

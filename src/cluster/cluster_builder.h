@@ -44,6 +44,10 @@ class ClusterBuilder {
   Status AddRoute(DeviceId from, DeviceId to, std::vector<LinkId> links);
   LinkId FindLink(std::string_view name) const;  // invalid if absent
 
+  // What has been added so far: devices and forwarders in their order; devices by name.
+  std::vector<std::string> NodeNames() const;
+  std::map<std::string, DeviceId, std::less<>> DeviceIds() const;
+
   // Routes of pairs without an explicit one: fewest links, then largest least-bandwidth, then the
   // lexicographically least list of link ids, so that they depend on the order of Connect calls
   // and nothing else. Devices do not forward for others. A pair that no chain of links joins has

@@ -11,9 +11,12 @@
 
 namespace placewright {
 
-// Every error carries "line L, column C".
+// Every error carries "line L, column C". Errors: kSyntax, kField, kDuplicateName, kUnknownName
+// with near names, kClusterInvalid (no devices, a route that cannot be), kUnreachable (two devices
+// without a route, unless the file says `partial: true`), kFileTooLarge.
 Result<Cluster> ReadCluster(std::string_view text);
 // The cluster with all its derived figures (devices, links, routes, groups), for --json and hashes.
+// It is a cluster file itself: ReadCluster(ClusterToJson(c).dump()) equals c.
 Json ClusterToJson(const Cluster& cluster);
 
 }  // namespace placewright

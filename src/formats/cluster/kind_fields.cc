@@ -1,0 +1,246 @@
+#include "formats/cluster/kind_fields.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/text.h"
+#include "cluster/catalogue.h"
+#include "formats/quantity.h"
+
+namespace placewright {
+namespace {
+
+// `parse` reads text with a unit; the key with `suffix` holds a whole number of the base unit.
+template <class T, class Parse>
+Result<std::optional<T>> ReadQuantity(const YamlNode& map, std::string_view key,
+                                      std::string_view suffix, Parse parse) {
+  const std::string exact = std::string(key) + std::string(suffix);
+  const YamlNode* with_unit = map.Find(key);
+  const YamlNode* whole = map.Find(exact);
+  if (with_unit != nullptr && whole != nullptr) {
+    return whole->Fail(fmt::format("\"{}\" and \"{}\" state the same thing", key, exact));
+  }
+  if (whole != nullptr) {
+    PW_ASSIGN(const int64_t count, whole->AsInt(exact, 0, kMaxQuantity));
+    return std::optional<T>(T(count));
+  }
+  if (with_unit == nullptr) return std::optional<T>();
+  PW_ASSIGN(const std::string text, with_unit->AsText(key));
+  Result<T> value = parse(text);
+  if (!value.ok()) {
+    value.error().message = fmt::format("{}: {}", key, value.error().message);
+    return At(*with_unit, std::move(value.error()));
+  }
+  return std::optional<T>(value.Take());
+}
+
+struct RateField {
+  std::string_view key;
+  double PeakRates::*member;
+};
+constexpr std::array kRates = {RateField{"f64", &PeakRates::f64}, RateField{"f32", &PeakRates::f32},
+                               RateField{"f16", &PeakRates::f16},
+                               RateField{"bf16", &PeakRates::bf16},
+                               RateField{"i8", &PeakRates::i8}};
+
+// peak: {f32: 9.3 TFLOP/s}, or peak_flops: {f32: 9.3e12}.
+Status ReadPeak(const YamlNode& map, PeakRates& peak) {
+  const YamlNode* with_unit = map.Find("peak");
+  const YamlNode* plain = map.Find("peak_flops");
+  if (with_unit != nullptr && plain != nullptr) {
+    return plain->Fail("\"peak\" and \"peak_flops\" state the same thing");
+  }
+  const YamlNode* rates = with_unit != nullptr ? with_unit : plain;
+  if (rates == nullptr) return Ok();
+  PW_RETURN_IF_ERROR(rates->CheckKeys("a peak", {"f64", "f32", "f16", "bf16", "i8"}));
+  for (const RateField& field : kRates) {
+    const YamlNode* node = rates->Find(field.key);
+    if (node == nullptr) continue;
+    if (plain != nullptr) {
+      PW_ASSIGN(const double rate, node->AsNumber(field.key));
+      if (rate < 0) return node->Fail(fmt::format("{} is negative", field.key));
+      peak.*field.member = rate;
+      continue;
+    }
+    PW_ASSIGN(const std::string text, node->AsText(field.key));
+    Result<double> rate = ParseRate(text);
+    if (!rate.ok()) return At(*node, std::move(rate.error()));
+    peak.*field.member = rate.value();
+  }
+  return Ok();
+}
+
+Result<DeviceClass> ReadClass(const YamlNode& node) {
+  PW_ASSIGN(const std::string text, node.AsText("class"));
+  for (const DeviceClass c : {DeviceClass::kCpu, DeviceClass::kGpu, DeviceClass::kOther}) {
+    if (ToString(c) == text) return c;
+  }
+  return node.Fail(fmt::format("class is \"{}\", not cpu, gpu or other", Printable(text, 40)));
+}
+
+Status ReadText(const YamlNode& map, std::string_view key, std::string& value) {
+  const YamlNode* node = map.Find(key);
+  if (node == nullptr) return Ok();
+  if (!node->IsScalar()) return node->Fail(fmt::format("{} must be text", key));
+  value = node->text;  // may be empty
+  return Ok();
+}
+
+// What a kind without `like` must state.
+Status CheckComplete(const YamlNode& map) {
+  const std::array<std::array<std::string_view, 2>, 6> needed = {
+      {{"class", "class"},
+       {"architecture", "architecture"},
+       {"peak", "peak_flops"},
+       {"memory_bandwidth", "memory_bandwidth_bytes_per_s"},
+       {"launch_overhead", "launch_overhead_ns"},
+       {"runtime_context", "runtime_context_bytes"}}};
+  for (const auto& keys : needed) {
+    if (map.Find(keys[0]) != nullptr || map.Find(keys[1]) != nullptr) continue;
+    return map.Fail(fmt::format(
+        "the key \"{}\" is missing: state it, or name a catalogue kind with \"like\"", keys[0]));
+  }
+  return Ok();
+}
+
+// "4 x NAME" or "NAME".
+Status SplitCount(const YamlNode& node, const std::string& text, DeviceSlot& slot,
+                  std::string& name) {
+  size_t digits = 0;
+  while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
+  size_t at = digits;
+  while (at < text.size() && text[at] == ' ') ++at;
+  if (digits == 0 || at == text.size() || (text[at] != 'x' && text[at] != '*')) {
+    name = text;
+    return Ok();
+  }
+  YamlNode count = node;
+  count.text = text.substr(0, digits);
+  count.quoted = false;
+  PW_ASSIGN(const int64_t value, count.AsInt("the number of devices", 1, kMaxDevices));
+  slot.count = static_cast<int32_t>(value);
+  const size_t begin = text.find_first_not_of(' ', at + 1);
+  if (begin == std::string::npos) return node.Fail("a device kind is missing after the number");
+  name = text.substr(begin);
+  return Ok();
+}
+
+}  // namespace
+
+Error At(const YamlNode& node, Error error) {
+  if (error.place.empty()) error.place = node.Place();
+  return error;
+}
+
+Result<std::optional<Bytes>> ReadBytes(const YamlNode& map, std::string_view key) {
+  return ReadQuantity<Bytes>(map, key, "_bytes", ParseBytes);
+}
+
+Result<std::optional<Nanos>> ReadNanos(const YamlNode& map, std::string_view key) {
+  return ReadQuantity<Nanos>(map, key, "_ns", ParseDuration);
+}
+
+Result<std::optional<BytesPerSecond>> ReadBandwidth(const YamlNode& map, std::string_view key) {
+  return ReadQuantity<BytesPerSecond>(map, key, "_bytes_per_s", ParseBandwidth);
+}
+
+Status KindTable::Read(const YamlNode& kinds) {
+  if (!kinds.IsMap()) {
+    return kinds.Fail(fmt::format("kinds must be a mapping, not {}", kinds.TypeName()));
+  }
+  for (size_t i = 0; i < kinds.keys.size(); ++i) {
+    if (kinds.keys[i].empty()) {
+      return MakeError(ErrorCode::kField, "a kind's name is empty", kinds.KeyPlace(i));
+    }
+    PW_ASSIGN(DeviceKind kind, ReadKind(kinds.keys[i], kinds.items[i]));
+    own_.push_back(std::move(kind));
+  }
+  return Ok();
+}
+
+Result<DeviceKind> KindTable::ReadKind(std::string name, const YamlNode& map) const {
+  PW_RETURN_IF_ERROR(map.CheckKeys(
+      "a kind", {"like", "class", "architecture", "peak", "peak_flops", "memory_bandwidth",
+                 "memory_bandwidth_bytes_per_s", "memory", "memory_bytes", "launch_overhead",
+                 "launch_overhead_ns", "runtime_context", "runtime_context_bytes", "source"}));
+  DeviceKind kind;
+  if (const YamlNode* like = map.Find("like")) {
+    PW_ASSIGN(const std::string base, like->AsText("like"));
+    PW_ASSIGN(kind, Find(*like, base));
+    kind.source = fmt::format("as {}, except what the file states; {}", kind.name, kind.source);
+  } else {
+    PW_RETURN_IF_ERROR(CheckComplete(map));
+    kind.source = "given";
+  }
+  kind.name = std::move(name);
+  if (const YamlNode* node = map.Find("class")) {
+    PW_ASSIGN(kind.device_class, ReadClass(*node));
+  }
+  PW_RETURN_IF_ERROR(ReadText(map, "architecture", kind.architecture));
+  PW_RETURN_IF_ERROR(ReadText(map, "source", kind.source));
+  PW_RETURN_IF_ERROR(ReadPeak(map, kind.peak));
+  PW_ASSIGN(const auto bandwidth, ReadBandwidth(map, "memory_bandwidth"));
+  PW_ASSIGN(const auto memory, ReadBytes(map, "memory"));
+  PW_ASSIGN(const auto overhead, ReadNanos(map, "launch_overhead"));
+  PW_ASSIGN(const auto context, ReadBytes(map, "runtime_context"));
+  kind.memory_bandwidth = bandwidth.value_or(kind.memory_bandwidth);
+  kind.memory = memory.value_or(kind.memory);
+  kind.launch_overhead = overhead.value_or(kind.launch_overhead);
+  kind.runtime_context = context.value_or(kind.runtime_context);
+  if (kind.device_class == DeviceClass::kOther) return kind;  // times are given, not modelled
+  if (kind.peak.f32 <= 0) return map.Fail("a kind must have a peak rate for f32");
+  if (kind.memory_bandwidth.count < 1) return map.Fail("a kind must have a memory bandwidth");
+  return kind;
+}
+
+Result<DeviceKind> KindTable::Find(const YamlNode& node, std::string_view name) const {
+  for (const DeviceKind& kind : own_) {
+    if (kind.name == name) return kind;
+  }
+  if (const DeviceKind* kind = FindKind(name)) return *kind;
+  std::vector<std::string> names;
+  for (const DeviceKind& kind : own_) names.push_back(kind.name);
+  for (const DeviceKind& kind : Catalogue()) names.push_back(kind.name);
+  std::vector<std::string> longer;  // "P100" stands for none, but for the start of three
+  for (const std::string& known : names) {
+    if (!name.empty() && known.starts_with(name)) longer.push_back(known);
+  }
+  std::string hint = DidYouMean(name, names);
+  if (!longer.empty()) hint = fmt::format(" (did you mean {}?)", fmt::join(longer, ", "));
+  if (hint.empty()) hint = fmt::format("; known are {}", fmt::join(names, ", "));
+  return MakeError(ErrorCode::kUnknownName,
+                   fmt::format("no device kind is called \"{}\"{}", Printable(name, 80), hint),
+                   node.Place(), "Describe it under \"kinds\", or use a kind of the catalogue.");
+}
+
+Result<DeviceSlot> ReadSlot(const YamlNode& node, const KindTable& kinds, DeviceClass expected) {
+  DeviceSlot slot;
+  std::string name;
+  const YamlNode* name_node = &node;
+  if (node.IsMap()) {
+    PW_RETURN_IF_ERROR(node.CheckKeys(
+        "a device", {"kind", "count", "memory", "memory_bytes", "reserve", "reserve_bytes"}));
+    PW_ASSIGN(name_node, node.Get("kind"));
+    PW_ASSIGN(name, name_node->AsText("kind"));
+    if (const YamlNode* count = node.Find("count")) {
+      PW_ASSIGN(const int64_t value, count->AsInt("count", 1, kMaxDevices));
+      slot.count = static_cast<int32_t>(value);
+    }
+    PW_ASSIGN(const auto memory, ReadBytes(node, "memory"));
+    PW_ASSIGN(const auto reserve, ReadBytes(node, "reserve"));
+    slot.memory = memory.value_or(Bytes());
+    slot.reserve = reserve.value_or(Bytes());
+  } else {
+    PW_ASSIGN(const std::string text, node.AsText("a device such as \"4 x P100-12GB\""));
+    PW_RETURN_IF_ERROR(SplitCount(node, text, slot, name));
+  }
+  PW_ASSIGN(slot.kind, kinds.Find(*name_node, name));
+  if (slot.kind.device_class != expected) {
+    return name_node->Fail(fmt::format("\"{}\" is a kind of {}, not of {}", slot.kind.name,
+                                       ToString(slot.kind.device_class), ToString(expected)));
+  }
+  return slot;
+}
+
+}  // namespace placewright
