@@ -1,0 +1,30 @@
+// How full each device is over a simulated step, read off its schedule.
+//
+// Worked out from the rules (docs/simulator.md, memory) rather than taken from the event loop, so
+// that the picture's highest point is a second opinion on the simulator's peak.
+#ifndef PLACEWRIGHT_REPORT_MEMORY_CURVE_H_
+#define PLACEWRIGHT_REPORT_MEMORY_CURVE_H_
+
+#include <vector>
+
+#include "base/units.h"
+#include "plan/placement.h"
+#include "plan/schedule.h"
+#include "sim/step_program.h"
+
+namespace placewright {
+
+struct MemoryPoint {
+  Nanos time;
+  Bytes bytes;  // of tensors, from `time` to the next point's
+};
+// By time, at most one point a time (the largest of an instant); the first is at 0.
+using MemoryCurve = std::vector<MemoryPoint>;
+
+// One curve per device. Complexity: O((ops + units + transfers) log).
+std::vector<MemoryCurve> MemoryCurves(const StepProgram& program, const Placement& placement,
+                                      const Schedule& schedule);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_REPORT_MEMORY_CURVE_H_

@@ -1,0 +1,288 @@
+#include "report/timeline_svg.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+namespace placewright {
+namespace {
+
+// Pixels.
+constexpr double kWidth = 1280, kLeft = 150, kRight = 24, kPlot = kWidth - kLeft - kRight;
+constexpr double kHeader = 78, kOpLane = 26, kMemoryLane = 30, kGap = 16, kLinkLane = 9,
+                 kLinkGap = 5, kAxis = 34;
+constexpr size_t kMostLinks = 12;
+// Two ops nearer than this become one box.
+constexpr double kEye = 0.4;
+
+constexpr std::array<const char*, 3> kPhaseColor = {"#4c78a8", "#f28e2b", "#59a14f"};
+constexpr const char* kTransferColor = "#9467bd";
+
+// Consecutive ops of one phase on one device, drawn as one box.
+struct Box {
+  Phase phase = Phase::kForward;
+  Nanos start, end;
+  int64_t ops = 0;
+  OpId first, last;
+};
+
+class Painter {
+ public:
+  explicit Painter(const TimelineInput& input) : in_(input) {}
+
+  std::string Paint() {
+    double y = kHeader;
+    std::string body;
+    for (DeviceId device : in_.cluster.devices()) {
+      PaintDevice(device, y, body);
+      y += kOpLane + kMemoryLane + kGap;
+    }
+    PaintLinks(y, body);
+    const double bottom = y;
+    PaintAxis(bottom, body);
+    const double height = bottom + kAxis;
+    std::string svg = fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+        "width=\"{0:.0f}\" height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n"
+        "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
+        kWidth, height);
+    PaintHeader(svg);
+    return svg + body + "</svg>\n";
+  }
+
+ private:
+  double X(Nanos time) const {
+    if (in_.step_time.count <= 0) return kLeft;
+    return kLeft +
+           kPlot * (static_cast<double>(time.count) / static_cast<double>(in_.step_time.count));
+  }
+
+  static void Text(std::string& out, double x, double y, std::string_view text,
+                   std::string_view attributes = "") {
+    fmt::format_to(std::back_inserter(out),
+                   "<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#222222\" {}>{}</text>\n", x, y,
+                   attributes, EscapeXml(text));
+  }
+
+  static void Rectangle(std::string& out, double x, double y, double width, double height,
+                        std::string_view color, std::string_view tip) {
+    fmt::format_to(std::back_inserter(out),
+                   "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" "
+                   "fill=\"{}\">",
+                   x, y, width, height, color);
+    if (!tip.empty()) out += "<title>" + EscapeXml(tip) + "</title>";
+    out += "</rect>\n";
+  }
+
+  void PaintHeader(std::string& out) const {
+    Text(out, kLeft, 26, in_.title, "font-size=\"18\" font-weight=\"bold\"");
+    Text(out, kLeft, 46, in_.subtitle);
+    double x = kLeft;
+    const auto legend = [&](std::string_view color, std::string_view name, double width) {
+      Rectangle(out, x, 57, 12, 10, color, "");
+      Text(out, x + 17, 66, name);
+      x += width;
+    };
+    legend(kPhaseColor[0], "forward", 80);
+    legend(kPhaseColor[1], "backward", 88);
+    legend(kPhaseColor[2], "optimizer", 90);
+    legend(kTransferColor, "transfer", 82);
+    legend("#c7d5e5", "memory of tensors, the dashed line is what there is", 0);
+  }
+
+  std::vector<Box> BoxesOf(DeviceId device) const {
+    std::vector<OpId> ops;
+    for (OpId op : in_.graph.ops()) {
+      if (!in_.graph.op(op).is_view && in_.placement[op] == device) ops.push_back(op);
+    }
+    std::sort(ops.begin(), ops.end(), [&](OpId a, OpId b) {
+      const Nanos start_a = in_.schedule.ops[a].start, start_b = in_.schedule.ops[b].start;
+      return start_a != start_b ? start_a < start_b : a < b;
+    });
+    std::vector<Box> boxes;
+    for (OpId op : ops) {
+      const OpSpan& span = in_.schedule.ops[op];
+      if (span.start == span.end) continue;
+      const Phase phase = in_.graph.op(op).phase;
+      const bool joins =
+          !boxes.empty() && boxes.back().phase == phase &&
+          X(span.start) - X(boxes.back().end) < kEye &&
+          (X(span.end) - X(span.start) < 3 || X(boxes.back().end) - X(boxes.back().start) < 3);
+      if (!joins) boxes.push_back({phase, span.start, span.end, 0, op, op});
+      boxes.back().end = std::max(boxes.back().end, span.end);
+      boxes.back().last = op;
+      ++boxes.back().ops;
+    }
+    return boxes;
+  }
+
+  std::string TipOf(const Box& box) const {
+    const Op& first = in_.graph.op(box.first);
+    const std::string when =
+        fmt::format("{} from {}", FormatNanos(box.end - box.start), FormatNanos(box.start));
+    if (box.ops == 1) {
+      return fmt::format("{} ({}) {}\n{}, {}", first.name, first.type,
+                         in_.graph.module_path(first.module), ToString(box.phase), when);
+    }
+    return fmt::format("{} ops, {} to {}\n{}, {}", FormatCount(box.ops), first.name,
+                       in_.graph.op(box.last).name, ToString(box.phase), when);
+  }
+
+  void PaintDevice(DeviceId device, double y, std::string& out) const {
+    const Device& d = in_.cluster.device(device);
+    Text(out, kLeft - 8, y + 12, d.name, "text-anchor=\"end\" font-weight=\"bold\"");
+    Text(out, kLeft - 8, y + 25, in_.cluster.kind(device).name,
+         "text-anchor=\"end\" font-size=\"10\"");
+    Rectangle(out, kLeft, y, kPlot, kOpLane, "#f3f3f3", "");
+    const std::vector<Box> boxes = BoxesOf(device);
+    for (const Box& box : boxes) {
+      const double x = X(box.start);
+      Rectangle(out, x, y, std::max(0.3, X(box.end) - x), kOpLane,
+                kPhaseColor[static_cast<size_t>(box.phase)], TipOf(box));
+    }
+    if (boxes.empty()) Text(out, kLeft + 8, y + 17, "idle", "font-style=\"italic\"");
+    PaintMemory(device, y + kOpLane + 2, out);
+  }
+
+  void PaintMemory(DeviceId device, double y, std::string& out) const {
+    const MemoryCurve& curve = in_.memory[device.index()];
+    const double lane = kMemoryLane - 4;
+    int64_t peak = 0;
+    for (const MemoryPoint& point : curve) peak = std::max(peak, point.bytes.count);
+    const int64_t capacity = in_.cluster.device(device).capacity.count;
+    const auto scale = static_cast<double>(std::max<int64_t>({peak, capacity, 1}));
+    const auto height = [&](int64_t bytes) { return lane * static_cast<double>(bytes) / scale; };
+    // One column per pixel: the largest of the curve there.
+    std::string path = fmt::format("M{:.1f} {:.1f}", kLeft, y + lane);
+    size_t next = 0;
+    int64_t now = 0;
+    for (int column = 0; column < static_cast<int>(kPlot); ++column) {
+      int64_t most = now;
+      while (next < curve.size() && X(curve[next].time) < kLeft + column + 1) {
+        now = curve[next++].bytes.count;
+        most = std::max(most, now);
+      }
+      fmt::format_to(std::back_inserter(path), "L{:.0f} {:.1f}", kLeft + column,
+                     y + lane - height(most));
+    }
+    fmt::format_to(std::back_inserter(path), "V{:.1f}Z", y + lane);
+    const bool over = peak > capacity;
+    fmt::format_to(
+        std::back_inserter(out), "<path d=\"{}\" fill=\"{}\"><title>peak {} of {}</title></path>\n",
+        path, over ? "#f2b8b5" : "#c7d5e5", FormatBytes(Bytes(peak)), FormatBytes(Bytes(capacity)));
+    const double line = y + lane - height(capacity);
+    fmt::format_to(std::back_inserter(out),
+                   "<line x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" "
+                   "stroke=\"{3}\" stroke-dasharray=\"4 3\"/>\n",
+                   kLeft, kLeft + kPlot, line, over ? "#c62828" : "#888888");
+    Text(out, kLeft - 8, y + lane - 8, FormatBytes(Bytes(peak)),
+         "text-anchor=\"end\" font-size=\"10\"");
+  }
+
+  void PaintLinks(double& y, std::string& out) const {
+    // A transfer is drawn on every link of its route.
+    std::vector<std::vector<const TransferSpan*>> by_link(in_.cluster.link_count());
+    std::vector<int64_t> busy(in_.cluster.link_count(), 0);
+    for (const TransferSpan& span : in_.schedule.transfers) {
+      for (LinkId link : in_.cluster.route(span.from, span.to).links) {
+        by_link[link.index()].push_back(&span);
+        busy[link.index()] += (span.end - span.start).count;
+      }
+    }
+    std::vector<size_t> shown;
+    for (size_t i = 0; i < by_link.size(); ++i) {
+      if (!by_link[i].empty()) shown.push_back(i);
+    }
+    std::stable_sort(shown.begin(), shown.end(),
+                     [&](size_t a, size_t b) { return busy[a] > busy[b]; });
+    const size_t hidden = shown.size() > kMostLinks ? shown.size() - kMostLinks : 0;
+    shown.resize(shown.size() - hidden);
+    std::sort(shown.begin(), shown.end());
+    for (size_t i : shown) {
+      PaintLink(in_.cluster.link(LinkId(i)).name, by_link[i], y, out);
+      y += kLinkLane + kLinkGap;
+    }
+    if (hidden > 0) {
+      Text(out, kLeft, y + 8, fmt::format("and {} links that carry less", hidden),
+           "font-size=\"10\"");
+      y += kLinkLane + kLinkGap;
+    }
+  }
+
+  void PaintLink(const std::string& name, std::vector<const TransferSpan*> spans, double y,
+                 std::string& out) const {
+    Text(out, kLeft - 8, y + 8, name, "text-anchor=\"end\" font-size=\"9\"");
+    Rectangle(out, kLeft, y, kPlot, kLinkLane, "#f3f3f3", "");
+    std::sort(spans.begin(), spans.end(),
+              [](const TransferSpan* a, const TransferSpan* b) { return a->start < b->start; });
+    for (size_t i = 0; i < spans.size();) {
+      const Nanos start = spans[i]->start;
+      Nanos end = spans[i]->end;
+      int64_t bytes = spans[i]->length.count;
+      size_t count = 1;
+      for (; i + count < spans.size() && X(spans[i + count]->start) - X(end) < kEye; ++count) {
+        end = std::max(end, spans[i + count]->end);
+        bytes = SaturatingAdd(bytes, spans[i + count]->length.count);
+      }
+      Rectangle(
+          out, X(start), y, std::max(0.3, X(end) - X(start)), kLinkLane, kTransferColor,
+          fmt::format("{} transfers, {}, {} from {}", FormatCount(static_cast<int64_t>(count)),
+                      FormatBytes(Bytes(bytes)), FormatNanos(end - start), FormatNanos(start)));
+      i += count;
+    }
+  }
+
+  void PaintAxis(double bottom, std::string& out) const {
+    // About eight ticks at 1, 2 or 5 times a power of ten.
+    int64_t step = 1;
+    const int64_t aim = std::max<int64_t>(1, in_.step_time.count / 8);
+    for (int64_t decade = 1; step < aim; decade *= 10) {
+      for (int64_t factor : {1, 2, 5}) {
+        if (step < aim) step = decade * factor;
+      }
+    }
+    for (int64_t tick = 0; tick <= in_.step_time.count; tick += step) {
+      const double x = X(Nanos(tick));
+      fmt::format_to(std::back_inserter(out),
+                     "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" "
+                     "stroke=\"#bbbbbb\" stroke-width=\"0.5\"/>\n",
+                     x, kHeader - 4, bottom + 4);
+      Text(out, x, bottom + 18, FormatNanos(Nanos(tick)),
+           "text-anchor=\"middle\" font-size=\"10\"");
+      if (step <= 0) break;
+    }
+    if (in_.lower_bound.count <= 0 || in_.lower_bound > in_.step_time) return;
+    const double x = X(in_.lower_bound);
+    fmt::format_to(std::back_inserter(out),
+                   "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" "
+                   "stroke=\"#c62828\" stroke-dasharray=\"6 3\"><title>no plan can end before "
+                   "{3}</title></line>\n",
+                   x, kHeader - 4, bottom + 4, FormatNanos(in_.lower_bound));
+    Text(out, x, kHeader - 8, "lower bound", "text-anchor=\"middle\" font-size=\"10\"");
+  }
+
+  const TimelineInput& in_;
+};
+
+}  // namespace
+
+std::string EscapeXml(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      case '\'': out += "&apos;"; break;
+      default: out += static_cast<unsigned char>(c) < 0x20 && c != '\n' ? '?' : c;
+    }
+  }
+  return out;
+}
+
+std::string RenderTimelineSvg(const TimelineInput& input) { return Painter(input).Paint(); }
+
+}  // namespace placewright

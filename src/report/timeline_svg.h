@@ -1,0 +1,40 @@
+// A picture of one simulated step: what every device and link does when, and how full devices are.
+#ifndef PLACEWRIGHT_REPORT_TIMELINE_SVG_H_
+#define PLACEWRIGHT_REPORT_TIMELINE_SVG_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cluster/cluster.h"
+#include "graph/graph.h"
+#include "plan/placement.h"
+#include "plan/schedule.h"
+#include "report/memory_curve.h"
+
+namespace placewright {
+
+struct TimelineInput {
+  const Graph& graph;
+  const Cluster& cluster;
+  const Placement& placement;
+  const Schedule& schedule;
+  std::span<const MemoryCurve> memory;  // one per device
+  Nanos step_time;
+  Nanos lower_bound;     // drawn as a line; 0: none
+  std::string title;     // first line
+  std::string subtitle;  // second line
+};
+
+// A self-contained SVG: no scripts, fonts or files of others. One track per device with its ops by
+// phase, the memory curve under it against the capacity, one track per link that carries anything
+// (the busiest twelve), and the time axis. Ops too narrow for the eye are merged; the details are
+// in tool tips. Size: a few hundred kilobytes at most, whatever the graph's.
+std::string RenderTimelineSvg(const TimelineInput& input);
+
+// Text safe within XML: the five entities, control characters replaced.
+std::string EscapeXml(std::string_view text);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_REPORT_TIMELINE_SVG_H_
