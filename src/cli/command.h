@@ -33,6 +33,12 @@ class Command {
   virtual Result<int> Run(Context& context) = 0;
 };
 
+std::unique_ptr<Command> MakePlanCommand();
+std::unique_ptr<Command> MakeInspectCommand();
+std::unique_ptr<Command> MakeSimulateCommand();
+std::unique_ptr<Command> MakeCompareCommand();
+std::unique_ptr<Command> MakeCheckCommand();
+std::unique_ptr<Command> MakeClusterCommand();
 std::unique_ptr<Command> MakeDoctorCommand();
 std::unique_ptr<Command> MakeExplainCommand();
 
