@@ -1,0 +1,97 @@
+#include "check_plan/checker.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/text.h"
+#include "check_plan/memory_check.h"
+#include "check_plan/placement_check.h"
+#include "check_plan/replay.h"
+#include "check_plan/step.h"
+#include "check_plan/summary_check.h"
+#include "check_plan/timing_check.h"
+#include "check_plan/waits.h"
+#include "formats/plan_json.h"
+
+namespace placewright::check {
+namespace {
+
+// A cost graph on its own devices brings its costs along.
+MaybeViolation CheckGivenCosts(const PlanInputs& inputs) {
+  const Graph& graph = inputs.graph.graph;
+  if (!inputs.graph.costs || inputs.plan.cluster.path != kClusterInGraph) return std::nullopt;
+  for (OpId op : graph.ops()) {
+    for (DeviceId device : inputs.cluster.cluster.devices()) {
+      const Nanos stated = inputs.costs.time(op, device);
+      const Nanos given = inputs.graph.costs->time(op, device);
+      if (inputs.costs.source(op, device) != CostSource::kGiven || stated == given) continue;
+      return Violation{
+          ViolationKind::kGivenCosts,
+          fmt::format("{} ns on {} are said to be given, the graph has {}", stated.count,
+                      inputs.cluster.cluster.device(device).name, given.count),
+          fmt::format("costs: ops[{}] ({})", op.value(), Printable(graph.op(op).name, 80))};
+    }
+  }
+  return std::nullopt;
+}
+
+MaybeViolation CheckScheduleDevices(const PlanInputs& inputs, const Placement& placement) {
+  const Cluster& cluster = inputs.cluster.cluster;
+  for (OpId op : inputs.graph.graph.ops()) {
+    const DeviceId device = inputs.schedule.placement[op];
+    if (device == placement[op]) continue;
+    return Violation{ViolationKind::kScheduleDevice,
+                     fmt::format("runs on {}, but is placed on {}", cluster.device(device).name,
+                                 cluster.device(placement[op]).name),
+                     fmt::format("schedule: ops[{}] ({})", op.value(),
+                                 Printable(inputs.graph.graph.op(op).name, 80))};
+  }
+  return std::nullopt;
+}
+
+MaybeViolation CheckDigest(const Json& document) {
+  const Result<std::string> stated = GetString(document, "digest", "");
+  if (stated.ok() && stated.value() == PlanDigest(document)) return std::nullopt;
+  return Violation{ViolationKind::kDigest, "the file is not as it was written: its digest differs",
+                   "digest"};
+}
+
+}  // namespace
+
+MaybeViolation CheckPlan(const PlanInputs& inputs) {
+  const Graph& graph = inputs.graph.graph;
+  const Cluster& cluster = inputs.cluster.cluster;
+  const Plan& plan = inputs.plan;
+  Placement placement;
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckNames(plan, graph, cluster));
+  CHECK_PLAN_RETURN_IF_VIOLATED(
+      CheckCoverage(plan.placement, graph, cluster, inputs.costs, placement));
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckColocation(graph, cluster, placement));
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckGivenCosts(inputs));
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckScheduleDevices(inputs, placement));
+
+  Step step({graph, cluster, inputs.costs, placement, inputs.schedule.schedule, plan.order});
+  CHECK_PLAN_RETURN_IF_VIOLATED(step.MatchTransfers());
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckDurations(step));
+  const Waits waits(step);
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckPrecedence(step, waits));
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckExclusivity(step));
+  Replay replay(step, waits);
+  CHECK_PLAN_RETURN_IF_VIOLATED(replay.Run());
+
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckFigures(plan, step));
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckMemory(plan, step, waits, replay.stamps()));
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckBound(plan, inputs.document, step));
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckSearch(plan));
+  return CheckDigest(inputs.document);
+}
+
+Result<CheckedPlan> CheckPlanFile(const std::string& plan_path, const PlanInputOptions& options) {
+  CheckedPlan checked;
+  PW_ASSIGN(checked.inputs, LoadPlanInputs(plan_path, options));
+  checked.violation = CheckPlan(checked.inputs);
+  return checked;
+}
+
+}  // namespace placewright::check

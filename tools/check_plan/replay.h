@@ -1,0 +1,88 @@
+// The order among those that are ready at once (rules 2, 5 and 6): the schedule is followed from
+// instant to instant, and at each one it is compared with what the queues would start.
+//
+// Within one instant, completions and starts alternate in phases: first everything that ends now
+// takes effect, then whatever can start does; what lasts no time completes in the next phase. A
+// Stamp (time, phase) therefore tells what came first where times are equal.
+//
+// O((ops + transfers + waits) log).
+#ifndef CHECK_PLAN_REPLAY_H_
+#define CHECK_PLAN_REPLAY_H_
+
+#include <cstdint>
+#include <queue>
+#include <tuple>
+#include <vector>
+
+#include "check_plan/step.h"
+#include "check_plan/waits.h"
+
+namespace placewright::check {
+
+struct Stamp {
+  Nanos time;
+  int32_t phase = 0;
+  friend auto operator<=>(const Stamp&, const Stamp&) = default;
+};
+
+// When every node of Waits truly starts and ends. At one stamp, ends come before starts.
+struct Stamps {
+  std::vector<Stamp> start, end;
+};
+
+class Replay {
+ public:
+  // Precondition: durations, precedence and exclusivity hold; transfers are matched.
+  Replay(const Step& step, const Waits& waits);
+
+  // kQueueOrder or kIdle, or nothing: then stamps() are those of all nodes.
+  MaybeViolation Run();
+  const Stamps& stamps() const { return stamps_; }
+
+ private:
+  // Least key first. Ops: (ready time or minus path, op id). Transfers: rule 5's key.
+  struct Waiting {
+    std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t> key;
+    int32_t node;
+    friend bool operator>(const Waiting& a, const Waiting& b) { return a.key > b.key; }
+  };
+  // One device or link.
+  struct Server {
+    std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> queue;
+    int32_t running = -1;
+    bool touched = false;  // something changed in this phase
+  };
+
+  MaybeViolation RunInstant(Nanos now);
+  void Complete(int32_t node);
+  void Settle(int32_t node);
+  void Enqueue(int32_t node);
+  void Touch(int32_t server);
+  MaybeViolation StartWhatCan();
+  int32_t HeadThatCanStart(int32_t server) const;
+  bool IsView(int32_t node) const;
+  Violation NotStarted(int32_t node) const;
+  Violation StartsLate(int32_t node) const;
+  std::vector<int32_t> ServersOf(int32_t node) const;
+  Waiting KeyOf(int32_t node) const;
+  Nanos StartOf(int32_t node) const;
+  Nanos EndOf(int32_t node) const;
+  std::string NameOf(int32_t node) const;
+  std::string PlaceOf(int32_t node) const;
+  std::string NameOfServer(int32_t server) const;
+
+  const Step& step_;
+  const Waits& waits_;
+  std::vector<Nanos> paths_;                // critical-path order only
+  std::vector<Server> servers_;             // devices, then links
+  std::vector<int32_t> by_start_, by_end_;  // nodes that run; by_end_ only those that last
+  size_t next_start_ = 0, next_end_ = 0;
+  std::vector<int32_t> left_;  // waits not yet over, per node
+  std::vector<int32_t> completing_, touched_;
+  Stamp now_;
+  Stamps stamps_;
+};
+
+}  // namespace placewright::check
+
+#endif  // CHECK_PLAN_REPLAY_H_

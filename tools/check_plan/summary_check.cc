@@ -1,0 +1,205 @@
+#include "check_plan/summary_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+namespace placewright::check {
+namespace {
+
+// Shares are quotients of exact integers: only the last bits may differ.
+bool Near(double a, double b) { return std::fabs(a - b) <= 1e-9; }
+
+double Share(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+Violation Differs(ViolationKind kind, std::string place, std::string stated, std::string found) {
+  return {kind, fmt::format("is stated as {}, but is {}", stated, found), std::move(place)};
+}
+
+// What the ops placed on one device add up to.
+struct Work {
+  Nanos busy;
+  int64_t ops = 0;
+};
+
+// Precondition: the step time is right.
+MaybeViolation CheckDeviceWork(const Plan& plan, const Step& step) {
+  IdVector<DeviceId, Work> works(step.cluster().device_count());
+  for (OpId op : step.graph().ops()) {
+    if (step.graph().op(op).is_view) continue;
+    const DeviceId device = step.placement()[op];
+    Work& work = works[device];
+    work.busy = Nanos(SaturatingAdd(work.busy.count, step.costs().time(op, device).count));
+    ++work.ops;
+  }
+  for (DeviceId id : step.cluster().devices()) {
+    const DeviceUse& use = plan.devices[id.index()];
+    const std::string place = fmt::format("devices[{}]", id.value());
+    if (use.ops != works[id].ops) {
+      return Differs(ViolationKind::kDevices, place + ".ops", std::to_string(use.ops),
+                     std::to_string(works[id].ops));
+    }
+    const double share = Share(works[id].busy.count, plan.step_time.count);
+    if (Near(use.busy, share)) continue;
+    return Differs(ViolationKind::kDevices, place + ".busy", fmt::format("{}", use.busy),
+                   fmt::format("{}", share));
+  }
+  return std::nullopt;
+}
+
+MaybeViolation CheckCostSources(const Plan& plan, const Step& step) {
+  std::array<int64_t, 3> time = {};
+  int64_t all = 0;
+  for (OpId op : step.graph().ops()) {
+    if (step.graph().op(op).is_view) continue;
+    const DeviceId device = step.placement()[op];
+    const int64_t cost = step.costs().time(op, device).count;
+    int64_t& sum = time[static_cast<size_t>(step.costs().source(op, device))];
+    sum = SaturatingAdd(sum, cost);
+    all = SaturatingAdd(all, cost);
+  }
+  const auto check = [&](std::string_view name, double stated, CostSource source) {
+    const double share = Share(time[static_cast<size_t>(source)], all);
+    if (Near(stated, share)) return MaybeViolation();
+    return MaybeViolation(Differs(ViolationKind::kCostSources, fmt::format("cost_sources.{}", name),
+                                  fmt::format("{}", stated), fmt::format("{}", share)));
+  };
+  CHECK_PLAN_RETURN_IF_VIOLATED(check("given", plan.share_given, CostSource::kGiven));
+  CHECK_PLAN_RETURN_IF_VIOLATED(check("measured", plan.share_measured, CostSource::kMeasured));
+  return check("modelled", plan.share_modelled, CostSource::kModelled);
+}
+
+// The longest chain of ops, each with its least time over all devices.
+Nanos LongestChain(const Step& step) {
+  const Graph& graph = step.graph();
+  IdVector<OpId, Nanos> end(graph.op_count());
+  Nanos longest;
+  for (OpId op : graph.topological_order()) {
+    Nanos start;
+    for (size_t i = 0; i < graph.op(op).inputs.size(); ++i) {
+      const auto [storage, version] = ContentRead(graph, op, i);
+      const OpId writer = graph.storage(storage).versions[version].writer;
+      if (writer.valid()) start = std::max(start, end[writer]);
+    }
+    Nanos least;
+    if (!graph.op(op).is_view) least = std::max(step.costs().LeastTime(op), Nanos(0));
+    end[op] = Nanos(SaturatingAdd(start.count, least.count));
+    longest = std::max(longest, end[op]);
+  }
+  return longest;
+}
+
+// All least times, spread evenly over the devices.
+Nanos EvenShare(const Step& step) {
+  Nanos all;
+  for (OpId op : step.graph().ops()) {
+    if (step.graph().op(op).is_view) continue;
+    all = Nanos(SaturatingAdd(all.count, std::max<int64_t>(step.costs().LeastTime(op).count, 0)));
+  }
+  return Nanos(all.count / static_cast<int64_t>(step.cluster().device_count()));
+}
+
+}  // namespace
+
+MaybeViolation CheckNames(const Plan& plan, const Graph& graph, const Cluster& cluster) {
+  if (plan.graph_name != graph.name()) {
+    return Differs(ViolationKind::kNames, "graph.name", plan.graph_name, graph.name());
+  }
+  if (plan.cluster_name != cluster.name()) {
+    return Differs(ViolationKind::kNames, "cluster.name", plan.cluster_name, cluster.name());
+  }
+  if (plan.devices.size() != cluster.device_count()) {
+    return Differs(ViolationKind::kDevices, "devices",
+                   fmt::format("{} devices", plan.devices.size()),
+                   fmt::format("{}", cluster.device_count()));
+  }
+  for (DeviceId id : cluster.devices()) {
+    const DeviceUse& use = plan.devices[id.index()];
+    const std::string place = fmt::format("devices[{}]", id.value());
+    if (use.name != cluster.device(id).name) {
+      return Differs(ViolationKind::kDevices, place + ".name", use.name, cluster.device(id).name);
+    }
+    if (use.kind != cluster.kind(id).name) {
+      return Differs(ViolationKind::kDevices, place + ".kind", use.kind, cluster.kind(id).name);
+    }
+    if (use.capacity != cluster.device(id).capacity) {
+      return Differs(ViolationKind::kDevices, place + ".capacity_bytes",
+                     std::to_string(use.capacity.count),
+                     std::to_string(cluster.device(id).capacity.count));
+    }
+  }
+  return std::nullopt;
+}
+
+MaybeViolation CheckFigures(const Plan& plan, const Step& step) {
+  Nanos end;
+  for (OpId op : step.graph().ops()) end = std::max(end, step.span(op).end);
+  for (const Crossing& crossing : step.crossings()) end = std::max(end, step.span(crossing).end);
+  if (plan.step_time != end) {
+    return Differs(ViolationKind::kStepTime, "step_time_ns", std::to_string(plan.step_time.count),
+                   std::to_string(end.count));
+  }
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckDeviceWork(plan, step));
+  return CheckCostSources(plan, step);
+}
+
+MaybeViolation CheckBound(const Plan& plan, const Json& document, const Step& step) {
+  const Nanos bound = plan.lower_bound;
+  const auto wrong = [&](std::string message) {
+    return Violation{ViolationKind::kBound, std::move(message), "lower_bound_ns"};
+  };
+  if (bound > plan.step_time) {
+    return wrong(
+        fmt::format("{} ns is above the step time of {} ns", bound.count, plan.step_time.count));
+  }
+  const Nanos chain = LongestChain(step), even = EvenShare(step);
+  if (bound < chain) {
+    return wrong(fmt::format("{} ns is below the longest chain of ops, which takes {} ns",
+                             bound.count, chain.count));
+  }
+  if (bound < even) {
+    return wrong(fmt::format("{} ns is below an even share of all work, which is {} ns",
+                             bound.count, even.count));
+  }
+  const Result<double> gap = GetNumber(document, "gap", "");
+  const double expected = plan.Gap();
+  if (gap.ok() && Near(gap.value(), expected)) return std::nullopt;
+  return Violation{ViolationKind::kGap,
+                   fmt::format("must be (step - bound) / step, which is {}", expected), "gap"};
+}
+
+MaybeViolation CheckSearch(const Plan& plan) {
+  for (size_t i = 0; i < plan.baselines.size(); ++i) {
+    const Baseline& baseline = plan.baselines[i];
+    if (!baseline.feasible) continue;
+    if (plan.feasible && plan.step_time <= baseline.step_time) continue;
+    return Violation{
+        ViolationKind::kBaselines,
+        fmt::format("{} fits and takes {} ns, the plan {}", baseline.algorithm,
+                    baseline.step_time.count,
+                    plan.feasible ? fmt::format("{} ns", plan.step_time.count) : "does not fit"),
+        fmt::format("baselines[{}]", i)};
+  }
+  const auto wrong = [](size_t i, std::string message) {
+    return Violation{ViolationKind::kHistory, std::move(message), fmt::format("history[{}]", i)};
+  };
+  for (size_t i = 1; i < plan.history.size(); ++i) {
+    if (plan.history[i].step_time >= plan.history[i - 1].step_time) {
+      return wrong(i,
+                   fmt::format("{} ns is no improvement on {} ns", plan.history[i].step_time.count,
+                               plan.history[i - 1].step_time.count));
+    }
+  }
+  if (!plan.feasible || plan.history.empty()) return std::nullopt;
+  if (plan.history.back().step_time == plan.step_time) return std::nullopt;
+  return wrong(plan.history.size() - 1,
+               fmt::format("ends at {} ns, not at the step time of {} ns",
+                           plan.history.back().step_time.count, plan.step_time.count));
+}
+
+}  // namespace placewright::check

@@ -1,0 +1,28 @@
+// The figures that a plan states about itself, against its schedule, costs and cluster.
+#ifndef CHECK_PLAN_SUMMARY_CHECK_H_
+#define CHECK_PLAN_SUMMARY_CHECK_H_
+
+#include "check_plan/step.h"
+#include "formats/json.h"
+#include "plan/plan.h"
+
+namespace placewright::check {
+
+// Names of graph and cluster; one entry per device of the cluster, in its order, with its name,
+// kind and capacity. Everything else here relies on it.
+MaybeViolation CheckNames(const Plan& plan, const Graph& graph, const Cluster& cluster);
+
+// The step time is the last completion; ops and busy share of every device follow from the
+// schedule; the sources of costs are shares of the ops' time on their devices.
+MaybeViolation CheckFigures(const Plan& plan, const Step& step);
+
+// Not above the step time, and not below what two simple arguments prove: the longest chain of ops
+// on their fastest devices, and all least times spread over all devices. `gap` follows from it.
+MaybeViolation CheckBound(const Plan& plan, const Json& document, const Step& step);
+
+// No feasible baseline is better; the history falls strictly and ends at the step time.
+MaybeViolation CheckSearch(const Plan& plan);
+
+}  // namespace placewright::check
+
+#endif  // CHECK_PLAN_SUMMARY_CHECK_H_

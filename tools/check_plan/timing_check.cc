@@ -1,0 +1,173 @@
+#include "check_plan/timing_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace placewright::check {
+namespace {
+
+Nanos After(Nanos start, Nanos duration) {
+  return Nanos(SaturatingAdd(start.count, duration.count));
+}
+
+// One user of a device or link.
+struct Use {
+  int32_t resource = 0;
+  Nanos start, end;
+  int32_t index = 0;  // op id or crossing
+};
+
+// The first pair in which a use begins before the one before it has ended.
+const Use* FindOverlap(std::vector<Use>& uses) {
+  std::sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) {
+    return std::tie(a.resource, a.start, a.end, a.index) <
+           std::tie(b.resource, b.start, b.end, b.index);
+  });
+  for (size_t i = 1; i < uses.size(); ++i) {
+    if (uses[i].resource == uses[i - 1].resource && uses[i].start < uses[i - 1].end) {
+      return &uses[i];
+    }
+  }
+  return nullptr;
+}
+
+Violation WrongDuration(std::string place, Nanos start, Nanos end, Nanos duration) {
+  return {
+      ViolationKind::kDuration,
+      fmt::format("runs from {} to {} ns, but takes {} ns", start.count, end.count, duration.count),
+      std::move(place)};
+}
+
+std::string NodeName(const Step& step, const Waits& waits, int32_t node) {
+  if (waits.IsOp(node)) return step.Name(waits.OpOf(node));
+  return fmt::format("the transfer of {}", step.Name(step.crossings()[waits.CrossingOf(node)]));
+}
+
+// The ends of all nodes, and the latest end among those that each node waits for.
+struct Ends {
+  std::vector<Nanos> latest;
+  std::vector<int32_t> cause;  // -1: it waits for nothing
+};
+
+Ends LatestEnds(const Step& step, const Waits& waits) {
+  Ends ends{std::vector<Nanos>(waits.node_count()), std::vector<int32_t>(waits.node_count(), -1)};
+  for (int32_t node = 0; node < waits.node_count(); ++node) {
+    const Nanos end = waits.IsOp(node) ? step.span(waits.OpOf(node)).end
+                                       : step.span(step.crossings()[waits.CrossingOf(node)]).end;
+    for (int32_t waiter : waits.WaitersOf(node)) {
+      if (ends.cause[waiter] >= 0 && ends.latest[waiter] >= end) continue;
+      ends.latest[waiter] = end;
+      ends.cause[waiter] = node;
+    }
+  }
+  return ends;
+}
+
+MaybeViolation CheckStart(const Step& step, const Waits& waits, const Ends& ends, int32_t node,
+                          Nanos start, std::string place) {
+  if (start >= ends.latest[node]) return std::nullopt;
+  return Violation{
+      ViolationKind::kPrecedence,
+      fmt::format("starts at {} ns, but {}, for which it waits, ends at {} ns", start.count,
+                  NodeName(step, waits, ends.cause[node]), ends.latest[node].count),
+      std::move(place)};
+}
+
+}  // namespace
+
+MaybeViolation CheckDurations(const Step& step) {
+  for (OpId op : step.graph().ops()) {
+    const OpSpan& span = step.span(op);
+    const Nanos cost =
+        step.graph().op(op).is_view ? Nanos(0) : step.costs().time(op, step.placement()[op]);
+    if (span.end != After(span.start, cost)) {
+      return WrongDuration(step.Place(op), span.start, span.end, cost);
+    }
+  }
+  for (const Crossing& crossing : step.crossings()) {
+    const TransferSpan& span = step.span(crossing);
+    const Route& route = step.cluster().route(span.from, span.to);
+    Nanos latency, cost;
+    BytesPerSecond least = step.cluster().link(route.links.front()).bandwidth;
+    for (LinkId id : route.links) {
+      latency = After(latency, step.cluster().link(id).latency);
+      least = std::min(least, step.cluster().link(id).bandwidth);
+    }
+    cost = After(latency, TransferTime(span.length, least));
+    if (span.end != After(span.start, cost)) {
+      return WrongDuration(step.Place(crossing), span.start, span.end, cost);
+    }
+  }
+  return std::nullopt;
+}
+
+MaybeViolation CheckPrecedence(const Step& step, const Waits& waits) {
+  if (static_cast<int32_t>(waits.TopologicalOrder().size()) != waits.node_count()) {
+    return Violation{ViolationKind::kPrecedence, "the ops wait for each other in a cycle", ""};
+  }
+  const Ends ends = LatestEnds(step, waits);
+  for (OpId op : step.graph().ops()) {
+    const Nanos start = step.span(op).start;
+    const int32_t node = waits.NodeOf(op);
+    CHECK_PLAN_RETURN_IF_VIOLATED(CheckStart(step, waits, ends, node, start, step.Place(op)));
+    if (step.graph().op(op).is_view && start != ends.latest[node]) {
+      return Violation{ViolationKind::kReadyTime,
+                       fmt::format("the view is said to exist from {} ns, its content does from {}",
+                                   start.count, ends.latest[node].count),
+                       step.Place(op)};
+    }
+  }
+  for (size_t i = 0; i < step.crossings().size(); ++i) {
+    const Crossing& crossing = step.crossings()[i];
+    const TransferSpan& span = step.span(crossing);
+    const int32_t node = waits.NodeOfCrossing(static_cast<int32_t>(i));
+    CHECK_PLAN_RETURN_IF_VIOLATED(
+        CheckStart(step, waits, ends, node, span.start, step.Place(crossing)));
+    if (span.ready != ends.latest[node]) {
+      return Violation{ViolationKind::kReadyTime,
+                       fmt::format("is said to be ready at {} ns, its content is at {}",
+                                   span.ready.count, ends.latest[node].count),
+                       step.Place(crossing)};
+    }
+  }
+  return std::nullopt;
+}
+
+MaybeViolation CheckExclusivity(const Step& step) {
+  std::vector<Use> uses;
+  for (OpId op : step.graph().ops()) {
+    if (step.graph().op(op).is_view) continue;
+    uses.push_back(
+        {step.placement()[op].value(), step.span(op).start, step.span(op).end, op.value()});
+  }
+  if (const Use* use = FindOverlap(uses)) {
+    return Violation{
+        ViolationKind::kExclusivity,
+        fmt::format("starts at {} ns on {}, on which {} runs until {}", use->start.count,
+                    step.cluster().device(DeviceId(use->resource)).name,
+                    step.Name(OpId((use - 1)->index)), (use - 1)->end.count),
+        step.Place(OpId(use->index))};
+  }
+  uses.clear();
+  for (size_t i = 0; i < step.crossings().size(); ++i) {
+    const TransferSpan& span = step.span(step.crossings()[i]);
+    for (LinkId link : step.cluster().route(span.from, span.to).links) {
+      uses.push_back({link.value(), span.start, span.end, static_cast<int32_t>(i)});
+    }
+  }
+  if (const Use* use = FindOverlap(uses)) {
+    return Violation{
+        ViolationKind::kExclusivity,
+        fmt::format("starts at {} ns on the link {}, which carries {} until {}", use->start.count,
+                    step.cluster().link(LinkId(use->resource)).name,
+                    step.Name(step.crossings()[(use - 1)->index]), (use - 1)->end.count),
+        step.Place(step.crossings()[use->index])};
+  }
+  return std::nullopt;
+}
+
+}  // namespace placewright::check

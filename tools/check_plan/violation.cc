@@ -1,0 +1,43 @@
+#include "check_plan/violation.h"
+
+#include <fmt/format.h>
+
+namespace placewright::check {
+
+std::string_view ToString(ViolationKind kind) {
+  switch (kind) {
+    case ViolationKind::kCoverage: return "coverage";
+    case ViolationKind::kUnsupported: return "unsupported";
+    case ViolationKind::kColocation: return "colocation";
+    case ViolationKind::kScheduleDevice: return "schedule-device";
+    case ViolationKind::kGivenCosts: return "given-costs";
+    case ViolationKind::kTransfers: return "transfers";
+    case ViolationKind::kUnreachable: return "unreachable";
+    case ViolationKind::kDuration: return "duration";
+    case ViolationKind::kReadyTime: return "ready-time";
+    case ViolationKind::kPrecedence: return "precedence";
+    case ViolationKind::kExclusivity: return "exclusivity";
+    case ViolationKind::kQueueOrder: return "queue-order";
+    case ViolationKind::kIdle: return "idle";
+    case ViolationKind::kStepTime: return "step-time";
+    case ViolationKind::kMemory: return "memory";
+    case ViolationKind::kFeasible: return "feasible";
+    case ViolationKind::kDevices: return "devices";
+    case ViolationKind::kNames: return "names";
+    case ViolationKind::kBound: return "bound";
+    case ViolationKind::kGap: return "gap";
+    case ViolationKind::kBaselines: return "baselines";
+    case ViolationKind::kHistory: return "history";
+    case ViolationKind::kCostSources: return "cost-sources";
+    case ViolationKind::kDigest: return "digest";
+  }
+  return "";
+}
+
+Error ToError(const Violation& violation) {
+  return MakeError(ErrorCode::kPlanInvalid,
+                   fmt::format("{}: {}", ToString(violation.kind), violation.message),
+                   violation.place);
+}
+
+}  // namespace placewright::check

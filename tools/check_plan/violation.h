@@ -1,0 +1,61 @@
+// What can be wrong with a plan. Each kind has one name, which the program prints.
+#ifndef CHECK_PLAN_VIOLATION_H_
+#define CHECK_PLAN_VIOLATION_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace placewright::check {
+
+enum class ViolationKind : uint8_t {
+  kCoverage,        // "coverage": an op without a device, an unknown op or device
+  kUnsupported,     // "unsupported": an op on a device that has no time for it
+  kColocation,      // "colocation": a storage's views and writers, or an update, on several devices
+  kScheduleDevice,  // "schedule-device": the schedule runs an op elsewhere than the placement says
+  kGivenCosts,      // "given-costs": a cost said to be given is not the one of the graph file
+  kTransfers,       // "transfers": one missing, superfluous, twice, or from elsewhere than its home
+  kUnreachable,     // "unreachable": a transfer between devices without a route
+  kDuration,        // "duration": an op or transfer takes another time than its cost
+  kReadyTime,       // "ready-time": a transfer's recorded ready time, or a view's time
+  kPrecedence,      // "precedence": a start before something that it waits for has ended
+  kExclusivity,     // "exclusivity": two at once on one device or directed link
+  kQueueOrder,      // "queue-order": one served before another that precedes it in the queue
+  kIdle,            // "idle": a device or link idles though the head of its queue could start
+  kStepTime,        // "step-time": not the last completion
+  kMemory,          // "memory": a peak is not that of the sweep
+  kFeasible,        // "feasible": the flag contradicts peaks and capacities
+  kDevices,         // "devices": name, kind, capacity, ops or busy share of a device
+  kNames,           // "names": of the graph or the cluster
+  kBound,           // "bound": above the step time, or below what a simple bound proves
+  kGap,             // "gap": not (step - bound) / step
+  kBaselines,       // "baselines": one is better than the plan
+  kHistory,         // "history": does not fall strictly, or does not end at the step time
+  kCostSources,     // "cost-sources": not the shares of the ops' time
+  kDigest           // "digest": the file was changed after it was written
+};
+std::string_view ToString(ViolationKind kind);
+
+struct Violation {
+  ViolationKind kind;
+  std::string message;  // with the offending values
+  std::string place;    // "ops[3] (mm_1)", "devices[0].busy", or empty
+};
+
+// As an error of the program: kPlanInvalid, its message led by the kind's name.
+Error ToError(const Violation& violation);
+
+using MaybeViolation = std::optional<Violation>;
+
+}  // namespace placewright::check
+
+// Returns the violation that `expression` found, if any.
+#define CHECK_PLAN_RETURN_IF_VIOLATED(expression)        \
+  do {                                                   \
+    if (auto violation = (expression)) return violation; \
+  } while (false)
+
+#endif  // CHECK_PLAN_VIOLATION_H_
