@@ -1,0 +1,309 @@
+// LowerBound: three arguments, each valid for every placement, and the best of them.
+//
+// Critical path.  head(i) = least time at which op i can end: every op on its fastest allowed
+// device, no transfer; tail(i) likewise from its start to the end of the step. Bound: max head.
+//
+// Work.  For any weights w_d >= 0:  T * sum_d w_d >= sum_u min over allowed d of w_d * t(u, d),
+// because device d computes for at most T. Equal speeds give total / m; weights are improved by
+// multiplicative steps (Plotkin, Shmoys and Tardos 1995) in integers, so that the bound is exact.
+//
+// Crossing.  Suppose the step takes at most T. A unit's result that goes from i to j over a link
+// costs at least head(i) + least transfer + tail(j); where this exceeds T, both ends share a device.
+// Join such units. Every joined set then needs a device that may hold all of it: whose time for
+// the set, from the least release and to the least tail of its ops (one-machine bound), is at most T,
+// and ("memory spread") whose memory holds its persistent bytes and what of an unavoidable cut
+// lies between its members. If some set has none, the step takes more than T. Bisection over T.
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "search/domain.h"
+#include "search/memory_cut.h"
+#include "search/op_graph.h"
+#include "search/problem.h"
+
+namespace placewright {
+namespace {
+
+class Bounder {
+ public:
+  explicit Bounder(const Problem& problem)
+      : problem_(problem),
+        graph_(BuildOpGraph(problem)),
+        units_(static_cast<int32_t>(problem.units.size())),
+        devices_(problem.program.devices),
+        capacity_(TensorCapacity(problem.program)) {
+    SumUnitTimes();
+    FindPaths();
+    ListRoutes();
+    ListCrossings();
+  }
+
+  int64_t CriticalPath() const {
+    return end_.empty() ? 0 : *std::max_element(end_.begin(), end_.end());
+  }
+  int64_t Work();
+  // Raises `bound` as far as the crossing argument goes, with or without memory.
+  int64_t Crossing(int64_t bound, bool memory);
+
+ private:
+  struct Crossed {
+    int64_t least;  // step time if it crosses
+    int32_t a, b;   // placement units
+  };
+
+  void SumUnitTimes();
+  void FindPaths();
+  void ListRoutes();
+  void ListCrossings();
+  int64_t LeastTransfer(int64_t bytes) const;
+  bool Contradicts(int64_t step, bool memory);
+  bool FitsOneDevice(const int32_t* first, const int32_t* last, int64_t step, int64_t joined_bytes);
+  bool FitsInTime(const int32_t* first, const int32_t* last, int32_t device, int64_t step) const;
+  int32_t Find(int32_t unit) {
+    while (parent_[unit] != unit) unit = parent_[unit] = parent_[parent_[unit]];
+    return unit;
+  }
+
+  const Problem& problem_;
+  const OpGraph graph_;
+  const int32_t units_, devices_;
+  const std::vector<int64_t> capacity_;
+  std::vector<int64_t> unit_time_;     // [unit * devices + device], -1: not allowed
+  std::vector<int64_t> least_;         // [op] least time over allowed devices
+  std::vector<int64_t> end_, tail_;    // [op]
+  std::vector<int32_t> by_release_;    // ops by earliest start
+  std::vector<std::pair<int64_t, int64_t>> routes_;  // (latency, bandwidth), undominated
+  std::vector<Crossed> crossings_;     // by `least`, descending
+  std::vector<MemoryCut> cuts_;
+  std::vector<int32_t> parent_;
+};
+
+void Bounder::SumUnitTimes() {
+  unit_time_.assign(static_cast<size_t>(units_) * devices_, -1);
+  for (int32_t u = 0; u < units_; ++u) {
+    for (DeviceId device : problem_.units[u].allowed) {
+      unit_time_[static_cast<size_t>(u) * devices_ + device.index()] = 0;
+    }
+  }
+  least_.assign(graph_.ops, 0);
+  for (int32_t op = 0; op < graph_.ops; ++op) {
+    int64_t least = -1;
+    for (int32_t d = 0; d < devices_; ++d) {
+      int64_t& sum = unit_time_[static_cast<size_t>(graph_.unit_of[op]) * devices_ + d];
+      if (sum < 0) continue;
+      const int64_t time = problem_.program.time[static_cast<size_t>(op) * devices_ + d];
+      sum = SaturatingAdd(sum, time);
+      if (least < 0 || time < least) least = time;
+    }
+    least_[op] = least;
+  }
+}
+
+void Bounder::FindPaths() {
+  end_.assign(graph_.ops, 0);
+  tail_.assign(graph_.ops, 0);
+  for (int32_t op : graph_.order) {
+    for (const OpInput& input : graph_.Inputs(op)) {
+      if (input.producer >= 0) end_[op] = std::max(end_[op], end_[input.producer]);
+    }
+    for (int32_t first : graph_.Before(op)) end_[op] = std::max(end_[op], end_[first]);
+    end_[op] = SaturatingAdd(end_[op], least_[op]);
+  }
+  for (auto it = graph_.order.rbegin(); it != graph_.order.rend(); ++it) {
+    for (int32_t next : graph_.Followers(*it)) tail_[*it] = std::max(tail_[*it], tail_[next]);
+    tail_[*it] = SaturatingAdd(tail_[*it], least_[*it]);
+  }
+  by_release_.resize(graph_.ops);
+  std::iota(by_release_.begin(), by_release_.end(), 0);
+  std::stable_sort(by_release_.begin(), by_release_.end(), [&](int32_t a, int32_t b) {
+    return end_[a] - least_[a] < end_[b] - least_[b];
+  });
+}
+
+void Bounder::ListRoutes() {
+  const Cluster& cluster = *problem_.cluster;
+  for (DeviceId from : cluster.devices()) {
+    for (DeviceId to : cluster.devices()) {
+      if (from == to || !cluster.Connected(from, to)) continue;
+      routes_.emplace_back(cluster.route(from, to).latency.count,
+                           -cluster.route(from, to).bandwidth.count);
+    }
+  }
+  std::sort(routes_.begin(), routes_.end());
+  std::vector<std::pair<int64_t, int64_t>> kept;
+  for (const auto& [latency, bandwidth] : routes_) {
+    if (kept.empty() || -bandwidth > kept.back().second) kept.emplace_back(latency, -bandwidth);
+  }
+  routes_ = std::move(kept);
+}
+
+int64_t Bounder::LeastTransfer(int64_t bytes) const {
+  int64_t least = kMaxQuantity;
+  for (const auto& [latency, bandwidth] : routes_) {
+    const Nanos time = TransferTime(Bytes(bytes), BytesPerSecond(bandwidth));
+    least = std::min(least, SaturatingAdd(latency, time.count));
+  }
+  return least;
+}
+
+void Bounder::ListCrossings() {
+  for (int32_t op = 0; op < graph_.ops; ++op) {
+    for (const OpInput& input : graph_.Inputs(op)) {
+      const int32_t from = input.producer >= 0 ? graph_.unit_of[input.producer] : input.home_unit;
+      if (from < 0 || from == graph_.unit_of[op]) continue;
+      const int64_t begin = input.producer >= 0 ? end_[input.producer] : 0;
+      crossings_.push_back({SaturatingAdd(SaturatingAdd(begin, LeastTransfer(input.length)), tail_[op]),
+                            from, graph_.unit_of[op]});
+    }
+  }
+  std::stable_sort(crossings_.begin(), crossings_.end(),
+                   [](const Crossed& x, const Crossed& y) { return x.least > y.least; });
+}
+
+int64_t Bounder::Work() {
+  constexpr int64_t kOne = int64_t{1} << 20;
+  const int64_t evaluations = static_cast<int64_t>(units_) * devices_ + 1;
+  const int rounds = static_cast<int>(std::clamp<int64_t>(20'000'000 / evaluations, 10, 400));
+  std::vector<int64_t> weight(devices_, kOne);
+  int64_t best = 0;
+  for (int round = 0; round < rounds; ++round) {
+    __int128 sum = 0;
+    std::vector<__int128> load(devices_, 0);  // time, if every unit takes its cheapest device
+    for (int32_t u = 0; u < units_; ++u) {
+      const int64_t* time = &unit_time_[static_cast<size_t>(u) * devices_];
+      __int128 cheapest = -1;
+      int32_t device = -1;
+      for (int32_t d = 0; d < devices_; ++d) {
+        const __int128 cost = static_cast<__int128>(weight[d]) * time[d];
+        // Equal costs go where less lies, so that equal devices share.
+        if (time[d] >= 0 && (device < 0 || cost < cheapest ||
+                             (cost == cheapest && load[d] < load[device]))) {
+          cheapest = cost, device = d;
+        }
+      }
+      sum += cheapest;
+      load[device] += time[device];
+    }
+    __int128 weights = 0, total = 0;
+    for (int32_t d = 0; d < devices_; ++d) weights += weight[d], total += load[d];
+    if (weights == 0 || total == 0) break;
+    best = std::max(best, static_cast<int64_t>((sum + weights - 1) / weights));
+    // Devices loaded above the mean become dearer, those below cheaper.
+    for (int32_t d = 0; d < devices_; ++d) {
+      const __int128 share = load[d] * devices_ * 1000 / total;  // 1000: the mean
+      const int64_t step = 4000 / (20 + round);                  // per mille
+      const int64_t change = std::clamp<int64_t>(static_cast<int64_t>(share) - 1000, -1000, 1000);
+      weight[d] += weight[d] / 1000 * (change * step) / 1000;
+      weight[d] = std::clamp<int64_t>(weight[d], 1, kOne << 10);
+    }
+  }
+  return best;
+}
+
+// One-machine bound of the ops in [first, last), which are sorted by release.
+bool Bounder::FitsInTime(const int32_t* first, const int32_t* last, int32_t device,
+                         int64_t step) const {
+  int64_t work = 0, least_after = kMaxQuantity;
+  for (const int32_t* it = last; it != first;) {
+    const int32_t op = *--it;
+    work = SaturatingAdd(work, problem_.program.time[static_cast<size_t>(op) * devices_ + device]);
+    least_after = std::min(least_after, tail_[op] - least_[op]);
+    if (SaturatingAdd(SaturatingAdd(end_[op] - least_[op], work), least_after) > step) return false;
+  }
+  return true;
+}
+
+bool Bounder::FitsOneDevice(const int32_t* first, const int32_t* last, int64_t step,
+                            int64_t joined_bytes) {
+  std::vector<char> may(devices_, 1);
+  for (const int32_t* it = first; it != last; ++it) {
+    const int64_t* time = &unit_time_[static_cast<size_t>(graph_.unit_of[*it]) * devices_];
+    for (int32_t d = 0; d < devices_; ++d) may[d] = may[d] && time[d] >= 0;
+  }
+  for (int32_t d = 0; d < devices_; ++d) {
+    if (may[d] && joined_bytes <= capacity_[d] && FitsInTime(first, last, d, step)) return true;
+  }
+  return false;
+}
+
+bool Bounder::Contradicts(int64_t step, bool memory) {
+  parent_.resize(units_);
+  std::iota(parent_.begin(), parent_.end(), 0);
+  for (const Crossed& crossing : crossings_) {
+    if (crossing.least <= step) break;
+    const int32_t a = Find(crossing.a), b = Find(crossing.b);
+    parent_[std::max(a, b)] = std::min(a, b);
+  }
+  // Ops of every set, by release.
+  std::vector<int32_t> offset(units_ + 1, 0), ops(graph_.ops);
+  for (int32_t op = 0; op < graph_.ops; ++op) ++offset[Find(graph_.unit_of[op]) + 1];
+  for (int32_t u = 0; u < units_; ++u) offset[u + 1] += offset[u];
+  std::vector<int32_t> next(offset.begin(), offset.end() - 1);
+  for (int32_t op : by_release_) ops[next[Find(graph_.unit_of[op])]++] = op;
+  std::vector<std::vector<int64_t>> bytes;  // per cut
+  if (memory) {
+    std::vector<int64_t> persistent(units_, 0);
+    for (int32_t u = 0; u < units_; ++u) {
+      persistent[Find(u)] = SaturatingAdd(persistent[Find(u)], problem_.units[u].persistent.count);
+    }
+    for (const MemoryCut& cut : cuts_) {
+      bytes.push_back(persistent);
+      for (const LiveStorage& live : cut.live) {
+        const int32_t set = Find(live.unit);
+        const bool joined = std::any_of(live.reader_units.begin(), live.reader_units.end(),
+                                        [&](int32_t reader) { return Find(reader) == set; });
+        if (joined) bytes.back()[set] = SaturatingAdd(bytes.back()[set], live.bytes);
+      }
+    }
+  }
+  for (int32_t set = 0; set < units_; ++set) {
+    int64_t most = 0;
+    for (const std::vector<int64_t>& of_cut : bytes) most = std::max(most, of_cut[set]);
+    if (offset[set] == offset[set + 1]) continue;
+    if (!FitsOneDevice(&ops[offset[set]], &ops[offset[set]] + (offset[set + 1] - offset[set]), step,
+                       most)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+int64_t Bounder::Crossing(int64_t bound, bool memory) {
+  if (graph_.ops == 0) return bound;
+  if (memory) cuts_ = LargestCuts(problem_, graph_, 16, 4);
+  // Beyond `high` nothing is joined by time any more; what still contradicts is infeasible.
+  int64_t high = std::max(bound, crossings_.empty() ? bound : crossings_.front().least);
+  for (int64_t guess = bound; guess < high; guess = SaturatingAdd(guess, guess / 4 + 1)) {
+    if (!Contradicts(guess, memory)) {
+      high = guess;
+      break;
+    }
+    bound = guess + 1;
+  }
+  while (bound < high) {
+    const int64_t middle = bound + (high - bound) / 2;
+    if (Contradicts(middle, memory)) {
+      bound = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return bound;
+}
+
+}  // namespace
+
+Bound LowerBound(const Problem& problem) {
+  Bounder bounder(problem);
+  Bound bound{Nanos(bounder.CriticalPath()), "critical path"};
+  const auto raise = [&](int64_t value, const char* argument) {
+    if (value > bound.value.count) bound = {Nanos(value), argument};
+  };
+  raise(bounder.Work(), "work");
+  raise(bounder.Crossing(bound.value.count, false), "crossing");
+  raise(bounder.Crossing(bound.value.count, true), "memory spread");
+  return bound;
+}
+
+}  // namespace placewright

@@ -1,0 +1,138 @@
+#include "search/constructive/heft.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "search/constructive/list_state.h"
+
+namespace placewright {
+namespace {
+
+// The idle slots of one device, ascending; the last never ends.
+class IdleSlots {
+ public:
+  static constexpr int kSlots = 64;
+
+  int64_t EarliestStart(int64_t ready, int64_t duration) const {
+    size_t i = FirstEndingAfter(ready);
+    for (int tried = 0; tried < kSlots && i + 1 < slots_.size(); ++i, ++tried) {
+      const int64_t start = std::max(ready, slots_[i].start);
+      if (start + duration <= slots_[i].end) return start;
+    }
+    return std::max(ready, slots_.back().start);
+  }
+
+  void Take(int64_t start, int64_t duration) {
+    if (duration == 0) return;
+    const size_t i = FirstEndingAfter(start);
+    const Slot slot = slots_[i];
+    const auto at = slots_.begin() + static_cast<std::ptrdiff_t>(i);
+    const Slot before{slot.start, start}, after{start + duration, slot.end};
+    if (before.start < before.end && after.start < after.end) {
+      *at = after;
+      slots_.insert(at, before);
+    } else if (before.start < before.end) {
+      *at = before;
+    } else if (after.start < after.end) {
+      *at = after;
+    } else {
+      slots_.erase(at);
+    }
+  }
+
+ private:
+  struct Slot {
+    int64_t start, end;
+  };
+  size_t FirstEndingAfter(int64_t time) const {
+    const auto it = std::upper_bound(slots_.begin(), slots_.end() - 1, time,
+                                     [](int64_t t, const Slot& slot) { return t < slot.end; });
+    return static_cast<size_t>(it - slots_.begin());
+  }
+  std::vector<Slot> slots_{{0, int64_t{1} << 62}};
+};
+
+// Mean transfer time of `bytes` over all ordered pairs of distinct accelerators.
+class MeanTransfer {
+ public:
+  MeanTransfer(const Cluster& cluster, const std::vector<int32_t>& devices) {
+    for (int32_t a : devices) {
+      for (int32_t b : devices) {
+        if (a == b || !cluster.Connected(DeviceId(a), DeviceId(b))) continue;
+        const Route& route = cluster.route(DeviceId(a), DeviceId(b));
+        latency_ = SaturatingAdd(latency_, route.latency.count);
+        per_mib_ =
+            SaturatingAdd(per_mib_, TransferTime(Bytes(int64_t{1} << 20), route.bandwidth).count);
+        ++pairs_;
+      }
+    }
+    if (pairs_ > 0) latency_ /= pairs_, per_mib_ /= pairs_;
+  }
+  int64_t Time(int64_t bytes) const {
+    const auto product = static_cast<__int128>(bytes) * per_mib_ >> 20;
+    return SaturatingAdd(latency_,
+                         product > kMaxQuantity ? kMaxQuantity : static_cast<int64_t>(product));
+  }
+
+ private:
+  int64_t latency_ = 0, per_mib_ = 0, pairs_ = 0;
+};
+
+}  // namespace
+
+std::vector<int64_t> UpwardRanks(const Problem& problem, const OpGraph& graph,
+                                 const Domain& domain) {
+  const MeanTransfer transfer(*problem.cluster, domain.accelerators);
+  std::vector<int64_t> rank(graph.ops, 0);  // until an op's turn: the maximum over its successors
+  for (auto it = graph.order.rbegin(); it != graph.order.rend(); ++it) {
+    const int32_t op = *it;
+    const std::vector<int32_t>& devices = domain.preferred[graph.unit_of[op]];
+    int64_t mean = 0;
+    for (int32_t device : devices) {
+      mean = SaturatingAdd(mean,
+                           problem.program.time[static_cast<size_t>(op) * graph.devices + device]);
+    }
+    rank[op] = SaturatingAdd(rank[op], mean / static_cast<int64_t>(devices.size()));
+    for (const OpInput& input : graph.Inputs(op)) {
+      if (input.producer < 0) continue;
+      const bool together = graph.unit_of[input.producer] == graph.unit_of[op];
+      const int64_t edge = together ? 0 : transfer.Time(input.length);
+      rank[input.producer] = std::max(rank[input.producer], SaturatingAdd(rank[op], edge));
+    }
+    for (int32_t first : graph.Before(op)) rank[first] = std::max(rank[first], rank[op]);
+  }
+  return rank;
+}
+
+std::vector<int32_t> PlaceHeft(const PlacerInput& input) {
+  const OpGraph& graph = input.graph;
+  const std::vector<int64_t> rank = UpwardRanks(input.problem, graph, input.domain);
+  std::vector<int32_t> order = graph.order;  // topological, so equal ranks keep dependencies
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int32_t a, int32_t b) { return rank[a] > rank[b]; });
+  ListState state(input.problem, graph, input.domain, {input.attempt, {}});
+  std::vector<IdleSlots> idle(graph.devices);
+  for (int32_t op : order) {
+    int32_t best = -1, roomiest = -1;
+    int64_t best_start = 0, best_end = 0, most_room = 0;
+    for (int32_t device : state.Candidates(op)) {
+      const int64_t room = state.Room(op, device);
+      if (roomiest < 0 || room > most_room) roomiest = device, most_room = room;
+      if (room < 0) continue;
+      const int64_t duration = state.Duration(op, device);
+      const int64_t start = idle[device].EarliestStart(state.Arrival(op, device), duration);
+      if (best < 0 || start + duration < best_end) {
+        best = device, best_start = start, best_end = start + duration;
+      }
+    }
+    if (best < 0) {
+      best = roomiest;
+      best_start = idle[best].EarliestStart(state.Arrival(op, best), state.Duration(op, best));
+    }
+    idle[best].Take(best_start, state.Duration(op, best));
+    state.Place(op, best, best_start);
+  }
+  return state.Finish();
+}
+
+}  // namespace placewright

@@ -1,0 +1,50 @@
+// What every constructive planner is given, and the wrapper that makes a Planner of it.
+#ifndef PLACEWRIGHT_SEARCH_CONSTRUCTIVE_PLACER_H_
+#define PLACEWRIGHT_SEARCH_CONSTRUCTIVE_PLACER_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "search/domain.h"
+#include "search/op_graph.h"
+#include "search/planner.h"
+#include "search/problem.h"
+#include "search/unit_info.h"
+
+namespace placewright {
+
+struct PlacerInput {
+  const Problem& problem;
+  const OpGraph& graph;
+  const Domain& domain;
+  const std::vector<UnitInfo>& units;
+  uint64_t seed = 0;
+  int attempt = 0;  // 0, 1, ...: each keeps more memory free, or takes the next device
+};
+
+// The device of every placement unit, each of its Domain::any.
+using PlaceFunction = std::vector<int32_t> (*)(const PlacerInput&);
+
+// Runs `place` with attempts 0, 1, ... below `attempts` and takes the first plan that fits in
+// memory when simulated; if none does, the one that overflows least (the first of equals).
+class ConstructivePlanner : public Planner {
+ public:
+  ConstructivePlanner(std::string_view name, std::string_view description, PlaceFunction place,
+                      int attempts)
+      : name_(name), description_(description), place_(place), attempts_(attempts) {}
+
+  std::string_view name() const override { return name_; }
+  std::string_view description() const override { return description_; }
+  bool iterative() const override { return false; }
+  Result<PlannerResult> Plan(const Problem& problem, const PlannerOptions& options) const override;
+
+ private:
+  std::string_view name_, description_;
+  PlaceFunction place_;
+  int attempts_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_CONSTRUCTIVE_PLACER_H_

@@ -1,0 +1,23 @@
+// The planners without a model of time: one device, chance, and dealing in turn.
+#ifndef PLACEWRIGHT_SEARCH_CONSTRUCTIVE_SIMPLE_H_
+#define PLACEWRIGHT_SEARCH_CONSTRUCTIVE_SIMPLE_H_
+
+#include "search/constructive/placer.h"
+
+namespace placewright {
+
+// Everything on one device: attempt k takes the k-th device in order of total work (least first,
+// then least id; equals of an earlier device are passed over; attempts beyond the last repeat it). A unit that may not run there goes to
+// its fastest other device.
+std::vector<int32_t> PlaceSingle(const PlacerInput& input);
+
+// Every unit on one of its preferred devices, drawn uniformly from the seed.
+std::vector<int32_t> PlaceRandom(const PlacerInput& input);
+
+// Units in topological order, dealt to the accelerators in turn; a unit that may not run on the
+// device whose turn it is takes the next it may use, and the turn goes on from there.
+std::vector<int32_t> PlaceRoundRobin(const PlacerInput& input);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_CONSTRUCTIVE_SIMPLE_H_

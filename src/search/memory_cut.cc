@@ -1,0 +1,122 @@
+#include "search/memory_cut.h"
+
+#include <algorithm>
+#include <set>
+
+#include "search/lifetimes.h"
+
+namespace placewright {
+namespace {
+
+std::vector<char> Ancestors(const OpGraph& graph, int32_t op) {
+  std::vector<char> seen(graph.ops, 0);
+  std::vector<int32_t> stack{op};
+  const auto visit = [&](int32_t next) {
+    if (next < 0 || seen[next]) return;
+    seen[next] = 1;
+    stack.push_back(next);
+  };
+  while (!stack.empty()) {
+    const int32_t at = stack.back();
+    stack.pop_back();
+    for (const OpInput& input : graph.Inputs(at)) visit(input.producer);
+    for (int32_t first : graph.Before(at)) visit(first);
+  }
+  return seen;
+}
+
+// Includes op itself.
+std::vector<char> Descendants(const OpGraph& graph, int32_t op) {
+  std::vector<char> seen(graph.ops, 0);
+  std::vector<int32_t> stack{op};
+  seen[op] = 1;
+  while (!stack.empty()) {
+    const int32_t at = stack.back();
+    stack.pop_back();
+    for (int32_t next : graph.Followers(at)) {
+      if (seen[next]) continue;
+      seen[next] = 1;
+      stack.push_back(next);
+    }
+  }
+  return seen;
+}
+
+}  // namespace
+
+MemoryCut CutAt(const Problem& problem, const OpGraph& graph, int32_t op) {
+  const StepProgram& program = problem.program;
+  const std::vector<char> before = Ancestors(graph, op);
+  const std::vector<char> after = Descendants(graph, op);
+  MemoryCut cut;
+  cut.op = op;
+  std::vector<int32_t> index(program.storage_class.size(), -1);  // into cut.live
+  const auto entry = [&](int32_t storage, int32_t unit) -> LiveStorage& {
+    if (index[storage] < 0) {
+      index[storage] = static_cast<int32_t>(cut.live.size());
+      cut.live.push_back({unit, {}, 0});
+    }
+    return cut.live[index[storage]];
+  };
+  for (int32_t crossing = 0; crossing < program.units; ++crossing) {
+    const int32_t version = program.unit_version[crossing];
+    const int32_t storage = program.version_storage[version];
+    const int32_t writer = program.version_writer[version];
+    if (writer < 0 || !before[writer]) continue;
+    if (program.storage_class[storage] != StorageClass::kTransient) continue;
+    for (int32_t i = program.unit_readers_offset[crossing];
+         i < program.unit_readers_offset[crossing + 1]; ++i) {
+      const int32_t reader = program.unit_readers[i];
+      if (!after[reader]) continue;
+      LiveStorage& live = entry(storage, graph.unit_of[writer]);
+      live.bytes = std::max(live.bytes, program.unit_bytes[crossing]);
+      if (live.reader_units.empty() || live.reader_units.back() != graph.unit_of[reader]) {
+        live.reader_units.push_back(graph.unit_of[reader]);
+      }
+    }
+  }
+  for (int32_t i = program.op_makes_offset[op]; i < program.op_makes_offset[op + 1]; ++i) {
+    const int32_t storage = program.version_storage[program.op_makes[i]];
+    if (program.storage_class[storage] != StorageClass::kTransient) continue;
+    LiveStorage& live = entry(storage, graph.unit_of[op]);
+    live.bytes = program.storage_bytes[storage];
+    live.reader_units.push_back(live.unit);
+  }
+  for (const LiveStorage& live : cut.live) {
+    cut.live_bytes = SaturatingAdd(cut.live_bytes, live.bytes);
+  }
+  return cut;
+}
+
+std::vector<MemoryCut> LargestCuts(const Problem& problem, const OpGraph& graph, int samples,
+                                   size_t keep) {
+  std::vector<MemoryCut> cuts;
+  if (graph.order.empty()) return cuts;
+  std::set<size_t> steps{static_cast<size_t>(FindLifetimes(problem, graph).peak_step)};
+  for (int i = 0; i < samples; ++i) {
+    steps.insert(graph.order.size() * (2 * static_cast<size_t>(i) + 1) /
+                 (2 * static_cast<size_t>(samples)));
+  }
+  for (size_t step : steps) {
+    cuts.push_back(CutAt(problem, graph, graph.order[step]));
+    std::stable_sort(cuts.begin(), cuts.end(), [](const MemoryCut& a, const MemoryCut& b) {
+      return a.live_bytes > b.live_bytes;
+    });
+    if (cuts.size() > keep) cuts.pop_back();
+  }
+  return cuts;
+}
+
+int64_t TotalPersistent(const Problem& problem) {
+  const StepProgram& program = problem.program;
+  int64_t total = 0;
+  for (size_t s = 0; s < program.storage_class.size(); ++s) {
+    const bool has_home = program.fixed_home[s] >= 0 || program.home_op[s] >= 0;
+    if (program.storage_class[s] == StorageClass::kPersistent && has_home) {
+      total = SaturatingAdd(total, program.storage_bytes[s]);
+    }
+  }
+  return total;
+}
+
+}  // namespace placewright

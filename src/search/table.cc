@@ -1,0 +1,37 @@
+#include <array>
+
+#include "search/constructive/heft.h"
+#include "search/constructive/layered.h"
+#include "search/constructive/m_etf.h"
+#include "search/constructive/m_topo.h"
+#include "search/constructive/simple.h"
+#include "search/planner.h"
+
+namespace placewright {
+
+std::span<const Planner* const> SearchPlanners() {
+  constexpr int kTries = 5;  // memory kept free: 0 to 4 eighths
+  static const ConstructivePlanner single(
+      "single", "everything on the fastest device where it fits", &PlaceSingle, 64);
+  static const ConstructivePlanner random("random", "every colocation group on a device by chance",
+                                          &PlaceRandom, 1);
+  static const ConstructivePlanner round_robin(
+      "round-robin", "colocation groups dealt to the accelerators in topological order",
+      &PlaceRoundRobin, 1);
+  static const ConstructivePlanner layered(
+      "layered", "contiguous runs of modules, balanced by time under memory", &PlaceLayered,
+      kTries);
+  static const ConstructivePlanner m_etf(
+      "m-etf", "memory-constrained earliest task first (Baechi, SoCC 2020)", &PlaceMEtf, kTries);
+  static const ConstructivePlanner m_topo(
+      "m-topo", "topological fill under a balanced memory cap (Baechi, SoCC 2020)", &PlaceMTopo,
+      kTries);
+  static const ConstructivePlanner heft(
+      "heft", "heterogeneous earliest finish time (Topcuoglu et al., TPDS 2002)", &PlaceHeft,
+      kTries);
+  static const std::array<const Planner*, 7> table{&single, &random, &round_robin, &layered,
+                                                   &m_etf,  &m_topo, &heft};
+  return table;
+}
+
+}  // namespace placewright
