@@ -8,11 +8,11 @@
 // multiplicative steps (Plotkin, Shmoys and Tardos 1995) in integers, so that the bound is exact.
 //
 // Crossing.  Suppose the step takes at most T. A unit's result that goes from i to j over a link
-// costs at least head(i) + least transfer + tail(j); where this exceeds T, both ends share a device.
-// Join such units. Every joined set then needs a device that may hold all of it: whose time for
-// the set, from the least release and to the least tail of its ops (one-machine bound), is at most T,
-// and ("memory spread") whose memory holds its persistent bytes and what of an unavoidable cut
-// lies between its members. If some set has none, the step takes more than T. Bisection over T.
+// costs at least head(i) + least transfer + tail(j); where this exceeds T, both ends share a
+// device. Join such units. Every joined set then needs a device that may hold all of it: whose time
+// for the set, from the least release and to the least tail of its ops (one-machine bound), is at
+// most T, and ("memory spread") whose memory holds its persistent bytes and what of an unavoidable
+// cut lies between its members. If some set has none, the step takes more than T. Bisection over T.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -69,12 +69,12 @@ class Bounder {
   const OpGraph graph_;
   const int32_t units_, devices_;
   const std::vector<int64_t> capacity_;
-  std::vector<int64_t> unit_time_;     // [unit * devices + device], -1: not allowed
-  std::vector<int64_t> least_;         // [op] least time over allowed devices
-  std::vector<int64_t> end_, tail_;    // [op]
-  std::vector<int32_t> by_release_;    // ops by earliest start
+  std::vector<int64_t> unit_time_;                   // [unit * devices + device], -1: not allowed
+  std::vector<int64_t> least_;                       // [op] least time over allowed devices
+  std::vector<int64_t> end_, tail_;                  // [op]
+  std::vector<int32_t> by_release_;                  // ops by earliest start
   std::vector<std::pair<int64_t, int64_t>> routes_;  // (latency, bandwidth), undominated
-  std::vector<Crossed> crossings_;     // by `least`, descending
+  std::vector<Crossed> crossings_;                   // by `least`, descending
   std::vector<MemoryCut> cuts_;
   std::vector<int32_t> parent_;
 };
@@ -116,9 +116,8 @@ void Bounder::FindPaths() {
   }
   by_release_.resize(graph_.ops);
   std::iota(by_release_.begin(), by_release_.end(), 0);
-  std::stable_sort(by_release_.begin(), by_release_.end(), [&](int32_t a, int32_t b) {
-    return end_[a] - least_[a] < end_[b] - least_[b];
-  });
+  std::stable_sort(by_release_.begin(), by_release_.end(),
+                   [&](int32_t a, int32_t b) { return end_[a] - least_[a] < end_[b] - least_[b]; });
 }
 
 void Bounder::ListRoutes() {
@@ -153,8 +152,9 @@ void Bounder::ListCrossings() {
       const int32_t from = input.producer >= 0 ? graph_.unit_of[input.producer] : input.home_unit;
       if (from < 0 || from == graph_.unit_of[op]) continue;
       const int64_t begin = input.producer >= 0 ? end_[input.producer] : 0;
-      crossings_.push_back({SaturatingAdd(SaturatingAdd(begin, LeastTransfer(input.length)), tail_[op]),
-                            from, graph_.unit_of[op]});
+      crossings_.push_back(
+          {SaturatingAdd(SaturatingAdd(begin, LeastTransfer(input.length)), tail_[op]), from,
+           graph_.unit_of[op]});
     }
   }
   std::stable_sort(crossings_.begin(), crossings_.end(),
@@ -177,8 +177,8 @@ int64_t Bounder::Work() {
       for (int32_t d = 0; d < devices_; ++d) {
         const __int128 cost = static_cast<__int128>(weight[d]) * time[d];
         // Equal costs go where less lies, so that equal devices share.
-        if (time[d] >= 0 && (device < 0 || cost < cheapest ||
-                             (cost == cheapest && load[d] < load[device]))) {
+        if (time[d] >= 0 &&
+            (device < 0 || cost < cheapest || (cost == cheapest && load[d] < load[device]))) {
           cheapest = cost, device = d;
         }
       }

@@ -53,21 +53,21 @@ std::vector<UnitNeed> UnitNeeds(const Problem& problem) {
     workspace[unit] = std::max(workspace[unit], program.workspace[op]);
   }
   for (size_t u = 0; u < needs.size(); ++u) {
-    needs[u].bytes = SaturatingAdd(
-        needs[u].bytes, SaturatingAdd(problem.units[u].persistent.count, workspace[u]));
+    needs[u].bytes = SaturatingAdd(needs[u].bytes,
+                                   SaturatingAdd(problem.units[u].persistent.count, workspace[u]));
   }
   return needs;
 }
 
 std::string Size(int64_t bytes) {
-  return FormatBytes(Bytes(bytes)) + " (" + FormatCount(bytes) + " B)";
+  const std::string exact = FormatCount(bytes) + " B";
+  return bytes < 1024 ? exact : FormatBytes(Bytes(bytes)) + " (" + exact + ")";
 }
 
 std::string NameOf(const Problem& problem, int32_t unit) {
   const PlacementUnit& group = problem.units[unit];
-  return "the colocation group of op " +
-         Printable(problem.graph->op(group.ops.front()).name, 80) + " (" +
-         FormatCount(static_cast<int64_t>(group.ops.size())) +
+  return "the colocation group of op " + Printable(problem.graph->op(group.ops.front()).name, 80) +
+         " (" + FormatCount(static_cast<int64_t>(group.ops.size())) +
          (group.ops.size() == 1 ? " op)" : " ops)");
 }
 
@@ -98,20 +98,22 @@ Status ProveUnit(const Problem& problem, const std::vector<int64_t>& capacity, i
   }
   const int64_t missing = need.bytes - capacity[best.index()];
   if (missing <= 0) return Ok();
-  std::string why = Size(problem.units[unit].persistent.count) + " of parameters and state";
+  const int64_t persistent = problem.units[unit].persistent.count;
+  std::string why = persistent > 0 ? Size(persistent) + " of parameters and state" : "";
   if (need.op >= 0) {
-    why += ", and the inputs, outputs and workspace of op " +
+    why += why.empty() ? "" : ", and ";
+    why += "the inputs, outputs and workspace of op " +
            Printable(problem.graph->op(problem.program.op_of[need.op]).name, 80);
   }
-  return MakeError(
-      ErrorCode::kInfeasible,
-      "no device can hold " + NameOf(problem, unit) + ", the largest indivisible group: it needs " +
-          Size(need.bytes) + " at once on one device (" + why +
-          "), and the most that a device it may use offers to tensors is " +
-          Size(capacity[best.index()]) + " on " + problem.cluster->device(best).name,
-      "op " + Printable(problem.graph->op(problem.units[unit].ops.front()).name, 80),
-      "Add at least " + Size(missing) + " to " + problem.cluster->device(best).name +
-          ", or add a device with " + Size(need.bytes) + " free for tensors");
+  return MakeError(ErrorCode::kInfeasible,
+                   "no device can hold " + NameOf(problem, unit) +
+                       ", the largest indivisible group: it needs " + Size(need.bytes) +
+                       " at once on one device (" + why +
+                       "), and the most that a device it may use offers to tensors is " +
+                       Size(capacity[best.index()]) + " on " + problem.cluster->device(best).name,
+                   "op " + Printable(problem.graph->op(problem.units[unit].ops.front()).name, 80),
+                   "Add at least " + Size(missing) + " to " + problem.cluster->device(best).name +
+                       ", or add a device with " + Size(need.bytes) + " free for tensors");
 }
 
 // `needed` bytes must lie on `devices` together.
@@ -125,14 +127,13 @@ Status ProveTotal(const Problem& problem, const std::vector<int64_t>& capacity, 
     if (capacity[device.index()] > capacity[largest.index()]) largest = device;
   }
   if (needed <= available) return Ok();
-  return MakeError(ErrorCode::kInfeasible,
-                   what + " need " + Size(needed) + " at once, but " +
-                       DeviceNames(problem, devices) + " together offer " + Size(available) +
-                       " to tensors" + LargestGroup(problem, needs),
-                   "",
-                   "Add at least " + Size(needed - available) + " to " +
-                       problem.cluster->device(largest).name +
-                       ", or another device with at least that much free for tensors");
+  return MakeError(
+      ErrorCode::kInfeasible,
+      what + " need " + Size(needed) + " at once, but " + DeviceNames(problem, devices) +
+          " together offer " + Size(available) + " to tensors" + LargestGroup(problem, needs),
+      "",
+      "Add at least " + Size(needed - available) + " to " + problem.cluster->device(largest).name +
+          ", or another device with at least that much free for tensors");
 }
 
 // Units that are confined to the same devices, and what persists with them, must fit on these.
@@ -144,6 +145,7 @@ Status ProveConfined(const Problem& problem, const std::vector<int64_t>& capacit
     sum = SaturatingAdd(sum, unit.persistent.count);
   }
   for (const auto& [devices, unused] : confined) {
+    if (devices.size() == problem.cluster->device_count()) continue;  // no confinement
     int64_t needed = 0;
     for (const auto& [others, bytes] : confined) {
       if (std::includes(devices.begin(), devices.end(), others.begin(), others.end())) {
@@ -179,11 +181,11 @@ Status ProveFits(const Problem& problem) {
                                 "parameters, optimizer state, buffers and constants", needs));
   for (const MemoryCut& cut : LargestCuts(problem, graph, 16, 1)) {
     const std::string op = Printable(problem.graph->op(problem.program.op_of[cut.op]).name, 80);
-    PW_RETURN_IF_ERROR(ProveTotal(
-        problem, capacity, SaturatingAdd(persistent, cut.live_bytes), all,
-        Size(persistent) + " of parameters and state and " + Size(cut.live_bytes) +
-            " of activations that op " + op + " or a later one still reads when it starts",
-        needs));
+    PW_RETURN_IF_ERROR(ProveTotal(problem, capacity, SaturatingAdd(persistent, cut.live_bytes), all,
+                                  Size(persistent) + " of parameters and state and " +
+                                      Size(cut.live_bytes) + " of activations that op " + op +
+                                      " or a later one still reads when it starts",
+                                  needs));
   }
   return Ok();
 }

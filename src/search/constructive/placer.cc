@@ -14,9 +14,9 @@ Result<PlannerResult> ConstructivePlanner::Plan(const Problem& problem,
   Score best_score;
   for (int attempt = 0; attempt < attempts_ && !best_score.feasible; ++attempt) {
     std::vector<int32_t> devices = place_({problem, graph, domain, units, options.seed, attempt});
-    if (devices == last) continue;
+    if (attempt > 0 && devices == last) continue;
     PW_ASSIGN(const Score score, EvaluateUnits(problem, devices, simulator));
-    if (best.empty() || score < best_score) best = devices, best_score = score;
+    if (attempt == 0 || score < best_score) best = devices, best_score = score;
     last = std::move(devices);
   }
   return MakeResult(problem, name_, best, best_score, options);

@@ -7,8 +7,8 @@
 namespace placewright {
 
 // Everything on one device: attempt k takes the k-th device in order of total work (least first,
-// then least id; equals of an earlier device are passed over; attempts beyond the last repeat it). A unit that may not run there goes to
-// its fastest other device.
+// then least id; equals of an earlier device are passed over; attempts beyond the last repeat it).
+// A unit that may not run there goes to its fastest other device.
 std::vector<int32_t> PlaceSingle(const PlacerInput& input);
 
 // Every unit on one of its preferred devices, drawn uniformly from the seed.

@@ -1,0 +1,221 @@
+// What every planner of the table, and auto, must keep to.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "search/evaluate.h"
+#include "search/planner.h"
+#include "search/test_problems.h"
+
+namespace placewright {
+namespace {
+
+bool Runnable(const TestSpec& spec) {
+  return std::all_of(spec.ops.begin(), spec.ops.end(), [](const TestOp& op) {
+    return *std::max_element(op.time_ns.begin(), op.time_ns.end()) >= 0;
+  });
+}
+
+class Conformance : public testing::Test {
+ protected:
+  Conformance() {
+    table_.assign(SearchPlanners().begin(), SearchPlanners().end());
+    auto_ = MakeAuto(table_);
+    planners_ = table_;
+    planners_.push_back(auto_.get());
+  }
+
+  static PlannerOptions Options(uint64_t seed, int threads) {
+    PlannerOptions options;
+    options.seed = seed;
+    options.threads = threads;
+    options.budget.iterations = 60;
+    options.started = Clock::now();
+    return options;
+  }
+
+  // Legal, allowed, and as fast and as large as it says.
+  static void CheckResult(const Problem& problem, const PlannerResult& result) {
+    ASSERT_EQ(result.placement.size(), problem.graph->op_count());
+    for (const PlacementUnit& unit : problem.units) {
+      for (OpId op : unit.ops) {
+        EXPECT_EQ(result.placement[op], result.placement[unit.ops.front()]);
+        EXPECT_NE(std::find(unit.allowed.begin(), unit.allowed.end(), result.placement[op]),
+                  unit.allowed.end());
+      }
+    }
+    ASSERT_TRUE(
+        VerifyPlacement(problem.program, *problem.graph, *problem.cluster, result.placement).ok());
+    Simulator simulator(problem.program);
+    SimOptions options;
+    options.order = problem.order;
+    const SimResult& simulated = simulator.Run(result.placement, options);
+    EXPECT_EQ(simulated.step_time, result.step_time);
+    EXPECT_EQ(simulated.feasible, result.feasible);
+    EXPECT_EQ(result.feasible, result.first_feasible_seconds.has_value());
+    EXPECT_EQ(result.feasible, !result.history.empty());
+    for (size_t i = 1; i < result.history.size(); ++i) {
+      EXPECT_LT(result.history[i].step_time, result.history[i - 1].step_time);
+    }
+    if (result.feasible) {
+      EXPECT_EQ(result.history.back().step_time, result.step_time);
+    }
+  }
+
+  std::vector<const Planner*> table_, planners_;
+  std::unique_ptr<Planner> auto_;
+};
+
+TEST_F(Conformance, RandomProblems) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    TestSpec spec = RandomSpec(seed);
+    if (!Runnable(spec)) continue;
+    spec.order = seed % 4 < 2 ? Order::kFifo : Order::kCriticalPath;
+    const auto test = MakeTestProblem(spec);
+    for (const Planner* planner : planners_) {
+      SCOPED_TRACE(std::string(planner->name()) + ", seed " + std::to_string(seed));
+      const auto one = planner->Plan(test->problem, Options(seed, 1));
+      const auto two = planner->Plan(test->problem, Options(seed, 2));
+      ASSERT_TRUE(one.ok() && two.ok());
+      CheckResult(test->problem, one.value());
+      EXPECT_EQ(one.value().placement, two.value().placement);
+      EXPECT_EQ(one.value().iterations, two.value().iterations);
+      if (one.value().feasible) {
+        EXPECT_GE(one.value().step_time, LowerBound(test->problem).value);
+      }
+    }
+  }
+}
+
+TEST_F(Conformance, AutoIsNeverWorseThanItsBaselines) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const TestSpec spec = RandomSpec(seed);
+    if (!Runnable(spec)) continue;
+    const auto test = MakeTestProblem(spec);
+    const auto result = auto_->Plan(test->problem, Options(seed, 1));
+    ASSERT_TRUE(result.ok());
+    EXPECT_EQ(result.value().baselines.size(), table_.size());
+    bool named = false;
+    for (const Baseline& baseline : result.value().baselines) {
+      if (baseline.feasible) {
+        EXPECT_TRUE(result.value().feasible) << seed;
+        EXPECT_LE(result.value().step_time, baseline.step_time) << seed;
+      }
+      named |= baseline.algorithm == result.value().algorithm;
+    }
+    EXPECT_TRUE(named) << result.value().algorithm;
+  }
+}
+
+TEST_F(Conformance, PinsForbidsAndColocation) {
+  TestSpec spec;
+  spec.capacity = {1 << 20, 1 << 20, 1 << 20};
+  spec.inputs = {{"w", 512}};
+  spec.ops = {{"a", {5, 5, 5}, {"w"}, {64}, "", Phase::kForward, "m.one"},
+              {"b", {5, 5, 5}, {"a"}, {64}, "", Phase::kForward, "m.two"},
+              {"c", {5, 5, 5}, {"b"}, {64}, "", Phase::kForward, "m.two.sub"},
+              {"d", {5, 5, 5}, {"c"}, {64}, "", Phase::kForward, "n"}};
+  spec.constraints.pins = {{"m.one", "d2"}};
+  spec.constraints.forbids = {{"n", "d0"}, {"*", "d1"}};
+  spec.constraints.colocate = {"m.two"};
+  const auto test = MakeTestProblem(spec);
+  for (const Planner* planner : planners_) {
+    SCOPED_TRACE(std::string(planner->name()));
+    const auto result = planner->Plan(test->problem, Options(1, 1));
+    ASSERT_TRUE(result.ok());
+    CheckResult(test->problem, result.value());
+    const Placement& placement = result.value().placement;
+    EXPECT_EQ(placement[OpId(0)], DeviceId(2));
+    EXPECT_EQ(placement[OpId(3)], DeviceId(2));         // d0 and d1 are forbidden
+    EXPECT_EQ(placement[OpId(1)], placement[OpId(2)]);  // m.two means m.two.sub as well
+    EXPECT_NE(placement[OpId(1)], DeviceId(1));
+  }
+}
+
+// d0 and d1 reach each other, d2 only listens: no plan may use it beside them.
+TEST_F(Conformance, UnconnectedDevicesAreAvoided) {
+  TestSpec spec;
+  spec.capacity = {1 << 20, 1 << 20, 1 << 20};
+  spec.apart = {{2, 0}, {2, 1}};
+  for (int i = 0; i < 6; ++i) {
+    TestOp op{"op" + std::to_string(i), {9, 9, 8}, {}, {64}};
+    if (i > 0) op.reads = {"op" + std::to_string(i - 1)};
+    spec.ops.push_back(op);
+  }
+  const auto test = MakeTestProblem(spec);
+  for (const Planner* planner : planners_) {
+    SCOPED_TRACE(std::string(planner->name()));
+    const auto result = planner->Plan(test->problem, Options(1, 1));
+    ASSERT_TRUE(result.ok());
+    CheckResult(test->problem, result.value());
+  }
+}
+
+// a must run on d0 and b on d1, which do not reach each other.
+TEST_F(Conformance, UnreachableIsAnError) {
+  TestSpec spec;
+  spec.capacity = {1 << 20, 1 << 20};
+  spec.apart = {{0, 1}, {1, 0}};
+  spec.ops = {{"a", {5, -1}, {}, {64}}, {"b", {-1, 5}, {"a"}, {64}}};
+  const auto test = MakeTestProblem(spec);
+  for (const Planner* planner : planners_) {
+    const auto result = planner->Plan(test->problem, Options(1, 1));
+    ASSERT_FALSE(result.ok()) << planner->name();
+    EXPECT_EQ(result.error().code, ErrorCode::kUnreachable);
+  }
+}
+
+// Two results of 3,000 B (3,072) and their reader's copy of both: no device of 4,096 B holds them,
+// and nothing proves it beforehand but ProveFits; planners return what overflows least.
+TEST_F(Conformance, WhatDoesNotFitIsReportedAsSuch) {
+  TestSpec spec;
+  spec.capacity = {4096, 4096};
+  spec.ops = {{"a", {5, 5}, {}, {3000}}, {"b", {5, 5}, {}, {3000}}, {"c", {5, 5}, {"a", "b"}, {8}}};
+  const auto test = MakeTestProblem(spec);
+  EXPECT_FALSE(ProveFits(test->problem).ok());
+  for (const Planner* planner : planners_) {
+    const auto result = planner->Plan(test->problem, Options(1, 1));
+    ASSERT_TRUE(result.ok());
+    EXPECT_FALSE(result.value().feasible) << planner->name();
+    CheckResult(test->problem, result.value());
+  }
+}
+
+TEST_F(Conformance, EmptyGraph) {
+  TestSpec spec;
+  spec.capacity = {4096, 4096};
+  const auto test = MakeTestProblem(spec);
+  EXPECT_TRUE(ProveFits(test->problem).ok());
+  EXPECT_EQ(LowerBound(test->problem).value, Nanos(0));
+  for (const Planner* planner : planners_) {
+    const auto result = planner->Plan(test->problem, Options(1, 1));
+    ASSERT_TRUE(result.ok()) << planner->name();
+    EXPECT_EQ(result.value().step_time, Nanos(0));
+    EXPECT_TRUE(result.value().feasible);
+  }
+}
+
+TEST_F(Conformance, InitIsRespected) {
+  const auto test = MakeTestProblem(RandomSpec(0));
+  PlannerOptions options = Options(1, 1);
+  options.initial = ExpandUnits(test->problem, [&] {
+    std::vector<int32_t> devices;
+    for (const PlacementUnit& unit : test->problem.units) {
+      devices.push_back(unit.allowed.back().value());
+    }
+    return devices;
+  }());
+  Simulator simulator(test->problem.program);
+  const SimResult& initial = simulator.Run(*options.initial);
+  ASSERT_TRUE(initial.feasible);
+  const Nanos step = initial.step_time;
+  for (const Planner* planner : planners_) {
+    if (!planner->iterative()) continue;
+    const auto result = planner->Plan(test->problem, options);
+    ASSERT_TRUE(result.ok());
+    EXPECT_LE(result.value().step_time, step) << planner->name();
+  }
+}
+
+}  // namespace
+}  // namespace placewright

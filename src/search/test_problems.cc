@@ -1,0 +1,159 @@
+#include "search/test_problems.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/random.h"
+#include "cluster/cluster_builder.h"
+#include "graph/graph_builder.h"
+
+namespace placewright {
+namespace {
+
+Cluster MakeCluster(const TestSpec& spec) {
+  ClusterBuilder builder("test");
+  DeviceKind kind;
+  kind.name = "test";
+  const int32_t kind_index = builder.AddKind(kind).Take();
+  const int devices = static_cast<int>(spec.capacity.size());
+  for (int d = 0; d < devices; ++d) {
+    Device device;
+    device.name = "d" + std::to_string(d);
+    device.kind = kind_index;
+    device.capacity = Bytes(spec.capacity[d]);
+    builder.AddDevice(device).Take();
+  }
+  for (int a = 0; a < devices; ++a) {
+    for (int b = 0; b < devices; ++b) {
+      const bool apart =
+          std::find(spec.apart.begin(), spec.apart.end(), std::pair(a, b)) != spec.apart.end();
+      if (a == b || apart) continue;
+      Link link;
+      link.name = "d" + std::to_string(a) + ">d" + std::to_string(b);
+      link.bandwidth = BytesPerSecond(spec.bandwidth);
+      link.latency = Nanos(spec.latency);
+      link.source = "given";
+      const LinkId id = builder.AddLink(link).Take();
+      PW_CHECK(builder.AddRoute(DeviceId(a), DeviceId(b), {id}).ok());
+    }
+  }
+  return std::move(builder).Build().Take();
+}
+
+Graph MakeGraph(const TestSpec& spec) {
+  GraphBuilder builder("test", "costgraph");
+  for (const TestInput& input : spec.inputs) {
+    PW_CHECK(builder.AddInput(input.name, input.kind, DType::kOpaque, {}, Bytes(input.bytes)).ok());
+  }
+  for (const TestOp& op : spec.ops) {
+    OpSpec made;
+    made.name = op.name;
+    made.type = "op";
+    made.phase = op.phase;
+    made.module = op.module;
+    for (const std::string& name : op.reads) made.inputs.push_back(builder.Find(name).Take());
+    for (size_t k = 0; k < op.output_bytes.size(); ++k) {
+      OutputSpec output;
+      output.name = k == 0 ? op.name : op.name + ":" + std::to_string(k);
+      output.dtype = DType::kOpaque;
+      output.opaque_bytes = Bytes(op.output_bytes[k]);
+      made.outputs.push_back(output);
+    }
+    if (!op.in_place.empty()) {
+      OutputSpec output;
+      output.name = op.name + ":new";
+      output.dtype = DType::kOpaque;
+      output.alias = decltype(output.alias)::kInPlace;
+      output.alias_of = static_cast<int32_t>(made.inputs.size());
+      made.inputs.push_back(builder.Find(op.in_place).Take());
+      made.outputs.push_back(output);
+    }
+    const auto added = builder.AddOp(std::move(made));
+    PW_CHECK(added.ok());
+  }
+  auto built = std::move(builder).Build();
+  if (!built.ok()) CheckFailed(__FILE__, __LINE__, built.error().ToString());
+  return built.Take();
+}
+
+CostTable MakeCosts(const TestSpec& spec) {
+  CostTable costs(spec.ops.size(), spec.capacity.size());
+  for (size_t i = 0; i < spec.ops.size(); ++i) {
+    for (size_t d = 0; d < spec.capacity.size(); ++d) {
+      costs.SetTime(OpId(i), DeviceId(d), Nanos(spec.ops[i].time_ns[d]));
+    }
+  }
+  return costs;
+}
+
+}  // namespace
+
+std::unique_ptr<TestProblem> MakeTestProblem(const TestSpec& spec) {
+  auto made = std::make_unique<TestProblem>(
+      TestProblem{MakeGraph(spec), MakeCluster(spec), MakeCosts(spec), {}});
+  auto problem =
+      BuildProblem(made->graph, made->cluster, made->costs, spec.constraints, spec.order);
+  if (!problem.ok()) CheckFailed(__FILE__, __LINE__, problem.error().ToString());
+  made->problem = problem.Take();
+  return made;
+}
+
+Error TestProblemError(const TestSpec& spec) {
+  const Graph graph = MakeGraph(spec);
+  const Cluster cluster = MakeCluster(spec);
+  const CostTable costs = MakeCosts(spec);
+  return BuildProblem(graph, cluster, costs, spec.constraints, spec.order).error();
+}
+
+TestSpec RandomSpec(uint64_t seed) {
+  Random random(seed);
+  TestSpec spec;
+  const size_t devices = 2 + random.Below(2);
+  const bool tight = seed % 2 == 1;
+  for (size_t d = 0; d < devices; ++d) {
+    spec.capacity.push_back(tight ? 512 * static_cast<int64_t>(4 + random.Below(12)) : 1 << 20);
+  }
+  spec.latency = static_cast<int64_t>(random.Below(20));
+  const size_t parameters = random.Below(3);
+  for (size_t p = 0; p < parameters; ++p) {
+    spec.inputs.push_back({"w" + std::to_string(p), static_cast<int64_t>(random.Below(2000))});
+  }
+  spec.inputs.push_back({"x", 100, TensorKind::kInput});
+  const size_t ops = 2 + random.Below(6);
+  std::vector<std::string> tensors;
+  for (const TestInput& input : spec.inputs) tensors.push_back(input.name);
+  std::vector<bool> updated(parameters, false);
+  for (size_t i = 0; i < ops; ++i) {
+    TestOp op;
+    op.name = "op" + std::to_string(i);
+    for (size_t d = 0; d < devices; ++d) {
+      op.time_ns.push_back(static_cast<int64_t>(random.Below(60) * (1 + d * (seed % 3))));
+    }
+    if (random.Below(8) == 0) op.time_ns[random.Below(devices)] = -1;
+    const size_t reads = random.Below(3);
+    for (size_t r = 0; r < reads; ++r) {
+      const std::string& tensor = tensors[random.Below(tensors.size())];
+      const bool stale = tensor[0] == 'w' && updated[tensor[1] - '0'];
+      const bool repeats = std::find(op.reads.begin(), op.reads.end(), tensor) != op.reads.end();
+      if (!stale && !repeats) op.reads.push_back(tensor);
+    }
+    if (parameters > 0 && random.Below(4) == 0) {
+      const size_t p = random.Below(parameters);
+      const std::string name = "w" + std::to_string(p);
+      const bool reads_it = std::find(op.reads.begin(), op.reads.end(), name) != op.reads.end();
+      if (!updated[p] && !reads_it) {
+        op.in_place = name;
+        op.phase = Phase::kOptimizer;
+        updated[p] = true;
+      }
+    }
+    if (op.in_place.empty() || random.Below(2) == 0) {
+      op.output_bytes.push_back(static_cast<int64_t>(random.Below(1500)));
+      tensors.push_back(op.name);
+    }
+    spec.ops.push_back(std::move(op));
+  }
+  return spec;
+}
+
+}  // namespace placewright

@@ -1,0 +1,58 @@
+// Problems for the tests of this module: built by hand or drawn from a seed.
+#ifndef PLACEWRIGHT_SEARCH_TEST_PROBLEMS_H_
+#define PLACEWRIGHT_SEARCH_TEST_PROBLEMS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "search/problem.h"
+
+namespace placewright {
+
+// Owns what a Problem points to.
+struct TestProblem {
+  Graph graph;
+  Cluster cluster;
+  CostTable costs;
+  Problem problem;
+};
+
+struct TestOp {
+  std::string name;
+  std::vector<int64_t> time_ns;  // per device; -1: unsupported
+  std::vector<std::string> reads;
+  std::vector<int64_t> output_bytes;  // one output tensor each: name, name:1, ...
+  std::string in_place;               // tensor that it overwrites (returned as the last output)
+  Phase phase = Phase::kForward;
+  std::string module;
+};
+struct TestInput {
+  std::string name;
+  int64_t bytes = 0;
+  TensorKind kind = TensorKind::kParameter;
+};
+struct TestSpec {
+  std::vector<int64_t> capacity;      // one device each, called d0, d1, ...
+  int64_t bandwidth = 1'000'000'000;  // 1 GB/s: a byte takes a nanosecond
+  int64_t latency = 0;
+  std::vector<std::pair<int, int>> apart;  // ordered pairs of devices without a route
+  std::vector<TestInput> inputs;
+  std::vector<TestOp> ops;
+  Constraints constraints;
+  Order order = Order::kFifo;
+};
+
+// Every ordered pair of devices has a link of its own. Aborts on a malformed spec.
+std::unique_ptr<TestProblem> MakeTestProblem(const TestSpec& spec);
+// The error of BuildProblem for it.
+Error TestProblemError(const TestSpec& spec);
+
+// 2 to 3 devices, 2 to 7 ops with random edges, parameters, in-place updates, unequal speeds and,
+// for odd seeds, capacities that are tight.
+TestSpec RandomSpec(uint64_t seed);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_TEST_PROBLEMS_H_
