@@ -25,14 +25,20 @@ TensorId Graph::FindTensor(std::string_view name) const {
 }
 
 Csr<GroupId, OpId> Graph::GroupMembers() const {
-  Csr<GroupId, OpId> members;
-  members.offsets.assign(group_count() + 1, 0);
-  for (OpId op : ops()) ++members.offsets[group(op).index() + 1];
-  for (size_t g = 0; g < group_count(); ++g) members.offsets[g + 1] += members.offsets[g];
-  std::vector<int32_t> next(members.offsets.begin(), members.offsets.end() - 1);
-  members.items.resize(op_count());
-  for (OpId op : ops()) members.items[static_cast<size_t>(next[group(op).index()]++)] = op;
-  return members;
+  return RowsByGroup(data_.group_of, data_.group_count);
+}
+
+Csr<GroupId, OpId> RowsByGroup(const IdVector<OpId, GroupId>& group_of, size_t groups) {
+  Csr<GroupId, OpId> rows;
+  rows.offsets.assign(groups + 1, 0);
+  for (GroupId group : group_of) ++rows.offsets[group.index() + 1];
+  for (size_t g = 0; g < groups; ++g) rows.offsets[g + 1] += rows.offsets[g];
+  std::vector<int32_t> next(rows.offsets.begin(), rows.offsets.end() - 1);
+  rows.items.resize(group_of.size());
+  for (OpId op : IdRange<OpId>(group_of.size())) {
+    rows.items[static_cast<size_t>(next[group_of[op].index()]++)] = op;
+  }
+  return rows;
 }
 
 }  // namespace placewright

@@ -130,6 +130,9 @@ struct Csr {
   }
 };
 
+// The ops of each of `groups` groups, ascending. Every op has a group below `groups`.
+Csr<GroupId, OpId> RowsByGroup(const IdVector<OpId, GroupId>& group_of, size_t groups);
+
 // The plain content of a Graph, as a GraphBuilder fills it in. Algorithms see `Graph`.
 struct GraphData {
   std::string name, format;
@@ -203,7 +206,7 @@ class Graph {
 
  private:
   friend class GraphBuilder;
-  friend struct GraphTestPeer;  // tests of the verifier corrupt graphs through it
+  friend struct GraphTestPeer;  // tests corrupt graphs through it
   GraphData data_;
 };
 

@@ -323,7 +323,7 @@ Result<Graph> GraphBuilder::Build() && {
     PW_ASSIGN(order, TopologicalOrder(data_));
   }
   DeriveStorages(data_, aliases_, order);
-  DeriveOrderEdges(data_);
+  data_.order_edges = RequiredOrderEdges(data_);
   PW_ASSIGN(data_.topological_order, TopologicalOrder(data_));
   MarkKinds(data_);
   DeriveHomes(data_);
@@ -337,9 +337,9 @@ Result<Graph> GraphBuilder::Build() && {
   }
   data_.ops_by_name = SortedByName<OpId>(data_.ops);
   data_.tensors_by_name = SortedByName<TensorId>(data_.tensors);
+  PW_RETURN_IF_ERROR(VerifyGraph(data_));
   Graph graph;
   graph.data_ = std::move(data_);
-  PW_RETURN_IF_ERROR(VerifyGraph(graph));
   return graph;
 }
 

@@ -28,7 +28,7 @@ class Attribution {
 
   // The paths; "" for the root. They point into `stated` and tensor names.
   const IdVector<OpId, std::string_view>& Run() {
-    ForEach(Phase::kForward, &Attribution::FromProducers);
+    ForEach(Phase::kForward, &Attribution::FromOwnParametersOrProducers);
     ForEachBackwards(Phase::kForward, &Attribution::FromAllConsumers);
     ForEach(Phase::kOptimizer, &Attribution::FromParameter);
     ForEach(Phase::kBackward, &Attribution::FromSavedTensors);
@@ -66,6 +66,21 @@ class Attribution {
       if (known_[other]) common = common ? CommonModule(*common, path_[other]) : path_[other];
     }
     if (common) Set(id, *common);
+  }
+  // A view of a parameter counts as the parameter; it may know its module better than the name.
+  void FromOwnParametersOrProducers(OpId id) {
+    std::optional<std::string_view> common;
+    for (TensorId input : graph_.ops[id].inputs) {
+      const Tensor& tensor = graph_.tensors[input];
+      const Storage& storage = graph_.storages[tensor.storage];
+      if (storage.kind != TensorKind::kParameter) continue;
+      const std::string_view module = tensor.producer.valid() && known_[tensor.producer]
+                                          ? path_[tensor.producer]
+                                          : ModuleOfParameter(graph_.tensors[storage.first].name);
+      if (!module.empty()) common = common ? CommonModule(*common, module) : module;
+    }
+    if (common) return Set(id, *common);
+    FromProducers(id);
   }
   void FromProducers(OpId id) { FromCommon(id, graph_.producers[id]); }
   void FromAllConsumers(OpId id) { FromCommon(id, graph_.consumers[id]); }

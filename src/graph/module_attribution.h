@@ -4,9 +4,11 @@
 //   backward op   1. module of the forward op whose parameter or saved tensor it reads;
 //                 2. else that of the first op, by id, that consumes its result (its gradient's
 //                    consumer: a backward op, or the update of a parameter);
-//   forward op    1. deepest module that holds all ops it reads from;
-//                 2. else deepest module that holds all ops that read it;
-//   otherwise     rule 2 of forward ops backwards and forwards once more, else the root.
+//   forward op    1. deepest module that holds the parameters that it reads, itself or
+//                    through views, by their names;
+//                 2. else deepest module that holds all ops it reads from;
+//                 3. else deepest module that holds all ops that read it;
+//   otherwise     rules 2 and 3 of forward ops, else the root.
 //
 // Autograd saves inputs and outputs of the forward op F and hands them to F's backward ops, so a
 // tensor that a backward op reads names F only up to its maker and its readers. Among these the

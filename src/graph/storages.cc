@@ -186,8 +186,8 @@ void DeriveStorages(GraphData& graph, const IdVector<TensorId, TensorAlias>& ali
   SortStorages(graph);
 }
 
-void DeriveOrderEdges(GraphData& graph) {
-  std::vector<OrderEdge>& edges = graph.order_edges;
+std::vector<OrderEdge> RequiredOrderEdges(const GraphData& graph) {
+  std::vector<OrderEdge> edges;
   const auto add = [&](OpId from, OpId to, OrderKind kind) {
     if (from.valid() && to.valid() && from != to && !IsDataEdge(graph, from, to)) {
       edges.push_back({from, to, kind});
@@ -219,6 +219,7 @@ void DeriveOrderEdges(GraphData& graph) {
                           }),
               edges.end());
   edges.shrink_to_fit();
+  return edges;
 }
 
 }  // namespace placewright

@@ -24,12 +24,12 @@ struct TensorAlias {
 void DeriveStorages(GraphData& graph, const IdVector<TensorId, TensorAlias>& aliases,
                     std::span<const OpId> order);
 
-// Fills in the order edges, from the storages' versions and the data edges.
+// The order edges (Graph::order_edges) that follow from storages' versions and the data edges.
 //   read after write:  writer of version v -> every op that reads v (views of it included)
 //   write after read:  every op that reads v, views excepted -> writer of v + 1
 //   write after write: writer of v -> writer of v + 1
 // Complexity: O(inputs log inputs).
-void DeriveOrderEdges(GraphData& graph);
+std::vector<OrderEdge> RequiredOrderEdges(const GraphData& graph);
 
 }  // namespace placewright
 

@@ -1,7 +1,387 @@
 #include "graph/verifier.h"
 
-namespace placewright {
+#include <fmt/format.h>
 
-Status VerifyGraph(const Graph&) { return Ok(); }
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "graph/edges.h"
+#include "graph/storages.h"
+#include "graph/view_geometry.h"
+
+namespace placewright {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const GraphData& graph) : graph_(graph) {}
+
+  Status Run() {
+    PW_RETURN_IF_ERROR(CheckSizes());
+    PW_RETURN_IF_ERROR(CheckNames());
+    for (OpId id : IdRange<OpId>(graph_.ops.size())) PW_RETURN_IF_ERROR(CheckOp(id));
+    for (TensorId id : IdRange<TensorId>(graph_.tensors.size())) {
+      PW_RETURN_IF_ERROR(CheckTensor(id));
+    }
+    for (StorageId id : IdRange<StorageId>(graph_.storages.size())) {
+      PW_RETURN_IF_ERROR(CheckStorage(id));
+    }
+    for (OpId id : IdRange<OpId>(graph_.ops.size())) PW_RETURN_IF_ERROR(CheckAliasing(id));
+    PW_RETURN_IF_ERROR(CheckEdges());
+    PW_RETURN_IF_ERROR(CheckOrder());
+    PW_RETURN_IF_ERROR(CheckVersionsInOrder());
+    PW_RETURN_IF_ERROR(CheckGroups());
+    return CheckHomes();
+  }
+
+ private:
+  static Error Fail(std::string place, std::string message) {
+    return MakeError(ErrorCode::kGraphInconsistent, std::move(message), std::move(place));
+  }
+  Error AtOp(OpId id, std::string message) const {
+    return Fail("op " + Printable(graph_.ops[id].name, 120), std::move(message));
+  }
+  Error AtTensor(TensorId id, std::string message) const {
+    return Fail("tensor " + Printable(graph_.tensors[id].name, 120), std::move(message));
+  }
+  Error AtStorage(StorageId id, std::string message) const {
+    return Fail(fmt::format("storage {}", id.value()), std::move(message));
+  }
+
+  bool IsOp(OpId id) const { return id.valid() && id.index() < graph_.ops.size(); }
+  bool IsTensor(TensorId id) const { return id.valid() && id.index() < graph_.tensors.size(); }
+
+  Status CheckSizes() const {
+    const size_t ops = graph_.ops.size(), storages = graph_.storages.size();
+    if (graph_.group_of.size() != ops || graph_.topological_order.size() != ops ||
+        graph_.consumers.offsets.size() != ops + 1 || graph_.producers.offsets.size() != ops + 1) {
+      return Fail("", "an array by op does not have one entry for each op");
+    }
+    if (graph_.home_op.size() != storages ||
+        (!graph_.given_homes.empty() && graph_.given_homes.size() != storages)) {
+      return Fail("", "an array by storage does not have one entry for each storage");
+    }
+    if (graph_.modules.empty() || !graph_.modules[ModuleId(0)].empty()) {
+      return Fail("", "module 0 is not the root");
+    }
+    std::vector<std::string> paths = graph_.modules.raw();
+    std::sort(paths.begin(), paths.end());
+    if (std::adjacent_find(paths.begin(), paths.end()) != paths.end()) {
+      return Fail("", "two modules have one path");
+    }
+    for (TensorId output : graph_.outputs) {
+      if (!IsTensor(output)) return Fail("", "an output of the graph is no tensor");
+    }
+    return Ok();
+  }
+
+  // The index by name is a permutation in strictly ascending order of names.
+  template <class IdType, class Items>
+  static Status CheckIndex(const std::vector<IdType>& index, const Items& items,
+                           std::string_view kind) {
+    if (index.size() != items.size()) return Fail("", fmt::format("not every {} is indexed", kind));
+    for (size_t i = 0; i < index.size(); ++i) {
+      if (!index[i].valid() || index[i].index() >= items.size()) {
+        return Fail("", fmt::format("the index by name holds no {}", kind));
+      }
+      const std::string& name = items[index[i]].name;
+      if (name.empty()) return Fail("", fmt::format("a {} has an empty name", kind));
+      if (i == 0 || items[index[i - 1]].name < name) continue;
+      return Fail(fmt::format("{} {}", kind, Printable(name, 120)),
+                  "its name is not unique, or the index by name is not sorted");
+    }
+    return Ok();
+  }
+
+  Status CheckNames() const {
+    PW_RETURN_IF_ERROR(CheckIndex(graph_.ops_by_name, graph_.ops, "op"));
+    return CheckIndex(graph_.tensors_by_name, graph_.tensors, "tensor");
+  }
+
+  bool RefersToInputs(const Value& value, size_t inputs) const {
+    if (const InputRef* ref = value.AsInput()) {
+      return ref->index >= 0 && static_cast<size_t>(ref->index) < inputs;
+    }
+    const Value::List* list = value.AsList();
+    return list == nullptr || std::all_of(list->begin(), list->end(), [&](const Value& item) {
+             return RefersToInputs(item, inputs);
+           });
+  }
+
+  Status CheckOp(OpId id) const {
+    const Op& op = graph_.ops[id];
+    if (op.type.empty()) return AtOp(id, "it has no type");
+    if (!op.module.valid() || op.module.index() >= graph_.modules.size()) {
+      return AtOp(id, "it belongs to no module");
+    }
+    if (op.input_versions.size() != op.inputs.size()) {
+      return AtOp(id, "not every input has a version");
+    }
+    for (const std::vector<TensorId>* tensors : {&op.inputs, &op.outputs, &op.writes}) {
+      if (!std::all_of(tensors->begin(), tensors->end(), [&](TensorId t) { return IsTensor(t); })) {
+        return AtOp(id, "it reads, makes or writes something that is no tensor");
+      }
+    }
+    for (size_t i = 0; i < op.outputs.size(); ++i) {
+      const Tensor& output = graph_.tensors[op.outputs[i]];
+      if (output.producer != id) {
+        return AtOp(id, "its output " + Printable(output.name, 80) + " names another producer");
+      }
+      if (i > 0 && graph_.tensors[op.outputs[i - 1]].output_index >= output.output_index) {
+        return AtOp(id, "its outputs are not in the order of their indices");
+      }
+    }
+    for (TensorId written : op.writes) {
+      if (std::count(op.writes.begin(), op.writes.end(), written) != 1 ||
+          std::find(op.inputs.begin(), op.inputs.end(), written) == op.inputs.end()) {
+        return AtOp(id, "it writes a tensor twice, or one that is none of its inputs");
+      }
+    }
+    for (OpId before : op.after) {
+      if (!IsOp(before)) return AtOp(id, "it comes after something that is no op");
+    }
+    for (const Value& value : op.args) {
+      if (!RefersToInputs(value, op.inputs.size())) {
+        return AtOp(id, "an argument refers to none of its inputs");
+      }
+    }
+    for (const NamedValue& named : op.attributes) {
+      if (!RefersToInputs(named.value, op.inputs.size())) {
+        return AtOp(id, "an attribute refers to none of its inputs");
+      }
+    }
+    return Ok();
+  }
+
+  Status CheckTensor(TensorId id) const {
+    const Tensor& tensor = graph_.tensors[id];
+    if (!tensor.storage.valid() || tensor.storage.index() >= graph_.storages.size()) {
+      return AtTensor(id, "it has no storage");
+    }
+    const Storage& storage = graph_.storages[tensor.storage];
+    if (tensor.version < 0 || static_cast<size_t>(tensor.version) >= storage.versions.size()) {
+      return AtTensor(id, fmt::format("its storage has no version {}", tensor.version));
+    }
+    if (tensor.kind != storage.kind) return AtTensor(id, "its kind is not that of its storage");
+    if (tensor.offset < Bytes(0) || tensor.length < Bytes(0) || tensor.bytes < Bytes(0) ||
+        tensor.length > storage.bytes || tensor.offset > storage.bytes - tensor.length) {
+      return AtTensor(id, "its bytes lie outside its storage");
+    }
+    if (!tensor.strides.empty()) {
+      const int64_t size = std::max<int64_t>(1, SizeOf(tensor.dtype));
+      if (tensor.strides.size() != tensor.shape.size() || tensor.offset.count % size != 0) {
+        return AtTensor(id, "its strides do not match its shape");
+      }
+      const std::optional<ByteRange> hull =
+          HullOf({tensor.dtype, tensor.shape, tensor.strides, tensor.offset.count / size});
+      if (!hull || *hull != ByteRange{tensor.offset, tensor.length}) {
+        return AtTensor(id, "its strides do not touch the bytes that it claims");
+      }
+    }
+    if (!tensor.producer.valid()) return Ok();
+    if (!IsOp(tensor.producer)) return AtTensor(id, "its producer is no op");
+    const std::vector<TensorId>& outputs = graph_.ops[tensor.producer].outputs;
+    if (std::count(outputs.begin(), outputs.end(), id) != 1) {
+      return AtTensor(id, "its producer does not list it once among its outputs");
+    }
+    return Ok();
+  }
+
+  Status CheckStorage(StorageId id) const {
+    const Storage& storage = graph_.storages[id];
+    if (!IsTensor(storage.first) || storage.versions.empty()) {
+      return AtStorage(id, "it has no first tensor or no version");
+    }
+    const Tensor& first = graph_.tensors[storage.first];
+    if (first.storage != id || first.version != 0 || first.offset != Bytes(0) ||
+        first.length != storage.bytes || storage.versions[0].writer != first.producer) {
+      return AtStorage(id, "its first tensor is not its whole first content");
+    }
+    if (id.valid() && id.index() > 0 &&
+        graph_.storages[StorageId(id.index() - 1)].first >= storage.first) {
+      return AtStorage(id, "storages are not in the order of their first tensors");
+    }
+    if (storage.kind == TensorKind::kInput && storage.versions.size() > 1) {
+      return AtStorage(id, "it is an input of the graph, yet an op writes it");
+    }
+    for (size_t v = 1; v < storage.versions.size(); ++v) {
+      const OpId writer = storage.versions[v].writer;
+      const bool writes =
+          IsOp(writer) &&
+          std::any_of(graph_.ops[writer].writes.begin(), graph_.ops[writer].writes.end(),
+                      [&](TensorId t) { return graph_.tensors[t].storage == id; });
+      if (!writes) return AtStorage(id, fmt::format("version {} has no op that writes it", v));
+    }
+    return Ok();
+  }
+
+  // Reads, writes and views name versions that fit together.
+  Status CheckAliasing(OpId id) const {
+    const Op& op = graph_.ops[id];
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const Tensor& tensor = graph_.tensors[op.inputs[i]];
+      const std::vector<Version>& versions = graph_.storages[tensor.storage].versions;
+      const int32_t version = op.input_versions[i];
+      if (version < tensor.version || static_cast<size_t>(version) >= versions.size()) {
+        return AtOp(id, fmt::format("it reads version {} of {}, which cannot be", version,
+                                    Printable(tensor.name, 80)));
+      }
+      const bool written =
+          std::find(op.writes.begin(), op.writes.end(), op.inputs[i]) != op.writes.end();
+      if (written && (static_cast<size_t>(version) + 1 >= versions.size() ||
+                      versions[static_cast<size_t>(version) + 1].writer != id)) {
+        return AtOp(id, "it writes " + Printable(tensor.name, 80) + ", but made no version of it");
+      }
+    }
+    bool all_alias = !op.outputs.empty();
+    for (TensorId output : op.outputs) {
+      const bool shares = std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
+        return graph_.tensors[input].storage == graph_.tensors[output].storage;
+      });
+      all_alias &= shares;
+      if (!shares && graph_.storages[graph_.tensors[output].storage].first != output) {
+        return AtOp(id, "an output has the storage of something that it does not read");
+      }
+    }
+    if (op.is_view != (all_alias && op.writes.empty())) {
+      return AtOp(id, op.is_view ? "it is marked as a view, but makes or writes bytes"
+                                 : "it is a view, but not marked as one");
+    }
+    return Ok();
+  }
+
+  Status CheckEdges() const {
+    std::vector<std::pair<OpId, OpId>> pairs;
+    for (OpId id : IdRange<OpId>(graph_.ops.size())) {
+      for (TensorId input : graph_.ops[id].inputs) {
+        const OpId producer = graph_.tensors[input].producer;
+        if (producer.valid()) pairs.emplace_back(producer, id);
+      }
+      for (OpId before : graph_.ops[id].after) pairs.emplace_back(before, id);
+    }
+    std::sort(pairs.begin(), pairs.end());
+    pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+    if (!HasRows(graph_.consumers, pairs)) {
+      return Fail("", "the consumers of the ops do not follow from their inputs");
+    }
+    for (auto& [from, to] : pairs) std::swap(from, to);
+    std::sort(pairs.begin(), pairs.end());
+    if (!HasRows(graph_.producers, pairs)) {
+      return Fail("", "the producers of the ops do not follow from their inputs");
+    }
+    const std::vector<OrderEdge> expected = RequiredOrderEdges(graph_);
+    if (graph_.order_edges != expected) {
+      return Fail("", "the order edges do not follow from the storages");
+    }
+    return Ok();
+  }
+
+  static bool HasRows(const Csr<OpId, OpId>& rows,
+                      const std::vector<std::pair<OpId, OpId>>& pairs) {
+    if (rows.items.size() != pairs.size() || rows.offsets[0] != 0) return false;
+    size_t at = 0;
+    for (size_t row = 0; row + 1 < rows.offsets.size(); ++row) {
+      for (; at < pairs.size() && pairs[at].first.index() == row; ++at) {
+        if (rows.items[at] != pairs[at].second) return false;
+      }
+      if (rows.offsets[row + 1] != static_cast<int32_t>(at)) return false;
+    }
+    return at == pairs.size();
+  }
+
+  Status CheckOrder() {
+    position_.assign(graph_.ops.size(), -1);
+    int32_t next = 0;
+    for (OpId op : graph_.topological_order) {
+      if (!IsOp(op) || position_[op] >= 0) {
+        return Fail("", "the topological order does not hold every op once");
+      }
+      position_[op] = next++;
+    }
+    OpId from, to;
+    const auto check = [&](OpId a, OpId b) {
+      if (position_[a] < position_[b]) return true;
+      from = a;
+      to = b;
+      return false;
+    };
+    bool good = true;
+    for (OpId op : IdRange<OpId>(graph_.ops.size())) {
+      for (OpId consumer : graph_.consumers[op]) good = good && check(op, consumer);
+    }
+    for (const OrderEdge& edge : graph_.order_edges) good = good && check(edge.from, edge.to);
+    if (good) return Ok();
+    PW_RETURN_IF_ERROR(TopologicalOrder(graph_));  // a cycle is the better message
+    return AtOp(to, "the topological order lists it before " +
+                        Printable(graph_.ops[from].name, 80) + ", which it needs");
+  }
+
+  // A version is read between its own write and the next.
+  Status CheckVersionsInOrder() const {
+    for (OpId id : IdRange<OpId>(graph_.ops.size())) {
+      const Op& op = graph_.ops[id];
+      for (size_t i = 0; i < op.inputs.size(); ++i) {
+        const std::vector<Version>& versions =
+            graph_.storages[graph_.tensors[op.inputs[i]].storage].versions;
+        const size_t version = static_cast<size_t>(op.input_versions[i]);
+        const OpId writer = versions[version].writer;
+        const OpId next = version + 1 < versions.size() ? versions[version + 1].writer : OpId();
+        if (writer.valid() && position_[writer] >= position_[id]) {
+          return AtOp(id, "it reads a version before that is written");
+        }
+        if (next.valid() && next != id && !op.is_view && position_[next] <= position_[id]) {
+          return AtOp(id, "it reads a version after that is overwritten");
+        }
+      }
+    }
+    return Ok();
+  }
+
+  Status CheckGroups() const {
+    size_t seen = 0;
+    for (OpId id : IdRange<OpId>(graph_.ops.size())) {
+      const GroupId group = graph_.group_of[id];
+      if (!group.valid() || group.index() > seen || group.index() >= graph_.group_count) {
+        return AtOp(id, "groups are not numbered densely by their least op");
+      }
+      if (group.index() == seen) ++seen;
+      const Op& op = graph_.ops[id];
+      for (const std::vector<TensorId>* tensors : {&op.outputs, &op.writes}) {
+        for (TensorId tensor : *tensors) {
+          const OpId home = graph_.home_op[graph_.tensors[tensor].storage];
+          if (IsOp(home) && graph_.group_of[home] == group) continue;
+          return AtOp(id, "it makes, views or writes a storage whose home is another group's");
+        }
+      }
+    }
+    if (seen != graph_.group_count) return Fail("", "there are groups without ops");
+    return Ok();
+  }
+
+  Status CheckHomes() const {
+    IdVector<StorageId, char> touched(graph_.storages.size(), 0);
+    for (const Op& op : graph_.ops) {
+      for (TensorId input : op.inputs) touched[graph_.tensors[input].storage] = 1;
+      for (TensorId output : op.outputs) touched[graph_.tensors[output].storage] = 1;
+    }
+    for (StorageId id : IdRange<StorageId>(graph_.storages.size())) {
+      if (IsOp(graph_.home_op[id]) == (touched[id] != 0)) continue;
+      return AtStorage(id, touched[id] ? "it has no home, though ops touch it"
+                                       : "it has a home, though no op touches it");
+    }
+    return Ok();
+  }
+
+  const GraphData& graph_;
+  IdVector<OpId, int32_t> position_;  // in the topological order
+};
+
+}  // namespace
+
+Status VerifyGraph(const GraphData& graph) { return Verifier(graph).Run(); }
 
 }  // namespace placewright

@@ -7,9 +7,10 @@
 
 namespace placewright {
 
-// Errors: kGraphInconsistent; the place names the op, tensor or storage ("op add_1"), and the
-// message the broken rule. Complexity: O((ops + edges) log ops).
-Status VerifyGraph(const Graph& graph);
+// Errors: kGraphInconsistent, or kGraphCycle if no topological order exists; the place names the
+// op, tensor or storage ("op add_1"), and the message the broken rule. Complexity: O((ops + edges)
+// log ops).
+Status VerifyGraph(const GraphData& graph);
 
 }  // namespace placewright
 

@@ -1,0 +1,101 @@
+#include "graph/text_form.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string_view>
+
+namespace placewright {
+namespace {
+
+using Out = std::back_insert_iterator<std::string>;
+
+std::string_view ToText(OrderKind kind) {
+  switch (kind) {
+    case OrderKind::kReadAfterWrite: return "read after write";
+    case OrderKind::kWriteAfterRead: return "write after read";
+    case OrderKind::kWriteAfterWrite: return "write after write";
+  }
+  return "?";
+}
+
+void PutTensor(Out out, const Tensor& tensor) {
+  fmt::format_to(out, "{} s{}.{} [{},{})", TypeText(tensor), tensor.storage.value(), tensor.version,
+                 tensor.offset.count, tensor.offset.count + tensor.length.count);
+  if (!tensor.strides.empty()) fmt::format_to(out, " strides [{}]", fmt::join(tensor.strides, ","));
+  fmt::format_to(out, "\n");
+}
+
+// Names of ops or tensors, separated by commas.
+template <class Ids, class NameOf>
+std::string Names(const Ids& ids, const NameOf& name_of) {
+  std::string text;
+  for (const auto& id : ids) text += (text.empty() ? "" : ", ") + name_of(id);
+  return text;
+}
+
+void PutOp(Out out, const Graph& graph, OpId id) {
+  const Op& op = graph.op(id);
+  std::string inputs;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const Tensor& tensor = graph.tensor(op.inputs[i]);
+    inputs += (i ? ", " : "") + tensor.name;
+    if (op.input_versions[i] != tensor.version) inputs += fmt::format(".{}", op.input_versions[i]);
+  }
+  fmt::format_to(out, "op {} = {}({}) {}", op.name, op.type, inputs, ToString(op.phase));
+  if (op.module != ModuleId(0)) fmt::format_to(out, " @{}", graph.module_path(op.module));
+  fmt::format_to(out, " g{}{}\n", graph.group(id).value(), op.is_view ? " view" : "");
+  const auto tensor_name = [&](TensorId tensor) { return graph.tensor(tensor).name; };
+  const auto op_name = [&](OpId other) { return graph.op(other).name; };
+  if (!op.writes.empty()) fmt::format_to(out, "  writes {}\n", Names(op.writes, tensor_name));
+  if (!op.after.empty()) fmt::format_to(out, "  after {}\n", Names(op.after, op_name));
+  for (TensorId output : op.outputs) {
+    const Tensor& tensor = graph.tensor(output);
+    fmt::format_to(out, "  {} ", tensor.name);
+    PutTensor(out, tensor);
+  }
+}
+
+void PutStorage(Out out, const Graph& graph, StorageId id) {
+  const Storage& storage = graph.storage(id);
+  const auto writer = [&](const Version& version) {
+    return version.writer.valid() ? graph.op(version.writer).name : std::string("start");
+  };
+  fmt::format_to(out, "storage s{} {} {} {} B, written by: {}\n", id.value(),
+                 graph.tensor(storage.first).name, ToString(storage.kind), storage.bytes.count,
+                 Names(storage.versions, writer));
+}
+
+}  // namespace
+
+std::string TypeText(const Tensor& tensor) {
+  return fmt::format("{}[{}]", ToString(tensor.dtype), fmt::join(tensor.shape, ","));
+}
+
+std::string ToText(const Graph& graph) {
+  std::string text;
+  const Out out(text);
+  fmt::format_to(out, "graph {} ({}), batch {}: {} ops, {} edges, {} groups\n", graph.name(),
+                 graph.format(), graph.batch(), graph.op_count(), graph.edge_count(),
+                 graph.group_count());
+  for (TensorId id : graph.tensors()) {
+    const Tensor& tensor = graph.tensor(id);
+    if (tensor.producer.valid()) continue;
+    fmt::format_to(out, "input {} {} ", tensor.name, ToString(tensor.kind));
+    PutTensor(out, tensor);
+  }
+  for (OpId id : graph.ops()) PutOp(out, graph, id);
+  for (StorageId id : graph.storages()) PutStorage(out, graph, id);
+  for (const OrderEdge& edge : graph.order_edges()) {
+    fmt::format_to(out, "order {} -> {} {}\n", graph.op(edge.from).name, graph.op(edge.to).name,
+                   ToText(edge.kind));
+  }
+  const Csr<GroupId, OpId> members = graph.GroupMembers();
+  for (GroupId group : IdRange<GroupId>(graph.group_count())) {
+    const auto op_name = [&](OpId op) { return graph.op(op).name; };
+    fmt::format_to(out, "group g{}: {}\n", group.value(), Names(members[group], op_name));
+  }
+  return text;
+}
+
+}  // namespace placewright
