@@ -1,0 +1,181 @@
+#include "formats/onnx/guards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "formats/onnx/attributes.h"
+
+namespace placewright::onnx_import {
+namespace {
+
+using onnx::AttributeProto;
+using onnx::OpSchema;
+
+// Dimensions and products of dimensions stay far from overflow in libonnx's own arithmetic.
+constexpr int64_t kMaxElements = int64_t{1} << 56;
+constexpr int64_t kMaxSetting = int64_t{1} << 31;
+
+std::string CheckArity(const onnx::NodeProto& node, const OpSchema& schema) {
+  if (node.input_size() < schema.min_input() || node.input_size() > schema.max_input()) {
+    return fmt::format("{} inputs, the operator takes {} to {}", node.input_size(),
+                       schema.min_input(), schema.max_input());
+  }
+  if (node.output_size() < schema.min_output() || node.output_size() > schema.max_output()) {
+    return fmt::format("{} outputs, the operator has {} to {}", node.output_size(),
+                       schema.min_output(), schema.max_output());
+  }
+  return "";
+}
+
+// Every input that is required must be there, and every one that is there must have a type.
+std::string CheckInputs(const onnx::NodeProto& node, const OpSchema& schema,
+                        const std::vector<const KnownTensor*>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto& formal = schema.inputs()[std::min(i, schema.inputs().size() - 1)];
+    if (inputs[i] == nullptr) {
+      if (!node.input(static_cast<int>(i)).empty()) return fmt::format("input {} is unknown", i);
+      if (formal.GetOption() == OpSchema::Optional) continue;
+      return fmt::format("input {} is absent", i);
+    }
+    const onnx::TypeProto& type = inputs[i]->type;
+    if (type.value_case() == onnx::TypeProto::VALUE_NOT_SET) {
+      return fmt::format("the type of input {} is unknown", i);
+    }
+    const auto shape = StaticShape(type);
+    const auto count = shape ? ElementCount(*shape) : std::nullopt;
+    if (shape && (shape->size() > kMaxRank || !count || *count > kMaxElements ||
+                  std::any_of(shape->begin(), shape->end(),
+                              [](int64_t dim) { return dim > kMaxElements; }))) {
+      return fmt::format("the size of input {} is impossible", i);
+    }
+  }
+  return "";
+}
+
+std::string CheckAttributeTypes(const onnx::NodeProto& node, const OpSchema& schema) {
+  for (const auto& [name, formal] : schema.attributes()) {
+    const AttributeProto* attribute = FindAttribute(node, name);
+    if (attribute == nullptr) {
+      if (formal.required) return fmt::format("attribute {} is missing", name);
+    } else if (attribute->type() != formal.type) {
+      return fmt::format("attribute {} has the wrong type", name);
+    } else if (attribute->ref_attr_name() != "") {
+      return fmt::format("attribute {} refers to a function's parameter", name);
+    } else if (attribute->has_t() && !CheckTensor(attribute->t(), "").ok()) {
+      return fmt::format("the tensor of attribute {} is damaged", name);
+    }
+  }
+  return "";
+}
+
+template <class Range>
+bool AllWithin(const Range& values, int64_t least, int64_t most) {
+  return std::all_of(values.begin(), values.end(),
+                     [&](int64_t value) { return value >= least && value <= most; });
+}
+
+// Settings that inference functions divide by or multiply with.
+std::string CheckSettings(const onnx::NodeProto& node) {
+  constexpr std::array<std::string_view, 8> kPositive = {
+      "kernel_shape", "strides",     "dilations",    "group",
+      "blocksize",    "hidden_size", "pooled_shape", "num_outputs"};
+  constexpr std::array<std::string_view, 10> kBounded = {
+      "pads",    "output_padding", "output_shape", "split",    "shape",
+      "repeats", "height",         "width",        "paddings", "border"};
+  for (const auto& attribute : node.attribute()) {
+    const bool positive =
+        std::find(kPositive.begin(), kPositive.end(), attribute.name()) != kPositive.end();
+    const bool bounded =
+        std::find(kBounded.begin(), kBounded.end(), attribute.name()) != kBounded.end();
+    if (!positive && !bounded) continue;
+    const int64_t least = positive ? 1 : -kMaxSetting;
+    const bool scalar_wrong = attribute.type() == AttributeProto::INT &&
+                              (attribute.i() < least || attribute.i() > kMaxSetting);
+    if (scalar_wrong || !AllWithin(attribute.ints(), least, kMaxSetting) ||
+        attribute.ints_size() > static_cast<int>(2 * kMaxRank)) {
+      return fmt::format("attribute {} has an impossible value", attribute.name());
+    }
+  }
+  return "";
+}
+
+bool IsAnyOf(const onnx::NodeProto& node, std::initializer_list<std::string_view> types) {
+  return std::find(types.begin(), types.end(), node.op_type()) != types.end();
+}
+
+// Axis-like attributes must lie within the rank of the first input.
+std::string CheckAxes(const onnx::NodeProto& node, const std::vector<const KnownTensor*>& inputs) {
+  if (inputs.empty() || inputs[0] == nullptr || !inputs[0]->type.has_tensor_type() ||
+      !inputs[0]->type.tensor_type().has_shape()) {
+    return "";
+  }
+  const int64_t rank = inputs[0]->type.tensor_type().shape().dim_size();
+  for (const auto& attribute : node.attribute()) {
+    int64_t least = -rank, most = rank - 1;
+    if (attribute.name() == "axis") {
+      if (IsAnyOf(node, {"QuantizeLinear", "DequantizeLinear"})) continue;
+      if (IsAnyOf(node, {"Flatten"})) most = rank;
+      if (IsAnyOf(node, {"OneHot"})) least = -rank - 1, most = rank;
+    } else if (attribute.name() == "axes") {
+      if (attribute.ints_size() > static_cast<int>(kMaxRank)) return "too many axes";
+      if (IsAnyOf(node, {"Unsqueeze"})) {
+        least = -rank - attribute.ints_size();
+        most = rank + attribute.ints_size() - 1;
+      }
+    } else if (attribute.name() == "perm") {
+      if (attribute.ints_size() != rank) return "attribute perm does not fit the rank";
+    } else if (attribute.name() != "batch_axis" && attribute.name() != "time_axis" &&
+               attribute.name() != "batch_dims") {
+      continue;
+    }
+    const bool scalar = attribute.type() == AttributeProto::INT;
+    if ((scalar && (attribute.i() < least || attribute.i() > most)) ||
+        !AllWithin(attribute.ints(), least, most)) {
+      return fmt::format("attribute {} lies outside the rank {}", attribute.name(), rank);
+    }
+  }
+  return "";
+}
+
+// Constants that become dimensions must not overflow when multiplied.
+std::string CheckTargets(const onnx::NodeProto& node,
+                         const std::vector<const KnownTensor*>& inputs) {
+  if (!IsAnyOf(node, {"Reshape", "Expand", "ConstantOfShape", "Tile", "Resize", "Upsample", "Pad",
+                      "Unsqueeze", "Squeeze", "RandomUniform", "TopK", "OneHot", "MaxUnpool"})) {
+    return "";
+  }
+  for (size_t i = IsAnyOf(node, {"ConstantOfShape"}) ? 0 : 1; i < inputs.size(); ++i) {
+    if (inputs[i] == nullptr || !inputs[i]->value) continue;
+    const SmallTensor& value = *inputs[i]->value;
+    int64_t product = 1;
+    for (const int64_t item : value.ints) {
+      if (item < -kMaxSetting || item > kMaxElements) return "an impossible dimension is asked for";
+      product = SaturatingMultiply(product, std::max<int64_t>(item < 0 ? -item : item, 1));
+    }
+    for (const double item : value.reals) {
+      if (!(item >= -1e6 && item <= 1e6)) return "an impossible factor is asked for";
+    }
+    if (value.size() > kMaxRank || product > kMaxElements) {
+      return "impossible dimensions are asked for";
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string UnsafeToInfer(const onnx::NodeProto& node, const OpSchema& schema,
+                          const std::vector<const KnownTensor*>& inputs) {
+  std::string wrong = CheckArity(node, schema);
+  if (wrong.empty()) wrong = CheckInputs(node, schema, inputs);
+  if (wrong.empty()) wrong = CheckAttributeTypes(node, schema);
+  if (wrong.empty()) wrong = CheckSettings(node);
+  if (wrong.empty()) wrong = CheckAxes(node, inputs);
+  if (wrong.empty()) wrong = CheckTargets(node, inputs);
+  return wrong;
+}
+
+}  // namespace placewright::onnx_import

@@ -1,0 +1,23 @@
+# libonnx and its protobuf classes: nothing outside this folder includes them.
+set(ONNX_READER_SOURCES
+  onnx/attributes.cc
+  onnx/batch.cc
+  onnx/einsum.cc
+  onnx/emit.cc
+  onnx/external.cc
+  onnx/fold.cc
+  onnx/fold_layout.cc
+  onnx/fold_math.cc
+  onnx/guards.cc
+  onnx/infer.cc
+  onnx/light.cc
+  onnx/names.cc
+  onnx/reader.cc
+  onnx/scope.cc
+  onnx/shape_rules.cc
+  onnx/sources.cc
+  onnx/tensor_value.cc
+  onnx/types.cc
+  onnx/wire.cc)
+set(ONNX_READER_TESTS
+  onnx/files_test.cc)
