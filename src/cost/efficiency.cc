@@ -6,32 +6,34 @@
 namespace placewright {
 namespace {
 
-// One row an architecture. `bandwidth` is of streaming kernels; `clock` in GHz is the rate at which
-// one lane steps through a sum.
+// Shares of the peak by convolution algorithm, fitted on the P100 (docs/costs.md, "Fitted").
+constexpr double kDenseConvolution = 0.35;
+constexpr double kWinogradConvolution = 1.65;
+constexpr double kPointwiseConvolution = 0.62;
+constexpr double kDepthwiseConvolution = 0.08;
+
+// What varies with the architecture. Sources by column: docs/costs.md, "Efficiencies".
 struct ArchitectureRow {
   std::string_view name;
   DeviceClass device_class;
-  double bandwidth, clock;
-  double gemm, dense, winograd, pointwise, depthwise, recurrent, scalar;
+  double bandwidth;    // of streaming kernels
+  double clock;        // GHz: one lane's steps through a sum
+  double gemm;         // large f32 products
+  double direct;       // convolutions without a fast algorithm, relative to the P100
+  double winograd;     // the same for Winograd's
+  double tensor_gemm;  // 16- and 8-bit products of tensor cores
+  double scalar;       // everything else that computes
 };
 
-// Sources by column and row: docs/costs.md, "Efficiencies".
 constexpr std::array kRows = {
-    //              name       class            bw    GHz   gemm  dense wino  1x1   dw    rnn scalar
-    ArchitectureRow{"kepler", DeviceClass::kGpu, 0.70, 0.82, 0.65, 0.40, 0.75, 0.50, 0.05, 0.45,
-                    0.40},
-    ArchitectureRow{"pascal", DeviceClass::kGpu, 0.75, 1.48, 0.85, 0.60, 1.40, 0.70, 0.08, 0.60,
-                    0.50},
-    ArchitectureRow{"volta", DeviceClass::kGpu, 0.83, 1.53, 0.88, 0.65, 1.40, 0.75, 0.08, 0.65,
-                    0.50},
-    ArchitectureRow{"turing", DeviceClass::kGpu, 0.80, 1.70, 0.85, 0.65, 1.40, 0.75, 0.08, 0.65,
-                    0.50},
-    ArchitectureRow{"ampere", DeviceClass::kGpu, 0.88, 1.41, 0.90, 0.70, 1.40, 0.80, 0.10, 0.70,
-                    0.50},
-    ArchitectureRow{"hopper", DeviceClass::kGpu, 0.88, 1.70, 0.85, 0.70, 1.40, 0.80, 0.10, 0.70,
-                    0.50},
-    ArchitectureRow{"broadwell", DeviceClass::kCpu, 0.75, 0, 0.80, 0.60, 0.80, 0.65, 0.20, 0.50,
-                    0.25},
+    ArchitectureRow{"kepler", DeviceClass::kGpu, 0.80, 0.82, 0.60, 0.49, 0.49, 0.60, 0.5},
+    ArchitectureRow{"pascal", DeviceClass::kGpu, 0.70, 1.48, 0.90, 1.00, 1.00, 0.60, 0.5},
+    ArchitectureRow{"volta", DeviceClass::kGpu, 0.83, 1.53, 0.90, 1.45, 1.00, 0.75, 0.5},
+    ArchitectureRow{"turing", DeviceClass::kGpu, 0.75, 1.70, 0.90, 1.42, 1.00, 0.75, 0.5},
+    ArchitectureRow{"ampere", DeviceClass::kGpu, 0.88, 1.41, 0.90, 1.45, 1.00, 0.75, 0.5},
+    ArchitectureRow{"hopper", DeviceClass::kGpu, 0.88, 1.70, 0.75, 1.20, 0.80, 0.65, 0.5},
+    ArchitectureRow{"broadwell", DeviceClass::kCpu, 0.75, 0, 0.80, 1.40, 0.48, 0.80, 0.25},
+    ArchitectureRow{"zen2", DeviceClass::kCpu, 0.75, 0, 0.75, 1.40, 0.48, 0.75, 0.25},
 };
 
 const ArchitectureRow& RowOf(DeviceClass device_class, std::string_view architecture) {
@@ -43,16 +45,29 @@ const ArchitectureRow& RowOf(DeviceClass device_class, std::string_view architec
                        [&](const ArchitectureRow& row) { return row.name == fallback; });
 }
 
-double ComputeShare(const ArchitectureRow& row, OpClass op_class) {
+double SinglePrecisionShare(const ArchitectureRow& row, OpClass op_class) {
   switch (op_class) {
     case OpClass::kGemm:
     case OpClass::kGemv: return row.gemm;
-    case OpClass::kConvDense: return row.dense;
-    case OpClass::kConvWinograd: return row.winograd;
-    case OpClass::kConvPointwise: return row.pointwise;
-    case OpClass::kConvDepthwise: return row.depthwise;
-    case OpClass::kRecurrent: return row.recurrent;
+    case OpClass::kConvDense: return kDenseConvolution * row.direct;
+    case OpClass::kConvWinograd: return kWinogradConvolution * row.winograd;
+    case OpClass::kConvPointwise: return kPointwiseConvolution * row.direct;
+    case OpClass::kConvDepthwise: return kDepthwiseConvolution * row.direct;
+    case OpClass::kRecurrent: return row.gemm * 0.6;
     default: return row.scalar;
+  }
+}
+
+// Tensor cores multiply directly: no Winograd, and convolutions reach about two thirds of a
+// product.
+double TensorShare(const ArchitectureRow& row, OpClass op_class) {
+  switch (op_class) {
+    case OpClass::kConvDense:
+    case OpClass::kConvWinograd:
+    case OpClass::kConvPointwise: return row.tensor_gemm * 2 / 3;
+    case OpClass::kGemm:
+    case OpClass::kGemv: return row.tensor_gemm;
+    default: return std::min(SinglePrecisionShare(row, op_class), row.tensor_gemm);
   }
 }
 
@@ -63,9 +78,13 @@ bool HasEfficiencyRow(std::string_view architecture) {
                      [&](const ArchitectureRow& row) { return row.name == architecture; });
 }
 
-Efficiency EfficiencyOf(OpClass op_class, DeviceClass device_class, std::string_view architecture) {
+Efficiency EfficiencyOf(OpClass op_class, DType dtype, DeviceClass device_class,
+                        std::string_view architecture) {
   const ArchitectureRow& row = RowOf(device_class, architecture);
-  return {ComputeShare(row, op_class), row.bandwidth, row.clock};
+  const bool single =
+      dtype != DType::kF16 && dtype != DType::kBF16 && dtype != DType::kI8 && dtype != DType::kU8;
+  return {single ? SinglePrecisionShare(row, op_class) : TensorShare(row, op_class), row.bandwidth,
+          row.clock};
 }
 
 }  // namespace placewright

@@ -19,8 +19,9 @@ struct Efficiency {
   double steps_per_ns = 0;  // clock: steps of a dependent sum; 0: not modelled
 };
 
-// An unknown architecture takes the nearest newer known one of its device class.
-Efficiency EfficiencyOf(OpClass op_class, DeviceClass device_class, std::string_view architecture);
+// An unknown architecture counts as volta (GPUs and others) or broadwell (CPUs).
+Efficiency EfficiencyOf(OpClass op_class, DType dtype, DeviceClass device_class,
+                        std::string_view architecture);
 
 // The architectures with rows of their own.
 bool HasEfficiencyRow(std::string_view architecture);

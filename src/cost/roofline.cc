@@ -50,7 +50,7 @@ double Total(Bytes a, Bytes b) {
 Nanos RooflineTime(const Work& work, DType dtype, const DeviceKind& kind) {
   const double bytes = Total(work.bytes_read, work.bytes_written);
   if (work.flops <= 0 && bytes <= 0) return Nanos(0);
-  const Efficiency share = EfficiencyOf(work.op_class, kind.device_class, kind.architecture);
+  const Efficiency share = EfficiencyOf(work.op_class, dtype, kind.device_class, kind.architecture);
   double compute = 0, memory = 0;
   if (work.flops > 0) {
     const double peak = PeakFor(work, dtype, kind.peak);

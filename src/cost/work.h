@@ -16,9 +16,9 @@ enum class OpClass : uint8_t {
   kGemm,           // mm, addmm, bmm, Gemm, MatMul, Einsum
   kGemv,           // mv and matrix products with one row: bound by bandwidth
   kConvDense,      // convolutions that no fast algorithm shortens
-  kConvWinograd,   // 3x3, stride 1, dilation 1, ungrouped
+  kConvWinograd,   // 3x3 or 5x5, stride 1, dilation 1, ungrouped, 16 channels or more
   kConvPointwise,  // 1x1
-  kConvDepthwise,  // groups == channels (grouped convolutions in general)
+  kConvDepthwise,  // fewer than 4 channels a group
   kRecurrent,      // LSTM, GRU, RNN as one op
   kNormalization,  // batch, layer, group norm, softmax, log-softmax
   kPooling,

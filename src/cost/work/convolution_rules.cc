@@ -1,7 +1,8 @@
 // Convolutions: macs = |out| * |W[1:]|, a transposed one |in| * |W[1:]|; flops = 2 * macs.
 //
-// Classes: 3x3 with stride 1 takes Winograd's F(2x2, 3x3), which needs 2.25 times fewer products
-// (Lavin & Gray 2015); flops stay those of the direct method, the class's efficiency tells.
+// Classes: 3x3 and 5x5 with stride 1 take Winograd's F(2x2, 3x3) and F(2x2, 5x5), which need 2.25
+// and 2.78 times fewer products (Lavin & Gray 2015; cuDNN has both sizes); flops stay those of the
+// direct method, the class's efficiency tells.
 #include <algorithm>
 
 #include "cost/work/rules.h"
@@ -18,7 +19,9 @@ struct ConvShape {
 };
 
 // Fewer channels leave the transforms of Winograd's method larger than what they save.
-constexpr int64_t kLeastWinogradChannels = 32;
+constexpr int64_t kLeastWinogradChannels = 16;
+// Groups of fewer channels share too little for a product: one output, one sum.
+constexpr int64_t kLeastGroupChannels = 4;
 
 bool AllOnes(const Value* value) {
   const auto integers = OpView::Integers(value);
@@ -27,12 +30,14 @@ bool AllOnes(const Value* value) {
 }
 
 OpClass ClassOf(const std::vector<int64_t>& w, int64_t groups, bool unit_stride) {
-  if (groups > 1) return OpClass::kConvDepthwise;
+  if (groups > 1) {
+    return w[1] < kLeastGroupChannels ? OpClass::kConvDepthwise : OpClass::kConvDense;
+  }
   const bool taps_all_1 = std::all_of(w.begin() + 2, w.end(), [](int64_t s) { return s == 1; });
   if (taps_all_1) return OpClass::kConvPointwise;
-  const bool three_by_three = w.size() == 4 && w[2] == 3 && w[3] == 3;
+  const bool square = w.size() == 4 && w[2] == w[3] && (w[2] == 3 || w[2] == 5);
   const bool wide = std::min(w[0], w[1]) >= kLeastWinogradChannels;
-  return three_by_three && wide && unit_stride ? OpClass::kConvWinograd : OpClass::kConvDense;
+  return square && wide && unit_stride ? OpClass::kConvWinograd : OpClass::kConvDense;
 }
 
 // `image`: the output, or the input of a transposed convolution.
@@ -49,11 +54,13 @@ ConvShape ShapeOf(const Tensor& image, const Tensor& weight, int64_t groups, boo
   return shape;
 }
 
-// Winograd: the transformed filters, 16 coefficients where there were 9 (Lavin & Gray sec. 4.1).
+// Winograd: the transformed filters, 16 coefficients where there were 9, or 36 where there were 25
+// (Lavin & Gray sec. 4.1).
 // Otherwise implicit GEMM with precomputed offsets: 4 bytes per filter tap and output pixel of an
 // image (Chetlur et al. 2014 sec. 3); we count the batch as one image row: an upper figure.
 int64_t ForwardWorkspace(const ConvShape& shape) {
-  if (shape.op_class == OpClass::kConvWinograd) return shape.weight_bytes / 9 * 16;
+  if (shape.op_class == OpClass::kConvWinograd)
+    return shape.weight_bytes / 9 * 16;  // 36 / 25 is less
   return SaturatingMultiply(4, SaturatingAdd(shape.depth, shape.out_pixels));
 }
 
