@@ -5,6 +5,7 @@
 #include "search/constructive/m_etf.h"
 #include "search/constructive/m_topo.h"
 #include "search/constructive/simple.h"
+#include "search/local/local_search.h"
 #include "search/planner.h"
 
 namespace placewright {
@@ -29,8 +30,9 @@ std::span<const Planner* const> SearchPlanners() {
   static const ConstructivePlanner heft(
       "heft", "heterogeneous earliest finish time (Topcuoglu et al., TPDS 2002)", &PlaceHeft,
       kTries);
-  static const std::array<const Planner*, 7> table{&single, &random, &round_robin, &layered,
-                                                   &m_etf,  &m_topo, &heft};
+  static const LocalSearchPlanner local_search;
+  static const std::array<const Planner*, 8> table{&single, &random, &round_robin, &layered,
+                                                   &m_etf,  &m_topo, &heft,        &local_search};
   return table;
 }
 

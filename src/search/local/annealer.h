@@ -1,0 +1,104 @@
+// One chain of simulated annealing over the devices of placement units (Kirkpatrick, Gelatt and
+// Vecchi 1983), on incremental re-simulation.
+//
+// Cost: step time, plus for plans that do not fit a penalty that grows with the overflow. A move
+// takes a unit or a cluster of units to another device, brings neighbours together, exchanges two
+// clusters or two devices; half of the moves start from the critical chain. A neighbour is accepted
+// if its cost is at most cost + T * E, E exponentially distributed with mean 1 (Metropolis), drawn
+// before it is simulated, so that the simulation can stop early.
+//
+// Epochs of doubling length each cool T quadratically from its start to 0 and then start again from
+// the best plan: the schedule depends on the number of moves alone, never on time, so that a run
+// is repeated by its number of moves.
+#ifndef PLACEWRIGHT_SEARCH_LOCAL_ANNEALER_H_
+#define PLACEWRIGHT_SEARCH_LOCAL_ANNEALER_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/random.h"
+#include "search/domain.h"
+#include "search/evaluate.h"
+#include "search/local/clusters.h"
+#include "search/local/critical.h"
+#include "search/op_graph.h"
+#include "search/problem.h"
+#include "sim/incremental.h"
+
+namespace placewright {
+
+// What all chains share; read-only while they run.
+struct LocalContext {
+  const Problem& problem;
+  const OpGraph& graph;
+  const Domain& domain;
+  const Clusters& clusters;
+  std::vector<int32_t> neighbour_offset, neighbours;  // unit -> units it exchanges data with
+};
+LocalContext MakeLocalContext(const Problem& problem, const OpGraph& graph, const Domain& domain,
+                              const Clusters& clusters);
+
+struct AnnealerOptions {
+  int64_t first_epoch = 500;    // moves
+  int32_t heat_per_mille = 10;  // starting T, of the cost
+  size_t memory_limit = size_t{12} << 20;
+};
+
+class Annealer {
+ public:
+  Annealer(const LocalContext& context, std::vector<int32_t> start, Random random,
+           AnnealerOptions options);
+
+  void Run(int64_t moves);
+  // Continues from another plan (between rounds).
+  void Restart(const std::vector<int32_t>& devices);
+
+  const Score& best_score() const { return best_score_; }
+  const std::vector<int32_t>& best() const { return best_; }
+  int64_t epochs() const { return epochs_; }
+
+ private:
+  struct Change {
+    int32_t unit, device;
+  };
+  void Move();
+  void Propose();
+  int32_t PickUnit();
+  void ProposeCluster();
+  void ProposeSwap();
+  void ProposeGathering();
+  void ProposeRegion();
+  void ProposeDeviceSwap();
+  int32_t PickDevice(std::span<const int32_t> units);
+  void AddChange(int32_t unit, int32_t device);
+  void MoveUnits(std::span<const int32_t> units, int32_t device);
+  int64_t CostOf(const SimResult& result) const;
+  void Accept(const SimResult& result, int64_t cost);
+  void StartEpoch();
+  void RefreshCriticalChain();
+  double Exponential();
+
+  const LocalContext& context_;
+  Random random_;
+  const AnnealerOptions options_;
+  IncrementalSimulator simulator_;
+  Simulator scheduler_;  // records schedules, for the critical chain
+  std::vector<int32_t> current_, best_;
+  int64_t cost_ = 0;
+  Score best_score_;
+  int64_t epoch_length_ = 0, epoch_move_ = 0, epochs_ = 0, moves_ = 0;
+  int64_t penalty_ = 0;  // nanoseconds per MiB of overflow
+  std::vector<Change> changes_;
+  std::vector<OpMove> op_moves_;
+  std::vector<int32_t> stamp_;  // [unit]: the proposal that has touched it
+  int32_t proposal_ = 0;
+  std::vector<int32_t> hot_;  // units on the critical chain, by weight of repetition
+  bool hot_stale_ = true;
+  int64_t hot_age_ = 0;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_LOCAL_ANNEALER_H_

@@ -1,0 +1,139 @@
+#include "search/local/clusters.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+namespace placewright {
+namespace {
+
+constexpr int32_t kNone = -1, kUnknown = -2;
+
+// Label of two followers' labels: the same one, or none.
+int32_t Common(int32_t a, int32_t b) { return a == kUnknown ? b : a == b ? a : kNone; }
+
+// For every unit, the unit whose update is all that its results are for; kNone otherwise.
+std::vector<int32_t> UpdatesServed(const OpGraph& graph, size_t units) {
+  std::vector<char> updates(units, 0);  // has an optimizer op
+  for (int32_t op = 0; op < graph.ops; ++op) {
+    if (graph.phase[op] == Phase::kOptimizer) updates[graph.unit_of[op]] = 1;
+  }
+  std::vector<int32_t> label(graph.ops, kNone), of_unit(units, kUnknown);
+  for (auto it = graph.order.rbegin(); it != graph.order.rend(); ++it) {
+    const int32_t op = *it, unit = graph.unit_of[op];
+    int32_t common = kUnknown;
+    if (updates[unit]) {
+      common = graph.phase[op] == Phase::kForward ? kNone : unit;
+    } else if (graph.phase[op] == Phase::kBackward) {
+      for (int32_t next : graph.Followers(op)) {
+        // Later ops of the same unit speak for the unit as a whole.
+        if (graph.unit_of[next] != unit) common = Common(common, label[next]);
+      }
+    } else {
+      common = kNone;
+    }
+    if (common != kUnknown) of_unit[unit] = Common(of_unit[unit], common);
+    label[op] = of_unit[unit] == kUnknown ? kNone : of_unit[unit];
+  }
+  for (int32_t& served : of_unit) {
+    if (served == kUnknown) served = kNone;
+  }
+  return of_unit;
+}
+
+}  // namespace
+
+Clusters::Clusters(const Problem& problem, const OpGraph& graph,
+                   const std::vector<UnitInfo>& units) {
+  std::vector<int32_t> branch_of = UpdatesServed(graph, units.size());
+  AddBranches(graph, branch_of);
+  AddModules(problem, units, branch_of);
+  AddHalves(UnitsByPosition(units));
+  Finish(units.size());
+}
+
+void Clusters::Add(std::vector<int32_t> units) {
+  std::sort(units.begin(), units.end());
+  if (units.size() >= 2) sets_.push_back(std::move(units));
+}
+
+void Clusters::AddBranches(const OpGraph&, std::vector<int32_t>& branch_of) {
+  std::map<int32_t, std::vector<int32_t>> branches;
+  for (size_t u = 0; u < branch_of.size(); ++u) {
+    if (branch_of[u] >= 0) branches[branch_of[u]].push_back(static_cast<int32_t>(u));
+  }
+  for (auto& [update, members] : branches) {
+    std::vector<int32_t> without;
+    for (int32_t unit : members) {
+      if (unit != update) without.push_back(unit);
+    }
+    Add(std::move(without));
+    if (std::find(members.begin(), members.end(), update) == members.end()) {
+      members.push_back(update);
+    }
+    Add(members);
+  }
+}
+
+void Clusters::AddModules(const Problem& problem, const std::vector<UnitInfo>& units,
+                          const std::vector<int32_t>& branch_of) {
+  enum Role { kForwardRole, kBackwardRole, kBranchRole, kAllRoles, kRoles };
+  std::map<std::string_view, std::array<std::vector<int32_t>, kRoles>> below;
+  std::map<std::string_view, bool> leaf;
+  for (int32_t unit : UnitsByPosition(units)) {
+    const std::string& path = problem.graph->module_path(units[unit].module);
+    const Role role = units[unit].forward      ? kForwardRole
+                      : branch_of[unit] >= 0   ? kBranchRole
+                      : units[unit].persistent ? kBranchRole
+                                               : kBackwardRole;
+    leaf[path] = true;
+    for (size_t end = path.size(); end > 0; --end) {
+      if (end < path.size() && path[end] != '.' && path[end] != '/') continue;
+      auto& sets = below[std::string_view(path).substr(0, end)];
+      sets[role].push_back(unit);
+      sets[kAllRoles].push_back(unit);
+    }
+  }
+  for (const auto& [path, sets] : below) {
+    for (const std::vector<int32_t>& set : sets) {
+      if (leaf.count(path) > 0) {
+        AddHalves(set);
+      } else {
+        Add(set);
+      }
+    }
+  }
+}
+
+void Clusters::AddHalves(std::vector<int32_t> by_position) {
+  if (by_position.size() < 2) return;
+  if (by_position.size() >= 6) {
+    const auto middle = by_position.begin() + static_cast<std::ptrdiff_t>(by_position.size() / 2);
+    AddHalves(std::vector<int32_t>(by_position.begin(), middle));
+    AddHalves(std::vector<int32_t>(middle, by_position.end()));
+  }
+  Add(std::move(by_position));
+}
+
+// Equal sets once, in a fixed order; then the rows of both directions.
+void Clusters::Finish(size_t units) {
+  std::sort(sets_.begin(), sets_.end());
+  sets_.erase(std::unique(sets_.begin(), sets_.end()), sets_.end());
+  offset_.assign(1, 0);
+  of_offset_.assign(units + 1, 0);
+  for (const std::vector<int32_t>& set : sets_) {
+    member_.insert(member_.end(), set.begin(), set.end());
+    offset_.push_back(static_cast<int32_t>(member_.size()));
+    for (int32_t unit : set) ++of_offset_[unit + 1];
+  }
+  for (size_t u = 0; u < units; ++u) of_offset_[u + 1] += of_offset_[u];
+  of_unit_.resize(member_.size());
+  std::vector<int32_t> next(of_offset_.begin(), of_offset_.end() - 1);
+  for (size_t c = 0; c < sets_.size(); ++c) {
+    for (int32_t unit : sets_[c]) of_unit_[next[unit]++] = static_cast<int32_t>(c);
+  }
+  sets_ = {};
+}
+
+}  // namespace placewright

@@ -1,0 +1,195 @@
+#include "search/local/critical.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace placewright {
+namespace {
+
+class ChainFinder {
+ public:
+  ChainFinder(const Problem& problem, const OpGraph& graph, const std::vector<int32_t>& device_of,
+              const Schedule& schedule)
+      : problem_(problem), graph_(graph), device_of_(device_of), schedule_(schedule) {
+    IndexTransfers();
+    IndexDevices();
+  }
+
+  std::vector<CriticalLink> Find();
+
+ private:
+  using Key = std::tuple<int32_t, int32_t, int64_t, int64_t, int32_t>;
+
+  const OpSpan& Span(int32_t op) const { return schedule_.ops[problem_.program.op_of[op]]; }
+  int32_t DeviceOf(int32_t op) const { return device_of_[graph_.unit_of[op]]; }
+  void IndexTransfers();
+  void IndexDevices();
+  int32_t TransferOf(const OpInput& input, int32_t device) const;
+  // What made the op ready last, as an exec op (>= 0) or a transfer (-2 - index); -1: nothing.
+  int32_t LastCause(int32_t op, int64_t& ready) const;
+  int32_t RunningBefore(int32_t op) const;
+  int32_t CrossingBefore(int32_t transfer) const;
+
+  const Problem& problem_;
+  const OpGraph& graph_;
+  const std::vector<int32_t>& device_of_;
+  const Schedule& schedule_;
+  std::vector<std::pair<Key, int32_t>> transfers_;                   // sorted
+  std::vector<std::vector<std::pair<int64_t, int32_t>>> ends_;       // [device] (end, op), sorted
+  std::vector<std::vector<std::pair<int64_t, int32_t>>> link_ends_;  // [link] (end, transfer)
+};
+
+void ChainFinder::IndexTransfers() {
+  link_ends_.resize(problem_.program.links);
+  for (size_t i = 0; i < schedule_.transfers.size(); ++i) {
+    const TransferSpan& span = schedule_.transfers[i];
+    transfers_.emplace_back(Key{span.storage.value(), span.version, span.offset.count,
+                                span.length.count, span.to.value()},
+                            static_cast<int32_t>(i));
+    for (LinkId link : problem_.cluster->route(span.from, span.to).links) {
+      link_ends_[link.index()].emplace_back(span.end.count, static_cast<int32_t>(i));
+    }
+  }
+  std::sort(transfers_.begin(), transfers_.end());
+  for (auto& ends : link_ends_) std::sort(ends.begin(), ends.end());
+}
+
+void ChainFinder::IndexDevices() {
+  ends_.resize(graph_.devices);
+  for (int32_t op = 0; op < graph_.ops; ++op) {
+    if (Span(op).end > Span(op).start) ends_[DeviceOf(op)].emplace_back(Span(op).end.count, op);
+  }
+  for (auto& ends : ends_) std::sort(ends.begin(), ends.end());
+}
+
+int32_t ChainFinder::TransferOf(const OpInput& input, int32_t device) const {
+  const StepProgram& program = problem_.program;
+  const int32_t version = program.unit_version[input.crossing];
+  const int32_t storage = program.version_storage[version];
+  const int32_t number = version - program.storage_versions.offsets[storage];
+  const Key key{storage, number, program.unit_offset[input.crossing],
+                program.unit_length[input.crossing], device};
+  const auto it = std::lower_bound(transfers_.begin(), transfers_.end(), std::pair(key, -1));
+  return it != transfers_.end() && it->first == key ? it->second : -1;
+}
+
+int32_t ChainFinder::LastCause(int32_t op, int64_t& ready) const {
+  int32_t cause = -1;
+  ready = 0;
+  const auto consider = [&](int64_t at, int32_t what) {
+    if (at < ready || (at == ready && cause != -1)) return;
+    ready = at;
+    cause = what;
+  };
+  for (int32_t first : graph_.Before(op)) consider(Span(first).end.count, first);
+  for (const OpInput& input : graph_.Inputs(op)) {
+    const int32_t from = input.producer >= 0      ? DeviceOf(input.producer)
+                         : input.home_device >= 0 ? input.home_device
+                         : input.home_unit >= 0   ? device_of_[input.home_unit]
+                                                  : DeviceOf(op);
+    if (from == DeviceOf(op)) {
+      if (input.producer >= 0) consider(Span(input.producer).end.count, input.producer);
+      continue;
+    }
+    const int32_t transfer = TransferOf(input, DeviceOf(op));
+    if (transfer >= 0) consider(schedule_.transfers[transfer].end.count, -2 - transfer);
+  }
+  return cause;
+}
+
+int32_t ChainFinder::RunningBefore(int32_t op) const {
+  const auto& ends = ends_[DeviceOf(op)];
+  const int64_t start = Span(op).start.count;
+  const auto it =
+      std::lower_bound(ends.begin(), ends.end(), std::pair<int64_t, int32_t>(start, -1));
+  return it != ends.end() && it->first == start && it->second != op ? it->second : -1;
+}
+
+int32_t ChainFinder::CrossingBefore(int32_t transfer) const {
+  const TransferSpan& span = schedule_.transfers[transfer];
+  for (LinkId link : problem_.cluster->route(span.from, span.to).links) {
+    const auto& ends = link_ends_[link.index()];
+    const auto it = std::lower_bound(ends.begin(), ends.end(),
+                                     std::pair<int64_t, int32_t>(span.start.count, -1));
+    if (it != ends.end() && it->first == span.start.count && it->second != transfer) {
+      return it->second;
+    }
+  }
+  return -1;
+}
+
+std::vector<CriticalLink> ChainFinder::Find() {
+  std::vector<CriticalLink> chain;
+  int32_t at = -1;  // exec op, or -2 - transfer
+  int64_t latest = -1;
+  for (int32_t op = 0; op < graph_.ops; ++op) {
+    if (Span(op).end.count > latest) latest = Span(op).end.count, at = op;
+  }
+  int32_t reader = at;
+  const size_t limit = static_cast<size_t>(graph_.ops) + schedule_.transfers.size();
+  while (at != -1 && chain.size() < limit) {
+    CriticalLink link;
+    int32_t before = -1;
+    if (at >= 0) {
+      int64_t ready = 0;
+      before = LastCause(at, ready);
+      link.op = reader = at;
+      link.duration = (Span(at).end - Span(at).start).count;
+      if (Span(at).start.count > ready) {
+        before = RunningBefore(at);
+        link.waits_in_queue = true;
+      }
+    } else {
+      const int32_t index = -2 - at;
+      const TransferSpan& span = schedule_.transfers[index];
+      const StepProgram& program = problem_.program;
+      const int32_t version = program.storage_versions.offsets[span.storage.index()] + span.version;
+      link.op = reader;
+      link.transfer = true;
+      link.producer = program.version_writer[version];
+      link.duration = (span.end - span.start).count;
+      const int32_t home = program.home_op[span.storage.index()];
+      if (link.producer < 0 && home >= 0) link.home_unit = problem_.unit_of[OpId(home)];
+      before = link.producer >= 0 ? link.producer : -1;
+      if (span.start > span.ready) {
+        const int32_t blocker = CrossingBefore(index);
+        before = blocker >= 0 ? -2 - blocker : -1;
+        link.waits_in_queue = true;
+      }
+    }
+    chain.push_back(link);
+    if (before <= -2) {
+      // The reader of a transfer that only held the wire is one of its own readers.
+      if (link.transfer) {
+        const TransferSpan& span = schedule_.transfers[-2 - before];
+        const StepProgram& program = problem_.program;
+        const int32_t version =
+            program.storage_versions.offsets[span.storage.index()] + span.version;
+        for (int32_t u = program.version_units_offset[version];
+             u < program.version_units_offset[version + 1]; ++u) {
+          const int32_t unit = program.version_units[u];
+          for (int32_t i = program.unit_readers_offset[unit];
+               i < program.unit_readers_offset[unit + 1]; ++i) {
+            if (DeviceOf(program.unit_readers[i]) == span.to.value()) {
+              reader = program.unit_readers[i];
+            }
+          }
+        }
+      }
+    }
+    at = before;
+  }
+  return chain;
+}
+
+}  // namespace
+
+std::vector<CriticalLink> CriticalChain(const Problem& problem, const OpGraph& graph,
+                                        const std::vector<int32_t>& device_of,
+                                        const Schedule& schedule) {
+  if (graph.ops == 0) return {};
+  return ChainFinder(problem, graph, device_of, schedule).Find();
+}
+
+}  // namespace placewright

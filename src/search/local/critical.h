@@ -1,0 +1,32 @@
+// Why a step takes as long as it does: the chain of ops and transfers, back from the last
+// completion, of which each started the moment the one before it ended.
+#ifndef PLACEWRIGHT_SEARCH_LOCAL_CRITICAL_H_
+#define PLACEWRIGHT_SEARCH_LOCAL_CRITICAL_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/schedule.h"
+#include "search/op_graph.h"
+#include "search/problem.h"
+
+namespace placewright {
+
+struct CriticalLink {
+  int32_t op = -1;         // exec op, or the reader that a transfer serves
+  int32_t producer = -1;   // transfers: exec op that made what crosses; -1: from before the step
+  int32_t home_unit = -1;  // transfers of such content
+  bool transfer = false;
+  bool waits_in_queue = false;  // it was ready earlier: the link before it only held the device or
+                                // the wire
+  int64_t duration = 0;
+};
+
+// Latest first. O(ops + transfers) after sorting.
+std::vector<CriticalLink> CriticalChain(const Problem& problem, const OpGraph& graph,
+                                        const std::vector<int32_t>& device_of,
+                                        const Schedule& schedule);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_LOCAL_CRITICAL_H_

@@ -1,0 +1,156 @@
+#include "search/local/local_search.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/thread_pool.h"
+#include "search/constructive/heft.h"
+#include "search/constructive/layered.h"
+#include "search/constructive/m_topo.h"
+#include "search/evaluate.h"
+#include "search/local/annealer.h"
+
+namespace placewright {
+namespace {
+
+constexpr int kChains = 4;
+
+// Simulated ops that one chain's share of a round may take: some ten milliseconds.
+int64_t MovesPerRound(const Problem& problem) {
+  return std::clamp<int64_t>(40'000 / std::max(1, problem.program.ops), 2, 400);
+}
+
+struct Start {
+  Score score;
+  std::vector<int32_t> devices;
+};
+
+class Rounds {
+ public:
+  Rounds(const Problem& problem, const PlannerOptions& options, const LocalContext& context,
+         const std::vector<Start>& starts)
+      : problem_(problem), options_(options), pool_(std::max(1, options.threads)) {
+    static constexpr int32_t kHeat[kChains] = {4, 8, 16, 2};
+    for (int c = 0; c < kChains; ++c) {
+      AnnealerOptions chain;
+      chain.heat_per_mille = kHeat[c];
+      const Start& start = starts[static_cast<size_t>(c) % starts.size()];
+      chains_.push_back(std::make_unique<Annealer>(
+          context, start.devices, Random(options.seed).Fork(static_cast<uint64_t>(c)), chain));
+    }
+    result_.algorithm = "local-search";
+    best_ = starts.front();
+    Record();
+  }
+
+  PlannerResult Run() {
+    while (!Done()) {
+      RunRound();
+      Record();
+      ++round_;
+      if (round_ % 16 == 0) Exchange();
+    }
+    result_.feasible = best_.score.feasible;
+    result_.step_time = Nanos(best_.score.step_time);
+    result_.placement = ExpandUnits(problem_, best_.devices);
+    return std::move(result_);
+  }
+
+ private:
+  bool Done() const {
+    if (options_.budget.iterations && result_.iterations >= *options_.budget.iterations) {
+      return true;
+    }
+    // Without any limit there is nothing to stop the search: one round is as good as any.
+    const bool limited = options_.budget.iterations || options_.budget.deadline;
+    return options_.budget.Expired() || (!limited && round_ > 0);
+  }
+
+  void RunRound() {
+    const int64_t share = MovesPerRound(problem_);
+    int64_t left = share * kChains;
+    if (options_.budget.iterations) {
+      left = std::min(left, *options_.budget.iterations - result_.iterations);
+    }
+    result_.iterations += left;
+    pool_.ParallelFor(
+        kChains, [&](int c) { chains_[c]->Run(left / kChains + (c < left % kChains ? 1 : 0)); });
+  }
+
+  void Record() {
+    for (const auto& chain : chains_) {
+      if (chain->best_score() < best_.score) best_ = {chain->best_score(), chain->best()};
+    }
+    const bool better =
+        best_.score.feasible &&
+        (result_.history.empty() || best_.score.step_time < result_.history.back().step_time.count);
+    if (!better) return;
+    const double seconds = SecondsSince(options_.started);
+    if (!result_.first_feasible_seconds) result_.first_feasible_seconds = seconds;
+    result_.history.push_back(
+        {result_.iterations, seconds, Nanos(best_.score.step_time), result_.algorithm});
+    if (options_.progress) {
+      options_.progress(
+          {result_.algorithm, result_.iterations, Nanos(best_.score.step_time), true});
+    }
+  }
+
+  // The chain whose best is worst goes on from the best of all.
+  void Exchange() {
+    size_t worst = 0;
+    for (size_t c = 1; c < chains_.size(); ++c) {
+      if (chains_[worst]->best_score() < chains_[c]->best_score()) worst = c;
+    }
+    if (best_.score < chains_[worst]->best_score()) chains_[worst]->Restart(best_.devices);
+  }
+
+  const Problem& problem_;
+  const PlannerOptions& options_;
+  ThreadPool pool_;
+  std::vector<std::unique_ptr<Annealer>> chains_;
+  Start best_;
+  PlannerResult result_;
+  int64_t round_ = 0;
+};
+
+// Distinct plans to start from, the best first; --init always leads.
+Result<std::vector<Start>> FindStarts(const PlacerInput& input, const PlannerOptions& options) {
+  std::vector<std::vector<int32_t>> plans;
+  if (options.initial) plans.push_back(UnitsOf(input.problem, *options.initial));
+  for (const Placement& placement : options.starts) {
+    plans.push_back(UnitsOf(input.problem, placement));
+  }
+  if (options.starts.empty()) {
+    for (PlaceFunction place : {&PlaceLayered, &PlaceMTopo, &PlaceHeft}) {
+      plans.push_back(place(input));
+    }
+  }
+  Simulator simulator(input.problem.program);
+  std::vector<Start> starts;
+  for (std::vector<int32_t>& devices : plans) {
+    PW_ASSIGN(const Score score, EvaluateUnits(input.problem, devices, simulator));
+    const bool known = std::any_of(starts.begin(), starts.end(),
+                                   [&](const Start& start) { return start.devices == devices; });
+    if (!known) starts.push_back({score, std::move(devices)});
+  }
+  const auto first = starts.begin() + (options.initial && options.starts.empty() ? 1 : 0);
+  std::stable_sort(options.initial ? first : starts.begin(), starts.end(),
+                   [](const Start& a, const Start& b) { return a.score < b.score; });
+  return starts;
+}
+
+}  // namespace
+
+Result<PlannerResult> LocalSearchPlanner::Plan(const Problem& problem,
+                                               const PlannerOptions& options) const {
+  const OpGraph graph = BuildOpGraph(problem);
+  const Domain domain = MakeDomain(problem);
+  const std::vector<UnitInfo> units = DescribeUnits(problem, graph);
+  PW_ASSIGN(const std::vector<Start> starts,
+            FindStarts({problem, graph, domain, units, options.seed, 0}, options));
+  const Clusters clusters(problem, graph, units);
+  const LocalContext context = MakeLocalContext(problem, graph, domain, clusters);
+  return Rounds(problem, options, context, starts).Run();
+}
+
+}  // namespace placewright

@@ -1,0 +1,29 @@
+// local-search: several annealing chains in rounds.
+//
+// kChains chains with random streams of their own run a fixed number of moves a round; between
+// rounds the best plan is recorded, budgets are looked at, and now and then the worst chain
+// continues from the best plan. Nothing depends on the number of threads, and the recorded number
+// of moves repeats a run that a time limit ended.
+//
+// It starts from --init if given, from the plans it is offered, and otherwise from the constructive
+// planners `layered`, `m-topo` and `heft`.
+#ifndef PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
+#define PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
+
+#include "search/planner.h"
+
+namespace placewright {
+
+class LocalSearchPlanner : public Planner {
+ public:
+  std::string_view name() const override { return "local-search"; }
+  std::string_view description() const override {
+    return "simulated annealing over groups and clusters of groups on re-simulation";
+  }
+  bool iterative() const override { return true; }
+  Result<PlannerResult> Plan(const Problem& problem, const PlannerOptions& options) const override;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
