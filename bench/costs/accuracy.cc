@@ -9,38 +9,33 @@
 
 #include "bench/costs/networks.h"
 #include "bench/costs/published.h"
+#include "bench/costs/recorded.h"
 #include "bench/costs/rescale.h"
 #include "cluster/catalogue.h"
-#include "formats/aten_reader.h"
-#include "formats/file.h"
 
 namespace placewright::bench {
 namespace {
-
-std::optional<Graph> ReadRecorded(const std::string& path) {
-  auto bytes = ReadFile(path);
-  if (!bytes.ok()) return std::nullopt;
-  auto graph = ReadAtenGraph(bytes.value());
-  if (!graph.ok()) return std::nullopt;
-  return graph.Take();
-}
 
 struct Prediction {
   double images_per_second = 0;
   std::string basis;
 };
 
-Prediction Predict(const PublishedRow& row, const DeviceKind& kind, const std::string& folder) {
+// nullopt: the row's graph is missing and no network of that name can be built.
+std::optional<Prediction> Predict(const PublishedRow& row, const DeviceKind& kind,
+                                  const std::string& folder) {
   const double batch = static_cast<double>(row.batch);
   if (!row.graph.empty()) {
-    if (const auto graph = ReadRecorded(folder + "/" + std::string(row.graph))) {
+    const auto loaded = ReadRecorded(folder + "/" + std::string(row.graph));
+    if (loaded.ok()) {
       const double factor = batch / static_cast<double>(row.graph_batch);
-      return {batch / Seconds(StepTime(*graph, kind, factor)),
-              fmt::format("recorded at {}", row.graph_batch)};
+      return Prediction{batch / Seconds(StepTime(loaded.value(), kind, factor)),
+                        fmt::format("file, batch {}", row.graph_batch)};
     }
   }
   const auto graph = BuildNetwork(row.model, row.batch);
-  return {batch / Seconds(StepTime(*graph, kind)), "built"};
+  if (!graph) return std::nullopt;
+  return Prediction{batch / Seconds(StepTime(*graph, kind)), "built"};
 }
 
 int Run(const std::string& folder) {
@@ -53,12 +48,16 @@ int Run(const std::string& folder) {
       fmt::print(stderr, "the catalogue has no {}\n", row.kind);
       return 1;
     }
-    const Prediction predicted = Predict(row, *kind, folder);
-    const double error = predicted.images_per_second / row.images_per_second - 1;
+    const std::optional<Prediction> predicted = Predict(row, *kind, folder);
+    if (!predicted) {
+      fmt::print(stderr, "left out: {} needs {}\n", row.model, row.graph);
+      continue;
+    }
+    const double error = predicted->images_per_second / row.images_per_second - 1;
     if (error > 0.3 || error < -0.3) ++outside;
     fmt::print("| {} | {} | {} | {:.4g} | {:.4g} | {:+.0f} % | {} | {} | {} |\n", row.kind,
-               row.model, row.batch, row.images_per_second, predicted.images_per_second,
-               100 * error, row.fitted ? "fitted" : "held out", predicted.basis, row.source);
+               row.model, row.batch, row.images_per_second, predicted->images_per_second,
+               100 * error, row.fitted ? "fitted" : "held out", predicted->basis, row.source);
   }
   fmt::print("\n{} of {} rows differ by more than 30 %.\n", outside, PublishedRows().size());
   return 0;

@@ -11,6 +11,9 @@ namespace {
 // are the largest of 64, 32, 16 that fit the smallest of its GPUs.
 constexpr std::string_view kResNet = "fx/resnet50_b32_sgd.json.gz",
                            kVgg = "fx/vgg19_b96_sgd.json.gz", kAlex = "fx/alexnet_b4_sgd.json.gz";
+// DLE: NVIDIA DeepLearningExamples, BERT for TensorFlow, container 19.08, V100 16 GB, inference of
+// BERT-Base with sequences of 384 (`images` are sequences).
+constexpr std::string_view kBert = "onnx/bert_base_qa_b24_s384.onnx";
 constexpr bool kFit = true, kHeldOut = false;
 
 constexpr std::array kRows = {
@@ -44,6 +47,10 @@ constexpr std::array kRows = {
     PublishedRow{"GTX-1080Ti", "resnet152", 32, 81, kHeldOut, "LL19"},
     PublishedRow{"GTX-1080Ti", "inception3", 64, 136, kHeldOut, "LL19"},
     PublishedRow{"GTX-1080Ti", "inception4", 16, 58, kHeldOut, "LL19"},
+    PublishedRow{"V100-16GB", "bert-base forward", 8, 107.13, kFit, "DLE", kBert, 24},
+    PublishedRow{"V100-16GB", "bert-base forward", 4, 104.43, kHeldOut, "DLE", kBert, 24},
+    PublishedRow{"V100-16GB", "bert-base forward", 2, 94.59, kHeldOut, "DLE", kBert, 24},
+    PublishedRow{"V100-16GB", "bert-base forward", 1, 77.55, kHeldOut, "DLE", kBert, 24},
 };
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 
 // Shares of the peak by convolution algorithm, fitted on the P100 (docs/costs.md, "Fitted").
 constexpr double kDenseConvolution = 0.35;
-constexpr double kWinogradConvolution = 1.65;
+constexpr double kWinogradConvolution = 1.70;
 constexpr double kPointwiseConvolution = 0.62;
 constexpr double kDepthwiseConvolution = 0.08;
 
@@ -26,12 +26,12 @@ struct ArchitectureRow {
 };
 
 constexpr std::array kRows = {
-    ArchitectureRow{"kepler", DeviceClass::kGpu, 0.80, 0.82, 0.60, 0.49, 0.49, 0.60, 0.5},
-    ArchitectureRow{"pascal", DeviceClass::kGpu, 0.70, 1.48, 0.90, 1.00, 1.00, 0.60, 0.5},
-    ArchitectureRow{"volta", DeviceClass::kGpu, 0.83, 1.53, 0.90, 1.45, 1.00, 0.75, 0.5},
-    ArchitectureRow{"turing", DeviceClass::kGpu, 0.75, 1.70, 0.90, 1.42, 1.00, 0.75, 0.5},
-    ArchitectureRow{"ampere", DeviceClass::kGpu, 0.88, 1.41, 0.90, 1.45, 1.00, 0.75, 0.5},
-    ArchitectureRow{"hopper", DeviceClass::kGpu, 0.88, 1.70, 0.75, 1.20, 0.80, 0.65, 0.5},
+    ArchitectureRow{"kepler", DeviceClass::kGpu, 0.80, 0.82, 0.50, 0.49, 0.49, 0.50, 0.5},
+    ArchitectureRow{"pascal", DeviceClass::kGpu, 0.70, 1.48, 0.80, 1.00, 1.00, 0.50, 0.5},
+    ArchitectureRow{"volta", DeviceClass::kGpu, 0.83, 1.53, 0.80, 1.45, 1.00, 0.50, 0.5},
+    ArchitectureRow{"turing", DeviceClass::kGpu, 0.75, 1.70, 0.80, 1.42, 1.00, 0.50, 0.5},
+    ArchitectureRow{"ampere", DeviceClass::kGpu, 0.88, 1.41, 0.80, 1.45, 1.00, 0.50, 0.5},
+    ArchitectureRow{"hopper", DeviceClass::kGpu, 0.88, 1.70, 0.60, 1.20, 0.80, 0.40, 0.5},
     ArchitectureRow{"broadwell", DeviceClass::kCpu, 0.75, 0, 0.80, 1.40, 0.48, 0.80, 0.25},
     ArchitectureRow{"zen2", DeviceClass::kCpu, 0.75, 0, 0.75, 1.40, 0.48, 0.75, 0.25},
 };
