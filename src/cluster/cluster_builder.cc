@@ -83,10 +83,12 @@ Result<DeviceId> ClusterBuilder::AddDevice(Device device) {
   if (device.kind < 0 || static_cast<size_t>(device.kind) >= cluster_.kinds_.size()) {
     return Field("device", device.name, "it has no kind");
   }
-  if (!InRange(device.capacity.count, 1)) {
-    return Field(
-        "device", device.name,
-        fmt::format("its usable memory of {} bytes is outside [1, 2^60]", device.capacity.count));
+  // A cost graph may say that a device has no memory at all.
+  const bool given = cluster_.kinds_[device.kind].device_class == DeviceClass::kOther;
+  if (!InRange(device.capacity.count, given ? 0 : 1)) {
+    return Field("device", device.name,
+                 fmt::format("its usable memory of {} bytes is outside [{}, 2^60]",
+                             device.capacity.count, given ? 0 : 1));
   }
   if (!InRange(device.reserve.count, 0) || device.host < 0) {
     return Field("device", device.name, "its reserve or its host is negative");

@@ -13,6 +13,7 @@ constexpr int64_t kGB = 1'000'000'000;
 DeviceKind Kind(std::string name) {
   DeviceKind kind;
   kind.name = std::move(name);
+  kind.device_class = DeviceClass::kGpu;
   return kind;
 }
 

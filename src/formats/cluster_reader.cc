@@ -125,6 +125,7 @@ Status Reader::ReadDevice(const YamlNode& map) {
   PW_ASSIGN(const DeviceKind kind, kinds_.Find(*kind_node, kind_name));
   PW_ASSIGN(const auto memory, ReadBytes(map, "memory"));
   PW_ASSIGN(const auto reserve, ReadBytes(map, "reserve"));
+  const bool given = kind.device_class == DeviceClass::kOther;
   if (!memory && kind.memory.count == 0) {
     return map.Fail(
         fmt::format("the key \"memory\" is missing: the memory of a {} depends on "
@@ -133,7 +134,7 @@ Status Reader::ReadDevice(const YamlNode& map) {
   }
   Device device{name, builder_.FindKindIndex(kind.name), HostOf(name), memory.value_or(kind.memory),
                 reserve.value_or(Bytes())};
-  if (device.capacity <= device.reserve) {
+  if (device.capacity < device.reserve || (device.capacity == device.reserve && !given)) {
     return map.Fail(
         fmt::format("the device has {} of memory and keeps {} in reserve: nothing is "
                     "left",
@@ -141,7 +142,7 @@ Status Reader::ReadDevice(const YamlNode& map) {
   }
   device.capacity -= device.reserve;
   if (const YamlNode* capacity = map.Find("capacity_bytes")) {
-    PW_ASSIGN(const int64_t stated, capacity->AsInt("capacity_bytes", 1, kMaxQuantity));
+    PW_ASSIGN(const int64_t stated, capacity->AsInt("capacity_bytes", 0, kMaxQuantity));
     if (Bytes(stated) != device.capacity) {
       return capacity->Fail("capacity_bytes is not the memory less the reserve");
     }

@@ -22,9 +22,17 @@ struct CostGraph {
   std::optional<NamedPlacement> placement;
 };
 
+// Ids of devices, links, tensors (and storages) and ops are positions in the file's lists. Times
+// are `given`; an op that no device supports is accepted here and infeasible later. Fields that the
+// format does not know are refused, except at the top, where they are skipped unless they look like
+// a misspelt one. Errors name their place ("ops[12].inputs[0]"): kField, kDuplicateName,
+// kUnknownName, kClusterInvalid (routes), kGraphCycle. A placement may be
+// incomplete, but names only what is there.
 Result<CostGraph> ReadCostGraph(const Json& document);
-// Graph, cluster and costs as a cost graph: the transport form of any problem without storages'
-// finer points; exact for graphs that came from a cost graph.
+
+// Graph, cluster and costs as a cost graph: exact for what ReadCostGraph gave. Of other graphs the
+// finer points of storages are lost: tensors are whole storages, views are left out, an in-place
+// write is a read of the first version, and order edges, workspaces and runtime contexts go unsaid.
 Json WriteCostGraph(const CostGraph& cost_graph);
 
 }  // namespace placewright
