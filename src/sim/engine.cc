@@ -15,15 +15,17 @@ constexpr int32_t kNeverFreed = 1 << 30;
 
 int64_t Later(int64_t now, int64_t duration) { return std::min(now + duration, kMaxQuantity); }
 
+// Sorts `pairs` (row, item) into `items`; `start(row)` is where a row's start is kept.
+template <class Start>
 void FillRows(int32_t rows, std::vector<std::pair<int32_t, int32_t>> pairs,
-              std::vector<int32_t>* offsets, std::vector<int32_t>* items) {
+              std::vector<int32_t>* items, const Start& start) {
   std::sort(pairs.begin(), pairs.end());
-  offsets->assign(rows + 1, 0);
-  for (const auto& [row, item] : pairs) {
-    ++(*offsets)[row + 1];
-    items->push_back(item);
+  for (int32_t row = 0; row <= rows; ++row) {
+    while (items->size() < pairs.size() && pairs[items->size()].first < row) {
+      items->push_back(pairs[items->size()].second);
+    }
+    start(row) = static_cast<int32_t>(items->size());
   }
-  std::partial_sum(offsets->begin(), offsets->end(), offsets->begin());
 }
 
 }  // namespace
@@ -33,9 +35,9 @@ Engine::Engine(const StepProgram& program)
   PW_CHECK_LT(p_.devices, 1 << 16);
   BuildStaticRows();
   BuildBaseNeeds();
-  device_of_.resize(p_.ops);
-  home_.resize(p_.units);
-  first_transfer_.resize(p_.units);
+  op_state_.resize(p_.ops);
+  duration_.resize(p_.ops);
+  unit_state_.resize(p_.units);
   work_.resize(p_.devices);
   device_queue_.resize(p_.devices);
   priority_queue_.resize(p_.devices);
@@ -48,13 +50,14 @@ Engine::Engine(const StepProgram& program)
 void Engine::BuildStaticRows() {
   std::vector<std::pair<int32_t, int32_t>> releases, tokens;
   const int32_t storages = static_cast<int32_t>(p_.storage_class.size());
-  birth_bytes_.assign(p_.ops, 0);
+  op_info_.resize(p_.ops + 1);
+  unit_info_.resize(p_.units + 1);
   base_left_.assign(storages, kNeverFreed);
   for (int32_t s = 0; s < storages; ++s) {
     const int32_t first = p_.storage_versions.offsets[s], end = p_.storage_versions.offsets[s + 1];
     if (p_.storage_class[s] == StorageClass::kPersistent) persistent_.push_back(s);
     if (p_.storage_class[s] != StorageClass::kTransient) continue;
-    birth_bytes_[p_.version_writer[first]] += p_.storage_bytes[s];
+    op_info_[p_.version_writer[first]].birth_bytes += p_.storage_bytes[s];
     const bool unread = p_.version_units_offset[first] == p_.version_units_offset[first + 1];
     base_left_[s] = 0;
     if (end - first == 1 && !unread) continue;  // its readers alone keep it
@@ -63,26 +66,34 @@ void Engine::BuildStaticRows() {
   }
   for (int32_t unit = 0; unit < p_.units; ++unit) {
     const int32_t s = p_.unit_storage[unit];
-    UnitInfo info{s, p_.version_overwriter[p_.unit_version[unit]]};
+    UnitInfo& info = unit_info_[unit];
+    info.storage = s;
+    info.overwriter = p_.version_overwriter[p_.unit_version[unit]];
     const auto first = p_.unit_readers.begin() + p_.unit_readers_offset[unit];
     const auto end = p_.unit_readers.begin() + p_.unit_readers_offset[unit + 1];
     info.overwriter_reads = info.overwriter >= 0 && std::binary_search(first, end, info.overwriter);
-    info_.push_back(info);
     const bool input = p_.storage_class[s] == StorageClass::kInput;
     if (input) input_units_.push_back(unit);
     if (!input && p_.unit_writer[unit] < 0) initial_units_.push_back(unit);
     if (input) continue;
     for (auto reader = first; reader != end; ++reader) releases.emplace_back(*reader, unit);
   }
-  FillRows(p_.ops, std::move(releases), &release_offset_, &release_);
-  FillRows(p_.ops, std::move(tokens), &token_offset_, &token_);
+  const auto op_info = [this](int32_t op) -> OpInfo& { return op_info_[op]; };
+  for (int32_t unit = 0; unit <= p_.units; ++unit) {
+    unit_info_[unit].reader = p_.unit_readers_offset[unit];
+  }
+  for (int32_t op = 0; op <= p_.ops; ++op) op_info(op).unit = p_.op_first_unit[op];
+  FillRows(p_.ops, std::move(releases), &release_,
+           [&](int32_t op) -> int32_t& { return op_info(op).release; });
+  FillRows(p_.ops, std::move(tokens), &token_,
+           [&](int32_t op) -> int32_t& { return op_info(op).token; });
 }
 
 void Engine::BuildBaseNeeds() {
   std::vector<std::pair<int32_t, int32_t>> ends;
   base_need_.assign(p_.ops, 0);
   for (int32_t op = 0; op < p_.ops; ++op) {
-    for (int32_t i = release_offset_[op]; i < release_offset_[op + 1]; ++i) {
+    for (int32_t i = op_info_[op].release; i < op_info_[op + 1].release; ++i) {
       base_need_[op] += p_.unit_writer[release_[i]] >= 0;
     }
     for (int32_t i = p_.after_offset[op]; i < p_.after_offset[op + 1]; ++i) {
@@ -98,7 +109,8 @@ void Engine::BuildBaseNeeds() {
     }
   }
   for (const auto& [from, to] : ends) ++base_need_[to];
-  FillRows(p_.ops, std::move(ends), &ends_offset_, &ends_);
+  FillRows(p_.ops, std::move(ends), &ends_,
+           [this](int32_t op) -> int32_t& { return op_info_[op].end; });
   for (int32_t op = 0; op < p_.ops; ++op) {
     if (base_need_[op] == 0) first_ready_.push_back(op);
   }
@@ -126,7 +138,6 @@ void Engine::Prepare(const Placement& placement) {
   now_ = 0;
   ended_ = 0;
   stopped_ = false;
-  need_ = base_need_;
   left_ = base_left_;
   memory_.assign(p_.devices, Memory());
   running_op_.assign(p_.devices, -1);
@@ -143,26 +154,33 @@ void Engine::Prepare(const Placement& placement) {
   for (int32_t link : touched_links_) link_touched_[link] = 0;
   touched_devices_.clear();
   touched_links_.clear();
-  for (int32_t op = 0; op < p_.ops; ++op) {
-    const int32_t device = placement[p_.op_of[op]].value();
-    device_of_[op] = static_cast<uint16_t>(device);
-    ++memory_[device].ops;
-  }
+  PlaceOps(placement);
   if (options_.record) {
     op_start_.assign(p_.ops, -1);
     op_end_.assign(p_.ops, -1);
-  }
-  if (options_.abandon_above < kMaxQuantity) {
-    std::fill(work_.begin(), work_.end(), 0);
-    for (int32_t op = 0; op < p_.ops; ++op) {
-      const int32_t device = device_of_[op];
-      work_[device] = SaturatingAdd(work_[device], p_.time[int64_t{op} * p_.devices + device]);
-    }
   }
   if (options_.order == Order::kCriticalPath) ComputePaths();
   PlacePersistent(placement);
   PlaceInputs();
   PublishInitial(placement);
+}
+
+void Engine::PlaceOps(const Placement& placement) {
+  const bool views = p_.ops != static_cast<int32_t>(placement.size());
+  std::fill(work_.begin(), work_.end(), 0);
+  for (int32_t op = 0; op < p_.ops; ++op) {
+    const int32_t device = placement[views ? p_.op_of[op] : OpId(op)].value();
+    const int64_t duration = p_.time[int64_t{op} * p_.devices + device];
+    op_state_[op] = {base_need_[op], static_cast<uint16_t>(device)};
+    duration_[op] = duration;
+    work_[device] = std::min(work_[device] + duration, kMaxQuantity);
+    ++memory_[device].ops;
+  }
+  if (!any_workspace_) return;
+  for (int32_t op = 0; op < p_.ops; ++op) {
+    int64_t& workspace = memory_[op_state_[op].device].workspace;
+    workspace = std::max(workspace, p_.workspace[op]);
+  }
 }
 
 void Engine::PlacePersistent(const Placement& placement) {
@@ -183,7 +201,7 @@ void Engine::PlaceInputs() {
     if (p_.unit_storage[unit] != storage) next_storage();
     storage = p_.unit_storage[unit];
     for (int32_t i = p_.unit_readers_offset[unit]; i < p_.unit_readers_offset[unit + 1]; ++i) {
-      const int32_t device = device_of_[p_.unit_readers[i]];
+      const int32_t device = op_state_[p_.unit_readers[i]].device;
       if (remote_count_[device]++ > 0) continue;
       remote_devices_.push_back(device);
       memory_[device].now += p_.storage_bytes[storage];
@@ -196,24 +214,24 @@ void Engine::PlaceInputs() {
 void Engine::PublishInitial(const Placement& placement) {
   for (int32_t unit : initial_units_) {
     const int32_t home = HomeOf(p_.unit_storage[unit], placement);
-    home_[unit] = static_cast<uint16_t>(home);
+    unit_state_[unit].home = static_cast<uint16_t>(home);
     int32_t local = 0;
     for (int32_t i = p_.unit_readers_offset[unit]; i < p_.unit_readers_offset[unit + 1]; ++i) {
       const int32_t reader = p_.unit_readers[i];
-      const int32_t device = device_of_[reader];
+      const int32_t device = op_state_[reader].device;
       if (device == home) {
         ++local;
         continue;
       }
-      ++need_[reader];
+      ++op_state_[reader].need;
       if (remote_count_[device]++ == 0) remote_devices_.push_back(device);
     }
     const int32_t waits = local + AddTransfers(unit, home);
-    const UnitInfo& info = info_[unit];
-    if (info.overwriter >= 0) need_[info.overwriter] += waits - info.overwriter_reads;
+    const UnitInfo& info = unit_info_[unit];
+    if (info.overwriter >= 0) op_state_[info.overwriter].need += waits - info.overwriter_reads;
   }
   for (int32_t op : first_ready_) {
-    if (need_[op] > 0) continue;
+    if (op_state_[op].need > 0) continue;
     if (options_.order == Order::kCriticalPath) {
       MakeReady<true>(op);
     } else {
@@ -237,12 +255,12 @@ void Engine::ComputePaths() {
          r < end; ++r) {
       longest = std::max(longest, path_[p_.unit_readers[r]]);
     }
-    for (int32_t e = ends_offset_[op]; e < ends_offset_[op + 1]; ++e) {
+    for (int32_t e = op_info_[op].end; e < op_info_[op + 1].end; ++e) {
       longest = std::max(longest, path_[ends_[e]]);
     }
-    for (int32_t r = release_offset_[op]; r < release_offset_[op + 1]; ++r) {
-      const int32_t writer = info_[release_[r]].overwriter;
-      if (writer < 0 || writer == op || device_of_[writer] != device_of_[op]) continue;
+    for (int32_t r = op_info_[op].release; r < op_info_[op + 1].release; ++r) {
+      const int32_t writer = unit_info_[release_[r]].overwriter;
+      if (writer < 0 || writer == op || op_state_[writer].device != op_state_[op].device) continue;
       longest = std::max(longest, path_[writer]);
     }
     path_[op] = SaturatingAdd(p_.least_time[op], longest);
@@ -263,7 +281,7 @@ inline void Engine::TouchLink(int32_t link) {
 
 template <bool kPriority>
 inline void Engine::MakeReady(int32_t op) {
-  const int32_t device = device_of_[op];
+  const int32_t device = op_state_[op].device;
   if constexpr (kPriority) {
     priority_queue_[device].push_back({path_[op], op});
     std::push_heap(priority_queue_[device].begin(), priority_queue_[device].end(),
@@ -276,11 +294,11 @@ inline void Engine::MakeReady(int32_t op) {
 
 template <bool kPriority>
 inline void Engine::Satisfy(int32_t op) {
-  if (--need_[op] == 0) MakeReady<kPriority>(op);
+  if (--op_state_[op].need == 0) MakeReady<kPriority>(op);
 }
 
 inline Engine::Transfer& Engine::FindCopy(int32_t unit, int32_t device) {
-  Transfer* transfer = &transfers_[first_transfer_[unit]];
+  Transfer* transfer = &transfers_[unit_state_[unit].first_transfer];
   while (transfer->to != device) ++transfer;
   return *transfer;
 }
@@ -288,11 +306,11 @@ inline Engine::Transfer& Engine::FindCopy(int32_t unit, int32_t device) {
 // `op` has ended on `device` and no longer needs the unit (rule 11).
 template <bool kPriority>
 inline void Engine::Release(int32_t unit, int32_t op, int32_t device) {
-  if (home_[unit] != device) {
+  if (unit_state_[unit].home != device) {
     if (--FindCopy(unit, device).readers == 0) memory_[device].now -= p_.unit_bytes[unit];
     return;
   }
-  const UnitInfo& info = info_[unit];
+  const UnitInfo& info = unit_info_[unit];
   if (--left_[info.storage] == 0) memory_[device].now -= p_.storage_bytes[info.storage];
   if (info.overwriter >= 0 && info.overwriter != op) Satisfy<kPriority>(info.overwriter);
 }
@@ -300,7 +318,7 @@ inline void Engine::Release(int32_t unit, int32_t op, int32_t device) {
 // One transfer per device of remote_devices_, which it empties; returns how many.
 int32_t Engine::AddTransfers(int32_t unit, int32_t device) {
   if (remote_devices_.empty()) return 0;
-  first_transfer_[unit] = static_cast<int32_t>(transfers_.size());
+  unit_state_[unit].first_transfer = static_cast<int32_t>(transfers_.size());
   for (int32_t to : remote_devices_) {
     const int32_t id = static_cast<int32_t>(transfers_.size());
     transfers_.push_back(
@@ -323,12 +341,12 @@ int32_t Engine::AddTransfers(int32_t unit, int32_t device) {
 // The unit has become resident at its home: its writer has ended.
 template <bool kPriority>
 inline void Engine::Publish(int32_t unit, int32_t device) {
-  home_[unit] = static_cast<uint16_t>(device);
+  unit_state_[unit].home = static_cast<uint16_t>(device);
   int32_t uses = 0;
-  const int32_t end = p_.unit_readers_offset[unit + 1];
-  for (int32_t i = p_.unit_readers_offset[unit]; i < end; ++i) {
+  const UnitInfo& info = unit_info_[unit];
+  for (int32_t i = info.reader, end = unit_info_[unit + 1].reader; i < end; ++i) {
     const int32_t reader = p_.unit_readers[i];
-    const int32_t at = device_of_[reader];
+    const int32_t at = op_state_[reader].device;
     if (at == device) {
       ++uses;
       Satisfy<kPriority>(reader);
@@ -336,26 +354,25 @@ inline void Engine::Publish(int32_t unit, int32_t device) {
       remote_devices_.push_back(at);
     }
   }
-  uses += AddTransfers(unit, device);
-  const UnitInfo& info = info_[unit];
+  if (!remote_devices_.empty()) uses += AddTransfers(unit, device);
   left_[info.storage] += uses;
-  if (info.overwriter >= 0) need_[info.overwriter] += uses - info.overwriter_reads;
+  if (info.overwriter >= 0) op_state_[info.overwriter].need += uses - info.overwriter_reads;
 }
 
 template <bool kPriority>
 inline void Engine::CompleteOp(int32_t op) {
-  const int32_t device = device_of_[op];
+  const int32_t device = op_state_[op].device;
   ++ended_;
-  for (int32_t i = release_offset_[op], end = release_offset_[op + 1]; i < end; ++i) {
+  for (int32_t i = op_info_[op].release, end = op_info_[op + 1].release; i < end; ++i) {
     Release<kPriority>(release_[i], op, device);
   }
-  for (int32_t unit = p_.op_first_unit[op], end = p_.op_first_unit[op + 1]; unit < end; ++unit) {
+  for (int32_t unit = op_info_[op].unit, end = op_info_[op + 1].unit; unit < end; ++unit) {
     Publish<kPriority>(unit, device);
   }
-  for (int32_t i = token_offset_[op], end = token_offset_[op + 1]; i < end; ++i) {
+  for (int32_t i = op_info_[op].token, end = op_info_[op + 1].token; i < end; ++i) {
     if (--left_[token_[i]] == 0) memory_[device].now -= p_.storage_bytes[token_[i]];
   }
-  for (int32_t i = ends_offset_[op], end = ends_offset_[op + 1]; i < end; ++i) {
+  for (int32_t i = op_info_[op].end, end = op_info_[op + 1].end; i < end; ++i) {
     Satisfy<kPriority>(ends_[i]);
   }
 }
@@ -364,12 +381,11 @@ template <bool kPriority>
 inline void Engine::CompleteTransfer(int32_t id) {
   const int32_t unit = transfers_[id].unit;
   const int32_t from = transfers_[id].from, to = transfers_[id].to;
-  const UnitInfo& info = info_[unit];
+  const UnitInfo& info = unit_info_[unit];
   if (--left_[info.storage] == 0) memory_[from].now -= p_.storage_bytes[info.storage];
   if (info.overwriter >= 0) Satisfy<kPriority>(info.overwriter);
-  for (int32_t i = p_.unit_readers_offset[unit], end = p_.unit_readers_offset[unit + 1]; i < end;
-       ++i) {
-    if (device_of_[p_.unit_readers[i]] == to) Satisfy<kPriority>(p_.unit_readers[i]);
+  for (int32_t i = info.reader, end = unit_info_[unit + 1].reader; i < end; ++i) {
+    if (op_state_[p_.unit_readers[i]].device == to) Satisfy<kPriority>(p_.unit_readers[i]);
   }
   const int32_t route = from * p_.devices + to;
   for (int32_t i = p_.route_offset[route]; i < p_.route_offset[route + 1]; ++i) {
@@ -451,7 +467,7 @@ inline bool Engine::StartOp(int32_t device) {
     op = queue.front();
     queue.Pop();
   }
-  const int64_t end = Later(now_, p_.time[int64_t{op} * p_.devices + device]);
+  const int64_t end = Later(now_, duration_[op]);
   running_op_[device] = op;
   op_ends_.Set(device, end);
   Memory& memory = memory_[device];
@@ -460,7 +476,7 @@ inline bool Engine::StartOp(int32_t device) {
     if (Exceeds(std::max(Later(end, rest), Later(now_, work_[device] - memory.busy)))) return true;
   }
   memory.busy += end - now_;
-  Allocate(device, birth_bytes_[op]);
+  Allocate(device, op_info_[op].birth_bytes);
   if constexpr (kRecord) {
     op_start_[op] = now_;
     op_end_[op] = end;

@@ -44,6 +44,7 @@ class Engine {
     __int128 now = 0, peak = 0;  // sums of up to 2^60 each may exceed 64 bits
     int64_t peak_time = 0;
     int64_t busy = 0;
+    int64_t workspace = 0;  // largest over its ops
     int32_t ops = 0;
   };
 
@@ -54,8 +55,8 @@ class Engine {
   // Of the last run.
   int64_t now() const { return now_; }  // step time; a lower bound above the limit if abandoned
   const std::vector<Memory>& memory() const { return memory_; }
-  const std::vector<uint16_t>& device_of() const { return device_of_; }  // by exec op
-  int32_t HomeOf(int32_t storage, const Placement& placement) const;     // -1: none
+  int32_t DeviceOf(int32_t op) const { return op_state_[op].device; }
+  int32_t HomeOf(int32_t storage, const Placement& placement) const;  // -1: none
   const std::vector<Transfer>& transfers() const { return transfers_; }
   // With `record`; -1 while an op or transfer has not begun.
   const std::vector<int64_t>& op_start() const { return op_start_; }
@@ -67,10 +68,24 @@ class Engine {
   const std::vector<int64_t>& paths() const { return path_; }
 
  private:
+  // Row starts of the op; the next op's are the ends.
+  struct OpInfo {
+    int32_t release = 0, unit = 0, token = 0, end = 0;
+    int64_t birth_bytes = 0;  // storages that it allocates at home
+  };
   struct UnitInfo {
-    int32_t storage;
-    int32_t overwriter;  // op that makes the next version, or -1
-    bool overwriter_reads = false;
+    int32_t reader = 0;  // row start; the next unit's is the end
+    int32_t storage = 0;
+    int32_t overwriter = -1;  // op that makes the next version
+    int32_t overwriter_reads = 0;
+  };
+  struct OpState {
+    int32_t need;  // requirements not yet met
+    uint16_t device;
+  };
+  struct UnitState {  // meaningful once the unit is resident
+    int32_t first_transfer;
+    uint16_t home;
   };
   struct LinkItem {  // rule 5: unit ids are in the order of (producer, storage, offset, length)
     int32_t unit, to, transfer;
@@ -90,6 +105,7 @@ class Engine {
   void BuildStaticRows();
   void BuildBaseNeeds();
   void Prepare(const Placement& placement);
+  void PlaceOps(const Placement& placement);
   void PlacePersistent(const Placement& placement);
   void PlaceInputs();
   void PublishInitial(const Placement& placement);
@@ -127,15 +143,15 @@ class Engine {
   EngineOptions options_;
 
   // Fixed by the program.
-  std::vector<UnitInfo> info_;
+  std::vector<OpInfo> op_info_;
+  std::vector<UnitInfo> unit_info_;
   std::vector<int32_t> base_need_;    // produced units read, explicit waits, versions overwritten
   std::vector<int32_t> base_left_;    // by storage: 1 per version to come, huge if never freed
-  std::vector<int64_t> birth_bytes_;  // storages that an op allocates at home
   std::vector<int32_t> first_ready_;  // ops without any base need
-  std::vector<int32_t> release_offset_, release_;  // units read, less those of inputs
-  std::vector<int32_t> ends_offset_, ends_;        // ops that lose a requirement when this one ends
-  std::vector<int32_t> token_offset_, token_;      // storages of which this op made a version
-  std::vector<int32_t> persistent_;                // storages
+  std::vector<int32_t> release_;      // rows by op: units read, less those of inputs
+  std::vector<int32_t> ends_;         // rows by op: ops that lose a requirement when it ends
+  std::vector<int32_t> token_;        // rows by op: storages of which it made a version
+  std::vector<int32_t> persistent_;   // storages
   std::vector<int32_t> input_units_, initial_units_;  // ascending
   bool any_workspace_ = false;
 
@@ -143,23 +159,23 @@ class Engine {
   int64_t now_ = 0;
   int32_t ended_ = 0;
   bool stopped_ = false;
-  std::vector<uint16_t> device_of_;
-  std::vector<int32_t> need_, left_;
-  std::vector<uint16_t> home_;           // by unit, once resident
-  std::vector<int32_t> first_transfer_;  // by unit, once resident and if it crosses at all
+  std::vector<OpState> op_state_;
+  std::vector<int64_t> duration_;  // by op, on its device
+  std::vector<int32_t> left_;      // by storage: what still keeps it at home
+  std::vector<UnitState> unit_state_;
   std::vector<Transfer> transfers_;
   std::vector<TransferTimes> times_;
   std::vector<int64_t> op_start_, op_end_, path_;
   std::vector<Memory> memory_;
   std::vector<int64_t> work_;  // by device: all its ops' time, for the bound
   std::vector<int32_t> running_op_, running_transfer_;  // by device; by first link of the route
-  std::vector<uint8_t> link_busy_;
+  std::vector<int32_t> link_busy_;
   std::vector<ReadyQueue<int32_t>> device_queue_;
   std::vector<std::vector<Prioritised>> priority_queue_;
   std::vector<ReadyQueue<LinkItem>> link_queue_;
   EventTree op_ends_, transfer_ends_;
   std::vector<int32_t> touched_devices_, touched_links_;
-  std::vector<uint8_t> device_touched_, link_touched_;
+  std::vector<int32_t> device_touched_, link_touched_;  // flags; not bytes, which alias everything
   std::vector<int32_t> remote_count_, remote_devices_;  // scratch of AddTransfers
 };
 

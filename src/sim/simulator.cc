@@ -33,11 +33,8 @@ struct Simulator::State {
       device.peak_time = Nanos(memory.peak_time);
       device.busy = Nanos(memory.busy);
       device.ops = memory.ops;
+      device.workspace = Bytes(memory.workspace);
       device.runtime_context = Bytes(program.runtime_context[d]);
-    }
-    for (int32_t op = 0; op < program.ops; ++op) {
-      Bytes& workspace = result.devices[engine.device_of()[op]].workspace;
-      workspace = std::max(workspace, Bytes(program.workspace[op]));
     }
     result.feasible = true;
     for (int32_t d = 0; d < program.devices; ++d) {

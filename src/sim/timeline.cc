@@ -18,13 +18,13 @@ struct Needs {
 std::vector<Needs> FindNeeds(const StepProgram& p, const Engine& engine) {
   std::vector<Needs> needs(p.ops);
   const std::vector<int64_t>& ends = engine.op_end();
-  const std::vector<uint16_t>& device_of = engine.device_of();
   for (int32_t op = 0; op < p.ops; ++op) {
     for (int32_t i = p.op_units_offset[op]; i < p.op_units_offset[op + 1]; ++i) {
       const int32_t unit = p.op_units[i], writer = p.unit_writer[unit];
       if (writer >= 0) needs[op].other = std::max(needs[op].other, ends[writer]);
       const int32_t overwriter = p.version_overwriter[p.unit_version[unit]];
-      if (overwriter < 0 || overwriter == op || device_of[overwriter] != device_of[op]) continue;
+      if (overwriter < 0 || overwriter == op || engine.DeviceOf(overwriter) != engine.DeviceOf(op))
+        continue;
       needs[overwriter].other = std::max(needs[overwriter].other, ends[op]);
     }
     for (int32_t i = p.after_offset[op]; i < p.after_offset[op + 1]; ++i) {
@@ -41,7 +41,7 @@ std::vector<Needs> FindNeeds(const StepProgram& p, const Engine& engine) {
     for (int32_t r = p.unit_readers_offset[transfer.unit];
          r < p.unit_readers_offset[transfer.unit + 1]; ++r) {
       const int32_t reader = p.unit_readers[r];
-      if (device_of[reader] != transfer.to) continue;
+      if (engine.DeviceOf(reader) != transfer.to) continue;
       needs[reader].transfers = std::max(needs[reader].transfers, end);
     }
   }
@@ -124,7 +124,7 @@ void AddFeedback(const StepProgram& p, const Engine& engine, SimResult* result) 
   const std::vector<Needs> needs = FindNeeds(p, engine);
   std::vector<std::vector<Interval>> waits(p.devices), runs(p.devices);
   for (int32_t op = 0; op < p.ops; ++op) {
-    const int32_t device = engine.device_of()[op];
+    const int32_t device = engine.DeviceOf(op);
     runs[device].emplace_back(engine.op_start()[op], engine.op_end()[op]);
     if (needs[op].transfers > needs[op].other) {
       waits[device].emplace_back(needs[op].other, needs[op].transfers);
