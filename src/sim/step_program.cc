@@ -95,23 +95,14 @@ class Builder {
     }
   }
 
-  // Versions are resolved in file order: a name older than the last write before the op means the
-  // content after that write, because both share the memory.
-  int32_t VersionRead(const Tensor& tensor, OpId reader) const {
-    const Storage& storage = graph_.storage(tensor.storage);
-    int32_t version = tensor.version;
-    const int32_t count = static_cast<int32_t>(storage.versions.size());
-    while (version + 1 < count && storage.versions[version + 1].writer < reader) ++version;
-    return p_.storage_versions.offsets[tensor.storage.index()] + version;
-  }
-
   std::vector<Read> CollectReads() const {
     std::vector<Read> reads;
     for (int32_t exec = 0; exec < p_.ops; ++exec) {
       const Op& op = graph_.op(p_.op_of[exec]);
-      for (TensorId input : op.inputs) {
-        const Tensor& tensor = graph_.tensor(input);
-        const int32_t version = VersionRead(tensor, p_.op_of[exec]);
+      for (size_t i = 0; i < op.inputs.size(); ++i) {
+        const Tensor& tensor = graph_.tensor(op.inputs[i]);
+        const int32_t version =
+            p_.storage_versions.offsets[tensor.storage.index()] + op.input_versions[i];
         reads.push_back({p_.version_writer[version], tensor.storage.value(), version,
                          tensor.offset.count, tensor.length.count, exec});
       }
@@ -198,7 +189,7 @@ class Builder {
         if (exec < 0) view_waits.emplace_back(id.value(), wait);
       }
       for (TensorId output : op.outputs) {
-        const int32_t writer = WriterOf(output, id);
+        const int32_t writer = WriterOf(output);
         if (exec < 0 && writer >= 0) view_waits.emplace_back(id.value(), writer);
         if (exec < 0 && !waits.empty()) passed_on[output] = waits;
         if (exec >= 0 && writer != exec) passed_on[output] = {exec};  // a view that an op hands out
@@ -211,13 +202,10 @@ class Builder {
             &p_.view_waits);
   }
 
-  int32_t WriterOf(TensorId id, OpId op) const {
+  // Exec op that made what the tensor named when it came to be, -1: none.
+  int32_t WriterOf(TensorId id) const {
     const Tensor& tensor = graph_.tensor(id);
-    if (!graph_.op(op).is_view) {
-      return p_
-          .version_writer[p_.storage_versions.offsets[tensor.storage.index()] + tensor.version];
-    }
-    return p_.version_writer[VersionRead(tensor, op)];
+    return p_.version_writer[p_.storage_versions.offsets[tensor.storage.index()] + tensor.version];
   }
 
   std::vector<int32_t> EndOf(OpId id,
@@ -226,7 +214,7 @@ class Builder {
     if (exec >= 0) return {exec};
     std::vector<int32_t> ends;
     for (TensorId output : graph_.op(id).outputs) {
-      const int32_t writer = WriterOf(output, id);
+      const int32_t writer = WriterOf(output);
       if (writer >= 0) ends.push_back(writer);
       const auto it = passed_on.find(output);
       if (it != passed_on.end()) ends.insert(ends.end(), it->second.begin(), it->second.end());

@@ -1,0 +1,354 @@
+// A slow simulator that is correct at a glance, to hold the real one to: every rule of
+// docs/simulator.md by itself, on maps, everything found out anew at every phase, straight from the
+// graph and not from the compiled program.
+#ifndef PLACEWRIGHT_TESTS_REFERENCE_SIMULATOR_H_
+#define PLACEWRIGHT_TESTS_REFERENCE_SIMULATOR_H_
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "base/check.h"
+#include "sim/simulator.h"
+
+namespace placewright {
+
+class ReferenceSimulator {
+ public:
+  ReferenceSimulator(const Graph& graph, const Cluster& cluster, const CostTable& costs,
+                     const Placement& placement, Order order)
+      : graph_(graph), cluster_(cluster), costs_(costs), placement_(placement), order_(order) {}
+
+  struct Unit {
+    int32_t storage, version;
+    int64_t offset, length;
+    auto Key() const { return std::tie(storage, version, offset, length); }
+    friend bool operator<(const Unit& a, const Unit& b) { return a.Key() < b.Key(); }
+    friend bool operator==(const Unit& a, const Unit& b) { return a.Key() == b.Key(); }
+  };
+  struct Span {
+    int64_t ready = -1, start = -1, end = -1;
+  };
+
+  void Run() {
+    FindReads();
+    peak.assign(cluster_.device_count(), 0);
+    peak_time.assign(cluster_.device_count(), 0);
+    ReadPeak();
+    for (int64_t now = 0;;) {
+      MarkReady(now);
+      while (StartSomething(now)) {
+      }
+      now_ = now;
+      ReadPeak();
+      int64_t next = -1;
+      const auto consider = [&](const Span& span, bool ended) {
+        if (span.start >= 0 && !ended && (next < 0 || span.end < next)) next = span.end;
+      };
+      for (const auto& [op, span] : ops) consider(span, ended_.contains(op));
+      for (const auto& [key, span] : transfers) consider(span, arrived_.contains(key));
+      if (next < 0) break;
+      now = next;
+      std::set<int32_t> ended;
+      std::set<std::pair<Unit, int32_t>> arrived;
+      for (const auto& [op, span] : ops) {
+        if (span.start >= 0 && span.end == now) ended.insert(op);
+      }
+      for (const auto& [key, span] : transfers) {
+        if (span.start >= 0 && span.end == now) arrived.insert(key);
+      }
+      ended_.insert(ended.begin(), ended.end());
+      arrived_.insert(arrived.begin(), arrived.end());
+      step_time = now;
+    }
+  }
+
+  // Results.
+  int64_t step_time = 0;
+  std::vector<int64_t> peak, peak_time;  // by device
+  std::map<int32_t, Span> ops;           // exec ops by id
+  std::map<std::pair<Unit, int32_t>, Span> transfers;
+
+  int64_t ViewEnd(OpId view) const {
+    int64_t end = 0;
+    for (OpId op : WaitsOf(view)) end = std::max(end, ops.at(op.value()).end);
+    for (const Unit& unit : UnitsOf(view)) {
+      const OpId writer = WriterOf(unit.storage, unit.version);
+      if (writer.valid()) end = std::max(end, ops.at(writer.value()).end);
+    }
+    return end;
+  }
+
+ private:
+  bool IsExec(OpId op) const { return !graph_.op(op).is_view; }
+  int32_t DeviceOf(int32_t op) const { return placement_[OpId(op)].value(); }
+  OpId WriterOf(int32_t storage, int32_t version) const {
+    return graph_.storage(StorageId(storage)).versions[version].writer;
+  }
+  bool IsTransient(int32_t storage) const { return WriterOf(storage, 0).valid(); }
+  bool IsInput(int32_t storage) const {
+    const Storage& s = graph_.storage(StorageId(storage));
+    return !IsTransient(storage) && s.kind == TensorKind::kInput && s.versions.size() == 1;
+  }
+  int32_t HomeOf(int32_t storage) const {
+    if (IsTransient(storage)) return DeviceOf(WriterOf(storage, 0).value());
+    if (graph_.given_home(StorageId(storage)).valid()) {
+      return graph_.given_home(StorageId(storage)).value();
+    }
+    const OpId op = graph_.home_op(StorageId(storage));
+    return op.valid() ? DeviceOf(op.value()) : -1;
+  }
+
+  std::set<Unit> UnitsOf(OpId id) const {
+    std::set<Unit> units;
+    const Op& op = graph_.op(id);
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const Tensor& tensor = graph_.tensor(op.inputs[i]);
+      units.insert(
+          {tensor.storage.value(), op.input_versions[i], tensor.offset.count, tensor.length.count});
+    }
+    return units;
+  }
+  void FindReads() {
+    for (OpId op : graph_.ops()) {
+      if (!IsExec(op)) continue;
+      ops[op.value()];
+      reads_[op.value()] = UnitsOf(op);
+      for (const Unit& unit : reads_[op.value()]) readers_[unit].insert(op.value());
+    }
+  }
+
+  // Ops whose end ends a view, or that an op waits for beside the writers of what it reads.
+  std::set<OpId> WaitsOf(OpId id) const {
+    std::set<OpId> waits;
+    const auto add_end_of = [&](OpId earlier, bool explicitly) {
+      if (IsExec(earlier)) {
+        waits.insert(earlier);
+        return;
+      }
+      const std::set<OpId> more = WaitsOf(earlier);
+      waits.insert(more.begin(), more.end());
+      if (!explicitly) return;
+      for (const Unit& unit : UnitsOf(earlier)) {
+        if (WriterOf(unit.storage, unit.version).valid()) {
+          waits.insert(WriterOf(unit.storage, unit.version));
+        }
+      }
+    };
+    for (TensorId input : graph_.op(id).inputs) {
+      if (graph_.tensor(input).producer.valid()) add_end_of(graph_.tensor(input).producer, false);
+    }
+    for (OpId earlier : graph_.op(id).after) add_end_of(earlier, true);
+    waits.erase(id);
+    return waits;
+  }
+
+  bool AtHome(const Unit& unit) const {
+    const OpId writer = WriterOf(unit.storage, unit.version);
+    return !writer.valid() || ended_.contains(writer.value());
+  }
+  bool IsResident(const Unit& unit, int32_t device) const {
+    if (IsInput(unit.storage)) return true;
+    if (HomeOf(unit.storage) == device) return AtHome(unit);
+    return arrived_.contains({unit, device});
+  }
+  // Devices to which the unit has to go.
+  std::set<int32_t> Destinations(const Unit& unit) const {
+    std::set<int32_t> devices;
+    if (IsInput(unit.storage)) return devices;
+    for (int32_t reader : readers_.at(unit)) devices.insert(DeviceOf(reader));
+    devices.erase(HomeOf(unit.storage));
+    return devices;
+  }
+  // In-place: every local reader and every transfer of the old version has ended.
+  bool OldVersionIsFree(int32_t op, int32_t storage, int32_t version) const {
+    const OpId writer = WriterOf(storage, version);
+    if (writer.valid() && !ended_.contains(writer.value())) return false;
+    for (const auto& [unit, readers] : readers_) {
+      if (unit.storage != storage || unit.version != version) continue;
+      for (int32_t reader : readers) {
+        const bool local = DeviceOf(reader) == HomeOf(storage);
+        if (reader != op && local && !ended_.contains(reader)) return false;
+      }
+      for (int32_t device : Destinations(unit)) {
+        if (!arrived_.contains({unit, device})) return false;
+      }
+    }
+    return true;
+  }
+  bool IsReady(int32_t op) const {
+    for (const Unit& unit : reads_.at(op)) {
+      if (!IsResident(unit, DeviceOf(op))) return false;
+    }
+    for (OpId earlier : WaitsOf(OpId(op))) {
+      if (!ended_.contains(earlier.value())) return false;
+    }
+    for (StorageId s : graph_.storages()) {
+      for (size_t v = 1; v < graph_.storage(s).versions.size(); ++v) {
+        if (graph_.storage(s).versions[v].writer != OpId(op)) continue;
+        if (!OldVersionIsFree(op, s.value(), static_cast<int32_t>(v) - 1)) return false;
+      }
+    }
+    return true;
+  }
+  void MarkReady(int64_t now) {
+    for (auto& [op, span] : ops) {
+      if (span.ready < 0 && IsReady(op)) span.ready = now;
+    }
+    for (const auto& [unit, readers] : readers_) {
+      if (!AtHome(unit)) continue;
+      for (int32_t device : Destinations(unit)) {
+        Span& span = transfers[{unit, device}];
+        if (span.ready < 0) span.ready = now;
+      }
+    }
+  }
+
+  int64_t PathOf(int32_t op) {
+    if (paths_.contains(op)) return paths_[op];
+    int64_t longest = 0;
+    for (const auto& [unit, readers] : readers_) {
+      if (WriterOf(unit.storage, unit.version) != OpId(op)) continue;
+      for (int32_t reader : readers) longest = std::max(longest, PathOf(reader));
+    }
+    for (const auto& [later, span] : ops) {
+      if (WaitsOf(OpId(later)).contains(OpId(op))) longest = std::max(longest, PathOf(later));
+    }
+    for (const Unit& unit : reads_[op]) {
+      const Storage& storage = graph_.storage(StorageId(unit.storage));
+      const size_t next = static_cast<size_t>(unit.version) + 1;
+      if (next >= storage.versions.size() || HomeOf(unit.storage) != DeviceOf(op)) continue;
+      const int32_t writer = storage.versions[next].writer.value();
+      if (writer != op) longest = std::max(longest, PathOf(writer));
+    }
+    return paths_[op] = costs_.LeastTime(OpId(op)).count + longest;
+  }
+  std::tuple<int64_t, int32_t> ServiceKey(int32_t op) {
+    return {order_ == Order::kFifo ? ops[op].ready : -PathOf(op), op};
+  }
+
+  using TransferKey = std::tuple<int64_t, int32_t, int32_t, int64_t, int64_t, int32_t>;
+  TransferKey QueueKey(const Unit& unit, int32_t to) {
+    return {transfers[{unit, to}].ready,
+            WriterOf(unit.storage, unit.version).value(),
+            unit.storage,
+            unit.offset,
+            unit.length,
+            to};
+  }
+  const std::vector<LinkId>& LinksOf(const std::pair<Unit, int32_t>& key) const {
+    return cluster_.route(DeviceId(HomeOf(key.first.storage)), DeviceId(key.second)).links;
+  }
+  bool Uses(const std::pair<Unit, int32_t>& key, LinkId link) const {
+    const std::vector<LinkId>& links = LinksOf(key);
+    return std::find(links.begin(), links.end(), link) != links.end();
+  }
+  bool MayStart(const std::pair<Unit, int32_t>& key) {
+    for (LinkId link : LinksOf(key)) {
+      for (const auto& [other, span] : transfers) {
+        if (other == key || span.ready < 0 || arrived_.contains(other) || !Uses(other, link)) {
+          continue;
+        }
+        if (span.start >= 0) return false;  // the link is busy
+        if (QueueKey(other.first, other.second) < QueueKey(key.first, key.second)) return false;
+      }
+    }
+    return true;
+  }
+  bool StartSomething(int64_t now) {
+    for (auto& [key, span] : transfers) {
+      if (span.ready < 0 || span.start >= 0 || !MayStart(key)) continue;
+      span.start = now;
+      span.end = now + cluster_
+                           .TransferDuration(DeviceId(HomeOf(key.first.storage)),
+                                             DeviceId(key.second), Bytes(key.first.length))
+                           .count;
+      return true;
+    }
+    for (DeviceId device : cluster_.devices()) {
+      int32_t best = -1;
+      bool busy = false;
+      for (const auto& [op, span] : ops) {
+        if (placement_[OpId(op)] != device || span.ready < 0 || ended_.contains(op)) continue;
+        busy |= span.start >= 0;
+        if (span.start < 0 && (best < 0 || ServiceKey(op) < ServiceKey(best))) best = op;
+      }
+      if (busy || best < 0) continue;
+      ops[best].start = now;
+      ops[best].end = now + costs_.time(OpId(best), device).count;
+      return true;
+    }
+    return false;
+  }
+
+  bool HomeIsInUse(int32_t storage) const {
+    for (const Version& version : graph_.storage(StorageId(storage)).versions) {
+      if (!ended_.contains(version.writer.value())) return true;
+    }
+    for (const auto& [unit, readers] : readers_) {
+      if (unit.storage != storage) continue;
+      for (int32_t reader : readers) {
+        if (DeviceOf(reader) == HomeOf(storage) && !ended_.contains(reader)) return true;
+      }
+      for (int32_t device : Destinations(unit)) {
+        if (!arrived_.contains({unit, device})) return true;
+      }
+    }
+    return false;
+  }
+  std::vector<int64_t> Occupancy() const {
+    std::vector<int64_t> bytes(cluster_.device_count(), 0);
+    for (StorageId s : graph_.storages()) {
+      const int64_t size = RoundUpToGranule(graph_.storage(s).bytes).count;
+      const int32_t home = HomeOf(s.value());
+      if (IsTransient(s.value())) {
+        const bool born = ops.at(WriterOf(s.value(), 0).value()).start >= 0;
+        if (born && HomeIsInUse(s.value())) bytes[home] += size;
+      } else if (!IsInput(s.value())) {
+        if (home >= 0) bytes[home] += size;
+      } else {
+        std::set<int32_t> devices;
+        for (const auto& [unit, readers] : readers_) {
+          if (unit.storage != s.value()) continue;
+          for (int32_t reader : readers) devices.insert(DeviceOf(reader));
+        }
+        for (int32_t device : devices) bytes[device] += size;
+      }
+    }
+    for (const auto& [key, span] : transfers) {
+      if (span.start < 0) continue;
+      bool in_use = false;
+      for (int32_t reader : readers_.at(key.first)) {
+        in_use |= DeviceOf(reader) == key.second && !ended_.contains(reader);
+      }
+      if (in_use) bytes[key.second] += RoundUpToGranule(Bytes(key.first.length)).count;
+    }
+    return bytes;
+  }
+  void ReadPeak() {
+    const std::vector<int64_t> bytes = Occupancy();
+    for (size_t d = 0; d < bytes.size(); ++d) {
+      if (bytes[d] <= peak[d]) continue;
+      peak[d] = bytes[d];
+      peak_time[d] = now_;
+    }
+  }
+
+  const Graph& graph_;
+  const Cluster& cluster_;
+  const CostTable& costs_;
+  const Placement& placement_;
+  Order order_;
+  int64_t now_ = 0;
+  std::map<int32_t, std::set<Unit>> reads_;
+  std::map<Unit, std::set<int32_t>> readers_;
+  std::map<int32_t, int64_t> paths_;
+  std::set<int32_t> ended_;
+  std::set<std::pair<Unit, int32_t>> arrived_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_TESTS_REFERENCE_SIMULATOR_H_

@@ -1,0 +1,92 @@
+// The simulator against the reference, on random steps.
+#include <gtest/gtest.h>
+
+#include "random_step.h"
+#include "reference_simulator.h"
+
+namespace placewright {
+namespace {
+
+constexpr uint64_t kCases = 1500;
+
+void ExpectEqualRuns(const TinyProblem& problem, Order order) {
+  ReferenceSimulator reference(problem.graph, problem.cluster, problem.costs, problem.placement,
+                               order);
+  reference.Run();
+  Simulator simulator(problem.program);
+  SimOptions options;
+  options.order = order;
+  options.schedule = true;
+  const SimResult& result = simulator.Run(problem.placement, options);
+  ASSERT_EQ(result.step_time.count, reference.step_time);
+  for (size_t d = 0; d < result.devices.size(); ++d) {
+    ASSERT_EQ(result.devices[d].tensor_peak.count, reference.peak[d]) << "device " << d;
+    ASSERT_EQ(result.devices[d].peak_time.count, reference.peak_time[d]) << "device " << d;
+  }
+  for (OpId op : problem.graph.ops()) {
+    const OpSpan& span = result.schedule->ops[op];
+    if (problem.graph.op(op).is_view) {
+      ASSERT_EQ(span.start.count, reference.ViewEnd(op)) << problem.graph.op(op).name;
+      ASSERT_EQ(span.end, span.start);
+      continue;
+    }
+    ASSERT_EQ(span.start.count, reference.ops[op.value()].start) << problem.graph.op(op).name;
+    ASSERT_EQ(span.end.count, reference.ops[op.value()].end) << problem.graph.op(op).name;
+  }
+  ASSERT_EQ(result.schedule->transfers.size(), reference.transfers.size());
+  for (const TransferSpan& span : result.schedule->transfers) {
+    const auto it = reference.transfers.find(
+        {{span.storage.value(), span.version, span.offset.count, span.length.count},
+         span.to.value()});
+    ASSERT_NE(it, reference.transfers.end());
+    ASSERT_EQ(span.ready.count, it->second.ready);
+    ASSERT_EQ(span.start.count, it->second.start);
+    ASSERT_EQ(span.end.count, it->second.end);
+  }
+}
+
+TEST(SimulatorProperty, EqualsTheReferenceInFifoOrder) {
+  for (uint64_t seed = 0; seed < kCases; ++seed) {
+    SCOPED_TRACE(seed);
+    ExpectEqualRuns(RandomStep(seed).Make(), Order::kFifo);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(SimulatorProperty, EqualsTheReferenceInCriticalPathOrder) {
+  for (uint64_t seed = 0; seed < kCases; ++seed) {
+    SCOPED_TRACE(seed);
+    ExpectEqualRuns(RandomStep(seed).Make(), Order::kCriticalPath);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// One Simulator for many runs: nothing of one run is left in the next, and a run is abandoned
+// exactly if its step time is above the limit.
+TEST(SimulatorProperty, RunsDoNotInfluenceEachOther) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomStep random(seed);
+    const TinyProblem problem = random.Make();
+    Simulator reused(problem.program);
+    for (int run = 0; run < 8; ++run) {
+      const Placement placement = random.RandomPlacement(problem);
+      SimOptions options;
+      options.order = run % 2 == 0 ? Order::kFifo : Order::kCriticalPath;
+      Simulator fresh(problem.program);
+      const SimResult expected = fresh.Run(placement, options);
+      const Nanos limit = options.abandon_above = Nanos(random.Draw(3000));
+      ASSERT_EQ(reused.Run(placement, options).abandoned, expected.step_time > limit);
+      options.abandon_above = Nanos(kMaxQuantity);
+      const SimResult& result = reused.Run(placement, options);
+      ASSERT_EQ(result.step_time, expected.step_time);
+      for (size_t d = 0; d < result.devices.size(); ++d) {
+        ASSERT_EQ(result.devices[d].peak, expected.devices[d].peak);
+        ASSERT_EQ(result.devices[d].busy, expected.devices[d].busy);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace placewright
