@@ -3,6 +3,8 @@
 
 #include "random_step.h"
 #include "reference_simulator.h"
+#include "sim/bottlenecks.h"
+#include "sim/peak_items.h"
 
 namespace placewright {
 namespace {
@@ -58,6 +60,37 @@ TEST(SimulatorProperty, EqualsTheReferenceInCriticalPathOrder) {
     SCOPED_TRACE(seed);
     ExpectEqualRuns(RandomStep(seed).Make(), Order::kCriticalPath);
     if (HasFatalFailure()) return;
+  }
+}
+
+// The items of the peak and the reasons for the step time leave nothing out and count nothing
+// twice.
+TEST(SimulatorProperty, PeakItemsAndBottlenecksSumExactly) {
+  for (uint64_t seed = 0; seed < kCases; ++seed) {
+    SCOPED_TRACE(seed);
+    const TinyProblem problem = RandomStep(seed).Make();
+    Simulator simulator(problem.program);
+    SimOptions options;
+    options.order = seed % 2 == 0 ? Order::kFifo : Order::kCriticalPath;
+    options.schedule = true;
+    const SimResult& result = simulator.Run(problem.placement, options);
+    for (DeviceId device : problem.cluster.devices()) {
+      Bytes sum;
+      for (const PeakItem& item :
+           ItemisePeak(problem.program, problem.graph, problem.placement, options.order, device)) {
+        sum += item.bytes;
+      }
+      ASSERT_EQ(sum, result.devices[device.index()].tensor_peak);
+    }
+    const Bottlenecks bottlenecks = FindBottlenecks(problem.program, problem.graph, problem.cluster,
+                                                    problem.placement, *result.schedule);
+    ASSERT_EQ(bottlenecks.Total(), result.step_time);
+    Nanos by_reason, by_type, compute;
+    for (const Reason& reason : TopReasons(bottlenecks, problem.cluster)) by_reason += reason.time;
+    for (const auto& [type, time] : bottlenecks.compute_by_type) by_type += time;
+    for (Nanos time : bottlenecks.compute) compute += time;
+    ASSERT_EQ(by_reason, result.step_time);
+    ASSERT_EQ(by_type, compute);
   }
 }
 

@@ -56,6 +56,7 @@ class Engine {
   int64_t now() const { return now_; }  // step time; a lower bound above the limit if abandoned
   const std::vector<Memory>& memory() const { return memory_; }
   int32_t DeviceOf(int32_t op) const { return op_state_[op].device; }
+  bool IsRunning(int32_t op) const { return running_op_[op_state_[op].device] == op; }
   int32_t HomeOf(int32_t storage, const Placement& placement) const;  // -1: none
   const std::vector<Transfer>& transfers() const { return transfers_; }
   // With `record`; -1 while an op or transfer has not begun.

@@ -1,0 +1,32 @@
+// What lies on a device at the first instant of its tensor peak.
+#ifndef PLACEWRIGHT_SIM_PEAK_ITEMS_H_
+#define PLACEWRIGHT_SIM_PEAK_ITEMS_H_
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "plan/placement.h"
+#include "plan/schedule.h"
+#include "sim/step_program.h"
+
+namespace placewright {
+
+// A storage at its home, a read-only input, or a copy of a byte range of one version.
+struct PeakItem {
+  std::string name;  // the storage's first tensor
+  TensorKind kind = TensorKind::kActivation;
+  Bytes bytes;        // rounded up to the granule
+  bool copy = false;  // received from the storage's home
+  int32_t version = 0;
+  Bytes offset, length;  // of a copy, within the storage
+};
+
+// Sorted by bytes (descending), then name, version, offset, length. Items of no bytes are left out.
+// The bytes sum exactly to DeviceResult::tensor_peak. Cost: two simulations.
+std::vector<PeakItem> ItemisePeak(const StepProgram& program, const Graph& graph,
+                                  const Placement& placement, Order order, DeviceId device);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SIM_PEAK_ITEMS_H_
