@@ -87,11 +87,4 @@ MaybeViolation CheckPlan(const PlanInputs& inputs) {
   return CheckDigest(inputs.document);
 }
 
-Result<CheckedPlan> CheckPlanFile(const std::string& plan_path, const PlanInputOptions& options) {
-  CheckedPlan checked;
-  PW_ASSIGN(checked.inputs, LoadPlanInputs(plan_path, options));
-  checked.violation = CheckPlan(checked.inputs);
-  return checked;
-}
-
 }  // namespace placewright::check

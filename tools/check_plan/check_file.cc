@@ -1,0 +1,12 @@
+#include "check_plan/checker.h"
+
+namespace placewright::check {
+
+Result<CheckedPlan> CheckPlanFile(const std::string& plan_path, const PlanInputOptions& options) {
+  CheckedPlan checked;
+  PW_ASSIGN(checked.inputs, LoadPlanInputs(plan_path, options));
+  checked.violation = CheckPlan(checked.inputs);
+  return checked;
+}
+
+}  // namespace placewright::check
