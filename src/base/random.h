@@ -3,6 +3,7 @@
 #ifndef PLACEWRIGHT_BASE_RANDOM_H_
 #define PLACEWRIGHT_BASE_RANDOM_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>

@@ -1,0 +1,104 @@
+#include "simulated_plan.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "sim/simulator.h"
+#include "sim/step_program.h"
+
+namespace placewright::tests {
+namespace {
+
+// Longest chain of least times, and the least times spread over all devices.
+Nanos SimpleBound(const StepProgram& program) {
+  int64_t longest = 0, all = 0;
+  for (int32_t op = 0; op < program.ops; ++op) {
+    longest = std::max(longest, program.least_path[op]);
+    all = SaturatingAdd(all, program.least_time[op]);
+  }
+  return Nanos(std::max(longest, all / program.devices));
+}
+
+std::vector<DeviceUse> UsesOf(const SimResult& result, const Cluster& cluster) {
+  std::vector<DeviceUse> uses;
+  for (DeviceId id : cluster.devices()) {
+    const DeviceResult& device = result.devices[id.index()];
+    DeviceUse use;
+    use.name = cluster.device(id).name;
+    use.kind = cluster.kind(id).name;
+    use.busy = result.step_time.count > 0 ? static_cast<double>(device.busy.count) /
+                                                static_cast<double>(result.step_time.count)
+                                          : 0;
+    use.peak_memory = device.peak;
+    use.tensor_peak = device.tensor_peak;
+    use.workspace = device.workspace;
+    use.runtime_context = device.runtime_context;
+    use.capacity = cluster.device(id).capacity;
+    use.ops = device.ops;
+    uses.push_back(use);
+  }
+  return uses;
+}
+
+}  // namespace
+
+Placement RandomPlacement(const Graph& graph, const Cluster& cluster, const CostTable& costs,
+                          double spread, Random& random) {
+  Placement placement(graph.op_count());
+  const auto members = graph.GroupMembers();
+  DeviceId last;
+  for (GroupId group : IdRange<GroupId>(graph.group_count())) {
+    std::vector<DeviceId> allowed;
+    for (DeviceId device : cluster.devices()) {
+      const auto ops = members[group];
+      const bool all = std::all_of(ops.begin(), ops.end(), [&](OpId op) {
+        return graph.op(op).is_view || costs.Supports(op, device);
+      });
+      if (all) allowed.push_back(device);
+    }
+    const bool stay =
+        std::find(allowed.begin(), allowed.end(), last) != allowed.end() && random.Unit() >= spread;
+    if (!stay) last = allowed[random.Below(allowed.size())];
+    for (OpId op : members[group]) placement[op] = last;
+  }
+  return placement;
+}
+
+SimulatedPlan Simulate(const Graph& graph, const Cluster& cluster, const CostTable& costs,
+                       const Placement& placement, Order order) {
+  const StepProgram program = BuildStepProgram(graph, cluster, costs);
+  Simulator simulator(program);
+  SimOptions options;
+  options.order = order;
+  options.schedule = true;
+  SimResult result = simulator.Run(placement, options);
+  SimulatedPlan simulated;
+  Plan& plan = simulated.plan;
+  plan.graph_name = graph.name();
+  plan.cluster_name = cluster.name();
+  plan.order = order;
+  plan.algorithm = "random";
+  plan.feasible = result.feasible;
+  plan.step_time = result.step_time;
+  plan.lower_bound = SimpleBound(program);
+  plan.devices = UsesOf(result, cluster);
+  plan.baselines = {{"single", result.feasible, Nanos(result.step_time.count + 1)}};
+  if (result.feasible) {
+    plan.history = {{3, 0.5, Nanos(result.step_time.count + 7), "single"},
+                    {9, 0.75, result.step_time, "random"}};
+    plan.first_feasible_seconds = 0.5;
+  }
+  const CostShares shares = SharesOf(costs, placement);
+  plan.share_given = shares.given;
+  plan.share_measured = shares.measured;
+  plan.share_modelled = shares.modelled;
+  plan.seed = 5;
+  plan.iterations = 9;
+  plan.seconds = 1.5;
+  plan.placement = NamePlacement(placement, graph, cluster);
+  simulated.schedule = std::move(*result.schedule);
+  return simulated;
+}
+
+}  // namespace placewright::tests
