@@ -13,7 +13,7 @@ namespace {
 // Bounds on hostile files, far above real machines: nodes and links, and the work of all routes
 // (1,000 devices on a fat tree with 10 distinct bandwidths take 10^8).
 constexpr size_t kMaxNodes = 16384;
-constexpr int64_t kMaxRouteWork = 2'000'000'000;
+constexpr int64_t kMaxRouteWork = 300'000'000;
 
 Error Duplicate(std::string_view what, std::string_view name) {
   return MakeError(ErrorCode::kDuplicateName,

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "cluster/catalogue.h"
+#include "formats/file.h"
 
 namespace placewright {
 namespace {
@@ -283,6 +284,31 @@ TEST(ClusterReader, AbsurdTopologiesEndInAnError) {
                 "links: [{between: [d*, d*], bandwidth: 1 GB/s, latency: 1us}]\n")
                 .code,
             ErrorCode::kClusterInvalid);
+  // 1,000 devices on one switch, no two with the same bandwidth: a million rankings.
+  std::string star = "devices: [{name: d, kind: T4, count: 1000}]\nswitches: [s]\nlinks:\n";
+  for (int i = 0; i < 1000; ++i) {
+    star += "  - {between: [d" + std::to_string(i) + ", s], bandwidth: " + std::to_string(i + 1) +
+            " MB/s, latency: 1us}\n";
+  }
+  EXPECT_EQ(Bad(star).code, ErrorCode::kClusterInvalid);
+}
+
+TEST(ClusterReader, AThousandDevicesOnOneSwitch) {
+  const Cluster c = Good(
+      "devices: [{name: d, kind: T4, count: 1000}]\nswitches: [s]\n"
+      "links: [{between: [d*, s], bandwidth: 1 GB/s, latency: 1us}]\n");
+  EXPECT_EQ(c.route(DeviceId(0), DeviceId(999)).links.size(), 2u);
+}
+
+// The examples of the repository are what they say.
+TEST(ClusterReader, Examples) {
+  const std::string folder = std::string(PLACEWRIGHT_SOURCE_DIR) + "/examples/clusters/";
+  const auto read = [&](const char* name) { return Good(ReadFile(folder + name).Take()); };
+  EXPECT_EQ(read("two-gpu-workstation.yaml").device_count(), 3u);
+  EXPECT_EQ(read("small-lab.yaml").device_count(), 10u);
+  const Cluster bridge = read("bridged-pairs.yaml");
+  EXPECT_EQ(bridge.route(DeviceId(0), DeviceId(1)).links.size(), 1u);  // the bridge
+  EXPECT_EQ(bridge.route(DeviceId(1), DeviceId(2)).links.size(), 2u);  // over the root complex
 }
 
 }  // namespace

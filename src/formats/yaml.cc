@@ -20,7 +20,7 @@ namespace placewright {
 namespace {
 
 constexpr size_t kMaxDepth = 64;
-constexpr size_t kMaxNodes = 1'000'000;
+constexpr size_t kMaxNodes = 500'000;
 constexpr size_t kMaxText = size_t{16} << 20;
 
 std::string PlaceOf(int32_t line, int32_t column) {
@@ -134,9 +134,7 @@ class TreeBuilder : public YAML::EventHandler {
              fmt::format("the key \"{}\" stands twice in one mapping", Printable(node.text, 80)),
              mark);
     }
-    frame.node.keys.push_back(std::move(node.text));
-    frame.node.key_lines.push_back(mark.line + 1);
-    frame.node.key_columns.push_back(mark.column + 1);
+    frame.node.keys.push_back({std::move(node.text), mark.line + 1, mark.column + 1});
   }
 
   YamlNode root_;
@@ -159,7 +157,7 @@ std::string WithoutJsonTabs(std::string_view text) {
 
 std::string YamlNode::Place() const { return PlaceOf(line, column); }
 
-std::string YamlNode::KeyPlace(size_t i) const { return PlaceOf(key_lines[i], key_columns[i]); }
+std::string YamlNode::KeyPlace(size_t i) const { return PlaceOf(keys[i].line, keys[i].column); }
 
 std::string_view YamlNode::TypeName() const {
   switch (type) {
@@ -172,7 +170,8 @@ std::string_view YamlNode::TypeName() const {
 }
 
 const YamlNode* YamlNode::Find(std::string_view key) const {
-  const auto it = std::find(keys.begin(), keys.end(), key);
+  const auto it =
+      std::find_if(keys.begin(), keys.end(), [key](const Key& k) { return k.text == key; });
   return it == keys.end() ? nullptr : &items[static_cast<size_t>(it - keys.begin())];
 }
 
@@ -184,12 +183,12 @@ Status YamlNode::CheckKeys(std::string_view what,
                            std::initializer_list<std::string_view> known) const {
   if (!IsMap()) return Fail(fmt::format("{} must be a mapping, not {}", what, TypeName()));
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (std::find(known.begin(), known.end(), keys[i]) != known.end()) continue;
+    if (std::find(known.begin(), known.end(), keys[i].text) != known.end()) continue;
     const std::vector<std::string> names(known.begin(), known.end());
-    std::string hint = DidYouMean(keys[i], names);
+    std::string hint = DidYouMean(keys[i].text, names);
     if (hint.empty()) hint = fmt::format("; known are {}", fmt::join(names, ", "));
     return MakeError(ErrorCode::kField,
-                     fmt::format("{} has no key \"{}\"{}", what, Printable(keys[i], 80), hint),
+                     fmt::format("{} has no key \"{}\"{}", what, Printable(keys[i].text, 80), hint),
                      KeyPlace(i));
   }
   return Ok();

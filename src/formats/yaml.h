@@ -18,13 +18,17 @@ class YamlNode {
  public:
   enum class Type : uint8_t { kNull, kScalar, kList, kMap };
 
+  struct Key {
+    std::string text;
+    int32_t line = 1, column = 1;
+  };
+
   Type type = Type::kNull;
-  int32_t line = 1, column = 1;   // of the value
-  std::string text;               // kScalar: as written, quotes removed
-  bool quoted = false;            // kScalar: stood in quotes, so it is text
-  std::vector<YamlNode> items;    // kList, or the values of kMap
-  std::vector<std::string> keys;  // kMap: as many as items
-  std::vector<int32_t> key_lines, key_columns;
+  int32_t line = 1, column = 1;  // of the value
+  std::string text;              // kScalar: as written, quotes removed
+  bool quoted = false;           // kScalar: stood in quotes, so it is text
+  std::vector<YamlNode> items;   // kList, or the values of kMap
+  std::vector<Key> keys;         // kMap: as many as items
 
   bool IsNull() const { return type == Type::kNull; }
   bool IsScalar() const { return type == Type::kScalar; }
@@ -51,7 +55,7 @@ class YamlNode {
   Status CheckList(std::string_view what) const;
 };
 
-// At most 16 MiB of text, 64 levels, and a million nodes once aliases are expanded. Errors:
+// At most 16 MiB of text, 64 levels, and half a million nodes once aliases are expanded. Errors:
 // kSyntax, kDuplicateName (a key twice), kFileTooLarge.
 Result<YamlNode> ParseYaml(std::string_view text);
 

@@ -150,10 +150,10 @@ Status KindTable::Read(const YamlNode& kinds) {
     return kinds.Fail(fmt::format("kinds must be a mapping, not {}", kinds.TypeName()));
   }
   for (size_t i = 0; i < kinds.keys.size(); ++i) {
-    if (kinds.keys[i].empty()) {
+    if (kinds.keys[i].text.empty()) {
       return MakeError(ErrorCode::kField, "a kind's name is empty", kinds.KeyPlace(i));
     }
-    PW_ASSIGN(DeviceKind kind, ReadKind(kinds.keys[i], kinds.items[i]));
+    PW_ASSIGN(DeviceKind kind, ReadKind(kinds.keys[i].text, kinds.items[i]));
     own_.push_back(std::move(kind));
   }
   return Ok();
