@@ -1,11 +1,92 @@
 // auto: every planner of a table, and the best of their plans.
 #include <algorithm>
+#include <optional>
 
 #include "search/evaluate.h"
 #include "search/planner.h"
 
 namespace placewright {
 namespace {
+
+// The best plan so far, and what everybody reached.
+class Portfolio {
+ public:
+  Portfolio(const Problem& problem, const PlannerOptions& options)
+      : problem_(problem), options_(options), simulator_(problem.program) {}
+
+  Status AddInitial() {
+    const std::vector<int32_t> units = UnitsOf(problem_, *options_.initial);
+    PW_ASSIGN(const Score score, EvaluateUnits(problem_, units, simulator_));
+    best_ = MakeResult(problem_, "init", units, score, options_);
+    best_score_ = score;
+    history_ = best_->history;
+    first_feasible_seconds_ = best_->first_feasible_seconds;
+    plans_.emplace_back(score, best_->placement);
+    return Ok();
+  }
+
+  // A planner that finds no connected plan is left out: another may find one.
+  void Run(const Planner& planner) {
+    if (options_.budget.Interrupted() && best_ && best_->feasible) return;
+    Result<PlannerResult> planned = planner.Plan(problem_, options_);
+    if (!planned.ok()) {
+      if (!error_) error_ = std::move(planned.error());
+      return;
+    }
+    PlannerResult result = planned.Take();
+    const Score score = ScoreOf(result);
+    plans_.emplace_back(score, result.placement);
+    baselines_.push_back({result.algorithm, result.feasible, result.step_time});
+    iterations_ += result.iterations;
+    if (!first_feasible_seconds_) first_feasible_seconds_ = result.first_feasible_seconds;
+    for (HistoryPoint& point : result.history) {
+      if (history_.empty() || point.step_time < history_.back().step_time) {
+        history_.push_back(std::move(point));
+      }
+    }
+    if (best_ && !(score < best_score_)) return;
+    best_ = std::move(result);
+    best_score_ = score;
+  }
+
+  // Iterative planners may start from every plan so far, the best first.
+  void OfferStarts() {
+    std::stable_sort(plans_.begin(), plans_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [score, placement] : plans_) options_.starts.push_back(std::move(placement));
+  }
+
+  Result<PlannerResult> Take() && {
+    if (!best_ && error_) return *std::move(error_);
+    if (!best_) return MakeError(ErrorCode::kUsage, "the table of planners is empty");
+    best_->baselines = std::move(baselines_);
+    best_->history = std::move(history_);
+    best_->iterations = iterations_;
+    best_->first_feasible_seconds = first_feasible_seconds_;
+    return *std::move(best_);
+  }
+
+ private:
+  Score ScoreOf(const PlannerResult& result) {
+    if (result.feasible) return {true, 0, result.step_time.count};
+    SimOptions sim;
+    sim.order = problem_.order;
+    const SimResult& simulated = simulator_.Run(result.placement, sim);
+    return {false, simulated.TotalOver().count, simulated.step_time.count};
+  }
+
+  const Problem& problem_;
+  PlannerOptions options_;
+  Simulator simulator_;
+  std::optional<PlannerResult> best_;
+  Score best_score_;
+  std::optional<Error> error_;  // of the first planner that failed
+  std::vector<std::pair<Score, Placement>> plans_;
+  std::vector<Baseline> baselines_;
+  std::vector<HistoryPoint> history_;
+  std::optional<double> first_feasible_seconds_;
+  int64_t iterations_ = 0;
+};
 
 class AutoPlanner : public Planner {
  public:
@@ -17,66 +98,19 @@ class AutoPlanner : public Planner {
   bool iterative() const override { return true; }
 
   Result<PlannerResult> Plan(const Problem& problem, const PlannerOptions& options) const override {
-    PlannerResult best;
-    PlannerOptions inner = options;
-    bool any = false;
-    Score best_score;
-    Simulator simulator(problem.program);
-    std::vector<std::pair<Score, std::vector<int32_t>>> starts;
-    if (options.initial) {
-      const std::vector<int32_t> units = UnitsOf(problem, *options.initial);
-      PW_ASSIGN(const Score score, EvaluateUnits(problem, units, simulator));
-      best = MakeResult(problem, "init", units, score, options);
-      best_score = score;
-      any = true;
-      starts.emplace_back(score, units);
+    Portfolio portfolio(problem, options);
+    if (options.initial) PW_RETURN_IF_ERROR(portfolio.AddInitial());
+    for (const Planner* planner : table_) {
+      if (!planner->iterative()) portfolio.Run(*planner);
     }
-    for (const bool iterative : {false, true}) {
-      std::stable_sort(starts.begin(), starts.end(),
-                       [](const auto& a, const auto& b) { return a.first < b.first; });
-      for (const auto& start : starts) inner.starts.push_back(ExpandUnits(problem, start.second));
-      for (const Planner* planner : table_) {
-        if (planner->iterative() != iterative) continue;
-        if (options.budget.Interrupted() && any && best_score.feasible) continue;
-        PW_ASSIGN(PlannerResult result, planner->Plan(problem, inner));
-        const Score score = ScoreOf(problem, result, simulator);
-        if (!iterative) starts.emplace_back(score, UnitsOf(problem, result.placement));
-        Merge(best, best_score, any, std::move(result), score);
-        any = true;
-      }
+    portfolio.OfferStarts();
+    for (const Planner* planner : table_) {
+      if (planner->iterative()) portfolio.Run(*planner);
     }
-    return best;
+    return std::move(portfolio).Take();
   }
 
  private:
-  static Score ScoreOf(const Problem& problem, const PlannerResult& result, Simulator& simulator) {
-    if (result.feasible) return {true, 0, result.step_time.count};
-    SimOptions sim;
-    sim.order = problem.order;
-    const SimResult& simulated = simulator.Run(result.placement, sim);
-    return {false, simulated.TotalOver().count, simulated.step_time.count};
-  }
-
-  static void Merge(PlannerResult& best, Score& best_score, bool any, PlannerResult result,
-                    const Score& score) {
-    std::vector<Baseline> baselines = std::move(best.baselines);
-    baselines.push_back({result.algorithm, result.feasible, result.step_time});
-    std::vector<HistoryPoint> history = std::move(best.history);
-    for (HistoryPoint& point : result.history) {
-      if (history.empty() || point.step_time < history.back().step_time) {
-        history.push_back(std::move(point));
-      }
-    }
-    const int64_t iterations = best.iterations + result.iterations;
-    const std::optional<double> first =
-        best.first_feasible_seconds ? best.first_feasible_seconds : result.first_feasible_seconds;
-    if (!any || score < best_score) best = std::move(result), best_score = score;
-    best.baselines = std::move(baselines);
-    best.history = std::move(history);
-    best.iterations = iterations;
-    best.first_feasible_seconds = first;
-  }
-
   std::vector<const Planner*> table_;
 };
 

@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "search/op_graph.h"
 #include "search/problem.h"
 
 namespace placewright {
 
 // Two narrowings of PlacementUnit::allowed:
-//  * `any`: if some pairs of devices are not connected, only devices of one set whose members are
-//    all connected both ways and which leaves every unit a device (the set of the most arithmetic
-//    speed that a greedy choice finds); otherwise all allowed devices;
+//  * `any`: allowed devices such that every combination is connected (KeepConnected); all of them
+//    in a cluster without unreachable pairs;
 //  * `preferred`: of these the accelerators, if the unit may run on one. An accelerator is a device
 //    at most kSlowest times slower than the fastest over the ops that both support.
 struct Domain {
@@ -26,8 +26,8 @@ struct Domain {
 // What each device offers to tensors: its capacity less the runtime context, at least 0.
 std::vector<int64_t> TensorCapacity(const StepProgram& program);
 
-// O(ops * devices + devices^3).
-Domain MakeDomain(const Problem& problem);
+// O(ops * devices), plus KeepConnected's part in clusters with unreachable pairs.
+Domain MakeDomain(const Problem& problem, const OpGraph& graph);
 
 }  // namespace placewright
 

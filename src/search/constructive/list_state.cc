@@ -31,7 +31,8 @@ ListState::ListState(const Problem& problem, const OpGraph& graph, const Domain&
   }
   for (size_t s = 0; s < storages; ++s) {
     if (program.storage_class[s] == StorageClass::kPersistent && program.fixed_home[s] >= 0) {
-      used_[program.fixed_home[s]] += program.storage_bytes[s];
+      int64_t& used = used_[program.fixed_home[s]];
+      used = SaturatingAdd(used, program.storage_bytes[s]);
     }
   }
   for (size_t u = 0; u < problem.units.size(); ++u) {
@@ -77,13 +78,13 @@ int64_t ListState::Needed(int32_t op, int32_t device) const {
   const StepProgram& program = problem_.program;
   int64_t needed = std::max<int64_t>(0, program.workspace[op] - workspace_[device]);
   const int32_t unit = graph_.unit_of[op];
-  if (unit_device_[unit] < 0) needed += UnitBytes(unit);
+  if (unit_device_[unit] < 0) needed = SaturatingAdd(needed, UnitBytes(unit));
   if (!options_.fixed_bytes.empty()) return needed;
   int32_t last_home = -1;
   for (const OpInput& input : graph_.Inputs(op)) {
     if (input.producer < 0 && input.home_unit >= 0 && unit_device_[input.home_unit] < 0) {
       if (input.home_unit != last_home && input.home_unit != unit) {
-        needed += UnitBytes(input.home_unit);
+        needed = SaturatingAdd(needed, UnitBytes(input.home_unit));
       }
       last_home = input.home_unit;
       continue;
@@ -91,15 +92,16 @@ int64_t ListState::Needed(int32_t op, int32_t device) const {
     const int32_t from =
         input.producer >= 0 ? unit_device_[graph_.unit_of[input.producer]] : HomeOf(input, device);
     const size_t slot = static_cast<size_t>(input.crossing) * graph_.devices + device;
-    if (from >= 0 && from != device && !resident_[slot]) needed += input.bytes;
+    if (from >= 0 && from != device && !resident_[slot])
+      needed = SaturatingAdd(needed, input.bytes);
   }
   for (int32_t i = program.op_makes_offset[op]; i < program.op_makes_offset[op + 1]; ++i) {
     const int32_t storage = program.version_storage[program.op_makes[i]];
     if (program.storage_class[storage] == StorageClass::kTransient && storage_held_[storage] == 0) {
-      needed += program.storage_bytes[storage];
+      needed = SaturatingAdd(needed, program.storage_bytes[storage]);
     }
   }
-  return std::min(needed, kMaxQuantity);
+  return needed;
 }
 
 int64_t ListState::Room(int32_t op, int32_t device) const {
@@ -131,12 +133,12 @@ void ListState::Release(int32_t crossing) {
   if (--readers_left_[crossing] == 0) {
     for (int32_t d = 0; d < graph_.devices; ++d) {
       char& resident = resident_[static_cast<size_t>(crossing) * graph_.devices + d];
-      if (resident) used_[d] -= program.unit_bytes[crossing];
+      if (resident) Free(d, program.unit_bytes[crossing]);
       resident = 0;
     }
   }
   if (--storage_readers_left_[storage] == 0 && storage_held_[storage] > 0) {
-    used_[storage_device_[storage]] -= storage_held_[storage];
+    Free(storage_device_[storage], storage_held_[storage]);
     storage_held_[storage] = 0;
   }
 }

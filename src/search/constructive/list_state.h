@@ -12,6 +12,7 @@
 #ifndef PLACEWRIGHT_SEARCH_CONSTRUCTIVE_LIST_STATE_H_
 #define PLACEWRIGHT_SEARCH_CONSTRUCTIVE_LIST_STATE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -55,6 +56,9 @@ class ListState {
   int32_t HomeOf(const OpInput& input, int32_t reader_device) const;
   void Release(int32_t crossing);
   void Allocate(int32_t op, int32_t device);
+  void Free(int32_t device, int64_t bytes) {
+    used_[device] = std::max<int64_t>(0, used_[device] - bytes);  // sums may have saturated
+  }
   int64_t UnitBytes(int32_t unit) const {
     return options_.fixed_bytes.empty() ? problem_.units[unit].persistent.count
                                         : options_.fixed_bytes[unit];

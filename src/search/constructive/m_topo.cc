@@ -28,7 +28,7 @@ std::vector<int32_t> PlaceMTopo(const PlacerInput& input) {
       ++filling;
     }
     const int32_t device = may(accelerators[filling]) ? accelerators[filling] : allowed.front();
-    left[device] -= bytes[unit];
+    left[device] = std::max(left[device] - bytes[unit], -kMaxQuantity);
     device_of[unit] = device;
   }
   PlaceFollowers(input.units, input.domain.preferred, device_of);

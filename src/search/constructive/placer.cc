@@ -7,7 +7,7 @@ namespace placewright {
 Result<PlannerResult> ConstructivePlanner::Plan(const Problem& problem,
                                                 const PlannerOptions& options) const {
   const OpGraph graph = BuildOpGraph(problem);
-  const Domain domain = MakeDomain(problem);
+  const Domain domain = MakeDomain(problem, graph);
   const std::vector<UnitInfo> units = DescribeUnits(problem, graph);
   Simulator simulator(problem.program);
   std::vector<int32_t> best, last;

@@ -23,13 +23,24 @@ int64_t MovesPerRound(const Problem& problem) {
 struct Start {
   Score score;
   std::vector<int32_t> devices;
+  bool movable = true;  // every unit within its Domain::any, so that all moves stay connected
 };
+
+bool Movable(const Domain& domain, const std::vector<int32_t>& devices) {
+  for (size_t u = 0; u < devices.size(); ++u) {
+    const std::vector<int32_t>& any = domain.any[u];
+    if (std::find(any.begin(), any.end(), devices[u]) == any.end()) return false;
+  }
+  return true;
+}
 
 class Rounds {
  public:
   Rounds(const Problem& problem, const PlannerOptions& options, const LocalContext& context,
-         const std::vector<Start>& starts)
+         std::vector<Start> starts)
       : problem_(problem), options_(options), pool_(std::max(1, options.threads)) {
+    best_ = starts.front();
+    std::erase_if(starts, [](const Start& start) { return !start.movable; });
     static constexpr int32_t kHeat[kChains] = {4, 8, 16, 2};
     for (int c = 0; c < kChains; ++c) {
       AnnealerOptions chain;
@@ -39,7 +50,6 @@ class Rounds {
           context, start.devices, Random(options.seed).Fork(static_cast<uint64_t>(c)), chain));
     }
     result_.algorithm = "local-search";
-    best_ = starts.front();
     Record();
   }
 
@@ -113,14 +123,16 @@ class Rounds {
   int64_t round_ = 0;
 };
 
-// Distinct plans to start from, the best first; --init always leads.
+// Distinct plans to start from, the best first; at least one is movable.
 Result<std::vector<Start>> FindStarts(const PlacerInput& input, const PlannerOptions& options) {
   std::vector<std::vector<int32_t>> plans;
   if (options.initial) plans.push_back(UnitsOf(input.problem, *options.initial));
   for (const Placement& placement : options.starts) {
     plans.push_back(UnitsOf(input.problem, placement));
   }
-  if (options.starts.empty()) {
+  const bool all_fixed = std::none_of(
+      plans.begin(), plans.end(), [&](const auto& plan) { return Movable(input.domain, plan); });
+  if (options.starts.empty() || all_fixed) {
     for (PlaceFunction place : {&PlaceLayered, &PlaceMTopo, &PlaceHeft}) {
       plans.push_back(place(input));
     }
@@ -131,10 +143,10 @@ Result<std::vector<Start>> FindStarts(const PlacerInput& input, const PlannerOpt
     PW_ASSIGN(const Score score, EvaluateUnits(input.problem, devices, simulator));
     const bool known = std::any_of(starts.begin(), starts.end(),
                                    [&](const Start& start) { return start.devices == devices; });
-    if (!known) starts.push_back({score, std::move(devices)});
+    const bool movable = Movable(input.domain, devices);
+    if (!known) starts.push_back({score, std::move(devices), movable});
   }
-  const auto first = starts.begin() + (options.initial && options.starts.empty() ? 1 : 0);
-  std::stable_sort(options.initial ? first : starts.begin(), starts.end(),
+  std::stable_sort(starts.begin(), starts.end(),
                    [](const Start& a, const Start& b) { return a.score < b.score; });
   return starts;
 }
@@ -144,7 +156,7 @@ Result<std::vector<Start>> FindStarts(const PlacerInput& input, const PlannerOpt
 Result<PlannerResult> LocalSearchPlanner::Plan(const Problem& problem,
                                                const PlannerOptions& options) const {
   const OpGraph graph = BuildOpGraph(problem);
-  const Domain domain = MakeDomain(problem);
+  const Domain domain = MakeDomain(problem, graph);
   const std::vector<UnitInfo> units = DescribeUnits(problem, graph);
   PW_ASSIGN(const std::vector<Start> starts,
             FindStarts({problem, graph, domain, units, options.seed, 0}, options));
