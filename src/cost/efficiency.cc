@@ -19,8 +19,9 @@ struct ArchitectureRow {
   double bandwidth;    // of streaming kernels
   double clock;        // GHz: one lane's steps through a sum
   double gemm;         // large f32 products
-  double direct;       // convolutions without a fast algorithm, relative to the P100
-  double winograd;     // the same for Winograd's
+  double direct;       // GPUs: convolutions without a fast algorithm, relative to the P100;
+                       // CPUs: all convolutions
+  double winograd;     // GPUs: Winograd's, relative to the P100
   double tensor_gemm;  // 16- and 8-bit products of tensor cores
   double scalar;       // everything else that computes
 };
@@ -32,8 +33,8 @@ constexpr std::array kRows = {
     ArchitectureRow{"turing", DeviceClass::kGpu, 0.75, 1.70, 0.80, 1.42, 1.00, 0.50, 0.5},
     ArchitectureRow{"ampere", DeviceClass::kGpu, 0.88, 1.41, 0.80, 1.45, 1.00, 0.50, 0.5},
     ArchitectureRow{"hopper", DeviceClass::kGpu, 0.88, 1.70, 0.60, 1.20, 0.80, 0.40, 0.5},
-    ArchitectureRow{"broadwell", DeviceClass::kCpu, 0.75, 0, 0.80, 1.40, 0.48, 0.80, 0.25},
-    ArchitectureRow{"zen2", DeviceClass::kCpu, 0.75, 0, 0.75, 1.40, 0.48, 0.75, 0.25},
+    ArchitectureRow{"broadwell", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
+    ArchitectureRow{"zen2", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
 };
 
 const ArchitectureRow& RowOf(DeviceClass device_class, std::string_view architecture) {
@@ -45,7 +46,19 @@ const ArchitectureRow& RowOf(DeviceClass device_class, std::string_view architec
                        [&](const ArchitectureRow& row) { return row.name == fallback; });
 }
 
+double CpuConvolutionShare(const ArchitectureRow& row, OpClass op_class) {
+  return op_class == OpClass::kConvDepthwise ? row.direct / 3 : row.direct;
+}
+
+bool IsConvolution(OpClass op_class) {
+  return op_class == OpClass::kConvDense || op_class == OpClass::kConvWinograd ||
+         op_class == OpClass::kConvPointwise || op_class == OpClass::kConvDepthwise;
+}
+
 double SinglePrecisionShare(const ArchitectureRow& row, OpClass op_class) {
+  if (row.device_class == DeviceClass::kCpu && IsConvolution(op_class)) {
+    return CpuConvolutionShare(row, op_class);
+  }
   switch (op_class) {
     case OpClass::kGemm:
     case OpClass::kGemv: return row.gemm;
@@ -61,14 +74,9 @@ double SinglePrecisionShare(const ArchitectureRow& row, OpClass op_class) {
 // Tensor cores multiply directly: no Winograd, and convolutions reach about two thirds of a
 // product.
 double TensorShare(const ArchitectureRow& row, OpClass op_class) {
-  switch (op_class) {
-    case OpClass::kConvDense:
-    case OpClass::kConvWinograd:
-    case OpClass::kConvPointwise: return row.tensor_gemm * 2 / 3;
-    case OpClass::kGemm:
-    case OpClass::kGemv: return row.tensor_gemm;
-    default: return std::min(SinglePrecisionShare(row, op_class), row.tensor_gemm);
-  }
+  if (op_class == OpClass::kGemm || op_class == OpClass::kGemv) return row.tensor_gemm;
+  const double limit = IsConvolution(op_class) ? row.tensor_gemm * 2 / 3 : row.tensor_gemm;
+  return std::min(SinglePrecisionShare(row, op_class), limit);
 }
 
 }  // namespace
@@ -81,10 +89,15 @@ bool HasEfficiencyRow(std::string_view architecture) {
 Efficiency EfficiencyOf(OpClass op_class, DType dtype, DeviceClass device_class,
                         std::string_view architecture) {
   const ArchitectureRow& row = RowOf(device_class, architecture);
-  const bool single =
-      dtype != DType::kF16 && dtype != DType::kBF16 && dtype != DType::kI8 && dtype != DType::kU8;
-  return {single ? SinglePrecisionShare(row, op_class) : TensorShare(row, op_class), row.bandwidth,
-          row.clock};
+  const bool narrow =
+      dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kI8 || dtype == DType::kU8;
+  // Winograd's method is for f32 alone.
+  const bool direct = dtype == DType::kF64 && op_class == OpClass::kConvWinograd;
+  const bool tensor = narrow && row.device_class != DeviceClass::kCpu;
+  const double compute =
+      tensor ? TensorShare(row, op_class)
+             : SinglePrecisionShare(row, direct ? OpClass::kConvPointwise : op_class);
+  return {compute, row.bandwidth, row.clock};
 }
 
 }  // namespace placewright

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -12,6 +13,7 @@
 #include "cost/cost_model.h"
 #include "formats/aten_reader.h"
 #include "formats/file.h"
+#include "formats/onnx_reader.h"
 
 namespace placewright {
 namespace {
@@ -96,6 +98,65 @@ TEST(CostCorpus, EveryAtenTypeHasARow) {
     }
   }
   EXPECT_TRUE(missing.empty()) << missing.size() << " types, the first: " << *missing.begin();
+}
+
+// A model of symbolic batch is read with --batch 1.
+Result<Graph> ReadModel(const fs::path& path) {
+  PW_ASSIGN(const std::string bytes, ReadFile(path.string()));
+  OnnxOptions options;
+  options.folder = path.parent_path().string();
+  auto graph = ReadOnnx(bytes, options);
+  if (graph.ok()) return graph;
+  options.batch = 1;
+  return ReadOnnx(bytes, options);
+}
+
+TEST(CostCorpus, MacsOfOnnxModelsEqualTheIndex) {
+  SKIP_WITHOUT_DATA();
+  int checked = 0;
+  for (const auto& [path, figure] : GmacColumn()) {
+    if (!path.starts_with("onnx/")) continue;
+    const auto graph = ReadModel(kData / path);
+    ASSERT_TRUE(graph.ok()) << graph.error().ToString();
+    ExpectMacs(MacsOf(graph.value()).forward, std::stod(figure), path);
+    ++checked;
+  }
+  EXPECT_GE(checked, 23);
+}
+
+// Types whose cost follows from sub-graphs or data that the table does not look into.
+const std::set<std::string, std::less<>> kByBytes = {"Scan", "com.microsoft.BeamSearch",
+                                                     "ai.onnx.ml.TreeEnsembleClassifier"};
+
+TEST(CostCorpus, EveryOnnxTypeHasARow) {
+  SKIP_WITHOUT_DATA();
+  std::set<std::string> missing;
+  int models = 0;
+  for (const char* folder : {"onnx", "public/onnx-light", "public/onnxruntime"}) {
+    for (const auto& file : fs::recursive_directory_iterator(kData / folder)) {
+      if (file.path().extension() != ".onnx") continue;
+      const auto graph = ReadModel(file.path());
+      if (!graph.ok()) continue;  // needs more than a batch to have shapes
+      ++models;
+      for (OpId id : graph.value().ops()) {
+        const std::string type(graph.value().op(id).type);
+        const bool known = WorkOf(graph.value(), id).known || kByBytes.contains(type);
+        if (!HasWorkRow(type) || !known) missing.insert(type);
+      }
+    }
+  }
+  EXPECT_GE(models, 36);
+  EXPECT_TRUE(missing.empty()) << missing.size() << " types, the first: " << *missing.begin();
+}
+
+// Op types of the onnxruntime models, sub-graphs included, whether or not their shapes are known.
+TEST(CostCorpus, TypesOfModelsWithoutShapesHaveRows) {
+  for (const char* type :
+       {"com.microsoft.Attention", "com.microsoft.BeamSearch", "com.microsoft.FastGelu",
+        "com.microsoft.EmbedLayerNormalization", "com.microsoft.SkipLayerNormalization",
+        "LayerNormalization", "Scan", "Gather", "Unsqueeze", "Shape", "Erf", "Trilu"}) {
+    EXPECT_TRUE(HasWorkRow(type)) << type;
+  }
 }
 
 }  // namespace
