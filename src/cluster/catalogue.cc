@@ -84,7 +84,8 @@ std::vector<DeviceKind> MakeCatalogue() {
   // Reference clocks (1.71 GHz); half on tensor cores with float accumulation.
   kinds.push_back(Gpu("RTX-2080", "turing", {0.315, 10.1, 40.3, 0, 161}, 448, 8, kVoltaContext,
                       "NVIDIA Turing GPU architecture white paper WP-09183-001, appendix B"));
-  kinds.push_back(Gpu("T4", "turing", {0.254, 8.1, 65, 0, 130}, 320, 16, kVoltaContext,
+  // 70 W: under load it does not hold its boost clock, so its architecture has a row of its own.
+  kinds.push_back(Gpu("T4", "turing-70w", {0.254, 8.1, 65, 0, 130}, 320, 16, kVoltaContext,
                       "NVIDIA T4 data sheet"));
   kinds.push_back(Gpu("A100-40GB", "ampere", {9.7, 19.5, 312, 312, 624}, 1555, 40, kNewContext,
                       "NVIDIA A100 data sheet, SXM4 (40 GB)"));

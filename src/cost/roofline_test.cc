@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "cluster/catalogue.h"
 #include "cost/cost_model.h"
 #include "cost/efficiency.h"
 
@@ -76,8 +77,26 @@ TEST(Roofline, TensorCoreRatesAreForProductsAlone) {
             RooflineTime(MakeWork(OpClass::kElementwise, 1e12, 8, 8), DType::kF32, kind));
 }
 
+TEST(Roofline, EveryKindOfTheCatalogueHasEfficiencies) {
+  for (const DeviceKind& kind : Catalogue()) {
+    EXPECT_TRUE(HasEfficiencyRow(kind.architecture)) << kind.name;
+  }
+  EXPECT_FALSE(HasEfficiencyRow("abacus"));
+}
+
+TEST(Roofline, WinogradIsForSinglePrecisionAlone) {
+  const auto share = [](OpClass op_class, DType dtype) {
+    return EfficiencyOf(op_class, dtype, DeviceClass::kGpu, "volta").compute;
+  };
+  EXPECT_GT(share(OpClass::kConvWinograd, DType::kF32), 1);
+  for (DType dtype : {DType::kF64, DType::kF16, DType::kBF16, DType::kI8}) {
+    EXPECT_LT(share(OpClass::kConvWinograd, dtype), 1) << ToString(dtype);
+  }
+}
+
 TEST(Roofline, MoreWorkNeverTakesLess) {
-  for (const char* architecture : {"kepler", "pascal", "volta", "turing", "ampere", "hopper"}) {
+  for (const char* architecture :
+       {"kepler", "pascal", "volta", "turing", "turing-70w", "ampere", "hopper", "broadwell"}) {
     Nanos before(0);
     Work work = MakeWork(OpClass::kGemm, 1, 1, 1);
     for (int step = 0; step < 60; ++step) {
