@@ -70,6 +70,11 @@ Ends LatestEnds(const Step& step, const Waits& waits) {
 MaybeViolation CheckStart(const Step& step, const Waits& waits, const Ends& ends, int32_t node,
                           Nanos start, std::string place) {
   if (start >= ends.latest[node]) return std::nullopt;
+  if (ends.cause[node] < 0) {
+    return Violation{ViolationKind::kPrecedence,
+                     fmt::format("starts at {} ns, before the step", start.count),
+                     std::move(place)};
+  }
   return Violation{
       ViolationKind::kPrecedence,
       fmt::format("starts at {} ns, but {}, for which it waits, ends at {} ns", start.count,
