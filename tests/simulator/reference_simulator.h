@@ -1,8 +1,8 @@
 // A slow simulator that is correct at a glance, to hold the real one to: every rule of
 // docs/simulator.md by itself, on maps, everything found out anew at every phase, straight from the
 // graph and not from the compiled program.
-#ifndef PLACEWRIGHT_TESTS_REFERENCE_SIMULATOR_H_
-#define PLACEWRIGHT_TESTS_REFERENCE_SIMULATOR_H_
+#ifndef PLACEWRIGHT_TESTS_SIMULATOR_REFERENCE_SIMULATOR_H_
+#define PLACEWRIGHT_TESTS_SIMULATOR_REFERENCE_SIMULATOR_H_
 
 #include <algorithm>
 #include <map>
@@ -351,4 +351,4 @@ class ReferenceSimulator {
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_TESTS_REFERENCE_SIMULATOR_H_
+#endif  // PLACEWRIGHT_TESTS_SIMULATOR_REFERENCE_SIMULATOR_H_

@@ -1,7 +1,7 @@
 // Small random training steps with everything the rules speak of: views, in-place writes, storages
 // of many versions, hidden writes, explicit order, zero sizes and durations, shared and slow links.
-#ifndef PLACEWRIGHT_TESTS_RANDOM_STEP_H_
-#define PLACEWRIGHT_TESTS_RANDOM_STEP_H_
+#ifndef PLACEWRIGHT_TESTS_SIMULATOR_RANDOM_STEP_H_
+#define PLACEWRIGHT_TESTS_SIMULATOR_RANDOM_STEP_H_
 
 #include <algorithm>
 #include <string>
@@ -132,4 +132,4 @@ class RandomStep {
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_TESTS_RANDOM_STEP_H_
+#endif  // PLACEWRIGHT_TESTS_SIMULATOR_RANDOM_STEP_H_
