@@ -88,8 +88,11 @@ class AtenGraphReader {
   void TieState(const AtenInput& input) {
     constexpr std::string_view kPrefix = "opt_state:";
     if (input.kind != TensorKind::kOptimizerState || !input.name.starts_with(kPrefix)) return;
+    constexpr int kMostComponents = 8;  // of a slot's name
     std::string path = input.name.substr(kPrefix.size());
-    for (size_t dot = path.rfind('.'); dot != std::string::npos; dot = path.rfind('.')) {
+    for (int i = 0; i < kMostComponents; ++i) {
+      const size_t dot = path.rfind('.');
+      if (dot == std::string::npos) return;
       path.resize(dot);
       const auto parameter = input_ids_.find("param:" + path);
       if (parameter == input_ids_.end()) continue;

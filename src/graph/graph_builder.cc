@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "graph/colocation.h"
@@ -14,7 +15,19 @@ namespace placewright {
 namespace {
 
 constexpr size_t kMaxRank = 64;
+constexpr size_t kMaxName = 16384;  // characters; bounds the cost of comparing module paths
 constexpr size_t kMaxItems = size_t{1} << 30;  // ids are 32 bits
+
+Status CheckName(std::string_view kind, std::string_view name) {
+  if (name.empty()) {
+    return MakeError(ErrorCode::kField, fmt::format("{} has an empty name", kind));
+  }
+  if (name.size() <= kMaxName) return Ok();
+  return MakeError(ErrorCode::kField,
+                   fmt::format("the name of {} has {} characters, more than the limit of {}", kind,
+                               name.size(), kMaxName),
+                   Printable(name, 60));
+}
 
 std::string InName(std::string_view kind, std::string_view name) {
   return fmt::format("{} {}", kind, Printable(name, 120));
@@ -100,7 +113,7 @@ std::string_view GraphBuilder::Intern(const std::string& type) {
 
 Result<TensorId> GraphBuilder::AddTensor(std::string name, DType dtype, std::vector<int64_t> shape,
                                          Bytes opaque_bytes) {
-  if (name.empty()) return MakeError(ErrorCode::kField, "a tensor has an empty name");
+  PW_RETURN_IF_ERROR(CheckName("a tensor", name));
   if (data_.tensors.size() >= kMaxItems) {
     return MakeError(ErrorCode::kField, "more tensors than the program can number");
   }
@@ -153,7 +166,11 @@ Status GraphBuilder::CheckAlias(const OutputSpec& output, const OpSpec& spec) co
 
 // Checks and adds the op without its outputs; its lists move out of `spec`.
 Result<OpId> GraphBuilder::StartOp(OpSpec& spec) {
-  if (spec.name.empty()) return MakeError(ErrorCode::kField, "an op has an empty name");
+  PW_RETURN_IF_ERROR(CheckName("an op", spec.name));
+  if (!spec.module.empty()) PW_RETURN_IF_ERROR(CheckName("a module", spec.module));
+  if (spec.type.empty()) {
+    return MakeError(ErrorCode::kField, "it has no type", InName("op", spec.name));
+  }
   if (data_.ops.size() >= kMaxItems) {
     return MakeError(ErrorCode::kField, "more ops than the program can number");
   }
@@ -187,17 +204,23 @@ Result<OpId> GraphBuilder::StartOp(OpSpec& spec) {
   return id;
 }
 
+// The written inputs in the order of first mention, each once.
 void GraphBuilder::RecordWrites(Op& op, const OpSpec& spec) {
+  std::vector<char> written(spec.inputs.size(), 0);
   const auto write = [&](int32_t index) {
-    const TensorId tensor = spec.inputs[static_cast<size_t>(index)];
-    if (std::find(op.writes.begin(), op.writes.end(), tensor) == op.writes.end()) {
-      op.writes.push_back(tensor);
+    if (std::exchange(written[static_cast<size_t>(index)], 1) == 0) {
+      op.writes.push_back(spec.inputs[static_cast<size_t>(index)]);
     }
   };
   for (const OutputSpec& output : spec.outputs) {
     if (output.alias == AliasKind::kInPlace) write(output.alias_of);
   }
   for (int32_t index : spec.writes) write(index);
+  // One tensor may stand in several places.
+  std::vector<TensorId> distinct = op.writes;
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  if (distinct.size() < op.writes.size()) op.writes = std::move(distinct);
 }
 
 Result<std::vector<TensorId>> GraphBuilder::AddOp(OpSpec spec) {

@@ -12,8 +12,10 @@
 namespace placewright {
 namespace {
 
-// A tensor saved by very many forward ops (a mask) is no evidence for any of them.
+// A tensor saved by very many forward ops (a mask) is no evidence for any of them; neither are the
+// later ones of very many tensors that one backward op reads.
 constexpr size_t kMostReaders = 64;
+constexpr size_t kMostSaved = 64;
 
 class Attribution {
  public:
@@ -24,6 +26,7 @@ class Attribution {
       if (!stated[id.index()].empty()) Set(id, stated[id.index()]);
     }
     ListForwardReaders();
+    LookThroughBackwardViews();
   }
 
   // The paths; "" for the root. They point into `stated` and tensor names.
@@ -109,15 +112,14 @@ class Attribution {
     }
   }
 
-  // The tensor behind views that backward ops made of it.
-  TensorId BehindBackwardViews(TensorId tensor) const {
-    while (true) {
-      const OpId producer = graph_.tensors[tensor].producer;
-      if (!producer.valid() || graph_.ops[producer].phase == Phase::kForward ||
-          !graph_.ops[producer].is_view || graph_.ops[producer].inputs.empty()) {
-        return tensor;
-      }
-      tensor = graph_.ops[producer].inputs[0];
+  // For each tensor the one behind views that backward ops made of it.
+  void LookThroughBackwardViews() {
+    behind_.resize(graph_.tensors.size());
+    for (TensorId id : IdRange<TensorId>(graph_.tensors.size())) behind_[id] = id;
+    for (OpId id : graph_.topological_order) {
+      const Op& op = graph_.ops[id];
+      if (op.phase == Phase::kForward || !op.is_view) continue;
+      for (TensorId output : op.outputs) behind_[output] = behind_[op.inputs[0]];
     }
   }
 
@@ -156,7 +158,8 @@ class Attribution {
     std::vector<TensorId> seen;
     TensorId parameter;
     for (TensorId input : op.inputs) {
-      const TensorId saved = BehindBackwardViews(input);
+      const TensorId saved = behind_[input];
+      if (seen.size() == kMostSaved) break;
       if (std::find(seen.begin(), seen.end(), saved) != seen.end()) continue;
       seen.push_back(saved);
       const Tensor& tensor = graph_.tensors[saved];
@@ -196,6 +199,7 @@ class Attribution {
   const IdVector<OpId, StorageId>& served_;
   IdVector<OpId, std::string_view> path_;
   IdVector<OpId, char> known_;
+  IdVector<TensorId, TensorId> behind_;
   std::vector<std::vector<OpId>> readers_;  // by tensor: forward ops, ascending
 };
 

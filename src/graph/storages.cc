@@ -27,7 +27,7 @@ class StorageWalk {
     for (TensorId input : op.inputs) {
       op.input_versions.push_back(Newest(graph_.tensors[input].storage));
     }
-    const std::vector<TensorId> written = WriteStorages(id);
+    WriteStorages(id);
     size_t views = 0;
     for (TensorId output : op.outputs) {
       switch (aliases_[output].kind) {
@@ -46,7 +46,7 @@ class StorageWalk {
         case AliasKind::kInPlace: MakeInPlace(output); break;
       }
     }
-    op.is_view = views > 0 && views == op.outputs.size() && written.empty();
+    op.is_view = views > 0 && views == op.outputs.size() && op.writes.empty();
   }
 
  private:
@@ -63,23 +63,17 @@ class StorageWalk {
     tensor.length = tensor.bytes;
   }
 
-  // One new version for every storage that the op writes. Returns the tensors, one a storage.
-  std::vector<TensorId> WriteStorages(OpId id) {
-    std::vector<TensorId> written;
-    std::vector<StorageId> seen;
+  // One new version for every storage that the op writes.
+  void WriteStorages(OpId id) {
     for (TensorId tensor : graph_.ops[id].writes) {
-      const StorageId storage = graph_.tensors[tensor].storage;
-      if (std::find(seen.begin(), seen.end(), storage) != seen.end()) continue;
-      seen.push_back(storage);
-      written.push_back(tensor);
-      Storage& target = graph_.storages[storage];
-      target.versions.push_back(Version{id});
-      if (target.kind == TensorKind::kInput) {
-        target.kind = TensorKind::kBuffer;  // it lives on a home from now on
-        graph_.tensors[target.first].kind = TensorKind::kBuffer;
+      Storage& storage = graph_.storages[graph_.tensors[tensor].storage];
+      if (storage.versions.size() > 1 && storage.versions.back().writer == id) continue;
+      storage.versions.push_back(Version{id});
+      if (storage.kind == TensorKind::kInput) {
+        storage.kind = TensorKind::kBuffer;  // it lives on a home from now on
+        graph_.tensors[storage.first].kind = TensorKind::kBuffer;
       }
     }
-    return written;
   }
 
   Layout LayoutOf(const Tensor& tensor) const {

@@ -27,6 +27,7 @@ class Verifier {
     for (TensorId id : IdRange<TensorId>(graph_.tensors.size())) {
       PW_RETURN_IF_ERROR(CheckTensor(id));
     }
+    ListWrites();
     for (StorageId id : IdRange<StorageId>(graph_.storages.size())) {
       PW_RETURN_IF_ERROR(CheckStorage(id));
     }
@@ -50,6 +51,17 @@ class Verifier {
   }
   Error AtStorage(StorageId id, std::string message) const {
     return Fail(fmt::format("storage {}", id.value()), std::move(message));
+  }
+
+  static std::vector<TensorId> Sorted(std::vector<TensorId> tensors) {
+    std::sort(tensors.begin(), tensors.end());
+    return tensors;
+  }
+  std::vector<StorageId> StoragesOf(const std::vector<TensorId>& tensors) const {
+    std::vector<StorageId> storages;
+    for (TensorId tensor : tensors) storages.push_back(graph_.tensors[tensor].storage);
+    std::sort(storages.begin(), storages.end());
+    return storages;
   }
 
   bool IsOp(OpId id) const { return id.valid() && id.index() < graph_.ops.size(); }
@@ -126,7 +138,7 @@ class Verifier {
         return AtOp(id, "it reads, makes or writes something that is no tensor");
       }
     }
-    for (size_t i = 0; i < op.outputs.size(); ++i) {
+    for (size_t i = 0; i < op.outputs.size(); ++i) {  // ascending indices: each listed once
       const Tensor& output = graph_.tensors[op.outputs[i]];
       if (output.producer != id) {
         return AtOp(id, "its output " + Printable(output.name, 80) + " names another producer");
@@ -135,11 +147,10 @@ class Verifier {
         return AtOp(id, "its outputs are not in the order of their indices");
       }
     }
-    for (TensorId written : op.writes) {
-      if (std::count(op.writes.begin(), op.writes.end(), written) != 1 ||
-          std::find(op.inputs.begin(), op.inputs.end(), written) == op.inputs.end()) {
-        return AtOp(id, "it writes a tensor twice, or one that is none of its inputs");
-      }
+    const std::vector<TensorId> inputs = Sorted(op.inputs), writes = Sorted(op.writes);
+    if (std::adjacent_find(writes.begin(), writes.end()) != writes.end() ||
+        !std::includes(inputs.begin(), inputs.end(), writes.begin(), writes.end())) {
+      return AtOp(id, "it writes a tensor twice, or one that is none of its inputs");
     }
     for (OpId before : op.after) {
       if (!IsOp(before)) return AtOp(id, "it comes after something that is no op");
@@ -157,6 +168,18 @@ class Verifier {
     return Ok();
   }
 
+  static bool BytesMatchShape(const Tensor& tensor) {
+    if (tensor.dtype == DType::kOpaque) return tensor.bytes >= Bytes(0);
+    int64_t bytes = SizeOf(tensor.dtype);
+    bool empty = false;
+    for (int64_t size : tensor.shape) {
+      if (size < 0) return false;
+      empty |= size == 0;
+      bytes = SaturatingMultiply(bytes, std::max<int64_t>(size, 1));
+    }
+    return tensor.bytes == Bytes(empty ? 0 : bytes);
+  }
+
   Status CheckTensor(TensorId id) const {
     const Tensor& tensor = graph_.tensors[id];
     if (!tensor.storage.valid() || tensor.storage.index() >= graph_.storages.size()) {
@@ -167,6 +190,7 @@ class Verifier {
       return AtTensor(id, fmt::format("its storage has no version {}", tensor.version));
     }
     if (tensor.kind != storage.kind) return AtTensor(id, "its kind is not that of its storage");
+    if (!BytesMatchShape(tensor)) return AtTensor(id, "its bytes are not those of its shape");
     if (tensor.offset < Bytes(0) || tensor.length < Bytes(0) || tensor.bytes < Bytes(0) ||
         tensor.length > storage.bytes || tensor.offset > storage.bytes - tensor.length) {
       return AtTensor(id, "its bytes lie outside its storage");
@@ -185,10 +209,22 @@ class Verifier {
     if (!tensor.producer.valid()) return Ok();
     if (!IsOp(tensor.producer)) return AtTensor(id, "its producer is no op");
     const std::vector<TensorId>& outputs = graph_.ops[tensor.producer].outputs;
-    if (std::count(outputs.begin(), outputs.end(), id) != 1) {
-      return AtTensor(id, "its producer does not list it once among its outputs");
+    const auto listed = std::lower_bound(
+        outputs.begin(), outputs.end(), tensor.output_index,
+        [&](TensorId t, int32_t index) { return graph_.tensors[t].output_index < index; });
+    if (listed == outputs.end() || *listed != id) {
+      return AtTensor(id, "its producer does not list it among its outputs");
     }
     return Ok();
+  }
+
+  void ListWrites() {
+    for (OpId id : IdRange<OpId>(graph_.ops.size())) {
+      for (TensorId tensor : graph_.ops[id].writes) {
+        writes_.emplace_back(id, graph_.tensors[tensor].storage);
+      }
+    }
+    std::sort(writes_.begin(), writes_.end());
   }
 
   Status CheckStorage(StorageId id) const {
@@ -210,11 +246,10 @@ class Verifier {
     }
     for (size_t v = 1; v < storage.versions.size(); ++v) {
       const OpId writer = storage.versions[v].writer;
-      const bool writes =
-          IsOp(writer) &&
-          std::any_of(graph_.ops[writer].writes.begin(), graph_.ops[writer].writes.end(),
-                      [&](TensorId t) { return graph_.tensors[t].storage == id; });
-      if (!writes) return AtStorage(id, fmt::format("version {} has no op that writes it", v));
+      if (!IsOp(writer) ||
+          !std::binary_search(writes_.begin(), writes_.end(), std::make_pair(writer, id))) {
+        return AtStorage(id, fmt::format("version {} has no op that writes it", v));
+      }
     }
     return Ok();
   }
@@ -222,6 +257,7 @@ class Verifier {
   // Reads, writes and views name versions that fit together.
   Status CheckAliasing(OpId id) const {
     const Op& op = graph_.ops[id];
+    const std::vector<TensorId> writes = Sorted(op.writes);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Tensor& tensor = graph_.tensors[op.inputs[i]];
       const std::vector<Version>& versions = graph_.storages[tensor.storage].versions;
@@ -230,18 +266,17 @@ class Verifier {
         return AtOp(id, fmt::format("it reads version {} of {}, which cannot be", version,
                                     Printable(tensor.name, 80)));
       }
-      const bool written =
-          std::find(op.writes.begin(), op.writes.end(), op.inputs[i]) != op.writes.end();
+      const bool written = std::binary_search(writes.begin(), writes.end(), op.inputs[i]);
       if (written && (static_cast<size_t>(version) + 1 >= versions.size() ||
                       versions[static_cast<size_t>(version) + 1].writer != id)) {
         return AtOp(id, "it writes " + Printable(tensor.name, 80) + ", but made no version of it");
       }
     }
     bool all_alias = !op.outputs.empty();
+    const std::vector<StorageId> read = StoragesOf(op.inputs);
     for (TensorId output : op.outputs) {
-      const bool shares = std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
-        return graph_.tensors[input].storage == graph_.tensors[output].storage;
-      });
+      const bool shares =
+          std::binary_search(read.begin(), read.end(), graph_.tensors[output].storage);
       all_alias &= shares;
       if (!shares && graph_.storages[graph_.tensors[output].storage].first != output) {
         return AtOp(id, "an output has the storage of something that it does not read");
@@ -377,7 +412,8 @@ class Verifier {
   }
 
   const GraphData& graph_;
-  IdVector<OpId, int32_t> position_;  // in the topological order
+  std::vector<std::pair<OpId, StorageId>> writes_;  // sorted
+  IdVector<OpId, int32_t> position_;                // in the topological order
 };
 
 }  // namespace

@@ -12,6 +12,9 @@ namespace {
 
 using Maybe = std::optional<Layout>;
 
+// Longer lists of sizes are not looked at: each of the outputs would walk the list.
+constexpr size_t kMostNumbers = 1024;
+
 bool Multiply(int64_t a, int64_t b, int64_t& product) {
   return !__builtin_mul_overflow(a, b, &product);
 }
@@ -49,7 +52,7 @@ class Arguments {
     const Value* value = Find(position, keyword);
     if (value == nullptr) return std::nullopt;
     if (value->AsInt()) return std::vector<int64_t>{*value->AsInt()};
-    if (!value->AsList()) return std::nullopt;
+    if (!value->AsList() || value->AsList()->size() > kMostNumbers) return std::nullopt;
     std::vector<int64_t> numbers;
     for (const Value& item : *value->AsList()) {
       if (!item.AsInt()) return std::nullopt;
