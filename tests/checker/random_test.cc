@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "../random_step.h"
+#include "../simulator/random_step.h"
 #include "check_plan/checker.h"
 #include "formats/plan_json.h"
 #include "simulated_plan.h"
