@@ -28,11 +28,13 @@ struct ArchitectureRow {
 
 constexpr std::array kRows = {
     ArchitectureRow{"kepler", DeviceClass::kGpu, 0.80, 0.82, 0.50, 0.49, 0.49, 0.50, 0.5},
+    ArchitectureRow{"maxwell", DeviceClass::kGpu, 0.80, 1.10, 0.80, 1.00, 1.00, 0.50, 0.5},
     ArchitectureRow{"pascal", DeviceClass::kGpu, 0.70, 1.48, 0.80, 1.00, 1.00, 0.50, 0.5},
     ArchitectureRow{"volta", DeviceClass::kGpu, 0.83, 1.53, 0.80, 1.45, 1.00, 0.50, 0.5},
     ArchitectureRow{"turing", DeviceClass::kGpu, 0.75, 1.70, 0.80, 1.42, 1.00, 0.50, 0.5},
     ArchitectureRow{"turing-70w", DeviceClass::kGpu, 0.69, 1.20, 0.60, 1.06, 0.75, 0.40, 0.4},
     ArchitectureRow{"ampere", DeviceClass::kGpu, 0.88, 1.41, 0.80, 1.45, 1.00, 0.50, 0.5},
+    ArchitectureRow{"ada", DeviceClass::kGpu, 0.88, 2.50, 0.60, 1.20, 0.80, 0.40, 0.5},
     ArchitectureRow{"hopper", DeviceClass::kGpu, 0.88, 1.70, 0.60, 1.20, 0.80, 0.40, 0.5},
     ArchitectureRow{"broadwell", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
     ArchitectureRow{"zen2", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},

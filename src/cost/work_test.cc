@@ -201,6 +201,18 @@ TEST(Work, EmbeddingGradientWritesTheWholeTable) {
   EXPECT_EQ(work.bytes_read, Bytes(3'200 + 64 + 3'200));
 }
 
+TEST(Work, EmbeddingBagsReadARowPerIndex) {
+  const Work work = OneOp("aten._embedding_bag.default")
+                        .Input({1000, 16}, DType::kF32, TensorKind::kParameter)
+                        .Input({40}, DType::kI64)
+                        .Input({4}, DType::kI64)
+                        .Output({4, 16})
+                        .Get();
+  // 40 rows of 64 B, 40 indices and 4 offsets of 8 B; 4 sums of 64 B.
+  EXPECT_EQ(work.bytes_read, Bytes(40 * 64 + 44 * 8));
+  EXPECT_EQ(work.bytes_written, Bytes(256));
+}
+
 TEST(Work, CreationReadsNothingAndEmptyDoesNothing) {
   const Work ones = OneOp("aten.ones_like.default").Input({10}).Output({10}).Get();
   EXPECT_EQ(ones.bytes_read, Bytes(0));

@@ -83,5 +83,26 @@ TEST(OverrideReader, NamesThePlaceOfEveryMistake) {
   EXPECT_EQ(ErrorOf("{schema: other/1, overrides: []}").code, ErrorCode::kField);
 }
 
+// Truncated and bit-flipped files: an error or a list, never a crash; errors carry a place.
+TEST(OverrideReader, DamagedFilesAreErrorsOrLists) {
+  const std::string good =
+      "overrides:\n  - {type: 'aten.mm.*', kind: V100, time: 12.5us}\n"
+      "  - op: conv_1\n    scale: 1.5\n  - {op: x, supported: false}\n";
+  int errors = 0;
+  const auto check = [&](const std::string& text) {
+    const auto result = ReadCostOverrides(text);
+    if (result.ok()) return;
+    ++errors;
+    EXPECT_FALSE(result.error().message.empty()) << text;
+  };
+  for (size_t length = 0; length < good.size(); ++length) check(good.substr(0, length));
+  for (size_t bit = 0; bit < 8 * good.size(); ++bit) {
+    std::string flipped = good;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
+    check(flipped);
+  }
+  EXPECT_GT(errors, 100);
+}
+
 }  // namespace
 }  // namespace placewright

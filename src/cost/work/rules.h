@@ -44,6 +44,8 @@ void Gathering(const OpView& op, const WorkRow& row, Work& work);  // reads what
 void Scattering(const OpView& op, const WorkRow& row,
                 Work& work);  // in place: touches updates only
 void ZeroAndAdd(const OpView& op, const WorkRow& row, Work& work);  // zeroes all, adds a part
+void BagLookup(const OpView& op, const WorkRow& row, Work& work);   // a row per index, summed
+void BagGradient(const OpView& op, const WorkRow& row, Work& work);
 void SkipInput1(const OpView& op, const WorkRow& row, Work& work);  // input 1 only lends its shape
 void PickOne(const OpView& op, const WorkRow& row, Work& work);     // one element per index
 void Pooling(const OpView& op, const WorkRow& row, Work& work);     // flops by window

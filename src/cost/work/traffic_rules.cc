@@ -85,6 +85,30 @@ void ZeroAndAdd(const OpView& op, const WorkRow& row, Work& work) {
   work.flops = row.flops * static_cast<double>(op.input(0) ? Elements(*op.input(0)) : 0);
 }
 
+namespace {
+
+// Bytes of one row of `width` per index.
+int64_t RowsBytes(const Tensor* rows, const Tensor* indices) {
+  if (rows == nullptr || indices == nullptr || rows->shape.empty()) return 0;
+  const int64_t elements = SaturatingMultiply(Elements(*indices), rows->shape.back());
+  return SaturatingMultiply(elements, SizeOf(rows->dtype));
+}
+
+}  // namespace
+
+void BagLookup(const OpView& op, const WorkRow& row, Work& work) {
+  const int64_t rows = RowsBytes(op.input(0), op.input(1));
+  SetTraffic(SaturatingAdd(rows, op.InputBytes(1)), op.OutputBytes(), work);
+  work.flops = row.flops * static_cast<double>(rows) / 4;
+}
+
+// Zeroes the table, then adds the bag's gradient to the row of each index.
+void BagGradient(const OpView& op, const WorkRow& row, Work& work) {
+  const int64_t rows = RowsBytes(op.input(0), op.input(1));
+  SetTraffic(SaturatingAdd(op.InputBytes(), rows), SaturatingAdd(op.OutputBytes(), rows), work);
+  work.flops = row.flops * static_cast<double>(rows) / 4;
+}
+
 void SkipInput1(const OpView& op, const WorkRow& row, Work& work) {
   const int64_t lender = op.input_count() > 1 ? BytesOrZero(op.input(1)) : 0;
   SetTraffic(std::max<int64_t>(op.InputBytes() - lender, 0), op.OutputBytes(), work);
