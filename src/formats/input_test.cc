@@ -1,0 +1,168 @@
+#include "formats/input.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "cluster/catalogue.h"
+#include "formats/file.h"
+#include "formats/plan_files.h"
+
+namespace placewright {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+constexpr std::string_view kCostGraph = R"({"ops": [{"name": "a", "time_ns": [5], "inputs": [],
+  "outputs": []}], "name": "g", "devices": [{"name": "d0", "memory_bytes": 9}], "links": [],
+  "routes": [], "tensors": [], "placement": {"a": "d0"}, "schema": "placewright.costgraph/1"})";
+
+class Input : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(::testing::TempDir()) /
+              ("placewright-input-" + std::to_string(getpid()) + "-" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string File(const std::string& name, std::string_view content) const {
+    const std::string path = (folder_ / name).string();
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+
+  fs::path folder_;
+};
+
+GraphFormat FormatOf(std::string_view bytes) {
+  auto format = SniffGraph(bytes);
+  EXPECT_TRUE(format.ok()) << format.error().ToString();
+  return format.ok() ? format.value() : GraphFormat::kAten;
+}
+
+Error ErrorOf(std::string_view bytes) {
+  auto format = SniffGraph(bytes);
+  EXPECT_FALSE(format.ok()) << bytes;
+  return format.ok() ? Error{} : format.error();
+}
+
+TEST(SniffGraph, TellsFormatsByContent) {
+  EXPECT_EQ(FormatOf(R"({"name": "x", "inputs": [{"name": "a"}], "ops": []})"), GraphFormat::kAten);
+  EXPECT_EQ(FormatOf("\n  {\"ops\": [{\"inputs\": [1]}]}"), GraphFormat::kAten);
+  EXPECT_EQ(FormatOf("\xef\xbb\xbf{\"inputs\": []}"), GraphFormat::kAten);
+  EXPECT_EQ(FormatOf(kCostGraph), GraphFormat::kCostGraph);  // its schema comes last
+  EXPECT_EQ(FormatOf(R"({"devices": [], "tensors": [], "ops": []})"), GraphFormat::kCostGraph);
+  EXPECT_EQ(FormatOf(R"({"schema": "placewright.costgraph/7"})"), GraphFormat::kCostGraph);
+  EXPECT_EQ(FormatOf("\x08\x08\x12\x07pytorch"), GraphFormat::kOnnx);  // ir_version 8, producer
+  EXPECT_EQ(FormatOf(std::string("\x3a\x02\x0a\x00", 4)), GraphFormat::kOnnx);  // a graph at once
+}
+
+// A key inside an op decides nothing.
+TEST(SniffGraph, LooksAtTheOutermostKeysOnly) {
+  EXPECT_EQ(FormatOf(R"({"ops": [{"schema": "placewright.costgraph/1"}]})"), GraphFormat::kAten);
+  EXPECT_EQ(ErrorOf(R"({"model": {"inputs": [], "ops": []}})").code, ErrorCode::kFormatUnknown);
+}
+
+TEST(SniffGraph, SaysWhatItSeesInstead) {
+  EXPECT_THAT(ErrorOf("").message, HasSubstr("empty"));
+  EXPECT_THAT(ErrorOf("  \n ").message, HasSubstr("empty"));
+  EXPECT_THAT(ErrorOf("node { op: \"Const\" }").message, HasSubstr("text that begins with"));
+  EXPECT_THAT(ErrorOf(R"({"schema": "placewright.plan/1"})").message,
+              HasSubstr("placewright.plan/1"));
+  EXPECT_EQ(ErrorOf("\x89PNG\r\n\x1a\n").code, ErrorCode::kFormatUnknown);
+  EXPECT_EQ(ErrorOf("{}").code, ErrorCode::kFormatUnknown);
+  const Error broken = ErrorOf("{\"name\": \"x\",\n \"batch\": }");
+  EXPECT_EQ(broken.code, ErrorCode::kSyntax);
+  EXPECT_THAT(broken.place, HasSubstr("line 2"));
+}
+
+TEST_F(Input, CostGraphsBringDevicesTimesAndPlacement) {
+  const std::string path = File("whatever.onnx", kCostGraph);  // the name says nothing
+  auto loaded = LoadGraph(path);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().ToString();
+  EXPECT_EQ(loaded.value().format, GraphFormat::kCostGraph);
+  EXPECT_EQ(loaded.value().sha256, Sha256(kCostGraph));
+  EXPECT_EQ(loaded.value().cluster->device_count(), 1u);
+  EXPECT_EQ(loaded.value().costs->time(OpId(0), DeviceId(0)), Nanos(5));
+  EXPECT_EQ(*loaded.value().placement, (NamedPlacement{{"a", "d0"}}));
+  EXPECT_EQ(LoadPlacement(path).Take(), (NamedPlacement{{"a", "d0"}}));
+}
+
+TEST_F(Input, GraphErrorsNameTheFile) {
+  const auto error = [](const std::string& path, const GraphInputOptions& options = {}) {
+    auto loaded = LoadGraph(path, options);
+    EXPECT_FALSE(loaded.ok());
+    return loaded.ok() ? Error{} : loaded.error();
+  };
+  const std::string cost_graph = File("g.json", kCostGraph);
+  EXPECT_EQ(error("no/such/file").code, ErrorCode::kFileUnreadable);
+  EXPECT_EQ(error(folder_.string()).code, ErrorCode::kFileUnreadable);
+  EXPECT_EQ(error(File("text", "hello")).file, (folder_ / "text").string());
+  EXPECT_EQ(error(File("cut.gz", "\x1f\x8b\x08")).code, ErrorCode::kFileCorrupt);
+  EXPECT_EQ(error(cost_graph, {32, ""}).code, ErrorCode::kUsage);
+  EXPECT_EQ(error(cost_graph, {std::nullopt, std::string(64, '0')}).code, ErrorCode::kPlanMismatch);
+}
+
+TEST_F(Input, ClustersAreFilesOrPresets) {
+  const LoadedCluster preset = LoadCluster("4xP100").Take();
+  EXPECT_EQ(preset.path, "preset:4xP100");
+  EXPECT_EQ(preset.sha256, ClusterHash(preset.cluster));
+  EXPECT_EQ(LoadCluster("preset:4xP100").Take().sha256, preset.sha256);
+  EXPECT_NE(LoadCluster("8xP100").Take().sha256, preset.sha256);
+
+  const auto unknown = LoadCluster("4xP10");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().code, ErrorCode::kUnknownName);
+  EXPECT_THAT(unknown.error().message, HasSubstr("4xP100"));
+  EXPECT_EQ(LoadCluster("machines.yaml").error().code, ErrorCode::kFileUnreadable);
+  EXPECT_EQ(LoadCluster("dir/machines").error().code, ErrorCode::kFileUnreadable);
+}
+
+TEST_F(Input, AFileNamedLikeAPresetWins) {
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_);
+  File("4xP100", "no: cluster\n");
+  auto loaded = LoadCluster("4xP100");
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.error().file, "4xP100");
+  EXPECT_TRUE(LoadCluster("preset:4xP100").ok());
+  fs::remove("4xP100");
+  fs::create_directory("4xP100");  // a folder is no cluster
+  EXPECT_TRUE(LoadCluster("4xP100").ok());
+  fs::current_path(before);
+}
+
+TEST(PathBeside, KeepsTheStem) {
+  EXPECT_EQ(PathBeside("a/foo.plan.json", "costs"), "a/foo.plan.costs.json");
+  EXPECT_EQ(PathBeside("foo", "schedule"), "foo.schedule.json");
+}
+
+// Every graph of the corpus is told by its content.
+TEST(LoadGraph, Corpus) {
+  std::error_code ignored;
+  size_t files = 0;
+  for (const auto& [folder, format] :
+       {std::pair("/fx", GraphFormat::kAten), std::pair("/onnx", GraphFormat::kOnnx)}) {
+    const std::string path = std::string(PLACEWRIGHT_SHARED_DATA) + folder;
+    for (const auto& entry : fs::directory_iterator(path, ignored)) {
+      if (!entry.is_regular_file()) continue;
+      auto bytes = ReadFile(entry.path().string());
+      ASSERT_TRUE(bytes.ok()) << bytes.error().ToString();
+      auto found = SniffGraph(bytes.value());
+      ASSERT_TRUE(found.ok()) << entry.path() << found.error().ToString();
+      EXPECT_EQ(found.value(), format) << entry.path();
+      ++files;
+    }
+  }
+  if (files == 0) GTEST_SKIP() << "no graphs under " PLACEWRIGHT_SHARED_DATA;
+}
+
+}  // namespace
+}  // namespace placewright
