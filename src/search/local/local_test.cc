@@ -1,0 +1,201 @@
+// Local search: its clusters, its view of the critical path, and what it reaches.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+
+#include "search/evaluate.h"
+#include "search/local/clusters.h"
+#include "search/local/critical.h"
+#include "search/local/local_search.h"
+#include "search/test_problems.h"
+
+namespace placewright {
+namespace {
+
+PlannerOptions Options(int64_t iterations) {
+  PlannerOptions options;
+  options.seed = 7;
+  options.budget.iterations = iterations;
+  options.started = Clock::now();
+  return options;
+}
+
+std::optional<Score> BestOfAll(const Problem& problem) {
+  Simulator simulator(problem.program);
+  std::vector<size_t> choice(problem.units.size(), 0);
+  std::optional<Score> best;
+  while (true) {
+    std::vector<int32_t> devices;
+    for (size_t u = 0; u < choice.size(); ++u) {
+      devices.push_back(problem.units[u].allowed[choice[u]].value());
+    }
+    const auto score = EvaluateUnits(problem, devices, simulator);
+    if (score.ok() && (!best || score.value() < *best)) best = score.value();
+    size_t u = 0;
+    while (u < choice.size() && ++choice[u] == problem.units[u].allowed.size()) choice[u++] = 0;
+    if (u == choice.size()) return best;
+  }
+}
+
+// Search is no proof, but on problems this small 600 moves should nearly always reach the optimum.
+TEST(LocalSearch, ReachesTheOptimumOfTinyProblems) {
+  const LocalSearchPlanner planner;
+  int optimal = 0, problems = 0;
+  for (uint64_t seed = 0; seed < 120; ++seed) {
+    const TestSpec spec = RandomSpec(seed);
+    const bool runnable = std::all_of(spec.ops.begin(), spec.ops.end(), [](const TestOp& op) {
+      return *std::max_element(op.time_ns.begin(), op.time_ns.end()) >= 0;
+    });
+    if (!runnable) continue;
+    const auto test = MakeTestProblem(spec);
+    const std::optional<Score> best = BestOfAll(test->problem);
+    const auto result = planner.Plan(test->problem, Options(600));
+    ASSERT_TRUE(best && result.ok());
+    ++problems;
+    EXPECT_TRUE(result.value().feasible || !best->feasible) << seed;
+    if (best->feasible) {
+      EXPECT_GE(result.value().step_time.count, best->step_time);
+      optimal += result.value().step_time.count == best->step_time;
+    } else {
+      ++optimal;
+    }
+  }
+  EXPECT_GE(optimal * 100, problems * 97) << optimal << " of " << problems;
+}
+
+// Four parameters of 4,096 B; everything starts on d0 with its 9,216 B, where two of them fit.
+TEST(LocalSearch, RepairsAPlanThatDoesNotFit) {
+  TestSpec spec;
+  spec.capacity = {9216, 9216};
+  for (int i = 0; i < 4; ++i) {
+    const std::string n = std::to_string(i);
+    spec.inputs.push_back({"w" + n, 4096});
+    spec.ops.push_back({"op" + n, {10, 10}, {"w" + n}, {64}});
+  }
+  const auto test = MakeTestProblem(spec);
+  PlannerOptions options = Options(400);
+  options.initial = ExpandUnits(test->problem, {0, 0, 0, 0});
+  options.starts = {*options.initial};
+  const auto result = LocalSearchPlanner().Plan(test->problem, options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result.value().feasible);
+  EXPECT_EQ(result.value().step_time, Nanos(20));  // two ops of 10 ns on each device
+}
+
+// A run that a deadline ended is repeated by its number of moves.
+TEST(LocalSearch, RecordedMovesRepeatATimedRun) {
+  TestSpec spec;
+  spec.capacity = {1 << 20, 1 << 20, 1 << 20};
+  for (int i = 0; i < 30; ++i) {
+    TestOp op{"op" + std::to_string(i), {10 + i, 12 + i % 7, 30}, {}, {40 + i}};
+    for (int j = 1; j <= 2 && i - j * 3 >= 0; ++j) {
+      op.reads.push_back("op" + std::to_string(i - j * 3));
+    }
+    spec.ops.push_back(op);
+  }
+  const auto test = MakeTestProblem(spec);
+  PlannerOptions timed = Options(0);
+  timed.budget.iterations.reset();
+  timed.budget.deadline = Clock::now() + std::chrono::milliseconds(60);
+  timed.threads = 2;
+  const auto first = LocalSearchPlanner().Plan(test->problem, timed);
+  ASSERT_TRUE(first.ok());
+  EXPECT_GT(first.value().iterations, 0);
+  const auto second = LocalSearchPlanner().Plan(test->problem, Options(first.value().iterations));
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(first.value().placement, second.value().placement);
+  EXPECT_EQ(first.value().step_time, second.value().step_time);
+}
+
+TEST(Auto, SpentBudgetStillFinishesEveryConstructivePlanner) {
+  const auto test = MakeTestProblem(RandomSpec(0));
+  PlannerOptions options = Options(0);
+  options.budget.iterations.reset();
+  options.budget.deadline = Clock::now() - std::chrono::seconds(1);
+  const std::vector<const Planner*> table(SearchPlanners().begin(), SearchPlanners().end());
+  const auto result = MakeAuto(table)->Plan(test->problem, options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result.value().baselines.size(), table.size());
+  EXPECT_EQ(result.value().iterations, 0);
+  EXPECT_TRUE(result.value().feasible);
+}
+
+TEST(Auto, InterruptReturnsTheBestSoFar) {
+  const auto test = MakeTestProblem(RandomSpec(0));
+  const std::atomic<bool> interrupted{true};
+  PlannerOptions options = Options(1'000'000'000);
+  options.budget.interrupted = &interrupted;
+  const std::vector<const Planner*> table(SearchPlanners().begin(), SearchPlanners().end());
+  const auto result = MakeAuto(table)->Plan(test->problem, options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result.value().feasible);
+  EXPECT_LT(result.value().baselines.size(), table.size());
+}
+
+// forward y = f(x, w); backward dw = g(x, y) for the update of w alone, dx = h(w, y) for nobody.
+// The branch of w's update: its unit {f? no: w is written by `update`} and g's.
+TEST(Clusters, WeightGradientsTravelWithTheirUpdate) {
+  TestSpec spec;
+  spec.capacity = {1 << 20, 1 << 20};
+  spec.inputs = {{"w", 512}, {"x", 64, TensorKind::kInput}};
+  spec.ops = {{"f", {1, 1}, {"x", "w"}, {64}, "", Phase::kForward, "m"},
+              {"g", {1, 1}, {"x", "f"}, {64}, "", Phase::kBackward, "m"},
+              {"s", {1, 1}, {"g"}, {64}, "", Phase::kBackward, "m"},
+              {"h", {1, 1}, {"w", "f"}, {64}, "", Phase::kBackward, "m"},
+              {"update", {1, 1}, {"s"}, {}, "w", Phase::kOptimizer, "m"}};
+  const auto test = MakeTestProblem(spec);
+  const OpGraph graph = BuildOpGraph(test->problem);
+  const std::vector<UnitInfo> units = DescribeUnits(test->problem, graph);
+  const Clusters clusters(test->problem, graph, units);
+  const auto unit = [&](int op) { return test->problem.unit_of[OpId(op)]; };
+  std::vector<int32_t> gradient{unit(1), unit(2)}, branch{unit(1), unit(2), unit(4)};
+  std::sort(gradient.begin(), gradient.end());
+  std::sort(branch.begin(), branch.end());
+  bool has_gradient = false, has_branch = false;
+  for (int32_t c : clusters.Of(unit(1))) {
+    const auto members = clusters.members(c);
+    has_gradient |= std::equal(members.begin(), members.end(), gradient.begin(), gradient.end());
+    has_branch |= std::equal(members.begin(), members.end(), branch.begin(), branch.end());
+  }
+  EXPECT_TRUE(has_gradient);
+  EXPECT_TRUE(has_branch);
+}
+
+// a (10 ns on d0) hands 100 B to c on d1, and b (30 ns on d0, ready at 0 after a) hands 50 B to d
+// on d1. The link carries a's 100 B in [10, 110], b's in [110, 160] though ready at 40; d runs
+// [160, 165]. Chain: d, the transfer of b's result (which waited for the wire), the transfer of
+// a's, a.
+TEST(CriticalChain, FollowsQueuesOfLinks) {
+  TestSpec spec;
+  spec.capacity = {1 << 20, 1 << 20};
+  spec.ops = {{"a", {10, 10}, {}, {100}},
+              {"b", {30, 30}, {}, {50}},
+              {"c", {1, 1}, {"a"}, {8}},
+              {"d", {5, 5}, {"b"}, {8}}};
+  const auto test = MakeTestProblem(spec);
+  const std::vector<int32_t> devices{0, 0, 1, 1};
+  Simulator simulator(test->problem.program);
+  SimOptions options;
+  options.schedule = true;
+  const SimResult& result = simulator.Run(ExpandUnits(test->problem, devices), options);
+  EXPECT_EQ(result.step_time, Nanos(165));
+  const std::vector<CriticalLink> chain =
+      CriticalChain(test->problem, BuildOpGraph(test->problem), devices, *result.schedule);
+  ASSERT_EQ(chain.size(), 4u);
+  EXPECT_EQ(chain[0].op, 3);
+  EXPECT_FALSE(chain[0].transfer);
+  EXPECT_TRUE(chain[1].transfer);
+  EXPECT_TRUE(chain[1].waits_in_queue);
+  EXPECT_EQ(chain[1].producer, 1);
+  EXPECT_EQ(chain[1].op, 3);
+  EXPECT_TRUE(chain[2].transfer);
+  EXPECT_FALSE(chain[2].waits_in_queue);
+  EXPECT_EQ(chain[2].producer, 0);
+  EXPECT_EQ(chain[2].op, 2);
+  EXPECT_EQ(chain[3].op, 0);
+}
+
+}  // namespace
+}  // namespace placewright
