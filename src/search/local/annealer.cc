@@ -82,11 +82,19 @@ void Annealer::Restart(const std::vector<int32_t>& devices) {
   hot_stale_ = true;
 }
 
+void Annealer::Offer(const Score& score, const std::vector<int32_t>& devices) {
+  if (!(score < offered_score_)) return;
+  offered_score_ = score;
+  offered_ = devices;
+}
+
 void Annealer::StartEpoch() {
   epoch_move_ = 0;
   epoch_length_ *= 2;
   ++epochs_;
-  if (current_ != best_) Restart(best_);
+  const bool take_offer = epochs_ % 2 == 0 && offered_score_ < best_score_;
+  const std::vector<int32_t>& from = take_offer ? offered_ : best_;
+  if (current_ != from) Restart(from);
 }
 
 void Annealer::Move() {

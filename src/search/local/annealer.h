@@ -8,8 +8,9 @@
 // before it is simulated, so that the simulation can stop early.
 //
 // Epochs of doubling length each cool T quadratically from its start to 0 and then start again from
-// the best plan: the schedule depends on the number of moves alone, never on time, so that a run
-// is repeated by its number of moves.
+// the chain's best plan or, every other time, from a better one that it was offered. The schedule
+// depends on the number of moves alone, never on time, so that a run is repeated by its number of
+// moves; chains whose first epochs differ end theirs in turn.
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_ANNEALER_H_
 #define PLACEWRIGHT_SEARCH_LOCAL_ANNEALER_H_
 
@@ -52,12 +53,11 @@ class Annealer {
            AnnealerOptions options);
 
   void Run(int64_t moves);
-  // Continues from another plan (between rounds).
-  void Restart(const std::vector<int32_t>& devices);
+  // A plan that the next epoch may start from (between rounds).
+  void Offer(const Score& score, const std::vector<int32_t>& devices);
 
   const Score& best_score() const { return best_score_; }
   const std::vector<int32_t>& best() const { return best_; }
-  int64_t epochs() const { return epochs_; }
 
  private:
   struct Change {
@@ -77,6 +77,7 @@ class Annealer {
   int64_t CostOf(const SimResult& result) const;
   void Accept(const SimResult& result, int64_t cost);
   void StartEpoch();
+  void Restart(const std::vector<int32_t>& devices);
   void RefreshCriticalChain();
   double Exponential();
 
@@ -87,7 +88,8 @@ class Annealer {
   Simulator scheduler_;  // records schedules, for the critical chain
   std::vector<int32_t> current_, best_;
   int64_t cost_ = 0;
-  Score best_score_;
+  Score best_score_, offered_score_;
+  std::vector<int32_t> offered_;
   int64_t epoch_length_ = 0, epoch_move_ = 0, epochs_ = 0, moves_ = 0;
   int64_t penalty_ = 0;  // nanoseconds per MiB of overflow
   std::vector<Change> changes_;

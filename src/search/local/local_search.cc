@@ -42,9 +42,11 @@ class Rounds {
     best_ = starts.front();
     std::erase_if(starts, [](const Start& start) { return !start.movable; });
     static constexpr int32_t kHeat[kChains] = {4, 8, 16, 2};
+    static constexpr int64_t kFirstEpoch[kChains] = {500, 595, 707, 841};  // apart by 2^(1/4)
     for (int c = 0; c < kChains; ++c) {
       AnnealerOptions chain;
       chain.heat_per_mille = kHeat[c];
+      chain.first_epoch = kFirstEpoch[c];
       const Start& start = starts[static_cast<size_t>(c) % starts.size()];
       chains_.push_back(std::make_unique<Annealer>(
           context, start.devices, Random(options.seed).Fork(static_cast<uint64_t>(c)), chain));
@@ -58,7 +60,7 @@ class Rounds {
       RunRound();
       Record();
       ++round_;
-      if (round_ % 16 == 0) Exchange();
+      for (auto& chain : chains_) chain->Offer(best_.score, best_.devices);
     }
     result_.feasible = best_.score.feasible;
     result_.step_time = Nanos(best_.score.step_time);
@@ -103,15 +105,6 @@ class Rounds {
       options_.progress(
           {result_.algorithm, result_.iterations, Nanos(best_.score.step_time), true});
     }
-  }
-
-  // The chain whose best is worst goes on from the best of all.
-  void Exchange() {
-    size_t worst = 0;
-    for (size_t c = 1; c < chains_.size(); ++c) {
-      if (chains_[worst]->best_score() < chains_[c]->best_score()) worst = c;
-    }
-    if (best_.score < chains_[worst]->best_score()) chains_[worst]->Restart(best_.devices);
   }
 
   const Problem& problem_;
