@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "formats/file.h"
 #include "graph/text_form.h"
 
 namespace placewright {
@@ -305,6 +306,39 @@ TEST(AtenReader, FlippedBitsNeverCrash) {
     }
   }
   EXPECT_GT(errors, 10000);
+}
+
+std::string ReadSource(const std::string& path) {
+  Result<std::string> text = ReadFile(std::string(PLACEWRIGHT_SOURCE_DIR) + "/" + path);
+  EXPECT_TRUE(text.ok()) << text.error().ToString();
+  return text.ok() ? text.value() : "";
+}
+
+TEST(AtenReader, TheDocumentedExampleIsValid) {
+  const std::string page = ReadSource("docs/formats/aten-graph.md");
+  const size_t begin = page.find("```json\n") + 8;
+  const Graph graph = MustRead(page.substr(begin, page.find("```", begin) - begin));
+  EXPECT_EQ(graph.op_count(), 7u);
+  // {t, add__1, mul_, add_} share the weight and its momentum; mm, {t_1}, mm_1 stand alone.
+  EXPECT_EQ(graph.group_count(), 4u);
+  // The update waits for mm by `after`; mm reads the weight through t before it is written.
+  EXPECT_EQ(graph.tensor(graph.FindTensor("mm_1")).kind, TensorKind::kGradient);
+  EXPECT_EQ(graph.module_path(graph.op(graph.FindOp("mm_1")).module), "m.fc");
+}
+
+// The graph that ships with the repository: 46 trained parameters, 9 ops of Adam for each and 6 for
+// the bias corrections that they share.
+TEST(AtenReader, TheExampleGraph) {
+  const Graph graph = MustRead(ReadSource("examples/tiny_transformer_adam.json.gz"));
+  EXPECT_EQ(graph.op_count(), 889u);
+  EXPECT_EQ(graph.edge_count(), 1138u);
+  size_t parameters = 0, optimizer = 0;
+  for (StorageId id : graph.storages()) {
+    parameters += graph.storage(id).kind == TensorKind::kParameter ? 1 : 0;
+  }
+  for (OpId id : graph.ops()) optimizer += graph.op(id).phase == Phase::kOptimizer ? 1 : 0;
+  EXPECT_EQ(parameters, 46u);
+  EXPECT_EQ(optimizer, 46u * 9 + 6);
 }
 
 }  // namespace
