@@ -32,13 +32,13 @@ class InspectCommand : public Command {
     app->add_option("GRAPH", graph_, "ATen training graph, ONNX model or cost graph")->required();
     app->add_option("--batch", batch_, "Batch size of an ONNX model with a symbolic one")
         ->type_name("N")
-        ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+        ->check(WholeNumber(1, uint64_t{1} << 40))
         ->group("Input");
     app->add_flag("--modules", modules_, "A table of modules instead: ops, arithmetic, memory")
         ->group("Output");
     app->add_option("--depth", depth_, "Components of module paths to show (default 3)")
         ->type_name("N")
-        ->check(CLI::Range(1, 64))
+        ->check(WholeNumber(1, 64))
         ->group("Output");
     app->footer(
         "Examples:\n"

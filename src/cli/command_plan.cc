@@ -6,10 +6,12 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/output_path.h"
+#include "cli/picture.h"
 #include "cli/planners.h"
 #include "cli/planning.h"
 #include "cli/result_json.h"
 #include "formats/plan_files.h"
+#include "report/explanation.h"
 #include "report/plan_report.h"
 
 namespace placewright {
@@ -25,8 +27,34 @@ constexpr const char* kExamples =
     "  placewright plan bert.json.gz -c 2xV100 --iterations 100000 --seed 7 --json\n"
     "  placewright plan bert.json.gz -c 4xP100 --pin '*.embeddings*=host0/cpu0'";
 
+constexpr size_t kMostReasons = 5;
+
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// What the simulation of the chosen placement tells beyond the plan itself.
+struct Findings {
+  SimResult replay;
+  Bottlenecks bottlenecks;
+  DeviceId fullest;  // invalid if no device holds anything
+  std::vector<PeakItem> items;
+};
+
+Findings Investigate(const Planning& planning, const PlannerResult& result, SimResult replay) {
+  const Graph& graph = planning.inputs.graph.graph;
+  const Cluster& cluster = planning.inputs.cluster.cluster;
+  const StepProgram& program = planning.problem.program;
+  Findings findings;
+  findings.bottlenecks =
+      FindBottlenecks(program, graph, cluster, result.placement, *replay.schedule);
+  findings.fullest = FullestDevice(replay, cluster);
+  if (findings.fullest.valid()) {
+    findings.items =
+        ItemisePeak(program, graph, result.placement, planning.problem.order, findings.fullest);
+  }
+  findings.replay = std::move(replay);
+  return findings;
 }
 
 // What the fullest device lacks, for the message that nothing was found.
@@ -50,9 +78,8 @@ class PlanCommand : public Command {
     app->add_option("GRAPH", input_.graph, "ATen training graph, ONNX model or cost graph")
         ->required();
     AddInputOptions(app, &input_);
-    app->add_option("--algo", algorithm_, "Algorithm: " + planners_.Names())
+    app->add_option("--algo", algorithm_, "Algorithm: " + planners_.Names() + " (default auto)")
         ->type_name("NAME")
-        ->default_str("auto")
         ->group("Search");
     AddSearchOptions(app, &search_);
     app->add_option("--init", initial_, "Plan or placement to start from")
@@ -62,6 +89,7 @@ class PlanCommand : public Command {
                     "Plan file (default: GRAPH's name with .plan.json, here)")
         ->type_name("FILE")
         ->group("Output");
+    AddPictureOptions(app, &pictures_);
     app->footer(kExamples);
     return app;
   }
@@ -82,14 +110,18 @@ class PlanCommand : public Command {
     PW_ASSIGN(const PlannerResult result, planner->Plan(planning->problem, options));
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
-    const SimResult replay = Replay(*planning, result);
+    SimResult replay = Replay(*planning, result);
     const Plan plan = MakePlan(*planning, input_, search_, result, replay, seconds);
     if (plan.feasible) {
       const Inputs& inputs = planning->inputs;
       PW_RETURN_IF_ERROR(WritePlanFiles(plan, inputs.costs, *replay.schedule, inputs.graph.graph,
                                         inputs.cluster.cluster, output_));
     }
-    return Report(*planning, plan, budget.Interrupted(), context.console);
+    const Findings findings = Investigate(*planning, result, std::move(replay));
+    PW_RETURN_IF_ERROR(WritePictures(pictures_, planning->inputs, planning->problem.program,
+                                     result.placement, findings.replay, plan,
+                                     Explain(*planning, findings, {})));
+    return Report(*planning, plan, findings, budget.Interrupted(), context.console);
   }
 
  private:
@@ -97,9 +129,21 @@ class PlanCommand : public Command {
     for (const char* suffix : {"costs", "schedule"}) {
       PW_RETURN_IF_ERROR(ProbeWritable(PathBeside(output_, suffix)));
     }
+    PW_RETURN_IF_ERROR(ProbePictures(pictures_));
     PW_RETURN_IF_ERROR(RefuseOverwriting(output_, input_.graph));
     PW_RETURN_IF_ERROR(RefuseOverwriting(output_, input_.cluster));
     return ProbeWritable(output_);
+  }
+
+  static std::string Explain(const Planning& planning, const Findings& findings,
+                             const Style& style) {
+    const Cluster& cluster = planning.inputs.cluster.cluster;
+    std::string text = RenderReasons(findings.bottlenecks, cluster, kMostReasons, style);
+    if (findings.fullest.valid()) {
+      text += "\n" + RenderPeak(cluster.device(findings.fullest).name, findings.items,
+                                findings.replay.devices[findings.fullest.index()], style);
+    }
+    return text;
   }
 
   std::optional<Error> OutcomeError(const Plan& plan, bool interrupted) const {
@@ -118,36 +162,47 @@ class PlanCommand : public Command {
                                  plan.algorithm, Overflow(plan)));
   }
 
-  int Report(const Planning& planning, const Plan& plan, bool interrupted, Console& console) const {
+  int Report(const Planning& planning, const Plan& plan, const Findings& findings, bool interrupted,
+             Console& console) const {
     const std::optional<Error> error = OutcomeError(plan, interrupted);
     if (console.json) {
-      PrintJsonReport(planning, plan, error, console);
+      PrintJsonReport(planning, plan, findings, error, console);
     } else {
-      PrintTextReport(planning, plan, console);
+      PrintTextReport(planning, plan, findings, console);
       if (error) console.PrintError(*error);
     }
     return error ? InfoOf(error->code).exit_status : 0;
   }
 
-  void PrintJsonReport(const Planning& planning, const Plan& plan,
+  void PrintJsonReport(const Planning& planning, const Plan& plan, const Findings& findings,
                        const std::optional<Error>& error, Console& console) const {
     Json object = PlanSummaryToJson(plan, "placewright.plan-result/1");
     object["bound_argument"] = planning.bound.argument;
     object["peak_rss_bytes"] = PeakResidentBytes();
     object["plan_file"] = nullptr;
     if (plan.feasible) object["plan_file"] = output_;
+    const Cluster& cluster = planning.inputs.cluster.cluster;
+    object["links"] = LinksToJson(findings.replay, cluster);
+    object["reasons"] = ReasonsToJson(findings.bottlenecks, cluster);
+    object["fullest"] = nullptr;
+    if (findings.fullest.valid()) {
+      object["fullest"] = PeakToJson(cluster.device(findings.fullest).name, findings.items,
+                                     findings.replay.devices[findings.fullest.index()]);
+    }
     object["unknown_types"] = planning.inputs.cost_report.unknown_types;
     object["interrupted"] = error && error->code == ErrorCode::kInterrupted;
     if (error) object["error"] = ErrorToJson(*error)["error"];
     console.PrintJson(object);
   }
 
-  void PrintTextReport(const Planning& planning, const Plan& plan, Console& console) const {
+  void PrintTextReport(const Planning& planning, const Plan& plan, const Findings& findings,
+                       Console& console) const {
     const Style& style = console.style();
     console.Print(RenderHeadline(plan, style) + "\n" + RenderDevices(plan.devices, style));
     if (!plan.baselines.empty()) {
       console.Print("\n" + RenderBaselines(plan.baselines, plan.step_time, style));
     }
+    console.Print("\n" + Explain(planning, findings, style));
     const std::vector<std::string>& unknown = planning.inputs.cost_report.unknown_types;
     if (!unknown.empty()) {
       console.Print(
@@ -162,6 +217,7 @@ class PlanCommand : public Command {
   PlannerTable planners_;
   InputOptions input_;
   SearchOptions search_;
+  PictureOptions pictures_;
   std::string algorithm_ = "auto", initial_, output_;
 };
 

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/inputs.h"
 #include "cli/options.h"
+#include "cli/picture.h"
 #include "cli/result_json.h"
 #include "formats/file.h"
 #include "formats/plan_files.h"
@@ -40,12 +41,14 @@ class SimulateCommand : public Command {
         ->type_name("FILE")
         ->group("Input");
     app->add_flag("--schedule", schedule_, "Also start and end of every op")->group("Output");
+    AddPictureOptions(app, &pictures_);
     app->footer(kExamples);
     order_ = app->get_option("--order");
     return app;
   }
 
   Result<int> Run(Context& context) override {
+    PW_RETURN_IF_ERROR(ProbePictures(pictures_));
     PW_ASSIGN(const bool plan, IsPlan(input_.graph));
     Subject subject;
     if (plan) {
@@ -58,8 +61,8 @@ class SimulateCommand : public Command {
     const StepProgram program = BuildStepProgram(graph, cluster, subject.inputs.costs);
     PW_RETURN_IF_ERROR(VerifyPlacement(program, graph, cluster, subject.placement));
     Simulator simulator(program);
-    const SimResult result =
-        simulator.Run(subject.placement, {subject.inputs.order, schedule_, true});
+    const SimResult result = simulator.Run(subject.placement, {subject.inputs.order, true, true});
+    PW_RETURN_IF_ERROR(DrawPictures(subject, program, result));
     if (context.console.json) {
       PrintJsonReport(subject, result, context.console);
     } else {
@@ -112,6 +115,17 @@ class SimulateCommand : public Command {
     return subject;
   }
 
+  Status DrawPictures(const Subject& subject, const StepProgram& program,
+                      const SimResult& result) const {
+    Plan plan;
+    plan.graph_name = subject.inputs.graph.graph.name();
+    plan.cluster_name = subject.inputs.cluster.cluster.name();
+    plan.feasible = result.feasible;
+    plan.step_time = result.step_time;
+    plan.devices = UseOfDevices(result, subject.inputs.cluster.cluster);
+    return WritePictures(pictures_, subject.inputs, program, subject.placement, result, plan, "");
+  }
+
   void PrintJsonReport(const Subject& subject, const SimResult& result, Console& console) const {
     const Inputs& inputs = subject.inputs;
     Json object;
@@ -152,6 +166,7 @@ class SimulateCommand : public Command {
 
   InputOptions input_;
   std::string placement_;
+  PictureOptions pictures_;
   bool schedule_ = false;
   const CLI::Option* order_ = nullptr;
 };

@@ -46,7 +46,7 @@ void AddInputOptions(CLI::App* app, InputOptions* options) {
       ->group("Input");
   app->add_option("--batch", options->batch, "Batch size of an ONNX model with a symbolic one")
       ->type_name("N")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->check(WholeNumber(1, uint64_t{1} << 40))
       ->group("Input");
   app->add_option("--costs", options->costs, "Override file with measured op times")
       ->type_name("FILE")
@@ -69,15 +69,16 @@ void AddSearchOptions(CLI::App* app, SearchOptions* options) {
   app->add_option("--iterations", options->iterations,
                   "Moves per planner; without --time there is then no time limit")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(WholeNumber(0, uint64_t{1} << 60))
       ->group("Search");
   app->add_option("--seed", options->seed, "Seed of every random choice (default 0)")
       ->type_name("N")
+      ->check(WholeNumber(0, UINT64_MAX))
       ->group("Search");
   app->add_option("--threads", options->threads,
                   "Threads (default: all cores); never changes the result of --iterations")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024))
+      ->check(WholeNumber(1, 1024))
       ->group("Search");
   AddRepeated(app, "--pin", options->pins, "GLOB=DEVICE",
               "Modules whose path matches GLOB run on DEVICE");
@@ -85,7 +86,19 @@ void AddSearchOptions(CLI::App* app, SearchOptions* options) {
   AddRepeated(app, "--colocate", options->colocate, "GLOB", "... run on one device, whichever");
 }
 
-Result<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
+std::function<std::string(const std::string&)> WholeNumber(uint64_t least, uint64_t most) {
+  return [least, most](const std::string& text) -> std::string {
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc() && end == text.data() + text.size() && number >= least &&
+        number <= most) {
+      return "";
+    }
+    return fmt::format("\"{}\" is not a whole number from {} to {}", Printable(text), least, most);
+  };
+}
+
+Result<std::chrono::nanoseconds> ParseTimeLimit(std::string_view text) {
   const auto fail = [&] {
     return MakeError(ErrorCode::kUsage, fmt::format("\"{}\" is not a time", Printable(text)), "",
                      "Write 10s, 500ms, or a number of seconds.");
@@ -142,7 +155,7 @@ Result<Budget> MakeBudget(const SearchOptions& options, Clock::time_point starte
   Budget budget;
   budget.iterations = options.iterations;
   if (!options.time.empty()) {
-    PW_ASSIGN(const std::chrono::nanoseconds time, ParseDuration(options.time));
+    PW_ASSIGN(const std::chrono::nanoseconds time, ParseTimeLimit(options.time));
     budget.deadline = started + time;
   } else if (!options.iterations) {
     budget.deadline = started + kDefaultTime;

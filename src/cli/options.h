@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,8 +44,12 @@ struct SearchOptions {
 // --time, --iterations, --seed, --threads, --pin, --forbid, --colocate.
 void AddSearchOptions(CLI::App* app, SearchOptions* options);
 
+// A check for CLI11 options: a whole decimal number within [least, most]. Unlike CLI11's own it
+// refuses "-1" for unsigned numbers and adds nothing to the help text.
+std::function<std::string(const std::string&)> WholeNumber(uint64_t least, uint64_t most);
+
 // "10s", "500ms", "2m", "1h", or seconds with or without a fraction. Errors: kUsage.
-Result<std::chrono::nanoseconds> ParseDuration(std::string_view text);
+Result<std::chrono::nanoseconds> ParseTimeLimit(std::string_view text);
 // "fifo" or "critical-path". Errors: kUsage with near names.
 Result<Order> ParseOrder(std::string_view text);
 // --pin GLOB=DEVICE and its kin. Errors: kUsage where the '=' or a side of it is missing.

@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
+
 namespace placewright {
 
 Json DevicesToJson(std::span<const DeviceUse> devices) {
@@ -47,6 +49,50 @@ Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
   object["seconds"] = plan.seconds;
   object["first_feasible_seconds"] = nullptr;
   if (plan.first_feasible_seconds) object["first_feasible_seconds"] = *plan.first_feasible_seconds;
+  return object;
+}
+
+Json ReasonsToJson(const Bottlenecks& bottlenecks, const Cluster& cluster) {
+  Json list = Json::array();
+  const auto total = static_cast<double>(std::max<int64_t>(1, bottlenecks.Total().count));
+  for (const Reason& reason : TopReasons(bottlenecks, cluster)) {
+    list.push_back({{"what", reason.what},
+                    {"time_ns", reason.time.count},
+                    {"share", static_cast<double>(reason.time.count) / total}});
+  }
+  return list;
+}
+
+Json LinksToJson(const SimResult& result, const Cluster& cluster) {
+  Json list = Json::array();
+  const auto total = static_cast<double>(std::max<int64_t>(1, result.step_time.count));
+  for (LinkId id : cluster.links()) {
+    const LinkResult& link = result.links[id.index()];
+    if (link.transfers == 0) continue;
+    list.push_back({{"name", cluster.link(id).name},
+                    {"busy", static_cast<double>(link.busy.count) / total},
+                    {"moved_bytes", link.moved.count},
+                    {"transfers", link.transfers}});
+  }
+  return list;
+}
+
+Json PeakToJson(const std::string& device_name, std::span<const PeakItem> items,
+                const DeviceResult& device) {
+  constexpr size_t kMost = 10;
+  Json object;
+  object["device"] = device_name;
+  object["time_ns"] = device.peak_time.count;
+  object["bytes"] = device.peak.count;
+  object["parts"] = Json::object();
+  for (const auto& [name, bytes] : PartsOf(items, device)) object["parts"][name] = bytes.count;
+  object["largest"] = Json::array();
+  for (const PeakItem& item : items.first(std::min(kMost, items.size()))) {
+    object["largest"].push_back({{"name", item.name},
+                                 {"kind", ToString(item.kind)},
+                                 {"copy", item.copy},
+                                 {"bytes", item.bytes.count}});
+  }
   return object;
 }
 

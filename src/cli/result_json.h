@@ -8,6 +8,8 @@
 #include "formats/json.h"
 #include "plan/plan.h"
 #include "plan/schedule.h"
+#include "report/explanation.h"
+#include "sim/simulator.h"
 
 namespace placewright {
 
@@ -16,6 +18,16 @@ Json DevicesToJson(std::span<const DeviceUse> devices);
 
 // The plan without its placement, history and references to files beside it.
 Json PlanSummaryToJson(const Plan& plan, std::string_view schema);
+
+// [{what, time_ns, share}], longest first; the times sum to the step time.
+Json ReasonsToJson(const Bottlenecks& bottlenecks, const Cluster& cluster);
+
+// [{name, busy, moved_bytes, transfers}] of the links that carried anything.
+Json LinksToJson(const SimResult& result, const Cluster& cluster);
+
+// {device, time_ns, bytes, parts{...}, largest[{name, kind, copy, bytes}]}, ten tensors at most.
+Json PeakToJson(const std::string& device_name, std::span<const PeakItem> items,
+                const DeviceResult& device);
 
 // [{name, device, start_ns, end_ns}], every op in the graph's order.
 Json ScheduledOpsToJson(const Schedule& schedule, const Placement& placement, const Graph& graph,

@@ -15,6 +15,23 @@ std::string FormatRate(double flops) {
   return flops > 0 ? fmt::format("{:.1f}", flops / 1e12) : "-";
 }
 
+// Few sources stand behind many links: they are numbered and listed below.
+std::string RenderLinks(const Cluster& cluster, const Style& style) {
+  std::vector<std::string> sources;
+  Table links({{"link"}, {"bandwidth", kRight}, {"latency", kRight}, {"source"}});
+  for (LinkId id : cluster.links()) {
+    const Link& link = cluster.link(id);
+    size_t number = 0;
+    while (number < sources.size() && sources[number] != link.source) ++number;
+    if (number == sources.size()) sources.push_back(link.source);
+    links.AddRow({link.name, FormatBandwidth(link.bandwidth), FormatNanos(link.latency),
+                  fmt::format("[{}]", number + 1)});
+  }
+  std::string text = links.Render(style);
+  for (size_t i = 0; i < sources.size(); ++i) text += fmt::format("[{}] {}\n", i + 1, sources[i]);
+  return text;
+}
+
 }  // namespace
 
 std::string FormatBandwidth(BytesPerSecond bandwidth) {
@@ -45,7 +62,7 @@ std::string RenderCluster(const Cluster& cluster, const Style& style) {
                  {"usable", kRight},
                  {"reserve", kRight},
                  {"fp32 TFLOP/s", kRight},
-                 {"memory", kRight}});
+                 {"bandwidth", kRight}});
   for (DeviceId id : cluster.devices()) {
     const Device& device = cluster.device(id);
     const DeviceKind& kind = cluster.kind(id);
@@ -55,15 +72,7 @@ std::string RenderCluster(const Cluster& cluster, const Style& style) {
          kind.memory_bandwidth.count > 0 ? FormatBandwidth(kind.memory_bandwidth) : "-"});
   }
   text += devices.Render(style);
-  if (cluster.link_count() > 0) {
-    Table links({{"link"}, {"bandwidth", kRight}, {"latency", kRight}, {"source"}});
-    for (LinkId id : cluster.links()) {
-      const Link& link = cluster.link(id);
-      links.AddRow(
-          {link.name, FormatBandwidth(link.bandwidth), FormatNanos(link.latency), link.source});
-    }
-    text += "\n" + links.Render(style);
-  }
+  if (cluster.link_count() > 0) text += "\n" + RenderLinks(cluster, style);
   const auto unreachable = UnreachablePairs(cluster);
   if (!unreachable.empty()) {
     text += "\n" +
@@ -88,7 +97,7 @@ std::string RenderCatalogue(const Style& style) {
                {"source"}});
   for (const DeviceKind& kind : Catalogue()) {
     kinds.AddRow({kind.name, FormatRate(kind.peak.f32), FormatBandwidth(kind.memory_bandwidth),
-                  FormatBytes(kind.memory), kind.source});
+                  kind.memory.count > 0 ? FormatBytes(kind.memory) : "the host's", kind.source});
   }
   return presets.Render(style) + "\n" + kinds.Render(style);
 }

@@ -36,8 +36,7 @@ class Painter {
     double y = kHeader;
     std::string body;
     for (DeviceId device : in_.cluster.devices()) {
-      PaintDevice(device, y, body);
-      y += kOpLane + kMemoryLane + kGap;
+      y += PaintDevice(device, y, body) + kGap;
     }
     PaintLinks(y, body);
     const double bottom = y;
@@ -130,7 +129,8 @@ class Painter {
                        in_.graph.op(box.last).name, ToString(box.phase), when);
   }
 
-  void PaintDevice(DeviceId device, double y, std::string& out) const {
+  // The height it took: an idle device has no memory lane.
+  double PaintDevice(DeviceId device, double y, std::string& out) const {
     const Device& d = in_.cluster.device(device);
     Text(out, kLeft - 8, y + 12, d.name, "text-anchor=\"end\" font-weight=\"bold\"");
     Text(out, kLeft - 8, y + 25, in_.cluster.kind(device).name,
@@ -142,8 +142,15 @@ class Painter {
       Rectangle(out, x, y, std::max(0.3, X(box.end) - x), kOpLane,
                 kPhaseColor[static_cast<size_t>(box.phase)], TipOf(box));
     }
-    if (boxes.empty()) Text(out, kLeft + 8, y + 17, "idle", "font-style=\"italic\"");
+    const MemoryCurve& curve = in_.memory[device.index()];
+    const bool holds = std::any_of(curve.begin(), curve.end(),
+                                   [](const MemoryPoint& point) { return point.bytes.count > 0; });
+    if (boxes.empty() && !holds) {
+      Text(out, kLeft + 8, y + 17, "idle", "font-style=\"italic\"");
+      return kOpLane;
+    }
     PaintMemory(device, y + kOpLane + 2, out);
+    return kOpLane + kMemoryLane;
   }
 
   void PaintMemory(DeviceId device, double y, std::string& out) const {
@@ -249,7 +256,7 @@ class Painter {
                      "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" "
                      "stroke=\"#bbbbbb\" stroke-width=\"0.5\"/>\n",
                      x, kHeader - 4, bottom + 4);
-      Text(out, x, bottom + 18, FormatNanos(Nanos(tick)),
+      Text(out, x, bottom + 18, tick == 0 ? "0" : FormatNanos(Nanos(tick)),
            "text-anchor=\"middle\" font-size=\"10\"");
       if (step <= 0) break;
     }

@@ -1,0 +1,52 @@
+#include "cli/picture.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/output_path.h"
+#include "formats/file.h"
+#include "report/plan_page.h"
+#include "report/table.h"
+#include "report/timeline_svg.h"
+
+namespace placewright {
+
+void AddPictureOptions(CLI::App* app, PictureOptions* options) {
+  app->add_option("--svg", options->svg, "Draw the step: devices, links and memory over time")
+      ->type_name("FILE")
+      ->group("Output");
+  app->add_option("--html", options->html, "The same as a page with tables")
+      ->type_name("FILE")
+      ->group("Output");
+}
+
+Status ProbePictures(const PictureOptions& options) {
+  for (const std::string* path : {&options.svg, &options.html}) {
+    if (path->empty()) continue;
+    PW_RETURN_IF_ERROR(ProbeWritable(*path));
+  }
+  return Ok();
+}
+
+Status WritePictures(const PictureOptions& options, const Inputs& inputs,
+                     const StepProgram& program, const Placement& placement,
+                     const SimResult& result, const Plan& plan, std::string_view explanation) {
+  if (options.svg.empty() && options.html.empty()) return Ok();
+  const std::vector<MemoryCurve> memory = MemoryCurves(program, placement, *result.schedule);
+  std::string subtitle = fmt::format("{} a step", FormatNanos(plan.step_time));
+  if (plan.lower_bound.count > 0) {
+    subtitle += fmt::format(", at most {} above the fastest possible (no plan beats {})",
+                            FormatShare(plan.Gap()), FormatNanos(plan.lower_bound));
+  }
+  if (!plan.algorithm.empty()) subtitle += fmt::format(", found by {}", plan.algorithm);
+  const std::string svg =
+      RenderTimelineSvg({inputs.graph.graph, inputs.cluster.cluster, placement, *result.schedule,
+                         memory, plan.step_time, plan.lower_bound,
+                         fmt::format("{} on {}", plan.graph_name, plan.cluster_name), subtitle});
+  if (!options.svg.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(options.svg, svg));
+  if (options.html.empty()) return Ok();
+  return WriteFileAtomically(options.html, RenderPlanPage(plan, svg, explanation));
+}
+
+}  // namespace placewright

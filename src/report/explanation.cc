@@ -1,0 +1,95 @@
+#include "report/explanation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "graph/graph.h"
+
+namespace placewright {
+namespace {
+
+constexpr int kBarWidth = 12;
+constexpr size_t kLargestTensors = 3;
+
+double ShareOf(int64_t part, int64_t whole) {
+  return whole <= 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+std::string RenderReasons(const Bottlenecks& bottlenecks, const Cluster& cluster, size_t most,
+                          const Style& style) {
+  const std::vector<Reason> reasons = TopReasons(bottlenecks, cluster);
+  if (reasons.empty()) return "";
+  const int64_t total = bottlenecks.Total().count;
+  const auto right = Table::Align::kRight;
+  Table table({{"why it is not faster"}, {"time", right}, {"of the step", right}, {""}});
+  const auto add = [&](const std::string& what, Nanos time) {
+    const double share = ShareOf(time.count, total);
+    table.AddRow({what, FormatNanos(time), FormatShare(share), Bar(share, kBarWidth, style)});
+  };
+  for (size_t i = 0; i < std::min(most, reasons.size()); ++i) add(reasons[i].what, reasons[i].time);
+  if (reasons.size() > most) {
+    Nanos rest;
+    for (size_t i = most; i < reasons.size(); ++i) rest += reasons[i].time;
+    add(fmt::format("and {} more", reasons.size() - most), rest);
+  }
+  std::string text = table.Render(style);
+  std::string types;
+  for (size_t i = 0; i < std::min(most, bottlenecks.compute_by_type.size()); ++i) {
+    const auto& [type, time] = bottlenecks.compute_by_type[i];
+    types +=
+        fmt::format("{}{} {}", i > 0 ? ", " : "", type, FormatShare(ShareOf(time.count, total)));
+  }
+  if (!types.empty()) text += "longest op types on that path: " + types + "\n";
+  return text;
+}
+
+PeakParts PartsOf(std::span<const PeakItem> items, const DeviceResult& device) {
+  PeakParts parts;
+  for (const PeakItem& item : items) {
+    parts[item.copy ? "received copies" : std::string(ToString(item.kind))] += item.bytes;
+  }
+  if (device.workspace.count > 0) parts["workspace"] = device.workspace;
+  if (device.runtime_context.count > 0) parts["runtime context"] = device.runtime_context;
+  return parts;
+}
+
+std::string RenderPeak(const std::string& device_name, std::span<const PeakItem> items,
+                       const DeviceResult& device, const Style& style) {
+  std::vector<std::pair<std::string, Bytes>> parts;
+  for (const auto& part : PartsOf(items, device)) parts.push_back(part);
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text =
+      fmt::format("{} is fullest at {}: {}\n", Paint(device_name, Tone::kStrong, style),
+                  FormatNanos(device.peak_time), FormatBytes(device.peak));
+  for (const auto& [name, bytes] : parts) {
+    text += fmt::format("  {:<16} {:>10}  {}\n", name, FormatBytes(bytes),
+                        Bar(ShareOf(bytes.count, device.peak.count), kBarWidth, style));
+  }
+  std::string largest;
+  for (size_t i = 0; i < std::min(kLargestTensors, items.size()); ++i) {
+    largest +=
+        fmt::format("{}{} {}", i > 0 ? ", " : "", items[i].name, FormatBytes(items[i].bytes));
+  }
+  if (!largest.empty()) text += "  largest tensors: " + largest + "\n";
+  return text;
+}
+
+DeviceId FullestDevice(const SimResult& result, const Cluster& cluster) {
+  DeviceId fullest;
+  double most = 0;
+  for (DeviceId id : cluster.devices()) {
+    const double share =
+        ShareOf(result.devices[id.index()].peak.count, cluster.device(id).capacity.count);
+    if (share > most) {
+      most = share;
+      fullest = id;
+    }
+  }
+  return fullest;
+}
+
+}  // namespace placewright

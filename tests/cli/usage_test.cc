@@ -1,0 +1,156 @@
+// How the program speaks: help, usage errors, streams, colours.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "program_runner.h"
+
+namespace placewright {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+using Usage = ProgramTest;
+
+// Golden texts lie beside this file. PLACEWRIGHT_UPDATE_GOLDENS=1 in the environment of the test
+// rewrites them.
+std::string Golden(const std::string& name, const std::string& actual) {
+  const std::filesystem::path path =
+      std::filesystem::path(PLACEWRIGHT_SOURCE_DIR) / "tests/cli/golden" / (name + ".txt");
+  if (std::getenv("PLACEWRIGHT_UPDATE_GOLDENS") != nullptr) std::ofstream(path) << actual;
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST_F(Usage, HelpTextsAreTheGoldenOnes) {
+  const std::vector<std::vector<std::string>> commands = {
+      {},         {"plan"},    {"inspect"}, {"simulate"},        {"compare"},         {"check"},
+      {"doctor"}, {"explain"}, {"cluster"}, {"cluster", "show"}, {"cluster", "check"}};
+  for (std::vector<std::string> command : commands) {
+    std::string name = "help";
+    for (const std::string& word : command) name += "_" + word;
+    command.push_back("--help");
+    const Outcome run = Run(command);
+    EXPECT_EQ(run.status, 0) << name;
+    EXPECT_EQ(run.out, Golden(name, run.out)) << name;
+    EXPECT_THAT(run.err, IsEmpty()) << name;
+    EXPECT_THAT(run.out, HasSubstr("Examples:")) << name;
+  }
+}
+
+TEST_F(Usage, VersionIsOneLine) {
+  const Outcome run = Run({"--version"});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_THAT(run.out, testing::MatchesRegex("placewright [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST_F(Usage, UnknownWordsAreNamedWithWhatWasPerhapsMeant) {
+  const Outcome command = Run({"insepct", "x"});
+  EXPECT_EQ(command.status, 2);
+  EXPECT_THAT(command.out, IsEmpty());
+  EXPECT_THAT(command.err, HasSubstr("unknown command insepct (did you mean inspect?)"));
+
+  const Outcome option = Run({"plan", "x", "--sed", "3"});
+  EXPECT_EQ(option.status, 2);
+  EXPECT_THAT(option.err, HasSubstr("unknown option --sed (did you mean --seed"));
+  EXPECT_THAT(option.err, HasSubstr("placewright plan --help"));
+
+  const Outcome algorithm = Run({"plan", "x", "-c", "4xP100", "--algo", "het"});
+  EXPECT_EQ(algorithm.status, 2);
+  EXPECT_THAT(algorithm.err, HasSubstr("did you mean heft"));
+
+  const Outcome nested = Run({"cluster", "shwo"});
+  EXPECT_EQ(nested.status, 2);
+  EXPECT_THAT(nested.err, HasSubstr("did you mean show?"));
+}
+
+TEST_F(Usage, BadValuesAreUsageErrors) {
+  const std::vector<std::vector<std::string>> lines = {
+      {"plan"},
+      {"plan", "x", "--time", "soon"},
+      {"plan", "x", "--time", "-3s"},
+      {"plan", "x", "--time", "nan"},
+      {"plan", "x", "--iterations", "-1"},
+      {"plan", "x", "--iterations", "many"},
+      {"plan", "x", "--seed", "-1"},
+      {"plan", "x", "--threads", "0"},
+      {"plan", "x", "--order", "lifo", "-c", "4xP100"},
+      {"plan", "x", "--pin", "everything"},
+      {"plan", "x", "--batch", "0"},
+      {"plan", "x", "y"},
+      {"inspect", "x", "--depth", "0"},
+      {"simulate"},
+      {"explain", "no-such-code"},
+      {"cluster"},
+      {},
+  };
+  for (const auto& line : lines) {
+    const Outcome run = Run(line);
+    EXPECT_EQ(run.status, 2) << testing::PrintToString(line) << run.err;
+    EXPECT_THAT(run.err, StartsWith("placewright: error: ")) << testing::PrintToString(line);
+    EXPECT_THAT(run.out, IsEmpty()) << testing::PrintToString(line);
+  }
+}
+
+TEST_F(Usage, UsageErrorsComeAsJsonWhereAskedFor) {
+  const Outcome run = Run({"plan", "--json", "--tiem", "3"});
+  EXPECT_EQ(run.status, 2);
+  const Json object = run.json();
+  EXPECT_EQ(object["schema"], "placewright.error/1");
+  EXPECT_EQ(object["error"]["code"], "usage");
+  for (const char* field : {"message", "file", "place", "remedy"}) {
+    EXPECT_TRUE(object["error"][field].is_string()) << field;
+  }
+  EXPECT_THAT(run.err, IsEmpty());
+}
+
+TEST_F(Usage, ColoursOnlyOnATerminalAndNeverWithNoColor) {
+  RunOptions terminal;
+  terminal.terminal = true;
+  EXPECT_THAT(Run({"explain"}, terminal).out, HasSubstr("\x1b["));
+  terminal.environment = {"NO_COLOR=1"};
+  EXPECT_THAT(Run({"explain"}, terminal).out, Not(HasSubstr("\x1b[")));
+  terminal.environment = {"TERM=dumb"};
+  EXPECT_THAT(Run({"explain"}, terminal).out, Not(HasSubstr("\x1b[")));
+  EXPECT_THAT(Run({"explain"}).out, Not(HasSubstr("\x1b[")));
+}
+
+TEST_F(Usage, ReaderThatWentAwayIsNoError) {
+  RunOptions options;
+  options.close_output = true;
+  const Outcome run = Run({"explain"}, options);
+  EXPECT_EQ(run.status, 0);
+  EXPECT_THAT(run.err, IsEmpty());
+}
+
+TEST_F(Usage, ExplainKnowsEveryCode) {
+  const Json all = RunJson({"explain"}).json();
+  ASSERT_GT(all["codes"].size(), 20u);
+  for (const Json& entry : all["codes"]) {
+    const Outcome one = Run({"explain", entry["code"].get<std::string>()});
+    EXPECT_EQ(one.status, 0);
+    EXPECT_THAT(one.out, HasSubstr(entry["remedy"].get<std::string>()));
+  }
+}
+
+TEST_F(Usage, DoctorSaysWhatIsHere) {
+  const Outcome run = RunJson({"doctor"});
+  EXPECT_EQ(run.status, 0);
+  const Json object = run.json();
+  EXPECT_TRUE(object["ok"].get<bool>());
+  std::vector<std::string> names;
+  for (const Json& check : object["checks"]) names.push_back(check["name"]);
+  EXPECT_THAT(names, testing::IsSupersetOf({"machine", "folder", "gpus", "libtorch"}));
+  EXPECT_THAT(Run({"doctor"}).out, HasSubstr("machine"));
+}
+
+}  // namespace
+}  // namespace placewright
