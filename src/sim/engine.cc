@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -30,18 +31,16 @@ void FillRows(int32_t rows, std::vector<std::pair<int32_t, int32_t>> pairs,
 
 }  // namespace
 
-Engine::Engine(const StepProgram& program)
-    : p_(program), op_ends_(program.devices), transfer_ends_(program.links) {
+Engine::Engine(const StepProgram& program) : p_(program), run_(program.devices, program.links) {
   PW_CHECK_LT(p_.devices, 1 << 16);
   BuildStaticRows();
   BuildBaseNeeds();
-  op_state_.resize(p_.ops);
+  run_.ops.resize(p_.ops);
+  run_.units.resize(p_.units);
   duration_.resize(p_.ops);
-  unit_state_.resize(p_.units);
-  work_.resize(p_.devices);
-  device_queue_.resize(p_.devices);
-  priority_queue_.resize(p_.devices);
-  link_queue_.resize(p_.links);
+  op_ready_.assign(p_.ops, -1);
+  op_start_.assign(p_.ops, -1);
+  op_end_.assign(p_.ops, -1);
   device_touched_.assign(p_.devices, 0);
   link_touched_.assign(p_.links, 0);
   remote_count_.assign(p_.devices, 0);
@@ -122,44 +121,104 @@ int32_t Engine::HomeOf(int32_t storage, const Placement& placement) const {
   return op < 0 ? -1 : placement[OpId(op)].value();
 }
 
-EngineOutcome Engine::Run(const Placement& placement, const EngineOptions& options) {
+EngineOutcome Engine::Run(const Placement& placement, const EngineOptions& options,
+                          Checkpoints* checkpoints) {
   options_ = options;
   Prepare(placement);
-  const bool bound = options.abandon_above < kMaxQuantity;
-  if (options.order == Order::kCriticalPath) {
-    if (options.record) return bound ? Loop<true, true, true>() : Loop<true, true, false>();
+  return Continue(checkpoints);
+}
+
+void StatePatch::Apply(RunState* state) const {
+  for (const auto& [op, device] : devices) state->ops[op].device = static_cast<uint16_t>(device);
+  for (const auto& [unit, home] : homes) state->units[unit].home = static_cast<uint16_t>(home);
+  for (size_t d = 0; d < resident.size(); ++d) {
+    state->memory[d].now += resident[d];
+    state->memory[d].peak += resident[d];
+  }
+}
+
+EngineOutcome Engine::Resume(const RunState& state, const StatePatch& patch,
+                             const Placement& placement, const EngineOptions& options,
+                             Checkpoints* checkpoints) {
+  options_ = options;
+  Reset();
+  run_ = state;
+  patch.Apply(&run_);
+  for (const auto& [op, device] : patch.devices) {
+    duration_[op] = p_.time[int64_t{op} * p_.devices + device];
+  }
+  CountOps();
+  if (options_.order == Order::kCriticalPath) ComputePaths(placement, &path_);
+  if (options_.record) times_.resize(run_.transfers.size());
+  return Continue(checkpoints);
+}
+
+EngineOutcome Engine::Continue(Checkpoints* checkpoints) {
+  checkpoints_ = checkpoints;
+  save_at_ = std::numeric_limits<int32_t>::max();
+  if (checkpoints != nullptr && checkpoints->count < checkpoints->most) {
+    save_at_ = run_.ended + p_.ops / static_cast<int32_t>(checkpoints->most + 1) + 1;
+  }
+  const EngineOutcome outcome = ChooseLoop();
+  // What began before the state from which the run goes on was not held to the limit.
+  const bool late = outcome == EngineOutcome::kDone && run_.now > options_.abandon_above;
+  return late ? EngineOutcome::kAbandoned : outcome;
+}
+
+EngineOutcome Engine::ChooseLoop() {
+  const bool bound = options_.abandon_above < kMaxQuantity;
+  if (options_.order == Order::kCriticalPath) {
+    if (options_.record) return bound ? Loop<true, true, true>() : Loop<true, true, false>();
     return bound ? Loop<true, false, true>() : Loop<true, false, false>();
   }
-  if (options.record) return bound ? Loop<false, true, true>() : Loop<false, true, false>();
+  if (options_.record) return bound ? Loop<false, true, true>() : Loop<false, true, false>();
   return bound ? Loop<false, false, true>() : Loop<false, false, false>();
 }
 
-void Engine::Prepare(const Placement& placement) {
-  now_ = 0;
-  ended_ = 0;
+void Engine::SaveState() {
+  Checkpoints& to = *checkpoints_;
+  if (to.count == to.states.size()) {
+    to.states.push_back(run_);
+  } else {
+    to.states[to.count] = run_;
+  }
+  ++to.count;
+  save_at_ = run_.ended + p_.ops / static_cast<int32_t>(to.most + 1) + 1;
+  if (to.count == to.most) save_at_ = std::numeric_limits<int32_t>::max();
+}
+
+// Whatever an earlier run may have left in the middle.
+void Engine::Reset() {
   stopped_ = false;
-  left_ = base_left_;
-  memory_.assign(p_.devices, Memory());
-  running_op_.assign(p_.devices, -1);
-  running_transfer_.assign(p_.links, -1);
-  link_busy_.assign(p_.links, 0);
-  transfers_.clear();
-  times_.clear();
-  op_ends_.Clear();
-  transfer_ends_.Clear();
-  for (auto& queue : device_queue_) queue.Clear();
-  for (auto& queue : priority_queue_) queue.clear();
-  for (auto& queue : link_queue_) queue.Clear();
   for (int32_t device : touched_devices_) device_touched_[device] = 0;
   for (int32_t link : touched_links_) link_touched_[link] = 0;
   touched_devices_.clear();
   touched_links_.clear();
-  PlaceOps(placement);
+}
+
+void Engine::Prepare(const Placement& placement) {
+  Reset();
+  run_.now = 0;
+  run_.ended = 0;
+  run_.left = base_left_;
+  run_.memory.assign(p_.devices, DeviceMemory());
+  run_.running_op.assign(p_.devices, -1);
+  run_.running_transfer.assign(p_.links, -1);
+  run_.link_busy.assign(p_.links, 0);
+  run_.transfers.clear();
+  if (options_.record) times_.clear();
+  run_.op_ends.Clear();
+  run_.transfer_ends.Clear();
+  for (auto& queue : run_.device_queue) queue.Clear();
+  for (auto& queue : run_.path_queue) queue.clear();
+  for (auto& queue : run_.link_queue) queue.Clear();
   if (options_.record) {
-    op_start_.assign(p_.ops, -1);
-    op_end_.assign(p_.ops, -1);
+    std::fill(op_ready_.begin(), op_ready_.end(), -1);
+    std::fill(op_start_.begin(), op_start_.end(), -1);
+    std::fill(op_end_.begin(), op_end_.end(), -1);
   }
-  if (options_.order == Order::kCriticalPath) ComputePaths();
+  PlaceOps(placement);
+  if (options_.order == Order::kCriticalPath) ComputePaths(placement, &path_);
   PlacePersistent(placement);
   PlaceInputs();
   PublishInitial(placement);
@@ -167,18 +226,26 @@ void Engine::Prepare(const Placement& placement) {
 
 void Engine::PlaceOps(const Placement& placement) {
   const bool views = p_.ops != static_cast<int32_t>(placement.size());
-  std::fill(work_.begin(), work_.end(), 0);
   for (int32_t op = 0; op < p_.ops; ++op) {
     const int32_t device = placement[views ? p_.op_of[op] : OpId(op)].value();
-    const int64_t duration = p_.time[int64_t{op} * p_.devices + device];
-    op_state_[op] = {base_need_[op], static_cast<uint16_t>(device)};
-    duration_[op] = duration;
-    work_[device] = std::min(work_[device] + duration, kMaxQuantity);
-    ++memory_[device].ops;
+    run_.ops[op] = {base_need_[op], static_cast<uint16_t>(device)};
+    duration_[op] = p_.time[int64_t{op} * p_.devices + device];
+  }
+  CountOps();
+}
+
+void Engine::CountOps() {
+  work_.assign(p_.devices, 0);
+  workspace_.assign(p_.devices, 0);
+  op_count_.assign(p_.devices, 0);
+  for (int32_t op = 0; op < p_.ops; ++op) {
+    const int32_t device = run_.ops[op].device;
+    work_[device] = std::min(work_[device] + duration_[op], kMaxQuantity);
+    ++op_count_[device];
   }
   if (!any_workspace_) return;
   for (int32_t op = 0; op < p_.ops; ++op) {
-    int64_t& workspace = memory_[op_state_[op].device].workspace;
+    int64_t& workspace = workspace_[run_.ops[op].device];
     workspace = std::max(workspace, p_.workspace[op]);
   }
 }
@@ -186,7 +253,7 @@ void Engine::PlaceOps(const Placement& placement) {
 void Engine::PlacePersistent(const Placement& placement) {
   for (int32_t storage : persistent_) {
     const int32_t home = HomeOf(storage, placement);
-    if (home >= 0) memory_[home].now += p_.storage_bytes[storage];
+    if (home >= 0) run_.memory[home].now += p_.storage_bytes[storage];
   }
 }
 
@@ -201,37 +268,37 @@ void Engine::PlaceInputs() {
     if (p_.unit_storage[unit] != storage) next_storage();
     storage = p_.unit_storage[unit];
     for (int32_t i = p_.unit_readers_offset[unit]; i < p_.unit_readers_offset[unit + 1]; ++i) {
-      const int32_t device = op_state_[p_.unit_readers[i]].device;
+      const int32_t device = run_.ops[p_.unit_readers[i]].device;
       if (remote_count_[device]++ > 0) continue;
       remote_devices_.push_back(device);
-      memory_[device].now += p_.storage_bytes[storage];
+      run_.memory[device].now += p_.storage_bytes[storage];
     }
   }
   next_storage();
-  for (Memory& memory : memory_) memory.peak = memory.now;
+  for (DeviceMemory& memory : run_.memory) memory.peak = memory.now;
 }
 
 void Engine::PublishInitial(const Placement& placement) {
   for (int32_t unit : initial_units_) {
     const int32_t home = HomeOf(p_.unit_storage[unit], placement);
-    unit_state_[unit].home = static_cast<uint16_t>(home);
+    run_.units[unit].home = static_cast<uint16_t>(home);
     int32_t local = 0;
     for (int32_t i = p_.unit_readers_offset[unit]; i < p_.unit_readers_offset[unit + 1]; ++i) {
       const int32_t reader = p_.unit_readers[i];
-      const int32_t device = op_state_[reader].device;
+      const int32_t device = run_.ops[reader].device;
       if (device == home) {
         ++local;
         continue;
       }
-      ++op_state_[reader].need;
+      ++run_.ops[reader].need;
       if (remote_count_[device]++ == 0) remote_devices_.push_back(device);
     }
     const int32_t waits = local + AddTransfers(unit, home);
     const UnitInfo& info = unit_info_[unit];
-    if (info.overwriter >= 0) op_state_[info.overwriter].need += waits - info.overwriter_reads;
+    if (info.overwriter >= 0) run_.ops[info.overwriter].need += waits - info.overwriter_reads;
   }
   for (int32_t op : first_ready_) {
-    if (op_state_[op].need > 0) continue;
+    if (run_.ops[op].need > 0) continue;
     if (options_.order == Order::kCriticalPath) {
       MakeReady<true>(op);
     } else {
@@ -241,29 +308,31 @@ void Engine::PublishInitial(const Placement& placement) {
 }
 
 // Rule 2. In-place writers wait for the readers beside them, so their paths count there.
-void Engine::ComputePaths() {
+void Engine::ComputePaths(const Placement& placement, std::vector<int64_t>* paths) const {
   if (!p_.waits_in_place) {
-    if (path_.empty()) path_ = p_.least_path;
+    if (paths->empty()) *paths = p_.least_path;
     return;
   }
-  path_.assign(p_.ops, 0);
+  paths->assign(p_.ops, 0);
+  std::vector<int64_t>& path = *paths;
   for (size_t i = p_.topological_order.size(); i-- > 0;) {
     const int32_t op = p_.topological_order[i];
     int64_t longest = 0;
     for (int32_t r = p_.unit_readers_offset[p_.op_first_unit[op]],
                  end = p_.unit_readers_offset[p_.op_first_unit[op + 1]];
          r < end; ++r) {
-      longest = std::max(longest, path_[p_.unit_readers[r]]);
+      longest = std::max(longest, path[p_.unit_readers[r]]);
     }
     for (int32_t e = op_info_[op].end; e < op_info_[op + 1].end; ++e) {
-      longest = std::max(longest, path_[ends_[e]]);
+      longest = std::max(longest, path[ends_[e]]);
     }
     for (int32_t r = op_info_[op].release; r < op_info_[op + 1].release; ++r) {
       const int32_t writer = unit_info_[release_[r]].overwriter;
-      if (writer < 0 || writer == op || op_state_[writer].device != op_state_[op].device) continue;
-      longest = std::max(longest, path_[writer]);
+      if (writer < 0 || writer == op || placement[p_.op_of[writer]] != placement[p_.op_of[op]])
+        continue;
+      longest = std::max(longest, path[writer]);
     }
-    path_[op] = SaturatingAdd(p_.least_time[op], longest);
+    path[op] = SaturatingAdd(p_.least_time[op], longest);
   }
 }
 
@@ -281,24 +350,25 @@ inline void Engine::TouchLink(int32_t link) {
 
 template <bool kPriority>
 inline void Engine::MakeReady(int32_t op) {
-  const int32_t device = op_state_[op].device;
+  const int32_t device = run_.ops[op].device;
+  if (options_.record) op_ready_[op] = run_.now;
   if constexpr (kPriority) {
-    priority_queue_[device].push_back({path_[op], op});
-    std::push_heap(priority_queue_[device].begin(), priority_queue_[device].end(),
+    run_.path_queue[device].push_back({path_[op], op});
+    std::push_heap(run_.path_queue[device].begin(), run_.path_queue[device].end(),
                    std::greater<>());
   } else {
-    device_queue_[device].Push(now_, op);
+    run_.device_queue[device].Push(run_.now, op);
   }
-  if (running_op_[device] < 0) TouchDevice(device);
+  if (run_.running_op[device] < 0) TouchDevice(device);
 }
 
 template <bool kPriority>
 inline void Engine::Satisfy(int32_t op) {
-  if (--op_state_[op].need == 0) MakeReady<kPriority>(op);
+  if (--run_.ops[op].need == 0) MakeReady<kPriority>(op);
 }
 
-inline Engine::Transfer& Engine::FindCopy(int32_t unit, int32_t device) {
-  Transfer* transfer = &transfers_[unit_state_[unit].first_transfer];
+inline Transfer& Engine::FindCopy(int32_t unit, int32_t device) {
+  Transfer* transfer = &run_.transfers[run_.units[unit].first_transfer];
   while (transfer->to != device) ++transfer;
   return *transfer;
 }
@@ -306,30 +376,30 @@ inline Engine::Transfer& Engine::FindCopy(int32_t unit, int32_t device) {
 // `op` has ended on `device` and no longer needs the unit (rule 11).
 template <bool kPriority>
 inline void Engine::Release(int32_t unit, int32_t op, int32_t device) {
-  if (unit_state_[unit].home != device) {
-    if (--FindCopy(unit, device).readers == 0) memory_[device].now -= p_.unit_bytes[unit];
+  if (run_.units[unit].home != device) {
+    if (--FindCopy(unit, device).readers == 0) run_.memory[device].now -= p_.unit_bytes[unit];
     return;
   }
   const UnitInfo& info = unit_info_[unit];
-  if (--left_[info.storage] == 0) memory_[device].now -= p_.storage_bytes[info.storage];
+  if (--run_.left[info.storage] == 0) run_.memory[device].now -= p_.storage_bytes[info.storage];
   if (info.overwriter >= 0 && info.overwriter != op) Satisfy<kPriority>(info.overwriter);
 }
 
 // One transfer per device of remote_devices_, which it empties; returns how many.
 int32_t Engine::AddTransfers(int32_t unit, int32_t device) {
   if (remote_devices_.empty()) return 0;
-  unit_state_[unit].first_transfer = static_cast<int32_t>(transfers_.size());
+  run_.units[unit].first_transfer = static_cast<int32_t>(run_.transfers.size());
   for (int32_t to : remote_devices_) {
-    const int32_t id = static_cast<int32_t>(transfers_.size());
-    transfers_.push_back(
+    const int32_t id = static_cast<int32_t>(run_.transfers.size());
+    run_.transfers.push_back(
         {unit, remote_count_[to], static_cast<uint16_t>(device), static_cast<uint16_t>(to), false});
     remote_count_[to] = 0;
-    if (options_.record) times_.push_back({now_, -1, -1});
+    if (options_.record) times_.push_back({run_.now, -1, -1});
     const int32_t route = device * p_.devices + to;
     const int32_t first = p_.route_offset[route], end = p_.route_offset[route + 1];
     PW_CHECK(first < end);
     for (int32_t i = first; i < end; ++i) {
-      link_queue_[p_.route_links[i]].Push(now_, {unit, to, id});
+      run_.link_queue[p_.route_links[i]].Push(run_.now, {unit, to, id});
     }
     TouchLink(p_.route_links[first]);
   }
@@ -341,12 +411,12 @@ int32_t Engine::AddTransfers(int32_t unit, int32_t device) {
 // The unit has become resident at its home: its writer has ended.
 template <bool kPriority>
 inline void Engine::Publish(int32_t unit, int32_t device) {
-  unit_state_[unit].home = static_cast<uint16_t>(device);
+  run_.units[unit].home = static_cast<uint16_t>(device);
   int32_t uses = 0;
   const UnitInfo& info = unit_info_[unit];
   for (int32_t i = info.reader, end = unit_info_[unit + 1].reader; i < end; ++i) {
     const int32_t reader = p_.unit_readers[i];
-    const int32_t at = op_state_[reader].device;
+    const int32_t at = run_.ops[reader].device;
     if (at == device) {
       ++uses;
       Satisfy<kPriority>(reader);
@@ -355,14 +425,14 @@ inline void Engine::Publish(int32_t unit, int32_t device) {
     }
   }
   if (!remote_devices_.empty()) uses += AddTransfers(unit, device);
-  left_[info.storage] += uses;
-  if (info.overwriter >= 0) op_state_[info.overwriter].need += uses - info.overwriter_reads;
+  run_.left[info.storage] += uses;
+  if (info.overwriter >= 0) run_.ops[info.overwriter].need += uses - info.overwriter_reads;
 }
 
 template <bool kPriority>
 inline void Engine::CompleteOp(int32_t op) {
-  const int32_t device = op_state_[op].device;
-  ++ended_;
+  const int32_t device = run_.ops[op].device;
+  ++run_.ended;
   for (int32_t i = op_info_[op].release, end = op_info_[op + 1].release; i < end; ++i) {
     Release<kPriority>(release_[i], op, device);
   }
@@ -370,7 +440,7 @@ inline void Engine::CompleteOp(int32_t op) {
     Publish<kPriority>(unit, device);
   }
   for (int32_t i = op_info_[op].token, end = op_info_[op + 1].token; i < end; ++i) {
-    if (--left_[token_[i]] == 0) memory_[device].now -= p_.storage_bytes[token_[i]];
+    if (--run_.left[token_[i]] == 0) run_.memory[device].now -= p_.storage_bytes[token_[i]];
   }
   for (int32_t i = op_info_[op].end, end = op_info_[op + 1].end; i < end; ++i) {
     Satisfy<kPriority>(ends_[i]);
@@ -379,34 +449,34 @@ inline void Engine::CompleteOp(int32_t op) {
 
 template <bool kPriority>
 inline void Engine::CompleteTransfer(int32_t id) {
-  const int32_t unit = transfers_[id].unit;
-  const int32_t from = transfers_[id].from, to = transfers_[id].to;
+  const int32_t unit = run_.transfers[id].unit;
+  const int32_t from = run_.transfers[id].from, to = run_.transfers[id].to;
   const UnitInfo& info = unit_info_[unit];
-  if (--left_[info.storage] == 0) memory_[from].now -= p_.storage_bytes[info.storage];
+  if (--run_.left[info.storage] == 0) run_.memory[from].now -= p_.storage_bytes[info.storage];
   if (info.overwriter >= 0) Satisfy<kPriority>(info.overwriter);
   for (int32_t i = info.reader, end = unit_info_[unit + 1].reader; i < end; ++i) {
-    if (op_state_[p_.unit_readers[i]].device == to) Satisfy<kPriority>(p_.unit_readers[i]);
+    if (run_.ops[p_.unit_readers[i]].device == to) Satisfy<kPriority>(p_.unit_readers[i]);
   }
   const int32_t route = from * p_.devices + to;
   for (int32_t i = p_.route_offset[route]; i < p_.route_offset[route + 1]; ++i) {
-    link_busy_[p_.route_links[i]] = 0;
+    run_.link_busy[p_.route_links[i]] = 0;
     TouchLink(p_.route_links[i]);
   }
 }
 
 inline void Engine::Allocate(int32_t device, int64_t bytes) {
-  Memory& memory = memory_[device];
+  DeviceMemory& memory = run_.memory[device];
   memory.now += bytes;
   if (memory.now <= memory.peak) return;
   // Within one phase of starts occupancy only grows, so its last maximum is the one of rule 12.
   memory.peak = memory.now;
-  memory.peak_time = now_;
+  memory.peak_time = run_.now;
   if (device == options_.stop_device && memory.peak == options_.stop_bytes) stopped_ = true;
 }
 
 bool Engine::Exceeds(int64_t bound) {
   if (bound <= options_.abandon_above) return false;
-  now_ = bound;
+  run_.now = bound;
   return true;
 }
 
@@ -425,26 +495,26 @@ inline int64_t Engine::TransferDuration(const Transfer& transfer) const {
 // Rule 5: starts the transfer that heads the link's queue if it may; true: abandon the run.
 template <bool kRecord, bool kBound>
 inline bool Engine::TryStartTransfer(int32_t link) {
-  if (link_busy_[link] || link_queue_[link].empty()) return false;
-  const int32_t id = link_queue_[link].front().transfer;
-  Transfer& transfer = transfers_[id];
+  if (run_.link_busy[link] || run_.link_queue[link].empty()) return false;
+  const int32_t id = run_.link_queue[link].front().transfer;
+  Transfer& transfer = run_.transfers[id];
   const int32_t route = transfer.from * p_.devices + transfer.to;
   const int32_t first = p_.route_offset[route], end = p_.route_offset[route + 1];
   for (int32_t i = first; i < end; ++i) {
     const int32_t other = p_.route_links[i];
-    if (link_busy_[other] || link_queue_[other].front().transfer != id) return false;
+    if (run_.link_busy[other] || run_.link_queue[other].front().transfer != id) return false;
   }
   for (int32_t i = first; i < end; ++i) {
-    link_queue_[p_.route_links[i]].Pop();
-    link_busy_[p_.route_links[i]] = 1;
+    run_.link_queue[p_.route_links[i]].Pop();
+    run_.link_busy[p_.route_links[i]] = 1;
   }
-  const int64_t done = Later(now_, std::min(TransferDuration(transfer), kMaxQuantity));
+  const int64_t done = Later(run_.now, std::min(TransferDuration(transfer), kMaxQuantity));
   transfer.started = true;
   Allocate(transfer.to, p_.unit_bytes[transfer.unit]);
-  running_transfer_[p_.route_links[first]] = id;
-  transfer_ends_.Set(p_.route_links[first], done);
+  run_.running_transfer[p_.route_links[first]] = id;
+  run_.transfer_ends.Set(p_.route_links[first], done);
   if constexpr (kRecord) {
-    times_[id].start = now_;
+    times_[id].start = run_.now;
     times_[id].end = done;
   }
   return kBound && Exceeds(done);
@@ -453,32 +523,33 @@ inline bool Engine::TryStartTransfer(int32_t link) {
 // Serves the next ready op of an idle device; true: abandon the run.
 template <bool kPriority, bool kRecord, bool kBound>
 inline bool Engine::StartOp(int32_t device) {
-  if (running_op_[device] >= 0) return false;
+  if (run_.running_op[device] >= 0) return false;
   int32_t op = -1;
   if constexpr (kPriority) {
-    auto& queue = priority_queue_[device];
+    auto& queue = run_.path_queue[device];
     if (queue.empty()) return false;
     std::pop_heap(queue.begin(), queue.end(), std::greater<>());
     op = queue.back().op;
     queue.pop_back();
   } else {
-    auto& queue = device_queue_[device];
+    auto& queue = run_.device_queue[device];
     if (queue.empty()) return false;
     op = queue.front();
     queue.Pop();
   }
-  const int64_t end = Later(now_, duration_[op]);
-  running_op_[device] = op;
-  op_ends_.Set(device, end);
-  Memory& memory = memory_[device];
+  const int64_t end = Later(run_.now, duration_[op]);
+  run_.running_op[device] = op;
+  run_.op_ends.Set(device, end);
+  DeviceMemory& memory = run_.memory[device];
   if constexpr (kBound) {
     const int64_t rest = p_.least_path[op] - p_.least_time[op];
-    if (Exceeds(std::max(Later(end, rest), Later(now_, work_[device] - memory.busy)))) return true;
+    if (Exceeds(std::max(Later(end, rest), Later(run_.now, work_[device] - memory.busy))))
+      return true;
   }
-  memory.busy += end - now_;
+  memory.busy += end - run_.now;
   Allocate(device, op_info_[op].birth_bytes);
   if constexpr (kRecord) {
-    op_start_[op] = now_;
+    op_start_[op] = run_.now;
     op_end_[op] = end;
   }
   return false;
@@ -506,24 +577,25 @@ EngineOutcome Engine::Loop() {
   for (;;) {
     if (StartAll<kPriority, kRecord, kBound>()) return EngineOutcome::kAbandoned;
     if (stopped_) return EngineOutcome::kStopped;
-    const int64_t next = std::min(op_ends_.least(), transfer_ends_.least());
+    const int64_t next = std::min(run_.op_ends.least(), run_.transfer_ends.least());
     if (next == EventTree::kNever) break;
-    now_ = next;
-    while (op_ends_.least() == next) {
-      const int32_t device = op_ends_.slot();
-      const int32_t op = running_op_[device];
-      op_ends_.Set(device, EventTree::kNever);
-      running_op_[device] = -1;
+    if (run_.ended >= save_at_ && next > run_.now) SaveState();
+    run_.now = next;
+    while (run_.op_ends.least() == next) {
+      const int32_t device = run_.op_ends.slot();
+      const int32_t op = run_.running_op[device];
+      run_.op_ends.Set(device, EventTree::kNever);
+      run_.running_op[device] = -1;
       TouchDevice(device);
       CompleteOp<kPriority>(op);
     }
-    while (transfer_ends_.least() == next) {
-      const int32_t link = transfer_ends_.slot();
-      transfer_ends_.Set(link, EventTree::kNever);
-      CompleteTransfer<kPriority>(running_transfer_[link]);
+    while (run_.transfer_ends.least() == next) {
+      const int32_t link = run_.transfer_ends.slot();
+      run_.transfer_ends.Set(link, EventTree::kNever);
+      CompleteTransfer<kPriority>(run_.running_transfer[link]);
     }
   }
-  PW_CHECK_EQ(ended_, p_.ops);
+  PW_CHECK_EQ(run_.ended, p_.ops);
   return EngineOutcome::kDone;
 }
 

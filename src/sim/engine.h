@@ -8,12 +8,12 @@
 #define PLACEWRIGHT_SIM_ENGINE_H_
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "plan/placement.h"
 #include "plan/schedule.h"
-#include "sim/event_tree.h"
-#include "sim/ready_queue.h"
+#include "sim/run_state.h"
 #include "sim/step_program.h"
 
 namespace placewright {
@@ -29,44 +29,60 @@ struct EngineOptions {
 
 enum class EngineOutcome : uint8_t { kDone, kAbandoned, kStopped };
 
+// States that a run leaves behind, ascending in time, one every so many ended ops.
+struct Checkpoints {
+  std::vector<RunState> states;
+  size_t count = 0;  // how many of `states` are in use
+  size_t most = 0;
+};
+
+// What differs between one placement's state and another's before the difference has any effect.
+struct StatePatch {
+  std::vector<std::pair<int32_t, int32_t>> devices;  // exec op, its device
+  std::vector<std::pair<int32_t, int32_t>> homes;    // unit of initial content, its home
+  std::vector<__int128> resident;  // by device: bytes more that lie there for the whole step
+  void Apply(RunState* state) const;
+};
+
 class Engine {
  public:
-  struct Transfer {
-    int32_t unit;
-    int32_t readers;  // on `to`, not yet ended
-    uint16_t from, to;
-    bool started;
-  };
   struct TransferTimes {
     int64_t ready, start, end;
-  };
-  struct Memory {
-    __int128 now = 0, peak = 0;  // sums of up to 2^60 each may exceed 64 bits
-    int64_t peak_time = 0;
-    int64_t busy = 0;
-    int64_t workspace = 0;  // largest over its ops
-    int32_t ops = 0;
   };
 
   explicit Engine(const StepProgram& program);
 
-  EngineOutcome Run(const Placement& placement, const EngineOptions& options);
+  // `checkpoints`: where states go, after those already there.
+  EngineOutcome Run(const Placement& placement, const EngineOptions& options,
+                    Checkpoints* checkpoints = nullptr);
+
+  // Continues from `state`, which a run under another placement left, once `patch` has been applied
+  // to a copy of it. Its `devices` also name every op that the engine's last run placed elsewhere.
+  // Records of the prefix must be those of the run that left the state.
+  EngineOutcome Resume(const RunState& state, const StatePatch& patch, const Placement& placement,
+                       const EngineOptions& options, Checkpoints* checkpoints = nullptr);
 
   // Of the last run.
-  int64_t now() const { return now_; }  // step time; a lower bound above the limit if abandoned
-  const std::vector<Memory>& memory() const { return memory_; }
-  int32_t DeviceOf(int32_t op) const { return op_state_[op].device; }
-  bool IsRunning(int32_t op) const { return running_op_[op_state_[op].device] == op; }
+  int64_t now() const { return run_.now; }  // step time; abandoned: a lower bound above the limit
+  const std::vector<DeviceMemory>& memory() const { return run_.memory; }
+  const std::vector<int32_t>& op_counts() const { return op_count_; }   // by device
+  const std::vector<int64_t>& workspace() const { return workspace_; }  // by device, the largest
+  int32_t DeviceOf(int32_t op) const { return run_.ops[op].device; }
+  bool IsRunning(int32_t op) const { return run_.running_op[run_.ops[op].device] == op; }
   int32_t HomeOf(int32_t storage, const Placement& placement) const;  // -1: none
-  const std::vector<Transfer>& transfers() const { return transfers_; }
+  size_t StateBytes() const { return run_.Bytes(); }
+  const std::vector<Transfer>& transfers() const { return run_.transfers; }
+  // After kStopped: local readers, transfers and future writers that keep a transient storage.
+  int32_t uses_left(int32_t storage) const { return run_.left[storage]; }
+
   // With `record`; -1 while an op or transfer has not begun.
+  const std::vector<int64_t>& op_ready() const { return op_ready_; }
   const std::vector<int64_t>& op_start() const { return op_start_; }
   const std::vector<int64_t>& op_end() const { return op_end_; }
   const std::vector<TransferTimes>& transfer_times() const { return times_; }
-  // After kStopped: local readers, transfers and future writers that keep a transient storage.
-  int32_t uses_left(int32_t storage) const { return left_[storage]; }
-  // Paths by rule 2 for the placement of the last run in critical-path order.
-  const std::vector<int64_t>& paths() const { return path_; }
+
+  // Paths by rule 2. Only in-place writers make them depend on the placement.
+  void ComputePaths(const Placement& placement, std::vector<int64_t>* paths) const;
 
  private:
   // Row starts of the op; the next op's are the ends.
@@ -80,37 +96,19 @@ class Engine {
     int32_t overwriter = -1;  // op that makes the next version
     int32_t overwriter_reads = 0;
   };
-  struct OpState {
-    int32_t need;  // requirements not yet met
-    uint16_t device;
-  };
-  struct UnitState {  // meaningful once the unit is resident
-    int32_t first_transfer;
-    uint16_t home;
-  };
-  struct LinkItem {  // rule 5: unit ids are in the order of (producer, storage, offset, length)
-    int32_t unit, to, transfer;
-    friend bool operator<(const LinkItem& a, const LinkItem& b) {
-      return a.unit != b.unit ? a.unit < b.unit : a.to < b.to;
-    }
-    friend bool operator>(const LinkItem& a, const LinkItem& b) { return b < a; }
-  };
-  struct Prioritised {
-    int64_t path;
-    int32_t op;
-    friend bool operator>(const Prioritised& a, const Prioritised& b) {  // served later
-      return a.path != b.path ? a.path < b.path : a.op > b.op;
-    }
-  };
 
   void BuildStaticRows();
   void BuildBaseNeeds();
+  void Reset();
   void Prepare(const Placement& placement);
   void PlaceOps(const Placement& placement);
+  void CountOps();
   void PlacePersistent(const Placement& placement);
   void PlaceInputs();
   void PublishInitial(const Placement& placement);
-  void ComputePaths();
+  EngineOutcome Continue(Checkpoints* checkpoints);
+  EngineOutcome ChooseLoop();
+  void SaveState();
 
   template <bool kPriority, bool kRecord, bool kBound>
   EngineOutcome Loop();
@@ -156,25 +154,20 @@ class Engine {
   std::vector<int32_t> input_units_, initial_units_;  // ascending
   bool any_workspace_ = false;
 
+  // Fixed by the placement.
+  std::vector<int64_t> duration_;   // by op
+  std::vector<int64_t> work_;       // by device: all its ops' time, for the bound
+  std::vector<int64_t> workspace_;  // by device
+  std::vector<int32_t> op_count_;   // by device
+  std::vector<int64_t> path_;
+
   // Of one run.
-  int64_t now_ = 0;
-  int32_t ended_ = 0;
+  RunState run_;
   bool stopped_ = false;
-  std::vector<OpState> op_state_;
-  std::vector<int64_t> duration_;  // by op, on its device
-  std::vector<int32_t> left_;      // by storage: what still keeps it at home
-  std::vector<UnitState> unit_state_;
-  std::vector<Transfer> transfers_;
   std::vector<TransferTimes> times_;
-  std::vector<int64_t> op_start_, op_end_, path_;
-  std::vector<Memory> memory_;
-  std::vector<int64_t> work_;  // by device: all its ops' time, for the bound
-  std::vector<int32_t> running_op_, running_transfer_;  // by device; by first link of the route
-  std::vector<int32_t> link_busy_;
-  std::vector<ReadyQueue<int32_t>> device_queue_;
-  std::vector<std::vector<Prioritised>> priority_queue_;
-  std::vector<ReadyQueue<LinkItem>> link_queue_;
-  EventTree op_ends_, transfer_ends_;
+  std::vector<int64_t> op_ready_, op_start_, op_end_;
+  Checkpoints* checkpoints_ = nullptr;
+  int32_t save_at_ = 0;  // ops ended before the next state is saved
   std::vector<int32_t> touched_devices_, touched_links_;
   std::vector<int32_t> device_touched_, link_touched_;  // flags; not bytes, which alias everything
   std::vector<int32_t> remote_count_, remote_devices_;  // scratch of AddTransfers

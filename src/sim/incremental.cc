@@ -1,47 +1,254 @@
 #include "sim/incremental.h"
 
+#include <algorithm>
+#include <utility>
 #include <vector>
+
+#include "base/check.h"
+#include "sim/engine.h"
+#include "sim/timeline.h"
 
 namespace placewright {
 
-struct IncrementalSimulator::State {
-  State(const StepProgram& program, Order sim_order)
-      : order(sim_order), simulator(program), incumbent_simulator(program) {}
+namespace {
 
-  Order order;
-  Simulator simulator, incumbent_simulator;
-  Placement incumbent, tried;
-  const SimResult* incumbent_result = nullptr;
+// More states save little: a run starts again on average ops / (2 * states) too early.
+constexpr size_t kMostStates = 12;
+constexpr int64_t kNoEffect = kMaxQuantity;
+
+}  // namespace
+
+struct IncrementalSimulator::State {
+  State(const StepProgram& program, Order order, size_t memory_limit)
+      : p(program), engine(program), patch{{}, {}, std::vector<__int128>(program.devices, 0)} {
+    options.order = order;
+    checkpoints.most = std::clamp<size_t>(memory_limit / engine.StateBytes(), 1, kMostStates);
+    storages_at.resize(p.exec_of.size());
+    for (int32_t s = 0; s < static_cast<int32_t>(p.storage_class.size()); ++s) {
+      const bool mobile = p.storage_class[s] == StorageClass::kPersistent && p.fixed_home[s] < 0;
+      if (mobile && p.home_op[s] >= 0) storages_at[p.home_op[s]].push_back(s);
+      if (p.storage_class[s] == StorageClass::kInput) any_input = true;
+    }
+  }
+
+  void RunIncumbent() {
+    checkpoints.count = 0;
+    options.record = true;
+    options.abandon_above = kMaxQuantity;
+    const EngineOutcome outcome = engine.Run(incumbent, options, &checkpoints);
+    options.record = false;
+    Adopt(outcome);
+  }
+
+  // The engine's last run, which was recorded, is that of the incumbent.
+  void Adopt(EngineOutcome outcome) {
+    FillResult(p, engine, outcome, &incumbent_result);
+    if (options.order == Order::kCriticalPath) engine.ComputePaths(incumbent, &paths);
+    moves.clear();
+    placed_elsewhere.clear();
+  }
+
+  void CountInputReads() {
+    if (!any_input) return;
+    input_reads.assign(p.storage_class.size() * p.devices, 0);
+    for (int32_t op = 0; op < p.ops; ++op) AddInputReads(op, incumbent[p.op_of[op]], 1, nullptr);
+  }
+
+  // `resident` gains or loses an input where the first reader comes or the last one goes.
+  void AddInputReads(int32_t op, DeviceId device, int32_t sign, std::vector<__int128>* resident) {
+    for (int32_t i = p.op_units_offset[op]; i < p.op_units_offset[op + 1]; ++i) {
+      const int32_t storage = p.unit_storage[p.op_units[i]];
+      if (p.storage_class[storage] != StorageClass::kInput) continue;
+      int32_t& reads = input_reads[int64_t{storage} * p.devices + device.value()];
+      const int32_t before = reads;
+      reads += sign;
+      if (resident == nullptr || (before > 0) == (reads > 0)) continue;
+      (*resident)[device.index()] += sign * p.storage_bytes[storage];
+    }
+  }
+
+  // Does the unit of initial content cross to any device, before or after the moves?
+  bool Crosses(int32_t unit) const {
+    const int32_t storage = p.unit_storage[unit];
+    const int32_t old_home = engine.HomeOf(storage, incumbent);
+    const int32_t new_home = engine.HomeOf(storage, tried);
+    for (int32_t i = p.unit_readers_offset[unit]; i < p.unit_readers_offset[unit + 1]; ++i) {
+      const OpId reader = p.op_of[p.unit_readers[i]];
+      if (incumbent[reader].value() != old_home || tried[reader].value() != new_home) return true;
+    }
+    return false;
+  }
+
+  // Fills `patch` for the moves and returns the first time at which they can have an effect beyond
+  // it: at which something looks at the device of an op that moves, or at its path.
+  int64_t Examine() {
+    patch.devices.clear();
+    patch.homes.clear();
+    std::fill(patch.resident.begin(), patch.resident.end(), 0);
+    int64_t effect = kNoEffect;
+    for (const OpMove& move : moves) {
+      for (int32_t storage : storages_at[move.op.index()]) {
+        effect = std::min(effect, MoveHome(storage, move));
+      }
+      const int32_t op = p.exec_of[move.op.index()];
+      if (op < 0) continue;
+      patch.devices.emplace_back(op, move.device.value());
+      effect = std::min(effect, EffectOfOp(op));
+      if (any_input) AddInputReads(op, incumbent[move.op], -1, &patch.resident);
+      if (any_input) AddInputReads(op, move.device, 1, &patch.resident);
+    }
+    // Counted for the patch only; Accept counts again.
+    if (any_input) CountInputsBack();
+    if (options.order == Order::kCriticalPath && p.waits_in_place) {
+      effect = std::min(effect, EffectOfPaths());
+    }
+    return effect;
+  }
+
+  void CountInputsBack() {
+    for (const OpMove& move : moves) {
+      const int32_t op = p.exec_of[move.op.index()];
+      if (op < 0) continue;
+      AddInputReads(op, move.device, -1, nullptr);
+      AddInputReads(op, incumbent[move.op], 1, nullptr);
+    }
+  }
+
+  int64_t MoveHome(int32_t storage, const OpMove& move) {
+    int64_t effect = kNoEffect;
+    patch.resident[incumbent[move.op].index()] -= p.storage_bytes[storage];
+    patch.resident[move.device.index()] += p.storage_bytes[storage];
+    const int32_t version = p.storage_versions.offsets[storage];
+    for (int32_t i = p.version_units_offset[version]; i < p.version_units_offset[version + 1];
+         ++i) {
+      const int32_t unit = p.version_units[i];
+      patch.homes.emplace_back(unit, move.device.value());
+      if (Crosses(unit)) effect = 0;
+    }
+    return effect;
+  }
+
+  int64_t EffectOfOp(int32_t op) const {
+    int64_t effect = engine.op_ready()[op];
+    for (int32_t i = p.op_units_offset[op]; i < p.op_units_offset[op + 1]; ++i) {
+      const int32_t unit = p.op_units[i], writer = p.unit_writer[unit];
+      if (p.storage_class[p.unit_storage[unit]] == StorageClass::kInput) continue;
+      if (writer < 0 && Crosses(unit)) return 0;
+      if (writer >= 0) effect = std::min(effect, engine.op_end()[writer]);
+    }
+    return effect;
+  }
+
+  int64_t EffectOfPaths() {
+    int64_t effect = kNoEffect;
+    engine.ComputePaths(tried, &tried_paths);
+    for (int32_t op = 0; op < p.ops; ++op) {
+      if (tried_paths[op] != paths[op]) effect = std::min(effect, engine.op_ready()[op]);
+    }
+    return effect;
+  }
+
+  void SetMoves(std::span<const OpMove> wanted) {
+    for (const OpMove& move : moves) tried[move.op] = incumbent[move.op];
+    moves.clear();
+    for (const OpMove& move : wanted) {
+      if (incumbent[move.op] == move.device) continue;
+      moves.push_back(move);
+      tried[move.op] = move.device;
+    }
+  }
+
+  // Runs `tried` from the last state before `effect`. `restart` says which: -1 for the beginning.
+  EngineOutcome RunTried(int64_t effect, Checkpoints* save) {
+    restart = -1;
+    while (restart + 1 < static_cast<int32_t>(checkpoints.count) &&
+           checkpoints.states[restart + 1].now < effect) {
+      ++restart;
+    }
+    const size_t own = patch.devices.size();
+    if (restart < 0) {
+      if (save != nullptr) save->count = 0;
+      const EngineOutcome outcome = engine.Run(tried, options, save);
+      placed_elsewhere.assign(patch.devices.begin(), patch.devices.end());
+      return outcome;
+    }
+    if (save != nullptr) {
+      save->count = static_cast<size_t>(restart) + 1;
+    }
+    for (const auto& [op, device] : placed_elsewhere) {
+      patch.devices.emplace_back(op, tried[p.op_of[op]].value());
+    }
+    const EngineOutcome outcome =
+        engine.Resume(checkpoints.states[restart], patch, tried, options, save);
+    patch.devices.resize(own);
+    placed_elsewhere.assign(patch.devices.begin(), patch.devices.end());
+    return outcome;
+  }
+
+  const StepProgram& p;
+  Engine engine;
+  EngineOptions options;
+  Checkpoints checkpoints;                        // of the incumbent
+  std::vector<std::vector<int32_t>> storages_at;  // by graph op: those whose home it is
+  bool any_input = false;
+  std::vector<int32_t> input_reads;  // [storage * devices + device], of the incumbent
+
+  Placement incumbent, tried;  // `tried` is the incumbent with `moves`
+  std::vector<OpMove> moves;
+  StatePatch patch;
+  int32_t restart = -1;
+  // Ops, with their devices, that the engine's last run placed elsewhere than the incumbent.
+  std::vector<std::pair<int32_t, int32_t>> placed_elsewhere;
+  std::vector<int64_t> paths, tried_paths;
+  SimResult incumbent_result, tried_result;
 };
 
-IncrementalSimulator::IncrementalSimulator(const StepProgram& program, Order order, size_t)
-    : state_(std::make_unique<State>(program, order)) {}
+IncrementalSimulator::IncrementalSimulator(const StepProgram& program, Order order,
+                                           size_t memory_limit)
+    : state_(std::make_unique<State>(program, order, memory_limit)) {}
 IncrementalSimulator::~IncrementalSimulator() = default;
 IncrementalSimulator::IncrementalSimulator(IncrementalSimulator&&) noexcept = default;
 
 const SimResult& IncrementalSimulator::SetIncumbent(const Placement& placement) {
+  PW_CHECK_EQ(placement.size(), state_->p.exec_of.size());
   state_->incumbent = placement;
   state_->tried = placement;
-  SimOptions options;
-  options.order = state_->order;
-  state_->incumbent_result = &state_->incumbent_simulator.Run(placement, options);
-  return *state_->incumbent_result;
+  state_->RunIncumbent();
+  state_->CountInputReads();
+  return state_->incumbent_result;
 }
 
 const Placement& IncrementalSimulator::incumbent() const { return state_->incumbent; }
-const SimResult& IncrementalSimulator::incumbent_result() const {
-  return *state_->incumbent_result;
-}
+const SimResult& IncrementalSimulator::incumbent_result() const { return state_->incumbent_result; }
 
 const SimResult& IncrementalSimulator::Try(std::span<const OpMove> moves, Nanos abandon_above) {
-  state_->tried = state_->incumbent;
-  for (const OpMove& move : moves) state_->tried[move.op] = move.device;
-  SimOptions options;
-  options.order = state_->order;
-  options.abandon_above = abandon_above;
-  return state_->simulator.Run(state_->tried, options);
+  State& s = *state_;
+  s.SetMoves(moves);
+  s.options.abandon_above = abandon_above.count;
+  const EngineOutcome outcome = s.RunTried(s.Examine(), nullptr);
+  FillResult(s.p, s.engine, outcome, &s.tried_result);
+  return s.tried_result;
 }
 
-void IncrementalSimulator::Accept() { SetIncumbent(Placement(state_->tried)); }
+void IncrementalSimulator::Accept() {
+  State& s = *state_;
+  if (s.moves.empty()) return;
+  s.options.abandon_above = kMaxQuantity;
+  s.options.record = true;
+  const int64_t effect = s.Examine();
+  const EngineOutcome outcome = s.RunTried(effect, &s.checkpoints);
+  s.options.record = false;
+  // The states before the restart now belong to the new incumbent.
+  for (int32_t i = 0; i <= s.restart; ++i) s.patch.Apply(&s.checkpoints.states[i]);
+  for (const OpMove& move : s.moves) {
+    const int32_t op = s.p.exec_of[move.op.index()];
+    if (op >= 0 && s.any_input) {
+      s.AddInputReads(op, s.incumbent[move.op], -1, nullptr);
+      s.AddInputReads(op, move.device, 1, nullptr);
+    }
+    s.incumbent[move.op] = move.device;
+  }
+  s.Adopt(outcome);
+}
 
 }  // namespace placewright

@@ -19,7 +19,7 @@ class Inventory {
     for (int32_t s = 0; s < static_cast<int32_t>(p_.storage_class.size()); ++s) {
       if (LiesHere(s)) Add(s, p_.storage_bytes[s]);
     }
-    for (const Engine::Transfer& transfer : engine_.transfers()) {
+    for (const Transfer& transfer : engine_.transfers()) {
       if (transfer.to != device_ || !transfer.started || transfer.readers == 0) continue;
       const int32_t storage = p_.unit_storage[transfer.unit];
       if (p_.unit_bytes[transfer.unit] == 0) continue;

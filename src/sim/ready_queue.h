@@ -18,6 +18,20 @@ namespace placewright {
 template <class Item>
 class ReadyQueue {
  public:
+  ReadyQueue() = default;
+  // Copies what still waits, and nothing of what has been popped.
+  ReadyQueue(const ReadyQueue& other) { *this = other; }
+  ReadyQueue& operator=(const ReadyQueue& other) {
+    if (this == &other) return *this;
+    items_.assign(other.items_.begin() + static_cast<std::ptrdiff_t>(other.head_),
+                  other.items_.end());
+    late_ = other.late_;
+    head_ = 0;
+    group_ = std::max(other.group_, other.head_) - other.head_;
+    instant_ = other.instant_;
+    return *this;
+  }
+
   void Clear() {
     items_.clear();
     late_.clear();

@@ -32,7 +32,7 @@ std::vector<Needs> FindNeeds(const StepProgram& p, const Engine& engine) {
     }
   }
   for (size_t id = 0; id < engine.transfers().size(); ++id) {
-    const Engine::Transfer& transfer = engine.transfers()[id];
+    const Transfer& transfer = engine.transfers()[id];
     const int64_t end = engine.transfer_times()[id].end;
     const int32_t overwriter = p.version_overwriter[p.unit_version[transfer.unit]];
     if (overwriter >= 0) {
@@ -73,7 +73,36 @@ int64_t UncoveredLength(std::vector<Interval> waits, std::vector<Interval> runs)
   return total;
 }
 
+int64_t Saturated(__int128 bytes) {
+  return static_cast<int64_t>(std::min<__int128>(bytes, kMaxQuantity));
+}
+
 }  // namespace
+
+void FillResult(const StepProgram& p, const Engine& engine, EngineOutcome outcome,
+                SimResult* result) {
+  result->abandoned = outcome == EngineOutcome::kAbandoned;
+  result->feasible = !result->abandoned;
+  result->step_time = Nanos(engine.now());
+  result->links.clear();
+  result->schedule.reset();
+  result->devices.resize(p.devices);
+  for (int32_t d = 0; d < p.devices; ++d) {
+    const DeviceMemory& memory = engine.memory()[d];
+    DeviceResult& device = result->devices[d];
+    device.tensor_peak = Bytes(Saturated(memory.peak));
+    device.workspace = Bytes(engine.workspace()[d]);
+    device.runtime_context = Bytes(p.runtime_context[d]);
+    const int64_t more = SaturatingAdd(device.workspace.count, device.runtime_context.count);
+    device.peak = Bytes(SaturatingAdd(device.tensor_peak.count, more));
+    device.over = Bytes(std::max<int64_t>(0, device.peak.count - p.capacity[d]));
+    device.peak_time = Nanos(memory.peak_time);
+    device.busy = Nanos(memory.busy);
+    device.idle_before_transfers = Nanos(0);
+    device.ops = engine.op_counts()[d];
+    result->feasible &= device.over.count == 0;
+  }
+}
 
 Schedule MakeSchedule(const StepProgram& p, const Engine& engine) {
   Schedule schedule;
@@ -91,7 +120,7 @@ Schedule MakeSchedule(const StepProgram& p, const Engine& engine) {
     span = {Nanos(end), Nanos(end)};
   }
   for (size_t id = 0; id < engine.transfers().size(); ++id) {
-    const Engine::Transfer& transfer = engine.transfers()[id];
+    const Transfer& transfer = engine.transfers()[id];
     const Engine::TransferTimes& times = engine.transfer_times()[id];
     const int32_t storage = p.unit_storage[transfer.unit];
     schedule.transfers.push_back(
@@ -111,7 +140,7 @@ Schedule MakeSchedule(const StepProgram& p, const Engine& engine) {
 void AddFeedback(const StepProgram& p, const Engine& engine, SimResult* result) {
   result->links.assign(p.links, LinkResult());
   for (size_t id = 0; id < engine.transfers().size(); ++id) {
-    const Engine::Transfer& transfer = engine.transfers()[id];
+    const Transfer& transfer = engine.transfers()[id];
     const Engine::TransferTimes& times = engine.transfer_times()[id];
     const int32_t route = transfer.from * p.devices + transfer.to;
     for (int32_t i = p.route_offset[route]; i < p.route_offset[route + 1]; ++i) {

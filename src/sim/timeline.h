@@ -1,5 +1,5 @@
-// What a recorded run of the engine tells afterwards (internal to the module): the schedule, and
-// the shares of devices and links.
+// What a run of the engine tells afterwards (internal to the module): the result and, of a recorded
+// run, the schedule and the shares of devices and links.
 #ifndef PLACEWRIGHT_SIM_TIMELINE_H_
 #define PLACEWRIGHT_SIM_TIMELINE_H_
 
@@ -8,7 +8,11 @@
 
 namespace placewright {
 
-// Precondition of both: the engine's last run was recorded and not abandoned.
+// Everything but schedule and feedback, which are emptied.
+void FillResult(const StepProgram& program, const Engine& engine, EngineOutcome outcome,
+                SimResult* result);
+
+// Precondition of the others: the engine's last run was recorded and not abandoned.
 Schedule MakeSchedule(const StepProgram& program, const Engine& engine);
 
 // Fills `links` and `idle_before_transfers`.
