@@ -1,13 +1,13 @@
 // The roofline model: time of an op on a device from its work and the device kind's figures.
 //
-//   time = launch_overhead + max(flops / (peak * e_c) + 16 * min(depth, 512) / clock, bytes /
-//   (bandwidth * e_b))
+//   time = launch_overhead + max(flops / (peak * e_c) + fill, bytes / (bandwidth * e_b))
+//   fill = 16 * min(depth, 512) / clock
 //
 // with efficiencies e per (op class, architecture), each with its source (docs/costs.md). The
-// middle term is the fill time of a product: what a lane needs for a 4 x 4 tile of outputs however
-// small the product is (Hockney's half-performance length); it makes small products inefficient and
-// keeps the time monotone: more work never takes less. An op that neither computes nor moves
-// anything (empty_like, Shape) launches no kernel and takes no time.
+// fill time of a product is what a lane needs for a 4 x 4 tile of outputs however small the product
+// is (Hockney's half-performance length); it makes small products inefficient and
+// keeps the time monotone within a class: more work never takes less. An op that neither computes
+// nor moves anything (empty_like, Shape) launches no kernel and takes no time.
 #ifndef PLACEWRIGHT_COST_COST_MODEL_H_
 #define PLACEWRIGHT_COST_COST_MODEL_H_
 

@@ -57,7 +57,10 @@ Nanos RooflineTime(const Work& work, DType dtype, const DeviceKind& kind) {
     if (peak <= 0) return CostTable::kUnsupported;
     compute = work.flops / (peak * share.compute) * 1e9;
     if (share.steps_per_ns > 0) {
-      const double steps = static_cast<double>(std::min(work.depth, kUnsplitDepth));
+      // A recurrent layer's steps wait for each other: their sums cannot be split.
+      const bool split = work.op_class != OpClass::kRecurrent;
+      const int64_t depth = split ? std::min(work.depth, kUnsplitDepth) : work.depth;
+      const double steps = static_cast<double>(depth);
       compute += kTileOutputs * steps / share.steps_per_ns;
     }
   }

@@ -110,6 +110,19 @@ TEST(Roofline, MoreWorkNeverTakesLess) {
   }
 }
 
+// 16 * 153 steps at 1.53 a ns: 1600 ns to fill, 512 terms at most unless they wait for each other.
+TEST(Roofline, SmallProductsTakeTheTimeToFill) {
+  DeviceKind kind = MakeKind();
+  kind.launch_overhead = Nanos(0);
+  Work work = MakeWork(OpClass::kGemm, 1, 1, 1);
+  work.depth = 153;
+  EXPECT_NEAR(static_cast<double>(RooflineTime(work, DType::kF32, kind).count), 1600, 1);
+  work.depth = 5120;  // as 512: 16 * 512 / 1.53 = 5354
+  EXPECT_NEAR(static_cast<double>(RooflineTime(work, DType::kF32, kind).count), 5355, 1);
+  work.op_class = OpClass::kRecurrent;  // 10 times that
+  EXPECT_NEAR(static_cast<double>(RooflineTime(work, DType::kF32, kind).count), 53'543, 1);
+}
+
 TEST(Roofline, HugeWorkSaturates) {
   const Work work = MakeWork(OpClass::kGemm, 1e300, kMaxQuantity, kMaxQuantity);
   EXPECT_EQ(RooflineTime(work, DType::kF32, MakeKind()), Nanos(kMaxQuantity));

@@ -56,8 +56,8 @@ ConvShape ShapeOf(const Tensor& image, const Tensor& weight, int64_t groups, boo
 
 // Winograd: the transformed filters, 16 coefficients where there were 9, or 36 where there were 25
 // (Lavin & Gray sec. 4.1).
-// Otherwise implicit GEMM with precomputed offsets: 4 bytes per filter tap and output pixel of an
-// image (Chetlur et al. 2014 sec. 3); we count the batch as one image row: an upper figure.
+// Otherwise implicit GEMM with precomputed offsets: 4 bytes per filter tap and output pixel of the
+// whole batch (Chetlur et al. 2014 sec. 3).
 int64_t ForwardWorkspace(const ConvShape& shape) {
   if (shape.op_class == OpClass::kConvWinograd)
     return shape.weight_bytes / 9 * 16;  // 36 / 25 is less

@@ -16,7 +16,9 @@ void OnnxRecurrent(const OpView& op, const WorkRow& row, Work& work) {
   const bool batch_first = OpView::IntegerOr(op.Attribute("layout"), 0) == 1;
   const int64_t steps = x->shape[batch_first ? 1 : 0];
   work.flops = 2 * static_cast<double>(macs);
-  work.depth = SaturatingMultiply(steps, r->shape.empty() ? 1 : r->shape.back());
+  // Within a step, sums of more than 512 terms are split.
+  const int64_t hidden = r->shape.empty() ? 1 : r->shape.back();
+  work.depth = SaturatingMultiply(std::max<int64_t>(steps, 0), std::min<int64_t>(hidden, 512));
   // The recurrent weights are read again at every step.
   const int64_t again = SaturatingMultiply(std::max<int64_t>(steps - 1, 0), TouchedBytes(*r));
   work.bytes_read = Bytes(SaturatingAdd(op.InputBytes(), again));
