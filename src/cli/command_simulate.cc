@@ -10,6 +10,7 @@
 #include "cli/result_json.h"
 #include "formats/file.h"
 #include "formats/plan_files.h"
+#include "report/explanation.h"
 #include "report/plan_report.h"
 #include "sim/simulator.h"
 
@@ -24,10 +25,19 @@ constexpr const char* kExamples =
     "  placewright simulate bert.json.gz -c 4xP100 --placement my-placement.json\n"
     "  placewright simulate costgraph.json --order critical-path --schedule --json";
 
+constexpr size_t kMostReasons = 5;
+
 // Everything that one simulation needs, whichever files it came from.
 struct Subject {
   Inputs inputs;
   Placement placement;
+};
+
+// What it showed. `peaks`: what fills the fullest device, or with --memory every device.
+struct Outcome {
+  SimResult result;
+  Bottlenecks bottlenecks;
+  std::vector<std::pair<DeviceId, std::vector<PeakItem>>> peaks;
 };
 
 class SimulateCommand : public Command {
@@ -41,6 +51,8 @@ class SimulateCommand : public Command {
         ->type_name("FILE")
         ->group("Input");
     app->add_flag("--schedule", schedule_, "Also start and end of every op")->group("Output");
+    app->add_flag("--memory", memory_, "What fills every device at its peak, not just the fullest")
+        ->group("Output");
     AddPictureOptions(app, &pictures_);
     app->footer(kExamples);
     order_ = app->get_option("--order");
@@ -60,13 +72,12 @@ class SimulateCommand : public Command {
     const Cluster& cluster = subject.inputs.cluster.cluster;
     const StepProgram program = BuildStepProgram(graph, cluster, subject.inputs.costs);
     PW_RETURN_IF_ERROR(VerifyPlacement(program, graph, cluster, subject.placement));
-    Simulator simulator(program);
-    const SimResult result = simulator.Run(subject.placement, {subject.inputs.order, true, true});
-    PW_RETURN_IF_ERROR(DrawPictures(subject, program, result));
+    const Outcome outcome = Simulate(subject, program);
+    PW_RETURN_IF_ERROR(DrawPictures(subject, program, outcome));
     if (context.console.json) {
-      PrintJsonReport(subject, result, context.console);
+      PrintJsonReport(subject, outcome, context.console);
     } else {
-      PrintTextReport(subject, result, context.console);
+      PrintTextReport(subject, outcome, context.console);
     }
     return 0;
   }
@@ -115,18 +126,49 @@ class SimulateCommand : public Command {
     return subject;
   }
 
+  Outcome Simulate(const Subject& subject, const StepProgram& program) const {
+    const Graph& graph = subject.inputs.graph.graph;
+    const Cluster& cluster = subject.inputs.cluster.cluster;
+    Outcome outcome;
+    Simulator simulator(program);
+    outcome.result = simulator.Run(subject.placement, {subject.inputs.order, true, true});
+    outcome.bottlenecks =
+        FindBottlenecks(program, graph, cluster, subject.placement, *outcome.result.schedule);
+    const DeviceId fullest = FullestDevice(outcome.result, cluster);
+    for (DeviceId device : cluster.devices()) {
+      const bool holds = outcome.result.devices[device.index()].tensor_peak.count > 0;
+      if (device != fullest && !(memory_ && holds)) continue;
+      outcome.peaks.emplace_back(
+          device, ItemisePeak(program, graph, subject.placement, subject.inputs.order, device));
+    }
+    return outcome;
+  }
+
   Status DrawPictures(const Subject& subject, const StepProgram& program,
-                      const SimResult& result) const {
+                      const Outcome& outcome) const {
+    const SimResult& result = outcome.result;
     Plan plan;
     plan.graph_name = subject.inputs.graph.graph.name();
     plan.cluster_name = subject.inputs.cluster.cluster.name();
     plan.feasible = result.feasible;
     plan.step_time = result.step_time;
     plan.devices = UseOfDevices(result, subject.inputs.cluster.cluster);
-    return WritePictures(pictures_, subject.inputs, program, subject.placement, result, plan, "");
+    return WritePictures(pictures_, subject.inputs, program, subject.placement, result, plan,
+                         Explain(subject, outcome, {}));
   }
 
-  void PrintJsonReport(const Subject& subject, const SimResult& result, Console& console) const {
+  static std::string Explain(const Subject& subject, const Outcome& outcome, const Style& style) {
+    const Cluster& cluster = subject.inputs.cluster.cluster;
+    std::string text = RenderReasons(outcome.bottlenecks, cluster, kMostReasons, style);
+    for (const auto& [device, items] : outcome.peaks) {
+      text += "\n" + RenderPeak(cluster.device(device).name, items,
+                                outcome.result.devices[device.index()], style);
+    }
+    return text;
+  }
+
+  void PrintJsonReport(const Subject& subject, const Outcome& outcome, Console& console) const {
+    const SimResult& result = outcome.result;
     const Inputs& inputs = subject.inputs;
     Json object;
     object["schema"] = "placewright.simulate/1";
@@ -137,6 +179,14 @@ class SimulateCommand : public Command {
     object["step_time_ns"] = result.step_time.count;
     object["over_bytes"] = result.TotalOver().count;
     object["devices"] = DevicesToJson(UseOfDevices(result, inputs.cluster.cluster));
+    const Cluster& cluster = inputs.cluster.cluster;
+    object["links"] = LinksToJson(result, cluster);
+    object["reasons"] = ReasonsToJson(outcome.bottlenecks, cluster);
+    object["peaks"] = Json::array();
+    for (const auto& [device, items] : outcome.peaks) {
+      object["peaks"].push_back(
+          PeakToJson(cluster.device(device).name, items, result.devices[device.index()]));
+    }
     if (schedule_) {
       object["ops"] = ScheduledOpsToJson(*result.schedule, subject.placement, inputs.graph.graph,
                                          inputs.cluster.cluster);
@@ -144,7 +194,8 @@ class SimulateCommand : public Command {
     console.PrintJson(object);
   }
 
-  void PrintTextReport(const Subject& subject, const SimResult& result, Console& console) const {
+  void PrintTextReport(const Subject& subject, const Outcome& outcome, Console& console) const {
+    const SimResult& result = outcome.result;
     const Style& style = console.style();
     const Cluster& cluster = subject.inputs.cluster.cluster;
     const Graph& graph = subject.inputs.graph.graph;
@@ -153,6 +204,7 @@ class SimulateCommand : public Command {
                                               : Paint("does not fit", Tone::kBad, style),
                               Paint(FormatNanos(result.step_time), Tone::kStrong, style)));
     console.Print(RenderDevices(UseOfDevices(result, cluster), style));
+    console.Print("\n" + Explain(subject, outcome, style));
     if (!schedule_) return;
     const auto right = Table::Align::kRight;
     Table table({{"op"}, {"device"}, {"start ns", right}, {"end ns", right}});
@@ -167,7 +219,7 @@ class SimulateCommand : public Command {
   InputOptions input_;
   std::string placement_;
   PictureOptions pictures_;
-  bool schedule_ = false;
+  bool schedule_ = false, memory_ = false;
   const CLI::Option* order_ = nullptr;
 };
 

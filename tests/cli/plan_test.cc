@@ -1,0 +1,250 @@
+// `plan`: what it prints and writes, and what it leaves alone.
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include "program_runner.h"
+#include "small_graphs.h"
+
+namespace placewright {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+using PlanCommand = ProgramTest;
+
+constexpr int64_t kPlenty = 1 << 20;
+
+TEST_F(PlanCommand, JsonHasEveryFieldWithItsType) {
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  const Outcome run = RunJson({"plan", "net.json", "--iterations", "50", "--seed", "7"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json plan = run.json();
+  EXPECT_EQ(plan["schema"], "placewright.plan-result/1");
+  EXPECT_EQ(plan["feasible"], true);
+  EXPECT_TRUE(plan["algorithm"].is_string());
+  EXPECT_NE(plan["algorithm"], "auto");
+  EXPECT_EQ(plan["objective"], "step-time");
+  // One device, nothing moved: four ops of 100 ns, and no chain can be faster.
+  EXPECT_EQ(plan["step_time_ns"], 400);
+  EXPECT_EQ(plan["lower_bound_ns"], 400);
+  EXPECT_EQ(plan["gap"], 0.0);
+  ASSERT_EQ(plan["devices"].size(), 2u);
+  int64_t ops = 0;
+  for (const Json& device : plan["devices"]) {
+    EXPECT_TRUE(device["name"].is_string());
+    EXPECT_TRUE(device["kind"].is_string());
+    EXPECT_GE(device["busy"].get<double>(), 0);
+    EXPECT_LE(device["busy"].get<double>(), 1);
+    EXPECT_TRUE(device["peak_memory_bytes"].is_number_integer());
+    EXPECT_EQ(device["capacity_bytes"], kPlenty);
+    ops += device["ops"].get<int64_t>();
+  }
+  EXPECT_EQ(ops, 4);
+  ASSERT_GE(plan["baselines"].size(), 7u);
+  for (const Json& baseline : plan["baselines"]) {
+    EXPECT_TRUE(baseline["algorithm"].is_string());
+    EXPECT_TRUE(baseline["feasible"].is_boolean());
+    if (baseline["feasible"]) EXPECT_GE(baseline["step_time_ns"].get<int64_t>(), 400);
+  }
+  EXPECT_EQ(plan["cost_sources"]["given"], 1.0);
+  EXPECT_EQ(plan["cost_sources"]["measured"], 0.0);
+  EXPECT_EQ(plan["cost_sources"]["modelled"], 0.0);
+  EXPECT_EQ(plan["seed"], 7);
+  EXPECT_TRUE(plan["iterations"].is_number_integer());
+  EXPECT_GT(plan["seconds"].get<double>(), 0);
+  EXPECT_TRUE(plan["first_feasible_seconds"].is_number());
+  EXPECT_GT(plan["peak_rss_bytes"].get<int64_t>(), 1 << 20);
+  EXPECT_EQ(plan["plan_file"], "net.plan.json");
+  EXPECT_THAT(run.err, IsEmpty());
+}
+
+TEST_F(PlanCommand, WritesIntoTheCallersFolderAndTheCheckerAgrees) {
+  Write("models/net.json", ChainGraph(4, kPlenty).dump());
+  const Outcome run = Run({"plan", "models/net.json", "--iterations", "10"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_TRUE(Exists("net.plan.json"));
+  EXPECT_TRUE(Exists("net.plan.costs.json"));
+  EXPECT_TRUE(Exists("net.plan.schedule.json"));
+  EXPECT_FALSE(Exists("models/net.plan.json"));
+  EXPECT_THAT(run.out, HasSubstr("plan written to net.plan.json"));
+  EXPECT_THAT(run.out, HasSubstr("idle: "));  // a chain gains nothing from a second device
+  EXPECT_EQ(Run({"check", "net.plan.json"}).status, 0);
+  const Outcome check = RunJson({"check", "net.plan.json"});
+  EXPECT_EQ(check.json()["ok"], true);
+  EXPECT_EQ(RunJson({"simulate", "net.plan.json"}).json()["step_time_ns"], 400);
+}
+
+// What may differ between two runs with one seed: times of the search, and what depends on them.
+Json WithoutTimes(Json plan) {
+  plan.erase("seconds");
+  plan.erase("first_feasible_seconds");
+  plan.erase("digest");
+  for (Json& point : plan["history"]) point.erase("seconds");
+  return plan;
+}
+
+TEST_F(PlanCommand, SameSeedAndIterationsGiveTheSamePlanForAnyThreads) {
+  Write("net.json", BroadGraph(6, 5, 24000).dump());
+  const std::vector<std::string> line = {"plan", "net.json", "--iterations", "400", "--seed", "3"};
+  std::vector<std::string> first;
+  for (const char* threads : {"1", "2", "2"}) {
+    std::vector<std::string> words = line;
+    words.insert(words.end(), {"--threads", threads});
+    ASSERT_EQ(Run(words).status, 0);
+    const std::vector<std::string> files = {WithoutTimes(Json::parse(Read("net.plan.json"))).dump(),
+                                            Read("net.plan.costs.json"),
+                                            Read("net.plan.schedule.json")};
+    if (first.empty()) first = files;
+    EXPECT_EQ(files, first) << threads << " threads";
+  }
+}
+
+TEST_F(PlanCommand, AutoIsNeverWorseThanItsBaselines) {
+  Write("net.json", BroadGraph(6, 5, 24000).dump());
+  const Json plan = RunJson({"plan", "net.json", "--iterations", "200"}).json();
+  for (const Json& baseline : plan["baselines"]) {
+    if (!baseline["feasible"]) continue;
+    EXPECT_LE(plan["step_time_ns"].get<int64_t>(), baseline["step_time_ns"].get<int64_t>())
+        << baseline;
+  }
+  EXPECT_LE(plan["lower_bound_ns"].get<int64_t>(), plan["step_time_ns"].get<int64_t>());
+}
+
+TEST_F(PlanCommand, EveryAlgorithmHasAName) {
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  for (const char* name : {"single", "random", "round-robin", "layered", "m-etf", "m-topo", "heft",
+                           "local-search", "auto"}) {
+    const Outcome run = RunJson({"plan", "net.json", "--algo", name, "--iterations", "20"});
+    ASSERT_EQ(run.status, 0) << name << run.err;
+    if (std::string(name) != "auto") EXPECT_EQ(run.json()["algorithm"], name);
+  }
+}
+
+TEST_F(PlanCommand, PinsForbidsAndInitAreObeyed) {
+  Json graph = ChainGraph(4, kPlenty);
+  Write("net.json", graph.dump());
+  ASSERT_EQ(Run({"plan", "net.json", "--iterations", "20", "--forbid", "*=d0"}).status, 0);
+  Json placement = Json::parse(Read("net.plan.json"))["placement"];
+  for (const auto& [op, device] : placement.items()) EXPECT_EQ(device, "d1") << op;
+
+  ASSERT_EQ(Run({"plan", "net.json", "--algo", "local-search", "--iterations", "0", "--init",
+                 "net.plan.json", "-o", "second.json"})
+                .status,
+            0);
+  EXPECT_EQ(Json::parse(Read("second.json"))["placement"], placement);
+
+  const Outcome nowhere = Run({"plan", "net.json", "--pin", "*=d7"});
+  EXPECT_EQ(nowhere.status, 3);
+  EXPECT_THAT(nowhere.err, HasSubstr("d7"));
+  const Outcome nothing = RunJson({"plan", "net.json", "--pin", "encoder.*=d0"});
+  EXPECT_EQ(nothing.status, 3);
+  EXPECT_EQ(nothing.json()["error"]["code"], "constraint");
+}
+
+TEST_F(PlanCommand, ReportsToPeopleWithoutANoteOnStandardError) {
+  Write("net.json", BroadGraph(4, 4, kPlenty).dump());
+  const Outcome run = Run({"plan", "net.json", "--time", "300ms"});
+  ASSERT_EQ(run.status, 0);
+  EXPECT_THAT(run.err, IsEmpty());
+  EXPECT_LT(run.seconds, 5);
+  for (const char* word : {"step time", "bound", "busy", "memory", "baseline", "100.0% given",
+                           "why it is not faster", "is fullest at", "round-robin"}) {
+    EXPECT_THAT(run.out, HasSubstr(word));
+  }
+}
+
+TEST_F(PlanCommand, ProgressOnlyOnATerminal) {
+  Write("net.json", BroadGraph(6, 8, kPlenty).dump());
+  RunOptions terminal;
+  terminal.terminal = true;
+  EXPECT_THAT(Run({"plan", "net.json", "--time", "1500ms"}, terminal).out,
+              HasSubstr("moves  best"));
+  EXPECT_THAT(Run({"plan", "net.json", "--time", "1500ms", "--quiet"}, terminal).out,
+              Not(HasSubstr("moves  best")));
+}
+
+TEST_F(PlanCommand, CtrlCWritesTheBestPlanSoFar) {
+  Write("net.json", BroadGraph(8, 12, 100000).dump());
+  for (const int signal : {SIGINT, SIGTERM}) {
+    RunOptions options;
+    options.signal = signal;
+    options.signal_after = 1;
+    const Outcome run = RunJson({"plan", "net.json", "--time", "100s"}, options);
+    EXPECT_EQ(run.status, 130);
+    EXPECT_LT(run.seconds, 30);
+    const Json plan = run.json();
+    EXPECT_EQ(plan["interrupted"], true);
+    EXPECT_EQ(plan["feasible"], true);
+    EXPECT_EQ(plan["error"]["code"], "interrupted");
+    EXPECT_EQ(Run({"check", "net.plan.json"}).status, 0);
+  }
+}
+
+TEST_F(PlanCommand, ReaderThatWentAwayLosesNoPlan) {
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  RunOptions options;
+  options.close_output = true;
+  EXPECT_EQ(Run({"plan", "net.json", "--iterations", "5"}, options).status, 0);
+  EXPECT_EQ(Run({"check", "net.plan.json"}).status, 0);
+}
+
+TEST_F(PlanCommand, DrawsPictures) {
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  ASSERT_EQ(
+      Run({"plan", "net.json", "--iterations", "5", "--svg", "a.svg", "--html", "a.html"}).status,
+      0);
+  EXPECT_THAT(Read("a.svg"), testing::StartsWith("<svg"));
+  EXPECT_THAT(Read("a.html"), HasSubstr("</html>"));
+  EXPECT_THAT(Read("a.html"), HasSubstr("Why it is not faster"));
+}
+
+TEST_F(PlanCommand, UnwritableOutputIsFoundBeforeTheSearch) {
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  Write("folder/file", "");
+  for (const char* path : {"no-such-folder/x.json", "folder", "/proc/x.json", "/dev/full"}) {
+    const Outcome run = RunJson({"plan", "net.json", "--time", "60s", "-o", path});
+    EXPECT_EQ(run.status, 3) << path;
+    EXPECT_EQ(run.json()["error"]["code"], "file-unwritable") << path;
+    EXPECT_THAT(run.json()["error"]["file"], HasSubstr(path)) << path;
+    EXPECT_LT(run.seconds, 10) << path;
+  }
+  const Outcome over_itself = Run({"plan", "net.json", "-o", "net.json"});
+  EXPECT_EQ(over_itself.status, 2);
+  EXPECT_EQ(Read("net.json"), ChainGraph(4, kPlenty).dump());
+}
+
+TEST_F(PlanCommand, EarlierOutputIsKeptOnFailure) {
+  Write("net.json", ChainGraph(4, 900).dump());
+  Write("net.plan.json", "precious");
+  EXPECT_EQ(Run({"plan", "net.json", "--iterations", "5"}).status, 4);
+  EXPECT_EQ(Read("net.plan.json"), "precious");
+  EXPECT_FALSE(Exists("net.plan.costs.json"));
+}
+
+TEST_F(PlanCommand, WhatCannotFitIsProvedWithNumbers) {
+  // Every parameter takes 1,024 B with the granule; a device has 900.
+  Write("net.json", ChainGraph(4, 900).dump());
+  const Outcome run = RunJson({"plan", "net.json", "--iterations", "5"});
+  EXPECT_EQ(run.status, 4);
+  const Json error = run.json()["error"];
+  EXPECT_EQ(error["code"], "infeasible");
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("900 B"));
+  EXPECT_FALSE(error["remedy"].get<std::string>().empty());
+}
+
+TEST_F(PlanCommand, CostGraphsRefuseOptionsThatTheyAnswerThemselves) {
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  for (const std::vector<std::string>& extra :
+       {std::vector<std::string>{"-c", "4xP100"}, {"--cost-profile", "tf1"}, {"--batch", "3"}}) {
+    std::vector<std::string> words = {"plan", "net.json", "--iterations", "1"};
+    words.insert(words.end(), extra.begin(), extra.end());
+    const Outcome run = Run(words);
+    EXPECT_EQ(run.status, 2) << extra[0] << run.err;
+    EXPECT_THAT(run.err, HasSubstr(extra[0]));
+  }
+}
+
+}  // namespace
+}  // namespace placewright

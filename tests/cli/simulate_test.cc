@@ -1,0 +1,212 @@
+// `simulate`, `compare`, `inspect`, `check` and `cluster`: numbers and forms.
+#include <gmock/gmock.h>
+#include <zlib.h>
+
+#include "program_runner.h"
+#include "small_graphs.h"
+
+namespace placewright {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using SimulateCommand = ProgramTest;
+using CompareCommand = ProgramTest;
+using InspectCommand = ProgramTest;
+using CheckCommand = ProgramTest;
+using ClusterCommand = ProgramTest;
+
+constexpr int64_t kPlenty = 1 << 20;
+
+TEST_F(SimulateCommand, TimesAChainOverTwoDevices) {
+  Json graph = ChainGraph(2, kPlenty);
+  graph["placement"] = {{"op0", "d0"}, {"op1", "d1"}};
+  Write("net.json", graph.dump());
+  const Outcome run = RunJson({"simulate", "net.json", "--schedule"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json result = run.json();
+  // op0 [0, 100), y0 crosses 1,000 B at 1 GB/s [100, 1100), op1 [1100, 1200).
+  EXPECT_EQ(result["step_time_ns"], 1200);
+  EXPECT_EQ(result["feasible"], true);
+  ASSERT_EQ(result["ops"].size(), 2u);
+  EXPECT_EQ(result["ops"][0],
+            Json({{"name", "op0"}, {"device", "d0"}, {"start_ns", 0}, {"end_ns", 100}}));
+  EXPECT_EQ(result["ops"][1],
+            Json({{"name", "op1"}, {"device", "d1"}, {"start_ns", 1100}, {"end_ns", 1200}}));
+  // d0: x and w0 and y0, 1,024 B each; d1: w1, the copy of y0, and y1.
+  EXPECT_EQ(result["devices"][0]["peak_memory_bytes"], 3 * 1024);
+  EXPECT_EQ(result["devices"][1]["peak_memory_bytes"], 3 * 1024);
+  // The path: op0 100, the transfer 1000, op1 100.
+  EXPECT_EQ(result["reasons"][0]["what"], "moving over d0>d1");
+  EXPECT_EQ(result["reasons"][0]["time_ns"], 1000);
+  EXPECT_EQ(result["links"][0]["moved_bytes"], 1000);
+}
+
+TEST_F(SimulateCommand, OutOfMemoryIsAResult) {
+  Json graph = ChainGraph(2, 2048);
+  graph["placement"] = {{"op0", "d0"}, {"op1", "d0"}};
+  Write("net.json", graph.dump());
+  const Outcome run = RunJson({"simulate", "net.json"});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.json()["feasible"], false);
+  // w0, w1 and x all the time, y0 and y1 while op1 runs: 5 * 1,024 B.
+  EXPECT_EQ(run.json()["over_bytes"], 5 * 1024 - 2048);
+  EXPECT_THAT(Run({"simulate", "net.json"}).out, HasSubstr("d0 overflows by 3.0 KiB"));
+}
+
+TEST_F(SimulateCommand, PlacementMayComeFromAFile) {
+  Write("net.json", ChainGraph(2, kPlenty).dump());
+  const Outcome missing = Run({"simulate", "net.json"});
+  EXPECT_EQ(missing.status, 2);
+  EXPECT_THAT(missing.err, HasSubstr("--placement"));
+  Write("map.json", R"({"op0": "d1", "op1": "d0"})");
+  EXPECT_EQ(RunJson({"simulate", "net.json", "--placement", "map.json"}).json()["step_time_ns"],
+            1200);
+  Write("short.json", R"({"op0": "d1"})");
+  const Outcome incomplete = RunJson({"simulate", "net.json", "--placement", "short.json"});
+  EXPECT_EQ(incomplete.status, 3);
+  EXPECT_EQ(incomplete.json()["error"]["file"], "short.json");
+  EXPECT_THAT(incomplete.json()["error"]["message"].get<std::string>(), HasSubstr("op1"));
+}
+
+std::string Gunzip(const std::filesystem::path& path) {
+  std::string text;
+  gzFile file = gzopen(path.c_str(), "rb");
+  if (file == nullptr) return text;
+  std::array<char, 65536> buffer;
+  for (int got = 0; (got = gzread(file, buffer.data(), buffer.size())) > 0;) {
+    text.append(buffer.data(), static_cast<size_t>(got));
+  }
+  gzclose(file);
+  return text;
+}
+
+TEST_F(SimulateCommand, EqualsThePublicVectors) {
+  const std::filesystem::path path =
+      std::filesystem::path(PLACEWRIGHT_SHARED_DATA) / "simulator/vectors.json.gz";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not here";
+  const Json vectors = Json::parse(Gunzip(path));
+  ASSERT_GT(vectors.size(), 50u);
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    Json graph = vectors[i];
+    const Json expected = graph["expected"];
+    graph.erase("expected");
+    Write("vector.json", graph.dump());
+    for (const char* order : {"fifo", "critical-path"}) {
+      const Json result =
+          RunJson({"simulate", "vector.json", "--order", order, "--schedule"}).json();
+      EXPECT_EQ(result["step_time_ns"], expected[order]["step_time_ns"]) << i << order;
+      for (size_t d = 0; d < graph["devices"].size(); ++d) {
+        EXPECT_EQ(result["devices"][d]["peak_memory_bytes"],
+                  expected[order]["peak_memory_bytes"][d])
+            << i << order << d;
+      }
+      for (size_t op = 0; op < graph["ops"].size(); ++op) {
+        EXPECT_EQ(result["ops"][op]["end_ns"], expected[order]["end_ns"][op]) << i << order << op;
+      }
+    }
+  }
+}
+
+TEST_F(CompareCommand, RunsEveryAlgorithm) {
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  const Outcome run = RunJson({"compare", "net.json", "--iterations", "20"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json result = run.json();
+  std::vector<std::string> names;
+  for (const Json& plan : result["plans"]) names.push_back(plan["planner"]);
+  EXPECT_THAT(names, testing::IsSupersetOf({"auto", "single", "random", "round-robin", "layered",
+                                            "m-etf", "m-topo", "heft", "local-search"}));
+  EXPECT_EQ(names.front(), "auto");
+  for (const Json& plan : result["plans"]) {
+    EXPECT_LE(result["plans"][0]["step_time_ns"], plan["step_time_ns"]) << plan;
+  }
+  EXPECT_THAT(Run({"compare", "net.json", "--iterations", "20"}).out, HasSubstr("found by"));
+}
+
+TEST_F(CompareCommand, SetsPlansSideBySide) {
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  ASSERT_EQ(Run({"plan", "net.json", "--iterations", "5", "-o", "a.json"}).status, 0);
+  ASSERT_EQ(Run({"plan", "net.json", "--algo", "round-robin", "-o", "b.json"}).status, 0);
+  const Json result = RunJson({"compare", "a.json", "b.json"}).json();
+  ASSERT_EQ(result["plans"].size(), 2u);
+  EXPECT_EQ(result["plans"][0]["file"], "a.json");
+  EXPECT_EQ(result["plans"][0]["step_time_ns"], 400);
+  EXPECT_EQ(result["plans"][1]["algorithm"], "round-robin");
+  EXPECT_EQ(Run({"compare", "a.json", "net.json"}).status, 3);
+  EXPECT_EQ(Run({"compare", "net.json", "a.json"}).status, 2);
+}
+
+TEST_F(InspectCommand, CountsACostGraph) {
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  const Json result = RunJson({"inspect", "net.json"}).json();
+  EXPECT_EQ(result["schema"], "placewright.inspect/1");
+  EXPECT_EQ(result["name"], "chain");
+  EXPECT_EQ(result["ops"], 4);
+  EXPECT_EQ(result["edges"], 3);
+  EXPECT_EQ(result["parameter_bytes"], 4000);
+  EXPECT_EQ(result["macs"]["total"], 0);
+  EXPECT_EQ(result["phases"]["forward"], 4);
+  EXPECT_EQ(result["memory"]["parameters"], 4000);
+  EXPECT_EQ(result["memory"]["activations_total"], 4000);
+  // x and four parameters, and two outputs at a time: 7 * 1,024 B.
+  EXPECT_EQ(result["memory"]["one_device_peak"], 7 * 1024);
+  EXPECT_THAT(Run({"inspect", "net.json"}).out, HasSubstr("colocation groups"));
+  EXPECT_EQ(RunJson({"inspect", "net.json", "--modules"}).json()["modules"][0]["ops"], 4);
+}
+
+TEST_F(CheckCommand, RejectsAPlanWithAnyNumberChanged) {
+  Write("net.json", BroadGraph(3, 3, 24000).dump());
+  ASSERT_EQ(Run({"plan", "net.json", "--iterations", "30"}).status, 0);
+  const Json plan = Json::parse(Read("net.plan.json"));
+  int changed = 0;
+  const Json flat = plan.flatten();
+  for (const auto& [pointer, value] : flat.items()) {
+    if (!value.is_number()) continue;
+    Json copy = plan;
+    Json& number = copy[Json::json_pointer(pointer)];
+    if (number.is_number_integer()) {
+      number = number.get<int64_t>() + 1;
+    } else {
+      number = number.get<double>() * 0.5 + 0.001;
+    }
+    Write("net.plan.json", copy.dump());
+    const Outcome run = Run({"check", "net.plan.json"});
+    EXPECT_EQ(run.status, 3) << pointer << run.out;
+    EXPECT_THAT(run.err, HasSubstr("net.plan.json")) << pointer;
+    ++changed;
+  }
+  EXPECT_GT(changed, 30);
+}
+
+TEST_F(CheckCommand, RefusesAPlanForAnotherGraph) {
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  ASSERT_EQ(Run({"plan", "net.json", "--iterations", "5"}).status, 0);
+  Write("net.json", ChainGraph(5, kPlenty).dump());
+  for (const char* command : {"check", "simulate"}) {
+    const Outcome run = RunJson({command, "net.plan.json"});
+    EXPECT_EQ(run.status, 3) << command;
+    EXPECT_EQ(run.json()["error"]["code"], "plan-mismatch") << command;
+  }
+  const Outcome init =
+      RunJson({"plan", "net.json", "--init", "net.plan.json", "--iterations", "1"});
+  EXPECT_EQ(init.status, 3);
+}
+
+TEST_F(ClusterCommand, ShowsPresetsAndChecksFiles) {
+  const Json all = RunJson({"cluster", "show"}).json();
+  std::vector<std::string> names;
+  for (const Json& preset : all["presets"]) names.push_back(preset["name"]);
+  EXPECT_THAT(names, testing::IsSupersetOf({"4xP100", "8xP100", "tag-testbed", "tag-cloud",
+                                            "2xV100", "dgx-a100", "mixed-lab"}));
+  EXPECT_EQ(RunJson({"cluster", "show", "4xP100"}).json()["schema"], "placewright.cluster-show/1");
+  EXPECT_THAT(Run({"cluster", "show", "4xP100"}).out, HasSubstr("host0/gpu3"));
+  EXPECT_EQ(RunJson({"cluster", "check", "dgx-a100"}).json()["ok"], true);
+  const Outcome typo = Run({"cluster", "show", "4xP10"});
+  EXPECT_EQ(typo.status, 3);
+  EXPECT_THAT(typo.err, HasSubstr("did you mean 4xP100"));
+}
+
+}  // namespace
+}  // namespace placewright
