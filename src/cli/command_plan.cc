@@ -126,13 +126,13 @@ class PlanCommand : public Command {
 
  private:
   Status CheckOutput() const {
-    for (const char* suffix : {"costs", "schedule"}) {
-      PW_RETURN_IF_ERROR(ProbeWritable(PathBeside(output_, suffix)));
-    }
-    PW_RETURN_IF_ERROR(ProbePictures(pictures_));
     PW_RETURN_IF_ERROR(RefuseOverwriting(output_, input_.graph));
     PW_RETURN_IF_ERROR(RefuseOverwriting(output_, input_.cluster));
-    return ProbeWritable(output_);
+    for (const std::string& path :
+         {output_, PathBeside(output_, "costs"), PathBeside(output_, "schedule")}) {
+      PW_RETURN_IF_ERROR(ProbeWritable(path));
+    }
+    return ProbePictures(pictures_);
   }
 
   static std::string Explain(const Planning& planning, const Findings& findings,

@@ -59,7 +59,14 @@ Status LoadPlanGraph(const std::string& plan_path, const PlanInputOptions& optio
   if (inputs.plan.batch_option > 0) graph_options.batch = inputs.plan.batch_option;
   graph_options.sha256 = inputs.plan.graph.sha256;
   const std::string path = OpenPath(inputs.plan.graph.path, plan_path);
-  PW_ASSIGN(inputs.graph, LoadGraph(options.graph.value_or(path), graph_options));
+  Result<LoadedGraph> graph = LoadGraph(options.graph.value_or(path), graph_options);
+  if (!graph.ok() && graph.error().code == ErrorCode::kUsage) {
+    // Nobody gave --batch: it is the plan that asks for what its graph cannot do.
+    Error error = MakeError(ErrorCode::kPlanMismatch, graph.error().message, "graph.batch_option");
+    error.file = plan_path;
+    return error;
+  }
+  PW_ASSIGN(inputs.graph, std::move(graph));
   return Ok();
 }
 

@@ -46,7 +46,7 @@ TEST_F(PlanCommand, JsonHasEveryFieldWithItsType) {
   for (const Json& baseline : plan["baselines"]) {
     EXPECT_TRUE(baseline["algorithm"].is_string());
     EXPECT_TRUE(baseline["feasible"].is_boolean());
-    if (baseline["feasible"]) EXPECT_GE(baseline["step_time_ns"].get<int64_t>(), 400);
+    EXPECT_TRUE(!baseline["feasible"] || baseline["step_time_ns"] >= 400) << baseline;
   }
   EXPECT_EQ(plan["cost_sources"]["given"], 1.0);
   EXPECT_EQ(plan["cost_sources"]["measured"], 0.0);
@@ -118,7 +118,7 @@ TEST_F(PlanCommand, EveryAlgorithmHasAName) {
                            "local-search", "auto"}) {
     const Outcome run = RunJson({"plan", "net.json", "--algo", name, "--iterations", "20"});
     ASSERT_EQ(run.status, 0) << name << run.err;
-    if (std::string(name) != "auto") EXPECT_EQ(run.json()["algorithm"], name);
+    EXPECT_TRUE(run.json()["algorithm"] == name || std::string(name) == "auto") << run.out;
   }
 }
 
