@@ -77,25 +77,24 @@ bool AllWithin(const Range& values, int64_t least, int64_t most) {
                      [&](int64_t value) { return value >= least && value <= most; });
 }
 
-// Settings that inference functions divide by or multiply with.
+// Settings that inference functions divide by, multiply with or count to.
 std::string CheckSettings(const onnx::NodeProto& node) {
   constexpr std::array<std::string_view, 8> kPositive = {
       "kernel_shape", "strides",     "dilations",    "group",
       "blocksize",    "hidden_size", "pooled_shape", "num_outputs"};
-  constexpr std::array<std::string_view, 10> kBounded = {
-      "pads",    "output_padding", "output_shape", "split",    "shape",
-      "repeats", "height",         "width",        "paddings", "border"};
+  // Positions that may lie anywhere (they are clamped), and plain data.
+  constexpr std::array<std::string_view, 6> kFree = {"starts", "ends",      "start",
+                                                     "end",    "value_int", "value_ints"};
+  const auto among = [](const auto& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   for (const auto& attribute : node.attribute()) {
-    const bool positive =
-        std::find(kPositive.begin(), kPositive.end(), attribute.name()) != kPositive.end();
-    const bool bounded =
-        std::find(kBounded.begin(), kBounded.end(), attribute.name()) != kBounded.end();
-    if (!positive && !bounded) continue;
-    const int64_t least = positive ? 1 : -kMaxSetting;
-    const bool scalar_wrong = attribute.type() == AttributeProto::INT &&
-                              (attribute.i() < least || attribute.i() > kMaxSetting);
-    if (scalar_wrong || !AllWithin(attribute.ints(), least, kMaxSetting) ||
-        attribute.ints_size() > static_cast<int>(2 * kMaxRank)) {
+    if (among(kFree, attribute.name())) continue;
+    const int64_t least = among(kPositive, attribute.name()) ? 1 : -kMaxSetting;
+    const int64_t most = attribute.name() == "num_scan_inputs" ? node.input_size() : kMaxSetting;
+    const bool scalar_wrong =
+        attribute.type() == AttributeProto::INT && (attribute.i() < least || attribute.i() > most);
+    if (scalar_wrong || !AllWithin(attribute.ints(), least, most)) {
       return fmt::format("attribute {} has an impossible value", attribute.name());
     }
   }
@@ -140,6 +139,45 @@ std::string CheckAxes(const onnx::NodeProto& node, const std::vector<const Known
   return "";
 }
 
+// The rank of input `i` if it is a tensor of known rank, else -1.
+int RankOf(const std::vector<const KnownTensor*>& inputs, size_t i) {
+  if (i >= inputs.size() || inputs[i] == nullptr || !inputs[i]->type.has_tensor_type() ||
+      !inputs[i]->type.tensor_type().has_shape()) {
+    return -1;
+  }
+  return inputs[i]->type.tensor_type().shape().dim_size();
+}
+
+// Convolutions and poolings walk over their spatial settings, recurrent ops over three dimensions.
+std::string CheckRanks(const onnx::NodeProto& node, const std::vector<const KnownTensor*>& inputs) {
+  const int rank = RankOf(inputs, 0);
+  if (IsAnyOf(node, {"LSTM", "GRU", "RNN"})) {
+    for (size_t i = 0; i < std::min<size_t>(inputs.size(), 3); ++i) {
+      if (RankOf(inputs, i) >= 0 && RankOf(inputs, i) != 3) {
+        return fmt::format("input {} has rank {}, not 3", i, RankOf(inputs, i));
+      }
+    }
+    return "";
+  }
+  const bool convolution =
+      IsAnyOf(node, {"Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "DeformConv"});
+  const bool pooling = IsAnyOf(node, {"MaxPool", "AveragePool", "LpPool", "MaxUnpool"});
+  if ((!convolution && !pooling) || rank < 0) return "";
+  if (rank < 3) return fmt::format("input 0 has rank {}, fewer than 3", rank);
+  const int weight = RankOf(inputs, node.op_type() == "QLinearConv" ? 3 : 1);
+  if (convolution && weight >= 0 && weight != rank) {
+    return fmt::format("the weight has rank {}, the input {}", weight, rank);
+  }
+  for (const auto& attribute : node.attribute()) {
+    const int wanted = attribute.name() == "pads" ? 2 * (rank - 2) : rank - 2;
+    if (attribute.type() == AttributeProto::INTS && attribute.ints_size() != wanted) {
+      return fmt::format("attribute {} has {} items, not {}", attribute.name(),
+                         attribute.ints_size(), wanted);
+    }
+  }
+  return "";
+}
+
 // Constants that become dimensions must not overflow when multiplied.
 std::string CheckTargets(const onnx::NodeProto& node,
                          const std::vector<const KnownTensor*>& inputs) {
@@ -174,6 +212,7 @@ std::string UnsafeToInfer(const onnx::NodeProto& node, const OpSchema& schema,
   if (wrong.empty()) wrong = CheckAttributeTypes(node, schema);
   if (wrong.empty()) wrong = CheckSettings(node);
   if (wrong.empty()) wrong = CheckAxes(node, inputs);
+  if (wrong.empty()) wrong = CheckRanks(node, inputs);
   if (wrong.empty()) wrong = CheckTargets(node, inputs);
   return wrong;
 }

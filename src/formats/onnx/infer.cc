@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <onnx/defs/schema.h>
-#include <onnx/defs/shape_inference.h>
 
 #include <algorithm>
 #include <exception>
@@ -12,7 +11,7 @@
 #include "formats/onnx/attributes.h"
 #include "formats/onnx/fold.h"
 #include "formats/onnx/guards.h"
-#include "formats/onnx/scope.h"
+#include "formats/onnx/node_context.h"
 #include "formats/onnx/shape_rules.h"
 
 namespace placewright::onnx_import {
@@ -28,108 +27,6 @@ Inputs InputsOf(const onnx::NodeProto& node, const TypeTable& table) {
   }
   return inputs;
 }
-
-// Runs the inference of this module over a sub-graph when libonnx asks for it (If, Loop, Scan).
-class SubGraphInferencer : public onnx::GraphInferencer {
- public:
-  SubGraphInferencer(const onnx::GraphProto& graph, const TypeTable& outer,
-                     ShapeInference* inference)
-      : graph_(graph), outer_(outer), inference_(inference) {}
-
-  std::vector<const TypeProto*> doInferencing(
-      const std::vector<const TypeProto*>& input_types,
-      const std::vector<const onnx::TensorProto*>& input_data) override {
-    auto order = SortNodes(graph_);
-    if (!order.ok() || static_cast<int>(input_types.size()) != graph_.input_size()) {
-      throw onnx::InferenceError("the sub-graph does not fit the op's inputs");
-    }
-    TypeTable table(&outer_);
-    for (int i = 0; i < graph_.input_size(); ++i) {
-      KnownTensor input;
-      if (input_types[static_cast<size_t>(i)] != nullptr) {
-        input.type = *input_types[static_cast<size_t>(i)];
-      }
-      FillGaps(graph_.input(i).type(), &input.type);
-      if (static_cast<size_t>(i) < input_data.size() && input_data[static_cast<size_t>(i)]) {
-        input.value = ReadSmallTensor(*input_data[static_cast<size_t>(i)]);
-      }
-      table.Set(graph_.input(i).name(), std::move(input));
-    }
-    for (const auto& tensor : graph_.initializer()) {
-      if (!CheckTensor(tensor, "").ok()) throw onnx::InferenceError("a damaged initializer");
-      table.Set(tensor.name(),
-                {TensorType(tensor.data_type(), {tensor.dims().begin(), tensor.dims().end()}),
-                 ReadSmallTensor(tensor), true, false, false, ""});
-    }
-    inference_->Run(graph_, order.value(), &table);
-    types_.clear();
-    for (const auto& output : graph_.output()) {
-      const KnownTensor* known = table.Find(output.name());
-      types_.push_back(std::make_unique<TypeProto>(known ? known->type : output.type()));
-      FillGaps(output.type(), types_.back().get());
-    }
-    std::vector<const TypeProto*> result;
-    for (const auto& type : types_) result.push_back(type.get());
-    return result;
-  }
-
- private:
-  const onnx::GraphProto& graph_;
-  const TypeTable& outer_;
-  ShapeInference* inference_;
-  std::vector<std::unique_ptr<TypeProto>> types_;
-};
-
-// What libonnx sees of one node.
-class NodeContext : public onnx::InferenceContext {
- public:
-  NodeContext(const onnx::NodeProto& node, const TypeTable& table, const Inputs& inputs,
-              ShapeInference* inference)
-      : node_(node), table_(table), inputs_(inputs), inference_(inference) {
-    outputs_.resize(static_cast<size_t>(node.output_size()));
-    data_.resize(inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i] == nullptr || !inputs[i]->value) continue;
-      data_[i] = std::make_unique<onnx::TensorProto>(ToProto(*inputs[i]->value));
-    }
-  }
-
-  const onnx::AttributeProto* getAttribute(const std::string& name) const override {
-    return FindAttribute(node_, name);
-  }
-  size_t getNumInputs() const override { return inputs_.size(); }
-  const TypeProto* getInputType(size_t index) const override {
-    const KnownTensor* input = inputs_.at(index);
-    return input == nullptr ? nullptr : &input->type;
-  }
-  const onnx::TensorProto* getInputData(size_t index) const override {
-    return data_.at(index).get();
-  }
-  size_t getNumOutputs() const override { return outputs_.size(); }
-  TypeProto* getOutputType(size_t index) override { return &outputs_.at(index); }
-  onnx::GraphInferencer* getGraphAttributeInferencer(const std::string& name) override {
-    const onnx::AttributeProto* attribute = getAttribute(name);
-    if (attribute == nullptr || !attribute->has_g()) {
-      throw onnx::InferenceError("no sub-graph " + name);
-    }
-    auto& inferencer = inferencers_[name];
-    if (!inferencer) {
-      inferencer = std::make_unique<SubGraphInferencer>(attribute->g(), table_, inference_);
-    }
-    return inferencer.get();
-  }
-  const onnx::SparseTensorProto* getInputSparseData(size_t) const override { return nullptr; }
-  const onnx::TensorShapeProto* getSymbolicInput(size_t) const override { return nullptr; }
-
- private:
-  const onnx::NodeProto& node_;
-  const TypeTable& table_;
-  const Inputs& inputs_;
-  ShapeInference* inference_;
-  std::vector<TypeProto> outputs_;
-  std::vector<std::unique_ptr<onnx::TensorProto>> data_;
-  std::unordered_map<std::string, std::unique_ptr<SubGraphInferencer>> inferencers_;
-};
 
 // True if every shape in the type is possible (libonnx does not check what it computes).
 bool IsPossible(const TypeProto& type) {
@@ -204,6 +101,11 @@ int ShapeInference::OpsetVersion(const std::string& domain) const {
   return found == opsets_.end() ? 0 : found->second;
 }
 
+bool ShapeInference::TakeSubGraph(int64_t nodes) {
+  sub_graph_budget_ -= nodes + 1;
+  return sub_graph_budget_ >= 0;
+}
+
 void ShapeInference::Run(const onnx::GraphProto& graph, const std::vector<int>& order,
                          TypeTable* table) {
   Stored stored;
@@ -228,33 +130,39 @@ void ShapeInference::RunNode(const onnx::NodeProto& node, const Stored& stored, 
   }
 }
 
+std::string ShapeInference::CallSchema(const onnx::NodeProto& node, const onnx::OpSchema& schema,
+                                       const Inputs& inputs, const TypeTable& table,
+                                       std::vector<KnownTensor>* outputs) {
+  std::string failure = UnsafeToInfer(node, schema, inputs);
+  if (!failure.empty()) return failure;
+  NodeContext context(node, table, inputs, this);
+  try {
+    schema.GetTypeAndShapeInferenceFunction()(context);
+    InferLoop(node, inputs, &context, outputs);
+  } catch (const std::exception& error) {
+    return Reason(error);
+  }
+  for (size_t i = 0; i < outputs->size(); ++i) {
+    const TypeProto& type = *context.getOutputType(i);
+    if (IsPossible(type)) {
+      FillGaps(type, &(*outputs)[i].type);
+    } else {
+      failure = "the shape would be " + Describe(type);
+    }
+  }
+  return failure;
+}
+
 void ShapeInference::Infer(const onnx::NodeProto& node, const TypeTable& table,
                            std::vector<KnownTensor>* outputs) {
   const Inputs inputs = InputsOf(node, table);
   const std::string domain = IsDefaultDomain(node.domain()) ? "" : node.domain();
   const onnx::OpSchema* schema =
       onnx::OpSchemaRegistry::Schema(SchemaType(node), std::max(OpsetVersion(domain), 1), domain);
-  bool told = InferByOwnRule(node, inputs, outputs);
+  const bool has_inference = schema != nullptr && schema->has_type_and_shape_inference_function();
   std::string failure;
-  if (!told && schema != nullptr && schema->has_type_and_shape_inference_function()) {
-    failure = UnsafeToInfer(node, *schema, inputs);
-    if (failure.empty()) {
-      NodeContext context(node, table, inputs, this);
-      try {
-        schema->GetTypeAndShapeInferenceFunction()(context);
-        told = true;
-      } catch (const std::exception& error) {
-        failure = Reason(error);
-      }
-      for (size_t i = 0; told && i < outputs->size(); ++i) {
-        const TypeProto& type = *context.getOutputType(i);
-        if (IsPossible(type)) {
-          FillGaps(type, &(*outputs)[i].type);
-        } else {
-          failure = "the shape would be " + Describe(type);
-        }
-      }
-    }
+  if (!InferByOwnRule(node, inputs, outputs) && has_inference) {
+    failure = CallSchema(node, *schema, inputs, table, outputs);
   }
   const bool from_assumed = std::any_of(inputs.begin(), inputs.end(), [](const KnownTensor* input) {
     return input != nullptr && input->assumed;
@@ -263,8 +171,7 @@ void ShapeInference::Infer(const onnx::NodeProto& node, const TypeTable& table,
     output.assumed = from_assumed;
     output.failure = failure;
   }
-  const bool unknown = schema == nullptr || !domain.empty() ||
-                       !schema->has_type_and_shape_inference_function() || from_assumed;
+  const bool unknown = !has_inference || !domain.empty() || from_assumed;
   if (unknown && !AllComplete(node, *outputs)) Assume(inputs, outputs);
 }
 

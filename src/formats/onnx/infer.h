@@ -13,6 +13,7 @@
 #ifndef PLACEWRIGHT_FORMATS_ONNX_INFER_H_
 #define PLACEWRIGHT_FORMATS_ONNX_INFER_H_
 
+#include <onnx/defs/schema.h>
 #include <onnx/onnx_pb.h>
 
 #include <string>
@@ -32,6 +33,10 @@ class ShapeInference {
   // initializers already; `order` is topological. What cannot be told stays incomplete.
   void Run(const onnx::GraphProto& graph, const std::vector<int>& order, TypeTable* table);
 
+  // Whether a sub-graph of that many nodes may still be run: nested loops would take time
+  // exponential in their depth, so that all runs together are bounded.
+  bool TakeSubGraph(int64_t nodes);
+
   // Version of the operator set of that domain; 0 if the model does not import it.
   int OpsetVersion(const std::string& domain) const;
 
@@ -41,11 +46,16 @@ class ShapeInference {
   // Rules 2 and 3 for the outputs that `outputs` does not know yet.
   void Infer(const onnx::NodeProto& node, const TypeTable& table,
              std::vector<KnownTensor>* outputs);
+  // Lets the schema fill the outputs' gaps. Returns why it could not, or "".
+  std::string CallSchema(const onnx::NodeProto& node, const onnx::OpSchema& schema,
+                         const std::vector<const KnownTensor*>& inputs, const TypeTable& table,
+                         std::vector<KnownTensor>* outputs);
   void FoldValues(const onnx::NodeProto& node, const TypeTable& table,
                   std::vector<KnownTensor>* outputs);
 
   std::unordered_map<std::string, int> opsets_;
   bool use_stored_;
+  int64_t sub_graph_budget_ = 500'000;      // nodes
   int64_t fold_budget_ = int64_t{4} << 20;  // elements; bounds the time that folding may take
 };
 

@@ -12,6 +12,7 @@ set(ONNX_READER_SOURCES
   onnx/infer.cc
   onnx/light.cc
   onnx/names.cc
+  onnx/node_context.cc
   onnx/reader.cc
   onnx/scope.cc
   onnx/shape_rules.cc
@@ -20,4 +21,6 @@ set(ONNX_READER_SOURCES
   onnx/types.cc
   onnx/wire.cc)
 set(ONNX_READER_TESTS
-  onnx/files_test.cc)
+  onnx/files_test.cc
+  onnx/shapes_test.cc
+  onnx/structure_test.cc)

@@ -31,8 +31,8 @@ class TypeTable {
   explicit TypeTable(const TypeTable* outer = nullptr) : outer_(outer) {}
   const KnownTensor* Find(std::string_view name) const;
   void Set(std::string_view name, KnownTensor tensor);
-  // Outermost table of the chain has no outer one.
-  bool is_sub_graph() const { return outer_ != nullptr; }
+  // 0 for the model's graph, 1 for a sub-graph of its nodes, ...
+  int depth() const { return outer_ == nullptr ? 0 : outer_->depth() + 1; }
 
  private:
   const TypeTable* outer_;
