@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 namespace placewright {
 namespace {
@@ -99,6 +100,10 @@ std::string DidYouMean(std::string_view name, const std::vector<std::string>& ca
 }
 
 std::string Printable(std::string_view text, size_t limit) {
+  // Never within a character of UTF-8.
+  while (limit > 0 && limit < text.size() && (static_cast<uint8_t>(text[limit]) & 0xc0) == 0x80) {
+    --limit;
+  }
   std::string out(text.substr(0, limit));
   for (char& c : out) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/random.h"
+
 namespace placewright {
 namespace {
 
@@ -187,6 +189,36 @@ TEST(ClusterBuilder, ZeroDevices) {
   const auto cluster = std::move(b).Build();
   ASSERT_FALSE(cluster.ok());
   EXPECT_EQ(cluster.error().code, ErrorCode::kClusterInvalid);
+}
+
+// Where all links are full duplex, the two directions of a pair have equally long and equally wide
+// routes (not always the same one: link ids decide ties).
+TEST(ClusterBuilder, FullDuplexRoutesAreSymmetric) {
+  Random random(3);
+  for (int round = 0; round < 200; ++round) {
+    const int devices = 2 + static_cast<int>(random.Below(4));
+    ClusterBuilder b = WithDevices(devices);
+    std::vector<std::string> names;
+    for (int i = 0; i < devices; ++i) names.push_back("d" + std::to_string(i));
+    for (int i = 0; i < 4; ++i) {
+      names.push_back("s" + std::to_string(i));
+      ASSERT_TRUE(b.AddForwarder(names.back()).ok());
+    }
+    for (size_t i = 0; i < names.size(); ++i) {
+      for (size_t j = i + 1; j < names.size(); ++j) {
+        if (random.Below(3) > 0) continue;
+        ASSERT_TRUE(Join(b, names[i], names[j], 1 + static_cast<int64_t>(random.Below(3))).ok());
+      }
+    }
+    const Cluster c = std::move(b).Build().Take();
+    for (const DeviceId from : c.devices()) {
+      for (const DeviceId to : c.devices()) {
+        if (from == to) continue;
+        EXPECT_EQ(c.route(from, to).links.size(), c.route(to, from).links.size());
+        EXPECT_EQ(c.route(from, to).bandwidth, c.route(to, from).bandwidth);
+      }
+    }
+  }
 }
 
 TEST(ClusterBuilder, LatenciesSaturate) {

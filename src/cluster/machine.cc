@@ -209,6 +209,11 @@ Status JoinMesh(ClusterBuilder& builder, const HostSpec& host, const Nvlink& nvl
     return Join(builder, Name(host, "gpu", a), Name(host, "gpu", b),
                 {bandwidth, kNvlinkLatency, nvlink.source});
   };
+  if (count == 8 && host.bandwidth.count == 0 && nvlink.lanes > 6) {
+    return MakeError(ErrorCode::kField,
+                     fmt::format("eight {} are not wired to each other by NVLink but to nvswitch",
+                                 host.gpus.front().kind.name));
+  }
   if (count == 8) {
     for (const LanePair& pair : kCubeMesh) {
       PW_RETURN_IF_ERROR(join(pair.a, pair.b, nvlink.lanes < 6 ? 1 : pair.lanes));

@@ -15,6 +15,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace placewright {
 namespace {
@@ -60,6 +61,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
+    if (!IsUtf8(value)) Refuse(ErrorCode::kSyntax, "the text is not UTF-8", mark);
     YamlNode node = Make(YamlNode::Type::kScalar, mark);
     node.text = value;
     node.quoted = tag == "!";
@@ -151,6 +153,17 @@ std::string WithoutJsonTabs(std::string_view text) {
     std::replace(copy.begin(), copy.end(), '\t', ' ');
   }
   return copy;
+}
+
+// The parser's words for the commonest mistakes in braces and brackets puzzle.
+std::string Reworded(const std::string& message) {
+  if (message.starts_with("end of map")) {
+    return "a mapping in braces is not closed, or lacks a comma or quote";
+  }
+  if (message.starts_with("end of seq")) {
+    return "a list in brackets is not closed, or lacks a comma or quote";
+  }
+  return Printable(message, 160);
 }
 
 }  // namespace
@@ -267,7 +280,7 @@ Result<YamlNode> ParseYaml(std::string_view text) {
   } catch (const Refused& refused) {
     return refused.error;
   } catch (const YAML::Exception& e) {
-    return MakeError(ErrorCode::kSyntax, Printable(e.msg, 160),
+    return MakeError(ErrorCode::kSyntax, Reworded(e.msg),
                      PlaceOf(std::max(e.mark.line, 0) + 1, std::max(e.mark.column, 0) + 1));
   } catch (const std::exception& e) {
     return MakeError(ErrorCode::kSyntax, Printable(e.what(), 160), PlaceOf(1, 1));

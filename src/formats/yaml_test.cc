@@ -45,6 +45,23 @@ TEST(Yaml, SyntaxErrorsNameLineAndColumn) {
   EXPECT_EQ(Bad("? [a]\n: 1\n").code, ErrorCode::kSyntax);
 }
 
+TEST(Yaml, UnclosedBrackets) {
+  EXPECT_THAT(Bad("a: 1\nb: {c: 2,\n").message, HasSubstr("not closed"));
+  EXPECT_THAT(Bad("a: [1, 2\nb: 3\n").message, HasSubstr("not closed"));
+}
+
+TEST(Yaml, Encodings) {
+  EXPECT_EQ(ParseYaml("\xef\xbb\xbf"
+                      "a: \xc3\xa4\r\nb: 2\r\n")
+                .Take()
+                .Find("a")
+                ->text,
+            "\xc3\xa4");  // a byte order mark, CRLF, and a letter of two bytes
+  EXPECT_EQ(Bad("a: \xe4\n").code, ErrorCode::kSyntax);          // Latin-1
+  EXPECT_EQ(Bad("a: \xed\xa0\x80\n").code, ErrorCode::kSyntax);  // half of a surrogate pair
+  EXPECT_EQ(Bad("\xff: 1\n").place, "line 1, column 1");
+}
+
 TEST(Yaml, DuplicateKeys) {
   const Error error = Bad("a: 1\nbc: 2\na: 3\n");
   EXPECT_EQ(error.code, ErrorCode::kDuplicateName);
