@@ -16,6 +16,7 @@ namespace placewright {
 namespace {
 
 constexpr std::string_view kSchema = "placewright.cluster/1";
+constexpr std::string_view kShowSchema = "placewright.cluster-show/1";
 constexpr int32_t kMaxHost = 1'000'000;
 
 // "host3/gpu0" lies on host 3; names of another shape on host 0.
@@ -375,23 +376,28 @@ Result<Cluster> Reader::Read() {
 }  // namespace
 
 Result<Cluster> ReadCluster(std::string_view text) {
-  PW_ASSIGN(const YamlNode root, ParseYaml(text));
-  PW_RETURN_IF_ERROR(root.CheckKeys(
+  PW_ASSIGN(const YamlNode document, ParseYaml(text));
+  const YamlNode* root = &document;
+  // What `cluster show --json` prints has the cluster as one of its fields.
+  const YamlNode* schema = document.Find("schema");
+  if (schema != nullptr && schema->text == kShowSchema) {
+    PW_ASSIGN(root, document.Get("cluster"));
+    schema = root->Find("schema");
+  }
+  PW_RETURN_IF_ERROR(root->CheckKeys(
       "a cluster",
       {"schema", "name", "kinds", "hosts", "gpus", "cpus", "memory", "memory_bytes", "interconnect",
        "interconnect_bandwidth", "interconnect_bandwidth_bytes_per_s", "network", "devices",
        "switches", "nics", "links", "routes", "groups", "partial"}));
   std::string name = "cluster";
-  if (const YamlNode* node = root.Find("name")) {
+  if (const YamlNode* node = root->Find("name")) {
     PW_ASSIGN(name, node->AsText("name"));
   }
-  if (const YamlNode* node = root.Find("schema")) {
-    if (node->text != kSchema) {
-      return node->Fail(fmt::format("schema is \"{}\"; this program reads {}",
-                                    Printable(node->text, 40), kSchema));
-    }
+  if (schema != nullptr && schema->text != kSchema) {
+    return schema->Fail(fmt::format("schema is \"{}\"; this program reads {}",
+                                    Printable(schema->text, 40), kSchema));
   }
-  return Reader(root, std::move(name)).Read();
+  return Reader(*root, std::move(name)).Read();
 }
 
 }  // namespace placewright

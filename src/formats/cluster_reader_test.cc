@@ -77,6 +77,15 @@ TEST(ClusterReader, EveryPresetSurvivesTheRoundTrip) {
   }
 }
 
+TEST(ClusterReader, WhatClusterShowPrints) {
+  const Json cluster = ClusterToJson(MakePreset("2xV100").Take());
+  const Json shown = {
+      {"schema", "placewright.cluster-show/1"}, {"path", "x"}, {"cluster", cluster}};
+  EXPECT_EQ(ClusterToJson(Good(shown.dump())).dump(), cluster.dump());
+  Bad("{schema: placewright.cluster-show/1, path: x}");
+  Bad("{schema: placewright.cluster-show/1, cluster: []}");
+}
+
 TEST(ClusterReader, LongForm) {
   const Cluster c = Good(R"(
 kinds:
