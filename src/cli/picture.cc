@@ -36,10 +36,10 @@ Status WritePictures(const PictureOptions& options, const Inputs& inputs,
   const std::vector<MemoryCurve> memory = MemoryCurves(program, placement, *result.schedule);
   std::string subtitle = fmt::format("{} a step", FormatNanos(plan.step_time));
   if (plan.lower_bound.count > 0) {
-    subtitle += fmt::format(", at most {} above the fastest possible (no plan beats {})",
+    subtitle += fmt::format("; no plan is more than {} faster (lower bound {})",
                             FormatShare(plan.Gap()), FormatNanos(plan.lower_bound));
   }
-  if (!plan.algorithm.empty()) subtitle += fmt::format(", found by {}", plan.algorithm);
+  if (!plan.algorithm.empty()) subtitle += fmt::format("; found by {}", plan.algorithm);
   const std::string svg =
       RenderTimelineSvg({inputs.graph.graph, inputs.cluster.cluster, placement, *result.schedule,
                          memory, plan.step_time, plan.lower_bound,

@@ -88,7 +88,7 @@ class Painter {
     legend(kPhaseColor[1], "backward", 88);
     legend(kPhaseColor[2], "optimizer", 90);
     legend(kTransferColor, "transfer", 82);
-    legend("#c7d5e5", "memory of tensors, the dashed line is what there is", 0);
+    legend("#c7d5e5", "memory of tensors; the dashed line is the capacity", 0);
   }
 
   std::vector<Box> BoxesOf(DeviceId device) const {
@@ -159,7 +159,9 @@ class Painter {
     int64_t peak = 0;
     for (const MemoryPoint& point : curve) peak = std::max(peak, point.bytes.count);
     const int64_t capacity = in_.cluster.device(device).capacity.count;
-    const auto scale = static_cast<double>(std::max<int64_t>({peak, capacity, 1}));
+    // Far below the capacity the curve would be flat: then the lane shows its shape instead.
+    const bool far_below = peak < capacity / 4;
+    const auto scale = static_cast<double>(std::max<int64_t>({peak, far_below ? 1 : capacity, 1}));
     const auto height = [&](int64_t bytes) { return lane * static_cast<double>(bytes) / scale; };
     // One column per pixel: the largest of the curve there.
     std::string path = fmt::format("M{:.1f} {:.1f}", kLeft, y + lane);
@@ -179,13 +181,15 @@ class Painter {
     fmt::format_to(
         std::back_inserter(out), "<path d=\"{}\" fill=\"{}\"><title>peak {} of {}</title></path>\n",
         path, over ? "#f2b8b5" : "#c7d5e5", FormatBytes(Bytes(peak)), FormatBytes(Bytes(capacity)));
+    Text(out, kLeft - 8, y + lane - 8,
+         fmt::format("{} of {}", FormatBytes(Bytes(peak)), FormatBytes(Bytes(capacity))),
+         "text-anchor=\"end\" font-size=\"10\"");
+    if (far_below) return;
     const double line = y + lane - height(capacity);
     fmt::format_to(std::back_inserter(out),
                    "<line x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" "
                    "stroke=\"{3}\" stroke-dasharray=\"4 3\"/>\n",
                    kLeft, kLeft + kPlot, line, over ? "#c62828" : "#888888");
-    Text(out, kLeft - 8, y + lane - 8, FormatBytes(Bytes(peak)),
-         "text-anchor=\"end\" font-size=\"10\"");
   }
 
   void PaintLinks(double& y, std::string& out) const {
