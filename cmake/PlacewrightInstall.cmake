@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 get_property(modules GLOBAL PROPERTY PLACEWRIGHT_MODULES)
 list(REMOVE_ITEM modules placewright_cli)
 install(TARGETS ${modules} EXPORT PlacewrightTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS placewright RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS placewright check_plan RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/placewright
   FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN cli EXCLUDE)
 

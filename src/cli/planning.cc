@@ -16,7 +16,7 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
   const Inputs& inputs = planning->inputs;
   PW_ASSIGN(planning->problem, BuildProblem(inputs.graph.graph, inputs.cluster.cluster,
                                             inputs.costs, constraints, inputs.order));
-  PW_RETURN_IF_ERROR(ProveFits(planning->problem));
+  PW_RETURN_IF_ERROR(ProveFits(planning->problem).InFile(input.graph));
   planning->bound = LowerBound(planning->problem);
   return planning;
 }

@@ -65,8 +65,10 @@ std::string RenderHeadline(const Plan& plan, const Style& style) {
                      "\n";
   text +=
       fmt::format("  step time  {}\n", Paint(FormatNanos(plan.step_time), Tone::kStrong, style));
-  text += fmt::format("  bound      {}, so no plan is more than {} faster\n",
-                      FormatNanos(plan.lower_bound), FormatShare(plan.Gap()));
+  text += fmt::format("  bound      {}", FormatNanos(plan.lower_bound));
+  if (plan.feasible)
+    text += fmt::format(", so no plan is more than {} faster", FormatShare(plan.Gap()));
+  text += "\n";
   text += fmt::format("  found by   {}, {} moves in {:.1f} s, seed {}", plan.algorithm,
                       FormatCount(plan.iterations), plan.seconds, plan.seed);
   if (plan.first_feasible_seconds) {
