@@ -2,8 +2,10 @@
 // nothing that differs from it by one nanosecond or byte.
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "../simulator/random_step.h"
 #include "check_plan/checker.h"
@@ -97,6 +99,47 @@ TEST_P(CheckerOnRandomSteps, RefusesEveryOtherFigureEvenUnderAFreshDigest) {
     inputs.plan.feasible = !inputs.plan.feasible;
     inputs.document = PlanToJson(inputs.plan);
     EXPECT_NE(VerdictOn(inputs), "holds") << "seed " << seed;
+  }
+}
+
+// Whatever a forged file may state within the readers' limits: a verdict, never a crash.
+TEST_P(CheckerOnRandomSteps, AlwaysComesToAVerdict) {
+  constexpr int64_t kTimes[] = {0, 1, 100, kMaxQuantity - 1, kMaxQuantity};
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    PlanInputs inputs = MakeInputs(seed, GetParam());
+    Random random(seed);
+    const auto time = [&] { return Nanos(kTimes[random.Below(std::size(kTimes))]); };
+    const size_t devices = inputs.cluster.cluster.device_count();
+    const auto device = [&] { return DeviceId(random.Below(devices)); };
+    std::vector<TransferSpan>& transfers = inputs.schedule.schedule.transfers;
+    for (int change = 0; change < 4; ++change) {
+      const OpId op(random.Below(inputs.graph.graph.op_count()));
+      OpSpan& span = inputs.schedule.schedule.ops[op];
+      switch (random.Below(6)) {
+        case 0: span.start = time(); break;
+        case 1: span = {time(), time()}; break;
+        case 2: {
+          // A cost and everything that follows at once, so that later checks are reached, too.
+          const Nanos cost = time();
+          inputs.costs.SetTime(op, inputs.schedule.placement[op], cost);
+          span.end = Nanos(SaturatingAdd(span.start.count, cost.count));
+          break;
+        }
+        case 3:
+          inputs.schedule.placement[op] = device();
+          inputs.plan.placement[op.index()].second =
+              inputs.cluster.cluster.device(inputs.schedule.placement[op]).name;
+          break;
+        case 4:
+          if (!transfers.empty()) transfers.push_back(transfers[random.Below(transfers.size())]);
+          break;
+        default:
+          if (transfers.empty()) break;
+          transfers[random.Below(transfers.size())].start = time();
+          transfers[random.Below(transfers.size())].to = device();
+      }
+    }
+    EXPECT_FALSE(VerdictOn(inputs).empty());
   }
 }
 

@@ -36,6 +36,20 @@ MaybeViolation CheckGivenCosts(const PlanInputs& inputs) {
   return std::nullopt;
 }
 
+// Homes that the graph file gives are devices of its own list; another cluster may have fewer.
+MaybeViolation CheckGivenHomes(const Graph& graph, const Cluster& cluster) {
+  for (StorageId id : graph.storages()) {
+    const DeviceId home = graph.given_home(id);
+    if (!home.valid() || home.index() < cluster.device_count()) continue;
+    return Violation{ViolationKind::kCoverage,
+                     fmt::format("the graph puts \"{}\" on its device {}, the cluster has only {}",
+                                 Printable(graph.tensor(graph.storage(id).first).name, 80),
+                                 home.value(), cluster.device_count()),
+                     ""};
+  }
+  return std::nullopt;
+}
+
 MaybeViolation CheckScheduleDevices(const PlanInputs& inputs, const Placement& placement) {
   const Cluster& cluster = inputs.cluster.cluster;
   for (OpId op : inputs.graph.graph.ops()) {
@@ -68,6 +82,7 @@ MaybeViolation CheckPlan(const PlanInputs& inputs) {
   CHECK_PLAN_RETURN_IF_VIOLATED(
       CheckCoverage(plan.placement, graph, cluster, inputs.costs, placement));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckColocation(graph, cluster, placement));
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckGivenHomes(graph, cluster));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckGivenCosts(inputs));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckScheduleDevices(inputs, placement));
 

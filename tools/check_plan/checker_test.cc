@@ -76,6 +76,35 @@ TEST(CheckPlan, Transfers) {
   EXPECT_EQ(AfterInSchedule([](Schedule& s) { s.transfers[0].from = DeviceId(1); }), "transfers");
 }
 
+// The reader lies on d0, the maker on d1, and no link leads back.
+TEST(CheckPlan, Unreachable) {
+  TestPlan plan;
+  plan.ops = {{"a", "d1", 5, 0, {}, 1000}, {"b", "d0", 3, 1007, {"a"}}};
+  plan.transfers = {{"a", 0, 1000, "d1", "d0", 5, 5, 1007}};
+  plan.step = 1010;
+  plan.bound = 8;
+  plan.uses[0] = {1024, 3, 1};
+  plan.uses[1] = {1024, 5, 1};
+  EXPECT_EQ(Verdict(plan.Build()), "holds");
+  plan.one_way = true;
+  EXPECT_EQ(Verdict(plan.Build()), "unreachable");
+}
+
+// A cost graph brings its costs along; what is said to be given must be these.
+TEST(CheckPlan, GivenCosts) {
+  PlanInputs inputs = ForkPlan().Build();
+  for (OpId op : inputs.graph.graph.ops()) inputs.costs.SetSource(op, CostSource::kGiven);
+  inputs.graph.costs = inputs.costs;
+  inputs.plan.cluster.path = std::string(kClusterInGraph);
+  inputs.plan.share_given = 1;
+  inputs.plan.share_modelled = 0;
+  Seal(inputs);
+  EXPECT_EQ(Verdict(inputs), "holds");
+  // On d1, where a does not even run.
+  inputs.graph.costs->SetTime(OpId(0), DeviceId(1), Nanos(6));
+  EXPECT_EQ(Verdict(inputs), "given-costs");
+}
+
 TEST(CheckPlan, DurationsAndReadyTimes) {
   EXPECT_EQ(AfterInSchedule([](Schedule& s) { s.ops[OpId(2)].end = Nanos(1614); }), "duration");
   EXPECT_EQ(AfterInSchedule([](Schedule& s) { s.transfers[1].end = Nanos(1610); }), "duration");

@@ -6,13 +6,19 @@
 namespace placewright::check {
 namespace {
 
-Cluster MakeCluster() {
+Cluster MakeCluster(bool one_way) {
   ClusterBuilder builder("pair");
   const int32_t kind = builder.AddKind({.name = "K", .runtime_context = Bytes(10)}).Take();
   for (const char* name : {"d0", "d1"}) {
     (void)builder.AddDevice({.name = name, .kind = kind, .capacity = Bytes(100000)}).Take();
   }
-  (void)builder.Connect("d0", "d1", BytesPerSecond(1000000000), Nanos(2), Duplex::kFull, "given");
+  for (int from = 0; from < (one_way ? 1 : 2); ++from) {
+    const LinkId link =
+        builder
+            .AddLink({from == 0 ? "d0>d1" : "d1>d0", BytesPerSecond(1000000000), Nanos(2), "given"})
+            .Take();
+    (void)builder.AddRoute(DeviceId(from), DeviceId(1 - from), {link});
+  }
   return std::move(builder).Build().Take();
 }
 
@@ -43,7 +49,7 @@ Graph MakeGraph(const TestPlan& plan) {
 PlanInputs TestPlan::Build() const {
   PlanInputs built;
   built.graph.graph = MakeGraph(*this);
-  built.cluster.cluster = MakeCluster();
+  built.cluster.cluster = MakeCluster(one_way);
   const Graph& graph = built.graph.graph;
   const Cluster& cluster = built.cluster.cluster;
   built.costs = CostTable(graph.op_count(), cluster.device_count());
