@@ -60,6 +60,7 @@ struct OneOrSeveral {
   bool exactly_one() const { return one.valid() && !several; }
 };
 
+// The storages of one kind that an op reads or writes.
 std::vector<StorageId> Touched(const Graph& graph, OpId op, TensorKind kind) {
   std::vector<StorageId> storages;
   for (const auto* ids : {&graph.op(op).inputs, &graph.op(op).writes}) {
@@ -71,27 +72,53 @@ std::vector<StorageId> Touched(const Graph& graph, OpId op, TensorKind kind) {
   return storages;
 }
 
-// Joins each parameter with its own update and with the state that serves it alone.
+// Optimizer ops that touch the same parameter or state, or of which one made what the other reads:
+// each such chain updates one parameter, or (a norm over all gradients) several.
+Sets UpdateChains(const Graph& graph) {
+  Sets chains(graph.op_count());
+  IdVector<StorageId, OpId> last(graph.storage_count());
+  for (OpId op : graph.ops()) {
+    if (graph.op(op).phase != Phase::kOptimizer) continue;
+    for (const auto* ids : {&graph.op(op).inputs, &graph.op(op).outputs}) {
+      for (TensorId id : *ids) {
+        const Storage& storage = graph.storage(graph.tensor(id).storage);
+        const OpId maker = storage.versions.front().writer;
+        const bool own = maker.valid() ? graph.op(maker).phase == Phase::kOptimizer
+                                       : storage.kind == TensorKind::kParameter ||
+                                             storage.kind == TensorKind::kOptimizerState;
+        if (!own) continue;
+        OpId& other = last[graph.tensor(id).storage];
+        if (other.valid()) chains.Join(other, op);
+        other = op;
+      }
+    }
+  }
+  return chains;
+}
+
+// Joins each parameter with the ops that touch it and no other, and with the state that its chain
+// alone touches.
 void JoinUpdates(const Graph& graph, const IdVector<StorageId, OpId>& owner, Sets& sets) {
-  IdVector<StorageId, OneOrSeveral> parameter_of_state(graph.storage_count());
+  Sets chains = UpdateChains(graph);
+  IdVector<OpId, OneOrSeveral> parameter_of_chain(graph.op_count());
   for (OpId op : graph.ops()) {
     if (graph.op(op).phase != Phase::kOptimizer) continue;
     OneOrSeveral parameter;
-    for (StorageId id : Touched(graph, op, TensorKind::kParameter)) parameter.Add(id);
+    for (StorageId id : Touched(graph, op, TensorKind::kParameter)) {
+      parameter.Add(id);
+      parameter_of_chain[chains.Find(op)].Add(id);
+    }
     if (parameter.exactly_one() && owner[parameter.one].valid()) {
       sets.Join(op, owner[parameter.one]);
     }
-    for (StorageId state : Touched(graph, op, TensorKind::kOptimizerState)) {
-      if (parameter.several) parameter_of_state[state].several = true;
-      if (parameter.one.valid()) parameter_of_state[state].Add(parameter.one);
-    }
   }
-  for (StorageId state : graph.storages()) {
-    const OneOrSeveral& parameter = parameter_of_state[state];
-    if (!parameter.exactly_one() || !owner[state].valid() || !owner[parameter.one].valid()) {
-      continue;
+  for (OpId op : graph.ops()) {
+    if (graph.op(op).phase != Phase::kOptimizer) continue;
+    const OneOrSeveral& parameter = parameter_of_chain[chains.Find(op)];
+    if (!parameter.exactly_one() || !owner[parameter.one].valid()) continue;
+    for (StorageId state : Touched(graph, op, TensorKind::kOptimizerState)) {
+      if (owner[state].valid()) sets.Join(owner[state], owner[parameter.one]);
     }
-    sets.Join(owner[state], owner[parameter.one]);
   }
 }
 

@@ -17,7 +17,7 @@ MaybeViolation CheckCoverage(const NamedPlacement& named, const Graph& graph,
 
 // Ops that must lie together do: the maker, the writers and the views of each storage; and each
 // parameter with the optimizer ops that read or write it and no other parameter, and with the
-// optimizer state that only these ops touch. Worked out from the storages; then the groups that
+// owners of the optimizer state of its update. Worked out from the storages; then the groups that
 // the reader found (tied weights, temporaries of an update) are compared too.
 MaybeViolation CheckColocation(const Graph& graph, const Cluster& cluster,
                                const Placement& placement);
