@@ -21,6 +21,7 @@ set(ONNX_READER_SOURCES
   onnx/types.cc
   onnx/wire.cc)
 set(ONNX_READER_TESTS
+  onnx/damage_test.cc
   onnx/files_test.cc
   onnx/shapes_test.cc
   onnx/structure_test.cc)
