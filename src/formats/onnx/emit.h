@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "formats/onnx/shapes/types.h"
 #include "formats/onnx/sources.h"
-#include "formats/onnx/types.h"
 #include "formats/onnx_reader.h"
 #include "graph/graph.h"
 

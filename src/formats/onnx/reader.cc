@@ -1,8 +1,8 @@
 #include <exception>
 
 #include "formats/onnx/emit.h"
-#include "formats/onnx/infer.h"
 #include "formats/onnx/scope.h"
+#include "formats/onnx/shapes/infer.h"
 #include "formats/onnx/sources.h"
 #include "formats/onnx/wire.h"
 #include "formats/onnx_reader.h"

@@ -9,9 +9,9 @@
 #include "base/text.h"
 #include "formats/onnx/attributes.h"
 #include "formats/onnx/external.h"
-#include "formats/onnx/fold.h"
 #include "formats/onnx/light.h"
 #include "formats/onnx/scope.h"
+#include "formats/onnx/shapes/fold.h"
 
 namespace placewright::onnx_import {
 namespace {

@@ -2,26 +2,26 @@
 set(ONNX_READER_SOURCES
   onnx/attributes.cc
   onnx/batch.cc
-  onnx/einsum.cc
+  onnx/shapes/einsum.cc
   onnx/emit.cc
   onnx/external.cc
-  onnx/fold.cc
-  onnx/fold_layout.cc
-  onnx/fold_math.cc
-  onnx/guards.cc
-  onnx/infer.cc
+  onnx/shapes/fold.cc
+  onnx/shapes/fold_layout.cc
+  onnx/shapes/fold_math.cc
+  onnx/shapes/guards.cc
+  onnx/shapes/infer.cc
   onnx/light.cc
   onnx/names.cc
-  onnx/node_context.cc
+  onnx/shapes/node_context.cc
   onnx/reader.cc
   onnx/scope.cc
-  onnx/shape_rules.cc
+  onnx/shapes/shape_rules.cc
   onnx/sources.cc
   onnx/tensor_value.cc
-  onnx/types.cc
+  onnx/shapes/types.cc
   onnx/wire.cc)
 set(ONNX_READER_TESTS
   onnx/damage_test.cc
   onnx/files_test.cc
-  onnx/shapes_test.cc
+  onnx/shapes/shapes_test.cc
   onnx/structure_test.cc)

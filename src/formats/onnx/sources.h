@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "formats/onnx/types.h"
+#include "formats/onnx/shapes/types.h"
 #include "formats/onnx_reader.h"
 #include "graph/graph.h"
 

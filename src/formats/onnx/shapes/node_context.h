@@ -1,6 +1,6 @@
 // What libonnx sees of one node while it infers that node's output types.
-#ifndef PLACEWRIGHT_FORMATS_ONNX_NODE_CONTEXT_H_
-#define PLACEWRIGHT_FORMATS_ONNX_NODE_CONTEXT_H_
+#ifndef PLACEWRIGHT_FORMATS_ONNX_SHAPES_NODE_CONTEXT_H_
+#define PLACEWRIGHT_FORMATS_ONNX_SHAPES_NODE_CONTEXT_H_
 
 #include <onnx/defs/shape_inference.h>
 #include <onnx/onnx_pb.h>
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "formats/onnx/infer.h"
-#include "formats/onnx/types.h"
+#include "formats/onnx/shapes/infer.h"
+#include "formats/onnx/shapes/types.h"
 
 namespace placewright::onnx_import {
 
@@ -73,4 +73,4 @@ void InferLoop(const onnx::NodeProto& node, const std::vector<const KnownTensor*
 
 }  // namespace placewright::onnx_import
 
-#endif  // PLACEWRIGHT_FORMATS_ONNX_NODE_CONTEXT_H_
+#endif  // PLACEWRIGHT_FORMATS_ONNX_SHAPES_NODE_CONTEXT_H_

@@ -1,8 +1,8 @@
 // Keeps libonnx's inference functions from nodes that they do not survive. They throw on most
 // malformed nodes, but some index by unchecked axes, divide by unchecked strides or follow the type
 // of an input that is absent.
-#ifndef PLACEWRIGHT_FORMATS_ONNX_GUARDS_H_
-#define PLACEWRIGHT_FORMATS_ONNX_GUARDS_H_
+#ifndef PLACEWRIGHT_FORMATS_ONNX_SHAPES_GUARDS_H_
+#define PLACEWRIGHT_FORMATS_ONNX_SHAPES_GUARDS_H_
 
 #include <onnx/defs/schema.h>
 #include <onnx/onnx_pb.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/onnx/types.h"
+#include "formats/onnx/shapes/types.h"
 
 namespace placewright::onnx_import {
 
@@ -21,4 +21,4 @@ std::string UnsafeToInfer(const onnx::NodeProto& node, const onnx::OpSchema& sch
 
 }  // namespace placewright::onnx_import
 
-#endif  // PLACEWRIGHT_FORMATS_ONNX_GUARDS_H_
+#endif  // PLACEWRIGHT_FORMATS_ONNX_SHAPES_GUARDS_H_

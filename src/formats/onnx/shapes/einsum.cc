@@ -1,8 +1,8 @@
 #include <map>
 
 #include "base/units.h"
-#include "formats/onnx/fold_rules.h"
-#include "formats/onnx/shape_rules.h"
+#include "formats/onnx/shapes/fold_rules.h"
+#include "formats/onnx/shapes/shape_rules.h"
 
 namespace placewright::onnx_import {
 namespace {

@@ -1,4 +1,4 @@
-#include "formats/onnx/types.h"
+#include "formats/onnx/shapes/types.h"
 
 #include <fmt/format.h>
 

@@ -10,8 +10,8 @@
 // libonnx is called per node, not by onnx::shape_inference::InferShapes over the model: a node that
 // it rejects then costs that node's shape alone, nodes may come in any order, and folded values
 // reach it. Its exceptions stop here.
-#ifndef PLACEWRIGHT_FORMATS_ONNX_INFER_H_
-#define PLACEWRIGHT_FORMATS_ONNX_INFER_H_
+#ifndef PLACEWRIGHT_FORMATS_ONNX_SHAPES_INFER_H_
+#define PLACEWRIGHT_FORMATS_ONNX_SHAPES_INFER_H_
 
 #include <onnx/defs/schema.h>
 #include <onnx/onnx_pb.h>
@@ -20,7 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "formats/onnx/types.h"
+#include "formats/onnx/shapes/types.h"
 
 namespace placewright::onnx_import {
 
@@ -61,4 +61,4 @@ class ShapeInference {
 
 }  // namespace placewright::onnx_import
 
-#endif  // PLACEWRIGHT_FORMATS_ONNX_INFER_H_
+#endif  // PLACEWRIGHT_FORMATS_ONNX_SHAPES_INFER_H_

@@ -1,11 +1,11 @@
-#include "formats/onnx/shape_rules.h"
+#include "formats/onnx/shapes/shape_rules.h"
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "formats/onnx/attributes.h"
-#include "formats/onnx/fold_rules.h"
+#include "formats/onnx/shapes/fold_rules.h"
 
 namespace placewright::onnx_import {
 namespace {

@@ -1,9 +1,9 @@
-#include "formats/onnx/fold.h"
+#include "formats/onnx/shapes/fold.h"
 
 #include <algorithm>
 
 #include "formats/onnx/attributes.h"
-#include "formats/onnx/fold_rules.h"
+#include "formats/onnx/shapes/fold_rules.h"
 
 namespace placewright::onnx_import {
 

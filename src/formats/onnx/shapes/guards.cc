@@ -1,4 +1,4 @@
-#include "formats/onnx/guards.h"
+#include "formats/onnx/shapes/guards.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "formats/onnx/node_context.h"
+#include "formats/onnx/shapes/node_context.h"
 
 #include "formats/onnx/attributes.h"
 #include "formats/onnx/scope.h"

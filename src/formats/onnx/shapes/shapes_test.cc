@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "formats/onnx/fold.h"
-#include "formats/onnx/shape_rules.h"
+#include "formats/onnx/shapes/fold.h"
+#include "formats/onnx/shapes/shape_rules.h"
 #include "formats/onnx/test_models.h"
 
 namespace placewright::onnx_import {

@@ -2,8 +2,8 @@
 // because their definition is newer (opset 18 to 23), lies outside ONNX but is simple, or because
 // libonnx is silent. Source: the ONNX operator specifications and ONNX Runtime's list of contrib
 // operators.
-#ifndef PLACEWRIGHT_FORMATS_ONNX_SHAPE_RULES_H_
-#define PLACEWRIGHT_FORMATS_ONNX_SHAPE_RULES_H_
+#ifndef PLACEWRIGHT_FORMATS_ONNX_SHAPES_SHAPE_RULES_H_
+#define PLACEWRIGHT_FORMATS_ONNX_SHAPES_SHAPE_RULES_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/onnx/types.h"
+#include "formats/onnx/shapes/types.h"
 
 namespace placewright::onnx_import {
 
@@ -35,4 +35,4 @@ std::optional<std::vector<int64_t>> EinsumShape(std::string_view equation,
 
 }  // namespace placewright::onnx_import
 
-#endif  // PLACEWRIGHT_FORMATS_ONNX_SHAPE_RULES_H_
+#endif  // PLACEWRIGHT_FORMATS_ONNX_SHAPES_SHAPE_RULES_H_

@@ -3,8 +3,8 @@
 // specifications; opset differences (attribute or input) are told apart by what the node carries.
 //
 // Deviation: integer overflow, division by zero and indices out of range leave the value unknown.
-#ifndef PLACEWRIGHT_FORMATS_ONNX_FOLD_H_
-#define PLACEWRIGHT_FORMATS_ONNX_FOLD_H_
+#ifndef PLACEWRIGHT_FORMATS_ONNX_SHAPES_FOLD_H_
+#define PLACEWRIGHT_FORMATS_ONNX_SHAPES_FOLD_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -32,4 +32,4 @@ std::optional<SmallTensor> ConstantValue(const onnx::NodeProto& node);
 
 }  // namespace placewright::onnx_import
 
-#endif  // PLACEWRIGHT_FORMATS_ONNX_FOLD_H_
+#endif  // PLACEWRIGHT_FORMATS_ONNX_SHAPES_FOLD_H_

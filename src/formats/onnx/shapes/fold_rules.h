@@ -1,8 +1,8 @@
 // The evaluation rules behind Fold, in two families: arithmetic (fold_math.cc) and layout
 // (fold_layout.cc). Each returns nothing where the node is not of its family or cannot be
 // evaluated.
-#ifndef PLACEWRIGHT_FORMATS_ONNX_FOLD_RULES_H_
-#define PLACEWRIGHT_FORMATS_ONNX_FOLD_RULES_H_
+#ifndef PLACEWRIGHT_FORMATS_ONNX_SHAPES_FOLD_RULES_H_
+#define PLACEWRIGHT_FORMATS_ONNX_SHAPES_FOLD_RULES_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "formats/onnx/fold.h"
+#include "formats/onnx/shapes/fold.h"
 
 namespace placewright::onnx_import {
 
@@ -51,4 +51,4 @@ Folded Zeros(int32_t type, std::vector<int64_t> dims);
 
 }  // namespace placewright::onnx_import
 
-#endif  // PLACEWRIGHT_FORMATS_ONNX_FOLD_RULES_H_
+#endif  // PLACEWRIGHT_FORMATS_ONNX_SHAPES_FOLD_RULES_H_

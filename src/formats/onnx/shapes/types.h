@@ -1,6 +1,6 @@
 // What is known about the tensors of one ONNX graph while shapes are worked out.
-#ifndef PLACEWRIGHT_FORMATS_ONNX_TYPES_H_
-#define PLACEWRIGHT_FORMATS_ONNX_TYPES_H_
+#ifndef PLACEWRIGHT_FORMATS_ONNX_SHAPES_TYPES_H_
+#define PLACEWRIGHT_FORMATS_ONNX_SHAPES_TYPES_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -52,4 +52,4 @@ void FillGaps(const onnx::TypeProto& known, onnx::TypeProto* type);
 
 }  // namespace placewright::onnx_import
 
-#endif  // PLACEWRIGHT_FORMATS_ONNX_TYPES_H_
+#endif  // PLACEWRIGHT_FORMATS_ONNX_SHAPES_TYPES_H_

@@ -1,4 +1,4 @@
-#include "formats/onnx/infer.h"
+#include "formats/onnx/shapes/infer.h"
 
 #include <fmt/format.h>
 #include <onnx/defs/schema.h>
@@ -9,10 +9,10 @@
 
 #include "base/text.h"
 #include "formats/onnx/attributes.h"
-#include "formats/onnx/fold.h"
-#include "formats/onnx/guards.h"
-#include "formats/onnx/node_context.h"
-#include "formats/onnx/shape_rules.h"
+#include "formats/onnx/shapes/fold.h"
+#include "formats/onnx/shapes/guards.h"
+#include "formats/onnx/shapes/node_context.h"
+#include "formats/onnx/shapes/shape_rules.h"
 
 namespace placewright::onnx_import {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "formats/onnx/attributes.h"
-#include "formats/onnx/fold_rules.h"
+#include "formats/onnx/shapes/fold_rules.h"
 
 namespace placewright::onnx_import {
 namespace {
