@@ -22,23 +22,27 @@ class EventTree {
     for (int32_t i = 0; i < leaves_; ++i) nodes_[leaves_ + i].slot = i;
   }
   int64_t least() const { return nodes_[1].time; }
-  int32_t slot() const { return nodes_[1].slot; }
+  int32_t slot() const { return static_cast<int32_t>(nodes_[1].slot); }
 
+  // Without branches on the times: which of two is earlier is as good as random.
   void Set(int32_t slot, int64_t time) {
-    int32_t at = leaves_ + slot;
+    Node* const nodes = nodes_.data();
+    size_t at = static_cast<size_t>(leaves_ + slot);
     Node winner{time, slot};
-    nodes_[at] = winner;
+    nodes[at] = winner;
     for (; at > 1; at >>= 1) {
-      const Node& other = nodes_[at ^ 1];
-      if (other.time < winner.time) winner = other;
-      nodes_[at >> 1] = winner;
+      const Node other = nodes[at ^ 1];
+      const int64_t take = -static_cast<int64_t>(other.time < winner.time);
+      winner.time ^= (winner.time ^ other.time) & take;
+      winner.slot ^= (winner.slot ^ other.slot) & take;
+      nodes[at >> 1] = winner;
     }
   }
 
  private:
   struct Node {
     int64_t time;
-    int32_t slot;
+    int64_t slot;
   };
   int32_t leaves_ = 1;
   std::vector<Node> nodes_;
