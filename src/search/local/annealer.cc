@@ -92,7 +92,7 @@ void Annealer::StartEpoch() {
   epoch_move_ = 0;
   epoch_length_ *= 2;
   ++epochs_;
-  const bool take_offer = epochs_ % 2 == 0 && offered_score_ < best_score_;
+  const bool take_offer = offered_score_ < best_score_;
   const std::vector<int32_t>& from = take_offer ? offered_ : best_;
   if (current_ != from) Restart(from);
 }
@@ -138,8 +138,11 @@ void Annealer::RefreshCriticalChain() {
   options.schedule = true;
   const SimResult& result = scheduler_.Run(simulator_.incumbent(), options);
   if (!result.schedule) return;
-  for (const CriticalLink& link :
-       CriticalChain(context_.problem, context_.graph, current_, *result.schedule)) {
+  const CriticalView view =
+      CriticalChain(context_.problem, context_.graph, current_, *result.schedule);
+  blockers_.clear();
+  for (int32_t op : view.blockers) blockers_.push_back(context_.graph.unit_of[op]);
+  for (const CriticalLink& link : view.chain) {
     hot_.push_back(context_.graph.unit_of[link.op]);
     if (link.transfer && link.producer >= 0) hot_.push_back(context_.graph.unit_of[link.producer]);
     if (link.transfer && link.home_unit >= 0) hot_.push_back(link.home_unit);
@@ -147,9 +150,11 @@ void Annealer::RefreshCriticalChain() {
 }
 
 int32_t Annealer::PickUnit() {
-  if (random_.Below(2) == 0) {
+  const uint64_t kind = random_.Below(8);
+  if (kind < 4) {
     RefreshCriticalChain();
-    if (!hot_.empty()) return hot_[random_.Below(hot_.size())];
+    const std::vector<int32_t>& units = kind == 0 && !blockers_.empty() ? blockers_ : hot_;
+    if (!units.empty()) return units[random_.Below(units.size())];
   }
   return static_cast<int32_t>(random_.Below(current_.size()));
 }

@@ -8,7 +8,7 @@
 // before it is simulated, so that the simulation can stop early.
 //
 // Epochs of doubling length each cool T quadratically from its start to 0 and then start again from
-// the chain's best plan or, every other time, from a better one that it was offered. The schedule
+// the chain's best plan, or from a better one that it was offered. The schedule
 // depends on the number of moves alone, never on time, so that a run is repeated by its number of
 // moves; chains whose first epochs differ end theirs in turn.
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_ANNEALER_H_
@@ -96,7 +96,7 @@ class Annealer {
   std::vector<OpMove> op_moves_;
   std::vector<int32_t> stamp_;  // [unit]: the proposal that has touched it
   int32_t proposal_ = 0;
-  std::vector<int32_t> hot_;  // units on the critical chain, by weight of repetition
+  std::vector<int32_t> hot_, blockers_;  // units of the critical chain, and of what it waits for
   bool hot_stale_ = true;
   int64_t hot_age_ = 0;
 };

@@ -1,7 +1,7 @@
 #include "search/local/critical.h"
 
 #include <algorithm>
-#include <map>
+#include <limits>
 #include <tuple>
 
 namespace placewright {
@@ -16,9 +16,14 @@ class ChainFinder {
     IndexDevices();
   }
 
-  std::vector<CriticalLink> Find();
+  CriticalView Find() const;
 
  private:
+  // What a link of the chain is, in one number: an exec op, a transfer, or nothing.
+  static constexpr int32_t kNothing = -1;
+  static int32_t Transfer(int32_t index) { return -2 - index; }
+  static int32_t TransferIndex(int32_t link) { return -2 - link; }
+
   using Key = std::tuple<int32_t, int32_t, int64_t, int64_t, int32_t>;
 
   const OpSpan& Span(int32_t op) const { return schedule_.ops[problem_.program.op_of[op]]; }
@@ -26,9 +31,13 @@ class ChainFinder {
   void IndexTransfers();
   void IndexDevices();
   int32_t TransferOf(const OpInput& input, int32_t device) const;
-  // What made the op ready last, as an exec op (>= 0) or a transfer (-2 - index); -1: nothing.
+  // What made the op ready last.
   int32_t LastCause(int32_t op, int64_t& ready) const;
-  int32_t RunningBefore(int32_t op) const;
+  int32_t ReaderOf(int32_t version, int32_t device) const;
+  void AddBlockers(int32_t op, std::vector<int32_t>& blockers) const;
+  CriticalLink OpLink(int32_t op, int32_t& before) const;
+  CriticalLink TransferLink(int32_t transfer, int32_t& before) const;
+  int32_t RunningBefore(int32_t op) const;  // the op that ended on its device when it started
   int32_t CrossingBefore(int32_t transfer) const;
 
   const Problem& problem_;
@@ -75,10 +84,10 @@ int32_t ChainFinder::TransferOf(const OpInput& input, int32_t device) const {
 }
 
 int32_t ChainFinder::LastCause(int32_t op, int64_t& ready) const {
-  int32_t cause = -1;
+  int32_t cause = kNothing;
   ready = 0;
   const auto consider = [&](int64_t at, int32_t what) {
-    if (at < ready || (at == ready && cause != -1)) return;
+    if (at < ready || (at == ready && cause != kNothing)) return;
     ready = at;
     cause = what;
   };
@@ -93,7 +102,9 @@ int32_t ChainFinder::LastCause(int32_t op, int64_t& ready) const {
       continue;
     }
     const int32_t transfer = TransferOf(input, DeviceOf(op));
-    if (transfer >= 0) consider(schedule_.transfers[transfer].end.count, -2 - transfer);
+    if (transfer >= 0) {
+      consider(schedule_.transfers[transfer].end.count, Transfer(transfer));
+    }
   }
   return cause;
 }
@@ -119,75 +130,89 @@ int32_t ChainFinder::CrossingBefore(int32_t transfer) const {
   return -1;
 }
 
-std::vector<CriticalLink> ChainFinder::Find() {
-  std::vector<CriticalLink> chain;
-  int32_t at = -1;  // exec op, or -2 - transfer
+// An op of the chain: what held it back last.
+CriticalLink ChainFinder::OpLink(int32_t op, int32_t& before) const {
+  CriticalLink link;
+  link.op = op;
+  link.duration = (Span(op).end - Span(op).start).count;
+  int64_t ready = 0;
+  before = LastCause(op, ready);
+  if (Span(op).start.count > ready) {
+    link.waits_in_queue = true;
+    before = RunningBefore(op);
+  }
+  return link;
+}
+
+CriticalLink ChainFinder::TransferLink(int32_t transfer, int32_t& before) const {
+  const TransferSpan& span = schedule_.transfers[transfer];
+  const StepProgram& program = problem_.program;
+  const int32_t version = program.storage_versions.offsets[span.storage.index()] + span.version;
+  CriticalLink link;
+  link.transfer = true;
+  link.op = ReaderOf(version, span.to.value());
+  link.duration = (span.end - span.start).count;
+  link.producer = program.version_writer[version];
+  const int32_t home = program.home_op[span.storage.index()];
+  if (link.producer < 0 && home >= 0) link.home_unit = problem_.unit_of[OpId(home)];
+  before = link.producer >= 0 ? link.producer : kNothing;
+  if (span.start > span.ready) {
+    link.waits_in_queue = true;
+    const int32_t blocker = CrossingBefore(transfer);
+    before = blocker >= 0 ? Transfer(blocker) : kNothing;
+  }
+  return link;
+}
+
+void ChainFinder::AddBlockers(int32_t op, std::vector<int32_t>& blockers) const {
+  int64_t ready = 0;
+  LastCause(op, ready);
+  const auto& ends = ends_[DeviceOf(op)];
+  const auto first =
+      std::upper_bound(ends.begin(), ends.end(),
+                       std::pair<int64_t, int32_t>(ready, std::numeric_limits<int32_t>::max()));
+  for (auto it = first; it != ends.end() && it->first <= Span(op).start.count; ++it) {
+    blockers.push_back(it->second);
+  }
+}
+
+// The last op on the device that reads the version.
+int32_t ChainFinder::ReaderOf(int32_t version, int32_t device) const {
+  const StepProgram& program = problem_.program;
+  int32_t reader = -1;
+  for (int32_t u = program.version_units_offset[version];
+       u < program.version_units_offset[version + 1]; ++u) {
+    const int32_t unit = program.version_units[u];
+    for (int32_t i = program.unit_readers_offset[unit]; i < program.unit_readers_offset[unit + 1];
+         ++i) {
+      if (DeviceOf(program.unit_readers[i]) == device) reader = program.unit_readers[i];
+    }
+  }
+  return reader;
+}
+
+CriticalView ChainFinder::Find() const {
+  CriticalView view;
+  std::vector<CriticalLink>& chain = view.chain;
+  int32_t at = kNothing;
   int64_t latest = -1;
   for (int32_t op = 0; op < graph_.ops; ++op) {
     if (Span(op).end.count > latest) latest = Span(op).end.count, at = op;
   }
-  int32_t reader = at;
   const size_t limit = static_cast<size_t>(graph_.ops) + schedule_.transfers.size();
-  while (at != -1 && chain.size() < limit) {
-    CriticalLink link;
-    int32_t before = -1;
-    if (at >= 0) {
-      int64_t ready = 0;
-      before = LastCause(at, ready);
-      link.op = reader = at;
-      link.duration = (Span(at).end - Span(at).start).count;
-      if (Span(at).start.count > ready) {
-        before = RunningBefore(at);
-        link.waits_in_queue = true;
-      }
-    } else {
-      const int32_t index = -2 - at;
-      const TransferSpan& span = schedule_.transfers[index];
-      const StepProgram& program = problem_.program;
-      const int32_t version = program.storage_versions.offsets[span.storage.index()] + span.version;
-      link.op = reader;
-      link.transfer = true;
-      link.producer = program.version_writer[version];
-      link.duration = (span.end - span.start).count;
-      const int32_t home = program.home_op[span.storage.index()];
-      if (link.producer < 0 && home >= 0) link.home_unit = problem_.unit_of[OpId(home)];
-      before = link.producer >= 0 ? link.producer : -1;
-      if (span.start > span.ready) {
-        const int32_t blocker = CrossingBefore(index);
-        before = blocker >= 0 ? -2 - blocker : -1;
-        link.waits_in_queue = true;
-      }
-    }
-    chain.push_back(link);
-    if (before <= -2) {
-      // The reader of a transfer that only held the wire is one of its own readers.
-      if (link.transfer) {
-        const TransferSpan& span = schedule_.transfers[-2 - before];
-        const StepProgram& program = problem_.program;
-        const int32_t version =
-            program.storage_versions.offsets[span.storage.index()] + span.version;
-        for (int32_t u = program.version_units_offset[version];
-             u < program.version_units_offset[version + 1]; ++u) {
-          const int32_t unit = program.version_units[u];
-          for (int32_t i = program.unit_readers_offset[unit];
-               i < program.unit_readers_offset[unit + 1]; ++i) {
-            if (DeviceOf(program.unit_readers[i]) == span.to.value()) {
-              reader = program.unit_readers[i];
-            }
-          }
-        }
-      }
-    }
+  while (at != kNothing && chain.size() < limit) {
+    int32_t before = kNothing;
+    chain.push_back(at >= 0 ? OpLink(at, before) : TransferLink(TransferIndex(at), before));
+    if (at >= 0 && chain.back().waits_in_queue) AddBlockers(at, view.blockers);
     at = before;
   }
-  return chain;
+  return view;
 }
 
 }  // namespace
 
-std::vector<CriticalLink> CriticalChain(const Problem& problem, const OpGraph& graph,
-                                        const std::vector<int32_t>& device_of,
-                                        const Schedule& schedule) {
+CriticalView CriticalChain(const Problem& problem, const OpGraph& graph,
+                           const std::vector<int32_t>& device_of, const Schedule& schedule) {
   if (graph.ops == 0) return {};
   return ChainFinder(problem, graph, device_of, schedule).Find();
 }

@@ -22,10 +22,15 @@ struct CriticalLink {
   int64_t duration = 0;
 };
 
-// Latest first. O(ops + transfers) after sorting.
-std::vector<CriticalLink> CriticalChain(const Problem& problem, const OpGraph& graph,
-                                        const std::vector<int32_t>& device_of,
-                                        const Schedule& schedule);
+struct CriticalView {
+  std::vector<CriticalLink> chain;  // latest first
+  // Exec ops that ran on a device while an op of the chain, ready already, waited for it.
+  std::vector<int32_t> blockers;
+};
+
+// O(ops + transfers) after sorting.
+CriticalView CriticalChain(const Problem& problem, const OpGraph& graph,
+                           const std::vector<int32_t>& device_of, const Schedule& schedule);
 
 }  // namespace placewright
 

@@ -41,7 +41,7 @@ class Rounds {
       : problem_(problem), options_(options), pool_(std::max(1, options.threads)) {
     best_ = starts.front();
     std::erase_if(starts, [](const Start& start) { return !start.movable; });
-    static constexpr int32_t kHeat[kChains] = {4, 8, 16, 2};
+    static constexpr int32_t kHeat[kChains] = {2, 4, 8, 1};
     static constexpr int64_t kFirstEpoch[kChains] = {500, 595, 707, 841};  // apart by 2^(1/4)
     for (int c = 0; c < kChains; ++c) {
       AnnealerOptions chain;

@@ -182,7 +182,7 @@ TEST(CriticalChain, FollowsQueuesOfLinks) {
   const SimResult& result = simulator.Run(ExpandUnits(test->problem, devices), options);
   EXPECT_EQ(result.step_time, Nanos(165));
   const std::vector<CriticalLink> chain =
-      CriticalChain(test->problem, BuildOpGraph(test->problem), devices, *result.schedule);
+      CriticalChain(test->problem, BuildOpGraph(test->problem), devices, *result.schedule).chain;
   ASSERT_EQ(chain.size(), 4u);
   EXPECT_EQ(chain[0].op, 3);
   EXPECT_FALSE(chain[0].transfer);
