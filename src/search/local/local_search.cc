@@ -38,7 +38,10 @@ class Rounds {
  public:
   Rounds(const Problem& problem, const PlannerOptions& options, const LocalContext& context,
          std::vector<Start> starts)
-      : problem_(problem), options_(options), pool_(std::max(1, options.threads)) {
+      : problem_(problem),
+        options_(options),
+        pool_(std::max(1, options.threads)),
+        bound_(LowerBound(problem).value.count) {
     best_ = starts.front();
     std::erase_if(starts, [](const Start& start) { return !start.movable; });
     static constexpr int32_t kHeat[kChains] = {2, 4, 8, 1};
@@ -73,6 +76,7 @@ class Rounds {
     if (options_.budget.iterations && result_.iterations >= *options_.budget.iterations) {
       return true;
     }
+    if (best_.score.feasible && best_.score.step_time <= bound_) return true;  // proven optimal
     // Without any limit there is nothing to stop the search: one round is as good as any.
     const bool limited = options_.budget.iterations || options_.budget.deadline;
     return options_.budget.Expired() || (!limited && round_ > 0);
@@ -96,24 +100,32 @@ class Rounds {
     const bool better =
         best_.score.feasible &&
         (result_.history.empty() || best_.score.step_time < result_.history.back().step_time.count);
+    ReportProgress(better);
     if (!better) return;
     const double seconds = SecondsSince(options_.started);
     if (!result_.first_feasible_seconds) result_.first_feasible_seconds = seconds;
     result_.history.push_back(
         {result_.iterations, seconds, Nanos(best_.score.step_time), result_.algorithm});
-    if (options_.progress) {
-      options_.progress(
-          {result_.algorithm, result_.iterations, Nanos(best_.score.step_time), true});
-    }
+  }
+
+  void ReportProgress(bool better) {
+    if (!options_.progress) return;
+    const Clock::time_point now = Clock::now();
+    if (!better && now - reported_ < std::chrono::milliseconds(250)) return;
+    reported_ = now;
+    options_.progress({result_.algorithm, result_.iterations, Nanos(best_.score.step_time),
+                       best_.score.feasible});
   }
 
   const Problem& problem_;
   const PlannerOptions& options_;
   ThreadPool pool_;
   std::vector<std::unique_ptr<Annealer>> chains_;
+  const int64_t bound_;
   Start best_;
   PlannerResult result_;
   int64_t round_ = 0;
+  Clock::time_point reported_;
 };
 
 // Distinct plans to start from, the best first; at least one is movable.
@@ -153,6 +165,11 @@ Result<PlannerResult> LocalSearchPlanner::Plan(const Problem& problem,
   const std::vector<UnitInfo> units = DescribeUnits(problem, graph);
   PW_ASSIGN(const std::vector<Start> starts,
             FindStarts({problem, graph, domain, units, options.seed, 0}, options));
+  const bool choice = std::any_of(domain.any.begin(), domain.any.end(),
+                                  [](const auto& devices) { return devices.size() > 1; });
+  if (!choice || options.budget.Expired() || options.budget.iterations == 0) {
+    return MakeResult(problem, name(), starts.front().devices, starts.front().score, options);
+  }
   const Clusters clusters(problem, graph, units);
   const LocalContext context = MakeLocalContext(problem, graph, domain, clusters);
   return Rounds(problem, options, context, starts).Run();

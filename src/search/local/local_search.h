@@ -1,12 +1,13 @@
 // local-search: several annealing chains in rounds.
 //
 // kChains chains with random streams of their own run a fixed number of moves a round; between
-// rounds the best plan is recorded, budgets are looked at, and now and then the worst chain
-// continues from the best plan. Nothing depends on the number of threads, and the recorded number
-// of moves repeats a run that a time limit ended.
+// rounds the best plan is recorded and handed to all chains, and budgets are looked at. Nothing
+// depends on the number of threads, and the recorded number of moves repeats a run that a time
+// limit ended.
 //
-// It starts from --init if given, from the plans it is offered, and otherwise from the constructive
-// planners `layered`, `m-topo` and `heft`.
+// It ends with its budget, or when the best plan reaches the lower bound. It starts from --init if
+// given, from the plans it is offered, and otherwise from the constructive planners `layered`,
+// `m-topo` and `heft`.
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
 #define PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
 

@@ -4,9 +4,9 @@
 
 #include "base/text.h"
 #include "search/domain.h"
-#include "search/memory_cut.h"
 #include "search/op_graph.h"
 #include "search/problem.h"
+#include "search/proof/memory_cut.h"
 
 namespace placewright {
 namespace {

@@ -1,4 +1,4 @@
-#include "search/memory_cut.h"
+#include "search/proof/memory_cut.h"
 
 #include <algorithm>
 #include <set>

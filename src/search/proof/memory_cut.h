@@ -4,8 +4,8 @@
 // alive: at home or as a copy, on at least one device (its last such reader has not ended). So are
 // the outputs of o and everything persistent. The sum over all devices is therefore at least
 // `total`, whatever the placement and the order.
-#ifndef PLACEWRIGHT_SEARCH_MEMORY_CUT_H_
-#define PLACEWRIGHT_SEARCH_MEMORY_CUT_H_
+#ifndef PLACEWRIGHT_SEARCH_PROOF_MEMORY_CUT_H_
+#define PLACEWRIGHT_SEARCH_PROOF_MEMORY_CUT_H_
 
 #include <cstdint>
 #include <vector>
@@ -41,4 +41,4 @@ int64_t TotalPersistent(const Problem& problem);
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_SEARCH_MEMORY_CUT_H_
+#endif  // PLACEWRIGHT_SEARCH_PROOF_MEMORY_CUT_H_

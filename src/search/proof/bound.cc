@@ -18,9 +18,9 @@
 #include <numeric>
 
 #include "search/domain.h"
-#include "search/memory_cut.h"
 #include "search/op_graph.h"
 #include "search/problem.h"
+#include "search/proof/memory_cut.h"
 
 namespace placewright {
 namespace {
