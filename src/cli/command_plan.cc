@@ -120,7 +120,7 @@ class PlanCommand : public Command {
     const Findings findings = Investigate(*planning, result, std::move(replay));
     PW_RETURN_IF_ERROR(WritePictures(pictures_, planning->inputs, planning->problem.program,
                                      result.placement, findings.replay, plan,
-                                     Explain(*planning, findings, {})));
+                                     Explain(*planning, findings, kPageStyle)));
     return Report(*planning, plan, findings, budget.Interrupted(), context.console);
   }
 

@@ -31,6 +31,7 @@ constexpr size_t kMostReasons = 5;
 struct Subject {
   Inputs inputs;
   Placement placement;
+  Plan plan;  // where it came from a plan: its bound and who found it
 };
 
 // What it showed. `peaks`: what fills the fullest device, or with --memory every device.
@@ -102,6 +103,8 @@ class SimulateCommand : public Command {
     PW_ASSIGN(subject.placement, ResolvePlacement(loaded.plan.placement, subject.inputs.graph.graph,
                                                   subject.inputs.cluster.cluster)
                                      .InFile(input_.graph));
+    // Under another order the plan's bound and producer would say nothing about what is shown.
+    if (subject.inputs.order == loaded.plan.order) subject.plan = std::move(loaded.plan);
     return subject;
   }
 
@@ -148,13 +151,15 @@ class SimulateCommand : public Command {
                       const Outcome& outcome) const {
     const SimResult& result = outcome.result;
     Plan plan;
+    plan.lower_bound = subject.plan.lower_bound;
+    plan.algorithm = subject.plan.algorithm;
     plan.graph_name = subject.inputs.graph.graph.name();
     plan.cluster_name = subject.inputs.cluster.cluster.name();
     plan.feasible = result.feasible;
     plan.step_time = result.step_time;
     plan.devices = UseOfDevices(result, subject.inputs.cluster.cluster);
     return WritePictures(pictures_, subject.inputs, program, subject.placement, result, plan,
-                         Explain(subject, outcome, {}));
+                         Explain(subject, outcome, kPageStyle));
   }
 
   static std::string Explain(const Subject& subject, const Outcome& outcome, const Style& style) {

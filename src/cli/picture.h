@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "cli/inputs.h"
 #include "plan/plan.h"
+#include "report/table.h"
 #include "sim/simulator.h"
 
 namespace CLI {
@@ -15,6 +16,9 @@ class App;
 }
 
 namespace placewright {
+
+// Of text on a page: any character, no escape sequences.
+inline constexpr Style kPageStyle{false, true};
 
 struct PictureOptions {
   std::string svg, html;  // paths; empty: not asked for

@@ -21,6 +21,11 @@ std::string_view FormatName(std::string_view format) {
   return format;
 }
 
+std::string ParameterNote(const GraphSummary& s) {
+  const std::string tensors = FormatCount(s.parameter_tensors) + " tensors";
+  return s.parameters == 0 ? tensors : FormatLarge(s.parameters) + " elements in " + tensors;
+}
+
 }  // namespace
 
 std::string RenderSummary(const Graph& graph, const GraphSummary& s,
@@ -43,9 +48,7 @@ std::string RenderSummary(const Graph& graph, const GraphSummary& s,
   table.AddRow({"multiply-accumulates", FormatLarge(s.TotalMacs()),
                 fmt::format("forward {}, backward {}", FormatLarge(s.phase_macs[0]),
                             FormatLarge(s.phase_macs[1]))});
-  table.AddRow({"parameters", FormatBytes(s.memory.parameters),
-                fmt::format("{} elements in {} tensors", FormatLarge(s.parameters),
-                            FormatCount(s.parameter_tensors))});
+  table.AddRow({"parameters", FormatBytes(s.memory.parameters), ParameterNote(s)});
   table.AddRow({"optimizer state", FormatBytes(s.memory.optimizer_state)});
   table.AddRow({"buffers, constants", FormatBytes(Bytes(SaturatingAdd(s.memory.buffers.count,
                                                                       s.memory.constants.count)))});

@@ -68,10 +68,15 @@ std::string RenderPlanPage(const Plan& plan, std::string_view timeline_svg,
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<meta name=\"viewport\" content=\"width=device-width\">"
       "<title>{0} on {1}</title><style>{2}</style></head><body>\n<h1>{0} on {1}</h1>\n"
-      "<p><span class=\"big\">{3}</span> a step; no plan is faster than {4} (gap {5}). "
-      "Found by {6}.</p>\n",
-      EscapeXml(plan.graph_name), EscapeXml(plan.cluster_name), kStyle, FormatNanos(plan.step_time),
-      FormatNanos(plan.lower_bound), EscapeXml(FormatShare(plan.Gap())), EscapeXml(plan.algorithm));
+      "<p><span class=\"big\">{3}</span> a step",
+      EscapeXml(plan.graph_name), EscapeXml(plan.cluster_name), kStyle,
+      FormatNanos(plan.step_time));
+  if (plan.lower_bound.count > 0) {
+    page += fmt::format("; no plan takes less than {} (gap {})", FormatNanos(plan.lower_bound),
+                        EscapeXml(FormatShare(plan.Gap())));
+  }
+  if (!plan.algorithm.empty()) page += "; found by " + EscapeXml(plan.algorithm);
+  page += ".</p>\n";
   page += timeline_svg;
   AppendDevices(plan, page);
   if (!explanation.empty()) {

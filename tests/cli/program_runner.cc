@@ -161,4 +161,14 @@ std::string ProgramTest::Read(const std::string& name) const {
 
 bool ProgramTest::Exists(const std::string& name) const { return fs::exists(folder_ / name); }
 
+std::string Golden(const std::string& name, const std::string& actual) {
+  const std::filesystem::path path =
+      std::filesystem::path(PLACEWRIGHT_SOURCE_DIR) / "tests/cli/golden" / (name + ".txt");
+  if (std::getenv("PLACEWRIGHT_UPDATE_GOLDENS") != nullptr) std::ofstream(path) << actual;
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
 }  // namespace placewright

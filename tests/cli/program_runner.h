@@ -50,6 +50,10 @@ class ProgramTest : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
+// The text of golden/NAME.txt beside this file. PLACEWRIGHT_UPDATE_GOLDENS=1 in the environment of
+// the test makes it `actual`.
+std::string Golden(const std::string& name, const std::string& actual);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_TESTS_CLI_PROGRAM_RUNNER_H_

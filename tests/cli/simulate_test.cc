@@ -156,6 +156,16 @@ TEST_F(InspectCommand, CountsACostGraph) {
   EXPECT_EQ(RunJson({"inspect", "net.json", "--modules"}).json()["modules"][0]["ops"], 4);
 }
 
+TEST_F(SimulateCommand, TextIsTheGoldenOne) {
+  Json graph = ChainGraph(4, 8192);
+  graph["placement"] = {{"op0", "d0"}, {"op1", "d0"}, {"op2", "d1"}, {"op3", "d1"}};
+  Write("net.json", graph.dump());
+  const Outcome run = Run({"simulate", "net.json", "--schedule", "--memory"});
+  EXPECT_EQ(run.out, Golden("simulate_chain", run.out));
+  const Outcome inspect = Run({"inspect", "net.json"});
+  EXPECT_EQ(inspect.out, Golden("inspect_chain", inspect.out));
+}
+
 TEST_F(CheckCommand, RejectsAPlanWithAnyNumberChanged) {
   Write("net.json", BroadGraph(3, 3, 24000).dump());
   ASSERT_EQ(Run({"plan", "net.json", "--iterations", "30"}).status, 0);

@@ -1,11 +1,6 @@
 // How the program speaks: help, usage errors, streams, colours.
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
 #include "program_runner.h"
 
 namespace placewright {
@@ -17,18 +12,6 @@ using testing::Not;
 using testing::StartsWith;
 
 using Usage = ProgramTest;
-
-// Golden texts lie beside this file. PLACEWRIGHT_UPDATE_GOLDENS=1 in the environment of the test
-// rewrites them.
-std::string Golden(const std::string& name, const std::string& actual) {
-  const std::filesystem::path path =
-      std::filesystem::path(PLACEWRIGHT_SOURCE_DIR) / "tests/cli/golden" / (name + ".txt");
-  if (std::getenv("PLACEWRIGHT_UPDATE_GOLDENS") != nullptr) std::ofstream(path) << actual;
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 TEST_F(Usage, HelpTextsAreTheGoldenOnes) {
   const std::vector<std::vector<std::string>> commands = {
