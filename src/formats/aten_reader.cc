@@ -8,8 +8,8 @@
 
 #include "base/text.h"
 #include "formats/aten_records.h"
+#include "graph/aliasing/op_schema.h"
 #include "graph/graph_builder.h"
-#include "graph/op_schema.h"
 
 namespace placewright {
 namespace {

@@ -232,6 +232,21 @@ TEST(AtenReader, ReferencesInArguments) {
   }
 }
 
+TEST(AtenReader, NumbersThatAreNotFinite) {
+  const Graph graph = MustRead(File(
+      OpText("a", "aten.masked_fill.Scalar", "\"input:x\"",
+             R"(,"kwargs":{"a":-Infinity,"b":[NaN,Infinity],"c":"-inf","NaN":"\"NaN Infinity"})")));
+  const std::vector<NamedValue>& values = graph.op(OpId(0)).attributes;
+  ASSERT_EQ(values.size(), 4u);
+  EXPECT_EQ(ToString(values[0].value), "-inf");
+  EXPECT_EQ(ToString(values[1].value), "[nan, inf]");
+  EXPECT_NE(values[2].value.AsDouble(), nullptr);
+  EXPECT_EQ(*values[3].value.AsString(), "\"NaN Infinity");  // inside a text it stays
+  EXPECT_EQ(values[3].name, "NaN");
+  ExpectError(File(OpText("a", "aten.relu.default", "\"input:x\"", ",\"x\":Infinit")),
+              ErrorCode::kSyntax, "line 2");
+}
+
 TEST(AtenReader, OutputsOfSeveralNeedAnIndex) {
   const std::string two = R"({"shape":[2],"dtype":"f32"},{"shape":[2],"dtype":"f32"})";
   ExpectError(File(OpText("a", "aten.split.Tensor", "\"input:x\"", "", two) + "," +

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <utility>
 
 #include "base/text.h"
@@ -101,6 +103,43 @@ Result<Value> ReadReference(const std::string& text, size_t input_count) {
   return Value(InputRef{index});
 }
 
+// The words that Python's json module writes for numbers that JSON has no words for.
+constexpr std::array<Spelling<std::string_view>, 3> kPythonNumbers = {
+    {{"-Infinity", "\"-inf\""}, {"Infinity", "\"inf\""}, {"NaN", "\"nan\""}}};
+constexpr std::array<Spelling<double>, 3> kNonFinite = {
+    {{"-inf", -std::numeric_limits<double>::infinity()},
+     {"inf", std::numeric_limits<double>::infinity()},
+     {"nan", std::numeric_limits<double>::quiet_NaN()}}};
+
+// The text with Python's words, where they stand outside of strings, as strings.
+std::string WithoutPythonNumbers(std::string_view text) {
+  std::string strict;
+  strict.reserve(text.size() + 64);
+  bool quoted = false;
+  for (size_t i = 0; i < text.size();) {
+    if (text[i] == '"') quoted = !quoted;
+    const auto word = std::find_if(
+        kPythonNumbers.begin(), kPythonNumbers.end(),
+        [&](const auto& pair) { return !quoted && text.substr(i).starts_with(pair.first); });
+    if (word != kPythonNumbers.end()) {
+      strict += word->second;
+      i += word->first.size();
+      continue;
+    }
+    const size_t taken = quoted && text[i] == '\\' ? 2 : 1;  // an escaped quote ends no string
+    strict += text.substr(i, taken);
+    i += taken;
+  }
+  return strict;
+}
+
+Value ReadText(const std::string& text) {
+  for (const auto& [name, number] : kNonFinite) {
+    if (name == text) return Value(number);
+  }
+  return Value(text);
+}
+
 Result<Value> ReadValue(const Json& json, size_t input_count) {
   switch (json.type()) {
     case Json::value_t::null: return Value();
@@ -114,7 +153,7 @@ Result<Value> ReadValue(const Json& json, size_t input_count) {
     case Json::value_t::string: {
       const std::string& text = json.get_ref<const std::string&>();
       if (text.starts_with('%')) return ReadReference(text, input_count);
-      return Value(text);
+      return ReadText(text);
     }
     case Json::value_t::array: {
       Value::List list;
@@ -246,6 +285,11 @@ std::string PlaceOfOp(size_t index, std::string_view name) {
 }
 
 Result<AtenFile> ReadAtenRecords(std::string_view text) {
+  std::string strict;
+  if (text.find("Infinity") != text.npos || text.find("NaN") != text.npos) {
+    strict = WithoutPythonNumbers(text);
+    text = strict;
+  }
   AtenFile file;
   PW_ASSIGN(const Json root,
             ParseJsonStreaming(text, {"inputs", "ops"},

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/text.h"
-#include "graph/colocation.h"
 #include "graph/edges.h"
-#include "graph/module_attribution.h"
+#include "graph/ownership/colocation.h"
+#include "graph/ownership/module_attribution.h"
 #include "graph/verifier.h"
 
 namespace placewright {

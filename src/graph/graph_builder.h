@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "graph/aliasing/storages.h"
 #include "graph/graph.h"
-#include "graph/storages.h"
 
 namespace placewright {
 

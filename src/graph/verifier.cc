@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/text.h"
+#include "graph/aliasing/layout.h"
+#include "graph/aliasing/storages.h"
 #include "graph/edges.h"
-#include "graph/storages.h"
-#include "graph/view_geometry.h"
 
 namespace placewright {
 namespace {

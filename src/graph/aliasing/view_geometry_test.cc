@@ -1,4 +1,4 @@
-#include "graph/view_geometry.h"
+#include "graph/aliasing/view_geometry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "graph/module_attribution.h"
+#include "graph/ownership/module_attribution.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/module_path.h"
-#include "graph/op_schema.h"
+#include "graph/aliasing/op_schema.h"
+#include "graph/ownership/module_path.h"
 
 namespace placewright {
 namespace {

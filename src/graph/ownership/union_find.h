@@ -1,6 +1,6 @@
 // Disjoint sets of dense ids; the representative of a set is its least member.
-#ifndef PLACEWRIGHT_GRAPH_UNION_FIND_H_
-#define PLACEWRIGHT_GRAPH_UNION_FIND_H_
+#ifndef PLACEWRIGHT_GRAPH_OWNERSHIP_UNION_FIND_H_
+#define PLACEWRIGHT_GRAPH_OWNERSHIP_UNION_FIND_H_
 
 #include <algorithm>
 
@@ -36,4 +36,4 @@ class UnionFind {
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_GRAPH_UNION_FIND_H_
+#endif  // PLACEWRIGHT_GRAPH_OWNERSHIP_UNION_FIND_H_

@@ -1,7 +1,7 @@
 // Derives storages, versions and byte ranges of a graph under construction, and the order edges
 // that follow from them. A part of GraphBuilder::Build.
-#ifndef PLACEWRIGHT_GRAPH_STORAGES_H_
-#define PLACEWRIGHT_GRAPH_STORAGES_H_
+#ifndef PLACEWRIGHT_GRAPH_ALIASING_STORAGES_H_
+#define PLACEWRIGHT_GRAPH_ALIASING_STORAGES_H_
 
 #include <span>
 #include <vector>
@@ -33,4 +33,4 @@ std::vector<OrderEdge> RequiredOrderEdges(const GraphData& graph);
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_GRAPH_STORAGES_H_
+#endif  // PLACEWRIGHT_GRAPH_ALIASING_STORAGES_H_

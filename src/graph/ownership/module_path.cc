@@ -1,4 +1,4 @@
-#include "graph/module_path.h"
+#include "graph/ownership/module_path.h"
 
 #include <algorithm>
 

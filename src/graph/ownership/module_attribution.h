@@ -15,8 +15,8 @@
 // backward op takes the one that touches most of the tensors it reads; then the one whose type it
 // names (gelu_backward, gelu); then, for a `*_backward` op, the maker of the tensor, and for any
 // other op (mm, mul), a reader; then the least id. Views made by backward ops are looked through.
-#ifndef PLACEWRIGHT_GRAPH_MODULE_ATTRIBUTION_H_
-#define PLACEWRIGHT_GRAPH_MODULE_ATTRIBUTION_H_
+#ifndef PLACEWRIGHT_GRAPH_OWNERSHIP_MODULE_ATTRIBUTION_H_
+#define PLACEWRIGHT_GRAPH_OWNERSHIP_MODULE_ATTRIBUTION_H_
 
 #include <span>
 #include <string>
@@ -33,4 +33,4 @@ void AttributeModules(GraphData& graph, std::span<const std::string> stated,
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_GRAPH_MODULE_ATTRIBUTION_H_
+#endif  // PLACEWRIGHT_GRAPH_OWNERSHIP_MODULE_ATTRIBUTION_H_

@@ -2,8 +2,8 @@
 // conventions of ATen schemas (`add_` writes its first argument, `*.out` its out arguments,
 // `_foreach_*_` every tensor of a list) and a list of the view ops and of the few ops that write
 // arguments without any mark in their names (batch norm's running buffers, fused optimizers).
-#ifndef PLACEWRIGHT_GRAPH_OP_SCHEMA_H_
-#define PLACEWRIGHT_GRAPH_OP_SCHEMA_H_
+#ifndef PLACEWRIGHT_GRAPH_ALIASING_OP_SCHEMA_H_
+#define PLACEWRIGHT_GRAPH_ALIASING_OP_SCHEMA_H_
 
 #include <cstdint>
 #include <string_view>
@@ -38,4 +38,4 @@ AliasSchema AliasOf(std::string_view type, const std::vector<Value>& args,
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_GRAPH_OP_SCHEMA_H_
+#endif  // PLACEWRIGHT_GRAPH_ALIASING_OP_SCHEMA_H_

@@ -1,8 +1,8 @@
-#include "graph/module_attribution.h"
+#include "graph/ownership/module_attribution.h"
 
 #include <gtest/gtest.h>
 
-#include "graph/module_path.h"
+#include "graph/ownership/module_path.h"
 #include "graph/test_graphs.h"
 
 namespace placewright {

@@ -7,8 +7,8 @@
 //   2. else, that the optimizer ops serve whose results it reads (sqrt, div of Adam);
 //   3. else, that the optimizer ops serve that read its result (a clipped gradient).
 // If a rule names several parameters (a norm over all gradients), the op serves none of them.
-#ifndef PLACEWRIGHT_GRAPH_COLOCATION_H_
-#define PLACEWRIGHT_GRAPH_COLOCATION_H_
+#ifndef PLACEWRIGHT_GRAPH_OWNERSHIP_COLOCATION_H_
+#define PLACEWRIGHT_GRAPH_OWNERSHIP_COLOCATION_H_
 
 #include <span>
 #include <utility>
@@ -31,4 +31,4 @@ void DeriveGroups(GraphData& graph, Ties ties, const IdVector<OpId, StorageId>& 
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_GRAPH_COLOCATION_H_
+#endif  // PLACEWRIGHT_GRAPH_OWNERSHIP_COLOCATION_H_

@@ -1,6 +1,6 @@
 // Paths in the tree of modules: "m.encoder.layer.0" (ATen) or "/layer1/conv" (ONNX).
-#ifndef PLACEWRIGHT_GRAPH_MODULE_PATH_H_
-#define PLACEWRIGHT_GRAPH_MODULE_PATH_H_
+#ifndef PLACEWRIGHT_GRAPH_OWNERSHIP_MODULE_PATH_H_
+#define PLACEWRIGHT_GRAPH_OWNERSHIP_MODULE_PATH_H_
 
 #include <string_view>
 
@@ -22,4 +22,4 @@ std::string_view ModuleOfParameter(std::string_view tensor_name);
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_GRAPH_MODULE_PATH_H_
+#endif  // PLACEWRIGHT_GRAPH_OWNERSHIP_MODULE_PATH_H_

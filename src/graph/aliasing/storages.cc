@@ -1,9 +1,9 @@
-#include "graph/storages.h"
+#include "graph/aliasing/storages.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "graph/view_geometry.h"
+#include "graph/aliasing/view_geometry.h"
 
 namespace placewright {
 namespace {

@@ -1,6 +1,6 @@
-#include "graph/colocation.h"
+#include "graph/ownership/colocation.h"
 
-#include "graph/union_find.h"
+#include "graph/ownership/union_find.h"
 
 namespace placewright {
 namespace {

@@ -1,4 +1,4 @@
-#include "graph/op_schema.h"
+#include "graph/aliasing/op_schema.h"
 
 #include <algorithm>
 #include <array>
