@@ -135,5 +135,22 @@ TEST_F(Usage, DoctorSaysWhatIsHere) {
   EXPECT_THAT(Run({"doctor"}).out, HasSubstr("machine"));
 }
 
+TEST_F(Usage, DoctorOpensTheTorchLibraryOnlyIfItsInterfaceIsOurs) {
+  const auto detail = [&](const std::string& library) {
+    RunOptions options;
+    options.environment = {"PLACEWRIGHT_TORCH_LIBRARY=" + library};
+    const Json object = RunJson({"doctor"}, options).json();
+    for (const Json& check : object["checks"]) {
+      if (check["name"] == "libtorch") {
+        return check["state"].get<std::string>() + ": " + check["detail"].get<std::string>();
+      }
+    }
+    return std::string();
+  };
+  EXPECT_THAT(detail(PLACEWRIGHT_FAKE_TORCH), StartsWith("ok: LibTorch 9.9.9, 3 CUDA device(s)"));
+  EXPECT_THAT(detail(PLACEWRIGHT_STALE_TORCH), HasSubstr("interface version 0"));
+  EXPECT_THAT(detail(Write("broken.so", "no library")), StartsWith("absent: cannot be opened"));
+}
+
 }  // namespace
 }  // namespace placewright
