@@ -153,7 +153,9 @@ Status ReadGraph(std::string_view bytes, const GraphInputOptions& options, Loade
       onnx.batch = options.batch;
       onnx.folder = std::filesystem::path(loaded.path).parent_path().string();
       if (onnx.folder.empty()) onnx.folder = ".";
-      PW_ASSIGN(loaded.graph, ReadOnnx(bytes, onnx));
+      OnnxReport report;
+      PW_ASSIGN(loaded.graph, ReadOnnx(bytes, onnx, &report));
+      loaded.assumed_shapes = std::move(report.assumed_shapes);
       return Ok();
     }
     case GraphFormat::kCostGraph: {

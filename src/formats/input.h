@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "cluster/cluster.h"
@@ -38,6 +39,8 @@ struct LoadedGraph {
   std::optional<Cluster> cluster;
   std::optional<CostTable> costs;
   std::optional<NamedPlacement> placement;
+  // ONNX: ops whose output shapes nothing told, so that they were assumed (OnnxReport).
+  std::vector<std::string> assumed_shapes;
 };
 
 // Errors name the file: those of the readers, kFileUnreadable, kFormatUnknown, kUsage (a batch

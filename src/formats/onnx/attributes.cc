@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/utf8.h"
 #include "formats/onnx/tensor_value.h"
 
 namespace placewright::onnx_import {
@@ -31,16 +32,30 @@ std::string Describe(const onnx::GraphProto& graph) {
   return fmt::format("<graph: {} nodes>", graph.node_size());
 }
 
+// ONNX strings are bytes; those that are no text, or long, are summarised.
+Value TextValue(const std::string& bytes) {
+  if (bytes.size() <= kMaxStringBytes && IsUtf8(bytes)) return Value(bytes);
+  return Value(fmt::format("<{} bytes>", bytes.size()));
+}
+
+template <class Field>
+Value TextsValue(const Field& field) {
+  if (field.size() > kMaxListItems) return Value(fmt::format("<{} strings>", field.size()));
+  Value::List list;
+  for (const std::string& bytes : field) list.push_back(TextValue(bytes));
+  return Value(std::move(list));
+}
+
 Value ValueOf(const AttributeProto& attribute) {
   switch (attribute.type()) {
     case AttributeProto::FLOAT: return Value(static_cast<double>(attribute.f()));
     case AttributeProto::INT: return Value(static_cast<int64_t>(attribute.i()));
-    case AttributeProto::STRING: return Value(attribute.s().substr(0, kMaxStringBytes));
+    case AttributeProto::STRING: return TextValue(attribute.s());
     case AttributeProto::TENSOR: return Value(Describe(attribute.t()));
     case AttributeProto::GRAPH: return Value(Describe(attribute.g()));
     case AttributeProto::FLOATS: return ListValue<double>(attribute.floats(), "floats");
     case AttributeProto::INTS: return ListValue<int64_t>(attribute.ints(), "ints");
-    case AttributeProto::STRINGS: return ListValue<std::string>(attribute.strings(), "strings");
+    case AttributeProto::STRINGS: return TextsValue(attribute.strings());
     case AttributeProto::TENSORS:
       return Value(fmt::format("<{} tensors>", attribute.tensors_size()));
     case AttributeProto::GRAPHS: return Value(fmt::format("<{} graphs>", attribute.graphs_size()));

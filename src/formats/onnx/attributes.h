@@ -29,7 +29,8 @@ bool IsOp(const onnx::NodeProto& node, std::string_view type);  // of the defaul
 std::string OpType(const onnx::NodeProto& node);
 
 // All attributes, in file order. Tensors become "<tensor f32 [64, 3]>", sub-graphs
-// "<graph: 12 nodes>", lists of more than 1,024 items "<5000 ints>" and the like.
+// "<graph: 12 nodes>", lists of more than 1,024 items "<5000 ints>", strings that are no UTF-8 or
+// longer than 4,096 bytes "<9000 bytes>".
 std::vector<NamedValue> NamedAttributes(const onnx::NodeProto& node);
 
 }  // namespace placewright::onnx_import

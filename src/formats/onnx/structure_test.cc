@@ -233,6 +233,27 @@ TEST(OnnxStructure, AttributesAreKeptAndSummarised) {
   EXPECT_FALSE(read.value().FindTensor("unused").valid());  // nobody reads it
 }
 
+TEST(OnnxStructure, NamesMustBeUtf8AndAttributesMayBeBytes) {
+  auto model = MakeModel({2});
+  auto* node = AddNode(model.mutable_graph(), "Odd", {"x"}, {"y"}, "n");
+  node->set_domain("org.example");
+  auto* attribute = node->add_attribute();
+  attribute->set_name("blob");
+  attribute->set_type(onnx::AttributeProto::STRING);
+  attribute->set_s("\xc3\xa9");  // e with an accent
+  const auto text = ReadModel(model);
+  ASSERT_TRUE(text.ok()) << text.error().ToString();
+  EXPECT_EQ(ToString(text.value().op(OpId(0)).attributes[0].value), "\"\xc3\xa9\"");
+  attribute->set_s("\xc3(");
+  const auto bytes = ReadModel(model);
+  ASSERT_TRUE(bytes.ok());
+  EXPECT_EQ(ToString(bytes.value().op(OpId(0)).attributes[0].value), "\"<2 bytes>\"");
+  node->set_name("\xc3(");
+  const auto named = ReadModel(model);
+  ASSERT_FALSE(named.ok());
+  EXPECT_EQ(named.error().code, ErrorCode::kField);
+}
+
 // If: both branches capture "a"; the op reads it, and the edge counts.
 TEST(OnnxStructure, SubGraphsAreOneOpThatReadsWhatTheyCapture) {
   auto model = MakeModel({2, 3});
