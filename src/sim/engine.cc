@@ -483,7 +483,7 @@ bool Engine::Exceeds(int64_t bound) {
 inline int64_t Engine::TransferDuration(const Transfer& transfer) const {
   const int32_t route = transfer.from * p_.devices + transfer.to;
   const int64_t length = p_.unit_length[transfer.unit], rate = p_.route_bandwidth[route];
-  constexpr int64_t kNarrow = int64_t{1} << 33;  // 2^33 * 1e9 + 2^60 fits in 64 bits
+  constexpr int64_t kNarrow = int64_t{1} << 32;  // 2^32 * 1e9 + 2 * 2^60 fits in 63 bits
   if (length < kNarrow && rate <= kMaxQuantity) {
     const uint64_t product = static_cast<uint64_t>(length) * 1'000'000'000u;
     const uint64_t divisor = static_cast<uint64_t>(rate);
