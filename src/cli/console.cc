@@ -32,6 +32,34 @@ bool LocaleIsUtf8() {
   return false;
 }
 
+// Length of a colour sequence ("\x1b[" digits "m") at the begin of `text`, or 0.
+size_t ColorSequence(std::string_view text) {
+  if (text.size() < 3 || text[0] != '\x1b' || text[1] != '[') return 0;
+  const size_t end = text.find_first_not_of("0123456789;", 2);
+  return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
+}
+
+// Names come from files: whatever could move the cursor or rename the window becomes '?'.
+std::string Harmless(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (const size_t color = ColorSequence(text.substr(i))) {
+      out += text.substr(i, color);
+      i += color - 1;
+    } else {
+      out += (c < 0x20 && c != '\n') || c == 0x7f ? '?' : text[i];
+    }
+  }
+  return out;
+}
+
+// Nobody can be told that standard error cannot be written.
+void WriteError(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
 }  // namespace
 
 Console::Console() {
@@ -45,7 +73,10 @@ Console::Console() {
 
 void Console::Print(std::string_view text) {
   if (write_error_ != 0) return;
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) write_error_ = errno;
+  const std::string harmless = Harmless(text);
+  if (std::fwrite(harmless.data(), 1, harmless.size(), stdout) != harmless.size()) {
+    write_error_ = errno;
+  }
 }
 
 void Console::PrintJson(const Json& object) {
@@ -56,7 +87,7 @@ void Console::PrintJson(const Json& object) {
 void Console::Note(std::string_view text) {
   if (quiet) return;
   Progress("");
-  fmt::print(stderr, "placewright: {}\n", text);
+  WriteError(fmt::format("placewright: {}\n", text));
 }
 
 void Console::PrintError(const Error& error) {
@@ -65,14 +96,13 @@ void Console::PrintError(const Error& error) {
     PrintJson(ErrorToJson(error));
     return;
   }
-  fmt::print(stderr, "placewright: {} {}\n  {}\n", Paint("error:", Tone::kBad, error_style_),
-             Printable(error.ToString(), 2000), error.Remedy());
+  WriteError(fmt::format("placewright: {} {}\n  {}\n", Paint("error:", Tone::kBad, error_style_),
+                         Printable(error.ToString(), 2000), error.Remedy()));
 }
 
 void Console::Progress(std::string_view text) {
   if (!ShowsProgress() || (text.empty() && !progress_shown_)) return;
-  fmt::print(stderr, "\r\x1b[K{}", text);
-  std::fflush(stderr);
+  WriteError(fmt::format("\r\x1b[K{}", text));
   progress_shown_ = !text.empty();
 }
 

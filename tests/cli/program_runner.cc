@@ -45,6 +45,7 @@ struct Child {
     return list;
   };
   if (chdir(folder.c_str()) != 0) _exit(126);
+  if (!options.errors_to.empty()) dup2(open(options.errors_to.c_str(), O_WRONLY), STDERR_FILENO);
   signal(SIGPIPE, SIG_DFL);
   execve(PLACEWRIGHT_PROGRAM, pointers(words).data(), pointers(environment).data());
   _exit(127);

@@ -28,6 +28,7 @@ struct RunOptions {
   bool terminal = false;                 // both outputs are one terminal; all text is in `out`
   int signal = 0;                        // sent `signal_after` seconds after the start
   double signal_after = 0;
+  std::string errors_to;      // a file that standard error goes to
   bool close_output = false;  // nobody reads standard output: the pipe is closed at once
 };
 

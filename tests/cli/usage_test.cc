@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "program_runner.h"
+#include "small_graphs.h"
 
 namespace placewright {
 namespace {
@@ -104,6 +105,20 @@ TEST_F(Usage, ColoursOnlyOnATerminalAndNeverWithNoColor) {
   terminal.environment = {"TERM=dumb"};
   EXPECT_THAT(Run({"explain"}, terminal).out, Not(HasSubstr("\x1b[")));
   EXPECT_THAT(Run({"explain"}).out, Not(HasSubstr("\x1b[")));
+}
+
+TEST_F(Usage, NamesInFilesCannotSteerATerminal) {
+  Json graph = ChainGraph(1, 1 << 20);
+  graph["name"] = "title\x1b]0;gone\x07\x1b[2J";
+  Write("net.json", graph.dump());
+  const Outcome run = Run({"inspect", "net.json"});
+  EXPECT_THAT(run.out, StartsWith("title?]0;gone??[2J (cost graph)\n"));
+}
+
+TEST_F(Usage, StandardErrorMayBeFull) {
+  RunOptions options;
+  options.errors_to = "/dev/full";
+  EXPECT_EQ(Run({"inspect", "missing.json"}, options).status, 3);
 }
 
 TEST_F(Usage, ReaderThatWentAwayIsNoError) {
