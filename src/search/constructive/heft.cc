@@ -110,7 +110,7 @@ std::vector<int32_t> PlaceHeft(const PlacerInput& input) {
   std::vector<int32_t> order = graph.order;  // topological, so equal ranks keep dependencies
   std::stable_sort(order.begin(), order.end(),
                    [&](int32_t a, int32_t b) { return rank[a] > rank[b]; });
-  ListState state(input.problem, graph, input.domain, {input.attempt, {}});
+  ListState state(input.problem, graph, input.domain, {input.attempt, {}, input.transfer_factor});
   std::vector<IdleSlots> idle(graph.devices);
   for (int32_t op : order) {
     int32_t best = -1, roomiest = -1;

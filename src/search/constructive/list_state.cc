@@ -52,6 +52,12 @@ int32_t ListState::HomeOf(const OpInput& input, int32_t reader_device) const {
   return unit_device_[input.home_unit] >= 0 ? unit_device_[input.home_unit] : reader_device;
 }
 
+int64_t ListState::Transfer(int32_t from, int32_t to, int64_t length) const {
+  const Nanos once =
+      problem_.cluster->TransferDuration(DeviceId(from), DeviceId(to), Bytes(length));
+  return SaturatingMultiply(once.count, options_.transfer_factor);
+}
+
 int64_t ListState::Arrival(int32_t op, int32_t device) const {
   int64_t ready = 0;
   const auto arrive = [&](const OpInput& input, int32_t from, int64_t at) {
@@ -59,9 +65,7 @@ int64_t ListState::Arrival(int32_t op, int32_t device) const {
     const int64_t known = arrival_[static_cast<size_t>(input.crossing) * graph_.devices + device];
     if (known >= 0) return known;
     if (!problem_.cluster->Connected(DeviceId(from), DeviceId(device))) return kMaxQuantity;
-    const Nanos duration =
-        problem_.cluster->TransferDuration(DeviceId(from), DeviceId(device), Bytes(input.length));
-    return SaturatingAdd(at, duration.count);
+    return SaturatingAdd(at, Transfer(from, device, input.length));
   };
   for (const OpInput& input : graph_.Inputs(op)) {
     const int64_t at =
@@ -157,9 +161,7 @@ void ListState::Place(int32_t op, int32_t device, int64_t start) {
     const size_t slot = static_cast<size_t>(input.crossing) * graph_.devices + device;
     if (arrival_[slot] < 0 && problem_.cluster->Connected(DeviceId(from), DeviceId(device))) {
       const int64_t at = input.producer >= 0 ? end_[input.producer] : 0;
-      const Nanos duration =
-          problem_.cluster->TransferDuration(DeviceId(from), DeviceId(device), Bytes(input.length));
-      arrival_[slot] = SaturatingAdd(at, duration.count);
+      arrival_[slot] = SaturatingAdd(at, Transfer(from, device, input.length));
     }
   }
   end_[op] = SaturatingAdd(start, Duration(op, device));

@@ -26,6 +26,7 @@ namespace placewright {
 struct ListOptions {
   int headroom = 0;                  // eighths of the capacity
   std::vector<int64_t> fixed_bytes;  // [unit]; empty: count what is alive
+  int64_t transfer_factor = 1;       // multiplies every transfer's time
 };
 
 class ListState {
@@ -50,6 +51,7 @@ class ListState {
   std::vector<int32_t> Finish();
 
  private:
+  int64_t Transfer(int32_t from, int32_t to, int64_t length) const;
   int64_t Needed(int32_t op, int32_t device) const;
   void Decide(int32_t unit, int32_t device);
   void DecideHome(int32_t unit, int32_t reader_device);

@@ -21,6 +21,8 @@ struct PlacerInput {
   const std::vector<UnitInfo>& units;
   uint64_t seed = 0;
   int attempt = 0;  // 0, 1, ...: each keeps more memory free, or takes the next device
+  // heft and m-etf: transfers count this many times, since these methods do not see them queue.
+  int64_t transfer_factor = 1;
 };
 
 // The device of every placement unit, each of its Domain::any.

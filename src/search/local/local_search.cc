@@ -9,6 +9,7 @@
 #include "search/constructive/m_topo.h"
 #include "search/evaluate.h"
 #include "search/local/annealer.h"
+#include "search/local/starts.h"
 
 namespace placewright {
 namespace {
@@ -128,7 +129,24 @@ class Rounds {
   Clock::time_point reported_;
 };
 
-// Distinct plans to start from, the best first; at least one is movable.
+// Adds the plans that are new, and sorts: the best first.
+Status AddStarts(const PlacerInput& input, std::vector<std::vector<int32_t>> plans,
+                 std::vector<Start>& starts) {
+  Simulator simulator(input.problem.program);
+  for (std::vector<int32_t>& devices : plans) {
+    const bool known = std::any_of(starts.begin(), starts.end(),
+                                   [&](const Start& start) { return start.devices == devices; });
+    if (known) continue;
+    PW_ASSIGN(const Score score, EvaluateUnits(input.problem, devices, simulator));
+    const bool movable = Movable(input.domain, devices);
+    starts.push_back({score, std::move(devices), movable});
+  }
+  std::stable_sort(starts.begin(), starts.end(),
+                   [](const Start& a, const Start& b) { return a.score < b.score; });
+  return Ok();
+}
+
+// The plans that the options name, and the search's own where these are none that it may move.
 Result<std::vector<Start>> FindStarts(const PlacerInput& input, const PlannerOptions& options) {
   std::vector<std::vector<int32_t>> plans;
   if (options.initial) plans.push_back(UnitsOf(input.problem, *options.initial));
@@ -142,17 +160,8 @@ Result<std::vector<Start>> FindStarts(const PlacerInput& input, const PlannerOpt
       plans.push_back(place(input));
     }
   }
-  Simulator simulator(input.problem.program);
   std::vector<Start> starts;
-  for (std::vector<int32_t>& devices : plans) {
-    PW_ASSIGN(const Score score, EvaluateUnits(input.problem, devices, simulator));
-    const bool known = std::any_of(starts.begin(), starts.end(),
-                                   [&](const Start& start) { return start.devices == devices; });
-    const bool movable = Movable(input.domain, devices);
-    if (!known) starts.push_back({score, std::move(devices), movable});
-  }
-  std::stable_sort(starts.begin(), starts.end(),
-                   [](const Start& a, const Start& b) { return a.score < b.score; });
+  PW_RETURN_IF_ERROR(AddStarts(input, std::move(plans), starts));
   return starts;
 }
 
@@ -163,13 +172,14 @@ Result<PlannerResult> LocalSearchPlanner::Plan(const Problem& problem,
   const OpGraph graph = BuildOpGraph(problem);
   const Domain domain = MakeDomain(problem, graph);
   const std::vector<UnitInfo> units = DescribeUnits(problem, graph);
-  PW_ASSIGN(const std::vector<Start> starts,
-            FindStarts({problem, graph, domain, units, options.seed, 0}, options));
+  const PlacerInput input{problem, graph, domain, units, options.seed, 0};
+  PW_ASSIGN(std::vector<Start> starts, FindStarts(input, options));
   const bool choice = std::any_of(domain.any.begin(), domain.any.end(),
                                   [](const auto& devices) { return devices.size() > 1; });
   if (!choice || options.budget.Expired() || options.budget.iterations == 0) {
     return MakeResult(problem, name(), starts.front().devices, starts.front().score, options);
   }
+  PW_RETURN_IF_ERROR(AddStarts(input, PlansOnParts(input, options.budget), starts));
   const Clusters clusters(problem, graph, units);
   const LocalContext context = MakeLocalContext(problem, graph, domain, clusters);
   return Rounds(problem, options, context, starts).Run();

@@ -1,0 +1,84 @@
+#include "search/local/starts.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "search/constructive/heft.h"
+#include "search/constructive/layered.h"
+#include "search/constructive/m_etf.h"
+#include "search/constructive/m_topo.h"
+
+namespace placewright {
+
+std::vector<std::vector<int32_t>> MachineParts(const Cluster& cluster, const Domain& domain) {
+  const std::vector<int32_t>& fast = domain.accelerators;
+  std::set<std::vector<int32_t>> parts;
+  std::set<std::pair<int32_t, size_t>> seen;  // (kind, size) of groups
+  for (const DeviceGroup& group : cluster.groups()) {
+    std::vector<int32_t> members;
+    for (DeviceId device : group.devices) {
+      if (std::binary_search(fast.begin(), fast.end(), device.value())) {
+        members.push_back(device.value());
+      }
+    }
+    if (members.size() < 2) continue;
+    std::sort(members.begin(), members.end());
+    if (!seen.emplace(cluster.device(group.devices.front()).kind, members.size()).second) continue;
+    for (size_t size = 2; size < members.size(); size *= 2) {
+      parts.emplace(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(size));
+    }
+    parts.insert(members);
+  }
+  std::map<int32_t, std::vector<int32_t>> hosts;
+  for (int32_t device : fast) hosts[cluster.device(DeviceId(device)).host].push_back(device);
+  for (const auto& [host, members] : hosts) {
+    const bool mixed = std::any_of(members.begin(), members.end(), [&](int32_t device) {
+      return cluster.device(DeviceId(device)).kind != cluster.device(DeviceId(members[0])).kind;
+    });
+    if (mixed) parts.insert(members);
+  }
+  std::vector<std::vector<int32_t>> result;
+  for (const std::vector<int32_t>& part : parts) {
+    if (part != fast) result.push_back(part);
+  }
+  constexpr size_t kMost = 8;
+  if (result.size() > kMost) result.resize(kMost);
+  return result;
+}
+
+Domain Confine(const Domain& domain, const std::vector<int32_t>& part) {
+  Domain confined = domain;
+  confined.accelerators = part;
+  for (size_t u = 0; u < domain.any.size(); ++u) {
+    std::vector<int32_t> within;
+    std::set_intersection(domain.any[u].begin(), domain.any[u].end(), part.begin(), part.end(),
+                          std::back_inserter(within));
+    if (!within.empty()) confined.preferred[u] = std::move(within);
+  }
+  return confined;
+}
+
+std::vector<std::vector<int32_t>> PlansOnParts(const PlacerInput& input, const Budget& budget) {
+  struct Method {
+    PlaceFunction place;
+    int64_t transfer_factor;
+  };
+  constexpr Method kMethods[] = {{&PlaceLayered, 1}, {&PlaceMTopo, 1}, {&PlaceMEtf, 1},
+                                 {&PlaceHeft, 1},    {&PlaceHeft, 3},  {&PlaceHeft, 10}};
+  std::vector<std::vector<int32_t>> parts = MachineParts(*input.problem.cluster, input.domain);
+  parts.push_back(input.domain.accelerators);
+  std::vector<std::vector<int32_t>> plans;
+  for (const std::vector<int32_t>& part : parts) {
+    const Domain confined = Confine(input.domain, part);
+    for (const Method& method : kMethods) {
+      if (budget.Expired()) return {};
+      plans.push_back(method.place({input.problem, input.graph, confined, input.units, input.seed,
+                                    input.attempt, method.transfer_factor}));
+    }
+  }
+  return plans;
+}
+
+}  // namespace placewright
