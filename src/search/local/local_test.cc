@@ -9,6 +9,7 @@
 #include "search/local/clusters.h"
 #include "search/local/critical.h"
 #include "search/local/local_search.h"
+#include "search/local/starts.h"
 #include "search/test_problems.h"
 
 namespace placewright {
@@ -132,6 +133,25 @@ TEST(Auto, InterruptReturnsTheBestSoFar) {
   ASSERT_TRUE(result.ok());
   EXPECT_TRUE(result.value().feasible);
   EXPECT_LT(result.value().baselines.size(), table.size());
+}
+
+// Three equal devices on one host: the first two are a part, all three are not (they are the
+// whole). Confined to that part, a unit that may only run on d2 keeps it.
+TEST(Starts, PartsOfTheMachine) {
+  TestSpec spec;
+  spec.capacity = {1 << 20, 1 << 20, 1 << 20};
+  spec.ops = {{"a", {5, 5, 5}, {}, {64}}, {"b", {-1, -1, 5}, {"a"}, {64}}};
+  const auto test = MakeTestProblem(spec);
+  const OpGraph graph = BuildOpGraph(test->problem);
+  const Domain domain = MakeDomain(test->problem, graph);
+  const auto parts = MachineParts(test->cluster, domain);
+  ASSERT_EQ(parts, (std::vector<std::vector<int32_t>>{{0, 1}}));
+  const Domain confined = Confine(domain, parts[0]);
+  EXPECT_EQ(confined.preferred[0], (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(confined.preferred[1], (std::vector<int32_t>{2}));
+  const std::vector<UnitInfo> units = DescribeUnits(test->problem, graph);
+  // Seven methods on two parts.
+  EXPECT_EQ(PlansOnParts({test->problem, graph, domain, units}, Budget{}).size(), 14u);
 }
 
 // forward y = f(x, w); backward dw = g(x, y) for the update of w alone, dx = h(w, y) for nobody.

@@ -66,7 +66,8 @@ std::vector<std::vector<int32_t>> PlansOnParts(const PlacerInput& input, const B
     int64_t transfer_factor;
   };
   constexpr Method kMethods[] = {{&PlaceLayered, 1}, {&PlaceMTopo, 1}, {&PlaceMEtf, 1},
-                                 {&PlaceHeft, 1},    {&PlaceHeft, 3},  {&PlaceHeft, 10}};
+                                 {&PlaceHeft, 1},    {&PlaceHeft, 3},  {&PlaceHeft, 10},
+                                 {&PlaceHeft, 30}};
   std::vector<std::vector<int32_t>> parts = MachineParts(*input.problem.cluster, input.domain);
   parts.push_back(input.domain.accelerators);
   std::vector<std::vector<int32_t>> plans;

@@ -22,7 +22,7 @@ std::vector<std::vector<int32_t>> MachineParts(const Cluster& cluster, const Dom
 Domain Confine(const Domain& domain, const std::vector<int32_t>& part);
 
 // One plan for every part (and all accelerators) and each of layered, m-topo, m-etf, heft, and heft
-// with transfers that count three and ten times. Empty if the budget expires
+// with transfers that count 3, 10 and 30 times. Empty if the budget expires
 // meanwhile, so that what is found does not depend on time.
 std::vector<std::vector<int32_t>> PlansOnParts(const PlacerInput& input, const Budget& budget);
 
