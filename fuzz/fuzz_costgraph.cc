@@ -1,0 +1,7 @@
+#include "formats/costgraph_reader.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  auto document = placewright::ParseJson({reinterpret_cast<const char*>(data), size});
+  if (document.ok()) (void)placewright::ReadCostGraph(document.value());
+  return 0;
+}
