@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "cli/command.h"
+#include "cli/findings.h"
 #include "cli/interrupt.h"
 #include "cli/output_path.h"
 #include "cli/picture.h"
@@ -11,7 +12,6 @@
 #include "cli/planning.h"
 #include "cli/result_json.h"
 #include "formats/plan_files.h"
-#include "report/explanation.h"
 #include "report/plan_report.h"
 
 namespace placewright {
@@ -27,34 +27,8 @@ constexpr const char* kExamples =
     "  placewright plan bert.json.gz -c 2xV100 --iterations 100000 --seed 7 --json\n"
     "  placewright plan bert.json.gz -c 4xP100 --pin '*.embeddings*=host0/cpu0'";
 
-constexpr size_t kMostReasons = 5;
-
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// What the simulation of the chosen placement tells beyond the plan itself.
-struct Findings {
-  SimResult replay;
-  Bottlenecks bottlenecks;
-  DeviceId fullest;  // invalid if no device holds anything
-  std::vector<PeakItem> items;
-};
-
-Findings Investigate(const Planning& planning, const PlannerResult& result, SimResult replay) {
-  const Graph& graph = planning.inputs.graph.graph;
-  const Cluster& cluster = planning.inputs.cluster.cluster;
-  const StepProgram& program = planning.problem.program;
-  Findings findings;
-  findings.bottlenecks =
-      FindBottlenecks(program, graph, cluster, result.placement, *replay.schedule);
-  findings.fullest = FullestDevice(replay, cluster);
-  if (findings.fullest.valid()) {
-    findings.items =
-        ItemisePeak(program, graph, result.placement, planning.problem.order, findings.fullest);
-  }
-  findings.replay = std::move(replay);
-  return findings;
 }
 
 // What the fullest device lacks, for the message that nothing was found.
@@ -117,10 +91,11 @@ class PlanCommand : public Command {
       PW_RETURN_IF_ERROR(WritePlanFiles(plan, inputs.costs, *replay.schedule, inputs.graph.graph,
                                         inputs.cluster.cluster, output_));
     }
-    const Findings findings = Investigate(*planning, result, std::move(replay));
-    PW_RETURN_IF_ERROR(WritePictures(pictures_, planning->inputs, planning->problem.program,
-                                     result.placement, findings.replay, plan,
-                                     Explain(*planning, findings, kPageStyle)));
+    const StepProgram& program = planning->problem.program;
+    const Findings findings =
+        Investigate(planning->inputs, program, result.placement, std::move(replay), false);
+    PW_RETURN_IF_ERROR(
+        WritePictures(pictures_, planning->inputs, program, result.placement, findings, plan));
     return Report(*planning, plan, findings, budget.Interrupted(), context.console);
   }
 
@@ -133,17 +108,6 @@ class PlanCommand : public Command {
       PW_RETURN_IF_ERROR(ProbeWritable(path));
     }
     return ProbePictures(pictures_);
-  }
-
-  static std::string Explain(const Planning& planning, const Findings& findings,
-                             const Style& style) {
-    const Cluster& cluster = planning.inputs.cluster.cluster;
-    std::string text = RenderReasons(findings.bottlenecks, cluster, kMostReasons, style);
-    if (findings.fullest.valid()) {
-      text += "\n" + RenderPeak(cluster.device(findings.fullest).name, findings.items,
-                                findings.replay.devices[findings.fullest.index()], style);
-    }
-    return text;
   }
 
   std::optional<Error> OutcomeError(const Plan& plan, bool interrupted) const {
@@ -182,13 +146,9 @@ class PlanCommand : public Command {
     object["plan_file"] = nullptr;
     if (plan.feasible) object["plan_file"] = output_;
     const Cluster& cluster = planning.inputs.cluster.cluster;
-    object["links"] = LinksToJson(findings.replay, cluster);
-    object["reasons"] = ReasonsToJson(findings.bottlenecks, cluster);
+    AddFindings(findings, cluster, &object);
     object["fullest"] = nullptr;
-    if (findings.fullest.valid()) {
-      object["fullest"] = PeakToJson(cluster.device(findings.fullest).name, findings.items,
-                                     findings.replay.devices[findings.fullest.index()]);
-    }
+    if (!findings.peaks.empty()) object["fullest"] = PeaksToJson(findings, cluster)[0];
     object["unknown_types"] = planning.inputs.cost_report.unknown_types;
     object["interrupted"] = error && error->code == ErrorCode::kInterrupted;
     if (error) object["error"] = ErrorToJson(*error)["error"];
@@ -202,7 +162,7 @@ class PlanCommand : public Command {
     if (!plan.baselines.empty()) {
       console.Print("\n" + RenderBaselines(plan.baselines, plan.step_time, style));
     }
-    console.Print("\n" + Explain(planning, findings, style));
+    console.Print("\n" + Explain(findings, planning.inputs.cluster.cluster, style));
     const std::vector<std::string>& unknown = planning.inputs.cost_report.unknown_types;
     if (!unknown.empty()) {
       console.Print(

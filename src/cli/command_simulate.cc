@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "cli/command.h"
+#include "cli/findings.h"
 #include "cli/inputs.h"
 #include "cli/options.h"
 #include "cli/picture.h"
 #include "cli/result_json.h"
 #include "formats/file.h"
 #include "formats/plan_files.h"
-#include "report/explanation.h"
 #include "report/plan_report.h"
 #include "sim/simulator.h"
 
@@ -25,20 +25,11 @@ constexpr const char* kExamples =
     "  placewright simulate bert.json.gz -c 4xP100 --placement my-placement.json\n"
     "  placewright simulate costgraph.json --order critical-path --schedule --json";
 
-constexpr size_t kMostReasons = 5;
-
 // Everything that one simulation needs, whichever files it came from.
 struct Subject {
   Inputs inputs;
   Placement placement;
   Plan plan;  // where it came from a plan: its bound and who found it
-};
-
-// What it showed. `peaks`: what fills the fullest device, or with --memory every device.
-struct Outcome {
-  SimResult result;
-  Bottlenecks bottlenecks;
-  std::vector<std::pair<DeviceId, std::vector<PeakItem>>> peaks;
 };
 
 class SimulateCommand : public Command {
@@ -73,12 +64,15 @@ class SimulateCommand : public Command {
     const Cluster& cluster = subject.inputs.cluster.cluster;
     const StepProgram program = BuildStepProgram(graph, cluster, subject.inputs.costs);
     PW_RETURN_IF_ERROR(VerifyPlacement(program, graph, cluster, subject.placement));
-    const Outcome outcome = Simulate(subject, program);
-    PW_RETURN_IF_ERROR(DrawPictures(subject, program, outcome));
+    Simulator simulator(program);
+    const Findings findings =
+        Investigate(subject.inputs, program, subject.placement,
+                    simulator.Run(subject.placement, {subject.inputs.order, true, true}), memory_);
+    PW_RETURN_IF_ERROR(DrawPictures(subject, program, findings));
     if (context.console.json) {
-      PrintJsonReport(subject, outcome, context.console);
+      PrintJsonReport(subject, findings, context.console);
     } else {
-      PrintTextReport(subject, outcome, context.console);
+      PrintTextReport(subject, findings, context.console);
     }
     return 0;
   }
@@ -129,27 +123,9 @@ class SimulateCommand : public Command {
     return subject;
   }
 
-  Outcome Simulate(const Subject& subject, const StepProgram& program) const {
-    const Graph& graph = subject.inputs.graph.graph;
-    const Cluster& cluster = subject.inputs.cluster.cluster;
-    Outcome outcome;
-    Simulator simulator(program);
-    outcome.result = simulator.Run(subject.placement, {subject.inputs.order, true, true});
-    outcome.bottlenecks =
-        FindBottlenecks(program, graph, cluster, subject.placement, *outcome.result.schedule);
-    const DeviceId fullest = FullestDevice(outcome.result, cluster);
-    for (DeviceId device : cluster.devices()) {
-      const bool holds = outcome.result.devices[device.index()].tensor_peak.count > 0;
-      if (device != fullest && !(memory_ && holds)) continue;
-      outcome.peaks.emplace_back(
-          device, ItemisePeak(program, graph, subject.placement, subject.inputs.order, device));
-    }
-    return outcome;
-  }
-
   Status DrawPictures(const Subject& subject, const StepProgram& program,
-                      const Outcome& outcome) const {
-    const SimResult& result = outcome.result;
+                      const Findings& findings) const {
+    const SimResult& result = findings.result;
     Plan plan;
     plan.lower_bound = subject.plan.lower_bound;
     plan.algorithm = subject.plan.algorithm;
@@ -158,22 +134,11 @@ class SimulateCommand : public Command {
     plan.feasible = result.feasible;
     plan.step_time = result.step_time;
     plan.devices = UseOfDevices(result, subject.inputs.cluster.cluster);
-    return WritePictures(pictures_, subject.inputs, program, subject.placement, result, plan,
-                         Explain(subject, outcome, kPageStyle));
+    return WritePictures(pictures_, subject.inputs, program, subject.placement, findings, plan);
   }
 
-  static std::string Explain(const Subject& subject, const Outcome& outcome, const Style& style) {
-    const Cluster& cluster = subject.inputs.cluster.cluster;
-    std::string text = RenderReasons(outcome.bottlenecks, cluster, kMostReasons, style);
-    for (const auto& [device, items] : outcome.peaks) {
-      text += "\n" + RenderPeak(cluster.device(device).name, items,
-                                outcome.result.devices[device.index()], style);
-    }
-    return text;
-  }
-
-  void PrintJsonReport(const Subject& subject, const Outcome& outcome, Console& console) const {
-    const SimResult& result = outcome.result;
+  void PrintJsonReport(const Subject& subject, const Findings& findings, Console& console) const {
+    const SimResult& result = findings.result;
     const Inputs& inputs = subject.inputs;
     Json object;
     object["schema"] = "placewright.simulate/1";
@@ -185,13 +150,8 @@ class SimulateCommand : public Command {
     object["over_bytes"] = result.TotalOver().count;
     object["devices"] = DevicesToJson(UseOfDevices(result, inputs.cluster.cluster));
     const Cluster& cluster = inputs.cluster.cluster;
-    object["links"] = LinksToJson(result, cluster);
-    object["reasons"] = ReasonsToJson(outcome.bottlenecks, cluster);
-    object["peaks"] = Json::array();
-    for (const auto& [device, items] : outcome.peaks) {
-      object["peaks"].push_back(
-          PeakToJson(cluster.device(device).name, items, result.devices[device.index()]));
-    }
+    AddFindings(findings, cluster, &object);
+    object["peaks"] = PeaksToJson(findings, cluster);
     if (schedule_) {
       object["ops"] = ScheduledOpsToJson(*result.schedule, subject.placement, inputs.graph.graph,
                                          inputs.cluster.cluster);
@@ -199,8 +159,8 @@ class SimulateCommand : public Command {
     console.PrintJson(object);
   }
 
-  void PrintTextReport(const Subject& subject, const Outcome& outcome, Console& console) const {
-    const SimResult& result = outcome.result;
+  void PrintTextReport(const Subject& subject, const Findings& findings, Console& console) const {
+    const SimResult& result = findings.result;
     const Style& style = console.style();
     const Cluster& cluster = subject.inputs.cluster.cluster;
     const Graph& graph = subject.inputs.graph.graph;
@@ -209,7 +169,7 @@ class SimulateCommand : public Command {
                                               : Paint("does not fit", Tone::kBad, style),
                               Paint(FormatNanos(result.step_time), Tone::kStrong, style)));
     console.Print(RenderDevices(UseOfDevices(result, cluster), style));
-    console.Print("\n" + Explain(subject, outcome, style));
+    console.Print("\n" + Explain(findings, cluster, style));
     if (!schedule_) return;
     const auto right = Table::Align::kRight;
     Table table({{"op"}, {"device"}, {"start ns", right}, {"end ns", right}});

@@ -31,21 +31,23 @@ Status ProbePictures(const PictureOptions& options) {
 
 Status WritePictures(const PictureOptions& options, const Inputs& inputs,
                      const StepProgram& program, const Placement& placement,
-                     const SimResult& result, const Plan& plan, std::string_view explanation) {
+                     const Findings& findings, const Plan& plan) {
   if (options.svg.empty() && options.html.empty()) return Ok();
-  const std::vector<MemoryCurve> memory = MemoryCurves(program, placement, *result.schedule);
+  const Schedule& schedule = *findings.result.schedule;
+  const std::vector<MemoryCurve> memory = MemoryCurves(program, placement, schedule);
   std::string subtitle = fmt::format("{} a step", FormatNanos(plan.step_time));
   if (plan.lower_bound.count > 0) {
     subtitle += fmt::format("; no plan is more than {} faster (lower bound {})",
                             FormatShare(plan.Gap()), FormatNanos(plan.lower_bound));
   }
   if (!plan.algorithm.empty()) subtitle += fmt::format("; found by {}", plan.algorithm);
-  const std::string svg =
-      RenderTimelineSvg({inputs.graph.graph, inputs.cluster.cluster, placement, *result.schedule,
-                         memory, plan.step_time, plan.lower_bound,
-                         fmt::format("{} on {}", plan.graph_name, plan.cluster_name), subtitle});
+  const std::string svg = RenderTimelineSvg(
+      {inputs.graph.graph, inputs.cluster.cluster, placement, schedule, memory, plan.step_time,
+       plan.lower_bound, fmt::format("{} on {}", plan.graph_name, plan.cluster_name), subtitle});
   if (!options.svg.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(options.svg, svg));
   if (options.html.empty()) return Ok();
+  // Text on a page may hold any character, but no escape sequences.
+  const std::string explanation = Explain(findings, inputs.cluster.cluster, {false, true});
   return WriteFileAtomically(options.html, RenderPlanPage(plan, svg, explanation));
 }
 

@@ -3,22 +3,17 @@
 #define PLACEWRIGHT_CLI_PICTURE_H_
 
 #include <string>
-#include <string_view>
 
 #include "base/result.h"
+#include "cli/findings.h"
 #include "cli/inputs.h"
 #include "plan/plan.h"
-#include "report/table.h"
-#include "sim/simulator.h"
 
 namespace CLI {
 class App;
 }
 
 namespace placewright {
-
-// Of text on a page: any character, no escape sequences.
-inline constexpr Style kPageStyle{false, true};
 
 struct PictureOptions {
   std::string svg, html;  // paths; empty: not asked for
@@ -28,10 +23,10 @@ void AddPictureOptions(CLI::App* app, PictureOptions* options);
 // Errors: kFileUnwritable, before there is anything to draw.
 Status ProbePictures(const PictureOptions& options);
 
-// `result` holds a schedule; `plan` needs names, times and devices. Errors: kFileUnwritable.
+// `plan` needs names, times and devices. Errors: kFileUnwritable.
 Status WritePictures(const PictureOptions& options, const Inputs& inputs,
                      const StepProgram& program, const Placement& placement,
-                     const SimResult& result, const Plan& plan, std::string_view explanation);
+                     const Findings& findings, const Plan& plan);
 
 }  // namespace placewright
 
