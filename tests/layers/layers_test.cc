@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 namespace placewright {
@@ -42,6 +43,24 @@ TEST(Layers, EverySourceKeepsToTheTable) {
   EXPECT_GT(sources, 30);
 }
 
+// The checker shares no code with planners and simulator beyond the readers.
+TEST(Layers, TheCheckerSeesReadersOnly) {
+  LayerTable table = TheTable();
+  table["check_plan"].may = table.at("formats").may;
+  table["check_plan"].may.insert("check_plan");
+  int sources = 0;
+  for (const auto& entry : fs::directory_iterator(kRoot / "tools/check_plan")) {
+    const std::string name = entry.path().filename().string();
+    const std::string extension = entry.path().extension().string();
+    if ((extension != ".h" && extension != ".cc") || name.find("test") != std::string::npos) {
+      continue;
+    }
+    EXPECT_THAT(LayerViolations(table, "check_plan", name, ReadAll(entry.path())), IsEmpty());
+    ++sources;
+  }
+  EXPECT_GT(sources, 5);
+}
+
 // base <- graph <- sim <- cli; torchy is starred.
 constexpr std::string_view kSmall =
     "| module | holds | may use |\n"
@@ -70,6 +89,27 @@ TEST(Layers, NamesTheLineThatBreaksTheTable) {
               ElementsAre("sim/a.h:1: sim may not include LibTorch"));
   EXPECT_THAT(LayerViolations(table, "torchy", "torchy/a.h", "#include <ATen/ATen.h>\n"),
               IsEmpty());
+}
+
+// Every path of this repository that a page names in backticks or in a link is there.
+TEST(Pages, NameFilesThatExist) {
+  std::vector<fs::path> pages = {kRoot / "README.md", kRoot / "CONTRIBUTING.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "docs")) {
+    if (entry.path().extension() == ".md") pages.push_back(entry.path());
+  }
+  const std::regex mention(
+      R"((?:`|\()((?:docs|src|tests|tools|bench|examples|fuzz)/[A-Za-z0-9_./-]*)(?:`|\)))");
+  int mentions = 0;
+  for (const fs::path& page : pages) {
+    const std::string text = ReadAll(page);
+    for (std::sregex_iterator it(text.begin(), text.end(), mention), end; it != end; ++it) {
+      const std::string path = (*it)[1];
+      EXPECT_TRUE(fs::exists(kRoot / path) || fs::exists(page.parent_path() / path))
+          << page << " names " << path;
+      ++mentions;
+    }
+  }
+  EXPECT_GT(mentions, 10);
 }
 
 }  // namespace
