@@ -34,8 +34,9 @@ std::vector<std::vector<int32_t>> MachineParts(const Cluster& cluster, const Dom
   std::map<int32_t, std::vector<int32_t>> hosts;
   for (int32_t device : fast) hosts[cluster.device(DeviceId(device)).host].push_back(device);
   for (const auto& [host, members] : hosts) {
+    const int32_t kind = cluster.device(DeviceId(members[0])).kind;
     const bool mixed = std::any_of(members.begin(), members.end(), [&](int32_t device) {
-      return cluster.device(DeviceId(device)).kind != cluster.device(DeviceId(members[0])).kind;
+      return cluster.device(DeviceId(device)).kind != kind;
     });
     if (mixed) parts.insert(members);
   }
