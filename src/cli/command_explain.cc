@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,19 +35,22 @@ class ExplainCommand : public Command {
  public:
   CLI::App* Register(CLI::App& program) override {
     CLI::App* app = program.add_subcommand("explain", "Say what an error code means");
-    app->add_option("CODE", code_, "Error code, as printed in [brackets]; all where left out");
+    app->add_option("CODE", code_,
+                    "Error code as printed in [brackets], or an exit status; all where left out");
     app->footer(
         "Examples:\n"
         "  placewright explain                 list every code\n"
-        "  placewright explain graph-cycle     one code, its meaning and remedy");
+        "  placewright explain graph-cycle     one code, its meaning and remedy\n"
+        "  placewright explain 3               the codes behind an exit status");
     return app;
   }
 
   Result<int> Run(Context& context) override {
-    if (code_.empty()) return List(context.console);
+    if (code_.empty()) return List(context.console, std::nullopt);
     std::vector<std::string> names;
     for (const ErrorInfo& info : AllErrors()) {
       if (info.name == code_) return Show(info, context.console);
+      if (std::to_string(info.exit_status) == code_) return List(context.console, info.exit_status);
       names.emplace_back(info.name);
     }
     return MakeError(ErrorCode::kUsage,
@@ -55,16 +59,20 @@ class ExplainCommand : public Command {
   }
 
  private:
-  static Result<int> List(Console& console) {
+  // Every code, or those with one exit status.
+  static Result<int> List(Console& console, std::optional<int> status) {
     if (console.json) {
       Json object;
       object["schema"] = "placewright.explain/1";
-      for (const ErrorInfo& info : AllErrors()) object["codes"].push_back(ToJson(info));
+      for (const ErrorInfo& info : AllErrors()) {
+        if (!status || info.exit_status == *status) object["codes"].push_back(ToJson(info));
+      }
       console.PrintJson(object);
       return 0;
     }
     Table table({{"code"}, {"exit", Table::Align::kRight}, {"meaning"}});
     for (const ErrorInfo& info : AllErrors()) {
+      if (status && info.exit_status != *status) continue;
       table.AddRow(
           {std::string(info.name), std::to_string(info.exit_status), std::string(info.meaning)});
     }

@@ -137,6 +137,9 @@ TEST_F(Usage, ExplainKnowsEveryCode) {
     EXPECT_EQ(one.status, 0);
     EXPECT_THAT(one.out, HasSubstr(entry["remedy"].get<std::string>()));
   }
+  const Json infeasible = RunJson({"explain", "4"}).json();
+  ASSERT_EQ(infeasible["codes"].size(), 1u);
+  EXPECT_EQ(infeasible["codes"][0]["code"], "infeasible");
 }
 
 TEST_F(Usage, DoctorSaysWhatIsHere) {
