@@ -7,7 +7,8 @@
 //
 // It ends with its budget, or when the best plan reaches the lower bound. It starts from --init if
 // given, from the plans it is offered (else from `layered`, `m-topo` and `heft`), and from the
-// plans on parts of the machines (starts.h): the best kChains lead the chains.
+// plans on parts of the machines (starts.h): the best of all, and
+// those nearly as good that cut fewest pairs of units.
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
 #define PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
 

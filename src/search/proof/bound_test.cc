@@ -130,6 +130,21 @@ TEST(ProveFits, SumOfParameters) {
   }
 }
 
+// The same on three devices, one of which no op may use: it does not help.
+TEST(ProveFits, ForbiddenDevicesDoNotCount) {
+  TestSpec spec;
+  spec.capacity = {5120, 5120, 1 << 20};
+  spec.inputs = {{"u", 4096}, {"v", 4096}, {"w", 4096}};
+  spec.ops = {
+      {"a", {1, 1, 1}, {"u"}, {8}}, {"b", {1, 1, 1}, {"v"}, {8}}, {"c", {1, 1, 1}, {"w"}, {8}}};
+  EXPECT_TRUE(ProveFits(MakeTestProblem(spec)->problem).ok());
+  spec.constraints.forbids = {{"*", "d2"}};
+  const auto test = MakeTestProblem(spec);
+  const Status status = ProveFits(test->problem);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("d0, d1 together"), std::string::npos);
+}
+
 // One op writes 10,000 B (10,240 rounded) and reads 600 B (1,024): 11,264 B against 8,192 B.
 TEST(ProveFits, OneOpAlone) {
   TestSpec spec;

@@ -1,6 +1,7 @@
 // ProveFits: what memory alone rules out.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/text.h"
 #include "search/domain.h"
@@ -120,6 +121,7 @@ Status ProveUnit(const Problem& problem, const std::vector<int64_t>& capacity, i
 Status ProveTotal(const Problem& problem, const std::vector<int64_t>& capacity, int64_t needed,
                   const std::vector<DeviceId>& devices, const std::string& what,
                   const std::vector<UnitNeed>& needs) {
+  if (devices.empty()) return Ok();
   int64_t available = 0;
   DeviceId largest = devices.front();
   for (DeviceId device : devices) {
@@ -134,6 +136,18 @@ Status ProveTotal(const Problem& problem, const std::vector<int64_t>& capacity, 
       "",
       "Add at least " + Size(needed - available) + " to " + problem.cluster->device(largest).name +
           ", or another device with at least that much free for tensors");
+}
+
+// Where anything may lie at all: devices that some unit may use, and homes that the file gives.
+std::vector<DeviceId> UsableDevices(const Problem& problem) {
+  std::set<DeviceId> usable;
+  for (const PlacementUnit& unit : problem.units) {
+    usable.insert(unit.allowed.begin(), unit.allowed.end());
+  }
+  for (int32_t home : problem.program.fixed_home) {
+    if (home >= 0) usable.insert(DeviceId(home));
+  }
+  return {usable.begin(), usable.end()};
 }
 
 // Units that are confined to the same devices, and what persists with them, must fit on these.
@@ -174,8 +188,7 @@ Status ProveFits(const Problem& problem) {
     PW_RETURN_IF_ERROR(ProveUnit(problem, capacity, unit, needs[unit]));
   }
   PW_RETURN_IF_ERROR(ProveConfined(problem, capacity, needs));
-  std::vector<DeviceId> all;
-  for (DeviceId device : problem.cluster->devices()) all.push_back(device);
+  const std::vector<DeviceId> all = UsableDevices(problem);
   const int64_t persistent = TotalPersistent(problem);
   PW_RETURN_IF_ERROR(ProveTotal(problem, capacity, persistent, all,
                                 "parameters, optimizer state, buffers and constants", needs));
