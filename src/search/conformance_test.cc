@@ -181,6 +181,31 @@ TEST_F(Conformance, WhatDoesNotFitIsReportedAsSuch) {
   }
 }
 
+// Times and sizes at the limit of what any input may state: sums saturate, nothing overflows.
+TEST_F(Conformance, LargestFigures) {
+  TestSpec spec;
+  spec.capacity = {kMaxQuantity, kMaxQuantity};
+  spec.bandwidth = 1;
+  spec.latency = kMaxQuantity;
+  spec.inputs = {{"w", kMaxQuantity - 512}, {"v", kMaxQuantity - 512}};
+  for (int i = 0; i < 6; ++i) {
+    const std::string n = std::to_string(i);
+    TestOp op{
+        "op" + n, {kMaxQuantity, kMaxQuantity - i}, {i % 2 ? "w" : "v"}, {kMaxQuantity - 512}};
+    if (i > 0) op.reads.push_back("op" + std::to_string(i - 1));
+    spec.ops.push_back(op);
+  }
+  const auto test = MakeTestProblem(spec);
+  // Both sides of the sum saturate, so that nothing is proven; but it must not overflow.
+  EXPECT_TRUE(ProveFits(test->problem).ok());
+  EXPECT_LE(LowerBound(test->problem).value, Nanos(kMaxQuantity));
+  for (const Planner* planner : planners_) {
+    const auto result = planner->Plan(test->problem, Options(1, 1));
+    ASSERT_TRUE(result.ok()) << planner->name();
+    CheckResult(test->problem, result.value());
+  }
+}
+
 TEST_F(Conformance, EmptyGraph) {
   TestSpec spec;
   spec.capacity = {4096, 4096};
