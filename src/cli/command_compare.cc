@@ -67,6 +67,7 @@ class CompareCommand : public Command {
       return MakeError(ErrorCode::kUsage, "-c cannot be used with plans, which have their clusters",
                        "", "Leave -c out.");
     }
+    PW_RETURN_IF_ERROR(RefuseSizes(input_));
     std::vector<Entry> entries;
     std::optional<Plan> first;
     for (const std::string& file : files_) {

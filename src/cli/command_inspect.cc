@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 
+#include "cli/assumptions.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "formats/input.h"
@@ -34,6 +35,7 @@ class InspectCommand : public Command {
         ->type_name("N")
         ->check(WholeNumber(1, uint64_t{1} << 40))
         ->group("Input");
+    AddDimensionOption(app, &dimensions_);
     app->add_flag("--modules", modules_, "A table of modules instead: ops, arithmetic, memory")
         ->group("Output");
     app->add_option("--depth", depth_, "Components of module paths to show (default 3)")
@@ -49,7 +51,13 @@ class InspectCommand : public Command {
   }
 
   Result<int> Run(Context& context) override {
-    PW_ASSIGN(const LoadedGraph loaded, LoadGraph(graph_, {batch_, ""}));
+    PW_ASSIGN(const auto dimensions, ParseDimensions(dimensions_));
+    // The structure does not depend on sizes, so that open dimensions are no error here.
+    PW_ASSIGN(const LoadedGraph loaded, LoadGraph(graph_, {batch_, "", dimensions, true}));
+    const std::vector<std::string> assumptions = DescribeAssumptions(loaded);
+    if (modules_ || context.console.json) {  // results that have no room for notes
+      for (const std::string& line : assumptions) context.console.Note(line);
+    }
     if (modules_) {
       PrintModules(loaded.graph, context.console);
       return 0;
@@ -60,7 +68,11 @@ class InspectCommand : public Command {
     if (context.console.json) {
       context.console.PrintJson(ToJson(loaded, summary, alone));
     } else {
-      context.console.Print(RenderSummary(loaded.graph, summary, alone, context.console.style()));
+      const Style& style = context.console.style();
+      context.console.Print(RenderSummary(loaded.graph, summary, alone, style));
+      for (const std::string& line : assumptions) {
+        context.console.Print(Paint(line, Tone::kWarning, style) + "\n");
+      }
     }
     return 0;
   }
@@ -89,6 +101,8 @@ class InspectCommand : public Command {
     object["colocation_groups"] = s.colocation_groups;
     object["memory"] = MemoryToJson(s.memory, alone);
     object["unknown_types"] = s.unknown_types;
+    AddAssumedShapes(loaded, &object);
+    AddAssumedDimensions(loaded, &object);
     object["sha256"] = loaded.sha256;
     return object;
   }
@@ -116,6 +130,7 @@ class InspectCommand : public Command {
 
   std::string graph_;
   std::optional<int64_t> batch_;
+  std::vector<std::string> dimensions_;
   bool modules_ = false;
   int depth_ = 3;
 };

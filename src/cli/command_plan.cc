@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 
+#include "cli/assumptions.h"
 #include "cli/command.h"
 #include "cli/findings.h"
 #include "cli/interrupt.h"
@@ -150,6 +151,7 @@ class PlanCommand : public Command {
     object["fullest"] = nullptr;
     if (!findings.peaks.empty()) object["fullest"] = PeaksToJson(findings, cluster)[0];
     object["unknown_types"] = planning.inputs.cost_report.unknown_types;
+    AddAssumedShapes(planning.inputs.graph, &object);
     object["interrupted"] = error && error->code == ErrorCode::kInterrupted;
     if (error) object["error"] = ErrorToJson(*error)["error"];
     console.PrintJson(object);
@@ -167,6 +169,9 @@ class PlanCommand : public Command {
     if (!unknown.empty()) {
       console.Print(
           fmt::format("\nop types costed by their bytes alone: {}\n", fmt::join(unknown, ", ")));
+    }
+    for (const std::string& line : DescribeAssumptions(planning.inputs.graph)) {
+      console.Print(fmt::format("\n{}\n", line));
     }
     if (plan.feasible) {
       console.Print(

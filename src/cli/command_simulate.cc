@@ -83,6 +83,7 @@ class SimulateCommand : public Command {
       return MakeError(ErrorCode::kUsage, "--placement cannot be used with a plan, which has one",
                        "", "Give the graph instead of the plan, or leave --placement out.");
     }
+    PW_RETURN_IF_ERROR(RefuseSizes(input_));
     PlanInputOptions options;
     if (!input_.cluster.empty()) options.cluster = input_.cluster;
     PW_ASSIGN(PlanInputs loaded, LoadPlanInputs(input_.graph, options));

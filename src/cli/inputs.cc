@@ -59,14 +59,23 @@ Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, con
   return ModelCosts(graph, cluster, cost_options, report).InFile(options.costs);
 }
 
+Status RefuseSizes(const InputOptions& options) {
+  const char* option = options.batch ? "--batch" : options.dimensions.empty() ? nullptr : "--dim";
+  if (option == nullptr) return Ok();
+  return MakeError(ErrorCode::kUsage,
+                   std::string(option) + " cannot be used with a plan, which has its sizes", "",
+                   std::string("Leave ") + option + " out, or give the graph.");
+}
+
 Result<Inputs> LoadInputs(const InputOptions& options) {
   PW_ASSIGN(const Order order, ParseOrder(options.order));
+  PW_ASSIGN(const auto dimensions, ParseDimensions(options.dimensions));
   // The cluster first: it is small, and a misspelt preset shall not wait for a large graph.
   std::optional<LoadedCluster> cluster;
   if (!options.cluster.empty()) {
     PW_ASSIGN(cluster, LoadCluster(options.cluster));
   }
-  PW_ASSIGN(LoadedGraph graph, LoadGraph(options.graph, {options.batch, ""}));
+  PW_ASSIGN(LoadedGraph graph, LoadGraph(options.graph, {options.batch, "", dimensions}));
   if (graph.cluster && graph.costs) return TakeOwnDevices(options, std::move(graph), order);
   if (!cluster) {
     return MakeError(
@@ -79,6 +88,7 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   inputs.cluster = std::move(*cluster);
   inputs.graph = std::move(graph);
   inputs.order = order;
+  inputs.dimensions = dimensions;
   PW_ASSIGN(inputs.costs,
             LoadCosts(options, inputs.graph.graph, inputs.cluster.cluster, &inputs.cost_report));
   return inputs;

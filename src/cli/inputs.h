@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_CLI_INPUTS_H_
 #define PLACEWRIGHT_CLI_INPUTS_H_
 
+#include <map>
 #include <string>
 
 #include "base/result.h"
@@ -17,6 +18,7 @@ struct Inputs {
   CostTable costs;
   CostModelReport cost_report;
   Order order = Order::kFifo;
+  std::map<std::string, int64_t> dimensions;  // --dim
 };
 
 // Errors: kUsage (no -c where the file carries no devices; options that a cost graph cannot take),
@@ -25,6 +27,9 @@ Result<Inputs> LoadInputs(const InputOptions& options);
 
 // True if the file is a plan rather than a graph, by its content. Errors: those of reading it.
 Result<bool> IsPlan(const std::string& path);
+
+// kUsage if --batch or --dim is given: for plans, whose sizes are part of them.
+Status RefuseSizes(const InputOptions& options);
 
 // Costs of a graph on a cluster under the options' profile and override file.
 Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, const Cluster& cluster,

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace placewright {
 namespace {
@@ -28,13 +29,14 @@ Result<ConstraintSpec> ParseSpec(std::string_view option, const std::string& tex
 
 // An option that may be given several times, one value each.
 void AddRepeated(CLI::App* app, const std::string& name, std::vector<std::string>& values,
-                 const std::string& type, const std::string& help) {
+                 const std::string& type, const std::string& help,
+                 const std::string& group = "Search") {
   app->add_option(name, values, help)
       ->type_name(type)
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false)
-      ->group("Search");
+      ->group(group);
 }
 
 }  // namespace
@@ -48,6 +50,7 @@ void AddInputOptions(CLI::App* app, InputOptions* options) {
       ->type_name("N")
       ->check(WholeNumber(1, uint64_t{1} << 40))
       ->group("Input");
+  AddDimensionOption(app, &options->dimensions);
   app->add_option("--costs", options->costs, "Override file with measured op times")
       ->type_name("FILE")
       ->group("Input");
@@ -59,6 +62,32 @@ void AddInputOptions(CLI::App* app, InputOptions* options) {
                   "How a device picks among its ready ops: fifo (default) or critical-path")
       ->type_name("ORDER")
       ->group("Input");
+}
+
+void AddDimensionOption(CLI::App* app, std::vector<std::string>* dimensions) {
+  AddRepeated(app, "--dim", *dimensions, "NAME=N",
+              "Size of an ONNX model's symbolic dimension NAME; may be repeated", "Input");
+}
+
+Result<std::map<std::string, int64_t>> ParseDimensions(const std::vector<std::string>& texts) {
+  std::map<std::string, int64_t> dimensions;
+  const auto fail = [](std::string message) {
+    return MakeError(ErrorCode::kUsage, std::move(message), "", "For example: --dim sequence=128.");
+  };
+  for (const std::string& text : texts) {
+    const size_t equals = text.rfind('=');  // a symbol may be an expression
+    const std::string name = text.substr(0, equals);
+    if (equals == std::string::npos || name.empty() || !IsUtf8(name)) {
+      return fail(fmt::format("--dim \"{}\" is not of the form NAME=N", Printable(text)));
+    }
+    const std::string number = text.substr(equals + 1);
+    const std::string problem = WholeNumber(1, INT32_MAX)(number);
+    if (!problem.empty()) return fail(fmt::format("--dim {}: {}", Printable(name), problem));
+    if (!dimensions.emplace(name, std::stoll(number)).second) {
+      return fail(fmt::format("--dim gives {} twice", Printable(name)));
+    }
+  }
+  return dimensions;
 }
 
 void AddSearchOptions(CLI::App* app, SearchOptions* options) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,12 +27,19 @@ struct InputOptions {
   std::string graph;    // path
   std::string cluster;  // -c: preset or file; empty: the graph file carries its devices
   std::optional<int64_t> batch;
-  std::string costs;  // override file, or empty
+  std::vector<std::string> dimensions;  // --dim, as given
+  std::string costs;                    // override file, or empty
   std::string cost_profile = "default";
   std::string order = "fifo";
 };
-// -c, --batch, --costs, --cost-profile, --order. The positional argument is the command's own.
+// -c, --batch, --dim, --costs, --cost-profile, --order. The positional argument is the command's
+// own.
 void AddInputOptions(CLI::App* app, InputOptions* options);
+
+// --dim alone.
+void AddDimensionOption(CLI::App* app, std::vector<std::string>* dimensions);
+// NAME=N of each --dim. Errors: kUsage where it is not of that form or a name comes twice.
+Result<std::map<std::string, int64_t>> ParseDimensions(const std::vector<std::string>& texts);
 
 // How long and how hard to search.
 struct SearchOptions {

@@ -44,6 +44,19 @@ TEST(ParseOrder, KnowsTwo) {
             std::string::npos);
 }
 
+TEST(ParseDimensions, SplitsAtTheLastEqualsSign) {
+  const std::map<std::string, int64_t> expected = {{"a=b", 2}, {"seq", 2147483647}};
+  EXPECT_EQ(ParseDimensions({"seq=2147483647", "a=b=2"}).value(), expected);
+  EXPECT_TRUE(ParseDimensions({}).value().empty());
+  for (const char* text : {"", "n", "=4", "n=", "n=0", "n=-1", "n=x", "n=1.5", "n= 1", "\xff=1",
+                           "n=2147483648", "n=99999999999999999999"}) {
+    const auto parsed = ParseDimensions({text});
+    ASSERT_FALSE(parsed.ok()) << text;
+    EXPECT_EQ(parsed.error().code, ErrorCode::kUsage) << text;
+  }
+  EXPECT_FALSE(ParseDimensions({"n=1", "n=1"}).ok());
+}
+
 TEST(ParseConstraints, SplitsAtTheLastEqualsSign) {
   SearchOptions options;
   options.pins = {"a=b.*=host0/gpu1"};

@@ -71,6 +71,7 @@ Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchO
   plan.graph_name = inputs.graph.graph.name();
   plan.cluster_name = inputs.cluster.cluster.name();
   plan.batch_option = input.batch.value_or(0);
+  plan.dimensions = inputs.dimensions;
   plan.cost_profile = input.cost_profile;
   plan.order = inputs.order;
   plan.algorithm = result.algorithm;

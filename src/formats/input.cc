@@ -132,8 +132,15 @@ bool LooksLikeText(std::string_view bytes) {
   });
 }
 
-// The batch that a format with fixed shapes cannot change.
-Status CheckFixedBatch(const GraphInputOptions& options, int64_t recorded) {
+// What a format with fixed shapes cannot change.
+Status CheckFixedShapes(const GraphInputOptions& options, int64_t recorded) {
+  if (!options.dimensions.empty()) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--dim {}={} cannot be applied: the file's shapes are fixed",
+                                 Printable(options.dimensions.begin()->first),
+                                 options.dimensions.begin()->second),
+                     "", "Leave --dim out, or give an ONNX model with symbolic dimensions.");
+  }
   if (!options.batch || *options.batch == recorded) return Ok();
   return MakeError(
       ErrorCode::kUsage,
@@ -146,20 +153,23 @@ Status ReadGraph(std::string_view bytes, const GraphInputOptions& options, Loade
   switch (loaded.format) {
     case GraphFormat::kAten: {
       PW_ASSIGN(loaded.graph, ReadAtenGraph(bytes));
-      return CheckFixedBatch(options, loaded.graph.batch());
+      return CheckFixedShapes(options, loaded.graph.batch());
     }
     case GraphFormat::kOnnx: {
       OnnxOptions onnx;
       onnx.batch = options.batch;
+      onnx.dimensions = options.dimensions;
+      onnx.assume_dimensions = options.assume_dimensions;
       onnx.folder = std::filesystem::path(loaded.path).parent_path().string();
       if (onnx.folder.empty()) onnx.folder = ".";
       OnnxReport report;
       PW_ASSIGN(loaded.graph, ReadOnnx(bytes, onnx, &report));
       loaded.assumed_shapes = std::move(report.assumed_shapes);
+      loaded.assumed_dimensions = std::move(report.assumed_dimensions);
       return Ok();
     }
     case GraphFormat::kCostGraph: {
-      PW_RETURN_IF_ERROR(CheckFixedBatch(options, 0));
+      PW_RETURN_IF_ERROR(CheckFixedShapes(options, 0));
       PW_ASSIGN(const Json document, ParseJson(bytes));
       PW_ASSIGN(CostGraph cost_graph, ReadCostGraph(document));
       loaded.graph = std::move(cost_graph.graph);

@@ -5,6 +5,7 @@
 #define PLACEWRIGHT_FORMATS_INPUT_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ Result<GraphFormat> SniffGraph(std::string_view bytes);
 struct GraphInputOptions {
   std::optional<int64_t> batch;  // --batch: ONNX only; elsewhere it must equal the recorded one
   std::string sha256;  // if set, a file with another hash is kPlanMismatch before it is parsed
+  std::map<std::string, int64_t> dimensions{};  // --dim: ONNX only (OnnxOptions)
+  bool assume_dimensions = false;               // open ones become 1 (OnnxOptions)
 };
 
 struct LoadedGraph {
@@ -41,10 +44,12 @@ struct LoadedGraph {
   std::optional<NamedPlacement> placement;
   // ONNX: ops whose output shapes nothing told, so that they were assumed (OnnxReport).
   std::vector<std::string> assumed_shapes;
+  // ONNX: open dimensions that options.assume_dimensions gave a value.
+  std::map<std::string, int64_t> assumed_dimensions;
 };
 
 // Errors name the file: those of the readers, kFileUnreadable, kFormatUnknown, kUsage (a batch
-// that the format cannot take), kPlanMismatch.
+// or dimensions that the format cannot take), kPlanMismatch.
 Result<LoadedGraph> LoadGraph(const std::string& path, const GraphInputOptions& options = {});
 
 struct LoadedCluster {

@@ -107,6 +107,9 @@ TEST_F(Input, GraphErrorsNameTheFile) {
   EXPECT_EQ(error(File("text", "hello")).file, (folder_ / "text").string());
   EXPECT_EQ(error(File("cut.gz", "\x1f\x8b\x08")).code, ErrorCode::kFileCorrupt);
   EXPECT_EQ(error(cost_graph, {32, ""}).code, ErrorCode::kUsage);
+  const Error fixed = error(cost_graph, {std::nullopt, "", {{"n", 4}}});
+  EXPECT_EQ(fixed.code, ErrorCode::kUsage);
+  EXPECT_THAT(fixed.message, HasSubstr("--dim n=4"));
   EXPECT_EQ(error(cost_graph, {std::nullopt, std::string(64, '0')}).code, ErrorCode::kPlanMismatch);
 }
 

@@ -29,11 +29,15 @@ struct OnnxOptions {
   // symbolic, of each input the first dimension that equals metadata_props.batch; without that
   // record, the first dimension of every input in which it equals that of the first input.
   std::optional<int64_t> batch;
-  // Values of symbolic dimensions of graph inputs, by their symbol.
+  // Values of open dimensions of graph inputs (parameters apart), by their symbol, or "x[1]" for
+  // dimension 1 of input x where it has none. They are given before the batch.
   std::map<std::string, int64_t> dimensions;
   // Folder of the model file (empty: the current one): external data is looked for there and
   // nowhere else.
   std::string folder;
+  // Open dimensions that neither `dimensions` nor `batch` gives a value become 1 (OnnxReport says which): for
+  // looking at the structure of a model, not for plans.
+  bool assume_dimensions = false;
 };
 
 // What the reader could not know.
@@ -42,12 +46,15 @@ struct OnnxReport {
   // in topological order: their outputs were taken to be as large as their largest input that is no
   // constant. Ops that follow from these are listed only if they, too, had to be assumed.
   std::vector<std::string> assumed_shapes;
+  // Names as in OnnxOptions::dimensions, with the assumed value.
+  std::map<std::string, int64_t> assumed_dimensions;
   std::vector<std::string> missing_files;  // external data that was not there and not needed
 };
 
 // `bytes` is the serialized ModelProto. Errors: kFileCorrupt, kFileTooLarge, kField, kGraphCycle,
-// kDuplicateName (a tensor with two producers), kUnknownName, kGraphShape (naming the op and the
-// tensor). Memory stays proportional to the file, whatever sizes it claims.
+// kDuplicateName (a tensor with two producers), kUnknownName (of options.dimensions, too),
+// kUsage (both options set the batch), kGraphShape (naming the op and the tensor). Memory stays
+// proportional to the file, whatever sizes it claims.
 Result<Graph> ReadOnnx(std::string_view bytes, const OnnxOptions& options,
                        OnnxReport* report = nullptr);
 

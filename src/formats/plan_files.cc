@@ -57,12 +57,15 @@ Status LoadPlanGraph(const std::string& plan_path, const PlanInputOptions& optio
                      PlanInputs& inputs) {
   GraphInputOptions graph_options;
   if (inputs.plan.batch_option > 0) graph_options.batch = inputs.plan.batch_option;
+  graph_options.dimensions = inputs.plan.dimensions;
   graph_options.sha256 = inputs.plan.graph.sha256;
   const std::string path = OpenPath(inputs.plan.graph.path, plan_path);
   Result<LoadedGraph> graph = LoadGraph(options.graph.value_or(path), graph_options);
   if (!graph.ok() && graph.error().code == ErrorCode::kUsage) {
-    // Nobody gave --batch: it is the plan that asks for what its graph cannot do.
-    Error error = MakeError(ErrorCode::kPlanMismatch, graph.error().message, "graph.batch_option");
+    // Nobody gave --batch or --dim: it is the plan that asks for what its graph cannot do.
+    Error error =
+        MakeError(ErrorCode::kPlanMismatch, graph.error().message,
+                  inputs.plan.dimensions.empty() ? "graph.batch_option" : "graph.dimensions");
     error.file = plan_path;
     return error;
   }

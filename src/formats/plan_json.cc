@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "formats/file.h"
 
@@ -70,6 +71,12 @@ Json PlacementToJson(const NamedPlacement& placement) {
   Json json = ObjectFor(placement.size());
   auto& members = json.get_ref<Json::object_t&>();
   for (const auto& [op, device] : placement) members.push_back({op, device});
+  return json;
+}
+
+Json DimensionsToJson(const std::map<std::string, int64_t>& dimensions) {
+  Json json = ObjectFor(dimensions.size());
+  for (const auto& [name, value] : dimensions) json[name] = value;
   return json;
 }
 
@@ -143,11 +150,23 @@ Status ReadClusterReference(const Json& document, Plan& plan) {
   return Ok();
 }
 
+// Plans made before there was --dim have no such field.
+Status ReadDimensions(const Json& graph, Plan& plan) {
+  if (!graph.contains("dimensions")) return Ok();
+  PW_ASSIGN(const Json* object, GetObject(graph, "dimensions", "graph"));
+  for (const auto& [name, value] : object->items()) {
+    PW_ASSIGN(plan.dimensions[name],
+              AsInt(value, fmt::format("graph.dimensions.{}", name), 1, INT32_MAX));
+  }
+  return Ok();
+}
+
 Status ReadReferences(const Json& document, Plan& plan) {
   PW_ASSIGN(plan.graph, GetReference(document, "graph"));
   const Json& graph = document["graph"];
   PW_ASSIGN(plan.graph_name, GetString(graph, "name", "graph"));
   PW_ASSIGN(plan.batch_option, GetInt(graph, "batch_option", "graph", 0, kMaxQuantity));
+  PW_RETURN_IF_ERROR(ReadDimensions(graph, plan));
   PW_RETURN_IF_ERROR(ReadClusterReference(document, plan));
   PW_ASSIGN(plan.costs, GetReference(document, "costs"));
   PW_ASSIGN(plan.cost_profile, GetString(document["costs"], "profile", "costs"));
@@ -239,7 +258,8 @@ Json PlanToJson(const Plan& plan) {
   json["graph"] = Json{{"path", plan.graph.path},
                        {"sha256", plan.graph.sha256},
                        {"name", plan.graph_name},
-                       {"batch_option", plan.batch_option}};
+                       {"batch_option", plan.batch_option},
+                       {"dimensions", DimensionsToJson(plan.dimensions)}};
   json["cluster"] = ClusterReferenceToJson(plan);
   json["costs"] = Json{
       {"path", plan.costs.path}, {"sha256", plan.costs.sha256}, {"profile", plan.cost_profile}};

@@ -3,6 +3,7 @@
 #ifndef PLACEWRIGHT_PLAN_PLAN_H_
 #define PLACEWRIGHT_PLAN_PLAN_H_
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,8 +21,9 @@ inline constexpr std::string_view kClusterInGraph = "graph:";
 
 // A file that the plan depends on. Preset clusters have path "preset:4xP100".
 struct FileReference {
-  std::string path;    // relative to the plan's folder where it lies below or beside it
-  std::string sha256;  // of the file's bytes as stored; of the canonical JSON where there is no file
+  std::string path;  // relative to the plan's folder where it lies below or beside it
+  std::string
+      sha256;  // of the file's bytes as stored; of the canonical JSON where there is no file
 };
 
 struct DeviceUse {
@@ -50,7 +52,8 @@ struct HistoryPoint {
 struct Plan {
   FileReference graph, cluster, costs, schedule;
   std::string graph_name, cluster_name;
-  int64_t batch_option = 0;  // --batch, 0: none
+  int64_t batch_option = 0;                   // --batch, 0: none
+  std::map<std::string, int64_t> dimensions;  // --dim
   std::string cost_profile = "default";
   Order order = Order::kFifo;
   std::string algorithm;  // the planner that truly made it

@@ -246,5 +246,66 @@ TEST_F(PlanCommand, CostGraphsRefuseOptionsThatTheyAnswerThemselves) {
   }
 }
 
+// tiny models with symbolic sizes: the plan remembers them, so that others need not be told.
+TEST_F(PlanCommand, SymbolicDimensionsAreRemembered) {
+  const std::string model = PLACEWRIGHT_SHARED_DATA "/public/onnxruntime/gpt2_megatron.onnx";
+  if (!std::filesystem::exists(model)) GTEST_SKIP() << "no " << model;
+  const std::vector<std::string> plan = {"plan",         model, "-c", "2xV100",
+                                         "--iterations", "5",   "-o", "p.json"};
+  const Outcome open = Run(plan);
+  EXPECT_EQ(open.status, 3);
+  EXPECT_THAT(open.err, HasSubstr("--batch N, or --dim batch_size=N --dim seq_len=N --dim past"));
+  EXPECT_FALSE(Exists("p.json"));
+
+  std::vector<std::string> sized = plan;
+  for (const char* text : {"--batch", "2", "--dim", "seq_len=8", "--dim", "past_seq_len=56"}) {
+    sized.emplace_back(text);
+  }
+  const Outcome made = RunJson(sized);
+  ASSERT_EQ(made.status, 0) << made.out;
+  EXPECT_TRUE(made.json()["assumed_shapes"].is_array());
+  const Json file = Json::parse(Read("p.json"));
+  EXPECT_EQ(file["graph"]["batch_option"], 2);
+  EXPECT_EQ(file["graph"]["dimensions"], (Json{{"past_seq_len", 56}, {"seq_len", 8}}));
+  EXPECT_EQ(Run({"check", "p.json"}).status, 0);
+  EXPECT_EQ(RunJson({"simulate", "p.json"}).json()["step_time_ns"], file["step_time_ns"]);
+  EXPECT_EQ(Run({"simulate", "p.json", "--dim", "seq_len=8"}).status, 2);
+  EXPECT_EQ(Run({"compare", "p.json", "--batch", "2"}).status, 2);
+  Json changed = file;
+  changed["graph"]["dimensions"]["seq_len"] = 4;
+  Write("changed.json", changed.dump());
+  EXPECT_EQ(Run({"check", "changed.json"}).status, 3);
+}
+
+TEST_F(PlanCommand, DimensionsThatDoNotExistAreRefused) {
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  const Outcome fixed = RunJson({"plan", "net.json", "--dim", "n=4"});
+  EXPECT_EQ(fixed.status, 2);
+  EXPECT_EQ(fixed.json()["error"]["code"], "usage");
+  EXPECT_FALSE(fixed.json()["error"]["remedy"].get<std::string>().empty());
+  const std::string model = PLACEWRIGHT_SHARED_DATA "/onnx/resnet50_dynbatch.onnx";
+  if (!std::filesystem::exists(model)) GTEST_SKIP() << "no " << model;
+  const Outcome unknown = RunJson({"inspect", model, "--dim", "btch=4"});
+  EXPECT_EQ(unknown.status, 3);
+  EXPECT_EQ(unknown.json()["error"]["code"], "unknown-name");
+  EXPECT_THAT(unknown.out, HasSubstr("did you mean batch?"));
+}
+
+// 122 ops and 137 edges as the data's index says; 1 for the open batch, and the program says so.
+TEST_F(PlanCommand, InspectAssumesOpenDimensionsAloud) {
+  const std::string model = PLACEWRIGHT_SHARED_DATA "/onnx/resnet50_dynbatch.onnx";
+  if (!std::filesystem::exists(model)) GTEST_SKIP() << "no " << model;
+  const Outcome run = RunJson({"inspect", model});
+  ASSERT_EQ(run.status, 0) << run.out;
+  EXPECT_EQ(run.json()["ops"], 122);
+  EXPECT_EQ(run.json()["edges"], 137);
+  EXPECT_EQ(run.json()["assumed_dimensions"], (Json{{"batch", 1}}));
+  EXPECT_THAT(run.err, HasSubstr("assumed batch=1; give --batch or --dim for real sizes"));
+  EXPECT_THAT(Run({"inspect", model}).out, HasSubstr("assumed batch=1; give"));
+  const Outcome sized = RunJson({"inspect", model, "--dim", "batch=4"});
+  EXPECT_EQ(sized.json()["assumed_dimensions"], Json::object());
+  EXPECT_THAT(sized.err, IsEmpty());
+}
+
 }  // namespace
 }  // namespace placewright

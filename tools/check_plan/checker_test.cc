@@ -212,8 +212,8 @@ TEST(CheckPlan, BoundAndSearch) {
 
 TEST(CheckPlan, DigestNoticesWhatNothingElseDoes) {
   for (const char* field :
-       {"/seed", "/iterations", "/seconds", "/graph/batch_option", "/history/0/seconds",
-        "/history/1/iterations", "/baselines/1/step_time_ns"}) {
+       {"/seed", "/iterations", "/seconds", "/graph/batch_option", "/graph/dimensions/n",
+        "/history/0/seconds", "/history/1/iterations", "/baselines/1/step_time_ns"}) {
     PlanInputs inputs = ForkPlan().Build();
     inputs.document[Json::json_pointer(field)] = 7;
     EXPECT_EQ(Verdict(inputs), "digest") << field;

@@ -129,9 +129,18 @@ class Emitter {
       return MakeError(ErrorCode::kGraphShape,
                        fmt::format("graph input '{}' has no static shape: {}",
                                    Printable(source.name), Describe(source.known.type)),
-                       fmt::format("input {}", Printable(source.name)));
+                       fmt::format("input {}", Printable(source.name)), DimensionRemedy());
     }
     return Ok();
+  }
+
+  // "" where no graph input has a dimension without a value.
+  std::string DimensionRemedy() const {
+    const std::vector<std::string>& open = input_.sources.open_dimensions;
+    if (open.empty()) return "";
+    return fmt::format("Give the open dimensions values: {}--dim {}.",
+                       input_.sources.batch_is_open ? "--batch N, or " : "",
+                       ListDimensions(open, "=N", " --dim "));
   }
 
   // Names the op and the tensor, and why its shape is unknown: an input of the graph or external
@@ -141,7 +150,7 @@ class Emitter {
     std::string message = fmt::format(
         "the shape of tensor '{}', made by {} '{}', is unknown: {}", Printable(name), OpType(node),
         Printable(names_[static_cast<size_t>(index)]), Describe(known.type));
-    std::string remedy;
+    std::string remedy = DimensionRemedy();
     for (const Source& source : input_.sources.sources) {
       if (IsComplete(source.known.type)) continue;
       message += fmt::format("; graph input '{}' is {}", Printable(source.name),

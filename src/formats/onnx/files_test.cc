@@ -202,7 +202,36 @@ TEST(OnnxFiles, SymbolicBatchWithoutAValueIsNamed) {
               HasSubstr("'/conv1/Conv_output_0', made by Conv '/conv1/Conv'"));
   EXPECT_THAT(read.error().message, HasSubstr("'input' is f32 [batch, 3, 224, 224]"));
   EXPECT_EQ(read.error().place, "node /conv1/Conv (Conv)");
-  EXPECT_THAT(std::string(read.error().Remedy()), HasSubstr("--batch"));
+  EXPECT_THAT(std::string(read.error().Remedy()), HasSubstr("--batch N, or --dim batch=N"));
+}
+
+// Without any size, sizes of 1 show the same structure: ops and edges as in OnnxRuntimeModels.
+TEST(OnnxFiles, OpenDimensionsMayBeAssumed) {
+  SKIP_WITHOUT_DATA();
+  struct Case {
+    const char* file;
+    size_t ops, edges;
+    std::vector<const char*> open;
+  };
+  const Case kCases[] = {
+      {"onnx/resnet50_dynbatch", 122, 137, {"batch"}},
+      {"public/onnxruntime/bert_toy_optimized", 310, 376, {"batch", "max_seq_len_in_batch"}},
+      {"public/onnxruntime/gpt2_megatron", 132, 162, {"batch_size", "past_seq_len", "seq_len"}},
+      {"public/onnxruntime/mnist", 12, 11, {}},
+      {"public/onnxruntime/scan_1", 4, 3, {"Sequence"}},
+      {"public/onnxruntime/tiny_gpt2_beamsearch", 1, 0, {"batch_size", "sequence_length"}}};
+  OnnxOptions options;
+  options.assume_dimensions = true;
+  for (const Case& c : kCases) {
+    OnnxReport report;
+    const auto read = Read(fmt::format("{}.onnx", c.file), options, &report);
+    ASSERT_TRUE(read.ok()) << read.error().ToString();
+    EXPECT_EQ(read.value().op_count(), c.ops) << c.file;
+    EXPECT_EQ(read.value().edge_count(), c.edges) << c.file;
+    std::map<std::string, int64_t> ones;
+    for (const char* name : c.open) ones[name] = 1;
+    EXPECT_EQ(report.assumed_dimensions, ones) << c.file;
+  }
 }
 
 // A sequence-first model whose export has its batch of 128 baked into 40 x 128 reshapes.

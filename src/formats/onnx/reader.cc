@@ -24,11 +24,15 @@ Result<Graph> ReadModel(std::string_view bytes, const OnnxOptions& options, Onnx
   for (const int index : order) {
     if (!sources.folded[static_cast<size_t>(index)]) ops.push_back(index);
   }
-  const bool use_stored = !options.batch && options.dimensions.empty();
+  const bool use_stored =
+      !options.batch && options.dimensions.empty() && sources.assumed_dimensions.empty();
   ShapeInference inference(model, use_stored);
   inference.Run(model.graph(), ops, &types);
 
-  if (report != nullptr) report->missing_files = sources.missing_files;
+  if (report != nullptr) {
+    report->missing_files = sources.missing_files;
+    report->assumed_dimensions = sources.assumed_dimensions;
+  }
   const int64_t batch = options.batch.value_or(RecordedBatch(model));
   return EmitGraph({model, ops, sources, types, inference.OpsetVersion(""), batch}, report);
 }

@@ -5,6 +5,7 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,11 @@ struct Sources {
   std::vector<Source> sources;  // graph inputs, initializers, then folded nodes, in file order
   std::vector<bool> folded;     // by node index: Constant and parameter nodes, which are no ops
   std::vector<std::string> missing_files;  // external data that is not there; each once
+  // Set by ApplyDimensions: names of dimensions of graph inputs that have no value, each once, in
+  // file order; and those that got one by assumption.
+  std::vector<std::string> open_dimensions;
+  std::map<std::string, int64_t> assumed_dimensions;
+  bool batch_is_open = false;  // a first dimension is among open_dimensions
 };
 
 // Weight-less light form: ConstantOfShape nodes called "param/..." over a constant shape are
@@ -45,8 +51,13 @@ struct Sources {
 Result<Sources> CollectSources(const onnx::ModelProto& model, const std::string& folder);
 
 // Puts the values of --batch and of named dimensions into the types of graph inputs
-// (OnnxOptions). Errors: kField (an option below 1).
+// (OnnxOptions). Errors: kField (an option below 1), kUnknownName with near names, kUsage (named
+// dimensions leave nothing to the batch).
 Status ApplyDimensions(const onnx::ModelProto& model, const OnnxOptions& options, Sources* sources);
+
+// The first few of them for a message: "batch=N or seq=N" for the suffix "=N", separator " or ".
+std::string ListDimensions(const std::vector<std::string>& names, std::string_view suffix,
+                           std::string_view separator);
 
 // metadata_props.batch as a number, if it is one or has a word "b<number>"; else 0.
 int64_t RecordedBatch(const onnx::ModelProto& model);

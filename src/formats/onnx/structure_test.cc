@@ -294,5 +294,68 @@ TEST(OnnxStructure, ASubGraphMayMakeACycle) {
   EXPECT_EQ(read.error().code, ErrorCode::kGraphCycle);
 }
 
+// Relu of x [batch, <nameless>, seq] and y [seq, 4].
+onnx::ModelProto OpenModel() {
+  auto model = MakeModel({0, 0, 0});
+  auto* dims = model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type();
+  dims->mutable_shape()->mutable_dim(0)->set_dim_param("batch");
+  dims->mutable_shape()->mutable_dim(1)->clear_dim_value();
+  dims->mutable_shape()->mutable_dim(2)->set_dim_param("seq");
+  SetType(model.mutable_graph()->add_input(), "y", {0, 4});
+  auto* y = model.mutable_graph()->mutable_input(1)->mutable_type()->mutable_tensor_type();
+  y->mutable_shape()->mutable_dim(0)->set_dim_param("seq");
+  AddNode(model.mutable_graph(), "Relu", {"x"}, {"a"});
+  AddNode(model.mutable_graph(), "Relu", {"y"}, {"b"});
+  return model;
+}
+
+OnnxOptions Sizes(std::optional<int64_t> batch, std::map<std::string, int64_t> dimensions) {
+  OnnxOptions options;
+  options.batch = batch;
+  options.dimensions = std::move(dimensions);
+  return options;
+}
+
+// Named dimensions first: --batch is left with those first dimensions that have no value yet.
+TEST(OnnxDimensions, NamesReachEveryInput) {
+  for (const OnnxOptions& options :
+       {Sizes(2, {{"seq", 6}, {"x[1]", 3}}), Sizes({}, {{"batch", 2}, {"seq", 6}, {"x[1]", 3}})}) {
+    const auto read = ReadModel(OpenModel(), options);
+    ASSERT_TRUE(read.ok()) << read.error().ToString();
+    EXPECT_EQ(ShapeOf(read.value(), "a"), (std::vector<int64_t>{2, 3, 6}));
+    EXPECT_EQ(ShapeOf(read.value(), "b"), (std::vector<int64_t>{6, 4}));
+  }
+}
+
+TEST(OnnxDimensions, AssumedOnesAreReported) {
+  OnnxOptions options = Sizes(5, {{"seq", 6}});
+  options.assume_dimensions = true;
+  OnnxReport report;
+  const auto read = ReadModel(OpenModel(), options, &report);
+  ASSERT_TRUE(read.ok()) << read.error().ToString();
+  EXPECT_EQ(ShapeOf(read.value(), "a"), (std::vector<int64_t>{5, 1, 6}));
+  EXPECT_EQ(report.assumed_dimensions, (std::map<std::string, int64_t>{{"x[1]", 1}}));
+}
+
+TEST(OnnxDimensions, ErrorsNameTheDimensions) {
+  const auto open = ReadModel(OpenModel(), Sizes({}, {{"x[1]", 3}}));
+  ASSERT_FALSE(open.ok());
+  EXPECT_EQ(open.error().code, ErrorCode::kGraphShape);
+  EXPECT_EQ(open.error().Remedy(),
+            "Give the open dimensions values: --batch N, or --dim batch=N --dim seq=N.");
+  const auto inner = ReadModel(OpenModel(), Sizes({}, {{"batch", 3}, {"seq", 4}}));
+  EXPECT_EQ(inner.error().Remedy(), "Give the open dimensions values: --dim x[1]=N.");
+  const auto unknown = ReadModel(OpenModel(), Sizes(2, {{"sep", 3}}));
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().code, ErrorCode::kUnknownName);
+  EXPECT_NE(unknown.error().message.find("did you mean seq"), std::string::npos);
+  EXPECT_FALSE(ReadModel(MakeModel({2, 3}), Sizes({}, {{"seq", 3}})).ok());  // nothing is open
+  // Every first dimension is named, so that --batch contradicts.
+  const auto both = ReadModel(OpenModel(), Sizes(2, {{"batch", 3}, {"seq", 4}}));
+  ASSERT_FALSE(both.ok());
+  EXPECT_EQ(both.error().code, ErrorCode::kUsage);
+  EXPECT_EQ(ReadModel(OpenModel(), Sizes(2, {{"seq", 0}})).error().code, ErrorCode::kField);
+}
+
 }  // namespace
 }  // namespace placewright::onnx_import

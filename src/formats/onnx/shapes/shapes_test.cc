@@ -220,6 +220,7 @@ TEST(OnnxShapes, BatchOfGraphInputs) {
   EXPECT_THAT(ShapeOf(both.value(), "y"), ElementsAre(2, 9, 7));
 
   options.batch = 0;
+  options.dimensions.clear();
   EXPECT_EQ(ReadModel(fixed, options).error().code, ErrorCode::kField);
 }
 
