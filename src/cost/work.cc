@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cost/work/rules.h"
+#include "cost/rows/rules.h"
 
 namespace placewright {
 namespace {

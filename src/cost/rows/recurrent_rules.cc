@@ -1,7 +1,7 @@
 // Whole recurrent layers and whole attention as one op.
 #include <algorithm>
 
-#include "cost/work/rules.h"
+#include "cost/rows/rules.h"
 
 namespace placewright {
 

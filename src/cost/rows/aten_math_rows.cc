@@ -1,5 +1,5 @@
 // ATen types that compute: products, convolutions, norms, pooling, reductions, losses.
-#include "cost/work/rules.h"
+#include "cost/rows/rules.h"
 
 namespace placewright {
 namespace {

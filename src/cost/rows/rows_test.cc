@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "cost/work/rules.h"
+#include "cost/rows/rules.h"
 
 namespace placewright {
 namespace {

@@ -5,7 +5,7 @@
 // direct method, the class's efficiency tells.
 #include <algorithm>
 
-#include "cost/work/rules.h"
+#include "cost/rows/rules.h"
 
 namespace placewright {
 namespace {

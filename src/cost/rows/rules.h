@@ -1,12 +1,12 @@
 // The table of op types: one row a type, one rule for how its work follows from its tensors.
-#ifndef PLACEWRIGHT_COST_WORK_RULES_H_
-#define PLACEWRIGHT_COST_WORK_RULES_H_
+#ifndef PLACEWRIGHT_COST_ROWS_RULES_H_
+#define PLACEWRIGHT_COST_ROWS_RULES_H_
 
 #include <span>
 #include <string_view>
 
+#include "cost/rows/op_view.h"
 #include "cost/work.h"
-#include "cost/work/op_view.h"
 
 namespace placewright {
 
@@ -82,4 +82,4 @@ void SetProduct(const OpView& op, const ProductShape& shape, Work& work);
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_COST_WORK_RULES_H_
+#endif  // PLACEWRIGHT_COST_ROWS_RULES_H_

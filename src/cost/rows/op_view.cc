@@ -1,4 +1,4 @@
-#include "cost/work/op_view.h"
+#include "cost/rows/op_view.h"
 
 #include <algorithm>
 

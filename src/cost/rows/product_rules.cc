@@ -3,7 +3,7 @@
 #include <array>
 #include <string>
 
-#include "cost/work/rules.h"
+#include "cost/rows/rules.h"
 
 namespace placewright {
 namespace {

@@ -1,5 +1,5 @@
 // Operators of the domains com.microsoft and ai.onnx.ml.
-#include "cost/work/rules.h"
+#include "cost/rows/rules.h"
 
 namespace placewright {
 namespace {

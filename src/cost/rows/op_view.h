@@ -1,7 +1,7 @@
 // One op as the work rules see it: its tensors, arguments and attributes, whichever format it came
 // from. Everything here tolerates malformed ops: an absent tensor is nullptr, never a crash.
-#ifndef PLACEWRIGHT_COST_WORK_OP_VIEW_H_
-#define PLACEWRIGHT_COST_WORK_OP_VIEW_H_
+#ifndef PLACEWRIGHT_COST_ROWS_OP_VIEW_H_
+#define PLACEWRIGHT_COST_ROWS_OP_VIEW_H_
 
 #include <cstdint>
 #include <optional>
@@ -52,4 +52,4 @@ int64_t BytesOrZero(const Tensor* tensor);
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_COST_WORK_OP_VIEW_H_
+#endif  // PLACEWRIGHT_COST_ROWS_OP_VIEW_H_

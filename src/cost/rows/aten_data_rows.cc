@@ -1,5 +1,5 @@
 // ATen types that move, make or look up data. In-place names with an own row write without reading.
-#include "cost/work/rules.h"
+#include "cost/rows/rules.h"
 
 namespace placewright {
 namespace {

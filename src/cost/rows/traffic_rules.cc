@@ -1,7 +1,7 @@
 // Rules for ops that memory bounds: what they read and write, and a few flops an element.
 #include <algorithm>
 
-#include "cost/work/rules.h"
+#include "cost/rows/rules.h"
 
 namespace placewright {
 namespace {

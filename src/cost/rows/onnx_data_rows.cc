@@ -1,5 +1,5 @@
 // ONNX operators that move, make or look up data, and those with sub-graphs.
-#include "cost/work/rules.h"
+#include "cost/rows/rules.h"
 
 namespace placewright {
 namespace {

@@ -1,5 +1,5 @@
 // ATen types that work element by element; an in-place name loses its trailing underscore first.
-#include "cost/work/rules.h"
+#include "cost/rows/rules.h"
 
 namespace placewright {
 namespace {

@@ -1,5 +1,5 @@
 // ONNX operators that compute.
-#include "cost/work/rules.h"
+#include "cost/rows/rules.h"
 
 namespace placewright {
 namespace {
