@@ -1,0 +1,94 @@
+// The guard on real steps: every training graph of the data folder on every preset.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "check_plan/checker.h"
+#include "cluster/catalogue.h"
+#include "cost/cost_model.h"
+#include "formats/input.h"
+#include "formats/plan_json.h"
+#include "search/planner.h"
+#include "simulated_plan.h"
+
+namespace placewright::tests {
+namespace {
+
+std::vector<std::string> TrainingGraphs(std::string_view pattern) {
+  std::vector<std::string> paths;
+  std::error_code ignored;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(PLACEWRIGHT_SHARED_DATA "/fx", ignored)) {
+    if (GlobMatch(pattern, entry.path().filename().string())) {
+      paths.push_back(entry.path().string());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+// What the independent checker says of the planner's placement.
+std::string Verdict(LoadedGraph& graph, const Cluster& cluster, const CostTable& costs,
+                    const PlannerResult& result, Order order) {
+  PlanInputs inputs;
+  SimulatedPlan simulated = Simulate(graph.graph, cluster, costs, result.placement, order);
+  if (simulated.plan.step_time != result.step_time) return "another step time than simulated";
+  if (simulated.plan.feasible != result.feasible) return "fits or not, unlike simulated";
+  inputs.plan = std::move(simulated.plan);
+  inputs.cluster.cluster = cluster;
+  inputs.costs = costs;
+  inputs.schedule = {std::move(simulated.schedule), result.placement};
+  inputs.document = PlanToJson(inputs.plan);
+  std::swap(inputs.graph, graph);
+  const check::MaybeViolation violation = check::CheckPlan(inputs);
+  std::swap(inputs.graph, graph);
+  return violation ? ToError(*violation).ToString() : "holds";
+}
+
+void PlanOnEveryPreset(LoadedGraph& graph, Order order) {
+  const std::vector<const Planner*> table(SearchPlanners().begin(), SearchPlanners().end());
+  const std::unique_ptr<Planner> automatic = MakeAuto(table);
+  for (const Preset& preset : Presets()) {
+    SCOPED_TRACE(graph.path + " on " + std::string(preset.name));
+    const Cluster cluster = MakePreset(preset.name).Take();
+    const CostTable costs = ModelCosts(graph.graph, cluster, {}).Take();
+    const Problem problem = BuildProblem(graph.graph, cluster, costs, {}, order).Take();
+    ASSERT_TRUE(ProveFits(problem).ok());
+    PlannerOptions options;
+    options.budget.iterations = 100;
+    options.threads = 2;
+    options.started = Clock::now();
+    const PlannerResult result = automatic->Plan(problem, options).Take();
+    EXPECT_TRUE(result.feasible);
+    EXPECT_LE(LowerBound(problem).value.count, result.step_time.count);
+    EXPECT_EQ(result.baselines.size(), table.size());
+    for (const Baseline& baseline : result.baselines) {
+      if (baseline.feasible) {
+        EXPECT_LE(result.step_time.count, baseline.step_time.count) << baseline.algorithm;
+      }
+    }
+    EXPECT_EQ(Verdict(graph, cluster, costs, result, order), "holds");
+  }
+}
+
+void PlanAll(std::string_view pattern) {
+  const std::vector<std::string> paths = TrainingGraphs(pattern);
+  if (paths.empty()) GTEST_SKIP() << PLACEWRIGHT_SHARED_DATA "/fx is missing";
+  for (const std::string& path : paths) {
+    Result<LoadedGraph> graph = LoadGraph(path);
+    ASSERT_TRUE(graph.ok()) << graph.error().ToString();
+    PlanOnEveryPreset(graph.value(), Order::kFifo);
+    PlanOnEveryPreset(graph.value(), Order::kCriticalPath);
+  }
+}
+
+TEST(PlannerMatrix, TinySteps) { PlanAll("tiny_*"); }
+TEST(PlannerMatrix, WholeSteps) { PlanAll("*"); }
+
+}  // namespace
+}  // namespace placewright::tests
