@@ -72,6 +72,7 @@ class PlanCommand : public Command {
   Result<int> Run(Context& context) override {
     const std::atomic<bool>& interrupted = CatchInterrupts();
     PW_ASSIGN(const Planner* planner, planners_.Find(algorithm_));
+    if (!initial_.empty()) PW_RETURN_IF_ERROR(planners_.TakesStart(*planner));
     PW_ASSIGN(Budget budget, MakeBudget(search_, context.started));
     budget.interrupted = &interrupted;
     if (output_.empty()) output_ = DefaultPlanPath(input_.graph);

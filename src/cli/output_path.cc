@@ -23,6 +23,11 @@ std::string DefaultPlanPath(const std::string& graph_path) {
 }
 
 Status ProbeWritable(const std::string& path) {
+  if (path == "-") {
+    return MakeError(ErrorCode::kUsage, "the output \"-\" is no file: only files are written", "",
+                     "Name a file (./- for one of that very name); --json prints the result on "
+                     "standard output.");
+  }
   const auto fail = [&](std::string message) -> Status {
     Error error = MakeError(ErrorCode::kFileUnwritable, std::move(message));
     error.file = path;

@@ -11,7 +11,8 @@ namespace placewright {
 // "models/bert.json.gz" -> "bert.plan.json": in the caller's folder, whatever the graph's is.
 std::string DefaultPlanPath(const std::string& graph_path);
 
-// Errors: kFileUnwritable, as writing there later would give. Leaves nothing behind.
+// Errors: kFileUnwritable, as writing there later would give; kUsage for "-", which elsewhere means
+// standard output. Leaves nothing behind.
 Status ProbeWritable(const std::string& path);
 
 // Errors: kUsage where `output` is the file `input`, which must not be overwritten.

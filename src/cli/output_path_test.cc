@@ -25,6 +25,8 @@ TEST(ProbeWritable, LeavesNothingBehind) {
   EXPECT_EQ(ProbeWritable(folder.string()).error().code, ErrorCode::kFileUnwritable);
   EXPECT_EQ(ProbeWritable((folder / "no/plan.json").string()).error().file,
             (folder / "no/plan.json").string());
+  EXPECT_EQ(ProbeWritable("-").error().code, ErrorCode::kUsage);
+  EXPECT_FALSE(std::filesystem::exists("-"));
   std::filesystem::remove_all(folder);
 }
 

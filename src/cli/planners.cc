@@ -22,6 +22,19 @@ Result<const Planner*> PlannerTable::Find(std::string_view name) const {
                    "The algorithms are " + Names() + ".");
 }
 
+Status PlannerTable::TakesStart(const Planner& planner) const {
+  if (planner.iterative()) return Ok();
+  std::string names;
+  for (const Planner* other : all_) {
+    if (other->iterative()) names += (names.empty() ? "" : ", ") + std::string(other->name());
+  }
+  return MakeError(ErrorCode::kUsage,
+                   "--init cannot be used with --algo " + std::string(planner.name()) +
+                       ", which starts from nothing",
+                   "",
+                   "Leave --init out, or choose an algorithm that takes a start: " + names + ".");
+}
+
 std::string PlannerTable::Names() const {
   std::string text;
   for (const Planner* planner : all_) {
