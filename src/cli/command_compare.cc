@@ -9,6 +9,7 @@
 #include "cli/planning.h"
 #include "cli/result_json.h"
 #include "formats/plan_files.h"
+#include "report/plan_report.h"
 
 namespace placewright {
 namespace {
@@ -30,12 +31,20 @@ struct Entry {
   Bytes over;
   double seconds = 0;
   int64_t iterations = 0;
+  CostShares costs;
 
   double Gap() const {
     return step_time.count <= 0 ? 0
                                 : static_cast<double>((step_time - bound).count) /
                                       static_cast<double>(step_time.count);
   }
+};
+
+struct Comparison {
+  std::string graph, cluster;
+  bool algorithms = false;  // else plan files
+  std::vector<Entry> entries;
+  std::optional<std::vector<std::string>> unknown_types;  // none: the graph was not read
 };
 
 class CompareCommand : public Command {
@@ -68,7 +77,7 @@ class CompareCommand : public Command {
                        "", "Leave -c out.");
     }
     PW_RETURN_IF_ERROR(RefuseSizes(input_));
-    std::vector<Entry> entries;
+    Comparison comparison;
     std::optional<Plan> first;
     for (const std::string& file : files_) {
       PW_ASSIGN(Plan plan, LoadPlan(file));
@@ -78,7 +87,8 @@ class CompareCommand : public Command {
       }
       entry.seconds = plan.seconds;
       entry.iterations = plan.iterations;
-      entries.push_back(std::move(entry));
+      entry.costs = {plan.share_given, plan.share_measured, plan.share_modelled};
+      comparison.entries.push_back(std::move(entry));
       if (first && (plan.graph.sha256 != first->graph.sha256 ||
                     plan.cluster.sha256 != first->cluster.sha256)) {
         console.Note(fmt::format("{} was made for another graph or cluster ({} on {}) than {}",
@@ -86,7 +96,9 @@ class CompareCommand : public Command {
       }
       if (!first) first = std::move(plan);
     }
-    Print(entries, first->graph_name, first->cluster_name, false, console);
+    comparison.graph = first->graph_name;
+    comparison.cluster = first->cluster_name;
+    Print(comparison, console);
     return 0;
   }
 
@@ -94,7 +106,7 @@ class CompareCommand : public Command {
     const std::atomic<bool>& interrupted = CatchInterrupts();
     PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
     PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));
-    std::vector<Entry> entries;
+    Comparison comparison;
     for (const Planner* planner : planners_.all()) {
       const Clock::time_point start = Clock::now();
       PW_ASSIGN(Budget budget, MakeBudget(search_, start));
@@ -112,58 +124,65 @@ class CompareCommand : public Command {
           planning->bound.value,        replay.TotalOver()};
       entry.seconds = std::chrono::duration<double>(Clock::now() - start).count();
       entry.iterations = result.iterations;
-      entries.push_back(std::move(entry));
+      entry.costs = SharesOf(planning->inputs.costs, result.placement);
+      comparison.entries.push_back(std::move(entry));
     }
     context.console.Progress("");
-    Print(entries, planning->inputs.graph.graph.name(), planning->inputs.cluster.cluster.name(),
-          true, context.console);
+    const Graph& graph = planning->inputs.graph.graph;
+    comparison.graph = graph.name();
+    comparison.cluster = planning->inputs.cluster.cluster.name();
+    comparison.algorithms = true;
+    comparison.unknown_types = UnknownTypes(graph);
+    Print(comparison, context.console);
     return 0;
   }
 
-  static void Print(const std::vector<Entry>& entries, const std::string& graph,
-                    const std::string& cluster, bool algorithms, Console& console) {
+  static void Print(const Comparison& comparison, Console& console) {
     if (console.json) {
-      PrintAsJson(entries, graph, cluster, algorithms, console);
+      PrintAsJson(comparison, console);
       return;
     }
     const Style& style = console.style();
     const auto right = Table::Align::kRight;
     Nanos best(kMaxQuantity);
-    for (const Entry& e : entries) {
+    for (const Entry& e : comparison.entries) {
       if (e.feasible) best = std::min(best, e.step_time);
     }
-    console.Print(fmt::format("{} on {}\n", Paint(graph, Tone::kStrong, style),
-                              Paint(cluster, Tone::kStrong, style)));
-    Table table({{algorithms ? "algorithm" : "plan"},
+    console.Print(fmt::format("{} on {}\n", Paint(comparison.graph, Tone::kStrong, style),
+                              Paint(comparison.cluster, Tone::kStrong, style)));
+    Table table({{comparison.algorithms ? "algorithm" : "plan"},
                  {"step time", right},
                  {"gap", right},
                  {"memory"},
                  {"seconds", right},
                  {"moves", right},
+                 {"costs"},
                  {"found by"}});
-    for (const Entry& e : entries) {
+    for (const Entry& e : comparison.entries) {
       const bool wins = e.feasible && e.step_time == best;
       table.AddRow(
           {Paint(e.name, wins ? Tone::kGood : Tone::kPlain, style), FormatNanos(e.step_time),
            FormatShare(e.Gap()),
            e.feasible ? "fits" : Paint("over by " + FormatBytes(e.over), Tone::kBad, style),
-           fmt::format("{:.2f}", e.seconds), FormatCount(e.iterations),
+           fmt::format("{:.2f}", e.seconds), FormatCount(e.iterations), RenderCostSources(e.costs),
            e.algorithm == e.name ? "" : e.algorithm});
     }
     console.Print(table.Render(style));
+    if (comparison.unknown_types) console.Print(RenderUnknownTypes(*comparison.unknown_types));
   }
 
-  static void PrintAsJson(const std::vector<Entry>& entries, const std::string& graph,
-                          const std::string& cluster, bool algorithms, Console& console) {
+  static void PrintAsJson(const Comparison& comparison, Console& console) {
     Json object;
     object["schema"] = "placewright.compare/1";
-    object["graph"] = graph;
-    object["cluster"] = cluster;
-    object["lower_bound_ns"] = entries.front().bound.count;
+    object["graph"] = comparison.graph;
+    object["cluster"] = comparison.cluster;
+    object["lower_bound_ns"] = comparison.entries.front().bound.count;
+    object["unknown_types"] = nullptr;
+    if (comparison.unknown_types) object["unknown_types"] = *comparison.unknown_types;
     object["plans"] = Json::array();
-    for (const Entry& e : entries) {
+    for (const Entry& e : comparison.entries) {
       Json line;
-      line[algorithms ? "planner" : "file"] = e.name;
+      line[comparison.algorithms ? "planner" : "file"] = e.name;
       line["algorithm"] = e.algorithm;
       line["feasible"] = e.feasible;
       line["step_time_ns"] = e.step_time.count;
@@ -172,6 +191,7 @@ class CompareCommand : public Command {
       line["over_bytes"] = e.over.count;
       line["seconds"] = e.seconds;
       line["iterations"] = e.iterations;
+      line["cost_sources"] = CostSourcesToJson(e.costs);
       object["plans"].push_back(std::move(line));
     }
     object["peak_rss_bytes"] = PeakResidentBytes();

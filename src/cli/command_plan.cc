@@ -167,10 +167,7 @@ class PlanCommand : public Command {
     }
     console.Print("\n" + Explain(findings, planning.inputs.cluster.cluster, style));
     const std::vector<std::string>& unknown = planning.inputs.cost_report.unknown_types;
-    if (!unknown.empty()) {
-      console.Print(
-          fmt::format("\nop types costed by their bytes alone: {}\n", fmt::join(unknown, ", ")));
-    }
+    if (!unknown.empty()) console.Print("\n" + RenderUnknownTypes(unknown));
     for (const std::string& line : DescribeAssumptions(planning.inputs.graph)) {
       console.Print(fmt::format("\n{}\n", line));
     }

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "cli/assumptions.h"
 #include "cli/command.h"
 #include "cli/findings.h"
 #include "cli/inputs.h"
@@ -11,6 +12,7 @@
 #include "cli/result_json.h"
 #include "formats/file.h"
 #include "formats/plan_files.h"
+#include "formats/plan_json.h"
 #include "report/plan_report.h"
 #include "sim/simulator.h"
 
@@ -42,7 +44,8 @@ class SimulateCommand : public Command {
     app->add_option("--placement", placement_, "Plan, or JSON map from op to device")
         ->type_name("FILE")
         ->group("Input");
-    app->add_flag("--schedule", schedule_, "Also start and end of every op")->group("Output");
+    app->add_flag("--schedule", schedule_, "Also start and end of every op and transfer")
+        ->group("Output");
     app->add_flag("--memory", memory_, "What fills every device at its peak, not just the fullest")
         ->group("Output");
     AddPictureOptions(app, &pictures_);
@@ -150,12 +153,17 @@ class SimulateCommand : public Command {
     object["step_time_ns"] = result.step_time.count;
     object["over_bytes"] = result.TotalOver().count;
     object["devices"] = DevicesToJson(UseOfDevices(result, inputs.cluster.cluster));
+    object["cost_sources"] = CostSourcesToJson(SharesOf(inputs.costs, subject.placement));
+    object["unknown_types"] = UnknownTypes(inputs.graph.graph);
+    AddAssumedShapes(inputs.graph, &object);
     const Cluster& cluster = inputs.cluster.cluster;
     AddFindings(findings, cluster, &object);
     object["peaks"] = PeaksToJson(findings, cluster);
     if (schedule_) {
-      object["ops"] = ScheduledOpsToJson(*result.schedule, subject.placement, inputs.graph.graph,
-                                         inputs.cluster.cluster);
+      Json schedule =
+          ScheduleToJson(*result.schedule, inputs.graph.graph, cluster, subject.placement);
+      object["ops"] = std::move(schedule["ops"]);
+      object["transfers"] = std::move(schedule["transfers"]);
     }
     console.PrintJson(object);
   }
@@ -165,21 +173,50 @@ class SimulateCommand : public Command {
     const Style& style = console.style();
     const Cluster& cluster = subject.inputs.cluster.cluster;
     const Graph& graph = subject.inputs.graph.graph;
-    console.Print(fmt::format("{} on {}: {}, step time {}\n\n", graph.name(), cluster.name(),
+    console.Print(fmt::format("{} on {}: {}, step time {}\n", graph.name(), cluster.name(),
                               result.feasible ? Paint("fits", Tone::kGood, style)
                                               : Paint("does not fit", Tone::kBad, style),
                               Paint(FormatNanos(result.step_time), Tone::kStrong, style)));
+    const CostShares shares = SharesOf(subject.inputs.costs, subject.placement);
+    console.Print("costs: " + RenderCostSources(shares) + "\n" +
+                  RenderUnknownTypes(UnknownTypes(graph)));
+    for (const std::string& line : DescribeAssumptions(subject.inputs.graph)) {
+      console.Print(line + "\n");
+    }
+    console.Print("\n");
     console.Print(RenderDevices(UseOfDevices(result, cluster), style));
     console.Print("\n" + Explain(findings, cluster, style));
-    if (!schedule_) return;
+    if (schedule_) PrintSchedule(*result.schedule, subject.placement, graph, cluster, console);
+  }
+
+  static void PrintSchedule(const Schedule& schedule, const Placement& placement,
+                            const Graph& graph, const Cluster& cluster, Console& console) {
+    const Style& style = console.style();
     const auto right = Table::Align::kRight;
     Table table({{"op"}, {"device"}, {"start ns", right}, {"end ns", right}});
     for (OpId op : graph.ops()) {
-      const OpSpan& span = result.schedule->ops[op];
-      table.AddRow({graph.op(op).name, cluster.device(subject.placement[op]).name,
+      const OpSpan& span = schedule.ops[op];
+      table.AddRow({graph.op(op).name, cluster.device(placement[op]).name,
                     std::to_string(span.start.count), std::to_string(span.end.count)});
     }
     console.Print("\n" + table.Render(style));
+    if (schedule.transfers.empty()) return;
+    Table transfers({{"transfer of"},
+                     {"version", right},
+                     {"bytes", right},
+                     {"from"},
+                     {"to"},
+                     {"ready ns", right},
+                     {"start ns", right},
+                     {"end ns", right}});
+    for (const TransferSpan& span : schedule.transfers) {
+      transfers.AddRow({graph.tensor(graph.storage(span.storage).first).name,
+                        std::to_string(span.version), std::to_string(span.length.count),
+                        cluster.device(span.from).name, cluster.device(span.to).name,
+                        std::to_string(span.ready.count), std::to_string(span.start.count),
+                        std::to_string(span.end.count)});
+    }
+    console.Print("\n" + transfers.Render(style));
   }
 
   InputOptions input_;

@@ -28,6 +28,7 @@ Findings Investigate(const Inputs& inputs, const StepProgram& program, const Pla
 
 std::string Explain(const Findings& findings, const Cluster& cluster, const Style& style) {
   std::string text = RenderReasons(findings.bottlenecks, cluster, kMostReasons, style);
+  text += RenderTransferWaits(findings.result, cluster, kMostReasons);
   for (const auto& [device, items] : findings.peaks) {
     text += "\n" + RenderPeak(cluster.device(device).name, items,
                               findings.result.devices[device.index()], style);
@@ -36,6 +37,12 @@ std::string Explain(const Findings& findings, const Cluster& cluster, const Styl
 }
 
 void AddFindings(const Findings& findings, const Cluster& cluster, Json* object) {
+  for (DeviceId id : cluster.devices()) {
+    const DeviceResult& device = findings.result.devices[id.index()];
+    Json& line = (*object)["devices"][id.index()];
+    line["idle_ns"] = (findings.result.step_time - device.busy).count;
+    line["idle_before_transfers_ns"] = device.idle_before_transfers.count;
+  }
   (*object)["links"] = LinksToJson(findings.result, cluster);
   (*object)["reasons"] = ReasonsToJson(findings.bottlenecks, cluster);
 }

@@ -28,7 +28,7 @@ Findings Investigate(const Inputs& inputs, const StepProgram& program, const Pla
 // For people.
 std::string Explain(const Findings& findings, const Cluster& cluster, const Style& style);
 
-// Adds `links` and `reasons`.
+// Adds `links` and `reasons`, and to each element of `devices`, which is there, its idle times.
 void AddFindings(const Findings& findings, const Cluster& cluster, Json* object);
 // The elements of `peaks`.
 Json PeaksToJson(const Findings& findings, const Cluster& cluster);

@@ -22,6 +22,10 @@ Json DevicesToJson(std::span<const DeviceUse> devices) {
   return list;
 }
 
+Json CostSourcesToJson(const CostShares& shares) {
+  return {{"given", shares.given}, {"measured", shares.measured}, {"modelled", shares.modelled}};
+}
+
 Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
   Json object;
   object["schema"] = schema;
@@ -41,9 +45,8 @@ Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
                                    {"feasible", baseline.feasible},
                                    {"step_time_ns", baseline.step_time.count}});
   }
-  object["cost_sources"] = {{"given", plan.share_given},
-                            {"measured", plan.share_measured},
-                            {"modelled", plan.share_modelled}};
+  object["cost_sources"] =
+      CostSourcesToJson({plan.share_given, plan.share_measured, plan.share_modelled});
   object["seed"] = plan.seed;
   object["iterations"] = plan.iterations;
   object["seconds"] = plan.seconds;
@@ -94,18 +97,6 @@ Json PeakToJson(const std::string& device_name, std::span<const PeakItem> items,
                                  {"bytes", item.bytes.count}});
   }
   return object;
-}
-
-Json ScheduledOpsToJson(const Schedule& schedule, const Placement& placement, const Graph& graph,
-                        const Cluster& cluster) {
-  Json list = Json::array();
-  for (OpId op : graph.ops()) {
-    list.push_back({{"name", graph.op(op).name},
-                    {"device", cluster.device(placement[op]).name},
-                    {"start_ns", schedule.ops[op].start.count},
-                    {"end_ns", schedule.ops[op].end.count}});
-  }
-  return list;
 }
 
 int64_t PeakResidentBytes() {

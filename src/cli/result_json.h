@@ -5,9 +5,9 @@
 #include <span>
 #include <string_view>
 
+#include "cost/cost_table.h"
 #include "formats/json.h"
 #include "plan/plan.h"
-#include "plan/schedule.h"
 #include "report/explanation.h"
 #include "sim/simulator.h"
 
@@ -15,6 +15,9 @@ namespace placewright {
 
 // [{name, kind, busy, peak_memory_bytes, ..., ops}].
 Json DevicesToJson(std::span<const DeviceUse> devices);
+
+// {given, measured, modelled}.
+Json CostSourcesToJson(const CostShares& shares);
 
 // The plan without its placement, history and references to files beside it.
 Json PlanSummaryToJson(const Plan& plan, std::string_view schema);
@@ -28,10 +31,6 @@ Json LinksToJson(const SimResult& result, const Cluster& cluster);
 // {device, time_ns, bytes, parts{...}, largest[{name, kind, copy, bytes}]}, ten tensors at most.
 Json PeakToJson(const std::string& device_name, std::span<const PeakItem> items,
                 const DeviceResult& device);
-
-// [{name, device, start_ns, end_ns}], every op in the graph's order.
-Json ScheduledOpsToJson(const Schedule& schedule, const Placement& placement, const Graph& graph,
-                        const Cluster& cluster);
 
 // The largest resident set of this process so far, in bytes.
 int64_t PeakResidentBytes();

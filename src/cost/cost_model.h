@@ -45,8 +45,12 @@ struct CostOptions {
   std::vector<CostOverride> overrides;  // later lines win
 };
 
+// Op types of the graph that are costed by their bytes alone: sorted, distinct; none for a cost
+// graph, which gives its times itself.
+std::vector<std::string> UnknownTypes(const Graph& graph);
+
 struct CostModelReport {
-  std::vector<std::string> unknown_types;  // costed by bytes alone; sorted, distinct
+  std::vector<std::string> unknown_types;  // as UnknownTypes
 };
 
 // Modelled costs of every op on every device, overridden where the options say so.

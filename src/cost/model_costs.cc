@@ -113,6 +113,15 @@ Status Apply(const CostOverride& line, const Graph& graph, const Cluster& cluste
 
 }  // namespace
 
+std::vector<std::string> UnknownTypes(const Graph& graph) {
+  if (graph.format() == "costgraph") return {};
+  std::set<std::string> unknown;
+  for (OpId id : graph.ops()) {
+    if (!WorkOf(graph, id).known) unknown.emplace(graph.op(id).type);
+  }
+  return {unknown.begin(), unknown.end()};
+}
+
 Result<CostTable> ModelCosts(const Graph& graph, const Cluster& cluster, const CostOptions& options,
                              CostModelReport* report) {
   if (!IsCostProfile(options.profile)) {
@@ -122,10 +131,8 @@ Result<CostTable> ModelCosts(const Graph& graph, const Cluster& cluster, const C
                      "", "Choose default or tf1.");
   }
   CostTable table(graph.op_count(), cluster.device_count());
-  std::set<std::string> unknown;
   for (OpId id : graph.ops()) {
     const Work work = WorkOf(graph, id);
-    if (!work.known) unknown.emplace(graph.op(id).type);
     table.SetWorkspace(id, work.workspace);
     SetModelledTimes(graph, cluster, options.profile, id, work, table);
   }
@@ -133,7 +140,7 @@ Result<CostTable> ModelCosts(const Graph& graph, const Cluster& cluster, const C
     Status applied = Apply(line, graph, cluster, table);
     if (!applied.ok()) return applied.error();
   }
-  if (report != nullptr) report->unknown_types.assign(unknown.begin(), unknown.end());
+  if (report != nullptr) report->unknown_types = UnknownTypes(graph);
   return table;
 }
 

@@ -46,6 +46,25 @@ std::string RenderReasons(const Bottlenecks& bottlenecks, const Cluster& cluster
   return text;
 }
 
+std::string RenderTransferWaits(const SimResult& result, const Cluster& cluster, size_t most) {
+  std::vector<std::pair<Nanos, DeviceId>> waits;
+  for (DeviceId id : cluster.devices()) {
+    const Nanos wait = result.devices[id.index()].idle_before_transfers;
+    if (wait.count > result.step_time.count / 1000) waits.emplace_back(wait, id);
+  }
+  std::stable_sort(waits.begin(), waits.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text;
+  for (size_t i = 0; i < std::min(most, waits.size()); ++i) {
+    const auto& [wait, id] = waits[i];
+    text += fmt::format(
+        "{}{} {}", i > 0 ? ", " : "idle for want of transfers alone: ", cluster.device(id).name,
+        FormatShare(ShareOf(wait.count, result.step_time.count)));
+  }
+  if (waits.size() > most) text += fmt::format(" and {} more", waits.size() - most);
+  return text.empty() ? text : text + "\n";
+}
+
 PeakParts PartsOf(std::span<const PeakItem> items, const DeviceResult& device) {
   PeakParts parts;
   for (const PeakItem& item : items) {

@@ -19,6 +19,11 @@ namespace placewright {
 std::string RenderReasons(const Bottlenecks& bottlenecks, const Cluster& cluster, size_t most,
                           const Style& style);
 
+// One line: the devices that lose most time to nothing but transfers (docs/simulator.md, idle
+// before transfers), at most `most`, each with its share of the step; none below 0.1%, and without
+// any an empty text. `result` was made with feedback.
+std::string RenderTransferWaits(const SimResult& result, const Cluster& cluster, size_t most);
+
 // Bytes at a device's peak, by what they are: "parameter", ..., "received copies", "workspace",
 // "runtime context". They sum to DeviceResult::peak.
 using PeakParts = std::map<std::string, Bytes>;

@@ -23,6 +23,17 @@ TEST_F(Explanation, ReasonsSumToTheStep) {
   EXPECT_THAT(text, HasSubstr("and 1 more            15 ns         0.2%"));
 }
 
+TEST_F(Explanation, TransferWaitsAreSharesOfTheStep) {
+  // b lacks only x from 10 to 4,010 ns, c only g from 4,030 to 6,030 ns: 66.3% and 33.1% of 6,035.
+  EXPECT_EQ(RenderTransferWaits(result_, *cluster_, 5),
+            "idle for want of transfers alone: d1 66.3%, d0 33.1%\n");
+  EXPECT_EQ(RenderTransferWaits(result_, *cluster_, 1),
+            "idle for want of transfers alone: d1 66.3% and 1 more\n");
+  SimResult busy = result_;
+  for (DeviceResult& device : busy.devices) device.idle_before_transfers = Nanos(6);
+  EXPECT_EQ(RenderTransferWaits(busy, *cluster_, 5), "");
+}
+
 TEST_F(Explanation, PeakPartsSumToThePeak) {
   // d1 at its peak: the copy of x (4,096 B) and g (2,048 B).
   DeviceResult device = result_.devices[1];

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
+#include "cost/cost_model.h"
 #include "cost/work.h"
 
 namespace placewright {
@@ -62,7 +62,6 @@ GraphSummary Summarise(const Graph& graph) {
   summary.edges = static_cast<int64_t>(graph.edge_count());
   summary.order_edges = static_cast<int64_t>(graph.order_edges().size());
   summary.colocation_groups = static_cast<int64_t>(graph.group_count());
-  std::set<std::string> unknown;
   for (OpId id : graph.ops()) {
     const Op& op = graph.op(id);
     const Work work = WorkOf(graph, id);
@@ -70,10 +69,8 @@ GraphSummary Summarise(const Graph& graph) {
     ++summary.phase_ops[phase];
     summary.phase_macs[phase] = SaturatingAdd(summary.phase_macs[phase], work.macs);
     summary.views += op.is_view ? 1 : 0;
-    // A cost graph gives its times itself.
-    if (!work.known && graph.format() != "costgraph") unknown.emplace(op.type);
   }
-  summary.unknown_types.assign(unknown.begin(), unknown.end());
+  summary.unknown_types = UnknownTypes(graph);
   for (StorageId id : graph.storages()) {
     const Storage& storage = graph.storage(id);
     if (storage.kind != TensorKind::kParameter) continue;

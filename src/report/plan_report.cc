@@ -14,20 +14,6 @@ double ShareOf(int64_t part, int64_t whole) {
   return whole <= 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// The sources that have any share, largest first as the reader expects them: given, measured,
-// modelled.
-std::string CostSources(const Plan& plan) {
-  std::string text;
-  const auto add = [&](double share, const char* name) {
-    if (share > 0)
-      text += (text.empty() ? "" : ", ") + fmt::format("{} {}", FormatShare(share), name);
-  };
-  add(plan.share_given, "given");
-  add(plan.share_measured, "measured");
-  add(plan.share_modelled, "modelled");
-  return text.empty() ? "none" : text;
-}
-
 std::string MemoryCell(const DeviceUse& device, const Style& style) {
   const double share = device.capacity.count > 0
                            ? ShareOf(device.peak_memory.count, device.capacity.count)
@@ -74,8 +60,26 @@ std::string RenderHeadline(const Plan& plan, const Style& style) {
   if (plan.first_feasible_seconds) {
     text += fmt::format("; the first that fits after {:.2f} s", *plan.first_feasible_seconds);
   }
-  text += "\n  costs      " + CostSources(plan) + "\n";
+  text += "\n  costs      " +
+          RenderCostSources({plan.share_given, plan.share_measured, plan.share_modelled}) + "\n";
   return text;
+}
+
+std::string RenderCostSources(const CostShares& shares) {
+  std::string text;
+  const auto add = [&](double share, const char* name) {
+    if (share <= 0) return;
+    text += (text.empty() ? "" : ", ") + fmt::format("{} {}", FormatShare(share), name);
+  };
+  add(shares.given, "given");
+  add(shares.measured, "measured");
+  add(shares.modelled, "modelled");
+  return text.empty() ? "none" : text;
+}
+
+std::string RenderUnknownTypes(std::span<const std::string> types) {
+  if (types.empty()) return "";
+  return fmt::format("op types costed by their bytes alone: {}\n", fmt::join(types, ", "));
 }
 
 std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cost/cost_table.h"
 #include "plan/plan.h"
 #include "report/table.h"
 #include "sim/simulator.h"
@@ -17,6 +18,12 @@ std::vector<DeviceUse> UseOfDevices(const SimResult& result, const Cluster& clus
 
 // Step time, bound and gap, who found it and how, where the costs come from.
 std::string RenderHeadline(const Plan& plan, const Style& style);
+
+// "25.0% measured, 75.0% modelled": the sources that have a share; "none" if no op takes time.
+std::string RenderCostSources(const CostShares& shares);
+
+// Names them in a sentence; an empty list gives an empty text.
+std::string RenderUnknownTypes(std::span<const std::string> types);
 
 // One line per device with bars for busy share and memory; then idle devices and those that
 // overflow, each said in a sentence.

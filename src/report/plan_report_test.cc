@@ -46,6 +46,11 @@ TEST_F(PlanReport, BaselinesAreSetAgainstThePlan) {
   EXPECT_EQ(RenderBaselines({}, Nanos(1000), {}), "");
 }
 
+TEST(CostSources, OnlyThoseWithAShare) {
+  EXPECT_EQ(RenderCostSources({0.25, 0, 0.75}), "25.0% given, 75.0% modelled");
+  EXPECT_EQ(RenderCostSources({}), "none");
+}
+
 TEST(Headline, NamesBoundGapProducerAndCosts) {
   Plan plan;
   plan.graph_name = "net";

@@ -39,6 +39,9 @@ TEST_F(PlanCommand, JsonHasEveryFieldWithItsType) {
     EXPECT_LE(device["busy"].get<double>(), 1);
     EXPECT_TRUE(device["peak_memory_bytes"].is_number_integer());
     EXPECT_EQ(device["capacity_bytes"], kPlenty);
+    // All ops lie on one device, which is never idle; the other always is, but not for transfers.
+    EXPECT_EQ(device["idle_ns"], device["ops"] == 4 ? 0 : 400);
+    EXPECT_EQ(device["idle_before_transfers_ns"], 0);
     ops += device["ops"].get<int64_t>();
   }
   EXPECT_EQ(ops, 4);

@@ -41,6 +41,76 @@ TEST_F(SimulateCommand, TimesAChainOverTwoDevices) {
   EXPECT_EQ(result["reasons"][0]["what"], "moving over d0>d1");
   EXPECT_EQ(result["reasons"][0]["time_ns"], 1000);
   EXPECT_EQ(result["links"][0]["moved_bytes"], 1000);
+  // Each device computes 100 of 1,200 ns. From 100 ns on, when y0 is made, d1 lacks only its copy.
+  EXPECT_EQ(result["devices"][0]["idle_ns"], 1100);
+  EXPECT_EQ(result["devices"][0]["idle_before_transfers_ns"], 0);
+  EXPECT_EQ(result["devices"][1]["idle_ns"], 1100);
+  EXPECT_EQ(result["devices"][1]["idle_before_transfers_ns"], 1000);
+  ASSERT_EQ(result["transfers"].size(), 1u);
+  EXPECT_EQ(result["transfers"][0], Json({{"storage", "y0"},
+                                          {"version", 0},
+                                          {"offset", 0},
+                                          {"length", 1000},
+                                          {"from", "d0"},
+                                          {"to", "d1"},
+                                          {"ready_ns", 100},
+                                          {"start_ns", 100},
+                                          {"end_ns", 1100}}));
+  EXPECT_FALSE(RunJson({"simulate", "net.json"}).json().contains("transfers"));
+}
+
+// Two ops of a recorded step, the first of a type that no cost table knows, and their times: the
+// first's measured, the second's modelled.
+constexpr const char* kMystery = R"({"name": "net", "batch": 1, "inputs": [
+    {"name": "x", "kind": "input", "shape": [4, 4], "dtype": "f32"}],
+  "ops": [
+    {"name": "one", "target": "org.example.mystery", "phase": "fwd", "inputs": ["x"],
+     "args": ["%0"], "outputs": [{"shape": [4, 4], "dtype": "f32"}]},
+    {"name": "two", "target": "aten.relu.default", "phase": "fwd", "inputs": ["one"],
+     "args": ["%0"], "outputs": [{"shape": [4, 4], "dtype": "f32"}]}],
+  "outputs": ["two"]})";
+constexpr const char* kMysteryTimes =
+    "overrides:\n  - {op: one, time: 3us}\n  - {op: two, time: 1us, source: modelled}\n";
+
+TEST_F(ProgramTest, EveryResultSaysWhereItsCostsComeFrom) {
+  Write("net.json", kMystery);
+  Write("times.yaml", kMysteryTimes);
+  Write("map.json", R"({"one": "host0/gpu0", "two": "host0/gpu0"})");
+  const std::vector<std::string> input = {"net.json", "-c", "2xV100", "--costs", "times.yaml"};
+  const auto line = [&](const std::string& command, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {command};
+    words.insert(words.end(), input.begin(), input.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  // 3 of 4 us are measured, on every device.
+  const Json sources = {{"given", 0.0}, {"measured", 0.75}, {"modelled", 0.25}};
+  const char* const text = "75.0% measured, 25.0% modelled";
+  const char* const unknown = "op types costed by their bytes alone: org.example.mystery\n";
+  const auto simulate = line("simulate", {"--placement", "map.json"});
+  const auto plan = line("plan", {"--iterations", "5"});
+  const std::vector<std::vector<std::string>> lines = {
+      plan, simulate, {"simulate", "net.plan.json"}};
+  for (const auto& words : lines) {
+    const Outcome run = RunJson(words);
+    ASSERT_EQ(run.status, 0) << run.out;
+    EXPECT_EQ(run.json()["cost_sources"], sources) << words[0];
+    EXPECT_EQ(run.json()["unknown_types"], Json({"org.example.mystery"})) << words[0];
+    EXPECT_EQ(run.json()["assumed_shapes"], Json::array()) << words[0];
+    const std::string out = Run(words).out;
+    EXPECT_THAT(out, HasSubstr(text)) << words[0];
+    EXPECT_THAT(out, HasSubstr(unknown)) << words[0];
+  }
+  const auto compare = line("compare", {"--iterations", "5"});
+  const Json algorithms = RunJson(compare).json();
+  EXPECT_EQ(algorithms["unknown_types"], Json({"org.example.mystery"}));
+  ASSERT_GT(algorithms["plans"].size(), 5u);
+  for (const Json& entry : algorithms["plans"]) EXPECT_EQ(entry["cost_sources"], sources);
+  EXPECT_THAT(Run(compare).out, testing::AllOf(HasSubstr(text), HasSubstr(unknown)));
+  const Json plans = RunJson({"compare", "net.plan.json"}).json();
+  EXPECT_EQ(plans["plans"][0]["cost_sources"], sources);
+  EXPECT_TRUE(plans["unknown_types"].is_null());  // the graph is not read
+  EXPECT_THAT(Run({"compare", "net.plan.json"}).out, HasSubstr(text));
 }
 
 TEST_F(SimulateCommand, OutOfMemoryIsAResult) {
