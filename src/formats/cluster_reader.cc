@@ -124,9 +124,10 @@ Status Reader::ReadDevice(const YamlNode& map) {
   PW_ASSIGN(const YamlNode* kind_node, map.Get("kind"));
   PW_ASSIGN(const std::string kind_name, kind_node->AsText("kind"));
   PW_ASSIGN(const DeviceKind kind, kinds_.Find(*kind_node, kind_name));
-  PW_ASSIGN(const auto memory, ReadBytes(map, "memory"));
-  PW_ASSIGN(const auto reserve, ReadBytes(map, "reserve"));
+  // Devices of a cost graph, whose times are given, may have no memory.
   const bool given = kind.device_class == DeviceClass::kOther;
+  PW_ASSIGN(const auto memory, given ? ReadBytes(map, "memory") : ReadMemory(map));
+  PW_ASSIGN(const auto reserve, ReadBytes(map, "reserve"));
   if (!memory && kind.memory.count == 0) {
     return map.Fail(
         fmt::format("the key \"memory\" is missing: the memory of a {} depends on "

@@ -12,6 +12,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <functional>
+
+#include "base/units.h"
 
 namespace placewright {
 namespace {
@@ -24,6 +27,47 @@ Error FileError(ErrorCode code, const std::string& path, std::string message) {
 
 bool IsGzip(std::string_view bytes) {
   return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
+}
+
+// Gives what the gzip members, one after another, expand to piece by piece, until `take` returns
+// false.
+Status Inflate(std::string_view bytes, const std::function<bool(std::string_view)>& take) {
+  size_t consumed = 0;
+  std::array<char, 1 << 16> chunk;
+  while (consumed < bytes.size() && IsGzip(bytes.substr(consumed))) {
+    z_stream stream{};
+    if (inflateInit2(&stream, 15 + 16) != Z_OK) {
+      return MakeError(ErrorCode::kInternal, "zlib cannot start");
+    }
+    int code = Z_OK;
+    bool wanted = true;
+    while (code != Z_STREAM_END && wanted) {
+      if (stream.avail_in == 0) {
+        const size_t left = std::min<size_t>(bytes.size() - consumed, 1u << 30);
+        if (left == 0) break;
+        // zlib only reads there.
+        stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data() + consumed));
+        stream.avail_in = static_cast<uInt>(left);
+        consumed += left;
+      }
+      stream.next_out = reinterpret_cast<Bytef*>(chunk.data());
+      stream.avail_out = chunk.size();
+      code = inflate(&stream, Z_NO_FLUSH);
+      if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) break;
+      wanted = take({chunk.data(), chunk.size() - stream.avail_out});
+    }
+    consumed -= stream.avail_in;
+    inflateEnd(&stream);
+    if (!wanted) return Ok();
+    if (code != Z_STREAM_END) {
+      return MakeError(
+          ErrorCode::kFileCorrupt,
+          fmt::format("the gzip stream is truncated or damaged near byte {}", consumed));
+    }
+  }
+  if (consumed == bytes.size()) return Ok();
+  return MakeError(ErrorCode::kFileCorrupt, fmt::format("{} bytes of garbage after the gzip stream",
+                                                        bytes.size() - consumed));
 }
 
 // Closes the descriptor when it goes out of scope.
@@ -74,50 +118,30 @@ Result<std::string> ReadFileRaw(const std::string& path, const ReadLimits& limit
   return bytes;
 }
 
+int64_t ReadLimits::ExpandedOf(int64_t stored_bytes) const {
+  return std::min(expanded, std::max(small, SaturatingMultiply(stored_bytes, ratio)));
+}
+
 Result<std::string> Expand(std::string bytes, const ReadLimits& limits) {
   if (!IsGzip(bytes)) return bytes;
+  const int64_t limit = limits.ExpandedOf(static_cast<int64_t>(bytes.size()));
+  int64_t count = 0;
+  PW_RETURN_IF_ERROR(Inflate(bytes, [&](std::string_view piece) {
+    count += static_cast<int64_t>(piece.size());
+    return count <= limit;
+  }));
+  if (count > limit) {
+    return MakeError(ErrorCode::kFileTooLarge,
+                     fmt::format("expands to more than {} bytes, the limit for {} bytes of gzip",
+                                 limit, bytes.size()),
+                     "", "Unpack the file and give the plain one if its size is meant.");
+  }
   std::string out;
-  size_t consumed = 0;
-  std::array<char, 1 << 16> chunk;
-  // Several members may follow one another.
-  while (consumed < bytes.size() && IsGzip(std::string_view(bytes).substr(consumed))) {
-    z_stream stream{};
-    if (inflateInit2(&stream, 15 + 16) != Z_OK) {
-      return MakeError(ErrorCode::kInternal, "zlib cannot start");
-    }
-    int code = Z_OK;
-    while (code != Z_STREAM_END) {
-      if (stream.avail_in == 0) {
-        const size_t left = std::min<size_t>(bytes.size() - consumed, 1u << 30);
-        if (left == 0) break;
-        stream.next_in = reinterpret_cast<Bytef*>(bytes.data() + consumed);
-        stream.avail_in = static_cast<uInt>(left);
-        consumed += left;
-      }
-      stream.next_out = reinterpret_cast<Bytef*>(chunk.data());
-      stream.avail_out = chunk.size();
-      code = inflate(&stream, Z_NO_FLUSH);
-      if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) break;
-      out.append(chunk.data(), chunk.size() - stream.avail_out);
-      if (static_cast<int64_t>(out.size()) > limits.expanded) {
-        inflateEnd(&stream);
-        return MakeError(ErrorCode::kFileTooLarge,
-                         fmt::format("expands to more than {} bytes", limits.expanded));
-      }
-    }
-    consumed -= stream.avail_in;
-    inflateEnd(&stream);
-    if (code != Z_STREAM_END) {
-      return MakeError(
-          ErrorCode::kFileCorrupt,
-          fmt::format("the gzip stream is truncated or damaged near byte {}", consumed));
-    }
-  }
-  if (consumed < bytes.size()) {
-    return MakeError(
-        ErrorCode::kFileCorrupt,
-        fmt::format("{} bytes of garbage after the gzip stream", bytes.size() - consumed));
-  }
+  out.reserve(static_cast<size_t>(count));
+  PW_RETURN_IF_ERROR(Inflate(bytes, [&](std::string_view piece) {
+    out += piece;
+    return true;
+  }));
   return out;
 }
 

@@ -10,9 +10,17 @@
 
 namespace placewright {
 
+// A file of a few megabytes must not fill the memory: gzip makes at most `ratio` bytes of each that
+// is stored, or `small` if that is more, and never more than `expanded`. Graph files shrink to a
+// tenth or a fortieth.
 struct ReadLimits {
   int64_t stored = int64_t{2} << 30;    // bytes in the file
   int64_t expanded = int64_t{1} << 30;  // bytes after gunzip
+  int64_t ratio = 200;
+  int64_t small = int64_t{64} << 20;
+
+  // After gunzip of that many bytes.
+  int64_t ExpandedOf(int64_t stored_bytes) const;
 };
 
 // The file's bytes; a gzip file (by its magic, whatever its name) is expanded, all its members.
@@ -21,7 +29,8 @@ struct ReadLimits {
 Result<std::string> ReadFile(const std::string& path, const ReadLimits& limits = {});
 // The bytes as stored, gzip not expanded.
 Result<std::string> ReadFileRaw(const std::string& path, const ReadLimits& limits = {});
-// Expands gzip bytes; other bytes come back unchanged.
+// Expands gzip bytes; other bytes come back unchanged. A first pass counts and stores nothing, so
+// that a refused file takes no memory and an accepted one just its size.
 Result<std::string> Expand(std::string bytes, const ReadLimits& limits = {});
 
 // Writes beside the target and renames: readers see the old file or the new one, never half.

@@ -83,7 +83,8 @@ SimulatedPlan Simulate(const Graph& graph, const Cluster& cluster, const CostTab
   plan.step_time = result.step_time;
   plan.lower_bound = SimpleBound(program);
   plan.devices = UsesOf(result, cluster);
-  plan.baselines = {{"single", result.feasible, Nanos(result.step_time.count + 1)}};
+  plan.baselines = {{"single", result.feasible, Nanos(result.step_time.count + 7)},
+                    {"random", result.feasible, result.step_time}};
   if (result.feasible) {
     plan.history = {{3, 0.5, Nanos(result.step_time.count + 7), "single"},
                     {9, 0.75, result.step_time, "random"}};

@@ -8,6 +8,7 @@
 #include "check_plan/memory_check.h"
 #include "check_plan/placement_check.h"
 #include "check_plan/replay.h"
+#include "check_plan/search_check.h"
 #include "check_plan/step.h"
 #include "check_plan/summary_check.h"
 #include "check_plan/timing_check.h"

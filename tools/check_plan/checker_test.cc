@@ -210,10 +210,62 @@ TEST(CheckPlan, BoundAndSearch) {
   EXPECT_EQ(Verdict(inputs), "gap");
 }
 
+// Baselines: single 1614 (fits), m-etf 1 (does not), heft 1613 (the plan). History: single at
+// 0.1 s, heft at 0.2 s, the plan at 0.3 s.
+TEST(CheckPlan, BaselinesAgreeWithPlanAndHistory) {
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[2].step_time = Nanos(1700); }), "baselines");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[2].feasible = false; }), "baselines");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[2].algorithm = "m-topo"; }), "baselines");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[0].step_time = Nanos(1615); }), "baselines");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[0].step_time = Nanos(1613); }), "baselines");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[0].feasible = false; }), "baselines");
+  // After single, m-etf's 1700 is no improvement; before it, it would be in the history.
+  const Baseline late{"m-etf", true, Nanos(1700)};
+  EXPECT_EQ(AfterInPlan([&](Plan& p) { p.baselines[1] = late; }), "holds");
+  EXPECT_EQ(AfterInPlan([&](Plan& p) { p.baselines.insert(p.baselines.begin(), late); }),
+            "baselines");
+  // Unless the plan to start from was as good.
+  EXPECT_EQ(AfterInPlan([&](Plan& p) {
+              p.baselines.insert(p.baselines.begin(), late);
+              p.history.insert(p.history.begin(), {0, 0.1, Nanos(1700), "init"});
+            }),
+            "holds");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines.clear(); }), "holds");  // of a single planner
+}
+
+// A given plan that nothing improves on is the plan, and no baseline.
+TEST(CheckPlan, ThePlanToStartFromMayBeTheBest) {
+  EXPECT_EQ(AfterInPlan([](Plan& p) {
+              p.algorithm = "init";
+              p.history = {{0, 0.1, Nanos(1613), "init"}};
+            }),
+            "holds");
+}
+
+TEST(CheckPlan, HistoryEndsWithThePlan) {
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.algorithm = "single"; }), "history");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.history[1].algorithm = "single"; }), "history");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.history[1].iterations = 1; }), "history");
+  EXPECT_EQ(AfterInPlan([](Plan& p) {
+              p.iterations = 1;
+              p.history[1].iterations = 1;
+            }),
+            "holds");
+}
+
+TEST(CheckPlan, SecondsAgree) {
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.seconds = 0.2; }), "holds");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.seconds = 0.19; }), "seconds");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.history[1].seconds = 0.09; }), "seconds");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.history[0].seconds = 0.2; }), "seconds");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.first_feasible_seconds = 0.31; }), "seconds");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.first_feasible_seconds.reset(); }), "seconds");
+}
+
 TEST(CheckPlan, DigestNoticesWhatNothingElseDoes) {
   for (const char* field :
        {"/seed", "/iterations", "/seconds", "/graph/batch_option", "/graph/dimensions/n",
-        "/history/0/seconds", "/history/1/iterations", "/baselines/1/step_time_ns"}) {
+        "/baselines/1/step_time_ns"}) {
     PlanInputs inputs = ForkPlan().Build();
     inputs.document[Json::json_pointer(field)] = 7;
     EXPECT_EQ(Verdict(inputs), "digest") << field;
@@ -282,6 +334,7 @@ TEST(CheckPlan, OpsWithoutDurationFollowPhases) {
   PlanInputs inputs = plan.Build();
   inputs.plan.baselines.clear();
   inputs.plan.history.clear();
+  inputs.plan.first_feasible_seconds.reset();
   Seal(inputs);
   EXPECT_EQ(Verdict(inputs), "holds");
   inputs.plan.devices[0].tensor_peak = Bytes(1536);

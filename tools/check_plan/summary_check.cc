@@ -173,33 +173,4 @@ MaybeViolation CheckBound(const Plan& plan, const Json& document, const Step& st
                    fmt::format("must be (step - bound) / step, which is {}", expected), "gap"};
 }
 
-MaybeViolation CheckSearch(const Plan& plan) {
-  for (size_t i = 0; i < plan.baselines.size(); ++i) {
-    const Baseline& baseline = plan.baselines[i];
-    if (!baseline.feasible) continue;
-    if (plan.feasible && plan.step_time <= baseline.step_time) continue;
-    return Violation{
-        ViolationKind::kBaselines,
-        fmt::format("{} fits and takes {} ns, the plan {}", baseline.algorithm,
-                    baseline.step_time.count,
-                    plan.feasible ? fmt::format("{} ns", plan.step_time.count) : "does not fit"),
-        fmt::format("baselines[{}]", i)};
-  }
-  const auto wrong = [](size_t i, std::string message) {
-    return Violation{ViolationKind::kHistory, std::move(message), fmt::format("history[{}]", i)};
-  };
-  for (size_t i = 1; i < plan.history.size(); ++i) {
-    if (plan.history[i].step_time >= plan.history[i - 1].step_time) {
-      return wrong(i,
-                   fmt::format("{} ns is no improvement on {} ns", plan.history[i].step_time.count,
-                               plan.history[i - 1].step_time.count));
-    }
-  }
-  if (!plan.feasible || plan.history.empty()) return std::nullopt;
-  if (plan.history.back().step_time == plan.step_time) return std::nullopt;
-  return wrong(plan.history.size() - 1,
-               fmt::format("ends at {} ns, not at the step time of {} ns",
-                           plan.history.back().step_time.count, plan.step_time.count));
-}
-
 }  // namespace placewright::check

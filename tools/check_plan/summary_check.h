@@ -20,9 +20,6 @@ MaybeViolation CheckFigures(const Plan& plan, const Step& step);
 // on their fastest devices, and all least times spread over all devices. `gap` follows from it.
 MaybeViolation CheckBound(const Plan& plan, const Json& document, const Step& step);
 
-// No feasible baseline is better; the history falls strictly and ends at the step time.
-MaybeViolation CheckSearch(const Plan& plan);
-
 }  // namespace placewright::check
 
 #endif  // CHECK_PLAN_SUMMARY_CHECK_H_

@@ -86,8 +86,11 @@ PlanInputs TestPlan::Build() const {
                             Bytes(uses[i].tensor_peak), Bytes(0), Bytes(10), Bytes(100000),
                             uses[i].ops});
   }
-  plan.baselines = {{"single", true, Nanos(step + 1)}, {"m-etf", false, Nanos(1)}};
+  plan.baselines = {
+      {"single", true, Nanos(step + 1)}, {"m-etf", false, Nanos(1)}, {"heft", true, Nanos(step)}};
   plan.history = {{0, 0.1, Nanos(step + 1), "single"}, {0, 0.2, Nanos(step), "heft"}};
+  plan.seconds = 0.3;
+  plan.first_feasible_seconds = 0.1;
   plan.share_modelled = uses[0].busy + uses[1].busy > 0 ? 1 : 0;
   Seal(built);
   return built;

@@ -28,6 +28,7 @@ std::string_view ToString(ViolationKind kind) {
     case ViolationKind::kGap: return "gap";
     case ViolationKind::kBaselines: return "baselines";
     case ViolationKind::kHistory: return "history";
+    case ViolationKind::kSeconds: return "seconds";
     case ViolationKind::kCostSources: return "cost-sources";
     case ViolationKind::kDigest: return "digest";
   }

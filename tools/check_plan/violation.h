@@ -32,8 +32,9 @@ enum class ViolationKind : uint8_t {
   kNames,           // "names": of the graph or the cluster
   kBound,           // "bound": above the step time, or below what a simple bound proves
   kGap,             // "gap": not (step - bound) / step
-  kBaselines,       // "baselines": one is better than the plan
-  kHistory,         // "history": does not fall strictly, or does not end at the step time
+  kBaselines,       // "baselines": one is better than the plan, or contradicts plan or history
+  kHistory,         // "history": does not fall strictly, or does not end with the plan
+  kSeconds,         // "seconds": of plan and history contradict each other
   kCostSources,     // "cost-sources": not the shares of the ops' time
   kDigest           // "digest": the file was changed after it was written
 };

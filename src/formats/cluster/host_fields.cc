@@ -31,7 +31,7 @@ Status ReadGpus(const YamlNode& map, const KindTable& kinds, HostSpec& host) {
 
 // A host's memory belongs to its sockets: without CPUs there is nobody to have it.
 Status ReadCpus(const YamlNode& map, const KindTable& kinds, HostSpec& host) {
-  PW_ASSIGN(const auto memory, ReadBytes(map, "memory"));
+  PW_ASSIGN(const auto memory, ReadMemory(map));
   const YamlNode* cpus = map.Find("cpus");
   if (cpus == nullptr) {
     host.sockets = 0;

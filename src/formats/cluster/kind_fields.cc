@@ -137,6 +137,14 @@ Result<std::optional<Bytes>> ReadBytes(const YamlNode& map, std::string_view key
   return ReadQuantity<Bytes>(map, key, "_bytes", ParseBytes);
 }
 
+Result<std::optional<Bytes>> ReadMemory(const YamlNode& map) {
+  PW_ASSIGN(const auto memory, ReadBytes(map, "memory"));
+  if (!memory || memory->count > 0) return memory;
+  const YamlNode* exact = map.Find("memory_bytes");
+  return (exact != nullptr ? exact : map.Find("memory"))
+      ->Fail("memory is 0: state how much there is, or leave the key out for what is usual");
+}
+
 Result<std::optional<Nanos>> ReadNanos(const YamlNode& map, std::string_view key) {
   return ReadQuantity<Nanos>(map, key, "_ns", ParseDuration);
 }
@@ -227,7 +235,7 @@ Result<DeviceSlot> ReadSlot(const YamlNode& node, const KindTable& kinds, Device
       PW_ASSIGN(const int64_t value, count->AsInt("count", 1, kMaxDevices));
       slot.count = static_cast<int32_t>(value);
     }
-    PW_ASSIGN(const auto memory, ReadBytes(node, "memory"));
+    PW_ASSIGN(const auto memory, ReadMemory(node));
     PW_ASSIGN(const auto reserve, ReadBytes(node, "reserve"));
     slot.memory = memory.value_or(Bytes());
     slot.reserve = reserve.value_or(Bytes());

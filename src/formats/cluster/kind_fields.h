@@ -18,6 +18,8 @@ Error At(const YamlNode& node, Error error);
 // A quantity of a mapping: `key` with a unit ("memory: 12 GiB"), or `key` and a suffix with a whole
 // number ("memory_bytes: 12884901888"; _ns, _bytes_per_s). Both at once are refused.
 Result<std::optional<Bytes>> ReadBytes(const YamlNode& map, std::string_view key);
+// `memory` of a machine, which has some: 0 is refused.
+Result<std::optional<Bytes>> ReadMemory(const YamlNode& map);
 Result<std::optional<Nanos>> ReadNanos(const YamlNode& map, std::string_view key);
 Result<std::optional<BytesPerSecond>> ReadBandwidth(const YamlNode& map, std::string_view key);
 // The value, or an error that the key is missing, with an example.
