@@ -263,9 +263,8 @@ TEST(CheckPlan, SecondsAgree) {
 }
 
 TEST(CheckPlan, DigestNoticesWhatNothingElseDoes) {
-  for (const char* field :
-       {"/seed", "/iterations", "/seconds", "/graph/batch_option", "/graph/dimensions/n",
-        "/baselines/1/step_time_ns"}) {
+  for (const char* field : {"/seed", "/iterations", "/seconds", "/graph/batch_option",
+                            "/graph/dimensions/n", "/baselines/1/step_time_ns"}) {
     PlanInputs inputs = ForkPlan().Build();
     inputs.document[Json::json_pointer(field)] = 7;
     EXPECT_EQ(Verdict(inputs), "digest") << field;
