@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <tuple>
+#include <utility>
 
 namespace placewright {
 namespace {
@@ -32,6 +34,17 @@ bool MatchOne(std::string_view pattern, size_t p, char c, size_t& next) {
   }
   next = p + 1;
   return pattern[p] == c;
+}
+
+char LowerCase(char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// Characters that both begin with, in either case.
+int CommonPrefix(std::string_view a, std::string_view b) {
+  size_t length = 0;
+  while (length < std::min(a.size(), b.size()) && LowerCase(a[length]) == LowerCase(b[length])) {
+    ++length;
+  }
+  return static_cast<int>(length);
 }
 
 }  // namespace
@@ -78,16 +91,21 @@ int EditDistance(std::string_view a, std::string_view b) {
 
 std::vector<std::string> NearNames(std::string_view name,
                                    const std::vector<std::string>& candidates) {
-  std::vector<std::pair<int, std::string>> near;
-  const int limit = std::max<int>(2, static_cast<int>(name.size()) / 3);
+  using Key = std::tuple<int, int, std::string>;  // distance without what follows, distance, name
+  std::vector<Key> near;
+  const int length = static_cast<int>(name.size());
+  const int limit = std::max(2, length / 3);
   for (const std::string& candidate : candidates) {
     const int distance = EditDistance(name, candidate);
-    if (distance <= limit) near.emplace_back(distance, candidate);
+    const int common = CommonPrefix(name, candidate);
+    const bool begins = common == length ? length >= 2 : common >= 3 && 4 * common >= 3 * length;
+    if (!begins && distance > limit) continue;
+    near.emplace_back(begins ? std::min(distance, length - common) : distance, distance, candidate);
   }
   std::sort(near.begin(), near.end());
   near.erase(std::unique(near.begin(), near.end()), near.end());
   std::vector<std::string> names;
-  for (size_t i = 0; i < near.size() && i < 3; ++i) names.push_back(near[i].second);
+  for (size_t i = 0; i < near.size() && i < 3; ++i) names.push_back(std::get<2>(near[i]));
   return names;
 }
 

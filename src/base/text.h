@@ -15,7 +15,10 @@ bool GlobMatch(std::string_view pattern, std::string_view text);
 // Levenshtein distance, adjacent transpositions counted as one; inputs are cut at 64 characters.
 int EditDistance(std::string_view a, std::string_view b);
 
-// The candidates near `name`, nearest first, at most three; empty when none is near.
+// The candidates near `name`, nearest first, at most three; empty when none is near. Near: within a
+// third of its length (at least 2) in EditDistance; or, whatever follows and in either case, all of
+// a name of at least 2 characters, or at least 3 characters and 3/4 of it, begin the candidate
+// (V1000: V100-16GB).
 std::vector<std::string> NearNames(std::string_view name,
                                    const std::vector<std::string>& candidates);
 

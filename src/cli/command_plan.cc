@@ -14,6 +14,7 @@
 #include "cli/result_json.h"
 #include "formats/plan_files.h"
 #include "report/plan_report.h"
+#include "search/proof/enough.h"
 
 namespace placewright {
 namespace {
@@ -30,20 +31,6 @@ constexpr const char* kExamples =
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// What the fullest device lacks, for the message that nothing was found.
-std::string Overflow(const Plan& plan) {
-  const DeviceUse* worst = nullptr;
-  for (const DeviceUse& use : plan.devices) {
-    if (use.peak_memory <= use.capacity) continue;
-    if (!worst || use.peak_memory - use.capacity > worst->peak_memory - worst->capacity) {
-      worst = &use;
-    }
-  }
-  if (worst == nullptr) return "";
-  return fmt::format(": its {} needs {} of {}", worst->name, FormatBytes(worst->peak_memory),
-                     FormatBytes(worst->capacity));
 }
 
 class PlanCommand : public Command {
@@ -98,7 +85,9 @@ class PlanCommand : public Command {
         Investigate(planning->inputs, program, result.placement, std::move(replay), false);
     PW_RETURN_IF_ERROR(
         WritePictures(pictures_, planning->inputs, program, result.placement, findings, plan));
-    return Report(*planning, plan, findings, budget.Interrupted(), context.console);
+    const std::optional<Error> error =
+        OutcomeError(planning->problem, result, budget.Interrupted());
+    return Report(*planning, plan, findings, error, context.console);
   }
 
  private:
@@ -112,25 +101,22 @@ class PlanCommand : public Command {
     return ProbePictures(pictures_);
   }
 
-  std::optional<Error> OutcomeError(const Plan& plan, bool interrupted) const {
+  std::optional<Error> OutcomeError(const Problem& problem, const PlannerResult& result,
+                                    bool interrupted) const {
     if (interrupted) {
       return MakeError(
           ErrorCode::kInterrupted,
-          plan.feasible ? "interrupted; the best plan so far was written"
-                        : "interrupted before any plan that fits was found; "
-                          "nothing was written",
-          "", plan.feasible ? "Continue with --init " + output_ + "." : "Give it more time.");
+          result.feasible ? "interrupted; the best plan so far was written"
+                          : "interrupted before any plan that fits was found; "
+                            "nothing was written",
+          "", result.feasible ? "Continue with --init " + output_ + "." : "Give it more time.");
     }
-    if (plan.feasible) return std::nullopt;
-    return MakeError(ErrorCode::kNothingFound,
-                     fmt::format("the best placement that {} found does not fit{}; nothing was "
-                                 "written",
-                                 plan.algorithm, Overflow(plan)));
+    if (result.feasible) return std::nullopt;
+    return NothingFits(problem, result.algorithm, result.placement);
   }
 
-  int Report(const Planning& planning, const Plan& plan, const Findings& findings, bool interrupted,
-             Console& console) const {
-    const std::optional<Error> error = OutcomeError(plan, interrupted);
+  int Report(const Planning& planning, const Plan& plan, const Findings& findings,
+             const std::optional<Error>& error, Console& console) const {
     if (console.json) {
       PrintJsonReport(planning, plan, findings, error, console);
     } else {

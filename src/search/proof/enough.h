@@ -1,0 +1,46 @@
+// How much more memory is enough for a plan that fits: the counterpart of ProveFits, which says how
+// much is needed at least.
+#ifndef PLACEWRIGHT_SEARCH_PROOF_ENOUGH_H_
+#define PLACEWRIGHT_SEARCH_PROOF_ENOUGH_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "search/problem.h"
+
+namespace placewright {
+
+struct MoreMemory {
+  DeviceId device;
+  int64_t bytes = 0;
+};
+struct EnoughMemory {
+  std::vector<MoreMemory> more;  // ascending devices; empty: the memory that is there is enough
+  std::string algorithm;         // constructive planner that finds its plan then; empty: none does
+};
+
+// The smallest change found with which a plan fits when simulated, if possible one that some
+// constructive planner then finds. Candidates: what every constructive planner's plan, and `plan`
+// if there is one, lacks on each device; then (not in large graphs), by bisection, less on one
+// device alone. `at_least`: bytes proven necessary in all. Deterministic. Nothing where no plan is
+// connected, or none fits with what a cluster file can state.
+std::optional<EnoughMemory> FindEnoughMemory(const Problem& problem, int64_t at_least,
+                                             const Placement* plan = nullptr);
+
+// "64 MiB more on d0 (12,352 MiB usable in all) is enough: checked by simulation" or the like.
+std::string DescribeEnough(const Problem& problem, const std::optional<EnoughMemory>& enough);
+
+// "needs 2.0 KiB (2,048 B) on d0, which has 1.0 KiB (1,024 B)", of the device that lacks most; how
+// many others lack memory, too.
+std::string DescribeOverflow(const Problem& problem, const SimResult& result);
+
+// kNothingFound for a plan of `algorithm` that does not fit though nothing proves that none does:
+// what it needs and what there is, the largest indivisible group, and what would be enough.
+Error NothingFits(const Problem& problem, std::string_view algorithm, const Placement& plan);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_PROOF_ENOUGH_H_

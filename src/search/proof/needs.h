@@ -1,0 +1,33 @@
+// What single placement units need on whatever device they lie, and the words for it.
+#ifndef PLACEWRIGHT_SEARCH_PROOF_NEEDS_H_
+#define PLACEWRIGHT_SEARCH_PROOF_NEEDS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "search/problem.h"
+
+namespace placewright {
+
+// What any device needs at least to run a unit.
+struct UnitNeed {
+  int64_t bytes = 0;  // persistent + one op's inputs and outputs + largest workspace
+  int32_t op = -1;    // exec op that needs most
+};
+
+// By unit. O(edges log edges).
+std::vector<UnitNeed> UnitNeeds(const Problem& problem);
+
+// "1.5 KiB (1,536 B)"; "512 B" below a KiB.
+std::string FormatSize(int64_t bytes);
+
+// "the colocation group of op NAME (3 ops)"
+std::string GroupName(const Problem& problem, int32_t unit);
+
+// "; the largest indivisible group is ... with SIZE", or "" without units.
+std::string LargestGroup(const Problem& problem, const std::vector<UnitNeed>& needs);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_PROOF_NEEDS_H_
