@@ -96,6 +96,7 @@ std::vector<std::string> NearNames(std::string_view name,
   const int length = static_cast<int>(name.size());
   const int limit = std::max(2, length / 3);
   for (const std::string& candidate : candidates) {
+    if (candidate.empty()) continue;  // nothing that a user could type
     const int distance = EditDistance(name, candidate);
     const int common = CommonPrefix(name, candidate);
     const bool begins = common == length ? length >= 2 : common >= 3 && 4 * common >= 3 * length;

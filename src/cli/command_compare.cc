@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "cli/command.h"
+#include "cli/given.h"
 #include "cli/interrupt.h"
 #include "cli/planners.h"
 #include "cli/planning.h"
@@ -113,6 +114,7 @@ class CompareCommand : public Command {
       budget.interrupted = &interrupted;
       PlannerOptions options = MakePlannerOptions(search_, budget, context);
       options.started = start;
+      options.given = GivenPlacement(planning->inputs, planning->problem.program);
       PW_ASSIGN(const PlannerResult result, planner->Plan(planning->problem, options));
       if (budget.Interrupted()) {
         return MakeError(ErrorCode::kInterrupted, "interrupted before the comparison was complete",

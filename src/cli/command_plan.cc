@@ -6,6 +6,7 @@
 #include "cli/assumptions.h"
 #include "cli/command.h"
 #include "cli/findings.h"
+#include "cli/given.h"
 #include "cli/interrupt.h"
 #include "cli/output_path.h"
 #include "cli/picture.h"
@@ -69,6 +70,8 @@ class PlanCommand : public Command {
     PlannerOptions options = MakePlannerOptions(search_, budget, context);
     if (!initial_.empty()) {
       PW_ASSIGN(options.initial, LoadInitial(initial_, *planning));
+    } else {
+      options.given = GivenPlacement(planning->inputs, planning->problem.program);
     }
     PW_ASSIGN(const PlannerResult result, planner->Plan(planning->problem, options));
     const double seconds = SecondsSince(context.started);

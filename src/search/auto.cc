@@ -25,6 +25,14 @@ class Portfolio {
     return Ok();
   }
 
+  // The placement of the graph's file, if it keeps to the problem's constraints and is connected.
+  void AddGiven() {
+    const std::vector<int32_t> units = UnitsOf(problem_, *options_.given);
+    const Result<Score> score = EvaluateUnits(problem_, units, simulator_);
+    if (ExpandUnits(problem_, units) != *options_.given || !score.ok()) return;
+    Add(MakeResult(problem_, "given", units, score.value(), options_), score.value());
+  }
+
   // A planner that finds no connected plan is left out: another may find one.
   void Run(const Planner& planner) {
     if (options_.budget.Interrupted() && best_ && best_->feasible) return;
@@ -33,20 +41,8 @@ class Portfolio {
       if (!error_) error_ = std::move(planned.error());
       return;
     }
-    PlannerResult result = planned.Take();
-    const Score score = ScoreOf(result);
-    plans_.emplace_back(score, result.placement);
-    baselines_.push_back({result.algorithm, result.feasible, result.step_time});
-    iterations_ += result.iterations;
-    if (!first_feasible_seconds_) first_feasible_seconds_ = result.first_feasible_seconds;
-    for (HistoryPoint& point : result.history) {
-      if (history_.empty() || point.step_time < history_.back().step_time) {
-        history_.push_back(std::move(point));
-      }
-    }
-    if (best_ && !(score < best_score_)) return;
-    best_ = std::move(result);
-    best_score_ = score;
+    const Score score = ScoreOf(planned.value());
+    Add(planned.Take(), score);
   }
 
   // Iterative planners may start from every plan so far, the best first.
@@ -67,6 +63,21 @@ class Portfolio {
   }
 
  private:
+  void Add(PlannerResult result, const Score& score) {
+    plans_.emplace_back(score, result.placement);
+    baselines_.push_back({result.algorithm, result.feasible, result.step_time});
+    iterations_ += result.iterations;
+    if (!first_feasible_seconds_) first_feasible_seconds_ = result.first_feasible_seconds;
+    for (HistoryPoint& point : result.history) {
+      if (history_.empty() || point.step_time < history_.back().step_time) {
+        history_.push_back(std::move(point));
+      }
+    }
+    if (best_ && !(score < best_score_)) return;
+    best_ = std::move(result);
+    best_score_ = score;
+  }
+
   Score ScoreOf(const PlannerResult& result) {
     if (result.feasible) return {true, 0, result.step_time.count};
     SimOptions sim;
@@ -100,6 +111,7 @@ class AutoPlanner : public Planner {
   Result<PlannerResult> Plan(const Problem& problem, const PlannerOptions& options) const override {
     Portfolio portfolio(problem, options);
     if (options.initial) PW_RETURN_IF_ERROR(portfolio.AddInitial());
+    if (options.given) portfolio.AddGiven();
     for (const Planner* planner : table_) {
       if (!planner->iterative()) portfolio.Run(*planner);
     }

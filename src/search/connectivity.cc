@@ -38,40 +38,35 @@ std::vector<int32_t> Intersection(const std::vector<int32_t>& a, const std::vect
   return both;
 }
 
-// Who communicates with whom, one way: (from, to).
-struct Edge {
-  int32_t from, to;
-  friend auto operator<=>(const Edge&, const Edge&) = default;
-};
-
 class Connector {
  public:
-  Connector(const Problem& problem, const OpGraph& graph, const std::vector<int64_t>& work,
-            std::vector<std::vector<int32_t>>& candidates)
-      : cluster_(*problem.cluster),
-        sets_(MutualSets(cluster_, work)),
-        candidates_(candidates),
-        touching_(problem.units.size()) {
-    for (int32_t op = 0; op < graph.ops; ++op) {
-      for (const OpInput& input : graph.Inputs(op)) {
-        const int32_t from = input.producer >= 0 ? graph.unit_of[input.producer] : input.home_unit;
-        if (from >= 0 && from != graph.unit_of[op]) edges_.push_back({from, graph.unit_of[op]});
-      }
-    }
-    std::sort(edges_.begin(), edges_.end());
-    edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
-    for (size_t e = 0; e < edges_.size(); ++e) {
-      touching_[edges_[e].from].push_back(static_cast<int32_t>(e));
-      touching_[edges_[e].to].push_back(static_cast<int32_t>(e));
-    }
-  }
+  Connector(const Connections& connections, std::vector<std::vector<int32_t>>& candidates)
+      : connections_(connections), candidates_(candidates) {}
 
-  void Run() {
+  // Every component into one of the sets, or, where none covers it, each unit to one device.
+  void Confine(const DeviceSets& sets) {
     std::vector<char> seen(candidates_.size(), 0);
     for (size_t u = 0; u < candidates_.size(); ++u) {
       if (seen[u]) continue;
       const std::vector<int32_t> component = Component(static_cast<int32_t>(u), seen);
-      if (component.size() > 1 && !UseOneSet(component)) Assign(component);
+      if (component.size() <= 1 || UseOneSet(component, sets)) continue;
+      Propagate(component);
+      for (int32_t unit : component) Fix(unit, candidates_[unit].front());
+    }
+  }
+
+  // Each unit to one device, in the order given: to that it wants, else to a neighbour of it.
+  void Approach(const std::vector<int32_t>& wanted, const std::vector<int32_t>& order) {
+    Propagate(order);
+    for (int32_t unit : order) {
+      const std::vector<int32_t>& left = candidates_[unit];
+      const auto distance = [&](int32_t device) {
+        if (device == wanted[unit]) return 0;
+        return 3 - connections_.Connected(device, wanted[unit]) -
+               connections_.Connected(wanted[unit], device);
+      };
+      Fix(unit, *std::min_element(left.begin(), left.end(),
+                                  [&](int32_t a, int32_t b) { return distance(a) < distance(b); }));
     }
   }
 
@@ -81,8 +76,9 @@ class Connector {
     std::vector<int32_t> members{start};
     seen[start] = 1;
     for (size_t i = 0; i < members.size(); ++i) {
-      for (int32_t e : touching_[members[i]]) {
-        for (int32_t next : {edges_[e].from, edges_[e].to}) {
+      for (int32_t e : connections_.Touching(members[i])) {
+        const Connections::Edge& edge = connections_.edges()[e];
+        for (int32_t next : {edge.from, edge.to}) {
           if (!seen[next]) members.push_back(next);
           seen[next] = 1;
         }
@@ -91,8 +87,8 @@ class Connector {
     return members;
   }
 
-  bool UseOneSet(const std::vector<int32_t>& component) {
-    for (const std::vector<int32_t>& set : sets_) {
+  bool UseOneSet(const std::vector<int32_t>& component, const DeviceSets& sets) {
+    for (const std::vector<int32_t>& set : sets) {
       const bool covers = std::all_of(component.begin(), component.end(), [&](int32_t unit) {
         return !Intersection(candidates_[unit], set).empty();
       });
@@ -105,7 +101,7 @@ class Connector {
 
   // Drops devices of one end that reach none of the other's; true if any was dropped. Never drops
   // the last.
-  bool Revise(const Edge& edge) {
+  bool Revise(const Connections::Edge& edge) {
     const auto drop = [&](int32_t unit, auto reaches) {
       std::vector<int32_t> kept;
       for (int32_t device : candidates_[unit]) {
@@ -119,12 +115,10 @@ class Connector {
       return std::any_of(candidates_[unit].begin(), candidates_[unit].end(), test);
     };
     const bool from = drop(edge.from, [&](int32_t a) {
-      return any_of(edge.to,
-                    [&](int32_t b) { return cluster_.Connected(DeviceId(a), DeviceId(b)); });
+      return any_of(edge.to, [&](int32_t b) { return connections_.Connected(a, b); });
     });
     const bool to = drop(edge.to, [&](int32_t b) {
-      return any_of(edge.from,
-                    [&](int32_t a) { return cluster_.Connected(DeviceId(a), DeviceId(b)); });
+      return any_of(edge.from, [&](int32_t a) { return connections_.Connected(a, b); });
     });
     return from || to;
   }
@@ -133,44 +127,41 @@ class Connector {
     while (!queue.empty()) {
       const int32_t unit = queue.back();
       queue.pop_back();
-      for (int32_t e : touching_[unit]) {
-        if (!Revise(edges_[e])) continue;
-        queue.push_back(edges_[e].from);
-        queue.push_back(edges_[e].to);
+      for (int32_t e : connections_.Touching(unit)) {
+        const Connections::Edge& edge = connections_.edges()[e];
+        if (!Revise(edge)) continue;
+        queue.push_back(edge.from);
+        queue.push_back(edge.to);
       }
     }
   }
 
-  void Assign(const std::vector<int32_t>& component) {
-    Propagate(component);
-    for (int32_t unit : component) {
-      candidates_[unit].resize(1);
-      Propagate({unit});
-    }
+  void Fix(int32_t unit, int32_t device) {
+    if (candidates_[unit].size() == 1) return;
+    candidates_[unit] = {device};
+    Propagate({unit});
   }
 
-  const Cluster& cluster_;
-  const DeviceSets sets_;
+  const Connections& connections_;
   std::vector<std::vector<int32_t>>& candidates_;
-  std::vector<Edge> edges_;
-  std::vector<std::vector<int32_t>> touching_;  // [unit] edges
 };
 
 }  // namespace
 
-bool FullyConnected(const Cluster& cluster) {
-  for (DeviceId a : cluster.devices()) {
-    for (DeviceId b : cluster.devices()) {
-      if (!cluster.Connected(a, b)) return false;
-    }
-  }
-  return true;
+void KeepConnected(const Cluster& cluster, const Connections& connections,
+                   const std::vector<int64_t>& work,
+                   std::vector<std::vector<int32_t>>& candidates) {
+  Connector(connections, candidates).Confine(MutualSets(cluster, work));
 }
 
-void KeepConnected(const Problem& problem, const OpGraph& graph, const std::vector<int64_t>& work,
-                   std::vector<std::vector<int32_t>>& candidates) {
-  if (FullyConnected(*problem.cluster)) return;
-  Connector(problem, graph, work, candidates).Run();
+std::vector<int32_t> ConnectedNear(const Connections& connections,
+                                   std::vector<std::vector<int32_t>> candidates,
+                                   const std::vector<int32_t>& wanted,
+                                   const std::vector<int32_t>& order) {
+  Connector(connections, candidates).Approach(wanted, order);
+  std::vector<int32_t> device_of;
+  for (const std::vector<int32_t>& left : candidates) device_of.push_back(left.front());
+  return device_of;
 }
 
 }  // namespace placewright

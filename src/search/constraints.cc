@@ -1,5 +1,6 @@
 #include "search/constraints.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/text.h"
@@ -114,13 +115,17 @@ Result<std::vector<char>> ConstrainedDevices(const Graph& graph, const Cluster& 
       char* row = &allowed[unit_of[op] * devices];
       bool any = false;
       for (size_t d = 0; d < devices; ++d) any |= (row[d] = row[d] && keep[d]) != 0;
-      if (!any) {
-        return MakeError(ErrorCode::kConstraint,
-                         option + " " + Printable(spec.glob) + "=" + Printable(spec.device) +
-                             " leaves no device for op " + Printable(graph.op(op).name) +
-                             " and its colocation group: it contradicts an earlier --pin or "
-                             "--forbid of the group");
+      if (any) continue;
+      if (std::none_of(keep.begin(), keep.end(), [](char kept) { return kept != 0; })) {
+        return MakeError(ErrorCode::kConstraint, option + " " + Printable(spec.glob) + "=" +
+                                                     Printable(spec.device) +
+                                                     " forbids every device of the cluster");
       }
+      return MakeError(ErrorCode::kConstraint,
+                       option + " " + Printable(spec.glob) + "=" + Printable(spec.device) +
+                           " leaves no device for op " + Printable(graph.op(op).name) +
+                           " and its colocation group: it contradicts an earlier --pin or "
+                           "--forbid of the group");
     }
     return Ok();
   };

@@ -44,7 +44,7 @@ std::vector<int64_t> TensorCapacity(const StepProgram& program) {
   return capacity;
 }
 
-Domain MakeDomain(const Problem& problem, const OpGraph& graph) {
+Domain MakeDomain(const Problem& problem, const OpGraph& graph, Reach reach) {
   const StepProgram& program = problem.program;
   Domain domain;
   domain.work = WorkPerDevice(program);
@@ -53,13 +53,23 @@ Domain MakeDomain(const Problem& problem, const OpGraph& graph) {
     domain.any.emplace_back();
     for (DeviceId device : unit.allowed) domain.any.back().push_back(device.value());
   }
-  KeepConnected(problem, graph, domain.work, domain.any);
+  if (!FullyConnected(*problem.cluster)) {
+    DropUnreachedByFixedHomes(problem, graph, domain.any);
+    Connections connections(problem, graph);
+    if (reach == Reach::kMutual) {
+      KeepConnected(*problem.cluster, connections, domain.work, domain.any);
+    } else {
+      domain.connections = std::move(connections);
+    }
+  }
   // A device that no unit may use is no accelerator.
   std::vector<char> usable(program.devices, problem.units.empty() ? 1 : 0);
   for (const auto& devices : domain.any) {
     for (int32_t device : devices) usable[device] = 1;
   }
   domain.accelerators = Accelerators(domain.work, usable);
+  domain.chain =
+      domain.connections ? DeviceChain(*problem.cluster, domain.accelerators) : domain.accelerators;
   for (const auto& devices : domain.any) {
     std::vector<int32_t> fast;
     std::set_intersection(devices.begin(), devices.end(), domain.accelerators.begin(),

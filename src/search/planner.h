@@ -23,6 +23,7 @@ struct PlannerOptions {
   uint64_t seed = 0;
   int threads = 1;                   // never changes the result
   std::optional<Placement> initial;  // --init: where iterative planners start
+  std::optional<Placement> given;    // of the graph's file: a start, and `auto`'s baseline "given"
   std::vector<Placement> starts;     // further plans they may start from, the best first
   Clock::time_point started;         // process start: seconds in the history count from here
   // Called from the planning thread, at most a few times a second and at every improvement.

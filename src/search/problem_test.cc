@@ -80,6 +80,20 @@ TEST(BuildProblem, ContradictoryPins) {
   ExpectError(spec, ErrorCode::kConstraint, {"--forbid", "leaves no device"});
 }
 
+// Nothing was said before that it could contradict.
+TEST(BuildProblem, ForbidEveryDevice) {
+  TestSpec spec = TwoModules();
+  spec.constraints.forbids = {{"*", "d*"}};
+  ExpectError(spec, ErrorCode::kConstraint, {"--forbid *=d*", "forbids every device"});
+}
+
+// The root module's path is empty, which is no name to suggest: within two edits of "[".
+TEST(BuildProblem, SuggestsNoEmptyName) {
+  TestSpec spec = TwoModules();
+  spec.constraints.pins = {{"[", "d0"}};
+  EXPECT_EQ(TestProblemError(spec).ToString().find("did you mean"), std::string::npos);
+}
+
 // b runs only on d0, c only on d1, and they must lie together.
 TEST(BuildProblem, NoDeviceRunsTheGroup) {
   TestSpec spec = TwoModules();

@@ -99,7 +99,7 @@ std::vector<int32_t> BestFill(const Costs& costs, const std::vector<int64_t>& by
 }  // namespace
 
 std::vector<int32_t> PlaceLayered(const PlacerInput& input) {
-  const std::vector<int32_t>& accelerators = input.domain.accelerators;
+  const std::vector<int32_t>& accelerators = input.domain.chain;
   const std::vector<int32_t> layer_of = LayerOfUnits(input);
   const std::vector<Layer> layers = MakeLayers(input, layer_of);
   std::vector<int32_t> order(layers.size());

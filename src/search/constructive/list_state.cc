@@ -109,6 +109,7 @@ int64_t ListState::Needed(int32_t op, int32_t device) const {
 }
 
 int64_t ListState::Room(int32_t op, int32_t device) const {
+  if (domain_.connections && Arrival(op, device) >= kMaxQuantity) return -kMaxQuantity;
   return limit_[device] - workspace_[device] - used_[device] - Needed(op, device);
 }
 

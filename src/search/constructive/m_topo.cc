@@ -5,7 +5,7 @@
 namespace placewright {
 
 std::vector<int32_t> PlaceMTopo(const PlacerInput& input) {
-  const std::vector<int32_t>& accelerators = input.domain.accelerators;
+  const std::vector<int32_t>& accelerators = input.domain.chain;
   const std::vector<int64_t> bytes = LeaderBytes(input.units);
   int64_t sum = 0, largest = 0;
   for (int64_t b : bytes) sum = SaturatingAdd(sum, b), largest = std::max(largest, b);

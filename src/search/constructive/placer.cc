@@ -1,25 +1,48 @@
 #include "search/constructive/placer.h"
 
+#include <optional>
+
+#include "search/connectivity.h"
 #include "search/evaluate.h"
 
 namespace placewright {
 
+std::vector<int32_t> PlaceConnected(PlaceFunction place, const PlacerInput& input) {
+  std::vector<int32_t> device_of = place(input);
+  if (!input.domain.connections) return device_of;
+  return ConnectedNear(*input.domain.connections, input.domain.any, device_of,
+                       UnitsByPosition(input.units));
+}
+
 Result<PlannerResult> ConstructivePlanner::Plan(const Problem& problem,
                                                 const PlannerOptions& options) const {
   const OpGraph graph = BuildOpGraph(problem);
-  const Domain domain = MakeDomain(problem, graph);
   const std::vector<UnitInfo> units = DescribeUnits(problem, graph);
   Simulator simulator(problem.program);
-  std::vector<int32_t> best, last;
+  std::optional<std::vector<int32_t>> best;
   Score best_score;
-  for (int attempt = 0; attempt < attempts_ && !best_score.feasible; ++attempt) {
-    std::vector<int32_t> devices = place_({problem, graph, domain, units, options.seed, attempt});
-    if (attempt > 0 && devices == last) continue;
-    PW_ASSIGN(const Score score, EvaluateUnits(problem, devices, simulator));
-    if (attempt == 0 || score < best_score) best = devices, best_score = score;
-    last = std::move(devices);
-  }
-  return MakeResult(problem, name_, best, best_score, options);
+  std::optional<Error> error;
+  const auto construct = [&](const Domain& domain) {
+    bool fits = false;
+    std::vector<int32_t> last;
+    for (int attempt = 0; attempt < attempts_ && !fits; ++attempt) {
+      std::vector<int32_t> devices =
+          PlaceConnected(place_, {problem, graph, domain, units, options.seed, attempt});
+      if (attempt > 0 && devices == last) continue;
+      Result<Score> score = EvaluateUnits(problem, devices, simulator);
+      if (!score.ok()) {
+        if (!error) error = std::move(score.error());
+      } else if (!best || score.value() < best_score) {
+        best = devices, best_score = score.value();
+      }
+      fits = score.ok() && score.value().feasible;
+      last = std::move(devices);
+    }
+  };
+  construct(MakeDomain(problem, graph));
+  if (!FullyConnected(*problem.cluster)) construct(MakeDomain(problem, graph, Reach::kWhole));
+  if (!best) return *std::move(error);
+  return MakeResult(problem, name_, *best, best_score, options);
 }
 
 }  // namespace placewright

@@ -28,8 +28,13 @@ struct PlacerInput {
 // The device of every placement unit, each of its Domain::any.
 using PlaceFunction = std::vector<int32_t> (*)(const PlacerInput&);
 
+// `place`, and in a domain with `connections` the connected placement nearest to its own, if found.
+std::vector<int32_t> PlaceConnected(PlaceFunction place, const PlacerInput& input);
+
 // Runs `place` with attempts 0, 1, ... below `attempts` and takes the first plan that fits in
-// memory when simulated; if none does, the one that overflows least (the first of equals).
+// memory when simulated; if none does, the one that overflows least (the first of equals). Where
+// some devices do not reach each other it does so twice, confined to devices that do and over all,
+// and takes the better plan.
 class ConstructivePlanner : public Planner {
  public:
   ConstructivePlanner(std::string_view name, std::string_view description, PlaceFunction place,

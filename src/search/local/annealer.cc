@@ -103,7 +103,7 @@ void Annealer::Move() {
   ++epoch_move_;
   ++moves_;
   Propose();
-  if (changes_.empty()) return;
+  if (changes_.empty() || !StaysConnected()) return;
   const double heat = static_cast<double>(cost_) * options_.heat_per_mille / 1000;
   const double allowance = heat * left * left * Exponential();
   const int64_t limit = SaturatingAdd(cost_, static_cast<int64_t>(allowance));
@@ -165,6 +165,19 @@ void Annealer::AddChange(int32_t unit, int32_t device) {
   if (std::find(allowed.begin(), allowed.end(), device) == allowed.end()) return;
   stamp_[unit] = proposal_;
   changes_.push_back({unit, device});
+}
+
+bool Annealer::StaysConnected() {
+  if (!context_.domain.connections) return true;
+  const auto exchange = [&] {
+    for (Change& change : changes_) std::swap(change.device, current_[change.unit]);
+  };
+  exchange();
+  const bool legal = std::all_of(changes_.begin(), changes_.end(), [&](const Change& change) {
+    return context_.domain.connections->Legal(change.unit, current_);
+  });
+  exchange();
+  return legal;
 }
 
 void Annealer::MoveUnits(std::span<const int32_t> units, int32_t device) {

@@ -5,7 +5,8 @@
 // takes a unit or a cluster of units to another device, brings neighbours together, exchanges two
 // clusters or two devices; half of the moves start from the critical chain. A neighbour is accepted
 // if its cost is at most cost + T * E, E exponentially distributed with mean 1 (Metropolis), drawn
-// before it is simulated, so that the simulation can stop early.
+// before it is simulated, so that the simulation can stop early. One without a route for something
+// that crosses is never simulated.
 //
 // Epochs of doubling length each cool T quadratically from its start to 0 and then start again from
 // the chain's best plan, or from a better one that it was offered. The schedule
@@ -73,6 +74,7 @@ class Annealer {
   void ProposeDeviceSwap();
   int32_t PickDevice(std::span<const int32_t> units);
   void AddChange(int32_t unit, int32_t device);
+  bool StaysConnected();  // with the changes made
   void MoveUnits(std::span<const int32_t> units, int32_t device);
   int64_t CostOf(const SimResult& result) const;
   void Accept(const SimResult& result, int64_t cost);

@@ -24,16 +24,7 @@ int64_t MovesPerRound(const Problem& problem) {
 struct Start {
   Score score;
   std::vector<int32_t> devices;
-  bool movable = true;  // every unit within its Domain::any, so that all moves stay connected
 };
-
-bool Movable(const Domain& domain, const std::vector<int32_t>& devices) {
-  for (size_t u = 0; u < devices.size(); ++u) {
-    const std::vector<int32_t>& any = domain.any[u];
-    if (std::find(any.begin(), any.end(), devices[u]) == any.end()) return false;
-  }
-  return true;
-}
 
 int64_t CutPairs(const LocalContext& context, const std::vector<int32_t>& devices) {
   int64_t cut = 0;
@@ -45,7 +36,7 @@ int64_t CutPairs(const LocalContext& context, const std::vector<int32_t>& device
   return cut;
 }
 
-// The start of every chain, from movable starts, the best first: in turn the next best, and of
+// The start of every chain, from starts, the best first: in turn the next best, and of
 // those at most a tenth slower than the best the one that cuts fewest pairs of units. Plans of few
 // cuts are simpler, and search often improves them further.
 std::vector<size_t> ChainStarts(const LocalContext& context, const std::vector<Start>& starts) {
@@ -85,7 +76,6 @@ class Rounds {
         pool_(std::max(1, options.threads)),
         bound_(LowerBound(problem).value.count) {
     best_ = starts.front();
-    std::erase_if(starts, [](const Start& start) { return !start.movable; });
     static constexpr int32_t kHeat[kChains] = {2, 4, 8, 1};
     static constexpr int64_t kFirstEpoch[kChains] = {500, 595, 707, 841};  // apart by 2^(1/4)
     const std::vector<size_t> chain_starts = ChainStarts(context, starts);
@@ -171,39 +161,49 @@ class Rounds {
   Clock::time_point reported_;
 };
 
-// Adds the plans that are new, and sorts: the best first.
+// Adds the plans that are new and connected, and sorts: the best first. Returns the error of the
+// last plan that is not connected.
 Status AddStarts(const PlacerInput& input, std::vector<std::vector<int32_t>> plans,
                  std::vector<Start>& starts) {
   Simulator simulator(input.problem.program);
+  Status status = Ok();
   for (std::vector<int32_t>& devices : plans) {
     const bool known = std::any_of(starts.begin(), starts.end(),
                                    [&](const Start& start) { return start.devices == devices; });
     if (known) continue;
-    PW_ASSIGN(const Score score, EvaluateUnits(input.problem, devices, simulator));
-    const bool movable = Movable(input.domain, devices);
-    starts.push_back({score, std::move(devices), movable});
+    Result<Score> score = EvaluateUnits(input.problem, devices, simulator);
+    if (score.ok()) {
+      starts.push_back({score.value(), std::move(devices)});
+    } else {
+      status = std::move(score.error());
+    }
   }
   std::stable_sort(starts.begin(), starts.end(),
                    [](const Start& a, const Start& b) { return a.score < b.score; });
-  return Ok();
+  return status;
 }
 
-// The plans that the options name, and the search's own where these are none that it may move.
-Result<std::vector<Start>> FindStarts(const PlacerInput& input, const PlannerOptions& options) {
+// The plans that the options name, and the search's own where these are none: of each input.
+Result<std::vector<Start>> FindStarts(const std::vector<PlacerInput>& inputs,
+                                      const PlannerOptions& options) {
+  const Problem& problem = inputs.front().problem;
   std::vector<std::vector<int32_t>> plans;
-  if (options.initial) plans.push_back(UnitsOf(input.problem, *options.initial));
-  for (const Placement& placement : options.starts) {
-    plans.push_back(UnitsOf(input.problem, placement));
-  }
-  const bool all_fixed = std::none_of(
-      plans.begin(), plans.end(), [&](const auto& plan) { return Movable(input.domain, plan); });
-  if (options.starts.empty() || all_fixed) {
-    for (PlaceFunction place : {&PlaceLayered, &PlaceMTopo, &PlaceHeft}) {
-      plans.push_back(place(input));
+  if (options.initial) plans.push_back(UnitsOf(problem, *options.initial));
+  if (options.given) plans.push_back(UnitsOf(problem, *options.given));
+  for (const Placement& placement : options.starts) plans.push_back(UnitsOf(problem, placement));
+  std::vector<Start> starts;
+  Status status = AddStarts(inputs.front(), std::move(plans), starts);
+  if (options.starts.empty() || starts.empty()) {
+    for (const PlacerInput& input : inputs) {
+      plans.clear();
+      for (PlaceFunction place : {&PlaceLayered, &PlaceMTopo, &PlaceHeft}) {
+        plans.push_back(PlaceConnected(place, input));
+      }
+      Status added = AddStarts(input, std::move(plans), starts);
+      if (status.ok()) status = std::move(added);
     }
   }
-  std::vector<Start> starts;
-  PW_RETURN_IF_ERROR(AddStarts(input, std::move(plans), starts));
+  if (starts.empty()) return std::move(status.error());
   return starts;
 }
 
@@ -212,16 +212,22 @@ Result<std::vector<Start>> FindStarts(const PlacerInput& input, const PlannerOpt
 Result<PlannerResult> LocalSearchPlanner::Plan(const Problem& problem,
                                                const PlannerOptions& options) const {
   const OpGraph graph = BuildOpGraph(problem);
-  const Domain domain = MakeDomain(problem, graph);
+  const Domain domain = MakeDomain(problem, graph, Reach::kWhole);
   const std::vector<UnitInfo> units = DescribeUnits(problem, graph);
-  const PlacerInput input{problem, graph, domain, units, options.seed, 0};
-  PW_ASSIGN(std::vector<Start> starts, FindStarts(input, options));
+  // Where some devices do not reach each other, starts come from both domains.
+  const Domain mutual = domain.connections ? MakeDomain(problem, graph) : Domain{};
+  std::vector<PlacerInput> inputs{{problem, graph, domain, units, options.seed, 0}};
+  if (domain.connections) inputs.push_back({problem, graph, mutual, units, options.seed, 0});
+  PW_ASSIGN(std::vector<Start> starts, FindStarts(inputs, options));
   const bool choice = std::any_of(domain.any.begin(), domain.any.end(),
                                   [](const auto& devices) { return devices.size() > 1; });
   if (!choice || options.budget.Expired() || options.budget.iterations == 0) {
     return MakeResult(problem, name(), starts.front().devices, starts.front().score, options);
   }
-  PW_RETURN_IF_ERROR(AddStarts(input, PlansOnParts(input, options.budget), starts));
+  for (const PlacerInput& input : inputs) {
+    // Plans that are not connected are left out.
+    static_cast<void>(AddStarts(input, PlansOnParts(input, options.budget), starts));
+  }
   const Clusters clusters(problem, graph, units);
   const LocalContext context = MakeLocalContext(problem, graph, domain, clusters);
   return Rounds(problem, options, context, starts).Run();

@@ -6,9 +6,9 @@
 // limit ended.
 //
 // It ends with its budget, or when the best plan reaches the lower bound. It starts from --init if
-// given, from the plans it is offered (else from `layered`, `m-topo` and `heft`), and from the
-// plans on parts of the machines (starts.h): the best of all, and
-// those nearly as good that cut fewest pairs of units.
+// given, from the placement of the graph's file, from the plans it is offered (else from `layered`,
+// `m-topo` and `heft`), and from the plans on parts of the machines (starts.h): the best of all,
+// and those nearly as good that cut fewest pairs of units.
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
 #define PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
 

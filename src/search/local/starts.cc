@@ -52,6 +52,10 @@ std::vector<std::vector<int32_t>> MachineParts(const Cluster& cluster, const Dom
 Domain Confine(const Domain& domain, const std::vector<int32_t>& part) {
   Domain confined = domain;
   confined.accelerators = part;
+  std::erase_if(confined.chain, [&](int32_t device) {
+    return !std::binary_search(part.begin(), part.end(), device);
+  });
+  if (confined.chain.empty()) confined.chain = part;
   for (size_t u = 0; u < domain.any.size(); ++u) {
     std::vector<int32_t> within;
     std::set_intersection(domain.any[u].begin(), domain.any[u].end(), part.begin(), part.end(),
@@ -76,8 +80,9 @@ std::vector<std::vector<int32_t>> PlansOnParts(const PlacerInput& input, const B
     const Domain confined = Confine(input.domain, part);
     for (const Method& method : kMethods) {
       if (budget.Expired()) return {};
-      plans.push_back(method.place({input.problem, input.graph, confined, input.units, input.seed,
-                                    input.attempt, method.transfer_factor}));
+      plans.push_back(
+          PlaceConnected(method.place, {input.problem, input.graph, confined, input.units,
+                                        input.seed, input.attempt, method.transfer_factor}));
     }
   }
   return plans;

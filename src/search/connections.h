@@ -1,0 +1,59 @@
+// Which placement units exchange data, and what that asks of their devices in a cluster where some
+// devices do not reach each other.
+#ifndef PLACEWRIGHT_SEARCH_CONNECTIONS_H_
+#define PLACEWRIGHT_SEARCH_CONNECTIONS_H_
+
+#include <compare>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "search/op_graph.h"
+#include "search/problem.h"
+
+namespace placewright {
+
+bool FullyConnected(const Cluster& cluster);
+
+class Connections {
+ public:
+  // Data goes one way, from unit to unit.
+  struct Edge {
+    int32_t from, to;
+    friend auto operator<=>(const Edge&, const Edge&) = default;
+  };
+
+  // O(edges log edges).
+  Connections(const Problem& problem, const OpGraph& graph);
+
+  const std::vector<Edge>& edges() const { return edges_; }
+  // Indices of the edges that a unit is an end of.
+  std::span<const int32_t> Touching(int32_t unit) const {
+    return {touching_.data() + offset_[unit],
+            static_cast<size_t>(offset_[unit + 1] - offset_[unit])};
+  }
+  bool Connected(int32_t from_device, int32_t to_device) const {
+    return cluster_->Connected(DeviceId(from_device), DeviceId(to_device));
+  }
+  // Whether there is a route for all that the unit exchanges with others; `device_of` [unit].
+  bool Legal(int32_t unit, const std::vector<int32_t>& device_of) const;
+
+ private:
+  const Cluster* cluster_;
+  std::vector<Edge> edges_;                 // ascending, distinct
+  std::vector<int32_t> offset_, touching_;  // unit -> edges
+};
+
+// Drops from `candidates` ([unit] ascending devices) those that a home given by the file, which the
+// unit reads, does not reach; keeps all of a unit where none would be left.
+void DropUnreachedByFixedHomes(const Problem& problem, const OpGraph& graph,
+                               std::vector<std::vector<int32_t>>& candidates);
+
+// A path through as many of the devices as a greedy walk finds, each reaching the next, for methods
+// that fill one device after the other: from every device (of the first 64) on to the one that
+// reaches fewest others left, the longest walk of all, of equals the first.
+std::vector<int32_t> DeviceChain(const Cluster& cluster, const std::vector<int32_t>& devices);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_CONNECTIONS_H_
