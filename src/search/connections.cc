@@ -14,7 +14,18 @@ bool FullyConnected(const Cluster& cluster) {
 }
 
 Connections::Connections(const Problem& problem, const OpGraph& graph)
-    : cluster_(problem.cluster), offset_(problem.units.size() + 1, 0) {
+    : cluster_(problem.cluster),
+      words_((problem.cluster->device_count() + 63) / 64),
+      reached_(problem.cluster->device_count() * words_, 0),
+      reaching_(reached_),
+      offset_(problem.units.size() + 1, 0) {
+  for (DeviceId a : cluster_->devices()) {
+    for (DeviceId b : cluster_->devices()) {
+      if (!cluster_->Connected(a, b)) continue;
+      reached_[a.index() * words_ + b.index() / 64] |= uint64_t{1} << (b.index() % 64);
+      reaching_[b.index() * words_ + a.index() / 64] |= uint64_t{1} << (a.index() % 64);
+    }
+  }
   for (int32_t op = 0; op < graph.ops; ++op) {
     for (const OpInput& input : graph.Inputs(op)) {
       const int32_t from = input.producer >= 0 ? graph.unit_of[input.producer] : input.home_unit;
@@ -56,21 +67,23 @@ void DropUnreachedByFixedHomes(const Problem& problem, const OpGraph& graph,
 
 std::vector<int32_t> DeviceChain(const Cluster& cluster, const std::vector<int32_t>& devices) {
   constexpr size_t kStarts = 64;
-  const auto onward = [&](int32_t device, const std::vector<int32_t>& left) {
-    return std::count_if(left.begin(), left.end(), [&](int32_t next) {
-      return next != device && cluster.Connected(DeviceId(device), DeviceId(next));
-    });
+  const auto reaches = [&](int32_t from, int32_t to) {
+    return from != to && cluster.Connected(DeviceId(from), DeviceId(to));
   };
+  std::vector<int32_t> reached(cluster.device_count(), 0);
+  for (int32_t from : devices) {
+    for (int32_t to : devices) reached[from] += reaches(from, to);
+  }
   std::vector<int32_t> longest;
   for (size_t start = 0; start < std::min(kStarts, devices.size()); ++start) {
-    std::vector<int32_t> left = devices, walk;
+    std::vector<int32_t> left = devices, onward = reached, walk;
     for (int32_t at = devices[start]; at >= 0;) {
       walk.push_back(at);
       std::erase(left, at);
       int32_t next = -1;
       for (int32_t device : left) {
-        if (!cluster.Connected(DeviceId(at), DeviceId(device))) continue;
-        if (next < 0 || onward(device, left) < onward(next, left)) next = device;
+        onward[device] -= reaches(device, at);
+        if (reaches(at, device) && (next < 0 || onward[device] < onward[next])) next = device;
       }
       at = next;
     }

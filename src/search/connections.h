@@ -35,13 +35,23 @@ class Connections {
   bool Connected(int32_t from_device, int32_t to_device) const {
     return cluster_->Connected(DeviceId(from_device), DeviceId(to_device));
   }
+  // Sets of devices, 64 a word: those that a device reaches, and those that reach it.
+  std::span<const uint64_t> Reached(int32_t from) const { return Row(reached_, from); }
+  std::span<const uint64_t> Reaching(int32_t to) const { return Row(reaching_, to); }
+  size_t words() const { return words_; }
   // Whether there is a route for all that the unit exchanges with others; `device_of` [unit].
   bool Legal(int32_t unit, const std::vector<int32_t>& device_of) const;
 
  private:
+  std::span<const uint64_t> Row(const std::vector<uint64_t>& rows, int32_t device) const {
+    return {rows.data() + static_cast<size_t>(device) * words_, words_};
+  }
+
   const Cluster* cluster_;
-  std::vector<Edge> edges_;                 // ascending, distinct
-  std::vector<int32_t> offset_, touching_;  // unit -> edges
+  size_t words_;
+  std::vector<uint64_t> reached_, reaching_;  // [device][word]
+  std::vector<Edge> edges_;                   // ascending, distinct
+  std::vector<int32_t> offset_, touching_;    // unit -> edges
 };
 
 // Drops from `candidates` ([unit] ascending devices) those that a home given by the file, which the

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 namespace placewright {
 namespace {
@@ -41,7 +42,10 @@ std::vector<int32_t> Intersection(const std::vector<int32_t>& a, const std::vect
 class Connector {
  public:
   Connector(const Connections& connections, std::vector<std::vector<int32_t>>& candidates)
-      : connections_(connections), candidates_(candidates) {}
+      : connections_(connections),
+        candidates_(candidates),
+        queued_(candidates.size(), 0),
+        bits_(connections.words()) {}
 
   // Every component into one of the sets, or, where none covers it, each unit to one device.
   void Confine(const DeviceSets& sets) {
@@ -102,48 +106,60 @@ class Connector {
   // Drops devices of one end that reach none of the other's; true if any was dropped. Never drops
   // the last.
   bool Revise(const Connections::Edge& edge) {
-    const auto drop = [&](int32_t unit, auto reaches) {
-      std::vector<int32_t> kept;
-      for (int32_t device : candidates_[unit]) {
-        if (reaches(device)) kept.push_back(device);
-      }
-      if (kept.empty() || kept.size() == candidates_[unit].size()) return false;
-      candidates_[unit] = std::move(kept);
-      return true;
-    };
-    const auto any_of = [&](int32_t unit, auto test) {
-      return std::any_of(candidates_[unit].begin(), candidates_[unit].end(), test);
-    };
-    const bool from = drop(edge.from, [&](int32_t a) {
-      return any_of(edge.to, [&](int32_t b) { return connections_.Connected(a, b); });
-    });
-    const bool to = drop(edge.to, [&](int32_t b) {
-      return any_of(edge.from, [&](int32_t a) { return connections_.Connected(a, b); });
-    });
+    // Each device reaches itself.
+    if (candidates_[edge.from] == candidates_[edge.to]) return false;
+    const bool from = Drop(edge.from, candidates_[edge.to], &Connections::Reaching);
+    const bool to = Drop(edge.to, candidates_[edge.from], &Connections::Reached);
     return from || to;
   }
 
-  void Propagate(std::vector<int32_t> queue) {
-    while (!queue.empty()) {
-      const int32_t unit = queue.back();
-      queue.pop_back();
+  // Keeps the unit's devices that one of `others` reaches, or that reach one of them.
+  bool Drop(int32_t unit, const std::vector<int32_t>& others,
+            std::span<const uint64_t> (Connections::*row_of)(int32_t) const) {
+    std::fill(bits_.begin(), bits_.end(), 0);
+    for (int32_t other : others) {
+      const std::span<const uint64_t> row = (connections_.*row_of)(other);
+      for (size_t w = 0; w < row.size(); ++w) bits_[w] |= row[w];
+    }
+    std::vector<int32_t>& devices = candidates_[unit];
+    const auto stays = [&](int32_t device) {
+      return (bits_[device / 64] >> (device % 64) & 1) != 0;
+    };
+    const auto staying = std::count_if(devices.begin(), devices.end(), stays);
+    if (staying == 0 || staying == static_cast<std::ptrdiff_t>(devices.size())) return false;
+    std::erase_if(devices, [&](int32_t device) { return !stays(device); });
+    return true;
+  }
+
+  void Propagate(std::span<const int32_t> units) {
+    queue_.assign(units.begin(), units.end());
+    for (int32_t unit : units) queued_[unit] = 1;
+    while (!queue_.empty()) {
+      const int32_t unit = queue_.back();
+      queue_.pop_back();
+      queued_[unit] = 0;
       for (int32_t e : connections_.Touching(unit)) {
         const Connections::Edge& edge = connections_.edges()[e];
         if (!Revise(edge)) continue;
-        queue.push_back(edge.from);
-        queue.push_back(edge.to);
+        for (int32_t end : {edge.from, edge.to}) {
+          if (!queued_[end]) queue_.push_back(end);
+          queued_[end] = 1;
+        }
       }
     }
   }
 
   void Fix(int32_t unit, int32_t device) {
     if (candidates_[unit].size() == 1) return;
-    candidates_[unit] = {device};
-    Propagate({unit});
+    candidates_[unit].assign(1, device);
+    Propagate({&unit, 1});
   }
 
   const Connections& connections_;
   std::vector<std::vector<int32_t>>& candidates_;
+  std::vector<int32_t> queue_;  // units whose devices have become fewer
+  std::vector<char> queued_;    // [unit]
+  std::vector<uint64_t> bits_;  // of devices, while revising
 };
 
 }  // namespace
