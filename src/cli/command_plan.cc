@@ -95,24 +95,27 @@ class PlanCommand : public Command {
 
  private:
   Status CheckOutput() const {
-    PW_RETURN_IF_ERROR(RefuseOverwriting(output_, input_.graph));
-    PW_RETURN_IF_ERROR(RefuseOverwriting(output_, input_.cluster));
-    for (const std::string& path :
-         {output_, PathBeside(output_, "costs"), PathBeside(output_, "schedule")}) {
-      PW_RETURN_IF_ERROR(ProbeWritable(path));
-    }
-    return ProbePictures(pictures_);
+    std::vector<NamedFile> outputs = {{"the plan", output_},
+                                      {"the plan's costs", PathBeside(output_, "costs")},
+                                      {"the plan's schedule", PathBeside(output_, "schedule")}};
+    for (const NamedFile& file : FilesOf(pictures_)) outputs.push_back(file);
+    std::vector<NamedFile> inputs = FilesOf(input_);
+    for (const NamedFile& file : WithNamedFiles("--init", initial_)) inputs.push_back(file);
+    PW_RETURN_IF_ERROR(RefuseOverwriting(outputs, inputs));
+    for (const NamedFile& file : outputs) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
+    return Ok();
   }
 
   std::optional<Error> OutcomeError(const Problem& problem, const PlannerResult& result,
                                     bool interrupted) const {
     if (interrupted) {
-      return MakeError(
-          ErrorCode::kInterrupted,
-          result.feasible ? "interrupted; the best plan so far was written"
-                          : "interrupted before any plan that fits was found; "
-                            "nothing was written",
-          "", result.feasible ? "Continue with --init " + output_ + "." : "Give it more time.");
+      return MakeError(ErrorCode::kInterrupted,
+                       result.feasible ? "interrupted; the best plan so far was written"
+                                       : "interrupted before any plan that fits was found; "
+                                         "nothing was written",
+                       "",
+                       result.feasible ? "Continue with --init " + output_ + " and another -o."
+                                       : "Give it more time.");
     }
     if (result.feasible) return std::nullopt;
     return NothingFits(problem, result.algorithm, result.placement);

@@ -8,6 +8,7 @@
 #include "cli/findings.h"
 #include "cli/inputs.h"
 #include "cli/options.h"
+#include "cli/output_path.h"
 #include "cli/picture.h"
 #include "cli/result_json.h"
 #include "formats/file.h"
@@ -55,7 +56,7 @@ class SimulateCommand : public Command {
   }
 
   Result<int> Run(Context& context) override {
-    PW_RETURN_IF_ERROR(ProbePictures(pictures_));
+    PW_RETURN_IF_ERROR(CheckOutput());
     PW_ASSIGN(const bool plan, IsPlan(input_.graph));
     Subject subject;
     if (plan) {
@@ -81,6 +82,17 @@ class SimulateCommand : public Command {
   }
 
  private:
+  Status CheckOutput() const {
+    const std::vector<NamedFile> outputs = FilesOf(pictures_);
+    if (outputs.empty()) return Ok();
+    std::vector<NamedFile> inputs = WithNamedFiles("the input", input_.graph);
+    for (const NamedFile& file : FilesOf(input_)) inputs.push_back(file);
+    for (const NamedFile& file : WithNamedFiles("--placement", placement_)) inputs.push_back(file);
+    PW_RETURN_IF_ERROR(RefuseOverwriting(outputs, inputs));
+    for (const NamedFile& file : outputs) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
+    return Ok();
+  }
+
   Result<Subject> FromPlan() const {
     if (!placement_.empty()) {
       return MakeError(ErrorCode::kUsage, "--placement cannot be used with a plan, which has one",
@@ -90,6 +102,7 @@ class SimulateCommand : public Command {
     PlanInputOptions options;
     if (!input_.cluster.empty()) options.cluster = input_.cluster;
     PW_ASSIGN(PlanInputs loaded, LoadPlanInputs(input_.graph, options));
+    PW_RETURN_IF_ERROR(VerifyDigest(loaded.document).InFile(input_.graph));
     Subject subject;
     subject.inputs.order = loaded.plan.order;
     if (order_->count() > 0) {

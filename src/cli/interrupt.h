@@ -1,4 +1,4 @@
-// Ctrl-C and SIGTERM as a flag, so that the best plan so far can be written.
+// Ctrl-C, SIGTERM and SIGHUP as a flag, so that the best plan so far can be written.
 #ifndef PLACEWRIGHT_CLI_INTERRUPT_H_
 #define PLACEWRIGHT_CLI_INTERRUPT_H_
 
@@ -6,8 +6,8 @@
 
 namespace placewright {
 
-// From now on the first SIGINT or SIGTERM sets the flag; a second one ends the process at once.
-// The one piece of global state of the program: signal handlers reach nothing else.
+// From now on the first SIGINT, SIGTERM or SIGHUP sets the flag; a second one ends the process at
+// once. The one piece of global state of the program: signal handlers reach nothing else.
 const std::atomic<bool>& CatchInterrupts();
 
 }  // namespace placewright

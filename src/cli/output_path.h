@@ -3,8 +3,10 @@
 #define PLACEWRIGHT_CLI_OUTPUT_PATH_H_
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
+#include "cli/options.h"
 
 namespace placewright {
 
@@ -15,8 +17,21 @@ std::string DefaultPlanPath(const std::string& graph_path);
 // standard output. Leaves nothing behind.
 Status ProbeWritable(const std::string& path);
 
-// Errors: kUsage where `output` is the file `input`, which must not be overwritten.
-Status RefuseOverwriting(const std::string& output, const std::string& input);
+// A file of a command and what it is to the user: "the graph", "--svg". An empty path is no file.
+struct NamedFile {
+  std::string role, path;
+};
+
+// Graph, cluster and overrides.
+std::vector<NamedFile> FilesOf(const InputOptions& options);
+
+// The file itself and, where it is a plan, those that it names. What cannot be read names nothing:
+// reading it will say why.
+std::vector<NamedFile> WithNamedFiles(const std::string& role, const std::string& path);
+
+// Errors: kUsage naming both where an output is an input or another output, by whatever names.
+Status RefuseOverwriting(const std::vector<NamedFile>& outputs,
+                         const std::vector<NamedFile>& inputs);
 
 }  // namespace placewright
 

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/output_path.h"
 #include "formats/file.h"
 #include "report/plan_page.h"
 #include "report/table.h"
@@ -21,12 +20,11 @@ void AddPictureOptions(CLI::App* app, PictureOptions* options) {
       ->group("Output");
 }
 
-Status ProbePictures(const PictureOptions& options) {
-  for (const std::string* path : {&options.svg, &options.html}) {
-    if (path->empty()) continue;
-    PW_RETURN_IF_ERROR(ProbeWritable(*path));
-  }
-  return Ok();
+std::vector<NamedFile> FilesOf(const PictureOptions& options) {
+  std::vector<NamedFile> files;
+  if (!options.svg.empty()) files.push_back({"--svg", options.svg});
+  if (!options.html.empty()) files.push_back({"--html", options.html});
+  return files;
 }
 
 Status WritePictures(const PictureOptions& options, const Inputs& inputs,

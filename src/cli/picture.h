@@ -3,10 +3,12 @@
 #define PLACEWRIGHT_CLI_PICTURE_H_
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "cli/findings.h"
 #include "cli/inputs.h"
+#include "cli/output_path.h"
 #include "plan/plan.h"
 
 namespace CLI {
@@ -20,8 +22,8 @@ struct PictureOptions {
 };
 void AddPictureOptions(CLI::App* app, PictureOptions* options);
 
-// Errors: kFileUnwritable, before there is anything to draw.
-Status ProbePictures(const PictureOptions& options);
+// Those that are asked for.
+std::vector<NamedFile> FilesOf(const PictureOptions& options);
 
 // `plan` needs names, times and devices. Errors: kFileUnwritable.
 Status WritePictures(const PictureOptions& options, const Inputs& inputs,

@@ -124,6 +124,8 @@ int Report(const Error& error, Console& console) {
 int RunProgram(int argc, const char* const* argv, Clock::time_point started) {
   // A reader that closes the pipe must not kill us before a plan is written.
   std::signal(SIGPIPE, SIG_IGN);
+  // Nor must a limit on file sizes: the write fails, is reported, and leaves no half file.
+  std::signal(SIGXFSZ, SIG_IGN);
   Console console;
   console.json = AsksForJson(argc, argv);
   Context context{console, started};

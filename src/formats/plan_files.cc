@@ -126,7 +126,25 @@ Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedul
 
 Result<Plan> LoadPlan(const std::string& plan_path) {
   PW_ASSIGN(const Json document, ReadDocument(plan_path));
-  return PlanFromJson(document).InFile(plan_path);
+  PW_ASSIGN(Plan plan, PlanFromJson(document).InFile(plan_path));
+  PW_RETURN_IF_ERROR(VerifyDigest(document).InFile(plan_path));
+  return plan;
+}
+
+Status VerifyDigest(const Json& document) {
+  PW_ASSIGN(const std::string stated, GetString(document, "digest", ""));
+  if (stated == PlanDigest(document)) return Ok();
+  return MakeError(ErrorCode::kPlanInvalid, "the file is not as it was written: its digest differs",
+                   "digest",
+                   "Make the plan again; `placewright check` names a change that has a meaning.");
+}
+
+std::vector<std::string> FilesOf(const Plan& plan, const std::string& plan_path) {
+  std::vector<std::string> paths;
+  for (const FileReference* reference : {&plan.graph, &plan.cluster, &plan.costs, &plan.schedule}) {
+    if (IsFile(*reference)) paths.push_back(OpenPath(reference->path, plan_path));
+  }
+  return paths;
 }
 
 Result<PlanInputs> LoadPlanInputs(const std::string& plan_path, const PlanInputOptions& options) {

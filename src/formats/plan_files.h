@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "formats/input.h"
@@ -39,10 +40,17 @@ struct PlanInputOptions {
   std::optional<std::string> graph, cluster;
 };
 
-// Reads a plan file alone. The digest is not looked at (PlanDigest).
+// Reads a plan file alone. Errors: those of the readers, VerifyDigest's.
 Result<Plan> LoadPlan(const std::string& plan_path);
 
-// Reads a plan and every file it names, and compares their hashes. Errors: those of the readers,
+// kPlanInvalid where a plan document is not as it was written.
+Status VerifyDigest(const Json& document);
+
+// The files that a plan names, as paths to open: graph, cluster, costs, schedule. Presets are none.
+std::vector<std::string> FilesOf(const Plan& plan, const std::string& plan_path);
+
+// Reads a plan and every file it names, and compares their hashes. The digest is not looked at, so
+// that the checker can name a change with a meaning first. Errors: those of the readers,
 // kPlanMismatch naming the file whose content is another.
 Result<PlanInputs> LoadPlanInputs(const std::string& plan_path,
                                   const PlanInputOptions& options = {});

@@ -1,6 +1,7 @@
 // `plan`: what it prints and writes, and what it leaves alone.
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include "program_runner.h"
 #include "small_graphs.h"
@@ -170,7 +171,7 @@ TEST_F(PlanCommand, ProgressOnlyOnATerminal) {
 
 TEST_F(PlanCommand, CtrlCWritesTheBestPlanSoFar) {
   Write("net.json", BroadGraph(8, 12, 100000).dump());
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     RunOptions options;
     options.signal = signal;
     options.signal_after = 1;
@@ -250,6 +251,55 @@ TEST_F(PlanCommand, InitIsRefusedWhereItWouldBeIgnored) {
   for (const char* algorithm : {"auto", "local-search"}) {
     EXPECT_EQ(start_with(algorithm).status, 0) << algorithm;
   }
+
+TEST_F(PlanCommand, NoOutputReplacesAnInputOrAnotherOutput) {
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  Write("cluster.yaml", "a cluster");
+  Write("own.json", "{}");
+  std::filesystem::create_symlink("own.json", folder() / "link.json");
+  const std::vector<std::vector<std::string>> lines = {
+      {"-o", "net.json"},
+      {"-c", "cluster.yaml", "-o", "./cluster.yaml"},
+      {"--costs", "own.json", "-o", "own.json"},
+      {"--costs", "own.json", "-o", "link.json"},
+      {"--costs", "own.json", "--html", "link.json"},
+      {"--init", "own.json", "--svg", "own.json"},
+      {"--svg", "net.json"},
+      {"-o", "h.json", "--html", "h.json"},
+      {"-o", "h.json", "--html", "../" + folder().filename().string() + "/h.costs.json"},
+      {"-o", "h.json", "--svg", "h.schedule.json"},
+      {"--svg", "x", "--html", "./x"}};
+  for (const auto& line : lines) {
+    std::vector<std::string> words = {"plan", "net.json", "--time", "60s"};
+    words.insert(words.end(), line.begin(), line.end());
+    const Outcome run = RunJson(words);
+    EXPECT_EQ(run.status, 2) << testing::PrintToString(line) << run.out;
+    EXPECT_EQ(run.json()["error"]["code"], "usage");
+    EXPECT_THAT(run.out, HasSubstr("would overwrite"));
+  }
+  EXPECT_EQ(Read("net.json"), ChainGraph(4, kPlenty).dump());
+  EXPECT_EQ(Read("own.json"), "{}");
+  EXPECT_FALSE(Exists("h.json"));
+  EXPECT_FALSE(Exists("x"));
+  // An override that is named as the plan's costs would be.
+  Write("net.plan.costs.json", "{}");
+  EXPECT_EQ(Run({"plan", "net.json", "--costs", "net.plan.costs.json"}).status, 2);
+  EXPECT_EQ(Read("net.plan.costs.json"), "{}");
+}
+
+TEST_F(PlanCommand, ALimitOnFileSizesIsAnErrorAndLeavesNothing) {
+  Write("net.json", ChainGraph(200, kPlenty * 16).dump());
+  struct rlimit before {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit small = {1000, before.rlim_max};  // the program inherits it
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Outcome run = RunJson({"plan", "net.json", "--iterations", "5"});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(run.status, 3) << run.out;
+  EXPECT_EQ(run.json()["error"]["code"], "file-unwritable");
+  int files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder())) ++files;
+  EXPECT_EQ(files, 1);  // net.json
 }
 
 TEST_F(PlanCommand, EarlierOutputIsKeptOnFailure) {

@@ -260,6 +260,37 @@ TEST_F(CheckCommand, RejectsAPlanWithAnyNumberChanged) {
   EXPECT_GT(changed, 30);
 }
 
+TEST_F(CheckCommand, NobodyTrustsAnEditedPlan) {
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  ASSERT_EQ(Run({"plan", "net.json", "--iterations", "5"}).status, 0);
+  Json plan = Json::parse(Read("net.plan.json"));
+  plan["step_time_ns"] = plan["step_time_ns"].get<int64_t>() - 1;
+  Write("edited.json", plan.dump());
+  for (const std::vector<std::string>& line : {std::vector<std::string>{"check", "edited.json"},
+                                               {"simulate", "edited.json"},
+                                               {"compare", "net.plan.json", "edited.json"}}) {
+    const Outcome run = RunJson(line);
+    EXPECT_EQ(run.status, 3) << line[0];
+    EXPECT_EQ(run.json()["error"]["code"], "plan-invalid") << line[0];
+    EXPECT_EQ(run.json()["error"]["file"], "edited.json") << line[0];
+  }
+  EXPECT_EQ(Run({"compare", "net.plan.json"}).status, 0);
+}
+
+TEST_F(SimulateCommand, PicturesNeverReplaceWhatIsRead) {
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  ASSERT_EQ(Run({"plan", "net.json", "--iterations", "5"}).status, 0);
+  for (const char* path : {"net.plan.json", "net.json", "net.plan.costs.json",
+                           "./net.plan.schedule.json", "same.svg"}) {
+    const std::string before = Read(path);
+    const Outcome run = RunJson({"simulate", "net.plan.json", "--svg", path, "--html", "same.svg"});
+    EXPECT_EQ(run.status, 2) << path << run.out;
+    EXPECT_THAT(run.json()["error"]["message"].get<std::string>(), HasSubstr("would overwrite"));
+    EXPECT_EQ(Read(path), before) << path;
+  }
+  EXPECT_FALSE(Exists("same.svg"));
+}
+
 TEST_F(CheckCommand, RefusesAPlanForAnotherGraph) {
   Write("net.json", ChainGraph(4, kPlenty).dump());
   ASSERT_EQ(Run({"plan", "net.json", "--iterations", "5"}).status, 0);
@@ -270,7 +301,7 @@ TEST_F(CheckCommand, RefusesAPlanForAnotherGraph) {
     EXPECT_EQ(run.json()["error"]["code"], "plan-mismatch") << command;
   }
   const Outcome init =
-      RunJson({"plan", "net.json", "--init", "net.plan.json", "--iterations", "1"});
+      RunJson({"plan", "net.json", "--init", "net.plan.json", "--iterations", "1", "-o", "x.json"});
   EXPECT_EQ(init.status, 3);
 }
 
