@@ -123,9 +123,14 @@ std::string Printable(std::string_view text, size_t limit) {
   while (limit > 0 && limit < text.size() && (static_cast<uint8_t>(text[limit]) & 0xc0) == 0x80) {
     --limit;
   }
-  std::string out(text.substr(0, limit));
-  for (char& c : out) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  std::string out;
+  const std::string_view kept = text.substr(0, limit);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const auto c = static_cast<uint8_t>(kept[i]);
+    const auto next = static_cast<uint8_t>(i + 1 < kept.size() ? kept[i + 1] : 0);
+    const bool c1 = c == 0xc2 && 0x80 <= next && next <= 0x9f;
+    out += c1 || c < 0x20 || c == 0x7f ? '?' : kept[i];
+    if (c1) ++i;
   }
   if (text.size() > limit) out += "...";
   return out;

@@ -25,7 +25,7 @@ std::vector<std::string> NearNames(std::string_view name,
 // " (did you mean a, b?)" or "".
 std::string DidYouMean(std::string_view name, const std::vector<std::string>& candidates);
 
-// Text as it may be shown in a terminal: control characters become '?', cut at `limit` bytes.
+// Text as a terminal may show it: control characters (C1, too) become '?', cut at `limit` bytes.
 std::string Printable(std::string_view text, size_t limit = 200);
 
 }  // namespace placewright

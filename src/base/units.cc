@@ -7,6 +7,15 @@
 
 namespace placewright {
 
+namespace {
+
+// "3.42", "17.0", "120": trailing zeros kept, so that columns of times compare.
+std::string ThreeDigits(double value) {
+  return fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+}
+
+}  // namespace
+
 Nanos TransferTime(Bytes size, BytesPerSecond bandwidth) {
   using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(size.count) * 1'000'000'000u;
@@ -33,9 +42,9 @@ double Seconds(Nanos time) { return static_cast<double>(time.count) * 1e-9; }
 std::string FormatNanos(Nanos time) {
   const double ns = static_cast<double>(time.count);
   if (time.count < 1000) return fmt::format("{} ns", time.count);
-  if (ns < 999.5e3) return fmt::format("{:.3g} us", ns * 1e-3);
-  if (ns < 999.5e6) return fmt::format("{:.3g} ms", ns * 1e-6);
-  return fmt::format("{:.4g} s", ns * 1e-9);
+  if (ns < 999.5e3) return ThreeDigits(ns * 1e-3) + " us";
+  if (ns < 999.5e6) return ThreeDigits(ns * 1e-6) + " ms";
+  return ThreeDigits(ns * 1e-9) + " s";
 }
 
 std::string FormatBytes(Bytes size) {

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/text.h"
 #include "check_plan/checker.h"
 #include "cli/command.h"
 
@@ -52,10 +53,11 @@ class CheckCommand : public Command {
       object["transfers"] = transfers;
       context.console.PrintJson(object);
     } else {
-      context.console.Print(fmt::format(
-          "{}: holds. {} ops and {} transfers verified, {} a step, {}\n", plan_,
-          FormatCount(static_cast<int64_t>(ops)), FormatCount(static_cast<int64_t>(transfers)),
-          FormatNanos(inputs.plan.step_time), inputs.plan.feasible ? "fits" : "does not fit"));
+      context.console.Print(fmt::format("{}: holds. {} and {} verified, {} a step, {}\n",
+                                        Printable(plan_), CountOf(static_cast<int64_t>(ops), "op"),
+                                        CountOf(static_cast<int64_t>(transfers), "transfer"),
+                                        FormatNanos(inputs.plan.step_time),
+                                        inputs.plan.feasible ? "fits" : "does not fit"));
     }
     return 0;
   }

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cluster/catalogue.h"
 #include "formats/cluster_reader.h"
@@ -100,11 +101,13 @@ class ClusterCommand : public Command {
       console.PrintJson(object);
       return 0;
     }
-    console.Print(fmt::format("{}: ok, {} devices, {} links\n", cluster.name(),
-                              cluster.device_count(), cluster.link_count()));
+    console.Print(fmt::format("{}: ok, {}, {}\n", Printable(cluster.name()),
+                              CountOf(static_cast<int64_t>(cluster.device_count()), "device"),
+                              CountOf(static_cast<int64_t>(cluster.link_count()), "link")));
     for (const auto& [from, to] : unreachable) {
       console.Print(fmt::format("  no route from {} to {}: they cannot exchange tensors\n",
-                                cluster.device(from).name, cluster.device(to).name));
+                                Printable(cluster.device(from).name),
+                                Printable(cluster.device(to).name)));
     }
     return 0;
   }

@@ -162,12 +162,15 @@ class CompareCommand : public Command {
                  {"found by"}});
     for (const Entry& e : comparison.entries) {
       const bool wins = e.feasible && e.step_time == best;
-      table.AddRow(
-          {Paint(e.name, wins ? Tone::kGood : Tone::kPlain, style), FormatNanos(e.step_time),
-           FormatShare(e.Gap()),
-           e.feasible ? "fits" : Paint("over by " + FormatBytes(e.over), Tone::kBad, style),
-           fmt::format("{:.2f}", e.seconds), FormatCount(e.iterations), RenderCostSources(e.costs),
-           e.algorithm == e.name ? "" : e.algorithm});
+      table.AddRow({{e.name, wins ? Tone::kGood : Tone::kPlain},
+                    FormatNanos(e.step_time),
+                    FormatShare(e.Gap()),
+                    e.feasible ? Table::Cell("fits")
+                               : Table::Cell("over by " + FormatBytes(e.over), Tone::kBad),
+                    fmt::format("{:.2f}", e.seconds),
+                    FormatCount(e.iterations),
+                    RenderCostSources(e.costs),
+                    e.algorithm == e.name ? "" : e.algorithm});
     }
     console.Print(table.Render(style));
     if (comparison.unknown_types) console.Print(RenderUnknownTypes(*comparison.unknown_types));

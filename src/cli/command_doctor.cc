@@ -97,7 +97,7 @@ class DoctorCommand : public Command {
       const Tone tone = f.health == Health::kOk         ? Tone::kGood
                         : f.health == Health::kOptional ? Tone::kFaint
                                                         : Tone::kBad;
-      table.AddRow({f.name, Paint(ToString(f.health), tone, context.console.style()), f.detail});
+      table.AddRow({f.name, Table::Cell(ToString(f.health), tone), f.detail});
       if (!f.remedy.empty()) remedies += fmt::format("{}: {}\n", f.name, f.remedy);
       checks.push_back({{"name", f.name},
                         {"state", ToString(f.health)},

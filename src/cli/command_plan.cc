@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 
+#include "base/text.h"
 #include "cli/assumptions.h"
 #include "cli/command.h"
 #include "cli/findings.h"
@@ -164,8 +165,8 @@ class PlanCommand : public Command {
       console.Print(fmt::format("\n{}\n", line));
     }
     if (plan.feasible) {
-      console.Print(
-          fmt::format("\nplan written to {}, its costs and schedule beside it\n", output_));
+      console.Print(fmt::format("\nplan written to {}, its costs and schedule beside it\n",
+                                Printable(output_, 4096)));
     }
   }
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "base/text.h"
 #include "cli/assumptions.h"
 #include "cli/command.h"
 #include "cli/findings.h"
@@ -186,7 +187,8 @@ class SimulateCommand : public Command {
     const Style& style = console.style();
     const Cluster& cluster = subject.inputs.cluster.cluster;
     const Graph& graph = subject.inputs.graph.graph;
-    console.Print(fmt::format("{} on {}: {}, step time {}\n", graph.name(), cluster.name(),
+    console.Print(fmt::format("{} on {}: {}, step time {}\n", Printable(graph.name()),
+                              Printable(cluster.name()),
                               result.feasible ? Paint("fits", Tone::kGood, style)
                                               : Paint("does not fit", Tone::kBad, style),
                               Paint(FormatNanos(result.step_time), Tone::kStrong, style)));

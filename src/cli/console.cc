@@ -39,12 +39,14 @@ size_t ColorSequence(std::string_view text) {
   return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
 }
 
-// Names come from files: whatever could move the cursor or rename the window becomes '?'.
-std::string Harmless(std::string_view text) {
+// The last line of defence behind Printable, which whoever prints a name applies: whatever could
+// move the cursor or rename the window becomes '?', and so do colours where none are wanted.
+std::string Harmless(std::string_view text, bool color_wanted) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
-    if (const size_t color = ColorSequence(text.substr(i))) {
+    const size_t color = color_wanted ? ColorSequence(text.substr(i)) : 0;
+    if (color > 0) {
       out += text.substr(i, color);
       i += color - 1;
     } else {
@@ -73,7 +75,7 @@ Console::Console() {
 
 void Console::Print(std::string_view text) {
   if (write_error_ != 0) return;
-  const std::string harmless = Harmless(text);
+  const std::string harmless = Harmless(text, style_.color);
   if (std::fwrite(harmless.data(), 1, harmless.size(), stdout) != harmless.size()) {
     write_error_ = errno;
   }
@@ -87,7 +89,7 @@ void Console::PrintJson(const Json& object) {
 void Console::Note(std::string_view text) {
   if (quiet) return;
   Progress("");
-  WriteError(fmt::format("placewright: {}\n", text));
+  WriteError(fmt::format("placewright: {}\n", Printable(text, 2000)));
 }
 
 void Console::PrintError(const Error& error) {
@@ -97,7 +99,7 @@ void Console::PrintError(const Error& error) {
     return;
   }
   WriteError(fmt::format("placewright: {} {}\n  {}\n", Paint("error:", Tone::kBad, error_style_),
-                         Printable(error.ToString(), 2000), error.Remedy()));
+                         Printable(error.ToString(), 2000), Printable(error.Remedy(), 2000)));
 }
 
 void Console::Progress(std::string_view text) {

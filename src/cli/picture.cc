@@ -6,6 +6,7 @@
 
 #include "formats/file.h"
 #include "report/plan_page.h"
+#include "report/plan_report.h"
 #include "report/table.h"
 #include "report/timeline_svg.h"
 
@@ -35,8 +36,8 @@ Status WritePictures(const PictureOptions& options, const Inputs& inputs,
   const std::vector<MemoryCurve> memory = MemoryCurves(program, placement, schedule);
   std::string subtitle = fmt::format("{} a step", FormatNanos(plan.step_time));
   if (plan.lower_bound.count > 0) {
-    subtitle += fmt::format("; no plan is more than {} faster (lower bound {})",
-                            FormatShare(plan.Gap()), FormatNanos(plan.lower_bound));
+    subtitle += plan.feasible ? "; " + BoundVerdict(plan) : "; does not fit";
+    subtitle += fmt::format(" (lower bound {})", FormatNanos(plan.lower_bound));
   }
   if (!plan.algorithm.empty()) subtitle += fmt::format("; found by {}", plan.algorithm);
   const std::string svg = RenderTimelineSvg(

@@ -42,8 +42,8 @@ PlannerOptions MakePlannerOptions(const SearchOptions& search, const Budget& bud
     options.progress = [&context](const PlannerOptions::Progress& progress) {
       const double seconds = std::chrono::duration<double>(Clock::now() - context.started).count();
       context.console.Progress(fmt::format(
-          "{:5.1f} s  {}  {} moves  {}", seconds, progress.algorithm,
-          FormatCount(progress.iterations),
+          "{:5.1f} s  {}  {}  {}", seconds, progress.algorithm,
+          CountOf(progress.iterations, "move"),
           progress.feasible ? "best " + FormatNanos(progress.best) : "nothing fits yet"));
     };
   }

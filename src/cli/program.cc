@@ -42,6 +42,42 @@ std::vector<std::string> CommandNames(const CLI::App* app) {
   return names;
 }
 
+// "--time", or the name of a positional argument.
+std::string NameOf(const CLI::Option& option) { return option.get_name(); }
+
+// An option of one value that was given several times, or nullptr.
+const CLI::Option* RepeatedOption(const CLI::App* app) {
+  for (const CLI::Option* option : app->get_options()) {
+    if (option->get_items_expected_max() <= 1 && option->count() > 1 &&
+        option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw) {
+      return option;
+    }
+  }
+  return nullptr;
+}
+
+// No option and no argument means anything when it is empty.
+Status RefuseEmptyValues(const CLI::App* app) {
+  for (const CLI::Option* option : app->get_options()) {
+    for (const std::string& value : option->results()) {
+      if (!value.empty()) continue;
+      return MakeError(ErrorCode::kUsage, NameOf(*option) + " has an empty value", "",
+                       "Give it one, or leave it out: see `" + FullName(app) + " --help`.");
+    }
+  }
+  for (const CLI::App* sub : app->get_subcommands()) PW_RETURN_IF_ERROR(RefuseEmptyValues(sub));
+  return Ok();
+}
+
+// `help` and `help COMMAND` as the --help that is meant.
+std::vector<const char*> WithHelp(int argc, const char* const* argv) {
+  std::vector<const char*> words(argv, argv + argc);
+  if (argc < 2 || std::strcmp(words[1], "help") != 0) return words;
+  words.erase(words.begin() + 1);
+  words.push_back("--help");
+  return words;
+}
+
 // What CLI11 threw, as an error that says what would have been right.
 Error UsageError(const CLI::ParseError& thrown, const CLI::App& program) {
   const CLI::App* app = NamedCommand(program);
@@ -51,11 +87,18 @@ Error UsageError(const CLI::ParseError& thrown, const CLI::App& program) {
   const std::string word = rest.empty() ? "" : rest.front();
   if (word.size() > 1 && word.front() == '-') {
     const std::string name = word.substr(0, word.find('='));
+    if (app->get_option_no_throw(name) != nullptr) {
+      return MakeError(
+          ErrorCode::kUsage, "option " + Printable(name) + " stands before its command", "",
+          "Options go after the command: `" + FullName(app) + " ... " + Printable(name) + "`.");
+    }
     message = "unknown option " + Printable(name) + DidYouMean(name, OptionNames(app));
   } else if (!word.empty() && !commands.empty()) {
     message = "unknown command " + Printable(word) + DidYouMean(word, commands);
   } else if (!word.empty()) {
     message = "unexpected argument " + Printable(word);
+  } else if (const CLI::Option* repeated = RepeatedOption(app)) {
+    message = NameOf(*repeated) + " is given more than once";
   } else if (!commands.empty()) {
     message = "no command was given";
   }
@@ -66,7 +109,6 @@ Error UsageError(const CLI::ParseError& thrown, const CLI::App& program) {
 void AddOutputOptions(CLI::App* app, Console& console) {
   const auto subcommands = app->get_subcommands([](CLI::App*) { return true; });
   for (CLI::App* sub : subcommands) AddOutputOptions(sub, console);
-  if (!subcommands.empty()) return;
   app->add_flag("--json", console.json, "Print one JSON object (docs/json.md)")->group("Output");
   app->add_flag("-q,--quiet", console.quiet, "No notes and no progress on standard error")
       ->group("Output");
@@ -90,15 +132,17 @@ Result<int> ParseAndRun(int argc, const char* const* argv, Context& context) {
       "Examples:\n"
       "  placewright plan model.json.gz -c 4xP100\n"
       "  placewright inspect model.onnx\n"
-      "`placewright COMMAND --help` says more about a command.");
+      "`placewright help COMMAND` and `placewright COMMAND --help` say more about a command.");
   const std::vector<std::unique_ptr<Command>> commands = MakeCommands();
   std::vector<CLI::App*> apps;
   for (const auto& command : commands) {
     apps.push_back(command->Register(program));
-    AddOutputOptions(apps.back(), context.console);
   }
+  AddOutputOptions(&program, context.console);  // before the command or after it
   try {
-    program.parse(argc, argv);
+    std::vector<const char*> words = WithHelp(argc, argv);
+    program.parse(static_cast<int>(words.size()), words.data());
+    PW_RETURN_IF_ERROR(RefuseEmptyValues(&program));
   } catch (const CLI::CallForVersion&) {
     context.console.Print(program.version() + "\n");
     return 0;

@@ -15,8 +15,8 @@ constexpr const char* kEntry = "placewright_torch_api";
 
 Error Missing(std::string message, const std::string& file = "") {
   Error error = MakeError(ErrorCode::kMissingRuntime, std::move(message), "",
-                          "This command needs LibTorch: install libtorch-dev and build with "
-                          "-DPLACEWRIGHT_WITH_TORCH=ON. All other commands work without it.");
+                          "Only commands that run LibTorch need it: install libtorch-dev and build "
+                          "with -DPLACEWRIGHT_WITH_TORCH=ON. All others work without it.");
   error.file = file;
   return error;
 }

@@ -69,6 +69,11 @@ Status LoadPlanGraph(const std::string& plan_path, const PlanInputOptions& optio
     error.file = plan_path;
     return error;
   }
+  if (!graph.ok() && graph.error().code == ErrorCode::kFileUnreadable && !options.graph) {
+    graph.error().remedy =
+        "The plan names this graph: put it back, or tell `placewright check` with --graph FILE "
+        "where it lies now.";
+  }
   PW_ASSIGN(inputs.graph, std::move(graph));
   return Ok();
 }
@@ -88,8 +93,10 @@ Status LoadPlanCluster(const std::string& plan_path, const PlanInputOptions& opt
     PW_ASSIGN(inputs.cluster, LoadCluster(options.cluster.value_or(stored)));
   }
   if (inputs.cluster.sha256 == reference.sha256) return Ok();
-  return Status(OtherContent("cluster", reference.sha256, inputs.cluster.sha256))
-      .InFile(inputs.cluster.path);
+  Status other = OtherContent("cluster", reference.sha256, inputs.cluster.sha256);
+  // A preset is no file.
+  if (IsFile({inputs.cluster.path, ""})) other.error().file = inputs.cluster.path;
+  return other;
 }
 
 Result<Json> ReadDocument(const std::string& path) {

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/text.h"
 #include "cluster/catalogue.h"
 
 namespace placewright {
@@ -28,7 +29,8 @@ std::string RenderLinks(const Cluster& cluster, const Style& style) {
                   fmt::format("[{}]", number + 1)});
   }
   std::string text = links.Render(style);
-  for (size_t i = 0; i < sources.size(); ++i) text += fmt::format("[{}] {}\n", i + 1, sources[i]);
+  for (size_t i = 0; i < sources.size(); ++i)
+    text += fmt::format("[{}] {}\n", i + 1, Printable(sources[i], 1000));
   return text;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "graph/graph.h"
 
 namespace placewright {
@@ -39,8 +40,8 @@ std::string RenderReasons(const Bottlenecks& bottlenecks, const Cluster& cluster
   std::string types;
   for (size_t i = 0; i < std::min(most, bottlenecks.compute_by_type.size()); ++i) {
     const auto& [type, time] = bottlenecks.compute_by_type[i];
-    types +=
-        fmt::format("{}{} {}", i > 0 ? ", " : "", type, FormatShare(ShareOf(time.count, total)));
+    types += fmt::format("{}{} {}", i > 0 ? ", " : "", Printable(type),
+                         FormatShare(ShareOf(time.count, total)));
   }
   if (!types.empty()) text += "longest op types on that path: " + types + "\n";
   return text;
@@ -57,9 +58,9 @@ std::string RenderTransferWaits(const SimResult& result, const Cluster& cluster,
   std::string text;
   for (size_t i = 0; i < std::min(most, waits.size()); ++i) {
     const auto& [wait, id] = waits[i];
-    text += fmt::format(
-        "{}{} {}", i > 0 ? ", " : "idle for want of transfers alone: ", cluster.device(id).name,
-        FormatShare(ShareOf(wait.count, result.step_time.count)));
+    text += fmt::format("{}{} {}", i > 0 ? ", " : "idle for want of transfers alone: ",
+                        Printable(cluster.device(id).name),
+                        FormatShare(ShareOf(wait.count, result.step_time.count)));
   }
   if (waits.size() > most) text += fmt::format(" and {} more", waits.size() - most);
   return text.empty() ? text : text + "\n";
@@ -90,8 +91,8 @@ std::string RenderPeak(const std::string& device_name, std::span<const PeakItem>
   }
   std::string largest;
   for (size_t i = 0; i < std::min(kLargestTensors, items.size()); ++i) {
-    largest +=
-        fmt::format("{}{} {}", i > 0 ? ", " : "", items[i].name, FormatBytes(items[i].bytes));
+    largest += fmt::format("{}{} {}", i > 0 ? ", " : "", Printable(items[i].name),
+                           FormatBytes(items[i].bytes));
   }
   if (!largest.empty()) text += "  largest tensors: " + largest + "\n";
   return text;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "report/graph_summary.h"
 
 namespace placewright {
@@ -22,7 +23,7 @@ std::string_view FormatName(std::string_view format) {
 }
 
 std::string ParameterNote(const GraphSummary& s) {
-  const std::string tensors = FormatCount(s.parameter_tensors) + " tensors";
+  const std::string tensors = CountOf(s.parameter_tensors, "tensor");
   return s.parameters == 0 ? tensors : FormatLarge(s.parameters) + " elements in " + tensors;
 }
 
@@ -39,9 +40,8 @@ std::string RenderSummary(const Graph& graph, const GraphSummary& s,
                 fmt::format("forward {}, backward {}, optimizer {}; {} of them views",
                             FormatCount(s.phase_ops[0]), FormatCount(s.phase_ops[1]),
                             FormatCount(s.phase_ops[2]), FormatCount(s.views))});
-  table.AddRow(
-      {"edges", FormatCount(s.edges),
-       fmt::format("and {} orders that follow from shared storage", FormatCount(s.order_edges))});
+  table.AddRow({"edges", FormatCount(s.edges),
+                "and " + CountOf(s.order_edges, "order") + " from shared storage"});
   table.AddRow({"colocation groups", FormatCount(s.colocation_groups),
                 fmt::format("the largest holds {} for the whole step",
                             FormatBytes(s.memory.largest_group))});
@@ -64,7 +64,7 @@ std::string RenderSummary(const Graph& graph, const GraphSummary& s,
   text += body.substr(body.find('\n') + 1);  // no header: the first column says what it is
   if (!s.unknown_types.empty()) {
     text += Paint("op types costed by their bytes alone:", Tone::kWarning, style);
-    for (const std::string& type : s.unknown_types) text += " " + type;
+    for (const std::string& type : s.unknown_types) text += " " + Printable(type);
     text += "\n";
   }
   return text;

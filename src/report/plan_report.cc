@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace placewright {
 namespace {
 
@@ -14,12 +16,12 @@ double ShareOf(int64_t part, int64_t whole) {
   return whole <= 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-std::string MemoryCell(const DeviceUse& device, const Style& style) {
+Table::Cell MemoryCell(const DeviceUse& device, const Style& style) {
   const double share = device.capacity.count > 0
                            ? ShareOf(device.peak_memory.count, device.capacity.count)
                            : (device.peak_memory.count > 0 ? 2 : 0);
   const Tone tone = share > 1 ? Tone::kBad : share > 0.95 ? Tone::kWarning : Tone::kGood;
-  return Paint(Bar(share, kBarWidth, style), tone, style);
+  return {Bar(share, kBarWidth, style), tone};
 }
 
 }  // namespace
@@ -43,6 +45,11 @@ std::vector<DeviceUse> UseOfDevices(const SimResult& result, const Cluster& clus
   return uses;
 }
 
+std::string BoundVerdict(const Plan& plan) {
+  if (plan.Gap() <= 0) return "optimal: no plan takes less";
+  return fmt::format("no plan takes more than {} less time", FormatShare(plan.Gap()));
+}
+
 std::string RenderHeadline(const Plan& plan, const Style& style) {
   std::string text = Paint(plan.graph_name, Tone::kStrong, style) + " on " +
                      Paint(plan.cluster_name, Tone::kStrong, style) + ": " +
@@ -53,10 +60,10 @@ std::string RenderHeadline(const Plan& plan, const Style& style) {
       fmt::format("  step time  {}\n", Paint(FormatNanos(plan.step_time), Tone::kStrong, style));
   text += fmt::format("  bound      {}", FormatNanos(plan.lower_bound));
   if (plan.feasible)
-    text += fmt::format(", so no plan is more than {} faster", FormatShare(plan.Gap()));
+    text += plan.Gap() > 0 ? ", so " + BoundVerdict(plan) : ": " + BoundVerdict(plan);
   text += "\n";
-  text += fmt::format("  found by   {}, {} moves in {:.1f} s, seed {}", plan.algorithm,
-                      FormatCount(plan.iterations), plan.seconds, plan.seed);
+  text += fmt::format("  found by   {}, {} in {:.1f} s, seed {}", Printable(plan.algorithm),
+                      CountOf(plan.iterations, "move"), plan.seconds, plan.seed);
   if (plan.first_feasible_seconds) {
     text += fmt::format("; the first that fits after {:.2f} s", *plan.first_feasible_seconds);
   }
@@ -79,7 +86,8 @@ std::string RenderCostSources(const CostShares& shares) {
 
 std::string RenderUnknownTypes(std::span<const std::string> types) {
   if (types.empty()) return "";
-  return fmt::format("op types costed by their bytes alone: {}\n", fmt::join(types, ", "));
+  return fmt::format("op types costed by their bytes alone: {}\n",
+                     Printable(fmt::format("{}", fmt::join(types, ", ")), 10000));
 }
 
 std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style) {
@@ -97,7 +105,7 @@ std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style
     table.AddRow({d.name, d.kind, FormatCount(d.ops), FormatShare(d.busy),
                   Bar(d.busy, kBarWidth, style), FormatBytes(d.peak_memory),
                   FormatBytes(d.capacity), MemoryCell(d, style)});
-    if (d.ops == 0) idle += (idle.empty() ? "" : ", ") + d.name;
+    if (d.ops == 0) idle += (idle.empty() ? "" : ", ") + Printable(d.name);
     if (d.peak_memory > d.capacity) {
       remarks +=
           Paint(fmt::format("{} overflows by {}", d.name, FormatBytes(d.peak_memory - d.capacity)),
@@ -121,8 +129,9 @@ std::string RenderBaselines(std::span<const Baseline> baselines, Nanos step_time
       verdict =
           baseline.step_time == step_time ? "equal" : fmt::format("{:.2f} times as long", ratio);
     }
-    table.AddRow({baseline.algorithm, FormatNanos(baseline.step_time),
-                  baseline.feasible ? verdict : Paint(verdict, Tone::kFaint, style)});
+    table.AddRow({baseline.algorithm,
+                  FormatNanos(baseline.step_time),
+                  {verdict, baseline.feasible ? Tone::kPlain : Tone::kFaint}});
   }
   return table.Render(style);
 }

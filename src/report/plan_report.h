@@ -16,6 +16,10 @@ namespace placewright {
 // What each device does in a simulated step.
 std::vector<DeviceUse> UseOfDevices(const SimResult& result, const Cluster& cluster);
 
+// What the bound says about a plan that fits: "no plan takes more than 4.2% less time", or
+// "optimal: no plan takes less" where the gap is 0.
+std::string BoundVerdict(const Plan& plan);
+
 // Step time, bound and gap, who found it and how, where the costs come from.
 std::string RenderHeadline(const Plan& plan, const Style& style);
 

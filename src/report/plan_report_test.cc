@@ -41,8 +41,8 @@ TEST_F(PlanReport, BaselinesAreSetAgainstThePlan) {
   EXPECT_EQ(RenderBaselines(baselines, Nanos(1000), {}),
             "baseline  step time  against this plan\n"
             "single       500 ns  does not fit\n"
-            "heft         1.5 us  1.50 times as long\n"
-            "m-etf          1 us  equal\n");
+            "heft        1.50 us  1.50 times as long\n"
+            "m-etf       1.00 us  equal\n");
   EXPECT_EQ(RenderBaselines({}, Nanos(1000), {}), "");
 }
 
@@ -67,11 +67,16 @@ TEST(Headline, NamesBoundGapProducerAndCosts) {
   // gap = (1000 - 750) / 1000.
   EXPECT_EQ(RenderHeadline(plan, {}),
             "net on 4xP100: fits\n"
-            "  step time  1 us\n"
-            "  bound      750 ns, so no plan is more than 25.0% faster\n"
+            "  step time  1.00 us\n"
+            "  bound      750 ns, so no plan takes more than 25.0% less time\n"
             "  found by   local-search, 1,234 moves in 2.0 s, seed 0; the first that fits after "
             "0.25 s\n"
             "  costs      25.0% measured, 75.0% modelled\n");
+  plan.lower_bound = plan.step_time;
+  plan.iterations = 1;
+  const std::string optimal = RenderHeadline(plan, {});
+  EXPECT_THAT(optimal, HasSubstr("  bound      1.00 us: optimal: no plan takes less\n"));
+  EXPECT_THAT(optimal, HasSubstr(", 1 move in 2.0 s"));
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/text.h"
+#include "base/units.h"
 
 namespace placewright {
 namespace {
@@ -31,8 +33,9 @@ void AppendPadded(std::string& line, const std::string& cell, int width, Table::
 }  // namespace
 
 std::string Paint(std::string_view text, Tone tone, const Style& style) {
-  if (!style.color || tone == Tone::kPlain) return std::string(text);
-  return fmt::format("{}{}\x1b[0m", EscapeOf(tone), text);
+  std::string shown = Printable(text, std::string_view::npos);
+  if (!style.color || tone == Tone::kPlain) return shown;
+  return fmt::format("{}{}\x1b[0m", EscapeOf(tone), shown);
 }
 
 std::string Bar(double share, int width, const Style& style) {
@@ -65,6 +68,10 @@ std::string FormatShare(double share) {
   return fmt::format("{:.1f}%", share * 100);
 }
 
+std::string CountOf(int64_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", FormatCount(n), noun, n == 1 ? "" : "s");
+}
+
 int DisplayWidth(std::string_view text) {
   int width = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -77,9 +84,10 @@ int DisplayWidth(std::string_view text) {
   return width;
 }
 
-void Table::AddRow(std::vector<std::string> cells) {
+void Table::AddRow(std::vector<Cell> cells) {
   PW_CHECK_LE(cells.size(), columns_.size());
-  cells.resize(columns_.size());
+  for (Cell& cell : cells) cell.text = Printable(cell.text, std::string_view::npos);
+  cells.resize(columns_.size(), Cell(""));
   rows_.push_back(std::move(cells));
 }
 
@@ -87,22 +95,24 @@ std::string Table::Render(const Style& style, int indent) const {
   std::vector<int> widths;
   for (size_t c = 0; c < columns_.size(); ++c) {
     int width = DisplayWidth(columns_[c].title);
-    for (const auto& row : rows_) width = std::max(width, DisplayWidth(row[c]));
+    for (const auto& row : rows_) width = std::max(width, DisplayWidth(row[c].text));
     widths.push_back(width);
   }
-  std::string text;
-  const auto add_line = [&](const auto& cell_of, Tone tone) {
+  const auto line_of = [&](const auto& cell_of) {
     std::string line;
     for (size_t c = 0; c < columns_.size(); ++c) {
       if (c > 0) line += "  ";
       AppendPadded(line, cell_of(c), widths[c], columns_[c].align);
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    text += std::string(static_cast<size_t>(indent), ' ') + Paint(line, tone, style) + "\n";
+    return line;
   };
-  add_line([&](size_t c) { return columns_[c].title; }, Tone::kStrong);
+  const std::string margin(static_cast<size_t>(indent), ' ');
+  const std::string titles = line_of([&](size_t c) { return columns_[c].title; });
+  std::string text = margin + Paint(titles, Tone::kStrong, style) + "\n";
   for (const auto& row : rows_) {
-    add_line([&](size_t c) { return row[c]; }, Tone::kPlain);
+    const auto painted = [&](size_t c) { return Paint(row[c].text, row[c].tone, style); };
+    text += margin + line_of(painted) + "\n";
   }
   return text;
 }

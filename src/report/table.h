@@ -5,8 +5,10 @@
 #ifndef PLACEWRIGHT_REPORT_TABLE_H_
 #define PLACEWRIGHT_REPORT_TABLE_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace placewright {
@@ -19,7 +21,8 @@ struct Style {
 
 enum class Tone { kPlain, kGood, kWarning, kBad, kFaint, kStrong };
 
-// `text` between the escape sequences of `tone`, or unchanged without colour.
+// `text` (its control characters as '?') between the escape sequences of `tone`; without colour no
+// sequences.
 std::string Paint(std::string_view text, Tone tone, const Style& style);
 
 // A bar of `width` columns filled to `share` (cut to [0, 1]); any share above 0 shows something
@@ -28,6 +31,9 @@ std::string Bar(double share, int width, const Style& style);
 
 // "73.2%"; never "100.0%" below 1 and never "0.0%" above 0.
 std::string FormatShare(double share);
+
+// "1 op", "3,667 ops".
+std::string CountOf(int64_t n, std::string_view noun);
 
 // Columns of text on a terminal; escape sequences count nothing.
 int DisplayWidth(std::string_view text);
@@ -41,17 +47,26 @@ class Table {
     Align align = Align::kLeft;
   };
 
+  // What is in a cell may come from a file: control characters are shown as '?'.
+  struct Cell {
+    std::string text;
+    Tone tone = Tone::kPlain;
+    Cell(std::string what, Tone how = Tone::kPlain)  // NOLINT: implicit by design
+        : text(std::move(what)), tone(how) {}
+    Cell(const char* what) : text(what) {}  // NOLINT: implicit by design
+  };
+
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
   // Cells missing at the end are empty; precondition: no more cells than columns.
-  void AddRow(std::vector<std::string> cells);
+  void AddRow(std::vector<Cell> cells);
   size_t rows() const { return rows_.size(); }
   // Every line ends in a newline and starts with `indent` spaces.
   std::string Render(const Style& style, int indent = 0) const;
 
  private:
   std::vector<Column> columns_;
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::vector<Cell>> rows_;
 };
 
 }  // namespace placewright

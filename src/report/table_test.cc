@@ -27,6 +27,19 @@ TEST(Table, ColourOnlyWhereAsked) {
   EXPECT_EQ(Paint("ab", Tone::kBad, {true, true}), "\x1b[31mab\x1b[0m");
 }
 
+// A name from a file: it opens no line, moves no cursor and switches no colour. U+009B is a CSI.
+TEST(Table, ShowsControlCharactersAsQuestionMarks) {
+  Table table({{"a"}, {"b"}});
+  table.AddRow({"x\x1b[31m\ny", {"z\x1b]0;t\x07", Tone::kGood}});
+  EXPECT_EQ(table.Render({}),
+            "a         b\n"
+            "x?[31m?y  z?]0;t?\n");
+  EXPECT_EQ(Paint("a\x1b[2J\xc2\x9b"
+                  "1mb",
+                  Tone::kBad, {true, true}),
+            "\x1b[31ma?[2J?1mb\x1b[0m");
+}
+
 TEST(Bar, ShowsSomethingAboveZeroAndLeavesSomethingBelowOne) {
   const Style ascii, utf8{false, true};
   EXPECT_EQ(Bar(0, 4, ascii), "....");

@@ -6,6 +6,8 @@
 #include <array>
 #include <iterator>
 
+#include "report/table.h"
+
 namespace placewright {
 namespace {
 
@@ -88,7 +90,10 @@ class Painter {
     legend(kPhaseColor[1], "backward", 88);
     legend(kPhaseColor[2], "optimizer", 90);
     legend(kTransferColor, "transfer", 82);
-    legend("#c7d5e5", "memory of tensors; the dashed line is the capacity", 0);
+    legend("#c7d5e5",
+           capacity_drawn_ ? "memory of tensors; the dashed line is the device's capacity"
+                           : "memory of tensors",
+           0);
   }
 
   std::vector<Box> BoxesOf(DeviceId device) const {
@@ -125,12 +130,12 @@ class Painter {
       return fmt::format("{} ({}) {}\n{}, {}", first.name, first.type,
                          in_.graph.module_path(first.module), ToString(box.phase), when);
     }
-    return fmt::format("{} ops, {} to {}\n{}, {}", FormatCount(box.ops), first.name,
+    return fmt::format("{}, {} to {}\n{}, {}", CountOf(box.ops, "op"), first.name,
                        in_.graph.op(box.last).name, ToString(box.phase), when);
   }
 
   // The height it took: an idle device has no memory lane.
-  double PaintDevice(DeviceId device, double y, std::string& out) const {
+  double PaintDevice(DeviceId device, double y, std::string& out) {
     const Device& d = in_.cluster.device(device);
     Text(out, kLeft - 8, y + 12, d.name, "text-anchor=\"end\" font-weight=\"bold\"");
     Text(out, kLeft - 8, y + 25, in_.cluster.kind(device).name,
@@ -153,7 +158,7 @@ class Painter {
     return kOpLane + kMemoryLane;
   }
 
-  void PaintMemory(DeviceId device, double y, std::string& out) const {
+  void PaintMemory(DeviceId device, double y, std::string& out) {
     const MemoryCurve& curve = in_.memory[device.index()];
     const double lane = kMemoryLane - 4;
     int64_t peak = 0;
@@ -181,10 +186,13 @@ class Painter {
     fmt::format_to(
         std::back_inserter(out), "<path d=\"{}\" fill=\"{}\"><title>peak {} of {}</title></path>\n",
         path, over ? "#f2b8b5" : "#c7d5e5", FormatBytes(Bytes(peak)), FormatBytes(Bytes(capacity)));
-    Text(out, kLeft - 8, y + lane - 8,
+    Text(out, kLeft - 8, y + lane - 16,
          fmt::format("{} of {}", FormatBytes(Bytes(peak)), FormatBytes(Bytes(capacity))),
          "text-anchor=\"end\" font-size=\"10\"");
+    Text(out, kLeft - 8, y + lane - 5, far_below || over ? "scale: own peak" : "scale: capacity",
+         "text-anchor=\"end\" font-size=\"9\"");
     if (far_below) return;
+    capacity_drawn_ = true;
     const double line = y + lane - height(capacity);
     fmt::format_to(std::back_inserter(out),
                    "<line x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" "
@@ -216,8 +224,10 @@ class Painter {
       y += kLinkLane + kLinkGap;
     }
     if (hidden > 0) {
-      Text(out, kLeft, y + 8, fmt::format("and {} links that carry less", hidden),
-           "font-size=\"10\"");
+      Text(
+          out, kLeft, y + 8,
+          fmt::format("and {} more that carry less", CountOf(static_cast<int64_t>(hidden), "link")),
+          "font-size=\"10\"");
       y += kLinkLane + kLinkGap;
     }
   }
@@ -239,7 +249,7 @@ class Painter {
       }
       Rectangle(
           out, X(start), y, std::max(0.3, X(end) - X(start)), kLinkLane, kTransferColor,
-          fmt::format("{} transfers, {}, {} from {}", FormatCount(static_cast<int64_t>(count)),
+          fmt::format("{}, {}, {} from {}", CountOf(static_cast<int64_t>(count), "transfer"),
                       FormatBytes(Bytes(bytes)), FormatNanos(end - start), FormatNanos(start)));
       i += count;
     }
@@ -275,6 +285,7 @@ class Painter {
   }
 
   const TimelineInput& in_;
+  bool capacity_drawn_ = false;  // in any lane
 };
 
 }  // namespace

@@ -31,6 +31,37 @@ TEST_F(TimelineSvg, DrawsOpsLinksAndMemoryAtTheirTimes) {
   EXPECT_THAT(svg, HasSubstr("lower bound"));
 }
 
+// Peaks are 6,144 B on both devices, the capacity 8,192 B, then a hundred times that.
+TEST_F(TimelineSvg, SaysTheScaleOfEveryMemoryLane) {
+  const std::vector<MemoryCurve> memory = MemoryCurves(program_, placement_, *result_.schedule);
+  const auto draw = [&](int64_t capacity) {
+    ClusterBuilder builder("pair");
+    DeviceKind kind;
+    kind.name = "box";
+    const int32_t index = builder.AddKind(kind).Take();
+    for (const char* name : {"d0", "d1"}) {
+      Device device;
+      device.name = name;
+      device.kind = index;
+      device.capacity = Bytes(capacity);
+      EXPECT_TRUE(builder.AddDevice(device).ok());
+    }
+    EXPECT_TRUE(
+        builder.Connect("d0", "d1", BytesPerSecond(1000000000), Nanos(0), Duplex::kFull, "").ok());
+    const Cluster cluster = std::move(builder).Build().Take();
+    return RenderTimelineSvg({*graph_, cluster, placement_, *result_.schedule, memory,
+                              result_.step_time, Nanos(0), "", ""});
+  };
+  const std::string full = draw(8192), empty = draw(819200);
+  EXPECT_THAT(full, HasSubstr("scale: capacity"));
+  EXPECT_THAT(full, HasSubstr("the dashed line is the device's capacity"));
+  EXPECT_THAT(full, HasSubstr("stroke-dasharray"));
+  EXPECT_THAT(empty, HasSubstr("scale: own peak"));
+  EXPECT_THAT(empty, Not(HasSubstr("dashed line")));
+  EXPECT_THAT(empty, Not(HasSubstr("stroke-dasharray")));
+  EXPECT_THAT(draw(4096), HasSubstr("#c62828"));  // over its capacity: the line lies within
+}
+
 TEST(EscapeXml, LeavesNothingThatEndsTextOrAttribute) {
   EXPECT_EQ(EscapeXml("a<b>&\"'\x01"), "a&lt;b&gt;&amp;&quot;&apos;?");
 }

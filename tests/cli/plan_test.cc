@@ -251,6 +251,7 @@ TEST_F(PlanCommand, InitIsRefusedWhereItWouldBeIgnored) {
   for (const char* algorithm : {"auto", "local-search"}) {
     EXPECT_EQ(start_with(algorithm).status, 0) << algorithm;
   }
+}
 
 TEST_F(PlanCommand, NoOutputReplacesAnInputOrAnotherOutput) {
   Write("net.json", ChainGraph(4, kPlenty).dump());

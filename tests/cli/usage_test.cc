@@ -113,6 +113,67 @@ TEST_F(Usage, NamesInFilesCannotSteerATerminal) {
   Write("net.json", graph.dump());
   const Outcome run = Run({"inspect", "net.json"});
   EXPECT_THAT(run.out, StartsWith("title?]0;gone??[2J (cost graph)\n"));
+
+  // Device, link, op and tensor names, on a terminal that shows colours.
+  graph = ChainGraph(2, 1 << 20);
+  std::string text = graph.dump();
+  for (const char* name : {"d0", "op0", "w0", "d0>d1", "chain"}) {
+    const std::string quoted = "\"" + std::string(name) + "\"";
+    const std::string evil = "\"" + std::string(name) + "\\u001b[32m\\nEVIL\"";
+    for (size_t at = 0; (at = text.find(quoted, at)) != std::string::npos; at += evil.size()) {
+      text.replace(at, quoted.size(), evil);
+    }
+  }
+  Write("evil.json", text);
+  RunOptions terminal;
+  terminal.terminal = true;
+  for (const std::vector<std::string>& line :
+       {std::vector<std::string>{"plan", "evil.json", "--iterations", "3"},
+        {"simulate", "evil.plan.json", "--schedule", "--memory"},
+        {"inspect", "evil.json", "--modules"},
+        {"compare", "evil.json", "--iterations", "3"},
+        {"check", "evil.plan.json"}}) {
+    const Outcome shown = Run(line, terminal);
+    EXPECT_EQ(shown.status, 0) << shown.out;
+    EXPECT_THAT(shown.out, Not(HasSubstr("[32m\r\nEVIL"))) << line[0];
+    EXPECT_THAT(shown.out, Not(HasSubstr("\nEVIL"))) << line[0];
+    EXPECT_THAT(shown.out, Not(HasSubstr("\x1b[32m?EVIL"))) << line[0];
+  }
+}
+
+TEST_F(Usage, OutputOptionsMayStandBeforeTheCommand) {
+  EXPECT_EQ(Run({"--json", "explain", "usage"}).json()["code"], "usage");
+  EXPECT_EQ(Run({"cluster", "--json", "show", "4xP100"}).json()["schema"],
+            "placewright.cluster-show/1");
+  const Outcome other = Run({"-c", "4xP100", "plan", "x"});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.err, HasSubstr("option -c stands before its command"));
+}
+
+TEST_F(Usage, HelpIsACommandToo) {
+  EXPECT_EQ(Run({"help"}).out, Run({"--help"}).out);
+  EXPECT_EQ(Run({"help", "plan"}).out, Run({"plan", "--help"}).out);
+  EXPECT_EQ(Run({"help", "cluster", "show"}).out, Run({"cluster", "show", "--help"}).out);
+  const Outcome unknown = Run({"help", "plam"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean plan?"));
+}
+
+TEST_F(Usage, EmptyAndRepeatedValuesAreNamed) {
+  for (const std::vector<std::string>& line : {std::vector<std::string>{"plan", "x", "--time", ""},
+                                               {"plan", "x", "-o", ""},
+                                               {"plan", "x", "--svg="},
+                                               {"plan", "x", "--pin", ""},
+                                               {"plan", ""},
+                                               {"explain", ""},
+                                               {"cluster", "show", ""}}) {
+    const Outcome run = Run(line);
+    EXPECT_EQ(run.status, 2) << testing::PrintToString(line);
+    EXPECT_THAT(run.err, HasSubstr("empty")) << testing::PrintToString(line);
+  }
+  const Outcome twice = Run({"plan", "x", "--time", "3", "--time", "4"});
+  EXPECT_EQ(twice.status, 2);
+  EXPECT_THAT(twice.err, HasSubstr("--time is given more than once"));
 }
 
 TEST_F(Usage, StandardErrorMayBeFull) {
