@@ -68,6 +68,8 @@ class PlanCommand : public Command {
     PW_RETURN_IF_ERROR(CheckOutput());
 
     PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));
+    PW_RETURN_IF_ERROR(CheckStorable(planning->inputs.graph.path, planning->inputs.cluster.path,
+                                     output_));
     PlannerOptions options = MakePlannerOptions(search_, budget, context);
     if (!initial_.empty()) {
       PW_ASSIGN(options.initial, LoadInitial(initial_, *planning));

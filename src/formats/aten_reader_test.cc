@@ -275,6 +275,12 @@ TEST(AtenReader, ForwardReferencesAreOrderOrCycle) {
 // Nesting beyond the limit, and far too long names, end in an error.
 TEST(AtenReader, HostileFilesEndInErrors) {
   ExpectError(File(std::string(100000, '[')), ErrorCode::kSyntax, "nested deeper");
+  // A million zeros and more in one op: 48 bytes each are over 64 MiB.
+  std::string zeros = "0";
+  for (int i = 0; i < 1'500'000; ++i) zeros += ",0";
+  ExpectError(
+      File(OpText("a", "aten.neg.default", "\"input:x\"", ",\"kwargs\":{\"z\":[" + zeros + "]}")),
+      ErrorCode::kFileTooLarge, "one element takes more than 64.0 MiB");
   ExpectError(File(OpText(std::string(20000, 'a'), "aten.relu.default", "\"input:x\"")),
               ErrorCode::kField, "more than the limit");
   ExpectError(File(OpText("a", "", "\"input:x\"")), ErrorCode::kField, "no type");

@@ -146,6 +146,21 @@ TEST(ClusterReader, AKindLikeAnother) {
   EXPECT_THAT(c.kind(DeviceId(0)).source, HasSubstr("T4"));
 }
 
+// Each takes from the next, whichever stands first; a namesake of the catalogue may be refined.
+TEST(ClusterReader, KindsLikeKindsOfTheFileInAnyOrder) {
+  const Cluster c = Good(
+      "kinds:\n"
+      "  A: {like: B, memory: 3 GiB}\n"
+      "  B: {like: T4, peak: {f32: 4 TFLOP/s}}\n"
+      "  T4: {like: T4, launch_overhead: 77 us}\n"
+      "gpus: 1 x A\n");
+  const DeviceKind& kind = c.kind(DeviceId(0));
+  EXPECT_EQ(kind.name, "A");
+  EXPECT_DOUBLE_EQ(kind.peak.f32, 4e12);
+  EXPECT_EQ(kind.launch_overhead, Nanos(77'000));
+  EXPECT_EQ(c.device(DeviceId(0)).capacity, Bytes(3 * kGiB));
+}
+
 struct Case {
   const char* text;
   ErrorCode code;
@@ -250,6 +265,10 @@ TEST(ClusterReader, ErrorsNameLineColumnAndRemedy) {
       {"kinds: {A: {like: T4, peak: {f32: -3 TFLOP/s}}}\ngpus: 1 x A\n", ErrorCode::kField,
        "line 1, column 35", "rate"},
       {"kinds: {A: {like: T9}}\ngpus: 1 x A\n", ErrorCode::kUnknownName, "line 1, column 19", "T4"},
+      {"kinds: {A: {like: A}}\ngpus: 1 x A\n", ErrorCode::kField, "line 1, column 19",
+       "\"A\" is like itself"},
+      {"kinds: {A: {like: B}, B: {like: C}, C: {like: B}}\ngpus: 1 x A\n", ErrorCode::kField,
+       "line 1", "which is like it in turn"},
       {"schema: placewright.cluster/2\ngpus: 1 x T4\n", ErrorCode::kField, "line 1, column 9",
        "placewright.cluster/1"},
       {"partial: maybe\ngpus: 2 x T4\n", ErrorCode::kField, "line 1, column 10", "true or false"},

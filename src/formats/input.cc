@@ -45,7 +45,9 @@ class TopLevelKeys : public nlohmann::json_sax<Json> {
   bool key(string_t& name) override {
     if (depth_ != 1) return true;
     key_ = name;
-    keys.push_back(name);
+    tensors = tensors || name == "tensors";
+    devices = devices || name == "devices";
+    ops = ops || name == "ops";
     return true;
   }
   bool end_object() override {
@@ -70,8 +72,8 @@ class TopLevelKeys : public nlohmann::json_sax<Json> {
   }
 
   std::string schema;
-  std::vector<std::string> keys;  // of the outermost object, as far as read
-  bool inputs = false, broken = false;
+  bool inputs = false, tensors = false, devices = false, ops = false;  // keys seen
+  bool broken = false;
 
  private:
   int64_t depth_ = 0;
@@ -98,11 +100,8 @@ Result<GraphFormat> SniffJson(std::string_view text) {
   if (top.broken) {
     PW_RETURN_IF_ERROR(ParseJson(text));  // for its line and column
   }
-  const auto has = [&top](std::string_view key) {
-    return std::find(top.keys.begin(), top.keys.end(), key) != top.keys.end();
-  };
-  if (has("tensors") && has("devices")) return GraphFormat::kCostGraph;
-  if (has("ops")) return GraphFormat::kAten;
+  if (top.tensors && top.devices) return GraphFormat::kCostGraph;
+  if (top.ops) return GraphFormat::kAten;
   return Unknown(
       "this is JSON, but neither an ATen training graph (\"inputs\", \"ops\") nor a cost graph "
       "(\"schema\": \"placewright.costgraph/1\")");
@@ -218,6 +217,12 @@ Result<GraphFormat> SniffGraph(std::string_view bytes) {
   if (first == std::string_view::npos) return Unknown("the file is empty");
   if (bytes[first] == '{') return SniffJson(bytes);
   if (LooksLikeText(bytes)) {
+    if (Json::accept(bytes)) {
+      return Unknown(fmt::format("this is JSON, but {} where an object is expected",
+                                 bytes[first] == '['   ? "a list"
+                                 : bytes[first] == '"' ? "a text"
+                                                       : "a single value"));
+    }
     return Unknown(fmt::format("this is text that begins with \"{}\", not JSON",
                                Printable(bytes.substr(first), 24)));
   }

@@ -77,6 +77,10 @@ TEST(SniffGraph, SaysWhatItSeesInstead) {
   EXPECT_THAT(ErrorOf(R"({"schema": "placewright.plan/1"})").message,
               HasSubstr("placewright.plan/1"));
   EXPECT_EQ(ErrorOf("\x89PNG\r\n\x1a\n").code, ErrorCode::kFormatUnknown);
+  EXPECT_THAT(ErrorOf("[]").message, HasSubstr("JSON, but a list where an object is expected"));
+  EXPECT_THAT(ErrorOf(" \"abc\"\n").message, HasSubstr("JSON, but a text where"));
+  EXPECT_THAT(ErrorOf("-1.5e3").message, HasSubstr("JSON, but a single value where"));
+  EXPECT_THAT(ErrorOf("[section]\nkey = 1").message, HasSubstr("not JSON"));
   EXPECT_EQ(ErrorOf("{}").code, ErrorCode::kFormatUnknown);
   const Error broken = ErrorOf("{\"name\": \"x\",\n \"batch\": }");
   EXPECT_EQ(broken.code, ErrorCode::kSyntax);
@@ -140,6 +144,25 @@ TEST_F(Input, AFileNamedLikeAPresetWins) {
   fs::create_directory("4xP100");  // a folder is no cluster
   EXPECT_TRUE(LoadCluster("4xP100").ok());
   fs::current_path(before);
+}
+
+TEST_F(Input, PlansNameFilesInUtf8Only) {
+  const std::string plan = (folder_ / "g.plan.json").string();
+  const std::string odd = (folder_ / "\xff.json").string();
+  const std::string good = (folder_ / "gr\xc3\xbc\xc3\x9f.json").string();
+  const std::string preset = "preset:4xP100";
+  EXPECT_TRUE(CheckStorable(good, preset, plan).ok());
+  EXPECT_TRUE(CheckStorable(good, "graph:", plan).ok());
+  for (const auto& bad : {CheckStorable(odd, preset, plan), CheckStorable(good, odd, plan),
+                          CheckStorable(good, preset, odd)}) {
+    ASSERT_FALSE(bad.ok());
+    EXPECT_EQ(bad.error().code, ErrorCode::kUsage);
+    EXPECT_THAT(bad.error().message, HasSubstr("not UTF-8"));
+  }
+  // Beside the plan only the file's own name is stored, elsewhere the whole path.
+  const std::string folder = (folder_ / "\xff").string();
+  EXPECT_TRUE(CheckStorable(folder + "/g.json", preset, folder + "/g.plan.json").ok());
+  EXPECT_FALSE(CheckStorable(folder + "/g.json", preset, plan).ok());
 }
 
 TEST(PathBeside, KeepsTheStem) {

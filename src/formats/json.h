@@ -1,5 +1,6 @@
-// JSON with strict reading: duplicate keys, trailing text, bad UTF-8 and deep nesting are errors
-// with line and column. Accessors turn a wrong type into a named error with its place.
+// JSON with strict reading: duplicate keys, trailing text, bad UTF-8, deep nesting and more values
+// than fit into a bounded memory are errors with line and column. Accessors turn a wrong type into
+// a named error with its place.
 #ifndef PLACEWRIGHT_FORMATS_JSON_H_
 #define PLACEWRIGHT_FORMATS_JSON_H_
 
@@ -17,8 +18,17 @@ namespace placewright {
 
 using Json = nlohmann::ordered_json;
 
-// Errors: kSyntax with "line L, column C"; kDuplicateName for a repeated key; at most 200 levels.
-Result<Json> ParseJson(std::string_view text);
+// Bytes that the values may take in memory, as estimated from above: 48 for a value, and the text
+// of strings and keys with 32 and 80 more.
+struct JsonLimits {
+  int64_t document = int64_t{512} << 20;  // what is kept: 11 million numbers
+  int64_t element = int64_t{64} << 20;    // each element of a streamed list
+  int64_t streamed = int64_t{1} << 30;    // all of them together
+};
+
+// Errors: kSyntax, kDuplicateName for a repeated key, kFileTooLarge; the place is "line L, column
+// C". At most 200 levels.
+Result<Json> ParseJson(std::string_view text, const JsonLimits& limits = {});
 
 // Readable text of a document: every member on a line of its own, and every element of a long or
 // nested member too. Equal documents give equal text.
@@ -29,7 +39,7 @@ std::string FormatDocument(const Json& document);
 // element. Those lists are left out of the result. The first error of `each` ends the reading.
 using ElementFn = std::function<Status(std::string_view key, size_t index, Json& element)>;
 Result<Json> ParseJsonStreaming(std::string_view text, std::vector<std::string> keys,
-                                const ElementFn& each);
+                                const ElementFn& each, const JsonLimits& limits = {});
 
 // A member of an object, checked. `place` is the path of the object, e.g. "ops[3]"; errors: kField
 // with place "ops[3].name".

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "base/text.h"
+#include "base/utf8.h"
 #include "formats/file.h"
 
 namespace placewright {
@@ -40,9 +42,19 @@ bool IsFile(const FileReference& reference) {
   return reference.path != kClusterInGraph && !reference.path.starts_with(kPresetPrefix);
 }
 
+// The costs file has a time for each op on each device and a route for each pair of devices.
+JsonLimits LimitsFor(const Graph& graph, const Cluster& cluster) {
+  constexpr int64_t kPerTime = 200, kPerRoute = 4096;
+  const auto devices = static_cast<int64_t>(cluster.device_count());
+  JsonLimits limits;
+  limits.document += static_cast<int64_t>(graph.op_count()) * devices * kPerTime;
+  limits.document += devices * devices * kPerRoute;
+  return limits;
+}
+
 // Reads one of our own JSON files and compares its hash.
 Result<Json> ReadHashed(const FileReference& reference, std::string_view what,
-                        const std::string& plan_path) {
+                        const std::string& plan_path, const JsonLimits& limits) {
   const std::string path = OpenPath(reference.path, plan_path);
   PW_ASSIGN(std::string bytes, ReadFileRaw(path));
   const std::string sha256 = Sha256(bytes);
@@ -50,7 +62,7 @@ Result<Json> ReadHashed(const FileReference& reference, std::string_view what,
     return Result<Json>(OtherContent(what, reference.sha256, sha256)).InFile(path);
   }
   PW_ASSIGN(bytes, Expand(std::move(bytes)).InFile(path));
-  return ParseJson(bytes).InFile(path);
+  return ParseJson(bytes, limits).InFile(path);
 }
 
 Status LoadPlanGraph(const std::string& plan_path, const PlanInputOptions& options,
@@ -105,6 +117,22 @@ Result<Json> ReadDocument(const std::string& path) {
 }
 
 }  // namespace
+
+Status CheckStorable(const std::string& graph, const std::string& cluster,
+                     const std::string& plan_path) {
+  const fs::path folder = FolderOf(plan_path);
+  std::vector<std::string> stored = {fs::path(plan_path).filename().string(),
+                                     StoredPath(graph, folder)};
+  if (IsFile({cluster, ""})) stored.push_back(StoredPath(cluster, folder));
+  for (const std::string& path : stored) {
+    if (IsUtf8(path)) continue;
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("the path {} is not UTF-8, so that no plan can name it", Printable(path)), "",
+        "Rename the file or the folder.");
+  }
+  return Ok();
+}
 
 std::string PathBeside(const std::string& plan_path, const std::string& suffix) {
   std::string_view stem = plan_path;
@@ -162,11 +190,13 @@ Result<PlanInputs> LoadPlanInputs(const std::string& plan_path, const PlanInputO
   PW_RETURN_IF_ERROR(LoadPlanCluster(plan_path, options, inputs).InFile(plan_path));
   const Graph& graph = inputs.graph.graph;
   const Cluster& cluster = inputs.cluster.cluster;
-  PW_ASSIGN(const Json costs, ReadHashed(inputs.plan.costs, "costs file", plan_path));
+  const JsonLimits limits = LimitsFor(graph, cluster);
+  PW_ASSIGN(const Json costs, ReadHashed(inputs.plan.costs, "costs file", plan_path, limits));
   PW_ASSIGN(
       inputs.costs,
       CostsFromJson(costs, graph, cluster).InFile(OpenPath(inputs.plan.costs.path, plan_path)));
-  PW_ASSIGN(const Json schedule, ReadHashed(inputs.plan.schedule, "schedule file", plan_path));
+  PW_ASSIGN(const Json schedule,
+            ReadHashed(inputs.plan.schedule, "schedule file", plan_path, limits));
   PW_ASSIGN(inputs.schedule, ScheduleFromJson(schedule, graph, cluster)
                                  .InFile(OpenPath(inputs.plan.schedule.path, plan_path)));
   return inputs;

@@ -18,6 +18,11 @@ namespace placewright {
 // "a/foo.plan.json" -> "a/foo.plan.costs.json" (suffix "costs"); without ".json" it is appended.
 std::string PathBeside(const std::string& plan_path, const std::string& suffix);
 
+// Whether a plan at `plan_path` can name these files, the paths as in WritePlanFiles. Errors:
+// kUsage for a path that is not UTF-8, as JSON must be.
+Status CheckStorable(const std::string& graph, const std::string& cluster,
+                     const std::string& plan_path);
+
 // Writes the costs, the schedule and, last, the plan, each atomically. `plan.graph` and
 // `plan.cluster` carry hashes and paths as the user gave them (relative to the current folder);
 // they are stored relative to the plan's folder where the file lies in or below it, else absolute.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <map>
 
 #include "base/text.h"
 #include "cluster/catalogue.h"
@@ -157,14 +158,57 @@ Status KindTable::Read(const YamlNode& kinds) {
   if (!kinds.IsMap()) {
     return kinds.Fail(fmt::format("kinds must be a mapping, not {}", kinds.TypeName()));
   }
-  for (size_t i = 0; i < kinds.keys.size(); ++i) {
-    if (kinds.keys[i].text.empty()) {
-      return MakeError(ErrorCode::kField, "a kind's name is empty", kinds.KeyPlace(i));
-    }
+  PW_ASSIGN(const std::vector<size_t> order, OrderByLike(kinds));
+  for (const size_t i : order) {
     PW_ASSIGN(DeviceKind kind, ReadKind(kinds.keys[i].text, kinds.items[i]));
     own_.push_back(std::move(kind));
   }
+  std::vector<DeviceKind> in_file_order(order.size());
+  for (size_t k = 0; k < order.size(); ++k) in_file_order[order[k]] = std::move(own_[k]);
+  own_ = std::move(in_file_order);
   return Ok();
+}
+
+// The kinds' indices, each behind the one of the file that it is like.
+Result<std::vector<size_t>> KindTable::OrderByLike(const YamlNode& kinds) const {
+  const size_t count = kinds.keys.size();
+  std::map<std::string_view, size_t> index;
+  for (size_t i = 0; i < count; ++i) {
+    if (kinds.keys[i].text.empty()) {
+      return MakeError(ErrorCode::kField, "a kind's name is empty", kinds.KeyPlace(i));
+    }
+    index.emplace(kinds.keys[i].text, i);
+  }
+  // The kind of the file that kind i is like, or i.
+  const auto base = [&](size_t i) {
+    const YamlNode* like = kinds.items[i].Find("like");
+    const auto it = like == nullptr ? index.end() : index.find(like->text);
+    return it == index.end() ? i : it->second;
+  };
+  std::vector<size_t> order, chain;
+  std::vector<char> seen(count, 0), ordered(count, 0);
+  for (size_t i = 0; i < count; ++i) {
+    chain.clear();
+    for (size_t k = i; !ordered[k]; k = base(k)) {
+      const YamlNode* like = kinds.items[k].Find("like");
+      const std::string& name = kinds.keys[k].text;
+      if (base(k) == k && like != nullptr && like->text == name && FindKind(name) == nullptr) {
+        return like->Fail(fmt::format("the kind \"{}\" is like itself", Printable(name, 80)));
+      }
+      if (seen[k]) {
+        return like->Fail(fmt::format("the kind \"{}\" is like \"{}\", which is like it in turn",
+                                      Printable(name, 80), Printable(like->text, 80)));
+      }
+      seen[k] = 1;
+      chain.push_back(k);
+      if (base(k) == k) break;
+    }
+    for (; !chain.empty(); chain.pop_back()) {
+      ordered[chain.back()] = 1;
+      order.push_back(chain.back());
+    }
+  }
+  return order;
 }
 
 Result<DeviceKind> KindTable::ReadKind(std::string name, const YamlNode& map) const {

@@ -35,15 +35,17 @@ Result<T> Required(const YamlNode& map, std::string_view key, std::string_view e
 // The kinds that a file may name: its own first, then the catalogue's.
 class KindTable {
  public:
-  // `kinds` is the file's mapping of that name.
+  // `kinds` is the file's mapping of that name. A kind may be `like` another of the file, wherever
+  // that stands, or like one of the catalogue, its namesake too. Errors: kField for a circle.
   Status Read(const YamlNode& kinds);
   // Errors: kUnknownName at `node`, with near names.
   Result<DeviceKind> Find(const YamlNode& node, std::string_view name) const;
   const std::vector<DeviceKind>& own() const { return own_; }
 
  private:
+  Result<std::vector<size_t>> OrderByLike(const YamlNode& kinds) const;
   Result<DeviceKind> ReadKind(std::string name, const YamlNode& map) const;
-  std::vector<DeviceKind> own_;
+  std::vector<DeviceKind> own_;  // in the file's order once all are read
 };
 
 // "4 x P100-12GB", "P100-12GB", or {kind, count, memory, reserve}.
