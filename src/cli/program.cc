@@ -69,12 +69,14 @@ Status RefuseEmptyValues(const CLI::App* app) {
   return Ok();
 }
 
-// `help` and `help COMMAND` as the --help that is meant.
-std::vector<const char*> WithHelp(int argc, const char* const* argv) {
+// `help` and `help COMMAND` as the --help that is meant; what is no command is left to the parser.
+std::vector<const char*> WithHelp(const CLI::App& program, int argc, const char* const* argv) {
   std::vector<const char*> words(argv, argv + argc);
   if (argc < 2 || std::strcmp(words[1], "help") != 0) return words;
   words.erase(words.begin() + 1);
-  words.push_back("--help");
+  const std::vector<std::string> commands = CommandNames(&program);
+  const bool known = argc == 2 || std::count(commands.begin(), commands.end(), words[1]) > 0;
+  if (known) words.push_back("--help");
   return words;
 }
 
@@ -140,7 +142,7 @@ Result<int> ParseAndRun(int argc, const char* const* argv, Context& context) {
   }
   AddOutputOptions(&program, context.console);  // before the command or after it
   try {
-    std::vector<const char*> words = WithHelp(argc, argv);
+    std::vector<const char*> words = WithHelp(program, argc, argv);
     program.parse(static_cast<int>(words.size()), words.data());
     PW_RETURN_IF_ERROR(RefuseEmptyValues(&program));
   } catch (const CLI::CallForVersion&) {

@@ -18,9 +18,9 @@ TEST_F(Explanation, ReasonsSumToTheStep) {
   // The path is a, x crossing (4,000 ns), b, g crossing (2,000 ns), c. On d0 15 ns compute, on d1
   // 20 ns. 4000 / 6035 = 66.3%, 2000 / 6035 = 33.1%, 20 / 6035 = 0.3%.
   const std::string text = RenderReasons(bottlenecks, *cluster_, 3, {});
-  EXPECT_THAT(text, HasSubstr("moving over d0>d1   4.00 us        66.3%  ########....\n"));
-  EXPECT_THAT(text, HasSubstr("moving over d1>d0   2.00 us        33.1%  ####........\n"));
-  EXPECT_THAT(text, HasSubstr("and 1 more            15 ns         0.2%"));
+  EXPECT_THAT(text, HasSubstr("moving over d0>d1     4.00 us        66.3%  ########....\n"));
+  EXPECT_THAT(text, HasSubstr("moving over d1>d0     2.00 us        33.1%  ####........\n"));
+  EXPECT_THAT(text, HasSubstr("and 1 more              15 ns         0.2%"));
 }
 
 TEST_F(Explanation, TransferWaitsAreSharesOfTheStep) {

@@ -54,7 +54,7 @@ TEST_F(TimelineSvg, SaysTheScaleOfEveryMemoryLane) {
   };
   const std::string full = draw(8192), empty = draw(819200);
   EXPECT_THAT(full, HasSubstr("scale: capacity"));
-  EXPECT_THAT(full, HasSubstr("the dashed line is the device's capacity"));
+  EXPECT_THAT(full, HasSubstr("the dashed line is the device&apos;s capacity"));
   EXPECT_THAT(full, HasSubstr("stroke-dasharray"));
   EXPECT_THAT(empty, HasSubstr("scale: own peak"));
   EXPECT_THAT(empty, Not(HasSubstr("dashed line")));
