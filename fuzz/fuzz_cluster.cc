@@ -1,4 +1,4 @@
-#include "formats/cluster_reader.h"
+#include "formats/cluster/cluster_reader.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)placewright::ReadCluster({reinterpret_cast<const char*>(data), size});

@@ -1,6 +1,6 @@
 // Costs, schedule and placement files against a fixed small problem.
 #include "cluster/catalogue.h"
-#include "formats/plan_json.h"
+#include "formats/plan/plan_json.h"
 #include "graph/graph_builder.h"
 
 namespace {

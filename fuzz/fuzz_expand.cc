@@ -1,4 +1,4 @@
-#include "formats/file.h"
+#include "formats/text/file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const placewright::ReadLimits limits{.stored = 1 << 20, .expanded = 1 << 24};

@@ -1,4 +1,4 @@
-#include "formats/onnx_reader.h"
+#include "formats/onnx/reader.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   placewright::OnnxOptions options;

@@ -1,8 +1,8 @@
 #include "bench/costs/recorded.h"
 
-#include "formats/aten_reader.h"
-#include "formats/file.h"
-#include "formats/onnx_reader.h"
+#include "formats/aten/reader.h"
+#include "formats/onnx/reader.h"
+#include "formats/text/file.h"
 
 namespace placewright::bench {
 

@@ -16,8 +16,8 @@
 #include "base/text.h"
 #include "cluster/catalogue.h"
 #include "cost/cost_model.h"
-#include "formats/aten_reader.h"
-#include "formats/file.h"
+#include "formats/aten/reader.h"
+#include "formats/text/file.h"
 #include "search/planner.h"
 
 namespace placewright {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "cli/command.h"
+#include "cli/commands/command.h"
 
 namespace placewright {
 namespace {

@@ -9,13 +9,13 @@
 
 #include "base/text.h"
 #include "cluster/catalogue.h"
-#include "formats/aten_reader.h"
-#include "formats/cluster_reader.h"
-#include "formats/costgraph_reader.h"
-#include "formats/file.h"
-#include "formats/json.h"
-#include "formats/onnx_reader.h"
-#include "formats/plan_json.h"
+#include "formats/aten/reader.h"
+#include "formats/cluster/cluster_reader.h"
+#include "formats/costs/costgraph_reader.h"
+#include "formats/onnx/reader.h"
+#include "formats/plan/plan_json.h"
+#include "formats/text/file.h"
+#include "formats/text/json.h"
 
 namespace placewright {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "cluster/catalogue.h"
-#include "formats/file.h"
-#include "formats/plan_files.h"
+#include "formats/plan/plan_files.h"
+#include "formats/text/file.h"
 
 namespace placewright {
 namespace {

@@ -1,5 +1,5 @@
 // A plan: the placement, what it is predicted to do, and everything needed to check it again.
-// As a file it is versioned JSON (formats/plan_json.h, docs/json.md).
+// As a file it is versioned JSON (formats/plan/plan_json.h, docs/json.md).
 #ifndef PLACEWRIGHT_PLAN_PLAN_H_
 #define PLACEWRIGHT_PLAN_PLAN_H_
 

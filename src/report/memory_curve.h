@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
-#include "sim/step_program.h"
+#include "sim/engine/step_program.h"
 
 namespace placewright {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "search/planner.h"
-#include "search/problem.h"
+#include "search/problem/problem.h"
 #include "sim/simulator.h"
 
 namespace placewright {

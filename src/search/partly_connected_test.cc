@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "search/connections.h"
 #include "search/evaluate.h"
 #include "search/planner.h"
+#include "search/problem/connections.h"
 #include "search/test_problems.h"
 
 namespace placewright {

@@ -14,7 +14,7 @@
 #include "base/stop.h"
 #include "base/thread_pool.h"
 #include "plan/plan.h"
-#include "search/problem.h"
+#include "search/problem/problem.h"
 
 namespace placewright {
 

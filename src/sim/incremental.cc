@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "sim/engine.h"
+#include "sim/engine/engine.h"
 #include "sim/timeline.h"
 
 namespace placewright {

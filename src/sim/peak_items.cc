@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "sim/engine.h"
+#include "sim/engine/engine.h"
 
 namespace placewright {
 

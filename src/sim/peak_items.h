@@ -8,7 +8,7 @@
 #include "graph/graph.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
-#include "sim/step_program.h"
+#include "sim/engine/step_program.h"
 
 namespace placewright {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/engine.h"
+#include "sim/engine/engine.h"
 #include "sim/timeline.h"
 
 namespace placewright {

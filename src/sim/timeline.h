@@ -3,7 +3,7 @@
 #ifndef PLACEWRIGHT_SIM_TIMELINE_H_
 #define PLACEWRIGHT_SIM_TIMELINE_H_
 
-#include "sim/engine.h"
+#include "sim/engine/engine.h"
 #include "sim/simulator.h"
 
 namespace placewright {

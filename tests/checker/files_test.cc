@@ -12,10 +12,10 @@
 #include "check_plan/checker.h"
 #include "cluster/catalogue.h"
 #include "cost/cost_model.h"
-#include "formats/file.h"
 #include "formats/input.h"
-#include "formats/plan_files.h"
-#include "formats/plan_json.h"
+#include "formats/plan/plan_files.h"
+#include "formats/plan/plan_json.h"
+#include "formats/text/file.h"
 #include "simulated_plan.h"
 
 namespace placewright::tests {

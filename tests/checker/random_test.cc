@@ -9,7 +9,7 @@
 
 #include "../simulator/random_step.h"
 #include "check_plan/checker.h"
-#include "formats/plan_json.h"
+#include "formats/plan/plan_json.h"
 #include "simulated_plan.h"
 
 namespace placewright::tests {

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/engine/step_program.h"
 #include "sim/simulator.h"
-#include "sim/step_program.h"
 
 namespace placewright::tests {
 namespace {

@@ -11,9 +11,9 @@
 #include <sstream>
 
 #include "cost/cost_model.h"
-#include "formats/aten_reader.h"
-#include "formats/file.h"
-#include "formats/onnx_reader.h"
+#include "formats/aten/reader.h"
+#include "formats/onnx/reader.h"
+#include "formats/text/file.h"
 
 namespace placewright {
 namespace {

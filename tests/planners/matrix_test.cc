@@ -12,7 +12,7 @@
 #include "cluster/catalogue.h"
 #include "cost/cost_model.h"
 #include "formats/input.h"
-#include "formats/plan_json.h"
+#include "formats/plan/plan_json.h"
 #include "search/planner.h"
 #include "simulated_plan.h"
 

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <string>
 
-#include "formats/costgraph_reader.h"
-#include "formats/file.h"
-#include "formats/json.h"
+#include "formats/costs/costgraph_reader.h"
+#include "formats/text/file.h"
+#include "formats/text/json.h"
 #include "sim/simulator.h"
 
 namespace placewright {

@@ -13,7 +13,7 @@
 #include "check_plan/summary_check.h"
 #include "check_plan/timing_check.h"
 #include "check_plan/waits.h"
-#include "formats/plan_json.h"
+#include "formats/plan/plan_json.h"
 
 namespace placewright::check {
 namespace {

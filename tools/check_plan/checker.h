@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 #include "check_plan/violation.h"
-#include "formats/plan_files.h"
+#include "formats/plan/plan_files.h"
 
 namespace placewright::check {
 

@@ -3,7 +3,7 @@
 #define CHECK_PLAN_SUMMARY_CHECK_H_
 
 #include "check_plan/step.h"
-#include "formats/json.h"
+#include "formats/text/json.h"
 #include "plan/plan.h"
 
 namespace placewright::check {

@@ -1,7 +1,7 @@
 #include "check_plan/test_plan.h"
 
 #include "cluster/cluster_builder.h"
-#include "formats/plan_json.h"
+#include "formats/plan/plan_json.h"
 
 namespace placewright::check {
 namespace {

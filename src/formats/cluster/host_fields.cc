@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "formats/quantity.h"
+#include "formats/text/quantity.h"
 
 namespace placewright {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "cluster/machine.h"
 #include "formats/cluster/kind_fields.h"
-#include "formats/yaml.h"
+#include "formats/text/yaml.h"
 
 namespace placewright {
 

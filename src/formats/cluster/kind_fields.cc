@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "cluster/catalogue.h"
-#include "formats/quantity.h"
+#include "formats/text/quantity.h"
 
 namespace placewright {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cluster/cluster.h"
-#include "formats/yaml.h"
+#include "formats/text/yaml.h"
 
 namespace placewright {
 

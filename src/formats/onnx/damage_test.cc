@@ -6,9 +6,9 @@
 #include <functional>
 
 #include "base/random.h"
-#include "formats/file.h"
 #include "formats/onnx/test_models.h"
 #include "formats/onnx/wire.h"
+#include "formats/text/file.h"
 
 namespace placewright::onnx_import {
 namespace {

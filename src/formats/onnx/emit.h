@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "formats/onnx/reader.h"
 #include "formats/onnx/shapes/types.h"
 #include "formats/onnx/sources.h"
-#include "formats/onnx_reader.h"
 #include "graph/graph.h"
 
 namespace placewright::onnx_import {

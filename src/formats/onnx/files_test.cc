@@ -9,8 +9,8 @@
 #include <map>
 
 #include "cost/work.h"
-#include "formats/file.h"
-#include "formats/onnx_reader.h"
+#include "formats/onnx/reader.h"
+#include "formats/text/file.h"
 
 namespace placewright {
 namespace {

@@ -1,3 +1,5 @@
+#include "formats/onnx/reader.h"
+
 #include <exception>
 
 #include "formats/onnx/emit.h"
@@ -5,7 +7,6 @@
 #include "formats/onnx/shapes/infer.h"
 #include "formats/onnx/sources.h"
 #include "formats/onnx/wire.h"
-#include "formats/onnx_reader.h"
 
 namespace placewright {
 namespace {

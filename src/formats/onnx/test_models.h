@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/onnx_reader.h"
+#include "formats/onnx/reader.h"
 
 namespace placewright::onnx_import {
 

@@ -17,9 +17,9 @@
 #include <span>
 #include <vector>
 
-#include "search/domain.h"
-#include "search/op_graph.h"
-#include "search/problem.h"
+#include "search/problem/domain.h"
+#include "search/problem/op_graph.h"
+#include "search/problem/problem.h"
 
 namespace placewright {
 

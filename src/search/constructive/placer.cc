@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "search/connectivity.h"
 #include "search/evaluate.h"
+#include "search/problem/connectivity.h"
 
 namespace placewright {
 

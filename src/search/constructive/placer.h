@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "search/domain.h"
-#include "search/op_graph.h"
 #include "search/planner.h"
-#include "search/problem.h"
-#include "search/unit_info.h"
+#include "search/problem/domain.h"
+#include "search/problem/op_graph.h"
+#include "search/problem/problem.h"
+#include "search/problem/unit_info.h"
 
 namespace placewright {
 

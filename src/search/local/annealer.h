@@ -21,12 +21,12 @@
 #include <vector>
 
 #include "base/random.h"
-#include "search/domain.h"
 #include "search/evaluate.h"
 #include "search/local/clusters.h"
 #include "search/local/critical.h"
-#include "search/op_graph.h"
-#include "search/problem.h"
+#include "search/problem/domain.h"
+#include "search/problem/op_graph.h"
+#include "search/problem/problem.h"
 #include "sim/incremental.h"
 
 namespace placewright {

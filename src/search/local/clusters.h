@@ -12,9 +12,9 @@
 #include <span>
 #include <vector>
 
-#include "search/op_graph.h"
-#include "search/problem.h"
-#include "search/unit_info.h"
+#include "search/problem/op_graph.h"
+#include "search/problem/problem.h"
+#include "search/problem/unit_info.h"
 
 namespace placewright {
 

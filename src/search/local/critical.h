@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "plan/schedule.h"
-#include "search/op_graph.h"
-#include "search/problem.h"
+#include "search/problem/op_graph.h"
+#include "search/problem/problem.h"
 
 namespace placewright {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "search/evaluate.h"
-#include "search/problem.h"
+#include "search/problem/problem.h"
 #include "search/test_problems.h"
 
 namespace placewright {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "search/problem.h"
+#include "search/problem/problem.h"
 
 namespace placewright {
 

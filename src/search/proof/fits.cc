@@ -6,10 +6,10 @@
 #include <set>
 
 #include "base/text.h"
-#include "search/domain.h"
 #include "search/evaluate.h"
-#include "search/op_graph.h"
-#include "search/problem.h"
+#include "search/problem/domain.h"
+#include "search/problem/op_graph.h"
+#include "search/problem/problem.h"
 #include "search/proof/enough.h"
 #include "search/proof/memory_cut.h"
 #include "search/proof/needs.h"

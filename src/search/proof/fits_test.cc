@@ -7,7 +7,7 @@
 
 #include "search/evaluate.h"
 #include "search/planner.h"
-#include "search/problem.h"
+#include "search/problem/problem.h"
 #include "search/proof/enough.h"
 #include "search/test_problems.h"
 

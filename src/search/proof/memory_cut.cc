@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "search/lifetimes.h"
+#include "search/problem/lifetimes.h"
 
 namespace placewright {
 namespace {

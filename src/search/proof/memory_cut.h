@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "search/op_graph.h"
-#include "search/problem.h"
+#include "search/problem/op_graph.h"
+#include "search/problem/problem.h"
 
 namespace placewright {
 

@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "base/text.h"
+#include "check_plan/checker.h"
+#include "cli/commands/command.h"
+
+namespace placewright {
+namespace {
+
+class CheckCommand : public Command {
+ public:
+  CLI::App* Register(CLI::App& program) override {
+    CLI::App* app =
+        program.add_subcommand("check", "Verify a plan independently of how it was made");
+    app->add_option("PLAN", plan_, "Plan file; its costs and schedule lie beside it")->required();
+    app->add_option("--graph", options_.graph,
+                    "Where the graph lies now, if not where the plan says")
+        ->type_name("FILE")
+        ->group("Input");
+    app->add_option("-c,--cluster", options_.cluster, "The same for the cluster: a file or preset")
+        ->type_name("CLUSTER")
+        ->group("Input");
+    app->footer(
+        "The checker shares no code with planners and simulator beyond the readers of files.\n"
+        "Exit status 0 where the plan holds, 3 where it does not: the first violation is named.\n"
+        "Examples:\n"
+        "  placewright check bert.plan.json\n"
+        "  placewright check bert.plan.json --graph /elsewhere/bert.json.gz --json");
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    PW_ASSIGN(const check::CheckedPlan checked,
+              check::CheckPlanFile(plan_, options_).InFile(plan_));
+    const PlanInputs& inputs = checked.inputs;
+    if (checked.violation) {
+      Error error = check::ToError(*checked.violation);
+      if (error.file.empty()) error.file = plan_;
+      return error;
+    }
+    const auto ops = inputs.graph.graph.op_count();
+    const auto transfers = inputs.schedule.schedule.transfers.size();
+    if (context.console.json) {
+      Json object;
+      object["schema"] = "placewright.check/1";
+      object["plan_file"] = plan_;
+      object["ok"] = true;
+      object["feasible"] = inputs.plan.feasible;
+      object["step_time_ns"] = inputs.plan.step_time.count;
+      object["ops"] = ops;
+      object["transfers"] = transfers;
+      context.console.PrintJson(object);
+    } else {
+      context.console.Print(fmt::format("{}: holds. {} and {} verified, {} a step, {}\n",
+                                        Printable(plan_), CountOf(static_cast<int64_t>(ops), "op"),
+                                        CountOf(static_cast<int64_t>(transfers), "transfer"),
+                                        FormatNanos(inputs.plan.step_time),
+                                        inputs.plan.feasible ? "fits" : "does not fit"));
+    }
+    return 0;
+  }
+
+ private:
+  std::string plan_;
+  PlanInputOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeCheckCommand() { return std::make_unique<CheckCommand>(); }
+
+}  // namespace placewright

@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "base/text.h"
+#include "cli/commands/command.h"
+#include "cluster/catalogue.h"
+#include "formats/cluster/cluster_reader.h"
+#include "formats/input.h"
+#include "report/cluster_report.h"
+
+namespace placewright {
+namespace {
+
+class ClusterCommand : public Command {
+ public:
+  CLI::App* Register(CLI::App& program) override {
+    CLI::App* app = program.add_subcommand("cluster", "Show or check descriptions of machines");
+    app->require_subcommand(1);
+    CLI::App* show = app->add_subcommand("show", "Devices and links of a cluster, or all presets");
+    show->add_option("CLUSTER", cluster_, "Preset or file; all presets where left out");
+    show_ = show;
+    show->footer(
+        "Examples:\n"
+        "  placewright cluster show              presets and known hardware\n"
+        "  placewright cluster show 4xP100\n"
+        "  placewright cluster show my-machines.yaml --json");
+    CLI::App* check = app->add_subcommand("check", "Verify the description of a cluster");
+    check->add_option("CLUSTER", cluster_, "File or preset")->required();
+    check->footer(
+        "Exit status 0 where the description can be used, 3 where it cannot.\n"
+        "Examples:\n"
+        "  placewright cluster check my-machines.yaml");
+    app->footer(
+        "Examples:\n"
+        "  placewright cluster show\n"
+        "  placewright cluster check my-machines.yaml");
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    if (show_->parsed() && cluster_.empty()) return ShowCatalogue(context.console);
+    PW_ASSIGN(const LoadedCluster loaded, LoadCluster(cluster_));
+    return show_->parsed() ? Show(loaded, context.console) : Check(loaded, context.console);
+  }
+
+ private:
+  static int ShowCatalogue(Console& console) {
+    if (!console.json) {
+      console.Print(RenderCatalogue(console.style()));
+      return 0;
+    }
+    Json object;
+    object["schema"] = "placewright.catalogue/1";
+    object["presets"] = Json::array();
+    for (const Preset& preset : Presets()) {
+      object["presets"].push_back({{"name", preset.name}, {"description", preset.description}});
+    }
+    object["kinds"] = Json::array();
+    for (const DeviceKind& kind : Catalogue()) {
+      object["kinds"].push_back({{"name", kind.name},
+                                 {"class", ToString(kind.device_class)},
+                                 {"f32_flops", kind.peak.f32},
+                                 {"memory_bandwidth", kind.memory_bandwidth.count},
+                                 {"memory_bytes", kind.memory.count},
+                                 {"source", kind.source}});
+    }
+    console.PrintJson(object);
+    return 0;
+  }
+
+  static int Show(const LoadedCluster& loaded, Console& console) {
+    if (console.json) {
+      Json object;
+      object["schema"] = "placewright.cluster-show/1";
+      object["path"] = loaded.path;
+      object["sha256"] = loaded.sha256;
+      object["cluster"] = ClusterToJson(loaded.cluster);
+      console.PrintJson(object);
+    } else {
+      console.Print(RenderCluster(loaded.cluster, console.style()));
+    }
+    return 0;
+  }
+
+  static int Check(const LoadedCluster& loaded, Console& console) {
+    const Cluster& cluster = loaded.cluster;
+    const auto unreachable = UnreachablePairs(cluster);
+    if (console.json) {
+      Json object;
+      object["schema"] = "placewright.cluster-check/1";
+      object["name"] = cluster.name();
+      object["ok"] = true;
+      object["devices"] = cluster.device_count();
+      object["links"] = cluster.link_count();
+      object["unreachable"] = Json::array();
+      for (const auto& [from, to] : unreachable) {
+        object["unreachable"].push_back(
+            {{"from", cluster.device(from).name}, {"to", cluster.device(to).name}});
+      }
+      console.PrintJson(object);
+      return 0;
+    }
+    console.Print(fmt::format("{}: ok, {}, {}\n", Printable(cluster.name()),
+                              CountOf(static_cast<int64_t>(cluster.device_count()), "device"),
+                              CountOf(static_cast<int64_t>(cluster.link_count()), "link")));
+    for (const auto& [from, to] : unreachable) {
+      console.Print(fmt::format("  no route from {} to {}: they cannot exchange tensors\n",
+                                Printable(cluster.device(from).name),
+                                Printable(cluster.device(to).name)));
+    }
+    return 0;
+  }
+
+  const CLI::App* show_ = nullptr;
+  std::string cluster_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeClusterCommand() { return std::make_unique<ClusterCommand>(); }
+
+}  // namespace placewright

@@ -1,0 +1,50 @@
+// The interface of every command of the program, and the table of them.
+//
+// CLI11 parses; its types appear in the commands' sources only by this forward declaration and
+// in Register, and its exceptions stop in program.cc.
+#ifndef PLACEWRIGHT_CLI_COMMANDS_COMMAND_H_
+#define PLACEWRIGHT_CLI_COMMANDS_COMMAND_H_
+
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "base/stop.h"
+#include "cli/terminal/console.h"
+
+namespace CLI {
+class App;
+}
+
+namespace placewright {
+
+// What every command is run with.
+struct Context {
+  Console& console;
+  Clock::time_point started;  // of the process
+};
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  // Adds the command, its options and examples to the program. The command outlives `program`.
+  virtual CLI::App* Register(CLI::App& program) = 0;
+  // The exit status, or the error that decides it.
+  virtual Result<int> Run(Context& context) = 0;
+};
+
+std::unique_ptr<Command> MakePlanCommand();
+std::unique_ptr<Command> MakeInspectCommand();
+std::unique_ptr<Command> MakeSimulateCommand();
+std::unique_ptr<Command> MakeCompareCommand();
+std::unique_ptr<Command> MakeCheckCommand();
+std::unique_ptr<Command> MakeClusterCommand();
+std::unique_ptr<Command> MakeDoctorCommand();
+std::unique_ptr<Command> MakeExplainCommand();
+
+// In the order in which --help lists them.
+std::vector<std::unique_ptr<Command>> MakeCommands();
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_COMMANDS_COMMAND_H_

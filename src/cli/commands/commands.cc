@@ -1,0 +1,18 @@
+#include "cli/commands/command.h"
+
+namespace placewright {
+
+std::vector<std::unique_ptr<Command>> MakeCommands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(MakePlanCommand());
+  commands.push_back(MakeInspectCommand());
+  commands.push_back(MakeSimulateCommand());
+  commands.push_back(MakeCompareCommand());
+  commands.push_back(MakeCheckCommand());
+  commands.push_back(MakeClusterCommand());
+  commands.push_back(MakeDoctorCommand());
+  commands.push_back(MakeExplainCommand());
+  return commands;
+}
+
+}  // namespace placewright

@@ -1,0 +1,216 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+
+#include "cli/commands/command.h"
+#include "cli/request/given.h"
+#include "cli/request/planners.h"
+#include "cli/request/planning.h"
+#include "cli/request/result_json.h"
+#include "cli/terminal/interrupt.h"
+#include "formats/plan/plan_files.h"
+#include "report/plan_report.h"
+
+namespace placewright {
+namespace {
+
+constexpr const char* kExamples =
+    "With a graph every algorithm makes its plan; those that search do so for --time each.\n"
+    "With plans nothing is searched: the files are set side by side.\n"
+    "Examples:\n"
+    "  placewright compare bert.json.gz -c 4xP100\n"
+    "  placewright compare bert.json.gz -c 4xP100 --iterations 10000 --json\n"
+    "  placewright compare first.plan.json second.plan.json";
+
+// One line of the table, whichever way it came about.
+struct Entry {
+  std::string name;  // of the algorithm or the file
+  std::string algorithm;
+  bool feasible = false;
+  Nanos step_time, bound;
+  Bytes over;
+  double seconds = 0;
+  int64_t iterations = 0;
+  CostShares costs;
+
+  double Gap() const {
+    return step_time.count <= 0 ? 0
+                                : static_cast<double>((step_time - bound).count) /
+                                      static_cast<double>(step_time.count);
+  }
+};
+
+struct Comparison {
+  std::string graph, cluster;
+  bool algorithms = false;  // else plan files
+  std::vector<Entry> entries;
+  std::optional<std::vector<std::string>> unknown_types;  // none: the graph was not read
+};
+
+class CompareCommand : public Command {
+ public:
+  CLI::App* Register(CLI::App& program) override {
+    CLI::App* app = program.add_subcommand("compare", "All algorithms on one graph, or plans");
+    app->add_option("FILE", files_, "One graph, or plans")->required()->expected(1, -1);
+    AddInputOptions(app, &input_);
+    AddSearchOptions(app, &search_);
+    app->footer(kExamples);
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    PW_ASSIGN(const bool plans, IsPlan(files_.front()));
+    if (plans) return ComparePlans(context.console);
+    if (files_.size() > 1) {
+      return MakeError(ErrorCode::kUsage,
+                       files_.front() + " is a graph, and one is compared at a time", "",
+                       "Give one graph, or plans only.");
+    }
+    input_.graph = files_.front();
+    return CompareAlgorithms(context);
+  }
+
+ private:
+  Result<int> ComparePlans(Console& console) const {
+    if (!input_.cluster.empty()) {
+      return MakeError(ErrorCode::kUsage, "-c cannot be used with plans, which have their clusters",
+                       "", "Leave -c out.");
+    }
+    PW_RETURN_IF_ERROR(RefuseSizes(input_));
+    Comparison comparison;
+    std::optional<Plan> first;
+    for (const std::string& file : files_) {
+      PW_ASSIGN(Plan plan, LoadPlan(file));
+      Entry entry{file, plan.algorithm, plan.feasible, plan.step_time, plan.lower_bound};
+      for (const DeviceUse& use : plan.devices) {
+        if (use.peak_memory > use.capacity) entry.over += use.peak_memory - use.capacity;
+      }
+      entry.seconds = plan.seconds;
+      entry.iterations = plan.iterations;
+      entry.costs = {plan.share_given, plan.share_measured, plan.share_modelled};
+      comparison.entries.push_back(std::move(entry));
+      if (first && (plan.graph.sha256 != first->graph.sha256 ||
+                    plan.cluster.sha256 != first->cluster.sha256)) {
+        console.Note(fmt::format("{} was made for another graph or cluster ({} on {}) than {}",
+                                 file, plan.graph_name, plan.cluster_name, files_.front()));
+      }
+      if (!first) first = std::move(plan);
+    }
+    comparison.graph = first->graph_name;
+    comparison.cluster = first->cluster_name;
+    Print(comparison, console);
+    return 0;
+  }
+
+  Result<int> CompareAlgorithms(Context& context) {
+    const std::atomic<bool>& interrupted = CatchInterrupts();
+    PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
+    PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));
+    Comparison comparison;
+    for (const Planner* planner : planners_.all()) {
+      const Clock::time_point start = Clock::now();
+      PW_ASSIGN(Budget budget, MakeBudget(search_, start));
+      budget.interrupted = &interrupted;
+      PlannerOptions options = MakePlannerOptions(search_, budget, context);
+      options.started = start;
+      options.given = GivenPlacement(planning->inputs, planning->problem.program);
+      PW_ASSIGN(const PlannerResult result, planner->Plan(planning->problem, options));
+      if (budget.Interrupted()) {
+        return MakeError(ErrorCode::kInterrupted, "interrupted before the comparison was complete",
+                         "", "Give it less to do with --time or --iterations.");
+      }
+      const SimResult replay = Replay(*planning, result);
+      Entry entry{
+          std::string(planner->name()), result.algorithm,  result.feasible, result.step_time,
+          planning->bound.value,        replay.TotalOver()};
+      entry.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      entry.iterations = result.iterations;
+      entry.costs = SharesOf(planning->inputs.costs, result.placement);
+      comparison.entries.push_back(std::move(entry));
+    }
+    context.console.Progress("");
+    const Graph& graph = planning->inputs.graph.graph;
+    comparison.graph = graph.name();
+    comparison.cluster = planning->inputs.cluster.cluster.name();
+    comparison.algorithms = true;
+    comparison.unknown_types = UnknownTypes(graph);
+    Print(comparison, context.console);
+    return 0;
+  }
+
+  static void Print(const Comparison& comparison, Console& console) {
+    if (console.json) {
+      PrintAsJson(comparison, console);
+      return;
+    }
+    const Style& style = console.style();
+    const auto right = Table::Align::kRight;
+    Nanos best(kMaxQuantity);
+    for (const Entry& e : comparison.entries) {
+      if (e.feasible) best = std::min(best, e.step_time);
+    }
+    console.Print(fmt::format("{} on {}\n", Paint(comparison.graph, Tone::kStrong, style),
+                              Paint(comparison.cluster, Tone::kStrong, style)));
+    Table table({{comparison.algorithms ? "algorithm" : "plan"},
+                 {"step time", right},
+                 {"gap", right},
+                 {"memory"},
+                 {"seconds", right},
+                 {"moves", right},
+                 {"costs"},
+                 {"found by"}});
+    for (const Entry& e : comparison.entries) {
+      const bool wins = e.feasible && e.step_time == best;
+      table.AddRow({{e.name, wins ? Tone::kGood : Tone::kPlain},
+                    FormatNanos(e.step_time),
+                    FormatShare(e.Gap()),
+                    e.feasible ? Table::Cell("fits")
+                               : Table::Cell("over by " + FormatBytes(e.over), Tone::kBad),
+                    fmt::format("{:.2f}", e.seconds),
+                    FormatCount(e.iterations),
+                    RenderCostSources(e.costs),
+                    e.algorithm == e.name ? "" : e.algorithm});
+    }
+    console.Print(table.Render(style));
+    if (comparison.unknown_types) console.Print(RenderUnknownTypes(*comparison.unknown_types));
+  }
+
+  static void PrintAsJson(const Comparison& comparison, Console& console) {
+    Json object;
+    object["schema"] = "placewright.compare/1";
+    object["graph"] = comparison.graph;
+    object["cluster"] = comparison.cluster;
+    object["lower_bound_ns"] = comparison.entries.front().bound.count;
+    object["unknown_types"] = nullptr;
+    if (comparison.unknown_types) object["unknown_types"] = *comparison.unknown_types;
+    object["plans"] = Json::array();
+    for (const Entry& e : comparison.entries) {
+      Json line;
+      line[comparison.algorithms ? "planner" : "file"] = e.name;
+      line["algorithm"] = e.algorithm;
+      line["feasible"] = e.feasible;
+      line["step_time_ns"] = e.step_time.count;
+      line["lower_bound_ns"] = e.bound.count;
+      line["gap"] = e.Gap();
+      line["over_bytes"] = e.over.count;
+      line["seconds"] = e.seconds;
+      line["iterations"] = e.iterations;
+      line["cost_sources"] = CostSourcesToJson(e.costs);
+      object["plans"].push_back(std::move(line));
+    }
+    object["peak_rss_bytes"] = PeakResidentBytes();
+    console.PrintJson(object);
+  }
+
+  PlannerTable planners_;
+  std::vector<std::string> files_;
+  InputOptions input_;
+  SearchOptions search_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeCompareCommand() { return std::make_unique<CompareCommand>(); }
+
+}  // namespace placewright

@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/units.h"
+#include "cli/commands/command.h"
+#include "cli/torch_library.h"
+
+namespace placewright {
+namespace {
+
+enum class Health { kOk, kOptional, kBroken };
+
+struct Finding {
+  std::string name;
+  Health health = Health::kOk;
+  std::string detail;
+  std::string remedy;  // empty where nothing is to do
+};
+
+const char* ToString(Health health) {
+  switch (health) {
+    case Health::kOk: return "ok";
+    case Health::kOptional: return "absent";
+    case Health::kBroken: return "broken";
+  }
+  return "";
+}
+
+Finding CheckMachine() {
+  struct sysinfo info {};
+  sysinfo(&info);
+  const auto unit = static_cast<int64_t>(info.mem_unit);
+  return {"machine", Health::kOk,
+          fmt::format("{} CPU threads, {} memory, {} free", std::thread::hardware_concurrency(),
+                      FormatBytes(Bytes(static_cast<int64_t>(info.totalram) * unit)),
+                      FormatBytes(Bytes(static_cast<int64_t>(info.freeram) * unit))),
+          ""};
+}
+
+Finding CheckFolder() {
+  std::error_code error;
+  const std::string folder = std::filesystem::current_path(error).string();
+  if (!error && access(".", W_OK | X_OK) == 0) return {"folder", Health::kOk, folder, ""};
+  return {"folder", Health::kBroken, folder + " is not writable",
+          "Plans are written here by default: change the folder, or give -o FILE."};
+}
+
+// Planning needs no GPU; commands that measure or execute will.
+Finding CheckGpus() {
+  int count = 0;
+  while (access(fmt::format("/dev/nvidia{}", count).c_str(), F_OK) == 0) ++count;
+  if (count > 0) return {"gpus", Health::kOk, fmt::format("{} NVIDIA device(s)", count), ""};
+  return {"gpus", Health::kOptional, "no NVIDIA device; planning and simulating need none", ""};
+}
+
+Finding CheckTorch() {
+  const Result<TorchLibrary> library = TorchLibrary::Open();
+  if (library.ok()) {
+    return {
+        "libtorch", Health::kOk,
+        fmt::format("LibTorch {}, {} CUDA device(s), {}", library.value().api().libtorch_version(),
+                    library.value().api().cuda_devices(), library.value().path()),
+        ""};
+  }
+  return {"libtorch", Health::kOptional, library.error().message,
+          std::string(library.error().Remedy())};
+}
+
+class DoctorCommand : public Command {
+ public:
+  CLI::App* Register(CLI::App& program) override {
+    CLI::App* app = program.add_subcommand("doctor", "Say what this machine offers and lacks");
+    app->footer(
+        "Exit status 0 where every command that this version has can run, else 6.\n"
+        "Examples:\n"
+        "  placewright doctor\n"
+        "  placewright doctor --json");
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    const std::vector<Finding> findings = {CheckMachine(), CheckFolder(), CheckGpus(),
+                                           CheckTorch()};
+    bool broken = false;
+    Json checks = Json::array();
+    Table table({{"check"}, {"state"}, {"detail"}});
+    std::string remedies;
+    for (const Finding& f : findings) {
+      broken |= f.health == Health::kBroken;
+      const Tone tone = f.health == Health::kOk         ? Tone::kGood
+                        : f.health == Health::kOptional ? Tone::kFaint
+                                                        : Tone::kBad;
+      table.AddRow({f.name, Table::Cell(ToString(f.health), tone), f.detail});
+      if (!f.remedy.empty()) remedies += fmt::format("{}: {}\n", f.name, f.remedy);
+      checks.push_back({{"name", f.name},
+                        {"state", ToString(f.health)},
+                        {"detail", f.detail},
+                        {"remedy", f.remedy}});
+    }
+    if (context.console.json) {
+      Json object;
+      object["schema"] = "placewright.doctor/1";
+      object["version"] = PLACEWRIGHT_VERSION;
+      object["ok"] = !broken;
+      object["checks"] = std::move(checks);
+      context.console.PrintJson(object);
+    } else {
+      context.console.Print("placewright " PLACEWRIGHT_VERSION "\n" +
+                            table.Render(context.console.style()) + remedies);
+    }
+    return broken ? InfoOf(ErrorCode::kMissingRuntime).exit_status : 0;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeDoctorCommand() { return std::make_unique<DoctorCommand>(); }
+
+}  // namespace placewright

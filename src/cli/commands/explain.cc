@@ -1,0 +1,106 @@
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/commands/command.h"
+
+namespace placewright {
+namespace {
+
+const char* ExitMeaning(int status) {
+  switch (status) {
+    case 1: return "internal error";
+    case 2: return "usage";
+    case 3: return "bad input";
+    case 4: return "proven infeasible";
+    case 5: return "nothing found in the budget";
+    case 6: return "hardware or runtime missing";
+    case 130: return "interrupted";
+    default: return "";
+  }
+}
+
+Json ToJson(const ErrorInfo& info) {
+  Json object;
+  object["code"] = info.name;
+  object["exit_status"] = info.exit_status;
+  object["meaning"] = info.meaning;
+  object["remedy"] = info.remedy;
+  return object;
+}
+
+class ExplainCommand : public Command {
+ public:
+  CLI::App* Register(CLI::App& program) override {
+    CLI::App* app = program.add_subcommand("explain", "Say what an error code means");
+    app->add_option("CODE", code_,
+                    "Error code as printed in [brackets], or an exit status; all where left out");
+    app->footer(
+        "Examples:\n"
+        "  placewright explain                 list every code\n"
+        "  placewright explain graph-cycle     one code, its meaning and remedy\n"
+        "  placewright explain 3               the codes behind an exit status");
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    if (code_.empty()) return List(context.console, std::nullopt);
+    std::vector<std::string> names;
+    for (const ErrorInfo& info : AllErrors()) {
+      if (info.name == code_) return Show(info, context.console);
+      if (std::to_string(info.exit_status) == code_) return List(context.console, info.exit_status);
+      names.emplace_back(info.name);
+    }
+    return MakeError(ErrorCode::kUsage,
+                     "no error code \"" + Printable(code_) + "\"" + DidYouMean(code_, names), "",
+                     "`placewright explain` lists them all.");
+  }
+
+ private:
+  // Every code, or those with one exit status.
+  static Result<int> List(Console& console, std::optional<int> status) {
+    if (console.json) {
+      Json object;
+      object["schema"] = "placewright.explain/1";
+      for (const ErrorInfo& info : AllErrors()) {
+        if (!status || info.exit_status == *status) object["codes"].push_back(ToJson(info));
+      }
+      console.PrintJson(object);
+      return 0;
+    }
+    Table table({{"code"}, {"exit", Table::Align::kRight}, {"meaning"}});
+    for (const ErrorInfo& info : AllErrors()) {
+      if (status && info.exit_status != *status) continue;
+      table.AddRow(
+          {std::string(info.name), std::to_string(info.exit_status), std::string(info.meaning)});
+    }
+    console.Print(table.Render(console.style()));
+    return 0;
+  }
+
+  static Result<int> Show(const ErrorInfo& info, Console& console) {
+    if (console.json) {
+      Json object;
+      object["schema"] = "placewright.explain/1";
+      object.update(ToJson(info));
+      console.PrintJson(object);
+      return 0;
+    }
+    console.Print(Paint(info.name, Tone::kStrong, console.style()) + "\n");
+    console.Print("  meaning      " + std::string(info.meaning) + "\n");
+    console.Print("  remedy       " + std::string(info.remedy) + "\n");
+    console.Print("  exit status  " + std::to_string(info.exit_status) + " (" +
+                  ExitMeaning(info.exit_status) + ")\n");
+    return 0;
+  }
+
+  std::string code_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeExplainCommand() { return std::make_unique<ExplainCommand>(); }
+
+}  // namespace placewright

@@ -1,0 +1,142 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/commands/command.h"
+#include "cli/request/assumptions.h"
+#include "cli/terminal/options.h"
+#include "formats/input.h"
+#include "report/graph_summary.h"
+#include "report/one_device.h"
+
+namespace placewright {
+namespace {
+
+Json MemoryToJson(const MemorySummary& memory, const std::optional<OneDeviceStep>& alone) {
+  Json object;
+  object["parameters"] = memory.parameters.count;
+  object["gradients"] = memory.gradients.count;
+  object["optimizer_state"] = memory.optimizer_state.count;
+  object["buffers"] = memory.buffers.count;
+  object["constants"] = memory.constants.count;
+  object["inputs"] = memory.inputs.count;
+  object["activations_total"] = memory.activations.count;
+  object["persistent"] = memory.persistent.count;
+  object["largest_tensor"] = memory.largest_tensor.count;
+  object["largest_group"] = memory.largest_group.count;
+  object["one_device_peak"] = alone ? Json(alone->peak.count) : Json(nullptr);
+  return object;
+}
+
+class InspectCommand : public Command {
+ public:
+  CLI::App* Register(CLI::App& program) override {
+    CLI::App* app = program.add_subcommand("inspect", "Say what a graph holds");
+    app->add_option("GRAPH", graph_, "ATen training graph, ONNX model or cost graph")->required();
+    app->add_option("--batch", batch_, "Batch size of an ONNX model with a symbolic one")
+        ->type_name("N")
+        ->check(WholeNumber(1, uint64_t{1} << 40))
+        ->group("Input");
+    AddDimensionOption(app, &dimensions_);
+    app->add_flag("--modules", modules_, "A table of modules instead: ops, arithmetic, memory")
+        ->group("Output");
+    app->add_option("--depth", depth_, "Components of module paths to show (default 3)")
+        ->type_name("N")
+        ->check(WholeNumber(1, 64))
+        ->group("Output");
+    app->footer(
+        "Examples:\n"
+        "  placewright inspect bert.json.gz\n"
+        "  placewright inspect model.onnx --batch 32 --json\n"
+        "  placewright inspect bert.json.gz --modules --depth 4");
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    PW_ASSIGN(const auto dimensions, ParseDimensions(dimensions_));
+    // The structure does not depend on sizes, so that open dimensions are no error here.
+    PW_ASSIGN(const LoadedGraph loaded, LoadGraph(graph_, {batch_, "", dimensions, true}));
+    const std::vector<std::string> assumptions = DescribeAssumptions(loaded);
+    if (modules_ || context.console.json) {  // results that have no room for notes
+      for (const std::string& line : assumptions) context.console.Note(line);
+    }
+    if (modules_) {
+      PrintModules(loaded.graph, context.console);
+      return 0;
+    }
+    const GraphSummary summary = Summarise(loaded.graph);
+    const std::optional<OneDeviceStep> alone =
+        SimulateOnOneDevice(loaded.graph, loaded.costs ? &*loaded.costs : nullptr);
+    if (context.console.json) {
+      context.console.PrintJson(ToJson(loaded, summary, alone));
+    } else {
+      const Style& style = context.console.style();
+      context.console.Print(RenderSummary(loaded.graph, summary, alone, style));
+      for (const std::string& line : assumptions) {
+        context.console.Print(Paint(line, Tone::kWarning, style) + "\n");
+      }
+    }
+    return 0;
+  }
+
+ private:
+  static Json ToJson(const LoadedGraph& loaded, const GraphSummary& s,
+                     const std::optional<OneDeviceStep>& alone) {
+    Json object;
+    object["schema"] = "placewright.inspect/1";
+    object["name"] = loaded.graph.name();
+    object["format"] = loaded.graph.format();
+    object["batch"] = loaded.graph.batch();
+    object["ops"] = s.ops;
+    object["edges"] = s.edges;
+    object["order_edges"] = s.order_edges;
+    object["views"] = s.views;
+    object["parameters"] = s.parameters;
+    object["parameter_tensors"] = s.parameter_tensors;
+    object["parameter_bytes"] = s.memory.parameters.count;
+    object["macs"] = {{"forward", s.phase_macs[0]},
+                      {"backward", s.phase_macs[1]},
+                      {"optimizer", s.phase_macs[2]},
+                      {"total", s.TotalMacs()}};
+    object["phases"] = {
+        {"forward", s.phase_ops[0]}, {"backward", s.phase_ops[1]}, {"optimizer", s.phase_ops[2]}};
+    object["colocation_groups"] = s.colocation_groups;
+    object["memory"] = MemoryToJson(s.memory, alone);
+    object["unknown_types"] = s.unknown_types;
+    AddAssumedShapes(loaded, &object);
+    AddAssumedDimensions(loaded, &object);
+    object["sha256"] = loaded.sha256;
+    return object;
+  }
+
+  void PrintModules(const Graph& graph, Console& console) const {
+    const std::vector<ModuleRow> rows = SummariseModules(graph, depth_);
+    if (!console.json) {
+      console.Print(RenderModules(rows, console.style()));
+      return;
+    }
+    Json object;
+    object["schema"] = "placewright.modules/1";
+    object["name"] = graph.name();
+    object["modules"] = Json::array();
+    for (const ModuleRow& row : rows) {
+      object["modules"].push_back({{"path", row.path},
+                                   {"depth", row.depth},
+                                   {"ops", row.ops},
+                                   {"macs", row.macs},
+                                   {"parameter_bytes", row.parameters.count},
+                                   {"activation_bytes", row.activations.count}});
+    }
+    console.PrintJson(object);
+  }
+
+  std::string graph_;
+  std::optional<int64_t> batch_;
+  std::vector<std::string> dimensions_;
+  bool modules_ = false;
+  int depth_ = 3;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeInspectCommand() { return std::make_unique<InspectCommand>(); }
+
+}  // namespace placewright

@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+
+#include "base/text.h"
+#include "cli/commands/command.h"
+#include "cli/request/assumptions.h"
+#include "cli/request/findings.h"
+#include "cli/request/given.h"
+#include "cli/request/picture.h"
+#include "cli/request/planners.h"
+#include "cli/request/planning.h"
+#include "cli/request/result_json.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/output_path.h"
+#include "formats/plan/plan_files.h"
+#include "report/plan_report.h"
+#include "search/proof/enough.h"
+
+namespace placewright {
+namespace {
+
+constexpr const char* kExamples =
+    "Without --time and --iterations the search ends 10 s after the start. Ctrl-C writes the best\n"
+    "plan so far and exits with 130. The plan's costs and schedule are written beside it.\n"
+    "Examples:\n"
+    "  placewright plan bert.json.gz -c 4xP100\n"
+    "  placewright plan bert.json.gz -c 4xP100 --time 60s -o bert.plan.json\n"
+    "  placewright plan model.onnx -c my-machines.yaml --batch 32 --algo m-etf\n"
+    "  placewright plan bert.json.gz -c 2xV100 --iterations 100000 --seed 7 --json\n"
+    "  placewright plan bert.json.gz -c 4xP100 --pin '*.embeddings*=host0/cpu0'";
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+class PlanCommand : public Command {
+ public:
+  CLI::App* Register(CLI::App& program) override {
+    CLI::App* app = program.add_subcommand("plan", "Find where every op of a graph shall run");
+    app->add_option("GRAPH", input_.graph, "ATen training graph, ONNX model or cost graph")
+        ->required();
+    AddInputOptions(app, &input_);
+    app->add_option("--algo", algorithm_, "Algorithm: " + planners_.Names() + " (default auto)")
+        ->type_name("NAME")
+        ->group("Search");
+    AddSearchOptions(app, &search_);
+    app->add_option("--init", initial_, "Plan or placement to start from")
+        ->type_name("FILE")
+        ->group("Search");
+    app->add_option("-o,--output", output_,
+                    "Plan file (default: GRAPH's name with .plan.json, here)")
+        ->type_name("FILE")
+        ->group("Output");
+    AddPictureOptions(app, &pictures_);
+    app->footer(kExamples);
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    const std::atomic<bool>& interrupted = CatchInterrupts();
+    PW_ASSIGN(const Planner* planner, planners_.Find(algorithm_));
+    if (!initial_.empty()) PW_RETURN_IF_ERROR(planners_.TakesStart(*planner));
+    PW_ASSIGN(Budget budget, MakeBudget(search_, context.started));
+    budget.interrupted = &interrupted;
+    if (output_.empty()) output_ = DefaultPlanPath(input_.graph);
+    PW_RETURN_IF_ERROR(CheckOutput());
+
+    PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));
+    PW_RETURN_IF_ERROR(
+        CheckStorable(planning->inputs.graph.path, planning->inputs.cluster.path, output_));
+    PlannerOptions options = MakePlannerOptions(search_, budget, context);
+    if (!initial_.empty()) {
+      PW_ASSIGN(options.initial, LoadInitial(initial_, *planning));
+    } else {
+      options.given = GivenPlacement(planning->inputs, planning->problem.program);
+    }
+    PW_ASSIGN(const PlannerResult result, planner->Plan(planning->problem, options));
+    const double seconds = SecondsSince(context.started);
+    context.console.Progress("");
+    SimResult replay = Replay(*planning, result);
+    const Plan plan = MakePlan(*planning, input_, search_, result, replay, seconds);
+    if (plan.feasible) {
+      const Inputs& inputs = planning->inputs;
+      PW_RETURN_IF_ERROR(WritePlanFiles(plan, inputs.costs, *replay.schedule, inputs.graph.graph,
+                                        inputs.cluster.cluster, output_));
+    }
+    const StepProgram& program = planning->problem.program;
+    const Findings findings =
+        Investigate(planning->inputs, program, result.placement, std::move(replay), false);
+    PW_RETURN_IF_ERROR(
+        WritePictures(pictures_, planning->inputs, program, result.placement, findings, plan));
+    const std::optional<Error> error =
+        OutcomeError(planning->problem, result, budget.Interrupted());
+    return Report(*planning, plan, findings, error, context.console);
+  }
+
+ private:
+  Status CheckOutput() const {
+    std::vector<NamedFile> outputs = {{"the plan", output_},
+                                      {"the plan's costs", PathBeside(output_, "costs")},
+                                      {"the plan's schedule", PathBeside(output_, "schedule")}};
+    for (const NamedFile& file : FilesOf(pictures_)) outputs.push_back(file);
+    std::vector<NamedFile> inputs = FilesOf(input_);
+    for (const NamedFile& file : WithNamedFiles("--init", initial_)) inputs.push_back(file);
+    PW_RETURN_IF_ERROR(RefuseOverwriting(outputs, inputs));
+    for (const NamedFile& file : outputs) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
+    return Ok();
+  }
+
+  std::optional<Error> OutcomeError(const Problem& problem, const PlannerResult& result,
+                                    bool interrupted) const {
+    if (interrupted) {
+      return MakeError(ErrorCode::kInterrupted,
+                       result.feasible ? "interrupted; the best plan so far was written"
+                                       : "interrupted before any plan that fits was found; "
+                                         "nothing was written",
+                       "",
+                       result.feasible ? "Continue with --init " + output_ + " and another -o."
+                                       : "Give it more time.");
+    }
+    if (result.feasible) return std::nullopt;
+    return NothingFits(problem, result.algorithm, result.placement);
+  }
+
+  int Report(const Planning& planning, const Plan& plan, const Findings& findings,
+             const std::optional<Error>& error, Console& console) const {
+    if (console.json) {
+      PrintJsonReport(planning, plan, findings, error, console);
+    } else {
+      PrintTextReport(planning, plan, findings, console);
+      if (error) console.PrintError(*error);
+    }
+    return error ? InfoOf(error->code).exit_status : 0;
+  }
+
+  void PrintJsonReport(const Planning& planning, const Plan& plan, const Findings& findings,
+                       const std::optional<Error>& error, Console& console) const {
+    Json object = PlanSummaryToJson(plan, "placewright.plan-result/1");
+    object["bound_argument"] = planning.bound.argument;
+    object["peak_rss_bytes"] = PeakResidentBytes();
+    object["plan_file"] = nullptr;
+    if (plan.feasible) object["plan_file"] = output_;
+    const Cluster& cluster = planning.inputs.cluster.cluster;
+    AddFindings(findings, cluster, &object);
+    object["fullest"] = nullptr;
+    if (!findings.peaks.empty()) object["fullest"] = PeaksToJson(findings, cluster)[0];
+    object["unknown_types"] = planning.inputs.cost_report.unknown_types;
+    AddAssumedShapes(planning.inputs.graph, &object);
+    object["interrupted"] = error && error->code == ErrorCode::kInterrupted;
+    if (error) object["error"] = ErrorToJson(*error)["error"];
+    console.PrintJson(object);
+  }
+
+  void PrintTextReport(const Planning& planning, const Plan& plan, const Findings& findings,
+                       Console& console) const {
+    const Style& style = console.style();
+    console.Print(RenderHeadline(plan, style) + "\n" + RenderDevices(plan.devices, style));
+    if (!plan.baselines.empty()) {
+      console.Print("\n" + RenderBaselines(plan.baselines, plan.step_time, style));
+    }
+    console.Print("\n" + Explain(findings, planning.inputs.cluster.cluster, style));
+    const std::vector<std::string>& unknown = planning.inputs.cost_report.unknown_types;
+    if (!unknown.empty()) console.Print("\n" + RenderUnknownTypes(unknown));
+    for (const std::string& line : DescribeAssumptions(planning.inputs.graph)) {
+      console.Print(fmt::format("\n{}\n", line));
+    }
+    if (plan.feasible) {
+      console.Print(fmt::format("\nplan written to {}, its costs and schedule beside it\n",
+                                Printable(output_, 4096)));
+    }
+  }
+
+  PlannerTable planners_;
+  InputOptions input_;
+  SearchOptions search_;
+  PictureOptions pictures_;
+  std::string algorithm_ = "auto", initial_, output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakePlanCommand() { return std::make_unique<PlanCommand>(); }
+
+}  // namespace placewright

@@ -1,0 +1,248 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "base/text.h"
+#include "cli/commands/command.h"
+#include "cli/request/assumptions.h"
+#include "cli/request/findings.h"
+#include "cli/request/inputs.h"
+#include "cli/request/picture.h"
+#include "cli/request/result_json.h"
+#include "cli/terminal/options.h"
+#include "cli/terminal/output_path.h"
+#include "formats/plan/plan_files.h"
+#include "formats/plan/plan_json.h"
+#include "formats/text/file.h"
+#include "report/plan_report.h"
+#include "sim/simulator.h"
+
+namespace placewright {
+namespace {
+
+constexpr const char* kExamples =
+    "A placement that does not fit is simulated to its end; the result says so and the exit\n"
+    "status is 0.\n"
+    "Examples:\n"
+    "  placewright simulate bert.plan.json\n"
+    "  placewright simulate bert.json.gz -c 4xP100 --placement my-placement.json\n"
+    "  placewright simulate costgraph.json --order critical-path --schedule --json";
+
+// Everything that one simulation needs, whichever files it came from.
+struct Subject {
+  Inputs inputs;
+  Placement placement;
+  Plan plan;  // where it came from a plan: its bound and who found it
+};
+
+class SimulateCommand : public Command {
+ public:
+  CLI::App* Register(CLI::App& program) override {
+    CLI::App* app = program.add_subcommand("simulate", "Say how long a placement takes and why");
+    app->add_option("FILE", input_.graph, "Plan, graph (with -c and --placement), or cost graph")
+        ->required();
+    AddInputOptions(app, &input_);
+    app->add_option("--placement", placement_, "Plan, or JSON map from op to device")
+        ->type_name("FILE")
+        ->group("Input");
+    app->add_flag("--schedule", schedule_, "Also start and end of every op and transfer")
+        ->group("Output");
+    app->add_flag("--memory", memory_, "What fills every device at its peak, not just the fullest")
+        ->group("Output");
+    AddPictureOptions(app, &pictures_);
+    app->footer(kExamples);
+    order_ = app->get_option("--order");
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    PW_RETURN_IF_ERROR(CheckOutput());
+    PW_ASSIGN(const bool plan, IsPlan(input_.graph));
+    Subject subject;
+    if (plan) {
+      PW_ASSIGN(subject, FromPlan());
+    } else {
+      PW_ASSIGN(subject, FromGraph());
+    }
+    const Graph& graph = subject.inputs.graph.graph;
+    const Cluster& cluster = subject.inputs.cluster.cluster;
+    const StepProgram program = BuildStepProgram(graph, cluster, subject.inputs.costs);
+    PW_RETURN_IF_ERROR(VerifyPlacement(program, graph, cluster, subject.placement));
+    Simulator simulator(program);
+    const Findings findings =
+        Investigate(subject.inputs, program, subject.placement,
+                    simulator.Run(subject.placement, {subject.inputs.order, true, true}), memory_);
+    PW_RETURN_IF_ERROR(DrawPictures(subject, program, findings));
+    if (context.console.json) {
+      PrintJsonReport(subject, findings, context.console);
+    } else {
+      PrintTextReport(subject, findings, context.console);
+    }
+    return 0;
+  }
+
+ private:
+  Status CheckOutput() const {
+    const std::vector<NamedFile> outputs = FilesOf(pictures_);
+    if (outputs.empty()) return Ok();
+    std::vector<NamedFile> inputs = WithNamedFiles("the input", input_.graph);
+    for (const NamedFile& file : FilesOf(input_)) inputs.push_back(file);
+    for (const NamedFile& file : WithNamedFiles("--placement", placement_)) inputs.push_back(file);
+    PW_RETURN_IF_ERROR(RefuseOverwriting(outputs, inputs));
+    for (const NamedFile& file : outputs) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
+    return Ok();
+  }
+
+  Result<Subject> FromPlan() const {
+    if (!placement_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--placement cannot be used with a plan, which has one",
+                       "", "Give the graph instead of the plan, or leave --placement out.");
+    }
+    PW_RETURN_IF_ERROR(RefuseSizes(input_));
+    PlanInputOptions options;
+    if (!input_.cluster.empty()) options.cluster = input_.cluster;
+    PW_ASSIGN(PlanInputs loaded, LoadPlanInputs(input_.graph, options));
+    PW_RETURN_IF_ERROR(VerifyDigest(loaded.document).InFile(input_.graph));
+    Subject subject;
+    subject.inputs.order = loaded.plan.order;
+    if (order_->count() > 0) {
+      PW_ASSIGN(subject.inputs.order, ParseOrder(input_.order));
+    }
+    subject.inputs.graph = std::move(loaded.graph);
+    subject.inputs.cluster = std::move(loaded.cluster);
+    subject.inputs.costs = std::move(loaded.costs);
+    PW_ASSIGN(subject.placement, ResolvePlacement(loaded.plan.placement, subject.inputs.graph.graph,
+                                                  subject.inputs.cluster.cluster)
+                                     .InFile(input_.graph));
+    // Under another order the plan's bound and producer would say nothing about what is shown.
+    if (subject.inputs.order == loaded.plan.order) subject.plan = std::move(loaded.plan);
+    return subject;
+  }
+
+  Result<Subject> FromGraph() const {
+    Subject subject;
+    PW_ASSIGN(subject.inputs, LoadInputs(input_));
+    std::optional<NamedPlacement> named = std::move(subject.inputs.graph.placement);
+    std::string file = input_.graph;
+    if (!placement_.empty()) {
+      file = placement_;
+      PW_ASSIGN(named, LoadPlacement(placement_));
+    }
+    if (!named) {
+      return MakeError(
+          ErrorCode::kUsage,
+          "--placement FILE is missing: " + input_.graph + " does not say where its ops run", "",
+          "Give a plan or a JSON map from op to device.");
+    }
+    PW_ASSIGN(subject.placement,
+              ResolvePlacement(*named, subject.inputs.graph.graph, subject.inputs.cluster.cluster)
+                  .InFile(file));
+    return subject;
+  }
+
+  Status DrawPictures(const Subject& subject, const StepProgram& program,
+                      const Findings& findings) const {
+    const SimResult& result = findings.result;
+    Plan plan;
+    plan.lower_bound = subject.plan.lower_bound;
+    plan.algorithm = subject.plan.algorithm;
+    plan.graph_name = subject.inputs.graph.graph.name();
+    plan.cluster_name = subject.inputs.cluster.cluster.name();
+    plan.feasible = result.feasible;
+    plan.step_time = result.step_time;
+    plan.devices = UseOfDevices(result, subject.inputs.cluster.cluster);
+    return WritePictures(pictures_, subject.inputs, program, subject.placement, findings, plan);
+  }
+
+  void PrintJsonReport(const Subject& subject, const Findings& findings, Console& console) const {
+    const SimResult& result = findings.result;
+    const Inputs& inputs = subject.inputs;
+    Json object;
+    object["schema"] = "placewright.simulate/1";
+    object["graph"] = inputs.graph.graph.name();
+    object["cluster"] = inputs.cluster.cluster.name();
+    object["order"] = ToString(inputs.order);
+    object["feasible"] = result.feasible;
+    object["step_time_ns"] = result.step_time.count;
+    object["over_bytes"] = result.TotalOver().count;
+    object["devices"] = DevicesToJson(UseOfDevices(result, inputs.cluster.cluster));
+    object["cost_sources"] = CostSourcesToJson(SharesOf(inputs.costs, subject.placement));
+    object["unknown_types"] = UnknownTypes(inputs.graph.graph);
+    AddAssumedShapes(inputs.graph, &object);
+    const Cluster& cluster = inputs.cluster.cluster;
+    AddFindings(findings, cluster, &object);
+    object["peaks"] = PeaksToJson(findings, cluster);
+    if (schedule_) {
+      Json schedule =
+          ScheduleToJson(*result.schedule, inputs.graph.graph, cluster, subject.placement);
+      object["ops"] = std::move(schedule["ops"]);
+      object["transfers"] = std::move(schedule["transfers"]);
+    }
+    console.PrintJson(object);
+  }
+
+  void PrintTextReport(const Subject& subject, const Findings& findings, Console& console) const {
+    const SimResult& result = findings.result;
+    const Style& style = console.style();
+    const Cluster& cluster = subject.inputs.cluster.cluster;
+    const Graph& graph = subject.inputs.graph.graph;
+    console.Print(fmt::format("{} on {}: {}, step time {}\n", Printable(graph.name()),
+                              Printable(cluster.name()),
+                              result.feasible ? Paint("fits", Tone::kGood, style)
+                                              : Paint("does not fit", Tone::kBad, style),
+                              Paint(FormatNanos(result.step_time), Tone::kStrong, style)));
+    const CostShares shares = SharesOf(subject.inputs.costs, subject.placement);
+    console.Print("costs: " + RenderCostSources(shares) + "\n" +
+                  RenderUnknownTypes(UnknownTypes(graph)));
+    for (const std::string& line : DescribeAssumptions(subject.inputs.graph)) {
+      console.Print(line + "\n");
+    }
+    console.Print("\n");
+    console.Print(RenderDevices(UseOfDevices(result, cluster), style));
+    console.Print("\n" + Explain(findings, cluster, style));
+    if (schedule_) PrintSchedule(*result.schedule, subject.placement, graph, cluster, console);
+  }
+
+  static void PrintSchedule(const Schedule& schedule, const Placement& placement,
+                            const Graph& graph, const Cluster& cluster, Console& console) {
+    const Style& style = console.style();
+    const auto right = Table::Align::kRight;
+    Table table({{"op"}, {"device"}, {"start ns", right}, {"end ns", right}});
+    for (OpId op : graph.ops()) {
+      const OpSpan& span = schedule.ops[op];
+      table.AddRow({graph.op(op).name, cluster.device(placement[op]).name,
+                    std::to_string(span.start.count), std::to_string(span.end.count)});
+    }
+    console.Print("\n" + table.Render(style));
+    if (schedule.transfers.empty()) return;
+    Table transfers({{"transfer of"},
+                     {"version", right},
+                     {"bytes", right},
+                     {"from"},
+                     {"to"},
+                     {"ready ns", right},
+                     {"start ns", right},
+                     {"end ns", right}});
+    for (const TransferSpan& span : schedule.transfers) {
+      transfers.AddRow({graph.tensor(graph.storage(span.storage).first).name,
+                        std::to_string(span.version), std::to_string(span.length.count),
+                        cluster.device(span.from).name, cluster.device(span.to).name,
+                        std::to_string(span.ready.count), std::to_string(span.start.count),
+                        std::to_string(span.end.count)});
+    }
+    console.Print("\n" + transfers.Render(style));
+  }
+
+  InputOptions input_;
+  std::string placement_;
+  PictureOptions pictures_;
+  bool schedule_ = false, memory_ = false;
+  const CLI::Option* order_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeSimulateCommand() { return std::make_unique<SimulateCommand>(); }
+
+}  // namespace placewright

@@ -1,0 +1,38 @@
+// What a simulation tells beyond times and peaks: why the step is not faster, what fills devices.
+#ifndef PLACEWRIGHT_CLI_REQUEST_FINDINGS_H_
+#define PLACEWRIGHT_CLI_REQUEST_FINDINGS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/request/inputs.h"
+#include "formats/text/json.h"
+#include "report/explanation.h"
+#include "sim/simulator.h"
+
+namespace placewright {
+
+struct Findings {
+  SimResult result;
+  Bottlenecks bottlenecks;
+  // The fullest device, or every device that holds anything, in the cluster's order.
+  std::vector<std::pair<DeviceId, std::vector<PeakItem>>> peaks;
+};
+
+// `result` was recorded with schedule and feedback. Cost: two simulations for each device in
+// `peaks`.
+Findings Investigate(const Inputs& inputs, const StepProgram& program, const Placement& placement,
+                     SimResult result, bool all_devices);
+
+// For people.
+std::string Explain(const Findings& findings, const Cluster& cluster, const Style& style);
+
+// Adds `links` and `reasons`, and to each element of `devices`, which is there, its idle times.
+void AddFindings(const Findings& findings, const Cluster& cluster, Json* object);
+// The elements of `peaks`.
+Json PeaksToJson(const Findings& findings, const Cluster& cluster);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_FINDINGS_H_

@@ -1,0 +1,18 @@
+// The placement that a cost graph's file states.
+#ifndef PLACEWRIGHT_CLI_REQUEST_GIVEN_H_
+#define PLACEWRIGHT_CLI_REQUEST_GIVEN_H_
+
+#include <optional>
+
+#include "cli/request/inputs.h"
+#include "plan/placement.h"
+#include "sim/engine/step_program.h"
+
+namespace placewright {
+
+// Nothing if the file states none, or one that is incomplete or cannot be simulated.
+std::optional<Placement> GivenPlacement(const Inputs& inputs, const StepProgram& program);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_GIVEN_H_

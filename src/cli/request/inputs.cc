@@ -1,0 +1,97 @@
+#include "cli/request/inputs.h"
+
+#include <utility>
+
+#include "base/text.h"
+#include "formats/costs/override_reader.h"
+#include "formats/plan/plan_files.h"
+#include "formats/text/file.h"
+
+namespace placewright {
+namespace {
+
+// A cost graph states devices and times itself.
+Result<Inputs> TakeOwnDevices(const InputOptions& options, LoadedGraph graph, Order order) {
+  const auto refuse = [&](const char* option) {
+    return MakeError(ErrorCode::kUsage,
+                     std::string(option) +
+                         " cannot be used with a cost graph, which carries its "
+                         "own devices and times",
+                     "", std::string("Leave ") + option + " out.");
+  };
+  if (!options.cluster.empty()) return refuse("-c");
+  if (!options.costs.empty()) return refuse("--costs");
+  if (options.cost_profile != "default") return refuse("--cost-profile");
+  Inputs inputs;
+  inputs.cluster.path = kClusterInGraph;
+  inputs.cluster.sha256 = ClusterHash(*graph.cluster);
+  inputs.cluster.cluster = std::move(*graph.cluster);
+  inputs.costs = std::move(*graph.costs);
+  graph.cluster.reset();
+  graph.costs.reset();
+  inputs.graph = std::move(graph);
+  inputs.order = order;
+  return inputs;
+}
+
+}  // namespace
+
+Result<bool> IsPlan(const std::string& path) {
+  PW_ASSIGN(const std::string bytes, ReadFile(path));
+  if (SniffGraph(bytes).ok()) return false;
+  return bytes.find("\"placewright.plan/") != std::string::npos;
+}
+
+Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, const Cluster& cluster,
+                            CostModelReport* report) {
+  CostOptions cost_options;
+  cost_options.profile = options.cost_profile;
+  if (!IsCostProfile(options.cost_profile)) {
+    return MakeError(ErrorCode::kUsage,
+                     "--cost-profile \"" + Printable(options.cost_profile) + "\" is unknown" +
+                         DidYouMean(options.cost_profile, {"default", "tf1"}),
+                     "", "The profiles are default and tf1.");
+  }
+  if (!options.costs.empty()) {
+    PW_ASSIGN(const std::string text, ReadFile(options.costs));
+    PW_ASSIGN(cost_options.overrides, ReadCostOverrides(text).InFile(options.costs));
+  }
+  return ModelCosts(graph, cluster, cost_options, report).InFile(options.costs);
+}
+
+Status RefuseSizes(const InputOptions& options) {
+  const char* option = options.batch ? "--batch" : options.dimensions.empty() ? nullptr : "--dim";
+  if (option == nullptr) return Ok();
+  return MakeError(ErrorCode::kUsage,
+                   std::string(option) + " cannot be used with a plan, which has its sizes", "",
+                   std::string("Leave ") + option + " out, or give the graph.");
+}
+
+Result<Inputs> LoadInputs(const InputOptions& options) {
+  PW_ASSIGN(const Order order, ParseOrder(options.order));
+  PW_ASSIGN(const auto dimensions, ParseDimensions(options.dimensions));
+  // The cluster first: it is small, and a misspelt preset shall not wait for a large graph.
+  std::optional<LoadedCluster> cluster;
+  if (!options.cluster.empty()) {
+    PW_ASSIGN(cluster, LoadCluster(options.cluster));
+  }
+  PW_ASSIGN(LoadedGraph graph, LoadGraph(options.graph, {options.batch, "", dimensions}));
+  if (graph.cluster && graph.costs) return TakeOwnDevices(options, std::move(graph), order);
+  if (!cluster) {
+    return MakeError(
+        ErrorCode::kUsage,
+        "-c CLUSTER is missing: " + Printable(options.graph) + " does not carry its devices", "",
+        "Give a preset such as -c 4xP100, or a file; "
+        "`placewright cluster show` lists the presets.");
+  }
+  Inputs inputs;
+  inputs.cluster = std::move(*cluster);
+  inputs.graph = std::move(graph);
+  inputs.order = order;
+  inputs.dimensions = dimensions;
+  PW_ASSIGN(inputs.costs,
+            LoadCosts(options, inputs.graph.graph, inputs.cluster.cluster, &inputs.cost_report));
+  return inputs;
+}
+
+}  // namespace placewright

@@ -1,0 +1,40 @@
+// From options to a graph, a cluster and costs: what planning, simulating and comparing start from.
+#ifndef PLACEWRIGHT_CLI_REQUEST_INPUTS_H_
+#define PLACEWRIGHT_CLI_REQUEST_INPUTS_H_
+
+#include <map>
+#include <string>
+
+#include "base/result.h"
+#include "cli/terminal/options.h"
+#include "cost/cost_model.h"
+#include "formats/input.h"
+
+namespace placewright {
+
+struct Inputs {
+  LoadedGraph graph;
+  LoadedCluster cluster;  // for a cost graph, its own devices
+  CostTable costs;
+  CostModelReport cost_report;
+  Order order = Order::kFifo;
+  std::map<std::string, int64_t> dimensions;  // --dim
+};
+
+// Errors: kUsage (no -c where the file carries no devices; options that a cost graph cannot take),
+// those of the readers and of the cost model.
+Result<Inputs> LoadInputs(const InputOptions& options);
+
+// True if the file is a plan rather than a graph, by its content. Errors: those of reading it.
+Result<bool> IsPlan(const std::string& path);
+
+// kUsage if --batch or --dim is given: for plans, whose sizes are part of them.
+Status RefuseSizes(const InputOptions& options);
+
+// Costs of a graph on a cluster under the options' profile and override file.
+Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, const Cluster& cluster,
+                            CostModelReport* report);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_INPUTS_H_

@@ -1,0 +1,35 @@
+// --svg and --html: a simulated step as a picture.
+#ifndef PLACEWRIGHT_CLI_REQUEST_PICTURE_H_
+#define PLACEWRIGHT_CLI_REQUEST_PICTURE_H_
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/request/findings.h"
+#include "cli/request/inputs.h"
+#include "cli/terminal/output_path.h"
+#include "plan/plan.h"
+
+namespace CLI {
+class App;
+}
+
+namespace placewright {
+
+struct PictureOptions {
+  std::string svg, html;  // paths; empty: not asked for
+};
+void AddPictureOptions(CLI::App* app, PictureOptions* options);
+
+// Those that are asked for.
+std::vector<NamedFile> FilesOf(const PictureOptions& options);
+
+// `plan` needs names, times and devices. Errors: kFileUnwritable.
+Status WritePictures(const PictureOptions& options, const Inputs& inputs,
+                     const StepProgram& program, const Placement& placement,
+                     const Findings& findings, const Plan& plan);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_PICTURE_H_

@@ -1,0 +1,46 @@
+#include "cli/request/planners.h"
+
+#include "base/text.h"
+
+namespace placewright {
+
+PlannerTable::PlannerTable() {
+  const auto planners = SearchPlanners();
+  auto_ = MakeAuto({planners.begin(), planners.end()});
+  all_.push_back(auto_.get());
+  all_.insert(all_.end(), planners.begin(), planners.end());
+}
+
+Result<const Planner*> PlannerTable::Find(std::string_view name) const {
+  std::vector<std::string> names;
+  for (const Planner* planner : all_) {
+    if (planner->name() == name) return planner;
+    names.emplace_back(planner->name());
+  }
+  return MakeError(ErrorCode::kUsage,
+                   "--algo \"" + Printable(name) + "\" is unknown" + DidYouMean(name, names), "",
+                   "The algorithms are " + Names() + ".");
+}
+
+Status PlannerTable::TakesStart(const Planner& planner) const {
+  if (planner.iterative()) return Ok();
+  std::string names;
+  for (const Planner* other : all_) {
+    if (other->iterative()) names += (names.empty() ? "" : ", ") + std::string(other->name());
+  }
+  return MakeError(ErrorCode::kUsage,
+                   "--init cannot be used with --algo " + std::string(planner.name()) +
+                       ", which starts from nothing",
+                   "",
+                   "Leave --init out, or choose an algorithm that takes a start: " + names + ".");
+}
+
+std::string PlannerTable::Names() const {
+  std::string text;
+  for (const Planner* planner : all_) {
+    text += (text.empty() ? "" : ", ") + std::string(planner->name());
+  }
+  return text;
+}
+
+}  // namespace placewright

@@ -1,0 +1,96 @@
+#include "cli/request/planning.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+#include "report/plan_report.h"
+
+namespace placewright {
+
+Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const SearchOptions& search) {
+  PW_ASSIGN(const Constraints constraints, ParseConstraints(search));
+  auto planning = std::make_unique<Planning>();
+  PW_ASSIGN(planning->inputs, LoadInputs(input));
+  const Inputs& inputs = planning->inputs;
+  PW_ASSIGN(planning->problem, BuildProblem(inputs.graph.graph, inputs.cluster.cluster,
+                                            inputs.costs, constraints, inputs.order));
+  PW_RETURN_IF_ERROR(ProveFits(planning->problem).InFile(input.graph));
+  planning->bound = LowerBound(planning->problem);
+  return planning;
+}
+
+Result<Placement> LoadInitial(const std::string& path, const Planning& planning) {
+  const Graph& graph = planning.inputs.graph.graph;
+  const Cluster& cluster = planning.inputs.cluster.cluster;
+  PW_ASSIGN(const NamedPlacement named, LoadPlacement(path));
+  PW_ASSIGN(Placement placement, ResolvePlacement(named, graph, cluster).InFile(path));
+  PW_RETURN_IF_ERROR(
+      VerifyPlacement(planning.problem.program, graph, cluster, placement).InFile(path));
+  return placement;
+}
+
+PlannerOptions MakePlannerOptions(const SearchOptions& search, const Budget& budget,
+                                  Context& context) {
+  PlannerOptions options;
+  options.budget = budget;
+  options.seed = search.seed;
+  options.threads = ThreadsOf(search);
+  options.started = context.started;
+  if (context.console.ShowsProgress()) {
+    options.progress = [&context](const PlannerOptions::Progress& progress) {
+      const double seconds = std::chrono::duration<double>(Clock::now() - context.started).count();
+      context.console.Progress(fmt::format(
+          "{:5.1f} s  {}  {}  {}", seconds, progress.algorithm,
+          CountOf(progress.iterations, "move"),
+          progress.feasible ? "best " + FormatNanos(progress.best) : "nothing fits yet"));
+    };
+  }
+  return options;
+}
+
+SimResult Replay(const Planning& planning, const PlannerResult& result) {
+  Simulator simulator(planning.problem.program);
+  SimOptions options;
+  options.order = planning.problem.order;
+  options.schedule = true;
+  options.feedback = true;
+  SimResult replay = simulator.Run(result.placement, options);
+  PW_CHECK_EQ(replay.step_time.count, result.step_time.count);
+  PW_CHECK_EQ(replay.feasible, result.feasible);
+  return replay;
+}
+
+Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchOptions& search,
+              const PlannerResult& result, const SimResult& replay, double seconds) {
+  const Inputs& inputs = planning.inputs;
+  Plan plan;
+  plan.graph = {inputs.graph.path, inputs.graph.sha256};
+  plan.cluster = {inputs.cluster.path, inputs.cluster.sha256};
+  plan.graph_name = inputs.graph.graph.name();
+  plan.cluster_name = inputs.cluster.cluster.name();
+  plan.batch_option = input.batch.value_or(0);
+  plan.dimensions = inputs.dimensions;
+  plan.cost_profile = input.cost_profile;
+  plan.order = inputs.order;
+  plan.algorithm = result.algorithm;
+  plan.feasible = replay.feasible;
+  plan.step_time = replay.step_time;
+  plan.lower_bound = planning.bound.value;
+  plan.devices = UseOfDevices(replay, inputs.cluster.cluster);
+  plan.baselines = result.baselines;
+  const CostShares shares = SharesOf(inputs.costs, result.placement);
+  plan.share_given = shares.given;
+  plan.share_measured = shares.measured;
+  plan.share_modelled = shares.modelled;
+  plan.seed = search.seed;
+  plan.iterations = result.iterations;
+  plan.seconds = seconds;
+  plan.first_feasible_seconds = result.first_feasible_seconds;
+  plan.history = result.history;
+  plan.placement = NamePlacement(result.placement, inputs.graph.graph, inputs.cluster.cluster);
+  return plan;
+}
+
+}  // namespace placewright

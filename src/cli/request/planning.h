@@ -1,0 +1,47 @@
+// The way from options to a written plan, shared by `plan` and `compare`.
+#ifndef PLACEWRIGHT_CLI_REQUEST_PLANNING_H_
+#define PLACEWRIGHT_CLI_REQUEST_PLANNING_H_
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "cli/commands/command.h"
+#include "cli/request/inputs.h"
+#include "cli/terminal/options.h"
+#include "plan/plan.h"
+#include "search/planner.h"
+#include "search/problem/problem.h"
+
+namespace placewright {
+
+// A problem with everything it points to; never moved once made.
+struct Planning {
+  Inputs inputs;
+  Problem problem;
+  Bound bound;
+};
+
+// Loads, builds, proves that something may fit, bounds. Errors: those of the readers, kConstraint,
+// kInfeasible with its proof.
+Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const SearchOptions& search);
+
+// --init: a plan or map for this problem's graph and cluster. Errors: those of the readers,
+// kPlanMismatch, kPlanInvalid.
+Result<Placement> LoadInitial(const std::string& path, const Planning& planning);
+
+// What planners are called with. `interrupted` may be nullptr.
+PlannerOptions MakePlannerOptions(const SearchOptions& search, const Budget& budget,
+                                  Context& context);
+
+// The result simulated once more with schedule and feedback. A step time other than the planner's
+// is a defect of ours and stops the program.
+SimResult Replay(const Planning& planning, const PlannerResult& result);
+
+// Everything the plan file and the report say. `seconds`: of the search, since the start.
+Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchOptions& search,
+              const PlannerResult& result, const SimResult& replay, double seconds);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_PLANNING_H_

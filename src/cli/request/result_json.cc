@@ -1,0 +1,108 @@
+#include "cli/request/result_json.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+namespace placewright {
+
+Json DevicesToJson(std::span<const DeviceUse> devices) {
+  Json list = Json::array();
+  for (const DeviceUse& use : devices) {
+    list.push_back({{"name", use.name},
+                    {"kind", use.kind},
+                    {"busy", use.busy},
+                    {"peak_memory_bytes", use.peak_memory.count},
+                    {"tensor_peak_bytes", use.tensor_peak.count},
+                    {"workspace_bytes", use.workspace.count},
+                    {"runtime_context_bytes", use.runtime_context.count},
+                    {"capacity_bytes", use.capacity.count},
+                    {"ops", use.ops}});
+  }
+  return list;
+}
+
+Json CostSourcesToJson(const CostShares& shares) {
+  return {{"given", shares.given}, {"measured", shares.measured}, {"modelled", shares.modelled}};
+}
+
+Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
+  Json object;
+  object["schema"] = schema;
+  object["graph"] = plan.graph_name;
+  object["cluster"] = plan.cluster_name;
+  object["feasible"] = plan.feasible;
+  object["algorithm"] = plan.algorithm;
+  object["objective"] = plan.objective;
+  object["order"] = ToString(plan.order);
+  object["step_time_ns"] = plan.step_time.count;
+  object["lower_bound_ns"] = plan.lower_bound.count;
+  object["gap"] = plan.Gap();
+  object["devices"] = DevicesToJson(plan.devices);
+  object["baselines"] = Json::array();
+  for (const Baseline& baseline : plan.baselines) {
+    object["baselines"].push_back({{"algorithm", baseline.algorithm},
+                                   {"feasible", baseline.feasible},
+                                   {"step_time_ns", baseline.step_time.count}});
+  }
+  object["cost_sources"] =
+      CostSourcesToJson({plan.share_given, plan.share_measured, plan.share_modelled});
+  object["seed"] = plan.seed;
+  object["iterations"] = plan.iterations;
+  object["seconds"] = plan.seconds;
+  object["first_feasible_seconds"] = nullptr;
+  if (plan.first_feasible_seconds) object["first_feasible_seconds"] = *plan.first_feasible_seconds;
+  return object;
+}
+
+Json ReasonsToJson(const Bottlenecks& bottlenecks, const Cluster& cluster) {
+  Json list = Json::array();
+  const auto total = static_cast<double>(std::max<int64_t>(1, bottlenecks.Total().count));
+  for (const Reason& reason : TopReasons(bottlenecks, cluster)) {
+    list.push_back({{"what", reason.what},
+                    {"time_ns", reason.time.count},
+                    {"share", static_cast<double>(reason.time.count) / total}});
+  }
+  return list;
+}
+
+Json LinksToJson(const SimResult& result, const Cluster& cluster) {
+  Json list = Json::array();
+  const auto total = static_cast<double>(std::max<int64_t>(1, result.step_time.count));
+  for (LinkId id : cluster.links()) {
+    const LinkResult& link = result.links[id.index()];
+    if (link.transfers == 0) continue;
+    list.push_back({{"name", cluster.link(id).name},
+                    {"busy", static_cast<double>(link.busy.count) / total},
+                    {"moved_bytes", link.moved.count},
+                    {"transfers", link.transfers}});
+  }
+  return list;
+}
+
+Json PeakToJson(const std::string& device_name, std::span<const PeakItem> items,
+                const DeviceResult& device) {
+  constexpr size_t kMost = 10;
+  Json object;
+  object["device"] = device_name;
+  object["time_ns"] = device.peak_time.count;
+  object["bytes"] = device.peak.count;
+  object["parts"] = Json::object();
+  for (const auto& [name, bytes] : PartsOf(items, device)) object["parts"][name] = bytes.count;
+  object["largest"] = Json::array();
+  for (const PeakItem& item : items.first(std::min(kMost, items.size()))) {
+    object["largest"].push_back({{"name", item.name},
+                                 {"kind", ToString(item.kind)},
+                                 {"copy", item.copy},
+                                 {"bytes", item.bytes.count}});
+  }
+  return object;
+}
+
+int64_t PeakResidentBytes() {
+  struct rusage usage {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;  // Linux counts in KiB
+}
+
+}  // namespace placewright

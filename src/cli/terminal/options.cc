@@ -1,0 +1,200 @@
+#include "cli/terminal/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <thread>
+
+#include "base/text.h"
+#include "base/utf8.h"
+
+namespace placewright {
+namespace {
+
+constexpr std::chrono::seconds kDefaultTime{10};
+
+// GLOB=DEVICE at the last '=': device names hold none.
+Result<ConstraintSpec> ParseSpec(std::string_view option, const std::string& text) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("{} \"{}\" is not of the form GLOB=DEVICE", option, Printable(text)), "",
+        "For example: --pin 'm.encoder.*=host0/gpu1'.");
+  }
+  return ConstraintSpec{text.substr(0, equals), text.substr(equals + 1)};
+}
+
+// An option that may be given several times, one value each.
+void AddRepeated(CLI::App* app, const std::string& name, std::vector<std::string>& values,
+                 const std::string& type, const std::string& help,
+                 const std::string& group = "Search") {
+  app->add_option(name, values, help)
+      ->type_name(type)
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group(group);
+}
+
+}  // namespace
+
+void AddInputOptions(CLI::App* app, InputOptions* options) {
+  app->add_option("-c,--cluster", options->cluster,
+                  "Preset (see `placewright cluster show`) or file that describes the machines")
+      ->type_name("CLUSTER")
+      ->group("Input");
+  app->add_option("--batch", options->batch, "Batch size of an ONNX model with a symbolic one")
+      ->type_name("N")
+      ->check(WholeNumber(1, uint64_t{1} << 40))
+      ->group("Input");
+  AddDimensionOption(app, &options->dimensions);
+  app->add_option("--costs", options->costs, "Override file with measured op times")
+      ->type_name("FILE")
+      ->group("Input");
+  app->add_option("--cost-profile", options->cost_profile,
+                  "Which ops a device kind can run: default, or tf1 (embeddings on CPUs only)")
+      ->type_name("NAME")
+      ->group("Input");
+  app->add_option("--order", options->order,
+                  "How a device picks among its ready ops: fifo (default) or critical-path")
+      ->type_name("ORDER")
+      ->group("Input");
+}
+
+void AddDimensionOption(CLI::App* app, std::vector<std::string>* dimensions) {
+  AddRepeated(app, "--dim", *dimensions, "NAME=N",
+              "Size of an ONNX model's symbolic dimension NAME; may be repeated", "Input");
+}
+
+Result<std::map<std::string, int64_t>> ParseDimensions(const std::vector<std::string>& texts) {
+  std::map<std::string, int64_t> dimensions;
+  const auto fail = [](std::string message) {
+    return MakeError(ErrorCode::kUsage, std::move(message), "", "For example: --dim sequence=128.");
+  };
+  for (const std::string& text : texts) {
+    const size_t equals = text.rfind('=');  // a symbol may be an expression
+    const std::string name = text.substr(0, equals);
+    if (equals == std::string::npos || name.empty() || !IsUtf8(name)) {
+      return fail(fmt::format("--dim \"{}\" is not of the form NAME=N", Printable(text)));
+    }
+    const std::string number = text.substr(equals + 1);
+    const std::string problem = WholeNumber(1, INT32_MAX)(number);
+    if (!problem.empty()) return fail(fmt::format("--dim {}: {}", Printable(name), problem));
+    if (!dimensions.emplace(name, std::stoll(number)).second) {
+      return fail(fmt::format("--dim gives {} twice", Printable(name)));
+    }
+  }
+  return dimensions;
+}
+
+void AddSearchOptions(CLI::App* app, SearchOptions* options) {
+  app->add_option("--time", options->time,
+                  "Search until this long after the start: 10s (default), 500ms, or seconds")
+      ->type_name("TIME")
+      ->group("Search");
+  app->add_option("--iterations", options->iterations,
+                  "Moves per planner; without --time there is then no time limit")
+      ->type_name("N")
+      ->check(WholeNumber(0, uint64_t{1} << 60))
+      ->group("Search");
+  app->add_option("--seed", options->seed, "Seed of every random choice (default 0)")
+      ->type_name("N")
+      ->check(WholeNumber(0, UINT64_MAX))
+      ->group("Search");
+  app->add_option("--threads", options->threads,
+                  "Threads (default: all cores); never changes the result of --iterations")
+      ->type_name("N")
+      ->check(WholeNumber(1, 1024))
+      ->group("Search");
+  AddRepeated(app, "--pin", options->pins, "GLOB=DEVICE",
+              "Modules whose path matches GLOB run on DEVICE");
+  AddRepeated(app, "--forbid", options->forbids, "GLOB=DEVICE", "... never run on DEVICE");
+  AddRepeated(app, "--colocate", options->colocate, "GLOB", "... run on one device, whichever");
+}
+
+std::function<std::string(const std::string&)> WholeNumber(uint64_t least, uint64_t most) {
+  return [least, most](const std::string& text) -> std::string {
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc() && end == text.data() + text.size() && number >= least &&
+        number <= most) {
+      return "";
+    }
+    return fmt::format("\"{}\" is not a whole number from {} to {}", Printable(text), least, most);
+  };
+}
+
+Result<std::chrono::nanoseconds> ParseTimeLimit(std::string_view text) {
+  const auto fail = [&] {
+    return MakeError(ErrorCode::kUsage, fmt::format("\"{}\" is not a time", Printable(text)), "",
+                     "Write 10s, 500ms, or a number of seconds.");
+  };
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || !(number >= 0)) return fail();
+  const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
+  double seconds = 0;
+  if (unit.empty() || unit == "s") {
+    seconds = number;
+  } else if (unit == "ms") {
+    seconds = number / 1000;
+  } else if (unit == "m" || unit == "min") {
+    seconds = number * 60;
+  } else if (unit == "h") {
+    seconds = number * 3600;
+  } else {
+    return fail();
+  }
+  // A hundred years are enough, and fit in 64 bits of nanoseconds.
+  constexpr double kMost = 3.1e9;
+  if (!(seconds <= kMost)) return fail();
+  return std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9));
+}
+
+Result<Order> ParseOrder(std::string_view text) {
+  for (Order order : {Order::kFifo, Order::kCriticalPath}) {
+    if (text == ToString(order)) return order;
+  }
+  const std::vector<std::string> names = {std::string(ToString(Order::kFifo)),
+                                          std::string(ToString(Order::kCriticalPath))};
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("--order \"{}\" is unknown{}", Printable(text), DidYouMean(text, names)), "",
+      "The orders are fifo and critical-path.");
+}
+
+Result<Constraints> ParseConstraints(const SearchOptions& options) {
+  Constraints constraints;
+  for (const std::string& text : options.pins) {
+    PW_ASSIGN(ConstraintSpec spec, ParseSpec("--pin", text));
+    constraints.pins.push_back(std::move(spec));
+  }
+  for (const std::string& text : options.forbids) {
+    PW_ASSIGN(ConstraintSpec spec, ParseSpec("--forbid", text));
+    constraints.forbids.push_back(std::move(spec));
+  }
+  constraints.colocate = options.colocate;
+  return constraints;
+}
+
+Result<Budget> MakeBudget(const SearchOptions& options, Clock::time_point started) {
+  Budget budget;
+  budget.iterations = options.iterations;
+  if (!options.time.empty()) {
+    PW_ASSIGN(const std::chrono::nanoseconds time, ParseTimeLimit(options.time));
+    budget.deadline = started + time;
+  } else if (!options.iterations) {
+    budget.deadline = started + kDefaultTime;
+  }
+  return budget;
+}
+
+int ThreadsOf(const SearchOptions& options) {
+  if (options.threads > 0) return options.threads;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace placewright

@@ -1,0 +1,71 @@
+// Options that several commands share, and how their texts are read.
+#ifndef PLACEWRIGHT_CLI_TERMINAL_OPTIONS_H_
+#define PLACEWRIGHT_CLI_TERMINAL_OPTIONS_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/stop.h"
+#include "plan/schedule.h"
+#include "search/problem/problem.h"
+
+namespace CLI {
+class App;
+}
+
+namespace placewright {
+
+// What the problem is: graph, machines, costs.
+struct InputOptions {
+  std::string graph;    // path
+  std::string cluster;  // -c: preset or file; empty: the graph file carries its devices
+  std::optional<int64_t> batch;
+  std::vector<std::string> dimensions;  // --dim, as given
+  std::string costs;                    // override file, or empty
+  std::string cost_profile = "default";
+  std::string order = "fifo";
+};
+// -c, --batch, --dim, --costs, --cost-profile, --order. The positional argument is the command's
+// own.
+void AddInputOptions(CLI::App* app, InputOptions* options);
+
+// --dim alone.
+void AddDimensionOption(CLI::App* app, std::vector<std::string>* dimensions);
+// NAME=N of each --dim. Errors: kUsage where it is not of that form or a name comes twice.
+Result<std::map<std::string, int64_t>> ParseDimensions(const std::vector<std::string>& texts);
+
+// How long and how hard to search.
+struct SearchOptions {
+  std::string time;  // as given; empty: 10 s, or no limit with --iterations
+  std::optional<int64_t> iterations;
+  uint64_t seed = 0;
+  int threads = 0;  // 0: all cores
+  std::vector<std::string> pins, forbids, colocate;
+};
+// --time, --iterations, --seed, --threads, --pin, --forbid, --colocate.
+void AddSearchOptions(CLI::App* app, SearchOptions* options);
+
+// A check for CLI11 options: a whole decimal number within [least, most]. Unlike CLI11's own it
+// refuses "-1" for unsigned numbers and adds nothing to the help text.
+std::function<std::string(const std::string&)> WholeNumber(uint64_t least, uint64_t most);
+
+// "10s", "500ms", "2m", "1h", or seconds with or without a fraction. Errors: kUsage.
+Result<std::chrono::nanoseconds> ParseTimeLimit(std::string_view text);
+// "fifo" or "critical-path". Errors: kUsage with near names.
+Result<Order> ParseOrder(std::string_view text);
+// --pin GLOB=DEVICE and its kin. Errors: kUsage where the '=' or a side of it is missing.
+Result<Constraints> ParseConstraints(const SearchOptions& options);
+// The deadline counts from `started`. Errors: kUsage.
+Result<Budget> MakeBudget(const SearchOptions& options, Clock::time_point started);
+int ThreadsOf(const SearchOptions& options);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_TERMINAL_OPTIONS_H_

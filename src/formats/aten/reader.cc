@@ -1,0 +1,274 @@
+#include "formats/aten/reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "base/text.h"
+#include "formats/aten/records.h"
+#include "graph/aliasing/op_schema.h"
+#include "graph/graph_builder.h"
+
+namespace placewright {
+namespace {
+
+// Ops that return a list: their outputs are "op:0", "op:1", ... even if there is but one.
+constexpr std::array<std::string_view, 16> kListOps = {
+    "unbind",    "split",        "split_with_sizes",  "unsafe_split",  "unsafe_split_with_sizes",
+    "chunk",     "unsafe_chunk", "tensor_split",      "hsplit",        "vsplit",
+    "dsplit",    "meshgrid",     "broadcast_tensors", "nonzero_numpy", "align_tensors",
+    "split_copy"};
+
+bool ReturnsList(std::string_view target) {
+  const std::string_view name = AtenBaseName(target);
+  return std::find(kListOps.begin(), kListOps.end(), name) != kListOps.end() ||
+         name.starts_with("_foreach_");
+}
+
+Error At(Error error, std::string place) {
+  error.place = std::move(place);
+  return error;
+}
+
+class AtenGraphReader {
+ public:
+  explicit AtenGraphReader(AtenFile file) : file_(std::move(file)), builder_(file_.name, "aten") {
+    builder_.set_batch(file_.batch);
+  }
+
+  Result<Graph> Read() {
+    PW_RETURN_IF_ERROR(CheckOpCount());
+    PW_RETURN_IF_ERROR(AddInputs());
+    for (size_t i = 0; i < file_.ops.size(); ++i) op_index_.emplace(file_.ops[i].name, i);
+    for (size_t i = 0; i < file_.ops.size(); ++i) PW_RETURN_IF_ERROR(AddOp(i));
+    PW_RETURN_IF_ERROR(SetOutputs());
+    PW_ASSIGN(Graph graph, std::move(builder_).Build());
+    if (file_.edges_stated && static_cast<int64_t>(graph.edge_count()) != *file_.edges_stated) {
+      return MakeError(ErrorCode::kField,
+                       fmt::format("the file states {} edges, but its ops have {}",
+                                   *file_.edges_stated, graph.edge_count()),
+                       "n_edges");
+    }
+    return graph;
+  }
+
+ private:
+  Status CheckOpCount() const {
+    if (!file_.ops_stated || static_cast<int64_t>(file_.ops.size()) == *file_.ops_stated) {
+      return Ok();
+    }
+    return MakeError(
+        ErrorCode::kField,
+        fmt::format("the file states {} ops, but lists {}", *file_.ops_stated, file_.ops.size()),
+        "n_ops");
+  }
+
+  Status AddInputs() {
+    for (size_t i = 0; i < file_.inputs.size(); ++i) {
+      AtenInput& input = file_.inputs[i];
+      Result<TensorId> id = builder_.AddInput(input.name, input.kind, input.dtype, input.shape);
+      if (!id.ok()) {
+        return At(std::move(id.error()),
+                  fmt::format("inputs[{}] ({})", i, Printable(input.name, 80)));
+      }
+      input_ids_.emplace(input.name, id.value());
+    }
+    for (size_t i = 0; i < file_.parameters.size(); ++i) {
+      if (input_ids_.count(file_.parameters[i]) > 0) continue;
+      return At(builder_.Find(file_.parameters[i]).error(), fmt::format("parameters[{}]", i));
+    }
+    for (const AtenInput& input : file_.inputs) TieState(input);
+    return Ok();
+  }
+
+  // "opt_state:m.fc.weight.exp_avg" belongs to "param:m.fc.weight": the parameter with the longest
+  // path that the state's name continues.
+  void TieState(const AtenInput& input) {
+    constexpr std::string_view kPrefix = "opt_state:";
+    if (input.kind != TensorKind::kOptimizerState || !input.name.starts_with(kPrefix)) return;
+    constexpr int kMostComponents = 8;  // of a slot's name
+    std::string path = input.name.substr(kPrefix.size());
+    for (int i = 0; i < kMostComponents; ++i) {
+      const size_t dot = path.rfind('.');
+      if (dot == std::string::npos) return;
+      path.resize(dot);
+      const auto parameter = input_ids_.find("param:" + path);
+      if (parameter == input_ids_.end()) continue;
+      builder_.Tie(parameter->second, input_ids_.at(input.name));
+      return;
+    }
+  }
+
+  Status AddOp(size_t index) {
+    AtenOp& op = file_.ops[index];
+    OpSpec spec;
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      PW_ASSIGN(const TensorId input, Resolve(index, op.inputs[i], i));
+      spec.inputs.push_back(input);
+    }
+    PW_RETURN_IF_ERROR(CheckAfter(index));
+    const AliasSchema schema =
+        AliasOf(op.target, op.args, op.kwargs, static_cast<int32_t>(op.inputs.size()));
+    AddOutputs(op, schema, spec);
+    spec.name = op.name;
+    spec.type = op.target;
+    spec.phase = op.phase;
+    spec.module = op.scope;
+    spec.after = op.after;
+    spec.args = std::move(op.args);
+    spec.attributes = std::move(op.kwargs);
+    Result<std::vector<TensorId>> added = builder_.AddOp(std::move(spec));
+    if (!added.ok()) return At(std::move(added.error()), PlaceOfOp(index, op.name));
+    return Ok();
+  }
+
+  // What the file marks, else what the schema says.
+  static void AddOutputs(const AtenOp& op, const AliasSchema& schema, OpSpec& spec) {
+    const bool in_place = op.mark == AtenOp::Mark::kInPlace;
+    AliasKind view = AliasKind::kFresh;
+    if (op.mark == AtenOp::Mark::kView ||
+        (op.mark == AtenOp::Mark::kNone && schema.view == AliasSchema::View::kYes)) {
+      view = AliasKind::kView;
+    } else if (op.mark == AtenOp::Mark::kNone && schema.view == AliasSchema::View::kIfPossible) {
+      view = AliasKind::kViewIfPossible;
+    }
+    std::vector<int32_t> returned;
+    if (op.mark != AtenOp::Mark::kView) {
+      spec.writes = schema.writes;
+      returned = schema.returned;
+    }
+    if (in_place && returned.empty()) returned = {0};
+    if (in_place && spec.writes.empty()) spec.writes = {0};
+    const bool list = op.outputs.size() != 1 || ReturnsList(op.target);
+    for (size_t k = 0; k < op.outputs.size(); ++k) {
+      if (!op.outputs[k]) continue;
+      OutputSpec output;
+      output.name = list ? fmt::format("{}:{}", op.name, k) : op.name;
+      output.dtype = op.outputs[k]->dtype;
+      output.shape = op.outputs[k]->shape;
+      output.output_index = static_cast<int32_t>(k);
+      if (view != AliasKind::kFresh) {
+        output.alias = view;
+        output.alias_of = schema.view == AliasSchema::View::kNo ? 0 : schema.view_of;
+      } else if (k < returned.size()) {
+        output.alias = AliasKind::kInPlace;
+        output.alias_of = returned[k];
+      }
+      spec.outputs.push_back(std::move(output));
+    }
+  }
+
+  // The op that a reference names: "op" or "op:k"; nothing for input names.
+  std::optional<size_t> OpOf(const std::string& reference) const {
+    auto it = op_index_.find(reference);
+    if (it == op_index_.end()) it = op_index_.find(reference.substr(0, reference.rfind(':')));
+    return it == op_index_.end() ? std::nullopt : std::optional<size_t>(it->second);
+  }
+
+  // `op` and `op:0` both name the only output of an op.
+  // `reader` is the op whose inputs[position] it is; past the ops, it is the graph's outputs.
+  Result<TensorId> Resolve(size_t reader, const std::string& reference, size_t position) const {
+    TensorId found = builder_.Lookup(reference);
+    if (found.valid()) return found;
+    const std::optional<size_t> op = OpOf(reference);
+    if (op && file_.ops[*op].outputs.size() == 1) {
+      const std::string& name = file_.ops[*op].name;
+      if (reference == name) found = builder_.Lookup(name + ":0");
+      if (reference == name + ":0") found = builder_.Lookup(name);
+      if (found.valid()) return found;
+    }
+    const std::string place =
+        reader < file_.ops.size()
+            ? fmt::format("{}.inputs[{}]", PlaceOfOp(reader, file_.ops[reader].name), position)
+            : fmt::format("outputs[{}]", position);
+    if (op && *op >= reader) return OrderError(reader, *op, place);
+    if (op && reference == file_.ops[*op].name && file_.ops[*op].outputs.size() > 1) {
+      return MakeError(
+          ErrorCode::kUnknownName,
+          fmt::format("\"{}\" has {} outputs: say which, as in \"{}:0\"", Printable(reference, 80),
+                      file_.ops[*op].outputs.size(), Printable(reference, 80)),
+          place);
+    }
+    return At(builder_.Find(reference).error(), place);
+  }
+
+  Status CheckAfter(size_t reader) const {
+    const AtenOp& op = file_.ops[reader];
+    for (size_t i = 0; i < op.after.size(); ++i) {
+      const auto it = op_index_.find(op.after[i]);
+      const std::string place = PlaceOfOp(reader, op.name) + fmt::format(".after[{}]", i);
+      if (it == op_index_.end()) {
+        return MakeError(ErrorCode::kUnknownName,
+                         fmt::format("there is no op \"{}\"", Printable(op.after[i], 120)), place);
+      }
+      if (it->second >= reader) return OrderError(reader, it->second, place);
+    }
+    return Ok();
+  }
+
+  // `reader` needs `later`, which stands at or behind it: a cycle if `later` needs `reader`.
+  Error OrderError(size_t reader, size_t later, const std::string& place) const {
+    const std::string& a = file_.ops[reader].name;
+    const std::string& b = file_.ops[later].name;
+    if (reader == later || Needs(later, reader)) {
+      return MakeError(ErrorCode::kGraphCycle,
+                       reader == later
+                           ? fmt::format("\"{}\" needs its own result", Printable(a, 80))
+                           : fmt::format("\"{}\" and \"{}\" need each other's results",
+                                         Printable(a, 80), Printable(b, 80)),
+                       place);
+    }
+    return MakeError(ErrorCode::kGraphOrder,
+                     fmt::format("\"{}\" needs \"{}\", which is listed later (ops[{}])",
+                                 Printable(a, 80), Printable(b, 80), later),
+                     place);
+  }
+
+  // True if op `from` needs op `target`, directly or through others.
+  bool Needs(size_t from, size_t target) const {
+    std::vector<char> seen(file_.ops.size(), 0);
+    std::vector<size_t> stack{from};
+    seen[from] = 1;
+    while (!stack.empty()) {
+      const AtenOp& op = file_.ops[stack.back()];
+      stack.pop_back();
+      for (const std::vector<std::string>* names : {&op.inputs, &op.after}) {
+        for (const std::string& name : *names) {
+          if (input_ids_.count(name) > 0) continue;
+          const std::optional<size_t> next = OpOf(name);
+          if (!next) continue;
+          if (*next == target) return true;
+          if (!seen[*next]) stack.push_back(*next);
+          seen[*next] = 1;
+        }
+      }
+    }
+    return false;
+  }
+
+  Status SetOutputs() {
+    std::vector<TensorId> outputs;
+    for (size_t i = 0; i < file_.outputs.size(); ++i) {
+      PW_ASSIGN(const TensorId id, Resolve(file_.ops.size(), file_.outputs[i], i));
+      outputs.push_back(id);
+    }
+    builder_.SetOutputs(std::move(outputs));
+    return Ok();
+  }
+
+  AtenFile file_;
+  GraphBuilder builder_;
+  std::unordered_map<std::string, TensorId> input_ids_;
+  std::unordered_map<std::string, size_t> op_index_;
+};
+
+}  // namespace
+
+Result<Graph> ReadAtenGraph(std::string_view text) {
+  PW_ASSIGN(AtenFile file, ReadAtenRecords(text));
+  return AtenGraphReader(std::move(file)).Read();
+}
+
+}  // namespace placewright

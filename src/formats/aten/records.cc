@@ -1,0 +1,319 @@
+#include "formats/aten/records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "base/text.h"
+
+namespace placewright {
+namespace {
+
+constexpr int64_t kLargest = kMaxQuantity;
+
+template <class T>
+using Spelling = std::pair<std::string_view, T>;
+
+constexpr std::array<Spelling<DType>, 16> kDTypes = {{{"f32", DType::kF32},
+                                                      {"f64", DType::kF64},
+                                                      {"f16", DType::kF16},
+                                                      {"bf16", DType::kBF16},
+                                                      {"i64", DType::kI64},
+                                                      {"i32", DType::kI32},
+                                                      {"i16", DType::kI16},
+                                                      {"i8", DType::kI8},
+                                                      {"u8", DType::kU8},
+                                                      {"u16", DType::kU16},
+                                                      {"u32", DType::kU32},
+                                                      {"u64", DType::kU64},
+                                                      {"bool", DType::kBool},
+                                                      {"b8", DType::kBool},
+                                                      {"c64", DType::kC64},
+                                                      {"c128", DType::kC128}}};
+constexpr std::array<Spelling<Phase>, 3> kPhases = {
+    {{"fwd", Phase::kForward}, {"bwd", Phase::kBackward}, {"opt", Phase::kOptimizer}}};
+constexpr std::array<Spelling<TensorKind>, 5> kKinds = {{{"param", TensorKind::kParameter},
+                                                         {"opt_state", TensorKind::kOptimizerState},
+                                                         {"buffer", TensorKind::kBuffer},
+                                                         {"input", TensorKind::kInput},
+                                                         {"constant", TensorKind::kConstant}}};
+constexpr std::array<Spelling<AtenOp::Mark>, 2> kMarks = {
+    {{"view", AtenOp::Mark::kView}, {"inplace", AtenOp::Mark::kInPlace}}};
+
+template <class T, size_t n>
+Result<T> ReadSpelling(const Json& object, std::string_view key,
+                       const std::array<Spelling<T>, n>& spellings) {
+  PW_ASSIGN(const Json* field, GetField(object, key, ""));
+  PW_ASSIGN(const std::string text, AsString(*field, key));
+  std::vector<std::string> known;
+  for (const auto& [name, value] : spellings) {
+    if (name == text) return value;
+    known.emplace_back(name);
+  }
+  return MakeError(ErrorCode::kField,
+                   fmt::format("\"{}\" is none of {}{}", Printable(text, 60),
+                               fmt::join(known, ", "), DidYouMean(text, known)),
+                   std::string(key));
+}
+
+std::string Item(std::string_view key, size_t index) { return fmt::format("{}[{}]", key, index); }
+
+Result<std::vector<int64_t>> ReadShape(const Json& object) {
+  PW_ASSIGN(const Json* list, GetArray(object, "shape", ""));
+  std::vector<int64_t> shape;
+  shape.reserve(list->size());
+  for (const Json& size : *list) {
+    if (!size.is_number_integer()) {
+      return MakeError(
+          ErrorCode::kGraphShape,
+          fmt::format("the size {} is not a whole number", Printable(size.dump(-1, ' ', true), 60)),
+          Item("shape", shape.size()), "Record the step with static shapes.");
+    }
+    PW_ASSIGN(const int64_t value, AsInt(size, Item("shape", shape.size()), 0, kLargest));
+    shape.push_back(value);
+  }
+  return shape;
+}
+
+Result<std::vector<std::string>> ReadStrings(const Json& object, std::string_view key) {
+  PW_ASSIGN(const Json* list, GetArray(object, key, ""));
+  std::vector<std::string> strings;
+  strings.reserve(list->size());
+  for (const Json& item : *list) {
+    if (!item.is_string()) return AsString(item, Item(key, strings.size())).error();
+    strings.push_back(item.get_ref<const std::string&>());
+  }
+  return strings;
+}
+
+// "%3" -> a reference; any other text that begins with '%' is an error.
+Result<Value> ReadReference(const std::string& text, size_t input_count) {
+  int32_t index = -1;
+  const char* end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data() + 1, end, index);
+  if (code != std::errc() || stop != end || index < 0 ||
+      static_cast<size_t>(index) >= input_count) {
+    return MakeError(ErrorCode::kField, fmt::format("\"{}\" refers to none of the {} inputs",
+                                                    Printable(text, 40), input_count));
+  }
+  return Value(InputRef{index});
+}
+
+// The words that Python's json module writes for numbers that JSON has no words for.
+constexpr std::array<Spelling<std::string_view>, 3> kPythonNumbers = {
+    {{"-Infinity", "\"-inf\""}, {"Infinity", "\"inf\""}, {"NaN", "\"nan\""}}};
+constexpr std::array<Spelling<double>, 3> kNonFinite = {
+    {{"-inf", -std::numeric_limits<double>::infinity()},
+     {"inf", std::numeric_limits<double>::infinity()},
+     {"nan", std::numeric_limits<double>::quiet_NaN()}}};
+
+// The text with Python's words, where they stand outside of strings, as strings.
+std::string WithoutPythonNumbers(std::string_view text) {
+  std::string strict;
+  strict.reserve(text.size() + 64);
+  bool quoted = false;
+  for (size_t i = 0; i < text.size();) {
+    if (text[i] == '"') quoted = !quoted;
+    const auto word = std::find_if(
+        kPythonNumbers.begin(), kPythonNumbers.end(),
+        [&](const auto& pair) { return !quoted && text.substr(i).starts_with(pair.first); });
+    if (word != kPythonNumbers.end()) {
+      strict += word->second;
+      i += word->first.size();
+      continue;
+    }
+    const size_t taken = quoted && text[i] == '\\' ? 2 : 1;  // an escaped quote ends no string
+    strict += text.substr(i, taken);
+    i += taken;
+  }
+  return strict;
+}
+
+Value ReadText(const std::string& text) {
+  for (const auto& [name, number] : kNonFinite) {
+    if (name == text) return Value(number);
+  }
+  return Value(text);
+}
+
+Result<Value> ReadValue(const Json& json, size_t input_count) {
+  switch (json.type()) {
+    case Json::value_t::null: return Value();
+    case Json::value_t::boolean: return Value(json.get<bool>());
+    case Json::value_t::number_float: return Value(json.get<double>());
+    case Json::value_t::number_integer:
+    case Json::value_t::number_unsigned: {
+      PW_ASSIGN(const int64_t number, AsInt(json, "", INT64_MIN, INT64_MAX));
+      return Value(number);
+    }
+    case Json::value_t::string: {
+      const std::string& text = json.get_ref<const std::string&>();
+      if (text.starts_with('%')) return ReadReference(text, input_count);
+      return ReadText(text);
+    }
+    case Json::value_t::array: {
+      Value::List list;
+      list.reserve(json.size());
+      for (const Json& item : json) {
+        PW_ASSIGN(Value value, ReadValue(item, input_count));
+        list.push_back(std::move(value));
+      }
+      return Value(std::move(list));
+    }
+    default:
+      return MakeError(
+          ErrorCode::kField,
+          fmt::format("must be a number, text, list or null, not {}", json.type_name()));
+  }
+}
+
+Error InPlace(Error error, const std::string& prefix) {
+  error.place = error.place.empty() ? prefix : prefix + "." + error.place;
+  return error;
+}
+
+Result<AtenInput> ReadInput(const Json& json) {
+  AtenInput input;
+  PW_ASSIGN(input.name, GetString(json, "name", ""));
+  PW_ASSIGN(input.kind, ReadSpelling(json, "kind", kKinds));
+  PW_ASSIGN(input.dtype, ReadSpelling(json, "dtype", kDTypes));
+  PW_ASSIGN(input.shape, ReadShape(json));
+  return input;
+}
+
+Status ReadOutputs(const Json& json, AtenOp& op) {
+  PW_ASSIGN(const Json* list, GetArray(json, "outputs", ""));
+  op.outputs.reserve(list->size());
+  for (const Json& item : *list) {
+    if (item.is_null()) {
+      op.outputs.emplace_back();
+      continue;
+    }
+    const std::string place = Item("outputs", op.outputs.size());
+    AtenOutput output;
+    Result<DType> dtype = ReadSpelling(item, "dtype", kDTypes);
+    if (!dtype.ok()) return InPlace(std::move(dtype.error()), place);
+    Result<std::vector<int64_t>> shape = ReadShape(item);
+    if (!shape.ok()) return InPlace(std::move(shape.error()), place);
+    output.dtype = dtype.value();
+    output.shape = std::move(shape).Take();
+    op.outputs.emplace_back(std::move(output));
+  }
+  return Ok();
+}
+
+Status ReadArguments(const Json& json, AtenOp& op) {
+  PW_ASSIGN(const Json* args, GetArray(json, "args", ""));
+  op.args.reserve(args->size());
+  for (const Json& item : *args) {
+    Result<Value> value = ReadValue(item, op.inputs.size());
+    if (!value.ok()) return InPlace(std::move(value.error()), Item("args", op.args.size()));
+    op.args.push_back(std::move(value).Take());
+  }
+  if (!json.contains("kwargs")) return Ok();
+  PW_ASSIGN(const Json* kwargs, GetObject(json, "kwargs", ""));
+  for (const auto& [key, item] : kwargs->items()) {
+    Result<Value> value = ReadValue(item, op.inputs.size());
+    if (!value.ok()) {
+      return InPlace(std::move(value.error()), "kwargs." + Printable(key, 60));
+    }
+    op.kwargs.push_back({key, std::move(value).Take()});
+  }
+  return Ok();
+}
+
+Result<AtenOp> ReadOp(const Json& json) {
+  AtenOp op;
+  PW_ASSIGN(op.name, GetString(json, "name", ""));
+  PW_ASSIGN(op.target, GetString(json, "target", ""));
+  PW_ASSIGN(op.phase, ReadSpelling(json, "phase", kPhases));
+  PW_ASSIGN(op.inputs, ReadStrings(json, "inputs"));
+  PW_RETURN_IF_ERROR(ReadArguments(json, op));
+  PW_RETURN_IF_ERROR(ReadOutputs(json, op));
+  if (json.contains("scope") && !json.at("scope").is_null()) {
+    PW_ASSIGN(op.scope, GetString(json, "scope", ""));
+  }
+  if (json.contains("after")) {
+    PW_ASSIGN(op.after, ReadStrings(json, "after"));
+  }
+  if (json.contains("alias") && !json.at("alias").is_null()) {
+    PW_ASSIGN(op.mark, ReadSpelling(json, "alias", kMarks));
+    if (op.inputs.empty()) {
+      return MakeError(ErrorCode::kField, "the op aliases its first input, but has no inputs",
+                       "alias");
+    }
+  }
+  return op;
+}
+
+std::string NameOf(const Json& json) {
+  const auto it = json.is_object() ? json.find("name") : json.end();
+  return json.is_object() && it != json.end() && it->is_string()
+             ? Printable(it->get_ref<const std::string&>(), 80)
+             : "?";
+}
+
+Status ReadElement(AtenFile& file, std::string_view key, size_t index, Json& json) {
+  if (key == "inputs") {
+    Result<AtenInput> input = ReadInput(json);
+    if (!input.ok()) return InPlace(std::move(input.error()), Item("inputs", index));
+    file.inputs.push_back(std::move(input).Take());
+    return Ok();
+  }
+  Result<AtenOp> op = ReadOp(json);
+  if (!op.ok()) return InPlace(std::move(op.error()), PlaceOfOp(index, NameOf(json)));
+  file.ops.push_back(std::move(op).Take());
+  return Ok();
+}
+
+Result<std::optional<int64_t>> ReadCount(const Json& root, std::string_view key, int64_t least) {
+  if (!root.contains(std::string(key)) || root.at(std::string(key)).is_null()) {
+    return std::optional<int64_t>();
+  }
+  PW_ASSIGN(const int64_t count, GetInt(root, key, "", least, kLargest));
+  return std::optional<int64_t>(count);
+}
+
+}  // namespace
+
+std::string PlaceOfOp(size_t index, std::string_view name) {
+  return fmt::format("ops[{}] ({})", index, Printable(name, 80));
+}
+
+Result<AtenFile> ReadAtenRecords(std::string_view text) {
+  std::string strict;
+  if (text.find("Infinity") != text.npos || text.find("NaN") != text.npos) {
+    strict = WithoutPythonNumbers(text);
+    text = strict;
+  }
+  AtenFile file;
+  PW_ASSIGN(const Json root,
+            ParseJsonStreaming(text, {"inputs", "ops"},
+                               [&](std::string_view key, size_t index, Json& json) {
+                                 return ReadElement(file, key, index, json);
+                               }));
+  if (!root.is_object()) return MakeError(ErrorCode::kField, "must be one object");
+  for (const char* key : {"inputs", "ops"}) {
+    // A list was streamed away; anything else of that name is still there.
+    if (root.contains(key)) return GetArray(root, key, "").error();
+  }
+  if (file.ops.empty()) {
+    return MakeError(ErrorCode::kField, "the list \"ops\" is missing or empty", "ops");
+  }
+  PW_ASSIGN(file.name, GetString(root, "name", ""));
+  PW_ASSIGN(const std::optional<int64_t> batch, ReadCount(root, "batch", 1));
+  file.batch = batch.value_or(0);
+  PW_ASSIGN(file.ops_stated, ReadCount(root, "n_ops", 0));
+  PW_ASSIGN(file.edges_stated, ReadCount(root, "n_edges", 0));
+  PW_ASSIGN(file.outputs, ReadStrings(root, "outputs"));
+  if (root.contains("parameters")) {
+    PW_ASSIGN(file.parameters, ReadStrings(root, "parameters"));
+  }
+  return file;
+}
+
+}  // namespace placewright

@@ -1,0 +1,58 @@
+// The ATen training graph as plain records, before names are resolved: one record for each line of
+// the file, every field checked for its type and range.
+#ifndef PLACEWRIGHT_FORMATS_ATEN_RECORDS_H_
+#define PLACEWRIGHT_FORMATS_ATEN_RECORDS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "formats/text/json.h"
+#include "graph/graph.h"
+
+namespace placewright {
+
+struct AtenInput {
+  std::string name;
+  TensorKind kind = TensorKind::kInput;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+};
+
+struct AtenOutput {
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+};
+
+struct AtenOp {
+  enum class Mark : uint8_t { kNone, kView, kInPlace };
+  std::string name, target, scope;
+  Phase phase = Phase::kForward;
+  Mark mark = Mark::kNone;
+  std::vector<std::string> inputs, after;
+  std::vector<Value> args;
+  std::vector<NamedValue> kwargs;
+  std::vector<std::optional<AtenOutput>> outputs;  // nullopt: null
+};
+
+struct AtenFile {
+  std::string name;
+  int64_t batch = 0;  // 0: not stated
+  std::optional<int64_t> ops_stated, edges_stated;
+  std::vector<AtenInput> inputs;
+  std::vector<AtenOp> ops;
+  std::vector<std::string> outputs, parameters;
+};
+
+// Errors: those of ParseJson; kField with a place like "ops[12] (add_1).outputs[0].dtype".
+Result<AtenFile> ReadAtenRecords(std::string_view text);
+
+// "ops[12] (add_1)"
+std::string PlaceOfOp(size_t index, std::string_view name);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_FORMATS_ATEN_RECORDS_H_

@@ -1,0 +1,81 @@
+#include "formats/cluster/cluster_reader.h"
+
+namespace placewright {
+namespace {
+
+Json KindToJson(const DeviceKind& kind) {
+  return {{"class", ToString(kind.device_class)},
+          {"architecture", kind.architecture},
+          {"peak_flops",
+           {{"f64", kind.peak.f64},
+            {"f32", kind.peak.f32},
+            {"f16", kind.peak.f16},
+            {"bf16", kind.peak.bf16},
+            {"i8", kind.peak.i8}}},
+          {"memory_bandwidth_bytes_per_s", kind.memory_bandwidth.count},
+          {"memory_bytes", kind.memory.count},
+          {"launch_overhead_ns", kind.launch_overhead.count},
+          {"runtime_context_bytes", kind.runtime_context.count},
+          {"source", kind.source}};
+}
+
+Json RoutesToJson(const Cluster& cluster, bool& partial) {
+  Json routes = Json::array();
+  for (const DeviceId from : cluster.devices()) {
+    for (const DeviceId to : cluster.devices()) {
+      if (from == to) continue;
+      if (!cluster.Connected(from, to)) {
+        partial = true;
+        continue;
+      }
+      const Route& route = cluster.route(from, to);
+      Json links = Json::array();
+      for (const LinkId id : route.links) links.push_back(cluster.link(id).name);
+      routes.push_back({{"from", cluster.device(from).name},
+                        {"to", cluster.device(to).name},
+                        {"links", std::move(links)},
+                        {"latency_ns", route.latency.count},
+                        {"bandwidth_bytes_per_s", route.bandwidth.count}});
+    }
+  }
+  return routes;
+}
+
+}  // namespace
+
+Json ClusterToJson(const Cluster& cluster) {
+  Json kinds = Json::object(), devices = Json::array(), links = Json::array();
+  for (const DeviceKind& kind : cluster.kinds()) kinds[kind.name] = KindToJson(kind);
+  for (const DeviceId id : cluster.devices()) {
+    const Device& device = cluster.device(id);
+    devices.push_back({{"name", device.name},
+                       {"kind", cluster.kind(id).name},
+                       {"host", device.host},
+                       {"memory_bytes", device.capacity.count + device.reserve.count},
+                       {"reserve_bytes", device.reserve.count},
+                       {"capacity_bytes", device.capacity.count}});
+  }
+  for (const LinkId id : cluster.links()) {
+    const Link& link = cluster.link(id);
+    links.push_back({{"name", link.name},
+                     {"bandwidth_bytes_per_s", link.bandwidth.count},
+                     {"latency_ns", link.latency.count},
+                     {"source", link.source}});
+  }
+  Json groups = Json::array();
+  for (const DeviceGroup& group : cluster.groups()) {
+    Json names = Json::array();
+    for (const DeviceId id : group.devices) names.push_back(cluster.device(id).name);
+    groups.push_back({{"name", group.name}, {"devices", std::move(names)}});
+  }
+  bool partial = false;
+  Json routes = RoutesToJson(cluster, partial);
+  Json document = {{"schema", "placewright.cluster/1"}, {"name", cluster.name()},
+                   {"kinds", std::move(kinds)},         {"devices", std::move(devices)},
+                   {"links", std::move(links)},         {"routes", std::move(routes)},
+                   {"groups", std::move(groups)}};
+  if (partial) document["partial"] = true;
+  return document;
+}
+
+}  // namespace placewright

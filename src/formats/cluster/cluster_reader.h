@@ -1,0 +1,24 @@
+// Cluster files: YAML (of which JSON is a part). docs/formats/cluster.md.
+#ifndef PLACEWRIGHT_FORMATS_CLUSTER_CLUSTER_READER_H_
+#define PLACEWRIGHT_FORMATS_CLUSTER_CLUSTER_READER_H_
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cluster/cluster.h"
+#include "formats/text/json.h"
+
+namespace placewright {
+
+// Every error carries "line L, column C". Errors: kSyntax, kField, kDuplicateName, kUnknownName
+// with near names, kClusterInvalid (no devices, a route that cannot be), kUnreachable (two devices
+// without a route, unless the file says `partial: true`), kFileTooLarge.
+Result<Cluster> ReadCluster(std::string_view text);
+// The cluster with all its derived figures (devices, links, routes, groups), for --json and hashes.
+// It is a cluster file itself: ReadCluster(ClusterToJson(c).dump()) equals c.
+Json ClusterToJson(const Cluster& cluster);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_FORMATS_CLUSTER_CLUSTER_READER_H_

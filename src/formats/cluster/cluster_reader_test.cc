@@ -1,0 +1,353 @@
+#include "formats/cluster/cluster_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "cluster/catalogue.h"
+#include "formats/text/file.h"
+
+namespace placewright {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+Cluster Good(std::string_view text) {
+  auto result = ReadCluster(text);
+  EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().ToString()) << "\n" << text;
+  return result.ok() ? result.Take() : MakePreset("2xV100").Take();
+}
+
+Error Bad(std::string_view text) {
+  auto result = ReadCluster(text);
+  EXPECT_FALSE(result.ok()) << text;
+  if (result.ok()) return Error();
+  EXPECT_THAT(result.error().place, testing::MatchesRegex("line [0-9]+, column [0-9]+")) << text;
+  return result.error();
+}
+
+// The same machine as the preset of that name, in the short form.
+struct Twin {
+  const char* preset;
+  const char* text;
+};
+class ShortForm : public testing::TestWithParam<Twin> {};
+
+TEST_P(ShortForm, EqualsThePreset) {
+  Cluster c = Good(GetParam().text);
+  const Cluster preset = MakePreset(GetParam().preset).Take();
+  Json ours = ClusterToJson(c), theirs = ClusterToJson(preset);
+  for (Json* document : {&ours, &theirs}) {
+    for (Json& link : (*document)["links"]) link.erase("source");
+  }
+  EXPECT_EQ(ours.dump(1), theirs.dump(1));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Presets, ShortForm,
+    testing::Values(Twin{"4xP100",
+                         "name: 4xP100\n"
+                         "gpus: 4 x P100-12GB\n"
+                         "cpus: 2 x Xeon-E5-2650v4\n"
+                         "memory: 125 GiB\n"},
+                    Twin{"tag-cloud",
+                         "name: tag-cloud\n"
+                         "hosts:\n"
+                         "  - {count: 2, gpus: 8 x V100-16GB, cpus: 2 x Xeon-E5-2650v4, memory: "
+                         "128 GiB, interconnect: nvlink}\n"
+                         "  - {count: 4, gpus: 4 x T4, cpus: 2 x Xeon-E5-2650v4, memory: 128 GiB}\n"
+                         "network: 10 Gbps\n"},
+                    Twin{"dgx-a100",
+                         "{\"name\":\"dgx-a100\",\"gpus\":\"8 x A100-40GB\",\"cpus\":{\"kind\":"
+                         "\"EPYC-7742\",\"count\":2},\"memory\":\"1 TiB\",\"interconnect\":"
+                         "\"nvswitch\"}"}));
+
+TEST(ClusterReader, EveryPresetSurvivesTheRoundTrip) {
+  for (const Preset& preset : Presets()) {
+    const Cluster c = MakePreset(preset.name).Take();
+    const Json written = ClusterToJson(c);
+    for (const int indent : {-1, 0, 2}) {
+      const Cluster again = Good(written.dump(indent));
+      EXPECT_EQ(ClusterToJson(again).dump(), written.dump()) << preset.name;
+    }
+    EXPECT_EQ(ClusterToJson(Good(written.dump(1, '\t'))).dump(), written.dump()) << preset.name;
+  }
+}
+
+TEST(ClusterReader, WhatClusterShowPrints) {
+  const Json cluster = ClusterToJson(MakePreset("2xV100").Take());
+  const Json shown = {
+      {"schema", "placewright.cluster-show/1"}, {"path", "x"}, {"cluster", cluster}};
+  EXPECT_EQ(ClusterToJson(Good(shown.dump())).dump(), cluster.dump());
+  Bad("{schema: placewright.cluster-show/1, path: x}");
+  Bad("{schema: placewright.cluster-show/1, cluster: []}");
+}
+
+TEST(ClusterReader, LongForm) {
+  const Cluster c = Good(R"(
+kinds:
+  Toy:
+    class: gpu
+    architecture: volta
+    peak: {f32: 10 TFLOP/s}
+    memory_bandwidth: 500 GB/s
+    memory: 8 GiB
+    launch_overhead: 4 us
+    runtime_context: 100 MiB
+devices:
+  - {name: host0/gpu, kind: Toy, count: 2, reserve: 1 GiB}
+  - {name: host1/cpu0, kind: Xeon-E5-2650v4, memory: 64 GiB}
+switches: [s]
+links:
+  - {between: ["host0/gpu*", s], bandwidth: 12 GB/s, latency: 3 us}
+  - {between: [host1/cpu0, s], bandwidth: 10 Gbps, latency: 5us, duplex: half}
+)");
+  EXPECT_THAT(c.DeviceNames(), ElementsAre("host0/gpu0", "host0/gpu1", "host1/cpu0"));
+  EXPECT_EQ(c.device(DeviceId(0)).capacity, Bytes(7 * kGiB));
+  EXPECT_EQ(c.device(DeviceId(0)).reserve, Bytes(kGiB));
+  EXPECT_EQ(c.device(DeviceId(2)).host, 1);
+  EXPECT_DOUBLE_EQ(c.kind(DeviceId(0)).peak.f32, 1e13);
+  EXPECT_EQ(c.kind(DeviceId(0)).launch_overhead, Nanos(4'000));
+  EXPECT_EQ(c.link_count(), 5u);  // two full-duplex links of two and one half-duplex
+  EXPECT_EQ(c.route(DeviceId(0), DeviceId(2)).latency, Nanos(8'000));
+  EXPECT_EQ(c.route(DeviceId(0), DeviceId(2)).bandwidth, BytesPerSecond(1'250'000'000));
+  EXPECT_EQ(ClusterToJson(Good(ClusterToJson(c).dump())).dump(), ClusterToJson(c).dump());
+}
+
+TEST(ClusterReader, ShortAndLongFormsMix) {
+  const Cluster c = Good(R"(
+gpus:
+  - 1 x V100-32GB
+  - {kind: T4, memory: 15 GiB, reserve: 512 MiB}
+links:
+  - {between: [host0/gpu0, host0/gpu1], bandwidth: 20 GB/s, latency: 1 us}
+)");
+  EXPECT_THAT(c.DeviceNames(), ElementsAre("host0/gpu0", "host0/gpu1"));
+  EXPECT_EQ(c.route(DeviceId(0), DeviceId(1)).links.size(), 1u);
+  EXPECT_EQ(c.device(DeviceId(1)).capacity, Bytes(15 * kGiB - kGiB / 2));
+}
+
+TEST(ClusterReader, AMeshByOnePattern) {
+  const Cluster c = Good(
+      "devices: [{name: d, kind: T4, count: 4}]\n"
+      "links: [{between: [d*, d*], bandwidth: 1 GB/s, latency: 0}]\n");
+  EXPECT_EQ(c.link_count(), 12u);  // 4 * 3 / 2 pairs of two directions
+}
+
+TEST(ClusterReader, AKindLikeAnother) {
+  const Cluster c = Good(
+      "kinds: {Slow: {like: T4, peak: {f32: 4 TFLOP/s}}}\n"
+      "gpus: 1 x Slow\n");
+  EXPECT_DOUBLE_EQ(c.kind(DeviceId(0)).peak.f32, 4e12);
+  EXPECT_DOUBLE_EQ(c.kind(DeviceId(0)).peak.f16, FindKind("T4")->peak.f16);
+  EXPECT_THAT(c.kind(DeviceId(0)).source, HasSubstr("T4"));
+}
+
+// Each takes from the next, whichever stands first; a namesake of the catalogue may be refined.
+TEST(ClusterReader, KindsLikeKindsOfTheFileInAnyOrder) {
+  const Cluster c = Good(
+      "kinds:\n"
+      "  A: {like: B, memory: 3 GiB}\n"
+      "  B: {like: T4, peak: {f32: 4 TFLOP/s}}\n"
+      "  T4: {like: T4, launch_overhead: 77 us}\n"
+      "gpus: 1 x A\n");
+  const DeviceKind& kind = c.kind(DeviceId(0));
+  EXPECT_EQ(kind.name, "A");
+  EXPECT_DOUBLE_EQ(kind.peak.f32, 4e12);
+  EXPECT_EQ(kind.launch_overhead, Nanos(77'000));
+  EXPECT_EQ(c.device(DeviceId(0)).capacity, Bytes(3 * kGiB));
+}
+
+struct Case {
+  const char* text;
+  ErrorCode code;
+  const char* place;
+  const char* message;
+};
+
+TEST(ClusterReader, ErrorsNameLineColumnAndRemedy) {
+  const Case cases[] = {
+      {"gpus: [", ErrorCode::kSyntax, "line 1", ""},
+      {"gpus: 4 x P100-12GB\ngpus: 2 x T4\n", ErrorCode::kDuplicateName, "line 2, column 1",
+       "gpus"},
+      {"gpu: 4 x T4\n", ErrorCode::kField, "line 1, column 1", "did you mean gpus"},
+      {"gpus: 4 x P100\n", ErrorCode::kUnknownName, "line 1, column 7", "P100-12GB"},
+      {"gpus: 0 x T4\n", ErrorCode::kField, "line 1, column 7", "outside [1, 1024]"},
+      {"gpus: 99999999999999999999 x T4\n", ErrorCode::kField, "line 1, column 7", "outside"},
+      {"gpus: 2 x\n", ErrorCode::kField, "line 1, column 7", "missing"},
+      {"gpus: 1 x Xeon-E5-2650v4\n", ErrorCode::kField, "line 1, column 7", "kind of cpu"},
+      {"gpus: [{kind: T4, count: -1}]\n", ErrorCode::kField, "line 1, column 26", "-1"},
+      {"gpus: [{kind: T4, memory: -1 GiB}]\n", ErrorCode::kField, "line 1, column 27", "negative"},
+      {"gpus: [{kind: T4, memory: 16}]\n", ErrorCode::kField, "line 1, column 27", "unit"},
+      {"gpus: [{kind: T4, memory: 0}]\n", ErrorCode::kField, "line 1, column 27", "memory is 0"},
+      {"gpus: {kind: T4,\n  memory_bytes: 0}\n", ErrorCode::kField, "line 2, column 17",
+       "memory is 0"},
+      {"cpus: {kind: Xeon-E5-2650v4, memory: 0}\nmemory: 1 GiB\n", ErrorCode::kField,
+       "line 1, column 38", "memory is 0"},
+      {"cpus: 2 x Xeon-E5-2650v4\nmemory: 0 GiB\n", ErrorCode::kField, "line 2, column 9",
+       "memory is 0"},
+      {"gpus: [{kind: T4, reserve: 16 GiB}]\n", ErrorCode::kField, "line 1, column 8", "nothing"},
+      {"gpus: {count: 2}\n", ErrorCode::kField, "line 1", "\"kind\" is missing"},
+      {"gpus: 2 x T4\ninterconnect: nvlinks\n", ErrorCode::kField, "line 2, column 15", "nvlink"},
+      {"gpus: 2 x T4\ninterconnect: nvlink\n", ErrorCode::kField, "line 1", "NVLink"},
+      {"gpus: 8 x A100-40GB\ninterconnect: nvlink\n", ErrorCode::kField, "line 1", "nvswitch"},
+      {"gpus: 5 x V100-16GB\ninterconnect: nvlink\n", ErrorCode::kField, "line 1", "2 to 4 or 8"},
+      {"gpus: 2 x T4\nmemory: 8 GiB\n", ErrorCode::kField, "line 1", "cpus"},
+      {"cpus: 2 x Xeon-E5-2650v4\n", ErrorCode::kField, "line 1", "\"memory\""},
+      {"memory: 8 GiB\n", ErrorCode::kField, "line 1, column 9", "needs"},
+      {"hosts: []\n", ErrorCode::kClusterInvalid, "line 1", "no devices"},
+      {"name: x\n", ErrorCode::kClusterInvalid, "line 1", "no devices"},
+      {"hosts: [{count: 2}]\n", ErrorCode::kField, "line 1", "no devices"},
+      {"hosts:\n  - gpus: 1 x T4\n  - gpus: 1 x T4\n", ErrorCode::kUnreachable, "line 3, column 5",
+       "host1/gpu0"},
+      {"hosts: [{gpus: 1 x T4, count: 2}]\nnetwork: 10 Gb\n", ErrorCode::kField,
+       "line 2, column 10", "Gbps"},
+      {"hosts: [{gpus: 1 x T4, count: 2}]\nnetwork: 0 Gbps\n", ErrorCode::kField,
+       "line 2, column 10", "bandwidth"},
+      {"hosts: [{gpus: 1 x T4}]\ngpus: 1 x T4\n", ErrorCode::kField, "line 1", "single host"},
+      {"devices:\n  - {name: a, kind: T4}\n  - {name: a, kind: T4}\n", ErrorCode::kDuplicateName,
+       "line 3, column 5", "\"a\""},
+      {"devices:\n  - {name: a, kind: T4}\n  - {name: b, kind: T4}\n", ErrorCode::kUnreachable,
+       "line 3, column 5", "\"b\""},
+      {"devices: [{name: a, kind: T5}]\n", ErrorCode::kUnknownName, "line 1, column 27", "T4"},
+      {"devices: [{name: a}]\n", ErrorCode::kField, "line 1, column 11", "\"kind\""},
+      {"devices: [{kind: T4}]\n", ErrorCode::kField, "line 1, column 11", "\"name\""},
+      {"devices: [{name: a, kind: Xeon-E5-2650v4}]\n", ErrorCode::kField, "line 1", "memory"},
+      {"devices: [{name: a, kind: T4, memory: 0}]\n", ErrorCode::kField, "line 1, column 39",
+       "memory is 0"},
+      {"devices: {a: b}\n", ErrorCode::kField, "line 1, column 10", "a list"},
+      {"devices: [{name: a, kind: T4, host: -1}]\n", ErrorCode::kField, "line 1", "host"},
+      {"devices: [{name: a, kind: T4, count: 2000}]\n", ErrorCode::kField, "line 1", "2000"},
+      {"devices: [{name: a, kind: T4, count: 1000}, {name: b, kind: T4, count: 1000}]\n",
+       ErrorCode::kClusterInvalid, "line 1", "1024"},
+      {"devices: [{name: a, kind: T4, memory: 1 GiB, memory_bytes: 5}]\n", ErrorCode::kField,
+       "line 1", "same thing"},
+      {"gpus: 2 x T4\nlinks:\n  - {between: [host0/gpu0, host0/gpu9], bandwidth: 1 GB/s, latency: "
+       "1us}\n",
+       ErrorCode::kUnknownName, "line 3, column 15", "host0/gpu"},
+      {"gpus: 2 x T4\nlinks:\n  - {between: [host0/gpu0, host0/gpu0], bandwidth: 1 GB/s, latency: "
+       "1us}\n",
+       ErrorCode::kField, "line 3, column 15", "itself"},
+      {"gpus: 2 x T4\nlinks:\n  - {between: [host0/gpu0, zz*], bandwidth: 1 GB/s, latency: 1us}\n",
+       ErrorCode::kUnknownName, "line 3", "matches no"},
+      {"gpus: 2 x T4\nlinks:\n  - {between: [host0/gpu0], bandwidth: 1 GB/s, latency: 1us}\n",
+       ErrorCode::kField, "line 3, column 15", "two nodes"},
+      {"gpus: 2 x T4\nlinks:\n  - {between: [host0/gpu0, host0/gpu1], bandwith: 1 GB/s}\n",
+       ErrorCode::kField, "line 3, column 41", "did you mean bandwidth"},
+      {"gpus: 2 x T4\nlinks:\n  - {between: [host0/gpu0, host0/gpu1], bandwidth: 0 GB/s, latency: "
+       "1us}\n",
+       ErrorCode::kField, "line 3", "outside [1"},
+      {"gpus: 2 x T4\nlinks:\n  - {between: [host0/gpu0, host0/gpu1], bandwidth: 1 GB/s}\n",
+       ErrorCode::kField, "line 3", "\"latency\" is missing"},
+      {"gpus: 2 x T4\nlinks:\n  - {between: [host0/gpu0, host0/gpu1], bandwidth: 1 GB/s, latency: "
+       "1us, duplex: both}\n",
+       ErrorCode::kField, "line 3, column 82", "full or half"},
+      {"gpus: 2 x T4\nlinks:\n  - {bandwidth: 1 GB/s, latency: 1us}\n", ErrorCode::kField, "line 3",
+       "between"},
+      {"gpus: 2 x T4\nswitches: [host0/gpu0]\n", ErrorCode::kDuplicateName, "line 2, column 12",
+       "host0/gpu0"},
+      {"gpus: 2 x T4\nroutes: [{from: host0/gpu0, to: x, links: []}]\n", ErrorCode::kUnknownName,
+       "line 2", "\"x\""},
+      {"gpus: 2 x T4\nroutes: [{from: host0/gpu0, to: host0/gpu1, links: []}]\n",
+       ErrorCode::kClusterInvalid, "line 2", "no links"},
+      {"gpus: 2 x T4\nroutes: [{from: host0/gpu0, to: host0/gpu1, links: [q]}]\n",
+       ErrorCode::kUnknownName, "line 2", "\"q\""},
+      {"gpus: 2 x T4\nroutes: [{from: host0/gpu0, to: host0/gpu1, links: "
+       "[host0/gpu0>host0/pcie0, host0/pcie0>host0/gpu1], latency_ns: 7}]\n",
+       ErrorCode::kField, "line 2", "give 6000"},
+      {"kinds: {A: {class: gpu}}\ngpus: 1 x A\n", ErrorCode::kField, "line 1, column 12",
+       "\"architecture\" is missing"},
+      {"kinds: {A: {like: T4, peak: {f32: 0}}}\ngpus: 1 x A\n", ErrorCode::kField, "line 1",
+       "peak rate"},
+      {"kinds: {A: {like: T4, peak: {f32: -3 TFLOP/s}}}\ngpus: 1 x A\n", ErrorCode::kField,
+       "line 1, column 35", "rate"},
+      {"kinds: {A: {like: T9}}\ngpus: 1 x A\n", ErrorCode::kUnknownName, "line 1, column 19", "T4"},
+      {"kinds: {A: {like: A}}\ngpus: 1 x A\n", ErrorCode::kField, "line 1, column 19",
+       "\"A\" is like itself"},
+      {"kinds: {A: {like: B}, B: {like: C}, C: {like: B}}\ngpus: 1 x A\n", ErrorCode::kField,
+       "line 1", "which is like it in turn"},
+      {"schema: placewright.cluster/2\ngpus: 1 x T4\n", ErrorCode::kField, "line 1, column 9",
+       "placewright.cluster/1"},
+      {"partial: maybe\ngpus: 2 x T4\n", ErrorCode::kField, "line 1, column 10", "true or false"},
+      {"[1, 2]\n", ErrorCode::kField, "line 1", "mapping"},
+      {"", ErrorCode::kSyntax, "line 1", "empty"},
+  };
+  for (const Case& c : cases) {
+    const Error error = Bad(c.text);
+    EXPECT_EQ(InfoOf(error.code).name, InfoOf(c.code).name) << c.text << error.ToString();
+    EXPECT_THAT(error.place, HasSubstr(c.place)) << c.text << error.ToString();
+    EXPECT_THAT(error.message, HasSubstr(c.message)) << c.text << error.ToString();
+  }
+}
+
+TEST(ClusterReader, PartialClustersMustSaySo) {
+  const Cluster c = Good("devices: [{name: a, kind: T4}, {name: b, kind: T4}]\npartial: true\n");
+  EXPECT_FALSE(c.Connected(DeviceId(0), DeviceId(1)));
+  EXPECT_EQ(ClusterToJson(c)["partial"], true);
+  Good(ClusterToJson(c).dump());
+}
+
+// Every prefix and many one-bit changes of a file end in a cluster or in an error with a place.
+TEST(ClusterReader, DamagedFiles) {
+  const std::string texts[] = {
+      "hosts:\n  - {count: 2, gpus: [2 x V100-16GB], cpus: 2 x Xeon-E5-2650v4, memory: 128 GiB, "
+      "interconnect: nvlink}\n  - gpus: &g 2 x T4\n  - gpus: *g\nnetwork: {bandwidth: 10 Gbps, "
+      "latency: 5us}\nlinks:\n  - {between: [host1/gpu0, host1/gpu1], bandwidth: 9GB/s, latency: "
+      "2 us, duplex: half}\n",
+      ClusterToJson(MakePreset("2xV100").Take()).dump(1)};
+  for (const std::string& text : texts) {
+    const auto check = [](const std::string& damaged) {
+      const auto result = ReadCluster(damaged);
+      if (result.ok()) return;
+      EXPECT_FALSE(result.error().place.empty()) << result.error().ToString();
+      EXPECT_NE(result.error().code, ErrorCode::kInternal);
+    };
+    const size_t step = 1 + text.size() / 400;
+    for (size_t n = 0; n < text.size(); n += step) check(text.substr(0, n));
+    Random random(11);
+    for (int i = 0; i < 500; ++i) {
+      std::string damaged = text;
+      damaged[random.Below(text.size())] ^= static_cast<char>(1u << random.Below(8));
+      check(damaged);
+    }
+  }
+}
+
+TEST(ClusterReader, AbsurdTopologiesEndInAnError) {
+  // 1,024 devices in a mesh would be a million links.
+  EXPECT_EQ(Bad("devices: [{name: d, kind: T4, count: 1024}]\n"
+                "links: [{between: [d*, d*], bandwidth: 1 GB/s, latency: 1us}]\n")
+                .code,
+            ErrorCode::kClusterInvalid);
+  // 1,000 devices on one switch, no two with the same bandwidth: a million rankings.
+  std::string star = "devices: [{name: d, kind: T4, count: 1000}]\nswitches: [s]\nlinks:\n";
+  for (int i = 0; i < 1000; ++i) {
+    star += "  - {between: [d" + std::to_string(i) + ", s], bandwidth: " + std::to_string(i + 1) +
+            " MB/s, latency: 1us}\n";
+  }
+  EXPECT_EQ(Bad(star).code, ErrorCode::kClusterInvalid);
+}
+
+TEST(ClusterReader, AThousandDevicesOnOneSwitch) {
+  const Cluster c = Good(
+      "devices: [{name: d, kind: T4, count: 1000}]\nswitches: [s]\n"
+      "links: [{between: [d*, s], bandwidth: 1 GB/s, latency: 1us}]\n");
+  EXPECT_EQ(c.route(DeviceId(0), DeviceId(999)).links.size(), 2u);
+}
+
+// The examples of the repository are what they say.
+TEST(ClusterReader, Examples) {
+  const std::string folder = std::string(PLACEWRIGHT_SOURCE_DIR) + "/examples/clusters/";
+  const auto read = [&](const char* name) { return Good(ReadFile(folder + name).Take()); };
+  EXPECT_EQ(read("two-gpu-workstation.yaml").device_count(), 3u);
+  EXPECT_EQ(read("small-lab.yaml").device_count(), 10u);
+  const Cluster bridge = read("bridged-pairs.yaml");
+  EXPECT_EQ(bridge.route(DeviceId(0), DeviceId(1)).links.size(), 1u);  // the bridge
+  EXPECT_EQ(bridge.route(DeviceId(1), DeviceId(2)).links.size(), 2u);  // over the root complex
+}
+
+}  // namespace
+}  // namespace placewright

@@ -1,0 +1,378 @@
+#include "formats/costs/costgraph_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <set>
+#include <unordered_map>
+
+#include "base/text.h"
+#include "cluster/cluster_builder.h"
+#include "graph/graph_builder.h"
+
+namespace placewright {
+namespace {
+
+constexpr std::string_view kSchema = "placewright.costgraph/1";
+
+Error InPlace(std::string_view place, Error error) {
+  if (error.place.empty()) {
+    error.place = place;
+  } else if (!error.place.starts_with(place)) {
+    error.place = fmt::format("{} ({})", place, error.place);
+  }
+  return error;
+}
+
+std::vector<std::string> KeysOf(const std::unordered_map<std::string, size_t>& names) {
+  constexpr size_t kMostCandidates = 20'000;  // each costs an edit distance
+  std::vector<std::string> keys;
+  for (const auto& [name, id] : names) {
+    if (keys.size() < kMostCandidates) keys.push_back(name);
+  }
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+class Reader {
+ public:
+  explicit Reader(const Json& document)
+      : document_(document), cluster_(NameOf(document)), graph_(NameOf(document), "costgraph") {}
+
+  Result<CostGraph> Read();
+
+ private:
+  using Names = std::unordered_map<std::string, size_t>;
+
+  static std::string NameOf(const Json& document) {
+    const auto it = document.is_object() ? document.find("name") : document.end();
+    const bool given = document.is_object() && it != document.end() && it->is_string();
+    return given ? it->get<std::string>() : "costgraph";
+  }
+
+  Status ReadTop() const;
+  Status ReadDevices();
+  Status ReadLinks();
+  Status ReadRoutes();
+  Status ReadHomes();
+  Status ReadTensors();
+  Status ReadTensor(const Json& tensor, const std::string& place);
+  Status ReadOps();
+  Status ReadOp(const Json& op, const std::string& place);
+  Status ReadTimes(const Json& op, const std::string& place);
+  Status ReadPlacement();
+  Result<std::vector<size_t>> ReadNames(const Json& object, std::string_view key,
+                                        const std::string& place, const Names& names,
+                                        std::string_view what) const;
+  CostTable MakeCosts() const;
+
+  const Json& document_;
+  ClusterBuilder cluster_;
+  GraphBuilder graph_;
+  Names devices_, links_, tensors_, ops_;
+  std::unordered_map<std::string, DeviceId> homes_;
+  std::vector<std::string> home_names_;      // in file order
+  std::vector<bool> is_input_;               // by tensor
+  std::vector<std::vector<int64_t>> times_;  // by op; -1: not supported
+  std::optional<NamedPlacement> placement_;
+};
+
+// An object without fields that the format does not know.
+Status CheckFields(const Json& object, std::initializer_list<std::string_view> known,
+                   const std::string& place) {
+  if (!object.is_object()) {
+    return MakeError(ErrorCode::kField,
+                     fmt::format("must be an object, not {}", object.type_name()), place);
+  }
+  for (const auto& [key, value] : object.items()) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    const std::vector<std::string> names(known.begin(), known.end());
+    std::string hint = DidYouMean(key, names);
+    if (hint.empty()) hint = fmt::format("; known are {}", fmt::join(names, ", "));
+    return MakeError(ErrorCode::kField,
+                     fmt::format("no field is called \"{}\"{}", Printable(key, 80), hint), place);
+  }
+  return Ok();
+}
+
+// The position that the name stands for.
+Result<size_t> Resolve(const Json& value, const std::unordered_map<std::string, size_t>& names,
+                       std::string_view what, const std::string& place) {
+  PW_ASSIGN(const std::string name, AsString(value, place));
+  const auto it = names.find(name);
+  if (it != names.end()) return it->second;
+  return MakeError(ErrorCode::kUnknownName,
+                   fmt::format("no {} is called \"{}\"{}", what, Printable(name, 80),
+                               DidYouMean(name, KeysOf(names))),
+                   place);
+}
+
+// The name of a new thing; names of one list are distinct and not empty.
+Result<std::string> NewName(const Json& object, std::unordered_map<std::string, size_t>& names,
+                            std::string_view what, const std::string& place) {
+  PW_ASSIGN(std::string name, GetString(object, "name", place));
+  if (name.empty()) return MakeError(ErrorCode::kField, "the name is empty", place + ".name");
+  if (!names.emplace(name, names.size()).second) {
+    return MakeError(ErrorCode::kDuplicateName,
+                     fmt::format("two {}s are called \"{}\"", what, Printable(name, 80)),
+                     place + ".name");
+  }
+  return name;
+}
+
+Result<std::vector<size_t>> Reader::ReadNames(const Json& object, std::string_view key,
+                                              const std::string& place, const Names& names,
+                                              std::string_view what) const {
+  PW_ASSIGN(const Json* list, GetArray(object, key, place));
+  std::vector<size_t> positions;
+  for (size_t i = 0; i < list->size(); ++i) {
+    PW_ASSIGN(const size_t position,
+              Resolve((*list)[i], names, what, fmt::format("{}.{}[{}]", place, key, i)));
+    positions.push_back(position);
+  }
+  return positions;
+}
+
+// Unknown fields at the top are other programs' business, unless one stands for an optional field
+// that would silently go missing.
+Status Reader::ReadTop() const {
+  if (!document_.is_object()) {
+    return MakeError(ErrorCode::kField, "the file is no JSON object", "");
+  }
+  PW_ASSIGN(const std::string schema, GetString(document_, "schema", ""));
+  if (schema != kSchema) {
+    return MakeError(
+        ErrorCode::kField,
+        fmt::format("is \"{}\"; this program reads {}", Printable(schema, 60), kSchema), "schema");
+  }
+  if (document_.contains("name")) PW_RETURN_IF_ERROR(GetString(document_, "name", ""));
+  for (const auto& [key, value] : document_.items()) {
+    for (const std::string_view optional : {"homes", "placement"}) {
+      if (key == optional || EditDistance(key, optional) > 2) continue;
+      return MakeError(ErrorCode::kField, fmt::format("did you mean \"{}\"?", optional), key);
+    }
+  }
+  return Ok();
+}
+
+Status Reader::ReadDevices() {
+  PW_ASSIGN(const Json* devices, GetArray(document_, "devices", ""));
+  DeviceKind kind;
+  kind.name = "given";
+  kind.architecture = "given";
+  kind.source = "cost graph";
+  PW_RETURN_IF_ERROR(cluster_.AddKind(std::move(kind)));
+  for (size_t i = 0; i < devices->size(); ++i) {
+    const std::string place = fmt::format("devices[{}]", i);
+    const Json& device = (*devices)[i];
+    PW_RETURN_IF_ERROR(CheckFields(device, {"name", "memory_bytes"}, place));
+    PW_ASSIGN(std::string name, NewName(device, devices_, "device", place));
+    PW_ASSIGN(const int64_t memory, GetInt(device, "memory_bytes", place, 0, kMaxQuantity));
+    auto added = cluster_.AddDevice({std::move(name), 0, 0, Bytes(memory), Bytes(0)});
+    if (!added.ok()) return InPlace(place, std::move(added.error()));
+  }
+  if (devices->empty()) return MakeError(ErrorCode::kClusterInvalid, "no devices", "devices");
+  return Ok();
+}
+
+Status Reader::ReadLinks() {
+  PW_ASSIGN(const Json* links, GetArray(document_, "links", ""));
+  for (size_t i = 0; i < links->size(); ++i) {
+    const std::string place = fmt::format("links[{}]", i);
+    const Json& link = (*links)[i];
+    PW_RETURN_IF_ERROR(CheckFields(link, {"name", "bandwidth", "latency_ns"}, place));
+    PW_ASSIGN(std::string name, NewName(link, links_, "link", place));
+    PW_ASSIGN(const int64_t bandwidth, GetInt(link, "bandwidth", place, 1, kMaxQuantity));
+    PW_ASSIGN(const int64_t latency, GetInt(link, "latency_ns", place, 0, kMaxQuantity));
+    auto added =
+        cluster_.AddLink({std::move(name), BytesPerSecond(bandwidth), Nanos(latency), "given"});
+    if (!added.ok()) return InPlace(place, std::move(added.error()));
+  }
+  return Ok();
+}
+
+Status Reader::ReadRoutes() {
+  PW_ASSIGN(const Json* routes, GetArray(document_, "routes", ""));
+  for (size_t i = 0; i < routes->size(); ++i) {
+    const std::string place = fmt::format("routes[{}]", i);
+    const Json& route = (*routes)[i];
+    PW_RETURN_IF_ERROR(CheckFields(route, {"from", "to", "links"}, place));
+    PW_ASSIGN(const Json* from_name, GetField(route, "from", place));
+    PW_ASSIGN(const size_t from, Resolve(*from_name, devices_, "device", place + ".from"));
+    PW_ASSIGN(const Json* to_name, GetField(route, "to", place));
+    PW_ASSIGN(const size_t to, Resolve(*to_name, devices_, "device", place + ".to"));
+    PW_ASSIGN(const std::vector<size_t> positions,
+              ReadNames(route, "links", place, links_, "link"));
+    std::vector<LinkId> links;
+    for (const size_t position : positions) links.push_back(LinkId(position));
+    Status added = cluster_.AddRoute(DeviceId(from), DeviceId(to), std::move(links));
+    if (!added.ok()) return InPlace(place, std::move(added.error()));
+  }
+  return Ok();
+}
+
+Status Reader::ReadHomes() {
+  if (!document_.contains("homes")) return Ok();
+  PW_ASSIGN(const Json* homes, GetObject(document_, "homes", ""));
+  for (const auto& [tensor, device] : homes->items()) {
+    PW_ASSIGN(const size_t position,
+              Resolve(device, devices_, "device", fmt::format("homes.{}", Printable(tensor, 80))));
+    homes_.emplace(tensor, DeviceId(position));
+    home_names_.push_back(tensor);
+  }
+  return Ok();
+}
+
+Status Reader::ReadTensors() {
+  PW_ASSIGN(const Json* tensors, GetArray(document_, "tensors", ""));
+  for (size_t i = 0; i < tensors->size(); ++i) {
+    PW_RETURN_IF_ERROR(ReadTensor((*tensors)[i], fmt::format("tensors[{}]", i)));
+  }
+  for (const std::string& name : home_names_) {
+    if (tensors_.count(name) > 0) continue;
+    return MakeError(ErrorCode::kUnknownName,
+                     fmt::format("no tensor is called \"{}\"{}", Printable(name, 80),
+                                 DidYouMean(name, KeysOf(tensors_))),
+                     fmt::format("homes.{}", Printable(name, 80)));
+  }
+  return Ok();
+}
+
+Status Reader::ReadTensor(const Json& tensor, const std::string& place) {
+  PW_RETURN_IF_ERROR(CheckFields(tensor, {"name", "bytes", "kind"}, place));
+  PW_ASSIGN(std::string name, NewName(tensor, tensors_, "tensor", place));
+  PW_ASSIGN(const int64_t bytes, GetInt(tensor, "bytes", place, 0, kMaxQuantity));
+  std::string kind = "activation";
+  if (tensor.contains("kind")) {
+    PW_ASSIGN(kind, GetString(tensor, "kind", place));
+  }
+  const bool parameter = kind == "parameter", input = kind == "input";
+  if (!parameter && !input && kind != "activation") {
+    return MakeError(
+        ErrorCode::kField,
+        fmt::format("is \"{}\", not parameter, input or activation", Printable(kind, 40)),
+        place + ".kind");
+  }
+  is_input_.push_back(parameter || input);
+  const auto home = homes_.find(name);
+  if (home != homes_.end() && !parameter) {
+    return MakeError(ErrorCode::kField, "only parameters have homes",
+                     fmt::format("homes.{}", Printable(name, 80)));
+  }
+  const DeviceId given = home == homes_.end() ? DeviceId() : home->second;
+  auto added = !is_input_.back()
+                   ? graph_.DeclareTensor(std::move(name), DType::kOpaque, {}, Bytes(bytes))
+                   : graph_.AddInput(std::move(name),
+                                     parameter ? TensorKind::kParameter : TensorKind::kInput,
+                                     DType::kOpaque, {}, Bytes(bytes), given);
+  if (!added.ok()) return InPlace(place, std::move(added.error()));
+  return Ok();
+}
+
+Status Reader::ReadOps() {
+  PW_ASSIGN(const Json* ops, GetArray(document_, "ops", ""));
+  for (size_t i = 0; i < ops->size(); ++i) {
+    PW_RETURN_IF_ERROR(ReadOp((*ops)[i], fmt::format("ops[{}]", i)));
+  }
+  return Ok();
+}
+
+Status Reader::ReadOp(const Json& op, const std::string& place) {
+  PW_RETURN_IF_ERROR(CheckFields(op, {"name", "time_ns", "inputs", "outputs"}, place));
+  OpSpec spec;
+  PW_ASSIGN(spec.name, NewName(op, ops_, "op", place));
+  spec.type = "op";
+  PW_RETURN_IF_ERROR(ReadTimes(op, place));
+  PW_ASSIGN(const std::vector<size_t> inputs, ReadNames(op, "inputs", place, tensors_, "tensor"));
+  for (const size_t position : inputs) spec.inputs.push_back(TensorId(position));
+  PW_ASSIGN(const std::vector<size_t> made, ReadNames(op, "outputs", place, tensors_, "tensor"));
+  std::vector<TensorId> outputs;
+  std::set<size_t> distinct;
+  for (size_t i = 0; i < made.size(); ++i) {
+    const std::string output = fmt::format("{}.outputs[{}]", place, i);
+    if (is_input_[made[i]]) {
+      return MakeError(ErrorCode::kField, "a parameter or input is produced by no op", output);
+    }
+    if (!distinct.insert(made[i]).second) {
+      return MakeError(ErrorCode::kDuplicateName, "the op produces this tensor twice", output);
+    }
+    outputs.push_back(TensorId(made[i]));
+  }
+  Status added = graph_.AddOpWithDeclaredOutputs(std::move(spec), std::move(outputs));
+  if (!added.ok()) return InPlace(place, std::move(added.error()));
+  return Ok();
+}
+
+Status Reader::ReadTimes(const Json& op, const std::string& place) {
+  PW_ASSIGN(const Json* times, GetArray(op, "time_ns", place));
+  if (times->size() != devices_.size()) {
+    return MakeError(ErrorCode::kField,
+                     fmt::format("{} times for {} devices", times->size(), devices_.size()),
+                     place + ".time_ns");
+  }
+  std::vector<int64_t> row;
+  for (size_t d = 0; d < times->size(); ++d) {
+    if ((*times)[d].is_null()) {
+      row.push_back(CostTable::kUnsupported.count);
+      continue;
+    }
+    PW_ASSIGN(const int64_t time,
+              AsInt((*times)[d], fmt::format("{}.time_ns[{}]", place, d), 0, kMaxQuantity));
+    row.push_back(time);
+  }
+  times_.push_back(std::move(row));
+  return Ok();
+}
+
+Status Reader::ReadPlacement() {
+  if (!document_.contains("placement")) return Ok();
+  PW_ASSIGN(const Json* placement, GetObject(document_, "placement", ""));
+  NamedPlacement named;
+  for (const auto& [op, device] : placement->items()) {
+    const std::string place = fmt::format("placement.{}", Printable(op, 80));
+    if (ops_.count(op) == 0) {
+      return MakeError(
+          ErrorCode::kUnknownName,
+          fmt::format("no op is called \"{}\"{}", Printable(op, 80), DidYouMean(op, KeysOf(ops_))),
+          place);
+    }
+    PW_RETURN_IF_ERROR(Resolve(device, devices_, "device", place));
+    named.emplace_back(op, device.get<std::string>());
+  }
+  placement_ = std::move(named);
+  return Ok();
+}
+
+CostTable Reader::MakeCosts() const {
+  CostTable costs(times_.size(), devices_.size());
+  for (const OpId op : IdRange<OpId>(times_.size())) {
+    costs.SetSource(op, CostSource::kGiven);
+    for (const DeviceId device : IdRange<DeviceId>(devices_.size())) {
+      costs.SetTime(op, device, Nanos(times_[op.index()][device.index()]));
+    }
+  }
+  return costs;
+}
+
+Result<CostGraph> Reader::Read() {
+  PW_RETURN_IF_ERROR(ReadTop());
+  PW_RETURN_IF_ERROR(ReadDevices());
+  PW_RETURN_IF_ERROR(ReadLinks());
+  PW_RETURN_IF_ERROR(ReadRoutes());
+  PW_RETURN_IF_ERROR(ReadHomes());
+  PW_RETURN_IF_ERROR(ReadTensors());
+  PW_RETURN_IF_ERROR(ReadOps());
+  PW_RETURN_IF_ERROR(ReadPlacement());
+  Result<Cluster> cluster = std::move(cluster_).Build();
+  if (!cluster.ok()) return InPlace("devices", std::move(cluster.error()));
+  Result<Graph> graph = std::move(graph_).Build();
+  if (!graph.ok()) return InPlace("ops", std::move(graph.error()));
+  return CostGraph{graph.Take(), cluster.Take(), MakeCosts(), std::move(placement_)};
+}
+
+}  // namespace
+
+Result<CostGraph> ReadCostGraph(const Json& document) { return Reader(document).Read(); }
+
+}  // namespace placewright

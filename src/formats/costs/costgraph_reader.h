@@ -1,0 +1,40 @@
+// The cost graph: devices, links, tensors and ops with given times, in one JSON file
+// (schema "placewright.costgraph/1"; docs/formats/costgraph.md).
+#ifndef PLACEWRIGHT_FORMATS_COSTS_COSTGRAPH_READER_H_
+#define PLACEWRIGHT_FORMATS_COSTS_COSTGRAPH_READER_H_
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "cluster/cluster.h"
+#include "cost/cost_table.h"
+#include "formats/text/json.h"
+#include "graph/graph.h"
+#include "plan/placement.h"
+
+namespace placewright {
+
+struct CostGraph {
+  Graph graph;
+  Cluster cluster;
+  CostTable costs;
+  std::optional<NamedPlacement> placement;
+};
+
+// Ids of devices, links, tensors (and storages) and ops are positions in the file's lists. Times
+// are `given`; an op that no device supports is accepted here and infeasible later. Fields that the
+// format does not know are refused, except at the top, where they are skipped unless they look like
+// a misspelt one. Errors name their place ("ops[12].inputs[0]"): kField, kDuplicateName,
+// kUnknownName, kClusterInvalid (routes), kGraphCycle. A placement may be
+// incomplete, but names only what is there.
+Result<CostGraph> ReadCostGraph(const Json& document);
+
+// Graph, cluster and costs as a cost graph: exact for what ReadCostGraph gave. Of other graphs the
+// finer points of storages are lost: tensors are whole storages, views are left out, an in-place
+// write is a read of the first version, and order edges, workspaces and runtime contexts go unsaid.
+Json WriteCostGraph(const CostGraph& cost_graph);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_FORMATS_COSTS_COSTGRAPH_READER_H_

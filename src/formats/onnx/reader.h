@@ -1,0 +1,63 @@
+// ONNX models: shapes inferred, constants and parameters folded, sub-graphs kept as one op.
+// docs/formats/onnx.md.
+//
+// Every node is one op except Constant nodes and light parameters (ConstantOfShape called
+// "param/..."), which become tensors. Op names are node names (made unique; "Conv_12" for the
+// unnamed node 12), types "Conv" or "com.microsoft.FusedConv", module paths the node name's folders
+// ("layer1/conv1" for "/layer1/conv1/Conv"). Op::args has one item per ONNX input: a reference, or
+// null for an absent optional one. Tensors that sub-graphs capture follow as further inputs.
+// Reshape, Flatten, Squeeze, Unsqueeze, Identity and Dropout in inference mode are views.
+#ifndef PLACEWRIGHT_FORMATS_ONNX_READER_H_
+#define PLACEWRIGHT_FORMATS_ONNX_READER_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/graph.h"
+
+namespace placewright {
+
+struct OnnxOptions {
+  // The value of every batch dimension; stored shapes of non-constants are then dropped and
+  // inferred again. Batch dimensions of graph inputs (parameters apart) are: first dimensions
+  // without a value and every other dimension of the same symbol; or, if no first dimension is
+  // symbolic, of each input the first dimension that equals metadata_props.batch; without that
+  // record, the first dimension of every input in which it equals that of the first input.
+  std::optional<int64_t> batch;
+  // Values of open dimensions of graph inputs (parameters apart), by their symbol, or "x[1]" for
+  // dimension 1 of input x where it has none. They are given before the batch.
+  std::map<std::string, int64_t> dimensions;
+  // Folder of the model file (empty: the current one): external data is looked for there and
+  // nowhere else.
+  std::string folder;
+  // Open dimensions that neither `dimensions` nor `batch` gives a value become 1 (OnnxReport says
+  // which): for looking at the structure of a model, not for plans.
+  bool assume_dimensions = false;
+};
+
+// What the reader could not know.
+struct OnnxReport {
+  // "op (type)" of ops that nothing tells the output shapes of (unknown operators, other domains),
+  // in topological order: their outputs were taken to be as large as their largest input that is no
+  // constant. Ops that follow from these are listed only if they, too, had to be assumed.
+  std::vector<std::string> assumed_shapes;
+  // Names as in OnnxOptions::dimensions, with the assumed value.
+  std::map<std::string, int64_t> assumed_dimensions;
+  std::vector<std::string> missing_files;  // external data that was not there and not needed
+};
+
+// `bytes` is the serialized ModelProto. Errors: kFileCorrupt, kFileTooLarge, kField, kGraphCycle,
+// kDuplicateName (a tensor with two producers), kUnknownName (of options.dimensions, too),
+// kUsage (both options set the batch), kGraphShape (naming the op and the tensor). Memory stays
+// proportional to the file, whatever sizes it claims.
+Result<Graph> ReadOnnx(std::string_view bytes, const OnnxOptions& options,
+                       OnnxReport* report = nullptr);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_FORMATS_ONNX_READER_H_

@@ -1,0 +1,65 @@
+// A plan and the files beside it: `foo.plan.json` has its costs in `foo.plan.costs.json` and its
+// schedule in `foo.plan.schedule.json`. The plan names all files it depends on with their hashes.
+#ifndef PLACEWRIGHT_FORMATS_PLAN_PLAN_FILES_H_
+#define PLACEWRIGHT_FORMATS_PLAN_PLAN_FILES_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "formats/input.h"
+#include "formats/plan/plan_json.h"
+#include "formats/text/json.h"
+#include "plan/plan.h"
+
+namespace placewright {
+
+// "a/foo.plan.json" -> "a/foo.plan.costs.json" (suffix "costs"); without ".json" it is appended.
+std::string PathBeside(const std::string& plan_path, const std::string& suffix);
+
+// Whether a plan at `plan_path` can name these files, the paths as in WritePlanFiles. Errors:
+// kUsage for a path that is not UTF-8, as JSON must be.
+Status CheckStorable(const std::string& graph, const std::string& cluster,
+                     const std::string& plan_path);
+
+// Writes the costs, the schedule and, last, the plan, each atomically. `plan.graph` and
+// `plan.cluster` carry hashes and paths as the user gave them (relative to the current folder);
+// they are stored relative to the plan's folder where the file lies in or below it, else absolute.
+// The references to costs and schedule are filled here. Errors: kFileUnwritable; an earlier plan
+// of that name is then untouched.
+Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedule,
+                      const Graph& graph, const Cluster& cluster, const std::string& plan_path);
+
+struct PlanInputs {
+  Plan plan;
+  Json document;  // the plan file as it is, digest included
+  LoadedGraph graph;
+  LoadedCluster cluster;
+  CostTable costs;
+  ScheduleFile schedule;
+};
+
+struct PlanInputOptions {
+  // Where the files lie now, if not where the plan says.
+  std::optional<std::string> graph, cluster;
+};
+
+// Reads a plan file alone. Errors: those of the readers, VerifyDigest's.
+Result<Plan> LoadPlan(const std::string& plan_path);
+
+// kPlanInvalid where a plan document is not as it was written.
+Status VerifyDigest(const Json& document);
+
+// The files that a plan names, as paths to open: graph, cluster, costs, schedule. Presets are none.
+std::vector<std::string> FilesOf(const Plan& plan, const std::string& plan_path);
+
+// Reads a plan and every file it names, and compares their hashes. The digest is not looked at, so
+// that the checker can name a change with a meaning first. Errors: those of the readers,
+// kPlanMismatch naming the file whose content is another.
+Result<PlanInputs> LoadPlanInputs(const std::string& plan_path,
+                                  const PlanInputOptions& options = {});
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_FORMATS_PLAN_PLAN_FILES_H_

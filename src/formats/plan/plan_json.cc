@@ -1,0 +1,335 @@
+#include "formats/plan/plan_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "formats/text/file.h"
+
+namespace placewright {
+namespace {
+
+constexpr std::string_view kPlanSchema = "placewright.plan/1";
+
+// Members are appended, never looked up, and the map never grows (growing copies its values).
+Json ObjectFor(size_t members) {
+  Json object = Json::object();
+  object.get_ref<Json::object_t&>().reserve(members);
+  return object;
+}
+
+Json ClusterReferenceToJson(const Plan& plan) {
+  Json json = Json::object();
+  const std::string& path = plan.cluster.path;
+  if (path == kClusterInGraph) {
+    json["in_graph"] = true;
+  } else if (path.starts_with(kPresetPrefix)) {
+    json["preset"] = path.substr(kPresetPrefix.size());
+  } else {
+    json["path"] = path;
+  }
+  json["sha256"] = plan.cluster.sha256;
+  json["name"] = plan.cluster_name;
+  return json;
+}
+
+Json DeviceUseToJson(const DeviceUse& use) {
+  return Json{{"name", use.name},
+              {"kind", use.kind},
+              {"busy", use.busy},
+              {"peak_memory_bytes", use.peak_memory.count},
+              {"tensor_peak_bytes", use.tensor_peak.count},
+              {"workspace_bytes", use.workspace.count},
+              {"runtime_context_bytes", use.runtime_context.count},
+              {"capacity_bytes", use.capacity.count},
+              {"ops", use.ops}};
+}
+
+Json HistoryToJson(const std::vector<HistoryPoint>& history) {
+  Json json = Json::array();
+  for (const HistoryPoint& point : history) {
+    json.push_back(Json{{"algorithm", point.algorithm},
+                        {"iterations", point.iterations},
+                        {"seconds", point.seconds},
+                        {"step_time_ns", point.step_time.count}});
+  }
+  return json;
+}
+
+Json BaselinesToJson(const std::vector<Baseline>& baselines) {
+  Json json = Json::array();
+  for (const Baseline& baseline : baselines) {
+    json.push_back(Json{{"algorithm", baseline.algorithm},
+                        {"feasible", baseline.feasible},
+                        {"step_time_ns", baseline.step_time.count}});
+  }
+  return json;
+}
+
+Json PlacementToJson(const NamedPlacement& placement) {
+  Json json = ObjectFor(placement.size());
+  auto& members = json.get_ref<Json::object_t&>();
+  for (const auto& [op, device] : placement) members.push_back({op, device});
+  return json;
+}
+
+Json DimensionsToJson(const std::map<std::string, int64_t>& dimensions) {
+  Json json = ObjectFor(dimensions.size());
+  for (const auto& [name, value] : dimensions) json[name] = value;
+  return json;
+}
+
+// A list of objects under `key`, each turned into an Item by `read(object, place)`.
+template <class Item, class Read>
+Result<std::vector<Item>> ReadList(const Json& document, std::string_view key, Read read) {
+  PW_ASSIGN(const Json* list, GetArray(document, key, ""));
+  std::vector<Item> items;
+  items.reserve(list->size());
+  for (const Json& element : *list) {
+    PW_ASSIGN(Item item, read(element, fmt::format("{}[{}]", key, items.size())));
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+Result<double> GetShare(const Json& object, std::string_view key, std::string_view place) {
+  PW_ASSIGN(const double share, GetNumber(object, key, place));
+  if (share < 0 || share > 1) {
+    return MakeError(ErrorCode::kField, fmt::format("{} is no share in [0, 1]", share),
+                     fmt::format("{}.{}", place, key));
+  }
+  return share;
+}
+
+Result<double> GetSeconds(const Json& object, std::string_view key, std::string_view place) {
+  PW_ASSIGN(const double seconds, GetNumber(object, key, place));
+  if (seconds < 0) {
+    return MakeError(ErrorCode::kField, fmt::format("{} seconds are less than none", seconds),
+                     place.empty() ? std::string(key) : fmt::format("{}.{}", place, key));
+  }
+  return seconds;
+}
+
+Result<std::string> GetHash(const Json& object, std::string_view place) {
+  PW_ASSIGN(std::string hash, GetString(object, "sha256", place));
+  if (hash.size() != 64 || hash.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    return MakeError(ErrorCode::kField, "must be 64 lower-case hexadecimal digits",
+                     fmt::format("{}.sha256", place));
+  }
+  return hash;
+}
+
+Result<FileReference> GetReference(const Json& document, std::string_view key) {
+  PW_ASSIGN(const Json* object, GetObject(document, key, ""));
+  FileReference reference;
+  PW_ASSIGN(reference.path, GetString(*object, "path", key));
+  PW_ASSIGN(reference.sha256, GetHash(*object, key));
+  return reference;
+}
+
+Status ReadClusterReference(const Json& document, Plan& plan) {
+  PW_ASSIGN(const Json* object, GetObject(document, "cluster", ""));
+  PW_ASSIGN(plan.cluster_name, GetString(*object, "name", "cluster"));
+  PW_ASSIGN(plan.cluster.sha256, GetHash(*object, "cluster"));
+  const bool preset = object->contains("preset"), in_graph = object->contains("in_graph");
+  if (preset + in_graph + object->contains("path") != 1) {
+    return MakeError(ErrorCode::kField, "needs exactly one of path, preset and in_graph",
+                     "cluster");
+  }
+  if (preset) {
+    PW_ASSIGN(const std::string name, GetString(*object, "preset", "cluster"));
+    plan.cluster.path = fmt::format("{}{}", kPresetPrefix, name);
+  } else if (in_graph) {
+    PW_ASSIGN(const bool yes, GetBool(*object, "in_graph", "cluster"));
+    if (!yes) return MakeError(ErrorCode::kField, "must be true", "cluster.in_graph");
+    plan.cluster.path = kClusterInGraph;
+  } else {
+    PW_ASSIGN(plan.cluster.path, GetString(*object, "path", "cluster"));
+  }
+  return Ok();
+}
+
+// Plans made before there was --dim have no such field.
+Status ReadDimensions(const Json& graph, Plan& plan) {
+  if (!graph.contains("dimensions")) return Ok();
+  PW_ASSIGN(const Json* object, GetObject(graph, "dimensions", "graph"));
+  for (const auto& [name, value] : object->items()) {
+    PW_ASSIGN(plan.dimensions[name],
+              AsInt(value, fmt::format("graph.dimensions.{}", name), 1, INT32_MAX));
+  }
+  return Ok();
+}
+
+Status ReadReferences(const Json& document, Plan& plan) {
+  PW_ASSIGN(plan.graph, GetReference(document, "graph"));
+  const Json& graph = document["graph"];
+  PW_ASSIGN(plan.graph_name, GetString(graph, "name", "graph"));
+  PW_ASSIGN(plan.batch_option, GetInt(graph, "batch_option", "graph", 0, kMaxQuantity));
+  PW_RETURN_IF_ERROR(ReadDimensions(graph, plan));
+  PW_RETURN_IF_ERROR(ReadClusterReference(document, plan));
+  PW_ASSIGN(plan.costs, GetReference(document, "costs"));
+  PW_ASSIGN(plan.cost_profile, GetString(document["costs"], "profile", "costs"));
+  PW_ASSIGN(plan.schedule, GetReference(document, "schedule"));
+  return Ok();
+}
+
+Result<DeviceUse> ReadDeviceUse(const Json& object, const std::string& place) {
+  DeviceUse use;
+  PW_ASSIGN(use.name, GetString(object, "name", place));
+  PW_ASSIGN(use.kind, GetString(object, "kind", place));
+  PW_ASSIGN(use.busy, GetShare(object, "busy", place));
+  PW_ASSIGN(use.peak_memory, GetBytes(object, "peak_memory_bytes", place));
+  PW_ASSIGN(use.tensor_peak, GetBytes(object, "tensor_peak_bytes", place));
+  PW_ASSIGN(use.workspace, GetBytes(object, "workspace_bytes", place));
+  PW_ASSIGN(use.runtime_context, GetBytes(object, "runtime_context_bytes", place));
+  PW_ASSIGN(use.capacity, GetBytes(object, "capacity_bytes", place));
+  PW_ASSIGN(use.ops, GetInt(object, "ops", place, 0, kMaxQuantity));
+  return use;
+}
+
+Result<Baseline> ReadBaseline(const Json& object, const std::string& place) {
+  Baseline baseline;
+  PW_ASSIGN(baseline.algorithm, GetString(object, "algorithm", place));
+  PW_ASSIGN(baseline.feasible, GetBool(object, "feasible", place));
+  PW_ASSIGN(baseline.step_time, GetNanos(object, "step_time_ns", place));
+  return baseline;
+}
+
+Result<HistoryPoint> ReadHistoryPoint(const Json& object, const std::string& place) {
+  HistoryPoint point;
+  PW_ASSIGN(point.algorithm, GetString(object, "algorithm", place));
+  PW_ASSIGN(point.iterations, GetInt(object, "iterations", place, 0, kMaxQuantity));
+  PW_ASSIGN(point.seconds, GetSeconds(object, "seconds", place));
+  PW_ASSIGN(point.step_time, GetNanos(object, "step_time_ns", place));
+  return point;
+}
+
+Status ReadOutcome(const Json& document, Plan& plan) {
+  PW_ASSIGN(const std::string order, GetString(document, "order", ""));
+  const bool fifo = order == ToString(Order::kFifo);
+  if (!fifo && order != ToString(Order::kCriticalPath)) {
+    return MakeError(ErrorCode::kField, "must be \"fifo\" or \"critical-path\"", "order");
+  }
+  plan.order = fifo ? Order::kFifo : Order::kCriticalPath;
+  PW_ASSIGN(plan.algorithm, GetString(document, "algorithm", ""));
+  PW_ASSIGN(plan.objective, GetString(document, "objective", ""));
+  PW_ASSIGN(plan.feasible, GetBool(document, "feasible", ""));
+  PW_ASSIGN(plan.step_time, GetNanos(document, "step_time_ns", ""));
+  PW_ASSIGN(plan.lower_bound, GetNanos(document, "lower_bound_ns", ""));
+  PW_RETURN_IF_ERROR(GetNumber(document, "gap", ""));
+  PW_ASSIGN(plan.devices, ReadList<DeviceUse>(document, "devices", ReadDeviceUse));
+  PW_ASSIGN(plan.baselines, ReadList<Baseline>(document, "baselines", ReadBaseline));
+  PW_ASSIGN(const Json* sources, GetObject(document, "cost_sources", ""));
+  PW_ASSIGN(plan.share_given, GetShare(*sources, "given", "cost_sources"));
+  PW_ASSIGN(plan.share_measured, GetShare(*sources, "measured", "cost_sources"));
+  PW_ASSIGN(plan.share_modelled, GetShare(*sources, "modelled", "cost_sources"));
+  return Ok();
+}
+
+Status ReadSearch(const Json& document, Plan& plan) {
+  PW_ASSIGN(const Json* seed, GetField(document, "seed", ""));
+  if (!seed->is_number_unsigned()) {
+    return MakeError(ErrorCode::kField, "must be a whole number of at least 0 and below 2^64",
+                     "seed");
+  }
+  plan.seed = seed->get<uint64_t>();
+  PW_ASSIGN(plan.iterations, GetInt(document, "iterations", "", 0, kMaxQuantity));
+  PW_ASSIGN(plan.seconds, GetSeconds(document, "seconds", ""));
+  PW_ASSIGN(const Json* first, GetField(document, "first_feasible_seconds", ""));
+  if (!first->is_null()) {
+    PW_ASSIGN(plan.first_feasible_seconds, GetSeconds(document, "first_feasible_seconds", ""));
+  }
+  PW_ASSIGN(plan.history, ReadList<HistoryPoint>(document, "history", ReadHistoryPoint));
+  return Ok();
+}
+
+}  // namespace
+
+std::string PlanDigest(const Json& document) {
+  nlohmann::json canonical = document;  // keys sorted
+  if (canonical.is_object()) canonical.erase("digest");
+  return Sha256(canonical.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+Json PlanToJson(const Plan& plan) {
+  Json json = ObjectFor(32);
+  json["schema"] = kPlanSchema;
+  json["graph"] = Json{{"path", plan.graph.path},
+                       {"sha256", plan.graph.sha256},
+                       {"name", plan.graph_name},
+                       {"batch_option", plan.batch_option},
+                       {"dimensions", DimensionsToJson(plan.dimensions)}};
+  json["cluster"] = ClusterReferenceToJson(plan);
+  json["costs"] = Json{
+      {"path", plan.costs.path}, {"sha256", plan.costs.sha256}, {"profile", plan.cost_profile}};
+  json["schedule"] = Json{{"path", plan.schedule.path}, {"sha256", plan.schedule.sha256}};
+  json["order"] = ToString(plan.order);
+  json["algorithm"] = plan.algorithm;
+  json["objective"] = plan.objective;
+  json["feasible"] = plan.feasible;
+  json["step_time_ns"] = plan.step_time.count;
+  json["lower_bound_ns"] = plan.lower_bound.count;
+  json["gap"] = plan.Gap();
+  json["devices"] = Json::array();
+  for (const DeviceUse& use : plan.devices) json["devices"].push_back(DeviceUseToJson(use));
+  json["baselines"] = BaselinesToJson(plan.baselines);
+  json["cost_sources"] = Json{{"given", plan.share_given},
+                              {"measured", plan.share_measured},
+                              {"modelled", plan.share_modelled}};
+  json["seed"] = plan.seed;
+  json["iterations"] = plan.iterations;
+  json["seconds"] = plan.seconds;
+  json["first_feasible_seconds"] = nullptr;
+  if (plan.first_feasible_seconds) json["first_feasible_seconds"] = *plan.first_feasible_seconds;
+  json["history"] = HistoryToJson(plan.history);
+  json["placement"] = PlacementToJson(plan.placement);
+  json["digest"] = PlanDigest(json);
+  return json;
+}
+
+Result<Plan> PlanFromJson(const Json& document) {
+  PW_ASSIGN(const std::string schema, GetString(document, "schema", ""));
+  if (schema != kPlanSchema) {
+    return MakeError(ErrorCode::kField,
+                     fmt::format("\"{}\" is not the schema \"{}\"", schema, kPlanSchema), "schema",
+                     "Give a plan that this version of the program reads.");
+  }
+  Plan plan;
+  PW_RETURN_IF_ERROR(ReadReferences(document, plan));
+  PW_RETURN_IF_ERROR(ReadOutcome(document, plan));
+  PW_RETURN_IF_ERROR(ReadSearch(document, plan));
+  PW_RETURN_IF_ERROR(GetObject(document, "placement", ""));
+  PW_ASSIGN(plan.placement, PlacementFromJson(document));
+  PW_RETURN_IF_ERROR(GetString(document, "digest", ""));
+  return plan;
+}
+
+Result<NamedPlacement> PlacementFromJson(const Json& document) {
+  if (!document.is_object()) {
+    return MakeError(ErrorCode::kField, "a placement must be an object {op: device}");
+  }
+  const auto inner = document.find("placement");
+  // A map may well place an op called "placement": then the value is a device's name.
+  const bool nested = inner != document.end() && inner->is_object();
+  const Json& map = nested ? *inner : document;
+  if (!nested && document.contains("schema") && document["schema"].is_string() &&
+      document["schema"].get_ref<const std::string&>().starts_with("placewright.")) {
+    return MakeError(ErrorCode::kField,
+                     fmt::format("this {} has no placement", document["schema"].get<std::string>()),
+                     "placement");
+  }
+  NamedPlacement placement;
+  placement.reserve(map.size());
+  for (const auto& [op, device] : map.get_ref<const Json::object_t&>()) {
+    if (!device.is_string()) {
+      return MakeError(ErrorCode::kField,
+                       fmt::format("must be a device's name, not {}", device.type_name()),
+                       fmt::format("{}{}", nested ? "placement." : "", op));
+    }
+    placement.emplace_back(op, device.get_ref<const std::string&>());
+  }
+  return placement;
+}
+
+}  // namespace placewright

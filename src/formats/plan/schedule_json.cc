@@ -1,0 +1,135 @@
+// The schedule file: when every op and every transfer of the planned step runs.
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "formats/plan/plan_json.h"
+
+namespace placewright {
+namespace {
+
+constexpr std::string_view kScheduleSchema = "placewright.schedule/1";
+
+Result<DeviceId> GetDevice(const Json& object, std::string_view key, const std::string& place,
+                           const Cluster& cluster) {
+  PW_ASSIGN(const std::string name, GetString(object, key, place));
+  const DeviceId device = cluster.FindDevice(name);
+  if (!device.valid()) {
+    return MakeError(ErrorCode::kUnknownName,
+                     fmt::format("the cluster has no device \"{}\"{}", Printable(name, 80),
+                                 DidYouMean(name, cluster.DeviceNames())),
+                     fmt::format("{}.{}", place, key));
+  }
+  return device;
+}
+
+Result<StorageId> GetStorage(const Json& object, const std::string& place, const Graph& graph) {
+  PW_ASSIGN(const std::string name, GetString(object, "storage", place));
+  const TensorId tensor = graph.FindTensor(name);
+  if (!tensor.valid() || graph.storage(graph.tensor(tensor).storage).first != tensor) {
+    return MakeError(ErrorCode::kUnknownName,
+                     fmt::format("the graph has no storage \"{}\"", Printable(name, 80)),
+                     fmt::format("{}.storage", place));
+  }
+  return graph.tensor(tensor).storage;
+}
+
+Result<OpSpan> ReadOpSpan(const Json& object, const std::string& place, const Graph& graph,
+                          OpId op) {
+  PW_ASSIGN(const std::string name, GetString(object, "name", place));
+  if (name != graph.op(op).name) {
+    return MakeError(ErrorCode::kPlanMismatch,
+                     fmt::format("\"{}\" stands where the graph has the op \"{}\"",
+                                 Printable(name, 80), Printable(graph.op(op).name, 80)),
+                     fmt::format("{}.name", place));
+  }
+  OpSpan span;
+  PW_ASSIGN(span.start, GetNanos(object, "start_ns", place));
+  PW_ASSIGN(span.end, GetNanos(object, "end_ns", place));
+  return span;
+}
+
+Result<TransferSpan> ReadTransfer(const Json& object, const std::string& place, const Graph& graph,
+                                  const Cluster& cluster) {
+  TransferSpan span;
+  PW_ASSIGN(span.storage, GetStorage(object, place, graph));
+  const Storage& storage = graph.storage(span.storage);
+  const auto last_version = static_cast<int64_t>(storage.versions.size()) - 1;
+  PW_ASSIGN(const int64_t version, GetInt(object, "version", place, 0, last_version));
+  span.version = static_cast<int32_t>(version);
+  PW_ASSIGN(span.offset, GetBytes(object, "offset", place));
+  PW_ASSIGN(span.length, GetBytes(object, "length", place));
+  PW_ASSIGN(span.from, GetDevice(object, "from", place, cluster));
+  PW_ASSIGN(span.to, GetDevice(object, "to", place, cluster));
+  PW_ASSIGN(span.ready, GetNanos(object, "ready_ns", place));
+  PW_ASSIGN(span.start, GetNanos(object, "start_ns", place));
+  PW_ASSIGN(span.end, GetNanos(object, "end_ns", place));
+  return span;
+}
+
+}  // namespace
+
+Json ScheduleToJson(const Schedule& schedule, const Graph& graph, const Cluster& cluster,
+                    const Placement& placement) {
+  Json json = Json::object();
+  json.get_ref<Json::object_t&>().reserve(8);
+  json["schema"] = kScheduleSchema;
+  Json& ops = json["ops"] = Json::array();
+  ops.get_ref<Json::array_t&>().reserve(graph.op_count());
+  for (OpId op : graph.ops()) {
+    ops.push_back(Json{{"name", graph.op(op).name},
+                       {"device", cluster.device(placement[op]).name},
+                       {"start_ns", schedule.ops[op].start.count},
+                       {"end_ns", schedule.ops[op].end.count}});
+  }
+  Json& transfers = json["transfers"] = Json::array();
+  transfers.get_ref<Json::array_t&>().reserve(schedule.transfers.size());
+  for (const TransferSpan& span : schedule.transfers) {
+    transfers.push_back(Json{{"storage", graph.tensor(graph.storage(span.storage).first).name},
+                             {"version", span.version},
+                             {"offset", span.offset.count},
+                             {"length", span.length.count},
+                             {"from", cluster.device(span.from).name},
+                             {"to", cluster.device(span.to).name},
+                             {"ready_ns", span.ready.count},
+                             {"start_ns", span.start.count},
+                             {"end_ns", span.end.count}});
+  }
+  return json;
+}
+
+Result<ScheduleFile> ScheduleFromJson(const Json& document, const Graph& graph,
+                                      const Cluster& cluster) {
+  PW_ASSIGN(const std::string schema, GetString(document, "schema", ""));
+  if (schema != kScheduleSchema) {
+    return MakeError(
+        ErrorCode::kField,
+        fmt::format("\"{}\" is not the schema \"{}\"", Printable(schema, 80), kScheduleSchema),
+        "schema");
+  }
+  PW_ASSIGN(const Json* ops, GetArray(document, "ops", ""));
+  if (ops->size() != graph.op_count()) {
+    return MakeError(ErrorCode::kPlanMismatch,
+                     fmt::format("{} ops, but the graph has {}", ops->size(), graph.op_count()),
+                     "ops");
+  }
+  ScheduleFile file;
+  file.schedule.ops.reserve(graph.op_count());
+  file.placement.reserve(graph.op_count());
+  for (OpId op : graph.ops()) {
+    const Json& object = (*ops)[op.index()];
+    const std::string place = fmt::format("ops[{}]", op.value());
+    PW_ASSIGN(const OpSpan span, ReadOpSpan(object, place, graph, op));
+    PW_ASSIGN(const DeviceId device, GetDevice(object, "device", place, cluster));
+    file.schedule.ops.push_back(span);
+    file.placement.push_back(device);
+  }
+  PW_ASSIGN(const Json* transfers, GetArray(document, "transfers", ""));
+  for (const Json& object : *transfers) {
+    const std::string place = fmt::format("transfers[{}]", file.schedule.transfers.size());
+    PW_ASSIGN(const TransferSpan span, ReadTransfer(object, place, graph, cluster));
+    file.schedule.transfers.push_back(span);
+  }
+  return file;
+}
+
+}  // namespace placewright

@@ -1,0 +1,194 @@
+#include "formats/text/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nettle/sha2.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+
+#include "base/units.h"
+
+namespace placewright {
+namespace {
+
+Error FileError(ErrorCode code, const std::string& path, std::string message) {
+  Error error = MakeError(code, std::move(message));
+  error.file = path;
+  return error;
+}
+
+bool IsGzip(std::string_view bytes) {
+  return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
+}
+
+// Gives what the gzip members, one after another, expand to piece by piece, until `take` returns
+// false.
+Status Inflate(std::string_view bytes, const std::function<bool(std::string_view)>& take) {
+  size_t consumed = 0;
+  std::array<char, 1 << 16> chunk;
+  while (consumed < bytes.size() && IsGzip(bytes.substr(consumed))) {
+    z_stream stream{};
+    if (inflateInit2(&stream, 15 + 16) != Z_OK) {
+      return MakeError(ErrorCode::kInternal, "zlib cannot start");
+    }
+    int code = Z_OK;
+    bool wanted = true;
+    while (code != Z_STREAM_END && wanted) {
+      if (stream.avail_in == 0) {
+        const size_t left = std::min<size_t>(bytes.size() - consumed, 1u << 30);
+        if (left == 0) break;
+        // zlib only reads there.
+        stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data() + consumed));
+        stream.avail_in = static_cast<uInt>(left);
+        consumed += left;
+      }
+      stream.next_out = reinterpret_cast<Bytef*>(chunk.data());
+      stream.avail_out = chunk.size();
+      code = inflate(&stream, Z_NO_FLUSH);
+      if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) break;
+      wanted = take({chunk.data(), chunk.size() - stream.avail_out});
+    }
+    consumed -= stream.avail_in;
+    inflateEnd(&stream);
+    if (!wanted) return Ok();
+    if (code != Z_STREAM_END) {
+      return MakeError(
+          ErrorCode::kFileCorrupt,
+          fmt::format("the gzip stream is truncated or damaged near byte {}", consumed));
+    }
+  }
+  if (consumed == bytes.size()) return Ok();
+  return MakeError(ErrorCode::kFileCorrupt, fmt::format("{} bytes of garbage after the gzip stream",
+                                                        bytes.size() - consumed));
+}
+
+// Closes the descriptor when it goes out of scope.
+struct Descriptor {
+  int fd = -1;
+  ~Descriptor() {
+    if (fd >= 0) close(fd);
+  }
+};
+
+}  // namespace
+
+Result<std::string> ReadFileRaw(const std::string& path, const ReadLimits& limits) {
+  // O_NONBLOCK: opening a FIFO must not wait for a writer.
+  Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (file.fd < 0) {
+    return FileError(ErrorCode::kFileUnreadable, path,
+                     fmt::format("cannot open: {}", std::strerror(errno)));
+  }
+  struct stat info {};
+  if (fstat(file.fd, &info) != 0) {
+    return FileError(ErrorCode::kFileUnreadable, path,
+                     fmt::format("cannot stat: {}", std::strerror(errno)));
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return FileError(ErrorCode::kFileUnreadable, path,
+                     S_ISDIR(info.st_mode) ? "is a folder, not a file" : "is not a regular file");
+  }
+  if (info.st_size > limits.stored) {
+    return FileError(
+        ErrorCode::kFileTooLarge, path,
+        fmt::format("{} bytes, more than the limit of {}", info.st_size, limits.stored));
+  }
+  std::string bytes;
+  bytes.resize(static_cast<size_t>(info.st_size));
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t got = read(file.fd, bytes.data() + done, bytes.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      return FileError(ErrorCode::kFileUnreadable, path,
+                       fmt::format("cannot read: {}", std::strerror(errno)));
+    }
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+int64_t ReadLimits::ExpandedOf(int64_t stored_bytes) const {
+  return std::min(expanded, std::max(small, SaturatingMultiply(stored_bytes, ratio)));
+}
+
+Result<std::string> Expand(std::string bytes, const ReadLimits& limits) {
+  if (!IsGzip(bytes)) return bytes;
+  const int64_t limit = limits.ExpandedOf(static_cast<int64_t>(bytes.size()));
+  int64_t count = 0;
+  PW_RETURN_IF_ERROR(Inflate(bytes, [&](std::string_view piece) {
+    count += static_cast<int64_t>(piece.size());
+    return count <= limit;
+  }));
+  if (count > limit) {
+    return MakeError(ErrorCode::kFileTooLarge,
+                     fmt::format("expands to more than {} bytes, the limit for {} bytes of gzip",
+                                 limit, bytes.size()),
+                     "", "Unpack the file and give the plain one if its size is meant.");
+  }
+  std::string out;
+  out.reserve(static_cast<size_t>(count));
+  PW_RETURN_IF_ERROR(Inflate(bytes, [&](std::string_view piece) {
+    out += piece;
+    return true;
+  }));
+  return out;
+}
+
+Result<std::string> ReadFile(const std::string& path, const ReadLimits& limits) {
+  PW_ASSIGN(std::string bytes, ReadFileRaw(path, limits));
+  return Expand(std::move(bytes), limits).InFile(path);
+}
+
+Status WriteFileAtomically(const std::string& path, std::string_view content) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    return FileError(ErrorCode::kFileUnwritable, path,
+                     S_ISDIR(info.st_mode) ? "is a folder" : "is not a regular file");
+  }
+  const std::string temporary = fmt::format("{}.tmp.{}", path, getpid());
+  Descriptor file{open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
+  if (file.fd < 0) {
+    return FileError(ErrorCode::kFileUnwritable, path,
+                     fmt::format("cannot create: {}", std::strerror(errno)));
+  }
+  const auto fail = [&](const char* what) -> Status {
+    const int number = errno;
+    unlink(temporary.c_str());
+    return FileError(ErrorCode::kFileUnwritable, path,
+                     fmt::format("{}: {}", what, std::strerror(number)));
+  };
+  size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t put = write(file.fd, content.data() + done, content.size() - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return fail("cannot write");
+    done += static_cast<size_t>(put);
+  }
+  if (fsync(file.fd) != 0 && errno != EINVAL && errno != EROFS) return fail("cannot write");
+  if (rename(temporary.c_str(), path.c_str()) != 0) return fail("cannot replace");
+  return Ok();
+}
+
+std::string Sha256(std::string_view bytes) {
+  sha256_ctx context;
+  sha256_init(&context);
+  sha256_update(&context, bytes.size(), reinterpret_cast<const uint8_t*>(bytes.data()));
+  std::array<uint8_t, SHA256_DIGEST_SIZE> digest;
+  sha256_digest(&context, digest.size(), digest.data());
+  std::string text;
+  for (uint8_t byte : digest) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+}  // namespace placewright

@@ -1,0 +1,45 @@
+// Files as bytes: reading (plain or gzip, bounded), atomic writing, hashing.
+#ifndef PLACEWRIGHT_FORMATS_TEXT_FILE_H_
+#define PLACEWRIGHT_FORMATS_TEXT_FILE_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace placewright {
+
+// A file of a few megabytes must not fill the memory: gzip makes at most `ratio` bytes of each that
+// is stored, or `small` if that is more, and never more than `expanded`. Graph files shrink to a
+// tenth or a fortieth.
+struct ReadLimits {
+  int64_t stored = int64_t{2} << 30;    // bytes in the file
+  int64_t expanded = int64_t{1} << 30;  // bytes after gunzip
+  int64_t ratio = 200;
+  int64_t small = int64_t{64} << 20;
+
+  // After gunzip of that many bytes.
+  int64_t ExpandedOf(int64_t stored_bytes) const;
+};
+
+// The file's bytes; a gzip file (by its magic, whatever its name) is expanded, all its members.
+// Errors: kFileUnreadable, kFileTooLarge, kFileCorrupt (truncated or damaged gzip). The error names
+// the file. Regular files only: no pipes or devices that never end.
+Result<std::string> ReadFile(const std::string& path, const ReadLimits& limits = {});
+// The bytes as stored, gzip not expanded.
+Result<std::string> ReadFileRaw(const std::string& path, const ReadLimits& limits = {});
+// Expands gzip bytes; other bytes come back unchanged. A first pass counts and stores nothing, so
+// that a refused file takes no memory and an accepted one just its size.
+Result<std::string> Expand(std::string bytes, const ReadLimits& limits = {});
+
+// Writes beside the target and renames: readers see the old file or the new one, never half.
+// Errors: kFileUnwritable; the old file is then untouched.
+Status WriteFileAtomically(const std::string& path, std::string_view content);
+
+// 64 lower-case hexadecimal digits.
+std::string Sha256(std::string_view bytes);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_FORMATS_TEXT_FILE_H_

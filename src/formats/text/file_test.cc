@@ -1,0 +1,95 @@
+#include "formats/text/file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <string>
+#include <string_view>
+
+namespace placewright {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr size_t kMiB = 1 << 20;
+
+std::string Gzip(std::string_view text) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+std::string Repeat(std::string_view text, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += text;
+  return out;
+}
+
+ErrorCode CodeOf(const Result<std::string>& result) {
+  return result.ok() ? ErrorCode::kInternal : result.error().code;
+}
+
+TEST(Expand, AllMembersOfAFile) {
+  EXPECT_EQ(Expand("plain").Take(), "plain");
+  EXPECT_EQ(Expand(Gzip("")).Take(), "");
+  EXPECT_EQ(Expand(Gzip("one") + Gzip("") + Gzip("two")).Take(), "onetwo");
+  // Several times the size of a piece.
+  std::string long_text;
+  for (int i = 0; i < 50'000; ++i) long_text += std::to_string(i);
+  EXPECT_EQ(Expand(Gzip(long_text)).Take(), long_text);
+}
+
+TEST(Expand, DamageIsNoEnd) {
+  const std::string good = Gzip("some text that is long enough");
+  EXPECT_EQ(CodeOf(Expand(good.substr(0, good.size() - 1))), ErrorCode::kFileCorrupt);
+  EXPECT_EQ(CodeOf(Expand(good + "x")), ErrorCode::kFileCorrupt);
+  std::string size = good;  // the trailer's size: one byte more than there is
+  ++size[size.size() - 4];
+  EXPECT_EQ(CodeOf(Expand(size)), ErrorCode::kFileCorrupt);
+}
+
+// A mebibyte of spaces takes about 1 KiB, so the 64 MiB that any file may have rule here.
+TEST(Expand, ABombIsRefused) {
+  const std::string member = Gzip(std::string(kMiB, ' '));
+  ASSERT_LT(member.size(), 2048u);
+  const Result<std::string> largest = Expand(Repeat(member, 64));
+  ASSERT_TRUE(largest.ok()) << largest.error().ToString();
+  EXPECT_EQ(largest.value().size(), 64 * kMiB);
+  const Result<std::string> bomb = Expand(Repeat(member, 65));
+  ASSERT_FALSE(bomb.ok());
+  EXPECT_EQ(bomb.error().code, ErrorCode::kFileTooLarge);
+  EXPECT_THAT(bomb.error().message, HasSubstr("67108864"));  // 64 x 1024 x 1024
+}
+
+// 200 x 1 MiB = 209,715,200; 200 x 10 MiB would be above 1 GiB = 1,073,741,824.
+TEST(Expand, TheLimitGrowsWithTheFile) {
+  const ReadLimits limits;
+  EXPECT_EQ(limits.ExpandedOf(0), 67'108'864);
+  EXPECT_EQ(limits.ExpandedOf(335'544), 67'108'864);
+  EXPECT_EQ(limits.ExpandedOf(335'545), 67'109'000);
+  EXPECT_EQ(limits.ExpandedOf(1 << 20), 209'715'200);
+  EXPECT_EQ(limits.ExpandedOf(10 << 20), 1'073'741'824);
+  EXPECT_EQ(limits.ExpandedOf(limits.stored), 1'073'741'824);
+}
+
+TEST(Expand, TheRatioRulesWhereItIsMore) {
+  const std::string stored = Gzip(std::string(kMiB, ' '));
+  const auto code = [&](int64_t ratio) {
+    return CodeOf(Expand(stored, {.ratio = ratio, .small = 1}));
+  };
+  const int64_t least = static_cast<int64_t>((kMiB + stored.size() - 1) / stored.size());
+  EXPECT_EQ(code(least - 1), ErrorCode::kFileTooLarge);
+  EXPECT_EQ(Expand(stored, {.ratio = least, .small = 1}).Take().size(), kMiB);
+}
+
+}  // namespace
+}  // namespace placewright

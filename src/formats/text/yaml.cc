@@ -1,0 +1,290 @@
+#include "formats/text/yaml.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/anchor.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <sstream>
+#include <unordered_set>
+
+#include "base/text.h"
+#include "base/utf8.h"
+
+namespace placewright {
+namespace {
+
+constexpr size_t kMaxDepth = 64;
+constexpr size_t kMaxNodes = 500'000;
+constexpr size_t kMaxText = size_t{16} << 20;
+
+std::string PlaceOf(int32_t line, int32_t column) {
+  return fmt::format("line {}, column {}", line, column);
+}
+
+// Thrown through yaml-cpp's parser, and caught in ParseYaml.
+struct Refused {
+  Error error;
+};
+
+[[noreturn]] void Refuse(ErrorCode code, std::string message, const YAML::Mark& mark) {
+  throw Refused{MakeError(code, std::move(message), PlaceOf(mark.line + 1, mark.column + 1))};
+}
+
+size_t CountNodes(const YamlNode& node) {
+  size_t count = 1;
+  for (const YamlNode& item : node.items) count += CountNodes(item);
+  return count;
+}
+
+// Builds the tree from the parser's events. Anchored nodes are kept aside and copied for aliases.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  YamlNode Take() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Add(Make(YamlNode::Type::kNull, mark), mark, anchor);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto it = anchored_.find(anchor);
+    if (it == anchored_.end()) Refuse(ErrorCode::kSyntax, "an alias within its own anchor", mark);
+    Spend(CountNodes(it->second) - 1, mark);
+    Add(it->second, mark, YAML::NullAnchor);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    if (!IsUtf8(value)) Refuse(ErrorCode::kSyntax, "the text is not UTF-8", mark);
+    YamlNode node = Make(YamlNode::Type::kScalar, mark);
+    node.text = value;
+    node.quoted = tag == "!";
+    Add(std::move(node), mark, anchor);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    Open(YamlNode::Type::kList, mark, anchor);
+  }
+  void OnSequenceEnd() override { Close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    Open(YamlNode::Type::kMap, mark, anchor);
+  }
+  void OnMapEnd() override { Close(); }
+
+ private:
+  struct Frame {
+    YamlNode node;
+    YAML::Mark mark;
+    YAML::anchor_t anchor;
+    std::unordered_set<std::string> keys;
+  };
+
+  static YamlNode Make(YamlNode::Type type, const YAML::Mark& mark) {
+    YamlNode node;
+    node.type = type;
+    node.line = mark.line + 1;
+    node.column = mark.column + 1;
+    return node;
+  }
+
+  void Spend(size_t nodes, const YAML::Mark& mark) {
+    nodes_ += nodes;
+    if (nodes_ > kMaxNodes) {
+      Refuse(ErrorCode::kFileTooLarge, fmt::format("more than {} values", kMaxNodes), mark);
+    }
+  }
+
+  void Open(YamlNode::Type type, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (frames_.size() >= kMaxDepth) {
+      Refuse(ErrorCode::kSyntax, fmt::format("nested deeper than {} levels", kMaxDepth), mark);
+    }
+    frames_.push_back({Make(type, mark), mark, anchor, {}});
+  }
+
+  void Close() {
+    Frame frame = std::move(frames_.back());
+    frames_.pop_back();
+    Add(std::move(frame.node), frame.mark, frame.anchor);
+  }
+
+  void Add(YamlNode node, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    Spend(1, mark);
+    if (anchor != YAML::NullAnchor) {
+      Spend(CountNodes(node), mark);
+      anchored_[anchor] = node;
+    }
+    if (frames_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Frame& frame = frames_.back();
+    const bool is_key = frame.node.IsMap() && frame.node.keys.size() == frame.node.items.size();
+    if (!is_key) {
+      frame.node.items.push_back(std::move(node));
+      return;
+    }
+    if (!node.IsScalar()) Refuse(ErrorCode::kSyntax, "a key must be text", mark);
+    if (!frame.keys.insert(node.text).second) {
+      Refuse(ErrorCode::kDuplicateName,
+             fmt::format("the key \"{}\" stands twice in one mapping", Printable(node.text, 80)),
+             mark);
+    }
+    frame.node.keys.push_back({std::move(node.text), mark.line + 1, mark.column + 1});
+  }
+
+  YamlNode root_;
+  std::vector<Frame> frames_;
+  std::map<YAML::anchor_t, YamlNode> anchored_;
+  size_t nodes_ = 0;
+};
+
+// JSON allows tabs between tokens (and nowhere else), YAML does not.
+std::string WithoutJsonTabs(std::string_view text) {
+  std::string copy(text);
+  const size_t first = copy.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && (copy[first] == '{' || copy[first] == '[')) {
+    std::replace(copy.begin(), copy.end(), '\t', ' ');
+  }
+  return copy;
+}
+
+// The parser's words for the commonest mistakes in braces and brackets puzzle.
+std::string Reworded(const std::string& message) {
+  if (message.starts_with("end of map")) {
+    return "a mapping in braces is not closed, or lacks a comma or quote";
+  }
+  if (message.starts_with("end of seq")) {
+    return "a list in brackets is not closed, or lacks a comma or quote";
+  }
+  return Printable(message, 160);
+}
+
+}  // namespace
+
+std::string YamlNode::Place() const { return PlaceOf(line, column); }
+
+std::string YamlNode::KeyPlace(size_t i) const { return PlaceOf(keys[i].line, keys[i].column); }
+
+std::string_view YamlNode::TypeName() const {
+  switch (type) {
+    case Type::kNull: return "nothing";
+    case Type::kScalar: return "text";
+    case Type::kList: return "a list";
+    case Type::kMap: return "a mapping";
+  }
+  return "?";
+}
+
+const YamlNode* YamlNode::Find(std::string_view key) const {
+  const auto it =
+      std::find_if(keys.begin(), keys.end(), [key](const Key& k) { return k.text == key; });
+  return it == keys.end() ? nullptr : &items[static_cast<size_t>(it - keys.begin())];
+}
+
+Error YamlNode::Fail(std::string message) const {
+  return MakeError(ErrorCode::kField, std::move(message), Place());
+}
+
+Status YamlNode::CheckKeys(std::string_view what,
+                           std::initializer_list<std::string_view> known) const {
+  if (!IsMap()) return Fail(fmt::format("{} must be a mapping, not {}", what, TypeName()));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (std::find(known.begin(), known.end(), keys[i].text) != known.end()) continue;
+    const std::vector<std::string> names(known.begin(), known.end());
+    std::string hint = DidYouMean(keys[i].text, names);
+    if (hint.empty()) hint = fmt::format("; known are {}", fmt::join(names, ", "));
+    return MakeError(ErrorCode::kField,
+                     fmt::format("{} has no key \"{}\"{}", what, Printable(keys[i].text, 80), hint),
+                     KeyPlace(i));
+  }
+  return Ok();
+}
+
+Result<const YamlNode*> YamlNode::Get(std::string_view key) const {
+  const YamlNode* value = IsMap() ? Find(key) : nullptr;
+  if (value == nullptr) return Fail(fmt::format("the key \"{}\" is missing", key));
+  return value;
+}
+
+Result<std::string> YamlNode::AsText(std::string_view what) const {
+  if (!IsScalar()) return Fail(fmt::format("{} must be text, not {}", what, TypeName()));
+  if (text.empty()) return Fail(fmt::format("{} is empty", what));
+  return text;
+}
+
+Result<int64_t> YamlNode::AsInt(std::string_view what, int64_t least, int64_t most) const {
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (!IsScalar() || quoted || text.empty() || rest != end ||
+      error == std::errc::invalid_argument) {
+    return Fail(fmt::format(
+        "{} must be a whole number, not {}", what,
+        IsScalar() ? fmt::format("\"{}\"", Printable(text, 80)) : std::string(TypeName())));
+  }
+  if (error != std::errc() || value < least || value > most) {
+    return Fail(fmt::format("{} is {}, outside [{}, {}]", what, Printable(text, 40), least, most));
+  }
+  return value;
+}
+
+Result<double> YamlNode::AsNumber(std::string_view what) const {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (!IsScalar() || quoted || text.empty() || rest != end || error != std::errc() ||
+      !std::isfinite(value)) {
+    return Fail(fmt::format(
+        "{} must be a number, not {}", what,
+        IsScalar() ? fmt::format("\"{}\"", Printable(text, 80)) : std::string(TypeName())));
+  }
+  return value;
+}
+
+Result<bool> YamlNode::AsBool(std::string_view what) const {
+  if (IsScalar() && !quoted && (text == "true" || text == "false")) return text == "true";
+  return Fail(fmt::format("{} must be true or false", what));
+}
+
+Status YamlNode::CheckList(std::string_view what) const {
+  if (IsList()) return Ok();
+  return Fail(fmt::format("{} must be a list, not {}", what, TypeName()));
+}
+
+Result<YamlNode> ParseYaml(std::string_view text) {
+  if (text.size() > kMaxText) {
+    return MakeError(ErrorCode::kFileTooLarge,
+                     fmt::format("{} bytes of YAML; at most {} are read", text.size(), kMaxText),
+                     PlaceOf(1, 1));
+  }
+  try {
+    std::istringstream stream(WithoutJsonTabs(text));
+    YAML::Parser parser(stream);
+    TreeBuilder tree;
+    if (!parser.HandleNextDocument(tree)) {
+      return MakeError(ErrorCode::kSyntax, "the file is empty", PlaceOf(1, 1));
+    }
+    TreeBuilder second;
+    if (parser.HandleNextDocument(second)) {
+      return MakeError(ErrorCode::kSyntax, "the file holds more than one document",
+                       second.Take().Place());
+    }
+    return tree.Take();
+  } catch (const Refused& refused) {
+    return refused.error;
+  } catch (const YAML::Exception& e) {
+    return MakeError(ErrorCode::kSyntax, Reworded(e.msg),
+                     PlaceOf(std::max(e.mark.line, 0) + 1, std::max(e.mark.column, 0) + 1));
+  } catch (const std::exception& e) {
+    return MakeError(ErrorCode::kSyntax, Printable(e.what(), 160), PlaceOf(1, 1));
+  }
+}
+
+}  // namespace placewright

@@ -1,0 +1,35 @@
+// Keeps plans connected where some devices cannot reach each other.
+#ifndef PLACEWRIGHT_SEARCH_PROBLEM_CONNECTIVITY_H_
+#define PLACEWRIGHT_SEARCH_PROBLEM_CONNECTIVITY_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "search/problem/connections.h"
+#include "search/problem/problem.h"
+
+namespace placewright {
+
+// Narrows `candidates` ([unit] ascending devices) so that every combination of what is left is
+// connected, if that can be done; `work` ([device]) ranks devices, least first.
+//
+// Units that communicate, directly or through others, form a component. A component takes the
+// candidates within one set of devices that all reach each other: the largest that a greedy growth
+// from each device finds and that leaves every unit of the component a device. Where there is none
+// (pins force unlike devices), each of its units keeps one device, found by arc consistency and a
+// greedy assignment in breadth-first order; where that fails, too, the first device is kept and
+// VerifyPlacement will name the pair.
+void KeepConnected(const Cluster& cluster, const Connections& connections,
+                   const std::vector<int64_t>& work, std::vector<std::vector<int32_t>>& candidates);
+
+// A placement near `wanted` ([unit]) that has a route for all that crosses, if greedy assignment in
+// `order` (of all units) with arc consistency finds one: VerifyPlacement must tell. A unit that may
+// not stay where it wants to be goes to a device that reaches that one, or is reached by it.
+std::vector<int32_t> ConnectedNear(const Connections& connections,
+                                   std::vector<std::vector<int32_t>> candidates,
+                                   const std::vector<int32_t>& wanted,
+                                   const std::vector<int32_t>& order);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_PROBLEM_CONNECTIVITY_H_

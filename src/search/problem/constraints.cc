@@ -1,0 +1,137 @@
+#include "search/problem/constraints.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/text.h"
+
+namespace placewright {
+namespace {
+
+// True if the glob matches the path or one of its enclosing modules.
+bool MatchesModule(std::string_view glob, std::string_view path) {
+  if (GlobMatch(glob, path)) return true;
+  for (size_t end = path.size(); end > 0; --end) {
+    const char c = path[end - 1];
+    if ((c == '.' || c == '/') && end > 1 && GlobMatch(glob, path.substr(0, end - 1))) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> ModulePaths(const Graph& graph) {
+  std::vector<std::string> paths;
+  for (ModuleId module : IdRange<ModuleId>(graph.module_count())) {
+    paths.push_back(graph.module_path(module));
+  }
+  return paths;
+}
+
+Error NothingMatches(const Graph& graph, std::string_view option, const std::string& glob) {
+  return MakeError(ErrorCode::kConstraint, std::string(option) + " " + Printable(glob) +
+                                               " matches no module" +
+                                               DidYouMean(glob, ModulePaths(graph)));
+}
+
+// Smallest representative of a set of groups.
+class UnionFind {
+ public:
+  explicit UnionFind(size_t size) : parent_(size) { std::iota(parent_.begin(), parent_.end(), 0); }
+  int32_t Find(int32_t x) {
+    while (parent_[x] != x) x = parent_[x] = parent_[parent_[x]];
+    return x;
+  }
+  void Join(int32_t a, int32_t b) {
+    a = Find(a), b = Find(b);
+    parent_[std::max(a, b)] = std::min(a, b);
+  }
+
+ private:
+  std::vector<int32_t> parent_;
+};
+
+}  // namespace
+
+std::vector<OpId> OpsMatching(const Graph& graph, std::string_view glob) {
+  std::vector<char> module_matches(graph.module_count());
+  for (ModuleId module : IdRange<ModuleId>(graph.module_count())) {
+    module_matches[module.index()] = MatchesModule(glob, graph.module_path(module));
+  }
+  std::vector<OpId> ops;
+  for (OpId op : graph.ops()) {
+    const ModuleId module = graph.op(op).module;
+    const bool root = graph.module_path(module).empty();
+    if (module_matches[module.index()] || (root && GlobMatch(glob, graph.op(op).name))) {
+      ops.push_back(op);
+    }
+  }
+  return ops;
+}
+
+Result<std::vector<DeviceId>> DevicesMatching(const Cluster& cluster, std::string_view glob) {
+  std::vector<DeviceId> devices;
+  for (DeviceId device : cluster.devices()) {
+    if (GlobMatch(glob, cluster.device(device).name)) devices.push_back(device);
+  }
+  if (devices.empty()) {
+    return MakeError(ErrorCode::kConstraint, "the cluster " + Printable(cluster.name()) +
+                                                 " has no device " + Printable(glob) +
+                                                 DidYouMean(glob, cluster.DeviceNames()));
+  }
+  return devices;
+}
+
+Result<IdVector<OpId, int32_t>> JoinGroups(const Graph& graph,
+                                           const std::vector<std::string>& colocate) {
+  UnionFind groups(graph.group_count());
+  for (const std::string& glob : colocate) {
+    const std::vector<OpId> ops = OpsMatching(graph, glob);
+    if (ops.empty()) return NothingMatches(graph, "--colocate", glob);
+    for (OpId op : ops) groups.Join(graph.group(ops[0]).value(), graph.group(op).value());
+  }
+  IdVector<OpId, int32_t> unit_of(graph.op_count());
+  std::vector<int32_t> unit_of_group(graph.group_count(), -1);
+  int32_t units = 0;
+  for (OpId op : graph.ops()) {
+    int32_t& unit = unit_of_group[groups.Find(graph.group(op).value())];
+    if (unit < 0) unit = units++;
+    unit_of[op] = unit;
+  }
+  return unit_of;
+}
+
+Result<std::vector<char>> ConstrainedDevices(const Graph& graph, const Cluster& cluster,
+                                             const Constraints& constraints,
+                                             const IdVector<OpId, int32_t>& unit_of, size_t units) {
+  const size_t devices = cluster.device_count();
+  std::vector<char> allowed(units * devices, 1);
+  const auto apply = [&](const ConstraintSpec& spec, bool pin) -> Status {
+    const std::string option = pin ? "--pin" : "--forbid";
+    const std::vector<OpId> ops = OpsMatching(graph, spec.glob);
+    if (ops.empty()) return NothingMatches(graph, option, spec.glob);
+    PW_ASSIGN(const std::vector<DeviceId> named, DevicesMatching(cluster, spec.device));
+    std::vector<char> keep(devices, pin ? 0 : 1);
+    for (DeviceId device : named) keep[device.index()] = pin ? 1 : 0;
+    for (OpId op : ops) {
+      char* row = &allowed[unit_of[op] * devices];
+      bool any = false;
+      for (size_t d = 0; d < devices; ++d) any |= (row[d] = row[d] && keep[d]) != 0;
+      if (any) continue;
+      if (std::none_of(keep.begin(), keep.end(), [](char kept) { return kept != 0; })) {
+        return MakeError(ErrorCode::kConstraint, option + " " + Printable(spec.glob) + "=" +
+                                                     Printable(spec.device) +
+                                                     " forbids every device of the cluster");
+      }
+      return MakeError(ErrorCode::kConstraint,
+                       option + " " + Printable(spec.glob) + "=" + Printable(spec.device) +
+                           " leaves no device for op " + Printable(graph.op(op).name) +
+                           " and its colocation group: it contradicts an earlier --pin or "
+                           "--forbid of the group");
+    }
+    return Ok();
+  };
+  for (const ConstraintSpec& pin : constraints.pins) PW_RETURN_IF_ERROR(apply(pin, true));
+  for (const ConstraintSpec& forbid : constraints.forbids) PW_RETURN_IF_ERROR(apply(forbid, false));
+  return allowed;
+}
+
+}  // namespace placewright

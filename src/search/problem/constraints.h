@@ -1,0 +1,33 @@
+// Applies --pin, --forbid and --colocate to colocation groups.
+#ifndef PLACEWRIGHT_SEARCH_PROBLEM_CONSTRAINTS_H_
+#define PLACEWRIGHT_SEARCH_PROBLEM_CONSTRAINTS_H_
+
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "search/problem/problem.h"
+
+namespace placewright {
+
+// The ops that a glob names: those whose module path, or a prefix of it that ends at a separator,
+// matches (naming a module names its sub-modules). An op of the root module is also matched by its
+// own name, so that graphs without module paths can be constrained. Ascending.
+std::vector<OpId> OpsMatching(const Graph& graph, std::string_view glob);
+
+// The devices that a name or glob means. Errors: kConstraint with near names when there is none.
+Result<std::vector<DeviceId>> DevicesMatching(const Cluster& cluster, std::string_view glob);
+
+// Joins groups along `colocate`: op -> dense unit index, units ordered by least op.
+Result<IdVector<OpId, int32_t>> JoinGroups(const Graph& graph,
+                                           const std::vector<std::string>& colocate);
+
+// What pins and forbids leave of the devices of every unit, before `supports` is asked; row-major
+// units x devices. Errors: kConstraint (nothing matched, or nothing left).
+Result<std::vector<char>> ConstrainedDevices(const Graph& graph, const Cluster& cluster,
+                                             const Constraints& constraints,
+                                             const IdVector<OpId, int32_t>& unit_of, size_t units);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_PROBLEM_CONSTRAINTS_H_

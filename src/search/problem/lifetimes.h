@@ -1,0 +1,29 @@
+// When transient storages are alive if the whole graph runs on one device in topological order: the
+// static memory estimate of constructive planners, and where to look for unavoidable memory.
+#ifndef PLACEWRIGHT_SEARCH_PROBLEM_LIFETIMES_H_
+#define PLACEWRIGHT_SEARCH_PROBLEM_LIFETIMES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "search/problem/op_graph.h"
+#include "search/problem/problem.h"
+
+namespace placewright {
+
+struct Lifetimes {
+  // [storage] indices into OpGraph::order; -1: not transient, or no op makes it.
+  std::vector<int32_t> first, last;
+  std::vector<int32_t> unit;  // [storage] placement unit of its first writer
+  int32_t peak_step = 0;      // the first step with the most bytes alive
+  bool AliveAtPeak(size_t storage) const {
+    return first[storage] >= 0 && first[storage] <= peak_step && last[storage] >= peak_step;
+  }
+};
+
+// O(ops + edges).
+Lifetimes FindLifetimes(const Problem& problem, const OpGraph& graph);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_PROBLEM_LIFETIMES_H_

@@ -1,0 +1,116 @@
+// Constraints and the errors of building a problem.
+#include "search/problem/problem.h"
+
+#include <gtest/gtest.h>
+
+#include "search/test_problems.h"
+
+namespace placewright {
+namespace {
+
+TestSpec TwoModules() {
+  TestSpec spec;
+  spec.capacity = {1 << 20, 1 << 20};
+  spec.inputs = {{"w", 700}};
+  spec.ops = {{"a", {5, 5}, {"w"}, {64}, "", Phase::kForward, "m.encoder.layer"},
+              {"b", {5, 5}, {"a"}, {64}, "", Phase::kForward, "m.decoder"},
+              {"update", {5, 5}, {"b"}, {}, "w", Phase::kOptimizer, "m.encoder"}};
+  return spec;
+}
+
+// w's 700 B take 1,024 at home, which follows its writer, `update`.
+TEST(BuildProblem, UnitsAreColocationGroups) {
+  const auto test = MakeTestProblem(TwoModules());
+  const Problem& problem = test->problem;
+  ASSERT_EQ(problem.units.size(), 3u);
+  EXPECT_EQ(problem.units[2].persistent, Bytes(1024));
+  EXPECT_EQ(problem.units[0].persistent, Bytes(0));
+  EXPECT_EQ(problem.units[0].allowed, (std::vector<DeviceId>{DeviceId(0), DeviceId(1)}));
+}
+
+TEST(BuildProblem, ColocateJoinsModulesAndPinMeansSubModules) {
+  TestSpec spec = TwoModules();
+  spec.constraints.colocate = {"m.*coder"};
+  spec.constraints.pins = {{"m.encoder", "d1"}};
+  const auto test = MakeTestProblem(spec);
+  ASSERT_EQ(test->problem.units.size(), 1u);
+  EXPECT_EQ(test->problem.units[0].ops.size(), 3u);
+  EXPECT_EQ(test->problem.units[0].allowed, std::vector<DeviceId>{DeviceId(1)});
+}
+
+TEST(BuildProblem, DevicesMayBeGlobs) {
+  TestSpec spec = TwoModules();
+  spec.constraints.pins = {{"m.decoder", "d[01]"}};
+  spec.constraints.forbids = {{"m.*", "d0"}};
+  const auto test = MakeTestProblem(spec);
+  for (const PlacementUnit& unit : test->problem.units) {
+    EXPECT_EQ(unit.allowed, std::vector<DeviceId>{DeviceId(1)});
+  }
+}
+
+void ExpectError(const TestSpec& spec, ErrorCode code, const std::vector<std::string>& parts) {
+  const Error error = TestProblemError(spec);
+  EXPECT_EQ(error.code, code);
+  for (const std::string& part : parts) {
+    EXPECT_NE(error.message.find(part), std::string::npos) << part << " in " << error.message;
+  }
+}
+
+TEST(BuildProblem, GlobWithoutMatch) {
+  TestSpec spec = TwoModules();
+  spec.constraints.forbids = {{"m.decoderr", "d0"}};
+  ExpectError(spec, ErrorCode::kConstraint, {"--forbid", "m.decoderr", "did you mean m.decoder"});
+  spec.constraints = {};
+  spec.constraints.colocate = {"nothing*"};
+  ExpectError(spec, ErrorCode::kConstraint, {"--colocate", "nothing*"});
+}
+
+TEST(BuildProblem, UnknownDevice) {
+  TestSpec spec = TwoModules();
+  spec.constraints.pins = {{"m.decoder", "d7"}};
+  ExpectError(spec, ErrorCode::kConstraint, {"no device d7", "d0"});
+}
+
+TEST(BuildProblem, ContradictoryPins) {
+  TestSpec spec = TwoModules();
+  spec.constraints.pins = {{"m.decoder", "d0"}, {"m.decoder", "d1"}};
+  ExpectError(spec, ErrorCode::kConstraint, {"--pin", "leaves no device", "op b"});
+  spec.constraints.pins = {{"m.decoder", "d0"}};
+  spec.constraints.forbids = {{"m.decoder", "d0"}};
+  ExpectError(spec, ErrorCode::kConstraint, {"--forbid", "leaves no device"});
+}
+
+// Nothing was said before that it could contradict.
+TEST(BuildProblem, ForbidEveryDevice) {
+  TestSpec spec = TwoModules();
+  spec.constraints.forbids = {{"*", "d*"}};
+  ExpectError(spec, ErrorCode::kConstraint, {"--forbid *=d*", "forbids every device"});
+}
+
+// The root module's path is empty, which is no name to suggest: within two edits of "[".
+TEST(BuildProblem, SuggestsNoEmptyName) {
+  TestSpec spec = TwoModules();
+  spec.constraints.pins = {{"[", "d0"}};
+  EXPECT_EQ(TestProblemError(spec).ToString().find("did you mean"), std::string::npos);
+}
+
+// b runs only on d0, c only on d1, and they must lie together.
+TEST(BuildProblem, NoDeviceRunsTheGroup) {
+  TestSpec spec = TwoModules();
+  spec.ops[0].time_ns = {5, -1};
+  spec.ops[1].time_ns = {-1, 5};
+  spec.constraints.colocate = {"m.*"};
+  ExpectError(spec, ErrorCode::kInfeasible,
+              {"no device can run the colocation group of op a", "d0 does not support",
+               "d1 does not support", "op b"});
+}
+
+TEST(BuildProblem, PinToADeviceThatCannotRunIt) {
+  TestSpec spec = TwoModules();
+  spec.ops[0].time_ns = {5, -1};
+  spec.constraints.pins = {{"m.encoder", "d1"}};
+  ExpectError(spec, ErrorCode::kInfeasible, {"op a", "d0 is ruled out", "d1 does not support"});
+}
+
+}  // namespace
+}  // namespace placewright

@@ -1,0 +1,47 @@
+// What constructive planners want to know about placement units: where they lie in the step, which
+// module they belong to, which forward unit they accompany, and a static estimate of their memory.
+#ifndef PLACEWRIGHT_SEARCH_PROBLEM_UNIT_INFO_H_
+#define PLACEWRIGHT_SEARCH_PROBLEM_UNIT_INFO_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "search/problem/op_graph.h"
+#include "search/problem/problem.h"
+
+namespace placewright {
+
+struct UnitInfo {
+  int32_t position = 0;  // of its first op (views count) in the graph's topological order
+  ModuleId module;       // of its first forward op, else of its first op
+  bool forward = false;  // has a forward exec op, or none but forward ops
+  // The unit it is placed with where a method places forward ops only and the rest follows
+  // (Baechi's co-placement): of parameters the unit of their first reader; of backward ops a
+  // forward unit whose result they read, of the same module if there is one. Otherwise itself.
+  int32_t leader = -1;
+  int64_t time = 0;  // least time of its ops, summed
+  // Granule-rounded persistent bytes, and bytes of its other storages that are alive when a run of
+  // the whole graph in topological order on one device is at its memory peak.
+  int64_t persistent = 0, live_at_peak = 0;
+};
+
+// O(ops + edges).
+std::vector<UnitInfo> DescribeUnits(const Problem& problem, const OpGraph& graph);
+
+// Bytes that each leader brings to its device: persistent and live-at-peak bytes of itself and of
+// all that follow it; 0 for followers.
+std::vector<int64_t> LeaderBytes(const std::vector<UnitInfo>& units);
+
+// The device of every unit from those of the leaders: followers go with their leader where they
+// may, else to their first preferred device. `device_of` has an entry per unit; those of followers
+// are overwritten.
+void PlaceFollowers(const std::vector<UnitInfo>& units,
+                    const std::vector<std::vector<int32_t>>& allowed,
+                    std::vector<int32_t>& device_of);
+
+// Unit indices by position.
+std::vector<int32_t> UnitsByPosition(const std::vector<UnitInfo>& units);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_PROBLEM_UNIT_INFO_H_
