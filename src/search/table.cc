@@ -6,6 +6,7 @@
 #include "search/constructive/m_topo.h"
 #include "search/constructive/simple.h"
 #include "search/local/local_search.h"
+#include "search/partition/partition_placers.h"
 #include "search/planner.h"
 
 namespace placewright {
@@ -30,9 +31,16 @@ std::span<const Planner* const> SearchPlanners() {
   static const ConstructivePlanner heft(
       "heft", "heterogeneous earliest finish time (Topcuoglu et al., TPDS 2002)", &PlaceHeft,
       kTries);
+  static const ConstructivePlanner metis(
+      "metis", "METIS on colocation groups, one part a device (Karypis and Kumar, SISC 1998)",
+      &PlaceMetis, kTries);
+  static const ConstructivePlanner scotch(
+      "scotch", "Scotch on colocation groups, one part a device (Pellegrini and Roman, HPCN 1996)",
+      &PlaceScotch, kTries);
   static const LocalSearchPlanner local_search;
-  static const std::array<const Planner*, 8> table{&single, &random, &round_robin, &layered,
-                                                   &m_etf,  &m_topo, &heft,        &local_search};
+  static const std::array<const Planner*, 10> table{&single, &random,      &round_robin, &layered,
+                                                    &m_etf,  &m_topo,      &heft,        &metis,
+                                                    &scotch, &local_search};
   return table;
 }
 

@@ -1,0 +1,155 @@
+#include "graph/analysis/traversal.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace placewright {
+namespace {
+
+constexpr std::array<TraversalOrder, 6> kOrders{
+    TraversalOrder::kTopo,         TraversalOrder::kReversedTopo, TraversalOrder::kDfsPreorder,
+    TraversalOrder::kDfsPostorder, TraversalOrder::kBfs,          TraversalOrder::kLexico};
+constexpr std::array<std::string_view, 6> kNames{"topo",          "reversed-topo", "dfs-preorder",
+                                                 "dfs-postorder", "bfs",           "lexico"};
+
+using Rows = Csr<OpId, OpId>;
+
+int32_t NodeCount(const Rows& rows) { return static_cast<int32_t>(rows.offsets.size()) - 1; }
+
+std::vector<int32_t> InDegrees(const Rows& rows) {
+  std::vector<int32_t> degrees(NodeCount(rows), 0);
+  for (OpId to : rows.items) ++degrees[to.index()];
+  return degrees;
+}
+
+// Nodes without predecessors, then all others: where walks start.
+std::vector<int32_t> Starts(const Rows& rows) {
+  const std::vector<int32_t> degrees = InDegrees(rows);
+  std::vector<int32_t> starts(degrees.size());
+  std::iota(starts.begin(), starts.end(), 0);
+  std::stable_partition(starts.begin(), starts.end(), [&](int32_t i) { return degrees[i] == 0; });
+  return starts;
+}
+
+std::vector<int32_t> Topo(const Rows& rows) {
+  std::vector<int32_t> waiting = InDegrees(rows);
+  std::vector<int32_t> order;
+  order.reserve(waiting.size());
+  std::vector<char> done(waiting.size(), 0);
+  const auto append = [&](int32_t node) {
+    order.push_back(node);
+    done[node] = 1;
+  };
+  for (int32_t i = 0; i < NodeCount(rows); ++i) {
+    if (waiting[i] == 0) append(i);
+  }
+  for (size_t next = 0; next < order.size(); ++next) {
+    for (OpId to : rows[OpId(order[next])]) {
+      if (--waiting[to.index()] == 0) append(to.value());
+    }
+  }
+  for (int32_t i = 0; i < NodeCount(rows); ++i) {
+    if (!done[i]) append(i);
+  }
+  return order;
+}
+
+// Pre- and postorder of one depth-first walk without recursion: graphs are 80,000 ops deep.
+std::vector<int32_t> DepthFirst(const Rows& rows, bool preorder) {
+  std::vector<int32_t> order;
+  order.reserve(NodeCount(rows));
+  std::vector<char> met(NodeCount(rows), 0);
+  struct Frame {
+    int32_t node, next;
+  };
+  std::vector<Frame> stack;
+  const auto enter = [&](int32_t node) {
+    met[node] = 1;
+    if (preorder) order.push_back(node);
+    stack.push_back({node, rows.offsets[node]});
+  };
+  for (int32_t start : Starts(rows)) {
+    if (met[start]) continue;
+    enter(start);
+    while (!stack.empty()) {
+      Frame& frame = stack.back();
+      if (frame.next == rows.offsets[frame.node + 1]) {
+        if (!preorder) order.push_back(frame.node);
+        stack.pop_back();
+        continue;
+      }
+      const int32_t child = rows.items[frame.next++].value();
+      if (!met[child]) enter(child);
+    }
+  }
+  return order;
+}
+
+std::vector<int32_t> BreadthFirst(const Rows& rows) {
+  std::vector<int32_t> order;
+  order.reserve(NodeCount(rows));
+  std::vector<char> met(NodeCount(rows), 0);
+  const auto append = [&](int32_t node) {
+    if (met[node]) return;
+    met[node] = 1;
+    order.push_back(node);
+  };
+  const std::vector<int32_t> degrees = InDegrees(rows);
+  for (int32_t i = 0; i < NodeCount(rows); ++i) {
+    if (degrees[i] == 0) append(i);
+  }
+  size_t next = 0;
+  for (int32_t start : Starts(rows)) {  // beyond the sources: cycles that no source reaches
+    append(start);
+    for (; next < order.size(); ++next) {
+      for (OpId to : rows[OpId(order[next])]) append(to.value());
+    }
+  }
+  return order;
+}
+
+}  // namespace
+
+std::span<const TraversalOrder> AllTraversalOrders() { return kOrders; }
+
+std::string_view ToString(TraversalOrder order) { return kNames[static_cast<size_t>(order)]; }
+
+std::optional<TraversalOrder> ParseTraversalOrder(std::string_view name) {
+  for (TraversalOrder order : kOrders) {
+    if (ToString(order) == name) return order;
+  }
+  return std::nullopt;
+}
+
+std::vector<int32_t> TraverseRows(const Csr<OpId, OpId>& rows, TraversalOrder order) {
+  PW_CHECK(order != TraversalOrder::kLexico);
+  if (order == TraversalOrder::kBfs) return BreadthFirst(rows);
+  if (order == TraversalOrder::kDfsPreorder) return DepthFirst(rows, true);
+  if (order == TraversalOrder::kDfsPostorder) return DepthFirst(rows, false);
+  std::vector<int32_t> nodes = Topo(rows);
+  if (order == TraversalOrder::kReversedTopo) std::reverse(nodes.begin(), nodes.end());
+  return nodes;
+}
+
+std::vector<OpId> Traverse(const Graph& graph, TraversalOrder order) {
+  std::vector<OpId> ops;
+  ops.reserve(graph.op_count());
+  if (order == TraversalOrder::kLexico) {
+    for (OpId op : graph.ops()) ops.push_back(op);
+    std::sort(ops.begin(), ops.end(),
+              [&](OpId a, OpId b) { return graph.op(a).name < graph.op(b).name; });
+    return ops;
+  }
+  Csr<OpId, OpId> rows;
+  rows.offsets.reserve(graph.op_count() + 1);
+  rows.items.reserve(graph.edge_count());
+  for (OpId op : graph.ops()) {
+    for (OpId to : graph.consumers(op)) rows.items.push_back(to);
+    rows.offsets.push_back(static_cast<int32_t>(rows.items.size()));
+  }
+  for (int32_t node : TraverseRows(rows, order)) ops.push_back(OpId(node));
+  return ops;
+}
+
+}  // namespace placewright

@@ -1,0 +1,93 @@
+#include "search/partition/partition_placers.h"
+
+#include <algorithm>
+
+#include "graph/contraction.h"
+#include "graph/partition/partition.h"
+
+namespace placewright {
+namespace {
+
+using Partitioner = Result<std::vector<int32_t>> (*)(const WeightedGraph&, const PartitionOptions&);
+
+WeightedGraph UnitGraph(const PlacerInput& input) {
+  const size_t units = input.units.size();
+  IdVector<OpId, GroupId> grouping(input.problem.graph->op_count());
+  for (OpId op : input.problem.graph->ops()) grouping[op] = GroupId(input.problem.unit_of[op]);
+  const ContractedGraph contracted = Contract(*input.problem.graph, grouping, units);
+  WeightedGraph directed;
+  directed.weights.assign(2, {});
+  for (size_t u = 0; u < units; ++u) {
+    const UnitInfo& info = input.units[u];
+    directed.weights[0].push_back(info.time);
+    directed.weights[1].push_back(SaturatingAdd(info.persistent, info.live_at_peak));
+    for (const GroupEdge& edge : contracted.successors[GroupId(u)]) {
+      directed.edges.push_back({edge.group.value(), edge.bytes.count});
+    }
+    directed.offsets.push_back(static_cast<int32_t>(directed.edges.size()));
+  }
+  return MakeUndirected(directed);
+}
+
+PartitionOptions OptionsFor(const PlacerInput& input) {
+  PartitionOptions options;
+  options.parts = static_cast<int>(input.domain.accelerators.size());
+  options.seed = input.seed + static_cast<uint64_t>(input.attempt);
+  for (int32_t device : input.domain.accelerators) {
+    const double work = static_cast<double>(std::max<int64_t>(1, input.domain.work[device]));
+    options.shares.push_back({1 / work, static_cast<double>(input.domain.capacity[device])});
+  }
+  return options;
+}
+
+// Parts are accelerators; a unit that may not run there takes its first preferred device.
+std::vector<int32_t> DevicesOf(const PlacerInput& input, const std::vector<int32_t>& part_of) {
+  std::vector<int32_t> device_of;
+  for (size_t u = 0; u < part_of.size(); ++u) {
+    const std::vector<int32_t>& allowed = input.domain.preferred[u];
+    const int32_t wanted = input.domain.accelerators[part_of[u]];
+    const bool may = std::binary_search(allowed.begin(), allowed.end(), wanted);
+    device_of.push_back(may ? wanted : allowed.front());
+  }
+  return device_of;
+}
+
+std::vector<int32_t> Place(const PlacerInput& input, Partitioner partition,
+                           const WeightedGraph& graph, const PartitionOptions& options) {
+  Result<std::vector<int32_t>> parts = partition(graph, options);
+  // Out of memory in the library: a plan all the same, as every planner gives one.
+  if (!parts.ok()) return DevicesOf(input, std::vector<int32_t>(input.units.size(), 0));
+  return DevicesOf(input, parts.value());
+}
+
+}  // namespace
+
+std::vector<int32_t> PlaceMetis(const PlacerInput& input) {
+  WeightedGraph graph = UnitGraph(input);
+  PartitionOptions options = OptionsFor(input);
+  if (input.attempt == 0) {
+    graph.weights.resize(1);
+    for (auto& share : options.shares) share.resize(1);
+  } else {
+    options.imbalance = 0.2 / input.attempt;
+  }
+  return Place(input, &PartitionMetis, graph, options);
+}
+
+std::vector<int32_t> PlaceScotch(const PlacerInput& input) {
+  WeightedGraph graph = UnitGraph(input);
+  const PartitionOptions options = OptionsFor(input);
+  // attempt / 4 of a node's weight is its share of the memory, the rest its share of the time.
+  constexpr int64_t kScale = int64_t{1} << 24;
+  __int128 total_time = 1, total_bytes = 1;
+  for (int64_t time : graph.weights[0]) total_time += time;
+  for (int64_t bytes : graph.weights[1]) total_bytes += bytes;
+  for (int32_t u = 0; u < graph.nodes(); ++u) {
+    const auto time = static_cast<int64_t>(graph.weights[0][u] * __int128{kScale} / total_time);
+    const auto bytes = static_cast<int64_t>(graph.weights[1][u] * __int128{kScale} / total_bytes);
+    graph.weights[0][u] = (4 - input.attempt) * time + input.attempt * bytes;
+  }
+  return Place(input, &PartitionScotch, graph, options);
+}
+
+}  // namespace placewright

@@ -1,0 +1,28 @@
+// Planners that cut the graph into as many parts as there are accelerators: `metis` and `scotch`.
+//
+//   nodes  placement units; weights: time (least over the devices, summed) and memory (persistent
+//          bytes and what is alive at the peak)
+//   edges  bytes that would cross between two units (graph/contraction.h)
+//   parts  accelerators; share of the time in proportion to speed (1 / time of all ops there),
+//          share of the memory in proportion to capacity
+//
+// The partitioners do not know precedence: they balance total work, not work at any moment, and
+// that is what the papers compare with (GDP sec. 4.1: METIS). Attempt 0 balances time alone, as
+// they do; later attempts, taken where the plan overflows, bring memory in: METIS as a second
+// constraint with less and less imbalance, Scotch, which knows one weight, by mixing it in.
+#ifndef PLACEWRIGHT_SEARCH_PARTITION_PARTITION_PLACERS_H_
+#define PLACEWRIGHT_SEARCH_PARTITION_PARTITION_PLACERS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "search/constructive/placer.h"
+
+namespace placewright {
+
+std::vector<int32_t> PlaceMetis(const PlacerInput& input);
+std::vector<int32_t> PlaceScotch(const PlacerInput& input);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_PARTITION_PARTITION_PLACERS_H_
