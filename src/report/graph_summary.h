@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "graph/analysis/statistics.h"
 #include "graph/graph.h"
 #include "report/one_device.h"
 #include "report/table.h"
@@ -59,6 +60,7 @@ std::vector<ModuleRow> SummariseModules(const Graph& graph, int depth);
 
 // `alone`: the step on one device, where it could be simulated.
 std::string RenderSummary(const Graph& graph, const GraphSummary& summary,
+                          const GraphStatistics& statistics,
                           const std::optional<OneDeviceStep>& alone, const Style& style);
 std::string RenderModules(const std::vector<ModuleRow>& rows, const Style& style);
 

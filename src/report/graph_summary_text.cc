@@ -30,6 +30,7 @@ std::string ParameterNote(const GraphSummary& s) {
 }  // namespace
 
 std::string RenderSummary(const Graph& graph, const GraphSummary& s,
+                          const GraphStatistics& statistics,
                           const std::optional<OneDeviceStep>& alone, const Style& style) {
   std::string text =
       Paint(graph.name(), Tone::kStrong, style) + fmt::format(" ({}", FormatName(graph.format()));
@@ -42,6 +43,12 @@ std::string RenderSummary(const Graph& graph, const GraphSummary& s,
                             FormatCount(s.phase_ops[2]), FormatCount(s.views))});
   table.AddRow({"edges", FormatCount(s.edges),
                 "and " + CountOf(s.order_edges, "order") + " from shared storage"});
+  table.AddRow(
+      {"depth", FormatCount(statistics.depth),
+       fmt::format("ops on the longest path; widest level {}, {:.2f} edges per op, diameter {}{}",
+                   FormatCount(statistics.width), statistics.degree,
+                   statistics.diameter_exact ? "" : "at least ",
+                   FormatCount(statistics.diameter))});
   table.AddRow({"colocation groups", FormatCount(s.colocation_groups),
                 fmt::format("the largest holds {} for the whole step",
                             FormatBytes(s.memory.largest_group))});

@@ -224,6 +224,24 @@ TEST_F(InspectCommand, CountsACostGraph) {
   EXPECT_EQ(result["memory"]["one_device_peak"], 7 * 1024);
   EXPECT_THAT(Run({"inspect", "net.json"}).out, HasSubstr("colocation groups"));
   EXPECT_EQ(RunJson({"inspect", "net.json", "--modules"}).json()["modules"][0]["ops"], 4);
+  // A chain of four: depth 4, width 1, 3 edges over 4 ops.
+  EXPECT_EQ(result["statistics"]["depth"], 4);
+  EXPECT_EQ(result["statistics"]["width"], 1);
+  EXPECT_EQ(result["statistics"]["degree"], 0.75);
+  EXPECT_EQ(result["statistics"]["diameter"], 3);
+}
+
+TEST_F(SimulateCommand, InspectListsOpsInATraversalOrder) {
+  Write("net.json", ChainGraph(4, 8192).dump());
+  EXPECT_EQ(Run({"inspect", "net.json", "--order", "reversed-topo"}).out,
+            "op3\nop2\nop1\nop0\n");
+  const Json list = RunJson({"inspect", "net.json", "--order", "bfs"}).json();
+  EXPECT_EQ(list["schema"], "placewright.order/1");
+  EXPECT_EQ(list["ops"], Json({"op0", "op1", "op2", "op3"}));
+  const Outcome typo = Run({"inspect", "net.json", "--order", "bsf"});
+  EXPECT_EQ(typo.status, 2);
+  EXPECT_THAT(typo.err, HasSubstr("did you mean bfs"));
+  EXPECT_EQ(Run({"inspect", "net.json", "--order", "bfs", "--modules"}).status, 2);
 }
 
 TEST_F(SimulateCommand, TextIsTheGoldenOne) {

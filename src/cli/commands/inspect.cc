@@ -1,9 +1,14 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
+#include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/request/assumptions.h"
 #include "cli/terminal/options.h"
 #include "formats/input.h"
+#include "graph/analysis/statistics.h"
+#include "graph/analysis/traversal.h"
 #include "report/graph_summary.h"
 #include "report/one_device.h"
 
@@ -26,6 +31,30 @@ Json MemoryToJson(const MemorySummary& memory, const std::optional<OneDeviceStep
   return object;
 }
 
+Json StatisticsToJson(const GraphStatistics& statistics) {
+  Json object;
+  object["depth"] = statistics.depth;
+  object["width"] = statistics.width;
+  object["degree"] = statistics.degree;
+  object["diameter"] = statistics.diameter;
+  object["diameter_exact"] = statistics.diameter_exact;
+  object["sources"] = statistics.sources;
+  object["sinks"] = statistics.sinks;
+  object["components"] = statistics.components;
+  return object;
+}
+
+// Errors: kUsage with near names.
+Result<TraversalOrder> ParseVisitOrder(const std::string& text) {
+  if (const auto order = ParseTraversalOrder(text)) return *order;
+  std::vector<std::string> names;
+  for (TraversalOrder order : AllTraversalOrders()) names.emplace_back(ToString(order));
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("--order \"{}\" is unknown{}", Printable(text), DidYouMean(text, names)), "",
+      fmt::format("The orders are {}.", fmt::join(names, ", ")));
+}
+
 class InspectCommand : public Command {
  public:
   CLI::App* Register(CLI::App& program) override {
@@ -42,6 +71,11 @@ class InspectCommand : public Command {
         ->type_name("N")
         ->check(WholeNumber(1, 64))
         ->group("Output");
+    app->add_option("--order", order_,
+                    "List the ops instead: topo, reversed-topo, dfs-preorder, dfs-postorder, bfs, "
+                    "lexico")
+        ->type_name("ORDER")
+        ->group("Output");
     app->footer(
         "Examples:\n"
         "  placewright inspect bert.json.gz\n"
@@ -52,24 +86,37 @@ class InspectCommand : public Command {
 
   Result<int> Run(Context& context) override {
     PW_ASSIGN(const auto dimensions, ParseDimensions(dimensions_));
+    std::optional<TraversalOrder> order;
+    if (order_) {
+      PW_ASSIGN(order, ParseVisitOrder(*order_));
+      if (modules_) {
+        return MakeError(ErrorCode::kUsage, "--order and --modules ask for two different lists", "",
+                         "Give one of them.");
+      }
+    }
     // The structure does not depend on sizes, so that open dimensions are no error here.
     PW_ASSIGN(const LoadedGraph loaded, LoadGraph(graph_, {batch_, "", dimensions, true}));
     const std::vector<std::string> assumptions = DescribeAssumptions(loaded);
-    if (modules_ || context.console.json) {  // results that have no room for notes
+    if (modules_ || order_ || context.console.json) {  // results that have no room for notes
       for (const std::string& line : assumptions) context.console.Note(line);
     }
     if (modules_) {
       PrintModules(loaded.graph, context.console);
       return 0;
     }
+    if (order) {
+      PrintOrder(loaded.graph, *order, context.console);
+      return 0;
+    }
     const GraphSummary summary = Summarise(loaded.graph);
+    const GraphStatistics statistics = ComputeStatistics(loaded.graph);
     const std::optional<OneDeviceStep> alone =
         SimulateOnOneDevice(loaded.graph, loaded.costs ? &*loaded.costs : nullptr);
     if (context.console.json) {
-      context.console.PrintJson(ToJson(loaded, summary, alone));
+      context.console.PrintJson(ToJson(loaded, summary, statistics, alone));
     } else {
       const Style& style = context.console.style();
-      context.console.Print(RenderSummary(loaded.graph, summary, alone, style));
+      context.console.Print(RenderSummary(loaded.graph, summary, statistics, alone, style));
       for (const std::string& line : assumptions) {
         context.console.Print(Paint(line, Tone::kWarning, style) + "\n");
       }
@@ -79,7 +126,7 @@ class InspectCommand : public Command {
 
  private:
   static Json ToJson(const LoadedGraph& loaded, const GraphSummary& s,
-                     const std::optional<OneDeviceStep>& alone) {
+                     const GraphStatistics& statistics, const std::optional<OneDeviceStep>& alone) {
     Json object;
     object["schema"] = "placewright.inspect/1";
     object["name"] = loaded.graph.name();
@@ -100,11 +147,29 @@ class InspectCommand : public Command {
         {"forward", s.phase_ops[0]}, {"backward", s.phase_ops[1]}, {"optimizer", s.phase_ops[2]}};
     object["colocation_groups"] = s.colocation_groups;
     object["memory"] = MemoryToJson(s.memory, alone);
+    object["statistics"] = StatisticsToJson(statistics);
     object["unknown_types"] = s.unknown_types;
     AddAssumedShapes(loaded, &object);
     AddAssumedDimensions(loaded, &object);
     object["sha256"] = loaded.sha256;
     return object;
+  }
+
+  void PrintOrder(const Graph& graph, TraversalOrder order, Console& console) const {
+    const std::vector<OpId> ops = Traverse(graph, order);
+    if (!console.json) {
+      std::string lines;
+      for (OpId op : ops) lines += graph.op(op).name + "\n";
+      console.Print(lines);
+      return;
+    }
+    Json object;
+    object["schema"] = "placewright.order/1";
+    object["name"] = graph.name();
+    object["order"] = ToString(order);
+    object["ops"] = Json::array();
+    for (OpId op : ops) object["ops"].push_back(graph.op(op).name);
+    console.PrintJson(object);
   }
 
   void PrintModules(const Graph& graph, Console& console) const {
@@ -132,6 +197,7 @@ class InspectCommand : public Command {
   std::optional<int64_t> batch_;
   std::vector<std::string> dimensions_;
   bool modules_ = false;
+  std::optional<std::string> order_;
   int depth_ = 3;
 };
 
