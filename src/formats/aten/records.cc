@@ -298,8 +298,7 @@ Result<AtenFile> ReadAtenRecords(std::string_view text) {
                                }));
   if (!root.is_object()) return MakeError(ErrorCode::kField, "must be one object");
   for (const char* key : {"inputs", "ops"}) {
-    // A list was streamed away; anything else of that name is still there.
-    if (root.contains(key)) return GetArray(root, key, "").error();
+    if (root.contains(key)) PW_RETURN_IF_ERROR(GetArray(root, key, ""));
   }
   if (file.ops.empty()) {
     return MakeError(ErrorCode::kField, "the list \"ops\" is missing or empty", "ops");

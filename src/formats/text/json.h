@@ -36,7 +36,7 @@ std::string FormatDocument(const Json& document);
 
 // Like ParseJson for a document that is one object, but hands each element of its top-level lists
 // named in `keys` to `each`, as soon as it is read, instead of keeping it: memory stays that of one
-// element. Those lists are left out of the result. The first error of `each` ends the reading.
+// element. Those lists are empty in the result. The first error of `each` ends the reading.
 using ElementFn = std::function<Status(std::string_view key, size_t index, Json& element)>;
 Result<Json> ParseJsonStreaming(std::string_view text, std::vector<std::string> keys,
                                 const ElementFn& each, const JsonLimits& limits = {});

@@ -161,6 +161,7 @@ class StrictHandler : public nlohmann::json_sax<Json> {
   bool start_array(size_t) override {
     if (streams_next_) {
       streams_next_ = false;
+      Target().Add(Json::array());
       streaming_ = true;
       index_ = 0;
       return Deeper();
