@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/commands/simulate_placeto.h"
 #include "cli/request/assumptions.h"
 #include "cli/request/findings.h"
 #include "cli/request/inputs.h"
@@ -16,6 +18,7 @@
 #include "formats/plan/plan_json.h"
 #include "formats/text/file.h"
 #include "report/plan_report.h"
+#include "sim/placeto/from_step.h"
 #include "sim/simulator.h"
 
 namespace placewright {
@@ -27,7 +30,8 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  placewright simulate bert.plan.json\n"
     "  placewright simulate bert.json.gz -c 4xP100 --placement my-placement.json\n"
-    "  placewright simulate costgraph.json --order critical-path --schedule --json";
+    "  placewright simulate costgraph.json --order critical-path --schedule --json\n"
+    "  placewright simulate --placeto case.json.gz --repeat 100";
 
 // Everything that one simulation needs, whichever files it came from.
 struct Subject {
@@ -40,9 +44,10 @@ class SimulateCommand : public Command {
  public:
   CLI::App* Register(CLI::App& program) override {
     CLI::App* app = program.add_subcommand("simulate", "Say how long a placement takes and why");
-    app->add_option("FILE", input_.graph, "Plan, graph (with -c and --placement), or cost graph")
-        ->required();
+    app_ = app;
+    app->add_option("FILE", input_.graph, "Plan, graph (with -c and --placement), or cost graph");
     AddInputOptions(app, &input_);
+    AddPlacetoOptions(app);
     app->add_option("--placement", placement_, "Plan, or JSON map from op to device")
         ->type_name("FILE")
         ->group("Input");
@@ -57,6 +62,11 @@ class SimulateCommand : public Command {
   }
 
   Result<int> Run(Context& context) override {
+    PW_RETURN_IF_ERROR(CheckSimulator());
+    if (!placeto_.case_file.empty()) {
+      PW_RETURN_IF_ERROR(ReportPlacetoFile(placeto_, context.console));
+      return 0;
+    }
     PW_RETURN_IF_ERROR(CheckOutput());
     PW_ASSIGN(const bool plan, IsPlan(input_.graph));
     Subject subject;
@@ -69,6 +79,14 @@ class SimulateCommand : public Command {
     const Cluster& cluster = subject.inputs.cluster.cluster;
     const StepProgram program = BuildStepProgram(graph, cluster, subject.inputs.costs);
     PW_RETURN_IF_ERROR(VerifyPlacement(program, graph, cluster, subject.placement));
+    if (sim_ == kPlaceto) {
+      placeto_.graph = graph.name();
+      placeto_.cluster = cluster.name();
+      placeto_.schedule = schedule_;
+      PW_RETURN_IF_ERROR(ReportPlaceto(MakePlacetoCase(program, graph, cluster, subject.placement),
+                                       placeto_, context.console));
+      return 0;
+    }
     Simulator simulator(program);
     const Findings findings =
         Investigate(subject.inputs, program, subject.placement,
@@ -83,6 +101,68 @@ class SimulateCommand : public Command {
   }
 
  private:
+  static constexpr const char* kPlacewright = "placewright";
+  static constexpr const char* kPlaceto = "placeto";
+
+  void AddPlacetoOptions(CLI::App* app) {
+    app->add_option("--sim", sim_, "Whose rules: placewright (default), or placeto")
+        ->type_name("NAME")
+        ->group("Simulator");
+    app->add_option("--placeto", placeto_.case_file, "A case of Placeto's simulator, without FILE")
+        ->type_name("CASE")
+        ->group("Simulator");
+    app->add_option("--repeat", placeto_.repeat, "Simulate N times by Placeto's rules, for timing")
+        ->type_name("N")
+        ->check(WholeNumber(1, 1'000'000'000))
+        ->group("Simulator");
+  }
+
+  // Refuses what Placeto's rules, or a case that has everything, leave no meaning.
+  Status CheckSimulator() {
+    if (sim_ != kPlacewright && sim_ != kPlaceto) {
+      return MakeError(ErrorCode::kUsage,
+                       "--sim \"" + Printable(sim_) + "\" is unknown" +
+                           DidYouMean(sim_, {kPlacewright, kPlaceto}),
+                       "", "The simulators are placewright and placeto.");
+    }
+    const bool of_case = !placeto_.case_file.empty();
+    if (input_.graph.empty() && !of_case) {
+      return MakeError(ErrorCode::kUsage, "FILE is required", "",
+                       "See `placewright simulate --help`.");
+    }
+    if (of_case) {
+      if (app_->get_option("--sim")->count() > 0 && sim_ != kPlaceto) return Refuse("--sim");
+      PW_RETURN_IF_ERROR(
+          RefuseAllBut({"--placeto", "--sim", "--repeat", "--schedule", "--json", "--quiet"}));
+      placeto_.schedule = schedule_;
+    } else if (sim_ == kPlaceto) {
+      for (const char* option : {"--order", "--memory", "--svg", "--html"}) {
+        if (app_->get_option(option)->count() > 0) return Refuse(option);
+      }
+    } else if (app_->get_option("--repeat")->count() > 0) {
+      return MakeError(ErrorCode::kUsage, "--repeat needs --placeto or --sim placeto", "",
+                       "Leave --repeat out.");
+    }
+    return Ok();
+  }
+
+  static Error Refuse(const std::string& option) {
+    return MakeError(ErrorCode::kUsage, option + " cannot be used with Placeto's simulator", "",
+                     "Leave " + option + " out.");
+  }
+
+  // Every option that is given must be among `allowed`.
+  Status RefuseAllBut(const std::vector<std::string>& allowed) const {
+    for (const CLI::Option* option : app_->get_options()) {
+      if (option->count() == 0) continue;
+      const bool known = std::any_of(allowed.begin(), allowed.end(), [&](const std::string& name) {
+        return option->check_name(name);
+      });
+      if (!known) return Refuse(option->get_name());
+    }
+    return Ok();
+  }
+
   Status CheckOutput() const {
     const std::vector<NamedFile> outputs = FilesOf(pictures_);
     if (outputs.empty()) return Ok();
@@ -238,6 +318,9 @@ class SimulateCommand : public Command {
   std::string placement_;
   PictureOptions pictures_;
   bool schedule_ = false, memory_ = false;
+  std::string sim_ = kPlacewright;
+  PlacetoRequest placeto_;
+  const CLI::App* app_ = nullptr;
   const CLI::Option* order_ = nullptr;
 };
 
