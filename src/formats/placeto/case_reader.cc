@@ -16,6 +16,8 @@ namespace {
 
 // Up to here every whole number is a double, and sums of that many stay finite.
 constexpr double kMost = 9007199254740992;  // 2^53
+// What all elements may be estimated at: some 4 million ops. What is kept of them is a fifth.
+constexpr int64_t kStreamed = int64_t{4} << 30;
 
 Error Fail(std::string message, std::string place) {
   return MakeError(ErrorCode::kField, std::move(message), std::move(place));
@@ -234,8 +236,11 @@ Result<PlacetoCase> Reader::Read(std::string_view text) {
   const ElementFn each = [this](std::string_view key, size_t index, Json& value) {
     return ReadElement(key, index, value);
   };
-  PW_ASSIGN(const Json root,
-            ParseJsonStreaming(text, {"ops", "edges", "placement", "expected_start_us"}, each));
+  JsonLimits limits;
+  limits.streamed = kStreamed;
+  PW_ASSIGN(
+      const Json root,
+      ParseJsonStreaming(text, {"ops", "edges", "placement", "expected_start_us"}, each, limits));
   PW_RETURN_IF_ERROR(CheckTop(root));
   PW_RETURN_IF_ERROR(ReadParams(root));
   PW_RETURN_IF_ERROR(ReadDevices(root));
