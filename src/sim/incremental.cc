@@ -13,14 +13,14 @@ namespace placewright {
 namespace {
 
 // More states save little: a run starts again on average ops / (2 * states) too early.
-constexpr size_t kMostStates = 12;
+constexpr size_t kMostStates = 24;
 constexpr int64_t kNoEffect = kMaxQuantity;
 
 }  // namespace
 
 struct IncrementalSimulator::State {
   State(const StepProgram& program, Order order, size_t memory_limit)
-      : p(program), engine(program), patch{{}, {}, std::vector<__int128>(program.devices, 0)} {
+      : p(program), engine(program), patch{{}, std::vector<__int128>(program.devices, 0)} {
     options.order = order;
     checkpoints.most = std::clamp<size_t>(memory_limit / engine.StateBytes(), 1, kMostStates);
     storages_at.resize(p.exec_of.size());
@@ -83,7 +83,6 @@ struct IncrementalSimulator::State {
   // it: at which something looks at the device of an op that moves, or at its path.
   int64_t Examine() {
     patch.devices.clear();
-    patch.homes.clear();
     std::fill(patch.resident.begin(), patch.resident.end(), 0);
     int64_t effect = kNoEffect;
     for (const OpMove& move : moves) {
@@ -122,7 +121,6 @@ struct IncrementalSimulator::State {
     for (int32_t i = p.version_units_offset[version]; i < p.version_units_offset[version + 1];
          ++i) {
       const int32_t unit = p.version_units[i];
-      patch.homes.emplace_back(unit, move.device.value());
       if (Crosses(unit)) effect = 0;
     }
     return effect;
@@ -162,7 +160,7 @@ struct IncrementalSimulator::State {
   EngineOutcome RunTried(int64_t effect, Checkpoints* save) {
     restart = -1;
     while (restart + 1 < static_cast<int32_t>(checkpoints.count) &&
-           checkpoints.states[restart + 1].now < effect) {
+           checkpoints.states[restart + 1].now() < effect) {
       ++restart;
     }
     const size_t own = patch.devices.size();
@@ -239,7 +237,7 @@ void IncrementalSimulator::Accept() {
   const EngineOutcome outcome = s.RunTried(effect, &s.checkpoints);
   s.options.record = false;
   // The states before the restart now belong to the new incumbent.
-  for (int32_t i = 0; i <= s.restart; ++i) s.patch.Apply(&s.checkpoints.states[i]);
+  for (int32_t i = 0; i <= s.restart; ++i) s.checkpoints.states[i].Apply(s.patch);
   for (const OpMove& move : s.moves) {
     const int32_t op = s.p.exec_of[move.op.index()];
     if (op >= 0 && s.any_input) {

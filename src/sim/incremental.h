@@ -24,9 +24,9 @@ struct OpMove {
 // One per thread; holds the arrays of one program and the states of one incumbent run.
 class IncrementalSimulator {
  public:
-  // `program` must outlive this. At most `memory_limit` bytes of saved states are kept.
+  // `program` must outlive this. About `memory_limit` bytes of saved states are kept at most.
   IncrementalSimulator(const StepProgram& program, Order order,
-                       size_t memory_limit = size_t{48} << 20);
+                       size_t memory_limit = size_t{64} << 20);
   ~IncrementalSimulator();
   IncrementalSimulator(IncrementalSimulator&&) noexcept;
 

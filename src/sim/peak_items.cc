@@ -19,8 +19,10 @@ class Inventory {
     for (int32_t s = 0; s < static_cast<int32_t>(p_.storage_class.size()); ++s) {
       if (LiesHere(s)) Add(s, p_.storage_bytes[s]);
     }
-    for (const Transfer& transfer : engine_.transfers()) {
-      if (transfer.to != device_ || !transfer.started || transfer.readers == 0) continue;
+    for (size_t id = 0; id < engine_.transfers().size(); ++id) {
+      const Transfer& transfer = engine_.transfers()[id];
+      if (transfer.to != device_ || engine_.transfer_times()[id].start < 0) continue;
+      if (engine_.CopyUsesLeft(static_cast<int32_t>(id)) == 0) continue;
       const int32_t storage = p_.unit_storage[transfer.unit];
       if (p_.unit_bytes[transfer.unit] == 0) continue;
       Add(storage, p_.unit_bytes[transfer.unit]);
@@ -46,7 +48,7 @@ class Inventory {
     }
     const int32_t maker = p_.version_writer[p_.storage_versions.offsets[storage]];
     if (engine_.DeviceOf(maker) != device_ || engine_.op_start()[maker] < 0) return false;
-    return engine_.IsRunning(maker) || engine_.uses_left(storage) > 0;
+    return engine_.IsRunning(maker) || engine_.UsesLeft(storage) > 0;
   }
 
   bool IsReadHere(int32_t storage) const {

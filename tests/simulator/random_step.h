@@ -46,7 +46,9 @@ class RandomStep {
   int32_t Draw(int32_t bound) { return static_cast<int32_t>(random_.Below(bound)); }
 
  private:
+  // Few links that many routes share, or one of its own for every pair of devices.
   void AddLinks(TinyStep& step) {
+    const bool mesh = Draw(3) == 0;
     std::vector<int32_t> links;
     const int32_t count = 1 + Draw(6);
     for (int32_t i = 0; i < count; ++i) {
@@ -56,6 +58,10 @@ class RandomStep {
     for (int32_t from = 0; from < devices_; ++from) {
       for (int32_t to = 0; to < devices_; ++to) {
         if (from == to) continue;
+        if (mesh) {
+          step.Route(from, to, {step.Link(int64_t{1'000'000'000} * (1 + Draw(3)), Draw(3) * 10)});
+          continue;
+        }
         std::vector<int32_t> route = links;
         random_.Shuffle(route);
         route.resize(std::min<size_t>(route.size(), 1 + Draw(3)));

@@ -18,10 +18,16 @@ void ExpectEqualRuns(const TinyProblem& problem, Order order) {
   Simulator simulator(problem.program);
   SimOptions options;
   options.order = order;
+  options.schedule = false;  // the loop without records
+  const SimResult unrecorded = simulator.Run(problem.placement, options);
   options.schedule = true;
   const SimResult& result = simulator.Run(problem.placement, options);
   ASSERT_EQ(result.step_time.count, reference.step_time);
+  ASSERT_EQ(unrecorded.step_time, result.step_time);
   for (size_t d = 0; d < result.devices.size(); ++d) {
+    ASSERT_EQ(unrecorded.devices[d].tensor_peak, result.devices[d].tensor_peak) << "device " << d;
+    ASSERT_EQ(unrecorded.devices[d].peak_time, result.devices[d].peak_time) << "device " << d;
+    ASSERT_EQ(unrecorded.devices[d].busy, result.devices[d].busy) << "device " << d;
     ASSERT_EQ(result.devices[d].tensor_peak.count, reference.peak[d]) << "device " << d;
     ASSERT_EQ(result.devices[d].peak_time.count, reference.peak_time[d]) << "device " << d;
   }

@@ -4,17 +4,24 @@
 // Everything that depends on the placement is found out when it is needed: when a version becomes
 // resident at its home, its readers are walked once; readers beside it may lose a requirement, the
 // others are gathered into one transfer per device.
+//
+// Nearly always one completion is alone in its instant. Then nothing has to be sorted or collected:
+// what it makes ready starts at once. Several completions of one instant go the general way.
 #ifndef PLACEWRIGHT_SIM_ENGINE_ENGINE_H_
 #define PLACEWRIGHT_SIM_ENGINE_ENGINE_H_
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "plan/placement.h"
 #include "plan/schedule.h"
+#include "sim/engine/packed_step.h"
 #include "sim/engine/run_state.h"
+#include "sim/engine/snapshot.h"
 #include "sim/engine/step_program.h"
+#include "sim/engine/touch_list.h"
 
 namespace placewright {
 
@@ -22,26 +29,19 @@ struct EngineOptions {
   Order order = Order::kFifo;
   bool record = false;                   // keep start and end of every op and transfer
   int64_t abandon_above = kMaxQuantity;  // kMaxQuantity: never
-  // Stop at the first allocation that brings this device to this occupancy (ItemisePeak).
+  // With `record`, stop at the first allocation that brings this device to this occupancy
+  // (ItemisePeak).
   int32_t stop_device = -1;
   __int128 stop_bytes = 0;
 };
 
 enum class EngineOutcome : uint8_t { kDone, kAbandoned, kStopped };
 
-// States that a run leaves behind, ascending in time, one every so many ended ops.
+// States that a recorded run leaves behind, ascending in time, one every so many ended ops.
 struct Checkpoints {
-  std::vector<RunState> states;
+  std::vector<Snapshot> states;
   size_t count = 0;  // how many of `states` are in use
   size_t most = 0;
-};
-
-// What differs between one placement's state and another's before the difference has any effect.
-struct StatePatch {
-  std::vector<std::pair<int32_t, int32_t>> devices;  // exec op, its device
-  std::vector<std::pair<int32_t, int32_t>> homes;    // unit of initial content, its home
-  std::vector<__int128> resident;  // by device: bytes more that lie there for the whole step
-  void Apply(RunState* state) const;
 };
 
 class Engine {
@@ -56,10 +56,10 @@ class Engine {
   EngineOutcome Run(const Placement& placement, const EngineOptions& options,
                     Checkpoints* checkpoints = nullptr);
 
-  // Continues from `state`, which a run under another placement left, once `patch` has been applied
-  // to a copy of it. Its `devices` also name every op that the engine's last run placed elsewhere.
-  // Records of the prefix must be those of the run that left the state.
-  EngineOutcome Resume(const RunState& state, const StatePatch& patch, const Placement& placement,
+  // Continues from `state`, which a run under another placement left, with `patch` applied. Its
+  // `devices` name every op that the state or the engine's last run has elsewhere. Records of the
+  // prefix must be those of the run that left the state; transfers that were over are not told.
+  EngineOutcome Resume(const Snapshot& state, const StatePatch& patch, const Placement& placement,
                        const EngineOptions& options, Checkpoints* checkpoints = nullptr);
 
   // Of the last run.
@@ -70,10 +70,16 @@ class Engine {
   int32_t DeviceOf(int32_t op) const { return run_.ops[op].device; }
   bool IsRunning(int32_t op) const { return run_.running_op[run_.ops[op].device] == op; }
   int32_t HomeOf(int32_t storage, const Placement& placement) const;  // -1: none
-  size_t StateBytes() const { return run_.Bytes(); }
-  const std::vector<Transfer>& transfers() const { return run_.transfers; }
-  // After kStopped: local readers, transfers and future writers that keep a transient storage.
-  int32_t uses_left(int32_t storage) const { return run_.left[storage]; }
+  size_t StateBytes() const { return Snapshot::Bytes(packed_); }
+  std::span<const Transfer> transfers() const {
+    return {run_.transfers.data(), static_cast<size_t>(run_.transfer_count)};
+  }
+  // After kStopped: local readers, transfers and future writers that keep a transient storage, once
+  // its first maker has ended; readers on the destination that keep a transfer's copy.
+  int32_t UsesLeft(int32_t storage) const { return run_.holdings[storage].left; }
+  int32_t CopyUsesLeft(int32_t transfer) const {
+    return run_.holdings[packed_.storages + transfer].left;
+  }
 
   // With `record`; -1 while an op or transfer has not begun.
   const std::vector<int64_t>& op_ready() const { return op_ready_; }
@@ -85,92 +91,97 @@ class Engine {
   void ComputePaths(const Placement& placement, std::vector<int64_t>* paths) const;
 
  private:
-  // Row starts of the op; the next op's are the ends.
-  struct OpInfo {
-    int32_t release = 0, unit = 0, token = 0, end = 0;
-    int64_t birth_bytes = 0;  // storages that it allocates at home
-  };
-  struct UnitInfo {
-    int32_t reader = 0;  // row start; the next unit's is the end
-    int32_t storage = 0;
-    int32_t overwriter = -1;  // op that makes the next version
-    int32_t overwriter_reads = 0;
+  // The copy of a unit that is being made on one device.
+  struct CopyOf {
+    int32_t unit = -1, holding = 0;
   };
 
-  void BuildStaticRows();
-  void BuildBaseNeeds();
-  void Reset();
+  // engine.cc: before and after the loop.
   void Prepare(const Placement& placement);
+  void Reset();
+  void ClearState();
   void PlaceOps(const Placement& placement);
+  void MoveOps(const StatePatch& patch);
   void CountOps();
+  void CountWorkspaces();
+  void SumWork();
   void PlacePersistent(const Placement& placement);
   void PlaceInputs();
-  void PublishInitial(const Placement& placement);
-  EngineOutcome Continue(Checkpoints* checkpoints);
-  EngineOutcome ChooseLoop();
+  EngineOutcome Continue(const Placement* fresh, Checkpoints* checkpoints);
+  EngineOutcome ChooseLoop(const Placement* fresh);
+  void ForgetLater();
   void SaveState();
+  LiveFrom FindLive(LiveFrom from) const;
 
+  // event_loop.cc. `at_once`: nothing else completes at this instant, so transfers over links that
+  // are free may start without waiting for StartAll. `fresh`: the placement of a run that begins.
   template <bool kPriority, bool kRecord, bool kBound>
-  EngineOutcome Loop();
+  EngineOutcome Loop(const Placement* fresh);
   template <bool kPriority, bool kRecord, bool kBound>
-  bool StartAll();
-  template <bool kPriority>
-  void CompleteOp(int32_t op);
-  template <bool kPriority>
+  void PublishInitial(const Placement& placement);
+  template <bool kPriority, bool kRecord, bool kBound>
+  void RunDevice(int32_t device);
+  template <bool kPriority, bool kRecord, bool kBound>
+  void RunLink(int32_t link);
+  template <bool kPriority, bool kRecord, bool kBound>
+  void CompleteAll(int64_t now);
+  template <bool kPriority, bool kRecord, bool kBound>
+  void StartAll();
+  template <bool kPriority, bool kRecord, bool kBound>
+  void CompleteOp(int32_t op, int32_t device, bool at_once);
+  template <bool kPriority, bool kRecord, bool kBound>
+  void CompleteSpecialOp(int32_t op, int32_t device);
+  template <bool kPriority, bool kRecord>
   void CompleteTransfer(int32_t id);
-  template <bool kPriority>
+  template <bool kPriority, bool kRecord>
+  void SatisfyReaders(int32_t unit, int32_t device);
+  template <bool kPriority, bool kRecord>
+  void LeaveHome(const Transfer& transfer);
+  void FreeLinks(const PackedRoute& route);
+  int32_t EventSlot(int32_t link) const { return p_.devices + link; }
+  template <bool kPriority, bool kRecord>
   void Satisfy(int32_t op);
-  template <bool kPriority>
+  template <bool kPriority, bool kRecord>
   void MakeReady(int32_t op);
-  template <bool kPriority>
-  void Release(int32_t unit, int32_t op, int32_t device);
-  template <bool kPriority>
-  void Publish(int32_t unit, int32_t device);
-  int32_t AddTransfers(int32_t unit, int32_t device);
-  template <bool kRecord, bool kBound>
-  bool TryStartTransfer(int32_t link);
   template <bool kPriority, bool kRecord, bool kBound>
-  bool StartOp(int32_t device);
+  void Publish(int32_t unit, int32_t device, bool at_once);
+  template <bool kRecord, bool kBound>
+  int32_t AddTransfer(int32_t unit, int32_t reader, int32_t from, int32_t to, bool at_once);
+  template <bool kRecord, bool kBound>
+  void TryStartTransfer(int32_t link);
+  template <bool kRecord, bool kBound>
+  void BeginTransfer(int32_t id, int32_t link);
+  template <bool kPriority, bool kRecord, bool kBound>
+  int64_t BeginNext(int32_t device);
+  template <bool kRecord, bool kBound>
+  int64_t BeginOp(int32_t op, int32_t device);
   bool Exceeds(int64_t bound);
-  void Allocate(int32_t device, int64_t bytes);
-  void TouchDevice(int32_t device);
-  void TouchLink(int32_t link);
-  int64_t TransferDuration(const Transfer& transfer) const;
-  Transfer& FindCopy(int32_t unit, int32_t device);
+  void Allocate(int32_t device, __int128 bytes);
+  int64_t TransferDuration(const PackedRoute& route, int64_t length) const;
 
   const StepProgram& p_;
+  const PackedStep packed_;
   EngineOptions options_;
 
-  // Fixed by the program.
-  std::vector<OpInfo> op_info_;
-  std::vector<UnitInfo> unit_info_;
-  std::vector<int32_t> base_need_;    // produced units read, explicit waits, versions overwritten
-  std::vector<int32_t> base_left_;    // by storage: 1 per version to come, huge if never freed
-  std::vector<int32_t> first_ready_;  // ops without any base need
-  std::vector<int32_t> release_;      // rows by op: units read, less those of inputs
-  std::vector<int32_t> ends_;         // rows by op: ops that lose a requirement when it ends
-  std::vector<int32_t> token_;        // rows by op: storages of which it made a version
-  std::vector<int32_t> persistent_;   // storages
-  std::vector<int32_t> input_units_, initial_units_;  // ascending
-  bool any_workspace_ = false;
-
   // Fixed by the placement.
-  std::vector<int64_t> duration_;   // by op
-  std::vector<int64_t> work_;       // by device: all its ops' time, for the bound
+  std::vector<__int128> all_work_;  // by device: its ops' time; if has_work_
+  std::vector<int64_t> work_;       // the same, saturated, for the bound
+  bool has_work_ = false;
   std::vector<int64_t> workspace_;  // by device
   std::vector<int32_t> op_count_;   // by device
   std::vector<int64_t> path_;
 
   // Of one run.
   RunState run_;
-  bool stopped_ = false;
+  bool stopped_ = false, abandoned_ = false;
+  int32_t handled_ = -1;  // device whose next op starts without being touched
   std::vector<TransferTimes> times_;
   std::vector<int64_t> op_ready_, op_start_, op_end_;
   Checkpoints* checkpoints_ = nullptr;
   int32_t save_at_ = 0;  // ops ended before the next state is saved
-  std::vector<int32_t> touched_devices_, touched_links_;
-  std::vector<int32_t> device_touched_, link_touched_;  // flags; not bytes, which alias everything
-  std::vector<int32_t> remote_count_, remote_devices_;  // scratch of AddTransfers
+  TouchList touched_devices_, touched_links_;
+  std::vector<CopyOf> copies_;       // by device
+  std::vector<int32_t> last_input_;  // by device, scratch of PlaceInputs
 };
 
 }  // namespace placewright

@@ -18,83 +18,118 @@ namespace placewright {
 template <class Item>
 class ReadyQueue {
  public:
-  ReadyQueue() = default;
+  ReadyQueue() : items_(kLeastRoom) {}
   // Copies what still waits, and nothing of what has been popped.
   ReadyQueue(const ReadyQueue& other) { *this = other; }
   ReadyQueue& operator=(const ReadyQueue& other) {
     if (this == &other) return *this;
-    items_.assign(other.items_.begin() + static_cast<std::ptrdiff_t>(other.head_),
-                  other.items_.end());
+    const size_t waiting = other.tail_ - other.head_;
+    if (items_.size() < waiting + kLeastRoom) items_.resize(waiting + kLeastRoom);
+    std::copy_n(other.items_.data() + other.head_, waiting, items_.data() + kFirst);
     late_ = other.late_;
-    head_ = 0;
-    group_ = std::max(other.group_, other.head_) - other.head_;
+    head_ = kFirst;
+    tail_ = kFirst + waiting;
+    group_ = kFirst + std::max(other.group_, other.head_) - other.head_;
     instant_ = other.instant_;
     return *this;
   }
 
   void Clear() {
-    items_.clear();
     late_.clear();
-    head_ = group_ = 0;
+    head_ = tail_ = group_ = kFirst;
     instant_ = -1;
   }
-  bool empty() const { return head_ == items_.size() && late_.empty(); }
+  bool empty() const { return head_ == tail_ && late_.empty(); }
 
   const Item& front() const { return LateFirst() ? late_.front() : items_[head_]; }
 
-  void Pop() {
-    if (LateFirst()) {
-      std::pop_heap(late_.begin(), late_.end(), std::greater<>());
-      late_.pop_back();
-      return;
-    }
-    ++head_;
+  // The first item, which leaves the queue.
+  Item Pop() {
+    if (!LateFirst()) return items_[head_++];
+    std::pop_heap(late_.begin(), late_.end(), std::greater<>());
+    const Item item = late_.back();
+    late_.pop_back();
+    return item;
   }
 
-  // `now` is at least the `now` of every earlier push.
-  void Push(int64_t now, Item item) {
+  // Makes room for `most` items. `now` is at least the `now` of every earlier call.
+  void Open(int64_t now, size_t most) {
     if (now != instant_) {
       if (!late_.empty()) MergeLate();
       instant_ = now;
-      group_ = items_.size();
+      group_ = tail_;
     }
+    if (items_.size() - tail_ <= most) MakeRoom(most);
+  }
+
+  // Appends `item` if `ready`, without a branch on it: whether an op is ready is as good as random.
+  // Open has made room.
+  void PushIf(bool ready, Item item) {
+    items_[tail_] = item;
+    const bool early = ready & (tail_ > group_) & (item < items_[tail_ - 1]);
+    if (early) return Insert(item);
+    tail_ += ready;
+  }
+
+  void Push(int64_t now, Item item) {
+    Open(now, 1);
+    PushIf(true, item);
+  }
+
+ private:
+  static constexpr size_t kMaxShift = 64;
+  static constexpr size_t kLeastRoom = 16;
+  static constexpr size_t kFirst = 1;  // so that there always is an item before the tail
+
+  bool LateFirst() const {
+    if (late_.empty()) return false;
+    if (head_ == tail_) return true;
+    return head_ >= group_ && late_.front() < items_[head_];
+  }
+
+  // Among the items of this instant that have not been served.
+  void Insert(Item item) {
     const size_t first = std::max(group_, head_);
-    size_t at = items_.size();
+    size_t at = tail_;
     while (at > first && item < items_[at - 1]) {
-      if (items_.size() - at == kMaxShift) {
+      if (tail_ - at == kMaxShift) {
         late_.push_back(item);
         std::push_heap(late_.begin(), late_.end(), std::greater<>());
         return;
       }
       --at;
     }
-    items_.push_back(item);
-    if (at + 1 != items_.size()) {
-      std::move_backward(items_.begin() + at, items_.end() - 1, items_.end());
-      items_[at] = item;
-    }
-  }
-
- private:
-  static constexpr size_t kMaxShift = 64;
-
-  bool LateFirst() const {
-    if (late_.empty()) return false;
-    if (head_ == items_.size()) return true;
-    return head_ >= group_ && late_.front() < items_[head_];
+    Item* const items = items_.data();
+    std::move_backward(items + at, items + tail_, items + tail_ + 1);
+    items[at] = item;
+    ++tail_;
   }
 
   // The late items belong to the last instant: into its sorted run.
   void MergeLate() {
-    items_.insert(items_.end(), late_.begin(), late_.end());
+    MakeRoom(late_.size());
+    std::copy(late_.begin(), late_.end(), items_.data() + tail_);
+    tail_ += late_.size();
     late_.clear();
-    std::sort(items_.begin() + std::max(group_, head_), items_.end());
+    std::sort(items_.data() + std::max(group_, head_), items_.data() + tail_);
   }
 
-  std::vector<Item>
-      items_;               // [head, group): older, in order; [group, end): of this instant, sorted
+  // Where items have been served, or at the end.
+  void MakeRoom(size_t most) {
+    const size_t served = head_ - kFirst;
+    if (served > 0) {
+      std::move(items_.data() + head_, items_.data() + tail_, items_.data() + kFirst);
+    }
+    group_ = std::max(group_, head_) - served;
+    tail_ -= served;
+    head_ = kFirst;
+    if (items_.size() < 2 * (tail_ + most)) items_.resize(4 * (tail_ + most));
+  }
+
+  // [head, group): older, in order; [group, tail): of this instant, sorted; the rest is room.
+  std::vector<Item> items_;
   std::vector<Item> late_;  // min-heap: of this instant, too far from the end to insert
-  size_t head_ = 0, group_ = 0;
+  size_t head_ = kFirst, tail_ = kFirst, group_ = kFirst;
   int64_t instant_ = -1;
 };
 

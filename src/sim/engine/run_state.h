@@ -7,26 +7,29 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/engine/event_tree.h"
+#include "sim/engine/event_queue.h"
 #include "sim/engine/ready_queue.h"
 
 namespace placewright {
 
 struct OpState {
   int32_t need = 0;  // requirements not yet met
-  uint16_t device = 0;
+  int32_t device = 0;
 };
 
-struct UnitState {             // meaningful once the unit is resident at its home
-  int32_t first_transfer = 0;  // its transfers follow each other; meaningful if there are any
-  uint16_t home = 0;
+// Memory that lies on a device until it has no more uses. Of a storage at home: the readers beside
+// it and the transfers of the units resident so far, and the versions to come. Of a copy: readers.
+struct Holding {
+  int64_t bytes = 0;  // that its end frees; 0 for what stays for the whole step
+  uint32_t left = 0;
 };
 
 struct Transfer {
-  int32_t unit = 0;
-  int32_t readers = 0;  // on `to`, not yet ended
+  int64_t duration = 0;
+  int32_t unit = 0, storage = 0;
+  int32_t reader = 0;  // the first op on `to` that reads it
+  int32_t overwriter = -1;
   uint16_t from = 0, to = 0;
-  bool started = false;
 };
 
 struct DeviceMemory {
@@ -51,9 +54,10 @@ struct PathItem {  // rule 2, critical-path order
   }
 };
 
-// Copying leaves out what has left the queues.
-struct RunState {
-  RunState(int32_t devices, int32_t links)
+// The part that does not grow with the graph, but for what waits.
+struct RunCore {
+  RunCore() = default;
+  RunCore(int32_t devices, int32_t links)
       : memory(devices),
         running_op(devices, -1),
         running_transfer(links, -1),
@@ -61,27 +65,33 @@ struct RunState {
         device_queue(devices),
         path_queue(devices),
         link_queue(links),
-        op_ends(devices),
-        transfer_ends(links) {}
+        events(devices + links) {}
 
   int64_t now = 0;
   int32_t ended = 0;  // ops
-  std::vector<OpState> ops;
-  std::vector<int32_t> left;  // by storage: what still keeps it at home
-  std::vector<UnitState> units;
-  std::vector<Transfer> transfers;
+  int32_t transfer_count = 0;
   std::vector<DeviceMemory> memory;
   std::vector<int32_t> running_op, running_transfer;  // by device; by first link of the route
   std::vector<int32_t> link_busy;
   std::vector<ReadyQueue<int32_t>> device_queue;
   std::vector<std::vector<PathItem>> path_queue;  // heaps
   std::vector<ReadyQueue<LinkItem>> link_queue;
-  EventTree op_ends, transfer_ends;
+  EventQueue events;  // slots: devices, then links
+};
 
-  // About what a copy takes when nearly everything is resident and has crossed.
-  size_t Bytes() const {
-    return ops.size() * sizeof(OpState) + left.size() * sizeof(int32_t) +
-           units.size() * (sizeof(UnitState) + sizeof(Transfer)) + 4096;
+struct RunState : RunCore {
+  using RunCore::RunCore;
+
+  std::vector<OpState> ops;
+  // Of every storage, then of the copy that each transfer makes. Meaningful once resident.
+  std::vector<Holding> holdings;
+  std::vector<int32_t> held;  // by edge: which holding its reader uses; meaningful once resident
+  std::vector<Transfer> transfers;  // the first transfer_count
+
+  void MakeRoomForTransfers(int32_t storages, int32_t count) {
+    if (static_cast<size_t>(count) <= transfers.size()) return;
+    transfers.resize(2 * static_cast<size_t>(count) + 64);
+    holdings.resize(storages + transfers.size());
   }
 };
 
