@@ -1,24 +1,29 @@
 // VerifyPlacement: what a placement must satisfy before it can be simulated at all.
 #include <string>
 
+#include "base/text.h"
 #include "sim/simulator.h"
 
 namespace placewright {
 
 namespace {
 
+std::string Place(const Graph& graph, OpId op) { return "op " + Printable(graph.op(op).name); }
+
 Status VerifyDevices(const StepProgram& p, const Graph& graph, const Placement& placement) {
   if (placement.size() != graph.op_count()) {
     return MakeError(ErrorCode::kPlanMismatch,
                      "the placement covers " + std::to_string(placement.size()) +
-                         " ops, the graph has " + std::to_string(graph.op_count()));
+                         " ops, the graph has " + std::to_string(graph.op_count()),
+                     "", "Give every op of the graph a device.");
   }
   for (OpId op : graph.ops()) {
     const int32_t device = placement[op].value();
     if (device < 0 || device >= p.devices) {
       return MakeError(ErrorCode::kPlanInvalid,
-                       "op '" + graph.op(op).name + "' is placed on device " +
-                           std::to_string(device) + " of " + std::to_string(p.devices));
+                       "op '" + Printable(graph.op(op).name) + "' is placed on device " +
+                           std::to_string(device) + " of " + std::to_string(p.devices),
+                       Place(graph, op), "Place it on a device of the cluster.");
     }
   }
   return Ok();
@@ -31,9 +36,10 @@ Status VerifySupport(const StepProgram& p, const Graph& graph, const Cluster& cl
     if (p.time[int64_t{exec} * p.devices + device.value()] >= 0) continue;
     const Op& op = graph.op(p.op_of[exec]);
     return MakeError(ErrorCode::kField,
-                     "op '" + op.name + "' of type '" + std::string(op.type) +
-                         "' is not supported on device '" + cluster.device(device).name + "'",
-                     "placement", "Place it on a device that supports it.");
+                     "op '" + Printable(op.name) + "' of type '" + Printable(op.type) +
+                         "' is not supported on device '" + Printable(cluster.device(device).name) +
+                         "'",
+                     Place(graph, p.op_of[exec]), "Place it on a device that supports it.");
   }
   return Ok();
 }
@@ -46,9 +52,12 @@ Status VerifyGroups(const Graph& graph, const Cluster& cluster, const Placement&
     if (placement[op] == placement[other]) continue;
     return MakeError(
         ErrorCode::kPlanInvalid,
-        "ops '" + graph.op(other).name + "' on '" + cluster.device(placement[other]).name +
-            "' and '" + graph.op(op).name + "' on '" + cluster.device(placement[op]).name +
-            "' must lie on one device (they share a storage, a parameter or its state)");
+        "ops '" + Printable(graph.op(other).name) + "' on '" +
+            Printable(cluster.device(placement[other]).name) + "' and '" +
+            Printable(graph.op(op).name) + "' on '" +
+            Printable(cluster.device(placement[op]).name) +
+            "' must lie on one device (they share a storage, a parameter or its state)",
+        Place(graph, op), "Place both, and all else of their colocation group, on one device.");
   }
   return Ok();
 }
@@ -70,10 +79,14 @@ Status VerifyRoutes(const StepProgram& p, const Graph& graph, const Cluster& clu
       const OpId reader = p.op_of[p.unit_readers[i]];
       if (cluster.Connected(home, placement[reader])) continue;
       return MakeError(ErrorCode::kUnreachable,
-                       "op '" + graph.op(reader).name + "' on '" +
-                           cluster.device(placement[reader]).name + "' reads '" +
-                           graph.tensor(graph.storage(StorageId(storage)).first).name + "' of '" +
-                           cluster.device(home).name + "', and no route joins these devices");
+                       "op '" + Printable(graph.op(reader).name) + "' on '" +
+                           Printable(cluster.device(placement[reader]).name) + "' reads '" +
+                           Printable(graph.tensor(graph.storage(StorageId(storage)).first).name) +
+                           "' of '" + Printable(cluster.device(home).name) +
+                           "', and there is no route to it from there",
+                       Place(graph, reader),
+                       "Place them on devices joined by a route, or add a link or a route to the "
+                       "cluster.");
     }
   }
   return Ok();

@@ -22,6 +22,7 @@ TEST(VerifyPlacement, NamesAnUnsupportedOp) {
   EXPECT_EQ(status.error().code, ErrorCode::kField);
   EXPECT_THAT(status.error().message, HasSubstr("'a'"));
   EXPECT_THAT(status.error().message, HasSubstr("'d1'"));
+  EXPECT_EQ(status.error().place, "op a");
 }
 
 TEST(VerifyPlacement, NamesABrokenGroup) {
@@ -34,6 +35,8 @@ TEST(VerifyPlacement, NamesABrokenGroup) {
   EXPECT_EQ(status.error().code, ErrorCode::kPlanInvalid);
   EXPECT_THAT(status.error().message, HasSubstr("'a'"));
   EXPECT_THAT(status.error().message, HasSubstr("'write'"));
+  EXPECT_EQ(status.error().place, "op write");
+  EXPECT_THAT(std::string(status.error().Remedy()), HasSubstr("on one device"));
 }
 
 TEST(VerifyPlacement, NamesAReaderThatAParameterCannotReach) {
@@ -47,6 +50,7 @@ TEST(VerifyPlacement, NamesAReaderThatAParameterCannotReach) {
   EXPECT_EQ(status.error().code, ErrorCode::kUnreachable);
   EXPECT_THAT(status.error().message, HasSubstr("'far'"));
   EXPECT_THAT(status.error().message, HasSubstr("'w'"));
+  EXPECT_EQ(status.error().place, "op far");
 }
 
 TEST(VerifyPlacement, AcceptsInputsAndExplicitOrderWithoutRoutes) {

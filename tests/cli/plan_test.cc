@@ -303,6 +303,28 @@ TEST_F(PlanCommand, ALimitOnFileSizesIsAnErrorAndLeavesNothing) {
   EXPECT_EQ(files, 1);  // net.json
 }
 
+// The page is the largest of the files: half of what it needs is enough for all others.
+TEST_F(PlanCommand, APageThatCannotBeWrittenLeavesThePlan) {
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  ASSERT_EQ(Run({"plan", "net.json", "--iterations", "5", "--html", "a.html"}).status, 0);
+  const size_t page = Read("a.html").size();
+  for (const char* file : {"net.plan.json", "net.plan.costs.json", "net.plan.schedule.json"}) {
+    ASSERT_LT(Read(file).size(), page / 2);
+    std::filesystem::remove(folder() / file);
+  }
+  struct rlimit before {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit small = {page / 2, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Outcome run = RunJson({"plan", "net.json", "--iterations", "5", "--html", "a.html"});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(run.status, 3) << run.out;
+  EXPECT_EQ(run.json()["error"]["file"], "a.html");
+  EXPECT_THAT(run.json()["error"]["message"].get<std::string>(),
+              HasSubstr("the plan was written to net.plan.json"));
+  EXPECT_TRUE(Exists("net.plan.json"));
+}
+
 TEST_F(PlanCommand, EarlierOutputIsKeptOnFailure) {
   Write("net.json", ChainGraph(4, 900).dump());
   Write("net.plan.json", "precious");

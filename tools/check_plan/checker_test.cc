@@ -191,6 +191,9 @@ TEST(CheckPlan, Figures) {
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.devices.pop_back(); }), "devices");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.graph_name = "other"; }), "names");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.cluster_name = "other"; }), "names");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.objective = ""; }), "names");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.cost_profile = "defaultx"; }), "names");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.cost_profile = "tf1"; }), "holds");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.share_given = 0.5; }), "cost-sources");
   EXPECT_EQ(After([](PlanInputs& i) { i.costs.SetSource(OpId(1), CostSource::kMeasured); }),
             "cost-sources");
@@ -219,8 +222,12 @@ TEST(CheckPlan, BaselinesAgreeWithPlanAndHistory) {
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[0].step_time = Nanos(1615); }), "baselines");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[0].step_time = Nanos(1613); }), "baselines");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[0].feasible = false; }), "baselines");
-  // After single, m-etf's 1700 is no improvement; before it, it would be in the history.
-  const Baseline late{"m-etf", true, Nanos(1700)};
+  // m-etf never led: nothing but its name can be held against it.
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[1].algorithm = ""; }), "baselines");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[1].algorithm = "single"; }), "baselines");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.history[0].algorithm = "m-topo"; }), "history");
+  // After single, 1700 ns of random is no improvement; before it, it would be in the history.
+  const Baseline late{"random", true, Nanos(1700)};
   EXPECT_EQ(AfterInPlan([&](Plan& p) { p.baselines[1] = late; }), "holds");
   EXPECT_EQ(AfterInPlan([&](Plan& p) { p.baselines.insert(p.baselines.begin(), late); }),
             "baselines");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -22,6 +23,25 @@ MaybeViolation AtItem(ViolationKind kind, std::string_view list, size_t i, std::
 
 std::string Outcome(bool feasible, Nanos step_time) {
   return fmt::format("{} ns, which {}", step_time.count, feasible ? "fits" : "does not fit");
+}
+
+MaybeViolation CheckAlgorithmNames(const Plan& plan) {
+  if (plan.algorithm.empty()) return Violation{ViolationKind::kNames, "is empty", "algorithm"};
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < plan.baselines.size(); ++i) {
+    const std::string& name = plan.baselines[i].algorithm;
+    if (name.empty()) return AtItem(ViolationKind::kBaselines, "baselines", i, "has no name");
+    if (names.insert(name).second) continue;
+    return AtItem(ViolationKind::kBaselines, "baselines", i,
+                  fmt::format("{} is there already", Printable(name, 80)));
+  }
+  for (size_t i = 0; i < plan.history.size() && !names.empty(); ++i) {
+    const std::string& name = plan.history[i].algorithm;
+    if (name == kInitial || names.count(name) > 0) continue;
+    return AtItem(ViolationKind::kHistory, "history", i,
+                  fmt::format("{} is not among the baselines", Printable(name, 80)));
+  }
+  return std::nullopt;
 }
 
 MaybeViolation CheckBestBaseline(const Plan& plan) {
@@ -145,6 +165,7 @@ MaybeViolation CheckSeconds(const Plan& plan) {
 }  // namespace
 
 MaybeViolation CheckSearch(const Plan& plan) {
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckAlgorithmNames(plan));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckBestBaseline(plan));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckHistory(plan));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckOwnBaseline(plan));

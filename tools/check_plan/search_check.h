@@ -7,6 +7,7 @@
 
 namespace placewright::check {
 
+// Names: the plan's algorithm has one; baselines have distinct ones; the history's are among these.
 // Baselines: none that fits is better than the plan; the one of the plan's own algorithm is the
 // plan; each has the best step time that the history has of its algorithm.
 // History: falls strictly, and ends at the step time with the plan's algorithm, with no more

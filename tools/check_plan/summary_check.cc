@@ -6,9 +6,16 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <string_view>
+
+#include "base/text.h"
+#include "cost/cost_model.h"
 
 namespace placewright::check {
 namespace {
+
+// The only one there is.
+constexpr std::string_view kObjective = "step-time";
 
 // Shares are quotients of exact integers: only the last bits may differ.
 bool Near(double a, double b) { return std::fabs(a - b) <= 1e-9; }
@@ -107,6 +114,15 @@ Nanos EvenShare(const Step& step) {
 }  // namespace
 
 MaybeViolation CheckNames(const Plan& plan, const Graph& graph, const Cluster& cluster) {
+  if (plan.objective != kObjective) {
+    return Differs(ViolationKind::kNames, "objective", Printable(plan.objective, 80),
+                   std::string(kObjective));
+  }
+  if (!IsCostProfile(plan.cost_profile)) {
+    return Violation{ViolationKind::kNames,
+                     fmt::format("\"{}\" is no cost profile", Printable(plan.cost_profile, 80)),
+                     "costs.profile"};
+  }
   if (plan.graph_name != graph.name()) {
     return Differs(ViolationKind::kNames, "graph.name", plan.graph_name, graph.name());
   }

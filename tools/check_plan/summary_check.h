@@ -8,7 +8,7 @@
 
 namespace placewright::check {
 
-// Names of graph and cluster; one entry per device of the cluster, in its order, with its name,
+// Names of graph and cluster; a known objective and cost profile; one entry per device of the cluster, in its order, with its name,
 // kind and capacity. Everything else here relies on it.
 MaybeViolation CheckNames(const Plan& plan, const Graph& graph, const Cluster& cluster);
 

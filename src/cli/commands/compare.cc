@@ -115,7 +115,8 @@ class CompareCommand : public Command {
       PlannerOptions options = MakePlannerOptions(search_, budget, context);
       options.started = start;
       options.given = GivenPlacement(planning->inputs, planning->problem.program);
-      PW_ASSIGN(const PlannerResult result, planner->Plan(planning->problem, options));
+      PW_ASSIGN(const PlannerResult result,
+                planner->Plan(planning->problem, options).InFile(input_.graph));
       if (budget.Interrupted()) {
         return MakeError(ErrorCode::kInterrupted, "interrupted before the comparison was complete",
                          "", "Give it less to do with --time or --iterations.");

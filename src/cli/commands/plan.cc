@@ -70,13 +70,15 @@ class PlanCommand : public Command {
     PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));
     PW_RETURN_IF_ERROR(
         CheckStorable(planning->inputs.graph.path, planning->inputs.cluster.path, output_));
+    LeaveTimeToWrite(context.started, Clock::now(), &budget);
     PlannerOptions options = MakePlannerOptions(search_, budget, context);
     if (!initial_.empty()) {
       PW_ASSIGN(options.initial, LoadInitial(initial_, *planning));
     } else {
       options.given = GivenPlacement(planning->inputs, planning->problem.program);
     }
-    PW_ASSIGN(const PlannerResult result, planner->Plan(planning->problem, options));
+    PW_ASSIGN(const PlannerResult result,
+              planner->Plan(planning->problem, options).InFile(input_.graph));
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
     SimResult replay = Replay(*planning, result);
@@ -89,8 +91,9 @@ class PlanCommand : public Command {
     const StepProgram& program = planning->problem.program;
     const Findings findings =
         Investigate(planning->inputs, program, result.placement, std::move(replay), false);
-    PW_RETURN_IF_ERROR(
-        WritePictures(pictures_, planning->inputs, program, result.placement, findings, plan));
+    Status pictures =
+        WritePictures(pictures_, planning->inputs, program, result.placement, findings, plan);
+    if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
     const std::optional<Error> error =
         OutcomeError(planning->problem, result, budget.Interrupted());
     return Report(*planning, plan, findings, error, context.console);
@@ -107,6 +110,14 @@ class PlanCommand : public Command {
     PW_RETURN_IF_ERROR(RefuseOverwriting(outputs, inputs));
     for (const NamedFile& file : outputs) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
     return Ok();
+  }
+
+  // A picture that could not be written takes nothing from the plan.
+  Error WithPlanWritten(Error error, bool written) const {
+    if (!written) return error;
+    error.message += "; the plan was written to " + Printable(output_, 4096) +
+                     ", its costs and schedule beside it";
+    return error;
   }
 
   std::optional<Error> OutcomeError(const Problem& problem, const PlannerResult& result,

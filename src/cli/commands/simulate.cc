@@ -37,6 +37,7 @@ constexpr const char* kExamples =
 struct Subject {
   Inputs inputs;
   Placement placement;
+  std::string placement_file;
   Plan plan;  // where it came from a plan: its bound and who found it
 };
 
@@ -78,7 +79,8 @@ class SimulateCommand : public Command {
     const Graph& graph = subject.inputs.graph.graph;
     const Cluster& cluster = subject.inputs.cluster.cluster;
     const StepProgram program = BuildStepProgram(graph, cluster, subject.inputs.costs);
-    PW_RETURN_IF_ERROR(VerifyPlacement(program, graph, cluster, subject.placement));
+    PW_RETURN_IF_ERROR(
+        VerifyPlacement(program, graph, cluster, subject.placement).InFile(subject.placement_file));
     if (sim_ == kPlaceto) {
       placeto_.graph = graph.name();
       placeto_.cluster = cluster.name();
@@ -195,6 +197,7 @@ class SimulateCommand : public Command {
     PW_ASSIGN(subject.placement, ResolvePlacement(loaded.plan.placement, subject.inputs.graph.graph,
                                                   subject.inputs.cluster.cluster)
                                      .InFile(input_.graph));
+    subject.placement_file = input_.graph;
     // Under another order the plan's bound and producer would say nothing about what is shown.
     if (subject.inputs.order == loaded.plan.order) subject.plan = std::move(loaded.plan);
     return subject;
@@ -204,9 +207,8 @@ class SimulateCommand : public Command {
     Subject subject;
     PW_ASSIGN(subject.inputs, LoadInputs(input_));
     std::optional<NamedPlacement> named = std::move(subject.inputs.graph.placement);
-    std::string file = input_.graph;
+    subject.placement_file = placement_.empty() ? input_.graph : placement_;
     if (!placement_.empty()) {
-      file = placement_;
       PW_ASSIGN(named, LoadPlacement(placement_));
     }
     if (!named) {
@@ -217,7 +219,7 @@ class SimulateCommand : public Command {
     }
     PW_ASSIGN(subject.placement,
               ResolvePlacement(*named, subject.inputs.graph.graph, subject.inputs.cluster.cluster)
-                  .InFile(file));
+                  .InFile(subject.placement_file));
     return subject;
   }
 

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "report/plan_report.h"
+#include "search/proof/enumeration.h"
+#include "search/proof/routes.h"
 
 namespace placewright {
 
@@ -14,10 +16,14 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
   auto planning = std::make_unique<Planning>();
   PW_ASSIGN(planning->inputs, LoadInputs(input));
   const Inputs& inputs = planning->inputs;
-  PW_ASSIGN(planning->problem, BuildProblem(inputs.graph.graph, inputs.cluster.cluster,
-                                            inputs.costs, constraints, inputs.order));
+  Result<Problem> problem = BuildProblem(inputs.graph.graph, inputs.cluster.cluster, inputs.costs,
+                                         constraints, inputs.order);
+  // A constraint comes from the command line.
+  if (!problem.ok() && problem.error().code == ErrorCode::kConstraint) return problem.error();
+  PW_ASSIGN(planning->problem, std::move(problem).InFile(input.graph));
+  PW_RETURN_IF_ERROR(ProveConnects(planning->problem).InFile(input.graph));
   PW_RETURN_IF_ERROR(ProveFits(planning->problem).InFile(input.graph));
-  planning->bound = LowerBound(planning->problem);
+  planning->bound = TightestBound(planning->problem);
   return planning;
 }
 

@@ -192,6 +192,12 @@ Result<Budget> MakeBudget(const SearchOptions& options, Clock::time_point starte
   return budget;
 }
 
+void LeaveTimeToWrite(Clock::time_point started, Clock::time_point prepared, Budget* budget) {
+  if (!budget->deadline || *budget->deadline <= started) return;
+  const Clock::duration half = (*budget->deadline - started) / 2;
+  *budget->deadline -= std::min<Clock::duration>(prepared - started, half);
+}
+
 int ThreadsOf(const SearchOptions& options) {
   if (options.threads > 0) return options.threads;
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));

@@ -82,5 +82,21 @@ TEST(MakeBudget, IterationsAloneSetNoTimeLimit) {
   EXPECT_EQ(MakeBudget(options, start).value().iterations, 5);
 }
 
+TEST(LeaveTimeToWrite, TakesAsLongAsReadingTookAtMostHalf) {
+  const Clock::time_point start;
+  const auto left_of_ten = [&](int prepared) {
+    Budget budget;
+    budget.deadline = start + std::chrono::seconds(10);
+    LeaveTimeToWrite(start, start + std::chrono::seconds(prepared), &budget);
+    return std::chrono::duration_cast<std::chrono::seconds>(*budget.deadline - start).count();
+  };
+  EXPECT_EQ(left_of_ten(2), 8);
+  EXPECT_EQ(left_of_ten(7), 5);
+  EXPECT_EQ(left_of_ten(60), 5);
+  Budget unlimited;
+  LeaveTimeToWrite(start, start + std::chrono::seconds(2), &unlimited);
+  EXPECT_FALSE(unlimited.deadline);
+}
+
 }  // namespace
 }  // namespace placewright

@@ -41,19 +41,28 @@ Annealer::Annealer(const LocalContext& context, std::vector<int32_t> start, Rand
       epoch_length_(options.first_epoch),
       stamp_(context.problem.units.size(), -1) {
   const SimResult& result = simulator_.SetIncumbent(ExpandUnits(context.problem, current_));
-  int64_t largest = 1 << 20;
-  for (int64_t capacity : context.domain.capacity) largest = std::max(largest, capacity);
-  // Overflowing by a whole device costs sixteen steps.
-  penalty_ = std::max<int64_t>(1, result.step_time.count / (largest >> 20) * 16);
+  penalty_ = std::max<int64_t>(1, SaturatingMultiply(result.step_time.count, kStepsPerDevice));
   cost_ = CostOf(result);
   best_score_ = {result.feasible, result.TotalOver().count, result.step_time.count};
 }
 
 int64_t Annealer::CostOf(const SimResult& result) const {
-  const int64_t over = result.TotalOver().count;
-  if (over == 0) return result.step_time.count;
-  const int64_t penalty = SaturatingMultiply(penalty_, (over >> 20) + 1);
-  return SaturatingAdd(result.step_time.count, SaturatingAdd(penalty, best_score_.step_time / 50));
+  if (result.feasible) return result.step_time.count;
+  return SaturatingAdd(result.step_time.count,
+                       SaturatingAdd(Penalty(result), best_score_.step_time / 50));
+}
+
+// Rounded up, so that no overflow is free.
+int64_t Annealer::Penalty(const SimResult& result) const {
+  int64_t sum = 0;
+  for (size_t d = 0; d < result.devices.size(); ++d) {
+    const int64_t over = result.devices[d].over.count;
+    if (over <= 0) continue;
+    const int64_t capacity = std::max<int64_t>(1, context_.problem.program.capacity[d]);
+    const __int128 share = (static_cast<__int128>(penalty_) * over + capacity - 1) / capacity;
+    sum = SaturatingAdd(sum, share < kMaxQuantity ? static_cast<int64_t>(share) : kMaxQuantity);
+  }
+  return sum;
 }
 
 // -ln(u) for u uniform in (0, 1], by halving and a series: no library function, so that every

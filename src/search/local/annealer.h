@@ -1,12 +1,16 @@
 // One chain of simulated annealing over the devices of placement units (Kirkpatrick, Gelatt and
 // Vecchi 1983), on incremental re-simulation.
 //
-// Cost: step time, plus for plans that do not fit a penalty that grows with the overflow. A move
-// takes a unit or a cluster of units to another device, brings neighbours together, exchanges two
-// clusters or two devices; half of the moves start from the critical chain. A neighbour is accepted
-// if its cost is at most cost + T * E, E exponentially distributed with mean 1 (Metropolis), drawn
-// before it is simulated, so that the simulation can stop early. One without a route for something
-// that crosses is never simulated.
+// Cost: step time, plus for plans that do not fit a fiftieth of the best one's and, for each
+// device,
+//
+//     kStepsPerDevice * (step time of the start) * (bytes over) / (capacity)
+//
+// A move takes a unit or a cluster of units to another device, brings neighbours together,
+// exchanges two clusters or two devices; half of the moves start from the critical chain. A
+// neighbour is accepted if its cost is at most cost + T * E, E exponentially distributed with mean
+// 1 (Metropolis), drawn before it is simulated, so that the simulation can stop early. One without
+// a route for something that crosses is never simulated.
 //
 // Epochs of doubling length each cool T quadratically from its start to 0 and then start again from
 // the chain's best plan, or from a better one that it was offered. The schedule
@@ -50,6 +54,8 @@ struct AnnealerOptions {
 
 class Annealer {
  public:
+  static constexpr int64_t kStepsPerDevice = 16;
+
   Annealer(const LocalContext& context, std::vector<int32_t> start, Random random,
            AnnealerOptions options);
 
@@ -77,6 +83,7 @@ class Annealer {
   bool StaysConnected();  // with the changes made
   void MoveUnits(std::span<const int32_t> units, int32_t device);
   int64_t CostOf(const SimResult& result) const;
+  int64_t Penalty(const SimResult& result) const;
   void Accept(const SimResult& result, int64_t cost);
   void StartEpoch();
   void Restart(const std::vector<int32_t>& devices);
@@ -93,7 +100,7 @@ class Annealer {
   Score best_score_, offered_score_;
   std::vector<int32_t> offered_;
   int64_t epoch_length_ = 0, epoch_move_ = 0, epochs_ = 0, moves_ = 0;
-  int64_t penalty_ = 0;  // nanoseconds per MiB of overflow
+  int64_t penalty_ = 0;  // nanoseconds for an overflow as large as the device
   std::vector<Change> changes_;
   std::vector<OpMove> op_moves_;
   std::vector<int32_t> stamp_;  // [unit]: the proposal that has touched it

@@ -34,6 +34,8 @@ class ChainFinder {
   // What made the op ready last.
   int32_t LastCause(int32_t op, int64_t& ready) const;
   int32_t ReaderOf(int32_t version, int32_t device) const;
+  // Of a wide graph on one device every op waits for all before it: a bound keeps that linear.
+  size_t MostBlockers() const { return CriticalView::kBlockersPerOp * size_t(graph_.ops); }
   void AddBlockers(int32_t op, std::vector<int32_t>& blockers) const;
   CriticalLink OpLink(int32_t op, int32_t& before) const;
   CriticalLink TransferLink(int32_t transfer, int32_t& before) const;
@@ -171,7 +173,9 @@ void ChainFinder::AddBlockers(int32_t op, std::vector<int32_t>& blockers) const 
   const auto first =
       std::upper_bound(ends.begin(), ends.end(),
                        std::pair<int64_t, int32_t>(ready, std::numeric_limits<int32_t>::max()));
+  const size_t most = MostBlockers();
   for (auto it = first; it != ends.end() && it->first <= Span(op).start.count; ++it) {
+    if (blockers.size() >= most) return;
     blockers.push_back(it->second);
   }
 }

@@ -23,8 +23,11 @@ struct CriticalLink {
 };
 
 struct CriticalView {
+  static constexpr size_t kBlockersPerOp = 64;
+
   std::vector<CriticalLink> chain;  // latest first
-  // Exec ops that ran on a device while an op of the chain, ready already, waited for it.
+  // Exec ops that ran on a device while an op of the chain, ready already, waited for it,
+  // once for each that waited; of these the first kBlockersPerOp * (exec ops), latest waits first.
   std::vector<int32_t> blockers;
 };
 

@@ -10,6 +10,7 @@
 #include "search/evaluate.h"
 #include "search/local/annealer.h"
 #include "search/local/starts.h"
+#include "search/proof/enumeration.h"
 
 namespace placewright {
 namespace {
@@ -183,11 +184,14 @@ Status AddStarts(const PlacerInput& input, std::vector<std::vector<int32_t>> pla
   return status;
 }
 
-// The plans that the options name, and the search's own where these are none: of each input.
+// The plans that the options name, and the search's own where these are none: of each input. And
+// the best of all, where it is known.
 Result<std::vector<Start>> FindStarts(const std::vector<PlacerInput>& inputs,
-                                      const PlannerOptions& options) {
+                                      const PlannerOptions& options,
+                                      const std::optional<Enumeration>& all) {
   const Problem& problem = inputs.front().problem;
   std::vector<std::vector<int32_t>> plans;
+  if (all && all->legal) plans.push_back(all->best_device);
   if (options.initial) plans.push_back(UnitsOf(problem, *options.initial));
   if (options.given) plans.push_back(UnitsOf(problem, *options.given));
   for (const Placement& placement : options.starts) plans.push_back(UnitsOf(problem, placement));
@@ -218,10 +222,11 @@ Result<PlannerResult> LocalSearchPlanner::Plan(const Problem& problem,
   const Domain mutual = domain.connections ? MakeDomain(problem, graph) : Domain{};
   std::vector<PlacerInput> inputs{{problem, graph, domain, units, options.seed, 0}};
   if (domain.connections) inputs.push_back({problem, graph, mutual, units, options.seed, 0});
-  PW_ASSIGN(std::vector<Start> starts, FindStarts(inputs, options));
+  const std::optional<Enumeration> all = EnumeratePlacements(problem);
+  PW_ASSIGN(std::vector<Start> starts, FindStarts(inputs, options, all));
   const bool choice = std::any_of(domain.any.begin(), domain.any.end(),
                                   [](const auto& devices) { return devices.size() > 1; });
-  if (!choice || options.budget.Expired() || options.budget.iterations == 0) {
+  if (!choice || all || options.budget.Expired() || options.budget.iterations == 0) {
     return MakeResult(problem, name(), starts.front().devices, starts.front().score, options);
   }
   for (const PlacerInput& input : inputs) {

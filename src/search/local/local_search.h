@@ -5,10 +5,11 @@
 // depends on the number of threads, and the recorded number of moves repeats a run that a time
 // limit ended.
 //
-// It ends with its budget, or when the best plan reaches the lower bound. It starts from --init if
-// given, from the placement of the graph's file, from the plans it is offered (else from `layered`,
-// `m-topo` and `heft`), and from the plans on parts of the machines (starts.h): the best of all,
-// and those nearly as good that cut fewest pairs of units.
+// Where all placements can be enumerated (enumeration.h), the best of them is the result, without a
+// move. Else it ends with its budget, or when the best plan reaches the lower bound. It starts from
+// --init if given, from the placement of the graph's file, from the plans it is offered (else from
+// `layered`, `m-topo` and `heft`), and from the plans on parts of the machines (starts.h): the best
+// of all, and those nearly as good that cut fewest pairs of units.
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
 #define PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "search/evaluate.h"
+#include "search/local/annealer.h"
 #include "search/local/clusters.h"
 #include "search/local/critical.h"
 #include "search/local/local_search.h"
@@ -64,6 +65,47 @@ TEST(LocalSearch, ReachesTheOptimumOfTinyProblems) {
     }
   }
   EXPECT_GE(optimal * 100, problems * 97) << optimal << " of " << problems;
+}
+
+// Eight ops keep 4,608 B and eight 2,560 B; beside them an op needs 512 B while it runs. Both devices
+// hold 29,184 B: half of all parameters (28,672), which only four of each kind are (9 a + 5 b = 56),
+// and one result. Ops take 10 ns on d0 and 20 ns on d1, so that time alone wants ten or eleven on d0
+// and would overflow by a few KiB: on the way to what fits every move must pay off in bytes.
+TEST(Annealer, PaysForEveryByteOfOverflow) {
+  TestSpec spec;
+  spec.capacity = {29184, 29184};
+  for (int i = 0; i < 16; ++i) {
+    const std::string n = std::to_string(i);
+    spec.inputs.push_back({"w" + n, i % 2 == 0 ? 4608 : 2560});
+    spec.ops.push_back({"op" + n, {10, 20}, {"w" + n}, {64}});
+  }
+  const auto test = MakeTestProblem(spec);
+  const OpGraph graph = BuildOpGraph(test->problem);
+  const Domain domain = MakeDomain(test->problem, graph);
+  const std::vector<UnitInfo> units = DescribeUnits(test->problem, graph);
+  const Clusters clusters(test->problem, graph, units);
+  const LocalContext context = MakeLocalContext(test->problem, graph, domain, clusters);
+  Annealer annealer(context, std::vector<int32_t>(16, 0), Random(7), {});
+  annealer.Run(5000);
+  EXPECT_TRUE(annealer.best_score().feasible);
+  EXPECT_EQ(annealer.best_score().step_time, 160);  // eight ops of 20 ns
+}
+
+// 200 ops that may all start at once, on one device: op i waits for the i before it, 19,900 waits.
+TEST(CriticalChain, BlockersStayLinear) {
+  TestSpec spec;
+  spec.capacity = {1 << 20};
+  for (int i = 0; i < 200; ++i) spec.ops.push_back({"op" + std::to_string(i), {10}, {}, {8}});
+  const auto test = MakeTestProblem(spec);
+  Simulator simulator(test->problem.program);
+  SimOptions options;
+  options.schedule = true;
+  const std::vector<int32_t> devices(200, 0);
+  const SimResult& result = simulator.Run(ExpandUnits(test->problem, devices), options);
+  const CriticalView view =
+      CriticalChain(test->problem, BuildOpGraph(test->problem), devices, *result.schedule);
+  EXPECT_EQ(view.chain.size(), 200u);
+  EXPECT_EQ(view.blockers.size(), 200 * CriticalView::kBlockersPerOp);
 }
 
 // Four parameters of 4,096 B; everything starts on d0 with its 9,216 B, where two of them fit.

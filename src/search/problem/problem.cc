@@ -37,7 +37,8 @@ Error NoDeviceFor(const Problem& problem, const PlacementUnit& unit, const char*
   return MakeError(ErrorCode::kInfeasible,
                    "no device can run the colocation group of op " +
                        Printable(graph.op(unit.ops.front()).name) + " (" +
-                       FormatCount(static_cast<int64_t>(unit.ops.size())) + " ops): " + reasons,
+                       FormatCount(static_cast<int64_t>(unit.ops.size())) +
+                       (unit.ops.size() == 1 ? " op): " : " ops): ") + reasons,
                    "op " + Printable(graph.op(unit.ops.front()).name),
                    "Add a device that supports all ops of the group, or lift the --pin or --forbid "
                    "that rules out the devices that do");

@@ -50,7 +50,7 @@ Result<Problem> BuildProblem(const Graph& graph, const Cluster& cluster, const C
 // Proven infeasible by memory alone (kInfeasible), else Ok. The message says what is needed, what
 // there is, the largest indivisible group, how much more is needed at least (proven), and the
 // smallest change found that is enough (simulated). Where every unit has one device, simulating the
-// only placement decides.
+// only placement decides; where there are few placements, simulating all of them (enumeration.h).
 Status ProveFits(const Problem& problem);
 
 // A bound that no placed plan can beat under this cost model, and which argument gave it.

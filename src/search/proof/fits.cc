@@ -11,6 +11,7 @@
 #include "search/problem/op_graph.h"
 #include "search/problem/problem.h"
 #include "search/proof/enough.h"
+#include "search/proof/enumeration.h"
 #include "search/proof/memory_cut.h"
 #include "search/proof/needs.h"
 
@@ -33,6 +34,13 @@ std::string DeviceNames(const Problem& problem, const std::vector<DeviceId>& dev
   return names;
 }
 
+// What a device lacks for its runtime context alone: it must have that before it offers anything.
+int64_t ContextLacks(const Problem& problem, DeviceId device) {
+  const StepProgram& program = problem.program;
+  return std::max<int64_t>(
+      0, program.runtime_context[device.index()] - program.capacity[device.index()]);
+}
+
 std::optional<Shortage> ProveUnit(const Problem& problem, const std::vector<int64_t>& capacity,
                                   int32_t unit, const std::vector<UnitNeed>& needs) {
   const UnitNeed& need = needs[unit];
@@ -40,8 +48,8 @@ std::optional<Shortage> ProveUnit(const Problem& problem, const std::vector<int6
   for (DeviceId device : problem.units[unit].allowed) {
     if (capacity[device.index()] > capacity[best.index()]) best = device;
   }
-  const int64_t missing = need.bytes - capacity[best.index()];
-  if (missing <= 0) return std::nullopt;
+  if (need.bytes <= capacity[best.index()]) return std::nullopt;
+  const int64_t missing = need.bytes - capacity[best.index()] + ContextLacks(problem, best);
   const int64_t persistent = problem.units[unit].persistent.count;
   std::string why = persistent > 0 ? FormatSize(persistent) + " of parameters and state" : "";
   if (need.op >= 0) {
@@ -71,12 +79,16 @@ std::optional<Shortage> ProveTotal(const Problem& problem, const std::vector<int
   }
   if (devices.empty() || needed <= available) return std::nullopt;
   const bool one = devices.size() == 1;
-  return Shortage{needed - available,
+  int64_t missing = kMaxQuantity;  // added where the runtime context lacks least
+  for (DeviceId device : devices) {
+    missing = std::min(missing, needed - available + ContextLacks(problem, device));
+  }
+  return Shortage{missing,
                   what + " need " + FormatSize(needed) + " at once, but " +
                       DeviceNames(problem, devices) + (one ? " offers " : " together offer ") +
                       FormatSize(available) + " to tensors" + LargestGroup(problem, needs),
                   "",
-                  "At least " + FormatSize(needed - available) + " more is needed" +
+                  "At least " + FormatSize(missing) + " more is needed" +
                       (one ? " on " + DeviceNames(problem, devices) : " on these devices") +
                       " or on a further one"};
 }
@@ -178,7 +190,7 @@ std::optional<Shortage> ProveShortage(const Problem& problem) {
 
 Status ProveFits(const Problem& problem) {
   const std::optional<Shortage> shortage = ProveShortage(problem);
-  if (!shortage) return Ok();
+  if (!shortage) return ProveByEnumeration(problem);
   return MakeError(ErrorCode::kInfeasible, shortage->message, shortage->place,
                    shortage->needed + "; " +
                        DescribeEnough(problem, FindEnoughMemory(problem, shortage->at_least)));

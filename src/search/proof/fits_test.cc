@@ -32,6 +32,20 @@ TEST(ProveFits, SumOfParameters) {
   }
 }
 
+// The runtime context needs 500 B more than there are; then a parameter (512) and a result (512).
+TEST(ProveFits, WhatTheRuntimeContextLacksCounts) {
+  TestSpec spec;
+  spec.capacity = {1000};
+  spec.inputs = {{"w", 300}};
+  spec.ops = {{"a", {5}, {"w"}, {8}}};
+  const auto test = MakeTestProblem(spec);
+  test->problem.program.runtime_context[0] = 1500;
+  const Status fits = ProveFits(test->problem);
+  ASSERT_FALSE(fits.ok());
+  const std::string remedy(fits.error().Remedy());
+  EXPECT_NE(remedy.find("At least 1.5 KiB (1,524 B) more"), std::string::npos) << remedy;
+}
+
 // The same on three devices, one of which no op may use: it does not help.
 TEST(ProveFits, ForbiddenDevicesDoNotCount) {
   TestSpec spec;
