@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "search/evaluate.h"
+#include "search/local/local_search.h"
 #include "search/planner.h"
 #include "search/test_problems.h"
 
@@ -23,6 +24,7 @@ class Conformance : public testing::Test {
     auto_ = MakeAuto(table_);
     planners_ = table_;
     planners_.push_back(auto_.get());
+    planners_.push_back(&moving_search_);
   }
 
   static PlannerOptions Options(uint64_t seed, int threads) {
@@ -62,6 +64,7 @@ class Conformance : public testing::Test {
     }
   }
 
+  const LocalSearchPlanner moving_search_{false};  // problems here are small enough to enumerate
   std::vector<const Planner*> table_, planners_;
   std::unique_ptr<Planner> auto_;
 };

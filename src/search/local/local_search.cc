@@ -222,7 +222,8 @@ Result<PlannerResult> LocalSearchPlanner::Plan(const Problem& problem,
   const Domain mutual = domain.connections ? MakeDomain(problem, graph) : Domain{};
   std::vector<PlacerInput> inputs{{problem, graph, domain, units, options.seed, 0}};
   if (domain.connections) inputs.push_back({problem, graph, mutual, units, options.seed, 0});
-  const std::optional<Enumeration> all = EnumeratePlacements(problem);
+  std::optional<Enumeration> all;
+  if (enumerates_) all = EnumeratePlacements(problem);
   PW_ASSIGN(std::vector<Start> starts, FindStarts(inputs, options, all));
   const bool choice = std::any_of(domain.any.begin(), domain.any.end(),
                                   [](const auto& devices) { return devices.size() > 1; });

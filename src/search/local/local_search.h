@@ -19,12 +19,18 @@ namespace placewright {
 
 class LocalSearchPlanner : public Planner {
  public:
+  // Tests of the search itself do without enumeration.
+  explicit LocalSearchPlanner(bool enumerates = true) : enumerates_(enumerates) {}
+
   std::string_view name() const override { return "local-search"; }
   std::string_view description() const override {
     return "simulated annealing over groups and clusters of groups on re-simulation";
   }
   bool iterative() const override { return true; }
   Result<PlannerResult> Plan(const Problem& problem, const PlannerOptions& options) const override;
+
+ private:
+  bool enumerates_;
 };
 
 }  // namespace placewright

@@ -43,7 +43,7 @@ std::optional<Score> BestOfAll(const Problem& problem) {
 
 // Search is no proof, but on problems this small 600 moves should nearly always reach the optimum.
 TEST(LocalSearch, ReachesTheOptimumOfTinyProblems) {
-  const LocalSearchPlanner planner;
+  const LocalSearchPlanner planner(false);
   int optimal = 0, problems = 0;
   for (uint64_t seed = 0; seed < 120; ++seed) {
     const TestSpec spec = RandomSpec(seed);
@@ -67,10 +67,11 @@ TEST(LocalSearch, ReachesTheOptimumOfTinyProblems) {
   EXPECT_GE(optimal * 100, problems * 97) << optimal << " of " << problems;
 }
 
-// Eight ops keep 4,608 B and eight 2,560 B; beside them an op needs 512 B while it runs. Both devices
-// hold 29,184 B: half of all parameters (28,672), which only four of each kind are (9 a + 5 b = 56),
-// and one result. Ops take 10 ns on d0 and 20 ns on d1, so that time alone wants ten or eleven on d0
-// and would overflow by a few KiB: on the way to what fits every move must pay off in bytes.
+// Eight ops keep 4,608 B and eight 2,560 B; beside them an op needs 512 B while it runs. Both
+// devices hold 29,184 B: half of all parameters (28,672), which only four of each kind are (9 a + 5
+// b = 56), and one result. Ops take 10 ns on d0 and 20 ns on d1, so that time alone wants ten or
+// eleven on d0 and would overflow by a few KiB: on the way to what fits every move must pay off in
+// bytes.
 TEST(Annealer, PaysForEveryByteOfOverflow) {
   TestSpec spec;
   spec.capacity = {29184, 29184};
@@ -121,7 +122,7 @@ TEST(LocalSearch, RepairsAPlanThatDoesNotFit) {
   PlannerOptions options = Options(400);
   options.initial = ExpandUnits(test->problem, {0, 0, 0, 0});
   options.starts = {*options.initial};
-  const auto result = LocalSearchPlanner().Plan(test->problem, options);
+  const auto result = LocalSearchPlanner(false).Plan(test->problem, options);
   ASSERT_TRUE(result.ok());
   EXPECT_TRUE(result.value().feasible);
   EXPECT_EQ(result.value().step_time, Nanos(20));  // two ops of 10 ns on each device
@@ -143,10 +144,11 @@ TEST(LocalSearch, RecordedMovesRepeatATimedRun) {
   timed.budget.iterations.reset();
   timed.budget.deadline = Clock::now() + std::chrono::milliseconds(60);
   timed.threads = 2;
-  const auto first = LocalSearchPlanner().Plan(test->problem, timed);
+  const auto first = LocalSearchPlanner(false).Plan(test->problem, timed);
   ASSERT_TRUE(first.ok());
   EXPECT_GT(first.value().iterations, 0);
-  const auto second = LocalSearchPlanner().Plan(test->problem, Options(first.value().iterations));
+  const auto second =
+      LocalSearchPlanner(false).Plan(test->problem, Options(first.value().iterations));
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(first.value().placement, second.value().placement);
   EXPECT_EQ(first.value().step_time, second.value().step_time);
