@@ -225,7 +225,10 @@ TEST(CheckPlan, BaselinesAgreeWithPlanAndHistory) {
   // m-etf never led: nothing but its name can be held against it.
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[1].algorithm = ""; }), "baselines");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[1].algorithm = "single"; }), "baselines");
-  EXPECT_EQ(AfterInPlan([](Plan& p) { p.history[0].algorithm = "m-topo"; }), "history");
+  EXPECT_EQ(AfterInPlan([](Plan& p) {
+              p.history.insert(p.history.begin(), {0, 0.1, Nanos(1700), "m-topo"});
+            }),
+            "history");
   // After single, 1700 ns of random is no improvement; before it, it would be in the history.
   const Baseline late{"random", true, Nanos(1700)};
   EXPECT_EQ(AfterInPlan([&](Plan& p) { p.baselines[1] = late; }), "holds");

@@ -35,12 +35,6 @@ MaybeViolation CheckAlgorithmNames(const Plan& plan) {
     return AtItem(ViolationKind::kBaselines, "baselines", i,
                   fmt::format("{} is there already", Printable(name, 80)));
   }
-  for (size_t i = 0; i < plan.history.size() && !names.empty(); ++i) {
-    const std::string& name = plan.history[i].algorithm;
-    if (name == kInitial || names.count(name) > 0) continue;
-    return AtItem(ViolationKind::kHistory, "history", i,
-                  fmt::format("{} is not among the baselines", Printable(name, 80)));
-  }
   return std::nullopt;
 }
 
@@ -136,6 +130,19 @@ MaybeViolation CheckHistory(const Plan& plan) {
                                  Printable(end.algorithm, 80), Printable(plan.algorithm, 80)));
 }
 
+// Where there are baselines, nothing else led but the plan to start from.
+MaybeViolation CheckHistoryNames(const Plan& plan) {
+  for (size_t i = 0; i < plan.history.size() && !plan.baselines.empty(); ++i) {
+    const std::string& name = plan.history[i].algorithm;
+    const bool known = std::any_of(plan.baselines.begin(), plan.baselines.end(),
+                                   [&](const Baseline& b) { return b.algorithm == name; });
+    if (known || name == kInitial) continue;
+    return AtItem(ViolationKind::kHistory, "history", i,
+                  fmt::format("{} is not among the baselines", Printable(name, 80)));
+  }
+  return std::nullopt;
+}
+
 MaybeViolation CheckSeconds(const Plan& plan) {
   const auto wrong = [](std::string place, std::string message) {
     return Violation{ViolationKind::kSeconds, std::move(message), std::move(place)};
@@ -170,6 +177,7 @@ MaybeViolation CheckSearch(const Plan& plan) {
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckHistory(plan));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckOwnBaseline(plan));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckBaselinesInHistory(plan));
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckHistoryNames(plan));
   return CheckSeconds(plan);
 }
 

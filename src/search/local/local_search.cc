@@ -191,10 +191,10 @@ Result<std::vector<Start>> FindStarts(const std::vector<PlacerInput>& inputs,
                                       const std::optional<Enumeration>& all) {
   const Problem& problem = inputs.front().problem;
   std::vector<std::vector<int32_t>> plans;
-  if (all && all->legal) plans.push_back(all->best_device);
   if (options.initial) plans.push_back(UnitsOf(problem, *options.initial));
   if (options.given) plans.push_back(UnitsOf(problem, *options.given));
   for (const Placement& placement : options.starts) plans.push_back(UnitsOf(problem, placement));
+  if (all && all->legal) plans.push_back(all->best_device);  // after its equals
   std::vector<Start> starts;
   Status status = AddStarts(inputs.front(), std::move(plans), starts);
   if (options.starts.empty() || starts.empty()) {
