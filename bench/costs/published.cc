@@ -8,7 +8,8 @@ namespace {
 // TF17: TensorFlow's benchmarks page of 2017 (P100: DGX-1; K80: Google Compute Engine).
 // TF111: TensorFlow 1.11 on an RTX 2080.
 // LL19: Lambda Labs, RTX 2080 Ti benchmarks of 4 March 2019; it states no batch sizes, those here
-// are the largest of 64, 32, 16 that fit the smallest of its GPUs.
+// are the largest of 64, 32, 16 that fit the smallest of its GPUs. Its VGG-16, AlexNet and SSD300
+// are left out (docs/costs.md).
 constexpr std::string_view kResNet = "fx/resnet50_b32_sgd.json.gz",
                            kVgg = "fx/vgg19_b96_sgd.json.gz", kAlex = "fx/alexnet_b4_sgd.json.gz";
 // DLE: NVIDIA DeepLearningExamples, BERT for TensorFlow, container 19.08, V100 16 GB, inference of

@@ -1,9 +1,18 @@
 #include "base/thread_pool.h"
 
+#include <new>
+#include <system_error>
+#include <utility>
+
 namespace placewright {
 
 ThreadPool::ThreadPool(int threads) {
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { Work(); });
+  workers_.reserve(static_cast<size_t>(threads > 1 ? threads - 1 : 0));
+  try {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { Work(); });
+  } catch (const std::system_error&) {  // a limit on processes
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 ThreadPool::~ThreadPool() {
@@ -21,8 +30,17 @@ void ThreadPool::Drain(std::unique_lock<std::mutex>& lock) {
     const auto* body = body_;
     ++running_;
     lock.unlock();
-    (*body)(index);
+    std::exception_ptr failure;
+    try {
+      (*body)(index);
+    } catch (...) {
+      failure = std::current_exception();
+    }
     lock.lock();
+    if (failure != nullptr) {
+      next_ = count_;
+      if (failure_ == nullptr) failure_ = std::move(failure);
+    }
     --running_;
   }
   if (running_ == 0) done_.notify_all();
@@ -50,6 +68,7 @@ void ThreadPool::ParallelFor(int count, const std::function<void(int)>& body) {
   Drain(lock);
   done_.wait(lock, [this] { return next_ >= count_ && running_ == 0; });
   body_ = nullptr;
+  if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 }  // namespace placewright

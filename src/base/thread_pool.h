@@ -3,6 +3,7 @@
 #define PLACEWRIGHT_BASE_THREAD_POOL_H_
 
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -12,7 +13,8 @@ namespace placewright {
 
 class ThreadPool {
  public:
-  // `threads` >= 1 counts the calling thread, so ThreadPool(1) starts none.
+  // `threads` >= 1 counts the calling thread, so ThreadPool(1) starts none. Where the system grants
+  // fewer, the pool has these: results never depend on the number.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -21,7 +23,8 @@ class ThreadPool {
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   // Runs body(i) for every i in [0, count), each exactly once, and returns when all have ended.
-  // Which thread runs which i is not defined: results must not depend on it.
+  // Which thread runs which i is not defined: results must not depend on it. Where a body throws,
+  // no further i begins, and the first exception is thrown here once all threads have stopped.
   void ParallelFor(int count, const std::function<void(int)>& body);
 
  private:
@@ -32,6 +35,7 @@ class ThreadPool {
   std::condition_variable wake_, done_;
   const std::function<void(int)>* body_ = nullptr;
   int next_ = 0, count_ = 0, running_ = 0;
+  std::exception_ptr failure_;
   bool stop_ = false;
   std::vector<std::thread> workers_;
 };

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/out_of_memory.h"
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/terminal/memory_reserve.h"
 
 namespace placewright {
 namespace {
@@ -75,7 +77,8 @@ std::vector<const char*> WithHelp(const CLI::App& program, int argc, const char*
   if (argc < 2 || std::strcmp(words[1], "help") != 0) return words;
   words.erase(words.begin() + 1);
   const std::vector<std::string> commands = CommandNames(&program);
-  const bool known = argc == 2 || std::count(commands.begin(), commands.end(), words[1]) > 0;
+  const bool known =
+      argc == 2 || words[1][0] == '-' || std::count(commands.begin(), commands.end(), words[1]) > 0;
   if (known) words.push_back("--help");
   return words;
 }
@@ -124,6 +127,16 @@ bool AsksForJson(int argc, const char* const* argv) {
   return false;
 }
 
+// What --version and --help say: `text`, or an object with `word` under the name `what`.
+void PrintWords(Console& console, const std::string& what, const std::string& word,
+                const std::string& text) {
+  if (!console.json) return console.Print(text);
+  Json object;
+  object["schema"] = "placewright." + what + "/1";
+  object[what] = word;
+  console.PrintJson(object);
+}
+
 Result<int> ParseAndRun(int argc, const char* const* argv, Context& context) {
   CLI::App program("Places the ops of a deep-learning training step on CPUs and GPUs.",
                    "placewright");
@@ -141,15 +154,17 @@ Result<int> ParseAndRun(int argc, const char* const* argv, Context& context) {
     apps.push_back(command->Register(program));
   }
   AddOutputOptions(&program, context.console);  // before the command or after it
+  Console& console = context.console;
   try {
     std::vector<const char*> words = WithHelp(program, argc, argv);
     program.parse(static_cast<int>(words.size()), words.data());
     PW_RETURN_IF_ERROR(RefuseEmptyValues(&program));
   } catch (const CLI::CallForVersion&) {
-    context.console.Print(program.version() + "\n");
+    PrintWords(console, "version", PLACEWRIGHT_VERSION, program.version() + "\n");
     return 0;
   } catch (const CLI::CallForHelp&) {
-    context.console.Print(program.help());
+    const std::string help = program.help();
+    PrintWords(console, "help", help, help);
     return 0;
   } catch (const CLI::ParseError& thrown) {
     return UsageError(thrown, program);
@@ -172,6 +187,7 @@ int RunProgram(int argc, const char* const* argv, Clock::time_point started) {
   std::signal(SIGPIPE, SIG_IGN);
   // Nor must a limit on file sizes: the write fails, is reported, and leaves no half file.
   std::signal(SIGXFSZ, SIG_IGN);
+  KeepMemoryReserve();
   Console console;
   console.json = AsksForJson(argc, argv);
   Context context{console, started};
@@ -180,9 +196,7 @@ int RunProgram(int argc, const char* const* argv, Clock::time_point started) {
     const Result<int> result = ParseAndRun(argc, argv, context);
     status = result.ok() ? result.value() : Report(result.error(), console);
   } catch (const std::bad_alloc&) {
-    status = Report(MakeError(ErrorCode::kInternal, "out of memory", "",
-                              "Free some memory, or give a smaller graph."),
-                    console);
+    status = Report(OutOfMemory(), console);
   } catch (const std::exception& thrown) {
     status = Report(MakeError(ErrorCode::kInternal, thrown.what()), console);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <new>
 #include <vector>
 
 #include "base/text.h"
@@ -16,6 +17,7 @@
 #include "formats/plan/plan_json.h"
 #include "formats/text/file.h"
 #include "formats/text/json.h"
+#include "formats/text/yaml.h"
 
 namespace placewright {
 namespace {
@@ -88,6 +90,8 @@ Result<GraphFormat> SniffJson(std::string_view text) {
   TopLevelKeys top;
   try {
     Json::sax_parse(text.begin(), text.end(), &top);
+  } catch (const std::bad_alloc&) {
+    throw;                           // base/out_of_memory.h
   } catch (const std::exception&) {  // numbers out of range
     top.broken = true;
   }
@@ -266,9 +270,10 @@ Result<LoadedCluster> LoadCluster(const std::string& path_or_preset) {
   }
   LoadedCluster loaded;
   loaded.path = path_or_preset;
-  PW_ASSIGN(std::string bytes, ReadFileRaw(path_or_preset));
+  constexpr ReadLimits kLimits{kMaxYamlBytes, kMaxYamlBytes};
+  PW_ASSIGN(std::string bytes, ReadFileRaw(path_or_preset, kLimits));
   loaded.sha256 = Sha256(bytes);
-  PW_ASSIGN(bytes, Expand(std::move(bytes)).InFile(path_or_preset));
+  PW_ASSIGN(bytes, Expand(std::move(bytes), kLimits).InFile(path_or_preset));
   PW_ASSIGN(loaded.cluster, ReadCluster(bytes).InFile(path_or_preset));
   return loaded;
 }

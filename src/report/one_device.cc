@@ -42,7 +42,9 @@ std::optional<OneDeviceStep> SimulateOnOneDevice(const Graph& graph, const CostT
   for (OpId op : graph.ops()) {
     least.SetTime(op, DeviceId(0), std::max(Nanos(0), costs->LeastTime(op)));
   }
-  const StepProgram program = BuildStepProgram(graph, cluster.value(), least);
+  StepProgram program = BuildStepProgram(graph, cluster.value(), least);
+  // What a file keeps on devices of its own lies here on the one that there is.
+  for (int32_t& home : program.fixed_home) home = std::min(home, 0);
   Simulator simulator(program);
   const SimResult& result = simulator.Run(Placement(graph.op_count(), DeviceId(0)));
   return OneDeviceStep{result.devices[0].tensor_peak, result.devices[0].peak_time,

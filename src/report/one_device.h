@@ -16,9 +16,9 @@ struct OneDeviceStep {
   Nanos step_time;
 };
 
-// Simulated with the least times of `costs`, or where that is nullptr with modelled ones of the
-// catalogue's A100-40GB. The peak depends on these only through the order of the ops. None where
-// the model has no such device.
+// Everything lies on that device, homes that the file states included. Simulated with the least
+// times of `costs`, or where that is nullptr with modelled ones of the catalogue's A100-40GB. The
+// peak depends on these only through the order of the ops. None where the model has no such device.
 std::optional<OneDeviceStep> SimulateOnOneDevice(const Graph& graph, const CostTable* costs);
 
 }  // namespace placewright

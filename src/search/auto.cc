@@ -1,5 +1,6 @@
 // auto: every planner of a table, and the best of their plans.
 #include <algorithm>
+#include <new>
 #include <optional>
 
 #include "search/evaluate.h"
@@ -36,13 +37,20 @@ class Portfolio {
   // A planner that finds no connected plan is left out: another may find one.
   void Run(const Planner& planner) {
     if (options_.budget.Interrupted() && best_ && best_->feasible) return;
-    Result<PlannerResult> planned = planner.Plan(problem_, options_);
-    if (!planned.ok()) {
-      if (!error_) error_ = std::move(planned.error());
-      return;
+    if (out_of_memory_) return;
+    try {
+      Result<PlannerResult> planned = planner.Plan(problem_, options_);
+      if (!planned.ok()) {
+        if (!error_) error_ = std::move(planned.error());
+        return;
+      }
+      out_of_memory_ = planned.value().out_of_memory;
+      const Score score = ScoreOf(planned.value());
+      Add(planned.Take(), score);
+    } catch (const std::bad_alloc&) {
+      if (!best_) throw;  // nothing to save
+      out_of_memory_ = true;
     }
-    const Score score = ScoreOf(planned.value());
-    Add(planned.Take(), score);
   }
 
   // Iterative planners may start from every plan so far, the best first.
@@ -58,6 +66,7 @@ class Portfolio {
     best_->baselines = std::move(baselines_);
     best_->history = std::move(history_);
     best_->iterations = iterations_;
+    best_->out_of_memory = out_of_memory_;
     best_->first_feasible_seconds = first_feasible_seconds_;
     return *std::move(best_);
   }
@@ -97,6 +106,7 @@ class Portfolio {
   std::vector<HistoryPoint> history_;
   std::optional<double> first_feasible_seconds_;
   int64_t iterations_ = 0;
+  bool out_of_memory_ = false;
 };
 
 class AutoPlanner : public Planner {

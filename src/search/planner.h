@@ -45,6 +45,7 @@ struct PlannerResult {
   std::vector<HistoryPoint> history;  // strictly falling step times of feasible plans
   std::optional<double> first_feasible_seconds;
   std::vector<Baseline> baselines;  // `auto` only: every planner it ran
+  bool out_of_memory = false;       // ended the search: the best plan until then
 };
 
 class Planner {
@@ -54,7 +55,8 @@ class Planner {
   virtual std::string_view description() const = 0;  // one line with the source
   virtual bool iterative() const = 0;                // uses the budget (local-search, auto)
   // Same problem, seed and iteration budget: the same placement, bit for bit, for any `threads`.
-  // Always returns a complete legal placement. Errors: kUnreachable only.
+  // Always returns a complete legal placement. Errors: kUnreachable only. Where memory runs out
+  // before there is any plan, std::bad_alloc passes (base/out_of_memory.h).
   virtual Result<PlannerResult> Plan(const Problem& problem,
                                      const PlannerOptions& options) const = 0;
 };

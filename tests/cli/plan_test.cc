@@ -186,6 +186,19 @@ TEST_F(PlanCommand, CtrlCWritesTheBestPlanSoFar) {
   }
 }
 
+// As `timeout` signals: the process, then its group.
+TEST_F(PlanCommand, RepeatedSignalsLoseNoPlan) {
+  Write("net.json", BroadGraph(8, 30, kPlenty).dump());
+  RunOptions options;
+  options.signal = SIGTERM;
+  options.signal_after = 1;
+  options.signal_count = 3;
+  const Outcome run = RunJson({"plan", "net.json", "--time", "100s"}, options);
+  EXPECT_EQ(run.status, 130);
+  EXPECT_EQ(run.json()["error"]["code"], "interrupted");
+  EXPECT_EQ(Run({"check", "net.plan.json"}).status, 0);
+}
+
 TEST_F(PlanCommand, ReaderThatWentAwayLosesNoPlan) {
   Write("net.json", ChainGraph(4, kPlenty).dump());
   RunOptions options;

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,6 +48,10 @@ struct Child {
   if (chdir(folder.c_str()) != 0) _exit(126);
   if (!options.errors_to.empty()) dup2(open(options.errors_to.c_str(), O_WRONLY), STDERR_FILENO);
   signal(SIGPIPE, SIG_DFL);
+  if (options.address_space > 0) {
+    const rlimit limit{options.address_space, options.address_space};
+    setrlimit(RLIMIT_AS, &limit);
+  }
   execve(PLACEWRIGHT_PROGRAM, pointers(words).data(), pointers(environment).data());
   _exit(127);
 }
@@ -115,7 +120,10 @@ Outcome ProgramTest::Run(const std::vector<std::string>& arguments,
     std::array<pollfd, 2> polled = {{{child.out, POLLIN, 0}, {child.err, POLLIN, 0}}};
     poll(polled.data(), polled.size(), 20);
     if (!signalled && SecondsSince(start) >= options.signal_after) {
-      kill(child.pid, options.signal);
+      for (int i = 0; i < options.signal_count; ++i) {
+        kill(child.pid, options.signal);
+        usleep(50'000);  // two that are pending at once are one
+      }
       signalled = true;
     }
     if (SecondsSince(start) > kTimeLimit) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -28,8 +29,10 @@ struct RunOptions {
   bool terminal = false;                 // both outputs are one terminal; all text is in `out`
   int signal = 0;                        // sent `signal_after` seconds after the start
   double signal_after = 0;
-  std::string errors_to;      // a file that standard error goes to
-  bool close_output = false;  // nobody reads standard output: the pipe is closed at once
+  int signal_count = 1;        // so many times, one right after the other
+  uint64_t address_space = 0;  // limit in bytes (RLIMIT_AS); 0: none
+  std::string errors_to;       // a file that standard error goes to
+  bool close_output = false;   // nobody reads standard output: the pipe is closed at once
 };
 
 // A test with a folder of its own, in which the program runs.

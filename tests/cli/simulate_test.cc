@@ -233,8 +233,7 @@ TEST_F(InspectCommand, CountsACostGraph) {
 
 TEST_F(SimulateCommand, InspectListsOpsInATraversalOrder) {
   Write("net.json", ChainGraph(4, 8192).dump());
-  EXPECT_EQ(Run({"inspect", "net.json", "--order", "reversed-topo"}).out,
-            "op3\nop2\nop1\nop0\n");
+  EXPECT_EQ(Run({"inspect", "net.json", "--order", "reversed-topo"}).out, "op3\nop2\nop1\nop0\n");
   const Json list = RunJson({"inspect", "net.json", "--order", "bfs"}).json();
   EXPECT_EQ(list["schema"], "placewright.order/1");
   EXPECT_EQ(list["ops"], Json({"op0", "op1", "op2", "op3"}));

@@ -69,6 +69,7 @@ TEST_F(Usage, BadValuesAreUsageErrors) {
       {"plan", "x", "--order", "lifo", "-c", "4xP100"},
       {"plan", "x", "--pin", "everything"},
       {"plan", "x", "--batch", "0"},
+      {"plan", "x", "--batch", "2147483648"},
       {"plan", "x", "y"},
       {"inspect", "x", "--depth", "0"},
       {"simulate"},
@@ -157,6 +158,19 @@ TEST_F(Usage, HelpIsACommandToo) {
   const Outcome unknown = Run({"help", "plam"});
   EXPECT_EQ(unknown.status, 2);
   EXPECT_THAT(unknown.err, HasSubstr("did you mean plan?"));
+}
+
+TEST_F(Usage, HelpAndVersionAreObjectsWhereAskedFor) {
+  const Json version = RunJson({"--version"}).json();
+  EXPECT_EQ(version["schema"], "placewright.version/1");
+  EXPECT_EQ("placewright " + version["version"].get<std::string>() + "\n", Run({"--version"}).out);
+  for (const std::vector<std::string>& line :
+       {std::vector<std::string>{"--help"}, {"help"}, {"help", "plan"}, {"plan", "--help"}}) {
+    const Outcome run = RunJson(line);
+    EXPECT_EQ(run.status, 0);
+    EXPECT_EQ(run.json()["schema"], "placewright.help/1");
+    EXPECT_EQ(run.json()["help"], Run(line).out);
+  }
 }
 
 TEST_F(Usage, EmptyAndRepeatedValuesAreNamed) {

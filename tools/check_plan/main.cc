@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <new>
 #include <string>
 
+#include "base/out_of_memory.h"
 #include "check_plan/checker.h"
 
 namespace {
@@ -13,6 +15,17 @@ int Fail(placewright::Error error, const std::string& plan_path) {
   if (error.file.empty()) error.file = plan_path;
   fmt::print(stderr, "check_plan: {}\n", error.ToString());
   return placewright::InfoOf(error.code).exit_status;
+}
+
+int Check(const std::string& plan_path, const placewright::PlanInputOptions& options) {
+  auto checked = placewright::check::CheckPlanFile(plan_path, options);
+  if (!checked.ok()) return Fail(checked.error(), plan_path);
+  const auto& [inputs, violation] = checked.value();
+  if (violation) return Fail(ToError(*violation), plan_path);
+  fmt::print("{}: holds ({} ops, {} transfers, {} ns per step, {})\n", plan_path,
+             inputs.graph.graph.op_count(), inputs.schedule.schedule.transfers.size(),
+             inputs.plan.step_time.count, inputs.plan.feasible ? "fits" : "does not fit");
+  return 0;
 }
 
 }  // namespace
@@ -29,12 +42,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  auto checked = placewright::check::CheckPlanFile(plan_path, options);
-  if (!checked.ok()) return Fail(checked.error(), plan_path);
-  const auto& [inputs, violation] = checked.value();
-  if (violation) return Fail(ToError(*violation), plan_path);
-  fmt::print("{}: holds ({} ops, {} transfers, {} ns per step, {})\n", plan_path,
-             inputs.graph.graph.op_count(), inputs.schedule.schedule.transfers.size(),
-             inputs.plan.step_time.count, inputs.plan.feasible ? "fits" : "does not fit");
-  return 0;
+  try {
+    return Check(plan_path, options);
+  } catch (const std::bad_alloc&) {
+    return Fail(placewright::OutOfMemory(), plan_path);
+  }
 }

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 
+#include "base/out_of_memory.h"
 #include "cli/commands/command.h"
 #include "cli/request/given.h"
 #include "cli/request/planners.h"
@@ -121,6 +122,7 @@ class CompareCommand : public Command {
         return MakeError(ErrorCode::kInterrupted, "interrupted before the comparison was complete",
                          "", "Give it less to do with --time or --iterations.");
       }
+      if (result.out_of_memory) return OutOfMemory();  // entries would not be comparable
       const SimResult replay = Replay(*planning, result);
       Entry entry{
           std::string(planner->name()), result.algorithm,  result.feasible, result.step_time,

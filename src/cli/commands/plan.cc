@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 
+#include "base/out_of_memory.h"
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/request/assumptions.h"
@@ -94,8 +95,8 @@ class PlanCommand : public Command {
     Status pictures =
         WritePictures(pictures_, planning->inputs, program, result.placement, findings, plan);
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
-    const std::optional<Error> error =
-        OutcomeError(planning->problem, result, budget.Interrupted());
+    std::optional<Error> error = OutcomeError(planning->problem, result, budget.Interrupted());
+    if (result.out_of_memory) error = OutOfMemory();
     return Report(*planning, plan, findings, error, context.console);
   }
 

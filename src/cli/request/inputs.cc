@@ -6,6 +6,7 @@
 #include "formats/costs/override_reader.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
+#include "formats/text/yaml.h"
 
 namespace placewright {
 namespace {
@@ -53,7 +54,7 @@ Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, con
                      "", "The profiles are default and tf1.");
   }
   if (!options.costs.empty()) {
-    PW_ASSIGN(const std::string text, ReadFile(options.costs));
+    PW_ASSIGN(const std::string text, ReadFile(options.costs, {kMaxYamlBytes, kMaxYamlBytes}));
     PW_ASSIGN(cost_options.overrides, ReadCostOverrides(text).InFile(options.costs));
   }
   return ModelCosts(graph, cluster, cost_options, report).InFile(options.costs);

@@ -6,8 +6,10 @@
 
 namespace placewright {
 
-// From now on the first SIGINT, SIGTERM or SIGHUP sets the flag; a second one ends the process at
-// once. The one piece of global state of the program: signal handlers reach nothing else.
+// From now on the first SIGINT, SIGTERM or SIGHUP sets the flag. Repeats within a second are
+// ignored: `timeout` signals twice, a terminal that goes away sends several. A later one ends the
+// process at once. The one piece of global state of the program: signal handlers reach nothing
+// else.
 const std::atomic<bool>& CatchInterrupts();
 
 }  // namespace placewright

@@ -48,7 +48,7 @@ void AddInputOptions(CLI::App* app, InputOptions* options) {
       ->group("Input");
   app->add_option("--batch", options->batch, "Batch size of an ONNX model with a symbolic one")
       ->type_name("N")
-      ->check(WholeNumber(1, uint64_t{1} << 40))
+      ->check(WholeNumber(1, INT32_MAX))
       ->group("Input");
   AddDimensionOption(app, &options->dimensions);
   app->add_option("--costs", options->costs, "Override file with measured op times")

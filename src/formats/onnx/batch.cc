@@ -83,9 +83,9 @@ void SetSymbolicBatch(const std::vector<InputShape>& inputs, int64_t batch) {
 }
 
 // Fixed batches: of each input the first dimension that equals the recorded batch; without a
-// record, first dimensions that equal that of the first input.
-void SetFixedBatch(const std::vector<InputShape>& inputs, int64_t recorded, int64_t batch) {
-  if (inputs.empty()) return;
+// record, first dimensions that equal that of the first input. Returns what was replaced.
+int64_t SetFixedBatch(const std::vector<InputShape>& inputs, int64_t recorded, int64_t batch) {
+  if (inputs.empty()) return 0;
   const int64_t old = recorded > 0 ? recorded : inputs[0].dims->dim(0).dim_value();
   for (const InputShape& shape : inputs) {
     const int last = recorded > 0 ? shape.dims->dim_size() : 1;
@@ -95,6 +95,7 @@ void SetFixedBatch(const std::vector<InputShape>& inputs, int64_t recorded, int6
       break;
     }
   }
+  return old;
 }
 
 Status CheckDimension(std::string_view name, int64_t value) {
@@ -159,7 +160,7 @@ Status ApplyDimensions(const onnx::ModelProto& model, const OnnxOptions& options
     if (HasSymbolicBatch(inputs)) {
       SetSymbolicBatch(inputs, *options.batch);
     } else if (!symbolic) {
-      SetFixedBatch(inputs, RecordedBatch(model), *options.batch);
+      sources->replaced_batch = SetFixedBatch(inputs, RecordedBatch(model), *options.batch);
     } else {
       return MakeError(ErrorCode::kUsage,
                        fmt::format("--batch {} has nothing to set: --dim gives every symbolic "

@@ -1,6 +1,7 @@
 // Damaged and hostile models: errors, never a crash, a hang or memory by claimed sizes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <functional>
@@ -110,15 +111,15 @@ TEST(OnnxDamage, ALengthOfTwoGigabytesInATinyFile) {
   EXPECT_EQ(read.error().place, "byte 6");  // behind tag and length
 }
 
-// Ten million empty nodes: 20 MB on the wire, more than 3 GiB as objects.
+// Ten million empty initializers: 20 MB on the wire, more than 3 GiB as objects.
 TEST(OnnxDamage, ManyTinyMessages) {
-  std::string nodes;
-  for (int i = 0; i < 10'000'000; ++i) nodes += std::string("\x0a\x00", 2);
+  std::string tensors;
+  for (int i = 0; i < 10'000'000; ++i) tensors += std::string("\x2a\x00", 2);
   std::string bytes = "\x3a";
-  for (size_t left = nodes.size(); left > 0; left >>= 7) {
+  for (size_t left = tensors.size(); left > 0; left >>= 7) {
     bytes += static_cast<char>((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
   }
-  const auto read = ReadOnnx(bytes + nodes, {});
+  const auto read = ReadOnnx(bytes + tensors, {});
   ASSERT_FALSE(read.ok());
   EXPECT_EQ(read.error().code, ErrorCode::kFileTooLarge);
 }
@@ -173,6 +174,64 @@ TEST(OnnxDamage, SparseInitializersTakeTheBytesTheyHave) {
   const TensorId id = read.value().FindTensor("w");
   ASSERT_TRUE(id.valid());
   EXPECT_EQ(read.value().tensor(id).bytes, Bytes(5 * 4 + 5 * 8));  // values and indices
+}
+
+// A tag and a zero make an empty message or text: the limits hold before anything is built.
+TEST(OnnxDamage, FloodsOfEmptyParts) {
+  const auto flood = [](const std::string& part, int64_t count, std::string_view node) {
+    std::string graph(node);
+    for (int64_t i = 0; i < count; ++i) graph += part;
+    std::string bytes = "\x3a";  // ModelProto.graph, its length as a varint of five bytes
+    for (int i = 0; i < 5; ++i) {
+      bytes += static_cast<char>((graph.size() >> (7 * i) & 0x7f) | (i < 4 ? 0x80 : 0));
+    }
+    return ReadOnnx(bytes + graph, {}).error();
+  };
+  const Error nodes = flood(std::string("\x0a\x00", 2), 4'000'000, "");
+  EXPECT_EQ(nodes.code, ErrorCode::kField);
+  EXPECT_EQ(nodes.message, "a node without an operator type");
+  EXPECT_EQ(nodes.place, "byte 8");  // 6 of the model, then the first node's tag and length
+  const Error typed = flood("\x0a\x03\x22\x01Q", 500'001, "");
+  EXPECT_EQ(typed.code, ErrorCode::kFileTooLarge);
+  EXPECT_EQ(typed.message, "more than 500000 nodes");
+  // Empty initializers, 376 bytes each: 3,000,000 of them are above 1 GiB.
+  const Error tensors = flood(std::string("\x2a\x00", 2), 3'000'000, "\x0a\x03\x22\x01Q");
+  EXPECT_EQ(tensors.code, ErrorCode::kFileTooLarge);
+  EXPECT_THAT(tensors.message, HasSubstr("more than 1.0 GiB"));
+}
+
+TEST(OnnxDamage, FloodsOfInputsAndAttributes) {
+  for (const bool attributes : {false, true}) {
+    auto model = MakeModel({2, 3});
+    auto* node = AddNode(model.mutable_graph(), "Relu", {"x"}, {"y"});
+    for (int i = 0; i < 4'000'000; ++i) {
+      if (attributes) {
+        node->add_attribute();
+      } else {
+        node->add_input();
+      }
+    }
+    const auto read = ReadModel(model);
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.error().code, ErrorCode::kFileTooLarge);
+  }
+}
+
+// What no option of the command line can mend: the remedy does not name one.
+TEST(OnnxDamage, ImpossibleOpsHaveARemedyOfTheirOwn) {
+  auto model = MakeModel({4, 6});
+  AddInts(model.mutable_graph(), "to", {-1, -1});
+  AddNode(model.mutable_graph(), "Reshape", {"x", "to"}, {"y"});
+  const auto reshape = ReadModel(model);
+  ASSERT_FALSE(reshape.ok());
+  EXPECT_EQ(reshape.error().Remedy(),
+            "Mend the op's attributes and inputs, or export the model again.");
+
+  auto negative = MakeModel({-4, 6});
+  AddNode(negative.mutable_graph(), "Relu", {"x"}, {"y"});
+  const auto input = ReadModel(negative);
+  ASSERT_FALSE(input.ok());
+  EXPECT_EQ(input.error().Remedy(), "Export the model with static shapes; none may be negative.");
 }
 
 // Settings that libonnx's inference divides by or indexes with, unchecked.
@@ -292,11 +351,40 @@ TEST_F(ExternalData, MayNotLeaveTheFolder) {
 TEST_F(ExternalData, MustHaveTheSizeThatTheDimensionsAsk) {
   EXPECT_EQ(Read("sub/w.bin", "16", "16").error().code, ErrorCode::kFileCorrupt);  // 8 bytes left
   EXPECT_EQ(Read("sub/w.bin", "8", "8").error().code, ErrorCode::kFileCorrupt);
-  EXPECT_EQ(Read("sub", "0", "16").error().code, ErrorCode::kFileCorrupt);  // a folder
   EXPECT_EQ(Read("sub/w.bin", "-8", "16").error().code, ErrorCode::kField);
   EXPECT_EQ(Read("sub/w.bin", "8", "sixteen").error().code, ErrorCode::kField);
   EXPECT_EQ(Read("sub/w.bin", "9223372036854775807", "16").error().code, ErrorCode::kField);
   EXPECT_TRUE(Read("sub/w.bin", "8", "").ok());
+}
+
+TEST_F(ExternalData, MustBeARegularFile) {
+  ASSERT_EQ(mkfifo((folder_ + "/model/pipe").c_str(), 0600), 0);
+  for (const std::string location : {"sub", "pipe"}) {
+    const auto read = Read(location, "0", "16");
+    ASSERT_FALSE(read.ok()) << location;
+    EXPECT_EQ(read.error().code, ErrorCode::kFileUnreadable);
+    EXPECT_EQ(read.error().message, "external data '" + location + "' is not a regular file");
+  }
+}
+
+// Whether the file or the size of N is what lacks, nobody can tell: both are named.
+TEST_F(ExternalData, MissingBesideAnOpenDimension) {
+  auto model = MakeModel({2, 6});
+  auto* dims = model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type();
+  dims->mutable_shape()->mutable_dim(0)->set_dim_param("N");
+  auto* weight = AddFloats(model.mutable_graph(), "w", {6, 5});
+  weight->clear_float_data();
+  weight->set_data_location(onnx::TensorProto::EXTERNAL);
+  weight->add_external_data()->set_key("location");
+  weight->mutable_external_data(0)->set_value("gone.bin");
+  AddNode(model.mutable_graph(), "MatMul", {"x", "w"}, {"y"});
+  OnnxOptions options;
+  options.folder = folder_ + "/model";
+  const auto read = ReadModel(model, options);
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().Remedy(),
+            "Give the open dimensions values: --batch N, or --dim N=N. If that is not enough, put "
+            "'gone.bin' beside the model.");
 }
 
 TEST_F(ExternalData, MayBeMissingUnlessAShapeNeedsIt) {

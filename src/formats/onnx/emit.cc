@@ -134,13 +134,21 @@ class Emitter {
     return Ok();
   }
 
-  // "" where no graph input has a dimension without a value.
+  // What would give every graph input a shape.
   std::string DimensionRemedy() const {
     const std::vector<std::string>& open = input_.sources.open_dimensions;
-    if (open.empty()) return "";
+    if (open.empty()) return "Export the model with static shapes; none may be negative.";
     return fmt::format("Give the open dimensions values: {}--dim {}.",
                        input_.sources.batch_is_open ? "--batch N, or " : "",
                        ListDimensions(open, "=N", " --dim "));
+  }
+
+  // With all graph inputs known, it is the batch or the op itself that cannot be.
+  std::string OpRemedy() const {
+    const int64_t batch = input_.sources.replaced_batch;
+    if (batch == 0) return "Mend the op's attributes and inputs, or export the model again.";
+    return fmt::format("Leave --batch out (the model's is {}), or export the model at that batch.",
+                       batch);
   }
 
   // Names the op and the tensor, and why its shape is unknown: an input of the graph or external
@@ -150,9 +158,10 @@ class Emitter {
     std::string message = fmt::format(
         "the shape of tensor '{}', made by {} '{}', is unknown: {}", Printable(name), OpType(node),
         Printable(names_[static_cast<size_t>(index)]), Describe(known.type));
-    std::string remedy = DimensionRemedy();
+    std::string remedy = OpRemedy();
     for (const Source& source : input_.sources.sources) {
       if (IsComplete(source.known.type)) continue;
+      remedy = DimensionRemedy();
       message += fmt::format("; graph input '{}' is {}", Printable(source.name),
                              Describe(source.known.type));
       break;
@@ -161,7 +170,9 @@ class Emitter {
     if (!input_.sources.missing_files.empty()) {
       const std::string file = Printable(input_.sources.missing_files.front());
       message += fmt::format("; external data '{}' is missing", file);
-      remedy = fmt::format("Put '{}' beside the model.", file);
+      const bool open = !input_.sources.open_dimensions.empty();
+      remedy = fmt::format("{} '{}' beside the model.",
+                           open ? DimensionRemedy() + " If that is not enough, put" : "Put", file);
     }
     return MakeError(ErrorCode::kGraphShape, std::move(message), NodePlace(graph_, index),
                      std::move(remedy));

@@ -115,8 +115,13 @@ Result<ExternalTensor> FindExternal(const onnx::TensorProto& tensor, const std::
   const auto count = ElementCount({tensor.dims().begin(), tensor.dims().end()});
   const int64_t wanted = element && count ? StoredBytes(*element, *count) : 0;
   const int64_t length = entry.length < 0 ? wanted : entry.length;
-  if (!S_ISREG(info.st_mode) || length != wanted || entry.offset > info.st_size ||
-      length > info.st_size - entry.offset) {
+  if (!S_ISREG(info.st_mode)) {
+    return MakeError(
+        ErrorCode::kFileUnreadable,
+        fmt::format("external data '{}' is not a regular file", Printable(entry.location)), place,
+        "Put the file with the tensor's data there.");
+  }
+  if (length != wanted || entry.offset > info.st_size || length > info.st_size - entry.offset) {
     return MakeError(
         ErrorCode::kFileCorrupt,
         fmt::format("the tensor's dimensions ask for {} bytes; external data '{}' has {} bytes, of "

@@ -19,8 +19,9 @@ struct ExternalTensor {
 
 // Looks up the data of `tensor` (data_location EXTERNAL, already checked) below `folder` (empty:
 // the current one). Errors: kField (an absolute location, one with "..", one that leaves the folder
-// by a symbolic link, a malformed offset or length), kFileCorrupt (the file is shorter than offset
-// and length, or the length is not what the dimensions ask for). Opens nothing but regular files.
+// by a symbolic link, a malformed offset or length), kFileUnreadable (a folder, a pipe),
+// kFileCorrupt (the file is shorter than offset and length, or the length is not what the
+// dimensions ask for). Opens nothing but regular files.
 Result<ExternalTensor> FindExternal(const onnx::TensorProto& tensor, const std::string& folder,
                                     const std::string& place);
 

@@ -238,10 +238,15 @@ TEST(OnnxFiles, OpenDimensionsMayBeAssumed) {
 TEST(OnnxFiles, ABatchThatTheModelContradictsIsAnError) {
   SKIP_WITHOUT_DATA();
   OnnxOptions options;
-  options.batch = 7;
-  const auto read = Read("onnx/gnmt_l2_b128_s40_lstm.onnx", options);
-  ASSERT_FALSE(read.ok());
-  EXPECT_EQ(read.error().code, ErrorCode::kGraphShape);
+  for (const char* file :
+       {"onnx/gnmt_l2_b128_s40_lstm.onnx", "onnx/gnmt_l2_b128_s40_unrolled.onnx"}) {
+    for (const int64_t batch : {1, 7}) {  // 1 fits by broadcasting
+      options.batch = batch;
+      const auto read = Read(file, options);
+      ASSERT_FALSE(read.ok()) << file << batch;
+      EXPECT_EQ(read.error().code, ErrorCode::kGraphShape);
+    }
+  }
 }
 
 // ONNX's own light models: every ConstantOfShape in them is a weight. Ops and edges counted without

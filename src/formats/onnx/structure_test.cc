@@ -327,6 +327,29 @@ TEST(OnnxDimensions, NamesReachEveryInput) {
   }
 }
 
+// The batch of 8 stands in a constant, too: 1 would only be broadcast against it.
+TEST(OnnxDimensions, ABatchOfOneDoesNotHideABatchInConstants) {
+  auto model = MakeModel({8, 3});
+  AddFloats(model.mutable_graph(), "state", {8, 3});
+  AddNode(model.mutable_graph(), "Add", {"x", "state"}, {"y"}, "add");
+  for (const int64_t batch : {1, 3}) {
+    const auto read = ReadModel(model, Sizes(batch, {}));
+    ASSERT_FALSE(read.ok()) << batch;
+    EXPECT_EQ(read.error().code, ErrorCode::kGraphShape);
+    EXPECT_EQ(read.error().place, "node add (Add)");
+    EXPECT_EQ(read.error().Remedy(),
+              "Leave --batch out (the model's is 8), or export the model at that batch.");
+  }
+  EXPECT_TRUE(ReadModel(model, Sizes(8, {})).ok());
+
+  auto scales = MakeModel({8, 3});
+  AddFloats(scales.mutable_graph(), "bias", {1, 3});
+  AddNode(scales.mutable_graph(), "Add", {"x", "bias"}, {"y"}, "add");
+  const auto read = ReadModel(scales, Sizes(1, {}));
+  ASSERT_TRUE(read.ok()) << read.error().ToString();
+  EXPECT_EQ(ShapeOf(read.value(), "y"), (std::vector<int64_t>{1, 3}));
+}
+
 TEST(OnnxDimensions, AssumedOnesAreReported) {
   OnnxOptions options = Sizes(5, {{"seq", 6}});
   options.assume_dimensions = true;

@@ -101,6 +101,9 @@ constexpr std::array kFields = {
 constexpr int64_t kMessageBytes = 360, kStringBytes = 48, kFieldBytes = 16;
 constexpr int kMaxDepth = 100;  // protobuf's own limit
 
+// Fields of NodeProto.
+constexpr uint64_t kNodeInput = 1, kNodeOutput = 2, kNodeType = 4, kNodeAttribute = 5;
+
 const Field* FindField(Message holder, uint64_t number) {
   for (const Field& field : kFields) {
     if (field.holder == holder && field.number == number) return &field;
@@ -114,22 +117,51 @@ class Walker {
 
   Status Walk(Message message, size_t end, int depth) {
     if (depth > kMaxDepth) return Corrupt("more than 100 levels of messages");
+    const size_t begin = at_;
+    bool has_type = message != kNode;
     while (at_ < end) {
       uint64_t tag = 0;
       if (!Varint(end, &tag) || (tag >> 3) == 0) return Corrupt("an impossible field");
-      estimate_ = SaturatingAdd(estimate_, kFieldBytes);
+      structure_ = SaturatingAdd(structure_, kFieldBytes);
+      if (message == kNode) CountNodeField(tag, &has_type);
       PW_RETURN_IF_ERROR(Skip(message, tag, end, depth));
     }
-    return Ok();
+    if (message == kNode) ++nodes_;
+    if (has_type) return CheckLimits();
+    return MakeError(ErrorCode::kField, "a node without an operator type",
+                     fmt::format("byte {}", begin));
   }
 
-  int64_t estimate() const { return estimate_; }
+  int64_t estimate() const { return SaturatingAdd(structure_, content_); }
 
  private:
   Error Corrupt(std::string_view what) const {
     return MakeError(ErrorCode::kFileCorrupt,
                      fmt::format("{}: truncated, damaged or no ONNX model", what),
                      fmt::format("byte {}", at_));
+  }
+
+  // `tag` stands before a field of a node.
+  void CountNodeField(uint64_t tag, bool* has_type) {
+    const uint64_t number = tag >> 3;
+    items_ += number == kNodeInput || number == kNodeOutput || number == kNodeAttribute ? 1 : 0;
+    // An empty text is a zero for its length.
+    *has_type = *has_type || (number == kNodeType && at_ < bytes_.size() && bytes_[at_] != '\0');
+  }
+
+  Status CheckLimits() const {
+    const auto too_large = [](std::string message) {
+      return MakeError(ErrorCode::kFileTooLarge, std::move(message), "",
+                       "Check that the file is what it claims to be.");
+    };
+    if (nodes_ > kMaxNodes) return too_large(fmt::format("more than {} nodes", kMaxNodes));
+    if (items_ > kMaxNodeItems) {
+      return too_large(
+          fmt::format("more than {} inputs, outputs and attributes of nodes", kMaxNodeItems));
+    }
+    if (structure_ <= kMaxStructureMemory) return Ok();
+    return too_large(fmt::format("without its numbers and texts the model would take more than {}",
+                                 FormatBytes(Bytes(kMaxStructureMemory))));
   }
 
   bool Varint(size_t end, uint64_t* value) {
@@ -159,13 +191,13 @@ class Walker {
     if ((tag & 7) == 2) {
       const Field* field = FindField(message, tag >> 3);
       if (field != nullptr && field->content == kMessage) {
-        estimate_ = SaturatingAdd(estimate_, kMessageBytes);
+        structure_ = SaturatingAdd(structure_, kMessageBytes);
         return Walk(field->message, inner_end, depth + 1);
       }
       // A packed number of one byte takes up to eight in memory.
       const int64_t growth = field != nullptr ? 8 : 1;
-      estimate_ = SaturatingAdd(
-          estimate_, kStringBytes + SaturatingMultiply(growth, static_cast<int64_t>(length)));
+      structure_ = SaturatingAdd(structure_, kStringBytes);
+      content_ = SaturatingAdd(content_, SaturatingMultiply(growth, static_cast<int64_t>(length)));
     }
     at_ = inner_end;
     return Ok();
@@ -173,7 +205,8 @@ class Walker {
 
   std::string_view bytes_;
   size_t at_ = 0;
-  int64_t estimate_ = 0;
+  int64_t structure_ = 0, content_ = 0;  // estimated bytes
+  int64_t nodes_ = 0, items_ = 0;
 };
 
 }  // namespace

@@ -12,11 +12,18 @@
 
 namespace placewright::onnx_import {
 
-// Upper limit for the estimated memory of a parsed model, weights inside the file included.
+// Upper limit for the estimated memory of a parsed model, weights inside the file included; and for
+// the part of it that is structure: everything but the bytes of strings and numbers.
 inline constexpr int64_t kMaxModelMemory = int64_t{3} << 30;
+inline constexpr int64_t kMaxStructureMemory = int64_t{1} << 30;
+// Of the whole model, sub-graphs and functions included: many times what the largest models have.
+// A few bytes on the wire make a node or an input, and later steps keep hundreds for each.
+inline constexpr int64_t kMaxNodes = 500'000;
+inline constexpr int64_t kMaxNodeItems = 4'000'000;  // inputs, outputs and attributes of nodes
 
 // Bytes that parsing would take, roughly and from above. Errors: kFileCorrupt with the byte offset
-// (truncated or impossible fields, more than 100 levels). Linear time, constant memory.
+// (truncated or impossible fields, more than 100 levels), kField (a node without an operator type),
+// kFileTooLarge (the limits above but kMaxModelMemory). Linear time, constant memory.
 Result<int64_t> EstimateMemory(std::string_view bytes);
 
 // Errors: kFileCorrupt, kFileTooLarge (estimate above kMaxModelMemory), kField (no graph, no

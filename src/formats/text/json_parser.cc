@@ -291,8 +291,7 @@ Result<Json> Parse(std::string_view text, const Streaming& streaming, const Json
       return root;
     }
   } catch (const std::bad_alloc&) {
-    return MakeError(ErrorCode::kFileTooLarge, "no memory is left for what follows",
-                     LineAndColumn(text, read));
+    throw;  // base/out_of_memory.h
   } catch (const std::exception& e) {
     return MakeError(ErrorCode::kSyntax, PlainMessage(e.what()), LineAndColumn(text, read));
   }

@@ -55,7 +55,11 @@ class YamlNode {
   Status CheckList(std::string_view what) const;
 };
 
-// At most 16 MiB of text, 64 levels, and half a million nodes once aliases are expanded. Errors:
+// Limit on the text of one document, after gunzip.
+inline constexpr int64_t kMaxYamlBytes = int64_t{4} << 20;
+
+// At most kMaxYamlBytes, 64 levels, and 300,000 nodes once aliases are expanded; no more brackets
+// and commas than take 128 MiB in the parser's queue, so that reading stays below 256 MiB. Errors:
 // kSyntax, kDuplicateName (a key twice), kFileTooLarge.
 Result<YamlNode> ParseYaml(std::string_view text);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 
 #include "base/thread_pool.h"
 #include "search/constructive/heft.h"
@@ -74,7 +75,7 @@ class Rounds {
          std::vector<Start> starts)
       : problem_(problem),
         options_(options),
-        pool_(std::max(1, options.threads)),
+        pool_(std::clamp(options.threads, 1, kChains)),  // more would have nothing to do
         bound_(LowerBound(problem).value.count) {
     best_ = starts.front();
     static constexpr int32_t kHeat[kChains] = {2, 4, 8, 1};
@@ -93,11 +94,16 @@ class Rounds {
   }
 
   PlannerResult Run() {
-    while (!Done()) {
-      RunRound();
-      Record();
-      ++round_;
-      for (auto& chain : chains_) chain->Offer(best_.score, best_.devices);
+    try {
+      while (!Done()) {
+        RunRound();
+        Record();
+        ++round_;
+        for (auto& chain : chains_) chain->Offer(best_.score, best_.devices);
+      }
+    } catch (const std::bad_alloc&) {  // the best so far is worth more than an error
+      chains_.clear();
+      result_.out_of_memory = true;
     }
     result_.feasible = best_.score.feasible;
     result_.step_time = Nanos(best_.score.step_time);

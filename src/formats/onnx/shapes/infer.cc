@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <new>
 
 #include "base/text.h"
 #include "formats/onnx/attributes.h"
@@ -139,6 +140,8 @@ std::string ShapeInference::CallSchema(const onnx::NodeProto& node, const onnx::
   try {
     schema.GetTypeAndShapeInferenceFunction()(context);
     InferLoop(node, inputs, &context, outputs);
+  } catch (const std::bad_alloc&) {
+    throw;  // base/out_of_memory.h
   } catch (const std::exception& error) {
     return Reason(error);
   }

@@ -1,0 +1,16 @@
+// The one exception that is not stopped where it arises: memory ran out. It travels to whoever
+// still has something to save (a search its best plan), else to the program, and becomes this
+// error.
+#ifndef PLACEWRIGHT_BASE_OUT_OF_MEMORY_H_
+#define PLACEWRIGHT_BASE_OUT_OF_MEMORY_H_
+
+#include "base/result.h"
+
+namespace placewright {
+
+// kInternal "out of memory": never the fault of the file that was being read.
+Error OutOfMemory();
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_BASE_OUT_OF_MEMORY_H_

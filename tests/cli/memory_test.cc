@@ -1,0 +1,82 @@
+// Memory that runs out: an error of its own, in any thread and any reader, and no plan is lost.
+#include <gmock/gmock.h>
+
+#include "program_runner.h"
+#include "small_graphs.h"
+
+namespace placewright {
+namespace {
+
+using testing::AnyOf;
+
+class Memory : public ProgramTest {
+ protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "sanitizers need an address space without a limit";
+#endif
+  }
+};
+
+RunOptions Limited(uint64_t mebibytes) {
+  RunOptions options;
+  options.address_space = mebibytes << 20;
+  return options;
+}
+
+void ExpectOutOfMemory(const Outcome& run) {
+  EXPECT_EQ(run.status, 1) << run.err;
+  const Json object = run.json();
+  EXPECT_EQ(object["error"]["code"], "internal");
+  EXPECT_EQ(object["error"]["message"], "out of memory");
+}
+
+// 1,440 ops on two devices. From some limit on the search gets far enough to have a plan; below, it
+// ends in the error, with or without a plan; nowhere in a signal.
+TEST_F(Memory, SearchEndsWithWhatItHas) {
+  Write("net.json", BroadGraph(24, 60, 1 << 20).dump());
+  int refused = 0, planned = 0;
+  for (uint64_t mebibytes = 14; mebibytes <= 62; mebibytes += 4) {
+    std::filesystem::remove(folder() / "net.plan.json");
+    const Outcome run =
+        RunJson({"plan", "net.json", "--iterations", "200", "--threads", "4"}, Limited(mebibytes));
+    if (run.status == 127) continue;  // too little to load the program itself
+    EXPECT_THAT(run.status, AnyOf(0, 1)) << mebibytes << run.err;
+    const Json object = run.json();
+    if (run.status == 1) ExpectOutOfMemory(run);
+    const bool plan = object.contains("plan_file") && object["plan_file"].is_string();
+    EXPECT_EQ(plan, Exists("net.plan.json")) << mebibytes;
+    if (plan) {
+      EXPECT_EQ(Run({"check", "net.plan.json"}).status, 0) << mebibytes;
+    }
+    refused += run.status == 1 ? 1 : 0;
+    planned += plan ? 1 : 0;
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(planned, 0);
+}
+
+// Each file is right, and takes more than 40 MiB to read.
+TEST_F(Memory, ReadersDoNotBlameTheFile) {
+  std::string list = "name: [";
+  for (int i = 0; i < 200'000; ++i) list += "x,";
+  Write("cluster.yaml", list + "x]\n");
+  ExpectOutOfMemory(RunJson({"cluster", "check", "cluster.yaml"}, Limited(40)));
+
+  Write("net.json", BroadGraph(100, 200, 1 << 20).dump());
+  ExpectOutOfMemory(RunJson({"inspect", "net.json"}, Limited(40)));
+
+  // ModelProto.graph with 200,000 nodes of type Q.
+  std::string graph;
+  for (int i = 0; i < 200'000; ++i) graph += "\x0a\x03\x22\x01Q";
+  std::string model = "\x3a";
+  for (int i = 0; i < 5; ++i) {
+    model += static_cast<char>((graph.size() >> (7 * i) & 0x7f) | (i < 4 ? 0x80 : 0));
+  }
+  Write("net.onnx", model + graph);
+  ExpectOutOfMemory(RunJson({"inspect", "net.onnx"}, Limited(40)));
+}
+
+}  // namespace
+}  // namespace placewright
