@@ -8,6 +8,9 @@ install(TARGETS ${modules} EXPORT PlacewrightTargets ARCHIVE DESTINATION ${CMAKE
 install(TARGETS placewright check_plan RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/placewright
   FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN cli EXCLUDE)
+install(PROGRAMS python/placewright_export.py DESTINATION ${CMAKE_INSTALL_DATADIR}/placewright/python)
+install(DIRECTORY python/placewright_torch
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/placewright/python FILES_MATCHING PATTERN "*.py")
 
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Placewright)
 install(EXPORT PlacewrightTargets NAMESPACE Placewright:: DESTINATION ${config_folder})

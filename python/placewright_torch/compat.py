@@ -1,0 +1,99 @@
+"""Everything that differs between PyTorch 1.13 and 2.x, and what is not public in either.
+
+Used of PyTorch: `torch._subclasses.fake_tensor` (FakeTensorMode and its exceptions, by these names
+since 1.13), `torch.utils._python_dispatch.TorchDispatchMode` (since 1.13), and operator schemas.
+"""
+
+import contextlib
+
+from .errors import MissingTorchError
+
+OLDEST = (1, 13)
+REMEDY = ("install PyTorch 1.13 or newer for this Python: on Debian 12 `apt-get install "
+          "python3-torch` and run /usr/bin/python3, elsewhere `pip install torch`")
+
+try:
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch._subclasses import fake_tensor
+except ImportError as error:
+    raise MissingTorchError(f"PyTorch cannot be imported ({error}): {REMEDY}") from error
+
+
+def version():
+    """(major, minor) of PyTorch; "1.13.0a0+git" gives (1, 13)."""
+    numbers = torch.__version__.split("+")[0].split(".")
+    return int(numbers[0]), int(numbers[1])
+
+
+if version() < OLDEST:
+    raise MissingTorchError(f"PyTorch {torch.__version__} is too old: {REMEDY}")
+
+FakeTensor = fake_tensor.FakeTensor
+Mode = TorchDispatchMode
+
+# A value, or a size, that would have to be read from a tensor.
+NEEDS_VALUES = tuple(
+    getattr(fake_tensor, name)
+    for name in ("DataDependentOutputException", "DynamicOutputShapeException")
+    if hasattr(fake_tensor, name))
+# An op that knows no shapes without computing (2.x; 1.13 raises NotImplementedError).
+UNSUPPORTED = (NotImplementedError,) + tuple(
+    getattr(fake_tensor, name)
+    for name in ("UnsupportedOperatorException", "UnsupportedFakeTensorException")
+    if hasattr(fake_tensor, name))
+
+
+def new_fake_mode():
+    """The mode that makes tensors of shapes alone, and refuses to read a value from one."""
+    try:  # 1.13 answers 0 unless told to refuse; 2.x always refuses and knows no such option
+        return fake_tensor.FakeTensorMode(throw_on_data_dependent_ops=True)
+    except TypeError:
+        return fake_tensor.FakeTensorMode()
+
+
+def original(model):
+    """The module that torch.compile (2.x) wrapped, else the model itself."""
+    return getattr(model, "_orig_mod", model)
+
+
+def is_scripted(module):
+    return isinstance(module, torch.jit.ScriptModule)
+
+
+@contextlib.contextmanager
+def plain_operators():
+    """While inside, PyTorch uses the operators of its plain CPU path on any machine: an LSTM is
+    unrolled instead of one mkldnn operator, and 2.x takes no fused path of nn.TransformerEncoder
+    (1.13 has no such switch; there a gradient that is wanted keeps it away)."""
+    fast_path = None
+    mha = getattr(torch.backends, "mha", None)
+    if mha is not None and hasattr(mha, "set_fastpath_enabled"):
+        fast_path = mha.get_fastpath_enabled()
+        mha.set_fastpath_enabled(False)
+    try:
+        with torch.backends.mkldnn.flags(enabled=False):
+            yield
+    finally:
+        if fast_path is not None:
+            mha.set_fastpath_enabled(fast_path)
+
+
+def _convolution_backward(grad_output, input, weight, bias_sizes, *rest):
+    """(of the input, of the weight, of the bias); None where the last argument says not wanted."""
+    wanted = rest[-1]
+    bias = grad_output.new_empty((grad_output.size(1),))
+    given = (torch.empty_like(input), torch.empty_like(weight), bias)
+    return tuple(gradient if want else None for gradient, want in zip(given, wanted))
+
+
+def _repeat_interleave(repeats, output_size):
+    """Refused by 1.13 even where the size is given."""
+    return repeats.new_empty((output_size,))
+
+
+# Operators whose shapes 1.13 does not know, or finds only by computing on zeros.
+SHAPE_RULES = {}
+if version() < (2, 0):
+    SHAPE_RULES = {"aten::convolution_backward": _convolution_backward,
+                   "aten::repeat_interleave": _repeat_interleave}

@@ -1,0 +1,207 @@
+"""The model and its inputs without weights, and back again.
+
+Every attribute of every module that holds tensors (parameters, buffers, lists of weights as
+nn.LSTM keeps them, plain tensors) is replaced for the time of the recording. A parameter that two
+modules share is one fake, and so one input of the graph.
+"""
+
+import collections.abc
+import contextlib
+import copy
+import dataclasses
+import inspect
+
+import torch
+
+from . import compat
+from .errors import ExportError
+
+NESTING = 4  # how deep containers in attributes are searched for tensors
+
+
+class Fakes:
+    """Fakes of a model's tensors, announced to the recorder as inputs of the graph."""
+
+    def __init__(self, recorder):
+        self._recorder = recorder
+        self._made = {}  # id of the original -> (the original, kept alive; its fake)
+        self._addresses = {}  # address in memory -> path of the parameter that lies there
+        self.parameters = {}  # path -> fake
+        self.buffers = {}
+
+    def fake_of(self, tensor):
+        """The fake of a parameter or buffer, or None if it is neither."""
+        made = self._made.get(id(tensor))
+        return made[1] if made else None
+
+    def path_of(self, fake):
+        """The path of a fake parameter, or None."""
+        return next((path for path, known in self.parameters.items() if known is fake), None)
+
+    def add_module(self, root, prefix):
+        """Makes fakes of all parameters and buffers; paths start with `prefix`."""
+        for path, parameter in root.named_parameters():
+            self._add_parameter(prefix + path, parameter)
+        for path, buffer in root.named_buffers():
+            if id(buffer) not in self._made:
+                fake = self._recorder.fake_like(buffer)
+                fake.requires_grad_(buffer.requires_grad)
+                self._made[id(buffer)] = (buffer, fake)
+                self.buffers[prefix + path] = fake
+                self._recorder.add_input(f"buffer:{prefix}{path}", "buffer", fake)
+
+    def _add_parameter(self, path, parameter):
+        if id(parameter) in self._made:
+            return
+        if isinstance(parameter, torch.nn.parameter.UninitializedTensorMixin):
+            raise ExportError(f"the parameter \"{path}\" has no shape yet: run the model once, or "
+                              "build it with sizes instead of lazy modules")
+        self._refuse_shared(path, parameter)
+        fake = torch.nn.Parameter(self._recorder.fake_like(parameter),
+                                  requires_grad=parameter.requires_grad)
+        self._made[id(parameter)] = (parameter, fake)
+        self.parameters[path] = fake
+        self._recorder.add_input(f"param:{path}", "param", fake)
+
+    def _refuse_shared(self, path, parameter):
+        if isinstance(parameter, compat.FakeTensor) or parameter.device.type == "meta":
+            return  # these have no address
+        address = parameter.data_ptr()
+        if parameter.numel() and address in self._addresses:
+            raise ExportError(
+                f"the parameters \"{self._addresses[address]}\" and \"{path}\" share their memory "
+                "but are two tensors with two gradients; tie weights by assigning the parameter "
+                "itself: module.weight = other.weight")
+        self._addresses[address] = path
+
+    @contextlib.contextmanager
+    def in_place(self, root, prefix):
+        """While inside, the modules under `root` hold the fakes."""
+        saved = []
+        try:
+            for path, module in root.named_modules():
+                attributes = vars(module)
+                saved.append((attributes, dict(attributes)))
+                for key, value in list(attributes.items()):
+                    if key == "_modules":
+                        continue
+                    place = ".".join(part for part in (prefix + path, key) if part)
+                    attributes[key] = self._replaced(value, place, NESTING)
+            yield
+        finally:
+            for attributes, before in saved:
+                attributes.clear()
+                attributes.update(before)
+
+    def _replaced(self, value, place, depth):
+        if isinstance(value, torch.Tensor):
+            return self.fake_of(value) if id(value) in self._made else self._constant(value, place)
+        if depth == 0:
+            return value
+        if type(value) in (list, tuple):
+            items = [self._replaced(v, f"{place}.{i}", depth - 1) for i, v in enumerate(value)]
+            return value if all(a is b for a, b in zip(items, value)) else type(value)(items)
+        if type(value) in (dict, collections.OrderedDict):
+            items = {k: self._replaced(v, f"{place}.{k}", depth - 1) for k, v in value.items()}
+            same = all(items[key] is value[key] for key in value)
+            return value if same else type(value)(items)
+        return value
+
+    def _constant(self, tensor, place):
+        """A tensor in a plain attribute."""
+        if tensor.requires_grad and tensor.is_leaf:
+            raise ExportError(f"\"{place}\" wants a gradient but is no parameter that the model "
+                              "knows: use an attribute that is an nn.Parameter, or nn.ParameterList")
+        fake = self._recorder.fake_like(tensor)
+        self._made[id(tensor)] = (tensor, fake)
+        self._recorder.add_input(f"constant:{place}", "constant", fake)
+        return fake
+
+
+@contextlib.contextmanager
+def watched(root, prefix, scopes):
+    """While inside, `scopes` ends with the path of the module that runs."""
+    handles = []
+
+    def leave(*_):
+        scopes.pop()
+
+    try:
+        for path, module in root.named_modules():
+            name = (prefix + path).rstrip(".")
+            handles.append(module.register_forward_pre_hook(
+                lambda *_, name=name: scopes.append(name)))
+            handles.append(module.register_forward_hook(leave))
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+class Arguments:
+    """Example arguments of a call, as fakes that are inputs of the graph."""
+
+    def __init__(self, recorder, given, function, skip=0):
+        """`given` is a tensor, a list or tuple of positional arguments, or keyword arguments;
+        `function` names them, its first `skip` parameters apart."""
+        self._recorder = recorder
+        self._fakes = {}
+        self.args, self.kwargs = (), {}
+        if isinstance(given, collections.abc.Mapping):
+            self.kwargs = {key: self._fake(value, str(key)) for key, value in given.items()}
+            return
+        if not isinstance(given, (list, tuple)):
+            given = (given,)
+        names = _parameter_names(function)[skip:]
+        names += [f"in{i}" for i in range(len(names), len(given))]
+        self.args = tuple(self._fake(value, name) for value, name in zip(given, names))
+
+    def _fake(self, value, name):
+        if isinstance(value, torch.Tensor):
+            return self._fake_tensor(value, name)
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return type(value)(*(self._fake(v, f"{name}.{k}")
+                                 for k, v in zip(value._fields, value)))
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._fake(v, f"{name}.{i}") for i, v in enumerate(value))
+        if isinstance(value, collections.abc.MutableMapping):
+            result = copy.copy(value)
+            for key in value:
+                result[key] = self._fake(value[key], f"{name}.{key}")
+            return result
+        return value
+
+    def _fake_tensor(self, tensor, name):
+        if id(tensor) not in self._fakes:
+            fake = self._recorder.fake_like(tensor)
+            fake.requires_grad_(tensor.requires_grad)
+            self._recorder.add_input(f"input:{name}", "input", fake)
+            self._fakes[id(tensor)] = fake
+        return self._fakes[id(tensor)]
+
+
+def _parameter_names(function):
+    """Names of positional parameters, as far as Python knows them."""
+    if isinstance(function, torch.nn.Module):
+        function = function.forward
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters
+            if p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+
+
+def tensors_of(value):
+    """All tensors of a model's output: in lists, mappings, data classes and plain objects."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, collections.abc.Mapping):
+        items = list(value.values())
+    elif isinstance(value, (list, tuple)):
+        items = list(value)
+    elif dataclasses.is_dataclass(value):
+        items = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    else:
+        items = []
+    return [tensor for item in items for tensor in tensors_of(item)]

@@ -1,0 +1,321 @@
+"""What PyTorch calls below autograd, as records of ops.
+
+The recorder is a dispatch mode: every operator call passes through it, with or without tensors.
+It runs the call on fake tensors, which have shapes and no content, and writes down what was called
+in the phases "fwd", "bwd" and "opt"; in the phase None it only runs. Tensors with content that
+turn up (a constant in a closure, a plain attribute) become inputs of kind "constant".
+
+In the update, tensors without dimensions that come from no other tensor are counters of the host,
+as the `step` of torch.optim: they keep their values, their arithmetic is computed and not
+recorded, and in the arguments of recorded ops they are numbers.
+"""
+
+import torch
+
+from . import compat
+from .errors import ExportError
+from .memory import Memory, Value, extent_of
+from .operators import (NO_OPS, SAME_TENSOR, UNMARKED_WRITES, alias_mark, describe, for_one_tensor,
+                        refuse, value_error)
+
+
+def tensors_in(value):
+    """All tensors of nested arguments, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return []
+    return [tensor for item in value for tensor in tensors_in(item)]
+
+
+def with_tensors(value, change):
+    """Nested arguments with every tensor replaced by change(tensor)."""
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: with_tensors(item, change) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(with_tensors(item, change) for item in value)
+    return value
+
+
+class Recorder(compat.Mode):
+    """Use as a context; `ops` and `inputs` are the records, in the order of the calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.fake_mode = compat.new_fake_mode()
+        self.phase = None
+        self.counters = False  # True in the update: see above
+        self.scopes = []
+        self.ops, self.inputs = [], []
+        self._names, self._used = {}, set()
+        self._known = {}  # id of a tensor with content -> (it, kept alive; its fake)
+        self._constants = 0
+
+    # Tensors
+
+    def fake_like(self, tensor):
+        """A tensor of the same shape, strides and type on the host, without content."""
+        if tensor.layout != torch.strided:
+            raise ExportError(f"a tensor of layout {tensor.layout} cannot be exported; "
+                              "use dense tensors, for instance tensor.to_dense()")
+        if tensor.is_quantized:
+            raise ExportError("quantized tensors cannot be exported; export the model before it "
+                              "is quantized")
+        with self.fake_mode:
+            return torch.empty_strided(tuple(tensor.size()), tuple(tensor.stride()),
+                                       dtype=tensor.dtype, device="cpu")
+
+    def is_fake(self, tensor):
+        return isinstance(tensor, compat.FakeTensor) and tensor.fake_mode is self.fake_mode
+
+    def add_input(self, name, kind, tensor):
+        """Makes a fake tensor an input of the graph."""
+        unique, count = name, 1
+        while unique in self._used:
+            unique, count = f"{name}_{count}", count + 1
+        self._used.add(unique)
+        self.inputs.append({"name": unique, "kind": kind, **describe(tensor)})
+        tensor._placewright = Value(unique, Memory(), extent_of(tensor))
+
+    def value_of(self, tensor):
+        """How the file knows a fake tensor; what nobody announced is kept from earlier steps."""
+        if not hasattr(tensor, "_placewright"):
+            kind = "opt_state" if self.phase == "opt" else "constant"
+            self.add_input(f"{kind}:{self._next_constant()}", kind, tensor)
+        return tensor._placewright
+
+    def _next_constant(self):
+        self._constants += 1
+        return self._constants - 1
+
+    def _fake_of(self, tensor):
+        """The fake of any tensor; a new one if it is met for the first time."""
+        if self.is_fake(tensor):
+            return tensor
+        if id(tensor) not in self._known:
+            if tensor.requires_grad and self.phase is not None:
+                raise ExportError(
+                    f"a tensor of shape {list(tensor.shape)} that wants a gradient is used in the "
+                    "step but is no parameter of the model: register it with register_parameter "
+                    "(or as an attribute that is an nn.Parameter)")
+            fake = self.fake_like(tensor)
+            self._known[id(tensor)] = (tensor, fake)
+            if self.phase is not None:
+                self.add_input(f"constant:{self._next_constant()}", "constant", fake)
+        return self._known[id(tensor)][1]
+
+    # Calls
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if not isinstance(func, torch._ops.OpOverload):
+            raise ExportError(f"{func} is no plain operator{self._where()}; export the model "
+                              "without torch.compile, torch.cond and the like")
+        name = func._schema.name
+        if name.startswith(NO_OPS):
+            return func(*args, **kwargs)
+        if kwargs.get("device") is not None:
+            kwargs["device"] = torch.device("cpu")
+        if kwargs.get("pin_memory"):
+            kwargs["pin_memory"] = False
+        if name.startswith("aten::_foreach_"):
+            return self._split(func, args, kwargs)
+        if name == "aten::repeat_interleave":
+            self._tell_size(args, kwargs)
+        refuse(name, kwargs, self.phase, self._where())
+        tensors = tensors_in((args, kwargs))
+        if self.counters and self._is_counting(func, tensors, args, kwargs):
+            return func(*args, **kwargs)
+        if name in SAME_TENSOR and not self.is_fake(args[0]):
+            return self._constant(func, args[0])
+        fake_args, fake_kwargs = with_tensors((args, kwargs), self._argument_fake)
+        result = self._run(func, fake_args, fake_kwargs)
+        if name in SAME_TENSOR:
+            if hasattr(args[0], "_placewright"):
+                result._placewright = args[0]._placewright
+        elif self.phase is not None:
+            self._record(func, args, kwargs, result)
+        return result
+
+    def _argument_fake(self, tensor):
+        if self._is_counter(tensor):
+            with self.fake_mode:
+                return torch.empty((), dtype=tensor.dtype, device="cpu")
+        return self._fake_of(tensor)
+
+    def _is_counter(self, tensor):
+        return (self.counters and tensor.dim() == 0 and id(tensor) not in self._known
+                and not isinstance(tensor, compat.FakeTensor) and tensor.device.type != "meta")
+
+    def _is_counting(self, func, tensors, args, kwargs):
+        """True for a call that only concerns counters of the host."""
+        if tensors:
+            if all(self._is_counter(tensor) for tensor in tensors):
+                return True
+            self._give_up_written_counters(func, args)
+            return False
+        with self.fake_mode:
+            result = func(*args, **kwargs)
+        return isinstance(result, torch.Tensor) and result.dim() == 0
+
+    def _give_up_written_counters(self, func, args):
+        """A counter that takes a value from the device is a tensor of the step from now on."""
+        for declared, argument in zip(func._schema.arguments, args):
+            written = declared.alias_info is not None and declared.alias_info.is_write
+            if written and isinstance(argument, torch.Tensor) and self._is_counter(argument):
+                self._fake_of(argument)
+
+    def _constant(self, func, tensor):
+        """torch.tensor(...) inside the step: its value may still be asked for."""
+        with self.fake_mode:
+            fake = func(tensor)
+        if self.phase is not None:
+            self.add_input(f"constant:{self._next_constant()}", "constant", fake)
+        return fake
+
+    def _run(self, func, args, kwargs):
+        rule = compat.SHAPE_RULES.get(func._schema.name, func)
+        try:
+            with self.fake_mode:
+                return rule(*args, **kwargs)
+        except compat.NEEDS_VALUES as error:
+            raise value_error(func._schema.name, self._where()) from error
+        except compat.UNSUPPORTED as error:
+            raise ExportError(
+                f"{func} cannot tell the shape of its result without computing{self._where()}: "
+                "replace it by other operators, or register a meta kernel for it") from error
+
+    def _where(self):
+        return f" in module \"{self.scopes[-1]}\"" if self.scopes and self.scopes[-1] else ""
+
+    @staticmethod
+    def _tell_size(args, kwargs):
+        """x.repeat_interleave(2) of 1.13 is a call with a tensor full of 2."""
+        known = getattr(args[0], "_placewright", None)
+        times = known.number() if known else None
+        if times is not None and kwargs.get("output_size") is None:
+            kwargs["output_size"] = args[0].numel() * times
+
+    def _split(self, func, args, kwargs):
+        """A call on lists of tensors, as one call for each tensor."""
+        name = func._schema.name.replace("aten::_foreach_", "")
+        lists = [argument for argument in args if isinstance(argument, (list, tuple))]
+        results = []
+        with self:
+            for i in range(len(lists[0])):
+                own = [argument[i] if isinstance(argument, (list, tuple)) else argument
+                       for argument in args]
+                own_kwargs = {key: value[i] if isinstance(value, (list, tuple)) else value
+                              for key, value in kwargs.items()}
+                results.append(for_one_tensor(name, own, own_kwargs))
+        return None if name.endswith("_") else results
+
+    # Records
+
+    def _record(self, func, args, kwargs, result):
+        schema = func._schema
+        listed = isinstance(result, (list, tuple))
+        results = list(result) if listed else [] if result is None else [result]
+        if not all(item is None or isinstance(item, torch.Tensor) for item in results):
+            return  # a number or a handle: no tensor moves
+        if not results and not any(a.alias_info and a.alias_info.is_write for a in schema.arguments):
+            return
+        name = self._new_name(schema.name.split("::")[1])
+        inputs, read = [], []
+        record = {"name": name, "target": str(func), "phase": self.phase, "inputs": inputs,
+                  "args": self._argument(list(args), inputs, read)}
+        if kwargs:
+            record["kwargs"] = {k: self._argument(v, inputs, read) for k, v in kwargs.items()}
+        if self.phase == "fwd" and self.scopes and self.scopes[-1]:
+            record["scope"] = self.scopes[-1]
+        record["outputs"] = [describe(item) for item in results]
+        mark = alias_mark(schema)
+        if mark:
+            record["alias"] = mark
+        after = [] if mark == "view" else self._writers_before(read)
+        if after:
+            record["after"] = after
+        self._note_results(schema, name, args, kwargs, results, listed)
+        self.ops.append(record)
+
+    def _new_name(self, base):
+        count = self._names.get(base, 0)
+        name = base if count == 0 else f"{base}_{count}"
+        while name in self._used:
+            count += 1
+            name = f"{base}_{count}"
+        self._names[base] = count + 1
+        self._used.add(name)
+        return name
+
+    def _argument(self, value, inputs, read):
+        if isinstance(value, torch.Tensor):
+            if self._is_counter(value):
+                return self._argument(value.item(), inputs, read)
+            known = self.value_of(self._fake_of(value))
+            inputs.append(known.reference)
+            read.append(known)
+            return f"%{len(inputs) - 1}"
+        if isinstance(value, (list, tuple)):
+            return [self._argument(item, inputs, read) for item in value]
+        if value is None or isinstance(value, (bool, str)):
+            return value
+        if isinstance(value, torch.Generator):
+            return None
+        if isinstance(value, (torch.dtype, torch.device, torch.layout, torch.memory_format)):
+            return str(value)
+        if isinstance(value, complex):
+            return str(value)
+        if isinstance(value, float):
+            return value if abs(value) < float("inf") else str(value)  # "inf", "-inf", "nan"
+        return int(value)  # also sizes of 2.x, which are no plain int
+
+    @staticmethod
+    def _writers_before(read):
+        """Ops that must have ended and that none of the references leads to."""
+        producers = {value.reference.rpartition(":")[0] or value.reference for value in read}
+        names = [name for value in read for name in value.later_writers()]
+        return [name for name in dict.fromkeys(names) if name not in producers]
+
+    def _note_results(self, schema, name, args, kwargs, results, listed):
+        """What the results are from now on, and what the call wrote."""
+        declared = list(zip(schema.arguments, args))
+        declared += [(a, kwargs[a.name]) for a in schema.arguments if a.name in kwargs]
+        bound = [(a.alias_info, self.value_of(self._fake_of(tensor))) for a, given in declared
+                 if a.alias_info is not None for tensor in tensors_in(given)]
+        returned = set()
+        single_list = len(schema.returns) == 1
+        for k, tensor in enumerate(results):
+            if tensor is None:
+                continue
+            reference = f"{name}:{k}" if listed else name
+            alias = schema.returns[0 if single_list else k].alias_info
+            base = next((v for info, v in bound if alias is not None and
+                         info.before_set == alias.before_set), None)
+            if base is None:
+                tensor._placewright = Value(reference, Memory(), extent_of(tensor))
+            elif alias.is_write:
+                base.replaced_by(name, reference)
+                base.extent = extent_of(tensor)
+                if schema.name == "aten::fill_" and isinstance(args[1], int):
+                    base.fill(args[1])
+                tensor._placewright = base
+                returned.add(id(base))
+            else:
+                tensor._placewright = base.view(reference, extent_of(tensor))
+        for info, value in bound:
+            if info.is_write and id(value) not in returned:
+                value.written_by(name)
+        self._note_unmarked_writes(schema.name, name, args)
+
+    def _note_unmarked_writes(self, operator, name, args):
+        positions, flag = UNMARKED_WRITES.get(operator, ((), None))
+        if flag is None or not args[flag]:
+            return
+        for position in positions:
+            if isinstance(args[position], torch.Tensor):
+                self.value_of(self._fake_of(args[position])).written_by(name)

@@ -1,0 +1,191 @@
+"""One step from end to end: forward, loss, backward, update; or forward alone."""
+
+import collections.abc
+import contextlib
+
+import torch
+
+from . import compat
+from .errors import ExportError, at
+from .fakes import Arguments, Fakes, tensors_of, watched
+from .recorder import Recorder
+from .update import Update
+
+
+# What users can do about errors of PyTorch whose texts do not say it.
+HINTS = (
+    (".numpy()", ": the step leaves PyTorch; a graph is recorded without data, so it must be "
+                 "written with operators of PyTorch"),
+    (".tolist()", ": the step depends on its data; a graph is recorded without data, so it must "
+                  "take one way for all"),
+    ("CUDA", ": make tensors where others are, with device=x.device, so that the step can be "
+             "recorded on a machine without a GPU"),
+)
+
+
+class Step:
+    """What was recorded; see docs/formats/aten-graph.md for the records."""
+
+    def __init__(self, inputs, ops, outputs):
+        self.inputs, self.ops, self.outputs = inputs, ops, outputs
+
+
+def record(model, example_inputs, targets, loss, optimizer):
+    """Records the step on fakes of everything; model and optimizer are left as they were."""
+    model = compat.original(model)
+    _check(model, loss, optimizer)
+    recorder = Recorder()
+    fakes = Fakes(recorder)
+    roots = [(model, "")]
+    if isinstance(loss, torch.nn.Module):
+        roots.append((loss, "loss." if not hasattr(model, "loss") else "loss_."))
+    for root, prefix in roots:
+        fakes.add_module(root, prefix)
+    given = Arguments(recorder, example_inputs, model)
+    wanted = Arguments(recorder, targets, loss, skip=1) if targets is not None else None
+    update = Update(optimizer, fakes, recorder) if optimizer is not None else None
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(compat.plain_operators())
+        stack.enter_context(torch.enable_grad())
+        for root, prefix in roots:
+            stack.enter_context(fakes.in_place(root, prefix))
+            stack.enter_context(watched(root, prefix, recorder.scopes))
+        if update:
+            stack.enter_context(update.in_place())
+        outputs = _run(recorder, fakes, model, given, loss, wanted, update)
+    references = [recorder.value_of(tensor).reference for tensor in outputs]
+    references = list(dict.fromkeys(references))
+    return Step(recorder.inputs, _without_idle(recorder.ops, references), references)
+
+
+def _without_idle(ops, outputs):
+    """Drops ops that read nothing and that nobody reads: what the profiler's marks of 1.13 make."""
+    read = {reference for op in ops for reference in op["inputs"]}.union(outputs)
+    read = read.union(reference.rpartition(":")[0] for reference in list(read))
+    return [op for op in ops if op["inputs"] or op["name"] in read]
+
+
+def _check(model, loss, optimizer):
+    if not isinstance(model, torch.nn.Module):
+        raise ExportError(f"the model is a {type(model).__name__}, not a torch.nn.Module")
+    if loss is not None and not callable(loss):
+        raise ExportError(f"the loss is a {type(loss).__name__}, not a function of the model's "
+                          "output")
+    if optimizer is not None and not isinstance(optimizer, torch.optim.Optimizer):
+        raise ExportError(f"the optimizer is a {type(optimizer).__name__}, not a "
+                          "torch.optim.Optimizer object")
+    for path, module in model.named_modules():
+        if compat.is_scripted(module):
+            name = f"module \"{path}\"" if path else "the model"
+            raise ExportError(f"{name} was compiled by torch.jit; export the model as it was "
+                              "before torch.jit.script or torch.jit.trace")
+        if loss is not None or optimizer is not None:
+            _refuse_sparse(path, module)
+
+
+def _refuse_sparse(path, module):
+    if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and module.sparse:
+        name = f"module \"{path}\"" if path else "the model"
+        raise ExportError(f"{name} makes sparse gradients, which cannot be exported; build it with "
+                          "sparse=False")
+
+
+def _run(recorder, fakes, model, given, loss, wanted, update):
+    """The tensors that the step leaves behind."""
+    training = loss is not None or update is not None
+    if not training:
+        # nn.TransformerEncoder of 1.13 takes its fused path only where no gradient is wanted.
+        for parameter in fakes.parameters.values():
+            parameter.requires_grad_(parameter.is_floating_point() or parameter.is_complex())
+    output = _forward(recorder, model, given)
+    if not training:
+        tensors = tensors_of(output)
+        if not tensors:
+            raise ExportError(f"the model returns no tensor but a {type(output).__name__}")
+        return tensors
+    value = _loss(recorder, loss, wanted, output)
+    kept = [(p, recorder.value_of(p).reference) for p in fakes.parameters.values()]
+    gradients = _backward(recorder, fakes, value)
+    if update is None:
+        changed = [gradient for gradient in gradients.values()]
+    else:
+        changed = _update(recorder, update, gradients, kept)
+    buffers = [b for path, b in fakes.buffers.items()
+               if recorder.value_of(b).reference != f"buffer:{path}"]
+    return [value, *changed, *buffers]
+
+
+@contextlib.contextmanager
+def _phase(recorder, name, what):
+    """Sets the phase; what fails inside is said with the place in the user's code."""
+    recorder.phase = name
+    try:
+        yield
+    except ExportError as error:
+        place = at(error)
+        raise type(error)(f"{error}{place}") from error.__cause__
+    except Exception as error:
+        hint = next((text for key, text in HINTS if key in str(error)), "")
+        raise ExportError(f"{what} failed on the example inputs: {type(error).__name__}: "
+                          f"{error}{at(error)}{hint}") from error
+    finally:
+        recorder.phase = None
+        recorder.scopes.clear()
+
+
+def _forward(recorder, model, given):
+    with _phase(recorder, "fwd", "the model"), recorder:
+        return model(*given.args, **given.kwargs)
+
+
+def _loss(recorder, loss, wanted, output):
+    if loss is None:
+        value = _own_loss(output)
+    else:
+        args, kwargs = (wanted.args, wanted.kwargs) if wanted else ((), {})
+        with _phase(recorder, "fwd", "the loss"), recorder:
+            value = loss(output, *args, **kwargs)
+    if not isinstance(value, torch.Tensor):
+        raise ExportError(f"the loss is a {type(value).__name__}, not a tensor")
+    if value.numel() != 1:
+        raise ExportError(f"the loss has the shape {list(value.shape)}: return one number, for "
+                          "instance its mean()")
+    if not value.requires_grad:
+        raise ExportError("the loss depends on no parameter that wants a gradient: is everything "
+                          "frozen, detached, or under torch.no_grad()?")
+    return value
+
+
+def _own_loss(output):
+    """The loss that a model computes itself."""
+    if isinstance(output, torch.Tensor):
+        return output
+    if isinstance(output, collections.abc.Mapping) and "loss" in output:
+        return output["loss"]
+    if hasattr(output, "loss"):
+        return output.loss
+    raise ExportError(f"no loss was given, and the model returns a {type(output).__name__} "
+                      "without a field \"loss\"")
+
+
+def _backward(recorder, fakes, value):
+    """path -> gradient, for the parameters that have one."""
+    with _phase(recorder, "bwd", "the backward pass"), recorder:
+        value.backward()
+    return {path: p.grad for path, p in fakes.parameters.items() if p.grad is not None}
+
+
+def _update(recorder, update, gradients, kept):
+    """Runs the optimizer; the parameters it changed, and its state."""
+    paths = {id(p): reference.partition(":")[2] for p, reference in kept}
+    for parameter in update.parameters:
+        if parameter.grad is not None:
+            parameter.grad = recorder.fake_like(parameter.grad)
+    with _phase(recorder, None, "the optimizer"):
+        update.prepare()
+    for parameter in update.parameters:
+        parameter.grad = gradients.get(paths[id(parameter)])
+    with _phase(recorder, "opt", "the optimizer"):
+        update.run()
+    changed = [p for p, reference in kept if recorder.value_of(p).reference != reference]
+    return [*changed, *update.state_tensors()]

@@ -1,0 +1,112 @@
+"""The command line, run as a process."""
+
+from support import EXPORTER, SOURCE, ExportTest, export  # first: skips without PyTorch
+
+import gzip
+import json
+import subprocess
+import sys
+import unittest
+
+MODEL = """
+import torch
+from torch import nn
+
+def build(width=8, name="layer"):
+    model = nn.Sequential()
+    model.add_module(name, nn.Linear(width, width))
+    optimizer = torch.optim.Adam(model.parameters())
+    return model, torch.zeros(2, width), nn.MSELoss(), optimizer
+
+def named(**settings):
+    model, x, loss, optimizer = build(**settings)
+    return {"model": model, "example_inputs": x, "loss": loss, "optimizer": optimizer,
+            "targets": torch.zeros(2, 8), "batch": 2}
+
+def real():
+    model = nn.Linear(int(torch.ones(8).sum().item()), 2)
+    return model, torch.zeros(2, 8)
+
+def broken():
+    return 7
+"""
+
+
+class CommandLine(ExportTest):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "model.py").write_text(MODEL)
+
+    def run_exporter(self, *arguments):
+        return subprocess.run([sys.executable, str(EXPORTER), *arguments], cwd=self.folder,
+                              capture_output=True, text=True, check=False)
+
+    def written(self, name="step.json.gz"):
+        return json.loads(gzip.decompress((self.folder / name).read_bytes()))
+
+    def test_help(self):
+        run = self.run_exporter("--help")
+        self.assertEqual(run.returncode, 0)
+        for word in ("MODULE:FUNCTION", "--output", "--set", "--inference", "Examples:"):
+            self.assertIn(word, run.stdout)
+
+    def test_a_training_step(self):
+        run = self.run_exporter("model.py:named", "-o", "step.json.gz", "--json")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        said, graph = json.loads(run.stdout), self.written()
+        # 8 x 8 weights and 8 biases; eight ops of Adam for each of two tensors
+        self.assertEqual((said["parameters"], said["phases"]["opt"]), (72, 16))
+        self.assertEqual((graph["name"], graph["batch"], graph["optimizer"]), ("step", 2, "adam"))
+        self.assertEqual(self.inspected()["parameters"], 72)
+
+    def test_settings_and_inference(self):
+        run = self.run_exporter("model:build", "--set", "width=16", "--set", "name=dense",
+                                "--inference", "-o", "step.json.gz", "--name", "net",
+                                "--batch", "2")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("272 parameters", run.stdout)  # 16 x 16 + 16
+        graph = self.written()
+        self.assertEqual(graph["parameters"], ["param:dense.weight", "param:dense.bias"])
+        self.assertEqual((graph["name"], graph["batch"]), ("net", 2))
+        self.assertEqual(graph["phases"], {"fwd": 2, "bwd": 0, "opt": 0})
+
+    def test_a_builder_that_needs_values(self):
+        run = self.run_exporter("model.py:real", "-o", "step.json.gz")
+        self.assertEqual(run.returncode, 3)
+        self.assertIn("--real-weights", run.stderr)
+        run = self.run_exporter("model.py:real", "-o", "step.json.gz", "--real-weights")
+        self.assertEqual(run.returncode, 0, run.stderr)
+
+    def test_mistakes(self):
+        for arguments, status, words in (
+                (["model.py:build"], 2, "--output"),
+                (["model.py", "-o", "x.json"], 3, "MODULE:FUNCTION"),
+                (["missing.py:build", "-o", "x.json"], 3, "no file"),
+                (["missing_module:build", "-o", "x.json"], 3, "missing_module"),
+                (["model.py:nothing", "-o", "x.json"], 3, "no function \"nothing\""),
+                (["model.py:broken", "-o", "x.json"], 3, "must return"),
+                (["model.py:build", "-o", "x.json"], 3, "target"),  # MSELoss without a target
+                (["model.py:named", "--set", "width", "-o", "x.json"], 3, "NAME=VALUE"),
+                (["model.py:named", "--set", "depth=3", "-o", "x.json"], 3, "depth"),
+                (["model.py:named", "-o", "no/x.json"], 3, "cannot write"),
+                (["model.py:named", "-o", "x.json", "--batch", "0"], 3, "batch")):
+            run = self.run_exporter(*arguments)
+            self.assertEqual(run.returncode, status, (arguments, run.stderr))
+            self.assertIn(words, run.stderr)
+            self.assertNotIn("Traceback", run.stderr)
+            self.assertFalse((self.folder / "x.json").exists())
+
+    def test_the_example_is_what_its_script_writes(self):
+        example = SOURCE / "examples" / "tiny_transformer_adam.json.gz"
+        run = subprocess.run([sys.executable, str(SOURCE / "examples" / "record_training_step.py"),
+                              str(self.folder / example.name)],
+                             capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        kept = json.loads(gzip.decompress(example.read_bytes()))
+        again = self.written(example.name)
+        if kept["torch"] == again["torch"]:  # another PyTorch may call other operators
+            self.assertEqual(kept, again)
+
+
+if __name__ == "__main__":
+    unittest.main()

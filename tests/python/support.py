@@ -1,0 +1,74 @@
+"""What the tests share. Importing it ends the test, as skipped, where PyTorch is missing."""
+
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+EXPORTER = SOURCE / "python" / "placewright_export.py"
+PROGRAM = os.environ.get("PLACEWRIGHT_PROGRAM", str(SOURCE / "build" / "bin" / "placewright"))
+SKIPPED = 77  # ctest's SKIP_RETURN_CODE
+
+sys.path.insert(0, str(EXPORTER.parent))
+
+try:
+    import torch  # noqa: F401
+except ImportError:
+    print(f"SKIPPED: {sys.executable} has no PyTorch; Debian's package is python3-torch")
+    sys.exit(SKIPPED)
+
+from placewright_export import export  # noqa: E402
+
+
+class ExportTest(unittest.TestCase):
+    """Tests that export into a folder of their own."""
+
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        torch.manual_seed(1)
+
+    def exported(self, *args, **kwargs):
+        """The file that export() writes, as an object."""
+        path = self.folder / "step.json.gz"
+        export(*args, path=path, **kwargs)
+        return json.loads(gzip.decompress(path.read_bytes()))
+
+    def inspected(self):
+        """What `placewright inspect --json` says of the last file."""
+        run = subprocess.run([PROGRAM, "inspect", str(self.folder / "step.json.gz"), "--json"],
+                             capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        return json.loads(run.stdout)
+
+    def refused(self, words, *args, **kwargs):
+        """export() raises ExportError with all these words, and leaves no file."""
+        from placewright_export import ExportError
+        path = self.folder / "refused.json.gz"
+        with self.assertRaises(ExportError) as caught:
+            export(*args, path=path, **kwargs)
+        for word in words:
+            self.assertIn(word, str(caught.exception))
+        self.assertEqual(list(self.folder.glob("*refused*")) +
+                         list(self.folder.glob(".*refused*")), [])
+
+
+def ops_of(graph, phase):
+    return [op for op in graph["ops"] if op["phase"] == phase]
+
+
+def names_of(graph, phase):
+    """Operators without "aten." and overload, in order."""
+    return [op["target"].split(".")[1] for op in ops_of(graph, phase)]
+
+
+def inputs_of(graph, kind):
+    return [record["name"] for record in graph["inputs"] if record["kind"] == kind]
