@@ -131,7 +131,8 @@ def _load(text):
     if not colon or not module_name or not function:
         raise ExportError(f"\"{text}\" is not of the form MODULE:FUNCTION, as in train.py:build")
     try:
-        module = _load_file(module_name) if module_name.endswith(".py") else _load_module(module_name)
+        load = _load_file if module_name.endswith(".py") else _load_module
+        module = load(module_name)
     except ExportError:
         raise
     except Exception as error:

@@ -3,9 +3,18 @@
 
 say() { printf 'placewright: %s\n' "$*" >&2; }
 
+# All packages if `with_tests` is set, else those that build the program.
+wanted_packages() {
+  if [ -n "${with_tests:-}" ]; then
+    sed 's/#.*//' "$root/tools/packages.txt"
+  else
+    sed '/# only \.\/test/d; s/#.*//' "$root/tools/packages.txt"
+  fi
+}
+
 # Asks dpkg only: no network, no lock, a few milliseconds.
 missing_packages() {
-  wanted=$(sed 's/#.*//' "$root/tools/packages.txt")
+  wanted=$(wanted_packages)
   # shellcheck disable=SC2086  # a list of words by design
   installed=$(dpkg-query -W -f='|${db:Status-Abbrev}|${Package}|\n' $wanted 2>/dev/null || true)
   for package in $wanted; do

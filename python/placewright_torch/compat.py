@@ -29,6 +29,8 @@ def version():
 if version() < OLDEST:
     raise MissingTorchError(f"PyTorch {torch.__version__} is too old: {REMEDY}")
 
+COMPUTED_AT_MOST = 2**30  # bytes of arguments
+
 FakeTensor = fake_tensor.FakeTensor
 Mode = TorchDispatchMode
 
@@ -46,10 +48,24 @@ UNSUPPORTED = (NotImplementedError,) + tuple(
 
 def new_fake_mode():
     """The mode that makes tensors of shapes alone, and refuses to read a value from one."""
-    try:  # 1.13 answers 0 unless told to refuse; 2.x always refuses and knows no such option
-        return fake_tensor.FakeTensorMode(throw_on_data_dependent_ops=True)
-    except TypeError:
-        return fake_tensor.FakeTensorMode()
+    if version() < (2, 0):  # which otherwise answers 0, and computes on zeros of any size
+        return fake_tensor.FakeTensorMode(throw_on_data_dependent_ops=True,
+                                          allow_fallback_kernels=False)
+    return fake_tensor.FakeTensorMode()
+
+
+def computed_on_zeros(mode, func, args, kwargs, sizes, error):
+    """The result of a call for which 1.13 has no rule, or a broken one, by running the operator
+    on zeros; `sizes` are the bytes of the arguments. Raises `error` where that is no way out."""
+    broken = isinstance(error, (*UNSUPPORTED, TypeError, AttributeError, AssertionError))
+    if not broken and "not allocated" not in str(error):
+        raise error
+    if version() >= (2, 0) or sum(sizes) > COMPUTED_AT_MOST:
+        raise error
+    try:
+        return fake_tensor.run_fallback_kernel(mode, func, args, kwargs, error)
+    except Exception:
+        raise error from None
 
 
 def original(model):

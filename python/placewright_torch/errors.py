@@ -13,7 +13,8 @@ class MissingTorchError(ExportError, ImportError):
 
 
 def user_line(error):
-    """"FILE:LINE in FUNCTION" of the innermost frame outside Python, PyTorch and this package, or ""."""
+    """"FILE:LINE in FUNCTION" of the innermost frame that belongs neither to Python, nor to PyTorch,
+    nor to this package; "" if there is none."""
     own = os.path.dirname(os.path.abspath(__file__)) + os.sep
     front_door = os.path.dirname(os.path.dirname(own)) + os.sep + "placewright_export.py"
     torch_part = os.sep + "torch" + os.sep

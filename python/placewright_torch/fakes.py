@@ -27,6 +27,7 @@ class Fakes:
         self._made = {}  # id of the original -> (the original, kept alive; its fake)
         self._addresses = {}  # address in memory -> path of the parameter that lies there
         self.parameters = {}  # path -> fake
+        self._paths = {}  # id of a fake parameter -> path
         self.buffers = {}
 
     def fake_of(self, tensor):
@@ -35,8 +36,8 @@ class Fakes:
         return made[1] if made else None
 
     def path_of(self, fake):
-        """The path of a fake parameter, or None."""
-        return next((path for path, known in self.parameters.items() if known is fake), None)
+        """The path of a fake parameter."""
+        return self._paths[id(fake)]
 
     def add_module(self, root, prefix):
         """Makes fakes of all parameters and buffers; paths start with `prefix`."""
@@ -61,6 +62,7 @@ class Fakes:
                                   requires_grad=parameter.requires_grad)
         self._made[id(parameter)] = (parameter, fake)
         self.parameters[path] = fake
+        self._paths[id(fake)] = path
         self._recorder.add_input(f"param:{path}", "param", fake)
 
     def _refuse_shared(self, path, parameter):
@@ -111,7 +113,8 @@ class Fakes:
         """A tensor in a plain attribute."""
         if tensor.requires_grad and tensor.is_leaf:
             raise ExportError(f"\"{place}\" wants a gradient but is no parameter that the model "
-                              "knows: use an attribute that is an nn.Parameter, or nn.ParameterList")
+                              "knows: make it an attribute that is an nn.Parameter, or use "
+                              "nn.ParameterList")
         fake = self._recorder.fake_like(tensor)
         self._made[id(tensor)] = (tensor, fake)
         self._recorder.add_input(f"constant:{place}", "constant", fake)
@@ -188,8 +191,8 @@ def _parameter_names(function):
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return []
-    return [p.name for p in parameters
-            if p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in parameters if p.kind in positional]
 
 
 def tensors_of(value):

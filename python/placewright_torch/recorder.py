@@ -180,10 +180,14 @@ class Recorder(compat.Mode):
     def _run(self, func, args, kwargs):
         rule = compat.SHAPE_RULES.get(func._schema.name, func)
         try:
-            with self.fake_mode:
-                return rule(*args, **kwargs)
-        except compat.NEEDS_VALUES as error:
-            raise value_error(func._schema.name, self._where()) from error
+            try:
+                with self.fake_mode:
+                    return rule(*args, **kwargs)
+            except compat.NEEDS_VALUES as error:
+                raise value_error(func._schema.name, self._where()) from error
+            except Exception as error:
+                sizes = [t.numel() * t.element_size() for t in tensors_in((args, kwargs))]
+                return compat.computed_on_zeros(self.fake_mode, func, args, kwargs, sizes, error)
         except compat.UNSUPPORTED as error:
             raise ExportError(
                 f"{func} cannot tell the shape of its result without computing{self._where()}: "
@@ -222,7 +226,8 @@ class Recorder(compat.Mode):
         results = list(result) if listed else [] if result is None else [result]
         if not all(item is None or isinstance(item, torch.Tensor) for item in results):
             return  # a number or a handle: no tensor moves
-        if not results and not any(a.alias_info and a.alias_info.is_write for a in schema.arguments):
+        writes = any(a.alias_info and a.alias_info.is_write for a in schema.arguments)
+        if not results and not writes:
             return
         name = self._new_name(schema.name.split("::")[1])
         inputs, read = [], []

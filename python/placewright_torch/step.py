@@ -18,6 +18,8 @@ HINTS = (
                  "written with operators of PyTorch"),
     (".tolist()", ": the step depends on its data; a graph is recorded without data, so it must "
                   "take one way for all"),
+    ("not allocated", ": an operator reads values of its arguments before it runs, as ctc_loss "
+                      "its lengths; such a step depends on its data"),
     ("CUDA", ": make tensors where others are, with device=x.device, so that the step can be "
              "recorded on a machine without a GPU"),
 )
@@ -104,15 +106,16 @@ def _run(recorder, fakes, model, given, loss, wanted, update):
             raise ExportError(f"the model returns no tensor but a {type(output).__name__}")
         return tensors
     value = _loss(recorder, loss, wanted, output)
-    kept = [(p, recorder.value_of(p).reference) for p in fakes.parameters.values()]
     gradients = _backward(recorder, fakes, value)
     if update is None:
-        changed = [gradient for gradient in gradients.values()]
+        changed = list(gradients.values())
     else:
-        changed = _update(recorder, update, gradients, kept)
-    buffers = [b for path, b in fakes.buffers.items()
-               if recorder.value_of(b).reference != f"buffer:{path}"]
-    return [value, *changed, *buffers]
+        _update(recorder, fakes, update, gradients)
+        changed = update.state_tensors()
+    written = {kind: [t for path, t in tensors.items()
+                      if recorder.value_of(t).reference != f"{kind}:{path}"]
+               for kind, tensors in (("param", fakes.parameters), ("buffer", fakes.buffers))}
+    return [value, *written["param"], *changed, *written["buffer"]]
 
 
 @contextlib.contextmanager
@@ -175,17 +178,14 @@ def _backward(recorder, fakes, value):
     return {path: p.grad for path, p in fakes.parameters.items() if p.grad is not None}
 
 
-def _update(recorder, update, gradients, kept):
-    """Runs the optimizer; the parameters it changed, and its state."""
-    paths = {id(p): reference.partition(":")[2] for p, reference in kept}
+def _update(recorder, fakes, update, gradients):
+    """Runs the optimizer with these gradients; its state is made before, where there is none."""
     for parameter in update.parameters:
         if parameter.grad is not None:
             parameter.grad = recorder.fake_like(parameter.grad)
     with _phase(recorder, None, "the optimizer"):
         update.prepare()
     for parameter in update.parameters:
-        parameter.grad = gradients.get(paths[id(parameter)])
+        parameter.grad = gradients.get(fakes.path_of(parameter))
     with _phase(recorder, "opt", "the optimizer"):
         update.run()
-    changed = [p for p, reference in kept if recorder.value_of(p).reference != reference]
-    return [*changed, *update.state_tensors()]

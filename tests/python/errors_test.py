@@ -1,4 +1,4 @@
-"""What cannot be exported is refused with the reason, the place and a remedy, and leaves no file."""
+"""What cannot be exported is refused with reason, place and remedy, and leaves no file."""
 
 from support import EXPORTER, ExportTest, export  # first: skips without PyTorch
 
@@ -48,6 +48,8 @@ class DependsOnData(ExportTest):
         self.refused_step(["_local_scalar_dense", ".item()"], lambda y: y * y.max().item())
         self.refused_step(["depends on its data"], lambda y: y * len(y.tolist()))
         self.refused_step(["leaves PyTorch"], lambda y: y * y.detach().numpy().sum())
+        self.refused_step(["depends on its data"], lambda y: nn.functional.ctc_loss(
+            y.view(4, 2, 4).log_softmax(2), torch.ones(2, 1, dtype=torch.int64), (2, 2), (1, 1)))
 
     def test_sizes(self):
         for then in (lambda y: y[y > 0], lambda y: y[y.sum(1).nonzero()],

@@ -93,6 +93,25 @@ class Writes(ExportTest):
         self.assertEqual(ops["mul"][0], ["input:x", "zeros"])
         self.assertEqual(ops["add"][0], ["mul"])
 
+    def test_what_the_forward_pass_writes_is_an_output(self):
+        class Average(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer, self.slow = nn.Linear(4, 4), nn.Linear(4, 4)
+                self.slow.requires_grad_(False)
+                self.register_buffer("steps", torch.zeros(1))
+
+            def forward(self, x):
+                with torch.no_grad():
+                    self.slow.weight.mul_(0.9).add_(self.layer.weight, alpha=0.1)
+                    self.steps += 1
+                return (self.layer(x) - self.slow(x)).pow(2).sum()
+
+        model = Average()
+        graph = self.exported(model, X, None, torch.optim.SGD(model.layer.parameters(), lr=0.1))
+        # The loss; the updated weight, its bias, the average; the buffer.
+        self.assertEqual(graph["outputs"], ["sum", "add__2", "add__3", "add_", "add__1"])
+
     def test_running_statistics_of_a_norm_that_is_used_twice(self):
         norm = nn.BatchNorm1d(4)
 

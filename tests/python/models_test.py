@@ -180,6 +180,39 @@ class Lstm(ExportTest):
         self.assertEqual(len({place[name] for name in readers}), 1)
 
 
+class Rare(ExportTest):
+    def test_mixed_precision(self):
+        class Half(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 8, bias=False)
+
+            def forward(self, x):
+                with torch.autocast("cpu", dtype=torch.bfloat16):
+                    return self.layer(x)
+
+        graph = self.exported(Half(), torch.zeros(4, 8))
+        self.assertEqual(names_of(graph, "fwd"), ["_to_copy", "_to_copy", "t", "mm"])
+        self.assertEqual(graph["ops"][-1]["outputs"], [{"shape": [4, 8], "dtype": "bf16"}])
+
+    def test_operators_without_a_rule_for_shapes(self):
+        # PyTorch 1.13 has a broken rule for Huber's gradient and for distances, none for padding's.
+        def loss(y):
+            y = nn.functional.pad(y, (1, 1, 1, 1), mode="reflect").flatten(1)
+            return nn.functional.huber_loss(torch.cdist(y, y), torch.zeros(2, 2))
+
+        model = nn.Conv2d(1, 2, 3)
+        graph = self.exported(model, torch.zeros(2, 1, 6, 6), loss,
+                              torch.optim.SGD(model.parameters(), lr=0.1))
+        shapes = {op["target"].split(".")[1]: op["outputs"][0]["shape"]
+                  for op in graph["ops"] if op["outputs"][0]}
+        # 2 channels of 4 x 4, with a border of 1: 2 x 6 x 6 = 72 numbers of each of two images.
+        self.assertEqual(shapes["_cdist_backward"], [2, 72])
+        self.assertEqual(shapes["huber_loss_backward"], [2, 2])
+        self.assertEqual(shapes["reflection_pad2d_backward"], [2, 2, 4, 4])
+        self.inspected()
+
+
 class WithoutWeights(ExportTest):
     def test_six_gigabytes_of_parameters(self):
         # 24 x 4 x 4096 x 4096 weights of 4 bytes are 6.4 GB, with Adam's state and gradients 26 GB.
