@@ -81,14 +81,16 @@ def is_scripted(module):
 def plain_operators():
     """While inside, PyTorch uses the operators of its plain CPU path on any machine: an LSTM is
     unrolled instead of one mkldnn operator, and 2.x takes no fused path of nn.TransformerEncoder
-    (1.13 has no such switch; there a gradient that is wanted keeps it away)."""
+    (1.13 has no such switch; there a gradient that is wanted keeps it away) and compiles nothing."""
+    set_stance = getattr(getattr(torch, "compiler", None), "set_stance", None)  # since 2.6
+    eager = set_stance("force_eager") if set_stance else contextlib.nullcontext()
     fast_path = None
     mha = getattr(torch.backends, "mha", None)
     if mha is not None and hasattr(mha, "set_fastpath_enabled"):
         fast_path = mha.get_fastpath_enabled()
         mha.set_fastpath_enabled(False)
     try:
-        with torch.backends.mkldnn.flags(enabled=False):
+        with torch.backends.mkldnn.flags(enabled=False), eager:
             yield
     finally:
         if fast_path is not None:

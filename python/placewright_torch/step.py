@@ -56,15 +56,17 @@ def record(model, example_inputs, targets, loss, optimizer):
             stack.enter_context(update.in_place())
         outputs = _run(recorder, fakes, model, given, loss, wanted, update)
     references = [recorder.value_of(tensor).reference for tensor in outputs]
-    references = list(dict.fromkeys(references))
-    return Step(recorder.inputs, _without_idle(recorder.ops, references), references)
+    return _without_idle(recorder, list(dict.fromkeys(references)))
 
 
-def _without_idle(ops, outputs):
-    """Drops ops that read nothing and that nobody reads: what the profiler's marks of 1.13 make."""
-    read = {reference for op in ops for reference in op["inputs"]}.union(outputs)
+def _without_idle(recorder, outputs):
+    """The step without ops that read nothing and that nobody reads, as the profiler's marks of 1.13
+    make them, and without such constants, as modules that are imported on the way may make them."""
+    read = {reference for op in recorder.ops for reference in op["inputs"]}.union(outputs)
     read = read.union(reference.rpartition(":")[0] for reference in list(read))
-    return [op for op in ops if op["inputs"] or op["name"] in read]
+    inputs = [i for i in recorder.inputs if i["kind"] != "constant" or i["name"] in read]
+    ops = [op for op in recorder.ops if op["inputs"] or op["name"] in read]
+    return Step(inputs, ops, outputs)
 
 
 def _check(model, loss, optimizer):

@@ -131,8 +131,9 @@ class Writes(ExportTest):
 
     def test_constants_are_inputs(self):
         mask = torch.ones(4)
-        model = Function(lambda x: x * mask * mask + torch.tensor([1.0, 2.0, 3.0, 4.0]))
-        model.table = {"rows": [torch.zeros(4)]}
+        model = Function(lambda x: (x * mask * mask + torch.tensor([1.0, 2.0, 3.0, 4.0])
+                                    + model.table["rows"][0]))
+        model.table = {"rows": [torch.zeros(4), torch.zeros(4)]}
         graph = self.exported(model, X)
         self.assertEqual([(i["name"], i["kind"]) for i in graph["inputs"]], [
             ("input:x", "input"), ("constant:table.rows.0", "constant"),
