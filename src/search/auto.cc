@@ -64,6 +64,7 @@ class Portfolio {
     if (!best_ && error_) return *std::move(error_);
     if (!best_) return MakeError(ErrorCode::kUsage, "the table of planners is empty");
     best_->baselines = std::move(baselines_);
+    best_->notes = std::move(notes_);
     best_->history = std::move(history_);
     best_->iterations = iterations_;
     best_->out_of_memory = out_of_memory_;
@@ -76,6 +77,7 @@ class Portfolio {
     plans_.emplace_back(score, result.placement);
     baselines_.push_back({result.algorithm, result.feasible, result.step_time});
     iterations_ += result.iterations;
+    for (const std::string& note : result.notes) notes_.push_back(note);
     if (!first_feasible_seconds_) first_feasible_seconds_ = result.first_feasible_seconds;
     for (HistoryPoint& point : result.history) {
       if (history_.empty() || point.step_time < history_.back().step_time) {
@@ -103,6 +105,7 @@ class Portfolio {
   std::optional<Error> error_;  // of the first planner that failed
   std::vector<std::pair<Score, Placement>> plans_;
   std::vector<Baseline> baselines_;
+  std::vector<std::string> notes_;
   std::vector<HistoryPoint> history_;
   std::optional<double> first_feasible_seconds_;
   int64_t iterations_ = 0;

@@ -24,6 +24,7 @@ struct PlannerOptions {
   int threads = 1;                   // never changes the result
   std::optional<Placement> initial;  // --init: where iterative planners start
   std::optional<Placement> given;    // of the graph's file: a start, and `auto`'s baseline "given"
+  std::optional<Placement> expert;    // --expert: what the planner `expert` gives
   std::vector<Placement> starts;     // further plans they may start from, the best first
   Clock::time_point started;         // process start: seconds in the history count from here
   // Called from the planning thread, at most a few times a second and at every improvement.
@@ -46,6 +47,7 @@ struct PlannerResult {
   std::optional<double> first_feasible_seconds;
   std::vector<Baseline> baselines;  // `auto` only: every planner it ran
   bool out_of_memory = false;       // ended the search: the best plan until then
+  std::vector<std::string> notes;   // what a user should know: a limit that was met, say
 };
 
 class Planner {

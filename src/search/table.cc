@@ -3,8 +3,10 @@
 #include "search/constructive/heft.h"
 #include "search/constructive/layered.h"
 #include "search/constructive/m_etf.h"
+#include "search/constructive/m_sct.h"
 #include "search/constructive/m_topo.h"
 #include "search/constructive/simple.h"
+#include "search/expert/expert.h"
 #include "search/local/local_search.h"
 #include "search/partition/partition_placers.h"
 #include "search/planner.h"
@@ -37,10 +39,12 @@ std::span<const Planner* const> SearchPlanners() {
   static const ConstructivePlanner scotch(
       "scotch", "Scotch on colocation groups, one part a device (Pellegrini and Roman, HPCN 1996)",
       &PlaceScotch, kTries);
+  static const MSctPlanner m_sct;
+  static const ExpertPlanner expert;
   static const LocalSearchPlanner local_search;
-  static const std::array<const Planner*, 10> table{&single, &random,      &round_robin, &layered,
-                                                    &m_etf,  &m_topo,      &heft,        &metis,
-                                                    &scotch, &local_search};
+  static const auto table =
+      std::to_array<const Planner*>({&single, &random, &round_robin, &layered, &m_etf, &m_topo,
+                                     &m_sct, &heft, &metis, &scotch, &expert, &local_search});
   return table;
 }
 

@@ -123,6 +123,7 @@ class CompareCommand : public Command {
                          "", "Give it less to do with --time or --iterations.");
       }
       if (result.out_of_memory) return OutOfMemory();  // entries would not be comparable
+      for (const std::string& note : result.notes) context.console.Note(note);
       const SimResult replay = Replay(*planning, result);
       Entry entry{
           std::string(planner->name()), result.algorithm,  result.feasible, result.step_time,

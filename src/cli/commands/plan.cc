@@ -50,6 +50,9 @@ class PlanCommand : public Command {
     app->add_option("--init", initial_, "Plan or placement to start from")
         ->type_name("FILE")
         ->group("Search");
+    app->add_option("--expert", expert_, "Placement that the algorithm `expert` gives")
+        ->type_name("FILE")
+        ->group("Search");
     app->add_option("-o,--output", output_,
                     "Plan file (default: GRAPH's name with .plan.json, here)")
         ->type_name("FILE")
@@ -78,10 +81,14 @@ class PlanCommand : public Command {
     } else {
       options.given = GivenPlacement(planning->inputs, planning->problem.program);
     }
+    if (!expert_.empty()) {
+      PW_ASSIGN(options.expert, LoadInitial(expert_, *planning));
+    }
     PW_ASSIGN(const PlannerResult result,
               planner->Plan(planning->problem, options).InFile(input_.graph));
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
+    for (const std::string& note : result.notes) context.console.Note(note);
     SimResult replay = Replay(*planning, result);
     const Plan plan = MakePlan(*planning, input_, search_, result, replay, seconds);
     if (plan.feasible) {
@@ -108,6 +115,7 @@ class PlanCommand : public Command {
     for (const NamedFile& file : FilesOf(pictures_)) outputs.push_back(file);
     std::vector<NamedFile> inputs = FilesOf(input_);
     for (const NamedFile& file : WithNamedFiles("--init", initial_)) inputs.push_back(file);
+    for (const NamedFile& file : WithNamedFiles("--expert", expert_)) inputs.push_back(file);
     PW_RETURN_IF_ERROR(RefuseOverwriting(outputs, inputs));
     for (const NamedFile& file : outputs) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
     return Ok();
@@ -188,7 +196,7 @@ class PlanCommand : public Command {
   InputOptions input_;
   SearchOptions search_;
   PictureOptions pictures_;
-  std::string algorithm_ = "auto", initial_, output_;
+  std::string algorithm_ = "auto", initial_, expert_, output_;
 };
 
 }  // namespace

@@ -1,67 +1,110 @@
 #include <metis.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "graph/partition/library_graph.h"
 
 namespace placewright {
 namespace {
 
-std::vector<real_t> TargetShares(const PartitionOptions& options, size_t constraints) {
-  std::vector<real_t> shares;
-  for (size_t c = 0; c < constraints; ++c) {
-    double total = 0;
-    for (const auto& part : options.shares) total += part[c];
-    for (int p = 0; p < options.parts; ++p) {
-      const bool given = !options.shares.empty() && total > 0;
-      // METIS divides by a part's share: none is exactly 0.
-      shares.push_back(static_cast<real_t>(given ? std::max(options.shares[p][c] / total, 1e-6)
-                                                 : 1.0 / options.parts));
-    }
+// Recursive bisection, driven from here: METIS's own recursion writes to standard output when a
+// part of it runs out of nodes, as happens where a few nodes hold most of the weight.
+class Bisection {
+ public:
+  Bisection(const WeightedGraph& graph, const PartitionOptions& options)
+      : graph_(graph), options_(options), part_of_(graph.nodes(), 0), local_(graph.nodes(), -1) {}
+
+  Result<std::vector<int32_t>> Run() {
+    std::vector<int32_t> all(graph_.nodes());
+    std::iota(all.begin(), all.end(), 0);
+    PW_RETURN_IF_ERROR(Split(std::move(all), 0, options_.parts));
+    return std::move(part_of_);
   }
-  std::vector<real_t> by_part(shares.size());
-  for (size_t c = 0; c < constraints; ++c) {
-    for (int p = 0; p < options.parts; ++p) {
-      by_part[p * constraints + c] = shares[c * options.parts + p];
+
+ private:
+  // Deals `nodes` to the parts first .. last - 1.
+  Status Split(std::vector<int32_t> nodes, int first, int last) {
+    if (last - first == 1 || nodes.size() <= 1) {
+      for (int32_t node : nodes) part_of_[node] = first;
+      return Ok();
     }
+    const int middle = first + (last - first) / 2;
+    PW_ASSIGN(const std::vector<idx_t> side, Bisect(nodes, first, middle, last));
+    std::vector<int32_t> halves[2];
+    for (size_t i = 0; i < nodes.size(); ++i) halves[side[i]].push_back(nodes[i]);
+    nodes = {};
+    PW_RETURN_IF_ERROR(Split(std::move(halves[0]), first, middle));
+    return Split(std::move(halves[1]), middle, last);
   }
-  return by_part;
-}
+
+  double Share(int first, int last, size_t constraint) const {
+    if (options_.shares.empty()) return last - first;
+    double sum = 0;
+    for (int p = first; p < last; ++p) sum += options_.shares[p][constraint];
+    return sum;
+  }
+
+  WeightedGraph Part(const std::vector<int32_t>& nodes) {
+    for (size_t i = 0; i < nodes.size(); ++i) local_[nodes[i]] = static_cast<int32_t>(i);
+    WeightedGraph part;
+    part.weights.resize(graph_.weights.size());
+    for (int32_t node : nodes) {
+      for (size_t c = 0; c < graph_.weights.size(); ++c) {
+        part.weights[c].push_back(graph_.weights[c][node]);
+      }
+      for (int32_t k = graph_.offsets[node]; k < graph_.offsets[node + 1]; ++k) {
+        const int32_t to = local_[graph_.edges[k].to];
+        if (to >= 0) part.edges.push_back({to, graph_.edges[k].weight});
+      }
+      part.offsets.push_back(static_cast<int32_t>(part.edges.size()));
+    }
+    for (int32_t node : nodes) local_[node] = -1;
+    return part;
+  }
+
+  Result<std::vector<idx_t>> Bisect(const std::vector<int32_t>& nodes, int first, int middle,
+                                    int last) {
+    LibraryGraph<idx_t> arrays(Part(nodes));
+    idx_t node_count = static_cast<idx_t>(nodes.size()), parts = 2, cut = 0;
+    idx_t constraints = static_cast<idx_t>(graph_.weights.size());
+    std::vector<real_t> shares(2 * graph_.weights.size());  // [side * constraints + constraint]
+    for (size_t c = 0; c < graph_.weights.size(); ++c) {
+      const double all = Share(first, last, c);
+      // METIS divides by a side's share: none is exactly 0.
+      const double left = all > 0 ? Share(first, middle, c) / all : 0.5;
+      shares[c] = static_cast<real_t>(std::clamp(left, 1e-6, 1 - 1e-6));
+      shares[graph_.weights.size() + c] = 1 - shares[c];
+    }
+    std::vector<real_t> imbalance(graph_.weights.size(),
+                                  static_cast<real_t>(1 + options_.imbalance));
+    idx_t settings[METIS_NOPTIONS];
+    METIS_SetDefaultOptions(settings);
+    settings[METIS_OPTION_SEED] = static_cast<idx_t>(options_.seed % 0x7fffffff);
+    settings[METIS_OPTION_NUMBERING] = 0;
+    std::vector<idx_t> side(nodes.size(), 0);
+    const int status = METIS_PartGraphRecursive(
+        &node_count, &constraints, arrays.offsets.data(), arrays.neighbours.data(),
+        arrays.node_weights.data(), nullptr, arrays.edge_weights.data(), &parts, shares.data(),
+        imbalance.data(), settings, &cut, side.data());
+    if (status == METIS_OK) return side;
+    return MakeError(ErrorCode::kInternal, "METIS ended with status " + std::to_string(status) +
+                                               " on a graph of " + std::to_string(nodes.size()) +
+                                               " nodes");
+  }
+
+  const WeightedGraph& graph_;
+  const PartitionOptions& options_;
+  std::vector<int32_t> part_of_, local_;
+};
 
 }  // namespace
 
 Result<std::vector<int32_t>> PartitionMetis(const WeightedGraph& graph,
                                             const PartitionOptions& options) {
-  const int32_t nodes = graph.nodes();
-  std::vector<int32_t> part_of(nodes, 0);
-  if (options.parts <= 1 || nodes == 0) return part_of;
-  if (nodes <= options.parts) {  // METIS wants more nodes than parts
-    for (int32_t i = 0; i < nodes; ++i) part_of[i] = i;
-    return part_of;
-  }
-  LibraryGraph<idx_t> arrays(graph);
-  idx_t node_count = nodes, parts = options.parts, cut = 0;
-  idx_t constraints = static_cast<idx_t>(graph.weights.size());
-  std::vector<real_t> shares = TargetShares(options, graph.weights.size());
-  std::vector<real_t> imbalance(graph.weights.size(), static_cast<real_t>(1 + options.imbalance));
-  std::vector<idx_t> result(nodes, 0);
-  idx_t settings[METIS_NOPTIONS];
-  METIS_SetDefaultOptions(settings);
-  settings[METIS_OPTION_SEED] = static_cast<idx_t>(options.seed % 0x7fffffff);
-  settings[METIS_OPTION_NUMBERING] = 0;
-  const auto partition = parts <= 8 ? &METIS_PartGraphRecursive : &METIS_PartGraphKway;
+  if (options.parts <= 1) return std::vector<int32_t>(graph.nodes(), 0);
   const std::lock_guard lock(PartitionLibraryMutex());
-  const int status =
-      partition(&node_count, &constraints, arrays.offsets.data(), arrays.neighbours.data(),
-                arrays.node_weights.data(), nullptr, arrays.edge_weights.data(), &parts,
-                shares.data(), imbalance.data(), settings, &cut, result.data());
-  if (status != METIS_OK) {
-    return MakeError(ErrorCode::kInternal, "METIS ended with status " + std::to_string(status) +
-                                               " on a graph of " + std::to_string(nodes) +
-                                               " nodes");
-  }
-  std::copy(result.begin(), result.end(), part_of.begin());
-  return part_of;
+  return Bisection(graph, options).Run();
 }
 
 }  // namespace placewright

@@ -47,7 +47,7 @@ struct PartitionOptions {
 // weights are scaled down where their sum needs more (a node keeps at least weight 1).
 // Errors: kInternal, with the library's word for it (out of memory).
 //
-// METIS 5.1 multilevel k-way, recursive bisection for up to 8 parts (Karypis and Kumar 1998).
+// METIS 5.1, multilevel recursive bisection (Karypis and Kumar 1998).
 Result<std::vector<int32_t>> PartitionMetis(const WeightedGraph& graph,
                                             const PartitionOptions& options);
 // Scotch 7: static mapping onto a complete graph with weighted nodes (Pellegrini 1994). It knows

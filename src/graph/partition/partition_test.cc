@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -109,6 +110,17 @@ TEST_P(Library, TakesDegenerateGraphs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Library, ::testing::Values(&PartitionMetis, &PartitionScotch));
+
+TEST(Metis, PrintsNothingWhereFewNodesHoldMostOfTheWeight) {
+  testing::internal::CaptureStdout();
+  for (int parts = 2; parts <= 16; ++parts) {
+    const std::vector<int32_t> part_of =
+        PartitionMetis(Directed(6, {}, {1000000, 1, 1, 1000000, 1, 1}), Parts(parts)).Take();
+    EXPECT_NE(part_of[0], part_of[3]) << parts;
+  }
+  std::fflush(stdout);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+}
 
 TEST(Metis, BalancesTwoConstraints) {
   // 100 nodes of time 10 and memory 0, 100 of time 0 and memory 10: both sorts are halved.

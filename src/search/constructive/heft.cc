@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "search/constructive/list_state.h"
+#include "search/constructive/mean_transfer.h"
 
 namespace placewright {
 namespace {
@@ -50,32 +51,6 @@ class IdleSlots {
     return static_cast<size_t>(it - slots_.begin());
   }
   std::vector<Slot> slots_{{0, int64_t{1} << 62}};
-};
-
-// Mean transfer time of `bytes` over all ordered pairs of distinct accelerators.
-class MeanTransfer {
- public:
-  MeanTransfer(const Cluster& cluster, const std::vector<int32_t>& devices) {
-    for (int32_t a : devices) {
-      for (int32_t b : devices) {
-        if (a == b || !cluster.Connected(DeviceId(a), DeviceId(b))) continue;
-        const Route& route = cluster.route(DeviceId(a), DeviceId(b));
-        latency_ = SaturatingAdd(latency_, route.latency.count);
-        per_mib_ =
-            SaturatingAdd(per_mib_, TransferTime(Bytes(int64_t{1} << 20), route.bandwidth).count);
-        ++pairs_;
-      }
-    }
-    if (pairs_ > 0) latency_ /= pairs_, per_mib_ /= pairs_;
-  }
-  int64_t Time(int64_t bytes) const {
-    const auto product = static_cast<__int128>(bytes) * per_mib_ >> 20;
-    return SaturatingAdd(latency_,
-                         product > kMaxQuantity ? kMaxQuantity : static_cast<int64_t>(product));
-  }
-
- private:
-  int64_t latency_ = 0, per_mib_ = 0, pairs_ = 0;
 };
 
 }  // namespace

@@ -17,12 +17,15 @@ struct DeviceQueue {
   std::priority_queue<Item, std::vector<Item>, std::greater<>> coming;
   std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> waiting;  // arrived
   int64_t available = 0;
+  int32_t awaited = -1, awaited_op = -1;  // unit that the device waits for, and its ready op
+  int64_t awake_until = 0;
 };
 
 class EarliestTaskFirst {
  public:
-  explicit EarliestTaskFirst(const PlacerInput& input)
-      : graph_(input.graph),
+  EarliestTaskFirst(const PlacerInput& input, const Favourites& favourites)
+      : favourites_(favourites),
+        graph_(input.graph),
         domain_(input.domain),
         units_(input.units),
         state_(input.problem, input.graph, input.domain,
@@ -30,7 +33,8 @@ class EarliestTaskFirst {
         queues_(graph_.devices),
         missing_(graph_.ops, 0),
         pairs_(graph_.ops, 0),
-        placed_(graph_.ops, 0) {}
+        placed_(graph_.ops, 0),
+        decided_(input.units.size(), 0) {}
 
   std::vector<int32_t> Run() {
     int32_t scheduled = 0;
@@ -64,8 +68,10 @@ class EarliestTaskFirst {
 
   void Push(int32_t op) {
     for (int32_t device : state_.Candidates(op)) {
-      queues_[device].coming.emplace(state_.Arrival(op, device), op);
+      DeviceQueue& queue = queues_[device];
+      queue.coming.emplace(state_.Arrival(op, device), op);
       ++pairs_[op];
+      if (queue.awaited == graph_.unit_of[op] && queue.awaited_op < 0) queue.awaited_op = op;
     }
   }
 
@@ -73,6 +79,30 @@ class EarliestTaskFirst {
     if (placed_[op]) return true;
     const auto candidates = state_.Candidates(op);
     return std::find(candidates.begin(), candidates.end(), device) == candidates.end();
+  }
+
+  // The best pair of the device that is not for its favourite child alone; false: none is left.
+  bool SettleAwake(int32_t device, Choice& choice) {
+    const bool any = Settle(device, choice);
+    DeviceQueue& queue = queues_[device];
+    if (queue.awaited < 0) return any;
+    if (any && graph_.unit_of[choice.op] != queue.awaited && !Urgent(choice.op, choice.start)) {
+      choice.start = std::max(choice.start, queue.awake_until);
+      choice.end = SaturatingAdd(choice.start, state_.Duration(choice.op, device));
+    }
+    if (queue.awaited_op < 0 || Stale(queue.awaited_op, device)) return any;
+    Choice child{std::max(queue.available, state_.Arrival(queue.awaited_op, device)), 0,
+                 queue.awaited_op, device};
+    child.end = SaturatingAdd(child.start, state_.Duration(child.op, device));
+    if (!any || child < choice) choice = child;
+    return true;
+  }
+
+  bool Urgent(int32_t op, int64_t now) const {
+    for (int32_t device : state_.Candidates(op)) {
+      if (state_.Arrival(op, device) > now) return false;
+    }
+    return true;
   }
 
   // Brings the best pair of the device to the front of its queues; false: none is left.
@@ -102,9 +132,16 @@ class EarliestTaskFirst {
     return false;
   }
 
-  void PopFront(int32_t device) {
-    DeviceQueue& queue = queues_[device];
-    queue.waiting.empty() ? queue.coming.pop() : queue.waiting.pop();
+  // Takes the chosen pair out of its device's queues. A favourite child need not be at the front:
+  // its pair stays then, to be found stale, or again if the child did not fit.
+  bool Pop(const Choice& choice) {
+    DeviceQueue& queue = queues_[choice.device];
+    if (choice.op == queue.awaited_op) queue.awaited = queue.awaited_op = -1;
+    const bool waiting = !queue.waiting.empty();
+    if ((waiting ? queue.waiting.top() : queue.coming.top().second) != choice.op) return false;
+    waiting ? queue.waiting.pop() : queue.coming.pop();
+    --pairs_[choice.op];
+    return true;
   }
 
   void PlaceNext() {
@@ -112,13 +149,13 @@ class EarliestTaskFirst {
       Choice best;
       for (int32_t device = 0; device < graph_.devices; ++device) {
         Choice choice;
-        if (Settle(device, choice) && (best.op < 0 || choice < best)) best = choice;
+        if (SettleAwake(device, choice) && (best.op < 0 || choice < best)) best = choice;
       }
       if (best.op < 0) break;
-      PopFront(best.device);
-      --pairs_[best.op];
+      const bool popped = Pop(best);
       const bool forced = state_.Candidates(best.op).size() == 1;
       if (forced || state_.Room(best.op, best.device) >= 0) return Commit(best);
+      if (!popped) continue;  // its pair is met again, now without a device that waits
       if (pairs_[best.op] == 0) return PlaceWhereMostIsFree(best.op);
       dropped_.push_back(best.op);
     }
@@ -140,11 +177,29 @@ class EarliestTaskFirst {
     state_.Place(choice.op, choice.device, choice.start);
     queues_[choice.device].available = choice.end;
     placed_[choice.op] = 1;
+    decided_[graph_.unit_of[choice.op]] = 1;
+    Await(choice);
     for (int32_t follower : graph_.Followers(choice.op)) {
       if (--missing_[follower] == 0 && Schedules(follower)) Push(follower);
     }
   }
 
+  // The device begins or ends to wait for a favourite child.
+  void Await(const Choice& choice) {
+    if (favourites_.child.empty()) return;
+    const int32_t unit = graph_.unit_of[choice.op];
+    for (DeviceQueue& queue : queues_) {
+      if (queue.awaited == unit) queue.awaited = queue.awaited_op = -1;
+    }
+    const int32_t child = favourites_.child[unit];
+    DeviceQueue& queue = queues_[choice.device];
+    queue.awaited = queue.awaited_op = -1;
+    if (child < 0 || decided_[child]) return;
+    queue.awaited = child;
+    queue.awake_until = SaturatingAdd(choice.end, favourites_.wait[unit]);
+  }
+
+  const Favourites& favourites_;
   const OpGraph& graph_;
   const Domain& domain_;
   const std::vector<UnitInfo>& units_;
@@ -152,12 +207,20 @@ class EarliestTaskFirst {
   std::vector<DeviceQueue> queues_;
   std::vector<int32_t> missing_;  // [op] dependencies not placed yet
   std::vector<int32_t> pairs_;    // [op] devices whose queues hold it
-  std::vector<char> placed_;
+  std::vector<char> placed_;      // [op]
+  std::vector<char> decided_;     // [unit]
   std::vector<int32_t> dropped_;  // ops that lost a pair for memory, possibly placed since
 };
 
 }  // namespace
 
-std::vector<int32_t> PlaceMEtf(const PlacerInput& input) { return EarliestTaskFirst(input).Run(); }
+std::vector<int32_t> PlaceMEtf(const PlacerInput& input) {
+  return PlaceEarliestTaskFirst(input, {});
+}
+
+std::vector<int32_t> PlaceEarliestTaskFirst(const PlacerInput& input,
+                                            const Favourites& favourites) {
+  return EarliestTaskFirst(input, favourites).Run();
+}
 
 }  // namespace placewright

@@ -25,6 +25,15 @@ namespace placewright {
 
 std::vector<int32_t> PlaceMEtf(const PlacerInput& input);
 
+// What m-sct adds: when the last op of unit u has been placed on a device, that device waits for
+// u's favourite child until wait[u] later, and only the child and urgent ops (whose inputs have
+// arrived on every device they may take) start there meanwhile. Empty: plain m-etf.
+struct Favourites {
+  std::vector<int32_t> child;  // [unit] a unit, or -1
+  std::vector<int64_t> wait;   // [unit] ns
+};
+std::vector<int32_t> PlaceEarliestTaskFirst(const PlacerInput& input, const Favourites& favourites);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_SEARCH_CONSTRUCTIVE_M_ETF_H_

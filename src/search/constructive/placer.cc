@@ -7,15 +7,16 @@
 
 namespace placewright {
 
-std::vector<int32_t> PlaceConnected(PlaceFunction place, const PlacerInput& input) {
+std::vector<int32_t> PlaceConnected(const PlaceFunction& place, const PlacerInput& input) {
   std::vector<int32_t> device_of = place(input);
   if (!input.domain.connections) return device_of;
   return ConnectedNear(*input.domain.connections, input.domain.any, device_of,
                        UnitsByPosition(input.units));
 }
 
-Result<PlannerResult> ConstructivePlanner::Plan(const Problem& problem,
-                                                const PlannerOptions& options) const {
+Result<PlannerResult> PlanInAttempts(std::string_view name, const PlaceFunction& place,
+                                     int attempts, const Problem& problem,
+                                     const PlannerOptions& options) {
   const OpGraph graph = BuildOpGraph(problem);
   const std::vector<UnitInfo> units = DescribeUnits(problem, graph);
   Simulator simulator(problem.program);
@@ -25,9 +26,9 @@ Result<PlannerResult> ConstructivePlanner::Plan(const Problem& problem,
   const auto construct = [&](const Domain& domain) {
     bool fits = false;
     std::vector<int32_t> last;
-    for (int attempt = 0; attempt < attempts_ && !fits; ++attempt) {
+    for (int attempt = 0; attempt < attempts && !fits; ++attempt) {
       std::vector<int32_t> devices =
-          PlaceConnected(place_, {problem, graph, domain, units, options.seed, attempt});
+          PlaceConnected(place, {problem, graph, domain, units, options.seed, attempt});
       if (attempt > 0 && devices == last) continue;
       Result<Score> score = EvaluateUnits(problem, devices, simulator);
       if (!score.ok()) {
@@ -42,7 +43,7 @@ Result<PlannerResult> ConstructivePlanner::Plan(const Problem& problem,
   construct(MakeDomain(problem, graph));
   if (!FullyConnected(*problem.cluster)) construct(MakeDomain(problem, graph, Reach::kWhole));
   if (!best) return *std::move(error);
-  return MakeResult(problem, name_, *best, best_score, options);
+  return MakeResult(problem, name, *best, best_score, options);
 }
 
 }  // namespace placewright

@@ -3,7 +3,9 @@
 #define PLACEWRIGHT_SEARCH_CONSTRUCTIVE_PLACER_H_
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "search/planner.h"
@@ -26,25 +28,32 @@ struct PlacerInput {
 };
 
 // The device of every placement unit, each of its Domain::any.
-using PlaceFunction = std::vector<int32_t> (*)(const PlacerInput&);
+using PlaceFunction = std::function<std::vector<int32_t>(const PlacerInput&)>;
 
 // `place`, and in a domain with `connections` the connected placement nearest to its own, if found.
-std::vector<int32_t> PlaceConnected(PlaceFunction place, const PlacerInput& input);
+std::vector<int32_t> PlaceConnected(const PlaceFunction& place, const PlacerInput& input);
 
 // Runs `place` with attempts 0, 1, ... below `attempts` and takes the first plan that fits in
 // memory when simulated; if none does, the one that overflows least (the first of equals). Where
 // some devices do not reach each other it does so twice, confined to devices that do and over all,
-// and takes the better plan.
+// and takes the better plan. Errors: kUnreachable.
+Result<PlannerResult> PlanInAttempts(std::string_view name, const PlaceFunction& place,
+                                     int attempts, const Problem& problem,
+                                     const PlannerOptions& options);
+
+// PlanInAttempts as a Planner.
 class ConstructivePlanner : public Planner {
  public:
   ConstructivePlanner(std::string_view name, std::string_view description, PlaceFunction place,
                       int attempts)
-      : name_(name), description_(description), place_(place), attempts_(attempts) {}
+      : name_(name), description_(description), place_(std::move(place)), attempts_(attempts) {}
 
   std::string_view name() const override { return name_; }
   std::string_view description() const override { return description_; }
   bool iterative() const override { return false; }
-  Result<PlannerResult> Plan(const Problem& problem, const PlannerOptions& options) const override;
+  Result<PlannerResult> Plan(const Problem& problem, const PlannerOptions& options) const override {
+    return PlanInAttempts(name_, place_, attempts_, problem, options);
+  }
 
  private:
   std::string_view name_, description_;

@@ -206,7 +206,7 @@ Result<std::vector<Start>> FindStarts(const std::vector<PlacerInput>& inputs,
   if (options.starts.empty() || starts.empty()) {
     for (const PlacerInput& input : inputs) {
       plans.clear();
-      for (PlaceFunction place : {&PlaceLayered, &PlaceMTopo, &PlaceHeft}) {
+      for (const auto place : {&PlaceLayered, &PlaceMTopo, &PlaceHeft}) {
         plans.push_back(PlaceConnected(place, input));
       }
       Status added = AddStarts(input, std::move(plans), starts);

@@ -67,7 +67,7 @@ Domain Confine(const Domain& domain, const std::vector<int32_t>& part) {
 
 std::vector<std::vector<int32_t>> PlansOnParts(const PlacerInput& input, const Budget& budget) {
   struct Method {
-    PlaceFunction place;
+    std::vector<int32_t> (*place)(const PlacerInput&);
     int64_t transfer_factor;
   };
   constexpr Method kMethods[] = {{&PlaceLayered, 1}, {&PlaceMTopo, 1}, {&PlaceMEtf, 1},

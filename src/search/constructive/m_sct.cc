@@ -1,0 +1,99 @@
+#include "search/constructive/m_sct.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "graph/partition/components.h"
+#include "search/constructive/mean_transfer.h"
+#include "search/constructive/sct_program.h"
+
+namespace placewright {
+namespace {
+
+bool Leads(const std::vector<UnitInfo>& units, int32_t unit) { return units[unit].leader == unit; }
+
+// Units as nodes; an edge's weight is the time that its bytes take, each crossing counted once.
+WeightedGraph LeaderGraph(const PlacerInput& input) {
+  const OpGraph& graph = input.graph;
+  struct Read {
+    int32_t from, to, crossing;
+    int64_t length;
+  };
+  std::vector<Read> reads;
+  WeightedGraph result;
+  result.weights.assign(1, std::vector<int64_t>(input.units.size(), 0));
+  for (int32_t op = 0; op < graph.ops; ++op) {
+    const int32_t to = graph.unit_of[op];
+    if (!Leads(input.units, to)) continue;
+    result.weights[0][to] =
+        SaturatingAdd(result.weights[0][to], input.problem.program.least_time[op]);
+    for (const OpInput& read : graph.Inputs(op)) {
+      if (read.producer < 0) continue;
+      const int32_t from = graph.unit_of[read.producer];
+      if (from == to || !Leads(input.units, from)) continue;
+      reads.push_back({from, to, read.crossing, read.length});
+    }
+  }
+  const auto key = [](const Read& r) { return std::tie(r.from, r.to, r.crossing); };
+  std::sort(reads.begin(), reads.end(),
+            [&](const Read& a, const Read& b) { return key(a) < key(b); });
+  const MeanTransfer transfer(*input.problem.cluster, input.domain.accelerators);
+  size_t next = 0;
+  for (int32_t unit = 0; unit < static_cast<int32_t>(input.units.size()); ++unit) {
+    while (next < reads.size() && reads[next].from == unit) {
+      const int32_t to = reads[next].to;
+      int64_t bytes = 0;
+      for (int32_t last = -1;
+           next < reads.size() && reads[next].from == unit && reads[next].to == to; ++next) {
+        if (reads[next].crossing != last) bytes = SaturatingAdd(bytes, reads[next].length);
+        last = reads[next].crossing;
+      }
+      result.edges.push_back({to, transfer.Time(bytes)});
+    }
+    result.offsets.push_back(static_cast<int32_t>(result.edges.size()));
+  }
+  return result;
+}
+
+}  // namespace
+
+Favourites FavouriteChildren(const PlacerInput& input, int64_t iteration_limit, bool* limited) {
+  const WeightedGraph graph = LeaderGraph(input);
+  const std::vector<int32_t> component_of = StronglyConnectedComponents(graph);
+  const SctSolution solution = SolveSct(ContractComponents(graph, component_of), iteration_limit);
+  *limited = solution.limited;
+  Favourites favourites;
+  favourites.child.assign(input.units.size(), -1);
+  favourites.wait.assign(input.units.size(), 0);
+  // Of several units of a component, the heaviest edge to the favourite component counts.
+  for (int32_t unit = 0; unit < graph.nodes(); ++unit) {
+    for (int32_t k = graph.offsets[unit]; k < graph.offsets[unit + 1]; ++k) {
+      const WeightedEdge& edge = graph.edges[k];
+      if (solution.favourite_child[component_of[unit]] != component_of[edge.to]) continue;
+      if (favourites.child[unit] >= 0 && favourites.wait[unit] >= edge.weight) continue;
+      favourites.child[unit] = edge.to;
+      favourites.wait[unit] = edge.weight;
+    }
+  }
+  return favourites;
+}
+
+Result<PlannerResult> MSctPlanner::Plan(const Problem& problem,
+                                        const PlannerOptions& options) const {
+  std::optional<Favourites> favourites;  // the same in every attempt
+  bool limited = false;
+  const PlaceFunction place = [&](const PlacerInput& input) {
+    if (!favourites) favourites = FavouriteChildren(input, iteration_limit_, &limited);
+    return PlaceEarliestTaskFirst(input, *favourites);
+  };
+  Result<PlannerResult> result = PlanInAttempts(name(), place, 5, problem, options);
+  if (result.ok() && limited) {
+    result.value().notes.push_back("m-sct: the linear program met its limit of " +
+                                   std::to_string(iteration_limit_) +
+                                   " iterations; the heaviest edges took its place");
+  }
+  return result;
+}
+
+}  // namespace placewright

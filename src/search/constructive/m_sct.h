@@ -1,0 +1,43 @@
+// m-SCT: memory-constrained small communication time scheduling (Baechi, Jeon et al., SoCC 2020,
+// sec. 3.2): m-ETF that keeps a device waiting for the favourite child of what it has just run.
+//
+// Favourites come from the linear program of sct_program.h over the units that m-ETF places itself
+// (forward ops with their parameters; the rest is co-placed): p is a unit's least time, c the mean
+// transfer time of the bytes between two units over all pairs of accelerators.
+//
+// Deviations: units that lie on a common cycle (a unit before and after another) are one node of
+// the program and have no favourites among themselves; the program has an iteration limit, and the
+// result's notes say so when it binds; of a waiting device's queue, only the first op is asked
+// whether it is urgent; rounding at 1/2 as Hanen and Munier prove it. Deviations of m-ETF: m_etf.h.
+#ifndef PLACEWRIGHT_SEARCH_CONSTRUCTIVE_M_SCT_H_
+#define PLACEWRIGHT_SEARCH_CONSTRUCTIVE_M_SCT_H_
+
+#include "search/constructive/m_etf.h"
+#include "search/constructive/placer.h"
+
+namespace placewright {
+
+// Simplex iterations; some seconds at most.
+inline constexpr int64_t kSctIterationLimit = 20'000;
+
+// `limited`: the program's iteration limit was met.
+Favourites FavouriteChildren(const PlacerInput& input, int64_t iteration_limit, bool* limited);
+
+class MSctPlanner : public Planner {
+ public:
+  explicit MSctPlanner(int64_t iteration_limit = kSctIterationLimit)
+      : iteration_limit_(iteration_limit) {}
+  std::string_view name() const override { return "m-sct"; }
+  std::string_view description() const override {
+    return "memory-constrained small communication times (Baechi, SoCC 2020)";
+  }
+  bool iterative() const override { return false; }
+  Result<PlannerResult> Plan(const Problem& problem, const PlannerOptions& options) const override;
+
+ private:
+  int64_t iteration_limit_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_CONSTRUCTIVE_M_SCT_H_

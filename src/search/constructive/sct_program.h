@@ -1,0 +1,38 @@
+// The linear program of SCT scheduling (Hanen and Munier, "An approximation algorithm for
+// scheduling dependent tasks on m processors with small communication delays", 1995), as Baechi
+// uses it (Jeon et al., SoCC 2020, sec. 3.2.2):
+//
+//   minimise  w
+//   s_i + p_i                <= w                   for every node i
+//   s_i + p_i + c_ij * x_ij  <= s_j                 for every edge (i, j)
+//   sum over j of x_ij       >= |successors(i)| - 1 for every node i
+//   sum over i of x_ij       >= |predecessors(j)| - 1
+//   s >= 0, 0 <= x <= 1
+//
+// x_ij = 0 says that j follows i at once on i's device: j is i's favourite child. The relaxation is
+// rounded at 1/2, so that every node has at most one favourite child and is that of at most one.
+#ifndef PLACEWRIGHT_SEARCH_CONSTRUCTIVE_SCT_PROGRAM_H_
+#define PLACEWRIGHT_SEARCH_CONSTRUCTIVE_SCT_PROGRAM_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/partition/partition.h"
+
+namespace placewright {
+
+struct SctSolution {
+  std::vector<int32_t> favourite_child;  // [node], -1: none
+  bool limited = false;  // the iteration limit was met; favourites are then those of the heaviest
+                         // edges, each node at most once as parent and once as child
+  int64_t iterations = 0;
+  double objective = 0;  // w, in units of the node weights; 0 if limited
+};
+
+// `dag`: acyclic, weights[0] = p, edge weights = c. Solved by Clp's dual simplex, one thread.
+// A limit of 0 stops before the first iteration.
+SctSolution SolveSct(const WeightedGraph& dag, int64_t iteration_limit);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_CONSTRUCTIVE_SCT_PROGRAM_H_

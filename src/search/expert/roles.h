@@ -1,0 +1,39 @@
+// What part a placement unit plays in a recurrent model, as far as names and order tell.
+#ifndef PLACEWRIGHT_SEARCH_EXPERT_ROLES_H_
+#define PLACEWRIGHT_SEARCH_EXPERT_ROLES_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "search/constructive/placer.h"
+
+namespace placewright {
+
+struct Role {
+  enum class Kind : uint8_t { kOther, kRecurrent, kAttention, kSoftmax };
+  Kind kind = Kind::kOther;
+  int32_t layer = 0;  // kRecurrent: rank of the layer within its stack. kOther: that of the layer
+                      // of its stack that it lies beside
+  friend bool operator==(const Role&, const Role&) = default;
+};
+
+// True for a path with a component that speaks of a recurrent layer ("rnn", "lstm", "gru").
+bool IsRecurrentModule(std::string_view path);
+bool IsAttentionModule(std::string_view path);
+// The layer that a recurrent module's parameter belongs to: "param:rnn.weight_ih_l3_reverse" gives
+// 3; -1 for other names.
+int32_t LayerOfParameter(std::string_view name);
+
+// The role of every unit that leads (UnitInfo::leader); empty if no module is recurrent.
+//
+// A stack is all recurrent modules below one part of the model ("encoder", "decoder"), where parts
+// are told apart by the path up to the first component of the recurrent module. Its layers are
+// ranked by first position in the step. What a recurrent module does without an index of its own is
+// split by parameters: an op belongs to the highest layer whose parameters it or an input depends
+// on. Units after the last recurrent position that are not attention are the softmax.
+std::vector<Role> RecurrentRoles(const PlacerInput& input);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_EXPERT_ROLES_H_
