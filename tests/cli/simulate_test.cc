@@ -16,6 +16,7 @@ using CompareCommand = ProgramTest;
 using InspectCommand = ProgramTest;
 using CheckCommand = ProgramTest;
 using ClusterCommand = ProgramTest;
+using BenchCommand = ProgramTest;
 
 constexpr int64_t kPlenty = 1 << 20;
 
@@ -320,6 +321,25 @@ TEST_F(CheckCommand, RefusesAPlanForAnotherGraph) {
   const Outcome init =
       RunJson({"plan", "net.json", "--init", "net.plan.json", "--iterations", "1", "-o", "x.json"});
   EXPECT_EQ(init.status, 3);
+}
+
+// The figures are those of the machine; what has no meaning on one device is null.
+TEST_F(BenchCommand, MeasuresTheSimulator) {
+  const Outcome run =
+      RunJson({"bench", "simulator", "--placement", "random", "--repeat", "3", "--ops", "400"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json result = run.json();
+  EXPECT_EQ(result["schema"], "placewright.bench-simulator/1");
+  EXPECT_EQ(result["ops"], 400);
+  EXPECT_FALSE(result.contains("contiguous_ops_per_second"));
+  for (const char* field :
+       {"random_ops_per_second", "median_ops_per_second", "plain_pass_ops_per_second",
+        "plain_pass_ratio", "incremental_median_ratio", "incremental_last_tenth_ratio"}) {
+    EXPECT_GT(result[field].get<double>(), 0) << field;
+  }
+  const Json alone = RunJson({"bench", "simulator", "--ops", "1", "--devices", "1"}).json();
+  EXPECT_GT(alone["contiguous_ops_per_second"].get<double>(), 0);
+  EXPECT_TRUE(alone["incremental_median_ratio"].is_null());
 }
 
 TEST_F(ClusterCommand, ShowsPresetsAndChecksFiles) {

@@ -15,9 +15,19 @@ using testing::StartsWith;
 using Usage = ProgramTest;
 
 TEST_F(Usage, HelpTextsAreTheGoldenOnes) {
-  const std::vector<std::vector<std::string>> commands = {
-      {},         {"plan"},    {"inspect"}, {"simulate"},        {"compare"},         {"check"},
-      {"doctor"}, {"explain"}, {"cluster"}, {"cluster", "show"}, {"cluster", "check"}};
+  const std::vector<std::vector<std::string>> commands = {{},
+                                                          {"plan"},
+                                                          {"inspect"},
+                                                          {"simulate"},
+                                                          {"compare"},
+                                                          {"check"},
+                                                          {"doctor"},
+                                                          {"explain"},
+                                                          {"cluster"},
+                                                          {"cluster", "show"},
+                                                          {"cluster", "check"},
+                                                          {"bench"},
+                                                          {"bench", "simulator"}};
   for (std::vector<std::string> command : commands) {
     std::string name = "help";
     for (const std::string& word : command) name += "_" + word;
@@ -75,6 +85,11 @@ TEST_F(Usage, BadValuesAreUsageErrors) {
       {"simulate"},
       {"explain", "no-such-code"},
       {"cluster"},
+      {"bench"},
+      {"bench", "simulator", "--placement", "sideways"},
+      {"bench", "simulator", "--repeat", "0"},
+      {"bench", "simulator", "--order", "lifo"},
+      {"bench", "simulator", "--fast"},
       {},
   };
   for (const auto& line : lines) {

@@ -3,6 +3,7 @@
 
 #include "random_step.h"
 #include "reference_simulator.h"
+#include "sim/batch.h"
 #include "sim/bottlenecks.h"
 #include "sim/peak_items.h"
 
@@ -122,6 +123,34 @@ TEST(SimulatorProperty, RunsDoNotInfluenceEachOther) {
       for (size_t d = 0; d < result.devices.size(); ++d) {
         ASSERT_EQ(result.devices[d].peak, expected.devices[d].peak);
         ASSERT_EQ(result.devices[d].busy, expected.devices[d].busy);
+      }
+    }
+  }
+}
+
+// A batch gives what one Simulator gives, in order, with any number of threads.
+TEST(SimulatorProperty, BatchesDoNotDependOnThreads) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomStep random(seed);
+    const TinyProblem problem = random.Make();
+    std::vector<Placement> placements;
+    for (int i = 0; i < 20; ++i) placements.push_back(random.RandomPlacement(problem));
+    SimOptions options;
+    options.abandon_above = Nanos(2000);
+    Simulator simulator(problem.program);
+    for (int threads = 1; threads <= 3; ++threads) {
+      ThreadPool pool(threads);
+      const std::vector<SimResult> results =
+          BatchSimulator(problem.program, &pool).Run(placements, options);
+      ASSERT_EQ(results.size(), placements.size());
+      for (size_t i = 0; i < placements.size(); ++i) {
+        const SimResult& expected = simulator.Run(placements[i], options);
+        ASSERT_EQ(results[i].step_time, expected.step_time);
+        ASSERT_EQ(results[i].abandoned, expected.abandoned);
+        for (size_t d = 0; d < expected.devices.size(); ++d) {
+          ASSERT_EQ(results[i].devices[d].peak, expected.devices[d].peak);
+        }
       }
     }
   }
