@@ -150,7 +150,9 @@ class Engine {
   template <bool kRecord, bool kBound>
   void TryStartTransfer(int32_t link);
   template <bool kRecord, bool kBound>
-  void BeginTransfer(int32_t id, int32_t link);
+  int64_t BeginTransfer(int32_t id, int32_t link);
+  template <bool kPriority, bool kRecord, bool kBound>
+  int64_t ServeReaders(const Transfer& transfer, int32_t copy, bool idle);
   template <bool kPriority, bool kRecord, bool kBound>
   int64_t BeginNext(int32_t device);
   template <bool kRecord, bool kBound>

@@ -12,6 +12,13 @@ namespace {
 
 int64_t Later(int64_t now, int64_t duration) { return std::min(now + duration, kMaxQuantity); }
 
+// A hint and nothing more.
+inline void Prefetch([[maybe_unused]] const void* address) {
+#if defined(__GNUC__)
+  __builtin_prefetch(address);
+#endif
+}
+
 }  // namespace
 
 EngineOutcome Engine::ChooseLoop(const Placement* fresh) {
@@ -73,18 +80,19 @@ bool Engine::Exceeds(int64_t bound) {
   return true;
 }
 
+// The transfer holds its links from now on. Returns its end; the caller adds the event.
 template <bool kRecord, bool kBound>
-inline void Engine::BeginTransfer(int32_t id, int32_t link) {
+inline int64_t Engine::BeginTransfer(int32_t id, int32_t link) {
   const Transfer& transfer = run_.transfers[id];
   const int64_t done = Later(run_.now, transfer.duration);
   Allocate(transfer.to, run_.holdings[packed_.storages + id].bytes);
   run_.running_transfer[link] = id;
-  run_.events.Push(done, EventSlot(link));
   if constexpr (kRecord) {
     times_[id].start = run_.now;
     times_[id].end = done;
   }
   if constexpr (kBound) abandoned_ = abandoned_ || Exceeds(done);
+  return done;
 }
 
 // Rule 4: the unit crosses to `to`, where `reader` is the first that reads it. Returns the copy.
@@ -109,7 +117,8 @@ int32_t Engine::AddTransfer(int32_t unit, int32_t reader, int32_t from, int32_t 
   if constexpr (kRecord) times_.push_back({run_.now, -1, -1});
   if (at_once && route.private_link >= 0 && !run_.link_busy[route.private_link]) {
     run_.link_busy[route.private_link] = 1;
-    BeginTransfer<kRecord, kBound>(id, route.private_link);
+    const int64_t done = BeginTransfer<kRecord, kBound>(id, route.private_link);
+    run_.events.Push(done, EventSlot(route.private_link));
     return copy;
   }
   PW_CHECK(route.link < route.end);
@@ -201,8 +210,7 @@ inline void Engine::CompleteOp(int32_t op, int32_t device, bool at_once) {
   if (row.special()) return CompleteSpecialOp<kPriority, kRecord, kBound>(op, device);
   __int128 freed = 0;
   for (int32_t edge = row.edge; edge < next.edge; ++edge) {  // rule 11
-    Holding& holding = run_.holdings[run_.held[edge]];
-    freed += --holding.left == 0 ? holding.bytes : 0;
+    freed += run_.holdings[run_.held[edge]].Release();
   }
   run_.memory[device].now -= freed;
   for (int32_t unit = row.unit; unit < next.unit; ++unit) {
@@ -216,7 +224,7 @@ void Engine::CompleteSpecialOp(int32_t op, int32_t device) {
   __int128& memory = run_.memory[device].now;
   for (int32_t edge = packed_.ops[op].edge; edge < packed_.ops[op + 1].edge; ++edge) {
     const int32_t held = run_.held[edge];
-    if (--run_.holdings[held].left == 0) memory -= run_.holdings[held].bytes;
+    memory -= run_.holdings[held].Release();
     const int32_t overwriter = packed_.overwriter[packed_.edge_unit[edge]];
     const bool beside_home = held < packed_.storages;
     if (beside_home && overwriter >= 0 && overwriter != op) Satisfy<kPriority, kRecord>(overwriter);
@@ -225,8 +233,7 @@ void Engine::CompleteSpecialOp(int32_t op, int32_t device) {
     Publish<kPriority, kRecord, kBound>(unit, device, false);
   }
   for (int32_t i = packed_.token_offset[op]; i < packed_.token_offset[op + 1]; ++i) {
-    Holding& holding = run_.holdings[packed_.tokens[i]];
-    if (--holding.left == 0) memory -= holding.bytes;
+    memory -= run_.holdings[packed_.tokens[i]].Release();
   }
   for (int32_t i = packed_.end_offset[op]; i < packed_.end_offset[op + 1]; ++i) {
     Satisfy<kPriority, kRecord>(packed_.ends[i]);
@@ -245,8 +252,7 @@ inline void Engine::SatisfyReaders(int32_t unit, int32_t device) {
 // A transfer that has ended keeps its unit at home no longer.
 template <bool kPriority, bool kRecord>
 inline void Engine::LeaveHome(const Transfer& transfer) {
-  Holding& home = run_.holdings[transfer.storage];
-  run_.memory[transfer.from].now -= --home.left == 0 ? home.bytes : 0;
+  run_.memory[transfer.from].now -= run_.holdings[transfer.storage].Release();
   if (transfer.overwriter >= 0) Satisfy<kPriority, kRecord>(transfer.overwriter);
 }
 
@@ -283,7 +289,8 @@ inline void Engine::TryStartTransfer(int32_t link) {
     run_.link_queue[p_.route_links[i]].Pop();
     run_.link_busy[p_.route_links[i]] = 1;
   }
-  BeginTransfer<kRecord, kBound>(id, p_.route_links[route.link]);
+  const int32_t first = p_.route_links[route.link];
+  run_.events.Push(BeginTransfer<kRecord, kBound>(id, first), EventSlot(first));
 }
 
 // `op` runs on its device, which is idle. Returns its end; the caller adds the event.
@@ -301,6 +308,9 @@ inline int64_t Engine::BeginOp(int32_t op, int32_t device) {
   }
   memory.busy += end - run_.now;
   const PackedOp& row = packed_.ops[op];
+  // By the time it ends, what its end needs is near.
+  Prefetch(run_.held.data() + row.edge);
+  Prefetch(packed_.readers.data() + packed_.units[row.unit].reader);
   Allocate(device, row.birth >= 0 ? __int128{row.birth_bytes()} : packed_.WideBirth(op));
   if constexpr (kRecord) {
     op_start_[op] = run_.now;
@@ -367,36 +377,56 @@ inline void Engine::RunDevice(int32_t device) {
   handled_ = -1;
 }
 
+// The readers of a transfer's unit on `to`, which is idle if `idle`: the end of the op that begins
+// there, kNever if none does.
+template <bool kPriority, bool kRecord, bool kBound>
+inline int64_t Engine::ServeReaders(const Transfer& transfer, int32_t copy, bool idle) {
+  const int32_t to = transfer.to, reader = transfer.reader;
+  const bool one_reader = run_.holdings[copy].left == 1;
+  if (idle && one_reader && transfer.overwriter < 0) {  // nothing else can be ready there
+    if (--run_.ops[reader].need > 0) return EventQueue::kNever;
+    if constexpr (kRecord) op_ready_[reader] = run_.now;
+    return BeginOp<kRecord, kBound>(reader, to);
+  }
+  if (one_reader) {
+    Satisfy<kPriority, kRecord>(reader);
+  } else {
+    SatisfyReaders<kPriority, kRecord>(transfer.unit, to);
+  }
+  return idle ? BeginNext<kPriority, kRecord, kBound>(to) : EventQueue::kNever;
+}
+
 // The transfer that began on `link` ends, alone at this instant; its event is still on top.
 template <bool kPriority, bool kRecord, bool kBound>
 inline void Engine::RunLink(int32_t link) {
-  run_.events.Pop();
   const int32_t id = run_.running_transfer[link];
   const Transfer& transfer = run_.transfers[id];
   const int32_t to = transfer.to;
-  const PackedRoute& route = packed_.routes[transfer.from * p_.devices + to];
   const bool idle = run_.running_op[to] < 0;
-  int64_t end = EventQueue::kNever;
   if (idle) handled_ = to;
   LeaveHome<kPriority, kRecord>(transfer);
-  const bool one_reader = run_.holdings[packed_.storages + id].left == 1;
-  if (!one_reader) SatisfyReaders<kPriority, kRecord>(transfer.unit, to);
-  const int32_t reader = transfer.reader;
-  if (one_reader) Satisfy<kPriority, kRecord>(reader);
-  if (route.private_link < 0) {
-    FreeLinks(route);
-  } else if (run_.link_queue[link].empty()) {
-    run_.link_busy[link] = 0;
-  } else {
-    BeginTransfer<kRecord, kBound>(run_.link_queue[link].Pop().transfer, link);
-    if (kBound && abandoned_) return;
-  }
-  if (idle) {
-    end = BeginNext<kPriority, kRecord, kBound>(to);
+  const int64_t end =
+      ServeReaders<kPriority, kRecord, kBound>(transfer, packed_.storages + id, idle);
+  handled_ = -1;
+  if (kBound && abandoned_) return;
+  const PackedRoute& route = packed_.routes[transfer.from * p_.devices + to];
+  if (route.private_link >= 0 && !run_.link_queue[link].empty()) {
+    const int32_t next = run_.link_queue[link].Pop().transfer;
+    run_.events.Postpone(BeginTransfer<kRecord, kBound>(next, link));
     if (end != EventQueue::kNever) run_.events.Push(end, to);
-    handled_ = -1;
-    if (kBound && abandoned_) return;
+  } else {
+    if (end != EventQueue::kNever) {
+      run_.events.Replace(end, to);
+    } else {
+      run_.events.Pop();
+    }
+    if (route.private_link >= 0) {
+      run_.link_busy[link] = 0;
+    } else {
+      FreeLinks(route);
+    }
   }
+  if (kBound && abandoned_) return;
   if (!touched_devices_.empty() || !touched_links_.empty()) {
     StartAll<kPriority, kRecord, kBound>();
   }

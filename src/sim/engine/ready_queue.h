@@ -45,11 +45,8 @@ class ReadyQueue {
 
   // The first item, which leaves the queue.
   Item Pop() {
-    if (!LateFirst()) return items_[head_++];
-    std::pop_heap(late_.begin(), late_.end(), std::greater<>());
-    const Item item = late_.back();
-    late_.pop_back();
-    return item;
+    if (late_.empty() || !LateFirst()) return items_[head_++];
+    return PopLate();
   }
 
   // Makes room for `most` items. `now` is at least the `now` of every earlier call.
@@ -85,6 +82,13 @@ class ReadyQueue {
     if (late_.empty()) return false;
     if (head_ == tail_) return true;
     return head_ >= group_ && late_.front() < items_[head_];
+  }
+
+  Item PopLate() {
+    std::pop_heap(late_.begin(), late_.end(), std::greater<>());
+    const Item item = late_.back();
+    late_.pop_back();
+    return item;
   }
 
   // Among the items of this instant that have not been served.

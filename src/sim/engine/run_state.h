@@ -22,6 +22,12 @@ struct OpState {
 struct Holding {
   int64_t bytes = 0;  // that its end frees; 0 for what stays for the whole step
   uint32_t left = 0;
+
+  // One use less; what that frees, without a branch: which use is the last is as good as random.
+  int64_t Release() {
+    left -= 1;
+    return bytes & -static_cast<int64_t>(left == 0);
+  }
 };
 
 struct Transfer {
