@@ -85,6 +85,8 @@ template <bool kRecord, bool kBound>
 inline int64_t Engine::BeginTransfer(int32_t id, int32_t link) {
   const Transfer& transfer = run_.transfers[id];
   const int64_t done = Later(run_.now, transfer.duration);
+  Prefetch(packed_.ops.data() + transfer.reader);  // it may begin when this ends
+  Prefetch(packed_.times.data() + packed_.time_row[transfer.to] + transfer.reader);
   Allocate(transfer.to, run_.holdings[packed_.storages + id].bytes);
   run_.running_transfer[link] = id;
   if constexpr (kRecord) {

@@ -1,15 +1,21 @@
-// The next completion among what runs: a binary heap of at most one event per slot (device or
-// link), least time first. Events of equal time come in no particular order.
+// The next completions among what runs: at most one event per device or link.
 //
-// Of many links few are busy at once, so the heap stays shallow. Going down it takes no branch on a
-// time: which of two children is earlier is as good as random.
-// Complexity: O(log pending) a change, O(1) the least two.
+// Few run at once even where there are many links, and then nothing beats a short sorted array: the
+// least is at its end, and a new event moves those that come before it, with one mispredicted
+// branch. What does not fit lies in a heap behind it. Events of equal time leave in no order that
+// anything may depend on, but for one promise: an event at the front stays there when one of equal
+// time is pushed.
+// Complexity: O(kNear + log pending) a change, O(1) the least two.
 #ifndef PLACEWRIGHT_SIM_ENGINE_EVENT_QUEUE_H_
 #define PLACEWRIGHT_SIM_ENGINE_EVENT_QUEUE_H_
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace placewright {
@@ -18,66 +24,87 @@ class EventQueue {
  public:
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-  explicit EventQueue(int32_t slots = 0) : times_(slots + 3, kNever), slots_(slots + 3, 0) {}
-
+  EventQueue() { Clear(); }
   void Clear() {
-    for (size_t i = 0; i < count_; ++i) times_[i] = kNever;
-    count_ = 0;
+    count_ = kFirst;
+    times_[0] = times_[1] = far_least_ = kNever;
+    far_.clear();
   }
 
-  int64_t least() const { return times_[0]; }  // kNever: none
-  int32_t slot() const { return slots_[0]; }
-  int64_t second() const { return times_[1] < times_[2] ? times_[1] : times_[2]; }
+  int64_t least() const { return times_[count_ - 1]; }  // kNever: none
+  int32_t slot() const { return slots_[count_ - 1]; }   // of the least
+  int64_t second() const { return times_[count_ - 2]; }
 
-  // The slot has no event pending.
-  void Push(int64_t time, int32_t slot) { Rise(count_++, time, slot); }
+  // time < kNever.
+  void Push(int64_t time, int32_t slot) {
+    if (count_ == times_.size()) MoveFar();
+    if (time >= far_least_) return PushFar(time, slot);
+    Place(count_++, time, slot);
+  }
 
   // Takes the least away.
   void Pop() {
-    const int64_t time = times_[--count_];
-    const int32_t slot = slots_[count_];
-    times_[count_] = kNever;
-    if (count_ > 0) Sink(time, slot);
+    --count_;
+    if (count_ < kFirst + 2 && far_least_ != kNever) FetchNear();
   }
 
-  // Gives the least, whose slot stays, a later time.
-  void Postpone(int64_t time) { Sink(time, slots_[0]); }
   // Pop and Push in one.
-  void Replace(int64_t time, int32_t slot) { Sink(time, slot); }
+  void Replace(int64_t time, int32_t slot) {
+    if (time >= far_least_) {
+      Pop();
+      Push(time, slot);
+    } else {
+      Place(count_ - 1, time, slot);
+    }
+  }
+  // Gives the least a later time.
+  void Postpone(int64_t time) { Replace(time, slot()); }
 
  private:
-  void Rise(size_t hole, int64_t time, int32_t slot) {
-    int64_t* const times = times_.data();
-    int32_t* const slots = slots_.data();
-    for (size_t above = (hole - 1) / 2; hole > 0 && times[above] > time; above = (hole - 1) / 2) {
-      times[hole] = times[above];
-      slots[hole] = slots[above];
-      hole = above;
+  static constexpr size_t kFirst = 2;  // two kNever before the first, for least() and second()
+  static constexpr size_t kNear = 64;
+
+  // Everything behind `hole` comes before what is in front of it; the hole is the last.
+  void Place(size_t hole, int64_t time, int32_t slot) {
+    for (; times_[hole - 1] <= time; --hole) {
+      times_[hole] = times_[hole - 1];
+      slots_[hole] = slots_[hole - 1];
     }
-    times[hole] = time;
-    slots[hole] = slot;
+    times_[hole] = time;
+    slots_[hole] = slot;
   }
 
-  // The hole at the top goes down to a leaf; from there the event rises, which it seldom does.
-  void Sink(int64_t time, int32_t slot) {
-    int64_t* const times = times_.data();
-    int32_t* const slots = slots_.data();
-    const size_t count = count_;
-    size_t hole = 0;
-    for (size_t child = 1; child < count; child = 2 * hole + 1) {
-      child += times[child + 1] < times[child];
-      times[hole] = times[child];
-      slots[hole] = slots[child];
-      hole = child;
-    }
-    Rise(hole, time, slot);
+  void PushFar(int64_t time, int32_t slot) {
+    far_.emplace_back(time, slot);
+    std::push_heap(far_.begin(), far_.end(), std::greater<>());
+    far_least_ = far_.front().first;
   }
 
-  // Two arrays: an event copied as one word of 16 bytes would have to wait for its halves to be
-  // written. kNever behind the last.
-  std::vector<int64_t> times_;
-  std::vector<int32_t> slots_;
-  size_t count_ = 0;
+  // The later half of what is near.
+  void MoveFar() {
+    for (size_t i = kFirst; i < kFirst + kNear / 2; ++i) PushFar(times_[i], slots_[i]);
+    std::move(times_.begin() + kFirst + kNear / 2, times_.end(), times_.begin() + kFirst);
+    std::move(slots_.begin() + kFirst + kNear / 2, slots_.end(), slots_.begin() + kFirst);
+    count_ -= kNear / 2;
+  }
+
+  // Two events at least, if there are as many.
+  void FetchNear() {
+    for (size_t i = 0; i < kNear / 4 && !far_.empty(); ++i) {
+      std::pop_heap(far_.begin(), far_.end(), std::greater<>());
+      Place(count_++, far_.back().first, far_.back().second);
+      far_.pop_back();
+    }
+    far_least_ = far_.empty() ? kNever : far_.front().first;
+  }
+
+  // [kFirst, count): latest first. Two arrays: an event copied as one word of 16 bytes would have
+  // to wait for its halves to be written.
+  std::array<int64_t, kFirst + kNear> times_{};
+  std::array<int32_t, kFirst + kNear> slots_{};
+  size_t count_ = kFirst;
+  int64_t far_least_ = kNever;
+  std::vector<std::pair<int64_t, int32_t>> far_;  // min-heap: none before any that is near
 };
 
 }  // namespace placewright

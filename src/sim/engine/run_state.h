@@ -70,8 +70,7 @@ struct RunCore {
         link_busy(links, 0),
         device_queue(devices),
         path_queue(devices),
-        link_queue(links),
-        events(devices + links) {}
+        link_queue(links) {}
 
   int64_t now = 0;
   int32_t ended = 0;  // ops
