@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "random_step.h"
+#include "sim/synthetic_step.h"
 
 namespace placewright {
 namespace {
@@ -39,9 +40,7 @@ void ExpectSame(const SimResult& actual, const SimResult& expected) {
   }
 }
 
-void Walk(uint64_t seed, Order order) {
-  RandomStep random(seed);
-  const TinyProblem problem = random.Make();
+void Walk(RandomStep& random, const TinyProblem& problem, Order order) {
   IncrementalSimulator incremental(problem.program, order);
   Simulator full(problem.program);
   SimOptions options;
@@ -71,7 +70,8 @@ void Walk(uint64_t seed, Order order) {
 TEST(IncrementalSimulator, EqualsFullSimulationInFifoOrder) {
   for (uint64_t seed = 0; seed < 1500; ++seed) {
     SCOPED_TRACE(seed);
-    Walk(seed, Order::kFifo);
+    RandomStep random(seed);
+    Walk(random, random.Make(), Order::kFifo);
     if (HasFatalFailure()) return;
   }
 }
@@ -79,7 +79,27 @@ TEST(IncrementalSimulator, EqualsFullSimulationInFifoOrder) {
 TEST(IncrementalSimulator, EqualsFullSimulationInCriticalPathOrder) {
   for (uint64_t seed = 0; seed < 1500; ++seed) {
     SCOPED_TRACE(seed);
-    Walk(seed, Order::kCriticalPath);
+    RandomStep random(seed);
+    Walk(random, random.Make(), Order::kCriticalPath);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Long enough for all the states that are kept, each of which leaves out what is over.
+TEST(IncrementalSimulator, EqualsFullSimulationOnLargerSteps) {
+  SyntheticStep step = MakeSyntheticStep({.ops = 2000, .devices = 6});
+  StepProgram program = BuildStepProgram(step.graph, step.cluster, step.costs);
+  const Placement placements[] = {ContiguousPlacement(step), RandomPlacement(step)};
+  TinyProblem problem{std::move(step.graph),
+                      std::move(step.cluster),
+                      std::move(step.costs),
+                      {},
+                      std::move(program)};
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    SCOPED_TRACE(seed);
+    problem.placement = placements[seed % 2];
+    RandomStep random(seed);
+    Walk(random, problem, seed % 4 < 2 ? Order::kFifo : Order::kCriticalPath);
     if (HasFatalFailure()) return;
   }
 }

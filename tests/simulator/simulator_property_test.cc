@@ -6,6 +6,7 @@
 #include "sim/batch.h"
 #include "sim/bottlenecks.h"
 #include "sim/peak_items.h"
+#include "sim/synthetic_step.h"
 
 namespace placewright {
 namespace {
@@ -51,6 +52,23 @@ void ExpectEqualRuns(const TinyProblem& problem, Order order) {
     ASSERT_EQ(span.ready.count, it->second.ready);
     ASSERT_EQ(span.start.count, it->second.start);
     ASSERT_EQ(span.end.count, it->second.end);
+  }
+}
+
+// With many devices far more transfers are under way than small steps ever have.
+TEST(SimulatorProperty, EqualsTheReferenceOnLargerSteps) {
+  for (const int32_t devices : {3, 16}) {
+    SCOPED_TRACE(devices);
+    SyntheticStep step = MakeSyntheticStep({.ops = 240, .devices = devices});
+    const Placement random = RandomPlacement(step), contiguous = ContiguousPlacement(step);
+    StepProgram program = BuildStepProgram(step.graph, step.cluster, step.costs);
+    TinyProblem problem{std::move(step.graph), std::move(step.cluster), std::move(step.costs),
+                        random, std::move(program)};
+    ExpectEqualRuns(problem, Order::kFifo);
+    ExpectEqualRuns(problem, Order::kCriticalPath);
+    problem.placement = contiguous;
+    ExpectEqualRuns(problem, Order::kFifo);
+    if (HasFatalFailure()) return;
   }
 }
 
