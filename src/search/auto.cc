@@ -130,7 +130,7 @@ class AutoPlanner : public Planner {
     }
     portfolio.OfferStarts();
     for (const Planner* planner : table_) {
-      if (planner->iterative()) portfolio.Run(*planner);
+      if (planner->iterative() && planner->in_auto()) portfolio.Run(*planner);
     }
     return std::move(portfolio).Take();
   }

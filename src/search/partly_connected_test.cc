@@ -125,14 +125,14 @@ TEST(PartlyConnected, GivenPlacementIsABaseline) {
   const auto result = Auto()->Plan(test->problem, options);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result.value().step_time, Nanos(1624));
-  ASSERT_EQ(result.value().baselines.size(), SearchPlanners().size() + 1);
+  ASSERT_EQ(result.value().baselines.size(), PlannersInAuto() + 1);
   EXPECT_EQ(result.value().baselines[0].algorithm, "given");
   EXPECT_EQ(result.value().baselines[0].step_time, Nanos(1624));
   // d0 and d2 are not connected: such a placement is not offered.
   options.given = ExpandUnits(test->problem, {0, 0, 2, 2, 1, 1});
   const auto without = Auto()->Plan(test->problem, options);
   ASSERT_TRUE(without.ok());
-  EXPECT_EQ(without.value().baselines.size(), SearchPlanners().size());
+  EXPECT_EQ(without.value().baselines.size(), PlannersInAuto());
 }
 
 // Score of the best connected placement, over all; nothing if none is connected.

@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_SEARCH_PLANNER_H_
 #define PLACEWRIGHT_SEARCH_PLANNER_H_
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,7 +25,7 @@ struct PlannerOptions {
   int threads = 1;                   // never changes the result
   std::optional<Placement> initial;  // --init: where iterative planners start
   std::optional<Placement> given;    // of the graph's file: a start, and `auto`'s baseline "given"
-  std::optional<Placement> expert;    // --expert: what the planner `expert` gives
+  std::optional<Placement> expert;   // --expert: what the planner `expert` gives
   std::vector<Placement> starts;     // further plans they may start from, the best first
   Clock::time_point started;         // process start: seconds in the history count from here
   // Called from the planning thread, at most a few times a second and at every improvement.
@@ -56,6 +57,8 @@ class Planner {
   virtual std::string_view name() const = 0;         // "m-etf"
   virtual std::string_view description() const = 0;  // one line with the source
   virtual bool iterative() const = 0;                // uses the budget (local-search, auto)
+  // Whether `auto` runs it. Not: an opponent that auto's own search contains.
+  virtual bool in_auto() const { return true; }
   // Same problem, seed and iteration budget: the same placement, bit for bit, for any `threads`.
   // Always returns a complete legal placement. Errors: kUnreachable only. Where memory runs out
   // before there is any plan, std::bad_alloc passes (base/out_of_memory.h).
@@ -65,6 +68,7 @@ class Planner {
 
 // The table, in the order in which tables print it; `auto` is not in it.
 std::span<const Planner* const> SearchPlanners();
+size_t PlannersInAuto();  // how many of them
 // `auto` over a table: finishes every constructive planner, then searches until the budget ends.
 // Its result is at most every entry of its own baselines.
 std::unique_ptr<Planner> MakeAuto(std::vector<const Planner*> table);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "search/constructive/heft.h"
@@ -8,6 +9,7 @@
 #include "search/constructive/simple.h"
 #include "search/expert/expert.h"
 #include "search/local/local_search.h"
+#include "search/local/plain_chains.h"
 #include "search/partition/partition_placers.h"
 #include "search/planner.h"
 
@@ -42,10 +44,18 @@ std::span<const Planner* const> SearchPlanners() {
   static const MSctPlanner m_sct;
   static const ExpertPlanner expert;
   static const LocalSearchPlanner local_search;
-  static const auto table =
-      std::to_array<const Planner*>({&single, &random, &round_robin, &layered, &m_etf, &m_topo,
-                                     &m_sct, &heft, &metis, &scotch, &expert, &local_search});
+  static const McmcPlanner mcmc;
+  static const AnnealingPlanner annealing;
+  static const auto table = std::to_array<const Planner*>(
+      {&single, &random, &round_robin, &layered, &m_etf, &m_topo, &m_sct, &heft, &metis, &scotch,
+       &expert, &mcmc, &annealing, &local_search});
   return table;
+}
+
+size_t PlannersInAuto() {
+  const std::span<const Planner* const> table = SearchPlanners();
+  return static_cast<size_t>(std::count_if(
+      table.begin(), table.end(), [](const Planner* planner) { return planner->in_auto(); }));
 }
 
 }  // namespace placewright

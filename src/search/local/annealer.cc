@@ -97,24 +97,51 @@ void Annealer::Offer(const Score& score, const std::vector<int32_t>& devices) {
   offered_ = devices;
 }
 
+std::vector<int32_t> Annealer::RandomPlan() {
+  std::vector<int32_t> devices;
+  for (const auto& allowed : context_.domain.preferred) {
+    devices.push_back(allowed[random_.Below(allowed.size())]);
+  }
+  return devices;
+}
+
 void Annealer::StartEpoch() {
   epoch_move_ = 0;
-  epoch_length_ *= 2;
   ++epochs_;
+  temperature_ = 1;
+  if (options_.cooling == AnnealerOptions::Cooling::kConstant) return;
+  if (options_.cooling == AnnealerOptions::Cooling::kRestarts) {
+    const bool fresh = epochs_ % 2 == 1 && !context_.domain.connections;
+    return Restart(fresh ? RandomPlan() : best_);
+  }
+  epoch_length_ *= 2;
   const bool take_offer = offered_score_ < best_score_;
   const std::vector<int32_t>& from = take_offer ? offered_ : best_;
   if (current_ != from) Restart(from);
 }
 
+// The share of the starting T that is left at this move.
+double Annealer::Cooled() {
+  if (options_.cooling == AnnealerOptions::Cooling::kConstant) return 1;
+  if (options_.cooling == AnnealerOptions::Cooling::kRestarts) {
+    // Sixty-four steps to 0.9^64, a little over a thousandth.
+    const int64_t step = std::max<int64_t>(1, epoch_length_ / 64);
+    if (epoch_move_ > 0 && epoch_move_ % step == 0) temperature_ *= 0.9;
+    return temperature_;
+  }
+  const double left = 1 - static_cast<double>(epoch_move_) / static_cast<double>(epoch_length_);
+  return left * left;
+}
+
 void Annealer::Move() {
   if (epoch_move_ == epoch_length_) StartEpoch();
-  const double left = 1 - static_cast<double>(epoch_move_) / static_cast<double>(epoch_length_);
+  const double cooled = Cooled();
   ++epoch_move_;
   ++moves_;
   Propose();
   if (changes_.empty() || !StaysConnected()) return;
   const double heat = static_cast<double>(cost_) * options_.heat_per_mille / 1000;
-  const double allowance = heat * left * left * Exponential();
+  const double allowance = heat * cooled * Exponential();
   const int64_t limit = SaturatingAdd(cost_, static_cast<int64_t>(allowance));
   op_moves_.clear();
   for (const Change& change : changes_) {
@@ -212,6 +239,7 @@ int32_t Annealer::PickDevice(std::span<const int32_t> units) {
 void Annealer::Propose() {
   changes_.clear();
   ++proposal_;
+  if (options_.moves != AnnealerOptions::Moves::kAll) return ProposeOne();
   const uint64_t kind = random_.Below(100);
   if (kind < 25) {
     const int32_t unit = PickUnit();
@@ -227,6 +255,20 @@ void Annealer::Propose() {
   } else {
     ProposeDeviceSwap();
   }
+}
+
+void Annealer::ProposeOne() {
+  const auto unit = static_cast<int32_t>(random_.Below(current_.size()));
+  if (options_.moves == AnnealerOptions::Moves::kOneOrTwo && random_.Below(2) == 0) {
+    const auto other = static_cast<int32_t>(random_.Below(current_.size()));
+    const int32_t device = current_[unit];
+    AddChange(unit, current_[other]);
+    AddChange(other, device);
+    return;
+  }
+  const std::vector<int32_t>& devices =
+      random_.Below(32) == 0 ? context_.domain.any[unit] : context_.domain.preferred[unit];
+  AddChange(unit, devices[random_.Below(devices.size())]);
 }
 
 void Annealer::ProposeCluster() {

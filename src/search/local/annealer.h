@@ -47,6 +47,16 @@ LocalContext MakeLocalContext(const Problem& problem, const OpGraph& graph, cons
                               const Clusters& clusters);
 
 struct AnnealerOptions {
+  // kAll: the moves above. kOne: a unit, drawn uniformly, to a device drawn uniformly of the
+  // accelerators that it may use, now and then of all its devices. kOneOrTwo: half of the time two
+  // such units trade devices instead.
+  enum class Moves : uint8_t { kAll, kOne, kOneOrTwo };
+  // kEpochs: as above. kConstant: T = heat * cost throughout. kRestarts: epochs of one length, T
+  // falls geometrically to a thousandth in each, the next starts from a random plan and then, by
+  // turns, from the best.
+  enum class Cooling : uint8_t { kEpochs, kConstant, kRestarts };
+  Moves moves = Moves::kAll;
+  Cooling cooling = Cooling::kEpochs;
   int64_t first_epoch = 500;    // moves
   int32_t heat_per_mille = 10;  // starting T, of the cost
   size_t memory_limit = size_t{12} << 20;
@@ -72,6 +82,9 @@ class Annealer {
   };
   void Move();
   void Propose();
+  void ProposeOne();
+  double Cooled();
+  std::vector<int32_t> RandomPlan();
   int32_t PickUnit();
   void ProposeCluster();
   void ProposeSwap();
@@ -100,7 +113,8 @@ class Annealer {
   Score best_score_, offered_score_;
   std::vector<int32_t> offered_;
   int64_t epoch_length_ = 0, epoch_move_ = 0, epochs_ = 0, moves_ = 0;
-  int64_t penalty_ = 0;  // nanoseconds for an overflow as large as the device
+  double temperature_ = 1;  // of kRestarts, as a share of the starting one
+  int64_t penalty_ = 0;     // nanoseconds for an overflow as large as the device
   std::vector<Change> changes_;
   std::vector<OpMove> op_moves_;
   std::vector<int32_t> stamp_;  // [unit]: the proposal that has touched it

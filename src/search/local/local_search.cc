@@ -1,32 +1,19 @@
 #include "search/local/local_search.h"
 
 #include <algorithm>
-#include <memory>
-#include <new>
 
-#include "base/thread_pool.h"
 #include "search/constructive/heft.h"
 #include "search/constructive/layered.h"
 #include "search/constructive/m_topo.h"
 #include "search/evaluate.h"
-#include "search/local/annealer.h"
+#include "search/local/rounds.h"
 #include "search/local/starts.h"
 #include "search/proof/enumeration.h"
 
 namespace placewright {
 namespace {
 
-constexpr int kChains = 4;
-
-// Simulated ops that one chain's share of a round may take: some ten milliseconds.
-int64_t MovesPerRound(const Problem& problem) {
-  return std::clamp<int64_t>(40'000 / std::max(1, problem.program.ops), 2, 400);
-}
-
-struct Start {
-  Score score;
-  std::vector<int32_t> devices;
-};
+constexpr size_t kChains = 4;
 
 int64_t CutPairs(const LocalContext& context, const std::vector<int32_t>& devices) {
   int64_t cut = 0;
@@ -68,105 +55,6 @@ std::vector<size_t> ChainStarts(const LocalContext& context, const std::vector<S
   }
   return chosen;
 }
-
-class Rounds {
- public:
-  Rounds(const Problem& problem, const PlannerOptions& options, const LocalContext& context,
-         std::vector<Start> starts)
-      : problem_(problem),
-        options_(options),
-        pool_(std::clamp(options.threads, 1, kChains)),  // more would have nothing to do
-        bound_(LowerBound(problem).value.count) {
-    best_ = starts.front();
-    static constexpr int32_t kHeat[kChains] = {2, 4, 8, 1};
-    static constexpr int64_t kFirstEpoch[kChains] = {500, 595, 707, 841};  // apart by 2^(1/4)
-    const std::vector<size_t> chain_starts = ChainStarts(context, starts);
-    for (int c = 0; c < kChains; ++c) {
-      AnnealerOptions chain;
-      chain.heat_per_mille = kHeat[c];
-      chain.first_epoch = kFirstEpoch[c];
-      const Start& start = starts[chain_starts[c]];
-      chains_.push_back(std::make_unique<Annealer>(
-          context, start.devices, Random(options.seed).Fork(static_cast<uint64_t>(c)), chain));
-    }
-    result_.algorithm = "local-search";
-    Record();
-  }
-
-  PlannerResult Run() {
-    try {
-      while (!Done()) {
-        RunRound();
-        Record();
-        ++round_;
-        for (auto& chain : chains_) chain->Offer(best_.score, best_.devices);
-      }
-    } catch (const std::bad_alloc&) {  // the best so far is worth more than an error
-      chains_.clear();
-      result_.out_of_memory = true;
-    }
-    result_.feasible = best_.score.feasible;
-    result_.step_time = Nanos(best_.score.step_time);
-    result_.placement = ExpandUnits(problem_, best_.devices);
-    return std::move(result_);
-  }
-
- private:
-  bool Done() const {
-    if (options_.budget.iterations && result_.iterations >= *options_.budget.iterations) {
-      return true;
-    }
-    if (best_.score.feasible && best_.score.step_time <= bound_) return true;  // proven optimal
-    // Without any limit there is nothing to stop the search: one round is as good as any.
-    const bool limited = options_.budget.iterations || options_.budget.deadline;
-    return options_.budget.Expired() || (!limited && round_ > 0);
-  }
-
-  void RunRound() {
-    const int64_t share = MovesPerRound(problem_);
-    int64_t left = share * kChains;
-    if (options_.budget.iterations) {
-      left = std::min(left, *options_.budget.iterations - result_.iterations);
-    }
-    result_.iterations += left;
-    pool_.ParallelFor(
-        kChains, [&](int c) { chains_[c]->Run(left / kChains + (c < left % kChains ? 1 : 0)); });
-  }
-
-  void Record() {
-    for (const auto& chain : chains_) {
-      if (chain->best_score() < best_.score) best_ = {chain->best_score(), chain->best()};
-    }
-    const bool better =
-        best_.score.feasible &&
-        (result_.history.empty() || best_.score.step_time < result_.history.back().step_time.count);
-    ReportProgress(better);
-    if (!better) return;
-    const double seconds = SecondsSince(options_.started);
-    if (!result_.first_feasible_seconds) result_.first_feasible_seconds = seconds;
-    result_.history.push_back(
-        {result_.iterations, seconds, Nanos(best_.score.step_time), result_.algorithm});
-  }
-
-  void ReportProgress(bool better) {
-    if (!options_.progress) return;
-    const Clock::time_point now = Clock::now();
-    if (!better && now - reported_ < std::chrono::milliseconds(250)) return;
-    reported_ = now;
-    options_.progress({result_.algorithm, result_.iterations, Nanos(best_.score.step_time),
-                       best_.score.feasible});
-  }
-
-  const Problem& problem_;
-  const PlannerOptions& options_;
-  ThreadPool pool_;
-  std::vector<std::unique_ptr<Annealer>> chains_;
-  const int64_t bound_;
-  Start best_;
-  PlannerResult result_;
-  int64_t round_ = 0;
-  Clock::time_point reported_;
-};
 
 // Adds the plans that are new and connected, and sorts: the best first. Returns the error of the
 // last plan that is not connected.
@@ -242,7 +130,16 @@ Result<PlannerResult> LocalSearchPlanner::Plan(const Problem& problem,
   }
   const Clusters clusters(problem, graph, units);
   const LocalContext context = MakeLocalContext(problem, graph, domain, clusters);
-  return Rounds(problem, options, context, starts).Run();
+  static constexpr int32_t kHeat[kChains] = {2, 4, 8, 1};
+  static constexpr int64_t kFirstEpoch[kChains] = {500, 595, 707, 841};  // apart by 2^(1/4)
+  const std::vector<size_t> chain_starts = ChainStarts(context, starts);
+  std::vector<ChainSpec> chains(kChains);
+  for (size_t c = 0; c < kChains; ++c) {
+    chains[c].start = starts[chain_starts[c]];
+    chains[c].options.heat_per_mille = kHeat[c];
+    chains[c].options.first_epoch = kFirstEpoch[c];
+  }
+  return RunChains(problem, options, context, chains, {name()});
 }
 
 }  // namespace placewright

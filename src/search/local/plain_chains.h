@@ -1,0 +1,51 @@
+// mcmc and annealing: searches over single units as the literature has them, on the same
+// incremental simulator as local-search. They are opponents; `auto` does not run them, since
+// local-search makes all their moves.
+//
+// mcmc: FlexFlow's search (Jia, Zaharia and Aiken, "Beyond Data and Model Parallelism for Deep
+// Neural Networks", MLSys 2019, sec. 6.2), reduced to placements. A Metropolis-Hastings chain
+// proposes a device, drawn uniformly, for an op, drawn uniformly, and accepts with probability
+//   min(1, exp(beta * (cost(S) - cost(S*))))
+// at constant beta; it ends with its budget or when half of the search has brought nothing better.
+// Chains start from existing strategies and from random ones: here --init, --expert or the expert
+// rules, the placement of the file, everything on one device, and random plans.
+//   Deviations: units in place of ops; beta is 1 / (0.2% of the cost), as the paper states none;
+//   plans that do not fit pay the penalty of local-search instead of being refused.
+//
+// annealing: Kirkpatrick, Gelatt and Vecchi 1983 with restarts. T falls geometrically to a
+// thousandth within 20 moves per unit (10,000 at most), from a share of the cost that is 1 / units
+// (between 0.5% and a fifth); the next epoch starts from a random plan, the one after it from the
+// best. Moves: a unit to another device, or two units trade places. Chains start from --init, the
+// placement of the file, `layered`, `heft` and random plans.
+#ifndef PLACEWRIGHT_SEARCH_LOCAL_PLAIN_CHAINS_H_
+#define PLACEWRIGHT_SEARCH_LOCAL_PLAIN_CHAINS_H_
+
+#include "search/planner.h"
+
+namespace placewright {
+
+class McmcPlanner : public Planner {
+ public:
+  std::string_view name() const override { return "mcmc"; }
+  std::string_view description() const override {
+    return "Metropolis-Hastings over single groups (FlexFlow, MLSys 2019)";
+  }
+  bool iterative() const override { return true; }
+  bool in_auto() const override { return false; }
+  Result<PlannerResult> Plan(const Problem& problem, const PlannerOptions& options) const override;
+};
+
+class AnnealingPlanner : public Planner {
+ public:
+  std::string_view name() const override { return "annealing"; }
+  std::string_view description() const override {
+    return "simulated annealing over single groups, with restarts (Kirkpatrick et al. 1983)";
+  }
+  bool iterative() const override { return true; }
+  bool in_auto() const override { return false; }
+  Result<PlannerResult> Plan(const Problem& problem, const PlannerOptions& options) const override;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_LOCAL_PLAIN_CHAINS_H_

@@ -1,0 +1,73 @@
+#include "search/local/plain_chains.h"
+
+#include <gmock/gmock.h>
+
+#include "search/evaluate.h"
+#include "search/proof/enumeration.h"
+#include "search/test_problems.h"
+
+namespace placewright {
+namespace {
+
+PlannerOptions Moves(int64_t moves, uint64_t seed = 1) {
+  PlannerOptions options;
+  options.budget.iterations = moves;
+  options.seed = seed;
+  options.started = Clock::now();
+  return options;
+}
+
+template <class T>
+class PlainChains : public testing::Test {};
+using Planners = testing::Types<McmcPlanner, AnnealingPlanner>;
+TYPED_TEST_SUITE(PlainChains, Planners);
+
+TYPED_TEST(PlainChains, FindTheOptimumOfNearlyAllSmallProblems) {
+  int tried = 0, optimal = 0;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const TestSpec spec = RandomSpec(seed);
+    bool runnable = true;
+    for (const TestOp& op : spec.ops) {
+      runnable &= *std::max_element(op.time_ns.begin(), op.time_ns.end()) >= 0;
+    }
+    if (!runnable) continue;
+    const auto test = MakeTestProblem(spec);
+    const std::optional<Enumeration> all = EnumeratePlacements(test->problem);
+    if (!all || !all->best.feasible) continue;
+    ++tried;
+    const auto result = TypeParam().Plan(test->problem, Moves(6000, seed));
+    ASSERT_TRUE(result.ok());
+    EXPECT_TRUE(result.value().feasible) << seed;
+    EXPECT_GE(result.value().step_time, Nanos(all->best.step_time)) << seed;
+    optimal += result.value().step_time == Nanos(all->best.step_time) ? 1 : 0;
+  }
+  // Single moves may be caught where two ops would have to move together.
+  EXPECT_GE(10 * optimal, 9 * tried) << optimal << " of " << tried;
+  EXPECT_GE(tried, 15);
+}
+
+TYPED_TEST(PlainChains, RepeatThemselvesForAnyNumberOfThreads) {
+  const auto test = MakeTestProblem(RandomSpec(4));
+  PlannerOptions one = Moves(500), four = Moves(500);
+  four.threads = 4;
+  const auto a = TypeParam().Plan(test->problem, one), b = TypeParam().Plan(test->problem, four);
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_EQ(a.value().placement, b.value().placement);
+  EXPECT_EQ(a.value().iterations, b.value().iterations);
+}
+
+TEST(Mcmc, EndsWhenHalfOfTheSearchHasBroughtNothing) {
+  const auto test = MakeTestProblem(RandomSpec(2));
+  const auto result = McmcPlanner().Plan(test->problem, Moves(1'000'000));
+  ASSERT_TRUE(result.ok());
+  // Either the bound is met or 4,000 moves, and half of all, were in vain.
+  EXPECT_LT(result.value().iterations, 100'000);
+}
+
+TEST(Mcmc, IsAnOpponentThatAutoDoesNotRun) {
+  EXPECT_FALSE(McmcPlanner().in_auto());
+  EXPECT_FALSE(AnnealingPlanner().in_auto());
+}
+
+}  // namespace
+}  // namespace placewright
