@@ -258,7 +258,9 @@ TEST_F(PlanCommand, InitIsRefusedWhereItWouldBeIgnored) {
     const Json error = run.json()["error"];
     EXPECT_EQ(error["code"], "usage") << algorithm;
     EXPECT_THAT(error["message"].get<std::string>(), HasSubstr(algorithm));
-    EXPECT_THAT(error["remedy"].get<std::string>(), HasSubstr("auto, local-search")) << algorithm;
+    EXPECT_THAT(error["remedy"].get<std::string>(),
+                HasSubstr("auto, mcmc, annealing, local-search"))
+        << algorithm;
     EXPECT_FALSE(Exists("second.json")) << algorithm;
   }
   for (const char* algorithm : {"auto", "local-search"}) {
