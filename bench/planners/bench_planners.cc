@@ -1,7 +1,8 @@
 // The planners side by side: every training graph of a folder on every preset cluster.
 //
-// One process per pair (fork), so that peak memory and time are each pair's own. CSV on stdout, one
-// row per graph, preset and planner; with --markdown a table of one row per graph and preset.
+// One process per pair (fork), so that peak memory is each pair's own. Every planner runs by
+// itself, then `auto`. CSV: one row per graph, preset and planner; Markdown: one row per graph and
+// preset.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,11 +27,12 @@ namespace {
 struct Options {
   std::string folder = PLACEWRIGHT_SHARED_DATA "/fx";
   std::string graphs = "*", presets = "*", planners = "*";
-  double seconds = 10;
+  std::string csv = "planners.csv", markdown = "planners.md";
+  double seconds = 10, opponent_seconds = 2;
   int64_t iterations = -1;
   int threads = 2;
   uint64_t seed = 0;
-  bool markdown = false, critical_path = false, verbose = false;
+  bool critical_path = false, verbose = false;
 };
 
 struct Row {
@@ -38,49 +40,89 @@ struct Row {
   bool feasible = false;
   Nanos step;
   double seconds = 0;
+  int64_t iterations = 0;
 };
 
-void PrintCsv(const std::string& graph, const std::string& preset, const Row& row, Nanos bound,
-              const std::string& argument, double first) {
-  const double gap = row.step.count > 0 ? 1 - static_cast<double>(bound.count) /
-                                                  static_cast<double>(row.step.count)
-                                        : 0;
-  std::printf("%s,%s,%s,%d,%lld,%lld,%s,%.4f,%.2f,%.3f\n", graph.c_str(), preset.c_str(),
-              row.algorithm.c_str(), row.feasible ? 1 : 0, static_cast<long long>(row.step.count),
-              static_cast<long long>(bound.count), argument.c_str(), gap, row.seconds, first);
+// The two tables; a null file is one that nobody wants.
+struct Tables {
+  std::FILE* csv = nullptr;
+  std::FILE* markdown = nullptr;
+
+  void Flush() const {
+    for (std::FILE* file : {csv, markdown}) {
+      if (file != nullptr) std::fflush(file);
+    }
+  }
+};
+
+double Gap(Nanos step, Nanos bound) {
+  if (step.count <= 0) return 0;
+  return 1 - static_cast<double>(bound.count) / static_cast<double>(step.count);
 }
 
-void PrintMarkdown(const std::string& graph, const std::string& preset,
-                   const std::vector<Row>& rows, const PlannerResult& result, const Bound& bound,
-                   double seconds) {
+struct Pair {
+  std::string graph, preset;
+  Bound bound;
+  std::vector<Row> rows;  // `auto` is the last
+  PlannerResult best;     // of auto
+};
+
+void PrintCsv(std::FILE* file, const Pair& pair) {
+  for (const Row& row : pair.rows) {
+    std::fprintf(
+        file, "%s,%s,%s,%d,%lld,%lld,%s,%.4f,%.3f,%lld\n", pair.graph.c_str(), pair.preset.c_str(),
+        row.algorithm.c_str(), row.feasible ? 1 : 0, static_cast<long long>(row.step.count),
+        static_cast<long long>(pair.bound.value.count), pair.bound.argument.c_str(),
+        Gap(row.step, pair.bound.value), row.seconds, static_cast<long long>(row.iterations));
+  }
+}
+
+void PrintMarkdown(std::FILE* file, const Pair& pair) {
   // The best of the planners that the goal names.
   const Row* rival = nullptr;
-  for (const Row& row : rows) {
+  std::fprintf(file, "| %s | %s |", pair.graph.c_str(), pair.preset.c_str());
+  for (const Row& row : pair.rows) {
     const bool named = row.algorithm == "layered" || row.algorithm == "m-etf" ||
                        row.algorithm == "m-topo" || row.algorithm == "heft" ||
                        row.algorithm == "round-robin";
     if (named && row.feasible && (rival == nullptr || row.step < rival->step)) rival = &row;
+    const double step = static_cast<double>(row.step.count) / 1e6;
+    if (row.algorithm == "auto") {
+      std::fprintf(file, " **%.3f**%s %.1f%% %s |", step, row.feasible ? "" : " oom",
+                   100 * Gap(row.step, pair.bound.value), pair.best.algorithm.c_str());
+    } else {
+      std::fprintf(file, " %.3f%s %.0f%% %.2fs |", step, row.feasible ? "" : " oom",
+                   100 * Gap(row.step, pair.bound.value), row.seconds);
+    }
   }
-  const double step = static_cast<double>(result.step_time.count);
-  const double gain = rival ? 1 - step / static_cast<double>(rival->step.count) : 1;
-  const double room =
-      rival ? 1 - static_cast<double>(bound.value.count) / static_cast<double>(rival->step.count)
-            : 1;
+  const Row& found = pair.rows.back();
+  const double gain = rival ? Gap(rival->step, found.step) : 1;
+  const double room = rival ? Gap(rival->step, pair.bound.value) : 1;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  std::printf("| %s | %s |", graph.c_str(), preset.c_str());
-  for (const Row& row : rows) {
-    std::printf(" %.3f%s |", static_cast<double>(row.step.count) / 1e6, row.feasible ? "" : " oom");
-  }
-  std::printf(" **%.3f**%s %s | %.3f %s | %.1f%% | %.1f%% | %.1f%% | %lld | %.2f | %.1f | %ld |\n",
-              step / 1e6, result.feasible ? "" : " oom", result.algorithm.c_str(),
-              static_cast<double>(bound.value.count) / 1e6, bound.argument.c_str(),
-              100 * (1 - static_cast<double>(bound.value.count) / std::max(step, 1.0)), 100 * gain,
-              100 * room, static_cast<long long>(result.iterations),
-              result.first_feasible_seconds.value_or(-1), seconds, usage.ru_maxrss / 1024);
+  std::fprintf(file, " %.3f %s | %.1f%% | %.1f%% | %lld | %.2f | %.1f | %ld |\n",
+               static_cast<double>(pair.bound.value.count) / 1e6, pair.bound.argument.c_str(),
+               100 * gain, 100 * room, static_cast<long long>(found.iterations),
+               pair.best.first_feasible_seconds.value_or(-1), found.seconds,
+               usage.ru_maxrss / 1024);
 }
 
-int RunPair(const std::string& path, std::string_view preset, const Options& options) {
+PlannerOptions OptionsFor(const Options& options, double seconds) {
+  PlannerOptions planning;
+  planning.seed = options.seed;
+  planning.threads = options.threads;
+  planning.started = Clock::now();
+  if (options.iterations >= 0) {
+    planning.budget.iterations = options.iterations;
+  } else {
+    planning.budget.deadline =
+        planning.started + std::chrono::microseconds(static_cast<int64_t>(seconds * 1e6));
+  }
+  return planning;
+}
+
+int RunPair(const std::string& path, std::string_view preset, const Options& options,
+            const Tables& tables) {
   const std::string name = std::filesystem::path(path).stem().stem().string();
   const auto fail = [&](const Error& error) {
     std::fprintf(stderr, "%s: %s\n", path.c_str(), error.ToString().c_str());
@@ -107,65 +149,64 @@ int RunPair(const std::string& path, std::string_view preset, const Options& opt
     std::fprintf(stderr, "%s %s: problem and proof %.3f s, bound %.3f s\n", name.c_str(),
                  std::string(preset).c_str(), proven, bounded - proven);
   }
-  PlannerOptions planning;
-  planning.seed = options.seed;
-  planning.threads = options.threads;
-  planning.started = Clock::now();
-  if (options.iterations >= 0) {
-    planning.budget.iterations = options.iterations;
-  } else {
-    planning.budget.deadline =
-        planning.started + std::chrono::microseconds(static_cast<int64_t>(options.seconds * 1e6));
-  }
+  Pair pair{name, std::string(preset), bound, {}, {}};
   std::vector<const Planner*> table;
+  const auto run = [&](const Planner& planner, double limit) -> Result<PlannerResult> {
+    const PlannerOptions planning = OptionsFor(options, limit);
+    PW_ASSIGN(PlannerResult result, planner.Plan(problem.value(), planning));
+    const double seconds = std::chrono::duration<double>(Clock::now() - planning.started).count();
+    pair.rows.push_back({std::string(planner.name()), result.feasible, result.step_time, seconds,
+                         result.iterations});
+    return result;
+  };
   for (const Planner* planner : SearchPlanners()) {
-    if (GlobMatch(options.planners, planner->name())) table.push_back(planner);
+    if (!GlobMatch(options.planners, planner->name())) continue;
+    table.push_back(planner);
+    const auto result = run(*planner, options.opponent_seconds);
+    if (!result.ok()) return fail(result.error());
   }
-  const std::unique_ptr<Planner> automatic = MakeAuto(table);
-  auto planned = automatic->Plan(problem.value(), planning);
-  if (!planned.ok()) return fail(planned.error());
-  const PlannerResult& result = planned.value();
-  const double seconds = std::chrono::duration<double>(Clock::now() - planning.started).count();
+  auto found = run(*MakeAuto(table), options.seconds);
+  if (!found.ok()) return fail(found.error());
+  pair.best = found.Take();
   if (options.verbose) {
-    for (const HistoryPoint& point : result.history) {
+    for (const HistoryPoint& point : pair.best.history) {
       std::fprintf(stderr, "  %8lld moves %7.3f s %12.3f ms %s\n",
                    static_cast<long long>(point.iterations), point.seconds,
                    static_cast<double>(point.step_time.count) / 1e6, point.algorithm.c_str());
     }
   }
-  std::vector<Row> rows;
-  for (const Baseline& baseline : result.baselines) {
-    rows.push_back({baseline.algorithm, baseline.feasible, baseline.step_time, 0});
-  }
-  if (options.markdown) {
-    PrintMarkdown(name, std::string(preset), rows, result, bound, seconds);
-  } else {
-    const double first = result.first_feasible_seconds.value_or(-1);
-    rows.push_back({"auto", result.feasible, result.step_time, seconds});
-    for (const Row& row : rows) {
-      PrintCsv(name, std::string(preset), row, bound.value, bound.argument, first);
-    }
-  }
-  std::fflush(stdout);
+  if (tables.csv != nullptr) PrintCsv(tables.csv, pair);
+  if (tables.markdown != nullptr) PrintMarkdown(tables.markdown, pair);
+  tables.Flush();
   return 0;
 }
 
-void PrintHeader(const Options& options) {
-  if (!options.markdown) {
-    std::printf(
-        "graph,preset,planner,feasible,step_time_ns,lower_bound_ns,bound_argument,gap,seconds,"
-        "first_feasible_seconds\n");
-    return;
+void PrintHeaders(const Options& options, const Tables& tables) {
+  if (tables.csv != nullptr) {
+    std::fprintf(tables.csv,
+                 "graph,preset,planner,feasible,step_time_ns,lower_bound_ns,bound_argument,gap,"
+                 "seconds,iterations\n");
   }
-  std::string head = "| graph | preset |", rule = "|---|---|";
-  for (const Planner* planner : SearchPlanners()) {
-    if (!GlobMatch(options.planners, planner->name())) continue;
-    head += " " + std::string(planner->name()) + " |";
-    rule += "---|";
+  if (tables.markdown != nullptr) {
+    std::string head = "| graph | preset |", rule = "|---|---|";
+    for (const Planner* planner : SearchPlanners()) {
+      if (!GlobMatch(options.planners, planner->name())) continue;
+      head += " " + std::string(planner->name()) + " |";
+      rule += "---|";
+    }
+    std::fprintf(tables.markdown, "%s auto | bound | gain | room | moves | first | s | MiB |\n",
+                 head.c_str());
+    std::fprintf(tables.markdown, "%s---|---|---|---|---|---|---|---|\n", rule.c_str());
   }
-  std::printf("%s auto (ms) | bound (ms) | gap | gain | room | moves | first | s | MiB |\n",
-              head.c_str());
-  std::printf("%s---|---|---|---|---|---|---|---|---|\n", rule.c_str());
+  tables.Flush();
+}
+
+// "-": standard output; "": none.
+bool Open(const std::string& path, std::FILE** file) {
+  if (path.empty()) return true;
+  *file = path == "-" ? stdout : std::fopen(path.c_str(), "w");
+  if (*file == nullptr) std::fprintf(stderr, "cannot write %s\n", path.c_str());
+  return *file != nullptr;
 }
 
 int Main(const Options& options) {
@@ -182,14 +223,15 @@ int Main(const Options& options) {
     return 3;
   }
   std::sort(paths.begin(), paths.end());
-  PrintHeader(options);
-  std::fflush(stdout);
+  Tables tables;
+  if (!Open(options.csv, &tables.csv) || !Open(options.markdown, &tables.markdown)) return 3;
+  PrintHeaders(options, tables);
   int failures = 0;
   for (const std::string& path : paths) {
     for (const Preset& preset : Presets()) {
       if (!GlobMatch(options.presets, preset.name)) continue;
       const pid_t child = fork();
-      if (child == 0) _exit(RunPair(path, preset.name, options));
+      if (child == 0) _exit(RunPair(path, preset.name, options, tables));
       int status = 0;
       waitpid(child, &status, 0);
       failures += status != 0;
@@ -207,12 +249,14 @@ int main(int argc, char** argv) {
   app.add_option("--folder", options.folder, "folder of ATen training graphs");
   app.add_option("--graphs", options.graphs, "glob over file names");
   app.add_option("--presets", options.presets, "glob over presets");
-  app.add_option("--planners", options.planners, "glob over planners that auto runs");
-  app.add_option("--time", options.seconds, "seconds for each pair");
+  app.add_option("--planners", options.planners, "glob over planners");
+  app.add_option("--time", options.seconds, "seconds of auto for each pair");
+  app.add_option("--opponent-time", options.opponent_seconds, "seconds of every other search");
+  app.add_option("--csv", options.csv, "file, - for standard output (default planners.csv)");
   app.add_option("--iterations", options.iterations, "moves instead of seconds");
   app.add_option("--threads", options.threads, "threads");
   app.add_option("--seed", options.seed, "seed");
-  app.add_flag("--markdown", options.markdown, "a table of one row per pair");
+  app.add_option("--markdown", options.markdown, "file, or - (default planners.md)");
   app.add_flag("--critical-path", options.critical_path, "devices serve by critical path");
   app.add_flag("--verbose", options.verbose, "history on stderr");
   CLI11_PARSE(app, argc, argv);
