@@ -41,6 +41,7 @@ double Seconds(Nanos time) { return static_cast<double>(time.count) * 1e-9; }
 
 std::string FormatNanos(Nanos time) {
   const double ns = static_cast<double>(time.count);
+  if (time.count >= kMaxQuantity) return "at least 2^60 ns";  // counting stops there
   if (time.count < 1000) return fmt::format("{} ns", time.count);
   if (ns < 999.5e3) return ThreeDigits(ns * 1e-3) + " us";
   if (ns < 999.5e6) return ThreeDigits(ns * 1e-6) + " ms";

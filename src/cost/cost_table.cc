@@ -34,20 +34,28 @@ CostSource CostTable::source(OpId op) const {
 }
 
 CostShares SharesOf(const CostTable& costs, const IdVector<OpId, DeviceId>& device_of) {
-  int64_t given = 0, measured = 0, modelled = 0;
+  struct Sums {
+    int64_t given = 0, measured = 0, modelled = 0;
+    void Add(CostSource source, int64_t amount) {
+      int64_t& sum = source == CostSource::kGiven      ? given
+                     : source == CostSource::kMeasured ? measured
+                                                       : modelled;
+      sum = SaturatingAdd(sum, amount);
+    }
+    bool Empty() const { return given == 0 && measured == 0 && modelled == 0; }
+  } time, count;
   for (OpId op : IdRange<OpId>(std::min(device_of.size(), costs.op_count()))) {
     const DeviceId device = device_of[op];
     if (!device.valid() || !costs.Supports(op, device)) continue;
-    int64_t& sum = costs.source(op, device) == CostSource::kGiven      ? given
-                   : costs.source(op, device) == CostSource::kMeasured ? measured
-                                                                       : modelled;
-    sum = SaturatingAdd(sum, costs.time(op, device).count);
+    time.Add(costs.source(op, device), costs.time(op, device).count);
+    count.Add(costs.source(op, device), 1);
   }
-  const double total =
-      static_cast<double>(given) + static_cast<double>(measured) + static_cast<double>(modelled);
-  if (total <= 0) return {};
-  return {static_cast<double>(given) / total, static_cast<double>(measured) / total,
-          static_cast<double>(modelled) / total};
+  const Sums& sums = time.Empty() ? count : time;
+  if (sums.Empty()) return {};
+  const double total = static_cast<double>(sums.given) + static_cast<double>(sums.measured) +
+                       static_cast<double>(sums.modelled);
+  return {static_cast<double>(sums.given) / total, static_cast<double>(sums.measured) / total,
+          static_cast<double>(sums.modelled) / total};
 }
 
 }  // namespace placewright

@@ -67,7 +67,8 @@ class CostTable {
 };
 
 // Shares of the ops' summed time by source, where every op runs on the device that `device_of`
-// names: they add up to 1, or are all 0 if no op takes time. Unsupported pairs count nothing.
+// names; of the ops' number if none takes time. They add up to 1, or are all 0 without ops.
+// Unsupported pairs count nothing.
 struct CostShares {
   double given = 0, measured = 0, modelled = 0;
 };

@@ -177,6 +177,13 @@ TEST(CostShares, WeighTimesByTheirSource) {
   EXPECT_DOUBLE_EQ(shares.given, 0.6);
   EXPECT_DOUBLE_EQ(shares.modelled, 0.2);
   EXPECT_EQ(SharesOf(CostTable(0, 2), {}).modelled, 0);
+  // Where nothing takes time, one op of three was measured.
+  for (OpId op : IdRange<OpId>(3)) {
+    for (DeviceId device : IdRange<DeviceId>(2)) costs.SetTime(op, device, Nanos(0));
+  }
+  placement[OpId(1)] = DeviceId(0);
+  EXPECT_DOUBLE_EQ(SharesOf(costs, placement).measured, 1.0 / 3);
+  EXPECT_DOUBLE_EQ(SharesOf(costs, placement).modelled, 2.0 / 3);
 }
 
 }  // namespace

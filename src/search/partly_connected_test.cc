@@ -135,24 +135,6 @@ TEST(PartlyConnected, GivenPlacementIsABaseline) {
   EXPECT_EQ(without.value().baselines.size(), PlannersInAuto());
 }
 
-// Score of the best connected placement, over all; nothing if none is connected.
-std::optional<Score> BestOfAll(const Problem& problem) {
-  Simulator simulator(problem.program);
-  std::vector<size_t> choice(problem.units.size(), 0);
-  std::optional<Score> best;
-  while (true) {
-    std::vector<int32_t> devices;
-    for (size_t u = 0; u < choice.size(); ++u) {
-      devices.push_back(problem.units[u].allowed[choice[u]].value());
-    }
-    const auto score = EvaluateUnits(problem, devices, simulator);
-    if (score.ok() && (!best || score.value() < *best)) best = score.value();
-    size_t u = 0;
-    while (u < choice.size() && ++choice[u] == problem.units[u].allowed.size()) choice[u++] = 0;
-    if (u == choice.size()) return best;
-  }
-}
-
 // Routes left out at random. Bound and proof hold; every planner is legal where that is possible;
 // auto finds what fits where anything does.
 TEST(PartlyConnected, TinyProblemsAgainstBruteForce) {

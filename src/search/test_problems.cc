@@ -43,7 +43,10 @@ Cluster MakeCluster(const TestSpec& spec) {
 Graph MakeGraph(const TestSpec& spec) {
   GraphBuilder builder("test", "costgraph");
   for (const TestInput& input : spec.inputs) {
-    PW_CHECK(builder.AddInput(input.name, input.kind, DType::kOpaque, {}, Bytes(input.bytes)).ok());
+    PW_CHECK(builder
+                 .AddInput(input.name, input.kind, DType::kOpaque, {}, Bytes(input.bytes),
+                           DeviceId(input.home))
+                 .ok());
   }
   for (const TestOp& op : spec.ops) {
     OpSpec made;
@@ -154,6 +157,23 @@ TestSpec RandomSpec(uint64_t seed) {
     spec.ops.push_back(std::move(op));
   }
   return spec;
+}
+
+std::optional<Score> BestOfAll(const Problem& problem) {
+  Simulator simulator(problem.program);
+  std::vector<size_t> choice(problem.units.size(), 0);
+  std::optional<Score> best;
+  while (true) {
+    std::vector<int32_t> devices;
+    for (size_t u = 0; u < choice.size(); ++u) {
+      devices.push_back(problem.units[u].allowed[choice[u]].value());
+    }
+    const auto score = EvaluateUnits(problem, devices, simulator);
+    if (score.ok() && (!best || score.value() < *best)) best = score.value();
+    size_t u = 0;
+    while (u < choice.size() && ++choice[u] == problem.units[u].allowed.size()) choice[u++] = 0;
+    if (u == choice.size()) return best;
+  }
 }
 
 }  // namespace placewright

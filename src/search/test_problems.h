@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "search/evaluate.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
@@ -32,6 +34,7 @@ struct TestInput {
   std::string name;
   int64_t bytes = 0;
   TensorKind kind = TensorKind::kParameter;
+  int home = -1;  // the device that the file gives it
 };
 struct TestSpec {
   std::vector<int64_t> capacity;      // one device each, called d0, d1, ...
@@ -52,6 +55,9 @@ Error TestProblemError(const TestSpec& spec);
 // 2 to 3 devices, 2 to 7 ops with random edges, parameters, in-place updates, unequal speeds and,
 // for odd seeds, capacities that are tight.
 TestSpec RandomSpec(uint64_t seed);
+
+// Score of the best connected placement, over all of them; nothing if none is connected.
+std::optional<Score> BestOfAll(const Problem& problem);
 
 }  // namespace placewright
 

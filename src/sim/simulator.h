@@ -73,6 +73,12 @@ class Simulator {
 Status VerifyPlacement(const StepProgram& program, const Graph& graph, const Cluster& cluster,
                        const Placement& placement);
 
+// kTooLarge where the clock or a device's memory reached kMaxQuantity, beyond which nothing is
+// counted: the figures would be limits, not results. Names the longest op or transfer, or the
+// device. The result has a schedule.
+Status VerifyCounted(const StepProgram& program, const Graph& graph, const Cluster& cluster,
+                     const Placement& placement, const SimResult& result);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_SIM_SIMULATOR_H_

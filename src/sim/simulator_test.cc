@@ -359,5 +359,45 @@ TEST(Times, SaturateInsteadOfOverflowing) {
   EXPECT_FALSE(result.feasible);
 }
 
+// 2^59 ns twice on one device reach 2^60, where the clock stops: no figure, and said so. A
+// nanosecond less is one.
+TEST(Times, WhereCountingStopsIsNoResult) {
+  for (const int64_t less : {0, 1}) {
+    TinyStep step(1);
+    const TensorId y = step.Op("a", 0, kMaxQuantity / 2, {}, {8})[0];
+    step.Op("b", 0, kMaxQuantity / 2 - less, {y}, {8});
+    const TinyProblem problem = step.Build();
+    Simulator simulator(problem.program);
+    SimOptions options;
+    options.schedule = true;
+    const Status counted =
+        VerifyCounted(problem.program, problem.graph, problem.cluster, problem.placement,
+                      simulator.Run(problem.placement, options));
+    EXPECT_EQ(counted.ok(), less == 1);
+    if (counted.ok()) continue;
+    EXPECT_EQ(counted.error().code, ErrorCode::kTooLarge);
+    EXPECT_NE(counted.error().message.find("op a takes 576,460,752,303,423,488 ns on d0"),
+              std::string::npos)
+        << counted.error().message;
+  }
+}
+
+// Two results of 2^59 B at once: 2^60 B.
+TEST(Times, MemoryWhereCountingStopsIsNoResult) {
+  TinyStep step(1, kMaxQuantity);
+  const TensorId y = step.Op("a", 0, 1, {}, {kMaxQuantity / 2})[0];
+  step.Op("b", 0, 1, {y}, {kMaxQuantity / 2});
+  const TinyProblem problem = step.Build();
+  Simulator simulator(problem.program);
+  SimOptions options;
+  options.schedule = true;
+  const Status counted =
+      VerifyCounted(problem.program, problem.graph, problem.cluster, problem.placement,
+                    simulator.Run(problem.placement, options));
+  ASSERT_FALSE(counted.ok());
+  EXPECT_EQ(counted.error().code, ErrorCode::kTooLarge);
+  EXPECT_NE(counted.error().message.find("d0"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace placewright

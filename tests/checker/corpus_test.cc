@@ -8,12 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "check_plan/checker.h"
 #include "check_plan/placement_check.h"
 #include "cluster/catalogue.h"
 #include "cost/cost_model.h"
 #include "formats/input.h"
-#include "formats/plan/plan_json.h"
 #include "simulated_plan.h"
 
 namespace placewright::tests {
@@ -34,22 +32,6 @@ class CheckerCorpus : public ::testing::TestWithParam<const char*> {
   std::vector<std::string> paths_;
 };
 
-// Checks what the simulator says of one placement; the graph is lent for the time.
-std::string Verdict(LoadedGraph& graph, const Cluster& cluster, const CostTable& costs,
-                    const Placement& placement, Order order) {
-  PlanInputs inputs;
-  SimulatedPlan simulated = Simulate(graph.graph, cluster, costs, placement, order);
-  inputs.plan = std::move(simulated.plan);
-  inputs.cluster.cluster = cluster;
-  inputs.costs = costs;
-  inputs.schedule = {std::move(simulated.schedule), placement};
-  inputs.document = PlanToJson(inputs.plan);
-  std::swap(inputs.graph, graph);
-  const check::MaybeViolation violation = check::CheckPlan(inputs);
-  std::swap(inputs.graph, graph);
-  return violation ? ToError(*violation).ToString() : "holds";
-}
-
 TEST_P(CheckerCorpus, AgreesWithTheSimulator) {
   Random random(1);
   for (const std::string& path : paths_) {
@@ -64,7 +46,9 @@ TEST_P(CheckerCorpus, AgreesWithTheSimulator) {
            {std::pair(Order::kFifo, 0.02), std::pair(Order::kCriticalPath, 1.0)}) {
         const Placement placement =
             RandomPlacement(graph.value().graph, cluster, costs, spread, random);
-        ASSERT_EQ(Verdict(graph.value(), cluster, costs, placement, order), "holds")
+        ASSERT_EQ(Verdict(graph.value(), cluster, costs, placement,
+                          Simulate(graph.value().graph, cluster, costs, placement, order)),
+                  "holds")
             << path << " on " << preset << ", " << ToString(order);
       }
     }

@@ -204,6 +204,20 @@ TEST_F(PlanFiles, AnUnwritableFolderLeavesNothing) {
   EXPECT_EQ(written.error().code, ErrorCode::kFileUnwritable);
 }
 
+// Where the plan cannot be written, the files of the earlier one are as they were.
+TEST_F(PlanFiles, AFailureLeavesTheEarlierFiles) {
+  WriteSmallPlan();
+  PlanInputs inputs = LoadPlanInputs(PlanPath()).Take();
+  const Json costs = Load(Path("small.plan.costs.json"));
+  fs::remove(PlanPath());
+  fs::create_directory(PlanPath());
+  inputs.costs.SetWorkspace(OpId(0), Bytes(77));
+  EXPECT_FALSE(WritePlanFiles(inputs.plan, inputs.costs, inputs.schedule.schedule,
+                              inputs.graph.graph, inputs.cluster.cluster, PlanPath())
+                   .ok());
+  EXPECT_EQ(Load(Path("small.plan.costs.json")), costs);
+}
+
 // A real training step on a preset: every number of its plan counts.
 TEST_F(PlanFiles, RealStepOnAPreset) {
   const std::string source = PLACEWRIGHT_SHARED_DATA "/fx/tiny_rnnlm_1x64_b2_t3_sgd.json.gz";

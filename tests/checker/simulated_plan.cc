@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "check_plan/checker.h"
+#include "formats/plan/plan_json.h"
 #include "sim/engine/step_program.h"
 #include "sim/simulator.h"
 
@@ -100,6 +102,20 @@ SimulatedPlan Simulate(const Graph& graph, const Cluster& cluster, const CostTab
   plan.placement = NamePlacement(placement, graph, cluster);
   simulated.schedule = std::move(*result.schedule);
   return simulated;
+}
+
+std::string Verdict(LoadedGraph& graph, const Cluster& cluster, const CostTable& costs,
+                    const Placement& placement, SimulatedPlan simulated) {
+  PlanInputs inputs;
+  inputs.plan = std::move(simulated.plan);
+  inputs.cluster.cluster = cluster;
+  inputs.costs = costs;
+  inputs.schedule = {std::move(simulated.schedule), placement};
+  inputs.document = PlanToJson(inputs.plan);
+  std::swap(inputs.graph, graph);
+  const check::MaybeViolation violation = check::CheckPlan(inputs);
+  std::swap(inputs.graph, graph);
+  return violation ? ToError(*violation).ToString() : "holds";
 }
 
 }  // namespace placewright::tests

@@ -2,11 +2,12 @@
 #ifndef TESTS_CHECKER_SIMULATED_PLAN_H_
 #define TESTS_CHECKER_SIMULATED_PLAN_H_
 
-#include <cstdint>
+#include <string>
 
 #include "base/random.h"
 #include "cluster/cluster.h"
 #include "cost/cost_table.h"
+#include "formats/input.h"
 #include "graph/graph.h"
 #include "plan/placement.h"
 #include "plan/plan.h"
@@ -27,6 +28,10 @@ struct SimulatedPlan {
 // easily proven.
 SimulatedPlan Simulate(const Graph& graph, const Cluster& cluster, const CostTable& costs,
                        const Placement& placement, Order order);
+
+// What the checker says of it: "holds", or the first violation. The graph is lent for the time.
+std::string Verdict(LoadedGraph& graph, const Cluster& cluster, const CostTable& costs,
+                    const Placement& placement, SimulatedPlan simulated);
 
 }  // namespace placewright::tests
 

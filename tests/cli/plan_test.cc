@@ -245,29 +245,6 @@ TEST_F(PlanCommand, DashIsNoOutputFile) {
   EXPECT_TRUE(Exists("-"));
 }
 
-TEST_F(PlanCommand, InitIsRefusedWhereItWouldBeIgnored) {
-  Write("net.json", ChainGraph(4, kPlenty).dump());
-  ASSERT_EQ(Run({"plan", "net.json", "--iterations", "5"}).status, 0);
-  const auto start_with = [&](const char* algorithm) {
-    return RunJson({"plan", "net.json", "--algo", algorithm, "--iterations", "5", "--init",
-                    "net.plan.json", "-o", "second.json"});
-  };
-  for (const char* algorithm : {"heft", "single", "random", "m-etf"}) {
-    const Outcome run = start_with(algorithm);
-    EXPECT_EQ(run.status, 2) << algorithm;
-    const Json error = run.json()["error"];
-    EXPECT_EQ(error["code"], "usage") << algorithm;
-    EXPECT_THAT(error["message"].get<std::string>(), HasSubstr(algorithm));
-    EXPECT_THAT(error["remedy"].get<std::string>(),
-                HasSubstr("auto, mcmc, annealing, local-search"))
-        << algorithm;
-    EXPECT_FALSE(Exists("second.json")) << algorithm;
-  }
-  for (const char* algorithm : {"auto", "local-search"}) {
-    EXPECT_EQ(start_with(algorithm).status, 0) << algorithm;
-  }
-}
-
 TEST_F(PlanCommand, NoOutputReplacesAnInputOrAnotherOutput) {
   Write("net.json", ChainGraph(4, kPlenty).dump());
   Write("cluster.yaml", "a cluster");

@@ -159,6 +159,7 @@ TEST_F(Usage, NamesInFilesCannotSteerATerminal) {
 
 TEST_F(Usage, OutputOptionsMayStandBeforeTheCommand) {
   EXPECT_EQ(Run({"--json", "explain", "usage"}).json()["code"], "usage");
+  EXPECT_THAT(Run({"explain", "graph-shape"}).out, HasSubstr("--dim"));
   EXPECT_EQ(Run({"cluster", "--json", "show", "4xP100"}).json()["schema"],
             "placewright.cluster-show/1");
   const Outcome other = Run({"-c", "4xP100", "plan", "x"});

@@ -60,18 +60,22 @@ MaybeViolation CheckDeviceWork(const Plan& plan, const Step& step) {
 }
 
 MaybeViolation CheckCostSources(const Plan& plan, const Step& step) {
-  std::array<int64_t, 3> time = {};
-  int64_t all = 0;
+  std::array<int64_t, 3> time = {}, count = {};
+  int64_t all = 0, ops = 0;
   for (OpId op : step.graph().ops()) {
-    if (step.graph().op(op).is_view) continue;
     const DeviceId device = step.placement()[op];
+    const auto source = static_cast<size_t>(step.costs().source(op, device));
+    if (step.costs().Supports(op, device)) ++count[source], ++ops;
+    if (step.graph().op(op).is_view) continue;
     const int64_t cost = step.costs().time(op, device).count;
-    int64_t& sum = time[static_cast<size_t>(step.costs().source(op, device))];
-    sum = SaturatingAdd(sum, cost);
+    time[source] = SaturatingAdd(time[source], cost);
     all = SaturatingAdd(all, cost);
   }
+  // Where no op takes time each counts as much as any other.
+  const std::array<int64_t, 3>& parts = all > 0 ? time : count;
+  const int64_t whole = all > 0 ? all : ops;
   const auto check = [&](std::string_view name, double stated, CostSource source) {
-    const double share = Share(time[static_cast<size_t>(source)], all);
+    const double share = Share(parts[static_cast<size_t>(source)], whole);
     if (Near(stated, share)) return MaybeViolation();
     return MaybeViolation(Differs(ViolationKind::kCostSources, fmt::format("cost_sources.{}", name),
                                   fmt::format("{}", stated), fmt::format("{}", share)));

@@ -91,7 +91,7 @@ PlanInputs TestPlan::Build() const {
   plan.history = {{0, 0.1, Nanos(step + 1), "single"}, {0, 0.2, Nanos(step), "heft"}};
   plan.seconds = 0.3;
   plan.first_feasible_seconds = 0.1;
-  plan.share_modelled = uses[0].busy + uses[1].busy > 0 ? 1 : 0;
+  plan.share_modelled = ops.empty() ? 0 : 1;
   Seal(built);
   return built;
 }

@@ -124,7 +124,7 @@ class CompareCommand : public Command {
       }
       if (result.out_of_memory) return OutOfMemory();  // entries would not be comparable
       for (const std::string& note : result.notes) context.console.Note(note);
-      const SimResult replay = Replay(*planning, result);
+      PW_ASSIGN(const SimResult replay, Replay(*planning, result));
       Entry entry{
           std::string(planner->name()), result.algorithm,  result.feasible, result.step_time,
           planning->bound.value,        replay.TotalOver()};

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 
 #include "base/out_of_memory.h"
@@ -77,19 +78,24 @@ class PlanCommand : public Command {
     LeaveTimeToWrite(context.started, Clock::now(), &budget);
     PlannerOptions options = MakePlannerOptions(search_, budget, context);
     if (!initial_.empty()) {
-      PW_ASSIGN(options.initial, LoadInitial(initial_, *planning));
+      PW_ASSIGN(Initial initial, LoadInitial(initial_, input_, *planning));
+      options.initial = std::move(initial.placement);
+      init_differs_ = std::move(initial.differs);
+      NoteDifferences("--init", initial_, init_differs_, context.console);
     } else {
       options.given = GivenPlacement(planning->inputs, planning->problem.program);
     }
     if (!expert_.empty()) {
-      PW_ASSIGN(options.expert, LoadInitial(expert_, *planning));
+      PW_ASSIGN(Initial expert, LoadInitial(expert_, input_, *planning));
+      options.expert = std::move(expert.placement);
+      NoteDifferences("--expert", expert_, expert.differs, context.console);
     }
     PW_ASSIGN(const PlannerResult result,
               planner->Plan(planning->problem, options).InFile(input_.graph));
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
     for (const std::string& note : result.notes) context.console.Note(note);
-    SimResult replay = Replay(*planning, result);
+    PW_ASSIGN(SimResult replay, Replay(*planning, result));
     const Plan plan = MakePlan(*planning, input_, search_, result, replay, seconds);
     if (plan.feasible) {
       const Inputs& inputs = planning->inputs;
@@ -109,14 +115,25 @@ class PlanCommand : public Command {
 
  private:
   Status CheckOutput() const {
-    std::vector<NamedFile> outputs = {{"the plan", output_},
-                                      {"the plan's costs", PathBeside(output_, "costs")},
-                                      {"the plan's schedule", PathBeside(output_, "schedule")}};
-    for (const NamedFile& file : FilesOf(pictures_)) outputs.push_back(file);
-    std::vector<NamedFile> inputs = FilesOf(input_);
-    for (const NamedFile& file : WithNamedFiles("--init", initial_)) inputs.push_back(file);
+    const std::vector<NamedFile> own = {{"the plan", output_},
+                                        {"the plan's costs", PathBeside(output_, "costs")},
+                                        {"the plan's schedule", PathBeside(output_, "schedule")}};
+    const std::vector<NamedFile> pictures = FilesOf(pictures_);
+    const std::vector<NamedFile> initial = WithNamedFiles("--init", initial_);
+    std::vector<NamedFile> outputs = own, inputs = FilesOf(input_);
+    outputs.insert(outputs.end(), pictures.begin(), pictures.end());
+    // A search that goes on may replace the plan that it starts from, which is read before, with
+    // the files that were written with it.
+    const bool replaces = SameFile(initial_, output_);
+    for (const NamedFile& file : initial) {
+      const bool replaced = replaces && std::any_of(own.begin(), own.end(), [&](const auto& one) {
+                              return SameFile(one.path, file.path);
+                            });
+      if (!replaced) inputs.push_back(file);
+    }
     for (const NamedFile& file : WithNamedFiles("--expert", expert_)) inputs.push_back(file);
     PW_RETURN_IF_ERROR(RefuseOverwriting(outputs, inputs));
+    PW_RETURN_IF_ERROR(RefuseOverwriting(pictures, initial));
     for (const NamedFile& file : outputs) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
     return Ok();
   }
@@ -129,16 +146,24 @@ class PlanCommand : public Command {
     return error;
   }
 
+  static void NoteDifferences(std::string_view option, const std::string& file,
+                              const std::vector<std::string>& differs, Console& console) {
+    if (differs.empty()) return;
+    std::string what;
+    for (const std::string& one : differs) what += (what.empty() ? "" : ", ") + one;
+    console.Note(fmt::format("{} {} was made for another {}; it is used, as all names are the same",
+                             option, Printable(file, 4096), what));
+  }
+
   std::optional<Error> OutcomeError(const Problem& problem, const PlannerResult& result,
                                     bool interrupted) const {
     if (interrupted) {
-      return MakeError(ErrorCode::kInterrupted,
-                       result.feasible ? "interrupted; the best plan so far was written"
-                                       : "interrupted before any plan that fits was found; "
-                                         "nothing was written",
-                       "",
-                       result.feasible ? "Continue with --init " + output_ + " and another -o."
-                                       : "Give it more time.");
+      return MakeError(
+          ErrorCode::kInterrupted,
+          result.feasible ? "interrupted; the best plan so far was written"
+                          : "interrupted before any plan that fits was found; "
+                            "nothing was written",
+          "", result.feasible ? "Continue with --init " + output_ + "." : "Give it more time.");
     }
     if (result.feasible) return std::nullopt;
     return NothingFits(problem, result.algorithm, result.placement);
@@ -166,6 +191,7 @@ class PlanCommand : public Command {
     AddFindings(findings, cluster, &object);
     object["fullest"] = nullptr;
     if (!findings.peaks.empty()) object["fullest"] = PeaksToJson(findings, cluster)[0];
+    object["init_differs"] = init_differs_;
     object["unknown_types"] = planning.inputs.cost_report.unknown_types;
     AddAssumedShapes(planning.inputs.graph, &object);
     object["interrupted"] = error && error->code == ErrorCode::kInterrupted;
@@ -197,6 +223,7 @@ class PlanCommand : public Command {
   SearchOptions search_;
   PictureOptions pictures_;
   std::string algorithm_ = "auto", initial_, expert_, output_;
+  std::vector<std::string> init_differs_;
 };
 
 }  // namespace

@@ -90,9 +90,11 @@ class SimulateCommand : public Command {
       return 0;
     }
     Simulator simulator(program);
+    const SimResult& result = simulator.Run(subject.placement, {subject.inputs.order, true, true});
+    PW_RETURN_IF_ERROR(
+        VerifyCounted(program, graph, cluster, subject.placement, result).InFile(input_.graph));
     const Findings findings =
-        Investigate(subject.inputs, program, subject.placement,
-                    simulator.Run(subject.placement, {subject.inputs.order, true, true}), memory_);
+        Investigate(subject.inputs, program, subject.placement, result, memory_);
     PW_RETURN_IF_ERROR(DrawPictures(subject, program, findings));
     if (context.console.json) {
       PrintJsonReport(subject, findings, context.console);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "formats/plan/plan_files.h"
 #include "report/plan_report.h"
 #include "search/proof/enumeration.h"
 #include "search/proof/routes.h"
@@ -27,14 +28,36 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
   return planning;
 }
 
-Result<Placement> LoadInitial(const std::string& path, const Planning& planning) {
+namespace {
+
+std::vector<std::string> Differences(const Plan& plan, const InputOptions& input,
+                                     const Inputs& inputs) {
+  std::vector<std::string> differs;
+  if (plan.graph.sha256 != inputs.graph.sha256) differs.emplace_back("graph");
+  if (plan.batch_option != input.batch.value_or(0) || plan.dimensions != inputs.dimensions) {
+    differs.emplace_back("sizes");
+  }
+  if (plan.cluster.sha256 != inputs.cluster.sha256) differs.emplace_back("cluster");
+  return differs;
+}
+
+}  // namespace
+
+Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
+                            const Planning& planning) {
   const Graph& graph = planning.inputs.graph.graph;
   const Cluster& cluster = planning.inputs.cluster.cluster;
   PW_ASSIGN(const NamedPlacement named, LoadPlacement(path));
   PW_ASSIGN(Placement placement, ResolvePlacement(named, graph, cluster).InFile(path));
   PW_RETURN_IF_ERROR(
       VerifyPlacement(planning.problem.program, graph, cluster, placement).InFile(path));
-  return placement;
+  Initial initial{std::move(placement), {}};
+  PW_ASSIGN(const bool is_plan, IsPlan(path));
+  if (is_plan) {
+    PW_ASSIGN(const Plan plan, LoadPlan(path));
+    initial.differs = Differences(plan, input, planning.inputs);
+  }
+  return initial;
 }
 
 PlannerOptions MakePlannerOptions(const SearchOptions& search, const Budget& budget,
@@ -56,7 +79,7 @@ PlannerOptions MakePlannerOptions(const SearchOptions& search, const Budget& bud
   return options;
 }
 
-SimResult Replay(const Planning& planning, const PlannerResult& result) {
+Result<SimResult> Replay(const Planning& planning, const PlannerResult& result) {
   Simulator simulator(planning.problem.program);
   SimOptions options;
   options.order = planning.problem.order;
@@ -65,6 +88,10 @@ SimResult Replay(const Planning& planning, const PlannerResult& result) {
   SimResult replay = simulator.Run(result.placement, options);
   PW_CHECK_EQ(replay.step_time.count, result.step_time.count);
   PW_CHECK_EQ(replay.feasible, result.feasible);
+  const Inputs& inputs = planning.inputs;
+  PW_RETURN_IF_ERROR(VerifyCounted(planning.problem.program, inputs.graph.graph,
+                                   inputs.cluster.cluster, result.placement, replay)
+                         .InFile(inputs.graph.path));
   return replay;
 }
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "cli/commands/command.h"
@@ -26,17 +27,25 @@ struct Planning {
 // kInfeasible with its proof.
 Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const SearchOptions& search);
 
-// --init: a plan or map for this problem's graph and cluster. Errors: those of the readers,
-// kPlanMismatch, kPlanInvalid.
-Result<Placement> LoadInitial(const std::string& path, const Planning& planning);
+// --init: where to start, and what a plan given there was made for another of: "graph", "sizes"
+// (--batch, --dim), "cluster". That is no error where all ops and devices have the same names: a
+// search goes on after a small change of the graph.
+struct Initial {
+  Placement placement;
+  std::vector<std::string> differs;
+};
+// A plan or map for this problem's graph and cluster. Errors: those of the readers, kPlanMismatch,
+// kPlanInvalid.
+Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
+                            const Planning& planning);
 
 // What planners are called with. `interrupted` may be nullptr.
 PlannerOptions MakePlannerOptions(const SearchOptions& search, const Budget& budget,
                                   Context& context);
 
 // The result simulated once more with schedule and feedback. A step time other than the planner's
-// is a defect of ours and stops the program.
-SimResult Replay(const Planning& planning, const PlannerResult& result);
+// is a defect of ours and stops the program. Errors: kTooLarge (VerifyCounted).
+Result<SimResult> Replay(const Planning& planning, const PlannerResult& result);
 
 // Everything the plan file and the report say. `seconds`: of the search, since the start.
 Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchOptions& search,

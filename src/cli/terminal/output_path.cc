@@ -17,9 +17,6 @@ namespace placewright {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-// By inode where both exist, else by the path without links and dots.
 bool SameFile(const std::string& a, const std::string& b) {
   if (a.empty() || b.empty()) return false;
   std::error_code error;
@@ -31,8 +28,6 @@ bool SameFile(const std::string& a, const std::string& b) {
   const fs::path path_a = resolved(a);
   return !path_a.empty() && path_a == resolved(b);
 }
-
-}  // namespace
 
 std::string DefaultPlanPath(const std::string& graph_path) {
   std::string name = fs::path(graph_path).filename().string();

@@ -22,6 +22,9 @@ struct NamedFile {
   std::string role, path;
 };
 
+// By inode where both exist, else by the path without links and dots; an empty path is no file.
+bool SameFile(const std::string& a, const std::string& b);
+
 // Graph, cluster and overrides.
 std::vector<NamedFile> FilesOf(const InputOptions& options);
 

@@ -1,6 +1,9 @@
 // The costs file: everything besides the graph and the placement that decides a simulated step.
 #include <fmt/format.h>
 
+#include <set>
+#include <utility>
+
 #include "base/text.h"
 #include "formats/plan/plan_json.h"
 
@@ -36,31 +39,38 @@ Json LinksToJson(const Cluster& cluster) {
   return json;
 }
 
-Json RoutesToJson(const Cluster& cluster) {
-  Json json = Json::array();
-  for (DeviceId from : cluster.devices()) {
-    for (DeviceId to : cluster.devices()) {
-      if (from == to || !cluster.Connected(from, to)) continue;
-      const Route& route = cluster.route(from, to);
-      json.push_back(Json{{"from", cluster.device(from).name},
-                          {"to", cluster.device(to).name},
-                          {"links", RouteLinks(cluster, route)},
-                          {"bandwidth", route.bandwidth.count},
-                          {"latency_ns", route.latency.count}});
-    }
+Json RouteToJson(const Cluster& cluster, DeviceId from, DeviceId to) {
+  const Route& route = cluster.route(from, to);
+  return Json{{"from", cluster.device(from).name},
+              {"to", cluster.device(to).name},
+              {"links", RouteLinks(cluster, route)},
+              {"bandwidth", route.bandwidth.count},
+              {"latency_ns", route.latency.count}};
+}
+
+using DevicePair = std::pair<DeviceId, DeviceId>;
+
+// The connected pairs between which something moves.
+std::set<DevicePair> PairsUsed(const Schedule& schedule, const Cluster& cluster) {
+  std::set<DevicePair> pairs;
+  for (const TransferSpan& transfer : schedule.transfers) {
+    if (!cluster.Connected(transfer.from, transfer.to)) continue;
+    pairs.emplace(transfer.from, transfer.to);
   }
-  return json;
+  return pairs;
 }
 
 // One word, or a list by device where an override touched only some of them.
 Json SourceToJson(const CostTable& costs, OpId id) {
-  Json by_device = Json::array();
+  const auto devices = IdRange<DeviceId>(costs.device_count());
   bool same = true;
-  for (DeviceId device : IdRange<DeviceId>(costs.device_count())) {
+  for (DeviceId device : devices) {
     same = same && costs.source(id, device) == costs.source(id, DeviceId(0));
-    by_device.push_back(ToString(costs.source(id, device)));
   }
-  return same ? Json(ToString(costs.source(id))) : by_device;
+  if (same) return Json(ToString(costs.source(id)));
+  Json by_device = Json::array();
+  for (DeviceId device : devices) by_device.push_back(ToString(costs.source(id, device)));
+  return by_device;
 }
 
 Json OpCostToJson(const CostTable& costs, const Op& op, OpId id) {
@@ -76,6 +86,14 @@ Json OpCostToJson(const CostTable& costs, const Op& op, OpId id) {
               {"workspace_bytes", costs.workspace(id).count}};
 }
 
+Error ClusterHas(const Json& other, const std::string& place) {
+  return MakeError(
+      ErrorCode::kPlanMismatch,
+      fmt::format("the cluster has {} here",
+                  Printable(other.dump(-1, ' ', false, Json::error_handler_t::replace))),
+      place);
+}
+
 // The file's copy of a part of the cluster must equal the cluster's own.
 Status MatchCluster(const Json& document, std::string_view key, const Json& expected) {
   PW_ASSIGN(const Json* list, GetArray(document, key, ""));
@@ -86,14 +104,26 @@ Status MatchCluster(const Json& document, std::string_view key, const Json& expe
         std::string(key));
   }
   for (size_t i = 0; i < list->size(); ++i) {
-    if ((*list)[i] == expected[i]) continue;
-    return MakeError(
-        ErrorCode::kPlanMismatch,
-        fmt::format("the cluster has {} here",
-                    Printable(expected[i].dump(-1, ' ', false, Json::error_handler_t::replace))),
-        fmt::format("{}[{}]", key, i));
+    if ((*list)[i] != expected[i]) return ClusterHas(expected[i], fmt::format("{}[{}]", key, i));
   }
   return Ok();
+}
+
+// The pair of devices of an entry of `routes`, which must be as the cluster has it.
+Result<DevicePair> ReadRoute(const Json& entry, const std::string& place, const Cluster& cluster) {
+  PW_ASSIGN(const std::string from_name, GetString(entry, "from", place));
+  PW_ASSIGN(const std::string to_name, GetString(entry, "to", place));
+  const DevicePair pair{cluster.FindDevice(from_name), cluster.FindDevice(to_name)};
+  const auto [from, to] = pair;
+  if (!from.valid() || !to.valid() || from == to || !cluster.Connected(from, to)) {
+    return MakeError(ErrorCode::kPlanMismatch,
+                     fmt::format("the cluster has no route from \"{}\" to \"{}\"",
+                                 Printable(from_name, 80), Printable(to_name, 80)),
+                     place);
+  }
+  const Json route = RouteToJson(cluster, from, to);
+  if (entry != route) return ClusterHas(route, place);
+  return pair;
 }
 
 Status ReadTimes(const Json& object, const std::string& place, OpId op, CostTable& costs) {
@@ -160,13 +190,17 @@ Status ReadOpCost(const Json& object, const std::string& place, const Graph& gra
 
 }  // namespace
 
-Json CostsToJson(const CostTable& costs, const Graph& graph, const Cluster& cluster) {
+Json CostsToJson(const CostTable& costs, const Schedule& schedule, const Graph& graph,
+                 const Cluster& cluster) {
   Json json = Json::object();
   json.get_ref<Json::object_t&>().reserve(8);
   json["schema"] = kCostsSchema;
   json["devices"] = DevicesToJson(cluster);
   json["links"] = LinksToJson(cluster);
-  json["routes"] = RoutesToJson(cluster);
+  Json& routes = json["routes"] = Json::array();
+  for (const auto& [from, to] : PairsUsed(schedule, cluster)) {
+    routes.push_back(RouteToJson(cluster, from, to));
+  }
   Json& ops = json["ops"] = Json::array();
   ops.get_ref<Json::array_t&>().reserve(graph.op_count());
   for (OpId op : graph.ops()) ops.push_back(OpCostToJson(costs, graph.op(op), op));
@@ -183,7 +217,10 @@ Result<CostTable> CostsFromJson(const Json& document, const Graph& graph, const 
   }
   PW_RETURN_IF_ERROR(MatchCluster(document, "devices", DevicesToJson(cluster)));
   PW_RETURN_IF_ERROR(MatchCluster(document, "links", LinksToJson(cluster)));
-  PW_RETURN_IF_ERROR(MatchCluster(document, "routes", RoutesToJson(cluster)));
+  PW_ASSIGN(const Json* routes, GetArray(document, "routes", ""));
+  for (size_t i = 0; i < routes->size(); ++i) {
+    PW_RETURN_IF_ERROR(ReadRoute((*routes)[i], fmt::format("routes[{}]", i), cluster));
+  }
   PW_ASSIGN(const Json* ops, GetArray(document, "ops", ""));
   if (ops->size() != graph.op_count()) {
     return MakeError(ErrorCode::kPlanMismatch,
@@ -196,6 +233,23 @@ Result<CostTable> CostsFromJson(const Json& document, const Graph& graph, const 
         ReadOpCost((*ops)[op.index()], fmt::format("ops[{}]", op.value()), graph, op, costs));
   }
   return costs;
+}
+
+Status CheckRoutes(const Json& document, const Schedule& schedule, const Cluster& cluster) {
+  PW_ASSIGN(const Json* routes, GetArray(document, "routes", ""));
+  std::set<DevicePair> missing = PairsUsed(schedule, cluster);
+  for (size_t i = 0; i < routes->size(); ++i) {
+    PW_ASSIGN(const DevicePair pair,
+              ReadRoute((*routes)[i], fmt::format("routes[{}]", i), cluster));
+    missing.erase(pair);
+  }
+  if (missing.empty()) return Ok();
+  const auto [from, to] = *missing.begin();
+  return MakeError(
+      ErrorCode::kPlanMismatch,
+      fmt::format("the route from \"{}\" to \"{}\", which the schedule uses, is missing",
+                  Printable(cluster.device(from).name, 80), Printable(cluster.device(to).name, 80)),
+      "routes");
 }
 
 }  // namespace placewright

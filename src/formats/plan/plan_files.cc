@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/text.h"
@@ -42,13 +43,16 @@ bool IsFile(const FileReference& reference) {
   return reference.path != kClusterInGraph && !reference.path.starts_with(kPresetPrefix);
 }
 
-// The costs file has a time for each op on each device and a route for each pair of devices.
+// The costs file has a time for each op on each device and at most a route for each pair of
+// devices, or for each tensor that an op reads where these are fewer.
 JsonLimits LimitsFor(const Graph& graph, const Cluster& cluster) {
   constexpr int64_t kPerTime = 200, kPerRoute = 4096;
   const auto devices = static_cast<int64_t>(cluster.device_count());
+  int64_t reads = 0;
+  for (OpId op : graph.ops()) reads += static_cast<int64_t>(graph.op(op).inputs.size());
   JsonLimits limits;
   limits.document += static_cast<int64_t>(graph.op_count()) * devices * kPerTime;
-  limits.document += devices * devices * kPerRoute;
+  limits.document += std::min(devices * devices, reads) * kPerRoute;
   return limits;
 }
 
@@ -146,17 +150,18 @@ Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedul
   const fs::path folder = FolderOf(plan_path);
   plan.graph.path = StoredPath(plan.graph.path, folder);
   if (IsFile(plan.cluster)) plan.cluster.path = StoredPath(plan.cluster.path, folder);
-  const auto write = [&plan_path](const Json& json, const std::string& suffix,
-                                  FileReference& reference) {
+  FileSet files;
+  const auto add = [&](const Json& json, const std::string& suffix, FileReference& reference) {
     const std::string path = PathBeside(plan_path, suffix);
     const std::string text = FormatDocument(json);
     reference = {fs::path(path).filename().string(), Sha256(text)};
-    return WriteFileAtomically(path, text);
+    return files.Add(path, text);
   };
-  PW_RETURN_IF_ERROR(write(CostsToJson(costs, graph, cluster), "costs", plan.costs));
+  PW_RETURN_IF_ERROR(add(CostsToJson(costs, schedule, graph, cluster), "costs", plan.costs));
   PW_RETURN_IF_ERROR(
-      write(ScheduleToJson(schedule, graph, cluster, placement), "schedule", plan.schedule));
-  return WriteFileAtomically(plan_path, FormatDocument(PlanToJson(plan)));
+      add(ScheduleToJson(schedule, graph, cluster, placement), "schedule", plan.schedule));
+  PW_RETURN_IF_ERROR(files.Add(plan_path, FormatDocument(PlanToJson(plan))));
+  return files.PutInPlace();
 }
 
 Result<Plan> LoadPlan(const std::string& plan_path) {
@@ -199,6 +204,8 @@ Result<PlanInputs> LoadPlanInputs(const std::string& plan_path, const PlanInputO
             ReadHashed(inputs.plan.schedule, "schedule file", plan_path, limits));
   PW_ASSIGN(inputs.schedule, ScheduleFromJson(schedule, graph, cluster)
                                  .InFile(OpenPath(inputs.plan.schedule.path, plan_path)));
+  PW_RETURN_IF_ERROR(CheckRoutes(costs, inputs.schedule.schedule, cluster)
+                         .InFile(OpenPath(inputs.plan.costs.path, plan_path)));
   return inputs;
 }
 

@@ -23,11 +23,12 @@ std::string PathBeside(const std::string& plan_path, const std::string& suffix);
 Status CheckStorable(const std::string& graph, const std::string& cluster,
                      const std::string& plan_path);
 
-// Writes the costs, the schedule and, last, the plan, each atomically. `plan.graph` and
-// `plan.cluster` carry hashes and paths as the user gave them (relative to the current folder);
-// they are stored relative to the plan's folder where the file lies in or below it, else absolute.
-// The references to costs and schedule are filled here. Errors: kFileUnwritable; an earlier plan
-// of that name is then untouched.
+// Writes the costs, the schedule and the plan, and puts them in place only when all are written,
+// the plan last. `plan.graph` and `plan.cluster` carry hashes and paths as the user gave them
+// (relative to the current folder); they are stored relative to the plan's folder where the file
+// lies in or below it, else absolute. The references to costs and schedule are filled here. Errors:
+// kFileUnwritable; an earlier plan of that name is then untouched, and so are its files unless a
+// rename failed.
 Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedule,
                       const Graph& graph, const Cluster& cluster, const std::string& plan_path);
 

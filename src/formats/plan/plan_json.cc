@@ -216,6 +216,10 @@ Status ReadOutcome(const Json& document, Plan& plan) {
   PW_ASSIGN(plan.objective, GetString(document, "objective", ""));
   PW_ASSIGN(plan.feasible, GetBool(document, "feasible", ""));
   PW_ASSIGN(plan.step_time, GetNanos(document, "step_time_ns", ""));
+  if (plan.step_time.count >= kMaxQuantity) {
+    return MakeError(ErrorCode::kTooLarge, "2^60 ns is where counting stops, no step time",
+                     "step_time_ns");
+  }
   PW_ASSIGN(plan.lower_bound, GetNanos(document, "lower_bound_ns", ""));
   PW_RETURN_IF_ERROR(GetNumber(document, "gap", ""));
   PW_ASSIGN(plan.devices, ReadList<DeviceUse>(document, "devices", ReadDeviceUse));

@@ -24,10 +24,14 @@ Result<Plan> PlanFromJson(const Json& document);
 std::string PlanDigest(const Json& document);
 
 // Costs file ("placewright.costs/1"): per op its time on every device, source and workspace; and
-// what else decides the step, copied from the cluster: capacities, contexts, links and routes.
-// Reading compares that copy with the cluster (kPlanMismatch).
-Json CostsToJson(const CostTable& costs, const Graph& graph, const Cluster& cluster);
+// what else decides the step, copied from the cluster: capacities, contexts, links, and the routes
+// that the schedule's transfers take (of 1,024 devices there are a million pairs). Reading compares
+// that copy with the cluster (kPlanMismatch).
+Json CostsToJson(const CostTable& costs, const Schedule& schedule, const Graph& graph,
+                 const Cluster& cluster);
 Result<CostTable> CostsFromJson(const Json& document, const Graph& graph, const Cluster& cluster);
+// kPlanMismatch where the routes of a costs file lack one that the schedule uses.
+Status CheckRoutes(const Json& costs_document, const Schedule& schedule, const Cluster& cluster);
 
 // Schedule file ("placewright.schedule/1"): ops in the graph's order with their devices, transfers
 // as the schedule lists them. Errors of reading: kField, kUnknownName, kPlanMismatch.

@@ -180,13 +180,16 @@ TEST(CostsJson, RoundTripsAndComparesTheCluster) {
   costs.SetWorkspace(OpId(1), Bytes(64));
   costs.SetSource(OpId(0), DeviceId(0), CostSource::kMeasured);
   costs.SetSource(OpId(1), CostSource::kGiven);
-  const Json json = ParseJson(FormatDocument(CostsToJson(costs, graph, cluster))).Take();
+  Schedule schedule;
+  schedule.ops = IdVector<OpId, OpSpan>(2);
+  schedule.transfers.push_back({StorageId(0), 0, Bytes(0), Bytes(8), DeviceId(0), DeviceId(1)});
+  const Json json = ParseJson(FormatDocument(CostsToJson(costs, schedule, graph, cluster))).Take();
   EXPECT_EQ(json["ops"][0]["time_ns"], Json::parse("[5, null]"));
   EXPECT_EQ(json["devices"][0]["runtime_context_bytes"], 7);
   EXPECT_EQ(json["routes"][0]["links"], Json::parse(R"(["d0>d1"])"));
   const auto read = CostsFromJson(json, graph, cluster);
   ASSERT_TRUE(read.ok()) << read.error().ToString();
-  EXPECT_EQ(CostsToJson(read.value(), graph, cluster), json);
+  EXPECT_EQ(CostsToJson(read.value(), schedule, graph, cluster), json);
 
   Json wider = json;
   wider["links"][0]["bandwidth"] = 2000000000;
@@ -194,6 +197,18 @@ TEST(CostsJson, RoundTripsAndComparesTheCluster) {
   ASSERT_FALSE(other.ok());
   EXPECT_EQ(other.error().code, ErrorCode::kPlanMismatch);
   EXPECT_EQ(other.error().place, "links[0]");
+  // Only routes that the schedule uses are there, and these must be.
+  EXPECT_EQ(json["routes"].size(), 1u);
+  EXPECT_TRUE(CheckRoutes(json, schedule, cluster).ok());
+  const Json unused = CostsToJson(costs, Schedule{}, graph, cluster);
+  EXPECT_TRUE(unused["routes"].empty());
+  EXPECT_TRUE(CostsFromJson(unused, graph, cluster).ok());
+  EXPECT_EQ(CheckRoutes(unused, schedule, cluster).error().code, ErrorCode::kPlanMismatch);
+  Json slower = json;
+  slower["routes"][0]["latency_ns"] = 3;
+  EXPECT_EQ(CostsFromJson(slower, graph, cluster).error().place, "routes[0]");
+  slower["routes"][0]["to"] = "d7";
+  EXPECT_EQ(CostsFromJson(slower, graph, cluster).error().place, "routes[0]");
   Json negative = json;
   negative["ops"][0]["time_ns"][0] = -5;
   EXPECT_EQ(CostsFromJson(negative, graph, cluster).error().place, "ops[0].time_ns[0]");

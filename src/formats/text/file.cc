@@ -70,6 +70,12 @@ Status Inflate(std::string_view bytes, const std::function<bool(std::string_view
                                                         bytes.size() - consumed));
 }
 
+// What the last system call says.
+Error WriteError(const std::string& path, const char* what) {
+  return FileError(ErrorCode::kFileUnwritable, path,
+                   fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
 // Closes the descriptor when it goes out of scope.
 struct Descriptor {
   int fd = -1;
@@ -151,6 +157,16 @@ Result<std::string> ReadFile(const std::string& path, const ReadLimits& limits) 
 }
 
 Status WriteFileAtomically(const std::string& path, std::string_view content) {
+  FileSet files;
+  PW_RETURN_IF_ERROR(files.Add(path, content));
+  return files.PutInPlace();
+}
+
+FileSet::~FileSet() {
+  for (const Staged& file : staged_) unlink(file.temporary.c_str());
+}
+
+Status FileSet::Add(const std::string& path, std::string_view content) {
   struct stat info {};
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     return FileError(ErrorCode::kFileUnwritable, path,
@@ -158,25 +174,29 @@ Status WriteFileAtomically(const std::string& path, std::string_view content) {
   }
   const std::string temporary = fmt::format("{}.tmp.{}", path, getpid());
   Descriptor file{open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-  if (file.fd < 0) {
-    return FileError(ErrorCode::kFileUnwritable, path,
-                     fmt::format("cannot create: {}", std::strerror(errno)));
-  }
-  const auto fail = [&](const char* what) -> Status {
-    const int number = errno;
-    unlink(temporary.c_str());
-    return FileError(ErrorCode::kFileUnwritable, path,
-                     fmt::format("{}: {}", what, std::strerror(number)));
-  };
+  if (file.fd < 0) return WriteError(path, "cannot create");
+  staged_.push_back({path, temporary});
   size_t done = 0;
   while (done < content.size()) {
     const ssize_t put = write(file.fd, content.data() + done, content.size() - done);
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return fail("cannot write");
+    if (put < 0) return WriteError(path, "cannot write");
     done += static_cast<size_t>(put);
   }
-  if (fsync(file.fd) != 0 && errno != EINVAL && errno != EROFS) return fail("cannot write");
-  if (rename(temporary.c_str(), path.c_str()) != 0) return fail("cannot replace");
+  if (fsync(file.fd) != 0 && errno != EINVAL && errno != EROFS) {
+    return WriteError(path, "cannot write");
+  }
+  return Ok();
+}
+
+Status FileSet::PutInPlace() {
+  while (!staged_.empty()) {
+    const Staged& file = staged_.front();
+    if (rename(file.temporary.c_str(), file.path.c_str()) != 0) {
+      return WriteError(file.path, "cannot replace");
+    }
+    staged_.erase(staged_.begin());
+  }
   return Ok();
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -36,6 +37,28 @@ Result<std::string> Expand(std::string bytes, const ReadLimits& limits = {});
 // Writes beside the target and renames: readers see the old file or the new one, never half.
 // Errors: kFileUnwritable; the old file is then untouched.
 Status WriteFileAtomically(const std::string& path, std::string_view content);
+
+// Several files that belong together: all are written beside their targets before the first target
+// is replaced, so that a full disk leaves every old file as it was.
+class FileSet {
+ public:
+  FileSet() = default;
+  FileSet(const FileSet&) = delete;
+  FileSet& operator=(const FileSet&) = delete;
+  ~FileSet();  // removes what was not put in place
+
+  // Errors: kFileUnwritable.
+  Status Add(const std::string& path, std::string_view content);
+  // Renames in the order in which files were added. Errors: kFileUnwritable; files before the one
+  // that it names are then new.
+  Status PutInPlace();
+
+ private:
+  struct Staged {
+    std::string path, temporary;
+  };
+  std::vector<Staged> staged_;
+};
 
 // 64 lower-case hexadecimal digits.
 std::string Sha256(std::string_view bytes);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -89,6 +90,34 @@ TEST(Expand, TheRatioRulesWhereItIsMore) {
   const int64_t least = static_cast<int64_t>((kMiB + stored.size() - 1) / stored.size());
   EXPECT_EQ(code(least - 1), ErrorCode::kFileTooLarge);
   EXPECT_EQ(Expand(stored, {.ratio = least, .small = 1}).Take().size(), kMiB);
+}
+
+// The second file cannot be written: the first is as it was, and nothing is left beside it.
+TEST(FileSet, PutsAllInPlaceOrNone) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "placewright_file_set";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder / "taken");
+  const std::string first = folder / "first", taken = folder / "taken";
+  ASSERT_TRUE(WriteFileAtomically(first, "old").ok());
+  {
+    FileSet files;
+    ASSERT_TRUE(files.Add(first, "new").ok());
+    EXPECT_EQ(ReadFile(first).Take(), "old");
+    const Status status = files.Add(taken, "new");
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, ErrorCode::kFileUnwritable);
+  }
+  EXPECT_EQ(ReadFile(first).Take(), "old");
+  const auto entries = std::filesystem::directory_iterator(folder);
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 2);
+  FileSet files;
+  ASSERT_TRUE(files.Add(first, "new").ok());
+  ASSERT_TRUE(files.Add(folder / "second", "two").ok());
+  ASSERT_TRUE(files.PutInPlace().ok());
+  EXPECT_EQ(ReadFile(first).Take(), "new");
+  EXPECT_EQ(ReadFile(folder / "second").Take(), "two");
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -24,23 +24,6 @@ PlannerOptions Options(int64_t iterations) {
   return options;
 }
 
-std::optional<Score> BestOfAll(const Problem& problem) {
-  Simulator simulator(problem.program);
-  std::vector<size_t> choice(problem.units.size(), 0);
-  std::optional<Score> best;
-  while (true) {
-    std::vector<int32_t> devices;
-    for (size_t u = 0; u < choice.size(); ++u) {
-      devices.push_back(problem.units[u].allowed[choice[u]].value());
-    }
-    const auto score = EvaluateUnits(problem, devices, simulator);
-    if (score.ok() && (!best || score.value() < *best)) best = score.value();
-    size_t u = 0;
-    while (u < choice.size() && ++choice[u] == problem.units[u].allowed.size()) choice[u++] = 0;
-    if (u == choice.size()) return best;
-  }
-}
-
 // Search is no proof, but on problems this small 600 moves should nearly always reach the optimum.
 TEST(LocalSearch, ReachesTheOptimumOfTinyProblems) {
   const LocalSearchPlanner planner(false);

@@ -1,29 +1,72 @@
 #include "search/problem/connectivity.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <span>
 
 namespace placewright {
 namespace {
 
-using DeviceSets = std::vector<std::vector<int32_t>>;
+using DeviceLists = std::vector<std::vector<int32_t>>;
+
+// Sets of devices, 64 a word, one for each unit.
+class UnitSets {
+ public:
+  UnitSets(size_t units, size_t words) : words_(words), bits_(units * words, 0) {}
+  std::span<uint64_t> operator[](int32_t unit) {
+    return {bits_.data() + static_cast<size_t>(unit) * words_, words_};
+  }
+
+ private:
+  size_t words_;
+  std::vector<uint64_t> bits_;
+};
+
+void Insert(std::span<uint64_t> set, int32_t device) {
+  set[device / 64] |= uint64_t{1} << (device % 64);
+}
+
+bool Contains(std::span<const uint64_t> set, int32_t device) {
+  return (set[device / 64] >> (device % 64) & 1) != 0;
+}
+
+std::vector<int32_t> Members(std::span<const uint64_t> set) {
+  std::vector<int32_t> devices;
+  for (size_t w = 0; w < set.size(); ++w) {
+    for (uint64_t left = set[w]; left != 0; left &= left - 1) {
+      devices.push_back(static_cast<int32_t>(w * 64) + std::countr_zero(left));
+    }
+  }
+  return devices;
+}
+
+bool Meet(std::span<const uint64_t> a, std::span<const uint64_t> b) {
+  for (size_t w = 0; w < a.size(); ++w) {
+    if ((a[w] & b[w]) != 0) return true;
+  }
+  return false;
+}
 
 // Sets whose members reach each other both ways, grown from every device by rank; largest first.
-DeviceSets MutualSets(const Cluster& cluster, const std::vector<int64_t>& work) {
-  std::vector<int32_t> ranked(cluster.device_count());
+DeviceLists MutualSets(const Connections& connections, const std::vector<int64_t>& work) {
+  std::vector<int32_t> ranked(work.size());
   std::iota(ranked.begin(), ranked.end(), 0);
   std::stable_sort(ranked.begin(), ranked.end(),
                    [&](int32_t a, int32_t b) { return work[a] < work[b]; });
-  DeviceSets sets;
+  DeviceLists sets;
+  std::vector<uint64_t> may_join(connections.words());
   for (int32_t start : ranked) {
-    std::vector<int32_t> members{start};
+    std::fill(may_join.begin(), may_join.end(), ~uint64_t{0});
+    std::vector<int32_t> members;
+    const auto join = [&](int32_t device) {
+      members.push_back(device);
+      const auto reached = connections.Reached(device), reaching = connections.Reaching(device);
+      for (size_t w = 0; w < may_join.size(); ++w) may_join[w] &= reached[w] & reaching[w];
+    };
+    join(start);
     for (int32_t device : ranked) {
-      const bool joins = std::all_of(members.begin(), members.end(), [&](int32_t member) {
-        return member != device && cluster.Connected(DeviceId(device), DeviceId(member)) &&
-               cluster.Connected(DeviceId(member), DeviceId(device));
-      });
-      if (joins) members.push_back(device);
+      if (device != start && Contains(may_join, device)) join(device);
     }
     std::sort(members.begin(), members.end());
     sets.push_back(std::move(members));
@@ -33,29 +76,40 @@ DeviceSets MutualSets(const Cluster& cluster, const std::vector<int64_t>& work) 
   return sets;
 }
 
-std::vector<int32_t> Intersection(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
-  std::vector<int32_t> both;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
-  return both;
-}
-
 class Connector {
  public:
-  Connector(const Connections& connections, std::vector<std::vector<int32_t>>& candidates)
+  Connector(const Connections& connections, const DeviceLists& candidates)
       : connections_(connections),
-        candidates_(candidates),
-        queued_(candidates.size(), 0),
-        bits_(connections.words()) {}
+        sets_(candidates.size(), connections.words()),
+        reached_{UnitSets(candidates.size(), connections.words()),
+                 std::vector<char>(candidates.size(), 0)},
+        reaching_(reached_),
+        queued_(candidates.size(), 0) {
+    for (size_t u = 0; u < candidates.size(); ++u) {
+      for (int32_t device : candidates[u]) Insert(sets_[static_cast<int32_t>(u)], device);
+    }
+  }
+
+  // What is left of the candidates.
+  DeviceLists Take() {
+    DeviceLists left(queued_.size());
+    for (size_t u = 0; u < left.size(); ++u) left[u] = Members(sets_[static_cast<int32_t>(u)]);
+    return left;
+  }
 
   // Every component into one of the sets, or, where none covers it, each unit to one device.
-  void Confine(const DeviceSets& sets) {
-    std::vector<char> seen(candidates_.size(), 0);
-    for (size_t u = 0; u < candidates_.size(); ++u) {
+  void Confine(const DeviceLists& lists) {
+    UnitSets sets(lists.size(), connections_.words());
+    for (size_t i = 0; i < lists.size(); ++i) {
+      for (int32_t device : lists[i]) Insert(sets[static_cast<int32_t>(i)], device);
+    }
+    std::vector<char> seen(queued_.size(), 0);
+    for (size_t u = 0; u < seen.size(); ++u) {
       if (seen[u]) continue;
       const std::vector<int32_t> component = Component(static_cast<int32_t>(u), seen);
-      if (component.size() <= 1 || UseOneSet(component, sets)) continue;
+      if (component.size() <= 1 || UseOneSet(component, sets, lists.size())) continue;
       Propagate(component);
-      for (int32_t unit : component) Fix(unit, candidates_[unit].front());
+      for (int32_t unit : component) Fix(unit, Members(sets_[unit]).front());
     }
   }
 
@@ -63,7 +117,7 @@ class Connector {
   void Approach(const std::vector<int32_t>& wanted, const std::vector<int32_t>& order) {
     Propagate(order);
     for (int32_t unit : order) {
-      const std::vector<int32_t>& left = candidates_[unit];
+      const std::vector<int32_t> left = Members(sets_[unit]);
       const auto distance = [&](int32_t device) {
         if (device == wanted[unit]) return 0;
         return 3 - connections_.Connected(device, wanted[unit]) -
@@ -75,6 +129,12 @@ class Connector {
   }
 
  private:
+  // By unit, the union of the rows of its devices, worked out anew only where these have changed.
+  struct Unions {
+    UnitSets sets;
+    std::vector<char> fresh;
+  };
+
   // In breadth-first order.
   std::vector<int32_t> Component(int32_t start, std::vector<char>& seen) const {
     std::vector<int32_t> members{start};
@@ -91,13 +151,13 @@ class Connector {
     return members;
   }
 
-  bool UseOneSet(const std::vector<int32_t>& component, const DeviceSets& sets) {
-    for (const std::vector<int32_t>& set : sets) {
-      const bool covers = std::all_of(component.begin(), component.end(), [&](int32_t unit) {
-        return !Intersection(candidates_[unit], set).empty();
-      });
+  bool UseOneSet(const std::vector<int32_t>& component, UnitSets& sets, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      const std::span<const uint64_t> set = sets[static_cast<int32_t>(i)];
+      const bool covers = std::all_of(component.begin(), component.end(),
+                                      [&](int32_t unit) { return Meet(sets_[unit], set); });
       if (!covers) continue;
-      for (int32_t unit : component) candidates_[unit] = Intersection(candidates_[unit], set);
+      for (int32_t unit : component) Keep(unit, set);
       return true;
     }
     return false;
@@ -107,28 +167,41 @@ class Connector {
   // the last.
   bool Revise(const Connections::Edge& edge) {
     // Each device reaches itself.
-    if (candidates_[edge.from] == candidates_[edge.to]) return false;
-    const bool from = Drop(edge.from, candidates_[edge.to], &Connections::Reaching);
-    const bool to = Drop(edge.to, candidates_[edge.from], &Connections::Reached);
+    const std::span<const uint64_t> a = sets_[edge.from], b = sets_[edge.to];
+    if (std::equal(a.begin(), a.end(), b.begin())) return false;
+    const bool from = Keep(edge.from, Union(reaching_, edge.to, &Connections::Reaching));
+    const bool to = Keep(edge.to, Union(reached_, edge.from, &Connections::Reached));
     return from || to;
   }
 
-  // Keeps the unit's devices that one of `others` reaches, or that reach one of them.
-  bool Drop(int32_t unit, const std::vector<int32_t>& others,
-            std::span<const uint64_t> (Connections::*row_of)(int32_t) const) {
-    std::fill(bits_.begin(), bits_.end(), 0);
-    for (int32_t other : others) {
-      const std::span<const uint64_t> row = (connections_.*row_of)(other);
-      for (size_t w = 0; w < row.size(); ++w) bits_[w] |= row[w];
+  std::span<const uint64_t> Union(Unions& unions, int32_t unit,
+                                  std::span<const uint64_t> (Connections::*row_of)(int32_t) const) {
+    const std::span<uint64_t> all = unions.sets[unit];
+    if (unions.fresh[unit]) return all;
+    unions.fresh[unit] = 1;
+    std::fill(all.begin(), all.end(), 0);
+    const std::span<const uint64_t> devices = sets_[unit];
+    for (size_t w = 0; w < devices.size(); ++w) {
+      for (uint64_t left = devices[w]; left != 0; left &= left - 1) {
+        const auto row =
+            (connections_.*row_of)(static_cast<int32_t>(w * 64) + std::countr_zero(left));
+        for (size_t v = 0; v < row.size(); ++v) all[v] |= row[v];
+      }
     }
-    std::vector<int32_t>& devices = candidates_[unit];
-    const auto stays = [&](int32_t device) {
-      return (bits_[device / 64] >> (device % 64) & 1) != 0;
-    };
-    const auto staying = std::count_if(devices.begin(), devices.end(), stays);
-    if (staying == 0 || staying == static_cast<std::ptrdiff_t>(devices.size())) return false;
-    std::erase_if(devices, [&](int32_t device) { return !stays(device); });
-    return true;
+    return all;
+  }
+
+  // Keeps the unit's devices that are in the set, unless none is; true if any was dropped.
+  bool Keep(int32_t unit, std::span<const uint64_t> set) {
+    const std::span<uint64_t> devices = sets_[unit];
+    if (!Meet(devices, set)) return false;
+    bool dropped = false;
+    for (size_t w = 0; w < set.size(); ++w) {
+      dropped |= (devices[w] & ~set[w]) != 0;
+      devices[w] &= set[w];
+    }
+    if (dropped) reached_.fresh[unit] = reaching_.fresh[unit] = 0;
+    return dropped;
   }
 
   void Propagate(std::span<const int32_t> units) {
@@ -150,33 +223,35 @@ class Connector {
   }
 
   void Fix(int32_t unit, int32_t device) {
-    if (candidates_[unit].size() == 1) return;
-    candidates_[unit].assign(1, device);
-    Propagate({&unit, 1});
+    std::vector<uint64_t> only(connections_.words(), 0);
+    Insert(only, device);
+    if (Keep(unit, only)) Propagate({&unit, 1});
   }
 
   const Connections& connections_;
-  std::vector<std::vector<int32_t>>& candidates_;
+  UnitSets sets_;
+  Unions reached_, reaching_;
   std::vector<int32_t> queue_;  // units whose devices have become fewer
   std::vector<char> queued_;    // [unit]
-  std::vector<uint64_t> bits_;  // of devices, while revising
 };
 
 }  // namespace
 
-void KeepConnected(const Cluster& cluster, const Connections& connections,
-                   const std::vector<int64_t>& work,
+void KeepConnected(const Connections& connections, const std::vector<int64_t>& work,
                    std::vector<std::vector<int32_t>>& candidates) {
-  Connector(connections, candidates).Confine(MutualSets(cluster, work));
+  Connector connector(connections, candidates);
+  connector.Confine(MutualSets(connections, work));
+  candidates = connector.Take();
 }
 
 std::vector<int32_t> ConnectedNear(const Connections& connections,
-                                   std::vector<std::vector<int32_t>> candidates,
+                                   const std::vector<std::vector<int32_t>>& candidates,
                                    const std::vector<int32_t>& wanted,
                                    const std::vector<int32_t>& order) {
-  Connector(connections, candidates).Approach(wanted, order);
+  Connector connector(connections, candidates);
+  connector.Approach(wanted, order);
   std::vector<int32_t> device_of;
-  for (const std::vector<int32_t>& left : candidates) device_of.push_back(left.front());
+  for (const std::vector<int32_t>& left : connector.Take()) device_of.push_back(left.front());
   return device_of;
 }
 

@@ -19,14 +19,14 @@ namespace placewright {
 // (pins force unlike devices), each of its units keeps one device, found by arc consistency and a
 // greedy assignment in breadth-first order; where that fails, too, the first device is kept and
 // VerifyPlacement will name the pair.
-void KeepConnected(const Cluster& cluster, const Connections& connections,
-                   const std::vector<int64_t>& work, std::vector<std::vector<int32_t>>& candidates);
+void KeepConnected(const Connections& connections, const std::vector<int64_t>& work,
+                   std::vector<std::vector<int32_t>>& candidates);
 
 // A placement near `wanted` ([unit]) that has a route for all that crosses, if greedy assignment in
 // `order` (of all units) with arc consistency finds one: VerifyPlacement must tell. A unit that may
 // not stay where it wants to be goes to a device that reaches that one, or is reached by it.
 std::vector<int32_t> ConnectedNear(const Connections& connections,
-                                   std::vector<std::vector<int32_t>> candidates,
+                                   const std::vector<std::vector<int32_t>>& candidates,
                                    const std::vector<int32_t>& wanted,
                                    const std::vector<int32_t>& order);
 

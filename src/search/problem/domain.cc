@@ -57,7 +57,7 @@ Domain MakeDomain(const Problem& problem, const OpGraph& graph, Reach reach) {
     DropUnreachedByFixedHomes(problem, graph, domain.any);
     Connections connections(problem, graph);
     if (reach == Reach::kMutual) {
-      KeepConnected(*problem.cluster, connections, domain.work, domain.any);
+      KeepConnected(connections, domain.work, domain.any);
     } else {
       domain.connections = std::move(connections);
     }

@@ -21,6 +21,8 @@ struct ConstraintSpec {
 struct Constraints {
   std::vector<ConstraintSpec> pins, forbids;
   std::vector<std::string> colocate;
+
+  bool Empty() const { return pins.empty() && forbids.empty() && colocate.empty(); }
 };
 
 // The unit of placement: a colocation group, possibly several joined by --colocate.
@@ -37,6 +39,7 @@ struct Problem {
   const CostTable* costs = nullptr;
   StepProgram program;
   Order order = Order::kFifo;
+  Constraints constraints;
   std::vector<PlacementUnit> units;  // ordered by least op id
   IdVector<OpId, int32_t> unit_of;   // op -> unit
 };
@@ -58,6 +61,7 @@ struct Bound {
   Nanos value;
   std::string argument;  // "critical path", "work", "memory spread"
 };
+// Constraints never lower it.
 Bound LowerBound(const Problem& problem);
 
 }  // namespace placewright

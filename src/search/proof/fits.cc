@@ -14,6 +14,7 @@
 #include "search/proof/enumeration.h"
 #include "search/proof/memory_cut.h"
 #include "search/proof/needs.h"
+#include "search/proof/settled.h"
 
 namespace placewright {
 namespace {
@@ -67,6 +68,40 @@ std::optional<Shortage> ProveUnit(const Problem& problem, const std::vector<int6
                   "op " + Printable(problem.graph->op(problem.units[unit].ops.front()).name, 80),
                   "At least " + FormatSize(missing) + " more is needed on " + name +
                       ", or a device with " + FormatSize(need.bytes) + " free for tensors"};
+}
+
+// On every device that the unit may use, what must lie there in any case leaves it too little.
+std::optional<Shortage> ProveBesideSettled(const Problem& problem,
+                                           const std::vector<int64_t>& capacity,
+                                           const Settled& settled, int32_t unit,
+                                           const std::vector<UnitNeed>& needs) {
+  int64_t missing = kMaxQuantity, needed = 0;
+  DeviceId best;
+  for (DeviceId device : problem.units[unit].allowed) {
+    const int64_t room = capacity[device.index()];
+    // The two may share storages: only an upper limit of what is needed, but at hand.
+    if (SaturatingAdd(needs[unit].bytes, settled.bytes[device.index()]) <= room) {
+      return std::nullopt;
+    }
+    const int64_t need = NeedBesideSettled(problem, settled, unit, device);
+    if (need <= room) return std::nullopt;
+    const int64_t more = need - room + ContextLacks(problem, device);
+    if (best.valid() && more >= missing) continue;
+    missing = more;
+    needed = need;
+    best = device;
+  }
+  const std::string name = Printable(problem.cluster->device(best).name, 80);
+  const int64_t room = capacity[best.index()];
+  return Shortage{missing,
+                  "no device can hold " + GroupName(problem, unit) + " beside what must lie there" +
+                      ": " + name + " would need " + FormatSize(needed) + " at once, " +
+                      FormatSize(settled.bytes[best.index()]) +
+                      " of it for parameters and state whose home is given or whose ops may run " +
+                      "there only, and offers " + FormatSize(room) + " to tensors" +
+                      LargestGroup(problem, needs),
+                  "op " + Printable(problem.graph->op(problem.units[unit].ops.front()).name, 80),
+                  "At least " + FormatSize(missing) + " more is needed on " + name};
 }
 
 // `needed` bytes must lie on `devices` together.
@@ -130,13 +165,20 @@ std::vector<DeviceId> UsableDevices(const Problem& problem) {
   return {usable.begin(), usable.end()};
 }
 
-// Units that are confined to the same devices, and what persists with them, must fit on these.
+// Units that are confined to the same devices, and what persists with them or has its home there,
+// must fit on these.
 std::optional<Shortage> ProveConfined(const Problem& problem, const std::vector<int64_t>& capacity,
                                       const std::vector<UnitNeed>& needs) {
   std::map<std::vector<DeviceId>, int64_t> confined;
   for (const PlacementUnit& unit : problem.units) {
     int64_t& sum = confined[unit.allowed];
     sum = SaturatingAdd(sum, unit.persistent.count);
+  }
+  const StepProgram& program = problem.program;
+  for (size_t s = 0; s < program.fixed_home.size(); ++s) {
+    if (program.fixed_home[s] < 0) continue;
+    int64_t& sum = confined[{DeviceId(program.fixed_home[s])}];
+    sum = SaturatingAdd(sum, program.storage_bytes[s]);
   }
   for (const auto& [devices, unused] : confined) {
     if (devices.size() == problem.cluster->device_count()) continue;  // no confinement
@@ -148,7 +190,9 @@ std::optional<Shortage> ProveConfined(const Problem& problem, const std::vector<
     }
     if (auto shortage =
             ProveTotal(problem, capacity, needed, devices,
-                       "the parameters and state of the ops that may run only there", needs)) {
+                       "the parameters and state of the ops that may run only there, and those "
+                       "whose home the file gives there,",
+                       needs)) {
       return shortage;
     }
   }
@@ -173,6 +217,12 @@ std::optional<Shortage> ProveShortage(const Problem& problem) {
   if (auto shortage = ProveTotal(problem, capacity, persistent, all,
                                  "parameters, optimizer state, buffers and constants", needs)) {
     return shortage;
+  }
+  const Settled settled = FindSettled(problem);
+  for (int32_t unit : order) {
+    if (auto shortage = ProveBesideSettled(problem, capacity, settled, unit, needs)) {
+      return shortage;
+    }
   }
   for (const MemoryCut& cut : LargestCuts(problem, graph, 16, 1)) {
     const std::string op = Printable(problem.graph->op(problem.program.op_of[cut.op]).name, 80);

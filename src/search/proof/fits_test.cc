@@ -150,6 +150,46 @@ TEST(ProveFits, TheOnlyPlacementIsSimulated) {
   EXPECT_TRUE(ProveFits(MakeTestProblem(spec)->problem).ok());
 }
 
+// A parameter of 10,000 B (10,240) whose home is d0 with its 8,192 B: both devices together have
+// room, d0 lacks 2,048 B. On d1 it would fit.
+TEST(ProveFits, AGivenHomeThatIsTooSmall) {
+  TestSpec spec;
+  spec.capacity = {8192, 1 << 20};
+  spec.inputs = {{"w", 10000, TensorKind::kParameter, 0}};
+  spec.ops = {{"a", {1, 1}, {"w"}, {8}}};
+  const Status status = ProveFits(MakeTestProblem(spec)->problem);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kInfeasible);
+  const std::string text = WholeText(status.error());
+  for (const char* part : {"whose home the file gives there", "10,240 B", "d0 offers", "8,192 B",
+                           "At least 2.0 KiB (2,048 B) more is needed on d0"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+  }
+  spec.inputs[0].home = 1;
+  EXPECT_TRUE(ProveFits(MakeTestProblem(spec)->problem).ok());
+}
+
+// w (4,096 B) has its home on d0 with 8,192 B, where a must run, which reads it and makes 4,000 B
+// (4,096): 8,192 B, just enough. u (1,024 B), which b reads there, too, makes 9,216 B when a ends:
+// 1,024 B are missing, though a alone needs 8,192 B and what persists takes 5,120 B.
+TEST(ProveFits, AnOpBesideWhatMustLieThere) {
+  TestSpec spec;
+  spec.capacity = {8192, 1 << 20};
+  spec.inputs = {{"w", 4096, TensorKind::kParameter, 0}, {"u", 1024}};
+  spec.ops = {{"a", {1, -1}, {"w"}, {4000}}, {"b", {1, 1}, {"u"}, {8}}};
+  EXPECT_TRUE(ProveFits(MakeTestProblem(spec)->problem).ok());
+  spec.ops[1].time_ns = {1, -1};
+  spec.ops.push_back({"free", {1, 1}, {}, {8}});  // so that there is more than one placement
+  const Status status = ProveFits(MakeTestProblem(spec)->problem);
+  ASSERT_FALSE(status.ok());
+  const std::string text = WholeText(status.error());
+  for (const char* part :
+       {"op a", "beside what must lie there", "9.0 KiB (9,216 B)", "5.0 KiB (5,120 B) of it",
+        "8.0 KiB (8,192 B)", "At least 1.0 KiB (1,024 B) more is needed on d0"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+  }
+}
+
 // One device of 5,120 B for three parameters of 4,096 B, each read by an op with an output of 512 B
 // that nobody reads: 12,288 B persist, 7,168 B more are needed, and one output besides is enough:
 // 12,800 - 5,120 = 7,680 B.

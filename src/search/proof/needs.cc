@@ -1,17 +1,14 @@
 #include "search/proof/needs.h"
 
 #include <algorithm>
-#include <map>
 
 #include "base/text.h"
 
 namespace placewright {
-namespace {
 
-// Inputs and outputs of one op, every storage once, those that persist in `unit` not at all.
-int64_t WorkingSet(const Problem& problem, int32_t unit, int32_t op) {
+std::map<int32_t, int64_t> WorkingSet(const Problem& problem, int32_t unit, int32_t op) {
   const StepProgram& program = problem.program;
-  std::map<int32_t, int64_t> bytes;  // by storage
+  std::map<int32_t, int64_t> bytes;
   const auto counted_already = [&](int32_t storage) {
     return program.storage_class[storage] == StorageClass::kPersistent &&
            program.fixed_home[storage] < 0 && program.home_op[storage] >= 0 &&
@@ -28,12 +25,8 @@ int64_t WorkingSet(const Problem& problem, int32_t unit, int32_t op) {
     if (program.storage_class[storage] != StorageClass::kTransient) continue;
     bytes[storage] = std::max(bytes[storage], program.storage_bytes[storage]);
   }
-  int64_t sum = 0;
-  for (const auto& [storage, b] : bytes) sum = SaturatingAdd(sum, b);
-  return sum;
+  return bytes;
 }
-
-}  // namespace
 
 std::vector<UnitNeed> UnitNeeds(const Problem& problem) {
   const StepProgram& program = problem.program;
@@ -41,7 +34,10 @@ std::vector<UnitNeed> UnitNeeds(const Problem& problem) {
   std::vector<int64_t> workspace(problem.units.size(), 0);
   for (int32_t op = 0; op < program.ops; ++op) {
     const int32_t unit = problem.unit_of[program.op_of[op]];
-    const int64_t bytes = WorkingSet(problem, unit, op);
+    int64_t bytes = 0;
+    for (const auto& [storage, size] : WorkingSet(problem, unit, op)) {
+      bytes = SaturatingAdd(bytes, size);
+    }
     if (needs[unit].op < 0 || bytes > needs[unit].bytes) needs[unit] = {bytes, op};
     workspace[unit] = std::max(workspace[unit], program.workspace[op]);
   }
@@ -53,6 +49,7 @@ std::vector<UnitNeed> UnitNeeds(const Problem& problem) {
 }
 
 std::string FormatSize(int64_t bytes) {
+  if (bytes >= kMaxQuantity) return "at least 2^60 B";  // counting stops there
   const std::string exact = FormatCount(bytes) + " B";
   return bytes < 1024 ? exact : FormatBytes(Bytes(bytes)) + " (" + exact + ")";
 }

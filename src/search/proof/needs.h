@@ -3,6 +3,7 @@
 #define PLACEWRIGHT_SEARCH_PROOF_NEEDS_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct UnitNeed {
   int64_t bytes = 0;  // persistent + one op's inputs and outputs + largest workspace
   int32_t op = -1;    // exec op that needs most
 };
+
+// Bytes that one exec op of `unit` reads and makes, by storage; what persists in the unit left out.
+std::map<int32_t, int64_t> WorkingSet(const Problem& problem, int32_t unit, int32_t op);
 
 // By unit. O(edges log edges).
 std::vector<UnitNeed> UnitNeeds(const Problem& problem);
