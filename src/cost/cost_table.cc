@@ -33,6 +33,22 @@ CostSource CostTable::source(OpId op) const {
   return supported || devices_ == 0 ? weakest : source(op, DeviceId(0));
 }
 
+CostTable GivenTimes(const IdVector<OpId, Nanos>& times, const Cluster& cluster) {
+  const auto is_cpu = [&](DeviceId device) {
+    return cluster.kind(device).device_class == DeviceClass::kCpu;
+  };
+  bool only_cpus = true;
+  for (const DeviceId device : cluster.devices()) only_cpus = only_cpus && is_cpu(device);
+  CostTable table(times.size(), cluster.device_count());
+  for (const OpId op : IdRange<OpId>(times.size())) {
+    table.SetSource(op, CostSource::kGiven);
+    for (const DeviceId device : cluster.devices()) {
+      if (only_cpus || !is_cpu(device)) table.SetTime(op, device, times[op]);
+    }
+  }
+  return table;
+}
+
 CostShares SharesOf(const CostTable& costs, const IdVector<OpId, DeviceId>& device_of) {
   struct Sums {
     int64_t given = 0, measured = 0, modelled = 0;

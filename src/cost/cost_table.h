@@ -11,6 +11,7 @@
 
 #include "base/ids.h"
 #include "base/units.h"
+#include "cluster/cluster.h"
 
 namespace placewright {
 
@@ -65,6 +66,10 @@ class CostTable {
   IdVector<OpId, Bytes> workspace_;
   std::vector<CostSource> sources_;  // op-major
 };
+
+// Times that a file gives for its ops whatever the device: on every device that is no CPU, or on
+// CPUs where the cluster has nothing else.
+CostTable GivenTimes(const IdVector<OpId, Nanos>& times, const Cluster& cluster);
 
 // Shares of the ops' summed time by source, where every op runs on the device that `device_of`
 // names; of the ops' number if none takes time. They add up to 1, or are all 0 without ops.

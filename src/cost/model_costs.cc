@@ -114,7 +114,10 @@ Status Apply(const CostOverride& line, const Graph& graph, const Cluster& cluste
 }  // namespace
 
 std::vector<std::string> UnknownTypes(const Graph& graph) {
-  if (graph.format() == "costgraph") return {};
+  // Formats whose ops have times instead of types.
+  for (const std::string_view format : {"costgraph", "dnn-partitioning", "pipedream"}) {
+    if (graph.format() == format) return {};
+  }
   std::set<std::string> unknown;
   for (OpId id : graph.ops()) {
     if (!WorkOf(graph, id).known) unknown.emplace(graph.op(id).type);

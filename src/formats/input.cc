@@ -13,7 +13,10 @@
 #include "formats/aten/reader.h"
 #include "formats/cluster/cluster_reader.h"
 #include "formats/costs/costgraph_reader.h"
+#include "formats/dnn_partitioning/workload_graph.h"
+#include "formats/dnn_partitioning/workload_reader.h"
 #include "formats/onnx/reader.h"
+#include "formats/pipedream/profile_graph.h"
 #include "formats/plan/plan_json.h"
 #include "formats/text/file.h"
 #include "formats/text/json.h"
@@ -49,6 +52,9 @@ class TopLevelKeys : public nlohmann::json_sax<Json> {
     key_ = name;
     tensors = tensors || name == "tensors";
     devices = devices || name == "devices";
+    nodes = nodes || name == "nodes";
+    accelerators = accelerators || name == "maxFPGAs" || name == "maxSizePerFPGA";
+    split = split || name == "fpgas" || name == "cpus";
     ops = ops || name == "ops";
     return true;
   }
@@ -74,7 +80,9 @@ class TopLevelKeys : public nlohmann::json_sax<Json> {
   }
 
   std::string schema;
-  bool inputs = false, tensors = false, devices = false, ops = false;  // keys seen
+  // Keys seen.
+  bool inputs = false, tensors = false, devices = false, ops = false;
+  bool nodes = false, accelerators = false, split = false;
   bool broken = false;
 
  private:
@@ -106,9 +114,14 @@ Result<GraphFormat> SniffJson(std::string_view text) {
   }
   if (top.tensors && top.devices) return GraphFormat::kCostGraph;
   if (top.ops) return GraphFormat::kAten;
+  if (top.nodes && top.accelerators) return GraphFormat::kDnnPartitioning;
+  if (top.split) {
+    return Unknown("this is a dnn-partitioning split, not a graph; give it as --placement");
+  }
   return Unknown(
       "this is JSON, but neither an ATen training graph (\"inputs\", \"ops\") nor a cost graph "
-      "(\"schema\": \"placewright.costgraph/1\")");
+      "(\"schema\": \"placewright.costgraph/1\") nor a dnn-partitioning workload (\"maxFPGAs\", "
+      "\"nodes\")");
 }
 
 // True if the bytes may begin an ONNX ModelProto: the first tag is one of its fields.
@@ -152,6 +165,13 @@ Status CheckFixedShapes(const GraphInputOptions& options, int64_t recorded) {
       "", "Leave --batch out, or give an ONNX model.");
 }
 
+void TakeCostGraph(CostGraph cost_graph, LoadedGraph& loaded) {
+  loaded.graph = std::move(cost_graph.graph);
+  loaded.cluster = std::move(cost_graph.cluster);
+  loaded.costs = std::move(cost_graph.costs);
+  loaded.placement = std::move(cost_graph.placement);
+}
+
 Status ReadGraph(std::string_view bytes, const GraphInputOptions& options, LoadedGraph& loaded) {
   switch (loaded.format) {
     case GraphFormat::kAten: {
@@ -175,10 +195,25 @@ Status ReadGraph(std::string_view bytes, const GraphInputOptions& options, Loade
       PW_RETURN_IF_ERROR(CheckFixedShapes(options, 0));
       PW_ASSIGN(const Json document, ParseJson(bytes));
       PW_ASSIGN(CostGraph cost_graph, ReadCostGraph(document));
-      loaded.graph = std::move(cost_graph.graph);
-      loaded.cluster = std::move(cost_graph.cluster);
-      loaded.costs = std::move(cost_graph.costs);
-      loaded.placement = std::move(cost_graph.placement);
+      TakeCostGraph(std::move(cost_graph), loaded);
+      return Ok();
+    }
+    case GraphFormat::kDnnPartitioning: {
+      PW_RETURN_IF_ERROR(CheckFixedShapes(options, 0));
+      PW_ASSIGN(const Json document, ParseJson(bytes));
+      PW_ASSIGN(loaded.workload, ReadWorkload(document));
+      PW_ASSIGN(CostGraph cost_graph, WorkloadToCostGraph(*loaded.workload));
+      TakeCostGraph(std::move(cost_graph), loaded);
+      loaded.notes = WorkloadNotes(*loaded.workload);
+      return Ok();
+    }
+    case GraphFormat::kPipeDream: {
+      PW_RETURN_IF_ERROR(CheckFixedShapes(options, 0));
+      PW_ASSIGN(loaded.profile, ReadPipeDream(bytes));
+      PW_ASSIGN(ProfileGraph profile_graph, ProfileToGraph(*loaded.profile));
+      loaded.graph = std::move(profile_graph.graph);
+      loaded.times = std::move(profile_graph.times);
+      loaded.notes = ProfileNotes(*loaded.profile);
       return Ok();
     }
   }
@@ -220,6 +255,7 @@ Result<GraphFormat> SniffGraph(std::string_view bytes) {
   const size_t first = bytes.find_first_not_of(kWhiteSpace);
   if (first == std::string_view::npos) return Unknown("the file is empty");
   if (bytes[first] == '{') return SniffJson(bytes);
+  if (LooksLikePipeDream(bytes)) return GraphFormat::kPipeDream;
   if (LooksLikeText(bytes)) {
     if (Json::accept(bytes)) {
       return Unknown(fmt::format("this is JSON, but {} where an object is expected",
@@ -283,10 +319,61 @@ std::string ClusterHash(const Cluster& cluster) {
   return Sha256(canonical.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-Result<NamedPlacement> LoadPlacement(const std::string& path) {
+Result<PipelineWorkload> LoadWorkload(const std::string& path) {
+  PW_ASSIGN(const std::string bytes, ReadFile(path));
+  PW_ASSIGN(const GraphFormat format, SniffGraph(bytes).InFile(path));
+  if (format != GraphFormat::kDnnPartitioning) {
+    Error error = MakeError(ErrorCode::kUsage, "this is no dnn-partitioning workload", "",
+                            "Only these state what throughput and latency are made of.");
+    error.file = path;
+    return error;
+  }
+  PW_ASSIGN(const Json document, ParseJson(bytes).InFile(path));
+  return ReadWorkload(document).InFile(path);
+}
+
+namespace {
+
+Result<SplitOrPlacement> ReadSplitOrPlacement(std::string_view text) {
+  PW_ASSIGN(const Json document, ParseJson(text));
+  SplitOrPlacement result;
+  if (IsSplit(document)) {
+    PW_ASSIGN(result.split, ReadSplit(document));
+  } else {
+    PW_ASSIGN(result.placement, PlacementFromJson(document));
+  }
+  return result;
+}
+
+Result<NamedPlacement> ReadPlacement(std::string_view text, const LoadedGraph& graph,
+                                     const Cluster& cluster) {
+  constexpr const char* kRemedy = "Give a plan or a JSON map from op to device.";
+  if (LooksLikePipeDream(text)) {
+    PW_ASSIGN(const PipeDreamProfile staged, ReadPipeDream(text));
+    if (graph.profile) return PlacementOfStages(staged, graph.graph, cluster);
+    return MakeError(ErrorCode::kUsage,
+                     "these are stages of a PipeDream profile; the graph is none", "", kRemedy);
+  }
+  PW_ASSIGN(SplitOrPlacement loaded, ReadSplitOrPlacement(text));
+  if (!loaded.split) return std::move(loaded.placement);
+  if (graph.workload) return PlacementOfSplit(*graph.workload, *loaded.split);
+  return MakeError(ErrorCode::kUsage,
+                   "this is a dnn-partitioning split, whose ids are those of a workload; the graph "
+                   "is none",
+                   "", kRemedy);
+}
+
+}  // namespace
+
+Result<SplitOrPlacement> LoadSplitOrPlacement(const std::string& path) {
   PW_ASSIGN(const std::string text, ReadFile(path));
-  PW_ASSIGN(const Json document, ParseJson(text).InFile(path));
-  return PlacementFromJson(document).InFile(path);
+  return ReadSplitOrPlacement(text).InFile(path);
+}
+
+Result<NamedPlacement> LoadPlacement(const std::string& path, const LoadedGraph& graph,
+                                     const Cluster& cluster) {
+  PW_ASSIGN(const std::string text, ReadFile(path));
+  return ReadPlacement(text, graph, cluster).InFile(path);
 }
 
 }  // namespace placewright

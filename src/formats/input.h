@@ -1,6 +1,7 @@
 // Files of any readable format, by path: which format it is follows from the content, never from
-// the name. Graphs (ATen JSON, ONNX, cost graph; plain or gzip), clusters (file or preset) and
-// placements (a map, or anything with a `placement`).
+// the name. Graphs (ATen JSON, ONNX, cost graph, dnn-partitioning workload, PipeDream profile;
+// plain or gzip), clusters (file or preset) and placements (a map, anything with a `placement`, a
+// split).
 #ifndef PLACEWRIGHT_FORMATS_INPUT_H_
 #define PLACEWRIGHT_FORMATS_INPUT_H_
 
@@ -14,12 +15,15 @@
 #include "base/result.h"
 #include "cluster/cluster.h"
 #include "cost/cost_table.h"
+#include "formats/pipedream/profile.h"
 #include "graph/graph.h"
+#include "plan/pipeline_workload.h"
 #include "plan/placement.h"
+#include "plan/split.h"
 
 namespace placewright {
 
-enum class GraphFormat : uint8_t { kAten, kOnnx, kCostGraph };
+enum class GraphFormat : uint8_t { kAten, kOnnx, kCostGraph, kDnnPartitioning, kPipeDream };
 
 // The format of expanded bytes. Errors: kFormatUnknown (empty, text or JSON of another kind: the
 // message says what it looks like), kSyntax (broken JSON before anything tells the format).
@@ -38,10 +42,17 @@ struct LoadedGraph {
   std::string sha256;  // of the file's bytes as stored
   GraphFormat format = GraphFormat::kAten;
   Graph graph;
-  // Cost graphs carry their own devices and times, and perhaps a placement.
+  // Cost graphs and workloads carry their own devices and times, and perhaps a placement.
   std::optional<Cluster> cluster;
   std::optional<CostTable> costs;
   std::optional<NamedPlacement> placement;
+  // PipeDream: every op's time, whatever the device (GivenTimes).
+  std::optional<IdVector<OpId, Nanos>> times;
+  // What these files say beyond the graph.
+  std::optional<PipelineWorkload> workload;
+  std::optional<PipeDreamProfile> profile;
+  // What of the file the graph does not carry, or otherwise than it was meant: sentences.
+  std::vector<std::string> notes;
   // ONNX: ops whose output shapes nothing told, so that they were assumed (OnnxReport).
   std::vector<std::string> assumed_shapes;
   // ONNX: open dimensions that options.assume_dimensions gave a value.
@@ -68,8 +79,23 @@ std::string ClusterHash(const Cluster& cluster);
 // kPlanMismatch: a file (`what`: "graph", "costs file") with another hash than the plan names.
 Error OtherContent(std::string_view what, std::string_view expected, std::string_view found);
 
-// `{op: device}`, or a plan or cost graph with a `placement`.
-Result<NamedPlacement> LoadPlacement(const std::string& path);
+// The workload of a dnn-partitioning file, without a graph made of it: cycles and any number of
+// devices are possible. Errors: as LoadGraph; kUsage where the file is of another format.
+Result<PipelineWorkload> LoadWorkload(const std::string& path);
+
+// A placement of `graph` on `cluster`: `{op: device}`, or a plan or cost graph with a `placement`,
+// or for a workload a split, or for a PipeDream profile one with stages. Errors: those of the
+// readers; kUsage for a split or stages of another graph.
+Result<NamedPlacement> LoadPlacement(const std::string& path, const LoadedGraph& graph,
+                                     const Cluster& cluster);
+
+// What a placement file says to a workload: the split that it is, or else names. Errors: those of
+// the readers.
+struct SplitOrPlacement {
+  std::optional<Split> split;
+  NamedPlacement placement;  // where it is no split
+};
+Result<SplitOrPlacement> LoadSplitOrPlacement(const std::string& path);
 
 }  // namespace placewright
 

@@ -96,7 +96,8 @@ TEST_F(Input, CostGraphsBringDevicesTimesAndPlacement) {
   EXPECT_EQ(loaded.value().cluster->device_count(), 1u);
   EXPECT_EQ(loaded.value().costs->time(OpId(0), DeviceId(0)), Nanos(5));
   EXPECT_EQ(*loaded.value().placement, (NamedPlacement{{"a", "d0"}}));
-  EXPECT_EQ(LoadPlacement(path).Take(), (NamedPlacement{{"a", "d0"}}));
+  EXPECT_EQ(LoadPlacement(path, loaded.value(), *loaded.value().cluster).Take(),
+            (NamedPlacement{{"a", "d0"}}));
 }
 
 TEST_F(Input, GraphErrorsNameTheFile) {

@@ -157,7 +157,7 @@ struct GraphData {
 class Graph {
  public:
   const std::string& name() const { return data_.name; }
-  std::string_view format() const { return data_.format; }  // "aten", "onnx", "costgraph"
+  std::string_view format() const { return data_.format; }  // "aten", "onnx", "costgraph", ...
   int64_t batch() const { return data_.batch; }             // 0: unknown
 
   size_t op_count() const { return data_.ops.size(); }

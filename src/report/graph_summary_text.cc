@@ -19,6 +19,8 @@ std::string_view FormatName(std::string_view format) {
   if (format == "aten") return "ATen training graph";
   if (format == "onnx") return "ONNX model";
   if (format == "costgraph") return "cost graph";
+  if (format == "dnn-partitioning") return "dnn-partitioning workload";
+  if (format == "pipedream") return "PipeDream profile";
   return format;
 }
 

@@ -21,6 +21,7 @@ TEST_F(Usage, HelpTextsAreTheGoldenOnes) {
                                                           {"simulate"},
                                                           {"compare"},
                                                           {"check"},
+                                                          {"export"},
                                                           {"doctor"},
                                                           {"explain"},
                                                           {"cluster"},

@@ -18,15 +18,19 @@
 namespace placewright::check {
 namespace {
 
-// A cost graph on its own devices brings its costs along.
+// A cost graph on its own devices brings its costs along, a profile its times on whichever device
+// may run it.
 MaybeViolation CheckGivenCosts(const PlanInputs& inputs) {
   const Graph& graph = inputs.graph.graph;
-  if (!inputs.graph.costs || inputs.plan.cluster.path != kClusterInGraph) return std::nullopt;
+  const bool own = inputs.graph.costs && inputs.plan.cluster.path == kClusterInGraph;
+  if (!own && !inputs.graph.times) return std::nullopt;
   for (OpId op : graph.ops()) {
     for (DeviceId device : inputs.cluster.cluster.devices()) {
       const Nanos stated = inputs.costs.time(op, device);
-      const Nanos given = inputs.graph.costs->time(op, device);
-      if (inputs.costs.source(op, device) != CostSource::kGiven || stated == given) continue;
+      if (inputs.costs.source(op, device) != CostSource::kGiven) continue;
+      if (!own && stated == CostTable::kUnsupported) continue;
+      const Nanos given = own ? inputs.graph.costs->time(op, device) : (*inputs.graph.times)[op];
+      if (stated == given) continue;
       return Violation{
           ViolationKind::kGivenCosts,
           fmt::format("{} ns on {} are said to be given, the graph has {}", stated.count,

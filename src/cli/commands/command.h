@@ -38,6 +38,7 @@ std::unique_ptr<Command> MakeInspectCommand();
 std::unique_ptr<Command> MakeSimulateCommand();
 std::unique_ptr<Command> MakeCompareCommand();
 std::unique_ptr<Command> MakeCheckCommand();
+std::unique_ptr<Command> MakeExportCommand();
 std::unique_ptr<Command> MakeClusterCommand();
 std::unique_ptr<Command> MakeBenchCommand();
 std::unique_ptr<Command> MakeDoctorCommand();

@@ -55,11 +55,19 @@ Result<TraversalOrder> ParseVisitOrder(const std::string& text) {
       fmt::format("The orders are {}.", fmt::join(names, ", ")));
 }
 
+// The times that the file gives, on its own devices or on any one.
+std::optional<CostTable> GivenCosts(const LoadedGraph& loaded) {
+  if (!loaded.times) return loaded.costs;
+  CostTable costs(loaded.times->size(), 1);
+  for (const OpId op : loaded.graph.ops()) costs.SetTime(op, DeviceId(0), (*loaded.times)[op]);
+  return costs;
+}
+
 class InspectCommand : public Command {
  public:
   CLI::App* Register(CLI::App& program) override {
     CLI::App* app = program.add_subcommand("inspect", "Say what a graph holds");
-    app->add_option("GRAPH", graph_, "ATen training graph, ONNX model or cost graph")->required();
+    app->add_option("GRAPH", graph_, "Graph of any readable format (docs/formats)")->required();
     app->add_option("--batch", batch_, "Batch size of an ONNX model with a symbolic one")
         ->type_name("N")
         ->check(WholeNumber(1, uint64_t{1} << 40))
@@ -110,8 +118,9 @@ class InspectCommand : public Command {
     }
     const GraphSummary summary = Summarise(loaded.graph);
     const GraphStatistics statistics = ComputeStatistics(loaded.graph);
+    const std::optional<CostTable> costs = GivenCosts(loaded);
     const std::optional<OneDeviceStep> alone =
-        SimulateOnOneDevice(loaded.graph, loaded.costs ? &*loaded.costs : nullptr);
+        SimulateOnOneDevice(loaded.graph, costs ? &*costs : nullptr);
     if (context.console.json) {
       context.console.PrintJson(ToJson(loaded, summary, statistics, alone));
     } else {
@@ -150,6 +159,7 @@ class InspectCommand : public Command {
     object["statistics"] = StatisticsToJson(statistics);
     object["unknown_types"] = s.unknown_types;
     AddAssumedShapes(loaded, &object);
+    AddNotes(loaded, &object);
     AddAssumedDimensions(loaded, &object);
     object["sha256"] = loaded.sha256;
     return object;

@@ -41,7 +41,7 @@ class PlanCommand : public Command {
  public:
   CLI::App* Register(CLI::App& program) override {
     CLI::App* app = program.add_subcommand("plan", "Find where every op of a graph shall run");
-    app->add_option("GRAPH", input_.graph, "ATen training graph, ONNX model or cost graph")
+    app->add_option("GRAPH", input_.graph, "Graph of any readable format (docs/formats)")
         ->required();
     AddInputOptions(app, &input_);
     app->add_option("--algo", algorithm_, "Algorithm: " + planners_.Names() + " (default auto)")
@@ -194,6 +194,7 @@ class PlanCommand : public Command {
     object["init_differs"] = init_differs_;
     object["unknown_types"] = planning.inputs.cost_report.unknown_types;
     AddAssumedShapes(planning.inputs.graph, &object);
+    AddNotes(planning.inputs.graph, &object);
     object["interrupted"] = error && error->code == ErrorCode::kInterrupted;
     if (error) object["error"] = ErrorToJson(*error)["error"];
     console.PrintJson(object);

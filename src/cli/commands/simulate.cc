@@ -10,6 +10,7 @@
 #include "cli/request/assumptions.h"
 #include "cli/request/findings.h"
 #include "cli/request/inputs.h"
+#include "cli/request/objective.h"
 #include "cli/request/picture.h"
 #include "cli/request/result_json.h"
 #include "cli/terminal/options.h"
@@ -31,6 +32,7 @@ constexpr const char* kExamples =
     "  placewright simulate bert.plan.json\n"
     "  placewright simulate bert.json.gz -c 4xP100 --placement my-placement.json\n"
     "  placewright simulate costgraph.json --order critical-path --schedule --json\n"
+    "  placewright simulate bert24.json --placement split.json --objective throughput --json\n"
     "  placewright simulate --placeto case.json.gz --repeat 100";
 
 // Everything that one simulation needs, whichever files it came from.
@@ -46,11 +48,16 @@ class SimulateCommand : public Command {
   CLI::App* Register(CLI::App& program) override {
     CLI::App* app = program.add_subcommand("simulate", "Say how long a placement takes and why");
     app_ = app;
-    app->add_option("FILE", input_.graph, "Plan, graph (with -c and --placement), or cost graph");
+    app->add_option("FILE", input_.graph,
+                    "Plan, graph (with -c and --placement), or cost graph or workload");
     AddInputOptions(app, &input_);
     AddPlacetoOptions(app);
-    app->add_option("--placement", placement_, "Plan, or JSON map from op to device")
+    app->add_option("--placement", placement_, "Plan, JSON map from op to device, or split")
         ->type_name("FILE")
+        ->group("Input");
+    app->add_option("--objective", objective_,
+                    "step-time (default), or of a dnn-partitioning workload throughput or latency")
+        ->type_name("NAME")
         ->group("Input");
     app->add_flag("--schedule", schedule_, "Also start and end of every op and transfer")
         ->group("Output");
@@ -64,6 +71,12 @@ class SimulateCommand : public Command {
 
   Result<int> Run(Context& context) override {
     PW_RETURN_IF_ERROR(CheckSimulator());
+    PW_ASSIGN(const Objective objective, ParseObjective(objective_));
+    if (objective != Objective::kStepTime) {
+      PW_RETURN_IF_ERROR(RefuseStepOptions());
+      PW_RETURN_IF_ERROR(PrintObjective(objective, input_.graph, placement_, context.console));
+      return 0;
+    }
     if (!placeto_.case_file.empty()) {
       PW_RETURN_IF_ERROR(ReportPlacetoFile(placeto_, context.console));
       return 0;
@@ -167,6 +180,20 @@ class SimulateCommand : public Command {
     return Ok();
   }
 
+  // The other objectives are sums over a split: nothing is scheduled, drawn or modelled.
+  Status RefuseStepOptions() const {
+    for (const char* name : {"--cluster", "--batch", "--dim", "--costs", "--cost-profile",
+                             "--order", "--schedule", "--memory", "--svg", "--html", "--sim"}) {
+      const CLI::Option* option = app_->get_option(name);
+      if (option->count() == 0) continue;
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("{} cannot be used with --objective {}", option->get_name(), objective_), "",
+          fmt::format("Leave {} out, or simulate the step.", option->get_name()));
+    }
+    return Ok();
+  }
+
   Status CheckOutput() const {
     const std::vector<NamedFile> outputs = FilesOf(pictures_);
     if (outputs.empty()) return Ok();
@@ -211,7 +238,8 @@ class SimulateCommand : public Command {
     std::optional<NamedPlacement> named = std::move(subject.inputs.graph.placement);
     subject.placement_file = placement_.empty() ? input_.graph : placement_;
     if (!placement_.empty()) {
-      PW_ASSIGN(named, LoadPlacement(placement_));
+      PW_ASSIGN(named,
+                LoadPlacement(placement_, subject.inputs.graph, subject.inputs.cluster.cluster));
     }
     if (!named) {
       return MakeError(
@@ -254,6 +282,7 @@ class SimulateCommand : public Command {
     object["cost_sources"] = CostSourcesToJson(SharesOf(inputs.costs, subject.placement));
     object["unknown_types"] = UnknownTypes(inputs.graph.graph);
     AddAssumedShapes(inputs.graph, &object);
+    AddNotes(inputs.graph, &object);
     const Cluster& cluster = inputs.cluster.cluster;
     AddFindings(findings, cluster, &object);
     object["peaks"] = PeaksToJson(findings, cluster);
@@ -319,7 +348,7 @@ class SimulateCommand : public Command {
   }
 
   InputOptions input_;
-  std::string placement_;
+  std::string placement_, objective_ = "step-time";
   PictureOptions pictures_;
   bool schedule_ = false, memory_ = false;
   std::string sim_ = kPlacewright;

@@ -39,8 +39,11 @@ std::vector<std::string> DescribeAssumptions(const LoadedGraph& loaded) {
         fmt::format("assumed the output shapes of {} op{}: {}", loaded.assumed_shapes.size(),
                     loaded.assumed_shapes.size() == 1 ? "" : "s", FirstFew(loaded.assumed_shapes)));
   }
+  lines.insert(lines.end(), loaded.notes.begin(), loaded.notes.end());
   return lines;
 }
+
+void AddNotes(const LoadedGraph& loaded, Json* object) { (*object)["notes"] = loaded.notes; }
 
 void AddAssumedShapes(const LoadedGraph& loaded, Json* object) {
   Json list = Json::array();

@@ -1,4 +1,4 @@
-// What the reader of an ONNX model could not know and so assumed, said aloud.
+// What a reader assumed or could not carry, said aloud.
 #ifndef PLACEWRIGHT_CLI_REQUEST_ASSUMPTIONS_H_
 #define PLACEWRIGHT_CLI_REQUEST_ASSUMPTIONS_H_
 
@@ -11,11 +11,14 @@
 namespace placewright {
 
 // "assumed batch=1; give --batch or --dim for real sizes", "assumed the output shapes of 2 ops:
-// ...": a line each, the first few names only; none where nothing was assumed.
+// ...": a line each, the first few names only; then the graph's notes. None where nothing was
+// assumed.
 std::vector<std::string> DescribeAssumptions(const LoadedGraph& loaded);
 
 // Adds `assumed_shapes`, a list of "op (type)" cut at 100 of them.
 void AddAssumedShapes(const LoadedGraph& loaded, Json* object);
+// Adds `notes`, a list of sentences.
+void AddNotes(const LoadedGraph& loaded, Json* object);
 // Adds `assumed_dimensions`, {symbol: value}.
 void AddAssumedDimensions(const LoadedGraph& loaded, Json* object);
 

@@ -11,13 +11,30 @@
 namespace placewright {
 namespace {
 
+std::string KindOf(const LoadedGraph& graph) {
+  return graph.workload  ? "dnn-partitioning workload"
+         : graph.profile ? "PipeDream profile"
+                         : "cost graph";
+}
+
+// Times of the file, where it has them for whichever device. Errors: kUsage.
+Result<CostTable> TakeTimes(const InputOptions& options, const LoadedGraph& graph,
+                            const Cluster& cluster) {
+  const bool costs = !options.costs.empty();
+  if (!costs && options.cost_profile == "default") return GivenTimes(*graph.times, cluster);
+  const std::string option = costs ? "--costs" : "--cost-profile";
+  return MakeError(
+      ErrorCode::kUsage,
+      option + " cannot be used with a " + KindOf(graph) + ", which carries its own times", "",
+      "Leave " + option + " out.");
+}
+
 // A cost graph states devices and times itself.
 Result<Inputs> TakeOwnDevices(const InputOptions& options, LoadedGraph graph, Order order) {
   const auto refuse = [&](const char* option) {
     return MakeError(ErrorCode::kUsage,
-                     std::string(option) +
-                         " cannot be used with a cost graph, which carries its "
-                         "own devices and times",
+                     std::string(option) + " cannot be used with a " + KindOf(graph) +
+                         ", which carries its own devices and times",
                      "", std::string("Leave ") + option + " out.");
   };
   if (!options.cluster.empty()) return refuse("-c");
@@ -90,6 +107,10 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   inputs.graph = std::move(graph);
   inputs.order = order;
   inputs.dimensions = dimensions;
+  if (inputs.graph.times) {
+    PW_ASSIGN(inputs.costs, TakeTimes(options, inputs.graph, inputs.cluster.cluster));
+    return inputs;
+  }
   PW_ASSIGN(inputs.costs,
             LoadCosts(options, inputs.graph.graph, inputs.cluster.cluster, &inputs.cost_report));
   return inputs;

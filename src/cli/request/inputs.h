@@ -14,7 +14,7 @@ namespace placewright {
 
 struct Inputs {
   LoadedGraph graph;
-  LoadedCluster cluster;  // for a cost graph, its own devices
+  LoadedCluster cluster;  // for a cost graph or a workload, its own devices
   CostTable costs;
   CostModelReport cost_report;
   Order order = Order::kFifo;

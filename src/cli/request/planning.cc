@@ -47,7 +47,7 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
                             const Planning& planning) {
   const Graph& graph = planning.inputs.graph.graph;
   const Cluster& cluster = planning.inputs.cluster.cluster;
-  PW_ASSIGN(const NamedPlacement named, LoadPlacement(path));
+  PW_ASSIGN(const NamedPlacement named, LoadPlacement(path, planning.inputs.graph, cluster));
   PW_ASSIGN(Placement placement, ResolvePlacement(named, graph, cluster).InFile(path));
   PW_RETURN_IF_ERROR(
       VerifyPlacement(planning.problem.program, graph, cluster, placement).InFile(path));
