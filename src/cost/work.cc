@@ -48,7 +48,9 @@ const WorkRow* FindOnnxRow(std::string_view type) {
 }
 
 const WorkRow* FindRow(std::string_view type) {
-  return type.starts_with("aten.") ? FindAtenRow(type.substr(5)) : FindOnnxRow(type);
+  if (type.starts_with("aten.")) return FindAtenRow(type.substr(5));
+  if (type.starts_with("tf.")) return Find(TensorflowRows(), type.substr(3));
+  return FindOnnxRow(type);
 }
 
 bool IsFloating(DType dtype) {

@@ -15,6 +15,9 @@
 #include "formats/costs/costgraph_reader.h"
 #include "formats/dnn_partitioning/workload_graph.h"
 #include "formats/dnn_partitioning/workload_reader.h"
+#include "formats/graphdef/devices.h"
+#include "formats/graphdef/message.h"
+#include "formats/graphdef/reader.h"
 #include "formats/onnx/reader.h"
 #include "formats/pipedream/profile_graph.h"
 #include "formats/plan/plan_json.h"
@@ -165,6 +168,17 @@ Status CheckFixedShapes(const GraphInputOptions& options, int64_t recorded) {
       "", "Leave --batch out, or give an ONNX model.");
 }
 
+Status TakeGraphDef(std::string_view bytes, const GraphInputOptions& options, LoadedGraph& loaded) {
+  GraphDefReport report;
+  PW_ASSIGN(
+      loaded.graph,
+      ReadGraphDef(bytes, {options.batch, options.dimensions, options.assume_dimensions}, &report));
+  loaded.assumed_shapes = std::move(report.assumed_shapes);
+  loaded.assumed_dimensions = std::move(report.assumed_dimensions);
+  loaded.notes = std::move(report.notes);
+  return Ok();
+}
+
 void TakeCostGraph(CostGraph cost_graph, LoadedGraph& loaded) {
   loaded.graph = std::move(cost_graph.graph);
   loaded.cluster = std::move(cost_graph.cluster);
@@ -207,6 +221,7 @@ Status ReadGraph(std::string_view bytes, const GraphInputOptions& options, Loade
       loaded.notes = WorkloadNotes(*loaded.workload);
       return Ok();
     }
+    case GraphFormat::kGraphDef: return TakeGraphDef(bytes, options, loaded);
     case GraphFormat::kPipeDream: {
       PW_RETURN_IF_ERROR(CheckFixedShapes(options, 0));
       PW_ASSIGN(loaded.profile, ReadPipeDream(bytes));
@@ -254,8 +269,11 @@ Result<GraphFormat> SniffGraph(std::string_view bytes) {
   if (bytes.starts_with(kByteOrderMark)) bytes.remove_prefix(kByteOrderMark.size());
   const size_t first = bytes.find_first_not_of(kWhiteSpace);
   if (first == std::string_view::npos) return Unknown("the file is empty");
+  // Its first byte is a line feed, its second may be a brace.
+  if (graphdef::LooksLikeBinaryGraphDef(bytes)) return GraphFormat::kGraphDef;
   if (bytes[first] == '{') return SniffJson(bytes);
   if (LooksLikePipeDream(bytes)) return GraphFormat::kPipeDream;
+  if (graphdef::LooksLikeTextGraphDef(bytes)) return GraphFormat::kGraphDef;
   if (LooksLikeText(bytes)) {
     if (Json::accept(bytes)) {
       return Unknown(fmt::format("this is JSON, but {} where an object is expected",
@@ -267,6 +285,7 @@ Result<GraphFormat> SniffGraph(std::string_view bytes) {
                                Printable(bytes.substr(first), 24)));
   }
   if (MayBeModelProto(bytes)) return GraphFormat::kOnnx;
+  if (bytes[0] == '\x0a') return GraphFormat::kGraphDef;  // no other format's first field
   return Unknown("the first bytes are those of no known format");
 }
 
@@ -353,6 +372,9 @@ Result<NamedPlacement> ReadPlacement(std::string_view text, const LoadedGraph& g
     if (graph.profile) return PlacementOfStages(staged, graph.graph, cluster);
     return MakeError(ErrorCode::kUsage,
                      "these are stages of a PipeDream profile; the graph is none", "", kRemedy);
+  }
+  if (graphdef::LooksLikeBinaryGraphDef(text) || graphdef::LooksLikeTextGraphDef(text)) {
+    return PlacementOfGraphDef(text, graph.graph, cluster);
   }
   PW_ASSIGN(SplitOrPlacement loaded, ReadSplitOrPlacement(text));
   if (!loaded.split) return std::move(loaded.placement);

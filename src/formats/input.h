@@ -1,7 +1,7 @@
 // Files of any readable format, by path: which format it is follows from the content, never from
-// the name. Graphs (ATen JSON, ONNX, cost graph, dnn-partitioning workload, PipeDream profile;
-// plain or gzip), clusters (file or preset) and placements (a map, anything with a `placement`, a
-// split).
+// the name. Graphs (ATen JSON, ONNX, GraphDef, cost graph, dnn-partitioning workload, PipeDream
+// profile; plain or gzip), clusters (file or preset) and placements (a map, anything with a
+// `placement`, a split).
 #ifndef PLACEWRIGHT_FORMATS_INPUT_H_
 #define PLACEWRIGHT_FORMATS_INPUT_H_
 
@@ -23,7 +23,14 @@
 
 namespace placewright {
 
-enum class GraphFormat : uint8_t { kAten, kOnnx, kCostGraph, kDnnPartitioning, kPipeDream };
+enum class GraphFormat : uint8_t {
+  kAten,
+  kOnnx,
+  kCostGraph,
+  kDnnPartitioning,
+  kPipeDream,
+  kGraphDef
+};
 
 // The format of expanded bytes. Errors: kFormatUnknown (empty, text or JSON of another kind: the
 // message says what it looks like), kSyntax (broken JSON before anything tells the format).
@@ -31,9 +38,10 @@ enum class GraphFormat : uint8_t { kAten, kOnnx, kCostGraph, kDnnPartitioning, k
 Result<GraphFormat> SniffGraph(std::string_view bytes);
 
 struct GraphInputOptions {
-  std::optional<int64_t> batch;  // --batch: ONNX only; elsewhere it must equal the recorded one
+  // --batch: ONNX and GraphDef only; elsewhere it must equal the recorded one
+  std::optional<int64_t> batch;
   std::string sha256;  // if set, a file with another hash is kPlanMismatch before it is parsed
-  std::map<std::string, int64_t> dimensions{};  // --dim: ONNX only (OnnxOptions)
+  std::map<std::string, int64_t> dimensions{};  // --dim: ONNX and GraphDef only (their options)
   bool assume_dimensions = false;               // open ones become 1 (OnnxOptions)
 };
 
@@ -53,9 +61,9 @@ struct LoadedGraph {
   std::optional<PipeDreamProfile> profile;
   // What of the file the graph does not carry, or otherwise than it was meant: sentences.
   std::vector<std::string> notes;
-  // ONNX: ops whose output shapes nothing told, so that they were assumed (OnnxReport).
+  // ONNX, GraphDef: ops whose output shapes nothing told, so that they were assumed (OnnxReport).
   std::vector<std::string> assumed_shapes;
-  // ONNX: open dimensions that options.assume_dimensions gave a value.
+  // ONNX, GraphDef: open dimensions that options.assume_dimensions gave a value.
   std::map<std::string, int64_t> assumed_dimensions;
 };
 

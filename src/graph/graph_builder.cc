@@ -275,6 +275,10 @@ Status GraphBuilder::AddOpWithDeclaredOutputs(OpSpec spec, std::vector<TensorId>
 
 void GraphBuilder::Tie(TensorId a, TensorId b) { ties_.emplace_back(a, b); }
 
+void GraphBuilder::Colocate(std::string a, std::string b) {
+  colocated_.emplace_back(std::move(a), std::move(b));
+}
+
 TensorId GraphBuilder::Lookup(const std::string& tensor_name) const {
   const auto it = tensor_ids_.find(tensor_name);
   return it == tensor_ids_.end() ? TensorId() : it->second;
@@ -310,6 +314,20 @@ Status GraphBuilder::ResolveAfter() {
     }
   }
   return Ok();
+}
+
+Result<std::vector<std::pair<OpId, OpId>>> GraphBuilder::ResolveColocated() const {
+  std::vector<std::pair<OpId, OpId>> pairs;
+  for (const auto& [a, b] : colocated_) {
+    const auto first = op_ids_.find(a), second = op_ids_.find(b);
+    if (first == op_ids_.end() || second == op_ids_.end()) {
+      const std::string& missing = first == op_ids_.end() ? a : b;
+      return MakeError(ErrorCode::kUnknownName,
+                       fmt::format("there is no op \"{}\" to colocate", Printable(missing, 120)));
+    }
+    pairs.emplace_back(first->second, second->second);
+  }
+  return pairs;
 }
 
 Status GraphBuilder::CheckDeclared() const {
@@ -351,7 +369,8 @@ Result<Graph> GraphBuilder::Build() && {
   MarkKinds(data_);
   DeriveHomes(data_);
   const IdVector<OpId, StorageId> served = ServedParameters(data_, ties_);
-  DeriveGroups(data_, ties_, served);
+  PW_ASSIGN(const auto colocated, ResolveColocated());
+  DeriveGroups(data_, ties_, colocated, served);
   AttributeModules(data_, module_names_, served);
   if (has_given_homes_) {
     for (const Storage& storage : data_.storages) {

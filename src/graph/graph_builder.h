@@ -70,6 +70,9 @@ class GraphBuilder {
 
   // Declares that both parameters (or state and parameter) belong together: one colocation group.
   void Tie(TensorId a, TensorId b);
+  // Declares that both ops belong in one colocation group, whatever they read. Build refuses names
+  // of no op (kUnknownName).
+  void Colocate(std::string a, std::string b);
 
   TensorId Lookup(const std::string& tensor_name) const;      // invalid if there is none
   Result<TensorId> Find(std::string_view tensor_name) const;  // kUnknownName, with near names
@@ -87,6 +90,7 @@ class GraphBuilder {
   void RecordWrites(Op& op, const OpSpec& spec);
   std::string_view Intern(const std::string& type);
   Status ResolveAfter();
+  Result<std::vector<std::pair<OpId, OpId>>> ResolveColocated() const;
   Status CheckDeclared() const;
   Status CheckNoWrites() const;
 
@@ -96,6 +100,7 @@ class GraphBuilder {
   std::vector<std::vector<std::string>> after_;  // by op
   std::vector<std::string> module_names_;        // by op
   std::vector<std::pair<TensorId, TensorId>> ties_;
+  std::vector<std::pair<std::string, std::string>> colocated_;
   IdVector<TensorId, DeviceId> given_homes_;
   bool has_given_homes_ = false;
   std::unordered_map<std::string, TensorId> tensor_ids_;

@@ -7,6 +7,7 @@
 #include "cli/commands/command.h"
 #include "cli/terminal/output_path.h"
 #include "formats/dnn_partitioning/split_writer.h"
+#include "formats/graphdef/writer.h"
 #include "formats/pipedream/stage_writer.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
@@ -28,6 +29,8 @@ constexpr std::array kFormats = {
     ExportFormat{"pipedream", "PipeDream profile with a stage_id for every layer (text)",
                  "plans of other graphs, and pipelines that come back to a device",
                  WritePipeDreamStages},
+    ExportFormat{"graphdef", "TensorFlow GraphDef with a device for every node, in the file's form",
+                 "plans of other graphs", WriteGraphDef},
 };
 
 Result<const ExportFormat*> FindFormat(std::string_view name) {

@@ -76,6 +76,11 @@ void SetForward(const OpView& op, const ConvShape& shape, Work& work) {
 
 }  // namespace
 
+void SetConvolution(const OpView& op, const Tensor& image, const Tensor& filter, int64_t groups,
+                    bool unit_stride, Work& work) {
+  SetForward(op, ShapeOf(image, filter, groups, unit_stride), work);
+}
+
 // convolution(x, w, bias, stride, padding, dilation, transposed, output_padding, groups)
 void AtenConvolution(const OpView& op, const WorkRow& row, Work& work) {
   const Tensor *x = op.TensorArg(0), *w = op.TensorArg(1), *out = op.output(0);

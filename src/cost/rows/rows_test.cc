@@ -8,7 +8,7 @@ namespace {
 // Lookup is a binary search: each table is sorted and names no type twice.
 TEST(WorkRows, EveryTableIsStrictlySorted) {
   for (auto rows : {AtenMathRows(), AtenElementwiseRows(), AtenDataRows(), OnnxMathRows(),
-                    OnnxDataRows(), ContribRows()}) {
+                    OnnxDataRows(), ContribRows(), TensorflowRows()}) {
     ASSERT_FALSE(rows.empty());
     for (size_t i = 0; i + 1 < rows.size(); ++i) EXPECT_LT(rows[i].type, rows[i + 1].type);
     for (const WorkRow& row : rows) EXPECT_NE(row.rule, nullptr) << row.type;
@@ -31,6 +31,9 @@ TEST(WorkRows, TypesAreFoundByTheirBaseName) {
   EXPECT_TRUE(HasWorkRow("Conv"));
   EXPECT_TRUE(HasWorkRow("com.microsoft.FastGelu"));
   EXPECT_TRUE(HasWorkRow("com.microsoft.LayerNormalization"));
+  EXPECT_TRUE(HasWorkRow("tf.Conv2DBackpropFilter"));
+  EXPECT_FALSE(HasWorkRow("tf.Conv"));
+  EXPECT_FALSE(HasWorkRow("Conv2DBackpropFilter"));
   EXPECT_FALSE(HasWorkRow("aten.frobnicate.default"));
   EXPECT_FALSE(HasWorkRow("org.example.Conv"));
   EXPECT_FALSE(HasWorkRow("ai.onnx.ml.Conv"));

@@ -33,7 +33,8 @@ std::span<const WorkRow> AtenElementwiseRows();
 std::span<const WorkRow> AtenDataRows();
 std::span<const WorkRow> OnnxMathRows();
 std::span<const WorkRow> OnnxDataRows();
-std::span<const WorkRow> ContribRows();  // com.microsoft and ai.onnx.ml
+std::span<const WorkRow> ContribRows();     // com.microsoft and ai.onnx.ml
+std::span<const WorkRow> TensorflowRows();  // "tf." types of GraphDefs
 
 // Traffic rules (traffic_rules.cc).
 void Streaming(const OpView& op, const WorkRow& row, Work& work);  // reads all, writes all
@@ -73,6 +74,18 @@ void AtenConvolutionBackward(const OpView& op, const WorkRow& row, Work& work);
 void OnnxConvolution(const OpView& op, const WorkRow& row, Work& work);
 void OnnxConvTranspose(const OpView& op, const WorkRow& row, Work& work);
 void UncountedConvolution(const OpView& op, const WorkRow& row, Work& work);  // quantised: macs 0
+
+// TensorFlow's layouts (tensorflow_rules.cc).
+void TensorflowProduct(const OpView& op, const WorkRow& row, Work& work);
+// flops: 0 forward, 1 gradient of the image, 2 gradient of the filter.
+void TensorflowConvolution(const OpView& op, const WorkRow& row, Work& work);
+// LSTM cells and layers with their weight as input 3 or 4; flops: products for each weight.
+void TensorflowLstm(const OpView& op, const WorkRow& row, Work& work);
+
+// Sets everything of a convolution: `image` [n, c, ...] is what each filter [o, c / groups, ...]
+// makes (the output, or what a gradient comes in by), strides and dilations are all 1 or not.
+void SetConvolution(const OpView& op, const Tensor& image, const Tensor& filter, int64_t groups,
+                    bool unit_stride, Work& work);
 
 // Sets class, flops, depth and bytes of a product of m x k by k x n, repeated `batch` times.
 struct ProductShape {

@@ -126,7 +126,8 @@ void PickOne(const OpView& op, const WorkRow& row, Work& work) {
 void Pooling(const OpView& op, const WorkRow& row, Work& work) {
   SetTraffic(op.InputBytes(), op.OutputBytes(), work);
   SetFlops(op, row, work);
-  const Value* attribute = op.Attribute("kernel_shape");
+  const Value* attribute = op.Attribute("kernel_shape");        // ONNX
+  if (attribute == nullptr) attribute = op.Attribute("ksize");  // TensorFlow: 1 for n and c
   const auto window = OpView::Integers(attribute ? attribute : op.Arg(1));
   if (!window || op.output(0) == nullptr) return;
   const double area = static_cast<double>(Elements(*window));

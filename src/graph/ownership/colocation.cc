@@ -116,7 +116,8 @@ void DeriveHomes(GraphData& graph) {
   }
 }
 
-void DeriveGroups(GraphData& graph, Ties ties, const IdVector<OpId, StorageId>& served) {
+void DeriveGroups(GraphData& graph, Ties ties, Colocated colocated,
+                  const IdVector<OpId, StorageId>& served) {
   UnionFind<OpId> sets(graph.ops.size());
   const auto join = [&](OpId op, StorageId storage) {
     if (graph.home_op[storage].valid()) sets.Join(op, graph.home_op[storage]);
@@ -127,6 +128,7 @@ void DeriveGroups(GraphData& graph, Ties ties, const IdVector<OpId, StorageId>& 
     for (TensorId written : op.writes) join(id, graph.tensors[written].storage);
     if (served[id].valid()) join(id, served[id]);
   }
+  for (const auto& [a, b] : colocated) sets.Join(a, b);
   for (const auto& [a, b] : ties) {
     const OpId home = graph.home_op[graph.tensors[a].storage];
     if (home.valid()) join(home, graph.tensors[b].storage);

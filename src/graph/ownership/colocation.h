@@ -1,8 +1,8 @@
 // Colocation groups and homes of storages. A part of GraphBuilder::Build.
 //
 // Joined are: the views and writers of a storage and, if it has any, the op that made it; ops of
-// tied storages; an optimizer op and the parameter that it serves. An optimizer op serves the
-// one parameter
+// tied storages; ops that the file colocates; an optimizer op and the parameter that it serves. An
+// optimizer op serves the one parameter
 //   1. whose storage, or whose tied state, it reads or writes;
 //   2. else, that the optimizer ops serve whose results it reads (sqrt, div of Adam);
 //   3. else, that the optimizer ops serve that read its result (a clipped gradient).
@@ -18,6 +18,7 @@
 namespace placewright {
 
 using Ties = std::span<const std::pair<TensorId, TensorId>>;
+using Colocated = std::span<const std::pair<OpId, OpId>>;
 
 // The parameter storage that each optimizer op serves, or an invalid id. Tied parameters count as
 // one: the least storage id among them.
@@ -27,7 +28,8 @@ IdVector<OpId, StorageId> ServedParameters(const GraphData& graph, Ties ties);
 void DeriveHomes(GraphData& graph);
 
 // Fills in group_of and group_count. Needs storages, homes and a topological order.
-void DeriveGroups(GraphData& graph, Ties ties, const IdVector<OpId, StorageId>& served);
+void DeriveGroups(GraphData& graph, Ties ties, Colocated colocated,
+                  const IdVector<OpId, StorageId>& served);
 
 }  // namespace placewright
 
