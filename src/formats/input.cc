@@ -189,7 +189,10 @@ void TakeCostGraph(CostGraph cost_graph, LoadedGraph& loaded) {
 Status ReadGraph(std::string_view bytes, const GraphInputOptions& options, LoadedGraph& loaded) {
   switch (loaded.format) {
     case GraphFormat::kAten: {
-      PW_ASSIGN(loaded.graph, ReadAtenGraph(bytes));
+      PW_ASSIGN(AtenGraph file, ReadAtenFile(bytes));
+      loaded.graph = std::move(file.graph);
+      loaded.module_stated = std::move(file.module_stated);
+      loaded.placement = std::move(file.placement);
       return CheckFixedShapes(options, loaded.graph.batch());
     }
     case GraphFormat::kOnnx: {

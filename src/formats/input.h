@@ -54,6 +54,8 @@ struct LoadedGraph {
   std::optional<Cluster> cluster;
   std::optional<CostTable> costs;
   std::optional<NamedPlacement> placement;
+  // ATen: of every op, whether the file states its module.
+  IdVector<OpId, bool> module_stated;
   // PipeDream: every op's time, whatever the device (GivenTimes).
   std::optional<IdVector<OpId, Nanos>> times;
   // What these files say beyond the graph.

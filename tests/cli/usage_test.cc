@@ -24,6 +24,8 @@ TEST_F(Usage, HelpTextsAreTheGoldenOnes) {
                                                           {"export"},
                                                           {"doctor"},
                                                           {"explain"},
+                                                          {"completion"},
+                                                          {"man"},
                                                           {"cluster"},
                                                           {"cluster", "show"},
                                                           {"cluster", "check"},
@@ -116,11 +118,11 @@ TEST_F(Usage, UsageErrorsComeAsJsonWhereAskedFor) {
 TEST_F(Usage, ColoursOnlyOnATerminalAndNeverWithNoColor) {
   RunOptions terminal;
   terminal.terminal = true;
-  EXPECT_THAT(Run({"explain"}, terminal).out, HasSubstr("\x1b["));
+  EXPECT_THAT(Run({"explain"}, {"completion"}, {"man"}, terminal).out, HasSubstr("\x1b["));
   terminal.environment = {"NO_COLOR=1"};
-  EXPECT_THAT(Run({"explain"}, terminal).out, Not(HasSubstr("\x1b[")));
+  EXPECT_THAT(Run({"explain"}, {"completion"}, {"man"}, terminal).out, Not(HasSubstr("\x1b[")));
   terminal.environment = {"TERM=dumb"};
-  EXPECT_THAT(Run({"explain"}, terminal).out, Not(HasSubstr("\x1b[")));
+  EXPECT_THAT(Run({"explain"}, {"completion"}, {"man"}, terminal).out, Not(HasSubstr("\x1b[")));
   EXPECT_THAT(Run({"explain"}).out, Not(HasSubstr("\x1b[")));
 }
 
@@ -216,7 +218,7 @@ TEST_F(Usage, StandardErrorMayBeFull) {
 TEST_F(Usage, ReaderThatWentAwayIsNoError) {
   RunOptions options;
   options.close_output = true;
-  const Outcome run = Run({"explain"}, options);
+  const Outcome run = Run({"explain"}, {"completion"}, {"man"}, options);
   EXPECT_EQ(run.status, 0);
   EXPECT_THAT(run.err, IsEmpty());
 }

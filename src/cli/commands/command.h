@@ -43,6 +43,8 @@ std::unique_ptr<Command> MakeClusterCommand();
 std::unique_ptr<Command> MakeBenchCommand();
 std::unique_ptr<Command> MakeDoctorCommand();
 std::unique_ptr<Command> MakeExplainCommand();
+std::unique_ptr<Command> MakeCompletionCommand();
+std::unique_ptr<Command> MakeManCommand();
 
 // In the order in which --help lists them.
 std::vector<std::unique_ptr<Command>> MakeCommands();

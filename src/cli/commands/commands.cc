@@ -14,6 +14,8 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeBenchCommand());
   commands.push_back(MakeDoctorCommand());
   commands.push_back(MakeExplainCommand());
+  commands.push_back(MakeCompletionCommand());
+  commands.push_back(MakeManCommand());
   return commands;
 }
 

@@ -1,60 +1,28 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/request/export_formats.h"
 #include "cli/terminal/output_path.h"
-#include "formats/dnn_partitioning/split_writer.h"
-#include "formats/graphdef/writer.h"
-#include "formats/pipedream/stage_writer.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
 
 namespace placewright {
 namespace {
 
-// A form that a plan can be written in. A writer refuses with kNotExpressible what its form cannot
-// hold; `refuses` says in general what that is.
-struct ExportFormat {
-  std::string_view name, description, refuses;
-  Result<std::string> (*write)(const PlanInputs& plan, const Placement& placement);
-};
-
-// In the order of the help text.
-constexpr std::array kFormats = {
-    ExportFormat{"dnn-partitioning", "split of a dnn-partitioning workload (JSON)",
-                 "plans of other graphs: their ops have no node ids", WriteDnnPartitioningSplit},
-    ExportFormat{"pipedream", "PipeDream profile with a stage_id for every layer (text)",
-                 "plans of other graphs, and pipelines that come back to a device",
-                 WritePipeDreamStages},
-    ExportFormat{"graphdef", "TensorFlow GraphDef with a device for every node, in the file's form",
-                 "plans of other graphs", WriteGraphDef},
-};
-
-Result<const ExportFormat*> FindFormat(std::string_view name) {
-  std::vector<std::string> names;
-  for (const ExportFormat& format : kFormats) {
-    if (format.name == name) return &format;
-    names.emplace_back(format.name);
-  }
-  return MakeError(
-      ErrorCode::kUsage,
-      fmt::format("--to \"{}\" is unknown{}", Printable(name), DidYouMean(name, names)), "",
-      fmt::format("The formats are {}.", fmt::join(names, ", ")));
-}
-
 std::string FormatsAndExamples() {
   std::string text = "Formats, and what they refuse:\n";
-  for (const ExportFormat& format : kFormats) {
+  for (const ExportFormat& format : ExportFormats()) {
     text += fmt::format("  {:<18}{}\n  {:<18}refuses {}\n", format.name, format.description, "",
                         format.refuses);
   }
   return text +
          "Examples:\n"
          "  placewright export bert24.plan.json --to dnn-partitioning -o bert24.split.json\n"
-         "  placewright export vgg16.plan.json --to pipedream -o vgg16.stages.txt";
+         "  placewright export bert.plan.json --to accelerate -o device_map.json\n"
+         "  placewright export bert.plan.json --to chrome-trace -o bert.trace.json";
 }
 
 class ExportCommand : public Command {
@@ -82,16 +50,24 @@ class ExportCommand : public Command {
   }
 
   Result<int> Run(Context& context) override {
-    PW_ASSIGN(const ExportFormat* format, FindFormat(format_));
+    PW_ASSIGN(const ExportFormat* format, FindExportFormat(format_));
     PW_RETURN_IF_ERROR(CheckOutput());
     PW_ASSIGN(const PlanInputs plan, LoadPlanInputs(plan_, options_));
     PW_RETURN_IF_ERROR(VerifyDigest(plan.document).InFile(plan_));
     PW_ASSIGN(const Placement placement,
               ResolvePlacement(plan.plan.placement, plan.graph.graph, plan.cluster.cluster)
                   .InFile(plan_));
-    PW_ASSIGN(const std::string content, format->write(plan, placement).InFile(plan_));
-    PW_RETURN_IF_ERROR(WriteFileAtomically(output_, content));
-    Report(*format, static_cast<int64_t>(content.size()), context.console);
+    PW_ASSIGN(AtomicFile file, AtomicFile::Create(output_));
+    int64_t bytes = 0;
+    PW_RETURN_IF_ERROR(format
+                           ->write(plan, placement,
+                                   [&](std::string_view piece) {
+                                     bytes += static_cast<int64_t>(piece.size());
+                                     return file.Append(piece);
+                                   })
+                           .InFile(plan_));
+    PW_RETURN_IF_ERROR(file.Commit());
+    Report(*format, bytes, context.console);
     return 0;
   }
 

@@ -3,29 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 
 #include "base/text.h"
+#include "formats/aten/aliasing.h"
 #include "formats/aten/records.h"
-#include "graph/aliasing/op_schema.h"
 #include "graph/graph_builder.h"
 
 namespace placewright {
 namespace {
-
-// Ops that return a list: their outputs are "op:0", "op:1", ... even if there is but one.
-constexpr std::array<std::string_view, 16> kListOps = {
-    "unbind",    "split",        "split_with_sizes",  "unsafe_split",  "unsafe_split_with_sizes",
-    "chunk",     "unsafe_chunk", "tensor_split",      "hsplit",        "vsplit",
-    "dsplit",    "meshgrid",     "broadcast_tensors", "nonzero_numpy", "align_tensors",
-    "split_copy"};
-
-bool ReturnsList(std::string_view target) {
-  const std::string_view name = AtenBaseName(target);
-  return std::find(kListOps.begin(), kListOps.end(), name) != kListOps.end() ||
-         name.starts_with("_foreach_");
-}
 
 Error At(Error error, std::string place) {
   error.place = std::move(place);
@@ -38,7 +24,7 @@ class AtenGraphReader {
     builder_.set_batch(file_.batch);
   }
 
-  Result<Graph> Read() {
+  Result<AtenGraph> Read() {
     PW_RETURN_IF_ERROR(CheckOpCount());
     PW_RETURN_IF_ERROR(AddInputs());
     for (size_t i = 0; i < file_.ops.size(); ++i) op_index_.emplace(file_.ops[i].name, i);
@@ -51,7 +37,9 @@ class AtenGraphReader {
                                    *file_.edges_stated, graph.edge_count()),
                        "n_edges");
     }
-    return graph;
+    AtenGraph result{std::move(graph), std::move(module_stated_), std::nullopt};
+    if (!devices_.empty()) result.placement = std::move(devices_);
+    return result;
   }
 
  private:
@@ -111,7 +99,9 @@ class AtenGraphReader {
     PW_RETURN_IF_ERROR(CheckAfter(index));
     const AliasSchema schema =
         AliasOf(op.target, op.args, op.kwargs, static_cast<int32_t>(op.inputs.size()));
-    AddOutputs(op, schema, spec);
+    AddOutputs(op, AliasingOf(op.mark, schema), spec);
+    module_stated_.push_back(!op.scope.empty());
+    if (!op.device.empty()) devices_.emplace_back(op.name, op.device);
     spec.name = op.name;
     spec.type = op.target;
     spec.phase = op.phase;
@@ -124,23 +114,7 @@ class AtenGraphReader {
     return Ok();
   }
 
-  // What the file marks, else what the schema says.
-  static void AddOutputs(const AtenOp& op, const AliasSchema& schema, OpSpec& spec) {
-    const bool in_place = op.mark == AtenOp::Mark::kInPlace;
-    AliasKind view = AliasKind::kFresh;
-    if (op.mark == AtenOp::Mark::kView ||
-        (op.mark == AtenOp::Mark::kNone && schema.view == AliasSchema::View::kYes)) {
-      view = AliasKind::kView;
-    } else if (op.mark == AtenOp::Mark::kNone && schema.view == AliasSchema::View::kIfPossible) {
-      view = AliasKind::kViewIfPossible;
-    }
-    std::vector<int32_t> returned;
-    if (op.mark != AtenOp::Mark::kView) {
-      spec.writes = schema.writes;
-      returned = schema.returned;
-    }
-    if (in_place && returned.empty()) returned = {0};
-    if (in_place && spec.writes.empty()) spec.writes = {0};
+  static void AddOutputs(const AtenOp& op, AtenAliasing aliasing, OpSpec& spec) {
     const bool list = op.outputs.size() != 1 || ReturnsList(op.target);
     for (size_t k = 0; k < op.outputs.size(); ++k) {
       if (!op.outputs[k]) continue;
@@ -149,15 +123,16 @@ class AtenGraphReader {
       output.dtype = op.outputs[k]->dtype;
       output.shape = op.outputs[k]->shape;
       output.output_index = static_cast<int32_t>(k);
-      if (view != AliasKind::kFresh) {
-        output.alias = view;
-        output.alias_of = schema.view == AliasSchema::View::kNo ? 0 : schema.view_of;
-      } else if (k < returned.size()) {
+      if (aliasing.view != AliasKind::kFresh) {
+        output.alias = aliasing.view;
+        output.alias_of = aliasing.view_of;
+      } else if (k < aliasing.returned.size()) {
         output.alias = AliasKind::kInPlace;
-        output.alias_of = returned[k];
+        output.alias_of = aliasing.returned[k];
       }
       spec.outputs.push_back(std::move(output));
     }
+    spec.writes = std::move(aliasing.writes);
   }
 
   // The op that a reference names: "op" or "op:k"; nothing for input names.
@@ -260,15 +235,22 @@ class AtenGraphReader {
 
   AtenFile file_;
   GraphBuilder builder_;
+  IdVector<OpId, bool> module_stated_;
+  NamedPlacement devices_;
   std::unordered_map<std::string, TensorId> input_ids_;
   std::unordered_map<std::string, size_t> op_index_;
 };
 
 }  // namespace
 
-Result<Graph> ReadAtenGraph(std::string_view text) {
+Result<AtenGraph> ReadAtenFile(std::string_view text) {
   PW_ASSIGN(AtenFile file, ReadAtenRecords(text));
   return AtenGraphReader(std::move(file)).Read();
+}
+
+Result<Graph> ReadAtenGraph(std::string_view text) {
+  PW_ASSIGN(AtenGraph file, ReadAtenFile(text));
+  return std::move(file.graph);
 }
 
 }  // namespace placewright

@@ -2,14 +2,24 @@
 #ifndef PLACEWRIGHT_FORMATS_ATEN_READER_H_
 #define PLACEWRIGHT_FORMATS_ATEN_READER_H_
 
+#include <optional>
 #include <string_view>
 
 #include "base/result.h"
 #include "graph/graph.h"
+#include "plan/placement.h"
 
 namespace placewright {
 
+struct AtenGraph {
+  Graph graph;
+  IdVector<OpId, bool> module_stated;       // by the file; else it was worked out
+  std::optional<NamedPlacement> placement;  // where ops state a `device`
+};
+
 // `text` is the expanded JSON. Errors name "ops[12] (add_1)" and the like.
+Result<AtenGraph> ReadAtenFile(std::string_view text);
+// The graph alone.
 Result<Graph> ReadAtenGraph(std::string_view text);
 
 }  // namespace placewright

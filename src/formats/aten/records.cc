@@ -45,6 +45,14 @@ constexpr std::array<Spelling<AtenOp::Mark>, 2> kMarks = {
     {{"view", AtenOp::Mark::kView}, {"inplace", AtenOp::Mark::kInPlace}}};
 
 template <class T, size_t n>
+std::string_view WordFor(T value, const std::array<Spelling<T>, n>& spellings) {
+  for (const auto& [name, known] : spellings) {
+    if (known == value) return name;
+  }
+  return "";
+}
+
+template <class T, size_t n>
 Result<T> ReadSpelling(const Json& object, std::string_view key,
                        const std::array<Spelling<T>, n>& spellings) {
   PW_ASSIGN(const Json* field, GetField(object, key, ""));
@@ -237,6 +245,9 @@ Result<AtenOp> ReadOp(const Json& json) {
   if (json.contains("scope") && !json.at("scope").is_null()) {
     PW_ASSIGN(op.scope, GetString(json, "scope", ""));
   }
+  if (json.contains("device") && !json.at("device").is_null()) {
+    PW_ASSIGN(op.device, GetString(json, "device", ""));
+  }
   if (json.contains("after")) {
     PW_ASSIGN(op.after, ReadStrings(json, "after"));
   }
@@ -279,6 +290,11 @@ Result<std::optional<int64_t>> ReadCount(const Json& root, std::string_view key,
 }
 
 }  // namespace
+
+std::string_view AtenWord(DType dtype) { return WordFor(dtype, kDTypes); }
+std::string_view AtenWord(Phase phase) { return WordFor(phase, kPhases); }
+std::string_view AtenWord(TensorKind kind) { return WordFor(kind, kKinds); }
+std::string_view AtenWord(AtenOp::Mark mark) { return WordFor(mark, kMarks); }
 
 std::string PlaceOfOp(size_t index, std::string_view name) {
   return fmt::format("ops[{}] ({})", index, Printable(name, 80));

@@ -29,7 +29,7 @@ struct AtenOutput {
 
 struct AtenOp {
   enum class Mark : uint8_t { kNone, kView, kInPlace };
-  std::string name, target, scope;
+  std::string name, target, scope, device;  // empty where the file says nothing
   Phase phase = Phase::kForward;
   Mark mark = Mark::kNone;
   std::vector<std::string> inputs, after;
@@ -46,6 +46,12 @@ struct AtenFile {
   std::vector<AtenOp> ops;
   std::vector<std::string> outputs, parameters;
 };
+
+// The words of the format: "f32", "fwd", "param", "view"; "" for what it has no word for.
+std::string_view AtenWord(DType dtype);
+std::string_view AtenWord(Phase phase);
+std::string_view AtenWord(TensorKind kind);
+std::string_view AtenWord(AtenOp::Mark mark);
 
 // Errors: those of ParseJson; kField with a place like "ops[12] (add_1).outputs[0].dtype".
 Result<AtenFile> ReadAtenRecords(std::string_view text);

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <utility>
 
 #include "base/units.h"
 
@@ -162,41 +163,83 @@ Status WriteFileAtomically(const std::string& path, std::string_view content) {
   return files.PutInPlace();
 }
 
-FileSet::~FileSet() {
-  for (const Staged& file : staged_) unlink(file.temporary.c_str());
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, "")),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      pending_(std::move(other.pending_)) {}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
-Status FileSet::Add(const std::string& path, std::string_view content) {
+Result<AtomicFile> AtomicFile::Create(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     return FileError(ErrorCode::kFileUnwritable, path,
                      S_ISDIR(info.st_mode) ? "is a folder" : "is not a regular file");
   }
+  AtomicFile file(path);
   const std::string temporary = fmt::format("{}.tmp.{}", path, getpid());
-  Descriptor file{open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-  if (file.fd < 0) return WriteError(path, "cannot create");
-  staged_.push_back({path, temporary});
-  size_t done = 0;
-  while (done < content.size()) {
-    const ssize_t put = write(file.fd, content.data() + done, content.size() - done);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return WriteError(path, "cannot write");
-    done += static_cast<size_t>(put);
+  file.descriptor_ = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file.descriptor_ < 0) return WriteError(path, "cannot create");
+  file.temporary_ = temporary;
+  return file;
+}
+
+Status AtomicFile::Append(std::string_view piece) {
+  constexpr size_t kBlock = size_t{1} << 18;
+  if (pending_.size() + piece.size() < kBlock) {
+    pending_ += piece;
+    return Ok();
   }
-  if (fsync(file.fd) != 0 && errno != EINVAL && errno != EROFS) {
-    return WriteError(path, "cannot write");
+  PW_RETURN_IF_ERROR(Write(pending_));
+  pending_.clear();
+  return Write(piece);
+}
+
+Status AtomicFile::Write(std::string_view bytes) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t put = write(descriptor_, bytes.data() + done, bytes.size() - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return WriteError(path_, "cannot write");
+    done += static_cast<size_t>(put);
   }
   return Ok();
 }
 
-Status FileSet::PutInPlace() {
-  while (!staged_.empty()) {
-    const Staged& file = staged_.front();
-    if (rename(file.temporary.c_str(), file.path.c_str()) != 0) {
-      return WriteError(file.path, "cannot replace");
-    }
-    staged_.erase(staged_.begin());
+Status AtomicFile::Finish() {
+  if (descriptor_ < 0) return Ok();
+  PW_RETURN_IF_ERROR(Write(pending_));
+  if (fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) {
+    return WriteError(path_, "cannot write");
   }
+  close(std::exchange(descriptor_, -1));
+  return Ok();
+}
+
+Status AtomicFile::Commit() {
+  PW_RETURN_IF_ERROR(Finish());
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) return WriteError(path_, "cannot replace");
+  temporary_.clear();
+  return Ok();
+}
+
+Status FileSet::Add(const std::string& path, std::string_view content) {
+  PW_ASSIGN(AtomicFile file, AtomicFile::Create(path));
+  PW_RETURN_IF_ERROR(file.Append(content));
+  PW_RETURN_IF_ERROR(file.Finish());
+  staged_.push_back(std::move(file));
+  return Ok();
+}
+
+Status FileSet::PutInPlace() {
+  for (AtomicFile& file : staged_) PW_RETURN_IF_ERROR(file.Commit());
+  staged_.clear();
   return Ok();
 }
 

@@ -34,19 +34,39 @@ Result<std::string> ReadFileRaw(const std::string& path, const ReadLimits& limit
 // that a refused file takes no memory and an accepted one just its size.
 Result<std::string> Expand(std::string bytes, const ReadLimits& limits = {});
 
+// A file that is written piece by piece beside its target and takes the target's name at the end:
+// readers see the old file or the new one, never half. All errors are kFileUnwritable; the old file
+// is then untouched, as it is where nobody calls Commit.
+class AtomicFile {
+ public:
+  static Result<AtomicFile> Create(const std::string& path);
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();  // removes what was not committed
+
+  Status Append(std::string_view piece);
+  Status Finish();  // everything is on the disk; nothing can be appended any more
+  Status Commit();  // finishes, and renames
+
+ private:
+  explicit AtomicFile(std::string path);
+  Status Write(std::string_view bytes);
+
+  std::string path_;
+  std::string temporary_;  // "": committed, moved from, or never there
+  int descriptor_ = -1;    // -1: finished
+  std::string pending_;    // not yet written
+};
+
 // Writes beside the target and renames: readers see the old file or the new one, never half.
 // Errors: kFileUnwritable; the old file is then untouched.
 Status WriteFileAtomically(const std::string& path, std::string_view content);
 
 // Several files that belong together: all are written beside their targets before the first target
-// is replaced, so that a full disk leaves every old file as it was.
+// is replaced, so that a full disk leaves every old file as it was. What was not put in place is
+// removed.
 class FileSet {
  public:
-  FileSet() = default;
-  FileSet(const FileSet&) = delete;
-  FileSet& operator=(const FileSet&) = delete;
-  ~FileSet();  // removes what was not put in place
-
   // Errors: kFileUnwritable.
   Status Add(const std::string& path, std::string_view content);
   // Renames in the order in which files were added. Errors: kFileUnwritable; files before the one
@@ -54,10 +74,7 @@ class FileSet {
   Status PutInPlace();
 
  private:
-  struct Staged {
-    std::string path, temporary;
-  };
-  std::vector<Staged> staged_;
+  std::vector<AtomicFile> staged_;
 };
 
 // 64 lower-case hexadecimal digits.

@@ -1,0 +1,99 @@
+#include "cli/request/export_formats.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "formats/accelerate/device_map_writer.h"
+#include "formats/aten/writer.h"
+#include "formats/dnn_partitioning/split_writer.h"
+#include "formats/graphdef/writer.h"
+#include "formats/pipedream/stage_writer.h"
+#include "report/memory_curve.h"
+#include "report/trace/chrome_trace.h"
+#include "sim/simulator.h"
+
+namespace placewright {
+namespace {
+
+using TextWriter = Result<std::string> (*)(const PlanInputs& plan, const Placement& placement);
+
+// A writer of short texts.
+template <TextWriter writer>
+Status Whole(const PlanInputs& plan, const Placement& placement, const TextSink& sink) {
+  PW_ASSIGN(const std::string text, writer(plan, placement));
+  return sink(text);
+}
+
+bool SameTimes(const Schedule& a, const Schedule& b) {
+  const auto same_op = [](const OpSpan& x, const OpSpan& y) {
+    return x.start == y.start && x.end == y.end;
+  };
+  const auto same_transfer = [](const TransferSpan& x, const TransferSpan& y) {
+    return x.storage == y.storage && x.version == y.version && x.offset == y.offset &&
+           x.length == y.length && x.from == y.from && x.to == y.to && x.start == y.start &&
+           x.end == y.end;
+  };
+  return std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), same_op) &&
+         std::equal(a.transfers.begin(), a.transfers.end(), b.transfers.begin(), b.transfers.end(),
+                    same_transfer);
+}
+
+// Simulates the plan once more: a schedule file that says otherwise would make arrows and memory
+// that never were.
+Status WriteTrace(const PlanInputs& plan, const Placement& placement, const TextSink& sink) {
+  const Graph& graph = plan.graph.graph;
+  const Cluster& cluster = plan.cluster.cluster;
+  const StepProgram program = BuildStepProgram(graph, cluster, plan.costs);
+  PW_RETURN_IF_ERROR(VerifyPlacement(program, graph, cluster, placement));
+  Simulator simulator(program);
+  const SimResult& result = simulator.Run(placement, {plan.plan.order, true, false});
+  if (!SameTimes(*result.schedule, plan.schedule.schedule)) {
+    return MakeError(ErrorCode::kPlanMismatch,
+                     "the schedule file is not the schedule of this placement and these costs",
+                     "schedule",
+                     "`placewright check` says where they differ; make the plan again.");
+  }
+  const std::vector<MemoryCurve> memory = MemoryCurves(program, placement, *result.schedule);
+  return WriteChromeTrace({graph, cluster, program, placement, *result.schedule, memory}, sink);
+}
+
+constexpr std::array kFormats = {
+    ExportFormat{"aten", "ATen training graph with the device of every op (JSON)",
+                 "graphs that are not made of ATen's operators", Whole<WriteAtenPlan>},
+    ExportFormat{"accelerate", "device_map of Hugging Face Accelerate (JSON)",
+                 "plans that tear a module or tied weights, or use several hosts",
+                 Whole<WriteDeviceMap>},
+    ExportFormat{"chrome-trace", "schedule for chrome://tracing and Perfetto (JSON)", "no plan",
+                 WriteTrace},
+    ExportFormat{"dnn-partitioning", "split of a dnn-partitioning workload (JSON)",
+                 "plans of other graphs: their ops have no node ids",
+                 Whole<WriteDnnPartitioningSplit>},
+    ExportFormat{"pipedream", "PipeDream profile with a stage_id for every layer (text)",
+                 "plans of other graphs, and pipelines that come back to a device",
+                 Whole<WritePipeDreamStages>},
+    ExportFormat{"graphdef", "TensorFlow GraphDef with a device for every node, in the file's form",
+                 "plans of other graphs", Whole<WriteGraphDef>},
+};
+
+}  // namespace
+
+std::span<const ExportFormat> ExportFormats() { return kFormats; }
+
+Result<const ExportFormat*> FindExportFormat(std::string_view name) {
+  std::vector<std::string> names;
+  for (const ExportFormat& format : kFormats) {
+    if (format.name == name) return &format;
+    names.emplace_back(format.name);
+  }
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("--to \"{}\" is unknown{}", Printable(name), DidYouMean(name, names)), "",
+      fmt::format("The formats are {}.", fmt::join(names, ", ")));
+}
+
+}  // namespace placewright

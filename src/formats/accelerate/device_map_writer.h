@@ -1,0 +1,23 @@
+// A plan as a `device_map` of Hugging Face Accelerate: {module path: GPU number or "cpu"}.
+// docs/formats/accelerate.md has the rules and their sources.
+#ifndef PLACEWRIGHT_FORMATS_ACCELERATE_DEVICE_MAP_WRITER_H_
+#define PLACEWRIGHT_FORMATS_ACCELERATE_DEVICE_MAP_WRITER_H_
+
+#include <string>
+
+#include "base/result.h"
+#include "formats/plan/plan_files.h"
+
+namespace placewright {
+
+// The smallest map without an entry below another: every module whose whole sub-tree lies on one
+// device is one entry, parameters beside modules on other devices have entries of their own.
+// Errors: kNotExpressible naming the module, parameter or devices: a graph that is not recorded
+// from PyTorch; devices on several hosts, or neither CPU nor GPU; a module with parameters and no
+// modules below it whose parameters or ops lie on two devices; an op that reads a parameter of
+// another device (tied weights).
+Result<std::string> WriteDeviceMap(const PlanInputs& plan, const Placement& placement);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_FORMATS_ACCELERATE_DEVICE_MAP_WRITER_H_

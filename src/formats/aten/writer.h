@@ -1,0 +1,28 @@
+// A graph as an ATen training graph (fx JSON), with the device of every op.
+// docs/formats/aten-graph.md
+#ifndef PLACEWRIGHT_FORMATS_ATEN_WRITER_H_
+#define PLACEWRIGHT_FORMATS_ATEN_WRITER_H_
+
+#include <string>
+
+#include "base/result.h"
+#include "formats/plan/plan_files.h"
+
+namespace placewright {
+
+// What the file says reads back to the same graph (ToText); that is tried before it is returned.
+// Modules stand there only where the graph's own file stated them, marks of aliases only where the
+// operator's schema does not tell them. `module_stated` as AtenGraph has it, or empty: all modules
+// are written. `devices`: a name for each op, or nullptr.
+// Errors: kNotExpressible naming what the format cannot hold: tensors without elements of a known
+// type, operators that are not ATen's, tensors that are not named after their ops.
+Result<std::string> WriteAtenGraph(const Graph& graph, const IdVector<OpId, bool>& module_stated,
+                                   const NamedPlacement* devices);
+
+// The plan's graph, every op with its device. Errors: as above; kNotExpressible where the graph's
+// file states times, which this form has no room for.
+Result<std::string> WriteAtenPlan(const PlanInputs& plan, const Placement& placement);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_FORMATS_ATEN_WRITER_H_

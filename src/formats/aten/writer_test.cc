@@ -1,0 +1,159 @@
+#include "formats/aten/writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "formats/aten/reader.h"
+#include "graph/graph_builder.h"
+#include "graph/text_form.h"
+
+namespace placewright {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+// Marks that the schema does not tell (a view of the second op), a null output, a list of one, an
+// order edge, every kind of argument, an input that becomes a buffer.
+constexpr std::string_view kEverything = R"({"name": "every \"thing\"", "batch": 3,
+ "parameters": ["param:m.w"],
+ "inputs": [
+  {"name": "param:m.w", "kind": "param", "shape": [4, 2], "dtype": "f32"},
+  {"name": "opt_state:m.w.momentum", "kind": "opt_state", "shape": [4, 2], "dtype": "f32"},
+  {"name": "input:seen", "kind": "input", "shape": [], "dtype": "i64"},
+  {"name": "constant:c", "kind": "constant", "shape": [0], "dtype": "bool"},
+  {"name": "input:x", "kind": "input", "shape": [3, 4], "dtype": "bf16"}],
+ "ops": [
+  {"name": "mm", "target": "aten.mm.default", "phase": "fwd", "scope": "m", "inputs": ["input:x", "param:m.w"],
+   "args": ["%0", "%1"], "outputs": [{"shape": [3, 2], "dtype": "f32"}]},
+  {"name": "own", "target": "my.own_view.default", "phase": "fwd", "alias": "view", "inputs": ["mm"],
+   "args": ["%0", [1, [2.5, null]], true, "mean", "inf", -0.0, 1e300, 9007199254740993],
+   "kwargs": {"b": "nan", "a": [-7, "%0"]}, "outputs": [{"shape": [6], "dtype": "f32"}]},
+  {"name": "two", "target": "aten.native_dropout.default", "phase": "fwd", "inputs": ["mm"], "after": ["own"],
+   "args": ["%0", 0.5, true], "outputs": [{"shape": [3, 2], "dtype": "f32"}, null]},
+  {"name": "parts", "target": "aten.split.Tensor", "phase": "bwd", "inputs": ["two:0"], "args": ["%0", 3],
+   "outputs": [{"shape": [3, 2], "dtype": "f32"}]},
+  {"name": "count", "target": "aten.add_.Tensor", "phase": "fwd", "alias": "inplace", "inputs": ["input:seen"],
+   "args": ["%0", 1], "outputs": [{"shape": [], "dtype": "i64"}]},
+  {"name": "step", "target": "aten.add_.Tensor", "phase": "opt", "inputs": ["param:m.w", "opt_state:m.w.momentum"],
+   "args": ["%0", "%1"], "kwargs": {"alpha": -0.01}, "outputs": [{"shape": [4, 2], "dtype": "f32"}]}],
+ "outputs": ["parts", "step"]})";
+
+Graph Read(std::string_view text) {
+  Result<Graph> graph = ReadAtenGraph(text);
+  EXPECT_TRUE(graph.ok()) << graph.error().ToString();
+  return graph.Take();
+}
+
+// The text form has no arguments and no outputs of the graph.
+void ExpectSame(const Graph& a, const Graph& b) {
+  EXPECT_EQ(ToText(a), ToText(b));
+  ASSERT_EQ(a.op_count(), b.op_count());
+  for (OpId op : a.ops()) {
+    const auto same = [](const Value& x, const Value& y) { return ToString(x) == ToString(y); };
+    ASSERT_TRUE(std::equal(a.op(op).args.begin(), a.op(op).args.end(), b.op(op).args.begin(),
+                           b.op(op).args.end(), same))
+        << a.op(op).name;
+    ASSERT_EQ(a.op(op).attributes.size(), b.op(op).attributes.size()) << a.op(op).name;
+    for (size_t i = 0; i < a.op(op).attributes.size(); ++i) {
+      EXPECT_EQ(a.op(op).attributes[i].name, b.op(op).attributes[i].name);
+      EXPECT_PRED2(same, a.op(op).attributes[i].value, b.op(op).attributes[i].value);
+    }
+  }
+  EXPECT_EQ(std::vector(a.outputs().begin(), a.outputs().end()),
+            std::vector(b.outputs().begin(), b.outputs().end()));
+}
+
+TEST(AtenWriter, ReadsBackToTheSameGraph) {
+  const Graph graph = Read(kEverything);
+  const Result<std::string> text = WriteAtenGraph(graph, {}, nullptr);
+  ASSERT_TRUE(text.ok()) << text.error().ToString();
+  ExpectSame(graph, Read(text.value()));
+  // Written twice, it is the same text.
+  EXPECT_EQ(WriteAtenGraph(Read(text.value()), {}, nullptr).value(), text.value());
+  const Json file = ParseJson(text.value()).Take();
+  EXPECT_EQ(file["parameters"], Json({"param:m.w"}));
+  EXPECT_EQ(file["n_ops"], 6);
+  EXPECT_EQ(file["ops"][1]["args"], Json::parse(R"(["%0", [1, [2.5, null]], true, "mean", "inf",
+      -0.0, 1e300, 9007199254740993])"));
+  EXPECT_EQ(file["ops"][1]["alias"], "view");  // no schema of ATen tells it
+  EXPECT_FALSE(file["ops"][0].contains("device"));
+  EXPECT_EQ(file["inputs"][2]["kind"], "buffer");  // `count` writes it
+}
+
+TEST(AtenWriter, DevicesAreTheGivenPlacement) {
+  const Graph graph = Read(kEverything);
+  NamedPlacement devices;
+  for (OpId op : graph.ops()) devices.emplace_back(graph.op(op).name, "host0/gpu1");
+  devices[2].second = "host0/cpu0";
+  const std::string text = WriteAtenGraph(graph, {}, &devices).Take();
+  const Result<AtenGraph> read = ReadAtenFile(text);
+  ASSERT_TRUE(read.ok());
+  ExpectSame(graph, read.value().graph);
+  EXPECT_EQ(read.value().placement, devices);
+  EXPECT_EQ(ReadAtenFile(kEverything).value().placement, std::nullopt);
+}
+
+TEST(AtenWriter, ADeviceIsANameOrNull) {
+  const auto with = [](const char* device) {
+    std::string text(kEverything);
+    const std::string field = R"("phase": "opt")";
+    text.replace(text.find(field), field.size(), field + R"(, "device": )" + device);
+    return ReadAtenFile(text);
+  };
+  EXPECT_EQ(with(R"("d0")").value().placement, (NamedPlacement{{"step", "d0"}}));
+  EXPECT_EQ(with("null").value().placement, std::nullopt);
+  EXPECT_EQ(with("3").error().code, ErrorCode::kField);
+  EXPECT_THAT(with("3").error().place, HasSubstr("ops[5] (step).device"));
+}
+
+TEST(AtenWriter, SaysWhatItCannotHold) {
+  const auto reason = [](Graph graph) {
+    const Result<std::string> text = WriteAtenGraph(graph, {}, nullptr);
+    EXPECT_FALSE(text.ok());
+    EXPECT_EQ(text.error().code, ErrorCode::kNotExpressible);
+    return text.error().message;
+  };
+  const auto built = [](DType dtype, const char* type, const char* output) {
+    GraphBuilder builder("g", "onnx");
+    const TensorId in = builder.AddInput("x", TensorKind::kInput, dtype, {}, Bytes(4)).Take();
+    OpSpec op;
+    op.name = "a";
+    op.type = type;
+    op.inputs = {in};
+    OutputSpec out;
+    out.name = output;
+    op.outputs = {out};
+    EXPECT_TRUE(builder.AddOp(std::move(op)).ok());
+    return std::move(builder).Build().Take();
+  };
+  EXPECT_THAT(reason(built(DType::kOpaque, "aten.neg.default", "a")), HasSubstr("only the bytes"));
+  EXPECT_THAT(reason(built(DType::kString, "aten.neg.default", "a")), HasSubstr("texts"));
+  EXPECT_THAT(reason(built(DType::kF32, "Conv", "a")), HasSubstr("no operator of ATen"));
+  EXPECT_THAT(reason(built(DType::kF32, "aten.neg.default", "y")), HasSubstr("would read back"));
+  EXPECT_TRUE(WriteAtenGraph(built(DType::kF32, "aten.neg.default", "a"), {}, nullptr).ok());
+}
+
+TEST(AtenWriter, PublicGraphsReadBack) {
+  const fs::path folder = fs::path(PLACEWRIGHT_SHARED_DATA) / "fx";
+  std::vector<fs::path> files = {fs::path(PLACEWRIGHT_SOURCE_DIR) /
+                                 "examples/tiny_transformer_adam.json.gz"};
+  if (fs::exists(folder)) {
+    for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
+  }
+  for (const fs::path& path : files) {
+    if (path.extension() != ".gz") continue;
+    const Result<LoadedGraph> loaded = LoadGraph(path.string());
+    ASSERT_TRUE(loaded.ok()) << loaded.error().ToString();
+    const Result<std::string> text =
+        WriteAtenGraph(loaded.value().graph, loaded.value().module_stated, nullptr);
+    ASSERT_TRUE(text.ok()) << path << ": " << text.error().ToString();
+    ExpectSame(loaded.value().graph, Read(text.value()));
+  }
+  if (!fs::exists(folder)) GTEST_SKIP() << folder << " is not here: only the example was read";
+}
+
+}  // namespace
+}  // namespace placewright

@@ -1,0 +1,148 @@
+// `export` of plans of recorded steps, from end to end.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <map>
+
+#include "program_runner.h"
+#include "small_graphs.h"
+
+namespace placewright {
+namespace {
+
+using testing::HasSubstr;
+
+// Two linear modules and the update of the first one's weight.
+constexpr const char* kStep = R"({"name": "two", "batch": 2,
+ "inputs": [
+  {"name": "param:m.a.weight", "kind": "param", "shape": [512, 512], "dtype": "f32"},
+  {"name": "param:m.b.weight", "kind": "param", "shape": [512, 512], "dtype": "f32"},
+  {"name": "input:x", "kind": "input", "shape": [2, 512], "dtype": "f32"}],
+ "ops": [
+  {"name": "first", "target": "aten.mm.default", "phase": "fwd", "scope": "m.a",
+   "inputs": ["input:x", "param:m.a.weight"], "args": ["%0", "%1"],
+   "outputs": [{"shape": [2, 512], "dtype": "f32"}]},
+  {"name": "second", "target": "aten.mm.default", "phase": "fwd", "scope": "m.b",
+   "inputs": ["first", "param:m.b.weight"], "args": ["%0", "%1"],
+   "outputs": [{"shape": [2, 512], "dtype": "f32"}]},
+  {"name": "step", "target": "aten.add_.Tensor", "phase": "opt", "alias": "inplace",
+   "inputs": ["param:m.a.weight", "param:m.a.weight"], "args": ["%0", "%1"],
+   "outputs": [{"shape": [512, 512], "dtype": "f32"}]}],
+ "outputs": ["second", "step"]})";
+
+class Export : public ProgramTest {
+ protected:
+  // m.a on GPU 0, m.b on GPU 1.
+  void MakePlan() const {
+    Write("g.json", kStep);
+    const Outcome plan = Run({"plan", "g.json", "-c", "2xV100", "--pin", "first=host0/gpu0",
+                              "--pin", "second=host0/gpu1", "--iterations", "1"});
+    ASSERT_EQ(plan.status, 0) << plan.err;
+  }
+
+  Outcome To(const std::string& format, const std::string& file) const {
+    return RunJson({"export", "g.plan.json", "--to", format, "-o", file});
+  }
+};
+
+TEST_F(Export, AnAtenGraphCarriesItsPlacement) {
+  MakePlan();
+  const Outcome run = To("aten", "out.json");
+  ASSERT_EQ(run.status, 0) << run.out;
+  EXPECT_EQ(run.json()["schema"], "placewright.export/1");
+  EXPECT_EQ(run.json()["format"], "aten");
+  EXPECT_EQ(run.json()["bytes"], Read("out.json").size());
+  const Json file = Json::parse(Read("out.json"));
+  EXPECT_EQ(file["ops"][0]["device"], "host0/gpu0");
+  EXPECT_EQ(file["ops"][1]["device"], "host0/gpu1");
+  EXPECT_EQ(file["ops"][1]["scope"], "m.b");
+  // Its own devices are the placement where none is given.
+  const Json again = RunJson({"simulate", "out.json", "-c", "2xV100"}).json();
+  EXPECT_EQ(again["step_time_ns"], RunJson({"simulate", "g.plan.json"}).json()["step_time_ns"]);
+  EXPECT_EQ(again["devices"][1]["ops"], 1);
+  // A file may state no devices, or those of another cluster: then --placement says it.
+  const Outcome other =
+      RunJson({"simulate", "out.json", "-c", "4xP100", "--placement", "g.plan.json"});
+  EXPECT_EQ(other.status, 0) << other.out;
+}
+
+TEST_F(Export, ADeviceMapNamesModules) {
+  MakePlan();
+  ASSERT_EQ(To("accelerate", "map.json").status, 0);
+  EXPECT_EQ(Json::parse(Read("map.json")), Json({{"a", 0}, {"b", 1}}));
+}
+
+// The whole trace: its slices are the schedule, every flow begins at a maker and ends at a reader,
+// the counters' peak is what the plan says.
+TEST_F(Export, ATraceIsTheSchedule) {
+  MakePlan();
+  ASSERT_EQ(To("chrome-trace", "t.json").status, 0);
+  const Json trace = Json::parse(Read("t.json"));
+  const Json plan = Json::parse(Read("g.plan.json"));
+  const Json schedule = Json::parse(Read("g.plan.schedule.json"));
+  std::map<std::string, Json> slices;
+  std::map<int64_t, std::string> flows;
+  std::map<int, int64_t> peaks;
+  for (const Json& event : trace["traceEvents"]) {
+    const std::string phase = event["ph"];
+    if (phase == "X") slices[event["cat"] == "transfer" ? "transfer" : event["name"]] = event;
+    if (event.contains("id")) flows[event["id"]] += phase;
+    if (phase != "C") continue;
+    int64_t& peak = peaks[event["pid"]];
+    peak = std::max<int64_t>(peak, event["args"]["bytes"]);
+  }
+  EXPECT_EQ(slices.size(), 4u);
+  for (const Json& op : schedule["ops"]) {
+    const Json& slice = slices.at(op["name"]);
+    EXPECT_EQ(std::llround(slice["ts"].get<double>() * 1000), op["start_ns"].get<int64_t>());
+    EXPECT_EQ(std::llround((slice["ts"].get<double>() + slice["dur"].get<double>()) * 1000),
+              op["end_ns"].get<int64_t>());
+  }
+  EXPECT_EQ(slices["transfer"]["args"]["bytes"], 2 * 512 * 4);
+  EXPECT_EQ(flows, (std::map<int64_t, std::string>{{1, "stf"}}));
+  for (size_t d = 0; d < plan["devices"].size(); ++d) {
+    EXPECT_EQ(peaks[static_cast<int>(d) + 1], plan["devices"][d]["tensor_peak_bytes"]) << d;
+  }
+}
+
+TEST_F(Export, WhatAFormCannotHoldIsRefusedAndNothingWritten) {
+  Write("c.json", ChainGraph(2, 1 << 20).dump());
+  ASSERT_EQ(Run({"plan", "c.json", "--iterations", "1"}).status, 0);
+  const std::map<std::string, std::string> reasons = {
+      {"aten", "times"}, {"accelerate", "modules of PyTorch"}, {"pipedream", "PipeDream profile"}};
+  for (const auto& [format, reason] : reasons) {
+    const Outcome run = RunJson({"export", "c.plan.json", "--to", format, "-o", "out"});
+    EXPECT_EQ(run.status, 3) << format;
+    EXPECT_EQ(run.json()["error"]["code"], "not-expressible") << format;
+    EXPECT_THAT(run.json()["error"]["message"].get<std::string>(), HasSubstr(reason)) << format;
+    EXPECT_FALSE(Exists("out")) << format;
+  }
+  EXPECT_EQ(Run({"export", "c.plan.json", "--to", "chrome-trace", "-o", "out"}).status, 0);
+}
+
+TEST_F(Export, FilesThatAreMissingOrOthersAreNamed) {
+  MakePlan();
+  const auto code = [&](const std::string& output) {
+    const Outcome run = To("chrome-trace", output);
+    EXPECT_EQ(run.status, 3);
+    return run.json()["error"]["code"].get<std::string>();
+  };
+  EXPECT_EQ(code("no/such/folder/t.json"), "file-unwritable");
+  EXPECT_EQ(To("chrome-trace", "g.plan.schedule.json").status, 2);
+  EXPECT_EQ(To("chrom-trace", "t.json").status, 2);
+  EXPECT_THAT(Run({"export", "g.plan.json", "--to", "chrom-trace", "-o", "t.json"}).err,
+              HasSubstr("did you mean chrome-trace"));
+  for (const char* name : {"g.plan.costs.json", "g.plan.schedule.json"}) {
+    const std::string whole = Read(name);
+    std::filesystem::remove(folder() / name);
+    EXPECT_EQ(code("t.json"), "file-unreadable") << name;
+    Write(name, whole + " ");
+    EXPECT_EQ(code("t.json"), "plan-mismatch") << name;
+    Write(name, whole);
+  }
+  EXPECT_FALSE(Exists("t.json"));
+  EXPECT_EQ(To("chrome-trace", "t.json").status, 0);
+}
+
+}  // namespace
+}  // namespace placewright
