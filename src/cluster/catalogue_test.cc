@@ -8,27 +8,53 @@ namespace placewright {
 namespace {
 
 TEST(Catalogue, HoldsTheNamedHardware) {
-  for (const char* name :
-       {"K80", "P100-12GB", "P100-16GB", "RTX-2080", "V100-16GB", "V100-32GB", "GTX-1080Ti", "T4",
-        "A100-40GB", "A100-80GB", "H100", "Xeon-E5-2650v4"}) {
+  for (const char* name : {"K80",
+                           "P100-12GB",
+                           "P100-16GB",
+                           "RTX-2080",
+                           "V100-16GB",
+                           "V100-32GB",
+                           "GTX-1080Ti",
+                           "T4",
+                           "A100-40GB",
+                           "A100-80GB",
+                           "H100",
+                           "H100-PCIe",
+                           "H200",
+                           "B200",
+                           "RTX-3090",
+                           "RTX-4090",
+                           "A10",
+                           "L4",
+                           "MI250X",
+                           "MI300X",
+                           "TPU-v3",
+                           "TPU-v4",
+                           "EPYC-7742",
+                           "EPYC-9654",
+                           "EPYC-7763",
+                           "Xeon-E5-2650v4",
+                           "Xeon-Platinum-8480+"}) {
     ASSERT_NE(FindKind(name), nullptr) << name;
     EXPECT_EQ(FindKind(name)->name, name);
   }
+  EXPECT_GE(Catalogue().size(), 25u);
 }
 
 TEST(Catalogue, EveryFigureIsStatedWithASource) {
   std::set<std::string> names;
   for (const DeviceKind& kind : Catalogue()) {
     EXPECT_TRUE(names.insert(kind.name).second) << kind.name;
-    EXPECT_NE(kind.device_class, DeviceClass::kOther) << kind.name;
     EXPECT_FALSE(kind.architecture.empty()) << kind.name;
     EXPECT_FALSE(kind.source.empty()) << kind.name;
     EXPECT_GT(kind.peak.f32, 0) << kind.name;
-    EXPECT_GT(kind.peak.f64, 0) << kind.name;
+    const bool tpu = kind.device_class == DeviceClass::kOther;
+    EXPECT_EQ(kind.peak.f64 > 0, !tpu) << kind.name;
+    EXPECT_GE(kind.peak.f16, kind.name == "GTX-1080Ti" ? 0 : kind.peak.f32) << kind.name;
     EXPECT_GT(kind.memory_bandwidth.count, 0) << kind.name;
     EXPECT_GT(kind.launch_overhead.count, 0) << kind.name;
     const bool gpu = kind.device_class == DeviceClass::kGpu;
-    EXPECT_EQ(kind.memory.count > 0, gpu) << kind.name;
+    EXPECT_EQ(kind.memory.count > 0, gpu || tpu) << kind.name;
     EXPECT_EQ(kind.runtime_context.count > 0, gpu) << kind.name;
   }
 }
@@ -38,6 +64,8 @@ TEST(Catalogue, ASpellingWithoutDashesIsTheSameName) {
   EXPECT_EQ(FindKind("V100 32"), FindKind("V100-32GB"));
   EXPECT_NE(FindKind("V100-16GB"), FindKind("V100-32GB"));
   EXPECT_EQ(FindKind("V100"), nullptr);
+  EXPECT_EQ(FindKind("h100 sxm5"), FindKind("H100"));
+  EXPECT_EQ(FindKind("A6000"), FindKind("RTX-A6000"));
   EXPECT_EQ(FindKind(""), nullptr);
 }
 
@@ -47,6 +75,16 @@ TEST(Catalogue, KnownRatios) {
   EXPECT_EQ(FindKind("K80")->memory_bandwidth.count * 2, 480'000'000'000);
   // 12 cores * 2.2e9 Hz * 32 floating-point operations = 844.8 GFLOP/s.
   EXPECT_DOUBLE_EQ(FindKind("Xeon-E5-2650v4")->peak.f32, 12 * 2.2e9 * 32);
+  // An L4's data sheet states 242 TFLOP/s with sparsity, which doubles.
+  EXPECT_DOUBLE_EQ(FindKind("L4")->peak.f16 * 2, 242e12);
+  // One die of the MI250X has half of the module's 383 TFLOP/s and 3276.8 GB/s.
+  EXPECT_DOUBLE_EQ(FindKind("MI250X")->peak.f16 * 2, 383e12);
+  EXPECT_EQ(FindKind("MI250X")->memory_bandwidth.count * 2, 3'276'800'000'000);
+  // One core of a TPU v3 chip: half of 123 TFLOP/s, 900 GB/s and 32 GiB.
+  EXPECT_DOUBLE_EQ(FindKind("TPU-v3")->peak.bf16 * 2, 123e12);
+  EXPECT_EQ(FindKind("TPU-v3")->memory.count, int64_t{16} << 30);
+  // 96 cores * 2.4e9 Hz * 32 = 7.3728 TFLOP/s.
+  EXPECT_DOUBLE_EQ(FindKind("EPYC-9654")->peak.f32, 7.3728e12);
   // 64 cores * 2.25e9 Hz * 32 = 4.608 TFLOP/s.
   EXPECT_DOUBLE_EQ(FindKind("EPYC-7742")->peak.f32, 64 * 2.25e9 * 32);
 }

@@ -14,7 +14,7 @@
 
 namespace placewright {
 
-enum class DeviceClass : uint8_t { kCpu, kGpu, kOther };  // kOther: a cost graph's device
+enum class DeviceClass : uint8_t { kCpu, kGpu, kOther };  // kOther: a TPU, a cost graph's device
 std::string_view ToString(DeviceClass device_class);      // "cpu", "gpu", "other"
 
 // Peak arithmetic rates in FLOP/s (one multiply-accumulate is two); 0: not supported.

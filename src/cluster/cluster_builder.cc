@@ -156,6 +156,25 @@ Status ClusterBuilder::Connect(std::string_view a, std::string_view b, BytesPerS
   return Ok();
 }
 
+std::vector<std::string> ClusterBuilder::ForwarderNames() const {
+  std::vector<std::string> names;
+  for (const Node& node : nodes_) {
+    if (!node.device.valid()) names.push_back(node.name);
+  }
+  return names;
+}
+
+std::vector<ClusterBuilder::Join> ClusterBuilder::Joins() const {
+  std::vector<Join> joins;
+  for (size_t i = 0; i + 1 < hops_.size(); i += 2) {  // there and back
+    const Link& link = cluster_.links_[hops_[i].link];
+    joins.push_back(
+        {nodes_[hops_[i].from].name, nodes_[hops_[i].to].name, link.bandwidth, link.latency,
+         hops_[i].link == hops_[i + 1].link ? Duplex::kHalf : Duplex::kFull, link.source});
+  }
+  return joins;
+}
+
 Result<LinkId> ClusterBuilder::AddLink(Link link) {
   PW_RETURN_IF_ERROR(CheckLink(link));
   return PushLink(std::move(link));

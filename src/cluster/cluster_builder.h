@@ -45,6 +45,21 @@ class ClusterBuilder {
   Status AddRoute(DeviceId from, DeviceId to, std::vector<LinkId> links);
   LinkId FindLink(std::string_view name) const;  // invalid if absent
 
+  // The topology so far, as it was described: for writing it as a file. Joins in the order of the
+  // Connect calls; links and routes of their own are not among them.
+  struct Join {
+    std::string a, b;
+    BytesPerSecond bandwidth;
+    Nanos latency;
+    Duplex duplex = Duplex::kFull;
+    std::string source;
+  };
+  const std::string& name() const { return cluster_.name_; }
+  const std::vector<DeviceKind>& kinds() const { return cluster_.kinds_; }
+  const IdVector<DeviceId, Device>& devices() const { return cluster_.devices_; }
+  std::vector<std::string> ForwarderNames() const;
+  std::vector<Join> Joins() const;
+
   // What has been added so far: devices and forwarders in their order; devices by name.
   std::vector<std::string> NodeNames() const;
   std::map<std::string, DeviceId, std::less<>> DeviceIds() const;

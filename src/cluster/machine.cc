@@ -8,45 +8,81 @@
 namespace placewright {
 namespace {
 
-struct Figure {
-  BytesPerSecond bandwidth;
-  Nanos latency;
-  std::string_view source;
-};
-
 constexpr int64_t kGB = 1'000'000'000;
 
 // Two PCIe hops make a GPU-to-GPU copy of 6 us.
-constexpr Figure kPcie3{BytesPerSecond(12 * kGB), Nanos(3'000),
-                        "PCIe 3.0 x16: 12 of 15.75 GB/s as bandwidthTest measures; latency: "
-                        "github.com/NVIDIA/cuda-samples/issues/230"};
-constexpr Figure kPcie4{BytesPerSecond(24 * kGB), Nanos(3'000),
-                        "PCIe 4.0 x16: twice PCIe 3.0; latency: "
-                        "github.com/NVIDIA/cuda-samples/issues/230"};
-constexpr Figure kPcie5{BytesPerSecond(48 * kGB), Nanos(3'000),
-                        "PCIe 5.0 x16: four times PCIe 3.0; latency: "
-                        "github.com/NVIDIA/cuda-samples/issues/230"};
-constexpr Nanos kDramLatency(100);    // the order of one access to DRAM
+constexpr LinkFigure kPcie3{BytesPerSecond(12 * kGB), Nanos(3'000),
+                            "PCIe 3.0 x16: 12 of 15.75 GB/s as bandwidthTest measures; latency: "
+                            "github.com/NVIDIA/cuda-samples/issues/230"};
+constexpr LinkFigure kPcie4{BytesPerSecond(24 * kGB), Nanos(3'000),
+                            "PCIe 4.0 x16: twice PCIe 3.0; latency: "
+                            "github.com/NVIDIA/cuda-samples/issues/230"};
+constexpr LinkFigure kPcie5{BytesPerSecond(48 * kGB), Nanos(3'000),
+                            "PCIe 5.0 x16: four times PCIe 3.0; latency: "
+                            "github.com/NVIDIA/cuda-samples/issues/230"};
 constexpr Nanos kSocketLatency(500);  // an estimate: some cache misses across the sockets
 constexpr Nanos kNicLatency(1'000);   // with kNetworkLatency: 10 us from NIC to NIC
-constexpr Nanos kSwitchLatency(500);  // a PCIe switch, on top of the slot's 3 us: an estimate
-constexpr Nanos kNvlinkLatency(2'000);
 
-// Lanes of one GPU and what one lane carries in one direction.
-struct Nvlink {
-  std::string_view kind_prefix;
-  int32_t lanes;
-  int64_t lane;
+// One direction of one link between two sockets. The first row stands for what is not listed.
+struct SocketRow {
+  std::string_view architecture;
+  BytesPerSecond bandwidth;
   std::string_view source;
 };
+constexpr std::array kSocketRows = {
+    SocketRow{"broadwell", BytesPerSecond(19'200'000'000),
+              "one QPI link at 9.6 GT/s, 2 bytes (Intel ARK, Xeon E5-2650 v4); latency estimated"},
+    SocketRow{"skylake", BytesPerSecond(20'800'000'000),
+              "one UPI link at 10.4 GT/s, 2 bytes (Intel ARK, Xeon Gold 6148); latency estimated"},
+    SocketRow{"icelake", BytesPerSecond(22'400'000'000),
+              "one UPI link at 11.2 GT/s, 2 bytes (Intel ARK, Xeon Platinum 8380); latency "
+              "estimated"},
+    SocketRow{"sapphirerapids", BytesPerSecond(32 * kGB),
+              "one UPI link at 16 GT/s, 2 bytes (Intel ARK, Xeon Platinum 8480+); latency "
+              "estimated"},
+    SocketRow{"zen2", BytesPerSecond(36 * kGB),
+              "one xGMI-2 link: 16 lanes at 18 GT/s (AMD EPYC 7002 series); latency estimated"},
+    SocketRow{"zen3", BytesPerSecond(36 * kGB),
+              "one xGMI-2 link: 16 lanes at 18 GT/s (AMD EPYC 7003 series); latency estimated"},
+    SocketRow{"zen4", BytesPerSecond(64 * kGB),
+              "one xGMI-3 link: 16 lanes at 32 GT/s (AMD EPYC 9004 series); latency estimated"},
+};
+
+// Lanes of one GPU and what one lane carries in one direction.
+struct NvlinkRow {
+  std::string_view kind_prefix;
+  Nvlink figures;
+};
 constexpr std::array kNvlinks = {
-    Nvlink{"P100-SXM2", 4, 18'310'000'000,
-           "NVLink 1: 18.31 of 20 GB/s a lane (Dell HPC, p2pBandwidthLatencyTest on C4130)"},
-    Nvlink{"V100", 6, 23'950'000'000,
-           "NVLink 2: 23.95 of 25 GB/s a lane (Dell HPC, p2pBandwidthLatencyTest on C4130)"},
-    Nvlink{"A100", 12, 25 * kGB, "NVLink 3: 25 GB/s a lane (NVIDIA A100 data sheet, nominal)"},
-    Nvlink{"H100", 18, 20'900'000'000,
-           "NVLink 4: 376 of 450 GB/s measured (github.com/NVIDIA/nccl/issues/1264)"},
+    NvlinkRow{"P100-SXM2",
+              {4, BytesPerSecond(18'310'000'000),
+               "NVLink 1: 18.31 of 20 GB/s a lane (Dell HPC, p2pBandwidthLatencyTest on C4130)"}},
+    NvlinkRow{"V100",
+              {6, BytesPerSecond(23'950'000'000),
+               "NVLink 2: 23.95 of 25 GB/s a lane (Dell HPC, p2pBandwidthLatencyTest on C4130)"}},
+    NvlinkRow{"A100",
+              {12, BytesPerSecond(25 * kGB),
+               "NVLink 3: 25 GB/s a lane (NVIDIA A100 data sheet, nominal)"}},
+    NvlinkRow{"H100",
+              {18, BytesPerSecond(20'900'000'000),
+               "NVLink 4: 376 of 450 GB/s measured (github.com/NVIDIA/nccl/issues/1264)"}},
+    NvlinkRow{"H200",
+              {18, BytesPerSecond(20'900'000'000),
+               "NVLink 4: as the H100, 376 of 450 GB/s (github.com/NVIDIA/nccl/issues/1264)"}},
+    NvlinkRow{"B200",
+              {18, BytesPerSecond(50 * kGB),
+               "NVLink 5: 50 GB/s a lane (NVIDIA Blackwell data sheet, nominal)"}},
+    NvlinkRow{"A40",
+              {4, BytesPerSecond(14'062'500'000),
+               "NVLink 3 bridge: 56.25 GB/s over 4 lanes (NVIDIA A40 data sheet, nominal)", true}},
+    NvlinkRow{
+        "RTX-A6000",
+        {4, BytesPerSecond(14'062'500'000),
+         "NVLink 3 bridge: 56.25 GB/s over 4 lanes (NVIDIA GA102 white paper, nominal)", true}},
+    NvlinkRow{
+        "RTX-3090",
+        {4, BytesPerSecond(14'062'500'000),
+         "NVLink 3 bridge: 56.25 GB/s over 4 lanes (NVIDIA GA102 white paper, nominal)", true}},
 };
 
 // Lanes between GPU a < b of the eight-GPU board of the DGX-1 and its cloud twins (hybrid cube
@@ -71,32 +107,20 @@ constexpr std::array<LanePair, 16> kCubeMesh = {{{0, 1, 1},
                                                  {5, 7, 1},
                                                  {6, 7, 2}}};
 
-const Figure& PcieOf(const HostSpec& host) {
+LinkFigure PcieOf(const HostSpec& host) {
   switch (host.interconnect) {
-    case Interconnect::kPcie3: return kPcie3;
-    case Interconnect::kPcie4: return kPcie4;
-    case Interconnect::kPcie5: return kPcie5;
+    case Interconnect::kPcie3: return PcieFigure(3);
+    case Interconnect::kPcie4: return PcieFigure(4);
+    case Interconnect::kPcie5: return PcieFigure(5);
     case Interconnect::kNvlink:
     case Interconnect::kNvswitch: break;
   }
-  const std::string_view architecture = host.gpus.front().kind.architecture;
-  if (architecture == "ampere") return kPcie4;
-  return architecture == "hopper" ? kPcie5 : kPcie3;
-}
-
-// One direction of one link between two sockets.
-Figure SocketLink(const DeviceKind& cpu) {
-  if (cpu.architecture == "zen2") {
-    return {BytesPerSecond(36 * kGB), kSocketLatency,
-            "one xGMI-2 link: 16 lanes at 18 GT/s (AMD EPYC 7002 series); latency estimated"};
-  }
-  return {BytesPerSecond(19'200'000'000), kSocketLatency,
-          "one QPI link at 9.6 GT/s, 2 bytes (Intel ARK, Xeon E5-2650 v4); latency estimated"};
+  return PcieFigure(PcieGenerationOf(host.gpus.front().kind));
 }
 
 // The slot that a NIC of this speed needs: the first generation whose nominal rate holds it.
-Figure NicSlot(BytesPerSecond bandwidth) {
-  Figure slot = kPcie3;
+LinkFigure NicSlot(BytesPerSecond bandwidth) {
+  LinkFigure slot = kPcie3;
   if (bandwidth.count > 15'750'000'000) slot = kPcie4;
   if (bandwidth.count > 31'500'000'000) slot = kPcie5;
   if (bandwidth.count > 63 * kGB) slot.bandwidth = bandwidth;  // several NICs side by side
@@ -105,7 +129,7 @@ Figure NicSlot(BytesPerSecond bandwidth) {
 }
 
 Status Join(ClusterBuilder& builder, const std::string& a, const std::string& b,
-            const Figure& figure) {
+            const LinkFigure& figure) {
   return builder.Connect(a, b, figure.bandwidth, figure.latency, Duplex::kFull,
                          std::string(figure.source));
 }
@@ -131,12 +155,12 @@ Status AddSockets(ClusterBuilder& builder, const HostSpec& host) {
     }
     PW_RETURN_IF_ERROR(builder.AddForwarder(Name(host, "pcie", s)));
     if (host.sockets > 0) {
-      const Figure memory{host.cpu.memory_bandwidth, kDramLatency, host.cpu.source};
+      const LinkFigure memory{host.cpu.memory_bandwidth, kDramLatency, host.cpu.source};
       PW_RETURN_IF_ERROR(Join(builder, Name(host, "cpu", s), Name(host, "pcie", s), memory));
     }
     for (int32_t other = 0; other < s; ++other) {
-      PW_RETURN_IF_ERROR(
-          Join(builder, Name(host, "pcie", other), Name(host, "pcie", s), SocketLink(host.cpu)));
+      PW_RETURN_IF_ERROR(Join(builder, Name(host, "pcie", other), Name(host, "pcie", s),
+                              SocketFigure(host.cpu.architecture)));
     }
   }
   return Ok();
@@ -163,11 +187,14 @@ Status AddGpus(ClusterBuilder& builder, const HostSpec& host) {
 
 Status JoinPcie(ClusterBuilder& builder, const HostSpec& host) {
   const int32_t trees = std::max(host.sockets, 1), count = GpuCount(host);
-  Figure slot = PcieOf(host);
+  LinkFigure slot = PcieOf(host);
   const bool own = host.bandwidth.count > 0 && host.interconnect < Interconnect::kNvlink;
-  if (own) slot.bandwidth = host.bandwidth;
-  Figure uplink = slot;
-  uplink.latency = kSwitchLatency;
+  if (own) {
+    slot.bandwidth = host.bandwidth;
+    slot.source = host.link_source;
+  }
+  LinkFigure uplink = slot;
+  uplink.latency = kPcieSwitchLatency;
   for (int32_t s = 0; s < trees; ++s) {
     // GPU g belongs to socket g * trees / count, rounded down.
     const int32_t first = (s * count + trees - 1) / trees;
@@ -189,11 +216,9 @@ Status JoinPcie(ClusterBuilder& builder, const HostSpec& host) {
 
 Result<Nvlink> NvlinkOf(const HostSpec& host) {
   if (host.gpus.size() == 1) {
-    for (const Nvlink& nvlink : kNvlinks) {
-      if (host.gpus.front().kind.name.starts_with(nvlink.kind_prefix)) return nvlink;
-    }
+    if (const Nvlink* known = FindNvlink(host.gpus.front().kind)) return *known;
+    if (host.bandwidth.count > 0) return Nvlink{3, BytesPerSecond(1), "given"};
   }
-  if (host.gpus.size() == 1 && host.bandwidth.count > 0) return Nvlink{"", 3, 1, "given"};
   return MakeError(ErrorCode::kField,
                    fmt::format("the GPUs of host{} are of several kinds or of one whose NVLink "
                                "figures are unknown",
@@ -205,10 +230,17 @@ Status JoinMesh(ClusterBuilder& builder, const HostSpec& host, const Nvlink& nvl
   const int32_t count = GpuCount(host);
   const auto join = [&](int32_t a, int32_t b, int32_t lanes) {
     const BytesPerSecond bandwidth =
-        host.bandwidth.count > 0 ? host.bandwidth : BytesPerSecond(lanes * nvlink.lane);
+        host.bandwidth.count > 0 ? host.bandwidth : BytesPerSecond(lanes * nvlink.lane.count);
     return Join(builder, Name(host, "gpu", a), Name(host, "gpu", b),
                 {bandwidth, kNvlinkLatency, nvlink.source});
   };
+  if (nvlink.bridge) {
+    if (count == 2) return join(0, 1, nvlink.lanes);
+    return MakeError(ErrorCode::kField,
+                     fmt::format("an NVLink bridge joins two {}, and host{} has {}",
+                                 host.gpus.front().kind.name, host.index, count),
+                     "", "State the bridged pairs one by one (examples/clusters).");
+  }
   if (count == 8 && host.bandwidth.count == 0 && nvlink.lanes > 6) {
     return MakeError(ErrorCode::kField,
                      fmt::format("eight {} are not wired to each other by NVLink but to nvswitch",
@@ -237,7 +269,7 @@ Status JoinNvswitch(ClusterBuilder& builder, const HostSpec& host, const Nvlink&
   const std::string center = fmt::format("host{}/nvswitch", host.index);
   PW_RETURN_IF_ERROR(builder.AddForwarder(center));
   const BytesPerSecond bandwidth =
-      host.bandwidth.count > 0 ? host.bandwidth : BytesPerSecond(nvlink.lanes * nvlink.lane);
+      host.bandwidth.count > 0 ? host.bandwidth : BytesPerSecond(nvlink.lanes * nvlink.lane.count);
   for (int32_t g = 0; g < GpuCount(host); ++g) {
     PW_RETURN_IF_ERROR(Join(builder, Name(host, "gpu", g), center,
                             {bandwidth, Nanos(kNvlinkLatency.count / 2), nvlink.source}));
@@ -256,6 +288,36 @@ std::string_view ToString(Interconnect interconnect) {
     case Interconnect::kNvswitch: return "nvswitch";
   }
   return "?";
+}
+
+const Nvlink* FindNvlink(const DeviceKind& kind) {
+  if (kind.name.find("PCIe") != std::string::npos) return nullptr;
+  for (const NvlinkRow& row : kNvlinks) {
+    if (kind.name.starts_with(row.kind_prefix)) return &row.figures;
+  }
+  return nullptr;
+}
+
+LinkFigure PcieFigure(int32_t generation) {
+  if (generation <= 3) return kPcie3;
+  return generation == 4 ? kPcie4 : kPcie5;
+}
+
+int32_t PcieGenerationOf(const DeviceKind& kind) {
+  for (const std::string_view four : {"ampere", "ada", "ada-72w", "cdna", "cdna2"}) {
+    if (kind.architecture == four) return 4;
+  }
+  for (const std::string_view five : {"hopper", "blackwell", "cdna3"}) {
+    if (kind.architecture == five) return 5;
+  }
+  return 3;
+}
+
+LinkFigure SocketFigure(std::string_view architecture) {
+  for (const SocketRow& row : kSocketRows) {
+    if (row.architecture == architecture) return {row.bandwidth, kSocketLatency, row.source};
+  }
+  return {kSocketRows[0].bandwidth, kSocketLatency, kSocketRows[0].source};
 }
 
 std::optional<Interconnect> FindInterconnect(std::string_view name) {
@@ -278,13 +340,20 @@ Status AddHost(ClusterBuilder& builder, const HostSpec& host) {
 
 Status AddNetwork(ClusterBuilder& builder, int32_t hosts, BytesPerSecond bandwidth, Nanos latency,
                   std::string source) {
+  const std::vector<BytesPerSecond> bandwidths(static_cast<size_t>(hosts), bandwidth);
+  return AddNetwork(builder, bandwidths, latency, std::move(source));
+}
+
+Status AddNetwork(ClusterBuilder& builder, const std::vector<BytesPerSecond>& bandwidths,
+                  Nanos latency, std::string source) {
   PW_RETURN_IF_ERROR(builder.AddForwarder("network"));
-  for (int32_t h = 0; h < hosts; ++h) {
+  for (size_t h = 0; h < bandwidths.size(); ++h) {
     const std::string nic = fmt::format("host{}/nic", h);
     PW_RETURN_IF_ERROR(builder.AddForwarder(nic));
-    Figure slot = NicSlot(bandwidth);
+    const LinkFigure slot = NicSlot(bandwidths[h]);
     PW_RETURN_IF_ERROR(Join(builder, fmt::format("host{}/pcie0", h), nic, slot));
-    PW_RETURN_IF_ERROR(builder.Connect(nic, "network", bandwidth, latency, Duplex::kFull, source));
+    PW_RETURN_IF_ERROR(
+        builder.Connect(nic, "network", bandwidths[h], latency, Duplex::kFull, source));
   }
   return Ok();
 }

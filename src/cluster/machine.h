@@ -43,15 +43,44 @@ struct HostSpec {
   // own generation.
   Interconnect interconnect = Interconnect::kPcie3;
   BytesPerSecond bandwidth;  // of a GPU's link of that interconnect; 0: the known figure
+  std::string_view link_source = "given";  // of `bandwidth`, where it is not 0
 };
 
 // Adds the host's kinds (where new), devices and links. Errors: those of the builder; kField (a
 // GPU kind without NVLink, a number of GPUs that no NVLink board has).
 Status AddHost(ClusterBuilder& builder, const HostSpec& host);
 
-// Joins the NICs of hosts 0 .. hosts-1 through one switch; `latency` is that of one NIC's link.
+// Joins the NICs of hosts 0 .. hosts-1 through one switch; `latency` is that of one NIC's link. The
+// second form gives each host's NIC a bandwidth of its own.
 Status AddNetwork(ClusterBuilder& builder, int32_t hosts, BytesPerSecond bandwidth, Nanos latency,
                   std::string source);
+Status AddNetwork(ClusterBuilder& builder, const std::vector<BytesPerSecond>& bandwidths,
+                  Nanos latency, std::string source);
+
+// One direction of a link, and where the figures come from.
+struct LinkFigure {
+  BytesPerSecond bandwidth;
+  Nanos latency;
+  std::string_view source;
+};
+// x16 of that generation (3 stands for older ones, 5 for newer); two such hops make a copy between
+// GPUs. Of an architecture's own generation where a machine does not say.
+LinkFigure PcieFigure(int32_t generation);
+int32_t PcieGenerationOf(const DeviceKind& kind);
+// Between two sockets of that architecture; one that is not listed as Broadwell.
+LinkFigure SocketFigure(std::string_view architecture);
+
+struct Nvlink {
+  int32_t lanes = 0;    // of one GPU
+  BytesPerSecond lane;  // one direction of one lane
+  std::string_view source;
+  bool bridge = false;  // joins two neighbouring boards with all lanes
+};
+// nullptr: none, or none that is known.
+const Nvlink* FindNvlink(const DeviceKind& kind);
+inline constexpr Nanos kNvlinkLatency(2'000);
+inline constexpr Nanos kDramLatency(100);        // the order of one access to DRAM
+inline constexpr Nanos kPcieSwitchLatency(500);  // on top of the slot's 3 us: an estimate
 
 // Half of the least application-to-application time over 10 Gb/s Ethernet, 10 us (Larsen,
 // Sarangam, Huggahalli, "Architectural breakdown of end-to-end latency in a TCP/IP network",

@@ -36,8 +36,19 @@ constexpr std::array kRows = {
     ArchitectureRow{"ampere", DeviceClass::kGpu, 0.88, 1.41, 0.80, 1.45, 1.00, 0.50, 0.5},
     ArchitectureRow{"ada", DeviceClass::kGpu, 0.88, 2.50, 0.60, 1.20, 0.80, 0.40, 0.5},
     ArchitectureRow{"hopper", DeviceClass::kGpu, 0.88, 1.70, 0.60, 1.20, 0.80, 0.40, 0.5},
+    ArchitectureRow{"ada-72w", DeviceClass::kGpu, 0.88, 1.50, 0.45, 0.90, 0.60, 0.30, 0.4},
+    ArchitectureRow{"blackwell", DeviceClass::kGpu, 0.88, 1.90, 0.60, 1.20, 0.80, 0.40, 0.5},
+    ArchitectureRow{"cdna", DeviceClass::kGpu, 0.75, 1.50, 0.60, 1.00, 0.80, 0.40, 0.5},
+    ArchitectureRow{"cdna2", DeviceClass::kGpu, 0.75, 1.70, 0.60, 1.00, 0.80, 0.40, 0.5},
+    ArchitectureRow{"cdna3", DeviceClass::kGpu, 0.75, 2.10, 0.60, 1.00, 0.80, 0.40, 0.5},
+    ArchitectureRow{"tpu", DeviceClass::kOther, 0.75, 0.94, 0.60, 1.00, 0.80, 0.50, 0.25},
     ArchitectureRow{"broadwell", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
+    ArchitectureRow{"skylake", DeviceClass::kCpu, 0.75, 0, 0.60, 0.48, 0, 0.60, 0.20},
+    ArchitectureRow{"icelake", DeviceClass::kCpu, 0.75, 0, 0.60, 0.48, 0, 0.60, 0.20},
+    ArchitectureRow{"sapphirerapids", DeviceClass::kCpu, 0.75, 0, 0.60, 0.48, 0, 0.60, 0.20},
     ArchitectureRow{"zen2", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
+    ArchitectureRow{"zen3", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
+    ArchitectureRow{"zen4", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
 };
 
 const ArchitectureRow& RowOf(DeviceClass device_class, std::string_view architecture) {

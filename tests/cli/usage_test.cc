@@ -29,6 +29,8 @@ TEST_F(Usage, HelpTextsAreTheGoldenOnes) {
                                                           {"cluster"},
                                                           {"cluster", "show"},
                                                           {"cluster", "check"},
+                                                          {"cluster", "random"},
+                                                          {"cluster", "schema"},
                                                           {"bench"},
                                                           {"bench", "simulator"}};
   for (std::vector<std::string> command : commands) {

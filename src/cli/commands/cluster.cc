@@ -15,7 +15,8 @@ namespace {
 class ClusterCommand : public Command {
  public:
   CLI::App* Register(CLI::App& program) override {
-    CLI::App* app = program.add_subcommand("cluster", "Show or check descriptions of machines");
+    CLI::App* app =
+        program.add_subcommand("cluster", "Show, check or make descriptions of machines");
     app->require_subcommand(1);
     CLI::App* show = app->add_subcommand("show", "Devices and links of a cluster, or all presets");
     show->add_option("CLUSTER", cluster_, "Preset or file; all presets where left out");
@@ -31,14 +32,21 @@ class ClusterCommand : public Command {
         "Exit status 0 where the description can be used, 3 where it cannot.\n"
         "Examples:\n"
         "  placewright cluster check my-machines.yaml");
+    parts_.push_back({MakeClusterRandomCommand(), nullptr});
+    parts_.push_back({MakeClusterSchemaCommand(), nullptr});
+    for (Part& part : parts_) part.app = part.command->Register(*app);
     app->footer(
         "Examples:\n"
         "  placewright cluster show\n"
-        "  placewright cluster check my-machines.yaml");
+        "  placewright cluster check my-machines.yaml\n"
+        "  placewright cluster random --seed 7 -o seven.yaml");
     return app;
   }
 
   Result<int> Run(Context& context) override {
+    for (const Part& part : parts_) {
+      if (part.app->parsed()) return part.command->Run(context);
+    }
     if (show_->parsed() && cluster_.empty()) return ShowCatalogue(context.console);
     PW_ASSIGN(const LoadedCluster loaded, LoadCluster(cluster_));
     return show_->parsed() ? Show(loaded, context.console) : Check(loaded, context.console);
@@ -112,7 +120,13 @@ class ClusterCommand : public Command {
     return 0;
   }
 
+  struct Part {
+    std::unique_ptr<Command> command;
+    const CLI::App* app;
+  };
+
   const CLI::App* show_ = nullptr;
+  std::vector<Part> parts_;
   std::string cluster_;
 };
 

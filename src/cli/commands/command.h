@@ -46,6 +46,10 @@ std::unique_ptr<Command> MakeExplainCommand();
 std::unique_ptr<Command> MakeCompletionCommand();
 std::unique_ptr<Command> MakeManCommand();
 
+// The commands below `cluster` that make descriptions of machines.
+std::unique_ptr<Command> MakeClusterRandomCommand();
+std::unique_ptr<Command> MakeClusterSchemaCommand();
+
 // In the order in which --help lists them.
 std::vector<std::unique_ptr<Command>> MakeCommands();
 

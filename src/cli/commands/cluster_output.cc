@@ -1,0 +1,28 @@
+#include "cli/commands/cluster_output.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "formats/cluster/cluster_reader.h"
+#include "formats/cluster/cluster_writer.h"
+#include "formats/text/file.h"
+
+namespace placewright {
+
+Status PutCluster(const ClusterBuilder& builder, const std::vector<std::string>& notes,
+                  const std::string& path, Console& console) {
+  const std::string text = ClusterToYaml(builder, notes);
+  PW_ASSIGN(const Cluster cluster, ReadCluster(text));
+  if (!path.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(path, text));
+  if (console.json) {
+    console.PrintJson(ClusterToJson(cluster));
+  } else if (path.empty()) {
+    console.Print(text);
+  } else {
+    console.Note(fmt::format("{}: {}", Printable(path),
+                             CountOf(static_cast<int64_t>(cluster.device_count()), "device")));
+  }
+  return Ok();
+}
+
+}  // namespace placewright

@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+
+#include "base/text.h"
+#include "cli/commands/cluster_output.h"
+#include "cli/commands/command.h"
+#include "cli/terminal/options.h"
+#include "cli/terminal/output_path.h"
+#include "cluster/random_topology.h"
+
+namespace placewright {
+namespace {
+
+constexpr int64_t kMbpsPerGbps = 1'000;
+
+// "3" or "1-6", each of at most nine digits; times `unit`.
+Result<DrawRange> ParseRange(std::string_view option, const std::string& text, int64_t unit) {
+  const auto number = [](std::string_view digits) -> int64_t {
+    int64_t value = 0;
+    const char* end = digits.data() + digits.size();
+    const auto [rest, error] = std::from_chars(digits.data(), end, value);
+    const bool good = !digits.empty() && digits.size() <= 9 && digits[0] != '-' && rest == end &&
+                      error == std::errc();
+    return good ? value : -1;
+  };
+  const std::string_view all(text);
+  const size_t dash = all.find('-');
+  const int64_t least = number(all.substr(0, dash));
+  const int64_t most = dash == std::string_view::npos ? least : number(all.substr(dash + 1));
+  if (least >= 1 && most >= least) return DrawRange{least * unit, most * unit};
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{} {} is no number and no range", option, Printable(text, 40)), "",
+                   "Give a whole number of at least 1, or LEAST-MOST, such as 1-6.");
+}
+
+class ClusterRandomCommand : public Command {
+ public:
+  CLI::App* Register(CLI::App& cluster) override {
+    CLI::App* app = cluster.add_subcommand("random", "Draw machines as TAG does to train on");
+    app->add_option("--seed", seed_, "What the draws start from; default 0")
+        ->check(WholeNumber(0, UINT64_MAX))
+        ->type_name("N");
+    const auto range = [app](const char* name, std::string& value, const char* help) {
+      app->add_option(name, value, help)->type_name("N|A-B")->capture_default_str();
+    };
+    range("--machines", machines_, "How many machines");
+    range("--gpus", gpus_, "How many GPUs on each");
+    range("--inside", inside_, "Gb/s of a GPU's link within its machine");
+    range("--between", between_, "Gb/s of a machine's link to the others");
+    app->add_option("--kinds", options_.kinds, "Types of GPU to draw from")
+        ->delimiter(',')
+        ->type_name("KIND,...");
+    app->add_option("-o,--output", output_, "The cluster file; standard output where left out")
+        ->type_name("FILE");
+    app->footer(
+        "Examples:\n"
+        "  placewright cluster random --seed 7\n"
+        "  placewright cluster random --seed 7 --machines 2-4 --kinds A100-40GB,T4 -o seven.yaml");
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    PW_ASSIGN(options_.machines, ParseRange("--machines", machines_, 1));
+    PW_ASSIGN(options_.gpus, ParseRange("--gpus", gpus_, 1));
+    PW_ASSIGN(options_.inside_mbps, ParseRange("--inside", inside_, kMbpsPerGbps));
+    PW_ASSIGN(options_.between_mbps, ParseRange("--between", between_, kMbpsPerGbps));
+    if (!output_.empty()) PW_RETURN_IF_ERROR(ProbeWritable(output_));
+    PW_ASSIGN(const ClusterBuilder builder, DrawTopology(options_, seed_));
+    const std::string note = fmt::format(
+        "placewright cluster random --seed {} --machines {} --gpus {} --inside {} --between {} "
+        "--kinds {}",
+        seed_, machines_, gpus_, inside_, between_, fmt::join(options_.kinds, ","));
+    PW_RETURN_IF_ERROR(PutCluster(builder, {note}, output_, context.console));
+    return 0;
+  }
+
+ private:
+  uint64_t seed_ = 0;
+  std::string machines_ = "1-6", gpus_ = "1-8", inside_ = "64-160", between_ = "20-50", output_;
+  RandomTopologyOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeClusterRandomCommand() {
+  return std::make_unique<ClusterRandomCommand>();
+}
+
+}  // namespace placewright

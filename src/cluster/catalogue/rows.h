@@ -1,0 +1,35 @@
+// The parts of the catalogue, by sort of hardware. Every row carries its source.
+//
+// Rates are dense (no structured sparsity) and at boost clock on GPUs, at base clock on CPUs. f32
+// is the rate of float arithmetic proper: TF32 and float on AMD's matrix cores, which frameworks
+// use on request, are not counted. Where hardware has no half or 8-bit arithmetic of its own,
+// frameworks compute in float: the float rate stands there.
+#ifndef PLACEWRIGHT_CLUSTER_CATALOGUE_ROWS_H_
+#define PLACEWRIGHT_CLUSTER_CATALOGUE_ROWS_H_
+
+#include <string_view>
+#include <vector>
+
+#include "cluster/cluster.h"
+
+namespace placewright {
+
+// An accelerator with memory of its own.
+struct AcceleratorRow {
+  std::string_view name, architecture;
+  PeakRates tera;        // in 10^12 operations per second
+  double gb_per_second;  // of its memory, in 10^9 bytes
+  int64_t gib;           // of memory; data sheets write GB
+  int64_t context_mib;   // of runtime context
+  std::string_view source;
+};
+DeviceKind AcceleratorKind(const AcceleratorRow& row, DeviceClass device_class);
+
+std::vector<DeviceKind> NvidiaKinds();
+std::vector<DeviceKind> AmdKinds();
+std::vector<DeviceKind> TpuKinds();
+std::vector<DeviceKind> CpuKinds();
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLUSTER_CATALOGUE_ROWS_H_

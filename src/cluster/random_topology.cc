@@ -1,0 +1,92 @@
+#include "cluster/random_topology.h"
+
+#include <fmt/format.h>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "cluster/catalogue.h"
+#include "cluster/machine.h"
+
+namespace placewright {
+namespace {
+
+constexpr int64_t kMaxMachines = 256;
+constexpr int64_t kMaxGpus = 64;
+constexpr int64_t kMaxMbps = 100'000'000;
+constexpr int64_t kBytesPerMbps = 125'000;
+
+int64_t Draw(Random& random, const DrawRange& range) {
+  return range.least +
+         static_cast<int64_t>(random.Below(static_cast<uint64_t>(range.most - range.least) + 1));
+}
+
+Status CheckRange(std::string_view what, const DrawRange& range, int64_t most) {
+  if (range.least >= 1 && range.least <= range.most && range.most <= most) return Ok();
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{} are to be drawn from [{}, {}]", what, range.least, range.most),
+                   "", fmt::format("Give a range LEAST-MOST within [1, {}].", most));
+}
+
+Result<std::vector<DeviceKind>> FindKinds(const std::vector<std::string>& names) {
+  std::vector<DeviceKind> kinds;
+  for (const std::string& name : names) {
+    const DeviceKind* kind = FindKind(name);
+    if (kind == nullptr) {
+      std::vector<std::string> known;
+      for (const DeviceKind& each : Catalogue()) known.push_back(each.name);
+      return MakeError(ErrorCode::kUnknownName,
+                       fmt::format("no device kind is called \"{}\"{}", Printable(name, 80),
+                                   DidYouMean(name, known)),
+                       "", "`placewright cluster show` lists the kinds.");
+    }
+    if (kind->device_class != DeviceClass::kGpu) {
+      return MakeError(ErrorCode::kField, fmt::format("\"{}\" is no GPU", kind->name), "",
+                       "Machines are drawn with GPUs; name kinds of class gpu.");
+    }
+    kinds.push_back(*kind);
+  }
+  if (!kinds.empty()) return kinds;
+  return MakeError(ErrorCode::kUsage, "there are no kinds of GPUs to draw from");
+}
+
+Status CheckOptions(const RandomTopologyOptions& options) {
+  PW_RETURN_IF_ERROR(CheckRange("machines", options.machines, kMaxMachines));
+  PW_RETURN_IF_ERROR(CheckRange("GPUs of a machine", options.gpus, kMaxGpus));
+  PW_RETURN_IF_ERROR(CheckRange("Mb/s inside a machine", options.inside_mbps, kMaxMbps));
+  PW_RETURN_IF_ERROR(CheckRange("Mb/s between machines", options.between_mbps, kMaxMbps));
+  if (options.machines.most * (options.gpus.most + 1) <= static_cast<int64_t>(kMaxDevices)) {
+    return Ok();
+  }
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{} machines of {} GPUs and a CPU would be more than {} devices",
+                               options.machines.most, options.gpus.most, kMaxDevices));
+}
+
+}  // namespace
+
+Result<ClusterBuilder> DrawTopology(const RandomTopologyOptions& options, uint64_t seed) {
+  PW_RETURN_IF_ERROR(CheckOptions(options));
+  PW_ASSIGN(const std::vector<DeviceKind> kinds, FindKinds(options.kinds));
+  Random random(seed);
+  ClusterBuilder builder(fmt::format("random-{}", seed));
+  const int64_t machines = Draw(random, options.machines);
+  std::vector<BytesPerSecond> nics;
+  for (int64_t m = 0; m < machines; ++m) {
+    HostSpec host;
+    host.index = static_cast<int32_t>(m);
+    host.cpu = *FindKind("Xeon-E5-2650v4");
+    host.sockets = 1;
+    host.memory = Bytes(int64_t{128} << 30);
+    const DeviceKind& kind = kinds[random.Below(kinds.size())];
+    const auto count = static_cast<int32_t>(Draw(random, options.gpus));
+    host.gpus = {GpuSlot{kind, count, Bytes(), Bytes()}};
+    host.bandwidth = BytesPerSecond(Draw(random, options.inside_mbps) * kBytesPerMbps);
+    host.link_source = "drawn";
+    nics.emplace_back(Draw(random, options.between_mbps) * kBytesPerMbps);
+    PW_RETURN_IF_ERROR(AddHost(builder, host));
+  }
+  if (machines > 1) PW_RETURN_IF_ERROR(AddNetwork(builder, nics, kNetworkLatency, "drawn"));
+  return builder;
+}
+
+}  // namespace placewright
