@@ -29,6 +29,7 @@ TEST_F(Usage, HelpTextsAreTheGoldenOnes) {
                                                           {"cluster"},
                                                           {"cluster", "show"},
                                                           {"cluster", "check"},
+                                                          {"cluster", "detect"},
                                                           {"cluster", "random"},
                                                           {"cluster", "schema"},
                                                           {"bench"},

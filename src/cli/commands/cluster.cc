@@ -32,6 +32,7 @@ class ClusterCommand : public Command {
         "Exit status 0 where the description can be used, 3 where it cannot.\n"
         "Examples:\n"
         "  placewright cluster check my-machines.yaml");
+    parts_.push_back({MakeClusterDetectCommand(), nullptr});
     parts_.push_back({MakeClusterRandomCommand(), nullptr});
     parts_.push_back({MakeClusterSchemaCommand(), nullptr});
     for (Part& part : parts_) part.app = part.command->Register(*app);
@@ -39,6 +40,7 @@ class ClusterCommand : public Command {
         "Examples:\n"
         "  placewright cluster show\n"
         "  placewright cluster check my-machines.yaml\n"
+        "  placewright cluster detect -o this-machine.yaml\n"
         "  placewright cluster random --seed 7 -o seven.yaml");
     return app;
   }

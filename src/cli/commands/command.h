@@ -47,6 +47,7 @@ std::unique_ptr<Command> MakeCompletionCommand();
 std::unique_ptr<Command> MakeManCommand();
 
 // The commands below `cluster` that make descriptions of machines.
+std::unique_ptr<Command> MakeClusterDetectCommand();
 std::unique_ptr<Command> MakeClusterRandomCommand();
 std::unique_ptr<Command> MakeClusterSchemaCommand();
 

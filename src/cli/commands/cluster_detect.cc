@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "base/text.h"
+#include "cli/commands/cluster_output.h"
+#include "cli/commands/command.h"
+#include "cli/terminal/output_path.h"
+#include "cluster/catalogue.h"
+#include "cluster/discovery/detect.h"
+#include "formats/text/file.h"
+
+namespace placewright {
+namespace {
+
+Result<TopoMatrix> ReadTable(const std::string& path) {
+  constexpr ReadLimits kLimits{int64_t{1} << 20, int64_t{1} << 20, 200, int64_t{1} << 20};
+  PW_ASSIGN(const std::string text, ReadFile(path, kLimits));
+  Result<TopoMatrix> table = ParseTopoMatrix(text);
+  if (!table.ok()) table.error().file = path;
+  return table;
+}
+
+Result<const DeviceKind*> FindGpuKind(const std::string& name) {
+  const DeviceKind* kind = FindKind(name);
+  if (kind != nullptr && kind->device_class == DeviceClass::kGpu) return kind;
+  std::vector<std::string> known;
+  for (const DeviceKind& each : Catalogue()) {
+    if (each.device_class == DeviceClass::kGpu) known.push_back(each.name);
+  }
+  return MakeError(ErrorCode::kUnknownName,
+                   fmt::format("no kind of GPU is called \"{}\"{}", Printable(name, 80),
+                               DidYouMean(name, known)),
+                   "", "`placewright cluster show` lists the kinds.");
+}
+
+class ClusterDetectCommand : public Command {
+ public:
+  CLI::App* Register(CLI::App& cluster) override {
+    CLI::App* app = cluster.add_subcommand("detect", "Describe this machine as a cluster file");
+    app->add_option("--topo", topo_,
+                    "What `nvidia-smi topo -m` printed, instead of asking the driver")
+        ->type_name("FILE");
+    app->add_option("--gpu", gpu_, "What every GPU is, where the driver's name for it is not known")
+        ->type_name("KIND");
+    app->add_option("-o,--output", output_, "The cluster file; standard output where left out")
+        ->type_name("FILE");
+    app->footer(
+        "Without a GPU the machine's CPUs are described, and a note says so.\n"
+        "Examples:\n"
+        "  placewright cluster detect -o this-machine.yaml\n"
+        "  placewright cluster detect --topo topo.txt --gpu A100-40GB -o that-machine.yaml");
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    DetectInput input;
+    std::vector<std::string> notes;
+    if (!gpu_.empty()) {
+      PW_ASSIGN(input.gpu, FindGpuKind(gpu_));
+    }
+    if (!topo_.empty()) {
+      PW_ASSIGN(input.table, ReadTable(topo_));
+    }
+    if (!output_.empty()) {
+      PW_RETURN_IF_ERROR(RefuseOverwriting({{"-o", output_}}, {{"--topo", topo_}}));
+      PW_RETURN_IF_ERROR(ProbeWritable(output_));
+    }
+    // A table with the GPUs' kind is of any machine: this one's GPUs do not matter.
+    if (!input.table || input.gpu == nullptr) PW_RETURN_IF_ERROR(AskDriver(input, notes));
+    std::vector<std::string> pci;
+    if (input.inventory) {
+      for (const GpuFacts& gpu : input.inventory->gpus) pci.push_back(gpu.pci);
+    }
+    PW_ASSIGN(input.host, ReadHostTopology(pci));
+    PW_ASSIGN(const ClusterBuilder builder, DetectMachine(input, notes));
+    for (const std::string& note : notes) context.console.Note(note);
+    PW_RETURN_IF_ERROR(PutCluster(builder, notes, output_, context.console));
+    return 0;
+  }
+
+ private:
+  static Status AskDriver(DetectInput& input, std::vector<std::string>& notes) {
+    Result<std::unique_ptr<GpuLibrary>> library = OpenNvml();
+    if (!library.ok()) {
+      notes.push_back(fmt::format("no NVIDIA GPU is described: {}", library.error().message));
+      return Ok();
+    }
+    PW_ASSIGN(input.inventory, TakeInventory(*library.value()));
+    if (input.inventory->gpus.empty()) notes.push_back("NVIDIA's driver reports no GPU");
+    return Ok();
+  }
+
+  std::string topo_, gpu_, output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeClusterDetectCommand() {
+  return std::make_unique<ClusterDetectCommand>();
+}
+
+}  // namespace placewright

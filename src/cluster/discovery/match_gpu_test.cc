@@ -1,0 +1,64 @@
+#include "cluster/discovery/match_gpu.h"
+
+#include <gmock/gmock.h>
+
+namespace placewright {
+namespace {
+
+struct Case {
+  const char* driver;
+  int64_t gib;
+  const char* kind;
+  bool exact;
+};
+
+TEST(MatchGpu, DriverNamesFindTheirKinds) {
+  const Case cases[] = {
+      {"NVIDIA A100-SXM4-80GB", 80, "A100-80GB", true},
+      {"NVIDIA A100-SXM4-40GB", 40, "A100-40GB", true},
+      {"A100-PCIE-40GB", 40, "A100-PCIe-40GB", true},
+      {"NVIDIA A100 80GB PCIe", 80, "A100-PCIe-80GB", true},
+      {"Tesla V100-SXM2-16GB", 16, "V100-16GB", true},
+      {"Tesla V100-SXM2-32GB", 32, "V100-32GB", true},
+      {"Tesla V100-PCIE-32GB", 32, "V100-PCIe-32GB", true},
+      {"Tesla P100-PCIE-12GB", 12, "P100-12GB", true},
+      {"Tesla P100-SXM2-16GB", 16, "P100-SXM2-16GB", true},
+      {"Tesla K80", 11, "K80", true},
+      {"Tesla T4", 15, "T4", true},
+      {"NVIDIA H100 80GB HBM3", 80, "H100", true},
+      {"NVIDIA H100 PCIe", 80, "H100-PCIe", true},
+      {"NVIDIA H200", 140, "H200", true},
+      {"NVIDIA B200", 179, "B200", true},
+      {"NVIDIA L4", 22, "L4", true},
+      {"NVIDIA GeForce RTX 3090", 24, "RTX-3090", true},
+      {"NVIDIA GeForce GTX 1080 Ti", 11, "GTX-1080Ti", true},
+      {"NVIDIA GeForce RTX 2080 Ti", 11, "RTX-2080Ti", true},
+      {"NVIDIA RTX A6000", 48, "RTX-A6000", true},
+      {"AMD Instinct MI300X", 192, "MI300X", true},
+      // Variants.
+      {"NVIDIA A10G", 22, "A10", false},
+      {"NVIDIA H100 NVL", 94, "H100", false},
+      {"NVIDIA GeForce RTX 3090 Ti", 24, "RTX-3090", false},
+      {"Tesla V100S-PCIE-32GB", 32, "V100-PCIe-32GB", false},
+  };
+  for (const Case& each : cases) {
+    const Result<GpuMatch> match = MatchGpu(each.driver, Bytes(each.gib << 30));
+    ASSERT_TRUE(match.ok()) << each.driver << ": " << match.error().message;
+    EXPECT_EQ(match.value().kind.name, each.kind) << each.driver;
+    EXPECT_EQ(match.value().exact, each.exact) << each.driver;
+  }
+}
+
+// A1000 is no A100, L40 no L4, T400 no T4.
+TEST(MatchGpu, OtherNumbersAreOtherGpus) {
+  for (const char* name : {"NVIDIA RTX A1000", "NVIDIA A1000", "NVIDIA L40", "NVIDIA T400 4GB",
+                           "Graphics Device", "", "NVIDIA", "\x01\xff"}) {
+    const Result<GpuMatch> match = MatchGpu(name, Bytes(int64_t{8} << 30));
+    ASSERT_FALSE(match.ok()) << name << " " << match.value().kind.name;
+    EXPECT_EQ(match.error().code, ErrorCode::kUnknownName);
+    EXPECT_THAT(std::string(match.error().Remedy()), testing::HasSubstr("--gpu"));
+  }
+}
+
+}  // namespace
+}  // namespace placewright
