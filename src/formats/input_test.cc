@@ -60,6 +60,7 @@ TEST(SniffGraph, TellsFormatsByContent) {
   EXPECT_EQ(FormatOf(kCostGraph), GraphFormat::kCostGraph);  // its schema comes last
   EXPECT_EQ(FormatOf(R"({"devices": [], "tensors": [], "ops": []})"), GraphFormat::kCostGraph);
   EXPECT_EQ(FormatOf(R"({"schema": "placewright.costgraph/7"})"), GraphFormat::kCostGraph);
+  EXPECT_EQ(FormatOf("node { op: \"Const\" }"), GraphFormat::kGraphDef);
   EXPECT_EQ(FormatOf("\x08\x08\x12\x07pytorch"), GraphFormat::kOnnx);  // ir_version 8, producer
   EXPECT_EQ(FormatOf(std::string("\x3a\x02\x0a\x00", 4)), GraphFormat::kOnnx);  // a graph at once
 }
@@ -73,7 +74,7 @@ TEST(SniffGraph, LooksAtTheOutermostKeysOnly) {
 TEST(SniffGraph, SaysWhatItSeesInstead) {
   EXPECT_THAT(ErrorOf("").message, HasSubstr("empty"));
   EXPECT_THAT(ErrorOf("  \n ").message, HasSubstr("empty"));
-  EXPECT_THAT(ErrorOf("node { op: \"Const\" }").message, HasSubstr("text that begins with"));
+  EXPECT_THAT(ErrorOf("%PDF-1.4 and more").message, HasSubstr("text that begins with"));
   EXPECT_THAT(ErrorOf(R"({"schema": "placewright.plan/1"})").message,
               HasSubstr("placewright.plan/1"));
   EXPECT_EQ(ErrorOf("\x89PNG\r\n\x1a\n").code, ErrorCode::kFormatUnknown);

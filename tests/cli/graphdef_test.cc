@@ -45,7 +45,7 @@ TEST_F(GraphDefProgram, PlanGoesBackWithDevices) {
   EXPECT_EQ(inspected["format"], "graphdef");
   EXPECT_EQ(inspected["ops"], 4);
   EXPECT_EQ(inspected["edges"], 4);  // x, w > y; y, ^w > z
-  EXPECT_EQ(inspected["macs"], 64 * 16 * 32);
+  EXPECT_EQ(inspected["macs"]["total"], 64 * 16 * 32);
   ASSERT_EQ(Run({"plan", "g.pbtxt", "-c", "2xV100", "--pin", "y=host0/gpu1", "--pin",
                  "z=host0/gpu0", "--pin", "x=host0/gpu1", "--iterations", "1"})
                 .status,

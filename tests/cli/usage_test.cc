@@ -121,11 +121,11 @@ TEST_F(Usage, UsageErrorsComeAsJsonWhereAskedFor) {
 TEST_F(Usage, ColoursOnlyOnATerminalAndNeverWithNoColor) {
   RunOptions terminal;
   terminal.terminal = true;
-  EXPECT_THAT(Run({"explain"}, {"completion"}, {"man"}, terminal).out, HasSubstr("\x1b["));
+  EXPECT_THAT(Run({"explain"}, terminal).out, HasSubstr("\x1b["));
   terminal.environment = {"NO_COLOR=1"};
-  EXPECT_THAT(Run({"explain"}, {"completion"}, {"man"}, terminal).out, Not(HasSubstr("\x1b[")));
+  EXPECT_THAT(Run({"explain"}, terminal).out, Not(HasSubstr("\x1b[")));
   terminal.environment = {"TERM=dumb"};
-  EXPECT_THAT(Run({"explain"}, {"completion"}, {"man"}, terminal).out, Not(HasSubstr("\x1b[")));
+  EXPECT_THAT(Run({"explain"}, terminal).out, Not(HasSubstr("\x1b[")));
   EXPECT_THAT(Run({"explain"}).out, Not(HasSubstr("\x1b[")));
 }
 
@@ -221,7 +221,7 @@ TEST_F(Usage, StandardErrorMayBeFull) {
 TEST_F(Usage, ReaderThatWentAwayIsNoError) {
   RunOptions options;
   options.close_output = true;
-  const Outcome run = Run({"explain"}, {"completion"}, {"man"}, options);
+  const Outcome run = Run({"explain"}, options);
   EXPECT_EQ(run.status, 0);
   EXPECT_THAT(run.err, IsEmpty());
 }

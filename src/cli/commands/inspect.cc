@@ -70,7 +70,7 @@ class InspectCommand : public Command {
     app->add_option("GRAPH", graph_, "Graph of any readable format (docs/formats)")->required();
     app->add_option("--batch", batch_, "Batch size of an ONNX model with a symbolic one")
         ->type_name("N")
-        ->check(WholeNumber(1, uint64_t{1} << 40))
+        ->check(WholeNumber(1, (uint64_t{1} << 31) - 1))
         ->group("Input");
     AddDimensionOption(app, &dimensions_);
     app->add_flag("--modules", modules_, "A table of modules instead: ops, arithmetic, memory")

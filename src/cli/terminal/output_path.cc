@@ -31,7 +31,7 @@ bool SameFile(const std::string& a, const std::string& b) {
 
 std::string DefaultPlanPath(const std::string& graph_path) {
   std::string name = fs::path(graph_path).filename().string();
-  for (const std::string_view suffix : {".gz", ".json", ".onnx", ".txt"}) {
+  for (const std::string_view suffix : {".gz", ".json", ".onnx", ".txt", ".pb", ".pbtxt"}) {
     if (name.size() > suffix.size() && name.ends_with(suffix)) {
       name.resize(name.size() - suffix.size());
     }

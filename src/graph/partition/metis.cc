@@ -1,4 +1,5 @@
 #include <metis.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <numeric>
@@ -7,6 +8,31 @@
 
 namespace placewright {
 namespace {
+
+// METIS takes SIGTERM and SIGABRT for itself while it runs and gives them back by signal(), without
+// the flags of the program's own handlers. Here they are kept as they were, and SIGTERM waits.
+class KeepSignals {
+ public:
+  KeepSignals() {
+    sigset_t waiting;
+    sigemptyset(&waiting);
+    sigaddset(&waiting, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &waiting, &mask_);
+    sigaction(SIGTERM, nullptr, &terminate_);
+    sigaction(SIGABRT, nullptr, &abort_);
+  }
+  ~KeepSignals() {
+    sigaction(SIGTERM, &terminate_, nullptr);
+    sigaction(SIGABRT, &abort_, nullptr);
+    pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+  }
+  KeepSignals(const KeepSignals&) = delete;
+  KeepSignals& operator=(const KeepSignals&) = delete;
+
+ private:
+  sigset_t mask_;
+  struct sigaction terminate_, abort_;
+};
 
 // Recursive bisection, driven from here: METIS's own recursion writes to standard output when a
 // part of it runs out of nodes, as happens where a few nodes hold most of the weight.
@@ -104,6 +130,7 @@ Result<std::vector<int32_t>> PartitionMetis(const WeightedGraph& graph,
                                             const PartitionOptions& options) {
   if (options.parts <= 1) return std::vector<int32_t>(graph.nodes(), 0);
   const std::lock_guard lock(PartitionLibraryMutex());
+  const KeepSignals signals;
   return Bisection(graph, options).Run();
 }
 

@@ -1,6 +1,7 @@
 #include "graph/partition/partition.h"
 
 #include <gmock/gmock.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -110,6 +111,19 @@ TEST_P(Library, TakesDegenerateGraphs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Library, ::testing::Values(&PartitionMetis, &PartitionScotch));
+
+void Ignore(int) {}
+
+TEST(Metis, LeavesSignalHandlersAsTheyWere) {
+  struct sigaction mine = {}, before, after;
+  mine.sa_handler = &Ignore;
+  mine.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &mine, &before);
+  ASSERT_TRUE(PartitionMetis(MakeUndirected(TwoChains()), Parts(2)).ok());
+  sigaction(SIGTERM, &before, &after);
+  EXPECT_EQ(after.sa_handler, &Ignore);
+  EXPECT_EQ(after.sa_flags & (SA_RESETHAND | SA_RESTART), SA_RESTART);
+}
 
 TEST(Metis, PrintsNothingWhereFewNodesHoldMostOfTheWeight) {
   testing::internal::CaptureStdout();

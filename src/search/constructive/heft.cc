@@ -24,7 +24,9 @@ class IdleSlots {
   }
 
   void Take(int64_t start, int64_t duration) {
-    if (duration == 0) return;
+    // Beyond the largest time that any output can state nothing is kept apart; so the last slot,
+    // which ends at four times that, is never used up.
+    if (duration == 0 || start > kMaxQuantity) return;
     const size_t i = FirstEndingAfter(start);
     const Slot slot = slots_[i];
     const auto at = slots_.begin() + static_cast<std::ptrdiff_t>(i);
