@@ -200,6 +200,26 @@ TEST(OnnxDamage, FloodsOfEmptyParts) {
   EXPECT_THAT(tensors.message, HasSubstr("more than 1.0 GiB"));
 }
 
+TEST(OnnxDamage, FloodsOfDimensions) {
+  for (const int dimensions : {64, 65, 1'000'000}) {
+    auto model = MakeModel({2, 3});
+    AddNode(model.mutable_graph(), "Relu", {"x"}, {"y"});
+    auto* tensor = model.mutable_graph()->add_initializer();
+    tensor->set_name("w");
+    tensor->set_data_type(1);
+    for (int i = 0; i < dimensions; ++i) tensor->add_dims(1);
+    tensor->add_float_data(1);
+    const auto read = ReadModel(model);
+    if (dimensions == 64) {
+      EXPECT_TRUE(read.ok()) << read.error().ToString();
+      continue;
+    }
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.error().code, ErrorCode::kField);
+    EXPECT_EQ(read.error().message, "a tensor of more than 64 dimensions");
+  }
+}
+
 TEST(OnnxDamage, FloodsOfInputsAndAttributes) {
   for (const bool attributes : {false, true}) {
     auto model = MakeModel({2, 3});

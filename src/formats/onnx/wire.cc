@@ -4,6 +4,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include <algorithm>
 #include <array>
 #include <climits>
 
@@ -101,6 +102,9 @@ constexpr std::array kFields = {
 constexpr int64_t kMessageBytes = 360, kStringBytes = 48, kFieldBytes = 16;
 constexpr int kMaxDepth = 100;  // protobuf's own limit
 
+// Field 1 of TensorProto and of TensorShapeProto; no operator of ONNX knows so many.
+constexpr uint64_t kDimensions = 1;
+constexpr size_t kMaxDimensions = 64;
 // Fields of NodeProto.
 constexpr uint64_t kNodeInput = 1, kNodeOutput = 2, kNodeType = 4, kNodeAttribute = 5;
 
@@ -119,12 +123,18 @@ class Walker {
     if (depth > kMaxDepth) return Corrupt("more than 100 levels of messages");
     const size_t begin = at_;
     bool has_type = message != kNode;
+    size_t dimensions = 0;
     while (at_ < end) {
       uint64_t tag = 0;
       if (!Varint(end, &tag) || (tag >> 3) == 0) return Corrupt("an impossible field");
       structure_ = SaturatingAdd(structure_, kFieldBytes);
       if (message == kNode) CountNodeField(tag, &has_type);
+      const size_t content = at_;
       PW_RETURN_IF_ERROR(Skip(message, tag, end, depth));
+      if ((message == kTensor || message == kShape) && (tag >> 3) == kDimensions) {
+        dimensions += message == kTensor ? NumbersIn(content, tag) : 1;
+        if (dimensions > kMaxDimensions) return TooManyDimensions(begin);
+      }
     }
     if (message == kNode) ++nodes_;
     if (has_type) return CheckLimits();
@@ -139,6 +149,23 @@ class Walker {
     return MakeError(ErrorCode::kFileCorrupt,
                      fmt::format("{}: truncated, damaged or no ONNX model", what),
                      fmt::format("byte {}", at_));
+  }
+
+  static Error TooManyDimensions(size_t begin) {
+    return MakeError(ErrorCode::kField,
+                     fmt::format("a tensor of more than {} dimensions", kMaxDimensions),
+                     fmt::format("byte {}", begin));
+  }
+
+  // The numbers of a field that was passed over: one, or as many as its packed content ends.
+  size_t NumbersIn(size_t content, uint64_t tag) const {
+    if ((tag & 7) != 2) return 1;
+    // One byte more ends the length.
+    return static_cast<size_t>(
+        std::count_if(bytes_.begin() + static_cast<std::ptrdiff_t>(content),
+                      bytes_.begin() + static_cast<std::ptrdiff_t>(at_),
+                      [](char c) { return static_cast<uint8_t>(c) < 0x80; }) -
+        1);
   }
 
   // `tag` stands before a field of a node.
