@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/text.h"
 #include "formats/text/file.h"
 
 namespace placewright {
@@ -292,13 +293,16 @@ Json PlanToJson(const Plan& plan) {
   return json;
 }
 
+static Error WrongSchema(const std::string& schema) {
+  return MakeError(
+      ErrorCode::kField,
+      fmt::format("\"{}\" is not the schema \"{}\"", Printable(schema, 80), kPlanSchema), "schema",
+      "Give a plan that this version of the program reads.");
+}
+
 Result<Plan> PlanFromJson(const Json& document) {
   PW_ASSIGN(const std::string schema, GetString(document, "schema", ""));
-  if (schema != kPlanSchema) {
-    return MakeError(ErrorCode::kField,
-                     fmt::format("\"{}\" is not the schema \"{}\"", schema, kPlanSchema), "schema",
-                     "Give a plan that this version of the program reads.");
-  }
+  if (schema != kPlanSchema) return WrongSchema(schema);
   Plan plan;
   PW_RETURN_IF_ERROR(ReadReferences(document, plan));
   PW_RETURN_IF_ERROR(ReadOutcome(document, plan));
@@ -322,6 +326,12 @@ Result<NamedPlacement> PlacementFromJson(const Json& document) {
     return MakeError(ErrorCode::kField,
                      fmt::format("this {} has no placement", document["schema"].get<std::string>()),
                      "placement");
+  }
+  // A plan of another version may mean something else by the same words.
+  if (nested && document.contains("schema") && document["schema"].is_string()) {
+    const auto& schema = document["schema"].get_ref<const std::string&>();
+    if (schema.starts_with("placewright.plan/") && schema != kPlanSchema)
+      return WrongSchema(schema);
   }
   NamedPlacement placement;
   placement.reserve(map.size());

@@ -169,6 +169,10 @@ TEST(PlacementJson, ReadsMapsAndDocumentsWithAMap) {
   const auto costs = PlacementFromJson(ParseJson(R"({"schema": "placewright.costs/1"})").Take());
   ASSERT_FALSE(costs.ok());
   EXPECT_THAT(costs.error().message, HasSubstr("no placement"));
+  const auto later = PlacementFromJson(
+      ParseJson(R"({"schema": "placewright.plan/9", "placement": {"a": "d0"}})").Take());
+  ASSERT_FALSE(later.ok());
+  EXPECT_EQ(later.error().place, "schema");
 }
 
 TEST(CostsJson, RoundTripsAndComparesTheCluster) {
