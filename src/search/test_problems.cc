@@ -15,11 +15,15 @@ Cluster MakeCluster(const TestSpec& spec) {
   DeviceKind kind;
   kind.name = "test";
   const int32_t kind_index = builder.AddKind(kind).Take();
+  kind.name = "test-cpu";
+  kind.device_class = DeviceClass::kCpu;
+  const int32_t cpu_index = spec.cpus > 0 ? builder.AddKind(kind).Take() : -1;
   const int devices = static_cast<int>(spec.capacity.size());
+  const int accelerators = devices - static_cast<int>(spec.cpus);
   for (int d = 0; d < devices; ++d) {
     Device device;
     device.name = "d" + std::to_string(d);
-    device.kind = kind_index;
+    device.kind = d < accelerators ? kind_index : cpu_index;
     device.capacity = Bytes(spec.capacity[d]);
     builder.AddDevice(device).Take();
   }
@@ -60,6 +64,7 @@ Graph MakeGraph(const TestSpec& spec) {
       output.name = k == 0 ? op.name : op.name + ":" + std::to_string(k);
       output.dtype = DType::kOpaque;
       output.opaque_bytes = Bytes(op.output_bytes[k]);
+      if (op.view) output.alias = AliasKind::kView, output.alias_of = 0;
       made.outputs.push_back(output);
     }
     if (!op.in_place.empty()) {

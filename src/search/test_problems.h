@@ -29,6 +29,7 @@ struct TestOp {
   std::string in_place;               // tensor that it overwrites (returned as the last output)
   Phase phase = Phase::kForward;
   std::string module;
+  bool view = false;  // of the first of `reads`, from its start
 };
 struct TestInput {
   std::string name;
@@ -38,6 +39,7 @@ struct TestInput {
 };
 struct TestSpec {
   std::vector<int64_t> capacity;      // one device each, called d0, d1, ...
+  size_t cpus = 0;                    // the last so many devices are CPUs
   int64_t bandwidth = 1'000'000'000;  // 1 GB/s: a byte takes a nanosecond
   int64_t latency = 0;
   std::vector<std::pair<int, int>> apart;  // ordered pairs of devices without a route

@@ -1,6 +1,8 @@
 #include "search/expert/expert.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "search/evaluate.h"
 #include "search/expert/roles.h"
@@ -23,17 +25,50 @@ int32_t AllowedOr(const std::vector<int32_t>& allowed, int32_t wanted) {
   return may ? wanted : allowed.front();
 }
 
+// The devices that the rules deal to, ascending. Accelerators that are no CPUs, even where a graph
+// of small ops runs nearly as fast on a CPU; else whatever is no CPU; else the accelerators.
+std::vector<int32_t> Dealt(const PlacerInput& input) {
+  const Cluster& cluster = *input.problem.cluster;
+  std::set<int32_t> dealt;
+  const auto add = [&](const std::vector<int32_t>& devices) {
+    for (int32_t d : devices) {
+      if (cluster.kind(DeviceId(d)).device_class != DeviceClass::kCpu) dealt.insert(d);
+    }
+  };
+  add(input.domain.accelerators);
+  if (dealt.empty()) {
+    for (const std::vector<int32_t>& devices : input.domain.any) add(devices);
+  }
+  if (dealt.empty()) return input.domain.accelerators;
+  return {dealt.begin(), dealt.end()};
+}
+
+// [unit] of the dealt devices those that it may run on; where it may run on none, what else.
+std::vector<std::vector<int32_t>> DealtOf(const PlacerInput& input,
+                                          const std::vector<int32_t>& dealt) {
+  std::vector<std::vector<int32_t>> allowed;
+  for (size_t u = 0; u < input.units.size(); ++u) {
+    const std::vector<int32_t>& any = input.domain.any[u];
+    std::vector<int32_t>& own = allowed.emplace_back();
+    std::set_intersection(any.begin(), any.end(), dealt.begin(), dealt.end(),
+                          std::back_inserter(own));
+    if (own.empty()) own = input.domain.preferred[u];
+  }
+  return allowed;
+}
+
 }  // namespace
 
 std::vector<int32_t> PlaceByExpertRules(const PlacerInput& input) {
-  const std::vector<int32_t>& accelerators = input.domain.accelerators;
+  const std::vector<int32_t> dealt = Dealt(input);
+  const std::vector<std::vector<int32_t>> allowed = DealtOf(input, dealt);
   const std::vector<Role> roles = RecurrentRoles(input);
   std::vector<int32_t> device_of;
   for (size_t u = 0; u < input.units.size(); ++u) {
-    const size_t rank = roles.empty() ? 0 : DeviceRank(roles[u], accelerators.size());
-    device_of.push_back(AllowedOr(input.domain.preferred[u], accelerators[rank]));
+    const size_t rank = roles.empty() ? 0 : DeviceRank(roles[u], dealt.size());
+    device_of.push_back(AllowedOr(allowed[u], dealt[rank]));
   }
-  if (!roles.empty()) PlaceFollowers(input.units, input.domain.preferred, device_of);
+  if (!roles.empty()) PlaceFollowers(input.units, allowed, device_of);
   return device_of;
 }
 

@@ -1,17 +1,19 @@
 // expert: the placements that the papers' authors made by hand (Mars sec. 4.1, EAGLE sec. IV-B), or
 // any placement that a user gives with --expert.
 //
-//   recurrent graphs (GNMT, RNNLM)   LSTM layers dealt round-robin to the accelerators, encoder and
-//                                    decoder each from the first; attention on a device of its own,
-//                                    softmax (what follows the last recurrent layer) on another
-//   all others (Inception-V3, BERT)  one accelerator; what it cannot run on the CPUs. For BERT the
-//                                    papers have no placement and print that it does not fit
+//   recurrent graphs (GNMT, RNNLM)   LSTM layers dealt round-robin to the GPUs, encoder and decoder
+//                                    each from the first; attention on a device of its own, softmax
+//                                    (what follows the last recurrent layer) on another
+//   all others (Inception-V3, BERT)  one GPU; what it cannot run on the CPUs. For BERT the papers
+//                                    have no placement and print that it does not fit
+//
+// GPUs: the accelerators (search/problem/domain.h) that are no CPUs; among CPUs alone, all.
 //
 // Layers are told by module paths and, within one recurrent module, by its parameters' names:
 // roles.h. The rules are not repaired: where they do not fit in memory, that is the result.
 //
 // Deviations: the papers' GNMT figures have four GPUs for four layers and do not say which of them
-// attention and softmax share; here, from four accelerators on, the last two are theirs alone, and
+// attention and softmax share; here, from four GPUs on, the last two are theirs alone, and
 // with fewer both are on the last one, beside its layers.
 #ifndef PLACEWRIGHT_SEARCH_EXPERT_EXPERT_H_
 #define PLACEWRIGHT_SEARCH_EXPERT_EXPERT_H_

@@ -36,15 +36,24 @@ TestSpec Translator(size_t devices) {
   TestSpec spec;
   spec.capacity.assign(devices, 1 << 20);
   spec.inputs = {{"x", 64, TensorKind::kInput}};
+  // The sums are residual: of the container of the layers, and without parameters.
   spec.ops = {Forward("embed", "x", "m.encoder.embedder"),
               Forward("e0", "embed", "m.encoder.rnn_layers.0"),
               Forward("e1", "e0", "m.encoder.rnn_layers.1"),
-              Forward("e2", "e1", "m.encoder.rnn_layers.2"),
+              Forward("sum", "e1", "m.encoder.rnn_layers"),
+              Forward("e2", "sum", "m.encoder.rnn_layers.2"),
               Forward("d0", "e2", "m.decoder.att_rnn.rnn"),
               Forward("att", "d0", "m.decoder.att_rnn.attn"),
               Forward("d1", "att", "m.decoder.rnn_layers.0"),
-              Forward("logits", "d1", "m.decoder.classifier")};
-  for (TestOp& op : spec.ops) op.time_ns.resize(devices);
+              Forward("last_sum", "d1", "m.decoder.rnn_layers"),
+              Forward("logits", "last_sum", "m.decoder.classifier")};
+  for (const char* layer : {"e0", "e1", "e2", "d0", "d1"}) {
+    spec.inputs.push_back({"param:" + std::string(layer), 64});
+    for (TestOp& op : spec.ops) {
+      if (op.name == layer) op.reads.push_back("param:" + op.name);
+    }
+  }
+  for (TestOp& op : spec.ops) op.time_ns.assign(devices, 10);
   return spec;
 }
 
@@ -61,12 +70,30 @@ std::vector<int> DevicesOf(const TestSpec& spec) {
 
 TEST(Expert, DealsLayersAndKeepsAttentionAndSoftmaxApart) {
   // Six devices: layers go round over the first four, attention has d4, softmax d5. The embedding
-  // lies beside the encoder's first layer; decoder layers count from 0 again.
-  EXPECT_THAT(DevicesOf(Translator(6)), ElementsAre(0, 0, 1, 2, 0, 4, 1, 5));
+  // lies beside the encoder's first layer, sums beside the layer before them; decoder layers count
+  // from 0 again.
+  EXPECT_THAT(DevicesOf(Translator(6)), ElementsAre(0, 0, 1, 1, 2, 0, 4, 1, 1, 5));
   // Four: layers over two.
-  EXPECT_THAT(DevicesOf(Translator(4)), ElementsAre(0, 0, 1, 0, 0, 2, 1, 3));
+  EXPECT_THAT(DevicesOf(Translator(4)), ElementsAre(0, 0, 1, 1, 0, 0, 2, 1, 1, 3));
   // Two: layers over both, attention and softmax on the last.
-  EXPECT_THAT(DevicesOf(Translator(2)), ElementsAre(0, 0, 1, 0, 0, 1, 1, 1));
+  EXPECT_THAT(DevicesOf(Translator(2)), ElementsAre(0, 0, 1, 1, 0, 0, 1, 1, 1, 1));
+}
+
+TEST(Expert, LeavesCpusOutBesideGpusHoweverFast) {
+  // Of six equally fast devices the last two are CPUs: dealt as to four.
+  TestSpec spec = Translator(6);
+  spec.cpus = 2;
+  EXPECT_THAT(DevicesOf(spec), ElementsAre(0, 0, 1, 1, 0, 0, 2, 1, 1, 3));
+  // CPUs that are so much faster that the GPUs are no accelerators change nothing.
+  for (TestOp& op : spec.ops) op.time_ns = {100, 100, 100, 100, 1, 1};
+  EXPECT_THAT(DevicesOf(spec), ElementsAre(0, 0, 1, 1, 0, 0, 2, 1, 1, 3));
+  // What no GPU can run goes to the first CPU.
+  spec.ops[0].time_ns = {-1, -1, -1, -1, 1, 1};
+  EXPECT_THAT(DevicesOf(spec), ElementsAre(4, 0, 1, 1, 0, 0, 2, 1, 1, 3));
+  // CPUs alone are dealt to.
+  spec = Translator(4);
+  spec.cpus = 4;
+  EXPECT_THAT(DevicesOf(spec), ElementsAre(0, 0, 1, 1, 0, 0, 2, 1, 1, 3));
 }
 
 TEST(Expert, SplitsOneRecurrentModuleByItsParameters) {

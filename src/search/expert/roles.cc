@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -43,6 +44,10 @@ bool IsNumber(const std::string& component) {
          component.find_first_not_of("0123456789") == std::string::npos;
 }
 
+bool IsRecurrent(const std::string& path) {
+  return IsRecurrentModule(path) && !IsAttentionModule(path);
+}
+
 // A recurrent layer: the part of the model it is in, and its own name within that part.
 struct LayerName {
   std::string part, layer;
@@ -63,6 +68,27 @@ LayerName NameOf(std::string_view path) {
   return name;
 }
 
+bool IsParameter(const Graph& graph, TensorId tensor) {
+  return graph.storage(graph.tensor(tensor).storage).kind == TensorKind::kParameter;
+}
+
+// The recurrent modules whose forward ops read parameters. A container of layers reads none: what
+// lies between its layers (residual sums, dropout) is named after it, and is no layer.
+std::set<LayerName> ModulesWithParameters(const PlacerInput& input) {
+  const Graph& graph = *input.problem.graph;
+  std::set<LayerName> modules;
+  for (OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    const std::string& path = graph.module_path(op.module);
+    if (op.phase != Phase::kForward || !IsRecurrent(path)) continue;
+    if (std::any_of(op.inputs.begin(), op.inputs.end(),
+                    [&](TensorId tensor) { return IsParameter(graph, tensor); })) {
+      modules.insert(NameOf(path));
+    }
+  }
+  return modules;
+}
+
 // [exec op] the highest layer whose parameters it, or one of its inputs from the same module,
 // reads.
 std::vector<int32_t> LayersByParameter(const PlacerInput& input) {
@@ -73,8 +99,8 @@ std::vector<int32_t> LayersByParameter(const PlacerInput& input) {
     const Op& node = graph.op(input.problem.program.op_of[op]);
     if (!IsRecurrentModule(graph.module_path(node.module))) continue;
     for (TensorId tensor : node.inputs) {
+      if (!IsParameter(graph, tensor)) continue;
       const Storage& storage = graph.storage(graph.tensor(tensor).storage);
-      if (storage.kind != TensorKind::kParameter) continue;
       layer[op] = std::max(layer[op], LayerOfParameter(graph.tensor(storage.first).name));
     }
     for (const OpInput& read : input.graph.Inputs(op)) {
@@ -168,12 +194,14 @@ std::vector<Role> RecurrentRoles(const PlacerInput& input) {
   const auto leads = [&](size_t unit) {
     return input.units[unit].forward && input.units[unit].leader == static_cast<int32_t>(unit);
   };
-  const auto recurrent = [&](size_t unit) {
-    return IsRecurrentModule(path(unit)) && !IsAttentionModule(path(unit));
+  const std::set<LayerName> with_parameters = ModulesWithParameters(input);
+  const auto in_layer = [&](size_t unit) {
+    return IsRecurrent(path(unit)) &&
+           (with_parameters.empty() || with_parameters.count(NameOf(path(unit))) > 0);
   };
   Stacks stacks;
   for (size_t u = 0; u < input.units.size(); ++u) {
-    if (leads(u) && recurrent(u)) stacks.Add(NameOf(path(u)), layer[u], input.units[u].position);
+    if (leads(u) && in_layer(u)) stacks.Add(NameOf(path(u)), layer[u], input.units[u].position);
   }
   if (stacks.empty()) return {};
   stacks.Rank();
@@ -183,9 +211,9 @@ std::vector<Role> RecurrentRoles(const PlacerInput& input) {
     const int32_t position = input.units[u].position;
     if (IsAttentionModule(path(u))) {
       roles[u] = {Role::Kind::kAttention, 0};
-    } else if (recurrent(u)) {
+    } else if (in_layer(u)) {
       roles[u] = {Role::Kind::kRecurrent, stacks.RankOf(NameOf(path(u)), layer[u])};
-    } else if (position > stacks.last()) {
+    } else if (position > stacks.last() && !IsRecurrent(path(u))) {
       roles[u] = {Role::Kind::kSoftmax, 0};
     } else {
       roles[u] = {Role::Kind::kOther, stacks.RankBeside(path(u), position)};

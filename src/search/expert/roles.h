@@ -28,10 +28,13 @@ int32_t LayerOfParameter(std::string_view name);
 // The role of every unit that leads (UnitInfo::leader); empty if no module is recurrent.
 //
 // A stack is all recurrent modules below one part of the model ("encoder", "decoder"), where parts
-// are told apart by the path up to the first component of the recurrent module. Its layers are
-// ranked by first position in the step. What a recurrent module does without an index of its own is
-// split by parameters: an op belongs to the highest layer whose parameters it or an input depends
-// on. Units after the last recurrent position that are not attention are the softmax.
+// are told apart by the path up to the first component of the recurrent module. Its layers, ranked
+// by first position in the step, are the modules that read parameters in the forward pass; what a
+// module without any does (the container of the layers: residual sums) lies beside the layer before
+// it. Where no recurrent module reads parameters, each is a layer. What a recurrent module does
+// without an index of its own is split by parameters: an op belongs to the highest layer whose
+// parameters it or an input depends on. Units after the last position of all layers, neither of a
+// recurrent module nor attention, are the softmax.
 std::vector<Role> RecurrentRoles(const PlacerInput& input);
 
 }  // namespace placewright
