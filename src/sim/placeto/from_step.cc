@@ -1,6 +1,8 @@
 #include "sim/placeto/from_step.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <tuple>
 
 namespace placewright {
 namespace {
@@ -56,11 +58,31 @@ void AddWaits(const StepProgram& program, PlacetoCase& problem) {
   }
 }
 
-void AddData(const StepProgram& program, PlacetoCase& problem) {
+// The unit among those that `exec` reads, which are sorted by these fields.
+int32_t UnitRead(const StepProgram& program, int32_t exec, int32_t version, const Tensor& tensor) {
+  const auto wanted = std::tuple(program.version_writer[version], program.version_storage[version],
+                                 version, tensor.offset.count, tensor.length.count);
+  const auto before = [&](int32_t unit, const auto& key) {
+    return std::tuple(program.unit_writer[unit], program.unit_storage[unit],
+                      program.unit_version[unit], program.unit_offset[unit],
+                      program.unit_length[unit]) < key;
+  };
+  const int32_t* units = program.op_units.data();
+  return *std::lower_bound(units + program.op_units_offset[exec],
+                           units + program.op_units_offset[exec + 1], wanted, before);
+}
+
+// In the order in which an op lists its inputs, which decides between several of one parent.
+void AddData(const StepProgram& program, const Graph& graph, PlacetoCase& problem) {
   for (int32_t exec = 0; exec < program.ops; ++exec) {
-    for (int32_t i = program.op_units_offset[exec]; i < program.op_units_offset[exec + 1]; ++i) {
-      const int32_t unit = program.op_units[i], writer = program.unit_writer[unit];
+    const Op& op = graph.op(program.op_of[exec]);
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const Tensor& tensor = graph.tensor(op.inputs[i]);
+      const int32_t version =
+          program.storage_versions.offsets[tensor.storage.index()] + op.input_versions[i];
+      const int32_t writer = program.version_writer[version];
       if (writer < 0) continue;
+      const int32_t unit = UnitRead(program, exec, version, tensor);
       problem.edges.push_back({writer, unit - program.op_first_unit[writer], exec});
     }
   }
@@ -75,7 +97,7 @@ PlacetoCase MakePlacetoCase(const StepProgram& program, const Graph& graph, cons
   for (DeviceId device : cluster.devices()) problem.devices.push_back(cluster.device(device).name);
   AddOps(program, graph, placement, problem);
   AddWaits(program, problem);
-  AddData(program, problem);
+  AddData(program, graph, problem);
   return problem;
 }
 

@@ -4,8 +4,8 @@
 // of no time has no rest behind it. The outputs of an op are the units that it makes (sim/engine).
 // An op also waits, for no bytes, for the ops that it names in `after` and, if it writes in place,
 // for what made the old content and for those beside it that read it. What is there before the step
-// is there for Placeto on every device. As in the original, an op that reads two outputs of another
-// pays for the last alone, and memory plays no part.
+// is there for Placeto on every device. As in the original, an op that reads several outputs of
+// another pays for the one alone that is last among its inputs, and memory plays no part.
 #ifndef PLACEWRIGHT_SIM_PLACETO_FROM_STEP_H_
 #define PLACEWRIGHT_SIM_PLACETO_FROM_STEP_H_
 
@@ -17,7 +17,7 @@
 
 namespace placewright {
 
-// Precondition: VerifyPlacement holds. Complexity: O(ops + edges).
+// Precondition: VerifyPlacement holds. Complexity: O(ops + edges log edges).
 PlacetoCase MakePlacetoCase(const StepProgram& program, const Graph& graph, const Cluster& cluster,
                             const Placement& placement, const PlacetoParams& params = {});
 

@@ -189,6 +189,28 @@ TEST(PlacetoFromStep, ViewsAreWhatTheyView) {
   EXPECT_EQ(ran.makespan, 28.5);
 }
 
+// a (3 us) makes 7,600 B and 15,200 B, which take 1 us and 2 us. Of those that b reads the last as
+// listed counts, whichever a made first: b starts at 3 + 1 or 3 + 2.
+TEST(PlacetoFromStep, TheLastInputAsListedCounts) {
+  const auto start_of_b = [](const std::vector<size_t>& reads) {
+    TinyStep step(2);
+    step.ConnectAll();
+    const std::vector<TensorId> a = step.Op("a", 0, 3000, {}, {7600, 15200});
+    const TensorId w = step.Input("w", TensorKind::kParameter, 1000);
+    std::vector<TensorId> inputs;
+    for (size_t i : reads) inputs.push_back(a[i]);
+    inputs.push_back(w);
+    step.Op("b", 1, 1000, inputs, {10});
+    const TinyProblem problem = step.Build();
+    return Simulate(
+               MakePlacetoCase(problem.program, problem.graph, problem.cluster, problem.placement))
+        .starts[1];
+  };
+  EXPECT_EQ(start_of_b({0, 1}), 5);
+  EXPECT_EQ(start_of_b({1, 0}), 4);
+  EXPECT_EQ(start_of_b({0, 1, 0}), 4);
+}
+
 // write changes in place what a made and read reads beside it: it waits for both, and for after1,
 // which it names. All on d0 with rests of 5.7 us; each value is the sum in the simulator's order.
 TEST(PlacetoFromStep, WritersWaitForReadersBesideThem) {
