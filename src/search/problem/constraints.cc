@@ -32,6 +32,39 @@ Error NothingMatches(const Graph& graph, std::string_view option, const std::str
                                                DidYouMean(glob, ModulePaths(graph)));
 }
 
+// A --pin or --forbid.
+struct Rule {
+  std::string_view option;
+  const ConstraintSpec* spec;
+};
+
+std::string Text(const Rule& rule) {
+  return std::string(rule.option) + " " + Printable(rule.spec->glob) + "=" +
+         Printable(rule.spec->device);
+}
+
+// rules[last] leaves no device for the unit of `op`: names the earlier rules that hold it, each
+// with the op of the unit that it matches.
+Error Contradiction(const Graph& graph, const IdVector<OpId, int32_t>& unit_of,
+                    const std::vector<Rule>& rules, size_t last, OpId op) {
+  constexpr size_t kMost = 3;
+  std::string holds;
+  size_t count = 0;
+  for (size_t r = 0; r < last; ++r) {
+    for (OpId other : OpsMatching(graph, rules[r].spec->glob)) {
+      if (unit_of[other] != unit_of[op]) continue;
+      if (++count > kMost) break;
+      holds += (holds.empty() ? "" : ", ") + Text(rules[r]);
+      holds += other == op ? "" : " (op " + Printable(graph.op(other).name) + ")";
+      break;
+    }
+  }
+  if (count > kMost) holds += " and " + std::to_string(count - kMost) + " more";
+  return MakeError(ErrorCode::kConstraint,
+                   Text(rules[last]) + " leaves no device for op " + Printable(graph.op(op).name) +
+                       " and its colocation group, which is held already by " + holds);
+}
+
 // Smallest representative of a set of groups.
 class UnionFind {
  public:
@@ -56,15 +89,15 @@ std::vector<OpId> OpsMatching(const Graph& graph, std::string_view glob) {
   for (ModuleId module : IdRange<ModuleId>(graph.module_count())) {
     module_matches[module.index()] = MatchesModule(glob, graph.module_path(module));
   }
-  std::vector<OpId> ops;
+  std::vector<OpId> ops, views;
   for (OpId op : graph.ops()) {
     const ModuleId module = graph.op(op).module;
     const bool root = graph.module_path(module).empty();
     if (module_matches[module.index()] || (root && GlobMatch(glob, graph.op(op).name))) {
-      ops.push_back(op);
+      (graph.op(op).is_view ? views : ops).push_back(op);
     }
   }
-  return ops;
+  return ops.empty() ? views : ops;
 }
 
 Result<std::vector<DeviceId>> DevicesMatching(const Cluster& cluster, std::string_view glob) {
@@ -102,35 +135,29 @@ Result<IdVector<OpId, int32_t>> JoinGroups(const Graph& graph,
 Result<std::vector<char>> ConstrainedDevices(const Graph& graph, const Cluster& cluster,
                                              const Constraints& constraints,
                                              const IdVector<OpId, int32_t>& unit_of, size_t units) {
+  std::vector<Rule> rules;
+  for (const ConstraintSpec& pin : constraints.pins) rules.push_back({"--pin", &pin});
+  for (const ConstraintSpec& forbid : constraints.forbids) rules.push_back({"--forbid", &forbid});
   const size_t devices = cluster.device_count();
   std::vector<char> allowed(units * devices, 1);
-  const auto apply = [&](const ConstraintSpec& spec, bool pin) -> Status {
-    const std::string option = pin ? "--pin" : "--forbid";
-    const std::vector<OpId> ops = OpsMatching(graph, spec.glob);
-    if (ops.empty()) return NothingMatches(graph, option, spec.glob);
-    PW_ASSIGN(const std::vector<DeviceId> named, DevicesMatching(cluster, spec.device));
+  for (size_t r = 0; r < rules.size(); ++r) {
+    const bool pin = rules[r].option == "--pin";
+    const std::vector<OpId> ops = OpsMatching(graph, rules[r].spec->glob);
+    if (ops.empty()) return NothingMatches(graph, rules[r].option, rules[r].spec->glob);
+    PW_ASSIGN(const std::vector<DeviceId> named, DevicesMatching(cluster, rules[r].spec->device));
     std::vector<char> keep(devices, pin ? 0 : 1);
     for (DeviceId device : named) keep[device.index()] = pin ? 1 : 0;
+    if (std::none_of(keep.begin(), keep.end(), [](char kept) { return kept != 0; })) {
+      return MakeError(ErrorCode::kConstraint,
+                       Text(rules[r]) + " forbids every device of the cluster");
+    }
     for (OpId op : ops) {
       char* row = &allowed[unit_of[op] * devices];
       bool any = false;
       for (size_t d = 0; d < devices; ++d) any |= (row[d] = row[d] && keep[d]) != 0;
-      if (any) continue;
-      if (std::none_of(keep.begin(), keep.end(), [](char kept) { return kept != 0; })) {
-        return MakeError(ErrorCode::kConstraint, option + " " + Printable(spec.glob) + "=" +
-                                                     Printable(spec.device) +
-                                                     " forbids every device of the cluster");
-      }
-      return MakeError(ErrorCode::kConstraint,
-                       option + " " + Printable(spec.glob) + "=" + Printable(spec.device) +
-                           " leaves no device for op " + Printable(graph.op(op).name) +
-                           " and its colocation group: it contradicts an earlier --pin or "
-                           "--forbid of the group");
+      if (!any) return Contradiction(graph, unit_of, rules, r, op);
     }
-    return Ok();
-  };
-  for (const ConstraintSpec& pin : constraints.pins) PW_RETURN_IF_ERROR(apply(pin, true));
-  for (const ConstraintSpec& forbid : constraints.forbids) PW_RETURN_IF_ERROR(apply(forbid, false));
+  }
   return allowed;
 }
 

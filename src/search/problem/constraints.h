@@ -12,7 +12,9 @@ namespace placewright {
 
 // The ops that a glob names: those whose module path, or a prefix of it that ends at a separator,
 // matches (naming a module names its sub-modules). An op of the root module is also matched by its
-// own name, so that graphs without module paths can be constrained. Ascending.
+// own name, so that graphs without module paths can be constrained. Ascending. Views are left out,
+// unless the glob names nothing else: they lie where the op is that made what they view, often in
+// the module before.
 std::vector<OpId> OpsMatching(const Graph& graph, std::string_view glob);
 
 // The devices that a name or glob means. Errors: kConstraint with near names when there is none.
@@ -23,7 +25,8 @@ Result<IdVector<OpId, int32_t>> JoinGroups(const Graph& graph,
                                            const std::vector<std::string>& colocate);
 
 // What pins and forbids leave of the devices of every unit, before `supports` is asked; row-major
-// units x devices. Errors: kConstraint (nothing matched, or nothing left).
+// units x devices. Errors: kConstraint (nothing matched, or nothing left: which rules hold the
+// group, and by which of its ops).
 Result<std::vector<char>> ConstrainedDevices(const Graph& graph, const Cluster& cluster,
                                              const Constraints& constraints,
                                              const IdVector<OpId, int32_t>& unit_of, size_t units);

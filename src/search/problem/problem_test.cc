@@ -74,10 +74,38 @@ TEST(BuildProblem, UnknownDevice) {
 TEST(BuildProblem, ContradictoryPins) {
   TestSpec spec = TwoModules();
   spec.constraints.pins = {{"m.decoder", "d0"}, {"m.decoder", "d1"}};
-  ExpectError(spec, ErrorCode::kConstraint, {"--pin", "leaves no device", "op b"});
+  ExpectError(
+      spec, ErrorCode::kConstraint,
+      {"--pin m.decoder=d1 leaves no device", "op b", "held already by --pin m.decoder=d0"});
   spec.constraints.pins = {{"m.decoder", "d0"}};
   spec.constraints.forbids = {{"m.decoder", "d0"}};
-  ExpectError(spec, ErrorCode::kConstraint, {"--forbid", "leaves no device"});
+  ExpectError(spec, ErrorCode::kConstraint,
+              {"--forbid", "leaves no device", "held already by --pin m.decoder=d0"});
+}
+
+// c views what b made, and so lies with it, though it is of another module: what is said of c's
+// module does not hold b there. Only what names nothing but views does.
+TEST(BuildProblem, ViewsDoNotPinWhatTheyView) {
+  TestSpec spec = TwoModules();
+  TestOp view{"c", {0, 0}, {"b"}, {64}, "", Phase::kForward, "m.next"};
+  view.view = true;
+  spec.ops.insert(spec.ops.begin() + 2,
+                  {view, {"d", {5, 5}, {"c"}, {64}, "", Phase::kForward, "m.next"}});
+  spec.constraints.pins = {{"m.decoder", "d0"}, {"m.next", "d1"}};
+  const auto test = MakeTestProblem(spec);
+  const Problem& problem = test->problem;
+  const auto allowed = [&](size_t op) { return problem.units[problem.unit_of[OpId(op)]].allowed; };
+  EXPECT_EQ(problem.unit_of[OpId(1)], problem.unit_of[OpId(2)]);
+  EXPECT_EQ(allowed(1), std::vector<DeviceId>{DeviceId(0)});
+  EXPECT_EQ(allowed(3), std::vector<DeviceId>{DeviceId(1)});
+  // Nor does --colocate join d to b.
+  spec.constraints.colocate = {"m.next"};
+  EXPECT_EQ(MakeTestProblem(spec)->problem.units.size(), problem.units.size());
+  spec.constraints.colocate = {};
+  spec.ops.erase(spec.ops.begin() + 3);
+  ExpectError(
+      spec, ErrorCode::kConstraint,
+      {"--pin m.next=d1 leaves no device for op c", "held already by --pin m.decoder=d0 (op b)"});
 }
 
 // Nothing was said before that it could contradict.
