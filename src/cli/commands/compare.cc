@@ -34,6 +34,7 @@ struct Entry {
   double seconds = 0;
   int64_t iterations = 0;
   CostShares costs;
+  std::vector<std::string> notes;  // of the planner
 
   double Gap() const {
     return step_time.count <= 0 ? 0
@@ -131,6 +132,7 @@ class CompareCommand : public Command {
       entry.seconds = std::chrono::duration<double>(Clock::now() - start).count();
       entry.iterations = result.iterations;
       entry.costs = SharesOf(planning->inputs.costs, result.placement);
+      entry.notes = result.notes;
       comparison.entries.push_back(std::move(entry));
     }
     context.console.Progress("");
@@ -201,6 +203,7 @@ class CompareCommand : public Command {
       line["seconds"] = e.seconds;
       line["iterations"] = e.iterations;
       line["cost_sources"] = CostSourcesToJson(e.costs);
+      line["notes"] = e.notes;
       object["plans"].push_back(std::move(line));
     }
     object["peak_rss_bytes"] = PeakResidentBytes();

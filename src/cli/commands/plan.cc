@@ -110,7 +110,7 @@ class PlanCommand : public Command {
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
     std::optional<Error> error = OutcomeError(planning->problem, result, budget.Interrupted());
     if (result.out_of_memory) error = OutOfMemory();
-    return Report(*planning, plan, findings, error, context.console);
+    return Report(*planning, plan, findings, result.notes, error, context.console);
   }
 
  private:
@@ -170,9 +170,10 @@ class PlanCommand : public Command {
   }
 
   int Report(const Planning& planning, const Plan& plan, const Findings& findings,
-             const std::optional<Error>& error, Console& console) const {
+             const std::vector<std::string>& notes, const std::optional<Error>& error,
+             Console& console) const {
     if (console.json) {
-      PrintJsonReport(planning, plan, findings, error, console);
+      PrintJsonReport(planning, plan, findings, notes, error, console);
     } else {
       PrintTextReport(planning, plan, findings, console);
       if (error) console.PrintError(*error);
@@ -181,7 +182,8 @@ class PlanCommand : public Command {
   }
 
   void PrintJsonReport(const Planning& planning, const Plan& plan, const Findings& findings,
-                       const std::optional<Error>& error, Console& console) const {
+                       const std::vector<std::string>& notes, const std::optional<Error>& error,
+                       Console& console) const {
     Json object = PlanSummaryToJson(plan, "placewright.plan-result/1");
     object["bound_argument"] = planning.bound.argument;
     object["peak_rss_bytes"] = PeakResidentBytes();
@@ -195,6 +197,7 @@ class PlanCommand : public Command {
     object["unknown_types"] = planning.inputs.cost_report.unknown_types;
     AddAssumedShapes(planning.inputs.graph, &object);
     AddNotes(planning.inputs.graph, &object);
+    for (const std::string& note : notes) object["notes"].push_back(note);
     object["interrupted"] = error && error->code == ErrorCode::kInterrupted;
     if (error) object["error"] = ErrorToJson(*error)["error"];
     console.PrintJson(object);

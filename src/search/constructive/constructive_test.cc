@@ -1,5 +1,5 @@
 // Constructive planners on problems whose plans are derived by hand.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <set>
 
@@ -8,6 +8,7 @@
 #include "search/constructive/m_etf.h"
 #include "search/constructive/m_topo.h"
 #include "search/constructive/simple.h"
+#include "search/partition/partition_placers.h"
 #include "search/test_problems.h"
 
 namespace placewright {
@@ -163,6 +164,25 @@ TEST(RandomPlanner, FollowsItsSeed) {
     seen.insert(devices);
   }
   EXPECT_EQ(seen.size(), 8u);
+}
+
+// b may not run on d0. A failure is no partition, and is said once however many attempts there are.
+TEST(Partition, AFailureIsSaidAloud) {
+  TestSpec spec;
+  spec.capacity = {512, 512};
+  spec.ops = {{"a", {10, 10}, {}, {1000}}, {"b", {-1, 10}, {}, {1000}}};
+  const auto test = MakeTestProblem(spec);
+  const Result<std::vector<int32_t>> failure =
+      MakeError(ErrorCode::kInternal, "METIS ended with status -3 on a graph of 2 nodes");
+  const PlaceFunction place = [&](const PlacerInput& input) {
+    return PlaceParts(input, "metis", failure);
+  };
+  EXPECT_EQ(Place(place, *test), (Devices{0, 1}));
+  const auto planned = PlanInAttempts("metis", place, 5, test->problem, {});
+  ASSERT_TRUE(planned.ok());
+  EXPECT_THAT(planned.value().notes,
+              testing::ElementsAre("metis: no partition was made (METIS ended with status -3 on a "
+                                   "graph of 2 nodes); all went to the first accelerator"));
 }
 
 }  // namespace

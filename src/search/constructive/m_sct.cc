@@ -58,11 +58,12 @@ WeightedGraph LeaderGraph(const PlacerInput& input) {
 
 }  // namespace
 
-Favourites FavouriteChildren(const PlacerInput& input, int64_t iteration_limit, bool* limited) {
+Favourites FavouriteChildren(const PlacerInput& input, int64_t iteration_limit) {
   const WeightedGraph graph = LeaderGraph(input);
   const std::vector<int32_t> component_of = StronglyConnectedComponents(graph);
   const SctSolution solution = SolveSct(ContractComponents(graph, component_of), iteration_limit);
-  *limited = solution.limited;
+  const std::string end = DescribeEnd(solution, iteration_limit);
+  if (!end.empty() && input.notes != nullptr) input.notes->push_back(end);
   Favourites favourites;
   favourites.child.assign(input.units.size(), -1);
   favourites.wait.assign(input.units.size(), 0);
@@ -82,18 +83,11 @@ Favourites FavouriteChildren(const PlacerInput& input, int64_t iteration_limit, 
 Result<PlannerResult> MSctPlanner::Plan(const Problem& problem,
                                         const PlannerOptions& options) const {
   std::optional<Favourites> favourites;  // the same in every attempt
-  bool limited = false;
   const PlaceFunction place = [&](const PlacerInput& input) {
-    if (!favourites) favourites = FavouriteChildren(input, iteration_limit_, &limited);
+    if (!favourites) favourites = FavouriteChildren(input, iteration_limit_);
     return PlaceEarliestTaskFirst(input, *favourites);
   };
-  Result<PlannerResult> result = PlanInAttempts(name(), place, 5, problem, options);
-  if (result.ok() && limited) {
-    result.value().notes.push_back("m-sct: the linear program met its limit of " +
-                                   std::to_string(iteration_limit_) +
-                                   " iterations; the heaviest edges took its place");
-  }
-  return result;
+  return PlanInAttempts(name(), place, 5, problem, options);
 }
 
 }  // namespace placewright

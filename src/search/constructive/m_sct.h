@@ -20,8 +20,8 @@ namespace placewright {
 // Simplex iterations; some seconds at most.
 inline constexpr int64_t kSctIterationLimit = 20'000;
 
-// `limited`: the program's iteration limit was met.
-Favourites FavouriteChildren(const PlacerInput& input, int64_t iteration_limit, bool* limited);
+// Where the program has no optimum, as at its iteration limit, a note of `input` says so.
+Favourites FavouriteChildren(const PlacerInput& input, int64_t iteration_limit);
 
 class MSctPlanner : public Planner {
  public:

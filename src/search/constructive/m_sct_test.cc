@@ -24,7 +24,7 @@ WeightedGraph Dag(std::vector<int64_t> times, std::vector<std::vector<WeightedEd
 TEST(SctProgram, AChainIsItsOwnFavourite) {
   // 0 (10) --4--> 1 (20) --4--> 2 (30): all x = 0, so w = 10 + 20 + 30.
   const SctSolution solution = SolveSct(Dag({10, 20, 30}, {{{1, 4}}, {{2, 4}}, {}}), 1000);
-  EXPECT_FALSE(solution.limited);
+  EXPECT_EQ(solution.end, SctSolution::End::kOptimal);
   EXPECT_THAT(solution.favourite_child, ElementsAre(1, 2, -1));
   EXPECT_NEAR(solution.objective, 60, 1e-6);
 }
@@ -75,10 +75,25 @@ TEST(SctProgram, ALimitIsReported) {
     if (i + 2 < 40) rows[i].push_back({i + 2, 9});
   }
   const SctSolution solution = SolveSct(Dag(std::vector<int64_t>(40, 5), rows), 1);
-  EXPECT_TRUE(solution.limited);
+  EXPECT_EQ(solution.end, SctSolution::End::kIterationLimit);
+  EXPECT_EQ(DescribeEnd(solution, 1),
+            "m-sct: the linear program met its limit of 1 iterations; the heaviest edges took its "
+            "place");
   // Heaviest edges first: 0 -> 2, then 1 -> 3, ...
   EXPECT_EQ(solution.favourite_child[0], 2);
   EXPECT_EQ(solution.favourite_child[1], 3);
+}
+
+TEST(SctProgram, OnlyTheLimitIsCalledTheLimit) {
+  SctSolution solution;
+  EXPECT_EQ(DescribeEnd(solution, 20'000), "");
+  solution.end = SctSolution::End::kFailure;
+  solution.status = 4;
+  solution.iterations = 17;
+  EXPECT_EQ(
+      DescribeEnd(solution, 20'000),
+      "m-sct: Clp ended with status 4 after 17 iterations of the linear program; the heaviest "
+      "edges took its place");
 }
 
 // Two chains that cross: a -> b -> e, c -> d; waiting for b keeps it beside a.

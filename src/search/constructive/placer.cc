@@ -1,5 +1,6 @@
 #include "search/constructive/placer.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "search/evaluate.h"
@@ -23,12 +24,13 @@ Result<PlannerResult> PlanInAttempts(std::string_view name, const PlaceFunction&
   std::optional<std::vector<int32_t>> best;
   Score best_score;
   std::optional<Error> error;
+  std::vector<std::string> notes;
   const auto construct = [&](const Domain& domain) {
     bool fits = false;
     std::vector<int32_t> last;
     for (int attempt = 0; attempt < attempts && !fits; ++attempt) {
-      std::vector<int32_t> devices =
-          PlaceConnected(place, {problem, graph, domain, units, options.seed, attempt});
+      const PlacerInput input{problem, graph, domain, units, options.seed, attempt, 1, &notes};
+      std::vector<int32_t> devices = PlaceConnected(place, input);
       if (attempt > 0 && devices == last) continue;
       Result<Score> score = EvaluateUnits(problem, devices, simulator);
       if (!score.ok()) {
@@ -43,7 +45,14 @@ Result<PlannerResult> PlanInAttempts(std::string_view name, const PlaceFunction&
   construct(MakeDomain(problem, graph));
   if (!FullyConnected(*problem.cluster)) construct(MakeDomain(problem, graph, Reach::kWhole));
   if (!best) return *std::move(error);
-  return MakeResult(problem, name, *best, best_score, options);
+  PlannerResult result = MakeResult(problem, name, *best, best_score, options);
+  for (std::string& note : notes) {
+    const std::vector<std::string>& said = result.notes;
+    if (std::find(said.begin(), said.end(), note) == said.end()) {
+      result.notes.push_back(std::move(note));
+    }
+  }
+  return result;
 }
 
 }  // namespace placewright

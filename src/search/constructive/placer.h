@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@ struct PlacerInput {
   int attempt = 0;  // 0, 1, ...: each keeps more memory free, or takes the next device
   // heft and m-etf: transfers count this many times, since these methods do not see them queue.
   int64_t transfer_factor = 1;
+  std::vector<std::string>* notes = nullptr;  // what a user should know of how it was placed
 };
 
 // The device of every placement unit, each of its Domain::any.
@@ -36,7 +38,8 @@ std::vector<int32_t> PlaceConnected(const PlaceFunction& place, const PlacerInpu
 // Runs `place` with attempts 0, 1, ... below `attempts` and takes the first plan that fits in
 // memory when simulated; if none does, the one that overflows least (the first of equals). Where
 // some devices do not reach each other it does so twice, confined to devices that do and over all,
-// and takes the better plan. Errors: kUnreachable.
+// and takes the better plan. Each note that a placement leaves is passed on once. Errors:
+// kUnreachable.
 Result<PlannerResult> PlanInAttempts(std::string_view name, const PlaceFunction& place,
                                      int attempts, const Problem& problem,
                                      const PlannerOptions& options);

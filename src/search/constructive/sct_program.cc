@@ -126,9 +126,11 @@ SctSolution SolveSct(const WeightedGraph& dag, int64_t iteration_limit) {
                            static_cast<int>(std::min<int64_t>(iteration_limit, 1 << 30)));
   Clp_dual(model.get(), 0);
   solution.iterations = Clp_numberIterations(model.get());
-  constexpr int kOptimal = 0;
-  solution.limited = Clp_status(model.get()) != kOptimal;
-  if (solution.limited) {
+  solution.status = Clp_status(model.get());
+  constexpr int kOptimal = 0, kStopped = 3;  // at a limit; that of iterations is the only one set
+  if (solution.status != kOptimal) {
+    solution.end = solution.status == kStopped ? SctSolution::End::kIterationLimit
+                                               : SctSolution::End::kFailure;
     solution.favourite_child = HeaviestEdges(columns.edges(), dag.nodes());
     return solution;
   }
@@ -140,6 +142,16 @@ SctSolution SolveSct(const WeightedGraph& dag, int64_t iteration_limit) {
     if (x[e] < 0.5 - kTolerance) solution.favourite_child[edge.from] = edge.to;
   }
   return solution;
+}
+
+std::string DescribeEnd(const SctSolution& solution, int64_t iteration_limit) {
+  if (solution.end == SctSolution::End::kOptimal) return "";
+  const std::string why =
+      solution.end == SctSolution::End::kIterationLimit
+          ? "the linear program met its limit of " + std::to_string(iteration_limit) + " iterations"
+          : "Clp ended with status " + std::to_string(solution.status) + " after " +
+                std::to_string(solution.iterations) + " iterations of the linear program";
+  return "m-sct: " + why + "; the heaviest edges took its place";
 }
 
 }  // namespace placewright

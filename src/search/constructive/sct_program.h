@@ -15,6 +15,7 @@
 #define PLACEWRIGHT_SEARCH_CONSTRUCTIVE_SCT_PROGRAM_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "graph/partition/partition.h"
@@ -23,15 +24,20 @@ namespace placewright {
 
 struct SctSolution {
   std::vector<int32_t> favourite_child;  // [node], -1: none
-  bool limited = false;  // the iteration limit was met; favourites are then those of the heaviest
-                         // edges, each node at most once as parent and once as child
+  // Without an optimum, favourites are those of the heaviest edges, each node at most once as
+  // parent and once as child.
+  enum class End : uint8_t { kOptimal, kIterationLimit, kFailure } end = End::kOptimal;
+  int status = 0;  // Clp's word for it: 0 optimal, 1 and 2 infeasible, 3 stopped, 4 errors
   int64_t iterations = 0;
-  double objective = 0;  // w, in units of the node weights; 0 if limited
+  double objective = 0;  // w, in units of the node weights; 0 without an optimum
 };
 
 // `dag`: acyclic, weights[0] = p, edge weights = c. Solved by Clp's dual simplex, one thread.
 // A limit of 0 stops before the first iteration.
 SctSolution SolveSct(const WeightedGraph& dag, int64_t iteration_limit);
+
+// Why there is no optimum, a sentence for the user; "" if there is one.
+std::string DescribeEnd(const SctSolution& solution, int64_t iteration_limit);
 
 }  // namespace placewright
 

@@ -1,14 +1,13 @@
 #include "search/partition/partition_placers.h"
 
 #include <algorithm>
+#include <string>
 
 #include "graph/contraction.h"
 #include "graph/partition/partition.h"
 
 namespace placewright {
 namespace {
-
-using Partitioner = Result<std::vector<int32_t>> (*)(const WeightedGraph&, const PartitionOptions&);
 
 WeightedGraph UnitGraph(const PlacerInput& input) {
   const size_t units = input.units.size();
@@ -52,15 +51,17 @@ std::vector<int32_t> DevicesOf(const PlacerInput& input, const std::vector<int32
   return device_of;
 }
 
-std::vector<int32_t> Place(const PlacerInput& input, Partitioner partition,
-                           const WeightedGraph& graph, const PartitionOptions& options) {
-  Result<std::vector<int32_t>> parts = partition(graph, options);
-  // Out of memory in the library: a plan all the same, as every planner gives one.
-  if (!parts.ok()) return DevicesOf(input, std::vector<int32_t>(input.units.size(), 0));
-  return DevicesOf(input, parts.value());
-}
-
 }  // namespace
+
+std::vector<int32_t> PlaceParts(const PlacerInput& input, std::string_view planner,
+                                const Result<std::vector<int32_t>>& parts) {
+  if (parts.ok()) return DevicesOf(input, parts.value());
+  if (input.notes != nullptr) {
+    input.notes->push_back(std::string(planner) + ": no partition was made (" +
+                           parts.error().message + "); all went to the first accelerator");
+  }
+  return DevicesOf(input, std::vector<int32_t>(input.units.size(), 0));
+}
 
 std::vector<int32_t> PlaceMetis(const PlacerInput& input) {
   WeightedGraph graph = UnitGraph(input);
@@ -71,7 +72,7 @@ std::vector<int32_t> PlaceMetis(const PlacerInput& input) {
   } else {
     options.imbalance = 0.2 / input.attempt;
   }
-  return Place(input, &PartitionMetis, graph, options);
+  return PlaceParts(input, "metis", PartitionMetis(graph, options));
 }
 
 std::vector<int32_t> PlaceScotch(const PlacerInput& input) {
@@ -87,7 +88,7 @@ std::vector<int32_t> PlaceScotch(const PlacerInput& input) {
     const auto bytes = static_cast<int64_t>(graph.weights[1][u] * __int128{kScale} / total_bytes);
     graph.weights[0][u] = (4 - input.attempt) * time + input.attempt * bytes;
   }
-  return Place(input, &PartitionScotch, graph, options);
+  return PlaceParts(input, "scotch", PartitionScotch(graph, options));
 }
 
 }  // namespace placewright

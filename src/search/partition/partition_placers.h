@@ -14,14 +14,21 @@
 #define PLACEWRIGHT_SEARCH_PARTITION_PARTITION_PLACERS_H_
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "search/constructive/placer.h"
 
 namespace placewright {
 
+// A partitioner that fails (out of memory) leaves every unit to the first accelerator, or its first
+// preferred device, and a note to the user.
 std::vector<int32_t> PlaceMetis(const PlacerInput& input);
 std::vector<int32_t> PlaceScotch(const PlacerInput& input);
+
+// The placement that a partition of the units means, or a failure.
+std::vector<int32_t> PlaceParts(const PlacerInput& input, std::string_view planner,
+                                const Result<std::vector<int32_t>>& parts);
 
 }  // namespace placewright
 
