@@ -266,8 +266,9 @@ void Annealer::ProposeOne() {
     AddChange(other, device);
     return;
   }
+  const bool any = options_.moves != AnnealerOptions::Moves::kOne && random_.Below(32) == 0;
   const std::vector<int32_t>& devices =
-      random_.Below(32) == 0 ? context_.domain.any[unit] : context_.domain.preferred[unit];
+      any ? context_.domain.any[unit] : context_.domain.preferred[unit];
   AddChange(unit, devices[random_.Below(devices.size())]);
 }
 

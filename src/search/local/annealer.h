@@ -48,8 +48,8 @@ LocalContext MakeLocalContext(const Problem& problem, const OpGraph& graph, cons
 
 struct AnnealerOptions {
   // kAll: the moves above. kOne: a unit, drawn uniformly, to a device drawn uniformly of the
-  // accelerators that it may use, now and then of all its devices. kOneOrTwo: half of the time two
-  // such units trade devices instead.
+  // accelerators that it may use, or of all its devices if there are none. kOneOrTwo: now and then
+  // of all its devices; half of the time two such units trade devices instead.
   enum class Moves : uint8_t { kAll, kOne, kOneOrTwo };
   // kEpochs: as above. kConstant: T = heat * cost throughout. kRestarts: epochs of one length, T
   // falls geometrically to a thousandth in each, the next starts from a random plan and then, by

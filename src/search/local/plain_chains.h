@@ -4,13 +4,16 @@
 //
 // mcmc: FlexFlow's search (Jia, Zaharia and Aiken, "Beyond Data and Model Parallelism for Deep
 // Neural Networks", MLSys 2019, sec. 6.2), reduced to placements. A Metropolis-Hastings chain
-// proposes a device, drawn uniformly, for an op, drawn uniformly, and accepts with probability
+// proposes for an op, drawn uniformly, an accelerator, drawn uniformly of those that it may use
+// (FlexFlow draws GPUs; where an op may use none, here of all its devices), and accepts with
+// probability
 //   min(1, exp(beta * (cost(S) - cost(S*))))
-// at constant beta; it ends with its budget or when half of the search has brought nothing better.
+// It ends with its budget or when half of the search has brought nothing better.
 // Chains start from existing strategies and from random ones: here --init, --expert or the expert
 // rules, the placement of the file, everything on one device, and random plans.
-//   Deviations: units in place of ops; beta is 1 / (0.2% of the cost), as the paper states none;
-//   plans that do not fit pay the penalty of local-search instead of being refused.
+//   Deviations: units in place of ops; beta, of which the paper says only that it is a constant, is
+//   1 / (0.2% of cost(S)), so that one setting holds for plans many times apart; plans that do not
+//   fit pay the penalty of local-search instead of being refused.
 //
 // annealing: Kirkpatrick, Gelatt and Vecchi 1983 with restarts. T falls geometrically to a
 // thousandth within 20 moves per unit (10,000 at most), from a share of the cost that is 1 / units
