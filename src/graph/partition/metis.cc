@@ -10,7 +10,8 @@ namespace placewright {
 namespace {
 
 // METIS takes SIGTERM and SIGABRT for itself while it runs and gives them back by signal(), without
-// the flags of the program's own handlers. Here they are kept as they were, and SIGTERM waits.
+// the flags of the program's own handlers. Here they are kept as they were, and SIGTERM waits in
+// this thread (partition.h).
 class KeepSignals {
  public:
   KeepSignals() {

@@ -4,6 +4,11 @@
 // METIS draws from libc's rand() and Scotch from a generator of its library: all calls of both run
 // under one mutex, on one thread, with the generator seeded for each, so that the same input gives
 // the same parts in every run and from any thread of the caller.
+//
+// Signals: METIS takes SIGTERM and SIGABRT for itself while it runs; they are given back as they
+// were, and SIGTERM waits until then, but in the calling thread only. A program of several threads
+// that may be sent SIGTERM has to block it in the others (pthread_sigmask): METIS's handler would
+// run there.
 #ifndef PLACEWRIGHT_GRAPH_PARTITION_PARTITION_H_
 #define PLACEWRIGHT_GRAPH_PARTITION_PARTITION_H_
 
