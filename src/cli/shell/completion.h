@@ -14,9 +14,6 @@ std::string BashCompletion(const CommandNode& program);
 std::string ZshCompletion(const CommandNode& program);
 std::string FishCompletion(const CommandNode& program);
 
-// The text as one word of a POSIX shell, in single quotes; zsh reads it likewise.
-std::string ShellQuoted(const std::string& text);
-
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_CLI_SHELL_COMPLETION_H_

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 
+#include "cli/shell/case_tables.h"
 #include "cli/shell/test_tree.h"
 
 namespace placewright {
@@ -32,6 +33,25 @@ TEST(CommandTree, IsWhatTheParserKnows) {
   EXPECT_EQ(tree.commands[1].commands[0].path, "show all");
   EXPECT_EQ(tree.commands[1].commands[0].name(), "all");
   EXPECT_EQ(AllCommands(tree).size(), 4u);
+}
+
+TEST(CaseTables, HaveABranchForEveryPlace) {
+  const auto words = [](const Choices& choices) {
+    return std::to_string(choices.words.size()) + (choices.files ? "+files" : "");
+  };
+  const CaseTables tables = MakeCaseTables(
+      TestTree(), {words, [](const CommandNode& command) { return "options of " + command.path; },
+                   [&](const CommandNode& command) { return words(ArgumentChoices(command)); }});
+  EXPECT_EQ(tables.commands,
+            "      '|run') command='run' ;;\n"
+            "      '|show') command='show' ;;\n"
+            "      'show|all') command='show all' ;;\n");
+  EXPECT_EQ(tables.values,
+            "    'run|--algo') 2; return ;;\n"
+            "    'run|-o'|'run|--output') 0+files; return ;;\n");
+  EXPECT_THAT(tables.places, HasSubstr("    'run|dash') options of run ;;\n"
+                                       "    'run|word') 0+files ;;\n"));
+  EXPECT_THAT(tables.places, HasSubstr("    'show all|word') 1 ;;\n"));
 }
 
 // What bash would offer after these words; the last one is being typed.

@@ -1,17 +1,10 @@
 #include <fmt/format.h>
 
+#include "cli/shell/case_tables.h"
 #include "cli/shell/completion.h"
 
 namespace placewright {
 namespace {
-
-std::string Patterns(const CommandNode& command, const OptionNode& option) {
-  std::string patterns;
-  for (const std::string& name : option.names) {
-    patterns += (patterns.empty() ? "" : "|") + ShellQuoted(command.path + "|" + name);
-  }
-  return patterns;
-}
 
 // "name:description" as _describe reads it.
 std::string Described(std::string_view name, const std::string& description) {
@@ -20,14 +13,13 @@ std::string Described(std::string_view name, const std::string& description) {
   return ShellQuoted(text + ":" + description);
 }
 
-// What offers words, files, both or nothing.
-std::string Offer(const std::vector<std::string>& words, bool files) {
+std::string Offer(const Choices& choices) {
   std::string offer;
-  if (!words.empty()) {
+  if (!choices.words.empty()) {
     offer = "compadd --";
-    for (const std::string& word : words) offer += " " + ShellQuoted(word);
+    for (const std::string& word : choices.words) offer += " " + ShellQuoted(word);
   }
-  if (files) offer += offer.empty() ? "_files" : "; _files";
+  if (choices.files) offer += offer.empty() ? "_files" : "; _files";
   return offer.empty() ? "_message 'a value'" : offer;
 }
 
@@ -47,35 +39,15 @@ std::string OfferArguments(const CommandNode& command) {
     }
     return offer + "); _describe command described";
   }
-  std::vector<std::string> words;
-  bool files = false;
-  for (const OptionNode& argument : command.arguments) {
-    words.insert(words.end(), argument.words.begin(), argument.words.end());
-    files = files || argument.takes_file;
-  }
-  if (words.empty() && !files) return "_message 'no more arguments'";
-  return Offer(words, files);
+  const Choices choices = ArgumentChoices(command);
+  if (choices.words.empty() && !choices.files) return "_message 'no more arguments'";
+  return Offer(choices);
 }
 
 }  // namespace
 
 std::string ZshCompletion(const CommandNode& program) {
-  std::string commands, values, places;
-  for (const CommandNode* command : AllCommands(program)) {
-    for (const CommandNode& sub : command->commands) {
-      commands += fmt::format("      {}) command={} ;;\n",
-                              ShellQuoted(fmt::format("{}|{}", command->path, sub.name())),
-                              ShellQuoted(sub.path));
-    }
-    for (const OptionNode& option : command->options) {
-      if (option.value.empty()) continue;
-      values += fmt::format("    {}) {}; return ;;\n", Patterns(*command, option),
-                            Offer(option.words, option.takes_file));
-    }
-    places += fmt::format("    {}) {} ;;\n    {}) {} ;;\n", ShellQuoted(command->path + "|dash"),
-                          OfferOptions(*command), ShellQuoted(command->path + "|word"),
-                          OfferArguments(*command));
-  }
+  const CaseTables tables = MakeCaseTables(program, {&Offer, &OfferOptions, &OfferArguments});
   return fmt::format(R"sh(#compdef placewright
 # Completion of placewright for zsh: as a file `_placewright` in a folder of $fpath, or in ~/.zshrc
 # after compinit:
@@ -104,7 +76,7 @@ else
   compdef _placewright placewright
 fi
 )sh",
-                     commands, values, places);
+                     tables.commands, tables.values, tables.places);
 }
 
 }  // namespace placewright
