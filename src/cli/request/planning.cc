@@ -5,12 +5,32 @@
 #include <chrono>
 #include <utility>
 
+#include "formats/dnn_partitioning/workload_scale.h"
 #include "formats/plan/plan_files.h"
 #include "report/plan_report.h"
 #include "search/proof/enumeration.h"
 #include "search/proof/routes.h"
 
 namespace placewright {
+
+namespace {
+
+// As ProveFits, except that what our simulator counts and a dnn-partitioning workload does not
+// (activations) is no proof.
+Status ProveInputFits(const Planning& planning) {
+  Status fits = ProveFits(planning.problem);
+  const std::optional<PipelineWorkload>& workload = planning.inputs.graph.workload;
+  if (fits.ok() || !workload) return fits;
+  const WorkloadScale scale = ScaleOf(*workload);
+  if (scale.exact()) return fits;
+  Problem generous = planning.problem;
+  for (int64_t& capacity : generous.program.capacity) {
+    capacity = SaturatingAdd(capacity, scale.uncounted);
+  }
+  return ProveFits(generous).ok() ? Ok() : fits;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const SearchOptions& search) {
   PW_ASSIGN(const Constraints constraints, ParseConstraints(search));
@@ -23,7 +43,7 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
   if (!problem.ok() && problem.error().code == ErrorCode::kConstraint) return problem.error();
   PW_ASSIGN(planning->problem, std::move(problem).InFile(input.graph));
   PW_RETURN_IF_ERROR(ProveConnects(planning->problem).InFile(input.graph));
-  PW_RETURN_IF_ERROR(ProveFits(planning->problem).InFile(input.graph));
+  PW_RETURN_IF_ERROR(ProveInputFits(*planning).InFile(input.graph));
   planning->bound = TightestBound(planning->problem);
   return planning;
 }

@@ -8,13 +8,12 @@
 #include <utility>
 
 #include "cluster/cluster_builder.h"
+#include "formats/dnn_partitioning/workload_scale.h"
 #include "graph/graph_builder.h"
 
 namespace placewright {
 namespace {
 
-constexpr double kLargestActivation = 16384;  // bytes, for the largest cost
-constexpr int64_t kMostBandwidth = 1'000'000'000;
 constexpr size_t kLongestName = 4096;
 constexpr size_t kMostTimes = size_t{1} << 25;  // nodes times devices
 constexpr const char* kFormat = "dnn-partitioning";
@@ -24,13 +23,6 @@ std::string AcceleratorName(int64_t i) { return fmt::format("accelerator{}", i +
 std::string CpuName(int64_t i) { return fmt::format("cpu{}", i + 1); }
 
 int64_t WholeNanos(double time) { return static_cast<int64_t>(time * kNanosPerWorkloadUnit + 0.5); }
-
-// Rounded up; at most 2^60.
-int64_t WholeBytes(double size) {
-  if (size >= static_cast<double>(kMaxQuantity)) return kMaxQuantity;
-  const auto whole = static_cast<int64_t>(size);
-  return static_cast<double>(whole) < size ? whole + 1 : whole;
-}
 
 std::vector<std::string> NamesOf(const PipelineWorkload& workload) {
   std::vector<std::string> names;
@@ -48,20 +40,10 @@ std::vector<std::string> NamesOf(const PipelineWorkload& workload) {
   return names;
 }
 
-// Bytes per second of the accelerators' links: even, so that half of it is whole.
-int64_t LinkBandwidth(const PipelineWorkload& workload) {
-  double largest = 0;
-  for (const double cost : workload.output_cost) largest = std::max(largest, cost);
-  const double nanos = largest * kNanosPerWorkloadUnit;
-  if (nanos <= kLargestActivation) return kMostBandwidth;  // a byte a nanosecond is exact
-  const auto bandwidth = static_cast<int64_t>(kLargestActivation * 1e9 / nanos);
-  return std::max<int64_t>(2, bandwidth / 2 * 2);
-}
-
 class Converter {
  public:
   explicit Converter(const PipelineWorkload& workload)
-      : workload_(workload), bandwidth_(LinkBandwidth(workload)) {}
+      : workload_(workload), scale_(ScaleOf(workload)) {}
 
   Result<CostGraph> Convert() {
     const int64_t most = static_cast<int64_t>(kMaxDevices);
@@ -90,13 +72,8 @@ class Converter {
   Status AddDevices(ClusterBuilder& builder, const Graph& graph) const;
   CostTable MakeCosts() const;
 
-  int64_t ActivationBytes(size_t node) const {
-    const double nanos = workload_.output_cost[node] * kNanosPerWorkloadUnit;
-    return static_cast<int64_t>(nanos * static_cast<double>(bandwidth_) / 1e9 + 0.5);
-  }
-
   const PipelineWorkload& workload_;
-  const int64_t bandwidth_;
+  const WorkloadScale scale_;
 };
 
 Result<Graph> Converter::MakeGraph() const {
@@ -109,7 +86,7 @@ Result<Graph> Converter::MakeGraph() const {
     if (node.size == 0 && !node.color_class) continue;
     PW_ASSIGN(const TensorId memory,
               builder.AddInput(names[i] + kMemorySuffix, TensorKind::kParameter, DType::kOpaque, {},
-                               Bytes(WholeBytes(node.size))));
+                               scale_.OfSize(node.size)));
     inputs[i].push_back(memory);
     if (!node.color_class) continue;
     const auto [first, is_new] = first_of_class.emplace(*node.color_class, memory);
@@ -120,7 +97,7 @@ Result<Graph> Converter::MakeGraph() const {
     if (made.empty()) {
       PW_ASSIGN(const TensorId output,
                 builder.DeclareTensor(names[edge.from], DType::kOpaque, {},
-                                      Bytes(ActivationBytes(static_cast<size_t>(edge.from)))));
+                                      scale_.OfActivation(workload_.output_cost[edge.from])));
       made.push_back(output);
     }
     inputs[edge.to].push_back(made.front());
@@ -151,9 +128,7 @@ Status Converter::AddDevices(ClusterBuilder& builder, const Graph& graph) const 
   cpu.name = cpu.architecture = "cpu";
   cpu.device_class = DeviceClass::kCpu;
   accelerator.source = cpu.source = "dnn-partitioning workload";
-  const double limit = workload_.accelerator_memory;
-  accelerator.memory = Bytes(
-      limit >= static_cast<double>(kMaxQuantity) ? kMaxQuantity : static_cast<int64_t>(limit));
+  accelerator.memory = scale_.limit;
   cpu.memory = Bytes(everything);
   for (const DeviceKind& kind : {accelerator, cpu}) {
     const bool is_cpu = kind.device_class == DeviceClass::kCpu;
@@ -181,9 +156,9 @@ Result<Cluster> Converter::MakeCluster(const Graph& graph) const {
   for (int64_t i = 0; i < workload_.accelerators; ++i) {
     const std::string name = AcceleratorName(i);
     Links& own = links.emplace_back();
-    PW_ASSIGN(own.out, add(name + ">host", bandwidth_));
-    PW_ASSIGN(own.in, add("host>" + name, bandwidth_));
-    PW_ASSIGN(own.through, add(name + ">accelerators", bandwidth_ / 2));
+    PW_ASSIGN(own.out, add(name + ">host", scale_.bandwidth));
+    PW_ASSIGN(own.in, add("host>" + name, scale_.bandwidth));
+    PW_ASSIGN(own.through, add(name + ">accelerators", scale_.bandwidth / 2));
   }
   for (int64_t i = 0; i < workload_.cpus; ++i) {
     PW_ASSIGN(links.emplace_back().out, add(CpuName(i) + ">cpus", kMaxQuantity));
@@ -232,6 +207,13 @@ std::vector<std::string> WorkloadNotes(const PipelineWorkload& workload) {
       "objectives are those of `simulate --objective`"};
   const auto refused = std::count_if(workload.nodes.begin(), workload.nodes.end(),
                                      [](const auto& node) { return !node.runs_on_accelerator; });
+  const WorkloadScale scale = ScaleOf(workload);
+  if (scale.size_factor > 1) {
+    notes.push_back(fmt::format(
+        "its sizes and limit count {} times: they are small beside what activations take here, "
+        "which the workload does not count",
+        scale.size_factor));
+  }
   if (refused > 0) notes.push_back(fmt::format("{} nodes run on CPUs only", refused));
   return notes;
 }

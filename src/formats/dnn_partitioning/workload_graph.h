@@ -2,7 +2,8 @@
 //
 // The step that our simulator runs is one pass through the workload, its time nearest to the
 // latency objective. What is carried exactly: times on both kinds of device, which nodes may run on
-// accelerators, sizes and memory limits, colour classes (colocation groups), phases, data edges.
+// accelerators, sizes and memory limits (workload_scale.h), colour classes (colocation groups),
+// phases, data edges.
 //
 // Moving. An activation is as many bytes as its cost takes on the accelerators' links: 16,384 for
 // the largest cost, so that a cost is exact to 1/32768 of it, and activations hardly count beside

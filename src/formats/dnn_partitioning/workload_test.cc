@@ -8,6 +8,7 @@
 #include "formats/dnn_partitioning/split_writer.h"
 #include "formats/dnn_partitioning/workload_graph.h"
 #include "formats/dnn_partitioning/workload_reader.h"
+#include "formats/dnn_partitioning/workload_scale.h"
 #include "formats/input.h"
 #include "formats/text/file.h"
 
@@ -72,10 +73,34 @@ TEST(Workload, BecomesAPlanningProblem) {
   EXPECT_FALSE(g.costs.Supports(OpId(1), DeviceId(0)));
   EXPECT_EQ(g.costs.time(OpId(1), DeviceId(2)), Nanos(1'500'000));
   EXPECT_EQ(g.costs.source(OpId(1)), CostSource::kGiven);
-  // Sizes are rounded up, limits down.
-  EXPECT_EQ(g.graph.storage(g.graph.tensor(g.graph.FindTensor("a/memory")).storage).bytes,
-            Bytes(101));
-  EXPECT_EQ(g.cluster.device(DeviceId(0)).capacity, Bytes(1000));
+}
+
+Bytes MemoryOf(const CostGraph& g, std::string_view node) {
+  const TensorId tensor = g.graph.FindTensor(std::string(node) + "/memory");
+  return g.graph.storage(g.graph.tensor(tensor).storage).bytes;
+}
+
+// Sizes are rounded up, limits down. The activations of a and b, 16,384 and 4,096 B (below), and a
+// granule of 512 for each of the three sizes are less than a 32nd of the limit.
+TEST(Workload, LargeSizesAreBytes) {
+  Json document = Small();
+  document["maxSizePerFPGA"] = 1e6 + 0.5;
+  const CostGraph g = WorkloadToCostGraph(Good(document)).Take();
+  EXPECT_EQ(MemoryOf(g, "a"), Bytes(101));
+  EXPECT_EQ(g.cluster.device(DeviceId(0)).capacity, Bytes(1'000'000));
+  EXPECT_FALSE(ScaleOf(Good(document)).exact());
+}
+
+// Sizes and limit sum to 100.5 + 600 + 1,000.5 = 1,701 < 2^11: they count 2^39 times. Uncounted are
+// 16,384 + 4,096 + 3 * 512 + 1 = 22,017 B.
+TEST(Workload, SmallSizesAreMultiplied) {
+  const PipelineWorkload w = Good(Small());
+  const CostGraph g = WorkloadToCostGraph(w).Take();
+  const int64_t factor = int64_t{1} << 39;
+  EXPECT_EQ(MemoryOf(g, "a"), Bytes(201 * (factor / 2)));
+  EXPECT_EQ(g.cluster.device(DeviceId(0)).capacity, Bytes(2001 * (factor / 2) + 22'017));
+  EXPECT_TRUE(ScaleOf(w).exact());
+  EXPECT_THAT(WorkloadNotes(w), testing::Contains(HasSubstr("count 549755813888 times")));
 }
 
 TEST(Workload, MovingTakesItsCost) {
