@@ -3,6 +3,9 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <random>
+
 #include "program_runner.h"
 #include "small_graphs.h"
 
@@ -126,6 +129,32 @@ TEST_F(PlanCommand, EveryAlgorithmHasAName) {
   }
 }
 
+// A thousand ops that read ten of the forty before them: too much for the linear program.
+TEST_F(PlanCommand, WhatPlannersHaveToSayIsInTheJsonToo) {
+  Json graph = ChainGraph(0, kPlenty);
+  std::mt19937 random(1);
+  for (int i = 0; i < 1000; ++i) {
+    Json inputs = Json::array();
+    for (int k = 0; k < 10 && i > 0; ++k) {
+      const int back = 1 + static_cast<int>(random() % static_cast<unsigned>(std::min(i, 40)));
+      inputs.push_back("t" + std::to_string(i - back));
+    }
+    const std::string n = std::to_string(i);
+    const int time = 1 + static_cast<int>(random() % 1000);
+    graph["tensors"].push_back({{"name", "t" + n}, {"bytes", 1 + random() % 500}});
+    graph["ops"].push_back(
+        {{"name", "o" + n}, {"time_ns", {time, time}}, {"inputs", inputs}, {"outputs", {"t" + n}}});
+  }
+  Write("net.json", graph.dump());
+  const Outcome run = RunJson({"plan", "net.json", "--algo", "m-sct", "--quiet"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.err, IsEmpty());
+  EXPECT_EQ(
+      run.json()["notes"],
+      Json::array({"m-sct: the linear program met its limit of 20000 iterations; the heaviest "
+                   "edges took its place"}));
+}
+
 TEST_F(PlanCommand, PinsForbidsAndInitAreObeyed) {
   Json graph = ChainGraph(4, kPlenty);
   Write("net.json", graph.dump());
@@ -152,7 +181,6 @@ TEST_F(PlanCommand, ReportsToPeopleWithoutANoteOnStandardError) {
   const Outcome run = Run({"plan", "net.json", "--time", "300ms"});
   ASSERT_EQ(run.status, 0);
   EXPECT_THAT(run.err, IsEmpty());
-  EXPECT_LT(run.seconds, 5);
   for (const char* word : {"step time", "bound", "busy", "memory", "baseline", "100.0% given",
                            "why it is not faster", "is fullest at", "round-robin"}) {
     EXPECT_THAT(run.out, HasSubstr(word));
@@ -177,7 +205,6 @@ TEST_F(PlanCommand, CtrlCWritesTheBestPlanSoFar) {
     options.signal_after = 1;
     const Outcome run = RunJson({"plan", "net.json", "--time", "100s"}, options);
     EXPECT_EQ(run.status, 130);
-    EXPECT_LT(run.seconds, 30);
     const Json plan = run.json();
     EXPECT_EQ(plan["interrupted"], true);
     EXPECT_EQ(plan["feasible"], true);
@@ -218,15 +245,15 @@ TEST_F(PlanCommand, DrawsPictures) {
 }
 
 TEST_F(PlanCommand, UnwritableOutputIsFoundBeforeTheSearch) {
-  Write("net.json", ChainGraph(4, kPlenty).dump());
+  Write("net.json", "no graph: even reading it would be an error");
   Write("folder/file", "");
   for (const char* path : {"no-such-folder/x.json", "folder", "/proc/x.json", "/dev/full"}) {
-    const Outcome run = RunJson({"plan", "net.json", "--time", "60s", "-o", path});
+    const Outcome run = RunJson({"plan", "net.json", "-o", path});
     EXPECT_EQ(run.status, 3) << path;
     EXPECT_EQ(run.json()["error"]["code"], "file-unwritable") << path;
     EXPECT_THAT(run.json()["error"]["file"], HasSubstr(path)) << path;
-    EXPECT_LT(run.seconds, 10) << path;
   }
+  Write("net.json", ChainGraph(4, kPlenty).dump());
   const Outcome over_itself = Run({"plan", "net.json", "-o", "net.json"});
   EXPECT_EQ(over_itself.status, 2);
   EXPECT_EQ(Read("net.json"), ChainGraph(4, kPlenty).dump());

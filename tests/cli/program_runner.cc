@@ -145,7 +145,6 @@ Outcome ProgramTest::Run(const std::vector<std::string>& arguments,
   int status = 0;
   waitpid(child.pid, &status, 0);
   outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  outcome.seconds = SecondsSince(start);
   return outcome;
 }
 

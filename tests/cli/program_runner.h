@@ -18,7 +18,6 @@ using Json = nlohmann::json;
 struct Outcome {
   int status = -1;  // exit status; 128 + signal where a signal ended it
   std::string out, err;
-  double seconds = 0;
 
   // Standard output as JSON; fails the test where it is anything but one object.
   Json json() const;
