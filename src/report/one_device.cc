@@ -27,21 +27,30 @@ Result<Cluster> MakeCluster(DeviceKind kind) {
 
 }  // namespace
 
-std::optional<OneDeviceStep> SimulateOnOneDevice(const Graph& graph, const CostTable* costs) {
-  const DeviceKind* kind = FindKind(kKind);
-  if (kind == nullptr) return std::nullopt;
-  const Result<Cluster> cluster = MakeCluster(*kind);
-  if (!cluster.ok()) return std::nullopt;
+std::optional<IdVector<OpId, Nanos>> TimesOnOneDevice(const Graph& graph, const CostTable* costs) {
   std::optional<CostTable> modelled;
   if (costs == nullptr) {
+    const DeviceKind* kind = FindKind(kKind);
+    if (kind == nullptr) return std::nullopt;
+    const Result<Cluster> cluster = MakeCluster(*kind);
+    if (!cluster.ok()) return std::nullopt;
     Result<CostTable> table = ModelCosts(graph, cluster.value(), {});
     if (!table.ok()) return std::nullopt;
     costs = &modelled.emplace(table.Take());
   }
+  IdVector<OpId, Nanos> times(graph.op_count());
+  for (OpId op : graph.ops()) times[op] = std::max(Nanos(0), costs->LeastTime(op));
+  return times;
+}
+
+std::optional<OneDeviceStep> SimulateOnOneDevice(const Graph& graph, const CostTable* costs) {
+  const DeviceKind* kind = FindKind(kKind);
+  if (kind == nullptr) return std::nullopt;
+  const Result<Cluster> cluster = MakeCluster(*kind);
+  const auto times = TimesOnOneDevice(graph, costs);
+  if (!cluster.ok() || !times) return std::nullopt;
   CostTable least(graph.op_count(), 1);
-  for (OpId op : graph.ops()) {
-    least.SetTime(op, DeviceId(0), std::max(Nanos(0), costs->LeastTime(op)));
-  }
+  for (OpId op : graph.ops()) least.SetTime(op, DeviceId(0), (*times)[op]);
   StepProgram program = BuildStepProgram(graph, cluster.value(), least);
   // What a file keeps on devices of its own lies here on the one that there is.
   for (int32_t& home : program.fixed_home) home = std::min(home, 0);

@@ -16,9 +16,13 @@ struct OneDeviceStep {
   Nanos step_time;
 };
 
-// Everything lies on that device, homes that the file states included. Simulated with the least
-// times of `costs`, or where that is nullptr with modelled ones of the catalogue's A100-40GB. The
-// peak depends on these only through the order of the ops. None where the model has no such device.
+// By op: the least times of `costs`, or where that is nullptr the modelled ones of the catalogue's
+// A100-40GB. None where the model has no such device.
+std::optional<IdVector<OpId, Nanos>> TimesOnOneDevice(const Graph& graph, const CostTable* costs);
+
+// Everything lies on that device, homes that the file states included. Simulated with
+// TimesOnOneDevice. The peak depends on these only through the order of the ops. None where there
+// are none.
 std::optional<OneDeviceStep> SimulateOnOneDevice(const Graph& graph, const CostTable* costs);
 
 }  // namespace placewright

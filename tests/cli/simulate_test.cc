@@ -232,6 +232,31 @@ TEST_F(InspectCommand, CountsACostGraph) {
   EXPECT_EQ(result["statistics"]["diameter"], 3);
 }
 
+// op0 to op3, 100 ns each, with 1,000 B from one to the next.
+TEST_F(InspectCommand, CutsOpsIntoGroups) {
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  for (const char* method : {"acyclic", "metis", "scotch"}) {
+    const Json result = RunJson({"inspect", "net.json", "--groups", method}).json();
+    EXPECT_EQ(result["schema"], "placewright.groups/1");
+    EXPECT_EQ(result["method"], method);
+    EXPECT_EQ(result["cut_bytes"], 1000);
+    EXPECT_EQ(result["acyclic"], true);
+    EXPECT_EQ(result["groups"][1], Json({{"ops", 2}, {"time_ns", 200}})) << method;
+    EXPECT_NE(result["ops"][0]["group"], result["ops"][3]["group"]) << method;
+  }
+  const Json four = RunJson({"inspect", "net.json", "--groups", "acyclic", "--parts", "4"}).json();
+  EXPECT_EQ(four["ops"][3], Json({{"name", "op3"}, {"group", 3}}));
+  EXPECT_THAT(Run({"inspect", "net.json", "--groups", "acyclic"}).out, HasSubstr("no cycle"));
+  EXPECT_THAT(Run({"inspect", "net.json", "--groups", "meits"}).err,
+              HasSubstr("did you mean metis"));
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"--parts", "4"}, {"--groups", "metis", "--modules"}}) {
+    std::vector<std::string> line = {"inspect", "net.json"};
+    line.insert(line.end(), wrong.begin(), wrong.end());
+    EXPECT_EQ(Run(line).status, 2) << wrong[0];
+  }
+}
+
 TEST_F(SimulateCommand, InspectListsOpsInATraversalOrder) {
   Write("net.json", ChainGraph(4, 8192).dump());
   EXPECT_EQ(Run({"inspect", "net.json", "--order", "reversed-topo"}).out, "op3\nop2\nop1\nop0\n");

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/commands/inspect_groups.h"
 #include "cli/request/assumptions.h"
 #include "cli/terminal/options.h"
 #include "formats/input.h"
@@ -84,11 +85,13 @@ class InspectCommand : public Command {
                     "lexico")
         ->type_name("ORDER")
         ->group("Output");
+    AddGroupsOptions(app, &groups_);
     app->footer(
         "Examples:\n"
         "  placewright inspect bert.json.gz\n"
         "  placewright inspect model.onnx --batch 32 --json\n"
-        "  placewright inspect bert.json.gz --modules --depth 4");
+        "  placewright inspect bert.json.gz --modules --depth 4\n"
+        "  placewright inspect bert.json.gz --groups acyclic --parts 8");
     return app;
   }
 
@@ -97,15 +100,17 @@ class InspectCommand : public Command {
     std::optional<TraversalOrder> order;
     if (order_) {
       PW_ASSIGN(order, ParseVisitOrder(*order_));
-      if (modules_) {
-        return MakeError(ErrorCode::kUsage, "--order and --modules ask for two different lists", "",
-                         "Give one of them.");
-      }
+    }
+    PW_ASSIGN(const std::optional<GroupingMethod> groups, ParseGroups(groups_));
+    if ((modules_ ? 1 : 0) + (order ? 1 : 0) + (groups ? 1 : 0) > 1) {
+      return MakeError(ErrorCode::kUsage, "--modules, --order and --groups ask for different lists",
+                       "", "Give one of them.");
     }
     // The structure does not depend on sizes, so that open dimensions are no error here.
     PW_ASSIGN(const LoadedGraph loaded, LoadGraph(graph_, {batch_, "", dimensions, true}));
     const std::vector<std::string> assumptions = DescribeAssumptions(loaded);
-    if (modules_ || order_ || context.console.json) {  // results that have no room for notes
+    if (modules_ || order_ || groups ||
+        context.console.json) {  // results that have no room for notes
       for (const std::string& line : assumptions) context.console.Note(line);
     }
     if (modules_) {
@@ -116,9 +121,14 @@ class InspectCommand : public Command {
       PrintOrder(loaded.graph, *order, context.console);
       return 0;
     }
+    const std::optional<CostTable> costs = GivenCosts(loaded);
+    if (groups) {
+      PW_RETURN_IF_ERROR(PrintGroups(loaded.graph, costs ? &*costs : nullptr, *groups,
+                                     groups_.parts.value_or(2), context.console));
+      return 0;
+    }
     const GraphSummary summary = Summarise(loaded.graph);
     const GraphStatistics statistics = ComputeStatistics(loaded.graph);
-    const std::optional<CostTable> costs = GivenCosts(loaded);
     const std::optional<OneDeviceStep> alone =
         SimulateOnOneDevice(loaded.graph, costs ? &*costs : nullptr);
     if (context.console.json) {
@@ -208,6 +218,7 @@ class InspectCommand : public Command {
   std::vector<std::string> dimensions_;
   bool modules_ = false;
   std::optional<std::string> order_;
+  GroupsRequest groups_;
   int depth_ = 3;
 };
 

@@ -24,6 +24,7 @@ KnownWords WordsOfTheProgram() {
       {"--order", {"fifo", "critical-path"}},
       {"inspect --order",
        {"topo", "reversed-topo", "dfs-preorder", "dfs-postorder", "bfs", "lexico"}},
+      {"--groups", {"acyclic", "metis", "scotch"}},
       {"--cost-profile", {"default", "tf1"}},
       {"--objective", {"step-time", "throughput", "latency"}},
       {"--sim", {"placewright", "placeto"}},

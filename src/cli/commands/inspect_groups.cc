@@ -1,0 +1,72 @@
+#include "cli/commands/inspect_groups.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "base/text.h"
+#include "cli/terminal/options.h"
+
+namespace placewright {
+namespace {
+
+Json ToJson(const Graph& graph, const Grouping& grouping, GroupingMethod method) {
+  Json object;
+  object["schema"] = "placewright.groups/1";
+  object["name"] = graph.name();
+  object["method"] = ToString(method);
+  object["cut_bytes"] = grouping.cut.count;
+  object["acyclic"] = grouping.acyclic;
+  object["groups"] = Json::array();
+  for (const Grouping::Part& part : grouping.parts) {
+    object["groups"].push_back({{"ops", part.ops}, {"time_ns", part.time.count}});
+  }
+  object["ops"] = Json::array();
+  for (OpId op : graph.ops()) {
+    object["ops"].push_back({{"name", graph.op(op).name}, {"group", grouping.part_of[op]}});
+  }
+  return object;
+}
+
+}  // namespace
+
+void AddGroupsOptions(CLI::App* app, GroupsRequest* request) {
+  app->add_option("--groups", request->method,
+                  "Cut the ops into groups instead: acyclic, metis, scotch")
+      ->type_name("METHOD")
+      ->group("Output");
+  app->add_option("--parts", request->parts, "How many groups (default 2)")
+      ->type_name("N")
+      ->check(WholeNumber(1, 1024))
+      ->group("Output");
+}
+
+Result<std::optional<GroupingMethod>> ParseGroups(const GroupsRequest& request) {
+  if (!request.method && request.parts) {
+    return MakeError(ErrorCode::kUsage, "--parts says how many groups, but none are asked for", "",
+                     "Give --groups acyclic, metis or scotch with it.");
+  }
+  if (!request.method) return std::optional<GroupingMethod>();
+  std::vector<std::string> names;
+  for (GroupingMethod method : kGroupingMethods) {
+    if (*request.method == ToString(method)) return std::optional(method);
+    names.emplace_back(ToString(method));
+  }
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("--groups \"{}\" is unknown{}", Printable(*request.method),
+                               DidYouMean(*request.method, names)),
+                   "", fmt::format("The methods are {}.", fmt::join(names, ", ")));
+}
+
+Status PrintGroups(const Graph& graph, const CostTable* costs, GroupingMethod method, int parts,
+                   Console& console) {
+  PW_ASSIGN(const Grouping grouping, GroupOps(graph, costs, method, parts));
+  if (console.json) {
+    console.PrintJson(ToJson(graph, grouping, method));
+  } else {
+    console.Print(RenderGrouping(grouping, console.style()));
+  }
+  return Ok();
+}
+
+}  // namespace placewright
