@@ -192,6 +192,7 @@ Status ReadGraph(std::string_view bytes, const GraphInputOptions& options, Loade
       PW_ASSIGN(AtenGraph file, ReadAtenFile(bytes));
       loaded.graph = std::move(file.graph);
       loaded.module_stated = std::move(file.module_stated);
+      loaded.wrapped = file.wrapped;
       loaded.placement = std::move(file.placement);
       return CheckFixedShapes(options, loaded.graph.batch());
     }
@@ -356,10 +357,11 @@ Result<PipelineWorkload> LoadWorkload(const std::string& path) {
 
 namespace {
 
-Result<SplitOrPlacement> ReadSplitOrPlacement(std::string_view text) {
+// `{}` says of a workload that nothing runs anywhere, as a split does.
+Result<SplitOrPlacement> ReadSplitOrPlacement(std::string_view text, bool of_workload) {
   PW_ASSIGN(const Json document, ParseJson(text));
   SplitOrPlacement result;
-  if (IsSplit(document)) {
+  if (IsSplit(document) || (of_workload && document.is_object() && document.empty())) {
     PW_ASSIGN(result.split, ReadSplit(document));
   } else {
     PW_ASSIGN(result.placement, PlacementFromJson(document));
@@ -379,7 +381,7 @@ Result<NamedPlacement> ReadPlacement(std::string_view text, const LoadedGraph& g
   if (graphdef::LooksLikeBinaryGraphDef(text) || graphdef::LooksLikeTextGraphDef(text)) {
     return PlacementOfGraphDef(text, graph.graph, cluster);
   }
-  PW_ASSIGN(SplitOrPlacement loaded, ReadSplitOrPlacement(text));
+  PW_ASSIGN(SplitOrPlacement loaded, ReadSplitOrPlacement(text, graph.workload.has_value()));
   if (!loaded.split) return std::move(loaded.placement);
   if (graph.workload) return PlacementOfSplit(*graph.workload, *loaded.split);
   return MakeError(ErrorCode::kUsage,
@@ -392,7 +394,7 @@ Result<NamedPlacement> ReadPlacement(std::string_view text, const LoadedGraph& g
 
 Result<SplitOrPlacement> LoadSplitOrPlacement(const std::string& path) {
   PW_ASSIGN(const std::string text, ReadFile(path));
-  return ReadSplitOrPlacement(text).InFile(path);
+  return ReadSplitOrPlacement(text, true).InFile(path);
 }
 
 Result<NamedPlacement> LoadPlacement(const std::string& path, const LoadedGraph& graph,

@@ -56,6 +56,8 @@ struct LoadedGraph {
   std::optional<NamedPlacement> placement;
   // ATen: of every op, whether the file states its module.
   IdVector<OpId, bool> module_stated;
+  // ATen, where the file says so: whether its paths are those of a wrapper `m` around the model.
+  std::optional<bool> wrapped;
   // PipeDream: every op's time, whatever the device (GivenTimes).
   std::optional<IdVector<OpId, Nanos>> times;
   // What these files say beyond the graph.

@@ -71,6 +71,46 @@ TEST_F(GraphDefProgram, PlanGoesBackWithDevices) {
   EXPECT_EQ(RunJson({"export", "g.plan.json", "--to", "graphdef", "-o", "b"}).status, 3);
 }
 
+// `w` and `y` are colocated: TensorFlow refuses two processes for them.
+TEST_F(GraphDefProgram, ADeviceHasOneName) {
+  const auto devices_of = [&](const std::string& x, const std::string& w) {
+    std::string graph = kGraph;
+    const auto add = [&](const std::string& op, const std::string& device) {
+      if (device.empty()) return;
+      const size_t at = graph.find("op: \"" + op + "\"\n");
+      graph.insert(at, "device: \"" + device + "\" ");
+    };
+    add("Placeholder", x);
+    add("VariableV2", w);
+    Write("g.pbtxt", graph);
+    EXPECT_EQ(Run({"plan", "g.pbtxt", "-c", "2xV100", "--pin", "*=host0/gpu1", "--pin",
+                   "x=host0/gpu1", "--iterations", "1"})
+                  .status,
+              0);
+    const Outcome run =
+        RunJson({"export", "g.plan.json", "--to", "graphdef", "-o", "placed.pbtxt"});
+    EXPECT_EQ(run.status, 0) << run.out;
+    const std::string placed = Read("placed.pbtxt"), mark = "device: \"";
+    std::vector<std::string> devices;
+    for (size_t at = 0; (at = placed.find(mark, at)) != std::string::npos;) {
+      at += mark.size();
+      devices.push_back(placed.substr(at, placed.find('"', at) - at));
+    }
+    EXPECT_EQ(
+        RunJson({"simulate", "g.pbtxt", "-c", "2xV100", "--placement", "placed.pbtxt"}).status, 0);
+    return std::pair(devices, run.json()["notes"]);
+  };
+  const auto four = [](const char* device) { return std::vector<std::string>(4, device); };
+  const auto [one, no_notes] =
+      devices_of("/job:worker/task:1/cpu:0", "/job:worker/replica:0/gpu:0");
+  EXPECT_EQ(one, four("/job:worker/replica:0/task:1/device:GPU:1"));
+  EXPECT_EQ(no_notes, Json::array());
+  const auto [two, notes] = devices_of("/job:worker/task:1", "/job:ps/task:0");
+  EXPECT_EQ(two, four("/device:GPU:1"));
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_THAT(notes[0].get<std::string>(), HasSubstr("/job:ps/task:0"));
+}
+
 TEST_F(GraphDefProgram, OtherGraphsAreRefused) {
   Write("p.txt",
         "a -- L -- forward_compute_time=1, backward_compute_time=1, activation_size=1, "

@@ -59,15 +59,14 @@ class ExportCommand : public Command {
                   .InFile(plan_));
     PW_ASSIGN(AtomicFile file, AtomicFile::Create(output_));
     int64_t bytes = 0;
-    PW_RETURN_IF_ERROR(format
-                           ->write(plan, placement,
-                                   [&](std::string_view piece) {
-                                     bytes += static_cast<int64_t>(piece.size());
-                                     return file.Append(piece);
-                                   })
-                           .InFile(plan_));
+    std::vector<std::string> notes;
+    const TextSink sink = [&](std::string_view piece) {
+      bytes += static_cast<int64_t>(piece.size());
+      return file.Append(piece);
+    };
+    PW_RETURN_IF_ERROR(format->write(plan, placement, sink, &notes).InFile(plan_));
     PW_RETURN_IF_ERROR(file.Commit());
-    Report(*format, bytes, context.console);
+    Report(*format, bytes, notes, context.console);
     return 0;
   }
 
@@ -80,7 +79,8 @@ class ExportCommand : public Command {
     return ProbeWritable(output_);
   }
 
-  void Report(const ExportFormat& format, int64_t bytes, Console& console) const {
+  void Report(const ExportFormat& format, int64_t bytes, const std::vector<std::string>& notes,
+              Console& console) const {
     if (console.json) {
       Json object;
       object["schema"] = "placewright.export/1";
@@ -88,10 +88,12 @@ class ExportCommand : public Command {
       object["format"] = format.name;
       object["file"] = output_;
       object["bytes"] = bytes;
+      object["notes"] = notes;
       console.PrintJson(object);
     } else {
       console.Print(fmt::format("{} written as {}: {}\n", Printable(output_, 4096), format.name,
                                 FormatBytes(Bytes(bytes))));
+      for (const std::string& note : notes) console.Note(note);
     }
   }
 

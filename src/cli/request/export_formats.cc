@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <vector>
+#include <type_traits>
 
 #include "base/text.h"
 #include "formats/accelerate/device_map_writer.h"
@@ -20,12 +20,18 @@
 namespace placewright {
 namespace {
 
-using TextWriter = Result<std::string> (*)(const PlanInputs& plan, const Placement& placement);
-
-// A writer of short texts.
-template <TextWriter writer>
-Status Whole(const PlanInputs& plan, const Placement& placement, const TextSink& sink) {
-  PW_ASSIGN(const std::string text, writer(plan, placement));
+// A writer of short texts, with notes or without.
+template <auto writer>
+Status Whole(const PlanInputs& plan, const Placement& placement, const TextSink& sink,
+             std::vector<std::string>* notes) {
+  const auto write = [&] {
+    if constexpr (std::is_invocable_v<decltype(writer), const PlanInputs&, const Placement&>) {
+      return writer(plan, placement);
+    } else {
+      return writer(plan, placement, notes);
+    }
+  };
+  PW_ASSIGN(const std::string text, write());
   return sink(text);
 }
 
@@ -45,7 +51,8 @@ bool SameTimes(const Schedule& a, const Schedule& b) {
 
 // Simulates the plan once more: a schedule file that says otherwise would make arrows and memory
 // that never were.
-Status WriteTrace(const PlanInputs& plan, const Placement& placement, const TextSink& sink) {
+Status WriteTrace(const PlanInputs& plan, const Placement& placement, const TextSink& sink,
+                  std::vector<std::string>*) {
   const Graph& graph = plan.graph.graph;
   const Cluster& cluster = plan.cluster.cluster;
   const StepProgram program = BuildStepProgram(graph, cluster, plan.costs);

@@ -3,7 +3,9 @@
 #define PLACEWRIGHT_CLI_REQUEST_EXPORT_FORMATS_H_
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/text_sink.h"
@@ -14,8 +16,10 @@ namespace placewright {
 struct ExportFormat {
   // `refuses` says in general what the form cannot hold.
   std::string_view name, description, refuses;
-  // Errors: kNotExpressible for what the form cannot hold; the sink's.
-  Status (*write)(const PlanInputs& plan, const Placement& placement, const TextSink& sink);
+  // `notes` gets sentences on what the form takes otherwise than the plan. Errors: kNotExpressible
+  // for what the form cannot hold; the sink's.
+  Status (*write)(const PlanInputs& plan, const Placement& placement, const TextSink& sink,
+                  std::vector<std::string>* notes);
 };
 
 // In the order of the help text.

@@ -43,11 +43,13 @@ std::string AtenText(const std::vector<Layer>& layers, const std::string& wrappe
 
 // `devices`: of each op, by its name in the cluster.
 Result<std::string> Export(const std::string& text, const std::vector<std::string>& devices,
-                           const char* cluster = "4xP100") {
+                           const char* cluster = "4xP100",
+                           std::vector<std::string>* notes = nullptr) {
   PlanInputs plan;
   AtenGraph file = ReadAtenFile(text).Take();
   plan.graph.graph = std::move(file.graph);
   plan.graph.module_stated = std::move(file.module_stated);
+  plan.graph.wrapped = file.wrapped;
   plan.cluster = LoadCluster(cluster).Take();
   Placement placement;
   for (const std::string& name : devices) {
@@ -55,7 +57,8 @@ Result<std::string> Export(const std::string& text, const std::vector<std::strin
     EXPECT_TRUE(placement[OpId(placement.size() - 1)].valid()) << name;
   }
   EXPECT_EQ(placement.size(), plan.graph.graph.op_count());
-  return WriteDeviceMap(plan, placement);
+  std::vector<std::string> ignored;
+  return WriteDeviceMap(plan, placement, notes == nullptr ? &ignored : notes);
 }
 
 std::string Map(const Result<std::string>& result) {
@@ -98,6 +101,23 @@ TEST(DeviceMap, OnlyAWrapperOfAllPathsIsLeftOut) {
             R"({"m.a":0,"m.b":1})");
 }
 
+// `text` with what a recorder knows of its paths.
+std::string Stating(std::string text, bool wrapped) {
+  return text.insert(1, fmt::format(R"("wrapped": {}, )", wrapped));
+}
+
+TEST(DeviceMap, AChildCalledLikeTheWrapperStaysWhereTheFileSaysSo) {
+  const std::string text = AtenText({{"0", ""}, {"2", ""}}, "m.");
+  std::vector<std::string> notes;
+  EXPECT_EQ(Map(Export(Stating(text, false), {kG0, kG1}, "4xP100", &notes)),
+            R"({"m.0":0,"m.2":1})");
+  EXPECT_EQ(Map(Export(Stating(text, true), {kG0, kG1}, "4xP100", &notes)), R"({"0":0,"2":1})");
+  EXPECT_THAT(notes, testing::IsEmpty());
+  // A file that states nothing is guessed at, aloud.
+  EXPECT_EQ(Map(Export(text, {kG0, kG1}, "4xP100", &notes)), R"({"0":0,"2":1})");
+  EXPECT_THAT(notes, testing::ElementsAre(HasSubstr(R"("wrapped": false)")));
+}
+
 TEST(DeviceMap, ModulesWithoutParametersAreNamedWhereTheyLieApart) {
   const std::string text = AtenText({{"a", ""}, {"act", "", false}, {"b", ""}}, "m.");
   EXPECT_EQ(Map(Export(text, {kG0, kG1, kG0})), R"({"a":0,"b":0,"act":1})");
@@ -111,6 +131,20 @@ TEST(DeviceMap, TornModulesAreRefused) {
   const std::string reason = Refused(Export(text, {kG0, kG1, kG1}));
   EXPECT_THAT(reason, HasSubstr(R"(the module "a" is torn: "a.w" lies on GPU 0)"));
   EXPECT_THAT(reason, HasSubstr(R"("op1" runs on GPU 1)"));
+}
+
+// `w` belongs to the model itself; the op of the module `l` reads it.
+TEST(DeviceMap, TheTornModuleIsTheOneThatHoldsWhatIsRead) {
+  const std::string text = R"({"name": "g", "wrapped": false, "inputs": [
+      {"name": "param:w", "kind": "param", "shape": [2, 2], "dtype": "f32"}],
+    "ops": [
+      {"name": "a", "target": "aten.mm.default", "phase": "fwd", "inputs": ["param:w", "param:w"],
+       "args": [], "outputs": [{"shape": [2, 2], "dtype": "f32"}]},
+      {"name": "b", "target": "aten.mm.default", "phase": "fwd", "scope": "l",
+       "inputs": ["a", "param:w"], "args": [], "outputs": [{"shape": [2, 2], "dtype": "f32"}]}],
+    "outputs": []})";
+  const std::string reason = Refused(Export(text, {kG0, kG1}));
+  EXPECT_THAT(reason, HasSubstr(R"(the model is torn: "w" lies on GPU)"));
 }
 
 TEST(DeviceMap, TiedWeightsOnTwoDevicesAreRefused) {
@@ -141,10 +175,11 @@ TEST(DeviceMap, OtherGraphsAreRefused) {
   plan.cluster = LoadCluster("4xP100").Take();
   plan.graph.format = GraphFormat::kOnnx;
   const Placement placement(1, DeviceId(0));
-  EXPECT_THAT(Refused(WriteDeviceMap(plan, placement)), HasSubstr("modules of PyTorch"));
+  std::vector<std::string> notes;
+  EXPECT_THAT(Refused(WriteDeviceMap(plan, placement, &notes)), HasSubstr("modules of PyTorch"));
   plan.graph.format = GraphFormat::kAten;
   plan.graph.graph = ReadAtenGraph(AtenText({{"a", "", false}}, "m.")).Take();
-  EXPECT_THAT(Refused(WriteDeviceMap(plan, placement)), HasSubstr("no parameters"));
+  EXPECT_THAT(Refused(WriteDeviceMap(plan, placement, &notes)), HasSubstr("no parameters"));
 }
 
 TEST(ModuleTree, LeavesWithoutADeviceGoWithTheirSiblings) {

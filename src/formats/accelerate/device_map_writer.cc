@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <vector>
 
 #include "base/text.h"
 #include "formats/accelerate/module_tree.h"
@@ -23,6 +24,11 @@ Error Refusal(std::string reason) {
 
 std::string Show(std::string_view text) { return fmt::format("\"{}\"", Printable(text, 120)); }
 
+// "the model" or "the module "enc.0""
+std::string ShowModule(std::string_view path) {
+  return path.empty() ? "the model" : "the module " + Show(path);
+}
+
 // "cpu" or "GPU 1"
 std::string Show(int32_t device) {
   return device == kCpu ? "the CPU" : fmt::format("GPU {}", device);
@@ -39,13 +45,20 @@ class MapWriter {
   MapWriter(const PlanInputs& plan, const Placement& placement)
       : graph_(plan.graph.graph),
         module_stated_(plan.graph.module_stated),
+        stated_wrapped_(plan.graph.wrapped),
         cluster_(plan.cluster.cluster),
         placement_(placement) {}
 
-  Result<std::string> Write() {
+  Result<std::string> Write(std::vector<std::string>* notes) {
     PW_RETURN_IF_ERROR(NumberDevices());
     ListTensors();
     if (tensors_.empty()) return Refusal("the graph has no parameters");
+    if (wrapped_ && !stated_wrapped_) {
+      notes->push_back(
+          "all parameters and buffers of the graph begin with \"m.\", which is taken for the "
+          "wrapper that they were recorded in and left out; if the model itself has this one "
+          "child, let the file state \"wrapped\": false");
+    }
     PW_RETURN_IF_ERROR(CheckReaders());
     PW_RETURN_IF_ERROR(CheckModules());
     Json map = Json::object();
@@ -91,7 +104,7 @@ class MapWriter {
 
   void ListTensors() {
     tensor_of_.assign(graph_.storage_count(), -1);
-    wrapped_ = true;
+    wrapped_ = stated_wrapped_.value_or(true);
     for (TensorId id : graph_.tensors()) {
       const Tensor& tensor = graph_.tensor(id);
       const std::optional<std::string_view> path = PathOf(tensor.name);
@@ -141,10 +154,11 @@ class MapWriter {
         const std::string_view owner = ParentModule(tensor.path);
         const std::string_view reader = ModuleOf(op).value_or(owner);
         if (IsWithinModule(reader, owner) || IsWithinModule(owner, reader)) {
-          return Torn(reader, tensor.path, *tensor.device, op, device);
+          const std::string_view outer = IsWithinModule(reader, owner) ? owner : reader;
+          return Torn(outer, tensor.path, *tensor.device, op, device);
         }
-        return Refusal(fmt::format("the weight {} on {} is tied: the module {} reads it on {}",
-                                   Show(tensor.path), Show(*tensor.device), Show(reader),
+        return Refusal(fmt::format("the weight {} on {} is tied: {} reads it on {}",
+                                   Show(tensor.path), Show(*tensor.device), ShowModule(reader),
                                    Show(device)));
       }
     }
@@ -153,8 +167,8 @@ class MapWriter {
 
   static Error Torn(std::string_view module, std::string_view tensor, int32_t tensor_device,
                     const Op& op, int32_t device) {
-    return Refusal(fmt::format("the module {} is torn: {} lies on {}, its op {} runs on {}",
-                               Show(module), Show(tensor), Show(tensor_device), Show(op.name),
+    return Refusal(fmt::format("{} is torn: {} lies on {}, its op {} runs on {}",
+                               ShowModule(module), Show(tensor), Show(tensor_device), Show(op.name),
                                Show(device)));
   }
 
@@ -167,10 +181,9 @@ class MapWriter {
       if (!tensor.device) continue;
       const auto [known, added] = first.emplace(ParentModule(tensor.path), &tensor);
       if (*known->second->device == *tensor.device) continue;
-      return Refusal(fmt::format("the module {} is torn: {} lies on {}, {} on {}",
-                                 Show(known->first), Show(known->second->path),
-                                 Show(*known->second->device), Show(tensor.path),
-                                 Show(*tensor.device)));
+      return Refusal(fmt::format("{} is torn: {} lies on {}, {} on {}", ShowModule(known->first),
+                                 Show(known->second->path), Show(*known->second->device),
+                                 Show(tensor.path), Show(*tensor.device)));
     }
     for (OpId id : graph_.ops()) {
       const Op& op = graph_.op(id);
@@ -230,17 +243,19 @@ class MapWriter {
 
   const Graph& graph_;
   const IdVector<OpId, bool>& module_stated_;
+  const std::optional<bool> stated_wrapped_;  // by the file
   const Cluster& cluster_;
   const Placement& placement_;
   IdVector<DeviceId, int32_t> number_;      // GPU number, or kCpu
   std::vector<ModelTensor> tensors_;        // in the order of the file
   IdVector<StorageId, int32_t> tensor_of_;  // index into tensors_, or -1
-  bool wrapped_ = false;                    // every path starts with "m."
+  bool wrapped_ = false;                    // "m." is left out of every path
 };
 
 }  // namespace
 
-Result<std::string> WriteDeviceMap(const PlanInputs& plan, const Placement& placement) {
+Result<std::string> WriteDeviceMap(const PlanInputs& plan, const Placement& placement,
+                                   std::vector<std::string>* notes) {
   if (plan.graph.format != GraphFormat::kAten) {
     return MakeError(ErrorCode::kNotExpressible,
                      fmt::format("a device_map names modules of PyTorch; this plan is of a graph "
@@ -248,7 +263,7 @@ Result<std::string> WriteDeviceMap(const PlanInputs& plan, const Placement& plac
                                  plan.graph.graph.format()),
                      "", "Plan an ATen training graph, or export to another format.");
   }
-  return MapWriter(plan, placement).Write();
+  return MapWriter(plan, placement).Write(notes);
 }
 
 }  // namespace placewright

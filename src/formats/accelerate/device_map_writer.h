@@ -4,6 +4,7 @@
 #define PLACEWRIGHT_FORMATS_ACCELERATE_DEVICE_MAP_WRITER_H_
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "formats/plan/plan_files.h"
@@ -16,7 +17,10 @@ namespace placewright {
 // from PyTorch; devices on several hosts, or neither CPU nor GPU; a module with parameters and no
 // modules below it whose parameters or ops lie on two devices; an op that reads a parameter of
 // another device (tied weights).
-Result<std::string> WriteDeviceMap(const PlanInputs& plan, const Placement& placement);
+// A wrapper `m` around the model is left out where the graph's file states it, or, with a note,
+// where it states nothing and every parameter and buffer begins with "m.".
+Result<std::string> WriteDeviceMap(const PlanInputs& plan, const Placement& placement,
+                                   std::vector<std::string>* notes);
 
 }  // namespace placewright
 

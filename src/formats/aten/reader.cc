@@ -37,7 +37,7 @@ class AtenGraphReader {
                                    *file_.edges_stated, graph.edge_count()),
                        "n_edges");
     }
-    AtenGraph result{std::move(graph), std::move(module_stated_), std::nullopt};
+    AtenGraph result{std::move(graph), std::move(module_stated_), std::nullopt, file_.wrapped};
     if (!devices_.empty()) result.placement = std::move(devices_);
     return result;
   }

@@ -15,6 +15,7 @@ struct AtenGraph {
   Graph graph;
   IdVector<OpId, bool> module_stated;       // by the file; else it was worked out
   std::optional<NamedPlacement> placement;  // where ops state a `device`
+  std::optional<bool> wrapped;  // stated: paths begin with "m.", a recorder's wrapper, or do not
 };
 
 // `text` is the expanded JSON. Errors name "ops[12] (add_1)" and the like.

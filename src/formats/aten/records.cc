@@ -324,6 +324,9 @@ Result<AtenFile> ReadAtenRecords(std::string_view text) {
   file.batch = batch.value_or(0);
   PW_ASSIGN(file.ops_stated, ReadCount(root, "n_ops", 0));
   PW_ASSIGN(file.edges_stated, ReadCount(root, "n_edges", 0));
+  if (root.contains("wrapped")) {
+    PW_ASSIGN(file.wrapped, GetBool(root, "wrapped", ""));
+  }
   PW_ASSIGN(file.outputs, ReadStrings(root, "outputs"));
   if (root.contains("parameters")) {
     PW_ASSIGN(file.parameters, ReadStrings(root, "parameters"));

@@ -42,6 +42,7 @@ struct AtenFile {
   std::string name;
   int64_t batch = 0;  // 0: not stated
   std::optional<int64_t> ops_stated, edges_stated;
+  std::optional<bool> wrapped;
   std::vector<AtenInput> inputs;
   std::vector<AtenOp> ops;
   std::vector<std::string> outputs, parameters;

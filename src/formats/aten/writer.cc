@@ -49,13 +49,14 @@ bool IsPlain(const Value& value) {
 class Writer {
  public:
   Writer(const Graph& graph, const IdVector<OpId, bool>& module_stated,
-         const NamedPlacement* devices)
-      : graph_(graph), module_stated_(module_stated), devices_(devices) {}
+         const NamedPlacement* devices, std::optional<bool> wrapped)
+      : graph_(graph), module_stated_(module_stated), devices_(devices), wrapped_(wrapped) {}
 
   Result<std::string> Write() {
     Json file;
     file["name"] = graph_.name();
     if (graph_.batch() > 0) file["batch"] = graph_.batch();
+    if (wrapped_) file["wrapped"] = *wrapped_;
     file["n_ops"] = graph_.op_count();
     file["n_edges"] = graph_.edge_count();
     PW_RETURN_IF_ERROR(AddInputs(file));
@@ -196,6 +197,7 @@ class Writer {
   const Graph& graph_;
   const IdVector<OpId, bool>& module_stated_;
   const NamedPlacement* devices_;
+  const std::optional<bool> wrapped_;
 };
 
 // The first line in which two texts differ, as (in a, in b).
@@ -234,8 +236,8 @@ Status VerifyReadsBack(const std::string& text, const Graph& graph) {
 }  // namespace
 
 Result<std::string> WriteAtenGraph(const Graph& graph, const IdVector<OpId, bool>& module_stated,
-                                   const NamedPlacement* devices) {
-  PW_ASSIGN(std::string text, Writer(graph, module_stated, devices).Write());
+                                   const NamedPlacement* devices, std::optional<bool> wrapped) {
+  PW_ASSIGN(std::string text, Writer(graph, module_stated, devices, wrapped).Write());
   PW_RETURN_IF_ERROR(VerifyReadsBack(text, graph));
   return text;
 }
@@ -245,7 +247,7 @@ Result<std::string> WriteAtenPlan(const PlanInputs& plan, const Placement& place
     return Refusal("the times that the graph's file gives its ops");
   }
   const NamedPlacement devices = NamePlacement(placement, plan.graph.graph, plan.cluster.cluster);
-  return WriteAtenGraph(plan.graph.graph, plan.graph.module_stated, &devices);
+  return WriteAtenGraph(plan.graph.graph, plan.graph.module_stated, &devices, plan.graph.wrapped);
 }
 
 }  // namespace placewright

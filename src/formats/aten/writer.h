@@ -3,6 +3,7 @@
 #ifndef PLACEWRIGHT_FORMATS_ATEN_WRITER_H_
 #define PLACEWRIGHT_FORMATS_ATEN_WRITER_H_
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -13,11 +14,12 @@ namespace placewright {
 // What the file says reads back to the same graph (ToText); that is tried before it is returned.
 // Modules stand there only where the graph's own file stated them, marks of aliases only where the
 // operator's schema does not tell them. `module_stated` as AtenGraph has it, or empty: all modules
-// are written. `devices`: a name for each op, or nullptr.
+// are written. `devices`: a name for each op, or nullptr. `wrapped` as AtenGraph has it.
 // Errors: kNotExpressible naming what the format cannot hold: tensors without elements of a known
 // type, operators that are not ATen's, tensors that are not named after their ops.
 Result<std::string> WriteAtenGraph(const Graph& graph, const IdVector<OpId, bool>& module_stated,
-                                   const NamedPlacement* devices);
+                                   const NamedPlacement* devices,
+                                   std::optional<bool> wrapped = std::nullopt);
 
 // The plan's graph, every op with its device. Errors: as above; kNotExpressible where the graph's
 // file states times, which this form has no room for.

@@ -134,6 +134,12 @@ TEST(AtenWriter, SaysWhatItCannotHold) {
   EXPECT_THAT(reason(built(DType::kF32, "Conv", "a")), HasSubstr("no operator of ATen"));
   EXPECT_THAT(reason(built(DType::kF32, "aten.neg.default", "y")), HasSubstr("would read back"));
   EXPECT_TRUE(WriteAtenGraph(built(DType::kF32, "aten.neg.default", "a"), {}, nullptr).ok());
+  // What the file said of its paths stays said.
+  for (const bool wrapped : {false, true}) {
+    const std::string text =
+        WriteAtenGraph(built(DType::kF32, "aten.neg.default", "a"), {}, nullptr, wrapped).Take();
+    EXPECT_EQ(ReadAtenFile(text).Take().wrapped, wrapped);
+  }
 }
 
 TEST(AtenWriter, PublicGraphsReadBack) {

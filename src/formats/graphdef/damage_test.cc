@@ -47,6 +47,24 @@ TEST(GraphDefDamage, Wiring) {
   EXPECT_EQ(RefusedNodes({x, {"y", "Relu", {"x:one"}, {}, ""}}).code, ErrorCode::kField);
 }
 
+// A few bytes that would make many tensors.
+TEST(GraphDefDamage, OutputsThatNoNodeHas) {
+  const NodeSpec x{"x", "Placeholder", {}, {ShapeAttr("shape", {2})}, ""};
+  const Error error =
+      RefusedNodes({x, {"read", "Identity", {"x"}, {}, ""}, {"y", "Relu", {"read:60000"}, {}, ""}});
+  EXPECT_EQ(error.code, ErrorCode::kUnknownName);
+  EXPECT_THAT(error.message, HasSubstr("\"read\" has no output 60000: Identity has one"));
+  EXPECT_EQ(RefusedNodes({x, {"y", "Relu", {"x:1"}, {}, ""}}).code, ErrorCode::kUnknownName);
+  // Types whose outputs are not known: two nodes of 40,000 are more than a file may leave unread.
+  EXPECT_EQ(RefusedNodes({x,
+                          {"a", "Odd", {"x"}, {}, ""},
+                          {"b", "Odd", {"x"}, {}, ""},
+                          {"y", "Relu", {"a:40000"}, {}, ""},
+                          {"z", "Relu", {"b:40000"}, {}, ""}})
+                .code,
+            ErrorCode::kFileTooLarge);
+}
+
 TEST(GraphDefDamage, Fields) {
   EXPECT_EQ(RefusedNodes({{"", "Relu", {}, {}, ""}}).code, ErrorCode::kField);
   EXPECT_EQ(RefusedNodes({{"x", "", {}, {}, ""}}).code, ErrorCode::kField);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -12,29 +13,7 @@
 namespace placewright {
 namespace {
 
-bool IsCpu(const Cluster& cluster, DeviceId id) {
-  return cluster.kind(id).device_class == DeviceClass::kCpu;
-}
-
-// Position among the devices of its host and sort.
-int64_t IndexOf(const Cluster& cluster, DeviceId device) {
-  int64_t index = 0;
-  for (const DeviceId id : cluster.devices()) {
-    if (id == device) return index;
-    index += cluster.device(id).host == cluster.device(device).host &&
-                     IsCpu(cluster, id) == IsCpu(cluster, device)
-                 ? 1
-                 : 0;
-  }
-  return index;
-}
-
-bool HasSeveralHosts(const Cluster& cluster) {
-  for (const DeviceId id : cluster.devices()) {
-    if (cluster.device(id).host != 0) return true;
-  }
-  return false;
-}
+constexpr std::array<std::string_view, 3> kTaskParts = {"job:", "replica:", "task:"};
 
 std::vector<std::string_view> PartsOf(std::string_view name) {
   std::vector<std::string_view> parts;
@@ -50,6 +29,14 @@ std::string Lower(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
   return lower;
+}
+
+// Which of kTaskParts it is; their number for what names a device.
+size_t TaskPart(std::string_view part) {
+  const std::string lower = Lower(part);
+  size_t i = 0;
+  while (i < kTaskParts.size() && !lower.starts_with(kTaskParts[i])) ++i;
+  return i;
 }
 
 // Of "3"; "*" and "" are 0; -1 for anything else.
@@ -68,50 +55,82 @@ struct Wanted {
 Wanted Parse(std::string_view name) {
   Wanted wanted;
   for (std::string_view part : PartsOf(name)) {
+    const size_t task_part = TaskPart(part);
+    if (task_part == 2) wanted.task = NumberIn(part.substr(kTaskParts[2].size()));
+    if (task_part < kTaskParts.size()) continue;
     const std::string lower = Lower(part);
-    if (lower.starts_with("task:")) {
-      wanted.task = NumberIn(part.substr(5));
-    } else if (!lower.starts_with("job:") && !lower.starts_with("replica:")) {
-      std::string_view rest = lower;
-      if (rest.starts_with("device:")) rest.remove_prefix(7);
-      const size_t colon = std::min(rest.find(':'), rest.size());
-      wanted.sort = rest.substr(0, colon);
-      wanted.index = NumberIn(rest.substr(std::min(colon + 1, rest.size())));
-    }
+    std::string_view rest = lower;
+    if (rest.starts_with("device:")) rest.remove_prefix(7);
+    const size_t colon = std::min(rest.find(':'), rest.size());
+    wanted.sort = rest.substr(0, colon);
+    wanted.index = NumberIn(rest.substr(std::min(colon + 1, rest.size())));
   }
   return wanted;
 }
 
 }  // namespace
 
-std::string GraphDefDevice(const Cluster& cluster, DeviceId device, std::string_view before) {
-  std::string name;
-  if (HasSeveralHosts(cluster)) {
-    name = fmt::format("/job:worker/replica:0/task:{}", cluster.device(device).host);
-  } else {
-    for (const std::string_view part : PartsOf(before)) {
-      const std::string lower = Lower(part);
-      if (lower.starts_with("job:") || lower.starts_with("replica:") ||
-          lower.starts_with("task:")) {
-        name += fmt::format("/{}", part);
-      }
-    }
+bool TensorFlowTask::Unite(const TensorFlowTask& other) {
+  TensorFlowTask united = *this;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (united.parts[i].empty()) united.parts[i] = other.parts[i];
+    if (!other.parts[i].empty() && united.parts[i] != other.parts[i]) return false;
   }
-  return fmt::format("{}/device:{}:{}", name, IsCpu(cluster, device) ? "CPU" : "GPU",
-                     IndexOf(cluster, device));
+  *this = std::move(united);
+  return true;
 }
 
-Result<DeviceId> DeviceOfGraphDef(const Cluster& cluster, std::string_view name) {
-  const Wanted wanted = Parse(name);
-  const bool several = HasSeveralHosts(cluster);
+std::string TensorFlowTask::ToString() const {
+  std::string text;
+  for (const std::string& part : parts) {
+    if (!part.empty()) text += "/" + part;
+  }
+  return text;
+}
+
+TensorFlowTask TaskOf(std::string_view name) {
+  TensorFlowTask task;
+  for (const std::string_view part : PartsOf(name)) {
+    const size_t i = TaskPart(part);
+    if (i == kTaskParts.size()) continue;
+    const std::string_view value = part.substr(kTaskParts[i].size());
+    if (!value.empty() && value != "*") task.parts[i] = fmt::format("{}{}", kTaskParts[i], value);
+  }
+  return task;
+}
+
+DeviceNames::DeviceNames(const Cluster& cluster) {
+  std::map<std::pair<int32_t, bool>, int64_t> counts;
   for (const DeviceId id : cluster.devices()) {
-    if (wanted.sort.empty() || IsCpu(cluster, id) != (wanted.sort == "cpu")) continue;
-    if (several && cluster.device(id).host != wanted.task) continue;
-    if (IndexOf(cluster, id) == wanted.index) return id;
+    const int32_t host = cluster.device(id).host;
+    const bool cpu = cluster.kind(id).device_class == DeviceClass::kCpu;
+    const Entry entry{host, cpu, counts[{host, cpu}]++};
+    entries_.push_back(entry);
+    devices_.emplace(entry, id);
+    several_hosts_ = several_hosts_ || host != 0;
+  }
+}
+
+std::string DeviceNames::Of(DeviceId device, const TensorFlowTask& task) const {
+  const Entry& entry = entries_[device];
+  const std::string process =
+      several_hosts_ ? fmt::format("/job:worker/replica:0/task:{}", entry.host) : task.ToString();
+  return fmt::format("{}/device:{}:{}", process, entry.cpu ? "CPU" : "GPU", entry.index);
+}
+
+Result<DeviceId> DeviceNames::Find(std::string_view name) const {
+  const Wanted wanted = Parse(name);
+  const bool known_sort = wanted.sort == "cpu" || wanted.sort == "gpu";
+  const int64_t host = several_hosts_ ? wanted.task : 0;
+  if (known_sort && host >= 0 && host <= INT32_MAX) {
+    const auto found =
+        devices_.find({static_cast<int32_t>(host), wanted.sort == "cpu", wanted.index});
+    if (found != devices_.end()) return found->second;
   }
   return MakeError(ErrorCode::kUnknownName,
                    fmt::format("the cluster has no device \"{}\"", Printable(name, 120)), "",
-                   "Name a device as in /job:worker/task:0/device:GPU:1; the task is the host.");
+                   "Name a device as in /job:worker/task:0/device:GPU:1, of the sort CPU or GPU; "
+                   "the task is the host.");
 }
 
 Result<NamedPlacement> PlacementOfGraphDef(std::string_view file, const Graph& graph,
@@ -119,6 +138,8 @@ Result<NamedPlacement> PlacementOfGraphDef(std::string_view file, const Graph& g
   using namespace graphdef;
   const Form form = LooksLikeTextGraphDef(file) ? Form::kText : Form::kBinary;
   PW_ASSIGN(const std::vector<Node> nodes, ReadNodes(file, form));
+  const DeviceNames names(cluster);
+  std::map<int32_t, TensorFlowTask> tasks;  // by host
   NamedPlacement placement;
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Node& node = nodes[i];
@@ -128,12 +149,24 @@ Result<NamedPlacement> PlacementOfGraphDef(std::string_view file, const Graph& g
       return MakeError(ErrorCode::kPlanMismatch, "the node names no device",
                        PlaceOfNode(i, node.name), "Give every node a device.");
     }
-    Result<DeviceId> device = DeviceOfGraphDef(cluster, node.device);
+    Result<DeviceId> device = names.Find(node.device);
     if (!device.ok()) {
       device.error().place = PlaceOfNode(i, node.name);
       return std::move(device.error());
     }
-    placement.emplace_back(node.name, cluster.device(device.value()).name);
+    const Device& found = cluster.device(device.value());
+    TensorFlowTask& task = tasks[found.host];
+    if (!task.Unite(TaskOf(node.device))) {
+      return MakeError(
+          ErrorCode::kUnknownName,
+          fmt::format("\"{}\" is of another process than \"{}\" of the nodes before it, which is "
+                      "the host {} of the cluster",
+                      Printable(node.device, 120), Printable(task.ToString(), 120), found.host),
+          PlaceOfNode(i, node.name),
+          "Give each host's nodes one job, replica and task; on several hosts the task is the "
+          "host.");
+    }
+    placement.emplace_back(node.name, found.name);
   }
   return placement;
 }

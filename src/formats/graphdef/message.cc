@@ -113,18 +113,8 @@ void AppendUnescaped(std::string_view quoted, std::string* text) {
   }
 }
 
-// Of an enumeration, a truth or a whole number; other words (floats) are 0.
-bool NumberOf(std::string_view word, int64_t* value) {
-  *value = 0;
-  if (word == "true" || word == "True" || word == "t") *value = 1;
-  if (word == "false" || word == "False" || word == "f") return true;
-  if (*value == 1) return true;
-  if (word.starts_with("DT_")) {
-    *value = DataTypeByName(word);
-    return *value > 0;
-  }
-  const bool negative = word.starts_with('-');
-  std::string_view digits = word.substr(negative ? 1 : 0);
+// Of digits in decimal, hexadecimal (0x) or octal (0); from -2^63 to 2^63 - 1.
+bool WholeNumberOf(std::string_view digits, bool negative, int64_t* value) {
   int base = 10;
   if (digits.starts_with("0x") || digits.starts_with("0X")) {
     base = 16;
@@ -132,10 +122,26 @@ bool NumberOf(std::string_view word, int64_t* value) {
   } else if (digits.size() > 1 && digits[0] == '0') {
     base = 8;
   }
+  uint64_t magnitude = 0;  // from_chars takes no sign for it
   const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), *value, base);
-  if (negative) *value = -*value;
-  return error == std::errc() && end == digits.data() + digits.size();
+      std::from_chars(digits.data(), digits.data() + digits.size(), magnitude, base);
+  if (error != std::errc() || end != digits.data() + digits.size()) return false;
+  if (magnitude > static_cast<uint64_t>(INT64_MAX) + (negative ? 1 : 0)) return false;
+  *value = static_cast<int64_t>(negative ? 0 - magnitude : magnitude);
+  return true;
+}
+
+// Of an enumeration, a truth or a whole number. False for any other word.
+bool NumberOf(std::string_view word, int64_t* value) {
+  const bool truth = word == "true" || word == "True" || word == "t";
+  *value = truth ? 1 : 0;
+  if (truth || word == "false" || word == "False" || word == "f") return true;
+  if (word.starts_with("DT_")) {
+    *value = DataTypeByName(word);
+    return *value > 0 || word == "DT_INVALID";
+  }
+  const bool negative = word.starts_with('-');
+  return WholeNumberOf(word.substr(negative ? 1 : 0), negative, value);
 }
 
 }  // namespace
@@ -279,6 +285,12 @@ Status FieldCursor::SkipBraces(Range* content) {
   return Damaged("a brace without its partner");
 }
 
+std::string_view FieldCursor::Word() {
+  const size_t begin = at_;
+  while (at_ < end_ && IsWord(file_[at_])) ++at_;
+  return file_.substr(begin, at_ - begin);
+}
+
 Status FieldCursor::TextScalar(Field* field, bool wanted) {
   if (at_ < end_ && (file_[at_] == '"' || file_[at_] == '\'')) {
     if (wanted && list_kind_ != kBytes) return Damaged("a text where a number is expected");
@@ -293,9 +305,12 @@ Status FieldCursor::TextScalar(Field* field, bool wanted) {
     return Ok();
   }
   const size_t begin = at_;
-  while (at_ < end_ && IsWord(file_[at_])) ++at_;
-  const std::string_view word = file_.substr(begin, at_ - begin);
-  if (word.empty()) return Damaged("a field without a value");
+  std::string word(Word());
+  if (word == "-") {  // blanks may part the sign from its number
+    SkipBlanks();
+    word += Word();
+  }
+  if (word.empty() || word == "-") return Damaged("a field without a value");
   field->whole.end = at_;
   if (!wanted) return Ok();
   if (list_kind_ == kNumber && NumberOf(word, &field->integer)) return Ok();
@@ -337,7 +352,7 @@ Result<bool> FieldCursor::NextText(Field* field) {
     const size_t begin = at_;
     Range extension;
     if (file_[at_] == '[') PW_RETURN_IF_ERROR(SkipBraces(&extension));
-    while (at_ < end_ && IsWord(file_[at_])) ++at_;
+    (void)Word();
     const std::string_view name = file_.substr(begin, at_ - begin);
     if (name.empty()) {
       return Damaged(fmt::format("\"{}\" where the name of a field is expected",

@@ -78,6 +78,7 @@ class FieldCursor {
   Status SkipBraces(Range* content);
   Status SkipString();
   void SkipBlanks();
+  std::string_view Word();  // up to a character that is in none; may be empty
   bool Varint(uint64_t* value);
   Error Damaged(std::string_view what) const;
 

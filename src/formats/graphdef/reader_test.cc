@@ -225,6 +225,33 @@ TEST(GraphDefText, ItsOtherSpellings) {
   EXPECT_EQ(ShapeOf(graph, "y"), (std::vector<int64_t>{16, 8}));
 }
 
+// The ends of a 64-bit number, and a sign parted from its number, as protobuf's text format has it.
+TEST(GraphDefText, EveryWholeNumber) {
+  const auto attribute = [](const std::string& number) {
+    const auto graph = ReadGraphDef(
+        "node { name: \"x\" op: \"Placeholder\" attr { key: \"dtype\" value { type: DT_INVALID } "
+        "}\n"
+        "  attr { key: \"shape\" value { shape { dim { size: 2 } } } }\n"
+        "  attr { key: \"n\" value { i: " +
+            number + " } } other: - 1.5 }",
+        {});
+    if (!graph.ok()) return graph.error().ToString();
+    for (const NamedValue& named : graph.value().op(OpId(0)).attributes) {
+      if (named.name == "n") return std::to_string(*named.value.AsInt());
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(attribute("-9223372036854775808"), "-9223372036854775808");
+  EXPECT_EQ(attribute("9223372036854775807"), "9223372036854775807");
+  EXPECT_EQ(attribute("- 5"), "-5");
+  EXPECT_EQ(attribute("- # five\n 0x10"), "-16");
+  EXPECT_EQ(attribute("-010"), "-8");
+  for (const char* bad : {"-9223372036854775809", "9223372036854775808", "--5", "-", "+5", "- -5",
+                          "1.5", "0x", "-0x-5"}) {
+    EXPECT_THAT(attribute(bad), HasSubstr("syntax")) << bad;
+  }
+}
+
 std::filesystem::path RealFile(const char* name) {
   return std::filesystem::path(PLACEWRIGHT_SHARED_DATA) / "public/tf-graphdef" / name;
 }

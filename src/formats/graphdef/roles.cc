@@ -57,6 +57,16 @@ bool ReturnsNothing(std::string_view op) {
          (ByHandle(op) && (RoleOf(op) == Role::kAssign || RoleOf(op) == Role::kApply));
 }
 
+bool HasOneOutput(std::string_view op) {
+  switch (RoleOf(op)) {
+    case Role::kVariable:
+    case Role::kConstant:
+    case Role::kPlaceholder:
+    case Role::kView: return true;
+    default: return false;
+  }
+}
+
 bool IsBackward(std::string_view name, std::string_view op) {
   if (op.ends_with("Grad") || op.find("Backprop") != std::string_view::npos) return true;
   while (!name.empty()) {

@@ -25,6 +25,9 @@ bool ByHandle(std::string_view op);
 // Ops without outputs, for files that list no output shapes.
 bool ReturnsNothing(std::string_view op);
 
+// Ops with output 0 and no other: variables, constants, placeholders, views.
+bool HasOneOutput(std::string_view op);
+
 // The op runs in a loop of TensorFlow 1 and hands its input to the next round.
 inline bool IsNextIteration(std::string_view op) {
   return op == "NextIteration" || op == "RefNextIteration";

@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kMostOutputs = 65536;       // of a node that does not list them
 constexpr int64_t kMostTensors = 8'000'000;  // of the file
+constexpr int64_t kMostUnread = 65'536;      // of these, below outputs that are read
 
 class Wirer {
  public:
@@ -35,13 +36,7 @@ class Wirer {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       for (size_t k = 0; k < nodes_[i].inputs.size(); ++k) PW_RETURN_IF_ERROR(AddInput(i, k));
     }
-    int64_t tensors = 0;
-    for (const size_t count : wiring_.outputs) tensors += static_cast<int64_t>(count);
-    if (tensors > kMostTensors) {
-      return MakeError(ErrorCode::kFileTooLarge,
-                       fmt::format("more than {} outputs of nodes", kMostTensors), "",
-                       "Check that the file is what it claims to be.");
-    }
+    PW_RETURN_IF_ERROR(CheckTensors());
     PW_RETURN_IF_ERROR(Sort());
     return std::move(wiring_);
   }
@@ -59,6 +54,40 @@ class Wirer {
         wiring_.outputs[i] = lists || ReturnsNothing(node.op) ? 0 : 1;
       }
     }
+  }
+
+  // How many outputs the node has at most.
+  static size_t MostOutputs(const Node& node) {
+    if (node.output_shapes) return node.output_shapes->size();
+    return HasOneOutput(node.op) ? 1 : kMostOutputs;
+  }
+
+  static std::string WhyNoMore(const Node& node) {
+    if (node.output_shapes) {
+      return fmt::format("its _output_shapes lists {}", node.output_shapes->size());
+    }
+    if (HasOneOutput(node.op)) return fmt::format("{} has one", Printable(node.op, 80));
+    return fmt::format("no node has {} of them", kMostOutputs);
+  }
+
+  // A few bytes ("n:60000") make all outputs below the one that they name.
+  Status CheckTensors() const {
+    int64_t tensors = 0, unread = 0;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const auto count = static_cast<int64_t>(wiring_.outputs[i]);
+      tensors += count;
+      if (!nodes_[i].output_shapes) unread += std::max<int64_t>(0, count - 1);
+      for (const Source& source : wiring_.data[i]) {
+        if (source.output > 0 && !nodes_[source.node].output_shapes) --unread;
+      }
+    }
+    if (tensors <= kMostTensors && unread <= kMostUnread) return Ok();
+    return MakeError(
+        ErrorCode::kFileTooLarge,
+        tensors > kMostTensors
+            ? fmt::format("more than {} outputs of nodes", kMostTensors)
+            : fmt::format("more than {} outputs of nodes that nothing lists or reads", kMostUnread),
+        "", "Check that the file is what it claims to be.");
   }
 
   Status AddInput(size_t reader, size_t position) {
@@ -97,12 +126,10 @@ class Wirer {
       wiring_.loops.push_back(reader);
       return Ok();
     }
-    const std::optional<std::vector<Shape>>& listed = nodes_[source].output_shapes;
-    if (listed ? output >= listed->size() : output >= kMostOutputs) {
+    if (output >= MostOutputs(nodes_[source])) {
       return bad(ErrorCode::kUnknownName,
                  fmt::format("\"{}\" has no output {}: {}", Printable(name, 120), output,
-                             listed ? fmt::format("its _output_shapes lists {}", listed->size())
-                                    : fmt::format("no node has {} of them", kMostOutputs)));
+                             WhyNoMore(nodes_[source])));
     }
     wiring_.outputs[source] = std::max(wiring_.outputs[source], output + 1);
     wiring_.data[reader].push_back({source, output});

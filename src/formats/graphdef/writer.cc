@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "formats/graphdef/devices.h"
 #include "formats/graphdef/records.h"
 #include "formats/text/file.h"
@@ -111,7 +112,7 @@ class DeviceSetter {
       copied_ = old.front().end;
       old.erase(old.begin());
     } else if (!text.empty()) {
-      InsertBehindOp(behind_op, text);
+      InsertBehindOp(node.content, behind_op, text);
     }
     for (const Range& range : old) {
       const Range line = WithItsLine(file_, range, node.content.end);
@@ -122,17 +123,18 @@ class DeviceSetter {
     return Ok();
   }
 
-  // On a line of its own, if `op` has one.
-  void InsertBehindOp(size_t behind_op, const std::string& text) {
-    const size_t line = file_.substr(0, behind_op).rfind('\n');
+  // On a line of its own, if `op` has one within the node.
+  void InsertBehindOp(Range node, size_t behind_op, const std::string& text) {
+    const size_t line = file_.substr(node.begin, behind_op - node.begin).rfind('\n');
     const size_t next = file_.find_first_not_of(" \t\r", behind_op);
     CopyUntil(behind_op);
     if (line == std::string_view::npos || next == std::string_view::npos || file_[next] != '\n') {
       out_ += " " + text;
       return;
     }
-    const size_t first = file_.find_first_not_of(" \t", line + 1);
-    out_ += "\n" + std::string(file_.substr(line + 1, first - line - 1)) + text;
+    const size_t begin = node.begin + line + 1;
+    const size_t first = file_.find_first_not_of(" \t", begin);
+    out_ += "\n" + std::string(file_.substr(begin, first - begin)) + text;
   }
 
   std::string_view file_;
@@ -141,6 +143,23 @@ class DeviceSetter {
   size_t copied_ = 0;  // bytes of the file that `out_` has or leaves out
 };
 
+// The process that all nodes name, as far as they name one. Where they name several none: a planned
+// device has one name, and the plan's only host is one process.
+TensorFlowTask TaskOfAll(const std::vector<Node>& nodes, std::vector<std::string>* notes) {
+  TensorFlowTask all;
+  for (const Node& node : nodes) {
+    const TensorFlowTask task = TaskOf(node.device);
+    if (all.Unite(task)) continue;
+    notes->push_back(
+        fmt::format("the graph names several processes, \"{}\" and \"{}\" among them; the plan has "
+                    "one host, so "
+                    "its devices are written without job, replica and task",
+                    Printable(all.ToString(), 120), Printable(task.ToString(), 120)));
+    return {};
+  }
+  return all;
+}
+
 }  // namespace
 
 Result<std::string> SetDevices(std::string_view file, const std::vector<std::string>& devices) {
@@ -148,7 +167,8 @@ Result<std::string> SetDevices(std::string_view file, const std::vector<std::str
   return DeviceSetter(file, form).Set(devices);
 }
 
-Result<std::string> WriteGraphDef(const PlanInputs& plan, const Placement& placement) {
+Result<std::string> WriteGraphDef(const PlanInputs& plan, const Placement& placement,
+                                  std::vector<std::string>* notes) {
   const LoadedGraph& graph = plan.graph;
   if (graph.format != GraphFormat::kGraphDef) {
     return MakeError(ErrorCode::kNotExpressible,
@@ -163,11 +183,13 @@ Result<std::string> WriteGraphDef(const PlanInputs& plan, const Placement& place
   PW_ASSIGN(file, Expand(std::move(file)));
   const Form form = LooksLikeTextGraphDef(file) ? Form::kText : Form::kBinary;
   PW_ASSIGN(const std::vector<Node> nodes, ReadNodes(file, form));
+  const DeviceNames names(plan.cluster.cluster);
+  const TensorFlowTask task = names.several_hosts() ? TensorFlowTask() : TaskOfAll(nodes, notes);
   std::vector<std::string> devices;
   for (const Node& node : nodes) {
     const OpId op = graph.graph.FindOp(node.name);
     PW_CHECK(op.valid());
-    devices.push_back(GraphDefDevice(plan.cluster.cluster, placement[op], node.device));
+    devices.push_back(names.Of(placement[op], task));
   }
   return SetDevices(file, devices);
 }

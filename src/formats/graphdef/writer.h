@@ -16,9 +16,12 @@ namespace placewright {
 // behind `op` in text and last in binary nodes. Errors: those of the reader.
 Result<std::string> SetDevices(std::string_view file, const std::vector<std::string>& devices);
 
-// The plan's GraphDef with the device of every node (devices.h). Reads the graph's file again.
-// Errors: kNotExpressible (a plan of another graph), kPlanMismatch (the file has changed).
-Result<std::string> WriteGraphDef(const PlanInputs& plan, const Placement& placement);
+// The plan's GraphDef with the device of every node (devices.h). On a cluster of one host all are
+// of the process that the file's nodes name, or of none where they name several (a note then says
+// so). Reads the graph's file again. Errors: kNotExpressible (a plan of another graph),
+// kPlanMismatch (the file has changed).
+Result<std::string> WriteGraphDef(const PlanInputs& plan, const Placement& placement,
+                                  std::vector<std::string>* notes);
 
 }  // namespace placewright
 

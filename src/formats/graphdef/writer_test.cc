@@ -68,19 +68,54 @@ TEST(GraphDefWriter, AnyTextAroundStays) {
             "\tunknown { x: 1 }\n}\n");
 }
 
+// The line that `op` stands on is looked for within its node only.
+TEST(GraphDefWriter, ANodeOnOneLineKeepsItsLine) {
+  const std::string file = "# first\n  node { name: 'a' op: 'NoOp'\n}\n";
+  EXPECT_EQ(SetDevices(file, {"/p"}).Take(),
+            "# first\n  node { name: 'a' op: 'NoOp' device: \"/p\"\n}\n");
+}
+
 TEST(GraphDefDevices, NamesAndBack) {
   const Cluster one = MakePreset("4xP100").Take();
+  const DeviceNames names(one);
   const DeviceId third = one.FindDevice("host0/gpu2");
   ASSERT_TRUE(third.valid());
-  EXPECT_EQ(GraphDefDevice(one, third, ""), "/device:GPU:2");
-  EXPECT_EQ(GraphDefDevice(one, third, "/job:learner/task:3/device:CPU:*"),
+  EXPECT_EQ(names.Of(third, {}), "/device:GPU:2");
+  EXPECT_EQ(names.Of(third, TaskOf("/job:learner/task:3/device:CPU:*")),
             "/job:learner/task:3/device:GPU:2");
-  EXPECT_EQ(DeviceOfGraphDef(one, "/device:GPU:2").Take(), third);
-  EXPECT_EQ(DeviceOfGraphDef(one, "/job:x/replica:0/task:0/gpu:2").Take(), third);
-  EXPECT_EQ(DeviceOfGraphDef(one, "/device:GPU:*").Take(), one.FindDevice("host0/gpu0"));
-  for (const char* bad : {"/device:GPU:4", "/device:GPU:x", "/job:x", "", "/", "/device:GPU:-1"}) {
-    EXPECT_EQ(DeviceOfGraphDef(one, bad).error().code, ErrorCode::kUnknownName) << bad;
+  EXPECT_EQ(names.Find("/device:GPU:2").Take(), third);
+  EXPECT_EQ(names.Find("/job:x/replica:0/task:0/gpu:2").Take(), third);
+  EXPECT_EQ(names.Find("/device:GPU:*").Take(), one.FindDevice("host0/gpu0"));
+  EXPECT_EQ(names.Find("/device:CPU:0").Take(), one.FindDevice("host0/cpu0"));
+  for (const char* bad : {"/device:GPU:4", "/device:GPU:x", "/job:x", "", "/", "/device:GPU:-1",
+                          "/device:TPU:0", "/device:FOO", "/device:XLA_GPU:0"}) {
+    const auto found = names.Find(bad);
+    ASSERT_FALSE(found.ok()) << bad;
+    EXPECT_EQ(found.error().code, ErrorCode::kUnknownName) << bad;
   }
+}
+
+TEST(GraphDefDevices, EveryDeviceOfSeveralHosts) {
+  const Cluster cluster = MakePreset("tag-testbed").Take();
+  const DeviceNames names(cluster);
+  ASSERT_TRUE(names.several_hosts());
+  for (const DeviceId id : cluster.devices()) {
+    EXPECT_EQ(names.Find(names.Of(id, {})).Take(), id) << names.Of(id, {});
+  }
+  EXPECT_EQ(names.Of(cluster.FindDevice("host1/gpu0"), {}),
+            "/job:worker/replica:0/task:1/device:GPU:0");
+  for (const char* bad : {"/task:99/gpu:0", "/task:-1/gpu:0", "/task:x/gpu:0",
+                          "/task:4294967296/gpu:0"}) {  // 2^32 is no host 0
+    EXPECT_FALSE(names.Find(bad).ok()) << bad;
+  }
+}
+
+TEST(GraphDefDevices, NamesThatAgreeAreOneProcess) {
+  TensorFlowTask task = TaskOf("/job:ps/gpu:0");
+  EXPECT_TRUE(task.Unite(TaskOf("/task:1/device:CPU:0")));
+  EXPECT_TRUE(task.Unite(TaskOf("/job:*/device:CPU:0")));
+  EXPECT_FALSE(task.Unite(TaskOf("/job:worker/task:1/device:CPU:0")));
+  EXPECT_EQ(task.ToString(), "/job:ps/task:1");
 }
 
 TEST(GraphDefDevices, APlacementOfWhatWasWritten) {
@@ -103,6 +138,22 @@ TEST(GraphDefDevices, APlacementOfWhatWasWritten) {
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.error().code, ErrorCode::kPlanMismatch);
   EXPECT_THAT(missing.error().place, HasSubstr("fc/MatMul"));
+}
+
+// One host is one process of TensorFlow: which GPU would /job:ps/task:7's be?
+TEST(GraphDefDevices, TwoProcessesOnOneHostAreRefused) {
+  const Cluster cluster = MakePreset("4xP100").Take();
+  const std::vector<NodeSpec> nodes = TrainingStep();
+  const Graph graph = ReadGraphDef(Binary(nodes), {}).Take();
+  std::vector<std::string> devices(nodes.size(), "/job:worker/task:0/device:GPU:1");
+  ASSERT_TRUE(PlacementOfGraphDef(SetDevices(Text(nodes), devices).Take(), graph, cluster).ok());
+  devices[4] = "/job:ps/task:7/gpu:1";
+  const auto refused = PlacementOfGraphDef(SetDevices(Text(nodes), devices).Take(), graph, cluster);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnknownName);
+  EXPECT_THAT(refused.error().message, HasSubstr("/job:ps/task:7/gpu:1"));
+  EXPECT_THAT(refused.error().message, HasSubstr("/job:worker/task:0"));
+  EXPECT_THAT(refused.error().place, HasSubstr("fc/MatMul"));
 }
 
 }  // namespace
