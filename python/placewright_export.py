@@ -25,7 +25,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from placewright_torch import aten_file  # noqa: E402
-from placewright_torch.errors import ExportError, MissingTorchError, at  # noqa: E402
+from placewright_torch.errors import ExportError, MissingTorchError, UsageError, at  # noqa: E402
 
 __all__ = ["export", "ExportError", "MissingTorchError"]
 
@@ -64,6 +64,7 @@ def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targe
     if optimizer is not None:
         head["optimizer"] = type(optimizer).__name__.lower()
     head["torch"] = step.torch.__version__
+    head["wrapped"] = False  # paths are the model's own, even if its only child is called "m"
     if batch is not None:
         head["batch"] = batch
     aten_file.write(path, aten_file.text_of(head, recorded.inputs, recorded.ops, recorded.outputs))
@@ -129,7 +130,7 @@ def _arguments(argv):
 def _load(text):
     module_name, colon, function = text.rpartition(":")
     if not colon or not module_name or not function:
-        raise ExportError(f"\"{text}\" is not of the form MODULE:FUNCTION, as in train.py:build")
+        raise UsageError(f"\"{text}\" is not of the form MODULE:FUNCTION, as in train.py:build")
     try:
         load = _load_file if module_name.endswith(".py") else _load_module
         module = load(module_name)
@@ -165,7 +166,7 @@ def _settings(pairs):
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise ExportError(f"--set {pair}: not of the form NAME=VALUE")
+            raise UsageError(f"--set {pair}: not of the form NAME=VALUE")
         try:
             settings[key] = json.loads(value)
         except ValueError:
@@ -197,8 +198,11 @@ def _build(function, settings, real_weights):
 
 def _main(argv):
     options = _arguments(argv)
+    settings = _settings(options.set)
+    if options.batch is not None and options.batch < 1:
+        raise UsageError(f"--batch {options.batch} is not a whole number from 1")
     _require_torch()
-    arguments = _build(_load(options.function), _settings(options.set), options.real_weights)
+    arguments = _build(_load(options.function), settings, options.real_weights)
     if options.inference:
         for key in ("loss", "optimizer", "targets"):
             arguments.pop(key, None)
@@ -221,6 +225,9 @@ def main(argv=None):
     except MissingTorchError as error:
         print(f"placewright_export.py: {error}", file=sys.stderr)
         return EXIT_MISSING
+    except UsageError as error:
+        print(f"placewright_export.py: {error}", file=sys.stderr)
+        return EXIT_USAGE
     except ExportError as error:
         print(f"placewright_export.py: {error}", file=sys.stderr)
         return EXIT_INPUT

@@ -8,6 +8,10 @@ class ExportError(RuntimeError):
     """The step cannot be exported; the text names the reason, the place and a remedy."""
 
 
+class UsageError(ExportError):
+    """The command line cannot be understood."""
+
+
 class MissingTorchError(ExportError, ImportError):
     """There is no PyTorch that this Python could import, or one that is too old."""
 

@@ -45,7 +45,7 @@ class Fakes:
             self._add_parameter(prefix + path, parameter)
         for path, buffer in root.named_buffers():
             if id(buffer) not in self._made:
-                fake = self._recorder.fake_like(buffer)
+                fake = self._recorder.fake_like(buffer, f"the buffer \"{prefix}{path}\"")
                 fake.requires_grad_(buffer.requires_grad)
                 self._made[id(buffer)] = (buffer, fake)
                 self.buffers[prefix + path] = fake
@@ -57,9 +57,9 @@ class Fakes:
         if isinstance(parameter, torch.nn.parameter.UninitializedTensorMixin):
             raise ExportError(f"the parameter \"{path}\" has no shape yet: run the model once, or "
                               "build it with sizes instead of lazy modules")
-        self._refuse_shared(path, parameter)
-        fake = torch.nn.Parameter(self._recorder.fake_like(parameter),
-                                  requires_grad=parameter.requires_grad)
+        dense = self._recorder.fake_like(parameter, f"the parameter \"{path}\"")
+        self._refuse_shared(path, parameter)  # what is not dense has no address
+        fake = torch.nn.Parameter(dense, requires_grad=parameter.requires_grad)
         self._made[id(parameter)] = (parameter, fake)
         self.parameters[path] = fake
         self._paths[id(fake)] = path
@@ -115,7 +115,7 @@ class Fakes:
             raise ExportError(f"\"{place}\" wants a gradient but is no parameter that the model "
                               "knows: make it an attribute that is an nn.Parameter, or use "
                               "nn.ParameterList")
-        fake = self._recorder.fake_like(tensor)
+        fake = self._recorder.fake_like(tensor, f"the tensor \"{place}\"")
         self._made[id(tensor)] = (tensor, fake)
         self._recorder.add_input(f"constant:{place}", "constant", fake)
         return fake

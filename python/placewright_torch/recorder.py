@@ -57,14 +57,15 @@ class Recorder(compat.Mode):
 
     # Tensors
 
-    def fake_like(self, tensor):
-        """A tensor of the same shape, strides and type on the host, without content."""
+    def fake_like(self, tensor, what="a tensor"):
+        """A tensor of the same shape, strides and type on the host, without content. `what` it is
+        stands in errors."""
         if tensor.layout != torch.strided:
-            raise ExportError(f"a tensor of layout {tensor.layout} cannot be exported; "
+            raise ExportError(f"{what} of layout {tensor.layout} cannot be exported; "
                               "use dense tensors, for instance tensor.to_dense()")
         if tensor.is_quantized:
-            raise ExportError("quantized tensors cannot be exported; export the model before it "
-                              "is quantized")
+            raise ExportError(f"{what} that is quantized cannot be exported; export the model "
+                              "before it is quantized")
         with self.fake_mode:
             return torch.empty_strided(tuple(tensor.size()), tuple(tensor.stride()),
                                        dtype=tensor.dtype, device="cpu")

@@ -27,6 +27,11 @@ def real():
     model = nn.Linear(int(torch.ones(8).sum().item()), 2)
     return model, torch.zeros(2, 8)
 
+def sparse():
+    model = nn.Sequential(nn.Linear(8, 8))
+    model[0].weight = nn.Parameter(torch.eye(8).to_sparse())
+    return model, torch.zeros(2, 8)
+
 def broken():
     return 7
 """
@@ -69,6 +74,7 @@ class CommandLine(ExportTest):
         self.assertEqual(graph["parameters"], ["param:dense.weight", "param:dense.bias"])
         self.assertEqual((graph["name"], graph["batch"]), ("net", 2))
         self.assertEqual(graph["phases"], {"fwd": 2, "bwd": 0, "opt": 0})
+        self.assertIs(graph["wrapped"], False)  # a child "m" would be the model's own
 
     def test_a_builder_that_needs_values(self):
         run = self.run_exporter("model.py:real", "-o", "step.json.gz")
@@ -80,16 +86,17 @@ class CommandLine(ExportTest):
     def test_mistakes(self):
         for arguments, status, words in (
                 (["model.py:build"], 2, "--output"),
-                (["model.py", "-o", "x.json"], 3, "MODULE:FUNCTION"),
+                (["model.py", "-o", "x.json"], 2, "MODULE:FUNCTION"),
                 (["missing.py:build", "-o", "x.json"], 3, "no file"),
                 (["missing_module:build", "-o", "x.json"], 3, "missing_module"),
                 (["model.py:nothing", "-o", "x.json"], 3, "no function \"nothing\""),
                 (["model.py:broken", "-o", "x.json"], 3, "must return"),
                 (["model.py:build", "-o", "x.json"], 3, "target"),  # MSELoss without a target
-                (["model.py:named", "--set", "width", "-o", "x.json"], 3, "NAME=VALUE"),
+                (["model.py:named", "--set", "width", "-o", "x.json"], 2, "NAME=VALUE"),
                 (["model.py:named", "--set", "depth=3", "-o", "x.json"], 3, "depth"),
                 (["model.py:named", "-o", "no/x.json"], 3, "cannot write"),
-                (["model.py:named", "-o", "x.json", "--batch", "0"], 3, "batch")):
+                (["model.py:named", "-o", "x.json", "--batch", "0"], 2, "batch"),
+                (["model.py:sparse", "-o", "x.json", "--real-weights"], 3, "\"0.weight\" of layout")):
             run = self.run_exporter(*arguments)
             self.assertEqual(run.returncode, status, (arguments, run.stderr))
             self.assertIn(words, run.stderr)

@@ -128,6 +128,9 @@ class Refused(ExportTest):
         self.refused(["not a torch.nn.Module"], lambda x: x, X)
         self.refused(["RuntimeError", "errors_test.py:"], Model(lambda y: y @ torch.zeros(3, 3)), X)
         self.refused(["dense"], nn.Linear(8, 8), X.to_sparse())
+        model = nn.Linear(8, 8)
+        model.register_buffer("mask", X.to_sparse())
+        self.refused(["the buffer \"mask\"", "sparse", "dense"], model, X)
         self.refused(["no tensor"], Model(lambda y: None), X)
         self.refused(["batch"], nn.Linear(8, 8), X, batch=0)
 
