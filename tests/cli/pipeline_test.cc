@@ -72,6 +72,8 @@ TEST_F(Pipeline, ErrorsOfSplitsHaveTheirNames) {
   };
   EXPECT_EQ(code(R"({"fpgas": [{"nodes": [1]}]})", "throughput"), "missing");
   EXPECT_EQ(code(R"({"fpgas": [{"nodes": [1]}]})", "latency"), "missing");
+  EXPECT_EQ(code(R"({})", "throughput"), "missing");
+  EXPECT_EQ(code(R"({"fpgas": {}})", "throughput"), "field");
   EXPECT_EQ(code(R"({"fpgas": 3})", "latency"), "field");
   Json workload = Json::parse(kWorkload);
   workload["maxFPGAs"] = 1;

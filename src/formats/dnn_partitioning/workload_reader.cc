@@ -26,11 +26,9 @@ Result<double> GetAmount(const Json& object, const char* key, const std::string&
 }
 
 // Whole numbers are also written as 6.0.
-Result<int64_t> GetWhole(const Json& object, const char* key, const std::string& place,
-                         int64_t least) {
-  PW_ASSIGN(const Json* field, GetField(object, key, place));
-  if (!field->is_number_float()) return GetInt(object, key, place, least, kMaxQuantity);
-  const double number = field->get<double>();
+Result<int64_t> AsWhole(const Json& field, const std::string& place, int64_t least) {
+  if (!field.is_number_float()) return AsInt(field, place, least, kMaxQuantity);
+  const double number = field.get<double>();
   const auto most = static_cast<double>(kMaxQuantity);
   if (number >= static_cast<double>(least) && number <= most) {
     const auto whole = static_cast<int64_t>(number);
@@ -38,8 +36,14 @@ Result<int64_t> GetWhole(const Json& object, const char* key, const std::string&
   }
   return MakeError(
       ErrorCode::kField,
-      fmt::format("must be a whole number in [{}, {}], not {}", least, kMaxQuantity, field->dump()),
-      fmt::format("{}{}{}", place, place.empty() ? "" : ".", key));
+      fmt::format("must be a whole number in [{}, {}], not {}", least, kMaxQuantity, field.dump()),
+      place);
+}
+
+Result<int64_t> GetWhole(const Json& object, const char* key, const std::string& place,
+                         int64_t least) {
+  PW_ASSIGN(const Json* field, GetField(object, key, place));
+  return AsWhole(*field, fmt::format("{}{}{}", place, place.empty() ? "" : ".", key), least);
 }
 
 // A boolean, or 0 or 1.
@@ -128,8 +132,8 @@ Status ReadEntries(const Json& document, const char* key,
     PW_ASSIGN(const Json* nodes, GetArray((*list)[i], "nodes", place));
     std::vector<int64_t>& ids = entries.emplace_back();
     for (size_t k = 0; k < nodes->size(); ++k) {
-      PW_ASSIGN(const int64_t id, AsInt((*nodes)[k], fmt::format("{}.nodes[{}]", place, k),
-                                        -kMaxQuantity, kMaxQuantity));
+      PW_ASSIGN(const int64_t id,
+                AsWhole((*nodes)[k], fmt::format("{}.nodes[{}]", place, k), -kMaxQuantity));
       ids.push_back(id);
     }
   }
@@ -155,17 +159,17 @@ Result<PipelineWorkload> ReadWorkload(const Json& document) {
 
 bool IsSplit(const Json& document) {
   if (!document.is_object() || document.contains("edges")) return false;
-  const auto list = [&](const char* key) {
+  const auto listed = [&](const char* key) {
     const auto it = document.find(key);
-    return it != document.end() && it->is_array();
+    return it != document.end() && !it->is_string();
   };
-  return list("fpgas") || list("cpus");
+  return listed("fpgas") || listed("cpus");
 }
 
 Result<Split> ReadSplit(const Json& document) {
-  if (!IsSplit(document)) {
+  if (!document.is_object() || (!document.empty() && !IsSplit(document))) {
     return MakeError(ErrorCode::kField,
-                     "a split is an object with a list \"fpgas\" or \"cpus\" of {\"nodes\": [id]}");
+                     "a split is an object with lists \"fpgas\" and \"cpus\" of {\"nodes\": [id]}");
   }
   Split split;
   PW_RETURN_IF_ERROR(ReadEntries(document, "fpgas", split.accelerators));

@@ -19,9 +19,10 @@ inline constexpr double kMaxWorkloadTime = 1e12;
 // costs differ from the first one's by more than 1e-6).
 Result<PipelineWorkload> ReadWorkload(const Json& document);
 
-// Whether a document is a split: it has a list `fpgas` or `cpus`. A workload is none.
+// Whether a document is a split: it has `fpgas` or `cpus`, and no device's name there. A workload
+// is none. `{}` may be one.
 bool IsSplit(const Json& document);
-// Either list may be missing, not both. Ids are not compared with any workload. Errors: kField.
+// Lists may be missing. Ids are not compared with any workload. Errors: kField.
 Result<Split> ReadSplit(const Json& document);
 
 }  // namespace placewright

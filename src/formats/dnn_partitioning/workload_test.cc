@@ -240,10 +240,24 @@ TEST(Split, ReadsAndWritesWhatThePackageDoes) {
   EXPECT_EQ(again.value().cpus, split.value().cpus);
 }
 
+TEST(Split, WholeNumbersMayHaveAPoint) {
+  const auto split = ReadSplit(ParseJson(R"({"fpgas": [{"nodes": [1.0, 2]}]})").Take());
+  ASSERT_TRUE(split.ok()) << split.error().ToString();
+  EXPECT_EQ(split.value().accelerators, (std::vector<std::vector<int64_t>>{{1, 2}}));
+}
+
+TEST(Split, IsTold) {
+  const auto is_split = [](const char* text) { return IsSplit(ParseJson(text).Take()); };
+  EXPECT_TRUE(is_split(R"({"fpgas": []})"));
+  EXPECT_TRUE(is_split(R"({"fpgas": {}})"));             // a bad one, but no map of devices
+  EXPECT_FALSE(is_split(R"({"fpgas": "host0/gpu0"})"));  // an op of that name
+  EXPECT_FALSE(is_split(R"({"cpus": [], "edges": []})"));
+}
+
 TEST(Split, BadOnes) {
   for (const char* text :
-       {R"([])", R"({})", R"({"fpgas": 1})", R"({"fpgas": [1]})", R"({"fpgas": [{}]})",
-        R"({"cpus": [{"nodes": ["1"]}]})", R"({"cpus": [{"nodes": [1.5]}]})",
+       {R"([])", R"({"a": 1})", R"({"fpgas": 1})", R"({"fpgas": {}})", R"({"fpgas": [1]})",
+        R"({"fpgas": [{}]})", R"({"cpus": [{"nodes": ["1"]}]})", R"({"cpus": [{"nodes": [1.5]}]})",
         R"({"cpus": [{"nodes": [1e30]}]})", R"({"fpgas": [], "cpus": [], "edges": []})"}) {
     const auto split = ReadSplit(ParseJson(text).Take());
     ASSERT_FALSE(split.ok()) << text;

@@ -161,6 +161,17 @@ TEST(PipeDream, BadLinesAreNamed) {
   }
 }
 
+// 3 * 10^18 is beyond 2^60 = 1.15 * 10^18, though each size is below.
+TEST(PipeDream, ASumOfSizesHasTheLimitOfASize) {
+  const auto profile = ReadPipeDream(
+      "a -- L -- forward_compute_time=1, backward_compute_time=1, "
+      "activation_size=[1e18; 1e18; 1e18], parameter_size=1\n");
+  ASSERT_FALSE(profile.ok());
+  EXPECT_EQ(profile.error().code, ErrorCode::kField);
+  EXPECT_THAT(profile.error().message, HasSubstr("activation_size=[1e18; 1e18; 1e18] sums to"));
+  EXPECT_EQ(profile.error().place, "line 1");
+}
+
 TEST(PipeDream, HugeTextsAreRefusedUnread) {
   const auto result = ReadPipeDream(std::string(static_cast<size_t>(kMaxProfileText) + 1, '\n'));
   ASSERT_FALSE(result.ok());

@@ -54,7 +54,11 @@ Result<double> ParseSizes(std::string_view text, std::string_view field) {
   double sum = 0;
   for (const std::string_view part : SplitAt(text.substr(1, text.size() - 2), ";")) {
     PW_ASSIGN(const double size, ParseAmount(part, field, kMost));
-    sum = std::min(sum + size, kMost);
+    sum += size;
+    if (sum > kMost) {
+      return MakeError(ErrorCode::kField,
+                       fmt::format("{}{} sums to more than {}", field, Printable(text, 60), kMost));
+    }
   }
   return sum;
 }
