@@ -81,6 +81,12 @@ TEST_F(ClusterFiles, RandomIsTheSameForASeed) {
     EXPECT_EQ(Run({"cluster", "random", "--machines", range}).status, 2) << range;
   }
   EXPECT_EQ(Run({"cluster", "random", "--kinds", "Voodoo2"}).status, 3);
+  for (const char* kinds : {"A100-40GB,,T4", "A100-40GB,", ",", ""}) {
+    const Outcome run = RunJson({"cluster", "random", "--kinds", kinds});
+    EXPECT_EQ(run.status, 2) << kinds;
+    EXPECT_THAT(run.json()["error"]["message"].get<std::string>(), HasSubstr("has an empty"))
+        << kinds;
+  }
 }
 
 }  // namespace

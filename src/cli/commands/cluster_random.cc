@@ -49,9 +49,9 @@ class ClusterRandomCommand : public Command {
     range("--gpus", gpus_, "How many GPUs on each");
     range("--inside", inside_, "Gb/s of a GPU's link within its machine");
     range("--between", between_, "Gb/s of a machine's link to the others");
-    app->add_option("--kinds", options_.kinds, "Types of GPU to draw from")
-        ->delimiter(',')
-        ->type_name("KIND,...");
+    app->add_option("--kinds", kinds_, "Types of GPU to draw from")
+        ->type_name("KIND,...")
+        ->capture_default_str();
     app->add_option("-o,--output", output_, "The cluster file; standard output where left out")
         ->type_name("FILE");
     app->footer(
@@ -66,6 +66,7 @@ class ClusterRandomCommand : public Command {
     PW_ASSIGN(options_.gpus, ParseRange("--gpus", gpus_, 1));
     PW_ASSIGN(options_.inside_mbps, ParseRange("--inside", inside_, kMbpsPerGbps));
     PW_ASSIGN(options_.between_mbps, ParseRange("--between", between_, kMbpsPerGbps));
+    PW_RETURN_IF_ERROR(SplitKinds());
     if (!output_.empty()) PW_RETURN_IF_ERROR(ProbeWritable(output_));
     PW_ASSIGN(const ClusterBuilder builder, DrawTopology(options_, seed_));
     const std::string note = fmt::format(
@@ -77,9 +78,26 @@ class ClusterRandomCommand : public Command {
   }
 
  private:
+  Status SplitKinds() {
+    options_.kinds.clear();
+    std::string_view rest = kinds_;
+    for (bool more = true; more;) {
+      const size_t comma = rest.find(',');
+      more = comma != std::string_view::npos;
+      options_.kinds.emplace_back(rest.substr(0, comma));
+      rest.remove_prefix(more ? comma + 1 : rest.size());
+      if (!options_.kinds.back().empty()) continue;
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--kinds \"{}\" has an empty name", Printable(kinds_, 120)), "",
+                       "Put one comma between two kinds, as in A100-40GB,T4.");
+    }
+    return Ok();
+  }
+
   uint64_t seed_ = 0;
   std::string machines_ = "1-6", gpus_ = "1-8", inside_ = "64-160", between_ = "20-50", output_;
   RandomTopologyOptions options_;
+  std::string kinds_ = fmt::format("{}", fmt::join(options_.kinds, ","));
 };
 
 }  // namespace

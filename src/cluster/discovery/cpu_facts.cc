@@ -140,13 +140,14 @@ CpuEstimate EstimateCpu(const CpuFacts& facts, int64_t cores) {
   DeviceKind kind =
       MakeCpuKind(plain.empty() ? "CPU" : plain, ArchitectureOf(facts),
                   {cores, mhz, width.flops_per_cycle}, BytesPerSecond(76'800'000'000), "");
-  std::string memory = "76.8 GB/s assumed (four channels of DDR4-2400)";
+  std::string memory = "76.8 GB/s assumed (four channels of DDR4-2400)", memory_source = memory;
   if (const DeviceKind* known = FindKind(plain)) {
     if (known->device_class == DeviceClass::kCpu) {
-      if (kind.peak.f32 >= 0.75 * known->peak.f32) return {*known, ""};
+      if (kind.peak.f32 >= 0.75 * known->peak.f32) return {*known, "", known->source};
       kind.architecture = known->architecture;
       kind.memory_bandwidth = known->memory_bandwidth;
       memory = "the whole socket's memory";
+      memory_source = known->source;
     }
   }
   kind.name = fmt::format("{} ({} cores)", kind.name, cores);
@@ -158,7 +159,7 @@ CpuEstimate EstimateCpu(const CpuFacts& facts, int64_t cores) {
       "({}); memory bandwidth {}",
       kind.name, cores, mhz, facts.mhz > 0 ? "" : " (assumed)", width.flops_per_cycle, width.name,
       memory);
-  return {kind, note};
+  return {kind, note, memory_source};
 }
 
 }  // namespace placewright

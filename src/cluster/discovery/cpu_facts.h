@@ -26,7 +26,8 @@ CpuFacts ParseCpuInfo(std::string_view text);
 
 struct CpuEstimate {
   DeviceKind kind;
-  std::string note;  // how the figures came about; empty: the catalogue's
+  std::string note;           // how the figures came about; empty: the catalogue's
+  std::string memory_source;  // of its memory bandwidth
 };
 
 // The catalogue's kind where the model is one of it and the socket shows its cores: f32 by cores *

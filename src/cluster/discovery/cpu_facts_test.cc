@@ -43,6 +43,8 @@ TEST(EstimateCpu, APartOfAKnownModelIsAnEstimate) {
   EXPECT_EQ(estimate.kind.architecture, "broadwell");
   EXPECT_EQ(estimate.kind.memory_bandwidth.count, 76'800'000'000);
   EXPECT_THAT(estimate.note, HasSubstr("an estimate: 2 cores x 2200 MHz x 32"));
+  // The bandwidth is the catalogue's, though the peaks are not.
+  EXPECT_EQ(estimate.memory_source, FindKind("Xeon-E5-2650v4")->source);
 }
 
 TEST(EstimateCpu, WidthsByFlags) {

@@ -70,7 +70,7 @@ Status Describer::AddSockets() {
     PW_RETURN_IF_ERROR(builder_.AddDevice({cpu, kind, 0, socket.memory, Bytes()}));
     PW_RETURN_IF_ERROR(builder_.AddForwarder(pcie));
     PW_RETURN_IF_ERROR(
-        Join(cpu, pcie, {socket.kind.memory_bandwidth, kDramLatency, socket.kind.source}));
+        Join(cpu, pcie, {socket.kind.memory_bandwidth, kDramLatency, socket.memory_source}));
     for (size_t other = 0; other < s; ++other) {
       PW_RETURN_IF_ERROR(
           Join(fmt::format("host0/pcie{}", other), pcie, SocketFigure(socket.kind.architecture)));

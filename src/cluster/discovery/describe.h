@@ -26,6 +26,7 @@ struct FoundSocket {
   DeviceKind kind;
   Bytes memory;
   std::vector<int32_t> numa;  // numbers of its NUMA nodes
+  std::string memory_source;  // of the kind's memory bandwidth
 };
 
 struct FoundGpu {

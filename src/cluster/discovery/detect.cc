@@ -22,7 +22,8 @@ std::vector<FoundSocket> Sockets(const HostTopology& host, std::vector<std::stri
   for (const Socket& socket : host.sockets) {
     CpuEstimate estimate = EstimateCpu(facts, socket.cores);
     if (!estimate.note.empty()) AddNote(notes, estimate.note);
-    sockets.push_back({std::move(estimate.kind), socket.memory, socket.numa});
+    sockets.push_back(
+        {std::move(estimate.kind), socket.memory, socket.numa, std::move(estimate.memory_source)});
   }
   return sockets;
 }

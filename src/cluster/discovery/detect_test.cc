@@ -74,6 +74,22 @@ TEST(Detect, WithoutGpusTheSocketsAreTheMachine) {
   EXPECT_THAT(notes, ElementsAre());
 }
 
+// The arithmetic of its peaks says nothing of a socket's way to its memory.
+TEST(Detect, TheMemoryOfAnUnknownSocketHasItsOwnSource) {
+  DetectInput input;
+  input.host = TwoSockets();
+  input.host.cpuinfo = "model name: Odd CPU\ncpu MHz: 1000\nflags: sse2\n";
+  const Cluster cluster = Build(input);
+  EXPECT_THAT(cluster.kind(DeviceId(0)).source, HasSubstr("64 cores x 1000 MHz"));
+  for (const LinkId id : cluster.links()) {
+    const Link& link = cluster.link(id);
+    if (link.name != "host0/cpu0>host0/pcie0") continue;
+    EXPECT_EQ(link.source, "76.8 GB/s assumed (four channels of DDR4-2400)");
+    return;
+  }
+  FAIL() << "no link of the first socket";
+}
+
 // GPU 0 and 1 are a bridged pair below one switch of socket 0, GPU 2 hangs on socket 1 alone.
 TEST(Detect, TheDriversPathsAndLanesBecomeLinks) {
   FakeLibrary library;
