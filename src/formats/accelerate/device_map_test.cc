@@ -113,7 +113,9 @@ TEST(DeviceMap, AChildCalledLikeTheWrapperStaysWhereTheFileSaysSo) {
             R"({"m.0":0,"m.2":1})");
   EXPECT_EQ(Map(Export(Stating(text, true), {kG0, kG1}, "4xP100", &notes)), R"({"0":0,"2":1})");
   EXPECT_THAT(notes, testing::IsEmpty());
-  // A file that states nothing is guessed at, aloud.
+  // A file that states nothing is guessed at, aloud where it matters.
+  EXPECT_EQ(Map(Export(text, {kG1, kG1}, "4xP100", &notes)), R"({"":1})");
+  EXPECT_THAT(notes, testing::IsEmpty());
   EXPECT_EQ(Map(Export(text, {kG0, kG1}, "4xP100", &notes)), R"({"0":0,"2":1})");
   EXPECT_THAT(notes, testing::ElementsAre(HasSubstr(R"("wrapped": false)")));
 }

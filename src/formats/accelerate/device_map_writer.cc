@@ -53,17 +53,17 @@ class MapWriter {
     PW_RETURN_IF_ERROR(NumberDevices());
     ListTensors();
     if (tensors_.empty()) return Refusal("the graph has no parameters");
-    if (wrapped_ && !stated_wrapped_) {
-      notes->push_back(
-          "all parameters and buffers of the graph begin with \"m.\", which is taken for the "
-          "wrapper that they were recorded in and left out; if the model itself has this one "
-          "child, let the file state \"wrapped\": false");
-    }
     PW_RETURN_IF_ERROR(CheckReaders());
     PW_RETURN_IF_ERROR(CheckModules());
     Json map = Json::object();
     for (const auto& [path, device] : MakeTree().Cover()) {
       map[path] = device == kCpu ? Json("cpu") : Json(device);
+    }
+    if (wrapped_ && !stated_wrapped_ && !map.contains("")) {
+      notes->push_back(
+          "all parameters and buffers of the graph begin with \"m.\", which is taken for the "
+          "wrapper that they were recorded in and left out; if the model itself has this one "
+          "child, let the file state \"wrapped\": false");
     }
     return FormatDocument(map);
   }
