@@ -4,6 +4,9 @@
 #include <array>
 #include <map>
 #include <string_view>
+#include <utility>
+
+#include "search/local/patterns.h"
 
 namespace placewright {
 namespace {
@@ -49,6 +52,7 @@ Clusters::Clusters(const Problem& problem, const OpGraph& graph,
   std::vector<int32_t> branch_of = UpdatesServed(graph, units.size());
   AddBranches(graph, branch_of);
   AddModules(problem, units, branch_of);
+  AddPatterns(problem, graph, units);
   AddHalves(UnitsByPosition(units));
   Finish(units.size());
 }
@@ -104,6 +108,16 @@ void Clusters::AddModules(const Problem& problem, const std::vector<UnitInfo>& u
       }
     }
   }
+}
+
+void Clusters::AddPatterns(const Problem& problem, const OpGraph& graph,
+                           const std::vector<UnitInfo>& units) {
+  const std::vector<uint64_t> label = PatternLabels(problem, graph);
+  std::map<std::pair<ModuleId, uint64_t>, std::vector<int32_t>> sets;
+  for (int32_t unit : UnitsByPosition(units)) {
+    sets[{units[unit].module, label[unit]}].push_back(unit);
+  }
+  for (const auto& [part, set] : sets) AddHalves(set);
 }
 
 void Clusters::AddHalves(std::vector<int32_t> by_position) {

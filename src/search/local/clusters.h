@@ -3,8 +3,10 @@
 //  * branches: a parameter's unit with the backward units whose results reach nothing but that
 //    parameter's update (its weight gradient), and these units without the parameter;
 //  * modules: the units below every module path, by role: forward, backward, branches, all;
-//  * windows: every leaf module's units of one role, and all units, halved again and again by
-//    position in the step.
+//  * patterns: the units of a leaf module that play the same part (patterns.h), such as one product
+//    of every time step;
+//  * windows: every leaf module's units of one role, every pattern, and all units, halved again and
+//    again by position in the step.
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_CLUSTERS_H_
 #define PLACEWRIGHT_SEARCH_LOCAL_CLUSTERS_H_
 
@@ -40,6 +42,8 @@ class Clusters {
   void AddBranches(const OpGraph& graph, std::vector<int32_t>& branch_of);
   void AddModules(const Problem& problem, const std::vector<UnitInfo>& units,
                   const std::vector<int32_t>& branch_of);
+  void AddPatterns(const Problem& problem, const OpGraph& graph,
+                   const std::vector<UnitInfo>& units);
   void AddHalves(std::vector<int32_t> by_position);
   void Finish(size_t units);
 

@@ -129,7 +129,7 @@ Result<PlannerResult> LocalSearchPlanner::Plan(const Problem& problem,
     static_cast<void>(AddStarts(input, PlansOnParts(input, options.budget), starts));
   }
   const Clusters clusters(problem, graph, units);
-  const LocalContext context = MakeLocalContext(problem, graph, domain, clusters);
+  const LocalContext context = MakeLocalContext(problem, graph, domain, clusters, units);
   static constexpr int32_t kHeat[kChains] = {2, 4, 8, 1};
   static constexpr int64_t kFirstEpoch[kChains] = {500, 595, 707, 841};  // apart by 2^(1/4)
   const std::vector<size_t> chain_starts = ChainStarts(context, starts);

@@ -65,7 +65,7 @@ Result<PlannerResult> PlanByChains(const Problem& problem, const PlannerOptions&
     return MakeResult(problem, setting.name, best.devices, best.score, options);
   }
   const Clusters none(problem, graph, units);
-  const LocalContext context = MakeLocalContext(problem, graph, domain, none);
+  const LocalContext context = MakeLocalContext(problem, graph, domain, none, units);
   std::vector<ChainSpec> chains;
   for (const Start& start : starts) chains.push_back({start, setting.chain});
   return RunChains(problem, options, context, chains, setting.rounds);
