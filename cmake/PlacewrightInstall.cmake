@@ -1,4 +1,5 @@
 # Installs the program and the libraries without `cli`, and exports them for find_package(Placewright).
+# What includes LibTorch is installed as the one library that the program opens, beside its bin.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -7,7 +8,11 @@ list(REMOVE_ITEM modules placewright_cli)
 install(TARGETS ${modules} EXPORT PlacewrightTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS placewright check_plan RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/placewright
-  FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN cli EXCLUDE)
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN cli EXCLUDE PATTERN capture EXCLUDE
+  PATTERN torch_library EXCLUDE)
+if(PLACEWRIGHT_WITH_TORCH)
+  install(TARGETS placewright_torch LIBRARY DESTINATION lib/placewright)
+endif()
 install(PROGRAMS python/placewright_export.py DESTINATION ${CMAKE_INSTALL_DATADIR}/placewright/python)
 install(DIRECTORY python/placewright_torch
   DESTINATION ${CMAKE_INSTALL_DATADIR}/placewright/python FILES_MATCHING PATTERN "*.py")

@@ -55,7 +55,8 @@ Result<TorchLibrary> TorchLibrary::Open(const std::string& path) {
   }
   TorchLibrary library;
   library.path_ = found;
-  library.handle_.reset(dlopen(found.c_str(), RTLD_NOW | RTLD_LOCAL));
+  // Never unloaded: LibTorch keeps threads and registrations that must not lose their code.
+  library.handle_.reset(dlopen(found.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
   if (!library.handle_) {
     const char* reason = dlerror();
     return Missing(fmt::format("cannot be opened: {}", reason ? reason : "no reason given"), found);

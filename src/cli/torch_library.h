@@ -1,6 +1,6 @@
-// The seam to the modules that include LibTorch. They live in one shared library which the program
-// opens only when a command needs it: an idle program linked to LibTorch would cost 150 MB and
-// 0.6 s. This header knows nothing of LibTorch.
+// Opens the shared library of the modules that include LibTorch, when a command needs it: an idle
+// program linked to LibTorch would cost 150 MB and 0.6 s. Its one exported function
+// `placewright_torch_api` returns a pointer to a TorchApi that lives as long as the library is open.
 #ifndef PLACEWRIGHT_CLI_TORCH_LIBRARY_H_
 #define PLACEWRIGHT_CLI_TORCH_LIBRARY_H_
 
@@ -9,21 +9,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "torch_api/torch_api.h"
 
 namespace placewright {
-
-// What the library offers. Its one exported function `placewright_torch_api` returns a pointer to
-// an object of this type that lives as long as the library is open.
-class TorchApi {
- public:
-  // Raised with every change of this class: an older library is refused, never called.
-  static constexpr int kVersion = 1;
-
-  virtual ~TorchApi() = default;
-  virtual int version() const = 0;
-  virtual std::string libtorch_version() const = 0;  // "1.13.1"
-  virtual int cuda_devices() const = 0;              // usable by LibTorch
-};
 
 // The opened library; the interface is valid while it lives.
 class TorchLibrary {

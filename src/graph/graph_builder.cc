@@ -275,6 +275,23 @@ Status GraphBuilder::AddOpWithDeclaredOutputs(OpSpec spec, std::vector<TensorId>
 
 void GraphBuilder::Tie(TensorId a, TensorId b) { ties_.emplace_back(a, b); }
 
+void GraphBuilder::TieStateByName(TensorId state) {
+  constexpr std::string_view kPrefix = "opt_state:";
+  const Tensor& tensor = data_.tensors[state];
+  if (tensor.kind != TensorKind::kOptimizerState || !tensor.name.starts_with(kPrefix)) return;
+  constexpr int kMostComponents = 8;  // of a slot's name
+  std::string path = tensor.name.substr(kPrefix.size());
+  for (int i = 0; i < kMostComponents; ++i) {
+    const size_t dot = path.rfind('.');
+    if (dot == std::string::npos) return;
+    path.resize(dot);
+    const TensorId parameter = Lookup("param:" + path);
+    if (!parameter.valid()) continue;
+    Tie(parameter, state);
+    return;
+  }
+}
+
 void GraphBuilder::Colocate(std::string a, std::string b) {
   colocated_.emplace_back(std::move(a), std::move(b));
 }

@@ -70,6 +70,9 @@ class GraphBuilder {
 
   // Declares that both parameters (or state and parameter) belong together: one colocation group.
   void Tie(TensorId a, TensorId b);
+  // Ties the optimizer state "opt_state:PATH.SLOT" to the input "param:PATH", the longest such PATH
+  // (a slot's name may have several components). Other tensors, and states of none, stay untied.
+  void TieStateByName(TensorId state);
   // Declares that both ops belong in one colocation group, whatever they read. Build refuses names
   // of no op (kUnknownName).
   void Colocate(std::string a, std::string b);

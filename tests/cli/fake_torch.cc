@@ -1,13 +1,19 @@
 // Stands in for the library of the starred modules: what the program must do when it finds one.
-#include "cli/torch_library.h"
+#include "torch_api/torch_api.h"
 
 namespace {
 
-class FakeApi : public placewright::TorchApi {
+using namespace placewright;
+
+class FakeApi : public TorchApi {
  public:
-  int version() const override { return PLACEWRIGHT_FAKE_VERSION; }
+  int version() const override { return kVersion - PLACEWRIGHT_FAKE_AGE; }
   std::string libtorch_version() const override { return "9.9.9"; }
   int cuda_devices() const override { return 3; }
+  std::vector<ZooModel> Zoo() const override { return {}; }
+  Result<Capture> CaptureModel(const CaptureRequest& request) const override {
+    return MakeError(ErrorCode::kUnknownName, "there is no model \"" + request.model + "\"");
+  }
 };
 
 }  // namespace

@@ -67,26 +67,8 @@ class AtenGraphReader {
       if (input_ids_.count(file_.parameters[i]) > 0) continue;
       return At(builder_.Find(file_.parameters[i]).error(), fmt::format("parameters[{}]", i));
     }
-    for (const AtenInput& input : file_.inputs) TieState(input);
+    for (const AtenInput& input : file_.inputs) builder_.TieStateByName(input_ids_.at(input.name));
     return Ok();
-  }
-
-  // "opt_state:m.fc.weight.exp_avg" belongs to "param:m.fc.weight": the parameter with the longest
-  // path that the state's name continues.
-  void TieState(const AtenInput& input) {
-    constexpr std::string_view kPrefix = "opt_state:";
-    if (input.kind != TensorKind::kOptimizerState || !input.name.starts_with(kPrefix)) return;
-    constexpr int kMostComponents = 8;  // of a slot's name
-    std::string path = input.name.substr(kPrefix.size());
-    for (int i = 0; i < kMostComponents; ++i) {
-      const size_t dot = path.rfind('.');
-      if (dot == std::string::npos) return;
-      path.resize(dot);
-      const auto parameter = input_ids_.find("param:" + path);
-      if (parameter == input_ids_.end()) continue;
-      builder_.Tie(parameter->second, input_ids_.at(input.name));
-      return;
-    }
   }
 
   Status AddOp(size_t index) {

@@ -1,0 +1,22 @@
+# LibTorch::LibTorch: LibTorch 1.13 or newer, as Debian packs it (libtorch-dev) or as pytorch.org
+# does (its folder in CMAKE_PREFIX_PATH). Not the TorchConfig.cmake of either: Debian's drags in
+# caffe2 and all its compile options.
+find_path(LibTorch_INCLUDE_DIR ATen/ATen.h)
+find_path(LibTorch_API_INCLUDE_DIR torch/nn/module.h
+  HINTS ${LibTorch_INCLUDE_DIR} PATH_SUFFIXES torch/csrc/api/include)
+set(libraries)
+foreach(library torch torch_cpu c10)
+  find_library(LibTorch_${library}_LIBRARY ${library})
+  list(APPEND libraries LibTorch_${library}_LIBRARY)
+endforeach()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(LibTorch DEFAULT_MSG ${libraries} LibTorch_INCLUDE_DIR
+  LibTorch_API_INCLUDE_DIR)
+if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
+  add_library(LibTorch::LibTorch INTERFACE IMPORTED)
+  set_target_properties(LibTorch::LibTorch PROPERTIES
+    INTERFACE_INCLUDE_DIRECTORIES "${LibTorch_INCLUDE_DIR};${LibTorch_API_INCLUDE_DIR}"
+    # libtorch.so has no symbols of its own: it brings in the libraries of the GPUs there are.
+    INTERFACE_LINK_LIBRARIES
+    "-Wl,--no-as-needed,${LibTorch_torch_LIBRARY},--as-needed;${LibTorch_torch_cpu_LIBRARY};${LibTorch_c10_LIBRARY}")
+endif()

@@ -1,0 +1,29 @@
+// Running operators without memory: on `meta` tensors, which have shapes and no content. Where
+// LibTorch knows no shapes (in C++ 1.13 knows none of convolution, batch_norm, embedding, ...) our
+// own functions give them (shape_functions.h).
+#ifndef PLACEWRIGHT_CAPTURE_META_META_RUN_H_
+#define PLACEWRIGHT_CAPTURE_META_META_RUN_H_
+
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "capture/recorder/dispatch.h"
+
+namespace placewright {
+
+// Runs one call on meta: devices among its arguments, and the CPU where a factory names none,
+// become meta. Throws CaptureFailure naming `place`: kNoShapeFunction, kNotRecordable (a tensor
+// with content among the arguments).
+void RunOnMeta(TorchCall& call, const std::string& place);
+
+// Runs one call as it is. Throws CaptureFailure: kMissingRuntime where it names a device that is
+// not there.
+void RunReal(TorchCall& call, const std::string& place);
+
+// Everything that `body` runs is run on meta; nothing is recorded. For building models.
+Status OnMeta(const std::function<void()>& body);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CAPTURE_META_META_RUN_H_

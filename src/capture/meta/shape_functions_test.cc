@@ -1,0 +1,186 @@
+// Every shape function against a real run on the CPU: sizes, strides and types.
+#include "capture/meta/shape_functions.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/Reduction.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <ostream>
+#include <set>
+
+#include "capture/meta/meta_run.h"
+#include "capture/recorder/arguments.h"
+#include "capture/recorder/failure.h"
+
+namespace placewright {
+namespace {
+
+// Runs a function of LibTorch and keeps what every call of a shape function's operator gave.
+struct Shapes {
+  std::string op;
+  std::vector<std::string> results;
+  friend bool operator==(const Shapes&, const Shapes&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const Shapes& shapes) {
+    out << shapes.op;
+    for (const std::string& result : shapes.results) out << " " << result;
+    return out;
+  }
+};
+
+class ShapeWatcher : public CallHandler {
+ public:
+  explicit ShapeWatcher(bool on_meta) : on_meta_(on_meta) {}
+  void Handle(TorchCall& call) override {
+    if (on_meta_) {
+      RunOnMeta(call, call.schema().name());
+    } else {
+      RunBelow(call);
+    }
+    if (FindShapeFunction(call.schema()) == nullptr) return;
+    bool listed = false;
+    Shapes shapes{TargetOf(call.schema()), {}};
+    for (const at::Tensor& result : ResultTensors(call, &listed)) {
+      std::ostringstream text;
+      if (result.defined()) {
+        text << result.scalar_type() << result.sizes() << "/" << result.strides();
+      } else {
+        text << "none";
+      }
+      shapes.results.push_back(text.str());
+    }
+    seen.push_back(std::move(shapes));
+  }
+  std::vector<Shapes> seen;
+
+ private:
+  bool on_meta_;
+};
+
+// `body` makes its own tensors, and may call backward.
+std::vector<Shapes> Watch(const std::function<void()>& body, bool on_meta) {
+  ShapeWatcher watcher(on_meta);
+  const Status status = CatchFailure([&] {
+    const HandlerScope scope(watcher);
+    body();
+  });
+  EXPECT_TRUE(status.ok()) << status.error().ToString();
+  return std::move(watcher.seen);
+}
+
+at::Tensor Leaf(at::IntArrayRef sizes) { return at::randn(sizes).requires_grad_(); }
+
+struct Example {
+  const char* name;
+  std::function<void()> body;
+  friend std::ostream& operator<<(std::ostream& out, const Example& e) { return out << e.name; }
+};
+
+void Train(const at::Tensor& result) { result.sum().backward(); }
+
+const std::vector<Example>& Examples() {
+  static const std::vector<Example> examples = {
+      {"convolution_1d",
+       [] {
+         Train(at::conv1d(Leaf({2, 3, 11}), Leaf({4, 3, 2}), Leaf({4}), at::IntArrayRef(1), at::IntArrayRef(0),
+                               at::IntArrayRef(3)));
+       }},
+      {"convolution_2d",
+       [] { Train(at::conv2d(Leaf({2, 3, 9, 8}), Leaf({4, 3, 3, 2}), Leaf({4}), {2, 1}, {1, 0})); }},
+      {"convolution_groups",
+       [] { Train(at::conv2d(Leaf({2, 4, 9, 8}), Leaf({4, 1, 3, 3}), {}, 2, 1, 1, 4)); }},
+      {"convolution_3d", [] { Train(at::conv3d(Leaf({1, 2, 5, 6, 7}), Leaf({3, 2, 1, 2, 3}))); }},
+      {"convolution_transposed",
+       [] {
+         Train(at::conv_transpose2d(Leaf({2, 4, 5, 4}), Leaf({4, 3, 3, 3}), Leaf({6}), 2, 1, 1, 2,
+                                    1));
+       }},
+      {"batch_norm_training",
+       [] {
+         Train(at::batch_norm(Leaf({4, 3, 5, 2}), Leaf({3}), Leaf({3}), at::zeros({3}),
+                              at::ones({3}), true, 0.1, 1e-5, false));
+       }},
+      {"batch_norm_inference",
+       [] {
+         at::batch_norm(at::randn({4, 3, 5}), at::ones({3}), at::ones({3}), at::zeros({3}),
+                        at::ones({3}), false, 0.1, 1e-5, false);
+       }},
+      {"layer_norm",
+       [] { Train(at::layer_norm(Leaf({2, 5, 6}), {6}, Leaf({6}), Leaf({6}), 1e-5)); }},
+      {"layer_norm_two_dimensions",
+       [] { Train(at::layer_norm(Leaf({2, 5, 6}).transpose(0, 1), {2, 6}, Leaf({2, 6}), {})); }},
+      {"group_norm", [] { Train(at::group_norm(Leaf({2, 6, 5}), 3, Leaf({6}), Leaf({6}))); }},
+      {"embedding", [] { Train(at::embedding(Leaf({9, 4}), at::zeros({2, 3}, at::kLong))); }},
+      {"embedding_of_a_vector",
+       [] { Train(at::embedding(Leaf({9, 4}), at::zeros({3}, at::kLong))); }},
+      {"index_select",
+       [] { Train(at::index_select(Leaf({5, 4, 3}), -2, at::zeros({7}, at::kLong))); }},
+      {"flip", [] { Train(at::flip(Leaf({5, 4}).t(), {0})); }},
+      {"roll", [] { Train(at::roll(Leaf({5, 4}).t(), 2, 0)); }},
+      {"relu", [] { Train(at::relu(Leaf({5, 4, 2}).transpose(0, 1))); }},
+      {"relu_in_place",
+       [] {
+         at::Tensor x = Leaf({5, 4}).t() * 2.0;
+         Train(at::relu_(x));
+       }},
+      {"hardswish", [] { at::hardswish(at::randn({5, 4}).t()); }},
+      {"hardswish_in_place",
+       [] {
+         at::Tensor x = at::randn({5, 4});
+         at::hardswish_(x);
+       }},
+      {"hardtanh", [] { at::hardtanh(at::randn({5, 4}).t()); }},
+      {"hardtanh_in_place",
+       [] {
+         at::Tensor x = at::randn({5, 4});
+         at::hardtanh_(x);
+       }},
+      {"where",
+       [] { Train(at::where(at::ones({3, 4}, at::kBool), Leaf({2, 3, 4}), at::zeros({}))); }},
+      {"where_transposed",
+       [] { Train(at::where(at::ones({4, 3}, at::kBool).t(), Leaf({4, 3}).t(), Leaf({4, 3}).t())); }},
+      {"where_doubles",
+       [] { at::where(at::ones({3}, at::kBool), at::randn({3}), at::zeros({3}, at::kDouble)); }},
+      {"native_dropout", [] { at::native_dropout(at::randn({5, 4}).t(), 0.3, true); }},
+      {"adaptive_average_pool", [] { Train(at::adaptive_avg_pool2d(Leaf({2, 3, 9, 7}), {4, 3})); }},
+      {"nll_loss_2d",
+       [] {
+         Train(at::nll_loss2d(at::log_softmax(Leaf({2, 3, 4, 5}), 1),
+                              at::zeros({2, 4, 5}, at::kLong)));
+       }},
+      {"nll_loss_2d_unreduced",
+       [] {
+         Train(at::nll_loss2d(at::log_softmax(Leaf({2, 3, 4, 5}), 1),
+                              at::zeros({2, 4, 5}, at::kLong), {}, at::Reduction::None));
+       }},
+      {"mse_loss", [] { Train(at::mse_loss(Leaf({3, 4}), at::zeros({3, 4}))); }},
+      {"glu", [] { Train(at::glu(Leaf({3, 4}), 0 + 1)); }},
+  };
+  return examples;
+}
+
+class ShapeFunctions : public ::testing::TestWithParam<Example> {};
+
+TEST_P(ShapeFunctions, AreThoseOfTheCpu) {
+  const std::vector<Shapes> real = Watch(GetParam().body, false);
+  ASSERT_FALSE(real.empty()) << "no shape function was needed";
+  EXPECT_EQ(Watch(GetParam().body, true), real);
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, ShapeFunctions, ::testing::ValuesIn(Examples()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(ShapeFunctions, EveryOneHasAnExample) {
+  std::set<std::string> seen;
+  for (const Example& example : Examples()) {
+    for (const Shapes& shapes : Watch(example.body, true)) seen.insert(shapes.op);
+  }
+  for (std::string name : ShapeFunctionNames()) {
+    const bool overloaded = name.find('.') != std::string::npos;
+    name.replace(name.find("::"), 2, ".");
+    EXPECT_EQ(seen.count(overloaded ? name : name + ".default"), 1u) << name;
+  }
+}
+
+}  // namespace
+}  // namespace placewright

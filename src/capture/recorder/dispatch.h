@@ -1,0 +1,77 @@
+// The way in: every operator that LibTorch runs below autograd passes a boxed fallback kernel on the
+// recorder's dispatch key, which is switched on for one thread (and the threads of its backward
+// pass) by a HandlerScope. Where no scope is open the kernel is never reached.
+#ifndef PLACEWRIGHT_CAPTURE_RECORDER_DISPATCH_H_
+#define PLACEWRIGHT_CAPTURE_RECORDER_DISPATCH_H_
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+
+#include <string>
+
+#include "capture/torch_version.h"
+
+namespace placewright {
+
+// One call: the operator, and its arguments on the stack, which its results replace.
+struct TorchCall {
+  const c10::OperatorHandle& op;
+  c10::DispatchKeySet keys;
+  torch::jit::Stack& stack;
+
+  const c10::FunctionSchema& schema() const { return op.schema(); }
+  size_t argument_count() const { return schema().arguments().size(); }
+  const c10::IValue& argument(size_t i) const { return stack[stack.size() - argument_count() + i]; }
+  c10::IValue& argument(size_t i) { return stack[stack.size() - argument_count() + i]; }
+  // After the call.
+  const c10::IValue& result(size_t i) const {
+    return stack[stack.size() - schema().returns().size() + i];
+  }
+};
+
+// Runs the call as LibTorch would have done without us.
+void RunBelow(TorchCall& call);
+
+// Receives the calls of a scope; may throw CaptureFailure. Calls that a handler makes itself do not
+// come back to it.
+class CallHandler {
+ public:
+  virtual ~CallHandler() = default;
+  virtual void Handle(TorchCall& call) = 0;
+  // A module of the model begins and ends.
+  virtual void EnterModule(const std::string& path) { (void)path; }
+  virtual void LeaveModule() {}
+};
+
+class HandlerScope {
+ public:
+  explicit HandlerScope(CallHandler& handler);
+
+ private:
+  c10::DebugInfoGuard info_;  // LibTorch hands it on to the threads of a backward pass
+  c10::impl::IncludeDispatchKeyGuard key_;
+};
+
+// The handler of the innermost scope, or nullptr.
+CallHandler* CurrentHandler();
+
+// Marks what runs while it lives as a part of the module at `path`.
+class ModuleScope {
+ public:
+  explicit ModuleScope(const std::string& path) : handler_(CurrentHandler()) {
+    if (handler_ != nullptr) handler_->EnterModule(path);
+  }
+  ~ModuleScope() {
+    if (handler_ != nullptr) handler_->LeaveModule();
+  }
+  ModuleScope(const ModuleScope&) = delete;
+  ModuleScope& operator=(const ModuleScope&) = delete;
+
+ private:
+  CallHandler* handler_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CAPTURE_RECORDER_DISPATCH_H_

@@ -1,0 +1,41 @@
+#include "capture/recorder/failure.h"
+
+#include <c10/util/Exception.h>
+
+#include <string>
+
+#include "base/text.h"
+
+namespace placewright {
+namespace {
+
+constexpr size_t kLongestMessage = 400;
+
+// The first line: the rest is where in LibTorch's own sources it happened.
+std::string FirstLine(std::string text) {
+  text.resize(std::min(text.find('\n'), text.size()));
+  return Printable(text, kLongestMessage);
+}
+
+}  // namespace
+
+CaptureFailure::CaptureFailure(Error error)
+    : std::runtime_error(error.ToString()), error_(std::move(error)) {}
+
+Status CatchFailure(const std::function<void()>& body) {
+  try {
+    body();
+    return Ok();
+  } catch (const CaptureFailure& failure) {
+    return failure.error();
+  } catch (const c10::Error& error) {
+    return MakeError(ErrorCode::kNotRecordable,
+                     "LibTorch says: " + FirstLine(error.what_without_backtrace()));
+  } catch (const std::bad_alloc&) {
+    throw;  // the program's own handler says so
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kNotRecordable, "LibTorch says: " + FirstLine(error.what()));
+  }
+}
+
+}  // namespace placewright

@@ -1,0 +1,298 @@
+#include "capture/recorder/recorder.h"
+
+#include <ATen/core/enum_tag.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "capture/meta/meta_run.h"
+#include "capture/recorder/failure.h"
+#include "capture/recorder/words.h"
+#include "graph/aliasing/op_schema.h"
+
+namespace placewright {
+namespace {
+
+bool ResultIsItsArgument(const std::string& name) {
+  return name == "aten::detach" || name == "aten::detach_" || name == "aten::lift_fresh";
+}
+
+// Calls that neither make nor change a tensor.
+bool MovesNoTensor(const TorchCall& call, const CallArguments& arguments) {
+  bool listed = false;
+  return ResultTensors(call, &listed).empty() && !listed && arguments.written.empty();
+}
+
+// A number, a flag or a size that is computed from what tensors hold.
+bool ReadsValues(const TorchCall& call, const CallArguments& arguments) {
+  if (call.op.hasTag(at::Tag::data_dependent_output)) return true;
+  if (call.op.hasTag(at::Tag::dynamic_output_shape)) return true;
+  if (arguments.tensors.empty() || call.schema().returns().empty()) return false;
+  for (const c10::Argument& result : call.schema().returns()) {
+    const c10::TypeKind kind = result.type()->kind();
+    if (kind == c10::TypeKind::TensorType || kind == c10::TypeKind::ListType) return false;
+  }
+  return true;
+}
+
+std::vector<int64_t> ShapeOf(const at::Tensor& tensor) { return tensor.sizes().vec(); }
+
+Result<DType> KnownDType(const at::Tensor& tensor) {
+  const std::optional<DType> dtype = DTypeOf(tensor.scalar_type());
+  if (dtype) return *dtype;
+  return MakeError(ErrorCode::kNotRecordable,
+                   fmt::format("a tensor has elements of type {}, which no graph holds",
+                               c10::toString(tensor.scalar_type())));
+}
+
+Status CheckStrided(const at::Tensor& tensor) {
+  if (tensor.defined() && tensor.has_storage() && tensor.layout() == c10::kStrided) return Ok();
+  return MakeError(ErrorCode::kNotRecordable, "a tensor has no dense memory", "",
+                   "Use dense tensors: tensor.to_dense().");
+}
+
+template <class T>
+T OrThrow(Result<T> result, const std::string& place) {
+  if (result.ok()) return std::move(result).Take();
+  Error error = std::move(result.error());
+  error.place = place;
+  throw CaptureFailure(std::move(error));
+}
+
+}  // namespace
+
+Recorder::Recorder(Options options) : options_(std::move(options)) {}
+
+int32_t Recorder::AddInputRecord(std::string name, TensorKind kind, const at::Tensor& tensor) {
+  const auto index = static_cast<int32_t>(records_.size());
+  records_.push_back({static_cast<int32_t>(inputs_.size()), -1, 0});
+  const DType dtype = OrThrow(KnownDType(tensor), "input " + name);
+  inputs_.push_back({std::move(name), kind, dtype, ShapeOf(tensor), tensor.detach()});
+  table_.Define(tensor, index);
+  return index;
+}
+
+Status Recorder::AddInput(std::string name, TensorKind kind, const at::Tensor& tensor) {
+  PW_RETURN_IF_ERROR(CheckStrided(tensor));
+  if (table_.FindStorage(tensor) != TensorTable::kNone) {
+    return MakeError(ErrorCode::kNotRecordable,
+                     fmt::format("\"{}\" and \"{}\" share their memory but are two tensors",
+                                 inputs_[records_[table_.FindStorage(tensor)].input].name, name),
+                     "", "Tie weights by using one tensor in both places.");
+  }
+  return CatchFailure([&] { AddInputRecord(std::move(name), kind, tensor); });
+}
+
+Status Recorder::Run(Phase phase, const std::function<void()>& body) {
+  phase_ = phase;
+  return CatchFailure([&] {
+    const HandlerScope scope(*this);
+    body();
+  });
+}
+
+const std::string& Recorder::Module() const {
+  static const std::string kRoot;
+  return modules_.empty() ? kRoot : modules_.back();
+}
+
+std::string Recorder::Place(const TorchCall& call) const {
+  const std::string op = "op " + call.schema().name();
+  return Module().empty() ? op : op + " in module " + Module();
+}
+
+void Recorder::Handle(TorchCall& call) {
+  // Before the call, which replaces the arguments and may write some of them.
+  const CallArguments arguments = ReadArguments(call, [this](const at::Tensor& tensor) {
+    return table_.FindStorage(tensor) == TensorTable::kNone;
+  });
+  if (ReadsValues(call, arguments)) {
+    throw CaptureFailure(MakeError(ErrorCode::kDataDependent,
+                                   "the step reads a value from a tensor", Place(call)));
+  }
+  const bool recorded = !ResultIsItsArgument(call.schema().name());
+  std::vector<int32_t> inputs;
+  for (const at::Tensor& tensor : arguments.tensors) {
+    OrThrow(CheckStrided(tensor), Place(call));
+    if (recorded) inputs.push_back(RecordOf(tensor));
+  }
+  if (options_.on_meta) {
+    RunOnMeta(call, Place(call));
+  } else {
+    RunReal(call, Place(call));
+  }
+  if (recorded && !MovesNoTensor(call, arguments)) AddOp(call, arguments, std::move(inputs));
+}
+
+int32_t Recorder::RecordOf(const at::Tensor& tensor) {
+  const int32_t known = table_.Find(tensor);
+  if (known != TensorTable::kNone) return known;
+  const int32_t base = table_.FindStorage(tensor);
+  if (base != TensorTable::kNone) return RecordRemadeView(tensor, base);
+  const bool state = phase_ == Phase::kOptimizer;
+  return AddInputRecord(fmt::format("{}:{}", state ? "opt_state" : "constant", constants_++),
+                        state ? TensorKind::kOptimizerState : TensorKind::kConstant, tensor);
+}
+
+int32_t Recorder::RecordRemadeView(const at::Tensor& tensor, int32_t base) {
+  RecordedOp op;
+  op.spec.name = NewName("as_strided");
+  op.spec.type = "aten.as_strided.default";
+  op.spec.phase = phase_;
+  if (phase_ == Phase::kForward) op.spec.module = Module();
+  const auto list = [](at::IntArrayRef numbers) {
+    Value::List values;
+    for (const int64_t number : numbers) values.emplace_back(number);
+    return Value(std::move(values));
+  };
+  op.spec.args = {Value(InputRef{0}), list(tensor.sizes()), list(tensor.strides()),
+                  Value(tensor.storage_offset())};
+  op.inputs = {base};
+  OutputSpec output;
+  output.name = op.spec.name;
+  output.dtype = OrThrow(KnownDType(tensor), "op " + op.spec.name);
+  output.shape = ShapeOf(tensor);
+  output.alias = AliasKind::kView;
+  output.alias_of = 0;
+  op.spec.outputs.push_back(std::move(output));
+  const auto index = static_cast<int32_t>(records_.size());
+  records_.push_back({-1, static_cast<int32_t>(ops_.size()), 0});
+  ops_.push_back(std::move(op));
+  table_.Define(tensor, index);
+  return index;
+}
+
+std::string Recorder::NewName(const std::string& base) {
+  int& count = names_[base];
+  std::string name = count == 0 ? base : fmt::format("{}_{}", base, count);
+  while (!used_names_.insert(name).second) name = fmt::format("{}_{}", base, ++count);
+  ++count;
+  return name;
+}
+
+void Recorder::AddOp(const TorchCall& call, const CallArguments& arguments,
+                     std::vector<int32_t> inputs) {
+  const std::string& full = call.schema().name();
+  RecordedOp op;
+  op.spec.name = NewName(full.substr(full.find("::") + 2));
+  op.spec.type = TargetOf(call.schema());
+  op.spec.phase = phase_;
+  if (phase_ == Phase::kForward) op.spec.module = Module();
+  op.spec.args = arguments.positional;
+  op.spec.attributes = arguments.keyword;
+  op.inputs = std::move(inputs);
+  op.random = DrawsRandomNumbers(call.op);
+  bool listed = false;
+  const std::vector<at::Tensor> results = ResultTensors(call, &listed);
+  AddOutputs(op, arguments, results, listed);
+  ops_.push_back(std::move(op));
+}
+
+void Recorder::AddOutputs(RecordedOp& op, const CallArguments& arguments,
+                          const std::vector<at::Tensor>& results, bool listed) {
+  const AliasSchema schema = AliasOf(op.spec.type, op.spec.args, op.spec.attributes,
+                                     static_cast<int32_t>(arguments.tensors.size()));
+  const bool is_view = schema.view != AliasSchema::View::kNo;
+  std::vector<int32_t> writes = schema.writes;
+  if (!is_view) writes.insert(writes.end(), arguments.written.begin(), arguments.written.end());
+  std::sort(writes.begin(), writes.end());
+  writes.erase(std::unique(writes.begin(), writes.end()), writes.end());
+  // The first argument in whose storage a result lies; a written one before others.
+  const auto base_of = [&](const at::Tensor& result) {
+    for (const int32_t i : writes) {
+      if (TensorTable::SharesStorage(arguments.tensors[static_cast<size_t>(i)], result)) return i;
+    }
+    for (size_t i = 0; i < arguments.tensors.size(); ++i) {
+      if (TensorTable::SharesStorage(arguments.tensors[i], result)) return static_cast<int32_t>(i);
+    }
+    return -1;
+  };
+  const std::string place = "op " + op.spec.name;
+  for (size_t k = 0; k < results.size(); ++k) {
+    if (!results[k].defined()) continue;
+    OrThrow(CheckStrided(results[k]), place);
+    OutputSpec output;
+    output.name =
+        results.size() != 1 || listed ? fmt::format("{}:{}", op.spec.name, k) : op.spec.name;
+    output.dtype = OrThrow(KnownDType(results[k]), place);
+    output.shape = ShapeOf(results[k]);
+    output.output_index = static_cast<int32_t>(k);
+    output.alias_of = base_of(results[k]);
+    if (output.alias_of >= 0) {
+      const bool written = std::binary_search(writes.begin(), writes.end(), output.alias_of);
+      output.alias = written ? AliasKind::kInPlace : AliasKind::kView;
+    }
+    const auto index = static_cast<int32_t>(records_.size());
+    records_.push_back({-1, static_cast<int32_t>(ops_.size()),
+                        static_cast<int32_t>(op.spec.outputs.size())});
+    table_.Define(results[k], index);
+    op.spec.outputs.push_back(std::move(output));
+  }
+  op.spec.writes = std::move(writes);
+}
+
+Result<int32_t> Recorder::Locate(const at::Tensor& tensor) const {
+  const int32_t found = tensor.defined() ? table_.Find(tensor) : TensorTable::kNone;
+  if (found != TensorTable::kNone) return found;
+  return MakeError(ErrorCode::kNotRecordable, "a result of the step was not made by it", "",
+                   "Return tensors that the recorded functions compute.");
+}
+
+Result<std::vector<TensorId>> Recorder::BuildInputs(GraphBuilder& builder,
+                                                    RecordedStep& step) const {
+  std::vector<TensorId> ids;
+  for (const Input& input : inputs_) {
+    PW_ASSIGN(const TensorId id,
+              builder.AddInput(input.name, input.kind, input.dtype, input.shape));
+    step.inputs.emplace_back(id, input.tensor);
+    ids.push_back(id);
+  }
+  for (const TensorId id : ids) builder.TieStateByName(id);
+  return ids;
+}
+
+bool Recorder::HasMade(const at::Tensor& tensor) const {
+  const int32_t found = table_.Find(tensor);
+  return found != TensorTable::kNone && records_[static_cast<size_t>(found)].input < 0;
+}
+
+Result<RecordedStep> Recorder::Finish(const std::vector<at::Tensor>& outputs,
+                                      const std::vector<at::Tensor>& wanted,
+                                      std::vector<TensorId>* wanted_ids) && {
+  RecordedStep step;
+  GraphBuilder builder(options_.name, "aten");
+  builder.set_batch(options_.batch);
+  PW_ASSIGN(const std::vector<TensorId> inputs, BuildInputs(builder, step));
+  std::vector<std::vector<TensorId>> made;  // by op
+  const auto id_of = [&](int32_t index) {
+    const Record& record = records_[static_cast<size_t>(index)];
+    if (record.input >= 0) return inputs[static_cast<size_t>(record.input)];
+    return made[static_cast<size_t>(record.op)][static_cast<size_t>(record.output)];
+  };
+  for (RecordedOp& op : ops_) {
+    for (const int32_t record : op.inputs) op.spec.inputs.push_back(id_of(record));
+    step.module_stated.push_back(!op.spec.module.empty());
+    if (op.random) step.random_ops.push_back(OpId(made.size()));
+    PW_ASSIGN(std::vector<TensorId> tensors, builder.AddOp(std::move(op.spec)));
+    made.push_back(std::move(tensors));
+  }
+  std::vector<TensorId> results;
+  for (const at::Tensor& tensor : outputs) {
+    PW_ASSIGN(const int32_t record, Locate(tensor));
+    results.push_back(id_of(record));
+  }
+  builder.SetOutputs(std::move(results));
+  for (const at::Tensor& tensor : wanted) {
+    TensorId id;
+    if (tensor.defined()) {
+      PW_ASSIGN(const int32_t record, Locate(tensor));
+      id = id_of(record);
+    }
+    wanted_ids->push_back(id);
+  }
+  PW_ASSIGN(step.graph, std::move(builder).Build());
+  return step;
+}
+
+}  // namespace placewright

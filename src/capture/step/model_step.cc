@@ -1,0 +1,119 @@
+#include "capture/step/model_step.h"
+
+#include "capture/meta/meta_run.h"
+#include "capture/recorder/failure.h"
+
+namespace placewright {
+namespace {
+
+std::unique_ptr<Optimizer> MakeOptimizer(Training training, std::vector<NamedTensor> parameters) {
+  switch (training) {
+    case Training::kNone: return nullptr;
+    case Training::kSgd: return MakeSgd(std::move(parameters));
+    case Training::kAdam: return MakeAdam(std::move(parameters));
+  }
+  return nullptr;
+}
+
+std::vector<at::Tensor> TensorsOf(const std::vector<NamedTensor>& named) {
+  std::vector<at::Tensor> tensors;
+  for (const NamedTensor& item : named) tensors.push_back(item.tensor);
+  return tensors;
+}
+
+}  // namespace
+
+Result<ModelStep> ModelStep::Build(const CaptureRequest& request, bool on_meta) {
+  PW_ASSIGN(const ChosenModel chosen, ChooseModel(request.model, request.values));
+  ModelStep step;
+  step.name_ = request.model;
+  step.batch_ = chosen.settings.Whole("batch");
+  step.on_meta_ = on_meta;
+  step.training_ = request.training;
+  const auto build = [&] {
+    step.model_ = chosen.entry.build(chosen.settings);
+    NameModules(*step.model_);
+    step.model_->train(request.training != Training::kNone);
+    for (const auto& item : step.model_->named_parameters()) {
+      step.parameters_.push_back({item.key(), item.value()});
+    }
+    step.inputs_ = step.model_->MakeInputs();
+    step.optimizer_ = MakeOptimizer(request.training, step.parameters_);
+  };
+  PW_RETURN_IF_ERROR(on_meta ? OnMeta(build) : CatchFailure(build));
+  return step;
+}
+
+std::vector<ModelStep::Found> ModelStep::FoundTensors() const {
+  std::vector<Found> found;
+  for (const auto& [name, tensor] : parameters_) {
+    found.push_back({"param:" + name, TensorKind::kParameter, tensor});
+  }
+  for (const auto& item : model_->named_buffers()) {
+    found.push_back({"buffer:" + item.key(), TensorKind::kBuffer, item.value()});
+  }
+  if (optimizer_) {
+    for (const auto& [name, tensor] : optimizer_->State()) {
+      found.push_back({"opt_state:" + name, TensorKind::kOptimizerState, tensor});
+    }
+  }
+  for (const auto& [name, tensor] : inputs_) {
+    found.push_back({"input:" + name, TensorKind::kInput, tensor});
+  }
+  return found;
+}
+
+void ModelStep::RunForward() {
+  const std::vector<at::Tensor> inputs = TensorsOf(inputs_);
+  const at::AutoGradMode gradients(training_ != Training::kNone);
+  outputs_ = model_->Forward(inputs);
+  if (training_ != Training::kNone) loss_ = model_->Loss(outputs_, inputs);
+}
+
+// Gradients are new tensors in every step.
+void ModelStep::RunBackward() {
+  for (const NamedTensor& parameter : parameters_) parameter.tensor.mutable_grad().reset();
+  loss_.backward();
+}
+
+Result<at::Tensor> ModelStep::Run() {
+  PW_RETURN_IF_ERROR(CatchFailure([&] {
+    RunForward();
+    if (training_ == Training::kNone) return;
+    RunBackward();
+    optimizer_->Step();
+  }));
+  return training_ == Training::kNone ? outputs_[0] : loss_.detach();
+}
+
+Result<ModelStep::Recording> ModelStep::Record() {
+  Recorder recorder({.name = name_, .batch = batch_, .on_meta = on_meta_});
+  const std::vector<Found> found = FoundTensors();
+  for (const Found& item : found) {
+    PW_RETURN_IF_ERROR(recorder.AddInput(item.name, item.kind, item.tensor));
+  }
+  PW_RETURN_IF_ERROR(recorder.Run(Phase::kForward, [&] { RunForward(); }));
+  std::vector<at::Tensor> outputs = outputs_, gradients;
+  if (training_ != Training::kNone) {
+    PW_RETURN_IF_ERROR(recorder.Run(Phase::kBackward, [&] { RunBackward(); }));
+    PW_RETURN_IF_ERROR(recorder.Run(Phase::kOptimizer, [&] { optimizer_->Step(); }));
+    outputs = {loss_};
+    for (const Found& item : found) {
+      if (item.kind != TensorKind::kInput && recorder.HasMade(item.tensor)) {
+        outputs.push_back(item.tensor);
+      }
+    }
+    for (const NamedTensor& parameter : parameters_) gradients.push_back(parameter.tensor.grad());
+  }
+  Recording recording;
+  PW_ASSIGN(recording.step, std::move(recorder).Finish(outputs, gradients, &recording.gradients));
+  return recording;
+}
+
+Result<Capture> CaptureModel(const CaptureRequest& request) {
+  PW_ASSIGN(ModelStep step, ModelStep::Build(request, true));
+  PW_ASSIGN(ModelStep::Recording recording, step.Record());
+  return Capture{std::move(recording.step.graph), std::move(recording.step.module_stated)};
+}
+
+}  // namespace placewright

@@ -1,0 +1,64 @@
+// A model of the zoo with its inputs and its optimizer: one step of it, run or recorded.
+#ifndef PLACEWRIGHT_CAPTURE_STEP_MODEL_STEP_H_
+#define PLACEWRIGHT_CAPTURE_STEP_MODEL_STEP_H_
+
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "capture/recorder/recorder.h"
+#include "capture/zoo/zoo.h"
+#include "torch_api/torch_api.h"
+
+namespace placewright {
+
+class ModelStep {
+ public:
+  // Builds model, inputs and optimizer state; without memory if `on_meta`. Errors: those of
+  // ChooseModel; kNotRecordable (values that contradict each other).
+  static Result<ModelStep> Build(const CaptureRequest& request, bool on_meta);
+
+  // Runs the step: forward, and unless nothing is trained backward and update. Returns the loss, or
+  // the first output of a forward pass alone.
+  Result<at::Tensor> Run();
+
+  struct Recording {
+    RecordedStep step;
+    std::vector<TensorId> gradients;  // of parameters(), invalid where there is none
+  };
+  // Runs and records it. Outputs of the graph: those of a forward pass alone; else the loss, then
+  // the last version of every parameter, optimizer state and buffer that the step wrote.
+  Result<Recording> Record();
+
+  // What the step finds there, named as in the graph: "param:layer0.weight", "opt_state:...",
+  // "buffer:...", "input:x".
+  struct Found {
+    std::string name;
+    TensorKind kind;
+    at::Tensor tensor;
+  };
+  std::vector<Found> FoundTensors() const;
+  const std::vector<NamedTensor>& parameters() const { return parameters_; }
+
+ private:
+  ModelStep() = default;
+  void RunForward();
+  void RunBackward();
+
+  std::string name_;
+  int64_t batch_ = 0;
+  bool on_meta_ = false;
+  Training training_ = Training::kNone;
+  std::shared_ptr<Model> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<NamedTensor> parameters_, inputs_;
+  std::vector<at::Tensor> outputs_;
+  at::Tensor loss_;
+};
+
+// Records one step of a model of the zoo without computing anything.
+Result<Capture> CaptureModel(const CaptureRequest& request);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CAPTURE_STEP_MODEL_STEP_H_

@@ -1,0 +1,59 @@
+// What a model of the zoo is, and what it is built with.
+#ifndef PLACEWRIGHT_CAPTURE_ZOO_MODEL_H_
+#define PLACEWRIGHT_CAPTURE_ZOO_MODEL_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "capture/optimizer/optimizer.h"
+#include "capture/zoo/module.h"
+#include "torch_api/torch_api.h"
+
+namespace placewright {
+
+// The values of a model's parameters; those that it declares are all there, and in range.
+class Settings {
+ public:
+  explicit Settings(std::map<std::string, double> values) : values_(std::move(values)) {}
+  int64_t Whole(const std::string& name) const { return static_cast<int64_t>(Real(name)); }
+  double Real(const std::string& name) const {
+    const auto it = values_.find(name);
+    PW_CHECK(it != values_.end());
+    return it->second;
+  }
+
+ private:
+  std::map<std::string, double> values_;
+};
+
+// A model with the data that it is fed. One step is
+//   outputs = Forward(inputs), loss = Loss(outputs, inputs), loss.backward(), an update;
+// an inference pass is Forward alone, with dropout off. All shapes follow from the settings; no op
+// may depend on what a tensor holds. Tensors are made with at::full, at::arange, at::randn and
+// their like, never with at::tensor({...}): they must be able to be without memory.
+class Model : public Module {
+ public:
+  using Tensors = std::vector<at::Tensor>;
+  // Fresh inputs, targets among them, named as arguments: "ids", "mask", "targets". On real tensors
+  // they are random and valid (indices in range).
+  virtual std::vector<NamedTensor> MakeInputs() const = 0;
+  virtual Tensors Forward(const Tensors& inputs) = 0;
+  virtual at::Tensor Loss(const Tensors& outputs, const Tensors& inputs) = 0;
+};
+
+// An entry of the zoo: what it says of itself, and how it is built. `facts.parameters` has "batch".
+struct ZooEntry {
+  ZooModel facts;
+  std::shared_ptr<Model> (*build)(const Settings& settings) = nullptr;
+};
+
+// A whole number, and a share in [0, 1), as parameters of a model.
+ZooParameter WholeParameter(std::string name, int64_t value, int64_t most, std::string meaning);
+ZooParameter ShareParameter(std::string name, double value, std::string meaning);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CAPTURE_ZOO_MODEL_H_

@@ -1,0 +1,74 @@
+// What the program asks of LibTorch, in an interface that knows nothing of LibTorch. The starred
+// modules live in one shared library (src/torch_library) that implements it; the program opens
+// that library when a command needs it (cli/torch_library.h).
+#ifndef PLACEWRIGHT_TORCH_API_TORCH_API_H_
+#define PLACEWRIGHT_TORCH_API_TORCH_API_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/graph.h"
+
+namespace placewright {
+
+// What is recorded: a forward pass alone, or a training step with an update.
+enum class Training : uint8_t { kNone, kSgd, kAdam };
+
+std::string_view ToString(Training training);  // "none", "sgd", "adam"
+// Errors: kUsage with near names.
+Result<Training> ParseTraining(std::string_view text);
+
+// A number that a model of the zoo can be built with.
+struct ZooParameter {
+  std::string name, meaning;
+  double value = 0, least = 0, most = 0;  // value: the default
+  bool whole = true;
+};
+
+// The sizes of one paper, by name: "inception-v3@mars".
+struct ZooPreset {
+  std::string name, source;
+  std::map<std::string, double> values;  // those that differ from the defaults
+};
+
+struct ZooModel {
+  std::string name, description, source;
+  std::vector<ZooParameter> parameters;  // `batch` among them
+  std::vector<ZooPreset> presets;
+};
+
+struct CaptureRequest {
+  std::string model;  // NAME or NAME@PRESET
+  Training training = Training::kAdam;
+  std::map<std::string, double> values;  // overrides of parameters, `batch` among them
+};
+
+// A recorded step. See docs/capture.md.
+struct Capture {
+  Graph graph;
+  IdVector<OpId, bool> module_stated;  // of every op, whether a module ran it; else worked out
+};
+
+class TorchApi {
+ public:
+  // Raised with every change of this class: an older library is refused, never called.
+  static constexpr int kVersion = 2;
+
+  virtual ~TorchApi() = default;
+  virtual int version() const = 0;
+  virtual std::string libtorch_version() const = 0;  // "1.13.1"
+  virtual int cuda_devices() const = 0;              // usable by LibTorch
+  // All models, by name.
+  virtual std::vector<ZooModel> Zoo() const = 0;
+  // Records one step without computing anything. Errors: kUnknownName (model, preset, parameter;
+  // with near names), kField (a value out of range), those of the recorder.
+  virtual Result<Capture> CaptureModel(const CaptureRequest& request) const = 0;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_TORCH_API_TORCH_API_H_
