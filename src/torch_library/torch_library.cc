@@ -1,5 +1,5 @@
-// The one entry of libplacewright_torch.so: the interface of torch_api, answered by the modules that
-// include LibTorch.
+// The one entry of libplacewright_torch.so: the interface of torch_api, answered by the modules
+// that include LibTorch.
 #include <torch/cuda.h>
 
 #include "capture/step/model_step.h"
@@ -14,9 +14,7 @@ class TorchLibraryApi : public TorchApi {
  public:
   int version() const override { return kVersion; }
   std::string libtorch_version() const override { return kTorchVersion; }
-  int cuda_devices() const override {
-    return static_cast<int>(torch::cuda::device_count());
-  }
+  int cuda_devices() const override { return static_cast<int>(torch::cuda::device_count()); }
   std::vector<ZooModel> Zoo() const override {
     std::vector<ZooModel> models;
     for (ZooEntry& entry : ZooEntries()) models.push_back(std::move(entry.facts));

@@ -22,6 +22,8 @@ TEST_F(Usage, HelpTextsAreTheGoldenOnes) {
                                                           {"compare"},
                                                           {"check"},
                                                           {"export"},
+                                                          {"capture"},
+                                                          {"zoo"},
                                                           {"doctor"},
                                                           {"explain"},
                                                           {"completion"},
@@ -263,7 +265,8 @@ TEST_F(Usage, DoctorOpensTheTorchLibraryOnlyIfItsInterfaceIsOurs) {
     return std::string();
   };
   EXPECT_THAT(detail(PLACEWRIGHT_FAKE_TORCH), StartsWith("ok: LibTorch 9.9.9, 3 CUDA device(s)"));
-  EXPECT_THAT(detail(PLACEWRIGHT_STALE_TORCH), HasSubstr("interface version 1, this program needs 2"));
+  EXPECT_THAT(detail(PLACEWRIGHT_STALE_TORCH),
+              HasSubstr("interface version 1, this program needs 2"));
   EXPECT_THAT(detail(Write("broken.so", "no library")), StartsWith("absent: cannot be opened"));
 }
 

@@ -23,10 +23,10 @@ std::vector<c10::IValue> Convolution(const TorchCall& call) {
   for (int64_t i = 2; i < input.dim(); ++i) {
     const auto d = static_cast<size_t>(i - 2);
     const int64_t reach = at(dilation, d) * (weight.size(i) - 1);
-    sizes.push_back(transposed ? (input.size(i) - 1) * at(stride, d) - 2 * at(padding, d) + reach +
-                                     at(output_padding, d) + 1
-                               : (input.size(i) + 2 * at(padding, d) - reach - 1) / at(stride, d) +
-                                     1);
+    sizes.push_back(transposed
+                        ? (input.size(i) - 1) * at(stride, d) - 2 * at(padding, d) + reach +
+                              at(output_padding, d) + 1
+                        : (input.size(i) + 2 * at(padding, d) - reach - 1) / at(stride, d) + 1);
   }
   return {EmptyMeta(sizes, input.scalar_type())};
 }

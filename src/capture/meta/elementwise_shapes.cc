@@ -16,8 +16,8 @@ std::vector<c10::IValue> LikeFirst(const TorchCall& call) {
 // first one that tells.
 std::vector<c10::IValue> First(const TorchCall& call) { return {call.argument(0)}; }
 
-// where(condition, self, other). addcmul has a meta kernel and orders the strides of three broadcast
-// operands alike.
+// where(condition, self, other). addcmul has a meta kernel and orders the strides of three
+// broadcast operands alike.
 std::vector<c10::IValue> Where(const TorchCall& call) {
   const at::Tensor self = TensorArgument(call, 1), other = TensorArgument(call, 2);
   const auto as_float = [](const at::Tensor& tensor) {

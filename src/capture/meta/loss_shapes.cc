@@ -22,9 +22,9 @@ std::vector<c10::IValue> NllLoss2d(const TorchCall& call) {
 
 void AddLossShapes(ShapeTable& table) {
   table["aten::nll_loss2d_forward"] = NllLoss2d;
-  table["aten::nll_loss2d_backward"] = LikeSecond;   // (grad_output, self, ...)
-  table["aten::mse_loss_backward"] = LikeSecond;     // (grad_output, self, ...)
-  table["aten::glu_backward"] = LikeSecond;          // (grad_output, self, dim)
+  table["aten::nll_loss2d_backward"] = LikeSecond;  // (grad_output, self, ...)
+  table["aten::mse_loss_backward"] = LikeSecond;    // (grad_output, self, ...)
+  table["aten::glu_backward"] = LikeSecond;         // (grad_output, self, dim)
 }
 
 }  // namespace placewright

@@ -36,10 +36,9 @@ void CheckNoContent(const TorchCall& call, const std::string& place) {
   for (size_t i = 0; i < call.argument_count(); ++i) {
     const c10::IValue& value = call.argument(i);
     if (!value.isTensor() || !HasContent(value.toTensor())) continue;
-    throw CaptureFailure(
-        MakeError(ErrorCode::kNotRecordable,
-                  "a tensor with content meets tensors that have shapes only", place,
-                  "Make it inside the recorded functions, with at::full, at::arange and the like."));
+    throw CaptureFailure(MakeError(
+        ErrorCode::kNotRecordable, "a tensor with content meets tensors that have shapes only",
+        place, "Make it inside the recorded functions, with at::full, at::arange and the like."));
   }
 }
 
@@ -87,10 +86,10 @@ void RunReal(TorchCall& call, const std::string& place) {
     RunBelow(call);
   } catch (const c10::Error& error) {
     if (!elsewhere) throw;
-    throw CaptureFailure(MakeError(
-        ErrorCode::kMissingRuntime,
-        "the step uses the device " + device + ", which LibTorch cannot use here", place,
-        "Record it without memory (on meta) or on the CPU: plans decide on devices."));
+    throw CaptureFailure(
+        MakeError(ErrorCode::kMissingRuntime,
+                  "the step uses the device " + device + ", which LibTorch cannot use here", place,
+                  "Record it without memory (on meta) or on the CPU: plans decide on devices."));
   }
 }
 

@@ -25,9 +25,9 @@ const ShapeTable& Table() {
 }  // namespace
 
 ShapeFunction FindShapeFunction(const c10::FunctionSchema& schema) {
-  const auto it = Table().find(schema.overload_name().empty()
-                                   ? schema.name()
-                                   : schema.name() + "." + schema.overload_name());
+  const auto it =
+      Table().find(schema.overload_name().empty() ? schema.name()
+                                                  : schema.name() + "." + schema.overload_name());
   return it == Table().end() ? nullptr : it->second;
 }
 

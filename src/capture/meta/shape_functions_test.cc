@@ -82,14 +82,21 @@ const std::vector<Example>& Examples() {
   static const std::vector<Example> examples = {
       {"convolution_1d",
        [] {
-         Train(at::conv1d(Leaf({2, 3, 11}), Leaf({4, 3, 2}), Leaf({4}), at::IntArrayRef(1), at::IntArrayRef(0),
-                               at::IntArrayRef(3)));
+         Train(at::conv1d(Leaf({2, 3, 11}), Leaf({4, 3, 2}), Leaf({4}), at::IntArrayRef(1),
+                          at::IntArrayRef(0), at::IntArrayRef(3)));
        }},
       {"convolution_2d",
-       [] { Train(at::conv2d(Leaf({2, 3, 9, 8}), Leaf({4, 3, 3, 2}), Leaf({4}), {2, 1}, {1, 0})); }},
+       [] {
+         Train(at::conv2d(Leaf({2, 3, 9, 8}), Leaf({4, 3, 3, 2}), Leaf({4}), {2, 1}, {1, 0}));
+       }},
       {"convolution_groups",
-       [] { Train(at::conv2d(Leaf({2, 4, 9, 8}), Leaf({4, 1, 3, 3}), {}, 2, 1, 1, 4)); }},
-      {"convolution_3d", [] { Train(at::conv3d(Leaf({1, 2, 5, 6, 7}), Leaf({3, 2, 1, 2, 3}))); }},
+       [] {
+         Train(at::conv2d(Leaf({2, 4, 9, 8}), Leaf({4, 1, 3, 3}), {}, 2, 1, 1, 4));
+       }},
+      {"convolution_3d",
+       [] {
+         Train(at::conv3d(Leaf({1, 2, 5, 6, 7}), Leaf({3, 2, 1, 2, 3})));
+       }},
       {"convolution_transposed",
        [] {
          Train(at::conv_transpose2d(Leaf({2, 4, 5, 4}), Leaf({4, 3, 3, 3}), Leaf({6}), 2, 1, 1, 2,
@@ -106,43 +113,82 @@ const std::vector<Example>& Examples() {
                         at::ones({3}), false, 0.1, 1e-5, false);
        }},
       {"layer_norm",
-       [] { Train(at::layer_norm(Leaf({2, 5, 6}), {6}, Leaf({6}), Leaf({6}), 1e-5)); }},
+       [] {
+         Train(at::layer_norm(Leaf({2, 5, 6}), {6}, Leaf({6}), Leaf({6}), 1e-5));
+       }},
       {"layer_norm_two_dimensions",
-       [] { Train(at::layer_norm(Leaf({2, 5, 6}).transpose(0, 1), {2, 6}, Leaf({2, 6}), {})); }},
-      {"group_norm", [] { Train(at::group_norm(Leaf({2, 6, 5}), 3, Leaf({6}), Leaf({6}))); }},
-      {"embedding", [] { Train(at::embedding(Leaf({9, 4}), at::zeros({2, 3}, at::kLong))); }},
+       [] {
+         Train(at::layer_norm(Leaf({2, 5, 6}).transpose(0, 1), {2, 6}, Leaf({2, 6}), {}));
+       }},
+      {"group_norm",
+       [] {
+         Train(at::group_norm(Leaf({2, 6, 5}), 3, Leaf({6}), Leaf({6})));
+       }},
+      {"embedding",
+       [] {
+         Train(at::embedding(Leaf({9, 4}), at::zeros({2, 3}, at::kLong)));
+       }},
       {"embedding_of_a_vector",
-       [] { Train(at::embedding(Leaf({9, 4}), at::zeros({3}, at::kLong))); }},
+       [] {
+         Train(at::embedding(Leaf({9, 4}), at::zeros({3}, at::kLong)));
+       }},
       {"index_select",
-       [] { Train(at::index_select(Leaf({5, 4, 3}), -2, at::zeros({7}, at::kLong))); }},
-      {"flip", [] { Train(at::flip(Leaf({5, 4}).t(), {0})); }},
-      {"roll", [] { Train(at::roll(Leaf({5, 4}).t(), 2, 0)); }},
-      {"relu", [] { Train(at::relu(Leaf({5, 4, 2}).transpose(0, 1))); }},
+       [] {
+         Train(at::index_select(Leaf({5, 4, 3}), -2, at::zeros({7}, at::kLong)));
+       }},
+      {"flip",
+       [] {
+         Train(at::flip(Leaf({5, 4}).t(), {0}));
+       }},
+      {"roll",
+       [] {
+         Train(at::roll(Leaf({5, 4}).t(), 2, 0));
+       }},
+      {"relu",
+       [] {
+         Train(at::relu(Leaf({5, 4, 2}).transpose(0, 1)));
+       }},
       {"relu_in_place",
        [] {
          at::Tensor x = Leaf({5, 4}).t() * 2.0;
          Train(at::relu_(x));
        }},
-      {"hardswish", [] { at::hardswish(at::randn({5, 4}).t()); }},
+      {"hardswish",
+       [] {
+         at::hardswish(at::randn({5, 4}).t());
+       }},
       {"hardswish_in_place",
        [] {
          at::Tensor x = at::randn({5, 4});
          at::hardswish_(x);
        }},
-      {"hardtanh", [] { at::hardtanh(at::randn({5, 4}).t()); }},
+      {"hardtanh",
+       [] {
+         at::hardtanh(at::randn({5, 4}).t());
+       }},
       {"hardtanh_in_place",
        [] {
          at::Tensor x = at::randn({5, 4});
          at::hardtanh_(x);
        }},
       {"where",
-       [] { Train(at::where(at::ones({3, 4}, at::kBool), Leaf({2, 3, 4}), at::zeros({}))); }},
+       [] {
+         Train(at::where(at::ones({3, 4}, at::kBool), Leaf({2, 3, 4}), at::zeros({})));
+       }},
       {"where_transposed",
-       [] { Train(at::where(at::ones({4, 3}, at::kBool).t(), Leaf({4, 3}).t(), Leaf({4, 3}).t())); }},
+       [] {
+         Train(at::where(at::ones({4, 3}, at::kBool).t(), Leaf({4, 3}).t(), Leaf({4, 3}).t()));
+       }},
       {"where_doubles",
        [] { at::where(at::ones({3}, at::kBool), at::randn({3}), at::zeros({3}, at::kDouble)); }},
-      {"native_dropout", [] { at::native_dropout(at::randn({5, 4}).t(), 0.3, true); }},
-      {"adaptive_average_pool", [] { Train(at::adaptive_avg_pool2d(Leaf({2, 3, 9, 7}), {4, 3})); }},
+      {"native_dropout",
+       [] {
+         at::native_dropout(at::randn({5, 4}).t(), 0.3, true);
+       }},
+      {"adaptive_average_pool",
+       [] {
+         Train(at::adaptive_avg_pool2d(Leaf({2, 3, 9, 7}), {4, 3}));
+       }},
       {"nll_loss_2d",
        [] {
          Train(at::nll_loss2d(at::log_softmax(Leaf({2, 3, 4, 5}), 1),
@@ -153,8 +199,14 @@ const std::vector<Example>& Examples() {
          Train(at::nll_loss2d(at::log_softmax(Leaf({2, 3, 4, 5}), 1),
                               at::zeros({2, 4, 5}, at::kLong), {}, at::Reduction::None));
        }},
-      {"mse_loss", [] { Train(at::mse_loss(Leaf({3, 4}), at::zeros({3, 4}))); }},
-      {"glu", [] { Train(at::glu(Leaf({3, 4}), 0 + 1)); }},
+      {"mse_loss",
+       [] {
+         Train(at::mse_loss(Leaf({3, 4}), at::zeros({3, 4})));
+       }},
+      {"glu",
+       [] {
+         Train(at::glu(Leaf({3, 4}), 0 + 1));
+       }},
   };
   return examples;
 }

@@ -1,6 +1,7 @@
 // The update of a training step, written so that every step runs the same ops with the same
 // numbers: bias corrections are computed from state, not baked in, and every parameter is updated
-// by ops of its own (no lists of tensors), so that parameters stay free to lie on different devices.
+// by ops of its own (no lists of tensors), so that parameters stay free to lie on different
+// devices.
 #ifndef PLACEWRIGHT_CAPTURE_OPTIMIZER_OPTIMIZER_H_
 #define PLACEWRIGHT_CAPTURE_OPTIMIZER_OPTIMIZER_H_
 
@@ -40,7 +41,8 @@ std::unique_ptr<Optimizer> MakeSgd(std::vector<NamedTensor> parameters,
 //   p = p - rate (m / c1) / (sqrt(v / c2) + epsilon),  ci = 1 - betai^t
 // The powers beta^t are state of the step as a whole. Multiplied by c1, the quotient is
 //   m / (sqrt(v) / s + e)  with  s = sqrt(c2) / c1,  e = epsilon c1
-// so that every parameter takes the same eight ops as torch.optim.Adam's; s and e are computed once.
+// so that every parameter takes the same eight ops as torch.optim.Adam's; s and e are computed
+// once.
 struct AdamOptions {
   double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
 };

@@ -31,8 +31,8 @@ TEST(Sgd, TwoStepsByHand) {
 //   p = 0.92 - 0.1 (4/7) / (8 / sqrt(37) + 0.5).
 TEST(Adam, ThreeStepsByHand) {
   const at::Tensor parameter = OneWithGradient(2);
-  const auto adam = MakeAdam({{"p", parameter}},
-                             {.rate = 0.1, .beta1 = 0.5, .beta2 = 0.75, .epsilon = 0.5});
+  const auto adam =
+      MakeAdam({{"p", parameter}}, {.rate = 0.1, .beta1 = 0.5, .beta2 = 0.75, .epsilon = 0.5});
   adam->Step();
   EXPECT_NEAR(parameter.item<double>(), 0.92, 1e-15);
   parameter.mutable_grad().fill_(-1);

@@ -41,8 +41,7 @@ class Sgd : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> MakeSgd(std::vector<NamedTensor> parameters,
-                                   const SgdOptions& options) {
+std::unique_ptr<Optimizer> MakeSgd(std::vector<NamedTensor> parameters, const SgdOptions& options) {
   return std::make_unique<Sgd>(std::move(parameters), options);
 }
 

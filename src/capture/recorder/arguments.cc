@@ -65,8 +65,7 @@ class ArgumentReader {
 
   static Value Int(c10::TypeKind kind, int64_t value) {
     switch (kind) {
-      case c10::TypeKind::ScalarTypeType:
-        return Value(WordOf(static_cast<c10::ScalarType>(value)));
+      case c10::TypeKind::ScalarTypeType: return Value(WordOf(static_cast<c10::ScalarType>(value)));
       case c10::TypeKind::LayoutType: return Value(WordOf(static_cast<c10::Layout>(value)));
       case c10::TypeKind::MemoryFormatType:
         return Value(WordOf(static_cast<c10::MemoryFormat>(value)));

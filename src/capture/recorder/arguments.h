@@ -15,10 +15,10 @@
 namespace placewright {
 
 struct CallArguments {
-  std::vector<Value> positional;       // without those at the end that have their default
-  std::vector<NamedValue> keyword;     // keyword-only ones that do not have their default
-  std::vector<at::Tensor> tensors;     // InputRef i is tensors[i]; may repeat
-  std::vector<int32_t> written;        // tensors that the schema says are written; ascending
+  std::vector<Value> positional;    // without those at the end that have their default
+  std::vector<NamedValue> keyword;  // keyword-only ones that do not have their default
+  std::vector<at::Tensor> tensors;  // InputRef i is tensors[i]; may repeat
+  std::vector<int32_t> written;     // tensors that the schema says are written; ascending
 };
 
 // A number of the host that LibTorch made a tensor of (the 2 in the gradient of x / 2).

@@ -1,5 +1,5 @@
-// The way in: every operator that LibTorch runs below autograd passes a boxed fallback kernel on the
-// recorder's dispatch key, which is switched on for one thread (and the threads of its backward
+// The way in: every operator that LibTorch runs below autograd passes a boxed fallback kernel on
+// the recorder's dispatch key, which is switched on for one thread (and the threads of its backward
 // pass) by a HandlerScope. Where no scope is open the kernel is never reached.
 #ifndef PLACEWRIGHT_CAPTURE_RECORDER_DISPATCH_H_
 #define PLACEWRIGHT_CAPTURE_RECORDER_DISPATCH_H_

@@ -69,7 +69,7 @@ int32_t Recorder::AddInputRecord(std::string name, TensorKind kind, const at::Te
   records_.push_back({static_cast<int32_t>(inputs_.size()), -1, 0});
   const DType dtype = OrThrow(KnownDType(tensor), "input " + name);
   inputs_.push_back({std::move(name), kind, dtype, ShapeOf(tensor), tensor.detach()});
-  table_.Define(tensor, index);
+  table_.Define(tensor, index, false);
   return index;
 }
 
@@ -108,8 +108,8 @@ void Recorder::Handle(TorchCall& call) {
     return table_.FindStorage(tensor) == TensorTable::kNone;
   });
   if (ReadsValues(call, arguments)) {
-    throw CaptureFailure(MakeError(ErrorCode::kDataDependent,
-                                   "the step reads a value from a tensor", Place(call)));
+    throw CaptureFailure(
+        MakeError(ErrorCode::kDataDependent, "the step reads a value from a tensor", Place(call)));
   }
   const bool recorded = !ResultIsItsArgument(call.schema().name());
   std::vector<int32_t> inputs;
@@ -159,7 +159,7 @@ int32_t Recorder::RecordRemadeView(const at::Tensor& tensor, int32_t base) {
   const auto index = static_cast<int32_t>(records_.size());
   records_.push_back({-1, static_cast<int32_t>(ops_.size()), 0});
   ops_.push_back(std::move(op));
-  table_.Define(tensor, index);
+  table_.Define(tensor, index, true);
   return index;
 }
 
@@ -224,9 +224,9 @@ void Recorder::AddOutputs(RecordedOp& op, const CallArguments& arguments,
       output.alias = written ? AliasKind::kInPlace : AliasKind::kView;
     }
     const auto index = static_cast<int32_t>(records_.size());
-    records_.push_back({-1, static_cast<int32_t>(ops_.size()),
-                        static_cast<int32_t>(op.spec.outputs.size())});
-    table_.Define(results[k], index);
+    records_.push_back(
+        {-1, static_cast<int32_t>(ops_.size()), static_cast<int32_t>(op.spec.outputs.size())});
+    table_.Define(results[k], index, output.alias == AliasKind::kView);
     op.spec.outputs.push_back(std::move(output));
   }
   op.spec.writes = std::move(writes);
@@ -252,6 +252,22 @@ Result<std::vector<TensorId>> Recorder::BuildInputs(GraphBuilder& builder,
   return ids;
 }
 
+std::vector<char> Recorder::ReadOps(const std::vector<at::Tensor>& asked) const {
+  std::vector<char> is_read(ops_.size(), 0);
+  const auto read = [&](int32_t record) {
+    const int32_t op = records_[static_cast<size_t>(record)].op;
+    if (op >= 0) is_read[static_cast<size_t>(op)] = 1;
+  };
+  for (const RecordedOp& op : ops_) {
+    for (const int32_t record : op.inputs) read(record);
+  }
+  for (const at::Tensor& tensor : asked) {
+    const int32_t record = tensor.defined() ? table_.Find(tensor) : TensorTable::kNone;
+    if (record != TensorTable::kNone) read(record);
+  }
+  return is_read;
+}
+
 bool Recorder::HasMade(const at::Tensor& tensor) const {
   const int32_t found = table_.Find(tensor);
   return found != TensorTable::kNone && records_[static_cast<size_t>(found)].input < 0;
@@ -270,10 +286,17 @@ Result<RecordedStep> Recorder::Finish(const std::vector<at::Tensor>& outputs,
     if (record.input >= 0) return inputs[static_cast<size_t>(record.input)];
     return made[static_cast<size_t>(record.op)][static_cast<size_t>(record.output)];
   };
+  std::vector<at::Tensor> asked = outputs;
+  asked.insert(asked.end(), wanted.begin(), wanted.end());
+  const std::vector<char> is_read = ReadOps(asked);
   for (RecordedOp& op : ops_) {
+    if (op.inputs.empty() && !op.random && !is_read[made.size()]) {
+      made.emplace_back();
+      continue;
+    }
     for (const int32_t record : op.inputs) op.spec.inputs.push_back(id_of(record));
+    if (op.random) step.random_ops.push_back(OpId(step.module_stated.size()));
     step.module_stated.push_back(!op.spec.module.empty());
-    if (op.random) step.random_ops.push_back(OpId(made.size()));
     PW_ASSIGN(std::vector<TensorId> tensors, builder.AddOp(std::move(op.spec)));
     made.push_back(std::move(tensors));
   }

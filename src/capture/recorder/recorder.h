@@ -14,9 +14,9 @@
 //                 one of the host
 //   view, write   an output in the storage of an argument; writes by the operator's schema and by
 //                 graph/aliasing/op_schema.h, which knows those that schemas hide
-//   module        path of the innermost ModuleScope, for forward ops; the graph works out the others
-//   detach, lift_fresh   left out: their result is their argument
-//   a tensor that nobody made, in a known storage (autograd remakes views):  `as_strided`
+//   module        path of the innermost ModuleScope, for forward ops; the graph works out the
+//   others detach, lift_fresh   left out: their result is their argument a tensor that nobody made,
+//   in a known storage (autograd remakes views):  `as_strided`
 // Refused: reading a value (kDataDependent), tensors without strided memory, two announced tensors
 // in one storage (kNotRecordable).
 #ifndef PLACEWRIGHT_CAPTURE_RECORDER_RECORDER_H_
@@ -40,8 +40,8 @@ namespace placewright {
 
 struct RecordedStep {
   Graph graph;
-  IdVector<OpId, bool> module_stated;  // by a ModuleScope
-  std::vector<OpId> random_ops;        // the chain: they draw in this order
+  IdVector<OpId, bool> module_stated;                   // by a ModuleScope
+  std::vector<OpId> random_ops;                         // the chain: they draw in this order
   std::vector<std::pair<TensorId, at::Tensor>> inputs;  // what the inputs of the graph were
 };
 
@@ -102,6 +102,8 @@ class Recorder : public CallHandler {
   void AddOutputs(RecordedOp& op, const CallArguments& arguments,
                   const std::vector<at::Tensor>& results, bool listed);
   Result<std::vector<TensorId>> BuildInputs(GraphBuilder& builder, RecordedStep& step) const;
+  // By op: whether an op or the caller reads one of its outputs.
+  std::vector<char> ReadOps(const std::vector<at::Tensor>& asked) const;
   std::string NewName(const std::string& base);
   const std::string& Module() const;
   std::string Place(const TorchCall& call) const;

@@ -50,6 +50,31 @@ TEST(Recorder, ViewsShareStoragesAndWritesMakeVersions) {
   EXPECT_EQ(graph.storage(StorageId(0)).kind, TensorKind::kBuffer);
 }
 
+// The transpose of the transpose lies where x lies. What reads it reads that view, and what writes
+// x writes x.
+TEST(Recorder, AViewThatLiesWhereItsBaseLiesIsAnotherTensor) {
+  const auto step = Record([](const at::Tensor& x) {
+    const at::Tensor sum = x.t().t().sum();
+    at::relu_(const_cast<at::Tensor&>(x));
+    return sum;
+  });
+  ASSERT_TRUE(step.ok()) << step.error().ToString();
+  const Graph& graph = step.value().graph;
+  ASSERT_THAT(Types(graph), ElementsAre("aten.t.default", "aten.t.default", "aten.sum.default",
+                                        "aten.relu_.default"));
+  EXPECT_EQ(graph.tensor(graph.op(OpId(2)).inputs[0]).name, "t_1");
+  EXPECT_EQ(graph.tensor(graph.op(OpId(3)).inputs[0]).name, "input:x");
+}
+
+TEST(Recorder, LeavesOutWhatNothingReads) {
+  const auto step = Record([](const at::Tensor& x) {
+    at::zeros({5});
+    return at::relu(x) + at::ones({3});
+  });
+  ASSERT_TRUE(step.ok()) << step.error().ToString();
+  EXPECT_EQ(step.value().graph.op_count(), 3u);
+}
+
 // Arguments that have their default are left out, as PyTorch's own recorders do.
 TEST(Recorder, ArgumentsAreThoseThatWereMeant) {
   const auto step = Record([](const at::Tensor& x) {
@@ -62,7 +87,8 @@ TEST(Recorder, ArgumentsAreThoseThatWereMeant) {
                                         "aten.slice.Tensor", "aten.add.Tensor"));
   const Op& copy = graph.op(OpId(0));
   EXPECT_THAT(copy.args, ElementsAre(Value(InputRef{0})));
-  EXPECT_THAT(copy.attributes, ElementsAre(NamedValue{"dtype", Value(std::string("torch.float64"))}));
+  EXPECT_THAT(copy.attributes,
+              ElementsAre(NamedValue{"dtype", Value(std::string("torch.float64"))}));
   const Op& cat = graph.op(OpId(1));
   EXPECT_THAT(cat.args, ElementsAre(Value(Value::List{Value(InputRef{0}), Value(InputRef{1})})));
   EXPECT_THAT(graph.op(OpId(2)).args, ElementsAre(Value(InputRef{0}), Value(int64_t{0}),
@@ -71,9 +97,8 @@ TEST(Recorder, ArgumentsAreThoseThatWereMeant) {
 }
 
 TEST(Recorder, RandomDrawsAreAChain) {
-  const auto step = Record([](const at::Tensor& x) {
-    return at::dropout(x, 0.5, true) + at::dropout(x, 0.5, true);
-  });
+  const auto step = Record(
+      [](const at::Tensor& x) { return at::dropout(x, 0.5, true) + at::dropout(x, 0.5, true); });
   ASSERT_TRUE(step.ok()) << step.error().ToString();
   std::vector<std::string> draws;
   for (const OpId op : step.value().random_ops) draws.push_back(step.value().graph.op(op).name);

@@ -7,6 +7,11 @@ const c10::StorageImpl* StorageOf(const at::Tensor& tensor) {
   return tensor.storage().unsafeGetStorageImpl();
 }
 
+c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> Weak(const at::Tensor& tensor) {
+  return c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>(
+      tensor.getIntrusivePtr());
+}
+
 }  // namespace
 
 bool TensorTable::Place::Is(const at::Tensor& tensor) const {
@@ -23,7 +28,11 @@ TensorTable::Index TensorTable::Find(const at::Tensor& tensor) const {
   const Entry* entry = EntryOf(tensor);
   if (entry == nullptr) return kNone;
   for (const Place& place : entry->places) {
-    if (place.Is(tensor)) return place.index;
+    if (!place.Is(tensor)) continue;
+    for (const Alias& alias : place.aliases) {
+      if (alias.object._unsafe_get_target() == tensor.unsafeGetTensorImpl()) return alias.index;
+    }
+    return place.index;
   }
   return kNone;
 }
@@ -33,19 +42,25 @@ TensorTable::Index TensorTable::FindStorage(const at::Tensor& tensor) const {
   return entry == nullptr ? kNone : entry->places.front().index;
 }
 
-void TensorTable::Define(const at::Tensor& tensor, Index index) {
+void TensorTable::Define(const at::Tensor& tensor, Index index, bool view) {
   const auto [it, is_new] =
       entries_.try_emplace(StorageOf(tensor), Entry{tensor.storage().getWeakStorageImpl(), {}});
   for (Place& place : it->second.places) {
     if (!place.Is(tensor)) continue;
-    place.index = index;
+    if (view) {
+      place.aliases.push_back({Weak(tensor), index});
+    } else {
+      place.index = index;
+      place.aliases.clear();
+    }
     return;
   }
   it->second.places.push_back({tensor.storage_offset(),
                                tensor.scalar_type(),
                                {tensor.sizes().begin(), tensor.sizes().end()},
                                {tensor.strides().begin(), tensor.strides().end()},
-                               index});
+                               index,
+                               {}});
 }
 
 bool TensorTable::SharesStorage(const at::Tensor& a, const at::Tensor& b) {

@@ -17,8 +17,8 @@ namespace {
 c10::OperatorName NameOf(std::string_view target) {
   const size_t first = target.find('.'), last = target.rfind('.');
   if (first == target.npos || first == last) return {std::string(target), ""};
-  std::string name = fmt::format("{}::{}", target.substr(0, first),
-                                 target.substr(first + 1, last - first - 1));
+  std::string name =
+      fmt::format("{}::{}", target.substr(0, first), target.substr(first + 1, last - first - 1));
   std::string overload(target.substr(last + 1));
   if (overload == "default") overload.clear();
   return {std::move(name), std::move(overload)};

@@ -1,6 +1,6 @@
-// Runs a recorded step again, op by op, through LibTorch's boxed dispatcher below autograd: the proof
-// that a recorded graph holds the step. Everything is kept to the end; the executor of plans is
-// another.
+// Runs a recorded step again, op by op, through LibTorch's boxed dispatcher below autograd: the
+// proof that a recorded graph holds the step. Everything is kept to the end; the executor of plans
+// is another.
 #ifndef PLACEWRIGHT_CAPTURE_REPLAY_REPLAYER_H_
 #define PLACEWRIGHT_CAPTURE_REPLAY_REPLAYER_H_
 

@@ -29,12 +29,25 @@ struct Case {
 const std::map<std::string, double> kTinyMlp = {
     {"batch", 4}, {"features", 6}, {"hidden", 8}, {"classes", 3}, {"dropout", 0.5}};
 const std::map<std::string, double> kTinyBert = {
-    {"batch", 2},  {"sequence", 8}, {"layers", 2},      {"hidden", 16},   {"heads", 2},
+    {"batch", 2},  {"sequence", 8},   {"layers", 2},      {"hidden", 16},  {"heads", 2},
     {"inner", 32}, {"positions", 12}, {"vocabulary", 50}, {"dropout", 0.3}};
+const std::map<std::string, double> kTinyGpt2 = {
+    {"batch", 2}, {"sequence", 6},   {"layers", 2},      {"hidden", 16},
+    {"heads", 2}, {"positions", 12}, {"vocabulary", 50}, {"dropout", 0.3}};
+const std::map<std::string, double> kTinyVgg = {
+    {"batch", 2}, {"size", 32}, {"hidden", 16}, {"classes", 5}};
+const std::map<std::string, double> kTinyResNet = {
+    {"batch", 2}, {"size", 32}, {"width", 4}, {"classes", 5}};
 const Case kCases[] = {
-    {"mlp", Training::kAdam, kTinyMlp},       {"mlp", Training::kSgd, kTinyMlp},
-    {"mlp", Training::kNone, kTinyMlp},       {"bert-base", Training::kAdam, kTinyBert},
+    {"mlp", Training::kAdam, kTinyMlp},
+    {"mlp", Training::kSgd, kTinyMlp},
+    {"mlp", Training::kNone, kTinyMlp},
+    {"bert-base", Training::kAdam, kTinyBert},
     {"bert-base", Training::kNone, kTinyBert},
+    {"gpt-2", Training::kAdam, kTinyGpt2},
+    {"vgg-16", Training::kSgd, kTinyVgg},
+    {"resnet-50", Training::kSgd, kTinyResNet},
+    {"resnet-50", Training::kNone, kTinyResNet},
 };
 
 std::vector<at::Tensor> Copies(const std::vector<ModelStep::Found>& found) {

@@ -1,5 +1,5 @@
-// BERT (Devlin et al. 2018) with the head for question answering: for every token the scores of being
-// the first and the last one of the answer. Small is that of Turc et al. 2019.
+// BERT (Devlin et al. 2018) with the head for question answering: for every token the scores of
+// being the first and the last one of the answer. Small is that of Turc et al. 2019.
 #include <cmath>
 
 #include "capture/zoo/blocks/basic.h"
@@ -208,20 +208,20 @@ struct Variant {
 
 ZooEntry MakeEntry(const Variant& variant) {
   ZooEntry entry;
-  entry.facts = {variant.name,
-                 variant.description,
-                 "Devlin et al. 2018; Turc et al. 2019 (small)",
-                 {WholeParameter("batch", variant.batch, 1 << 20, "texts in a step"),
-                  WholeParameter("sequence", 384, 1 << 20, "tokens of a text"),
-                  WholeParameter("layers", variant.layers, 10000, "encoder layers"),
-                  WholeParameter("hidden", variant.hidden, 1 << 20, "width; a multiple of heads"),
-                  WholeParameter("heads", variant.heads, 1 << 16, "attention heads of a layer"),
-                  WholeParameter("inner", 4 * variant.hidden, 1 << 22,
-                                 "width between the two dense layers"),
-                  WholeParameter("vocabulary", 30522, 1 << 26, "tokens known"),
-                  WholeParameter("positions", 512, 1 << 20, "longest text"),
-                  ShareParameter("dropout", 0.1, "share of activations that dropout zeroes")},
-                 {}};
+  entry.facts = {
+      variant.name,
+      variant.description,
+      "Devlin et al. 2018; Turc et al. 2019 (small)",
+      {WholeParameter("batch", variant.batch, 1 << 20, "texts in a step"),
+       WholeParameter("sequence", 384, 1 << 20, "tokens of a text"),
+       WholeParameter("layers", variant.layers, 10000, "encoder layers"),
+       WholeParameter("hidden", variant.hidden, 1 << 20, "width; a multiple of heads"),
+       WholeParameter("heads", variant.heads, 1 << 16, "attention heads of a layer"),
+       WholeParameter("inner", 4 * variant.hidden, 1 << 22, "width between the two dense layers"),
+       WholeParameter("vocabulary", 30522, 1 << 26, "tokens known"),
+       WholeParameter("positions", 512, 1 << 20, "longest text"),
+       ShareParameter("dropout", 0.1, "share of activations that dropout zeroes")},
+      {}};
   entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
     return std::make_shared<Bert>(settings);
   };

@@ -13,8 +13,8 @@ class Mlp : public Model {
         classes_(settings.Whole("classes")) {
     const int64_t hidden = settings.Whole("hidden");
     for (int64_t i = 0; i < settings.Whole("layers"); ++i) {
-      hidden_.push_back(Add<Linear>("hidden" + std::to_string(i), i == 0 ? features_ : hidden,
-                                    hidden));
+      hidden_.push_back(
+          Add<Linear>("hidden" + std::to_string(i), i == 0 ? features_ : hidden, hidden));
     }
     dropout_ = Add<Dropout>("dropout", settings.Real("dropout"));
     output_ = Add<Linear>("output", hidden, classes_);

@@ -18,12 +18,12 @@ std::vector<std::string> NamesOf(const Items& items) {
   return names;
 }
 
-Error Unknown(std::string_view what, const std::string& name,
-              const std::vector<std::string>& known, std::string remedy) {
-  return MakeError(ErrorCode::kUnknownName,
-                   fmt::format("there is no {} \"{}\"{}", what, Printable(name, 80),
-                               DidYouMean(name, known)),
-                   "", std::move(remedy));
+Error Unknown(std::string_view what, const std::string& name, const std::vector<std::string>& known,
+              std::string remedy) {
+  return MakeError(
+      ErrorCode::kUnknownName,
+      fmt::format("there is no {} \"{}\"{}", what, Printable(name, 80), DidYouMean(name, known)),
+      "", std::move(remedy));
 }
 
 Status SetValue(const ZooModel& model, const std::string& name, double value,
@@ -49,8 +49,12 @@ Status SetValue(const ZooModel& model, const std::string& name, double value,
 }  // namespace
 
 ZooParameter WholeParameter(std::string name, int64_t value, int64_t most, std::string meaning) {
-  return {std::move(name), std::move(meaning), static_cast<double>(value), 1,
-          static_cast<double>(most), true};
+  return {std::move(name),
+          std::move(meaning),
+          static_cast<double>(value),
+          1,
+          static_cast<double>(most),
+          true};
 }
 
 ZooParameter ShareParameter(std::string name, double value, std::string meaning) {
@@ -59,7 +63,7 @@ ZooParameter ShareParameter(std::string name, double value, std::string meaning)
 
 std::vector<ZooEntry> ZooEntries() {
   std::vector<ZooEntry> entries;
-  for (const auto models : {BertModels, MlpModels}) {
+  for (const auto models : {BertModels, Gpt2Models, MlpModels, ResNetModels, VggModels}) {
     std::vector<ZooEntry> some = models();
     std::move(some.begin(), some.end(), std::back_inserter(entries));
   }

@@ -25,7 +25,10 @@ Result<ChosenModel> ChooseModel(const std::string& model,
 
 // The models, one file each.
 std::vector<ZooEntry> BertModels();
+std::vector<ZooEntry> Gpt2Models();
 std::vector<ZooEntry> MlpModels();
+std::vector<ZooEntry> ResNetModels();
+std::vector<ZooEntry> VggModels();
 
 }  // namespace placewright
 

@@ -39,6 +39,8 @@ std::unique_ptr<Command> MakeSimulateCommand();
 std::unique_ptr<Command> MakeCompareCommand();
 std::unique_ptr<Command> MakeCheckCommand();
 std::unique_ptr<Command> MakeExportCommand();
+std::unique_ptr<Command> MakeCaptureCommand();
+std::unique_ptr<Command> MakeZooCommand();
 std::unique_ptr<Command> MakeClusterCommand();
 std::unique_ptr<Command> MakeBenchCommand();
 std::unique_ptr<Command> MakeDoctorCommand();

@@ -10,6 +10,8 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeCompareCommand());
   commands.push_back(MakeCheckCommand());
   commands.push_back(MakeExportCommand());
+  commands.push_back(MakeCaptureCommand());
+  commands.push_back(MakeZooCommand());
   commands.push_back(MakeClusterCommand());
   commands.push_back(MakeBenchCommand());
   commands.push_back(MakeDoctorCommand());

@@ -6,6 +6,7 @@
 #include "cli/commands/command.h"
 #include "cli/commands/inspect_groups.h"
 #include "cli/request/assumptions.h"
+#include "cli/request/models.h"
 #include "cli/terminal/options.h"
 #include "formats/input.h"
 #include "graph/analysis/statistics.h"
@@ -68,7 +69,9 @@ class InspectCommand : public Command {
  public:
   CLI::App* Register(CLI::App& program) override {
     CLI::App* app = program.add_subcommand("inspect", "Say what a graph holds");
-    app->add_option("GRAPH", graph_, "Graph of any readable format (docs/formats)")->required();
+    app->add_option("GRAPH", graph_,
+                    "Graph of any readable format (docs/formats), or model of the zoo")
+        ->required();
     app->add_option("--batch", batch_, "Batch size of an ONNX model with a symbolic one")
         ->type_name("N")
         ->check(WholeNumber(1, (uint64_t{1} << 31) - 1))
@@ -107,7 +110,7 @@ class InspectCommand : public Command {
                        "", "Give one of them.");
     }
     // The structure does not depend on sizes, so that open dimensions are no error here.
-    PW_ASSIGN(const LoadedGraph loaded, LoadGraph(graph_, {batch_, "", dimensions, true}));
+    PW_ASSIGN(const LoadedGraph loaded, LoadGraphOrModel(graph_, {batch_, "", dimensions, true}));
     const std::vector<std::string> assumptions = DescribeAssumptions(loaded);
     if (modules_ || order_ || groups ||
         context.console.json) {  // results that have no room for notes

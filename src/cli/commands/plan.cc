@@ -10,6 +10,7 @@
 #include "cli/request/assumptions.h"
 #include "cli/request/findings.h"
 #include "cli/request/given.h"
+#include "cli/request/models.h"
 #include "cli/request/picture.h"
 #include "cli/request/planners.h"
 #include "cli/request/planning.h"
@@ -26,7 +27,9 @@ namespace {
 constexpr const char* kExamples =
     "Without --time and --iterations the search ends 10 s after the start. Ctrl-C writes the best\n"
     "plan so far and exits with 130. The plan's costs and schedule are written beside it.\n"
+    "A model of the zoo is recorded first, into MODEL.step.json.gz beside the plan.\n"
     "Examples:\n"
+    "  placewright plan bert-base -c 4xP100\n"
     "  placewright plan bert.json.gz -c 4xP100\n"
     "  placewright plan bert.json.gz -c 4xP100 --time 60s -o bert.plan.json\n"
     "  placewright plan model.onnx -c my-machines.yaml --batch 32 --algo m-etf\n"
@@ -41,7 +44,8 @@ class PlanCommand : public Command {
  public:
   CLI::App* Register(CLI::App& program) override {
     CLI::App* app = program.add_subcommand("plan", "Find where every op of a graph shall run");
-    app->add_option("GRAPH", input_.graph, "Graph of any readable format (docs/formats)")
+    app->add_option("GRAPH", input_.graph,
+                    "Graph of any readable format (docs/formats), or model of the zoo")
         ->required();
     AddInputOptions(app, &input_);
     app->add_option("--algo", algorithm_, "Algorithm: " + planners_.Names() + " (default auto)")
@@ -70,6 +74,7 @@ class PlanCommand : public Command {
     PW_ASSIGN(Budget budget, MakeBudget(search_, context.started));
     budget.interrupted = &interrupted;
     if (output_.empty()) output_ = DefaultPlanPath(input_.graph);
+    input_.store = StoredPath(input_.graph, output_);
     PW_RETURN_IF_ERROR(CheckOutput());
 
     PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));
@@ -117,7 +122,8 @@ class PlanCommand : public Command {
   Status CheckOutput() const {
     const std::vector<NamedFile> own = {{"the plan", output_},
                                         {"the plan's costs", PathBeside(output_, "costs")},
-                                        {"the plan's schedule", PathBeside(output_, "schedule")}};
+                                        {"the plan's schedule", PathBeside(output_, "schedule")},
+                                        {"the recorded model", input_.store}};
     const std::vector<NamedFile> pictures = FilesOf(pictures_);
     const std::vector<NamedFile> initial = WithNamedFiles("--init", initial_);
     std::vector<NamedFile> outputs = own, inputs = FilesOf(input_);
@@ -134,7 +140,9 @@ class PlanCommand : public Command {
     for (const NamedFile& file : WithNamedFiles("--expert", expert_)) inputs.push_back(file);
     PW_RETURN_IF_ERROR(RefuseOverwriting(outputs, inputs));
     PW_RETURN_IF_ERROR(RefuseOverwriting(pictures, initial));
-    for (const NamedFile& file : outputs) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
+    for (const NamedFile& file : outputs) {
+      if (!file.path.empty()) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
+    }
     return Ok();
   }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cli/request/models.h"
 #include "formats/costs/override_reader.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
@@ -93,7 +94,8 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   if (!options.cluster.empty()) {
     PW_ASSIGN(cluster, LoadCluster(options.cluster));
   }
-  PW_ASSIGN(LoadedGraph graph, LoadGraph(options.graph, {options.batch, "", dimensions}));
+  PW_ASSIGN(LoadedGraph graph,
+            LoadGraphOrModel(options.graph, {options.batch, "", dimensions}, options.store));
   if (graph.cluster && graph.costs) return TakeOwnDevices(options, std::move(graph), order);
   if (!cluster) {
     return MakeError(

@@ -26,6 +26,7 @@ KnownWords WordsOfTheProgram() {
        {"topo", "reversed-topo", "dfs-preorder", "dfs-postorder", "bfs", "lexico"}},
       {"--groups", {"acyclic", "metis", "scotch"}},
       {"--cost-profile", {"default", "tf1"}},
+      {"--train", {"adam", "sgd", "none"}},
       {"--objective", {"step-time", "throughput", "latency"}},
       {"--sim", {"placewright", "placeto"}},
       {"bench simulator --placement", {"contiguous", "random"}},

@@ -27,10 +27,10 @@ Result<ConstraintSpec> ParseSpec(std::string_view option, const std::string& tex
   return ConstraintSpec{text.substr(0, equals), text.substr(equals + 1)};
 }
 
-// An option that may be given several times, one value each.
+}  // namespace
+
 void AddRepeated(CLI::App* app, const std::string& name, std::vector<std::string>& values,
-                 const std::string& type, const std::string& help,
-                 const std::string& group = "Search") {
+                 const std::string& type, const std::string& help, const std::string& group) {
   app->add_option(name, values, help)
       ->type_name(type)
       ->expected(1)
@@ -38,8 +38,6 @@ void AddRepeated(CLI::App* app, const std::string& name, std::vector<std::string
       ->allow_extra_args(false)
       ->group(group);
 }
-
-}  // namespace
 
 void AddInputOptions(CLI::App* app, InputOptions* options) {
   app->add_option("-c,--cluster", options->cluster,

@@ -24,7 +24,8 @@ namespace placewright {
 
 // What the problem is: graph, machines, costs.
 struct InputOptions {
-  std::string graph;    // path
+  std::string graph;    // path, or a model of the zoo
+  std::string store;    // where a model's recorded step is stored; empty: nowhere
   std::string cluster;  // -c: preset or file; empty: the graph file carries its devices
   std::optional<int64_t> batch;
   std::vector<std::string> dimensions;  // --dim, as given
@@ -35,6 +36,11 @@ struct InputOptions {
 // -c, --batch, --dim, --costs, --cost-profile, --order. The positional argument is the command's
 // own.
 void AddInputOptions(CLI::App* app, InputOptions* options);
+
+// An option that may be repeated and takes one value each time.
+void AddRepeated(CLI::App* app, const std::string& name, std::vector<std::string>& values,
+                 const std::string& type, const std::string& help,
+                 const std::string& group = "Search");
 
 // --dim alone.
 void AddDimensionOption(CLI::App* app, std::vector<std::string>* dimensions);

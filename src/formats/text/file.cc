@@ -163,6 +163,32 @@ Status WriteFileAtomically(const std::string& path, std::string_view content) {
   return files.PutInPlace();
 }
 
+std::string Gzip(std::string_view bytes) {
+  constexpr int kGzip = 15 + 16, kMemory = 8;
+  z_stream stream{};
+  PW_CHECK_EQ(
+      deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, kMemory, Z_DEFAULT_STRATEGY),
+      Z_OK);
+  std::string packed;
+  std::array<char, 1 << 16> buffer;
+  int code = Z_OK;
+  do {  // zlib takes at most 4 GiB at a time
+    const size_t piece = std::min(bytes.size(), size_t{1} << 30);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+    stream.avail_in = static_cast<uInt>(piece);
+    bytes.remove_prefix(piece);
+    do {
+      stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
+      stream.avail_out = static_cast<uInt>(buffer.size());
+      code = deflate(&stream, bytes.empty() ? Z_FINISH : Z_NO_FLUSH);
+      packed.append(buffer.data(), buffer.size() - stream.avail_out);
+    } while (stream.avail_out == 0);
+  } while (!bytes.empty());
+  PW_CHECK_EQ(code, Z_STREAM_END);
+  deflateEnd(&stream);
+  return packed;
+}
+
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {}
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept

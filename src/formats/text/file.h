@@ -34,6 +34,9 @@ Result<std::string> ReadFileRaw(const std::string& path, const ReadLimits& limit
 // that a refused file takes no memory and an accepted one just its size.
 Result<std::string> Expand(std::string bytes, const ReadLimits& limits = {});
 
+// The bytes as one gzip member without name and time: the same bytes give the same file.
+std::string Gzip(std::string_view bytes);
+
 // A file that is written piece by piece beside its target and takes the target's name at the end:
 // readers see the old file or the new one, never half. All errors are kFileUnwritable; the old file
 // is then untouched, as it is where nobody calls Commit.

@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+
+#include "base/text.h"
+#include "cli/commands/command.h"
+#include "cli/request/models.h"
+#include "cli/terminal/options.h"
+#include "cli/terminal/output_path.h"
+#include "formats/text/file.h"
+#include "report/graph_summary.h"
+
+namespace placewright {
+namespace {
+
+// NAME=VALUE of each --param.
+Status ParseParameters(const std::vector<std::string>& texts,
+                       std::map<std::string, double>& values) {
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    double value = 0;
+    const char* end = text.data() + text.size();
+    const auto [rest, error] =
+        equals == std::string::npos
+            ? std::from_chars_result{text.data(), std::errc::invalid_argument}
+            : std::from_chars(text.data() + equals + 1, end, value);
+    if (error != std::errc() || rest != end || equals == 0) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--param {} is not NAME=NUMBER", Printable(text, 80)), "",
+                       "Such as --param layers=6; `placewright zoo MODEL` lists the names.");
+    }
+    if (!values.emplace(text.substr(0, equals), value).second) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("{} is given twice", Printable(text.substr(0, equals), 80)));
+    }
+  }
+  return Ok();
+}
+
+class CaptureCommand : public Command {
+ public:
+  CLI::App* Register(CLI::App& program) override {
+    CLI::App* app = program.add_subcommand("capture", "Record a step of a model of the zoo");
+    app->add_option("MODEL", request_.model, "Model, or MODEL@PRESET (`placewright zoo`)")
+        ->required();
+    app->add_option("--batch", batch_, "Batch size (default: the model's)")
+        ->type_name("N")
+        ->check(WholeNumber(1, (uint64_t{1} << 31) - 1))
+        ->group("Input");
+    AddRepeated(app, "--param", parameters_, "NAME=NUMBER",
+                "Another number of the model; may be repeated", "Input");
+    app->add_option("--train", training_,
+                    "Update with adam or sgd; none: a forward pass alone (default adam)")
+        ->type_name("NAME")
+        ->group("Input");
+    app->add_option("-o,--output", output_,
+                    "File to write, gzip if it ends with .gz (default: MODEL.step.json.gz, here)")
+        ->type_name("FILE")
+        ->group("Output");
+    app->footer(
+        "Nothing is computed and no weights are held.\n"
+        "Examples:\n"
+        "  placewright capture bert-base -o bert.json.gz\n"
+        "  placewright capture bert-large --batch 8 --train sgd\n"
+        "  placewright capture bert-base --param layers=6 --param sequence=128 --train none");
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    PW_ASSIGN(request_.training, ParseTraining(training_));
+    PW_RETURN_IF_ERROR(ParseParameters(parameters_, request_.values));
+    if (batch_) {
+      if (!request_.values.emplace("batch", static_cast<double>(*batch_)).second) {
+        return MakeError(ErrorCode::kUsage, "--batch and --param batch=... give the same number",
+                         "", "Leave one of them out.");
+      }
+    }
+    if (output_.empty()) output_ = RecordedPath(request_.model);
+    PW_RETURN_IF_ERROR(ProbeWritable(output_));
+    PW_ASSIGN(const RecordedModel recorded, RecordModel(request_, output_));
+    PW_RETURN_IF_ERROR(WriteFileAtomically(output_, recorded.bytes));
+    Report(recorded, context.console);
+    return 0;
+  }
+
+ private:
+  void Report(const RecordedModel& recorded, Console& console) const {
+    const Graph& graph = recorded.capture.graph;
+    const GraphSummary summary = Summarise(graph);
+    if (console.json) {
+      Json object;
+      object["schema"] = "placewright.capture/1";
+      object["model"] = request_.model;
+      object["train"] = ToString(request_.training);
+      object["batch"] = graph.batch();
+      object["ops"] = summary.ops;
+      object["edges"] = summary.edges;
+      object["parameters"] = summary.parameters;
+      object["macs"] = {{"forward", summary.phase_macs[0]},
+                        {"backward", summary.phase_macs[1]},
+                        {"optimizer", summary.phase_macs[2]},
+                        {"total", summary.TotalMacs()}};
+      object["file"] = output_;
+      object["sha256"] = Sha256(recorded.bytes);
+      console.PrintJson(object);
+      return;
+    }
+    console.Print(fmt::format("{}, batch {}: {}, {} parameters, {:.1f} GMAC, written to {}\n",
+                              Printable(request_.model, 200), graph.batch(),
+                              CountOf(summary.ops, "op"), FormatCount(summary.parameters),
+                              static_cast<double>(summary.TotalMacs()) / 1e9,
+                              Printable(output_, 4096)));
+  }
+
+  CaptureRequest request_;
+  std::optional<int64_t> batch_;
+  std::vector<std::string> parameters_;
+  std::string training_ = "adam", output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeCaptureCommand() { return std::make_unique<CaptureCommand>(); }
+
+}  // namespace placewright

@@ -1,0 +1,173 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/commands/command.h"
+#include "cli/torch_library.h"
+#include "report/graph_summary.h"
+#include "report/one_device.h"
+
+namespace placewright {
+namespace {
+
+// A model, or a preset of one, at its own sizes, trained with Adam.
+struct Line {
+  std::string name, description, source;
+  int64_t batch = 0;
+  GraphSummary summary;
+  std::optional<OneDeviceStep> alone;
+};
+
+Result<Line> Measure(const TorchApi& api, std::string name, std::string description,
+                     std::string source) {
+  CaptureRequest request;
+  request.model = name;
+  PW_ASSIGN(const Capture capture, api.CaptureModel(request));
+  return Line{std::move(name),          std::move(description),
+              std::move(source),        capture.graph.batch(),
+              Summarise(capture.graph), SimulateOnOneDevice(capture.graph, nullptr)};
+}
+
+Result<std::vector<Line>> MeasureAll(const TorchApi& api, const std::vector<ZooModel>& models) {
+  std::vector<Line> lines;
+  for (const ZooModel& model : models) {
+    PW_ASSIGN(Line line, Measure(api, model.name, model.description, model.source));
+    lines.push_back(std::move(line));
+    for (const ZooPreset& preset : model.presets) {
+      PW_ASSIGN(Line other,
+                Measure(api, model.name + "@" + preset.name, model.description, preset.source));
+      lines.push_back(std::move(other));
+    }
+  }
+  return lines;
+}
+
+Json ToJson(const Line& line) {
+  return {{"name", line.name},
+          {"description", line.description},
+          {"source", line.source},
+          {"batch", line.batch},
+          {"ops", line.summary.ops},
+          {"parameters", line.summary.parameters},
+          {"forward_macs", line.summary.phase_macs[0]},
+          {"total_macs", line.summary.TotalMacs()},
+          {"persistent_bytes", line.summary.memory.persistent.count},
+          {"one_device_peak_bytes", line.alone ? Json(line.alone->peak.count) : Json(nullptr)}};
+}
+
+Json ToJson(const ZooModel& model) {
+  Json object = {
+      {"name", model.name}, {"description", model.description}, {"source", model.source}};
+  object["parameters"] = Json::array();
+  for (const ZooParameter& p : model.parameters) {
+    object["parameters"].push_back({{"name", p.name},
+                                    {"meaning", p.meaning},
+                                    {"value", p.value},
+                                    {"least", p.least},
+                                    {"most", p.most},
+                                    {"whole", p.whole}});
+  }
+  object["presets"] = Json::array();
+  for (const ZooPreset& preset : model.presets) {
+    object["presets"].push_back(
+        {{"name", preset.name}, {"source", preset.source}, {"values", preset.values}});
+  }
+  return object;
+}
+
+class ZooCommand : public Command {
+ public:
+  CLI::App* Register(CLI::App& program) override {
+    CLI::App* app = program.add_subcommand("zoo", "List the models that can be recorded");
+    app->add_option("MODEL", model_, "Say what numbers and presets this one has");
+    app->footer(
+        "Ops, parameters and memory are those of a training step with Adam at the model's own\n"
+        "batch size. MODEL@PRESET has the sizes of a paper.\n"
+        "Examples:\n"
+        "  placewright zoo\n"
+        "  placewright zoo bert-base\n"
+        "  placewright zoo --json");
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open());
+    const std::vector<ZooModel> models = library.api().Zoo();
+    if (!model_.empty()) {
+      PW_RETURN_IF_ERROR(PrintModel(models, context.console));
+      return 0;
+    }
+    PW_ASSIGN(const std::vector<Line> lines, MeasureAll(library.api(), models));
+    if (context.console.json) {
+      Json object;
+      object["schema"] = "placewright.zoo/1";
+      object["models"] = Json::array();
+      for (const Line& line : lines) object["models"].push_back(ToJson(line));
+      context.console.PrintJson(object);
+    } else {
+      PrintTable(lines, context.console);
+    }
+    return 0;
+  }
+
+ private:
+  static void PrintTable(const std::vector<Line>& lines, Console& console) {
+    constexpr Table::Align kRight = Table::Align::kRight;
+    Table table({{"model"},
+                 {"batch", kRight},
+                 {"ops", kRight},
+                 {"parameters", kRight},
+                 {"forward GMAC", kRight},
+                 {"one device", kRight},
+                 {"what it is"}});
+    for (const Line& line : lines) {
+      table.AddRow({line.name, FormatCount(line.batch), FormatCount(line.summary.ops),
+                    FormatCount(line.summary.parameters),
+                    fmt::format("{:.1f}", static_cast<double>(line.summary.phase_macs[0]) / 1e9),
+                    line.alone ? FormatBytes(line.alone->peak) : "-", line.description});
+    }
+    console.Print(table.Render(console.style()));
+  }
+
+  Status PrintModel(const std::vector<ZooModel>& models, Console& console) const {
+    const auto it = std::find_if(models.begin(), models.end(),
+                                 [&](const ZooModel& m) { return m.name == model_; });
+    if (it == models.end()) {
+      std::vector<std::string> names;
+      for (const ZooModel& model : models) names.push_back(model.name);
+      return MakeError(ErrorCode::kUnknownName,
+                       fmt::format("there is no model \"{}\"{}", Printable(model_, 80),
+                                   DidYouMean(model_, names)),
+                       "", "`placewright zoo` lists the models.");
+    }
+    if (console.json) {
+      Json object = ToJson(*it);
+      object["schema"] = "placewright.zoo-model/1";
+      console.PrintJson(object);
+      return Ok();
+    }
+    std::string text = fmt::format("{}: {} ({})\n", it->name, it->description, it->source);
+    Table table({{"parameter"}, {"value", Table::Align::kRight}, {"meaning"}});
+    for (const ZooParameter& p : it->parameters) {
+      table.AddRow({p.name, fmt::format("{}", p.value), p.meaning});
+    }
+    text += table.Render(console.style());
+    for (const ZooPreset& preset : it->presets) {
+      text += fmt::format("{}@{} ({}):", it->name, preset.name, preset.source);
+      for (const auto& [name, value] : preset.values) text += fmt::format(" {}={}", name, value);
+      text += "\n";
+    }
+    console.Print(text);
+    return Ok();
+  }
+
+  std::string model_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeZooCommand() { return std::make_unique<ZooCommand>(); }
+
+}  // namespace placewright

@@ -1,0 +1,80 @@
+#include "cli/request/models.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/text.h"
+#include "cli/torch_library.h"
+#include "formats/aten/writer.h"
+#include "formats/text/file.h"
+
+namespace placewright {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+CaptureRequest StepOf(const std::string& model, std::optional<int64_t> batch) {
+  CaptureRequest request;
+  request.model = model;
+  if (batch) request.values["batch"] = static_cast<double>(*batch);
+  return request;
+}
+
+// The name was meant as a file, too.
+Error NeitherNor(Error error, const std::string& name) {
+  const bool unknown = error.code == ErrorCode::kUnknownName && !error.message.empty();
+  if (!unknown && error.code != ErrorCode::kMissingRuntime) return error;
+  error.message = fmt::format(
+      "there is no file \"{}\"{}{}", Printable(name, 80),
+      unknown ? ", and " : ", and a model of that name cannot be recorded: ", error.message);
+  return error;
+}
+
+}  // namespace
+
+bool MayBeModel(const std::string& graph) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '@';
+  };
+  if (graph.empty() || graph[0] == '-') return false;
+  for (const char c : graph) {
+    if (!plain(c)) return false;
+  }
+  std::error_code ignored;
+  return !fs::exists(graph, ignored);
+}
+
+Result<RecordedModel> RecordModel(const CaptureRequest& request, const std::string& file) {
+  PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open());
+  PW_ASSIGN(Capture capture, library.api().CaptureModel(request));
+  PW_ASSIGN(std::string text, WriteAtenGraph(capture.graph, capture.module_stated, nullptr));
+  RecordedModel recorded{std::move(capture), std::move(text)};
+  if (file.ends_with(".gz")) recorded.bytes = Gzip(recorded.bytes);
+  return recorded;
+}
+
+std::string RecordedPath(const std::string& model) { return model + ".step.json.gz"; }
+
+std::string StoredPath(const std::string& graph, const std::string& plan_path) {
+  if (!MayBeModel(graph)) return "";
+  return (fs::path(plan_path).parent_path() / RecordedPath(graph)).string();
+}
+
+Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputOptions& options,
+                                     const std::string& store) {
+  if (!MayBeModel(graph)) return LoadGraph(graph, options);
+  Result<RecordedModel> recorded = RecordModel(StepOf(graph, options.batch), RecordedPath(graph));
+  if (!recorded.ok()) return NeitherNor(std::move(recorded.error()), graph);
+  RecordedModel& model = recorded.value();
+  if (!store.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(store, model.bytes));
+  LoadedGraph loaded;
+  loaded.path = store.empty() ? graph : store;
+  loaded.sha256 = Sha256(model.bytes);
+  loaded.graph = std::move(model.capture.graph);
+  loaded.module_stated = std::move(model.capture.module_stated);
+  return loaded;
+}
+
+}  // namespace placewright

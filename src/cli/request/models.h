@@ -1,0 +1,44 @@
+// Models of the zoo in the place of graph files: recorded by the library of LibTorch when asked
+// for.
+#ifndef PLACEWRIGHT_CLI_REQUEST_MODELS_H_
+#define PLACEWRIGHT_CLI_REQUEST_MODELS_H_
+
+#include <string>
+
+#include "base/result.h"
+#include "formats/input.h"
+#include "torch_api/torch_api.h"
+
+namespace placewright {
+
+// True if `graph` could name a model ("bert-base", "inception-v3@mars") and names no file: a file
+// wins over a model.
+bool MayBeModel(const std::string& graph);
+
+// A recorded step, and the file of it.
+struct RecordedModel {
+  Capture capture;
+  std::string bytes;  // the ATen training graph, as stored: gzip where the name asks for it
+};
+
+// Records a step. `file`: the name under which it shall be stored (".gz": compressed). Errors:
+// those of TorchApi::CaptureModel, naming the model; kMissingRuntime where the library is not here;
+// kNotExpressible.
+Result<RecordedModel> RecordModel(const CaptureRequest& request, const std::string& file);
+
+// "bert-base" -> "bert-base.step.json.gz"
+std::string RecordedPath(const std::string& model);
+
+// Where the recorded step of a model lies that a plan at `plan_path` is made of: beside the plan,
+// so that the plan can name it. "" where `graph` is a file.
+std::string StoredPath(const std::string& graph, const std::string& plan_path);
+
+// The file, or else a training step with Adam of the model of that name: stored at `store`, which
+// is then its path, or where that is empty as if it had been stored. Errors: those of LoadGraph and
+// RecordModel; kUnknownName where it is neither; kFileUnwritable.
+Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputOptions& options,
+                                     const std::string& store = "");
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_MODELS_H_

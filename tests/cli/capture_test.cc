@@ -1,0 +1,134 @@
+// Recording models of the zoo, and planning by their names.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "program_runner.h"
+
+namespace placewright {
+namespace {
+
+using testing::HasSubstr;
+
+using CaptureCommand = ProgramTest;
+
+const std::vector<std::string> kTiny = {"--param", "hidden=16", "--param", "features=8"};
+
+std::vector<std::string> With(std::vector<std::string> line, const std::vector<std::string>& more) {
+  line.insert(line.end(), more.begin(), more.end());
+  return line;
+}
+
+// A library that is not there: the message says what is missing and what to do, other commands run.
+TEST_F(CaptureCommand, WithoutTheLibraryOnlyRecordingIsMissing) {
+  RunOptions options;
+  options.environment = {"PLACEWRIGHT_TORCH_LIBRARY=" + Write("broken.so", "no library")};
+  for (const std::vector<std::string>& line :
+       {std::vector<std::string>{"capture", "mlp"}, {"zoo"}, {"plan", "mlp", "-c", "2xV100"}}) {
+    const Outcome run = RunJson(line, options);
+    EXPECT_EQ(run.status, 6) << line[0];
+    const Json error = run.json()["error"];
+    EXPECT_EQ(error["code"], "missing-runtime") << line[0];
+    EXPECT_THAT(error["remedy"].get<std::string>(), HasSubstr("libtorch-dev"));
+  }
+  EXPECT_FALSE(Exists("mlp.step.json.gz"));
+  EXPECT_EQ(Run({"cluster", "show", "2xV100"}, options).status, 0);
+}
+
+#ifdef PLACEWRIGHT_HAS_TORCH
+
+TEST_F(CaptureCommand, WritesAGraphThatReadsBack) {
+  const Json recorded =
+      RunJson(With({"capture", "mlp", "--batch", "4", "-o", "m.json"}, kTiny)).json();
+  EXPECT_EQ(recorded["schema"], "placewright.capture/1");
+  EXPECT_EQ(recorded["batch"], 4);
+  // 8 * 16 + 16, 16 * 16 + 16, 16 * 10 + 10.
+  EXPECT_EQ(recorded["parameters"], 586);
+  EXPECT_EQ(recorded["macs"]["forward"], 4 * (8 * 16 + 16 * 16 + 16 * 10));
+  const Json read = RunJson({"inspect", "m.json"}).json();
+  for (const char* field : {"ops", "edges", "parameters", "macs", "batch", "sha256"}) {
+    EXPECT_EQ(read[field], recorded[field]) << field;
+  }
+  // The same command, the same bytes; gzip by the name.
+  ASSERT_EQ(Run(With({"capture", "mlp", "--batch", "4", "-o", "n.json"}, kTiny)).status, 0);
+  EXPECT_EQ(Read("n.json"), Read("m.json"));
+  const Json packed = RunJson(With({"capture", "mlp", "--batch", "4"}, kTiny)).json();
+  EXPECT_EQ(packed["file"], "mlp.step.json.gz");
+  EXPECT_EQ(Read("mlp.step.json.gz").substr(0, 2), "\x1f\x8b");
+  EXPECT_EQ(RunJson({"inspect", "mlp.step.json.gz"}).json()["ops"], recorded["ops"]);
+}
+
+TEST_F(CaptureCommand, TrainsAsAsked) {
+  const auto phases = [&](const std::string& training) {
+    const Outcome run = Run(With({"capture", "mlp", "--train", training, "-o", "t.json"}, kTiny));
+    EXPECT_EQ(run.status, 0) << run.err;
+    return RunJson({"inspect", "t.json"}).json()["phases"];
+  };
+  const Json none = phases("none");
+  EXPECT_EQ(none["backward"], 0);
+  EXPECT_EQ(none["optimizer"], 0);
+  // Six parameters: three ops each with SGD; eight with Adam, and seven for all.
+  EXPECT_EQ(phases("sgd")["optimizer"], 18);
+  EXPECT_EQ(phases("adam")["optimizer"], 55);
+}
+
+TEST_F(CaptureCommand, APlanOfAModelNamesTheRecordedFile) {
+  const Json plan =
+      RunJson({"plan", "mlp", "-c", "2xV100", "--iterations", "1", "--batch", "8"}).json();
+  EXPECT_EQ(plan["plan_file"], "mlp.plan.json");
+  EXPECT_TRUE(Exists("mlp.step.json.gz"));
+  EXPECT_EQ(RunJson({"check", "mlp.plan.json"}).json()["ok"], true);
+  EXPECT_EQ(RunJson({"inspect", "mlp.step.json.gz"}).json()["batch"], 8);
+  // Without a file, too.
+  EXPECT_EQ(RunJson({"inspect", "mlp", "--batch", "8"}).json()["sha256"],
+            RunJson({"inspect", "mlp.step.json.gz"}).json()["sha256"]);
+}
+
+TEST_F(CaptureCommand, AFileWinsOverAModel) {
+  ASSERT_EQ(Run(With({"capture", "mlp", "--batch", "3", "-o", "mlp"}, kTiny)).status, 0);
+  EXPECT_EQ(RunJson({"inspect", "mlp"}).json()["batch"], 3);
+  EXPECT_EQ(RunJson({"inspect", "mlp"}).json()["parameters"], 586);
+}
+
+TEST_F(CaptureCommand, BadRequestsAreNamed) {
+  const auto error = [&](const std::vector<std::string>& line) {
+    return RunJson(line).json()["error"];
+  };
+  const Json model = error({"capture", "bert-bas"});
+  EXPECT_EQ(model["code"], "unknown-name");
+  EXPECT_THAT(model["message"].get<std::string>(), HasSubstr("did you mean bert-base"));
+  EXPECT_THAT(error({"plan", "bert-bas", "-c", "2xV100"})["message"].get<std::string>(),
+              HasSubstr("there is no file \"bert-bas\", and there is no model"));
+  EXPECT_EQ(error({"capture", "mlp@mars"})["code"], "unknown-name");
+  EXPECT_THAT(error({"capture", "mlp", "--param", "layer=3"})["message"].get<std::string>(),
+              HasSubstr("did you mean layers"));
+  EXPECT_EQ(error({"capture", "mlp", "--param", "layers=0"})["code"], "field");
+  EXPECT_EQ(error({"capture", "mlp", "--param", "layers=1.5"})["code"], "field");
+  EXPECT_EQ(error({"capture", "mlp", "--param", "layers=nan"})["code"], "field");
+  EXPECT_EQ(error({"capture", "mlp", "--param", "layers"})["code"], "usage");
+  EXPECT_EQ(error({"capture", "mlp", "--train", "adma"})["code"], "usage");
+  EXPECT_EQ(error({"capture", "bert-base", "--param", "heads=7"})["code"], "not-recordable");
+  EXPECT_EQ(error({"capture", "mlp", "-o", "no/such/folder/x.json"})["code"], "file-unwritable");
+}
+
+TEST_F(CaptureCommand, TheZooListsAllModels) {
+  const Json zoo = RunJson({"zoo"}).json();
+  EXPECT_EQ(zoo["schema"], "placewright.zoo/1");
+  bool found = false;
+  for (const Json& model : zoo["models"]) {
+    EXPECT_GT(model["ops"], 0) << model["name"];
+    EXPECT_GT(model["one_device_peak_bytes"], model["persistent_bytes"]) << model["name"];
+    if (model["name"] != "bert-base") continue;
+    found = true;
+    EXPECT_EQ(model["parameters"], 108'893'186);
+  }
+  EXPECT_TRUE(found);
+  const Json one = RunJson({"zoo", "bert-base"}).json();
+  EXPECT_EQ(one["schema"], "placewright.zoo-model/1");
+  EXPECT_EQ(one["parameters"][0]["name"], "batch");
+}
+
+#endif  // PLACEWRIGHT_HAS_TORCH
+
+}  // namespace
+}  // namespace placewright
