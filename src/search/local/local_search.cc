@@ -105,6 +105,15 @@ Result<std::vector<Start>> FindStarts(const std::vector<PlacerInput>& inputs,
   return starts;
 }
 
+// Where everything on one accelerator does not fit, no other start leads to what search makes of
+// it.
+void StartOneFromAllOnFastest(const PlacerInput& input, ChainSpec& chain) {
+  std::vector<int32_t> devices = AllOnFastest(input.domain);
+  Simulator simulator(input.problem.program);
+  const Result<Score> score = EvaluateUnits(input.problem, devices, simulator);
+  if (score.ok() && !score.value().feasible) chain.start = {score.value(), std::move(devices)};
+}
+
 }  // namespace
 
 Result<PlannerResult> LocalSearchPlanner::Plan(const Problem& problem,
@@ -139,6 +148,7 @@ Result<PlannerResult> LocalSearchPlanner::Plan(const Problem& problem,
     chains[c].options.heat_per_mille = kHeat[c];
     chains[c].options.first_epoch = kFirstEpoch[c];
   }
+  StartOneFromAllOnFastest(inputs.front(), chains[2]);
   return RunChains(problem, options, context, chains, {name()});
 }
 

@@ -88,4 +88,16 @@ std::vector<std::vector<int32_t>> PlansOnParts(const PlacerInput& input, const B
   return plans;
 }
 
+std::vector<int32_t> AllOnFastest(const Domain& domain) {
+  const int32_t fastest =
+      *std::min_element(domain.accelerators.begin(), domain.accelerators.end(),
+                        [&](int32_t a, int32_t b) { return domain.work[a] < domain.work[b]; });
+  std::vector<int32_t> devices;
+  for (size_t u = 0; u < domain.any.size(); ++u) {
+    const bool runs = std::binary_search(domain.any[u].begin(), domain.any[u].end(), fastest);
+    devices.push_back(runs ? fastest : domain.preferred[u].front());
+  }
+  return devices;
+}
+
 }  // namespace placewright

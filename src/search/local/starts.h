@@ -26,6 +26,11 @@ Domain Confine(const Domain& domain, const std::vector<int32_t>& part);
 // meanwhile, so that what is found does not depend on time.
 std::vector<std::vector<int32_t>> PlansOnParts(const PlacerInput& input, const Budget& budget);
 
+// Every unit on the accelerator with the least work, or where it may not run there on its first
+// preferred device; whether or not that fits. A search that repairs it keeps what no constructive
+// method keeps: one device full, and the others with what does not matter.
+std::vector<int32_t> AllOnFastest(const Domain& domain);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_SEARCH_LOCAL_STARTS_H_
