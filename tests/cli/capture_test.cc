@@ -12,13 +12,6 @@ using testing::HasSubstr;
 
 using CaptureCommand = ProgramTest;
 
-const std::vector<std::string> kTiny = {"--param", "hidden=16", "--param", "features=8"};
-
-std::vector<std::string> With(std::vector<std::string> line, const std::vector<std::string>& more) {
-  line.insert(line.end(), more.begin(), more.end());
-  return line;
-}
-
 // A library that is not there: the message says what is missing and what to do, other commands run.
 TEST_F(CaptureCommand, WithoutTheLibraryOnlyRecordingIsMissing) {
   RunOptions options;
@@ -36,6 +29,13 @@ TEST_F(CaptureCommand, WithoutTheLibraryOnlyRecordingIsMissing) {
 }
 
 #ifdef PLACEWRIGHT_HAS_TORCH
+
+const std::vector<std::string> kTiny = {"--param", "hidden=16", "--param", "features=8"};
+
+std::vector<std::string> With(std::vector<std::string> line, const std::vector<std::string>& more) {
+  line.insert(line.end(), more.begin(), more.end());
+  return line;
+}
 
 TEST_F(CaptureCommand, WritesAGraphThatReadsBack) {
   const Json recorded =
