@@ -88,6 +88,94 @@ static_assert(ResNet(kFifty, 32).parameters == 25'557'032);                 // 2
 static_assert(ResNet(kFifty, 32).forward_macs / 100'000'000 == 1308);       // 130.9 GMAC
 static_assert(ResNet(kHundredOne, 96).forward_macs / 100'000'000 == 7489);  // 748.9 GMAC
 
+// A layer of LSTM from `in` to h: 4 h (in + h + 2) parameters, 4 h (in + h) products a row. In its
+// first step the state has no gradient: one product of 4 h^2 a text less.
+constexpr Figure Lstm(int64_t in, int64_t h, int64_t batch, int64_t steps) {
+  return {4 * h * (in + h + 2), steps * batch * 4 * h * (in + h), batch * 4 * h * h};
+}
+constexpr Figure& operator+=(Figure& a, const Figure& b) {
+  a.parameters += b.parameters;
+  a.forward_macs += b.forward_macs;
+  a.first_layer_macs += b.first_layer_macs;
+  return a;
+}
+
+// RNNLM: embedding, layers, scores h V with a bias for each word; tied, the embedding counts once.
+constexpr Figure Rnnlm(int64_t layers, int64_t h, int64_t batch, int64_t words, bool tied) {
+  Figure figure = {words * h * (tied ? 1 : 2) + words, 35 * batch * h * words, 0};
+  for (int64_t i = 0; i < layers; ++i) figure += Lstm(h, h, batch, 35);
+  return figure;
+}
+static_assert(Rnnlm(2, 650, 20, 33278, true).parameters == 28'434'378);            // 28.4 M
+static_assert(Rnnlm(2, 650, 20, 33278, true).forward_macs / 100'000'000 == 198);   // 19.9 GMAC
+static_assert(Rnnlm(2, 650, 20, 33278, true).first_layer_macs / 1'000'000 == 67);  // 39.7 back
+
+// Sequence to sequence: two embeddings, layers of both sides of which the encoder's alone start
+// from nothing, scores of the target's words.
+constexpr Figure Seq2Seq(int64_t layers, int64_t h, int64_t batch, int64_t steps, int64_t source,
+                         int64_t target) {
+  Figure figure = {(source + target) * h + h * target + target, steps * batch * h * target, 0};
+  for (int64_t i = 0; i < layers; ++i) {
+    figure += Lstm(h, h, batch, 2 * steps);
+    figure.parameters += Lstm(h, h, batch, steps).parameters;
+  }
+  return figure;
+}
+static_assert(Seq2Seq(4, 1000, 128, 30, 160000, 80000).parameters == 384'144'000);  // 384 M
+
+struct Translation {
+  int64_t layers, h, batch, steps, words;
+  bool by_step, shared;
+};
+// GNMT: embeddings; an encoder of a layer in both directions, one from 2 h, and others from h; a
+// decoder whose layers above the first, and step by step that one too, take h and the context h;
+// attention with matrices for queries and keys, h + 1 + h parameters more, and for every pair of
+// texts steps^2 h products of shares and states; scores h V with a bias for each word. The products
+// with the attention's vector are matrix times vector, and not counted.
+constexpr Figure Gnmt(const Translation& t) {
+  const int64_t h = t.h, rows = t.batch * t.steps;
+  Figure figure = {t.words * h * (t.shared ? 2 : 3) + t.words + 2 * h * h + 2 * h + 1,
+                   rows * (2 * h * h + t.steps * h + h * t.words), 0};
+  figure += Lstm(h, h, t.batch, t.steps);
+  for (int64_t i = 0; i < t.layers; ++i) {
+    figure += Lstm(i == 1 ? 2 * h : h, h, t.batch, t.steps);
+    figure += Lstm(i > 0 || t.by_step ? 2 * h : h, h, t.batch, t.steps);
+  }
+  return figure;
+}
+constexpr Translation kGnmt2 = {2, 1024, 128, 40, 32320, false, true};
+constexpr Translation kGnmt8 = {8, 1024, 128, 40, 32320, false, true};
+constexpr int64_t Backward(const Figure& f) { return 2 * f.forward_macs - f.first_layer_macs; }
+static_assert(Gnmt(kGnmt2).parameters / 10'000 == 11869);         // 118.7 M
+static_assert(Gnmt(kGnmt2).forward_macs / 100'000'000 == 4380);   // 438.1 GMAC
+static_assert(Backward(Gnmt(kGnmt2)) / 100'000'000 == 8735);      // 873.5 GMAC
+static_assert(Gnmt(kGnmt8).parameters / 100'000 == 2446);         // 244.6 M
+static_assert(Gnmt(kGnmt8).forward_macs / 100'000'000 == 10823);  // 1082.3 GMAC
+static_assert(Backward(Gnmt(kGnmt8)) / 100'000'000 == 21555);     // 2155.6 GMAC
+
+struct Segments {
+  int64_t layers, batch, segments, segment, memory, d, a, inner, words;  // a: width of all heads
+};
+// Transformer-XL with K = memory + segment. Parameters: V d + V (scores by the embedding) + 2 a
+// (biases of the queries) + layers (5 d a + 2 d inner + inner + d + 2 * 2 d). Products of a layer
+// and segment: queries, keys and values of K tokens, the K distances, which have no gradient; two
+// scores and the mix for segment * K pairs; output and two dense layers for the segment's tokens.
+constexpr Figure TransformerXl(const Segments& s) {
+  const int64_t k = s.memory + s.segment, tokens = s.batch * s.segment;
+  const int64_t distances = k * s.d * s.a;
+  const int64_t layer = k * s.batch * s.d * 3 * s.a + distances + 3 * tokens * k * s.a +
+                        tokens * (s.a * s.d + 2 * s.d * s.inner);
+  return {s.words * s.d + s.words + 2 * s.a +
+              s.layers * (5 * s.d * s.a + 2 * s.d * s.inner + s.inner + s.d + 4 * s.d),
+          s.segments * (s.layers * layer + tokens * s.d * s.words),
+          s.segments * s.layers * distances};
+}
+constexpr Segments Gdp(int64_t layers) { return {layers, 64, 4, 64, 64, 500, 500, 1000, 32000}; }
+constexpr Segments kEnwik8 = {12, 4, 1, 512, 512, 512, 512, 2048, 204};
+// The exported file's 41.6 M hold the 1024 x 512 distances, too.
+static_assert((TransformerXl(kEnwik8).parameters + 1024 * 512) / 10'000 == 4157);
+static_assert(TransformerXl(kEnwik8).forward_macs / 100'000'000 == 1387);  // 138.7 GMAC
+
 struct Row {
   const char* model;
   Figure figure;
@@ -102,6 +190,24 @@ const Row kRows[] = {
     {"mlp", {669'706, 32 * 668'672, 32 * 401'408}},
     {"resnet-50", ResNet(kFifty, 32)},
     {"resnet-101", ResNet(kHundredOne, 96)},
+    {"gnmt-2@nvidia", Gnmt(kGnmt2)},
+    {"gnmt-8@nvidia", Gnmt(kGnmt8)},
+    {"gnmt-2", Gnmt({2, 1024, 64, 50, 36549, true, false})},
+    {"gnmt-4", Gnmt({4, 1024, 64, 50, 36549, true, false})},
+    {"gnmt-8", Gnmt({8, 1024, 64, 50, 36549, true, false})},
+    {"gnmt-4@mars", Gnmt({4, 256, 256, 50, 36549, true, false})},
+    {"gnmt-4@eagle", Gnmt({4, 256, 256, 50, 36549, true, false})},
+    {"rnnlm-2@pytorch", Rnnlm(2, 650, 20, 33278, true)},
+    {"rnnlm-2@zaremba-medium", Rnnlm(2, 650, 20, 10000, false)},
+    {"rnnlm-2@gdp", Rnnlm(2, 2048, 64, 10000, false)},
+    {"rnnlm-4", Rnnlm(4, 2048, 64, 10000, false)},
+    {"rnnlm-8", Rnnlm(8, 2048, 64, 10000, false)},
+    {"seq2seq", Seq2Seq(4, 1000, 128, 30, 160000, 80000)},
+    {"seq2seq@mars", Seq2Seq(2, 256, 256, 50, 36549, 36549)},
+    {"transformer-xl-2", TransformerXl(Gdp(2))},
+    {"transformer-xl-4", TransformerXl(Gdp(4))},
+    {"transformer-xl-8", TransformerXl(Gdp(8))},
+    {"transformer-xl-8@enwik8", TransformerXl(kEnwik8)},
     {"vgg-16", Vgg(kSixteen, 96)},
     {"vgg-19", Vgg(kNineteen, 96)},
 };

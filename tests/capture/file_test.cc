@@ -60,5 +60,29 @@ TEST(RecordedModules, AreThoseOfTheModel) {
   EXPECT_EQ(module_of("addcdiv_"), "embeddings.word_embeddings");
 }
 
+// A layer's steps all belong to the layer. A step: two products with their transposed weights (4
+// ops), sum, split, four gates, two products and a sum for the cell, tanh and product: 15 ops.
+// Adam: 8 ops for each of four parameters.
+TEST(RecordedModules, OfAnUnrolledLayerAreTheLayer) {
+  CaptureRequest request;
+  request.model = "rnnlm-2";
+  request.values = {{"steps", 3}, {"hidden", 8}, {"vocabulary", 10}, {"batch", 2}};
+  const Result<Capture> capture = CaptureModel(request);
+  ASSERT_TRUE(capture.ok()) << capture.error().ToString();
+  const Graph& graph = capture.value().graph;
+  int64_t forward = 0, optimizer = 0, products = 0;
+  for (const OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    if (graph.module_path(op.module) != "layer1") continue;
+    forward += op.phase == Phase::kForward ? 1 : 0;
+    optimizer += op.phase == Phase::kOptimizer ? 1 : 0;
+    products += op.phase == Phase::kBackward && op.type == "aten.mm.default" ? 1 : 0;
+  }
+  EXPECT_EQ(forward, 3 * 15);
+  EXPECT_EQ(optimizer, 4 * 8);
+  // For each of the two: gradients of weight and of input, the first step's state having none.
+  EXPECT_EQ(products, 3 * 4 - 1);
+}
+
 }  // namespace
 }  // namespace placewright

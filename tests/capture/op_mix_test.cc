@@ -76,8 +76,8 @@ TEST(OpMix, BertBase) {
 
 // The file's model keeps its mask as bytes and converts it in every layer (_to_copy), and the
 // masked score as a buffer, which is made in every layer here (full); it views ids, positions and
-// the last layer's result in their own shape, and slices a whole dimension of the scores, so that their gradient
-// is sliced back and reshaped once more.
+// the last layer's result in their own shape, and slices a whole dimension of the scores, so that
+// their gradient is sliced back and reshaped once more.
 TEST(OpMix, Gpt2) {
   ExpectDifferences("gpt-2", Training::kAdam, "gpt2_small_b4_s1024_adam.json.gz",
                     Together(AdamDifferences(148), {{"forward aten._to_copy.default", -12},
@@ -108,6 +108,35 @@ TEST(OpMix, Vgg19) {
                     {{"optimizer aten.add.Tensor", -38},
                      {"optimizer aten.mul_.Scalar", 38},
                      {"optimizer aten.mul_.Tensor", -38}});
+}
+
+// The file's update decays weights (add).
+TEST(OpMix, Rnnlm) {
+  ExpectDifferences("rnnlm-2@pytorch", Training::kSgd, "rnnlm_2x650_b20_t35_sgd.json.gz",
+                    {{"optimizer aten.add.Tensor", -10},
+                     {"optimizer aten.mul_.Scalar", 10},
+                     {"optimizer aten.mul_.Tensor", -10}});
+}
+
+// The file's layers start from states of their own module, one tensor for both directions, that
+// each is unbound from (`modules` have two each); both sides of the attention's sum and its mask
+// are expanded before LibTorch would do so by itself.
+Mix GnmtDifferences(int64_t parameters, int64_t modules) {
+  return Together(AdamDifferences(parameters), {{"forward aten.zeros.default", 2},
+                                                {"forward aten.unbind.int", -2 * modules},
+                                                {"forward aten.expand.default", -3},
+                                                {"forward aten.arange.default", 1},
+                                                {"forward aten.arange.start", -1},
+                                                {"forward aten.norm.Scalar", 1},
+                                                {"forward aten.norm.ScalarOpt_dim", -1}});
+}
+TEST(OpMix, Gnmt2) {
+  ExpectDifferences("gnmt-2@nvidia", Training::kAdam, "gnmt_l2_b128_s40_adam.json.gz",
+                    GnmtDifferences(28, 4));
+}
+TEST(OpMix, Gnmt8) {
+  ExpectDifferences("gnmt-8@nvidia", Training::kAdam, "gnmt_l8_b128_s40_adam.json.gz",
+                    GnmtDifferences(76, 16));
 }
 
 }  // namespace

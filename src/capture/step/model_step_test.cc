@@ -38,6 +38,32 @@ const std::map<std::string, double> kTinyVgg = {
     {"batch", 2}, {"size", 32}, {"hidden", 16}, {"classes", 5}};
 const std::map<std::string, double> kTinyResNet = {
     {"batch", 2}, {"size", 32}, {"width", 4}, {"classes", 5}};
+const std::map<std::string, double> kTinyRnnlm = {
+    {"batch", 2}, {"steps", 3}, {"hidden", 6}, {"vocabulary", 11}, {"dropout", 0.3}};
+const std::map<std::string, double> kTinyTiedRnnlm = {
+    {"batch", 2},     {"steps", 3}, {"hidden", 6}, {"vocabulary", 11},
+    {"dropout", 0.3}, {"tied", 1},  {"by_step", 0}};
+const std::map<std::string, double> kTinyGnmt = {
+    {"batch", 2},  {"source_steps", 4}, {"target_steps", 3}, {"layers", 3},
+    {"hidden", 6}, {"vocabulary", 11},  {"dropout", 0.3}};
+const std::map<std::string, double> kTinyGnmtAtOnce = {
+    {"batch", 2},     {"source_steps", 4}, {"target_steps", 3},
+    {"layers", 3},    {"hidden", 6},       {"vocabulary", 11},
+    {"dropout", 0.3}, {"by_step", 0},      {"shared_embedding", 1}};
+const std::map<std::string, double> kTinySeq2Seq = {
+    {"batch", 2},  {"source_steps", 4},       {"target_steps", 3},       {"layers", 2},
+    {"hidden", 6}, {"source_vocabulary", 11}, {"target_vocabulary", 13}, {"dropout", 0.3}};
+const std::map<std::string, double> kTinyTransformerXl = {{"batch", 2},
+                                                          {"segments", 3},
+                                                          {"segment", 3},
+                                                          {"memory", 4},
+                                                          {"hidden", 6},
+                                                          {"heads", 2},
+                                                          {"head_width", 4},
+                                                          {"inner", 10},
+                                                          {"vocabulary", 11},
+                                                          {"dropout", 0.3},
+                                                          {"attention_dropout", 0.2}};
 const Case kCases[] = {
     {"mlp", Training::kAdam, kTinyMlp},
     {"mlp", Training::kSgd, kTinyMlp},
@@ -45,6 +71,14 @@ const Case kCases[] = {
     {"bert-base", Training::kAdam, kTinyBert},
     {"bert-base", Training::kNone, kTinyBert},
     {"gpt-2", Training::kAdam, kTinyGpt2},
+    {"rnnlm-2", Training::kAdam, kTinyRnnlm},
+    {"rnnlm-4", Training::kSgd, kTinyTiedRnnlm},
+    {"gnmt-2", Training::kAdam, kTinyGnmt},
+    {"gnmt-2", Training::kNone, kTinyGnmt},
+    {"gnmt-4", Training::kSgd, kTinyGnmtAtOnce},
+    {"seq2seq", Training::kAdam, kTinySeq2Seq},
+    {"transformer-xl-2", Training::kAdam, kTinyTransformerXl},
+    {"transformer-xl-2", Training::kNone, kTinyTransformerXl},
     {"vgg-16", Training::kSgd, kTinyVgg},
     {"resnet-50", Training::kSgd, kTinyResNet},
     {"resnet-50", Training::kNone, kTinyResNet},

@@ -50,9 +50,10 @@ struct ZooEntry {
   std::shared_ptr<Model> (*build)(const Settings& settings) = nullptr;
 };
 
-// A whole number, and a share in [0, 1), as parameters of a model.
+// A whole number from 1 on, a share in [0, 1), and a choice (0 or 1) as parameters of a model.
 ZooParameter WholeParameter(std::string name, int64_t value, int64_t most, std::string meaning);
 ZooParameter ShareParameter(std::string name, double value, std::string meaning);
+ZooParameter SwitchParameter(std::string name, bool value, std::string meaning);
 
 }  // namespace placewright
 

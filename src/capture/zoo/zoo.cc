@@ -61,9 +61,14 @@ ZooParameter ShareParameter(std::string name, double value, std::string meaning)
   return {std::move(name), std::move(meaning), value, 0, 0.99, false};
 }
 
+ZooParameter SwitchParameter(std::string name, bool value, std::string meaning) {
+  return {std::move(name), std::move(meaning), value ? 1.0 : 0.0, 0, 1, true};
+}
+
 std::vector<ZooEntry> ZooEntries() {
   std::vector<ZooEntry> entries;
-  for (const auto models : {BertModels, Gpt2Models, MlpModels, ResNetModels, VggModels}) {
+  for (const auto models : {BertModels, GnmtModels, Gpt2Models, MlpModels, ResNetModels,
+                            RnnlmModels, Seq2SeqModels, TransformerXlModels, VggModels}) {
     std::vector<ZooEntry> some = models();
     std::move(some.begin(), some.end(), std::back_inserter(entries));
   }

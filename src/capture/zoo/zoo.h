@@ -25,9 +25,13 @@ Result<ChosenModel> ChooseModel(const std::string& model,
 
 // The models, one file each.
 std::vector<ZooEntry> BertModels();
+std::vector<ZooEntry> GnmtModels();
 std::vector<ZooEntry> Gpt2Models();
 std::vector<ZooEntry> MlpModels();
 std::vector<ZooEntry> ResNetModels();
+std::vector<ZooEntry> RnnlmModels();
+std::vector<ZooEntry> Seq2SeqModels();
+std::vector<ZooEntry> TransformerXlModels();
 std::vector<ZooEntry> VggModels();
 
 }  // namespace placewright
