@@ -207,7 +207,7 @@ const Row kRows[] = {
     {"transformer-xl-2", TransformerXl(Gdp(2))},
     {"transformer-xl-4", TransformerXl(Gdp(4))},
     {"transformer-xl-8", TransformerXl(Gdp(8))},
-    {"transformer-xl-8@enwik8", TransformerXl(kEnwik8)},
+    {"transformer-xl-12@enwik8", TransformerXl(kEnwik8)},
     {"vgg-16", Vgg(kSixteen, 96)},
     {"vgg-19", Vgg(kNineteen, 96)},
 };

@@ -200,11 +200,28 @@ class TransformerXl : public Model {
   at::Tensor score_bias_, frequencies_, unseen_;
 };
 
+std::vector<ZooPreset> Presets(int64_t layers) {
+  if (layers == 12) {
+    return {{"enwik8",
+             "Dai et al. 2019, the base model of enwik8",
+             {{"batch", 4},
+              {"segments", 1},
+              {"segment", 512},
+              {"memory", 512},
+              {"hidden", 512},
+              {"heads", 8},
+              {"head_width", 64},
+              {"inner", 2048},
+              {"vocabulary", 204}}}};
+  }
+  return {{"gdp", "GDP sec. 6.3.5; the defaults", {}}};
+}
+
 ZooEntry MakeEntry(int64_t layers) {
   ZooEntry entry;
   entry.facts = {
       "transformer-xl-" + std::to_string(layers),
-      "Transformer-XL, " + std::to_string(layers) + " layers of width 500, 4 segments of a text",
+      "Transformer-XL, " + std::to_string(layers) + " layers, segments of a text one after another",
       "Dai et al. 2019; sizes of GDP sec. 6.3.5, which names no vocabulary",
       {WholeParameter("batch", 64, 1 << 20, "texts in a step"),
        WholeParameter("segments", 4, 10000, "segments of a text in a step"),
@@ -218,21 +235,7 @@ ZooEntry MakeEntry(int64_t layers) {
        WholeParameter("vocabulary", 32000, 1 << 26, "tokens known"),
        ShareParameter("dropout", 0.1, "share of activations that dropout zeroes"),
        ShareParameter("attention_dropout", 0, "the same of the attention's shares")},
-      {{"gdp", "GDP sec. 6.3.5; the defaults", {}}}};
-  if (layers == 8) {
-    entry.facts.presets.push_back({"enwik8",
-                                   "Dai et al. 2019, the base model of enwik8, 12 layers",
-                                   {{"batch", 4},
-                                    {"segments", 1},
-                                    {"segment", 512},
-                                    {"memory", 512},
-                                    {"layers", 12},
-                                    {"hidden", 512},
-                                    {"heads", 8},
-                                    {"head_width", 64},
-                                    {"inner", 2048},
-                                    {"vocabulary", 204}}});
-  }
+      Presets(layers)};
   entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
     return std::make_shared<TransformerXl>(settings);
   };
@@ -241,6 +244,8 @@ ZooEntry MakeEntry(int64_t layers) {
 
 }  // namespace
 
-std::vector<ZooEntry> TransformerXlModels() { return {MakeEntry(2), MakeEntry(4), MakeEntry(8)}; }
+std::vector<ZooEntry> TransformerXlModels() {
+  return {MakeEntry(2), MakeEntry(4), MakeEntry(8), MakeEntry(12)};
+}
 
 }  // namespace placewright
