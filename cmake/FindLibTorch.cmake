@@ -16,6 +16,9 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
   add_library(LibTorch::LibTorch INTERFACE IMPORTED)
   set_target_properties(LibTorch::LibTorch PROPERTIES
     INTERFACE_INCLUDE_DIRECTORIES "${LibTorch_INCLUDE_DIR};${LibTorch_API_INCLUDE_DIR}"
+    # Clang instantiates std::vector<c10::IValue> in C++20 where LibTorch 1.13 has only declared it.
+    INTERFACE_COMPILE_OPTIONS
+    "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-include ATen/core/ivalue.h>"
     # libtorch.so has no symbols of its own: it brings in the libraries of the GPUs there are.
     INTERFACE_LINK_LIBRARIES
     "-Wl,--no-as-needed,${LibTorch_torch_LIBRARY},--as-needed;${LibTorch_torch_cpu_LIBRARY};${LibTorch_c10_LIBRARY}")

@@ -33,11 +33,16 @@ Result<Line> Measure(const TorchApi& api, std::string name, std::string descript
 Result<std::vector<Line>> MeasureAll(const TorchApi& api, const std::vector<ZooModel>& models) {
   std::vector<Line> lines;
   for (const ZooModel& model : models) {
-    PW_ASSIGN(Line line, Measure(api, model.name, model.description, model.source));
-    lines.push_back(std::move(line));
+    PW_ASSIGN(const Line line, Measure(api, model.name, model.description, model.source));
+    lines.push_back(line);
     for (const ZooPreset& preset : model.presets) {
-      PW_ASSIGN(Line other,
-                Measure(api, model.name + "@" + preset.name, model.description, preset.source));
+      const std::string name = model.name + "@" + preset.name;
+      Line other = line;  // what a preset is that changes nothing
+      if (!preset.values.empty()) {
+        PW_ASSIGN(other, Measure(api, name, model.description, preset.source));
+      }
+      other.name = name;
+      other.source = preset.source;
       lines.push_back(std::move(other));
     }
   }
