@@ -5,17 +5,12 @@
 #include <ostream>
 
 #include "capture/step/model_step.h"
+#include "convolution_figures.h"
+#include "figure.h"
 #include "report/graph_summary.h"
 
 namespace placewright {
 namespace {
-
-struct Figure {
-  int64_t parameters = 0, forward_macs = 0;
-  // Every product of the forward pass has two in the backward pass, one for each factor; but the
-  // input of the first layer has no gradient.
-  int64_t first_layer_macs = 0;
-};
 
 // BERT. Parameters: 30522 h + 512 h + 2 h + 2 h (embeddings and their norm)
 //   + layers (4 (h^2 + h) + 2 * 4 h^2 + 5 h + 2 * 2 h) + 2 h + 2;
@@ -37,56 +32,6 @@ constexpr Figure Gpt2(int64_t layers, int64_t h, int64_t batch, int64_t sequence
 }
 static_assert(Gpt2(12, 768, 4, 1024).parameters == 124'439'808);           // 124.4 M
 static_assert(Gpt2(12, 768, 4, 1024).forward_macs / 100'000'000 == 5832);  // 583.3 GMAC
-
-// VGG: 3x3 convolutions of widths 64 to 512 at 224 to 14 pixels, then 25088-4096-4096-1000.
-constexpr Figure Vgg(const int64_t (&depths)[5], int64_t batch) {
-  constexpr int64_t kWidths[] = {64, 128, 256, 512, 512};
-  Figure figure;
-  int64_t channels = 3, size = 224;
-  for (int stage = 0; stage < 5; ++stage, size /= 2) {
-    for (int64_t i = 0; i < depths[stage]; ++i) {
-      figure.parameters += (9 * channels + 1) * kWidths[stage];
-      figure.forward_macs += batch * size * size * 9 * channels * kWidths[stage];
-      channels = kWidths[stage];
-    }
-  }
-  const int64_t dense = 25088 * 4096 + 4096 * 4096 + 4096 * 1000;
-  figure.parameters += dense + 4096 + 4096 + 1000;
-  figure.forward_macs += batch * dense;
-  figure.first_layer_macs = batch * 224 * 224 * 9 * 3 * 64;
-  return figure;
-}
-constexpr int64_t kSixteen[] = {2, 2, 3, 3, 3}, kNineteen[] = {2, 2, 4, 4, 4};
-static_assert(Vgg(kNineteen, 96).parameters == 143'667'240);            // 143.7 M
-static_assert(Vgg(kNineteen, 96).forward_macs / 100'000'000 == 18846);  // 1884.7 GMAC
-static_assert(Vgg(kSixteen, 1).parameters == 138'357'544);              // as published
-
-// ResNet: a 7x7 stem at 112 pixels, then stages of bottlenecks (1x1 to w, 3x3, 1x1 to 4 w) at 56 to
-// 7 pixels, the first with a 1x1 shortcut and from the second stage on with stride 2 in its 3x3;
-// two parameters a channel for every norm; 2048-1000.
-constexpr Figure ResNet(const int64_t (&depths)[4], int64_t batch) {
-  Figure figure;
-  figure.first_layer_macs = batch * 112 * 112 * 49 * 3 * 64;
-  figure.forward_macs = figure.first_layer_macs + batch * 2048 * 1000;
-  figure.parameters = 49 * 3 * 64 + 2 * 64 + 2048 * 1000 + 1000;
-  int64_t in = 64, before = 56;
-  for (int stage = 0; stage < 4; ++stage) {
-    const int64_t w = int64_t{64} << stage, size = 56 >> stage;
-    for (int64_t i = 0; i < depths[stage]; ++i) {
-      const int64_t inner = 9 * w * w + w * 4 * w, shortcut = i == 0 ? in * 4 * w : 0;
-      figure.parameters += in * w + inner + shortcut + 2 * (w + w + 4 * w);
-      if (i == 0) figure.parameters += 2 * 4 * w;
-      figure.forward_macs += batch * (before * before * in * w + size * size * (inner + shortcut));
-      in = 4 * w;
-      before = size;
-    }
-  }
-  return figure;
-}
-constexpr int64_t kFifty[] = {3, 4, 6, 3}, kHundredOne[] = {3, 4, 23, 3};
-static_assert(ResNet(kFifty, 32).parameters == 25'557'032);                 // 25.6 M
-static_assert(ResNet(kFifty, 32).forward_macs / 100'000'000 == 1308);       // 130.9 GMAC
-static_assert(ResNet(kHundredOne, 96).forward_macs / 100'000'000 == 7489);  // 748.9 GMAC
 
 // A layer of LSTM from `in` to h: 4 h (in + h + 2) parameters, 4 h (in + h) products a row. In its
 // first step the state has no gradient: one product of 4 h^2 a text less.
@@ -176,12 +121,64 @@ constexpr Segments kEnwik8 = {12, 4, 1, 512, 512, 512, 512, 2048, 204};
 static_assert((TransformerXl(kEnwik8).parameters + 1024 * 512) / 10'000 == 4157);
 static_assert(TransformerXl(kEnwik8).forward_macs / 100'000'000 == 1387);  // 138.7 GMAC
 
+// Transformer, with T tokens on either side: an encoder layer has 4 h^2 + 2 h inner weights, a
+// decoder layer 8 h^2 + 2 h inner, each sub-layer a norm. Arithmetic: T times the weights, 2 T
+// tokens h for every attention (one and two a layer), and the scores.
+constexpr Figure Transformer(int64_t batch, int64_t vocabulary, int64_t matrices) {
+  constexpr int64_t kHidden = 512, kInner = 2048, kLayers = 6, kTokens = 64;
+  const int64_t tokens = batch * kTokens;
+  const int64_t attention = 4 * kHidden * kHidden, dense = 2 * kHidden * kInner;
+  const int64_t attention_bias = 4 * kHidden, dense_bias = kInner + kHidden, norm = 2 * kHidden;
+  const int64_t encoder = attention + attention_bias + dense + dense_bias + 2 * norm;
+  const int64_t decoder = encoder + attention + attention_bias + norm;
+  return {kLayers * (encoder + decoder) + matrices * vocabulary * kHidden,
+          kLayers * (3 * attention + 2 * dense + 3 * 2 * kTokens * kHidden) * tokens +
+              vocabulary * kHidden * tokens,
+          0};
+}
+// The file of torch.nn.Transformer has neither embeddings nor scores, but a norm behind the encoder
+// and one behind the decoder.
+static_assert(Transformer(32, 0, 0).parameters + 2 * 2 * 512 == 44'140'544);
+static_assert(Transformer(32, 0, 0).forward_macs == 92'610'232'320);
+static_assert(Transformer(480, 40800, 3).parameters * 4 / (1 << 20) == 407);  // TAG table 3: 407 MB
+
+// A mixture of experts in every second of 12 layers. Room for 512 tokens * chosen / 8 experts
+// * 1.25 = 160 (two chosen) or 80 tokens of a text an expert. Beside the experts' arithmetic there
+// are the two products with [tokens, rooms] matrices; the first of these matrices has no gradient.
+constexpr Figure Moe(int64_t chosen) {
+  constexpr int64_t kLayers = 12, h = 768, kInner = 3072, kExperts = 8, kVocabulary = 32128;
+  constexpr int64_t kBatch = 8, kSequence = 512, kTokens = kBatch * kSequence;
+  const int64_t rooms = kExperts * 80 * chosen;  // of a text
+  const int64_t dense = 2 * h * kInner, attention = 4 * h * h;
+  const int64_t feed_forward = dense + kInner + h;
+  Figure f;
+  f.parameters = (kVocabulary + kSequence) * h + kLayers * (attention + 4 * h + 2 * 2 * h) +
+                 kLayers / 2 * (feed_forward + kExperts * feed_forward + h * kExperts) + 2 * h;
+  f.first_layer_macs = kLayers / 2 * kTokens * rooms * h;
+  f.forward_macs =
+      kLayers * (attention + 2 * kSequence * h) * kTokens +
+      kLayers / 2 * (dense * kTokens + dense * kBatch * rooms + h * kExperts * kTokens) +
+      2 * f.first_layer_macs + kVocabulary * h * kTokens;
+  return f;
+}
+static_assert(Moe(2).parameters / 1'000'000 == 308);
+
 struct Row {
   const char* model;
   Figure figure;
   friend std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.model; }
 };
 const Row kRows[] = {
+    {"amoebanet-d", AmoebaNet(64, 18, 208)},
+    {"inception-v3", Inception(64, true)},
+    {"inception-v3@mars", Inception(1, true)},
+    {"inception-v3@tag", Inception(96, false)},
+    {"moe-transformer", Moe(2)},
+    {"moe-transformer@switch", Moe(1)},
+    {"transformer", Transformer(48, 37000, 1)},
+    {"transformer@tag", Transformer(480, 40800, 3)},
+    {"wavenet-2x18", WaveNet({64, 2048, 2, 9})},
+    {"wavenet-4x36", WaveNet({64, 2048, 4, 9})},
     {"bert-small", Bert(4, 512, 96)},
     {"bert-base", Bert(12, 768, 24)},
     {"bert-large", Bert(24, 1024, 16)},

@@ -64,6 +64,26 @@ const std::map<std::string, double> kTinyTransformerXl = {{"batch", 2},
                                                           {"vocabulary", 11},
                                                           {"dropout", 0.3},
                                                           {"attention_dropout", 0.2}};
+// The second classifier needs 17 x 17 pixels in the middle, so 299 x 299 in front.
+const std::map<std::string, double> kTinyInception = {
+    {"batch", 2}, {"size", 299}, {"width", 0.05}, {"classes", 5}};
+const std::map<std::string, double> kTinyTransformer = {
+    {"batch", 2}, {"source", 5}, {"target", 6},      {"layers", 2},   {"hidden", 16},
+    {"heads", 2}, {"inner", 32}, {"vocabulary", 50}, {"dropout", 0.3}};
+// Room for 0.5 x 5 tokens x 2 / 3 experts = 1.7, so 2 choices an expert: 4 of 10 find none.
+const std::map<std::string, double> kTinyMoe = {
+    {"batch", 2}, {"sequence", 5}, {"layers", 2},      {"hidden", 16},    {"heads", 2},
+    {"inner", 8}, {"experts", 3},  {"vocabulary", 50}, {"capacity", 0.5}, {"dropout", 0.3}};
+const std::map<std::string, double> kTinyWaveNet = {
+    {"batch", 2}, {"samples", 5},  {"stacks", 2}, {"layers", 3}, {"residual", 4},
+    {"skip", 6},  {"dilation", 3}, {"head", 7},   {"levels", 8}};
+const std::map<std::string, double> kTinyAmoebaNet = {
+    {"batch", 2}, {"size", 64}, {"layers", 3}, {"filters", 16}, {"classes", 5}, {"dropout", 0.3}};
+std::map<std::string, double> With(std::map<std::string, double> values, const std::string& name,
+                                   double value) {
+  values[name] = value;
+  return values;
+}
 const Case kCases[] = {
     {"mlp", Training::kAdam, kTinyMlp},
     {"mlp", Training::kSgd, kTinyMlp},
@@ -82,6 +102,14 @@ const Case kCases[] = {
     {"vgg-16", Training::kSgd, kTinyVgg},
     {"resnet-50", Training::kSgd, kTinyResNet},
     {"resnet-50", Training::kNone, kTinyResNet},
+    {"inception-v3", Training::kSgd, kTinyInception},
+    {"inception-v3", Training::kNone, With(kTinyInception, "size", 75)},
+    {"transformer", Training::kAdam, kTinyTransformer},
+    {"transformer", Training::kSgd, With(kTinyTransformer, "tied", 0)},
+    {"moe-transformer", Training::kAdam, kTinyMoe},
+    {"moe-transformer", Training::kSgd, With(kTinyMoe, "chosen", 1)},
+    {"wavenet-2x18", Training::kAdam, kTinyWaveNet},
+    {"amoebanet-d", Training::kSgd, kTinyAmoebaNet},
 };
 
 std::vector<at::Tensor> Copies(const std::vector<ModelStep::Found>& found) {

@@ -67,8 +67,10 @@ ZooParameter SwitchParameter(std::string name, bool value, std::string meaning) 
 
 std::vector<ZooEntry> ZooEntries() {
   std::vector<ZooEntry> entries;
-  for (const auto models : {BertModels, GnmtModels, Gpt2Models, MlpModels, ResNetModels,
-                            RnnlmModels, Seq2SeqModels, TransformerXlModels, VggModels}) {
+  for (const auto models :
+       {AmoebaNetDModels, BertModels, GnmtModels, Gpt2Models, InceptionV3Models, MlpModels,
+        MoeTransformerModels, ResNetModels, RnnlmModels, Seq2SeqModels, TransformerModels,
+        TransformerXlModels, VggModels, WaveNetModels}) {
     std::vector<ZooEntry> some = models();
     std::move(some.begin(), some.end(), std::back_inserter(entries));
   }

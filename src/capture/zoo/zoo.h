@@ -24,15 +24,20 @@ Result<ChosenModel> ChooseModel(const std::string& model,
                                 const std::map<std::string, double>& values);
 
 // The models, one file each.
+std::vector<ZooEntry> AmoebaNetDModels();
 std::vector<ZooEntry> BertModels();
 std::vector<ZooEntry> GnmtModels();
 std::vector<ZooEntry> Gpt2Models();
+std::vector<ZooEntry> InceptionV3Models();
 std::vector<ZooEntry> MlpModels();
+std::vector<ZooEntry> MoeTransformerModels();
 std::vector<ZooEntry> ResNetModels();
 std::vector<ZooEntry> RnnlmModels();
 std::vector<ZooEntry> Seq2SeqModels();
+std::vector<ZooEntry> TransformerModels();
 std::vector<ZooEntry> TransformerXlModels();
 std::vector<ZooEntry> VggModels();
+std::vector<ZooEntry> WaveNetModels();
 
 }  // namespace placewright
 

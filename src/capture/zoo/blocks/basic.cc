@@ -37,8 +37,11 @@ at::Tensor Dropout::Forward(const at::Tensor& x) {
   return at::dropout(x, share_, is_training());
 }
 
-at::Tensor CrossEntropy(const at::Tensor& scores, const at::Tensor& classes) {
-  return at::cross_entropy_loss(scores, classes);
+at::Tensor CrossEntropy(const at::Tensor& scores, const at::Tensor& classes, double smoothing) {
+  if (smoothing == 0) return at::cross_entropy_loss(scores, classes);
+  // LibTorch's own label smoothing looks which targets are to be ignored: it reads data.
+  const at::Tensor logs = at::log_softmax(scores, -1);
+  return at::nll_loss(logs, classes) * (1 - smoothing) - logs.mean() * smoothing;
 }
 
 }  // namespace placewright

@@ -53,8 +53,9 @@ class Dropout : public Module {
   double share_;
 };
 
-// Cross entropy between rows of scores and class indices, mean over the rows.
-at::Tensor CrossEntropy(const at::Tensor& scores, const at::Tensor& classes);
+// Cross entropy between rows of scores and class indices, mean over the rows. A share `smoothing`
+// of it is against all classes alike (Szegedy et al. 2015, section 7).
+at::Tensor CrossEntropy(const at::Tensor& scores, const at::Tensor& classes, double smoothing = 0);
 
 }  // namespace placewright
 
