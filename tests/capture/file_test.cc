@@ -73,7 +73,7 @@ TEST(RecordedModules, OfAnUnrolledLayerAreTheLayer) {
   int64_t forward = 0, optimizer = 0, products = 0;
   for (const OpId id : graph.ops()) {
     const Op& op = graph.op(id);
-    if (graph.module_path(op.module) != "layer1") continue;
+    if (graph.module_path(op.module) != "lstm1") continue;
     forward += op.phase == Phase::kForward ? 1 : 0;
     optimizer += op.phase == Phase::kOptimizer ? 1 : 0;
     products += op.phase == Phase::kBackward && op.type == "aten.mm.default" ? 1 : 0;

@@ -29,29 +29,45 @@ struct Sizes {
   bool by_step, shared;
 };
 
-std::string LayerName(int64_t i) { return "layer" + std::to_string(i); }
+std::string LayerName(int64_t i) { return "lstm" + std::to_string(i); }
+
+// A layer in both directions, each with weights of its own: [.., 2 width].
+class BothWays : public Module {
+ public:
+  explicit BothWays(const Sizes& sizes) : sizes_(sizes) {
+    forward_ = Add<Lstm>("forward", sizes.width, sizes.width);
+    backward_ = Add<Lstm>("backward", sizes.width, sizes.width);
+  }
+  Sequence Forward(const Sequence& x) {
+    const ModuleScope scope = Enter();
+    LstmState first = ZeroState(sizes_.batch, sizes_.width);
+    LstmState last = ZeroState(sizes_.batch, sizes_.width);
+    const Sequence y = forward_->Forward(x, first);
+    return Joined(y, backward_->Forward(x, last, Direction::kBackward));
+  }
+
+ private:
+  Sizes sizes_;
+  std::shared_ptr<Lstm> forward_, backward_;
+};
 
 class Encoder : public Module {
  public:
   explicit Encoder(const Sizes& sizes) : sizes_(sizes) {
     const int64_t width = sizes.width;
-    backward_ = Add<Lstm>("layer0_backward", width, width);
-    for (int64_t i = 0; i < sizes.layers; ++i) {
+    both_ways_ = Add<BothWays>(LayerName(0), sizes);
+    for (int64_t i = 1; i < sizes.layers; ++i) {
       layers_.push_back(Add<Lstm>(LayerName(i), i == 1 ? 2 * width : width, width));
     }
     dropout_ = Add<Dropout>("dropout", sizes.dropout);
   }
 
-  Sequence Forward(Sequence x) {
+  Sequence Forward(const Sequence& words) {
     const ModuleScope scope = Enter();
-    for (int64_t i = 0; i < sizes_.layers; ++i) {
-      const Sequence input = Dropped(*dropout_, x);
+    Sequence x = both_ways_->Forward(Dropped(*dropout_, words));
+    for (int64_t i = 1; i < sizes_.layers; ++i) {
       LstmState state = ZeroState(sizes_.batch, sizes_.width);
-      Sequence y = layers_[i]->Forward(input, state);
-      if (i == 0) {
-        LstmState last = ZeroState(sizes_.batch, sizes_.width);
-        y = Joined(y, backward_->Forward(input, last, Direction::kBackward));
-      }
+      const Sequence y = layers_[i - 1]->Forward(Dropped(*dropout_, x), state);
       x = i >= kFirstResidual ? Sum(y, x) : y;
     }
     return x;
@@ -59,8 +75,8 @@ class Encoder : public Module {
 
  private:
   Sizes sizes_;
-  std::vector<std::shared_ptr<Lstm>> layers_;
-  std::shared_ptr<Lstm> backward_;
+  std::shared_ptr<BothWays> both_ways_;
+  std::vector<std::shared_ptr<Lstm>> layers_;  // above the first
   std::shared_ptr<Dropout> dropout_;
 };
 
@@ -189,7 +205,7 @@ ZooEntry MakeEntry(int64_t layers) {
       {WholeParameter("batch", 64, 1 << 20, "pairs of texts in a step"),
        WholeParameter("source_steps", 50, 10000, "words of a source text"),
        WholeParameter("target_steps", 50, 10000, "words of a target text"),
-       WholeParameter("layers", layers, 10000, "layers of encoder and of decoder"),
+       WholeParameter("layers", layers, 10000, "layers of encoder and of decoder, at least 2"),
        WholeParameter("hidden", 1024, 1 << 20, "width of a word and of a layer"),
        WholeParameter("vocabulary", 36549, 1 << 26, "word pieces of either language"),
        SwitchParameter("by_step", true,
@@ -197,6 +213,7 @@ ZooEntry MakeEntry(int64_t layers) {
        SwitchParameter("shared_embedding", false, "one embedding for both languages"),
        ShareParameter("dropout", 0.2, "share of activations that dropout zeroes")},
       Presets(layers)};
+  entry.facts.parameters[3].least = 2;  // the one in both directions gives two widths
   entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
     return std::make_shared<Gnmt>(settings);
   };

@@ -15,7 +15,7 @@ class Rnnlm : public Model {
         by_step_(settings.Whole("by_step") != 0) {
     words_ = Add<Embedding>("embedding", vocabulary_, width_);
     for (int64_t i = 0; i < settings.Whole("layers"); ++i) {
-      layers_.push_back(Add<Lstm>("layer" + std::to_string(i), width_, width_));
+      layers_.push_back(Add<Lstm>("lstm" + std::to_string(i), width_, width_));
     }
     dropout_ = Add<Dropout>("dropout", settings.Real("dropout"));
     if (settings.Whole("tied") == 0)

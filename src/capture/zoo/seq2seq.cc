@@ -28,7 +28,7 @@ class Stack : public Module {
   Stack(int64_t words, const Sizes& sizes) : by_step_(sizes.by_step) {
     words_ = Add<Embedding>("embedding", words, sizes.width);
     for (int64_t i = 0; i < sizes.layers; ++i) {
-      layers_.push_back(Add<Lstm>("layer" + std::to_string(i), sizes.width, sizes.width));
+      layers_.push_back(Add<Lstm>("lstm" + std::to_string(i), sizes.width, sizes.width));
     }
     dropout_ = Add<Dropout>("dropout", sizes.dropout);
   }
