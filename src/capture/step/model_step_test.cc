@@ -267,6 +267,21 @@ TEST_P(RecordedModels, NoGroupSpansTwoParameters) {
   }
 }
 
+TEST(ModelStep, NamesSizesThatContradictEachOther) {
+  const std::pair<CaptureRequest, const char*> kContradictions[] = {
+      {{"amoebanet-d", Training::kNone, {{"layers", 7}}}, "layers = 7 is not a multiple of 3"},
+      {{"transformer", Training::kNone, {{"heads", 7}}},
+       "hidden = 512 is not a multiple of heads = 7"},
+      {{"moe-transformer", Training::kNone, {{"chosen", 9}}}, "chosen = 9 exceeds experts = 8"},
+  };
+  for (const auto& [request, message] : kContradictions) {
+    const Result<ModelStep> step = ModelStep::Build(request, true);
+    ASSERT_FALSE(step.ok()) << message;
+    EXPECT_EQ(step.error().code, ErrorCode::kNotRecordable);
+    EXPECT_NE(step.error().ToString().find(message), std::string::npos) << step.error().ToString();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Zoo, RecordedModels, ::testing::ValuesIn(kCases), [](const auto& test) {
   std::string name = ::testing::PrintToString(test.param);
   std::replace_if(
