@@ -112,7 +112,6 @@ void Annealer::Move() {
   if (epoch_move_ == epoch_length_) StartEpoch();
   const double cooled = Cooled();
   ++epoch_move_;
-  ++moves_;
   Propose();
   if (changes_.empty() || !StaysConnected()) return;
   const double heat = static_cast<double>(cost_) * options_.heat_per_mille / 1000;

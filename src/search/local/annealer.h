@@ -110,13 +110,13 @@ class Annealer {
   int64_t cost_ = 0;
   Score best_score_, offered_score_;
   std::vector<int32_t> offered_;
-  int64_t epoch_length_ = 0, epoch_move_ = 0, epochs_ = 0, moves_ = 0;
+  int64_t epoch_length_ = 0, epoch_move_ = 0, epochs_ = 0;
   double temperature_ = 1;  // of kRestarts, as a share of the starting one
   int64_t penalty_ = 0;     // nanoseconds for an overflow as large as the device
   std::vector<Change> changes_;
   std::vector<OpMove> op_moves_;
-  std::vector<int32_t> stamp_;  // [unit]: the proposal that has touched it
-  int32_t proposal_ = 0;
+  std::vector<int64_t> stamp_;  // [unit]: the proposal that has touched it
+  int64_t proposal_ = 0;
   int64_t sweep_ = 0;                    // moves of it proposed
   std::vector<int32_t> hot_, blockers_;  // units of the critical chain, and of what it waits for
   bool hot_stale_ = true;

@@ -49,8 +49,8 @@ std::vector<int32_t> UpdatesServed(const OpGraph& graph, size_t units) {
 
 Clusters::Clusters(const Problem& problem, const OpGraph& graph,
                    const std::vector<UnitInfo>& units) {
-  std::vector<int32_t> branch_of = UpdatesServed(graph, units.size());
-  AddBranches(graph, branch_of);
+  const std::vector<int32_t> branch_of = UpdatesServed(graph, units.size());
+  AddBranches(branch_of);
   AddModules(problem, units, branch_of);
   AddPatterns(problem, graph, units);
   AddHalves(UnitsByPosition(units));
@@ -62,7 +62,7 @@ void Clusters::Add(std::vector<int32_t> units) {
   if (units.size() >= 2) sets_.push_back(std::move(units));
 }
 
-void Clusters::AddBranches(const OpGraph&, std::vector<int32_t>& branch_of) {
+void Clusters::AddBranches(const std::vector<int32_t>& branch_of) {
   std::map<int32_t, std::vector<int32_t>> branches;
   for (size_t u = 0; u < branch_of.size(); ++u) {
     if (branch_of[u] >= 0) branches[branch_of[u]].push_back(static_cast<int32_t>(u));

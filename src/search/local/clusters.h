@@ -39,7 +39,7 @@ class Clusters {
 
  private:
   void Add(std::vector<int32_t> units);
-  void AddBranches(const OpGraph& graph, std::vector<int32_t>& branch_of);
+  void AddBranches(const std::vector<int32_t>& branch_of);
   void AddModules(const Problem& problem, const std::vector<UnitInfo>& units,
                   const std::vector<int32_t>& branch_of);
   void AddPatterns(const Problem& problem, const OpGraph& graph,

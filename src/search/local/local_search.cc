@@ -133,9 +133,14 @@ Result<PlannerResult> LocalSearchPlanner::Plan(const Problem& problem,
   if (!choice || all || options.budget.Expired() || options.budget.iterations == 0) {
     return MakeResult(problem, name(), starts.front().devices, starts.front().score, options);
   }
+  const Start first = starts.front();
   for (const PlacerInput& input : inputs) {
     // Plans that are not connected are left out.
     static_cast<void>(AddStarts(input, PlansOnParts(input, options.budget), starts));
+  }
+  // No move was made: what no move repeats must not know of the further starts.
+  if (options.budget.Expired()) {
+    return MakeResult(problem, name(), first.devices, first.score, options);
   }
   const Clusters clusters(problem, graph, units);
   const LocalContext context = MakeLocalContext(problem, graph, domain, clusters, units);

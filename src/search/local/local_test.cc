@@ -176,6 +176,22 @@ TEST(LocalSearch, RepairsAPlanThatDoesNotFit) {
   EXPECT_EQ(result.value().step_time, Nanos(20));  // two ops of 10 ns on each device
 }
 
+// The deadline has passed before the first move.
+TEST(LocalSearch, ALateRunIsRepeatedByItsMoves) {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const auto test = MakeTestProblem(RandomSpec(seed));
+    PlannerOptions late = Options(0);
+    late.budget.iterations.reset();
+    late.budget.deadline = Clock::now();
+    const auto timed = LocalSearchPlanner(false).Plan(test->problem, late);
+    ASSERT_TRUE(timed.ok());
+    const auto again =
+        LocalSearchPlanner(false).Plan(test->problem, Options(timed.value().iterations));
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(again.value().placement, timed.value().placement) << seed;
+  }
+}
+
 // A run that a deadline ended is repeated by its number of moves.
 TEST(LocalSearch, RecordedMovesRepeatATimedRun) {
   TestSpec spec;

@@ -66,9 +66,10 @@ class Rounds {
     if (rounds_.patience > 0 && in_vain >= std::max(rounds_.patience, result_.iterations / 2)) {
       return true;
     }
-    // Without any limit there is nothing to stop the search: one round is as good as any.
+    // There is always one round, so that the number of moves repeats the plan. Without any limit
+    // there is nothing to stop the search: one round is as good as any.
     const bool limited = options_.budget.iterations || options_.budget.deadline;
-    return options_.budget.Expired() || (!limited && round_ > 0);
+    return round_ > 0 && (options_.budget.Expired() || !limited);
   }
 
   void RunRound() {

@@ -82,6 +82,16 @@ class UnionFind {
   std::vector<int32_t> parent_;
 };
 
+// A view of what an op of the step makes, or of an input that modules share, says nothing of its
+// module. One of a parameter, a buffer, a constant is how its module holds it.
+bool HoldsNothing(const Graph& graph, OpId id) {
+  const Op& op = graph.op(id);
+  if (!op.is_view || op.outputs.empty()) return false;
+  const Storage& storage = graph.storage(graph.tensor(op.outputs.front()).storage);
+  const OpId maker = storage.versions.front().writer;
+  return storage.kind == TensorKind::kInput || (maker.valid() && maker != id);
+}
+
 }  // namespace
 
 std::vector<OpId> OpsMatching(const Graph& graph, std::string_view glob) {
@@ -94,7 +104,7 @@ std::vector<OpId> OpsMatching(const Graph& graph, std::string_view glob) {
     const ModuleId module = graph.op(op).module;
     const bool root = graph.module_path(module).empty();
     if (module_matches[module.index()] || (root && GlobMatch(glob, graph.op(op).name))) {
-      (graph.op(op).is_view ? views : ops).push_back(op);
+      (HoldsNothing(graph, op) ? views : ops).push_back(op);
     }
   }
   return ops.empty() ? views : ops;

@@ -108,6 +108,35 @@ TEST(BuildProblem, ViewsDoNotPinWhatTheyView) {
       {"--pin m.next=d1 leaves no device for op c", "held already by --pin m.decoder=d0 (op b)"});
 }
 
+// Inference: the only op that shares storage with the weight is a view of it, which is its home. A
+// mask that both modules view is held by neither.
+TEST(BuildProblem, ViewsOfParametersAreHeldViewsOfInputsAreNot) {
+  TestSpec spec;
+  spec.capacity = {1 << 20, 1 << 20};
+  spec.inputs = {{"w", 512}, {"mask", 512, TensorKind::kInput}};
+  TestOp t{"t", {0, 0}, {"w"}, {512}, "", Phase::kForward, "m.a"};
+  TestOp here{"here", {0, 0}, {"mask"}, {512}, "", Phase::kForward, "m.a"};
+  TestOp there{"there", {0, 0}, {"mask"}, {512}, "", Phase::kForward, "m.b"};
+  t.view = here.view = there.view = true;
+  spec.ops = {t,
+              here,
+              there,
+              {"x", {5, 5}, {"t", "here"}, {64}, "", Phase::kForward, "m.a"},
+              {"y", {5, 5}, {"x", "there"}, {64}, "", Phase::kForward, "m.b"}};
+  spec.constraints.pins = {{"m.a", "d1"}, {"m.b", "d0"}};
+  const auto test = MakeTestProblem(spec);
+  const Problem& problem = test->problem;
+  const auto allowed = [&](size_t op) { return problem.units[problem.unit_of[OpId(op)]].allowed; };
+  EXPECT_EQ(allowed(0), std::vector<DeviceId>{DeviceId(1)});  // t, and so w
+  EXPECT_EQ(allowed(1).size(), 2u);
+  EXPECT_EQ(allowed(3), std::vector<DeviceId>{DeviceId(1)});
+  EXPECT_EQ(allowed(4), std::vector<DeviceId>{DeviceId(0)});
+  spec.constraints = {};
+  spec.constraints.colocate = {"m.a"};
+  const auto together = MakeTestProblem(spec);
+  EXPECT_EQ(together->problem.unit_of[OpId(0)], together->problem.unit_of[OpId(3)]);
+}
+
 // Nothing was said before that it could contradict.
 TEST(BuildProblem, ForbidEveryDevice) {
   TestSpec spec = TwoModules();
