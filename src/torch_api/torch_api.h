@@ -22,6 +22,15 @@ std::string_view ToString(Training training);  // "none", "sgd", "adam"
 // Errors: kUsage with near names.
 Result<Training> ParseTraining(std::string_view text);
 
+// What a model from a file is trained on (capture/outside/outside_model.h); models of the zoo bring
+// their own loss.
+enum class LossKind : uint8_t { kCrossEntropy, kMeanSquared, kMean, kOutput };
+
+// "cross-entropy", "mean-squared", "mean", "output"
+std::string_view ToString(LossKind loss);
+// Errors: kUsage with near names.
+Result<LossKind> ParseLoss(std::string_view text);
+
 // A number that a model of the zoo can be built with.
 struct ZooParameter {
   std::string name, meaning;

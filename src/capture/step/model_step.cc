@@ -24,21 +24,31 @@ std::vector<at::Tensor> TensorsOf(const std::vector<NamedTensor>& named) {
 }  // namespace
 
 Result<ModelStep> ModelStep::Build(const CaptureRequest& request, bool on_meta) {
-  PW_ASSIGN(const ChosenModel chosen, ChooseModel(request.model, request.values));
+  PW_ASSIGN(const ZooSource source, ZooSource::Create(request));
+  return Build(source, source.batch(), request.training, on_meta);
+}
+
+Result<ModelStep> ModelStep::Build(const StepSource& source, int64_t batch, Training training,
+                                   bool on_meta) {
   ModelStep step;
-  step.name_ = request.model;
-  step.batch_ = chosen.settings.Whole("batch");
+  step.name_ = source.name();
+  step.batch_ = batch;
   step.on_meta_ = on_meta;
-  step.training_ = request.training;
+  step.training_ = training;
   const auto build = [&] {
-    step.model_ = chosen.entry.build(chosen.settings);
+    step.model_ = source.Build(batch);
     NameModules(*step.model_);
-    step.model_->train(request.training != Training::kNone);
+    step.model_->train(training != Training::kNone);
     for (const auto& item : step.model_->named_parameters()) {
       step.parameters_.push_back({item.key(), item.value()});
     }
     step.inputs_ = step.model_->MakeInputs();
-    step.optimizer_ = MakeOptimizer(request.training, step.parameters_);
+    if (training != Training::kNone) {
+      for (NamedTensor& target : step.model_->MakeTargets(TensorsOf(step.inputs_))) {
+        step.inputs_.push_back(std::move(target));
+      }
+    }
+    step.optimizer_ = MakeOptimizer(training, step.parameters_);
   };
   PW_RETURN_IF_ERROR(on_meta ? OnMeta(build) : CatchFailure(build));
   return step;

@@ -1,4 +1,4 @@
-// A model of the zoo with its inputs and its optimizer: one step of it, run or recorded.
+// A model with its inputs and its optimizer: one step of it, run or recorded.
 #ifndef PLACEWRIGHT_CAPTURE_STEP_MODEL_STEP_H_
 #define PLACEWRIGHT_CAPTURE_STEP_MODEL_STEP_H_
 
@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "capture/recorder/recorder.h"
-#include "capture/zoo/zoo.h"
+#include "capture/step/step_source.h"
 #include "torch_api/torch_api.h"
 
 namespace placewright {
@@ -15,7 +15,10 @@ namespace placewright {
 class ModelStep {
  public:
   // Builds model, inputs and optimizer state; without memory if `on_meta`. Errors: those of
-  // ChooseModel; kNotRecordable (values that contradict each other).
+  // `source`; kNotRecordable (values that contradict each other).
+  static Result<ModelStep> Build(const StepSource& source, int64_t batch, Training training,
+                                 bool on_meta);
+  // Of a model of the zoo. Errors: those of ChooseModel, too.
   static Result<ModelStep> Build(const CaptureRequest& request, bool on_meta);
 
   // Runs the step: forward, and unless nothing is trained backward and update. Returns the loss, or

@@ -24,6 +24,7 @@ class Settings {
     PW_CHECK(it != values_.end());
     return it->second;
   }
+  void Set(const std::string& name, double value) { values_[name] = value; }
 
  private:
   std::map<std::string, double> values_;
@@ -40,6 +41,8 @@ class Model : public Module {
   // Fresh inputs, targets among them, named as arguments: "ids", "mask", "targets". On real tensors
   // they are random and valid (indices in range).
   virtual std::vector<NamedTensor> MakeInputs() const = 0;
+  // Further inputs, of a training step, that depend on what the model gives for those inputs.
+  virtual std::vector<NamedTensor> MakeTargets(const Tensors& /*inputs*/) { return {}; }
   virtual Tensors Forward(const Tensors& inputs) = 0;
   virtual at::Tensor Loss(const Tensors& outputs, const Tensors& inputs) = 0;
 };

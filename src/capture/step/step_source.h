@@ -1,0 +1,43 @@
+// What a step is recorded of: something that builds its model anew at any batch size.
+#ifndef PLACEWRIGHT_CAPTURE_STEP_STEP_SOURCE_H_
+#define PLACEWRIGHT_CAPTURE_STEP_STEP_SOURCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "capture/zoo/zoo.h"
+
+namespace placewright {
+
+class StepSource {
+ public:
+  virtual ~StepSource() = default;
+  // The recorded graph's name.
+  virtual const std::string& name() const = 0;
+  // The batch size asked for, else the model's own; 0 where it has none.
+  virtual int64_t batch() const = 0;
+  // Builds the model for `batch` (ignored by one that has none), with memory or, below OnMeta,
+  // without. Throws CaptureFailure.
+  virtual std::shared_ptr<Model> Build(int64_t batch) const = 0;
+};
+
+// A model of the zoo.
+class ZooSource : public StepSource {
+ public:
+  // Errors: those of ChooseModel.
+  static Result<ZooSource> Create(const CaptureRequest& request);
+  const std::string& name() const override { return name_; }
+  int64_t batch() const override { return chosen_.settings.Whole("batch"); }
+  std::shared_ptr<Model> Build(int64_t batch) const override;
+
+ private:
+  ZooSource(std::string name, ChosenModel chosen)
+      : name_(std::move(name)), chosen_(std::move(chosen)) {}
+  std::string name_;
+  ChosenModel chosen_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CAPTURE_STEP_STEP_SOURCE_H_
