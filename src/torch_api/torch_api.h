@@ -42,6 +42,8 @@ struct ZooParameter {
 struct ZooPreset {
   std::string name, source;
   std::map<std::string, double> values;  // those that differ from the defaults
+  std::string cluster;  // preset of the machines that the paper places it on; "" where it has none
+  int64_t paper_ops = 0;  // of its TensorFlow graph, where the paper says so; else 0
 };
 
 struct ZooModel {
@@ -65,7 +67,7 @@ struct Capture {
 class TorchApi {
  public:
   // Raised with every change of this class: an older library is refused, never called.
-  static constexpr int kVersion = 2;
+  static constexpr int kVersion = 3;
 
   virtual ~TorchApi() = default;
   virtual int version() const = 0;

@@ -204,6 +204,7 @@ struct Variant {
   const char* name;
   const char* description;
   int64_t batch, layers, hidden, heads;
+  std::vector<ZooPreset> presets;
 };
 
 ZooEntry MakeEntry(const Variant& variant) {
@@ -221,7 +222,7 @@ ZooEntry MakeEntry(const Variant& variant) {
        WholeParameter("vocabulary", 30522, 1 << 26, "tokens known"),
        WholeParameter("positions", 512, 1 << 20, "longest text"),
        ShareParameter("dropout", 0.1, "share of activations that dropout zeroes")},
-      {}};
+      variant.presets};
   entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
     return std::make_shared<Bert>(settings);
   };
@@ -231,9 +232,28 @@ ZooEntry MakeEntry(const Variant& variant) {
 }  // namespace
 
 std::vector<ZooEntry> BertModels() {
-  return {MakeEntry({"bert-small", "BERT, 4 layers of width 512", 96, 4, 512, 8}),
-          MakeEntry({"bert-base", "BERT, 12 layers of width 768", 24, 12, 768, 12}),
-          MakeEntry({"bert-large", "BERT, 24 layers of width 1024", 16, 24, 1024, 16})};
+  return {MakeEntry({"bert-small",
+                     "BERT, 4 layers of width 512",
+                     96,
+                     4,
+                     512,
+                     8,
+                     {{"tag", "TAG table 3; the defaults", {}, "tag-testbed", 5061}}}),
+          MakeEntry({"bert-base",
+                     "BERT, 12 layers of width 768",
+                     24,
+                     12,
+                     768,
+                     12,
+                     {{"mars", "Mars sec. 4.1; the defaults", {}, "4xP100"},
+                      {"eagle", "EAGLE sec. IV-A; the defaults", {}, "4xP100"}}}),
+          MakeEntry({"bert-large",
+                     "BERT, 24 layers of width 1024",
+                     16,
+                     24,
+                     1024,
+                     16,
+                     {{"tag", "TAG table 3; the defaults", {}, "tag-testbed", 26601}}})};
 }
 
 }  // namespace placewright

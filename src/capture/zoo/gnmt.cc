@@ -178,7 +178,8 @@ class Gnmt : public Model {
 // Sizes that the papers leave open are those of TensorFlow's NMT: 50 words at most, 36549 word
 // pieces for German and English, dropout 0.2.
 std::vector<ZooPreset> Presets(int64_t layers) {
-  std::vector<ZooPreset> presets = {{"gdp", "GDP sec. 6.3.4; the defaults", {}},
+  const int64_t ops = layers == 2 ? 28044 : layers == 4 ? 46600 : 83712;
+  std::vector<ZooPreset> presets = {{"gdp", "GDP sec. 6.3.4; the defaults", {}, "8xP100", ops},
                                     {"nvidia",
                                      "NVIDIA's PyTorch translation example, at 40 words",
                                      {{"batch", 128},
@@ -189,8 +190,8 @@ std::vector<ZooPreset> Presets(int64_t layers) {
                                       {"shared_embedding", 1}}}};
   const std::map<std::string, double> narrow = {{"batch", 256}, {"hidden", 256}};
   if (layers == 4) {
-    presets.push_back({"mars", "Mars sec. 4.1", narrow});
-    presets.push_back({"eagle", "EAGLE sec. IV-A", narrow});
+    presets.push_back({"mars", "Mars sec. 4.1", narrow, "4xP100"});
+    presets.push_back({"eagle", "EAGLE sec. IV-A", narrow, "4xP100"});
   }
   return presets;
 }

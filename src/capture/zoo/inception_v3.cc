@@ -261,10 +261,14 @@ std::vector<ZooEntry> InceptionV3Models() {
        SwitchParameter("auxiliary", true, "whether training has the second classifier"),
        ShareParameter("dropout", 0.5, "share of activations that dropout zeroes")},
       // TAG's 90 MB of parameters are those without the second classifier: 23.8 M of 4 bytes.
-      {{"mars", "Mars sec. 4.1: batch 1", {{"batch", 1}}},
-       {"eagle", "EAGLE sec. IV-A: batch 1", {{"batch", 1}}},
-       {"gdp", "GDP appendix 6.3.1: batch 64", {}},
-       {"tag", "TAG table 3: batch 96, 90 MB of parameters", {{"batch", 96}, {"auxiliary", 0}}}}};
+      {{"mars", "Mars sec. 4.1: batch 1", {{"batch", 1}}, "4xP100"},
+       {"eagle", "EAGLE sec. IV-A: batch 1", {{"batch", 1}}, "4xP100"},
+       {"gdp", "GDP appendix 6.3.1: batch 64", {}, "8xP100", 24713},
+       {"tag",
+        "TAG table 3: batch 96, 90 MB of parameters",
+        {{"batch", 96}, {"auxiliary", 0}},
+        "tag-testbed",
+        5312}}};
   entry.facts.parameters[1].least = 75;
   entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
     return std::make_shared<InceptionV3>(settings);

@@ -82,7 +82,8 @@ class ResNet : public Model {
   std::shared_ptr<Linear> dense_;
 };
 
-ZooEntry MakeEntry(const char* name, const char* description, int64_t batch) {
+ZooEntry MakeEntry(const char* name, const char* description, int64_t batch,
+                   std::vector<ZooPreset> presets) {
   ZooEntry entry;
   entry.facts = {name,
                  description,
@@ -91,18 +92,19 @@ ZooEntry MakeEntry(const char* name, const char* description, int64_t batch) {
                   WholeParameter("size", 224, 1 << 14, "height and width of an image"),
                   WholeParameter("width", 64, 1 << 14, "channels of the first stage"),
                   WholeParameter("classes", 1000, 1 << 24, "classes told apart")},
-                 {}};
+                 std::move(presets)};
   return entry;
 }
 
 }  // namespace
 
 std::vector<ZooEntry> ResNetModels() {
-  ZooEntry fifty = MakeEntry("resnet-50", "ResNet of 16 bottlenecks", 32);
+  ZooEntry fifty = MakeEntry("resnet-50", "ResNet of 16 bottlenecks", 32, {});
   fifty.build = [](const Settings& settings) -> std::shared_ptr<Model> {
     return std::make_shared<ResNet>(settings, kFifty);
   };
-  ZooEntry hundred_one = MakeEntry("resnet-101", "ResNet of 33 bottlenecks", 96);
+  ZooEntry hundred_one = MakeEntry("resnet-101", "ResNet of 33 bottlenecks", 96,
+                                   {{"tag", "TAG table 3; the defaults", {}, "tag-testbed", 7951}});
   hundred_one.build = [](const Settings& settings) -> std::shared_ptr<Model> {
     return std::make_shared<ResNet>(settings, kHundredOne);
   };

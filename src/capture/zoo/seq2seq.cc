@@ -114,7 +114,8 @@ std::vector<ZooEntry> Seq2SeqModels() {
          {"hidden", 256},
          {"source_vocabulary", 36549},
          {"target_vocabulary", 36549},
-         {"dropout", 0.2}}}}};
+         {"dropout", 0.2}},
+        "4xP100"}}};
   entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
     return std::make_shared<Seq2Seq>(settings);
   };

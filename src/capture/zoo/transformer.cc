@@ -170,7 +170,10 @@ std::vector<ZooEntry> TransformerModels() {
       {{"paper", "Vaswani et al. sec. 5.1: 25,000 tokens a batch", {{"batch", 390}}},
        {"tag",
         "TAG table 3: batch 480, 407 MB of parameters",
-        {{"batch", 480}, {"tied", 0}, {"vocabulary", 40800}}}}};
+        {{"batch", 480}, {"tied", 0}, {"vocabulary", 40800}},
+        "tag-testbed",
+        16859},
+       {"mars", "Mars sec. 4.3 names no sizes: the defaults", {}, "4xP100"}}};
   entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
     return std::make_shared<Transformer>(settings);
   };

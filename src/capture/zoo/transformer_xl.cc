@@ -214,7 +214,7 @@ std::vector<ZooPreset> Presets(int64_t layers) {
               {"inner", 2048},
               {"vocabulary", 204}}}};
   }
-  return {{"gdp", "GDP sec. 6.3.5; the defaults", {}}};
+  return {{"gdp", "GDP sec. 6.3.5; the defaults", {}, "8xP100", layers == 2 ? 2618 : 0}};
 }
 
 ZooEntry MakeEntry(int64_t layers) {

@@ -72,7 +72,7 @@ class Vgg : public Model {
   std::shared_ptr<Dropout> dropout1_, dropout2_;
 };
 
-ZooEntry MakeEntry(const char* name, const char* description) {
+ZooEntry MakeEntry(const char* name, const char* description, ZooPreset preset) {
   ZooEntry entry;
   entry.facts = {name,
                  description,
@@ -82,7 +82,7 @@ ZooEntry MakeEntry(const char* name, const char* description) {
                   WholeParameter("hidden", 4096, 1 << 20, "width of the dense layers"),
                   WholeParameter("classes", 1000, 1 << 24, "classes told apart"),
                   ShareParameter("dropout", 0.5, "share of activations that dropout zeroes")},
-                 {}};
+                 {std::move(preset)}};
   entry.facts.parameters[1].least = 32;
   return entry;
 }
@@ -90,11 +90,14 @@ ZooEntry MakeEntry(const char* name, const char* description) {
 }  // namespace
 
 std::vector<ZooEntry> VggModels() {
-  ZooEntry sixteen = MakeEntry("vgg-16", "VGG, 13 convolutions and 3 dense layers");
+  ZooEntry sixteen =
+      MakeEntry("vgg-16", "VGG, 13 convolutions and 3 dense layers",
+                {"mars", "Mars sec. 4.3 names no sizes: the defaults", {}, "4xP100"});
   sixteen.build = [](const Settings& settings) -> std::shared_ptr<Model> {
     return std::make_shared<Vgg>(settings, kSixteen);
   };
-  ZooEntry nineteen = MakeEntry("vgg-19", "VGG, 16 convolutions and 3 dense layers");
+  ZooEntry nineteen = MakeEntry("vgg-19", "VGG, 16 convolutions and 3 dense layers",
+                                {"tag", "TAG table 3; the defaults", {}, "tag-testbed", 1169});
   nineteen.build = [](const Settings& settings) -> std::shared_ptr<Model> {
     return std::make_shared<Vgg>(settings, kNineteen);
   };

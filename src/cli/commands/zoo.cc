@@ -14,8 +14,8 @@ namespace {
 
 // A model, or a preset of one, at its own sizes, trained with Adam.
 struct Line {
-  std::string name, description, source;
-  int64_t batch = 0;
+  std::string name, description, source, cluster;
+  int64_t batch = 0, paper_ops = 0;
   GraphSummary summary;
   std::optional<OneDeviceStep> alone;
 };
@@ -26,7 +26,8 @@ Result<Line> Measure(const TorchApi& api, std::string name, std::string descript
   request.model = name;
   PW_ASSIGN(const Capture capture, api.CaptureModel(request));
   return Line{std::move(name),          std::move(description),
-              std::move(source),        capture.graph.batch(),
+              std::move(source),        "",
+              capture.graph.batch(),    0,
               Summarise(capture.graph), SimulateOnOneDevice(capture.graph, nullptr)};
 }
 
@@ -43,6 +44,8 @@ Result<std::vector<Line>> MeasureAll(const TorchApi& api, const std::vector<ZooM
       }
       other.name = name;
       other.source = preset.source;
+      other.cluster = preset.cluster;
+      other.paper_ops = preset.paper_ops;
       lines.push_back(std::move(other));
     }
   }
@@ -59,6 +62,8 @@ Json ToJson(const Line& line) {
           {"forward_macs", line.summary.phase_macs[0]},
           {"total_macs", line.summary.TotalMacs()},
           {"persistent_bytes", line.summary.memory.persistent.count},
+          {"cluster", line.cluster.empty() ? Json(nullptr) : Json(line.cluster)},
+          {"paper_ops", line.paper_ops == 0 ? Json(nullptr) : Json(line.paper_ops)},
           {"one_device_peak_bytes", line.alone ? Json(line.alone->peak.count) : Json(nullptr)}};
 }
 
@@ -77,7 +82,11 @@ Json ToJson(const ZooModel& model) {
   object["presets"] = Json::array();
   for (const ZooPreset& preset : model.presets) {
     object["presets"].push_back(
-        {{"name", preset.name}, {"source", preset.source}, {"values", preset.values}});
+        {{"name", preset.name},
+         {"source", preset.source},
+         {"values", preset.values},
+         {"cluster", preset.cluster.empty() ? Json(nullptr) : Json(preset.cluster)},
+         {"paper_ops", preset.paper_ops == 0 ? Json(nullptr) : Json(preset.paper_ops)}});
   }
   return object;
 }
@@ -89,7 +98,9 @@ class ZooCommand : public Command {
     app->add_option("MODEL", model_, "Say what numbers and presets this one has");
     app->footer(
         "Ops, parameters and memory are those of a training step with Adam at the model's own\n"
-        "batch size. MODEL@PRESET has the sizes of a paper.\n"
+        "batch size. MODEL@PRESET has the sizes of a paper; \"paper's\" are the ops of the "
+        "paper's\n"
+        "TensorFlow graph, where it says so.\n"
         "Examples:\n"
         "  placewright zoo\n"
         "  placewright zoo bert-base\n"
@@ -123,12 +134,14 @@ class ZooCommand : public Command {
     Table table({{"model"},
                  {"batch", kRight},
                  {"ops", kRight},
+                 {"paper's", kRight},
                  {"parameters", kRight},
                  {"forward GMAC", kRight},
                  {"one device", kRight},
                  {"what it is"}});
     for (const Line& line : lines) {
       table.AddRow({line.name, FormatCount(line.batch), FormatCount(line.summary.ops),
+                    line.paper_ops == 0 ? "" : FormatCount(line.paper_ops),
                     FormatCount(line.summary.parameters),
                     fmt::format("{:.1f}", static_cast<double>(line.summary.phase_macs[0]) / 1e9),
                     line.alone ? FormatBytes(line.alone->peak) : "-", line.description});

@@ -1,0 +1,205 @@
+// The models of the papers on the machines of the papers: every preset of the zoo that names a
+// cluster, recorded, looked at on one device, and planned. One process per preset (fork), so that a
+// failure and peak memory are each preset's own. Markdown, one row per preset.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/torch_library.h"
+#include "cluster/catalogue.h"
+#include "cost/cost_model.h"
+#include "report/graph_summary.h"
+#include "search/evaluate.h"
+#include "search/planner.h"
+
+namespace placewright {
+namespace {
+
+struct Options {
+  std::string models = "*", markdown = "zoo.md";
+  double seconds = 10;
+  int64_t iterations = -1;
+  int threads = 2;
+  uint64_t seed = 0;
+};
+
+struct Case {
+  std::string model;  // "bert-base@mars"
+  std::string cluster;
+  int64_t paper_ops = 0;
+};
+
+// The presets that name machines, in the order of the zoo.
+std::vector<Case> Cases(const TorchApi& api, const std::string& glob) {
+  std::vector<Case> cases;
+  for (const ZooModel& model : api.Zoo()) {
+    for (const ZooPreset& preset : model.presets) {
+      const std::string name = model.name + "@" + preset.name;
+      if (preset.cluster.empty() || !GlobMatch(glob, name)) continue;
+      cases.push_back({name, preset.cluster, preset.paper_ops});
+    }
+  }
+  return cases;
+}
+
+// One device of every kind of GPU, with everything that can run there on it, the rest on its first
+// allowed device: "P100-12GB yes 10.9 GiB".
+Result<std::string> OneDevice(const Problem& problem) {
+  std::string text, last;
+  Simulator simulator(problem.program);
+  for (size_t d = 0; d < problem.cluster->device_count(); ++d) {
+    const DeviceId device(static_cast<int32_t>(d));
+    const DeviceKind& kind = problem.cluster->kind(device);
+    if (kind.device_class == DeviceClass::kCpu || kind.name == last) continue;
+    last = kind.name;
+    std::vector<int32_t> devices;
+    for (const PlacementUnit& unit : problem.units) {
+      const bool allowed =
+          std::find(unit.allowed.begin(), unit.allowed.end(), device) != unit.allowed.end();
+      devices.push_back((allowed ? device : unit.allowed.front()).index());
+    }
+    PW_ASSIGN(const Score score, EvaluateUnits(problem, devices, simulator));
+    if (!text.empty()) text += ", ";
+    text += kind.name + (score.feasible ? " yes" : " no");
+  }
+  return text;
+}
+
+struct Row {
+  Case what;
+  GraphSummary summary;
+  int64_t batch = 0;
+  std::string fits;
+  std::optional<OneDeviceStep> alone;
+  Bound bound;
+  PlannerResult plan;
+  size_t gpus = 0;  // that the plan uses
+};
+
+size_t UsedGpus(const Problem& problem, const Placement& placement) {
+  std::vector<bool> used(problem.cluster->device_count());
+  for (const OpId op : problem.graph->ops()) {
+    if (!problem.graph->op(op).is_view) used[placement[op].index()] = true;
+  }
+  size_t gpus = 0;
+  for (size_t d = 0; d < used.size(); ++d) {
+    const DeviceKind& kind = problem.cluster->kind(DeviceId(static_cast<int32_t>(d)));
+    gpus += used[d] && kind.device_class != DeviceClass::kCpu;
+  }
+  return gpus;
+}
+
+PlannerOptions PlanningOptions(const Options& options) {
+  PlannerOptions planning;
+  planning.seed = options.seed;
+  planning.threads = options.threads;
+  planning.started = Clock::now();
+  if (options.iterations >= 0) {
+    planning.budget.iterations = options.iterations;
+  } else {
+    planning.budget.deadline =
+        planning.started + std::chrono::microseconds(static_cast<int64_t>(options.seconds * 1e6));
+  }
+  return planning;
+}
+
+Result<Row> RunCase(const TorchApi& api, const Case& what, const Options& options) {
+  CaptureRequest request;
+  request.model = what.model;
+  PW_ASSIGN(const Capture capture, api.CaptureModel(request));
+  const Graph& graph = capture.graph;
+  PW_ASSIGN(const Cluster cluster, MakePreset(what.cluster));
+  PW_ASSIGN(const CostTable costs, ModelCosts(graph, cluster, {}));
+  PW_ASSIGN(const Problem problem, BuildProblem(graph, cluster, costs, {}, Order::kFifo));
+  PW_RETURN_IF_ERROR(ProveFits(problem));
+  Row row{what,
+          Summarise(graph),
+          graph.batch(),
+          "",
+          SimulateOnOneDevice(graph, nullptr),
+          LowerBound(problem),
+          {},
+          0};
+  PW_ASSIGN(row.fits, OneDevice(problem));
+  const std::vector<const Planner*> table(SearchPlanners().begin(), SearchPlanners().end());
+  PW_ASSIGN(row.plan, MakeAuto(table)->Plan(problem, PlanningOptions(options)));
+  row.gpus = UsedGpus(problem, row.plan.placement);
+  return row;
+}
+
+double Milliseconds(Nanos time) { return static_cast<double>(time.count) / 1e6; }
+
+void Print(std::FILE* file, const Row& row) {
+  const double step = Milliseconds(row.plan.step_time), bound = Milliseconds(row.bound.value);
+  std::fprintf(
+      file, "| %s | %lld | %s | %s | %s | %s | %s | %s | %.1f%s | %s | %zu | %.1f %s | %.1f%% |\n",
+      row.what.model.c_str(), static_cast<long long>(row.batch),
+      FormatCount(row.summary.ops).c_str(),
+      row.what.paper_ops == 0 ? "-" : FormatCount(row.what.paper_ops).c_str(),
+      FormatCount(row.summary.parameters).c_str(),
+      row.alone ? FormatBytes(row.alone->peak).c_str() : "-", row.fits.c_str(),
+      row.what.cluster.c_str(), step, row.plan.feasible ? "" : " does not fit",
+      row.plan.algorithm.c_str(), row.gpus, bound, row.bound.argument.c_str(),
+      step > 0 ? 100 * (1 - bound / step) : 0);
+  std::fflush(file);
+}
+
+int RunOne(const TorchApi& api, const Case& what, const Options& options, std::FILE* file) {
+  const auto row = RunCase(api, what, options);
+  if (row.ok()) {
+    Print(file, row.value());
+    return 0;
+  }
+  std::fprintf(stderr, "%s: %s\n", what.model.c_str(), row.error().ToString().c_str());
+  return 1;
+}
+
+int Main(const Options& options) {
+  const auto library = TorchLibrary::Open();
+  if (!library.ok()) {
+    std::fprintf(stderr, "%s\n", library.error().ToString().c_str());
+    return 6;
+  }
+  std::FILE* file = options.markdown == "-" ? stdout : std::fopen(options.markdown.c_str(), "w");
+  if (file == nullptr) {
+    std::fprintf(stderr, "cannot write %s\n", options.markdown.c_str());
+    return 3;
+  }
+  std::fprintf(file,
+               "| model | batch | ops | paper's | parameters | tensors on one device | all on one "
+               "GPU fits | cluster | best plan, ms | found by | GPUs | bound, ms | gap |\n"
+               "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+  std::fflush(file);
+  int failures = 0;
+  const TorchApi& api = library.value().api();
+  for (const Case& what : Cases(api, options.models)) {
+    const pid_t child = fork();
+    if (child == 0) _exit(RunOne(api, what, options, file));
+    int status = 0;
+    waitpid(child, &status, 0);
+    failures += status != 0;
+  }
+  return failures > 0 ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace placewright
+
+int main(int argc, char** argv) {
+  placewright::Options options;
+  CLI::App app{"Plans the papers' models on the papers' machines."};
+  app.add_option("--models", options.models, "glob over MODEL@PRESET");
+  app.add_option("--time", options.seconds, "seconds for each plan");
+  app.add_option("--iterations", options.iterations, "moves instead of seconds");
+  app.add_option("--threads", options.threads, "threads");
+  app.add_option("--seed", options.seed, "seed");
+  app.add_option("--markdown", options.markdown, "file, or - (default zoo.md)");
+  CLI11_PARSE(app, argc, argv);
+  return placewright::Main(options);
+}
