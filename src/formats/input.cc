@@ -24,6 +24,7 @@
 #include "formats/text/file.h"
 #include "formats/text/json.h"
 #include "formats/text/yaml.h"
+#include "formats/torch_archive/archive.h"
 
 namespace placewright {
 namespace {
@@ -254,6 +255,14 @@ Result<LoadedCluster> LoadPreset(std::string_view name) {
   return loaded;
 }
 
+// Models of PyTorch hold no step. What cannot be read is the reader's to say.
+Status RefuseTorchFile(const std::string& path) {
+  const Result<bool> refused = IsTorchFile(path);
+  if (!refused.ok() || !refused.value()) return Ok();
+  PW_ASSIGN(const TorchArchive archive, ReadTorchArchive(path));
+  return TorchArchiveError(path, archive.kind);
+}
+
 // What a user means by a path, even if no file is there.
 bool LooksLikePath(std::string_view text) {
   return text.find('/') != std::string_view::npos || text.ends_with(".yaml") ||
@@ -296,6 +305,7 @@ Result<GraphFormat> SniffGraph(std::string_view bytes) {
 Result<LoadedGraph> LoadGraph(const std::string& path, const GraphInputOptions& options) {
   LoadedGraph loaded;
   loaded.path = path;
+  PW_RETURN_IF_ERROR(RefuseTorchFile(path));
   PW_ASSIGN(std::string bytes, ReadFileRaw(path));
   loaded.sha256 = Sha256(bytes);
   if (!options.sha256.empty() && options.sha256 != loaded.sha256) {

@@ -8,10 +8,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "graph/graph.h"
+#include "torch_api/model_input.h"
 
 namespace placewright {
 
@@ -52,10 +54,20 @@ struct ZooModel {
   std::vector<ZooPreset> presets;
 };
 
+// Where a model comes from.
+enum class ModelSource : uint8_t { kZoo, kTorchScript, kOnnx };
+
 struct CaptureRequest {
-  std::string model;  // NAME or NAME@PRESET
+  std::string model;  // NAME or NAME@PRESET of the zoo, else the path of a file
   Training training = Training::kAdam;
-  std::map<std::string, double> values;  // overrides of parameters, `batch` among them
+  std::map<std::string, double> values;  // overrides of parameters; of files `batch` alone
+
+  // Models from files only.
+  ModelSource source = ModelSource::kZoo;
+  LossKind loss = LossKind::kCrossEntropy;
+  std::vector<ModelInput> inputs;
+  // Places in the file, [begin, end) in bytes, that need not be read to know its shapes.
+  std::vector<std::pair<int64_t, int64_t>> weights{};
 };
 
 // A recorded step. See docs/capture.md.

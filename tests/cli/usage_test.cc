@@ -266,7 +266,7 @@ TEST_F(Usage, DoctorOpensTheTorchLibraryOnlyIfItsInterfaceIsOurs) {
   };
   EXPECT_THAT(detail(PLACEWRIGHT_FAKE_TORCH), StartsWith("ok: LibTorch 9.9.9, 3 CUDA device(s)"));
   EXPECT_THAT(detail(PLACEWRIGHT_STALE_TORCH),
-              HasSubstr("interface version 1, this program needs 2"));
+              testing::ContainsRegex("interface version [0-9]+, this program needs [0-9]+"));
   EXPECT_THAT(detail(Write("broken.so", "no library")), StartsWith("absent: cannot be opened"));
 }
 

@@ -24,8 +24,8 @@ std::vector<at::Tensor> TensorsOf(const std::vector<NamedTensor>& named) {
 }  // namespace
 
 Result<ModelStep> ModelStep::Build(const CaptureRequest& request, bool on_meta) {
-  PW_ASSIGN(const ZooSource source, ZooSource::Create(request));
-  return Build(source, source.batch(), request.training, on_meta);
+  PW_ASSIGN(const std::unique_ptr<StepSource> source, MakeSource(request));
+  return Build(*source, source->batch(), request.training, on_meta);
 }
 
 Result<ModelStep> ModelStep::Build(const StepSource& source, int64_t batch, Training training,

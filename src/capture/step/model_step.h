@@ -18,7 +18,7 @@ class ModelStep {
   // `source`; kNotRecordable (values that contradict each other).
   static Result<ModelStep> Build(const StepSource& source, int64_t batch, Training training,
                                  bool on_meta);
-  // Of a model of the zoo. Errors: those of ChooseModel, too.
+  // Errors: those of MakeSource, too.
   static Result<ModelStep> Build(const CaptureRequest& request, bool on_meta);
 
   // Runs the step: forward, and unless nothing is trained backward and update. Returns the loss, or
@@ -59,7 +59,7 @@ class ModelStep {
   at::Tensor loss_;
 };
 
-// Records one step of a model of the zoo without computing anything.
+// Records one step without computing anything. Errors: those of MakeSource, Build and Record.
 Result<Capture> CaptureModel(const CaptureRequest& request);
 
 }  // namespace placewright

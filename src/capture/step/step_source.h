@@ -38,6 +38,9 @@ class ZooSource : public StepSource {
   ChosenModel chosen_;
 };
 
+// What `request` asks for. Errors: those of the sources.
+Result<std::unique_ptr<StepSource>> MakeSource(const CaptureRequest& request);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_CAPTURE_STEP_STEP_SOURCE_H_

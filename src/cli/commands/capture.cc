@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/request/model_source.h"
 #include "cli/request/models.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/output_path.h"
@@ -41,17 +42,29 @@ Status ParseParameters(const std::vector<std::string>& texts,
 class CaptureCommand : public Command {
  public:
   CLI::App* Register(CLI::App& program) override {
-    CLI::App* app = program.add_subcommand("capture", "Record a step of a model of the zoo");
-    app->add_option("MODEL", request_.model, "Model, or MODEL@PRESET (`placewright zoo`)")
+    CLI::App* app =
+        program.add_subcommand("capture", "Record a step of a model of the zoo or of a file");
+    app->add_option(
+           "MODEL", request_.model,
+           "Model of the zoo (`placewright zoo`), MODEL@PRESET, or file: TorchScript, ONNX")
         ->required();
     app->add_option("--batch", batch_, "Batch size (default: the model's)")
         ->type_name("N")
         ->check(WholeNumber(1, (uint64_t{1} << 31) - 1))
         ->group("Input");
     AddRepeated(app, "--param", parameters_, "NAME=NUMBER",
-                "Another number of the model; may be repeated", "Input");
+                "Another number of a model of the zoo; may be repeated", "Input");
+    AddRepeated(app, "--input", options_.inputs, "NAME=DTYPE[SIZES]",
+                "Input of a TorchScript file: x=f32[B,3,224,224], 'ids=i64[B,128]<30522' "
+                "(numbers below 30522); B: the batch. May be repeated",
+                "Input");
     app->add_option("--train", training_,
                     "Update with adam or sgd; none: a forward pass alone (default adam)")
+        ->type_name("NAME")
+        ->group("Input");
+    app->add_option("--loss", options_.loss,
+                    "What a model from a file is trained on: cross-entropy, mean-squared, mean, or "
+                    "output: its own loss (default cross-entropy)")
         ->type_name("NAME")
         ->group("Input");
     app->add_option("-o,--output", output_,
@@ -63,7 +76,8 @@ class CaptureCommand : public Command {
         "Examples:\n"
         "  placewright capture bert-base -o bert.json.gz\n"
         "  placewright capture bert-large --batch 8 --train sgd\n"
-        "  placewright capture bert-base --param layers=6 --param sequence=128 --train none");
+        "  placewright capture bert-base --param layers=6 --param sequence=128 --train none\n"
+        "  placewright capture net.pt --input 'x=f32[B,3,224,224]' --batch 32 --train sgd");
     return app;
   }
 
@@ -76,6 +90,7 @@ class CaptureCommand : public Command {
                          "", "Leave one of them out.");
       }
     }
+    PW_RETURN_IF_ERROR(ChooseSource(options_, &request_));
     if (output_.empty()) output_ = RecordedPath(request_.model);
     PW_RETURN_IF_ERROR(ProbeWritable(output_));
     PW_ASSIGN(const RecordedModel recorded, RecordModel(request_, output_));
@@ -114,6 +129,7 @@ class CaptureCommand : public Command {
   }
 
   CaptureRequest request_;
+  ModelOptions options_;
   std::optional<int64_t> batch_;
   std::vector<std::string> parameters_;
   std::string training_ = "adam", output_;

@@ -49,13 +49,16 @@ bool MayBeModel(const std::string& graph) {
 Result<RecordedModel> RecordModel(const CaptureRequest& request, const std::string& file) {
   PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open());
   PW_ASSIGN(Capture capture, library.api().CaptureModel(request));
-  PW_ASSIGN(std::string text, WriteAtenGraph(capture.graph, capture.module_stated, nullptr));
+  PW_ASSIGN(std::string text, WriteAtenGraph(capture.graph, capture.module_stated, nullptr, false));
   RecordedModel recorded{std::move(capture), std::move(text)};
   if (file.ends_with(".gz")) recorded.bytes = Gzip(recorded.bytes);
   return recorded;
 }
 
-std::string RecordedPath(const std::string& model) { return model + ".step.json.gz"; }
+std::string RecordedPath(const std::string& model) {
+  return MayBeModel(model) ? model + ".step.json.gz"
+                           : fs::path(model).stem().string() + ".step.json.gz";
+}
 
 std::string StoredPath(const std::string& graph, const std::string& plan_path) {
   if (!MayBeModel(graph)) return "";

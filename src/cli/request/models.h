@@ -26,7 +26,7 @@ struct RecordedModel {
 // kNotExpressible.
 Result<RecordedModel> RecordModel(const CaptureRequest& request, const std::string& file);
 
-// "bert-base" -> "bert-base.step.json.gz"
+// "bert-base" -> "bert-base.step.json.gz"; of a file: "models/net.pt" -> "net.step.json.gz"
 std::string RecordedPath(const std::string& model);
 
 // Where the recorded step of a model lies that a plan at `plan_path` is made of: beside the plan,

@@ -27,6 +27,7 @@ KnownWords WordsOfTheProgram() {
       {"--groups", {"acyclic", "metis", "scotch"}},
       {"--cost-profile", {"default", "tf1"}},
       {"--train", {"adam", "sgd", "none"}},
+      {"--loss", {"cross-entropy", "mean-squared", "mean", "output"}},
       {"--objective", {"step-time", "throughput", "latency"}},
       {"--sim", {"placewright", "placeto"}},
       {"bench simulator --placement", {"contiguous", "random"}},

@@ -1,0 +1,25 @@
+#include "capture/step/step_source.h"
+
+namespace placewright {
+namespace {
+
+template <class Source>
+Result<std::unique_ptr<StepSource>> Make(const CaptureRequest& request) {
+  PW_ASSIGN(Source source, Source::Create(request));
+  return std::unique_ptr<StepSource>(std::make_unique<Source>(std::move(source)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StepSource>> MakeSource(const CaptureRequest& request) {
+  switch (request.source) {
+    case ModelSource::kZoo: return Make<ZooSource>(request);
+    case ModelSource::kTorchScript:
+    case ModelSource::kOnnx: break;
+  }
+  Error error = MakeError(ErrorCode::kNotRecordable, "models of this format are not recorded yet");
+  error.file = request.model;
+  return error;
+}
+
+}  // namespace placewright

@@ -1,0 +1,94 @@
+#include "cli/request/model_source.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/request/models.h"
+#include "formats/input.h"
+#include "formats/text/file.h"
+#include "formats/torch_archive/archive.h"
+
+namespace placewright {
+namespace {
+
+// A graph, where a model is wanted.
+Error GraphInstead(const std::string& path, std::string_view what) {
+  Error error = MakeError(
+      ErrorCode::kFormatUnknown, fmt::format("this is {}, not a model that can be recorded", what),
+      "",
+      fmt::format("It needs no recording: placewright plan {} -c CLUSTER.", Printable(path, 4096)));
+  error.file = path;
+  return error;
+}
+
+Result<ModelSource> SourceOfGraph(const std::string& path) {
+  PW_ASSIGN(const std::string bytes, ReadFile(path));
+  PW_ASSIGN(const GraphFormat format, SniffGraph(bytes).InFile(path));
+  switch (format) {
+    case GraphFormat::kOnnx: return ModelSource::kOnnx;
+    case GraphFormat::kAten: return GraphInstead(path, "a step that is recorded already");
+    case GraphFormat::kCostGraph: return GraphInstead(path, "a cost graph");
+    case GraphFormat::kDnnPartitioning: return GraphInstead(path, "a dnn-partitioning workload");
+    case GraphFormat::kPipeDream: return GraphInstead(path, "a PipeDream profile");
+    case GraphFormat::kGraphDef: return GraphInstead(path, "a TensorFlow GraphDef");
+  }
+  return GraphInstead(path, "another file");
+}
+
+Error NotForThisModel(std::string_view option, const std::string& model, std::string remedy) {
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{} is not for {}", option, Printable(model, 200)), "",
+                   std::move(remedy));
+}
+
+Status CheckOptions(const ModelOptions& options, const CaptureRequest& request) {
+  const bool zoo = request.source == ModelSource::kZoo;
+  if (zoo && !options.loss.empty()) {
+    return NotForThisModel("--loss", request.model, "Models of the zoo bring their own loss.");
+  }
+  if (zoo && !options.inputs.empty()) {
+    return NotForThisModel(
+        "--input", request.model,
+        "Models of the zoo bring their inputs; --batch and --param change sizes.");
+  }
+  if (!options.loss.empty() && request.training == Training::kNone) {
+    return MakeError(ErrorCode::kUsage, "--loss is for training, and --train none asks for none");
+  }
+  for (const auto& [name, value] : request.values) {
+    if (!zoo && name != "batch") {
+      return NotForThisModel("--param " + Printable(name, 80), request.model,
+                             "Its numbers are part of the file; --batch changes the batch.");
+    }
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Status ChooseSource(const ModelOptions& options, CaptureRequest* request) {
+  const std::string& model = request->model;
+  if (MayBeModel(model)) {
+    request->source = ModelSource::kZoo;
+    return CheckOptions(options, *request);
+  }
+  PW_ASSIGN(const bool torch, IsTorchFile(model));
+  if (torch) {
+    PW_ASSIGN(TorchArchive archive, ReadTorchArchive(model));
+    if (archive.kind != TorchArchive::Kind::kScript) return TorchArchiveError(model, archive.kind);
+    request->source = ModelSource::kTorchScript;
+    request->weights = std::move(archive.weights);
+  } else {
+    PW_ASSIGN(request->source, SourceOfGraph(model));
+  }
+  PW_RETURN_IF_ERROR(CheckOptions(options, *request));
+  if (!options.loss.empty()) {
+    PW_ASSIGN(request->loss, ParseLoss(options.loss));
+  }
+  for (const std::string& text : options.inputs) {
+    PW_ASSIGN(ModelInput input, ParseModelInput(text));
+    request->inputs.push_back(std::move(input));
+  }
+  return Ok();
+}
+
+}  // namespace placewright
