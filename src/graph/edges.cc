@@ -12,30 +12,38 @@
 namespace placewright {
 namespace {
 
-using Pairs = std::vector<std::pair<OpId, OpId>>;  // sorted, distinct
-
-Csr<OpId, OpId> RowsOf(const Pairs& pairs, size_t ops) {
-  Csr<OpId, OpId> rows;
-  rows.offsets.assign(ops + 1, 0);
-  rows.items.reserve(pairs.size());
-  for (const auto& [from, to] : pairs) {
-    ++rows.offsets[from.index() + 1];
-    rows.items.push_back(to);
+// Row b of the result holds every a in whose row b stands, ascending.
+Csr<OpId, OpId> Transposed(const Csr<OpId, OpId>& rows, size_t ops) {
+  Csr<OpId, OpId> result;
+  result.offsets.assign(ops + 1, 0);
+  result.items.resize(rows.items.size());
+  for (OpId to : rows.items) ++result.offsets[to.index() + 1];
+  for (size_t i = 0; i < ops; ++i) result.offsets[i + 1] += result.offsets[i];
+  std::vector<int32_t> next = result.offsets;
+  for (OpId from : IdRange<OpId>(ops)) {
+    for (OpId to : rows[from]) result.items[static_cast<size_t>(next[to.index()]++)] = from;
   }
-  for (size_t i = 0; i < ops; ++i) rows.offsets[i + 1] += rows.offsets[i];
-  return rows;
+  return result;
 }
 
-// Successors over data and order edges.
+// Successors over data and order edges, ascending.
 Csr<OpId, OpId> AllSuccessors(const GraphData& graph) {
-  Pairs pairs;
-  pairs.reserve(graph.consumers.items.size() + graph.order_edges.size());
+  Csr<OpId, OpId> rows;
+  rows.offsets.reserve(graph.ops.size() + 1);
+  rows.items.reserve(graph.consumers.items.size() + graph.order_edges.size());
+  auto order = graph.order_edges.begin();  // sorted by the op that comes first
   for (OpId op : IdRange<OpId>(graph.ops.size())) {
-    for (OpId to : graph.consumers[op]) pairs.emplace_back(op, to);
+    const auto begin =
+        rows.items.insert(rows.items.end(), graph.consumers[op].begin(), graph.consumers[op].end());
+    const auto place = begin - rows.items.begin();
+    const auto middle = static_cast<std::ptrdiff_t>(rows.items.size());
+    for (; order != graph.order_edges.end() && order->from == op; ++order) {
+      rows.items.push_back(order->to);
+    }
+    std::inplace_merge(rows.items.begin() + place, rows.items.begin() + middle, rows.items.end());
+    rows.offsets.push_back(static_cast<int32_t>(rows.items.size()));
   }
-  for (const OrderEdge& edge : graph.order_edges) pairs.emplace_back(edge.from, edge.to);
-  std::sort(pairs.begin(), pairs.end());
-  return RowsOf(pairs, graph.ops.size());
+  return rows;
 }
 
 // Every op left has a predecessor left, so walking backwards must come round.
@@ -74,21 +82,21 @@ Error CycleError(const GraphData& graph, const Csr<OpId, OpId>& successors,
 }  // namespace
 
 void DeriveDataEdges(GraphData& graph) {
-  Pairs pairs;
-  for (OpId id : IdRange<OpId>(graph.ops.size())) {
-    const Op& op = graph.ops[id];
+  Csr<OpId, OpId>& rows = graph.producers;
+  rows = {};
+  rows.offsets.reserve(graph.ops.size() + 1);
+  for (const Op& op : graph.ops) {
+    const auto begin = static_cast<std::ptrdiff_t>(rows.items.size());
     for (TensorId input : op.inputs) {
       const OpId producer = graph.tensors[input].producer;
-      if (producer.valid()) pairs.emplace_back(producer, id);
+      if (producer.valid()) rows.items.push_back(producer);
     }
-    for (OpId before : op.after) pairs.emplace_back(before, id);
+    rows.items.insert(rows.items.end(), op.after.begin(), op.after.end());
+    std::sort(rows.items.begin() + begin, rows.items.end());
+    rows.items.erase(std::unique(rows.items.begin() + begin, rows.items.end()), rows.items.end());
+    rows.offsets.push_back(static_cast<int32_t>(rows.items.size()));
   }
-  std::sort(pairs.begin(), pairs.end());
-  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-  graph.consumers = RowsOf(pairs, graph.ops.size());
-  for (auto& [from, to] : pairs) std::swap(from, to);
-  std::sort(pairs.begin(), pairs.end());
-  graph.producers = RowsOf(pairs, graph.ops.size());
+  graph.consumers = Transposed(rows, graph.ops.size());
 }
 
 Result<std::vector<OpId>> TopologicalOrder(const GraphData& graph) {

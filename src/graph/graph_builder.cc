@@ -87,14 +87,29 @@ void MarkKinds(GraphData& graph) {
   for (Tensor& tensor : graph.tensors) tensor.kind = graph.storages[tensor.storage].kind;
 }
 
+// The first bytes of a name as a number that sorts as they do.
+uint64_t BeginOf(std::string_view name) {
+  uint64_t begin = 0;
+  for (size_t i = 0; i < sizeof(begin); ++i) {
+    begin = begin << 8 | (i < name.size() ? static_cast<uint8_t>(name[i]) : 0);
+  }
+  return begin;
+}
+
 template <class IdType, class Items>
 std::vector<IdType> SortedByName(const Items& items) {
-  std::vector<IdType> sorted;
+  std::vector<std::pair<uint64_t, IdType>> sorted;  // most names differ in their first bytes
   sorted.reserve(items.size());
-  for (IdType id : IdRange<IdType>(items.size())) sorted.push_back(id);
-  std::sort(sorted.begin(), sorted.end(),
-            [&](IdType a, IdType b) { return items[a].name < items[b].name; });
-  return sorted;
+  for (IdType id : IdRange<IdType>(items.size())) {
+    sorted.emplace_back(BeginOf(items[id].name), id);
+  }
+  std::sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : items[a.second].name < items[b.second].name;
+  });
+  std::vector<IdType> ids;
+  ids.reserve(items.size());
+  for (const auto& [begin, id] : sorted) ids.push_back(id);
+  return ids;
 }
 
 }  // namespace
@@ -119,10 +134,11 @@ Result<TensorId> GraphBuilder::AddTensor(std::string name, DType dtype, std::vec
   }
   PW_ASSIGN(const Bytes bytes, BytesOf(name, dtype, shape, opaque_bytes));
   const TensorId id(data_.tensors.size());
-  if (!tensor_ids_.emplace(name, id).second) {
+  if (Lookup(name).valid()) {
     return MakeError(ErrorCode::kDuplicateName, "two tensors have this name",
                      InName("tensor", name));
   }
+  tensor_ids_.Add(name, id.value());
   Tensor tensor;
   tensor.name = std::move(name);
   tensor.dtype = dtype;
@@ -187,17 +203,18 @@ Result<OpId> GraphBuilder::StartOp(OpSpec& spec) {
     PW_CHECK(input.valid() && input.index() < data_.tensors.size());
   }
   const OpId id(data_.ops.size());
-  if (!op_ids_.emplace(spec.name, id).second) {
+  if (LookupOp(spec.name).valid()) {
     return MakeError(ErrorCode::kDuplicateName, "two ops have this name", InName("op", spec.name));
   }
+  op_ids_.Add(spec.name, id.value());
   Op op;
-  op.name = spec.name;
+  RecordWrites(op, spec);
+  op.name = std::move(spec.name);
   op.type = Intern(spec.type);
   op.phase = spec.phase;
-  op.inputs = spec.inputs;
+  op.inputs = std::move(spec.inputs);
   op.args = std::move(spec.args);
   op.attributes = std::move(spec.attributes);
-  RecordWrites(op, spec);
   data_.ops.push_back(std::move(op));
   after_.push_back(std::move(spec.after));
   module_names_.push_back(std::move(spec.module));
@@ -206,6 +223,10 @@ Result<OpId> GraphBuilder::StartOp(OpSpec& spec) {
 
 // The written inputs in the order of first mention, each once.
 void GraphBuilder::RecordWrites(Op& op, const OpSpec& spec) {
+  const auto in_place = [](const OutputSpec& o) { return o.alias == AliasKind::kInPlace; };
+  if (spec.writes.empty() && std::none_of(spec.outputs.begin(), spec.outputs.end(), in_place)) {
+    return;
+  }
   std::vector<char> written(spec.inputs.size(), 0);
   const auto write = [&](int32_t index) {
     if (std::exchange(written[static_cast<size_t>(index)], 1) == 0) {
@@ -234,7 +255,7 @@ Result<std::vector<TensorId>> GraphBuilder::AddOp(OpSpec spec) {
     data_.tensors[tensor].output_index =
         output.output_index >= 0 ? output.output_index : static_cast<int32_t>(outputs.size());
     if (output.alias != AliasKind::kFresh) {
-      aliases_[tensor] = {output.alias, spec.inputs[static_cast<size_t>(output.alias_of)]};
+      aliases_[tensor] = {output.alias, data_.ops[id].inputs[static_cast<size_t>(output.alias_of)]};
     }
     outputs.push_back(tensor);
   }
@@ -257,16 +278,16 @@ Status GraphBuilder::AddOpWithDeclaredOutputs(OpSpec spec, std::vector<TensorId>
                        tensor.producer.valid()
                            ? fmt::format("both {} and {} produce it",
                                          Printable(data_.ops[tensor.producer].name, 80),
-                                         Printable(spec.name, 80))
+                                         Printable(data_.ops[id].name, 80))
                            : fmt::format("it is an input of the graph, yet {} produces it",
-                                         Printable(spec.name, 80)),
+                                         Printable(data_.ops[id].name, 80)),
                        InName("tensor", tensor.name));
     }
     tensor.producer = id;
     tensor.output_index = static_cast<int32_t>(i);
     if (!spec.outputs.empty() && spec.outputs[i].alias != AliasKind::kFresh) {
       aliases_[outputs[i]] = {spec.outputs[i].alias,
-                              spec.inputs[static_cast<size_t>(spec.outputs[i].alias_of)]};
+                              data_.ops[id].inputs[static_cast<size_t>(spec.outputs[i].alias_of)]};
     }
   }
   data_.ops[id].outputs = std::move(outputs);
@@ -296,13 +317,18 @@ void GraphBuilder::Colocate(std::string a, std::string b) {
   colocated_.emplace_back(std::move(a), std::move(b));
 }
 
-TensorId GraphBuilder::Lookup(const std::string& tensor_name) const {
-  const auto it = tensor_ids_.find(tensor_name);
-  return it == tensor_ids_.end() ? TensorId() : it->second;
+TensorId GraphBuilder::Lookup(std::string_view tensor_name) const {
+  const auto name_of = [&](int32_t i) { return std::string_view(data_.tensors[TensorId(i)].name); };
+  return TensorId(tensor_ids_.Find(tensor_name, name_of));
+}
+
+OpId GraphBuilder::LookupOp(std::string_view name) const {
+  const auto name_of = [&](int32_t i) { return std::string_view(data_.ops[OpId(i)].name); };
+  return OpId(op_ids_.Find(name, name_of));
 }
 
 Result<TensorId> GraphBuilder::Find(std::string_view tensor_name) const {
-  const TensorId found = Lookup(std::string(tensor_name));
+  const TensorId found = Lookup(tensor_name);
   if (found.valid()) return found;
   constexpr size_t kMostCandidates = 20000;  // each costs an edit distance
   std::vector<std::string> candidates;
@@ -320,14 +346,14 @@ void GraphBuilder::SetOutputs(std::vector<TensorId> outputs) { data_.outputs = s
 Status GraphBuilder::ResolveAfter() {
   for (OpId id : IdRange<OpId>(data_.ops.size())) {
     for (const std::string& name : after_[id.index()]) {
-      const auto it = op_ids_.find(name);
-      if (it == op_ids_.end()) {
+      const OpId before = LookupOp(name);
+      if (!before.valid()) {
         return MakeError(
             ErrorCode::kUnknownName,
             fmt::format("it comes after \"{}\", but there is no such op", Printable(name, 120)),
             InName("op", data_.ops[id].name));
       }
-      data_.ops[id].after.push_back(it->second);
+      data_.ops[id].after.push_back(before);
     }
   }
   return Ok();
@@ -336,13 +362,13 @@ Status GraphBuilder::ResolveAfter() {
 Result<std::vector<std::pair<OpId, OpId>>> GraphBuilder::ResolveColocated() const {
   std::vector<std::pair<OpId, OpId>> pairs;
   for (const auto& [a, b] : colocated_) {
-    const auto first = op_ids_.find(a), second = op_ids_.find(b);
-    if (first == op_ids_.end() || second == op_ids_.end()) {
-      const std::string& missing = first == op_ids_.end() ? a : b;
+    const OpId first = LookupOp(a), second = LookupOp(b);
+    if (!first.valid() || !second.valid()) {
+      const std::string& missing = first.valid() ? b : a;
       return MakeError(ErrorCode::kUnknownName,
                        fmt::format("there is no op \"{}\" to colocate", Printable(missing, 120)));
     }
-    pairs.emplace_back(first->second, second->second);
+    pairs.emplace_back(first, second);
   }
   return pairs;
 }

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "graph/aliasing/storages.h"
 #include "graph/graph.h"
+#include "graph/name_index.h"
 
 namespace placewright {
 
@@ -77,7 +78,7 @@ class GraphBuilder {
   // of no op (kUnknownName).
   void Colocate(std::string a, std::string b);
 
-  TensorId Lookup(const std::string& tensor_name) const;      // invalid if there is none
+  TensorId Lookup(std::string_view tensor_name) const;        // invalid if there is none
   Result<TensorId> Find(std::string_view tensor_name) const;  // kUnknownName, with near names
   void SetOutputs(std::vector<TensorId> outputs);
 
@@ -92,6 +93,7 @@ class GraphBuilder {
   Status CheckAlias(const OutputSpec& output, const OpSpec& spec) const;
   void RecordWrites(Op& op, const OpSpec& spec);
   std::string_view Intern(const std::string& type);
+  OpId LookupOp(std::string_view name) const;
   Status ResolveAfter();
   Result<std::vector<std::pair<OpId, OpId>>> ResolveColocated() const;
   Status CheckDeclared() const;
@@ -106,8 +108,7 @@ class GraphBuilder {
   std::vector<std::pair<std::string, std::string>> colocated_;
   IdVector<TensorId, DeviceId> given_homes_;
   bool has_given_homes_ = false;
-  std::unordered_map<std::string, TensorId> tensor_ids_;
-  std::unordered_map<std::string, OpId> op_ids_;
+  NameIndex tensor_ids_, op_ids_;
   std::unordered_map<std::string, std::string_view> types_;
 };
 

@@ -124,6 +124,14 @@ class Verifier {
            });
   }
 
+  // Each once.
+  static bool WritesItsInputs(const Op& op) {
+    if (op.writes.empty()) return true;
+    const std::vector<TensorId> inputs = Sorted(op.inputs), writes = Sorted(op.writes);
+    return std::adjacent_find(writes.begin(), writes.end()) == writes.end() &&
+           std::includes(inputs.begin(), inputs.end(), writes.begin(), writes.end());
+  }
+
   Status CheckOp(OpId id) const {
     const Op& op = graph_.ops[id];
     if (op.type.empty()) return AtOp(id, "it has no type");
@@ -147,9 +155,7 @@ class Verifier {
         return AtOp(id, "its outputs are not in the order of their indices");
       }
     }
-    const std::vector<TensorId> inputs = Sorted(op.inputs), writes = Sorted(op.writes);
-    if (std::adjacent_find(writes.begin(), writes.end()) != writes.end() ||
-        !std::includes(inputs.begin(), inputs.end(), writes.begin(), writes.end())) {
+    if (!WritesItsInputs(op)) {
       return AtOp(id, "it writes a tensor twice, or one that is none of its inputs");
     }
     for (OpId before : op.after) {
@@ -289,43 +295,50 @@ class Verifier {
     return Ok();
   }
 
-  Status CheckEdges() const {
-    std::vector<std::pair<OpId, OpId>> pairs;
+  // Rows of ops, as many as there are ops.
+  bool AreRows(const Csr<OpId, OpId>& rows) const {
+    return rows.offsets.front() == 0 && std::is_sorted(rows.offsets.begin(), rows.offsets.end()) &&
+           rows.offsets.back() == static_cast<int32_t>(rows.items.size()) &&
+           std::all_of(rows.items.begin(), rows.items.end(), [&](OpId id) { return IsOp(id); });
+  }
+
+  // The consumers are the producers read the other way round.
+  bool ConsumersMatch() const {
+    if (!AreRows(graph_.consumers)) return false;
+    std::vector<int32_t> next(graph_.consumers.offsets.begin(), graph_.consumers.offsets.end() - 1);
     for (OpId id : IdRange<OpId>(graph_.ops.size())) {
-      for (TensorId input : graph_.ops[id].inputs) {
-        const OpId producer = graph_.tensors[input].producer;
-        if (producer.valid()) pairs.emplace_back(producer, id);
+      for (OpId producer : graph_.producers[id]) {
+        const int32_t at = next[producer.index()]++;
+        if (at == graph_.consumers.offsets[producer.index() + 1]) return false;
+        if (graph_.consumers.items[static_cast<size_t>(at)] != id) return false;
       }
-      for (OpId before : graph_.ops[id].after) pairs.emplace_back(before, id);
     }
-    std::sort(pairs.begin(), pairs.end());
-    pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-    if (!HasRows(graph_.consumers, pairs)) {
+    return graph_.consumers.items.size() == graph_.producers.items.size();
+  }
+
+  Status CheckEdges() const {
+    bool good = AreRows(graph_.producers);
+    std::vector<OpId> expected;
+    for (OpId id : IdRange<OpId>(good ? graph_.ops.size() : 0)) {
+      const Op& op = graph_.ops[id];
+      expected.assign(op.after.begin(), op.after.end());
+      for (TensorId input : op.inputs) {
+        const OpId producer = graph_.tensors[input].producer;
+        if (producer.valid()) expected.push_back(producer);
+      }
+      std::sort(expected.begin(), expected.end());
+      expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
+      const std::span<const OpId> row = graph_.producers[id];
+      good = good && std::equal(row.begin(), row.end(), expected.begin(), expected.end());
+    }
+    if (!good) return Fail("", "the producers of the ops do not follow from their inputs");
+    if (!ConsumersMatch()) {
       return Fail("", "the consumers of the ops do not follow from their inputs");
     }
-    for (auto& [from, to] : pairs) std::swap(from, to);
-    std::sort(pairs.begin(), pairs.end());
-    if (!HasRows(graph_.producers, pairs)) {
-      return Fail("", "the producers of the ops do not follow from their inputs");
-    }
-    const std::vector<OrderEdge> expected = RequiredOrderEdges(graph_);
-    if (graph_.order_edges != expected) {
+    if (graph_.order_edges != RequiredOrderEdges(graph_)) {
       return Fail("", "the order edges do not follow from the storages");
     }
     return Ok();
-  }
-
-  static bool HasRows(const Csr<OpId, OpId>& rows,
-                      const std::vector<std::pair<OpId, OpId>>& pairs) {
-    if (rows.items.size() != pairs.size() || rows.offsets[0] != 0) return false;
-    size_t at = 0;
-    for (size_t row = 0; row + 1 < rows.offsets.size(); ++row) {
-      for (; at < pairs.size() && pairs[at].first.index() == row; ++at) {
-        if (rows.items[at] != pairs[at].second) return false;
-      }
-      if (rows.offsets[row + 1] != static_cast<int32_t>(at)) return false;
-    }
-    return at == pairs.size();
   }
 
   Status CheckOrder() {

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::string_view kNamespace = "aten.";
 
+// Tables are sorted by name: every op of a graph is looked up in them.
 constexpr std::array<std::string_view, 58> kViews = {"_conj",
                                                      "_neg_view",
                                                      "_reshape_alias",
@@ -25,10 +26,10 @@ constexpr std::array<std::string_view, 58> kViews = {"_conj",
                                                      "detach",
                                                      "detach_",
                                                      "diagonal",
+                                                     "dsplit",
                                                      "expand",
                                                      "expand_as",
                                                      "hsplit",
-                                                     "dsplit",
                                                      "imag",
                                                      "lift_fresh",
                                                      "mH",
@@ -72,7 +73,7 @@ constexpr std::array<std::string_view, 6> kViewsIfPossible = {
 
 template <size_t n>
 bool Contains(const std::array<std::string_view, n>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::binary_search(names.begin(), names.end(), name);
 }
 
 // Ops that write arguments without a trailing underscore or an out overload.
@@ -83,26 +84,38 @@ struct HiddenWrite {
   int8_t training;
 };
 constexpr std::array<HiddenWrite, 19> kHiddenWrites = {{
-    {"native_batch_norm", {3, 4, -1, -1, -1}, 5},
-    {"_native_batch_norm_legit", {3, 4, -1, -1, -1}, 5},
+    {"_amp_foreach_non_finite_check_and_unscale_", {0, 1, -1, -1, -1}, -1},
+    {"_amp_update_scale_", {0, 1, -1, -1, -1}, -1},
     {"_batch_norm_impl_index", {3, 4, -1, -1, -1}, 5},
-    {"batch_norm", {3, 4, -1, -1, -1}, 5},
-    {"cudnn_batch_norm", {3, 4, -1, -1, -1}, 5},
-    {"miopen_batch_norm", {3, 4, -1, -1, -1}, 5},
-    {"instance_norm", {3, 4, -1, -1, -1}, 5},
     {"_batch_norm_with_update", {3, 4, -1, -1, -1}, -1},
-    {"batch_norm_update_stats", {1, 2, -1, -1, -1}, -1},
-    {"batch_norm_gather_stats", {3, 4, -1, -1, -1}, -1},
-    {"batch_norm_gather_stats_with_counts", {3, 4, -1, -1, -1}, -1},
-    {"rrelu_with_noise", {1, -1, -1, -1, -1}, 4},
-    {"rrelu_with_noise_", {0, 1, -1, -1, -1}, -1},
+    {"_fused_adagrad_", {0, 1, 2, -1, -1}, -1},
     {"_fused_adam_", {0, 1, 2, 3, 4}, -1},
     {"_fused_adamw_", {0, 1, 2, 3, 4}, -1},
     {"_fused_sgd_", {0, 1, 2, -1, -1}, -1},
-    {"_fused_adagrad_", {0, 1, 2, -1, -1}, -1},
-    {"_amp_update_scale_", {0, 1, -1, -1, -1}, -1},
-    {"_amp_foreach_non_finite_check_and_unscale_", {0, 1, -1, -1, -1}, -1},
+    {"_native_batch_norm_legit", {3, 4, -1, -1, -1}, 5},
+    {"batch_norm", {3, 4, -1, -1, -1}, 5},
+    {"batch_norm_gather_stats", {3, 4, -1, -1, -1}, -1},
+    {"batch_norm_gather_stats_with_counts", {3, 4, -1, -1, -1}, -1},
+    {"batch_norm_update_stats", {1, 2, -1, -1, -1}, -1},
+    {"cudnn_batch_norm", {3, 4, -1, -1, -1}, 5},
+    {"instance_norm", {3, 4, -1, -1, -1}, 5},
+    {"miopen_batch_norm", {3, 4, -1, -1, -1}, 5},
+    {"native_batch_norm", {3, 4, -1, -1, -1}, 5},
+    {"rrelu_with_noise", {1, -1, -1, -1, -1}, 4},
+    {"rrelu_with_noise_", {0, 1, -1, -1, -1}, -1},
 }};
+constexpr bool Before(const HiddenWrite& a, const HiddenWrite& b) { return a.name < b.name; }
+
+static_assert(std::is_sorted(kViews.begin(), kViews.end()));
+static_assert(std::is_sorted(kViewsIfPossible.begin(), kViewsIfPossible.end()));
+static_assert(std::is_sorted(kHiddenWrites.begin(), kHiddenWrites.end(), Before));
+
+// The row of an op, or nullptr.
+const HiddenWrite* FindHiddenWrite(std::string_view name) {
+  const auto it = std::lower_bound(kHiddenWrites.begin(), kHiddenWrites.end(),
+                                   HiddenWrite{name, {}, -1}, Before);
+  return it != kHiddenWrites.end() && it->name == name ? &*it : nullptr;
+}
 
 // Appends the inputs that a value refers to, lists included.
 void CollectRefs(const Value& value, int32_t input_count, std::vector<int32_t>& refs) {
@@ -171,10 +184,9 @@ AliasSchema AliasOf(std::string_view type, const std::vector<Value>& args,
     SortUnique(schema.writes);
     return schema;
   }
-  for (const HiddenWrite& hidden : kHiddenWrites) {
-    if (hidden.name != name) continue;
-    if (!IsTrue(args, attributes, hidden.training)) return schema;
-    for (int8_t position : hidden.positions) {
+  if (const HiddenWrite* hidden = FindHiddenWrite(name)) {
+    if (!IsTrue(args, attributes, hidden->training)) return schema;
+    for (int8_t position : hidden->positions) {
       if (position >= 0 && static_cast<size_t>(position) < args.size()) {
         CollectRefs(args[static_cast<size_t>(position)], input_count, schema.writes);
       }
