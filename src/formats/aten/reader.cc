@@ -27,7 +27,6 @@ class AtenGraphReader {
   Result<AtenGraph> Read() {
     PW_RETURN_IF_ERROR(CheckOpCount());
     PW_RETURN_IF_ERROR(AddInputs());
-    for (size_t i = 0; i < file_.ops.size(); ++i) op_index_.emplace(file_.ops[i].name, i);
     for (size_t i = 0; i < file_.ops.size(); ++i) PW_RETURN_IF_ERROR(AddOp(i));
     PW_RETURN_IF_ERROR(SetOutputs());
     PW_ASSIGN(Graph graph, std::move(builder_).Build());
@@ -87,7 +86,7 @@ class AtenGraphReader {
     spec.name = op.name;
     spec.type = op.target;
     spec.phase = op.phase;
-    spec.module = op.scope;
+    spec.module = std::move(op.scope);
     spec.after = op.after;
     spec.args = std::move(op.args);
     spec.attributes = std::move(op.kwargs);
@@ -96,14 +95,14 @@ class AtenGraphReader {
     return Ok();
   }
 
-  static void AddOutputs(const AtenOp& op, AtenAliasing aliasing, OpSpec& spec) {
+  static void AddOutputs(AtenOp& op, AtenAliasing aliasing, OpSpec& spec) {
     const bool list = op.outputs.size() != 1 || ReturnsList(op.target);
     for (size_t k = 0; k < op.outputs.size(); ++k) {
       if (!op.outputs[k]) continue;
       OutputSpec output;
       output.name = list ? fmt::format("{}:{}", op.name, k) : op.name;
       output.dtype = op.outputs[k]->dtype;
-      output.shape = op.outputs[k]->shape;
+      output.shape = std::move(op.outputs[k]->shape);
       output.output_index = static_cast<int32_t>(k);
       if (aliasing.view != AliasKind::kFresh) {
         output.alias = aliasing.view;
@@ -117,11 +116,19 @@ class AtenGraphReader {
     spec.writes = std::move(aliasing.writes);
   }
 
-  // The op that a reference names: "op" or "op:k"; nothing for input names.
-  std::optional<size_t> OpOf(const std::string& reference) const {
-    auto it = op_index_.find(reference);
-    if (it == op_index_.end()) it = op_index_.find(reference.substr(0, reference.rfind(':')));
+  // The first op of that name. Only what the builder does not know, and `after`, is looked up here.
+  std::optional<size_t> FindOp(std::string_view name) const {
+    if (op_index_.empty()) {
+      for (size_t i = 0; i < file_.ops.size(); ++i) op_index_.emplace(file_.ops[i].name, i);
+    }
+    const auto it = op_index_.find(name);
     return it == op_index_.end() ? std::nullopt : std::optional<size_t>(it->second);
+  }
+
+  // The op that a reference names: "op" or "op:k"; nothing for input names.
+  std::optional<size_t> OpOf(std::string_view reference) const {
+    const std::optional<size_t> op = FindOp(reference);
+    return op ? op : FindOp(reference.substr(0, reference.rfind(':')));
   }
 
   // `op` and `op:0` both name the only output of an op.
@@ -154,13 +161,13 @@ class AtenGraphReader {
   Status CheckAfter(size_t reader) const {
     const AtenOp& op = file_.ops[reader];
     for (size_t i = 0; i < op.after.size(); ++i) {
-      const auto it = op_index_.find(op.after[i]);
+      const std::optional<size_t> before = FindOp(op.after[i]);
       const std::string place = PlaceOfOp(reader, op.name) + fmt::format(".after[{}]", i);
-      if (it == op_index_.end()) {
+      if (!before) {
         return MakeError(ErrorCode::kUnknownName,
                          fmt::format("there is no op \"{}\"", Printable(op.after[i], 120)), place);
       }
-      if (it->second >= reader) return OrderError(reader, it->second, place);
+      if (*before >= reader) return OrderError(reader, *before, place);
     }
     return Ok();
   }
@@ -220,7 +227,7 @@ class AtenGraphReader {
   IdVector<OpId, bool> module_stated_;
   NamedPlacement devices_;
   std::unordered_map<std::string, TensorId> input_ids_;
-  std::unordered_map<std::string, size_t> op_index_;
+  mutable std::unordered_map<std::string_view, size_t> op_index_;  // of file_.ops
 };
 
 }  // namespace

@@ -56,12 +56,13 @@ template <class T, size_t n>
 Result<T> ReadSpelling(const Json& object, std::string_view key,
                        const std::array<Spelling<T>, n>& spellings) {
   PW_ASSIGN(const Json* field, GetField(object, key, ""));
-  PW_ASSIGN(const std::string text, AsString(*field, key));
-  std::vector<std::string> known;
+  if (!field->is_string()) return AsString(*field, key).error();
+  const std::string& text = field->get_ref<const std::string&>();
   for (const auto& [name, value] : spellings) {
     if (name == text) return value;
-    known.emplace_back(name);
   }
+  std::vector<std::string> known;
+  for (const auto& [name, value] : spellings) known.emplace_back(name);
   return MakeError(ErrorCode::kField,
                    fmt::format("\"{}\" is none of {}{}", Printable(text, 60),
                                fmt::join(known, ", "), DidYouMean(text, known)),
@@ -69,6 +70,11 @@ Result<T> ReadSpelling(const Json& object, std::string_view key,
 }
 
 std::string Item(std::string_view key, size_t index) { return fmt::format("{}[{}]", key, index); }
+
+Error At(Error error, std::string place) {
+  error.place = std::move(place);
+  return error;
+}
 
 Result<std::vector<int64_t>> ReadShape(const Json& object) {
   PW_ASSIGN(const Json* list, GetArray(object, "shape", ""));
@@ -81,8 +87,9 @@ Result<std::vector<int64_t>> ReadShape(const Json& object) {
           fmt::format("the size {} is not a whole number", Printable(size.dump(-1, ' ', true), 60)),
           Item("shape", shape.size()), "Record the step with static shapes.");
     }
-    PW_ASSIGN(const int64_t value, AsInt(size, Item("shape", shape.size()), 0, kLargest));
-    shape.push_back(value);
+    Result<int64_t> value = AsInt(size, "", 0, kLargest);
+    if (!value.ok()) return At(std::move(value.error()), Item("shape", shape.size()));
+    shape.push_back(value.value());
   }
   return shape;
 }
@@ -201,12 +208,12 @@ Status ReadOutputs(const Json& json, AtenOp& op) {
       op.outputs.emplace_back();
       continue;
     }
-    const std::string place = Item("outputs", op.outputs.size());
+    const auto place = [&] { return Item("outputs", op.outputs.size()); };
     AtenOutput output;
     Result<DType> dtype = ReadSpelling(item, "dtype", kDTypes);
-    if (!dtype.ok()) return InPlace(std::move(dtype.error()), place);
+    if (!dtype.ok()) return InPlace(std::move(dtype.error()), place());
     Result<std::vector<int64_t>> shape = ReadShape(item);
-    if (!shape.ok()) return InPlace(std::move(shape.error()), place);
+    if (!shape.ok()) return InPlace(std::move(shape.error()), place());
     output.dtype = dtype.value();
     output.shape = std::move(shape).Take();
     op.outputs.emplace_back(std::move(output));

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
 #include "formats/aten/aliasing.h"
 #include "formats/aten/reader.h"
+#include "formats/text/document_text.h"
+#include "graph/same_graph.h"
 #include "graph/text_form.h"
 
 namespace placewright {
@@ -21,20 +23,36 @@ Error Refusal(std::string reason) {
                    "Export another way: `placewright export --help` lists the formats.");
 }
 
-Json ToJson(const Value& value) {
-  if (value.IsNone()) return nullptr;
-  if (const bool* flag = value.AsBool()) return *flag;
-  if (const int64_t* number = value.AsInt()) return *number;
-  if (const double* number = value.AsDouble()) {
-    if (std::isnan(*number)) return "nan";
-    if (std::isinf(*number)) return *number > 0 ? "inf" : "-inf";
-    return *number;
+template <class Items, class AppendItem>
+void AppendList(std::string& out, const Items& items, const AppendItem& append) {
+  const char* separator = "";
+  out += '[';
+  for (const auto& item : items) {
+    out += std::exchange(separator, ",");
+    append(item);
   }
-  if (const std::string* text = value.AsString()) return *text;
-  if (const InputRef* input = value.AsInput()) return fmt::format("%{}", input->index);
-  Json list = Json::array();
-  for (const Value& item : *value.AsList()) list.push_back(ToJson(item));
-  return list;
+  out += ']';
+}
+
+void Append(std::string& out, const Value& value) {
+  if (value.IsNone()) {
+    out += "null";
+  } else if (const bool* flag = value.AsBool()) {
+    out += *flag ? "true" : "false";
+  } else if (const int64_t* whole = value.AsInt()) {
+    AppendJson(out, *whole);
+  } else if (const double* number = value.AsDouble()) {
+    if (std::isfinite(*number)) return AppendJson(out, *number);
+    out += std::isnan(*number) ? "\"nan\"" : *number > 0 ? "\"inf\"" : "\"-inf\"";
+  } else if (const std::string* text = value.AsString()) {
+    AppendJson(out, *text);
+  } else if (const InputRef* input = value.AsInput()) {
+    out += "\"%";
+    AppendJson(out, int64_t{input->index});
+    out += '"';
+  } else {
+    AppendList(out, *value.AsList(), [&](const Value& item) { Append(out, item); });
+  }
 }
 
 // Texts that the reader takes for something else.
@@ -53,25 +71,24 @@ class Writer {
       : graph_(graph), module_stated_(module_stated), devices_(devices), wrapped_(wrapped) {}
 
   Result<std::string> Write() {
-    Json file;
-    file["name"] = graph_.name();
-    if (graph_.batch() > 0) file["batch"] = graph_.batch();
-    if (wrapped_) file["wrapped"] = *wrapped_;
-    file["n_ops"] = graph_.op_count();
-    file["n_edges"] = graph_.edge_count();
-    PW_RETURN_IF_ERROR(AddInputs(file));
-    Json& ops = file["ops"] = Json::array();
-    for (OpId id : graph_.ops()) {
-      PW_ASSIGN(Json op, OpToJson(id));
-      ops.push_back(std::move(op));
-    }
-    Json& outputs = file["outputs"] = Json::array();
+    file_.AddMember("name", graph_.name());
+    if (graph_.batch() > 0) file_.AddMember("batch", graph_.batch());
+    if (wrapped_) file_.AddMember("wrapped", *wrapped_);
+    file_.AddMember("n_ops", graph_.op_count());
+    file_.AddMember("n_edges", graph_.edge_count());
+    PW_RETURN_IF_ERROR(AddInputs());
+    file_.StartList("ops");
+    for (OpId id : graph_.ops()) PW_RETURN_IF_ERROR(AddOp(id, file_.StartElement()));
+    file_.EndList();
+    Json outputs = Json::array();
     for (TensorId id : graph_.outputs()) outputs.push_back(graph_.tensor(id).name);
-    return FormatDocument(file);
+    file_.AddMember("outputs", outputs);
+    return std::move(file_).Finish();
   }
 
  private:
-  Result<Json> TypeOf(const Tensor& tensor) const {
+  // Its shape and type, as the last members of an object.
+  static Status AddType(const Tensor& tensor, std::string& out) {
     const std::string_view dtype = AtenWord(tensor.dtype);
     if (dtype.empty()) {
       return Refusal(fmt::format("of the tensor \"{}\" {}", Printable(tensor.name, 80),
@@ -79,55 +96,85 @@ class Writer {
                                      ? "only the bytes are known, no type and no shape"
                                      : "the elements are texts"));
     }
-    return Json{{"shape", tensor.shape}, {"dtype", dtype}};
-  }
-
-  Status AddInputs(Json& file) const {
-    Json parameters = Json::array(), inputs = Json::array();
-    for (TensorId id : graph_.tensors()) {
-      const Tensor& tensor = graph_.tensor(id);
-      if (tensor.producer.valid()) continue;
-      PW_ASSIGN(const Json type, TypeOf(tensor));
-      Json input = {{"name", tensor.name}, {"kind", AtenWord(tensor.kind)}};
-      input.update(type);
-      inputs.push_back(std::move(input));
-      if (tensor.kind == TensorKind::kParameter) parameters.push_back(tensor.name);
-    }
-    file["parameters"] = std::move(parameters);
-    file["inputs"] = std::move(inputs);
+    out += "\"shape\":";
+    AppendList(out, tensor.shape, [&](int64_t size) { AppendJson(out, size); });
+    AddWord("dtype", dtype, out);
+    out += '}';
     return Ok();
   }
 
-  Result<Json> OpToJson(OpId id) const {
+  // A further member.
+  static void AddWord(std::string_view key, std::string_view text, std::string& out) {
+    out += ",\"";
+    out += key;
+    out += "\":";
+    AppendJson(out, text);
+  }
+
+  Status AddInputs() {
+    std::vector<TensorId> inputs;
+    Json parameters = Json::array();
+    for (TensorId id : graph_.tensors()) {
+      const Tensor& tensor = graph_.tensor(id);
+      if (tensor.producer.valid()) continue;
+      inputs.push_back(id);
+      if (tensor.kind == TensorKind::kParameter) parameters.push_back(tensor.name);
+    }
+    file_.AddMember("parameters", parameters);
+    file_.StartList("inputs");
+    for (TensorId id : inputs) {
+      const Tensor& tensor = graph_.tensor(id);
+      std::string& out = file_.StartElement();
+      out += "{\"name\":";
+      AppendJson(out, tensor.name);
+      AddWord("kind", AtenWord(tensor.kind), out);
+      out += ',';
+      PW_RETURN_IF_ERROR(AddType(tensor, out));
+    }
+    file_.EndList();
+    return Ok();
+  }
+
+  Status AddOp(OpId id, std::string& out) const {
     const Op& op = graph_.op(id);
     if (graph_.format() != "aten" && AtenBaseName(op.type).empty()) {
       return Refusal(fmt::format("the op \"{}\" is of type \"{}\", no operator of ATen",
                                  Printable(op.name, 80), Printable(op.type, 80)));
     }
-    Json json = {{"name", op.name}, {"target", op.type}, {"phase", AtenWord(op.phase)}};
+    out += "{\"name\":";
+    AppendJson(out, op.name);
+    AddWord("target", op.type, out);
+    AddWord("phase", AtenWord(op.phase), out);
     const std::string& module = graph_.module_path(op.module);
-    if (!module.empty() && (module_stated_.empty() || module_stated_[id])) json["scope"] = module;
-    if (devices_ != nullptr) json["device"] = (*devices_)[id.index()].second;
-    PW_ASSIGN(const AtenOp::Mark mark, MarkOf(op));
-    if (mark != AtenOp::Mark::kNone) json["alias"] = AtenWord(mark);
-    if (!op.after.empty()) {
-      for (OpId other : op.after) json["after"].push_back(graph_.op(other).name);
+    if (!module.empty() && (module_stated_.empty() || module_stated_[id])) {
+      AddWord("scope", module, out);
     }
-    json["inputs"] = Json::array();
-    for (TensorId input : op.inputs) json["inputs"].push_back(graph_.tensor(input).name);
-    PW_RETURN_IF_ERROR(AddArguments(op, json));
-    PW_RETURN_IF_ERROR(AddOutputs(op, json));
-    return json;
+    if (devices_ != nullptr) AddWord("device", (*devices_)[id.index()].second, out);
+    PW_ASSIGN(const AtenOp::Mark mark, MarkOf(op));
+    if (mark != AtenOp::Mark::kNone) AddWord("alias", AtenWord(mark), out);
+    if (!op.after.empty()) {
+      out += ",\"after\":";
+      AppendList(out, op.after, [&](OpId other) { AppendJson(out, graph_.op(other).name); });
+    }
+    out += ",\"inputs\":";
+    AppendList(out, op.inputs, [&](TensorId t) { AppendJson(out, graph_.tensor(t).name); });
+    PW_RETURN_IF_ERROR(AddArguments(op, out));
+    return AddOutputs(op, out);
   }
 
-  static Status AddArguments(const Op& op, Json& json) {
-    json["args"] = Json::array();
+  static Status AddArguments(const Op& op, std::string& out) {
     bool plain = std::all_of(op.args.begin(), op.args.end(), IsPlain);
-    for (const Value& value : op.args) json["args"].push_back(ToJson(value));
+    out += ",\"args\":";
+    AppendList(out, op.args, [&](const Value& value) { Append(out, value); });
+    const char* separator = ",\"kwargs\":{";
     for (const NamedValue& named : op.attributes) {
       plain = plain && IsPlain(named.value);
-      json["kwargs"][named.name] = ToJson(named.value);
+      out += std::exchange(separator, ",");
+      AppendJson(out, named.name);
+      out += ':';
+      Append(out, named.value);
     }
+    if (!op.attributes.empty()) out += '}';
     if (plain) return Ok();
     return Refusal(
         fmt::format("an argument of \"{}\" is a text that stands for a number or a reference there",
@@ -135,16 +182,24 @@ class Writer {
   }
 
   // Outputs that were not computed are null; a `null` more tells an only output "op:0" from "op".
-  Status AddOutputs(const Op& op, Json& json) const {
-    Json& outputs = json["outputs"] = Json::array();
+  Status AddOutputs(const Op& op, std::string& out) const {
+    out += ",\"outputs\":[";
+    int32_t count = 0;
+    const char* separator = "";
     for (TensorId id : op.outputs) {
       const Tensor& tensor = graph_.tensor(id);
-      while (static_cast<int32_t>(outputs.size()) < tensor.output_index) outputs.push_back(nullptr);
-      PW_ASSIGN(Json type, TypeOf(tensor));
-      outputs.push_back(std::move(type));
+      for (; count < tensor.output_index; ++count) {
+        out += std::exchange(separator, ",");
+        out += "null";
+      }
+      out += std::exchange(separator, ",");
+      out += '{';
+      PW_RETURN_IF_ERROR(AddType(tensor, out));
+      ++count;
     }
     const bool numbered = !op.outputs.empty() && graph_.tensor(op.outputs[0]).name != op.name;
-    if (outputs.size() == 1 && numbered && !ReturnsList(op.type)) outputs.push_back(nullptr);
+    if (count == 1 && numbered && !ReturnsList(op.type)) out += ",null";
+    out += "]}";
     return Ok();
   }
 
@@ -198,6 +253,7 @@ class Writer {
   const IdVector<OpId, bool>& module_stated_;
   const NamedPlacement* devices_;
   const std::optional<bool> wrapped_;
+  DocumentText file_;
 };
 
 // The first line in which two texts differ, as (in a, in b).
@@ -214,18 +270,31 @@ std::pair<std::string_view, std::string_view> FirstDifference(std::string_view a
   }
 }
 
-// The text form without the name of the format.
+// The text form without the name of the format, and what it leaves out: arguments and outputs.
 std::string Content(const Graph& graph) {
   std::string text = ToText(graph);
   const std::string format = fmt::format(" ({}), batch ", graph.format());
   const size_t at = text.find(format);
   if (at != std::string::npos) text.erase(at, format.size());
+  for (OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    text += "arguments of " + op.name + ":";
+    for (const Value& value : op.args) text += " " + ToString(value);
+    for (const NamedValue& named : op.attributes) {
+      text += fmt::format(" {}={}", named.name, ToString(named.value));
+    }
+    text += "\n";
+  }
+  for (TensorId output : graph.outputs()) text += "output " + graph.tensor(output).name + "\n";
   return text;
 }
 
-Status VerifyReadsBack(const std::string& text, const Graph& graph) {
+}  // namespace
+
+Status CheckReadsBack(std::string_view text, const Graph& graph) {
   Result<Graph> read = ReadAtenGraph(text);
   if (!read.ok()) return Refusal(read.error().ToString());
+  if (SameGraph(graph, read.value())) return Ok();
   const std::string before = Content(graph), after = Content(read.value());
   if (before == after) return Ok();
   const auto [wanted, found] = FirstDifference(before, after);
@@ -233,12 +302,15 @@ Status VerifyReadsBack(const std::string& text, const Graph& graph) {
                              Printable(found, 160)));
 }
 
-}  // namespace
+Result<std::string> FormatAtenGraph(const Graph& graph, const IdVector<OpId, bool>& module_stated,
+                                    const NamedPlacement* devices, std::optional<bool> wrapped) {
+  return Writer(graph, module_stated, devices, wrapped).Write();
+}
 
 Result<std::string> WriteAtenGraph(const Graph& graph, const IdVector<OpId, bool>& module_stated,
                                    const NamedPlacement* devices, std::optional<bool> wrapped) {
-  PW_ASSIGN(std::string text, Writer(graph, module_stated, devices, wrapped).Write());
-  PW_RETURN_IF_ERROR(VerifyReadsBack(text, graph));
+  PW_ASSIGN(std::string text, FormatAtenGraph(graph, module_stated, devices, wrapped));
+  PW_RETURN_IF_ERROR(CheckReadsBack(text, graph));
   return text;
 }
 

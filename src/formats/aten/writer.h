@@ -5,13 +5,15 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "formats/plan/plan_files.h"
 
 namespace placewright {
 
-// What the file says reads back to the same graph (ToText); that is tried before it is returned.
+// What the file says reads back to the same graph (ToText, arguments and outputs); that is tried
+// before it is returned.
 // Modules stand there only where the graph's own file stated them, marks of aliases only where the
 // operator's schema does not tell them. `module_stated` as AtenGraph has it, or empty: all modules
 // are written. `devices`: a name for each op, or nullptr. `wrapped` as AtenGraph has it.
@@ -20,6 +22,12 @@ namespace placewright {
 Result<std::string> WriteAtenGraph(const Graph& graph, const IdVector<OpId, bool>& module_stated,
                                    const NamedPlacement* devices,
                                    std::optional<bool> wrapped = std::nullopt);
+
+// The two halves of WriteAtenGraph, for callers that do something else with the text meanwhile.
+Result<std::string> FormatAtenGraph(const Graph& graph, const IdVector<OpId, bool>& module_stated,
+                                    const NamedPlacement* devices,
+                                    std::optional<bool> wrapped = std::nullopt);
+Status CheckReadsBack(std::string_view text, const Graph& graph);
 
 // The plan's graph, every op with its device. Errors: as above; kNotExpressible where the graph's
 // file states times, which this form has no room for.

@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <utility>
 
 #include "base/text.h"
 
 namespace placewright {
 namespace {
-
-constexpr size_t kLineItems = 12;  // FormatDocument: more members than this get a line each
 
 std::string Join(std::string_view place, std::string_view key) {
   return place.empty() ? std::string(key) : fmt::format("{}.{}", place, key);
@@ -30,32 +27,6 @@ Error WrongType(std::string_view expected, const Json& value, std::string place)
 }
 
 }  // namespace
-
-std::string FormatDocument(const Json& document) {
-  constexpr auto kReplace = Json::error_handler_t::replace;  // never throws on bad UTF-8
-  const auto dump = [](const Json& value) { return value.dump(-1, ' ', false, kReplace); };
-  if (!document.is_object()) return dump(document) + "\n";
-  std::string text = "{";
-  const char* separator = "\n";
-  for (const auto& [key, value] : document.items()) {
-    text += std::exchange(separator, ",\n") + dump(Json(key)) + ": ";
-    const bool lines = value.is_structured() && !value.empty() &&
-                       (value.size() > kLineItems || value.begin()->is_structured());
-    if (!lines) {
-      text += dump(value);
-      continue;
-    }
-    text += value.is_array() ? "[" : "{";
-    const char* item_separator = "\n  ";
-    for (const auto& [item_key, item] : value.items()) {
-      text += std::exchange(item_separator, ",\n  ");
-      if (value.is_object()) text += dump(Json(item_key)) + ": ";
-      text += dump(item);
-    }
-    text += value.is_array() ? "\n]" : "\n}";
-  }
-  return text + "\n}\n";
-}
 
 Result<const Json*> GetField(const Json& object, std::string_view key, std::string_view place) {
   if (!object.is_object()) return WrongType("an object", object, std::string(place));
@@ -87,7 +58,8 @@ Result<int64_t> AsInt(const Json& value, std::string_view place, int64_t least, 
 
 Result<std::string> GetString(const Json& object, std::string_view key, std::string_view place) {
   PW_ASSIGN(const Json* field, GetField(object, key, place));
-  return AsString(*field, Join(place, key));
+  if (!field->is_string()) return WrongType("a string", *field, Join(place, key));
+  return field->get<std::string>();
 }
 
 Result<int64_t> GetInt(const Json& object, std::string_view key, std::string_view place,

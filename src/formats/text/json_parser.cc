@@ -1,14 +1,22 @@
+// RapidJSON reads the characters, several times faster than nlohmann's own reader; the values and
+// all that is refused on the way are ours.
 #include <fmt/format.h>
+#include <rapidjson/error/en.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
 
 #include <algorithm>
-#include <exception>
-#include <iterator>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
 #include <new>
 #include <optional>
 #include <unordered_set>
 #include <utility>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "formats/text/json.h"
 
 namespace placewright {
@@ -16,7 +24,9 @@ namespace {
 
 constexpr size_t kMaxDepth = 200;
 constexpr size_t kFewKeys = 16;
-constexpr size_t kOutermostMembers = 64;
+// An ordered map copies its values when it grows, so that there is room from the start: for the
+// members of a document, of an element of a list, of what is within.
+constexpr size_t kDocumentMembers = 64, kElementMembers = 16, kInnerMembers = 4;
 // What values take at most while a list doubles or is destroyed; estimates for JsonLimits.
 constexpr int64_t kValueBytes = 48, kContainerBytes = 32, kTextBytes = 32, kMemberBytes = 80;
 
@@ -30,22 +40,15 @@ std::string LineAndColumn(std::string_view text, size_t position) {
   return fmt::format("line {}, column {}", line, std::max<size_t>(column, 1));
 }
 
-// nlohmann's text without its "[json.exception...] parse error at line ..., column ...: " prefix.
-std::string PlainMessage(std::string_view what) {
-  if (what.starts_with("[json.exception.")) {
-    what.remove_prefix(std::min(what.size(), what.find("] ") + 2));
-  }
-  const size_t colon = what.find(": ");
-  if (what.starts_with("parse error at") && colon != what.npos) what.remove_prefix(colon + 2);
-  return Printable(what, 160);
-}
-
 // Collects the parsed values into a tree by appending. nlohmann's own builder looks every key up
 // first, which is quadratic in an ordered map; here repeated keys have been refused before.
 class TreeBuilder {
  public:
-  explicit TreeBuilder(Json& root) : root_(root) {}
+  // `members`: for how many there is room in the outermost object.
+  TreeBuilder(Json& root, size_t members) : root_(root), members_(members) {}
 
+  // Of the object that is open. It has no other container open in it.
+  const Json::object_t& Members() const { return open_.back()->get_ref<const Json::object_t&>(); }
   void SetKey(std::string key) { key_ = std::move(key); }
   Json* Add(Json value) {
     if (open_.empty()) {
@@ -64,48 +67,52 @@ class TreeBuilder {
   // A parent does not grow while a child is open, so the pointers stay valid.
   void Open(Json container) {
     open_.push_back(Add(std::move(container)));
-    // An ordered map copies its values when it grows: the outermost one would copy whole lists.
-    if (open_.size() == 1 && root_.is_object()) {
-      root_.get_ref<Json::object_t&>().reserve(kOutermostMembers);
-    }
+    if (!open_.back()->is_object()) return;
+    open_.back()->get_ref<Json::object_t&>().reserve(open_.size() == 1 ? members_ : kInnerMembers);
   }
   void Close() { open_.pop_back(); }
 
  private:
   Json& root_;
+  const size_t members_;
   std::vector<Json*> open_;
   std::string key_;
 };
 
-// The characters of a text; `read` counts those that were taken.
-class CountingIterator {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  CountingIterator(const char* at, size_t* read) : at_(at), read_(read) {}
-  reference operator*() const { return *at_; }
-  CountingIterator& operator++() {
-    ++at_;
-    ++*read_;
-    return *this;
+// Memory of RapidJSON, which does not look whether it got any.
+struct ThrowingAllocator {
+  static constexpr bool kNeedFree = true;
+  static void* Checked(void* memory) {
+    if (memory == nullptr) throw std::bad_alloc();  // base/out_of_memory.h
+    return memory;
   }
-  CountingIterator operator++(int) {
-    CountingIterator before = *this;
-    ++*this;
-    return before;
+  void* Malloc(size_t size) { return Checked(std::malloc(std::max<size_t>(size, 1))); }
+  void* Realloc(void* memory, size_t, size_t size) {
+    return Checked(std::realloc(memory, std::max<size_t>(size, 1)));
   }
-  friend bool operator==(const CountingIterator& a, const CountingIterator& b) {
-    return a.at_ == b.at_;
-  }
-
- private:
-  const char* at_;
-  size_t* read_;
+  static void Free(void* memory) { std::free(memory); }
 };
+using Reader = rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, ThrowingAllocator>;
+
+// The number that stands at `text`, as an integer where it is one; nullopt if it is too large.
+std::optional<Json> NumberOf(std::string_view text) {
+  const char* end = text.data() + text.size();
+  if (text.find_first_of(".eE") == text.npos) {
+    uint64_t natural = 0;
+    if (std::from_chars(text.data(), end, natural).ec == std::errc() && text[0] != '-') {
+      return Json(natural);
+    }
+    int64_t whole = 0;
+    if (text[0] == '-' && std::from_chars(text.data(), end, whole).ec == std::errc()) {
+      return Json(whole);
+    }
+  }
+  double number = 0;
+  const std::from_chars_result result = std::from_chars(text.data(), end, number);
+  // That does not tell a number too small, which is zero, from one too large.
+  if (result.ec != std::errc()) number = std::strtod(std::string(text).c_str(), nullptr);
+  return std::isfinite(number) ? std::optional<Json>(number) : std::nullopt;
+}
 
 // The lists whose elements are handed on one by one; none for a plain parse.
 struct Streaming {
@@ -114,51 +121,61 @@ struct Streaming {
 };
 
 // Builds the document and refuses repeated keys, deep nesting and too much of it on the way. The
-// elements of a streamed list are built one after the other, each as a document of its own.
-class StrictHandler : public nlohmann::json_sax<Json> {
+// elements of a streamed list are built one after the other, each as a document of its own. The
+// functions in CamelCase are those that Reader calls.
+class StrictHandler {
  public:
-  // `read` is how many characters of `text` have been taken.
-  StrictHandler(std::string_view text, const size_t& read, Json& root, const Streaming& streaming,
-                const JsonLimits& limits)
-      : text_(text), read_(read), builder_(root), lists_(streaming), limits_(limits) {}
+  using Ch = char;
+  // `stream` reads `text` from its character `skipped` on.
+  StrictHandler(std::string_view text, const rapidjson::MemoryStream& stream, size_t skipped,
+                Json& root, const Streaming& streaming, const JsonLimits& limits)
+      : text_(text),
+        stream_(stream),
+        skipped_(skipped),
+        builder_(root, kDocumentMembers),
+        lists_(streaming),
+        limits_(limits) {}
 
-  bool null() override { return Scalar(nullptr); }
-  bool boolean(bool v) override { return Scalar(v); }
-  bool number_integer(number_integer_t v) override { return Scalar(v); }
-  bool number_unsigned(number_unsigned_t v) override { return Scalar(v); }
-  bool number_float(number_float_t v, const string_t&) override { return Scalar(v); }
-  bool string(string_t& v) override {
-    const int64_t size = kTextBytes + static_cast<int64_t>(v.size());
-    return Scalar(std::move(v), size);
+  bool Null() { return Scalar(nullptr); }
+  bool Bool(bool v) { return Scalar(v); }
+  bool RawNumber(const char* digits, rapidjson::SizeType size, bool) {
+    const std::string_view text(digits, size);
+    std::optional<Json> number = NumberOf(text);
+    return number ? Scalar(std::move(*number)) : RefuseNumber(text);
   }
-  bool binary(binary_t&) override { return false; }  // JSON text has none
-  bool start_object(size_t) override {
+  bool String(const char* data, rapidjson::SizeType size, bool) {
+    const std::string_view text(data, size);
+    if (!CheckText(text)) return false;
+    return Scalar(Json(text), kTextBytes + static_cast<int64_t>(size));
+  }
+  bool StartObject() {
     BeginValue();
-    keys_.emplace_back();
+    many_keys_.emplace_back();
     if (!Deeper() || !Charge(kValueBytes + kContainerBytes)) return false;
     Target().Open(Json::object());
     return true;
   }
-  bool key(string_t& v) override {
-    if (!Charge(kMemberBytes + static_cast<int64_t>(v.size()))) return false;
-    if (!AddKey(v)) {
+  bool Key(const char* data, rapidjson::SizeType size, bool) {
+    const std::string_view key(data, size);
+    if (!CheckText(key) || !Charge(kMemberBytes + static_cast<int64_t>(size))) return false;
+    if (!IsNewKey(key)) {
       return Refuse(ErrorCode::kDuplicateName,
-                    fmt::format("the key \"{}\" stands twice in one object", Printable(v, 80)),
+                    fmt::format("the key \"{}\" stands twice in one object", Printable(key, 80)),
                     BeginOfKey());
     }
-    streams_next_ = depth_ == 1 && keys_.size() == 1 &&
-                    std::find(lists_.keys.begin(), lists_.keys.end(), v) != lists_.keys.end();
-    if (streams_next_) stream_key_ = v;
-    Target().SetKey(std::move(v));
+    streams_next_ = depth_ == 1 && many_keys_.size() == 1 &&
+                    std::find(lists_.keys.begin(), lists_.keys.end(), key) != lists_.keys.end();
+    if (streams_next_) stream_key_ = key;
+    Target().SetKey(std::string(key));
     return true;
   }
-  bool end_object() override {
-    keys_.pop_back();
+  bool EndObject(rapidjson::SizeType) {
+    many_keys_.pop_back();
     --depth_;
     Target().Close();
     return EndValue();
   }
-  bool start_array(size_t) override {
+  bool StartArray() {
     if (streams_next_) {
       streams_next_ = false;
       Target().Add(Json::array());
@@ -171,7 +188,7 @@ class StrictHandler : public nlohmann::json_sax<Json> {
     Target().Open(Json::array());
     return true;
   }
-  bool end_array() override {
+  bool EndArray(rapidjson::SizeType) {
     --depth_;
     if (streaming_ && depth_ == 1) {
       streaming_ = false;
@@ -180,21 +197,21 @@ class StrictHandler : public nlohmann::json_sax<Json> {
     Target().Close();
     return EndValue();
   }
-  bool parse_error(size_t position, const std::string&,
-                   const nlohmann::detail::exception& e) override {
-    return Refuse(ErrorCode::kSyntax, PlainMessage(e.what()), position);
-  }
+  // Numbers come as their text.
+  bool Int(int) { return false; }
+  bool Uint(unsigned) { return false; }
+  bool Int64(int64_t) { return false; }
+  bool Uint64(uint64_t) { return false; }
+  bool Double(double) { return false; }
 
-  // Why the reading ended early.
+  // Why the reading ended early, where the handler ended it.
   std::optional<Error>& error() { return error_; }
 
  private:
-  // The keys of one object: a few are compared, many are hashed.
-  struct Keys {
-    std::vector<std::string> few;
-    std::unordered_set<std::string> many;
-  };
+  using KeySet = std::unordered_set<std::string>;
 
+  // How many characters of the text have been taken.
+  size_t Taken() const { return skipped_ + stream_.Tell(); }
   // `position` counts from 1.
   bool Refuse(ErrorCode code, std::string message, size_t position) {
     error_ = MakeError(code, std::move(message), LineAndColumn(text_, position));
@@ -203,7 +220,7 @@ class StrictHandler : public nlohmann::json_sax<Json> {
   bool Deeper() {
     if (++depth_ <= kMaxDepth) return true;
     return Refuse(ErrorCode::kSyntax, fmt::format("nested deeper than {} levels", kMaxDepth),
-                  read_);
+                  Taken());
   }
   // Counts what the next value takes, before it is built.
   bool Charge(int64_t bytes) {
@@ -217,22 +234,37 @@ class StrictHandler : public nlohmann::json_sax<Json> {
   bool RefuseSize(std::string_view what, int64_t limit) {
     return Refuse(ErrorCode::kFileTooLarge,
                   fmt::format("{} takes more than {} of memory", what, FormatBytes(Bytes(limit))),
-                  read_);
+                  Taken());
+  }
+  bool RefuseNumber(std::string_view text) {
+    return Refuse(ErrorCode::kSyntax,
+                  fmt::format("number overflow parsing '{}'", Printable(text, 60)), Taken());
+  }
+  // Escapes can spell half of a surrogate pair.
+  bool CheckText(std::string_view text) {
+    return IsUtf8(text) || Refuse(ErrorCode::kSyntax, "syntax error: a text is no UTF-8", Taken());
   }
   // Of the key that has just been read: quotes within it follow a backslash, the first one never.
   size_t BeginOfKey() const {
-    size_t quote = text_.rfind('"', read_ - 2);
+    size_t quote = text_.rfind('"', Taken() - 2);
     while (text_[quote - 1] == '\\') quote = text_.rfind('"', quote - 1);
     return quote + 1;
   }
   TreeBuilder& Target() { return element_builder_ ? *element_builder_ : builder_; }
 
-  bool AddKey(const std::string& key) {
-    Keys& keys = keys_.back();
-    if (std::find(keys.few.begin(), keys.few.end(), key) != keys.few.end()) return false;
-    if (keys.few.size() == kFewKeys) return keys.many.insert(key).second;
-    keys.few.push_back(key);
-    return true;
+  // A few keys are compared, many are hashed.
+  bool IsNewKey(std::string_view key) {
+    const Json::object_t& members = Target().Members();
+    if (members.size() < kFewKeys) {
+      return std::none_of(members.begin(), members.end(),
+                          [&](const auto& member) { return member.first == key; });
+    }
+    std::unique_ptr<KeySet>& keys = many_keys_.back();
+    if (!keys) {
+      keys = std::make_unique<KeySet>();
+      for (const auto& member : members) keys->insert(member.first);
+    }
+    return keys->emplace(key).second;
   }
   bool Scalar(Json value, int64_t more_bytes = 0) {
     BeginValue();
@@ -245,7 +277,7 @@ class StrictHandler : public nlohmann::json_sax<Json> {
     if (streaming_ && depth_ == 2) {
       element_ = Json();
       element_bytes_ = 0;
-      element_builder_.emplace(element_);
+      element_builder_.emplace(element_, kElementMembers);
     }
   }
   // Hands on the element of a streamed list that this value completes.
@@ -259,7 +291,8 @@ class StrictHandler : public nlohmann::json_sax<Json> {
   }
 
   const std::string_view text_;
-  const size_t& read_;
+  const rapidjson::MemoryStream& stream_;
+  const size_t skipped_;
   TreeBuilder builder_;
   const Streaming& lists_;
   const JsonLimits limits_;
@@ -269,34 +302,41 @@ class StrictHandler : public nlohmann::json_sax<Json> {
   Json element_;
   std::optional<TreeBuilder> element_builder_;
   std::optional<Error> error_;
-  std::vector<Keys> keys_;
+  std::vector<std::unique_ptr<KeySet>> many_keys_;  // by open object; null while there are few
   size_t depth_ = 0;
   int64_t document_bytes_ = 0, element_bytes_ = 0, streamed_bytes_ = 0;
 };
 
+// What Reader says of a text at `position`, which counts from 1.
+Error SyntaxError(std::string_view text, rapidjson::ParseErrorCode code, size_t position) {
+  std::string message = fmt::format("syntax error: {}", rapidjson::GetParseError_En(code));
+  if (code == rapidjson::kParseErrorNumberTooBig) {
+    const std::string_view number = text.substr(position - 1);
+    message =
+        fmt::format("number overflow parsing '{}'",
+                    Printable(number.substr(0, number.find_first_not_of("+-.eE0123456789")), 60));
+  }
+  return MakeError(ErrorCode::kSyntax, std::move(message), LineAndColumn(text, position));
+}
+
 Result<Json> Parse(std::string_view text, const Streaming& streaming, const JsonLimits& limits) {
-  // nlohmann takes a NUL for the end, whatever follows.
+  // Reader takes a NUL for the end.
   const size_t nul = text.find('\0');
   if (nul != text.npos) {
     return MakeError(ErrorCode::kSyntax, "a NUL byte stands in the text",
                      LineAndColumn(text, nul + 1));
   }
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  const size_t skipped = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+  constexpr unsigned kFlags = rapidjson::kParseNumbersAsStringsFlag;
   Json root;
-  size_t read = 0;
-  StrictHandler handler(text, read, root, streaming, limits);
-  const char* end = text.data() + text.size();
-  try {
-    if (Json::sax_parse(CountingIterator(text.data(), &read), CountingIterator(end, &read),
-                        &handler)) {
-      return root;
-    }
-  } catch (const std::bad_alloc&) {
-    throw;  // base/out_of_memory.h
-  } catch (const std::exception& e) {
-    return MakeError(ErrorCode::kSyntax, PlainMessage(e.what()), LineAndColumn(text, read));
-  }
-  PW_CHECK(handler.error());
-  return std::move(*handler.error());
+  rapidjson::MemoryStream stream(text.data() + skipped, text.size() - skipped);
+  StrictHandler handler(text, stream, skipped, root, streaming, limits);
+  Reader reader;
+  const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, handler);
+  if (!result.IsError()) return root;
+  if (handler.error()) return std::move(*handler.error());
+  return SyntaxError(text, result.Code(), skipped + result.Offset() + 1);
 }
 
 }  // namespace
