@@ -32,13 +32,14 @@ bool HasContent(const at::Tensor& tensor) {
   return tensor.defined() && !tensor.is_meta() && !IsHostNumber(tensor);
 }
 
-void CheckNoContent(const TorchCall& call, const std::string& place) {
+void CheckNoContent(const TorchCall& call, const CallPlace& place) {
   for (size_t i = 0; i < call.argument_count(); ++i) {
     const c10::IValue& value = call.argument(i);
     if (!value.isTensor() || !HasContent(value.toTensor())) continue;
     throw CaptureFailure(MakeError(
         ErrorCode::kNotRecordable, "a tensor with content meets tensors that have shapes only",
-        place, "Make it inside the recorded functions, with at::full, at::arange and the like."));
+        place.ToString(),
+        "Make it inside the recorded functions, with at::full, at::arange and the like."));
   }
 }
 
@@ -53,12 +54,12 @@ bool NamesDevice(const TorchCall& call, std::string* device) {
 
 class MetaHandler : public CallHandler {
  public:
-  void Handle(TorchCall& call) override { RunOnMeta(call, "op " + call.schema().name()); }
+  void Handle(TorchCall& call) override { RunOnMeta(call, CallPlace(call.schema())); }
 };
 
 }  // namespace
 
-void RunOnMeta(TorchCall& call, const std::string& place) {
+void RunOnMeta(TorchCall& call, const CallPlace& place) {
   MoveToMeta(call);
   CheckNoContent(call, place);
   if (const ShapeFunction function = FindShapeFunction(call.schema())) {
@@ -75,21 +76,21 @@ void RunOnMeta(TorchCall& call, const std::string& place) {
     throw CaptureFailure(MakeError(
         ErrorCode::kNoShapeFunction,
         FullName(call.schema()) + " cannot tell the shape of its result without computing it",
-        place));
+        place.ToString()));
   }
 }
 
-void RunReal(TorchCall& call, const std::string& place) {
+void RunReal(TorchCall& call, const CallPlace& place) {
   std::string device;
   const bool elsewhere = NamesDevice(call, &device);
   try {
     RunBelow(call);
   } catch (const c10::Error& error) {
     if (!elsewhere) throw;
-    throw CaptureFailure(
-        MakeError(ErrorCode::kMissingRuntime,
-                  "the step uses the device " + device + ", which LibTorch cannot use here", place,
-                  "Record it without memory (on meta) or on the CPU: plans decide on devices."));
+    throw CaptureFailure(MakeError(
+        ErrorCode::kMissingRuntime,
+        "the step uses the device " + device + ", which LibTorch cannot use here", place.ToString(),
+        "Record it without memory (on meta) or on the CPU: plans decide on devices."));
   }
 }
 

@@ -5,7 +5,6 @@
 #define PLACEWRIGHT_CAPTURE_META_META_RUN_H_
 
 #include <functional>
-#include <string>
 
 #include "base/result.h"
 #include "capture/recorder/dispatch.h"
@@ -15,11 +14,11 @@ namespace placewright {
 // Runs one call on meta: devices among its arguments, and the CPU where a factory names none,
 // become meta. Throws CaptureFailure naming `place`: kNoShapeFunction, kNotRecordable (a tensor
 // with content among the arguments).
-void RunOnMeta(TorchCall& call, const std::string& place);
+void RunOnMeta(TorchCall& call, const CallPlace& place);
 
 // Runs one call as it is. Throws CaptureFailure: kMissingRuntime where it names a device that is
 // not there.
-void RunReal(TorchCall& call, const std::string& place);
+void RunReal(TorchCall& call, const CallPlace& place);
 
 // Everything that `body` runs is run on meta; nothing is recorded. For building models.
 Status OnMeta(const std::function<void()>& body);

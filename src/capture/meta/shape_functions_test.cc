@@ -33,7 +33,7 @@ class ShapeWatcher : public CallHandler {
   explicit ShapeWatcher(bool on_meta) : on_meta_(on_meta) {}
   void Handle(TorchCall& call) override {
     if (on_meta_) {
-      RunOnMeta(call, call.schema().name());
+      RunOnMeta(call, CallPlace(call.schema()));
     } else {
       RunBelow(call);
     }

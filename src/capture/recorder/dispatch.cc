@@ -28,6 +28,11 @@ void Intercept(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::j
 
 }  // namespace
 
+std::string CallPlace::ToString() const {
+  const std::string op = "op " + schema_.name();
+  return module_ == nullptr || module_->empty() ? op : op + " in module " + *module_;
+}
+
 void RunBelow(TorchCall& call) {
   static const c10::DispatchKeySet kBelow(c10::DispatchKeySet::FULL_AFTER, kRecorderKey);
   call.op.redispatchBoxed(call.keys & kBelow, &call.stack);

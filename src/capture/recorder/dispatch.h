@@ -30,6 +30,19 @@ struct TorchCall {
   }
 };
 
+// What errors name as their place; a text is made only where there is an error.
+class CallPlace {
+ public:
+  // The two must outlive it.
+  explicit CallPlace(const c10::FunctionSchema& schema, const std::string* module = nullptr)
+      : schema_(schema), module_(module) {}
+  std::string ToString() const;  // "op aten::mm", "op aten::mm in module encoder.0"
+
+ private:
+  const c10::FunctionSchema& schema_;
+  const std::string* module_;
+};
+
 // Runs the call as LibTorch would have done without us.
 void RunBelow(TorchCall& call);
 

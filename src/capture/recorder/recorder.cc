@@ -1,6 +1,5 @@
 #include "capture/recorder/recorder.h"
 
-#include <ATen/core/enum_tag.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,28 +12,6 @@
 
 namespace placewright {
 namespace {
-
-bool ResultIsItsArgument(const std::string& name) {
-  return name == "aten::detach" || name == "aten::detach_" || name == "aten::lift_fresh";
-}
-
-// Calls that neither make nor change a tensor.
-bool MovesNoTensor(const TorchCall& call, const CallArguments& arguments) {
-  bool listed = false;
-  return ResultTensors(call, &listed).empty() && !listed && arguments.written.empty();
-}
-
-// A number, a flag or a size that is computed from what tensors hold.
-bool ReadsValues(const TorchCall& call, const CallArguments& arguments) {
-  if (call.op.hasTag(at::Tag::data_dependent_output)) return true;
-  if (call.op.hasTag(at::Tag::dynamic_output_shape)) return true;
-  if (arguments.tensors.empty() || call.schema().returns().empty()) return false;
-  for (const c10::Argument& result : call.schema().returns()) {
-    const c10::TypeKind kind = result.type()->kind();
-    if (kind == c10::TypeKind::TensorType || kind == c10::TypeKind::ListType) return false;
-  }
-  return true;
-}
 
 std::vector<int64_t> ShapeOf(const at::Tensor& tensor) { return tensor.sizes().vec(); }
 
@@ -52,12 +29,21 @@ Status CheckStrided(const at::Tensor& tensor) {
                    "Use dense tensors: tensor.to_dense().");
 }
 
+[[noreturn]] void Throw(Error error, std::string place) {
+  error.place = std::move(place);
+  throw CaptureFailure(std::move(error));
+}
+
 template <class T>
 T OrThrow(Result<T> result, const std::string& place) {
-  if (result.ok()) return std::move(result).Take();
-  Error error = std::move(result.error());
-  error.place = place;
-  throw CaptureFailure(std::move(error));
+  if (!result.ok()) Throw(std::move(result.error()), place);
+  return std::move(result).Take();
+}
+
+DType DTypeOrThrow(const at::Tensor& tensor, const std::string& op) {
+  const Result<DType> dtype = KnownDType(tensor);
+  if (!dtype.ok()) Throw(dtype.error(), "op " + op);
+  return dtype.value();
 }
 
 }  // namespace
@@ -97,32 +83,35 @@ const std::string& Recorder::Module() const {
   return modules_.empty() ? kRoot : modules_.back();
 }
 
-std::string Recorder::Place(const TorchCall& call) const {
-  const std::string op = "op " + call.schema().name();
-  return Module().empty() ? op : op + " in module " + Module();
-}
-
 void Recorder::Handle(TorchCall& call) {
+  const OperatorFacts& facts = operators_.Of(call.op);
+  const CallPlace place(call.schema(), &Module());
   // Before the call, which replaces the arguments and may write some of them.
-  const CallArguments arguments = ReadArguments(call, [this](const at::Tensor& tensor) {
+  CallArguments arguments = ReadArguments(call, [this](const at::Tensor& tensor) {
     return table_.FindStorage(tensor) == TensorTable::kNone;
   });
-  if (ReadsValues(call, arguments)) {
-    throw CaptureFailure(
-        MakeError(ErrorCode::kDataDependent, "the step reads a value from a tensor", Place(call)));
+  if (facts.reads_values || (facts.returns_numbers && !arguments.tensors.empty())) {
+    throw CaptureFailure(MakeError(ErrorCode::kDataDependent,
+                                   "the step reads a value from a tensor", place.ToString()));
   }
-  const bool recorded = !ResultIsItsArgument(call.schema().name());
   std::vector<int32_t> inputs;
+  inputs.reserve(arguments.tensors.size());
   for (const at::Tensor& tensor : arguments.tensors) {
-    OrThrow(CheckStrided(tensor), Place(call));
-    if (recorded) inputs.push_back(RecordOf(tensor));
+    Status strided = CheckStrided(tensor);
+    if (!strided.ok()) Throw(std::move(strided.error()), place.ToString());
+    if (!facts.result_is_argument) inputs.push_back(RecordOf(tensor));
   }
   if (options_.on_meta) {
-    RunOnMeta(call, Place(call));
+    RunOnMeta(call, place);
   } else {
-    RunReal(call, Place(call));
+    RunReal(call, place);
   }
-  if (recorded && !MovesNoTensor(call, arguments)) AddOp(call, arguments, std::move(inputs));
+  if (facts.result_is_argument) return;
+  Results results;
+  results.tensors = ResultTensors(call, &results.listed);
+  // Some calls neither make nor change a tensor.
+  if (results.tensors.empty() && !results.listed && arguments.written.empty()) return;
+  AddOp(facts, std::move(arguments), std::move(inputs), results);
 }
 
 int32_t Recorder::RecordOf(const at::Tensor& tensor) {
@@ -151,7 +140,7 @@ int32_t Recorder::RecordRemadeView(const at::Tensor& tensor, int32_t base) {
   op.inputs = {base};
   OutputSpec output;
   output.name = op.spec.name;
-  output.dtype = OrThrow(KnownDType(tensor), "op " + op.spec.name);
+  output.dtype = DTypeOrThrow(tensor, op.spec.name);
   output.shape = ShapeOf(tensor);
   output.alias = AliasKind::kView;
   output.alias_of = 0;
@@ -164,33 +153,35 @@ int32_t Recorder::RecordRemadeView(const at::Tensor& tensor, int32_t base) {
 }
 
 std::string Recorder::NewName(const std::string& base) {
+  const auto name_of = [this](int32_t op) {
+    return std::string_view(ops_[static_cast<size_t>(op)].spec.name);
+  };
   int& count = names_[base];
-  std::string name = count == 0 ? base : fmt::format("{}_{}", base, count);
-  while (!used_names_.insert(name).second) name = fmt::format("{}_{}", base, ++count);
+  std::string name = count == 0 ? base : base + "_" + std::to_string(count);
+  while (used_names_.Find(name, name_of) != NameIndex::kNone) {
+    name = base + "_" + std::to_string(++count);
+  }
+  used_names_.Add(name, static_cast<int32_t>(ops_.size()));
   ++count;
   return name;
 }
 
-void Recorder::AddOp(const TorchCall& call, const CallArguments& arguments,
-                     std::vector<int32_t> inputs) {
-  const std::string& full = call.schema().name();
+void Recorder::AddOp(const OperatorFacts& facts, CallArguments arguments,
+                     std::vector<int32_t> inputs, const Results& results) {
   RecordedOp op;
-  op.spec.name = NewName(full.substr(full.find("::") + 2));
-  op.spec.type = TargetOf(call.schema());
+  op.spec.name = NewName(facts.name);
+  op.spec.type = facts.target;
   op.spec.phase = phase_;
   if (phase_ == Phase::kForward) op.spec.module = Module();
-  op.spec.args = arguments.positional;
-  op.spec.attributes = arguments.keyword;
+  op.spec.args = std::move(arguments.positional);
+  op.spec.attributes = std::move(arguments.keyword);
   op.inputs = std::move(inputs);
-  op.random = DrawsRandomNumbers(call.op);
-  bool listed = false;
-  const std::vector<at::Tensor> results = ResultTensors(call, &listed);
-  AddOutputs(op, arguments, results, listed);
+  op.random = facts.draws_random;
+  AddOutputs(op, arguments, results);
   ops_.push_back(std::move(op));
 }
 
-void Recorder::AddOutputs(RecordedOp& op, const CallArguments& arguments,
-                          const std::vector<at::Tensor>& results, bool listed) {
+void Recorder::AddOutputs(RecordedOp& op, const CallArguments& arguments, const Results& results) {
   const AliasSchema schema = AliasOf(op.spec.type, op.spec.args, op.spec.attributes,
                                      static_cast<int32_t>(arguments.tensors.size()));
   const bool is_view = schema.view != AliasSchema::View::kNo;
@@ -208,17 +199,20 @@ void Recorder::AddOutputs(RecordedOp& op, const CallArguments& arguments,
     }
     return -1;
   };
-  const std::string place = "op " + op.spec.name;
-  for (size_t k = 0; k < results.size(); ++k) {
-    if (!results[k].defined()) continue;
-    OrThrow(CheckStrided(results[k]), place);
+  op.spec.outputs.reserve(results.tensors.size());
+  for (size_t k = 0; k < results.tensors.size(); ++k) {
+    const at::Tensor& result = results.tensors[k];
+    if (!result.defined()) continue;
+    Status strided = CheckStrided(result);
+    if (!strided.ok()) Throw(std::move(strided.error()), "op " + op.spec.name);
     OutputSpec output;
-    output.name =
-        results.size() != 1 || listed ? fmt::format("{}:{}", op.spec.name, k) : op.spec.name;
-    output.dtype = OrThrow(KnownDType(results[k]), place);
-    output.shape = ShapeOf(results[k]);
+    output.name = results.tensors.size() != 1 || results.listed
+                      ? fmt::format("{}:{}", op.spec.name, k)
+                      : op.spec.name;
+    output.dtype = DTypeOrThrow(result, op.spec.name);
+    output.shape = ShapeOf(result);
     output.output_index = static_cast<int32_t>(k);
-    output.alias_of = base_of(results[k]);
+    output.alias_of = base_of(result);
     if (output.alias_of >= 0) {
       const bool written = std::binary_search(writes.begin(), writes.end(), output.alias_of);
       output.alias = written ? AliasKind::kInPlace : AliasKind::kView;
@@ -226,7 +220,7 @@ void Recorder::AddOutputs(RecordedOp& op, const CallArguments& arguments,
     const auto index = static_cast<int32_t>(records_.size());
     records_.push_back(
         {-1, static_cast<int32_t>(ops_.size()), static_cast<int32_t>(op.spec.outputs.size())});
-    table_.Define(results[k], index, output.alias == AliasKind::kView);
+    table_.Define(result, index, output.alias == AliasKind::kView);
     op.spec.outputs.push_back(std::move(output));
   }
   op.spec.writes = std::move(writes);

@@ -26,15 +26,16 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "capture/recorder/arguments.h"
 #include "capture/recorder/dispatch.h"
+#include "capture/recorder/operator_facts.h"
 #include "capture/recorder/tensor_table.h"
 #include "graph/graph_builder.h"
+#include "graph/name_index.h"
 
 namespace placewright {
 
@@ -94,19 +95,23 @@ class Recorder : public CallHandler {
     bool random = false;
   };
 
-  void AddOp(const TorchCall& call, const CallArguments& arguments, std::vector<int32_t> inputs);
+  // The tensors that a call returned.
+  struct Results {
+    std::vector<at::Tensor> tensors;
+    bool listed = false;  // as a list
+  };
+  void AddOp(const OperatorFacts& facts, CallArguments arguments, std::vector<int32_t> inputs,
+             const Results& results);
   int32_t RecordOf(const at::Tensor& tensor);
   Result<int32_t> Locate(const at::Tensor& tensor) const;
   int32_t RecordRemadeView(const at::Tensor& tensor, int32_t base);
   int32_t AddInputRecord(std::string name, TensorKind kind, const at::Tensor& tensor);
-  void AddOutputs(RecordedOp& op, const CallArguments& arguments,
-                  const std::vector<at::Tensor>& results, bool listed);
+  void AddOutputs(RecordedOp& op, const CallArguments& arguments, const Results& results);
   Result<std::vector<TensorId>> BuildInputs(GraphBuilder& builder, RecordedStep& step) const;
   // By op: whether an op or the caller reads one of its outputs.
   std::vector<char> ReadOps(const std::vector<at::Tensor>& asked) const;
-  std::string NewName(const std::string& base);
+  std::string NewName(const std::string& base);  // of the op that is added next
   const std::string& Module() const;
-  std::string Place(const TorchCall& call) const;
 
   Options options_;
   Phase phase_ = Phase::kForward;
@@ -115,8 +120,9 @@ class Recorder : public CallHandler {
   std::vector<Record> records_;
   std::vector<Input> inputs_;
   std::vector<RecordedOp> ops_;
+  OperatorTable operators_;
   std::unordered_map<std::string, int> names_;  // base name -> next number
-  std::unordered_set<std::string> used_names_;
+  NameIndex used_names_;                        // of ops
   int constants_ = 0;
 };
 

@@ -1,0 +1,45 @@
+#include "capture/recorder/operator_facts.h"
+
+#include <ATen/core/enum_tag.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+
+#include "capture/recorder/arguments.h"
+
+namespace placewright {
+namespace {
+
+bool ReturnsNumbers(const c10::FunctionSchema& schema) {
+  const auto is_number = [](const c10::Argument& result) {
+    const c10::TypeKind kind = result.type()->kind();
+    return kind != c10::TypeKind::TensorType && kind != c10::TypeKind::ListType;
+  };
+  return !schema.returns().empty() &&
+         std::all_of(schema.returns().begin(), schema.returns().end(), is_number);
+}
+
+OperatorFacts FactsOf(const c10::OperatorHandle& op) {
+  const c10::FunctionSchema& schema = op.schema();
+  const std::string& full = schema.name();
+  OperatorFacts facts;
+  facts.name = full.substr(full.find("::") + 2);
+  facts.target = TargetOf(schema);
+  facts.result_is_argument =
+      full == "aten::detach" || full == "aten::detach_" || full == "aten::lift_fresh";
+  facts.reads_values =
+      op.hasTag(at::Tag::data_dependent_output) || op.hasTag(at::Tag::dynamic_output_shape);
+  facts.returns_numbers = ReturnsNumbers(schema);
+  facts.draws_random = DrawsRandomNumbers(op);
+  return facts;
+}
+
+}  // namespace
+
+const OperatorFacts& OperatorTable::Of(const c10::OperatorHandle& op) {
+  const auto known = facts_.find(&op.schema());
+  return known != facts_.end() ? known->second
+                               : facts_.emplace(&op.schema(), FactsOf(op)).first->second;
+}
+
+}  // namespace placewright
