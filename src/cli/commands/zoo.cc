@@ -2,8 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
+#include <mutex>
+#include <thread>
 
 #include "base/text.h"
+#include "base/thread_pool.h"
 #include "cli/commands/command.h"
 #include "cli/torch_library.h"
 #include "report/graph_summary.h"
@@ -20,36 +24,70 @@ struct Line {
   std::optional<OneDeviceStep> alone;
 };
 
-Result<Line> Measure(const TorchApi& api, std::string name, std::string description,
-                     std::string source) {
+// Records what the line is about and fills in what follows from that.
+Status Measure(const TorchApi& api, Line& line) {
   CaptureRequest request;
-  request.model = name;
+  request.model = line.name;
   PW_ASSIGN(const Capture capture, api.CaptureModel(request));
-  return Line{std::move(name),          std::move(description),
-              std::move(source),        "",
-              capture.graph.batch(),    0,
-              Summarise(capture.graph), SimulateOnOneDevice(capture.graph, nullptr)};
+  line.batch = capture.graph.batch();
+  line.summary = Summarise(capture.graph);
+  line.alone = SimulateOnOneDevice(capture.graph, nullptr);
+  return Ok();
 }
 
-Result<std::vector<Line>> MeasureAll(const TorchApi& api, const std::vector<ZooModel>& models) {
+// A line for each model and each preset, and the one whose recording it shows: its own, or an
+// earlier one of the same sizes.
+struct Lines {
   std::vector<Line> lines;
+  std::vector<size_t> recorded;  // by line
+};
+
+Lines ListLines(const std::vector<ZooModel>& models) {
+  Lines all;
   for (const ZooModel& model : models) {
-    PW_ASSIGN(const Line line, Measure(api, model.name, model.description, model.source));
-    lines.push_back(line);
+    std::map<std::map<std::string, double>, size_t> known = {{{}, all.lines.size()}};
+    all.recorded.push_back(all.lines.size());
+    all.lines.push_back({model.name, model.description, model.source});
     for (const ZooPreset& preset : model.presets) {
-      const std::string name = model.name + "@" + preset.name;
-      Line other = line;  // what a preset is that changes nothing
-      if (!preset.values.empty()) {
-        PW_ASSIGN(other, Measure(api, name, model.description, preset.source));
-      }
-      other.name = name;
-      other.source = preset.source;
-      other.cluster = preset.cluster;
-      other.paper_ops = preset.paper_ops;
-      lines.push_back(std::move(other));
+      all.recorded.push_back(known.emplace(preset.values, all.lines.size()).first->second);
+      all.lines.push_back({model.name + "@" + preset.name, model.description, preset.source,
+                           preset.cluster, 0, preset.paper_ops});
     }
   }
-  return lines;
+  return all;
+}
+
+// Every recording is on its own: what is measured does not depend on the number of threads.
+Result<std::vector<Line>> MeasureAll(const TorchApi& api, const std::vector<ZooModel>& models,
+                                     Console& console) {
+  constexpr int kMostThreads = 4;  // each holds a graph, some 100 MB of memory
+  Lines all = ListLines(models);
+  const auto count = static_cast<int>(all.lines.size());
+  std::vector<Status> statuses(all.lines.size(), Ok());
+  std::mutex mutex;
+  int begun = 0;
+  const auto measure = [&](int i) {
+    const auto index = static_cast<size_t>(i);
+    {
+      const std::lock_guard lock(mutex);
+      console.Progress(
+          fmt::format("recording {}, {} of {}", all.lines[index].name, ++begun, count));
+    }
+    if (all.recorded[index] == index) statuses[index] = Measure(api, all.lines[index]);
+  };
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  ThreadPool(std::clamp(cores, 1, kMostThreads)).ParallelFor(count, measure);
+  console.Progress("");
+  for (Status& status : statuses) {
+    if (!status.ok()) return std::move(status.error());
+  }
+  for (size_t i = 0; i < all.lines.size(); ++i) {
+    const Line& from = all.lines[all.recorded[i]];
+    all.lines[i].batch = from.batch;
+    all.lines[i].summary = from.summary;
+    all.lines[i].alone = from.alone;
+  }
+  return std::move(all.lines);
 }
 
 Json ToJson(const Line& line) {
@@ -115,7 +153,7 @@ class ZooCommand : public Command {
       PW_RETURN_IF_ERROR(PrintModel(models, context.console));
       return 0;
     }
-    PW_ASSIGN(const std::vector<Line> lines, MeasureAll(library.api(), models));
+    PW_ASSIGN(const std::vector<Line> lines, MeasureAll(library.api(), models, context.console));
     if (context.console.json) {
       Json object;
       object["schema"] = "placewright.zoo/1";

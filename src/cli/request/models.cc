@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "base/thread_pool.h"
 #include "cli/torch_library.h"
 #include "formats/aten/writer.h"
 #include "formats/text/file.h"
@@ -49,10 +50,17 @@ bool MayBeModel(const std::string& graph) {
 Result<RecordedModel> RecordModel(const CaptureRequest& request, const std::string& file) {
   PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open());
   PW_ASSIGN(Capture capture, library.api().CaptureModel(request));
-  PW_ASSIGN(std::string text, WriteAtenGraph(capture.graph, capture.module_stated, nullptr, false));
-  RecordedModel recorded{std::move(capture), std::move(text)};
-  if (file.ends_with(".gz")) recorded.bytes = Gzip(recorded.bytes);
-  return recorded;
+  PW_ASSIGN(std::string text,
+            FormatAtenGraph(capture.graph, capture.module_stated, nullptr, false));
+  const bool compress = file.ends_with(".gz");
+  std::string compressed;
+  Status reads_back = Ok();
+  ThreadPool(compress ? 2 : 1).ParallelFor(compress ? 2 : 1, [&](int i) {
+    if (i == 0) reads_back = CheckReadsBack(text, capture.graph);
+    if (i == 1) compressed = Gzip(text);
+  });
+  if (!reads_back.ok()) return std::move(reads_back.error());
+  return RecordedModel{std::move(capture), compress ? std::move(compressed) : std::move(text)};
 }
 
 std::string RecordedPath(const std::string& model) {
