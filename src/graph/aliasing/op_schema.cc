@@ -67,7 +67,7 @@ constexpr std::array<std::string_view, 58> kViews = {"_conj",
                                                      "view",
                                                      "view_as",
                                                      "vsplit"};
-constexpr std::array<std::string_view, 2> kComplexViews = {"view_as_real", "view_as_complex"};
+constexpr std::array<std::string_view, 2> kComplexViews = {"view_as_complex", "view_as_real"};
 constexpr std::array<std::string_view, 6> kViewsIfPossible = {
     "contiguous", "flatten", "ravel", "reshape", "reshape_as", "unflatten"};
 
@@ -107,6 +107,7 @@ constexpr std::array<HiddenWrite, 19> kHiddenWrites = {{
 constexpr bool Before(const HiddenWrite& a, const HiddenWrite& b) { return a.name < b.name; }
 
 static_assert(std::is_sorted(kViews.begin(), kViews.end()));
+static_assert(std::is_sorted(kComplexViews.begin(), kComplexViews.end()));
 static_assert(std::is_sorted(kViewsIfPossible.begin(), kViewsIfPossible.end()));
 static_assert(std::is_sorted(kHiddenWrites.begin(), kHiddenWrites.end(), Before));
 
