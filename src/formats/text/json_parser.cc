@@ -81,7 +81,6 @@ class TreeBuilder {
 
 // Memory of RapidJSON, which does not look whether it got any.
 struct ThrowingAllocator {
-  static constexpr bool kNeedFree = true;
   static void* Checked(void* memory) {
     if (memory == nullptr) throw std::bad_alloc();  // base/out_of_memory.h
     return memory;
@@ -328,6 +327,7 @@ Result<Json> Parse(std::string_view text, const Streaming& streaming, const Json
   }
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   const size_t skipped = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+  // It gives numbers up whose exponent alone is too large for a double, whatever stands before it.
   constexpr unsigned kFlags = rapidjson::kParseNumbersAsStringsFlag;
   Json root;
   rapidjson::MemoryStream stream(text.data() + skipped, text.size() - skipped);

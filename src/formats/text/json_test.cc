@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "base/random.h"
+
 namespace placewright {
 namespace {
 
@@ -83,6 +85,43 @@ TEST(ParseJson, MemoryIsBounded) {
   // So do keys: 80 + (80 + 16 + 48).
   EXPECT_TRUE(ParseJson("{\"" + std::string(16, 'k') + "\":0}", limits).ok());
   EXPECT_EQ(ErrorOf("{\"" + std::string(17, 'k') + "\":0}", limits).code, ErrorCode::kFileTooLarge);
+}
+
+// nlohmann's own reader is the oracle: what it takes is taken with the same values, and nothing
+// else, but for repeated keys, which it does not see, and exponents too large for a double, which
+// are refused whatever the digits before them ("0e400").
+TEST(ParseJson, TakesWhatJsonIs) {
+  const std::vector<std::string> seeds = {
+      R"({"a": [1, -2, 2.5e-3, null, true], "b": {"x": "\u00e9\ud83d\ude00\n"}, "": -0})",
+      "[0.1, 1e5, -1E+2, 18446744073709551615, -9223372036854775808, 18446744073709551616]",
+      "\xef\xbb\xbf [\"\xc3\xa9\", \"\\/\\\\\", [[], {}], 1e-400]", "[\"\\udc00\", \"\\ud800\"]"};
+  constexpr std::string_view kPieces =
+      "{}[]:,\"\\/utnfbr0123456789.eE+-du \n\t\x01\x7f\xc3\xa9\xed";
+  Random random(7);
+  int taken = 0;
+  for (int round = 0; round < 30000; ++round) {
+    std::string text = seeds[random.Below(seeds.size())];
+    for (uint64_t edits = random.Below(4); edits > 0; --edits) {
+      const size_t at = random.Below(text.size());
+      const char piece = kPieces[random.Below(kPieces.size())];
+      switch (random.Below(3)) {
+        case 0: text[at] = piece; break;
+        case 1: text.insert(at, 1, piece); break;
+        default: text.erase(at, 1);
+      }
+    }
+    const Result<Json> ours = ParseJson(text);
+    if (!ours.ok() && (ours.error().code == ErrorCode::kDuplicateName ||
+                       ours.error().message.starts_with("number overflow"))) {
+      continue;
+    }
+    const Json theirs = Json::parse(text, nullptr, false);
+    ASSERT_EQ(ours.ok(), !theirs.is_discarded()) << text << (ours.ok() ? "" : ours.error().message);
+    if (!ours.ok()) continue;
+    ++taken;
+    ASSERT_EQ(ours.value().dump(), theirs.dump()) << text;
+  }
+  EXPECT_GT(taken, 3000);
 }
 
 // Each element here takes 80 + 2 * 48 = 176 bytes; the rest of the document 80 + 81 + 48 + 81.
