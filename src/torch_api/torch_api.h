@@ -4,6 +4,7 @@
 #ifndef PLACEWRIGHT_TORCH_API_TORCH_API_H_
 #define PLACEWRIGHT_TORCH_API_TORCH_API_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -62,6 +63,9 @@ struct CaptureRequest {
   Training training = Training::kAdam;
   std::map<std::string, double> values;  // overrides of parameters; of files `batch` alone
 
+  // Ends the recording with kInterrupted once it is set.
+  const std::atomic<bool>* interrupted = nullptr;
+
   // Models from files only.
   ModelSource source = ModelSource::kZoo;
   LossKind loss = LossKind::kCrossEntropy;
@@ -79,7 +83,7 @@ struct Capture {
 class TorchApi {
  public:
   // Raised with every change of this class: an older library is refused, never called.
-  static constexpr int kVersion = 3;
+  static constexpr int kVersion = 4;
 
   virtual ~TorchApi() = default;
   virtual int version() const = 0;

@@ -123,6 +123,12 @@ TEST_F(CaptureCommand, TheZooListsAllModels) {
     EXPECT_EQ(model["parameters"], 108'893'186);
   }
   EXPECT_TRUE(found);
+  // Completion knows them without the library.
+  const std::string completion = Run({"completion", "bash"}).out;
+  std::string names;
+  for (const Json& model : zoo["models"]) names += model["name"].get<std::string>() + " ";
+  names.pop_back();
+  EXPECT_THAT(completion, HasSubstr("-W '" + names + "'"));
   const Json one = RunJson({"zoo", "bert-base"}).json();
   EXPECT_EQ(one["schema"], "placewright.zoo-model/1");
   EXPECT_EQ(one["parameters"][0]["name"], "batch");

@@ -35,8 +35,8 @@ class Export : public ProgramTest {
   // m.a on GPU 0, m.b on GPU 1.
   void MakePlan() const {
     Write("g.json", kStep);
-    const Outcome plan = Run({"plan", "g.json", "-c", "2xV100", "--pin", "m.a=host0/gpu0",
-                              "--pin", "m.b=host0/gpu1", "--iterations", "1"});
+    const Outcome plan = Run({"plan", "g.json", "-c", "2xV100", "--pin", "m.a=host0/gpu0", "--pin",
+                              "m.b=host0/gpu1", "--iterations", "1"});
     ASSERT_EQ(plan.status, 0) << plan.err;
   }
 

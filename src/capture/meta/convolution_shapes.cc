@@ -16,8 +16,16 @@ std::vector<c10::IValue> Convolution(const TorchCall& call) {
                              output_padding = list(7);
   const bool transposed = call.argument(6).toBool();
   const int64_t groups = call.argument(8).toInt();
+  TORCH_CHECK(input.dim() == weight.dim() && input.dim() > 2, "a convolution of ", input.dim(),
+              " dimensions has weights of ", weight.dim());
+  const int64_t channels = transposed ? weight.size(0) : weight.size(1) * groups;
+  TORCH_CHECK(input.size(1) == channels, "a convolution of ", channels, " channels is given ",
+              input.size(1));
+  for (const int64_t step : stride) TORCH_CHECK(step > 0, "a stride is ", step);
   // One number stands for all dimensions.
-  const auto at = [](const std::vector<int64_t>& v, size_t d) { return v[v.size() == 1 ? 0 : d]; };
+  const auto at = [](const std::vector<int64_t>& v, size_t d) {
+    return v.at(v.size() == 1 ? 0 : d);
+  };
   std::vector<int64_t> sizes = {input.size(0),
                                 transposed ? weight.size(1) * groups : weight.size(0)};
   for (int64_t i = 2; i < input.dim(); ++i) {

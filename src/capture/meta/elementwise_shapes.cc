@@ -2,6 +2,7 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/empty_strided.h>
+#include <ATen/ops/mul.h>
 #include <ATen/ops/result_type.h>
 
 #include "capture/meta/shape_functions.h"
@@ -15,6 +16,42 @@ std::vector<c10::IValue> LikeFirst(const TorchCall& call) {
 // The gradient of f(self) is laid out as TensorIterator lays out two operands of one size: as the
 // first one that tells.
 std::vector<c10::IValue> First(const TorchCall& call) { return {call.argument(0)}; }
+
+at::Tensor Contiguous(const at::Tensor& other) {
+  return EmptyMeta(other.sizes(), other.scalar_type());
+}
+
+// f(grad_output, self, ...): laid out as the product of both, which has a meta kernel.
+std::vector<c10::IValue> LikeProduct(const TorchCall& call) {
+  return {at::mul(TensorArgument(call, 0), TensorArgument(call, 1))};
+}
+
+// logical_and(self, other) and its kin
+std::vector<c10::IValue> FlagsLikeProduct(const TorchCall& call) {
+  const at::Tensor both = at::mul(TensorArgument(call, 0), TensorArgument(call, 1));
+  return {EmptyLike(both, at::kBool)};
+}
+
+std::vector<c10::IValue> FlagsLikeFirst(const TorchCall& call) {
+  return {EmptyLike(TensorArgument(call, 0), at::kBool)};
+}
+
+// prelu(self, weight), and its gradients for (grad_output, self, weight)
+std::vector<c10::IValue> Prelu(const TorchCall& call) {
+  return {Contiguous(TensorArgument(call, 0))};
+}
+std::vector<c10::IValue> PreluBackward(const TorchCall& call) {
+  return {Contiguous(TensorArgument(call, 1)), Contiguous(TensorArgument(call, 2))};
+}
+
+// log_sigmoid_forward(self) -> (output, buffer); log_sigmoid_backward(grad_output, self, buffer)
+std::vector<c10::IValue> LogSigmoid(const TorchCall& call) {
+  const at::Tensor self = TensorArgument(call, 0);
+  return {Contiguous(self), Contiguous(self)};
+}
+std::vector<c10::IValue> LogSigmoidBackward(const TorchCall& call) {
+  return {EmptyLike(TensorArgument(call, 0))};
+}
 
 // where(condition, self, other). addcmul has a meta kernel and orders the strides of three
 // broadcast operands alike.
@@ -37,12 +74,26 @@ std::vector<c10::IValue> NativeDropout(const TorchCall& call) {
 }  // namespace
 
 void AddElementwiseShapes(ShapeTable& table) {
-  for (const char* name : {"aten::relu", "aten::hardswish", "aten::hardtanh"}) {
+  for (const char* name : {"aten::relu", "aten::hardswish", "aten::hardtanh", "aten::logit",
+                           "aten::abs", "aten::nan_to_num"}) {
     table[name] = LikeFirst;
   }
-  for (const char* name : {"aten::relu_", "aten::hardswish_", "aten::hardtanh_"}) {
+  for (const char* name :
+       {"aten::relu_", "aten::hardswish_", "aten::hardtanh_", "aten::logical_and_",
+        "aten::logical_or_", "aten::logical_xor_", "aten::logical_not_"}) {
     table[name] = First;
   }
+  table["aten::hardswish_backward"] = LikeProduct;
+  table["aten::hardtanh_backward"] = LikeProduct;
+  table["aten::isnan"] = FlagsLikeFirst;
+  table["aten::logical_not"] = FlagsLikeFirst;
+  for (const char* name : {"aten::logical_and", "aten::logical_or", "aten::logical_xor"}) {
+    table[name] = FlagsLikeProduct;
+  }
+  table["aten::prelu"] = Prelu;
+  table["aten::prelu_backward"] = PreluBackward;
+  table["aten::log_sigmoid_forward"] = LogSigmoid;
+  table["aten::log_sigmoid_backward"] = LogSigmoidBackward;
   table["aten::where.self"] = Where;
   table["aten::native_dropout"] = NativeDropout;
 }

@@ -18,6 +18,40 @@ std::vector<c10::IValue> EmbeddingBackward(const TorchCall& call) {
   return {EmptyMeta({call.argument(2).toInt(), gradient.size(-1)}, gradient.scalar_type())};
 }
 
+// _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode = 4, sparse,
+//   per_sample_weights = 6, include_last_offset = 7, padding_idx = 8)
+//   -> (output, offset2bag, bag_size, max_indices). A sum of rows of floats needs no offset2bag.
+std::vector<c10::IValue> EmbeddingBag(const TorchCall& call) {
+  constexpr int64_t kSum = 0, kMax = 2;
+  const at::Tensor weight = TensorArgument(call, 0), indices = TensorArgument(call, 1);
+  const at::Tensor offsets = TensorArgument(call, 2), scale = TensorArgument(call, 6);
+  const int64_t mode = call.argument(4).toInt();
+  const bool fast = mode == kSum && call.argument(8).toInt() < 0 && weight.stride(1) == 1 &&
+                    (weight.scalar_type() == at::kFloat || weight.scalar_type() == at::kHalf) &&
+                    (!scale.defined() || scale.stride(0) == 1);
+  const int64_t bags = offsets.size(0) - (call.argument(7).toBool() ? 1 : 0);
+  const at::ScalarType type = offsets.scalar_type();
+  return {EmptyMeta({bags, weight.size(1)}, weight.scalar_type()),
+          EmptyMeta({fast ? 0 : indices.size(0)}, type), EmptyMeta({bags}, type),
+          mode == kMax ? EmptyMeta({bags, weight.size(1)}, type) : EmptyMeta({bags}, type)};
+}
+
+// _embedding_bag_dense_backward(grad, indices, offset2bag, bag_size, maximum_indices, num_weights)
+std::vector<c10::IValue> EmbeddingBagBackward(const TorchCall& call) {
+  const at::Tensor gradient = TensorArgument(call, 0);
+  return {EmptyMeta({call.argument(5).toInt(), gradient.size(1)}, gradient.scalar_type())};
+}
+
+// _embedding_bag_per_sample_weights_backward(grad, weight, indices, ...)
+std::vector<c10::IValue> EmbeddingBagScaleBackward(const TorchCall& call) {
+  return {EmptyMeta({TensorArgument(call, 2).size(0)}, TensorArgument(call, 0).scalar_type())};
+}
+
+// take(self, index)
+std::vector<c10::IValue> Take(const TorchCall& call) {
+  return {EmptyMeta(TensorArgument(call, 1).sizes(), TensorArgument(call, 0).scalar_type())};
+}
+
 // index_select(self, dim, index)
 std::vector<c10::IValue> IndexSelect(const TorchCall& call) {
   const at::Tensor self = TensorArgument(call, 0);
@@ -44,6 +78,11 @@ std::vector<c10::IValue> Roll(const TorchCall& call) {
 void AddIndexingShapes(ShapeTable& table) {
   table["aten::embedding"] = Embedding;
   table["aten::embedding_dense_backward"] = EmbeddingBackward;
+  table["aten::_embedding_bag"] = EmbeddingBag;
+  table["aten::_embedding_bag_forward_only"] = EmbeddingBag;
+  table["aten::_embedding_bag_dense_backward"] = EmbeddingBagBackward;
+  table["aten::_embedding_bag_per_sample_weights_backward"] = EmbeddingBagScaleBackward;
+  table["aten::take"] = Take;
   table["aten::index_select"] = IndexSelect;
   table["aten::flip"] = Flip;
   table["aten::roll"] = Roll;

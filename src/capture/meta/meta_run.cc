@@ -1,6 +1,7 @@
 #include "capture/meta/meta_run.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/enum_tag.h>
 #include <c10/util/Exception.h>
 
 #include "base/text.h"
@@ -54,7 +55,8 @@ bool NamesDevice(const TorchCall& call, std::string* device) {
 
 class MetaHandler : public CallHandler {
  public:
-  void Handle(TorchCall& call) override { RunOnMeta(call, CallPlace(call.schema())); }
+  void Handle(TorchCall& call) override { RunOnMeta(call, Place(call)); }
+  bool OnMeta() const override { return true; }
 };
 
 }  // namespace
@@ -73,6 +75,11 @@ void RunOnMeta(TorchCall& call, const CallPlace& place) {
   try {
     RunBelow(call);
   } catch (const c10::NotImplementedError&) {
+    if (call.op.hasTag(at::Tag::data_dependent_output) ||
+        call.op.hasTag(at::Tag::dynamic_output_shape)) {
+      throw CaptureFailure(MakeError(ErrorCode::kDataDependent,
+                                     "the step reads a value from a tensor", place.ToString()));
+    }
     throw CaptureFailure(MakeError(
         ErrorCode::kNoShapeFunction,
         FullName(call.schema()) + " cannot tell the shape of its result without computing it",
@@ -94,8 +101,9 @@ void RunReal(TorchCall& call, const CallPlace& place) {
   }
 }
 
-Status OnMeta(const std::function<void()>& body) {
+Status OnMeta(const std::function<void()>& body, const std::atomic<bool>* interrupted) {
   MetaHandler handler;
+  handler.StopAt(interrupted);
   return CatchFailure([&] {
     const HandlerScope scope(handler);
     body();

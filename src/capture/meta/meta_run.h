@@ -12,16 +12,17 @@
 namespace placewright {
 
 // Runs one call on meta: devices among its arguments, and the CPU where a factory names none,
-// become meta. Throws CaptureFailure naming `place`: kNoShapeFunction, kNotRecordable (a tensor
-// with content among the arguments).
+// become meta. Throws CaptureFailure naming `place`: kNoShapeFunction, kDataDependent,
+// kNotRecordable (a tensor with content among the arguments).
 void RunOnMeta(TorchCall& call, const CallPlace& place);
 
 // Runs one call as it is. Throws CaptureFailure: kMissingRuntime where it names a device that is
 // not there.
 void RunReal(TorchCall& call, const CallPlace& place);
 
-// Everything that `body` runs is run on meta; nothing is recorded. For building models.
-Status OnMeta(const std::function<void()>& body);
+// Everything that `body` runs is run on meta; nothing is recorded. For building models. Ends with
+// kInterrupted once the flag is set.
+Status OnMeta(const std::function<void()>& body, const std::atomic<bool>* interrupted = nullptr);
 
 }  // namespace placewright
 

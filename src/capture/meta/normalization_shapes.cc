@@ -1,4 +1,6 @@
 // Batch, layer and group normalisation, and their gradients.
+#include <algorithm>
+
 #include "capture/meta/shape_functions.h"
 
 namespace placewright {
@@ -32,6 +34,9 @@ std::vector<c10::IValue> LayerNorm(const TorchCall& call) {
   const at::Tensor input = TensorArgument(call, 0);
   const std::vector<int64_t> normalized = call.argument(1).toIntVector();
   std::vector<int64_t> saved = input.sizes().vec();
+  TORCH_CHECK(normalized.size() <= saved.size() &&
+                  std::equal(normalized.rbegin(), normalized.rend(), saved.rbegin()),
+              "a norm over ", at::IntArrayRef(normalized), " is given ", input.sizes());
   std::fill(saved.end() - static_cast<std::ptrdiff_t>(normalized.size()), saved.end(), 1);
   return {Contiguous(input), EmptyMeta(saved, input.scalar_type()),
           EmptyMeta(saved, input.scalar_type())};

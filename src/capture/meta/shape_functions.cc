@@ -16,6 +16,8 @@ const ShapeTable& Table() {
     AddIndexingShapes(all);
     AddElementwiseShapes(all);
     AddPoolingShapes(all);
+    AddResamplingShapes(all);
+    AddReductionShapes(all);
     AddLossShapes(all);
     return all;
   }();

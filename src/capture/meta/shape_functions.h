@@ -28,6 +28,8 @@ void AddNormalizationShapes(ShapeTable& table);
 void AddIndexingShapes(ShapeTable& table);
 void AddElementwiseShapes(ShapeTable& table);
 void AddPoolingShapes(ShapeTable& table);
+void AddResamplingShapes(ShapeTable& table);
+void AddReductionShapes(ShapeTable& table);
 void AddLossShapes(ShapeTable& table);
 
 // For writing shape functions: a contiguous tensor on meta, and one like another (its strides kept

@@ -203,6 +203,162 @@ const std::vector<Example>& Examples() {
        [] {
          Train(at::mse_loss(Leaf({3, 4}), at::zeros({3, 4})));
        }},
+      {"mse_loss_transposed",
+       [] {
+         Train(at::mse_loss(Leaf({4, 3}).t(), at::zeros({3, 4})));
+       }},
+      {"smooth_l1_loss",
+       [] {
+         Train(at::smooth_l1_loss(Leaf({4, 3}).t(), at::zeros({3, 4})));
+         Train(at::smooth_l1_loss(Leaf({4, 3}).t(), at::zeros({3, 4}), at::Reduction::None));
+       }},
+      {"huber_loss",
+       [] {
+         Train(at::huber_loss(Leaf({3, 4}), at::zeros({3, 4})));
+         Train(at::huber_loss(Leaf({4, 3}).t(), at::zeros({3, 4}), at::Reduction::None));
+       }},
+      {"binary_cross_entropy",
+       [] {
+         Train(at::binary_cross_entropy(at::sigmoid(Leaf({3, 4})), at::zeros({3, 4})));
+         Train(at::binary_cross_entropy(at::sigmoid(Leaf({4, 3}).t()), at::zeros({3, 4}), {},
+                                        at::Reduction::None));
+       }},
+      {"hardswish_gradient",
+       [] {
+         Train(at::hardswish(Leaf({5, 4})));
+         at::hardswish_backward(at::randn({5, 4}).t(), at::randn({4, 5}));
+         at::hardswish_backward(at::randn({5, 4, 3}).transpose(0, 1),
+                                at::randn({5, 4, 3}).transpose(0, 1));
+       }},
+      {"hardtanh_gradient",
+       [] {
+         Train(at::hardtanh(Leaf({5, 4})));
+         at::hardtanh_backward(at::randn({5, 4}).t(), at::randn({5, 4}).t(), -1, 1);
+       }},
+      {"prelu",
+       [] {
+         Train(at::prelu(Leaf({2, 3, 4}), Leaf({3})));
+         Train(at::prelu(Leaf({4, 3, 2}).transpose(0, 2), Leaf({1})));
+       }},
+      {"log_sigmoid",
+       [] {
+         Train(at::log_sigmoid(Leaf({2, 3, 4})));
+         Train(at::log_sigmoid(Leaf({4, 3, 2}).transpose(0, 2)) *
+               at::randn({4, 3, 2}).transpose(0, 2));
+       }},
+      {"logit_and_isnan",
+       [] {
+         at::logit(at::randn({3, 4}).t());
+         at::isnan(at::randn({3, 4}).t());
+         at::nan_to_num(at::randn({3, 4}).t());
+         Train(at::abs(Leaf({5, 4, 3}).transpose(0, 1)));
+       }},
+      {"logical",
+       [] {
+         const at::Tensor flags = at::ones({3, 4}, at::kBool);
+         at::logical_not(at::randn({3, 4}).t());
+         at::logical_and(flags.t(), at::randn({3}));
+         at::logical_or(flags, flags);
+         at::logical_xor(flags.t(), flags.t());
+         at::Tensor written = at::ones({3, 4}, at::kBool);
+         written.logical_and_(flags).logical_or_(flags).logical_xor_(flags).logical_not_();
+       }},
+      {"adaptive_average_pool_3d",
+       [] {
+         Train(at::adaptive_avg_pool3d(Leaf({2, 3, 9, 7, 5}), {4, 3, 2}));
+       }},
+      {"max_pool_3d",
+       [] {
+         Train(at::max_pool3d(Leaf({2, 3, 9, 7, 8}), {2, 3, 2}, {2, 2, 3}, {1, 1, 0}));
+         Train(at::max_pool3d(Leaf({2, 3, 9, 7, 8}), 2, {}, 0, 1, true));
+         Train(at::max_pool3d(Leaf({3, 9, 7, 8}), 2, 1, 0, 2));
+       }},
+      {"padding",
+       [] {
+         Train(at::reflection_pad2d(Leaf({2, 3, 5, 4}), {1, 2, 3, 0}));
+         Train(at::reflection_pad2d(Leaf({3, 5, 4}), {1, 2, 3, 0}));
+         Train(at::replication_pad2d(Leaf({2, 3, 5, 4}), {1, 2, 3, 0}));
+         Train(at::replication_pad3d(Leaf({2, 3, 5, 4, 3}), {1, 2, 3, 0, 1, 1}));
+       }},
+      {"patches",
+       [] {
+         Train(at::im2col(Leaf({2, 3, 7, 6}), {2, 3}, {1, 2}, {1, 0}, {2, 1}));
+         Train(at::im2col(Leaf({3, 7, 6}), {2, 3}, {1, 1}, {0, 0}, {1, 1}));
+         Train(at::col2im(Leaf({2, 12, 9}), {6, 6}, {2, 2}, {1, 1}, {0, 0}, {2, 2}));
+         Train(Leaf({4, 9}).unfold(1, 3, 2));
+       }},
+      {"grid_sampler",
+       [] {
+         Train(at::grid_sampler(Leaf({2, 3, 5, 4}), Leaf({2, 6, 7, 2}), 0, 0, false));
+         Train(at::grid_sampler(Leaf({2, 3, 5, 4, 3}), Leaf({2, 6, 7, 2, 3}), 0, 0, false));
+         Train(at::grid_sampler(at::randn({2, 3, 5, 4}), Leaf({2, 6, 7, 2}), 0, 0, false));
+       }},
+      {"channel_shuffle",
+       [] {
+         at::channel_shuffle(at::randn({2, 4, 3, 3}), 2);
+         at::channel_shuffle(at::randn({2, 4, 3, 3}).contiguous(at::MemoryFormat::ChannelsLast), 2);
+       }},
+      {"variance",
+       [] {
+         Train(at::var(Leaf({4, 3, 5}), true));
+         Train(at::var(Leaf({4, 3, 5}).transpose(0, 1), {1, -1}, true, true));
+         Train(at::std(Leaf({4, 3, 5}), {1}, false));
+         Train(std::get<0>(at::var_mean(Leaf({4, 3, 5}), {0}, true)));
+         at::std_mean(at::randn({4, 3}), {0}, true, true);
+       }},
+      {"extremes_dot_and_trace",
+       [] {
+         at::max(at::randn({4, 3}));
+         at::min(at::randn({4, 3}));
+         Train(at::dot(Leaf({4}), Leaf({4})));
+         at::trace(at::randn({3, 3}));
+       }},
+      {"log_cumulative_sum",
+       [] {
+         at::logcumsumexp(at::randn({4, 3}).t(), 1);
+         Train(at::logsumexp(Leaf({4, 3, 2}), {1, -1}));
+         Train(at::logsumexp(Leaf({4, 3}), {0}, true));
+       }},
+      {"distances",
+       [] {
+         Train(at::cdist(Leaf({2, 5, 3}), Leaf({4, 3}), 1.0));
+       }},
+      {"weight_norm",
+       [] {
+         const auto both =
+             at::_weight_norm_interface(at::randn({4, 3, 2}), at::randn({4, 1, 1}), 0);
+         at::_weight_norm_interface_backward(at::randn({4, 3, 2}), at::randn({4, 3, 2}),
+                                             at::randn({4, 1, 1}), std::get<1>(both), 0);
+       }},
+      {"multinomial",
+       [] {
+         at::multinomial(at::rand({3, 5}), 2);
+         at::multinomial(at::rand({5}), 3);
+       }},
+      {"take",
+       [] {
+         Train(at::take(Leaf({3, 5}), at::zeros({2, 2}, at::kLong)));
+       }},
+      {"embedding_bag",
+       [] {
+         const auto bag = [](int64_t mode, bool last, const at::Tensor& scale, int64_t padding) {
+           const at::Tensor offsets = at::arange(0, 12, 3, at::kLong);
+           const at::Tensor ends =
+               last ? at::cat({offsets, at::full({1}, 12, at::kLong)}) : offsets;
+           Train(std::get<0>(at::embedding_bag(Leaf({9, 4}), at::zeros({12}, at::kLong), ends,
+                                               false, mode, false, scale, last, padding)));
+         };
+         bag(0, false, {}, -1);
+         bag(0, true, {}, -1);
+         bag(0, false, at::rand({12}).requires_grad_(), -1);
+         bag(0, false, {}, 2);
+         bag(1, false, {}, -1);
+         bag(2, true, {}, -1);
+         at::_embedding_bag_forward_only(at::randn({9, 4}), at::zeros({12}, at::kLong),
+                                         at::arange(0, 12, 3, at::kLong));
+       }},
+      {"repeats",
+       [] { at::repeat_interleave(at::full({3}, 2, at::kLong), TorchOptional<int64_t>(6)); }},
       {"glu",
        [] {
          Train(at::glu(Leaf({3, 4}), 0 + 1));

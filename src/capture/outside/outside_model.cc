@@ -77,6 +77,12 @@ at::Tensor OutsideModel::Loss(const Tensors& outputs, const Tensors& inputs) {
     if (loss_ == LossKind::kOutput) break;
   }
   if (total.defined()) return total;
+  if (parameters().empty()) {
+    throw CaptureFailure(MakeError(
+        ErrorCode::kNotRecordable, "the model has no parameter to train", "",
+        "Save it before weights become constants (torch.jit.freeze, optimize_for_inference, "
+        "constant folding), or give --train none."));
+  }
   throw CaptureFailure(MakeError(
       ErrorCode::kNotRecordable,
       fmt::format("no output can be trained on with the loss \"{}\"", ToString(loss_)), "",

@@ -4,11 +4,17 @@
 
 #include <memory>
 
+#include "capture/recorder/failure.h"
+
 namespace placewright {
 namespace {
 
 // Not used by LibTorch outside of its own tests.
 constexpr auto kInfoKind = c10::DebugInfoKind::TEST_INFO;
+
+// The largest step of the papers (GNMT-8) has 84,000 ops.
+constexpr int64_t kMostCalls = 500'000;
+constexpr int64_t kMostTurns = 1'000'000;
 
 struct HandlerInfo : c10::DebugInfoBase {
   explicit HandlerInfo(CallHandler* the_handler) : handler(the_handler) {}
@@ -19,10 +25,21 @@ void Intercept(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::j
   const c10::impl::ExcludeDispatchKeyGuard below(kRecorderKey);
   TorchCall call{op, keys, *stack};
   CallHandler* handler = CurrentHandler();
-  if (handler != nullptr) {
-    handler->Handle(call);
-  } else {
+  if (handler == nullptr) {
     RunBelow(call);
+    return;
+  }
+  try {
+    handler->CountCall();
+    handler->Handle(call);
+  } catch (const CaptureFailure& failure) {
+    handler->KeepFailure(failure.error());
+    throw;
+  } catch (const c10::Error& error) {
+    Error said = LibTorchSays(error);
+    said.place = handler->Place(call).ToString();
+    handler->KeepFailure(said);
+    throw;
   }
 }
 
@@ -31,6 +48,27 @@ void Intercept(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::j
 std::string CallPlace::ToString() const {
   const std::string op = "op " + schema_.name();
   return module_ == nullptr || module_->empty() ? op : op + " in module " + *module_;
+}
+
+void CallHandler::Check(bool too_many, const char* what) {
+  Error error;
+  if (too_many) {
+    error = MakeError(ErrorCode::kNotRecordable, std::string("the step ") + what, "",
+                      "Record less: fewer steps of a recurrence, fewer layers.");
+  } else if (interrupted_ != nullptr && interrupted_->load(std::memory_order_relaxed)) {
+    error = MakeError(ErrorCode::kInterrupted, "interrupted while the step was recorded", "",
+                      "Nothing was written.");
+  } else {
+    return;
+  }
+  KeepFailure(error);
+  throw CaptureFailure(error);
+}
+
+void CallHandler::CountCall() { Check(++calls_ > kMostCalls, "runs more than 500,000 ops"); }
+
+void CallHandler::CountTurn() {
+  Check(++turns_ > kMostTurns, "makes more than 1,000,000 turns in loops");
 }
 
 void RunBelow(TorchCall& call) {

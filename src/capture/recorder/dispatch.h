@@ -8,8 +8,11 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
+#include <atomic>
+#include <optional>
 #include <string>
 
+#include "base/result.h"
 #include "capture/torch_version.h"
 
 namespace placewright {
@@ -55,6 +58,30 @@ class CallHandler {
   // A module of the model begins and ends.
   virtual void EnterModule(const std::string& path) { (void)path; }
   virtual void LeaveModule() {}
+  // Whether tensors are made without memory.
+  virtual bool OnMeta() const { return false; }
+  // Where a call stands, for messages.
+  virtual CallPlace Place(const TorchCall& call) const { return CallPlace(call.schema()); }
+
+  // Counts what the step does, a call or a turn of a script's loop. Throws CaptureFailure:
+  // kNotRecordable where there were too many, kInterrupted once the flag of StopAt is set.
+  void CountCall();
+  void CountTurn();
+  void StopAt(const std::atomic<bool>* interrupted) { interrupted_ = interrupted; }
+
+  // The first error of a call, for those who get it only as a text: the interpreter of scripts
+  // makes one of every exception.
+  void KeepFailure(const Error& error) {
+    if (!failure_) failure_ = error;
+  }
+  const std::optional<Error>& failure() const { return failure_; }
+
+ private:
+  void Check(bool too_many, const char* what);
+
+  std::optional<Error> failure_;
+  int64_t calls_ = 0, turns_ = 0;
+  const std::atomic<bool>* interrupted_ = nullptr;
 };
 
 class HandlerScope {

@@ -1,7 +1,5 @@
 #include "capture/recorder/failure.h"
 
-#include <c10/util/Exception.h>
-
 #include <string>
 
 #include "base/text.h"
@@ -22,6 +20,11 @@ std::string FirstLine(std::string text) {
 CaptureFailure::CaptureFailure(Error error)
     : std::runtime_error(error.ToString()), error_(std::move(error)) {}
 
+Error LibTorchSays(const c10::Error& error) {
+  return MakeError(ErrorCode::kNotRecordable,
+                   "LibTorch says: " + FirstLine(error.what_without_backtrace()));
+}
+
 Status CatchFailure(const std::function<void()>& body) {
   try {
     body();
@@ -29,8 +32,7 @@ Status CatchFailure(const std::function<void()>& body) {
   } catch (const CaptureFailure& failure) {
     return failure.error();
   } catch (const c10::Error& error) {
-    return MakeError(ErrorCode::kNotRecordable,
-                     "LibTorch says: " + FirstLine(error.what_without_backtrace()));
+    return LibTorchSays(error);
   } catch (const std::bad_alloc&) {
     throw;  // the program's own handler says so
   } catch (const std::exception& error) {

@@ -3,6 +3,8 @@
 #ifndef PLACEWRIGHT_CAPTURE_RECORDER_FAILURE_H_
 #define PLACEWRIGHT_CAPTURE_RECORDER_FAILURE_H_
 
+#include <c10/util/Exception.h>
+
 #include <functional>
 #include <stdexcept>
 
@@ -18,6 +20,9 @@ class CaptureFailure : public std::runtime_error {
  private:
   Error error_;
 };
+
+// kNotRecordable with the first line of the message: the rest is where in LibTorch it happened.
+Error LibTorchSays(const c10::Error& error);
 
 // Runs `body`. A CaptureFailure becomes its error, any other exception kNotRecordable.
 Status CatchFailure(const std::function<void()>& body);

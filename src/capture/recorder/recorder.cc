@@ -13,6 +13,28 @@
 namespace placewright {
 namespace {
 
+// Whether all its tensors are numbers of the host, which are known: what traced code computes of
+// sizes.
+bool OnHostNumbers(const TorchCall& call, const CallArguments& arguments) {
+  if (!arguments.tensors.empty()) return false;
+  for (size_t i = 0; i < call.argument_count(); ++i) {
+    if (call.argument(i).isTensor() && call.argument(i).toTensor().defined()) return true;
+  }
+  return false;
+}
+
+bool AreHostNumbers(const std::vector<at::Tensor>& tensors) {
+  return std::all_of(tensors.begin(), tensors.end(), IsHostNumber);
+}
+
+// Whether the size of its result is among its arguments, though it need not be.
+bool IsToldSize(const TorchCall& call) {
+  for (size_t i = 0; i < call.argument_count(); ++i) {
+    if (call.schema().arguments()[i].name() == "output_size") return !call.argument(i).isNone();
+  }
+  return false;
+}
+
 std::vector<int64_t> ShapeOf(const at::Tensor& tensor) { return tensor.sizes().vec(); }
 
 Result<DType> KnownDType(const at::Tensor& tensor) {
@@ -48,7 +70,7 @@ DType DTypeOrThrow(const at::Tensor& tensor, const std::string& op) {
 
 }  // namespace
 
-Recorder::Recorder(Options options) : options_(std::move(options)) {}
+Recorder::Recorder(Options options) : options_(std::move(options)) { StopAt(options_.interrupted); }
 
 int32_t Recorder::AddInputRecord(std::string name, TensorKind kind, const at::Tensor& tensor) {
   const auto index = static_cast<int32_t>(records_.size());
@@ -85,12 +107,14 @@ const std::string& Recorder::Module() const {
 
 void Recorder::Handle(TorchCall& call) {
   const OperatorFacts& facts = operators_.Of(call.op);
-  const CallPlace place(call.schema(), &Module());
+  const CallPlace place = Place(call);
   // Before the call, which replaces the arguments and may write some of them.
   CallArguments arguments = ReadArguments(call, [this](const at::Tensor& tensor) {
     return table_.FindStorage(tensor) == TensorTable::kNone;
   });
-  if (facts.reads_values || (facts.returns_numbers && !arguments.tensors.empty())) {
+  const bool on_host = OnHostNumbers(call, arguments);
+  if ((facts.reads_values && !on_host && !IsToldSize(call)) ||
+      (facts.returns_numbers && !arguments.tensors.empty())) {
     throw CaptureFailure(MakeError(ErrorCode::kDataDependent,
                                    "the step reads a value from a tensor", place.ToString()));
   }
@@ -109,6 +133,7 @@ void Recorder::Handle(TorchCall& call) {
   if (facts.result_is_argument) return;
   Results results;
   results.tensors = ResultTensors(call, &results.listed);
+  if (on_host && AreHostNumbers(results.tensors)) return;
   // Some calls neither make nor change a tensor.
   if (results.tensors.empty() && !results.listed && arguments.written.empty()) return;
   AddOp(facts, std::move(arguments), std::move(inputs), results);

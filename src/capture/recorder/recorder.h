@@ -11,7 +11,7 @@
 // What becomes of what LibTorch does:
 //   tensor        identified by storage and place (tensor_table.h); one that nobody announced is a
 //                 constant (in the optimizer phase: an optimizer state), or a number where it is
-//                 one of the host
+//                 one of the host; ops on such numbers alone that give such numbers are left out
 //   view, write   an output in the storage of an argument; writes by the operator's schema and by
 //                 graph/aliasing/op_schema.h, which knows those that schemas hide
 //   module        path of the innermost ModuleScope, for forward ops; the graph works out the
@@ -50,8 +50,9 @@ class Recorder : public CallHandler {
  public:
   struct Options {
     std::string name;
-    int64_t batch = 0;     // 0: unknown
-    bool on_meta = false;  // nothing is computed: see meta/meta_run.h
+    int64_t batch = 0;                               // 0: unknown
+    bool on_meta = false;                            // nothing is computed: see meta/meta_run.h
+    const std::atomic<bool>* interrupted = nullptr;  // ends the recording once it is set
   };
   explicit Recorder(Options options);
 
@@ -75,6 +76,10 @@ class Recorder : public CallHandler {
   void Handle(TorchCall& call) override;
   void EnterModule(const std::string& path) override { modules_.push_back(path); }
   void LeaveModule() override { modules_.pop_back(); }
+  bool OnMeta() const override { return options_.on_meta; }
+  CallPlace Place(const TorchCall& call) const override {
+    return CallPlace(call.schema(), &Module());
+  }
 
  private:
   // What a tensor is: an input of the graph, or an output of an op.

@@ -1,3 +1,4 @@
+#include "capture/script/script_source.h"
 #include "capture/step/step_source.h"
 
 namespace placewright {
@@ -6,6 +7,7 @@ namespace {
 template <class Source>
 Result<std::unique_ptr<StepSource>> Make(const CaptureRequest& request) {
   PW_ASSIGN(Source source, Source::Create(request));
+  source.StopAt(request.interrupted);
   return std::unique_ptr<StepSource>(std::make_unique<Source>(std::move(source)));
 }
 
@@ -14,7 +16,7 @@ Result<std::unique_ptr<StepSource>> Make(const CaptureRequest& request) {
 Result<std::unique_ptr<StepSource>> MakeSource(const CaptureRequest& request) {
   switch (request.source) {
     case ModelSource::kZoo: return Make<ZooSource>(request);
-    case ModelSource::kTorchScript:
+    case ModelSource::kTorchScript: return Make<ScriptSource>(request);
     case ModelSource::kOnnx: break;
   }
   Error error = MakeError(ErrorCode::kNotRecordable, "models of this format are not recorded yet");

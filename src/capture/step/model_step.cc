@@ -48,9 +48,15 @@ Result<ModelStep> ModelStep::Build(const StepSource& source, int64_t batch, Trai
         step.inputs_.push_back(std::move(target));
       }
     }
-    step.optimizer_ = MakeOptimizer(training, step.parameters_);
+    // Frozen parameters have no gradient, and no state.
+    std::vector<NamedTensor> trained;
+    for (const NamedTensor& parameter : step.parameters_) {
+      if (parameter.tensor.requires_grad()) trained.push_back(parameter);
+    }
+    step.optimizer_ = MakeOptimizer(training, std::move(trained));
   };
-  PW_RETURN_IF_ERROR(on_meta ? OnMeta(build) : CatchFailure(build));
+  step.interrupted_ = source.interrupted();
+  PW_RETURN_IF_ERROR(on_meta ? OnMeta(build, step.interrupted_) : CatchFailure(build));
   return step;
 }
 
@@ -97,7 +103,8 @@ Result<at::Tensor> ModelStep::Run() {
 }
 
 Result<ModelStep::Recording> ModelStep::Record() {
-  Recorder recorder({.name = name_, .batch = batch_, .on_meta = on_meta_});
+  Recorder recorder(
+      {.name = name_, .batch = batch_, .on_meta = on_meta_, .interrupted = interrupted_});
   const std::vector<Found> found = FoundTensors();
   for (const Found& item : found) {
     PW_RETURN_IF_ERROR(recorder.AddInput(item.name, item.kind, item.tensor));

@@ -52,6 +52,7 @@ class ModelStep {
   int64_t batch_ = 0;
   bool on_meta_ = false;
   Training training_ = Training::kNone;
+  const std::atomic<bool>* interrupted_ = nullptr;
   std::shared_ptr<Model> model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<NamedTensor> parameters_, inputs_;

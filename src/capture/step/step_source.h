@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_CAPTURE_STEP_STEP_SOURCE_H_
 #define PLACEWRIGHT_CAPTURE_STEP_STEP_SOURCE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -20,6 +21,13 @@ class StepSource {
   // Builds the model for `batch` (ignored by one that has none), with memory or, below OnMeta,
   // without. Throws CaptureFailure.
   virtual std::shared_ptr<Model> Build(int64_t batch) const = 0;
+
+  // Building and recording end with kInterrupted once this flag is set; nullptr: never.
+  const std::atomic<bool>* interrupted() const { return interrupted_; }
+  void StopAt(const std::atomic<bool>* interrupted) { interrupted_ = interrupted; }
+
+ private:
+  const std::atomic<bool>* interrupted_ = nullptr;
 };
 
 // A model of the zoo.

@@ -108,6 +108,9 @@ class CaptureCommand : public Command {
       object["schema"] = "placewright.capture/1";
       object["model"] = request_.model;
       object["train"] = ToString(request_.training);
+      const bool with_loss =
+          request_.source != ModelSource::kZoo && request_.training != Training::kNone;
+      object["loss"] = with_loss ? Json(ToString(request_.loss)) : Json(nullptr);
       object["batch"] = graph.batch();
       object["ops"] = summary.ops;
       object["edges"] = summary.edges;
@@ -121,11 +124,11 @@ class CaptureCommand : public Command {
       console.PrintJson(object);
       return;
     }
-    console.Print(fmt::format("{}, batch {}: {}, {} parameters, {:.1f} GMAC, written to {}\n",
-                              Printable(request_.model, 200), graph.batch(),
-                              CountOf(summary.ops, "op"), FormatCount(summary.parameters),
-                              static_cast<double>(summary.TotalMacs()) / 1e9,
-                              Printable(output_, 4096)));
+    const std::string batch = graph.batch() == 0 ? "" : fmt::format(", batch {}", graph.batch());
+    console.Print(fmt::format(
+        "{}{}: {}, {} parameters, {:.1f} GMAC, written to {}\n", Printable(request_.model, 200),
+        batch, CountOf(summary.ops, "op"), FormatCount(summary.parameters),
+        static_cast<double>(summary.TotalMacs()) / 1e9, Printable(output_, 4096)));
   }
 
   CaptureRequest request_;

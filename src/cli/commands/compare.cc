@@ -107,6 +107,7 @@ class CompareCommand : public Command {
 
   Result<int> CompareAlgorithms(Context& context) {
     const std::atomic<bool>& interrupted = CatchInterrupts();
+    input_.interrupted = &interrupted;
     PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
     PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));
     Comparison comparison;

@@ -73,6 +73,7 @@ class PlanCommand : public Command {
     if (!initial_.empty()) PW_RETURN_IF_ERROR(planners_.TakesStart(*planner));
     PW_ASSIGN(Budget budget, MakeBudget(search_, context.started));
     budget.interrupted = &interrupted;
+    input_.interrupted = &interrupted;
     if (output_.empty()) output_ = DefaultPlanPath(input_.graph);
     input_.store = StoredPath(input_.graph, output_);
     PW_RETURN_IF_ERROR(CheckOutput());

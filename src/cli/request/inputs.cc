@@ -94,8 +94,8 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   if (!options.cluster.empty()) {
     PW_ASSIGN(cluster, LoadCluster(options.cluster));
   }
-  PW_ASSIGN(LoadedGraph graph,
-            LoadGraphOrModel(options.graph, {options.batch, "", dimensions}, options.store));
+  PW_ASSIGN(LoadedGraph graph, LoadGraphOrModel(options.graph, {options.batch, "", dimensions},
+                                                options.store, options.interrupted));
   if (graph.cluster && graph.costs) return TakeOwnDevices(options, std::move(graph), order);
   if (!cluster) {
     return MakeError(

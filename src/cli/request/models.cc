@@ -74,9 +74,12 @@ std::string StoredPath(const std::string& graph, const std::string& plan_path) {
 }
 
 Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputOptions& options,
-                                     const std::string& store) {
+                                     const std::string& store,
+                                     const std::atomic<bool>* interrupted) {
   if (!MayBeModel(graph)) return LoadGraph(graph, options);
-  Result<RecordedModel> recorded = RecordModel(StepOf(graph, options.batch), RecordedPath(graph));
+  CaptureRequest request = StepOf(graph, options.batch);
+  request.interrupted = interrupted;
+  Result<RecordedModel> recorded = RecordModel(request, RecordedPath(graph));
   if (!recorded.ok()) return NeitherNor(std::move(recorded.error()), graph);
   RecordedModel& model = recorded.value();
   if (!store.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(store, model.bytes));

@@ -3,6 +3,7 @@
 #ifndef PLACEWRIGHT_CLI_REQUEST_MODELS_H_
 #define PLACEWRIGHT_CLI_REQUEST_MODELS_H_
 
+#include <atomic>
 #include <string>
 
 #include "base/result.h"
@@ -35,9 +36,11 @@ std::string StoredPath(const std::string& graph, const std::string& plan_path);
 
 // The file, or else a training step with Adam of the model of that name: stored at `store`, which
 // is then its path, or where that is empty as if it had been stored. Errors: those of LoadGraph and
-// RecordModel; kUnknownName where it is neither; kFileUnwritable.
+// RecordModel; kUnknownName where it is neither; kFileUnwritable; kInterrupted once the flag is set
+// while a model is recorded.
 Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputOptions& options,
-                                     const std::string& store = "");
+                                     const std::string& store = "",
+                                     const std::atomic<bool>* interrupted = nullptr);
 
 }  // namespace placewright
 

@@ -40,7 +40,7 @@ std::string BashCompletion(const CommandNode& program) {
 #   eval "$(placewright completion bash)"
 _placewright() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}}
-  local command='' index place=word
+  local command='' index place=word glued=''
   for ((index = 1; index < COMP_CWORD; ++index)); do
     case "$command|${{COMP_WORDS[index]}}" in
 {}    esac
@@ -51,11 +51,19 @@ _placewright() {{
   elif [[ $previous == '=' ]]; then
     previous=${{COMP_WORDS[COMP_CWORD-2]}}
   fi
+  # And of those of MODEL@PRESET: they are matched as a whole, and completed behind the @.
+  if [[ $current == '@' ]]; then
+    glued="$previous@" current=''
+  elif [[ $previous == '@' ]]; then
+    glued="${{COMP_WORDS[COMP_CWORD-2]}}@"
+  fi
+  current="$glued$current"
   case "$command|$previous" in
 {}  esac
   [[ $current == -* ]] && place=dash
   case "$command|$place" in
 {}  esac
+  COMPREPLY=("${{COMPREPLY[@]#"$glued"}}")
 }}
 complete -o filenames -F _placewright placewright
 )sh",

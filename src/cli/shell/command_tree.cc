@@ -7,7 +7,9 @@
 namespace placewright {
 namespace {
 
-constexpr std::array<std::string_view, 5> kFiles = {"FILE", "PLAN", "GRAPH", "CASE", "CLUSTER"};
+// What takes a file, of all commands or of one.
+constexpr std::array<std::string_view, 6> kFiles = {"FILE", "PLAN",    "GRAPH",
+                                                    "CASE", "CLUSTER", "capture MODEL"};
 
 const std::vector<std::string>* WordsOf(const KnownWords& words, const std::string& key) {
   for (const auto& [name, values] : words) {
@@ -30,7 +32,10 @@ OptionNode ReadOption(const CLI::Option& option, const std::string& command,
   }
   node.description = option.get_description();
   node.required = option.get_required();
-  node.takes_file = std::find(kFiles.begin(), kFiles.end(), node.value) != kFiles.end();
+  const auto takes_file = [](const std::string& value) {
+    return std::find(kFiles.begin(), kFiles.end(), value) != kFiles.end();
+  };
+  node.takes_file = takes_file(node.value) || takes_file(command + " " + node.value);
   for (const std::string& name : node.names) {
     const std::vector<std::string>* known = WordsOf(words, command + " " + name);
     if (known == nullptr) known = WordsOf(words, name);

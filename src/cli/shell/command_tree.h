@@ -38,7 +38,7 @@ struct CommandNode {
 using KnownWords = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 // The commands in the order of the help text. Files are taken by what is called FILE, PLAN, GRAPH,
-// CASE or CLUSTER.
+// CASE or CLUSTER, and by the MODEL of capture.
 CommandNode ReadCommandTree(const CLI::App& program, const KnownWords& words);
 
 // The node and all below it, parents first.

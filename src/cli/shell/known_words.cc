@@ -1,11 +1,63 @@
 #include "cli/shell/known_words.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
 #include "base/result.h"
 #include "cli/request/export_formats.h"
 #include "cli/request/planners.h"
 #include "cluster/catalogue.h"
 
 namespace placewright {
+namespace {
+
+// The models of the zoo and their presets, written down here so that a shell that starts need not
+// open LibTorch; tests/cli/capture_test.cc holds them to the zoo.
+std::vector<std::string> ModelNames(bool presets) {
+  constexpr std::pair<std::string_view, std::string_view> kModels[] = {
+      {"amoebanet-d", "gdp"},
+      {"bert-base", "mars eagle"},
+      {"bert-large", "tag"},
+      {"bert-small", "tag"},
+      {"gnmt-2", "gdp nvidia"},
+      {"gnmt-4", "gdp nvidia mars eagle"},
+      {"gnmt-8", "gdp nvidia"},
+      {"gpt-2", ""},
+      {"inception-v3", "mars eagle gdp tag"},
+      {"mlp", ""},
+      {"moe-transformer", "switch"},
+      {"resnet-101", "tag"},
+      {"resnet-50", ""},
+      {"rnnlm-2", "gdp zaremba-medium pytorch"},
+      {"rnnlm-4", "gdp"},
+      {"rnnlm-8", "gdp"},
+      {"seq2seq", "mars"},
+      {"transformer", "paper tag mars"},
+      {"transformer-xl-12", "enwik8"},
+      {"transformer-xl-2", "gdp"},
+      {"transformer-xl-4", "gdp"},
+      {"transformer-xl-8", "gdp"},
+      {"vgg-16", "mars"},
+      {"vgg-19", "tag"},
+      {"wavenet-2x18", "gdp"},
+      {"wavenet-4x36", "gdp"},
+  };
+  std::vector<std::string> names;
+  for (const auto& [model, own] : kModels) {
+    names.emplace_back(model);
+    for (size_t begin = 0; presets && begin < own.size();) {
+      const size_t end = std::min(own.find(' ', begin), own.size());
+      names.push_back(fmt::format("{}@{}", model, own.substr(begin, end - begin)));
+      begin = end + 1;
+    }
+  }
+  return names;
+}
+
+}  // namespace
 
 KnownWords WordsOfTheProgram() {
   std::vector<std::string> algorithms, presets, formats, codes;
@@ -20,6 +72,9 @@ KnownWords WordsOfTheProgram() {
       {"CLUSTER", presets},
       {"--to", formats},
       {"CODE", codes},
+      {"GRAPH", ModelNames(true)},
+      {"capture MODEL", ModelNames(true)},
+      {"zoo MODEL", ModelNames(false)},
       {"SHELL", {"bash", "zsh", "fish"}},
       {"--order", {"fifo", "critical-path"}},
       {"inspect --order",

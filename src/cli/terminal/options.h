@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_CLI_TERMINAL_OPTIONS_H_
 #define PLACEWRIGHT_CLI_TERMINAL_OPTIONS_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -32,6 +33,7 @@ struct InputOptions {
   std::string costs;                    // override file, or empty
   std::string cost_profile = "default";
   std::string order = "fifo";
+  const std::atomic<bool>* interrupted = nullptr;  // ends the recording of a model
 };
 // -c, --batch, --dim, --costs, --cost-profile, --order. The positional argument is the command's
 // own.

@@ -1,0 +1,179 @@
+#include "capture/script/instrument.h"
+
+#include <torch/csrc/jit/api/function_impl.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/inline_fork_wait.h>
+
+#include <set>
+#include <string>
+#include <unordered_set>
+
+#include "base/text.h"
+#include "capture/recorder/failure.h"
+#include "capture/script/script_ops.h"
+
+namespace placewright {
+namespace {
+
+using torch::jit::Block;
+using torch::jit::Graph;
+using torch::jit::Node;
+
+// An attribute of every module: two modules of one class share their functions.
+constexpr const char* kPath = "placewright_module_path";
+
+c10::Symbol Ours(const std::string& name) {
+  return c10::Symbol::fromQualString("placewright::" + name);
+}
+
+[[noreturn]] void Refuse(const Node& node, const std::string& reason) {
+  throw CaptureFailure(MakeError(ErrorCode::kNotRecordable, reason,
+                                 std::string("op ") + node.kind().toQualString(),
+                                 "Leave it out of the module's functions."));
+}
+
+class Instrumenter {
+ public:
+  explicit Instrumenter(c10::Device device) : device_(device) {}
+
+  void AddClass(const c10::ClassTypePtr& type) {
+    if (!type || !classes_.insert(type.get()).second) return;
+    for (torch::jit::Function* method : type->methods()) AddFunction(*method);
+    for (const c10::ClassAttribute& attribute : type->getAttributes()) {
+      AddClass(attribute.getType()->cast<c10::ClassType>());
+    }
+  }
+
+ private:
+  void AddFunction(torch::jit::Function& function) {
+    torch::jit::GraphFunction* known = torch::jit::tryToGraphFunction(function);
+    if (known == nullptr || !functions_.insert(known).second) return;
+    known->ensure_defined();
+    const std::shared_ptr<Graph> graph = known->graph();
+    torch::jit::InlineForkWait(graph);
+    Visit(graph->block());
+    if (graph->inputs().empty()) return;
+    const auto self = graph->inputs()[0]->type()->cast<c10::ClassType>();
+    if (self && self->is_module()) MarkModule(*graph);
+  }
+
+  static void MarkModule(Graph& graph) {
+    Node* first = *graph.nodes().begin();
+    const torch::jit::WithInsertPoint begin(first);
+    torch::jit::Value* path = graph.insertGetAttr(graph.inputs()[0], kPath);
+    graph.insertNode(graph.create(Ours("enter_module"), {path}, 0));
+    graph.block()->appendNode(graph.create(Ours("leave_module"), 0));
+  }
+
+  void Visit(Block* block) {
+    for (auto it = block->nodes().begin(); it != block->nodes().end();) {
+      Node* node = *it++;
+      for (Block* inner : node->blocks()) Visit(inner);
+      VisitNode(node);
+    }
+  }
+
+  void VisitNode(Node* node) {
+    const std::string kind = node->kind().toQualString();
+    if (kind == "prim::CallFunction") {
+      const auto type = node->input(0)->type()->cast<c10::FunctionType>();
+      if (type) AddFunction(*type->function());
+    } else if (kind == "prim::CallMethod") {
+      AddClass(node->input(0)->type()->cast<c10::ClassType>());
+    } else if (kind == "prim::CreateObject") {
+      AddClass(node->output()->type()->cast<c10::ClassType>());
+    } else if (kind == "prim::Loop") {
+      Block* body = node->blocks().at(0);
+      node->owningGraph()->create(Ours("turn"), 0)->insertBefore(*body->nodes().begin());
+    } else if (kind == "aten::tensor" || kind == "aten::as_tensor") {
+      WrapTensor(node);
+    } else if (kind == "prim::tolist") {
+      node->owningGraph()->create(Ours("read_values"), 0)->insertBefore(node);
+    } else if (kind == "prim::Print") {
+      node->destroy();
+    } else if (kind == "aten::cuda" || kind == "aten::cpu") {
+      node->output()->replaceAllUsesWith(node->input(0));
+      node->destroy();
+    } else if (kind == "aten::device" || IsDevice(*node)) {
+      const torch::jit::WithInsertPoint here(node);
+      node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(device_));
+    } else if (kind == "aten::repeat_interleave") {
+      TellSize(node);
+    } else if (kind == "aten::_convolution") {
+      CallConvolution(node);
+    } else if (kind == "prim::fork" || kind == "aten::wait") {
+      Refuse(*node, "a fork whose wait is in another function cannot be recorded");
+    } else if (kind == "aten::save" || kind == "aten::from_file" || kind.find("rpc") == 6) {
+      Refuse(*node, "the module reaches beyond its step, into files or other machines");
+    }
+  }
+
+  static bool IsDevice(const Node& node) {
+    return node.kind() == c10::prim::Constant &&
+           node.output()->type()->kind() == c10::TypeKind::DeviceObjType;
+  }
+
+  // What traced code calls: a convolution with settings of libraries behind its nine arguments.
+  static void CallConvolution(Node* node) {
+    Graph* graph = node->owningGraph();
+    Node* plain = graph->create(c10::Symbol::aten("convolution"), node->inputs().slice(0, 9), 1);
+    plain->insertBefore(node);
+    plain->output()->setType(node->output()->type());
+    node->output()->replaceAllUsesWith(plain->output());
+    node->destroy();
+  }
+
+  // repeat_interleave(self, repeats, dim, output_size) of a number of repeats
+  static void TellSize(Node* node) {
+    if (node->inputs().size() != 4 || node->input(1)->type()->kind() != c10::TypeKind::IntType ||
+        !node->input(3)->mustBeNone()) {
+      return;
+    }
+    Graph* graph = node->owningGraph();
+    const torch::jit::WithInsertPoint here(node);
+    torch::jit::Value* size =
+        node->input(2)->mustBeNone()
+            ? graph->insert(c10::Symbol::aten("numel"), {node->input(0)})
+            : graph->insert(c10::Symbol::aten("size"), {node->input(0), node->input(2)});
+    node->replaceInput(3, graph->insert(c10::Symbol::aten("mul"), {size, node->input(1)}));
+  }
+
+  // Made on the host.
+  static void WrapTensor(Node* node) {
+    if (node->input(0)->type()->isSubtypeOf(*c10::TensorType::get())) return;
+    Graph* graph = node->owningGraph();
+    const torch::jit::WithInsertPoint here(node);
+    for (size_t i = 1; i < node->inputs().size(); ++i) {
+      const c10::TypePtr type = node->input(i)->type();
+      const bool device = type->kind() == c10::TypeKind::DeviceObjType ||
+                          (type->kind() == c10::TypeKind::OptionalType && i == 2);
+      if (device) node->replaceInput(i, graph->insertConstant(c10::IValue()));
+    }
+    graph->create(Ours("begin_tensor"), 0)->insertBefore(node);
+    Node* end = graph->create(Ours("end_tensor"), 1);
+    end->insertAfter(node);
+    end->output()->setType(node->output()->type());
+    node->output()->replaceAllUsesWith(end->output());
+    end->addInput(node->output());
+  }
+
+  c10::Device device_;
+  std::unordered_set<const c10::ClassType*> classes_;
+  std::unordered_set<const torch::jit::GraphFunction*> functions_;
+};
+
+}  // namespace
+
+void Instrument(torch::jit::Module& module, c10::Device device) {
+  RegisterScriptOps();
+  std::set<const void*> named;  // a module in two places has the path of the first
+  for (const auto& item : module.named_modules()) {
+    torch::jit::Module part = item.value;
+    if (!named.insert(part._ivalue().get()).second) continue;
+    part.register_attribute(kPath, c10::StringType::get(), item.name);
+  }
+  Instrumenter instrumenter(device);
+  for (const torch::jit::Module& part : module.modules()) instrumenter.AddClass(part.type());
+}
+
+}  // namespace placewright

@@ -1,0 +1,25 @@
+// Makes the functions of a script module tell which module is running, and takes out what the
+// interpreter would do past LibTorch's dispatcher. Changes of the functions' graphs:
+//   a method of a module    begins with placewright::enter_module(its path), ends with leave_module
+//   a loop                  every turn begins with placewright::turn(), which ends endless ones
+//   torch.tensor(...)       is made as it is, behind the recorder's back: it writes into memory
+//   x.tolist()              kDataDependent: it reads memory
+//   fork, wait              run one after the other, in the order of the code
+//   print                   taken out
+//   devices                 `device`, whatever the code says: plans decide where an op runs
+//   _convolution(...)       is the convolution that it is in eager code
+//   repeat_interleave(x, n) is told the size of its result, which LibTorch would read from a tensor
+#ifndef PLACEWRIGHT_CAPTURE_SCRIPT_INSTRUMENT_H_
+#define PLACEWRIGHT_CAPTURE_SCRIPT_INSTRUMENT_H_
+
+#include <torch/csrc/jit/api/module.h>
+
+namespace placewright {
+
+// Before anything of the module has run. Throws CaptureFailure: kNotRecordable for functions that
+// reach beyond the step (files, other machines).
+void Instrument(torch::jit::Module& module, c10::Device device);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CAPTURE_SCRIPT_INSTRUMENT_H_

@@ -1,0 +1,73 @@
+#include "capture/script/load.h"
+
+#include <caffe2/serialize/read_adapter_interface.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <fstream>
+
+#include "base/text.h"
+#include "capture/recorder/dispatch.h"
+#include "capture/recorder/failure.h"
+#include "capture/script/instrument.h"
+#include "capture/script/own_tensors.h"
+
+namespace placewright {
+namespace {
+
+// The file, in which weights need not be read: LibTorch gives a weight the memory it asks of the
+// system in one piece, which stays untouched and so costs nothing.
+class SparseFile : public caffe2::serialize::ReadAdapterInterface {
+ public:
+  SparseFile(const ScriptFile& file, bool skip)
+      : stream_(file.path, std::ios::binary),
+        skipped_(skip ? file.weights : std::vector<std::pair<int64_t, int64_t>>()) {
+    stream_.seekg(0, std::ios::end);
+    size_ = stream_ ? static_cast<int64_t>(stream_.tellg()) : 0;
+  }
+  size_t size() const override { return static_cast<size_t>(size_); }
+  size_t read(uint64_t at, void* buffer, size_t count, const char* /*what*/) const override {
+    const auto begin = static_cast<int64_t>(at), end = begin + static_cast<int64_t>(count);
+    for (const auto& [from, to] : skipped_) {
+      if (from <= begin && end <= to) return count;
+    }
+    stream_.clear();
+    stream_.seekg(begin);
+    stream_.read(static_cast<char*>(buffer), static_cast<std::streamsize>(count));
+    return static_cast<size_t>(stream_.gcount());
+  }
+
+ private:
+  mutable std::ifstream stream_;
+  std::vector<std::pair<int64_t, int64_t>> skipped_;
+  int64_t size_ = 0;
+};
+
+// The first line that says something.
+std::string Reason(const std::string& message) {
+  return Printable(message.substr(0, message.find('\n')), 300);
+}
+
+}  // namespace
+
+torch::jit::Module LoadScript(const ScriptFile& file, bool on_meta) {
+  // Reading writes into tensors, and is no part of any step.
+  const c10::impl::ExcludeDispatchKeyGuard unrecorded(kRecorderKey);
+  torch::jit::Module module;
+  try {
+    module = torch::jit::load(std::make_shared<SparseFile>(file, on_meta), c10::Device(c10::kCPU));
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    Error failure =
+        MakeError(ErrorCode::kFileCorrupt, "LibTorch cannot read it: " + Reason(error.what()), "",
+                  "Save the module again, with torch.jit.save of a PyTorch that is no newer than "
+                  "the LibTorch here.");
+    failure.file = file.path;
+    throw CaptureFailure(std::move(failure));
+  }
+  OwnTensors(module, on_meta);
+  Instrument(module, c10::Device(on_meta ? c10::kMeta : c10::kCPU));
+  return module;
+}
+
+}  // namespace placewright

@@ -1,0 +1,121 @@
+#include "capture/script/script_model.h"
+
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+
+#include <unordered_set>
+
+#include "base/text.h"
+#include "capture/recorder/failure.h"
+
+namespace placewright {
+namespace {
+
+// Holds parameters and buffers, and is never run.
+class Part : public Module {};
+
+// The part at the path before the last dot of `name`, made where there is none; `name` loses it.
+torch::nn::Module& HolderOf(torch::nn::Module& root, std::string& name) {
+  torch::nn::Module* holder = &root;
+  for (size_t dot = name.find('.'); dot != name.npos; dot = name.find('.')) {
+    const std::string part = name.substr(0, dot);
+    name.erase(0, dot + 1);
+    const auto children = holder->named_children();
+    const std::shared_ptr<torch::nn::Module>* known = children.find(part);
+    holder = known != nullptr ? known->get()
+                              : holder->register_module(part, std::make_shared<Part>()).get();
+  }
+  return *holder;
+}
+
+void Flatten(const c10::IValue& value, Model::Tensors& tensors) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) tensors.push_back(value.toTensor());
+  } else if (value.isList()) {
+    for (const c10::IValue& item : value.toListRef()) Flatten(item, tensors);
+  } else if (value.isTuple()) {
+    for (const c10::IValue& item : value.toTupleRef().elements()) Flatten(item, tensors);
+  } else if (value.isGenericDict()) {
+    for (const auto& item : value.toGenericDict()) Flatten(item.value(), tensors);
+  } else if (value.isObject()) {
+    for (const c10::IValue& item : value.toObjectRef().slots()) Flatten(item, tensors);
+  }
+}
+
+// What the code raised is in the last line that names an error; before it lies the code.
+std::string RaisedMessage(const std::string& text) {
+  const size_t error = text.rfind("Error: ");
+  const size_t begin = error == text.npos ? std::min(text.find_first_not_of('\n'), text.size())
+                                          : text.rfind('\n', error) + 1;
+  return Printable(text.substr(begin, text.find('\n', begin) - begin), 400);
+}
+
+}  // namespace
+
+ScriptModel::ScriptModel(torch::jit::Module module, std::vector<ScriptArgument> arguments,
+                         LossKind loss)
+    : OutsideModel(loss), module_(std::move(module)), arguments_(std::move(arguments)) {
+  std::unordered_set<const void*> known;  // tied ones stand under the first of their names
+  for (const auto& item : module_.named_parameters()) {
+    if (!known.insert(item.value.unsafeGetTensorImpl()).second) continue;
+    std::string name = item.name;
+    torch::nn::Module& holder = HolderOf(*this, name);
+    holder.register_parameter(name, item.value, item.value.requires_grad());
+  }
+  for (const auto& item : module_.named_buffers()) {
+    if (!item.value.defined() || !known.insert(item.value.unsafeGetTensorImpl()).second) continue;
+    std::string name = item.name;
+    torch::nn::Module& holder = HolderOf(*this, name);
+    holder.register_buffer(name, item.value);
+  }
+}
+
+std::vector<NamedTensor> ScriptModel::MakeInputs() const {
+  std::vector<NamedTensor> inputs;
+  for (const ScriptArgument& argument : arguments_) {
+    if (!argument.given) continue;
+    at::Tensor tensor;
+    if (c10::isFloatingType(argument.type)) {
+      tensor = at::randn(argument.sizes).to(argument.type);
+    } else {
+      const bool flag = argument.type == c10::ScalarType::Bool;
+      tensor = at::randint(flag ? 2 : argument.below, argument.sizes, at::kLong).to(argument.type);
+    }
+    inputs.push_back({argument.name, tensor});
+  }
+  return inputs;
+}
+
+void ScriptModel::train(bool on) {
+  Module::train(on);
+  module_.train(on);
+}
+
+Model::Tensors ScriptModel::RunModel(const Tensors& inputs) {
+  CallHandler* handler = CurrentHandler();
+  std::vector<c10::IValue> stack;
+  size_t next = 0;
+  for (const ScriptArgument& argument : arguments_) {
+    stack.push_back(argument.given ? c10::IValue(inputs.at(next++)) : argument.otherwise);
+  }
+  const torch::jit::GraphOptimizerEnabledGuard as_it_stands(false);
+  c10::IValue result;
+  try {
+    result = module_.forward(std::move(stack));
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    // The interpreter makes a text of every exception.
+    if (handler != nullptr && handler->failure()) throw CaptureFailure(*handler->failure());
+    throw CaptureFailure(MakeError(ErrorCode::kNotRecordable,
+                                   "the module's code stops: " + RaisedMessage(error.what())));
+  }
+  Tensors outputs;
+  Flatten(result, outputs);
+  if (!outputs.empty()) return outputs;
+  throw CaptureFailure(
+      MakeError(ErrorCode::kNotRecordable, "the module's forward function returns no tensor"));
+}
+
+}  // namespace placewright

@@ -1,0 +1,143 @@
+#include "capture/script/test_modules.h"
+
+#include <ATen/ATen.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace placewright {
+namespace {
+
+using torch::jit::CompilationUnit;
+using torch::jit::Module;
+
+using Unit = std::shared_ptr<CompilationUnit>;
+
+Module Empty(const std::string& name, const Unit& unit) {
+  Module module(c10::QualifiedName("__torch__." + name), unit, true);
+  module.register_attribute("training", c10::BoolType::get(), true);
+  return module;
+}
+
+void AddParameter(Module& module, const std::string& name, at::IntArrayRef sizes) {
+  module.register_parameter(name, (at::randn(sizes) * 0.3).requires_grad_(), false);
+}
+
+Module MakeLinear(const Unit& unit, int64_t in, int64_t out) {
+  Module module = Empty("Linear", unit);
+  AddParameter(module, "weight", {out, in});
+  AddParameter(module, "bias", {out});
+  module.define("def forward(self, x):\n  return torch.linear(x, self.weight, self.bias)\n");
+  return module;
+}
+
+Module MakeLayerNorm(const Unit& unit, int64_t width) {
+  Module module = Empty("LayerNorm", unit);
+  AddParameter(module, "weight", {width});
+  AddParameter(module, "bias", {width});
+  module.define(
+      "def forward(self, x):\n"
+      "  return torch.layer_norm(x, [x.size(-1)], self.weight, self.bias)\n");
+  return module;
+}
+
+Module MakeBlock(const Unit& unit, int64_t width) {
+  Module module = Empty("Block", unit);
+  for (const char* name : {"query", "key", "value", "out"}) {
+    module.register_module(name, MakeLinear(unit, width, width));
+  }
+  module.register_module("inner", MakeLinear(unit, width, 2 * width));
+  module.register_module("outer", MakeLinear(unit, 2 * width, width));
+  module.register_module("norm", MakeLayerNorm(unit, width));
+  module.define(R"(
+def split(self, x):
+  return x.view(x.size(0), x.size(1), 2, -1).transpose(1, 2)
+
+def forward(self, x):
+  q = self.split(self.query.forward(x))
+  k = self.split(self.key.forward(x))
+  v = self.split(self.value.forward(x))
+  scores = torch.matmul(q, k.transpose(2, 3)) / 2.0
+  weights = torch.dropout(torch.softmax(scores, -1), 0.3, self.training)
+  mixed = torch.matmul(weights, v).transpose(1, 2).reshape(x.size(0), x.size(1), -1)
+  x = self.norm.forward(x + self.out.forward(mixed))
+  return x + self.outer.forward(torch.relu(self.inner.forward(x)))
+)");
+  return module;
+}
+
+}  // namespace
+
+Module MakeConvNet() {
+  const Unit unit = std::make_shared<CompilationUnit>();
+  Module conv = Empty("Conv", unit);
+  AddParameter(conv, "weight", {4, 3, 3, 3});
+  AddParameter(conv, "bias", {4});
+  conv.define(
+      "def forward(self, x):\n"
+      "  return torch.conv2d(x, self.weight, self.bias, [1, 1], [1, 1])\n");
+  Module norm = Empty("Norm", unit);
+  AddParameter(norm, "weight", {4});
+  AddParameter(norm, "bias", {4});
+  norm.register_buffer("running_mean", at::zeros({4}));
+  norm.register_buffer("running_var", at::ones({4}));
+  norm.register_buffer("num_batches_tracked", at::zeros({}, at::kLong));
+  norm.define(R"(
+def forward(self, x):
+  if self.training:
+    self.num_batches_tracked.add_(1)
+  return torch.batch_norm(x, self.weight, self.bias, self.running_mean, self.running_var,
+                          self.training, 0.1, 1e-05, False)
+)");
+  Module net = Empty("ConvNet", unit);
+  net.register_module("conv", conv);
+  net.register_module("norm", norm);
+  net.register_module("fc", MakeLinear(unit, 4, 5));
+  net.define(R"(
+def forward(self, x):
+  y = torch.relu(self.norm.forward(self.conv.forward(x)))
+  y = torch.dropout(y, 0.3, self.training)
+  return self.fc.forward(torch.mean(y, [2, 3]))
+)");
+  return net;
+}
+
+Module MakeTransformer() {
+  const Unit unit = std::make_shared<CompilationUnit>();
+  Module embed = Empty("Embed", unit);
+  AddParameter(embed, "weight", {11, 16});
+  embed.define("def forward(self, ids):\n  return torch.embedding(self.weight, ids)\n");
+  Module head = Empty("Head", unit);
+  head.register_parameter("weight", embed.attr("weight").toTensor(), false);
+  head.define("def forward(self, x):\n  return torch.linear(x, self.weight)\n");
+  Module net = Empty("Transformer", unit);
+  net.register_module("embed", embed);
+  net.register_module("block0", MakeBlock(unit, 16));
+  net.register_module("block1", MakeBlock(unit, 16));
+  net.register_module("head", head);
+  net.define(R"(
+def forward(self, ids):
+  x = self.block1.forward(self.block0.forward(self.embed.forward(ids)))
+  return self.head.forward(x)
+)");
+  return net;
+}
+
+Module MakeModule(const std::string& code, const std::vector<std::string>& parameters) {
+  const Unit unit = std::make_shared<CompilationUnit>();
+  Module module = Empty("Small", unit);
+  for (const std::string& name : parameters) AddParameter(module, name, {4});
+  module.define(code);
+  return module;
+}
+
+std::string Saved(const Module& module, const std::string& name) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("placewright_script_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const std::string path = (folder / (name + ".pt")).string();
+  module.save(path);
+  return path;
+}
+
+}  // namespace placewright
