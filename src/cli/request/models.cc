@@ -49,7 +49,8 @@ bool MayBeModel(const std::string& graph) {
 
 Result<RecordedModel> RecordModel(const CaptureRequest& request, const std::string& file) {
   PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open());
-  PW_ASSIGN(Capture capture, library.api().CaptureModel(request));
+  const std::string model = request.source == ModelSource::kZoo ? "" : request.model;
+  PW_ASSIGN(Capture capture, library.api().CaptureModel(request).InFile(model));
   PW_ASSIGN(std::string text,
             FormatAtenGraph(capture.graph, capture.module_stated, nullptr, false));
   const bool compress = file.ends_with(".gz");
