@@ -2,9 +2,13 @@
 // a recorded graph of the same model exists, its published figure stands beside the formula.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <ostream>
+#include <string>
 
 #include "capture/step/model_step.h"
+#include "capture/zoo/zoo.h"
 #include "convolution_figures.h"
 #include "figure.h"
 #include "report/graph_summary.h"
@@ -220,6 +224,16 @@ TEST_P(Figures, AreThoseOfTheDimensions) {
   EXPECT_EQ(summary.phase_macs[0], expected.forward_macs);
   EXPECT_EQ(summary.phase_macs[1], 2 * expected.forward_macs - expected.first_layer_macs);
   EXPECT_TRUE(summary.unknown_types.empty()) << ::testing::PrintToString(summary.unknown_types);
+}
+
+TEST(FigureRows, EveryModelHasARow) {
+  for (const ZooEntry& entry : ZooEntries()) {
+    const auto is_its = [&](const Row& row) {
+      const std::string model = row.model;
+      return model.substr(0, model.find('@')) == entry.facts.name;
+    };
+    EXPECT_TRUE(std::any_of(std::begin(kRows), std::end(kRows), is_its)) << entry.facts.name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, Figures, ::testing::ValuesIn(kRows), [](const auto& test) {

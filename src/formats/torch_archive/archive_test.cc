@@ -144,9 +144,9 @@ TEST_F(TorchArchives, OtherFilesAreToldApart) {
   EXPECT_EQ(Read("\x80\x02}q").value().kind, TorchArchive::Kind::kPickled);
   EXPECT_EQ(ReadTorchArchive("/no/such/file").error().code, ErrorCode::kFileUnreadable);
   EXPECT_FALSE(IsTorchFile("/no/such/file").ok());
-  EXPECT_THAT(TorchArchiveError("a.pt", TorchArchive::Kind::kPickled).ToString(),
+  EXPECT_THAT(TorchArchiveError("a.pt", TorchArchive::Kind::kPickled).remedy,
               HasSubstr("torch.jit.save"));
-  EXPECT_THAT(TorchArchiveError("a.pt", TorchArchive::Kind::kScript).ToString(),
+  EXPECT_THAT(TorchArchiveError("a.pt", TorchArchive::Kind::kScript).remedy,
               HasSubstr("placewright capture a.pt"));
 }
 
