@@ -150,10 +150,20 @@ TEST_F(CaptureScript, DamagedFilesAreErrors) {
   }
 }
 
+TEST_F(CaptureScript, CrashesOfLibTorchAreErrors) {
+  RunOptions options;
+  options.environment = {"PLACEWRIGHT_TORCH_LIBRARY=" PLACEWRIGHT_FAKE_TORCH};
+  const std::string crash = Write("crash.pt", Read("conv.pt"));
+  const Outcome run = RunJson({"capture", crash, "--input", "[2,3,8,8]"}, options);
+  EXPECT_EQ(run.status, 3);
+  EXPECT_EQ(run.json()["error"]["code"], "file-corrupt");
+  EXPECT_THAT(run.json()["error"]["message"].get<std::string>(), HasSubstr("signal 11"));
+}
+
 // A recording of a hundred thousand steps ends by itself.
 TEST_F(CaptureFile, StepsOfTooManyOpsAreRefused) {
-  const Json error = ErrorOf({"capture", "rnnlm-8", "--param", "steps=10000", "--param",
-                              "hidden=8", "--param", "vocabulary=10"});
+  const Json error = ErrorOf({"capture", "rnnlm-8", "--param", "steps=10000", "--param", "hidden=8",
+                              "--param", "vocabulary=10"});
   EXPECT_EQ(error["code"], "not-recordable");
   EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("500,000 ops"));
 }

@@ -1,4 +1,7 @@
 // Stands in for the library of the starred modules: what the program must do when it finds one.
+#include <csignal>
+#include <string>
+
 #include "torch_api/torch_api.h"
 
 namespace {
@@ -12,6 +15,7 @@ class FakeApi : public TorchApi {
   int cuda_devices() const override { return 3; }
   std::vector<ZooModel> Zoo() const override { return {}; }
   Result<Capture> CaptureModel(const CaptureRequest& request) const override {
+    if (request.model.find("crash") != std::string::npos) std::raise(SIGSEGV);
     return MakeError(ErrorCode::kUnknownName, "there is no model \"" + request.model + "\"");
   }
 };

@@ -89,7 +89,7 @@ class Instrumenter {
       WrapTensor(node);
     } else if (kind == "prim::tolist") {
       node->owningGraph()->create(Ours("read_values"), 0)->insertBefore(node);
-    } else if (kind == "prim::Print") {
+    } else if (kind == "prim::Print" || kind == "aten::warn") {
       node->destroy();
     } else if (kind == "aten::cuda" || kind == "aten::cpu") {
       node->output()->replaceAllUsesWith(node->input(0));

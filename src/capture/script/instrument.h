@@ -5,7 +5,7 @@
 //   torch.tensor(...)       is made as it is, behind the recorder's back: it writes into memory
 //   x.tolist()              kDataDependent: it reads memory
 //   fork, wait              run one after the other, in the order of the code
-//   print                   taken out
+//   print, warn             taken out
 //   devices                 `device`, whatever the code says: plans decide where an op runs
 //   _convolution(...)       is the convolution that it is in eager code
 //   repeat_interleave(x, n) is told the size of its result, which LibTorch would read from a tensor

@@ -3,9 +3,11 @@
 #include <caffe2/serialize/read_adapter_interface.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "capture/recorder/dispatch.h"
 #include "capture/recorder/failure.h"
 #include "capture/script/instrument.h"
@@ -42,9 +44,14 @@ class SparseFile : public caffe2::serialize::ReadAdapterInterface {
   int64_t size_ = 0;
 };
 
-// The first line that says something.
+// The first line; a damaged file's bytes stand in it as they are.
 std::string Reason(const std::string& message) {
-  return Printable(message.substr(0, message.find('\n')), 300);
+  std::string line = Printable(message.substr(0, message.find('\n')), 300);
+  if (!IsUtf8(line)) {
+    std::replace_if(
+        line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) > 126; }, '?');
+  }
+  return line;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/thread_pool.h"
+#include "cli/request/rehearsal.h"
 #include "cli/torch_library.h"
 #include "formats/aten/writer.h"
 #include "formats/text/file.h"
@@ -49,6 +50,9 @@ bool MayBeModel(const std::string& graph) {
 
 Result<RecordedModel> RecordModel(const CaptureRequest& request, const std::string& file) {
   PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open());
+  if (request.source == ModelSource::kTorchScript) {
+    PW_RETURN_IF_ERROR(Rehearse(library.api(), request));
+  }
   const std::string model = request.source == ModelSource::kZoo ? "" : request.model;
   PW_ASSIGN(Capture capture, library.api().CaptureModel(request).InFile(model));
   PW_ASSIGN(std::string text,
