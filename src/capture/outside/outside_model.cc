@@ -1,6 +1,7 @@
 #include "capture/outside/outside_model.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
 #include "capture/recorder/failure.h"
