@@ -24,6 +24,11 @@ using TorchOptional = c10::optional<T>;
 inline constexpr auto kTorchNone = c10::nullopt;
 #endif
 
+// From 2.0 on LibTorch treats tensors without memory apart: autograd adds gradients up in new tensors
+// where it would write with memory, and reshape calls view where it would call _reshape_alias. A
+// recorder of tensors with memory brings both to one graph.
+inline constexpr bool kMetaIsTreatedApart = TORCH_VERSION_MAJOR >= 2;
+
 // "1.13.0"
 #define PLACEWRIGHT_TORCH_TEXT_OF(x) #x
 #define PLACEWRIGHT_TORCH_TEXT(x) PLACEWRIGHT_TORCH_TEXT_OF(x)

@@ -136,6 +136,10 @@ void Recorder::Handle(TorchCall& call) {
   if (on_host && AreHostNumbers(results.tensors)) return;
   // Some calls neither make nor change a tensor.
   if (results.tensors.empty() && !results.listed && arguments.written.empty()) return;
+  // Autograd writes in a gradient that nobody else holds.
+  if (kMetaIsTreatedApart && !options_.on_meta && phase_ == Phase::kBackward) {
+    held_.insert(held_.end(), results.tensors.begin(), results.tensors.end());
+  }
   AddOp(facts, std::move(arguments), std::move(inputs), results);
 }
 
@@ -193,13 +197,15 @@ std::string Recorder::NewName(const std::string& base) {
 
 void Recorder::AddOp(const OperatorFacts& facts, CallArguments arguments,
                      std::vector<int32_t> inputs, const Results& results) {
+  const bool is_reshape = kMetaIsTreatedApart && facts.target == "aten._reshape_alias.default";
   RecordedOp op;
-  op.spec.name = NewName(facts.name);
-  op.spec.type = facts.target;
+  op.spec.name = NewName(is_reshape ? "view" : facts.name);
+  op.spec.type = is_reshape ? "aten.view.default" : facts.target;
   op.spec.phase = phase_;
   if (phase_ == Phase::kForward) op.spec.module = Module();
   op.spec.args = std::move(arguments.positional);
   op.spec.attributes = std::move(arguments.keyword);
+  if (is_reshape) op.spec.args.resize(2);  // without strides
   op.inputs = std::move(inputs);
   op.random = facts.draws_random;
   AddOutputs(op, arguments, results);
