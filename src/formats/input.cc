@@ -152,21 +152,24 @@ bool LooksLikeText(std::string_view bytes) {
   });
 }
 
-// What a format with fixed shapes cannot change.
-Status CheckFixedShapes(const GraphInputOptions& options, int64_t recorded) {
-  if (!options.dimensions.empty()) {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("--dim {}={} cannot be applied: the file's shapes are fixed",
-                                 Printable(options.dimensions.begin()->first),
-                                 options.dimensions.begin()->second),
-                     "", "Leave --dim out, or give an ONNX model with symbolic dimensions.");
-  }
-  if (!options.batch || *options.batch == recorded) return Ok();
+// For formats without symbolic dimensions.
+Status CheckNoDimensions(const GraphInputOptions& options) {
+  if (options.dimensions.empty()) return Ok();
   return MakeError(
       ErrorCode::kUsage,
-      fmt::format("--batch {} cannot be applied: the file's shapes are fixed{}", *options.batch,
-                  recorded > 0 ? fmt::format(" at batch {}", recorded) : ""),
-      "", "Leave --batch out, or give an ONNX model.");
+      fmt::format("--dim {}={} cannot be applied: the file's shapes are fixed",
+                  Printable(options.dimensions.begin()->first), options.dimensions.begin()->second),
+      "", "Leave --dim out, or give an ONNX model with symbolic dimensions.");
+}
+
+// For formats that know no batch either.
+Status CheckFixedShapes(const GraphInputOptions& options) {
+  PW_RETURN_IF_ERROR(CheckNoDimensions(options));
+  if (!options.batch) return Ok();
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("--batch {} cannot be applied: the file's shapes are fixed", *options.batch), "",
+      "Leave --batch out, or give an ONNX model or a step that `placewright capture` recorded.");
 }
 
 Status TakeGraphDef(std::string_view bytes, const GraphInputOptions& options, LoadedGraph& loaded) {
@@ -190,12 +193,13 @@ void TakeCostGraph(CostGraph cost_graph, LoadedGraph& loaded) {
 Status ReadGraph(std::string_view bytes, const GraphInputOptions& options, LoadedGraph& loaded) {
   switch (loaded.format) {
     case GraphFormat::kAten: {
-      PW_ASSIGN(AtenGraph file, ReadAtenFile(bytes));
+      PW_RETURN_IF_ERROR(CheckNoDimensions(options));
+      PW_ASSIGN(AtenGraph file, ReadAtenFile(bytes, options.batch));
       loaded.graph = std::move(file.graph);
       loaded.module_stated = std::move(file.module_stated);
       loaded.wrapped = file.wrapped;
       loaded.placement = std::move(file.placement);
-      return CheckFixedShapes(options, loaded.graph.batch());
+      return Ok();
     }
     case GraphFormat::kOnnx: {
       OnnxOptions onnx;
@@ -211,14 +215,14 @@ Status ReadGraph(std::string_view bytes, const GraphInputOptions& options, Loade
       return Ok();
     }
     case GraphFormat::kCostGraph: {
-      PW_RETURN_IF_ERROR(CheckFixedShapes(options, 0));
+      PW_RETURN_IF_ERROR(CheckFixedShapes(options));
       PW_ASSIGN(const Json document, ParseJson(bytes));
       PW_ASSIGN(CostGraph cost_graph, ReadCostGraph(document));
       TakeCostGraph(std::move(cost_graph), loaded);
       return Ok();
     }
     case GraphFormat::kDnnPartitioning: {
-      PW_RETURN_IF_ERROR(CheckFixedShapes(options, 0));
+      PW_RETURN_IF_ERROR(CheckFixedShapes(options));
       PW_ASSIGN(const Json document, ParseJson(bytes));
       PW_ASSIGN(loaded.workload, ReadWorkload(document));
       PW_ASSIGN(CostGraph cost_graph, WorkloadToCostGraph(*loaded.workload));
@@ -228,7 +232,7 @@ Status ReadGraph(std::string_view bytes, const GraphInputOptions& options, Loade
     }
     case GraphFormat::kGraphDef: return TakeGraphDef(bytes, options, loaded);
     case GraphFormat::kPipeDream: {
-      PW_RETURN_IF_ERROR(CheckFixedShapes(options, 0));
+      PW_RETURN_IF_ERROR(CheckFixedShapes(options));
       PW_ASSIGN(loaded.profile, ReadPipeDream(bytes));
       PW_ASSIGN(ProfileGraph profile_graph, ProfileToGraph(*loaded.profile));
       loaded.graph = std::move(profile_graph.graph);

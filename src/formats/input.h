@@ -38,7 +38,7 @@ enum class GraphFormat : uint8_t {
 Result<GraphFormat> SniffGraph(std::string_view bytes);
 
 struct GraphInputOptions {
-  // --batch: ONNX and GraphDef only; elsewhere it must equal the recorded one
+  // --batch: ONNX and GraphDef; recorded steps whose file proves how they scale
   std::optional<int64_t> batch;
   std::string sha256;  // if set, a file with another hash is kPlanMismatch before it is parsed
   std::map<std::string, int64_t> dimensions{};  // --dim: ONNX and GraphDef only (their options)

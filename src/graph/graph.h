@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,8 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "graph/batch/batch_laws.h"
+#include "graph/csr.h"
 #include "graph/value.h"
 
 namespace placewright {
@@ -119,17 +122,6 @@ struct OrderEdge {
   friend bool operator==(const OrderEdge&, const OrderEdge&) = default;
 };
 
-// Compressed rows: row i is items[offsets[i] .. offsets[i+1]).
-template <class Row, class Item>
-struct Csr {
-  std::vector<int32_t> offsets{0};
-  std::vector<Item> items;
-  std::span<const Item> operator[](Row row) const {
-    return {items.data() + offsets[row.index()],
-            static_cast<size_t>(offsets[row.index() + 1] - offsets[row.index()])};
-  }
-};
-
 // The ops of each of `groups` groups, ascending. Every op has a group below `groups`.
 Csr<GroupId, OpId> RowsByGroup(const IdVector<OpId, GroupId>& group_of, size_t groups);
 
@@ -137,6 +129,7 @@ Csr<GroupId, OpId> RowsByGroup(const IdVector<OpId, GroupId>& group_of, size_t g
 struct GraphData {
   std::string name, format;
   int64_t batch = 0;
+  std::optional<BatchLaws> batch_laws;
   IdVector<OpId, Op> ops;
   IdVector<TensorId, Tensor> tensors;
   IdVector<StorageId, Storage> storages;
@@ -159,6 +152,8 @@ class Graph {
   const std::string& name() const { return data_.name; }
   std::string_view format() const { return data_.format; }  // "aten", "onnx", "costgraph", ...
   int64_t batch() const { return data_.batch; }             // 0: unknown
+  // What is proven of the sizes at other batches; nullptr where nobody tried.
+  const BatchLaws* batch_laws() const { return data_.batch_laws ? &*data_.batch_laws : nullptr; }
 
   size_t op_count() const { return data_.ops.size(); }
   size_t tensor_count() const { return data_.tensors.size(); }
@@ -206,6 +201,7 @@ class Graph {
 
  private:
   friend class GraphBuilder;
+  friend Result<Graph> WithBatchLaws(Graph graph, BatchLaws laws);
   friend struct GraphTestPeer;  // tests corrupt graphs through it
   GraphData data_;
 };

@@ -82,6 +82,11 @@ class GraphBuilder {
   Result<TensorId> Find(std::string_view tensor_name) const;  // kUnknownName, with near names
   void SetOutputs(std::vector<TensorId> outputs);
 
+  // What was added: nothing is derived yet (edges, storages, modules, groups, names of `after`).
+  const GraphData& added() const { return data_; }
+  const TensorAlias& alias(TensorId tensor) const { return aliases_[tensor]; }
+  const std::string& stated_module(OpId op) const { return module_names_[op.index()]; }
+
   // Errors: kGraphCycle (naming ops on the cycle), kUnknownName (in `after`), kField (a declared
   // tensor that no op produces), kGraphInconsistent.
   Result<Graph> Build() &&;

@@ -7,8 +7,8 @@
 namespace placewright {
 
 // True if both hold the same ops, tensors, storages, edges, groups and outputs under the same ids,
-// arguments and module paths included; only their formats may differ. Numbers are the same if their
-// bits are, or if both are no number. Complexity: linear in the graph.
+// arguments, module paths and laws of the batch included; only their formats may differ. Numbers
+// are the same if their bits are, or if both are no number. Complexity: linear in the graph.
 bool SameGraph(const Graph& a, const Graph& b);
 
 }  // namespace placewright

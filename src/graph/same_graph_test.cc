@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 
+#include "graph/batch/at_batch.h"
 #include "graph/test_graphs.h"
 
 namespace placewright {
@@ -28,6 +29,15 @@ TEST(SameGraph, IsTheSameHoweverOftenItIsBuilt) {
   Graph other_format = Sample();
   GraphTestPeer::Data(other_format).format = "onnx";
   EXPECT_TRUE(SameGraph(Sample(), other_format));
+}
+
+TEST(SameGraph, ComparesTheLawsOfTheBatch) {
+  const auto with_obstacle = [](const char* obstacle) {
+    return WithBatchLaws(Sample(), {{1, 2, 5}, obstacle, {}, {}}).Take();
+  };
+  EXPECT_TRUE(SameGraph(with_obstacle("a"), with_obstacle("a")));
+  EXPECT_FALSE(SameGraph(with_obstacle("a"), with_obstacle("b")));
+  EXPECT_FALSE(SameGraph(with_obstacle("a"), Sample()));
 }
 
 TEST(SameGraph, ComparesNumbersByTheirBits) {

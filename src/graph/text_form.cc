@@ -5,6 +5,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "graph/batch/at_batch.h"
+
 namespace placewright {
 namespace {
 
@@ -66,6 +68,33 @@ void PutStorage(Out out, const Graph& graph, StorageId id) {
                  Names(storage.versions, writer));
 }
 
+std::string_view WordOf(BatchLaw law) {
+  switch (law) {
+    case BatchLaw::kLinear: return "linear";
+    case BatchLaw::kProportional: return "proportional";
+    case BatchLaw::kInverse: return "inverse";
+  }
+  return "?";
+}
+
+void PutBatchLaws(Out out, const Graph& graph, const BatchLaws& laws) {
+  fmt::format_to(out, "batch {}: {}\n", fmt::join(laws.sizes, ", "),
+                 laws.obstacle.empty() ? "scales" : laws.obstacle);
+  if (!laws.obstacle.empty()) return;
+  for (TensorId id : graph.tensors()) {
+    for (const DimensionSlope& item : laws.dimensions[id]) {
+      fmt::format_to(out, "slope {}[{}] {}\n", graph.tensor(id).name, item.dimension, item.slope);
+    }
+  }
+  for (OpId id : graph.ops()) {
+    VisitLaws(graph.op(id), laws.arguments[id],
+              [&](const NumberPlace& place, const ArgumentLaw& law) {
+                fmt::format_to(out, "law {}.{} {} {}\n", graph.op(id).name, ToString(place),
+                               WordOf(law.law), law.slope);
+              });
+  }
+}
+
 }  // namespace
 
 std::string TypeText(const Tensor& tensor) {
@@ -95,6 +124,7 @@ std::string ToText(const Graph& graph) {
     const auto op_name = [&](OpId op) { return graph.op(op).name; };
     fmt::format_to(out, "group g{}: {}\n", group.value(), Names(members[group], op_name));
   }
+  if (const BatchLaws* laws = graph.batch_laws()) PutBatchLaws(out, graph, *laws);
   return text;
 }
 

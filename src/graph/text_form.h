@@ -10,9 +10,13 @@
 //   storage s0 param:w parameter 64 B, written by: start
 //   order a -> b write after read
 //   group g0: t
+//   batch 2, 3, 7: scales
+//   slope mm[0] 1
+//   law view.args[1][0] linear 4
 //
 // `s0.1 [0,64)` is version 1 of storage 0, bytes 0 to 64. `x.1` among an op's inputs: it reads
-// version 1, though the tensor x was made with an earlier one.
+// version 1, though the tensor x was made with an earlier one. The last lines are there where the
+// graph has laws of its batch: dimension 0 of mm grows by 1 a sample.
 #ifndef PLACEWRIGHT_GRAPH_TEXT_FORM_H_
 #define PLACEWRIGHT_GRAPH_TEXT_FORM_H_
 

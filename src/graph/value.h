@@ -34,6 +34,7 @@ class Value {
   const std::string* AsString() const { return std::get_if<std::string>(&value_); }
   const InputRef* AsInput() const { return std::get_if<InputRef>(&value_); }
   const List* AsList() const { return std::get_if<List>(&value_); }
+  List* AsList() { return std::get_if<List>(&value_); }
 
   friend bool operator==(const Value&, const Value&) = default;
 

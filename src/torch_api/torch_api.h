@@ -72,6 +72,8 @@ struct CaptureRequest {
   std::vector<ModelInput> inputs;
   // Places in the file, [begin, end) in bytes, that need not be read to know its shapes.
   std::vector<std::pair<int64_t, int64_t>> weights{};
+
+  bool prove_batch = true;  // records at two more sizes: the graph has batch_laws() then
 };
 
 // A recorded step. See docs/capture.md.

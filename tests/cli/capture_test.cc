@@ -84,6 +84,64 @@ TEST_F(CaptureCommand, APlanOfAModelNamesTheRecordedFile) {
             RunJson({"inspect", "mlp.step.json.gz"}).json()["sha256"]);
 }
 
+// Every command takes the recorded step to the batch that it is asked for: it is the one recorded
+// there.
+TEST_F(CaptureCommand, AStepScalesWithItsBatch) {
+  const Json four =
+      RunJson(With({"capture", "mlp", "--batch", "4", "-o", "four.json"}, kTiny)).json();
+  EXPECT_EQ(four["batch_proof"], (Json{{"sizes", {4, 5, 11}}, {"obstacle", nullptr}}));
+  ASSERT_EQ(Run(With({"capture", "mlp", "--batch", "9", "-o", "nine.json"}, kTiny)).status, 0);
+  const Json scaled = RunJson({"inspect", "four.json", "--batch", "9"}).json();
+  const Json nine = RunJson({"inspect", "nine.json"}).json();
+  for (const char* field : {"ops", "edges", "parameters", "macs", "batch", "memory"}) {
+    EXPECT_EQ(scaled[field], nine[field]) << field;
+  }
+  EXPECT_THAT(Run({"inspect", "four.json"}).out,
+              HasSubstr("scales with the batch, as recordings at 4, 5 and 11 prove"));
+  const auto time = [&](const char* file, const char* batch) {
+    const Outcome run = RunJson(
+        {"plan", file, "-c", "2xV100", "--batch", batch, "--algo", "single", "-o", "p.json"});
+    EXPECT_EQ(run.status, 0) << run.out;
+    return run.json()["step_time_ns"];
+  };
+  EXPECT_EQ(time("four.json", "9"), time("nine.json", "9"));
+}
+
+TEST_F(CaptureCommand, APlanRemembersItsBatch) {
+  ASSERT_EQ(Run(With({"capture", "mlp", "--batch", "4"}, kTiny)).status, 0);
+  const Outcome run = RunJson({"plan", "mlp.step.json.gz", "-c", "2xV100", "--iterations", "1",
+                               "--batch", "9", "-o", "p.json"});
+  ASSERT_EQ(run.status, 0) << run.out;
+  EXPECT_EQ(Json::parse(Read("p.json"))["graph"]["batch_option"], 9);
+  EXPECT_EQ(RunJson({"check", "p.json"}).json()["ok"], true);
+  EXPECT_EQ(RunJson({"simulate", "p.json"}).json()["step_time_ns"], run.json()["step_time_ns"]);
+  // The exported step is one of 9, and scales as the recorded one does.
+  ASSERT_EQ(Run({"export", "p.json", "--to", "aten", "-o", "nine.json"}).status, 0);
+  const Json nine = RunJson({"inspect", "nine.json"}).json();
+  EXPECT_EQ(nine["batch"], 9);
+  EXPECT_EQ(nine["batch_proof"]["sizes"], (Json{4, 5, 11}));
+  EXPECT_EQ(RunJson({"inspect", "nine.json", "--batch", "4"}).json()["macs"],
+            RunJson({"inspect", "mlp.step.json.gz"}).json()["macs"]);
+}
+
+TEST_F(CaptureCommand, AStepOfOneBatchSaysSo) {
+  const Outcome recorded =
+      Run(With({"capture", "mlp", "--batch", "4", "--one-batch", "-o", "m.json"}, kTiny));
+  EXPECT_THAT(recorded.out, HasSubstr("stands for batch 4 alone"));
+  EXPECT_EQ(RunJson({"inspect", "m.json"}).json()["batch_proof"], nullptr);
+  EXPECT_EQ(RunJson({"inspect", "m.json", "--batch", "4"}).status, 0);
+  for (const std::vector<std::string>& line :
+       {std::vector<std::string>{"inspect", "m.json", "--batch", "8"},
+        {"plan", "m.json", "-c", "2xV100", "--batch", "8"},
+        {"compare", "m.json", "-c", "2xV100", "--batch", "8"}}) {
+    const Outcome run = RunJson(line);
+    EXPECT_EQ(run.status, 3) << line[0];
+    EXPECT_EQ(run.json()["error"]["code"], "batch-scaling") << line[0];
+    EXPECT_THAT(run.json()["error"]["remedy"].get<std::string>(),
+                HasSubstr("placewright capture MODEL --batch 8"));
+  }
+}
+
 TEST_F(CaptureCommand, AFileWinsOverAModel) {
   ASSERT_EQ(Run(With({"capture", "mlp", "--batch", "3", "-o", "mlp"}, kTiny)).status, 0);
   EXPECT_EQ(RunJson({"inspect", "mlp"}).json()["batch"], 3);

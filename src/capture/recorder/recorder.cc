@@ -298,11 +298,10 @@ bool Recorder::HasMade(const at::Tensor& tensor) const {
   return found != TensorTable::kNone && records_[static_cast<size_t>(found)].input < 0;
 }
 
-Result<RecordedStep> Recorder::Finish(const std::vector<at::Tensor>& outputs,
-                                      const std::vector<at::Tensor>& wanted,
-                                      std::vector<TensorId>* wanted_ids) && {
-  RecordedStep step;
-  GraphBuilder builder(options_.name, "aten");
+// Moves the recorded ops into the builder.
+Status Recorder::Fill(GraphBuilder& builder, RecordedStep& step,
+                      const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& wanted,
+                      std::vector<TensorId>* wanted_ids) {
   builder.set_batch(options_.batch);
   PW_ASSIGN(const std::vector<TensorId> inputs, BuildInputs(builder, step));
   std::vector<std::vector<TensorId>> made;  // by op
@@ -339,6 +338,22 @@ Result<RecordedStep> Recorder::Finish(const std::vector<at::Tensor>& outputs,
     }
     wanted_ids->push_back(id);
   }
+  return Ok();
+}
+
+Result<GraphBuilder> Recorder::Assemble(const std::vector<at::Tensor>& outputs) && {
+  RecordedStep step;
+  GraphBuilder builder(options_.name, "aten");
+  PW_RETURN_IF_ERROR(Fill(builder, step, outputs, {}, nullptr));
+  return builder;
+}
+
+Result<RecordedStep> Recorder::Finish(const std::vector<at::Tensor>& outputs,
+                                      const std::vector<at::Tensor>& wanted,
+                                      std::vector<TensorId>* wanted_ids) && {
+  RecordedStep step;
+  GraphBuilder builder(options_.name, "aten");
+  PW_RETURN_IF_ERROR(Fill(builder, step, outputs, wanted, wanted_ids));
   PW_ASSIGN(step.graph, std::move(builder).Build());
   return step;
 }

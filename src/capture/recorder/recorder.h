@@ -73,6 +73,9 @@ class Recorder : public CallHandler {
                               const std::vector<at::Tensor>& wanted = {},
                               std::vector<TensorId>* wanted_ids = nullptr) &&;
 
+  // The same before anything is derived of it: enough to compare recordings, and cheaper.
+  Result<GraphBuilder> Assemble(const std::vector<at::Tensor>& outputs) &&;
+
   void Handle(TorchCall& call) override;
   void EnterModule(const std::string& path) override { modules_.push_back(path); }
   void LeaveModule() override { modules_.pop_back(); }
@@ -100,6 +103,8 @@ class Recorder : public CallHandler {
     bool random = false;
   };
 
+  Status Fill(GraphBuilder& builder, RecordedStep& step, const std::vector<at::Tensor>& outputs,
+              const std::vector<at::Tensor>& wanted, std::vector<TensorId>* wanted_ids);
   // The tensors that a call returned.
   struct Results {
     std::vector<at::Tensor> tensors;

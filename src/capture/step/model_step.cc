@@ -2,6 +2,7 @@
 
 #include "capture/meta/meta_run.h"
 #include "capture/recorder/failure.h"
+#include "capture/step/capture_step.h"
 
 namespace placewright {
 namespace {
@@ -102,24 +103,30 @@ Result<at::Tensor> ModelStep::Run() {
   return training_ == Training::kNone ? outputs_[0] : loss_.detach();
 }
 
-Result<ModelStep::Recording> ModelStep::Record() {
-  Recorder recorder(
-      {.name = name_, .batch = batch_, .on_meta = on_meta_, .interrupted = interrupted_});
+Result<std::vector<at::Tensor>> ModelStep::RunBelow(Recorder& recorder) {
   const std::vector<Found> found = FoundTensors();
   for (const Found& item : found) {
     PW_RETURN_IF_ERROR(recorder.AddInput(item.name, item.kind, item.tensor));
   }
   PW_RETURN_IF_ERROR(recorder.Run(Phase::kForward, [&] { RunForward(); }));
-  std::vector<at::Tensor> outputs = outputs_, gradients;
-  if (training_ != Training::kNone) {
-    PW_RETURN_IF_ERROR(recorder.Run(Phase::kBackward, [&] { RunBackward(); }));
-    PW_RETURN_IF_ERROR(recorder.Run(Phase::kOptimizer, [&] { optimizer_->Step(); }));
-    outputs = {loss_};
-    for (const Found& item : found) {
-      if (item.kind != TensorKind::kInput && recorder.HasMade(item.tensor)) {
-        outputs.push_back(item.tensor);
-      }
+  if (training_ == Training::kNone) return outputs_;
+  PW_RETURN_IF_ERROR(recorder.Run(Phase::kBackward, [&] { RunBackward(); }));
+  PW_RETURN_IF_ERROR(recorder.Run(Phase::kOptimizer, [&] { optimizer_->Step(); }));
+  std::vector<at::Tensor> outputs = {loss_};
+  for (const Found& item : found) {
+    if (item.kind != TensorKind::kInput && recorder.HasMade(item.tensor)) {
+      outputs.push_back(item.tensor);
     }
+  }
+  return outputs;
+}
+
+Result<ModelStep::Recording> ModelStep::Record() {
+  Recorder recorder(
+      {.name = name_, .batch = batch_, .on_meta = on_meta_, .interrupted = interrupted_});
+  PW_ASSIGN(const std::vector<at::Tensor> outputs, RunBelow(recorder));
+  std::vector<at::Tensor> gradients;
+  if (training_ != Training::kNone) {
     for (const NamedTensor& parameter : parameters_) gradients.push_back(parameter.tensor.grad());
   }
   Recording recording;
@@ -127,10 +134,16 @@ Result<ModelStep::Recording> ModelStep::Record() {
   return recording;
 }
 
+Result<GraphBuilder> ModelStep::RecordToCompare() {
+  Recorder recorder(
+      {.name = name_, .batch = batch_, .on_meta = on_meta_, .interrupted = interrupted_});
+  PW_ASSIGN(const std::vector<at::Tensor> outputs, RunBelow(recorder));
+  return std::move(recorder).Assemble(outputs);
+}
+
 Result<Capture> CaptureModel(const CaptureRequest& request) {
-  PW_ASSIGN(ModelStep step, ModelStep::Build(request, true));
-  PW_ASSIGN(ModelStep::Recording recording, step.Record());
-  return Capture{std::move(recording.step.graph), std::move(recording.step.module_stated)};
+  PW_ASSIGN(const std::unique_ptr<StepSource> source, MakeSource(request));
+  return CaptureStep(*source, request.training, request.prove_batch);
 }
 
 }  // namespace placewright

@@ -32,6 +32,8 @@ class ModelStep {
   // Runs and records it. Outputs of the graph: those of a forward pass alone; else the loss, then
   // the last version of every parameter, optimizer state and buffer that the step wrote.
   Result<Recording> Record();
+  // The same graph before anything is derived of it, to be compared with another recording.
+  Result<GraphBuilder> RecordToCompare();
 
   // What the step finds there, named as in the graph: "param:layer0.weight", "opt_state:...",
   // "buffer:...", "input:x".
@@ -47,6 +49,8 @@ class ModelStep {
   ModelStep() = default;
   void RunForward();
   void RunBackward();
+  // Runs the step below `recorder`; the outputs of the graph.
+  Result<std::vector<at::Tensor>> RunBelow(Recorder& recorder);
 
   std::string name_;
   int64_t batch_ = 0;
@@ -60,7 +64,7 @@ class ModelStep {
   at::Tensor loss_;
 };
 
-// Records one step without computing anything. Errors: those of MakeSource, Build and Record.
+// Records one step without computing anything (CaptureStep). Errors: those of MakeSource, Build and Record.
 Result<Capture> CaptureModel(const CaptureRequest& request);
 
 }  // namespace placewright

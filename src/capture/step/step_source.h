@@ -19,7 +19,7 @@ class StepSource {
   // The batch size asked for, else the model's own; 0 where it has none.
   virtual int64_t batch() const = 0;
   // Builds the model for `batch` (ignored by one that has none), with memory or, below OnMeta,
-  // without. Throws CaptureFailure.
+  // without. Throws CaptureFailure. Several threads may call it at a time.
   virtual std::shared_ptr<Model> Build(int64_t batch) const = 0;
 
   // Building and recording end with kInterrupted once this flag is set; nullptr: never.

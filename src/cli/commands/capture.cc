@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/request/batch_proof.h"
 #include "cli/request/model_source.h"
 #include "cli/request/models.h"
 #include "cli/terminal/options.h"
@@ -67,6 +68,9 @@ class CaptureCommand : public Command {
                     "output: its own loss (default cross-entropy)")
         ->type_name("NAME")
         ->group("Input");
+    app->add_flag("--one-batch", one_batch_,
+                  "Record at this batch alone, without proving how the step scales")
+        ->group("Input");
     app->add_option("-o,--output", output_,
                     "File to write, gzip if it ends with .gz (default: MODEL.step.json.gz, here)")
         ->type_name("FILE")
@@ -91,6 +95,7 @@ class CaptureCommand : public Command {
       }
     }
     PW_RETURN_IF_ERROR(ChooseSource(options_, &request_));
+    request_.prove_batch = !one_batch_;
     if (output_.empty()) output_ = RecordedPath(request_.model);
     PW_RETURN_IF_ERROR(ProbeWritable(output_));
     PW_ASSIGN(const RecordedModel recorded, RecordModel(request_, output_));
@@ -112,6 +117,7 @@ class CaptureCommand : public Command {
           request_.source != ModelSource::kZoo && request_.training != Training::kNone;
       object["loss"] = with_loss ? Json(ToString(request_.loss)) : Json(nullptr);
       object["batch"] = graph.batch();
+      object["batch_proof"] = BatchProofJson(graph);
       object["ops"] = summary.ops;
       object["edges"] = summary.edges;
       object["parameters"] = summary.parameters;
@@ -129,11 +135,13 @@ class CaptureCommand : public Command {
         "{}{}: {}, {} parameters, {:.1f} GMAC, written to {}\n", Printable(request_.model, 200),
         batch, CountOf(summary.ops, "op"), FormatCount(summary.parameters),
         static_cast<double>(summary.TotalMacs()) / 1e9, Printable(output_, 4096)));
+    console.Print(DescribeBatchProof(graph) + "\n");
   }
 
   CaptureRequest request_;
   ModelOptions options_;
   std::optional<int64_t> batch_;
+  bool one_batch_ = false;
   std::vector<std::string> parameters_;
   std::string training_ = "adam", output_;
 };

@@ -6,6 +6,7 @@
 #include "cli/commands/command.h"
 #include "cli/commands/inspect_groups.h"
 #include "cli/request/assumptions.h"
+#include "cli/request/batch_proof.h"
 #include "cli/request/models.h"
 #include "cli/terminal/options.h"
 #include "formats/input.h"
@@ -72,7 +73,8 @@ class InspectCommand : public Command {
     app->add_option("GRAPH", graph_,
                     "Graph of any readable format (docs/formats), or model of the zoo")
         ->required();
-    app->add_option("--batch", batch_, "Batch size of an ONNX model with a symbolic one")
+    app->add_option("--batch", batch_,
+                    "Batch size of an ONNX model, a recorded step or a model of the zoo")
         ->type_name("N")
         ->check(WholeNumber(1, (uint64_t{1} << 31) - 1))
         ->group("Input");
@@ -139,6 +141,9 @@ class InspectCommand : public Command {
     } else {
       const Style& style = context.console.style();
       context.console.Print(RenderSummary(loaded.graph, summary, statistics, alone, style));
+      if (loaded.graph.batch_laws() != nullptr) {
+        context.console.Print(DescribeBatchProof(loaded.graph) + "\n");
+      }
       for (const std::string& line : assumptions) {
         context.console.Print(Paint(line, Tone::kWarning, style) + "\n");
       }
@@ -154,6 +159,7 @@ class InspectCommand : public Command {
     object["name"] = loaded.graph.name();
     object["format"] = loaded.graph.format();
     object["batch"] = loaded.graph.batch();
+    object["batch_proof"] = BatchProofJson(loaded.graph);
     object["ops"] = s.ops;
     object["edges"] = s.edges;
     object["order_edges"] = s.order_edges;

@@ -28,6 +28,7 @@ struct Line {
 Status Measure(const TorchApi& api, Line& line) {
   CaptureRequest request;
   request.model = line.name;
+  request.prove_batch = false;
   PW_ASSIGN(const Capture capture, api.CaptureModel(request));
   line.batch = capture.graph.batch();
   line.summary = Summarise(capture.graph);

@@ -44,7 +44,8 @@ void AddInputOptions(CLI::App* app, InputOptions* options) {
                   "Preset (see `placewright cluster show`) or file that describes the machines")
       ->type_name("CLUSTER")
       ->group("Input");
-  app->add_option("--batch", options->batch, "Batch size of an ONNX model with a symbolic one")
+  app->add_option("--batch", options->batch,
+                  "Batch size of an ONNX model, a recorded step or a model of the zoo")
       ->type_name("N")
       ->check(WholeNumber(1, INT32_MAX))
       ->group("Input");

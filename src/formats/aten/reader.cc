@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "formats/aten/aliasing.h"
 #include "formats/aten/records.h"
+#include "formats/aten/slopes.h"
+#include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
 
 namespace placewright {
@@ -35,6 +37,9 @@ class AtenGraphReader {
                        fmt::format("the file states {} edges, but its ops have {}",
                                    *file_.edges_stated, graph.edge_count()),
                        "n_edges");
+    }
+    if (file_.batch_laws) {
+      PW_ASSIGN(graph, WithBatchLaws(std::move(graph), CollectLaws(file_)));
     }
     AtenGraph result{std::move(graph), std::move(module_stated_), std::nullopt, file_.wrapped};
     if (!devices_.empty()) result.placement = std::move(devices_);
@@ -232,8 +237,9 @@ class AtenGraphReader {
 
 }  // namespace
 
-Result<AtenGraph> ReadAtenFile(std::string_view text) {
+Result<AtenGraph> ReadAtenFile(std::string_view text, std::optional<int64_t> batch) {
   PW_ASSIGN(AtenFile file, ReadAtenRecords(text));
+  if (batch) PW_RETURN_IF_ERROR(Rescale(file, *batch));
   return AtenGraphReader(std::move(file)).Read();
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "formats/aten/slopes.h"
 
 namespace placewright {
 namespace {
@@ -197,6 +198,7 @@ Result<AtenInput> ReadInput(const Json& json) {
   PW_ASSIGN(input.kind, ReadSpelling(json, "kind", kKinds));
   PW_ASSIGN(input.dtype, ReadSpelling(json, "dtype", kDTypes));
   PW_ASSIGN(input.shape, ReadShape(json));
+  PW_ASSIGN(input.slopes, ReadShapeSlopes(json, input.shape));
   return input;
 }
 
@@ -214,8 +216,11 @@ Status ReadOutputs(const Json& json, AtenOp& op) {
     if (!dtype.ok()) return InPlace(std::move(dtype.error()), place());
     Result<std::vector<int64_t>> shape = ReadShape(item);
     if (!shape.ok()) return InPlace(std::move(shape.error()), place());
+    Result<std::vector<DimensionSlope>> slopes = ReadShapeSlopes(item, shape.value());
+    if (!slopes.ok()) return InPlace(std::move(slopes.error()), place());
     output.dtype = dtype.value();
     output.shape = std::move(shape).Take();
+    output.slopes = std::move(slopes).Take();
     op.outputs.emplace_back(std::move(output));
   }
   return Ok();
@@ -248,6 +253,7 @@ Result<AtenOp> ReadOp(const Json& json) {
   PW_ASSIGN(op.phase, ReadSpelling(json, "phase", kPhases));
   PW_ASSIGN(op.inputs, ReadStrings(json, "inputs"));
   PW_RETURN_IF_ERROR(ReadArguments(json, op));
+  PW_ASSIGN(op.laws, ReadArgumentLaws(json, op));
   PW_RETURN_IF_ERROR(ReadOutputs(json, op));
   if (json.contains("scope") && !json.at("scope").is_null()) {
     PW_ASSIGN(op.scope, GetString(json, "scope", ""));
@@ -334,6 +340,8 @@ Result<AtenFile> ReadAtenRecords(std::string_view text) {
   if (root.contains("wrapped")) {
     PW_ASSIGN(file.wrapped, GetBool(root, "wrapped", ""));
   }
+  PW_ASSIGN(file.batch_laws, ReadBatchProof(root));
+  PW_RETURN_IF_ERROR(CheckSlopes(file));
   PW_ASSIGN(file.outputs, ReadStrings(root, "outputs"));
   if (root.contains("parameters")) {
     PW_ASSIGN(file.parameters, ReadStrings(root, "parameters"));

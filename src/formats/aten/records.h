@@ -20,11 +20,13 @@ struct AtenInput {
   TensorKind kind = TensorKind::kInput;
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
+  std::vector<DimensionSlope> slopes;
 };
 
 struct AtenOutput {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
+  std::vector<DimensionSlope> slopes;
 };
 
 struct AtenOp {
@@ -35,6 +37,7 @@ struct AtenOp {
   std::vector<std::string> inputs, after;
   std::vector<Value> args;
   std::vector<NamedValue> kwargs;
+  std::vector<ArgumentLaw> laws;
   std::vector<std::optional<AtenOutput>> outputs;  // nullopt: null
 };
 
@@ -43,6 +46,7 @@ struct AtenFile {
   int64_t batch = 0;  // 0: not stated
   std::optional<int64_t> ops_stated, edges_stated;
   std::optional<bool> wrapped;
+  std::optional<BatchLaws> batch_laws;  // sizes and obstacle; the laws are with inputs and ops
   std::vector<AtenInput> inputs;
   std::vector<AtenOp> ops;
   std::vector<std::string> outputs, parameters;

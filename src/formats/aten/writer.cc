@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "formats/aten/aliasing.h"
 #include "formats/aten/reader.h"
+#include "formats/aten/slopes.h"
 #include "formats/text/document_text.h"
 #include "graph/same_graph.h"
 #include "graph/text_form.h"
@@ -73,6 +74,10 @@ class Writer {
   Result<std::string> Write() {
     file_.AddMember("name", graph_.name());
     if (graph_.batch() > 0) file_.AddMember("batch", graph_.batch());
+    if (const BatchLaws* laws = graph_.batch_laws()) {
+      file_.AddMember("batch_proof", BatchProofToJson(*laws));
+      if (laws->obstacle.empty()) laws_ = laws;
+    }
     if (wrapped_) file_.AddMember("wrapped", *wrapped_);
     file_.AddMember("n_ops", graph_.op_count());
     file_.AddMember("n_edges", graph_.edge_count());
@@ -87,8 +92,9 @@ class Writer {
   }
 
  private:
-  // Its shape and type, as the last members of an object.
-  static Status AddType(const Tensor& tensor, std::string& out) {
+  // Its shape, type and slopes, as the last members of an object.
+  Status AddType(TensorId id, std::string& out) const {
+    const Tensor& tensor = graph_.tensor(id);
     const std::string_view dtype = AtenWord(tensor.dtype);
     if (dtype.empty()) {
       return Refusal(fmt::format("of the tensor \"{}\" {}", Printable(tensor.name, 80),
@@ -99,6 +105,10 @@ class Writer {
     out += "\"shape\":";
     AppendList(out, tensor.shape, [&](int64_t size) { AppendJson(out, size); });
     AddWord("dtype", dtype, out);
+    if (laws_ != nullptr && !laws_->dimensions[id].empty()) {
+      out += ",\"slopes\":";
+      AppendShapeSlopes(laws_->dimensions[id], tensor.shape.size(), out);
+    }
     out += '}';
     return Ok();
   }
@@ -129,7 +139,7 @@ class Writer {
       AppendJson(out, tensor.name);
       AddWord("kind", AtenWord(tensor.kind), out);
       out += ',';
-      PW_RETURN_IF_ERROR(AddType(tensor, out));
+      PW_RETURN_IF_ERROR(AddType(id, out));
     }
     file_.EndList();
     return Ok();
@@ -159,6 +169,10 @@ class Writer {
     out += ",\"inputs\":";
     AppendList(out, op.inputs, [&](TensorId t) { AppendJson(out, graph_.tensor(t).name); });
     PW_RETURN_IF_ERROR(AddArguments(op, out));
+    if (laws_ != nullptr && !laws_->arguments[id].empty()) {
+      out += ",\"slopes\":";
+      AppendArgumentLaws(op, laws_->arguments[id], out);
+    }
     return AddOutputs(op, out);
   }
 
@@ -194,7 +208,7 @@ class Writer {
       }
       out += std::exchange(separator, ",");
       out += '{';
-      PW_RETURN_IF_ERROR(AddType(tensor, out));
+      PW_RETURN_IF_ERROR(AddType(id, out));
       ++count;
     }
     const bool numbered = !op.outputs.empty() && graph_.tensor(op.outputs[0]).name != op.name;
@@ -254,6 +268,7 @@ class Writer {
   const NamedPlacement* devices_;
   const std::optional<bool> wrapped_;
   DocumentText file_;
+  const BatchLaws* laws_ = nullptr;  // where the graph scales
 };
 
 // The first line in which two texts differ, as (in a, in b).

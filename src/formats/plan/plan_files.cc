@@ -77,7 +77,8 @@ Status LoadPlanGraph(const std::string& plan_path, const PlanInputOptions& optio
   graph_options.sha256 = inputs.plan.graph.sha256;
   const std::string path = OpenPath(inputs.plan.graph.path, plan_path);
   Result<LoadedGraph> graph = LoadGraph(options.graph.value_or(path), graph_options);
-  if (!graph.ok() && graph.error().code == ErrorCode::kUsage) {
+  if (!graph.ok() && (graph.error().code == ErrorCode::kUsage ||
+                      graph.error().code == ErrorCode::kBatchScaling)) {
     // Nobody gave --batch or --dim: it is the plan that asks for what its graph cannot do.
     Error error =
         MakeError(ErrorCode::kPlanMismatch, graph.error().message,

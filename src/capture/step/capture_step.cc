@@ -1,0 +1,93 @@
+#include "capture/step/capture_step.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "capture/step/model_step.h"
+#include "graph/batch/at_batch.h"
+#include "graph/batch/proof.h"
+
+namespace placewright {
+namespace {
+
+using Sizes = std::array<int64_t, 2>;
+
+Result<GraphBuilder> RecordAt(const StepSource& source, int64_t batch, Training training) {
+  PW_ASSIGN(ModelStep step, ModelStep::Build(source, batch, training, true));
+  return step.RecordToCompare();
+}
+
+// The step at two sizes, or why there are none.
+struct Others {
+  Sizes sizes{};
+  std::vector<GraphBuilder> recordings;
+  std::string obstacle;  // of the first sizes tried
+};
+
+Others RecordOthers(const StepSource& source, int64_t batch, Training training) {
+  Others others;
+  for (const Sizes& sizes : {Sizes{batch + 1, 2 * batch + 3}, Sizes{2 * batch, 3 * batch},
+                             Sizes{batch - 1, batch / 2}}) {
+    if (sizes[1] < 1 || sizes[0] == sizes[1]) continue;
+    if (others.sizes[0] == 0) others.sizes = sizes;
+    std::vector<GraphBuilder> recordings;
+    for (const int64_t size : sizes) {
+      Result<GraphBuilder> recorded = RecordAt(source, size, training);
+      if (recorded.ok()) {
+        recordings.push_back(std::move(recorded).Take());
+        continue;
+      }
+      if (others.obstacle.empty()) {
+        others.obstacle = fmt::format("it cannot be recorded at batch {}: {}", size,
+                                      Printable(recorded.error().message, 400));
+      }
+      break;
+    }
+    if (recordings.size() == 2) return {sizes, std::move(recordings), ""};
+  }
+  return others;
+}
+
+BatchLaws LawsOf(const Graph& graph, const Others& others) {
+  if (others.recordings.size() == 2) {
+    BatchLaws laws = ProveBatchLaws(graph, others.recordings[0], others.recordings[1]);
+    if (graph.batch() == 1 && !laws.obstacle.empty()) {
+      laws.obstacle += "; LibTorch leaves copies out at batch 1: record the step at 2 or more";
+    }
+    return laws;
+  }
+  return BatchLaws{{graph.batch(), others.sizes[0], others.sizes[1]}, others.obstacle, {}, {}};
+}
+
+Result<Capture> RecordAsked(const StepSource& source, Training training) {
+  PW_ASSIGN(ModelStep step, ModelStep::Build(source, source.batch(), training, true));
+  PW_ASSIGN(ModelStep::Recording recording, step.Record());
+  return Capture{std::move(recording.step.graph), std::move(recording.step.module_stated)};
+}
+
+}  // namespace
+
+Result<Capture> CaptureStep(const StepSource& source, Training training, bool prove_batch) {
+  const int64_t batch = source.batch();
+  const bool prove = prove_batch && batch > 0;
+  Others others;
+  std::optional<Result<Capture>> capture;
+  ThreadPool(prove ? 2 : 1).ParallelFor(prove ? 2 : 1, [&](int which) {
+    if (which == 0) {
+      capture = RecordAsked(source, training);
+    } else {
+      others = RecordOthers(source, batch, training);
+    }
+  });
+  PW_ASSIGN(Capture recorded, std::move(*capture));
+  if (!prove) return recorded;
+  BatchLaws laws = LawsOf(recorded.graph, others);
+  PW_ASSIGN(recorded.graph, WithBatchLaws(std::move(recorded.graph), std::move(laws)));
+  return recorded;
+}
+
+}  // namespace placewright

@@ -1,0 +1,292 @@
+#include "formats/aten/slopes.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+#include "formats/text/document_text.h"
+#include "graph/batch/at_batch.h"
+
+namespace placewright {
+namespace {
+
+constexpr std::string_view kProportional = "N", kInverse = "1/N";
+
+std::string Item(size_t index) { return fmt::format("slopes[{}]", index); }
+
+Error Within(Error error, const std::string& prefix) {
+  error.place = error.place.empty() ? prefix : prefix + "." + error.place;
+  return error;
+}
+
+Result<ArgumentLaw> ReadLaw(const Json& law, const std::string& place) {
+  if (law.is_string()) {
+    const std::string& text = law.get_ref<const std::string&>();
+    if (text == kProportional) return ArgumentLaw{0, BatchLaw::kProportional, 0};
+    if (text == kInverse) return ArgumentLaw{0, BatchLaw::kInverse, 0};
+    return MakeError(ErrorCode::kField,
+                     fmt::format("\"{}\" is none of {}, {} and a whole number", Printable(text, 40),
+                                 kProportional, kInverse),
+                     place);
+  }
+  PW_ASSIGN(const int64_t slope, AsInt(law, place, -kMaxQuantity, kMaxQuantity));
+  if (slope == 0) {
+    return MakeError(ErrorCode::kField, "a slope of 0 is not listed", place);
+  }
+  return ArgumentLaw{0, BatchLaw::kLinear, slope};
+}
+
+// Whether an entry [position or keyword, index, ..., law] leads to `place`.
+bool LeadsTo(const Json& entry, const NumberPlace& place) {
+  const size_t steps = place.path.size() + (place.keyword != nullptr ? 1 : 0);
+  if (entry.size() != steps + 1) return false;
+  size_t at = 0;
+  if (place.keyword != nullptr) {
+    if (!entry[0].is_string() || entry[0].get_ref<const std::string&>() != *place.keyword) {
+      return false;
+    }
+    at = 1;
+  }
+  for (const int64_t index : place.path) {
+    const Json& step = entry[at++];
+    if (!step.is_number_integer() || step.get<int64_t>() != index) return false;
+  }
+  return true;
+}
+
+Result<std::vector<DimensionSlope>> CheckRank(std::vector<DimensionSlope> slopes, size_t found,
+                                              size_t rank) {
+  if (found == rank) return slopes;
+  return MakeError(ErrorCode::kField,
+                   fmt::format("{} slopes of a shape of {} dimensions", found, rank), "slopes");
+}
+
+// The sizes and numbers of one op, input or output at another batch.
+Status CheckShape(const std::vector<int64_t>& shape, const std::vector<DimensionSlope>& slopes,
+                  int64_t batch, const BatchLaws& laws) {
+  for (const int64_t size : laws.sizes) {
+    Result<std::vector<int64_t>> scaled = ShapeAt(shape, slopes, batch, size);
+    if (scaled.ok()) continue;
+    return MakeError(ErrorCode::kField,
+                     fmt::format("at batch {}, one of the proof, the size is out of range", size),
+                     scaled.error().place);
+  }
+  return Ok();
+}
+
+Status CheckNumbers(const AtenOp& op, int64_t batch, const BatchLaws& laws) {
+  if (op.laws.empty()) return Ok();
+  for (const int64_t size : laws.sizes) {
+    Result<OpArguments> scaled = ArgumentsAt({op.args, op.kwargs}, op.laws, batch, size);
+    if (scaled.ok()) continue;
+    return MakeError(ErrorCode::kField,
+                     fmt::format("at batch {}, one of the proof, the number is out of range", size),
+                     scaled.error().place);
+  }
+  return Ok();
+}
+
+std::string PlaceOfInput(const AtenFile& file, size_t i) {
+  return fmt::format("inputs[{}] ({})", i, Printable(file.inputs[i].name, 80));
+}
+
+// Calls visit(shape, slopes, place) for all shapes, and visit_op(op, place) for all ops; stops at
+// the first error.
+template <class File, class VisitShape, class VisitOp>
+Status ForAll(File& file, const VisitShape& visit, const VisitOp& visit_op) {
+  for (size_t i = 0; i < file.inputs.size(); ++i) {
+    auto& input = file.inputs[i];
+    if (input.slopes.empty()) continue;
+    Status status = visit(input.shape, input.slopes);
+    if (!status.ok()) return Within(std::move(status.error()), PlaceOfInput(file, i));
+  }
+  for (size_t i = 0; i < file.ops.size(); ++i) {
+    auto& op = file.ops[i];
+    Status status = visit_op(op);
+    if (!status.ok()) return Within(std::move(status.error()), PlaceOfOp(i, op.name));
+    for (size_t k = 0; k < op.outputs.size(); ++k) {
+      if (!op.outputs[k] || op.outputs[k]->slopes.empty()) continue;
+      status = visit(op.outputs[k]->shape, op.outputs[k]->slopes);
+      if (!status.ok()) {
+        return Within(std::move(status.error()),
+                      fmt::format("{}.outputs[{}]", PlaceOfOp(i, op.name), k));
+      }
+    }
+  }
+  return Ok();
+}
+
+Error Unproven() {
+  return MakeError(ErrorCode::kField,
+                   "slopes stand for nothing without a batch_proof that found no obstacle",
+                   "slopes");
+}
+
+}  // namespace
+
+Result<std::vector<DimensionSlope>> ReadShapeSlopes(const Json& object,
+                                                    const std::vector<int64_t>& shape) {
+  std::vector<DimensionSlope> slopes;
+  if (!object.contains("slopes")) return slopes;
+  PW_ASSIGN(const Json* list, GetArray(object, "slopes", ""));
+  for (size_t i = 0; i < list->size(); ++i) {
+    PW_ASSIGN(const int64_t slope, AsInt((*list)[i], Item(i), -kMaxQuantity, kMaxQuantity));
+    if (slope != 0) slopes.push_back({static_cast<int32_t>(i), slope});
+  }
+  return CheckRank(std::move(slopes), list->size(), shape.size());
+}
+
+Result<std::vector<ArgumentLaw>> ReadArgumentLaws(const Json& object, const AtenOp& op) {
+  std::vector<ArgumentLaw> laws;
+  if (!object.contains("slopes")) return laws;
+  PW_ASSIGN(const Json* list, GetArray(object, "slopes", ""));
+  for (size_t i = 0; i < list->size(); ++i) {
+    const Json& entry = (*list)[i];
+    if (!entry.is_array() || entry.size() < 2) {
+      return MakeError(ErrorCode::kField,
+                       "must be a list: an argument, positions in its lists, and a slope", Item(i));
+    }
+    PW_ASSIGN(const ArgumentLaw law, ReadLaw(entry.back(), Item(i)));
+    laws.push_back(law);
+  }
+  size_t next = 0;
+  int32_t number = 0;
+  bool fits = true;
+  VisitNumbers(op.args, op.kwargs, [&](const Value& value, const NumberPlace& place) {
+    if (next < laws.size() && LeadsTo((*list)[next], place)) {
+      laws[next].number = number;
+      fits = fits && NumberAt(value, laws[next], 1, 1).has_value();
+      if (fits) ++next;
+    }
+    ++number;
+  });
+  if (next == laws.size()) return laws;
+  return MakeError(ErrorCode::kField,
+                   fits ? "it leads to no number among the arguments, or stands out of their order"
+                        : "such a law is none for a number of this type",
+                   Item(next));
+}
+
+Result<std::optional<BatchLaws>> ReadBatchProof(const Json& root) {
+  if (!root.contains("batch_proof") || root.at("batch_proof").is_null()) {
+    return std::optional<BatchLaws>();
+  }
+  PW_ASSIGN(const Json* proof, GetObject(root, "batch_proof", ""));
+  PW_ASSIGN(const Json* sizes, GetArray(*proof, "sizes", "batch_proof"));
+  BatchLaws laws;
+  if (sizes->size() != laws.sizes.size()) {
+    return MakeError(ErrorCode::kField, "must be three batch sizes", "batch_proof.sizes");
+  }
+  for (size_t i = 0; i < laws.sizes.size(); ++i) {
+    PW_ASSIGN(laws.sizes[i],
+              AsInt((*sizes)[i], fmt::format("batch_proof.sizes[{}]", i), 1, kMaxQuantity));
+  }
+  if (std::set<int64_t>(laws.sizes.begin(), laws.sizes.end()).size() != laws.sizes.size()) {
+    return MakeError(ErrorCode::kField, "must be three different batch sizes", "batch_proof.sizes");
+  }
+  if (proof->contains("obstacle")) {
+    PW_ASSIGN(laws.obstacle, GetString(*proof, "obstacle", "batch_proof"));
+  }
+  return std::optional<BatchLaws>(std::move(laws));
+}
+
+Status CheckSlopes(const AtenFile& file) {
+  const bool proven = file.batch_laws && file.batch_laws->obstacle.empty();
+  if (file.batch_laws && file.batch == 0) {
+    return MakeError(ErrorCode::kField, "a proof needs a stated batch", "batch_proof",
+                     "Add the field \"batch\".");
+  }
+  const auto check_shape = [&](const auto& shape, const auto& slopes) -> Status {
+    if (!proven) return Unproven();
+    return CheckShape(shape, slopes, file.batch, *file.batch_laws);
+  };
+  const auto check_op = [&](const AtenOp& op) -> Status {
+    if (op.laws.empty()) return Ok();
+    if (!proven) return Unproven();
+    return CheckNumbers(op, file.batch, *file.batch_laws);
+  };
+  return ForAll(file, check_shape, check_op);
+}
+
+Status Rescale(AtenFile& file, int64_t batch) {
+  const int64_t from = file.batch;
+  PW_RETURN_IF_ERROR(CheckScales(file.batch_laws ? &*file.batch_laws : nullptr, from, batch));
+  if (batch == from) return Ok();
+  file.batch = batch;
+  const auto scale_shape = [&](std::vector<int64_t>& shape, const auto& slopes) -> Status {
+    PW_ASSIGN(shape, ShapeAt(std::move(shape), slopes, from, batch));
+    return Ok();
+  };
+  const auto scale_op = [&](AtenOp& op) -> Status {
+    if (op.laws.empty()) return Ok();
+    PW_ASSIGN(OpArguments scaled,
+              ArgumentsAt({std::move(op.args), std::move(op.kwargs)}, op.laws, from, batch));
+    op.args = std::move(scaled.args);
+    op.kwargs = std::move(scaled.attributes);
+    return Ok();
+  };
+  return ForAll(file, scale_shape, scale_op);
+}
+
+BatchLaws CollectLaws(const AtenFile& file) {
+  BatchLaws laws = *file.batch_laws;
+  const auto add = [&](const std::vector<DimensionSlope>& slopes) {
+    auto& [offsets, items] = laws.dimensions;
+    items.insert(items.end(), slopes.begin(), slopes.end());
+    offsets.push_back(static_cast<int32_t>(items.size()));
+  };
+  for (const AtenInput& input : file.inputs) add(input.slopes);
+  for (const AtenOp& op : file.ops) {
+    for (const auto& output : op.outputs) {
+      if (output) add(output->slopes);
+    }
+    auto& [offsets, items] = laws.arguments;
+    items.insert(items.end(), op.laws.begin(), op.laws.end());
+    offsets.push_back(static_cast<int32_t>(items.size()));
+  }
+  return laws;
+}
+
+void AppendShapeSlopes(std::span<const DimensionSlope> slopes, size_t rank, std::string& out) {
+  size_t next = 0;
+  for (size_t dimension = 0; dimension < rank; ++dimension) {
+    out += dimension == 0 ? '[' : ',';
+    const bool listed =
+        next < slopes.size() && static_cast<size_t>(slopes[next].dimension) == dimension;
+    AppendJson(out, listed ? slopes[next++].slope : int64_t{0});
+  }
+  out += ']';
+}
+
+void AppendArgumentLaws(const Op& op, std::span<const ArgumentLaw> laws, std::string& out) {
+  char separator = '[';
+  VisitLaws(op, laws, [&](const NumberPlace& place, const ArgumentLaw& law) {
+    out += std::exchange(separator, ',');
+    out += '[';
+    if (place.keyword != nullptr) {
+      AppendJson(out, *place.keyword);
+      out += ',';
+    }
+    for (const int64_t index : place.path) {
+      AppendJson(out, index);
+      out += ',';
+    }
+    switch (law.law) {
+      case BatchLaw::kLinear: AppendJson(out, law.slope); break;
+      case BatchLaw::kProportional: AppendJson(out, kProportional); break;
+      case BatchLaw::kInverse: AppendJson(out, kInverse); break;
+    }
+    out += ']';
+  });
+  out += ']';
+}
+
+Json BatchProofToJson(const BatchLaws& laws) {
+  Json proof = {{"sizes", laws.sizes}};
+  if (!laws.obstacle.empty()) proof["obstacle"] = laws.obstacle;
+  return proof;
+}
+
+}  // namespace placewright

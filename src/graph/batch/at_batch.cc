@@ -1,0 +1,230 @@
+#include "graph/batch/at_batch.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "base/text.h"
+#include "graph/batch/numbers.h"
+
+namespace placewright {
+namespace {
+
+constexpr int64_t kLargestWholeReal = int64_t{1} << 53;  // below, every whole number is a double
+
+std::optional<int64_t> Fitting(__int128 number, int64_t most) {
+  if (number > most || number < -static_cast<__int128>(most)) return std::nullopt;
+  return static_cast<int64_t>(number);
+}
+
+// The whole number that a real one is.
+std::optional<int64_t> WholeOf(double value) {
+  constexpr auto kMost = static_cast<double>(kLargestWholeReal);
+  if (!(value >= -kMost && value <= kMost)) return std::nullopt;
+  const auto whole = static_cast<int64_t>(value);
+  return static_cast<double>(whole) == value ? std::optional<int64_t>(whole) : std::nullopt;
+}
+
+// The whole number whose reciprocal, rounded, is `value`.
+std::optional<int64_t> ReciprocalOf(double value) {
+  if (value == 0) return std::nullopt;
+  const double reciprocal = 1.0 / value;
+  constexpr auto kMost = static_cast<double>(kLargestWholeReal / 2);
+  if (!(reciprocal >= -kMost && reciprocal <= kMost)) return std::nullopt;
+  const auto whole = static_cast<int64_t>(reciprocal + (reciprocal < 0 ? -0.5 : 0.5));
+  if (whole == 0 || 1.0 / static_cast<double>(whole) != value) return std::nullopt;
+  return whole;
+}
+
+double InverseAt(double value, int64_t from, int64_t to) {
+  if (const std::optional<int64_t> whole = ReciprocalOf(value)) {
+    const __int128 product = static_cast<__int128>(*whole) * to;
+    const std::optional<int64_t> scaled = Fitting(product / from, kLargestWholeReal);
+    if (product % from == 0 && scaled) return 1.0 / static_cast<double>(*scaled);
+  }
+  return value * static_cast<double>(from) / static_cast<double>(to);
+}
+
+std::optional<double> RealAt(double value, const ArgumentLaw& law, int64_t from, int64_t to) {
+  if (law.law == BatchLaw::kLinear) {
+    const std::optional<int64_t> whole = WholeOf(value);
+    if (!whole) return std::nullopt;
+    const std::optional<int64_t> scaled = LinearAt(*whole, law.slope, from, to);
+    if (!scaled || !Fitting(*scaled, kLargestWholeReal)) return std::nullopt;
+    return static_cast<double>(*scaled);
+  }
+  const double scaled = law.law == BatchLaw::kInverse
+                            ? InverseAt(value, from, to)
+                            : value * static_cast<double>(to) / static_cast<double>(from);
+  constexpr double kMost = std::numeric_limits<double>::max();
+  if (!(scaled >= -kMost && scaled <= kMost)) return std::nullopt;
+  return scaled;
+}
+
+Error OutOfRange(int64_t to, std::string place) {
+  return MakeError(ErrorCode::kBatchScaling,
+                   fmt::format("at batch {} it would be out of range", to), std::move(place),
+                   "Take a batch nearer to those that the step was recorded at.");
+}
+
+Error Inconsistent(std::string message, std::string place = "") {
+  return MakeError(ErrorCode::kGraphInconsistent, std::move(message), std::move(place));
+}
+
+template <class Row, class Item>
+bool HasRows(const Csr<Row, Item>& rows, size_t count) {
+  return rows.offsets.size() == count + 1 &&
+         static_cast<size_t>(rows.offsets.back()) == rows.items.size();
+}
+
+Status CheckDimensions(const Tensor& tensor, std::span<const DimensionSlope> slopes) {
+  int32_t last = -1;
+  for (const DimensionSlope& item : slopes) {
+    const bool known =
+        item.dimension > last && static_cast<size_t>(item.dimension) < tensor.shape.size();
+    if (!known || item.slope == 0) {
+      return Inconsistent("a slope of no dimension", "tensor " + Printable(tensor.name, 120));
+    }
+    last = item.dimension;
+  }
+  return Ok();
+}
+
+Status CheckArguments(const Op& op, std::span<const ArgumentLaw> laws) {
+  if (laws.empty()) return Ok();
+  size_t next = 0;
+  int32_t number = 0;
+  VisitNumbers(op.args, op.attributes, [&](const Value& value, const NumberPlace&) {
+    if (next < laws.size() && laws[next].number == number) {
+      const bool linear = laws[next].law == BatchLaw::kLinear;
+      if (linear == (laws[next].slope != 0) && NumberAt(value, laws[next], 1, 1)) ++next;
+    }
+    ++number;
+  });
+  if (next == laws.size()) return Ok();
+  return Inconsistent("a law of no number, or of another kind of number",
+                      "op " + Printable(op.name, 120));
+}
+
+}  // namespace
+
+Status CheckScales(const BatchLaws* laws, int64_t from, int64_t to) {
+  if (to == from || (laws != nullptr && laws->obstacle.empty())) return Ok();
+  const std::string alone =
+      from > 0 ? fmt::format("the step stands for batch {} alone", from)
+               : std::string("the step was recorded at a batch that nobody stated");
+  return MakeError(
+      ErrorCode::kBatchScaling,
+      fmt::format("it cannot be taken at batch {}: {}{}", to, alone,
+                  laws == nullptr ? ", since no recordings at other sizes prove how it scales"
+                                  : ": " + laws->obstacle),
+      "",
+      fmt::format("Record it at that size: `placewright capture MODEL --batch {} -o FILE`, or with "
+                  "the script that recorded it (docs/formats/pytorch.md).",
+                  to));
+}
+
+std::optional<int64_t> LinearAt(int64_t value, int64_t slope, int64_t from, int64_t to) {
+  // |to - from| and |slope| below 2^64 and 2^63: the product of the two stays below 2^127.
+  const __int128 change = static_cast<__int128>(slope) * (static_cast<__int128>(to) - from);
+  return Fitting(change + value, std::numeric_limits<int64_t>::max());
+}
+
+std::optional<Value> NumberAt(const Value& number, const ArgumentLaw& law, int64_t from,
+                              int64_t to) {
+  if (const int64_t* whole = number.AsInt()) {
+    if (law.law != BatchLaw::kLinear) return std::nullopt;
+    const std::optional<int64_t> scaled = LinearAt(*whole, law.slope, from, to);
+    return scaled ? std::optional<Value>(Value(*scaled)) : std::nullopt;
+  }
+  const double* real = number.AsDouble();
+  if (real == nullptr) return std::nullopt;
+  const std::optional<double> scaled = RealAt(*real, law, from, to);
+  return scaled ? std::optional<Value>(Value(*scaled)) : std::nullopt;
+}
+
+int64_t SlopeOf(const Graph& graph, TensorId tensor, size_t dimension) {
+  if (graph.batch_laws() == nullptr || !graph.batch_laws()->obstacle.empty()) return 0;
+  for (const DimensionSlope& item : graph.batch_laws()->dimensions[tensor]) {
+    if (static_cast<size_t>(item.dimension) == dimension) return item.slope;
+  }
+  return 0;
+}
+
+Result<std::vector<int64_t>> ShapeAt(std::vector<int64_t> shape,
+                                     std::span<const DimensionSlope> slopes, int64_t from,
+                                     int64_t to) {
+  for (const DimensionSlope& item : slopes) {
+    int64_t& size = shape[static_cast<size_t>(item.dimension)];
+    const std::optional<int64_t> scaled = LinearAt(size, item.slope, from, to);
+    if (!scaled || *scaled < 0 || *scaled > kMaxQuantity) {
+      return OutOfRange(to, fmt::format("shape[{}]", item.dimension));
+    }
+    size = *scaled;
+  }
+  return shape;
+}
+
+Result<std::vector<int64_t>> ShapeAt(const Graph& graph, TensorId tensor, int64_t to) {
+  const std::vector<int64_t>& shape = graph.tensor(tensor).shape;
+  PW_RETURN_IF_ERROR(CheckScales(graph.batch_laws(), graph.batch(), to));
+  if (to == graph.batch()) return shape;
+  return ShapeAt(shape, graph.batch_laws()->dimensions[tensor], graph.batch(), to);
+}
+
+Result<OpArguments> ArgumentsAt(OpArguments arguments, std::span<const ArgumentLaw> laws,
+                                int64_t from, int64_t to) {
+  if (laws.empty()) return arguments;
+  size_t next = 0;
+  int32_t number = 0;
+  std::optional<Error> error;
+  VisitNumbers(arguments.args, arguments.attributes, [&](Value& value, const NumberPlace& place) {
+    const int32_t at = number++;
+    if (next == laws.size() || laws[next].number != at) return;
+    const std::optional<Value> scaled = NumberAt(value, laws[next++], from, to);
+    if (scaled) value = *scaled;
+    if (!scaled && !error) error = OutOfRange(to, ToString(place));
+  });
+  if (error) return *error;
+  return arguments;
+}
+
+Result<OpArguments> ArgumentsAt(const Graph& graph, OpId id, int64_t to) {
+  const Op& op = graph.op(id);
+  PW_RETURN_IF_ERROR(CheckScales(graph.batch_laws(), graph.batch(), to));
+  if (to == graph.batch()) return OpArguments{op.args, op.attributes};
+  return ArgumentsAt(OpArguments{op.args, op.attributes}, graph.batch_laws()->arguments[id],
+                     graph.batch(), to);
+}
+
+void VisitLaws(const Op& op, std::span<const ArgumentLaw> laws,
+               const std::function<void(const NumberPlace&, const ArgumentLaw&)>& visit) {
+  if (laws.empty()) return;
+  size_t next = 0;
+  int32_t number = 0;
+  VisitNumbers(op.args, op.attributes, [&](const Value&, const NumberPlace& place) {
+    const int32_t at = number++;
+    if (next < laws.size() && laws[next].number == at) visit(place, laws[next++]);
+  });
+}
+
+Result<Graph> WithBatchLaws(Graph graph, BatchLaws laws) {
+  if (!laws.obstacle.empty()) {
+    graph.data_.batch_laws = BatchLaws{laws.sizes, std::move(laws.obstacle), {}, {}};
+    return graph;
+  }
+  if (!HasRows(laws.dimensions, graph.tensor_count()) ||
+      !HasRows(laws.arguments, graph.op_count())) {
+    return Inconsistent("slopes of another graph");
+  }
+  for (const TensorId id : graph.tensors()) {
+    PW_RETURN_IF_ERROR(CheckDimensions(graph.tensor(id), laws.dimensions[id]));
+  }
+  for (const OpId id : graph.ops()) {
+    PW_RETURN_IF_ERROR(CheckArguments(graph.op(id), laws.arguments[id]));
+  }
+  graph.data_.batch_laws = std::move(laws);
+  return graph;
+}
+
+}  // namespace placewright
