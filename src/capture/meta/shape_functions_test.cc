@@ -183,7 +183,7 @@ const std::vector<Example>& Examples() {
        [] { at::where(at::ones({3}, at::kBool), at::randn({3}), at::zeros({3}, at::kDouble)); }},
       {"native_dropout",
        [] {
-         at::native_dropout(at::randn({5, 4}).t(), 0.3, true);
+         Train(std::get<0>(at::native_dropout(Leaf({5, 4}).t(), 0.3, true)));
        }},
       {"adaptive_average_pool",
        [] {

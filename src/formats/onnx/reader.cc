@@ -6,6 +6,7 @@
 #include <new>
 
 #include "formats/onnx/emit.h"
+#include "formats/onnx/program_export.h"
 #include "formats/onnx/scope.h"
 #include "formats/onnx/shapes/infer.h"
 #include "formats/onnx/sources.h"
@@ -16,36 +17,35 @@ namespace {
 
 using namespace onnx_import;  // NOLINT: this file is the module's own front
 
-// The graph at the sizes of `options`, and the fixed batch that these replaced (0: none).
-struct SizedGraph {
-  Graph graph;
-  int64_t replaced_batch = 0;
+// The model's tensors at the sizes of the options.
+struct SizedModel {
+  Sources sources;
+  std::vector<int> ops;  // without folded nodes, topological
+  TypeTable types;
+  int opset = 0;
+  int64_t batch = 0;
 };
 
-Result<SizedGraph> ReadSized(const onnx::ModelProto& model, const std::vector<int>& order,
-                             const OnnxOptions& options, OnnxReport* report) {
-  PW_ASSIGN(Sources sources, CollectSources(model, options.folder));
-  PW_RETURN_IF_ERROR(ApplyDimensions(model, options, &sources));
-
-  TypeTable types;
-  for (const Source& source : sources.sources) types.Set(source.name, source.known);
-  std::vector<int> ops;
+Result<SizedModel> SizeModel(const onnx::ModelProto& model, const std::vector<int>& order,
+                             const OnnxOptions& options) {
+  SizedModel sized;
+  PW_ASSIGN(sized.sources, CollectSources(model, options.folder));
+  PW_RETURN_IF_ERROR(ApplyDimensions(model, options, &sized.sources));
+  for (const Source& source : sized.sources.sources) sized.types.Set(source.name, source.known);
   for (const int index : order) {
-    if (!sources.folded[static_cast<size_t>(index)]) ops.push_back(index);
+    if (!sized.sources.folded[static_cast<size_t>(index)]) sized.ops.push_back(index);
   }
   const bool use_stored =
-      !options.batch && options.dimensions.empty() && sources.assumed_dimensions.empty();
+      !options.batch && options.dimensions.empty() && sized.sources.assumed_dimensions.empty();
   ShapeInference inference(model, use_stored);
-  inference.Run(model.graph(), ops, &types);
+  inference.Run(model.graph(), sized.ops, &sized.types);
+  sized.opset = inference.OpsetVersion("");
+  sized.batch = options.batch.value_or(RecordedBatch(model));
+  return sized;
+}
 
-  if (report != nullptr) {
-    report->missing_files = sources.missing_files;
-    report->assumed_dimensions = sources.assumed_dimensions;
-  }
-  const int64_t batch = options.batch.value_or(RecordedBatch(model));
-  PW_ASSIGN(Graph graph,
-            EmitGraph({model, ops, sources, types, inference.OpsetVersion(""), batch}, report));
-  return SizedGraph{std::move(graph), sources.replaced_batch};
+EmitInput EmitInputOf(const onnx::ModelProto& model, const SizedModel& sized) {
+  return {model, sized.ops, sized.sources, sized.types, sized.opset, sized.batch};
 }
 
 // A batch of 1 broadcasts against whatever the model's constants fix: the shapes then fit together
@@ -54,7 +54,8 @@ Status CheckScales(const onnx::ModelProto& model, const std::vector<int>& order,
                    OnnxOptions options, int64_t fixed) {
   constexpr int64_t kProbe = 1009;
   options.batch = kProbe;
-  const Result<SizedGraph> probe = ReadSized(model, order, options, nullptr);
+  PW_ASSIGN(const SizedModel sized, SizeModel(model, order, options));
+  const Result<Graph> probe = EmitGraph(EmitInputOf(model, sized), nullptr);
   if (probe.ok() || probe.error().code != ErrorCode::kGraphShape) return Ok();
   return MakeError(
       ErrorCode::kGraphShape,
@@ -69,25 +70,62 @@ Status CheckScales(const onnx::ModelProto& model, const std::vector<int>& order,
 Result<Graph> ReadModel(std::string_view bytes, const OnnxOptions& options, OnnxReport* report) {
   PW_ASSIGN(const onnx::ModelProto model, ParseModel(bytes));
   PW_ASSIGN(const std::vector<int> order, SortNodes(model.graph()));
-  PW_ASSIGN(SizedGraph sized, ReadSized(model, order, options, report));
-  if (options.batch == 1 && sized.replaced_batch > 1) {
-    PW_RETURN_IF_ERROR(CheckScales(model, order, options, sized.replaced_batch));
+  PW_ASSIGN(const SizedModel sized, SizeModel(model, order, options));
+  if (report != nullptr) {
+    report->missing_files = sized.sources.missing_files;
+    report->assumed_dimensions = sized.sources.assumed_dimensions;
   }
-  return std::move(sized.graph);
+  PW_ASSIGN(Graph graph, EmitGraph(EmitInputOf(model, sized), report));
+  if (options.batch == 1 && sized.sources.replaced_batch > 1) {
+    PW_RETURN_IF_ERROR(CheckScales(model, order, options, sized.sources.replaced_batch));
+  }
+  return graph;
 }
 
-}  // namespace
+// An error of the graph matters to a program unless it says only that a node's result is of unknown
+// shape, while the inputs are as the file wants them.
+bool OnlyNodeShapesOpen(const Error& error, const Sources& sources) {
+  return error.code == ErrorCode::kGraphShape && sources.open_dimensions.empty() &&
+         sources.replaced_batch == 0;
+}
 
-Result<Graph> ReadOnnx(std::string_view bytes, const OnnxOptions& options, OnnxReport* report) {
-  // Exceptions of libonnx and protobuf stop here; those of one node's inference stop earlier.
+Result<Program> ReadModelProgram(std::string_view bytes, const OnnxOptions& options) {
+  PW_ASSIGN(const onnx::ModelProto model, ParseModel(bytes));
+  PW_ASSIGN(const std::vector<int> order, SortNodes(model.graph()));
+  PW_ASSIGN(const SizedModel sized, SizeModel(model, order, options));
+  const Result<Graph> graph = EmitGraph(EmitInputOf(model, sized), nullptr);
+  if (!graph.ok() && !OnlyNodeShapesOpen(graph.error(), sized.sources)) return graph.error();
+  if (options.batch == 1 && sized.sources.replaced_batch > 1) {
+    PW_RETURN_IF_ERROR(CheckScales(model, order, options, sized.sources.replaced_batch));
+  }
+  OnnxOptions probe = options;
+  probe.batch = kProbeBatch;
+  PW_ASSIGN(Sources probed, CollectSources(model, options.folder));
+  const bool has_batch = ApplyDimensions(model, probe, &probed).ok();
+  return ExportProgram(EmitInputOf(model, sized), has_batch ? &probed : nullptr);
+}
+
+// Exceptions of libonnx and protobuf stop here; those of one node's inference stop earlier.
+template <class T, class Body>
+Result<T> WithoutExceptions(const Body& body) {
   try {
-    return ReadModel(bytes, options, report);
+    return body();
   } catch (const std::bad_alloc&) {
     throw;  // base/out_of_memory.h
   } catch (const std::exception& error) {
     return MakeError(ErrorCode::kFileCorrupt,
                      std::string("the model cannot be read: ") + error.what());
   }
+}
+
+}  // namespace
+
+Result<Graph> ReadOnnx(std::string_view bytes, const OnnxOptions& options, OnnxReport* report) {
+  return WithoutExceptions<Graph>([&] { return ReadModel(bytes, options, report); });
+}
+
+Result<Program> ReadOnnxProgram(std::string_view bytes, const OnnxOptions& options) {
+  return WithoutExceptions<Program>([&] { return ReadModelProgram(bytes, options); });
 }
 
 }  // namespace placewright

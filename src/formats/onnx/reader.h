@@ -19,6 +19,7 @@
 
 #include "base/result.h"
 #include "graph/graph.h"
+#include "program/program.h"
 
 namespace placewright {
 
@@ -57,6 +58,10 @@ struct OnnxReport {
 // proportional to the file, whatever sizes it claims.
 Result<Graph> ReadOnnx(std::string_view bytes, const OnnxOptions& options,
                        OnnxReport* report = nullptr);
+
+// The same model as a program that can be run. Errors: those of ReadOnnx, but a node whose output
+// has no known shape is none: whoever runs the program sees it.
+Result<Program> ReadOnnxProgram(std::string_view bytes, const OnnxOptions& options);
 
 }  // namespace placewright
 

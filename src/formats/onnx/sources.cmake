@@ -12,11 +12,13 @@ set(ONNX_READER_SOURCES
   onnx/shapes/infer.cc
   onnx/light.cc
   onnx/names.cc
+  onnx/program_export.cc
   onnx/shapes/node_context.cc
   onnx/reader.cc
   onnx/scope.cc
   onnx/shapes/shape_rules.cc
   onnx/sources.cc
+  onnx/tensor_bytes.cc
   onnx/tensor_value.cc
   onnx/shapes/types.cc
   onnx/wire.cc)

@@ -1,0 +1,36 @@
+// A step of a program that a reader of model files made (ONNX), lowered to LibTorch calls.
+#ifndef PLACEWRIGHT_CAPTURE_ONNX_PROGRAM_SOURCE_H_
+#define PLACEWRIGHT_CAPTURE_ONNX_PROGRAM_SOURCE_H_
+
+#include <memory>
+#include <string>
+
+#include "capture/step/step_source.h"
+#include "program/program.h"
+#include "torch_api/torch_api.h"
+
+namespace placewright {
+
+// Parameters of floats are trained ("param:NAME", names of the file's tensors). All others that the
+// file stores as parameters, and running statistics of BatchNormalization, are buffers. In a
+// training step BatchNormalization and Dropout train, whatever the file says; else they do what it
+// says. With memory, parameters hold what the file holds, where the program carries it, and else
+// random numbers; inputs of floats are random, others zero.
+class ProgramSource : public StepSource {
+ public:
+  ProgramSource(std::shared_ptr<const Program> program, LossKind loss)
+      : program_(std::move(program)), loss_(loss) {}
+  const std::string& name() const override { return program_->name; }
+  int64_t batch() const override { return program_->batch; }
+  // The model's RunModel throws what onnx/interpreter.h says. Throws CaptureFailure: kOnnxOperator
+  // (a tensor of a type that LibTorch does not have), kNotRecordable (no outputs).
+  std::shared_ptr<Model> Build(int64_t batch) const override;
+
+ private:
+  std::shared_ptr<const Program> program_;  // shared with the models, which run it
+  LossKind loss_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CAPTURE_ONNX_PROGRAM_SOURCE_H_
