@@ -63,7 +63,7 @@ struct ProgramInput {
 
 struct Program {
   std::string name;
-  int64_t batch = 0;  // 0: no dimension of the inputs is known to be one
+  int64_t batch = 0;                        // 0: no dimension of the inputs is known to be one
   std::map<std::string, int64_t> versions;  // of operator sets, by domain
   std::vector<ProgramInput> inputs;
   std::vector<NamedProgramTensor> parameters;  // what inspect counts as such, of any type

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "base/result.h"
 #include "graph/graph.h"
+#include "program/program.h"
 #include "torch_api/model_input.h"
 
 namespace placewright {
@@ -72,6 +74,7 @@ struct CaptureRequest {
   std::vector<ModelInput> inputs;
   // Places in the file, [begin, end) in bytes, that need not be read to know its shapes.
   std::vector<std::pair<int64_t, int64_t>> weights{};
+  std::shared_ptr<const Program> program{};  // of an ONNX file; shared with what runs it
 
   bool prove_batch = true;  // records at two more sizes: the graph has batch_laws() then
 };
@@ -85,7 +88,7 @@ struct Capture {
 class TorchApi {
  public:
   // Raised with every change of this class: an older library is refused, never called.
-  static constexpr int kVersion = 4;
+  static constexpr int kVersion = 5;
 
   virtual ~TorchApi() = default;
   virtual int version() const = 0;

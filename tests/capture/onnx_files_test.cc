@@ -26,7 +26,8 @@ struct File {
 
 std::vector<File> Files() {
   std::vector<File> files;
-  for (const char* folder : {"onnx", "onnx/variants", "public/onnx-light/onnx/backend/test/data/light"}) {
+  for (const char* folder :
+       {"onnx", "onnx/variants", "public/onnx-light/onnx/backend/test/data/light"}) {
     std::error_code missing;
     const fs::path path = fs::path(PLACEWRIGHT_SHARED_DATA) / folder;
     for (const auto& entry : fs::directory_iterator(path, missing)) {

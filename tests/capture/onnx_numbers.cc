@@ -1,7 +1,7 @@
 // placewright_onnx_numbers MODEL.onnx FOLDER [BATCH]: fills an ONNX model with seeded numbers, runs
-// it through its lowering with LibTorch, and writes into FOLDER what another runtime needs to do the
-// same: `model.onnx` with parameters as inputs, `manifest.json`, every input and every result as
-// raw bytes. onnx_numbers.js compares.
+// it through its lowering with LibTorch, and writes into FOLDER what another runtime needs to do
+// the same: `model.onnx` with parameters as inputs, `manifest.json`, every input and every result
+// as raw bytes. onnx_numbers.js compares.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <onnx/onnx_pb.h>
@@ -129,8 +129,11 @@ void WriteModel(const std::string& bytes, const std::vector<NamedTensor>& parame
   for (const auto* list : {&inputs, &parameters}) {
     for (const NamedTensor& item : *list) {
       const at::ScalarType type = item.tensor.scalar_type();
-      add(item, type == at::kFloat ? 1 : type == at::kByte ? 2 : type == at::kInt ? 6
-                : type == at::kBool ? 9 : 7);
+      add(item, type == at::kFloat  ? 1
+                : type == at::kByte ? 2
+                : type == at::kInt  ? 6
+                : type == at::kBool ? 9
+                                    : 7);
     }
   }
   for (auto& output : *graph->mutable_output()) {

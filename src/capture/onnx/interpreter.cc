@@ -17,13 +17,18 @@ namespace {
 // are products and those that can make much of little; those that run sub-graphs decide by
 // themselves.
 bool RunsOutsideStep(const ProgramNode& node) {
-  static const std::unordered_set<std::string> kInside = {
-      "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli",
-      "Multinomial",  "Dropout",          "If",            "Loop",              "Scan",
-      "LSTM",         "GRU",              "RNN",           "Conv",
-      "ConvTranspose", "AveragePool",     "MaxPool",       "LpPool",
-      "Resize",        "Upsample",        "GridSample",    "MatMul",
-      "Gemm",          "Einsum"};
+  static const std::unordered_set<std::string> kInside = {"RandomNormal",  "RandomNormalLike",
+                                                          "RandomUniform", "RandomUniformLike",
+                                                          "Bernoulli",     "Multinomial",
+                                                          "Dropout",       "If",
+                                                          "Loop",          "Scan",
+                                                          "LSTM",          "GRU",
+                                                          "RNN",           "Conv",
+                                                          "ConvTranspose", "AveragePool",
+                                                          "MaxPool",       "LpPool",
+                                                          "Resize",        "Upsample",
+                                                          "GridSample",    "MatMul",
+                                                          "Gemm",          "Einsum"};
   return kInside.count(node.type) == 0;
 }
 
@@ -174,15 +179,15 @@ Values Interpreter::Lower(const ProgramNode& node, const Values& inputs) {
   const std::string name = OperatorName(node);
   const Lowering lowering = FindOperator(name);
   if (lowering == nullptr) {
-    throw CaptureFailure(
-        MakeError(ErrorCode::kOnnxOperator,
-                  fmt::format("the operator {} has no counterpart in LibTorch here",
-                              Printable(name, 80)),
-                  node.place));
+    throw CaptureFailure(MakeError(
+        ErrorCode::kOnnxOperator,
+        fmt::format("the operator {} has no counterpart in LibTorch here", Printable(name, 80)),
+        node.place));
   }
   const auto version = program_.versions.find(node.domain);
-  NodeCall call{node, inputs, version == program_.versions.end() ? 1 : version->second,
-                options_.training, false, *this};
+  NodeCall call{
+      node,  inputs, version == program_.versions.end() ? 1 : version->second, options_.training,
+      false, *this};
   if (RunsOutsideStep(node) && FitsHost(node, inputs)) {
     call.on_host = true;
     try {

@@ -70,8 +70,7 @@ class ProgramModel : public OutsideModel {
       for (const size_t dimension : input.batch_at) shape[dimension] = batch_;
       const auto options = at::TensorOptions().dtype(TypeOf(input.dtype, input.name));
       const bool real = at::isFloatingType(options.dtype().toScalarType());
-      inputs.push_back(
-          {input.name, real ? at::randn(shape, options) : at::zeros(shape, options)});
+      inputs.push_back({input.name, real ? at::randn(shape, options) : at::zeros(shape, options)});
     }
     return inputs;
   }
@@ -106,8 +105,8 @@ class ProgramModel : public OutsideModel {
     }
     const at::Tensor content = Content(item);
     const bool trained = content.is_floating_point() && !running;
-    at::Tensor registered = trained ? place->register_parameter(leaf, content)
-                                    : place->register_buffer(leaf, content);
+    at::Tensor registered =
+        trained ? place->register_parameter(leaf, content) : place->register_buffer(leaf, content);
     tensors_.emplace_back(item.name, std::move(registered));
   }
 

@@ -20,6 +20,10 @@ class ProgramSource : public StepSource {
  public:
   ProgramSource(std::shared_ptr<const Program> program, LossKind loss)
       : program_(std::move(program)), loss_(loss) {}
+  // Of a request with a program.
+  static Result<ProgramSource> Create(const CaptureRequest& request) {
+    return ProgramSource(request.program, request.loss);
+  }
   const std::string& name() const override { return program_->name; }
   int64_t batch() const override { return program_->batch; }
   // The model's RunModel throws what onnx/interpreter.h says. Throws CaptureFailure: kOnnxOperator

@@ -28,19 +28,22 @@ Program SmallNet() {
   program.batch = 4;
   program.versions[""] = 13;
   program.inputs = {{"image", DType::kF32, {4, 1, 6, 6}, {0}}};
-  program.parameters = {Parameter("net.conv.weight", {3, 1, 3, 3}), Parameter("net.bn.weight", {3}),
-                        Parameter("net.bn.bias", {3}), Parameter("net.bn.running_mean", {3}),
-                        Parameter("net.bn.running_var", {3}), Parameter("fc.weight", {5, 12}),
+  program.parameters = {Parameter("net.conv.weight", {3, 1, 3, 3}),
+                        Parameter("net.bn.weight", {3}),
+                        Parameter("net.bn.bias", {3}),
+                        Parameter("net.bn.running_mean", {3}),
+                        Parameter("net.bn.running_var", {3}),
+                        Parameter("fc.weight", {5, 12}),
                         Parameter("fc.bias", {5})};
   const auto add = [&](const char* module, ProgramNode node) {
     node.module = module;
     program.graph.nodes.push_back(std::move(node));
   };
   add("net/conv", NodeOf("Conv", {"image", "net.conv.weight"}, {"c"}));
-  add("net/bn", NodeOf("BatchNormalization",
-                       {"c", "net.bn.weight", "net.bn.bias", "net.bn.running_mean",
-                        "net.bn.running_var"},
-                       {"n"}));
+  add("net/bn",
+      NodeOf("BatchNormalization",
+             {"c", "net.bn.weight", "net.bn.bias", "net.bn.running_mean", "net.bn.running_var"},
+             {"n"}));
   add("net", NodeOf("Relu", {"n"}, {"r"}));
   add("net", NodeOf("MaxPool", {"r"}, {"p"},
                     {{"kernel_shape", IntList({2, 2})}, {"strides", IntList({2, 2})}}));
@@ -90,7 +93,7 @@ TEST(ProgramSource, KeepsNamesModulesAndBuffers) {
   }
   const TensorId weight = graph.FindTensor("param:net.conv.weight");
   for (const OpId op : graph.ops()) {
-    const std::string& type = graph.op(op).type;
+    const std::string_view type = graph.op(op).type;
     if (graph.op(op).phase != Phase::kForward || type != "aten.convolution.default") continue;
     EXPECT_EQ(graph.op(op).inputs[1], weight);
     EXPECT_EQ(graph.module_path(graph.op(op).module), "net.conv");

@@ -1,3 +1,4 @@
+#include "capture/onnx/program_source.h"
 #include "capture/script/script_source.h"
 #include "capture/step/step_source.h"
 
@@ -15,13 +16,11 @@ Result<std::unique_ptr<StepSource>> Make(const CaptureRequest& request) {
 
 Result<std::unique_ptr<StepSource>> MakeSource(const CaptureRequest& request) {
   switch (request.source) {
-    case ModelSource::kZoo: return Make<ZooSource>(request);
     case ModelSource::kTorchScript: return Make<ScriptSource>(request);
-    case ModelSource::kOnnx: break;
+    case ModelSource::kOnnx: return Make<ProgramSource>(request);
+    case ModelSource::kZoo: break;
   }
-  Error error = MakeError(ErrorCode::kNotRecordable, "models of this format are not recorded yet");
-  error.file = request.model;
-  return error;
+  return Make<ZooSource>(request);
 }
 
 }  // namespace placewright

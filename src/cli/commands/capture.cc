@@ -59,6 +59,7 @@ class CaptureCommand : public Command {
                 "Input of a TorchScript file: x=f32[B,3,224,224], 'ids=i64[B,128]<30522' "
                 "(numbers below 30522); B: the batch. May be repeated",
                 "Input");
+    AddDimensionOption(app, &options_.dimensions);
     app->add_option("--train", training_,
                     "Update with adam or sgd; none: a forward pass alone (default adam)")
         ->type_name("NAME")
@@ -81,7 +82,8 @@ class CaptureCommand : public Command {
         "  placewright capture bert-base -o bert.json.gz\n"
         "  placewright capture bert-large --batch 8 --train sgd\n"
         "  placewright capture bert-base --param layers=6 --param sequence=128 --train none\n"
-        "  placewright capture net.pt --input 'x=f32[B,3,224,224]' --batch 32 --train sgd");
+        "  placewright capture net.pt --input 'x=f32[B,3,224,224]' --batch 32 --train sgd\n"
+        "  placewright capture model.onnx --train adam --batch 32 -o step.json.gz");
     return app;
   }
 

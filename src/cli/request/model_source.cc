@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/text.h"
 #include "cli/request/models.h"
+#include "cli/terminal/options.h"
 #include "formats/input.h"
+#include "formats/onnx/reader.h"
 #include "formats/text/file.h"
 #include "formats/torch_archive/archive.h"
 
@@ -19,20 +23,6 @@ Error GraphInstead(const std::string& path, std::string_view what) {
       fmt::format("It needs no recording: placewright plan {} -c CLUSTER.", Printable(path, 4096)));
   error.file = path;
   return error;
-}
-
-Result<ModelSource> SourceOfGraph(const std::string& path) {
-  PW_ASSIGN(const std::string bytes, ReadFile(path));
-  PW_ASSIGN(const GraphFormat format, SniffGraph(bytes).InFile(path));
-  switch (format) {
-    case GraphFormat::kOnnx: return ModelSource::kOnnx;
-    case GraphFormat::kAten: return GraphInstead(path, "a step that is recorded already");
-    case GraphFormat::kCostGraph: return GraphInstead(path, "a cost graph");
-    case GraphFormat::kDnnPartitioning: return GraphInstead(path, "a dnn-partitioning workload");
-    case GraphFormat::kPipeDream: return GraphInstead(path, "a PipeDream profile");
-    case GraphFormat::kGraphDef: return GraphInstead(path, "a TensorFlow GraphDef");
-  }
-  return GraphInstead(path, "another file");
 }
 
 Error NotForThisModel(std::string_view option, const std::string& model, std::string remedy) {
@@ -51,6 +41,13 @@ Status CheckOptions(const ModelOptions& options, const CaptureRequest& request) 
         "--input", request.model,
         "Models of the zoo bring their inputs; --batch and --param change sizes.");
   }
+  if (request.source == ModelSource::kOnnx && !options.inputs.empty()) {
+    return NotForThisModel("--input", request.model,
+                           "ONNX models state their inputs; --batch and --dim change sizes.");
+  }
+  if (request.source != ModelSource::kOnnx && !options.dimensions.empty()) {
+    return NotForThisModel("--dim", request.model, "Open dimensions with names are ONNX's.");
+  }
   if (!options.loss.empty() && request.training == Training::kNone) {
     return MakeError(ErrorCode::kUsage, "--loss is for training, and --train none asks for none");
   }
@@ -61,6 +58,40 @@ Status CheckOptions(const ModelOptions& options, const CaptureRequest& request) 
     }
   }
   return Ok();
+}
+
+// The model's nodes and small constants; weights are left where they are.
+Result<std::shared_ptr<const Program>> ReadProgram(std::string_view bytes,
+                                                   const ModelOptions& options,
+                                                   const CaptureRequest& request) {
+  OnnxOptions onnx;
+  const auto batch = request.values.find("batch");
+  if (batch != request.values.end()) onnx.batch = static_cast<int64_t>(batch->second);
+  PW_ASSIGN(onnx.dimensions, ParseDimensions(options.dimensions));
+  onnx.folder = std::filesystem::path(request.model).parent_path().string();
+  if (onnx.folder.empty()) onnx.folder = ".";
+  PW_ASSIGN(Program program, ReadOnnxProgram(bytes, onnx).InFile(request.model));
+  return std::make_shared<const Program>(std::move(program));
+}
+
+Status ChooseGraph(const ModelOptions& options, CaptureRequest* request) {
+  const std::string& path = request->model;
+  PW_ASSIGN(const std::string bytes, ReadFile(path));
+  PW_ASSIGN(const GraphFormat format, SniffGraph(bytes).InFile(path));
+  switch (format) {
+    case GraphFormat::kOnnx: {
+      request->source = ModelSource::kOnnx;
+      PW_RETURN_IF_ERROR(CheckOptions(options, *request));
+      PW_ASSIGN(request->program, ReadProgram(bytes, options, *request));
+      return Ok();
+    }
+    case GraphFormat::kAten: return GraphInstead(path, "a step that is recorded already");
+    case GraphFormat::kCostGraph: return GraphInstead(path, "a cost graph");
+    case GraphFormat::kDnnPartitioning: return GraphInstead(path, "a dnn-partitioning workload");
+    case GraphFormat::kPipeDream: return GraphInstead(path, "a PipeDream profile");
+    case GraphFormat::kGraphDef: return GraphInstead(path, "a TensorFlow GraphDef");
+  }
+  return GraphInstead(path, "another file");
 }
 
 }  // namespace
@@ -78,7 +109,7 @@ Status ChooseSource(const ModelOptions& options, CaptureRequest* request) {
     request->source = ModelSource::kTorchScript;
     request->weights = std::move(archive.weights);
   } else {
-    PW_ASSIGN(request->source, SourceOfGraph(model));
+    PW_RETURN_IF_ERROR(ChooseGraph(options, request));
   }
   PW_RETURN_IF_ERROR(CheckOptions(options, *request));
   if (!options.loss.empty()) {

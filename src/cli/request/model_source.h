@@ -14,6 +14,7 @@ namespace placewright {
 struct ModelOptions {
   std::string loss;                 // --loss, or empty
   std::vector<std::string> inputs;  // --input
+  std::vector<std::string> dimensions;  // --dim
 };
 
 // Fills in where `request.model` comes from, and what only files have. Errors: kUsage (options that

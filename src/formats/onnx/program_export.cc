@@ -148,8 +148,7 @@ class Exporter {
       case AttributeProto::INTS:
         return Exported(std::vector<int64_t>(attribute.ints().begin(), attribute.ints().end()));
       case AttributeProto::FLOATS:
-        return Exported(
-            std::vector<double>(attribute.floats().begin(), attribute.floats().end()));
+        return Exported(std::vector<double>(attribute.floats().begin(), attribute.floats().end()));
       case AttributeProto::STRINGS:
         return Exported(
             std::vector<std::string>(attribute.strings().begin(), attribute.strings().end()));
@@ -197,7 +196,7 @@ class Exporter {
   Program program_;
   std::unordered_map<std::string_view, const onnx::TensorProto*> stored_;
   std::unordered_set<std::string_view> read_;  // by a node, a sub-graph or as a graph output
-  int64_t content_ = 0;  // bytes carried along
+  int64_t content_ = 0;                        // bytes carried along
 };
 
 }  // namespace

@@ -117,9 +117,7 @@ Values PRelu(const NodeCall& call) {
   return {at::where(at::lt(x, 0), at::mul(x, slope), x)};
 }
 
-Values Where(const NodeCall& call) {
-  return {at::where(call.In(0), call.In(1), call.In(2))};
-}
+Values Where(const NodeCall& call) { return {at::where(call.In(0), call.In(1), call.In(2))}; }
 
 }  // namespace
 

@@ -31,10 +31,9 @@ Value Stacked(const NodeCall& call, const Values& rounds) {
 
 bool GoesOn(const NodeCall& call, const Value& condition) {
   if (const auto known = condition.Number()) return known->toBool();
-  throw CaptureFailure(MakeError(ErrorCode::kDataDependent,
-                                 "whether the Loop goes on is computed from what tensors hold",
-                                 call.node.place,
-                                 "Export the model with loops whose number of rounds is known."));
+  throw CaptureFailure(MakeError(
+      ErrorCode::kDataDependent, "whether the Loop goes on is computed from what tensors hold",
+      call.node.place, "Export the model with loops whose number of rounds is known."));
 }
 
 // Inputs: trip count, condition, carried tensors; the body takes the round's number, the condition

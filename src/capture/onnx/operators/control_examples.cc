@@ -20,21 +20,21 @@ Attributes Branches() {
 
 // s -> s + s, collecting s + s; goes on while the round's number is below `last`.
 Attributes Doubling(int64_t last) {
-  return {{"body",
-           GraphOf(Graph({"i", "go", "s"},
-                         {NodeOf("Constant", {}, {"last"}, {{"value_int", Int(last)}}),
-                          NodeOf("Less", {"i", "last"}, {"on"}),
-                          NodeOf("Add", {"s", "s"}, {"t"}), NodeOf("Identity", {"t"}, {"u"})},
-                         {"on", "t", "u"}))}};
+  return {
+      {"body", GraphOf(Graph({"i", "go", "s"},
+                             {NodeOf("Constant", {}, {"last"}, {{"value_int", Int(last)}}),
+                              NodeOf("Less", {"i", "last"}, {"on"}),
+                              NodeOf("Add", {"s", "s"}, {"t"}), NodeOf("Identity", {"t"}, {"u"})},
+                             {"on", "t", "u"}))}};
 }
 
 // s -> s + x of the step, collecting the sum so far.
 Attributes Summing() {
-  return {{"body", GraphOf(Graph({"s", "x"},
-                                 {NodeOf("Add", {"s", "x"}, {"t"}),
-                                  NodeOf("Identity", {"t"}, {"u"})},
-                                 {"t", "u"}))},
-          {"num_scan_inputs", Int(1)}};
+  return {
+      {"body", GraphOf(Graph({"s", "x"},
+                             {NodeOf("Add", {"s", "x"}, {"t"}), NodeOf("Identity", {"t"}, {"u"})},
+                             {"t", "u"}))},
+      {"num_scan_inputs", Int(1)}};
 }
 
 // No example can be given a list: nodes in front of the operator make one of x0 and x1, nodes
@@ -53,7 +53,8 @@ std::vector<Example> ListExamples() {
       Lists("ConcatFromSequence", {NodeOf("ConcatFromSequence", {"list"}, {"y0"}, along)},
             F({2}, {1, 2})),
       Lists("ConcatFromSequence",
-            {NodeOf("ConcatFromSequence", {"list"}, {"y0"}, {{"axis", Int(-1)}, {"new_axis", Int(1)}})},
+            {NodeOf("ConcatFromSequence", {"list"}, {"y0"},
+                    {{"axis", Int(-1)}, {"new_axis", Int(1)}})},
             F({1, 2}, {1, 2})),
       Lists("SequenceAt", {NodeOf("SequenceAt", {"list", "x2"}, {"y0"})}, F({1}, {1})),
       Lists("SequenceErase", {NodeOf("SequenceErase", {"list", "x2"}, {"other"}), joined},

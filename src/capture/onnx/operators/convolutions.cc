@@ -63,8 +63,7 @@ Transposed ReadTransposed(const NodeCall& call, const at::Tensor& x, const at::T
   }
   for (size_t d = 0; (asked || same) && d < rank; ++d) {
     const int64_t in = x.size(static_cast<int64_t>(d) + 2);
-    const int64_t out =
-        asked ? (*asked)[asked->size() - rank + d] : in * window.stride[d];
+    const int64_t out = asked ? (*asked)[asked->size() - rank + d] : in * window.stride[d];
     const int64_t total =
         window.stride[d] * (in - 1) + read.output_padding[d] + window.Reach(d) - out;
     window.begin[d] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
@@ -97,8 +96,8 @@ Values ConvTranspose(const NodeCall& call) {
                             read.output_padding, group)};
   }
   const Ints none(window.rank(), 0);
-  at::Tensor y = at::convolution(x, weight, {}, window.stride, none, window.dilation, true, none,
-                                 group);
+  at::Tensor y =
+      at::convolution(x, weight, {}, window.stride, none, window.dilation, true, none, group);
   Ints begin, end;
   for (size_t d = 0; d < window.rank(); ++d) {
     begin.push_back(-window.begin[d]);

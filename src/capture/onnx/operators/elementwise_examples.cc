@@ -44,7 +44,9 @@ std::vector<Example> Functions() {
       // Halves go to the even neighbour.
       {"Round", {F({4}, {0.5, 1.5, 2.5, -0.6})}, {F({4}, {0, 2, 2, -1})}},
       Unary("Sigmoid", Sigmoid),
-      Unary("Sign", [](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : 0.0; }, {-2, 0, 3}),
+      Unary("Sign", [](double x) { return x > 0   ? 1.0
+                                          : x < 0 ? -1.0
+                                                  : 0.0; }, {-2, 0, 3}),
       Unary("Sin", std::sin),
       Unary("Sinh", std::sinh),
       Unary("Sqrt", std::sqrt, {0, 1, 2}),
@@ -89,7 +91,9 @@ std::vector<Example> WithNumbers() {
        {{"alpha", Real(2)}, {"beta", Real(0.5)}},
        1},
       {"Gelu", {F({1}, {0.7})}, {F({1}, {TanhGelu(0.7)})}, {{"approximate", Word("tanh")}}, 20},
-      {"com.microsoft.BiasGelu", {F({1}, {0.5}), F({1}, {0.2})}, {F({1}, {0.7 * NormalShare(0.7)})}},
+      {"com.microsoft.BiasGelu",
+       {F({1}, {0.5}), F({1}, {0.2})},
+       {F({1}, {0.7 * NormalShare(0.7)})}},
       {"IsInf", {F({3}, {-kInfinity, 1, kInfinity})}, {B({3}, {1, 0, 1})}},
       {"IsInf",
        {F({3}, {-kInfinity, 1, kInfinity})},
@@ -98,8 +102,11 @@ std::vector<Example> WithNumbers() {
       {"IsNaN", {F({2}, {std::nan(""), 1})}, {B({2}, {1, 0})}},
       {"Not", {B({2}, {0, 1})}, {B({2}, {1, 0})}},
       {"BitwiseNot", {I({2}, {0, 5})}, {I({2}, {-1, -6})}},
-      {"Clip", {F({3}, {-2, 0.5, 9})}, {F({3}, {-1, 0.5, 6})},
-       {{"min", Real(-1)}, {"max", Real(6)}}, 6},
+      {"Clip",
+       {F({3}, {-2, 0.5, 9})},
+       {F({3}, {-1, 0.5, 6})},
+       {{"min", Real(-1)}, {"max", Real(6)}},
+       6},
       {"Clip", {F({2}, {-2, 9}), None(), Known(F({}, {6}))}, {F({2}, {-2, 6})}},
       {"Clip", {F({2}, {-2, 9}), F({}, {0})}, {F({2}, {0, 9})}},
       // Towards zero; to 7: int64, to 9: truths.

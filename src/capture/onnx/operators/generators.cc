@@ -15,7 +15,8 @@ namespace {
 template <class T>
 at::Tensor FromList(const std::vector<T>& list, at::ScalarType type) {
   const OutsideStep outside;
-  at::Tensor out = at::empty({static_cast<int64_t>(list.size())}, type == at::kFloat ? at::kDouble : type);
+  at::Tensor out =
+      at::empty({static_cast<int64_t>(list.size())}, type == at::kFloat ? at::kDouble : type);
   using Element = std::conditional_t<std::is_same_v<T, double>, double, int64_t>;
   std::copy(list.begin(), list.end(), out.data_ptr<Element>());
   return out.to(type);
@@ -75,8 +76,8 @@ Values Shape(const NodeCall& call) {
     return std::clamp<int64_t>(given < 0 ? given + rank : given, 0, rank);
   };
   const int64_t start = place(call.Int("start", 0)), end = place(call.Int("end", rank));
-  return {Value::Host(HostInts(start >= end ? Ints()
-                                            : Ints(sizes.begin() + start, sizes.begin() + end)))};
+  return {Value::Host(
+      HostInts(start >= end ? Ints() : Ints(sizes.begin() + start, sizes.begin() + end)))};
 }
 Values Size(const NodeCall& call) {
   if (!call.Has(0) || !call.inputs[0].tensor().defined()) call.Invalid("no tensor");
@@ -176,7 +177,8 @@ at::Tensor PadByCopies(const NodeCall& call, at::Tensor x, const std::string& mo
     Ints positions;
     for (int64_t i = 0; i < count; ++i) positions.push_back(Reflected(mode, i - begin[d], size));
     const Value index = Value::Host(HostInts(positions));
-    x = at::index_select(x, static_cast<int64_t>(d), call.on_host ? index.tensor() : index.InStep());
+    x = at::index_select(x, static_cast<int64_t>(d),
+                         call.on_host ? index.tensor() : index.InStep());
   }
   return x;
 }

@@ -37,8 +37,7 @@ Values Squeeze(const NodeCall& call) {
   const Ints axes = named ? call.Axes(*named, x.dim()) : Ints();
   Ints shape;
   for (int64_t d = 0; d < x.dim(); ++d) {
-    const bool leaves =
-        named ? std::count(axes.begin(), axes.end(), d) > 0 : x.size(d) == 1;
+    const bool leaves = named ? std::count(axes.begin(), axes.end(), d) > 0 : x.size(d) == 1;
     if (leaves && x.size(d) != 1) call.Invalid(fmt::format("dimension {} is {}", d, x.size(d)));
     if (!leaves) shape.push_back(x.size(d));
   }

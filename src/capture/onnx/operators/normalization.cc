@@ -95,8 +95,7 @@ Values LayerNormalization(const NodeCall& call) {
   at::Tensor mean, deviation;
   const at::Tensor x = call.In(0);
   if (x.dim() == 0) call.Invalid("an input without dimensions");
-  const at::Tensor y =
-      Normalized(call, x, call.In(1), call.InOrNone(2), &mean, &deviation);
+  const at::Tensor y = Normalized(call, x, call.In(1), call.InOrNone(2), &mean, &deviation);
   return {y, mean, deviation};
 }
 
@@ -104,8 +103,7 @@ Values LayerNormalization(const NodeCall& call) {
 Values SkipLayerNormalization(const NodeCall& call) {
   at::Tensor sum = at::add(call.In(0), call.In(1)), mean, deviation;
   if (call.Has(4)) sum = at::add(sum, call.In(4));
-  const at::Tensor y =
-      Normalized(call, sum, call.In(2), call.InOrNone(3), &mean, &deviation);
+  const at::Tensor y = Normalized(call, sum, call.In(2), call.InOrNone(3), &mean, &deviation);
   return {y, mean, deviation, sum};
 }
 

@@ -78,7 +78,9 @@ void ExpectOutputs(const Example& example, Way way) {
     const at::Tensor expected = wanted[i].Tensor();
     EXPECT_TRUE(found[i].sizes() == expected.sizes() &&
                 at::allclose(found[i].to(at::kDouble), expected.to(at::kDouble), 1e-4, 1e-5, true))
-        << "output " << i << ":\n" << found[i] << "\nbut by hand\n" << expected;
+        << "output " << i << ":\n"
+        << found[i] << "\nbut by hand\n"
+        << expected;
   }
 }
 

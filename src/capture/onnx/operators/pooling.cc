@@ -95,10 +95,9 @@ at::Tensor AverageOf(at::Tensor x, Window window, bool ceil_mode, bool count_pad
   const bool one = window.rank() == 1;
   x = Widen(x, &window);
   at::Tensor result =
-      x.dim() == 5 ? at::avg_pool3d(x, window.kernel, window.stride, window.begin, ceil_mode,
-                                    count_padding)
-                   : at::avg_pool2d(x, window.kernel, window.stride, window.begin, ceil_mode,
-                                    count_padding);
+      x.dim() == 5
+          ? at::avg_pool3d(x, window.kernel, window.stride, window.begin, ceil_mode, count_padding)
+          : at::avg_pool2d(x, window.kernel, window.stride, window.begin, ceil_mode, count_padding);
   return one ? at::squeeze(result, 2) : result;
 }
 
@@ -115,8 +114,7 @@ Value ShareOfWindows(const NodeCall& call, const at::Tensor& x, const Window& wi
   at::Tensor shares = at::empty({count}, at::kDouble);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t first = i * window.stride[d] - begin;
-    const int64_t inside =
-        std::min(first + window.kernel[d], high) - std::max(first, low);
+    const int64_t inside = std::min(first + window.kernel[d], high) - std::max(first, low);
     shares.data_ptr<double>()[i] =
         static_cast<double>(inside) / static_cast<double>(window.kernel[d]);
   }

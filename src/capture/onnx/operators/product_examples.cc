@@ -36,7 +36,8 @@ std::vector<Example> Convolutions() {
   const Attributes uneven = {{"pads", IntList({1, 0})}};
   return {
       // 1*1+2*10, 2*1+3*10; the bias is 100.
-      {"Conv", {F({1, 1, 3}, {1, 2, 3}), F({1, 1, 2}, {1, 10}), F({1}, {100})},
+      {"Conv",
+       {F({1, 1, 3}, {1, 2, 3}), F({1, 1, 2}, {1, 10}), F({1}, {100})},
        {F({1, 1, 2}, {121, 132})}},
       // One 0 in front only.
       {"Conv", {F({1, 1, 2}, {1, 2}), F({1, 1, 2}, {1, 10})}, {F({1, 1, 2}, {10, 21})}, uneven},
@@ -138,32 +139,42 @@ std::vector<Example> Resizing() {
   const Given row = F({1, 1, 1, 2}, {1, 3});
   const Given twice = KF({1, 1, 1, 2});
   const auto mode = [](const char* name, const char* coordinates) {
-    return Attributes{{"mode", Word(name)},
-                      {"coordinate_transformation_mode", Word(coordinates)}};
+    return Attributes{{"mode", Word(name)}, {"coordinate_transformation_mode", Word(coordinates)}};
   };
   Attributes floor = mode("nearest", "asymmetric");
   floor["nearest_mode"] = Word("floor");
   return {
       {"Resize", {row, None(), twice}, {F({1, 1, 1, 4}, {1, 1, 3, 3})}, floor},
       // Places -1/4, 1/4, 3/4, 5/4, held within the image.
-      {"Resize", {row, None(), twice}, {F({1, 1, 1, 4}, {1, 1.5, 2.5, 3})},
+      {"Resize",
+       {row, None(), twice},
+       {F({1, 1, 1, 4}, {1, 1.5, 2.5, 3})},
        mode("linear", "half_pixel")},
-      {"Resize", {row, None(), None(), KI({1, 1, 1, 3})}, {F({1, 1, 1, 3}, {1, 2, 3})},
+      {"Resize",
+       {row, None(), None(), KI({1, 1, 1, 3})},
+       {F({1, 1, 1, 3}, {1, 2, 3})},
        mode("linear", "align_corners")},
       // Places 0, 1/2, 1, 3/2; halves go down.
-      {"Resize", {row, None(), twice}, {F({1, 1, 1, 4}, {1, 1, 3, 3})},
+      {"Resize",
+       {row, None(), twice},
+       {F({1, 1, 1, 4}, {1, 1, 3, 3})},
        mode("nearest", "asymmetric")},
-      {"Resize", {row, None(), twice}, {F({1, 1, 1, 4}, {1, 2, 3, 3})},
+      {"Resize",
+       {row, None(), twice},
+       {F({1, 1, 1, 4}, {1, 2, 3, 3})},
        mode("linear", "asymmetric")},
-      {"Resize", {F({3}, {1, 2, 4}), None(), None(), KI({2})}, {F({2}, {1.25, 3.5})},
+      {"Resize",
+       {F({3}, {1, 2, 4}), None(), None(), KI({2})},
+       {F({2}, {1.25, 3.5})},
        mode("linear", "half_pixel")},
       // Cubic with a = -3/4 at 1/4 behind the first of two: weights -0.1055, 0.8789, 0.2617,
       // -0.0352 of 1, 1, 3, 3; at 5/4 mirrored.
-      {"Resize", {row, None(), twice},
-       {F({1, 1, 1, 4}, {0.789062, 1.453125, 2.546875, 3.210938})}, mode("cubic", "half_pixel")},
+      {"Resize",
+       {row, None(), twice},
+       {F({1, 1, 1, 4}, {0.789062, 1.453125, 2.546875, 3.210938})},
+       mode("cubic", "half_pixel")},
       {"Upsample", {row, twice}, {F({1, 1, 1, 4}, {1, 1, 3, 3})}, {}, 9},
-      {"Upsample", {row}, {F({1, 1, 1, 4}, {1, 1, 3, 3})},
-       {{"scales", RealList({1, 1, 1, 2})}}, 7},
+      {"Upsample", {row}, {F({1, 1, 1, 4}, {1, 1, 3, 3})}, {{"scales", RealList({1, 1, 1, 2})}}, 7},
       // The middle of the image, with corners at -1 and 1.
       {"GridSample",
        {F({1, 1, 2, 2}, {1, 2, 3, 4}), F({1, 1, 1, 2}, {0, 0})},

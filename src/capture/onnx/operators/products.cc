@@ -9,8 +9,7 @@ namespace {
 // Vectors become matrices of one row or column, so that every product is one of matrices.
 at::Tensor Product(const at::Tensor& a, const at::Tensor& b) {
   const bool row = a.dim() == 1, column = b.dim() == 1;
-  at::Tensor result =
-      at::matmul(row ? at::unsqueeze(a, 0) : a, column ? at::unsqueeze(b, 1) : b);
+  at::Tensor result = at::matmul(row ? at::unsqueeze(a, 0) : a, column ? at::unsqueeze(b, 1) : b);
   if (column) result = at::squeeze(result, -1);
   if (row) result = at::squeeze(result, column ? -1 : -2);
   return result;

@@ -36,9 +36,8 @@ Activation ReadActivation(const NodeCall& call, std::string name, double alpha, 
     return [=](const at::Tensor& x) { return at::mul(at::tanh(at::mul(x, beta)), alpha); };
   }
   if (name == "hardsigmoid") {
-    return [=](const at::Tensor& x) {
-      return at::clamp(at::add(at::mul(x, alpha), beta), 0.0, 1.0);
-    };
+    return
+        [=](const at::Tensor& x) { return at::clamp(at::add(at::mul(x, alpha), beta), 0.0, 1.0); };
   }
   call.Unsupported("activation \"" + name + "\"");
 }
@@ -221,9 +220,7 @@ State GruStep(const NodeCall& call, const Recurrence& net, const Direction& one,
 
 State RnnStep(const NodeCall&, const Recurrence& net, const Direction& one,
               const at::Tensor& products, const State& state) {
-  return {one.activations[0](
-              Clipped(net, at::addmm(products, state.hidden, one.recurrent))),
-          {}};
+  return {one.activations[0](Clipped(net, at::addmm(products, state.hidden, one.recurrent))), {}};
 }
 
 // Runs one direction; a sequence that is over keeps its state and gives zeros. Backwards, that lets

@@ -44,10 +44,11 @@ std::vector<Example> Lstms() {
        {{"direction", Word("reverse")}}},
       {"LSTM",
        {kX, both_w, both_r},
-       {F({2, 2, 1, 1}, {bare_one.h, back.h, bare.h, back_one.h}),
-        F({2, 1, 1}, {bare.h, back.h}), F({2, 1, 1}, {bare.c, back.c})},
+       {F({2, 2, 1, 1}, {bare_one.h, back.h, bare.h, back_one.h}), F({2, 1, 1}, {bare.h, back.h}),
+        F({2, 1, 1}, {bare.c, back.c})},
        {{"direction", Word("bidirectional")}}},
-      // A length of 1: the second step gives 0 and leaves the state alone; backwards it begins at 0.
+      // A length of 1: the second step gives 0 and leaves the state alone; backwards it begins at
+      // 0.
       {"LSTM",
        {kX, w, r, None(), I({1}, {1}), F({1, 1, 1}, {0.3}), F({1, 1, 1}, {-0.2})},
        {F({2, 1, 1, 1}, {begun.h, 0}), F({1, 1, 1}, {begun.h}), F({1, 1, 1}, {begun.c})}},

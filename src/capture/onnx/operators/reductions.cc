@@ -77,8 +77,8 @@ at::Tensor LogSumExpOf(const at::Tensor& x, const Ints& axes, bool keep) {
   return at::logsumexp(x, axes, keep);
 }
 
-Values Extreme(const NodeCall& call, at::Tensor (*function)(const at::Tensor&,
-                                                            c10::optional<int64_t>, bool)) {
+Values Extreme(const NodeCall& call,
+               at::Tensor (*function)(const at::Tensor&, c10::optional<int64_t>, bool)) {
   const at::Tensor x = call.In(0);
   const int64_t axis = call.Axis(call.Int("axis", 0), std::max<int64_t>(1, x.dim()));
   const bool keep = call.Int("keepdims", 1) != 0;

@@ -51,9 +51,9 @@ void ReadSizes(const NodeCall& call, const at::Tensor& x, size_t scales_at, size
     }
     return;
   }
-  const std::vector<double> scales =
-      call.version < 9 ? call.RealList("scales").value_or(std::vector<double>())
-                       : KnownReals(call, scales_at);
+  const std::vector<double> scales = call.version < 9
+                                         ? call.RealList("scales").value_or(std::vector<double>())
+                                         : KnownReals(call, scales_at);
   if (scales.size() != axes.size()) call.Invalid("scales has not one item for each axis");
   read->scales_given = true;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -70,8 +70,7 @@ Resizing ReadResizing(const NodeCall& call, const at::Tensor& x) {
   read.mode = call.Text("mode", "nearest");
   if (read.mode == "bilinear") read.mode = "linear";
   const bool old = call.node.type == "Upsample" || call.version < 11;
-  read.coordinates =
-      old ? "asymmetric" : call.Text("coordinate_transformation_mode", "half_pixel");
+  read.coordinates = old ? "asymmetric" : call.Text("coordinate_transformation_mode", "half_pixel");
   read.nearest = old ? "floor" : call.Text("nearest_mode", "round_prefer_floor");
   read.cubic = call.Real("cubic_coeff_a", -0.75);
   read.exclude_outside = call.Int("exclude_outside", 0) != 0;
@@ -92,8 +91,8 @@ bool LibTorchTakes(const Resizing& read, const at::Tensor& x) {
   if (x.dim() != 4 || read.sizes[0] != x.size(0) || read.sizes[1] != x.size(1)) return false;
   const bool whole = [&] {  // the scales that LibTorch works out from the sizes are those given
     for (size_t d = 2; d < 4; ++d) {
-      const double by_size = static_cast<double>(read.sizes[d]) /
-                             static_cast<double>(x.size(static_cast<int64_t>(d)));
+      const double by_size =
+          static_cast<double>(read.sizes[d]) / static_cast<double>(x.size(static_cast<int64_t>(d)));
       if (read.scales_given && by_size != read.scales[d]) return false;
     }
     return true;

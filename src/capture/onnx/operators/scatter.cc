@@ -55,8 +55,8 @@ Values ScatterNd(const NodeCall& call) {
   const int64_t count = row.numel();
   const at::Tensor flat = at::reshape(x, {places, slice});
   const at::Tensor rows = at::expand_copy(at::reshape(row, {count, 1}), {count, slice});
-  const at::Tensor replaced = ScatterInto(flat, 0, rows, at::reshape(updates, {count, slice}),
-                                          Reduction(call));
+  const at::Tensor replaced =
+      ScatterInto(flat, 0, rows, at::reshape(updates, {count, slice}), Reduction(call));
   return {at::reshape(replaced, x.sizes())};
 }
 

@@ -28,16 +28,26 @@ std::vector<Example> Gathers() {
 std::vector<Example> Scatters() {
   const Given square = F({2, 2}, {1, 2, 3, 4});
   return {
-      {"ScatterElements", {square, I({1, 2}, {1, 0}), F({1, 2}, {8, 9})},
+      {"ScatterElements",
+       {square, I({1, 2}, {1, 0}), F({1, 2}, {8, 9})},
        {F({2, 2}, {1, 9, 8, 4})}},
       {"Scatter", {square, I({1, 2}, {1, 0}), F({1, 2}, {8, 9})}, {F({2, 2}, {1, 9, 8, 4})}, {}, 9},
-      {"ScatterElements", {square, I({1, 2}, {1, 0}), F({1, 2}, {8, 9})},
-       {F({2, 2}, {1, 11, 11, 4})}, {{"reduction", Word("add")}}, 16},
-      {"ScatterElements", {square, I({1, 2}, {1, 0}), F({1, 2}, {2, 9})},
-       {F({2, 2}, {1, 9, 3, 4})}, {{"reduction", Word("max")}}, 18},
+      {"ScatterElements",
+       {square, I({1, 2}, {1, 0}), F({1, 2}, {8, 9})},
+       {F({2, 2}, {1, 11, 11, 4})},
+       {{"reduction", Word("add")}},
+       16},
+      {"ScatterElements",
+       {square, I({1, 2}, {1, 0}), F({1, 2}, {2, 9})},
+       {F({2, 2}, {1, 9, 3, 4})},
+       {{"reduction", Word("max")}},
+       18},
       {"ScatterND", {square, I({1, 1}, {1}), F({1, 2}, {8, 9})}, {F({2, 2}, {1, 2, 8, 9})}},
-      {"ScatterND", {square, I({2, 2}, {0, 1, 1, 0}), F({2}, {8, 9})},
-       {F({2, 2}, {1, 10, 12, 4})}, {{"reduction", Word("add")}}, 16},
+      {"ScatterND",
+       {square, I({2, 2}, {0, 1, 1, 0}), F({2}, {8, 9})},
+       {F({2, 2}, {1, 10, 12, 4})},
+       {{"reduction", Word("add")}},
+       16},
   };
 }
 

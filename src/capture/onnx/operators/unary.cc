@@ -127,9 +127,9 @@ Values Clip(const NodeCall& call) {
 Values Cast(const NodeCall& call) {
   int64_t to = call.Int("to", 0);
   if (call.version < 6) {
-    static const std::vector<std::string> kNames = {
-        "UNDEFINED", "FLOAT", "UINT8", "INT8",    "UINT16", "INT16",
-        "INT32",     "INT64", "STRING", "BOOL", "FLOAT16", "DOUBLE"};
+    static const std::vector<std::string> kNames = {"UNDEFINED", "FLOAT", "UINT8",   "INT8",
+                                                    "UINT16",    "INT16", "INT32",   "INT64",
+                                                    "STRING",    "BOOL",  "FLOAT16", "DOUBLE"};
     const auto found = std::find(kNames.begin(), kNames.end(), call.Text("to", ""));
     if (found != kNames.end()) to = found - kNames.begin();
   }
