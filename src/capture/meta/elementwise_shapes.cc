@@ -71,11 +71,6 @@ std::vector<c10::IValue> NativeDropout(const TorchCall& call) {
   return {EmptyLike(input), EmptyLike(input, at::kBool)};
 }
 
-// native_dropout_backward(grad_output, mask, scale)
-std::vector<c10::IValue> NativeDropoutBackward(const TorchCall& call) {
-  return {EmptyLike(TensorArgument(call, 0))};
-}
-
 }  // namespace
 
 void AddElementwiseShapes(ShapeTable& table) {
@@ -101,7 +96,7 @@ void AddElementwiseShapes(ShapeTable& table) {
   table["aten::log_sigmoid_backward"] = LogSigmoidBackward;
   table["aten::where.self"] = Where;
   table["aten::native_dropout"] = NativeDropout;
-  table["aten::native_dropout_backward"] = NativeDropoutBackward;
+  table["aten::native_dropout_backward"] = LikeProduct;
 }
 
 }  // namespace placewright

@@ -25,5 +25,6 @@ set(ONNX_READER_SOURCES
 set(ONNX_READER_TESTS
   onnx/damage_test.cc
   onnx/files_test.cc
+  onnx/program_test.cc
   onnx/shapes/shapes_test.cc
   onnx/structure_test.cc)

@@ -19,7 +19,7 @@ int64_t ReadReduction(const NodeCall& call) {
 at::Tensor Likelihood(const NodeCall& call, const at::Tensor& shares) {
   if (shares.dim() < 2) call.Invalid("scores without classes");
   c10::optional<at::Tensor> weight;
-  if (call.Has(2)) weight = call.In(2);
+  if (call.Has(2)) weight = call.In(2).detach();
   return at::nll_loss_nd(shares, call.In(1).to(at::kLong), weight, ReadReduction(call),
                          call.Int("ignore_index", -100));
 }

@@ -24,7 +24,8 @@ Moments ChannelMoments(const at::Tensor& x) {
 // are buffers of the model, and the node's outputs. Else the node's own mode counts.
 Values BatchNormalization(const NodeCall& call) {
   const at::Tensor x = call.In(0), scale = call.In(1), bias = call.In(2);
-  at::Tensor mean = call.In(3), variance = call.In(4);
+  // They have no gradient, even where the file's parameters reach the node by a detour.
+  at::Tensor mean = call.In(3).detach(), variance = call.In(4).detach();
   if (x.dim() < 2) call.Invalid("an input without channels");
   if (call.version < 9 && call.Int("spatial", 1) == 0) call.Unsupported("spatial 0");
   const bool own = call.version >= 14 ? call.Int("training_mode", 0) != 0

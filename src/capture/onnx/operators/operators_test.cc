@@ -25,7 +25,7 @@ std::vector<Example> AllExamples() {
   return all;
 }
 
-enum class Way { kInStep, kAhead, kWithoutMemory };
+enum class Way { kInStep, kAhead, kWithoutMemory, kTrained };
 
 Program ProgramOf(const Example& example) {
   std::vector<std::string> inputs, outputs;
@@ -45,27 +45,45 @@ Program ProgramOf(const Example& example) {
   return program;
 }
 
-std::vector<at::Tensor> Run(const Example& example, Way way) {
+// Gradients of the sum of all results that have one.
+void Train(const std::vector<at::Tensor>& outputs) {
+  at::Tensor total;
+  for (const at::Tensor& output : outputs) {
+    if (!output.requires_grad()) continue;
+    total = total.defined() ? at::add(total, output.sum()) : output.sum();
+  }
+  if (total.defined()) total.backward();
+}
+
+std::vector<at::Tensor> RunExample(const Example& example, Way way) {
   const Program program = ProgramOf(example);
   std::unordered_map<std::string, Value> known;
   for (size_t i = 0; i < example.inputs.size(); ++i) {
     const Given& given = example.inputs[i];
     if (given.absent) continue;
-    const at::Tensor tensor = given.Tensor();
+    at::Tensor tensor = given.Tensor();
+    if (way == Way::kWithoutMemory || way == Way::kTrained) {
+      if (!given.known) tensor = tensor.to(at::kMeta);
+      if (!given.known && way == Way::kTrained) {
+        tensor.set_requires_grad(tensor.is_floating_point());
+      }
+    }
     const bool host = given.known || way == Way::kAhead;
-    known["x" + std::to_string(i)] =
-        host ? Value::Host(tensor)
-             : Value(way == Way::kWithoutMemory ? tensor.to(at::kMeta) : tensor);
+    known["x" + std::to_string(i)] = host ? Value::Host(tensor) : Value(tensor);
   }
   std::vector<at::Tensor> outputs;
-  const auto run = [&] { outputs = Interpreter(program, {}).Run(std::move(known)); };
-  const Status status = way == Way::kWithoutMemory ? OnMeta(run) : CatchFailure(run);
+  const auto run = [&] {
+    outputs = Interpreter(program, {}).Run(std::move(known));
+    if (way == Way::kTrained) Train(outputs);
+  };
+  const bool on_meta = way == Way::kWithoutMemory || way == Way::kTrained;
+  const Status status = on_meta ? OnMeta(run) : CatchFailure(run);
   EXPECT_TRUE(status.ok()) << status.error().ToString();
   return outputs;
 }
 
 void ExpectOutputs(const Example& example, Way way) {
-  const std::vector<at::Tensor> found = Run(example, way);
+  const std::vector<at::Tensor> found = RunExample(example, way);
   std::vector<Given> wanted;
   for (const Given& output : example.outputs) {
     if (!output.absent) wanted.push_back(output);
@@ -89,6 +107,8 @@ class Operators : public testing::TestWithParam<Example> {};
 TEST_P(Operators, InTheStep) { ExpectOutputs(GetParam(), Way::kInStep); }
 TEST_P(Operators, Ahead) { ExpectOutputs(GetParam(), Way::kAhead); }
 TEST_P(Operators, WithoutMemory) { ExpectOutputs(GetParam(), Way::kWithoutMemory); }
+// What autograd runs has shapes, too.
+TEST_P(Operators, TrainedWithoutMemory) { RunExample(GetParam(), Way::kTrained); }
 
 std::string NameOf(const testing::TestParamInfo<Example>& info) {
   std::string name = info.param.type + "_" + std::to_string(info.index);

@@ -96,7 +96,7 @@ std::vector<Example> Others() {
         F({1, 1, 1}, {std::tanh(-2 + 0.5 * std::tanh(1))})}},
       {"RNN",
        {kX, F({1, 1, 1}, {2}), F({1, 1, 1}, {0.5})},
-       {F({2, 1, 1, 1}, {3, -2.5})},
+       {F({2, 1, 1, 1}, {3, 1.5})},
        {{"activations", WordList({"Affine"})},
         {"activation_alpha", RealList({1})},
         {"activation_beta", RealList({2})}}},
