@@ -104,7 +104,7 @@ TEST(OnnxProgram, RefusesOpenDimensions) {
   const Result<Program> open = ReadProgram(model);
   ASSERT_FALSE(open.ok());
   EXPECT_EQ(open.error().code, ErrorCode::kGraphShape);
-  EXPECT_NE(open.error().ToString().find("--batch N"), std::string::npos);
+  EXPECT_NE(open.error().remedy.find("--batch N"), std::string::npos);
   OnnxOptions named;
   named.dimensions["N"] = 5;
   const Program program = Read(model, named);
