@@ -1,4 +1,4 @@
-// Pooling, sampling and reductions.
+// Pooling.
 #include "capture/meta/shape_functions.h"
 
 namespace placewright {
@@ -49,43 +49,9 @@ std::vector<c10::IValue> MaxPool3d(const TorchCall& call) {
   return {EmptyMeta(sizes, self.scalar_type()), EmptyMeta(sizes, at::kLong)};
 }
 
-// grid_sampler_2d(input, grid, ...): the image's channels at the places of the grid.
-std::vector<c10::IValue> GridSampler(const TorchCall& call) {
-  const at::Tensor input = TensorArgument(call, 0), grid = TensorArgument(call, 1);
-  return {
-      EmptyMeta({input.size(0), input.size(1), grid.size(1), grid.size(2)}, input.scalar_type())};
-}
-
-// grid_sampler_2d_backward(grad_output, input, grid, ..., output_mask = 6)
-std::vector<c10::IValue> GridSamplerBackward(const TorchCall& call) {
-  const at::Tensor input = TensorArgument(call, 1), grid = TensorArgument(call, 2), none;
-  const bool wanted = call.argument(6).toBoolList()[0];
-  return {wanted ? EmptyMeta(input.sizes(), input.scalar_type()) : none,
-          EmptyMeta(grid.sizes(), grid.scalar_type())};
-}
-
-// logsumexp(self, dim, keepdim)
-std::vector<c10::IValue> LogSumExp(const TorchCall& call) {
-  const at::Tensor self = TensorArgument(call, 0);
-  const bool keep = call.argument(2).toBool();
-  std::vector<bool> reduced(static_cast<size_t>(self.dim()), false);
-  for (const int64_t dim : call.argument(1).toIntVector()) {
-    reduced.at(static_cast<size_t>(dim < 0 ? dim + self.dim() : dim)) = true;
-  }
-  std::vector<int64_t> sizes;
-  for (size_t d = 0; d < reduced.size(); ++d) {
-    if (!reduced[d]) sizes.push_back(self.size(static_cast<int64_t>(d)));
-    if (reduced[d] && keep) sizes.push_back(1);
-  }
-  return {EmptyMeta(sizes, self.scalar_type())};
-}
-
 }  // namespace
 
 void AddPoolingShapes(ShapeTable& table) {
-  table["aten::grid_sampler_2d"] = GridSampler;
-  table["aten::grid_sampler_2d_backward"] = GridSamplerBackward;
-  table["aten::logsumexp"] = LogSumExp;
   table["aten::_adaptive_avg_pool2d"] = AdaptiveAveragePool;
   table["aten::_adaptive_avg_pool2d_backward"] = PoolBackward;
   table["aten::_adaptive_avg_pool3d"] = AdaptiveAveragePool;

@@ -189,29 +189,6 @@ const std::vector<Example>& Examples() {
        [] {
          Train(at::abs(Leaf({5, 4}).t()));
        }},
-      {"hardswish_gradient",
-       [] {
-         Train(at::hardswish(Leaf({5, 4}).t()));
-         at::hardswish_backward(at::randn({3, 4}), at::randn({3, 4}));
-       }},
-      {"logical",
-       [] {
-         const at::Tensor a = at::ones({4, 1}, at::kBool), b = at::ones({3, 4}, at::kBool).t();
-         at::logical_and(a, b);
-         at::logical_or(b, b);
-         at::logical_xor(b, at::ones({}, at::kInt));
-         at::logical_not(b).logical_and_(b).logical_or_(b).logical_xor_(b).logical_not_();
-       }},
-      {"max_pool_3d",
-       [] {
-         Train(std::get<0>(at::max_pool3d_with_indices(Leaf({2, 3, 5, 6, 7}), {2, 3, 2}, {2, 2, 3},
-                                                       {1, 0, 1}, {1, 1, 2}, true)));
-         at::max_pool3d(at::randn({1, 2, 5, 6, 7}), 2);
-       }},
-      {"grid_sampler",
-       [] {
-         Train(at::grid_sampler(Leaf({2, 3, 5, 6}), Leaf({2, 4, 7, 2}), 0, 0, false));
-       }},
       {"logsumexp",
        [] {
          Train(at::logsumexp(Leaf({2, 3, 4}), at::IntArrayRef{0, -1}, false));
