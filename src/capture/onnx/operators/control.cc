@@ -48,8 +48,9 @@ Values Loop(const NodeCall& call) {
   Values state(call.inputs.begin() + std::min<std::ptrdiff_t>(2, std::ssize(call.inputs)),
                call.inputs.end());
   std::vector<Values> collected(body.outputs.size() - 1 - carried);
+  if (!call.Has(1)) call.interpreter.Charge(std::max<int64_t>(0, trips), call.node.place);
   for (int64_t i = 0; i < trips && goes_on; ++i) {
-    call.interpreter.Charge(1, call.node.place);
+    if (call.Has(1)) call.interpreter.Charge(1, call.node.place);
     Values inputs = {[&] {
                        const OutsideStep outside;
                        return Value::Host(at::full({}, i, at::kLong));
