@@ -4,6 +4,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <array>
 
 #include "capture/recorder/arguments.h"
 
@@ -19,6 +20,18 @@ bool ReturnsNumbers(const c10::FunctionSchema& schema) {
          std::all_of(schema.returns().begin(), schema.returns().end(), is_number);
 }
 
+std::optional<c10::OperatorHandle> InPlaceOf(const c10::FunctionSchema& schema) {
+  static constexpr std::array<const char*, 3> kGathering = {"aten::index_add", "aten::scatter_add",
+                                                            "aten::_index_put_impl"};
+  const std::string& name = schema.name();
+  if (!schema.overload_name().empty() ||
+      std::find(kGathering.begin(), kGathering.end(), name) == kGathering.end()) {
+    return std::nullopt;
+  }
+  const auto found = c10::Dispatcher::singleton().findSchema({name + "_", ""});
+  return found ? std::optional(*found) : std::nullopt;
+}
+
 OperatorFacts FactsOf(const c10::OperatorHandle& op) {
   const c10::FunctionSchema& schema = op.schema();
   const std::string& full = schema.name();
@@ -31,6 +44,7 @@ OperatorFacts FactsOf(const c10::OperatorHandle& op) {
       op.hasTag(at::Tag::data_dependent_output) || op.hasTag(at::Tag::dynamic_output_shape);
   facts.returns_numbers = ReturnsNumbers(schema);
   facts.draws_random = DrawsRandomNumbers(op);
+  facts.gathers_in_place = InPlaceOf(schema);
   return facts;
 }
 

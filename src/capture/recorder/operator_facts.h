@@ -4,6 +4,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -16,6 +17,9 @@ struct OperatorFacts {
   bool reads_values = false;        // its result, or the shape of it, depends on values
   bool returns_numbers = false;     // it returns something, but no tensor and no list
   bool draws_random = false;
+  // index_add_ for index_add: autograd gathers a gradient in place, but apart where tensors are
+  // without memory.
+  std::optional<c10::OperatorHandle> gathers_in_place;
 };
 
 class OperatorTable {

@@ -107,6 +107,11 @@ const std::string& Recorder::Module() const {
 
 void Recorder::Handle(TorchCall& call) {
   const OperatorFacts& facts = operators_.Of(call.op);
+  if (options_.on_meta && phase_ == Phase::kBackward && facts.gathers_in_place) {
+    TorchCall in_place{*facts.gathers_in_place, call.keys, call.stack};
+    Handle(in_place);
+    return;
+  }
   const CallPlace place = Place(call);
   // Before the call, which replaces the arguments and may write some of them.
   CallArguments arguments = ReadArguments(call, [this](const at::Tensor& tensor) {

@@ -1,6 +1,11 @@
 // Products of matrices.
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <string>
+
 #include "capture/onnx/operators/table.h"
 
 namespace placewright::lowering {
@@ -38,6 +43,39 @@ Values Gemm(const NodeCall& call) {
   return {alpha == 1.0 ? product : at::mul(product, alpha)};
 }
 
+// "ij,k->kij": no index is summed over or shared.
+bool IsOuter(const std::string& a, const std::string& b, const std::string& out) {
+  std::string both = a + b, sorted = out;
+  std::sort(both.begin(), both.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  return both == sorted && std::all_of(both.begin(), both.end(), is_letter) &&
+         std::adjacent_find(both.begin(), both.end()) == both.end();
+}
+
+// LibTorch multiplies element by element there; as a product of a column and a row it counts as
+// one.
+std::optional<at::Tensor> Outer(const std::string& equation,
+                                const std::vector<at::Tensor>& operands) {
+  const size_t comma = equation.find(','), arrow = equation.find("->");
+  if (operands.size() != 2 || comma == std::string::npos || arrow == std::string::npos ||
+      comma > arrow) {
+    return std::nullopt;
+  }
+  const std::string a = equation.substr(0, comma), out = equation.substr(arrow + 2),
+                    b = equation.substr(comma + 1, arrow - comma - 1);
+  if (!IsOuter(a, b, out) || static_cast<int64_t>(a.size()) != operands[0].dim() ||
+      static_cast<int64_t>(b.size()) != operands[1].dim()) {
+    return std::nullopt;
+  }
+  std::vector<int64_t> sizes = operands[0].sizes().vec(), order;
+  sizes.insert(sizes.end(), operands[1].sizes().begin(), operands[1].sizes().end());
+  for (const char index : out) order.push_back(static_cast<int64_t>((a + b).find(index)));
+  const at::Tensor product =
+      at::mm(at::reshape(operands[0], {-1, 1}), at::reshape(operands[1], {1, -1}));
+  return at::permute(at::reshape(product, sizes), order);
+}
+
 Values Einsum(const NodeCall& call) {
   std::vector<at::Tensor> operands;
   for (size_t i = 0; i < call.inputs.size(); ++i) operands.push_back(call.In(i));
@@ -46,6 +84,7 @@ Values Einsum(const NodeCall& call) {
     if (c != ' ') equation += c;
   }
   if (equation.empty()) call.Invalid("no equation");
+  if (const auto outer = Outer(equation, operands)) return {*outer};
   return {at::einsum(equation, operands)};
 }
 
