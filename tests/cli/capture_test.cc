@@ -58,6 +58,28 @@ TEST_F(CaptureCommand, WritesAGraphThatReadsBack) {
   EXPECT_EQ(RunJson({"inspect", "mlp.step.json.gz"}).json()["ops"], recorded["ops"]);
 }
 
+TEST_F(CaptureCommand, NeverReplacesTheModelItRecords) {
+  ASSERT_EQ(Run(With({"capture", "mlp", "-o", "mlp"}, kTiny)).status, 0);
+  const std::string before = Read("mlp");
+  const Outcome run = RunJson({"capture", "./mlp", "-o", "mlp"});
+  EXPECT_NE(run.status, 0);
+  EXPECT_EQ(Read("mlp"), before);
+}
+
+TEST_F(CaptureCommand, ModelsAreComparedAndSimulated) {
+  const Outcome compared = RunJson({"compare", "mlp", "-c", "2xV100", "--iterations", "10"});
+  EXPECT_EQ(compared.status, 0) << compared.err;
+  // Plans of two batch sizes keep a step each.
+  for (const char* batch : {"4", "8"}) {
+    const Outcome planned = Run({"plan", "mlp", "-c", "2xV100", "--iterations", "10", "--batch",
+                                 batch, "-o", std::string("b") + batch + ".json"});
+    EXPECT_EQ(planned.status, 0) << planned.err;
+  }
+  for (const char* plan : {"b4.json", "b8.json"}) {
+    EXPECT_EQ(Run({"check", plan}).status, 0) << plan;
+  }
+}
+
 TEST_F(CaptureCommand, TrainsAsAsked) {
   const auto phases = [&](const std::string& training) {
     const Outcome run = Run(With({"capture", "mlp", "--train", training, "-o", "t.json"}, kTiny));
@@ -76,12 +98,12 @@ TEST_F(CaptureCommand, APlanOfAModelNamesTheRecordedFile) {
   const Json plan =
       RunJson({"plan", "mlp", "-c", "2xV100", "--iterations", "1", "--batch", "8"}).json();
   EXPECT_EQ(plan["plan_file"], "mlp.plan.json");
-  EXPECT_TRUE(Exists("mlp.step.json.gz"));
+  EXPECT_TRUE(Exists("mlp-batch8.step.json.gz"));
   EXPECT_EQ(RunJson({"check", "mlp.plan.json"}).json()["ok"], true);
-  EXPECT_EQ(RunJson({"inspect", "mlp.step.json.gz"}).json()["batch"], 8);
+  EXPECT_EQ(RunJson({"inspect", "mlp-batch8.step.json.gz"}).json()["batch"], 8);
   // Without a file, too.
   EXPECT_EQ(RunJson({"inspect", "mlp", "--batch", "8"}).json()["sha256"],
-            RunJson({"inspect", "mlp.step.json.gz"}).json()["sha256"]);
+            RunJson({"inspect", "mlp-batch8.step.json.gz"}).json()["sha256"]);
 }
 
 // Every command takes the recorded step to the batch that it is asked for: it is the one recorded

@@ -99,6 +99,8 @@ class CaptureCommand : public Command {
     PW_RETURN_IF_ERROR(ChooseSource(options_, &request_));
     request_.prove_batch = !one_batch_;
     if (output_.empty()) output_ = RecordedPath(request_.model);
+    PW_RETURN_IF_ERROR(
+        RefuseOverwriting({{"the recorded step", output_}}, {{"the model", request_.model}}));
     PW_RETURN_IF_ERROR(ProbeWritable(output_));
     PW_ASSIGN(const RecordedModel recorded, RecordModel(request_, output_));
     PW_RETURN_IF_ERROR(WriteFileAtomically(output_, recorded.bytes));

@@ -27,7 +27,8 @@ namespace {
 constexpr const char* kExamples =
     "Without --time and --iterations the search ends 10 s after the start. Ctrl-C writes the best\n"
     "plan so far and exits with 130. The plan's costs and schedule are written beside it.\n"
-    "A model of the zoo is recorded first, into MODEL.step.json.gz beside the plan.\n"
+    "A model of the zoo is recorded first, into MODEL.step.json.gz beside the plan (with --batch\n"
+    "8: MODEL-batch8.step.json.gz).\n"
     "Examples:\n"
     "  placewright plan bert-base -c 4xP100\n"
     "  placewright plan bert.json.gz -c 4xP100\n"
@@ -75,7 +76,7 @@ class PlanCommand : public Command {
     budget.interrupted = &interrupted;
     input_.interrupted = &interrupted;
     if (output_.empty()) output_ = DefaultPlanPath(input_.graph);
-    input_.store = StoredPath(input_.graph, output_);
+    input_.store = StoredPath(input_.graph, input_.batch, output_);
     PW_RETURN_IF_ERROR(CheckOutput());
 
     PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));

@@ -56,6 +56,7 @@ Result<Inputs> TakeOwnDevices(const InputOptions& options, LoadedGraph graph, Or
 }  // namespace
 
 Result<bool> IsPlan(const std::string& path) {
+  if (MayBeModel(path)) return false;
   PW_ASSIGN(const std::string bytes, ReadFile(path));
   if (SniffGraph(bytes).ok()) return false;
   return bytes.find("\"placewright.plan/") != std::string::npos;

@@ -45,7 +45,7 @@ bool MayBeModel(const std::string& graph) {
     if (!plain(c)) return false;
   }
   std::error_code ignored;
-  return !fs::exists(graph, ignored);
+  return !fs::exists(graph, ignored) || fs::is_directory(graph, ignored);
 }
 
 Result<RecordedModel> RecordModel(const CaptureRequest& request, const std::string& file) {
@@ -73,9 +73,11 @@ std::string RecordedPath(const std::string& model) {
                            : fs::path(model).stem().string() + ".step.json.gz";
 }
 
-std::string StoredPath(const std::string& graph, const std::string& plan_path) {
+std::string StoredPath(const std::string& graph, std::optional<int64_t> batch,
+                       const std::string& plan_path) {
   if (!MayBeModel(graph)) return "";
-  return (fs::path(plan_path).parent_path() / RecordedPath(graph)).string();
+  const std::string name = batch ? fmt::format("{}-batch{}", graph, *batch) : graph;
+  return (fs::path(plan_path).parent_path() / RecordedPath(name)).string();
 }
 
 Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputOptions& options,

@@ -4,6 +4,7 @@
 #define PLACEWRIGHT_CLI_REQUEST_MODELS_H_
 
 #include <atomic>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -13,7 +14,7 @@
 namespace placewright {
 
 // True if `graph` could name a model ("bert-base", "inception-v3@mars") and names no file: a file
-// wins over a model.
+// wins over a model, a folder does not.
 bool MayBeModel(const std::string& graph);
 
 // A recorded step, and the file of it.
@@ -32,7 +33,10 @@ std::string RecordedPath(const std::string& model);
 
 // Where the recorded step of a model lies that a plan at `plan_path` is made of: beside the plan,
 // so that the plan can name it. "" where `graph` is a file.
-std::string StoredPath(const std::string& graph, const std::string& plan_path);
+// Steps of several batch sizes lie side by side: "mlp-batch64.step.json.gz" where one was asked
+// for.
+std::string StoredPath(const std::string& graph, std::optional<int64_t> batch,
+                       const std::string& plan_path);
 
 // The file, or else a training step with Adam of the model of that name: stored at `store`, which
 // is then its path, or where that is empty as if it had been stored. Errors: those of LoadGraph and
