@@ -87,7 +87,11 @@ Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputO
   CaptureRequest request = StepOf(graph, options.batch);
   request.interrupted = interrupted;
   Result<RecordedModel> recorded = RecordModel(request, RecordedPath(graph));
-  if (!recorded.ok()) return NeitherNor(std::move(recorded.error()), graph);
+  if (!recorded.ok()) {
+    std::error_code ignored;
+    if (fs::is_directory(graph, ignored)) return LoadGraph(graph, options);  // says so
+    return NeitherNor(std::move(recorded.error()), graph);
+  }
   RecordedModel& model = recorded.value();
   if (!store.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(store, model.bytes));
   LoadedGraph loaded;
