@@ -26,7 +26,7 @@ inline constexpr auto kTorchNone = c10::nullopt;
 
 // From 2.0 on LibTorch treats tensors without memory apart: autograd adds gradients up in new tensors
 // where it would write with memory, and reshape calls view where it would call _reshape_alias. A
-// recorder of tensors with memory brings both to one graph.
+// recorder of tensors with memory brings the second to one graph; the first still differs.
 inline constexpr bool kMetaIsTreatedApart = TORCH_VERSION_MAJOR >= 2;
 
 // "1.13.0"

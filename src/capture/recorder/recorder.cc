@@ -141,10 +141,6 @@ void Recorder::Handle(TorchCall& call) {
   if (on_host && AreHostNumbers(results.tensors)) return;
   // Some calls neither make nor change a tensor.
   if (results.tensors.empty() && !results.listed && arguments.written.empty()) return;
-  // Autograd writes in a gradient that nobody else holds.
-  if (kMetaIsTreatedApart && !options_.on_meta && phase_ == Phase::kBackward) {
-    held_.insert(held_.end(), results.tensors.begin(), results.tensors.end());
-  }
   AddOp(facts, std::move(arguments), std::move(inputs), results);
 }
 

@@ -134,7 +134,6 @@ class Recorder : public CallHandler {
   std::unordered_map<std::string, int> names_;  // base name -> next number
   NameIndex used_names_;                        // of ops
   int constants_ = 0;
-  std::vector<at::Tensor> held_;  // see torch_version.h, kMetaIsTreatedApart
 };
 
 }  // namespace placewright
