@@ -161,6 +161,15 @@ TEST(Work, OnnxProducts) {
                 .Get()
                 .macs,
             840);
+  // The 7 of x are summed first: 3 * 4 * 5.
+  EXPECT_EQ(OneOp("Einsum")
+                .Input({3, 4, 7})
+                .Input({4, 5})
+                .Output({3, 5})
+                .Attribute("equation", Value(std::string("ijx,jk->ik")))
+                .Get()
+                .macs,
+            60);
   // |in| * |W[1:]| = (2*16*8*8) * (32*2*2) = 2048 * 128.
   EXPECT_EQ(OneOp("ConvTranspose")
                 .Input({2, 16, 8, 8})

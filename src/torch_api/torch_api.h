@@ -83,12 +83,13 @@ struct CaptureRequest {
 struct Capture {
   Graph graph;
   IdVector<OpId, bool> module_stated;  // of every op, whether a module ran it; else worked out
+  std::vector<std::string> notes{};    // sentences on what was taken otherwise than it stands there
 };
 
 class TorchApi {
  public:
   // Raised with every change of this class: an older library is refused, never called.
-  static constexpr int kVersion = 5;
+  static constexpr int kVersion = 6;
 
   virtual ~TorchApi() = default;
   virtual int version() const = 0;

@@ -15,6 +15,8 @@
 namespace placewright {
 namespace {
 
+constexpr int64_t kNewestSet = 23;  // whose semantics src/capture/onnx/operators follow
+
 using lowering::Value;
 
 // Tensors that BatchNormalization nodes read as running mean and variance.
@@ -129,6 +131,14 @@ class ProgramModel : public OutsideModel {
 };
 
 }  // namespace
+
+std::vector<std::string> ProgramSource::Notes() const {
+  const auto version = program_->versions.find("");
+  if (version == program_->versions.end() || version->second <= kNewestSet) return {};
+  return {
+      fmt::format("the model uses version {} of ONNX's operators, which are taken as those of {}",
+                  version->second, kNewestSet)};
+}
 
 std::shared_ptr<Model> ProgramSource::Build(int64_t batch) const {
   if (program_->graph.outputs.empty()) {

@@ -29,6 +29,8 @@ class ProgramSource : public StepSource {
   // The model's RunModel throws what onnx/interpreter.h says. Throws CaptureFailure: kOnnxOperator
   // (a tensor of a type that LibTorch does not have), kNotRecordable (no outputs).
   std::shared_ptr<Model> Build(int64_t batch) const override;
+  // Names operator sets that are newer than what the operators follow.
+  std::vector<std::string> Notes() const override;
 
  private:
   std::shared_ptr<const Program> program_;  // shared with the models, which run it

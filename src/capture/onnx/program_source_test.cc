@@ -80,6 +80,16 @@ std::vector<at::Tensor> Copies(const std::vector<ModelStep::Found>& found) {
   return copies;
 }
 
+TEST(ProgramSource, NewerOperatorSetsAreSaid) {
+  auto program = std::make_shared<Program>();
+  program->versions[""] = 23;
+  EXPECT_TRUE(ProgramSource(program, LossKind::kMean).Notes().empty());
+  program->versions[""] = 25;
+  const std::vector<std::string> notes = ProgramSource(program, LossKind::kMean).Notes();
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes[0].find("version 25"), std::string::npos);
+}
+
 TEST(ProgramSource, KeepsNamesModulesAndBuffers) {
   Result<ModelStep> step = StepOf(SmallNet(), Training::kAdam, true);
   ASSERT_TRUE(step.ok()) << step.error().ToString();

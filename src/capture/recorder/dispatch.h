@@ -60,6 +60,8 @@ class CallHandler {
   virtual void LeaveModule() {}
   // Whether tensors are made without memory.
   virtual bool OnMeta() const { return false; }
+  // The innermost module that runs; "" for the model itself.
+  virtual std::string ModulePath() const { return ""; }
   // Where a call stands, for messages.
   virtual CallPlace Place(const TorchCall& call) const { return CallPlace(call.schema()); }
 

@@ -7,7 +7,7 @@
 namespace placewright {
 namespace {
 
-constexpr size_t kLongestMessage = 400;
+constexpr size_t kLongestMessage = 400, kLongestName = 120;
 
 // The first line: the rest is where in LibTorch's own sources it happened.
 std::string FirstLine(std::string text) {
@@ -20,9 +20,25 @@ std::string FirstLine(std::string text) {
 CaptureFailure::CaptureFailure(Error error)
     : std::runtime_error(error.ToString()), error_(std::move(error)) {}
 
+Error LibTorchSays(const std::string& message) {
+  static const std::string kNoKernel = "Could not run '";
+  if (message.starts_with(kNoKernel)) {
+    const std::string op =
+        message.substr(kNoKernel.size(), message.find('\'', kNoKernel.size()) - kNoKernel.size());
+    return MakeError(ErrorCode::kNoShapeFunction,
+                     "LibTorch cannot run this operator on tensors without memory",
+                     "op " + Printable(op, kLongestName));
+  }
+  if (message.find("infer total number of classes from meta tensor") != message.npos) {
+    return MakeError(ErrorCode::kDataDependent,
+                     "the number of classes of one_hot would be read from a tensor", "op one_hot",
+                     "Give one_hot its num_classes.");
+  }
+  return MakeError(ErrorCode::kNotRecordable, "LibTorch says: " + FirstLine(message));
+}
+
 Error LibTorchSays(const c10::Error& error) {
-  return MakeError(ErrorCode::kNotRecordable,
-                   "LibTorch says: " + FirstLine(error.what_without_backtrace()));
+  return LibTorchSays(std::string(error.what_without_backtrace()));
 }
 
 Status CatchFailure(const std::function<void()>& body) {
@@ -36,7 +52,7 @@ Status CatchFailure(const std::function<void()>& body) {
   } catch (const std::bad_alloc&) {
     throw;  // the program's own handler says so
   } catch (const std::exception& error) {
-    return MakeError(ErrorCode::kNotRecordable, "LibTorch says: " + FirstLine(error.what()));
+    return LibTorchSays(std::string(error.what()));
   }
 }
 

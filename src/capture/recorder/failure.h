@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <stdexcept>
+#include <string>
 
 #include "base/result.h"
 
@@ -22,6 +23,9 @@ class CaptureFailure : public std::runtime_error {
 };
 
 // kNotRecordable with the first line of the message: the rest is where in LibTorch it happened.
+// Some messages mean more: kNoShapeFunction, naming the operator as the place, where LibTorch has
+// no kernel of it for tensors without memory; kDataDependent where a size would come from data.
+Error LibTorchSays(const std::string& message);
 Error LibTorchSays(const c10::Error& error);
 
 // Runs `body`. A CaptureFailure becomes its error, any other exception kNotRecordable.

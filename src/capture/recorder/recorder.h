@@ -80,6 +80,7 @@ class Recorder : public CallHandler {
   void EnterModule(const std::string& path) override { modules_.push_back(path); }
   void LeaveModule() override { modules_.pop_back(); }
   bool OnMeta() const override { return options_.on_meta; }
+  std::string ModulePath() const override { return Module(); }
   CallPlace Place(const TorchCall& call) const override {
     return CallPlace(call.schema(), &Module());
   }

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "capture/recorder/failure.h"
 #include "capture/script/script_ops.h"
+#include "capture/script/traceback.h"
 
 namespace placewright {
 namespace {
@@ -27,14 +28,18 @@ c10::Symbol Ours(const std::string& name) {
 }
 
 [[noreturn]] void Refuse(const Node& node, const std::string& reason) {
-  throw CaptureFailure(MakeError(ErrorCode::kNotRecordable, reason,
-                                 std::string("op ") + node.kind().toQualString(),
-                                 "Leave it out of the module's functions."));
+  const torch::jit::SourceRange& in_module = node.sourceRange();
+  const auto written = in_module.findSourceRangeThatGenerated();
+  const std::string code = PlaceInCode((written ? *written : in_module).str());
+  throw CaptureFailure(
+      MakeError(ErrorCode::kNotRecordable, reason,
+                std::string("op ") + node.kind().toQualString() + (code.empty() ? "" : ", ") + code,
+                "Leave it out of the module's functions."));
 }
 
 class Instrumenter {
  public:
-  explicit Instrumenter(c10::Device device) : device_(device) {}
+  Instrumenter(c10::Device device, std::set<std::string>& named) : device_(device), named_(named) {}
 
   void AddClass(const c10::ClassTypePtr& type) {
     if (!type || !classes_.insert(type.get()).second) return;
@@ -83,18 +88,19 @@ class Instrumenter {
     } else if (kind == "prim::CreateObject") {
       AddClass(node->output()->type()->cast<c10::ClassType>());
     } else if (kind == "prim::Loop") {
-      Block* body = node->blocks().at(0);
-      node->owningGraph()->create(Ours("turn"), 0)->insertBefore(*body->nodes().begin());
+      Create(*node, "turn")->insertBefore(*node->blocks().at(0)->nodes().begin());
     } else if (kind == "aten::tensor" || kind == "aten::as_tensor") {
       WrapTensor(node);
     } else if (kind == "prim::tolist") {
-      node->owningGraph()->create(Ours("read_values"), 0)->insertBefore(node);
+      Create(*node, "read_values")->insertBefore(node);
     } else if (kind == "prim::Print" || kind == "aten::warn") {
       node->destroy();
     } else if (kind == "aten::cuda" || kind == "aten::cpu") {
+      if (kind == "aten::cuda") named_.insert("cuda");
       node->output()->replaceAllUsesWith(node->input(0));
       node->destroy();
     } else if (kind == "aten::device" || IsDevice(*node)) {
+      NoteDevice(*node);
       const torch::jit::WithInsertPoint here(node);
       node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(device_));
     } else if (kind == "aten::repeat_interleave") {
@@ -106,6 +112,25 @@ class Instrumenter {
     } else if (kind == "aten::save" || kind == "aten::from_file" || kind.find("rpc") == 6) {
       Refuse(*node, "the module reaches beyond its step, into files or other machines");
     }
+  }
+
+  // Without inputs and outputs; messages say of it what they say of `at`, or where LibTorch knows
+  // no line of that one, of what its first input comes from.
+  static Node* Create(Node& at, const char* name) {
+    Node* made = at.owningGraph()->create(Ours(name), 0);
+    const bool known = at.sourceRange().source() != nullptr || at.inputs().empty();
+    made->setSourceRange(known ? at.sourceRange() : at.input(0)->node()->sourceRange());
+    return made;
+  }
+
+  void NoteDevice(const Node& node) {
+    const c10::optional<c10::IValue> value = torch::jit::toIValue(
+        node.kind() == c10::prim::Constant ? node.output() : node.inputs().at(0));
+    if (!value) return;
+    const std::string name = value->isDevice()   ? value->toDevice().str()
+                             : value->isString() ? value->toStringRef()
+                                                 : "";
+    if (!name.empty() && !name.starts_with("cpu")) named_.insert(name);
   }
 
   static bool IsDevice(const Node& node) {
@@ -158,21 +183,22 @@ class Instrumenter {
   }
 
   c10::Device device_;
+  std::set<std::string>& named_;
   std::unordered_set<const c10::ClassType*> classes_;
   std::unordered_set<const torch::jit::GraphFunction*> functions_;
 };
 
 }  // namespace
 
-void Instrument(torch::jit::Module& module, c10::Device device) {
+void Instrument(torch::jit::Module& module, c10::Device device, std::set<std::string>& named) {
   RegisterScriptOps();
-  std::set<const void*> named;  // a module in two places has the path of the first
+  std::set<const void*> marked;  // a module in two places has the path of the first
   for (const auto& item : module.named_modules()) {
     torch::jit::Module part = item.value;
-    if (!named.insert(part._ivalue().get()).second) continue;
+    if (!marked.insert(part._ivalue().get()).second) continue;
     part.register_attribute(kPath, c10::StringType::get(), item.name);
   }
-  Instrumenter instrumenter(device);
+  Instrumenter instrumenter(device, named);
   for (const torch::jit::Module& part : module.modules()) instrumenter.AddClass(part.type());
 }
 

@@ -14,11 +14,15 @@
 
 #include <torch/csrc/jit/api/module.h>
 
+#include <set>
+#include <string>
+
 namespace placewright {
 
-// Before anything of the module has run. Throws CaptureFailure: kNotRecordable for functions that
-// reach beyond the step (files, other machines).
-void Instrument(torch::jit::Module& module, c10::Device device);
+// Before anything of the module has run. Adds to `named` the devices that the code names, other
+// than the CPU. Throws CaptureFailure: kNotRecordable for functions that reach beyond the step
+// (files, other machines).
+void Instrument(torch::jit::Module& module, c10::Device device, std::set<std::string>& named);
 
 }  // namespace placewright
 

@@ -1,10 +1,12 @@
 #include "capture/script/load.h"
 
+#include <caffe2/serialize/inline_container.h>
 #include <caffe2/serialize/read_adapter_interface.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
 #include <fstream>
+#include <string_view>
 
 #include "base/text.h"
 #include "base/utf8.h"
@@ -54,14 +56,35 @@ std::string Reason(const std::string& message) {
   return line;
 }
 
+// The pickles say of every weight where it was: "X", four bytes of length, "cuda:1".
+void FindDevicesOfWeights(caffe2::serialize::PyTorchStreamReader& reader,
+                          std::set<std::string>& devices) {
+  for (const char* name : {"data.pkl", "constants.pkl"}) {
+    if (!reader.hasRecord(name)) continue;
+    const auto [data, size] = reader.getRecord(name);
+    const std::string_view text(static_cast<const char*>(data.get()), size);
+    for (size_t at = text.find("cuda", 5); at < text.size(); at = text.find("cuda", at + 4)) {
+      const auto length = static_cast<unsigned char>(text[at - 4]);
+      const std::string_view device = text.substr(at, length);
+      if (text.substr(at - 3, 3) != std::string_view("\0\0\0", 3) || text[at - 5] != 'X') continue;
+      const bool index = device.size() > 5 && device.size() < 9 && device[4] == ':' &&
+                         device.find_first_not_of("0123456789", 5) == device.npos;
+      if (index || device == "cuda") devices.emplace(device);
+    }
+  }
+}
+
 }  // namespace
 
-torch::jit::Module LoadScript(const ScriptFile& file, bool on_meta) {
+LoadedScript LoadScript(const ScriptFile& file, bool on_meta) {
   // Reading writes into tensors, and is no part of any step.
   const c10::impl::ExcludeDispatchKeyGuard unrecorded(kRecorderKey);
-  torch::jit::Module module;
+  LoadedScript loaded;
+  torch::jit::Module& module = loaded.module;
   try {
     module = torch::jit::load(std::make_shared<SparseFile>(file, on_meta), c10::Device(c10::kCPU));
+    caffe2::serialize::PyTorchStreamReader reader(std::make_shared<SparseFile>(file, true));
+    FindDevicesOfWeights(reader, loaded.devices);
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
@@ -73,8 +96,8 @@ torch::jit::Module LoadScript(const ScriptFile& file, bool on_meta) {
     throw CaptureFailure(std::move(failure));
   }
   OwnTensors(module, on_meta);
-  Instrument(module, c10::Device(on_meta ? c10::kMeta : c10::kCPU));
-  return module;
+  Instrument(module, c10::Device(on_meta ? c10::kMeta : c10::kCPU), loaded.devices);
+  return loaded;
 }
 
 }  // namespace placewright

@@ -2,12 +2,17 @@
 
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <fmt/format.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/runtime/jit_exception.h>
 
+#include <optional>
 #include <unordered_set>
 
 #include "base/text.h"
 #include "capture/recorder/failure.h"
+#include "capture/recorder/words.h"
+#include "capture/script/traceback.h"
 
 namespace placewright {
 namespace {
@@ -43,12 +48,11 @@ void Flatten(const c10::IValue& value, Model::Tensors& tensors) {
   }
 }
 
-// What the code raised is in the last line that names an error; before it lies the code.
-std::string RaisedMessage(const std::string& text) {
-  const size_t error = text.rfind("Error: ");
-  const size_t begin = error == text.npos ? std::min(text.find_first_not_of('\n'), text.size())
-                                          : text.rfind('\n', error) + 1;
-  return Printable(text.substr(begin, text.find('\n', begin) - begin), 400);
+std::string Describe(const ScriptArgument& argument) {
+  const std::optional<DType> dtype = DTypeOf(argument.type);
+  return fmt::format("{}={}[{}]", Printable(argument.name, 80),
+                     dtype ? ToString(*dtype) : std::string_view("?"),
+                     fmt::join(argument.sizes, ","));
 }
 
 }  // namespace
@@ -93,7 +97,6 @@ void ScriptModel::train(bool on) {
 }
 
 Model::Tensors ScriptModel::RunModel(const Tensors& inputs) {
-  CallHandler* handler = CurrentHandler();
   std::vector<c10::IValue> stack;
   size_t next = 0;
   for (const ScriptArgument& argument : arguments_) {
@@ -105,17 +108,44 @@ Model::Tensors ScriptModel::RunModel(const Tensors& inputs) {
     result = module_.forward(std::move(stack));
   } catch (const std::bad_alloc&) {
     throw;
+  } catch (const torch::jit::JITException& error) {
+    throw CaptureFailure(Stopped(
+        MakeError(ErrorCode::kNotRecordable, "the code raises " + RaisedMessage(error.what())),
+        error.what()));
   } catch (const std::exception& error) {
-    // The interpreter makes a text of every exception.
-    if (handler != nullptr && handler->failure()) throw CaptureFailure(*handler->failure());
-    throw CaptureFailure(MakeError(ErrorCode::kNotRecordable,
-                                   "the module's code stops: " + RaisedMessage(error.what())));
+    const std::string message = RaisedMessage(error.what());
+    if (message == "std::bad_alloc") throw std::bad_alloc();
+    throw CaptureFailure(Stopped(LibTorchSays(message), error.what()));
   }
   Tensors outputs;
   Flatten(result, outputs);
   if (!outputs.empty()) return outputs;
   throw CaptureFailure(
       MakeError(ErrorCode::kNotRecordable, "the module's forward function returns no tensor"));
+}
+
+// Every exception reaches us as a text of the interpreter; errors of ours were kept.
+Error ScriptModel::Stopped(Error error, const std::string& traceback) const {
+  const CallHandler* handler = CurrentHandler();
+  if (handler != nullptr && handler->failure()) error = *handler->failure();
+  if (error.code == ErrorCode::kInterrupted) return error;
+  const auto add = [&](const std::string& text) {
+    error.place += (error.place.empty() || text.empty() ? "" : ", ") + text;
+  };
+  const bool says_module = error.place.find(" in module ") != error.place.npos;
+  if (handler != nullptr && !says_module && !handler->ModulePath().empty()) {
+    add("module " + Printable(handler->ModulePath(), 200));
+  }
+  add(PlaceInCode(traceback));
+  if (error.code == ErrorCode::kNotRecordable && error.remedy.empty()) {
+    std::vector<std::string> given;
+    for (const ScriptArgument& argument : arguments_) {
+      if (argument.given) given.push_back(Describe(argument));
+    }
+    error.remedy = fmt::format("Check sizes and types of the inputs ({}), or mend the code there.",
+                               fmt::join(given, " "));
+  }
+  return error;
 }
 
 }  // namespace placewright

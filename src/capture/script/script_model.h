@@ -33,10 +33,13 @@ class ScriptModel : public OutsideModel {
   void train(bool on = true) override;
 
  protected:
-  // Throws CaptureFailure: that of an op, or kNotRecordable with what the code raised.
+  // Throws CaptureFailure: that of an op, or kNotRecordable with what the code raised; its place
+  // names the module and the line of code.
   Tensors RunModel(const Tensors& inputs) override;
 
  private:
+  Error Stopped(Error error, const std::string& traceback) const;
+
   torch::jit::Module module_;
   std::vector<ScriptArgument> arguments_;
 };

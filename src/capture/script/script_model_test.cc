@@ -213,9 +213,64 @@ TEST(ScriptModel, ControlFlowThatDependsOnDataIsNamed) {
     const Error error = ErrorOf("def forward(self, x):\n" + body);
     EXPECT_EQ(error.code, ErrorCode::kDataDependent) << body << error.ToString();
     EXPECT_THAT(error.place, HasSubstr("op ")) << body;
+    EXPECT_THAT(error.place, HasSubstr(" line ")) << body;
     const Error training = ErrorOf("def forward(self, x):\n" + body, {"x=[2,4]"}, Training::kAdam);
     EXPECT_EQ(training.code, ErrorCode::kDataDependent) << body << training.ToString();
   }
+}
+
+// What stands there is the module that runs, and its line of code.
+TEST(ScriptModel, ErrorsNameModuleAndLine) {
+  const auto unit = std::make_shared<torch::jit::CompilationUnit>();
+  torch::jit::Module inner("Inner", unit);
+  inner.define(
+      "def forward(self, x):\n"
+      "  y = x * 2\n"
+      "  if x.size(0) == 3:\n"
+      "    y = torch.mm(y, y)\n"
+      "  if x.size(0) == 4:\n"
+      "    assert x.size(1) == 4, \"square ones only\"\n"
+      "  if bool(y.sum() > 0):\n"
+      "    return y\n"
+      "  return x\n");
+  torch::jit::Module outer("Outer", unit);
+  outer.register_module("inner", inner);
+  outer.define("def forward(self, x):\n  return self.inner.forward(x)\n");
+  const std::string path = Saved(outer, "lines");
+  const auto error = [&](const std::string& input) {
+    const Result<Capture> step = Captured(Request(path, {input}, Training::kNone));
+    EXPECT_FALSE(step.ok()) << input;
+    return step.ok() ? Error{} : step.error();
+  };
+  const Error data = error("x=[2,5]");
+  EXPECT_EQ(data.code, ErrorCode::kDataDependent);
+  EXPECT_THAT(data.place, HasSubstr("in module inner, "));
+  EXPECT_THAT(data.place, HasSubstr("line 7: if bool(y.sum() > 0)"));
+  const Error sizes = error("x=[3,5]");
+  EXPECT_EQ(sizes.code, ErrorCode::kNotRecordable);
+  EXPECT_THAT(sizes.place, HasSubstr("op aten::mm in module inner, "));
+  EXPECT_THAT(sizes.place, HasSubstr("line 4: y = torch.mm(y, y)"));
+  EXPECT_THAT(sizes.remedy, HasSubstr("(x=f32[3,5])"));
+  const Error raised = error("x=[4,5]");
+  EXPECT_EQ(raised.code, ErrorCode::kNotRecordable);
+  EXPECT_THAT(raised.message, HasSubstr("square ones only"));
+  EXPECT_THAT(raised.place, HasSubstr("module inner, "));
+  EXPECT_THAT(raised.place, HasSubstr("line 6: assert"));
+  EXPECT_THAT(raised.remedy, HasSubstr("(x=f32[4,5])"));
+}
+
+TEST(ScriptModel, WhatReachesBeyondTheStepIsNamed) {
+  const Error error = ErrorOf("def forward(self, x):\n  torch.save(x, \"x.pt\")\n  return x\n");
+  EXPECT_EQ(error.code, ErrorCode::kNotRecordable);
+  EXPECT_THAT(error.place, HasSubstr("op aten::save, "));
+  EXPECT_THAT(error.place, HasSubstr("line 2: torch.save(x, "));
+}
+
+TEST(ScriptModel, ClassesThatAreReadFromDataAreNamed) {
+  const Error error = ErrorOf(
+      "def forward(self, x):\n  return torch.one_hot(x) * 1.0 + self.w.sum()\n", {"x=i64[2,4]"});
+  EXPECT_EQ(error.code, ErrorCode::kDataDependent) << error.ToString();
+  EXPECT_THAT(error.Remedy(), HasSubstr("num_classes"));
 }
 
 Graph GraphOf(const std::string& code, const std::vector<std::string>& inputs,
@@ -339,6 +394,17 @@ TEST(ScriptModel, DevicesOfTheCodeAreOfNoAccount) {
   const Result<ModelStep::Recording> recording = step.value().Record();
   ASSERT_TRUE(recording.ok()) << recording.error().ToString();
   EXPECT_EQ(TypesOf(recording.value().step.graph), types);
+  const Result<Capture> captured = Captured(Request(path, {"x=[2,4]"}, Training::kNone));
+  ASSERT_TRUE(captured.ok()) << captured.error().ToString();
+  ASSERT_EQ(captured.value().notes.size(), 1u);
+  EXPECT_THAT(captured.value().notes[0], HasSubstr("names cuda and cuda:3, which are not here"));
+}
+
+TEST(ScriptModel, WithoutOtherDevicesThereIsNoNote) {
+  const Result<Capture> captured =
+      Captured(Request(Saved(MakeConvNet(), "plain"), {"x=[4,3,6,6]"}));
+  ASSERT_TRUE(captured.ok()) << captured.error().ToString();
+  EXPECT_TRUE(captured.value().notes.empty());
 }
 
 // How often every element stands there is a number of the code.

@@ -1,8 +1,10 @@
 #include "capture/script/script_source.h"
 
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 #include "base/text.h"
@@ -116,6 +118,16 @@ Result<ScriptArgument> MakeArgument(const std::vector<c10::Argument>& arguments,
   return argument;
 }
 
+bool IsHere(const std::string& device) {
+  const size_t colon = device.find(':');
+  if (device.substr(0, colon) != "cuda") return false;
+  int index = 0;
+  if (colon != device.npos) {
+    std::from_chars(device.data() + colon + 1, device.data() + device.size(), index);
+  }
+  return index < at::detail::getCUDAHooks().getNumGPUs();
+}
+
 }  // namespace
 
 Result<ScriptSource> ScriptSource::Create(const CaptureRequest& request) {
@@ -129,8 +141,9 @@ Result<ScriptSource> ScriptSource::Create(const CaptureRequest& request) {
   }
   std::vector<c10::Argument> arguments;
   PW_RETURN_IF_ERROR(CatchFailure([&] {
-                       const torch::jit::Module module = LoadScript(source.file_, true);
-                       const auto forward = module.find_method("forward");
+                       const LoadedScript loaded = LoadScript(source.file_, true);
+                       source.devices_ = loaded.devices;
+                       const auto forward = loaded.module.find_method("forward");
                        if (!forward) {
                          throw CaptureFailure(MakeError(ErrorCode::kNotRecordable,
                                                         "the module has no forward function"));
@@ -148,6 +161,18 @@ Result<ScriptSource> ScriptSource::Create(const CaptureRequest& request) {
   return source;
 }
 
+std::vector<std::string> ScriptSource::Notes() const {
+  std::vector<std::string> missing;
+  for (const std::string& device : devices_) {
+    if (!IsHere(device)) missing.push_back(Printable(device, 80));
+  }
+  if (missing.empty()) return {};
+  return {fmt::format(
+      "the module names {}, which {} not here: it is recorded as if on one device, since "
+      "the plan decides where each op runs",
+      fmt::join(missing, " and "), missing.size() == 1 ? "is" : "are")};
+}
+
 std::shared_ptr<Model> ScriptSource::Build(int64_t batch) const {
   const CallHandler* handler = CurrentHandler();
   std::vector<ScriptArgument> arguments;
@@ -155,8 +180,8 @@ std::shared_ptr<Model> ScriptSource::Build(int64_t batch) const {
     arguments.push_back(given.argument);
     arguments.back().sizes = SizesAt(given.input, any_has_batch_, batch);
   }
-  return std::make_shared<ScriptModel>(LoadScript(file_, handler != nullptr && handler->OnMeta()),
-                                       std::move(arguments), loss_);
+  LoadedScript loaded = LoadScript(file_, handler != nullptr && handler->OnMeta());
+  return std::make_shared<ScriptModel>(std::move(loaded.module), std::move(arguments), loss_);
 }
 
 }  // namespace placewright

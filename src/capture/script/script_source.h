@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_CAPTURE_SCRIPT_SCRIPT_SOURCE_H_
 #define PLACEWRIGHT_CAPTURE_SCRIPT_SCRIPT_SOURCE_H_
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ class ScriptSource : public StepSource {
   const std::string& name() const override { return name_; }
   int64_t batch() const override { return batch_; }
   std::shared_ptr<Model> Build(int64_t batch) const override;
+  // Names the devices of code and weights that are not here.
+  std::vector<std::string> Notes() const override;
 
  private:
   ScriptSource() = default;
@@ -27,6 +30,7 @@ class ScriptSource : public StepSource {
   std::string name_;
   int64_t batch_ = 0;
   ScriptFile file_;
+  std::set<std::string> devices_;
   LossKind loss_ = LossKind::kCrossEntropy;
   struct Given {
     ScriptArgument argument;

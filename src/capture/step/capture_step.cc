@@ -66,7 +66,8 @@ BatchLaws LawsOf(const Graph& graph, const Others& others) {
 Result<Capture> RecordAsked(const StepSource& source, Training training) {
   PW_ASSIGN(ModelStep step, ModelStep::Build(source, source.batch(), training, true));
   PW_ASSIGN(ModelStep::Recording recording, step.Record());
-  return Capture{std::move(recording.step.graph), std::move(recording.step.module_stated)};
+  return Capture{std::move(recording.step.graph), std::move(recording.step.module_stated),
+                 source.Notes()};
 }
 
 }  // namespace

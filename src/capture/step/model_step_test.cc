@@ -3,9 +3,12 @@
 #include "capture/step/model_step.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
 
 #include "base/random.h"
 #include "capture/replay/replayer.h"
@@ -112,6 +115,7 @@ class RecordedModels : public ::testing::TestWithParam<TinyModel> {
     }
     for (size_t i = 0; i < recording_->gradients.size(); ++i) {
       const TensorId id = recording_->gradients[i];
+      ASSERT_EQ(id.valid(), gradients_[i].defined()) << found_[i].name;
       if (id.valid()) {
         EXPECT_TRUE(tensors.value()[id].equal(gradients_[i])) << found_[i].name;
       }
@@ -158,18 +162,68 @@ TEST_P(RecordedModels, WithoutMemoryItIsTheSameGraph) {
   }
 }
 
-TEST_P(RecordedModels, NoGroupSpansTwoParameters) {
+// All that views or writes a parameter is one group, tied ones included, and of that parameter
+// alone.
+TEST_P(RecordedModels, EveryParameterHasAGroupOfItsOwn) {
   const Graph& graph = recording_->step.graph;
   IdVector<GroupId, StorageId> parameter(graph.group_count());
+  IdVector<StorageId, GroupId> group(graph.storage_count());
+  const auto place = [&](OpId op, TensorId tensor) {
+    const StorageId storage = graph.tensor(tensor).storage;
+    if (graph.storage(storage).kind != TensorKind::kParameter) return;
+    StorageId& known = parameter[graph.group(op)];
+    EXPECT_TRUE(!known.valid() || known == storage) << graph.op(op).name;
+    known = storage;
+    EXPECT_TRUE(!group[storage].valid() || group[storage] == graph.group(op)) << graph.op(op).name;
+    group[storage] = graph.group(op);
+  };
   for (const OpId op : graph.ops()) {
-    for (const TensorId written : graph.op(op).writes) {
-      const StorageId storage = graph.tensor(written).storage;
-      if (graph.storage(storage).kind != TensorKind::kParameter) continue;
-      StorageId& known = parameter[graph.group(op)];
-      EXPECT_TRUE(!known.valid() || known == storage) << graph.op(op).name;
-      known = storage;
-    }
+    for (const TensorId written : graph.op(op).writes) place(op, written);
+    for (const TensorId output : graph.op(op).outputs) place(op, output);
   }
+}
+
+// GPT-2's scores are products with the table of its words: one parameter with views and an update
+// of its own.
+TEST(ModelStep, TiedWeightsAreOneParameterAndOneGroup) {
+  Result<ModelStep> step = ModelStep::Build({"gpt-2", Training::kAdam, kTinyGpt2}, true);
+  ASSERT_TRUE(step.ok()) << step.error().ToString();
+  const Result<ModelStep::Recording> recording = step.value().Record();
+  ASSERT_TRUE(recording.ok()) << recording.error().ToString();
+  const Graph& graph = recording.value().step.graph;
+  StorageId tied;
+  for (const TensorId id : graph.tensors()) {
+    const Tensor& tensor = graph.tensor(id);
+    if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+    if (tensor.shape != std::vector<int64_t>{50, 16}) continue;  // vocabulary, hidden
+    EXPECT_FALSE(tied.valid()) << tensor.name;
+    tied = tensor.storage;
+  }
+  ASSERT_TRUE(tied.valid());
+  std::set<GroupId> groups;
+  int views = 0, writes = 0, lookups = 0;
+  for (const OpId op : graph.ops()) {
+    const auto lies_there = [&](TensorId id) { return graph.tensor(id).storage == tied; };
+    const auto& inputs = graph.op(op).inputs;
+    const bool reads = std::any_of(inputs.begin(), inputs.end(), lies_there);
+    lookups += reads && graph.op(op).type == "aten.embedding.default";
+    const bool writer = !graph.op(op).writes.empty() && lies_there(graph.op(op).writes[0]);
+    const bool view = reads && graph.op(op).is_view;
+    views += view;
+    writes += writer;
+    if (view || writer) groups.insert(graph.group(op));
+  }
+  EXPECT_EQ(lookups, 1);
+  EXPECT_GE(views, 1);
+  EXPECT_GE(writes, 1);
+  EXPECT_EQ(groups.size(), 1u);
+}
+
+TEST(ModelStep, EveryModelOfTheZooIsHeldToThis) {
+  std::set<std::string> here;
+  for (const TinyModel& model : TinyModels()) here.insert(model.model);
+  for (const ZooEntry& entry : ZooEntries())
+    EXPECT_EQ(here.count(entry.facts.name), 1u) << entry.facts.name;
 }
 
 TEST(ModelStep, NamesSizesThatContradictEachOther) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "capture/zoo/zoo.h"
 
@@ -21,6 +22,8 @@ class StepSource {
   // Builds the model for `batch` (ignored by one that has none), with memory or, below OnMeta,
   // without. Throws CaptureFailure. Several threads may call it at a time.
   virtual std::shared_ptr<Model> Build(int64_t batch) const = 0;
+  // Sentences for the user on what is recorded otherwise than the model says.
+  virtual std::vector<std::string> Notes() const { return {}; }
 
   // Building and recording end with kInterrupted once this flag is set; nullptr: never.
   const std::atomic<bool>* interrupted() const { return interrupted_; }

@@ -251,7 +251,7 @@ std::vector<ZooEntry> InceptionV3Models() {
   ZooEntry entry;
   entry.facts = {
       "inception-v3",
-      "Inception-V3 with its second classifier",
+      "Inception-V3",
       "Szegedy et al. 2015",
       {WholeParameter("batch", 64, 1 << 20, "images in a step"),
        WholeParameter("size", 299, 1 << 14,

@@ -8,6 +8,7 @@
 #include "cli/request/batch_proof.h"
 #include "cli/request/model_source.h"
 #include "cli/request/models.h"
+#include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/output_path.h"
 #include "formats/text/file.h"
@@ -102,7 +103,9 @@ class CaptureCommand : public Command {
     PW_RETURN_IF_ERROR(
         RefuseOverwriting({{"the recorded step", output_}}, {{"the model", request_.model}}));
     PW_RETURN_IF_ERROR(ProbeWritable(output_));
+    request_.interrupted = &CatchInterrupts();
     PW_ASSIGN(const RecordedModel recorded, RecordModel(request_, output_));
+    for (const std::string& note : recorded.capture.notes) context.console.Note("note: " + note);
     PW_RETURN_IF_ERROR(WriteFileAtomically(output_, recorded.bytes));
     Report(recorded, context.console);
     return 0;
@@ -129,6 +132,7 @@ class CaptureCommand : public Command {
                         {"backward", summary.phase_macs[1]},
                         {"optimizer", summary.phase_macs[2]},
                         {"total", summary.TotalMacs()}};
+      object["notes"] = recorded.capture.notes;
       object["file"] = output_;
       object["sha256"] = Sha256(recorded.bytes);
       console.PrintJson(object);

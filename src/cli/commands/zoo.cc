@@ -134,7 +134,8 @@ class ZooCommand : public Command {
  public:
   CLI::App* Register(CLI::App& program) override {
     CLI::App* app = program.add_subcommand("zoo", "List the models that can be recorded");
-    app->add_option("MODEL", model_, "Say what numbers and presets this one has");
+    app->add_option("MODEL", model_,
+                    "Say what numbers and presets this one has; MODEL@PRESET: its numbers");
     app->footer(
         "Ops, parameters and memory are those of a training step with Adam at the model's own\n"
         "batch size. MODEL@PRESET has the sizes of a paper; \"paper's\" are the ops of the "
@@ -168,6 +169,49 @@ class ZooCommand : public Command {
   }
 
  private:
+  template <class Item>
+  static Result<typename std::vector<Item>::const_iterator> Find(const std::vector<Item>& items,
+                                                                 const std::string& what,
+                                                                 const std::string& name) {
+    const auto it = std::find_if(items.begin(), items.end(),
+                                 [&](const Item& item) { return item.name == name; });
+    if (it != items.end()) return it;
+    std::vector<std::string> names;
+    for (const Item& item : items) names.push_back(item.name);
+    return MakeError(
+        ErrorCode::kUnknownName,
+        fmt::format("there is no {} \"{}\"{}", what, Printable(name, 80), DidYouMean(name, names)),
+        "", "`placewright zoo` lists the models and their presets.");
+  }
+
+  static std::string RenderParameters(const ZooModel& model, const Console& console) {
+    Table table({{"parameter"}, {"value", Table::Align::kRight}, {"meaning"}});
+    for (const ZooParameter& p : model.parameters) {
+      table.AddRow({p.name, fmt::format("{}", p.value), p.meaning});
+    }
+    return table.Render(console.style());
+  }
+
+  // The model at the preset's values.
+  static void PrintPreset(ZooModel model, const ZooPreset& preset, Console& console) {
+    for (ZooParameter& p : model.parameters) {
+      const auto value = preset.values.find(p.name);
+      if (value != preset.values.end()) p.value = value->second;
+    }
+    const ZooPreset chosen = preset;
+    model.presets = {chosen};
+    if (console.json) {
+      Json object = ToJson(model);
+      object["schema"] = "placewright.zoo-model/1";
+      console.PrintJson(object);
+      return;
+    }
+    console.Print(
+        fmt::format("{}@{}: {} ({})\n", model.name, chosen.name, model.description, chosen.source) +
+        RenderParameters(model, console));
+    if (!chosen.cluster.empty()) console.Print("machines: " + chosen.cluster + "\n");
+  }
+
   static void PrintTable(const std::vector<Line>& lines, Console& console) {
     constexpr Table::Align kRight = Table::Align::kRight;
     Table table({{"model"},
@@ -189,15 +233,13 @@ class ZooCommand : public Command {
   }
 
   Status PrintModel(const std::vector<ZooModel>& models, Console& console) const {
-    const auto it = std::find_if(models.begin(), models.end(),
-                                 [&](const ZooModel& m) { return m.name == model_; });
-    if (it == models.end()) {
-      std::vector<std::string> names;
-      for (const ZooModel& model : models) names.push_back(model.name);
-      return MakeError(ErrorCode::kUnknownName,
-                       fmt::format("there is no model \"{}\"{}", Printable(model_, 80),
-                                   DidYouMean(model_, names)),
-                       "", "`placewright zoo` lists the models.");
+    const size_t at = model_.find('@');
+    PW_ASSIGN(const auto it, Find(models, "model", model_.substr(0, at)));
+    if (at != std::string::npos) {
+      PW_ASSIGN(const auto preset,
+                Find(it->presets, "preset of " + it->name, model_.substr(at + 1)));
+      PrintPreset(*it, *preset, console);
+      return Ok();
     }
     if (console.json) {
       Json object = ToJson(*it);
@@ -206,11 +248,7 @@ class ZooCommand : public Command {
       return Ok();
     }
     std::string text = fmt::format("{}: {} ({})\n", it->name, it->description, it->source);
-    Table table({{"parameter"}, {"value", Table::Align::kRight}, {"meaning"}});
-    for (const ZooParameter& p : it->parameters) {
-      table.AddRow({p.name, fmt::format("{}", p.value), p.meaning});
-    }
-    text += table.Render(console.style());
+    text += RenderParameters(*it, console);
     for (const ZooPreset& preset : it->presets) {
       text += fmt::format("{}@{} ({}):", it->name, preset.name, preset.source);
       for (const auto& [name, value] : preset.values) text += fmt::format(" {}={}", name, value);

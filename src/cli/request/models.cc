@@ -38,7 +38,8 @@ Error NeitherNor(Error error, const std::string& name) {
 
 bool MayBeModel(const std::string& graph) {
   const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '@';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '@';
   };
   if (graph.empty() || graph[0] == '-') return false;
   for (const char c : graph) {

@@ -2,48 +2,112 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <csignal>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <new>
+
+#include "base/units.h"
 
 namespace placewright {
 namespace {
 
-[[noreturn]] void RecordAndLeave(const TorchApi& api, const CaptureRequest& request) {
+// Beyond what the program has already. The weights are asked for, never touched; they are there for
+// each of three recordings, and once more while they are read.
+constexpr rlim_t kMostMemory = rlim_t{8} << 30;
+constexpr rlim_t kCopiesOfWeights = 8;
+
+enum Outcome : int { kRecorded = 0, kOutOfMemory = 3 };
+
+// Address space in use; 0: unknown.
+rlim_t AddressSpace() {
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+}
+
+void LimitMemory(const std::string& model) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(model, error);
+  const rlim_t used = AddressSpace();
+  if (error || used == 0) return;
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_AS, &limit) != 0) return;
+  limit.rlim_cur =
+      std::min(limit.rlim_max, used + kMostMemory + kCopiesOfWeights * static_cast<rlim_t>(size));
+  setrlimit(RLIMIT_AS, &limit);
+}
+
+[[noreturn]] void RecordAndLeave(const TorchApi& api, const CaptureRequest& request, pid_t parent) {
+  // The child does not outlive its parent, whatever ends that one.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(kRecorded);
   const rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
+  LimitMemory(request.model);
   for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) signal(number, SIG_DFL);
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   dup2(nowhere, STDOUT_FILENO);
   dup2(nowhere, STDERR_FILENO);
-  const Result<Capture> ignored = api.CaptureModel(request);
-  _exit(0);
+  try {
+    const Result<Capture> ignored = api.CaptureModel(request);
+  } catch (const std::bad_alloc&) {
+    _exit(kOutOfMemory);
+  } catch (...) {
+    // It comes again in the parent.
+  }
+  _exit(kRecorded);
+}
+
+Error OutOfMemory(std::string message) {
+  return MakeError(ErrorCode::kNotRecordable, std::move(message), "",
+                   "Look for a loop in the module's code that makes ever more of something; else "
+                   "record at a smaller batch, or on a machine with more memory.");
+}
+
+Status StatusOf(int status) {
+  if (WIFEXITED(status)) {
+    if (WEXITSTATUS(status) != kOutOfMemory) return Ok();
+    return OutOfMemory(fmt::format("recording it takes more than {}",
+                                   FormatBytes(Bytes{static_cast<int64_t>(kMostMemory)})));
+  }
+  const int number = WTERMSIG(status);
+  if (number == SIGKILL) return OutOfMemory("the system stopped the recording, for want of memory");
+  if (number != SIGSEGV && number != SIGBUS && number != SIGABRT && number != SIGFPE &&
+      number != SIGILL) {
+    return Ok();  // SIGINT and its kin come from outside, and to the parent, too
+  }
+  return MakeError(ErrorCode::kFileCorrupt,
+                   fmt::format("LibTorch crashes on this model (signal {})", number), "",
+                   "Save the model again; if it runs elsewhere, record it in Python with "
+                   "placewright_export.py.");
 }
 
 }  // namespace
 
 Status Rehearse(const TorchApi& api, const CaptureRequest& request) {
+  const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) return Ok();  // no room for two: without rehearsal, then
-  if (child == 0) RecordAndLeave(api, request);
+  if (child == 0) RecordAndLeave(api, request, parent);
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  const timespec pause = {0, 2'000'000};
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (request.interrupted != nullptr && request.interrupted->load()) {
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+      return Ok();  // the recording that follows says so
+    }
+    nanosleep(&pause, nullptr);
   }
-  // SIGINT and its kin come from outside, SIGKILL from a machine without memory.
-  const int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  if (number != SIGSEGV && number != SIGBUS && number != SIGABRT && number != SIGFPE &&
-      number != SIGILL) {
-    return Ok();
-  }
-  Error error = MakeError(ErrorCode::kFileCorrupt,
-                          fmt::format("LibTorch crashes on this model (signal {})", number), "",
-                          "Save the model again; if it runs elsewhere, record it in Python with "
-                          "placewright_export.py.");
-  error.file = request.model;
-  return error;
+  return StatusOf(status).InFile(request.model);
 }
 
 }  // namespace placewright

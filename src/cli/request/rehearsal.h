@@ -8,8 +8,9 @@
 
 namespace placewright {
 
-// Records in a child process, which keeps nothing and prints nothing. Errors: kFileCorrupt where a
-// signal ended it. An error of the recording is none here: it comes again.
+// Records in a child process, which keeps nothing, prints nothing and dies with its parent. Errors:
+// kFileCorrupt where it crashed; kNotRecordable where it took more than 8 GiB beside the weights,
+// or more than the machine has. An error of the recording is none here: it comes again.
 Status Rehearse(const TorchApi& api, const CaptureRequest& request);
 
 }  // namespace placewright

@@ -125,6 +125,21 @@ void ReadTerm(const std::string& term, const Tensor& tensor, EinsumSizes& sizes)
   sizes.ellipsis = std::max(sizes.ellipsis, covered);
 }
 
+// Indices of one operand alone that the result lacks are summed over before anything is multiplied.
+void DropSums(std::string_view equation, const std::vector<std::string>& terms,
+              EinsumSizes& sizes) {
+  const size_t arrow = equation.find("->");
+  if (arrow == equation.npos) return;  // the result has all that stand once
+  const std::string_view result = equation.substr(arrow + 2);
+  for (size_t c = 0; c < sizes.of_letter.size(); ++c) {
+    const char letter = static_cast<char>(c);
+    const auto holders = std::count_if(terms.begin(), terms.end(), [&](const std::string& term) {
+      return term.find(letter) != term.npos;
+    });
+    if (holders == 1 && result.find(letter) == result.npos) sizes.of_letter[c] = 0;
+  }
+}
+
 }  // namespace
 
 void OnnxEinsum(const OpView& op, const WorkRow&, Work& work) {
@@ -135,6 +150,7 @@ void OnnxEinsum(const OpView& op, const WorkRow&, Work& work) {
   for (size_t i = 0; i < terms.size() && i < op.input_count(); ++i) {
     ReadTerm(terms[i], *op.input(i), sizes);
   }
+  DropSums(equation ? *equation : "", terms, sizes);
   int64_t macs = sizes.ellipsis;
   for (int64_t size : sizes.of_letter) macs = SaturatingMultiply(macs, std::max<int64_t>(size, 1));
   const int64_t out = std::max<int64_t>(OutputElements(op), 1);
