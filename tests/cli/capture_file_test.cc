@@ -1,6 +1,7 @@
 // Recording models from files.
 #include <gmock/gmock.h>
 
+#include <csignal>
 #include <cstdlib>
 
 #include "program_runner.h"
@@ -8,6 +9,7 @@
 namespace placewright {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class CaptureFile : public ProgramTest {
@@ -110,7 +112,8 @@ TEST_F(CaptureScript, WhatCannotBeRecordedIsNamed) {
     EXPECT_FALSE(Exists("never.json"));
     return found["message"].get<std::string>() + " | " + found["place"].get<std::string>();
   };
-  EXPECT_THAT(error("branch.pt", "[2,4]", "data-dependent"), HasSubstr("op aten::"));
+  EXPECT_THAT(error("branch.pt", "[2,4]", "data-dependent"),
+              AllOf(HasSubstr("op aten::"), HasSubstr("line 3: if bool(y.sum() > 0)")));
   EXPECT_THAT(error("histogram.pt", "[2,4]", "no-shape-function"), HasSubstr("aten::histc"));
   EXPECT_THAT(error("frozen.pt", "[2,3,8,8]", "not-recordable"), HasSubstr("no parameter"));
   EXPECT_THAT(error("endless.pt", "[2,4]", "not-recordable"), HasSubstr("1,000,000 turns"));
@@ -123,10 +126,35 @@ TEST_F(CaptureScript, WhatCannotBeRecordedIsNamed) {
   EXPECT_EQ(ErrorOf({"capture", "conv.pt", "--param", "layers=3"})["code"], "usage");
 }
 
+TEST_F(CaptureScript, CodeThatTakesEverMoreMemoryIsStopped) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need an address space without a limit";
+#endif
+  RunOptions options;
+  options.address_space = uint64_t{3} << 30;
+  const Outcome run = RunJson({"capture", "hungry.pt", "--input", "[2,4]"}, options);
+  EXPECT_EQ(run.status, 3) << run.err;
+  const Json error = run.json()["error"];
+  EXPECT_EQ(error["code"], "not-recordable");
+  EXPECT_EQ(error["file"], "hungry.pt");
+  EXPECT_THAT(error["remedy"].get<std::string>(), HasSubstr("loop"));
+}
+
+TEST_F(CaptureScript, CtrlCIsSaid) {
+  RunOptions options;
+  options.signal = SIGINT;
+  options.signal_after = 0.2;
+  const Outcome run = RunJson({"capture", "gnmt-8", "-o", "never.json.gz"}, options);
+  EXPECT_EQ(run.status, 130) << run.err;
+  EXPECT_EQ(run.json()["error"]["code"], "interrupted");
+  EXPECT_FALSE(Exists("never.json.gz"));
+}
+
 // Plans decide on devices: one that the code names and that is not here is of no account.
 TEST_F(CaptureScript, DevicesOfTheCodeAreOfNoAccount) {
   const Outcome run = Run({"capture", "cuda.pt", "--input", "[2,4]", "-o", "cuda.json"});
   EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("note: the module names cuda:3, which is not here"));
   EXPECT_THAT(Read("cuda.json"), testing::Not(HasSubstr("cuda:3")));
 }
 

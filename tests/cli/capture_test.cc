@@ -58,6 +58,27 @@ TEST_F(CaptureCommand, WritesAGraphThatReadsBack) {
   EXPECT_EQ(RunJson({"inspect", "mlp.step.json.gz"}).json()["ops"], recorded["ops"]);
 }
 
+TEST_F(CaptureCommand, PresetsHaveNumbersOfTheirOwn) {
+  const auto auxiliary = [&](const std::string& model) {
+    const Json object = RunJson({"zoo", model}).json();
+    for (const Json& parameter : object["parameters"]) {
+      if (parameter["name"] == "auxiliary") return parameter["value"].get<double>();
+    }
+    return -1.0;
+  };
+  EXPECT_EQ(auxiliary("inception-v3"), 1);
+  EXPECT_EQ(auxiliary("inception-v3@tag"), 0);
+  const Json error = RunJson({"zoo", "inception-v3@tga"}).json()["error"];
+  EXPECT_EQ(error["code"], "unknown-name");
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("did you mean tag?"));
+}
+
+TEST_F(CaptureCommand, NearNamesAreFoundInAnyCase) {
+  const Json error = RunJson({"plan", "BERT-Base", "-c", "4xP100"}).json()["error"];
+  EXPECT_EQ(error["code"], "unknown-name");
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("did you mean bert-base?"));
+}
+
 TEST_F(CaptureCommand, NeverReplacesTheModelItRecords) {
   ASSERT_EQ(Run(With({"capture", "mlp", "-o", "mlp"}, kTiny)).status, 0);
   const std::string before = Read("mlp");

@@ -21,7 +21,7 @@ namespace {
 
 // Beyond what the program has already. The weights are asked for, never touched; they are there for
 // each of three recordings, and once more while they are read.
-constexpr rlim_t kMostMemory = rlim_t{8} << 30;
+constexpr rlim_t kMostMemory = rlim_t{4} << 30;
 constexpr rlim_t kCopiesOfWeights = 8;
 
 enum Outcome : int { kRecorded = 0, kOutOfMemory = 3 };
@@ -41,7 +41,7 @@ void LimitMemory(const std::string& model) {
   rlimit limit = {};
   if (getrlimit(RLIMIT_AS, &limit) != 0) return;
   limit.rlim_cur =
-      std::min(limit.rlim_max, used + kMostMemory + kCopiesOfWeights * static_cast<rlim_t>(size));
+      std::min(limit.rlim_cur, used + kMostMemory + kCopiesOfWeights * static_cast<rlim_t>(size));
   setrlimit(RLIMIT_AS, &limit);
 }
 
@@ -75,7 +75,7 @@ Error OutOfMemory(std::string message) {
 Status StatusOf(int status) {
   if (WIFEXITED(status)) {
     if (WEXITSTATUS(status) != kOutOfMemory) return Ok();
-    return OutOfMemory(fmt::format("recording it takes more than {}",
+    return OutOfMemory(fmt::format("recording it takes more than {}, or than this process may have",
                                    FormatBytes(Bytes{static_cast<int64_t>(kMostMemory)})));
   }
   const int number = WTERMSIG(status);

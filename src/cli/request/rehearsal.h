@@ -9,7 +9,7 @@
 namespace placewright {
 
 // Records in a child process, which keeps nothing, prints nothing and dies with its parent. Errors:
-// kFileCorrupt where it crashed; kNotRecordable where it took more than 8 GiB beside the weights,
+// kFileCorrupt where it crashed; kNotRecordable where it took more than 4 GiB beside the weights,
 // or more than the machine has. An error of the recording is none here: it comes again.
 Status Rehearse(const TorchApi& api, const CaptureRequest& request);
 
