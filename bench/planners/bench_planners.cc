@@ -4,8 +4,6 @@
 // itself, then `auto`. CSV: one row per graph, preset and planner; Markdown: one row per graph and
 // preset.
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "bench/bench.h"
 #include "cluster/catalogue.h"
 #include "cost/cost_model.h"
 #include "formats/aten/reader.h"
@@ -29,9 +28,7 @@ struct Options {
   std::string graphs = "*", presets = "*", planners = "*";
   std::string csv = "planners.csv", markdown = "planners.md";
   double seconds = 10, opponent_seconds = 2;
-  int64_t iterations = -1;
-  int threads = 2;
-  uint64_t seed = 0;
+  BenchBudget budget;
   bool critical_path = false, verbose = false;
 };
 
@@ -107,20 +104,6 @@ void PrintMarkdown(std::FILE* file, const Pair& pair) {
                usage.ru_maxrss / 1024);
 }
 
-PlannerOptions OptionsFor(const Options& options, double seconds) {
-  PlannerOptions planning;
-  planning.seed = options.seed;
-  planning.threads = options.threads;
-  planning.started = Clock::now();
-  if (options.iterations >= 0) {
-    planning.budget.iterations = options.iterations;
-  } else {
-    planning.budget.deadline =
-        planning.started + std::chrono::microseconds(static_cast<int64_t>(seconds * 1e6));
-  }
-  return planning;
-}
-
 int RunPair(const std::string& path, std::string_view preset, const Options& options,
             const Tables& tables) {
   const std::string name = std::filesystem::path(path).stem().stem().string();
@@ -152,7 +135,7 @@ int RunPair(const std::string& path, std::string_view preset, const Options& opt
   Pair pair{name, std::string(preset), bound, {}, {}};
   std::vector<const Planner*> table;
   const auto run = [&](const Planner& planner, double limit) -> Result<PlannerResult> {
-    const PlannerOptions planning = OptionsFor(options, limit);
+    const PlannerOptions planning = PlanningOptions(options.budget, limit);
     PW_ASSIGN(PlannerResult result, planner.Plan(problem.value(), planning));
     const double seconds = std::chrono::duration<double>(Clock::now() - planning.started).count();
     pair.rows.push_back({std::string(planner.name()), result.feasible, result.step_time, seconds,
@@ -201,11 +184,10 @@ void PrintHeaders(const Options& options, const Tables& tables) {
   tables.Flush();
 }
 
-// "-": standard output; "": none.
+// "": none.
 bool Open(const std::string& path, std::FILE** file) {
   if (path.empty()) return true;
-  *file = path == "-" ? stdout : std::fopen(path.c_str(), "w");
-  if (*file == nullptr) std::fprintf(stderr, "cannot write %s\n", path.c_str());
+  *file = OpenTable(path);
   return *file != nullptr;
 }
 
@@ -230,11 +212,7 @@ int Main(const Options& options) {
   for (const std::string& path : paths) {
     for (const Preset& preset : Presets()) {
       if (!GlobMatch(options.presets, preset.name)) continue;
-      const pid_t child = fork();
-      if (child == 0) _exit(RunPair(path, preset.name, options, tables));
-      int status = 0;
-      waitpid(child, &status, 0);
-      failures += status != 0;
+      failures += !SucceedsInChild([&] { return RunPair(path, preset.name, options, tables); });
     }
   }
   return failures > 0 ? 1 : 0;
@@ -253,9 +231,9 @@ int main(int argc, char** argv) {
   app.add_option("--time", options.seconds, "seconds of auto for each pair");
   app.add_option("--opponent-time", options.opponent_seconds, "seconds of every other search");
   app.add_option("--csv", options.csv, "file, - for standard output (default planners.csv)");
-  app.add_option("--iterations", options.iterations, "moves instead of seconds");
-  app.add_option("--threads", options.threads, "threads");
-  app.add_option("--seed", options.seed, "seed");
+  app.add_option("--iterations", options.budget.iterations, "moves instead of seconds");
+  app.add_option("--threads", options.budget.threads, "threads");
+  app.add_option("--seed", options.budget.seed, "seed");
   app.add_option("--markdown", options.markdown, "file, or - (default planners.md)");
   app.add_flag("--critical-path", options.critical_path, "devices serve by critical path");
   app.add_flag("--verbose", options.verbose, "history on stderr");

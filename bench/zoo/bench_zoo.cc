@@ -1,9 +1,6 @@
 // The models of the papers on the machines of the papers: every preset of the zoo that names a
 // cluster, recorded, looked at on one device, and planned. One process per preset (fork), so that a
 // failure and peak memory are each preset's own. Markdown, one row per preset.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "bench/bench.h"
 #include "cli/torch_library.h"
 #include "cluster/catalogue.h"
 #include "cost/cost_model.h"
@@ -24,9 +22,7 @@ namespace {
 struct Options {
   std::string models = "*", markdown = "zoo.md";
   double seconds = 10;
-  int64_t iterations = -1;
-  int threads = 2;
-  uint64_t seed = 0;
+  BenchBudget budget;
 };
 
 struct Case {
@@ -95,20 +91,6 @@ size_t UsedGpus(const Problem& problem, const Placement& placement) {
   return gpus;
 }
 
-PlannerOptions PlanningOptions(const Options& options) {
-  PlannerOptions planning;
-  planning.seed = options.seed;
-  planning.threads = options.threads;
-  planning.started = Clock::now();
-  if (options.iterations >= 0) {
-    planning.budget.iterations = options.iterations;
-  } else {
-    planning.budget.deadline =
-        planning.started + std::chrono::microseconds(static_cast<int64_t>(options.seconds * 1e6));
-  }
-  return planning;
-}
-
 Result<Row> RunCase(const TorchApi& api, const Case& what, const Options& options) {
   CaptureRequest request;
   request.model = what.model;
@@ -128,7 +110,8 @@ Result<Row> RunCase(const TorchApi& api, const Case& what, const Options& option
           0};
   PW_ASSIGN(row.fits, OneDevice(problem));
   const std::vector<const Planner*> table(SearchPlanners().begin(), SearchPlanners().end());
-  PW_ASSIGN(row.plan, MakeAuto(table)->Plan(problem, PlanningOptions(options)));
+  PW_ASSIGN(row.plan,
+            MakeAuto(table)->Plan(problem, PlanningOptions(options.budget, options.seconds)));
   row.gpus = UsedGpus(problem, row.plan.placement);
   return row;
 }
@@ -166,11 +149,8 @@ int Main(const Options& options) {
     std::fprintf(stderr, "%s\n", library.error().ToString().c_str());
     return 6;
   }
-  std::FILE* file = options.markdown == "-" ? stdout : std::fopen(options.markdown.c_str(), "w");
-  if (file == nullptr) {
-    std::fprintf(stderr, "cannot write %s\n", options.markdown.c_str());
-    return 3;
-  }
+  std::FILE* file = OpenTable(options.markdown);
+  if (file == nullptr) return 3;
   std::fprintf(file,
                "| model | batch | ops | paper's | parameters | tensors on one device | all on one "
                "GPU fits | cluster | best plan, ms | found by | GPUs | bound, ms | gap |\n"
@@ -179,11 +159,7 @@ int Main(const Options& options) {
   int failures = 0;
   const TorchApi& api = library.value().api();
   for (const Case& what : Cases(api, options.models)) {
-    const pid_t child = fork();
-    if (child == 0) _exit(RunOne(api, what, options, file));
-    int status = 0;
-    waitpid(child, &status, 0);
-    failures += status != 0;
+    failures += !SucceedsInChild([&] { return RunOne(api, what, options, file); });
   }
   return failures > 0 ? 1 : 0;
 }
@@ -196,9 +172,9 @@ int main(int argc, char** argv) {
   CLI::App app{"Plans the papers' models on the papers' machines."};
   app.add_option("--models", options.models, "glob over MODEL@PRESET");
   app.add_option("--time", options.seconds, "seconds for each plan");
-  app.add_option("--iterations", options.iterations, "moves instead of seconds");
-  app.add_option("--threads", options.threads, "threads");
-  app.add_option("--seed", options.seed, "seed");
+  app.add_option("--iterations", options.budget.iterations, "moves instead of seconds");
+  app.add_option("--threads", options.budget.threads, "threads");
+  app.add_option("--seed", options.budget.seed, "seed");
   app.add_option("--markdown", options.markdown, "file, or - (default zoo.md)");
   CLI11_PARSE(app, argc, argv);
   return placewright::Main(options);

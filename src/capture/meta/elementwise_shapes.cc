@@ -6,6 +6,7 @@
 #include <ATen/ops/result_type.h>
 
 #include "capture/meta/shape_functions.h"
+#include "capture/torch_version.h"
 
 namespace placewright {
 namespace {
@@ -36,12 +37,19 @@ std::vector<c10::IValue> FlagsLikeFirst(const TorchCall& call) {
   return {EmptyLike(TensorArgument(call, 0), at::kBool)};
 }
 
-// prelu(self, weight), and its gradients for (grad_output, self, weight)
+// prelu(self, weight), and its gradients for (grad_output, self, weight). LibTorch 2.x broadcasts
+// the weight first, and sums its gradient itself.
 std::vector<c10::IValue> Prelu(const TorchCall& call) {
+  if (kMetaIsTreatedApart) return LikeProduct(call);
   return {Contiguous(TensorArgument(call, 0))};
 }
 std::vector<c10::IValue> PreluBackward(const TorchCall& call) {
-  return {Contiguous(TensorArgument(call, 1)), Contiguous(TensorArgument(call, 2))};
+  const at::Tensor self = TensorArgument(call, 1), weight = TensorArgument(call, 2);
+  if (kMetaIsTreatedApart) {
+    const at::Tensor product = at::mul(self, weight);
+    return {product, EmptyLike(product)};
+  }
+  return {Contiguous(self), Contiguous(weight)};
 }
 
 // log_sigmoid_forward(self) -> (output, buffer); log_sigmoid_backward(grad_output, self, buffer)
@@ -90,8 +98,8 @@ void AddElementwiseShapes(ShapeTable& table) {
   for (const char* name : {"aten::logical_and", "aten::logical_or", "aten::logical_xor"}) {
     table[name] = FlagsLikeProduct;
   }
-  table["aten::prelu"] = Prelu;
-  table["aten::prelu_backward"] = PreluBackward;
+  table[kPrelu] = Prelu;
+  table[kPreluBackward] = PreluBackward;
   table["aten::log_sigmoid_forward"] = LogSigmoid;
   table["aten::log_sigmoid_backward"] = LogSigmoidBackward;
   table["aten::where.self"] = Where;

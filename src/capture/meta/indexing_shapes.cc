@@ -1,5 +1,6 @@
 // Look-ups and rearrangements.
 #include "capture/meta/shape_functions.h"
+#include "capture/torch_version.h"
 
 namespace placewright {
 namespace {
@@ -36,10 +37,12 @@ std::vector<c10::IValue> EmbeddingBag(const TorchCall& call) {
           mode == kMax ? EmptyMeta({bags, weight.size(1)}, type) : EmptyMeta({bags}, type)};
 }
 
-// _embedding_bag_dense_backward(grad, indices, offset2bag, bag_size, maximum_indices, num_weights)
+// _embedding_bag_dense_backward(grad, indices, offset2bag, bag_size, maximum_indices, num_weights),
+// in 2.x _embedding_bag_backward with offsets behind the indices
 std::vector<c10::IValue> EmbeddingBagBackward(const TorchCall& call) {
   const at::Tensor gradient = TensorArgument(call, 0);
-  return {EmptyMeta({call.argument(5).toInt(), gradient.size(1)}, gradient.scalar_type())};
+  return {EmptyMeta({call.argument(kEmbeddingBagRows).toInt(), gradient.size(1)},
+                    gradient.scalar_type())};
 }
 
 // _embedding_bag_per_sample_weights_backward(grad, weight, indices, ...)
@@ -80,7 +83,7 @@ void AddIndexingShapes(ShapeTable& table) {
   table["aten::embedding_dense_backward"] = EmbeddingBackward;
   table["aten::_embedding_bag"] = EmbeddingBag;
   table["aten::_embedding_bag_forward_only"] = EmbeddingBag;
-  table["aten::_embedding_bag_dense_backward"] = EmbeddingBagBackward;
+  table[kEmbeddingBagBackward] = EmbeddingBagBackward;
   table["aten::_embedding_bag_per_sample_weights_backward"] = EmbeddingBagScaleBackward;
   table["aten::take"] = Take;
   table["aten::index_select"] = IndexSelect;

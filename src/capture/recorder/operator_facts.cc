@@ -7,6 +7,7 @@
 #include <array>
 
 #include "capture/recorder/arguments.h"
+#include "capture/torch_version.h"
 
 namespace placewright {
 namespace {
@@ -20,6 +21,12 @@ bool ReturnsNumbers(const c10::FunctionSchema& schema) {
          std::all_of(schema.returns().begin(), schema.returns().end(), is_number);
 }
 
+// The operator `name`_ of that overload.
+std::optional<c10::OperatorHandle> WithUnderscore(const std::string& name, const char* overload) {
+  const auto found = c10::Dispatcher::singleton().findSchema({name + "_", overload});
+  return found ? std::optional(*found) : std::nullopt;
+}
+
 std::optional<c10::OperatorHandle> InPlaceOf(const c10::FunctionSchema& schema) {
   static constexpr std::array<const char*, 3> kGathering = {"aten::index_add", "aten::scatter_add",
                                                             "aten::_index_put_impl"};
@@ -28,8 +35,7 @@ std::optional<c10::OperatorHandle> InPlaceOf(const c10::FunctionSchema& schema) 
       std::find(kGathering.begin(), kGathering.end(), name) == kGathering.end()) {
     return std::nullopt;
   }
-  const auto found = c10::Dispatcher::singleton().findSchema({name + "_", ""});
-  return found ? std::optional(*found) : std::nullopt;
+  return WithUnderscore(name, "");
 }
 
 OperatorFacts FactsOf(const c10::OperatorHandle& op) {
@@ -45,6 +51,9 @@ OperatorFacts FactsOf(const c10::OperatorHandle& op) {
   facts.returns_numbers = ReturnsNumbers(schema);
   facts.draws_random = DrawsRandomNumbers(op);
   facts.gathers_in_place = InPlaceOf(schema);
+  if (kSumsGradientsInPlace && full == "aten::add" && schema.overload_name() == "Tensor") {
+    facts.sums_in_place = WithUnderscore(full, "Tensor");
+  }
   return facts;
 }
 

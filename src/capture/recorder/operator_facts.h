@@ -20,6 +20,8 @@ struct OperatorFacts {
   // index_add_ for index_add: autograd gathers a gradient in place, but apart where tensors are
   // without memory.
   std::optional<c10::OperatorHandle> gathers_in_place;
+  // add_ of add.Tensor, where autograd sums gradients in place.
+  std::optional<c10::OperatorHandle> sums_in_place;
 };
 
 class OperatorTable {

@@ -68,6 +68,16 @@ DType DTypeOrThrow(const at::Tensor& tensor, const std::string& op) {
   return dtype.value();
 }
 
+// add(first, second): whether the sum may lie in `first`, which nobody but the caller holds.
+bool MayTakeSum(const TorchCall& call) {
+  constexpr size_t kHolders = 2;  // the caller and the stack
+  const at::Tensor& first = call.argument(0).toTensor();
+  const at::Tensor& second = call.argument(1).toTensor();
+  return first.use_count() == kHolders && first.has_storage() && first.storage().use_count() == 1 &&
+         first.is_non_overlapping_and_dense() && first.sizes() == second.sizes() &&
+         first.scalar_type() == second.scalar_type();
+}
+
 }  // namespace
 
 Recorder::Recorder(Options options) : options_(std::move(options)) { StopAt(options_.interrupted); }
@@ -107,10 +117,15 @@ const std::string& Recorder::Module() const {
 
 void Recorder::Handle(TorchCall& call) {
   const OperatorFacts& facts = operators_.Of(call.op);
-  if (options_.on_meta && phase_ == Phase::kBackward && facts.gathers_in_place) {
-    TorchCall in_place{*facts.gathers_in_place, call.keys, call.stack};
-    Handle(in_place);
-    return;
+  if (phase_ == Phase::kBackward) {
+    const c10::OperatorHandle* in_place = nullptr;
+    if (options_.on_meta && facts.gathers_in_place) in_place = &*facts.gathers_in_place;
+    if (facts.sums_in_place && MayTakeSum(call)) in_place = &*facts.sums_in_place;
+    if (in_place != nullptr) {
+      TorchCall other{*in_place, call.keys, call.stack};
+      Handle(other);
+      return;
+    }
   }
   const CallPlace place = Place(call);
   // Before the call, which replaces the arguments and may write some of them.
