@@ -27,7 +27,7 @@ void TorchLibrary::Closer::operator()(void* handle) const { dlclose(handle); }
 
 std::vector<std::string> TorchLibrary::SearchPlaces() {
   std::vector<std::string> places;
-  if (const char* named = std::getenv("PLACEWRIGHT_TORCH_LIBRARY")) places.emplace_back(named);
+  if (const char* named = std::getenv("PLACEWRIGHT_TORCH_LIBRARY")) return {named};
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error) {

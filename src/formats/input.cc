@@ -199,6 +199,12 @@ Status ReadGraph(std::string_view bytes, const GraphInputOptions& options, Loade
       loaded.module_stated = std::move(file.module_stated);
       loaded.wrapped = file.wrapped;
       loaded.placement = std::move(file.placement);
+      if (options.batch == 1 && file.recorded_batch > 1) {
+        loaded.notes.push_back("recorded at batch " + std::to_string(file.recorded_batch) +
+                               ": LibTorch leaves some copies and sums out at batch 1, so that a "
+                               "step that is recorded "
+                               "there may have fewer ops");
+      }
       return Ok();
     }
     case GraphFormat::kOnnx: {

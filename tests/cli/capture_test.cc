@@ -58,6 +58,20 @@ TEST_F(CaptureCommand, WritesAGraphThatReadsBack) {
   EXPECT_EQ(RunJson({"inspect", "mlp.step.json.gz"}).json()["ops"], recorded["ops"]);
 }
 
+TEST_F(CaptureCommand, BatchOneIsNotWhatWouldBeRecordedThere) {
+  ASSERT_EQ(Run(With({"capture", "mlp", "--batch", "4", "-o", "m.json"}, kTiny)).status, 0);
+  const auto notes = [&](const char* batch) {
+    return RunJson({"inspect", "m.json", "--batch", batch}).json()["notes"].dump();
+  };
+  EXPECT_THAT(notes("1"), HasSubstr("recorded at batch 4"));
+  EXPECT_THAT(notes("2"), testing::Not(HasSubstr("recorded at batch")));
+}
+
+TEST_F(CaptureCommand, TheZooHasNoOpenDimensions) {
+  const Json error = RunJson({"plan", "mlp", "--dim", "N=3", "-c", "4xP100"}).json()["error"];
+  EXPECT_EQ(error["code"], "usage");
+}
+
 TEST_F(CaptureCommand, PresetsHaveNumbersOfTheirOwn) {
   const auto auxiliary = [&](const std::string& model) {
     const Json object = RunJson({"zoo", model}).json();
@@ -208,7 +222,7 @@ TEST_F(CaptureCommand, BadRequestsAreNamed) {
   EXPECT_EQ(error({"capture", "mlp", "--param", "layers=nan"})["code"], "field");
   EXPECT_EQ(error({"capture", "mlp", "--param", "layers"})["code"], "usage");
   EXPECT_EQ(error({"capture", "mlp", "--train", "adma"})["code"], "usage");
-  EXPECT_EQ(error({"capture", "bert-base", "--param", "heads=7"})["code"], "not-recordable");
+  EXPECT_EQ(error({"capture", "bert-base", "--param", "heads=7"})["code"], "field");
   EXPECT_EQ(error({"capture", "mlp", "-o", "no/such/folder/x.json"})["code"], "file-unwritable");
 }
 

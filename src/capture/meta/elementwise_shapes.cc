@@ -91,6 +91,7 @@ void AddElementwiseShapes(ShapeTable& table) {
         "aten::logical_or_", "aten::logical_xor_", "aten::logical_not_"}) {
     table[name] = First;
   }
+  table["aten::floor_divide"] = LikeProduct;
   table["aten::hardswish_backward"] = LikeProduct;
   table["aten::hardtanh_backward"] = LikeProduct;
   table["aten::isnan"] = FlagsLikeFirst;

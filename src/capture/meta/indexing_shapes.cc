@@ -1,4 +1,6 @@
 // Look-ups and rearrangements.
+#include <algorithm>
+
 #include "capture/meta/shape_functions.h"
 #include "capture/torch_version.h"
 
@@ -50,6 +52,36 @@ std::vector<c10::IValue> EmbeddingBagScaleBackward(const TorchCall& call) {
   return {EmptyMeta({TensorArgument(call, 2).size(0)}, TensorArgument(call, 0).scalar_type())};
 }
 
+// bucketize(self, boundaries, *, out_int32), searchsorted(sorted_sequence, self, *, out_int32)
+template <size_t Self>
+std::vector<c10::IValue> Places(const TorchCall& call) {
+  return {EmptyMeta(TensorArgument(call, Self).sizes(),
+                    call.argument(2).toBool() ? at::kInt : at::kLong)};
+}
+
+at::ScalarType TypeOr(const c10::IValue& type, at::ScalarType otherwise) {
+  return type.isNone() ? otherwise : static_cast<at::ScalarType>(type.toInt());
+}
+
+// randperm(n, *, dtype)
+std::vector<c10::IValue> Permutation(const TorchCall& call) {
+  return {EmptyMeta({call.argument(0).toInt()}, TypeOr(call.argument(1), at::kLong))};
+}
+
+// tril_indices(row, col, offset, *, dtype): of each row i the columns up to i + offset.
+// triu_indices: the others, and that one.
+template <bool Lower>
+std::vector<c10::IValue> Triangle(const TorchCall& call) {
+  const int64_t rows = call.argument(0).toInt(), columns = call.argument(1).toInt();
+  const int64_t offset = call.argument(2).toInt();
+  int64_t count = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t before = std::clamp<int64_t>(i + offset, 0, columns);
+    count += Lower ? std::clamp<int64_t>(i + offset + 1, 0, columns) : columns - before;
+  }
+  return {EmptyMeta({2, count}, TypeOr(call.argument(3), at::kLong))};
+}
+
 // take(self, index)
 std::vector<c10::IValue> Take(const TorchCall& call) {
   return {EmptyMeta(TensorArgument(call, 1).sizes(), TensorArgument(call, 0).scalar_type())};
@@ -85,6 +117,11 @@ void AddIndexingShapes(ShapeTable& table) {
   table["aten::_embedding_bag_forward_only"] = EmbeddingBag;
   table[kEmbeddingBagBackward] = EmbeddingBagBackward;
   table["aten::_embedding_bag_per_sample_weights_backward"] = EmbeddingBagScaleBackward;
+  table["aten::bucketize.Tensor"] = Places<0>;
+  table["aten::searchsorted.Tensor"] = Places<1>;
+  table["aten::randperm"] = Permutation;
+  table["aten::tril_indices"] = Triangle<true>;
+  table["aten::triu_indices"] = Triangle<false>;
   table["aten::take"] = Take;
   table["aten::index_select"] = IndexSelect;
   table["aten::flip"] = Flip;

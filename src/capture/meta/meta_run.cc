@@ -19,13 +19,13 @@ std::string FullName(const c10::FunctionSchema& schema) {
 
 // A factory that names no device makes its tensor on the CPU; one that is given a tensor (`*_like`)
 // makes it where that tensor is.
-void MoveToMeta(TorchCall& call) {
+void MoveTo(c10::DeviceType target, TorchCall& call) {
   const std::vector<c10::Argument>& declared = call.schema().arguments();
   const bool like = !declared.empty() && call.argument(0).isTensor();
   for (size_t i = 0; i < declared.size(); ++i) {
     if (declared[i].name() != "device") continue;
     c10::IValue& value = call.argument(i);
-    if (value.isDevice() || (value.isNone() && !like)) value = c10::Device(c10::kMeta);
+    if (value.isDevice() || (value.isNone() && !like)) value = c10::Device(target);
   }
 }
 
@@ -42,6 +42,19 @@ void CheckNoContent(const TorchCall& call, const CallPlace& place) {
         place.ToString(),
         "Make it inside the recorded functions, with at::full, at::arange and the like."));
   }
+}
+
+// Whether all its tensors are numbers of the host, of which there are some: their result is one.
+bool IsOnHostNumbers(const TorchCall& call) {
+  bool any = false;
+  for (size_t i = 0; i < call.argument_count(); ++i) {
+    const c10::IValue& value = call.argument(i);
+    if (value.isTensorList()) return false;
+    if (!value.isTensor() || !value.toTensor().defined()) continue;
+    if (!IsHostNumber(value.toTensor())) return false;
+    any = true;
+  }
+  return any;
 }
 
 bool NamesDevice(const TorchCall& call, std::string* device) {
@@ -62,7 +75,12 @@ class MetaHandler : public CallHandler {
 }  // namespace
 
 void RunOnMeta(TorchCall& call, const CallPlace& place) {
-  MoveToMeta(call);
+  if (IsOnHostNumbers(call)) {
+    MoveTo(c10::kCPU, call);
+    RunBelow(call);
+    return;
+  }
+  MoveTo(c10::kMeta, call);
   CheckNoContent(call, place);
   if (const ShapeFunction function = FindShapeFunction(call.schema())) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;

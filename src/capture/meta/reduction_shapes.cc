@@ -15,9 +15,9 @@ std::vector<c10::IValue> OneNumber(const TorchCall& call) {
   return {EmptyMeta({}, TensorArgument(call, 0).scalar_type())};
 }
 
-// Over argument 1, the dimensions: none or an empty list for all. `keep`: the argument that says
-// whether they stay, with size 1.
-at::Tensor Reduced(const TorchCall& call, size_t keep) {
+// Over argument 1, the dimensions: none or an empty list for all. `keep`: whether they stay, with
+// size 1.
+std::vector<int64_t> ReducedSizes(const TorchCall& call, bool keep) {
   const at::Tensor self = TensorArgument(call, 0);
   std::vector<bool> over(static_cast<size_t>(self.dim()), true);
   if (!call.argument(1).isNone() && !call.argument(1).toIntVector().empty()) {
@@ -29,9 +29,14 @@ at::Tensor Reduced(const TorchCall& call, size_t keep) {
   std::vector<int64_t> sizes;
   for (size_t i = 0; i < over.size(); ++i) {
     if (!over[i]) sizes.push_back(self.size(static_cast<int64_t>(i)));
-    if (over[i] && call.argument(keep).toBool()) sizes.push_back(1);
+    if (over[i] && keep) sizes.push_back(1);
   }
-  return EmptyMeta(sizes, self.scalar_type());
+  return sizes;
+}
+// `keep`: the argument that says so.
+at::Tensor Reduced(const TorchCall& call, size_t keep) {
+  return EmptyMeta(ReducedSizes(call, call.argument(keep).toBool()),
+                   TensorArgument(call, 0).scalar_type());
 }
 // var(self, dim, *, correction, keepdim), std, and both with the mean
 std::vector<c10::IValue> Variance(const TorchCall& call) { return {Reduced(call, 3)}; }
@@ -40,6 +45,42 @@ std::vector<c10::IValue> VarianceAndMean(const TorchCall& call) {
 }
 // logsumexp(self, dim, keepdim)
 std::vector<c10::IValue> LogSumExp(const TorchCall& call) { return {Reduced(call, 2)}; }
+
+// count_nonzero(self, dim) for at most one dimension, count_nonzero(self, dim[])
+std::vector<c10::IValue> CountAlong(const TorchCall& call) {
+  std::vector<int64_t> sizes;
+  if (!call.argument(1).isNone()) {
+    sizes = TensorArgument(call, 0).sizes().vec();
+    const int64_t dim = call.argument(1).toInt();
+    sizes.erase(sizes.begin() + (dim < 0 ? dim + static_cast<int64_t>(sizes.size()) : dim));
+  }
+  return {EmptyMeta(sizes, at::kLong)};
+}
+std::vector<c10::IValue> CountOver(const TorchCall& call) {
+  return {EmptyMeta(ReducedSizes(call, false), at::kLong)};
+}
+
+// median(self, dim, keepdim) -> (values, indices)
+std::vector<c10::IValue> Median(const TorchCall& call) {
+  const at::Tensor self = TensorArgument(call, 0);
+  std::vector<int64_t> sizes = self.sizes().vec();
+  if (!sizes.empty()) {
+    const int64_t dim = call.argument(1).toInt();
+    const auto at = sizes.begin() + (dim < 0 ? dim + self.dim() : dim);
+    if (call.argument(2).toBool()) {
+      *at = 1;
+    } else {
+      sizes.erase(at);
+    }
+  }
+  return {EmptyMeta(sizes, self.scalar_type()), EmptyMeta(sizes, at::kLong)};
+}
+
+// addbmm(self, batch1, batch2): the sum of the products
+std::vector<c10::IValue> SumOfProducts(const TorchCall& call) {
+  return {EmptyMeta({TensorArgument(call, 1).size(1), TensorArgument(call, 2).size(2)},
+                    TensorArgument(call, 0).scalar_type())};
+}
 
 // logcumsumexp(self, dim)
 std::vector<c10::IValue> LikeFirst(const TorchCall& call) {
@@ -101,13 +142,17 @@ std::vector<c10::IValue> Repeats(const TorchCall& call) {
 }  // namespace
 
 void AddReductionShapes(ShapeTable& table) {
-  for (const char* name : {"aten::max", "aten::min", "aten::dot", "aten::trace"}) {
+  for (const char* name : {"aten::max", "aten::min", "aten::dot", "aten::trace", "aten::median"}) {
     table[name] = OneNumber;
   }
   table["aten::var.correction"] = Variance;
   table["aten::std.correction"] = Variance;
   table["aten::var_mean.correction"] = VarianceAndMean;
   table["aten::std_mean.correction"] = VarianceAndMean;
+  table["aten::median.dim"] = Median;
+  table["aten::count_nonzero"] = CountAlong;
+  table["aten::count_nonzero.dim_IntList"] = CountOver;
+  table["aten::addbmm"] = SumOfProducts;
   table["aten::logsumexp"] = LogSumExp;
   table["aten::logcumsumexp"] = LikeFirst;
   table["aten::_cdist_forward"] = Distances;

@@ -366,6 +366,42 @@ const std::vector<Example>& Examples() {
          at::_embedding_bag_forward_only(at::randn({9, 4}), at::zeros({12}, at::kLong),
                                          at::arange(0, 12, 3, at::kLong));
        }},
+      {"whole_division",
+       [] {
+         at::floor_divide(at::full({3, 4}, 7, at::kLong), at::full({4}, 2, at::kLong));
+         at::floor_divide(at::rand({4, 3}).t(), at::full({3, 1}, 2, at::kLong));
+       }},
+      {"medians",
+       [] {
+         at::median(at::randn({4, 3}));
+         Train(std::get<0>(at::median(Leaf({4, 3, 2}), 1)));
+         at::median(at::randn({4, 3}).t(), -1, true);
+       }},
+      {"counts",
+       [] {
+         at::count_nonzero(at::randn({4, 3, 2}));
+         at::count_nonzero(at::randn({4, 3, 2}), TorchOptional<int64_t>(-1));
+         at::count_nonzero(at::randn({4, 3, 2}), {0, 2});
+       }},
+      {"sum_of_products",
+       [] {
+         Train(at::addbmm(Leaf({2, 4}), Leaf({5, 2, 3}), Leaf({5, 3, 4})));
+       }},
+      {"places_in_order",
+       [] {
+         at::bucketize(at::randn({3, 2}).t(), at::arange(0, 4, at::kFloat));
+         at::bucketize(at::randn({3, 2}), at::arange(0, 4, at::kFloat), true);
+         at::searchsorted(at::arange(0, 4, at::kFloat), at::randn({3, 2}));
+       }},
+      {"permutation_and_triangles",
+       [] {
+         at::randperm(5);
+         at::randperm(5, at::kInt);
+         for (const int64_t offset : {-2, 0, 1, 9}) {
+           at::tril_indices(3, 5, offset);
+           at::triu_indices(5, 3, offset);
+         }
+       }},
       {"repeats",
        [] { at::repeat_interleave(at::full({3}, 2, at::kLong), TorchOptional<int64_t>(6)); }},
       {"glu",

@@ -143,7 +143,8 @@ void Interpreter::RunNode(const ProgramNode& node, Scope& scope) {
   }
   Values outputs;
   const Status status = CatchFailure([&] {
-    const ModuleScope module(ModulePathOf(node));
+    const std::string path = ModulePathOf(node);
+    const ModuleScope module(path);
     outputs = Lower(node, inputs);
   });
   if (!status.ok()) FailAt(status.error(), node);

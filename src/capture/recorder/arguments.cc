@@ -58,6 +58,7 @@ class ArgumentReader {
   static Value Number(const at::Tensor& tensor) {
     switch (tensor.scalar_type()) {
       case at::kDouble: return Value(*tensor.data_ptr<double>());
+      case at::kFloat: return Value(double{*tensor.data_ptr<float>()});
       case at::kLong: return Value(*tensor.data_ptr<int64_t>());
       default: return Value(*tensor.data_ptr<bool>());
     }
@@ -110,7 +111,7 @@ bool HasDefault(const TorchCall& call, const c10::Argument& argument, const Valu
 bool IsHostNumber(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.dim() != 0 || !tensor.is_cpu()) return false;
   const c10::ScalarType type = tensor.scalar_type();
-  return type == at::kDouble || type == at::kLong || type == at::kBool;
+  return type == at::kDouble || type == at::kFloat || type == at::kLong || type == at::kBool;
 }
 
 CallArguments ReadArguments(const TorchCall& call,

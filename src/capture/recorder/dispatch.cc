@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "capture/meta/one_hot.h"
 #include "capture/recorder/failure.h"
 
 namespace placewright {
@@ -86,8 +87,11 @@ CallHandler* CurrentHandler() {
 
 }  // namespace placewright
 
-// The one registration: the dispatcher has one table for the whole process. It costs nothing while
-// no scope is open, since no tensor carries the key.
+// The registrations: the dispatcher has one table for the whole process. They cost nothing while no
+// scope is open, since no tensor carries the key.
 TORCH_LIBRARY_IMPL(_, PLACEWRIGHT_RECORDER_KEY, library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&placewright::Intercept>());
 }
+// Outside of recordings nothing changes.
+TORCH_LIBRARY_IMPL(aten, AutogradMeta, library) { library.impl("one_hot", placewright::OneHot); }
+TORCH_LIBRARY_IMPL(aten, AutogradCPU, library) { library.impl("one_hot", placewright::OneHot); }

@@ -9,6 +9,7 @@
 #include <c10/util/ThreadLocalDebugInfo.h>
 
 #include <atomic>
+#include <exception>
 #include <optional>
 #include <string>
 
@@ -58,6 +59,8 @@ class CallHandler {
   // A module of the model begins and ends.
   virtual void EnterModule(const std::string& path) { (void)path; }
   virtual void LeaveModule() {}
+  // An exception leaves the module; the innermost one comes first.
+  virtual void FailModule(const std::string& path) { (void)path; }
   // Whether tensors are made without memory.
   virtual bool OnMeta() const { return false; }
   // The innermost module that runs; "" for the model itself.
@@ -101,17 +104,23 @@ CallHandler* CurrentHandler();
 // Marks what runs while it lives as a part of the module at `path`.
 class ModuleScope {
  public:
-  explicit ModuleScope(const std::string& path) : handler_(CurrentHandler()) {
+  // The path must outlive it.
+  explicit ModuleScope(const std::string& path)
+      : path_(path), handler_(CurrentHandler()), exceptions_(std::uncaught_exceptions()) {
     if (handler_ != nullptr) handler_->EnterModule(path);
   }
   ~ModuleScope() {
-    if (handler_ != nullptr) handler_->LeaveModule();
+    if (handler_ == nullptr) return;
+    if (std::uncaught_exceptions() > exceptions_) handler_->FailModule(path_);
+    handler_->LeaveModule();
   }
   ModuleScope(const ModuleScope&) = delete;
   ModuleScope& operator=(const ModuleScope&) = delete;
 
  private:
+  const std::string& path_;
   CallHandler* handler_;
+  int exceptions_;
 };
 
 }  // namespace placewright

@@ -29,11 +29,6 @@ Error LibTorchSays(const std::string& message) {
                      "LibTorch cannot run this operator on tensors without memory",
                      "op " + Printable(op, kLongestName));
   }
-  if (message.find("infer total number of classes from meta tensor") != message.npos) {
-    return MakeError(ErrorCode::kDataDependent,
-                     "the number of classes of one_hot would be read from a tensor", "op one_hot",
-                     "Give one_hot its num_classes.");
-  }
   return MakeError(ErrorCode::kNotRecordable, "LibTorch says: " + FirstLine(message));
 }
 

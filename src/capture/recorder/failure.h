@@ -23,8 +23,8 @@ class CaptureFailure : public std::runtime_error {
 };
 
 // kNotRecordable with the first line of the message: the rest is where in LibTorch it happened.
-// Some messages mean more: kNoShapeFunction, naming the operator as the place, where LibTorch has
-// no kernel of it for tensors without memory; kDataDependent where a size would come from data.
+// kNoShapeFunction, with the operator as the place, where it says that it has no kernel of one for
+// tensors without memory.
 Error LibTorchSays(const std::string& message);
 Error LibTorchSays(const c10::Error& error);
 

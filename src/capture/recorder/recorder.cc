@@ -27,8 +27,19 @@ bool AreHostNumbers(const std::vector<at::Tensor>& tensors) {
   return std::all_of(tensors.begin(), tensors.end(), IsHostNumber);
 }
 
-// Whether the size of its result is among its arguments, though it need not be.
-bool IsToldSize(const TorchCall& call) {
+bool IsMask(const c10::IValue& index) {
+  if (!index.isTensor() || !index.toTensor().defined()) return false;
+  const c10::ScalarType type = index.toTensor().scalar_type();
+  return type == at::kBool || type == at::kByte;
+}
+
+// Whether the size of its result does not depend on what a tensor holds, though that of others of
+// its operator does: it is among the arguments, or what is indexed with are numbers, no masks.
+bool HasKnownSize(const TorchCall& call) {
+  if (call.schema().name() == "aten::index" && call.argument(1).isList()) {
+    const auto indices = call.argument(1).toListRef();
+    return std::none_of(indices.begin(), indices.end(), IsMask);
+  }
   for (size_t i = 0; i < call.argument_count(); ++i) {
     if (call.schema().arguments()[i].name() == "output_size") return !call.argument(i).isNone();
   }
@@ -104,10 +115,14 @@ Status Recorder::AddInput(std::string name, TensorKind kind, const at::Tensor& t
 
 Status Recorder::Run(Phase phase, const std::function<void()>& body) {
   phase_ = phase;
-  return CatchFailure([&] {
+  Status status = CatchFailure([&] {
     const HandlerScope scope(*this);
     body();
   });
+  if (!status.ok() && status.error().place.empty() && !failed_module_.empty()) {
+    status.error().place = "module " + failed_module_;
+  }
+  return status;
 }
 
 const std::string& Recorder::Module() const {
@@ -133,7 +148,7 @@ void Recorder::Handle(TorchCall& call) {
     return table_.FindStorage(tensor) == TensorTable::kNone;
   });
   const bool on_host = OnHostNumbers(call, arguments);
-  if ((facts.reads_values && !on_host && !IsToldSize(call)) ||
+  if ((facts.reads_values && !on_host && !HasKnownSize(call)) ||
       (facts.returns_numbers && !arguments.tensors.empty())) {
     throw CaptureFailure(MakeError(ErrorCode::kDataDependent,
                                    "the step reads a value from a tensor", place.ToString()));

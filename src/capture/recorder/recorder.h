@@ -79,6 +79,9 @@ class Recorder : public CallHandler {
   void Handle(TorchCall& call) override;
   void EnterModule(const std::string& path) override { modules_.push_back(path); }
   void LeaveModule() override { modules_.pop_back(); }
+  void FailModule(const std::string& path) override {
+    if (failed_module_.empty()) failed_module_ = path;
+  }
   bool OnMeta() const override { return options_.on_meta; }
   std::string ModulePath() const override { return Module(); }
   CallPlace Place(const TorchCall& call) const override {
@@ -127,6 +130,7 @@ class Recorder : public CallHandler {
   Options options_;
   Phase phase_ = Phase::kForward;
   std::vector<std::string> modules_;
+  std::string failed_module_;
   TensorTable table_;
   std::vector<Record> records_;
   std::vector<Input> inputs_;

@@ -149,6 +149,38 @@ TEST(Recorder, RefusesStepsThatDependOnData) {
   }
 }
 
+// Masks alone make a size that depends on data.
+TEST(Recorder, NumbersMayIndex) {
+  const auto by_numbers = [](const at::Tensor& x) {
+    return at::index(x, {at::full({4}, 1, at::kLong), at::full({1}, 2, at::kLong)});
+  };
+  const auto by_mask = [](const at::Tensor& x) { return at::index(x, {at::gt(x, 0.0)}); };
+  for (const bool on_meta : {false, true}) {
+    const auto step = Record(by_numbers, on_meta);
+    ASSERT_TRUE(step.ok()) << step.error().ToString();
+    const Graph& graph = step.value().graph;
+    EXPECT_THAT(Types(graph),
+                ElementsAre("aten.full.default", "aten.full.default", "aten.index.Tensor"));
+    EXPECT_THAT(graph.tensor(graph.outputs()[0]).shape, ElementsAre(4));
+    ExpectError(Record(by_mask, on_meta), ErrorCode::kDataDependent, "aten::index");
+  }
+}
+
+TEST(Recorder, OneHotHasTheSizeThatItIsGiven) {
+  const auto classes = [](int64_t count) {
+    return [count](const at::Tensor& x) { return at::one_hot(x.to(at::kLong), count); };
+  };
+  for (const bool on_meta : {false, true}) {
+    const auto step = Record(classes(5), on_meta);
+    ASSERT_TRUE(step.ok()) << step.error().ToString();
+    const Graph& graph = step.value().graph;
+    EXPECT_THAT(graph.tensor(graph.outputs()[0]).shape, ElementsAre(2, 3, 5));
+    ExpectError(Record(classes(-1), on_meta), ErrorCode::kDataDependent, "one_hot");
+  }
+  const at::Tensor plain = at::one_hot(at::arange(3), -1);
+  EXPECT_TRUE(plain.equal(at::eye(3, at::kLong)));
+}
+
 TEST(Recorder, RefusesOperatorsOfWhichNoShapeIsKnown) {
   ExpectError(Record([](const at::Tensor& x) { return at::histc(x); }, true),
               ErrorCode::kNoShapeFunction, "aten::histc");

@@ -27,14 +27,14 @@ c10::Symbol Ours(const std::string& name) {
   return c10::Symbol::fromQualString("placewright::" + name);
 }
 
-[[noreturn]] void Refuse(const Node& node, const std::string& reason) {
+[[noreturn]] void Refuse(const Node& node, const std::string& reason,
+                         const std::string& remedy = "Leave it out of the module's functions.") {
   const torch::jit::SourceRange& in_module = node.sourceRange();
   const auto written = in_module.findSourceRangeThatGenerated();
   const std::string code = PlaceInCode((written ? *written : in_module).str());
-  throw CaptureFailure(
-      MakeError(ErrorCode::kNotRecordable, reason,
-                std::string("op ") + node.kind().toQualString() + (code.empty() ? "" : ", ") + code,
-                "Leave it out of the module's functions."));
+  throw CaptureFailure(MakeError(
+      ErrorCode::kNotRecordable, reason,
+      std::string("op ") + node.kind().toQualString() + (code.empty() ? "" : ", ") + code, remedy));
 }
 
 class Instrumenter {
@@ -103,6 +103,12 @@ class Instrumenter {
       NoteDevice(*node);
       const torch::jit::WithInsertPoint here(node);
       node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(device_));
+    } else if (kind.starts_with("prim::is_") && IsTensor(node->input(0))) {
+      ReplaceBy(node, kind == "prim::is_cpu");
+    } else if (kind == "prim::type" && node->input(0)->type() == c10::DeviceObjType::get()) {
+      ReplaceBy(node, std::string("cpu"));
+    } else if (kind == "prim::Enter") {
+      CheckContext(*node);
     } else if (kind == "aten::repeat_interleave") {
       TellSize(node);
     } else if (kind == "aten::_convolution") {
@@ -131,6 +137,24 @@ class Instrumenter {
                              : value->isString() ? value->toStringRef()
                                                  : "";
     if (!name.empty() && !name.starts_with("cpu")) named_.insert(name);
+  }
+
+  static bool IsTensor(const torch::jit::Value* value) {
+    return value->type()->isSubtypeOf(*c10::TensorType::get());
+  }
+
+  static void ReplaceBy(Node* node, const c10::IValue& value) {
+    const torch::jit::WithInsertPoint here(node);
+    node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(value));
+  }
+
+  // `with torch.autocast(...)` is a pass of LibTorch's optimizer over whole functions.
+  static void CheckContext(const Node& node) {
+    const auto type = node.input(0)->type()->cast<c10::ClassType>();
+    if (!type || !type->name() || type->name()->name().find("autocast") == std::string::npos)
+      return;
+    Refuse(node, "torch.autocast cannot be recorded",
+           "Convert weights and inputs, as by module.to(torch.bfloat16), and save without it.");
   }
 
   static bool IsDevice(const Node& node) {

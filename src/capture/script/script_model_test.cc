@@ -427,6 +427,23 @@ TEST(ScriptModel, NumbersOfTheHostAreNumbers) {
       "  return (x * self.w).view(x.size(0), 2, int(n))\n",
       {"x=[2,4]"});
   EXPECT_EQ(TypesOf(graph), (std::vector<std::string>{"aten.mul.Tensor", "aten.view.default"}));
+  const Graph root =
+      GraphOf("def forward(self, x):\n  return x * self.w / torch.sqrt(torch.tensor(x.size(1)))\n",
+              {"x=[2,4]"});
+  ASSERT_EQ(TypesOf(root), (std::vector<std::string>{"aten.mul.Tensor", "aten.div.Tensor"}));
+  EXPECT_EQ(root.op(OpId(1)).args[1], Value(2.0));
+}
+
+// The step runs as on the CPU, whatever it is recorded on.
+TEST(ScriptModel, CodeThatAsksForItsDeviceIsOnTheCpu) {
+  const Graph graph = GraphOf(
+      "def forward(self, x):\n"
+      "  y = x * self.w\n"
+      "  if x.device.type == \"cpu\":\n    y = torch.relu(y)\n"
+      "  if x.is_cuda:\n    y = torch.exp(y)\n"
+      "  return y\n",
+      {"x=[2,4]"});
+  EXPECT_EQ(TypesOf(graph), (std::vector<std::string>{"aten.mul.Tensor", "aten.relu.default"}));
 }
 
 // LibTorch's recurrent layers become their ops, step by step.

@@ -185,6 +185,17 @@ TEST_P(RecordedModels, EveryParameterHasAGroupOfItsOwn) {
 
 // GPT-2's scores are products with the table of its words: one parameter with views and an update
 // of its own.
+// LibTorch's own messages say nothing of where in the model they come from.
+TEST(ModelStep, ErrorsNameTheModule) {
+  Result<ModelStep> step =
+      ModelStep::Build({"inception-v3", Training::kSgd, {{"batch", 2}, {"size", 75}}}, true);
+  ASSERT_TRUE(step.ok()) << step.error().ToString();
+  const Result<ModelStep::Recording> recording = step.value().Record();
+  ASSERT_FALSE(recording.ok());
+  EXPECT_NE(recording.error().place.find("module "), std::string::npos)
+      << recording.error().ToString();
+}
+
 TEST(ModelStep, TiedWeightsAreOneParameterAndOneGroup) {
   Result<ModelStep> step = ModelStep::Build({"gpt-2", Training::kAdam, kTinyGpt2}, true);
   ASSERT_TRUE(step.ok()) << step.error().ToString();
@@ -232,11 +243,15 @@ TEST(ModelStep, NamesSizesThatContradictEachOther) {
       {{"transformer", Training::kNone, {{"heads", 7}}},
        "hidden = 512 is not a multiple of heads = 7"},
       {{"moe-transformer", Training::kNone, {{"chosen", 9}}}, "chosen = 9 exceeds experts = 8"},
+      {{"bert-base", Training::kNone, {{"hidden", 770}}},
+       "hidden = 770 is not a multiple of heads = 12"},
+      {{"gpt-2", Training::kNone, {{"sequence", 1025}}},
+       "sequence = 1025 exceeds positions = 1024"},
   };
   for (const auto& [request, message] : kContradictions) {
     const Result<ModelStep> step = ModelStep::Build(request, true);
     ASSERT_FALSE(step.ok()) << message;
-    EXPECT_EQ(step.error().code, ErrorCode::kNotRecordable);
+    EXPECT_EQ(step.error().code, ErrorCode::kField);
     EXPECT_NE(step.error().ToString().find(message), std::string::npos) << step.error().ToString();
   }
 }

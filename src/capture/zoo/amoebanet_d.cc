@@ -190,7 +190,7 @@ class AmoebaNetD : public Model {
         classes_(settings.Whole("classes")),
         channels_(settings.Whole("filters") / 4) {
     const int64_t layers = settings.Whole("layers");
-    TORCH_CHECK(layers % 3 == 0, "layers = ", layers, " is not a multiple of 3");
+    settings.RequireMultiple("layers", 3);
     stem_ = Add<Conv2d>("stem", int64_t{3}, channels_, Square(3, 2, 1, false));
     stem_norm_ = Add<BatchNorm2d>("stem_norm", channels_);
     last_ = before_last_ = channels_;

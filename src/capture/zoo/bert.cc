@@ -21,7 +21,10 @@ struct Sizes {
         inner(settings.Whole("inner")),
         vocabulary(settings.Whole("vocabulary")),
         positions(settings.Whole("positions")),
-        dropout(settings.Real("dropout")) {}
+        dropout(settings.Real("dropout")) {
+    settings.RequireMultiple("hidden", "heads");
+    settings.RequireAtMost("sequence", "positions");
+  }
   int64_t batch, sequence, layers, hidden, heads, inner, vocabulary, positions;
   double dropout;
 };

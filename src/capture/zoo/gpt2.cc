@@ -17,7 +17,10 @@ struct Sizes {
         heads(settings.Whole("heads")),
         vocabulary(settings.Whole("vocabulary")),
         positions(settings.Whole("positions")),
-        dropout(settings.Real("dropout")) {}
+        dropout(settings.Real("dropout")) {
+    settings.RequireMultiple("hidden", "heads");
+    settings.RequireAtMost("sequence", "positions");
+  }
   int64_t batch, sequence, layers, hidden, heads, vocabulary, positions;
   double dropout;
 };

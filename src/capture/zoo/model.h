@@ -26,6 +26,11 @@ class Settings {
   }
   void Set(const std::string& name, double value) { values_[name] = value; }
 
+  // What a model's values must be beside one another. Throws CaptureFailure: kField, naming both.
+  void RequireMultiple(const std::string& name, const std::string& of) const;
+  void RequireMultiple(const std::string& name, int64_t of) const;
+  void RequireAtMost(const std::string& name, const std::string& limit) const;
+
  private:
   std::map<std::string, double> values_;
 };

@@ -27,7 +27,8 @@ struct Sizes {
         capacity(settings.Real("capacity")),
         balance(settings.Real("balance")),
         dropout(settings.Real("dropout")) {
-    TORCH_CHECK(chosen <= experts, "chosen = ", chosen, " exceeds experts = ", experts);
+    settings.RequireMultiple("hidden", "heads");
+    settings.RequireAtMost("chosen", "experts");
   }
   // Tokens of one text that an expert has room for.
   int64_t Room() const {

@@ -21,7 +21,9 @@ struct Sizes {
         vocabulary(settings.Whole("vocabulary")),
         tied(settings.Whole("tied") != 0),
         dropout(settings.Real("dropout")),
-        smoothing(settings.Real("smoothing")) {}
+        smoothing(settings.Real("smoothing")) {
+    settings.RequireMultiple("hidden", "heads");
+  }
   int64_t batch, source, target, layers, hidden, heads, inner, vocabulary;
   bool tied;
   double dropout, smoothing;

@@ -85,6 +85,11 @@ Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputO
                                      const std::string& store,
                                      const std::atomic<bool>* interrupted) {
   if (!MayBeModel(graph)) return LoadGraph(graph, options);
+  if (!options.dimensions.empty()) {
+    return MakeError(ErrorCode::kUsage, "--dim is not for " + graph + ", a model of the zoo", "",
+                     "Open dimensions are ONNX's; --batch changes the batch, `placewright capture` "
+                     "other sizes.");
+  }
   CaptureRequest request = StepOf(graph, options.batch);
   request.interrupted = interrupted;
   Result<RecordedModel> recorded = RecordModel(request, RecordedPath(graph));

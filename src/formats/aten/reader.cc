@@ -239,8 +239,11 @@ class AtenGraphReader {
 
 Result<AtenGraph> ReadAtenFile(std::string_view text, std::optional<int64_t> batch) {
   PW_ASSIGN(AtenFile file, ReadAtenRecords(text));
+  const int64_t recorded_batch = file.batch;
   if (batch) PW_RETURN_IF_ERROR(Rescale(file, *batch));
-  return AtenGraphReader(std::move(file)).Read();
+  PW_ASSIGN(AtenGraph graph, AtenGraphReader(std::move(file)).Read());
+  graph.recorded_batch = recorded_batch;
+  return graph;
 }
 
 Result<Graph> ReadAtenGraph(std::string_view text) {

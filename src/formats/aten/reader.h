@@ -16,6 +16,7 @@ struct AtenGraph {
   IdVector<OpId, bool> module_stated;       // by the file; else it was worked out
   std::optional<NamedPlacement> placement;  // where ops state a `device`
   std::optional<bool> wrapped;  // stated: paths begin with "m.", a recorder's wrapper, or do not
+  int64_t recorded_batch = 0;   // of the file, whatever was asked for; 0: unknown
 };
 
 // `text` is the expanded JSON. With `batch` the step is taken to that batch size, which needs the

@@ -9,7 +9,6 @@ namespace placewright {
 
 MultiHeadAttention::MultiHeadAttention(int64_t hidden, int64_t heads)
     : heads_(heads), head_width_(hidden / heads) {
-  TORCH_CHECK(hidden % heads == 0, "hidden = ", hidden, " is not a multiple of heads = ", heads);
   query_ = Add<Linear>("query", hidden, hidden);
   key_ = Add<Linear>("key", hidden, hidden);
   value_ = Add<Linear>("value", hidden, hidden);
