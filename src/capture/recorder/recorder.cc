@@ -119,8 +119,10 @@ Status Recorder::Run(Phase phase, const std::function<void()>& body) {
     const HandlerScope scope(*this);
     body();
   });
-  if (!status.ok() && status.error().place.empty() && !failed_module_.empty()) {
-    status.error().place = "module " + failed_module_;
+  if (!status.ok() && status.error().place.empty() &&
+      status.error().code != ErrorCode::kInterrupted) {
+    status.error().place = failed_module_.empty() ? fmt::format("{} pass", ToString(phase))
+                                                  : "module " + failed_module_;
   }
   return status;
 }

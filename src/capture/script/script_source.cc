@@ -106,13 +106,13 @@ Result<ScriptArgument> MakeArgument(const std::vector<c10::Argument>& arguments,
     return argument;
   }
   if (!MayBeLeftOut(declared)) {
-    return BadInputs(
-        arguments,
-        TakesTensor(declared)
-            ? fmt::format("the input \"{}\" is not given", Printable(declared.name(), 80))
-            : fmt::format("\"{}\" is no tensor and has no default, so that the module "
-                          "cannot be recorded: wrap it in one that takes tensors",
-                          Printable(declared.name(), 80)));
+    const std::string name = Printable(declared.name(), 80);
+    if (TakesTensor(declared)) {
+      return BadInputs(arguments, fmt::format("the input \"{}\" is not given", name));
+    }
+    Error error = BadInputs(arguments, fmt::format("\"{}\" is no tensor and has no default", name));
+    error.remedy = "Wrap the module in one whose forward function takes tensors, and save that.";
+    return error;
   }
   if (declared.default_value()) argument.otherwise = *declared.default_value();
   return argument;

@@ -54,8 +54,18 @@ Result<RecordedModel> RecordModel(const CaptureRequest& request, const std::stri
   if (request.source == ModelSource::kTorchScript) {
     PW_RETURN_IF_ERROR(Rehearse(library.api(), request));
   }
-  const std::string model = request.source == ModelSource::kZoo ? "" : request.model;
-  PW_ASSIGN(Capture capture, library.api().CaptureModel(request).InFile(model));
+  const bool zoo = request.source == ModelSource::kZoo;
+  Result<Capture> captured = library.api().CaptureModel(request).InFile(zoo ? "" : request.model);
+  if (!captured.ok()) {
+    Error& error = captured.error();
+    if (zoo && error.code == ErrorCode::kNotRecordable && error.remedy.empty()) {
+      error.remedy =
+          fmt::format("Choose other sizes with --param; `placewright zoo {}` lists them.",
+                      Printable(request.model, 80));
+    }
+    return std::move(error);
+  }
+  Capture& capture = captured.value();
   PW_ASSIGN(std::string text,
             FormatAtenGraph(capture.graph, capture.module_stated, nullptr, false));
   const bool compress = file.ends_with(".gz");
