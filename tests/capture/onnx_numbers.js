@@ -31,7 +31,7 @@ async function main() {
   const folder = process.argv[2];
   const manifest = JSON.parse(fs.readFileSync(path.join(folder, 'manifest.json'), 'utf8'));
   const session = await ort.InferenceSession.create(path.join(folder, 'model.onnx'),
-                                                    { graphOptimizationLevel: 'basic' });
+                                                    { graphOptimizationLevel: 'basic', logSeverityLevel: 3 });
   const feeds = {};
   for (const item of manifest.inputs) {
     if (!session.inputNames.includes(item.name)) continue;
