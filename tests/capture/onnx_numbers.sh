@@ -41,11 +41,11 @@ compare fcn_resnet50_b4 1
 compare gnmt_l2_b128_s40_lstm
 compare gnmt_l2_b128_s40_unrolled
 compare googlenet_b64 2
-compare inceptionv4_b8 1
+compare inceptionv4_b8
 compare mobilenet_v3_large_b1
-compare nasnetamobile_b32 2
+compare nasnetamobile_b32
 compare nn_transformer_base_b32_s64
-compare pnasnet5large_b4 1
+compare pnasnet5large_b4
 compare regnet_y_8gf_b8 1
 compare resnet50_b1
 compare resnet50_dynbatch 2

@@ -380,5 +380,35 @@ TEST(OnnxDimensions, ErrorsNameTheDimensions) {
   EXPECT_EQ(ReadModel(OpenModel(), Sizes(2, {{"seq", 0}})).error().code, ErrorCode::kField);
 }
 
+// [8, -1] of another batch is another matrix, which libonnx's Gemm takes without a word.
+TEST(OnnxStructure, ABatchInAReshapeIsFoundWhereItsRowsAreSummed) {
+  onnx::ModelProto model = MakeModel({8, 4});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddInts(graph, "to", {8, -1});
+  AddFloats(graph, "w", {4, 5});
+  AddNode(graph, "Reshape", {"x", "to"}, {"flat"}, "reshape");
+  AddNode(graph, "Gemm", {"flat", "w"}, {"y"}, "gemm");
+  graph->add_output()->set_name("y");
+  const auto own = ReadModel(model);
+  ASSERT_TRUE(own.ok()) << own.error().ToString();
+  EXPECT_EQ(ShapeOf(own.value(), "y"), (std::vector<int64_t>{8, 5}));
+  for (const int64_t batch : {2, 4, 16}) {
+    const auto other = ReadModel(model, Sizes(batch, {}));
+    ASSERT_FALSE(other.ok()) << batch;
+    EXPECT_EQ(other.error().code, ErrorCode::kGraphShape);
+    EXPECT_NE(other.error().place.find("gemm"), std::string::npos) << other.error().ToString();
+  }
+}
+
+TEST(OnnxStructure, ChannelsMustBeThoseOfTheFilters) {
+  onnx::ModelProto model = MakeModel({2, 6, 5, 5});
+  AddFloats(model.mutable_graph(), "w", {4, 3, 3, 3});
+  onnx::NodeProto* node = AddNode(model.mutable_graph(), "Conv", {"x", "w"}, {"y"}, "conv");
+  model.mutable_graph()->add_output()->set_name("y");
+  EXPECT_FALSE(ReadModel(model).ok());
+  SetInt(node, "group", 2);
+  EXPECT_TRUE(ReadModel(model).ok());
+}
+
 }  // namespace
 }  // namespace placewright::onnx_import

@@ -203,6 +203,30 @@ std::string CheckTargets(const onnx::NodeProto& node,
   return "";
 }
 
+// What libonnx does not look at: extents that a product sums over must be equal. A batch that is
+// written into a Reshape shows here when another one is asked for.
+std::string CheckSummed(const onnx::NodeProto& node,
+                        const std::vector<const KnownTensor*>& inputs) {
+  const bool gemm = IsAnyOf(node, {"Gemm"}), convolution = IsAnyOf(node, {"Conv"});
+  if ((!gemm && !convolution) || inputs.size() < 2) return "";
+  std::array<std::optional<std::vector<int64_t>>, 2> shapes;
+  for (size_t i = 0; i < 2; ++i) {
+    if (inputs[i] != nullptr) shapes[i] = StaticShape(inputs[i]->type);
+    if (!shapes[i] || shapes[i]->size() < 2 || (gemm && shapes[i]->size() > 2)) return "";
+  }
+  const std::vector<int64_t>&a = *shapes[0], &b = *shapes[1];
+  int64_t left = a[1], right = b[1];
+  if (gemm) {
+    if (IntAttribute(node, "transA", 0) != 0) left = a[0];
+    if (IntAttribute(node, "transB", 0) == 0) right = b[0];
+  } else {
+    right = SaturatingMultiply(right, IntAttribute(node, "group", 1));
+  }
+  if (left == right) return "";
+  return fmt::format("{} and {} cannot be multiplied: {} are summed with {}",
+                     Describe(inputs[0]->type), Describe(inputs[1]->type), left, right);
+}
+
 }  // namespace
 
 std::string UnsafeToInfer(const onnx::NodeProto& node, const OpSchema& schema,
@@ -214,6 +238,7 @@ std::string UnsafeToInfer(const onnx::NodeProto& node, const OpSchema& schema,
   if (wrong.empty()) wrong = CheckAxes(node, inputs);
   if (wrong.empty()) wrong = CheckRanks(node, inputs);
   if (wrong.empty()) wrong = CheckTargets(node, inputs);
+  if (wrong.empty()) wrong = CheckSummed(node, inputs);
   return wrong;
 }
 
