@@ -44,19 +44,6 @@ void CheckNoContent(const TorchCall& call, const CallPlace& place) {
   }
 }
 
-// Whether all its tensors are numbers of the host, of which there are some: their result is one.
-bool IsOnHostNumbers(const TorchCall& call) {
-  bool any = false;
-  for (size_t i = 0; i < call.argument_count(); ++i) {
-    const c10::IValue& value = call.argument(i);
-    if (value.isTensorList()) return false;
-    if (!value.isTensor() || !value.toTensor().defined()) continue;
-    if (!IsHostNumber(value.toTensor())) return false;
-    any = true;
-  }
-  return any;
-}
-
 bool NamesDevice(const TorchCall& call, std::string* device) {
   for (size_t i = 0; i < call.argument_count(); ++i) {
     if (!call.argument(i).isDevice() || call.argument(i).toDevice().is_cpu()) continue;
@@ -74,10 +61,26 @@ class MetaHandler : public CallHandler {
 
 }  // namespace
 
+bool IsOnHostNumbers(const TorchCall& call) {
+  bool any = false;
+  for (size_t i = 0; i < call.argument_count(); ++i) {
+    const c10::IValue& value = call.argument(i);
+    if (value.isTensorList()) return false;
+    if (!value.isTensor() || !value.toTensor().defined()) continue;
+    if (!IsHostNumber(value.toTensor())) return false;
+    any = true;
+  }
+  return any;
+}
+
+void RunOnHost(TorchCall& call) {
+  MoveTo(c10::kCPU, call);
+  RunBelow(call);
+}
+
 void RunOnMeta(TorchCall& call, const CallPlace& place) {
   if (IsOnHostNumbers(call)) {
-    MoveTo(c10::kCPU, call);
-    RunBelow(call);
+    RunOnHost(call);
     return;
   }
   MoveTo(c10::kMeta, call);

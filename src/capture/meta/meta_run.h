@@ -16,6 +16,11 @@ namespace placewright {
 // kNotRecordable (a tensor with content among the arguments).
 void RunOnMeta(TorchCall& call, const CallPlace& place);
 
+// Whether all tensors of the call are numbers of the host (IsHostNumber), of which there are some.
+bool IsOnHostNumbers(const TorchCall& call);
+// Runs such a call where its numbers are.
+void RunOnHost(TorchCall& call);
+
 // Runs one call as it is. Throws CaptureFailure: kMissingRuntime where it names a device that is
 // not there.
 void RunReal(TorchCall& call, const CallPlace& place);

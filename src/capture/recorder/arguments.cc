@@ -56,12 +56,10 @@ class ArgumentReader {
   }
 
   static Value Number(const at::Tensor& tensor) {
-    switch (tensor.scalar_type()) {
-      case at::kDouble: return Value(*tensor.data_ptr<double>());
-      case at::kFloat: return Value(double{*tensor.data_ptr<float>()});
-      case at::kLong: return Value(*tensor.data_ptr<int64_t>());
-      default: return Value(*tensor.data_ptr<bool>());
-    }
+    const at::Scalar number = tensor.item();
+    if (number.isBoolean()) return Value(number.toBool());
+    if (number.isIntegral(false)) return Value(number.toLong());
+    return Value(number.toDouble());
   }
 
   static Value Int(c10::TypeKind kind, int64_t value) {
@@ -110,8 +108,7 @@ bool HasDefault(const TorchCall& call, const c10::Argument& argument, const Valu
 
 bool IsHostNumber(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.dim() != 0 || !tensor.is_cpu()) return false;
-  const c10::ScalarType type = tensor.scalar_type();
-  return type == at::kDouble || type == at::kFloat || type == at::kLong || type == at::kBool;
+  return !tensor.is_complex() && !tensor.is_quantized();
 }
 
 CallArguments ReadArguments(const TorchCall& call,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "capture/meta/meta_run.h"
@@ -15,16 +16,29 @@ namespace {
 
 // Whether all its tensors are numbers of the host, which are known: what traced code computes of
 // sizes.
-bool OnHostNumbers(const TorchCall& call, const CallArguments& arguments) {
-  if (!arguments.tensors.empty()) return false;
+// Whether a number of the host, as an argument of this call, gives the result that the tensor gives,
+// its type included: arithmetic in which it has no part in what type the result is of.
+bool TakesNumber(const TorchCall& call, const at::Tensor& number) {
+  if (number.unsafeGetTensorImpl()->is_wrapped_number()) return true;
+  static const std::unordered_set<std::string> kArithmetic = {
+      "add", "sub", "mul", "div", "pow", "eq", "ne", "lt", "le", "gt", "ge"};
+  std::string name = call.schema().name().substr(call.schema().name().find("::") + 2);
+  if (name.ends_with('_')) name.pop_back();
+  if (kArithmetic.count(name) == 0) return false;
+  bool others = false;
   for (size_t i = 0; i < call.argument_count(); ++i) {
-    if (call.argument(i).isTensor() && call.argument(i).toTensor().defined()) return true;
+    const c10::IValue& value = call.argument(i);
+    if (!value.isTensor() || value.toTensor().is_same(number)) continue;
+    const at::Tensor& other = value.toTensor();
+    const c10::ScalarType type = other.scalar_type(), own = number.scalar_type();
+    const bool is_whole = c10::isIntegralType(own, true);
+    const bool fits = other.is_floating_point()
+                          ? other.dim() > 0 || is_whole || own == type
+                          : other.dim() > 0 && is_whole && c10::isIntegralType(type, false);
+    if (!fits) return false;
+    others = true;
   }
-  return false;
-}
-
-bool AreHostNumbers(const std::vector<at::Tensor>& tensors) {
-  return std::all_of(tensors.begin(), tensors.end(), IsHostNumber);
+  return others;
 }
 
 bool IsMask(const c10::IValue& index) {
@@ -145,12 +159,12 @@ void Recorder::Handle(TorchCall& call) {
     }
   }
   const CallPlace place = Place(call);
+  if (!facts.draws_random && RunsOnHost(call)) return;
+  MakeTensorsOfNumbers(call, place);
   // Before the call, which replaces the arguments and may write some of them.
-  CallArguments arguments = ReadArguments(call, [this](const at::Tensor& tensor) {
-    return table_.FindStorage(tensor) == TensorTable::kNone;
-  });
-  const bool on_host = OnHostNumbers(call, arguments);
-  if ((facts.reads_values && !on_host && !HasKnownSize(call)) ||
+  CallArguments arguments =
+      ReadArguments(call, [this](const at::Tensor& tensor) { return IsUnknownNumber(tensor); });
+  if ((facts.reads_values && !HasKnownSize(call)) ||
       (facts.returns_numbers && !arguments.tensors.empty())) {
     throw CaptureFailure(MakeError(ErrorCode::kDataDependent,
                                    "the step reads a value from a tensor", place.ToString()));
@@ -170,10 +184,84 @@ void Recorder::Handle(TorchCall& call) {
   if (facts.result_is_argument) return;
   Results results;
   results.tensors = ResultTensors(call, &results.listed);
-  if (on_host && AreHostNumbers(results.tensors)) return;
   // Some calls neither make nor change a tensor.
   if (results.tensors.empty() && !results.listed && arguments.written.empty()) return;
   AddOp(facts, std::move(arguments), std::move(inputs), results);
+}
+
+bool Recorder::IsUnknownNumber(const at::Tensor& tensor) const {
+  return IsHostNumber(tensor) && table_.FindStorage(tensor) == TensorTable::kNone;
+}
+
+// Numbers that follow from numbers alone are worked out and are no op of the step.
+bool Recorder::RunsOnHost(TorchCall& call) {
+  if (!IsOnHostNumbers(call)) return false;
+  for (size_t i = 0; i < call.argument_count(); ++i) {
+    const c10::IValue& value = call.argument(i);
+    if (value.isTensor() && value.toTensor().defined() && !IsUnknownNumber(value.toTensor())) {
+      return false;
+    }
+  }
+  const auto begin = call.stack.end() - static_cast<std::ptrdiff_t>(call.argument_count());
+  const torch::jit::Stack arguments(begin, call.stack.end());
+  RunOnHost(call);
+  const size_t returned = call.schema().returns().size();
+  bool are_numbers = true;
+  for (size_t i = 0; i < returned; ++i) {
+    const c10::IValue& result = call.result(i);
+    are_numbers =
+        are_numbers && !result.isList() && (!result.isTensor() || IsHostNumber(result.toTensor()));
+  }
+  if (are_numbers) return true;
+  call.stack.resize(call.stack.size() - returned);
+  call.stack.insert(call.stack.end(), arguments.begin(), arguments.end());
+  return false;
+}
+
+void Recorder::MakeTensorsOfNumbers(TorchCall& call, const CallPlace& place) {
+  for (size_t i = 0; i < call.argument_count(); ++i) {
+    const c10::AliasInfo* alias = call.schema().arguments()[i].alias_info();
+    const bool written = alias != nullptr && alias->isWrite();
+    c10::IValue& value = call.argument(i);
+    if (value.isTensor() && IsUnknownNumber(value.toTensor())) {
+      const at::Tensor number = value.toTensor();
+      if (written) {
+        throw CaptureFailure(
+            MakeError(ErrorCode::kNotRecordable,
+                      "a tensor is written into a number that is no part of the step",
+                      place.ToString(), "Make a new one: n = n + x instead of n += x."));
+      }
+      if (!TakesNumber(call, number)) call.argument(i) = TensorOf(number, call.keys);
+    } else if (value.isList()) {
+      MakeTensorsOfNumbers(value, call.keys);
+    }
+  }
+}
+
+void Recorder::MakeTensorsOfNumbers(c10::IValue& value, c10::DispatchKeySet keys) {
+  const auto is_number = [this](const c10::IValue& item) {
+    return item.isTensor() && IsUnknownNumber(item.toTensor());
+  };
+  const auto items = value.toListRef();
+  if (std::none_of(items.begin(), items.end(), is_number)) return;
+  // The list may be the caller's own.
+  c10::List<c10::IValue> old = value.toList();
+  c10::impl::GenericList list(old.elementType());
+  for (size_t i = 0; i < old.size(); ++i) {
+    const c10::IValue item = old.get(i);
+    list.push_back(is_number(item) ? c10::IValue(TensorOf(item.toTensor(), keys)) : item);
+  }
+  value = list;
+}
+
+at::Tensor Recorder::TensorOf(const at::Tensor& number, c10::DispatchKeySet keys) {
+  static const c10::OperatorHandle kScalarTensor =
+      c10::Dispatcher::singleton().findSchemaOrThrow("aten::scalar_tensor", "");
+  torch::jit::Stack stack = {number.item(), static_cast<int64_t>(number.scalar_type()),
+                             c10::IValue(), c10::IValue(), c10::IValue()};
+  TorchCall made{kScalarTensor, keys, stack};
+  Handle(made);
+  return stack.back().toTensor();
 }
 
 int32_t Recorder::RecordOf(const at::Tensor& tensor) {

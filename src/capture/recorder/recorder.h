@@ -11,7 +11,9 @@
 // What becomes of what LibTorch does:
 //   tensor        identified by storage and place (tensor_table.h); one that nobody announced is a
 //                 constant (in the optimizer phase: an optimizer state), or a number where it is
-//                 one of the host; ops on such numbers alone that give such numbers are left out
+//                 one of the host; ops on such numbers alone that give such numbers are left out.
+//                 Where a number would not do (in lists, for its type), an op `scalar_tensor` makes
+//                 it
 //   view, write   an output in the storage of an argument; writes by the operator's schema and by
 //                 graph/aliasing/op_schema.h, which knows those that schemas hide
 //   module        path of the innermost ModuleScope, for forward ops; the graph works out the
@@ -116,6 +118,16 @@ class Recorder : public CallHandler {
   };
   void AddOp(const OperatorFacts& facts, CallArguments arguments, std::vector<int32_t> inputs,
              const Results& results);
+  // A number of the host that no op of the step made.
+  bool IsUnknownNumber(const at::Tensor& tensor) const;
+  // Runs a call on such numbers alone that gives such numbers. False, and nothing is changed, for
+  // others.
+  bool RunsOnHost(TorchCall& call);
+  // Numbers among the arguments become tensors by ops of their own, `scalar_tensor`, unless they
+  // may stay numbers. Throws CaptureFailure: kNotRecordable for one that the call writes.
+  void MakeTensorsOfNumbers(TorchCall& call, const CallPlace& place);
+  void MakeTensorsOfNumbers(c10::IValue& list, c10::DispatchKeySet keys);
+  at::Tensor TensorOf(const at::Tensor& number, c10::DispatchKeySet keys);
   int32_t RecordOf(const at::Tensor& tensor);
   Result<int32_t> Locate(const at::Tensor& tensor) const;
   int32_t RecordRemadeView(const at::Tensor& tensor, int32_t base);

@@ -55,9 +55,11 @@ class ArgumentMaker {
 
   // A number of the host in the place of a tensor.
   static c10::IValue Number(const Value& value) {
-    if (const bool* flag = value.AsBool()) return c10::scalar_to_tensor(*flag);
-    if (const double* number = value.AsDouble()) return c10::scalar_to_tensor(*number);
-    if (const int64_t* number = value.AsInt()) return c10::scalar_to_tensor(*number);
+    if (const bool* flag = value.AsBool()) return at::native::wrapped_scalar_tensor(*flag);
+    if (const double* number = value.AsDouble()) {
+      return at::native::wrapped_scalar_tensor(*number);
+    }
+    if (const int64_t* number = value.AsInt()) return at::native::wrapped_scalar_tensor(*number);
     return at::Tensor();
   }
 

@@ -6,6 +6,7 @@
 
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/text.h"
@@ -100,13 +101,16 @@ class Instrumenter {
       node->output()->replaceAllUsesWith(node->input(0));
       node->destroy();
     } else if (kind == "aten::device" || IsDevice(*node)) {
-      NoteDevice(*node);
-      const torch::jit::WithInsertPoint here(node);
-      node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(device_));
+      ReplaceDevice(node);
     } else if (kind.starts_with("prim::is_") && IsTensor(node->input(0))) {
       ReplaceBy(node, kind == "prim::is_cpu");
     } else if (kind == "prim::type" && node->input(0)->type() == c10::DeviceObjType::get()) {
       ReplaceBy(node, std::string("cpu"));
+    } else if ((kind == "aten::eq" || kind == "aten::ne") &&
+               node->input(0)->type() == c10::DeviceObjType::get()) {
+      CompareDevices(node);
+    } else if (kind == "aten::str" || kind == "aten::format") {
+      TellDevice(node);
     } else if (kind == "prim::Enter") {
       CheckContext(*node);
     } else if (kind == "aten::repeat_interleave") {
@@ -129,14 +133,42 @@ class Instrumenter {
     return made;
   }
 
-  void NoteDevice(const Node& node) {
+  // All devices are `device_`; what they were is kept for comparisons.
+  void ReplaceDevice(Node* node) {
     const c10::optional<c10::IValue> value = torch::jit::toIValue(
-        node.kind() == c10::prim::Constant ? node.output() : node.inputs().at(0));
-    if (!value) return;
-    const std::string name = value->isDevice()   ? value->toDevice().str()
-                             : value->isString() ? value->toStringRef()
-                                                 : "";
+        node->kind() == c10::prim::Constant ? node->output() : node->inputs().at(0));
+    std::string name;
+    if (value && value->isDevice()) name = value->toDevice().str();
+    if (value && value->isString()) name = value->toStringRef();
     if (!name.empty() && !name.starts_with("cpu")) named_.insert(name);
+    const torch::jit::WithInsertPoint here(node);
+    torch::jit::Value* constant = node->owningGraph()->insertConstant(device_);
+    if (!name.empty()) devices_[constant] = name;
+    node->output()->replaceAllUsesWith(constant);
+  }
+
+  // What the code says of a device, or "cpu" for that of a tensor; "" if neither is known.
+  std::string DeviceOf(const torch::jit::Value* value) const {
+    if (value->node()->kind() == c10::prim::device) return "cpu";
+    const auto known = devices_.find(value);
+    return known == devices_.end() ? "" : known->second;
+  }
+
+  // device == device, device != device
+  void CompareDevices(Node* node) {
+    const std::string a = DeviceOf(node->input(0)), b = DeviceOf(node->input(1));
+    if (a.empty() || b.empty()) return;
+    const bool same = a == b || (a.starts_with("cpu") && b.starts_with("cpu"));
+    ReplaceBy(node, same == (node->kind() == c10::aten::eq));
+  }
+
+  // In texts the device of a tensor is the CPU.
+  static void TellDevice(Node* node) {
+    const torch::jit::WithInsertPoint here(node);
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      if (node->input(i)->node()->kind() != c10::prim::device) continue;
+      node->replaceInput(i, node->owningGraph()->insertConstant(c10::Device(c10::kCPU)));
+    }
   }
 
   static bool IsTensor(const torch::jit::Value* value) {
@@ -208,6 +240,7 @@ class Instrumenter {
 
   c10::Device device_;
   std::set<std::string>& named_;
+  std::unordered_map<const torch::jit::Value*, std::string> devices_;  // that were replaced
   std::unordered_set<const c10::ClassType*> classes_;
   std::unordered_set<const torch::jit::GraphFunction*> functions_;
 };

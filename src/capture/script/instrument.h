@@ -7,7 +7,7 @@
 //   fork, wait              run one after the other, in the order of the code
 //   print, warn             taken out
 //   devices                 `device`, whatever the code says: plans decide where an op runs; code
-//                           that asks for the kind of a tensor's device is told the CPU
+//                           that asks for a tensor's device is told the CPU
 //   _convolution(...)       is the convolution that it is in eager code
 //   repeat_interleave(x, n) is told the size of its result, which LibTorch would read from a tensor
 #ifndef PLACEWRIGHT_CAPTURE_SCRIPT_INSTRUMENT_H_

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <fmt/format.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/runtime/jit_exception.h>
@@ -10,6 +11,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
+#include "capture/recorder/arguments.h"
 #include "capture/recorder/failure.h"
 #include "capture/recorder/words.h"
 #include "capture/script/traceback.h"
@@ -119,6 +121,12 @@ Model::Tensors ScriptModel::RunModel(const Tensors& inputs) {
   }
   Tensors outputs;
   Flatten(result, outputs);
+  const CallHandler* handler = CurrentHandler();
+  if (handler != nullptr && handler->OnMeta()) {
+    for (at::Tensor& output : outputs) {  // numbers that follow from sizes
+      if (IsHostNumber(output)) output = at::scalar_tensor(output.item(), output.scalar_type());
+    }
+  }
   if (!outputs.empty()) return outputs;
   throw CaptureFailure(
       MakeError(ErrorCode::kNotRecordable, "the module's forward function returns no tensor"));

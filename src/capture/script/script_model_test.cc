@@ -434,6 +434,42 @@ TEST(ScriptModel, NumbersOfTheHostAreNumbers) {
   EXPECT_EQ(root.op(OpId(1)).args[1], Value(2.0));
 }
 
+// Where a number would not do, an op makes a tensor of it: in lists, as a result, for its type, for
+// what draws.
+TEST(ScriptModel, NumbersOfTheHostThatMustBeTensors) {
+  const std::string made = "aten.scalar_tensor.default";
+  const auto graph = [](const std::string& body, const std::string& input = "x=[2,4]") {
+    return GraphOf("def forward(self, x):\n" + body, {input});
+  };
+  EXPECT_EQ(TypesOf(graph("  return torch.stack([x.sum(), torch.tensor(2.5)])\n")),
+            (std::vector<std::string>{"aten.sum.default", made, "aten.stack.default"}));
+  const Graph picked = graph("  return x[torch.tensor(x.size(0) - 1)]\n");
+  EXPECT_EQ(TypesOf(picked).front(), made);
+  EXPECT_EQ(picked.op(OpId(0)).args[0], Value(int64_t{1}));
+  EXPECT_EQ(TypesOf(graph("  return torch.where(x > 0, x, torch.tensor(0.5))\n")),
+            (std::vector<std::string>{"aten.gt.Scalar", made, "aten.where.self"}));
+  // A double number makes doubles of whole ones, unless it is only a number.
+  const Graph wide = graph("  return x * torch.tensor(0.5, dtype=7)\n", "x=i64[2,4]");
+  EXPECT_EQ(TypesOf(wide), (std::vector<std::string>{made, "aten.mul.Tensor"}));
+  EXPECT_EQ(wide.tensor(wide.outputs()[0]).dtype, DType::kF64);
+  const Graph drawn = graph("  return x * torch.bernoulli(torch.tensor(0.9))\n");
+  EXPECT_EQ(TypesOf(drawn).front(), made);
+  EXPECT_EQ(TypesOf(drawn).back(), "aten.mul.Tensor");
+  EXPECT_EQ(TypesOf(drawn).size(), 3u);
+  EXPECT_EQ(TypesOf(graph("  return x * self.w, torch.tensor(x.size(1))\n")),
+            (std::vector<std::string>{"aten.mul.Tensor", made}));
+  EXPECT_EQ(TypesOf(graph("  n = torch.tensor(x.size(1))\n  n.add_(1)\n  return x * n\n")),
+            std::vector<std::string>{"aten.mul.Tensor"});
+  EXPECT_EQ(
+      ErrorOf("def forward(self, x):\n  n = torch.tensor(1.0)\n  n += x.mean()\n  return n\n").code,
+      ErrorCode::kNotRecordable);
+  EXPECT_EQ(ErrorOf("def forward(self, x):\n"
+                    "  if bool(torch.rand_like(torch.tensor(0.0)) < 0.2):\n    return x\n"
+                    "  return x * self.w\n")
+                .code,
+            ErrorCode::kDataDependent);
+}
+
 // The step runs as on the CPU, whatever it is recorded on.
 TEST(ScriptModel, CodeThatAsksForItsDeviceIsOnTheCpu) {
   const Graph graph = GraphOf(
@@ -441,6 +477,9 @@ TEST(ScriptModel, CodeThatAsksForItsDeviceIsOnTheCpu) {
       "  y = x * self.w\n"
       "  if x.device.type == \"cpu\":\n    y = torch.relu(y)\n"
       "  if x.is_cuda:\n    y = torch.exp(y)\n"
+      "  if x.device == torch.device(\"cuda:0\"):\n    y = torch.exp(y)\n"
+      "  if x.device != torch.device(\"cpu\"):\n    y = torch.exp(y)\n"
+      "  if str(x.device) != \"cpu\":\n    y = torch.exp(y)\n"
       "  return y\n",
       {"x=[2,4]"});
   EXPECT_EQ(TypesOf(graph), (std::vector<std::string>{"aten.mul.Tensor", "aten.relu.default"}));
