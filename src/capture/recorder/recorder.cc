@@ -24,7 +24,9 @@ bool TakesNumber(const TorchCall& call, const at::Tensor& number) {
       "add", "sub", "mul", "div", "pow", "eq", "ne", "lt", "le", "gt", "ge"};
   std::string name = call.schema().name().substr(call.schema().name().find("::") + 2);
   if (name.ends_with('_')) name.pop_back();
-  if (kArithmetic.count(name) == 0) return false;
+  // PyTorch takes a number as the second operand only.
+  const bool first = call.argument(0).toTensor().is_same(number);
+  if (kArithmetic.count(name) == 0 || first) return false;
   bool others = false;
   for (size_t i = 0; i < call.argument_count(); ++i) {
     const c10::IValue& value = call.argument(i);

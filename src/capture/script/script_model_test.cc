@@ -448,6 +448,8 @@ TEST(ScriptModel, NumbersOfTheHostThatMustBeTensors) {
   EXPECT_EQ(picked.op(OpId(0)).args[0], Value(int64_t{1}));
   EXPECT_EQ(TypesOf(graph("  return torch.where(x > 0, x, torch.tensor(0.5))\n")),
             (std::vector<std::string>{"aten.gt.Scalar", made, "aten.where.self"}));
+  EXPECT_EQ(TypesOf(graph("  return torch.tensor(10.0) ** x\n")),
+            (std::vector<std::string>{made, "aten.pow.Tensor_Tensor"}));
   // A double number makes doubles of whole ones, unless it is only a number.
   const Graph wide = graph("  return x * torch.tensor(0.5, dtype=7)\n", "x=i64[2,4]");
   EXPECT_EQ(TypesOf(wide), (std::vector<std::string>{made, "aten.mul.Tensor"}));
