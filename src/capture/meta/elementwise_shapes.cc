@@ -73,6 +73,15 @@ std::vector<c10::IValue> Where(const TorchCall& call) {
   return {EmptyLike(laid_out, at::result_type(self, other))};
 }
 
+// normal(mean, std, generator), of which one may be a number
+std::vector<c10::IValue> Normal(const TorchCall& call) {
+  if (!call.argument(0).isTensor()) return {Contiguous(TensorArgument(call, 1))};
+  const at::Tensor mean = TensorArgument(call, 0);
+  if (!call.argument(1).isTensor()) return {Contiguous(mean)};
+  return {
+      EmptyMeta(at::infer_size(mean.sizes(), TensorArgument(call, 1).sizes()), mean.scalar_type())};
+}
+
 // native_dropout(input, p, train) -> (output, mask)
 std::vector<c10::IValue> NativeDropout(const TorchCall& call) {
   const at::Tensor input = TensorArgument(call, 0);
@@ -104,6 +113,10 @@ void AddElementwiseShapes(ShapeTable& table) {
   table["aten::log_sigmoid_forward"] = LogSigmoid;
   table["aten::log_sigmoid_backward"] = LogSigmoidBackward;
   table["aten::where.self"] = Where;
+  for (const char* name :
+       {"aten::normal.float_Tensor", "aten::normal.Tensor_float", "aten::normal.Tensor_Tensor"}) {
+    table[name] = Normal;
+  }
   table["aten::native_dropout"] = NativeDropout;
   table["aten::native_dropout_backward"] = LikeProduct;
 }

@@ -366,6 +366,12 @@ const std::vector<Example>& Examples() {
          at::_embedding_bag_forward_only(at::randn({9, 4}), at::zeros({12}, at::kLong),
                                          at::arange(0, 12, 3, at::kLong));
        }},
+      {"normal_draws",
+       [] {
+         at::normal(0.0, at::ones({4, 3}).t());
+         at::normal(at::zeros({4, 3}).t(), 1.0);
+         at::normal(at::zeros({4, 1}), at::ones({3}));
+       }},
       {"whole_division",
        [] {
          at::floor_divide(at::full({3, 4}, 7, at::kLong), at::full({4}, 2, at::kLong));

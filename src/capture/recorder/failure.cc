@@ -8,6 +8,8 @@ namespace placewright {
 namespace {
 
 constexpr size_t kLongestMessage = 400, kLongestName = 120;
+constexpr const char* kOnlyWithMemory =
+    "LibTorch cannot run this operator on tensors without memory";
 
 // The first line: the rest is where in LibTorch's own sources it happened.
 std::string FirstLine(std::string text) {
@@ -25,9 +27,11 @@ Error LibTorchSays(const std::string& message) {
   if (message.starts_with(kNoKernel)) {
     const std::string op =
         message.substr(kNoKernel.size(), message.find('\'', kNoKernel.size()) - kNoKernel.size());
-    return MakeError(ErrorCode::kNoShapeFunction,
-                     "LibTorch cannot run this operator on tensors without memory",
+    return MakeError(ErrorCode::kNoShapeFunction, kOnlyWithMemory,
                      "op " + Printable(op, kLongestName));
+  }
+  if (message.starts_with("DispatchStub: unsupported device type")) {
+    return MakeError(ErrorCode::kNoShapeFunction, kOnlyWithMemory);
   }
   return MakeError(ErrorCode::kNotRecordable, "LibTorch says: " + FirstLine(message));
 }

@@ -14,19 +14,18 @@
 namespace placewright {
 namespace {
 
-// Whether all its tensors are numbers of the host, which are known: what traced code computes of
-// sizes.
-// Whether a number of the host, as an argument of this call, gives the result that the tensor gives,
-// its type included: arithmetic in which it has no part in what type the result is of.
+// Whether a number of the host, as an argument of this call, gives the result that the tensor
+// gives, its type included: arithmetic in which it has no part in what type the result is of.
 bool TakesNumber(const TorchCall& call, const at::Tensor& number) {
   if (number.unsafeGetTensorImpl()->is_wrapped_number()) return true;
   static const std::unordered_set<std::string> kArithmetic = {
       "add", "sub", "mul", "div", "pow", "eq", "ne", "lt", "le", "gt", "ge"};
   std::string name = call.schema().name().substr(call.schema().name().find("::") + 2);
   if (name.ends_with('_')) name.pop_back();
+  if (kArithmetic.count(name) == 0) return false;
   // PyTorch takes a number as the second operand only.
-  const bool first = call.argument(0).toTensor().is_same(number);
-  if (kArithmetic.count(name) == 0 || first) return false;
+  const c10::IValue& left = call.argument(0);
+  if (!left.isTensor() || left.toTensor().is_same(number)) return false;
   bool others = false;
   for (size_t i = 0; i < call.argument_count(); ++i) {
     const c10::IValue& value = call.argument(i);

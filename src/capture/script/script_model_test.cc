@@ -458,6 +458,8 @@ TEST(ScriptModel, NumbersOfTheHostThatMustBeTensors) {
   EXPECT_EQ(TypesOf(drawn).front(), made);
   EXPECT_EQ(TypesOf(drawn).back(), "aten.mul.Tensor");
   EXPECT_EQ(TypesOf(drawn).size(), 3u);
+  EXPECT_EQ(TypesOf(graph("  return x * torch.normal(0.0, torch.tensor(1.0))\n")),
+            (std::vector<std::string>{made, "aten.normal.float_Tensor", "aten.mul.Tensor"}));
   EXPECT_EQ(TypesOf(graph("  return x * self.w, torch.tensor(x.size(1))\n")),
             (std::vector<std::string>{"aten.mul.Tensor", made}));
   EXPECT_EQ(TypesOf(graph("  n = torch.tensor(x.size(1))\n  n.add_(1)\n  return x * n\n")),
