@@ -24,5 +24,5 @@ configure_package_config_file(cmake/PlacewrightConfig.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/PlacewrightConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/PlacewrightConfig.cmake
-  ${PROJECT_BINARY_DIR}/PlacewrightConfigVersion.cmake cmake/FindMetis.cmake
-  cmake/FindScotch.cmake DESTINATION ${config_folder})
+  ${PROJECT_BINARY_DIR}/PlacewrightConfigVersion.cmake cmake/FindLibOnnx.cmake
+  cmake/FindMetis.cmake cmake/FindScotch.cmake DESTINATION ${config_folder})
