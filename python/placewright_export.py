@@ -32,8 +32,12 @@ __all__ = ["export", "ExportError", "MissingTorchError"]
 EXIT_USAGE, EXIT_INPUT, EXIT_MISSING = 2, 3, 6
 
 
+# What a function that builds a step returns, in this order or by these names.
+PARTS = ("model", "example_inputs", "loss", "optimizer", "targets")
+
+
 def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targets=None,
-           name=None, batch=None):
+           name=None, batch=None, rebatch=None):
     """Writes the ATen graph of one step to `path`, as gzip if that ends with ".gz".
 
     model           a torch.nn.Module, in training or evaluation mode as it is to be recorded; its
@@ -47,31 +51,75 @@ def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targe
                     the gradients
     targets         a tensor, a tuple or list, or a dict: what the loss is given besides the output
     name            of the graph; else from the file's name
-    batch           the batch size, if the file shall state it
+    batch           the batch size of the example inputs. The file states it, and how the step
+                    follows it, so that `placewright ... --batch N` takes the step to another:
+                    proven by recordings at two more sizes, which need no tensors of these sizes.
+                    Where that fails, the file says why
+    rebatch         how the step at another batch size is made. None: as `batch` says, from the
+                    example inputs and targets. True: the same, and an error if it cannot be
+                    proven. A function of the batch size that returns a tuple (model,
+                    example_inputs, loss, optimizer, targets) of two to five elements, or a dict
+                    of these names: so, and an error if it cannot be proven. False: not at all
 
     Model and optimizer are left as they were. The same PyTorch writes the same bytes every time.
     Raises ExportError, with the reason and a remedy; the file is then not touched.
-    Returns a dict: path, name, ops, edges, phases (ops of each), parameters (their elements).
+    Returns a dict: path, name, ops, edges, phases (ops of each), parameters (their elements), and
+    where `batch` is given batch_proof (docs/formats/aten-graph.md), or None if there is none.
     """
-    if path is None:
-        raise ExportError("say where to write: export(..., path=\"model.json.gz\")")
-    if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
-        raise ExportError(f"batch is {batch!r}, not a whole number from 1")
+    _check_options(path, name, batch, rebatch)
     _require_torch()
-    from placewright_torch import step
-    recorded = step.record(model, example_inputs, targets, loss, optimizer)
-    head = {"name": name or _name_of(path)}
+    from placewright_torch import compat, rebatch as rebatching
+    arguments = dict(zip(PARTS, (model, example_inputs, loss, optimizer, targets)))
+    at = (lambda size: parts_of(rebatch(size), "rebatch")) if callable(rebatch) else rebatch
+    recorded, proof = rebatching.record(arguments, batch, at)
+    head = {"name": _name_of(path) if name is None else name}
     if optimizer is not None:
         head["optimizer"] = type(optimizer).__name__.lower()
-    head["torch"] = step.torch.__version__
+    head["torch"] = compat.torch.__version__
     head["wrapped"] = False  # paths are the model's own, even if its only child is called "m"
     if batch is not None:
         head["batch"] = batch
+    if proof is not None:
+        head["batch_proof"] = proof
     aten_file.write(path, aten_file.text_of(head, recorded.inputs, recorded.ops, recorded.outputs))
-    return {"path": os.fspath(path), "name": head["name"], "ops": len(recorded.ops),
+    said = {"path": os.fspath(path), "name": head["name"], "ops": len(recorded.ops),
             "edges": aten_file.edge_count(recorded.ops),
             "phases": aten_file.phase_counts(recorded.ops),
             "parameters": _elements(recorded.inputs)}
+    return said if batch is None else {**said, "batch_proof": proof}
+
+
+def _check_options(path, name, batch, rebatch):
+    if path is None:
+        raise ExportError("say where to write: export(..., path=\"model.json.gz\")")
+    if name is not None and (not isinstance(name, str) or not name):
+        raise ExportError(f"name is {name!r}, not a text with a letter in it; leave it out to take "
+                          "the file's name")
+    if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
+        raise ExportError(f"batch is {batch!r}, not an integer from 1")
+    if not (rebatch is None or isinstance(rebatch, bool) or callable(rebatch)):
+        raise ExportError(f"rebatch is {rebatch!r}: give True, False, or a function of the batch "
+                          "size that returns model, example inputs, loss, optimizer and targets")
+
+
+def parts_of(result, what, options=()):
+    """What a function that builds a step returned, as a dict with all of PARTS. `what` it was
+    stands in errors; a dict may have these `options` besides."""
+    accepted = (f"{what} must return a tuple ({', '.join(PARTS)}), of which loss, optimizer and "
+                "targets may be left out from the end or be None, or a dict of these names")
+    if isinstance(result, (tuple, list)):
+        if not 2 <= len(result) <= len(PARTS):
+            raise ExportError(f"{accepted}; it returned {len(result)} elements")
+        result = dict(zip(PARTS, result))
+    if not isinstance(result, dict):
+        raise ExportError(f"{accepted}; it returned a {type(result).__name__}")
+    missing = [key for key in PARTS[:2] if key not in result]
+    unknown = [str(key) for key in result if key not in (*PARTS, *options)]
+    if missing or unknown:
+        which = f"no \"{missing[0]}\"" if missing else f"a \"{unknown[0]}\""
+        also = f" (and, if wanted, of {', '.join(options)})" if options else ""
+        raise ExportError(f"{accepted}{also}; its dict has {which}")
+    return {**dict.fromkeys(PARTS), **result}
 
 
 def _require_torch():
@@ -105,12 +153,16 @@ def _arguments(argv):
     parser = argparse.ArgumentParser(
         prog="placewright_export.py", formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Record a step of a PyTorch model as a graph file for Placewright.",
-        epilog="FUNCTION returns a tuple (model, example_inputs, loss, optimizer), shorter if the "
-               "rest is\nmissing, or a dict with the names of export()'s arguments, `targets` "
-               "among them.\n\nExamples:\n"
+        epilog="FUNCTION returns a tuple (model, example_inputs, loss, optimizer, targets), of "
+               "which the last three\nmay be left out from the end or be None, or a dict of these "
+               "names; a dict may have `name`, `batch`\nand `rebatch` of export(), too.\n\n"
+               "Examples:\n"
                "  placewright_export.py train.py:build -o model.json.gz\n"
                "  placewright_export.py mypackage.models:build --set layers=24 -o big.json.gz\n"
-               "  placewright_export.py train.py:build --inference -o forward.json.gz")
+               "  placewright_export.py train.py:build --inference -o forward.json.gz\n"
+               "  placewright_export.py train.py:build --batch 32 --rebatch -o step.json.gz\n"
+               "  placewright_export.py train.py:build --batch 32 --batch-argument size "
+               "-o step.json.gz")
     parser.add_argument("function", metavar="MODULE:FUNCTION",
                         help="a function in a Python file or an importable module")
     parser.add_argument("-o", "--output", metavar="FILE", required=True,
@@ -119,7 +171,16 @@ def _arguments(argv):
                         help="argument for FUNCTION: JSON, else text; may be repeated")
     parser.add_argument("--inference", action="store_true",
                         help="leave out loss and optimizer")
-    parser.add_argument("--batch", type=int, metavar="N", help="batch size to state in the file")
+    parser.add_argument("--batch", type=int, metavar="N",
+                        help="batch size of the example inputs: stated in the file, with how the "
+                             "step follows it, so that plans can be made for others")
+    parser.add_argument("--rebatch", action="store_true",
+                        help="fail if it cannot be proven how the step follows its batch")
+    parser.add_argument("--batch-argument", metavar="NAME",
+                        help="FUNCTION's argument that is the batch size: it is called with --batch "
+                             "(else with its own value), and with others for the proof")
+    parser.add_argument("--one-batch", action="store_true",
+                        help="record at this batch size alone, without a proof")
     parser.add_argument("--name", help="name of the graph (default: from FILE)")
     parser.add_argument("--real-weights", action="store_true",
                         help="let FUNCTION make real tensors; default: tensors without content")
@@ -167,6 +228,8 @@ def _settings(pairs):
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise UsageError(f"--set {pair}: not of the form NAME=VALUE")
+        if key in settings:
+            raise UsageError(f"--set {key} is given twice; leave one of them out")
         try:
             settings[key] = json.loads(value)
         except ValueError:
@@ -175,7 +238,7 @@ def _settings(pairs):
 
 
 def _build(function, settings, real_weights):
-    """What FUNCTION returns, as arguments of export()."""
+    """What FUNCTION returns, as arguments of export(), without `path`."""
     from placewright_torch import recorder
     try:
         if real_weights:
@@ -187,35 +250,87 @@ def _build(function, settings, real_weights):
         remedy = "" if real_weights else "; if it needs values of tensors, add --real-weights"
         raise ExportError(f"{function.__name__} failed: {type(error).__name__}: "
                           f"{error}{at(error)}{remedy}") from error
-    if isinstance(result, (tuple, list)):
-        result = dict(zip(("model", "example_inputs", "loss", "optimizer"), result))
-    known = set(inspect.signature(export).parameters) - {"path"}
-    if not isinstance(result, dict) or not {"model", "example_inputs"} <= set(result) <= known:
-        raise ExportError(f"{function.__name__} must return a tuple (model, example_inputs, loss, "
-                          f"optimizer) or a dict of {', '.join(sorted(known))}")
-    return result
+    return parts_of(result, function.__name__, ("name", "batch", "rebatch"))
+
+
+def _batch_of(function, options, settings):
+    """The batch size to call FUNCTION with: --batch, else --set, else the argument's default."""
+    name = options.batch_argument
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        parameters = {}
+    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    if name not in parameters and not takes_any:
+        raise UsageError(f"--batch-argument {name}: {function.__name__} has no argument of this "
+                         f"name, but {', '.join(parameters) or 'none'}")
+    if options.batch is not None and name in settings:
+        raise UsageError(f"--batch and --set {name} give the same number; leave one of them out")
+    default = parameters[name].default if name in parameters else None
+    batch = settings.get(name, default) if options.batch is None else options.batch
+    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+        raise UsageError(f"--batch-argument {name}: say which batch size, by --batch N")
+    return batch
+
+
+def _build_at(function, options, settings, batch):
+    """The arguments of export() at a batch size, which FUNCTION takes by its own argument."""
+    settings = {**settings, options.batch_argument: batch}
+    arguments = _build(function, settings, options.real_weights)
+    stated = arguments.pop("batch", None)
+    if stated not in (None, batch):
+        raise ExportError(f"{function.__name__} states batch {stated} when it is called with "
+                          f"{options.batch_argument}={batch}; leave \"batch\" out of its dict")
+    return _without_training(arguments) if options.inference else arguments
+
+
+def _without_training(arguments):
+    return {**arguments, "loss": None, "optimizer": None, "targets": None}
+
+
+def _export_arguments(options):
+    """All arguments of export() but `path`."""
+    settings = _settings(options.set)
+    if options.batch is not None and options.batch < 1:
+        raise UsageError(f"--batch {options.batch} is not an integer from 1")
+    if options.one_batch and (options.rebatch or options.batch_argument):
+        raise UsageError("--one-batch leaves the proof out that --rebatch and --batch-argument ask "
+                         "for; leave one of them out")
+    _require_torch()
+    function = _load(options.function)
+    if options.batch_argument:
+        batch = _batch_of(function, options, settings)
+        arguments = _build_at(function, options, settings, batch)
+        arguments["batch"] = batch
+        arguments["rebatch"] = lambda size: {
+            key: value for key, value in _build_at(function, options, settings, size).items()
+            if key in PARTS}
+    else:
+        arguments = _build(function, settings, options.real_weights)
+        arguments = _without_training(arguments) if options.inference else arguments
+        if options.batch is not None:
+            arguments["batch"] = options.batch
+        if options.rebatch or options.one_batch:
+            arguments["rebatch"] = options.rebatch
+    if options.name is not None:
+        arguments["name"] = options.name
+    return arguments
 
 
 def _main(argv):
     options = _arguments(argv)
-    settings = _settings(options.set)
-    if options.batch is not None and options.batch < 1:
-        raise UsageError(f"--batch {options.batch} is not a whole number from 1")
-    _require_torch()
-    arguments = _build(_load(options.function), settings, options.real_weights)
-    if options.inference:
-        for key in ("loss", "optimizer", "targets"):
-            arguments.pop(key, None)
-    for key in ("name", "batch"):
-        if getattr(options, key) is not None:
-            arguments[key] = getattr(options, key)
-    written = export(path=options.output, **arguments)
+    written = export(path=options.output, **_export_arguments(options))
     if options.json:
         print(json.dumps(written))
-    else:
-        phases = ", ".join(f"{count} {phase}" for phase, count in written["phases"].items())
-        print(f"{written['path']}: {written['ops']} ops ({phases}), {written['edges']} edges, "
-              f"{written['parameters']} parameters")
+        return 0
+    phases = ", ".join(f"{count} {phase}" for phase, count in written["phases"].items())
+    print(f"{written['path']}: {written['ops']} ops ({phases}), {written['edges']} edges, "
+          f"{written['parameters']} parameters")
+    proof = written.get("batch_proof")
+    if proof is not None and "obstacle" in proof:
+        print(f"stands for batch {proof['sizes'][0]} alone: {proof['obstacle']}")
+    elif proof is not None:
+        print("scales with the batch, as recordings at {}, {} and {} prove".format(*proof["sizes"]))
     return 0
 
 

@@ -6,7 +6,7 @@ since 1.13), `torch.utils._python_dispatch.TorchDispatchMode` (since 1.13), and 
 
 import contextlib
 
-from .errors import MissingTorchError
+from .errors import ExportError, MissingTorchError
 
 OLDEST = (1, 13)
 REMEDY = ("install PyTorch 1.13 or newer for this Python: on Debian 12 `apt-get install "
@@ -29,6 +29,8 @@ def version():
 if version() < OLDEST:
     raise MissingTorchError(f"PyTorch {torch.__version__} is too old: {REMEDY}")
 
+# Past the first steps some optimizers take another way (RAdam from its sixth on).
+STEPS_BEFORE = 999
 COMPUTED_AT_MOST = 2**30  # bytes of arguments
 
 FakeTensor = fake_tensor.FakeTensor
@@ -78,6 +80,38 @@ def is_scripted(module):
 
 
 @contextlib.contextmanager
+def _set(owner, name, value):
+    """While inside, the attribute is `value`."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+_autocast_init = torch.autocast.__init__
+
+
+def _autocast_on_cpu(self, device_type, dtype=None, enabled=True, cache_enabled=None):
+    """Autocast of any device, on the CPU, where the step is recorded."""
+    if not enabled:
+        dtype = None  # 1.13 looks at it even so
+    elif device_type != "cpu":
+        dtype = dtype or torch.get_autocast_gpu_dtype()
+    if dtype == torch.float16 and version() < (2, 3):
+        raise ExportError(f"PyTorch {torch.__version__} knows no autocast to float16 on the CPU, "
+                          "where steps are recorded: use dtype=torch.bfloat16, which has as many "
+                          "bytes, or PyTorch 2.3 or newer")
+    _autocast_init(self, "cpu", dtype, enabled, cache_enabled)
+
+
+def _is_causal(mask, is_causal=None, size=None):
+    """Whether an encoder's mask is announced as causal; else it counts as any other."""
+    return bool(is_causal)
+
+
+@contextlib.contextmanager
 def plain_operators():
     """While inside, PyTorch uses the operators of its plain CPU path on any machine: an LSTM is
     unrolled instead of one mkldnn operator, and 2.x takes no fused path of nn.TransformerEncoder
@@ -85,33 +119,32 @@ def plain_operators():
     set_stance = getattr(getattr(torch, "compiler", None), "set_stance", None)  # since 2.6
     eager = set_stance("force_eager") if set_stance else contextlib.nullcontext()
     fast_path = None
+    transformer = torch.nn.modules.transformer
     mha = getattr(torch.backends, "mha", None)
     if mha is not None and hasattr(mha, "set_fastpath_enabled"):
         fast_path = mha.get_fastpath_enabled()
         mha.set_fastpath_enabled(False)
     try:
-        with torch.backends.mkldnn.flags(enabled=False), eager:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
+            stack.enter_context(eager)
+            stack.enter_context(_set(torch.autocast, "__init__", _autocast_on_cpu))
+            # Distributions look at the values of their parameters, to check them.
+            stack.enter_context(_set(torch.distributions.Distribution, "_validate_args", False))
+            if hasattr(transformer, "_detect_is_causal_mask"):  # 2.x looks at a mask's values
+                stack.enter_context(_set(transformer, "_detect_is_causal_mask", _is_causal))
             yield
     finally:
         if fast_path is not None:
             mha.set_fastpath_enabled(fast_path)
 
 
-def _convolution_backward(grad_output, input, weight, bias_sizes, *rest):
-    """(of the input, of the weight, of the bias); None where the last argument says not wanted."""
-    wanted = rest[-1]
-    bias = grad_output.new_empty((grad_output.size(1),))
-    given = (torch.empty_like(input), torch.empty_like(weight), bias)
-    return tuple(gradient if want else None for gradient, want in zip(given, wanted))
-
-
-def _repeat_interleave(repeats, output_size):
-    """Refused by 1.13 even where the size is given."""
-    return repeats.new_empty((output_size,))
-
-
-# Operators whose shapes 1.13 does not know, or finds only by computing on zeros.
-SHAPE_RULES = {}
-if version() < (2, 0):
-    SHAPE_RULES = {"aten::convolution_backward": _convolution_backward,
-                   "aten::repeat_interleave": _repeat_interleave}
+def settle(module):
+    """Sets what batch norm would read from tensors or devices; the caller restores attributes."""
+    if not isinstance(module, torch.nn.modules.batchnorm._NormBase):
+        return
+    if module.momentum is None:  # a cumulative average, in a step from the middle of training
+        module.momentum = 1.0 / (STEPS_BEFORE + 1)
+    if isinstance(module, torch.nn.SyncBatchNorm):  # 1.13 insists on a GPU; alone it is BatchNorm
+        module.forward = lambda x: torch.nn.modules.batchnorm._BatchNorm.forward(module, x)
+        module._check_input_dim = lambda x: None

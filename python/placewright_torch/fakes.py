@@ -60,6 +60,10 @@ class Fakes:
         dense = self._recorder.fake_like(parameter, f"the parameter \"{path}\"")
         self._refuse_shared(path, parameter)  # what is not dense has no address
         fake = torch.nn.Parameter(dense, requires_grad=parameter.requires_grad)
+        for hook in (parameter._backward_hooks or {}).values():
+            fake.register_hook(hook)
+        for hook in (getattr(parameter, "_post_accumulate_grad_hooks", None) or {}).values():
+            fake.register_post_accumulate_grad_hook(hook)
         self._made[id(parameter)] = (parameter, fake)
         self.parameters[path] = fake
         self._paths[id(fake)] = path
@@ -89,6 +93,7 @@ class Fakes:
                         continue
                     place = ".".join(part for part in (prefix + path, key) if part)
                     attributes[key] = self._replaced(value, place, NESTING)
+                compat.settle(module)
             yield
         finally:
             for attributes, before in saved:
@@ -141,6 +146,33 @@ def watched(root, prefix, scopes):
             handle.remove()
 
 
+def with_tensors_changed(value, name, change):
+    """`value` with every tensor, in lists, mappings and data classes, replaced by change(tensor,
+    its name), where a part of the value called `name` is called after it."""
+    if isinstance(value, torch.Tensor):
+        return change(value, name)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(with_tensors_changed(v, f"{name}.{k}", change)
+                             for k, v in zip(value._fields, value)))
+    if isinstance(value, (list, tuple)):
+        return type(value)(with_tensors_changed(v, f"{name}.{i}", change)
+                           for i, v in enumerate(value))
+    if isinstance(value, collections.abc.MutableMapping):
+        result = copy.copy(value)
+        for key in value:
+            result[key] = with_tensors_changed(value[key], f"{name}.{key}", change)
+        return result
+    if isinstance(value, collections.abc.Mapping):
+        return {key: with_tensors_changed(v, f"{name}.{key}", change) for key, v in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        result = copy.copy(value)
+        for field in dataclasses.fields(value):
+            part = with_tensors_changed(getattr(value, field.name), f"{name}.{field.name}", change)
+            object.__setattr__(result, field.name, part)
+        return result
+    return value
+
+
 class Arguments:
     """Example arguments of a call, as fakes that are inputs of the graph."""
 
@@ -160,19 +192,7 @@ class Arguments:
         self.args = tuple(self._fake(value, name) for value, name in zip(given, names))
 
     def _fake(self, value, name):
-        if isinstance(value, torch.Tensor):
-            return self._fake_tensor(value, name)
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return type(value)(*(self._fake(v, f"{name}.{k}")
-                                 for k, v in zip(value._fields, value)))
-        if isinstance(value, (list, tuple)):
-            return type(value)(self._fake(v, f"{name}.{i}") for i, v in enumerate(value))
-        if isinstance(value, collections.abc.MutableMapping):
-            result = copy.copy(value)
-            for key in value:
-                result[key] = self._fake(value[key], f"{name}.{key}")
-            return result
-        return value
+        return with_tensors_changed(value, name, self._fake_tensor)
 
     def _fake_tensor(self, tensor, name):
         if id(tensor) not in self._fakes:

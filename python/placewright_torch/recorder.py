@@ -13,10 +13,12 @@ recorded, and in the arguments of recorded ops they are numbers.
 import torch
 
 from . import compat
+from .assumptions import EVERY_ELEMENT
 from .errors import ExportError
 from .memory import Memory, Value, extent_of
 from .operators import (NO_OPS, SAME_TENSOR, UNMARKED_WRITES, alias_mark, describe, for_one_tensor,
                         refuse, value_error)
+from .shapes import SHAPE_RULES
 
 
 def tensors_in(value):
@@ -41,6 +43,11 @@ def with_tensors(value, change):
     return value
 
 
+def _all_of(tensor, mask):
+    """masked_select where the mask is true everywhere."""
+    return tensor.new_empty((torch.broadcast_tensors(tensor, mask)[0].numel(),))
+
+
 class Recorder(compat.Mode):
     """Use as a context; `ops` and `inputs` are the records, in the order of the calls."""
 
@@ -49,6 +56,7 @@ class Recorder(compat.Mode):
         self.fake_mode = compat.new_fake_mode()
         self.phase = None
         self.counters = False  # True in the update: see above
+        self.assumed = {}  # operator -> its answer, of the function of PyTorch that runs
         self.scopes = []
         self.ops, self.inputs = [], []
         self._names, self._used = {}, set()
@@ -127,17 +135,23 @@ class Recorder(compat.Mode):
             return self._split(func, args, kwargs)
         if name == "aten::repeat_interleave":
             self._tell_size(args, kwargs)
-        refuse(name, kwargs, self.phase, self._where())
+        if name in self.assumed and self.assumed[name] is not EVERY_ELEMENT:
+            return self.assumed[name]
+        if name not in self.assumed:
+            refuse(name, kwargs, self.phase, self._where())
         tensors = tensors_in((args, kwargs))
         if self.counters and self._is_counting(func, tensors, args, kwargs):
             return func(*args, **kwargs)
+        if name in SAME_TENSOR and not isinstance(args[0], torch.Tensor):
+            return self._number(args[0])
         if name in SAME_TENSOR and not self.is_fake(args[0]):
             return self._constant(func, args[0])
         fake_args, fake_kwargs = with_tensors((args, kwargs), self._argument_fake)
         result = self._run(func, fake_args, fake_kwargs)
         if name in SAME_TENSOR:
-            if hasattr(args[0], "_placewright"):
-                result._placewright = args[0]._placewright
+            for mark in ("_placewright", "_placewright_number"):
+                if hasattr(args[0], mark):
+                    setattr(result, mark, getattr(args[0], mark))
         elif self.phase is not None:
             self._record(func, args, kwargs, result)
         return result
@@ -170,22 +184,33 @@ class Recorder(compat.Mode):
             if written and isinstance(argument, torch.Tensor) and self._is_counter(argument):
                 self._fake_of(argument)
 
+    def _number(self, number):
+        """A number that autograd saved as a tensor, as 1.13 does for a checkpoint's backward pass:
+        in the arguments of recorded ops it is a number again."""
+        with self.fake_mode:
+            fake = torch.empty((), dtype=torch.tensor(number).dtype)
+        fake._placewright_number = number
+        return fake
+
     def _constant(self, func, tensor):
         """torch.tensor(...) inside the step: its value may still be asked for."""
         with self.fake_mode:
             fake = func(tensor)
+        if tensor.dim() == 1 and tensor.dtype == torch.int64:
+            fake._placewright_values = tensor.tolist()
         if self.phase is not None:
             self.add_input(f"constant:{self._next_constant()}", "constant", fake)
         return fake
 
     def _run(self, func, args, kwargs):
-        rule = compat.SHAPE_RULES.get(func._schema.name, func)
+        name = func._schema.name
+        rule = _all_of if name in self.assumed else SHAPE_RULES.get(name, func)
         try:
             try:
                 with self.fake_mode:
                     return rule(*args, **kwargs)
             except compat.NEEDS_VALUES as error:
-                raise value_error(func._schema.name, self._where()) from error
+                raise value_error(name, self._where()) from error
             except Exception as error:
                 sizes = [t.numel() * t.element_size() for t in tensors_in((args, kwargs))]
                 return compat.computed_on_zeros(self.fake_mode, func, args, kwargs, sizes, error)
@@ -262,6 +287,8 @@ class Recorder(compat.Mode):
         if isinstance(value, torch.Tensor):
             if self._is_counter(value):
                 return self._argument(value.item(), inputs, read)
+            if hasattr(value, "_placewright_number"):
+                return self._argument(value._placewright_number, inputs, read)
             known = self.value_of(self._fake_of(value))
             inputs.append(known.reference)
             read.append(known)

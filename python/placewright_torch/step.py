@@ -6,6 +6,7 @@ import contextlib
 import torch
 
 from . import compat
+from .assumptions import Assumptions
 from .errors import ExportError, at
 from .fakes import Arguments, Fakes, tensors_of, watched
 from .recorder import Recorder
@@ -36,6 +37,9 @@ def record(model, example_inputs, targets, loss, optimizer):
     """Records the step on fakes of everything; model and optimizer are left as they were."""
     model = compat.original(model)
     _check(model, loss, optimizer)
+    if targets is not None and loss is None:
+        raise ExportError("targets are given, but no loss that takes them: give a loss, or put them "
+                          "among the example inputs if the model computes its loss itself")
     recorder = Recorder()
     fakes = Fakes(recorder)
     roots = [(model, "")]
@@ -49,6 +53,7 @@ def record(model, example_inputs, targets, loss, optimizer):
     with contextlib.ExitStack() as stack:
         stack.enter_context(compat.plain_operators())
         stack.enter_context(torch.enable_grad())
+        stack.enter_context(Assumptions(recorder))
         for root, prefix in roots:
             stack.enter_context(fakes.in_place(root, prefix))
             stack.enter_context(watched(root, prefix, recorder.scopes))

@@ -11,10 +11,9 @@ import contextlib
 import torch
 
 from . import compat
+from .compat import STEPS_BEFORE
 from .errors import ExportError
 
-# Past the first steps some optimizers take another way (RAdam from its sixth on).
-STEPS_BEFORE = 999
 # Updates many tensors at once, or needs a GPU to be fake: the same arithmetic, for each parameter.
 SWITCHES = ("foreach", "fused", "capturable")
 

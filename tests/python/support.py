@@ -42,9 +42,10 @@ class ExportTest(unittest.TestCase):
         export(*args, path=path, **kwargs)
         return json.loads(gzip.decompress(path.read_bytes()))
 
-    def inspected(self):
-        """What `placewright inspect --json` says of the last file."""
-        run = subprocess.run([PROGRAM, "inspect", str(self.folder / "step.json.gz"), "--json"],
+    def inspected(self, path=None, *options):
+        """What `placewright inspect --json` says of a file, else of the last."""
+        path = path or self.folder / "step.json.gz"
+        run = subprocess.run([PROGRAM, "inspect", str(path), "--json", *options],
                              capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         return json.loads(run.stdout)
@@ -59,6 +60,33 @@ class ExportTest(unittest.TestCase):
             self.assertIn(word, str(caught.exception))
         self.assertEqual(list(self.folder.glob("*refused*")) +
                          list(self.folder.glob(".*refused*")), [])
+
+
+def without_slopes(graph):
+    """A file's object without its proof and slopes."""
+    if isinstance(graph, dict):
+        return {key: without_slopes(value) for key, value in graph.items()
+                if key not in ("batch_proof", "slopes")}
+    return [without_slopes(item) for item in graph] if isinstance(graph, list) else graph
+
+
+def at_batch(graph, to):
+    """A file's object taken to another batch by its slopes, which are then left out."""
+    from placewright_torch.batch_laws import number_at
+    batch = graph["batch"]
+    result = without_slopes(graph)
+    shapes = list(zip(graph["inputs"], result["inputs"]))
+    for op, scaled in zip(graph["ops"], result["ops"]):
+        shapes += [pair for pair in zip(op["outputs"], scaled["outputs"]) if pair[0]]
+        for *path, law in op.get("slopes", ()):
+            holder = scaled["kwargs"] if isinstance(path[0], str) else scaled["args"]
+            for step in path[:-1]:
+                holder = holder[step]
+            holder[path[-1]] = number_at(holder[path[-1]], law, batch, to)
+    for tensor, scaled in shapes:
+        for dimension, slope in enumerate(tensor.get("slopes", ())):
+            scaled["shape"][dimension] += slope * (to - batch)
+    return {**result, "batch": to}
 
 
 def ops_of(graph, phase):

@@ -1,0 +1,178 @@
+"""How the numbers of a step follow its batch size, proven by recordings at three sizes.
+
+The laws, their exactness and the fields that state them are those of docs/formats/aten-graph.md,
+"Other batch sizes". With value v at batch b, a number is at batch n
+
+    v + slope * (n - b)   exactly; integers, and real numbers with the value of one
+    v * n / b             real numbers, "N"
+    v * b / n             real numbers, "1/N"; where v = 1 / k and b divides k * n, 1 / (k * n / b)
+
+The last two hold up to 2^-51 of the value. Dimensions of tensors follow the first law alone.
+"""
+
+import struct
+
+PROPORTIONAL, INVERSE = "N", "1/N"
+LARGEST_REAL = 2**53  # below, every integer is a double
+TOLERANCE = 2.0**-51
+
+
+class Obstacle(Exception):
+    """Why the step stands for the batch that it was recorded at alone."""
+
+
+def size_pairs(batch):
+    """Pairs of other sizes to record at, the best first: no number is linear at random."""
+    pairs = ((batch + 1, 2 * batch + 3), (2 * batch, 3 * batch), (batch - 1, batch // 2))
+    return [pair for pair in pairs if pair[1] >= 1 and pair[0] != pair[1]]
+
+
+def number_at(value, law, batch, to):
+    """`value`, an int or float of batch `batch`, at batch `to`; None where the law is none for it."""
+    if isinstance(value, int):
+        return value + law * (to - batch) if isinstance(law, int) else None
+    if isinstance(law, int):
+        if not value.is_integer() or abs(value) > LARGEST_REAL:
+            return None
+        scaled = int(value) + law * (to - batch)
+        return float(scaled) if abs(scaled) <= LARGEST_REAL else None
+    if law == PROPORTIONAL:
+        return value * to / batch
+    reciprocal = 1.0 / value if value else 0.0
+    if 0.5 <= abs(reciprocal) <= LARGEST_REAL / 2:
+        whole = int(reciprocal + (0.5 if reciprocal > 0 else -0.5))
+        if whole and 1.0 / whole == value and whole * to % batch == 0:
+            return 1.0 / (whole * to // batch)
+    return value * batch / to
+
+
+def prove(sizes, steps):
+    """Adds `slopes` to the records of the first of three steps, recorded at these three sizes.
+    Raises Obstacle, which names the first record that differs, before anything is added."""
+    _Proof(sizes, steps).run()
+
+
+class _Proof:
+    def __init__(self, sizes, steps):
+        self._sizes, self._steps = sizes, steps
+        self._found = []  # (record, its slopes)
+        self._op, self._laws = "", []
+
+    def run(self):
+        self._same_count("inputs", [step.inputs for step in self._steps])
+        for records in zip(*(step.inputs for step in self._steps)):
+            self._input(records)
+        for records in zip(*(step.ops for step in self._steps)):
+            self._call(records)
+        self._same_count("ops", [step.ops for step in self._steps])
+        if any(step.outputs != self._steps[0].outputs for step in self._steps):
+            raise Obstacle("the step leaves other tensors behind at another batch")
+        for record, slopes in self._found:
+            record["slopes"] = slopes
+
+    def _differ(self, what, values, why=""):
+        first, second, third = (str(value)[:80] for value in values)
+        raise Obstacle(f"{what} is {first}, {second} and {third}{why}, at batch "
+                       f"{self._sizes[0]}, {self._sizes[1]} and {self._sizes[2]}")
+
+    def _same_count(self, what, lists):
+        counts = [len(items) for items in lists]
+        if len(set(counts)) > 1:
+            self._differ(f"the number of {what}", counts)
+
+    def _input(self, records):
+        name = records[0]["name"]
+        for record, size in zip(records, self._sizes):
+            if (record["name"], record["kind"]) != (name, records[0]["kind"]):
+                raise Obstacle(f"the input {name} is not there at batch {size}")
+        self._tensor(f"input {name}", records)
+
+    def _call(self, records):
+        op = records[0]
+        name = f"op {op['name']} ({op['target']})"
+        for record, size in zip(records, self._sizes):
+            if (record["name"], record["target"]) != (op["name"], op["target"]):
+                raise Obstacle(f"{name} is {record['name']} ({record['target']}) at batch {size}")
+            for key, what in (("inputs", "reads other tensors"), ("phase", "runs in another phase"),
+                              ("scope", "is of another module"), ("alias", "is another view"),
+                              ("after", "comes after other writes")):
+                if record.get(key) != op.get(key):
+                    raise Obstacle(f"{name} {what} at batch {size}")
+        self._op, self._laws = name, []
+        self._values([record["args"] for record in records], "args", [])
+        keywords = [record.get("kwargs", {}) for record in records]
+        if any(list(given) != list(keywords[0]) for given in keywords):
+            raise Obstacle(f"{name} has other keyword arguments at another batch")
+        for key in keywords[0]:
+            self._values([given[key] for given in keywords], f"kwargs.{key}", [key])
+        if self._laws:
+            self._found.append((op, self._laws))
+        self._results(name, [record["outputs"] for record in records])
+
+    def _results(self, name, outputs):
+        if len({tuple(item is None for item in given) for given in outputs}) > 1:
+            raise Obstacle(f"{name} has other outputs at another batch")
+        for k, items in enumerate(zip(*outputs)):
+            if items[0] is not None:
+                self._tensor(f"output {k} of {name}", items)
+
+    def _tensor(self, name, records):
+        types = [record["dtype"] for record in records]
+        if len(set(types)) > 1:
+            self._differ(f"the type of {name}", types)
+        shapes = [record["shape"] for record in records]
+        if len({len(shape) for shape in shapes}) > 1:
+            self._differ(f"the number of dimensions of {name}", [len(shape) for shape in shapes])
+        slopes = []
+        for dimension, values in enumerate(zip(*shapes)):
+            slope = self._slope(values)
+            if slope is None:
+                self._differ(f"the size of dimension {dimension} of {name}", values, ", not linear")
+            slopes.append(slope)
+        if any(slopes):
+            self._found.append((records[0], slopes))
+
+    def _slope(self, values):
+        """The slope through the first two integers, if the third lies on the line."""
+        slope, rest = divmod(values[1] - values[0], self._sizes[1] - self._sizes[0])
+        expected = number_at(values[0], slope, self._sizes[0], self._sizes[2])
+        return slope if rest == 0 and expected == values[2] else None
+
+    def _values(self, values, place, path):
+        """Compares one argument; `path` leads to it in the field `slopes`."""
+        kinds = {type(value) for value in values}
+        first = values[0]
+        if kinds == {list} and len({len(value) for value in values}) == 1:
+            for i, items in enumerate(zip(*values)):
+                self._values(items, f"{place}[{i}]", [*path, i])
+            return
+        law = None
+        if kinds == {int}:
+            law = self._slope(values)
+        elif kinds == {float}:
+            law = self._real_law(values)
+        elif len(kinds) == 1 and all(value == first for value in values):
+            law = 0
+        if law is None:
+            self._differ(f"{place} of {self._op}", values, ", by no law that is known")
+        if law:
+            self._laws.append([*path, law])
+
+    def _real_law(self, values):
+        """0: the same at every batch; None: no law."""
+        if len({struct.pack("<d", value) for value in values}) == 1:
+            return 0
+        slope = (values[1] - values[0]) / (self._sizes[1] - self._sizes[0])
+        laws = [int(slope)] if 1 <= abs(slope) < 9e15 else []
+        for law in (*laws, PROPORTIONAL, INVERSE):
+            if all(self._gives(law, values[0], size, value)
+                   for size, value in zip(self._sizes[1:], values[1:])):
+                return law
+        return None
+
+    def _gives(self, law, value, to, expected):
+        number = number_at(value, law, self._sizes[0], to)
+        if number is None:
+            return False
+        allowed = 0.0 if isinstance(law, int) else TOLERANCE * abs(expected)
+        return abs(number - expected) <= allowed

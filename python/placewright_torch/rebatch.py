@@ -1,0 +1,92 @@
+"""Recording a step, and how it follows its batch size.
+
+The step is recorded at three sizes; batch_laws.py compares the records. The arguments at another
+size come from a function of the user's, or are the example inputs and targets with other shapes.
+"""
+
+from . import batch_laws, resized, step
+from .errors import ExportError
+
+REMEDY = ("; record it at each size that is wanted, or give a function that builds the step of a "
+          "batch size: rebatch=build, in a shell --batch-argument NAME")
+
+
+def record(arguments, batch, rebatch):
+    """The step of `arguments`, a dict of those of step.record(), and its proof as the field
+    `batch_proof` of the file, or None. `rebatch` is export()'s."""
+    ways = _ways(arguments, batch, rebatch)
+    recorded = step.record(**arguments)
+    if not ways:
+        return recorded, None
+    proof = _prove(recorded, batch, ways)
+    if "obstacle" in proof and rebatch is not None:
+        raise ExportError(f"the step does not follow its batch size: {proof['obstacle']}{REMEDY}")
+    return recorded, proof
+
+
+def _ways(arguments, batch, rebatch):
+    """Functions of a batch size that return arguments, those to be tried first in front."""
+    if batch is None:
+        if rebatch:
+            raise ExportError("say which batch size the example inputs have: batch=N, in a shell "
+                              "--batch N")
+        return []
+    if callable(rebatch):
+        return [rebatch]
+    given = (arguments["example_inputs"], arguments["targets"])
+    exact, tensors = resized.follow(given, batch, False)
+    flattened, _ = resized.follow(given, batch, True)
+    if tensors and not flattened:
+        raise ExportError(f"batch is {batch}, but no example input or target has a dimension of "
+                          f"{batch}, or a first one that is a multiple of it; state the batch size "
+                          "of the example inputs")
+    if rebatch is False:
+        return []
+    ways = [_resizing(arguments, batch, False)] if exact else []
+    return ways + [_resizing(arguments, batch, True)] if flattened > exact else ways
+
+
+def _resizing(arguments, batch, flattened):
+    def at(to):
+        inputs, targets = resized.resized((arguments["example_inputs"], arguments["targets"]),
+                                          batch, to, flattened)
+        return {**arguments, "example_inputs": inputs, "targets": targets}
+    return at
+
+
+def _prove(recorded, batch, ways):
+    """The proof of the first way that has one, else the obstacle of the first that could be
+    recorded at other sizes, else that of the first."""
+    failed = None
+    for way in ways:
+        sizes, others, obstacle = _record_others(way, batch)
+        if others:
+            try:
+                batch_laws.prove(sizes, [recorded, *others])
+                return {"sizes": sizes}
+            except batch_laws.Obstacle as error:
+                obstacle = str(error)
+                if batch == 1:
+                    obstacle += ("; PyTorch leaves copies out at batch 1: record the step at 2 or "
+                                 "more")
+        if failed is None or (others and not failed[1]):
+            failed = ({"sizes": sizes, "obstacle": obstacle}, bool(others))
+    return failed[0] if failed else {"sizes": [batch, batch + 1, 2 * batch + 3],
+                                     "obstacle": "no input is a tensor"}
+
+
+def _record_others(way, batch):
+    """(the three sizes, the steps at the last two or [], why there are none)."""
+    obstacle, first = "", None
+    for pair in batch_laws.size_pairs(batch):
+        sizes, steps = [batch, *pair], []
+        first = first or sizes
+        for size in pair:
+            try:
+                steps.append(step.record(**way(size)))
+            except ExportError as error:
+                obstacle = obstacle or f"it cannot be recorded at batch {size}: {error}"
+                break
+        if len(steps) == 2:
+            return sizes, steps, ""
+    return first, [], obstacle

@@ -1,0 +1,51 @@
+"""Shapes of operators that PyTorch does not know without computing, or finds only on zeros."""
+
+import torch
+
+from . import compat
+from .operators import value_error
+
+
+def _convolution_backward(grad_output, input, weight, bias_sizes, *rest):
+    """(of the input, of the weight, of the bias); None where the last argument says not wanted."""
+    wanted = rest[-1]
+    bias = grad_output.new_empty((grad_output.size(1),))
+    given = (torch.empty_like(input), torch.empty_like(weight), bias)
+    return tuple(gradient if want else None for gradient, want in zip(given, wanted))
+
+
+def _repeat_interleave(repeats, output_size):
+    """Refused by 1.13 even where the size is given."""
+    return repeats.new_empty((output_size,))
+
+
+def _longest(lengths, targets):
+    """The length of the longest target: by the numbers where they are known, else that of the
+    padding."""
+    if isinstance(lengths, (list, tuple)):
+        return max((int(length) for length in lengths), default=0)
+    values = getattr(lengths, "_placewright_values", None)
+    if values is not None and not lengths._placewright.memory.writes:
+        return max(values, default=0)
+    if targets.dim() == 2:
+        return targets.size(1)
+    raise value_error("aten::_ctc_loss", ": give the lengths of targets that are not padded as "
+                                         "numbers, or pad the targets to [batch, longest]")
+
+
+def _ctc_loss(log_probs, targets, input_lengths, target_lengths, *rest, **named):
+    """(of each sample, the logarithms of the paths' probabilities)"""
+    steps, batch = log_probs.shape[:2]
+    return (log_probs.new_empty((batch,)),
+            log_probs.new_empty((batch, steps, 2 * _longest(target_lengths, targets) + 1)))
+
+
+def _ctc_loss_backward(grad, log_probs, *rest, **named):
+    return log_probs.new_empty(log_probs.shape)
+
+
+# Name of an operator -> its results, by their shapes; runs among fake tensors.
+SHAPE_RULES = {"aten::_ctc_loss": _ctc_loss, "aten::_ctc_loss_backward": _ctc_loss_backward}
+if compat.version() < (2, 0):
+    SHAPE_RULES["aten::convolution_backward"] = _convolution_backward
+    SHAPE_RULES["aten::repeat_interleave"] = _repeat_interleave
