@@ -112,7 +112,7 @@ def parts_of(result, what, options=()):
             raise ExportError(f"{accepted}; it returned {len(result)} elements")
         result = dict(zip(PARTS, result))
     if not isinstance(result, dict):
-        raise ExportError(f"{accepted}; it returned a {type(result).__name__}")
+        raise ExportError(f"{accepted}; it returned {type(result).__name__}")
     missing = [key for key in PARTS[:2] if key not in result]
     unknown = [str(key) for key in result if key not in (*PARTS, *options)]
     if missing or unknown:

@@ -10,6 +10,7 @@ import contextlib
 import copy
 import dataclasses
 import inspect
+import types
 
 import torch
 
@@ -17,6 +18,8 @@ from . import compat
 from .errors import ExportError
 
 NESTING = 4  # how deep containers in attributes are searched for tensors
+# What a model's output may refer to without being made of it.
+NO_OUTPUTS = (type, types.ModuleType, types.FunctionType, types.MethodType, torch.nn.Module)
 
 
 class Fakes:
@@ -215,16 +218,21 @@ def _parameter_names(function):
     return [p.name for p in parameters if p.kind in positional]
 
 
-def tensors_of(value):
-    """All tensors of a model's output: in lists, mappings, data classes and plain objects."""
+def tensors_of(value, seen=None):
+    """All tensors of a model's output: in lists, sets, mappings, data classes and other objects."""
     if isinstance(value, torch.Tensor):
         return [value]
+    seen = set() if seen is None else seen
+    if id(value) in seen or isinstance(value, NO_OUTPUTS):
+        return []
+    seen.add(id(value))
     if isinstance(value, collections.abc.Mapping):
         items = list(value.values())
-    elif isinstance(value, (list, tuple)):
+    elif isinstance(value, (list, tuple, collections.abc.Set)):
         items = list(value)
-    elif dataclasses.is_dataclass(value):
-        items = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    elif hasattr(value, "__dict__"):
+        items = list(vars(value).values())
     else:
-        items = []
-    return [tensor for item in items for tensor in tensors_of(item)]
+        items = [getattr(value, slot) for slot in getattr(type(value), "__slots__", ())
+                 if isinstance(slot, str) and hasattr(value, slot)]
+    return [tensor for item in items for tensor in tensors_of(item, seen)]

@@ -7,8 +7,8 @@ size come from a function of the user's, or are the example inputs and targets w
 from . import batch_laws, resized, step
 from .errors import ExportError
 
-REMEDY = ("; record it at each size that is wanted, or give a function that builds the step of a "
-          "batch size: rebatch=build, in a shell --batch-argument NAME")
+FUNCTION = (", or give a function that builds the step of a batch size: rebatch=build, in a shell "
+            "--batch-argument NAME")
 
 
 def record(arguments, batch, rebatch):
@@ -20,7 +20,8 @@ def record(arguments, batch, rebatch):
         return recorded, None
     proof = _prove(recorded, batch, ways)
     if "obstacle" in proof and rebatch is not None:
-        raise ExportError(f"the step does not follow its batch size: {proof['obstacle']}{REMEDY}")
+        raise ExportError(f"the step does not follow its batch size: {proof['obstacle']}; record it "
+                          f"at each size that is wanted{'' if callable(rebatch) else FUNCTION}")
     return recorded, proof
 
 

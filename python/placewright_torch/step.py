@@ -19,8 +19,11 @@ HINTS = (
                  "written with operators of PyTorch"),
     (".tolist()", ": the step depends on its data; a graph is recorded without data, so it must "
                   "take one way for all"),
-    ("not allocated", ": an operator reads values of its arguments before it runs, as ctc_loss "
-                      "its lengths; such a step depends on its data"),
+    ("'lengths' argument should be a 1D CPU",
+     ": the step depends on its data, since packed sequences are as many words as their lengths "
+     "say; give the model padded sequences and a mask"),
+    ("not allocated", ": an operator reads values of its arguments before it runs; give them as "
+                      "Python numbers, or write the step with operators that read none"),
     ("CUDA", ": make tensors where others are, with device=x.device, so that the step can be "
              "recorded on a machine without a GPU"),
 )
@@ -132,7 +135,7 @@ def _phase(recorder, name, what):
     try:
         yield
     except ExportError as error:
-        place = at(error)
+        place = at(error) or f" (in {what})"
         raise type(error)(f"{error}{place}") from error.__cause__
     except Exception as error:
         hint = next((text for key, text in HINTS if key in str(error)), "")
@@ -190,9 +193,9 @@ def _update(recorder, fakes, update, gradients):
     for parameter in update.parameters:
         if parameter.grad is not None:
             parameter.grad = recorder.fake_like(parameter.grad)
-    with _phase(recorder, None, "the optimizer"):
+    with _phase(recorder, None, update.name):
         update.prepare()
     for parameter in update.parameters:
         parameter.grad = gradients.get(fakes.path_of(parameter))
-    with _phase(recorder, "opt", "the optimizer"):
+    with _phase(recorder, "opt", update.name):
         update.run()

@@ -25,6 +25,7 @@ class Update:
         self._optimizer = optimizer
         self._fakes = fakes
         self._recorder = recorder
+        self.name = f"the optimizer {type(optimizer).__name__}"
         self.parameters = []  # fakes, in the optimizer's order
 
     @contextlib.contextmanager

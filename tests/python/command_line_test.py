@@ -1,12 +1,14 @@
 """The command line, run as a process."""
 
-from support import EXPORTER, SOURCE, ExportTest, export  # first: skips without PyTorch
+from support import EXPORTER, SOURCE, ExportTest  # first: skips without PyTorch
 
 import gzip
 import json
 import subprocess
 import sys
 import unittest
+
+from placewright_export import ExportError, parts_of
 
 MODEL = """
 import torch
@@ -31,6 +33,14 @@ def sparse():
     model = nn.Sequential(nn.Linear(8, 8))
     model[0].weight = nn.Parameter(torch.eye(8).to_sparse())
     return model, torch.zeros(2, 8)
+
+def with_targets(count=5, loss="given"):
+    model, x, function, optimizer = build()
+    parts = (model, x, function if loss == "given" else None, optimizer, torch.zeros(2, 8), 6, 7)
+    return parts[:count]
+
+def unknown():
+    return {**named(), "target": 0}
 
 def broken():
     return 7
@@ -64,6 +74,26 @@ class CommandLine(ExportTest):
         self.assertEqual((graph["name"], graph["batch"], graph["optimizer"]), ("step", 2, "adam"))
         self.assertEqual(self.inspected()["parameters"], 72)
 
+    def test_a_tuple_of_two_to_five_elements(self):
+        run = self.run_exporter("model.py:with_targets", "-o", "step.json.gz")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("input:target", [i["name"] for i in self.written()["inputs"]])
+        run = self.run_exporter("model.py:with_targets", "--set", "count=6", "-o", "x.json")
+        self.assertEqual(run.returncode, 3)
+        self.assertIn("(model, example_inputs, loss, optimizer, targets)", run.stderr)
+        self.assertIn("it returned 6 elements", run.stderr)
+        run = self.run_exporter("model.py:with_targets", "--set", "loss=none", "-o", "x.json")
+        self.assertEqual(run.returncode, 3)
+        self.assertIn("targets are given, but no loss", run.stderr)
+        names = ("model", "example_inputs", "loss", "optimizer", "targets")
+        for count in range(2, 6):
+            given = dict(zip(names, range(count)))
+            self.assertEqual(parts_of(tuple(given.values()), "f"),
+                             {**dict.fromkeys(names), **given})
+        for count in (0, 1, 6, 7):
+            with self.assertRaisesRegex(ExportError, f"it returned {count} elements"):
+                parts_of(list(range(count)), "f")
+
     def test_settings_and_inference(self):
         run = self.run_exporter("model:build", "--set", "width=16", "--set", "name=dense",
                                 "--inference", "-o", "step.json.gz", "--name", "net",
@@ -90,7 +120,10 @@ class CommandLine(ExportTest):
                 (["missing.py:build", "-o", "x.json"], 3, "no file"),
                 (["missing_module:build", "-o", "x.json"], 3, "missing_module"),
                 (["model.py:nothing", "-o", "x.json"], 3, "no function \"nothing\""),
-                (["model.py:broken", "-o", "x.json"], 3, "must return"),
+                (["model.py:broken", "-o", "x.json"], 3, "it returned int"),
+                (["model.py:unknown", "-o", "x.json"], 3, "its dict has a \"target\""),
+                (["model.py:build", "--set", "width=4", "--set", "width=8", "-o", "x.json"], 2,
+                 "--set width is given twice"),
                 (["model.py:build", "-o", "x.json"], 3, "target"),  # MSELoss without a target
                 (["model.py:named", "--set", "width", "-o", "x.json"], 2, "NAME=VALUE"),
                 (["model.py:named", "--set", "depth=3", "-o", "x.json"], 3, "depth"),

@@ -135,6 +135,8 @@ class Refused(ExportTest):
         self.refused(["the buffer \"mask\"", "sparse", "dense"], model, X)
         self.refused(["no tensor"], Model(lambda y: None), X)
         self.refused(["batch"], nn.Linear(8, 8), X, batch=0)
+        self.refused(["name is ''"], nn.Linear(8, 8), X, name="")
+        self.refused(["no loss that takes them"], nn.Linear(8, 8), X, targets=X)
 
     def test_a_failure_leaves_model_and_optimizer_as_they_were(self):
         model = Model(branch)

@@ -114,7 +114,8 @@ class Mlp(ExportTest):
         self.assertEqual((graph["name"], graph["batch"]), ("net", 8))
         # t -> addmm -> relu -> addmm <- t
         self.assertEqual(said, {"path": str(path), "name": "net", "ops": 5, "edges": 4,
-                                "phases": {"fwd": 5, "bwd": 0, "opt": 0}, "parameters": 2762})
+                                "phases": {"fwd": 5, "bwd": 0, "opt": 0}, "parameters": 2762,
+                                "batch_proof": {"sizes": [8, 9, 19]}})
         path = self.folder / "other.json.gz"
         export(mlp(), X, path=path, name="mine")
         graph = json.loads(gzip.decompress(path.read_bytes()))
