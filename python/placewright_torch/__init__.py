@@ -1,12 +1,17 @@
 """Recording of PyTorch steps for Placewright; `placewright_export` is the way in.
 
-    step       one step from end to end: forward, loss, backward, update
-    fakes      the model and its inputs without weights, and back again
-    update     the optimizer without weights, its state as inputs, lists of tensors split
-    recorder   what PyTorch calls below autograd, as records of ops
-    operators  what is known of operators, besides their schemas
-    memory     which tensors share memory, and who wrote it last
-    aten_file  the records as a file
-    compat     everything that differs between PyTorch 1.13 and 2.x
-    errors     what can go wrong
+    step         one step from end to end: forward, loss, backward, update
+    rebatch      a step at three batch sizes, and the proof of how it follows them
+    resized      example inputs of another batch size
+    batch_laws   the comparison of the three, and the laws that it proves
+    fakes        the model and its inputs without weights, and back again
+    update       the optimizer without weights, its state as inputs, lists of tensors split
+    recorder     what PyTorch calls below autograd, as records of ops
+    operators    what is known of operators, besides their schemas
+    shapes       shapes of operators that PyTorch does not know without computing
+    assumptions  what PyTorch reads from tensors only to check it
+    memory       which tensors share memory, and which op wrote it last
+    aten_file    the records as a file
+    compat       everything that differs between PyTorch 1.13 and 2.x
+    errors       what can go wrong
 """

@@ -9,7 +9,7 @@ namespace placewright {
 std::string DescribeBatchProof(const Graph& graph) {
   const BatchLaws* laws = graph.batch_laws();
   if (laws == nullptr && graph.batch() == 0) {
-    return "stands for these sizes alone, since its batch is unknown: --batch N tells it";
+    return "stands for these sizes alone, since no batch size is stated";
   }
   if (laws == nullptr) {
     return fmt::format("stands for batch {} alone: nothing was recorded at other sizes",

@@ -110,18 +110,25 @@ Status CheckArguments(const Op& op, std::span<const ArgumentLaw> laws) {
 
 Status CheckScales(const BatchLaws* laws, int64_t from, int64_t to) {
   if (to == from || (laws != nullptr && laws->obstacle.empty())) return Ok();
-  const std::string alone =
-      from > 0 ? fmt::format("the step stands for batch {} alone", from)
-               : std::string("the step was recorded at a batch that nobody stated");
-  return MakeError(
-      ErrorCode::kBatchScaling,
-      fmt::format("it cannot be taken at batch {}: {}{}", to, alone,
-                  laws == nullptr ? ", since no recordings at other sizes prove how it scales"
-                                  : ": " + laws->obstacle),
-      "",
-      fmt::format("Record it at that size: `placewright capture MODEL --batch {} -o FILE`, or with "
-                  "the script that recorded it (docs/formats/pytorch.md).",
-                  to));
+  const std::string recording = fmt::format(
+      "`placewright capture MODEL --batch {0} -o FILE`, or from PyTorch export(..., batch={0}) "
+      "(docs/formats/pytorch.md).",
+      to);
+  if (from == 0) {
+    return MakeError(ErrorCode::kBatchScaling,
+                     fmt::format("it cannot be taken at batch {}: the file does not state the "
+                                 "batch size of the recorded step",
+                                 to),
+                     "", "Record it with its batch size: " + recording);
+  }
+  const std::string reason =
+      laws == nullptr ? ", since no recordings at other sizes prove how it scales"
+                      : ": " + laws->obstacle;
+  return MakeError(ErrorCode::kBatchScaling,
+                   fmt::format("it cannot be taken at batch {}: the step stands for batch {} "
+                               "alone{}",
+                               to, from, reason),
+                   "", "Record it at that size: " + recording);
 }
 
 std::optional<int64_t> LinearAt(int64_t value, int64_t slope, int64_t from, int64_t to) {

@@ -192,6 +192,11 @@ TEST(BatchLaws, OnlyAProvenStepIsTakenToAnotherBatch) {
   EXPECT_THAT(unproven.error().ToString(), HasSubstr("the step stands for batch 4 alone"));
   EXPECT_THAT(unproven.error().remedy, HasSubstr("--batch 7"));
   EXPECT_TRUE(CheckScales(plain.batch_laws(), 4, 4).ok());
+  const Status unstated = CheckScales(nullptr, 0, 7);
+  EXPECT_EQ(unstated.error().message,
+            "it cannot be taken at batch 7: the file does not state the batch size of the recorded "
+            "step");
+  EXPECT_THAT(unstated.error().remedy, HasSubstr("export(..., batch=7)"));
   EXPECT_EQ(SlopeOf(plain, TensorId(size_t{0}), 0), 0);
   BatchLaws laws;
   laws.obstacle = "op pool differs";
