@@ -398,6 +398,10 @@ then("stochastic depth",
 then("in-place activations and sums", lambda m, y: F.relu((y * 2).add_(1), inplace=True).add(y).mul_(2))
 then("random numbers", lambda m, y: y + torch.randn_like(y) * torch.rand(y.shape[0], 1) +
      torch.randint(0, 5, (WIDTH,)) + torch.randperm(WIDTH))
+then("distributions", lambda m, y: torch.distributions.kl_divergence(
+    torch.distributions.Normal(y, y.exp()), torch.distributions.Normal(0.0, 1.0)) +
+     torch.distributions.Categorical(logits=y).entropy()[:, None] +
+     torch.distributions.Normal(y, y.exp()).rsample())
 then("reparametrization", lambda m, y: y[:, :4] + (0.5 * y[:, 4:]).exp() * torch.randn_like(
     y[:, 4:]))
 
@@ -498,6 +502,15 @@ def half(y, layer):
 
 
 then("autocast to bfloat16", lambda m, y: half(y, m.part).float(),
+     part=lambda: nn.Linear(WIDTH, WIDTH))
+
+
+def half_on_a_gpu(y, layer):
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        return layer(y)
+
+
+then("autocast of a GPU", lambda m, y: half_on_a_gpu(y, m.part).float(),
      part=lambda: nn.Linear(WIDTH, WIDTH))
 
 

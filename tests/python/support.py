@@ -42,11 +42,10 @@ class ExportTest(unittest.TestCase):
         export(*args, path=path, **kwargs)
         return json.loads(gzip.decompress(path.read_bytes()))
 
-    def inspected(self, path=None, *options):
-        """What `placewright inspect --json` says of a file, else of the last."""
-        path = path or self.folder / "step.json.gz"
-        run = subprocess.run([PROGRAM, "inspect", str(path), "--json", *options],
-                             capture_output=True, text=True, check=False)
+    def inspected(self, *options):
+        """What `placewright inspect --json` says of the last file."""
+        run = subprocess.run([PROGRAM, "inspect", str(self.folder / "step.json.gz"), "--json",
+                              *options], capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         return json.loads(run.stdout)
 
