@@ -129,26 +129,6 @@ class Fakes:
         return fake
 
 
-@contextlib.contextmanager
-def watched(root, prefix, scopes):
-    """While inside, `scopes` ends with the path of the module that runs."""
-    handles = []
-
-    def leave(*_):
-        scopes.pop()
-
-    try:
-        for path, module in root.named_modules():
-            name = (prefix + path).rstrip(".")
-            handles.append(module.register_forward_pre_hook(
-                lambda *_, name=name: scopes.append(name)))
-            handles.append(module.register_forward_hook(leave))
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
 def with_tensors_changed(value, name, change):
     """`value` with every tensor, in lists, mappings and data classes, replaced by change(tensor,
     its name), where a part of the value called `name` is called after it."""

@@ -18,6 +18,7 @@ from .errors import ExportError
 from .memory import Memory, Value, extent_of
 from .operators import (NO_OPS, SAME_TENSOR, UNMARKED_WRITES, alias_mark, describe, for_one_tensor,
                         refuse, value_error)
+from .scopes import Scopes
 from .shapes import SHAPE_RULES
 
 
@@ -57,7 +58,7 @@ class Recorder(compat.Mode):
         self.phase = None
         self.counters = False  # True in the update: see above
         self.assumed = {}  # operator -> its answer, of the function of PyTorch that runs
-        self.scopes = []
+        self.scopes = Scopes()
         self.ops, self.inputs = [], []
         self._names, self._used = {}, set()
         self._known = {}  # id of a tensor with content -> (it, kept alive; its fake)
@@ -220,7 +221,8 @@ class Recorder(compat.Mode):
                 "replace it by other operators, or register a meta kernel for it") from error
 
     def _where(self):
-        return f" in module \"{self.scopes[-1]}\"" if self.scopes and self.scopes[-1] else ""
+        module = self.scopes.innermost()
+        return f" in module \"{module}\"" if module else ""
 
     @staticmethod
     def _tell_size(args, kwargs):
@@ -261,8 +263,9 @@ class Recorder(compat.Mode):
                   "args": self._argument(list(args), inputs, read)}
         if kwargs:
             record["kwargs"] = {k: self._argument(v, inputs, read) for k, v in kwargs.items()}
-        if self.phase == "fwd" and self.scopes and self.scopes[-1]:
-            record["scope"] = self.scopes[-1]
+        scope = self.scopes.innermost()
+        if self.phase == "fwd" or (self.phase == "bwd" and scope is not None):
+            record["scope"] = scope or ""
         record["outputs"] = [describe(item) for item in results]
         mark = alias_mark(schema)
         if mark:

@@ -8,7 +8,7 @@ import torch
 from . import compat
 from .assumptions import Assumptions
 from .errors import ExportError, at
-from .fakes import Arguments, Fakes, tensors_of, watched
+from .fakes import Arguments, Fakes, tensors_of
 from .recorder import Recorder
 from .update import Update
 
@@ -59,7 +59,7 @@ def record(model, example_inputs, targets, loss, optimizer):
         stack.enter_context(Assumptions(recorder))
         for root, prefix in roots:
             stack.enter_context(fakes.in_place(root, prefix))
-            stack.enter_context(watched(root, prefix, recorder.scopes))
+        stack.enter_context(recorder.scopes.watching(roots))
         if update:
             stack.enter_context(update.in_place())
         outputs = _run(recorder, fakes, model, given, loss, wanted, update)
