@@ -217,7 +217,8 @@ Result<OpId> GraphBuilder::StartOp(OpSpec& spec) {
   op.attributes = std::move(spec.attributes);
   data_.ops.push_back(std::move(op));
   after_.push_back(std::move(spec.after));
-  module_names_.push_back(std::move(spec.module));
+  module_names_.emplace_back();
+  if (spec.in_root || !spec.module.empty()) module_names_.back() = std::move(spec.module);
   return id;
 }
 

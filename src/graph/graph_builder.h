@@ -7,6 +7,7 @@
 #ifndef PLACEWRIGHT_GRAPH_GRAPH_BUILDER_H_
 #define PLACEWRIGHT_GRAPH_GRAPH_BUILDER_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -35,7 +36,8 @@ struct OpSpec {
   std::string name;
   std::string type;
   Phase phase = Phase::kForward;
-  std::string module;  // leaf module path, or empty if the file does not say
+  std::string module;    // leaf module path, or empty if the file does not say
+  bool in_root = false;  // the file says that it lies in no module but the root: `module` is empty
   std::vector<TensorId> inputs;
   std::vector<OutputSpec> outputs;  // an absent (null) output is left out
   std::vector<int32_t> writes;      // indices of inputs that it writes without returning them
@@ -85,7 +87,10 @@ class GraphBuilder {
   // What was added: nothing is derived yet (edges, storages, modules, groups, names of `after`).
   const GraphData& added() const { return data_; }
   const TensorAlias& alias(TensorId tensor) const { return aliases_[tensor]; }
-  const std::string& stated_module(OpId op) const { return module_names_[op.index()]; }
+  // Nothing where the file does not say; "" is the root.
+  const std::optional<std::string>& stated_module(OpId op) const {
+    return module_names_[op.index()];
+  }
 
   // Errors: kGraphCycle (naming ops on the cycle), kUnknownName (in `after`), kField (a declared
   // tensor that no op produces), kGraphInconsistent.
@@ -107,8 +112,8 @@ class GraphBuilder {
   GraphData data_;
   IdVector<TensorId, TensorAlias> aliases_;
   IdVector<TensorId, bool> declared_;
-  std::vector<std::vector<std::string>> after_;  // by op
-  std::vector<std::string> module_names_;        // by op
+  std::vector<std::vector<std::string>> after_;           // by op
+  std::vector<std::optional<std::string>> module_names_;  // by op
   std::vector<std::pair<TensorId, TensorId>> ties_;
   std::vector<std::pair<std::string, std::string>> colocated_;
   IdVector<TensorId, DeviceId> given_homes_;

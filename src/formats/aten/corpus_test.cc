@@ -1,14 +1,17 @@
 // Every recorded training step of the shared data: the figures of its index, and properties that
 // hold for every such file.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <ostream>
 #include <set>
 
 #include "formats/aten/reader.h"
 #include "formats/text/file.h"
 #include "graph/edges.h"
+#include "graph/test_blocks.h"
 
 namespace placewright {
 namespace {
@@ -108,6 +111,22 @@ TEST_P(AtenCorpus, GroupsAndOrderEdges) {
   }
 }
 
+// Layers that are equal forward are so backward and in the update, whatever tensors they share.
+TEST_P(AtenCorpus, EqualBlocksHaveEqualOps) {
+  const BlockCensus census(graph_);
+  EXPECT_THAT(census.differences(), ::testing::IsEmpty());
+  // 11 of BERT's 12 layers: the output of the last goes to the head alone. The embedding and output
+  // layers of the small ones stand alone, as do the layers of the language models.
+  const std::map<std::string, size_t> kBlocks = {
+      {"bert_base_qa_b24_s384_adam", 11}, {"gpt2_small_b4_s1024_adam", 11},
+      {"gnmt_l8_b128_s40_adam", 12},      {"nn_transformer_base_b32_s64_adam", 8},
+      {"resnet50_b32_sgd", 10},           {"mobilenet_v3_large_b64_sgd", 22}};
+  const auto expected = kBlocks.find(GetParam().file);
+  if (expected != kBlocks.end()) {
+    EXPECT_EQ(census.compared(), expected->second);
+  }
+}
+
 TEST_P(AtenCorpus, NoGroupSpansTwoParameters) {
   IdVector<GroupId, std::set<StorageId>> parameters(graph_.group_count());
   const auto touch = [&](OpId op, TensorId tensor) {
@@ -152,10 +171,23 @@ TEST_P(AtenCorpus, GradientsStateAndUpdates) {
   }
 }
 
-TEST_P(AtenCorpus, EveryOpHasAModuleBelowTheRoot) {
+// What comes before the first layer (masks, positions) and behind the last (the loss) is in no
+// module.
+TEST_P(AtenCorpus, EveryOpBetweenLayersHasAModule) {
+  std::vector<OpId> forward;
   for (OpId id : graph_.ops()) {
-    EXPECT_NE(graph_.op(id).module, ModuleId(0)) << graph_.op(id).name;
+    const Op& op = graph_.op(id);
+    if (op.phase == Phase::kForward) forward.push_back(id);
+    if (op.phase == Phase::kOptimizer) {
+      EXPECT_NE(op.module, ModuleId(0)) << op.name;
+    }
   }
+  const auto in_module = [&](OpId id) { return graph_.op(id).module != ModuleId(0); };
+  const auto first = std::find_if(forward.begin(), forward.end(), in_module);
+  const auto last = std::find_if(forward.rbegin(), forward.rend(), in_module).base();
+  for (auto it = first; it != last; ++it) EXPECT_TRUE(in_module(*it)) << graph_.op(*it).name;
+  EXPECT_LE(first - forward.begin(), 10);
+  EXPECT_LE(forward.end() - last, 15);
 }
 
 std::string NameOfCase(const ::testing::TestParamInfo<Row>& info) { return info.param.file; }

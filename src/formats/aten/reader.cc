@@ -86,12 +86,13 @@ class AtenGraphReader {
     const AliasSchema schema =
         AliasOf(op.target, op.args, op.kwargs, static_cast<int32_t>(op.inputs.size()));
     AddOutputs(op, AliasingOf(op.mark, schema), spec);
-    module_stated_.push_back(!op.scope.empty());
+    module_stated_.push_back(op.scope.has_value());
     if (!op.device.empty()) devices_.emplace_back(op.name, op.device);
     spec.name = op.name;
     spec.type = op.target;
     spec.phase = op.phase;
-    spec.module = std::move(op.scope);
+    spec.in_root = op.scope && op.scope->empty();
+    spec.module = std::move(op.scope).value_or("");
     spec.after = op.after;
     spec.args = std::move(op.args);
     spec.attributes = std::move(op.kwargs);

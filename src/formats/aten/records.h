@@ -31,7 +31,8 @@ struct AtenOutput {
 
 struct AtenOp {
   enum class Mark : uint8_t { kNone, kView, kInPlace };
-  std::string name, target, scope, device;  // empty where the file says nothing
+  std::string name, target, device;  // empty where the file says nothing
+  std::optional<std::string> scope;  // "" is the model itself
   Phase phase = Phase::kForward;
   Mark mark = Mark::kNone;
   std::vector<std::string> inputs, after;

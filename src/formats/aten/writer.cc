@@ -156,7 +156,7 @@ class Writer {
     AddWord("target", op.type, out);
     AddWord("phase", AtenWord(op.phase), out);
     const std::string& module = graph_.module_path(op.module);
-    if (!module.empty() && (module_stated_.empty() || module_stated_[id])) {
+    if (module_stated_.empty() || module_stated_[id]) {
       AddWord("scope", module, out);
     }
     if (devices_ != nullptr) AddWord("device", (*devices_)[id.index()].second, out);

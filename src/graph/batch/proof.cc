@@ -156,7 +156,7 @@ class Prover {
   bool SameCall(OpId id, size_t i) {
     const Op& op = graph_.op(id);
     const Op& other = Other(i).ops[id];
-    const std::string& module = others_[i]->stated_module(id);
+    const std::optional<std::string>& module = others_[i]->stated_module(id);
     const char* what = nullptr;
     if (op.type != other.type || op.name != other.name) {
       return Fail(fmt::format("{} is {} ({}) at batch {}", NameOf(id), Printable(other.name, 120),
@@ -166,7 +166,7 @@ class Prover {
     if (op.outputs != other.outputs || !SameOutputs(op, i)) what = "has other outputs";
     if (op.writes != other.writes) what = "writes other tensors";
     if (op.phase != other.phase) what = "runs in another phase";
-    if (!module.empty() && module != graph_.module_path(op.module)) what = "is of another module";
+    if (module && *module != graph_.module_path(op.module)) what = "is of another module";
     if (what == nullptr) return true;
     return Fail(fmt::format("{} {} at batch {}", NameOf(id), what, laws_.sizes[i + 1]));
   }

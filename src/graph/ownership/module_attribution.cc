@@ -4,37 +4,35 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
+#include <unordered_set>
 
-#include "graph/aliasing/op_schema.h"
+#include "graph/ownership/differentiated_ops.h"
 #include "graph/ownership/module_path.h"
 
 namespace placewright {
 namespace {
 
-// A tensor saved by very many forward ops (a mask) is no evidence for any of them; neither are the
-// later ones of very many tensors that one backward op reads.
-constexpr size_t kMostReaders = 64;
-constexpr size_t kMostSaved = 64;
-
 class Attribution {
  public:
-  Attribution(const GraphData& graph, std::span<const std::string> stated,
-              const IdVector<OpId, StorageId>& served)
+  Attribution(const GraphData& graph, StatedModules stated, const IdVector<OpId, StorageId>& served)
       : graph_(graph), served_(served), path_(graph.ops.size()), known_(graph.ops.size(), 0) {
     for (OpId id : IdRange<OpId>(graph.ops.size())) {
-      if (!stated[id.index()].empty()) Set(id, stated[id.index()]);
+      if (!stated[id.index()]) continue;
+      Set(id, *stated[id.index()]);
+      if (graph.ops[id].phase == Phase::kForward) stated_paths_.insert(path_[id]);
     }
-    ListForwardReaders();
-    LookThroughBackwardViews();
+    if (graph.format == "aten" && !stated_paths_.empty()) FindEnclosing();
   }
 
   // The paths; "" for the root. They point into `stated` and tensor names.
   const IdVector<OpId, std::string_view>& Run() {
     ForEach(Phase::kForward, &Attribution::FromOwnParametersOrProducers);
     ForEachBackwards(Phase::kForward, &Attribution::FromAllConsumers);
+    for (size_t i = graph_.topological_order.size(); i-- > 0 && !enclosing_.empty();) {
+      if (is_enclosing_[graph_.topological_order[i]]) FromOnlyConsumer(graph_.topological_order[i]);
+    }
     ForEach(Phase::kOptimizer, &Attribution::FromParameter);
-    ForEach(Phase::kBackward, &Attribution::FromSavedTensors);
+    FromDifferentiatedOps();
     ForEachBackwards(Phase::kBackward, &Attribution::FromFirstConsumer);
     for (Phase phase : {Phase::kBackward, Phase::kOptimizer}) {
       ForEach(phase, &Attribution::FromProducers);
@@ -84,7 +82,45 @@ class Attribution {
     }
     if (common) return Set(id, *common);
     FromProducers(id);
+    if (enclosing_.empty() || (known_[id] && MayRun(path_[id], id))) return;
+    Set(id, enclosing_[id]);
+    is_enclosing_[id] = 1;
   }
+  // True for a module that may run the op, in a file that states modules.
+  bool MayRun(std::string_view module, OpId id) const {
+    return IsWithinModule(module, enclosing_[id]) && stated_paths_.count(module) == 0;
+  }
+  // What a module does first with its argument.
+  void FromOnlyConsumer(OpId id) {
+    OpId only;
+    for (OpId consumer : graph_.consumers[id]) {
+      if (graph_.ops[consumer].phase != Phase::kForward) continue;
+      if (only.valid()) return;
+      only = consumer;
+    }
+    if (only.valid() && MayRun(path_[only], id)) Set(id, path_[only]);
+  }
+
+  // The deepest module that surely runs while the op does: it holds the last op before it and the
+  // first one after it of which the file states a module.
+  void FindEnclosing() {
+    enclosing_.resize(graph_.ops.size());
+    is_enclosing_.assign(graph_.ops.size(), 0);
+    std::string_view last;
+    for (OpId id : graph_.topological_order) {
+      if (graph_.ops[id].phase != Phase::kForward) continue;
+      if (known_[id]) last = path_[id];
+      enclosing_[id] = last;
+    }
+    std::string_view next;
+    for (size_t i = graph_.topological_order.size(); i-- > 0;) {
+      const OpId id = graph_.topological_order[i];
+      if (graph_.ops[id].phase != Phase::kForward) continue;
+      if (known_[id]) next = path_[id];
+      enclosing_[id] = CommonModule(enclosing_[id], next);
+    }
+  }
+
   void FromProducers(OpId id) { FromCommon(id, graph_.producers[id]); }
   void FromAllConsumers(OpId id) { FromCommon(id, graph_.consumers[id]); }
 
@@ -100,112 +136,34 @@ class Attribution {
     Set(id, ModuleOfParameter(graph_.tensors[graph_.storages[parameter].first].name));
   }
 
-  void ListForwardReaders() {
-    readers_.resize(graph_.tensors.size());
+  void FromDifferentiatedOps() {
+    const bool any =
+        std::any_of(path_.begin(), path_.end(), [](auto path) { return !path.empty(); });
+    if (!any) return;
+    const Differentiated differentiated = DifferentiatedOps(graph_, served_);
     for (OpId id : IdRange<OpId>(graph_.ops.size())) {
-      const Op& op = graph_.ops[id];
-      if (op.phase != Phase::kForward) continue;
-      for (TensorId input : op.inputs) {
-        std::vector<OpId>& row = readers_[input.index()];
-        if (row.size() < kMostReaders && (row.empty() || row.back() != id)) row.push_back(id);
+      if (known_[id] || graph_.ops[id].phase != Phase::kBackward) continue;
+      const StorageId parameter = differentiated.parameter[id];
+      if (parameter.valid()) {
+        Set(id, ModuleOfParameter(graph_.tensors[graph_.storages[parameter].first].name));
+      } else if (differentiated.op[id].valid()) {
+        Set(id, path_[differentiated.op[id]]);
       }
     }
-  }
-
-  // For each tensor the one behind views that backward ops made of it.
-  void LookThroughBackwardViews() {
-    behind_.resize(graph_.tensors.size());
-    for (TensorId id : IdRange<TensorId>(graph_.tensors.size())) behind_[id] = id;
-    for (OpId id : graph_.topological_order) {
-      const Op& op = graph_.ops[id];
-      if (op.phase == Phase::kForward || !op.is_view) continue;
-      for (TensorId output : op.outputs) behind_[output] = behind_[op.inputs[0]];
-    }
-  }
-
-  struct Candidate {
-    OpId op;
-    int matches = 0;     // how many of the tensors read are inputs or outputs of it
-    bool named = false;  // "gelu_backward" names "gelu"
-    bool role = false;   // maker for a `*_backward` op, reader for any other
-  };
-
-  static bool Better(const Candidate& a, const Candidate& b) {
-    if (a.matches != b.matches) return a.matches > b.matches;
-    if (a.named != b.named) return a.named;
-    if (a.role != b.role) return a.role;
-    return a.op < b.op;
-  }
-
-  void Meet(std::vector<Candidate>& candidates, OpId op, std::string_view name, bool role) const {
-    if (!known_[op]) return;
-    auto it = std::find_if(candidates.begin(), candidates.end(),
-                           [&](const Candidate& c) { return c.op == op; });
-    if (it == candidates.end()) {
-      const std::string_view other = AtenBaseName(graph_.ops[op].type);
-      const bool named = !other.empty() && name.size() > other.size() && name.starts_with(other);
-      it = candidates.insert(candidates.end(), Candidate{op, 0, named, false});
-    }
-    ++it->matches;
-    it->role |= role;
-  }
-
-  void FromSavedTensors(OpId id) {
-    const Op& op = graph_.ops[id];
-    const std::string_view name = AtenBaseName(op.type);
-    const bool is_backward_op = name.find("_backward") != std::string_view::npos;
-    std::vector<Candidate> candidates;
-    std::vector<TensorId> seen;
-    TensorId parameter;
-    for (TensorId input : op.inputs) {
-      const TensorId saved = behind_[input];
-      if (seen.size() == kMostSaved) break;
-      if (std::find(seen.begin(), seen.end(), saved) != seen.end()) continue;
-      seen.push_back(saved);
-      const Tensor& tensor = graph_.tensors[saved];
-      const bool forward =
-          tensor.producer.valid() && graph_.ops[tensor.producer].phase == Phase::kForward;
-      if (tensor.producer.valid() && !forward) continue;  // a gradient
-      const bool is_parameter = graph_.storages[tensor.storage].kind == TensorKind::kParameter;
-      if (is_parameter && !parameter.valid()) parameter = saved;
-      if (forward) Meet(candidates, tensor.producer, name, is_backward_op);
-      for (OpId reader : readers_[saved.index()]) Meet(candidates, reader, name, !is_backward_op);
-    }
-    if (parameter.valid() && SetFromParameter(id, parameter)) return;
-    if (candidates.empty()) return;
-    Set(id, path_[std::min_element(candidates.begin(), candidates.end(), Better)->op]);
-  }
-
-  // A forward view of the parameter belongs to the op that uses it; of the readers of the parameter
-  // itself (a tied weight has several), one in the module that the parameter's name states.
-  bool SetFromParameter(OpId id, TensorId parameter) {
-    const Tensor& tensor = graph_.tensors[parameter];
-    if (tensor.producer.valid()) {
-      if (known_[tensor.producer]) Set(id, path_[tensor.producer]);
-      return known_[id];
-    }
-    const std::string_view own = ModuleOfParameter(tensor.name);
-    OpId chosen;
-    for (OpId reader : readers_[parameter.index()]) {
-      if (!known_[reader]) continue;
-      if (path_[reader] == own) return Set(id, own), true;
-      if (!chosen.valid()) chosen = reader;
-    }
-    if (chosen.valid()) Set(id, path_[chosen]);
-    return chosen.valid();
   }
 
   const GraphData& graph_;
   const IdVector<OpId, StorageId>& served_;
   IdVector<OpId, std::string_view> path_;
   IdVector<OpId, char> known_;
-  IdVector<TensorId, TensorId> behind_;
-  std::vector<std::vector<OpId>> readers_;  // by tensor: forward ops, ascending
+  std::unordered_set<std::string_view> stated_paths_;  // of forward ops; looked up, never iterated
+  IdVector<OpId, std::string_view> enclosing_;         // of forward ops; empty: not known
+  IdVector<OpId, char> is_enclosing_;                  // that is what its path_ is
 };
 
 }  // namespace
 
-void AttributeModules(GraphData& graph, std::span<const std::string> stated,
+void AttributeModules(GraphData& graph, StatedModules stated,
                       const IdVector<OpId, StorageId>& served) {
   Attribution attribution(graph, stated, served);
   const IdVector<OpId, std::string_view>& paths = attribution.Run();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/ownership/alignment.h"
+#include "graph/ownership/derivative_names.h"
 #include "graph/ownership/module_path.h"
 #include "graph/test_graphs.h"
 
@@ -31,6 +33,37 @@ TEST(ModulePath, OfParameters) {
   EXPECT_EQ(ModuleOfParameter("param:m.fc.weight"), "m.fc");
   EXPECT_EQ(ModuleOfParameter("param:weight"), "");
   EXPECT_EQ(ModuleOfParameter("m.fc.weight"), "m.fc");
+}
+
+// Rows 0, 1, 2 may have the positions 5 or 3; 4; 3 or 1. Descending: 5, 4, 3 (weights 1 + 1 + 2),
+// or 3, -, 3 (4 + 2); with a weight of 5 for row 1: 5, 4, 3 (1 + 5 + 2).
+TEST(Alignment, HeaviestDescentNeverRises) {
+  std::vector<std::vector<Match>> rows = {{{5, 1}, {3, 4}}, {{4, 1}}, {{3, 2}, {1, 1}}};
+  EXPECT_EQ(HeaviestDescent(rows, 6), (std::vector<int32_t>{3, kUnmatched, 3}));
+  rows[1][0].weight = 5;
+  EXPECT_EQ(HeaviestDescent(rows, 6), (std::vector<int32_t>{5, 4, 3}));
+  EXPECT_EQ(HeaviestDescent({{}, {}}, 0), (std::vector<int32_t>{kUnmatched, kUnmatched}));
+}
+
+// Row r matches positions 9 - r and 9 - 2 r: 9, 8, 7 is descending, and so is 9, 7, 5.
+TEST(Alignment, DenseDescentTakesThePositionsInOrder) {
+  const auto weight = [](size_t row, int32_t position) {
+    const auto r = static_cast<int32_t>(row);
+    return position == 9 - r ? 1 : position == 9 - 2 * r ? 2 : 0;
+  };
+  EXPECT_EQ(DenseDescent(3, 9, 5, weight), (std::vector<int32_t>{9, 7, 5}));
+  EXPECT_EQ(DenseDescent(3, 9, 6, weight), (std::vector<int32_t>{9, 7, 7}));
+  EXPECT_EQ(DenseDescent(2, 3, 4, weight), (std::vector<int32_t>{kUnmatched, kUnmatched}));
+}
+
+TEST(DerivativeNames, FormulasOfAutograd) {
+  EXPECT_TRUE(NamesForward("gelu_backward", "gelu"));
+  EXPECT_FALSE(NamesForward("mul", "mul"));
+  EXPECT_TRUE(MayDifferentiate("transpose", "transpose"));
+  EXPECT_TRUE(MayDifferentiate("sum", "add_"));
+  EXPECT_TRUE(MayDifferentiate("cat", "split"));
+  EXPECT_FALSE(MayDifferentiate("split", "add"));
+  EXPECT_FALSE(MayDifferentiate("", ""));
 }
 
 class ModuleAttribution : public ::testing::Test {
@@ -71,7 +104,7 @@ TEST_F(ModuleAttribution, ForwardOpsWithoutAScope) {
   EXPECT_EQ(ModuleOf("view"), "m.2.attention");     // by the parameter's name
   EXPECT_EQ(ModuleOf("product"), "m.2.attention");  // a view of a parameter counts as one
   EXPECT_EQ(ModuleOf("loss"), "m.2.attention");     // as the op it reads from
-  EXPECT_EQ(ModuleOf("mask"), "m.1.norm");          // nothing to read from: by its reader
+  EXPECT_EQ(ModuleOf("mask"), "");                  // before the first module that is stated
 }
 
 TEST_F(ModuleAttribution, BackwardOpsFollowWhatTheyRead) {
@@ -92,17 +125,123 @@ TEST_F(ModuleAttribution, BackwardOpsFollowWhatTheyRead) {
   tiny_.In(Phase::kBackward);
   const TensorId start = tiny_.Fresh("ones_like", {});
   const TensorId g1 = Backward("aten.threshold_backward.default", "by_output", {start, out});
-  const TensorId g2 = Backward("aten.gelu_backward.default", "by_name", {g1, y});
-  const TensorId g3 = Backward("aten.mul.Tensor", "by_input", {g1, z});
-  const TensorId sum = tiny_.Fresh("accumulate", {g2, g3});
-  Backward("aten.mm.default", "by_parameter", {sum, w});
+  const TensorId g2 = Backward("aten.mul.Tensor", "by_input", {g1, z});
+  const TensorId g3 = Backward("aten.gelu_backward.default", "by_name", {g2, y});
+  Backward("aten.mm.default", "by_parameter", {g3, w});
   Build();
   EXPECT_EQ(ModuleOf("ones_like"), "m.head");  // its gradient's consumer
   EXPECT_EQ(ModuleOf("by_output"), "m.head");  // a *_backward op saved the maker's output
   EXPECT_EQ(ModuleOf("by_name"), "m.act");     // gelu read y; mm made it
   EXPECT_EQ(ModuleOf("by_input"), "m.head");   // head read z; gelu made it
-  EXPECT_EQ(ModuleOf("accumulate"), "m.fc");   // reads gradients only: its consumer
   EXPECT_EQ(ModuleOf("by_parameter"), "m.fc");
+}
+
+// An op between two whose modules the file states lies in every module that holds both.
+TEST_F(ModuleAttribution, ForwardOpsBetweenStatedOnes) {
+  const TensorId x = tiny_.Input("x", TensorKind::kInput, {4});
+  const TensorId a = tiny_.In(Phase::kForward, "m.0.a").Fresh("a", {x});
+  const TensorId mid = tiny_.In(Phase::kForward).Fresh("mid", {a});
+  const TensorId b = tiny_.In(Phase::kForward, "m.0.b").Fresh("b", {mid});
+  const TensorId residual = tiny_.In(Phase::kForward).Fresh("residual", {mid, b});
+  const TensorId first = tiny_.Fresh("first", {b});
+  const TensorId inside = tiny_.Fresh("inside", {first, first});
+  tiny_.In(Phase::kForward, "m.1.a").Fresh("next", {inside, residual});
+  Build();
+  EXPECT_EQ(ModuleOf("mid"), "m.0");  // not m.0.a, which states its own ops
+  EXPECT_EQ(ModuleOf("residual"), "m.0");
+  EXPECT_EQ(ModuleOf("first"), "m");  // reads m.0.b, runs before m.1.a
+}
+
+// Two layers that share the table `cos`, autograd's order: layers.1 first. Each is
+//   h = norm(x), r = h * cos, x = x + mm(r, w)
+class SharedTable : public ModuleAttribution {
+ protected:
+  void SetUp() override {
+    const TensorId ids = tiny_.Input("ids", TensorKind::kInput, {4});
+    const TensorId cos = tiny_.Input("buffer:cos", TensorKind::kBuffer, {4});
+    const TensorId table = tiny_.Input("param:emb.weight", TensorKind::kParameter, {9, 4});
+    struct Layer {
+      TensorId w, v, x, h, r;
+    };
+    Layer layers[2];
+    TensorId x = Forward("emb", "aten.embedding.default", "embedding", {table, ids});
+    for (int i = 0; i < 2; ++i) {
+      const std::string n = std::to_string(i), path = "layers." + n;
+      Layer& layer = layers[i];
+      layer.x = x;
+      layer.v = tiny_.Input("param:" + path + ".norm.v", TensorKind::kParameter, {4});
+      layer.w = tiny_.Input("param:" + path + ".fc.w", TensorKind::kParameter, {4});
+      layer.h = Forward(path + ".norm", "aten.mul.Tensor", "norm" + n, {x, layer.v});
+      layer.r = Forward(path + ".attn", "aten.mul.Tensor", "rotate" + n, {layer.h, cos});
+      const TensorId y = Forward(path + ".fc", "aten.mm.default", "fc" + n, {layer.r, layer.w});
+      x = Forward(path, "aten.add.Tensor", "add" + n, {x, y});
+    }
+    TensorId g = Backward("aten.sum_backward.default", "start", {});
+    for (int i = 1; i >= 0; --i) {
+      const std::string n = std::to_string(i);
+      const Layer& layer = layers[i];
+      const TensorId dw = Backward("aten.mm.default", "dw" + n, {layer.r, g});
+      const TensorId dr = Backward("aten.mm.default", "dr" + n, {g, layer.w});
+      const TensorId dh = Backward("aten.mul.Tensor", "dh" + n, {dr, cos});
+      const TensorId dv = Backward("aten.mul.Tensor", "dv" + n, {dh, layer.x});
+      const TensorId dx = Backward("aten.mul.Tensor", "dx" + n, {dh, layer.v});
+      g = Backward("aten.add.Tensor", "sum" + n, {g, dx});
+      (void)dw, (void)dv;
+    }
+    Backward("aten.embedding_dense_backward.default", "demb", {g, ids});
+    Build();
+  }
+
+  TensorId Forward(const std::string& module, const std::string& type, const std::string& name,
+                   std::vector<TensorId> inputs) {
+    OpSpec spec;
+    spec.name = name;
+    spec.type = type;
+    spec.module = module;
+    spec.inputs = std::move(inputs);
+    spec.outputs = {OutputSpec()};
+    spec.outputs[0].name = name;
+    spec.outputs[0].shape = {4};
+    return tiny_.builder().AddOp(std::move(spec)).Take()[0];
+  }
+};
+
+TEST_F(SharedTable, EachLayerHasItsOwnBackwardOps) {
+  for (const std::string n : {"0", "1"}) {
+    const std::string path = "layers." + n;
+    for (const char* op : {"dw", "dr"}) EXPECT_EQ(ModuleOf(op + n), path + ".fc") << op;
+    EXPECT_EQ(ModuleOf("dh" + n), path + ".attn");
+    for (const char* op : {"dv", "dx"}) EXPECT_EQ(ModuleOf(op + n), path + ".norm") << op;
+  }
+}
+
+// The sum of the gradients of a layer's input belongs to what made that input: the addition of the
+// layer before, or the embedding.
+TEST_F(SharedTable, SumsOfGradientsBelongToTheMakerOfTheTensor) {
+  EXPECT_EQ(ModuleOf("sum1"), "layers.0");
+  EXPECT_EQ(ModuleOf("sum0"), "emb");
+  EXPECT_EQ(ModuleOf("demb"), "emb");
+}
+
+// norm and gelu run again in the backward pass, as checkpointing has it.
+TEST_F(ModuleAttribution, RecomputedOpsBelongToTheOpThatTheyRepeat) {
+  const TensorId x = tiny_.Input("x", TensorKind::kInput, {4});
+  const TensorId a = tiny_.In(Phase::kForward, "m.a").Fresh("a", {x});
+  const TensorId b = tiny_.In(Phase::kForward, "m.b").Fresh("b", {a});
+  tiny_.In(Phase::kForward, "m.c").Fresh("c", {b});
+  tiny_.In(Phase::kBackward);
+  const TensorId g = tiny_.Fresh("g", {});
+  const TensorId a2 = tiny_.Fresh("a_again", {x});
+  const TensorId b2 = tiny_.Fresh("b_again", {a2});
+  const TensorId gb = tiny_.Fresh("of_c", {g, b2});
+  const TensorId ga = tiny_.Fresh("of_b", {gb, a2});
+  tiny_.Fresh("of_a", {ga, x});
+  Build();
+  EXPECT_EQ(ModuleOf("a_again"), "m.a");
+  EXPECT_EQ(ModuleOf("b_again"), "m.b");
+  EXPECT_EQ(ModuleOf("of_c"), "m.c");
+  EXPECT_EQ(ModuleOf("of_b"), "m.b");
+  EXPECT_EQ(ModuleOf("of_a"), "m.a");
 }
 
 TEST_F(ModuleAttribution, TiedWeightsFollowTheViewThatWasRead) {

@@ -1,0 +1,138 @@
+// Blocks of a model that are equal forward must be equal backward and in the update. For tests.
+#ifndef PLACEWRIGHT_GRAPH_TEST_BLOCKS_H_
+#define PLACEWRIGHT_GRAPH_TEST_BLOCKS_H_
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace placewright {
+
+// Blocks are modules whose last component is a number; those of one parent are compared. Two blocks
+// are equal if they run the same forward ops in the same of their modules and in the same order
+// and, because autograd makes ops by these two,
+//   * as many ops outside of the block read each tensor that it makes: the gradients of a tensor
+//     that n ops read are added n - 1 times. (The output of the last layer goes to the head alone.)
+//   * the same tensors from outside depend on a parameter: no gradient is made for others. (The
+//     input of the first layer may be the model's.)
+class BlockCensus {
+ public:
+  explicit BlockCensus(const Graph& graph)
+      : graph_(graph), differentiable_(graph.tensor_count(), false) {
+    Follow();
+    for (OpId id : graph.ops()) {
+      const std::string& path = graph.module_path(graph.op(id).module);
+      for (const std::string& block : BlocksOf(path)) Add(id, block, path.substr(block.size()));
+    }
+    Compare();
+  }
+
+  size_t compared() const { return compared_; }  // blocks that have an equal one
+  // "m.layers: 0 and 7 differ in backward .attn: 12, 9"
+  const std::vector<std::string>& differences() const { return differences_; }
+
+ private:
+  using Counts = std::map<std::pair<std::string, std::string>, int>;  // by phase, module
+  struct Block {
+    std::string forward;  // all that two equal blocks have in common
+    Counts counts;
+  };
+
+  void Follow() {
+    for (TensorId id : graph_.tensors()) {
+      differentiable_[id] =
+          graph_.storage(graph_.tensor(id).storage).kind == TensorKind::kParameter;
+    }
+    for (OpId id : graph_.topological_order()) {
+      const Op& op = graph_.op(id);
+      bool any = false;
+      for (TensorId input : op.inputs) any = any || differentiable_[input];
+      for (TensorId output : op.outputs) differentiable_[output] = any;
+    }
+  }
+
+  static bool IsNumber(std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+  }
+  static std::vector<std::string> BlocksOf(const std::string& path) {
+    std::vector<std::string> blocks;
+    for (size_t begin = 0; begin <= path.size();) {
+      const size_t end = std::min(path.find('.', begin), path.size());
+      if (IsNumber(std::string_view(path).substr(begin, end - begin))) {
+        blocks.push_back(path.substr(0, end));
+      }
+      begin = end + 1;
+    }
+    return blocks;
+  }
+
+  bool IsIn(OpId id, const std::string& block) const {
+    const std::string& path = graph_.module_path(graph_.op(id).module);
+    return path == block || path.starts_with(block + ".");
+  }
+
+  void Add(OpId id, const std::string& block, const std::string& module) {
+    const Op& op = graph_.op(id);
+    Block& entry = blocks_[block];
+    ++entry.counts[{std::string(ToString(op.phase)), module}];
+    if (op.phase != Phase::kForward) return;
+    std::string& text = entry.forward;
+    text += module + " " + std::string(op.type);
+    for (TensorId input : op.inputs) {
+      const OpId producer = graph_.tensor(input).producer;
+      const bool inside = producer.valid() && IsIn(producer, block);
+      text += inside ? " i" : differentiable_[input] ? " d" : " n";
+    }
+    int readers = 0;
+    for (OpId consumer : graph_.consumers(id)) {
+      readers += graph_.op(consumer).phase == Phase::kForward && !IsIn(consumer, block) ? 1 : 0;
+    }
+    text += " " + std::to_string(readers) + "\n";
+  }
+
+  void Compare() {
+    std::map<std::pair<std::string, std::string>, std::pair<std::string, const Block*>> first;
+    std::set<const Block*> counted;
+    for (const auto& [path, block] : blocks_) {
+      const size_t dot = path.rfind('.');
+      const std::string parent = dot == path.npos ? "" : path.substr(0, dot);
+      const auto [it, added] = first.try_emplace({parent, block.forward}, path, &block);
+      if (added) continue;
+      compared_ += counted.insert(it->second.second).second ? 2 : 1;
+      Differ(it->second.first, *it->second.second, path, block);
+    }
+  }
+
+  void Differ(const std::string& path_a, const Block& a, const std::string& path_b,
+              const Block& b) {
+    const auto count = [](const Counts& counts, const Counts::key_type& key) {
+      const auto found = counts.find(key);
+      return found == counts.end() ? 0 : found->second;
+    };
+    for (const Counts* counts : {&a.counts, &b.counts}) {
+      for (const auto& [key, unused] : *counts) {
+        const int in_a = count(a.counts, key), in_b = count(b.counts, key);
+        if (in_a == in_b) continue;
+        differences_.push_back(path_a + " and " + path_b + " differ in " + key.first + " " +
+                               key.second + ": " + std::to_string(in_a) + ", " +
+                               std::to_string(in_b));
+      }
+    }
+  }
+
+  const Graph& graph_;
+  IdVector<TensorId, bool> differentiable_;
+  std::map<std::string, Block> blocks_;  // by path
+  size_t compared_ = 0;
+  std::vector<std::string> differences_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_GRAPH_TEST_BLOCKS_H_
