@@ -112,6 +112,8 @@ void AddSearchOptions(CLI::App* app, SearchOptions* options) {
               "Modules whose path matches GLOB run on DEVICE");
   AddRepeated(app, "--forbid", options->forbids, "GLOB=DEVICE", "... never run on DEVICE");
   AddRepeated(app, "--colocate", options->colocate, "GLOB", "... run on one device, whichever");
+  AddRepeated(app, "--colocate-each", options->colocate_each, "GLOB",
+              "... each by itself: '*.layers.*' keeps every layer whole");
 }
 
 std::function<std::string(const std::string&)> WholeNumber(uint64_t least, uint64_t most) {
@@ -176,6 +178,7 @@ Result<Constraints> ParseConstraints(const SearchOptions& options) {
     constraints.forbids.push_back(std::move(spec));
   }
   constraints.colocate = options.colocate;
+  constraints.colocate_each = options.colocate_each;
   return constraints;
 }
 

@@ -55,9 +55,9 @@ struct SearchOptions {
   std::optional<int64_t> iterations;
   uint64_t seed = 0;
   int threads = 0;  // 0: all cores
-  std::vector<std::string> pins, forbids, colocate;
+  std::vector<std::string> pins, forbids, colocate, colocate_each;
 };
-// --time, --iterations, --seed, --threads, --pin, --forbid, --colocate.
+// --time, --iterations, --seed, --threads, --pin, --forbid, --colocate, --colocate-each.
 void AddSearchOptions(CLI::App* app, SearchOptions* options);
 
 // A check for CLI11 options: a whole decimal number within [least, most]. Unlike CLI11's own it

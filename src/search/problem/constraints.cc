@@ -1,29 +1,46 @@
 #include "search/problem/constraints.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <set>
 
 #include "base/text.h"
 
 namespace placewright {
 namespace {
 
-// True if the glob matches the path or one of its enclosing modules.
-bool MatchesModule(std::string_view glob, std::string_view path) {
-  if (GlobMatch(glob, path)) return true;
-  for (size_t end = path.size(); end > 0; --end) {
-    const char c = path[end - 1];
-    if ((c == '.' || c == '/') && end > 1 && GlobMatch(glob, path.substr(0, end - 1))) return true;
+// The path and its enclosing modules, the outermost first, without the root.
+std::vector<std::string_view> WithEnclosing(std::string_view path) {
+  std::vector<std::string_view> paths;
+  for (size_t end = 1; end <= path.size(); ++end) {
+    if (end == path.size() || path[end] == '.' || path[end] == '/') {
+      paths.push_back(path.substr(0, end));
+    }
   }
-  return false;
+  return paths;
+}
+
+// The outermost of the path and its enclosing modules that the glob matches.
+std::optional<std::string_view> OutermostMatch(std::string_view glob, std::string_view path) {
+  for (std::string_view module : WithEnclosing(path)) {
+    if (GlobMatch(glob, module)) return module;
+  }
+  return std::nullopt;
+}
+
+// True if the glob matches the path, which may be the root's, or one of its enclosing modules.
+bool MatchesModule(std::string_view glob, std::string_view path) {
+  return path.empty() ? GlobMatch(glob, path) : OutermostMatch(glob, path).has_value();
 }
 
 std::vector<std::string> ModulePaths(const Graph& graph) {
-  std::vector<std::string> paths;
+  std::set<std::string> paths;
   for (ModuleId module : IdRange<ModuleId>(graph.module_count())) {
-    paths.push_back(graph.module_path(module));
+    for (std::string_view path : WithEnclosing(graph.module_path(module))) paths.emplace(path);
   }
-  return paths;
+  return {paths.begin(), paths.end()};
 }
 
 Error NothingMatches(const Graph& graph, std::string_view option, const std::string& glob) {
@@ -123,13 +140,41 @@ Result<std::vector<DeviceId>> DevicesMatching(const Cluster& cluster, std::strin
   return devices;
 }
 
-Result<IdVector<OpId, int32_t>> JoinGroups(const Graph& graph,
-                                           const std::vector<std::string>& colocate) {
+std::vector<std::vector<OpId>> ModulesMatching(const Graph& graph, std::string_view glob) {
+  struct Match {
+    std::vector<OpId> ops, views;
+  };
+  std::vector<Match> matches;
+  std::map<std::string_view, size_t> match_of;  // by path
+  for (OpId op : graph.ops()) {
+    const std::string& path = graph.module_path(graph.op(op).module);
+    const std::optional<std::string_view> module = OutermostMatch(glob, path);
+    if (!module) continue;
+    const size_t index = match_of.emplace(*module, matches.size()).first->second;
+    if (index == matches.size()) matches.emplace_back();
+    (HoldsNothing(graph, op) ? matches[index].views : matches[index].ops).push_back(op);
+  }
+  std::vector<std::vector<OpId>> modules;
+  for (Match& match : matches) {
+    modules.push_back(std::move(match.ops.empty() ? match.views : match.ops));
+  }
+  return modules;
+}
+
+Result<IdVector<OpId, int32_t>> JoinGroups(const Graph& graph, const Constraints& constraints) {
   UnionFind groups(graph.group_count());
-  for (const std::string& glob : colocate) {
+  const auto join = [&](const std::vector<OpId>& ops) {
+    for (OpId op : ops) groups.Join(graph.group(ops[0]).value(), graph.group(op).value());
+  };
+  for (const std::string& glob : constraints.colocate) {
     const std::vector<OpId> ops = OpsMatching(graph, glob);
     if (ops.empty()) return NothingMatches(graph, "--colocate", glob);
-    for (OpId op : ops) groups.Join(graph.group(ops[0]).value(), graph.group(op).value());
+    join(ops);
+  }
+  for (const std::string& glob : constraints.colocate_each) {
+    const std::vector<std::vector<OpId>> modules = ModulesMatching(graph, glob);
+    if (modules.empty()) return NothingMatches(graph, "--colocate-each", glob);
+    for (const std::vector<OpId>& ops : modules) join(ops);
   }
   IdVector<OpId, int32_t> unit_of(graph.op_count());
   std::vector<int32_t> unit_of_group(graph.group_count(), -1);

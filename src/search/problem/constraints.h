@@ -1,4 +1,4 @@
-// Applies --pin, --forbid and --colocate to colocation groups.
+// Applies --pin, --forbid, --colocate and --colocate-each to colocation groups.
 #ifndef PLACEWRIGHT_SEARCH_PROBLEM_CONSTRAINTS_H_
 #define PLACEWRIGHT_SEARCH_PROBLEM_CONSTRAINTS_H_
 
@@ -21,9 +21,14 @@ std::vector<OpId> OpsMatching(const Graph& graph, std::string_view glob);
 // The devices that a name or glob means. Errors: kConstraint with near names when there is none.
 Result<std::vector<DeviceId>> DevicesMatching(const Cluster& cluster, std::string_view glob);
 
-// Joins groups along `colocate`: op -> dense unit index, units ordered by least op.
-Result<IdVector<OpId, int32_t>> JoinGroups(const Graph& graph,
-                                           const std::vector<std::string>& colocate);
+// The ops of each module that a glob names: of the outermost ones whose path matches, everything
+// at or below them, by least op. So "layers.*" is every layer, not every module in it. The same
+// views are left out as by OpsMatching; the root module is none.
+std::vector<std::vector<OpId>> ModulesMatching(const Graph& graph, std::string_view glob);
+
+// Joins groups along `colocate` and `colocate_each`: op -> dense unit index, units ordered by least
+// op. Errors: kConstraint with near names where a glob matches nothing.
+Result<IdVector<OpId, int32_t>> JoinGroups(const Graph& graph, const Constraints& constraints);
 
 // What pins and forbids leave of the devices of every unit, before `supports` is asked; row-major
 // units x devices. Errors: kConstraint (nothing matched, or nothing left: which rules hold the

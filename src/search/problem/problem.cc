@@ -64,7 +64,7 @@ Result<Problem> BuildProblem(const Graph& graph, const Cluster& cluster, const C
   problem.costs = &costs;
   problem.order = order;
   problem.constraints = constraints;
-  PW_ASSIGN(problem.unit_of, JoinGroups(graph, constraints.colocate));
+  PW_ASSIGN(problem.unit_of, JoinGroups(graph, constraints));
   int32_t units = 0;
   for (OpId op : graph.ops()) units = std::max(units, problem.unit_of[op] + 1);
   problem.units.resize(units);

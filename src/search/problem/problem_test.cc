@@ -48,6 +48,36 @@ TEST(BuildProblem, DevicesMayBeGlobs) {
   }
 }
 
+// Two layers of two modules each, and an op that lies in none.
+TestSpec TwoLayers() {
+  TestSpec spec;
+  spec.capacity = {1 << 20, 1 << 20};
+  spec.ops = {{"a", {5, 5}, {}, {64}, "", Phase::kForward, "m.layers.0.attn"},
+              {"b", {5, 5}, {"a"}, {64}, "", Phase::kForward, "m.layers.0.mlp"},
+              {"c", {5, 5}, {"b"}, {64}, "", Phase::kForward, "m.layers.10.attn"},
+              {"d", {5, 5}, {"c"}, {64}, "", Phase::kForward, "m.layers.10"},
+              {"e", {5, 5}, {"d"}, {64}, "", Phase::kForward, "m.norm"}};
+  return spec;
+}
+
+std::vector<int32_t> UnitsUnderEach(const std::vector<std::string>& globs) {
+  TestSpec spec = TwoLayers();
+  spec.constraints.colocate_each = globs;
+  const auto test = MakeTestProblem(spec);
+  std::vector<int32_t> units;
+  for (size_t op = 0; op < 5; ++op) units.push_back(test->problem.unit_of[OpId(op)]);
+  return units;
+}
+
+// A glob's '*' matches dots: of nested matches the outermost counts, which is the layer.
+TEST(BuildProblem, ColocateEachKeepsEachMatchTogether) {
+  EXPECT_EQ(UnitsUnderEach({"m.layers.*"}), (std::vector<int32_t>{0, 0, 1, 1, 2}));
+  EXPECT_EQ(UnitsUnderEach({"*.attn"}), (std::vector<int32_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(UnitsUnderEach({"m.*"}), (std::vector<int32_t>{0, 0, 0, 0, 1}));  // layers, norm
+  EXPECT_EQ(UnitsUnderEach({"*"}), (std::vector<int32_t>{0, 0, 0, 0, 0}));    // m
+  EXPECT_EQ(UnitsUnderEach({"m.layers.?", "m.layers.??"}), (std::vector<int32_t>{0, 0, 1, 1, 2}));
+}
+
 void ExpectError(const TestSpec& spec, ErrorCode code, const std::vector<std::string>& parts) {
   const Error error = TestProblemError(spec);
   EXPECT_EQ(error.code, code);
@@ -63,6 +93,10 @@ TEST(BuildProblem, GlobWithoutMatch) {
   spec.constraints = {};
   spec.constraints.colocate = {"nothing*"};
   ExpectError(spec, ErrorCode::kConstraint, {"--colocate", "nothing*"});
+  spec.constraints.colocate.clear();
+  spec.constraints.colocate_each = {"m.encode"};
+  ExpectError(spec, ErrorCode::kConstraint,
+              {"--colocate-each m.encode matches no module", "did you mean m.encoder"});
 }
 
 TEST(BuildProblem, UnknownDevice) {
