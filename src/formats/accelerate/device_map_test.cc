@@ -6,6 +6,7 @@
 
 #include "formats/accelerate/device_map_writer.h"
 #include "formats/accelerate/module_tree.h"
+#include "formats/accelerate/refusals.h"
 #include "formats/aten/reader.h"
 
 namespace placewright {
@@ -126,27 +127,124 @@ TEST(DeviceMap, ModulesWithoutParametersAreNamedWhereTheyLieApart) {
   EXPECT_EQ(Map(Export(text, {kG0, kG0, kG0})), R"({"":0})");
 }
 
-TEST(DeviceMap, TornModulesAreRefused) {
+TEST(DeviceMap, SplitModulesAreRefused) {
   // Two ops in one module: the second has no parameter.
   const std::string text = AtenText({{"a", ""}, {"a", "", false}, {"b", ""}}, "m.");
   EXPECT_EQ(Map(Export(text, {kG0, kG0, kG1})), R"({"a":0,"b":1})");
   const std::string reason = Refused(Export(text, {kG0, kG1, kG1}));
-  EXPECT_THAT(reason, HasSubstr(R"(the module "a" is torn: "a.w" lies on GPU 0)"));
+  EXPECT_THAT(reason, HasSubstr("cannot be expressed as a device_map"));
+  EXPECT_THAT(reason, HasSubstr(R"(the module "a" is split across devices: "a.w" lies on GPU 0)"));
   EXPECT_THAT(reason, HasSubstr(R"("op1" runs on GPU 1)"));
 }
 
-// `w` belongs to the model itself; the op of the module `l` reads it.
-TEST(DeviceMap, TheTornModuleIsTheOneThatHoldsWhatIsRead) {
-  const std::string text = R"({"name": "g", "wrapped": false, "inputs": [
-      {"name": "param:w", "kind": "param", "shape": [2, 2], "dtype": "f32"}],
-    "ops": [
-      {"name": "a", "target": "aten.mm.default", "phase": "fwd", "inputs": ["param:w", "param:w"],
-       "args": [], "outputs": [{"shape": [2, 2], "dtype": "f32"}]},
-      {"name": "b", "target": "aten.mm.default", "phase": "fwd", "scope": "l",
-       "inputs": ["a", "param:w"], "args": [], "outputs": [{"shape": [2, 2], "dtype": "f32"}]}],
-    "outputs": []})";
-  const std::string reason = Refused(Export(text, {kG0, kG1}));
-  EXPECT_THAT(reason, HasSubstr(R"(the model is torn: "w" lies on GPU)"));
+// An op of a step that is written by hand: its inputs, and the device that is planned for it.
+struct Call {
+  std::string name, module;
+  std::vector<std::string> reads;
+  std::string device;
+};
+
+// `held`: "param:PATH" and "buffer:PATH". All ops state their modules, "" is the model.
+Result<std::string> ExportCalls(const std::vector<std::string>& held,
+                                const std::vector<Call>& calls,
+                                std::vector<std::string>* notes = nullptr) {
+  std::string inputs = R"({"name": "input:x", "kind": "input", "shape": [2, 2], "dtype": "f32"})";
+  for (const std::string& name : held) {
+    inputs += fmt::format(R"(, {{"name": "{}", "kind": "{}", "shape": [2, 2], "dtype": "f32"}})",
+                          name, name.substr(0, name.find(':')));
+  }
+  std::string ops;
+  std::vector<std::string> devices;
+  for (const Call& call : calls) {
+    std::string reads;
+    for (const std::string& name : call.reads)
+      reads += (reads.empty() ? "\"" : ", \"") + name + "\"";
+    ops += fmt::format(
+        R"({}{{"name": "{}", "target": "aten.mm.default", "phase": "fwd", "scope": "{}",
+           "inputs": [{}], "args": [], "outputs": [{{"shape": [2, 2], "dtype": "f32"}}]}})",
+        ops.empty() ? "" : ", ", call.name, call.module, reads);
+    devices.push_back(call.device);
+  }
+  return Export(fmt::format(R"({{"name": "g", "wrapped": false, "inputs": [{}], "ops": [{}],
+                               "outputs": []}})",
+                            inputs, ops),
+                devices, "4xP100", notes);
+}
+
+// The table `cos` belongs to the model, layers read it: an argument of their `forward`, which the
+// hooks move. So does a parameter that the model passes on.
+TEST(DeviceMap, WhatAnOuterModuleHoldsMayBeReadOnAnyDevice) {
+  for (const std::string kind : {"buffer", "param"}) {
+    const std::vector<std::string> held = {kind + ":cos", "param:layers.0.w", "param:layers.1.w"};
+    const std::vector<Call> calls = {{"cut", "", {kind + ":cos"}, kG0},
+                                     {"a", "layers.0", {"input:x", "cut", "param:layers.0.w"}, kG0},
+                                     {"b", "layers.1", {"a", "cut", "param:layers.1.w"}, kG1},
+                                     {"c", "layers.1", {"b", kind + ":cos"}, kG1}};
+    EXPECT_EQ(Map(ExportCalls(held, calls)), R"({"cos":0,"layers.0":0,"layers.1":1})") << kind;
+  }
+}
+
+// What a module holds itself, or finds in a module below it, is read where that lies.
+TEST(DeviceMap, WhatAModuleReadsOfItselfOrBelowLiesWhereItRuns) {
+  const std::vector<std::string> held = {"param:l.w", "param:l.out.w", "param:z.w"};
+  const auto with_out_on = [&](const std::string& device) {
+    return ExportCalls(held, {{"a", "l", {"input:x", "param:l.w"}, kG0},
+                              {"b", "l", {"a", "param:l.out.w"}, kG0},
+                              {"c", "l.out", {"b", "param:l.out.w"}, device},
+                              {"d", "z", {"c", "param:z.w"}, kG1}});
+  };
+  EXPECT_EQ(Map(with_out_on(kG0)), R"({"l":0,"z":1})");
+  const std::string reason = Refused(with_out_on(kG1));
+  EXPECT_THAT(reason, HasSubstr(R"("l.out.w")"));
+}
+
+// The sum of what two layers make is the model's own: nobody moves one to the other.
+TEST(DeviceMap, OpsBetweenModulesReadOneDevice) {
+  const std::vector<std::string> held = {"param:layers.0.a.w", "param:layers.0.b.w"};
+  const auto with_b_on = [&](const std::string& device, const std::string& module) {
+    return ExportCalls(held, {{"a", "layers.0.a", {"input:x", "param:layers.0.a.w"}, kG0},
+                              {"b", "layers.0.b", {"a", "param:layers.0.b.w"}, device},
+                              {"sum", module, {"a", "b"}, kG0}});
+  };
+  EXPECT_EQ(Map(with_b_on(kG0, "layers.0")), R"({"":0})");
+  const Result<std::string> inner = with_b_on(kG1, "layers.0");
+  const std::string reason = Refused(inner);
+  EXPECT_THAT(reason, HasSubstr(R"(the module "layers.0" is split across devices)"));
+  EXPECT_THAT(reason, HasSubstr(R"(what the module "layers.0.a" makes on GPU 0)"));
+  EXPECT_THAT(reason, HasSubstr(R"(what the module "layers.0.b" makes on GPU 1)"));
+  EXPECT_EQ(inner.error().remedy, "Plan again with --colocate-each 'layers.*'.");
+  EXPECT_THAT(Refused(with_b_on(kG1, "")), HasSubstr("the model is split across devices"));
+}
+
+// What the model itself holds lies on the main device, which is the first GPU if nobody says
+// otherwise.
+TEST(DeviceMap, TheMainDeviceIsNoted) {
+  const std::vector<std::string> held = {"param:pos", "param:a.w", "param:b.w"};
+  const auto calls = [](const std::string& first, const std::string& second) {
+    return std::vector<Call>{{"a", "a", {"input:x", "param:a.w"}, first},
+                             {"sum", "", {"a", "param:pos"}, first},
+                             {"b", "b", {"sum", "param:b.w"}, second}};
+  };
+  std::vector<std::string> notes;
+  EXPECT_EQ(Map(ExportCalls(held, calls(kG0, kG1), &notes)), R"({"pos":0,"a":0,"b":1})");
+  EXPECT_THAT(notes, testing::IsEmpty());
+  EXPECT_EQ(Map(ExportCalls(held, calls(kG1, kG0), &notes)), R"({"pos":1,"a":1,"b":0})");
+  EXPECT_THAT(notes, testing::ElementsAre(HasSubstr("give dispatch_model main_device=1")));
+  notes.clear();
+  EXPECT_EQ(Map(ExportCalls(held, calls(kCpu, kG0), &notes)), R"({"pos":"cpu","a":"cpu","b":0})");
+  EXPECT_THAT(notes, testing::ElementsAre(HasSubstr("main_device=\"cpu\"")));
+}
+
+// `free` has no module to be moved with: it runs where `a` lies, GPU 0.
+TEST(DeviceMap, OpsThatRunElsewhereThanPlannedAreCounted) {
+  std::vector<std::string> notes;
+  EXPECT_EQ(Map(ExportCalls({"param:a.w", "param:b.w"},
+                            {{"a", "a", {"input:x", "param:a.w"}, kG0},
+                             {"free", "", {"a"}, kG1},
+                             {"b", "b", {"free", "param:b.w"}, kG1}},
+                            &notes)),
+            R"({"a":0,"b":1})");
+  EXPECT_THAT(notes, testing::ElementsAre(HasSubstr("runs 1 op on another device")));
 }
 
 TEST(DeviceMap, TiedWeightsOnTwoDevicesAreRefused) {
@@ -182,6 +280,21 @@ TEST(DeviceMap, OtherGraphsAreRefused) {
   plan.graph.format = GraphFormat::kAten;
   plan.graph.graph = ReadAtenGraph(AtenText({{"a", "", false}}, "m.")).Take();
   EXPECT_THAT(Refused(WriteDeviceMap(plan, placement, &notes)), HasSubstr("no parameters"));
+}
+
+TEST(Refusals, NameTheOptionsThatWouldHelp) {
+  EXPECT_EQ(KeepWhole("m.layers.3.attn"), "--colocate-each 'm.layers.*'");
+  EXPECT_EQ(KeepWhole("3.conv1"), "--colocate-each '*'");
+  EXPECT_EQ(KeepWhole("m.norm"), "--colocate 'm.norm'");
+  EXPECT_EQ(KeepWhole(""), "");
+  Refusals refusals;
+  refusals.Add("layers.0", "first", KeepWhole("layers.0"));
+  refusals.Add("layers.0", "again", KeepWhole("layers.0"));
+  refusals.Add("layers.1", "second", KeepWhole("layers.1"));
+  refusals.Add("norm", "third", KeepWhole("norm"));
+  const Error error = refusals.ToError();
+  EXPECT_THAT(error.message, HasSubstr("first (and 2 more such modules)"));
+  EXPECT_EQ(error.remedy, "Plan again with --colocate-each 'layers.*' --colocate 'norm'.");
 }
 
 TEST(ModuleTree, LeavesWithoutADeviceGoWithTheirSiblings) {

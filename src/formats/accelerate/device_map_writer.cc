@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -9,17 +10,18 @@
 #include <vector>
 
 #include "base/text.h"
+#include "formats/accelerate/execution.h"
 #include "formats/accelerate/module_tree.h"
+#include "formats/accelerate/refusals.h"
 #include "graph/ownership/module_path.h"
 
 namespace placewright {
 namespace {
 
-constexpr int32_t kCpu = -1;  // every CPU of a host is PyTorch's one "cpu"
-
 Error Refusal(std::string reason) {
-  return MakeError(ErrorCode::kNotExpressible, "a device_map cannot say it: " + std::move(reason),
-                   "", "Export another way, or keep the module together with --colocate.");
+  Refusals refusals;
+  refusals.Add("", std::move(reason), "");
+  return refusals.ToError();
 }
 
 std::string Show(std::string_view text) { return fmt::format("\"{}\"", Printable(text, 120)); }
@@ -34,12 +36,6 @@ std::string Show(int32_t device) {
   return device == kCpu ? "the CPU" : fmt::format("GPU {}", device);
 }
 
-// A parameter or buffer of the model.
-struct ModelTensor {
-  std::string_view path;  // as PyTorch names it
-  std::optional<int32_t> device;
-};
-
 class MapWriter {
  public:
   MapWriter(const PlanInputs& plan, const Placement& placement)
@@ -52,11 +48,17 @@ class MapWriter {
   Result<std::string> Write(std::vector<std::string>* notes) {
     PW_RETURN_IF_ERROR(NumberDevices());
     ListTensors();
-    if (tensors_.empty()) return Refusal("the graph has no parameters");
-    PW_RETURN_IF_ERROR(CheckReaders());
-    PW_RETURN_IF_ERROR(CheckModules());
+    if (model_.tensors.empty()) return Refusal("the graph has no parameters");
+    CheckModules();
+    const auto entries = MakeTree().Cover();
+    for (const auto& [path, device] : entries) model_.entries.emplace(path, device);
+    CheckReaders();
+    ChooseMainDevice();
+    const Execution execution = Execute(graph_, model_, Runners());
+    for (const Mixture& mixture : execution.mixtures) RefuseMixture(mixture);
+    if (!refusals_.empty()) return refusals_.ToError();
     Json map = Json::object();
-    for (const auto& [path, device] : MakeTree().Cover()) {
+    for (const auto& [path, device] : entries) {
       map[path] = device == kCpu ? Json("cpu") : Json(device);
     }
     if (wrapped_ && !stated_wrapped_ && !map.contains("")) {
@@ -65,6 +67,7 @@ class MapWriter {
           "wrapper that they were recorded in and left out; if the model itself has this one "
           "child, let the file state \"wrapped\": false");
     }
+    AddNotes(execution, notes);
     return FormatDocument(map);
   }
 
@@ -103,7 +106,8 @@ class MapWriter {
   }
 
   void ListTensors() {
-    tensor_of_.assign(graph_.storage_count(), -1);
+    std::vector<ModelTensor>& tensors = model_.tensors;
+    model_.tensor_of.assign(graph_.storage_count(), -1);
     wrapped_ = stated_wrapped_.value_or(true);
     for (TensorId id : graph_.tensors()) {
       const Tensor& tensor = graph_.tensor(id);
@@ -111,14 +115,16 @@ class MapWriter {
       if (tensor.producer.valid() || !path) continue;
       wrapped_ = wrapped_ && path->starts_with(kWrapper);
       const OpId home = graph_.home_op(tensor.storage);
-      tensor_of_[tensor.storage] = static_cast<int32_t>(tensors_.size());
-      tensors_.push_back({*path, std::nullopt});
-      if (home.valid()) tensors_.back().device = number_[placement_[home]];
+      model_.tensor_of[tensor.storage] = static_cast<int32_t>(tensors.size());
+      tensors.push_back({*path, tensor.name.starts_with("param:"), std::nullopt});
+      if (home.valid()) tensors.back().device = PlannedDevice(home);
     }
-    for (ModelTensor& tensor : tensors_) {
+    for (ModelTensor& tensor : tensors) {
       if (wrapped_) tensor.path.remove_prefix(kWrapper.size());
     }
   }
+
+  int32_t PlannedDevice(OpId id) const { return number_[placement_[id]]; }
 
   // A module of the graph as PyTorch names it; nothing for what is no part of the model.
   std::optional<std::string_view> ModuleOf(const Op& op) const {
@@ -130,71 +136,176 @@ class MapWriter {
     return path.substr(kWrapper.size());
   }
 
-  // The module that surely ran it: what the file says, or for a backward op the module of the
-  // forward op that it belongs to. A forward op outside of any module is attributed to a near one,
-  // but Accelerate runs it where its inputs are.
+  // True where the file states the module of the op.
+  bool IsStated(OpId id) const { return module_stated_.empty() || module_stated_[id]; }
+
+  // The module that surely ran a forward op.
   std::optional<std::string_view> RunBy(OpId id) const {
-    const Op& op = graph_.op(id);
-    const bool stated = module_stated_.empty() || module_stated_[id];
-    if (op.phase == Phase::kForward && !stated) return std::nullopt;
-    return ModuleOf(op);
+    return IsStated(id) ? ModuleOf(graph_.op(id)) : std::nullopt;
   }
 
-  // What an op reads of the model lies where the op runs: Accelerate moves activations only.
-  Status CheckReaders() const {
+  // A module's path in the graph.
+  std::string InGraph(std::string_view module) const {
+    if (module.empty()) return "";
+    return (wrapped_ ? std::string(kWrapper) : "") + std::string(module);
+  }
+
+  void RefuseSplit(std::string_view module, const std::string& what, std::string options) {
+    refusals_.Add(module, fmt::format("{} is split across devices: {}", ShowModule(module), what),
+                  std::move(options));
+  }
+
+  // Both modules on the device of the op.
+  std::string PinBoth(std::string_view a, std::string_view b, OpId op) const {
+    if (a.empty() || b.empty()) return "";
+    const std::string device = Printable(cluster_.device(placement_[op]).name, 120);
+    return fmt::format("--pin '{}={}' --pin '{}={}'", Printable(InGraph(a), 120), device,
+                       Printable(InGraph(b), 120), device);
+  }
+
+  // Accelerate moves the arguments of `forward` to the modules that the map names, and nothing
+  // else: what a module reads of its own, or of modules in it, lies where the module runs. What a
+  // module around it holds has come as an argument; a buffer of any other module, too, or each of
+  // the two has a copy.
+  void CheckReaders() {
     for (OpId id : graph_.ops()) {
       const Op& op = graph_.op(id);
       if (op.is_view || op.phase == Phase::kOptimizer) continue;
+      const std::string_view reader = ModuleOf(op).value_or(std::string_view());
+      if (!DeviceOf(model_, reader)) continue;  // runs where its tensors are: Execute
       for (TensorId input : op.inputs) {
-        const int32_t index = tensor_of_[graph_.tensor(input).storage];
+        const int32_t index = model_.tensor_of[graph_.tensor(input).storage];
         if (index < 0) continue;
-        const ModelTensor& tensor = tensors_[static_cast<size_t>(index)];
-        const int32_t device = number_[placement_[id]];
-        if (!tensor.device || *tensor.device == device) continue;
-        const std::string_view owner = ParentModule(tensor.path);
-        const std::string_view reader = ModuleOf(op).value_or(owner);
-        if (IsWithinModule(reader, owner) || IsWithinModule(owner, reader)) {
-          const std::string_view outer = IsWithinModule(reader, owner) ? owner : reader;
-          return Torn(outer, tensor.path, *tensor.device, op, device);
-        }
-        return Refusal(fmt::format("the weight {} on {} is tied: {} reads it on {}",
-                                   Show(tensor.path), Show(*tensor.device), ShowModule(reader),
-                                   Show(device)));
+        CheckReader(id, reader, model_.tensors[static_cast<size_t>(index)]);
       }
     }
-    return Ok();
   }
 
-  static Error Torn(std::string_view module, std::string_view tensor, int32_t tensor_device,
-                    const Op& op, int32_t device) {
-    return Refusal(fmt::format("{} is torn: {} lies on {}, its op {} runs on {}",
-                               ShowModule(module), Show(tensor), Show(tensor_device), Show(op.name),
-                               Show(device)));
+  void CheckReader(OpId id, std::string_view reader, const ModelTensor& tensor) {
+    const int32_t device = PlannedDevice(id);
+    if (!tensor.device || *tensor.device == device) return;
+    const std::string_view owner = ParentModule(tensor.path);
+    if (IsWithinModule(owner, reader)) {
+      return RefuseSplit(reader,
+                         fmt::format("{} lies on {}, its op {} runs on {}", Show(tensor.path),
+                                     Show(*tensor.device), Show(graph_.op(id).name), Show(device)),
+                         KeepWhole(InGraph(reader)));
+    }
+    if (IsWithinModule(reader, owner) || !tensor.parameter) return;
+    refusals_.Add(reader,
+                  fmt::format("the weight {} on {} is tied: {} reads it on {}", Show(tensor.path),
+                              Show(*tensor.device), ShowModule(reader), Show(device)),
+                  PinBoth(owner, reader, id));
   }
 
-  // What a module holds by itself lies on one device; so do all ops of a module without others
-  // below it.
-  Status CheckModules() const {
+  // What a module holds by itself lies on one device; so do all forward ops of a module without
+  // others below it.
+  void CheckModules() {
     std::map<std::string_view, const ModelTensor*> first;  // by module
     std::set<std::string_view> inner = InnerModules();
-    for (const ModelTensor& tensor : tensors_) {
+    for (const ModelTensor& tensor : model_.tensors) {
       if (!tensor.device) continue;
       const auto [known, added] = first.emplace(ParentModule(tensor.path), &tensor);
       if (*known->second->device == *tensor.device) continue;
-      return Refusal(fmt::format("{} is torn: {} lies on {}, {} on {}", ShowModule(known->first),
-                                 Show(known->second->path), Show(*known->second->device),
-                                 Show(tensor.path), Show(*tensor.device)));
+      RefuseSplit(
+          known->first,
+          fmt::format("{} lies on {}, {} on {}", Show(known->second->path),
+                      Show(*known->second->device), Show(tensor.path), Show(*tensor.device)),
+          KeepWhole(InGraph(known->first)));
     }
     for (OpId id : graph_.ops()) {
       const Op& op = graph_.op(id);
       const std::optional<std::string_view> module = RunBy(id);
-      if (op.is_view || !module || inner.count(*module) > 0) continue;
+      if (op.is_view || op.phase != Phase::kForward || !module || inner.count(*module) > 0)
+        continue;
       const auto owner = first.find(*module);
-      const int32_t device = number_[placement_[id]];
-      if (owner == first.end() || *owner->second->device == device) continue;
-      return Torn(*module, owner->second->path, *owner->second->device, op, device);
+      if (owner != first.end()) CheckReader(id, *module, *owner->second);
     }
-    return Ok();
+  }
+
+  // Accelerate's own choice is the GPU of the least number; but what the model itself holds lies on
+  // the main device, and with a GPU for it the CPU computes nothing.
+  void ChooseMainDevice() {
+    std::optional<int32_t> least;
+    for (const auto& [path, device] : model_.entries) {
+      if (device != kCpu) least = std::min(least.value_or(device), device);
+      uses_cpu_ = uses_cpu_ || device == kCpu;
+    }
+    default_main_ = least.value_or(kCpu);
+    model_.main_device = default_main_;
+    for (const ModelTensor& tensor : model_.tensors) {
+      if (ParentModule(tensor.path).empty() && tensor.device) model_.main_device = *tensor.device;
+    }
+    if (uses_cpu_) model_.main_device = kCpu;
+  }
+
+  IdVector<OpId, Runner> Runners() const {
+    IdVector<OpId, Runner> runners(graph_.op_count());
+    for (OpId id : graph_.ops()) {
+      const std::optional<std::string_view> module = ModuleOf(graph_.op(id));
+      runners[id] = {module.value_or(std::string_view()), IsStated(id), PlannedDevice(id)};
+    }
+    return runners;
+  }
+
+  std::string ShowTensor(TensorId id) const {
+    const Tensor& tensor = graph_.tensor(id);
+    if (!tensor.producer.valid()) return Show(std::string_view(tensor.name));
+    const std::optional<std::string_view> module = ModuleOf(graph_.op(tensor.producer));
+    return fmt::format("what {} makes", module && !module->empty()
+                                            ? ShowModule(*module)
+                                            : Show(graph_.op(tensor.producer).name));
+  }
+
+  void RefuseMixture(const Mixture& mixture) {
+    const Op& op = graph_.op(mixture.op);
+    const std::string_view module = ModuleOf(op).value_or(std::string_view());
+    const auto maker = [&](TensorId tensor) {
+      const OpId producer = graph_.tensor(tensor).producer;
+      return producer.valid() ? ModuleOf(graph_.op(producer)).value_or(std::string_view())
+                              : std::string_view();
+    };
+    const std::string whole = KeepWhole(InGraph(module));
+    RefuseSplit(module,
+                fmt::format("its op {} reads {} on {} and {} on {}, and Accelerate moves only the "
+                            "arguments of modules that lie on one device",
+                            Show(op.name), ShowTensor(mixture.tensors[0]), Show(mixture.devices[0]),
+                            ShowTensor(mixture.tensors[1]), Show(mixture.devices[1])),
+                whole.empty()
+                    ? PinBoth(maker(mixture.tensors[0]), maker(mixture.tensors[1]), mixture.op)
+                    : whole);
+  }
+
+  void AddNotes(const Execution& execution, std::vector<std::string>* notes) const {
+    if (model_.entries.size() > 1 && model_.main_device != default_main_) {
+      const bool cpu = model_.main_device == kCpu;
+      notes->push_back(fmt::format(
+          "give dispatch_model main_device={}: {}", cpu ? "\"cpu\"" : Number(model_.main_device),
+          cpu && uses_cpu_ ? "without it Accelerate computes on a GPU what the map has on the CPU"
+                           : "there lies what the model itself holds"));
+    }
+    size_t elsewhere = 0;
+    for (OpId id : graph_.ops()) {
+      const Op& op = graph_.op(id);
+      if (op.is_view || op.phase == Phase::kOptimizer) continue;
+      const int32_t device =
+          op.phase == Phase::kForward ? execution.device[id] : BackwardDevice(op);
+      elsewhere += device != kAnywhere && device != PlannedDevice(id) ? 1 : 0;
+    }
+    if (elsewhere > 0) {
+      notes->push_back(fmt::format(
+          "Accelerate runs {} op{} on another device than the plan: it runs modules as a whole, "
+          "what is "
+          "between them where the tensors are, and the backward pass where the forward pass ran",
+          elsewhere, elsewhere == 1 ? "" : "s"));
+    }
+  }
+
+  static std::string Number(int32_t device) { return std::to_string(device); }
+
+  // Where autograd runs it: with its forward op.
+  int32_t BackwardDevice(const Op& op) const {
+    return DeviceOf(model_, ModuleOf(op).value_or(std::string_view())).value_or(kAnywhere);
   }
 
   // Modules with modules below them.
@@ -206,7 +317,7 @@ class MapWriter {
         if (!inner.insert(module).second) return;
       }
     };
-    for (const ModelTensor& tensor : tensors_) add_parents(ParentModule(tensor.path));
+    for (const ModelTensor& tensor : model_.tensors) add_parents(ParentModule(tensor.path));
     for (OpId id : graph_.ops()) {
       const std::optional<std::string_view> module = ModuleOf(graph_.op(id));
       if (module) add_parents(*module);
@@ -218,7 +329,7 @@ class MapWriter {
   ModuleTree MakeTree() const {
     ModuleTree tree;
     std::set<std::string_view> owners = InnerModules();
-    for (const ModelTensor& tensor : tensors_) {
+    for (const ModelTensor& tensor : model_.tensors) {
       tree.Add(tensor.path, tensor.device);
       owners.insert(ParentModule(tensor.path));
     }
@@ -229,7 +340,7 @@ class MapWriter {
       const std::optional<std::string_view> module = RunBy(id);
       if (op.is_view || op.phase != Phase::kForward || !module || owners.count(*module)) continue;
       if (devices[*module].empty()) order.push_back(*module);
-      devices[*module].insert(number_[placement_[id]]);
+      devices[*module].insert(PlannedDevice(id));
     }
     for (std::string_view module : order) {
       // The ops of a module without parameters run where their inputs are, if on several devices.
@@ -246,10 +357,12 @@ class MapWriter {
   const std::optional<bool> stated_wrapped_;  // by the file
   const Cluster& cluster_;
   const Placement& placement_;
-  IdVector<DeviceId, int32_t> number_;      // GPU number, or kCpu
-  std::vector<ModelTensor> tensors_;        // in the order of the file
-  IdVector<StorageId, int32_t> tensor_of_;  // index into tensors_, or -1
-  bool wrapped_ = false;                    // "m." is left out of every path
+  IdVector<DeviceId, int32_t> number_;  // GPU number, or kCpu
+  DispatchedModel model_;
+  Refusals refusals_;
+  int32_t default_main_ = kCpu;  // what Accelerate takes by itself
+  bool uses_cpu_ = false;
+  bool wrapped_ = false;  // "m." is left out of every path
 };
 
 }  // namespace
