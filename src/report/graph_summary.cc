@@ -123,6 +123,8 @@ class ModuleTree {
     for (size_t node : chains_[module.index()]) change(nodes_[node].row);
   }
 
+  ModuleRow& Innermost(ModuleId module) { return nodes_[chains_[module.index()].back()].row; }
+
   std::vector<ModuleRow> Rows() const {
     std::vector<ModuleRow> rows;
     Append(0, rows);
@@ -163,10 +165,12 @@ std::vector<ModuleRow> SummariseModules(const Graph& graph, int depth) {
   ModuleTree tree(graph, depth);
   for (OpId id : graph.ops()) {
     const Op& op = graph.op(id);
-    if (op.is_view) continue;
     const int64_t macs = WorkOf(graph, id).macs;
+    ++tree.Innermost(op.module).own_ops;
     tree.Visit(op.module, [&](ModuleRow& row) {
       ++row.ops;
+      ++row.phase_ops[static_cast<size_t>(op.phase)];
+      row.views += op.is_view ? 1 : 0;
       row.macs = SaturatingAdd(row.macs, macs);
     });
   }

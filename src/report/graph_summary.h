@@ -45,7 +45,11 @@ GraphSummary Summarise(const Graph& graph);
 struct ModuleRow {
   std::string path;  // "" is the whole graph
   int depth = 0;     // components of the path
-  int64_t ops = 0;   // views not counted
+  // Every op counts, views too, in the row of its module and in those of all modules around it.
+  int64_t ops = 0;
+  std::array<int64_t, 3> phase_ops{};  // indexed by Phase
+  int64_t views = 0;
+  int64_t own_ops = 0;  // in no module of a deeper row
   int64_t macs = 0;
   Bytes parameters;   // of storages whose home op lies here
   Bytes activations;  // transient storages made here
@@ -62,6 +66,8 @@ std::vector<ModuleRow> SummariseModules(const Graph& graph, int depth);
 std::string RenderSummary(const Graph& graph, const GraphSummary& summary,
                           const GraphStatistics& statistics,
                           const std::optional<OneDeviceStep>& alone, const Style& style);
+// A module with rows below it gets one more, "(itself)", for ops of its own, so that rows of one
+// depth add up to the row above them.
 std::string RenderModules(const std::vector<ModuleRow>& rows, const Style& style);
 
 }  // namespace placewright

@@ -81,13 +81,26 @@ std::string RenderSummary(const Graph& graph, const GraphSummary& s,
 
 std::string RenderModules(const std::vector<ModuleRow>& rows, const Style& style) {
   const auto right = Table::Align::kRight;
-  Table table(
-      {{"module"}, {"ops", right}, {"MACs", right}, {"parameters", right}, {"activations", right}});
-  for (const ModuleRow& row : rows) {
+  Table table({{"module"},
+               {"ops", right},
+               {"views", right},
+               {"forward", right},
+               {"backward", right},
+               {"optimizer", right},
+               {"MACs", right},
+               {"parameters", right},
+               {"activations", right}});
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const ModuleRow& row = rows[i];
     const std::string name = row.depth == 0 ? "(all)" : row.path;
-    table.AddRow({std::string(static_cast<size_t>(row.depth) * 2, ' ') + name, FormatCount(row.ops),
-                  FormatLarge(row.macs), FormatBytes(row.parameters),
+    const auto indent = [](int depth) { return std::string(static_cast<size_t>(depth) * 2, ' '); };
+    table.AddRow({indent(row.depth) + name, FormatCount(row.ops), FormatCount(row.views),
+                  FormatCount(row.phase_ops[0]), FormatCount(row.phase_ops[1]),
+                  FormatCount(row.phase_ops[2]), FormatLarge(row.macs), FormatBytes(row.parameters),
                   FormatBytes(row.activations)});
+    const bool has_rows_below = i + 1 < rows.size() && rows[i + 1].depth > row.depth;
+    if (!has_rows_below || row.own_ops == 0) continue;
+    table.AddRow({indent(row.depth + 1) + "(itself)", FormatCount(row.own_ops)});
   }
   return table.Render(style);
 }

@@ -215,6 +215,11 @@ class InspectCommand : public Command {
       object["modules"].push_back({{"path", row.path},
                                    {"depth", row.depth},
                                    {"ops", row.ops},
+                                   {"own_ops", row.own_ops},
+                                   {"views", row.views},
+                                   {"forward", row.phase_ops[0]},
+                                   {"backward", row.phase_ops[1]},
+                                   {"optimizer", row.phase_ops[2]},
                                    {"macs", row.macs},
                                    {"parameter_bytes", row.parameters.count},
                                    {"activation_bytes", row.activations.count}});
