@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "base/text.h"
 
@@ -18,12 +19,17 @@ bool MatchesModule(std::string_view glob, std::string_view path) {
   return false;
 }
 
+// With those of enclosing modules, which globs match, too.
 std::vector<std::string> ModulePaths(const Graph& graph) {
-  std::vector<std::string> paths;
+  std::set<std::string> paths;
   for (ModuleId module : IdRange<ModuleId>(graph.module_count())) {
-    paths.push_back(graph.module_path(module));
+    std::string path = graph.module_path(module);
+    while (!path.empty() && paths.insert(path).second) {
+      const size_t end = path.find_last_of("./");
+      path.resize(end == std::string::npos ? 0 : end);
+    }
   }
-  return paths;
+  return {paths.begin(), paths.end()};
 }
 
 Error NothingMatches(const Graph& graph, std::string_view option, const std::string& glob) {
