@@ -24,7 +24,7 @@ Status CheckRange(std::string_view what, const DrawRange& range, int64_t most) {
   if (range.least >= 1 && range.least <= range.most && range.most <= most) return Ok();
   return MakeError(ErrorCode::kUsage,
                    fmt::format("{} are to be drawn from [{}, {}]", what, range.least, range.most),
-                   "", fmt::format("Give a range LEAST-MOST within [1, {}].", most));
+                   "", fmt::format("Give a range MIN-MAX within [1, {}].", most));
 }
 
 Result<std::vector<DeviceKind>> FindKinds(const std::vector<std::string>& names) {

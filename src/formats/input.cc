@@ -201,9 +201,8 @@ Status ReadGraph(std::string_view bytes, const GraphInputOptions& options, Loade
       loaded.placement = std::move(file.placement);
       if (options.batch == 1 && file.recorded_batch > 1) {
         loaded.notes.push_back("recorded at batch " + std::to_string(file.recorded_batch) +
-                               ": LibTorch leaves some copies and sums out at batch 1, so that a "
-                               "step that is recorded "
-                               "there may have fewer ops");
+                               ": LibTorch omits some copies and sums at batch 1, so a step "
+                               "recorded there may have fewer ops");
       }
       return Ok();
     }
@@ -366,8 +365,8 @@ Result<PipelineWorkload> LoadWorkload(const std::string& path) {
   PW_ASSIGN(const std::string bytes, ReadFile(path));
   PW_ASSIGN(const GraphFormat format, SniffGraph(bytes).InFile(path));
   if (format != GraphFormat::kDnnPartitioning) {
-    Error error = MakeError(ErrorCode::kUsage, "this is no dnn-partitioning workload", "",
-                            "Only these state what throughput and latency are made of.");
+    Error error = MakeError(ErrorCode::kUsage, "this is not a dnn-partitioning workload", "",
+                            "Throughput and latency are defined for these only.");
     error.file = path;
     return error;
   }

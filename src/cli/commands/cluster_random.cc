@@ -30,16 +30,17 @@ Result<DrawRange> ParseRange(std::string_view option, const std::string& text, i
   const int64_t least = number(all.substr(0, dash));
   const int64_t most = dash == std::string_view::npos ? least : number(all.substr(dash + 1));
   if (least >= 1 && most >= least) return DrawRange{least * unit, most * unit};
-  return MakeError(ErrorCode::kUsage,
-                   fmt::format("{} {} is no number and no range", option, Printable(text, 40)), "",
-                   "Give a whole number of at least 1, or LEAST-MOST, such as 1-6.");
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("{} {} is neither a number nor a range", option, Printable(text, 40)), "",
+      "Give a positive integer, or a range MIN-MAX such as 1-6.");
 }
 
 class ClusterRandomCommand : public Command {
  public:
   CLI::App* Register(CLI::App& cluster) override {
     CLI::App* app = cluster.add_subcommand("random", "Draw machines as TAG does to train on");
-    app->add_option("--seed", seed_, "What the draws start from; default 0")
+    app->add_option("--seed", seed_, "Random seed (default 0)")
         ->check(WholeNumber(0, UINT64_MAX))
         ->type_name("N");
     const auto range = [app](const char* name, std::string& value, const char* help) {

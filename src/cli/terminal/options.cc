@@ -22,7 +22,7 @@ Result<ConstraintSpec> ParseSpec(std::string_view option, const std::string& tex
     return MakeError(
         ErrorCode::kUsage,
         fmt::format("{} \"{}\" is not of the form GLOB=DEVICE", option, Printable(text)), "",
-        "For example: --pin 'm.encoder.*=host0/gpu1'.");
+        "For example: --pin '*embeddings*=host0/gpu1'.");
   }
   return ConstraintSpec{text.substr(0, equals), text.substr(equals + 1)};
 }
@@ -111,7 +111,7 @@ void AddSearchOptions(CLI::App* app, SearchOptions* options) {
   AddRepeated(app, "--pin", options->pins, "GLOB=DEVICE",
               "Modules whose path matches GLOB run on DEVICE");
   AddRepeated(app, "--forbid", options->forbids, "GLOB=DEVICE", "... never run on DEVICE");
-  AddRepeated(app, "--colocate", options->colocate, "GLOB", "... run on one device, whichever");
+  AddRepeated(app, "--colocate", options->colocate, "GLOB", "... run together on one device");
 }
 
 std::function<std::string(const std::string&)> WholeNumber(uint64_t least, uint64_t most) {
@@ -122,7 +122,7 @@ std::function<std::string(const std::string&)> WholeNumber(uint64_t least, uint6
         number <= most) {
       return "";
     }
-    return fmt::format("\"{}\" is not a whole number from {} to {}", Printable(text), least, most);
+    return fmt::format("\"{}\" is not an integer from {} to {}", Printable(text), least, most);
   };
 }
 

@@ -41,7 +41,8 @@ std::string DefaultPlanPath(const std::string& graph_path) {
 
 Status ProbeWritable(const std::string& path) {
   if (path == "-") {
-    return MakeError(ErrorCode::kUsage, "the output \"-\" is no file: only files are written", "",
+    return MakeError(ErrorCode::kUsage, "the output \"-\" is not a file: only files are written",
+                     "",
                      "Name a file (./- for one of that very name); --json prints the result on "
                      "standard output.");
   }

@@ -254,7 +254,7 @@ Result<int64_t> YamlNode::AsInt(std::string_view what, int64_t least, int64_t mo
   if (!IsScalar() || quoted || text.empty() || rest != end ||
       error == std::errc::invalid_argument) {
     return Fail(fmt::format(
-        "{} must be a whole number, not {}", what,
+        "{} must be an integer, not {}", what,
         IsScalar() ? fmt::format("\"{}\"", Printable(text, 80)) : std::string(TypeName())));
   }
   if (error != std::errc() || value < least || value > most) {

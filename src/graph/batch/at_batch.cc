@@ -64,7 +64,7 @@ std::optional<double> RealAt(double value, const ArgumentLaw& law, int64_t from,
 Error OutOfRange(int64_t to, std::string place) {
   return MakeError(ErrorCode::kBatchScaling,
                    fmt::format("at batch {} it would be out of range", to), std::move(place),
-                   "Take a batch nearer to those that the step was recorded at.");
+                   "Choose a batch size closer to those at which the step was recorded.");
 }
 
 Error Inconsistent(std::string message, std::string place = "") {
@@ -110,9 +110,9 @@ Status CheckArguments(const Op& op, std::span<const ArgumentLaw> laws) {
 
 Status CheckScales(const BatchLaws* laws, int64_t from, int64_t to) {
   if (to == from || (laws != nullptr && laws->obstacle.empty())) return Ok();
-  const std::string alone =
-      from > 0 ? fmt::format("the step stands for batch {} alone", from)
-               : std::string("the step was recorded at a batch that nobody stated");
+  const std::string alone = from > 0
+                                ? fmt::format("the step is valid for batch {} only", from)
+                                : std::string("the batch size of the recorded step is unknown");
   return MakeError(
       ErrorCode::kBatchScaling,
       fmt::format("it cannot be taken at batch {}: {}{}", to, alone,
