@@ -95,8 +95,9 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   if (!options.cluster.empty()) {
     PW_ASSIGN(cluster, LoadCluster(options.cluster));
   }
-  PW_ASSIGN(LoadedGraph graph, LoadGraphOrModel(options.graph, {options.batch, "", dimensions},
-                                                options.store, options.interrupted));
+  PW_ASSIGN(LoadedGraph graph,
+            LoadGraphOrModel(options.graph, {options.batch, "", dimensions},
+                             {options.store, options.store_kept}, options.interrupted));
   if (graph.cluster && graph.costs) return TakeOwnDevices(options, std::move(graph), order);
   if (!cluster) {
     return MakeError(

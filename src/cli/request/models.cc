@@ -24,6 +24,30 @@ CaptureRequest StepOf(const std::string& model, std::optional<int64_t> batch) {
   return request;
 }
 
+bool HoldsAlready(const std::string& path, const std::string& bytes) {
+  std::error_code ignored;
+  if (fs::file_size(path, ignored) != bytes.size() || ignored) return false;
+  const Result<std::string> there = ReadFileRaw(path);
+  return there.ok() && there.value() == bytes;
+}
+
+Status Store(const std::string& model, const std::string& bytes, const StepStore& store) {
+  if (HoldsAlready(store.path, bytes)) return Ok();
+  std::error_code ignored;
+  if (!store.kept || !fs::exists(store.path, ignored)) {
+    return WriteFileAtomically(store.path, bytes);
+  }
+  Error error = MakeError(
+      ErrorCode::kUsage,
+      fmt::format(
+          "holds another step than {} as it is recorded now, and belongs to a plan that this "
+          "command reads",
+          Printable(model, 80)),
+      "", "Write the results to another folder with -o, or give this file in place of the model.");
+  error.file = store.path;
+  return error;
+}
+
 // The name was meant as a file, too.
 Error NeitherNor(Error error, const std::string& name) {
   const bool unknown = error.code == ErrorCode::kUnknownName && !error.message.empty();
@@ -92,8 +116,7 @@ std::string StoredPath(const std::string& graph, std::optional<int64_t> batch,
 }
 
 Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputOptions& options,
-                                     const std::string& store,
-                                     const std::atomic<bool>* interrupted) {
+                                     const StepStore& store, const std::atomic<bool>* interrupted) {
   if (!MayBeModel(graph)) return LoadGraph(graph, options);
   if (!options.dimensions.empty()) {
     return MakeError(ErrorCode::kUsage, "--dim is not for " + graph + ", a model of the zoo", "",
@@ -109,9 +132,9 @@ Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputO
     return NeitherNor(std::move(recorded.error()), graph);
   }
   RecordedModel& model = recorded.value();
-  if (!store.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(store, model.bytes));
+  if (!store.path.empty()) PW_RETURN_IF_ERROR(Store(graph, model.bytes, store));
   LoadedGraph loaded;
-  loaded.path = store.empty() ? graph : store;
+  loaded.path = store.path.empty() ? graph : store.path;
   loaded.sha256 = Sha256(model.bytes);
   loaded.graph = std::move(model.capture.graph);
   loaded.module_stated = std::move(model.capture.module_stated);

@@ -39,11 +39,16 @@ std::string StoredPath(const std::string& graph, std::optional<int64_t> batch,
                        const std::string& plan_path);
 
 // The file, or else a training step with Adam of the model of that name: stored at `store`, which
-// is then its path, or where that is empty as if it had been stored. Errors: those of LoadGraph and
-// RecordModel; kUnknownName where it is neither; kFileUnwritable; kInterrupted once the flag is set
-// while a model is recorded.
+// is then its path, or where that is empty as if it had been stored. A file with that very content
+// is left as it is. Errors: those of LoadGraph and RecordModel; kUnknownName where it is neither;
+// kFileUnwritable; kUsage where a file that shall be kept has other content; kInterrupted once the
+// flag is set while a model is recorded.
+struct StepStore {
+  std::string path;
+  bool kept = false;  // the file there belongs to a plan: it shall not change
+};
 Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputOptions& options,
-                                     const std::string& store = "",
+                                     const StepStore& store = {},
                                      const std::atomic<bool>* interrupted = nullptr);
 
 }  // namespace placewright

@@ -25,9 +25,10 @@ namespace placewright {
 
 // What the problem is: graph, machines, costs.
 struct InputOptions {
-  std::string graph;    // path, or a model of the zoo
-  std::string store;    // where a model's recorded step is stored; empty: nowhere
-  std::string cluster;  // -c: preset or file; empty: the graph file carries its devices
+  std::string graph;        // path, or a model of the zoo
+  std::string store;        // where a model's recorded step is stored; empty: nowhere
+  bool store_kept = false;  // the file there belongs to a plan that is read: it shall not change
+  std::string cluster;      // -c: preset or file; empty: the graph file carries its devices
   std::optional<int64_t> batch;
   std::vector<std::string> dimensions;  // --dim, as given
   std::string costs;                    // override file, or empty
