@@ -33,12 +33,16 @@ struct DeviceUse {
   Bytes tensor_peak, workspace, runtime_context;
   Bytes capacity;
   int64_t ops = 0;  // views not counted
+  DeviceClass device_class = DeviceClass::kOther;
 };
 
 struct Baseline {
   std::string algorithm;
   bool feasible = false;
   Nanos step_time;  // simulated even if it does not fit
+  std::vector<std::string> devices =
+      {};               // that run an op, in the cluster's order; empty: not known
+  bool search = false;  // starts from the plans of the others
 };
 
 // The best known step time as the search went on.
@@ -48,6 +52,10 @@ struct HistoryPoint {
   Nanos step_time;
   std::string algorithm;
 };
+
+// Names of the devices that run an op (views are none), in the cluster's order.
+std::vector<std::string> DevicesInUse(const Placement& placement, const Graph& graph,
+                                      const Cluster& cluster);
 
 struct Plan {
   FileReference graph, cluster, costs, schedule;
