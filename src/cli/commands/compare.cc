@@ -5,6 +5,7 @@
 
 #include "base/out_of_memory.h"
 #include "cli/commands/command.h"
+#include "cli/request/assumptions.h"
 #include "cli/request/given.h"
 #include "cli/request/planners.h"
 #include "cli/request/planning.h"
@@ -34,7 +35,9 @@ struct Entry {
   double seconds = 0;
   int64_t iterations = 0;
   CostShares costs;
-  std::vector<std::string> notes;  // of the planner
+  std::vector<std::string> notes;    // of the planner
+  std::vector<std::string> devices;  // that run an op
+  bool search = false;               // an algorithm that improves on the others' plans
 
   double Gap() const {
     return step_time.count <= 0 ? 0
@@ -47,7 +50,26 @@ struct Comparison {
   std::string graph, cluster;
   bool algorithms = false;  // else plan files
   std::vector<Entry> entries;
+  std::vector<DeviceUse> devices;                         // of algorithms: those of the cluster
+  std::vector<std::string> notes;                         // on the graph and its costs
   std::optional<std::vector<std::string>> unknown_types;  // none: the graph was not read
+
+  // The best entry with the others as its baselines, where some algorithm fits.
+  std::optional<Plan> Best() const {
+    std::optional<Plan> best;
+    for (const Entry& e : entries) {
+      if (!algorithms || !e.feasible || (best && best->step_time <= e.step_time)) continue;
+      best.emplace();
+      best->algorithm = e.algorithm;
+      best->step_time = e.step_time;
+    }
+    if (!best) return best;
+    best->devices = devices;
+    for (const Entry& e : entries) {
+      best->baselines.push_back({e.name, e.feasible, e.step_time, e.devices, e.search});
+    }
+    return best;
+  }
 };
 
 class CompareCommand : public Command {
@@ -86,6 +108,7 @@ class CompareCommand : public Command {
       PW_ASSIGN(Plan plan, LoadPlan(file));
       Entry entry{file, plan.algorithm, plan.feasible, plan.step_time, plan.lower_bound};
       for (const DeviceUse& use : plan.devices) {
+        if (use.ops > 0) entry.devices.push_back(use.name);
         if (use.peak_memory > use.capacity) entry.over += use.peak_memory - use.capacity;
       }
       entry.seconds = plan.seconds;
@@ -122,7 +145,7 @@ class CompareCommand : public Command {
                 planner->Plan(planning->problem, options).InFile(input_.graph));
       if (budget.Interrupted()) {
         return MakeError(ErrorCode::kInterrupted, "interrupted before the comparison was complete",
-                         "", "Give it less to do with --time or --iterations.");
+                         "", "Shorten it with --time or --iterations.");
       }
       if (result.out_of_memory) return OutOfMemory();  // entries would not be comparable
       for (const std::string& note : result.notes) context.console.Note(note);
@@ -134,6 +157,10 @@ class CompareCommand : public Command {
       entry.iterations = result.iterations;
       entry.costs = SharesOf(planning->inputs.costs, result.placement);
       entry.notes = result.notes;
+      entry.devices =
+          DevicesInUse(result.placement, *planning->problem.graph, *planning->problem.cluster);
+      entry.search = planner->iterative();
+      comparison.devices = UseOfDevices(replay, *planning->problem.cluster);
       comparison.entries.push_back(std::move(entry));
     }
     context.console.Progress("");
@@ -142,6 +169,7 @@ class CompareCommand : public Command {
     comparison.cluster = planning->inputs.cluster.cluster.name();
     comparison.algorithms = true;
     comparison.unknown_types = UnknownTypes(graph);
+    comparison.notes = DescribeAssumptions(planning->inputs);
     Print(comparison, context.console);
     return 0;
   }
@@ -159,6 +187,10 @@ class CompareCommand : public Command {
     }
     console.Print(fmt::format("{} on {}\n", Paint(comparison.graph, Tone::kStrong, style),
                               Paint(comparison.cluster, Tone::kStrong, style)));
+    if (const auto plan = comparison.Best()) {
+      const std::string against = DescribeBestBaseline(*plan);
+      if (!against.empty()) console.Print(Wrap(plan->algorithm + ": " + against + "\n", style));
+    }
     Table table({{comparison.algorithms ? "algorithm" : "plan"},
                  {"step time", right},
                  {"gap", right},
@@ -166,21 +198,24 @@ class CompareCommand : public Command {
                  {"seconds", right},
                  {"moves", right},
                  {"costs"},
-                 {"found by"}});
+                 {"found by"},
+                 {"runs on", Table::Align::kLeft, true}});
     for (const Entry& e : comparison.entries) {
       const bool wins = e.feasible && e.step_time == best;
       table.AddRow({{e.name, wins ? Tone::kGood : Tone::kPlain},
-                    FormatNanos(e.step_time),
+                    FormatNanosLike(e.step_time, best.count < kMaxQuantity ? best : e.step_time),
                     FormatShare(e.Gap()),
                     e.feasible ? Table::Cell("fits")
                                : Table::Cell("over by " + FormatBytes(e.over), Tone::kBad),
                     fmt::format("{:.2f}", e.seconds),
                     FormatCount(e.iterations),
                     RenderCostSources(e.costs),
-                    e.algorithm == e.name ? "" : e.algorithm});
+                    e.algorithm == e.name ? "" : e.algorithm,
+                    DescribeDevices(e.devices, comparison.devices)});
     }
     console.Print(table.Render(style));
     if (comparison.unknown_types) console.Print(RenderUnknownTypes(*comparison.unknown_types));
+    for (const std::string& note : comparison.notes) console.Print(Wrap(note + "\n", style));
   }
 
   static void PrintAsJson(const Comparison& comparison, Console& console) {
@@ -191,6 +226,11 @@ class CompareCommand : public Command {
     object["lower_bound_ns"] = comparison.entries.front().bound.count;
     object["unknown_types"] = nullptr;
     if (comparison.unknown_types) object["unknown_types"] = *comparison.unknown_types;
+    object["notes"] = comparison.notes;
+    object["best_baseline"] = nullptr;
+    if (const auto plan = comparison.Best()) {
+      object["best_baseline"] = BestBaselineToJson(FindBestBaseline(*plan));
+    }
     object["plans"] = Json::array();
     for (const Entry& e : comparison.entries) {
       Json line;
@@ -205,6 +245,7 @@ class CompareCommand : public Command {
       line["iterations"] = e.iterations;
       line["cost_sources"] = CostSourcesToJson(e.costs);
       line["notes"] = e.notes;
+      line["devices"] = e.devices;
       object["plans"].push_back(std::move(line));
     }
     object["peak_rss_bytes"] = PeakResidentBytes();

@@ -46,7 +46,8 @@ struct Subject {
 class SimulateCommand : public Command {
  public:
   CLI::App* Register(CLI::App& program) override {
-    CLI::App* app = program.add_subcommand("simulate", "Say how long a placement takes and why");
+    CLI::App* app = program.add_subcommand(
+        "simulate", "Simulate a placement: step time, memory and bottlenecks");
     app_ = app;
     app->add_option("FILE", input_.graph,
                     "Plan, graph (with -c and --placement), or cost graph or workload");
@@ -122,7 +123,7 @@ class SimulateCommand : public Command {
   static constexpr const char* kPlaceto = "placeto";
 
   void AddPlacetoOptions(CLI::App* app) {
-    app->add_option("--sim", sim_, "Whose rules: placewright (default), or placeto")
+    app->add_option("--sim", sim_, "Simulation rules: placewright (default) or placeto")
         ->type_name("NAME")
         ->group("Simulator");
     app->add_option("--placeto", placeto_.case_file, "A case of Placeto's simulator, without FILE")
@@ -282,7 +283,7 @@ class SimulateCommand : public Command {
     object["cost_sources"] = CostSourcesToJson(SharesOf(inputs.costs, subject.placement));
     object["unknown_types"] = UnknownTypes(inputs.graph.graph);
     AddAssumedShapes(inputs.graph, &object);
-    AddNotes(inputs.graph, &object);
+    AddNotes(inputs, &object);
     const Cluster& cluster = inputs.cluster.cluster;
     AddFindings(findings, cluster, &object);
     object["peaks"] = PeaksToJson(findings, cluster);
@@ -308,11 +309,17 @@ class SimulateCommand : public Command {
     const CostShares shares = SharesOf(subject.inputs.costs, subject.placement);
     console.Print("costs: " + RenderCostSources(shares) + "\n" +
                   RenderUnknownTypes(UnknownTypes(graph)));
-    for (const std::string& line : DescribeAssumptions(subject.inputs.graph)) {
-      console.Print(line + "\n");
+    for (const std::string& line : DescribeAssumptions(subject.inputs)) {
+      console.Print(Wrap(line + "\n", style));
     }
     console.Print("\n");
+    if (!findings.layers.empty()) {
+      console.Print(RenderLayers(findings.layers, cluster, style) + "\n");
+    }
     console.Print(RenderDevices(UseOfDevices(result, cluster), style));
+    if (findings.gpu_use) {
+      console.Print(Wrap(DescribeGpuUse(*findings.gpu_use) + "\n", style));
+    }
     console.Print("\n" + Explain(findings, cluster, style));
     if (schedule_) PrintSchedule(*result.schedule, subject.placement, graph, cluster, console);
   }
