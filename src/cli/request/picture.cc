@@ -40,9 +40,10 @@ Status WritePictures(const PictureOptions& options, const Inputs& inputs,
     subtitle += fmt::format(" (lower bound {})", FormatNanos(plan.lower_bound));
   }
   if (!plan.algorithm.empty()) subtitle += fmt::format("; found by {}", plan.algorithm);
-  const std::string svg = RenderTimelineSvg(
-      {inputs.graph.graph, inputs.cluster.cluster, placement, schedule, memory, plan.step_time,
-       plan.lower_bound, fmt::format("{} on {}", plan.graph_name, plan.cluster_name), subtitle});
+  const std::string svg =
+      RenderTimelineSvg({inputs.graph.graph, inputs.cluster.cluster, placement, schedule, memory,
+                         findings.result.devices, plan.step_time, plan.lower_bound,
+                         fmt::format("{} on {}", plan.graph_name, plan.cluster_name), subtitle});
   if (!options.svg.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(options.svg, svg));
   if (options.html.empty()) return Ok();
   // Text on a page may hold any character, but no escape sequences.
