@@ -118,6 +118,8 @@ int RunPair(const std::string& path, std::string_view preset, const Options& opt
   text.value() = std::string();
   auto cluster = MakePreset(preset);
   if (!cluster.ok()) return fail(cluster.error());
+  const Status kept = ApplyMemoryReserve(std::nullopt, &cluster.value());
+  if (!kept.ok()) return fail(kept.error());
   auto costs = ModelCosts(graph.value(), cluster.value(), {});
   if (!costs.ok()) return fail(costs.error());
   const Clock::time_point started = Clock::now();

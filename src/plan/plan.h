@@ -31,7 +31,10 @@ struct DeviceUse {
   double busy = 0;    // share of the step in which it computes, in [0, 1]
   Bytes peak_memory;  // tensors at their peak + largest workspace + runtime context
   Bytes tensor_peak, workspace, runtime_context;
-  Bytes capacity;
+  Bytes capacity;  // usable: the device's memory less `reserve`
+  // Kept free (Device::reserve). Plans made before there was a default do not say it: their
+  // machines are as described.
+  std::optional<Bytes> reserve;
   int64_t ops = 0;  // views not counted
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "report/plan_report.h"
 #include "report/table.h"
 #include "report/timeline_svg.h"
 
@@ -44,6 +45,8 @@ void AppendDevices(const Plan& plan, std::string& page) {
                    BarCell(memory));
   }
   page += "</table>\n";
+  const std::string reserve = DescribeReserve(plan.devices);
+  if (!reserve.empty()) page += "<p>" + EscapeXml(reserve) + "</p>\n";
 }
 
 void AppendBaselines(const Plan& plan, std::string& page) {

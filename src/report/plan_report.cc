@@ -39,6 +39,7 @@ std::vector<DeviceUse> UseOfDevices(const SimResult& result, const Cluster& clus
     use.workspace = device.workspace;
     use.runtime_context = device.runtime_context;
     use.capacity = cluster.device(id).capacity;
+    use.reserve = cluster.device(id).reserve;
     use.ops = device.ops;
     uses.push_back(std::move(use));
   }
@@ -90,6 +91,22 @@ std::string RenderUnknownTypes(std::span<const std::string> types) {
                      Printable(fmt::format("{}", fmt::join(types, ", ")), 10000));
 }
 
+std::string DescribeReserve(std::span<const DeviceUse> devices) {
+  constexpr size_t kNamed = 4;
+  std::vector<std::string> parts;
+  for (const DeviceUse& use : devices) {
+    if (use.reserve.value_or(Bytes()) <= Bytes(0)) continue;
+    std::string part =
+        fmt::format("{} of each {}", FormatBytes(*use.reserve), Printable(use.kind, 80));
+    if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
+  }
+  if (parts.empty()) return "";
+  const bool more = parts.size() > kNamed;
+  if (more) parts.resize(kNamed);
+  return fmt::format("memory reserve: {}{} are kept free (--memory-reserve)",
+                     fmt::join(parts, ", "), more ? ", ..." : "");
+}
+
 std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style) {
   Table table({{"device"},
                {"kind"},
@@ -115,6 +132,8 @@ std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style
   }
   if (!idle.empty())
     remarks += Paint("idle: ", Tone::kWarning, style) + idle + " (no op runs there)\n";
+  const std::string reserve = DescribeReserve(devices);
+  if (!reserve.empty()) remarks = reserve + "\n" + remarks;
   return table.Render(style) + remarks;
 }
 

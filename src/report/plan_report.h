@@ -29,8 +29,12 @@ std::string RenderCostSources(const CostShares& shares);
 // Names them in a sentence; an empty list gives an empty text.
 std::string RenderUnknownTypes(std::span<const std::string> types);
 
-// One line per device with bars for busy share and memory; then idle devices and those that
-// overflow, each said in a sentence.
+// "memory reserve: 614.4 MiB of each P100-12GB are kept free (--memory-reserve)"; "" where no
+// device keeps any.
+std::string DescribeReserve(std::span<const DeviceUse> devices);
+
+// One line per device with bars for busy share and memory; then what is kept in reserve, idle
+// devices and those that overflow, each said in a sentence.
 std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style);
 
 // The baselines against `step_time`; an empty list gives an empty text.

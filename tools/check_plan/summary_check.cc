@@ -152,6 +152,11 @@ MaybeViolation CheckNames(const Plan& plan, const Graph& graph, const Cluster& c
                      std::to_string(use.capacity.count),
                      std::to_string(cluster.device(id).capacity.count));
     }
+    if (use.reserve && *use.reserve != cluster.device(id).reserve) {
+      return Differs(ViolationKind::kDevices, place + ".reserve_bytes",
+                     std::to_string(use.reserve->count),
+                     std::to_string(cluster.device(id).reserve.count));
+    }
   }
   return std::nullopt;
 }

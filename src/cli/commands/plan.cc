@@ -77,6 +77,7 @@ class PlanCommand : public Command {
     input_.interrupted = &interrupted;
     if (output_.empty()) output_ = DefaultPlanPath(input_.graph);
     input_.store = StoredPath(input_.graph, input_.batch, output_);
+    input_.cluster_store = StoredClusterPath(input_.cluster, output_);
     PW_RETURN_IF_ERROR(CheckOutput());
 
     PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));
@@ -125,7 +126,8 @@ class PlanCommand : public Command {
     const std::vector<NamedFile> own = {{"the plan", output_},
                                         {"the plan's costs", PathBeside(output_, "costs")},
                                         {"the plan's schedule", PathBeside(output_, "schedule")},
-                                        {"the recorded model", input_.store}};
+                                        {"the recorded model", input_.store},
+                                        {"the cluster", input_.cluster_store}};
     const std::vector<NamedFile> pictures = FilesOf(pictures_);
     const std::vector<NamedFile> initial = WithNamedFiles("--init", initial_);
     std::vector<NamedFile> outputs = own, inputs = FilesOf(input_);

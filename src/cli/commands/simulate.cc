@@ -182,8 +182,9 @@ class SimulateCommand : public Command {
 
   // The other objectives are sums over a split: nothing is scheduled, drawn or modelled.
   Status RefuseStepOptions() const {
-    for (const char* name : {"--cluster", "--batch", "--dim", "--costs", "--cost-profile",
-                             "--order", "--schedule", "--memory", "--svg", "--html", "--sim"}) {
+    for (const char* name :
+         {"--cluster", "--memory-reserve", "--batch", "--dim", "--costs", "--cost-profile",
+          "--order", "--schedule", "--memory", "--svg", "--html", "--sim"}) {
       const CLI::Option* option = app_->get_option(name);
       if (option->count() == 0) continue;
       return MakeError(

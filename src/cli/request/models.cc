@@ -9,6 +9,7 @@
 #include "cli/request/rehearsal.h"
 #include "cli/torch_library.h"
 #include "formats/aten/writer.h"
+#include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
 
 namespace placewright {
@@ -22,6 +23,36 @@ CaptureRequest StepOf(const std::string& model, std::optional<int64_t> batch) {
   request.model = model;
   if (batch) request.values["batch"] = static_cast<double>(*batch);
   return request;
+}
+
+// "foo.plan.json", "graph", ".onnx" -> "foo.plan.graph.onnx", with ".gz" where standard input is
+// gzip.
+std::string StoredInputPath(const std::string& plan_path, const std::string& what,
+                            std::string_view extension) {
+  std::string path = PathBeside(plan_path, what);
+  for (const std::string_view suffix : {".gz", ".json"}) {
+    if (path.ends_with(suffix)) path.resize(path.size() - suffix.size());
+  }
+  const Result<std::string> stored = ReadFileRaw(std::string(kStandardInput));
+  const bool gzip = stored.ok() && stored.value().starts_with("\x1f\x8b");
+  return fmt::format("{}{}{}", path, extension, gzip ? ".gz" : "");
+}
+
+// As files of its format are called; of what cannot be read the reader says why.
+std::string_view ExtensionOfInput() {
+  const Result<std::string> bytes = ReadFile(std::string(kStandardInput));
+  const Result<GraphFormat> format =
+      bytes.ok() ? SniffGraph(bytes.value()) : Result<GraphFormat>(bytes.error());
+  if (!format.ok()) return ".json";
+  switch (format.value()) {
+    case GraphFormat::kOnnx: return ".onnx";
+    case GraphFormat::kGraphDef: return ".pb";
+    case GraphFormat::kPipeDream: return ".txt";
+    case GraphFormat::kAten:
+    case GraphFormat::kCostGraph:
+    case GraphFormat::kDnnPartitioning: break;
+  }
+  return ".json";
 }
 
 // The name was meant as a file, too.
@@ -86,14 +117,26 @@ std::string RecordedPath(const std::string& model) {
 
 std::string StoredPath(const std::string& graph, std::optional<int64_t> batch,
                        const std::string& plan_path) {
+  if (graph == kStandardInput) return StoredInputPath(plan_path, "graph", ExtensionOfInput());
   if (!MayBeModel(graph)) return "";
   const std::string name = batch ? fmt::format("{}-batch{}", graph, *batch) : graph;
   return (fs::path(plan_path).parent_path() / RecordedPath(name)).string();
 }
 
+std::string StoredClusterPath(const std::string& cluster, const std::string& plan_path) {
+  return cluster == kStandardInput ? StoredInputPath(plan_path, "cluster", ".yaml") : "";
+}
+
 Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputOptions& options,
                                      const std::string& store,
                                      const std::atomic<bool>* interrupted) {
+  if (graph == kStandardInput && !store.empty()) {
+    PW_ASSIGN(LoadedGraph loaded, LoadGraph(graph, options));
+    PW_ASSIGN(const std::string bytes, ReadFileRaw(graph));
+    PW_RETURN_IF_ERROR(WriteFileAtomically(store, bytes));
+    loaded.path = store;
+    return loaded;
+  }
   if (!MayBeModel(graph)) return LoadGraph(graph, options);
   if (!options.dimensions.empty()) {
     return MakeError(ErrorCode::kUsage, "--dim is not for " + graph + ", a model of the zoo", "",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -58,6 +59,14 @@ std::vector<std::string> Differences(const Plan& plan, const InputOptions& input
     differs.emplace_back("sizes");
   }
   if (plan.cluster.sha256 != inputs.cluster.sha256) differs.emplace_back("cluster");
+  const Cluster& cluster = inputs.cluster.cluster;
+  const auto same = [&](const DeviceUse& use) {
+    const DeviceId id = cluster.FindDevice(use.name);
+    return !id.valid() || use.reserve.value_or(Bytes()) == cluster.device(id).reserve;
+  };
+  if (!std::all_of(plan.devices.begin(), plan.devices.end(), same)) {
+    differs.emplace_back("memory reserve");
+  }
   return differs;
 }
 

@@ -17,6 +17,7 @@ Json DevicesToJson(std::span<const DeviceUse> devices) {
                     {"workspace_bytes", use.workspace.count},
                     {"runtime_context_bytes", use.runtime_context.count},
                     {"capacity_bytes", use.capacity.count},
+                    {"reserve_bytes", use.reserve.value_or(Bytes()).count},
                     {"ops", use.ops}});
   }
   return list;

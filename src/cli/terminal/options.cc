@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "base/utf8.h"
+#include "formats/cluster/kind_fields.h"
 
 namespace placewright {
 namespace {
@@ -44,6 +45,7 @@ void AddInputOptions(CLI::App* app, InputOptions* options) {
                   "Preset (see `placewright cluster show`) or file that describes the machines")
       ->type_name("CLUSTER")
       ->group("Input");
+  AddMemoryReserveOption(app, &options->memory_reserve);
   app->add_option("--batch", options->batch,
                   "Batch size of an ONNX model, a recorded step or a model of the zoo")
       ->type_name("N")
@@ -61,6 +63,22 @@ void AddInputOptions(CLI::App* app, InputOptions* options) {
                   "How a device picks among its ready ops: fifo (default) or critical-path")
       ->type_name("ORDER")
       ->group("Input");
+}
+
+void AddMemoryReserveOption(CLI::App* app, std::string* reserve) {
+  app->add_option("--memory-reserve", *reserve,
+                  "Memory that every GPU keeps free: 3%, 1GiB, 0 (default: as the cluster states, "
+                  "else 5%)")
+      ->type_name("SIZE")
+      ->group("Input");
+}
+
+Result<std::optional<MemoryReserve>> ReadMemoryReserve(const std::string& text) {
+  if (text.empty()) return std::optional<MemoryReserve>();
+  const Result<MemoryReserve> reserve = ParseMemoryReserve(text);
+  if (reserve.ok()) return std::optional<MemoryReserve>(reserve.value());
+  return MakeError(ErrorCode::kUsage, fmt::format("--memory-reserve: {}", reserve.error().message),
+                   "", "For example: --memory-reserve 3%, 1GiB or 0.");
 }
 
 void AddDimensionOption(CLI::App* app, std::vector<std::string>* dimensions) {

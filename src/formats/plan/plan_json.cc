@@ -36,15 +36,17 @@ Json ClusterReferenceToJson(const Plan& plan) {
 }
 
 Json DeviceUseToJson(const DeviceUse& use) {
-  return Json{{"name", use.name},
-              {"kind", use.kind},
-              {"busy", use.busy},
-              {"peak_memory_bytes", use.peak_memory.count},
-              {"tensor_peak_bytes", use.tensor_peak.count},
-              {"workspace_bytes", use.workspace.count},
-              {"runtime_context_bytes", use.runtime_context.count},
-              {"capacity_bytes", use.capacity.count},
-              {"ops", use.ops}};
+  Json json{{"name", use.name},
+            {"kind", use.kind},
+            {"busy", use.busy},
+            {"peak_memory_bytes", use.peak_memory.count},
+            {"tensor_peak_bytes", use.tensor_peak.count},
+            {"workspace_bytes", use.workspace.count},
+            {"runtime_context_bytes", use.runtime_context.count},
+            {"capacity_bytes", use.capacity.count}};
+  if (use.reserve) json["reserve_bytes"] = use.reserve->count;
+  json["ops"] = use.ops;
+  return json;
 }
 
 Json HistoryToJson(const std::vector<HistoryPoint>& history) {
@@ -185,6 +187,9 @@ Result<DeviceUse> ReadDeviceUse(const Json& object, const std::string& place) {
   PW_ASSIGN(use.workspace, GetBytes(object, "workspace_bytes", place));
   PW_ASSIGN(use.runtime_context, GetBytes(object, "runtime_context_bytes", place));
   PW_ASSIGN(use.capacity, GetBytes(object, "capacity_bytes", place));
+  if (object.contains("reserve_bytes")) {
+    PW_ASSIGN(use.reserve, GetBytes(object, "reserve_bytes", place));
+  }
   PW_ASSIGN(use.ops, GetInt(object, "ops", place, 0, kMaxQuantity));
   return use;
 }

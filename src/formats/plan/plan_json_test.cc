@@ -49,7 +49,8 @@ Plan SamplePlan() {
   plan.feasible = true;
   plan.step_time = Nanos(100);
   plan.lower_bound = Nanos(80);
-  plan.devices = {{"d0", "K", 0.25, Bytes(9), Bytes(1), Bytes(2), Bytes(6), Bytes(10), 1}};
+  plan.devices = {
+      {"d0", "K", 0.25, Bytes(9), Bytes(1), Bytes(2), Bytes(6), Bytes(10), Bytes(3), 1}};
   plan.baselines = {{"single", true, Nanos(120)}, {"m-etf", false, Nanos(90)}};
   plan.share_modelled = 1;
   plan.seed = UINT64_MAX;
