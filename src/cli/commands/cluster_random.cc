@@ -52,7 +52,7 @@ class ClusterRandomCommand : public Command {
     app->add_option("--kinds", kinds_, "Types of GPU to draw from")
         ->type_name("KIND,...")
         ->capture_default_str();
-    app->add_option("-o,--output", output_, "The cluster file; standard output where left out")
+    app->add_option("-o,--output", output_, "The cluster file; standard output where left out or -")
         ->type_name("FILE");
     app->footer(
         "Examples:\n"
@@ -67,6 +67,7 @@ class ClusterRandomCommand : public Command {
     PW_ASSIGN(options_.inside_mbps, ParseRange("--inside", inside_, kMbpsPerGbps));
     PW_ASSIGN(options_.between_mbps, ParseRange("--between", between_, kMbpsPerGbps));
     PW_RETURN_IF_ERROR(SplitKinds());
+    if (output_ == "-") output_.clear();
     if (!output_.empty()) PW_RETURN_IF_ERROR(ProbeWritable(output_));
     PW_ASSIGN(const ClusterBuilder builder, DrawTopology(options_, seed_));
     const std::string note = fmt::format(
