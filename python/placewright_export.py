@@ -239,12 +239,12 @@ def _settings(pairs):
 
 def _build(function, settings, real_weights):
     """What FUNCTION returns, as arguments of export(), without `path`."""
-    from placewright_torch import recorder
+    from placewright_torch import compat, recorder
     try:
         if real_weights:
             result = function(**settings)
         else:
-            with recorder.Recorder():
+            with recorder.Recorder(), compat.without_content():
                 result = function(**settings)
     except Exception as error:
         remedy = "" if real_weights else "; if it needs values of tensors, add --real-weights"

@@ -38,6 +38,7 @@ struct Row {
   Nanos step;
   double seconds = 0;
   int64_t iterations = 0;
+  bool no_gpu = false;  // the plan uses none of the cluster's GPUs
 };
 
 // The two tables; a null file is one that nobody wants.
@@ -88,8 +89,8 @@ void PrintMarkdown(std::FILE* file, const Pair& pair) {
       std::fprintf(file, " **%.3f**%s %.1f%% %s |", step, row.feasible ? "" : " oom",
                    100 * Gap(row.step, pair.bound.value), pair.best.algorithm.c_str());
     } else {
-      std::fprintf(file, " %.3f%s %.0f%% %.2fs |", step, row.feasible ? "" : " oom",
-                   100 * Gap(row.step, pair.bound.value), row.seconds);
+      std::fprintf(file, " %.3f%s%s %.0f%% %.2fs |", step, row.feasible ? "" : " oom",
+                   row.no_gpu ? " cpu" : "", 100 * Gap(row.step, pair.bound.value), row.seconds);
     }
   }
   const Row& found = pair.rows.back();
@@ -102,6 +103,19 @@ void PrintMarkdown(std::FILE* file, const Pair& pair) {
                100 * gain, 100 * room, static_cast<long long>(found.iterations),
                pair.best.first_feasible_seconds.value_or(-1), found.seconds,
                usage.ru_maxrss / 1024);
+}
+
+// False also where the cluster has no GPUs.
+bool UsesNoGpu(const Placement& placement, const Problem& problem) {
+  const auto is_gpu = [&](DeviceId device) {
+    return problem.cluster->kind(device).device_class == DeviceClass::kGpu;
+  };
+  bool gpus = false;
+  for (DeviceId device : problem.cluster->devices()) gpus |= is_gpu(device);
+  for (OpId op : problem.graph->ops()) {
+    if (!problem.graph->op(op).is_view && is_gpu(placement[op])) return false;
+  }
+  return gpus;
 }
 
 int RunPair(const std::string& path, std::string_view preset, const Options& options,
@@ -118,6 +132,8 @@ int RunPair(const std::string& path, std::string_view preset, const Options& opt
   text.value() = std::string();
   auto cluster = MakePreset(preset);
   if (!cluster.ok()) return fail(cluster.error());
+  const Status kept = ApplyMemoryReserve(std::nullopt, &cluster.value());
+  if (!kept.ok()) return fail(kept.error());
   auto costs = ModelCosts(graph.value(), cluster.value(), {});
   if (!costs.ok()) return fail(costs.error());
   const Clock::time_point started = Clock::now();
@@ -139,7 +155,7 @@ int RunPair(const std::string& path, std::string_view preset, const Options& opt
     PW_ASSIGN(PlannerResult result, planner.Plan(problem.value(), planning));
     const double seconds = std::chrono::duration<double>(Clock::now() - planning.started).count();
     pair.rows.push_back({std::string(planner.name()), result.feasible, result.step_time, seconds,
-                         result.iterations});
+                         result.iterations, UsesNoGpu(result.placement, problem.value())});
     return result;
   };
   for (const Planner* planner : SearchPlanners()) {

@@ -96,7 +96,8 @@ Result<Row> RunCase(const TorchApi& api, const Case& what, const Options& option
   request.model = what.model;
   PW_ASSIGN(const Capture capture, api.CaptureModel(request));
   const Graph& graph = capture.graph;
-  PW_ASSIGN(const Cluster cluster, MakePreset(what.cluster));
+  PW_ASSIGN(Cluster cluster, MakePreset(what.cluster));
+  PW_RETURN_IF_ERROR(ApplyMemoryReserve(std::nullopt, &cluster));
   PW_ASSIGN(const CostTable costs, ModelCosts(graph, cluster, {}));
   PW_ASSIGN(const Problem problem, BuildProblem(graph, cluster, costs, {}, Order::kFifo));
   PW_RETURN_IF_ERROR(ProveFits(problem));

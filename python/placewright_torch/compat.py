@@ -5,6 +5,7 @@ since 1.13), `torch.utils._python_dispatch.TorchDispatchMode` (since 1.13), and 
 """
 
 import contextlib
+import logging
 
 from .errors import ExportError, MissingTorchError
 
@@ -90,6 +91,12 @@ def _set(owner, name, value):
         setattr(owner, name, before)
 
 
+def without_content():
+    """While inside, modules are built of tensors that hold no numbers: trunc_normal_, which draws
+    again until all are in range (2.15), leaves them alone."""
+    return _set(torch.nn.init, "_no_grad_trunc_normal_", lambda tensor, *_, **__: tensor)
+
+
 _autocast_init = torch.autocast.__init__
 
 
@@ -124,17 +131,21 @@ def plain_operators():
     if mha is not None and hasattr(mha, "set_fastpath_enabled"):
         fast_path = mha.get_fastpath_enabled()
         mha.set_fastpath_enabled(False)
+    # Not flags(), which also sets TF32 and so makes 2.15 warn of it.
+    mkldnn = torch.backends.mkldnn.set_flags(False)[0]
     try:
         with contextlib.ExitStack() as stack:
-            stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
             stack.enter_context(eager)
             stack.enter_context(_set(torch.autocast, "__init__", _autocast_on_cpu))
+            # 2.x prints a traceback of its own before it raises.
+            stack.enter_context(_set(logging.getLogger(fake_tensor.__name__), "disabled", True))
             # Distributions look at the values of their parameters, to check them.
             stack.enter_context(_set(torch.distributions.Distribution, "_validate_args", False))
             if hasattr(transformer, "_detect_is_causal_mask"):  # 2.x looks at a mask's values
                 stack.enter_context(_set(transformer, "_detect_is_causal_mask", _is_causal))
             yield
     finally:
+        torch.backends.mkldnn.set_flags(mkldnn)
         if fast_path is not None:
             mha.set_fastpath_enabled(fast_path)
 

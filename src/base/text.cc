@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <tuple>
+#include <cstdlib>
+#include <optional>
 #include <utility>
 
 namespace placewright {
@@ -38,13 +39,49 @@ bool MatchOne(std::string_view pattern, size_t p, char c, size_t& next) {
 
 char LowerCase(char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Characters that both begin with, in either case.
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = LowerCase(c);
+  return lower;
+}
+
+// Characters that both begin with.
 int CommonPrefix(std::string_view a, std::string_view b) {
   size_t length = 0;
-  while (length < std::min(a.size(), b.size()) && LowerCase(a[length]) == LowerCase(b[length])) {
-    ++length;
-  }
+  while (length < std::min(a.size(), b.size()) && a[length] == b[length]) ++length;
   return static_cast<int>(length);
+}
+
+// How many edits of a name of that length still look like a slip of the hand.
+int EditLimit(int length) { return length < 2 ? 0 : length < 5 ? 1 : std::max(2, length / 3); }
+
+// What of a glob is a name: "*.embeddings*" is about "embeddings".
+std::string_view WithoutOuterWildcards(std::string_view name) {
+  const size_t first = name.find_first_not_of("*./");
+  if (first == std::string_view::npos) return name;
+  return name.substr(first, name.find_last_not_of("*./") + 1 - first);
+}
+
+// (edits without what follows, edits), the least over the whole candidate and its ends behind a
+// separator ("host0/gpu0", "gpu0"); none where all are far. Both in lower case.
+std::optional<std::pair<int, int>> Nearness(std::string_view name, std::string_view candidate) {
+  const int length = static_cast<int>(name.size());
+  const int limit = EditLimit(length);
+  std::optional<std::pair<int, int>> nearest;
+  for (size_t begin = 0; begin < candidate.size(); ++begin) {
+    if (begin > 0 && candidate[begin - 1] != '/' && candidate[begin - 1] != '.') continue;
+    const std::string_view end = candidate.substr(begin);
+    const int common = CommonPrefix(name, end);
+    const bool begins = common == length ? length >= 2 : common >= 3 && 4 * common >= 3 * length;
+    const int longer = static_cast<int>(end.size()) - length;
+    if (!begins && std::abs(longer) > limit) continue;
+    const int distance = EditDistance(name, end);
+    if (!begins && distance > limit) continue;
+    const std::pair<int, int> key{begins ? std::min(distance, length - common) : distance,
+                                  distance + (begin > 0 ? 1 : 0)};
+    if (!nearest || key < *nearest) nearest = key;
+  }
+  return nearest;
 }
 
 }  // namespace
@@ -91,22 +128,19 @@ int EditDistance(std::string_view a, std::string_view b) {
 
 std::vector<std::string> NearNames(std::string_view name,
                                    const std::vector<std::string>& candidates) {
-  using Key = std::tuple<int, int, std::string>;  // distance without what follows, distance, name
-  std::vector<Key> near;
-  const int length = static_cast<int>(name.size());
-  const int limit = std::max(2, length / 3);
+  const std::string wanted = LowerCase(WithoutOuterWildcards(name));
+  std::vector<std::pair<std::pair<int, int>, std::string>> near;
   for (const std::string& candidate : candidates) {
-    if (candidate.empty()) continue;  // nothing that a user could type
-    const int distance = EditDistance(name, candidate);
-    const int common = CommonPrefix(name, candidate);
-    const bool begins = common == length ? length >= 2 : common >= 3 && 4 * common >= 3 * length;
-    if (!begins && distance > limit) continue;
-    near.emplace_back(begins ? std::min(distance, length - common) : distance, distance, candidate);
+    const auto key = Nearness(wanted, LowerCase(candidate));
+    if (key) near.emplace_back(*key, candidate);
   }
   std::sort(near.begin(), near.end());
   near.erase(std::unique(near.begin(), near.end()), near.end());
   std::vector<std::string> names;
-  for (size_t i = 0; i < near.size() && i < 3; ++i) names.push_back(std::get<2>(near[i]));
+  for (auto& [key, candidate] : near) {
+    if (names.size() == 3 || key.first > near.front().first.first) break;
+    names.push_back(std::move(candidate));
+  }
   return names;
 }
 

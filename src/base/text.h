@@ -15,10 +15,10 @@ bool GlobMatch(std::string_view pattern, std::string_view text);
 // Levenshtein distance, adjacent transpositions counted as one; inputs are cut at 64 characters.
 int EditDistance(std::string_view a, std::string_view b);
 
-// The candidates near `name`, nearest first, at most three; empty when none is near. Near: within a
-// third of its length (at least 2) in EditDistance; or, whatever follows and in either case, all of
-// a name of at least 2 characters, or at least 3 characters and 3/4 of it, begin the candidate
-// (V1000: V100-16GB).
+// The candidates nearest to `name`, at most three; empty when none is near. In lower case, without
+// wildcards around `name`, the whole candidate or an end of it behind '/' or '.' (gpu0: host0/gpu0)
+// is within EditDistance 1 for up to four characters, 2 for up to eight, else a third of its
+// length, or begins with all of a name of 2 characters or more, or 3/4 of it (V1000: V100-16GB).
 std::vector<std::string> NearNames(std::string_view name,
                                    const std::vector<std::string>& candidates);
 

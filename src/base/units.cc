@@ -60,6 +60,17 @@ std::string FormatBytes(Bytes size) {
   return fmt::format("{:.1f} {}", value, kNames[unit]);
 }
 
+std::string FormatBandwidth(BytesPerSecond bandwidth) {
+  static constexpr std::array<const char*, 5> kNames = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+  auto value = static_cast<double>(bandwidth.count);
+  size_t unit = 0;
+  while (value >= 1000 && unit + 1 < kNames.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", value, unit == 0 ? 0 : 1, kNames[unit]);
+}
+
 std::string FormatCount(int64_t n) {
   std::string digits = fmt::format("{}", n);
   for (size_t i = digits.size(); i > 3 && digits[i - 3 - 1] != '-'; i -= 3)

@@ -55,7 +55,8 @@ int64_t SaturatingMultiply(int64_t a, int64_t b);
 double Seconds(Nanos time);
 std::string FormatNanos(Nanos time);  // "812 ns", "3.42 us", "2.41 s"; "at least 2^60 ns"
 std::string FormatBytes(Bytes size);  // "512 B", "1.5 KiB", "10.2 GiB"
-std::string FormatCount(int64_t n);   // "3,667"
+std::string FormatBandwidth(BytesPerSecond bandwidth);  // "12.0 GB/s"; powers of 1,000
+std::string FormatCount(int64_t n);                     // "3,667"
 
 }  // namespace placewright
 

@@ -71,6 +71,27 @@ Status RefuseEmptyValues(const CLI::App* app) {
   return Ok();
 }
 
+// "-" as an input is standard input, which can be read once. As an output the command judges it.
+Status RefuseSecondStandardInput(const CLI::App* app, std::string& first) {
+  for (const CLI::Option* option : app->get_options()) {
+    if (option->get_group() == "Output") continue;
+    for (const std::string& value : option->results()) {
+      if (value != "-") continue;
+      if (!first.empty()) {
+        return MakeError(
+            ErrorCode::kUsage,
+            "standard input (-) is given twice: as " + first + " and as " + NameOf(*option), "",
+            "It can be read once; name a file for the other.");
+      }
+      first = NameOf(*option);
+    }
+  }
+  for (const CLI::App* sub : app->get_subcommands()) {
+    PW_RETURN_IF_ERROR(RefuseSecondStandardInput(sub, first));
+  }
+  return Ok();
+}
+
 // `help` and `help COMMAND` as the --help that is meant; what is no command is left to the parser.
 std::vector<const char*> WithHelp(const CLI::App& program, int argc, const char* const* argv) {
   std::vector<const char*> words(argv, argv + argc);
@@ -159,6 +180,8 @@ Result<int> ParseAndRun(int argc, const char* const* argv, Context& context) {
     std::vector<const char*> words = WithHelp(program, argc, argv);
     program.parse(static_cast<int>(words.size()), words.data());
     PW_RETURN_IF_ERROR(RefuseEmptyValues(&program));
+    std::string standard_input;
+    PW_RETURN_IF_ERROR(RefuseSecondStandardInput(&program, standard_input));
   } catch (const CLI::CallForVersion&) {
     PrintWords(console, "version", PLACEWRIGHT_VERSION, program.version() + "\n");
     return 0;

@@ -50,7 +50,7 @@ Result<TorchLibrary> TorchLibrary::Open(const std::string& path) {
     }
     if (found.empty()) {
       return Missing(
-          fmt::format("{} is not here (looked for {})", kFileName, fmt::join(places, ", ")));
+          fmt::format("{} was not found (looked for {})", kFileName, fmt::join(places, ", ")));
     }
   }
   TorchLibrary library;

@@ -11,7 +11,8 @@ namespace {
 
 std::vector<DeviceKind> MakeCatalogue() {
   std::vector<DeviceKind> kinds;
-  for (std::vector<DeviceKind> part : {NvidiaKinds(), AmdKinds(), TpuKinds(), CpuKinds()}) {
+  for (std::vector<DeviceKind> part :
+       {NvidiaKinds(), GeForceKinds(), AmdKinds(), TpuKinds(), CpuKinds()}) {
     for (DeviceKind& kind : part) kinds.push_back(std::move(kind));
   }
   return kinds;
@@ -64,6 +65,18 @@ DeviceKind AcceleratorKind(const AcceleratorRow& row, DeviceClass device_class) 
 std::span<const DeviceKind> Catalogue() {
   static const std::vector<DeviceKind> kinds = MakeCatalogue();
   return kinds;
+}
+
+std::string_view WhyNotInCatalogue(std::string_view name) {
+  const std::string wanted = Normalized(name);
+  const std::string_view rest =
+      wanted.starts_with("apple") ? std::string_view(wanted).substr(5) : std::string_view(wanted);
+  const bool m_series = rest.size() >= 2 && rest[0] == 'm' && rest[1] >= '1' && rest[1] <= '9' &&
+                        (rest.size() == 2 || rest.substr(2) == "pro" || rest.substr(2) == "max" ||
+                         rest.substr(2) == "ultra");
+  if (!m_series && !wanted.starts_with("apple")) return "";
+  return "the GPU of Apple's chips shares one memory with the CPU and is programmed through Metal; "
+         "neither is modelled, as every device here has memory of its own";
 }
 
 const DeviceKind* FindKind(std::string_view name) {

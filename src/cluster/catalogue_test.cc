@@ -69,6 +69,56 @@ TEST(Catalogue, ASpellingWithoutDashesIsTheSameName) {
   EXPECT_EQ(FindKind(""), nullptr);
 }
 
+TEST(Catalogue, WhatPeopleOwn) {
+  for (const char* name : {"RTX-3060",
+                           "RTX-3080-10GB",
+                           "RTX-4060",
+                           "RTX-4060Ti-16GB",
+                           "RTX-4070-SUPER",
+                           "RTX-4080",
+                           "RTX-4090-Laptop",
+                           "RTX-4050-Laptop",
+                           "RTX-5070",
+                           "RTX-5090",
+                           "RTX-5080-Laptop",
+                           "RTX-A4000",
+                           "RTX-6000-Ada",
+                           "RTX-PRO-6000",
+                           "L40",
+                           "H100-NVL",
+                           "MI325X",
+                           "Ryzen-9-7950X",
+                           "Ryzen-9-9950X",
+                           "Ryzen-7-9800X3D",
+                           "Core-i9-14900K",
+                           "Core-i5-13600K",
+                           "Core-Ultra-9-285K",
+                           "Threadripper-7980X"}) {
+    ASSERT_NE(FindKind(name), nullptr) << name;
+    EXPECT_EQ(FindKind(name)->name, name);
+  }
+  // 16,384 cores at 2.52 GHz: 82.6; of the RTX 5090 21,760 at 2.407 GHz and 512 bits at 28 Gb/s.
+  EXPECT_NEAR(FindKind("RTX-5090")->peak.f32, 2 * 21'760 * 2.407e9, 1e11);
+  EXPECT_EQ(FindKind("RTX-5090")->memory_bandwidth.count, 512 / 8 * 28'000'000'000);
+  // GeForce: twice float on tensor cores with float accumulation, as of the RTX 4090 by its own
+  // row.
+  EXPECT_DOUBLE_EQ(FindKind("RTX-4080")->peak.f16 / FindKind("RTX-4080")->peak.f32,
+                   FindKind("RTX-4090")->peak.f16 / FindKind("RTX-4090")->peak.f32);
+  // 8 cores x 3.2 GHz x 32 + 16 x 2.4 GHz x 16.
+  EXPECT_DOUBLE_EQ(FindKind("Core-i9-14900K")->peak.f32, 8 * 3.2e9 * 32 + 16 * 2.4e9 * 16);
+}
+
+TEST(Catalogue, ApplesChipsAreLeftOutOnPurpose) {
+  for (const char* name : {"apple-m3", "Apple M1 Pro", "M4 Max", "m2"}) {
+    EXPECT_FALSE(WhyNotInCatalogue(name).empty()) << name;
+    EXPECT_EQ(FindKind(name), nullptr);
+  }
+  for (const DeviceKind& kind : Catalogue()) {
+    EXPECT_TRUE(WhyNotInCatalogue(kind.name).empty()) << kind.name;
+  }
+  EXPECT_TRUE(WhyNotInCatalogue("M60").empty());
+}
+
 TEST(Catalogue, KnownRatios) {
   // One die of the K80 has half of the board's 8.74 TFLOP/s and 480 GB/s.
   EXPECT_DOUBLE_EQ(FindKind("K80")->peak.f32 * 2, 8.74e12);

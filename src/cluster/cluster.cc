@@ -1,6 +1,10 @@
 #include "cluster/cluster.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "base/text.h"
 
 namespace placewright {
 
@@ -10,6 +14,23 @@ DeviceId Cluster::FindDevice(std::string_view name) const {
       [this](DeviceId id, std::string_view wanted) { return devices_[id].name < wanted; });
   if (it == devices_by_name_.end() || devices_[*it].name != name) return DeviceId();
   return *it;
+}
+
+Status Cluster::SetReserve(DeviceId id, Bytes reserve) {
+  Device& device = devices_[id];
+  const Bytes memory = device.capacity + device.reserve;
+  const Bytes least(kind(id).device_class == DeviceClass::kOther ? 0 : 1);  // left to use
+  if (reserve < Bytes(0) || reserve > memory - least) {
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("{} has {} of memory and cannot keep {} in reserve", Printable(device.name, 80),
+                    FormatBytes(memory), FormatBytes(reserve)),
+        "", "Reserve less.");
+  }
+  device.reserve = reserve;
+  device.reserve_stated = true;
+  device.capacity = memory - reserve;
+  return Ok();
 }
 
 std::vector<std::string> Cluster::DeviceNames() const {

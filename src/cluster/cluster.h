@@ -4,6 +4,7 @@
 #define PLACEWRIGHT_CLUSTER_CLUSTER_H_
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "cluster/memory_reserve.h"
 
 namespace placewright {
 
@@ -33,14 +35,17 @@ struct DeviceKind {
   Nanos launch_overhead;  // per op, on the device's own queue
   Bytes runtime_context;  // taken by driver and libraries before the first tensor
   std::string source;     // where the figures come from
+  // Of each device of the kind whose description states none of its own. Not of the catalogue's.
+  std::optional<MemoryReserve> reserve;
 };
 
 struct Device {
   std::string name;   // "host0/gpu1", "host0/cpu0"
   int32_t kind = -1;  // index into Cluster::kinds()
   int32_t host = 0;
-  Bytes capacity;  // usable: what it has less the reserve
-  Bytes reserve;   // kept free for others (stated in the file; default 0)
+  Bytes capacity;               // usable: what it has less the reserve
+  Bytes reserve;                // of its memory, kept free (cluster/memory_reserve.h)
+  bool reserve_stated = false;  // by its description or by SetReserve
 };
 
 // One direction. A half-duplex link is one Link that both directions' routes name.
@@ -86,6 +91,8 @@ class Cluster {
   IdRange<DeviceId> devices() const { return IdRange<DeviceId>(devices_.size()); }
   IdRange<LinkId> links() const { return IdRange<LinkId>(links_.size()); }
   DeviceId FindDevice(std::string_view name) const;  // invalid if absent; O(log n)
+  // Another reserve out of the same memory. Errors: kUsage (negative, or nothing would be left).
+  Status SetReserve(DeviceId id, Bytes reserve);
   std::vector<std::string> DeviceNames() const;
 
   // ceil(bytes * 1e9 / least bandwidth) + sum of latencies (simulator rule 4). Connected only.

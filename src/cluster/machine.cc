@@ -8,83 +8,6 @@
 namespace placewright {
 namespace {
 
-constexpr int64_t kGB = 1'000'000'000;
-
-// Two PCIe hops make a GPU-to-GPU copy of 6 us.
-constexpr LinkFigure kPcie3{BytesPerSecond(12 * kGB), Nanos(3'000),
-                            "PCIe 3.0 x16: 12 of 15.75 GB/s as bandwidthTest measures; latency: "
-                            "github.com/NVIDIA/cuda-samples/issues/230"};
-constexpr LinkFigure kPcie4{BytesPerSecond(24 * kGB), Nanos(3'000),
-                            "PCIe 4.0 x16: twice PCIe 3.0; latency: "
-                            "github.com/NVIDIA/cuda-samples/issues/230"};
-constexpr LinkFigure kPcie5{BytesPerSecond(48 * kGB), Nanos(3'000),
-                            "PCIe 5.0 x16: four times PCIe 3.0; latency: "
-                            "github.com/NVIDIA/cuda-samples/issues/230"};
-constexpr Nanos kSocketLatency(500);  // an estimate: some cache misses across the sockets
-constexpr Nanos kNicLatency(1'000);   // with kNetworkLatency: 10 us from NIC to NIC
-
-// One direction of one link between two sockets. The first row stands for what is not listed.
-struct SocketRow {
-  std::string_view architecture;
-  BytesPerSecond bandwidth;
-  std::string_view source;
-};
-constexpr std::array kSocketRows = {
-    SocketRow{"broadwell", BytesPerSecond(19'200'000'000),
-              "one QPI link at 9.6 GT/s, 2 bytes (Intel ARK, Xeon E5-2650 v4); latency estimated"},
-    SocketRow{"skylake", BytesPerSecond(20'800'000'000),
-              "one UPI link at 10.4 GT/s, 2 bytes (Intel ARK, Xeon Gold 6148); latency estimated"},
-    SocketRow{"icelake", BytesPerSecond(22'400'000'000),
-              "one UPI link at 11.2 GT/s, 2 bytes (Intel ARK, Xeon Platinum 8380); latency "
-              "estimated"},
-    SocketRow{"sapphirerapids", BytesPerSecond(32 * kGB),
-              "one UPI link at 16 GT/s, 2 bytes (Intel ARK, Xeon Platinum 8480+); latency "
-              "estimated"},
-    SocketRow{"zen2", BytesPerSecond(36 * kGB),
-              "one xGMI-2 link: 16 lanes at 18 GT/s (AMD EPYC 7002 series); latency estimated"},
-    SocketRow{"zen3", BytesPerSecond(36 * kGB),
-              "one xGMI-2 link: 16 lanes at 18 GT/s (AMD EPYC 7003 series); latency estimated"},
-    SocketRow{"zen4", BytesPerSecond(64 * kGB),
-              "one xGMI-3 link: 16 lanes at 32 GT/s (AMD EPYC 9004 series); latency estimated"},
-};
-
-// Lanes of one GPU and what one lane carries in one direction.
-struct NvlinkRow {
-  std::string_view kind_prefix;
-  Nvlink figures;
-};
-constexpr std::array kNvlinks = {
-    NvlinkRow{"P100-SXM2",
-              {4, BytesPerSecond(18'310'000'000),
-               "NVLink 1: 18.31 of 20 GB/s a lane (Dell HPC, p2pBandwidthLatencyTest on C4130)"}},
-    NvlinkRow{"V100",
-              {6, BytesPerSecond(23'950'000'000),
-               "NVLink 2: 23.95 of 25 GB/s a lane (Dell HPC, p2pBandwidthLatencyTest on C4130)"}},
-    NvlinkRow{"A100",
-              {12, BytesPerSecond(25 * kGB),
-               "NVLink 3: 25 GB/s a lane (NVIDIA A100 data sheet, nominal)"}},
-    NvlinkRow{"H100",
-              {18, BytesPerSecond(20'900'000'000),
-               "NVLink 4: 376 of 450 GB/s measured (github.com/NVIDIA/nccl/issues/1264)"}},
-    NvlinkRow{"H200",
-              {18, BytesPerSecond(20'900'000'000),
-               "NVLink 4: as the H100, 376 of 450 GB/s (github.com/NVIDIA/nccl/issues/1264)"}},
-    NvlinkRow{"B200",
-              {18, BytesPerSecond(50 * kGB),
-               "NVLink 5: 50 GB/s a lane (NVIDIA Blackwell data sheet, nominal)"}},
-    NvlinkRow{"A40",
-              {4, BytesPerSecond(14'062'500'000),
-               "NVLink 3 bridge: 56.25 GB/s over 4 lanes (NVIDIA A40 data sheet, nominal)", true}},
-    NvlinkRow{
-        "RTX-A6000",
-        {4, BytesPerSecond(14'062'500'000),
-         "NVLink 3 bridge: 56.25 GB/s over 4 lanes (NVIDIA GA102 white paper, nominal)", true}},
-    NvlinkRow{
-        "RTX-3090",
-        {4, BytesPerSecond(14'062'500'000),
-         "NVLink 3 bridge: 56.25 GB/s over 4 lanes (NVIDIA GA102 white paper, nominal)", true}},
-};
-
 // Lanes between GPU a < b of the eight-GPU board of the DGX-1 and its cloud twins (hybrid cube
 // mesh) for six lanes a GPU (V100); with four lanes (P100) each of these pairs has one.
 struct LanePair {
@@ -118,16 +41,6 @@ LinkFigure PcieOf(const HostSpec& host) {
   return PcieFigure(PcieGenerationOf(host.gpus.front().kind));
 }
 
-// The slot that a NIC of this speed needs: the first generation whose nominal rate holds it.
-LinkFigure NicSlot(BytesPerSecond bandwidth) {
-  LinkFigure slot = kPcie3;
-  if (bandwidth.count > 15'750'000'000) slot = kPcie4;
-  if (bandwidth.count > 31'500'000'000) slot = kPcie5;
-  if (bandwidth.count > 63 * kGB) slot.bandwidth = bandwidth;  // several NICs side by side
-  slot.latency = kNicLatency;
-  return slot;
-}
-
 Status Join(ClusterBuilder& builder, const std::string& a, const std::string& b,
             const LinkFigure& figure) {
   return builder.Connect(a, b, figure.bandwidth, figure.latency, Duplex::kFull,
@@ -144,14 +57,22 @@ std::string Name(const HostSpec& host, std::string_view part, int32_t index) {
   return fmt::format("host{}/{}{}", host.index, part, index);
 }
 
+// A device with all that memory, less what the description keeps in reserve.
+Device MakeDevice(std::string name, int32_t kind_index, const DeviceKind& kind, int32_t host,
+                  Bytes memory, const std::optional<MemoryReserve>& stated) {
+  const std::optional<MemoryReserve>& reserve = stated ? stated : kind.reserve;
+  const Bytes kept = reserve ? ReserveOf(*reserve, memory) : Bytes(0);
+  return {std::move(name), kind_index, host, memory - kept, kept, reserve.has_value()};
+}
+
 Status AddSockets(ClusterBuilder& builder, const HostSpec& host) {
   const int32_t trees = std::max(host.sockets, 1);
   for (int32_t s = 0; s < trees; ++s) {
     if (host.sockets > 0) {
       PW_ASSIGN(const int32_t kind, KindIndex(builder, host.cpu));
-      const Bytes share(host.memory.count / host.sockets - host.reserve.count);
-      PW_RETURN_IF_ERROR(
-          builder.AddDevice({Name(host, "cpu", s), kind, host.index, share, host.reserve}));
+      const Bytes share(host.memory.count / host.sockets);
+      PW_RETURN_IF_ERROR(builder.AddDevice(
+          MakeDevice(Name(host, "cpu", s), kind, host.cpu, host.index, share, host.reserve)));
     }
     PW_RETURN_IF_ERROR(builder.AddForwarder(Name(host, "pcie", s)));
     if (host.sockets > 0) {
@@ -179,14 +100,30 @@ Status AddGpus(ClusterBuilder& builder, const HostSpec& host) {
     const Bytes memory = slot.memory.count > 0 ? slot.memory : slot.kind.memory;
     for (int32_t i = 0; i < slot.count; ++i, ++index) {
       PW_RETURN_IF_ERROR(builder.AddDevice(
-          {Name(host, "gpu", index), kind, host.index, memory - slot.reserve, slot.reserve}));
+          MakeDevice(Name(host, "gpu", index), kind, slot.kind, host.index, memory, slot.reserve)));
     }
   }
   return Ok();
 }
 
+// What hangs on one socket's root complex: the items first .. end-1 of all, and its NICs.
+struct SocketShare {
+  int32_t gpus_begin, gpus_end, nics_begin, nics_end;
+  int32_t gpus() const { return gpus_end - gpus_begin; }
+  int32_t nics() const { return nics_end - nics_begin; }
+  // PCIe switches below the root complex; a single NIC hangs on the root complex itself.
+  int32_t switches() const { return gpus() > 0 && nics() > 1 ? nics() : gpus() > 2 ? 2 : 0; }
+};
+
+// Item i of n belongs to socket i * trees / n, rounded down.
+SocketShare ShareOf(const HostSpec& host, int32_t socket) {
+  const int32_t trees = std::max(host.sockets, 1), gpus = GpuCount(host);
+  const auto begin = [&](int32_t s, int32_t n) { return (s * n + trees - 1) / trees; };
+  return {begin(socket, gpus), begin(socket + 1, gpus), begin(socket, host.nics),
+          begin(socket + 1, host.nics)};
+}
+
 Status JoinPcie(ClusterBuilder& builder, const HostSpec& host) {
-  const int32_t trees = std::max(host.sockets, 1), count = GpuCount(host);
   LinkFigure slot = PcieOf(host);
   const bool own = host.bandwidth.count > 0 && host.interconnect < Interconnect::kNvlink;
   if (own) {
@@ -195,19 +132,18 @@ Status JoinPcie(ClusterBuilder& builder, const HostSpec& host) {
   }
   LinkFigure uplink = slot;
   uplink.latency = kPcieSwitchLatency;
-  for (int32_t s = 0; s < trees; ++s) {
-    // GPU g belongs to socket g * trees / count, rounded down.
-    const int32_t first = (s * count + trees - 1) / trees;
-    const int32_t end = ((s + 1) * count + trees - 1) / trees;
-    const bool switched = end - first > 2;
-    for (int32_t k = 0; switched && k < 2; ++k) {
+  for (int32_t s = 0; s < std::max(host.sockets, 1); ++s) {
+    const SocketShare share = ShareOf(host, s);
+    for (int32_t k = 0; k < share.switches(); ++k) {
       const std::string name = fmt::format("{}.{}", Name(host, "pcie", s), k);
       PW_RETURN_IF_ERROR(builder.AddForwarder(name));
       PW_RETURN_IF_ERROR(Join(builder, Name(host, "pcie", s), name, uplink));
     }
-    for (int32_t g = first; g < end; ++g) {
+    for (int32_t g = share.gpus_begin; g < share.gpus_end; ++g) {
       std::string parent = Name(host, "pcie", s);
-      if (switched) parent += fmt::format(".{}", (g - first) * 2 / (end - first));
+      if (share.switches() > 0) {
+        parent += fmt::format(".{}", (g - share.gpus_begin) * share.switches() / share.gpus());
+      }
       PW_RETURN_IF_ERROR(Join(builder, Name(host, "gpu", g), parent, slot));
     }
   }
@@ -290,36 +226,6 @@ std::string_view ToString(Interconnect interconnect) {
   return "?";
 }
 
-const Nvlink* FindNvlink(const DeviceKind& kind) {
-  if (kind.name.find("PCIe") != std::string::npos) return nullptr;
-  for (const NvlinkRow& row : kNvlinks) {
-    if (kind.name.starts_with(row.kind_prefix)) return &row.figures;
-  }
-  return nullptr;
-}
-
-LinkFigure PcieFigure(int32_t generation) {
-  if (generation <= 3) return kPcie3;
-  return generation == 4 ? kPcie4 : kPcie5;
-}
-
-int32_t PcieGenerationOf(const DeviceKind& kind) {
-  for (const std::string_view four : {"ampere", "ada", "ada-72w", "cdna", "cdna2"}) {
-    if (kind.architecture == four) return 4;
-  }
-  for (const std::string_view five : {"hopper", "blackwell", "cdna3"}) {
-    if (kind.architecture == five) return 5;
-  }
-  return 3;
-}
-
-LinkFigure SocketFigure(std::string_view architecture) {
-  for (const SocketRow& row : kSocketRows) {
-    if (row.architecture == architecture) return {row.bandwidth, kSocketLatency, row.source};
-  }
-  return {kSocketRows[0].bandwidth, kSocketLatency, kSocketRows[0].source};
-}
-
 std::optional<Interconnect> FindInterconnect(std::string_view name) {
   for (int i = 0; i <= static_cast<int>(Interconnect::kNvswitch); ++i) {
     if (ToString(static_cast<Interconnect>(i)) == name) return static_cast<Interconnect>(i);
@@ -346,14 +252,34 @@ Status AddNetwork(ClusterBuilder& builder, int32_t hosts, BytesPerSecond bandwid
 
 Status AddNetwork(ClusterBuilder& builder, const std::vector<BytesPerSecond>& bandwidths,
                   Nanos latency, std::string source) {
-  PW_RETURN_IF_ERROR(builder.AddForwarder("network"));
+  std::vector<Nic> nics;
   for (size_t h = 0; h < bandwidths.size(); ++h) {
-    const std::string nic = fmt::format("host{}/nic", h);
-    PW_RETURN_IF_ERROR(builder.AddForwarder(nic));
-    const LinkFigure slot = NicSlot(bandwidths[h]);
-    PW_RETURN_IF_ERROR(Join(builder, fmt::format("host{}/pcie0", h), nic, slot));
+    nics.push_back({fmt::format("host{}/nic", h), fmt::format("host{}/pcie0", h), bandwidths[h]});
+  }
+  return AddNetwork(builder, nics, latency, std::move(source));
+}
+
+Nic NicOf(const HostSpec& host, int32_t nic) {
+  if (host.nics == 1) {
+    return {fmt::format("host{}/nic", host.index), Name(host, "pcie", 0), BytesPerSecond()};
+  }
+  const int32_t socket = nic * std::max(host.sockets, 1) / host.nics;
+  const SocketShare share = ShareOf(host, socket);
+  std::string parent = Name(host, "pcie", socket);
+  if (share.switches() > 0 && share.nics() > 1) {
+    parent += fmt::format(".{}", nic - share.nics_begin);
+  }
+  return {Name(host, "nic", nic), std::move(parent), BytesPerSecond()};
+}
+
+Status AddNetwork(ClusterBuilder& builder, const std::vector<Nic>& nics, Nanos latency,
+                  std::string source) {
+  PW_RETURN_IF_ERROR(builder.AddForwarder("network"));
+  for (const Nic& nic : nics) {
+    PW_RETURN_IF_ERROR(builder.AddForwarder(nic.name));
+    PW_RETURN_IF_ERROR(Join(builder, nic.parent, nic.name, NicSlot(nic.bandwidth)));
     PW_RETURN_IF_ERROR(
-        builder.Connect(nic, "network", bandwidths[h], latency, Duplex::kFull, source));
+        builder.Connect(nic.name, "network", nic.bandwidth, latency, Duplex::kFull, source));
   }
   return Ok();
 }

@@ -6,17 +6,21 @@
 //   hostN/cpuS -- hostN/pcieS -- hostN/pcieS.K -- hostN/gpuG   else two PCIe switches a socket
 //
 // Root complexes of one host are joined by the socket interconnect; "hostN/nic" hangs on the first
-// one, and all NICs on the forwarder "network". GPUs go to sockets in order, evenly. NVLink joins
-// GPUs directly, NVSwitch through the forwarder "hostN/nvswitch". Every link is full duplex.
-// Figures and their sources: docs/formats/cluster.md.
+// one, and all NICs on the forwarder "network". Several NICs, "hostN/nic0", ..., go to sockets in
+// order, evenly; a socket with more than one has a PCIe switch for each, which its GPUs share, so
+// that each GPU's shortest way out is the NIC beside it. GPUs go to sockets in order, evenly.
+// NVLink joins GPUs directly, NVSwitch through the forwarder "hostN/nvswitch". Every link is full
+// duplex. Figures and their sources: docs/formats/cluster.md.
 #ifndef PLACEWRIGHT_CLUSTER_MACHINE_H_
 #define PLACEWRIGHT_CLUSTER_MACHINE_H_
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "cluster/cluster_builder.h"
+#include "cluster/link_figures.h"
 
 namespace placewright {
 
@@ -28,20 +32,21 @@ std::optional<Interconnect> FindInterconnect(std::string_view name);
 struct GpuSlot {
   DeviceKind kind;
   int32_t count = 1;
-  Bytes memory;   // of each; 0: the kind's
-  Bytes reserve;  // of each
+  Bytes memory;                          // of each; 0: the kind's
+  std::optional<MemoryReserve> reserve;  // of each; not stated: the kind's
 };
 
 struct HostSpec {
   int32_t index = 0;  // N of hostN
   DeviceKind cpu;
-  int32_t sockets = 2;  // 0: no CPU is a device
-  Bytes memory;         // of the host; each socket has an equal share
-  Bytes reserve;        // of each socket
+  int32_t sockets = 2;                   // 0: no CPU is a device
+  Bytes memory;                          // of the host; each socket has an equal share
+  std::optional<MemoryReserve> reserve;  // of each socket; not stated: the kind's
   std::vector<GpuSlot> gpus;
   // NVLink and NVSwitch: of GPUs of one kind that has it. PCIe to the sockets is then of the GPU's
   // own generation.
   Interconnect interconnect = Interconnect::kPcie3;
+  int32_t nics = 1;
   BytesPerSecond bandwidth;  // of a GPU's link of that interconnect; 0: the known figure
   std::string_view link_source = "given";  // of `bandwidth`, where it is not 0
 };
@@ -50,42 +55,21 @@ struct HostSpec {
 // GPU kind without NVLink, a number of GPUs that no NVLink board has).
 Status AddHost(ClusterBuilder& builder, const HostSpec& host);
 
-// Joins the NICs of hosts 0 .. hosts-1 through one switch; `latency` is that of one NIC's link. The
-// second form gives each host's NIC a bandwidth of its own.
+struct Nic {
+  std::string name, parent;  // "host0/nic", "host0/pcie0"
+  BytesPerSecond bandwidth;
+};
+// Of NIC 0 .. nics-1 of the host, without a bandwidth.
+Nic NicOf(const HostSpec& host, int32_t nic);
+
+// Joins NICs through one switch; `latency` is that of one NIC's link. The other forms join one NIC
+// of each of the hosts 0, 1, ...
+Status AddNetwork(ClusterBuilder& builder, const std::vector<Nic>& nics, Nanos latency,
+                  std::string source);
 Status AddNetwork(ClusterBuilder& builder, int32_t hosts, BytesPerSecond bandwidth, Nanos latency,
                   std::string source);
 Status AddNetwork(ClusterBuilder& builder, const std::vector<BytesPerSecond>& bandwidths,
                   Nanos latency, std::string source);
-
-// One direction of a link, and where the figures come from.
-struct LinkFigure {
-  BytesPerSecond bandwidth;
-  Nanos latency;
-  std::string_view source;
-};
-// x16 of that generation (3 stands for older ones, 5 for newer); two such hops make a copy between
-// GPUs. Of an architecture's own generation where a machine does not say.
-LinkFigure PcieFigure(int32_t generation);
-int32_t PcieGenerationOf(const DeviceKind& kind);
-// Between two sockets of that architecture; one that is not listed as Broadwell.
-LinkFigure SocketFigure(std::string_view architecture);
-
-struct Nvlink {
-  int32_t lanes = 0;    // of one GPU
-  BytesPerSecond lane;  // one direction of one lane
-  std::string_view source;
-  bool bridge = false;  // joins two neighbouring boards with all lanes
-};
-// nullptr: none, or none that is known.
-const Nvlink* FindNvlink(const DeviceKind& kind);
-inline constexpr Nanos kNvlinkLatency(2'000);
-inline constexpr Nanos kDramLatency(100);        // the order of one access to DRAM
-inline constexpr Nanos kPcieSwitchLatency(500);  // on top of the slot's 3 us: an estimate
-
-// Half of the least application-to-application time over 10 Gb/s Ethernet, 10 us (Larsen,
-// Sarangam, Huggahalli, "Architectural breakdown of end-to-end latency in a TCP/IP network",
-// SBAC-PAD 2007), less the PCIe hop: a route crosses two such links.
-inline constexpr Nanos kNetworkLatency(4'000);
 
 }  // namespace placewright
 

@@ -21,7 +21,7 @@ HostSpec Host(int32_t index, std::string_view gpu, int32_t count,
   host.index = index;
   host.cpu = *FindKind("Xeon-E5-2650v4");
   host.memory = Bytes(128 * kGiB);
-  host.gpus = {GpuSlot{*FindKind(gpu), count, Bytes(), Bytes()}};
+  host.gpus = {GpuSlot{*FindKind(gpu), count, Bytes(), std::nullopt}};
   host.interconnect = interconnect;
   return host;
 }

@@ -24,7 +24,7 @@ Status CheckRange(std::string_view what, const DrawRange& range, int64_t most) {
   if (range.least >= 1 && range.least <= range.most && range.most <= most) return Ok();
   return MakeError(ErrorCode::kUsage,
                    fmt::format("{} are to be drawn from [{}, {}]", what, range.least, range.most),
-                   "", fmt::format("Give a range LEAST-MOST within [1, {}].", most));
+                   "", fmt::format("Give a range MIN-MAX within [1, {}].", most));
 }
 
 Result<std::vector<DeviceKind>> FindKinds(const std::vector<std::string>& names) {
@@ -32,6 +32,10 @@ Result<std::vector<DeviceKind>> FindKinds(const std::vector<std::string>& names)
   for (const std::string& name : names) {
     const DeviceKind* kind = FindKind(name);
     if (kind == nullptr) {
+      if (const std::string_view why = WhyNotInCatalogue(name); !why.empty()) {
+        return MakeError(ErrorCode::kUnknownName, fmt::format("\"{}\" is not in the catalogue: {}",
+                                                              Printable(name, 80), why));
+      }
       std::vector<std::string> known;
       for (const DeviceKind& each : Catalogue()) known.push_back(each.name);
       return MakeError(ErrorCode::kUnknownName,
@@ -79,7 +83,7 @@ Result<ClusterBuilder> DrawTopology(const RandomTopologyOptions& options, uint64
     host.memory = Bytes(int64_t{128} << 30);
     const DeviceKind& kind = kinds[random.Below(kinds.size())];
     const auto count = static_cast<int32_t>(Draw(random, options.gpus));
-    host.gpus = {GpuSlot{kind, count, Bytes(), Bytes()}};
+    host.gpus = {GpuSlot{kind, count, Bytes(), std::nullopt}};
     host.bandwidth = BytesPerSecond(Draw(random, options.inside_mbps) * kBytesPerMbps);
     host.link_source = "drawn";
     nics.emplace_back(Draw(random, options.between_mbps) * kBytesPerMbps);

@@ -38,6 +38,9 @@ constexpr std::array kRows = {
     ArchitectureRow{"hopper", DeviceClass::kGpu, 0.88, 1.70, 0.60, 1.20, 0.80, 0.40, 0.5},
     ArchitectureRow{"ada-72w", DeviceClass::kGpu, 0.88, 1.50, 0.45, 0.90, 0.60, 0.30, 0.4},
     ArchitectureRow{"blackwell", DeviceClass::kGpu, 0.88, 1.90, 0.60, 1.20, 0.80, 0.40, 0.5},
+    ArchitectureRow{"ada-laptop", DeviceClass::kGpu, 0.88, 1.90, 0.45, 0.90, 0.60, 0.30, 0.4},
+    ArchitectureRow{"blackwell-laptop", DeviceClass::kGpu, 0.88, 1.90, 0.45, 0.90, 0.60, 0.30, 0.4},
+    ArchitectureRow{"other-gpu", DeviceClass::kGpu, 0.83, 1.53, 0.80, 1.45, 1.00, 0.50, 0.5},
     ArchitectureRow{"cdna", DeviceClass::kGpu, 0.75, 1.50, 0.60, 1.00, 0.80, 0.40, 0.5},
     ArchitectureRow{"cdna2", DeviceClass::kGpu, 0.75, 1.70, 0.60, 1.00, 0.80, 0.40, 0.5},
     ArchitectureRow{"cdna3", DeviceClass::kGpu, 0.75, 2.10, 0.60, 1.00, 0.80, 0.40, 0.5},
@@ -49,13 +52,18 @@ constexpr std::array kRows = {
     ArchitectureRow{"zen2", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
     ArchitectureRow{"zen3", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
     ArchitectureRow{"zen4", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
+    ArchitectureRow{"zen5", DeviceClass::kCpu, 0.75, 0, 0.60, 0.48, 0, 0.60, 0.20},
+    ArchitectureRow{"alderlake", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
+    ArchitectureRow{"raptorlake", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
+    ArchitectureRow{"arrowlake", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
+    ArchitectureRow{"other-cpu", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
 };
 
 const ArchitectureRow& RowOf(DeviceClass device_class, std::string_view architecture) {
   for (const ArchitectureRow& row : kRows) {
     if (row.name == architecture) return row;
   }
-  const std::string_view fallback = device_class == DeviceClass::kCpu ? "broadwell" : "volta";
+  const std::string_view fallback = device_class == DeviceClass::kCpu ? "other-cpu" : "other-gpu";
   return *std::find_if(kRows.begin(), kRows.end(),
                        [&](const ArchitectureRow& row) { return row.name == fallback; });
 }
@@ -94,6 +102,14 @@ double TensorShare(const ArchitectureRow& row, OpClass op_class) {
 }
 
 }  // namespace
+
+std::vector<std::string> EfficiencyArchitectures(DeviceClass device_class) {
+  std::vector<std::string> names;
+  for (const ArchitectureRow& row : kRows) {
+    if (row.device_class == device_class) names.emplace_back(row.name);
+  }
+  return names;
+}
 
 bool HasEfficiencyRow(std::string_view architecture) {
   return std::any_of(kRows.begin(), kRows.end(),

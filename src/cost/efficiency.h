@@ -6,7 +6,9 @@
 #ifndef PLACEWRIGHT_COST_EFFICIENCY_H_
 #define PLACEWRIGHT_COST_EFFICIENCY_H_
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "cluster/cluster.h"
 #include "cost/work.h"
@@ -19,12 +21,14 @@ struct Efficiency {
   double steps_per_ns = 0;  // clock: steps of a dependent sum; 0: not modelled
 };
 
-// An unknown architecture counts as volta (GPUs and others) or broadwell (CPUs).
+// An unknown architecture counts as other-gpu (GPUs and others) or other-cpu, which have the
+// figures of volta and broadwell.
 Efficiency EfficiencyOf(OpClass op_class, DType dtype, DeviceClass device_class,
                         std::string_view architecture);
 
 // The architectures with rows of their own.
 bool HasEfficiencyRow(std::string_view architecture);
+std::vector<std::string> EfficiencyArchitectures(DeviceClass device_class);
 
 }  // namespace placewright
 

@@ -85,7 +85,7 @@ Error MatchesNothing(const CostOverride& line, const Graph& graph, const Cluster
   return MakeError(ErrorCode::kField,
                    "the override matches nothing: no " + what + " is like \"" + Printable(wanted) +
                        "\"" + DidYouMean(wanted, candidates),
-                   line.place, "Remove the entry or mend its pattern.");
+                   line.place, "Remove the entry or fix its pattern.");
 }
 
 Status Apply(const CostOverride& line, const Graph& graph, const Cluster& cluster,

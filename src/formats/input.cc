@@ -201,9 +201,8 @@ Status ReadGraph(std::string_view bytes, const GraphInputOptions& options, Loade
       loaded.placement = std::move(file.placement);
       if (options.batch == 1 && file.recorded_batch > 1) {
         loaded.notes.push_back("recorded at batch " + std::to_string(file.recorded_batch) +
-                               ": LibTorch leaves some copies and sums out at batch 1, so that a "
-                               "step that is recorded "
-                               "there may have fewer ops");
+                               ": LibTorch omits some copies and sums at batch 1, so a step "
+                               "recorded there may have fewer ops");
       }
       return Ok();
     }
@@ -265,18 +264,53 @@ Result<LoadedCluster> LoadPreset(std::string_view name) {
   return loaded;
 }
 
+// What a user means by a path, even if no file is there.
+bool LooksLikePath(std::string_view text) {
+  return text.find('/') != std::string_view::npos || text.ends_with(".yaml") ||
+         text.ends_with(".yml") || text.ends_with(".json");
+}
+
+Result<LoadedCluster> LoadDescription(const std::string& path_or_preset) {
+  if (path_or_preset.starts_with(kPresetPrefix)) {
+    return LoadPreset(std::string_view(path_or_preset).substr(kPresetPrefix.size()));
+  }
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path_or_preset, ignored);
+  const bool file = path_or_preset == kStandardInput ||
+                    (std::filesystem::exists(status) && !std::filesystem::is_directory(status));
+  if (!file && !LooksLikePath(path_or_preset)) {
+    const auto names = PresetNames();
+    if (std::find(names.begin(), names.end(), path_or_preset) == names.end()) {
+      if (const std::string_view why = WhyNotInCatalogue(path_or_preset); !why.empty()) {
+        return MakeError(
+            ErrorCode::kUnknownName,
+            fmt::format("\"{}\" cannot be planned for: {}", Printable(path_or_preset, 80), why), "",
+            std::string(kNotInCatalogueRemedy));
+      }
+      return MakeError(
+          ErrorCode::kUnknownName,
+          fmt::format("\"{}\" is neither a file nor a preset cluster{}",
+                      Printable(path_or_preset, 80), DidYouMean(path_or_preset, names)),
+          "", "`placewright cluster show` lists the presets.");
+    }
+    return LoadPreset(path_or_preset);
+  }
+  LoadedCluster loaded;
+  loaded.path = path_or_preset;
+  constexpr ReadLimits kLimits{kMaxYamlBytes, kMaxYamlBytes};
+  PW_ASSIGN(std::string bytes, ReadFileRaw(path_or_preset, kLimits));
+  loaded.sha256 = Sha256(bytes);
+  PW_ASSIGN(bytes, Expand(std::move(bytes), kLimits).InFile(path_or_preset));
+  PW_ASSIGN(loaded.cluster, ReadCluster(bytes).InFile(path_or_preset));
+  return loaded;
+}
+
 // Models of PyTorch hold no step. What cannot be read is the reader's to say.
 Status RefuseTorchFile(const std::string& path) {
   const Result<bool> refused = IsTorchFile(path);
   if (!refused.ok() || !refused.value()) return Ok();
   PW_ASSIGN(const TorchArchive archive, ReadTorchArchive(path));
   return TorchArchiveError(path, archive.kind);
-}
-
-// What a user means by a path, even if no file is there.
-bool LooksLikePath(std::string_view text) {
-  return text.find('/') != std::string_view::npos || text.ends_with(".yaml") ||
-         text.ends_with(".yml") || text.ends_with(".json");
 }
 
 }  // namespace
@@ -329,31 +363,12 @@ Result<LoadedGraph> LoadGraph(const std::string& path, const GraphInputOptions& 
   return loaded;
 }
 
-Result<LoadedCluster> LoadCluster(const std::string& path_or_preset) {
-  if (path_or_preset.starts_with(kPresetPrefix)) {
-    return LoadPreset(std::string_view(path_or_preset).substr(kPresetPrefix.size()));
+Result<LoadedCluster> LoadCluster(const std::string& path_or_preset,
+                                  const ClusterInputOptions& options) {
+  PW_ASSIGN(LoadedCluster loaded, LoadDescription(path_or_preset));
+  if (!options.as_described) {
+    PW_RETURN_IF_ERROR(ApplyMemoryReserve(options.reserve, &loaded.cluster));
   }
-  std::error_code ignored;
-  const auto status = std::filesystem::status(path_or_preset, ignored);
-  const bool file = std::filesystem::exists(status) && !std::filesystem::is_directory(status);
-  if (!file && !LooksLikePath(path_or_preset)) {
-    const auto names = PresetNames();
-    if (std::find(names.begin(), names.end(), path_or_preset) == names.end()) {
-      return MakeError(
-          ErrorCode::kUnknownName,
-          fmt::format("\"{}\" is neither a file nor a preset cluster{}",
-                      Printable(path_or_preset, 80), DidYouMean(path_or_preset, names)),
-          "", "`placewright cluster show` lists the presets.");
-    }
-    return LoadPreset(path_or_preset);
-  }
-  LoadedCluster loaded;
-  loaded.path = path_or_preset;
-  constexpr ReadLimits kLimits{kMaxYamlBytes, kMaxYamlBytes};
-  PW_ASSIGN(std::string bytes, ReadFileRaw(path_or_preset, kLimits));
-  loaded.sha256 = Sha256(bytes);
-  PW_ASSIGN(bytes, Expand(std::move(bytes), kLimits).InFile(path_or_preset));
-  PW_ASSIGN(loaded.cluster, ReadCluster(bytes).InFile(path_or_preset));
   return loaded;
 }
 
@@ -366,8 +381,8 @@ Result<PipelineWorkload> LoadWorkload(const std::string& path) {
   PW_ASSIGN(const std::string bytes, ReadFile(path));
   PW_ASSIGN(const GraphFormat format, SniffGraph(bytes).InFile(path));
   if (format != GraphFormat::kDnnPartitioning) {
-    Error error = MakeError(ErrorCode::kUsage, "this is no dnn-partitioning workload", "",
-                            "Only these state what throughput and latency are made of.");
+    Error error = MakeError(ErrorCode::kUsage, "this is not a dnn-partitioning workload", "",
+                            "Throughput and latency are defined for these only.");
     error.file = path;
     return error;
   }

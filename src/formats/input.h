@@ -76,14 +76,25 @@ struct LoadedGraph {
 Result<LoadedGraph> LoadGraph(const std::string& path, const GraphInputOptions& options = {});
 
 struct LoadedCluster {
-  std::string path;    // as given; "preset:4xP100" for a preset
-  std::string sha256;  // of the file's bytes as stored; of the canonical JSON for presets
+  std::string path;  // as given; "preset:4xP100" for a preset
+  // Of the file's bytes as stored; of the canonical JSON of presets as they are described, without
+  // a default reserve.
+  std::string sha256;
   Cluster cluster;
 };
 
-// A file (YAML or JSON) or a preset's name; a file of that name wins, "preset:NAME" is always the
-// preset. Errors: those of the reader, kUnknownName with near names.
-Result<LoadedCluster> LoadCluster(const std::string& path_or_preset);
+struct ClusterInputOptions {
+  // --memory-reserve: of every GPU, whatever the file states; else the default of those for which
+  // it states none (cluster/memory_reserve.h).
+  std::optional<MemoryReserve> reserve{};
+  bool as_described = false;  // no default either: for plans, which say what they reserve
+};
+
+// A file (YAML or JSON; "-": standard input) or a preset's name; a file of that name wins,
+// "preset:NAME" is always the preset. Errors: those of the reader and of ApplyMemoryReserve,
+// kUnknownName with near names.
+Result<LoadedCluster> LoadCluster(const std::string& path_or_preset,
+                                  const ClusterInputOptions& options = {});
 
 // The hash that stands for a cluster without a file of its own: of its canonical JSON.
 std::string ClusterHash(const Cluster& cluster);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cluster/catalogue.h"
+#include "formats/cluster/cluster_reader.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
 
@@ -122,7 +123,7 @@ TEST_F(Input, GraphErrorsNameTheFile) {
 TEST_F(Input, ClustersAreFilesOrPresets) {
   const LoadedCluster preset = LoadCluster("4xP100").Take();
   EXPECT_EQ(preset.path, "preset:4xP100");
-  EXPECT_EQ(preset.sha256, ClusterHash(preset.cluster));
+  EXPECT_EQ(preset.sha256, ClusterHash(MakePreset("4xP100").Take()));
   EXPECT_EQ(LoadCluster("preset:4xP100").Take().sha256, preset.sha256);
   EXPECT_NE(LoadCluster("8xP100").Take().sha256, preset.sha256);
 
@@ -132,6 +133,21 @@ TEST_F(Input, ClustersAreFilesOrPresets) {
   EXPECT_THAT(unknown.error().message, HasSubstr("4xP100"));
   EXPECT_EQ(LoadCluster("machines.yaml").error().code, ErrorCode::kFileUnreadable);
   EXPECT_EQ(LoadCluster("dir/machines").error().code, ErrorCode::kFileUnreadable);
+}
+
+TEST_F(Input, GpusKeepAReserve) {
+  const auto reserve = [](const LoadedCluster& loaded) {
+    return loaded.cluster.device(DeviceId(0)).reserve.count;
+  };
+  const std::string file = File("c.yaml", "gpus: {kind: T4, memory: 1000 B}\n");
+  EXPECT_EQ(reserve(LoadCluster(file).Take()), 50);  // 5%
+  EXPECT_EQ(reserve(LoadCluster(file, {.reserve = MemoryReserve{Bytes(7)}}).Take()), 7);
+  EXPECT_EQ(reserve(LoadCluster(file, {.as_described = true}).Take()), 0);
+  EXPECT_EQ(LoadCluster(file, {.reserve = MemoryReserve{Bytes(1000)}}).error().code,
+            ErrorCode::kUsage);
+  // The resolved form says what it keeps.
+  const Json resolved = ClusterToJson(LoadCluster(file, {.as_described = true}).Take().cluster);
+  EXPECT_EQ(reserve(LoadCluster(File("c.json", resolved.dump())).Take()), 0);
 }
 
 TEST_F(Input, AFileNamedLikeAPresetWins) {
@@ -170,6 +186,7 @@ TEST_F(Input, PlansNameFilesInUtf8Only) {
 TEST(PathBeside, KeepsTheStem) {
   EXPECT_EQ(PathBeside("a/foo.plan.json", "costs"), "a/foo.plan.costs.json");
   EXPECT_EQ(PathBeside("foo", "schedule"), "foo.schedule.json");
+  EXPECT_EQ(PathBeside("a/foo.plan.json.gz", "costs"), "a/foo.plan.costs.json.gz");
 }
 
 // Every graph of the corpus is told by its content.

@@ -14,9 +14,10 @@
 
 namespace placewright {
 
-// Blocks are modules whose last component is a number; those of one parent are compared. Two blocks
-// are equal if they run the same forward ops in the same of their modules and in the same order
-// and, because autograd makes ops by these two,
+// Blocks are modules whose last component ends in a number ("7", "layer7"); those of one parent
+// whose names differ in it alone are compared. Two blocks are equal if they run the same forward
+// ops in the same of their modules and in the same order and, because autograd makes ops by these
+// two,
 //   * as many ops outside of the block read each tensor that it makes: the gradients of a tensor
 //     that n ops read are added n - 1 times. (The output of the last layer goes to the head alone.)
 //   * the same tensors from outside depend on a parameter: no gradient is made for others. (The
@@ -57,14 +58,14 @@ class BlockCensus {
     }
   }
 
-  static bool IsNumber(std::string_view text) {
-    return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+  static bool EndsInNumber(std::string_view text) {
+    return !text.empty() && text.back() >= '0' && text.back() <= '9';
   }
   static std::vector<std::string> BlocksOf(const std::string& path) {
     std::vector<std::string> blocks;
     for (size_t begin = 0; begin <= path.size();) {
       const size_t end = std::min(path.find('.', begin), path.size());
-      if (IsNumber(std::string_view(path).substr(begin, end - begin))) {
+      if (EndsInNumber(std::string_view(path).substr(begin, end - begin))) {
         blocks.push_back(path.substr(0, end));
       }
       begin = end + 1;
@@ -100,9 +101,8 @@ class BlockCensus {
     std::map<std::pair<std::string, std::string>, std::pair<std::string, const Block*>> first;
     std::set<const Block*> counted;
     for (const auto& [path, block] : blocks_) {
-      const size_t dot = path.rfind('.');
-      const std::string parent = dot == path.npos ? "" : path.substr(0, dot);
-      const auto [it, added] = first.try_emplace({parent, block.forward}, path, &block);
+      const std::string stem = path.substr(0, path.find_last_not_of("0123456789") + 1);
+      const auto [it, added] = first.try_emplace({stem, block.forward}, path, &block);
       if (added) continue;
       compared_ += counted.insert(it->second.second).second ? 2 : 1;
       Differ(it->second.first, *it->second.second, path, block);

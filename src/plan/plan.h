@@ -31,14 +31,21 @@ struct DeviceUse {
   double busy = 0;    // share of the step in which it computes, in [0, 1]
   Bytes peak_memory;  // tensors at their peak + largest workspace + runtime context
   Bytes tensor_peak, workspace, runtime_context;
-  Bytes capacity;
+  Bytes capacity;  // usable: the device's memory less `reserve`
+  // Kept free (Device::reserve). Plans made before there was a default do not say it: their
+  // machines are as described.
+  std::optional<Bytes> reserve;
   int64_t ops = 0;  // views not counted
+  DeviceClass device_class = DeviceClass::kOther;
 };
 
 struct Baseline {
   std::string algorithm;
   bool feasible = false;
   Nanos step_time;  // simulated even if it does not fit
+  std::vector<std::string> devices =
+      {};               // that run an op, in the cluster's order; empty: not known
+  bool search = false;  // starts from the plans of the others
 };
 
 // The best known step time as the search went on.
@@ -48,6 +55,10 @@ struct HistoryPoint {
   Nanos step_time;
   std::string algorithm;
 };
+
+// Names of the devices that run an op (views are none), in the cluster's order.
+std::vector<std::string> DevicesInUse(const Placement& placement, const Graph& graph,
+                                      const Cluster& cluster);
 
 struct Plan {
   FileReference graph, cluster, costs, schedule;

@@ -57,7 +57,8 @@ Result<std::vector<SplitDevice>> DevicesOfNodes(const PipelineWorkload& workload
     if (mates == classes.end()) {
       return MakeError(
           ErrorCode::kSplitMissing,
-          fmt::format("node {} is on no device, nor is a mate of its colour class", node.id));
+          fmt::format("node {} is on no device, nor is any other node of its colour class",
+                      node.id));
     }
     if (mates->second.several) {
       return MakeError(

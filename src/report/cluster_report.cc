@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "base/text.h"
 #include "cluster/catalogue.h"
 
@@ -35,17 +33,6 @@ std::string RenderLinks(const Cluster& cluster, const Style& style) {
 }
 
 }  // namespace
-
-std::string FormatBandwidth(BytesPerSecond bandwidth) {
-  constexpr std::array kUnits = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
-  auto value = static_cast<double>(bandwidth.count);
-  size_t unit = 0;
-  while (value >= 1000 && unit + 1 < kUnits.size()) {
-    value /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.{}f} {}", value, unit == 0 ? 0 : 1, kUnits[unit]);
-}
 
 std::vector<std::pair<DeviceId, DeviceId>> UnreachablePairs(const Cluster& cluster) {
   std::vector<std::pair<DeviceId, DeviceId>> pairs;

@@ -20,9 +20,6 @@ std::string RenderCatalogue(const Style& style);
 // Ordered pairs of devices without a route.
 std::vector<std::pair<DeviceId, DeviceId>> UnreachablePairs(const Cluster& cluster);
 
-// "12.0 GB/s"; decimal prefixes, as data sheets print bandwidths.
-std::string FormatBandwidth(BytesPerSecond bandwidth);
-
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_REPORT_CLUSTER_REPORT_H_

@@ -25,10 +25,14 @@ std::string RenderReasons(const Bottlenecks& bottlenecks, const Cluster& cluster
   if (reasons.empty()) return "";
   const int64_t total = bottlenecks.Total().count;
   const auto right = Table::Align::kRight;
-  Table table({{"why it is not faster"}, {"time", right}, {"of the step", right}, {""}});
+  Table table({{"why it is not faster"},
+               {"time", right},
+               {"of the step", right},
+               {"", Table::Align::kLeft, true}});
   const auto add = [&](const std::string& what, Nanos time) {
     const double share = ShareOf(time.count, total);
-    table.AddRow({what, FormatNanos(time), FormatShare(share), Bar(share, kBarWidth, style)});
+    table.AddRow({what, FormatNanosLike(time, Nanos(total)), FormatShare(share),
+                  Bar(share, kBarWidth, style)});
   };
   for (size_t i = 0; i < std::min(most, reasons.size()); ++i) add(reasons[i].what, reasons[i].time);
   if (reasons.size() > most) {
@@ -43,7 +47,7 @@ std::string RenderReasons(const Bottlenecks& bottlenecks, const Cluster& cluster
     types += fmt::format("{}{} {}", i > 0 ? ", " : "", Printable(type),
                          FormatShare(ShareOf(time.count, total)));
   }
-  if (!types.empty()) text += "longest op types on that path: " + types + "\n";
+  if (!types.empty()) text += Wrap("longest op types on that path: " + types + "\n", style);
   return text;
 }
 
@@ -58,9 +62,9 @@ std::string RenderTransferWaits(const SimResult& result, const Cluster& cluster,
   std::string text;
   for (size_t i = 0; i < std::min(most, waits.size()); ++i) {
     const auto& [wait, id] = waits[i];
-    text += fmt::format("{}{} {}", i > 0 ? ", " : "idle for want of transfers alone: ",
-                        Printable(cluster.device(id).name),
-                        FormatShare(ShareOf(wait.count, result.step_time.count)));
+    text += fmt::format(
+        "{}{} {}", i > 0 ? ", " : "waiting for transfers: ", Printable(cluster.device(id).name),
+        FormatShare(ShareOf(wait.count, result.step_time.count)));
   }
   if (waits.size() > most) text += fmt::format(" and {} more", waits.size() - most);
   return text.empty() ? text : text + "\n";
@@ -86,15 +90,15 @@ std::string RenderPeak(const std::string& device_name, std::span<const PeakItem>
       fmt::format("{} is fullest at {}: {}\n", Paint(device_name, Tone::kStrong, style),
                   FormatNanos(device.peak_time), FormatBytes(device.peak));
   for (const auto& [name, bytes] : parts) {
-    text += fmt::format("  {:<16} {:>10}  {}\n", name, FormatBytes(bytes),
+    text += fmt::format("  {:<16} {:>10}  {}\n", name, FormatBytesLike(bytes, device.peak),
                         Bar(ShareOf(bytes.count, device.peak.count), kBarWidth, style));
   }
   std::string largest;
   for (size_t i = 0; i < std::min(kLargestTensors, items.size()); ++i) {
     largest += fmt::format("{}{} {}", i > 0 ? ", " : "", Printable(items[i].name),
-                           FormatBytes(items[i].bytes));
+                           FormatBytesLike(items[i].bytes, device.peak));
   }
-  if (!largest.empty()) text += "  largest tensors: " + largest + "\n";
+  if (!largest.empty()) text += Wrap("  largest tensors: " + largest + "\n", style, 4);
   return text;
 }
 

@@ -20,15 +20,15 @@ TEST_F(Explanation, ReasonsSumToTheStep) {
   const std::string text = RenderReasons(bottlenecks, *cluster_, 3, {});
   EXPECT_THAT(text, HasSubstr("moving over d0>d1     4.00 us        66.3%  ########....\n"));
   EXPECT_THAT(text, HasSubstr("moving over d1>d0     2.00 us        33.1%  ####........\n"));
-  EXPECT_THAT(text, HasSubstr("and 1 more              15 ns         0.2%"));
+  EXPECT_THAT(text, HasSubstr("and 1 more            0.01 us         0.2%"));
 }
 
 TEST_F(Explanation, TransferWaitsAreSharesOfTheStep) {
   // b lacks only x from 10 to 4,010 ns, c only g from 4,030 to 6,030 ns: 66.3% and 33.1% of 6,035.
   EXPECT_EQ(RenderTransferWaits(result_, *cluster_, 5),
-            "idle for want of transfers alone: d1 66.3%, d0 33.1%\n");
+            "waiting for transfers: d1 66.3%, d0 33.1%\n");
   EXPECT_EQ(RenderTransferWaits(result_, *cluster_, 1),
-            "idle for want of transfers alone: d1 66.3% and 1 more\n");
+            "waiting for transfers: d1 66.3% and 1 more\n");
   SimResult busy = result_;
   for (DeviceResult& device : busy.devices) device.idle_before_transfers = Nanos(6);
   EXPECT_EQ(RenderTransferWaits(busy, *cluster_, 5), "");

@@ -106,6 +106,7 @@ Result<Grouping> GroupOps(const Graph& graph, const CostTable* costs, GroupingMe
   const WeightedGraph flow = FlowOf(graph, time);
   PW_ASSIGN(const std::vector<int32_t> part_of, PartsOf(flow, method, parts));
   Grouping grouping;
+  grouping.times_of = !modelled ? "none" : costs != nullptr ? "file" : kOneDeviceKind;
   grouping.parts.resize(static_cast<size_t>(parts));
   grouping.part_of = IdVector<OpId, int32_t>(graph.op_count());
   for (OpId op : graph.ops()) {
@@ -126,8 +127,12 @@ std::string RenderGrouping(const Grouping& grouping, const Style& style) {
     const Grouping::Part& part = grouping.parts[p];
     table.AddRow({std::to_string(p), FormatCount(part.ops), FormatNanos(part.time)});
   }
-  return fmt::format("{}{} between groups; the graph of groups has {}\n", table.Render(style),
-                     FormatBytes(grouping.cut), grouping.acyclic ? "no cycle" : "cycles");
+  const std::string times = grouping.times_of == "none" ? "no times are known: each op counts 1 ns"
+                            : grouping.times_of == "file"
+                                ? "times: those in the file, of each op on its fastest device"
+                                : "times: modelled on one " + grouping.times_of;
+  return fmt::format("{}{}\n{} between groups; the graph of groups has {}\n", table.Render(style),
+                     times, FormatBytes(grouping.cut), grouping.acyclic ? "no cycle" : "cycles");
 }
 
 }  // namespace placewright

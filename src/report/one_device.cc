@@ -11,8 +11,6 @@
 namespace placewright {
 namespace {
 
-constexpr const char* kKind = "A100-40GB";
-
 Result<Cluster> MakeCluster(DeviceKind kind) {
   kind.memory = Bytes(kMaxQuantity);
   ClusterBuilder builder("one device");
@@ -30,7 +28,7 @@ Result<Cluster> MakeCluster(DeviceKind kind) {
 std::optional<IdVector<OpId, Nanos>> TimesOnOneDevice(const Graph& graph, const CostTable* costs) {
   std::optional<CostTable> modelled;
   if (costs == nullptr) {
-    const DeviceKind* kind = FindKind(kKind);
+    const DeviceKind* kind = FindKind(kOneDeviceKind);
     if (kind == nullptr) return std::nullopt;
     const Result<Cluster> cluster = MakeCluster(*kind);
     if (!cluster.ok()) return std::nullopt;
@@ -44,7 +42,7 @@ std::optional<IdVector<OpId, Nanos>> TimesOnOneDevice(const Graph& graph, const 
 }
 
 std::optional<OneDeviceStep> SimulateOnOneDevice(const Graph& graph, const CostTable* costs) {
-  const DeviceKind* kind = FindKind(kKind);
+  const DeviceKind* kind = FindKind(kOneDeviceKind);
   if (kind == nullptr) return std::nullopt;
   const Result<Cluster> cluster = MakeCluster(*kind);
   const auto times = TimesOnOneDevice(graph, costs);

@@ -10,6 +10,9 @@
 
 namespace placewright {
 
+// The kind of device whose modelled times are taken where a file gives none.
+inline constexpr const char* kOneDeviceKind = "A100-40GB";
+
 struct OneDeviceStep {
   Bytes peak;       // of tensors, in first-in-first-out order; neither workspace nor context
   Nanos peak_time;  // when it is first reached
@@ -17,7 +20,7 @@ struct OneDeviceStep {
 };
 
 // By op: the least times of `costs`, or where that is nullptr the modelled ones of the catalogue's
-// A100-40GB. None where the model has no such device.
+// kOneDeviceKind. None where the model has no such device.
 std::optional<IdVector<OpId, Nanos>> TimesOnOneDevice(const Graph& graph, const CostTable* costs);
 
 // Everything lies on that device, homes that the file states included. Simulated with

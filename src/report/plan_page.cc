@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "report/plan_report.h"
 #include "report/table.h"
 #include "report/timeline_svg.h"
 
@@ -44,26 +45,48 @@ void AppendDevices(const Plan& plan, std::string& page) {
                    BarCell(memory));
   }
   page += "</table>\n";
+  const std::string reserve = DescribeReserve(plan.devices);
+  if (!reserve.empty()) page += "<p>" + EscapeXml(reserve) + "</p>\n";
+}
+
+void AppendLayers(const PlanPage& parts, std::string& page) {
+  if (parts.layers.empty()) return;
+  page +=
+      "<h2>Modules</h2>\n<table><tr><th>module</th><th>runs on</th><th class=\"n\">ops</th>"
+      "<th class=\"n\">op time</th><th class=\"n\">parameters</th></tr>\n";
+  for (const LayerRow& row : parts.layers) {
+    for (const LayerShare& share : row.shares) {
+      fmt::format_to(std::back_inserter(page),
+                     "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
+                     "<td class=\"n\">{}</td></tr>\n",
+                     &share == &row.shares.front() ? EscapeXml(row.name) : "",
+                     EscapeXml(parts.cluster.device(share.device).name), FormatCount(share.ops),
+                     FormatNanos(share.time), FormatBytes(share.memory));
+    }
+  }
+  page += fmt::format("</table>\n<p>{}.</p>\n", kLayerColumns);
 }
 
 void AppendBaselines(const Plan& plan, std::string& page) {
   if (plan.baselines.empty()) return;
   page +=
       "<h2>Baselines</h2>\n<table><tr><th>algorithm</th><th class=\"n\">step time</th>"
-      "<th></th></tr>\n";
-  for (const Baseline& baseline : plan.baselines) {
+      "<th></th><th>runs on</th></tr>\n";
+  for (const BaselineRow& row : FoldBaselines(plan.baselines)) {
     fmt::format_to(std::back_inserter(page),
-                   "<tr><td>{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
-                   EscapeXml(baseline.algorithm), FormatNanos(baseline.step_time),
-                   baseline.feasible ? "fits" : "does not fit");
+                   "<tr><td>{}</td><td class=\"n\">{}</td><td>{}</td><td>{}</td></tr>\n",
+                   EscapeXml(fmt::format("{}", fmt::join(row.algorithms, ", "))),
+                   FormatNanosLike(row.first->step_time, plan.step_time),
+                   row.first->feasible ? "fits" : "does not fit",
+                   EscapeXml(DescribeDevices(row.first->devices, plan.devices)));
   }
   page += "</table>\n";
 }
 
 }  // namespace
 
-std::string RenderPlanPage(const Plan& plan, std::string_view timeline_svg,
-                           std::string_view explanation) {
+std::string RenderPlanPage(const PlanPage& parts) {
+  const Plan& plan = parts.plan;
   std::string page = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<meta name=\"viewport\" content=\"width=device-width\">"
@@ -71,16 +94,22 @@ std::string RenderPlanPage(const Plan& plan, std::string_view timeline_svg,
       "<p><span class=\"big\">{3}</span> a step",
       EscapeXml(plan.graph_name), EscapeXml(plan.cluster_name), kStyle,
       FormatNanos(plan.step_time));
+  if (!plan.feasible) page += "; <strong>does not fit</strong>";
   if (plan.lower_bound.count > 0) {
-    page += fmt::format("; no plan takes less than {} (gap {})", FormatNanos(plan.lower_bound),
-                        EscapeXml(FormatShare(plan.Gap())));
+    const std::string bound = FormatNanosLike(plan.lower_bound, plan.step_time);
+    page += plan.feasible ? fmt::format("; {} (bound {})", EscapeXml(BoundVerdict(plan)), bound)
+                          : fmt::format("; bound {}", bound);
   }
+  const std::string against = plan.feasible ? DescribeBestBaseline(plan) : "";
+  if (!against.empty()) page += "; " + EscapeXml(against);
   if (!plan.algorithm.empty()) page += "; found by " + EscapeXml(plan.algorithm);
   page += ".</p>\n";
-  page += timeline_svg;
+  for (const std::string& remark : parts.remarks) page += "<p>" + EscapeXml(remark) + "</p>\n";
+  page += parts.timeline_svg;
+  AppendLayers(parts, page);
   AppendDevices(plan, page);
-  if (!explanation.empty()) {
-    page += "<h2>Why it is not faster</h2>\n<pre>" + EscapeXml(explanation) + "</pre>\n";
+  if (!parts.explanation.empty()) {
+    page += "<h2>Why it is not faster</h2>\n<pre>" + EscapeXml(parts.explanation) + "</pre>\n";
   }
   AppendBaselines(plan, page);
   page += "</body></html>\n";

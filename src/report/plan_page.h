@@ -3,16 +3,24 @@
 #define PLACEWRIGHT_REPORT_PLAN_PAGE_H_
 
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "plan/plan.h"
+#include "report/layer_table.h"
 
 namespace placewright {
 
-// Self-contained: no scripts, fonts or files of others. `timeline_svg` as RenderTimelineSvg made
-// it; `explanation` is plain text (bottlenecks, peak memory), shown as it is.
-std::string RenderPlanPage(const Plan& plan, std::string_view timeline_svg,
-                           std::string_view explanation);
+struct PlanPage {
+  const Plan& plan;
+  const Cluster& cluster;
+  const std::vector<LayerRow>& layers;
+  std::string timeline_svg;          // as RenderTimelineSvg made it
+  std::string explanation;           // plain text (bottlenecks, peak memory), shown as it is
+  std::vector<std::string> remarks;  // a paragraph each
+};
+
+// Self-contained: no scripts, fonts or files of others.
+std::string RenderPlanPage(const PlanPage& page);
 
 }  // namespace placewright
 

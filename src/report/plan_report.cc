@@ -33,12 +33,14 @@ std::vector<DeviceUse> UseOfDevices(const SimResult& result, const Cluster& clus
     DeviceUse use;
     use.name = cluster.device(id).name;
     use.kind = cluster.kind(id).name;
+    use.device_class = cluster.kind(id).device_class;
     use.busy = ShareOf(device.busy.count, result.step_time.count);
     use.peak_memory = device.peak;
     use.tensor_peak = device.tensor_peak;
     use.workspace = device.workspace;
     use.runtime_context = device.runtime_context;
     use.capacity = cluster.device(id).capacity;
+    use.reserve = cluster.device(id).reserve;
     use.ops = device.ops;
     uses.push_back(std::move(use));
   }
@@ -46,8 +48,40 @@ std::vector<DeviceUse> UseOfDevices(const SimResult& result, const Cluster& clus
 }
 
 std::string BoundVerdict(const Plan& plan) {
-  if (plan.Gap() <= 0) return "optimal: no plan takes less";
-  return fmt::format("no plan takes more than {} less time", FormatShare(plan.Gap()));
+  if (plan.Gap() <= 0) return fmt::format("optimal for {}", kBoundScope);
+  return fmt::format("at most {} below this is possible for {}", FormatShare(plan.Gap()),
+                     kBoundScope);
+}
+
+BestBaseline FindBestBaseline(const Plan& plan) {
+  const auto is_gpu = [&](const std::string& name) {
+    return std::any_of(plan.devices.begin(), plan.devices.end(), [&](const DeviceUse& use) {
+      return use.name == name && use.device_class == DeviceClass::kGpu;
+    });
+  };
+  BestBaseline best;
+  for (const Baseline& baseline : plan.baselines) {
+    if (!baseline.feasible || baseline.search) continue;
+    const bool on_gpus = !baseline.devices.empty() &&
+                         std::all_of(baseline.devices.begin(), baseline.devices.end(), is_gpu);
+    const bool better = best.baseline == nullptr || (on_gpus && !best.on_gpus) ||
+                        (on_gpus == best.on_gpus && baseline.step_time < best.baseline->step_time);
+    if (better) best = {&baseline, on_gpus};
+  }
+  if (best.baseline != nullptr) {
+    best.speedup = ShareOf(best.baseline->step_time.count, plan.step_time.count);
+  }
+  return best;
+}
+
+std::string DescribeBestBaseline(const Plan& plan) {
+  const BestBaseline best = FindBestBaseline(plan);
+  if (best.baseline == nullptr) return "";
+  const bool equal = best.baseline->step_time == plan.step_time;
+  return fmt::format("{} the best baseline{} ({}, {})",
+                     equal ? "equal to" : fmt::format("{:.2f} times as fast as", best.speedup),
+                     best.on_gpus ? " on GPUs" : "", Printable(best.baseline->algorithm),
+                     FormatNanosLike(best.baseline->step_time, plan.step_time));
 }
 
 std::string RenderHeadline(const Plan& plan, const Style& style) {
@@ -56,19 +90,23 @@ std::string RenderHeadline(const Plan& plan, const Style& style) {
                      (plan.feasible ? Paint("fits", Tone::kGood, style)
                                     : Paint("does not fit", Tone::kBad, style)) +
                      "\n";
-  text +=
-      fmt::format("  step time  {}\n", Paint(FormatNanos(plan.step_time), Tone::kStrong, style));
-  text += fmt::format("  bound      {}", FormatNanos(plan.lower_bound));
-  if (plan.feasible)
-    text += plan.Gap() > 0 ? ", so " + BoundVerdict(plan) : ": " + BoundVerdict(plan);
-  text += "\n";
-  text += fmt::format("  found by   {}, {} in {:.1f} s, seed {}", Printable(plan.algorithm),
-                      CountOf(plan.iterations, "move"), plan.seconds, plan.seed);
-  if (plan.first_feasible_seconds) {
-    text += fmt::format("; the first that fits after {:.2f} s", *plan.first_feasible_seconds);
+  const auto line = [&](std::string_view label, const std::string& what) {
+    text += Wrap(fmt::format("  {:<10} {}\n", label, what), style, 13);
+  };
+  line("step time", Paint(FormatNanos(plan.step_time), Tone::kStrong, style));
+  const std::string bound = FormatNanosLike(plan.lower_bound, plan.step_time);
+  line("bound", plan.feasible ? fmt::format("{} ({})", BoundVerdict(plan), bound) : bound);
+  if (plan.feasible) {
+    const std::string against = DescribeBestBaseline(plan);
+    if (!against.empty()) line("baselines", against);
   }
-  text += "\n  costs      " +
-          RenderCostSources({plan.share_given, plan.share_measured, plan.share_modelled}) + "\n";
+  std::string found = fmt::format("{}, {} in {:.1f} s, seed {}", Printable(plan.algorithm),
+                                  CountOf(plan.iterations, "move"), plan.seconds, plan.seed);
+  if (plan.first_feasible_seconds) {
+    found += fmt::format("; the first that fits after {:.2f} s", *plan.first_feasible_seconds);
+  }
+  line("found by", found);
+  line("costs", RenderCostSources({plan.share_given, plan.share_measured, plan.share_modelled}));
   return text;
 }
 
@@ -90,48 +128,99 @@ std::string RenderUnknownTypes(std::span<const std::string> types) {
                      Printable(fmt::format("{}", fmt::join(types, ", ")), 10000));
 }
 
+std::string DescribeReserve(std::span<const DeviceUse> devices) {
+  constexpr size_t kNamed = 4;
+  std::vector<std::string> parts;
+  for (const DeviceUse& use : devices) {
+    if (use.reserve.value_or(Bytes()) <= Bytes(0)) continue;
+    std::string part =
+        fmt::format("{} of each {}", FormatBytes(*use.reserve), Printable(use.kind, 80));
+    if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
+  }
+  if (parts.empty()) return "";
+  const bool more = parts.size() > kNamed;
+  if (more) parts.resize(kNamed);
+  return fmt::format("memory reserve: {}{} are kept free (--memory-reserve)",
+                     fmt::join(parts, ", "), more ? ", ..." : "");
+}
+
 std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style) {
   Table table({{"device"},
                {"kind"},
                {"ops", kRight},
                {"busy", kRight},
-               {""},
+               {"", Table::Align::kLeft, true},
                {"memory", kRight},
                {"of", kRight},
-               {""}});
+               {"", Table::Align::kLeft, true}});
   std::string remarks;
-  std::string idle;
+  std::vector<std::string> idle;
   for (const DeviceUse& d : devices) {
     table.AddRow({d.name, d.kind, FormatCount(d.ops), FormatShare(d.busy),
-                  Bar(d.busy, kBarWidth, style), FormatBytes(d.peak_memory),
+                  Bar(d.busy, kBarWidth, style), FormatBytesLike(d.peak_memory, d.capacity),
                   FormatBytes(d.capacity), MemoryCell(d, style)});
-    if (d.ops == 0) idle += (idle.empty() ? "" : ", ") + Printable(d.name);
+    if (d.ops == 0) idle.push_back(Printable(d.name));
     if (d.peak_memory > d.capacity) {
-      remarks +=
-          Paint(fmt::format("{} overflows by {}", d.name, FormatBytes(d.peak_memory - d.capacity)),
-                Tone::kBad, style) +
-          "\n";
+      remarks += Paint(fmt::format("{} overflows by {}", d.name,
+                                   FormatBytesLike(d.peak_memory - d.capacity, d.capacity)),
+                       Tone::kBad, style) +
+                 "\n";
     }
   }
-  if (!idle.empty())
-    remarks += Paint("idle: ", Tone::kWarning, style) + idle + " (no op runs there)\n";
+  if (!idle.empty()) {
+    remarks += Wrap(fmt::format("{} {} (no op runs there)\n", Paint("idle:", Tone::kWarning, style),
+                                FoldNames(idle)),
+                    style);
+  }
+  const std::string reserve = DescribeReserve(devices);
+  if (!reserve.empty()) remarks = Wrap(reserve + "\n", style) + remarks;
   return table.Render(style) + remarks;
 }
 
-std::string RenderBaselines(std::span<const Baseline> baselines, Nanos step_time,
-                            const Style& style) {
-  if (baselines.empty()) return "";
-  Table table({{"baseline"}, {"step time", kRight}, {"against this plan"}});
+std::vector<BaselineRow> FoldBaselines(std::span<const Baseline> baselines) {
+  std::vector<BaselineRow> rows;
   for (const Baseline& baseline : baselines) {
-    const double ratio = ShareOf(baseline.step_time.count, step_time.count);
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const BaselineRow& other) {
+      return other.first->feasible == baseline.feasible &&
+             other.first->step_time == baseline.step_time &&
+             other.first->devices == baseline.devices;
+    });
+    if (row == rows.end()) {
+      rows.push_back({{baseline.algorithm}, &baseline});
+    } else {
+      row->algorithms.push_back(baseline.algorithm);
+    }
+  }
+  return rows;
+}
+
+std::string DescribeDevices(std::span<const std::string> names,
+                            std::span<const DeviceUse> all_devices) {
+  bool gpus = false, used = false;
+  for (const DeviceUse& use : all_devices) {
+    if (use.device_class != DeviceClass::kGpu) continue;
+    gpus = true;
+    used |= std::find(names.begin(), names.end(), use.name) != names.end();
+  }
+  return FoldNames(names) + (gpus && !used && !names.empty() ? ", no GPU" : "");
+}
+
+std::string RenderBaselines(const Plan& plan, const Style& style) {
+  if (plan.baselines.empty()) return "";
+  constexpr size_t kMostNames = 3;
+  Table table({{"baseline"}, {"step time", kRight}, {"against this plan"}, {"runs on"}});
+  for (const BaselineRow& row : FoldBaselines(plan.baselines)) {
+    const Baseline& baseline = *row.first;
+    const double ratio = ShareOf(baseline.step_time.count, plan.step_time.count);
     std::string verdict = "does not fit";
     if (baseline.feasible) {
-      verdict =
-          baseline.step_time == step_time ? "equal" : fmt::format("{:.2f} times as long", ratio);
+      verdict = baseline.step_time == plan.step_time ? "equal"
+                                                     : fmt::format("{:.2f} times as long", ratio);
     }
-    table.AddRow({baseline.algorithm,
-                  FormatNanos(baseline.step_time),
-                  {verdict, baseline.feasible ? Tone::kPlain : Tone::kFaint}});
+    table.AddRow({FirstNames(row.algorithms, kMostNames),
+                  FormatNanosLike(baseline.step_time, plan.step_time),
+                  {verdict, baseline.feasible ? Tone::kPlain : Tone::kFaint},
+                  DescribeDevices(baseline.devices, plan.devices)});
   }
   return table.Render(style);
 }

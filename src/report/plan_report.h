@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cost/cost_table.h"
@@ -16,11 +17,26 @@ namespace placewright {
 // What each device does in a simulated step.
 std::vector<DeviceUse> UseOfDevices(const SimResult& result, const Cluster& cluster);
 
-// What the bound says about a plan that fits: "no plan takes more than 4.2% less time", or
-// "optimal: no plan takes less" where the gap is 0.
+// What the bound covers, for sentences and JSON.
+inline constexpr std::string_view kBoundScope = "placements of whole ops";
+
+// What the bound says about the step time of a plan that fits: "at most 4.2% below this is possible
+// for placements of whole ops", or "optimal for placements of whole ops" where the gap is 0.
 std::string BoundVerdict(const Plan& plan);
 
-// Step time, bound and gap, who found it and how, where the costs come from.
+// The best baseline to set a plan against: of those that fit and search nothing, where the cluster
+// has GPUs of those that run on nothing else, and only where there is none of these, of all.
+struct BestBaseline {
+  const Baseline* baseline = nullptr;  // of the plan; nullptr: none fits
+  bool on_gpus = false;
+  double speedup = 0;  // its step time by the plan's
+};
+BestBaseline FindBestBaseline(const Plan& plan);
+
+// "1.39 times as fast as the best baseline on GPUs (layered, 914 ms)"; an empty text without one.
+std::string DescribeBestBaseline(const Plan& plan);
+
+// Step time, bound and gap, the best baseline, who found it and how, where the costs come from.
 std::string RenderHeadline(const Plan& plan, const Style& style);
 
 // "25.0% measured, 75.0% modelled": the sources that have a share; "none" if no op takes time.
@@ -29,13 +45,28 @@ std::string RenderCostSources(const CostShares& shares);
 // Names them in a sentence; an empty list gives an empty text.
 std::string RenderUnknownTypes(std::span<const std::string> types);
 
-// One line per device with bars for busy share and memory; then idle devices and those that
-// overflow, each said in a sentence.
+// "memory reserve: 614.4 MiB of each P100-12GB are kept free (--memory-reserve)"; "" where no
+// device keeps any.
+std::string DescribeReserve(std::span<const DeviceUse> devices);
+
+// One line per device with bars for busy share and memory; then what is kept in reserve, idle
+// devices and those that overflow, each said in a sentence.
 std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style);
 
-// The baselines against `step_time`; an empty list gives an empty text.
-std::string RenderBaselines(std::span<const Baseline> baselines, Nanos step_time,
-                            const Style& style);
+// Baselines with one step time on the same devices, in the order of the first of each.
+struct BaselineRow {
+  std::vector<std::string> algorithms;
+  const Baseline* first;
+};
+std::vector<BaselineRow> FoldBaselines(std::span<const Baseline> baselines);
+
+// "host0/gpu0-3"; "host0/cpu0, no GPU" where the cluster has GPUs and none of them is used.
+std::string DescribeDevices(std::span<const std::string> names,
+                            std::span<const DeviceUse> all_devices);
+
+// The plan's baselines against its step time, equal ones in one line, each with the devices that it
+// runs on; an empty list gives an empty text.
+std::string RenderBaselines(const Plan& plan, const Style& style);
 
 }  // namespace placewright
 

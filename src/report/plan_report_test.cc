@@ -33,17 +33,65 @@ TEST_F(PlanReport, SaysIdleAndOverflowingDevicesAloud) {
   const std::string text = RenderDevices(uses, {});
   EXPECT_THAT(text, HasSubstr("idle: d0 (no op runs there)"));
   EXPECT_THAT(text, HasSubstr("d1 overflows by 2.0 KiB"));
+  for (int i = 2; i < 14; ++i) {
+    uses.push_back(uses[0]);
+    uses.back().name = "d" + std::to_string(i);
+  }
+  EXPECT_THAT(RenderDevices(uses, {}), HasSubstr("idle: d0, d2-13 (no op runs there)\n"));
+}
+
+// Four GPUs and a CPU; the plan takes 1,000 ns.
+Plan FourGpus() {
+  Plan plan;
+  plan.feasible = true;
+  plan.step_time = Nanos(1000);
+  for (const char* name : {"h/gpu0", "h/gpu1", "h/gpu2", "h/gpu3", "h/cpu0"}) {
+    DeviceUse use;
+    use.name = name;
+    use.device_class = plan.devices.size() < 4 ? DeviceClass::kGpu : DeviceClass::kCpu;
+    plan.devices.push_back(use);
+  }
+  return plan;
 }
 
 TEST_F(PlanReport, BaselinesAreSetAgainstThePlan) {
-  const std::vector<Baseline> baselines = {
-      {"single", false, Nanos(500)}, {"heft", true, Nanos(1500)}, {"m-etf", true, Nanos(1000)}};
-  EXPECT_EQ(RenderBaselines(baselines, Nanos(1000), {}),
-            "baseline  step time  against this plan\n"
-            "single       500 ns  does not fit\n"
-            "heft        1.50 us  1.50 times as long\n"
-            "m-etf       1.00 us  equal\n");
-  EXPECT_EQ(RenderBaselines({}, Nanos(1000), {}), "");
+  const std::vector<std::string> one = {"h/gpu0"}, all = {"h/gpu0", "h/gpu1", "h/gpu2", "h/gpu3"};
+  Plan plan = FourGpus();
+  EXPECT_EQ(RenderBaselines(plan, {}), "");
+  plan.baselines = {{"single", true, Nanos(12'000'000), {"h/cpu0"}},
+                    {"random", true, Nanos(1500), all},
+                    {"heft", true, Nanos(1200), one},
+                    {"m-etf", true, Nanos(1200), one},
+                    {"m-topo", true, Nanos(1200), one},
+                    {"m-sct", true, Nanos(1200), one},
+                    {"metis", true, Nanos(1200), all},
+                    {"expert", false, Nanos(900), all},
+                    {"local-search", true, Nanos(1000), all, true}};
+  // Those with one time on the same devices are one line. Times have the unit of the plan's.
+  EXPECT_EQ(RenderBaselines(plan, {}),
+            "baseline                step time  against this plan       runs on\n"
+            "single                  12,000 us  12000.00 times as long  h/cpu0, no GPU\n"
+            "random                    1.50 us  1.50 times as long      h/gpu0-3\n"
+            "heft, m-etf and 2 more    1.20 us  1.20 times as long      h/gpu0\n"
+            "metis                     1.20 us  1.20 times as long      h/gpu0-3\n"
+            "expert                    0.90 us  does not fit            h/gpu0-3\n"
+            "local-search              1.00 us  equal                   h/gpu0-3\n");
+}
+
+TEST_F(PlanReport, TheBestBaselineStaysOnGpusAndSearchesNothing) {
+  Plan plan = FourGpus();
+  EXPECT_EQ(DescribeBestBaseline(plan), "");
+  plan.baselines = {{"local-search", true, Nanos(1000), {"h/gpu0"}, true},
+                    {"expert", false, Nanos(900), {"h/gpu0"}},
+                    {"single", true, Nanos(1100), {"h/cpu0"}}};
+  EXPECT_EQ(DescribeBestBaseline(plan),
+            "1.10 times as fast as the best baseline (single, 1.10 us)");
+  plan.baselines.push_back({"heft", true, Nanos(1390), {"h/gpu0", "h/gpu3"}});
+  EXPECT_EQ(DescribeBestBaseline(plan),
+            "1.39 times as fast as the best baseline on GPUs (heft, 1.39 us)");
+  EXPECT_TRUE(FindBestBaseline(plan).on_gpus);
+  plan.baselines.back().step_time = plan.step_time;
+  EXPECT_EQ(DescribeBestBaseline(plan), "equal to the best baseline on GPUs (heft, 1.00 us)");
 }
 
 TEST(CostSources, OnlyThoseWithAShare) {
@@ -65,17 +113,18 @@ TEST(Headline, NamesBoundGapProducerAndCosts) {
   plan.share_measured = 0.25;
   plan.share_modelled = 0.75;
   // gap = (1000 - 750) / 1000.
-  EXPECT_EQ(RenderHeadline(plan, {}),
-            "net on 4xP100: fits\n"
-            "  step time  1.00 us\n"
-            "  bound      750 ns, so no plan takes more than 25.0% less time\n"
-            "  found by   local-search, 1,234 moves in 2.0 s, seed 0; the first that fits after "
-            "0.25 s\n"
-            "  costs      25.0% measured, 75.0% modelled\n");
+  EXPECT_EQ(
+      RenderHeadline(plan, {}),
+      "net on 4xP100: fits\n"
+      "  step time  1.00 us\n"
+      "  bound      at most 25.0% below this is possible for placements of whole ops (0.75 us)\n"
+      "  found by   local-search, 1,234 moves in 2.0 s, seed 0; the first that fits after "
+      "0.25 s\n"
+      "  costs      25.0% measured, 75.0% modelled\n");
   plan.lower_bound = plan.step_time;
   plan.iterations = 1;
   const std::string optimal = RenderHeadline(plan, {});
-  EXPECT_THAT(optimal, HasSubstr("  bound      1.00 us: optimal: no plan takes less\n"));
+  EXPECT_THAT(optimal, HasSubstr("  bound      optimal for placements of whole ops (1.00 us)\n"));
   EXPECT_THAT(optimal, HasSubstr(", 1 move in 2.0 s"));
 }
 

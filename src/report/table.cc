@@ -68,6 +68,35 @@ std::string FormatShare(double share) {
   return fmt::format("{:.1f}%", share * 100);
 }
 
+std::string FormatNanosLike(Nanos time, Nanos like) {
+  if (time == like || time.count >= kMaxQuantity) return FormatNanos(time);
+  if (like.count < 1000) return FormatCount(time.count) + " ns";
+  // The thresholds of FormatNanos: 999.5 of a unit are one of the next.
+  const auto range = static_cast<double>(like.count);
+  const int unit = range < 999.5e3 ? 0 : range < 999.5e6 ? 1 : 2;
+  constexpr std::array<double, 3> kScales = {1e-3, 1e-6, 1e-9};
+  constexpr std::array<const char*, 3> kNames = {"us", "ms", "s"};
+  const double value = static_cast<double>(time.count) * kScales[unit];
+  if (value >= 999.5) return fmt::format("{} {}", FormatCount(std::llround(value)), kNames[unit]);
+  if (value > 0 && value < 0.005) return fmt::format("<0.01 {}", kNames[unit]);
+  return fmt::format("{:.{}f} {}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, kNames[unit]);
+}
+
+std::string FormatBytesLike(Bytes size, Bytes like) {
+  if (size == like) return FormatBytes(size);
+  constexpr std::array<const char*, 5> kNames = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  double scale = 1;
+  while (static_cast<double>(like.count) >= 1024 * scale && unit + 1 < kNames.size()) {
+    scale *= 1024;
+    ++unit;
+  }
+  if (unit == 0 || size.count == 0) return fmt::format("{} {}", size.count, kNames[unit]);
+  const double value = static_cast<double>(size.count) / scale;
+  if (value > 0 && value < 0.05) return fmt::format("<0.1 {}", kNames[unit]);
+  return fmt::format("{:.1f} {}", value, kNames[unit]);
+}
+
 std::string CountOf(int64_t n, std::string_view noun) {
   return fmt::format("{} {}{}", FormatCount(n), noun, n == 1 ? "" : "s");
 }
@@ -84,6 +113,97 @@ int DisplayWidth(std::string_view text) {
   return width;
 }
 
+std::string Wrap(std::string_view text, const Style& style, int indent) {
+  if (style.width <= 0) return std::string(text);
+  std::string out;
+  int column = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    if (text[begin] == '\n') {
+      out += '\n', column = 0, ++begin;
+      continue;
+    }
+    // A word with the spaces before it.
+    const size_t word = std::min(text.find_first_not_of(' ', begin), text.size());
+    const size_t end = std::min(text.find_first_of(" \n", word), text.size());
+    const int width = DisplayWidth(text.substr(begin, end - begin));
+    if (column > 0 && column + width > style.width && word < end) {
+      out += "\n" + std::string(static_cast<size_t>(indent), ' ');
+      out += text.substr(word, end - word);
+      column = indent + DisplayWidth(text.substr(word, end - word));
+    } else {
+      out += text.substr(begin, end - begin);
+      column += width;
+    }
+    begin = end;
+  }
+  return out;
+}
+
+namespace {
+
+// "host0/gpu" and 12 of "host0/gpu12"; no number: -1. Numbers with leading zeros are names.
+std::pair<std::string, int64_t> SplitNumber(const std::string& name) {
+  const size_t last = name.find_last_not_of("0123456789");
+  const size_t begin = last == std::string::npos ? 0 : last + 1;
+  const size_t digits = name.size() - begin;
+  if (digits == 0 || digits > 9 || (digits > 1 && name[begin] == '0')) return {name, -1};
+  return {name.substr(0, begin), std::stoll(name.substr(begin))};
+}
+
+std::vector<std::string> FoldRuns(std::span<const std::string> names) {
+  std::vector<std::string> runs;
+  for (size_t i = 0; i < names.size();) {
+    const auto [stem, first] = SplitNumber(names[i]);
+    size_t end = i + 1;
+    while (first >= 0 && end < names.size() &&
+           SplitNumber(names[end]) == std::pair(stem, first + static_cast<int64_t>(end - i))) {
+      ++end;
+    }
+    runs.push_back(end - i == 1
+                       ? names[i]
+                       : fmt::format("{}-{}", names[i], first + static_cast<int64_t>(end - i) - 1));
+    i = end;
+  }
+  return runs;
+}
+
+}  // namespace
+
+std::string FoldNames(std::span<const std::string> names) {
+  // What stands behind the first '/', by what stands before it: hosts with the same are one.
+  std::vector<std::string> heads;
+  std::vector<std::vector<std::string>> tails;
+  for (const std::string& name : names) {
+    const size_t slash = name.find('/');
+    const bool split = slash != std::string::npos && slash > 0;
+    const std::string head = split ? name.substr(0, slash) : name;
+    const std::string tail = split ? name.substr(slash) : "";
+    if (heads.empty() || heads.back() != head || tails.back().back().empty() || tail.empty()) {
+      heads.push_back(head);
+      tails.emplace_back();
+    }
+    tails.back().push_back(tail);
+  }
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < heads.size();) {
+    size_t end = i + 1;
+    while (end < heads.size() && tails[end] == tails[i]) ++end;
+    const std::vector<std::string> folded = FoldRuns(tails[i]);
+    for (const std::string& head : FoldRuns(std::span(heads).subspan(i, end - i))) {
+      for (const std::string& tail : folded) parts.push_back(head + tail);
+    }
+    i = end;
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string FirstNames(std::span<const std::string> names, size_t most) {
+  const size_t shown = names.size() <= most ? names.size() : most - 1;
+  std::string text = fmt::format("{}", fmt::join(names.first(shown), ", "));
+  if (shown < names.size()) text += fmt::format(" and {} more", names.size() - shown);
+  return text;
+}
+
 void Table::AddRow(std::vector<Cell> cells) {
   PW_CHECK_LE(cells.size(), columns_.size());
   for (Cell& cell : cells) cell.text = Printable(cell.text, std::string_view::npos);
@@ -93,15 +213,23 @@ void Table::AddRow(std::vector<Cell> cells) {
 
 std::string Table::Render(const Style& style, int indent) const {
   std::vector<int> widths;
+  int total = indent;
   for (size_t c = 0; c < columns_.size(); ++c) {
     int width = DisplayWidth(columns_[c].title);
     for (const auto& row : rows_) width = std::max(width, DisplayWidth(row[c].text));
     widths.push_back(width);
+    total += width + (c > 0 ? 2 : 0);
+  }
+  std::vector<size_t> shown;
+  for (size_t c = columns_.size(); c-- > 0;) {
+    const bool leave_out = columns_[c].optional && style.width > 0 && total > style.width;
+    if (leave_out) total -= widths[c] + 2;
+    if (!leave_out) shown.insert(shown.begin(), c);
   }
   const auto line_of = [&](const auto& cell_of) {
     std::string line;
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      if (c > 0) line += "  ";
+    for (size_t c : shown) {
+      if (c != shown.front()) line += "  ";
       AppendPadded(line, cell_of(c), widths[c], columns_[c].align);
     }
     line.erase(line.find_last_not_of(' ') + 1);

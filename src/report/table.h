@@ -1,4 +1,4 @@
-// Text tables, bars and colours for terminals.
+// Text tables, bars, colours and folded lists of names for terminals.
 //
 // Widths are counted in columns: one per UTF-8 code point (the program prints no wide characters).
 // Without UTF-8 bars are drawn in ASCII; without colour no escape sequence is ever written.
@@ -6,10 +6,13 @@
 #define PLACEWRIGHT_REPORT_TABLE_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "base/units.h"
 
 namespace placewright {
 
@@ -17,6 +20,7 @@ namespace placewright {
 struct Style {
   bool color = false;
   bool utf8 = false;
+  int width = 0;  // columns; 0: no limit
 };
 
 enum class Tone { kPlain, kGood, kWarning, kBad, kFaint, kStrong };
@@ -32,11 +36,27 @@ std::string Bar(double share, int width, const Style& style);
 // "73.2%"; never "100.0%" below 1 and never "0.0%" above 0.
 std::string FormatShare(double share);
 
+// `time` or `size` in the unit in which FormatNanos or FormatBytes show `like`, for columns and
+// messages of one unit: "9,451 ms", "<0.01 s", "0.8 GiB", "<0.1 GiB".
+std::string FormatNanosLike(Nanos time, Nanos like);
+std::string FormatBytesLike(Bytes size, Bytes like);
+
 // "1 op", "3,667 ops".
 std::string CountOf(int64_t n, std::string_view noun);
 
 // Columns of text on a terminal; escape sequences count nothing.
 int DisplayWidth(std::string_view text);
+
+// Lines of at most style.width columns, broken at spaces, those after the first indented by
+// `indent` spaces; a longer word stands alone. Without a width the text as it is.
+std::string Wrap(std::string_view text, const Style& style, int indent = 2);
+
+// Names that differ by a number alone as a range: "host0/gpu0-3, host0/cpu0", "host0-1/gpu0-3",
+// "layers.0-11". Consecutive numbers only, in the order of the list.
+std::string FoldNames(std::span<const std::string> names);
+
+// The names of a set of ops or devices, all of them up to `most`, else "a, b and 9 more".
+std::string FirstNames(std::span<const std::string> names, size_t most);
 
 // Rows under a header, columns aligned and two spaces apart; no trailing spaces.
 class Table {
@@ -45,6 +65,7 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::kLeft;
+    bool optional = false;  // left out where the table is too wide, the last first
   };
 
   // What is in a cell may come from a file: control characters are shown as '?'.

@@ -52,6 +52,46 @@ TEST(Bar, ShowsSomethingAboveZeroAndLeavesSomethingBelowOne) {
   EXPECT_EQ(Bar(0.3, 4, utf8), "█▎░░");
 }
 
+TEST(Table, LeavesOptionalColumnsOutWhereItIsTooWide) {
+  Table table({{"name"},
+               {"bar", Table::Align::kLeft, true},
+               {"size"},
+               {"bar2", Table::Align::kLeft, true}});
+  table.AddRow({"a", "######", "12", "######"});
+  // name, bar, size and bar2 take 4 + 6 + 4 + 6 columns and 6 between them: 26, 18, 10.
+  const auto widest = [&](int width) { return table.Render({false, false, width}).find('\n'); };
+  EXPECT_EQ(table.Render({false, false, 26}),
+            "name  bar     size  bar2\na     ######  12    ######\n");
+  EXPECT_EQ(table.Render({false, false, 25}), "name  bar     size\na     ######  12\n");
+  EXPECT_EQ(table.Render({false, false, 17}), "name  size\na     12\n");
+  EXPECT_EQ(widest(5), 10u);  // nothing more to leave out
+}
+
+TEST(Wrap, BreaksAtSpaces) {
+  EXPECT_EQ(Wrap("one two three\nfour", {}), "one two three\nfour");
+  EXPECT_EQ(Wrap("one two three\nfour", {false, false, 7}), "one two\n  three\nfour");
+  EXPECT_EQ(Wrap("a-long-word b", {false, false, 4}, 1), "a-long-word\n b");
+  // Escape sequences take no columns.
+  EXPECT_EQ(Wrap("\x1b[1mone\x1b[0m two", {true, false, 7}), "\x1b[1mone\x1b[0m two");
+}
+
+TEST(FoldNames, RangesOfConsecutiveNumbers) {
+  const auto fold = [](std::vector<std::string> names) { return FoldNames(names); };
+  EXPECT_EQ(fold({}), "");
+  EXPECT_EQ(fold({"d0"}), "d0");
+  EXPECT_EQ(fold({"host0/gpu6", "host0/gpu7", "host0/gpu8"}), "host0/gpu6-8");
+  EXPECT_EQ(fold({"host0/gpu0", "host0/gpu2", "host0/cpu0"}), "host0/gpu0, host0/gpu2, host0/cpu0");
+  EXPECT_EQ(fold({"host0/gpu0", "host0/gpu1", "host1/gpu0", "host1/gpu1", "host3/gpu0"}),
+            "host0-1/gpu0-1, host3/gpu0");
+  EXPECT_EQ(fold({"h0/cpu0", "h0/gpu0", "h1/cpu0", "h1/gpu0"}), "h0-1/cpu0, h0-1/gpu0");
+  EXPECT_EQ(fold({"a01", "a02", "b9", "b10", "/x/1", "/x/2"}), "a01, a02, b9-10, /x/1-2");
+}
+
+TEST(FirstNames, CountsTheRest) {
+  EXPECT_EQ(FirstNames(std::vector<std::string>{"a", "b", "c"}, 3), "a, b, c");
+  EXPECT_EQ(FirstNames(std::vector<std::string>{"a", "b", "c", "d"}, 3), "a, b and 2 more");
+}
+
 TEST(FormatShare, NeverRoundsToTheEnds) {
   EXPECT_EQ(FormatShare(0), "0.0%");
   EXPECT_EQ(FormatShare(0.0001), "<0.1%");

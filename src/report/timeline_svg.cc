@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <set>
 
 #include "report/table.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 // Pixels.
 constexpr double kWidth = 1280, kLeft = 150, kRight = 24, kPlot = kWidth - kLeft - kRight;
-constexpr double kHeader = 78, kOpLane = 26, kMemoryLane = 30, kGap = 16, kLinkLane = 9,
+constexpr double kHeader = 94, kOpLane = 26, kMemoryLane = 44, kGap = 16, kLinkLane = 9,
                  kLinkGap = 5, kAxis = 34;
 constexpr size_t kMostLinks = 12;
 // Two ops nearer than this become one box.
@@ -21,6 +22,13 @@ constexpr double kEye = 0.4;
 
 constexpr std::array<const char*, 3> kPhaseColor = {"#4c78a8", "#f28e2b", "#59a14f"};
 constexpr const char* kTransferColor = "#9467bd";
+// Of memory. The reserve's stripes are defined once.
+constexpr const char *kTensors = "#c7d5e5", *kWorkspace = "#a9b6c6", *kContext = "#7f8b99",
+                     *kReserve = "url(#reserve)", *kFree = "#f8f8f8", *kOver = "#c62828";
+constexpr const char* kDefinitions =
+    "<defs><pattern id=\"reserve\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+    "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#f8f8f8\"/>"
+    "<rect width=\"2\" height=\"6\" fill=\"#b9a98a\"/></pattern></defs>\n";
 
 // Consecutive ops of one phase on one device, drawn as one box.
 struct Box {
@@ -49,6 +57,7 @@ class Painter {
         "width=\"{0:.0f}\" height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n"
         "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
         kWidth, height);
+    svg += kDefinitions;
     PaintHeader(svg);
     return svg + body + "</svg>\n";
   }
@@ -90,10 +99,12 @@ class Painter {
     legend(kPhaseColor[1], "backward", 88);
     legend(kPhaseColor[2], "optimizer", 90);
     legend(kTransferColor, "transfer", 82);
-    legend("#c7d5e5",
-           capacity_drawn_ ? "memory of tensors; the dashed line is the device's capacity"
-                           : "memory of tensors",
-           0);
+    if (!memory_drawn_) return;
+    legend(kTensors, "tensors", 74);
+    if (shown_.count(kWorkspace) > 0) legend(kWorkspace, "workspace", 92);
+    if (shown_.count(kContext) > 0) legend(kContext, "runtime context", 122);
+    if (shown_.count(kReserve) > 0) legend(kReserve, "memory reserve", 124);
+    Text(out, x, 66, "- - usable; a lane is as high as the device's memory");
   }
 
   std::vector<Box> BoxesOf(DeviceId device) const {
@@ -154,50 +165,76 @@ class Painter {
       Text(out, kLeft + 8, y + 17, "idle", "font-style=\"italic\"");
       return kOpLane;
     }
+    memory_drawn_ = true;
     PaintMemory(device, y + kOpLane + 2, out);
     return kOpLane + kMemoryLane;
   }
 
+  // One lane: its height is the device's whole memory, whatever is used of it. From below: runtime
+  // context, workspace, tensors; what is more than the memory is cut off. On top: the reserve.
   void PaintMemory(DeviceId device, double y, std::string& out) {
-    const MemoryCurve& curve = in_.memory[device.index()];
-    const double lane = kMemoryLane - 4;
-    int64_t peak = 0;
-    for (const MemoryPoint& point : curve) peak = std::max(peak, point.bytes.count);
-    const int64_t capacity = in_.cluster.device(device).capacity.count;
-    // Far below the capacity the curve would be flat: then the lane shows its shape instead.
-    const bool far_below = peak < capacity / 4;
-    const auto scale = static_cast<double>(std::max<int64_t>({peak, far_below ? 1 : capacity, 1}));
-    const auto height = [&](int64_t bytes) { return lane * static_cast<double>(bytes) / scale; };
-    // One column per pixel: the largest of the curve there.
-    std::string path = fmt::format("M{:.1f} {:.1f}", kLeft, y + lane);
-    size_t next = 0;
-    int64_t now = 0;
-    for (int column = 0; column < static_cast<int>(kPlot); ++column) {
-      int64_t most = now;
-      while (next < curve.size() && X(curve[next].time) < kLeft + column + 1) {
-        now = curve[next++].bytes.count;
-        most = std::max(most, now);
-      }
-      fmt::format_to(std::back_inserter(path), "L{:.0f} {:.1f}", kLeft + column,
-                     y + lane - height(most));
-    }
-    fmt::format_to(std::back_inserter(path), "V{:.1f}Z", y + lane);
-    const bool over = peak > capacity;
-    fmt::format_to(
-        std::back_inserter(out), "<path d=\"{}\" fill=\"{}\"><title>peak {} of {}</title></path>\n",
-        path, over ? "#f2b8b5" : "#c7d5e5", FormatBytes(Bytes(peak)), FormatBytes(Bytes(capacity)));
-    Text(out, kLeft - 8, y + lane - 16,
-         fmt::format("{} of {}", FormatBytes(Bytes(peak)), FormatBytes(Bytes(capacity))),
-         "text-anchor=\"end\" font-size=\"10\"");
-    Text(out, kLeft - 8, y + lane - 5, far_below || over ? "scale: own peak" : "scale: capacity",
-         "text-anchor=\"end\" font-size=\"9\"");
-    if (far_below) return;
-    capacity_drawn_ = true;
-    const double line = y + lane - height(capacity);
+    const Device& d = in_.cluster.device(device);
+    const DeviceResult& result = in_.devices[device.index()];
+    const double lane = kMemoryLane - 4, bottom = y + lane;
+    const auto memory = static_cast<double>(std::max<int64_t>(1, (d.capacity + d.reserve).count));
+    const auto height = [&](Bytes bytes) {
+      return lane * std::min(1.0, static_cast<double>(bytes.count) / memory);
+    };
+    Rectangle(out, kLeft, y, kPlot, lane, kFree, "");
+    const Bytes context = result.runtime_context, fixed = context + result.workspace;
+    const bool over = result.over.count > 0;
+    PaintCurve(device, bottom, fixed, height, over, out);
+    const auto band = [&](Bytes from, Bytes to, const char* color, std::string_view name) {
+      if (to <= from) return;
+      Rectangle(out, kLeft, bottom - height(to), kPlot, height(to) - height(from), color,
+                fmt::format("{}: {}", name, FormatBytes(to - from)));
+      shown_.insert(color);
+    };
+    band(context, fixed, kWorkspace, "largest workspace of an op");
+    band(Bytes(0), context, kContext, "runtime context");
+    band(d.capacity, d.capacity + d.reserve, kReserve, "memory reserve");
     fmt::format_to(std::back_inserter(out),
                    "<line x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" "
                    "stroke=\"{3}\" stroke-dasharray=\"4 3\"/>\n",
-                   kLeft, kLeft + kPlot, line, over ? "#c62828" : "#888888");
+                   kLeft, kLeft + kPlot, bottom - height(d.capacity), over ? kOver : "#888888");
+    const auto label = [&](double up, std::string_view text, std::string_view color) {
+      Text(out, kLeft - 8, bottom - up, text,
+           fmt::format("text-anchor=\"end\" font-size=\"10\"{}", color));
+    };
+    label(19, fmt::format("{} of {}", FormatBytes(result.peak), FormatBytes(d.capacity)), "");
+    if (over) {
+      label(7, fmt::format("{} too much", FormatBytes(result.over)),
+            fmt::format(" style=\"fill:{}\"", kOver));
+    } else if (d.reserve.count > 0) {
+      label(7, fmt::format("+ {} reserve", FormatBytes(d.reserve)), "");
+    }
+  }
+
+  // Tensors over time, on top of what is there all the time.
+  template <class Height>
+  void PaintCurve(DeviceId device, double bottom, Bytes fixed, const Height& height, bool over,
+                  std::string& out) const {
+    const MemoryCurve& curve = in_.memory[device.index()];
+    // One column per pixel: the largest of the curve there.
+    std::string path = fmt::format("M{:.1f} {:.1f}", kLeft, bottom);
+    size_t next = 0;
+    Bytes now;
+    for (int column = 0; column < static_cast<int>(kPlot); ++column) {
+      Bytes most = now;
+      while (next < curve.size() && X(curve[next].time) < kLeft + column + 1) {
+        now = curve[next++].bytes;
+        most = std::max(most, now);
+      }
+      fmt::format_to(std::back_inserter(path), "L{:.0f} {:.1f}", kLeft + column,
+                     bottom - height(Bytes(SaturatingAdd(fixed.count, most.count))));
+    }
+    fmt::format_to(std::back_inserter(path), "V{:.1f}Z", bottom);
+    const DeviceResult& result = in_.devices[device.index()];
+    fmt::format_to(std::back_inserter(out),
+                   "<path d=\"{}\" fill=\"{}\"><title>tensors: at most {}; peak {} of {}</title>"
+                   "</path>\n",
+                   path, over ? "#f2b8b5" : kTensors, FormatBytes(result.tensor_peak),
+                   FormatBytes(result.peak), FormatBytes(in_.cluster.device(device).capacity));
   }
 
   void PaintLinks(double& y, std::string& out) const {
@@ -278,14 +315,16 @@ class Painter {
     const double x = X(in_.lower_bound);
     fmt::format_to(std::back_inserter(out),
                    "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" "
-                   "stroke=\"#c62828\" stroke-dasharray=\"6 3\"><title>no plan can end before "
+                   "stroke=\"#c62828\" stroke-dasharray=\"6 3\"><title>bound: no placement of "
+                   "whole ops ends before "
                    "{3}</title></line>\n",
                    x, kHeader - 4, bottom + 4, FormatNanos(in_.lower_bound));
     Text(out, x, kHeader - 8, "lower bound", "text-anchor=\"middle\" font-size=\"10\"");
   }
 
   const TimelineInput& in_;
-  bool capacity_drawn_ = false;  // in any lane
+  bool memory_drawn_ = false;         // any lane
+  std::set<std::string_view> shown_;  // colours of bands
 };
 
 }  // namespace

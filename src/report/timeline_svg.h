@@ -11,6 +11,7 @@
 #include "plan/placement.h"
 #include "plan/schedule.h"
 #include "report/memory_curve.h"
+#include "sim/simulator.h"
 
 namespace placewright {
 
@@ -19,7 +20,8 @@ struct TimelineInput {
   const Cluster& cluster;
   const Placement& placement;
   const Schedule& schedule;
-  std::span<const MemoryCurve> memory;  // one per device
+  std::span<const MemoryCurve> memory;    // one per device
+  std::span<const DeviceResult> devices;  // of the same simulation: what else takes memory
   Nanos step_time;
   Nanos lower_bound;     // drawn as a line; 0: none
   std::string title;     // first line
@@ -27,7 +29,9 @@ struct TimelineInput {
 };
 
 // A self-contained SVG: no scripts, fonts or files of others. One track per device with its ops by
-// phase, the memory curve under it against the capacity, one track per link that carries anything
+// phase and under it its memory, counted as in the table (tensors over time, largest workspace,
+// runtime context) against the whole of it with what is usable and the reserve, always on that
+// scale; one track per link that carries anything
 // (the busiest twelve), and the time axis. Ops too narrow for the eye are merged; the details are
 // in tool tips. Size: a few hundred kilobytes at most, whatever the graph's.
 std::string RenderTimelineSvg(const TimelineInput& input);

@@ -1,5 +1,6 @@
 #include "report/timeline_svg.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "report/two_devices_fixture.h"
@@ -14,7 +15,7 @@ using testing::Not;
 TEST_F(TimelineSvg, DrawsOpsLinksAndMemoryAtTheirTimes) {
   const std::vector<MemoryCurve> memory = MemoryCurves(program_, placement_, *result_.schedule);
   const std::string svg =
-      RenderTimelineSvg({*graph_, *cluster_, placement_, *result_.schedule, memory,
+      RenderTimelineSvg({*graph_, *cluster_, placement_, *result_.schedule, memory, result_.devices,
                          result_.step_time, Nanos(35), "a <title>", "two devices"});
   EXPECT_THAT(svg, testing::StartsWith("<svg "));
   EXPECT_THAT(svg, testing::EndsWith("</svg>\n"));
@@ -31,35 +32,63 @@ TEST_F(TimelineSvg, DrawsOpsLinksAndMemoryAtTheirTimes) {
   EXPECT_THAT(svg, HasSubstr("lower bound"));
 }
 
-// Peaks are 6,144 B on both devices, the capacity 8,192 B, then a hundred times that.
-TEST_F(TimelineSvg, SaysTheScaleOfEveryMemoryLane) {
-  const std::vector<MemoryCurve> memory = MemoryCurves(program_, placement_, *result_.schedule);
-  const auto draw = [&](int64_t capacity) {
+// Tensors peak at 6,144 B on both devices; with 1,024 B of runtime context the table counts 7,168
+// B.
+class TimelineMemory : public TwoDevices {
+ protected:
+  std::string Draw(int64_t capacity, int64_t reserve) {
     ClusterBuilder builder("pair");
     DeviceKind kind;
     kind.name = "box";
+    kind.runtime_context = Bytes(1024);
     const int32_t index = builder.AddKind(kind).Take();
     for (const char* name : {"d0", "d1"}) {
-      Device device;
-      device.name = name;
-      device.kind = index;
-      device.capacity = Bytes(capacity);
-      EXPECT_TRUE(builder.AddDevice(device).ok());
+      EXPECT_TRUE(builder.AddDevice({name, index, 0, Bytes(capacity), Bytes(reserve)}).ok());
     }
     EXPECT_TRUE(
         builder.Connect("d0", "d1", BytesPerSecond(1000000000), Nanos(0), Duplex::kFull, "").ok());
     const Cluster cluster = std::move(builder).Build().Take();
-    return RenderTimelineSvg({*graph_, cluster, placement_, *result_.schedule, memory,
-                              result_.step_time, Nanos(0), "", ""});
-  };
-  const std::string full = draw(8192), empty = draw(819200);
-  EXPECT_THAT(full, HasSubstr("scale: capacity"));
-  EXPECT_THAT(full, HasSubstr("the dashed line is the device&apos;s capacity"));
-  EXPECT_THAT(full, HasSubstr("stroke-dasharray"));
-  EXPECT_THAT(empty, HasSubstr("scale: own peak"));
-  EXPECT_THAT(empty, Not(HasSubstr("dashed line")));
-  EXPECT_THAT(empty, Not(HasSubstr("stroke-dasharray")));
-  EXPECT_THAT(draw(4096), HasSubstr("#c62828"));  // over its capacity: the line lies within
+    const StepProgram program = BuildStepProgram(*graph_, cluster, costs_);
+    Simulator simulator(program);
+    const SimResult result = simulator.Run(placement_, {Order::kFifo, true, true});
+    const std::vector<MemoryCurve> memory = MemoryCurves(program, placement_, *result.schedule);
+    return RenderTimelineSvg({*graph_, cluster, placement_, *result.schedule, memory,
+                              result.devices, result.step_time, Nanos(0), "", ""});
+  }
+  // The top of d0's runtime context: its lane is 40 pixels high and ends at 94 + 26 + 2 + 40 = 162.
+  static std::string ContextFrom(double y) {
+    return fmt::format("y=\"{:.1f}\" width=\"1106.00\"", y);
+  }
+};
+
+TEST_F(TimelineMemory, EveryLaneIsAsHighAsTheDevicesMemory) {
+  // 1,024 of 8,192 B are an eighth of 40 pixels; of 81,920 B a hundredth of that, and nobody
+  // stretches the lane.
+  EXPECT_THAT(Draw(8192, 0), HasSubstr(ContextFrom(157) + " height=\"5.0\""));
+  EXPECT_THAT(Draw(81920, 0), HasSubstr(ContextFrom(161.5) + " height=\"0.5\""));
+  for (const int64_t capacity : {8192, 81920}) {
+    EXPECT_THAT(Draw(capacity, 0), HasSubstr("a lane is as high as the device&apos;s memory"));
+    EXPECT_THAT(Draw(capacity, 0), HasSubstr("stroke-dasharray"));
+  }
+}
+
+TEST_F(TimelineMemory, CountsTheRuntimeContextAsTheTableDoes) {
+  EXPECT_THAT(Draw(8192, 0), HasSubstr("7.0 KiB of 8.0 KiB"));
+  EXPECT_THAT(Draw(8192, 0), HasSubstr("runtime context: 1.0 KiB"));
+}
+
+TEST_F(TimelineMemory, ShowsTheReserveWhereThereIsOne) {
+  // 8,192 B usable and as many in reserve: the upper half of the lane, from 122 to 142.
+  const std::string with = Draw(8192, 8192);
+  EXPECT_THAT(with, HasSubstr(ContextFrom(122) + " height=\"20.0\" fill=\"url(#reserve)\""));
+  EXPECT_THAT(with, HasSubstr("+ 8.0 KiB reserve"));
+  EXPECT_THAT(Draw(8192, 0), Not(HasSubstr("fill=\"url(#reserve)\"")));
+}
+
+TEST_F(TimelineMemory, SaysHowMuchIsTooMuch) {
+  // 7,168 - 4,096 B.
+  EXPECT_THAT(Draw(4096, 0), HasSubstr("3.0 KiB too much"));
+  EXPECT_THAT(Draw(8192, 0), Not(HasSubstr("too much")));
 }
 
 TEST(EscapeXml, LeavesNothingThatEndsTextOrAttribute) {

@@ -31,7 +31,7 @@ class Portfolio {
     const std::vector<int32_t> units = UnitsOf(problem_, *options_.given);
     const Result<Score> score = EvaluateUnits(problem_, units, simulator_);
     if (ExpandUnits(problem_, units) != *options_.given || !score.ok()) return;
-    Add(MakeResult(problem_, "given", units, score.value(), options_), score.value());
+    Add(MakeResult(problem_, "given", units, score.value(), options_), score.value(), false);
   }
 
   // A planner that finds no connected plan is left out: another may find one.
@@ -46,7 +46,7 @@ class Portfolio {
       }
       out_of_memory_ = planned.value().out_of_memory;
       const Score score = ScoreOf(planned.value());
-      Add(planned.Take(), score);
+      Add(planned.Take(), score, planner.iterative());
     } catch (const std::bad_alloc&) {
       if (!best_) throw;  // nothing to save
       out_of_memory_ = true;
@@ -73,9 +73,11 @@ class Portfolio {
   }
 
  private:
-  void Add(PlannerResult result, const Score& score) {
+  void Add(PlannerResult result, const Score& score, bool search) {
     plans_.emplace_back(score, result.placement);
-    baselines_.push_back({result.algorithm, result.feasible, result.step_time});
+    baselines_.push_back({result.algorithm, result.feasible, result.step_time,
+                          DevicesInUse(result.placement, *problem_.graph, *problem_.cluster),
+                          search});
     iterations_ += result.iterations;
     for (const std::string& note : result.notes) notes_.push_back(note);
     if (!first_feasible_seconds_) first_feasible_seconds_ = result.first_feasible_seconds;

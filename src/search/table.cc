@@ -19,7 +19,7 @@ std::span<const Planner* const> SearchPlanners() {
   constexpr int kTries = 5;  // memory kept free: 0 to 4 eighths
   static const ConstructivePlanner single(
       "single", "everything on the fastest device where it fits", &PlaceSingle, 64);
-  static const ConstructivePlanner random("random", "every colocation group on a device by chance",
+  static const ConstructivePlanner random("random", "every colocation group on a random device",
                                           &PlaceRandom, 1);
   static const ConstructivePlanner round_robin(
       "round-robin", "colocation groups dealt to the accelerators in topological order",

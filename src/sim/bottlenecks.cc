@@ -187,11 +187,11 @@ std::vector<Reason> TopReasons(const Bottlenecks& bottlenecks, const Cluster& cl
   };
   for (DeviceId d : cluster.devices()) {
     add("computing on " + cluster.device(d).name, bottlenecks.compute[d]);
-    add("waiting for " + cluster.device(d).name, bottlenecks.device_wait[d]);
+    add("queueing for " + cluster.device(d).name, bottlenecks.device_wait[d]);
   }
   for (LinkId l : cluster.links()) {
     add("moving over " + cluster.link(l).name, bottlenecks.transfer[l]);
-    add("waiting for " + cluster.link(l).name, bottlenecks.link_wait[l]);
+    add("queueing for " + cluster.link(l).name, bottlenecks.link_wait[l]);
   }
   std::stable_sort(reasons.begin(), reasons.end(),
                    [](const Reason& a, const Reason& b) { return a.time > b.time; });

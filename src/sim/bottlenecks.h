@@ -40,7 +40,7 @@ Bottlenecks FindBottlenecks(const StepProgram& program, const Graph& graph, cons
 // One line of "why is it not faster", for people.
 struct Reason {
   std::string what;  // "computing on host0/gpu1", "moving over host0/gpu0>host0/pcie0",
-                     // "waiting for host0/gpu1", "waiting for host0/gpu0>host0/pcie0"
+                     // "queueing for host0/gpu1", "queueing for host0/gpu0>host0/pcie0"
   Nanos time;
 };
 // All that are not 0, longest first; they sum to the step time.

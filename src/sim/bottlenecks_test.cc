@@ -36,9 +36,9 @@ TEST(Bottlenecks, AccountsForEveryNanosecond) {
   EXPECT_EQ(found.path, (std::vector<OpId>{problem.op("a"), problem.op("last")}));
   const std::vector<Reason> reasons = TopReasons(found, problem.cluster);
   ASSERT_EQ(reasons.size(), 6u);
-  EXPECT_EQ(reasons[0].what, "waiting for l0");
+  EXPECT_EQ(reasons[0].what, "queueing for l0");
   EXPECT_EQ(reasons[1].what, "moving over l0");
-  EXPECT_EQ(reasons[5].what, "waiting for d0");
+  EXPECT_EQ(reasons[5].what, "queueing for d0");
 }
 
 TEST(Bottlenecks, FollowsWhatAWriterWaitsFor) {

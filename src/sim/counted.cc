@@ -40,15 +40,15 @@ Status VerifyCounted(const StepProgram& program, const Graph& graph, const Clust
                      const Placement& placement, const SimResult& result) {
   if (result.step_time.count >= kMaxQuantity) {
     return MakeError(ErrorCode::kTooLarge,
-                     "the step takes 2^60 ns or longer, where counting stops; longest of all, " +
+                     "the step takes 2^60 ns or longer, the limit; its longest part: " +
                          Longest(program, graph, cluster, placement, *result.schedule));
   }
   for (DeviceId id : cluster.devices()) {
     if (result.devices[id.index()].peak.count < kMaxQuantity) continue;
-    return MakeError(ErrorCode::kTooLarge,
-                     "device " + Printable(cluster.device(id).name, 80) +
-                         " needs 2^60 B or more, where counting stops",
-                     "", "Mend the sizes of the tensors: no machine holds as much.");
+    return MakeError(
+        ErrorCode::kTooLarge,
+        "device " + Printable(cluster.device(id).name, 80) + " needs 2^60 B or more, the limit", "",
+        "Correct the sizes of the tensors: no machine holds as much.");
   }
   return Ok();
 }

@@ -56,9 +56,8 @@ Result<std::vector<int64_t>> ReadSizes(std::string_view whole, std::string_view 
     const std::string_view item = Trim(text.substr(begin, end - begin));
     int64_t size = ModelInput::kBatch;
     if (item != "B" && !ReadNumber(item, 1, &size)) {
-      return BadInput(whole,
-                      fmt::format("the size \"{}\" is neither a whole number from 1 on nor B",
-                                  Printable(item, 40)));
+      return BadInput(whole, fmt::format("the size \"{}\" is neither a positive integer nor B",
+                                         Printable(item, 40)));
     }
     if (size > kMostElements / elements) {
       return BadInput(whole, "the sizes multiply to more than 2^50");
@@ -100,9 +99,9 @@ Result<ModelInput> ParseModelInput(std::string_view text) {
   const std::string_view tail = Trim(rest.substr(close + 1));
   if (tail.empty()) return input;
   if (tail[0] != '<' || !ReadNumber(Trim(tail.substr(1)), 1, &input.below)) {
-    return BadInput(text, "behind the sizes only <N, a whole number from 1 on, may follow");
+    return BadInput(text, "behind the sizes only <N with a positive integer N may follow");
   }
-  if (!IsWhole(input.dtype)) return BadInput(text, "<N is for whole numbers");
+  if (!IsWhole(input.dtype)) return BadInput(text, "<N is for integers");
   return input;
 }
 

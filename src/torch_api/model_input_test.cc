@@ -46,7 +46,7 @@ TEST(ModelInput, NamesWhatCannotBeRead) {
       {"x=[2000000000,2000000000]", "more than 2^50"},
       {"x=[3]4", "behind the sizes"},
       {"x=i64[3]<0", "behind the sizes"},
-      {"x=f32[3]<5", "for whole numbers"},
+      {"x=f32[3]<5", "for integers"},
   };
   for (const auto& [text, message] : kBad) {
     const Result<ModelInput> input = ParseModelInput(text);

@@ -244,6 +244,36 @@ TEST_F(PlanFiles, RealStepOnAPreset) {
   }
 }
 
+// As plans were written before GPUs kept a reserve: their machines are as described.
+TEST_F(PlanFiles, APlanWithoutReservesKeepsNone) {
+  const std::string source = PLACEWRIGHT_SHARED_DATA "/fx/tiny_rnnlm_1x64_b2_t3_sgd.json.gz";
+  if (!fs::exists(source)) GTEST_SKIP() << source << " is missing";
+  LoadedGraph graph = LoadGraph(source).Take();
+  for (const bool as_described : {true, false}) {
+    const LoadedCluster cluster = LoadCluster("4xP100", {.as_described = as_described}).Take();
+    const CostTable costs = ModelCosts(graph.graph, cluster.cluster, {}).Take();
+    SimulatedPlan simulated =
+        Simulate(graph.graph, cluster.cluster, costs,
+                 Placement(graph.graph.op_count(), DeviceId(0)), Order::kFifo);
+    simulated.plan.graph = {graph.path, graph.sha256};
+    simulated.plan.cluster = {cluster.path, cluster.sha256};
+    ASSERT_TRUE(WritePlanFiles(simulated.plan, costs, simulated.schedule, graph.graph,
+                               cluster.cluster, PlanPath())
+                    .ok());
+    EXPECT_EQ(Verdict(), "holds");
+    Json old = Load(PlanPath());
+    for (Json& device : old["devices"]) device.erase("reserve_bytes");
+    WriteWithDigest(old);
+    if (as_described) {
+      EXPECT_EQ(Verdict(), "holds");
+      EXPECT_EQ(LoadPlanInputs(PlanPath()).Take().cluster.cluster.device(DeviceId(0)).capacity,
+                Bytes(int64_t{12} << 30));
+    } else {
+      EXPECT_THAT(Verdict(), HasSubstr("capacity_bytes"));  // 5% less than there is
+    }
+  }
+}
+
 // The published vectors of the simulator's rules, as plans.
 TEST_F(PlanFiles, EveryVectorOfTheRules) {
   const std::string source = PLACEWRIGHT_SHARED_DATA "/simulator/vectors.json.gz";

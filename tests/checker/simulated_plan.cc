@@ -37,6 +37,7 @@ std::vector<DeviceUse> UsesOf(const SimResult& result, const Cluster& cluster) {
     use.workspace = device.workspace;
     use.runtime_context = device.runtime_context;
     use.capacity = cluster.device(id).capacity;
+    use.reserve = cluster.device(id).reserve;
     use.ops = device.ops;
     uses.push_back(use);
   }

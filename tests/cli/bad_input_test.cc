@@ -194,7 +194,7 @@ TEST_F(BadInput, OneDeviceThatIsTooSmallIsAProof) {
   const Json error = run.json()["error"];
   EXPECT_EQ(error["code"], "infeasible");
   const std::string message = error["message"], remedy = error["remedy"];
-  EXPECT_THAT(message, HasSubstr("900.0 MiB"));
+  EXPECT_THAT(message, HasSubstr("855.0 MiB"));
   EXPECT_THAT(message, HasSubstr("host0/gpu0"));
   EXPECT_THAT(message, Not(HasSubstr("together")));
   const std::string words = "more on host0/gpu0 (";
@@ -203,7 +203,7 @@ TEST_F(BadInput, OneDeviceThatIsTooSmallIsAProof) {
   const size_t from = at + words.size();
   std::string all = remedy.substr(from, remedy.find(" usable", from) - from);
   all.erase(std::remove(all.begin(), all.end(), ','), all.end());
-  Write("small.yaml", "hosts:\n  - gpus: [{kind: K80, memory: " + all + "}]\n");
+  Write("small.yaml", "hosts:\n  - gpus: [{kind: K80, memory: " + all + ", reserve: 0}]\n");
   EXPECT_EQ(
       Run({"plan", graph, "-c", "small.yaml", "--iterations", "1", "-o", "x.plan.json"}).status, 0)
       << remedy;

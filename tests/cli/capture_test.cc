@@ -184,7 +184,7 @@ TEST_F(CaptureCommand, APlanRemembersItsBatch) {
 TEST_F(CaptureCommand, AStepOfOneBatchSaysSo) {
   const Outcome recorded =
       Run(With({"capture", "mlp", "--batch", "4", "--one-batch", "-o", "m.json"}, kTiny));
-  EXPECT_THAT(recorded.out, HasSubstr("stands for batch 4 alone"));
+  EXPECT_THAT(recorded.out, HasSubstr("valid for batch 4 only"));
   EXPECT_EQ(RunJson({"inspect", "m.json"}).json()["batch_proof"], nullptr);
   EXPECT_EQ(RunJson({"inspect", "m.json", "--batch", "4"}).status, 0);
   for (const std::vector<std::string>& line :

@@ -45,6 +45,32 @@ class Export : public ProgramTest {
   }
 };
 
+// Every file that is written is compressed where its name ends with .gz.
+TEST_F(Export, TheNameSaysWhetherItIsGzip) {
+  MakePlan();
+  const auto gzip = [&](const std::string& file) { return Read(file).substr(0, 2) == "\x1f\x8b"; };
+  for (const char* format : {"aten", "chrome-trace"}) {
+    const Outcome run = To(format, "out.json.gz");
+    ASSERT_EQ(run.status, 0) << run.out;
+    EXPECT_TRUE(gzip("out.json.gz")) << format;
+    EXPECT_EQ(run.json()["bytes"], Read("out.json.gz").size());
+  }
+  ASSERT_EQ(To("aten", "out.json.gz").status, 0);
+  EXPECT_EQ(RunJson({"simulate", "out.json.gz", "-c", "2xV100"}).status, 0);
+  const Outcome plan =
+      RunJson({"plan", "g.json", "-c", "2xV100", "--iterations", "1", "-o", "p.plan.json.gz",
+               "--svg", "p.svg.gz", "--html", "p.html.gz"});
+  ASSERT_EQ(plan.status, 0) << plan.out;
+  for (const char* file : {"p.plan.json.gz", "p.plan.costs.json.gz", "p.plan.schedule.json.gz",
+                           "p.svg.gz", "p.html.gz"}) {
+    EXPECT_TRUE(gzip(file)) << file;
+  }
+  EXPECT_EQ(Run({"check", "p.plan.json.gz"}).status, 0);
+  ASSERT_EQ(Run({"cluster", "random", "--seed", "1", "-o", "c.yaml.gz"}).status, 0);
+  EXPECT_TRUE(gzip("c.yaml.gz"));
+  EXPECT_EQ(Run({"cluster", "check", "c.yaml.gz"}).status, 0);
+}
+
 TEST_F(Export, AnAtenGraphCarriesItsPlacement) {
   MakePlan();
   const Outcome run = To("aten", "out.json");

@@ -102,7 +102,7 @@ TEST_F(Pipeline, ObjectivesRefuseWhatTheyDoNotUse) {
   refused({"simulate", "w.json", "--placement", "s.json", "--objective", "latency", "--schedule"},
           "--schedule cannot be used");
   refused({"simulate", "p.txt", "--placement", "s.json", "--objective", "latency"},
-          "no dnn-partitioning workload");
+          "not a dnn-partitioning workload");
   refused({"simulate", "p.txt", "-c", "2xV100", "--placement", "s.json"}, "the graph is none");
   refused({"simulate", "w.json", "-c", "2xV100", "--placement", "s.json"},
           "-c cannot be used with a dnn-partitioning workload");

@@ -144,7 +144,7 @@ TEST_F(PlacetoCommand, RefusesWhatHasNoMeaning) {
       {{"simulate", "--placeto", "case.json", "-c", "4xP100"}, "--cluster cannot be used"},
       {{"simulate", "--placeto", "case.json", "--order", "fifo"}, "--order cannot be used"},
       {{"simulate", "--placeto", "case.json", "--sim", "placewright"}, "--sim cannot be used"},
-      {{"simulate", "--placeto", "case.json", "--repeat", "0"}, "whole number"},
+      {{"simulate", "--placeto", "case.json", "--repeat", "0"}, "not an integer"},
       {{"simulate", "net.json", "--sim", "placeto", "--memory"}, "--memory cannot be used"},
       {{"simulate", "net.json", "--sim", "placetoo"}, "did you mean placeto?"},
       {{"simulate", "net.json", "--repeat", "3"}, "--repeat needs"},

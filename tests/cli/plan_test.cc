@@ -433,7 +433,7 @@ TEST_F(PlanCommand, InspectAssumesOpenDimensionsAloud) {
   EXPECT_THAT(Run({"inspect", model}).out, HasSubstr("assumed batch=1; give"));
   const Outcome sized = RunJson({"inspect", model, "--dim", "batch=4"});
   EXPECT_EQ(sized.json()["assumed_dimensions"], Json::object());
-  EXPECT_THAT(sized.err, IsEmpty());
+  EXPECT_THAT(sized.err, Not(HasSubstr("assumed")));
 }
 
 }  // namespace

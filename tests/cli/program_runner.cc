@@ -32,6 +32,23 @@ struct Child {
   int out = -1, err = -1;  // reading ends; -1: none
 };
 
+// The reading end of a pipe that a process of its own fills with the file.
+int PipeOf(const std::string& path) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) _exit(126);
+  if (fork() != 0) {
+    close(ends[1]);
+    return ends[0];
+  }
+  signal(SIGPIPE, SIG_IGN);
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, 65536> buffer;
+  while (file.read(buffer.data(), buffer.size()) || file.gcount() > 0) {
+    if (write(ends[1], buffer.data(), static_cast<size_t>(file.gcount())) < 0) break;
+  }
+  _exit(0);
+}
+
 [[noreturn]] void Execute(const std::vector<std::string>& arguments, const RunOptions& options,
                           const std::string& folder) {
   std::vector<std::string> words = {PLACEWRIGHT_PROGRAM};
@@ -46,6 +63,7 @@ struct Child {
     return list;
   };
   if (chdir(folder.c_str()) != 0) _exit(126);
+  if (!options.input_from.empty()) dup2(PipeOf(options.input_from), STDIN_FILENO);
   if (!options.errors_to.empty()) dup2(open(options.errors_to.c_str(), O_WRONLY), STDERR_FILENO);
   signal(SIGPIPE, SIG_DFL);
   if (options.address_space > 0) {

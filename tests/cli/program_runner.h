@@ -32,6 +32,7 @@ struct RunOptions {
   uint64_t address_space = 0;  // limit in bytes (RLIMIT_AS); 0: none
   std::string errors_to;       // a file that standard error goes to
   bool close_output = false;   // nobody reads standard output: the pipe is closed at once
+  std::string input_from;      // a file that is standard input, through a pipe
 };
 
 // A test with a folder of its own, in which the program runs.

@@ -297,7 +297,7 @@ TEST_F(CheckCommand, RejectsAPlanWithAnyNumberChanged) {
     Write("net.plan.json", copy.dump());
     const Outcome run = Run({"check", "net.plan.json"});
     EXPECT_EQ(run.status, 3) << pointer << run.out;
-    EXPECT_THAT(run.err, HasSubstr("net.plan.json")) << pointer;
+    EXPECT_THAT(run.err, HasSubstr("net.plan.")) << pointer;
     ++changed;
   }
   EXPECT_GT(changed, 30);

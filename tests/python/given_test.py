@@ -1,6 +1,6 @@
 """What is given to the exporter is used, not dropped: inputs and outputs in structures, hooks, types."""
 
-from support import ExportTest, inputs_of, names_of, ops_of  # first: skips without PyTorch
+from support import VERSION, ExportTest, inputs_of, names_of, ops_of  # first: skips without PyTorch
 
 import dataclasses
 import types
@@ -85,8 +85,7 @@ class Precision(ExportTest):
         self.assertEqual(graph["ops"][-1]["outputs"], [{"shape": [4, 8], "dtype": "bf16"}])
         graph = self.exported(Model(half(torch.bfloat16, False)), X)
         self.assertEqual(graph["ops"][-1]["outputs"], [{"shape": [4, 8], "dtype": "f32"}])
-        version = tuple(int(part) for part in torch.__version__.split(".")[:2])
-        if version < (2, 3):
+        if VERSION < (2, 3):
             self.refused(["float16", "torch.bfloat16"], Model(half(torch.float16)), X)
         else:
             graph = self.exported(Model(half(torch.float16)), X)

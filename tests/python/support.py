@@ -24,6 +24,8 @@ except ImportError:
 
 from placewright_export import export  # noqa: E402
 
+VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
+
 
 class ExportTest(unittest.TestCase):
     """Tests that export into a folder of their own."""

@@ -29,6 +29,10 @@ BAD = [
     "hosts: [{count: 2}]",
     "hosts: [{gpus: T4, count: 0}]",
     "hosts: [{gpus: T4, count: two}]",
+    "gpus: {kind: T4, reserve: 5 percent}",
+    "gpus: {kind: T4, reserve: 5%, reserve_bytes: 5}",
+    "hosts: [{gpus: T4, nics: 0}]\nnetwork: 1 Gbps",
+    "hosts: [{gpus: T4, nics: []}]\nnetwork: 1 Gbps",
     "gpus: 2 x T4\ninterconnect: pcie9",
     "gpus: 2 x T4\ninterconnect_bandwidth: 12",
     "gpus: 2 x T4\nnetwork: {latency: 3 us}",
@@ -62,6 +66,11 @@ GOOD = [
     TWO + f"links: [{VALID_LINK}]",
     TWO + "partial: true",
     "gpus: [T4, 2 x T4, {kind: V100 16, count: 2, reserve: 0}]",
+    "gpus: {kind: T4, reserve: 2.5%}",
+    "reserve: 1,024 MiB\nhosts: [{gpus: T4, reserve: 0}, {gpus: T4, reserve_bytes: 5}]\nnetwork: 400 Gb/s",
+    "hosts: [{gpus: T4, nics: 2}, {gpus: T4, nics: 2 x 100 Gbps}, {gpus: T4, nics: [1, 9 Gb/s]}]\n"
+    "network: 25 Gbps",
+    "kinds: {X: {like: T4, reserve: 0}}\ndevices: [{name: a, kind: X}]",
     "gpus: 8 x H200\ninterconnect: nvswitch\ncpus: 2 x Xeon-Platinum-8480+\nmemory: 2 TiB",
     "kinds: {X: {like: T4, peak: {f32: 9.3 TFLOPS, i8: 0}}}\ndevices: [{name: a, kind: X}]",
     "kinds: {X: {class: gpu, architecture: volta, peak_flops: {f32: 1.0e+12}, launch_overhead: 0,"

@@ -33,7 +33,7 @@ MaybeViolation CheckGivenCosts(const PlanInputs& inputs) {
       if (stated == given) continue;
       return Violation{
           ViolationKind::kGivenCosts,
-          fmt::format("{} ns on {} are said to be given, the graph has {}", stated.count,
+          fmt::format("{} ns on {} are stated as given, the graph has {}", stated.count,
                       inputs.cluster.cluster.device(device).name, given.count),
           fmt::format("costs: ops[{}] ({})", op.value(), Printable(graph.op(op).name, 80))};
     }

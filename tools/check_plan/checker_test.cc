@@ -90,7 +90,7 @@ TEST(CheckPlan, Unreachable) {
   EXPECT_EQ(Verdict(plan.Build()), "unreachable");
 }
 
-// A cost graph brings its costs along; what is said to be given must be these.
+// A cost graph brings its costs along; what is stated as given must be these.
 TEST(CheckPlan, GivenCosts) {
   PlanInputs inputs = ForkPlan().Build();
   for (OpId op : inputs.graph.graph.ops()) inputs.costs.SetSource(op, CostSource::kGiven);
@@ -187,6 +187,7 @@ TEST(CheckPlan, Figures) {
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.devices[0].busy += 0.001; }), "devices");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.devices[0].name = "d2"; }), "devices");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.devices[0].kind = "L"; }), "devices");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.devices[0].device_class = DeviceClass::kCpu; }), "devices");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.devices[0].capacity = Bytes(99999); }), "devices");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.devices.pop_back(); }), "devices");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.graph_name = "other"; }), "names");
@@ -206,6 +207,8 @@ TEST(CheckPlan, BoundAndSearch) {
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.lower_bound = Nanos(1613); }), "holds");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[0].step_time = Nanos(1612); }), "baselines");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[1].feasible = true; }), "baselines");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[0].devices = {"d0", "d7"}; }), "baselines");
+  EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[0].devices = {"d0"}; }), "holds");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.history[0].step_time = Nanos(1613); }), "history");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.history.pop_back(); }), "history");
   PlanInputs inputs = ForkPlan().Build();

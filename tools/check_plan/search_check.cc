@@ -31,6 +31,14 @@ MaybeViolation CheckAlgorithmNames(const Plan& plan) {
   for (size_t i = 0; i < plan.baselines.size(); ++i) {
     const std::string& name = plan.baselines[i].algorithm;
     if (name.empty()) return AtItem(ViolationKind::kBaselines, "baselines", i, "has no name");
+    for (const std::string& device : plan.baselines[i].devices) {
+      const bool known = std::any_of(plan.devices.begin(), plan.devices.end(),
+                                     [&](const DeviceUse& use) { return use.name == device; });
+      if (known) continue;
+      return AtItem(
+          ViolationKind::kBaselines, "baselines", i,
+          fmt::format("runs on {}, which is no device of the plan", Printable(device, 80)));
+    }
     if (names.insert(name).second) continue;
     return AtItem(ViolationKind::kBaselines, "baselines", i,
                   fmt::format("{} is there already", Printable(name, 80)));

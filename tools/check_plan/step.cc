@@ -141,7 +141,7 @@ MaybeViolation Step::MatchTransfers() {
       return wrong("a transfer is missing", needed);
     }
     const TransferSpan& span = spans[order[next]];
-    if (KeyOf(span) != needed) return wrong("nobody needs the transfer of", KeyOf(span));
+    if (KeyOf(span) != needed) return wrong("nothing needs the transfer of", KeyOf(span));
     crossing.span = order[next++];
     if (next < order.size() && KeyOf(spans[order[next]]) == needed) {
       return wrong("transferred twice", needed);
@@ -159,7 +159,7 @@ MaybeViolation Step::MatchTransfers() {
                        Place(crossing)};
     }
   }
-  if (next < order.size()) return wrong("nobody needs the transfer of", KeyOf(spans[order[next]]));
+  if (next < order.size()) return wrong("nothing needs the transfer of", KeyOf(spans[order[next]]));
   return std::nullopt;
 }
 

@@ -147,10 +147,21 @@ MaybeViolation CheckNames(const Plan& plan, const Graph& graph, const Cluster& c
     if (use.kind != cluster.kind(id).name) {
       return Differs(ViolationKind::kDevices, place + ".kind", use.kind, cluster.kind(id).name);
     }
+    // Plans of before there was the field have it as "other".
+    const DeviceClass device_class = cluster.kind(id).device_class;
+    if (use.device_class != DeviceClass::kOther && use.device_class != device_class) {
+      return Differs(ViolationKind::kDevices, place + ".class",
+                     std::string(ToString(use.device_class)), std::string(ToString(device_class)));
+    }
     if (use.capacity != cluster.device(id).capacity) {
       return Differs(ViolationKind::kDevices, place + ".capacity_bytes",
                      std::to_string(use.capacity.count),
                      std::to_string(cluster.device(id).capacity.count));
+    }
+    if (use.reserve && *use.reserve != cluster.device(id).reserve) {
+      return Differs(ViolationKind::kDevices, place + ".reserve_bytes",
+                     std::to_string(use.reserve->count),
+                     std::to_string(cluster.device(id).reserve.count));
     }
   }
   return std::nullopt;

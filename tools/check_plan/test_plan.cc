@@ -84,7 +84,7 @@ PlanInputs TestPlan::Build() const {
         step > 0 ? static_cast<double>(uses[i].busy) / static_cast<double>(step) : 0;
     plan.devices.push_back({i == 0 ? "d0" : "d1", "K", busy, Bytes(uses[i].tensor_peak + 10),
                             Bytes(uses[i].tensor_peak), Bytes(0), Bytes(10), Bytes(100000),
-                            uses[i].ops});
+                            Bytes(0), uses[i].ops});
   }
   plan.baselines = {
       {"single", true, Nanos(step + 1)}, {"m-etf", false, Nanos(1)}, {"heft", true, Nanos(step)}};

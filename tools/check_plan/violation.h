@@ -16,7 +16,7 @@ enum class ViolationKind : uint8_t {
   kUnsupported,     // "unsupported": an op on a device that has no time for it
   kColocation,      // "colocation": a storage's views and writers, or an update, on several devices
   kScheduleDevice,  // "schedule-device": the schedule runs an op elsewhere than the placement says
-  kGivenCosts,      // "given-costs": a cost said to be given is not the one of the graph file
+  kGivenCosts,      // "given-costs": a cost stated as given is not the one of the graph file
   kTransfers,       // "transfers": one missing, superfluous, twice, or from elsewhere than its home
   kUnreachable,     // "unreachable": a transfer between devices without a route
   kDuration,        // "duration": an op or transfer takes another time than its cost

@@ -43,7 +43,7 @@ class ArgumentReader {
     if (value.isDevice()) return Value(std::string("cpu"));
     if (value.isGenerator()) return Value();
     if (value.isList()) return List(argument, value);
-    Refuse(call_, argument, "is of a kind that no graph holds (" + value.tagKind() + ")");
+    Refuse(call_, argument, "has a type that a graph cannot hold (" + value.tagKind() + ")");
   }
 
   std::vector<at::Tensor> tensors;
@@ -86,7 +86,7 @@ class ArgumentReader {
       } else if (item.isNone()) {
         list.emplace_back();
       } else {
-        Refuse(call_, argument, "is a list of a kind that no graph holds");
+        Refuse(call_, argument, "is a list of a type that a graph cannot hold");
       }
     }
     return Value(std::move(list));

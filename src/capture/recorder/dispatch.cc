@@ -69,7 +69,7 @@ void CallHandler::Check(bool too_many, const char* what) {
 void CallHandler::CountCall() { Check(++calls_ > kMostCalls, "runs more than 500,000 ops"); }
 
 void CallHandler::CountTurn() {
-  Check(++turns_ > kMostTurns, "makes more than 1,000,000 turns in loops");
+  Check(++turns_ > kMostTurns, "runs more than 1,000,000 loop iterations");
 }
 
 void RunBelow(TorchCall& call) {

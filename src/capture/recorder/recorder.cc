@@ -67,7 +67,7 @@ Result<DType> KnownDType(const at::Tensor& tensor) {
   const std::optional<DType> dtype = DTypeOf(tensor.scalar_type());
   if (dtype) return *dtype;
   return MakeError(ErrorCode::kNotRecordable,
-                   fmt::format("a tensor has elements of type {}, which no graph holds",
+                   fmt::format("a tensor has elements of type {}, which a graph cannot hold",
                                c10::toString(tensor.scalar_type())));
 }
 

@@ -150,7 +150,7 @@ Error ScriptModel::Stopped(Error error, const std::string& traceback) const {
     for (const ScriptArgument& argument : arguments_) {
       if (argument.given) given.push_back(Describe(argument));
     }
-    error.remedy = fmt::format("Check sizes and types of the inputs ({}), or mend the code there.",
+    error.remedy = fmt::format("Check sizes and types of the inputs ({}), or fix the code there.",
                                fmt::join(given, " "));
   }
   return error;

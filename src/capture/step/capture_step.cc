@@ -56,7 +56,7 @@ BatchLaws LawsOf(const Graph& graph, const Others& others) {
   if (others.recordings.size() == 2) {
     BatchLaws laws = ProveBatchLaws(graph, others.recordings[0], others.recordings[1]);
     if (graph.batch() == 1 && !laws.obstacle.empty()) {
-      laws.obstacle += "; LibTorch leaves copies out at batch 1: record the step at 2 or more";
+      laws.obstacle += "; LibTorch omits copies at batch 1: record the step at 2 or more";
     }
     return laws;
   }

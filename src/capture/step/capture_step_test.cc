@@ -82,7 +82,7 @@ TEST(CaptureStep, NamesTheArgumentThatDoesNotScale) {
   const Graph graph = RecordStep(
       4, [](const at::Tensor& x, int64_t batch) { return x.narrow(0, 0, (batch + 1) / 2); });
   EXPECT_THAT(graph.batch_laws()->obstacle,
-              HasSubstr("of op slice (aten.slice.Tensor) is 2, 3 and 6, by no law that is known"));
+              HasSubstr("of op slice (aten.slice.Tensor) is 2, 3 and 6, neither linear in the batch nor proportional to it"));
   EXPECT_EQ(CheckScales(graph.batch_laws(), 4, 8).error().code, ErrorCode::kBatchScaling);
 }
 

@@ -255,7 +255,7 @@ std::vector<ZooEntry> AmoebaNetDModels() {
                   WholeParameter("size", 224, 1 << 14, "height and width of an image"),
                   WholeParameter("layers", 18, 3000, "normal cells; a multiple of 3"),
                   WholeParameter("filters", 208, 1 << 14, "four times the channels of the stem"),
-                  WholeParameter("classes", 1000, 1 << 24, "classes told apart"),
+                  WholeParameter("classes", 1000, 1 << 24, "number of classes"),
                   ShareParameter("dropout", 0, "share of activations that dropout zeroes")},
                  // GDP says no more of its size; GPipe's smallest model stands for it.
                  {{"gdp", "GDP appendix 6.3.2: batch 64", {}, "8xP100", 9430}}};

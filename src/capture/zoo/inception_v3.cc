@@ -256,7 +256,7 @@ std::vector<ZooEntry> InceptionV3Models() {
       {WholeParameter("batch", 64, 1 << 20, "images in a step"),
        WholeParameter("size", 299, 1 << 14,
                       "height and width of an image, at least 75; with `auxiliary`, about 299"),
-       WholeParameter("classes", 1000, 1 << 24, "classes told apart"),
+       WholeParameter("classes", 1000, 1 << 24, "number of classes"),
        {"width", "channels relative to the published ones", 1, 0.01, 16, false},
        SwitchParameter("auxiliary", true, "whether training has the second classifier"),
        ShareParameter("dropout", 0.5, "share of activations that dropout zeroes")},

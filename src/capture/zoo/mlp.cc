@@ -54,7 +54,7 @@ std::vector<ZooEntry> MlpModels() {
                   WholeParameter("layers", 2, 10000, "hidden layers"),
                   WholeParameter("features", 784, 1 << 20, "numbers in an example"),
                   WholeParameter("hidden", 512, 1 << 20, "width of the hidden layers"),
-                  WholeParameter("classes", 10, 1 << 20, "classes told apart"),
+                  WholeParameter("classes", 10, 1 << 20, "number of classes"),
                   ShareParameter("dropout", 0.2, "share of activations that dropout zeroes")},
                  {}};
   entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {

@@ -91,7 +91,7 @@ ZooEntry MakeEntry(const char* name, const char* description, int64_t batch,
                  {WholeParameter("batch", batch, 1 << 20, "images in a step"),
                   WholeParameter("size", 224, 1 << 14, "height and width of an image"),
                   WholeParameter("width", 64, 1 << 14, "channels of the first stage"),
-                  WholeParameter("classes", 1000, 1 << 24, "classes told apart")},
+                  WholeParameter("classes", 1000, 1 << 24, "number of classes")},
                  std::move(presets)};
   return entry;
 }

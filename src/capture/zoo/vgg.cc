@@ -80,7 +80,7 @@ ZooEntry MakeEntry(const char* name, const char* description, ZooPreset preset) 
                  {WholeParameter("batch", 96, 1 << 20, "images in a step"),
                   WholeParameter("size", 224, 1 << 14, "height and width of an image, at least 32"),
                   WholeParameter("hidden", 4096, 1 << 20, "width of the dense layers"),
-                  WholeParameter("classes", 1000, 1 << 24, "classes told apart"),
+                  WholeParameter("classes", 1000, 1 << 24, "number of classes"),
                   ShareParameter("dropout", 0.5, "share of activations that dropout zeroes")},
                  {std::move(preset)}};
   entry.facts.parameters[1].least = 32;

@@ -39,7 +39,7 @@ Status SetValue(const ZooModel& model, const std::string& name, double value,
   if (!in_range || (it->whole && value != std::floor(value))) {
     return MakeError(ErrorCode::kField,
                      fmt::format("{} = {} is not {} within [{}, {}]", name, value,
-                                 it->whole ? "a whole number" : "a number", it->least, it->most),
+                                 it->whole ? "an integer" : "a number", it->least, it->most),
                      "model " + model.name);
   }
   values[name] = value;

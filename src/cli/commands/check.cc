@@ -27,7 +27,7 @@ class CheckCommand : public Command {
         "Exit status 0 where the plan holds, 3 where it does not: the first violation is named.\n"
         "Examples:\n"
         "  placewright check bert.plan.json\n"
-        "  placewright check bert.plan.json --graph /elsewhere/bert.json.gz --json");
+        "  placewright check bert.plan.json --graph moved/bert.json.gz --json");
     return app;
   }
 

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/terminal/options.h"
 #include "cluster/catalogue.h"
 #include "formats/cluster/cluster_reader.h"
 #include "formats/input.h"
@@ -20,6 +21,7 @@ class ClusterCommand : public Command {
     app->require_subcommand(1);
     CLI::App* show = app->add_subcommand("show", "Devices and links of a cluster, or all presets");
     show->add_option("CLUSTER", cluster_, "Preset or file; all presets where left out");
+    AddMemoryReserveOption(show, &memory_reserve_);
     show_ = show;
     show->footer(
         "Examples:\n"
@@ -50,7 +52,8 @@ class ClusterCommand : public Command {
       if (part.app->parsed()) return part.command->Run(context);
     }
     if (show_->parsed() && cluster_.empty()) return ShowCatalogue(context.console);
-    PW_ASSIGN(const LoadedCluster loaded, LoadCluster(cluster_));
+    PW_ASSIGN(const auto reserve, ReadMemoryReserve(memory_reserve_));
+    PW_ASSIGN(const LoadedCluster loaded, LoadCluster(cluster_, {.reserve = reserve}));
     return show_->parsed() ? Show(loaded, context.console) : Check(loaded, context.console);
   }
 
@@ -129,7 +132,7 @@ class ClusterCommand : public Command {
 
   const CLI::App* show_ = nullptr;
   std::vector<Part> parts_;
-  std::string cluster_;
+  std::string cluster_, memory_reserve_;
 };
 
 }  // namespace

@@ -24,6 +24,10 @@ Result<TopoMatrix> ReadTable(const std::string& path) {
 Result<const DeviceKind*> FindGpuKind(const std::string& name) {
   const DeviceKind* kind = FindKind(name);
   if (kind != nullptr && kind->device_class == DeviceClass::kGpu) return kind;
+  if (const std::string_view why = WhyNotInCatalogue(name); !why.empty()) {
+    return MakeError(ErrorCode::kUnknownName,
+                     fmt::format("\"{}\" is not in the catalogue: {}", Printable(name, 80), why));
+  }
   std::vector<std::string> known;
   for (const DeviceKind& each : Catalogue()) {
     if (each.device_class == DeviceClass::kGpu) known.push_back(each.name);
@@ -43,7 +47,7 @@ class ClusterDetectCommand : public Command {
         ->type_name("FILE");
     app->add_option("--gpu", gpu_, "What every GPU is, where the driver's name for it is not known")
         ->type_name("KIND");
-    app->add_option("-o,--output", output_, "The cluster file; standard output where left out")
+    app->add_option("-o,--output", output_, "The cluster file; standard output where left out or -")
         ->type_name("FILE");
     app->footer(
         "Without a GPU the machine's CPUs are described, and a note says so.\n"
@@ -62,6 +66,7 @@ class ClusterDetectCommand : public Command {
     if (!topo_.empty()) {
       PW_ASSIGN(input.table, ReadTable(topo_));
     }
+    if (output_ == "-") output_.clear();
     if (!output_.empty()) {
       PW_RETURN_IF_ERROR(RefuseOverwriting({{"-o", output_}}, {{"--topo", topo_}}));
       PW_RETURN_IF_ERROR(ProbeWritable(output_));

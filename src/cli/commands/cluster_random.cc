@@ -30,16 +30,17 @@ Result<DrawRange> ParseRange(std::string_view option, const std::string& text, i
   const int64_t least = number(all.substr(0, dash));
   const int64_t most = dash == std::string_view::npos ? least : number(all.substr(dash + 1));
   if (least >= 1 && most >= least) return DrawRange{least * unit, most * unit};
-  return MakeError(ErrorCode::kUsage,
-                   fmt::format("{} {} is no number and no range", option, Printable(text, 40)), "",
-                   "Give a whole number of at least 1, or LEAST-MOST, such as 1-6.");
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("{} {} is neither a number nor a range", option, Printable(text, 40)), "",
+      "Give a positive integer, or a range MIN-MAX such as 1-6.");
 }
 
 class ClusterRandomCommand : public Command {
  public:
   CLI::App* Register(CLI::App& cluster) override {
     CLI::App* app = cluster.add_subcommand("random", "Draw machines as TAG does to train on");
-    app->add_option("--seed", seed_, "What the draws start from; default 0")
+    app->add_option("--seed", seed_, "Random seed (default 0)")
         ->check(WholeNumber(0, UINT64_MAX))
         ->type_name("N");
     const auto range = [app](const char* name, std::string& value, const char* help) {
@@ -52,7 +53,7 @@ class ClusterRandomCommand : public Command {
     app->add_option("--kinds", kinds_, "Types of GPU to draw from")
         ->type_name("KIND,...")
         ->capture_default_str();
-    app->add_option("-o,--output", output_, "The cluster file; standard output where left out")
+    app->add_option("-o,--output", output_, "The cluster file; standard output where left out or -")
         ->type_name("FILE");
     app->footer(
         "Examples:\n"
@@ -67,6 +68,7 @@ class ClusterRandomCommand : public Command {
     PW_ASSIGN(options_.inside_mbps, ParseRange("--inside", inside_, kMbpsPerGbps));
     PW_ASSIGN(options_.between_mbps, ParseRange("--between", between_, kMbpsPerGbps));
     PW_RETURN_IF_ERROR(SplitKinds());
+    if (output_ == "-") output_.clear();
     if (!output_.empty()) PW_RETURN_IF_ERROR(ProbeWritable(output_));
     PW_ASSIGN(const ClusterBuilder builder, DrawTopology(options_, seed_));
     const std::string note = fmt::format(

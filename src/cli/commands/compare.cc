@@ -2,9 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <optional>
+#include <vector>
 
 #include "base/out_of_memory.h"
 #include "cli/commands/command.h"
+#include "cli/request/assumptions.h"
 #include "cli/request/given.h"
 #include "cli/request/planners.h"
 #include "cli/request/planning.h"
@@ -18,6 +21,9 @@ namespace {
 
 constexpr const char* kExamples =
     "With a graph every algorithm makes its plan; those that search do so for --time each.\n"
+    "Ctrl-C ends it with what is there: the algorithms that are done, and the best of the one "
+    "that\n"
+    "runs; the exit status is then 130.\n"
     "With plans nothing is searched: the files are set side by side.\n"
     "Examples:\n"
     "  placewright compare bert.json.gz -c 4xP100\n"
@@ -34,7 +40,11 @@ struct Entry {
   double seconds = 0;
   int64_t iterations = 0;
   CostShares costs;
-  std::vector<std::string> notes;  // of the planner
+  std::vector<std::string> notes;    // of the planner
+  std::vector<std::string> devices;  // that run an op
+  bool search = false;               // an algorithm that improves on the others' plans
+  bool interrupted = false;          // its search was cut short
+  std::string graph, cluster;        // of a plan file
 
   double Gap() const {
     return step_time.count <= 0 ? 0
@@ -46,8 +56,30 @@ struct Entry {
 struct Comparison {
   std::string graph, cluster;
   bool algorithms = false;  // else plan files
+  bool mixed = false;       // plan files of several graphs or clusters: each entry names its own
   std::vector<Entry> entries;
+  std::vector<DeviceUse> devices;    // of algorithms: those of the cluster
+  std::vector<std::string> notes;    // on the graph and its costs
+  std::vector<std::string> not_run;  // algorithms, as it was interrupted
+  bool interrupted = false;
   std::optional<std::vector<std::string>> unknown_types;  // none: the graph was not read
+
+  // The best entry with the others as its baselines, where some algorithm fits.
+  std::optional<Plan> Best() const {
+    std::optional<Plan> best;
+    for (const Entry& e : entries) {
+      if (!algorithms || !e.feasible || (best && best->step_time <= e.step_time)) continue;
+      best.emplace();
+      best->algorithm = e.algorithm;
+      best->step_time = e.step_time;
+    }
+    if (!best) return best;
+    best->devices = devices;
+    for (const Entry& e : entries) {
+      best->baselines.push_back({e.name, e.feasible, e.step_time, e.devices, e.search});
+    }
+    return best;
+  }
 };
 
 class CompareCommand : public Command {
@@ -86,23 +118,40 @@ class CompareCommand : public Command {
       PW_ASSIGN(Plan plan, LoadPlan(file));
       Entry entry{file, plan.algorithm, plan.feasible, plan.step_time, plan.lower_bound};
       for (const DeviceUse& use : plan.devices) {
+        if (use.ops > 0) entry.devices.push_back(use.name);
         if (use.peak_memory > use.capacity) entry.over += use.peak_memory - use.capacity;
       }
       entry.seconds = plan.seconds;
       entry.iterations = plan.iterations;
       entry.costs = {plan.share_given, plan.share_measured, plan.share_modelled};
+      entry.graph = plan.graph_name;
+      entry.cluster = plan.cluster_name;
       comparison.entries.push_back(std::move(entry));
-      if (first && (plan.graph.sha256 != first->graph.sha256 ||
-                    plan.cluster.sha256 != first->cluster.sha256)) {
-        console.Note(fmt::format("{} was made for another graph or cluster ({} on {}) than {}",
-                                 file, plan.graph_name, plan.cluster_name, files_.front()));
-      }
-      if (!first) first = std::move(plan);
+      if (!first) first = plan;
+      const std::string differs = Difference(*first, plan);
+      if (differs.empty()) continue;
+      comparison.mixed = true;
+      console.Note(fmt::format("{} was made for another {} ({} on {}) than {}", file, differs,
+                               plan.graph_name, plan.cluster_name, files_.front()));
     }
     comparison.graph = first->graph_name;
     comparison.cluster = first->cluster_name;
     Print(comparison, console);
     return 0;
+  }
+
+  // What the plan was made for another of; "" where their times compare.
+  static std::string Difference(const Plan& first, const Plan& plan) {
+    const bool sizes =
+        plan.batch_option != first.batch_option || plan.dimensions != first.dimensions;
+    std::string text;
+    const auto add = [&](bool differs, const char* what) {
+      if (differs) text += (text.empty() ? "" : " and another ") + std::string(what);
+    };
+    add(plan.graph.sha256 != first.graph.sha256, "graph");
+    add(plan.graph.sha256 == first.graph.sha256 && sizes, "size");
+    add(plan.cluster.sha256 != first.cluster.sha256, "cluster");
+    return text;
   }
 
   Result<int> CompareAlgorithms(Context& context) {
@@ -111,30 +160,22 @@ class CompareCommand : public Command {
     PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
     PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));
     Comparison comparison;
-    for (const Planner* planner : planners_.all()) {
-      const Clock::time_point start = Clock::now();
-      PW_ASSIGN(Budget budget, MakeBudget(search_, start));
-      budget.interrupted = &interrupted;
-      PlannerOptions options = MakePlannerOptions(search_, budget, context);
-      options.started = start;
-      options.given = GivenPlacement(planning->inputs, planning->problem.program);
-      PW_ASSIGN(const PlannerResult result,
-                planner->Plan(planning->problem, options).InFile(input_.graph));
-      if (budget.Interrupted()) {
-        return MakeError(ErrorCode::kInterrupted, "interrupted before the comparison was complete",
-                         "", "Give it less to do with --time or --iterations.");
+    const std::vector<const Planner*>& planners = planners_.all();
+    std::vector<std::optional<Entry>> entries(planners.size());  // in the table's order
+    // Those that do not search first: whenever Ctrl-C comes, there is most to show.
+    for (const bool searches : {false, true}) {
+      for (size_t i = 0; i < planners.size() && !interrupted; ++i) {
+        if (planners[i]->iterative() != searches) continue;
+        PW_ASSIGN(entries[i],
+                  RunPlanner(*planners[i], *planning, interrupted, context, &comparison.devices));
       }
-      if (result.out_of_memory) return OutOfMemory();  // entries would not be comparable
-      for (const std::string& note : result.notes) context.console.Note(note);
-      PW_ASSIGN(const SimResult replay, Replay(*planning, result));
-      Entry entry{
-          std::string(planner->name()), result.algorithm,  result.feasible, result.step_time,
-          planning->bound.value,        replay.TotalOver()};
-      entry.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      entry.iterations = result.iterations;
-      entry.costs = SharesOf(planning->inputs.costs, result.placement);
-      entry.notes = result.notes;
-      comparison.entries.push_back(std::move(entry));
+    }
+    for (size_t i = 0; i < planners.size(); ++i) {
+      if (entries[i]) {
+        comparison.entries.push_back(*std::move(entries[i]));
+      } else {
+        comparison.not_run.emplace_back(planners[i]->name());
+      }
     }
     context.console.Progress("");
     const Graph& graph = planning->inputs.graph.graph;
@@ -142,8 +183,51 @@ class CompareCommand : public Command {
     comparison.cluster = planning->inputs.cluster.cluster.name();
     comparison.algorithms = true;
     comparison.unknown_types = UnknownTypes(graph);
+    comparison.notes = DescribeAssumptions(planning->inputs);
+    comparison.interrupted = interrupted;
     Print(comparison, context.console);
-    return 0;
+    if (!comparison.interrupted) return 0;
+    const Error error = Interrupted(comparison);
+    if (!context.console.json) context.console.PrintError(error);
+    return InfoOf(error.code).exit_status;
+  }
+
+  Result<Entry> RunPlanner(const Planner& planner, const Planning& planning,
+                           const std::atomic<bool>& interrupted, Context& context,
+                           std::vector<DeviceUse>* devices) const {
+    const Clock::time_point start = Clock::now();
+    PW_ASSIGN(Budget budget, MakeBudget(search_, start));
+    budget.interrupted = &interrupted;
+    PlannerOptions options = MakePlannerOptions(search_, budget, context);
+    options.started = start;
+    options.given = GivenPlacement(planning.inputs, planning.problem.program);
+    PW_ASSIGN(const PlannerResult result,
+              planner.Plan(planning.problem, options).InFile(input_.graph));
+    if (result.out_of_memory) return OutOfMemory();  // entries would not be comparable
+    for (const std::string& note : result.notes) context.console.Note(note);
+    PW_ASSIGN(const SimResult replay, Replay(planning, result));
+    Entry entry{std::string(planner.name()), result.algorithm,  result.feasible, result.step_time,
+                planning.bound.value,        replay.TotalOver()};
+    entry.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    entry.iterations = result.iterations;
+    entry.costs = SharesOf(planning.inputs.costs, result.placement);
+    entry.notes = result.notes;
+    entry.devices =
+        DevicesInUse(result.placement, *planning.problem.graph, *planning.problem.cluster);
+    entry.search = planner.iterative();
+    *devices = UseOfDevices(replay, *planning.problem.cluster);
+    // Those that do not search are done whenever they return.
+    entry.interrupted = planner.iterative() && budget.Interrupted();
+    return entry;
+  }
+
+  static Error Interrupted(const Comparison& comparison) {
+    std::string message = "interrupted: the table has what was found until then";
+    if (!comparison.not_run.empty()) {
+      message += fmt::format("; {} did not run", fmt::join(comparison.not_run, ", "));
+    }
+    return MakeError(ErrorCode::kInterrupted, std::move(message), "",
+                     "Give it less to do with --time or --iterations.");
   }
 
   static void Print(const Comparison& comparison, Console& console) {
@@ -157,44 +241,79 @@ class CompareCommand : public Command {
     for (const Entry& e : comparison.entries) {
       if (e.feasible) best = std::min(best, e.step_time);
     }
-    console.Print(fmt::format("{} on {}\n", Paint(comparison.graph, Tone::kStrong, style),
-                              Paint(comparison.cluster, Tone::kStrong, style)));
-    Table table({{comparison.algorithms ? "algorithm" : "plan"},
-                 {"step time", right},
-                 {"gap", right},
-                 {"memory"},
-                 {"seconds", right},
-                 {"moves", right},
-                 {"costs"},
-                 {"found by"}});
+    std::vector<Table::Column> columns = {
+        Table::Column{comparison.algorithms ? "algorithm" : "plan"}};
+    if (comparison.mixed) {
+      console.Print("plans of different graphs or clusters: their step times do not compare\n");
+      columns.push_back({"graph"});
+      columns.push_back({"cluster"});
+    } else {
+      console.Print(fmt::format("{} on {}\n", Paint(comparison.graph, Tone::kStrong, style),
+                                Paint(comparison.cluster, Tone::kStrong, style)));
+      if (const auto plan = comparison.Best()) {
+        const std::string against = DescribeBestBaseline(*plan);
+        if (!against.empty()) console.Print(Wrap(plan->algorithm + ": " + against + "\n", style));
+      }
+    }
+    columns.insert(columns.end(), {{"step time", right},
+                                   {"gap", right},
+                                   {"memory"},
+                                   {"seconds", right},
+                                   {"moves", right},
+                                   {"costs"},
+                                   {"found by"},
+                                   {"runs on", Table::Align::kLeft, true}});
+    Table table(columns);
     for (const Entry& e : comparison.entries) {
-      const bool wins = e.feasible && e.step_time == best;
-      table.AddRow({{e.name, wins ? Tone::kGood : Tone::kPlain},
-                    FormatNanos(e.step_time),
-                    FormatShare(e.Gap()),
-                    e.feasible ? Table::Cell("fits")
-                               : Table::Cell("over by " + FormatBytes(e.over), Tone::kBad),
-                    fmt::format("{:.2f}", e.seconds),
-                    FormatCount(e.iterations),
-                    RenderCostSources(e.costs),
-                    e.algorithm == e.name ? "" : e.algorithm});
+      const bool wins = e.feasible && e.step_time == best && !comparison.mixed;
+      std::vector<Table::Cell> row = {{e.name, wins ? Tone::kGood : Tone::kPlain}};
+      if (comparison.mixed) {
+        row.emplace_back(e.graph);
+        row.emplace_back(e.cluster);
+      }
+      std::string found_by = e.algorithm == e.name ? "" : e.algorithm;
+      if (e.interrupted) found_by += found_by.empty() ? "interrupted" : ", interrupted";
+      row.insert(
+          row.end(),
+          {FormatNanosLike(e.step_time, best.count < kMaxQuantity ? best : e.step_time),
+           FormatShare(e.Gap()),
+           e.feasible ? Table::Cell("fits")
+                      : Table::Cell("over by " + FormatBytes(e.over), Tone::kBad),
+           fmt::format("{:.2f}", e.seconds), FormatCount(e.iterations), RenderCostSources(e.costs),
+           found_by, DescribeDevices(e.devices, comparison.devices)});
+      table.AddRow(std::move(row));
     }
     console.Print(table.Render(style));
     if (comparison.unknown_types) console.Print(RenderUnknownTypes(*comparison.unknown_types));
+    for (const std::string& note : comparison.notes) console.Print(Wrap(note + "\n", style));
   }
 
   static void PrintAsJson(const Comparison& comparison, Console& console) {
     Json object;
     object["schema"] = "placewright.compare/1";
-    object["graph"] = comparison.graph;
-    object["cluster"] = comparison.cluster;
-    object["lower_bound_ns"] = comparison.entries.front().bound.count;
+    object["graph"] = object["cluster"] = object["lower_bound_ns"] = nullptr;
+    if (!comparison.mixed) {
+      object["graph"] = comparison.graph;
+      object["cluster"] = comparison.cluster;
+      if (!comparison.entries.empty()) {
+        object["lower_bound_ns"] = comparison.entries.front().bound.count;
+      }
+    }
     object["unknown_types"] = nullptr;
     if (comparison.unknown_types) object["unknown_types"] = *comparison.unknown_types;
+    object["notes"] = comparison.notes;
+    object["best_baseline"] = nullptr;
+    if (const auto plan = comparison.Best()) {
+      object["best_baseline"] = BestBaselineToJson(FindBestBaseline(*plan));
+    }
     object["plans"] = Json::array();
     for (const Entry& e : comparison.entries) {
       Json line;
       line[comparison.algorithms ? "planner" : "file"] = e.name;
+      if (!comparison.algorithms) {
+        line["graph"] = e.graph;
+        line["cluster"] = e.cluster;
+      }
       line["algorithm"] = e.algorithm;
       line["feasible"] = e.feasible;
       line["step_time_ns"] = e.step_time.count;
@@ -205,8 +324,13 @@ class CompareCommand : public Command {
       line["iterations"] = e.iterations;
       line["cost_sources"] = CostSourcesToJson(e.costs);
       line["notes"] = e.notes;
+      line["devices"] = e.devices;
+      line["interrupted"] = e.interrupted;
       object["plans"].push_back(std::move(line));
     }
+    object["not_run"] = comparison.not_run;
+    object["interrupted"] = comparison.interrupted;
+    if (comparison.interrupted) object["error"] = ErrorToJson(Interrupted(comparison))["error"];
     object["peak_rss_bytes"] = PeakResidentBytes();
     console.PrintJson(object);
   }

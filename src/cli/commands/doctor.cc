@@ -76,7 +76,7 @@ Finding CheckTorch() {
 class DoctorCommand : public Command {
  public:
   CLI::App* Register(CLI::App& program) override {
-    CLI::App* app = program.add_subcommand("doctor", "Say what this machine offers and lacks");
+    CLI::App* app = program.add_subcommand("doctor", "Check what this machine offers and lacks");
     app->footer(
         "Exit status 0 where every command that this version has can run, else 6.\n"
         "Examples:\n"

@@ -34,7 +34,7 @@ Json ToJson(const ErrorInfo& info) {
 class ExplainCommand : public Command {
  public:
   CLI::App* Register(CLI::App& program) override {
-    CLI::App* app = program.add_subcommand("explain", "Say what an error code means");
+    CLI::App* app = program.add_subcommand("explain", "Explain an error code");
     app->add_option("CODE", code_,
                     "Error code as printed in [brackets], or an exit status; all where left out");
     app->footer(

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/request/export_formats.h"
+#include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
@@ -20,8 +21,8 @@ std::string FormatsAndExamples() {
   }
   return text +
          "Examples:\n"
-         "  placewright export bert24.plan.json --to dnn-partitioning -o bert24.split.json\n"
-         "  placewright export bert.plan.json --to accelerate -o device_map.json\n"
+         "  placewright export workload.plan.json --to dnn-partitioning -o split.json\n"
+         "  placewright export whole.plan.json --to accelerate -o device_map.json\n"
          "  placewright export bert.plan.json --to chrome-trace -o bert.trace.json";
 }
 
@@ -34,7 +35,8 @@ class ExportCommand : public Command {
         ->type_name("FORMAT")
         ->required()
         ->group("Output");
-    app->add_option("-o,--output", output_, "File to write")
+    app->add_option("-o,--output", output_,
+                    "File to write, gzip if it ends with .gz; -: standard output")
         ->type_name("FILE")
         ->required()
         ->group("Output");
@@ -51,26 +53,46 @@ class ExportCommand : public Command {
 
   Result<int> Run(Context& context) override {
     PW_ASSIGN(const ExportFormat* format, FindExportFormat(format_));
-    PW_RETURN_IF_ERROR(CheckOutput());
+    if (output_ == kStandardOutput && context.console.json) {
+      return MakeError(ErrorCode::kUsage, "-o - and --json would both print on standard output", "",
+                       "Name a file, or leave --json out.");
+    }
+    if (output_ != kStandardOutput) PW_RETURN_IF_ERROR(CheckOutput());
     PW_ASSIGN(const PlanInputs plan, LoadPlanInputs(plan_, options_));
     PW_RETURN_IF_ERROR(VerifyDigest(plan.document).InFile(plan_));
     PW_ASSIGN(const Placement placement,
               ResolvePlacement(plan.plan.placement, plan.graph.graph, plan.cluster.cluster)
                   .InFile(plan_));
-    PW_ASSIGN(AtomicFile file, AtomicFile::Create(output_));
-    int64_t bytes = 0;
     std::vector<std::string> notes;
-    const TextSink sink = [&](std::string_view piece) {
-      bytes += static_cast<int64_t>(piece.size());
+    if (output_ == kStandardOutput) {
+      const TextSink print = [&](std::string_view piece) {
+        context.console.Print(std::string(piece));
+        return Ok();
+      };
+      PW_RETURN_IF_ERROR(format->write(plan, placement, print, &notes).InFile(plan_));
+      for (const std::string& note : notes) context.console.Note(note);
+      return 0;
+    }
+    PW_ASSIGN(AtomicFile file, AtomicFile::Create(output_));
+    const std::atomic<bool>& interrupted = CatchInterrupts();  // nothing half is left behind
+    const TextSink sink = [&](std::string_view piece) -> Status {
+      if (interrupted) return Interrupted();
       return file.Append(piece);
     };
     PW_RETURN_IF_ERROR(format->write(plan, placement, sink, &notes).InFile(plan_));
+    if (interrupted) return Interrupted();
     PW_RETURN_IF_ERROR(file.Commit());
-    Report(*format, bytes, notes, context.console);
+    Report(*format, file.stored_bytes(), notes, context.console);
     return 0;
   }
 
  private:
+  static constexpr std::string_view kStandardOutput = "-";
+
+  static Error Interrupted() {
+    return MakeError(ErrorCode::kInterrupted, "interrupted; nothing was written");
+  }
+
   Status CheckOutput() const {
     std::vector<NamedFile> inputs = WithNamedFiles("the plan", plan_);
     inputs.push_back({"--graph", options_.graph.value_or("")});

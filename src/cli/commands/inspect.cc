@@ -69,7 +69,7 @@ std::optional<CostTable> GivenCosts(const LoadedGraph& loaded) {
 class InspectCommand : public Command {
  public:
   CLI::App* Register(CLI::App& program) override {
-    CLI::App* app = program.add_subcommand("inspect", "Say what a graph holds");
+    CLI::App* app = program.add_subcommand("inspect", "Show what a graph contains");
     app->add_option("GRAPH", graph_,
                     "Graph of any readable format (docs/formats), or model of the zoo")
         ->required();

@@ -15,6 +15,7 @@ Json ToJson(const Graph& graph, const Grouping& grouping, GroupingMethod method)
   object["schema"] = "placewright.groups/1";
   object["name"] = graph.name();
   object["method"] = ToString(method);
+  object["times_of"] = grouping.times_of;
   object["cut_bytes"] = grouping.cut.count;
   object["acyclic"] = grouping.acyclic;
   object["groups"] = Json::array();

@@ -33,9 +33,10 @@ constexpr const char* kExamples =
     "  placewright plan bert-base -c 4xP100\n"
     "  placewright plan bert.json.gz -c 4xP100\n"
     "  placewright plan bert.json.gz -c 4xP100 --time 60s -o bert.plan.json\n"
+    "  placewright plan bert.json.gz -c 4xP100 --colocate-each '*' -o whole.plan.json\n"
     "  placewright plan model.onnx -c my-machines.yaml --batch 32 --algo m-etf\n"
     "  placewright plan bert.json.gz -c 2xV100 --iterations 100000 --seed 7 --json\n"
-    "  placewright plan bert.json.gz -c 4xP100 --pin '*.embeddings*=host0/cpu0'";
+    "  placewright plan bert-base -c 4xP100 --pin '*embeddings*=host0/cpu0'";
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -44,7 +45,8 @@ double SecondsSince(Clock::time_point start) {
 class PlanCommand : public Command {
  public:
   CLI::App* Register(CLI::App& program) override {
-    CLI::App* app = program.add_subcommand("plan", "Find where every op of a graph shall run");
+    CLI::App* app =
+        program.add_subcommand("plan", "Search a placement of a graph's ops and write the plan");
     app->add_option("GRAPH", input_.graph,
                     "Graph of any readable format (docs/formats), or model of the zoo")
         ->required();
@@ -77,6 +79,7 @@ class PlanCommand : public Command {
     input_.interrupted = &interrupted;
     if (output_.empty()) output_ = DefaultPlanPath(input_.graph);
     input_.store = StoredPath(input_.graph, input_.batch, output_);
+    input_.cluster_store = StoredClusterPath(input_.cluster, output_);
     PW_RETURN_IF_ERROR(CheckOutput());
 
     PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));
@@ -121,31 +124,44 @@ class PlanCommand : public Command {
   }
 
  private:
-  Status CheckOutput() const {
+  Status CheckOutput() {
     const std::vector<NamedFile> own = {{"the plan", output_},
                                         {"the plan's costs", PathBeside(output_, "costs")},
                                         {"the plan's schedule", PathBeside(output_, "schedule")},
-                                        {"the recorded model", input_.store}};
+                                        {"the recorded model", input_.store},
+                                        {"the cluster", input_.cluster_store}};
     const std::vector<NamedFile> pictures = FilesOf(pictures_);
     const std::vector<NamedFile> initial = WithNamedFiles("--init", initial_);
-    std::vector<NamedFile> outputs = own, inputs = FilesOf(input_);
-    outputs.insert(outputs.end(), pictures.begin(), pictures.end());
+    std::vector<NamedFile> read = initial, inputs = FilesOf(input_);
+    for (const NamedFile& file : WithNamedFiles("--expert", expert_)) read.push_back(file);
     // A search that goes on may replace the plan that it starts from, which is read before, with
-    // the files that were written with it.
+    // the files that were written with it. The step of a plan is recorded again to the same bytes.
     const bool replaces = SameFile(initial_, output_);
-    for (const NamedFile& file : initial) {
+    input_.store_kept = NamesStep(initial_) || NamesStep(expert_);
+    for (const NamedFile& file : read) {
+      const bool step = input_.store_kept && SameFile(file.path, input_.store);
       const bool replaced = replaces && std::any_of(own.begin(), own.end(), [&](const auto& one) {
                               return SameFile(one.path, file.path);
                             });
-      if (!replaced) inputs.push_back(file);
+      if (!step && !replaced) inputs.push_back(file);
     }
-    for (const NamedFile& file : WithNamedFiles("--expert", expert_)) inputs.push_back(file);
+    std::vector<NamedFile> outputs = own;
+    outputs.insert(outputs.end(), pictures.begin(), pictures.end());
     PW_RETURN_IF_ERROR(RefuseOverwriting(outputs, inputs));
     PW_RETURN_IF_ERROR(RefuseOverwriting(pictures, initial));
     for (const NamedFile& file : outputs) {
       if (!file.path.empty()) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
     }
     return Ok();
+  }
+
+  // Whether `file` is a plan of the step that this command records and stores.
+  bool NamesStep(const std::string& file) const {
+    if (input_.store.empty() || file.empty()) return false;
+    const Result<bool> is_plan = IsPlan(file);
+    if (!is_plan.ok() || !is_plan.value()) return false;
+    const Result<Plan> plan = LoadPlan(file);
+    return plan.ok() && SameFile(FilesOf(plan.value(), file).front(), input_.store);
   }
 
   // A picture that could not be written takes nothing from the plan.
@@ -168,12 +184,14 @@ class PlanCommand : public Command {
   std::optional<Error> OutcomeError(const Problem& problem, const PlannerResult& result,
                                     bool interrupted) const {
     if (interrupted) {
-      return MakeError(
-          ErrorCode::kInterrupted,
-          result.feasible ? "interrupted; the best plan so far was written"
-                          : "interrupted before any plan that fits was found; "
-                            "nothing was written",
-          "", result.feasible ? "Continue with --init " + output_ + "." : "Give it more time.");
+      return MakeError(ErrorCode::kInterrupted,
+                       result.feasible ? "interrupted; the best plan so far was written"
+                                       : "interrupted before any plan that fits was found; "
+                                         "nothing was written",
+                       "",
+                       result.feasible ? "Continue with the same command and --init " +
+                                             Printable(output_, 4096) + "."
+                                       : "Give it more time.");
     }
     if (result.feasible) return std::nullopt;
     return NothingFits(problem, result.algorithm, result.placement);
@@ -206,7 +224,7 @@ class PlanCommand : public Command {
     object["init_differs"] = init_differs_;
     object["unknown_types"] = planning.inputs.cost_report.unknown_types;
     AddAssumedShapes(planning.inputs.graph, &object);
-    AddNotes(planning.inputs.graph, &object);
+    AddNotes(planning.inputs, &object);
     for (const std::string& note : notes) object["notes"].push_back(note);
     object["interrupted"] = error && error->code == ErrorCode::kInterrupted;
     if (error) object["error"] = ErrorToJson(*error)["error"];
@@ -216,15 +234,21 @@ class PlanCommand : public Command {
   void PrintTextReport(const Planning& planning, const Plan& plan, const Findings& findings,
                        Console& console) const {
     const Style& style = console.style();
-    console.Print(RenderHeadline(plan, style) + "\n" + RenderDevices(plan.devices, style));
-    if (!plan.baselines.empty()) {
-      console.Print("\n" + RenderBaselines(plan.baselines, plan.step_time, style));
+    const Cluster& cluster = planning.inputs.cluster.cluster;
+    console.Print(RenderHeadline(plan, style));
+    if (!findings.layers.empty()) {
+      console.Print("\n" + RenderLayers(findings.layers, cluster, style));
     }
-    console.Print("\n" + Explain(findings, planning.inputs.cluster.cluster, style));
+    console.Print("\n" + RenderDevices(plan.devices, style));
+    if (findings.gpu_use) {
+      console.Print(Wrap(DescribeGpuUse(*findings.gpu_use) + "\n", style));
+    }
+    if (!plan.baselines.empty()) console.Print("\n" + RenderBaselines(plan, style));
+    console.Print("\n" + Explain(findings, cluster, style));
     const std::vector<std::string>& unknown = planning.inputs.cost_report.unknown_types;
     if (!unknown.empty()) console.Print("\n" + RenderUnknownTypes(unknown));
-    for (const std::string& line : DescribeAssumptions(planning.inputs.graph)) {
-      console.Print(fmt::format("\n{}\n", line));
+    for (const std::string& line : DescribeAssumptions(planning.inputs)) {
+      console.Print(Wrap(fmt::format("\n{}\n", line), style));
     }
     if (plan.feasible) {
       console.Print(fmt::format("\nplan written to {}, its costs and schedule beside it\n",

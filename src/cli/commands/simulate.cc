@@ -32,7 +32,7 @@ constexpr const char* kExamples =
     "  placewright simulate bert.plan.json\n"
     "  placewright simulate bert.json.gz -c 4xP100 --placement my-placement.json\n"
     "  placewright simulate costgraph.json --order critical-path --schedule --json\n"
-    "  placewright simulate bert24.json --placement split.json --objective throughput --json\n"
+    "  placewright simulate workload.json --placement split.json --objective throughput --json\n"
     "  placewright simulate --placeto case.json.gz --repeat 100";
 
 // Everything that one simulation needs, whichever files it came from.
@@ -46,7 +46,8 @@ struct Subject {
 class SimulateCommand : public Command {
  public:
   CLI::App* Register(CLI::App& program) override {
-    CLI::App* app = program.add_subcommand("simulate", "Say how long a placement takes and why");
+    CLI::App* app = program.add_subcommand(
+        "simulate", "Simulate a placement: step time, memory and bottlenecks");
     app_ = app;
     app->add_option("FILE", input_.graph,
                     "Plan, graph (with -c and --placement), or cost graph or workload");
@@ -122,7 +123,7 @@ class SimulateCommand : public Command {
   static constexpr const char* kPlaceto = "placeto";
 
   void AddPlacetoOptions(CLI::App* app) {
-    app->add_option("--sim", sim_, "Whose rules: placewright (default), or placeto")
+    app->add_option("--sim", sim_, "Simulation rules: placewright (default) or placeto")
         ->type_name("NAME")
         ->group("Simulator");
     app->add_option("--placeto", placeto_.case_file, "A case of Placeto's simulator, without FILE")
@@ -182,8 +183,9 @@ class SimulateCommand : public Command {
 
   // The other objectives are sums over a split: nothing is scheduled, drawn or modelled.
   Status RefuseStepOptions() const {
-    for (const char* name : {"--cluster", "--batch", "--dim", "--costs", "--cost-profile",
-                             "--order", "--schedule", "--memory", "--svg", "--html", "--sim"}) {
+    for (const char* name :
+         {"--cluster", "--memory-reserve", "--batch", "--dim", "--costs", "--cost-profile",
+          "--order", "--schedule", "--memory", "--svg", "--html", "--sim"}) {
       const CLI::Option* option = app_->get_option(name);
       if (option->count() == 0) continue;
       return MakeError(
@@ -282,7 +284,7 @@ class SimulateCommand : public Command {
     object["cost_sources"] = CostSourcesToJson(SharesOf(inputs.costs, subject.placement));
     object["unknown_types"] = UnknownTypes(inputs.graph.graph);
     AddAssumedShapes(inputs.graph, &object);
-    AddNotes(inputs.graph, &object);
+    AddNotes(inputs, &object);
     const Cluster& cluster = inputs.cluster.cluster;
     AddFindings(findings, cluster, &object);
     object["peaks"] = PeaksToJson(findings, cluster);
@@ -308,11 +310,17 @@ class SimulateCommand : public Command {
     const CostShares shares = SharesOf(subject.inputs.costs, subject.placement);
     console.Print("costs: " + RenderCostSources(shares) + "\n" +
                   RenderUnknownTypes(UnknownTypes(graph)));
-    for (const std::string& line : DescribeAssumptions(subject.inputs.graph)) {
-      console.Print(line + "\n");
+    for (const std::string& line : DescribeAssumptions(subject.inputs)) {
+      console.Print(Wrap(line + "\n", style));
     }
     console.Print("\n");
+    if (!findings.layers.empty()) {
+      console.Print(RenderLayers(findings.layers, cluster, style) + "\n");
+    }
     console.Print(RenderDevices(UseOfDevices(result, cluster), style));
+    if (findings.gpu_use) {
+      console.Print(Wrap(DescribeGpuUse(*findings.gpu_use) + "\n", style));
+    }
     console.Print("\n" + Explain(findings, cluster, style));
     if (schedule_) PrintSchedule(*result.schedule, subject.placement, graph, cluster, console);
   }

@@ -135,7 +135,7 @@ class ZooCommand : public Command {
   CLI::App* Register(CLI::App& program) override {
     CLI::App* app = program.add_subcommand("zoo", "List the models that can be recorded");
     app->add_option("MODEL", model_,
-                    "Say what numbers and presets this one has; MODEL@PRESET: its numbers");
+                    "Show the parameters and presets of one model; MODEL@PRESET: its values");
     app->footer(
         "Ops, parameters and memory are those of a training step with Adam at the model's own\n"
         "batch size. MODEL@PRESET has the sizes of a paper; \"paper's\" are the ops of the "

@@ -5,12 +5,21 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cli/request/models.h"
+#include "cost/work.h"
+#include "report/table.h"
 
 namespace placewright {
 namespace {
 
 constexpr size_t kMostShown = 8;
 constexpr size_t kMostListed = 100;
+
+// NVIDIA's from Ampere on (Ampere Tuning Guide: "TF32").
+bool HasTf32(std::string_view architecture) {
+  return architecture == "ampere" || architecture.starts_with("ada") || architecture == "hopper" ||
+         architecture == "blackwell";
+}
 
 // "a, b and 3 more".
 std::string FirstFew(const std::vector<std::string>& names) {
@@ -39,11 +48,83 @@ std::vector<std::string> DescribeAssumptions(const LoadedGraph& loaded) {
         fmt::format("assumed the output shapes of {} op{}: {}", loaded.assumed_shapes.size(),
                     loaded.assumed_shapes.size() == 1 ? "" : "s", FirstFew(loaded.assumed_shapes)));
   }
-  lines.insert(lines.end(), loaded.notes.begin(), loaded.notes.end());
+  const std::vector<std::string> notes = NotesOn(loaded);
+  lines.insert(lines.end(), notes.begin(), notes.end());
   return lines;
 }
 
-void AddNotes(const LoadedGraph& loaded, Json* object) { (*object)["notes"] = loaded.notes; }
+std::vector<std::string> DescribeAssumptions(const Inputs& inputs) {
+  std::vector<std::string> lines = DescribeAssumptions(inputs.graph);
+  if (std::string precision = DescribePrecision(inputs); !precision.empty()) {
+    lines.push_back(std::move(precision));
+  }
+  return lines;
+}
+
+std::vector<std::string> NotesOn(const LoadedGraph& loaded) {
+  std::vector<std::string> notes = loaded.notes;
+  const Graph& graph = loaded.graph;
+  if (graph.format() != "onnx") return notes;
+  for (OpId op : graph.ops()) {
+    if (graph.op(op).phase != Phase::kForward) return notes;
+  }
+  notes.push_back(fmt::format(
+      "an ONNX model holds a forward pass only, so this is no training step; `placewright "
+      "capture {} --train adam --loss cross-entropy -o {}` records one",
+      Printable(loaded.path, 200), Printable(RecordedPath(loaded.path), 200)));
+  return notes;
+}
+
+std::string DescribePrecision(const Inputs& inputs) {
+  const Graph& graph = inputs.graph.graph;
+  const Cluster& cluster = inputs.cluster.cluster;
+  std::vector<std::string> kinds;
+  std::vector<DeviceId> devices;
+  for (DeviceId id : cluster.devices()) {
+    const DeviceKind& kind = cluster.kind(id);
+    if (kind.device_class != DeviceClass::kGpu || !HasTf32(kind.architecture)) continue;
+    if (std::find(kinds.begin(), kinds.end(), kind.name) != kinds.end()) continue;
+    kinds.push_back(kind.name);
+    devices.push_back(id);
+  }
+  bool products = false, convolutions = false;
+  for (OpId op : graph.ops()) {
+    if (devices.empty() || (products && convolutions)) break;
+    if (graph.op(op).is_view || ComputeDType(graph, op) != DType::kF32) continue;
+    const bool modelled = std::any_of(devices.begin(), devices.end(), [&](DeviceId device) {
+      return inputs.costs.source(op, device) == CostSource::kModelled;
+    });
+    if (!modelled) continue;
+    switch (WorkOf(graph, op).op_class) {
+      case OpClass::kGemm: products = true; break;
+      case OpClass::kConvDense:
+      case OpClass::kConvWinograd:
+      case OpClass::kConvPointwise: convolutions = true; break;
+      default: break;
+    }
+  }
+  if (!products && !convolutions) return "";
+  std::string text = fmt::format("float32 {} timed in FP32, without TF32, on {}; ",
+                                 products && convolutions ? "matrix products and convolutions are"
+                                 : products               ? "matrix products are"
+                                                          : "convolutions are",
+                                 fmt::join(kinds, ", "));
+  if (convolutions) text += "PyTorch computes convolutions with TF32 there by default";
+  if (products) {
+    text += convolutions ? ", and matrix products " : "PyTorch does so, too, but is faster ";
+    text += "after torch.set_float32_matmul_precision(\"high\")";
+  }
+  return text;
+}
+
+void AddNotes(const LoadedGraph& loaded, Json* object) { (*object)["notes"] = NotesOn(loaded); }
+
+void AddNotes(const Inputs& inputs, Json* object) {
+  AddNotes(inputs.graph, object);
+  if (std::string precision = DescribePrecision(inputs); !precision.empty()) {
+    (*object)["notes"].push_back(std::move(precision));
+  }
+}
 
 void AddAssumedShapes(const LoadedGraph& loaded, Json* object) {
   Json list = Json::array();

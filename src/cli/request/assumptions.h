@@ -5,20 +5,31 @@
 #include <string>
 #include <vector>
 
+#include "cli/request/inputs.h"
 #include "formats/input.h"
 #include "formats/text/json.h"
 
 namespace placewright {
 
 // "assumed batch=1; give --batch or --dim for real sizes", "assumed the output shapes of 2 ops:
-// ...": a line each, the first few names only; then the graph's notes. None where nothing was
-// assumed.
+// ...": a line each, the first few names only; then NotesOn. None where nothing was assumed.
 std::vector<std::string> DescribeAssumptions(const LoadedGraph& loaded);
+// As above, then the precision.
+std::vector<std::string> DescribeAssumptions(const Inputs& inputs);
+
+// The reader's notes; of an ONNX model without a training step, that it is a forward pass alone and
+// which command records a training step of it.
+std::vector<std::string> NotesOn(const LoadedGraph& loaded);
+
+// Which modelled float32 products and convolutions are timed without TF32 on GPUs that have it
+// (NVIDIA Ampere and later), and what PyTorch does there; "" where there are none.
+std::string DescribePrecision(const Inputs& inputs);
 
 // Adds `assumed_shapes`, a list of "op (type)" cut at 100 of them.
 void AddAssumedShapes(const LoadedGraph& loaded, Json* object);
-// Adds `notes`, a list of sentences.
+// Adds `notes`, a list of sentences: NotesOn, and of inputs the precision.
 void AddNotes(const LoadedGraph& loaded, Json* object);
+void AddNotes(const Inputs& inputs, Json* object);
 // Adds `assumed_dimensions`, {symbol: value}.
 void AddAssumedDimensions(const LoadedGraph& loaded, Json* object);
 

@@ -9,14 +9,14 @@ namespace placewright {
 std::string DescribeBatchProof(const Graph& graph) {
   const BatchLaws* laws = graph.batch_laws();
   if (laws == nullptr && graph.batch() == 0) {
-    return "stands for these sizes alone, since no batch size is stated";
+    return "valid for the recorded sizes only, since no batch size is stated";
   }
   if (laws == nullptr) {
-    return fmt::format("stands for batch {} alone: nothing was recorded at other sizes",
+    return fmt::format("valid for batch {} only: it was not recorded at other sizes",
                        graph.batch());
   }
   if (!laws->obstacle.empty()) {
-    return fmt::format("stands for batch {} alone: {}", graph.batch(),
+    return fmt::format("valid for batch {} only: {}", graph.batch(),
                        Printable(laws->obstacle, 1000));
   }
   return fmt::format("scales with the batch, as recordings at {}, {} and {} prove", laws->sizes[0],

@@ -14,6 +14,8 @@ Findings Investigate(const Inputs& inputs, const StepProgram& program, const Pla
   const Graph& graph = inputs.graph.graph;
   const Cluster& cluster = inputs.cluster.cluster;
   Findings findings;
+  findings.layers = LayersByDevice(graph, placement, *result.schedule);
+  findings.gpu_use = FindIdleGpus(result, graph, cluster);
   findings.bottlenecks = FindBottlenecks(program, graph, cluster, placement, *result.schedule);
   const DeviceId fullest = FullestDevice(result, cluster);
   for (DeviceId device : cluster.devices()) {
@@ -42,6 +44,17 @@ void AddFindings(const Findings& findings, const Cluster& cluster, Json* object)
     Json& line = (*object)["devices"][id.index()];
     line["idle_ns"] = (findings.result.step_time - device.busy).count;
     line["idle_before_transfers_ns"] = device.idle_before_transfers.count;
+  }
+  (*object)["layers"] = LayersToJson(findings.layers, cluster);
+  (*object)["gpu_use"] = nullptr;
+  if (findings.gpu_use) {
+    const GpuUse& use = *findings.gpu_use;
+    (*object)["gpu_use"] = {
+        {"kind", use.kind},
+        {"gpus", use.gpus},
+        {"idle", use.idle},
+        {"busy", use.busy},
+        {"data_parallelism_probably_faster", use.data_parallelism_probably_faster}};
   }
   (*object)["links"] = LinksToJson(findings.result, cluster);
   (*object)["reasons"] = ReasonsToJson(findings.bottlenecks, cluster);

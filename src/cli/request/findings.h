@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_CLI_REQUEST_FINDINGS_H_
 #define PLACEWRIGHT_CLI_REQUEST_FINDINGS_H_
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,12 +10,16 @@
 #include "cli/request/inputs.h"
 #include "formats/text/json.h"
 #include "report/explanation.h"
+#include "report/gpu_use.h"
+#include "report/layer_table.h"
 #include "sim/simulator.h"
 
 namespace placewright {
 
 struct Findings {
   SimResult result;
+  std::vector<LayerRow> layers;  // which modules run where
+  std::optional<GpuUse> gpu_use;
   Bottlenecks bottlenecks;
   // The fullest device, or every device that holds anything, in the cluster's order.
   std::vector<std::pair<DeviceId, std::vector<PeakItem>>> peaks;
@@ -25,10 +30,11 @@ struct Findings {
 Findings Investigate(const Inputs& inputs, const StepProgram& program, const Placement& placement,
                      SimResult result, bool all_devices);
 
-// For people.
+// For people: why the step is not faster, and what fills devices.
 std::string Explain(const Findings& findings, const Cluster& cluster, const Style& style);
 
-// Adds `links` and `reasons`, and to each element of `devices`, which is there, its idle times.
+// Adds `layers`, `gpu_use`, `links` and `reasons`, and to each element of `devices`, which is
+// there, its idle times.
 void AddFindings(const Findings& findings, const Cluster& cluster, Json* object);
 // The elements of `peaks`.
 Json PeaksToJson(const Findings& findings, const Cluster& cluster);

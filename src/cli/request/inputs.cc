@@ -39,6 +39,7 @@ Result<Inputs> TakeOwnDevices(const InputOptions& options, LoadedGraph graph, Or
                      "", std::string("Leave ") + option + " out.");
   };
   if (!options.cluster.empty()) return refuse("-c");
+  if (!options.memory_reserve.empty()) return refuse("--memory-reserve");
   if (!options.costs.empty()) return refuse("--costs");
   if (options.cost_profile != "default") return refuse("--cost-profile");
   Inputs inputs;
@@ -80,11 +81,15 @@ Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, con
 }
 
 Status RefuseSizes(const InputOptions& options) {
-  const char* option = options.batch ? "--batch" : options.dimensions.empty() ? nullptr : "--dim";
-  if (option == nullptr) return Ok();
-  return MakeError(ErrorCode::kUsage,
-                   std::string(option) + " cannot be used with a plan, which has its sizes", "",
-                   std::string("Leave ") + option + " out, or give the graph.");
+  const auto refuse = [](const std::string& option, const std::string& has) {
+    return MakeError(ErrorCode::kUsage,
+                     option + " cannot be used with a plan, which has its " + has, "",
+                     "Leave " + option + " out, or give the graph.");
+  };
+  if (options.batch) return refuse("--batch", "sizes");
+  if (!options.dimensions.empty()) return refuse("--dim", "sizes");
+  if (!options.memory_reserve.empty()) return refuse("--memory-reserve", "reserve");
+  return Ok();
 }
 
 Result<Inputs> LoadInputs(const InputOptions& options) {
@@ -92,11 +97,18 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   PW_ASSIGN(const auto dimensions, ParseDimensions(options.dimensions));
   // The cluster first: it is small, and a misspelt preset shall not wait for a large graph.
   std::optional<LoadedCluster> cluster;
+  PW_ASSIGN(const auto reserve, ReadMemoryReserve(options.memory_reserve));
   if (!options.cluster.empty()) {
-    PW_ASSIGN(cluster, LoadCluster(options.cluster));
+    PW_ASSIGN(cluster, LoadCluster(options.cluster, {.reserve = reserve}));
+    if (!options.cluster_store.empty()) {
+      PW_ASSIGN(const std::string bytes, ReadFileRaw(options.cluster));
+      PW_RETURN_IF_ERROR(WriteFileAtomically(options.cluster_store, bytes));
+      cluster->path = options.cluster_store;
+    }
   }
-  PW_ASSIGN(LoadedGraph graph, LoadGraphOrModel(options.graph, {options.batch, "", dimensions},
-                                                options.store, options.interrupted));
+  PW_ASSIGN(LoadedGraph graph,
+            LoadGraphOrModel(options.graph, {options.batch, "", dimensions},
+                             {options.store, options.store_kept}, options.interrupted));
   if (graph.cluster && graph.costs) return TakeOwnDevices(options, std::move(graph), order);
   if (!cluster) {
     return MakeError(

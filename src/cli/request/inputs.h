@@ -28,7 +28,7 @@ Result<Inputs> LoadInputs(const InputOptions& options);
 // True if the file is a plan rather than a graph, by its content. Errors: those of reading it.
 Result<bool> IsPlan(const std::string& path);
 
-// kUsage if --batch or --dim is given: for plans, whose sizes are part of them.
+// kUsage if --batch, --dim or --memory-reserve is given: for plans, which have them.
 Status RefuseSizes(const InputOptions& options);
 
 // Costs of a graph on a cluster under the options' profile and override file.

@@ -9,6 +9,7 @@
 #include "cli/request/rehearsal.h"
 #include "cli/torch_library.h"
 #include "formats/aten/writer.h"
+#include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
 
 namespace placewright {
@@ -22,6 +23,60 @@ CaptureRequest StepOf(const std::string& model, std::optional<int64_t> batch) {
   request.model = model;
   if (batch) request.values["batch"] = static_cast<double>(*batch);
   return request;
+}
+
+bool HoldsAlready(const std::string& path, const std::string& bytes) {
+  std::error_code ignored;
+  if (fs::file_size(path, ignored) != bytes.size() || ignored) return false;
+  const Result<std::string> there = ReadFileRaw(path);
+  return there.ok() && there.value() == bytes;
+}
+
+Status Store(const std::string& model, const std::string& bytes, const StepStore& store) {
+  if (HoldsAlready(store.path, bytes)) return Ok();
+  std::error_code ignored;
+  if (!store.kept || !fs::exists(store.path, ignored)) {
+    return WriteFileAtomically(store.path, bytes);
+  }
+  Error error = MakeError(
+      ErrorCode::kUsage,
+      fmt::format(
+          "holds another step than {} as it is recorded now, and belongs to a plan that this "
+          "command reads",
+          Printable(model, 80)),
+      "", "Write the results to another folder with -o, or give this file in place of the model.");
+  error.file = store.path;
+  return error;
+}
+
+// "foo.plan.json", "graph", ".onnx" -> "foo.plan.graph.onnx", with ".gz" where standard input is
+// gzip.
+std::string StoredInputPath(const std::string& plan_path, const std::string& what,
+                            std::string_view extension) {
+  std::string path = PathBeside(plan_path, what);
+  for (const std::string_view suffix : {".gz", ".json"}) {
+    if (path.ends_with(suffix)) path.resize(path.size() - suffix.size());
+  }
+  const Result<std::string> stored = ReadFileRaw(std::string(kStandardInput));
+  const bool gzip = stored.ok() && stored.value().starts_with("\x1f\x8b");
+  return fmt::format("{}{}{}", path, extension, gzip ? ".gz" : "");
+}
+
+// As files of its format are called; of what cannot be read the reader says why.
+std::string_view ExtensionOfInput() {
+  const Result<std::string> bytes = ReadFile(std::string(kStandardInput));
+  const Result<GraphFormat> format =
+      bytes.ok() ? SniffGraph(bytes.value()) : Result<GraphFormat>(bytes.error());
+  if (!format.ok()) return ".json";
+  switch (format.value()) {
+    case GraphFormat::kOnnx: return ".onnx";
+    case GraphFormat::kGraphDef: return ".pb";
+    case GraphFormat::kPipeDream: return ".txt";
+    case GraphFormat::kAten:
+    case GraphFormat::kCostGraph:
+    case GraphFormat::kDnnPartitioning: break;
+  }
+  return ".json";
 }
 
 // The name was meant as a file, too.
@@ -86,14 +141,25 @@ std::string RecordedPath(const std::string& model) {
 
 std::string StoredPath(const std::string& graph, std::optional<int64_t> batch,
                        const std::string& plan_path) {
+  if (graph == kStandardInput) return StoredInputPath(plan_path, "graph", ExtensionOfInput());
   if (!MayBeModel(graph)) return "";
   const std::string name = batch ? fmt::format("{}-batch{}", graph, *batch) : graph;
   return (fs::path(plan_path).parent_path() / RecordedPath(name)).string();
 }
 
+std::string StoredClusterPath(const std::string& cluster, const std::string& plan_path) {
+  return cluster == kStandardInput ? StoredInputPath(plan_path, "cluster", ".yaml") : "";
+}
+
 Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputOptions& options,
-                                     const std::string& store,
-                                     const std::atomic<bool>* interrupted) {
+                                     const StepStore& store, const std::atomic<bool>* interrupted) {
+  if (graph == kStandardInput && !store.path.empty()) {
+    PW_ASSIGN(LoadedGraph loaded, LoadGraph(graph, options));
+    PW_ASSIGN(const std::string bytes, ReadFileRaw(graph));
+    PW_RETURN_IF_ERROR(WriteFileAtomically(store.path, bytes));
+    loaded.path = store.path;
+    return loaded;
+  }
   if (!MayBeModel(graph)) return LoadGraph(graph, options);
   if (!options.dimensions.empty()) {
     return MakeError(ErrorCode::kUsage, "--dim is not for " + graph + ", a model of the zoo", "",
@@ -109,9 +175,9 @@ Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputO
     return NeitherNor(std::move(recorded.error()), graph);
   }
   RecordedModel& model = recorded.value();
-  if (!store.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(store, model.bytes));
+  if (!store.path.empty()) PW_RETURN_IF_ERROR(Store(graph, model.bytes, store));
   LoadedGraph loaded;
-  loaded.path = store.empty() ? graph : store;
+  loaded.path = store.path.empty() ? graph : store.path;
   loaded.sha256 = Sha256(model.bytes);
   loaded.graph = std::move(model.capture.graph);
   loaded.module_stated = std::move(model.capture.module_stated);

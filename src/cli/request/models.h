@@ -31,19 +31,27 @@ Result<RecordedModel> RecordModel(const CaptureRequest& request, const std::stri
 // "bert-base" -> "bert-base.step.json.gz"; of a file: "models/net.pt" -> "net.step.json.gz"
 std::string RecordedPath(const std::string& model);
 
-// Where the recorded step of a model lies that a plan at `plan_path` is made of: beside the plan,
-// so that the plan can name it. "" where `graph` is a file.
-// Steps of several batch sizes lie side by side: "mlp-batch64.step.json.gz" where one was asked
-// for.
+// Where the recorded step of a model lies that a plan at `plan_path` is made of, or the graph that
+// came on standard input ("-"): beside the plan, so that the plan can name it. "" where `graph` is
+// a file. Steps of several batch sizes lie side by side: "mlp-batch64.step.json.gz" where one was
+// asked for.
 std::string StoredPath(const std::string& graph, std::optional<int64_t> batch,
                        const std::string& plan_path);
 
+// Where a cluster from standard input lies that a plan at `plan_path` is made of; "" for others.
+std::string StoredClusterPath(const std::string& cluster, const std::string& plan_path);
+
 // The file, or else a training step with Adam of the model of that name: stored at `store`, which
-// is then its path, or where that is empty as if it had been stored. Errors: those of LoadGraph and
-// RecordModel; kUnknownName where it is neither; kFileUnwritable; kInterrupted once the flag is set
-// while a model is recorded.
+// is then its path (as it is that of what came on standard input), or where that is empty as if it
+// had been stored. A file with that very content is left as it is. Errors: those of LoadGraph and
+// RecordModel; kUnknownName where it is neither; kFileUnwritable; kUsage where a file that shall be
+// kept has other content; kInterrupted once the flag is set while a model is recorded.
+struct StepStore {
+  std::string path;
+  bool kept = false;  // the file there belongs to a plan: it shall not change
+};
 Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputOptions& options,
-                                     const std::string& store = "",
+                                     const StepStore& store = {},
                                      const std::atomic<bool>* interrupted = nullptr);
 
 }  // namespace placewright

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/request/assumptions.h"
 #include "formats/text/file.h"
 #include "report/plan_page.h"
 #include "report/plan_report.h"
@@ -37,17 +38,22 @@ Status WritePictures(const PictureOptions& options, const Inputs& inputs,
   std::string subtitle = fmt::format("{} a step", FormatNanos(plan.step_time));
   if (plan.lower_bound.count > 0) {
     subtitle += plan.feasible ? "; " + BoundVerdict(plan) : "; does not fit";
-    subtitle += fmt::format(" (lower bound {})", FormatNanos(plan.lower_bound));
+    subtitle += fmt::format(" (bound {})", FormatNanosLike(plan.lower_bound, plan.step_time));
   }
   if (!plan.algorithm.empty()) subtitle += fmt::format("; found by {}", plan.algorithm);
-  const std::string svg = RenderTimelineSvg(
-      {inputs.graph.graph, inputs.cluster.cluster, placement, schedule, memory, plan.step_time,
-       plan.lower_bound, fmt::format("{} on {}", plan.graph_name, plan.cluster_name), subtitle});
+  const std::string svg =
+      RenderTimelineSvg({inputs.graph.graph, inputs.cluster.cluster, placement, schedule, memory,
+                         findings.result.devices, plan.step_time, plan.lower_bound,
+                         fmt::format("{} on {}", plan.graph_name, plan.cluster_name), subtitle});
   if (!options.svg.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(options.svg, svg));
   if (options.html.empty()) return Ok();
   // Text on a page may hold any character, but no escape sequences.
   const std::string explanation = Explain(findings, inputs.cluster.cluster, {false, true});
-  return WriteFileAtomically(options.html, RenderPlanPage(plan, svg, explanation));
+  std::vector<std::string> remarks = DescribeAssumptions(inputs);
+  if (findings.gpu_use) remarks.insert(remarks.begin(), DescribeGpuUse(*findings.gpu_use));
+  return WriteFileAtomically(
+      options.html, RenderPlanPage({plan, inputs.cluster.cluster, findings.layers, svg, explanation,
+                                    std::move(remarks)}));
 }
 
 }  // namespace placewright

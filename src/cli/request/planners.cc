@@ -19,7 +19,7 @@ Result<const Planner*> PlannerTable::Find(std::string_view name) const {
   }
   return MakeError(ErrorCode::kUsage,
                    "--algo \"" + Printable(name) + "\" is unknown" + DidYouMean(name, names), "",
-                   "The algorithms are " + Names() + ".");
+                   "auto keeps the best plan of all; the algorithms are " + Names() + ".");
 }
 
 Status PlannerTable::TakesStart(const Planner& planner) const {
@@ -30,9 +30,8 @@ Status PlannerTable::TakesStart(const Planner& planner) const {
   }
   return MakeError(ErrorCode::kUsage,
                    "--init cannot be used with --algo " + std::string(planner.name()) +
-                       ", which starts from nothing",
-                   "",
-                   "Leave --init out, or choose an algorithm that takes a start: " + names + ".");
+                       ", which takes no starting plan",
+                   "", "Leave --init out, or choose an algorithm that takes one: " + names + ".");
 }
 
 std::string PlannerTable::Names() const {

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "formats/dnn_partitioning/workload_scale.h"
 #include "formats/plan/plan_files.h"
 #include "report/plan_report.h"
@@ -58,25 +61,47 @@ std::vector<std::string> Differences(const Plan& plan, const InputOptions& input
     differs.emplace_back("sizes");
   }
   if (plan.cluster.sha256 != inputs.cluster.sha256) differs.emplace_back("cluster");
+  const Cluster& cluster = inputs.cluster.cluster;
+  const auto same = [&](const DeviceUse& use) {
+    const DeviceId id = cluster.FindDevice(use.name);
+    return !id.valid() || use.reserve.value_or(Bytes()) == cluster.device(id).reserve;
+  };
+  if (!std::all_of(plan.devices.begin(), plan.devices.end(), same)) {
+    differs.emplace_back("memory reserve");
+  }
   return differs;
 }
 
 }  // namespace
+
+// The error of a plan whose names are not those of this problem, saying what it is a plan of.
+static Error OfOther(const Plan& plan, Error error, const Planning& planning) {
+  const std::string& graph = planning.inputs.graph.graph.name();
+  const std::string& cluster = planning.inputs.cluster.cluster.name();
+  if (plan.graph_name == graph && plan.cluster_name == cluster) return error;
+  error.message = fmt::format("this is a plan of {} on {}, not of {} on {}: {}",
+                              Printable(plan.graph_name, 80), Printable(plan.cluster_name, 80),
+                              Printable(graph, 80), Printable(cluster, 80), error.message);
+  return error;
+}
 
 Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
                             const Planning& planning) {
   const Graph& graph = planning.inputs.graph.graph;
   const Cluster& cluster = planning.inputs.cluster.cluster;
   PW_ASSIGN(const NamedPlacement named, LoadPlacement(path, planning.inputs.graph, cluster));
-  PW_ASSIGN(Placement placement, ResolvePlacement(named, graph, cluster).InFile(path));
-  PW_RETURN_IF_ERROR(
-      VerifyPlacement(planning.problem.program, graph, cluster, placement).InFile(path));
-  Initial initial{std::move(placement), {}};
+  std::optional<Plan> plan;
   PW_ASSIGN(const bool is_plan, IsPlan(path));
   if (is_plan) {
-    PW_ASSIGN(const Plan plan, LoadPlan(path));
-    initial.differs = Differences(plan, input, planning.inputs);
+    PW_ASSIGN(plan, LoadPlan(path));
   }
+  Result<Placement> placement = ResolvePlacement(named, graph, cluster).InFile(path);
+  if (!placement.ok())
+    return plan ? OfOther(*plan, placement.error(), planning) : placement.error();
+  PW_RETURN_IF_ERROR(
+      VerifyPlacement(planning.problem.program, graph, cluster, placement.value()).InFile(path));
+  Initial initial{placement.Take(), {}};
+  if (plan) initial.differs = Differences(*plan, input, planning.inputs);
   return initial;
 }
 

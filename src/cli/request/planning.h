@@ -28,8 +28,8 @@ struct Planning {
 Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const SearchOptions& search);
 
 // --init: where to start, and what a plan given there was made for another of: "graph", "sizes"
-// (--batch, --dim), "cluster". That is no error where all ops and devices have the same names: a
-// search goes on after a small change of the graph.
+// (--batch, --dim), "cluster", "memory reserve". That is no error where all ops and devices have
+// the same names: a search goes on after a small change of the graph.
 struct Initial {
   Placement placement;
   std::vector<std::string> differs;

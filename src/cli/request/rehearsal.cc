@@ -68,8 +68,8 @@ void LimitMemory(const std::string& model) {
 
 Error OutOfMemory(std::string message) {
   return MakeError(ErrorCode::kNotRecordable, std::move(message), "",
-                   "Look for a loop in the module's code that makes ever more of something; else "
-                   "record at a smaller batch, or on a machine with more memory.");
+                   "Check the module's code for a loop that allocates without end, record at a "
+                   "smaller batch, or use a machine with more memory.");
 }
 
 Status StatusOf(int status) {
@@ -79,7 +79,8 @@ Status StatusOf(int status) {
                                    FormatBytes(Bytes{static_cast<int64_t>(kMostMemory)})));
   }
   const int number = WTERMSIG(status);
-  if (number == SIGKILL) return OutOfMemory("the system stopped the recording, for want of memory");
+  if (number == SIGKILL)
+    return OutOfMemory("the system stopped the recording because memory ran out");
   if (number != SIGSEGV && number != SIGBUS && number != SIGABRT && number != SIGFPE &&
       number != SIGILL) {
     return Ok();  // SIGINT and its kin come from outside, and to the parent, too

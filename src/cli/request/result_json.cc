@@ -11,12 +11,14 @@ Json DevicesToJson(std::span<const DeviceUse> devices) {
   for (const DeviceUse& use : devices) {
     list.push_back({{"name", use.name},
                     {"kind", use.kind},
+                    {"class", ToString(use.device_class)},
                     {"busy", use.busy},
                     {"peak_memory_bytes", use.peak_memory.count},
                     {"tensor_peak_bytes", use.tensor_peak.count},
                     {"workspace_bytes", use.workspace.count},
                     {"runtime_context_bytes", use.runtime_context.count},
                     {"capacity_bytes", use.capacity.count},
+                    {"reserve_bytes", use.reserve.value_or(Bytes()).count},
                     {"ops", use.ops}});
   }
   return list;
@@ -24,6 +26,14 @@ Json DevicesToJson(std::span<const DeviceUse> devices) {
 
 Json CostSourcesToJson(const CostShares& shares) {
   return {{"given", shares.given}, {"measured", shares.measured}, {"modelled", shares.modelled}};
+}
+
+Json BestBaselineToJson(const BestBaseline& best) {
+  if (best.baseline == nullptr) return nullptr;
+  return {{"algorithm", best.baseline->algorithm},
+          {"step_time_ns", best.baseline->step_time.count},
+          {"on_gpus", best.on_gpus},
+          {"speedup", best.speedup}};
 }
 
 Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
@@ -38,12 +48,16 @@ Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
   object["step_time_ns"] = plan.step_time.count;
   object["lower_bound_ns"] = plan.lower_bound.count;
   object["gap"] = plan.Gap();
+  object["bound_scope"] = kBoundScope;
+  object["best_baseline"] = BestBaselineToJson(FindBestBaseline(plan));
   object["devices"] = DevicesToJson(plan.devices);
   object["baselines"] = Json::array();
   for (const Baseline& baseline : plan.baselines) {
     object["baselines"].push_back({{"algorithm", baseline.algorithm},
                                    {"feasible", baseline.feasible},
-                                   {"step_time_ns", baseline.step_time.count}});
+                                   {"step_time_ns", baseline.step_time.count},
+                                   {"devices", baseline.devices},
+                                   {"search", baseline.search}});
   }
   object["cost_sources"] =
       CostSourcesToJson({plan.share_given, plan.share_measured, plan.share_modelled});
@@ -62,6 +76,24 @@ Json ReasonsToJson(const Bottlenecks& bottlenecks, const Cluster& cluster) {
     list.push_back({{"what", reason.what},
                     {"time_ns", reason.time.count},
                     {"share", static_cast<double>(reason.time.count) / total}});
+  }
+  return list;
+}
+
+Json LayersToJson(const std::vector<LayerRow>& rows, const Cluster& cluster) {
+  Json list = Json::array();
+  for (const LayerRow& row : rows) {
+    Json line;
+    line["name"] = row.name;
+    line["modules"] = row.modules;
+    line["devices"] = Json::array();
+    for (const LayerShare& share : row.shares) {
+      line["devices"].push_back({{"device", cluster.device(share.device).name},
+                                 {"ops", share.ops},
+                                 {"time_ns", share.time.count},
+                                 {"persistent_bytes", share.memory.count}});
+    }
+    list.push_back(std::move(line));
   }
   return list;
 }

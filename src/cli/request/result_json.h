@@ -9,6 +9,8 @@
 #include "formats/text/json.h"
 #include "plan/plan.h"
 #include "report/explanation.h"
+#include "report/layer_table.h"
+#include "report/plan_report.h"
 #include "sim/simulator.h"
 
 namespace placewright {
@@ -19,11 +21,17 @@ Json DevicesToJson(std::span<const DeviceUse> devices);
 // {given, measured, modelled}.
 Json CostSourcesToJson(const CostShares& shares);
 
+// {algorithm, step_time_ns, on_gpus, speedup}; null where no baseline fits.
+Json BestBaselineToJson(const BestBaseline& best);
+
 // The plan without its placement, history and references to files beside it.
 Json PlanSummaryToJson(const Plan& plan, std::string_view schema);
 
 // [{what, time_ns, share}], longest first; the times sum to the step time.
 Json ReasonsToJson(const Bottlenecks& bottlenecks, const Cluster& cluster);
+
+// [{name, modules[], devices[{device, ops, time_ns, persistent_bytes}]}].
+Json LayersToJson(const std::vector<LayerRow>& rows, const Cluster& cluster);
 
 // [{name, busy, moved_bytes, transfers}] of the links that carried anything.
 Json LinksToJson(const SimResult& result, const Cluster& cluster);

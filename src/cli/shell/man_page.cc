@@ -91,7 +91,8 @@ std::string ManPage(const CommandNode& program, std::string_view version) {
          ".TP\n5\nnothing that fits was found in the budget\n"
          ".TP\n6\nhardware or a library is missing\n"
          ".TP\n130\ninterrupted; the best plan so far was written\n"
-         ".SH ENVIRONMENT\n.TP\nNO_COLOR\nif it is set, nothing is coloured\n";
+         ".SH ENVIRONMENT\n.TP\nNO_COLOR\nif it is set, nothing is coloured\n"
+         ".TP\nCOLUMNS\nthe width of the output (default: that of the terminal)\n";
 }
 
 }  // namespace placewright

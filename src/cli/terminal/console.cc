@@ -1,6 +1,7 @@
 #include "cli/terminal/console.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -56,7 +57,17 @@ std::string Harmless(std::string_view text, bool color_wanted) {
   return out;
 }
 
-// Nobody can be told that standard error cannot be written.
+// Columns of standard output: COLUMNS where it is set, else those of the terminal; 0: no limit.
+int WidthOfOutput() {
+  const int64_t asked = std::strtoll(Environment("COLUMNS").c_str(), nullptr, 10);
+  constexpr int64_t kLeast = 20, kMost = 10000;
+  if (asked >= kLeast && asked <= kMost) return static_cast<int>(asked);
+  struct winsize size {};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < kLeast) return 0;
+  return size.ws_col;
+}
+
+// There is no other place to report that standard error cannot be written.
 void WriteError(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
@@ -70,6 +81,7 @@ Console::Console() {
   style_.utf8 = error_style_.utf8 = LocaleIsUtf8();
   style_.color = wants_color && isatty(STDOUT_FILENO) != 0;
   error_style_.color = wants_color && isatty(STDERR_FILENO) != 0;
+  style_.width = WidthOfOutput();
   error_is_terminal_ = isatty(STDERR_FILENO) != 0 && terminal != "dumb";
 }
 

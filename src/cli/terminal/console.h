@@ -13,7 +13,8 @@ namespace placewright {
 
 class Console {
  public:
-  // Reads NO_COLOR, TERM, the locale's variables, and whether the outputs are terminals.
+  // Reads NO_COLOR, TERM, COLUMNS, the locale's variables, and whether the outputs are terminals
+  // and how wide.
   Console();
 
   bool json = false;   // results as one JSON object

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "base/utf8.h"
+#include "formats/cluster/kind_fields.h"
 
 namespace placewright {
 namespace {
@@ -22,7 +23,7 @@ Result<ConstraintSpec> ParseSpec(std::string_view option, const std::string& tex
     return MakeError(
         ErrorCode::kUsage,
         fmt::format("{} \"{}\" is not of the form GLOB=DEVICE", option, Printable(text)), "",
-        "For example: --pin 'm.encoder.*=host0/gpu1'.");
+        "For example: --pin '*embeddings*=host0/gpu1'.");
   }
   return ConstraintSpec{text.substr(0, equals), text.substr(equals + 1)};
 }
@@ -44,6 +45,7 @@ void AddInputOptions(CLI::App* app, InputOptions* options) {
                   "Preset (see `placewright cluster show`) or file that describes the machines")
       ->type_name("CLUSTER")
       ->group("Input");
+  AddMemoryReserveOption(app, &options->memory_reserve);
   app->add_option("--batch", options->batch,
                   "Batch size of an ONNX model, a recorded step or a model of the zoo")
       ->type_name("N")
@@ -61,6 +63,22 @@ void AddInputOptions(CLI::App* app, InputOptions* options) {
                   "How a device picks among its ready ops: fifo (default) or critical-path")
       ->type_name("ORDER")
       ->group("Input");
+}
+
+void AddMemoryReserveOption(CLI::App* app, std::string* reserve) {
+  app->add_option("--memory-reserve", *reserve,
+                  "Memory that every GPU keeps free: 3%, 1GiB, 0 (default: as the cluster states, "
+                  "else 5%)")
+      ->type_name("SIZE")
+      ->group("Input");
+}
+
+Result<std::optional<MemoryReserve>> ReadMemoryReserve(const std::string& text) {
+  if (text.empty()) return std::optional<MemoryReserve>();
+  const Result<MemoryReserve> reserve = ParseMemoryReserve(text);
+  if (reserve.ok()) return std::optional<MemoryReserve>(reserve.value());
+  return MakeError(ErrorCode::kUsage, fmt::format("--memory-reserve: {}", reserve.error().message),
+                   "", "For example: --memory-reserve 3%, 1GiB or 0.");
 }
 
 void AddDimensionOption(CLI::App* app, std::vector<std::string>* dimensions) {
@@ -111,7 +129,7 @@ void AddSearchOptions(CLI::App* app, SearchOptions* options) {
   AddRepeated(app, "--pin", options->pins, "GLOB=DEVICE",
               "Modules whose path matches GLOB run on DEVICE");
   AddRepeated(app, "--forbid", options->forbids, "GLOB=DEVICE", "... never run on DEVICE");
-  AddRepeated(app, "--colocate", options->colocate, "GLOB", "... run on one device, whichever");
+  AddRepeated(app, "--colocate", options->colocate, "GLOB", "... run together on one device");
   AddRepeated(app, "--colocate-each", options->colocate_each, "GLOB",
               "... each by itself: '*.layers.*' keeps every layer whole");
 }
@@ -124,7 +142,7 @@ std::function<std::string(const std::string&)> WholeNumber(uint64_t least, uint6
         number <= most) {
       return "";
     }
-    return fmt::format("\"{}\" is not a whole number from {} to {}", Printable(text), least, most);
+    return fmt::format("\"{}\" is not an integer from {} to {}", Printable(text), least, most);
   };
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "base/stop.h"
+#include "cluster/memory_reserve.h"
 #include "plan/schedule.h"
 #include "search/problem/problem.h"
 
@@ -25,9 +26,12 @@ namespace placewright {
 
 // What the problem is: graph, machines, costs.
 struct InputOptions {
-  std::string graph;    // path, or a model of the zoo
-  std::string store;    // where a model's recorded step is stored; empty: nowhere
-  std::string cluster;  // -c: preset or file; empty: the graph file carries its devices
+  std::string graph;  // path, or a model of the zoo
+  // Where a model's recorded step is stored, or what came on standard input; empty: nowhere.
+  std::string store, cluster_store;
+  bool store_kept = false;     // the file there belongs to a plan that is read: it shall not change
+  std::string cluster;         // -c: preset or file; empty: the graph file carries its devices
+  std::string memory_reserve;  // --memory-reserve, as given; empty: as described, or the default
   std::optional<int64_t> batch;
   std::vector<std::string> dimensions;  // --dim, as given
   std::string costs;                    // override file, or empty
@@ -35,9 +39,14 @@ struct InputOptions {
   std::string order = "fifo";
   const std::atomic<bool>* interrupted = nullptr;  // ends the recording of a model
 };
-// -c, --batch, --dim, --costs, --cost-profile, --order. The positional argument is the command's
-// own.
+// -c, --memory-reserve, --batch, --dim, --costs, --cost-profile, --order. The positional argument
+// is the command's own.
 void AddInputOptions(CLI::App* app, InputOptions* options);
+
+// --memory-reserve alone.
+void AddMemoryReserveOption(CLI::App* app, std::string* reserve);
+// Nothing where it is empty. Errors: kUsage.
+Result<std::optional<MemoryReserve>> ReadMemoryReserve(const std::string& text);
 
 // An option that may be repeated and takes one value each time.
 void AddRepeated(CLI::App* app, const std::string& name, std::vector<std::string>& values,

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/request/inputs.h"
 #include "formats/plan/plan_files.h"
+#include "formats/text/file.h"
 
 namespace placewright {
 
@@ -30,7 +31,8 @@ bool SameFile(const std::string& a, const std::string& b) {
 }
 
 std::string DefaultPlanPath(const std::string& graph_path) {
-  std::string name = fs::path(graph_path).filename().string();
+  std::string name =
+      graph_path == kStandardInput ? "stdin" : fs::path(graph_path).filename().string();
   for (const std::string_view suffix : {".gz", ".json", ".onnx", ".txt", ".pb", ".pbtxt"}) {
     if (name.size() > suffix.size() && name.ends_with(suffix)) {
       name.resize(name.size() - suffix.size());
@@ -41,7 +43,8 @@ std::string DefaultPlanPath(const std::string& graph_path) {
 
 Status ProbeWritable(const std::string& path) {
   if (path == "-") {
-    return MakeError(ErrorCode::kUsage, "the output \"-\" is no file: only files are written", "",
+    return MakeError(ErrorCode::kUsage, "the output \"-\" is not a file: only files are written",
+                     "",
                      "Name a file (./- for one of that very name); --json prints the result on "
                      "standard output.");
   }

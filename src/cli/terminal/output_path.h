@@ -10,7 +10,8 @@
 
 namespace placewright {
 
-// "models/bert.json.gz" -> "bert.plan.json": in the caller's folder, whatever the graph's is.
+// "models/bert.json.gz" -> "bert.plan.json": in the caller's folder, whatever the graph's is;
+// "-" -> "stdin.plan.json".
 std::string DefaultPlanPath(const std::string& graph_path);
 
 // Errors: kFileUnwritable, as writing there later would give; kUsage for "-", which elsewhere means

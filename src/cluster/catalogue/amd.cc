@@ -39,6 +39,13 @@ constexpr std::array kRows = {
                    192,
                    kContext,
                    "AMD Instinct MI300X data sheet"},
+    AcceleratorRow{"MI325X",
+                   "cdna3",
+                   {81.7, 163.4, 1307.4, 1307.4, 2614.9},
+                   6000,
+                   256,
+                   kContext,
+                   "AMD Instinct MI325X data sheet"},
 };
 
 }  // namespace

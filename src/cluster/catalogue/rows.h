@@ -26,6 +26,7 @@ struct AcceleratorRow {
 DeviceKind AcceleratorKind(const AcceleratorRow& row, DeviceClass device_class);
 
 std::vector<DeviceKind> NvidiaKinds();
+std::vector<DeviceKind> GeForceKinds();  // RTX 30, 40 and 50
 std::vector<DeviceKind> AmdKinds();
 std::vector<DeviceKind> TpuKinds();
 std::vector<DeviceKind> CpuKinds();

@@ -63,13 +63,16 @@ std::vector<std::string> SplitWords(std::string_view text) {
 // words that say nothing: "Xeon E5-2650 v4", "EPYC 7742".
 std::string PlainModel(std::string_view model) {
   std::string plain;
-  for (std::string word : SplitWords(model.substr(0, model.find('@')))) {
+  // "13th Gen Intel(R) Core(TM) i9-13900K", "AMD Ryzen 7 7840HS w/ Radeon 780M Graphics".
+  model = model.substr(0, std::min(model.find('@'), model.find(" w/ ")));
+  for (std::string word : SplitWords(model)) {
     for (const std::string_view mark : {"(R)", "(TM)", "(r)", "(tm)"}) {
       const size_t at = word.find(mark);
       if (at != std::string::npos) word.erase(at, mark.size());
     }
     const bool empty = word.empty() || word == "Intel" || word == "AMD" || word == "CPU" ||
-                       word == "Processor" || word.ends_with("-Core");
+                       word == "Processor" || word.ends_with("-Core") || word == "Gen" ||
+                       (word.ends_with("th") && Decimal(word, 1) > 0);
     if (!empty) plain += (plain.empty() ? "" : " ") + word;
   }
   return plain;
@@ -94,7 +97,7 @@ Width WidthOf(const CpuFacts& facts) {
 // The row of the efficiency table that is nearest.
 std::string ArchitectureOf(const CpuFacts& facts) {
   const bool wide = facts.Has("avx512f");
-  if (facts.vendor == "AuthenticAMD") return wide ? "zen4" : "zen2";
+  if (facts.vendor == "AuthenticAMD") return !wide ? "zen2" : facts.family < 26 ? "zen4" : "zen5";
   if (facts.vendor != "GenuineIntel") return "other-cpu";
   if (facts.Has("amx_tile")) return "sapphirerapids";
   if (facts.Has("avx512_vbmi2")) return "icelake";

@@ -72,5 +72,26 @@ TEST(EstimateCpu, AnEmptyTextIsStillACpu) {
   EXPECT_THAT(estimate.note, HasSubstr("(assumed)"));
 }
 
+// As /proc/cpuinfo calls the catalogue's processors for desktops and laptops.
+TEST(CpuFacts, DesktopNamesAreOfTheCatalogue) {
+  struct Case {
+    const char *model, *kind;
+    int64_t cores, mhz;
+  };
+  for (const Case& each :
+       {Case{"AMD Ryzen 9 7950X 16-Core Processor", "Ryzen-9-7950X", 16, 4500},
+        Case{"AMD Ryzen 7 7840HS w/ Radeon 780M Graphics", "Ryzen-7-7840HS", 8, 3800},
+        Case{"AMD Ryzen AI 9 HX 370 w/ Radeon 890M", "Ryzen-AI-9-HX-370", 12, 2000},
+        Case{"13th Gen Intel(R) Core(TM) i9-13900K", "Core-i9-13900K", 24, 3000},
+        Case{"Intel(R) Core(TM) i9-14900K", "Core-i9-14900K", 24, 3200},
+        Case{"Intel(R) Core(TM) Ultra 9 285K", "Core-Ultra-9-285K", 24, 3700}}) {
+    CpuFacts facts;
+    facts.model = each.model;
+    facts.mhz = each.mhz;
+    facts.flags = {"avx", "avx2", "fma", "sse2"};
+    EXPECT_EQ(EstimateCpu(facts, each.cores).kind.name, each.kind) << each.model;
+  }
+}
+
 }  // namespace
 }  // namespace placewright

@@ -38,7 +38,7 @@ Result<FoundGpu> Known(const GpuFacts& facts, const DeviceKind* given,
     PW_ASSIGN(const GpuMatch match, MatchGpu(facts.name, facts.memory));
     gpu.kind = match.kind;
     if (!match.exact) {
-      AddNote(notes, fmt::format("\"{}\" is not in the catalogue: {} stands for it",
+      AddNote(notes, fmt::format("\"{}\" is not in the catalogue: {} is used for it",
                                  Printable(facts.name, 80), gpu.kind.name));
     }
   }

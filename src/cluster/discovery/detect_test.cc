@@ -106,7 +106,7 @@ TEST(Detect, TheDriversPathsAndLanesBecomeLinks) {
   input.inventory = TakeInventory(library).Take();
   std::vector<std::string> notes;
   const Cluster cluster = Build(input, &notes);
-  EXPECT_THAT(notes, ElementsAre("\"NVIDIA A10G\" is not in the catalogue: A10 stands for it"));
+  EXPECT_THAT(notes, ElementsAre("\"NVIDIA A10G\" is not in the catalogue: A10 is used for it"));
   EXPECT_THAT(RouteOf(cluster, "host0/gpu0", "host0/gpu1"), ElementsAre("host0/gpu0>host0/gpu1"));
   const auto bandwidth = [&](const char* a, const char* b) {
     return cluster.route(cluster.FindDevice(a), cluster.FindDevice(b)).bandwidth.count;

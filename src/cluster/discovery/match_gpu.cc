@@ -98,7 +98,7 @@ Result<GpuMatch> MatchGpu(std::string_view name, Bytes memory) {
                                DidYouMean(name, names)),
                    "",
                    "Give --gpu KIND with the kind that is nearest to it (`placewright cluster "
-                   "show` lists them), and mend its figures in the file.");
+                   "show` lists them), and correct its figures in the file.");
 }
 
 }  // namespace placewright

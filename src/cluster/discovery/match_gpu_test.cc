@@ -35,10 +35,22 @@ TEST(MatchGpu, DriverNamesFindTheirKinds) {
       {"NVIDIA GeForce RTX 2080 Ti", 11, "RTX-2080Ti", true},
       {"NVIDIA RTX A6000", 48, "RTX-A6000", true},
       {"AMD Instinct MI300X", 192, "MI300X", true},
+      {"NVIDIA H100 NVL", 94, "H100-NVL", true},
+      {"NVIDIA GeForce RTX 3090 Ti", 24, "RTX-3090Ti", true},
+      {"NVIDIA GeForce RTX 3080", 12, "RTX-3080-12GB", true},
+      {"NVIDIA GeForce RTX 4070 Ti SUPER", 16, "RTX-4070Ti-SUPER", true},
+      {"NVIDIA GeForce RTX 4060 Ti", 16, "RTX-4060Ti-16GB", true},
+      {"NVIDIA GeForce RTX 4090 Laptop GPU", 16, "RTX-4090-Laptop", true},
+      {"NVIDIA GeForce RTX 5070 Ti Laptop GPU", 12, "RTX-5070Ti-Laptop", true},
+      {"NVIDIA GeForce RTX 5090", 32, "RTX-5090", true},
+      {"NVIDIA L40", 48, "L40", true},
+      {"NVIDIA L40S", 48, "L40S", true},
+      {"AMD Instinct MI325X", 256, "MI325X", true},
       // Variants.
+      {"NVIDIA RTX 6000 Ada Generation", 48, "RTX-6000-Ada", false},
+      {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", 96, "RTX-PRO-6000", false},
+      {"NVIDIA GeForce RTX 4090 D", 24, "RTX-4090", false},
       {"NVIDIA A10G", 22, "A10", false},
-      {"NVIDIA H100 NVL", 94, "H100", false},
-      {"NVIDIA GeForce RTX 3090 Ti", 24, "RTX-3090", false},
       {"Tesla V100S-PCIE-32GB", 32, "V100-PCIe-32GB", false},
   };
   for (const Case& each : cases) {
@@ -49,9 +61,9 @@ TEST(MatchGpu, DriverNamesFindTheirKinds) {
   }
 }
 
-// A1000 is no A100, L40 no L4, T400 no T4.
+// A1000 is no A100, L400 no L40, T400 no T4.
 TEST(MatchGpu, OtherNumbersAreOtherGpus) {
-  for (const char* name : {"NVIDIA RTX A1000", "NVIDIA A1000", "NVIDIA L40", "NVIDIA T400 4GB",
+  for (const char* name : {"NVIDIA RTX A1000", "NVIDIA A1000", "NVIDIA L400", "NVIDIA T400 4GB",
                            "Graphics Device", "", "NVIDIA", "\x01\xff"}) {
     const Result<GpuMatch> match = MatchGpu(name, Bytes(int64_t{8} << 30));
     ASSERT_FALSE(match.ok()) << name << " " << match.value().kind.name;

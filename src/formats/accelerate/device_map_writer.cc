@@ -325,6 +325,12 @@ class MapWriter {
     return inner;
   }
 
+  // A loss that is a module but none of the model's, by the names that recorders give it. Where a
+  // module of the model is called so, the map does without an entry for it: it holds nothing.
+  static bool IsLoss(std::string_view module) {
+    return module == "loss" || module == "loss_" || module.starts_with("loss.");
+  }
+
   // Parameters and buffers, and the leaf modules that own none (activations, tied heads).
   ModuleTree MakeTree() const {
     ModuleTree tree;
@@ -339,6 +345,7 @@ class MapWriter {
       const Op& op = graph_.op(id);
       const std::optional<std::string_view> module = RunBy(id);
       if (op.is_view || op.phase != Phase::kForward || !module || owners.count(*module)) continue;
+      if (IsLoss(*module)) continue;
       if (devices[*module].empty()) order.push_back(*module);
       devices[*module].insert(PlannedDevice(id));
     }

@@ -85,7 +85,7 @@ Result<std::vector<int64_t>> ReadShape(const Json& object) {
     if (!size.is_number_integer()) {
       return MakeError(
           ErrorCode::kGraphShape,
-          fmt::format("the size {} is not a whole number", Printable(size.dump(-1, ' ', true), 60)),
+          fmt::format("the size {} is not an integer", Printable(size.dump(-1, ' ', true), 60)),
           Item("shape", shape.size()), "Record the step with static shapes.");
     }
     Result<int64_t> value = AsInt(size, "", 0, kLargest);

@@ -27,7 +27,7 @@ Result<ArgumentLaw> ReadLaw(const Json& law, const std::string& place) {
     if (text == kProportional) return ArgumentLaw{0, BatchLaw::kProportional, 0};
     if (text == kInverse) return ArgumentLaw{0, BatchLaw::kInverse, 0};
     return MakeError(ErrorCode::kField,
-                     fmt::format("\"{}\" is none of {}, {} and a whole number", Printable(text, 40),
+                     fmt::format("\"{}\" is none of {}, {} and an integer", Printable(text, 40),
                                  kProportional, kInverse),
                      place);
   }

@@ -86,7 +86,7 @@ TEST(AtenSlopes, AnObstacleIsKeptAndSaid) {
   EXPECT_EQ(graph.batch_laws()->obstacle, "op pool is odd");
   const Error error = ErrorOf(text, 8);
   EXPECT_EQ(error.code, ErrorCode::kBatchScaling);
-  EXPECT_THAT(error.message, HasSubstr("stands for batch 4 alone: op pool is odd"));
+  EXPECT_THAT(error.message, HasSubstr("valid for batch 4 only: op pool is odd"));
   text = WriteAtenGraph(graph, {}, nullptr).Take();
   EXPECT_EQ(ReadAtenFile(text).Take().graph.batch_laws()->obstacle, "op pool is odd");
 }

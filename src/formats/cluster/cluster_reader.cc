@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <charconv>
 #include <map>
 
@@ -10,6 +10,7 @@
 #include "cluster/cluster_builder.h"
 #include "formats/cluster/host_fields.h"
 #include "formats/cluster/kind_fields.h"
+#include "formats/cluster/link_fields.h"
 #include "formats/text/yaml.h"
 
 namespace placewright {
@@ -38,24 +39,18 @@ class Reader {
  private:
   Status ReadKinds();
   Status ReadHosts();
+  Status ReadNetwork();
   Status ReadDevices();
   Status ReadDevice(const YamlNode& map);
   Status AddDevice(const YamlNode& map, Device device);
   Status ReadSwitches(std::string_view key);
-  Status ReadLinks();
-  Status ReadLink(const YamlNode& map);
-  Status Connect(const YamlNode& map, const YamlNode& between, const Link& link);
-  Result<std::vector<std::string>> MatchNodes(const YamlNode& node) const;
-  Status ReadRoutes();
-  Status ReadRoute(const YamlNode& map);
-  Status CheckRoutes(const Cluster& cluster) const;
+  Status KeepReserve(Cluster& cluster) const;
   Status CheckReachable(const Cluster& cluster) const;
 
   const YamlNode& root_;
   ClusterBuilder builder_;
   KindTable kinds_;
-  int32_t hosts_ = 0;
-  std::map<std::string, DeviceId, std::less<>> devices_;
+  HostsSoFar hosts_;
   // Where devices were described, for messages: by the hosts' numbers, and by name.
   struct HostRange {
     int32_t begin, end;
@@ -84,14 +79,15 @@ Status Reader::ReadHosts() {
     PW_RETURN_IF_ERROR(hosts->CheckList("hosts"));
     for (const YamlNode& map : hosts->items) {
       PW_RETURN_IF_ERROR(map.CheckKeys(
-          "a host", {"count", "gpus", "cpus", "memory", "memory_bytes", "interconnect",
-                     "interconnect_bandwidth", "interconnect_bandwidth_bytes_per_s"}));
-      const int32_t begin = hosts_;
-      PW_RETURN_IF_ERROR(AddHosts(map, kinds_, builder_, hosts_));
-      host_ranges_.push_back({begin, hosts_, &map});
+          "a host",
+          {"count", "gpus", "cpus", "memory", "memory_bytes", "reserve", "reserve_bytes", "nics",
+           "interconnect", "interconnect_bandwidth", "interconnect_bandwidth_bytes_per_s"}));
+      const int32_t begin = hosts_.count;
+      PW_RETURN_IF_ERROR(AddHosts(map, false, kinds_, builder_, hosts_));
+      host_ranges_.push_back({begin, hosts_.count, &map});
     }
   } else if (single) {
-    PW_RETURN_IF_ERROR(AddHosts(root_, kinds_, builder_, hosts_));
+    PW_RETURN_IF_ERROR(AddHosts(root_, true, kinds_, builder_, hosts_));
     host_ranges_.push_back({0, 1, &root_});
   } else {
     for (const char* key : {"memory", "memory_bytes", "interconnect", "interconnect_bandwidth",
@@ -101,10 +97,26 @@ Status Reader::ReadHosts() {
       }
     }
   }
+  return ReadNetwork();
+}
+
+Status Reader::ReadNetwork() {
   const YamlNode* network = root_.Find("network");
-  if (network == nullptr) return Ok();
-  if (hosts_ == 0) return network->Fail("a network joins hosts, and the file has none");
-  return AddNetworkOf(*network, hosts_, builder_);
+  if (network != nullptr) {
+    if (hosts_.count == 0) return network->Fail("a network joins hosts, and the file has none");
+    return AddNetworkOf(network, hosts_, builder_);
+  }
+  // NICs that say how fast they are need no more to be joined; those that say nothing are none.
+  const auto states = [](const Nic& nic) { return nic.bandwidth.count > 0; };
+  const auto of_host = [&](const HostRange& range) { return range.map->Find("nics") != nullptr; };
+  const auto host = std::find_if(host_ranges_.begin(), host_ranges_.end(), of_host);
+  if (host == host_ranges_.end() || host->map == &root_) return Ok();
+  if (!std::all_of(hosts_.nics.begin(), hosts_.nics.end(), states)) {
+    return host->map->Find("nics")->Fail(
+        "the file has NICs without a bandwidth: state it there (\"2 x 100 Gbps\"), or the "
+        "\"network\" for all");
+  }
+  return AddNetworkOf(nullptr, hosts_, builder_);
 }
 
 Status Reader::ReadDevices() {
@@ -119,6 +131,7 @@ Status Reader::ReadDevice(const YamlNode& map) {
   PW_RETURN_IF_ERROR(
       map.CheckKeys("a device", {"name", "kind", "count", "memory", "memory_bytes", "reserve",
                                  "reserve_bytes", "capacity_bytes", "host"}));
+  PW_RETURN_IF_ERROR(map.CheckHas({{"name", "host0/gpu0"}, {"kind", "T4"}}));
   PW_ASSIGN(const YamlNode* name_node, map.Get("name"));
   PW_ASSIGN(const std::string name, name_node->AsText("name"));
   PW_ASSIGN(const YamlNode* kind_node, map.Get("kind"));
@@ -127,15 +140,18 @@ Status Reader::ReadDevice(const YamlNode& map) {
   // Devices of a cost graph, whose times are given, may have no memory.
   const bool given = kind.device_class == DeviceClass::kOther;
   PW_ASSIGN(const auto memory, given ? ReadBytes(map, "memory") : ReadMemory(map));
-  PW_ASSIGN(const auto reserve, ReadBytes(map, "reserve"));
+  PW_ASSIGN(const auto own_reserve, ReadReserve(map));
   if (!memory && kind.memory.count == 0) {
     return map.Fail(
         fmt::format("the key \"memory\" is missing: the memory of a {} depends on "
                     "the machine",
                     kind.name));
   }
-  Device device{name, builder_.FindKindIndex(kind.name), HostOf(name), memory.value_or(kind.memory),
-                reserve.value_or(Bytes())};
+  const std::optional<MemoryReserve> reserve = own_reserve ? own_reserve : kind.reserve;
+  Device device{name,         builder_.FindKindIndex(kind.name),
+                HostOf(name), memory.value_or(kind.memory),
+                Bytes(),      reserve.has_value()};
+  if (reserve) device.reserve = ReserveOf(*reserve, device.capacity);
   if (device.capacity < device.reserve || (device.capacity == device.reserve && !given)) {
     return map.Fail(
         fmt::format("the device has {} of memory and keeps {} in reserve: nothing is "
@@ -190,146 +206,22 @@ Status Reader::ReadSwitches(std::string_view key) {
   return Ok();
 }
 
-Status Reader::ReadLinks() {
-  const YamlNode* links = root_.Find("links");
-  if (links == nullptr) return Ok();
-  PW_RETURN_IF_ERROR(links->CheckList("links"));
-  for (const YamlNode& map : links->items) PW_RETURN_IF_ERROR(ReadLink(map));
-  return Ok();
-}
-
-Status Reader::ReadLink(const YamlNode& map) {
-  PW_RETURN_IF_ERROR(
-      map.CheckKeys("a link", {"between", "name", "bandwidth", "bandwidth_bytes_per_s", "latency",
-                               "latency_ns", "duplex", "source"}));
-  Link link;
-  link.source = "given";
-  PW_ASSIGN(link.bandwidth, Required(map, "bandwidth", "12 GB/s", ReadBandwidth(map, "bandwidth")));
-  PW_ASSIGN(link.latency, Required(map, "latency", "5 us", ReadNanos(map, "latency")));
-  if (const YamlNode* source = map.Find("source")) {
-    if (!source->IsScalar()) return source->Fail("source must be text");
-    link.source = source->text;
+// The file's own `reserve` is that of GPUs for which nothing nearer states one.
+Status Reader::KeepReserve(Cluster& cluster) const {
+  PW_ASSIGN(const auto reserve, ReadReserve(root_));
+  if (!reserve) return Ok();
+  const YamlNode* node = root_.Find("reserve") != nullptr ? root_.Find("reserve") : &root_;
+  bool any = false;
+  for (const DeviceId id : cluster.devices()) {
+    const Device& device = cluster.device(id);
+    if (cluster.kind(id).device_class != DeviceClass::kGpu) continue;
+    any = true;
+    if (device.reserve_stated) continue;
+    const Bytes memory = device.capacity + device.reserve;
+    Status kept = cluster.SetReserve(id, ReserveOf(*reserve, memory));
+    if (!kept.ok()) return node->Fail(kept.error().message);
   }
-  const YamlNode* between = map.Find("between");
-  const YamlNode* name = map.Find("name");
-  if ((between != nullptr) == (name != nullptr)) {
-    return map.Fail(
-        "a link has either \"between\" (two nodes) or \"name\" (one direction that "
-        "routes take by this name)");
-  }
-  if (between != nullptr) return Connect(map, *between, link);
-  if (const YamlNode* duplex = map.Find("duplex")) {
-    return duplex->Fail("a link with a name is one direction and has no duplex");
-  }
-  PW_ASSIGN(link.name, name->AsText("name"));
-  auto added = builder_.AddLink(std::move(link));
-  if (!added.ok()) return At(*name, std::move(added.error()));
-  return Ok();
-}
-
-Result<std::vector<std::string>> Reader::MatchNodes(const YamlNode& node) const {
-  PW_ASSIGN(const std::string pattern, node.AsText("an end of a link"));
-  if (pattern.find_first_of("*?[") == std::string::npos) return std::vector{pattern};
-  std::vector<std::string> matches;
-  for (const std::string& name : builder_.NodeNames()) {
-    if (GlobMatch(pattern, name)) matches.push_back(name);
-  }
-  if (matches.empty()) {
-    return MakeError(ErrorCode::kUnknownName,
-                     fmt::format("\"{}\" matches no device and no switch", Printable(pattern, 80)),
-                     node.Place());
-  }
-  return matches;
-}
-
-// Joins every match of one end with every match of the other; a node is never joined with itself,
-// and two equal patterns join each pair once.
-Status Reader::Connect(const YamlNode& map, const YamlNode& between, const Link& link) {
-  const YamlNode* stated = map.Find("duplex");
-  const bool half = stated != nullptr && stated->text == "half";
-  if (stated != nullptr && !half && stated->text != "full") {
-    return stated->Fail(
-        fmt::format("duplex is \"{}\", not full or half", Printable(stated->text, 40)));
-  }
-  const Duplex duplex = half ? Duplex::kHalf : Duplex::kFull;
-  if (!between.IsList() || between.items.size() != 2) {
-    return between.Fail("between must list two nodes, as in [host0/gpu0, host0/pcie0]");
-  }
-  PW_ASSIGN(const std::vector<std::string> left, MatchNodes(between.items[0]));
-  PW_ASSIGN(const std::vector<std::string> right, MatchNodes(between.items[1]));
-  const bool same = between.items[0].text == between.items[1].text && left.size() > 1;
-  for (size_t i = 0; i < left.size(); ++i) {
-    for (size_t j = same ? i + 1 : 0; j < right.size(); ++j) {
-      if (left[i] == right[j] && left.size() + right.size() > 2) continue;
-      Status joined =
-          builder_.Connect(left[i], right[j], link.bandwidth, link.latency, duplex, link.source);
-      if (!joined.ok()) return At(between, std::move(joined.error()));
-    }
-  }
-  return Ok();
-}
-
-Status Reader::ReadRoutes() {
-  const YamlNode* routes = root_.Find("routes");
-  if (routes == nullptr) return Ok();
-  PW_RETURN_IF_ERROR(routes->CheckList("routes"));
-  devices_ = builder_.DeviceIds();
-  for (const YamlNode& map : routes->items) PW_RETURN_IF_ERROR(ReadRoute(map));
-  return Ok();
-}
-
-Status Reader::ReadRoute(const YamlNode& map) {
-  PW_RETURN_IF_ERROR(
-      map.CheckKeys("a route", {"from", "to", "links", "latency_ns", "bandwidth_bytes_per_s"}));
-  std::array<DeviceId, 2> ends;
-  for (const size_t i : {size_t{0}, size_t{1}}) {
-    PW_ASSIGN(const YamlNode* node, map.Get(i == 0 ? "from" : "to"));
-    PW_ASSIGN(const std::string name, node->AsText("a device"));
-    const auto it = devices_.find(name);
-    if (it == devices_.end()) {
-      std::vector<std::string> names;
-      for (const auto& [known, id] : devices_) names.push_back(known);
-      return MakeError(
-          ErrorCode::kUnknownName,
-          fmt::format("no device is called \"{}\"{}", Printable(name, 80), DidYouMean(name, names)),
-          node->Place());
-    }
-    ends[i] = it->second;
-  }
-  PW_ASSIGN(const YamlNode* links, map.Get("links"));
-  PW_RETURN_IF_ERROR(links->CheckList("links"));
-  std::vector<LinkId> ids;
-  for (const YamlNode& node : links->items) {
-    PW_ASSIGN(const std::string name, node.AsText("a link"));
-    ids.push_back(builder_.FindLink(name));
-    if (ids.back().valid()) continue;
-    return MakeError(ErrorCode::kUnknownName,
-                     fmt::format("no link is called \"{}\"", Printable(name, 80)), node.Place());
-  }
-  Status added = builder_.AddRoute(ends[0], ends[1], std::move(ids));
-  if (!added.ok()) return At(map, std::move(added.error()));
-  return Ok();
-}
-
-// Derived figures that a file repeats must be right.
-Status Reader::CheckRoutes(const Cluster& cluster) const {
-  const YamlNode* routes = root_.Find("routes");
-  if (routes == nullptr) return Ok();
-  for (const YamlNode& map : routes->items) {
-    const Route& route = cluster.route(devices_.find(map.Find("from")->text)->second,
-                                       devices_.find(map.Find("to")->text)->second);
-    const std::pair<std::string_view, int64_t> derived[] = {
-        {"latency_ns", route.latency.count}, {"bandwidth_bytes_per_s", route.bandwidth.count}};
-    for (const auto& [key, value] : derived) {
-      const YamlNode* node = map.Find(key);
-      if (node == nullptr) continue;
-      PW_ASSIGN(const int64_t stated, node->AsInt(key, 0, kMaxQuantity));
-      if (stated != value) {
-        return node->Fail(
-            fmt::format("{} is {}, but the route's links give {}", key, stated, value));
-      }
-    }
-  }
+  if (!any) return node->Fail("the file states the reserve of its GPUs and has none");
   return Ok();
 }
 
@@ -365,11 +257,12 @@ Result<Cluster> Reader::Read() {
   PW_RETURN_IF_ERROR(ReadDevices());
   PW_RETURN_IF_ERROR(ReadSwitches("switches"));
   PW_RETURN_IF_ERROR(ReadSwitches("nics"));
-  PW_RETURN_IF_ERROR(ReadLinks());
-  PW_RETURN_IF_ERROR(ReadRoutes());
+  PW_RETURN_IF_ERROR(ReadLinks(root_, builder_));
+  PW_RETURN_IF_ERROR(ReadRoutes(root_, builder_));
   Result<Cluster> cluster = std::move(builder_).Build();
   if (!cluster.ok()) return At(root_, std::move(cluster.error()));
-  PW_RETURN_IF_ERROR(CheckRoutes(cluster.value()));
+  PW_RETURN_IF_ERROR(KeepReserve(cluster.value()));
+  PW_RETURN_IF_ERROR(CheckRoutes(root_, cluster.value()));
   PW_RETURN_IF_ERROR(CheckReachable(cluster.value()));
   return cluster;
 }
@@ -385,11 +278,27 @@ Result<Cluster> ReadCluster(std::string_view text) {
     PW_ASSIGN(root, document.Get("cluster"));
     schema = root->Find("schema");
   }
-  PW_RETURN_IF_ERROR(root->CheckKeys(
-      "a cluster",
-      {"schema", "name", "kinds", "hosts", "gpus", "cpus", "memory", "memory_bytes", "interconnect",
-       "interconnect_bandwidth", "interconnect_bandwidth_bytes_per_s", "network", "devices",
-       "switches", "nics", "links", "routes", "groups", "partial"}));
+  PW_RETURN_IF_ERROR(root->CheckKeys("a cluster", {"schema",
+                                                   "name",
+                                                   "kinds",
+                                                   "hosts",
+                                                   "gpus",
+                                                   "cpus",
+                                                   "memory",
+                                                   "memory_bytes",
+                                                   "reserve",
+                                                   "reserve_bytes",
+                                                   "interconnect",
+                                                   "interconnect_bandwidth",
+                                                   "interconnect_bandwidth_bytes_per_s",
+                                                   "network",
+                                                   "devices",
+                                                   "switches",
+                                                   "nics",
+                                                   "links",
+                                                   "routes",
+                                                   "groups",
+                                                   "partial"}));
   std::string name = "cluster";
   if (const YamlNode* node = root->Find("name")) {
     PW_ASSIGN(name, node->AsText("name"));

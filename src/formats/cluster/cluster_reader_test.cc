@@ -117,6 +117,138 @@ links:
   EXPECT_EQ(ClusterToJson(Good(ClusterToJson(c).dump())).dump(), ClusterToJson(c).dump());
 }
 
+// The nearest statement counts: device, host, kind, file.
+TEST(ClusterReader, Reserves) {
+  const auto reserves = [](const Cluster& c) {
+    std::vector<std::pair<int64_t, bool>> list;
+    for (const DeviceId id : c.devices()) {
+      list.emplace_back(c.device(id).reserve.count, c.device(id).reserve_stated);
+      EXPECT_EQ((c.device(id).capacity + c.device(id).reserve).count, 1000);
+    }
+    return list;
+  };
+  using List = std::vector<std::pair<int64_t, bool>>;
+  EXPECT_EQ(reserves(Good("gpus: {kind: T4, memory: 1000 B}\n")), (List{{0, false}}));
+  EXPECT_EQ(reserves(Good("gpus: {kind: T4, memory: 1000 B, reserve: 0}\n")), (List{{0, true}}));
+  EXPECT_EQ(reserves(Good(R"(
+kinds:
+  K: {like: T4, memory: 1000 B, reserve: 12.5%}
+  L: {like: T4, memory: 1000 B}
+  C: {like: EPYC-7742, reserve: 30 B}
+reserve: 5%
+hosts:
+  - {gpus: [K, L, {kind: K, reserve: 500 B}], cpus: {kind: C, memory: 1000 B}}
+  - {gpus: [K, {kind: L, reserve: 0}], reserve: 0.1 kB}
+devices:
+  - {name: d, kind: L}
+  - {name: e, kind: K, reserve_bytes: 3}
+  - {name: f, kind: EPYC-7742, memory: 1000 B}
+partial: true
+)")),
+            (List{{125, true},
+                  {50, true},
+                  {500, true},
+                  {30, true},
+                  {100, true},
+                  {0, true},
+                  {50, true},
+                  {3, true},
+                  {0, false}}));
+  EXPECT_EQ(reserves(Good("gpus: {kind: T4, memory: 1000 B}\nreserve: 20 B\n")),
+            (List{{20, true}}));
+  for (const char* text :
+       {"gpus: {kind: T4, reserve: 101%}\n", "gpus: {kind: T4, reserve: 5 percent}\n",
+        "gpus: {kind: T4, reserve: 5%, reserve_bytes: 5}\n", "gpus: T4\nreserve: 100%\n",
+        "cpus: {kind: EPYC-7742, memory: 1 GiB}\nreserve: 5%\n",
+        "hosts: [{cpus: {kind: EPYC-7742, memory: 1 GiB}, reserve: 5%}]\n"}) {
+    EXPECT_EQ(Bad(text).code, ErrorCode::kField) << text;
+  }
+}
+
+// GPU g and NIC m of a socket with two of each share a PCIe switch: the shortest way out.
+TEST(ClusterReader, SeveralNics) {
+  const Cluster c = Good(R"(
+hosts:
+  - {gpus: 4 x T4, nics: 4 x 100 Gb/s, cpus: {kind: EPYC-7742, count: 2, memory: 1 GiB}}
+  - {gpus: 2 x T4, nics: [10 Gbps, 20 Gbps]}
+)");
+  const auto route = [&](const char* from, const char* to) {
+    const Route& r = c.route(c.FindDevice(from), c.FindDevice(to));
+    std::vector<std::string> names;
+    for (const LinkId link : r.links) names.push_back(c.link(link).name);
+    return std::pair(names, r.bandwidth);
+  };
+  // GPU 2 is the first of socket 1; on host 1 the NIC beside GPU 1 is the one of 20 Gb/s.
+  const auto [links, bandwidth] = route("host0/gpu2", "host1/gpu1");
+  EXPECT_THAT(links, ElementsAre("host0/gpu2>host0/pcie1.0", "host0/pcie1.0>host0/nic2",
+                                 "host0/nic2>network", "network>host1/nic1",
+                                 "host1/nic1>host1/pcie0.1", "host1/pcie0.1>host1/gpu1"));
+  EXPECT_EQ(bandwidth, BytesPerSecond(2'500'000'000));
+  EXPECT_EQ(route("host0/gpu0", "host1/gpu0").first[1], "host0/pcie0.0>host0/nic0");
+  EXPECT_EQ(route("host0/gpu1", "host1/gpu0").first[1], "host0/pcie0.1>host0/nic1");
+  EXPECT_EQ(route("host0/gpu3", "host1/gpu0").first[1], "host0/pcie1.1>host0/nic3");
+  // 100 Gb/s for each of two, and the network's for those that state none.
+  const Cluster mixed = Good(
+      "hosts: [{gpus: T4, nics: 2}, {gpus: T4, nics: 50 Gbps}, {gpus: T4}]\nnetwork: 25 Gbps\n");
+  const auto of = [&](const char* name) {
+    for (const LinkId id : mixed.links()) {
+      if (mixed.link(id).name == name) return mixed.link(id).bandwidth.count;
+    }
+    return int64_t{-1};
+  };
+  EXPECT_EQ(of("host0/nic1>network"), 3'125'000'000);
+  EXPECT_EQ(of("host1/nic>network"), 6'250'000'000);
+  EXPECT_EQ(of("host2/nic>network"), 3'125'000'000);
+  for (const char* text :
+       {"hosts: [{gpus: T4, nics: 0}]\nnetwork: 1 Gbps\n", "hosts: [{gpus: T4, nics: 65}]\n",
+        "hosts: [{gpus: T4, nics: 2}, {gpus: T4}]\n", "hosts: [{gpus: T4, nics: []}]\n",
+        "hosts: [{gpus: T4, nics: 2 x fast}]\n", "hosts: [{gpus: T4, nics: 2 x 0 Gbps}]\n"}) {
+    EXPECT_EQ(Bad(text).code, ErrorCode::kField) << text;
+  }
+}
+
+TEST(ClusterReader, SaysEverythingThatIsMissingAtOnce) {
+  const Error kind = Bad("kinds: {A: {class: gpu, peak: {f32: 1 TFLOP/s}}}\ngpus: 1 x A\n");
+  EXPECT_THAT(kind.message, HasSubstr("the keys \"architecture\", \"memory_bandwidth\", "
+                                      "\"launch_overhead\" and \"runtime_context\" are missing"));
+  EXPECT_THAT(kind.message, HasSubstr("launch_overhead: 5 us"));
+  EXPECT_THAT(Bad("devices: [{count: 2}]\n").message,
+              HasSubstr("the keys \"name\" and \"kind\" are missing"));
+  EXPECT_THAT(Bad("gpus: 2 x T4\nlinks: [{between: [a, b]}]\n").message,
+              HasSubstr("the keys \"bandwidth\" and \"latency\" are missing"));
+  EXPECT_THAT(Bad("gpus: 2 x T4\nroutes: [{links: []}]\n").message,
+              HasSubstr("the keys \"from\" and \"to\" are missing"));
+}
+
+TEST(ClusterReader, ArchitecturesAreThoseOfTheEfficiencyTable) {
+  const auto kind = [](const std::string& device_class, const std::string& architecture) {
+    return "kinds: {A: {class: " + device_class + ", architecture: " + architecture +
+           ", peak: {f32: 1 TFLOP/s}, memory_bandwidth: 1 GB/s, launch_overhead: 0, "
+           "runtime_context: 0, memory: 1 GiB}}\ndevices: [{name: a, kind: A}]\n";
+  };
+  for (const char* good : {"hopper", "ada-laptop", "other-gpu"}) Good(kind("gpu", good));
+  for (const char* good : {"zen5", "raptorlake", "other-cpu"}) Good(kind("cpu", good));
+  Good(kind("other", "anything"));
+  const Error misspelt = Bad(kind("gpu", "hoper"));
+  EXPECT_EQ(misspelt.code, ErrorCode::kUnknownName);
+  EXPECT_THAT(misspelt.message, HasSubstr("did you mean hopper"));
+  EXPECT_THAT(misspelt.remedy, HasSubstr("other-gpu"));
+  EXPECT_EQ(Bad(kind("cpu", "hopper")).code, ErrorCode::kUnknownName);
+  EXPECT_EQ(Bad("kinds: {A: {like: T4, architecture: turin}}\ngpus: A\n").code,
+            ErrorCode::kUnknownName);
+  EXPECT_THAT(Bad(kind("gpus", "hopper")).message, HasSubstr("did you mean gpu"));
+}
+
+TEST(ClusterReader, AppleIsLeftOutWithAReason) {
+  for (const char* name : {"apple-m3", "M2 Ultra", "Apple M4 Max", "m1"}) {
+    const Error error = Bad(std::string("gpus: [") + name + "]\n");
+    EXPECT_EQ(error.code, ErrorCode::kUnknownName);
+    EXPECT_THAT(error.message, HasSubstr("Metal")) << name;
+    EXPECT_FALSE(error.remedy.empty());
+  }
+  EXPECT_THAT(Bad("gpus: MI30X\n").message, testing::Not(HasSubstr("Metal")));
+}
+
 TEST(ClusterReader, ShortAndLongFormsMix) {
   const Cluster c = Good(R"(
 gpus:
@@ -259,7 +391,7 @@ TEST(ClusterReader, ErrorsNameLineColumnAndRemedy) {
        "[host0/gpu0>host0/pcie0, host0/pcie0>host0/gpu1], latency_ns: 7}]\n",
        ErrorCode::kField, "line 2", "give 6000"},
       {"kinds: {A: {class: gpu}}\ngpus: 1 x A\n", ErrorCode::kField, "line 1, column 12",
-       "\"architecture\" is missing"},
+       "are missing"},
       {"kinds: {A: {like: T4, peak: {f32: 0}}}\ngpus: 1 x A\n", ErrorCode::kField, "line 1",
        "peak rate"},
       {"kinds: {A: {like: T4, peak: {f32: -3 TFLOP/s}}}\ngpus: 1 x A\n", ErrorCode::kField,

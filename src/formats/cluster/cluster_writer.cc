@@ -62,7 +62,7 @@ bool SameFigures(const DeviceKind& a, const DeviceKind& b) {
          a.peak.bf16 == b.peak.bf16 && a.peak.i8 == b.peak.i8 &&
          a.memory_bandwidth == b.memory_bandwidth && a.memory == b.memory &&
          a.launch_overhead == b.launch_overhead && a.runtime_context == b.runtime_context &&
-         a.source == b.source;
+         a.reserve == b.reserve && a.source == b.source;
 }
 
 std::string KindLines(const DeviceKind& kind) {
@@ -93,7 +93,7 @@ std::string Devices(const ClusterBuilder& builder) {
     text += fmt::format("  - {{name: {}, kind: {}, memory: {}", Quoted(device.name),
                         Quoted(builder.kinds()[static_cast<size_t>(device.kind)].name),
                         ExactBytes(device.capacity + device.reserve));
-    if (device.reserve.count > 0) text += ", reserve: " + ExactBytes(device.reserve);
+    if (device.reserve_stated) text += ", reserve: " + ExactBytes(device.reserve);
     text += fmt::format(", host: {}}}\n", device.host);
   }
   return text;

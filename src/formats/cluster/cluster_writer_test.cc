@@ -22,7 +22,7 @@ ClusterBuilder SmallMachine() {
   kind.launch_overhead = Nanos(5'000);
   kind.source = "a: b # c";
   EXPECT_TRUE(builder.AddKind(kind).ok());
-  EXPECT_TRUE(builder.AddDevice({"host0/gpu0", 0, 0, Bytes(1000), Bytes(24)}).ok());
+  EXPECT_TRUE(builder.AddDevice({"host0/gpu0", 0, 0, Bytes(1000), Bytes(24), true}).ok());
   EXPECT_TRUE(builder.AddDevice({"host3/gpu0", 0, 7, Bytes(4096), Bytes(0)}).ok());
   EXPECT_TRUE(builder.AddForwarder("0x10").ok());
   EXPECT_TRUE(builder

@@ -8,24 +8,36 @@
 namespace placewright {
 namespace {
 
-Error Capacity(const YamlNode& node, std::string_view what, Bytes memory, Bytes reserve) {
-  return node.Fail(fmt::format("{} has {} of memory and keeps {} in reserve: nothing is left", what,
-                               FormatBytes(memory), FormatBytes(reserve)));
+Status CheckReserve(const YamlNode& node, const DeviceKind& kind, Bytes memory,
+                    const std::optional<MemoryReserve>& stated) {
+  const MemoryReserve reserve = stated ? *stated : kind.reserve.value_or(MemoryReserve{});
+  if (memory > ReserveOf(reserve, memory)) return Ok();
+  return node.Fail(fmt::format("{} has {} of memory and keeps {} in reserve: nothing is left",
+                               kind.name, FormatBytes(memory),
+                               FormatBytes(ReserveOf(reserve, memory))));
 }
 
-Status ReadGpu(const YamlNode& node, const KindTable& kinds, HostSpec& host) {
+Status ReadGpu(const YamlNode& node, const KindTable& kinds,
+               const std::optional<MemoryReserve>& of_host, HostSpec& host) {
   PW_ASSIGN(const DeviceSlot slot, ReadSlot(node, kinds, DeviceClass::kGpu));
   const Bytes memory = slot.memory.count > 0 ? slot.memory : slot.kind.memory;
-  if (memory <= slot.reserve) return Capacity(node, slot.kind.name, memory, slot.reserve);
-  host.gpus.push_back({slot.kind, slot.count, slot.memory, slot.reserve});
+  const std::optional<MemoryReserve> reserve = slot.reserve ? slot.reserve : of_host;
+  PW_RETURN_IF_ERROR(CheckReserve(node, slot.kind, memory, reserve));
+  host.gpus.push_back({slot.kind, slot.count, slot.memory, reserve});
   return Ok();
 }
 
-Status ReadGpus(const YamlNode& map, const KindTable& kinds, HostSpec& host) {
+Status ReadGpus(const YamlNode& map, bool top, const KindTable& kinds, HostSpec& host) {
+  PW_ASSIGN(const auto reserve, ReadReserve(map));
   const YamlNode* gpus = map.Find("gpus");
-  if (gpus == nullptr) return Ok();
-  if (!gpus->IsList()) return ReadGpu(*gpus, kinds, host);
-  for (const YamlNode& node : gpus->items) PW_RETURN_IF_ERROR(ReadGpu(node, kinds, host));
+  if (gpus == nullptr) {
+    if (reserve && !top) return map.Fail("the host states the reserve of its GPUs but no \"gpus\"");
+    return Ok();
+  }
+  if (!gpus->IsList()) return ReadGpu(*gpus, kinds, reserve, host);
+  for (const YamlNode& node : gpus->items) {
+    PW_RETURN_IF_ERROR(ReadGpu(node, kinds, reserve, host));
+  }
   return Ok();
 }
 
@@ -51,8 +63,7 @@ Status ReadCpus(const YamlNode& map, const KindTable& kinds, HostSpec& host) {
   host.reserve = slot.reserve;
   host.memory = memory ? *memory : Bytes(SaturatingMultiply(each.count, slot.count));
   const Bytes share(host.memory.count / host.sockets);
-  if (share <= host.reserve) return Capacity(*cpus, slot.kind.name, share, host.reserve);
-  return Ok();
+  return CheckReserve(*cpus, slot.kind, share, host.reserve);
 }
 
 Status ReadInterconnect(const YamlNode& map, HostSpec& host) {
@@ -74,34 +85,85 @@ Status ReadInterconnect(const YamlNode& map, HostSpec& host) {
   return Ok();
 }
 
+constexpr int64_t kMaxNics = 64;  // of one host
+
+// "2", "400 Gbps", or "2 x 400 Gbps": so many bandwidths, 0 where none is stated.
+Status ReadNicText(const YamlNode& node, std::vector<BytesPerSecond>& nics) {
+  PW_ASSIGN(const std::string text, node.AsText("NICs such as \"2 x 100 Gbps\""));
+  CountedText counted{1, text};
+  const bool number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  if (number) {
+    PW_ASSIGN(counted.count, node.AsInt("the number of NICs", 1, kMaxNics));
+  } else {
+    PW_ASSIGN(counted, SplitCount(node, text, "NICs", kMaxNics));
+  }
+  BytesPerSecond bandwidth;
+  if (!number) {
+    Result<BytesPerSecond> parsed = ParseBandwidth(counted.text);
+    if (!parsed.ok()) return At(node, std::move(parsed.error()));
+    bandwidth = parsed.value();
+    if (bandwidth.count < 1) return node.Fail("the bandwidth of a NIC is 0");
+  }
+  nics.insert(nics.end(), static_cast<size_t>(counted.count), bandwidth);
+  return Ok();
+}
+
+// The bandwidth of each NIC; 0: the network's.
+Result<std::vector<BytesPerSecond>> ReadNics(const YamlNode& node) {
+  std::vector<BytesPerSecond> nics;
+  if (!node.IsList()) {
+    PW_RETURN_IF_ERROR(ReadNicText(node, nics));
+    return nics;
+  }
+  for (const YamlNode& item : node.items) {
+    PW_RETURN_IF_ERROR(ReadNicText(item, nics));
+    if (static_cast<int64_t>(nics.size()) > kMaxNics) break;
+  }
+  if (!nics.empty() && static_cast<int64_t>(nics.size()) <= kMaxNics) return nics;
+  return node.Fail(fmt::format("a host has 1 to {} NICs", kMaxNics));
+}
+
 }  // namespace
 
-Status AddHosts(const YamlNode& map, const KindTable& kinds, ClusterBuilder& builder,
-                int32_t& hosts) {
+Status AddHosts(const YamlNode& map, bool top, const KindTable& kinds, ClusterBuilder& builder,
+                HostsSoFar& hosts) {
   HostSpec host;
-  PW_RETURN_IF_ERROR(ReadGpus(map, kinds, host));
+  PW_RETURN_IF_ERROR(ReadGpus(map, top, kinds, host));
   PW_RETURN_IF_ERROR(ReadCpus(map, kinds, host));
   PW_RETURN_IF_ERROR(ReadInterconnect(map, host));
   if (host.gpus.empty() && host.sockets == 0) return map.Fail("the host has no devices");
+  std::vector<BytesPerSecond> nics = {BytesPerSecond()};
+  if (const YamlNode* node = top ? nullptr : map.Find("nics")) {
+    PW_ASSIGN(nics, ReadNics(*node));
+  }
+  host.nics = static_cast<int32_t>(nics.size());
   int64_t count = 1;
   if (const YamlNode* node = map.Find("count")) {
     PW_ASSIGN(count, node->AsInt("count", 1, kMaxDevices));
   }
   for (int64_t i = 0; i < count; ++i) {
-    host.index = hosts++;
+    host.index = hosts.count++;
+    for (int32_t n = 0; n < host.nics; ++n) {
+      hosts.nics.push_back(NicOf(host, n));
+      hosts.nics.back().bandwidth = nics[static_cast<size_t>(n)];
+    }
     Status added = AddHost(builder, host);
     if (!added.ok()) return At(map, std::move(added.error()));
   }
   return Ok();
 }
 
-Status AddNetworkOf(const YamlNode& node, int32_t hosts, ClusterBuilder& builder) {
+Status AddNetworkOf(const YamlNode* network, const HostsSoFar& hosts, ClusterBuilder& builder) {
+  if (network == nullptr) return AddNetwork(builder, hosts.nics, kNetworkLatency, "given");
+  const YamlNode& node = *network;
   BytesPerSecond bandwidth;
   Nanos latency = kNetworkLatency;
   if (node.IsMap()) {
     PW_RETURN_IF_ERROR(node.CheckKeys(
         "the network", {"bandwidth", "bandwidth_bytes_per_s", "latency", "latency_ns"}));
-    PW_ASSIGN(bandwidth, Required(node, "bandwidth", "10 Gbps", ReadBandwidth(node, "bandwidth")));
+    PW_RETURN_IF_ERROR(node.CheckHas({{"bandwidth", "10 Gbps", "bandwidth_bytes_per_s"}}));
+    PW_ASSIGN(const auto of_nics, ReadBandwidth(node, "bandwidth"));
+    bandwidth = *of_nics;
     PW_ASSIGN(const auto stated, ReadNanos(node, "latency"));
     latency = stated.value_or(latency);
   } else {
@@ -110,7 +172,11 @@ Status AddNetworkOf(const YamlNode& node, int32_t hosts, ClusterBuilder& builder
     if (!parsed.ok()) return At(node, std::move(parsed.error()));
     bandwidth = parsed.value();
   }
-  Status added = AddNetwork(builder, hosts, bandwidth, latency, "given");
+  std::vector<Nic> nics = hosts.nics;
+  for (Nic& nic : nics) {
+    if (nic.bandwidth.count == 0) nic.bandwidth = bandwidth;
+  }
+  Status added = AddNetwork(builder, nics, latency, "given");
   if (!added.ok()) return At(node, std::move(added.error()));
   return Ok();
 }

@@ -2,20 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 
 #include "base/text.h"
 #include "cluster/catalogue.h"
+#include "cost/efficiency.h"
 #include "formats/text/quantity.h"
 
 namespace placewright {
 namespace {
 
 // `parse` reads text with a unit; the key with `suffix` holds a whole number of the base unit.
-template <class T, class Parse>
+template <class T, class Parse, class Make>
 Result<std::optional<T>> ReadQuantity(const YamlNode& map, std::string_view key,
-                                      std::string_view suffix, Parse parse) {
+                                      std::string_view suffix, Parse parse, Make make) {
   const std::string exact = std::string(key) + std::string(suffix);
   const YamlNode* with_unit = map.Find(key);
   const YamlNode* whole = map.Find(exact);
@@ -24,7 +26,7 @@ Result<std::optional<T>> ReadQuantity(const YamlNode& map, std::string_view key,
   }
   if (whole != nullptr) {
     PW_ASSIGN(const int64_t count, whole->AsInt(exact, 0, kMaxQuantity));
-    return std::optional<T>(T(count));
+    return std::optional<T>(make(count));
   }
   if (with_unit == nullptr) return std::optional<T>();
   PW_ASSIGN(const std::string text, with_unit->AsText(key));
@@ -34,6 +36,12 @@ Result<std::optional<T>> ReadQuantity(const YamlNode& map, std::string_view key,
     return At(*with_unit, std::move(value.error()));
   }
   return std::optional<T>(value.Take());
+}
+
+template <class T, class Parse>
+Result<std::optional<T>> ReadQuantity(const YamlNode& map, std::string_view key,
+                                      std::string_view suffix, Parse parse) {
+  return ReadQuantity<T>(map, key, suffix, parse, [](int64_t count) { return T(count); });
 }
 
 struct RateField {
@@ -77,7 +85,8 @@ Result<DeviceClass> ReadClass(const YamlNode& node) {
   for (const DeviceClass c : {DeviceClass::kCpu, DeviceClass::kGpu, DeviceClass::kOther}) {
     if (ToString(c) == text) return c;
   }
-  return node.Fail(fmt::format("class is \"{}\", not cpu, gpu or other", Printable(text, 40)));
+  return node.Fail(fmt::format("class is \"{}\", not cpu, gpu or other{}", Printable(text, 40),
+                               DidYouMean(text, {"cpu", "gpu", "other"})));
 }
 
 Status ReadText(const YamlNode& map, std::string_view key, std::string& value) {
@@ -90,41 +99,33 @@ Status ReadText(const YamlNode& map, std::string_view key, std::string& value) {
 
 // What a kind without `like` must state.
 Status CheckComplete(const YamlNode& map) {
-  const std::array<std::array<std::string_view, 2>, 6> needed = {
-      {{"class", "class"},
-       {"architecture", "architecture"},
-       {"peak", "peak_flops"},
-       {"memory_bandwidth", "memory_bandwidth_bytes_per_s"},
-       {"launch_overhead", "launch_overhead_ns"},
-       {"runtime_context", "runtime_context_bytes"}}};
-  for (const auto& keys : needed) {
-    if (map.Find(keys[0]) != nullptr || map.Find(keys[1]) != nullptr) continue;
-    return map.Fail(fmt::format(
-        "the key \"{}\" is missing: state it, or name a catalogue kind with \"like\"", keys[0]));
+  Status complete = map.CheckHas({{"class"},
+                                  {"architecture"},
+                                  {"peak", "{f32: 9.3 TFLOP/s}", "peak_flops"},
+                                  {"memory_bandwidth", "549 GB/s", "memory_bandwidth_bytes_per_s"},
+                                  {"launch_overhead", "5 us", "launch_overhead_ns"},
+                                  {"runtime_context", "500 MiB", "runtime_context_bytes"}});
+  if (!complete.ok()) {
+    complete.error().remedy = "State them, or name a kind of the catalogue with \"like\".";
   }
-  return Ok();
+  return complete;
 }
 
-// "4 x NAME" or "NAME".
-Status SplitCount(const YamlNode& node, const std::string& text, DeviceSlot& slot,
-                  std::string& name) {
-  size_t digits = 0;
-  while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
-  size_t at = digits;
-  while (at < text.size() && text[at] == ' ') ++at;
-  if (digits == 0 || at == text.size() || (text[at] != 'x' && text[at] != '*')) {
-    name = text;
-    return Ok();
-  }
-  YamlNode count = node;
-  count.text = text.substr(0, digits);
-  count.quoted = false;
-  PW_ASSIGN(const int64_t value, count.AsInt("the number of devices", 1, kMaxDevices));
-  slot.count = static_cast<int32_t>(value);
-  const size_t begin = text.find_first_not_of(' ', at + 1);
-  if (begin == std::string::npos) return node.Fail("a device kind is missing after the number");
-  name = text.substr(begin);
-  return Ok();
+// Times of class other are given; those of GPUs and CPUs are modelled by what their architecture
+// reaches.
+Status CheckArchitecture(const YamlNode& map, const DeviceKind& kind) {
+  if (kind.device_class == DeviceClass::kOther) return Ok();
+  const std::vector<std::string> known = EfficiencyArchitectures(kind.device_class);
+  if (std::find(known.begin(), known.end(), kind.architecture) != known.end()) return Ok();
+  const YamlNode* node = map.Find("architecture");
+  const std::string_view other = kind.device_class == DeviceClass::kCpu ? "other-cpu" : "other-gpu";
+  return MakeError(
+      ErrorCode::kUnknownName,
+      fmt::format("no architecture of class {} is called \"{}\"{}", ToString(kind.device_class),
+                  Printable(kind.architecture, 80), DidYouMean(kind.architecture, known)),
+      (node != nullptr ? *node : map).Place(),
+      fmt::format("Known are {}; {} stands for what is not listed.", fmt::join(known, ", "),
+                  other));
 }
 
 }  // namespace
@@ -134,8 +135,51 @@ Error At(const YamlNode& node, Error error) {
   return error;
 }
 
+Result<CountedText> SplitCount(const YamlNode& node, const std::string& text,
+                               std::string_view things, int64_t most) {
+  size_t digits = 0;
+  while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
+  size_t at = digits;
+  while (at < text.size() && text[at] == ' ') ++at;
+  if (digits == 0 || at == text.size() || (text[at] != 'x' && text[at] != '*')) {
+    return CountedText{1, text};
+  }
+  YamlNode number = node;
+  number.text = text.substr(0, digits);
+  number.quoted = false;
+  CountedText counted;
+  PW_ASSIGN(counted.count, number.AsInt(fmt::format("the number of {}", things), 1, most));
+  const size_t begin = text.find_first_not_of(' ', at + 1);
+  if (begin == std::string::npos) {
+    return node.Fail(fmt::format("what the number of {} counts is missing", things));
+  }
+  counted.text = text.substr(begin);
+  return counted;
+}
+
 Result<std::optional<Bytes>> ReadBytes(const YamlNode& map, std::string_view key) {
   return ReadQuantity<Bytes>(map, key, "_bytes", ParseBytes);
+}
+
+Result<MemoryReserve> ParseMemoryReserve(std::string_view text) {
+  MemoryReserve reserve;
+  if (text.ends_with('%')) {
+    PW_ASSIGN(reserve.millionths, ParsePercentage(text));
+    return reserve;
+  }
+  Result<Bytes> bytes = ParseBytes(text);
+  if (!bytes.ok()) {
+    bytes.error().message += "; a share of the memory such as 5% is possible, too";
+    return bytes.error();
+  }
+  reserve.bytes = bytes.value();
+  return reserve;
+}
+
+Result<std::optional<MemoryReserve>> ReadReserve(const YamlNode& map) {
+  return ReadQuantity<MemoryReserve>(
+      map, "reserve", "_bytes", ParseMemoryReserve,
+      [](int64_t bytes) { return MemoryReserve{.bytes = Bytes(bytes)}; });
 }
 
 Result<std::optional<Bytes>> ReadMemory(const YamlNode& map) {
@@ -215,7 +259,8 @@ Result<DeviceKind> KindTable::ReadKind(std::string name, const YamlNode& map) co
   PW_RETURN_IF_ERROR(map.CheckKeys(
       "a kind", {"like", "class", "architecture", "peak", "peak_flops", "memory_bandwidth",
                  "memory_bandwidth_bytes_per_s", "memory", "memory_bytes", "launch_overhead",
-                 "launch_overhead_ns", "runtime_context", "runtime_context_bytes", "source"}));
+                 "launch_overhead_ns", "runtime_context", "runtime_context_bytes", "reserve",
+                 "reserve_bytes", "source"}));
   DeviceKind kind;
   if (const YamlNode* like = map.Find("like")) {
     PW_ASSIGN(const std::string base, like->AsText("like"));
@@ -236,11 +281,14 @@ Result<DeviceKind> KindTable::ReadKind(std::string name, const YamlNode& map) co
   PW_ASSIGN(const auto memory, ReadBytes(map, "memory"));
   PW_ASSIGN(const auto overhead, ReadNanos(map, "launch_overhead"));
   PW_ASSIGN(const auto context, ReadBytes(map, "runtime_context"));
+  PW_ASSIGN(const auto reserve, ReadReserve(map));
+  if (reserve) kind.reserve = reserve;
   kind.memory_bandwidth = bandwidth.value_or(kind.memory_bandwidth);
   kind.memory = memory.value_or(kind.memory);
   kind.launch_overhead = overhead.value_or(kind.launch_overhead);
   kind.runtime_context = context.value_or(kind.runtime_context);
   if (kind.device_class == DeviceClass::kOther) return kind;  // times are given, not modelled
+  PW_RETURN_IF_ERROR(CheckArchitecture(map, kind));
   if (kind.peak.f32 <= 0) return map.Fail("a kind must have a peak rate for f32");
   if (kind.memory_bandwidth.count < 1) return map.Fail("a kind must have a memory bandwidth");
   return kind;
@@ -258,6 +306,11 @@ Result<DeviceKind> KindTable::Find(const YamlNode& node, std::string_view name) 
   for (const std::string& known : names) {
     if (!name.empty() && known.starts_with(name)) longer.push_back(known);
   }
+  if (const std::string_view why = WhyNotInCatalogue(name); !why.empty()) {
+    return MakeError(ErrorCode::kUnknownName,
+                     fmt::format("\"{}\" is not in the catalogue: {}", Printable(name, 80), why),
+                     node.Place(), std::string(kNotInCatalogueRemedy));
+  }
   std::string hint = DidYouMean(name, names);
   if (!longer.empty()) hint = fmt::format(" (did you mean {}?)", fmt::join(longer, ", "));
   if (hint.empty()) hint = fmt::format("; known are {}", fmt::join(names, ", "));
@@ -273,19 +326,21 @@ Result<DeviceSlot> ReadSlot(const YamlNode& node, const KindTable& kinds, Device
   if (node.IsMap()) {
     PW_RETURN_IF_ERROR(node.CheckKeys(
         "a device", {"kind", "count", "memory", "memory_bytes", "reserve", "reserve_bytes"}));
-    PW_ASSIGN(name_node, node.Get("kind"));
+    PW_RETURN_IF_ERROR(node.CheckHas({{"kind", "T4"}}));
+    name_node = node.Find("kind");
     PW_ASSIGN(name, name_node->AsText("kind"));
     if (const YamlNode* count = node.Find("count")) {
       PW_ASSIGN(const int64_t value, count->AsInt("count", 1, kMaxDevices));
       slot.count = static_cast<int32_t>(value);
     }
     PW_ASSIGN(const auto memory, ReadMemory(node));
-    PW_ASSIGN(const auto reserve, ReadBytes(node, "reserve"));
+    PW_ASSIGN(slot.reserve, ReadReserve(node));
     slot.memory = memory.value_or(Bytes());
-    slot.reserve = reserve.value_or(Bytes());
   } else {
     PW_ASSIGN(const std::string text, node.AsText("a device such as \"4 x P100-12GB\""));
-    PW_RETURN_IF_ERROR(SplitCount(node, text, slot, name));
+    PW_ASSIGN(CountedText counted, SplitCount(node, text, "devices", kMaxDevices));
+    slot.count = static_cast<int32_t>(counted.count);
+    name = std::move(counted.text);
   }
   PW_ASSIGN(slot.kind, kinds.Find(*name_node, name));
   if (slot.kind.device_class != expected) {

@@ -18,20 +18,14 @@ Error At(const YamlNode& node, Error error);
 // A quantity of a mapping: `key` with a unit ("memory: 12 GiB"), or `key` and a suffix with a whole
 // number ("memory_bytes: 12884901888"; _ns, _bytes_per_s). Both at once are refused.
 Result<std::optional<Bytes>> ReadBytes(const YamlNode& map, std::string_view key);
+// "5%" (of a device's memory), "500 MB", "0". Errors: kField without a place.
+Result<MemoryReserve> ParseMemoryReserve(std::string_view text);
+// `reserve` or `reserve_bytes`.
+Result<std::optional<MemoryReserve>> ReadReserve(const YamlNode& map);
 // `memory` of a machine, which has some: 0 is refused.
 Result<std::optional<Bytes>> ReadMemory(const YamlNode& map);
 Result<std::optional<Nanos>> ReadNanos(const YamlNode& map, std::string_view key);
 Result<std::optional<BytesPerSecond>> ReadBandwidth(const YamlNode& map, std::string_view key);
-// The value, or an error that the key is missing, with an example.
-template <class T>
-Result<T> Required(const YamlNode& map, std::string_view key, std::string_view example,
-                   Result<std::optional<T>> value) {
-  if (!value.ok()) return value.error();
-  if (value.value()) return *value.value();
-  return map.Fail("the key \"" + std::string(key) + "\" is missing (such as \"" +
-                  std::string(example) + "\")");
-}
-
 // The kinds that a file may name: its own first, then the catalogue's.
 class KindTable {
  public:
@@ -48,12 +42,21 @@ class KindTable {
   std::vector<DeviceKind> own_;  // in the file's order once all are read
 };
 
+// "4 x NAME" or "NAME".
+struct CountedText {
+  int64_t count = 1;
+  std::string text;
+};
+// `things` as in "devices". Errors: kField (a number outside [1, most], nothing behind it).
+Result<CountedText> SplitCount(const YamlNode& node, const std::string& text,
+                               std::string_view things, int64_t most);
+
 // "4 x P100-12GB", "P100-12GB", or {kind, count, memory, reserve}.
 struct DeviceSlot {
   DeviceKind kind;
   int32_t count = 1;
   Bytes memory;  // of each; 0: not stated
-  Bytes reserve;
+  std::optional<MemoryReserve> reserve;
 };
 Result<DeviceSlot> ReadSlot(const YamlNode& node, const KindTable& kinds, DeviceClass expected);
 

@@ -203,16 +203,17 @@ std::vector<std::string> WorkloadNotes(const PipelineWorkload& workload) {
   std::vector<std::string> notes = {
       "a dnn-partitioning workload: its unit of time is taken for a millisecond, an FPGA for an "
       "accelerator, a colour class for a colocation group",
-      "moving overlaps with computing here, and each receiver costs its own; the workload's own "
+      "transfers overlap with computing here, and each receiver has its own transfer; the "
+      "workload's own "
       "objectives are those of `simulate --objective`"};
   const auto refused = std::count_if(workload.nodes.begin(), workload.nodes.end(),
                                      [](const auto& node) { return !node.runs_on_accelerator; });
   const WorkloadScale scale = ScaleOf(workload);
   if (scale.size_factor > 1) {
-    notes.push_back(fmt::format(
-        "its sizes and limit count {} times: they are small beside what activations take here, "
-        "which the workload does not count",
-        scale.size_factor));
+    notes.push_back(
+        fmt::format("its sizes and limit are multiplied by {}: they are small beside the memory of "
+                    "activations here, which the workload does not count",
+                    scale.size_factor));
   }
   if (refused > 0) notes.push_back(fmt::format("{} nodes run on CPUs only", refused));
   return notes;

@@ -36,7 +36,7 @@ Result<int64_t> AsWhole(const Json& field, const std::string& place, int64_t lea
   }
   return MakeError(
       ErrorCode::kField,
-      fmt::format("must be a whole number in [{}, {}], not {}", least, kMaxQuantity, field.dump()),
+      fmt::format("must be an integer in [{}, {}], not {}", least, kMaxQuantity, field.dump()),
       place);
 }
 

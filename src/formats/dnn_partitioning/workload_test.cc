@@ -100,7 +100,7 @@ TEST(Workload, SmallSizesAreMultiplied) {
   EXPECT_EQ(MemoryOf(g, "a"), Bytes(201 * (factor / 2)));
   EXPECT_EQ(g.cluster.device(DeviceId(0)).capacity, Bytes(2001 * (factor / 2) + 22'017));
   EXPECT_TRUE(ScaleOf(w).exact());
-  EXPECT_THAT(WorkloadNotes(w), testing::Contains(HasSubstr("count 549755813888 times")));
+  EXPECT_THAT(WorkloadNotes(w), testing::Contains(HasSubstr("multiplied by 549755813888")));
 }
 
 TEST(Workload, MovingTakesItsCost) {

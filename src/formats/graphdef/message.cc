@@ -250,7 +250,7 @@ Status FieldCursor::SkipString() {
     return Ok();
   }
   at_ = begin;
-  return Damaged("a text without its closing quote");
+  return Damaged("a string without its closing quote");
 }
 
 // From an opening brace to behind its partner; `content` is what lies between them.
@@ -293,7 +293,7 @@ std::string_view FieldCursor::Word() {
 
 Status FieldCursor::TextScalar(Field* field, bool wanted) {
   if (at_ < end_ && (file_[at_] == '"' || file_[at_] == '\'')) {
-    if (wanted && list_kind_ != kBytes) return Damaged("a text where a number is expected");
+    if (wanted && list_kind_ != kBytes) return Damaged("a string where a number is expected");
     field->text.clear();
     while (at_ < end_ && (file_[at_] == '"' || file_[at_] == '\'')) {
       const size_t begin = at_ + 1;
@@ -316,7 +316,7 @@ Status FieldCursor::TextScalar(Field* field, bool wanted) {
   if (list_kind_ == kNumber && NumberOf(word, &field->integer)) return Ok();
   at_ = begin;
   return Damaged(fmt::format("\"{}\" is not {}", Printable(word, 40),
-                             list_kind_ == kNumber ? "a whole number" : "a quoted text"));
+                             list_kind_ == kNumber ? "an integer" : "a quoted string"));
 }
 
 Status FieldCursor::TextValue(Field* field, bool wanted) {

@@ -296,7 +296,7 @@ class GraphDefReader {
     }
     if (!wiring_.loops.empty()) {
       notes.push_back(
-          fmt::format("loops are counted for one round: the ways back to {} Merge "
+          fmt::format("loops are counted for one iteration: the ways back to {} Merge "
                       "nodes (the first is {}) are left out",
                       wiring_.loops.size(), Printable(nodes_[wiring_.loops.front()].name, 80)));
     }

@@ -245,7 +245,7 @@ TEST(OnnxDamage, ImpossibleOpsHaveARemedyOfTheirOwn) {
   const auto reshape = ReadModel(model);
   ASSERT_FALSE(reshape.ok());
   EXPECT_EQ(reshape.error().Remedy(),
-            "Mend the op's attributes and inputs, or export the model again.");
+            "Fix the op's attributes and inputs, or export the model again.");
 
   auto negative = MakeModel({-4, 6});
   AddNode(negative.mutable_graph(), "Relu", {"x"}, {"y"});

@@ -146,7 +146,7 @@ class Emitter {
   // With all graph inputs known, it is the batch or the op itself that cannot be.
   std::string OpRemedy() const {
     const int64_t batch = input_.sources.replaced_batch;
-    if (batch == 0) return "Mend the op's attributes and inputs, or export the model again.";
+    if (batch == 0) return "Fix the op's attributes and inputs, or export the model again.";
     return fmt::format("Leave --batch out (the model's is {}), or export the model at that batch.",
                        batch);
   }

@@ -129,7 +129,7 @@ TEST(PlacetoCaseReader, NamesWhatIsOutOfRange) {
   ExpectField(With("[0, 7, 1]", "[-1, 7, 0]"), "edges[1][0]", "-1 is outside");
   ExpectField(With("[0, 7, 1]", "[0, -1, 1]"), "edges[1][1]", "-1 is outside");
   ExpectField(With("[0, 7, 1]", "[0, 2147483648, 1]"), "edges[1][1]", "outside");
-  ExpectField(With("[0, 7, 1]", "[0, 1.5, 1]"), "edges[1][1]", "must be a whole number");
+  ExpectField(With("[0, 7, 1]", "[0, 1.5, 1]"), "edges[1][1]", "must be an integer");
   ExpectField(With("[0, 7, 1]", "[0, 1]"), "edges[1]", "a list of three");
   ExpectField(With("\"placement\": [0, 1]", "\"placement\": [0, 2]"), "placement[1]",
               "there is no device 2: \"devices\" has 2");

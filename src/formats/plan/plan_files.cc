@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kJsonSuffix = ".json";
+constexpr std::string_view kJsonSuffix = ".json", kGzipSuffix = ".gz";
 
 fs::path FolderOf(const std::string& path) {
   std::error_code ignored;
@@ -77,8 +77,8 @@ Status LoadPlanGraph(const std::string& plan_path, const PlanInputOptions& optio
   graph_options.sha256 = inputs.plan.graph.sha256;
   const std::string path = OpenPath(inputs.plan.graph.path, plan_path);
   Result<LoadedGraph> graph = LoadGraph(options.graph.value_or(path), graph_options);
-  if (!graph.ok() && (graph.error().code == ErrorCode::kUsage ||
-                      graph.error().code == ErrorCode::kBatchScaling)) {
+  if (!graph.ok() &&
+      (graph.error().code == ErrorCode::kUsage || graph.error().code == ErrorCode::kBatchScaling)) {
     // Nobody gave --batch or --dim: it is the plan that asks for what its graph cannot do.
     Error error =
         MakeError(ErrorCode::kPlanMismatch, graph.error().message,
@@ -95,6 +95,21 @@ Status LoadPlanGraph(const std::string& plan_path, const PlanInputOptions& optio
   return Ok();
 }
 
+// What the plan was made with: the machines' description alone does not tell it.
+Status KeepPlannedReserve(const Plan& plan, Cluster& cluster) {
+  for (size_t i = 0; i < plan.devices.size(); ++i) {
+    const DeviceUse& use = plan.devices[i];
+    const DeviceId id = cluster.FindDevice(use.name);
+    if (!use.reserve || !id.valid()) continue;  // a name that is not there is the checker's to say
+    Status kept = cluster.SetReserve(id, *use.reserve);
+    if (!kept.ok()) {
+      return MakeError(ErrorCode::kPlanInvalid, kept.error().message,
+                       fmt::format("devices[{}].reserve_bytes", i));
+    }
+  }
+  return Ok();
+}
+
 Status LoadPlanCluster(const std::string& plan_path, const PlanInputOptions& options,
                        PlanInputs& inputs) {
   const FileReference& reference = inputs.plan.cluster;
@@ -107,9 +122,12 @@ Status LoadPlanCluster(const std::string& plan_path, const PlanInputOptions& opt
   } else {
     const std::string stored =
         IsFile(reference) ? OpenPath(reference.path, plan_path) : reference.path;
-    PW_ASSIGN(inputs.cluster, LoadCluster(options.cluster.value_or(stored)));
+    PW_ASSIGN(inputs.cluster,
+              LoadCluster(options.cluster.value_or(stored), {.as_described = true}));
   }
-  if (inputs.cluster.sha256 == reference.sha256) return Ok();
+  if (inputs.cluster.sha256 == reference.sha256) {
+    return KeepPlannedReserve(inputs.plan, inputs.cluster.cluster);
+  }
   Status other = OtherContent("cluster", reference.sha256, inputs.cluster.sha256);
   // A preset is no file.
   if (IsFile({inputs.cluster.path, ""})) other.error().file = inputs.cluster.path;
@@ -141,8 +159,10 @@ Status CheckStorable(const std::string& graph, const std::string& cluster,
 
 std::string PathBeside(const std::string& plan_path, const std::string& suffix) {
   std::string_view stem = plan_path;
+  const bool gzip = stem.ends_with(kGzipSuffix);
+  if (gzip) stem.remove_suffix(kGzipSuffix.size());
   if (stem.ends_with(kJsonSuffix)) stem.remove_suffix(kJsonSuffix.size());
-  return fmt::format("{}.{}{}", stem, suffix, kJsonSuffix);
+  return fmt::format("{}.{}{}{}", stem, suffix, kJsonSuffix, gzip ? kGzipSuffix : "");
 }
 
 Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedule,
@@ -154,7 +174,8 @@ Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedul
   FileSet files;
   const auto add = [&](const Json& json, const std::string& suffix, FileReference& reference) {
     const std::string path = PathBeside(plan_path, suffix);
-    const std::string text = FormatDocument(json);
+    std::string text = FormatDocument(json);
+    if (IsGzipName(path)) text = Gzip(text);  // the hash is that of the file
     reference = {fs::path(path).filename().string(), Sha256(text)};
     return files.Add(path, text);
   };

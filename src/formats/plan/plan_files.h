@@ -16,6 +16,7 @@
 namespace placewright {
 
 // "a/foo.plan.json" -> "a/foo.plan.costs.json" (suffix "costs"); without ".json" it is appended.
+// Gzip where the plan is: "foo.plan.json.gz" -> "foo.plan.costs.json.gz".
 std::string PathBeside(const std::string& plan_path, const std::string& suffix);
 
 // Whether a plan at `plan_path` can name these files, the paths as in WritePlanFiles. Errors:

@@ -36,15 +36,18 @@ Json ClusterReferenceToJson(const Plan& plan) {
 }
 
 Json DeviceUseToJson(const DeviceUse& use) {
-  return Json{{"name", use.name},
-              {"kind", use.kind},
-              {"busy", use.busy},
-              {"peak_memory_bytes", use.peak_memory.count},
-              {"tensor_peak_bytes", use.tensor_peak.count},
-              {"workspace_bytes", use.workspace.count},
-              {"runtime_context_bytes", use.runtime_context.count},
-              {"capacity_bytes", use.capacity.count},
-              {"ops", use.ops}};
+  Json json{{"name", use.name},
+            {"kind", use.kind},
+            {"class", ToString(use.device_class)},
+            {"busy", use.busy},
+            {"peak_memory_bytes", use.peak_memory.count},
+            {"tensor_peak_bytes", use.tensor_peak.count},
+            {"workspace_bytes", use.workspace.count},
+            {"runtime_context_bytes", use.runtime_context.count},
+            {"capacity_bytes", use.capacity.count}};
+  if (use.reserve) json["reserve_bytes"] = use.reserve->count;
+  json["ops"] = use.ops;
+  return json;
 }
 
 Json HistoryToJson(const std::vector<HistoryPoint>& history) {
@@ -63,7 +66,9 @@ Json BaselinesToJson(const std::vector<Baseline>& baselines) {
   for (const Baseline& baseline : baselines) {
     json.push_back(Json{{"algorithm", baseline.algorithm},
                         {"feasible", baseline.feasible},
-                        {"step_time_ns", baseline.step_time.count}});
+                        {"step_time_ns", baseline.step_time.count},
+                        {"devices", baseline.devices},
+                        {"search", baseline.search}});
   }
   return json;
 }
@@ -97,7 +102,7 @@ Result<std::vector<Item>> ReadList(const Json& document, std::string_view key, R
 Result<double> GetShare(const Json& object, std::string_view key, std::string_view place) {
   PW_ASSIGN(const double share, GetNumber(object, key, place));
   if (share < 0 || share > 1) {
-    return MakeError(ErrorCode::kField, fmt::format("{} is no share in [0, 1]", share),
+    return MakeError(ErrorCode::kField, fmt::format("{} is outside [0, 1]", share),
                      fmt::format("{}.{}", place, key));
   }
   return share;
@@ -106,7 +111,7 @@ Result<double> GetShare(const Json& object, std::string_view key, std::string_vi
 Result<double> GetSeconds(const Json& object, std::string_view key, std::string_view place) {
   PW_ASSIGN(const double seconds, GetNumber(object, key, place));
   if (seconds < 0) {
-    return MakeError(ErrorCode::kField, fmt::format("{} seconds are less than none", seconds),
+    return MakeError(ErrorCode::kField, fmt::format("{} s is negative", seconds),
                      place.empty() ? std::string(key) : fmt::format("{}.{}", place, key));
   }
   return seconds;
@@ -175,16 +180,33 @@ Status ReadReferences(const Json& document, Plan& plan) {
   return Ok();
 }
 
+// The fields `class`, `devices` and `search` are absent in plans of before they were written.
+Result<DeviceClass> ReadClass(const Json& object, const std::string& place) {
+  PW_ASSIGN(const std::string text, GetString(object, "class", place));
+  for (const DeviceClass c : {DeviceClass::kCpu, DeviceClass::kGpu, DeviceClass::kOther}) {
+    if (text == ToString(c)) return c;
+  }
+  return MakeError(ErrorCode::kField,
+                   fmt::format("\"{}\" is none of cpu, gpu and other", Printable(text, 80)),
+                   place + ".class");
+}
+
 Result<DeviceUse> ReadDeviceUse(const Json& object, const std::string& place) {
   DeviceUse use;
   PW_ASSIGN(use.name, GetString(object, "name", place));
   PW_ASSIGN(use.kind, GetString(object, "kind", place));
+  if (object.contains("class")) {
+    PW_ASSIGN(use.device_class, ReadClass(object, place));
+  }
   PW_ASSIGN(use.busy, GetShare(object, "busy", place));
   PW_ASSIGN(use.peak_memory, GetBytes(object, "peak_memory_bytes", place));
   PW_ASSIGN(use.tensor_peak, GetBytes(object, "tensor_peak_bytes", place));
   PW_ASSIGN(use.workspace, GetBytes(object, "workspace_bytes", place));
   PW_ASSIGN(use.runtime_context, GetBytes(object, "runtime_context_bytes", place));
   PW_ASSIGN(use.capacity, GetBytes(object, "capacity_bytes", place));
+  if (object.contains("reserve_bytes")) {
+    PW_ASSIGN(use.reserve, GetBytes(object, "reserve_bytes", place));
+  }
   PW_ASSIGN(use.ops, GetInt(object, "ops", place, 0, kMaxQuantity));
   return use;
 }
@@ -194,6 +216,15 @@ Result<Baseline> ReadBaseline(const Json& object, const std::string& place) {
   PW_ASSIGN(baseline.algorithm, GetString(object, "algorithm", place));
   PW_ASSIGN(baseline.feasible, GetBool(object, "feasible", place));
   PW_ASSIGN(baseline.step_time, GetNanos(object, "step_time_ns", place));
+  if (object.contains("search")) {
+    PW_ASSIGN(baseline.search, GetBool(object, "search", place));
+  }
+  if (!object.contains("devices")) return baseline;
+  PW_ASSIGN(const Json* devices, GetArray(object, "devices", place));
+  for (size_t i = 0; i < devices->size(); ++i) {
+    PW_ASSIGN(std::string name, AsString((*devices)[i], fmt::format("{}.devices[{}]", place, i)));
+    baseline.devices.push_back(std::move(name));
+  }
   return baseline;
 }
 
@@ -218,8 +249,7 @@ Status ReadOutcome(const Json& document, Plan& plan) {
   PW_ASSIGN(plan.feasible, GetBool(document, "feasible", ""));
   PW_ASSIGN(plan.step_time, GetNanos(document, "step_time_ns", ""));
   if (plan.step_time.count >= kMaxQuantity) {
-    return MakeError(ErrorCode::kTooLarge, "2^60 ns is where counting stops, no step time",
-                     "step_time_ns");
+    return MakeError(ErrorCode::kTooLarge, "must be below 2^60 ns", "step_time_ns");
   }
   PW_ASSIGN(plan.lower_bound, GetNanos(document, "lower_bound_ns", ""));
   PW_RETURN_IF_ERROR(GetNumber(document, "gap", ""));
@@ -235,8 +265,7 @@ Status ReadOutcome(const Json& document, Plan& plan) {
 Status ReadSearch(const Json& document, Plan& plan) {
   PW_ASSIGN(const Json* seed, GetField(document, "seed", ""));
   if (!seed->is_number_unsigned()) {
-    return MakeError(ErrorCode::kField, "must be a whole number of at least 0 and below 2^64",
-                     "seed");
+    return MakeError(ErrorCode::kField, "must be an integer from 0 to 2^64 - 1", "seed");
   }
   plan.seed = seed->get<uint64_t>();
   PW_ASSIGN(plan.iterations, GetInt(document, "iterations", "", 0, kMaxQuantity));

@@ -85,9 +85,43 @@ struct Descriptor {
   }
 };
 
+// Until the end, or one byte more than the limit.
+Result<std::string> ReadDescriptor(int fd, int64_t limit, const std::string& path) {
+  std::string bytes;
+  std::array<char, 1 << 16> chunk;
+  while (static_cast<int64_t>(bytes.size()) <= limit) {
+    const ssize_t got = read(fd, chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      return FileError(ErrorCode::kFileUnreadable, path,
+                       fmt::format("cannot read: {}", std::strerror(errno)));
+    }
+    if (got == 0) break;
+    bytes.append(chunk.data(), static_cast<size_t>(got));
+  }
+  return bytes;
+}
+
+// Standard input can be read once; several readers may ask for it.
+Result<std::string> ReadStandardInput(const ReadLimits& limits) {
+  static const Result<std::string> content = []() -> Result<std::string> {
+    if (isatty(STDIN_FILENO) != 0) {
+      return MakeError(ErrorCode::kUsage, "\"-\" is standard input, which is a terminal", "",
+                       "Pipe a file in, or name it.");
+    }
+    return ReadDescriptor(STDIN_FILENO, ReadLimits{}.stored, "standard input");
+  }();
+  if (!content.ok() || static_cast<int64_t>(content.value().size()) <= limits.stored) {
+    return content;
+  }
+  return FileError(ErrorCode::kFileTooLarge, "standard input",
+                   fmt::format("more than the limit of {} bytes", limits.stored));
+}
+
 }  // namespace
 
 Result<std::string> ReadFileRaw(const std::string& path, const ReadLimits& limits) {
+  if (path == kStandardInput) return ReadStandardInput(limits);
   // O_NONBLOCK: opening a FIFO must not wait for a writer.
   Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) {
@@ -163,29 +197,47 @@ Status WriteFileAtomically(const std::string& path, std::string_view content) {
   return files.PutInPlace();
 }
 
+bool IsGzipName(std::string_view path) { return path.ends_with(".gz") || path.ends_with(".svgz"); }
+
+// A gzip member in the making.
+class AtomicFile::Compressor {
+ public:
+  Compressor() {
+    constexpr int kGzip = 15 + 16, kMemory = 8;
+    PW_CHECK_EQ(deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, kMemory,
+                             Z_DEFAULT_STRATEGY),
+                Z_OK);
+  }
+  Compressor(const Compressor&) = delete;
+  Compressor& operator=(const Compressor&) = delete;
+  ~Compressor() { deflateEnd(&stream_); }
+
+  // Adds what `bytes` become, and with `last` the member's end.
+  void Take(std::string_view bytes, bool last, std::string& packed) {
+    std::array<char, 1 << 16> buffer;
+    int code = Z_OK;
+    do {  // zlib takes at most 4 GiB at a time
+      const size_t piece = std::min(bytes.size(), size_t{1} << 30);
+      stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+      stream_.avail_in = static_cast<uInt>(piece);
+      bytes.remove_prefix(piece);
+      do {
+        stream_.next_out = reinterpret_cast<Bytef*>(buffer.data());
+        stream_.avail_out = static_cast<uInt>(buffer.size());
+        code = deflate(&stream_, last && bytes.empty() ? Z_FINISH : Z_NO_FLUSH);
+        packed.append(buffer.data(), buffer.size() - stream_.avail_out);
+      } while (stream_.avail_out == 0);
+    } while (!bytes.empty());
+    if (last) PW_CHECK_EQ(code, Z_STREAM_END);
+  }
+
+ private:
+  z_stream stream_{};
+};
+
 std::string Gzip(std::string_view bytes) {
-  constexpr int kGzip = 15 + 16, kMemory = 8;
-  z_stream stream{};
-  PW_CHECK_EQ(
-      deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, kMemory, Z_DEFAULT_STRATEGY),
-      Z_OK);
   std::string packed;
-  std::array<char, 1 << 16> buffer;
-  int code = Z_OK;
-  do {  // zlib takes at most 4 GiB at a time
-    const size_t piece = std::min(bytes.size(), size_t{1} << 30);
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-    stream.avail_in = static_cast<uInt>(piece);
-    bytes.remove_prefix(piece);
-    do {
-      stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
-      stream.avail_out = static_cast<uInt>(buffer.size());
-      code = deflate(&stream, bytes.empty() ? Z_FINISH : Z_NO_FLUSH);
-      packed.append(buffer.data(), buffer.size() - stream.avail_out);
-    } while (stream.avail_out == 0);
-  } while (!bytes.empty());
-  PW_CHECK_EQ(code, Z_STREAM_END);
-  deflateEnd(&stream);
+  AtomicFile::Compressor().Take(bytes, true, packed);
   return packed;
 }
 
@@ -195,7 +247,10 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::exchange(other.temporary_, "")),
       descriptor_(std::exchange(other.descriptor_, -1)),
-      pending_(std::move(other.pending_)) {}
+      pending_(std::move(other.pending_)),
+      stored_bytes_(other.stored_bytes_),
+      begun_(other.begun_),
+      compressor_(std::move(other.compressor_)) {}
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ >= 0) close(descriptor_);
@@ -218,6 +273,17 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
 
 Status AtomicFile::Append(std::string_view piece) {
   constexpr size_t kBlock = size_t{1} << 18;
+  if (!begun_ && !piece.empty()) {
+    begun_ = true;
+    if (IsGzipName(path_) && !IsGzip(piece)) compressor_ = std::make_unique<Compressor>();
+  }
+  if (compressor_) {
+    compressor_->Take(piece, false, pending_);
+    if (pending_.size() < kBlock) return Ok();
+    PW_RETURN_IF_ERROR(Write(pending_));
+    pending_.clear();
+    return Ok();
+  }
   if (pending_.size() + piece.size() < kBlock) {
     pending_ += piece;
     return Ok();
@@ -235,11 +301,13 @@ Status AtomicFile::Write(std::string_view bytes) {
     if (put < 0) return WriteError(path_, "cannot write");
     done += static_cast<size_t>(put);
   }
+  stored_bytes_ += static_cast<int64_t>(bytes.size());
   return Ok();
 }
 
 Status AtomicFile::Finish() {
   if (descriptor_ < 0) return Ok();
+  if (compressor_) compressor_->Take("", true, pending_);
   PW_RETURN_IF_ERROR(Write(pending_));
   if (fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) {
     return WriteError(path_, "cannot write");

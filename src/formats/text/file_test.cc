@@ -92,6 +92,34 @@ TEST(Expand, TheRatioRulesWhereItIsMore) {
   EXPECT_EQ(Expand(stored, {.ratio = least, .small = 1}).Take().size(), kMiB);
 }
 
+// The name asks for gzip: whole files, pieces, and what is gzip already.
+TEST(AtomicFile, CompressesByTheName) {
+  const std::string folder = testing::TempDir(), text(3 << 20, 'x');
+  const std::string packed = folder + "placewright_named.json.gz";
+  ASSERT_TRUE(WriteFileAtomically(packed, text).ok());
+  const std::string stored = ReadFileRaw(packed).Take();
+  EXPECT_LT(stored.size(), text.size() / 100);
+  EXPECT_EQ(ReadFile(packed).Take(), text);
+  {
+    AtomicFile file = AtomicFile::Create(packed).Take();
+    for (size_t at = 0; at < text.size(); at += 1000) {
+      ASSERT_TRUE(file.Append(std::string_view(text).substr(at, 1000)).ok());
+    }
+    ASSERT_TRUE(file.Commit().ok());
+    EXPECT_EQ(file.stored_bytes(), static_cast<int64_t>(ReadFileRaw(packed).Take().size()));
+  }
+  EXPECT_EQ(ReadFile(packed).Take(), text);
+  ASSERT_TRUE(WriteFileAtomically(packed, Gzip(text)).ok());
+  EXPECT_EQ(ReadFileRaw(packed).Take(), Gzip(text));  // not twice
+  ASSERT_TRUE(WriteFileAtomically(packed, "").ok());
+  EXPECT_EQ(ReadFileRaw(packed).Take(), "");
+  const std::string plain = folder + "placewright_named.json";
+  ASSERT_TRUE(WriteFileAtomically(plain, "text").ok());
+  EXPECT_EQ(ReadFileRaw(plain).Take(), "text");
+  std::filesystem::remove(packed);
+  std::filesystem::remove(plain);
+}
+
 // The second file cannot be written: the first is as it was, and nothing is left beside it.
 TEST(FileSet, PutsAllInPlaceOrNone) {
   const std::filesystem::path folder =

@@ -44,7 +44,7 @@ Result<std::string> AsString(const Json& value, std::string_view place) {
 }
 
 Result<int64_t> AsInt(const Json& value, std::string_view place, int64_t least, int64_t most) {
-  if (!value.is_number_integer()) return WrongType("a whole number", value, std::string(place));
+  if (!value.is_number_integer()) return WrongType("an integer", value, std::string(place));
   const bool too_large =
       value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
   const int64_t number = too_large ? INT64_MAX : value.get<int64_t>();

@@ -63,10 +63,10 @@ TEST(ParseJson, MessagesAreOurs) {
   const auto message = [&json](std::string_view key) {
     return GetInt(json, key, "", 0, 9).error().message;
   };
-  EXPECT_EQ(message("a"), "must be a whole number, not 1.5");
-  EXPECT_EQ(message("b"), "must be a whole number, not \"x\"");
-  EXPECT_EQ(message("c"), "must be a whole number, not a list");
-  EXPECT_EQ(message("d"), "must be a whole number, not null");
+  EXPECT_EQ(message("a"), "must be an integer, not 1.5");
+  EXPECT_EQ(message("b"), "must be an integer, not \"x\"");
+  EXPECT_EQ(message("c"), "must be an integer, not a list");
+  EXPECT_EQ(message("d"), "must be an integer, not null");
   EXPECT_EQ(GetString(json, "e", "ops[3]").error().message, "must be a string, not an object");
 }
 

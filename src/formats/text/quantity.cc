@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -32,30 +33,51 @@ constexpr std::array kByteUnits = {
     UnitName{"B", 1},       UnitName{"kB", kKilo}, UnitName{"KB", kKilo},  UnitName{"MB", kMega},
     UnitName{"GB", kGiga},  UnitName{"TB", kTera}, UnitName{"KiB", kKibi}, UnitName{"MiB", kMebi},
     UnitName{"GiB", kGibi}, UnitName{"TiB", kTebi}};
+// A small b is a bit, a capital one a byte.
 constexpr std::array kBandwidthUnits = {
     UnitName{"B/s", 1},           UnitName{"kB/s", kKilo},      UnitName{"KB/s", kKilo},
     UnitName{"MB/s", kMega},      UnitName{"GB/s", kGiga},      UnitName{"TB/s", kTera},
     UnitName{"KiB/s", kKibi},     UnitName{"MiB/s", kMebi},     UnitName{"GiB/s", kGibi},
     UnitName{"TiB/s", kTebi},     UnitName{"bps", 1, 8},        UnitName{"kbps", kKilo, 8},
     UnitName{"Kbps", kKilo, 8},   UnitName{"Mbps", kMega, 8},   UnitName{"Gbps", kGiga, 8},
-    UnitName{"Tbps", kTera, 8},   UnitName{"bit/s", 1, 8},      UnitName{"kbit/s", kKilo, 8},
-    UnitName{"Mbit/s", kMega, 8}, UnitName{"Gbit/s", kGiga, 8}, UnitName{"Tbit/s", kTera, 8}};
+    UnitName{"Tbps", kTera, 8},   UnitName{"b/s", 1, 8},        UnitName{"kb/s", kKilo, 8},
+    UnitName{"Kb/s", kKilo, 8},   UnitName{"Mb/s", kMega, 8},   UnitName{"Gb/s", kGiga, 8},
+    UnitName{"Tb/s", kTera, 8},   UnitName{"bit/s", 1, 8},      UnitName{"kbit/s", kKilo, 8},
+    UnitName{"Kbit/s", kKilo, 8}, UnitName{"Mbit/s", kMega, 8}, UnitName{"Gbit/s", kGiga, 8},
+    UnitName{"Tbit/s", kTera, 8}};
 constexpr std::array kTimeUnits = {UnitName{"ns", 1}, UnitName{"us", kKilo},
                                    UnitName{"\xc2\xb5s", kKilo}, UnitName{"ms", kMega},
                                    UnitName{"s", kGiga}};
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Where the number ends and the unit, without blanks around it, begins.
+// Whether commas stand behind one to three digits, and then behind every third.
+bool SeparatesThousands(std::string_view digits) {
+  size_t comma = digits.find(',');
+  if (comma < 1 || comma > 3) return false;
+  for (; comma < digits.size(); comma += 4) {
+    const std::string_view group = digits.substr(comma, 4);
+    if (group.size() != 4 || group[0] != ',' || group.find(',', 1) != group.npos) return false;
+  }
+  return true;
+}
+
+// The number, without separators of thousands, and the unit, without blanks before it.
 struct Parts {
-  std::string_view number, unit;
+  std::string number;
+  std::string_view unit;
 };
 Parts Split(std::string_view text) {
   size_t end = 0;
-  while (end < text.size() && (IsDigit(text[end]) || text[end] == '.')) ++end;
+  while (end < text.size() && (IsDigit(text[end]) || text[end] == '.' || text[end] == ',')) ++end;
   size_t unit = end;
   while (unit < text.size() && text[unit] == ' ') ++unit;
-  return {text.substr(0, end), text.substr(unit)};
+  Parts parts{std::string(text.substr(0, end)), text.substr(unit)};
+  const size_t point = std::min(parts.number.find('.'), end);
+  if (SeparatesThousands(std::string_view(parts.number).substr(0, point))) {
+    std::erase(parts.number, ',');
+  }
+  return parts;
 }
 
 Error Malformed(std::string_view text, std::string_view expected) {
@@ -80,6 +102,7 @@ Result<int64_t> ParseWhole(std::string_view text, std::span<const UnitName> unit
   int count = 0;
   bool point = false;
   for (const char c : parts.number) {
+    if (c == ',') return Malformed(text, what);
     if (c == '.') {
       if (point) return Malformed(text, what);
       point = true;
@@ -119,6 +142,13 @@ Result<BytesPerSecond> ParseBandwidth(std::string_view text) {
   PW_ASSIGN(const int64_t count,
             ParseWhole(text, kBandwidthUnits, "a bandwidth such as 12 GB/s or 10 Gbps"));
   return BytesPerSecond(count);
+}
+
+Result<int32_t> ParsePercentage(std::string_view text) {
+  constexpr std::array kUnits = {UnitName{"%", 10'000}};
+  PW_ASSIGN(const int64_t millionths, ParseWhole(text, kUnits, "a share such as 5%"));
+  if (millionths > 1'000'000) return Malformed(text, "a share: it is above 100%");
+  return static_cast<int32_t>(millionths);
 }
 
 Result<Nanos> ParseDuration(std::string_view text) {

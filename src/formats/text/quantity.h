@@ -1,5 +1,6 @@
 // Amounts with units as people write them: "12 GB/s", "100 Gbps", "11.5 GiB", "5us", "9.3 TFLOP/s".
-// A number without a unit is refused, except 0: nobody should have to guess what 12 means.
+// A number without a unit is refused, except 0: nobody should have to guess what 12 means. What the
+// program prints (FormatBytes, FormatBandwidth, FormatNanos, FormatCount with a unit) is read.
 #ifndef PLACEWRIGHT_FORMATS_TEXT_QUANTITY_H_
 #define PLACEWRIGHT_FORMATS_TEXT_QUANTITY_H_
 
@@ -11,12 +12,16 @@
 namespace placewright {
 
 // Exact decimal arithmetic, rounded to the nearest whole unit (halves up); at most kMaxQuantity, at
-// most 18 digits. Errors: kField without a place; the message lists the units.
+// most 18 digits. Commas may separate thousands ("12,288 MiB"). Errors: kField without a place; the
+// message lists the units.
 //
 // B, kB, MB, GB, TB (powers of 1,000), KiB, MiB, GiB, TiB (powers of 1,024).
 Result<Bytes> ParseBytes(std::string_view text);
-// Any of those with "/s"; bps, kbps, Mbps, Gbps, Tbps (bits; also bit/s, ..., Tbit/s).
+// Any of those with "/s"; bps, kbps, Mbps, Gbps, Tbps (bits; also b/s, ..., Tb/s and bit/s, ...,
+// Tbit/s).
 Result<BytesPerSecond> ParseBandwidth(std::string_view text);
+// A share of a whole in millionths, at most 1,000,000: "5%", "2.5 %".
+Result<int32_t> ParsePercentage(std::string_view text);
 // ns, us, ms, s.
 Result<Nanos> ParseDuration(std::string_view text);
 // FLOP/s, MFLOP/s, GFLOP/s, TFLOP/s, PFLOP/s; also ...FLOPS and ...OP/s, ...OPS.

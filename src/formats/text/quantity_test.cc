@@ -24,7 +24,37 @@ TEST(Quantity, BandwidthInBytesAndBits) {
   EXPECT_EQ(ParseBandwidth("12GiB/s").Take(), BytesPerSecond(int64_t{12} << 30));
   EXPECT_EQ(ParseBandwidth("100 Gbps").Take(), BytesPerSecond(12'500'000'000));
   EXPECT_EQ(ParseBandwidth("2.5 Gbit/s").Take(), BytesPerSecond(312'500'000));
+  EXPECT_EQ(ParseBandwidth("400 Gb/s").Take(), BytesPerSecond(50'000'000'000));
+  EXPECT_EQ(ParseBandwidth("64000 Mb/s").Take(), BytesPerSecond(8'000'000'000));
+  EXPECT_EQ(ParseBandwidth("8 b/s").Take(), BytesPerSecond(1));
   EXPECT_THAT(ParseBandwidth("12 GB").error().message, HasSubstr("GB/s"));
+}
+
+TEST(Quantity, SeparatorsOfThousands) {
+  EXPECT_EQ(ParseBytes("12,288 MiB").Take(), Bytes(int64_t{12} << 30));
+  EXPECT_EQ(ParseBytes("1,234,567 B").Take(), Bytes(1'234'567));
+  EXPECT_EQ(ParseBytes("1,024.5 KiB").Take(), Bytes(1'049'088));
+  EXPECT_DOUBLE_EQ(ParseRate("1,979 TFLOP/s").Take(), 1979e12);
+  for (const char* text : {"1,5 GiB", ",500 B", "1234,567 B", "12,34 B", "1,2345 B", "1,234, B",
+                           "1.234,567 B", "1,,234 B", "1,234,56 B"}) {
+    EXPECT_FALSE(ParseBytes(text).ok()) << text;
+  }
+}
+
+// Whatever is printed can be put into a file: it reads back as what prints the same again.
+TEST(Quantity, WhatIsPrintedIsRead) {
+  for (int64_t amount = 1; amount < kMaxQuantity / 9; amount = amount * 7 / 2 + 1) {
+    const std::string bytes = FormatBytes(Bytes(amount)), time = FormatNanos(Nanos(amount)),
+                      bandwidth = FormatBandwidth(BytesPerSecond(amount)),
+                      count = FormatCount(amount) + " B";
+    EXPECT_EQ(FormatBytes(ParseBytes(bytes).Take()), bytes);
+    EXPECT_EQ(FormatNanos(ParseDuration(time).Take()), time);
+    EXPECT_EQ(FormatBandwidth(ParseBandwidth(bandwidth).Take()), bandwidth);
+    // A number has at most 18 digits.
+    if (amount < 1'000'000'000'000'000'000) {
+      EXPECT_EQ(ParseBytes(count).Take(), Bytes(amount));
+    }
+  }
 }
 
 TEST(Quantity, Durations) {

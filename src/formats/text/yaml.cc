@@ -235,6 +235,24 @@ Status YamlNode::CheckKeys(std::string_view what,
   return Ok();
 }
 
+Status YamlNode::CheckHas(std::initializer_list<RequiredKey> required) const {
+  std::vector<std::string> missing, examples;
+  for (const RequiredKey& need : required) {
+    if (Find(need.key) != nullptr) continue;
+    if (!need.instead.empty() && Find(need.instead) != nullptr) continue;
+    missing.push_back(fmt::format("\"{}\"", need.key));
+    if (!need.example.empty()) examples.push_back(fmt::format("{}: {}", need.key, need.example));
+  }
+  if (missing.empty()) return Ok();
+  const std::string last = std::move(missing.back());
+  missing.pop_back();
+  std::string message = missing.empty() ? fmt::format("the key {} is missing", last)
+                                        : fmt::format("the keys {} and {} are missing",
+                                                      fmt::join(missing, ", "), last);
+  if (!examples.empty()) message += fmt::format(" (such as {})", fmt::join(examples, ", "));
+  return Fail(std::move(message));
+}
+
 Result<const YamlNode*> YamlNode::Get(std::string_view key) const {
   const YamlNode* value = IsMap() ? Find(key) : nullptr;
   if (value == nullptr) return Fail(fmt::format("the key \"{}\" is missing", key));
@@ -254,7 +272,7 @@ Result<int64_t> YamlNode::AsInt(std::string_view what, int64_t least, int64_t mo
   if (!IsScalar() || quoted || text.empty() || rest != end ||
       error == std::errc::invalid_argument) {
     return Fail(fmt::format(
-        "{} must be a whole number, not {}", what,
+        "{} must be an integer, not {}", what,
         IsScalar() ? fmt::format("\"{}\"", Printable(text, 80)) : std::string(TypeName())));
   }
   if (error != std::errc() || value < least || value > most) {

@@ -44,6 +44,14 @@ class YamlNode {
   Error Fail(std::string message) const;
   // Fails unless this is a mapping that has no key but these; the message has near keys.
   Status CheckKeys(std::string_view what, std::initializer_list<std::string_view> known) const;
+  // Fails unless this is a mapping with all of these keys; the message has every one that is
+  // missing.
+  struct RequiredKey {
+    std::string_view key;
+    std::string_view example = {};  // of a value
+    std::string_view instead = {};  // a key that says the same
+  };
+  Status CheckHas(std::initializer_list<RequiredKey> required) const;
   // A mapping's required value.
   Result<const YamlNode*> Get(std::string_view key) const;
 

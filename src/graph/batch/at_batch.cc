@@ -64,7 +64,7 @@ std::optional<double> RealAt(double value, const ArgumentLaw& law, int64_t from,
 Error OutOfRange(int64_t to, std::string place) {
   return MakeError(ErrorCode::kBatchScaling,
                    fmt::format("at batch {} it would be out of range", to), std::move(place),
-                   "Take a batch nearer to those that the step was recorded at.");
+                   "Choose a batch size closer to those at which the step was recorded.");
 }
 
 Error Inconsistent(std::string message, std::string place = "") {
@@ -125,8 +125,8 @@ Status CheckScales(const BatchLaws* laws, int64_t from, int64_t to) {
       laws == nullptr ? ", since no recordings at other sizes prove how it scales"
                       : ": " + laws->obstacle;
   return MakeError(ErrorCode::kBatchScaling,
-                   fmt::format("it cannot be taken at batch {}: the step stands for batch {} "
-                               "alone{}",
+                   fmt::format("it cannot be taken at batch {}: the step is valid for batch {} "
+                               "only{}",
                                to, from, reason),
                    "", "Record it at that size: " + recording);
 }

@@ -138,7 +138,8 @@ TEST(BatchLaws, WhatFollowsNoLawIsNamedWithItsValues) {
     };
   };
   EXPECT_EQ(Obstacle(with_number([](int64_t b) { return Int((b + 1) / 2); })),
-            "args[1][1] of op op (aten.test.default) is 2, 3 and 6, by no law that is known, at "
+            "args[1][1] of op op (aten.test.default) is 2, 3 and 6, neither linear in the batch "
+            "nor proportional to it, at "
             "batch 4, 5 and 11");
   // The first two agree by chance.
   EXPECT_THAT(Obstacle(with_number([](int64_t b) { return Int(b < 10 ? 1 : 2); })),
@@ -189,7 +190,7 @@ TEST(BatchLaws, OnlyAProvenStepIsTakenToAnotherBatch) {
   Graph plain = Step(4, Sized(4)).Build().Take();
   const Status unproven = CheckScales(plain.batch_laws(), 4, 7);
   EXPECT_EQ(unproven.error().code, ErrorCode::kBatchScaling);
-  EXPECT_THAT(unproven.error().ToString(), HasSubstr("the step stands for batch 4 alone"));
+  EXPECT_THAT(unproven.error().ToString(), HasSubstr("the step is valid for batch 4 only"));
   EXPECT_THAT(unproven.error().remedy, HasSubstr("--batch 7"));
   EXPECT_TRUE(CheckScales(plain.batch_laws(), 4, 4).ok());
   const Status unstated = CheckScales(nullptr, 0, 7);

@@ -145,7 +145,7 @@ class Prover {
     }
     if (!SameCount()) return false;
     if (Other(0).outputs == Outputs() && Other(1).outputs == Outputs()) return true;
-    return Fail("the step leaves other tensors behind at another batch");
+    return Fail("the step returns other tensors at another batch");
   }
 
   std::vector<TensorId> Outputs() const {
@@ -236,7 +236,8 @@ class Prover {
     if (all.a.AsInt() != nullptr || all.a.AsDouble() != nullptr) ++number_;
     if (known) return true;
     return Differ(fmt::format("{} of {}", ToString(place), NameOf(op_)), ToString(all.a),
-                  ToString(all.b), ToString(all.c) + ", by no law that is known,");
+                  ToString(all.b),
+                  ToString(all.c) + ", neither linear in the batch nor proportional to it,");
   }
 
   bool FindWholeLaw(const Three<Value>& all) {

@@ -35,6 +35,7 @@ bool MatchesModule(std::string_view glob, std::string_view path) {
   return path.empty() ? GlobMatch(glob, path) : OutermostMatch(glob, path).has_value();
 }
 
+// With those of enclosing modules, which globs match, too.
 std::vector<std::string> ModulePaths(const Graph& graph) {
   std::set<std::string> paths;
   for (ModuleId module : IdRange<ModuleId>(graph.module_count())) {

@@ -162,6 +162,16 @@ std::string DescribeEnough(const Problem& problem, const std::optional<EnoughMem
   return List(parts) + (parts.size() == 1 ? " is" : " are") + " enough: checked by simulation";
 }
 
+std::string ReserveAdvice(const Problem& problem, int64_t missing) {
+  int64_t kept = 0;
+  for (const DeviceId id : problem.cluster->devices()) {
+    kept = SaturatingAdd(kept, problem.cluster->device(id).reserve.count);
+  }
+  if (kept == 0 || missing > kept) return "";
+  return "; or keep less memory in reserve (--memory-reserve): it is " + FormatSize(kept) +
+         " in all";
+}
+
 std::string DescribeOverflow(const Problem& problem, const SimResult& result) {
   size_t worst = 0, lacking = 0;
   for (size_t d = 0; d < result.devices.size(); ++d) {
@@ -171,7 +181,8 @@ std::string DescribeOverflow(const Problem& problem, const SimResult& result) {
   if (lacking == 0) return "fits";
   std::string text = "needs " + FormatSize(result.devices[worst].peak.count) + " on " +
                      problem.cluster->device(DeviceId(static_cast<int32_t>(worst))).name +
-                     ", which has " + FormatSize(problem.program.capacity[worst]);
+                     ", which has " + FormatSize(problem.program.capacity[worst]) +
+                     KeptInReserve(problem, DeviceId(static_cast<int32_t>(worst)));
   if (lacking > 1) {
     text += ", and too much on " + FormatCount(static_cast<int64_t>(lacking) - 1) +
             (lacking == 2 ? " other device" : " other devices");
@@ -189,7 +200,8 @@ Error NothingFits(const Problem& problem, std::string_view algorithm, const Plac
                        LargestGroup(problem, UnitNeeds(problem)) + "; nothing was written",
                    "",
                    "Give more time (--time), or " + std::string(as_it_is ? "" : "more memory: ") +
-                       DescribeEnough(problem, enough));
+                       DescribeEnough(problem, enough) +
+                       ReserveAdvice(problem, result.TotalOver().count));
 }
 
 }  // namespace placewright

@@ -33,6 +33,9 @@ std::optional<EnoughMemory> FindEnoughMemory(const Problem& problem, int64_t at_
 // "64 MiB more on d0 (12,352 MiB usable in all) is enough: checked by simulation" or the like.
 std::string DescribeEnough(const Problem& problem, const std::optional<EnoughMemory>& enough);
 
+// "; or keep less memory in reserve ...", where `missing` bytes are no more than all devices keep.
+std::string ReserveAdvice(const Problem& problem, int64_t missing);
+
 // "needs 2.0 KiB (2,048 B) on d0, which has 1.0 KiB (1,024 B)", of the device that lacks most; how
 // many others lack memory, too.
 std::string DescribeOverflow(const Problem& problem, const SimResult& result);

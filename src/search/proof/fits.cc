@@ -64,7 +64,7 @@ std::optional<Shortage> ProveUnit(const Problem& problem, const std::vector<int6
                       FormatSize(need.bytes) + " at once on one device (" + why +
                       "), and the most that a device it may use offers to tensors is " +
                       FormatSize(capacity[best.index()]) + " on " + name +
-                      LargestGroup(problem, needs),
+                      KeptInReserve(problem, best) + LargestGroup(problem, needs),
                   "op " + Printable(problem.graph->op(problem.units[unit].ops.front()).name, 80),
                   "At least " + FormatSize(missing) + " more is needed on " + name +
                       ", or a device with " + FormatSize(need.bytes) + " free for tensors"};
@@ -99,7 +99,7 @@ std::optional<Shortage> ProveBesideSettled(const Problem& problem,
                       FormatSize(settled.bytes[best.index()]) +
                       " of it for parameters and state whose home is given or whose ops may run " +
                       "there only, and offers " + FormatSize(room) + " to tensors" +
-                      LargestGroup(problem, needs),
+                      KeptInReserve(problem, best) + LargestGroup(problem, needs),
                   "op " + Printable(problem.graph->op(problem.units[unit].ops.front()).name, 80),
                   "At least " + FormatSize(missing) + " more is needed on " + name};
 }
@@ -243,7 +243,8 @@ Status ProveFits(const Problem& problem) {
   if (!shortage) return ProveByEnumeration(problem);
   return MakeError(ErrorCode::kInfeasible, shortage->message, shortage->place,
                    shortage->needed + "; " +
-                       DescribeEnough(problem, FindEnoughMemory(problem, shortage->at_least)));
+                       DescribeEnough(problem, FindEnoughMemory(problem, shortage->at_least)) +
+                       ReserveAdvice(problem, shortage->at_least));
 }
 
 }  // namespace placewright

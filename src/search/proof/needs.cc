@@ -54,6 +54,11 @@ std::string FormatSize(int64_t bytes) {
   return bytes < 1024 ? exact : FormatBytes(Bytes(bytes)) + " (" + exact + ")";
 }
 
+std::string KeptInReserve(const Problem& problem, DeviceId device) {
+  const int64_t reserve = problem.cluster->device(device).reserve.count;
+  return reserve == 0 ? "" : ", keeping " + FormatSize(reserve) + " in reserve";
+}
+
 std::string GroupName(const Problem& problem, int32_t unit) {
   const PlacementUnit& group = problem.units[unit];
   return "the colocation group of op " + Printable(problem.graph->op(group.ops.front()).name, 80) +

@@ -25,6 +25,8 @@ std::vector<UnitNeed> UnitNeeds(const Problem& problem);
 
 // "1.5 KiB (1,536 B)"; "512 B" below a KiB.
 std::string FormatSize(int64_t bytes);
+// ", keeping 614.4 MiB (644,245,094 B) in reserve", or "" where the device keeps none.
+std::string KeptInReserve(const Problem& problem, DeviceId device);
 
 // "the colocation group of op NAME (3 ops)"
 std::string GroupName(const Problem& problem, int32_t unit);

@@ -19,7 +19,7 @@ Values If(const NodeCall& call) {
 
 // Tensors of all rounds along a new first dimension; host tensors stay on the host.
 Value Stacked(const NodeCall& call, const Values& rounds) {
-  if (rounds.empty()) call.Unsupported("a loop that runs no round and collects tensors");
+  if (rounds.empty()) call.Unsupported("a loop without iterations that collects tensors");
   bool known = true;
   std::vector<at::Tensor> tensors;
   for (const Value& value : rounds) known = known && value.is_host();
@@ -33,7 +33,7 @@ bool GoesOn(const NodeCall& call, const Value& condition) {
   if (const auto known = condition.Number()) return known->toBool();
   throw CaptureFailure(MakeError(
       ErrorCode::kDataDependent, "whether the Loop goes on is computed from what tensors hold",
-      call.node.place, "Export the model with loops whose number of rounds is known."));
+      call.node.place, "Export the model with loops whose number of iterations is known."));
 }
 
 // Inputs: trip count, condition, carried tensors; the body takes the round's number, the condition

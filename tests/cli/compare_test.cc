@@ -1,0 +1,79 @@
+// `compare`: what Ctrl-C leaves, and plans that do not belong together.
+#include <gmock/gmock.h>
+
+#include <csignal>
+
+#include "program_runner.h"
+#include "small_graphs.h"
+
+namespace placewright {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+using Compare = ProgramTest;
+
+// Every algorithm that does not search is done within a second; those that search come last and have
+// 100 s each.
+TEST_F(Compare, CtrlCKeepsWhatIsDone) {
+  Write("net.json", BroadGraph(8, 12, 1000000).dump());
+  RunOptions options;
+  options.signal = SIGINT;
+  options.signal_after = 3;
+  const Outcome run = RunJson({"compare", "net.json", "--time", "100s"}, options);
+  EXPECT_EQ(run.status, 130);
+  const Json result = run.json();
+  EXPECT_EQ(result["interrupted"], true);
+  EXPECT_EQ(result["error"]["code"], "interrupted");
+  ASSERT_FALSE(result["plans"].empty());
+  int cut_short = 0;
+  for (const Json& plan : result["plans"]) {
+    EXPECT_GT(plan["step_time_ns"], 0);
+    cut_short += plan["interrupted"] == true;
+  }
+  EXPECT_EQ(cut_short, 1);
+  // All algorithms are in one of the two lists.
+  const Json all = RunJson({"compare", "net.json", "--iterations", "1"}).json();
+  EXPECT_EQ(result["plans"].size() + result["not_run"].size(), all["plans"].size());
+  EXPECT_EQ(all["interrupted"], false);
+  EXPECT_TRUE(all["not_run"].empty());
+}
+
+TEST_F(Compare, CtrlCPrintsTheTable) {
+  Write("net.json", BroadGraph(8, 12, 1000000).dump());
+  RunOptions options;
+  options.signal = SIGINT;
+  options.signal_after = 3;
+  const Outcome run = Run({"compare", "net.json", "--time", "100s"}, options);
+  EXPECT_EQ(run.status, 130);
+  EXPECT_THAT(run.out, HasSubstr("interrupted"));
+  EXPECT_THAT(run.out, HasSubstr("single"));
+  EXPECT_THAT(run.err, HasSubstr("the table has what was found until then"));
+}
+
+TEST_F(Compare, PlansOfDifferentGraphsAreNamed) {
+  Json other = ChainGraph(6, 100000);
+  other["name"] = "longer";
+  Write("a.json", ChainGraph(4, 100000).dump());
+  Write("b.json", other.dump());
+  ASSERT_EQ(Run({"plan", "a.json", "--iterations", "5"}).status, 0);
+  ASSERT_EQ(Run({"plan", "b.json", "--iterations", "5"}).status, 0);
+  const Json result = RunJson({"compare", "a.plan.json", "b.plan.json"}).json();
+  EXPECT_TRUE(result["graph"].is_null());
+  EXPECT_TRUE(result["lower_bound_ns"].is_null());
+  EXPECT_EQ(result["plans"][0]["graph"], "chain");
+  EXPECT_EQ(result["plans"][1]["graph"], "longer");
+  const Outcome table = Run({"compare", "a.plan.json", "b.plan.json"});
+  EXPECT_THAT(table.out, HasSubstr("their step times do not compare"));
+  EXPECT_THAT(table.out, HasSubstr("longer"));
+  EXPECT_THAT(table.err, HasSubstr("another graph"));
+
+  const Outcome same = Run({"compare", "a.plan.json", "a.plan.json"});
+  EXPECT_THAT(same.out, HasSubstr("chain on "));
+  EXPECT_THAT(same.out, Not(HasSubstr("do not compare")));
+  EXPECT_EQ(RunJson({"compare", "a.plan.json", "a.plan.json"}).json()["graph"], "chain");
+}
+
+}  // namespace
+}  // namespace placewright

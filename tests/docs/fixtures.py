@@ -1,0 +1,152 @@
+"""Files and folders of the reader's own that commands of the documents name, and that no page
+shows and no command writes: made where a command first names them."""
+
+import gzip
+import json
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Names that the Python examples take as given.
+PYTHON_NAMES = """\
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+optimizer = torch.optim.Adam(model.parameters())
+x, y = torch.zeros(2, 8), torch.zeros(2, dtype=torch.int64)
+example_inputs, path = (x,), "model.json.gz"
+
+
+def loss(output):
+    return output.mean()
+
+
+"""
+
+PACKAGE = """\
+import torch
+
+
+def build(layers=2):
+    blocks = [torch.nn.Linear(8, 8) for _ in range(layers)]
+    model = torch.nn.Sequential(*blocks)
+    return model, (torch.zeros(2, 8),), lambda y: y.sum(), torch.optim.Adam(model.parameters())
+"""
+
+# A module of torch.jit for an input of [B, 3, 224, 224] and classes as output.
+SCRIPT_MODULE = """\
+import sys, torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convolution = torch.nn.Conv2d(3, 4, 7, stride=32)
+        self.classes = torch.nn.Linear(4 * 7 * 7, 10)
+
+    def forward(self, x):
+        return self.classes(self.convolution(x).relu().flatten(1))
+
+torch.jit.save(torch.jit.trace(Net(), torch.zeros(1, 3, 224, 224)), sys.argv[1])
+"""
+
+
+def _varint(value):
+    out = b""
+    while value > 127:
+        out += bytes([value & 127 | 128])
+        value >>= 7
+    return out + bytes([value])
+
+
+def _field(number, value):
+    """One field of protobuf's wire format: a number, or bytes (texts, messages)."""
+    if isinstance(value, int):
+        return _varint(number << 3) + _varint(value)
+    data = value.encode() if isinstance(value, str) else value
+    return _varint(number << 3 | 2) + _varint(len(data)) + data
+
+
+def onnx_model():
+    """ONNX: x [batch, 8] -> Gemm by w [8, 4] -> Relu -> y. Field numbers as in onnx.proto."""
+    def value(name, dimensions):
+        shape = b"".join(_field(1, _field(2 if isinstance(d, str) else 1, d)) for d in dimensions)
+        return _field(1, name) + _field(2, _field(1, _field(1, 1) + _field(2, shape)))
+
+    def node(kind, name, inputs, output):
+        return (b"".join(_field(1, i) for i in inputs) + _field(2, output) + _field(3, name) +
+                _field(4, kind))
+
+    weight = _field(1, 8) + _field(1, 4) + _field(2, 1) + _field(8, "w") + _field(
+        9, struct.pack("<32f", *[0.5] * 32))
+    graph = (_field(1, node("Gemm", "fc", ["x", "w"], "h")) + _field(1, node("Relu", "act", ["h"], "y")) +
+             _field(2, "net") + _field(5, weight) + _field(11, value("x", ["batch", 8])) +
+             _field(12, value("y", ["batch", 4])))
+    return _field(1, 8) + _field(7, graph) + _field(8, _field(1, "") + _field(2, 13))
+
+
+def _script_module(path):
+    subprocess.run([sys.executable, "-c", SCRIPT_MODULE, str(path)], check=True,
+                   capture_output=True)
+
+
+def _recorded(path):
+    shutil.copy(ROOT / "examples" / "tiny_transformer_adam.json.gz", path)
+
+
+def _machines(path):
+    shutil.copy(ROOT / "examples" / "clusters" / "two-gpu-workstation.yaml", path)
+
+
+def _package(path):
+    path.parent.mkdir()
+    path.write_text(PACKAGE)
+
+
+def _shared_graph(path):
+    data = pathlib.Path(os.environ["PLACEWRIGHT_SHARED_DATA"]) / "fx"
+    shutil.copy(data / path.name, path)
+
+
+def _placement(path):
+    """The map of the plan that an earlier example wrote."""
+    plan = json.loads((path.parent / "bert.plan.json").read_text())
+    path.write_text(json.dumps(plan["placement"]))
+
+
+def _plan(path):
+    """A plan of a graph that a page shows, or of the example's."""
+    graph = path.with_name(path.name.replace(".plan.", "."))
+    words = [graph] if graph.exists() else [ROOT / "examples/tiny_transformer_adam.json.gz",
+                                            "-c", "4xP100"]
+    subprocess.run([os.environ["PLACEWRIGHT_PROGRAM"], "plan", *map(str, words), "--iterations",
+                    "10", "-o", str(path)], check=True, capture_output=True)
+
+
+def _moved(path):
+    path.parent.mkdir()
+    shutil.copy(path.parent.parent / path.name, path)
+
+
+def _packed(path):
+    path.write_bytes(gzip.compress(path.with_suffix("").read_bytes()))
+
+
+# name -> (who makes it, what it needs besides the program)
+FILES = {
+    "mypackage/models.py": (_package, "torch"),
+    "model.onnx": (lambda path: path.write_bytes(onnx_model()), ""),
+    "net.pt": (_script_module, "torch"),
+    "model.json.gz": (_recorded, ""),
+    "my-machines.yaml": (_machines, ""),
+    "moved/bert.json.gz": (_moved, ""),
+    "my-placement.json": (_placement, ""),
+    "first.plan.json": (_plan, ""),
+    "second.plan.json": (_plan, ""),
+    "workload.plan.json": (_plan, ""),
+    "case.json.gz": (_packed, ""),
+    "gnmt_l8_b128_s40_adam.json.gz": (_shared_graph, "data"),
+}
