@@ -285,7 +285,29 @@ class Finder {
       OpId& latest = is_sum_[consumer] ? later_sum : taker;
       if (!latest.valid() || position_[latest] < position_[op]) latest = op;
     }
-    found_.op[id] = taker.valid() ? BehindAdditions(taker, ShapeOf(sum)) : later_sum;
+    if (taker.valid()) {
+      found_.op[id] = BehindAdditions(taker, ShapeOf(sum));
+    } else {
+      const OpId maker = MakerOfWhatIsSummed(id);
+      found_.op[id] = maker.valid() ? maker : later_sum;
+    }
+  }
+
+  // The op that made the tensor whose gradients `id` adds, found from an op that reads the tensor:
+  // the one that a summed gradient comes from. Invalid where only other sums are summed.
+  OpId MakerOfWhatIsSummed(OpId id) const {
+    for (TensorId gradient : graph_.ops[id].inputs) {
+      const OpId producer = graph_.tensors[gradient].producer;
+      if (!producer.valid() || is_sum_[producer] || !found_.op[producer].valid()) continue;
+      for (TensorId read : graph_.ops[found_.op[producer]].inputs) {
+        const OpId maker = graph_.tensors[read].producer;
+        if (maker.valid() && readers_[read.index()].size() > 1 &&
+            ShapeOf(read) == ShapeOf(gradient)) {
+          return maker;
+        }
+      }
+    }
+    return OpId();
   }
 
   // The output of that shape, or an invalid id.

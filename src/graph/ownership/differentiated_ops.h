@@ -21,7 +21,8 @@
 // the sum of two gradients of one tensor (`add` of two gradients of its shape) to the forward op
 // that made the tensor, which is found from the op that takes the sum: behind its output along
 // additions, which hand their gradient on as it is, to the first tensor that several forward ops
-// read.
+// read. Where only other sums take it, it is found from an op that reads the tensor: the one whose
+// backward op made a gradient that is summed.
 #ifndef PLACEWRIGHT_GRAPH_OWNERSHIP_DIFFERENTIATED_OPS_H_
 #define PLACEWRIGHT_GRAPH_OWNERSHIP_DIFFERENTIATED_OPS_H_
 

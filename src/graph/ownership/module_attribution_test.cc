@@ -80,6 +80,18 @@ class ModuleAttribution : public ::testing::Test {
     spec.outputs[0].shape = {4};
     return tiny_.builder().AddOp(std::move(spec)).Take()[0];
   }
+  TensorId Forward(const std::string& module, const std::string& type, const std::string& name,
+                   std::vector<TensorId> inputs) {
+    OpSpec spec;
+    spec.name = name;
+    spec.type = type;
+    spec.module = module;
+    spec.inputs = std::move(inputs);
+    spec.outputs = {OutputSpec()};
+    spec.outputs[0].name = name;
+    spec.outputs[0].shape = {4};
+    return tiny_.builder().AddOp(std::move(spec)).Take()[0];
+  }
   void Build() { graph_ = tiny_.Build(); }
   std::string ModuleOf(const std::string& op) const {
     return graph_.module_path(graph_.op(graph_.FindOp(op)).module);
@@ -191,19 +203,6 @@ class SharedTable : public ModuleAttribution {
     Backward("aten.embedding_dense_backward.default", "demb", {g, ids});
     Build();
   }
-
-  TensorId Forward(const std::string& module, const std::string& type, const std::string& name,
-                   std::vector<TensorId> inputs) {
-    OpSpec spec;
-    spec.name = name;
-    spec.type = type;
-    spec.module = module;
-    spec.inputs = std::move(inputs);
-    spec.outputs = {OutputSpec()};
-    spec.outputs[0].name = name;
-    spec.outputs[0].shape = {4};
-    return tiny_.builder().AddOp(std::move(spec)).Take()[0];
-  }
 };
 
 TEST_F(SharedTable, EachLayerHasItsOwnBackwardOps) {
@@ -221,6 +220,35 @@ TEST_F(SharedTable, SumsOfGradientsBelongToTheMakerOfTheTensor) {
   EXPECT_EQ(ModuleOf("sum1"), "layers.0");
   EXPECT_EQ(ModuleOf("sum0"), "emb");
   EXPECT_EQ(ModuleOf("demb"), "emb");
+}
+
+// A layer whose output the next step of the sequence reads, too, and a residual addition behind it:
+//   y = layer(e), z = next_step(y), x = y + e, d = dropout(x), out = x + d
+// No op takes the sum of the gradients of x but the sum of those of y and the one of those of e.
+TEST_F(ModuleAttribution, ASumThatOnlySumsTakeBelongsToTheMakerOfItsTensor) {
+  const TensorId in = tiny_.Input("in", TensorKind::kInput, {4});
+  const TensorId w = tiny_.Input("param:layer.w", TensorKind::kParameter, {4});
+  const TensorId v = tiny_.Input("param:enc.v", TensorKind::kParameter, {4});
+  const TensorId mask = tiny_.Input("mask", TensorKind::kInput, {4});
+  const TensorId e = Forward("enc", "aten.mul.Tensor", "e", {in, v});
+  const TensorId y = Forward("layer", "aten.mm.default", "y", {e, w});
+  const TensorId z = Forward("next", "aten.tanh.default", "z", {y});
+  const TensorId x = Forward("residual", "aten.add.Tensor", "x", {y, e});
+  const TensorId d = Forward("dropout", "aten.mul.Tensor", "d", {x, mask});
+  Forward("last", "aten.add.Tensor", "out", {x, d});
+  const TensorId g = Backward("aten.sum_backward.default", "g", {});
+  const TensorId dd = Backward("aten.mul.Tensor", "dd", {g, mask});
+  const TensorId sum_x = Backward("aten.add.Tensor", "sum_x", {g, dd});
+  const TensorId dz = Backward("aten.tanh_backward.default", "dz", {g, z});
+  const TensorId sum_y = Backward("aten.add.Tensor", "sum_y", {sum_x, dz});
+  const TensorId de = Backward("aten.mm.default", "de", {sum_y, w});
+  Backward("aten.mm.default", "dw", {e, sum_y});
+  const TensorId sum_e = Backward("aten.add.Tensor", "sum_e", {sum_x, de});
+  Backward("aten.mul.Tensor", "dv", {sum_e, in});
+  Build();
+  EXPECT_EQ(ModuleOf("sum_x"), "residual");
+  EXPECT_EQ(ModuleOf("sum_y"), "layer");
+  EXPECT_EQ(ModuleOf("sum_e"), "enc");
 }
 
 // norm and gelu run again in the backward pass, as checkpointing has it.
