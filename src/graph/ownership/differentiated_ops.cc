@@ -22,6 +22,7 @@ class Finder {
         again_(FindRecomputation(graph)),
         position_(graph.ops.size(), kUnmatched),
         leads_to_(graph.tensors.size()),
+        row_of_(graph.ops.size(), -1),
         is_sum_(graph.ops.size(), 0) {
     found_.op.resize(graph.ops.size());
     found_.parameter.resize(graph.ops.size());
@@ -35,6 +36,7 @@ class Finder {
         sums_.push_back(id);
         is_sum_[id] = 1;
       } else {
+        row_of_[id] = static_cast<int32_t>(rows_.size());
         rows_.push_back(id);
       }
     }
@@ -195,7 +197,24 @@ class Finder {
     } else if (MayDifferentiate(name, AtenBaseName(forward.type))) {
       weight += 4;
     }
-    return weight >= 4 ? weight : 0;
+    return weight < 4 ? 0 : weight + (MadeWhatIsDifferentiated(op, forward) ? 1 : 0);
+  }
+
+  // Whether the op for which a settled op has made one of the gradients that `op` reads has read an
+  // output of `forward`.
+  bool MadeWhatIsDifferentiated(const Op& op, const Op& forward) const {
+    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
+      const OpId producer = graph_.tensors[input].producer;
+      const int32_t row = producer.valid() ? row_of_[producer] : -1;
+      const int32_t position = row < 0 ? kUnmatched : at_[static_cast<size_t>(row)];
+      if (position == kUnmatched) return false;
+      const std::vector<TensorId>& read =
+          graph_.ops[forward_[static_cast<size_t>(position)]].inputs;
+      return std::any_of(read.begin(), read.end(), [&](TensorId tensor) {
+        return std::find(forward.outputs.begin(), forward.outputs.end(), tensor) !=
+               forward.outputs.end();
+      });
+    });
   }
 
   void FillGaps() {
@@ -243,11 +262,9 @@ class Finder {
 
   void ChooseTheRest() {
     const std::vector<Window> windows = Windows();
-    IdVector<OpId, int32_t> row_of(graph_.ops.size(), -1);
-    for (size_t r = 0; r < rows_.size(); ++r) row_of[rows_[r]] = static_cast<int32_t>(r);
     const auto place = [&](size_t r, std::span<const OpId> neighbours, bool last) {
       for (size_t i = 0; i < neighbours.size() && at_[r] == kUnmatched; ++i) {
-        const int32_t other = row_of[neighbours[last ? neighbours.size() - 1 - i : i]];
+        const int32_t other = row_of_[neighbours[last ? neighbours.size() - 1 - i : i]];
         if (other < 0 || at_[static_cast<size_t>(other)] == kUnmatched) continue;
         at_[r] = std::clamp(at_[static_cast<size_t>(other)], windows[r].low, windows[r].high);
       }
@@ -278,36 +295,57 @@ class Finder {
       found_.parameter[id] = leads_to_[sum];
       return;
     }
-    OpId taker, later_sum;  // the latest forward op whose backward op takes it
+    OpId taker;  // the latest forward op whose backward op takes it
+    std::vector<OpId> later;
     for (OpId consumer : graph_.consumers[id]) {
       const OpId op = found_.op[consumer];
       if (!op.valid()) continue;
-      OpId& latest = is_sum_[consumer] ? later_sum : taker;
-      if (!latest.valid() || position_[latest] < position_[op]) latest = op;
+      if (is_sum_[consumer]) {
+        later.push_back(op);
+      } else if (!taker.valid() || position_[taker] < position_[op]) {
+        taker = op;
+      }
     }
     if (taker.valid()) {
       found_.op[id] = BehindAdditions(taker, ShapeOf(sum));
-    } else {
-      const OpId maker = MakerOfWhatIsSummed(id);
-      found_.op[id] = maker.valid() ? maker : later_sum;
+    } else if (!later.empty()) {
+      found_.op[id] = MakerOfSummed(id, later);
     }
   }
 
-  // The op that made the tensor whose gradients `id` adds, found from an op that reads the tensor:
-  // the one that a summed gradient comes from. Invalid where only other sums are summed.
-  OpId MakerOfWhatIsSummed(OpId id) const {
+  // The maker of the tensor whose gradients a sum adds that only sums take, `later` the makers of
+  // theirs. Either they go on adding the gradients of this tensor, or additions have made it of
+  // theirs and hand its gradient on to them. Of what the ops read from which the gradients come,
+  // the tensor is the one for which one of the two holds.
+  OpId MakerOfSummed(OpId id, const std::vector<OpId>& later) const {
+    const auto is_later = [&](OpId op) {
+      return std::find(later.begin(), later.end(), op) != later.end();
+    };
+    const auto is_made_of_later = [&](OpId op) {
+      const std::vector<TensorId>& inputs = graph_.ops[op].inputs;
+      return HandsGradientOn(op) && std::any_of(inputs.begin(), inputs.end(), [&](TensorId input) {
+               return is_later(graph_.tensors[input].producer);
+             });
+    };
     for (TensorId gradient : graph_.ops[id].inputs) {
       const OpId producer = graph_.tensors[gradient].producer;
       if (!producer.valid() || is_sum_[producer] || !found_.op[producer].valid()) continue;
       for (TensorId read : graph_.ops[found_.op[producer]].inputs) {
         const OpId maker = graph_.tensors[read].producer;
         if (maker.valid() && readers_[read.index()].size() > 1 &&
-            ShapeOf(read) == ShapeOf(gradient)) {
+            ShapeOf(read) == ShapeOf(gradient) && (is_later(maker) || is_made_of_later(maker))) {
           return maker;
         }
       }
     }
-    return OpId();
+    return *std::max_element(later.begin(), later.end(),
+                             [&](OpId a, OpId b) { return position_[a] < position_[b]; });
+  }
+
+  // The gradients of its operands are that of its result.
+  bool HandsGradientOn(OpId op) const {
+    const std::string_view name = AtenBaseName(graph_.ops[op].type);
+    return name == "add" || name == "add_" || name == "sub" || name == "clone";
   }
 
   // The output of that shape, or an invalid id.
@@ -324,9 +362,7 @@ class Finder {
       const TensorId output = OutputOf(op, shape);
       if (!output.valid() || readers_[output.index()].size() != 1) return op;
       const OpId next = readers_[output.index()][0];
-      const std::string_view name = AtenBaseName(graph_.ops[next].type);
-      if (name != "add" && name != "add_" && name != "sub" && name != "clone") return op;
-      if (!OutputOf(next, shape).valid()) return op;
+      if (!HandsGradientOn(next) || !OutputOf(next, shape).valid()) return op;
       op = next;
     }
   }
@@ -340,6 +376,7 @@ class Finder {
   std::vector<std::vector<OpId>> storage_readers_;  // of parameters
   IdVector<TensorId, StorageId> leads_to_;
   std::vector<OpId> rows_, sums_;  // backward ops in topological order
+  IdVector<OpId, int32_t> row_of_;
   IdVector<OpId, char> is_sum_;
   std::vector<std::vector<Match>> candidates_;  // by row, descending
   std::vector<int32_t> at_;                     // by row: position

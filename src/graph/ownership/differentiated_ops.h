@@ -14,15 +14,16 @@
 //   3. Other ops without candidates, between two that are settled, go by shapes and names to the
 //      forward ops between those two: 3 where a gradient that it reads has the shape of the forward
 //      op's output, 2 where it makes the shape of an input, 4 where MayDifferentiate (2 for a copy
-//      and a view); at least 4 in all.
+//      and a view); at least 4 in all, and then 1 where an op that it reads a gradient of has read
+//      the forward op's output.
 //   4. What is left: the best candidate, the nearest of equals; else as the last op that made what
 //      it reads; else as the first op that reads what it makes.
 // Apart from these: an op that runs a forward op again (recomputation.h) belongs to that op, and
 // the sum of two gradients of one tensor (`add` of two gradients of its shape) to the forward op
 // that made the tensor, which is found from the op that takes the sum: behind its output along
 // additions, which hand their gradient on as it is, to the first tensor that several forward ops
-// read. Where only other sums take it, it is found from an op that reads the tensor: the one whose
-// backward op made a gradient that is summed.
+// read. Where only other sums take it, the tensor is one that an op reads from whose backward op a
+// gradient in the sum comes: theirs, or one that an addition has made of theirs.
 #ifndef PLACEWRIGHT_GRAPH_OWNERSHIP_DIFFERENTIATED_OPS_H_
 #define PLACEWRIGHT_GRAPH_OWNERSHIP_DIFFERENTIATED_OPS_H_
 
