@@ -239,12 +239,12 @@ def _settings(pairs):
 
 def _build(function, settings, real_weights):
     """What FUNCTION returns, as arguments of export(), without `path`."""
-    from placewright_torch import compat, recorder
+    from placewright_torch import building, compat
     try:
         if real_weights:
             result = function(**settings)
         else:
-            with recorder.Recorder(), compat.without_content():
+            with building.Builder(), compat.without_content():
                 result = function(**settings)
     except Exception as error:
         remedy = "" if real_weights else "; if it needs values of tensors, add --real-weights"
@@ -328,7 +328,7 @@ def _main(argv):
           f"{written['parameters']} parameters")
     proof = written.get("batch_proof")
     if proof is not None and "obstacle" in proof:
-        print(f"stands for batch {proof['sizes'][0]} alone: {proof['obstacle']}")
+        print(f"valid for batch {proof['sizes'][0]} only: {proof['obstacle']}")
     elif proof is not None:
         print("scales with the batch, as recordings at {}, {} and {} prove".format(*proof["sizes"]))
     return 0

@@ -4,6 +4,7 @@
     rebatch      a step at three batch sizes, and the proof of how it follows them
     resized      example inputs of another batch size
     batch_laws   the comparison of the three, and the laws that it proves
+    building     models built without memory, whose code looks at numbers it has computed
     fakes        the model and its inputs without weights, and back again
     update       the optimizer without weights, its state as inputs, lists of tensors split
     recorder     what PyTorch calls below autograd, as records of ops

@@ -154,7 +154,7 @@ class _Proof:
         elif len(kinds) == 1 and all(value == first for value in values):
             law = 0
         if law is None:
-            self._differ(f"{place} of {self._op}", values, ", by no law that is known")
+            self._differ(f"{place} of {self._op}", values, ", neither linear in the batch nor proportional to it")
         if law:
             self._laws.append([*path, law])
 

@@ -71,6 +71,12 @@ def computed_on_zeros(mode, func, args, kwargs, sizes, error):
         raise error from None
 
 
+def address(tensor):
+    """Where the memory begins in which a tensor with content lies."""
+    storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
+    return storage.data_ptr()
+
+
 def original(model):
     """The module that torch.compile (2.x) wrapped, else the model itself."""
     return getattr(model, "_orig_mod", model)

@@ -61,28 +61,32 @@ bool DataParallelismIsFaster(const SimResult& result, const Graph& graph, const 
 std::optional<GpuUse> FindIdleGpus(const SimResult& result, const Graph& graph,
                                    const Cluster& cluster) {
   std::map<std::string, int64_t> busy_of_kind;
+  GpuUse use;
+  int64_t all_busy = 0;
   for (DeviceId id : cluster.devices()) {
     if (cluster.kind(id).device_class != DeviceClass::kGpu) continue;
+    const DeviceResult& device = result.devices[id.index()];
     int64_t& busy = busy_of_kind[cluster.kind(id).name];
-    busy = SaturatingAdd(busy, result.devices[id.index()].busy.count);
+    busy = SaturatingAdd(busy, device.busy.count);
+    all_busy = SaturatingAdd(all_busy, device.busy.count);
+    ++use.gpus;
+    use.idle += device.ops == 0 ? 1 : 0;
   }
-  const auto most =
-      std::max_element(busy_of_kind.begin(), busy_of_kind.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == busy_of_kind.end() || result.step_time.count <= 0) return std::nullopt;
-  GpuUse use;
-  use.kind = most->first;
-  std::vector<DeviceId> gpus;
-  for (DeviceId id : cluster.devices()) {
-    if (cluster.kind(id).name != use.kind) continue;
-    gpus.push_back(id);
-    use.idle += result.devices[id.index()].ops == 0 ? 1 : 0;
-  }
-  use.gpus = static_cast<int64_t>(gpus.size());
-  use.busy = static_cast<double>(most->second) / static_cast<double>(use.gpus) /
+  if (use.gpus < 2 || result.step_time.count <= 0) return std::nullopt;
+  use.busy = static_cast<double>(all_busy) / static_cast<double>(use.gpus) /
              static_cast<double>(result.step_time.count);
-  if (use.gpus < 2 || (use.idle == 0 && use.busy >= 0.5)) return std::nullopt;
-  use.data_parallelism_probably_faster = DataParallelismIsFaster(result, graph, cluster, gpus);
+  if (use.idle == 0 && use.busy >= 0.5) return std::nullopt;
+  const std::string most =
+      std::max_element(busy_of_kind.begin(), busy_of_kind.end(), [](const auto& a, const auto& b) {
+        return a.second < b.second;
+      })->first;
+  if (busy_of_kind.size() == 1) use.kind = most;
+  std::vector<DeviceId> alike;
+  for (DeviceId id : cluster.devices()) {
+    if (cluster.kind(id).name == most) alike.push_back(id);
+  }
+  use.data_parallelism_probably_faster =
+      DataParallelismIsFaster(result, graph, cluster, std::move(alike));
   return use;
 }
 
@@ -91,7 +95,7 @@ std::string DescribeGpuUse(const GpuUse& use) {
       "The {} {} compute {} of the step on the average{}. The bound does not cover data "
       "parallelism, "
       "replication or pipelining, which are not searched{}.",
-      use.gpus, use.kind, FormatShare(use.busy),
+      use.gpus, use.kind.empty() ? "GPUs" : use.kind, FormatShare(use.busy),
       use.idle > 0 ? fmt::format(", {} of them idle", use.idle) : "",
       use.data_parallelism_probably_faster ? "; data parallelism would probably be faster" : "");
 }

@@ -12,22 +12,23 @@
 
 namespace placewright {
 
-// The GPUs of the kind that computes most.
+// All GPUs of the cluster.
 struct GpuUse {
-  std::string kind;
+  std::string kind;            // where all are of one kind
   int64_t gpus = 0, idle = 0;  // idle: no op runs there
   double busy = 0;             // share of the step in which they compute, on the average
   // Whether data parallelism would probably be faster, by a rough estimate that is shown nowhere:
-  // what the devices compute in the step split evenly over n of these GPUs, and a ring AllReduce of
+  // what the devices compute in the step split evenly over n GPUs, and a ring AllReduce of
   // the parameters' gradients over their narrowest route,
   //     sum of busy times / n + 2 (n - 1) / n * parameter bytes / bandwidth,
-  // is at most half the step. n is the number of GPUs or, if smaller, the batch. False without
+  // is at most half the step. n is the number of GPUs of the kind that computes most or, if smaller,
+  // the batch. False without
   // parameters that an op of the update writes, where two of the GPUs are not connected, and where
   // parameters, state and gradients with an nth of all other memory do not fit one of them.
   bool data_parallelism_probably_faster = false;
 };
 
-// None with fewer than two GPUs of that kind, and where all of them run ops and compute at least
+// None with fewer than two GPUs, and where all of them run ops and compute at least
 // half of the step on the average.
 std::optional<GpuUse> FindIdleGpus(const SimResult& result, const Graph& graph,
                                    const Cluster& cluster);

@@ -81,6 +81,26 @@ TEST_F(GpuUseTest, ReplicasThatDoNotFitAreNotFaster) {
   EXPECT_TRUE(FindIdleGpus(step_, *graph_, *gpus_)->data_parallelism_probably_faster);
 }
 
+// One G that computes nearly all the time beside two slower H that do not.
+TEST_F(GpuUseTest, GpusOfSeveralKindsAreCountedTogether) {
+  ClusterBuilder builder("mixed");
+  const int32_t fast = builder.AddKind({.name = "G", .device_class = DeviceClass::kGpu}).Take();
+  const int32_t slow = builder.AddKind({.name = "H", .device_class = DeviceClass::kGpu}).Take();
+  ASSERT_TRUE(builder.AddDevice({.name = "d0", .kind = fast, .capacity = Bytes(100000)}).ok());
+  for (const char* name : {"d1", "d2"}) {
+    ASSERT_TRUE(builder.AddDevice({.name = name, .kind = slow, .capacity = Bytes(100000)}).ok());
+  }
+  const Cluster mixed = std::move(builder).Build().Take();
+  step_.devices.resize(3);
+  Busy(0, 98000);
+  Busy(1, 7000);
+  const auto use = FindIdleGpus(step_, *graph_, mixed);
+  ASSERT_TRUE(use.has_value());
+  // (98,000 + 7,000) / 3 of 100,000
+  EXPECT_THAT(DescribeGpuUse(*use),
+              HasSubstr("The 3 GPUs compute 35.0% of the step on the average, 1 of them idle."));
+}
+
 TEST_F(GpuUseTest, WithoutGpusThereIsNothingToSay) {
   EXPECT_FALSE(FindIdleGpus(result_, *graph_, *cluster_).has_value());
 }

@@ -11,9 +11,9 @@
 namespace placewright {
 namespace {
 
-constexpr size_t kMostShares = 4;  // lines of a row
-constexpr size_t kFewRows =
-    3;  // a table with fewer is opened further: modules that have no siblings of their numbering
+constexpr size_t kMostShares = 3;  // devices that a row names
+// A table with fewer rows is opened further: modules that have no siblings of their numbering.
+constexpr size_t kFewRows = 3;
 
 using Shares = std::map<DeviceId, LayerShare>;  // of devices that have a part in it
 
@@ -117,22 +117,28 @@ class LayerTree {
 
 class Folder {
  public:
-  Folder(const LayerTree& tree, size_t lines) : tree_(tree), lines_(lines) {}
+  Folder(const LayerTree& tree, size_t most) : tree_(tree), most_(most) {}
 
   std::vector<LayerRow> Rows() {
     parts_ = tree_.Open({0, false});
     while (OpenOne()) {
     }
-    std::vector<LayerRow> rows = Fold(parts_, true);
-    if (Lines(rows) > lines_) rows = Fold(parts_, false);
-    return Lines(rows) > lines_ ? Longest(std::move(rows)) : rows;
+    for (const Alike alike : {Alike::kDevices, Alike::kMainAndWhole, Alike::kMain}) {
+      std::vector<LayerRow> rows = Fold(parts_, alike);
+      if (rows.size() <= most_) return rows;
+    }
+    return Longest(Fold(parts_, Alike::kMain));
   }
 
  private:
+  // When neighbours are folded: they use the same devices; they spend most time on the same one,
+  // and either all of them lie on it whole or none; they spend most time on the same one.
+  enum class Alike : uint8_t { kDevices, kMainAndWhole, kMain };
+
   // Opens the siblings of one numbering that gain most by it. False: nothing is left to gain.
   bool OpenOne() {
-    const std::vector<LayerRow> rows = Fold(parts_, false);
-    if (Lines(rows) >= lines_) return false;
+    const std::vector<LayerRow> rows = Fold(parts_, Alike::kMain);
+    if (rows.size() >= most_) return false;
     const bool few = rows.size() < kFewRows;
     int64_t best_gain = -1;
     std::vector<Part> best;
@@ -156,7 +162,8 @@ class Folder {
       opened.insert(opened.end(), parts_.begin() + static_cast<int64_t>(end), parts_.end());
       const bool worth = gain > Total() / 100 || (few && end - i == 1);  // 1% of the ops' time
       i = end;
-      if (!opens || !worth || gain <= best_gain || Lines(Fold(opened, false)) > lines_) continue;
+      if (!opens || !worth || gain <= best_gain || Fold(opened, Alike::kMain).size() > most_)
+        continue;
       best_gain = gain;
       best = std::move(opened);
     }
@@ -179,12 +186,7 @@ class Folder {
     }
     std::sort(by_time.begin(), by_time.end());
     std::vector<char> kept(rows.size(), 0);
-    size_t lines = kMostShares;  // of the rest
-    for (const auto& [time, i] : by_time) {
-      lines += std::min(rows[i].shares.size(), kMostShares);
-      if (lines > lines_) break;
-      kept[i] = 1;
-    }
+    for (size_t k = 0; k + 1 < most_; ++k) kept[by_time[k].second] = 1;  // and one for the rest
     std::vector<LayerRow> shown;
     LayerRow rest;
     Shares shares;
@@ -241,20 +243,23 @@ class Folder {
            x.stem == y.stem;
   }
 
-  bool SameDevices(const Part& a, const Part& b, bool all) const {
-    if (!all) return MainDevice(a) == MainDevice(b);
+  bool AreAlike(const Part& a, const Part& b, Alike alike) const {
     const Shares &x = tree_.SharesOf(a), &y = tree_.SharesOf(b);
+    if (alike == Alike::kMain) return MainDevice(a) == MainDevice(b);
+    if (alike == Alike::kMainAndWhole) {
+      return MainDevice(a) == MainDevice(b) && (x.size() == 1) == (y.size() == 1);
+    }
     return std::equal(x.begin(), x.end(), y.begin(), y.end(),
                       [](const auto& one, const auto& other) { return one.first == other.first; });
   }
 
-  std::vector<LayerRow> Fold(const std::vector<Part>& parts, bool all_devices) const {
+  std::vector<LayerRow> Fold(const std::vector<Part>& parts, Alike alike) const {
     std::vector<LayerRow> rows;
     for (size_t i = 0; i < parts.size();) {
       size_t end = i + 1;
       while (end < parts.size() && SameSeries(parts[end - 1], parts[end]) &&
              tree_[parts[end].node].number == tree_[parts[end - 1].node].number + 1 &&
-             SameDevices(parts[i], parts[end], all_devices)) {
+             AreAlike(parts[i], parts[end], alike)) {
         ++end;
       }
       rows.push_back(RowOf(parts, i, end));
@@ -279,21 +284,15 @@ class Folder {
     return row;
   }
 
-  static size_t Lines(const std::vector<LayerRow>& rows) {
-    size_t lines = 0;
-    for (const LayerRow& row : rows) lines += std::min(row.shares.size(), kMostShares);
-    return lines;
-  }
-
   const LayerTree& tree_;
-  size_t lines_;
+  size_t most_;
   std::vector<Part> parts_;
 };
 
 }  // namespace
 
 std::vector<LayerRow> LayersByDevice(const Graph& graph, const Placement& placement,
-                                     const Schedule& schedule, size_t lines) {
+                                     const Schedule& schedule, size_t most) {
   LayerTree tree(graph);
   if (tree.empty()) return {};
   for (OpId id : graph.ops()) {
@@ -309,35 +308,55 @@ std::vector<LayerRow> LayersByDevice(const Graph& graph, const Placement& placem
                 {placement[home], 0, Nanos(0), RoundUpToGranule(graph.storage(id).bytes)});
   }
   tree.SumUp();
-  return Folder(tree, lines).Rows();
+  return Folder(tree, most).Rows();
+}
+
+std::string DescribeShares(const std::vector<LayerShare>& shares, const Cluster& cluster) {
+  double total = 0;
+  const bool runs = std::any_of(shares.begin(), shares.end(),
+                                [](const LayerShare& share) { return share.time.count > 0; });
+  const auto weight = [&](const LayerShare& share) {
+    return static_cast<double>(runs ? share.time.count : share.memory.count);
+  };
+  for (const LayerShare& share : shares) total += weight(share);
+  const auto percent = [&](double part) {
+    if (total <= 0) return std::string();
+    const double share = 100 * part / total;
+    return share < 0.5 ? " <1%" : share >= 99.5 ? " >99%" : fmt::format(" {:.0f}%", share);
+  };
+  if (shares.size() == 1) return cluster.device(shares[0].device).name;
+  std::string text;
+  const bool cut = shares.size() > kMostShares;
+  const size_t shown = cut ? kMostShares - 1 : shares.size();
+  for (size_t i = 0; i < shown; ++i) {
+    text +=
+        (i > 0 ? ", " : "") + cluster.device(shares[i].device).name + percent(weight(shares[i]));
+  }
+  if (!cut) return text;
+  double rest = 0;
+  for (size_t i = shown; i < shares.size(); ++i) rest += weight(shares[i]);
+  return text + fmt::format(", {} more{}", shares.size() - shown, percent(rest));
 }
 
 std::string RenderLayers(const std::vector<LayerRow>& rows, const Cluster& cluster,
                          const Style& style) {
   if (rows.empty()) return "";
+  std::vector<LayerShare> sums;
   Nanos longest;
   Bytes largest;
   for (const LayerRow& row : rows) {
-    for (const LayerShare& share : row.shares) {
-      longest = std::max(longest, share.time);
-      largest = std::max(largest, share.memory);
-    }
+    LayerShare sum;
+    for (const LayerShare& share : row.shares) Add(sum, share);
+    longest = std::max(longest, sum.time);
+    largest = std::max(largest, sum.memory);
+    sums.push_back(sum);
   }
   const auto right = Table::Align::kRight;
   Table table({{"module"}, {"runs on"}, {"ops", right}, {"op time", right}, {"parameters", right}});
-  for (const LayerRow& row : rows) {
-    const bool cut = row.shares.size() > kMostShares;
-    const size_t shown = cut ? kMostShares - 1 : row.shares.size();
-    const auto add = [&](size_t line, const std::string& where, const LayerShare& share) {
-      table.AddRow({line == 0 ? row.name : "", where, FormatCount(share.ops),
-                    FormatNanosLike(share.time, longest), FormatBytesLike(share.memory, largest)});
-    };
-    for (size_t i = 0; i < shown; ++i) {
-      add(i, cluster.device(row.shares[i].device).name, row.shares[i]);
-    }
-    LayerShare rest;
-    for (size_t i = shown; i < row.shares.size(); ++i) Add(rest, row.shares[i]);
-    if (cut) add(shown, fmt::format("and {} more", row.shares.size() - shown), rest);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    table.AddRow({rows[i].name, DescribeShares(rows[i].shares, cluster), FormatCount(sums[i].ops),
+                  FormatNanosLike(sums[i].time, longest),
+                  FormatBytesLike(sums[i].memory, largest)});
   }
   return table.Render(style) + Wrap(Paint(kLayerColumns, Tone::kFaint, style) + "\n", style);
 }

@@ -1,10 +1,11 @@
 // Which layers of a model run where: its module tree folded to a table of a dozen or two of lines.
 //
 // A row is a module, or a run of sibling modules whose names differ by consecutive numbers alone
-// ("encoder.layer.0-11"), with one line for each device that runs ops of it or holds its memory.
+// ("encoder.layer.0-11"), with the devices that run its ops or hold its memory.
 // The tree is opened where that separates devices, siblings of one numbering together, as long as
-// the table keeps to its lines. Neighbours of one numbering are one row where they use the same
-// devices; where the table would be too long, where they spend most time on the same one.
+// the table keeps to its rows. Neighbours of one numbering are one row where they use the same
+// devices; where the table would be too long, where they spend most time on the same one, if
+// possible without those that lie on one device whole.
 #ifndef PLACEWRIGHT_REPORT_LAYER_TABLE_H_
 #define PLACEWRIGHT_REPORT_LAYER_TABLE_H_
 
@@ -34,21 +35,21 @@ struct LayerRow {
 };
 
 // None where the graph names no modules. The shares of all rows sum to those of the whole step.
-// `lines`: at most so many in RenderLayers; where the top level alone has more, the modules with
-// most time and the others as one row.
-// Complexity: O(ops * depth + lines * modules shown * devices).
+// At most `most` rows; where the top level alone has more, the modules with most time and the
+// others as one row. Complexity: O(ops * depth + rows * modules shown * devices).
 std::vector<LayerRow> LayersByDevice(const Graph& graph, const Placement& placement,
-                                     const Schedule& schedule, size_t lines = 24);
+                                     const Schedule& schedule, size_t most = 24);
 
-// A line for each device of a row, of more than four devices for the first three and the rest
-// together; an empty list gives an empty text.
+// A line for each row: "host0/gpu0 81%, host0/gpu1 13%, 2 more 6%", of the op time, or of the
+// memory where no op runs; an empty list gives an empty text.
+std::string DescribeShares(const std::vector<LayerShare>& shares, const Cluster& cluster);
 std::string RenderLayers(const std::vector<LayerRow>& rows, const Cluster& cluster,
                          const Style& style);
 
 // What the columns mean, in a sentence.
 inline constexpr std::string_view kLayerColumns =
-    "op time: of the module's ops on that device in one step (forward, backward, update); "
-    "parameters: with optimizer state and buffers, there for the whole step";
+    "runs on: with shares of the op time; op time: of the module's ops in one step (forward, "
+    "backward, update); parameters: with optimizer state and buffers";
 
 }  // namespace placewright
 

@@ -103,10 +103,38 @@ TEST_F(LayerTable, LayersSplitAcrossDevicesAreShownAsSuch) {
   EXPECT_EQ(rows[1].shares[0].time, Nanos(20));  // most time first: the two forward ops
   EXPECT_EQ(rows[1].shares[1].time, Nanos(2));
   const std::string text = RenderLayers(rows, Pair(), {});
-  EXPECT_THAT(text, HasSubstr("layers.0-1   d0         4    22 ns     2.0 KiB\n"));
-  EXPECT_THAT(text, HasSubstr("layers.2-3   d0         2    20 ns       0 KiB\n"
-                              "             d1         2     2 ns     2.0 KiB\n"));
+  EXPECT_THAT(text, HasSubstr("layers.0-1   d0               4    22 ns     2.0 KiB\n"));
+  // 20 of 22 ns: 91%
+  EXPECT_THAT(text, HasSubstr("layers.2-3   d0 91%, d1 9%    4    22 ns     2.0 KiB\n"));
   EXPECT_THAT(text, HasSubstr("op time: of the module's ops"));
+}
+
+TEST_F(LayerTable, SharesOfManyDevicesAndOfMemoryAlone) {
+  ClusterBuilder builder("four");
+  const int32_t kind = builder.AddKind({.name = "K"}).Take();
+  for (const char* name : {"a", "b", "c", "d"}) {
+    ASSERT_TRUE(builder.AddDevice({.name = name, .kind = kind}).ok());
+  }
+  const Cluster four = std::move(builder).Build().Take();
+  const auto share = [](int32_t device, int64_t time, int64_t memory) {
+    return LayerShare{DeviceId(device), 1, Nanos(time), Bytes(memory)};
+  };
+  EXPECT_EQ(DescribeShares({share(2, 0, 0)}, four), "c");
+  EXPECT_EQ(DescribeShares({share(2, 500, 0), share(0, 499, 0), share(1, 1, 0)}, four),
+            "c 50%, a 50%, b <1%");
+  EXPECT_EQ(
+      DescribeShares({share(3, 60, 0), share(2, 30, 0), share(1, 6, 0), share(0, 4, 0)}, four),
+      "d 60%, c 30%, 2 more 10%");
+  EXPECT_EQ(DescribeShares({share(1, 0, 3), share(0, 0, 1)}, four), "b 75%, a 25%");
+  EXPECT_EQ(DescribeShares({share(1, 0, 0), share(0, 0, 0)}, four), "b, a");
+}
+
+// Layers that search has scattered are told apart all the same, and the one that was pinned is.
+TEST_F(LayerTable, ScatteredLayersAreRowsOfTheirOwn) {
+  for (int i = 0; i < 8; ++i)
+    AddLayer("layers." + std::to_string(i), i % 2, i == 3 ? 1 : 1 - i % 2);
+  EXPECT_THAT(Names(Rows()),
+              ElementsAre("layers.0-2", "layers.3", "layers.4-7"));  // by their devices
 }
 
 // Where every layer lies apart differently, the table keeps to its lines: neighbours are told apart
@@ -121,8 +149,8 @@ TEST_F(LayerTable, KeepsToItsLines) {
 TEST_F(LayerTable, ManyModulesOfOneLevelAreCut) {
   for (int i = 0; i < 100; ++i) AddLayer("block_" + std::string(1 + i, 'x'), 0);
   const std::vector<LayerRow> rows = Rows(24);
-  ASSERT_EQ(rows.size(), 21u);  // four lines are kept for the rest
-  EXPECT_EQ(rows.back().name, "80 other modules");
+  ASSERT_EQ(rows.size(), 24u);  // the last is the rest
+  EXPECT_EQ(rows.back().name, "77 other modules");
   int64_t ops = 0;
   for (const LayerRow& row : rows) ops += row.shares[0].ops;
   EXPECT_EQ(ops, 200);

@@ -43,7 +43,7 @@ def _names_ops(graph, path):
     """Whether the module has ops; a pin that names none is an error."""
     file = pathlib.Path(f"{graph}.modules.json")
     if not file.exists():
-        file.write_text(json.dumps(planned.call("inspect", graph, "--modules", "--depth", "99")))
+        file.write_text(json.dumps(planned.call("inspect", graph, "--modules", "--depth", "64")))
     return any(module["path"] == path or module["path"].startswith(f"{path}.")
                for module in json.loads(file.read_text())["modules"] if module["ops"])
 

@@ -49,12 +49,13 @@ def llama(size):
 
 def mixtral(size):
     from transformers import MixtralConfig
-    # Mixtral-8x7B is the default. Experts as one product over all of them: other ways of routing
-    # have sizes that depend on the data.
-    sizes = _pick(size, dict(SMALL, num_local_experts=4), {})
+    # Mixtral-8x7B is the default; four of its 32 layers are what eight GPUs hold with Adam. Experts
+    # as one product that gathers the weights of each token's: other ways of routing have sizes that
+    # depend on the data.
+    sizes = _pick(size, dict(SMALL, num_local_experts=4), dict(num_hidden_layers=4))
     config = MixtralConfig(**sizes)
     config._experts_implementation = "batched_mm"
-    return _causal(config, size, (1, 32))
+    return _causal(config, size, (1, 16))
 
 
 def qwen2(size):

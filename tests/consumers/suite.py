@@ -22,7 +22,6 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "python")]
 LIMIT = 900  # seconds for a model
-AUTOMAP = ("bert", "t5", "vit", "qwen2", "whisper", "unet")
 
 
 def record(function, arguments, path):
@@ -115,7 +114,7 @@ def jobs():
     import cases
     import torchvision_cases
     groups = (("detector", broken_maps.CASES, detector), ("small", cases.CASES, small),
-              ("real", cases.CASES, real), ("automap", AUTOMAP, beside_automap),
+              ("real", cases.CASES, real), ("automap", cases.CASES, beside_automap),
               ("torchvision", torchvision_cases.names(), torchvision_model))
     return [(group, name, function) for group, names, function in groups for name in names]
 

@@ -19,7 +19,7 @@ def names():
 
 
 # Square images at least this large, where the model asks for more than 64.
-SIDES = {"inception_v3": 75, "vit_h_14": 518, "maxvit_t": 224}
+SIDES = {"inception_v3": 299, "vit_h_14": 518, "maxvit_t": 224}
 
 
 def _side(name):
@@ -63,7 +63,7 @@ def _segmentation(side, _):
 
 
 def _video(_, name):
-    side = 224 if name.startswith(("mvit", "swin")) else 112
+    side = 224 if name.startswith(("mvit", "swin", "s3d")) else 112
     return (torch.zeros(2, 3, 16, side, side),), torch.nn.functional.cross_entropy, _labels()
 
 

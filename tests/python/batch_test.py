@@ -131,12 +131,12 @@ class NoProof(ExportTest):
     def test_a_number_without_a_law(self):
         self.assertEqual(
             self.obstacle(lambda y: y[:, :1 + y.shape[0] // 3]),
-            "args[3] of op slice_1 (aten.slice.Tensor) is 2, 2 and 4, by no law that is known, at "
-            "batch 4, 5 and 11")
+            "args[3] of op slice_1 (aten.slice.Tensor) is 2, 2 and 4, neither linear in the "
+            "batch nor proportional to it, at batch 4, 5 and 11")
         self.assertEqual(
             self.obstacle(lambda y: y ** (1.0 + y.shape[0] ** 2)),
-            "args[1] of op pow (aten.pow.Tensor_Scalar) is 17.0, 26.0 and 122.0, by no law that is "
-            "known, at batch 4, 5 and 11")
+            "args[1] of op pow (aten.pow.Tensor_Scalar) is 17.0, 26.0 and 122.0, neither linear "
+            "in the batch nor proportional to it, at batch 4, 5 and 11")
 
     def test_sizes_and_ops(self):
         # Distances of 4, 5 and 11 samples: 4 * 3 / 2, 5 * 4 / 2, 11 * 10 / 2
@@ -213,7 +213,7 @@ class CommandLine(ExportTest):
     def test_what_cannot_be_proven(self):
         run = self.run_exporter("model.py:build", "--batch", "4", "--set", "fixed=true")
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertIn("stands for batch 4 alone: it cannot be recorded at batch 5", run.stdout)
+        self.assertIn("valid for batch 4 only: it cannot be recorded at batch 5", run.stdout)
         run = self.run_exporter("model.py:build", "--batch", "4", "--set", "fixed=true", "--rebatch")
         self.assertEqual(run.returncode, 3)
         self.assertIn("does not follow its batch size", run.stderr)

@@ -477,7 +477,7 @@ then("norms and distances", lambda m, y: torch.linalg.norm(y, dim=1, keepdim=Tru
      F.cosine_similarity(y, y)[:, None] + F.pairwise_distance(y, y + 1)[:, None])
 then("mean distance of two samples", lambda m, y: torch.cdist(y, y).mean())
 # The mean is over batch * batch numbers.
-FIXED["mean distance of two samples"] = "is 16, 25 and 121, by no law that is known"
+FIXED["mean distance of two samples"] = "is 16, 25 and 121, neither linear in the batch nor"
 then("linear algebra", lambda m, y: torch.linalg.inv(y.transpose(1, 2) @ y) +
      torch.linalg.cholesky(y.transpose(1, 2) @ y) + torch.linalg.qr(y.transpose(1, 2) @ y)[0], (6,))
 then("singular and eigenvalues", lambda m, y: torch.linalg.svdvals(y).sum() +

@@ -26,7 +26,22 @@ def named(**settings):
             "targets": torch.zeros(2, 8), "batch": 2}
 
 def real():
-    model = nn.Linear(int(torch.ones(8).sum().item()), 2)
+    drawn = nn.init.uniform_(torch.zeros(8))
+    model = nn.Linear(8 + int(0 * drawn.sum().item()), 2)
+    return model, torch.zeros(2, 8)
+
+def computed(draw=False):
+    rates = [x.item() for x in torch.linspace(0, 0.5, 3)]
+    assert rates == [0, 0.25, 0.5], rates
+    widths = (torch.arange(3) * 4 + 8).int()  # 8, 12, 16
+    view = widths[2:]
+    view += 4  # 20
+    if draw:
+        view.random_(5)
+    widths = [int(width) for width in widths]
+    if (torch.tensor([1, 2]) > 1).any():
+        widths.append(len(torch.tensor([0, 1, 0, 1]).nonzero()))
+    model = nn.Sequential(*(nn.Linear(a, b) for a, b in zip([8] + widths, widths)))
     return model, torch.zeros(2, 8)
 
 def drawn():
@@ -118,6 +133,15 @@ class CommandLine(ExportTest):
         self.assertIn("--real-weights", run.stderr)
         run = self.run_exporter("model.py:real", "-o", "step.json.gz", "--real-weights")
         self.assertEqual(run.returncode, 0, run.stderr)
+
+    def test_a_builder_that_looks_at_numbers_of_its_own(self):
+        run = self.run_exporter("model.py:computed", "-o", "step.json.gz")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        # 8 -> 8 -> 12 -> 20 -> 2: 72 + 108 + 260 + 42 parameters
+        self.assertEqual(self.inspected()["parameters"], 482)
+        run = self.run_exporter("model.py:computed", "--set", "draw=true", "-o", "x.json")
+        self.assertEqual(run.returncode, 3)  # the third is drawn through a view of it
+        self.assertIn("_local_scalar_dense", run.stderr)
 
     def test_a_builder_that_draws_its_weights(self):
         run = self.run_exporter("model.py:drawn", "-o", "step.json.gz")

@@ -9,7 +9,7 @@
 
 namespace placewright {
 
-// "scales with the batch, as recordings at 24, 25 and 51 prove", "stands for batch 24 alone: ..."
+// "scales with the batch, as recordings at 24, 25 and 51 prove", "valid for batch 24 only: ..."
 std::string DescribeBatchProof(const Graph& graph);
 
 // {"sizes": [24, 25, 51], "obstacle": null}; null without a proof.

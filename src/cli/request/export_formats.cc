@@ -73,7 +73,7 @@ constexpr std::array kFormats = {
     ExportFormat{"aten", "ATen training graph with the device of every op (JSON)",
                  "graphs that are not made of ATen's operators", Whole<WriteAtenPlan>},
     ExportFormat{"accelerate", "device_map of Hugging Face Accelerate (JSON)",
-                 "plans that tear a module or tied weights, or use several hosts",
+                 "plans that split a module or tied weights across devices, or use several hosts",
                  Whole<WriteDeviceMap>},
     ExportFormat{"chrome-trace", "schedule for chrome://tracing and Perfetto (JSON)", "no plan",
                  WriteTrace},

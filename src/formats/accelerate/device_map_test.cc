@@ -247,6 +247,67 @@ TEST(DeviceMap, OpsThatRunElsewhereThanPlannedAreCounted) {
   EXPECT_THAT(notes, testing::ElementsAre(HasSubstr("runs 1 op on another device")));
 }
 
+// `count` layers of one op, all on GPU 0, before what a test is about.
+std::vector<Call> Trunk(int count, std::vector<std::string>& held) {
+  std::vector<Call> calls;
+  for (int i = 0; i < count; ++i) {
+    const std::string module = fmt::format("trunk.{}", i);
+    held.push_back("param:" + module + ".w");
+    calls.push_back({fmt::format("t{}", i), module, {"input:x", held.back()}, kG0});
+  }
+  return calls;
+}
+
+// A small module that the plan splits is written whole, where its largest parameter lies, and what
+// then runs elsewhere is counted: here 1 op of 20, or of 19, which is too much.
+TEST(DeviceMap, ASmallSplitIsWrittenWholeAndCounted) {
+  const auto with_trunk = [](int count, std::vector<std::string>* notes) {
+    std::vector<std::string> held = {"param:norm.w"};
+    std::vector<Call> calls = Trunk(count, held);
+    calls.push_back({"norm", "norm", {"t0", "param:norm.w"}, kG1});
+    calls.push_back({"again", "norm", {"norm"}, kG0});
+    return ExportCalls(held, calls, notes);
+  };
+  std::vector<std::string> notes;
+  EXPECT_EQ(Map(with_trunk(18, &notes)), R"({"norm":1,"trunk":0})");
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_THAT(notes[0], HasSubstr("runs 1 op on another device"));
+  EXPECT_THAT(notes[0], HasSubstr("plan with --colocate 'norm'"));
+  const Result<std::string> refused = with_trunk(17, &notes);
+  EXPECT_THAT(Refused(refused), HasSubstr(R"(the module "norm" is split)"));
+  EXPECT_EQ(refused.error().remedy, "Plan again with --colocate 'norm'.");
+}
+
+// Two tables of one module on two devices are no reason to refuse: they lie where it runs.
+TEST(DeviceMap, BuffersLieWhereTheirModuleRuns) {
+  std::vector<std::string> held = {"buffer:rotary.cos", "buffer:rotary.sin", "param:a.w",
+                                   "param:b.w"};
+  const auto calls = [](const std::string& rotary) {
+    return std::vector<Call>{{"a", "a", {"input:x", "param:a.w", "buffer:rotary.cos"}, kG0},
+                             {"turn", "rotary", {"input:x", "buffer:rotary.sin"}, rotary},
+                             {"b", "b", {"a", "turn", "param:b.w"}, kG1}};
+  };
+  EXPECT_EQ(Map(ExportCalls(held, calls(kG1))), R"({"rotary":1,"a":0,"b":1})");
+  EXPECT_EQ(Map(ExportCalls(held, calls(kG0))), R"({"rotary":0,"a":0,"b":1})");
+}
+
+// What the model itself holds lies together, on the device on which ops can read it: `pos` is added
+// to what `patch` makes on GPU 3, wherever the plan has it.
+TEST(DeviceMap, WhatTheModelHoldsLiesOnTheDeviceThatReadsIt) {
+  std::vector<std::string> held = {"param:cls", "param:pos", "param:patch.w", "param:head.w"};
+  std::vector<std::string> notes;
+  EXPECT_EQ(Map(ExportCalls(held,
+                            {{"patch", "patch", {"input:x", "param:patch.w"}, kG3},
+                             {"cat", "", {"patch", "param:cls"}, kG1},
+                             {"sum", "", {"cat", "param:pos"}, kG3},
+                             {"head", "head", {"sum", "param:head.w"}, kG1}},
+                            &notes)),
+            R"({"cls":3,"pos":3,"patch":3,"head":1})");
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_THAT(notes[0], HasSubstr("main_device=3"));
+  EXPECT_THAT(notes[1], HasSubstr("runs 1 op on another device"));
+}
+
 TEST(DeviceMap, TiedWeightsOnTwoDevicesAreRefused) {
   const std::string text = AtenText({{"emb", ""}, {"enc", ""}, {"head", "emb"}}, "m.");
   EXPECT_EQ(Map(Export(text, {kG0, kG1, kG0})), R"({"emb":0,"enc":1,"head":0})");

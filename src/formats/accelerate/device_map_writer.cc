@@ -49,14 +49,19 @@ class MapWriter {
     PW_RETURN_IF_ERROR(NumberDevices());
     ListTensors();
     if (model_.tensors.empty()) return Refusal("the graph has no parameters");
+    inner_ = InnerModules();
     CheckModules();
-    const auto entries = MakeTree().Cover();
+    SettleModules();
+    auto entries = MakeTree().Cover();
     for (const auto& [path, device] : entries) model_.entries.emplace(path, device);
     CheckReaders();
-    ChooseMainDevice();
-    const Execution execution = Execute(graph_, model_, Runners());
+    const Execution execution = ExecuteOnBestMainDevice();
+    for (auto& [path, device] : entries) device = model_.entries.find(path)->second;
     for (const Mixture& mixture : execution.mixtures) RefuseMixture(mixture);
-    if (!refusals_.empty()) return refusals_.ToError();
+    const Deviation deviation = DeviationOf(execution);
+    if (refusals_.any_great() || (!refusals_.empty() && deviation.IsGreat())) {
+      return refusals_.ToError();
+    }
     Json map = Json::object();
     for (const auto& [path, device] : entries) {
       map[path] = device == kCpu ? Json("cpu") : Json(device);
@@ -67,7 +72,7 @@ class MapWriter {
           "wrapper that they were recorded in and left out; if the model itself has this one "
           "child, let the file state \"wrapped\": false");
     }
-    AddNotes(execution, notes);
+    AddNotes(deviation, notes);
     return FormatDocument(map);
   }
 
@@ -150,9 +155,19 @@ class MapWriter {
     return (wrapped_ ? std::string(kWrapper) : "") + std::string(module);
   }
 
-  void RefuseSplit(std::string_view module, const std::string& what, std::string options) {
+  // Modules without others in them, and the model itself, are settled on one device.
+  bool IsSettled(std::string_view module) const {
+    return module.empty() || inner_.count(module) == 0;
+  }
+
+  Refusals::Weight WeightOf(std::string_view split) const {
+    return IsSettled(split) ? Refusals::Weight::kSmall : Refusals::Weight::kGreat;
+  }
+
+  void RefuseSplit(std::string_view module, const std::string& what, std::string options,
+                   Refusals::Weight weight) {
     refusals_.Add(module, fmt::format("{} is split across devices: {}", ShowModule(module), what),
-                  std::move(options));
+                  std::move(options), weight);
   }
 
   // Both modules on the device of the op.
@@ -189,7 +204,7 @@ class MapWriter {
       return RefuseSplit(reader,
                          fmt::format("{} lies on {}, its op {} runs on {}", Show(tensor.path),
                                      Show(*tensor.device), Show(graph_.op(id).name), Show(device)),
-                         KeepWhole(InGraph(reader)));
+                         KeepWhole(InGraph(reader)), WeightOf(reader));
     }
     if (IsWithinModule(reader, owner) || !tensor.parameter) return;
     refusals_.Add(reader,
@@ -199,28 +214,96 @@ class MapWriter {
   }
 
   // What a module holds by itself lies on one device; so do all forward ops of a module without
-  // others below it.
+  // others below it. Buffers go where the module's parameters are, and what the model itself holds
+  // to the main device.
   void CheckModules() {
     std::map<std::string_view, const ModelTensor*> first;  // by module
-    std::set<std::string_view> inner = InnerModules();
     for (const ModelTensor& tensor : model_.tensors) {
-      if (!tensor.device) continue;
-      const auto [known, added] = first.emplace(ParentModule(tensor.path), &tensor);
+      const std::string_view owner = ParentModule(tensor.path);
+      if (!tensor.device || !tensor.parameter || owner.empty()) continue;
+      const auto [known, added] = first.emplace(owner, &tensor);
       if (*known->second->device == *tensor.device) continue;
       RefuseSplit(
           known->first,
           fmt::format("{} lies on {}, {} on {}", Show(known->second->path),
                       Show(*known->second->device), Show(tensor.path), Show(*tensor.device)),
-          KeepWhole(InGraph(known->first)));
+          KeepWhole(InGraph(known->first)), WeightOf(known->first));
     }
     for (OpId id : graph_.ops()) {
       const Op& op = graph_.op(id);
       const std::optional<std::string_view> module = RunBy(id);
-      if (op.is_view || op.phase != Phase::kForward || !module || inner.count(*module) > 0)
+      if (op.is_view || op.phase != Phase::kForward || !module || inner_.count(*module) > 0)
         continue;
       const auto owner = first.find(*module);
       if (owner != first.end()) CheckReader(id, *module, *owner->second);
     }
+  }
+
+  // What a module holds lies together in a map: with its largest parameter; buffers alone where an
+  // op of the module reads one of them, or with the first. What the model itself holds lies with
+  // the largest of it, until the main device is chosen.
+  void SettleModules() {
+    std::map<std::string_view, const ModelTensor*> largest;  // by module
+    std::map<std::string_view, int64_t> size;
+    for (StorageId id : graph_.storages()) {
+      const int32_t index = model_.tensor_of[id];
+      if (index < 0) continue;
+      const ModelTensor& tensor = model_.tensors[static_cast<size_t>(index)];
+      const std::string_view owner = ParentModule(tensor.path);
+      if (!tensor.device || !IsSettled(owner)) continue;
+      const int64_t bytes = graph_.storage(id).bytes.count;
+      const ModelTensor*& known = largest[owner];
+      const bool better = known == nullptr || (tensor.parameter && !known->parameter) ||
+                          (tensor.parameter == known->parameter && bytes > size[owner]);
+      if (!better) continue;
+      known = &tensor;
+      size[owner] = bytes;
+    }
+    std::map<std::string_view, int32_t> home;
+    for (const auto& [owner, tensor] : largest) home[owner] = *tensor->device;
+    for (OpId id : graph_.ops()) {
+      const Op& op = graph_.op(id);
+      const std::optional<std::string_view> module = RunBy(id);
+      if (op.is_view || op.phase != Phase::kForward || !module || module->empty()) continue;
+      const auto found = largest.find(*module);
+      if (found == largest.end() || found->second == nullptr || found->second->parameter) continue;
+      home[*module] = PlannedDevice(id);
+      found->second = nullptr;  // the first op decides
+    }
+    for (ModelTensor& tensor : model_.tensors) {
+      const auto found = home.find(ParentModule(tensor.path));
+      if (tensor.device && found != home.end()) tensor.device = found->second;
+    }
+  }
+
+  // Of the GPUs that could be the main device, the one under which fewest ops read two devices; the
+  // one that ChooseMainDevice names, of equals. The model's own tensors lie there.
+  Execution ExecuteOnBestMainDevice() {
+    ChooseMainDevice();
+    const IdVector<OpId, Runner> runners = Runners();
+    Execution best = Execute(graph_, model_, runners);
+    int32_t chosen = model_.main_device;
+    std::vector<std::string> own;
+    for (const ModelTensor& tensor : model_.tensors) {
+      if (ParentModule(tensor.path).empty()) own.emplace_back(tensor.path);
+    }
+    if (!own.empty() && !uses_cpu_ && !best.mixtures.empty()) {
+      std::set<int32_t> devices;
+      for (const auto& [path, device] : model_.entries) devices.insert(device);
+      for (int32_t device : devices) {
+        model_.main_device = device;
+        Execution execution = Execute(graph_, model_, runners);
+        if (execution.mixtures.size() >= best.mixtures.size()) continue;
+        best = std::move(execution);
+        chosen = device;
+      }
+    }
+    model_.main_device = chosen;
+    for (const std::string& path : own) {
+      const auto entry = model_.entries.find(path);
+      if (entry != model_.entries.end()) entry->second = chosen;
+    }
+    return best;
   }
 
   // Accelerate's own choice is the GPU of the least number; but what the model itself holds lies on
@@ -273,10 +356,30 @@ class MapWriter {
                             ShowTensor(mixture.tensors[1]), Show(mixture.devices[1])),
                 whole.empty()
                     ? PinBoth(maker(mixture.tensors[0]), maker(mixture.tensors[1]), mixture.op)
-                    : whole);
+                    : whole,
+                Refusals::Weight::kGreat);
   }
 
-  void AddNotes(const Execution& execution, std::vector<std::string>* notes) const {
+  // Ops of the forward and backward pass that Accelerate runs on another device than the plan.
+  struct Deviation {
+    size_t elsewhere = 0, ops = 0;
+    bool IsGreat() const { return elsewhere * kMostDeviation > ops; }
+  };
+
+  Deviation DeviationOf(const Execution& execution) const {
+    Deviation deviation;
+    for (OpId id : graph_.ops()) {
+      const Op& op = graph_.op(id);
+      if (op.is_view || op.phase == Phase::kOptimizer) continue;
+      const int32_t device =
+          op.phase == Phase::kForward ? execution.device[id] : BackwardDevice(op);
+      ++deviation.ops;
+      deviation.elsewhere += device != kAnywhere && device != PlannedDevice(id) ? 1 : 0;
+    }
+    return deviation;
+  }
+
+  void AddNotes(const Deviation& deviation, std::vector<std::string>* notes) const {
     if (model_.entries.size() > 1 && model_.main_device != default_main_) {
       const bool cpu = model_.main_device == kCpu;
       notes->push_back(fmt::format(
@@ -284,20 +387,14 @@ class MapWriter {
           cpu && uses_cpu_ ? "without it Accelerate computes on a GPU what the map has on the CPU"
                            : "there lies what the model itself holds"));
     }
-    size_t elsewhere = 0;
-    for (OpId id : graph_.ops()) {
-      const Op& op = graph_.op(id);
-      if (op.is_view || op.phase == Phase::kOptimizer) continue;
-      const int32_t device =
-          op.phase == Phase::kForward ? execution.device[id] : BackwardDevice(op);
-      elsewhere += device != kAnywhere && device != PlannedDevice(id) ? 1 : 0;
-    }
-    if (elsewhere > 0) {
+    if (deviation.elsewhere > 0) {
+      const std::string options = refusals_.Options();
       notes->push_back(fmt::format(
           "Accelerate runs {} op{} on another device than the plan: it runs modules as a whole, "
-          "what is "
-          "between them where the tensors are, and the backward pass where the forward pass ran",
-          elsewhere, elsewhere == 1 ? "" : "s"));
+          "what is between them where the tensors are, and the backward pass where the forward "
+          "pass ran{}",
+          deviation.elsewhere, deviation.elsewhere == 1 ? "" : "s",
+          options.empty() ? "" : "; to plan modules as a whole, plan with " + options));
     }
   }
 
@@ -334,7 +431,7 @@ class MapWriter {
   // Parameters and buffers, and the leaf modules that own none (activations, tied heads).
   ModuleTree MakeTree() const {
     ModuleTree tree;
-    std::set<std::string_view> owners = InnerModules();
+    std::set<std::string_view> owners = inner_;
     for (const ModelTensor& tensor : model_.tensors) {
       tree.Add(tensor.path, tensor.device);
       owners.insert(ParentModule(tensor.path));
@@ -358,6 +455,8 @@ class MapWriter {
   }
 
   static constexpr std::string_view kWrapper = "m.";
+  // Modules that the plan splits are written whole where that moves one op in twenty at most.
+  static constexpr size_t kMostDeviation = 20;
 
   const Graph& graph_;
   const IdVector<OpId, bool>& module_stated_;
@@ -366,6 +465,7 @@ class MapWriter {
   const Placement& placement_;
   IdVector<DeviceId, int32_t> number_;  // GPU number, or kCpu
   DispatchedModel model_;
+  std::set<std::string_view> inner_;  // modules with modules below them
   Refusals refusals_;
   int32_t default_main_ = kCpu;  // what Accelerate takes by itself
   bool uses_cpu_ = false;

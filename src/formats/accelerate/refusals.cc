@@ -1,6 +1,7 @@
 #include "formats/accelerate/refusals.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -8,8 +9,6 @@
 
 namespace placewright {
 namespace {
-
-constexpr size_t kMostOptions = 8;
 
 bool IsNumber(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
@@ -28,20 +27,32 @@ std::string KeepWhole(std::string_view path) {
   return path.empty() ? "" : fmt::format("--colocate '{}'", Printable(path, 120));
 }
 
-void Refusals::Add(std::string_view about, std::string reason, std::string options) {
-  if (!about_.emplace(about).second) return;
-  if (first_.empty()) first_ = std::move(reason);
-  const bool known = std::find(options_.begin(), options_.end(), options) != options_.end();
-  if (!options.empty() && !known) options_.push_back(std::move(options));
+void Refusals::Add(std::string_view about, std::string reason, std::string options, Weight weight) {
+  Reasons& to = weight == Weight::kGreat ? great_ : small_;
+  if (!to.about.emplace(about).second) return;
+  if (to.first.empty()) to.first = std::move(reason);
+  const bool known = std::find(to.options.begin(), to.options.end(), options) != to.options.end();
+  if (!options.empty() && !known) to.options.push_back(std::move(options));
+}
+
+std::string Refusals::Options() const {
+  std::vector<std::string> all = great_.options;
+  for (const std::string& option : small_.options) {
+    if (std::find(all.begin(), all.end(), option) == all.end()) all.push_back(option);
+  }
+  return fmt::format("{}", fmt::join(all, " "));
 }
 
 Error Refusals::ToError() const {
-  std::string message = "the plan cannot be expressed as a device_map: " + first_;
-  if (about_.size() > 1) message += fmt::format(" (and {} more such modules)", about_.size() - 1);
-  std::string remedy;
-  for (size_t i = 0; i < std::min(options_.size(), kMostOptions); ++i) remedy += " " + options_[i];
-  remedy = remedy.empty() ? "Export to another format." : "Plan again with" + remedy + ".";
-  return MakeError(ErrorCode::kNotExpressible, std::move(message), "", std::move(remedy));
+  const Reasons& reasons = any_great() ? great_ : small_;
+  std::string message = "the plan cannot be expressed as a device_map: " + reasons.first;
+  if (reasons.about.size() > 1) {
+    message += fmt::format(" (and {} more such modules)", reasons.about.size() - 1);
+  }
+  return MakeError(ErrorCode::kNotExpressible, std::move(message), "",
+                   reasons.options.empty()
+                       ? "Export to another format."
+                       : fmt::format("Plan again with {}.", fmt::join(reasons.options, " ")));
 }
 
 }  // namespace placewright

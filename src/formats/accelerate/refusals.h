@@ -18,17 +18,28 @@ std::string KeepWhole(std::string_view path);
 
 class Refusals {
  public:
-  // `about`: a module, of which the first reason counts. `options` may be "".
-  void Add(std::string_view about, std::string reason, std::string options);
-  bool empty() const { return about_.empty(); }
+  // A small one alone is no reason to refuse the plan.
+  enum class Weight : uint8_t { kSmall, kGreat };
 
-  // kNotExpressible: the first reason, the number of the others, and all options.
+  // `about`: a module, of which the first reason counts. `options` may be "".
+  void Add(std::string_view about, std::string reason, std::string options,
+           Weight weight = Weight::kGreat);
+  bool empty() const { return great_.about.empty() && small_.about.empty(); }
+  bool any_great() const { return !great_.about.empty(); }
+  // Of all: "--colocate-each 'm.layers.*' --colocate 'm.norm'", or "".
+  std::string Options() const;
+
+  // kNotExpressible: the first reason, the number of the others, and their options; great reasons
+  // alone, if there are any.
   Error ToError() const;
 
  private:
-  std::set<std::string, std::less<>> about_;
-  std::string first_;
-  std::vector<std::string> options_;  // distinct, in the order of their coming
+  struct Reasons {
+    std::set<std::string, std::less<>> about;
+    std::string first;
+    std::vector<std::string> options;  // distinct, in the order of their coming
+  };
+  Reasons great_, small_;
 };
 
 }  // namespace placewright

@@ -16,7 +16,7 @@
 namespace placewright {
 
 // Whether a step of batch `from` (0: not stated) can be taken at batch `to`. Errors: kBatchScaling
-// where `laws` is nullptr, or with the reason why it stands for its batch alone.
+// where `laws` is nullptr, or with the reason why it is valid for its batch only.
 Status CheckScales(const BatchLaws* laws, int64_t from, int64_t to);
 
 // value + slope * (to - from); nullopt where that is no int64_t.
