@@ -151,6 +151,11 @@ TEST_F(PlanScreen, OnnxIsSaidToBeAForwardPassWithTheCommandThatTrains) {
     EXPECT_THAT(Run(line).out, AllOf(HasSubstr(note), HasSubstr(command))) << line[0];
     EXPECT_THAT(RunJson(line).json()["notes"].dump(), HasSubstr(note)) << line[0];
   }
+  // As a shell takes it: a name with a space, a compressed file, and none for standard input.
+  std::filesystem::copy_file(model, folder() / "my net.onnx.gz");
+  EXPECT_THAT(Run({"inspect", "my net.onnx.gz", "--batch", "2"}).out,
+              HasSubstr("capture 'my net.onnx.gz' --train adam --loss cross-entropy -o 'my "
+                        "net.step.json.gz'`"));
 #ifdef PLACEWRIGHT_HAS_TORCH
   // The command holds as it is printed.
   ASSERT_EQ(Run({"capture", model, "--train", "adam", "--loss", "cross-entropy", "-o",

@@ -99,6 +99,10 @@ class CaptureCommand : public Command {
     }
     PW_RETURN_IF_ERROR(ChooseSource(options_, &request_));
     request_.prove_batch = !one_batch_;
+    if (request_.model == kStandardInput) {
+      return MakeError(ErrorCode::kUsage, "capture reads models of the zoo and files, not \"-\"",
+                       "", "Save the model to a file.");
+    }
     if (output_.empty()) output_ = RecordedPath(request_.model);
     PW_RETURN_IF_ERROR(
         RefuseOverwriting({{"the recorded step", output_}}, {{"the model", request_.model}}));

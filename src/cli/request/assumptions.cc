@@ -6,7 +6,9 @@
 
 #include "base/text.h"
 #include "cli/request/models.h"
+#include "cli/shell/case_tables.h"
 #include "cost/work.h"
+#include "formats/text/file.h"
 #include "report/table.h"
 
 namespace placewright {
@@ -68,10 +70,13 @@ std::vector<std::string> NotesOn(const LoadedGraph& loaded) {
   for (OpId op : graph.ops()) {
     if (graph.op(op).phase != Phase::kForward) return notes;
   }
+  const bool file = loaded.path != kStandardInput;
+  const std::string model = file ? loaded.path : "model.onnx";
   notes.push_back(fmt::format(
-      "an ONNX model holds a forward pass only, so this is no training step; `placewright "
+      "an ONNX model holds a forward pass only, so this is no training step; {}`placewright "
       "capture {} --train adam --loss cross-entropy -o {}` records one",
-      Printable(loaded.path, 200), Printable(RecordedPath(loaded.path), 200)));
+      file ? "" : "saved to a file, ", Printable(ShellWord(model), 200),
+      Printable(ShellWord(RecordedPath(model)), 200)));
   return notes;
 }
 

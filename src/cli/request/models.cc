@@ -135,8 +135,10 @@ Result<RecordedModel> RecordModel(const CaptureRequest& request, const std::stri
 }
 
 std::string RecordedPath(const std::string& model) {
-  return MayBeModel(model) ? model + ".step.json.gz"
-                           : fs::path(model).stem().string() + ".step.json.gz";
+  if (MayBeModel(model)) return model + ".step.json.gz";
+  fs::path name = fs::path(model).filename();
+  if (name.extension() == ".gz") name = name.stem();
+  return name.stem().string() + ".step.json.gz";
 }
 
 std::string StoredPath(const std::string& graph, std::optional<int64_t> batch,

@@ -13,6 +13,8 @@ namespace placewright {
 
 // The text as one word of a POSIX shell, in single quotes; zsh reads it likewise.
 std::string ShellQuoted(const std::string& text);
+// The same, without quotes where the text needs none.
+std::string ShellWord(const std::string& text);
 
 // What can stand in one place: words, files, both or nothing.
 struct Choices {

@@ -239,6 +239,37 @@ TEST(ClusterReader, ArchitecturesAreThoseOfTheEfficiencyTable) {
   EXPECT_THAT(Bad(kind("gpus", "hopper")).message, HasSubstr("did you mean gpu"));
 }
 
+// As drivers and shops write them.
+TEST(ClusterReader, KindsNearAName) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"gpus: RTX4060Ti\n", "(did you mean RTX-4060Ti-8GB, RTX-4060Ti-16GB?)"},
+      {"gpus: NVIDIA GeForce RTX 4070 Laptop GPU\n", "(did you mean RTX-4070-Laptop?)"},
+      {"gpus: GeForce RTX 4090\n", "(did you mean RTX-4090?)"},
+      {"gpus: H1000\n", "(did you mean H100?)"},
+      {"gpus: T4\ncpus: Intel Core i7-14700K\n", "(did you mean Core-i7-14700K?)"},
+      {"gpus: T4\ncpus: 2 x AMD Ryzen 9 7950X\n", "(did you mean Ryzen-9-7950X?)"},
+      {"gpus: T4\ncpus: i7-13700K\n", "(did you mean Core-i7-13700K?)"}};
+  for (const auto& [text, near] : cases) {
+    const Error error = Bad(text);
+    EXPECT_EQ(error.code, ErrorCode::kUnknownName) << text;
+    EXPECT_THAT(error.message, HasSubstr(near)) << text;
+  }
+  const Error far = Bad("gpus: abacus\n");
+  EXPECT_THAT(far.message, testing::EndsWith("no device kind is called \"abacus\""));
+  EXPECT_THAT(far.remedy, HasSubstr("cluster show"));
+}
+
+TEST(ClusterReader, AllMistakesOfAKindAtOnce) {
+  const Error keys = Bad("kinds: {L: {like: T4, peek: 3, memry: 2}}\ngpus: L\n");
+  EXPECT_THAT(keys.message,
+              HasSubstr("no key \"peek\" (did you mean peak?), nor \"memry\" (did you "
+                        "mean memory?)"));
+  const Error kind = Bad("kinds: {K: {class: gpu, architecture: hoper}}\ngpus: K\n");
+  EXPECT_THAT(kind.message, HasSubstr("\"runtime_context\" are missing"));
+  EXPECT_THAT(kind.message, HasSubstr("called \"hoper\" (did you mean hopper?)"));
+  EXPECT_THAT(Bad("gpus: T4\ncpus: [EPYC-7763]\n").message, HasSubstr("\"2 x Xeon-E5-2650v4\""));
+}
+
 TEST(ClusterReader, AppleIsLeftOutWithAReason) {
   for (const char* name : {"apple-m3", "M2 Ultra", "Apple M4 Max", "m1"}) {
     const Error error = Bad(std::string("gpus: [") + name + "]\n");

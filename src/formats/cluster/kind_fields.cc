@@ -97,20 +97,6 @@ Status ReadText(const YamlNode& map, std::string_view key, std::string& value) {
   return Ok();
 }
 
-// What a kind without `like` must state.
-Status CheckComplete(const YamlNode& map) {
-  Status complete = map.CheckHas({{"class"},
-                                  {"architecture"},
-                                  {"peak", "{f32: 9.3 TFLOP/s}", "peak_flops"},
-                                  {"memory_bandwidth", "549 GB/s", "memory_bandwidth_bytes_per_s"},
-                                  {"launch_overhead", "5 us", "launch_overhead_ns"},
-                                  {"runtime_context", "500 MiB", "runtime_context_bytes"}});
-  if (!complete.ok()) {
-    complete.error().remedy = "State them, or name a kind of the catalogue with \"like\".";
-  }
-  return complete;
-}
-
 // Times of class other are given; those of GPUs and CPUs are modelled by what their architecture
 // reaches.
 Status CheckArchitecture(const YamlNode& map, const DeviceKind& kind) {
@@ -126,6 +112,77 @@ Status CheckArchitecture(const YamlNode& map, const DeviceKind& kind) {
       (node != nullptr ? *node : map).Place(),
       fmt::format("Known are {}; {} stands for what is not listed.", fmt::join(known, ", "),
                   other));
+}
+
+// What a kind without `like` must state.
+Status CheckComplete(const YamlNode& map) {
+  Status complete = map.CheckHas({{"class"},
+                                  {"architecture", "ampere"},
+                                  {"peak", "{f32: 9.3 TFLOP/s}", "peak_flops"},
+                                  {"memory_bandwidth", "549 GB/s", "memory_bandwidth_bytes_per_s"},
+                                  {"launch_overhead", "5 us", "launch_overhead_ns"},
+                                  {"runtime_context", "500 MiB", "runtime_context_bytes"}});
+  if (!complete.ok()) {
+    complete.error().remedy = "State them, or name a kind of the catalogue with \"like\".";
+    // What it does state may be wrong, too.
+    DeviceKind stated;
+    const YamlNode* device_class = map.Find("class");
+    const YamlNode* architecture = map.Find("architecture");
+    if (device_class != nullptr && architecture != nullptr) {
+      PW_ASSIGN(stated.device_class, ReadClass(*device_class));
+      PW_RETURN_IF_ERROR(ReadText(map, "architecture", stated.architecture));
+      if (const Status known = CheckArchitecture(map, stated); !known.ok()) {
+        complete.error().message += "; " + known.error().message;
+      }
+    }
+  }
+  return complete;
+}
+
+// "NVIDIA GeForce RTX 4070 Laptop GPU" and "rtx4070laptop" are both "rtx4070laptop".
+std::string Model(std::string_view name) {
+  constexpr std::array<std::string_view, 13> kNoModel = {
+      "nvidia", "geforce", "quadro", "tesla", "amd",       "instinct", "intel",
+      "core",   "gpu",     "cpu",    "r",     "processor", "tm"};
+  std::string model, word;
+  const auto end_word = [&] {
+    if (std::find(kNoModel.begin(), kNoModel.end(), word) == kNoModel.end()) model += word;
+    word.clear();
+  };
+  for (const char c : name) {
+    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if ((lower >= '0' && lower <= '9') || (lower >= 'a' && lower <= 'z')) {
+      word += lower;
+    } else {
+      end_word();
+    }
+  }
+  end_word();
+  return model;
+}
+
+// Kinds of the same model as people write it, else those that its name begins, or that begin it;
+// else those that are spelled alike.
+std::vector<std::string> NearKinds(std::string_view name, const std::vector<std::string>& names) {
+  constexpr size_t kLeast = 4, kMost = 6;  // letters and digits; kinds
+  const std::string wanted = Model(name);
+  std::vector<std::string> equal, longer, shorter, models;
+  for (const std::string& known : names) {
+    const std::string model = Model(known);
+    if (model == wanted) equal.push_back(known);
+    if (!wanted.empty() && model.starts_with(wanted)) longer.push_back(known);
+    if (model.size() >= kLeast && wanted.starts_with(model)) shorter.push_back(known);
+    models.push_back(model);
+  }
+  std::vector<std::string> near = !equal.empty() ? equal : !longer.empty() ? longer : shorter;
+  if (near.empty()) {
+    for (const std::string& model : NearNames(wanted, models)) {
+      const auto at = std::find(models.begin(), models.end(), model) - models.begin();
+      near.push_back(names[static_cast<size_t>(at)]);
+    }
+  }
+  if (near.size() > kMost) near.resize(kMost);
+  return near;
 }
 
 }  // namespace
@@ -302,21 +359,19 @@ Result<DeviceKind> KindTable::Find(const YamlNode& node, std::string_view name) 
   std::vector<std::string> names;
   for (const DeviceKind& kind : own_) names.push_back(kind.name);
   for (const DeviceKind& kind : Catalogue()) names.push_back(kind.name);
-  std::vector<std::string> longer;  // "P100" stands for none, but for the start of three
-  for (const std::string& known : names) {
-    if (!name.empty() && known.starts_with(name)) longer.push_back(known);
-  }
   if (const std::string_view why = WhyNotInCatalogue(name); !why.empty()) {
     return MakeError(ErrorCode::kUnknownName,
                      fmt::format("\"{}\" is not in the catalogue: {}", Printable(name, 80), why),
                      node.Place(), std::string(kNotInCatalogueRemedy));
   }
-  std::string hint = DidYouMean(name, names);
-  if (!longer.empty()) hint = fmt::format(" (did you mean {}?)", fmt::join(longer, ", "));
-  if (hint.empty()) hint = fmt::format("; known are {}", fmt::join(names, ", "));
-  return MakeError(ErrorCode::kUnknownName,
-                   fmt::format("no device kind is called \"{}\"{}", Printable(name, 80), hint),
-                   node.Place(), "Describe it under \"kinds\", or use a kind of the catalogue.");
+  const std::vector<std::string> near = NearKinds(name, names);
+  return MakeError(
+      ErrorCode::kUnknownName,
+      fmt::format("no device kind is called \"{}\"{}", Printable(name, 80),
+                  near.empty() ? "" : fmt::format(" (did you mean {}?)", fmt::join(near, ", "))),
+      node.Place(),
+      "Describe it under \"kinds\", or use a kind of the catalogue: `placewright cluster show` "
+      "lists them.");
 }
 
 Result<DeviceSlot> ReadSlot(const YamlNode& node, const KindTable& kinds, DeviceClass expected) {
@@ -337,7 +392,11 @@ Result<DeviceSlot> ReadSlot(const YamlNode& node, const KindTable& kinds, Device
     PW_ASSIGN(slot.reserve, ReadReserve(node));
     slot.memory = memory.value_or(Bytes());
   } else {
-    PW_ASSIGN(const std::string text, node.AsText("a device such as \"4 x P100-12GB\""));
+    PW_ASSIGN(
+        const std::string text,
+        node.AsText(expected == DeviceClass::kCpu
+                        ? "cpus, such as \"2 x Xeon-E5-2650v4\" or {kind: EPYC-7763, count: 2},"
+                        : "a device such as \"4 x P100-12GB\""));
     PW_ASSIGN(CountedText counted, SplitCount(node, text, "devices", kMaxDevices));
     slot.count = static_cast<int32_t>(counted.count);
     name = std::move(counted.text);

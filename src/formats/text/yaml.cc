@@ -22,6 +22,7 @@ namespace placewright {
 namespace {
 
 constexpr size_t kMaxDepth = 64;
+constexpr size_t kMostUnknown = 8;  // keys that an error names
 constexpr size_t kMaxNodes = 300'000;
 constexpr size_t kTextPerNode = 128;  // that much text counts as one more node
 constexpr size_t kMaxTokenBytes = size_t{128} << 20;
@@ -223,16 +224,23 @@ Error YamlNode::Fail(std::string message) const {
 Status YamlNode::CheckKeys(std::string_view what,
                            std::initializer_list<std::string_view> known) const {
   if (!IsMap()) return Fail(fmt::format("{} must be a mapping, not {}", what, TypeName()));
+  const std::vector<std::string> names(known.begin(), known.end());
+  std::vector<std::string> unknown;
+  size_t first = 0;
+  bool hinted = true;
   for (size_t i = 0; i < keys.size(); ++i) {
     if (std::find(known.begin(), known.end(), keys[i].text) != known.end()) continue;
-    const std::vector<std::string> names(known.begin(), known.end());
-    std::string hint = DidYouMean(keys[i].text, names);
-    if (hint.empty()) hint = fmt::format("; known are {}", fmt::join(names, ", "));
-    return MakeError(ErrorCode::kField,
-                     fmt::format("{} has no key \"{}\"{}", what, Printable(keys[i].text, 80), hint),
-                     KeyPlace(i));
+    if (unknown.empty()) first = i;
+    const std::string hint = DidYouMean(keys[i].text, names);
+    hinted = hinted && !hint.empty();
+    unknown.push_back(fmt::format("\"{}\"{}", Printable(keys[i].text, 80), hint));
+    if (unknown.size() == kMostUnknown) break;
   }
-  return Ok();
+  if (unknown.empty()) return Ok();
+  return MakeError(ErrorCode::kField,
+                   fmt::format("{} has no key {}{}", what, fmt::join(unknown, ", nor "),
+                               hinted ? "" : fmt::format("; known are {}", fmt::join(names, ", "))),
+                   KeyPlace(first));
 }
 
 Status YamlNode::CheckHas(std::initializer_list<RequiredKey> required) const {

@@ -199,8 +199,13 @@ Result<std::vector<char>> ConstrainedDevices(const Graph& graph, const Cluster& 
   for (size_t r = 0; r < rules.size(); ++r) {
     const bool pin = rules[r].option == "--pin";
     const std::vector<OpId> ops = OpsMatching(graph, rules[r].spec->glob);
-    if (ops.empty()) return NothingMatches(graph, rules[r].option, rules[r].spec->glob);
-    PW_ASSIGN(const std::vector<DeviceId> named, DevicesMatching(cluster, rules[r].spec->device));
+    Result<std::vector<DeviceId>> matching = DevicesMatching(cluster, rules[r].spec->device);
+    if (ops.empty()) {
+      Error error = NothingMatches(graph, rules[r].option, rules[r].spec->glob);
+      if (!matching.ok()) error.message += ", and " + matching.error().message;
+      return error;
+    }
+    PW_ASSIGN(const std::vector<DeviceId> named, std::move(matching));
     std::vector<char> keep(devices, pin ? 0 : 1);
     for (DeviceId device : named) keep[device.index()] = pin ? 1 : 0;
     if (std::none_of(keep.begin(), keep.end(), [](char kept) { return kept != 0; })) {

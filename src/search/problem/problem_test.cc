@@ -103,6 +103,9 @@ TEST(BuildProblem, UnknownDevice) {
   TestSpec spec = TwoModules();
   spec.constraints.pins = {{"m.decoder", "d7"}};
   ExpectError(spec, ErrorCode::kConstraint, {"no device d7", "d0"});
+  spec.constraints.pins = {{"m.decode", "d7"}};  // both mistakes at once
+  ExpectError(spec, ErrorCode::kConstraint,
+              {"matches no module (did you mean m.decoder?), and the cluster", "no device d7"});
 }
 
 TEST(BuildProblem, ContradictoryPins) {
