@@ -247,7 +247,8 @@ def _build(function, settings, real_weights):
             with building.Builder(), compat.without_content():
                 result = function(**settings)
     except Exception as error:
-        remedy = "" if real_weights else "; if it needs values of tensors, add --real-weights"
+        values = not real_weights and not isinstance(error, TypeError)
+        remedy = "; if it needs values of tensors, add --real-weights" if values else ""
         raise ExportError(f"{function.__name__} failed: {type(error).__name__}: "
                           f"{error}{at(error)}{remedy}") from error
     return parts_of(result, function.__name__, ("name", "batch", "rebatch"))

@@ -34,15 +34,17 @@ def _ways(arguments, batch, rebatch):
         return []
     if callable(rebatch):
         return [rebatch]
+    if rebatch is False:
+        return []
     given = (arguments["example_inputs"], arguments["targets"])
     exact, tensors = resized.follow(given, batch, False)
     flattened, _ = resized.follow(given, batch, True)
     if tensors and not flattened:
         raise ExportError(f"batch is {batch}, but no example input or target has a dimension of "
                           f"{batch}, or a first one that is a multiple of it; state the batch size "
-                          "of the example inputs")
-    if rebatch is False:
-        return []
+                          "of the example inputs; or, where the batch is no such dimension, give "
+                          "a function (rebatch=build, in a shell --batch-argument NAME) or record "
+                          "this batch size alone (rebatch=False, --one-batch)")
     ways = [_resizing(arguments, batch, False)] if exact else []
     return ways + [_resizing(arguments, batch, True)] if flattened > exact else ways
 

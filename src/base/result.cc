@@ -20,7 +20,7 @@ std::span<const ErrorInfo> AllErrors() { return kErrors; }
 
 std::string Error::ToString() const {
   std::string text;
-  if (!file.empty()) text += file + ": ";
+  if (!file.empty()) text += (file == "-" ? "standard input" : file) + ": ";
   if (!place.empty()) text += place + ": ";
   text += message;
   text += " [";

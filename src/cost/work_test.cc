@@ -69,6 +69,47 @@ TEST(Work, MatrixProduct) {
   EXPECT_EQ(work.bytes_written, Bytes(4000));  // 1000 * 4
 }
 
+// q, k, v of 2 batches, 3 heads, 5 rows, 7 keys, width 4: 2 * 3 * 5 * 7 * (4 + 4) = 1,680; the
+// backward pass makes five such products where the forward pass makes two.
+TEST(Work, AttentionAsOneOp) {
+  const std::vector<int64_t> q = {2, 3, 5, 4}, k = {2, 3, 7, 4};
+  EXPECT_EQ(OneOp("aten._scaled_dot_product_flash_attention_for_cpu.default")
+                .Input(q)
+                .Input(k)
+                .Input(k)
+                .Output(q)
+                .Get()
+                .macs,
+            1680);
+  EXPECT_EQ(OneOp("aten._scaled_dot_product_flash_attention_for_cpu_backward.default")
+                .Input(q)
+                .Input(q)
+                .Input(k)
+                .Input(k)
+                .Output(q)
+                .Get()
+                .macs,
+            4200);
+}
+
+// 12 rows in 3 groups by [3, 5, 7]: 12 * 5 * 7 = 420, and so much for each gradient: of the rows
+// [12, 7] by [3, 7, 5], of the matrices [5, 12] by [12, 7] to [3, 5, 7].
+TEST(Work, GroupedProducts) {
+  const auto macs = [](std::vector<int64_t> a, std::vector<int64_t> b, std::vector<int64_t> out) {
+    return OneOp("aten._grouped_mm.default")
+        .Input(std::move(a))
+        .Input(std::move(b))
+        .Output(std::move(out))
+        .Args({In(0), In(1)})
+        .Get()
+        .macs;
+  };
+  EXPECT_EQ(macs({12, 5}, {3, 5, 7}, {12, 7}), 420);
+  EXPECT_EQ(macs({12, 7}, {3, 7, 5}, {12, 5}), 420);
+  EXPECT_EQ(macs({5, 12}, {12, 7}, {3, 5, 7}), 420);
+  EXPECT_EQ(macs({3, 5, 12}, {3, 12, 7}, {3, 5, 7}), 1260);  // 3 * 5 * 7 * 12
+}
+
 TEST(Work, BatchedAndBiasedProducts) {
   // 3 * 4 * 6 * 5 = 360
   EXPECT_EQ(

@@ -189,7 +189,7 @@ TEST(PathBeside, KeepsTheStem) {
   EXPECT_EQ(PathBeside("a/foo.plan.json.gz", "costs"), "a/foo.plan.costs.json.gz");
 }
 
-// Every graph of the corpus is told by its content.
+// Every graph of the corpus is recognised by its content.
 TEST(LoadGraph, Corpus) {
   std::error_code ignored;
   size_t files = 0;

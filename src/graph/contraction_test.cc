@@ -79,9 +79,9 @@ TEST(Contraction, ThereAndBack) {
   const Result<IdVector<GroupId, int>> back = CollapseToGroups(contracted, by_op, graph);
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(back.value(), device);
-  IdVector<OpId, int> torn = by_op;
-  torn[OpId(1)] = 9;
-  const Result<IdVector<GroupId, int>> bad = CollapseToGroups(contracted, torn, graph);
+  IdVector<OpId, int> split = by_op;
+  split[OpId(1)] = 9;
+  const Result<IdVector<GroupId, int>> bad = CollapseToGroups(contracted, split, graph);
   ASSERT_FALSE(bad.ok());
   EXPECT_EQ(bad.error().code, ErrorCode::kPlanMismatch);
 }

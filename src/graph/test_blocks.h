@@ -11,17 +11,20 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/ownership/module_path.h"
 
 namespace placewright {
 
 // Blocks are modules whose last component ends in a number ("7", "layer7"); those of one parent
 // whose names differ in it alone are compared. Two blocks are equal if they run the same forward
 // ops in the same of their modules and in the same order and, because autograd makes ops by these
-// two,
-//   * as many ops outside of the block read each tensor that it makes: the gradients of a tensor
-//     that n ops read are added n - 1 times. (The output of the last layer goes to the head alone.)
+// three,
 //   * the same tensors from outside depend on a parameter: no gradient is made for others. (The
 //     input of the first layer may be the model's.)
+//   * of the same of these, all ops that read them lie in the block: the gradients of a tensor that
+//     n ops read are added n - 1 times, where they are (module_attribution.h).
+//   * as many ops outside of the block read each tensor that it makes, where the block adds the
+//     gradients up.
 class BlockCensus {
  public:
   explicit BlockCensus(const Graph& graph)
@@ -88,13 +91,43 @@ class BlockCensus {
     for (TensorId input : op.inputs) {
       const OpId producer = graph_.tensor(input).producer;
       const bool inside = producer.valid() && IsIn(producer, block);
-      text += inside ? " i" : differentiable_[input] ? " d" : " n";
+      text += inside ? " i" : !differentiable_[input] ? " n" : AddsUp(block, input) ? " s" : " d";
     }
-    int readers = 0;
-    for (OpId consumer : graph_.consumers(id)) {
-      readers += graph_.op(consumer).phase == Phase::kForward && !IsIn(consumer, block) ? 1 : 0;
+    for (TensorId output : op.outputs) {
+      const std::string& maker = graph_.module_path(op.module);
+      int readers = 0;
+      for (OpId reader : ReadersOf(output)) readers += IsIn(reader, block) ? 0 : 1;
+      const bool here = readers == 0 || IsWithinModule(maker, CommonModuleOfReaders(output));
+      text += " " + std::to_string(here ? readers : 0);
     }
-    text += " " + std::to_string(readers) + "\n";
+    text += "\n";
+  }
+
+  std::vector<OpId> ReadersOf(TensorId tensor) const {
+    std::vector<OpId> readers;
+    for (OpId consumer : graph_.consumers(graph_.tensor(tensor).producer)) {
+      const Op& op = graph_.op(consumer);
+      const bool reads = std::find(op.inputs.begin(), op.inputs.end(), tensor) != op.inputs.end();
+      if (op.phase == Phase::kForward && reads) readers.push_back(consumer);
+    }
+    return readers;
+  }
+
+  std::string_view CommonModuleOfReaders(TensorId tensor) const {
+    std::string_view common;
+    bool first = true;
+    for (OpId reader : ReadersOf(tensor)) {
+      const std::string_view path = graph_.module_path(graph_.op(reader).module);
+      common = first ? path : CommonModule(common, path);
+      first = false;
+    }
+    return common;
+  }
+
+  // Whether the gradients of a tensor from outside are added up in the block.
+  bool AddsUp(const std::string& block, TensorId tensor) const {
+    return graph_.tensor(tensor).producer.valid() &&
+           IsWithinModule(CommonModuleOfReaders(tensor), block);
   }
 
   void Compare() {

@@ -5,6 +5,7 @@
 
 #include "cost/cost_model.h"
 #include "cost/work.h"
+#include "graph/ownership/module_path.h"
 
 namespace placewright {
 namespace {
@@ -161,8 +162,25 @@ class ModuleTree {
 
 }  // namespace
 
+ParameterModules::ParameterModules(const Graph& graph) : graph_(graph) {
+  for (size_t m = 0; m < graph.module_count(); ++m) {
+    by_path_.emplace(graph.module_path(ModuleId(m)), ModuleId(m));
+  }
+}
+
+ModuleId ParameterModules::Of(StorageId storage) const {
+  const Storage& held = graph_.storage(storage);
+  if (held.kind == TensorKind::kParameter) {
+    const std::string_view module = ModuleOfParameter(graph_.tensor(held.first).name);
+    const auto named = module.empty() ? by_path_.end() : by_path_.find(module);
+    if (named != by_path_.end()) return named->second;
+  }
+  return graph_.op(graph_.home_op(storage)).module;
+}
+
 std::vector<ModuleRow> SummariseModules(const Graph& graph, int depth) {
   ModuleTree tree(graph, depth);
+  const ParameterModules parameters(graph);
   for (OpId id : graph.ops()) {
     const Op& op = graph.op(id);
     const int64_t macs = WorkOf(graph, id).macs;
@@ -179,7 +197,7 @@ std::vector<ModuleRow> SummariseModules(const Graph& graph, int depth) {
     const bool parameter = storage.kind == TensorKind::kParameter;
     const OpId maker = parameter ? graph.home_op(id) : graph.tensor(storage.first).producer;
     if (!maker.valid() || (!parameter && IsPersistent(storage.kind))) continue;
-    tree.Visit(graph.op(maker).module, [&](ModuleRow& row) {
+    tree.Visit(parameter ? parameters.Of(id) : graph.op(maker).module, [&](ModuleRow& row) {
       Add(parameter ? row.parameters : row.activations, storage.bytes);
     });
   }

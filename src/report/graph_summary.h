@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/units.h"
@@ -51,8 +53,21 @@ struct ModuleRow {
   int64_t views = 0;
   int64_t own_ops = 0;  // in no module of a deeper row
   int64_t macs = 0;
-  Bytes parameters;   // of storages whose home op lies here
+  Bytes parameters;   // of those that belong here (ParameterModules)
   Bytes activations;  // transient storages made here
+};
+
+// The module to which what stays for the whole step belongs: a parameter to that in its name, where
+// the graph has it, as its update does; all else to that of its home op.
+class ParameterModules {
+ public:
+  explicit ParameterModules(const Graph& graph);
+  // Of a storage with a home op.
+  ModuleId Of(StorageId storage) const;
+
+ private:
+  const Graph& graph_;
+  std::unordered_map<std::string_view, ModuleId> by_path_;
 };
 
 // The components of a module path: split at '/' where it has one, else at '.'.
@@ -66,8 +81,8 @@ std::vector<ModuleRow> SummariseModules(const Graph& graph, int depth);
 std::string RenderSummary(const Graph& graph, const GraphSummary& summary,
                           const GraphStatistics& statistics,
                           const std::optional<OneDeviceStep>& alone, const Style& style);
-// A module with rows below it gets one more, "(itself)", for ops of its own, so that rows of one
-// depth add up to the row above them.
+// A module with rows below it gets one more, "(itself)", for what is in none of them, so that rows
+// of one depth add up to the row above them.
 std::string RenderModules(const std::vector<ModuleRow>& rows, const Style& style);
 
 }  // namespace placewright

@@ -47,7 +47,7 @@ TEST(ModuleRows, OpsBelowTheDepthAreTheDeepestRowsOwn) {
 TEST(ModuleRows, OpsOfAModuleItselfHaveARow) {
   const std::string text = RenderModules(SummariseModules(FiveOps(), 2), Style{});
   EXPECT_THAT(text, testing::ContainsRegex("\\(all\\) +5 "));
-  EXPECT_THAT(text, testing::ContainsRegex("\n  \\(itself\\) +1"));
+  EXPECT_THAT(text, testing::ContainsRegex("\n  \\(itself\\) +1 +0 +1 +0 +0 +0 +0 B +16 B\n"));
   EXPECT_THAT(text, testing::ContainsRegex("\n    m.a +3 "));
   EXPECT_EQ(text.find("      (itself)"), std::string::npos);  // m.a has no row below it
 }

@@ -79,6 +79,22 @@ std::string RenderSummary(const Graph& graph, const GraphSummary& s,
   return text;
 }
 
+// What of a row is in none of the rows below it.
+static ModuleRow WithoutRowsBelow(const std::vector<ModuleRow>& rows, size_t index) {
+  ModuleRow rest = rows[index];
+  for (size_t i = index + 1; i < rows.size() && rows[i].depth > rest.depth; ++i) {
+    const ModuleRow& row = rows[i];
+    if (row.depth != rest.depth + 1) continue;
+    rest.ops -= row.ops;
+    rest.views -= row.views;
+    for (size_t phase = 0; phase < 3; ++phase) rest.phase_ops[phase] -= row.phase_ops[phase];
+    rest.macs -= row.macs;
+    rest.parameters.count -= row.parameters.count;
+    rest.activations.count -= row.activations.count;
+  }
+  return rest;
+}
+
 std::string RenderModules(const std::vector<ModuleRow>& rows, const Style& style) {
   const auto right = Table::Align::kRight;
   Table table({{"module"},
@@ -90,17 +106,20 @@ std::string RenderModules(const std::vector<ModuleRow>& rows, const Style& style
                {"MACs", right},
                {"parameters", right},
                {"activations", right}});
+  const auto add = [&](int depth, const std::string& name, const ModuleRow& row) {
+    table.AddRow({std::string(static_cast<size_t>(depth) * 2, ' ') + name, FormatCount(row.ops),
+                  FormatCount(row.views), FormatCount(row.phase_ops[0]),
+                  FormatCount(row.phase_ops[1]), FormatCount(row.phase_ops[2]),
+                  FormatLarge(row.macs), FormatBytes(row.parameters),
+                  FormatBytes(row.activations)});
+  };
   for (size_t i = 0; i < rows.size(); ++i) {
     const ModuleRow& row = rows[i];
-    const std::string name = row.depth == 0 ? "(all)" : row.path;
-    const auto indent = [](int depth) { return std::string(static_cast<size_t>(depth) * 2, ' '); };
-    table.AddRow({indent(row.depth) + name, FormatCount(row.ops), FormatCount(row.views),
-                  FormatCount(row.phase_ops[0]), FormatCount(row.phase_ops[1]),
-                  FormatCount(row.phase_ops[2]), FormatLarge(row.macs), FormatBytes(row.parameters),
-                  FormatBytes(row.activations)});
+    add(row.depth, row.depth == 0 ? "(all)" : row.path, row);
     const bool has_rows_below = i + 1 < rows.size() && rows[i + 1].depth > row.depth;
-    if (!has_rows_below || row.own_ops == 0) continue;
-    table.AddRow({indent(row.depth + 1) + "(itself)", FormatCount(row.own_ops)});
+    if (!has_rows_below) continue;
+    const ModuleRow itself = WithoutRowsBelow(rows, i);
+    if (itself.ops > 0 || itself.parameters.count > 0) add(row.depth + 1, "(itself)", itself);
   }
   return table.Render(style);
 }

@@ -28,6 +28,16 @@ void Add(Shares& to, const Shares& from) {
   for (const auto& [device, share] : from) Add(to[device], share);
 }
 
+// The time that is not spent on the device on which most is.
+int64_t Apart(const Shares& shares) {
+  int64_t total = 0, most = 0;
+  for (const auto& [device, share] : shares) {
+    total = SaturatingAdd(total, share.time.count);
+    most = std::max(most, share.time.count);
+  }
+  return total - most;
+}
+
 // Most time first, then most memory, then by device.
 bool Before(const LayerShare& a, const LayerShare& b) {
   if (a.time != b.time) return a.time > b.time;
@@ -40,7 +50,8 @@ struct Node {
   int64_t number = -1;
   int32_t parent = -1;
   std::vector<int32_t> children;
-  Shares own, all;  // without and with what is below
+  Shares own, all;              // without and with what is below
+  int64_t innermost_apart = 0;  // the sum of Apart over all modules at and below it, by themselves
 };
 
 // An entry of the table before neighbours are folded: a node, or what of it no child has.
@@ -76,8 +87,15 @@ class LayerTree {
   }
 
   void SumUp() {
-    for (Node& node : nodes_) node.all = node.own;
-    for (size_t n = nodes_.size(); n-- > 1;) Add(nodes_[nodes_[n].parent].all, nodes_[n].all);
+    for (Node& node : nodes_) {
+      node.all = node.own;
+      node.innermost_apart = Apart(node.own);
+    }
+    for (size_t n = nodes_.size(); n-- > 1;) {
+      Node& parent = nodes_[nodes_[n].parent];
+      Add(parent.all, nodes_[n].all);
+      parent.innermost_apart += nodes_[n].innermost_apart;
+    }
   }
 
   const Shares& SharesOf(const Part& part) const {
@@ -150,8 +168,8 @@ class Folder {
       for (size_t k = i; k < end; ++k) {
         const std::vector<Part> opened =
             CanOpen(parts_[k]) ? tree_.Open(parts_[k]) : std::vector{parts_[k]};
-        gain = SaturatingAdd(gain, Apart(parts_[k]));
-        for (const Part& part : opened) gain -= Apart(part);
+        gain = SaturatingAdd(gain, Apart(tree_.SharesOf(parts_[k])));
+        for (const Part& part : opened) gain -= Apart(tree_.SharesOf(part));
         inner.insert(inner.end(), opened.begin(), opened.end());
       }
       const bool opens = std::any_of(parts_.begin() + static_cast<int64_t>(i),
@@ -160,7 +178,11 @@ class Folder {
       std::vector<Part> opened(parts_.begin(), parts_.begin() + static_cast<int64_t>(i));
       opened.insert(opened.end(), inner.begin(), inner.end());
       opened.insert(opened.end(), parts_.begin() + static_cast<int64_t>(end), parts_.end());
-      const bool worth = gain > Total() / 100 || (few && end - i == 1);  // 1% of the ops' time
+      // 1% of the ops' time, here or, in a module of its own ("model"), further down.
+      const Part& part = parts_[i];
+      const int64_t further = Apart(tree_.SharesOf(part)) - tree_[part.node].innermost_apart;
+      const bool alone = end - i == 1;
+      const bool worth = gain > Total() / 100 || (alone && (few || further > Total() / 100));
       i = end;
       if (!opens || !worth || gain <= best_gain || Fold(opened, Alike::kMain).size() > most_)
         continue;
@@ -217,16 +239,6 @@ class Folder {
       total = SaturatingAdd(total, share.time.count);
     }
     return total;
-  }
-
-  // The time that a part does not spend on the device on which it spends most.
-  int64_t Apart(const Part& part) const {
-    int64_t total = 0, most = 0;
-    for (const auto& [device, share] : tree_.SharesOf(part)) {
-      total = SaturatingAdd(total, share.time.count);
-      most = std::max(most, share.time.count);
-    }
-    return total - most;
   }
 
   DeviceId MainDevice(const Part& part) const {
@@ -301,10 +313,11 @@ std::vector<LayerRow> LayersByDevice(const Graph& graph, const Placement& placem
     tree.AddOwn(op.module,
                 {placement[id], 1, schedule.ops[id].end - schedule.ops[id].start, Bytes(0)});
   }
+  const ParameterModules parameters(graph);
   for (StorageId id : graph.storages()) {
     const OpId home = graph.home_op(id);
     if (!home.valid() || !IsPersistent(graph.storage(id).kind)) continue;
-    tree.AddOwn(graph.op(home).module,
+    tree.AddOwn(parameters.Of(id),
                 {placement[home], 0, Nanos(0), RoundUpToGranule(graph.storage(id).bytes)});
   }
   tree.SumUp();

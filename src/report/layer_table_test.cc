@@ -129,6 +129,16 @@ TEST_F(LayerTable, SharesOfManyDevicesAndOfMemoryAlone) {
   EXPECT_EQ(DescribeShares({share(1, 0, 0), share(0, 0, 0)}, four), "b, a");
 }
 
+// "model" itself separates nothing, its layers do.
+TEST_F(LayerTable, LayersBelowOtherModulesAreFound) {
+  for (int i = 0; i < 8; ++i) AddLayer("model.layers." + std::to_string(i), i / 4);
+  AddLayer("model.embed", 0);
+  AddLayer("lm_head", 1);
+  AddLayer("score", 1);
+  EXPECT_THAT(Names(Rows()), ElementsAre("model.layers.0-3", "model.layers.4-7", "model.embed",
+                                         "lm_head", "score"));
+}
+
 // Layers that search has scattered are told apart all the same, and the one that was pinned is.
 TEST_F(LayerTable, ScatteredLayersAreRowsOfTheirOwn) {
   for (int i = 0; i < 8; ++i)

@@ -96,7 +96,7 @@ def device_map_of_plan(graph, options):
         try:
             return result, memory, device_map(graph), options
         except Failed as error:
-            advice = error.remedy.partition("Plan again with ")[2].rstrip(".")
+            advice = error.remedy.partition("Plan again with ")[2].partition(", besides")[0]
             if not advice:
                 raise
             options = options + shlex.split(advice)

@@ -111,6 +111,9 @@ class InspectCommand : public Command {
       return MakeError(ErrorCode::kUsage, "--modules, --order and --groups ask for different lists",
                        "", "Give one of them.");
     }
+    if (depth_ && !modules_) {
+      return MakeError(ErrorCode::kUsage, "--depth is of --modules alone", "", "Add --modules.");
+    }
     // The structure does not depend on sizes, so that open dimensions are no error here.
     PW_ASSIGN(const LoadedGraph loaded, LoadGraphOrModel(graph_, {batch_, "", dimensions, true}));
     const std::vector<std::string> assumptions = DescribeAssumptions(loaded);
@@ -202,7 +205,7 @@ class InspectCommand : public Command {
   }
 
   void PrintModules(const Graph& graph, Console& console) const {
-    const std::vector<ModuleRow> rows = SummariseModules(graph, depth_);
+    const std::vector<ModuleRow> rows = SummariseModules(graph, depth_.value_or(3));
     if (!console.json) {
       console.Print(RenderModules(rows, console.style()));
       return;
@@ -233,7 +236,7 @@ class InspectCommand : public Command {
   bool modules_ = false;
   std::optional<std::string> order_;
   GroupsRequest groups_;
-  int depth_ = 3;
+  std::optional<int> depth_;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "formats/dnn_partitioning/workload_scale.h"
 #include "formats/plan/plan_files.h"
 #include "report/plan_report.h"
+#include "search/proof/enough.h"
 #include "search/proof/enumeration.h"
 #include "search/proof/routes.h"
 
@@ -46,7 +47,11 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
   if (!problem.ok() && problem.error().code == ErrorCode::kConstraint) return problem.error();
   PW_ASSIGN(planning->problem, std::move(problem).InFile(input.graph));
   PW_RETURN_IF_ERROR(ProveConnects(planning->problem).InFile(input.graph));
-  PW_RETURN_IF_ERROR(ProveInputFits(*planning).InFile(input.graph));
+  Status fits = ProveInputFits(*planning).InFile(input.graph);
+  if (!fits.ok()) {
+    fits.error().remedy += ConstraintAdvice(planning->problem);
+    return std::move(fits.error());
+  }
   planning->bound = TightestBound(planning->problem);
   return planning;
 }

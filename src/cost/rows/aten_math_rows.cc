@@ -26,6 +26,7 @@ constexpr WorkRow kRows[] = {
     {"_fft_r2c", kOther, ByBytes, kCheap},
     {"_flash_attention_backward", kGemm, AttentionBackward},
     {"_flash_attention_forward", kGemm, AttentionForward},
+    {"_grouped_mm", kGemm, GroupedProduct},
     {"_int_mm", kGemm, MatrixProduct},
     {"_linalg_det", kOther, ByBytes, kCheap},
     {"_linalg_eigh", kOther, ByBytes, kCheap},

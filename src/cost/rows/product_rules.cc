@@ -57,6 +57,16 @@ void BiasedProduct(const OpView& op, const WorkRow&, Work& work) {
   CountProduct(op, Dim(op.TensorArg(1), 1), work);
 }
 
+// Rows, or the summed dimension, in consecutive groups, each with a matrix of its own: [t, k] by
+// [g, k, n] and [g, m, k] by [k, t] are as one product of the whole, [m, t] by [t, n] to [g, m, n]
+// is g products over t / g, [g, m, k] by [g, k, n] is bmm.
+void GroupedProduct(const OpView& op, const WorkRow&, Work& work) {
+  const Tensor *a = op.TensorArg(0), *out = op.output(0);
+  const bool sums_groups = a && out && a->shape.size() == 2 && out->shape.size() == 3;
+  const int64_t groups = sums_groups ? std::max<int64_t>(out->shape[0], 1) : 1;
+  CountProduct(op, Dim(a, 1) / groups, work);
+}
+
 void LinearLayer(const OpView& op, const WorkRow&, Work& work) {
   const Tensor* x = op.TensorArg(0);
   const int64_t k = Dim(x, 1);

@@ -39,6 +39,8 @@ void SetAttention(const OpView& op, const Tensor* q, const Tensor* k, const Tens
   const double keys = static_cast<double>(k->shape[k->shape.size() - 2]);
   const double depth = static_cast<double>(width) + static_cast<double>(v->shape.back());
   work.flops = times * rows * keys * (2 * depth + 8);
+  const double macs = times * rows * keys * depth;
+  work.macs = macs < static_cast<double>(kMaxQuantity) ? static_cast<int64_t>(macs) : kMaxQuantity;
   work.depth = SaturatingAdd(width, k->shape[k->shape.size() - 2]);
 }
 

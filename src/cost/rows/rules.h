@@ -57,6 +57,7 @@ void ByBytes(const OpView& op, const WorkRow& row, Work& work);  // body unknown
 // Product rules (product_rules.cc).
 void MatrixProduct(const OpView& op, const WorkRow& row, Work& work);     // mm, bmm, matmul, MatMul
 void BiasedProduct(const OpView& op, const WorkRow& row, Work& work);     // addmm, baddbmm
+void GroupedProduct(const OpView& op, const WorkRow& row, Work& work);    // _grouped_mm
 void LinearLayer(const OpView& op, const WorkRow& row, Work& work);       // x, weight [n, k]
 void UncountedProduct(const OpView& op, const WorkRow& row, Work& work);  // mv, dot: macs 0
 void OnnxGemm(const OpView& op, const WorkRow& row, Work& work);

@@ -212,7 +212,8 @@ TEST(DeviceMap, OpsBetweenModulesReadOneDevice) {
   EXPECT_THAT(reason, HasSubstr(R"(the module "layers.0" is split across devices)"));
   EXPECT_THAT(reason, HasSubstr(R"(what the module "layers.0.a" makes on GPU 0)"));
   EXPECT_THAT(reason, HasSubstr(R"(what the module "layers.0.b" makes on GPU 1)"));
-  EXPECT_EQ(inner.error().remedy, "Plan again with --colocate-each 'layers.*'.");
+  EXPECT_EQ(inner.error().remedy,
+            "Plan again with --colocate-each 'layers.*', besides the options given.");
   EXPECT_THAT(Refused(with_b_on(kG1, "")), HasSubstr("the model is split across devices"));
 }
 
@@ -275,7 +276,8 @@ TEST(DeviceMap, ASmallSplitIsWrittenWholeAndCounted) {
   EXPECT_THAT(notes[0], HasSubstr("plan with --colocate 'norm'"));
   const Result<std::string> refused = with_trunk(17, &notes);
   EXPECT_THAT(Refused(refused), HasSubstr(R"(the module "norm" is split)"));
-  EXPECT_EQ(refused.error().remedy, "Plan again with --colocate 'norm'.");
+  EXPECT_EQ(refused.error().remedy,
+            "Plan again with --colocate 'norm', besides the options given.");
 }
 
 // Two tables of one module on two devices are no reason to refuse: they lie where it runs.
@@ -355,7 +357,9 @@ TEST(Refusals, NameTheOptionsThatWouldHelp) {
   refusals.Add("norm", "third", KeepWhole("norm"));
   const Error error = refusals.ToError();
   EXPECT_THAT(error.message, HasSubstr("first (and 2 more such modules)"));
-  EXPECT_EQ(error.remedy, "Plan again with --colocate-each 'layers.*' --colocate 'norm'.");
+  EXPECT_EQ(
+      error.remedy,
+      "Plan again with --colocate-each 'layers.*' --colocate 'norm', besides the options given.");
 }
 
 TEST(ModuleTree, LeavesWithoutADeviceGoWithTheirSiblings) {

@@ -85,7 +85,7 @@ class MapWriter {
       if (cluster_.kind(id).device_class != DeviceClass::kGpu) continue;
       number_[id] = gpus[cluster_.device(id).host]++;
     }
-    DeviceId first;
+    DeviceId& first = host_;
     for (OpId op : graph_.ops()) {
       if (graph_.op(op).is_view) continue;
       const DeviceId device = placement_[op];
@@ -176,6 +176,22 @@ class MapWriter {
     const std::string device = Printable(cluster_.device(placement_[op]).name, 120);
     return fmt::format("--pin '{}={}' --pin '{}={}'", Printable(InGraph(a), 120), device,
                        Printable(InGraph(b), 120), device);
+  }
+
+  // The makers of what an op outside of all whole modules reads, on one device: both where the op
+  // is planned, or the only one that is a module where the other tensor is.
+  std::string PinMakers(std::string_view a, std::string_view b, const Mixture& mixture) const {
+    if (!a.empty() && !b.empty()) return PinBoth(a, b, mixture.op);
+    const std::string_view module = a.empty() ? b : a;
+    const int32_t device = mixture.devices[a.empty() ? 0 : 1];
+    if (module.empty() || device == kCpu) return "";
+    for (DeviceId id : cluster_.devices()) {
+      if (number_[id] != device || cluster_.device(id).host != cluster_.device(host_).host)
+        continue;
+      return fmt::format("--pin '{}={}'", Printable(InGraph(module), 120),
+                         Printable(cluster_.device(id).name, 120));
+    }
+    return "";
   }
 
   // Accelerate moves the arguments of `forward` to the modules that the map names, and nothing
@@ -355,7 +371,7 @@ class MapWriter {
                             Show(op.name), ShowTensor(mixture.tensors[0]), Show(mixture.devices[0]),
                             ShowTensor(mixture.tensors[1]), Show(mixture.devices[1])),
                 whole.empty()
-                    ? PinBoth(maker(mixture.tensors[0]), maker(mixture.tensors[1]), mixture.op)
+                    ? PinMakers(maker(mixture.tensors[0]), maker(mixture.tensors[1]), mixture)
                     : whole,
                 Refusals::Weight::kGreat);
   }
@@ -467,6 +483,7 @@ class MapWriter {
   DispatchedModel model_;
   std::set<std::string_view> inner_;  // modules with modules below them
   Refusals refusals_;
+  DeviceId host_;                // a device of the only host
   int32_t default_main_ = kCpu;  // what Accelerate takes by itself
   bool uses_cpu_ = false;
   bool wrapped_ = false;  // "m." is left out of every path

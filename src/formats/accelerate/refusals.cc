@@ -52,7 +52,8 @@ Error Refusals::ToError() const {
   return MakeError(ErrorCode::kNotExpressible, std::move(message), "",
                    reasons.options.empty()
                        ? "Export to another format."
-                       : fmt::format("Plan again with {}.", fmt::join(reasons.options, " ")));
+                       : fmt::format("Plan again with {}, besides the options given.",
+                                     fmt::join(reasons.options, " ")));
 }
 
 }  // namespace placewright

@@ -115,23 +115,22 @@ TEST_P(AtenCorpus, GroupsAndOrderEdges) {
 TEST_P(AtenCorpus, EqualBlocksHaveEqualOps) {
   const BlockCensus census(graph_);
   EXPECT_THAT(census.differences(), ::testing::IsEmpty());
-  // 11 of BERT's 12 layers: the output of the last goes to the head alone. The embedding and output
-  // layers of the small ones stand alone, as do the layers of the language models.
-  const std::map<std::string, size_t> kBlocks = {{"alexnet_b4_sgd", 17},
-                                                 {"bert_base_qa_b24_s384_sgd", 11},
+  // The layers of the language models read different things and stand alone.
+  const std::map<std::string, size_t> kBlocks = {{"alexnet_b4_sgd", 18},
+                                                 {"bert_base_qa_b24_s384_sgd", 12},
                                                  {"gnmt_l2_b128_s40_adam", 0},
-                                                 {"resnet50_b32_adam", 106},
+                                                 {"resnet50_b32_adam", 78},
                                                  {"rnnlm_2x650_b20_t35_sgd", 0},
-                                                 {"tiny_bert_l2_b2_s64_adam", 0},
+                                                 {"tiny_bert_l2_b2_s64_adam", 2},
                                                  {"tiny_rnnlm_1x64_b2_t3_sgd", 0},
-                                                 {"vgg19_b96_sgd", 43},
+                                                 {"vgg19_b96_sgd", 42},
                                                  {"wavenet_10x4_b8_adam", 161},
-                                                 {"bert_base_qa_b24_s384_adam", 11},
-                                                 {"gpt2_small_b4_s1024_adam", 35},
+                                                 {"bert_base_qa_b24_s384_adam", 12},
+                                                 {"gpt2_small_b4_s1024_adam", 36},
                                                  {"gnmt_l8_b128_s40_adam", 12},
-                                                 {"nn_transformer_base_b32_s64_adam", 65},
-                                                 {"resnet50_b32_sgd", 106},
-                                                 {"mobilenet_v3_large_b64_sgd", 38}};
+                                                 {"nn_transformer_base_b32_s64_adam", 52},
+                                                 {"resnet50_b32_sgd", 78},
+                                                 {"mobilenet_v3_large_b64_sgd", 30}};
   const auto expected = kBlocks.find(GetParam().file);
   ASSERT_NE(expected, kBlocks.end());
   EXPECT_EQ(census.compared(), expected->second) << GetParam().file;

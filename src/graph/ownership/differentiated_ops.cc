@@ -25,6 +25,7 @@ class Finder {
         row_of_(graph.ops.size(), -1),
         is_sum_(graph.ops.size(), 0) {
     found_.op.resize(graph.ops.size());
+    found_.summed.resize(graph.ops.size());
     found_.parameter.resize(graph.ops.size());
     ListForwardOps();
     FollowGradients(served);
@@ -311,6 +312,7 @@ class Finder {
     } else if (!later.empty()) {
       found_.op[id] = MakerOfSummed(id, later);
     }
+    if (found_.op[id].valid()) found_.summed[id] = OutputOf(found_.op[id], ShapeOf(sum));
   }
 
   // The maker of the tensor whose gradients a sum adds that only sums take, `later` the makers of

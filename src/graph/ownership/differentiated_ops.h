@@ -33,6 +33,7 @@ namespace placewright {
 
 struct Differentiated {
   IdVector<OpId, OpId> op;              // of each backward op, where one was found
+  IdVector<OpId, TensorId> summed;      // of sums of gradients: the tensor, which that op made
   IdVector<OpId, StorageId> parameter;  // of sums of gradients of a parameter: that parameter
 };
 

@@ -146,10 +146,25 @@ class Attribution {
       const StorageId parameter = differentiated.parameter[id];
       if (parameter.valid()) {
         Set(id, ModuleOfParameter(graph_.tensors[graph_.storages[parameter].first].name));
+      } else if (differentiated.summed[id].valid()) {
+        Set(id, ModuleOfSum(differentiated.summed[id]));
       } else if (differentiated.op[id].valid()) {
         Set(id, path_[differentiated.op[id]]);
       }
     }
+  }
+
+  // Of the sum of the gradients of a tensor that a forward op made.
+  std::string_view ModuleOfSum(TensorId tensor) const {
+    const OpId maker = graph_.tensors[tensor].producer;
+    std::optional<std::string_view> readers;
+    for (OpId consumer : graph_.consumers[maker]) {
+      const Op& op = graph_.ops[consumer];
+      const bool reads = std::find(op.inputs.begin(), op.inputs.end(), tensor) != op.inputs.end();
+      if (op.phase != Phase::kForward || !reads) continue;
+      readers = readers ? CommonModule(*readers, path_[consumer]) : path_[consumer];
+    }
+    return readers && !IsWithinModule(path_[maker], *readers) ? *readers : path_[maker];
   }
 
   const GraphData& graph_;

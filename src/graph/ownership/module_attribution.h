@@ -2,7 +2,10 @@
 //
 //   optimizer op  module of the parameter it serves (colocation.h), from the parameter's name
 //   backward op   1. module of the forward op that it differentiates (differentiated_ops.h); a sum
-//                    of gradients of a parameter: that of the parameter;
+//                    of gradients of a parameter: that of the parameter; a sum of gradients of
+//                    another tensor: the deepest module that holds all forward ops that read it,
+//                    unless that holds its maker, too, to whose module it belongs then. So layers
+//                    are alike to the first and the last: each adds up the gradients of its input;
 //                 2. else that of the first op, by id, that consumes its result;
 //   forward op    1. deepest module that holds the parameters that it reads, itself or
 //                    through views, by their names;

@@ -214,11 +214,11 @@ TEST_F(SharedTable, EachLayerHasItsOwnBackwardOps) {
   }
 }
 
-// The sum of the gradients of a layer's input belongs to what made that input: the addition of the
-// layer before, or the embedding.
-TEST_F(SharedTable, SumsOfGradientsBelongToTheMakerOfTheTensor) {
-  EXPECT_EQ(ModuleOf("sum1"), "layers.0");
-  EXPECT_EQ(ModuleOf("sum0"), "emb");
+// The sum of the gradients of a layer's input belongs to the layer, whose norm and addition read
+// it.
+TEST_F(SharedTable, SumsOfGradientsBelongToTheModuleOfAllReaders) {
+  EXPECT_EQ(ModuleOf("sum1"), "layers.1");
+  EXPECT_EQ(ModuleOf("sum0"), "layers.0");
   EXPECT_EQ(ModuleOf("demb"), "emb");
 }
 

@@ -172,6 +172,10 @@ std::string ReserveAdvice(const Problem& problem, int64_t missing) {
          " in all";
 }
 
+std::string ConstraintAdvice(const Problem& problem) {
+  return problem.constraints.Empty() ? "" : "; or loosen --pin, --forbid and --colocate";
+}
+
 std::string DescribeOverflow(const Problem& problem, const SimResult& result) {
   size_t worst = 0, lacking = 0;
   for (size_t d = 0; d < result.devices.size(); ++d) {
@@ -201,7 +205,8 @@ Error NothingFits(const Problem& problem, std::string_view algorithm, const Plac
                    "",
                    "Give more time (--time), or " + std::string(as_it_is ? "" : "more memory: ") +
                        DescribeEnough(problem, enough) +
-                       ReserveAdvice(problem, result.TotalOver().count));
+                       ReserveAdvice(problem, result.TotalOver().count) +
+                       ConstraintAdvice(problem));
 }
 
 }  // namespace placewright

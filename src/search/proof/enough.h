@@ -36,6 +36,9 @@ std::string DescribeEnough(const Problem& problem, const std::optional<EnoughMem
 // "; or keep less memory in reserve ...", where `missing` bytes are no more than all devices keep.
 std::string ReserveAdvice(const Problem& problem, int64_t missing);
 
+// "; or loosen --pin, --forbid and --colocate", where there are any; else "".
+std::string ConstraintAdvice(const Problem& problem);
+
 // "needs 2.0 KiB (2,048 B) on d0, which has 1.0 KiB (1,024 B)", of the device that lacks most; how
 // many others lack memory, too.
 std::string DescribeOverflow(const Problem& problem, const SimResult& result);
