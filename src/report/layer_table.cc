@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -48,10 +50,16 @@ bool Before(const LayerShare& a, const LayerShare& b) {
 struct Node {
   std::string path, stem;  // stem and number: "encoder.layer." and 3; no number: -1
   int64_t number = -1;
-  int32_t parent = -1;
+  int32_t parent = -1, depth = 0;
+  int32_t layers = 0;          // children with a number
+  bool layers_below = false;   // of some module below it
+  bool is_number = false;      // its own name is one, "3" but not "norm3"
+  bool numbers_below = false;  // some name below it is a number
   std::vector<int32_t> children;
   Shares own, all;              // without and with what is below
-  int64_t innermost_apart = 0;  // the sum of Apart over all modules at and below it, by themselves
+  int64_t innermost_apart = 0;  // the sum of Apart over what all opening of it leads to
+  // A module with a number is a layer, which is not opened, unless it holds layers itself.
+  bool Opens() const { return !children.empty() && (number < 0 || numbers_below); }
 };
 
 // An entry of the table before neighbours are folded: a node, or what of it no child has.
@@ -93,6 +101,10 @@ class LayerTree {
     }
     for (size_t n = nodes_.size(); n-- > 1;) {
       Node& parent = nodes_[nodes_[n].parent];
+      parent.layers += nodes_[n].number >= 0 ? 1 : 0;
+      parent.layers_below |= nodes_[n].layers_below || nodes_[n].layers > 1;
+      parent.numbers_below |= nodes_[n].numbers_below || nodes_[n].is_number;
+      if (!nodes_[n].Opens()) nodes_[n].innermost_apart = Apart(nodes_[n].all);
       Add(parent.all, nodes_[n].all);
       parent.innermost_apart += nodes_[n].innermost_apart;
     }
@@ -119,11 +131,13 @@ class LayerTree {
     Node node;
     node.path = node.stem = path;
     node.parent = parent;
+    node.depth = parent < 0 ? 0 : nodes_[parent].depth + 1;
     const size_t last = path.find_last_not_of("0123456789");
     const size_t digits = path.size() - (last == std::string::npos ? 0 : last + 1);
     if (digits > 0 && digits < 10) {
       node.stem = path.substr(0, path.size() - digits);
       node.number = std::stoll(path.substr(path.size() - digits));
+      node.is_number = node.stem.empty() || node.stem.back() == '.' || node.stem.back() == '/';
     }
     if (parent >= 0) nodes_[parent].children.push_back(static_cast<int32_t>(nodes_.size()));
     nodes_.push_back(std::move(node));
@@ -153,40 +167,32 @@ class Folder {
   // and either all of them lie on it whole or none; they spend most time on the same one.
   enum class Alike : uint8_t { kDevices, kMainAndWhole, kMain };
 
-  // Opens the siblings of one numbering that gain most by it. False: nothing is left to gain.
+  // Opens the siblings of one numbering that gain most by it, of those nearest to the root. False:
+  // nothing is left to gain.
   bool OpenOne() {
-    const std::vector<LayerRow> rows = Fold(parts_, Alike::kMain);
-    if (rows.size() >= most_) return false;
-    const bool few = rows.size() < kFewRows;
-    int64_t best_gain = -1;
+    const size_t rows = Fold(parts_, Alike::kMain).size();
+    if (rows >= most_) return false;
+    std::pair<int32_t, int64_t> best_rank{std::numeric_limits<int32_t>::max(), 0};  // depth, -gain
     std::vector<Part> best;
     for (size_t i = 0; i < parts_.size();) {
       size_t end = i + 1;
       while (end < parts_.size() && SameSeries(parts_[i], parts_[end])) ++end;
+      const Part first = parts_[i];
       int64_t gain = 0;
-      std::vector<Part> inner;
-      for (size_t k = i; k < end; ++k) {
-        const std::vector<Part> opened =
-            CanOpen(parts_[k]) ? tree_.Open(parts_[k]) : std::vector{parts_[k]};
-        gain = SaturatingAdd(gain, Apart(tree_.SharesOf(parts_[k])));
-        for (const Part& part : opened) gain -= Apart(tree_.SharesOf(part));
-        inner.insert(inner.end(), opened.begin(), opened.end());
-      }
-      const bool opens = std::any_of(parts_.begin() + static_cast<int64_t>(i),
-                                     parts_.begin() + static_cast<int64_t>(end),
-                                     [&](const Part& part) { return CanOpen(part); });
-      std::vector<Part> opened(parts_.begin(), parts_.begin() + static_cast<int64_t>(i));
-      opened.insert(opened.end(), inner.begin(), inner.end());
-      opened.insert(opened.end(), parts_.begin() + static_cast<int64_t>(end), parts_.end());
-      // 1% of the ops' time, here or, in a module of its own ("model"), further down.
-      const Part& part = parts_[i];
-      const int64_t further = Apart(tree_.SharesOf(part)) - tree_[part.node].innermost_apart;
+      std::vector<Part> opened = Opened(i, end, &gain);
+      // 1% of the ops' time, here or, in a module of its own ("model"), further down; and layers
+      // are what people look for.
+      const int64_t further = Apart(tree_.SharesOf(first)) - tree_[first.node].innermost_apart;
       const bool alone = end - i == 1;
-      const bool worth = gain > Total() / 100 || (alone && (few || further > Total() / 100));
+      const bool layers = (tree_[first.node].layers > 1 || tree_[first.node].layers_below) &&
+                          tree_.SharesOf(first).size() > 1;
+      const bool worth =
+          gain > Total() / 100 || (alone && (rows < kFewRows || further > Total() / 100 || layers));
+      const std::pair<int32_t, int64_t> rank{tree_[first.node].depth, -gain};
       i = end;
-      if (!opens || !worth || gain <= best_gain || Fold(opened, Alike::kMain).size() > most_)
-        continue;
-      best_gain = gain;
+      if (opened.empty() || !worth || rank >= best_rank) continue;
+      if (Fold(opened, Alike::kMain).size() > most_) continue;
+      best_rank = rank;
       best = std::move(opened);
     }
     if (best.empty()) return false;
@@ -194,9 +200,25 @@ class Folder {
     return true;
   }
 
-  bool CanOpen(const Part& part) const {
-    return !part.itself && !tree_[part.node].children.empty();
+  // The parts with those of [begin, end) opened, and by how much less time is spent apart then;
+  // none where there is nothing to open.
+  std::vector<Part> Opened(size_t begin, size_t end, int64_t* gain) const {
+    std::vector<Part> opened(parts_.begin(), parts_.begin() + static_cast<std::ptrdiff_t>(begin));
+    bool any = false;
+    for (size_t k = begin; k < end; ++k) {
+      any = any || CanOpen(parts_[k]);
+      const std::vector<Part> inner =
+          CanOpen(parts_[k]) ? tree_.Open(parts_[k]) : std::vector{parts_[k]};
+      *gain = SaturatingAdd(*gain, Apart(tree_.SharesOf(parts_[k])));
+      for (const Part& part : inner) *gain -= Apart(tree_.SharesOf(part));
+      opened.insert(opened.end(), inner.begin(), inner.end());
+    }
+    if (!any) return {};
+    opened.insert(opened.end(), parts_.begin() + static_cast<std::ptrdiff_t>(end), parts_.end());
+    return opened;
   }
+
+  bool CanOpen(const Part& part) const { return !part.itself && tree_[part.node].Opens(); }
 
   // The rows in which most time is spent, in their order, and the rest as one.
   std::vector<LayerRow> Longest(std::vector<LayerRow> rows) const {

@@ -2,10 +2,11 @@
 //
 // A row is a module, or a run of sibling modules whose names differ by consecutive numbers alone
 // ("encoder.layer.0-11"), with the devices that run its ops or hold its memory.
-// The tree is opened where that separates devices, siblings of one numbering together, as long as
-// the table keeps to its rows. Neighbours of one numbering are one row where they use the same
-// devices; where the table would be too long, where they spend most time on the same one, if
-// possible without those that lie on one device whole.
+// The tree is opened where that separates devices, siblings of one numbering together, those
+// nearest to the root first, down to the layers (modules whose names end in a number and that hold
+// no other such), as long as the table keeps to its rows. Neighbours of one numbering are one row
+// where they use the same devices; where the table would be too long, where they spend most time on
+// the same one, if possible without those that lie on one device whole.
 #ifndef PLACEWRIGHT_REPORT_LAYER_TABLE_H_
 #define PLACEWRIGHT_REPORT_LAYER_TABLE_H_
 

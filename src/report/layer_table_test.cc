@@ -139,6 +139,20 @@ TEST_F(LayerTable, LayersBelowOtherModulesAreFound) {
                                          "lm_head", "score"));
 }
 
+// Towers are opened alike, down to their layers and no further.
+TEST_F(LayerTable, LayersOfEveryTowerAreShown) {
+  for (const std::string tower : {"left", "right"}) {
+    AddLayer(tower + ".tokens", 0);
+    for (int i = 0; i < 2; ++i) {
+      const std::string layer = tower + ".layers." + std::to_string(i);
+      AddLayer(layer + ".norm1", i);
+      AddLayer(layer + ".norm2", 1 - i, tower == "left" ? -1 : 2);
+    }
+  }
+  EXPECT_THAT(Names(Rows()), ElementsAre("left.tokens", "left.layers.0-1", "right.tokens",
+                                         "right.layers.0-1"));
+}
+
 // Layers that search has scattered are told apart all the same, and the one that was pinned is.
 TEST_F(LayerTable, ScatteredLayersAreRowsOfTheirOwn) {
   for (int i = 0; i < 8; ++i)

@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_FORMATS_ACCELERATE_REFUSALS_H_
 #define PLACEWRIGHT_FORMATS_ACCELERATE_REFUSALS_H_
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
