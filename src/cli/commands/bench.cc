@@ -19,24 +19,20 @@ class BenchCommand : public Command {
     app->require_subcommand(1);
     CLI::App* simulator =
         app->add_subcommand("simulator", "Simulated ops per second on a made-up step, on one core");
-    simulator->add_option("--placement", placement_, "contiguous or random")
-        ->type_name("NAME")
-        ->capture_default_str();
-    simulator->add_option("--repeat", options_.repeat, "Simulations to time")
+    simulator->add_option("--placement", placement_, "contiguous or random (default contiguous)")
+        ->type_name("NAME");
+    simulator->add_option("--repeat", options_.repeat, "Simulations to time (default 31)")
         ->type_name("N")
-        ->capture_default_str()
         ->check(WholeNumber(1, 1'000'000));
-    simulator->add_option("--ops", options_.step.ops, "Ops of the step")
+    simulator->add_option("--ops", options_.step.ops, "Ops of the step (default 80000)")
         ->type_name("N")
-        ->capture_default_str()
         ->check(WholeNumber(1, 4'000'000));
-    simulator->add_option("--devices", options_.step.devices, "Devices, all joined pairwise")
+    simulator
+        ->add_option("--devices", options_.step.devices, "Devices, all joined pairwise (default 8)")
         ->type_name("N")
-        ->capture_default_str()
         ->check(WholeNumber(1, 128));
-    simulator->add_option("--order", order_, "fifo or critical-path")
-        ->type_name("ORDER")
-        ->capture_default_str();
+    simulator->add_option("--order", order_, "fifo or critical-path (default fifo)")
+        ->type_name("ORDER");
     simulator->footer(
         "Times are those of whole simulations, memory included, without a schedule. The fastest\n"
         "repeat counts; docs/json.md says what else is printed.\n"

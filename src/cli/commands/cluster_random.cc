@@ -44,15 +44,15 @@ class ClusterRandomCommand : public Command {
         ->check(WholeNumber(0, UINT64_MAX))
         ->type_name("N");
     const auto range = [app](const char* name, std::string& value, const char* help) {
-      app->add_option(name, value, help)->type_name("N|A-B")->capture_default_str();
+      app->add_option(name, value, help)->type_name("N|A-B");
     };
-    range("--machines", machines_, "How many machines");
-    range("--gpus", gpus_, "How many GPUs on each");
-    range("--inside", inside_, "Gb/s of a GPU's link within its machine");
-    range("--between", between_, "Gb/s of a machine's link to the others");
-    app->add_option("--kinds", kinds_, "Types of GPU to draw from")
-        ->type_name("KIND,...")
-        ->capture_default_str();
+    range("--machines", machines_, "How many machines (default 1-6)");
+    range("--gpus", gpus_, "How many GPUs on each (default 1-8)");
+    range("--inside", inside_, "Gb/s of a GPU's link within its machine (default 64-160)");
+    range("--between", between_, "Gb/s of a machine's link to the others (default 20-50)");
+    app->add_option("--kinds", kinds_,
+                    "Types of GPU to draw from (default V100-32GB,GTX-1080Ti,P100-12GB)")
+        ->type_name("KIND,...");
     app->add_option("-o,--output", output_, "The cluster file; standard output where left out or -")
         ->type_name("FILE");
     app->footer(
