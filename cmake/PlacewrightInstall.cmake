@@ -1,17 +1,21 @@
-# Installs the program and the libraries without `cli`, and exports them for find_package(Placewright).
-# What includes LibTorch is installed as the one library that the program opens, beside its bin.
+# Installs the program, libplacewright.so with its public headers, and exports it for
+# find_package(Placewright). The libraries that include LibTorch are opened by the program, beside
+# its bin.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-get_property(modules GLOBAL PROPERTY PLACEWRIGHT_MODULES)
-list(REMOVE_ITEM modules placewright_cli)
-install(TARGETS ${modules} EXPORT PlacewrightTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+set(torch_folder lib/placewright)
+install(TARGETS placewright_library EXPORT PlacewrightTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS placewright check_plan RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/placewright
-  FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN cli EXCLUDE PATTERN capture EXCLUDE
-  PATTERN torch_library EXCLUDE)
+set_target_properties(placewright check_plan PROPERTIES
+  INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 if(PLACEWRIGHT_WITH_TORCH)
-  install(TARGETS placewright_torch LIBRARY DESTINATION lib/placewright)
+  install(TARGETS placewright_torch placewright_torch_files LIBRARY DESTINATION ${torch_folder})
+  file(RELATIVE_PATH library_folder ${CMAKE_INSTALL_PREFIX}/${torch_folder}
+    ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_target_properties(placewright_torch placewright_torch_files PROPERTIES
+    INSTALL_RPATH "$ORIGIN;$ORIGIN/${library_folder}")
 endif()
 install(PROGRAMS python/placewright_export.py DESTINATION ${CMAKE_INSTALL_DATADIR}/placewright/python)
 install(DIRECTORY python/placewright_torch
@@ -24,5 +28,4 @@ configure_package_config_file(cmake/PlacewrightConfig.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/PlacewrightConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/PlacewrightConfig.cmake
-  ${PROJECT_BINARY_DIR}/PlacewrightConfigVersion.cmake cmake/FindLibOnnx.cmake
-  cmake/FindMetis.cmake cmake/FindScotch.cmake DESTINATION ${config_folder})
+  ${PROJECT_BINARY_DIR}/PlacewrightConfigVersion.cmake DESTINATION ${config_folder})

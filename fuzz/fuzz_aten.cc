@@ -6,7 +6,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const placewright::Result<placewright::AtenGraph> read = placewright::ReadAtenFile(text);
-  if (!read.ok() || read.value().graph.batch_laws() == nullptr) return 0;
+  if (!read.ok() || read.value().graph.batch_scaling() == nullptr) return 0;
   for (const int64_t batch : {int64_t{1}, int64_t{7}, int64_t{1} << 40, int64_t{1} << 60}) {
     const auto scaled = placewright::ReadAtenFile(text, batch);
     if (!scaled.ok()) continue;

@@ -18,8 +18,10 @@
 #include "formats/input.h"
 #include "formats/pipedream/profile_graph.h"
 #include "formats/plan/plan_json.h"
-#include "search/evaluate.h"
+#include "search/evaluation/plan_result.h"
 #include "simulated_plan.h"
+#include "sim/placement_check.h"
+#include "sim/saturation_check.h"
 
 namespace placewright {
 namespace {
@@ -70,25 +72,26 @@ Status Equip(PlanInputs& plan, Random& random) {
   return Ok();
 }
 
-// Each unit on any of its devices, or neighbours together, or all on the first.
+// Each group on any of its devices, or neighbours together, or all on the first.
 Result<Placement> Draw(const PlanInputs& plan, Random& random) {
   const Cluster& cluster = plan.cluster.cluster;
   PW_ASSIGN(const Problem problem,
-            BuildProblem(plan.graph.graph, cluster, plan.costs, {}, Order::kFifo));
+            BuildProblem(plan.graph.graph, cluster, plan.costs, {}, SchedulingPolicy::kFifo));
   const uint64_t way = random.Below(3);
   std::vector<int32_t> device_of;
-  for (size_t i = 0; i < problem.units.size(); ++i) {
-    const std::vector<DeviceId>& allowed = problem.units[i].allowed;
+  for (size_t i = 0; i < problem.groups.size(); ++i) {
+    const std::vector<DeviceId>& allowed = problem.groups[i].allowed;
     const size_t chosen = way == 0   ? random.Below(allowed.size())
-                          : way == 1 ? i * allowed.size() / problem.units.size()
+                          : way == 1 ? i * allowed.size() / problem.groups.size()
                                      : 0;
     device_of.push_back(allowed[chosen].value());
   }
-  Placement placement = ExpandUnits(problem, device_of);
-  PW_RETURN_IF_ERROR(VerifyPlacement(problem.program, plan.graph.graph, cluster, placement));
-  Simulator simulator(problem.program);
-  const SimResult& result = simulator.Run(placement, {Order::kFifo, true, false});
-  PW_RETURN_IF_ERROR(VerifyCounted(problem.program, plan.graph.graph, cluster, placement, result));
+  Placement placement = ExpandGroups(problem, device_of);
+  PW_RETURN_IF_ERROR(VerifyPlacement(problem.sim_graph, plan.graph.graph, cluster, placement));
+  Simulator simulator(problem.sim_graph);
+  const SimResult& result = simulator.Run(placement, {SchedulingPolicy::kFifo, true, false});
+  PW_RETURN_IF_ERROR(
+      CheckNotSaturated(problem.sim_graph, plan.graph.graph, cluster, placement, result));
   return placement;
 }
 
@@ -137,8 +140,8 @@ Status Export(std::string_view bytes) {
   PW_ASSIGN(plan.graph, LoadGraph(WriteInput(bytes), options));
   PW_RETURN_IF_ERROR(Equip(plan, random));
   PW_ASSIGN(const Placement placement, Draw(plan, random));
-  tests::SimulatedPlan simulated =
-      tests::Simulate(plan.graph.graph, plan.cluster.cluster, plan.costs, placement, Order::kFifo);
+  tests::SimulatedPlan simulated = tests::Simulate(plan.graph.graph, plan.cluster.cluster,
+                                                   plan.costs, placement, SchedulingPolicy::kFifo);
   const std::string cluster_path = plan.plan.cluster.path;
   plan.plan = std::move(simulated.plan);
   plan.plan.cluster.path = cluster_path;

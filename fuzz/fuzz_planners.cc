@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "formats/costs/costgraph_reader.h"
-#include "search/evaluate.h"
+#include "search/evaluation/plan_result.h"
 #include "search/planner.h"
 #include "search/proof/routes.h"
 #include "simulated_plan.h"
+#include "sim/placement_check.h"
+#include "sim/saturation_check.h"
 
 namespace placewright {
 namespace {
@@ -130,7 +132,8 @@ class Judge {
         costs_(costs),
         problem_(problem),
         bound_(LowerBound(problem).value),
-        proven_infeasible_(!ProveConnects(problem).ok() || !ProveFits(problem).ok()) {}
+        proven_infeasible_(!CheckNotProvenDisconnected(problem).ok() ||
+                           !CheckNotProvenInfeasible(problem).ok()) {}
 
   void Try(const Planner& planner, uint64_t seed) {
     PlannerOptions options;
@@ -154,28 +157,29 @@ class Judge {
  private:
   void Look(std::string_view name, const PlannerResult& result) {
     Require(result.placement.size() == graph_.graph.op_count(), name, "an op has no device");
-    for (const PlacementUnit& unit : problem_.units) {
-      for (const OpId op : unit.ops) {
-        const auto& allowed = unit.allowed;
+    for (const ColocationGroup& group : problem_.groups) {
+      for (const OpId op : group.ops) {
+        const auto& allowed = group.allowed;
         Require(std::find(allowed.begin(), allowed.end(), result.placement[op]) != allowed.end(),
                 name, "a device that is not allowed");
       }
     }
     const Status legal =
-        VerifyPlacement(problem_.program, graph_.graph, cluster_, result.placement);
+        VerifyPlacement(problem_.sim_graph, graph_.graph, cluster_, result.placement);
     Require(legal.ok(), name, "illegal", legal.ok() ? "" : legal.error().ToString());
-    Simulator simulator(problem_.program);
-    const SimResult& step = simulator.Run(result.placement, {problem_.order, true, false});
+    Simulator simulator(problem_.sim_graph);
+    const SimResult& step = simulator.Run(result.placement, {problem_.policy, true, false});
     Require(step.step_time == result.step_time, name, "another step time");
     Require(step.feasible == result.feasible, name, "fits or not");
     Require(!result.feasible || !proven_infeasible_, name, "fits, though it was proven not to");
     Require(!result.feasible || result.step_time >= bound_, name, "faster than the bound");
-    if (!VerifyCounted(problem_.program, graph_.graph, cluster_, result.placement, step).ok()) {
+    if (!CheckNotSaturated(problem_.sim_graph, graph_.graph, cluster_, result.placement, step)
+             .ok()) {
       return;
     }
     const std::string verdict = tests::Verdict(
         graph_, cluster_, costs_, result.placement,
-        tests::Simulate(graph_.graph, cluster_, costs_, result.placement, problem_.order));
+        tests::Simulate(graph_.graph, cluster_, costs_, result.placement, problem_.policy));
     Require(verdict == "holds", name, "the checker says:", verdict);
   }
 
@@ -190,7 +194,8 @@ class Judge {
 Status PlanAll(Source source) {
   const size_t devices = 1 + source.Below(4), ops = 1 + source.Below(20);
   const uint64_t seed = source.Below(256);
-  const Order order = source.Below(2) == 0 ? Order::kFifo : Order::kCriticalPath;
+  const SchedulingPolicy policy =
+      source.Below(2) == 0 ? SchedulingPolicy::kFifo : SchedulingPolicy::kCriticalPath;
   const Constraints constraints = ConstraintsOf(source, devices, ops);
   Json file = {{"schema", "placewright.costgraph/1"}};
   AddDevices(source, devices, file);

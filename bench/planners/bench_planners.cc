@@ -137,10 +137,12 @@ int RunPair(const std::string& path, std::string_view preset, const Options& opt
   auto costs = ModelCosts(graph.value(), cluster.value(), {});
   if (!costs.ok()) return fail(costs.error());
   const Clock::time_point started = Clock::now();
-  auto problem = BuildProblem(graph.value(), cluster.value(), costs.value(), {},
-                              options.critical_path ? Order::kCriticalPath : Order::kFifo);
+  auto problem = BuildProblem(
+      graph.value(), cluster.value(), costs.value(), {},
+      options.critical_path ? SchedulingPolicy::kCriticalPath : SchedulingPolicy::kFifo);
   if (!problem.ok()) return fail(problem.error());
-  if (const Status fits = ProveFits(problem.value()); !fits.ok()) return fail(fits.error());
+  if (const Status fits = CheckNotProvenInfeasible(problem.value()); !fits.ok())
+    return fail(fits.error());
   const double proven = std::chrono::duration<double>(Clock::now() - started).count();
   const Bound bound = LowerBound(problem.value());
   const double bounded = std::chrono::duration<double>(Clock::now() - started).count();

@@ -13,7 +13,7 @@
 #include "cluster/catalogue.h"
 #include "cost/cost_model.h"
 #include "report/graph_summary.h"
-#include "search/evaluate.h"
+#include "search/evaluation/plan_result.h"
 #include "search/planner.h"
 
 namespace placewright {
@@ -32,9 +32,9 @@ struct Case {
 };
 
 // The presets that name machines, in the order of the zoo.
-std::vector<Case> Cases(const TorchApi& api, const std::string& glob) {
+std::vector<Case> Cases(const CaptureService& service, const std::string& glob) {
   std::vector<Case> cases;
-  for (const ZooModel& model : api.Zoo()) {
+  for (const ZooModel& model : service.Zoo()) {
     for (const ZooPreset& preset : model.presets) {
       const std::string name = model.name + "@" + preset.name;
       if (preset.cluster.empty() || !GlobMatch(glob, name)) continue;
@@ -48,19 +48,19 @@ std::vector<Case> Cases(const TorchApi& api, const std::string& glob) {
 // allowed device: "P100-12GB yes 10.9 GiB".
 Result<std::string> OneDevice(const Problem& problem) {
   std::string text, last;
-  Simulator simulator(problem.program);
+  Simulator simulator(problem.sim_graph);
   for (size_t d = 0; d < problem.cluster->device_count(); ++d) {
     const DeviceId device(static_cast<int32_t>(d));
     const DeviceKind& kind = problem.cluster->kind(device);
     if (kind.device_class == DeviceClass::kCpu || kind.name == last) continue;
     last = kind.name;
     std::vector<int32_t> devices;
-    for (const PlacementUnit& unit : problem.units) {
+    for (const ColocationGroup& group : problem.groups) {
       const bool allowed =
-          std::find(unit.allowed.begin(), unit.allowed.end(), device) != unit.allowed.end();
-      devices.push_back((allowed ? device : unit.allowed.front()).index());
+          std::find(group.allowed.begin(), group.allowed.end(), device) != group.allowed.end();
+      devices.push_back((allowed ? device : group.allowed.front()).index());
     }
-    PW_ASSIGN(const Score score, EvaluateUnits(problem, devices, simulator));
+    PW_ASSIGN(const Score score, EvaluateGroups(problem, devices, simulator));
     if (!text.empty()) text += ", ";
     text += kind.name + (score.feasible ? " yes" : " no");
   }
@@ -91,16 +91,17 @@ size_t UsedGpus(const Problem& problem, const Placement& placement) {
   return gpus;
 }
 
-Result<Row> RunCase(const TorchApi& api, const Case& what, const Options& options) {
+Result<Row> RunCase(const CaptureService& service, const Case& what, const Options& options) {
   CaptureRequest request;
   request.model = what.model;
-  PW_ASSIGN(const Capture capture, api.CaptureModel(request));
+  PW_ASSIGN(const Capture capture, service.CaptureModel(request));
   const Graph& graph = capture.graph;
   PW_ASSIGN(Cluster cluster, MakePreset(what.cluster));
   PW_RETURN_IF_ERROR(ApplyMemoryReserve(std::nullopt, &cluster));
   PW_ASSIGN(const CostTable costs, ModelCosts(graph, cluster, {}));
-  PW_ASSIGN(const Problem problem, BuildProblem(graph, cluster, costs, {}, Order::kFifo));
-  PW_RETURN_IF_ERROR(ProveFits(problem));
+  PW_ASSIGN(const Problem problem,
+            BuildProblem(graph, cluster, costs, {}, SchedulingPolicy::kFifo));
+  PW_RETURN_IF_ERROR(CheckNotProvenInfeasible(problem));
   Row row{what,
           Summarise(graph),
           graph.batch(),
@@ -134,7 +135,7 @@ void Print(std::FILE* file, const Row& row) {
   std::fflush(file);
 }
 
-int RunOne(const TorchApi& api, const Case& what, const Options& options, std::FILE* file) {
+int RunOne(const CaptureService& service, const Case& what, const Options& options, std::FILE* file) {
   const auto row = RunCase(api, what, options);
   if (row.ok()) {
     Print(file, row.value());
@@ -158,7 +159,7 @@ int Main(const Options& options) {
                "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
   std::fflush(file);
   int failures = 0;
-  const TorchApi& api = library.value().api();
+  const CaptureService& service = library.value().api().capture();
   for (const Case& what : Cases(api, options.models)) {
     failures += !SucceedsInChild([&] { return RunOne(api, what, options, file); });
   }

@@ -16,8 +16,8 @@ static pw::Status Plan(const char* graph_path, const char* cluster_name) {
   PW_ASSIGN(const pw::LoadedCluster cluster, pw::LoadCluster(cluster_name));
   PW_ASSIGN(const pw::CostTable costs, pw::ModelCosts(graph.graph, cluster.cluster, {}));
   PW_ASSIGN(const pw::Problem problem,
-            pw::BuildProblem(graph.graph, cluster.cluster, costs, {}, pw::Order::kFifo));
-  PW_RETURN_IF_ERROR(pw::ProveFits(problem));
+            pw::BuildProblem(graph.graph, cluster.cluster, costs, {}, pw::SchedulingPolicy::kFifo));
+  PW_RETURN_IF_ERROR(pw::CheckNotProvenInfeasible(problem));
 
   pw::PlannerOptions options;
   options.started = pw::Clock::now();

@@ -8,7 +8,7 @@
 
 namespace placewright {
 
-// A signed whole number of one unit.
+// A signed integer of one unit.
 template <class Unit>
 struct Quantity {
   int64_t count = 0;
@@ -57,6 +57,11 @@ std::string FormatNanos(Nanos time);  // "812 ns", "3.42 us", "2.41 s"; "at leas
 std::string FormatBytes(Bytes size);  // "512 B", "1.5 KiB", "10.2 GiB"
 std::string FormatBandwidth(BytesPerSecond bandwidth);  // "12.0 GB/s"; powers of 1,000
 std::string FormatCount(int64_t n);                     // "3,667"
+
+// part / whole; 0 of nothing.
+inline double ShareOf(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
 
 }  // namespace placewright
 

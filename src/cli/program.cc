@@ -59,7 +59,7 @@ const CLI::Option* RepeatedOption(const CLI::App* app) {
 }
 
 // No option and no argument means anything when it is empty.
-Status RefuseEmptyValues(const CLI::App* app) {
+Status RejectEmptyValues(const CLI::App* app) {
   for (const CLI::Option* option : app->get_options()) {
     for (const std::string& value : option->results()) {
       if (!value.empty()) continue;
@@ -67,12 +67,12 @@ Status RefuseEmptyValues(const CLI::App* app) {
                        "Give it one, or leave it out: see `" + FullName(app) + " --help`.");
     }
   }
-  for (const CLI::App* sub : app->get_subcommands()) PW_RETURN_IF_ERROR(RefuseEmptyValues(sub));
+  for (const CLI::App* sub : app->get_subcommands()) PW_RETURN_IF_ERROR(RejectEmptyValues(sub));
   return Ok();
 }
 
 // "-" as an input is standard input, which can be read once. As an output the command judges it.
-Status RefuseSecondStandardInput(const CLI::App* app, std::string& first) {
+Status RejectSecondStandardInput(const CLI::App* app, std::string& first) {
   for (const CLI::Option* option : app->get_options()) {
     if (option->get_group() == "Output") continue;
     for (const std::string& value : option->results()) {
@@ -87,7 +87,7 @@ Status RefuseSecondStandardInput(const CLI::App* app, std::string& first) {
     }
   }
   for (const CLI::App* sub : app->get_subcommands()) {
-    PW_RETURN_IF_ERROR(RefuseSecondStandardInput(sub, first));
+    PW_RETURN_IF_ERROR(RejectSecondStandardInput(sub, first));
   }
   return Ok();
 }
@@ -170,18 +170,18 @@ Result<int> ParseAndRun(int argc, const char* const* argv, Context& context) {
       "  placewright inspect model.onnx\n"
       "`placewright help COMMAND` and `placewright COMMAND --help` say more about a command.");
   const std::vector<std::unique_ptr<Command>> commands = MakeCommands();
-  std::vector<CLI::App*> apps;
+  std::vector<CommandLine> apps;
   for (const auto& command : commands) {
-    apps.push_back(command->Register(program));
+    apps.push_back(command->Register(CommandLine(&program)));
   }
   AddOutputOptions(&program, context.console);  // before the command or after it
   Console& console = context.console;
   try {
     std::vector<const char*> words = WithHelp(program, argc, argv);
     program.parse(static_cast<int>(words.size()), words.data());
-    PW_RETURN_IF_ERROR(RefuseEmptyValues(&program));
+    PW_RETURN_IF_ERROR(RejectEmptyValues(&program));
     std::string standard_input;
-    PW_RETURN_IF_ERROR(RefuseSecondStandardInput(&program, standard_input));
+    PW_RETURN_IF_ERROR(RejectSecondStandardInput(&program, standard_input));
   } catch (const CLI::CallForVersion&) {
     PrintWords(console, "version", PLACEWRIGHT_VERSION, program.version() + "\n");
     return 0;
@@ -193,7 +193,7 @@ Result<int> ParseAndRun(int argc, const char* const* argv, Context& context) {
     return UsageError(thrown, program);
   }
   for (size_t i = 0; i < commands.size(); ++i) {
-    if (apps[i]->parsed()) return commands[i]->Run(context);
+    if (apps[i].Parsed()) return commands[i]->Run(context);
   }
   return MakeError(ErrorCode::kUsage, "no command was given");
 }

@@ -2,15 +2,17 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
 namespace placewright {
 namespace {
 
-constexpr const char* kFileName = "libplacewright_torch.so";
 constexpr const char* kEntry = "placewright_torch_api";
 
 Error Missing(std::string message, const std::string& file = "") {
@@ -21,37 +23,58 @@ Error Missing(std::string message, const std::string& file = "") {
   return error;
 }
 
+std::string Target(TorchLibrary::Part part) {
+  return part == TorchLibrary::Part::kMain ? "placewright_torch" : "placewright_torch_files";
+}
+
+std::string FileName(TorchLibrary::Part part) { return "lib" + Target(part) + ".so"; }
+
+std::string FirstReadable(const std::vector<std::string>& places) {
+  for (const std::string& place : places) {
+    if (access(place.c_str(), R_OK) == 0) return place;
+  }
+  return "";
+}
+
+// Few commands need all libraries, and they take minutes to build: ./run leaves that until now.
+bool BuildLibrary(TorchLibrary::Part part) {
+  const char* command = std::getenv("PLACEWRIGHT_BUILD_LIBRARY");
+  if (command == nullptr) return false;
+  std::string target = Target(part), path = command;
+  char* const words[] = {path.data(), target.data(), nullptr};
+  pid_t child = 0;
+  int status = 0;
+  if (posix_spawn(&child, command, nullptr, nullptr, words, environ) != 0) return false;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 }  // namespace
 
 void TorchLibrary::Closer::operator()(void* handle) const { dlclose(handle); }
 
-std::vector<std::string> TorchLibrary::SearchPlaces() {
+std::vector<std::string> TorchLibrary::SearchPlaces(Part part) {
   std::vector<std::string> places;
   if (const char* named = std::getenv("PLACEWRIGHT_TORCH_LIBRARY")) return {named};
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error) {
     const std::filesystem::path folder = program.parent_path();
-    places.push_back((folder / kFileName).string());
-    places.push_back((folder / "../lib/placewright" / kFileName).lexically_normal().string());
+    const std::string name = FileName(part);
+    places.push_back((folder / name).string());
+    places.push_back((folder / "../lib/placewright" / name).lexically_normal().string());
   }
   return places;
 }
 
-Result<TorchLibrary> TorchLibrary::Open(const std::string& path) {
-  std::string found = path;
+Result<TorchLibrary> TorchLibrary::Open(Part part) {
+  const std::vector<std::string> places = SearchPlaces(part);
+  std::string found = FirstReadable(places);
+  if (found.empty() && BuildLibrary(part)) found = FirstReadable(places);
   if (found.empty()) {
-    const std::vector<std::string> places = SearchPlaces();
-    for (const std::string& place : places) {
-      if (access(place.c_str(), R_OK) == 0) {
-        found = place;
-        break;
-      }
-    }
-    if (found.empty()) {
-      return Missing(
-          fmt::format("{} was not found (looked for {})", kFileName, fmt::join(places, ", ")));
-    }
+    return Missing(
+        fmt::format("{} was not found (looked for {})", FileName(part), fmt::join(places, ", ")));
   }
   TorchLibrary library;
   library.path_ = found;

@@ -1,7 +1,7 @@
-// Opens the shared library of the modules that include LibTorch, when a command needs it: an idle
-// program linked to LibTorch would cost 150 MB and 0.6 s. Its one exported function
-// `placewright_torch_api` returns a pointer to a TorchApi that lives as long as the library is
-// open.
+// Opens the shared libraries of the modules that include LibTorch, when a command needs them: an
+// idle program linked to LibTorch would cost 150 MB and 0.6 s. Each exports one function,
+// `placewright_torch_api`, that returns a pointer to a TorchApi that lives as long as the library
+// is open.
 #ifndef PLACEWRIGHT_CLI_TORCH_LIBRARY_H_
 #define PLACEWRIGHT_CLI_TORCH_LIBRARY_H_
 
@@ -17,12 +17,18 @@ namespace placewright {
 // The opened library; the interface is valid while it lives.
 class TorchLibrary {
  public:
-  // Opens `path`, or where it is empty what PLACEWRIGHT_TORCH_LIBRARY names (the environment), or
-  // without that the first that exists of the program's folder and ../lib/placewright beside it.
-  // Errors: kMissingRuntime, saying where it was looked for and what the loader said.
-  static Result<TorchLibrary> Open(const std::string& path = "");
-  // The places that Open("") tries, in order.
-  static std::vector<std::string> SearchPlaces();
+  enum class Part {
+    kMain,   // libplacewright_torch.so: all services but for models from files
+    kFiles,  // libplacewright_torch_files.so
+  };
+  // Opens what PLACEWRIGHT_TORCH_LIBRARY names (the environment), or without that the first that
+  // exists of the program's folder and ../lib/placewright beside it. Where none does and
+  // PLACEWRIGHT_BUILD_LIBRARY names a command (./run does), that is run first with the library's
+  // target as its argument. Errors: kMissingRuntime, saying where it was looked for and what the
+  // loader said.
+  static Result<TorchLibrary> Open(Part part = Part::kMain);
+  // The places that Open tries, in order.
+  static std::vector<std::string> SearchPlaces(Part part = Part::kMain);
 
   const TorchApi& api() const { return *api_; }
   const std::string& path() const { return path_; }

@@ -19,8 +19,8 @@ DeviceId Cluster::FindDevice(std::string_view name) const {
 Status Cluster::SetReserve(DeviceId id, Bytes reserve) {
   Device& device = devices_[id];
   const Bytes memory = device.capacity + device.reserve;
-  const Bytes least(kind(id).device_class == DeviceClass::kOther ? 0 : 1);  // left to use
-  if (reserve < Bytes(0) || reserve > memory - least) {
+  const Bytes min(kind(id).device_class == DeviceClass::kOther ? 0 : 1);  // left to use
+  if (reserve < Bytes(0) || reserve > memory - min) {
     return MakeError(
         ErrorCode::kUsage,
         fmt::format("{} has {} of memory and cannot keep {} in reserve", Printable(device.name, 80),

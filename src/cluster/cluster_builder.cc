@@ -25,7 +25,7 @@ Error Field(std::string_view what, std::string_view name, std::string_view probl
                    fmt::format("{} \"{}\": {}", what, Printable(name, 80), problem));
 }
 
-bool InRange(int64_t value, int64_t least) { return value >= least && value <= kMaxQuantity; }
+bool InRange(int64_t value, int64_t min) { return value >= min && value <= kMaxQuantity; }
 
 bool IsRate(double rate) { return std::isfinite(rate) && rate >= 0 && rate <= 1e24; }
 

@@ -145,7 +145,7 @@ TEST(ClusterBuilder, GroupsAreOneKindOnOneHost) {
   EXPECT_THAT(c.DeviceNames(), testing::ElementsAre("w", "x", "y", "z"));
 }
 
-TEST(ClusterBuilder, RefusesWhatCannotBe) {
+TEST(ClusterBuilder, RejectsWhatCannotBe) {
   ClusterBuilder b = WithDevices(2);
   EXPECT_EQ(b.AddKind(Kind("k")).error().code, ErrorCode::kDuplicateName);
   EXPECT_EQ(b.AddDevice({"d0", 0, 0, Bytes(1), Bytes(0)}).error().code, ErrorCode::kDuplicateName);
@@ -168,7 +168,7 @@ TEST(ClusterBuilder, RefusesWhatCannotBe) {
   EXPECT_EQ(b.AddKind(bad).error().code, ErrorCode::kField);
 }
 
-TEST(ClusterBuilder, RefusesImpossibleRoutes) {
+TEST(ClusterBuilder, RejectsImpossibleRoutes) {
   ClusterBuilder b = WithDevices(2);
   const LinkId l = b.AddLink({"l", BytesPerSecond(7), Nanos(3), ""}).Take();
   EXPECT_EQ(b.AddLink({"l", BytesPerSecond(7), Nanos(3), ""}).error().code,

@@ -4,7 +4,7 @@ namespace placewright {
 
 DeviceKind MakeCpuKind(std::string name, std::string architecture, const CpuCores& cores,
                        BytesPerSecond memory_bandwidth, std::string source) {
-  // Products of whole numbers below 2^53: exact.
+  // Products of integers below 2^53: exact.
   const auto per_second = [](int64_t count, int64_t mhz, int64_t flops) {
     return static_cast<double>(count) * static_cast<double>(mhz) * static_cast<double>(flops) * 1e6;
   };

@@ -16,15 +16,15 @@ constexpr int64_t kMaxMbps = 100'000'000;
 constexpr int64_t kBytesPerMbps = 125'000;
 
 int64_t Draw(Random& random, const DrawRange& range) {
-  return range.least +
-         static_cast<int64_t>(random.Below(static_cast<uint64_t>(range.most - range.least) + 1));
+  return range.min +
+         static_cast<int64_t>(random.Below(static_cast<uint64_t>(range.max - range.min) + 1));
 }
 
-Status CheckRange(std::string_view what, const DrawRange& range, int64_t most) {
-  if (range.least >= 1 && range.least <= range.most && range.most <= most) return Ok();
+Status CheckRange(std::string_view what, const DrawRange& range, int64_t max) {
+  if (range.min >= 1 && range.min <= range.max && range.max <= max) return Ok();
   return MakeError(ErrorCode::kUsage,
-                   fmt::format("{} are to be drawn from [{}, {}]", what, range.least, range.most),
-                   "", fmt::format("Give a range MIN-MAX within [1, {}].", most));
+                   fmt::format("{} are to be drawn from [{}, {}]", what, range.min, range.max), "",
+                   fmt::format("Give a range MIN-MAX within [1, {}].", max));
 }
 
 Result<std::vector<DeviceKind>> FindKinds(const std::vector<std::string>& names) {
@@ -58,12 +58,12 @@ Status CheckOptions(const RandomTopologyOptions& options) {
   PW_RETURN_IF_ERROR(CheckRange("GPUs of a machine", options.gpus, kMaxGpus));
   PW_RETURN_IF_ERROR(CheckRange("Mb/s inside a machine", options.inside_mbps, kMaxMbps));
   PW_RETURN_IF_ERROR(CheckRange("Mb/s between machines", options.between_mbps, kMaxMbps));
-  if (options.machines.most * (options.gpus.most + 1) <= static_cast<int64_t>(kMaxDevices)) {
+  if (options.machines.max * (options.gpus.max + 1) <= static_cast<int64_t>(kMaxDevices)) {
     return Ok();
   }
   return MakeError(ErrorCode::kUsage,
                    fmt::format("{} machines of {} GPUs and a CPU would be more than {} devices",
-                               options.machines.most, options.gpus.most, kMaxDevices));
+                               options.machines.max, options.gpus.max, kMaxDevices));
 }
 
 }  // namespace

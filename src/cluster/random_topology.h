@@ -20,7 +20,7 @@
 namespace placewright {
 
 struct DrawRange {
-  int64_t least = 0, most = 0;  // both may be drawn
+  int64_t min = 0, max = 0;  // both may be drawn
 };
 
 struct RandomTopologyOptions {

@@ -14,12 +14,12 @@ std::string_view ToString(CostSource source) {
 }
 
 Nanos CostTable::LeastTime(OpId op) const {
-  Nanos least = kUnsupported;
+  Nanos min = kUnsupported;
   for (size_t d = 0; d < devices_; ++d) {
     const Nanos t = time(op, DeviceId(d));
-    if (t != kUnsupported && (least == kUnsupported || t < least)) least = t;
+    if (t != kUnsupported && (min == kUnsupported || t < min)) min = t;
   }
-  return least;
+  return min;
 }
 
 CostSource CostTable::source(OpId op) const {

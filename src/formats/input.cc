@@ -306,7 +306,7 @@ Result<LoadedCluster> LoadDescription(const std::string& path_or_preset) {
 }
 
 // Models of PyTorch hold no step. What cannot be read is the reader's to say.
-Status RefuseTorchFile(const std::string& path) {
+Status RejectTorchFile(const std::string& path) {
   const Result<bool> refused = IsTorchFile(path);
   if (!refused.ok() || !refused.value()) return Ok();
   PW_ASSIGN(const TorchArchive archive, ReadTorchArchive(path));
@@ -349,7 +349,7 @@ Result<GraphFormat> SniffGraph(std::string_view bytes) {
 Result<LoadedGraph> LoadGraph(const std::string& path, const GraphInputOptions& options) {
   LoadedGraph loaded;
   loaded.path = path;
-  PW_RETURN_IF_ERROR(RefuseTorchFile(path));
+  PW_RETURN_IF_ERROR(RejectTorchFile(path));
   PW_ASSIGN(std::string bytes, ReadFileRaw(path));
   loaded.sha256 = Sha256(bytes);
   if (!options.sha256.empty() && options.sha256 != loaded.sha256) {

@@ -23,7 +23,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/units.h"
-#include "graph/batch/batch_laws.h"
+#include "graph/batch/batch_scaling.h"
 #include "graph/csr.h"
 #include "graph/value.h"
 
@@ -129,7 +129,7 @@ Csr<GroupId, OpId> RowsByGroup(const IdVector<OpId, GroupId>& group_of, size_t g
 struct GraphData {
   std::string name, format;
   int64_t batch = 0;
-  std::optional<BatchLaws> batch_laws;
+  std::optional<BatchScaling> batch_scaling;
   IdVector<OpId, Op> ops;
   IdVector<TensorId, Tensor> tensors;
   IdVector<StorageId, Storage> storages;
@@ -153,7 +153,9 @@ class Graph {
   std::string_view format() const { return data_.format; }  // "aten", "onnx", "costgraph", ...
   int64_t batch() const { return data_.batch; }             // 0: unknown
   // What is proven of the sizes at other batches; nullptr where nobody tried.
-  const BatchLaws* batch_laws() const { return data_.batch_laws ? &*data_.batch_laws : nullptr; }
+  const BatchScaling* batch_scaling() const {
+    return data_.batch_scaling ? &*data_.batch_scaling : nullptr;
+  }
 
   size_t op_count() const { return data_.ops.size(); }
   size_t tensor_count() const { return data_.tensors.size(); }
@@ -201,7 +203,7 @@ class Graph {
 
  private:
   friend class GraphBuilder;
-  friend Result<Graph> WithBatchLaws(Graph graph, BatchLaws laws);
+  friend Result<Graph> WithBatchScaling(Graph graph, BatchScaling laws);
   friend struct GraphTestPeer;  // tests corrupt graphs through it
   GraphData data_;
 };

@@ -301,9 +301,9 @@ void GraphBuilder::TieStateByName(TensorId state) {
   constexpr std::string_view kPrefix = "opt_state:";
   const Tensor& tensor = data_.tensors[state];
   if (tensor.kind != TensorKind::kOptimizerState || !tensor.name.starts_with(kPrefix)) return;
-  constexpr int kMostComponents = 8;  // of a slot's name
+  constexpr int kMaxComponents = 8;  // of a slot's name
   std::string path = tensor.name.substr(kPrefix.size());
-  for (int i = 0; i < kMostComponents; ++i) {
+  for (int i = 0; i < kMaxComponents; ++i) {
     const size_t dot = path.rfind('.');
     if (dot == std::string::npos) return;
     path.resize(dot);
@@ -331,10 +331,10 @@ OpId GraphBuilder::LookupOp(std::string_view name) const {
 Result<TensorId> GraphBuilder::Find(std::string_view tensor_name) const {
   const TensorId found = Lookup(tensor_name);
   if (found.valid()) return found;
-  constexpr size_t kMostCandidates = 20000;  // each costs an edit distance
+  constexpr size_t kMaxCandidates = 20000;  // each costs an edit distance
   std::vector<std::string> candidates;
   for (const Tensor& tensor : data_.tensors) {
-    if (candidates.size() == kMostCandidates) break;
+    if (candidates.size() == kMaxCandidates) break;
     candidates.push_back(tensor.name);
   }
   return MakeError(ErrorCode::kUnknownName,

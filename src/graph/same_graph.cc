@@ -65,7 +65,7 @@ bool SameStorage(const Storage& a, const Storage& b) {
          AllSame(a.versions, b.versions, SameVersion);
 }
 
-bool SameLaws(const BatchLaws* a, const BatchLaws* b) {
+bool SameLaws(const BatchScaling* a, const BatchScaling* b) {
   return (a == nullptr) == (b == nullptr) && (a == nullptr || *a == *b);
 }
 
@@ -77,7 +77,7 @@ bool SameGraph(const Graph& a, const Graph& b) {
     return false;
   }
   return a.name() == b.name() && a.batch() == b.batch() &&
-         SameLaws(a.batch_laws(), b.batch_laws()) &&
+         SameLaws(a.batch_scaling(), b.batch_scaling()) &&
          AllOf(a.ops(), [&](OpId id) { return SameOp(a, b, id); }) &&
          AllOf(a.tensors(), [&](TensorId id) { return SameTensor(a.tensor(id), b.tensor(id)); }) &&
          AllOf(a.storages(),

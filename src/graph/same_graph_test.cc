@@ -32,12 +32,12 @@ TEST(SameGraph, IsTheSameHoweverOftenItIsBuilt) {
 }
 
 TEST(SameGraph, ComparesTheLawsOfTheBatch) {
-  const auto with_obstacle = [](const char* obstacle) {
-    return WithBatchLaws(Sample(), {{1, 2, 5}, obstacle, {}, {}}).Take();
+  const auto with_reason = [](const char* reason) {
+    return WithBatchScaling(Sample(), {{1, 2, 5}, reason, {}, {}}).Take();
   };
-  EXPECT_TRUE(SameGraph(with_obstacle("a"), with_obstacle("a")));
-  EXPECT_FALSE(SameGraph(with_obstacle("a"), with_obstacle("b")));
-  EXPECT_FALSE(SameGraph(with_obstacle("a"), Sample()));
+  EXPECT_TRUE(SameGraph(with_reason("a"), with_reason("a")));
+  EXPECT_FALSE(SameGraph(with_reason("a"), with_reason("b")));
+  EXPECT_FALSE(SameGraph(with_reason("a"), Sample()));
 }
 
 TEST(SameGraph, ComparesNumbersByTheirBits) {

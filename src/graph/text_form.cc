@@ -68,19 +68,19 @@ void PutStorage(Out out, const Graph& graph, StorageId id) {
                  Names(storage.versions, writer));
 }
 
-std::string_view WordOf(BatchLaw law) {
+std::string_view WordOf(SizeScaling law) {
   switch (law) {
-    case BatchLaw::kLinear: return "linear";
-    case BatchLaw::kProportional: return "proportional";
-    case BatchLaw::kInverse: return "inverse";
+    case SizeScaling::kLinear: return "linear";
+    case SizeScaling::kProportional: return "proportional";
+    case SizeScaling::kInverse: return "inverse";
   }
   return "?";
 }
 
-void PutBatchLaws(Out out, const Graph& graph, const BatchLaws& laws) {
+void PutBatchScaling(Out out, const Graph& graph, const BatchScaling& laws) {
   fmt::format_to(out, "batch {}: {}\n", fmt::join(laws.sizes, ", "),
-                 laws.obstacle.empty() ? "scales" : laws.obstacle);
-  if (!laws.obstacle.empty()) return;
+                 laws.reason.empty() ? "scales" : laws.reason);
+  if (!laws.reason.empty()) return;
   for (TensorId id : graph.tensors()) {
     for (const DimensionSlope& item : laws.dimensions[id]) {
       fmt::format_to(out, "slope {}[{}] {}\n", graph.tensor(id).name, item.dimension, item.slope);
@@ -124,7 +124,7 @@ std::string ToText(const Graph& graph) {
     const auto op_name = [&](OpId op) { return graph.op(op).name; };
     fmt::format_to(out, "group g{}: {}\n", group.value(), Names(members[group], op_name));
   }
-  if (const BatchLaws* laws = graph.batch_laws()) PutBatchLaws(out, graph, *laws);
+  if (const BatchScaling* laws = graph.batch_scaling()) PutBatchScaling(out, graph, *laws);
   return text;
 }
 

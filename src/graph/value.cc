@@ -9,7 +9,7 @@ struct Printer {
   std::string operator()(std::monostate) const { return "null"; }
   std::string operator()(bool v) const { return v ? "true" : "false"; }
   std::string operator()(int64_t v) const { return fmt::format("{}", v); }
-  // The shortest text that reads back as the same number; a whole number keeps its point.
+  // The shortest text that reads back as the same number; an integer keeps its point.
   std::string operator()(double v) const {
     std::string text = fmt::format("{}", v);
     return text.find_first_of(".eni") == std::string::npos ? text + ".0" : text;

@@ -10,7 +10,7 @@ TEST(Value, Text) {
   EXPECT_EQ(ToString(Value(true)), "true");
   EXPECT_EQ(ToString(Value(int64_t{-3})), "-3");
   EXPECT_EQ(ToString(Value(0.1)), "0.1");
-  EXPECT_EQ(ToString(Value(2.0)), "2.0");  // not to be taken for a whole number
+  EXPECT_EQ(ToString(Value(2.0)), "2.0");  // not to be taken for an integer
   EXPECT_EQ(ToString(Value(1e-8)), "1e-08");
   EXPECT_EQ(ToString(Value(std::string("a\"b"))), "\"a\\\"b\"");
   EXPECT_EQ(ToString(Value(Value::List{Value(InputRef{0}), Value(Value::List{})})), "[%0, []]");

@@ -14,6 +14,13 @@ namespace placewright {
 
 using Placement = IdVector<OpId, DeviceId>;
 
+// An op and the device it moves to. A legal set of moves keeps colocation groups together; views
+// move with their group and have to be listed, too.
+struct OpMove {
+  OpId op;
+  DeviceId device;
+};
+
 // Op name -> device name, as files state it.
 using NamedPlacement = std::vector<std::pair<std::string, std::string>>;
 

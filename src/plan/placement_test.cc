@@ -83,7 +83,7 @@ TEST(ResolvePlacement, NamesRoundTrip) {
   EXPECT_EQ(ResolvePlacement(named, graph, cluster).Take(), placement);
 }
 
-TEST(ResolvePlacement, RefusesWhatItCannotResolve) {
+TEST(ResolvePlacement, RejectsWhatItCannotResolve) {
   const Graph graph = SmallGraph();
   const Cluster cluster = TwoDevices();
   const auto error = [&](const NamedPlacement& named) {

@@ -22,7 +22,7 @@ struct PlacetoParams {
 struct PlacetoOp {
   std::string name;  // unique; decides ties
   double cost_us = 0;
-  bool no_rest = false;              // written as the whole number 0 (not 0.0): no delta1 after it
+  bool no_rest = false;              // written as the integer 0 (not 0.0): no delta1 after it
   std::vector<double> output_bytes;  // outputs beyond the list have none
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/units.h"
 #include "plan/placement.h"
+#include "plan/plan_space.h"
 #include "plan/schedule.h"
 
 namespace placewright {
@@ -66,12 +67,14 @@ struct Plan {
   int64_t batch_option = 0;                   // --batch, 0: none
   std::map<std::string, int64_t> dimensions;  // --dim
   std::string cost_profile = "default";
-  Order order = Order::kFifo;
+  SchedulingPolicy policy = SchedulingPolicy::kFifo;
   std::string algorithm;  // the planner that truly made it
   std::string objective = "step-time";
+  PlanSpace space = PlanSpace::kPlaced;  // what it may do with an op
   bool feasible = false;
   Nanos step_time;
   Nanos lower_bound;
+  PlanSpace bound_space = PlanSpace::kPlaced;  // of the plans that the bound holds for
   std::vector<DeviceUse> devices;
   std::vector<Baseline> baselines;
   double share_given = 0, share_measured = 0, share_modelled = 0;  // of the ops' time
@@ -82,8 +85,11 @@ struct Plan {
   std::vector<HistoryPoint> history;
   NamedPlacement placement;
 
-  // (step - bound) / step; 0 for an empty step.
+  // (step - bound) / step; 0 for an empty step. Negative at most where the bound is of another
+  // space.
   double Gap() const;
+  // No plan of its space is faster.
+  bool ProvenOptimal() const { return bound_space == space && step_time <= lower_bound; }
 };
 
 }  // namespace placewright

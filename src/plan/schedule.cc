@@ -2,6 +2,8 @@
 
 namespace placewright {
 
-std::string_view ToString(Order order) { return order == Order::kFifo ? "fifo" : "critical-path"; }
+std::string_view ToString(SchedulingPolicy policy) {
+  return policy == SchedulingPolicy::kFifo ? "fifo" : "critical-path";
+}
 
 }  // namespace placewright

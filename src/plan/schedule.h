@@ -11,8 +11,8 @@
 namespace placewright {
 
 // The order in which a device serves its ready ops (simulator rule 2).
-enum class Order : uint8_t { kFifo, kCriticalPath };
-std::string_view ToString(Order order);  // "fifo", "critical-path"
+enum class SchedulingPolicy : uint8_t { kFifo, kCriticalPath };
+std::string_view ToString(SchedulingPolicy policy);  // "fifo", "critical-path"
 
 struct OpSpan {
   Nanos start, end;  // of a view: both the time at which its content is resident

@@ -26,7 +26,7 @@ std::vector<SplitDevice> ListedDevices(const PipelineWorkload& workload, const S
 }
 
 // The listed nodes of a colour class.
-struct Mates {
+struct Peers {
   SplitDevice device;
   bool several = false;
 };
@@ -40,33 +40,33 @@ bool SameDevice(SplitDevice a, SplitDevice b) {
 Result<std::vector<SplitDevice>> DevicesOfNodes(const PipelineWorkload& workload,
                                                 const Split& split) {
   const std::vector<SplitDevice> listed = ListedDevices(workload, split);
-  std::unordered_map<int64_t, Mates> classes;
+  std::unordered_map<int64_t, Peers> classes;
   for (size_t i = 0; i < listed.size(); ++i) {
     const auto& color = workload.nodes[i].color_class;
     if (!color || !listed[i].listed()) continue;
-    Mates& mates = classes[*color];
-    const bool first = !mates.device.listed();
-    mates.several = mates.several || (!first && !SameDevice(mates.device, listed[i]));
-    mates.device = listed[i];
+    Peers& peers = classes[*color];
+    const bool first = !peers.device.listed();
+    peers.several = peers.several || (!first && !SameDevice(peers.device, listed[i]));
+    peers.device = listed[i];
   }
   std::vector<SplitDevice> devices = listed;
   for (size_t i = 0; i < listed.size(); ++i) {
     if (listed[i].listed()) continue;
     const WorkloadNode& node = workload.nodes[i];
-    const auto mates = node.color_class ? classes.find(*node.color_class) : classes.end();
-    if (mates == classes.end()) {
+    const auto peers = node.color_class ? classes.find(*node.color_class) : classes.end();
+    if (peers == classes.end()) {
       return MakeError(
           ErrorCode::kSplitMissing,
           fmt::format("node {} is on no device, nor is any other node of its colour class",
                       node.id));
     }
-    if (mates->second.several) {
+    if (peers->second.several) {
       return MakeError(
           ErrorCode::kSplitAmbiguous,
           fmt::format("node {} is not listed, and its colour class {} is on several devices",
                       node.id, *node.color_class));
     }
-    devices[i] = mates->second.device;
+    devices[i] = peers->second.device;
   }
   return devices;
 }

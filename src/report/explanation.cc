@@ -13,13 +13,9 @@ namespace {
 constexpr int kBarWidth = 12;
 constexpr size_t kLargestTensors = 3;
 
-double ShareOf(int64_t part, int64_t whole) {
-  return whole <= 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 }  // namespace
 
-std::string RenderReasons(const Bottlenecks& bottlenecks, const Cluster& cluster, size_t most,
+std::string RenderReasons(const Bottlenecks& bottlenecks, const Cluster& cluster, size_t max,
                           const Style& style) {
   const std::vector<Reason> reasons = TopReasons(bottlenecks, cluster);
   if (reasons.empty()) return "";
@@ -34,15 +30,15 @@ std::string RenderReasons(const Bottlenecks& bottlenecks, const Cluster& cluster
     table.AddRow({what, FormatNanosLike(time, Nanos(total)), FormatShare(share),
                   Bar(share, kBarWidth, style)});
   };
-  for (size_t i = 0; i < std::min(most, reasons.size()); ++i) add(reasons[i].what, reasons[i].time);
-  if (reasons.size() > most) {
+  for (size_t i = 0; i < std::min(max, reasons.size()); ++i) add(reasons[i].what, reasons[i].time);
+  if (reasons.size() > max) {
     Nanos rest;
-    for (size_t i = most; i < reasons.size(); ++i) rest += reasons[i].time;
-    add(fmt::format("and {} more", reasons.size() - most), rest);
+    for (size_t i = max; i < reasons.size(); ++i) rest += reasons[i].time;
+    add(fmt::format("and {} more", reasons.size() - max), rest);
   }
   std::string text = table.Render(style);
   std::string types;
-  for (size_t i = 0; i < std::min(most, bottlenecks.compute_by_type.size()); ++i) {
+  for (size_t i = 0; i < std::min(max, bottlenecks.compute_by_type.size()); ++i) {
     const auto& [type, time] = bottlenecks.compute_by_type[i];
     types += fmt::format("{}{} {}", i > 0 ? ", " : "", Printable(type),
                          FormatShare(ShareOf(time.count, total)));
@@ -51,7 +47,7 @@ std::string RenderReasons(const Bottlenecks& bottlenecks, const Cluster& cluster
   return text;
 }
 
-std::string RenderTransferWaits(const SimResult& result, const Cluster& cluster, size_t most) {
+std::string RenderTransferWaits(const SimResult& result, const Cluster& cluster, size_t max) {
   std::vector<std::pair<Nanos, DeviceId>> waits;
   for (DeviceId id : cluster.devices()) {
     const Nanos wait = result.devices[id.index()].idle_before_transfers;
@@ -60,13 +56,13 @@ std::string RenderTransferWaits(const SimResult& result, const Cluster& cluster,
   std::stable_sort(waits.begin(), waits.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string text;
-  for (size_t i = 0; i < std::min(most, waits.size()); ++i) {
+  for (size_t i = 0; i < std::min(max, waits.size()); ++i) {
     const auto& [wait, id] = waits[i];
     text += fmt::format(
         "{}{} {}", i > 0 ? ", " : "waiting for transfers: ", Printable(cluster.device(id).name),
         FormatShare(ShareOf(wait.count, result.step_time.count)));
   }
-  if (waits.size() > most) text += fmt::format(" and {} more", waits.size() - most);
+  if (waits.size() > max) text += fmt::format(" and {} more", waits.size() - max);
   return text.empty() ? text : text + "\n";
 }
 
@@ -104,12 +100,12 @@ std::string RenderPeak(const std::string& device_name, std::span<const PeakItem>
 
 DeviceId FullestDevice(const SimResult& result, const Cluster& cluster) {
   DeviceId fullest;
-  double most = 0;
+  double max = 0;
   for (DeviceId id : cluster.devices()) {
     const double share =
         ShareOf(result.devices[id.index()].peak.count, cluster.device(id).capacity.count);
-    if (share > most) {
-      most = share;
+    if (share > max) {
+      max = share;
       fullest = id;
     }
   }

@@ -13,7 +13,7 @@ using Explanation = TwoDevices;
 
 TEST_F(Explanation, ReasonsSumToTheStep) {
   const Bottlenecks bottlenecks =
-      FindBottlenecks(program_, *graph_, *cluster_, placement_, *result_.schedule);
+      FindBottlenecks(sim_graph_, *graph_, *cluster_, placement_, *result_.schedule);
   ASSERT_EQ(bottlenecks.Total(), Nanos(6035));
   // The path is a, x crossing (4,000 ns), b, g crossing (2,000 ns), c. On d0 15 ns compute, on d1
   // 20 ns. 4000 / 6035 = 66.3%, 2000 / 6035 = 33.1%, 20 / 6035 = 0.3%.
@@ -38,7 +38,7 @@ TEST_F(Explanation, PeakPartsSumToThePeak) {
   // d1 at its peak: the copy of x (4,096 B) and g (2,048 B).
   DeviceResult device = result_.devices[1];
   const std::vector<PeakItem> items =
-      ItemisePeak(program_, *graph_, placement_, Order::kFifo, DeviceId(1));
+      ItemisePeak(sim_graph_, *graph_, placement_, SchedulingPolicy::kFifo, DeviceId(1));
   EXPECT_EQ(PartsOf(items, device),
             (PeakParts{{"gradient", Bytes(2048)}, {"received copies", Bytes(4096)}}));
   device.workspace = Bytes(512);

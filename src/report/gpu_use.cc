@@ -15,13 +15,13 @@ void Add(Bytes& total, Bytes size) { total = Bytes(SaturatingAdd(total.count, si
 
 // The narrowest route of a ring over the devices; 0: some are not connected.
 BytesPerSecond RingBandwidth(const std::vector<DeviceId>& devices, const Cluster& cluster) {
-  BytesPerSecond least(kMaxQuantity);
+  BytesPerSecond min(kMaxQuantity);
   for (size_t i = 0; i < devices.size(); ++i) {
     const DeviceId next = devices[(i + 1) % devices.size()];
     if (!cluster.Connected(devices[i], next)) return BytesPerSecond(0);
-    least = std::min(least, cluster.route(devices[i], next).bandwidth);
+    min = std::min(min, cluster.route(devices[i], next).bandwidth);
   }
-  return least;
+  return min;
 }
 
 bool DataParallelismIsFaster(const SimResult& result, const Graph& graph, const Cluster& cluster,
@@ -76,14 +76,14 @@ std::optional<GpuUse> FindIdleGpus(const SimResult& result, const Graph& graph,
   use.busy = static_cast<double>(all_busy) / static_cast<double>(use.gpus) /
              static_cast<double>(result.step_time.count);
   if (use.idle == 0 && use.busy >= 0.5) return std::nullopt;
-  const std::string most =
+  const std::string max =
       std::max_element(busy_of_kind.begin(), busy_of_kind.end(), [](const auto& a, const auto& b) {
         return a.second < b.second;
       })->first;
-  if (busy_of_kind.size() == 1) use.kind = most;
+  if (busy_of_kind.size() == 1) use.kind = max;
   std::vector<DeviceId> alike;
   for (DeviceId id : cluster.devices()) {
-    if (cluster.kind(id).name == most) alike.push_back(id);
+    if (cluster.kind(id).name == max) alike.push_back(id);
   }
   use.data_parallelism_probably_faster =
       DataParallelismIsFaster(result, graph, cluster, std::move(alike));

@@ -93,11 +93,11 @@ std::string_view ToString(GroupingMethod method) {
 
 Result<Grouping> GroupOps(const Graph& graph, const CostTable* costs, GroupingMethod method,
                           int parts) {
-  constexpr size_t kMost = size_t{1} << 25;
-  if (graph.op_count() > kMost / static_cast<size_t>(parts)) {
+  constexpr size_t kMax = size_t{1} << 25;
+  if (graph.op_count() > kMax / static_cast<size_t>(parts)) {
     return MakeError(ErrorCode::kUsage,
                      fmt::format("{} groups of {} ops are more than {} combinations", parts,
-                                 graph.op_count(), kMost),
+                                 graph.op_count(), kMax),
                      "", "Ask for fewer groups.");
   }
   const auto modelled = TimesOnOneDevice(graph, costs);

@@ -105,7 +105,7 @@ TEST(Groupings, WritesComeAfterReads) {
   EXPECT_THAT(grouping.value().part_of.raw(), ElementsAre(0, 1));
 }
 
-TEST(Groupings, RefuseWhatWouldNotFitInMemory) {
+TEST(Groupings, RejectWhatWouldNotFitInMemory) {
   std::vector<TimedOp> ops(40'000);
   for (size_t i = 0; i < ops.size(); ++i) ops[i].name = "op" + std::to_string(i);
   const TimedGraph many = Make(ops);

@@ -13,7 +13,7 @@
 namespace placewright {
 namespace {
 
-constexpr size_t kMostShares = 3;  // devices that a row names
+constexpr size_t kMaxShares = 3;  // devices that a row names
 // A table with fewer rows is opened further: modules that have no siblings of their numbering.
 constexpr size_t kFewRows = 3;
 
@@ -32,12 +32,12 @@ void Add(Shares& to, const Shares& from) {
 
 // The time that is not spent on the device on which most is.
 int64_t Apart(const Shares& shares) {
-  int64_t total = 0, most = 0;
+  int64_t total = 0, max = 0;
   for (const auto& [device, share] : shares) {
     total = SaturatingAdd(total, share.time.count);
-    most = std::max(most, share.time.count);
+    max = std::max(max, share.time.count);
   }
-  return total - most;
+  return total - max;
 }
 
 // Most time first, then most memory, then by device.
@@ -149,7 +149,7 @@ class LayerTree {
 
 class Folder {
  public:
-  Folder(const LayerTree& tree, size_t most) : tree_(tree), most_(most) {}
+  Folder(const LayerTree& tree, size_t max) : tree_(tree), max_(max) {}
 
   std::vector<LayerRow> Rows() {
     parts_ = tree_.Open({0, false});
@@ -157,7 +157,7 @@ class Folder {
     }
     for (const Alike alike : {Alike::kDevices, Alike::kMainAndWhole, Alike::kMain}) {
       std::vector<LayerRow> rows = Fold(parts_, alike);
-      if (rows.size() <= most_) return rows;
+      if (rows.size() <= max_) return rows;
     }
     return Longest(Fold(parts_, Alike::kMain));
   }
@@ -171,7 +171,7 @@ class Folder {
   // nothing is left to gain.
   bool OpenOne() {
     const size_t rows = Fold(parts_, Alike::kMain).size();
-    if (rows >= most_) return false;
+    if (rows >= max_) return false;
     std::pair<int32_t, int64_t> best_rank{std::numeric_limits<int32_t>::max(), 0};  // depth, -gain
     std::vector<Part> best;
     for (size_t i = 0; i < parts_.size();) {
@@ -191,7 +191,7 @@ class Folder {
       const std::pair<int32_t, int64_t> rank{tree_[first.node].depth, -gain};
       i = end;
       if (opened.empty() || !worth || rank >= best_rank) continue;
-      if (Fold(opened, Alike::kMain).size() > most_) continue;
+      if (Fold(opened, Alike::kMain).size() > max_) continue;
       best_rank = rank;
       best = std::move(opened);
     }
@@ -230,7 +230,7 @@ class Folder {
     }
     std::sort(by_time.begin(), by_time.end());
     std::vector<char> kept(rows.size(), 0);
-    for (size_t k = 0; k + 1 < most_; ++k) kept[by_time[k].second] = 1;  // and one for the rest
+    for (size_t k = 0; k + 1 < max_; ++k) kept[by_time[k].second] = 1;  // and one for the rest
     std::vector<LayerRow> shown;
     LayerRow rest;
     Shares shares;
@@ -319,14 +319,14 @@ class Folder {
   }
 
   const LayerTree& tree_;
-  size_t most_;
+  size_t max_;
   std::vector<Part> parts_;
 };
 
 }  // namespace
 
 std::vector<LayerRow> LayersByDevice(const Graph& graph, const Placement& placement,
-                                     const Schedule& schedule, size_t most) {
+                                     const Schedule& schedule, size_t max) {
   LayerTree tree(graph);
   if (tree.empty()) return {};
   for (OpId id : graph.ops()) {
@@ -343,7 +343,7 @@ std::vector<LayerRow> LayersByDevice(const Graph& graph, const Placement& placem
                 {placement[home], 0, Nanos(0), RoundUpToGranule(graph.storage(id).bytes)});
   }
   tree.SumUp();
-  return Folder(tree, most).Rows();
+  return Folder(tree, max).Rows();
 }
 
 std::string DescribeShares(const std::vector<LayerShare>& shares, const Cluster& cluster) {
@@ -361,8 +361,8 @@ std::string DescribeShares(const std::vector<LayerShare>& shares, const Cluster&
   };
   if (shares.size() == 1) return cluster.device(shares[0].device).name;
   std::string text;
-  const bool cut = shares.size() > kMostShares;
-  const size_t shown = cut ? kMostShares - 1 : shares.size();
+  const bool cut = shares.size() > kMaxShares;
+  const size_t shown = cut ? kMaxShares - 1 : shares.size();
   for (size_t i = 0; i < shown; ++i) {
     text +=
         (i > 0 ? ", " : "") + cluster.device(shares[i].device).name + percent(weight(shares[i]));

@@ -39,7 +39,7 @@ struct LayerRow {
 // At most `most` rows; where the top level alone has more, the modules with most time and the
 // others as one row. Complexity: O(ops * depth + rows * modules shown * devices).
 std::vector<LayerRow> LayersByDevice(const Graph& graph, const Placement& placement,
-                                     const Schedule& schedule, size_t most = 24);
+                                     const Schedule& schedule, size_t max = 24);
 
 // A line for each row: "host0/gpu0 81%, host0/gpu1 13%, 2 more 6%", of the op time, or of the
 // memory where no op runs; an empty list gives an empty text.

@@ -149,8 +149,8 @@ TEST_F(LayerTable, LayersOfEveryTowerAreShown) {
       AddLayer(layer + ".norm2", 1 - i, tower == "left" ? -1 : 2);
     }
   }
-  EXPECT_THAT(Names(Rows()), ElementsAre("left.tokens", "left.layers.0-1", "right.tokens",
-                                         "right.layers.0-1"));
+  EXPECT_THAT(Names(Rows()),
+              ElementsAre("left.tokens", "left.layers.0-1", "right.tokens", "right.layers.0-1"));
 }
 
 // Layers that search has scattered are told apart all the same, and the one that was pinned is.

@@ -13,8 +13,8 @@ struct Change {
 
 class Sweep {
  public:
-  Sweep(const StepProgram& program, const Placement& placement, const Schedule& schedule)
-      : p_(program), placement_(placement), schedule_(schedule), changes_(program.devices) {}
+  Sweep(const SimGraph& sim_graph, const Placement& placement, const Schedule& schedule)
+      : p_(sim_graph), placement_(placement), schedule_(schedule), changes_(sim_graph.devices) {}
 
   std::vector<MemoryCurve> Run() {
     std::vector<Nanos> sent(p_.storage_class.size(), Nanos(0));
@@ -34,8 +34,8 @@ class Sweep {
                                       const std::vector<int32_t>& items, size_t row) {
     return {items.data() + offsets[row], static_cast<size_t>(offsets[row + 1] - offsets[row])};
   }
-  std::span<const int32_t> ReadersOf(int32_t unit) const {
-    return Row(p_.unit_readers_offset, p_.unit_readers, static_cast<size_t>(unit));
+  std::span<const int32_t> ReadersOf(int32_t slice) const {
+    return Row(p_.slice_readers_offset, p_.slice_readers, static_cast<size_t>(slice));
   }
   DeviceId DeviceOf(int32_t exec) const { return placement_[p_.op_of[exec]]; }
   const OpSpan& SpanOf(int32_t exec) const { return schedule_.ops[p_.op_of[exec]]; }
@@ -44,23 +44,23 @@ class Sweep {
     changes_[device.index()].push_back({time, bytes});
   }
 
-  // The last end among the readers of a unit on one device; `least` where there are none.
-  Nanos LastReader(int32_t unit, DeviceId device, Nanos least) const {
-    for (int32_t exec : ReadersOf(unit)) {
-      if (DeviceOf(exec) == device) least = std::max(least, SpanOf(exec).end);
+  // The last end among the readers of a slice on one device; `least` where there are none.
+  Nanos LastReader(int32_t slice, DeviceId device, Nanos min) const {
+    for (int32_t exec : ReadersOf(slice)) {
+      if (DeviceOf(exec) == device) min = std::max(min, SpanOf(exec).end);
     }
-    return least;
+    return min;
   }
 
   void AddCopy(const TransferSpan& transfer) {
     const int32_t version =
         p_.storage_versions[transfer.storage][static_cast<size_t>(transfer.version)];
-    for (int32_t unit :
-         Row(p_.version_units_offset, p_.version_units, static_cast<size_t>(version))) {
-      if (p_.unit_offset[unit] != transfer.offset.count) continue;
-      if (p_.unit_length[unit] != transfer.length.count) continue;
-      Record(transfer.to, transfer.start, p_.unit_bytes[unit]);
-      Record(transfer.to, LastReader(unit, transfer.to, transfer.end), -p_.unit_bytes[unit]);
+    for (int32_t slice :
+         Row(p_.version_slices_offset, p_.version_slices, static_cast<size_t>(version))) {
+      if (p_.slice_offset[slice] != transfer.offset.count) continue;
+      if (p_.slice_length[slice] != transfer.length.count) continue;
+      Record(transfer.to, transfer.start, p_.slice_bytes[slice]);
+      Record(transfer.to, LastReader(slice, transfer.to, transfer.end), -p_.slice_bytes[slice]);
     }
   }
 
@@ -85,8 +85,8 @@ class Sweep {
   // On every device that has a reader, for the whole step.
   void AddInput(StorageId storage, int64_t bytes) {
     std::vector<bool> present(static_cast<size_t>(p_.devices), false);
-    ForEachUnit(storage, [&](int32_t unit) {
-      for (int32_t exec : ReadersOf(unit)) present[DeviceOf(exec).index()] = true;
+    ForEachSlice(storage, [&](int32_t slice) {
+      for (int32_t exec : ReadersOf(slice)) present[DeviceOf(exec).index()] = true;
     });
     for (size_t d = 0; d < present.size(); ++d) {
       if (present[d]) Record(DeviceId(d), Nanos(0), bytes);
@@ -104,17 +104,17 @@ class Sweep {
         end = std::max(end, SpanOf(p_.version_writer[version]).end);
       }
     }
-    ForEachUnit(storage, [&](int32_t unit) { end = LastReader(unit, home, end); });
+    ForEachSlice(storage, [&](int32_t slice) { end = LastReader(slice, home, end); });
     Record(home, SpanOf(p_.version_writer[first]).start, bytes);
     Record(home, end, -bytes);
   }
 
   template <class Body>
-  void ForEachUnit(StorageId storage, const Body& body) const {
+  void ForEachSlice(StorageId storage, const Body& body) const {
     for (int32_t version : p_.storage_versions[storage]) {
-      for (int32_t unit :
-           Row(p_.version_units_offset, p_.version_units, static_cast<size_t>(version))) {
-        body(unit);
+      for (int32_t slice :
+           Row(p_.version_slices_offset, p_.version_slices, static_cast<size_t>(version))) {
+        body(slice);
       }
     }
   }
@@ -137,7 +137,7 @@ class Sweep {
     return curve;
   }
 
-  const StepProgram& p_;
+  const SimGraph& p_;
   const Placement& placement_;
   const Schedule& schedule_;
   std::vector<std::vector<Change>> changes_;
@@ -145,9 +145,9 @@ class Sweep {
 
 }  // namespace
 
-std::vector<MemoryCurve> MemoryCurves(const StepProgram& program, const Placement& placement,
+std::vector<MemoryCurve> MemoryCurves(const SimGraph& sim_graph, const Placement& placement,
                                       const Schedule& schedule) {
-  return Sweep(program, placement, schedule).Run();
+  return Sweep(sim_graph, placement, schedule).Run();
 }
 
 }  // namespace placewright

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
-#include "sim/engine/step_program.h"
+#include "sim/engine/sim_graph.h"
 
 namespace placewright {
 
@@ -21,8 +21,8 @@ struct MemoryPoint {
 // By time, at most one point a time (the largest of an instant); the first is at 0.
 using MemoryCurve = std::vector<MemoryPoint>;
 
-// One curve per device. Complexity: O((ops + units + transfers) log).
-std::vector<MemoryCurve> MemoryCurves(const StepProgram& program, const Placement& placement,
+// One curve per device. Complexity: O((ops + slices + transfers) log).
+std::vector<MemoryCurve> MemoryCurves(const SimGraph& sim_graph, const Placement& placement,
                                       const Schedule& schedule);
 
 }  // namespace placewright

@@ -17,7 +17,7 @@ std::vector<std::pair<int64_t, int64_t>> Points(const MemoryCurve& curve) {
 
 TEST_F(MemoryCurveTest, FollowsTensorsAndCopiesFromStartToLastUse) {
   ASSERT_EQ(result_.step_time, Nanos(6035));
-  const std::vector<MemoryCurve> curves = MemoryCurves(program_, placement_, *result_.schedule);
+  const std::vector<MemoryCurve> curves = MemoryCurves(sim_graph_, placement_, *result_.schedule);
   ASSERT_EQ(curves.size(), 2u);
   // In granules of 512 B: w 1000 -> 1024, x 4000 -> 4096, g 2000 -> 2048.
   // d0: w all the time; x from the start of a to the end of its transfer; the copy of g from the
@@ -32,7 +32,7 @@ TEST_F(MemoryCurveTest, FollowsTensorsAndCopiesFromStartToLastUse) {
 }
 
 TEST_F(MemoryCurveTest, PeaksWhereTheSimulatorDoes) {
-  const std::vector<MemoryCurve> curves = MemoryCurves(program_, placement_, *result_.schedule);
+  const std::vector<MemoryCurve> curves = MemoryCurves(sim_graph_, placement_, *result_.schedule);
   for (size_t d = 0; d < curves.size(); ++d) {
     Bytes peak;
     for (const MemoryPoint& point : curves[d]) peak = std::max(peak, point.bytes);

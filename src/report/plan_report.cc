@@ -12,10 +12,6 @@ namespace {
 constexpr int kBarWidth = 12;
 constexpr auto kRight = Table::Align::kRight;
 
-double ShareOf(int64_t part, int64_t whole) {
-  return whole <= 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 Table::Cell MemoryCell(const DeviceUse& device, const Style& style) {
   const double share = device.capacity.count > 0
                            ? ShareOf(device.peak_memory.count, device.capacity.count)
@@ -25,27 +21,6 @@ Table::Cell MemoryCell(const DeviceUse& device, const Style& style) {
 }
 
 }  // namespace
-
-std::vector<DeviceUse> UseOfDevices(const SimResult& result, const Cluster& cluster) {
-  std::vector<DeviceUse> uses;
-  for (DeviceId id : cluster.devices()) {
-    const DeviceResult& device = result.devices[id.index()];
-    DeviceUse use;
-    use.name = cluster.device(id).name;
-    use.kind = cluster.kind(id).name;
-    use.device_class = cluster.kind(id).device_class;
-    use.busy = ShareOf(device.busy.count, result.step_time.count);
-    use.peak_memory = device.peak;
-    use.tensor_peak = device.tensor_peak;
-    use.workspace = device.workspace;
-    use.runtime_context = device.runtime_context;
-    use.capacity = cluster.device(id).capacity;
-    use.reserve = cluster.device(id).reserve;
-    use.ops = device.ops;
-    uses.push_back(std::move(use));
-  }
-  return uses;
-}
 
 std::string BoundVerdict(const Plan& plan) {
   if (plan.Gap() <= 0) return fmt::format("optimal for {}", kBoundScope);
@@ -207,7 +182,7 @@ std::string DescribeDevices(std::span<const std::string> names,
 
 std::string RenderBaselines(const Plan& plan, const Style& style) {
   if (plan.baselines.empty()) return "";
-  constexpr size_t kMostNames = 3;
+  constexpr size_t kMaxNames = 3;
   Table table({{"baseline"}, {"step time", kRight}, {"against this plan"}, {"runs on"}});
   for (const BaselineRow& row : FoldBaselines(plan.baselines)) {
     const Baseline& baseline = *row.first;
@@ -217,7 +192,7 @@ std::string RenderBaselines(const Plan& plan, const Style& style) {
       verdict = baseline.step_time == plan.step_time ? "equal"
                                                      : fmt::format("{:.2f} times as long", ratio);
     }
-    table.AddRow({FirstNames(row.algorithms, kMostNames),
+    table.AddRow({FirstNames(row.algorithms, kMaxNames),
                   FormatNanosLike(baseline.step_time, plan.step_time),
                   {verdict, baseline.feasible ? Tone::kPlain : Tone::kFaint},
                   DescribeDevices(baseline.devices, plan.devices)});

@@ -14,9 +14,6 @@
 
 namespace placewright {
 
-// What each device does in a simulated step.
-std::vector<DeviceUse> UseOfDevices(const SimResult& result, const Cluster& cluster);
-
 // What the bound covers, for sentences and JSON.
 inline constexpr std::string_view kBoundScope = "placements of whole ops";
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "report/two_devices_fixture.h"
+#include "sim/device_use.h"
 
 namespace placewright {
 namespace {

@@ -197,8 +197,8 @@ std::string FoldNames(std::span<const std::string> names) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string FirstNames(std::span<const std::string> names, size_t most) {
-  const size_t shown = names.size() <= most ? names.size() : most - 1;
+std::string FirstNames(std::span<const std::string> names, size_t max) {
+  const size_t shown = names.size() <= max ? names.size() : max - 1;
   std::string text = fmt::format("{}", fmt::join(names.first(shown), ", "));
   if (shown < names.size()) text += fmt::format(" and {} more", names.size() - shown);
   return text;

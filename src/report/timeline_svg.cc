@@ -16,7 +16,7 @@ namespace {
 constexpr double kWidth = 1280, kLeft = 150, kRight = 24, kPlot = kWidth - kLeft - kRight;
 constexpr double kHeader = 94, kOpLane = 26, kMemoryLane = 44, kGap = 16, kLinkLane = 9,
                  kLinkGap = 5, kAxis = 34;
-constexpr size_t kMostLinks = 12;
+constexpr size_t kMaxLinks = 12;
 // Two ops nearer than this become one box.
 constexpr double kEye = 0.4;
 
@@ -220,13 +220,13 @@ class Painter {
     size_t next = 0;
     Bytes now;
     for (int column = 0; column < static_cast<int>(kPlot); ++column) {
-      Bytes most = now;
+      Bytes max = now;
       while (next < curve.size() && X(curve[next].time) < kLeft + column + 1) {
         now = curve[next++].bytes;
-        most = std::max(most, now);
+        max = std::max(max, now);
       }
       fmt::format_to(std::back_inserter(path), "L{:.0f} {:.1f}", kLeft + column,
-                     bottom - height(Bytes(SaturatingAdd(fixed.count, most.count))));
+                     bottom - height(Bytes(SaturatingAdd(fixed.count, max.count))));
     }
     fmt::format_to(std::back_inserter(path), "V{:.1f}Z", bottom);
     const DeviceResult& result = in_.devices[device.index()];
@@ -253,7 +253,7 @@ class Painter {
     }
     std::stable_sort(shown.begin(), shown.end(),
                      [&](size_t a, size_t b) { return busy[a] > busy[b]; });
-    const size_t hidden = shown.size() > kMostLinks ? shown.size() - kMostLinks : 0;
+    const size_t hidden = shown.size() > kMaxLinks ? shown.size() - kMaxLinks : 0;
     shown.resize(shown.size() - hidden);
     std::sort(shown.begin(), shown.end());
     for (size_t i : shown) {

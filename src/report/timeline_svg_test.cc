@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST_F(TimelineSvg, DrawsOpsLinksAndMemoryAtTheirTimes) {
-  const std::vector<MemoryCurve> memory = MemoryCurves(program_, placement_, *result_.schedule);
+  const std::vector<MemoryCurve> memory = MemoryCurves(sim_graph_, placement_, *result_.schedule);
   const std::string svg =
       RenderTimelineSvg({*graph_, *cluster_, placement_, *result_.schedule, memory, result_.devices,
                          result_.step_time, Nanos(35), "a <title>", "two devices"});
@@ -48,10 +48,10 @@ class TimelineMemory : public TwoDevices {
     EXPECT_TRUE(
         builder.Connect("d0", "d1", BytesPerSecond(1000000000), Nanos(0), Duplex::kFull, "").ok());
     const Cluster cluster = std::move(builder).Build().Take();
-    const StepProgram program = BuildStepProgram(*graph_, cluster, costs_);
-    Simulator simulator(program);
-    const SimResult result = simulator.Run(placement_, {Order::kFifo, true, true});
-    const std::vector<MemoryCurve> memory = MemoryCurves(program, placement_, *result.schedule);
+    const SimGraph sim_graph = BuildSimGraph(*graph_, cluster, costs_);
+    Simulator simulator(sim_graph);
+    const SimResult result = simulator.Run(placement_, {SchedulingPolicy::kFifo, true, true});
+    const std::vector<MemoryCurve> memory = MemoryCurves(sim_graph, placement_, *result.schedule);
     return RenderTimelineSvg({*graph_, cluster, placement_, *result.schedule, memory,
                               result.devices, result.step_time, Nanos(0), "", ""});
   }

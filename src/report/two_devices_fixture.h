@@ -57,9 +57,9 @@ class TwoDevices : public ::testing::Test {
     costs_ = std::move(costs);
     placement_.assign(3, DeviceId(0));
     placement_[OpId(1)] = DeviceId(1);
-    program_ = BuildStepProgram(*graph_, *cluster_, costs_);
-    Simulator simulator(program_);
-    result_ = simulator.Run(placement_, {Order::kFifo, true, true});
+    sim_graph_ = BuildSimGraph(*graph_, *cluster_, costs_);
+    Simulator simulator(sim_graph_);
+    result_ = simulator.Run(placement_, {SchedulingPolicy::kFifo, true, true});
   }
 
   static OpSpec Spec(const char* name, Phase phase, const char* module,
@@ -81,7 +81,7 @@ class TwoDevices : public ::testing::Test {
   std::optional<Cluster> cluster_;
   CostTable costs_;
   Placement placement_;
-  StepProgram program_;
+  SimGraph sim_graph_;
   SimResult result_;
 };
 

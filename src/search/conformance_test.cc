@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
-#include "search/evaluate.h"
+#include "search/evaluation/plan_result.h"
 #include "search/local/local_search.h"
 #include "search/planner.h"
 #include "search/test_problems.h"
+#include "sim/placement_check.h"
 
 namespace placewright {
 namespace {
@@ -39,18 +40,19 @@ class Conformance : public testing::Test {
   // Legal, allowed, and as fast and as large as it says.
   static void CheckResult(const Problem& problem, const PlannerResult& result) {
     ASSERT_EQ(result.placement.size(), problem.graph->op_count());
-    for (const PlacementUnit& unit : problem.units) {
-      for (OpId op : unit.ops) {
-        EXPECT_EQ(result.placement[op], result.placement[unit.ops.front()]);
-        EXPECT_NE(std::find(unit.allowed.begin(), unit.allowed.end(), result.placement[op]),
-                  unit.allowed.end());
+    for (const ColocationGroup& group : problem.groups) {
+      for (OpId op : group.ops) {
+        EXPECT_EQ(result.placement[op], result.placement[group.ops.front()]);
+        EXPECT_NE(std::find(group.allowed.begin(), group.allowed.end(), result.placement[op]),
+                  group.allowed.end());
       }
     }
     ASSERT_TRUE(
-        VerifyPlacement(problem.program, *problem.graph, *problem.cluster, result.placement).ok());
-    Simulator simulator(problem.program);
+        VerifyPlacement(problem.sim_graph, *problem.graph, *problem.cluster, result.placement)
+            .ok());
+    Simulator simulator(problem.sim_graph);
     SimOptions options;
-    options.order = problem.order;
+    options.policy = problem.policy;
     const SimResult& simulated = simulator.Run(result.placement, options);
     EXPECT_EQ(simulated.step_time, result.step_time);
     EXPECT_EQ(simulated.feasible, result.feasible);
@@ -73,7 +75,7 @@ TEST_F(Conformance, RandomProblems) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     TestSpec spec = RandomSpec(seed);
     if (!Runnable(spec)) continue;
-    spec.order = seed % 4 < 2 ? Order::kFifo : Order::kCriticalPath;
+    spec.policy = seed % 4 < 2 ? SchedulingPolicy::kFifo : SchedulingPolicy::kCriticalPath;
     const auto test = MakeTestProblem(spec);
     for (const Planner* planner : planners_) {
       SCOPED_TRACE(std::string(planner->name()) + ", seed " + std::to_string(seed));
@@ -169,13 +171,14 @@ TEST_F(Conformance, UnreachableIsAnError) {
 }
 
 // Two results of 3,000 B (3,072) and their reader's copy of both: no device of 4,096 B holds them,
-// and nothing proves it beforehand but ProveFits; planners return what overflows least.
+// and nothing proves it beforehand but CheckNotProvenInfeasible; planners return what overflows
+// least.
 TEST_F(Conformance, WhatDoesNotFitIsReportedAsSuch) {
   TestSpec spec;
   spec.capacity = {4096, 4096};
   spec.ops = {{"a", {5, 5}, {}, {3000}}, {"b", {5, 5}, {}, {3000}}, {"c", {5, 5}, {"a", "b"}, {8}}};
   const auto test = MakeTestProblem(spec);
-  EXPECT_FALSE(ProveFits(test->problem).ok());
+  EXPECT_FALSE(CheckNotProvenInfeasible(test->problem).ok());
   for (const Planner* planner : planners_) {
     const auto result = planner->Plan(test->problem, Options(1, 1));
     ASSERT_TRUE(result.ok());
@@ -200,7 +203,7 @@ TEST_F(Conformance, LargestFigures) {
   }
   const auto test = MakeTestProblem(spec);
   // Both sides of the sum saturate, so that nothing is proven; but it must not overflow.
-  EXPECT_TRUE(ProveFits(test->problem).ok());
+  EXPECT_TRUE(CheckNotProvenInfeasible(test->problem).ok());
   EXPECT_LE(LowerBound(test->problem).value, Nanos(kMaxQuantity));
   for (const Planner* planner : planners_) {
     const auto result = planner->Plan(test->problem, Options(1, 1));
@@ -213,7 +216,7 @@ TEST_F(Conformance, EmptyGraph) {
   TestSpec spec;
   spec.capacity = {4096, 4096};
   const auto test = MakeTestProblem(spec);
-  EXPECT_TRUE(ProveFits(test->problem).ok());
+  EXPECT_TRUE(CheckNotProvenInfeasible(test->problem).ok());
   EXPECT_EQ(LowerBound(test->problem).value, Nanos(0));
   for (const Planner* planner : planners_) {
     const auto result = planner->Plan(test->problem, Options(1, 1));
@@ -226,14 +229,14 @@ TEST_F(Conformance, EmptyGraph) {
 TEST_F(Conformance, InitIsRespected) {
   const auto test = MakeTestProblem(RandomSpec(0));
   PlannerOptions options = Options(1, 1);
-  options.initial = ExpandUnits(test->problem, [&] {
+  options.initial = ExpandGroups(test->problem, [&] {
     std::vector<int32_t> devices;
-    for (const PlacementUnit& unit : test->problem.units) {
-      devices.push_back(unit.allowed.back().value());
+    for (const ColocationGroup& group : test->problem.groups) {
+      devices.push_back(group.allowed.back().value());
     }
     return devices;
   }());
-  Simulator simulator(test->problem.program);
+  Simulator simulator(test->problem.sim_graph);
   const SimResult& initial = simulator.Run(*options.initial);
   ASSERT_TRUE(initial.feasible);
   const Nanos step = initial.step_time;

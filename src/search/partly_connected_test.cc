@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <optional>
 
-#include "search/evaluate.h"
+#include "search/evaluation/plan_result.h"
 #include "search/local/local_search.h"
 #include "search/planner.h"
 #include "search/problem/connections.h"
 #include "search/proof/enumeration.h"
 #include "search/proof/routes.h"
 #include "search/test_problems.h"
+#include "sim/placement_check.h"
 
 namespace placewright {
 namespace {
@@ -59,11 +60,11 @@ PlannerResult PlanLegally(const Planner& planner, const Problem& problem, int64_
   EXPECT_EQ(one.value().placement, two.value().placement) << planner.name();
   const PlannerResult& result = one.value();
   EXPECT_TRUE(
-      VerifyPlacement(problem.program, *problem.graph, *problem.cluster, result.placement).ok())
+      VerifyPlacement(problem.sim_graph, *problem.graph, *problem.cluster, result.placement).ok())
       << planner.name();
-  Simulator simulator(problem.program);
+  Simulator simulator(problem.sim_graph);
   SimOptions options;
-  options.order = problem.order;
+  options.policy = problem.policy;
   const SimResult& simulated = simulator.Run(result.placement, options);
   EXPECT_EQ(simulated.step_time, result.step_time) << planner.name();
   EXPECT_EQ(simulated.feasible, result.feasible) << planner.name();
@@ -121,7 +122,7 @@ TEST(PartlyConnected, GivenPlacementIsABaseline) {
   spec.apart = {{0, 2}, {2, 0}};
   const auto test = MakeTestProblem(spec);
   PlannerOptions options = Options(0);
-  options.given = ExpandUnits(test->problem, {0, 0, 1, 1, 2, 2});
+  options.given = ExpandGroups(test->problem, {0, 0, 1, 1, 2, 2});
   const auto result = Auto()->Plan(test->problem, options);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result.value().step_time, Nanos(1624));
@@ -129,7 +130,7 @@ TEST(PartlyConnected, GivenPlacementIsABaseline) {
   EXPECT_EQ(result.value().baselines[0].algorithm, "given");
   EXPECT_EQ(result.value().baselines[0].step_time, Nanos(1624));
   // d0 and d2 are not connected: such a placement is not offered.
-  options.given = ExpandUnits(test->problem, {0, 0, 2, 2, 1, 1});
+  options.given = ExpandGroups(test->problem, {0, 0, 2, 2, 1, 1});
   const auto without = Auto()->Plan(test->problem, options);
   ASSERT_TRUE(without.ok());
   EXPECT_EQ(without.value().baselines.size(), PlannersInAuto());
@@ -156,11 +157,12 @@ TEST(PartlyConnected, TinyProblemsAgainstBruteForce) {
     const auto test = MakeTestProblem(spec);
     const std::optional<Score> best = BestOfAll(test->problem);
     if (!best) {
-      EXPECT_FALSE(ProveConnects(test->problem).ok() && ProveFits(test->problem).ok());
+      EXPECT_FALSE(CheckNotProvenDisconnected(test->problem).ok() &&
+                   CheckNotProvenInfeasible(test->problem).ok());
       continue;
     }
-    EXPECT_TRUE(ProveConnects(test->problem).ok());
-    EXPECT_EQ(ProveFits(test->problem).ok(), best->feasible);
+    EXPECT_TRUE(CheckNotProvenDisconnected(test->problem).ok());
+    EXPECT_EQ(CheckNotProvenInfeasible(test->problem).ok(), best->feasible);
     const bool fits = best->feasible;
     if (fits) {
       ++feasible;

@@ -1,20 +1,19 @@
-// The interface of every algorithm that makes a plan, and the one table of them.
+// The interface of every algorithm that makes a plan.
 #ifndef PLACEWRIGHT_SEARCH_PLANNER_H_
 #define PLACEWRIGHT_SEARCH_PLANNER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/random.h"
 #include "base/stop.h"
-#include "base/thread_pool.h"
 #include "plan/plan.h"
+#include "search/evaluator.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
@@ -25,7 +24,6 @@ struct PlannerOptions {
   int threads = 1;                   // never changes the result
   std::optional<Placement> initial;  // --init: where iterative planners start
   std::optional<Placement> given;    // of the graph's file: a start, and `auto`'s baseline "given"
-  std::optional<Placement> expert;   // --expert: what the planner `expert` gives
   std::vector<Placement> starts;     // further plans they may start from, the best first
   Clock::time_point started;         // process start: seconds in the history count from here
   // Called from the planning thread, at most a few times a second and at every improvement.
@@ -39,10 +37,11 @@ struct PlannerOptions {
 };
 
 struct PlannerResult {
-  std::string algorithm;              // the true producer: in `auto`, the planner that won
+  std::string algorithm;  // the true producer: in `auto`, the planner that won
+  PlanSpace space = PlanSpace::kPlaced;
   Placement placement;                // complete and legal, even if it does not fit
   bool feasible = false;              // fits in memory
-  Nanos step_time;                    // simulated under problem.order
+  Nanos step_time;                    // as evaluated
   int64_t iterations = 0;             // moves tried; replaying with this budget gives the same
   std::vector<HistoryPoint> history;  // strictly falling step times of feasible plans
   std::optional<double> first_feasible_seconds;
@@ -51,27 +50,55 @@ struct PlannerResult {
   std::vector<std::string> notes;   // what a user should know: a limit that was met, say
 };
 
+class IterativePlanner;
+
+// Same problem, seed and iteration budget: the same placement, bit for bit, for any `threads`.
 class Planner {
  public:
   virtual ~Planner() = default;
   virtual std::string_view name() const = 0;         // "m-etf"
   virtual std::string_view description() const = 0;  // one line with the source
-  virtual bool iterative() const = 0;                // uses the budget (local-search, auto)
+  // Of the plans that it makes: a lower bound says which space it holds for.
+  virtual PlanSpace space() const { return PlanSpace::kPlaced; }
+  virtual bool iterative() const = 0;  // uses the budget's iterations: a search, or auto
+  virtual const IterativePlanner* AsIterative() const { return nullptr; }  // itself, if it is one
   // Whether `auto` runs it. Not: an opponent that auto's own search contains.
   virtual bool in_auto() const { return true; }
-  // Same problem, seed and iteration budget: the same placement, bit for bit, for any `threads`.
-  // Always returns a complete legal placement. Errors: kUnreachable only. Where memory runs out
-  // before there is any plan, std::bad_alloc passes (base/out_of_memory.h).
-  virtual Result<PlannerResult> Plan(const Problem& problem,
+  // Always a complete legal placement, even if the budget is over at once. Looks at the budget's
+  // stop token and deadline, and ends soon after with what it has. `evaluator` is that of the
+  // problem. Errors: kUnreachable; kStopped where the budget ended before there was any plan. Where
+  // memory runs out before there is any, std::bad_alloc passes (base/out_of_memory.h).
+  virtual Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
                                      const PlannerOptions& options) const = 0;
 };
 
-// The table, in the order in which tables print it; `auto` is not in it.
-std::span<const Planner* const> SearchPlanners();
-size_t PlannersInAuto();  // how many of them
-// `auto` over a table: finishes every constructive planner, then searches until the budget ends.
-// Its result is at most every entry of its own baselines.
-std::unique_ptr<Planner> MakeAuto(std::vector<const Planner*> table);
+// A search that has begun and can go on. The problem, the evaluator and the planner outlive it.
+class PlannerRun {
+ public:
+  virtual ~PlannerRun() = default;
+  // Goes on for one slice: some ten milliseconds of moves, fewer where the iteration budget of the
+  // options ends. How moves are cut into slices never depends on time. False once there is nothing
+  // left to try.
+  virtual bool Advance() = 0;
+  // A plan that the search may go on from, where it is better than its own.
+  virtual void Offer(const Score& score, const Placement& placement) = 0;
+  // Of all slices so far.
+  virtual const PlannerResult& result() const = 0;
+};
+
+// A planner that goes on improving its plan for as long as it is given.
+class IterativePlanner : public Planner {
+ public:
+  bool iterative() const final { return true; }
+  const IterativePlanner* AsIterative() const final { return this; }
+  // Makes the first plan, without moves. Errors: those of Plan.
+  virtual Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
+                                                    const PlannerOptions& options) const = 0;
+  // Start, then slices until the budget ends. There is always one, so that the number of moves
+  // repeats the plan; without any limit it is the only one.
+  Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
+                             const PlannerOptions& options) const override;
+};
 
 }  // namespace placewright
 

@@ -100,7 +100,7 @@ std::unique_ptr<TestProblem> MakeTestProblem(const TestSpec& spec) {
   auto made = std::make_unique<TestProblem>(
       TestProblem{MakeGraph(spec), MakeCluster(spec), MakeCosts(spec), {}});
   auto problem =
-      BuildProblem(made->graph, made->cluster, made->costs, spec.constraints, spec.order);
+      BuildProblem(made->graph, made->cluster, made->costs, spec.constraints, spec.policy);
   if (!problem.ok()) CheckFailed(__FILE__, __LINE__, problem.error().ToString());
   made->problem = problem.Take();
   return made;
@@ -110,7 +110,7 @@ Error TestProblemError(const TestSpec& spec) {
   const Graph graph = MakeGraph(spec);
   const Cluster cluster = MakeCluster(spec);
   const CostTable costs = MakeCosts(spec);
-  return BuildProblem(graph, cluster, costs, spec.constraints, spec.order).error();
+  return BuildProblem(graph, cluster, costs, spec.constraints, spec.policy).error();
 }
 
 TestSpec RandomSpec(uint64_t seed) {
@@ -165,18 +165,17 @@ TestSpec RandomSpec(uint64_t seed) {
 }
 
 std::optional<Score> BestOfAll(const Problem& problem) {
-  Simulator simulator(problem.program);
-  std::vector<size_t> choice(problem.units.size(), 0);
+  std::vector<size_t> choice(problem.groups.size(), 0);
   std::optional<Score> best;
   while (true) {
     std::vector<int32_t> devices;
     for (size_t u = 0; u < choice.size(); ++u) {
-      devices.push_back(problem.units[u].allowed[choice[u]].value());
+      devices.push_back(problem.groups[u].allowed[choice[u]].value());
     }
-    const auto score = EvaluateUnits(problem, devices, simulator);
+    const auto score = EvaluateGroups(problem, devices, evaluator);
     if (score.ok() && (!best || score.value() < *best)) best = score.value();
     size_t u = 0;
-    while (u < choice.size() && ++choice[u] == problem.units[u].allowed.size()) choice[u++] = 0;
+    while (u < choice.size() && ++choice[u] == problem.groups[u].allowed.size()) choice[u++] = 0;
     if (u == choice.size()) return best;
   }
 }

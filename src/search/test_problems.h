@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "search/evaluate.h"
+#include "search/evaluation/plan_result.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
@@ -46,7 +46,7 @@ struct TestSpec {
   std::vector<TestInput> inputs;
   std::vector<TestOp> ops;
   Constraints constraints;
-  Order order = Order::kFifo;
+  SchedulingPolicy policy = SchedulingPolicy::kFifo;
 };
 
 // Every ordered pair of devices has a link of its own. Aborts on a malformed spec.

@@ -1,7 +1,8 @@
-// Simulates many placements of one program on the threads of a pool.
+// Simulates many placements of one step on the threads of a pool.
 #ifndef PLACEWRIGHT_SIM_BATCH_H_
 #define PLACEWRIGHT_SIM_BATCH_H_
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -13,11 +14,13 @@ namespace placewright {
 class BatchSimulator {
  public:
   // Both must outlive this. Holds one Simulator a thread.
-  BatchSimulator(const StepProgram& program, ThreadPool* pool);
+  BatchSimulator(const SimGraph& sim_graph, ThreadPool* pool);
 
-  // results[i] is what Simulator::Run gives for placements[i], whatever the number of threads: a
-  // limit holds for all alike and is not lowered by what is found on the way.
-  std::vector<SimResult> Run(std::span<const Placement> placements, const SimOptions& options = {});
+  // Hands what Simulator::Run gives for placements[i] to `take`, on any thread of the pool and in
+  // any order; the reference is valid during the call. A limit holds for all alike and is not
+  // lowered by what is found on the way.
+  void Run(std::span<const Placement> placements, const SimOptions& options,
+           const std::function<void(size_t i, const SimResult& result)>& take);
 
  private:
   ThreadPool* pool_;

@@ -11,14 +11,14 @@ namespace {
 
 class Walker {
  public:
-  Walker(const StepProgram& program, const Graph& graph, const Cluster& cluster,
+  Walker(const SimGraph& sim_graph, const Graph& graph, const Cluster& cluster,
          const Placement& placement, const Schedule& schedule)
-      : p_(program),
+      : p_(sim_graph),
         graph_(graph),
         cluster_(cluster),
         placement_(placement),
         schedule_(schedule),
-        waits_(program.ops) {
+        waits_(sim_graph.ops) {
     for (int32_t op = 0; op < p_.ops; ++op) {
       for (int32_t i = p_.after_offset[op]; i < p_.after_offset[op + 1]; ++i) {
         waits_[p_.after[i]].push_back(op);
@@ -58,16 +58,16 @@ class Walker {
     for (size_t i = 0; i < schedule_.transfers.size(); ++i) {
       const TransferSpan& span = schedule_.transfers[i];
       const int32_t version = p_.storage_versions.offsets[span.storage.index()] + span.version;
-      for (int32_t u = p_.version_units_offset[version]; u < p_.version_units_offset[version + 1];
+      for (int32_t u = p_.version_slices_offset[version]; u < p_.version_slices_offset[version + 1];
            ++u) {
-        const int32_t unit = p_.version_units[u];
-        if (p_.unit_offset[unit] != span.offset.count) continue;
-        if (p_.unit_length[unit] != span.length.count) continue;
-        transfer_of_[{unit, span.to.value()}] = static_cast<int32_t>(i);
-        unit_of_.push_back(unit);
+        const int32_t slice = p_.version_slices[u];
+        if (p_.slice_offset[slice] != span.offset.count) continue;
+        if (p_.slice_length[slice] != span.length.count) continue;
+        transfer_of_[{slice, span.to.value()}] = static_cast<int32_t>(i);
+        slice_of_.push_back(slice);
       }
     }
-    PW_CHECK_EQ(unit_of_.size(), schedule_.transfers.size());
+    PW_CHECK_EQ(slice_of_.size(), schedule_.transfers.size());
   }
 
   int32_t LastOp() const {
@@ -89,12 +89,12 @@ class Walker {
     const int32_t device = placement_[p_.op_of[op]].value();
     std::vector<int32_t> transfers;
     std::vector<int32_t> ops = waits_[op];
-    for (int32_t i = p_.op_units_offset[op]; i < p_.op_units_offset[op + 1]; ++i) {
-      const auto crossing = transfer_of_.find({p_.op_units[i], device});
+    for (int32_t i = p_.op_slices_offset[op]; i < p_.op_slices_offset[op + 1]; ++i) {
+      const auto crossing = transfer_of_.find({p_.op_slices[i], device});
       if (crossing != transfer_of_.end()) {
         transfers.push_back(crossing->second);
-      } else if (p_.unit_writer[p_.op_units[i]] >= 0) {
-        ops.push_back(p_.unit_writer[p_.op_units[i]]);
+      } else if (p_.slice_writer[p_.op_slices[i]] >= 0) {
+        ops.push_back(p_.slice_writer[p_.op_slices[i]]);
       }
     }
     for (int32_t i = p_.op_makes_offset[op]; i < p_.op_makes_offset[op + 1]; ++i) {
@@ -113,14 +113,15 @@ class Walker {
     if (version == p_.storage_versions.offsets[storage]) return;
     if (p_.version_writer[version - 1] >= 0) ops->push_back(p_.version_writer[version - 1]);
     const DeviceId home = placement_[p_.op_of[op]];
-    for (int32_t u = p_.version_units_offset[version - 1]; u < p_.version_units_offset[version];
+    for (int32_t u = p_.version_slices_offset[version - 1]; u < p_.version_slices_offset[version];
          ++u) {
-      const int32_t unit = p_.version_units[u];
-      for (int32_t r = p_.unit_readers_offset[unit]; r < p_.unit_readers_offset[unit + 1]; ++r) {
-        const int32_t reader = p_.unit_readers[r];
+      const int32_t slice = p_.version_slices[u];
+      for (int32_t r = p_.slice_readers_offset[slice]; r < p_.slice_readers_offset[slice + 1];
+           ++r) {
+        const int32_t reader = p_.slice_readers[r];
         const DeviceId device = placement_[p_.op_of[reader]];
         if (reader != op && device == home) ops->push_back(reader);
-        const auto crossing = transfer_of_.find({unit, device.value()});
+        const auto crossing = transfer_of_.find({slice, device.value()});
         if (crossing != transfer_of_.end()) transfers->push_back(crossing->second);
       }
     }
@@ -143,7 +144,7 @@ class Walker {
     });
     result_.transfer[narrowest] += span.end - span.start;
     result_.link_wait[narrowest] += span.start - span.ready;
-    return p_.unit_writer[unit_of_[index]];
+    return p_.slice_writer[slice_of_[index]];
   }
 
   void SortTypes() {
@@ -152,14 +153,14 @@ class Walker {
                      [](const auto& a, const auto& b) { return a.second > b.second; });
   }
 
-  const StepProgram& p_;
+  const SimGraph& p_;
   const Graph& graph_;
   const Cluster& cluster_;
   const Placement& placement_;
   const Schedule& schedule_;
   std::vector<std::vector<int32_t>> waits_;  // exec op -> exec ops of explicit edges into it
-  std::map<std::pair<int32_t, int32_t>, int32_t> transfer_of_;  // (unit, device)
-  std::vector<int32_t> unit_of_;                                // by transfer
+  std::map<std::pair<int32_t, int32_t>, int32_t> transfer_of_;  // (slice, device)
+  std::vector<int32_t> slice_of_;                               // by transfer
   std::map<std::string, Nanos> by_type_;
   Bottlenecks result_;
 };
@@ -175,9 +176,9 @@ Nanos Bottlenecks::Total() const {
   return total;
 }
 
-Bottlenecks FindBottlenecks(const StepProgram& program, const Graph& graph, const Cluster& cluster,
+Bottlenecks FindBottlenecks(const SimGraph& sim_graph, const Graph& graph, const Cluster& cluster,
                             const Placement& placement, const Schedule& schedule) {
-  return Walker(program, graph, cluster, placement, schedule).Walk();
+  return Walker(sim_graph, graph, cluster, placement, schedule).Walk();
 }
 
 std::vector<Reason> TopReasons(const Bottlenecks& bottlenecks, const Cluster& cluster) {

@@ -18,7 +18,7 @@
 #include "graph/graph.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
-#include "sim/engine/step_program.h"
+#include "sim/engine/sim_graph.h"
 
 namespace placewright {
 
@@ -34,7 +34,7 @@ struct Bottlenecks {
 };
 
 // `schedule` is that of simulating `placement`. Complexity: O(ops + edges + transfers log).
-Bottlenecks FindBottlenecks(const StepProgram& program, const Graph& graph, const Cluster& cluster,
+Bottlenecks FindBottlenecks(const SimGraph& sim_graph, const Graph& graph, const Cluster& cluster,
                             const Placement& placement, const Schedule& schedule);
 
 // One line of "why is it not faster", for people.

@@ -16,7 +16,7 @@ TEST(Bottlenecks, AccountsForEveryNanosecond) {
   step.Op("first", 1, 130, {big}, {});
   step.Op("last", 1, 7, {x}, {});
   const TinyProblem problem = step.Build();
-  Simulator simulator(problem.program);
+  Simulator simulator(problem.sim_graph);
   SimOptions options;
   options.schedule = true;
   const SimResult& result = simulator.Run(problem.placement, options);
@@ -24,7 +24,7 @@ TEST(Bottlenecks, AccountsForEveryNanosecond) {
   // d1; last is ready at 325, runs 345-352. Backwards: last 7 + 20 behind first, x 110 + 190 behind
   // big's output, a 20 + 5 behind big (a was ready at 0): 7 + 20 + 110 + 190 + 20 + 5 = 352.
   ASSERT_EQ(result.step_time.count, 352);
-  const Bottlenecks found = FindBottlenecks(problem.program, problem.graph, problem.cluster,
+  const Bottlenecks found = FindBottlenecks(problem.sim_graph, problem.graph, problem.cluster,
                                             problem.placement, *result.schedule);
   EXPECT_EQ(found.compute[DeviceId(1)].count, 7);
   EXPECT_EQ(found.device_wait[DeviceId(1)].count, 20);
@@ -47,11 +47,11 @@ TEST(Bottlenecks, FollowsWhatAWriterWaitsFor) {
   step.Op("slow", 0, 50, {x}, {});
   step.InPlace("write", 0, 7, {x});
   const TinyProblem problem = step.Build();
-  Simulator simulator(problem.program);
+  Simulator simulator(problem.sim_graph);
   SimOptions options;
   options.schedule = true;
   const SimResult& result = simulator.Run(problem.placement, options);
-  const Bottlenecks found = FindBottlenecks(problem.program, problem.graph, problem.cluster,
+  const Bottlenecks found = FindBottlenecks(problem.sim_graph, problem.graph, problem.cluster,
                                             problem.placement, *result.schedule);
   // a 0-5, slow 5-55, write 55-62: all of it computing, by type 55 and 7.
   EXPECT_EQ(found.compute[DeviceId(0)].count, 62);
@@ -65,12 +65,12 @@ TEST(Bottlenecks, EmptyStep) {
   TinyStep step(1);
   step.Input("x", TensorKind::kInput, 10);
   const TinyProblem problem = step.Build();
-  Simulator simulator(problem.program);
+  Simulator simulator(problem.sim_graph);
   SimOptions options;
   options.schedule = true;
   const SimResult& result = simulator.Run(problem.placement, options);
   EXPECT_EQ(result.step_time.count, 0);
-  EXPECT_EQ(FindBottlenecks(problem.program, problem.graph, problem.cluster, problem.placement,
+  EXPECT_EQ(FindBottlenecks(problem.sim_graph, problem.graph, problem.cluster, problem.placement,
                             *result.schedule)
                 .Total()
                 .count,

@@ -13,16 +13,16 @@ namespace placewright {
 namespace {
 
 // More states save little: a run starts again on average ops / (2 * states) too early.
-constexpr size_t kMostStates = 24;
+constexpr size_t kMaxStates = 24;
 constexpr int64_t kNoEffect = kMaxQuantity;
 
 }  // namespace
 
 struct IncrementalSimulator::State {
-  State(const StepProgram& program, Order order, size_t memory_limit)
-      : p(program), engine(program), patch{{}, std::vector<__int128>(program.devices, 0)} {
-    options.order = order;
-    checkpoints.most = std::clamp<size_t>(memory_limit / engine.StateBytes(), 1, kMostStates);
+  State(const SimGraph& sim_graph, SchedulingPolicy policy, size_t memory_limit)
+      : p(sim_graph), engine(sim_graph), patch{{}, std::vector<__int128>(sim_graph.devices, 0)} {
+    options.policy = policy;
+    checkpoints.max = std::clamp<size_t>(memory_limit / engine.StateBytes(), 1, kMaxStates);
     storages_at.resize(p.exec_of.size());
     for (int32_t s = 0; s < static_cast<int32_t>(p.storage_class.size()); ++s) {
       const bool mobile = p.storage_class[s] == StorageClass::kPersistent && p.fixed_home[s] < 0;
@@ -43,7 +43,7 @@ struct IncrementalSimulator::State {
   // The engine's last run, which was recorded, is that of the incumbent.
   void Adopt(EngineOutcome outcome) {
     FillResult(p, engine, outcome, &incumbent_result);
-    if (options.order == Order::kCriticalPath) engine.ComputePaths(incumbent, &paths);
+    if (options.policy == SchedulingPolicy::kCriticalPath) engine.ComputePaths(incumbent, &paths);
     moves.clear();
     placed_elsewhere.clear();
   }
@@ -56,8 +56,8 @@ struct IncrementalSimulator::State {
 
   // `resident` gains or loses an input where the first reader comes or the last one goes.
   void AddInputReads(int32_t op, DeviceId device, int32_t sign, std::vector<__int128>* resident) {
-    for (int32_t i = p.op_units_offset[op]; i < p.op_units_offset[op + 1]; ++i) {
-      const int32_t storage = p.unit_storage[p.op_units[i]];
+    for (int32_t i = p.op_slices_offset[op]; i < p.op_slices_offset[op + 1]; ++i) {
+      const int32_t storage = p.slice_storage[p.op_slices[i]];
       if (p.storage_class[storage] != StorageClass::kInput) continue;
       int32_t& reads = input_reads[int64_t{storage} * p.devices + device.value()];
       const int32_t before = reads;
@@ -67,13 +67,13 @@ struct IncrementalSimulator::State {
     }
   }
 
-  // Does the unit of initial content cross to any device, before or after the moves?
-  bool Crosses(int32_t unit) const {
-    const int32_t storage = p.unit_storage[unit];
+  // Does the slice of initial content cross to any device, before or after the moves?
+  bool Crosses(int32_t slice) const {
+    const int32_t storage = p.slice_storage[slice];
     const int32_t old_home = engine.HomeOf(storage, incumbent);
     const int32_t new_home = engine.HomeOf(storage, tried);
-    for (int32_t i = p.unit_readers_offset[unit]; i < p.unit_readers_offset[unit + 1]; ++i) {
-      const OpId reader = p.op_of[p.unit_readers[i]];
+    for (int32_t i = p.slice_readers_offset[slice]; i < p.slice_readers_offset[slice + 1]; ++i) {
+      const OpId reader = p.op_of[p.slice_readers[i]];
       if (incumbent[reader].value() != old_home || tried[reader].value() != new_home) return true;
     }
     return false;
@@ -98,7 +98,7 @@ struct IncrementalSimulator::State {
     }
     // Counted for the patch only; Accept counts again.
     if (any_input) CountInputsBack();
-    if (options.order == Order::kCriticalPath && p.waits_in_place) {
+    if (options.policy == SchedulingPolicy::kCriticalPath && p.waits_in_place) {
       effect = std::min(effect, EffectOfPaths());
     }
     return effect;
@@ -118,20 +118,20 @@ struct IncrementalSimulator::State {
     patch.resident[incumbent[move.op].index()] -= p.storage_bytes[storage];
     patch.resident[move.device.index()] += p.storage_bytes[storage];
     const int32_t version = p.storage_versions.offsets[storage];
-    for (int32_t i = p.version_units_offset[version]; i < p.version_units_offset[version + 1];
+    for (int32_t i = p.version_slices_offset[version]; i < p.version_slices_offset[version + 1];
          ++i) {
-      const int32_t unit = p.version_units[i];
-      if (Crosses(unit)) effect = 0;
+      const int32_t slice = p.version_slices[i];
+      if (Crosses(slice)) effect = 0;
     }
     return effect;
   }
 
   int64_t EffectOfOp(int32_t op) const {
     int64_t effect = engine.op_ready()[op];
-    for (int32_t i = p.op_units_offset[op]; i < p.op_units_offset[op + 1]; ++i) {
-      const int32_t unit = p.op_units[i], writer = p.unit_writer[unit];
-      if (p.storage_class[p.unit_storage[unit]] == StorageClass::kInput) continue;
-      if (writer < 0 && Crosses(unit)) return 0;
+    for (int32_t i = p.op_slices_offset[op]; i < p.op_slices_offset[op + 1]; ++i) {
+      const int32_t slice = p.op_slices[i], writer = p.slice_writer[slice];
+      if (p.storage_class[p.slice_storage[slice]] == StorageClass::kInput) continue;
+      if (writer < 0 && Crosses(slice)) return 0;
       if (writer >= 0) effect = std::min(effect, engine.op_end()[writer]);
     }
     return effect;
@@ -183,7 +183,7 @@ struct IncrementalSimulator::State {
     return outcome;
   }
 
-  const StepProgram& p;
+  const SimGraph& p;
   Engine engine;
   EngineOptions options;
   Checkpoints checkpoints;                        // of the incumbent
@@ -201,9 +201,9 @@ struct IncrementalSimulator::State {
   SimResult incumbent_result, tried_result;
 };
 
-IncrementalSimulator::IncrementalSimulator(const StepProgram& program, Order order,
+IncrementalSimulator::IncrementalSimulator(const SimGraph& sim_graph, SchedulingPolicy policy,
                                            size_t memory_limit)
-    : state_(std::make_unique<State>(program, order, memory_limit)) {}
+    : state_(std::make_unique<State>(sim_graph, policy, memory_limit)) {}
 IncrementalSimulator::~IncrementalSimulator() = default;
 IncrementalSimulator::IncrementalSimulator(IncrementalSimulator&&) noexcept = default;
 

@@ -10,22 +10,16 @@
 #include <memory>
 #include <span>
 
+#include "plan/placement.h"
 #include "sim/simulator.h"
 
 namespace placewright {
-
-// An op and the device it moves to. A legal set of moves keeps colocation groups together; views
-// move with their group and have to be listed, too.
-struct OpMove {
-  OpId op;
-  DeviceId device;
-};
 
 // One per thread; holds the arrays of one program and the states of one incumbent run.
 class IncrementalSimulator {
  public:
   // `program` must outlive this. About `memory_limit` bytes of saved states are kept at most.
-  IncrementalSimulator(const StepProgram& program, Order order,
+  IncrementalSimulator(const SimGraph& sim_graph, SchedulingPolicy policy,
                        size_t memory_limit = size_t{64} << 20);
   ~IncrementalSimulator();
   IncrementalSimulator(IncrementalSimulator&&) noexcept;

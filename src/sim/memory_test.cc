@@ -10,7 +10,7 @@ namespace placewright {
 namespace {
 
 SimResult Simulate(const TinyProblem& problem) {
-  Simulator simulator(problem.program);
+  Simulator simulator(problem.sim_graph);
   return simulator.Run(problem.placement);
 }
 
@@ -168,8 +168,8 @@ TEST(PeakItems, NameWhatLiesThere) {
   const TensorId y = step.Op("a", 0, 5, {w, x}, {1024})[0];
   step.Op("b", 0, 5, {y}, {1500});
   const TinyProblem problem = step.Build();
-  const std::vector<PeakItem> items =
-      ItemisePeak(problem.program, problem.graph, problem.placement, Order::kFifo, DeviceId(0));
+  const std::vector<PeakItem> items = ItemisePeak(
+      problem.sim_graph, problem.graph, problem.placement, SchedulingPolicy::kFifo, DeviceId(0));
   // While a runs: x 512, the copy of w 2048, a 1024: 3584. While b runs: x 512, a 1024, b 1536.
   ASSERT_EQ(items.size(), 3u);
   EXPECT_EQ(items[0].name, "w");

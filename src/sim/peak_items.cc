@@ -11,9 +11,9 @@ namespace {
 
 class Inventory {
  public:
-  Inventory(const StepProgram& program, const Graph& graph, const Engine& engine,
+  Inventory(const SimGraph& sim_graph, const Graph& graph, const Engine& engine,
             const Placement& placement, int32_t device)
-      : p_(program), graph_(graph), engine_(engine), placement_(placement), device_(device) {}
+      : p_(sim_graph), graph_(graph), engine_(engine), placement_(placement), device_(device) {}
 
   std::vector<PeakItem> Take() && {
     for (int32_t s = 0; s < static_cast<int32_t>(p_.storage_class.size()); ++s) {
@@ -23,14 +23,14 @@ class Inventory {
       const Transfer& transfer = engine_.transfers()[id];
       if (transfer.to != device_ || engine_.transfer_times()[id].start < 0) continue;
       if (engine_.CopyUsesLeft(static_cast<int32_t>(id)) == 0) continue;
-      const int32_t storage = p_.unit_storage[transfer.unit];
-      if (p_.unit_bytes[transfer.unit] == 0) continue;
-      Add(storage, p_.unit_bytes[transfer.unit]);
+      const int32_t storage = p_.slice_storage[transfer.slice];
+      if (p_.slice_bytes[transfer.slice] == 0) continue;
+      Add(storage, p_.slice_bytes[transfer.slice]);
       PeakItem& item = items_.back();
       item.copy = true;
-      item.version = p_.unit_version[transfer.unit] - p_.storage_versions.offsets[storage];
-      item.offset = Bytes(p_.unit_offset[transfer.unit]);
-      item.length = Bytes(p_.unit_length[transfer.unit]);
+      item.version = p_.slice_version[transfer.slice] - p_.storage_versions.offsets[storage];
+      item.offset = Bytes(p_.slice_offset[transfer.slice]);
+      item.length = Bytes(p_.slice_length[transfer.slice]);
     }
     std::sort(items_.begin(), items_.end(), [](const PeakItem& a, const PeakItem& b) {
       return std::tie(b.bytes, a.name, a.copy, a.version, a.offset, a.length) <
@@ -53,11 +53,12 @@ class Inventory {
 
   bool IsReadHere(int32_t storage) const {
     const int32_t version = p_.storage_versions.offsets[storage];
-    for (int32_t u = p_.version_units_offset[version]; u < p_.version_units_offset[version + 1];
+    for (int32_t u = p_.version_slices_offset[version]; u < p_.version_slices_offset[version + 1];
          ++u) {
-      const int32_t unit = p_.version_units[u];
-      for (int32_t r = p_.unit_readers_offset[unit]; r < p_.unit_readers_offset[unit + 1]; ++r) {
-        if (engine_.DeviceOf(p_.unit_readers[r]) == device_) return true;
+      const int32_t slice = p_.version_slices[u];
+      for (int32_t r = p_.slice_readers_offset[slice]; r < p_.slice_readers_offset[slice + 1];
+           ++r) {
+        if (engine_.DeviceOf(p_.slice_readers[r]) == device_) return true;
       }
     }
     return false;
@@ -73,7 +74,7 @@ class Inventory {
     items_.push_back(std::move(item));
   }
 
-  const StepProgram& p_;
+  const SimGraph& p_;
   const Graph& graph_;
   const Engine& engine_;
   const Placement& placement_;
@@ -83,18 +84,19 @@ class Inventory {
 
 }  // namespace
 
-std::vector<PeakItem> ItemisePeak(const StepProgram& program, const Graph& graph,
-                                  const Placement& placement, Order order, DeviceId device) {
-  Engine engine(program);
+std::vector<PeakItem> ItemisePeak(const SimGraph& sim_graph, const Graph& graph,
+                                  const Placement& placement, SchedulingPolicy policy,
+                                  DeviceId device) {
+  Engine engine(sim_graph);
   EngineOptions options;
-  options.order = order;
+  options.policy = policy;
   options.record = true;
   engine.Run(placement, options);
   options.stop_device = device.value();
   options.stop_bytes = engine.memory()[device.index()].peak;
   // A peak from before the step is never reached again; the run then ends with nothing but that.
   engine.Run(placement, options);
-  return Inventory(program, graph, engine, placement, device.value()).Take();
+  return Inventory(sim_graph, graph, engine, placement, device.value()).Take();
 }
 
 }  // namespace placewright

@@ -8,7 +8,7 @@
 #include "graph/graph.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
-#include "sim/engine/step_program.h"
+#include "sim/engine/sim_graph.h"
 
 namespace placewright {
 
@@ -24,8 +24,9 @@ struct PeakItem {
 
 // Sorted by bytes (descending), then name, version, offset, length. Items of no bytes are left out.
 // The bytes sum exactly to DeviceResult::tensor_peak. Cost: two simulations.
-std::vector<PeakItem> ItemisePeak(const StepProgram& program, const Graph& graph,
-                                  const Placement& placement, Order order, DeviceId device);
+std::vector<PeakItem> ItemisePeak(const SimGraph& sim_graph, const Graph& graph,
+                                  const Placement& placement, SchedulingPolicy policy,
+                                  DeviceId device);
 
 }  // namespace placewright
 

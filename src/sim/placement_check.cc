@@ -1,4 +1,6 @@
 // VerifyPlacement: what a placement must satisfy before it can be simulated at all.
+#include "sim/placement_check.h"
+
 #include <string>
 
 #include "base/text.h"
@@ -10,7 +12,7 @@ namespace {
 
 std::string Place(const Graph& graph, OpId op) { return "op " + Printable(graph.op(op).name); }
 
-Status VerifyDevices(const StepProgram& p, const Graph& graph, const Placement& placement) {
+Status VerifyDevices(const SimGraph& p, const Graph& graph, const Placement& placement) {
   if (placement.size() != graph.op_count()) {
     return MakeError(ErrorCode::kPlanMismatch,
                      "the placement covers " + std::to_string(placement.size()) +
@@ -29,7 +31,7 @@ Status VerifyDevices(const StepProgram& p, const Graph& graph, const Placement& 
   return Ok();
 }
 
-Status VerifySupport(const StepProgram& p, const Graph& graph, const Cluster& cluster,
+Status VerifySupport(const SimGraph& p, const Graph& graph, const Cluster& cluster,
                      const Placement& placement) {
   for (int32_t exec = 0; exec < p.ops; ++exec) {
     const DeviceId device = placement[p.op_of[exec]];
@@ -62,21 +64,21 @@ Status VerifyGroups(const Graph& graph, const Cluster& cluster, const Placement&
   return Ok();
 }
 
-// Every unit reaches the devices of its readers.
-Status VerifyRoutes(const StepProgram& p, const Graph& graph, const Cluster& cluster,
+// Every slice reaches the devices of its readers.
+Status VerifyRoutes(const SimGraph& p, const Graph& graph, const Cluster& cluster,
                     const Placement& placement) {
-  for (int32_t unit = 0; unit < p.units; ++unit) {
-    const int32_t storage = p.unit_storage[unit];
+  for (int32_t slice = 0; slice < p.slices; ++slice) {
+    const int32_t storage = p.slice_storage[slice];
     if (p.storage_class[storage] == StorageClass::kInput) continue;
-    const int32_t writer = p.unit_writer[unit], home_op = p.home_op[storage];
+    const int32_t writer = p.slice_writer[slice], home_op = p.home_op[storage];
     DeviceId home(p.fixed_home[storage]);
     if (writer >= 0) {
       home = placement[p.op_of[writer]];
     } else if (!home.valid()) {
       home = placement[OpId(home_op)];
     }
-    for (int32_t i = p.unit_readers_offset[unit]; i < p.unit_readers_offset[unit + 1]; ++i) {
-      const OpId reader = p.op_of[p.unit_readers[i]];
+    for (int32_t i = p.slice_readers_offset[slice]; i < p.slice_readers_offset[slice + 1]; ++i) {
+      const OpId reader = p.op_of[p.slice_readers[i]];
       if (cluster.Connected(home, placement[reader])) continue;
       return MakeError(ErrorCode::kUnreachable,
                        "op '" + Printable(graph.op(reader).name) + "' on '" +
@@ -94,12 +96,12 @@ Status VerifyRoutes(const StepProgram& p, const Graph& graph, const Cluster& clu
 
 }  // namespace
 
-Status VerifyPlacement(const StepProgram& program, const Graph& graph, const Cluster& cluster,
+Status VerifyPlacement(const SimGraph& sim_graph, const Graph& graph, const Cluster& cluster,
                        const Placement& placement) {
-  PW_RETURN_IF_ERROR(VerifyDevices(program, graph, placement));
-  PW_RETURN_IF_ERROR(VerifySupport(program, graph, cluster, placement));
+  PW_RETURN_IF_ERROR(VerifyDevices(sim_graph, graph, placement));
+  PW_RETURN_IF_ERROR(VerifySupport(sim_graph, graph, cluster, placement));
   PW_RETURN_IF_ERROR(VerifyGroups(graph, cluster, placement));
-  return VerifyRoutes(program, graph, cluster, placement);
+  return VerifyRoutes(sim_graph, graph, cluster, placement);
 }
 
 }  // namespace placewright

@@ -1,3 +1,5 @@
+#include "sim/placement_check.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 
 Status Verify(const TinyProblem& problem) {
-  return VerifyPlacement(problem.program, problem.graph, problem.cluster, problem.placement);
+  return VerifyPlacement(problem.sim_graph, problem.graph, problem.cluster, problem.placement);
 }
 
 TEST(VerifyPlacement, NamesAnUnsupportedOp) {
@@ -61,7 +63,7 @@ TEST(VerifyPlacement, AcceptsInputsAndExplicitOrderWithoutRoutes) {
   EXPECT_TRUE(Verify(step.Build()).ok());
 }
 
-TEST(VerifyPlacement, RefusesAPlacementOfAnotherLength) {
+TEST(VerifyPlacement, RejectsAPlacementOfAnotherLength) {
   TinyStep step(1);
   step.Op("a", 0, 5, {}, {});
   TinyProblem problem = step.Build();

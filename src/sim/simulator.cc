@@ -14,28 +14,28 @@ Bytes SimResult::TotalOver() const {
 }
 
 struct Simulator::State {
-  explicit State(const StepProgram& step_program) : program(step_program), engine(step_program) {}
+  explicit State(const SimGraph& graph) : sim_graph(graph), engine(graph) {}
 
-  const StepProgram& program;
+  const SimGraph& sim_graph;
   Engine engine;
   SimResult result;
 };
 
-Simulator::Simulator(const StepProgram& program) : state_(std::make_unique<State>(program)) {}
+Simulator::Simulator(const SimGraph& sim_graph) : state_(std::make_unique<State>(sim_graph)) {}
 Simulator::~Simulator() = default;
 Simulator::Simulator(Simulator&&) noexcept = default;
 
 const SimResult& Simulator::Run(const Placement& placement, const SimOptions& options) {
   EngineOptions engine_options;
-  engine_options.order = options.order;
+  engine_options.policy = options.policy;
   engine_options.record = options.schedule || options.feedback;
   engine_options.abandon_above = options.abandon_above.count;
   SimResult& result = state_->result;
   const EngineOutcome outcome = state_->engine.Run(placement, engine_options);
-  FillResult(state_->program, state_->engine, outcome, &result);
+  FillResult(state_->sim_graph, state_->engine, outcome, &result);
   if (result.abandoned) return result;
-  if (options.schedule) result.schedule = MakeSchedule(state_->program, state_->engine);
-  if (options.feedback) AddFeedback(state_->program, state_->engine, &result);
+  if (options.schedule) result.schedule = MakeSchedule(state_->sim_graph, state_->engine);
+  if (options.feedback) AddFeedback(state_->sim_graph, state_->engine, &result);
   return result;
 }
 

@@ -10,12 +10,12 @@
 #include "base/result.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
-#include "sim/engine/step_program.h"
+#include "sim/engine/sim_graph.h"
 
 namespace placewright {
 
 struct SimOptions {
-  Order order = Order::kFifo;
+  SchedulingPolicy policy = SchedulingPolicy::kFifo;
   bool schedule = false;  // record start and end of every op and transfer
   bool feedback = false;  // busy and idle shares of devices and links
   // Stop as soon as the step time must exceed this; the result is then `abandoned`.
@@ -55,7 +55,7 @@ struct SimResult {
 class Simulator {
  public:
   // `program` must outlive the simulator.
-  explicit Simulator(const StepProgram& program);
+  explicit Simulator(const SimGraph& sim_graph);
   ~Simulator();
   Simulator(Simulator&&) noexcept;
 
@@ -67,17 +67,6 @@ class Simulator {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-// Errors: kField (unsupported op), kPlanInvalid (colocation broken), kUnreachable; each names the
-// first offender.
-Status VerifyPlacement(const StepProgram& program, const Graph& graph, const Cluster& cluster,
-                       const Placement& placement);
-
-// kTooLarge where the clock or a device's memory reached kMaxQuantity, beyond which nothing is
-// counted: the figures would be limits, not results. Names the longest op or transfer, or the
-// device. The result has a schedule.
-Status VerifyCounted(const StepProgram& program, const Graph& graph, const Cluster& cluster,
-                     const Placement& placement, const SimResult& result);
 
 }  // namespace placewright
 

@@ -4,18 +4,20 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/placement_check.h"
+#include "sim/saturation_check.h"
 #include "sim/tiny_step.h"
 
 namespace placewright {
 namespace {
 
-SimResult Simulate(const TinyProblem& problem, Order order = Order::kFifo) {
+SimResult Simulate(const TinyProblem& problem, SchedulingPolicy policy = SchedulingPolicy::kFifo) {
   const Status legal =
-      VerifyPlacement(problem.program, problem.graph, problem.cluster, problem.placement);
+      VerifyPlacement(problem.sim_graph, problem.graph, problem.cluster, problem.placement);
   EXPECT_TRUE(legal.ok()) << legal.error().ToString();
-  Simulator simulator(problem.program);
+  Simulator simulator(problem.sim_graph);
   SimOptions options;
-  options.order = order;
+  options.policy = order;
   options.schedule = true;
   options.feedback = true;
   return simulator.Run(problem.placement, options);
@@ -278,10 +280,10 @@ TEST(InPlace, WriterCountsInTheReadersPath) {
   step.Op("r", 0, 10, {x[0]}, {});
   step.InPlace("write", 0, 1000, {x[0]});
   const TinyProblem problem = step.Build();
-  const SimResult fifo = Simulate(problem, Order::kFifo);
+  const SimResult fifo = Simulate(problem, SchedulingPolicy::kFifo);
   // Both ready at 5: o (lower id) 5-505, r 505-515, write 515-1515.
   EXPECT_EQ(Start(problem, fifo, "r"), 505);
-  const SimResult critical = Simulate(problem, Order::kCriticalPath);
+  const SimResult critical = Simulate(problem, SchedulingPolicy::kCriticalPath);
   // Paths: o 500; r 10 + 1000, as the write waits for it. r 5-15, write 15-1015, o 1015-1515.
   EXPECT_EQ(Start(problem, critical, "r"), 5);
   EXPECT_EQ(Start(problem, critical, "write"), 15);
@@ -298,7 +300,7 @@ TEST(InPlace, WriterDoesNotCountInARemoteReadersPath) {
   step.Op("own", 1, 20, {x}, {});
   step.InPlace("write", 0, 1000, {x});
   const TinyProblem problem = step.Build();
-  const SimResult result = Simulate(problem, Order::kCriticalPath);
+  const SimResult result = Simulate(problem, SchedulingPolicy::kCriticalPath);
   EXPECT_EQ(Start(problem, result, "own"), 115);
   EXPECT_EQ(Start(problem, result, "far"), 135);
 }
@@ -334,7 +336,7 @@ TEST(Abandon, ExactlyAboveTheLimit) {
   const TensorId y = step.Op("a", 0, 5, {}, {100})[0];
   step.Op("b", 1, 7, {y}, {});
   const TinyProblem problem = step.Build();
-  Simulator simulator(problem.program);
+  Simulator simulator(problem.sim_graph);
   SimOptions options;
   options.abandon_above = Nanos(122);  // the step time, see ChainOverALink
   EXPECT_FALSE(simulator.Run(problem.placement, options).abandoned);
@@ -367,12 +369,12 @@ TEST(Times, WhereCountingStopsIsNoResult) {
     const TensorId y = step.Op("a", 0, kMaxQuantity / 2, {}, {8})[0];
     step.Op("b", 0, kMaxQuantity / 2 - less, {y}, {8});
     const TinyProblem problem = step.Build();
-    Simulator simulator(problem.program);
+    Simulator simulator(problem.sim_graph);
     SimOptions options;
     options.schedule = true;
     const Status counted =
-        VerifyCounted(problem.program, problem.graph, problem.cluster, problem.placement,
-                      simulator.Run(problem.placement, options));
+        CheckNotSaturated(problem.sim_graph, problem.graph, problem.cluster, problem.placement,
+                          simulator.Run(problem.placement, options));
     EXPECT_EQ(counted.ok(), less == 1);
     if (counted.ok()) continue;
     EXPECT_EQ(counted.error().code, ErrorCode::kTooLarge);
@@ -388,12 +390,12 @@ TEST(Times, MemoryWhereCountingStopsIsNoResult) {
   const TensorId y = step.Op("a", 0, 1, {}, {kMaxQuantity / 2})[0];
   step.Op("b", 0, 1, {y}, {kMaxQuantity / 2});
   const TinyProblem problem = step.Build();
-  Simulator simulator(problem.program);
+  Simulator simulator(problem.sim_graph);
   SimOptions options;
   options.schedule = true;
   const Status counted =
-      VerifyCounted(problem.program, problem.graph, problem.cluster, problem.placement,
-                    simulator.Run(problem.placement, options));
+      CheckNotSaturated(problem.sim_graph, problem.graph, problem.cluster, problem.placement,
+                        simulator.Run(problem.placement, options));
   ASSERT_FALSE(counted.ok());
   EXPECT_EQ(counted.error().code, ErrorCode::kTooLarge);
   EXPECT_NE(counted.error().message.find("d0"), std::string::npos);

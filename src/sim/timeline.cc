@@ -15,14 +15,14 @@ struct Needs {
   int64_t transfers = 0;  // the last transfer it waits for; 0: none
 };
 
-std::vector<Needs> FindNeeds(const StepProgram& p, const Engine& engine) {
+std::vector<Needs> FindNeeds(const SimGraph& p, const Engine& engine) {
   std::vector<Needs> needs(p.ops);
   const std::vector<int64_t>& ends = engine.op_end();
   for (int32_t op = 0; op < p.ops; ++op) {
-    for (int32_t i = p.op_units_offset[op]; i < p.op_units_offset[op + 1]; ++i) {
-      const int32_t unit = p.op_units[i], writer = p.unit_writer[unit];
+    for (int32_t i = p.op_slices_offset[op]; i < p.op_slices_offset[op + 1]; ++i) {
+      const int32_t slice = p.op_slices[i], writer = p.slice_writer[slice];
       if (writer >= 0) needs[op].other = std::max(needs[op].other, ends[writer]);
-      const int32_t overwriter = p.version_overwriter[p.unit_version[unit]];
+      const int32_t overwriter = p.version_overwriter[p.slice_version[slice]];
       if (overwriter < 0 || overwriter == op || engine.DeviceOf(overwriter) != engine.DeviceOf(op))
         continue;
       needs[overwriter].other = std::max(needs[overwriter].other, ends[op]);
@@ -34,13 +34,13 @@ std::vector<Needs> FindNeeds(const StepProgram& p, const Engine& engine) {
   for (size_t id = 0; id < engine.transfers().size(); ++id) {
     const Transfer& transfer = engine.transfers()[id];
     const int64_t end = engine.transfer_times()[id].end;
-    const int32_t overwriter = p.version_overwriter[p.unit_version[transfer.unit]];
+    const int32_t overwriter = p.version_overwriter[p.slice_version[transfer.slice]];
     if (overwriter >= 0) {
       needs[overwriter].transfers = std::max(needs[overwriter].transfers, end);
     }
-    for (int32_t r = p.unit_readers_offset[transfer.unit];
-         r < p.unit_readers_offset[transfer.unit + 1]; ++r) {
-      const int32_t reader = p.unit_readers[r];
+    for (int32_t r = p.slice_readers_offset[transfer.slice];
+         r < p.slice_readers_offset[transfer.slice + 1]; ++r) {
+      const int32_t reader = p.slice_readers[r];
       if (engine.DeviceOf(reader) != transfer.to) continue;
       needs[reader].transfers = std::max(needs[reader].transfers, end);
     }
@@ -79,8 +79,7 @@ int64_t Saturated(__int128 bytes) {
 
 }  // namespace
 
-void FillResult(const StepProgram& p, const Engine& engine, EngineOutcome outcome,
-                SimResult* result) {
+void FillResult(const SimGraph& p, const Engine& engine, EngineOutcome outcome, SimResult* result) {
   result->abandoned = outcome == EngineOutcome::kAbandoned;
   result->feasible = !result->abandoned;
   result->step_time = Nanos(engine.now());
@@ -104,7 +103,7 @@ void FillResult(const StepProgram& p, const Engine& engine, EngineOutcome outcom
   }
 }
 
-Schedule MakeSchedule(const StepProgram& p, const Engine& engine) {
+Schedule MakeSchedule(const SimGraph& p, const Engine& engine) {
   Schedule schedule;
   schedule.ops.resize(p.exec_of.size());
   for (size_t i = 0; i < p.exec_of.size(); ++i) {
@@ -122,10 +121,10 @@ Schedule MakeSchedule(const StepProgram& p, const Engine& engine) {
   for (size_t id = 0; id < engine.transfers().size(); ++id) {
     const Transfer& transfer = engine.transfers()[id];
     const Engine::TransferTimes& times = engine.transfer_times()[id];
-    const int32_t storage = p.unit_storage[transfer.unit];
+    const int32_t storage = p.slice_storage[transfer.slice];
     schedule.transfers.push_back(
-        {StorageId(storage), p.unit_version[transfer.unit] - p.storage_versions.offsets[storage],
-         Bytes(p.unit_offset[transfer.unit]), Bytes(p.unit_length[transfer.unit]),
+        {StorageId(storage), p.slice_version[transfer.slice] - p.storage_versions.offsets[storage],
+         Bytes(p.slice_offset[transfer.slice]), Bytes(p.slice_length[transfer.slice]),
          DeviceId(int32_t{transfer.from}), DeviceId(int32_t{transfer.to}), Nanos(times.ready),
          Nanos(times.start), Nanos(times.end)});
   }
@@ -137,7 +136,7 @@ Schedule MakeSchedule(const StepProgram& p, const Engine& engine) {
   return schedule;
 }
 
-void AddFeedback(const StepProgram& p, const Engine& engine, SimResult* result) {
+void AddFeedback(const SimGraph& p, const Engine& engine, SimResult* result) {
   result->links.assign(p.links, LinkResult());
   for (size_t id = 0; id < engine.transfers().size(); ++id) {
     const Transfer& transfer = engine.transfers()[id];
@@ -146,7 +145,7 @@ void AddFeedback(const StepProgram& p, const Engine& engine, SimResult* result) 
     for (int32_t i = p.route_offset[route]; i < p.route_offset[route + 1]; ++i) {
       LinkResult& link = result->links[p.route_links[i]];
       link.busy += Nanos(times.end - times.start);
-      link.moved = Bytes(SaturatingAdd(link.moved.count, p.unit_length[transfer.unit]));
+      link.moved = Bytes(SaturatingAdd(link.moved.count, p.slice_length[transfer.slice]));
       ++link.transfers;
     }
   }

@@ -9,11 +9,11 @@
 namespace placewright {
 
 // Everything but schedule and feedback, which are emptied.
-void FillResult(const StepProgram& program, const Engine& engine, EngineOutcome outcome,
+void FillResult(const SimGraph& sim_graph, const Engine& engine, EngineOutcome outcome,
                 SimResult* result);
 
 // Precondition of the others: the engine's last run was recorded and not abandoned.
-Schedule MakeSchedule(const StepProgram& program, const Engine& engine);
+Schedule MakeSchedule(const SimGraph& sim_graph, const Engine& engine);
 
 // Fills `links` and `idle_before_transfers`.
 //
@@ -21,7 +21,7 @@ Schedule MakeSchedule(const StepProgram& program, const Engine& engine);
 // made beside it, the producers of inputs that have to cross, explicit edges, local readers of what
 // it overwrites) until it is ready. A device is idle before transfers while it runs nothing and
 // some op of its own waits only for transfers. Complexity: O((ops + transfers) log ops).
-void AddFeedback(const StepProgram& program, const Engine& engine, SimResult* result);
+void AddFeedback(const SimGraph& sim_graph, const Engine& engine, SimResult* result);
 
 }  // namespace placewright
 

@@ -21,7 +21,7 @@ struct TinyProblem {
   Cluster cluster;
   CostTable costs;
   Placement placement;
-  StepProgram program;
+  SimGraph sim_graph;
 
   OpId op(std::string_view name) const {
     const OpId id = graph.FindOp(name);
@@ -128,7 +128,7 @@ class TinyStep {
         problem.costs.SetTime(op, device, Nanos(times[device.index()]));
       }
     }
-    problem.program = BuildStepProgram(problem.graph, problem.cluster, problem.costs);
+    problem.sim_graph = BuildSimGraph(problem.graph, problem.cluster, problem.costs);
     return problem;
   }
 

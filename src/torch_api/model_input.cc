@@ -14,8 +14,8 @@ namespace {
 constexpr std::array kDTypes = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI64,
                                 DType::kI32, DType::kI16, DType::kI8,  DType::kU8,   DType::kBool};
 // More would not fit any machine, and products of sizes stay far from overflow with it.
-constexpr int64_t kMostElements = int64_t{1} << 50;
-constexpr size_t kMostSizes = 64;
+constexpr int64_t kMaxElements = int64_t{1} << 50;
+constexpr size_t kMaxSizes = 64;
 
 Error BadInput(std::string_view text, std::string reason) {
   return MakeError(ErrorCode::kUsage,
@@ -35,9 +35,9 @@ Result<DType> ReadDType(std::string_view whole, std::string_view text) {
                               DidYouMean(text, names), fmt::join(names, ", ")));
 }
 
-bool ReadNumber(std::string_view text, int64_t least, int64_t* number) {
+bool ReadNumber(std::string_view text, int64_t min, int64_t* number) {
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
-  return error == std::errc() && rest == text.data() + text.size() && *number >= least;
+  return error == std::errc() && rest == text.data() + text.size() && *number >= min;
 }
 
 std::string_view Trim(std::string_view text) {
@@ -59,12 +59,12 @@ Result<std::vector<int64_t>> ReadSizes(std::string_view whole, std::string_view 
       return BadInput(whole, fmt::format("the size \"{}\" is neither a positive integer nor B",
                                          Printable(item, 40)));
     }
-    if (size > kMostElements / elements) {
+    if (size > kMaxElements / elements) {
       return BadInput(whole, "the sizes multiply to more than 2^50");
     }
     elements *= std::max<int64_t>(size, 1);
     sizes.push_back(size);
-    if (sizes.size() > kMostSizes) return BadInput(whole, "it has more than 64 sizes");
+    if (sizes.size() > kMaxSizes) return BadInput(whole, "it has more than 64 sizes");
     begin = end + 1;
   }
   return sizes;

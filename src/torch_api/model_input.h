@@ -2,7 +2,7 @@
 //   NAME=DTYPE[SIZES]<N     ids=i64[B,128]<30522, x=f32[32,3,224,224], x=[B,10], [32,10]
 // NAME is an argument of the model's forward function; without one the inputs go by order. DTYPE is
 // one of f32 (where none is given), f64, f16, bf16, i64, i32, i16, i8, u8, bool. A size is a number
-// or B, the batch. N: whole numbers are less than it where the model is run on real tensors.
+// or B, the batch. N: integers are less than it where the model is run on real tensors.
 #ifndef PLACEWRIGHT_TORCH_API_MODEL_INPUT_H_
 #define PLACEWRIGHT_TORCH_API_MODEL_INPUT_H_
 

@@ -1,105 +1,31 @@
-// What the program asks of LibTorch, in an interface that knows nothing of LibTorch. The starred
-// modules live in one shared library (src/torch_library) that implements it; the program opens
-// that library when a command needs it (cli/torch_library.h).
+// What the program asks of LibTorch, in an interface that knows nothing of LibTorch: one class for
+// each service. The starred modules live in shared libraries (src/torch_library) that implement it;
+// the program opens one when a command needs it (cli/torch_library.h).
 #ifndef PLACEWRIGHT_TORCH_API_TORCH_API_H_
 #define PLACEWRIGHT_TORCH_API_TORCH_API_H_
 
-#include <atomic>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <optional>
 #include <string>
-#include <utility>
-#include <vector>
-
-#include "base/result.h"
-#include "graph/graph.h"
-#include "program/program.h"
-#include "torch_api/model_input.h"
 
 namespace placewright {
 
-// What is recorded: a forward pass alone, or a training step with an update.
-enum class Training : uint8_t { kNone, kSgd, kAdam };
-
-std::string_view ToString(Training training);  // "none", "sgd", "adam"
-// Errors: kUsage with near names.
-Result<Training> ParseTraining(std::string_view text);
-
-// What a model from a file is trained on (capture/outside/outside_model.h); models of the zoo bring
-// their own loss.
-enum class LossKind : uint8_t { kCrossEntropy, kMeanSquared, kMean, kOutput };
-
-// "cross-entropy", "mean-squared", "mean", "output"
-std::string_view ToString(LossKind loss);
-// Errors: kUsage with near names.
-Result<LossKind> ParseLoss(std::string_view text);
-
-// A number that a model of the zoo can be built with.
-struct ZooParameter {
-  std::string name, meaning;
-  double value = 0, least = 0, most = 0;  // value: the default
-  bool whole = true;
-};
-
-// The sizes of one paper, by name: "inception-v3@mars".
-struct ZooPreset {
-  std::string name, source;
-  std::map<std::string, double> values;  // those that differ from the defaults
-  std::string cluster;  // preset of the machines that the paper places it on; "" where it has none
-  int64_t paper_ops = 0;  // of its TensorFlow graph, where the paper says so; else 0
-};
-
-struct ZooModel {
-  std::string name, description, source;
-  std::vector<ZooParameter> parameters;  // `batch` among them
-  std::vector<ZooPreset> presets;
-};
-
-// Where a model comes from.
-enum class ModelSource : uint8_t { kZoo, kTorchScript, kOnnx };
-
-struct CaptureRequest {
-  std::string model;  // NAME or NAME@PRESET of the zoo, else the path of a file
-  Training training = Training::kAdam;
-  std::map<std::string, double> values;  // overrides of parameters; of files `batch` alone
-
-  // Ends the recording with kInterrupted once it is set.
-  const std::atomic<bool>* interrupted = nullptr;
-
-  // Models from files only.
-  ModelSource source = ModelSource::kZoo;
-  LossKind loss = LossKind::kCrossEntropy;
-  std::vector<ModelInput> inputs;
-  // Places in the file, [begin, end) in bytes, that need not be read to know its shapes.
-  std::vector<std::pair<int64_t, int64_t>> weights{};
-  std::shared_ptr<const Program> program{};  // of an ONNX file; shared with what runs it
-
-  bool prove_batch = true;  // records at two more sizes: the graph has batch_laws() then
-};
-
-// A recorded step. See docs/capture.md.
-struct Capture {
-  Graph graph;
-  IdVector<OpId, bool> module_stated;  // of every op, whether a module ran it; else worked out
-  std::vector<std::string> notes{};    // sentences on what was taken otherwise than it stands there
-};
+class CaptureService;    // torch_api/capture_service.h
+class EvaluatorService;  // torch_api/evaluator_service.h
+class PlannerService;    // torch_api/planner_service.h
 
 class TorchApi {
  public:
-  // Raised with every change of this class: an older library is refused, never called.
-  static constexpr int kVersion = 6;
+  // Raised with every change of this class or a service: an older library is refused, never called.
+  static constexpr int kVersion = 7;
 
   virtual ~TorchApi() = default;
   virtual int version() const = 0;
   virtual std::string libtorch_version() const = 0;  // "1.13.1"
   virtual int cuda_devices() const = 0;              // usable by LibTorch
-  // All models, by name.
-  virtual std::vector<ZooModel> Zoo() const = 0;
-  // Records one step without computing anything. Errors: kUnknownName (model, preset, parameter;
-  // with near names), kField (a value out of range), those of the recorder.
-  virtual Result<Capture> CaptureModel(const CaptureRequest& request) const = 0;
+
+  // nullptr for what the library does not offer. They live as long as the library.
+  virtual const CaptureService* capture() const { return nullptr; }
+  virtual const PlannerService* planners() const { return nullptr; }
+  virtual const EvaluatorService* evaluators() const { return nullptr; }
 };
 
 }  // namespace placewright

@@ -13,7 +13,7 @@ namespace {
 Capture RecordAt(const TinyModel& model, int64_t batch) {
   CaptureRequest request{model.model, model.training, model.values};
   request.values["batch"] = static_cast<double>(batch);
-  Result<Capture> capture = CaptureModel(request);
+  Result<Capture> capture = CaptureZooModel(request);
   EXPECT_TRUE(capture.ok()) << capture.error().ToString();
   return capture.Take();
 }
@@ -41,7 +41,7 @@ void ExpectSame(const Graph& found, const Graph& expected) {
 void ExpectScales(const TinyModel& model, int64_t from, int64_t to) {
   SCOPED_TRACE(testing::Message() << from << " -> " << to);
   const Capture recorded = RecordAt(model, from);
-  ASSERT_EQ(recorded.graph.batch_laws()->obstacle, "");
+  ASSERT_EQ(recorded.graph.batch_scaling()->reason, "");
   const std::string text = WriteAtenGraph(recorded.graph, recorded.module_stated, nullptr).Take();
   Result<AtenGraph> scaled = ReadAtenFile(text, to);
   ASSERT_TRUE(scaled.ok()) << scaled.error().ToString();

@@ -217,7 +217,7 @@ class Figures : public ::testing::TestWithParam<Row> {};
 
 TEST_P(Figures, AreThoseOfTheDimensions) {
   const Figure& expected = GetParam().figure;
-  const Result<Capture> capture = CaptureModel({GetParam().model, Training::kAdam, {}});
+  const Result<Capture> capture = CaptureZooModel({GetParam().model, Training::kAdam, {}});
   ASSERT_TRUE(capture.ok()) << capture.error().ToString();
   const GraphSummary summary = Summarise(capture.value().graph);
   EXPECT_EQ(summary.parameters, expected.parameters);

@@ -16,7 +16,7 @@ TEST_P(RecordedFile, ReadsBackToTheSameGraph) {
   request.model = "bert-base";
   request.training = GetParam();
   request.values = {{"batch", 3}, {"sequence", 16}, {"layers", 2}};
-  const Result<Capture> capture = CaptureModel(request);
+  const Result<Capture> capture = CaptureZooModel(request);
   ASSERT_TRUE(capture.ok()) << capture.error().ToString();
   const Graph& graph = capture.value().graph;
   const Result<std::string> text = WriteAtenGraph(graph, capture.value().module_stated, nullptr);
@@ -40,7 +40,7 @@ TEST(RecordedModules, AreThoseOfTheModel) {
   CaptureRequest request;
   request.model = "bert-base";
   request.values = {{"layers", 2}};
-  const Result<Capture> capture = CaptureModel(request);
+  const Result<Capture> capture = CaptureZooModel(request);
   ASSERT_TRUE(capture.ok()) << capture.error().ToString();
   const Graph& graph = capture.value().graph;
   const auto module_of = [&](std::string_view op) {
@@ -67,7 +67,7 @@ TEST(RecordedModules, OfAnUnrolledLayerAreTheLayer) {
   CaptureRequest request;
   request.model = "rnnlm-2";
   request.values = {{"steps", 3}, {"hidden", 8}, {"vocabulary", 10}, {"batch", 2}};
-  const Result<Capture> capture = CaptureModel(request);
+  const Result<Capture> capture = CaptureZooModel(request);
   ASSERT_TRUE(capture.ok()) << capture.error().ToString();
   const Graph& graph = capture.value().graph;
   int64_t forward = 0, optimizer = 0, products = 0;

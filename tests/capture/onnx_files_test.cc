@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <ostream>
 
-#include "capture/onnx/program_source.h"
+#include "capture/onnx/onnx_source.h"
 #include "capture/step/model_step.h"
 #include "formats/onnx/reader.h"
 #include "formats/text/file.h"
@@ -65,20 +65,20 @@ class OnnxFiles : public testing::TestWithParam<File> {
     Result<std::string> bytes = ReadFile(GetParam().path);
     ASSERT_TRUE(bytes.ok());
     bytes_ = std::move(bytes.value());
-    Result<Program> program = ReadOnnxProgram(bytes_, OptionsFor(GetParam().path));
+    Result<ImportedModel> program = ImportOnnx(bytes_, OptionsFor(GetParam().path));
     ASSERT_TRUE(program.ok()) << program.error().ToString();
-    program_ = std::make_shared<const Program>(std::move(program.value()));
+    program_ = std::make_shared<const ImportedModel>(std::move(program.value()));
   }
 
   Result<Graph> Record(Training training, LossKind loss) const {
-    const ProgramSource source(program_, loss);
+    const OnnxSource source(program_, loss);
     PW_ASSIGN(ModelStep step, ModelStep::Build(source, source.batch(), training, true));
     PW_ASSIGN(ModelStep::Recording recording, step.Record());
     return std::move(recording.step.graph);
   }
 
   std::string bytes_;
-  std::shared_ptr<const Program> program_;
+  std::shared_ptr<const ImportedModel> program_;
 };
 
 TEST_P(OnnxFiles, InferenceHasTheFilesArithmetic) {

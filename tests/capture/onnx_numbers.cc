@@ -14,8 +14,8 @@
 #include <set>
 
 #include "base/random.h"
-#include "capture/onnx/program_source.h"
-#include "capture/recorder/failure.h"
+#include "capture/onnx/onnx_source.h"
+#include "aten/failure.h"
 #include "formats/onnx/reader.h"
 #include "formats/text/file.h"
 
@@ -27,7 +27,7 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kSeed = 20240601;
 
-// Between -1 and 1, or 0 and 1 for whole numbers: valid for tokens, kinds of tokens and masks.
+// Between -1 and 1, or 0 and 1 for integers: valid for tokens, kinds of tokens and masks.
 void Fill(at::Tensor tensor, Random random, double scale, double shift) {
   at::Tensor flat = at::empty({tensor.numel()}, at::kFloat);
   float* to = flat.data_ptr<float>();
@@ -64,9 +64,9 @@ void FillInput(const std::string& name, const at::Tensor& tensor, Random random,
 }
 
 // Scales and variances of normalisations.
-std::set<std::string> PositiveVectors(const Program& program) {
+std::set<std::string> PositiveVectors(const ImportedModel& program) {
   std::set<std::string> names;
-  for (const ProgramNode& node : program.graph.nodes) {
+  for (const ImportedNode& node : program.graph.nodes) {
     if (node.type.find("Normalization") == std::string::npos) continue;
     for (const size_t i : {1, 4}) {
       if (i < node.inputs.size()) names.insert(node.inputs[i]);
@@ -147,9 +147,9 @@ Result<int> Run(const std::string& path, const fs::path& folder, std::optional<i
   OnnxOptions options;
   options.batch = batch;
   options.folder = fs::path(path).parent_path().string();
-  PW_ASSIGN(Program read, ReadOnnxProgram(bytes, options));
-  const auto program = std::make_shared<const Program>(std::move(read));
-  const ProgramSource source(program, LossKind::kMean);
+  PW_ASSIGN(ImportedModel read, ImportOnnx(bytes, options));
+  const auto program = std::make_shared<const ImportedModel>(std::move(read));
+  const OnnxSource source(program, LossKind::kMean);
   fs::create_directories(folder);
   Writer writer{folder};
   std::vector<at::Tensor> outputs;
@@ -162,7 +162,7 @@ Result<int> Run(const std::string& path, const fs::path& folder, std::optional<i
     std::map<std::string, at::Tensor> held;
     for (const auto& item : model->named_parameters()) held[item.key()] = item.value();
     for (const auto& item : model->named_buffers()) held[item.key()] = item.value();
-    for (const NamedProgramTensor& item : program->parameters) {
+    for (const NamedImportedTensor& item : program->parameters) {
       const at::Tensor tensor = held.at(item.name);
       const Random random = Random(kSeed).Fork(parameters.size());
       if (!item.tensor.bytes) FillParameter(item.name, tensor, random, positive);

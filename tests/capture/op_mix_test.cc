@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "capture/step/model_step.h"
-#include "capture/torch_version.h"
+#include "aten/torch_version.h"
 #include "formats/input.h"
 
 namespace placewright {
@@ -63,7 +63,7 @@ void ExpectDifferences(const std::string& model, Training training, const std::s
   request.model = model;
   request.training = training;
   request.values = values;
-  const Result<Capture> ours = CaptureModel(request);
+  const Result<Capture> ours = CaptureZooModel(request);
   ASSERT_TRUE(ours.ok()) << ours.error().ToString();
   EXPECT_EQ(Differences(MixOf(ours.value().graph), MixOf(theirs.value().graph)),
             Canonical(expected));

@@ -42,8 +42,8 @@ TEST_P(CheckerCorpus, AgreesWithTheSimulator) {
       const Cluster cluster = MakePreset(preset).Take();
       const CostTable costs = ModelCosts(graph.value().graph, cluster, {}).Take();
       // Long runs of groups on one device, and every group anywhere.
-      for (const auto& [order, spread] :
-           {std::pair(Order::kFifo, 0.02), std::pair(Order::kCriticalPath, 1.0)}) {
+      for (const auto& [order, spread] : {std::pair(SchedulingPolicy::kFifo, 0.02),
+                                          std::pair(SchedulingPolicy::kCriticalPath, 1.0)}) {
         const Placement placement =
             RandomPlacement(graph.value().graph, cluster, costs, spread, random);
         ASSERT_EQ(Verdict(graph.value(), cluster, costs, placement,
@@ -62,9 +62,9 @@ TEST_P(CheckerCorpus, SharedStoragesLieWithinColocationGroups) {
     const Result<LoadedGraph> loaded = LoadGraph(path);
     if (!loaded.ok()) continue;
     const Graph& graph = loaded.value().graph;
-    const auto least = check::SharedStorageSets(graph);
+    const auto min = check::SharedStorageSets(graph);
     for (OpId op : graph.ops()) {
-      ASSERT_EQ(graph.group(op), graph.group(least[op])) << path << " " << graph.op(op).name;
+      ASSERT_EQ(graph.group(op), graph.group(min[op])) << path << " " << graph.op(op).name;
     }
   }
 }

@@ -64,7 +64,7 @@ class PlanFiles : public ::testing::Test {
                          *graph.cluster)
             .Take();
     SimulatedPlan simulated =
-        Simulate(graph.graph, *graph.cluster, *graph.costs, placement, Order::kFifo);
+        Simulate(graph.graph, *graph.cluster, *graph.costs, placement, SchedulingPolicy::kFifo);
     simulated.plan.graph = {graph.path, graph.sha256};
     simulated.plan.cluster = {std::string(kClusterInGraph), ClusterHash(*graph.cluster)};
     const Status written = WritePlanFiles(simulated.plan, *graph.costs, simulated.schedule,
@@ -128,7 +128,7 @@ TEST_F(PlanFiles, ARoundTripHolds) {
   EXPECT_EQ(Verdict(), "holds");
 }
 
-TEST_F(PlanFiles, RefusesThePlanWithAnyNumberChanged) {
+TEST_F(PlanFiles, RejectsThePlanWithAnyNumberChanged) {
   WriteSmallPlan();
   const Json good = Load(PlanPath());
   const auto places = NumbersOf(good);
@@ -146,7 +146,7 @@ TEST_F(PlanFiles, RefusesThePlanWithAnyNumberChanged) {
   EXPECT_EQ(Verdict(), "holds");
 }
 
-TEST_F(PlanFiles, RefusesCostsAndScheduleWithAnyNumberChanged) {
+TEST_F(PlanFiles, RejectsCostsAndScheduleWithAnyNumberChanged) {
   for (const char* part : {"costs", "schedule"}) {
     WriteSmallPlan();
     const std::string path = Path(std::string("small.plan.") + part + ".json");
@@ -171,7 +171,7 @@ TEST_F(PlanFiles, RefusesCostsAndScheduleWithAnyNumberChanged) {
   }
 }
 
-TEST_F(PlanFiles, RefusesAnotherGraphAndAnotherCluster) {
+TEST_F(PlanFiles, RejectsAnotherGraphAndAnotherCluster) {
   WriteSmallPlan();
   std::string other(kCostGraph);
   other.replace(other.find("700"), 3, "701");
@@ -228,7 +228,7 @@ TEST_F(PlanFiles, RealStepOnAPreset) {
   Random random(3);
   const Placement placement = RandomPlacement(graph.graph, cluster.cluster, costs, 0.5, random);
   SimulatedPlan simulated =
-      Simulate(graph.graph, cluster.cluster, costs, placement, Order::kCriticalPath);
+      Simulate(graph.graph, cluster.cluster, costs, placement, SchedulingPolicy::kCriticalPath);
   simulated.plan.graph = {graph.path, graph.sha256};
   simulated.plan.cluster = {cluster.path, cluster.sha256};
   ASSERT_TRUE(WritePlanFiles(simulated.plan, costs, simulated.schedule, graph.graph,
@@ -254,7 +254,7 @@ TEST_F(PlanFiles, APlanWithoutReservesKeepsNone) {
     const CostTable costs = ModelCosts(graph.graph, cluster.cluster, {}).Take();
     SimulatedPlan simulated =
         Simulate(graph.graph, cluster.cluster, costs,
-                 Placement(graph.graph.op_count(), DeviceId(0)), Order::kFifo);
+                 Placement(graph.graph.op_count(), DeviceId(0)), SchedulingPolicy::kFifo);
     simulated.plan.graph = {graph.path, graph.sha256};
     simulated.plan.cluster = {cluster.path, cluster.sha256};
     ASSERT_TRUE(WritePlanFiles(simulated.plan, costs, simulated.schedule, graph.graph,
@@ -288,7 +288,7 @@ TEST_F(PlanFiles, EveryVectorOfTheRules) {
     ASSERT_TRUE(graph.ok()) << graph.error().ToString();
     const LoadedGraph& g = graph.value();
     const Placement placement = ResolvePlacement(*g.placement, g.graph, *g.cluster).Take();
-    for (Order order : {Order::kFifo, Order::kCriticalPath}) {
+    for (SchedulingPolicy policy : {SchedulingPolicy::kFifo, SchedulingPolicy::kCriticalPath}) {
       SimulatedPlan simulated = Simulate(g.graph, *g.cluster, *g.costs, placement, order);
       simulated.plan.graph = {g.path, g.sha256};
       simulated.plan.cluster = {std::string(kClusterInGraph), ClusterHash(*g.cluster)};

@@ -15,7 +15,7 @@
 namespace placewright::tests {
 namespace {
 
-PlanInputs MakeInputs(uint64_t seed, Order order) {
+PlanInputs MakeInputs(uint64_t seed, SchedulingPolicy policy) {
   TinyProblem problem = RandomStep(seed).Make();
   SimulatedPlan simulated =
       Simulate(problem.graph, problem.cluster, problem.costs, problem.placement, order);
@@ -34,7 +34,7 @@ std::string VerdictOn(const PlanInputs& inputs) {
   return violation ? ToError(*violation).ToString() : "holds";
 }
 
-class CheckerOnRandomSteps : public ::testing::TestWithParam<Order> {};
+class CheckerOnRandomSteps : public ::testing::TestWithParam<SchedulingPolicy> {};
 
 TEST_P(CheckerOnRandomSteps, AcceptsWhatTheSimulatorSays) {
   for (uint64_t seed = 0; seed < 3000; ++seed) {
@@ -42,7 +42,7 @@ TEST_P(CheckerOnRandomSteps, AcceptsWhatTheSimulatorSays) {
   }
 }
 
-TEST_P(CheckerOnRandomSteps, RefusesEveryOtherSchedule) {
+TEST_P(CheckerOnRandomSteps, RejectsEveryOtherSchedule) {
   for (uint64_t seed = 0; seed < 150; ++seed) {
     PlanInputs inputs = MakeInputs(seed, GetParam());
     Schedule& schedule = inputs.schedule.schedule;
@@ -70,7 +70,7 @@ TEST_P(CheckerOnRandomSteps, RefusesEveryOtherSchedule) {
 }
 
 // One number of the plan at a time, its digest made anew: what has a meaning is still refused.
-TEST_P(CheckerOnRandomSteps, RefusesEveryOtherFigureEvenUnderAFreshDigest) {
+TEST_P(CheckerOnRandomSteps, RejectsEveryOtherFigureEvenUnderAFreshDigest) {
   for (uint64_t seed = 0; seed < 150; ++seed) {
     PlanInputs inputs = MakeInputs(seed, GetParam());
     const auto refuses = [&](auto& number) {
@@ -144,9 +144,10 @@ TEST_P(CheckerOnRandomSteps, AlwaysComesToAVerdict) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, CheckerOnRandomSteps,
-                         ::testing::Values(Order::kFifo, Order::kCriticalPath),
+                         ::testing::Values(SchedulingPolicy::kFifo,
+                                           SchedulingPolicy::kCriticalPath),
                          [](const auto& order) {
-                           return order.param == Order::kFifo ? "Fifo" : "CriticalPath";
+                           return order.param == SchedulingPolicy::kFifo ? "Fifo" : "CriticalPath";
                          });
 
 }  // namespace

@@ -6,20 +6,20 @@
 
 #include "check_plan/checker.h"
 #include "formats/plan/plan_json.h"
-#include "sim/engine/step_program.h"
+#include "sim/engine/sim_graph.h"
 #include "sim/simulator.h"
 
 namespace placewright::tests {
 namespace {
 
 // Longest chain of least times, and the least times spread over all devices.
-Nanos SimpleBound(const StepProgram& program) {
+Nanos SimpleBound(const SimGraph& sim_graph) {
   int64_t longest = 0, all = 0;
-  for (int32_t op = 0; op < program.ops; ++op) {
-    longest = std::max(longest, program.least_path[op]);
-    all = SaturatingAdd(all, program.least_time[op]);
+  for (int32_t op = 0; op < sim_graph.ops; ++op) {
+    longest = std::max(longest, sim_graph.min_path[op]);
+    all = SaturatingAdd(all, sim_graph.min_time[op]);
   }
-  return Nanos(std::max(longest, all / program.devices));
+  return Nanos(std::max(longest, all / sim_graph.devices));
 }
 
 std::vector<DeviceUse> UsesOf(const SimResult& result, const Cluster& cluster) {
@@ -69,22 +69,22 @@ Placement RandomPlacement(const Graph& graph, const Cluster& cluster, const Cost
 }
 
 SimulatedPlan Simulate(const Graph& graph, const Cluster& cluster, const CostTable& costs,
-                       const Placement& placement, Order order) {
-  const StepProgram program = BuildStepProgram(graph, cluster, costs);
-  Simulator simulator(program);
+                       const Placement& placement, SchedulingPolicy policy) {
+  const SimGraph sim_graph = BuildSimGraph(graph, cluster, costs);
+  Simulator simulator(sim_graph);
   SimOptions options;
-  options.order = order;
+  options.policy = order;
   options.schedule = true;
   SimResult result = simulator.Run(placement, options);
   SimulatedPlan simulated;
   Plan& plan = simulated.plan;
   plan.graph_name = graph.name();
   plan.cluster_name = cluster.name();
-  plan.order = order;
+  plan.policy = order;
   plan.algorithm = "random";
   plan.feasible = result.feasible;
   plan.step_time = result.step_time;
-  plan.lower_bound = SimpleBound(program);
+  plan.lower_bound = SimpleBound(sim_graph);
   plan.devices = UsesOf(result, cluster);
   plan.baselines = {{"single", result.feasible, Nanos(result.step_time.count + 7)},
                     {"random", result.feasible, result.step_time}};

@@ -27,7 +27,7 @@ struct SimulatedPlan {
 // Everything that a plan states, from one simulated step; the bound is the longest of what is
 // easily proven.
 SimulatedPlan Simulate(const Graph& graph, const Cluster& cluster, const CostTable& costs,
-                       const Placement& placement, Order order);
+                       const Placement& placement, SchedulingPolicy policy);
 
 // What the checker says of it: "holds", or the first violation. The graph is lent for the time.
 std::string Verdict(LoadedGraph& graph, const Cluster& cluster, const CostTable& costs,

@@ -116,7 +116,8 @@ TEST_F(CaptureScript, WhatCannotBeRecordedIsNamed) {
               AllOf(HasSubstr("op aten::"), HasSubstr("line 3: if bool(y.sum() > 0)")));
   EXPECT_THAT(error("histogram.pt", "[2,4]", "no-shape-function"), HasSubstr("aten::histc"));
   EXPECT_THAT(error("frozen.pt", "[2,3,8,8]", "not-recordable"), HasSubstr("no parameter"));
-  EXPECT_THAT(error("endless.pt", "[2,4]", "not-recordable"), HasSubstr("1,000,000 loop iterations"));
+  EXPECT_THAT(error("endless.pt", "[2,4]", "not-recordable"),
+              HasSubstr("1,000,000 loop iterations"));
   EXPECT_THAT(error("conv.pt", "[2,4,8,8]", "not-recordable"), HasSubstr("channels"));
   EXPECT_THAT(error("conv.pt", "y=[2,3,8,8]", "usage"), HasSubstr("forward takes (x: Tensor)"));
   const Json missing = ErrorOf({"capture", "transformer.pt"});

@@ -14,8 +14,8 @@ using testing::Not;
 
 using Compare = ProgramTest;
 
-// Every algorithm that does not search is done within a second; those that search come last and have
-// 100 s each.
+// Every algorithm that does not search is done within a second; those that search come last and
+// have 100 s each.
 TEST_F(Compare, CtrlCKeepsWhatIsDone) {
   Write("net.json", BroadGraph(8, 12, 1000000).dump());
   RunOptions options;

@@ -57,9 +57,8 @@ TEST_F(Export, TheNameSaysWhetherItIsGzip) {
   }
   ASSERT_EQ(To("aten", "out.json.gz").status, 0);
   EXPECT_EQ(RunJson({"simulate", "out.json.gz", "-c", "2xV100"}).status, 0);
-  const Outcome plan =
-      RunJson({"plan", "g.json", "-c", "2xV100", "--iterations", "1", "-o", "p.plan.json.gz",
-               "--svg", "p.svg.gz", "--html", "p.html.gz"});
+  const Outcome plan = RunJson({"plan", "g.json", "-c", "2xV100", "--iterations", "1", "-o",
+                                "p.plan.json.gz", "--svg", "p.svg.gz", "--html", "p.html.gz"});
   ASSERT_EQ(plan.status, 0) << plan.out;
   for (const char* file : {"p.plan.json.gz", "p.plan.costs.json.gz", "p.plan.schedule.json.gz",
                            "p.svg.gz", "p.html.gz"}) {

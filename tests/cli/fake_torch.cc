@@ -2,22 +2,31 @@
 #include <csignal>
 #include <string>
 
+#include "torch_api/capture_service.h"
 #include "torch_api/torch_api.h"
 
 namespace {
 
 using namespace placewright;
 
-class FakeApi : public TorchApi {
+class FakeCapture : public CaptureService {
  public:
-  int version() const override { return kVersion - PLACEWRIGHT_FAKE_AGE; }
-  std::string libtorch_version() const override { return "9.9.9"; }
-  int cuda_devices() const override { return 3; }
   std::vector<ZooModel> Zoo() const override { return {}; }
   Result<Capture> CaptureModel(const CaptureRequest& request) const override {
     if (request.model.find("crash") != std::string::npos) std::raise(SIGSEGV);
     return MakeError(ErrorCode::kUnknownName, "there is no model \"" + request.model + "\"");
   }
+};
+
+class FakeApi : public TorchApi {
+ public:
+  int version() const override { return kVersion - PLACEWRIGHT_FAKE_AGE; }
+  std::string libtorch_version() const override { return "9.9.9"; }
+  int cuda_devices() const override { return 3; }
+  const CaptureService* capture() const override { return &capture_; }
+
+ private:
+  FakeCapture capture_;
 };
 
 }  // namespace

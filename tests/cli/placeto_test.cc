@@ -137,7 +137,7 @@ TEST_F(PlacetoCommand, NamesWhatIsWrongWithACase) {
   }
 }
 
-TEST_F(PlacetoCommand, RefusesWhatHasNoMeaning) {
+TEST_F(PlacetoCommand, RejectsWhatHasNoMeaning) {
   Write("case.json", TwoOps().dump());
   const std::vector<std::pair<std::vector<std::string>, const char*>> lines = {
       {{"simulate", "net.json", "--placeto", "case.json"}, "FILE cannot be used"},

@@ -81,13 +81,13 @@ TEST_F(PlanScreen, NamesTheDevicesOfBaselinesAndTheBestOnGpus) {
   EXPECT_THAT(run.out, HasSubstr("the best baseline on GPUs ("));
   const Json plan = Json::parse(Plan("4xP100", {"--json"}).out);
   EXPECT_EQ(plan["best_baseline"]["on_gpus"], true);
-  int64_t least = plan["best_baseline"]["step_time_ns"];
+  int64_t min = plan["best_baseline"]["step_time_ns"];
   for (const Json& baseline : plan["baselines"]) {
     EXPECT_FALSE(baseline["devices"].empty()) << baseline;
     const bool search = baseline["algorithm"] == "local-search";
     EXPECT_EQ(baseline["search"], search);
     if (!search && baseline["feasible"]) {
-      EXPECT_GE(baseline["step_time_ns"], least);
+      EXPECT_GE(baseline["step_time_ns"], min);
     }
   }
   EXPECT_EQ(plan["devices"][0]["class"], "gpu");

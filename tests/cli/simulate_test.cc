@@ -334,7 +334,7 @@ TEST_F(SimulateCommand, PicturesNeverReplaceWhatIsRead) {
   EXPECT_FALSE(Exists("same.svg"));
 }
 
-TEST_F(CheckCommand, RefusesAPlanForAnotherGraph) {
+TEST_F(CheckCommand, RejectsAPlanForAnotherGraph) {
   Write("net.json", ChainGraph(4, kPlenty).dump());
   ASSERT_EQ(Run({"plan", "net.json", "--iterations", "5"}).status, 0);
   Write("net.json", ChainGraph(5, kPlenty).dump());

@@ -26,7 +26,7 @@ std::vector<std::string> TrainingGraphs() {
   return paths;
 }
 
-void PlanOnEveryPreset(LoadedGraph& graph, Order order) {
+void PlanOnEveryPreset(LoadedGraph& graph, SchedulingPolicy policy) {
   const std::vector<const Planner*> table(SearchPlanners().begin(), SearchPlanners().end());
   const std::unique_ptr<Planner> automatic = MakeAuto(table);
   for (const Preset& preset : Presets()) {
@@ -34,7 +34,7 @@ void PlanOnEveryPreset(LoadedGraph& graph, Order order) {
     const Cluster cluster = MakePreset(preset.name).Take();
     const CostTable costs = ModelCosts(graph.graph, cluster, {}).Take();
     const Problem problem = BuildProblem(graph.graph, cluster, costs, {}, order).Take();
-    ASSERT_TRUE(ProveFits(problem).ok());
+    ASSERT_TRUE(CheckNotProvenInfeasible(problem).ok());
     PlannerOptions options;
     options.budget.iterations = 100;
     options.threads = 2;
@@ -63,8 +63,8 @@ TEST(PlannerMatrix, EveryStepOnEveryPreset) {
   for (const std::string& path : paths) {
     Result<LoadedGraph> graph = LoadGraph(path);
     ASSERT_TRUE(graph.ok()) << graph.error().ToString();
-    PlanOnEveryPreset(graph.value(), Order::kFifo);
-    PlanOnEveryPreset(graph.value(), Order::kCriticalPath);
+    PlanOnEveryPreset(graph.value(), SchedulingPolicy::kFifo);
+    PlanOnEveryPreset(graph.value(), SchedulingPolicy::kCriticalPath);
   }
 }
 

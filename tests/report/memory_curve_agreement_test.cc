@@ -34,13 +34,13 @@ void ExpectAgreement(const fs::path& path, const char* preset) {
   const Cluster cluster = LoadCluster(preset).Take().cluster;
   const Result<CostTable> costs = ModelCosts(graph, cluster, {});
   ASSERT_TRUE(costs.ok()) << costs.error().ToString();
-  const StepProgram program = BuildStepProgram(graph, cluster, costs.value());
-  Simulator simulator(program);
+  const SimGraph sim_graph = BuildSimGraph(graph, cluster, costs.value());
+  Simulator simulator(sim_graph);
   Random random(1);
-  for (Order order : {Order::kFifo, Order::kCriticalPath}) {
+  for (SchedulingPolicy policy : {SchedulingPolicy::kFifo, SchedulingPolicy::kCriticalPath}) {
     const Placement placement = RandomPlacement(graph, cluster, random);
     const SimResult& result = simulator.Run(placement, {order, true, false});
-    const std::vector<MemoryCurve> curves = MemoryCurves(program, placement, *result.schedule);
+    const std::vector<MemoryCurve> curves = MemoryCurves(sim_graph, placement, *result.schedule);
     for (size_t d = 0; d < curves.size(); ++d) {
       Bytes peak;
       for (const MemoryPoint& point : curves[d]) peak = std::max(peak, point.bytes);

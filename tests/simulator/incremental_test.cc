@@ -40,11 +40,11 @@ void ExpectSame(const SimResult& actual, const SimResult& expected) {
   }
 }
 
-void Walk(RandomStep& random, const TinyProblem& problem, Order order) {
-  IncrementalSimulator incremental(problem.program, order);
-  Simulator full(problem.program);
+void Walk(RandomStep& random, const TinyProblem& problem, SchedulingPolicy policy) {
+  IncrementalSimulator incremental(problem.sim_graph, order);
+  Simulator full(problem.sim_graph);
   SimOptions options;
-  options.order = order;
+  options.policy = order;
   ExpectSame(incremental.SetIncumbent(problem.placement), full.Run(problem.placement, options));
   Placement incumbent = problem.placement;
   for (int step = 0; step < 12; ++step) {
@@ -71,7 +71,7 @@ TEST(IncrementalSimulator, EqualsFullSimulationInFifoOrder) {
   for (uint64_t seed = 0; seed < 1500; ++seed) {
     SCOPED_TRACE(seed);
     RandomStep random(seed);
-    Walk(random, random.Make(), Order::kFifo);
+    Walk(random, random.Make(), SchedulingPolicy::kFifo);
     if (HasFatalFailure()) return;
   }
 }
@@ -80,7 +80,7 @@ TEST(IncrementalSimulator, EqualsFullSimulationInCriticalPathOrder) {
   for (uint64_t seed = 0; seed < 1500; ++seed) {
     SCOPED_TRACE(seed);
     RandomStep random(seed);
-    Walk(random, random.Make(), Order::kCriticalPath);
+    Walk(random, random.Make(), SchedulingPolicy::kCriticalPath);
     if (HasFatalFailure()) return;
   }
 }
@@ -88,18 +88,18 @@ TEST(IncrementalSimulator, EqualsFullSimulationInCriticalPathOrder) {
 // Long enough for all the states that are kept, each of which leaves out what is over.
 TEST(IncrementalSimulator, EqualsFullSimulationOnLargerSteps) {
   SyntheticStep step = MakeSyntheticStep({.ops = 2000, .devices = 6});
-  StepProgram program = BuildStepProgram(step.graph, step.cluster, step.costs);
+  SimGraph sim_graph = BuildSimGraph(step.graph, step.cluster, step.costs);
   const Placement placements[] = {ContiguousPlacement(step), RandomPlacement(step)};
   TinyProblem problem{std::move(step.graph),
                       std::move(step.cluster),
                       std::move(step.costs),
                       {},
-                      std::move(program)};
+                      std::move(sim_graph)};
   for (uint64_t seed = 0; seed < 8; ++seed) {
     SCOPED_TRACE(seed);
     problem.placement = placements[seed % 2];
     RandomStep random(seed);
-    Walk(random, problem, seed % 4 < 2 ? Order::kFifo : Order::kCriticalPath);
+    Walk(random, problem, seed % 4 < 2 ? SchedulingPolicy::kFifo : SchedulingPolicy::kCriticalPath);
     if (HasFatalFailure()) return;
   }
 }

@@ -34,9 +34,9 @@ TEST(PlacetoCases, AllAgree) {
     ASSERT_TRUE(text.ok()) << text.error().ToString();
     const Result<PlacetoCase> problem = ReadPlacetoCase(text.value());
     ASSERT_TRUE(problem.ok()) << problem.error().ToString();
-    const Result<PlacetoProgram> program = CompilePlacetoCase(problem.value());
-    ASSERT_TRUE(program.ok()) << program.error().ToString();
-    PlacetoSimulator simulator(program.value());
+    const Result<PlacetoSimGraph> sim_graph = CompilePlacetoCase(problem.value());
+    ASSERT_TRUE(sim_graph.ok()) << sim_graph.error().ToString();
+    PlacetoSimulator simulator(sim_graph.value());
     ASSERT_TRUE(problem.value().expected_runtime_us && problem.value().expected_start_us);
     EXPECT_EQ(simulator.Run(problem.value().placement), *problem.value().expected_runtime_us);
     EXPECT_EQ(simulator.starts(), *problem.value().expected_start_us);

@@ -20,7 +20,7 @@ class RandomPlacetoCase {
 
   PlacetoCase Make() {
     PlacetoCase problem;
-    whole_ = Draw(3) > 0;  // small whole numbers: ties everywhere
+    whole_ = Draw(3) > 0;  // small integers: ties everywhere
     problem.params = {Gap(), Gap(), Draw(4) == 0 ? Draw(9) - 4.0 : 0.0, whole_ ? 1.0 : 7600.0};
     const int32_t devices = 1 + Draw(5), ops = Draw(20) == 0 ? 0 : 1 + Draw(30);
     for (const std::string& name : Names(devices)) problem.devices.push_back("/dev" + name);
@@ -102,8 +102,8 @@ TEST(PlacetoProperty, EqualsTheReferenceToTheLastBit) {
   for (uint64_t seed = 0; seed < kCases; ++seed) {
     SCOPED_TRACE(seed);
     const PlacetoCase problem = RandomPlacetoCase(seed).Make();
-    const PlacetoProgram program = CompilePlacetoCase(problem).Take();
-    PlacetoSimulator simulator(program);
+    const PlacetoSimGraph sim_graph = CompilePlacetoCase(problem).Take();
+    PlacetoSimulator simulator(sim_graph);
     ExpectAsReference(problem, simulator);
     if (HasFatalFailure()) return;
   }
@@ -114,8 +114,8 @@ TEST(PlacetoProperty, OneSimulatorServesManyPlacements) {
     SCOPED_TRACE(seed);
     RandomPlacetoCase random(seed);
     PlacetoCase problem = random.Make();
-    const PlacetoProgram program = CompilePlacetoCase(problem).Take();
-    PlacetoSimulator simulator(program);
+    const PlacetoSimGraph sim_graph = CompilePlacetoCase(problem).Take();
+    PlacetoSimulator simulator(sim_graph);
     for (int run = 0; run < 5; ++run) {
       const auto devices = static_cast<int32_t>(problem.devices.size());
       for (int32_t& device : problem.placement) device = random.Draw(devices);

@@ -18,15 +18,15 @@ namespace placewright {
 class ReferenceSimulator {
  public:
   ReferenceSimulator(const Graph& graph, const Cluster& cluster, const CostTable& costs,
-                     const Placement& placement, Order order)
+                     const Placement& placement, SchedulingPolicy policy)
       : graph_(graph), cluster_(cluster), costs_(costs), placement_(placement), order_(order) {}
 
-  struct Unit {
+  struct Slice {
     int32_t storage, version;
     int64_t offset, length;
     auto Key() const { return std::tie(storage, version, offset, length); }
-    friend bool operator<(const Unit& a, const Unit& b) { return a.Key() < b.Key(); }
-    friend bool operator==(const Unit& a, const Unit& b) { return a.Key() == b.Key(); }
+    friend bool operator<(const Slice& a, const Slice& b) { return a.Key() < b.Key(); }
+    friend bool operator==(const Slice& a, const Slice& b) { return a.Key() == b.Key(); }
   };
   struct Span {
     int64_t ready = -1, start = -1, end = -1;
@@ -52,7 +52,7 @@ class ReferenceSimulator {
       if (next < 0) break;
       now = next;
       std::set<int32_t> ended;
-      std::set<std::pair<Unit, int32_t>> arrived;
+      std::set<std::pair<Slice, int32_t>> arrived;
       for (const auto& [op, span] : ops) {
         if (span.start >= 0 && span.end == now) ended.insert(op);
       }
@@ -69,13 +69,13 @@ class ReferenceSimulator {
   int64_t step_time = 0;
   std::vector<int64_t> peak, peak_time;  // by device
   std::map<int32_t, Span> ops;           // exec ops by id
-  std::map<std::pair<Unit, int32_t>, Span> transfers;
+  std::map<std::pair<Slice, int32_t>, Span> transfers;
 
   int64_t ViewEnd(OpId view) const {
     int64_t end = 0;
     for (OpId op : WaitsOf(view)) end = std::max(end, ops.at(op.value()).end);
-    for (const Unit& unit : UnitsOf(view)) {
-      const OpId writer = WriterOf(unit.storage, unit.version);
+    for (const Slice& slice : GroupsOf(view)) {
+      const OpId writer = WriterOf(slice.storage, slice.version);
       if (writer.valid()) end = std::max(end, ops.at(writer.value()).end);
     }
     return end;
@@ -101,22 +101,22 @@ class ReferenceSimulator {
     return op.valid() ? DeviceOf(op.value()) : -1;
   }
 
-  std::set<Unit> UnitsOf(OpId id) const {
-    std::set<Unit> units;
+  std::set<Slice> GroupsOf(OpId id) const {
+    std::set<Slice> slices;
     const Op& op = graph_.op(id);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Tensor& tensor = graph_.tensor(op.inputs[i]);
-      units.insert(
+      slices.insert(
           {tensor.storage.value(), op.input_versions[i], tensor.offset.count, tensor.length.count});
     }
-    return units;
+    return slices;
   }
   void FindReads() {
     for (OpId op : graph_.ops()) {
       if (!IsExec(op)) continue;
       ops[op.value()];
-      reads_[op.value()] = UnitsOf(op);
-      for (const Unit& unit : reads_[op.value()]) readers_[unit].insert(op.value());
+      reads_[op.value()] = GroupsOf(op);
+      for (const Slice& slice : reads_[op.value()]) readers_[slice].insert(op.value());
     }
   }
 
@@ -131,9 +131,9 @@ class ReferenceSimulator {
       const std::set<OpId> more = WaitsOf(earlier);
       waits.insert(more.begin(), more.end());
       if (!explicitly) return;
-      for (const Unit& unit : UnitsOf(earlier)) {
-        if (WriterOf(unit.storage, unit.version).valid()) {
-          waits.insert(WriterOf(unit.storage, unit.version));
+      for (const Slice& slice : GroupsOf(earlier)) {
+        if (WriterOf(slice.storage, slice.version).valid()) {
+          waits.insert(WriterOf(slice.storage, slice.version));
         }
       }
     };
@@ -145,42 +145,42 @@ class ReferenceSimulator {
     return waits;
   }
 
-  bool AtHome(const Unit& unit) const {
-    const OpId writer = WriterOf(unit.storage, unit.version);
+  bool AtHome(const Slice& slice) const {
+    const OpId writer = WriterOf(slice.storage, slice.version);
     return !writer.valid() || ended_.contains(writer.value());
   }
-  bool IsResident(const Unit& unit, int32_t device) const {
-    if (IsInput(unit.storage)) return true;
-    if (HomeOf(unit.storage) == device) return AtHome(unit);
-    return arrived_.contains({unit, device});
+  bool IsResident(const Slice& slice, int32_t device) const {
+    if (IsInput(slice.storage)) return true;
+    if (HomeOf(slice.storage) == device) return AtHome(slice);
+    return arrived_.contains({slice, device});
   }
-  // Devices to which the unit has to go.
-  std::set<int32_t> Destinations(const Unit& unit) const {
+  // Devices to which the slice has to go.
+  std::set<int32_t> Destinations(const Slice& slice) const {
     std::set<int32_t> devices;
-    if (IsInput(unit.storage)) return devices;
-    for (int32_t reader : readers_.at(unit)) devices.insert(DeviceOf(reader));
-    devices.erase(HomeOf(unit.storage));
+    if (IsInput(slice.storage)) return devices;
+    for (int32_t reader : readers_.at(slice)) devices.insert(DeviceOf(reader));
+    devices.erase(HomeOf(slice.storage));
     return devices;
   }
   // In-place: every local reader and every transfer of the old version has ended.
   bool OldVersionIsFree(int32_t op, int32_t storage, int32_t version) const {
     const OpId writer = WriterOf(storage, version);
     if (writer.valid() && !ended_.contains(writer.value())) return false;
-    for (const auto& [unit, readers] : readers_) {
-      if (unit.storage != storage || unit.version != version) continue;
+    for (const auto& [slice, readers] : readers_) {
+      if (slice.storage != storage || slice.version != version) continue;
       for (int32_t reader : readers) {
         const bool local = DeviceOf(reader) == HomeOf(storage);
         if (reader != op && local && !ended_.contains(reader)) return false;
       }
-      for (int32_t device : Destinations(unit)) {
-        if (!arrived_.contains({unit, device})) return false;
+      for (int32_t device : Destinations(slice)) {
+        if (!arrived_.contains({slice, device})) return false;
       }
     }
     return true;
   }
   bool IsReady(int32_t op) const {
-    for (const Unit& unit : reads_.at(op)) {
-      if (!IsResident(unit, DeviceOf(op))) return false;
+    for (const Slice& slice : reads_.at(op)) {
+      if (!IsResident(slice, DeviceOf(op))) return false;
     }
     for (OpId earlier : WaitsOf(OpId(op))) {
       if (!ended_.contains(earlier.value())) return false;
@@ -197,10 +197,10 @@ class ReferenceSimulator {
     for (auto& [op, span] : ops) {
       if (span.ready < 0 && IsReady(op)) span.ready = now;
     }
-    for (const auto& [unit, readers] : readers_) {
-      if (!AtHome(unit)) continue;
-      for (int32_t device : Destinations(unit)) {
-        Span& span = transfers[{unit, device}];
+    for (const auto& [slice, readers] : readers_) {
+      if (!AtHome(slice)) continue;
+      for (int32_t device : Destinations(slice)) {
+        Span& span = transfers[{slice, device}];
         if (span.ready < 0) span.ready = now;
       }
     }
@@ -209,43 +209,43 @@ class ReferenceSimulator {
   int64_t PathOf(int32_t op) {
     if (paths_.contains(op)) return paths_[op];
     int64_t longest = 0;
-    for (const auto& [unit, readers] : readers_) {
-      if (WriterOf(unit.storage, unit.version) != OpId(op)) continue;
+    for (const auto& [slice, readers] : readers_) {
+      if (WriterOf(slice.storage, slice.version) != OpId(op)) continue;
       for (int32_t reader : readers) longest = std::max(longest, PathOf(reader));
     }
     for (const auto& [later, span] : ops) {
       if (WaitsOf(OpId(later)).contains(OpId(op))) longest = std::max(longest, PathOf(later));
     }
-    for (const Unit& unit : reads_[op]) {
-      const Storage& storage = graph_.storage(StorageId(unit.storage));
-      const size_t next = static_cast<size_t>(unit.version) + 1;
-      if (next >= storage.versions.size() || HomeOf(unit.storage) != DeviceOf(op)) continue;
+    for (const Slice& slice : reads_[op]) {
+      const Storage& storage = graph_.storage(StorageId(slice.storage));
+      const size_t next = static_cast<size_t>(slice.version) + 1;
+      if (next >= storage.versions.size() || HomeOf(slice.storage) != DeviceOf(op)) continue;
       const int32_t writer = storage.versions[next].writer.value();
       if (writer != op) longest = std::max(longest, PathOf(writer));
     }
     return paths_[op] = costs_.LeastTime(OpId(op)).count + longest;
   }
   std::tuple<int64_t, int32_t> ServiceKey(int32_t op) {
-    return {order_ == Order::kFifo ? ops[op].ready : -PathOf(op), op};
+    return {order_ == SchedulingPolicy::kFifo ? ops[op].ready : -PathOf(op), op};
   }
 
   using TransferKey = std::tuple<int64_t, int32_t, int32_t, int64_t, int64_t, int32_t>;
-  TransferKey QueueKey(const Unit& unit, int32_t to) {
-    return {transfers[{unit, to}].ready,
-            WriterOf(unit.storage, unit.version).value(),
-            unit.storage,
-            unit.offset,
-            unit.length,
+  TransferKey QueueKey(const Slice& slice, int32_t to) {
+    return {transfers[{slice, to}].ready,
+            WriterOf(slice.storage, slice.version).value(),
+            slice.storage,
+            slice.offset,
+            slice.length,
             to};
   }
-  const std::vector<LinkId>& LinksOf(const std::pair<Unit, int32_t>& key) const {
+  const std::vector<LinkId>& LinksOf(const std::pair<Slice, int32_t>& key) const {
     return cluster_.route(DeviceId(HomeOf(key.first.storage)), DeviceId(key.second)).links;
   }
-  bool Uses(const std::pair<Unit, int32_t>& key, LinkId link) const {
+  bool Uses(const std::pair<Slice, int32_t>& key, LinkId link) const {
     const std::vector<LinkId>& links = LinksOf(key);
     return std::find(links.begin(), links.end(), link) != links.end();
   }
-  bool MayStart(const std::pair<Unit, int32_t>& key) {
+  bool MayStart(const std::pair<Slice, int32_t>& key) {
     for (LinkId link : LinksOf(key)) {
       for (const auto& [other, span] : transfers) {
         if (other == key || span.ready < 0 || arrived_.contains(other) || !Uses(other, link)) {
@@ -287,13 +287,13 @@ class ReferenceSimulator {
     for (const Version& version : graph_.storage(StorageId(storage)).versions) {
       if (!ended_.contains(version.writer.value())) return true;
     }
-    for (const auto& [unit, readers] : readers_) {
-      if (unit.storage != storage) continue;
+    for (const auto& [slice, readers] : readers_) {
+      if (slice.storage != storage) continue;
       for (int32_t reader : readers) {
         if (DeviceOf(reader) == HomeOf(storage) && !ended_.contains(reader)) return true;
       }
-      for (int32_t device : Destinations(unit)) {
-        if (!arrived_.contains({unit, device})) return true;
+      for (int32_t device : Destinations(slice)) {
+        if (!arrived_.contains({slice, device})) return true;
       }
     }
     return false;
@@ -310,8 +310,8 @@ class ReferenceSimulator {
         if (home >= 0) bytes[home] += size;
       } else {
         std::set<int32_t> devices;
-        for (const auto& [unit, readers] : readers_) {
-          if (unit.storage != s.value()) continue;
+        for (const auto& [slice, readers] : readers_) {
+          if (slice.storage != s.value()) continue;
           for (int32_t reader : readers) devices.insert(DeviceOf(reader));
         }
         for (int32_t device : devices) bytes[device] += size;
@@ -340,13 +340,13 @@ class ReferenceSimulator {
   const Cluster& cluster_;
   const CostTable& costs_;
   const Placement& placement_;
-  Order order_;
+  SchedulingPolicy policy_;
   int64_t now_ = 0;
-  std::map<int32_t, std::set<Unit>> reads_;
-  std::map<Unit, std::set<int32_t>> readers_;
+  std::map<int32_t, std::set<Slice>> reads_;
+  std::map<Slice, std::set<int32_t>> readers_;
   std::map<int32_t, int64_t> paths_;
   std::set<int32_t> ended_;
-  std::set<std::pair<Unit, int32_t>> arrived_;
+  std::set<std::pair<Slice, int32_t>> arrived_;
 };
 
 }  // namespace placewright

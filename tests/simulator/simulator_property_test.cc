@@ -13,13 +13,13 @@ namespace {
 
 constexpr uint64_t kCases = 1500;
 
-void ExpectEqualRuns(const TinyProblem& problem, Order order) {
+void ExpectEqualRuns(const TinyProblem& problem, SchedulingPolicy policy) {
   ReferenceSimulator reference(problem.graph, problem.cluster, problem.costs, problem.placement,
                                order);
   reference.Run();
-  Simulator simulator(problem.program);
+  Simulator simulator(problem.sim_graph);
   SimOptions options;
-  options.order = order;
+  options.policy = order;
   options.schedule = false;  // the loop without records
   const SimResult unrecorded = simulator.Run(problem.placement, options);
   options.schedule = true;
@@ -61,13 +61,13 @@ TEST(SimulatorProperty, EqualsTheReferenceOnLargerSteps) {
     SCOPED_TRACE(devices);
     SyntheticStep step = MakeSyntheticStep({.ops = 240, .devices = devices});
     const Placement random = RandomPlacement(step), contiguous = ContiguousPlacement(step);
-    StepProgram program = BuildStepProgram(step.graph, step.cluster, step.costs);
+    SimGraph sim_graph = BuildSimGraph(step.graph, step.cluster, step.costs);
     TinyProblem problem{std::move(step.graph), std::move(step.cluster), std::move(step.costs),
-                        random, std::move(program)};
-    ExpectEqualRuns(problem, Order::kFifo);
-    ExpectEqualRuns(problem, Order::kCriticalPath);
+                        random, std::move(sim_graph)};
+    ExpectEqualRuns(problem, SchedulingPolicy::kFifo);
+    ExpectEqualRuns(problem, SchedulingPolicy::kCriticalPath);
     problem.placement = contiguous;
-    ExpectEqualRuns(problem, Order::kFifo);
+    ExpectEqualRuns(problem, SchedulingPolicy::kFifo);
     if (HasFatalFailure()) return;
   }
 }
@@ -75,7 +75,7 @@ TEST(SimulatorProperty, EqualsTheReferenceOnLargerSteps) {
 TEST(SimulatorProperty, EqualsTheReferenceInFifoOrder) {
   for (uint64_t seed = 0; seed < kCases; ++seed) {
     SCOPED_TRACE(seed);
-    ExpectEqualRuns(RandomStep(seed).Make(), Order::kFifo);
+    ExpectEqualRuns(RandomStep(seed).Make(), SchedulingPolicy::kFifo);
     if (HasFatalFailure()) return;
   }
 }
@@ -83,7 +83,7 @@ TEST(SimulatorProperty, EqualsTheReferenceInFifoOrder) {
 TEST(SimulatorProperty, EqualsTheReferenceInCriticalPathOrder) {
   for (uint64_t seed = 0; seed < kCases; ++seed) {
     SCOPED_TRACE(seed);
-    ExpectEqualRuns(RandomStep(seed).Make(), Order::kCriticalPath);
+    ExpectEqualRuns(RandomStep(seed).Make(), SchedulingPolicy::kCriticalPath);
     if (HasFatalFailure()) return;
   }
 }
@@ -94,21 +94,21 @@ TEST(SimulatorProperty, PeakItemsAndBottlenecksSumExactly) {
   for (uint64_t seed = 0; seed < kCases; ++seed) {
     SCOPED_TRACE(seed);
     const TinyProblem problem = RandomStep(seed).Make();
-    Simulator simulator(problem.program);
+    Simulator simulator(problem.sim_graph);
     SimOptions options;
-    options.order = seed % 2 == 0 ? Order::kFifo : Order::kCriticalPath;
+    options.policy = seed % 2 == 0 ? SchedulingPolicy::kFifo : SchedulingPolicy::kCriticalPath;
     options.schedule = true;
     const SimResult& result = simulator.Run(problem.placement, options);
     for (DeviceId device : problem.cluster.devices()) {
       Bytes sum;
-      for (const PeakItem& item :
-           ItemisePeak(problem.program, problem.graph, problem.placement, options.order, device)) {
+      for (const PeakItem& item : ItemisePeak(problem.sim_graph, problem.graph, problem.placement,
+                                              options.policy, device)) {
         sum += item.bytes;
       }
       ASSERT_EQ(sum, result.devices[device.index()].tensor_peak);
     }
-    const Bottlenecks bottlenecks = FindBottlenecks(problem.program, problem.graph, problem.cluster,
-                                                    problem.placement, *result.schedule);
+    const Bottlenecks bottlenecks = FindBottlenecks(
+        problem.sim_graph, problem.graph, problem.cluster, problem.placement, *result.schedule);
     ASSERT_EQ(bottlenecks.Total(), result.step_time);
     Nanos by_reason, by_type, compute;
     for (const Reason& reason : TopReasons(bottlenecks, problem.cluster)) by_reason += reason.time;
@@ -126,12 +126,12 @@ TEST(SimulatorProperty, RunsDoNotInfluenceEachOther) {
     SCOPED_TRACE(seed);
     RandomStep random(seed);
     const TinyProblem problem = random.Make();
-    Simulator reused(problem.program);
+    Simulator reused(problem.sim_graph);
     for (int run = 0; run < 8; ++run) {
       const Placement placement = random.RandomPlacement(problem);
       SimOptions options;
-      options.order = run % 2 == 0 ? Order::kFifo : Order::kCriticalPath;
-      Simulator fresh(problem.program);
+      options.policy = run % 2 == 0 ? SchedulingPolicy::kFifo : SchedulingPolicy::kCriticalPath;
+      Simulator fresh(problem.sim_graph);
       const SimResult expected = fresh.Run(placement, options);
       const Nanos limit = options.abandon_above = Nanos(random.Draw(3000));
       ASSERT_EQ(reused.Run(placement, options).abandoned, expected.step_time > limit);
@@ -156,11 +156,11 @@ TEST(SimulatorProperty, BatchesDoNotDependOnThreads) {
     for (int i = 0; i < 20; ++i) placements.push_back(random.RandomPlacement(problem));
     SimOptions options;
     options.abandon_above = Nanos(2000);
-    Simulator simulator(problem.program);
+    Simulator simulator(problem.sim_graph);
     for (int threads = 1; threads <= 3; ++threads) {
       ThreadPool pool(threads);
       const std::vector<SimResult> results =
-          BatchSimulator(problem.program, &pool).Run(placements, options);
+          BatchSimulator(problem.sim_graph, &pool).Run(placements, options);
       ASSERT_EQ(results.size(), placements.size());
       for (size_t i = 0; i < placements.size(); ++i) {
         const SimResult& expected = simulator.Run(placements[i], options);

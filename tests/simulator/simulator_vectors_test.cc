@@ -8,22 +8,22 @@
 #include "formats/text/file.h"
 #include "formats/text/json.h"
 #include "sim/simulator.h"
+#include "sim/placement_check.h"
 
 namespace placewright {
 namespace {
 
-void ExpectVector(const CostGraph& cost_graph, const Json& expected, Order order) {
+void ExpectVector(const CostGraph& cost_graph, const Json& expected, SchedulingPolicy policy) {
   Result<Placement> placement =
       ResolvePlacement(*cost_graph.placement, cost_graph.graph, cost_graph.cluster);
   ASSERT_TRUE(placement.ok()) << placement.error().ToString();
-  const StepProgram program =
-      BuildStepProgram(cost_graph.graph, cost_graph.cluster, cost_graph.costs);
+  const SimGraph sim_graph = BuildSimGraph(cost_graph.graph, cost_graph.cluster, cost_graph.costs);
   const Status legal =
-      VerifyPlacement(program, cost_graph.graph, cost_graph.cluster, placement.value());
+      VerifyPlacement(sim_graph, cost_graph.graph, cost_graph.cluster, placement.value());
   ASSERT_TRUE(legal.ok()) << legal.error().ToString();
-  Simulator simulator(program);
+  Simulator simulator(sim_graph);
   SimOptions options;
-  options.order = order;
+  options.policy = order;
   options.schedule = true;
   const SimResult& result = simulator.Run(placement.value(), options);
   EXPECT_EQ(result.step_time.count, expected["step_time_ns"].get<int64_t>());
@@ -53,8 +53,8 @@ TEST(SimulatorVectors, AllAgree) {
     vector.erase("expected");
     Result<CostGraph> cost_graph = ReadCostGraph(vector);
     ASSERT_TRUE(cost_graph.ok()) << cost_graph.error().ToString();
-    ExpectVector(cost_graph.value(), expected["fifo"], Order::kFifo);
-    ExpectVector(cost_graph.value(), expected["critical-path"], Order::kCriticalPath);
+    ExpectVector(cost_graph.value(), expected["fifo"], SchedulingPolicy::kFifo);
+    ExpectVector(cost_graph.value(), expected["critical-path"], SchedulingPolicy::kCriticalPath);
   }
 }
 

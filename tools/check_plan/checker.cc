@@ -91,7 +91,7 @@ MaybeViolation CheckPlan(const PlanInputs& inputs) {
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckGivenCosts(inputs));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckScheduleDevices(inputs, placement));
 
-  Step step({graph, cluster, inputs.costs, placement, inputs.schedule.schedule, plan.order});
+  Step step({graph, cluster, inputs.costs, placement, inputs.schedule.schedule, plan.policy});
   CHECK_PLAN_RETURN_IF_VIOLATED(step.MatchTransfers());
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckDurations(step));
   const Waits waits(step);

@@ -165,14 +165,14 @@ TEST(CheckPlan, QueueOrder) {
 // d0: w, z from 0 to 607, y from 5 to 1609: 3072. d1: z from 5, y from 607, o: 2560.
 TEST(CheckPlan, CriticalPathOrder) {
   TestPlan plan = ForkPlan();
-  plan.order = Order::kCriticalPath;
+  plan.policy = SchedulingPolicy::kCriticalPath;
   plan.ops[0].time = 3;
   plan.ops[0].start = 5;
   plan.ops[1].time = 5;
   plan.ops[1].start = 0;
   plan.transfers = {{"b", 0, 600, "d0", "d1", 5, 5, 607}, {"a", 0, 1000, "d0", "d1", 8, 607, 1609}};
   EXPECT_EQ(Verdict(plan.Build()), "holds");
-  plan.order = Order::kFifo;  // then a would go first
+  plan.policy = SchedulingPolicy::kFifo;  // then a would go first
   EXPECT_EQ(Verdict(plan.Build()), "queue-order");
 }
 

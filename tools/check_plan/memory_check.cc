@@ -51,9 +51,9 @@ class Sweep {
 
   void HoldInputs() {
     std::vector<std::pair<StorageId, DeviceId>> held;
-    for (const Unit& unit : step_.units()) {
-      if (step_.residence(unit.storage) != Residence::kEverywhere) continue;
-      for (OpId reader : unit.readers) held.emplace_back(unit.storage, step_.placement()[reader]);
+    for (const Slice& slice : step_.slices()) {
+      if (step_.residence(slice.storage) != Residence::kEverywhere) continue;
+      for (OpId reader : slice.readers) held.emplace_back(slice.storage, step_.placement()[reader]);
     }
     std::sort(held.begin(), held.end());
     held.erase(std::unique(held.begin(), held.end()), held.end());
@@ -65,10 +65,10 @@ class Sweep {
     const auto use = [this](StorageId id, int32_t node) {
       last_use_[id] = std::max(last_use_[id], stamps_.end[node]);
     };
-    for (const Unit& unit : step_.units()) {
-      for (OpId reader : unit.readers) {
-        if (step_.placement()[reader] == step_.home(unit.storage)) {
-          use(unit.storage, waits_.NodeOf(reader));
+    for (const Slice& slice : step_.slices()) {
+      for (OpId reader : slice.readers) {
+        if (step_.placement()[reader] == step_.home(slice.storage)) {
+          use(slice.storage, waits_.NodeOf(reader));
         }
       }
     }
@@ -78,7 +78,7 @@ class Sweep {
       }
     }
     for (size_t i = 0; i < step_.crossings().size(); ++i) {
-      use(step_.units()[step_.crossings()[i].unit].storage,
+      use(step_.slices()[step_.crossings()[i].slice].storage,
           waits_.NodeOfCrossing(static_cast<int32_t>(i)));
     }
   }
@@ -95,10 +95,10 @@ class Sweep {
   void AddCopies() {
     for (size_t i = 0; i < step_.crossings().size(); ++i) {
       const Crossing& crossing = step_.crossings()[i];
-      const Unit& unit = step_.units()[crossing.unit];
-      const Bytes size = RoundUpToGranule(unit.length);
+      const Slice& slice = step_.slices()[crossing.slice];
+      const Bytes size = RoundUpToGranule(slice.length);
       Stamp last;
-      for (OpId reader : unit.readers) {
+      for (OpId reader : slice.readers) {
         if (step_.placement()[reader] == crossing.to) {
           last = std::max(last, stamps_.end[waits_.NodeOf(reader)]);
         }

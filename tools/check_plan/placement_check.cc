@@ -137,9 +137,9 @@ IdVector<OpId, OpId> SharedStorageSets(const Graph& graph) {
   Sets sets(graph.op_count());
   const IdVector<StorageId, OpId> owner = JoinOwners(graph, sets);
   JoinUpdates(graph, owner, sets);
-  IdVector<OpId, OpId> least(graph.op_count());
-  for (OpId op : graph.ops()) least[op] = sets.Find(op);
-  return least;
+  IdVector<OpId, OpId> min(graph.op_count());
+  for (OpId op : graph.ops()) min[op] = sets.Find(op);
+  return min;
 }
 
 MaybeViolation CheckCoverage(const NamedPlacement& named, const Graph& graph,
@@ -174,11 +174,11 @@ MaybeViolation CheckCoverage(const NamedPlacement& named, const Graph& graph,
 
 MaybeViolation CheckColocation(const Graph& graph, const Cluster& cluster,
                                const Placement& placement) {
-  const IdVector<OpId, OpId> least = SharedStorageSets(graph);
+  const IdVector<OpId, OpId> min = SharedStorageSets(graph);
   IdVector<GroupId, OpId> first_of_group(graph.group_count());
   for (OpId op : graph.ops()) {
-    if (placement[op] != placement[least[op]]) {
-      return Apart(graph, cluster, placement, least[op], op,
+    if (placement[op] != placement[min[op]]) {
+      return Apart(graph, cluster, placement, min[op], op,
                    "they share a storage or serve one parameter");
     }
   }

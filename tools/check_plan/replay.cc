@@ -17,7 +17,7 @@ Replay::Replay(const Step& step, const Waits& waits)
       waits_(waits),
       servers_(step.cluster().device_count() + step.cluster().link_count()),
       left_(waits.node_count()) {
-  if (step.order() == Order::kCriticalPath) paths_ = PathsOf(step, waits);
+  if (step.policy() == SchedulingPolicy::kCriticalPath) paths_ = PathsOf(step, waits);
   for (int32_t node = 0; node < waits.node_count(); ++node) {
     left_[node] = waits.WaitCount(node);
     if (waits.IsOp(node) && step.graph().op(waits.OpOf(node)).is_view) continue;
@@ -195,9 +195,9 @@ Replay::Waiting Replay::KeyOf(int32_t node) const {
     return {{first, node, 0, 0, 0, 0}, node};
   }
   const Crossing& crossing = step_.crossings()[waits_.CrossingOf(node)];
-  const Unit& unit = step_.units()[crossing.unit];
-  return {{now_.time.count, step_.WriterOf(unit).value(), unit.storage.value(), unit.offset.count,
-           unit.length.count, crossing.to.value()},
+  const Slice& slice = step_.slices()[crossing.slice];
+  return {{now_.time.count, step_.WriterOf(slice).value(), slice.storage.value(),
+           slice.offset.count, slice.length.count, crossing.to.value()},
           node};
 }
 

@@ -36,17 +36,17 @@ std::pair<StorageId, int32_t> ContentRead(const Graph& graph, OpId op, size_t in
   return {tensor.storage, static_cast<int32_t>(later - versions.begin()) - 1};
 }
 
-Step::Step(const StepInputs& inputs) : in_(inputs), units_of_(inputs.graph.op_count()) {
+Step::Step(const StepInputs& inputs) : in_(inputs), slices_of_(inputs.graph.op_count()) {
   FindHomes();
-  CollectUnits();
+  CollectSlices();
   CollectCrossings();
 }
 
 void Step::FindHomes() {
   const Graph& graph = in_.graph;
   IdVector<StorageId, OpId> owner(graph.storage_count()), reader(graph.storage_count());
-  const auto offer = [](OpId& least, OpId op) {
-    if (!least.valid() || op < least) least = op;
+  const auto offer = [](OpId& min, OpId op) {
+    if (!min.valid() || op < min) min = op;
   };
   for (OpId op : graph.ops()) {
     for (TensorId id : graph.op(op).inputs) offer(reader[graph.tensor(id).storage], op);
@@ -70,9 +70,9 @@ void Step::FindHomes() {
   }
 }
 
-void Step::CollectUnits() {
+void Step::CollectSlices() {
   const Graph& graph = in_.graph;
-  std::vector<Unit> reads;
+  std::vector<Slice> reads;
   for (OpId op : graph.ops()) {
     if (graph.op(op).is_view) continue;
     for (size_t i = 0; i < graph.op(op).inputs.size(); ++i) {
@@ -81,29 +81,29 @@ void Step::CollectUnits() {
       reads.push_back({storage, version, tensor.offset, tensor.length, {op}});
     }
   }
-  std::sort(reads.begin(), reads.end(), [](const Unit& a, const Unit& b) {
+  std::sort(reads.begin(), reads.end(), [](const Slice& a, const Slice& b) {
     return std::pair(a.Key(), a.readers[0]) < std::pair(b.Key(), b.readers[0]);
   });
-  for (Unit& read : reads) {
+  for (Slice& read : reads) {
     const OpId op = read.readers[0];
-    if (units_.empty() || units_.back().Key() != read.Key()) {
-      units_.push_back(std::move(read));
-    } else if (units_.back().readers.back() == op) {
+    if (slices_.empty() || slices_.back().Key() != read.Key()) {
+      slices_.push_back(std::move(read));
+    } else if (slices_.back().readers.back() == op) {
       continue;  // the same bytes by two names, or twice
     } else {
-      units_.back().readers.push_back(op);
+      slices_.back().readers.push_back(op);
     }
-    units_of_[op].push_back(static_cast<int32_t>(units_.size()) - 1);
+    slices_of_[op].push_back(static_cast<int32_t>(slices_.size()) - 1);
   }
 }
 
 void Step::CollectCrossings() {
   std::vector<DeviceId> devices;
-  for (size_t i = 0; i < units_.size(); ++i) {
-    const StorageId storage = units_[i].storage;
+  for (size_t i = 0; i < slices_.size(); ++i) {
+    const StorageId storage = slices_[i].storage;
     if (residence_[storage] == Residence::kEverywhere) continue;
     devices.clear();
-    for (OpId reader : units_[i].readers) {
+    for (OpId reader : slices_[i].readers) {
       if (in_.placement[reader] != home_[storage]) devices.push_back(in_.placement[reader]);
     }
     std::sort(devices.begin(), devices.end());
@@ -112,12 +112,12 @@ void Step::CollectCrossings() {
   }
 }
 
-int32_t Step::FindCrossing(int32_t unit, DeviceId device) const {
-  const auto key = [](const Crossing& c) { return std::pair(c.unit, c.to); };
+int32_t Step::FindCrossing(int32_t slice, DeviceId device) const {
+  const auto key = [](const Crossing& c) { return std::pair(c.slice, c.to); };
   const auto it =
       std::partition_point(crossings_.begin(), crossings_.end(),
-                           [&](const Crossing& c) { return key(c) < std::pair(unit, device); });
-  const bool found = it != crossings_.end() && key(*it) == std::pair(unit, device);
+                           [&](const Crossing& c) { return key(c) < std::pair(slice, device); });
+  const bool found = it != crossings_.end() && key(*it) == std::pair(slice, device);
   return found ? static_cast<int32_t>(it - crossings_.begin()) : -1;
 }
 
@@ -135,8 +135,8 @@ MaybeViolation Step::MatchTransfers() {
   // Both sides are sorted alike: the first difference is the first violation.
   size_t next = 0;
   for (Crossing& crossing : crossings_) {
-    const Unit& unit = units_[crossing.unit];
-    const TransferKey needed(unit.storage, unit.version, unit.offset, unit.length, crossing.to);
+    const Slice& slice = slices_[crossing.slice];
+    const TransferKey needed(slice.storage, slice.version, slice.offset, slice.length, crossing.to);
     if (next == order.size() || needed < KeyOf(spans[order[next]])) {
       return wrong("a transfer is missing", needed);
     }
@@ -146,9 +146,9 @@ MaybeViolation Step::MatchTransfers() {
     if (next < order.size() && KeyOf(spans[order[next]]) == needed) {
       return wrong("transferred twice", needed);
     }
-    if (span.from != home_[unit.storage]) {
+    if (span.from != home_[slice.storage]) {
       return wrong(fmt::format("it lies on {}, but is sent from {}",
-                               in_.cluster.device(home_[unit.storage]).name,
+                               in_.cluster.device(home_[slice.storage]).name,
                                in_.cluster.device(span.from).name),
                    needed);
     }
@@ -168,9 +168,9 @@ std::string Step::Name(OpId op) const {
 }
 
 std::string Step::Name(const Crossing& crossing) const {
-  const Unit& unit = units_[crossing.unit];
+  const Slice& slice = slices_[crossing.slice];
   return Describe(in_.graph, in_.cluster,
-                  {unit.storage, unit.version, unit.offset, unit.length, crossing.to});
+                  {slice.storage, slice.version, slice.offset, slice.length, crossing.to});
 }
 
 std::string Step::Place(OpId op) const {

@@ -26,7 +26,7 @@ enum class Residence : uint8_t {
 };
 
 // A content that is moved and kept as one: a byte range of one version of one storage.
-struct Unit {
+struct Slice {
   StorageId storage;
   int32_t version = 0;
   Bytes offset, length;
@@ -35,9 +35,9 @@ struct Unit {
   auto Key() const { return std::tie(storage, version, offset, length); }
 };
 
-// A unit that must cross to a device.
+// A slice that must cross to a device.
 struct Crossing {
-  int32_t unit = 0;
+  int32_t slice = 0;
   DeviceId to;
   int32_t span = -1;  // its entry in Schedule::transfers, once matched
 };
@@ -49,7 +49,7 @@ struct StepInputs {
   const CostTable& costs;
   const Placement& placement;
   const Schedule& schedule;
-  Order order = Order::kFifo;
+  SchedulingPolicy policy = SchedulingPolicy::kFifo;
 };
 
 class Step {
@@ -62,21 +62,21 @@ class Step {
   const CostTable& costs() const { return in_.costs; }
   const Placement& placement() const { return in_.placement; }
   const Schedule& schedule() const { return in_.schedule; }
-  Order order() const { return in_.order; }
+  SchedulingPolicy policy() const { return in_.policy; }
 
   Residence residence(StorageId id) const { return residence_[id]; }
   // Invalid for kEverywhere and for storages that nothing touches.
   DeviceId home(StorageId id) const { return home_[id]; }
-  const std::vector<Unit>& units() const { return units_; }  // by Key()
-  const std::vector<int32_t>& units_of(OpId op) const { return units_of_[op]; }
-  // By (unit, device).
+  const std::vector<Slice>& slices() const { return slices_; }  // by Key()
+  const std::vector<int32_t>& slices_of(OpId op) const { return slices_of_[op]; }
+  // By (slice, device).
   const std::vector<Crossing>& crossings() const { return crossings_; }
-  // The crossing that brings `unit` to `device`, or -1: it is there anyway.
-  int32_t FindCrossing(int32_t unit, DeviceId device) const;
+  // The crossing that brings `slice` to `device`, or -1: it is there anyway.
+  int32_t FindCrossing(int32_t slice, DeviceId device) const;
 
-  // The op that made the unit's content in this step; invalid: it is there from the beginning.
-  OpId WriterOf(const Unit& unit) const {
-    return in_.graph.storage(unit.storage).versions[unit.version].writer;
+  // The op that made the slice's content in this step; invalid: it is there from the beginning.
+  OpId WriterOf(const Slice& slice) const {
+    return in_.graph.storage(slice.storage).versions[slice.version].writer;
   }
   // Start and end of the op, or of the transfer of a crossing.
   const OpSpan& span(OpId op) const { return in_.schedule.ops[op]; }
@@ -94,14 +94,14 @@ class Step {
 
  private:
   void FindHomes();
-  void CollectUnits();
+  void CollectSlices();
   void CollectCrossings();
 
   StepInputs in_;
   IdVector<StorageId, Residence> residence_;
   IdVector<StorageId, DeviceId> home_;
-  std::vector<Unit> units_;
-  IdVector<OpId, std::vector<int32_t>> units_of_;
+  std::vector<Slice> slices_;
+  IdVector<OpId, std::vector<int32_t>> slices_of_;
   std::vector<Crossing> crossings_;
 };
 

@@ -97,9 +97,9 @@ Nanos LongestChain(const Step& step) {
       const OpId writer = graph.storage(storage).versions[version].writer;
       if (writer.valid()) start = std::max(start, end[writer]);
     }
-    Nanos least;
-    if (!graph.op(op).is_view) least = std::max(step.costs().LeastTime(op), Nanos(0));
-    end[op] = Nanos(SaturatingAdd(start.count, least.count));
+    Nanos min;
+    if (!graph.op(op).is_view) min = std::max(step.costs().LeastTime(op), Nanos(0));
+    end[op] = Nanos(SaturatingAdd(start.count, min.count));
     longest = std::max(longest, end[op]);
   }
   return longest;

@@ -8,8 +8,8 @@
 
 namespace placewright::check {
 
-// Names of graph and cluster; a known objective and cost profile; one entry per device of the cluster, in its order, with its name,
-// kind and capacity. Everything else here relies on it.
+// Names of graph and cluster; a known objective and cost profile; one entry per device of the
+// cluster, in its order, with its name, kind and capacity. Everything else here relies on it.
 MaybeViolation CheckNames(const Plan& plan, const Graph& graph, const Cluster& cluster);
 
 // The step time is the last completion; ops and busy share of every device follow from the

@@ -49,7 +49,7 @@ struct TestPlan {
   std::vector<TestTransfer> transfers;
   int64_t step = 0, bound = 0;
   TestUse uses[2];
-  Order order = Order::kFifo;
+  SchedulingPolicy policy = SchedulingPolicy::kFifo;
   bool one_way = false;  // no link from d1 to d0
 
   // Devices d0 and d1 with 100,000 bytes, joined by one link a direction: 1 GB/s, 2 ns. All costs

@@ -97,12 +97,12 @@ MaybeViolation CheckDurations(const Step& step) {
     const TransferSpan& span = step.span(crossing);
     const Route& route = step.cluster().route(span.from, span.to);
     Nanos latency, cost;
-    BytesPerSecond least = step.cluster().link(route.links.front()).bandwidth;
+    BytesPerSecond min = step.cluster().link(route.links.front()).bandwidth;
     for (LinkId id : route.links) {
       latency = After(latency, step.cluster().link(id).latency);
-      least = std::min(least, step.cluster().link(id).bandwidth);
+      min = std::min(min, step.cluster().link(id).bandwidth);
     }
-    cost = After(latency, TransferTime(span.length, least));
+    cost = After(latency, TransferTime(span.length, min));
     if (span.end != After(span.start, cost)) {
       return WrongDuration(step.Place(crossing), span.start, span.end, cost);
     }

@@ -21,7 +21,7 @@ Waits::Waits(const Step& step) : ops_(static_cast<int32_t>(step.graph().op_count
     AddNames(step, op);
   }
   for (size_t i = 0; i < step.crossings().size(); ++i) {
-    const OpId writer = step.WriterOf(step.units()[step.crossings()[i].unit]);
+    const OpId writer = step.WriterOf(step.slices()[step.crossings()[i].slice]);
     if (writer.valid()) edges_.push_back({NodeOf(writer), NodeOfCrossing(static_cast<int32_t>(i))});
   }
   AddInPlace(step);
@@ -30,10 +30,10 @@ Waits::Waits(const Step& step) : ops_(static_cast<int32_t>(step.graph().op_count
 
 // The content that the op reads must have arrived.
 void Waits::AddReads(const Step& step, OpId op) {
-  for (int32_t index : step.units_of(op)) {
-    const Unit& unit = step.units()[index];
+  for (int32_t index : step.slices_of(op)) {
+    const Slice& slice = step.slices()[index];
     const int32_t crossing = step.FindCrossing(index, step.placement()[op]);
-    const OpId writer = step.WriterOf(unit);
+    const OpId writer = step.WriterOf(slice);
     if (crossing >= 0) {
       edges_.push_back({NodeOfCrossing(crossing), NodeOf(op)});
     } else if (writer.valid()) {
@@ -65,22 +65,22 @@ void Waits::AddNames(const Step& step, OpId op) {
 }
 
 void Waits::AddInPlace(const Step& step) {
-  // units() is sorted by storage and version, so each version's units are one run.
-  const auto replaced_by = [&step](const Unit& unit) {
-    const auto& versions = step.graph().storage(unit.storage).versions;
-    const size_t next = static_cast<size_t>(unit.version) + 1;
+  // slices() is sorted by storage and version, so each version's slices are one run.
+  const auto replaced_by = [&step](const Slice& slice) {
+    const auto& versions = step.graph().storage(slice.storage).versions;
+    const size_t next = static_cast<size_t>(slice.version) + 1;
     return next < versions.size() ? versions[next].writer : OpId();
   };
-  for (const Unit& unit : step.units()) {
-    const OpId writer = replaced_by(unit);
+  for (const Slice& slice : step.slices()) {
+    const OpId writer = replaced_by(slice);
     if (!writer.valid()) continue;
-    for (OpId reader : unit.readers) {
-      const bool local = step.placement()[reader] == step.home(unit.storage);
+    for (OpId reader : slice.readers) {
+      const bool local = step.placement()[reader] == step.home(slice.storage);
       if (local && reader != writer) edges_.push_back({NodeOf(reader), NodeOf(writer)});
     }
   }
   for (size_t i = 0; i < step.crossings().size(); ++i) {
-    const OpId writer = replaced_by(step.units()[step.crossings()[i].unit]);
+    const OpId writer = replaced_by(step.slices()[step.crossings()[i].slice]);
     if (writer.valid()) edges_.push_back({NodeOfCrossing(static_cast<int32_t>(i)), NodeOf(writer)});
   }
 }
@@ -119,11 +119,11 @@ std::vector<Nanos> PathsOf(const Step& step, const Waits& waits) {
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
     Nanos longest;
     for (int32_t waiter : waits.WaitersOf(*it)) longest = std::max(longest, path[waiter]);
-    Nanos least;
+    Nanos min;
     if (waits.IsOp(*it) && !step.graph().op(waits.OpOf(*it)).is_view) {
-      least = std::max(step.costs().LeastTime(waits.OpOf(*it)), Nanos(0));
+      min = std::max(step.costs().LeastTime(waits.OpOf(*it)), Nanos(0));
     }
-    path[*it] = Nanos(SaturatingAdd(least.count, longest.count));
+    path[*it] = Nanos(SaturatingAdd(min.count, longest.count));
   }
   return path;
 }

@@ -2,7 +2,7 @@
 //
 // Nodes are the ops, by id, then the crossings. An op waits for the writer of what it reads at
 // home and for the crossing of what it reads elsewhere, for whatever made the names by which it
-// reads (views), and for its `after` ops. A crossing waits for the writer of its unit. An in-place
+// reads (views), and for its `after` ops. A crossing waits for the writer of its slice. An in-place
 // op waits also for the local readers and all crossings of the version that it replaces.
 #ifndef CHECK_PLAN_WAITS_H_
 #define CHECK_PLAN_WAITS_H_

@@ -5,8 +5,8 @@
 #include <ATen/ops/mul.h>
 #include <ATen/ops/result_type.h>
 
+#include "aten/torch_version.h"
 #include "capture/meta/shape_functions.h"
-#include "capture/torch_version.h"
 
 namespace placewright {
 namespace {

@@ -1,8 +1,8 @@
 // Look-ups and rearrangements.
 #include <algorithm>
 
+#include "aten/torch_version.h"
 #include "capture/meta/shape_functions.h"
-#include "capture/torch_version.h"
 
 namespace placewright {
 namespace {

@@ -4,10 +4,10 @@
 #include <ATen/core/enum_tag.h>
 #include <c10/util/Exception.h>
 
+#include "aten/failure.h"
 #include "base/text.h"
 #include "capture/meta/shape_functions.h"
 #include "capture/recorder/arguments.h"
-#include "capture/recorder/failure.h"
 
 namespace placewright {
 namespace {
@@ -37,7 +37,7 @@ void CheckNoContent(const TorchCall& call, const CallPlace& place) {
   for (size_t i = 0; i < call.argument_count(); ++i) {
     const c10::IValue& value = call.argument(i);
     if (!value.isTensor() || !HasContent(value.toTensor())) continue;
-    throw CaptureFailure(MakeError(
+    throw TorchFailure(MakeError(
         ErrorCode::kNotRecordable, "a tensor with content meets tensors that have shapes only",
         place.ToString(),
         "Make it inside the recorded functions, with at::full, at::arange and the like."));
@@ -98,10 +98,10 @@ void RunOnMeta(TorchCall& call, const CallPlace& place) {
   } catch (const c10::NotImplementedError&) {
     if (call.op.hasTag(at::Tag::data_dependent_output) ||
         call.op.hasTag(at::Tag::dynamic_output_shape)) {
-      throw CaptureFailure(MakeError(ErrorCode::kDataDependent,
-                                     "the step reads a value from a tensor", place.ToString()));
+      throw TorchFailure(MakeError(ErrorCode::kDataDependent,
+                                   "the step reads a value from a tensor", place.ToString()));
     }
-    throw CaptureFailure(MakeError(
+    throw TorchFailure(MakeError(
         ErrorCode::kNoShapeFunction,
         FullName(call.schema()) + " cannot tell the shape of its result without computing it",
         place.ToString()));
@@ -115,7 +115,7 @@ void RunReal(TorchCall& call, const CallPlace& place) {
     RunBelow(call);
   } catch (const c10::Error& error) {
     if (!elsewhere) throw;
-    throw CaptureFailure(MakeError(
+    throw TorchFailure(MakeError(
         ErrorCode::kMissingRuntime,
         "the step uses the device " + device + ", which LibTorch cannot use here", place.ToString(),
         "Record it without memory (on meta) or on the CPU: plans decide on devices."));

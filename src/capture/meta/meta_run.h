@@ -12,7 +12,7 @@
 namespace placewright {
 
 // Runs one call on meta: devices among its arguments, and the CPU where a factory names none,
-// become meta. Throws CaptureFailure naming `place`: kNoShapeFunction, kDataDependent,
+// become meta. Throws TorchFailure naming `place`: kNoShapeFunction, kDataDependent,
 // kNotRecordable (a tensor with content among the arguments).
 void RunOnMeta(TorchCall& call, const CallPlace& place);
 
@@ -21,7 +21,7 @@ bool IsOnHostNumbers(const TorchCall& call);
 // Runs such a call where its numbers are.
 void RunOnHost(TorchCall& call);
 
-// Runs one call as it is. Throws CaptureFailure: kMissingRuntime where it names a device that is
+// Runs one call as it is. Throws TorchFailure: kMissingRuntime where it names a device that is
 // not there.
 void RunReal(TorchCall& call, const CallPlace& place);
 

@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "aten/failure.h"
 #include "capture/recorder/dispatch.h"
-#include "capture/recorder/failure.h"
 
 namespace placewright {
 
@@ -19,7 +19,7 @@ at::Tensor OneHot(const at::Tensor& self, int64_t classes) {
         MakeError(ErrorCode::kDataDependent, "the number of classes would be read from a tensor",
                   "op one_hot", "Give one_hot its num_classes.");
     handler->KeepFailure(error);
-    throw CaptureFailure(error);
+    throw TorchFailure(error);
   }
   std::vector<int64_t> sizes = self.sizes().vec();
   sizes.push_back(classes);

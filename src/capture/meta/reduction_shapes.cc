@@ -1,8 +1,8 @@
 // Sums and extremes over dimensions, and distances.
 #include <ATen/ExpandUtils.h>
 
+#include "aten/failure.h"
 #include "capture/meta/shape_functions.h"
-#include "capture/recorder/failure.h"
 
 namespace placewright {
 namespace {
@@ -132,7 +132,7 @@ std::vector<c10::IValue> Multinomial(const TorchCall& call) {
 // repeat_interleave(repeats, *, output_size)
 std::vector<c10::IValue> Repeats(const TorchCall& call) {
   if (call.argument(1).isNone()) {
-    throw CaptureFailure(MakeError(
+    throw TorchFailure(MakeError(
         ErrorCode::kDataDependent, "the size of the result is what a tensor holds",
         "op " + call.schema().name(), "Give repeat_interleave its output_size, or use expand."));
   }

@@ -9,9 +9,9 @@
 #include <ostream>
 #include <set>
 
+#include "aten/failure.h"
 #include "capture/meta/meta_run.h"
 #include "capture/recorder/arguments.h"
-#include "capture/recorder/failure.h"
 
 namespace placewright {
 namespace {

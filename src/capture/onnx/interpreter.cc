@@ -5,10 +5,10 @@
 
 #include <unordered_set>
 
+#include "aten/failure.h"
 #include "base/text.h"
 #include "capture/onnx/operators/table.h"
 #include "capture/recorder/dispatch.h"
-#include "capture/recorder/failure.h"
 
 namespace placewright::lowering {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 // Operators that draw random numbers are part of the step even where all they need is known, and so
 // are products and those that can make much of little; those that run sub-graphs decide by
 // themselves.
-bool RunsOutsideStep(const ProgramNode& node) {
+bool RunsOutsideStep(const ImportedNode& node) {
   static const std::unordered_set<std::string> kInside = {"RandomNormal",  "RandomNormalLike",
                                                           "RandomUniform", "RandomUniformLike",
                                                           "Bernoulli",     "Multinomial",
@@ -33,7 +33,7 @@ bool RunsOutsideStep(const ProgramNode& node) {
 }
 
 // "layer1/conv1" -> "layer1.conv1", as paths of recorded modules are spelt.
-std::string ModulePathOf(const ProgramNode& node) {
+std::string ModulePathOf(const ImportedNode& node) {
   std::string path = node.module;
   for (char& c : path) {
     if (c == '/') c = '.';
@@ -41,18 +41,18 @@ std::string ModulePathOf(const ProgramNode& node) {
   return path;
 }
 
-void AddReads(const ProgramNode& node, std::vector<std::string>* reads) {
+void AddReads(const ImportedNode& node, std::vector<std::string>* reads) {
   reads->insert(reads->end(), node.inputs.begin(), node.inputs.end());
   for (const auto& [name, attribute] : node.attributes) {
-    const auto* graph = std::get_if<std::shared_ptr<const ProgramGraph>>(&attribute);
+    const auto* graph = std::get_if<std::shared_ptr<const ImportedGraph>>(&attribute);
     if (graph == nullptr) continue;
-    for (const ProgramNode& inner : (*graph)->nodes) AddReads(inner, reads);
+    for (const ImportedNode& inner : (*graph)->nodes) AddReads(inner, reads);
     reads->insert(reads->end(), (*graph)->outputs.begin(), (*graph)->outputs.end());
   }
 }
 
 // Adds to an error where in the program it happened.
-[[noreturn]] void FailAt(Error error, const ProgramNode& node) {
+[[noreturn]] void FailAt(Error error, const ImportedNode& node) {
   if (error.place.empty()) {
     error.place = node.place;
   } else if (error.place.rfind("node", 0) != 0) {
@@ -61,7 +61,7 @@ void AddReads(const ProgramNode& node, std::vector<std::string>* reads) {
   if (error.code == ErrorCode::kNotRecordable && error.remedy.empty()) {
     error.remedy = "Check the node's attributes and the shapes of its inputs.";
   }
-  throw CaptureFailure(std::move(error));
+  throw TorchFailure(std::move(error));
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ std::vector<at::Tensor> Interpreter::Run(std::unordered_map<std::string, Value> 
   return outputs;
 }
 
-Values Interpreter::RunSubGraph(const ProgramGraph& graph, Values inputs) {
+Values Interpreter::RunSubGraph(const ImportedGraph& graph, Values inputs) {
   Scope scope{{}, scope_};
   for (size_t i = 0; i < graph.inputs.size() && i < inputs.size(); ++i) {
     scope.values[graph.inputs[i]] = std::move(inputs[i]);
@@ -99,13 +99,13 @@ Values Interpreter::RunSubGraph(const ProgramGraph& graph, Values inputs) {
 void Interpreter::Charge(int64_t nodes, const std::string& place) {
   nodes_ = SaturatingAdd(nodes_, nodes);
   if (nodes_ <= kMaxNodes) return;
-  throw CaptureFailure(MakeError(
+  throw TorchFailure(MakeError(
       ErrorCode::kNotRecordable,
       fmt::format("unrolled, the model has more than {} nodes and steps", kMaxNodes), place,
       "Give the loop or the sequence fewer steps (--dim), or plan the ONNX file itself."));
 }
 
-const Interpreter::LastReads& Interpreter::LastReadsOf(const ProgramGraph& graph) {
+const Interpreter::LastReads& Interpreter::LastReadsOf(const ImportedGraph& graph) {
   const auto found = last_reads_.find(&graph);
   if (found != last_reads_.end()) return found->second;
   LastReads last(graph.nodes.size());
@@ -120,8 +120,8 @@ const Interpreter::LastReads& Interpreter::LastReadsOf(const ProgramGraph& graph
   return last_reads_.emplace(&graph, std::move(last)).first->second;
 }
 
-void Interpreter::RunNodes(const ProgramGraph& graph, Scope& scope) {
-  for (const NamedProgramTensor& constant : graph.constants) {
+void Interpreter::RunNodes(const ImportedGraph& graph, Scope& scope) {
+  for (const NamedImportedTensor& constant : graph.constants) {
     const at::Tensor tensor = HostTensor(constant.tensor);
     scope.values[constant.name] =
         tensor.defined() ? Value::Host(tensor) : Value(UnknownConstant(constant.tensor));
@@ -136,7 +136,7 @@ void Interpreter::RunNodes(const ProgramGraph& graph, Scope& scope) {
   }
 }
 
-void Interpreter::RunNode(const ProgramNode& node, Scope& scope) {
+void Interpreter::RunNode(const ImportedNode& node, Scope& scope) {
   Values inputs;
   for (const std::string& name : node.inputs) {
     inputs.push_back(name.empty() ? Value() : Get(name, scope, node.place));
@@ -155,7 +155,7 @@ void Interpreter::RunNode(const ProgramNode& node, Scope& scope) {
   }
 }
 
-bool Interpreter::FitsHost(const ProgramNode& node, const Values& inputs) const {
+bool Interpreter::FitsHost(const ImportedNode& node, const Values& inputs) const {
   int64_t largest = 1;
   for (const Value& input : inputs) {
     if (!input.defined()) continue;
@@ -176,11 +176,11 @@ bool Interpreter::FitsHost(const ProgramNode& node, const Values& inputs) const 
   return host_elements_ <= kMaxHostBudget;
 }
 
-Values Interpreter::Lower(const ProgramNode& node, const Values& inputs) {
+Values Interpreter::Lower(const ImportedNode& node, const Values& inputs) {
   const std::string name = OperatorName(node);
   const Lowering lowering = FindOperator(name);
   if (lowering == nullptr) {
-    throw CaptureFailure(MakeError(
+    throw TorchFailure(MakeError(
         ErrorCode::kOnnxOperator,
         fmt::format("the operator {} has no counterpart in LibTorch here", Printable(name, 80)),
         node.place));
@@ -208,12 +208,12 @@ Values Interpreter::Lower(const ProgramNode& node, const Values& inputs) {
   return lowering(call);
 }
 
-void Interpreter::CheckShape(const ProgramNode& node, const std::string& name,
+void Interpreter::CheckShape(const ImportedNode& node, const std::string& name,
                              const Value& value) const {
   if (!options_.check_shapes || scope_->outer != nullptr || !value.tensor().defined()) return;
   const auto known = program_.shapes.find(name);
   if (known == program_.shapes.end() || value.tensor().sizes() == known->second) return;
-  throw CaptureFailure(MakeError(
+  throw TorchFailure(MakeError(
       ErrorCode::kGraphShape,
       fmt::format("{} makes '{}' of shape [{}], but by the model's shapes it is [{}]",
                   OperatorName(node), Printable(name), fmt::join(value.tensor().sizes(), ", "),
@@ -231,7 +231,7 @@ Value* Interpreter::Find(Scope* scope, const std::string& name) {
 
 Value& Interpreter::Get(const std::string& name, Scope& scope, const std::string& place) const {
   if (Value* value = Find(&scope, name)) return *value;
-  throw CaptureFailure(
+  throw TorchFailure(
       MakeError(ErrorCode::kOnnxOperator,
                 fmt::format("the tensor '{}' is not there: it is of a type that LibTorch does not "
                             "have, or an output that is not supported",

@@ -13,7 +13,7 @@
 
 #include "capture/onnx/node_call.h"
 #include "capture/onnx/value.h"
-#include "program/program.h"
+#include "program/imported_model.h"
 
 namespace placewright::lowering {
 
@@ -27,19 +27,20 @@ class Interpreter {
 
   struct Options {
     bool training = false;
-    // Whether results are held to Program::shapes, which are those of the program's own batch.
+    // Whether results are held to ImportedModel::shapes, which are those of the program's own
+    // batch.
     bool check_shapes = false;
   };
   // `program` must outlive the interpreter.
-  Interpreter(const Program& program, const Options& options)
+  Interpreter(const ImportedModel& program, const Options& options)
       : program_(program), options_(options) {}
 
-  // Runs the program's graph; `known` are its inputs and parameters, by name. Throws CaptureFailure
+  // Runs the program's graph; `known` are its inputs and parameters, by name. Throws TorchFailure
   // naming the node: kOnnxOperator, kDataDependent, kField, kGraphShape, those of the recorder.
   std::vector<at::Tensor> Run(std::unordered_map<std::string, Value> known);
 
   // A sub-graph of a node that runs: sees the names around it. Its inputs get `inputs`.
-  Values RunSubGraph(const ProgramGraph& graph, Values inputs);
+  Values RunSubGraph(const ImportedGraph& graph, Values inputs);
 
   // Counts nodes before they run. Refuses more than kMaxNodes (kNotRecordable).
   void Charge(int64_t nodes, const std::string& place);
@@ -51,21 +52,21 @@ class Interpreter {
   };
   using LastReads = std::vector<std::vector<std::string>>;  // by node: names no later one reads
 
-  void RunNodes(const ProgramGraph& graph, Scope& scope);
-  void RunNode(const ProgramNode& node, Scope& scope);
-  Values Lower(const ProgramNode& node, const Values& inputs);
-  bool FitsHost(const ProgramNode& node, const Values& inputs) const;
-  void CheckShape(const ProgramNode& node, const std::string& name, const Value& value) const;
-  const LastReads& LastReadsOf(const ProgramGraph& graph);
+  void RunNodes(const ImportedGraph& graph, Scope& scope);
+  void RunNode(const ImportedNode& node, Scope& scope);
+  Values Lower(const ImportedNode& node, const Values& inputs);
+  bool FitsHost(const ImportedNode& node, const Values& inputs) const;
+  void CheckShape(const ImportedNode& node, const std::string& name, const Value& value) const;
+  const LastReads& LastReadsOf(const ImportedGraph& graph);
   static Value* Find(Scope* scope, const std::string& name);
   Value& Get(const std::string& name, Scope& scope, const std::string& place) const;
 
-  const Program& program_;
+  const ImportedModel& program_;
   Options options_;
   Scope* scope_ = nullptr;  // of the node that runs
   int64_t nodes_ = 0;
   int64_t host_elements_ = 0;
-  std::unordered_map<const ProgramGraph*, LastReads> last_reads_;
+  std::unordered_map<const ImportedGraph*, LastReads> last_reads_;
 };
 
 }  // namespace placewright::lowering

@@ -6,14 +6,14 @@
 
 #include <algorithm>
 
+#include "aten/failure.h"
 #include "base/text.h"
 #include "capture/onnx/interpreter.h"
-#include "capture/recorder/failure.h"
 
 namespace placewright::lowering {
 namespace {
 
-std::string InputPlace(const ProgramNode& node, size_t i) {
+std::string InputPlace(const ImportedNode& node, size_t i) {
   const std::string name = i < node.inputs.size() ? node.inputs[i] : "";
   return name.empty() ? fmt::format("input {}", i)
                       : fmt::format("input {} ('{}')", i, Printable(name));
@@ -30,7 +30,7 @@ at::Tensor NodeCall::In(size_t i) const {
 at::Tensor NodeCall::Known(size_t i) const {
   if (!Has(i)) Invalid(fmt::format("{} is missing", InputPlace(node, i)));
   if (inputs[i].is_host()) return inputs[i].tensor();
-  throw CaptureFailure(MakeError(
+  throw TorchFailure(MakeError(
       ErrorCode::kDataDependent,
       fmt::format("{} of {} must be known while the step is recorded, but is computed from what "
                   "the model's inputs hold",
@@ -78,37 +78,37 @@ const std::vector<Value>& NodeCall::ListIn(size_t i) const {
 }
 
 int64_t NodeCall::Int(const char* name, int64_t otherwise) const {
-  const auto* value = FindProgramAttribute<int64_t>(node, name);
+  const auto* value = FindImportedAttribute<int64_t>(node, name);
   return value == nullptr ? otherwise : *value;
 }
 
 double NodeCall::Real(const char* name, double otherwise) const {
-  const auto* value = FindProgramAttribute<double>(node, name);
+  const auto* value = FindImportedAttribute<double>(node, name);
   return value == nullptr ? otherwise : *value;
 }
 
 std::string NodeCall::Text(const char* name, std::string_view otherwise) const {
-  const auto* value = FindProgramAttribute<std::string>(node, name);
+  const auto* value = FindImportedAttribute<std::string>(node, name);
   return value == nullptr ? std::string(otherwise) : *value;
 }
 
 std::optional<Ints> NodeCall::IntList(const char* name) const {
-  const auto* value = FindProgramAttribute<Ints>(node, name);
+  const auto* value = FindImportedAttribute<Ints>(node, name);
   return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
 std::optional<std::vector<double>> NodeCall::RealList(const char* name) const {
-  const auto* value = FindProgramAttribute<std::vector<double>>(node, name);
+  const auto* value = FindImportedAttribute<std::vector<double>>(node, name);
   return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
 std::vector<std::string> NodeCall::TextList(const char* name) const {
-  const auto* value = FindProgramAttribute<std::vector<std::string>>(node, name);
+  const auto* value = FindImportedAttribute<std::vector<std::string>>(node, name);
   return value == nullptr ? std::vector<std::string>() : *value;
 }
 
-const ProgramGraph& NodeCall::Graph(const char* name) const {
-  const auto* value = FindProgramAttribute<std::shared_ptr<const ProgramGraph>>(node, name);
+const ImportedGraph& NodeCall::Graph(const char* name) const {
+  const auto* value = FindImportedAttribute<std::shared_ptr<const ImportedGraph>>(node, name);
   if (value == nullptr) Invalid(fmt::format("the sub-graph \"{}\" is missing", name));
   return **value;
 }
@@ -138,16 +138,16 @@ Ints NodeCall::Axes(const Ints& axes, int64_t rank) const {
 }
 
 void NodeCall::Unsupported(const std::string& what) const {
-  throw CaptureFailure(MakeError(
+  throw TorchFailure(MakeError(
       ErrorCode::kOnnxOperator,
       fmt::format("operator {}: {} is not supported", Printable(OperatorName(node), 80), what),
       node.place));
 }
 
 void NodeCall::Invalid(const std::string& what) const {
-  throw CaptureFailure(MakeError(ErrorCode::kField,
-                                 fmt::format("{}: {}", Printable(OperatorName(node), 80), what),
-                                 node.place, "Export the model again."));
+  throw TorchFailure(MakeError(ErrorCode::kField,
+                               fmt::format("{}: {}", Printable(OperatorName(node), 80), what),
+                               node.place, "Export the model again."));
 }
 
 void NodeCall::CheckSizes(const Ints& sizes) const {

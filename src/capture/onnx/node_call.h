@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "capture/onnx/value.h"
-#include "program/program.h"
+#include "program/imported_model.h"
 
 namespace placewright::lowering {
 
@@ -21,7 +21,7 @@ using Values = std::vector<Value>;
 using Ints = std::vector<int64_t>;
 
 struct NodeCall {
-  const ProgramNode& node;
+  const ImportedNode& node;
   const Values& inputs;
   int64_t version;  // of the node's operator set
   bool training;    // a training step is recorded, whatever the node's own mode
@@ -56,7 +56,7 @@ struct NodeCall {
   std::optional<Ints> IntList(const char* name) const;
   std::optional<std::vector<double>> RealList(const char* name) const;
   std::vector<std::string> TextList(const char* name) const;
-  const ProgramGraph& Graph(const char* name) const;
+  const ImportedGraph& Graph(const char* name) const;
   // The attribute, or since operator set `since` the input i, which may be absent.
   std::optional<Ints> IntsOf(const char* name, size_t i, int64_t since) const;
 

@@ -26,7 +26,7 @@ at::Tensor WithoutContent(const at::Tensor& tensor) {
 
 // Elements of the file that LibTorch has no type for.
 template <class T>
-at::Tensor Widened(const ProgramTensor& tensor, at::ScalarType type) {
+at::Tensor Widened(const ImportedTensor& tensor, at::ScalarType type) {
   at::Tensor out = at::empty(tensor.shape, type);
   for (int64_t i = 0; i < out.numel(); ++i) {
     T element;
@@ -124,7 +124,7 @@ std::optional<at::ScalarType> TorchTypeOfOnnx(int64_t type) {
   }
 }
 
-at::Tensor HostTensor(const ProgramTensor& tensor) {
+at::Tensor HostTensor(const ImportedTensor& tensor) {
   const std::optional<at::ScalarType> type = TorchType(tensor.dtype);
   if (!type || !tensor.bytes) return {};
   int64_t size = SizeOf(tensor.dtype);
@@ -138,7 +138,7 @@ at::Tensor HostTensor(const ProgramTensor& tensor) {
   return out;
 }
 
-at::Tensor UnknownConstant(const ProgramTensor& tensor) {
+at::Tensor UnknownConstant(const ImportedTensor& tensor) {
   const std::optional<at::ScalarType> type = TorchType(tensor.dtype);
   if (!type) return {};
   const at::Device device = MakesNoContent() ? at::kMeta : at::kCPU;

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "program/program.h"
+#include "program/imported_model.h"
 
 namespace placewright::lowering {
 
@@ -60,9 +60,9 @@ std::optional<at::ScalarType> TorchType(DType dtype);
 std::optional<at::ScalarType> TorchTypeOfOnnx(int64_t type);
 // The tensor with its content; undefined where the program does not carry it. `tensor.bytes` must
 // be as long as type and shape say.
-at::Tensor HostTensor(const ProgramTensor& tensor);
+at::Tensor HostTensor(const ImportedTensor& tensor);
 // A constant of the step whose content nobody knows; undefined where LibTorch has no such type.
-at::Tensor UnknownConstant(const ProgramTensor& tensor);
+at::Tensor UnknownConstant(const ImportedTensor& tensor);
 at::Tensor HostInts(const std::vector<int64_t>& values);
 
 }  // namespace placewright::lowering

@@ -4,7 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
-#include "capture/recorder/failure.h"
+#include "aten/failure.h"
 
 namespace placewright {
 namespace {
@@ -79,12 +79,12 @@ at::Tensor OutsideModel::Loss(const Tensors& outputs, const Tensors& inputs) {
   }
   if (total.defined()) return total;
   if (parameters().empty()) {
-    throw CaptureFailure(MakeError(
+    throw TorchFailure(MakeError(
         ErrorCode::kNotRecordable, "the model has no parameter to train", "",
         "Save it before weights become constants (torch.jit.freeze, optimize_for_inference, "
         "constant folding), or give --train none."));
   }
-  throw CaptureFailure(MakeError(
+  throw TorchFailure(MakeError(
       ErrorCode::kNotRecordable,
       fmt::format("no output can be trained on with the loss \"{}\"", ToString(loss_)), "",
       "An output of floats must depend on a parameter (and have one element for the loss "

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "capture/zoo/model.h"
-#include "torch_api/torch_api.h"
+#include "torch_api/capture_service.h"
 
 namespace placewright {
 
@@ -23,7 +23,7 @@ class OutsideModel : public Model {
   std::vector<NamedTensor> MakeTargets(const Tensors& inputs) final;
   // `inputs` may go on with targets.
   Tensors Forward(const Tensors& inputs) final;
-  // Throws CaptureFailure: kNotRecordable where no output can be trained on.
+  // Throws TorchFailure: kNotRecordable where no output can be trained on.
   at::Tensor Loss(const Tensors& outputs, const Tensors& inputs) final;
 
  protected:

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <functional>
 
+#include "aten/failure.h"
 #include "capture/meta/meta_run.h"
-#include "capture/recorder/failure.h"
 
 namespace placewright {
 namespace {
@@ -68,7 +68,7 @@ Error ErrorOf(Given& model) {
 }
 
 TEST(OutsideModel, MeanIsThatOfEveryOutputOfFloats) {
-  // 2 (1 + 2 + 3) / 3 = 4, and 2 x 5 = 10 of one element; the whole numbers do not count.
+  // 2 (1 + 2 + 3) / 3 = 4, and 2 x 5 = 10 of one element; the integers do not count.
   Given model(LossKind::kMean, 2, [](const at::Tensor& w, const at::Tensor&) {
     return Tensors{w * at::arange(1, 4), at::ones({7}, at::kLong), (w * 5).reshape({1, 1})};
   });

@@ -3,17 +3,17 @@
 #include <ATen/core/enum_tag.h>
 #include <ATen/core/jit_type.h>
 
-#include "capture/recorder/failure.h"
-#include "capture/recorder/words.h"
+#include "aten/dtype_names.h"
+#include "aten/failure.h"
 
 namespace placewright {
 namespace {
 
 [[noreturn]] void Refuse(const TorchCall& call, const c10::Argument& argument,
                          const std::string& reason) {
-  throw CaptureFailure(MakeError(ErrorCode::kNotRecordable,
-                                 "the argument \"" + argument.name() + "\" " + reason,
-                                 "op " + call.schema().name()));
+  throw TorchFailure(MakeError(ErrorCode::kNotRecordable,
+                               "the argument \"" + argument.name() + "\" " + reason,
+                               "op " + call.schema().name()));
 }
 
 // The type of what an optional holds, else the type.

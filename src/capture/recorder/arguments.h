@@ -25,7 +25,7 @@ struct CallArguments {
 bool IsHostNumber(const at::Tensor& tensor);
 
 // Devices are all written "cpu": where an op runs is a matter of plans. Host numbers for which
-// `is_number` holds are written as numbers, unless the call writes them. Throws CaptureFailure
+// `is_number` holds are written as numbers, unless the call writes them. Throws TorchFailure
 // (kNotRecordable) for arguments that no graph can hold.
 CallArguments ReadArguments(const TorchCall& call,
                             const std::function<bool(const at::Tensor&)>& is_number);

@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "aten/failure.h"
 #include "capture/meta/one_hot.h"
-#include "capture/recorder/failure.h"
 
 namespace placewright {
 namespace {
@@ -14,8 +14,8 @@ namespace {
 constexpr auto kInfoKind = c10::DebugInfoKind::TEST_INFO;
 
 // The largest step of the papers (GNMT-8) has 84,000 ops.
-constexpr int64_t kMostCalls = 500'000;
-constexpr int64_t kMostTurns = 1'000'000;
+constexpr int64_t kMaxCalls = 500'000;
+constexpr int64_t kMaxTurns = 1'000'000;
 
 struct HandlerInfo : c10::DebugInfoBase {
   explicit HandlerInfo(CallHandler* the_handler) : handler(the_handler) {}
@@ -33,11 +33,11 @@ void Intercept(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::j
   try {
     handler->CountCall();
     handler->Handle(call);
-  } catch (const CaptureFailure& failure) {
+  } catch (const TorchFailure& failure) {
     handler->KeepFailure(failure.error());
     throw;
   } catch (const c10::Error& error) {
-    Error said = LibTorchSays(error);
+    Error said = ErrorFromLibTorch(error);
     said.place = handler->Place(call).ToString();
     handler->KeepFailure(said);
     throw;
@@ -63,13 +63,13 @@ void CallHandler::Check(bool too_many, const char* what) {
     return;
   }
   KeepFailure(error);
-  throw CaptureFailure(error);
+  throw TorchFailure(error);
 }
 
-void CallHandler::CountCall() { Check(++calls_ > kMostCalls, "runs more than 500,000 ops"); }
+void CallHandler::CountCall() { Check(++calls_ > kMaxCalls, "runs more than 500,000 ops"); }
 
 void CallHandler::CountTurn() {
-  Check(++turns_ > kMostTurns, "runs more than 1,000,000 loop iterations");
+  Check(++turns_ > kMaxTurns, "runs more than 1,000,000 loop iterations");
 }
 
 void RunBelow(TorchCall& call) {

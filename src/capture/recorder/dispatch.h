@@ -13,8 +13,8 @@
 #include <optional>
 #include <string>
 
+#include "aten/torch_version.h"
 #include "base/result.h"
-#include "capture/torch_version.h"
 
 namespace placewright {
 
@@ -50,7 +50,7 @@ class CallPlace {
 // Runs the call as LibTorch would have done without us.
 void RunBelow(TorchCall& call);
 
-// Receives the calls of a scope; may throw CaptureFailure. Calls that a handler makes itself do not
+// Receives the calls of a scope; may throw TorchFailure. Calls that a handler makes itself do not
 // come back to it.
 class CallHandler {
  public:
@@ -68,7 +68,7 @@ class CallHandler {
   // Where a call stands, for messages.
   virtual CallPlace Place(const TorchCall& call) const { return CallPlace(call.schema()); }
 
-  // Counts what the step does, a call or a turn of a script's loop. Throws CaptureFailure:
+  // Counts what the step does, a call or a turn of a script's loop. Throws TorchFailure:
   // kNotRecordable where there were too many, kInterrupted once the flag of StopAt is set.
   void CountCall();
   void CountTurn();

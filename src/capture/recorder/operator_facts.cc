@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "aten/torch_version.h"
 #include "capture/recorder/arguments.h"
-#include "capture/torch_version.h"
 
 namespace placewright {
 namespace {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "aten/dtype_names.h"
+#include "aten/failure.h"
 #include "base/text.h"
 #include "capture/meta/meta_run.h"
-#include "capture/recorder/failure.h"
-#include "capture/recorder/words.h"
 #include "graph/aliasing/op_schema.h"
 
 namespace placewright {
@@ -79,7 +79,7 @@ Status CheckStrided(const at::Tensor& tensor) {
 
 [[noreturn]] void Throw(Error error, std::string place) {
   error.place = std::move(place);
-  throw CaptureFailure(std::move(error));
+  throw TorchFailure(std::move(error));
 }
 
 template <class T>
@@ -167,8 +167,8 @@ void Recorder::Handle(TorchCall& call) {
       ReadArguments(call, [this](const at::Tensor& tensor) { return IsUnknownNumber(tensor); });
   if ((facts.reads_values && !HasKnownSize(call)) ||
       (facts.returns_numbers && !arguments.tensors.empty())) {
-    throw CaptureFailure(MakeError(ErrorCode::kDataDependent,
-                                   "the step reads a value from a tensor", place.ToString()));
+    throw TorchFailure(MakeError(ErrorCode::kDataDependent, "the step reads a value from a tensor",
+                                 place.ToString()));
   }
   std::vector<int32_t> inputs;
   inputs.reserve(arguments.tensors.size());
@@ -227,7 +227,7 @@ void Recorder::MakeTensorsOfNumbers(TorchCall& call, const CallPlace& place) {
     if (value.isTensor() && IsUnknownNumber(value.toTensor())) {
       const at::Tensor number = value.toTensor();
       if (written) {
-        throw CaptureFailure(
+        throw TorchFailure(
             MakeError(ErrorCode::kNotRecordable,
                       "a tensor is written into a number that is no part of the step",
                       place.ToString(), "Make a new one: n = n + x instead of n += x."));

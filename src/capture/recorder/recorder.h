@@ -124,7 +124,7 @@ class Recorder : public CallHandler {
   // others.
   bool RunsOnHost(TorchCall& call);
   // Numbers among the arguments become tensors by ops of their own, `scalar_tensor`, unless they
-  // may stay numbers. Throws CaptureFailure: kNotRecordable for one that the call writes.
+  // may stay numbers. Throws TorchFailure: kNotRecordable for one that the call writes.
   void MakeTensorsOfNumbers(TorchCall& call, const CallPlace& place);
   void MakeTensorsOfNumbers(c10::IValue& list, c10::DispatchKeySet keys);
   at::Tensor TensorOf(const at::Tensor& number, c10::DispatchKeySet keys);

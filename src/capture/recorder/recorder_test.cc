@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "aten/failure.h"
 #include "capture/meta/meta_run.h"
-#include "capture/recorder/failure.h"
 
 namespace placewright {
 namespace {
@@ -139,7 +139,7 @@ void ExpectError(const Result<RecordedStep>& step, ErrorCode code, const std::st
   EXPECT_FALSE(step.error().Remedy().empty());
 }
 
-TEST(Recorder, RefusesStepsThatDependOnData) {
+TEST(Recorder, RejectsStepsThatDependOnData) {
   const auto by_value = [](const at::Tensor& x) {
     return x.sum().item<float>() > 0 ? at::relu(x) : x;
   };
@@ -182,14 +182,14 @@ TEST(Recorder, OneHotHasTheSizeThatItIsGiven) {
   EXPECT_TRUE(plain.equal(at::eye(3, at::kLong)));
 }
 
-TEST(Recorder, RefusesOperatorsOfWhichNoShapeIsKnown) {
+TEST(Recorder, RejectsOperatorsOfWhichNoShapeIsKnown) {
   const std::string stub = "DispatchStub: unsupported device typemeta";  // as LibTorch 1.13 puts it
-  EXPECT_EQ(LibTorchSays(stub).code, ErrorCode::kNoShapeFunction);
+  EXPECT_EQ(ErrorFromLibTorch(stub).code, ErrorCode::kNoShapeFunction);
   ExpectError(Record([](const at::Tensor& x) { return at::histc(x); }, true),
               ErrorCode::kNoShapeFunction, "aten::histc");
 }
 
-TEST(Recorder, RefusesDevicesThatAreNotThere) {
+TEST(Recorder, RejectsDevicesThatAreNotThere) {
   ExpectError(Record([](const at::Tensor& x) { return x.to(at::Device("xla:3")); }),
               ErrorCode::kMissingRuntime, "xla:3");
 }
@@ -199,7 +199,7 @@ TEST(Recorder, SaysWhatLibTorchSays) {
               ErrorCode::kNotRecordable, "mat1 and mat2");
 }
 
-TEST(Recorder, RefusesTwoInputsInOneMemory) {
+TEST(Recorder, RejectsTwoInputsInOneMemory) {
   const at::Tensor x = at::ones({2, 3});
   Recorder recorder({.name = "test"});
   ASSERT_TRUE(recorder.AddInput("param:a", TensorKind::kParameter, x).ok());

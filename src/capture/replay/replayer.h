@@ -5,12 +5,12 @@
 #define PLACEWRIGHT_CAPTURE_REPLAY_REPLAYER_H_
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "aten/boxed_call.h"
 #include "base/result.h"
 #include "graph/graph.h"
 
@@ -29,15 +29,11 @@ class Replayer {
       std::span<const std::pair<TensorId, at::Tensor>> inputs, std::span<const OpId> order) const;
 
  private:
-  struct Call {
-    c10::OperatorHandle op;
-    std::vector<const Value*> arguments;  // by the schema; nullptr: its default
-  };
   explicit Replayer(const Graph& graph) : graph_(&graph) {}
   void RunOp(OpId id, IdVector<TensorId, at::Tensor>& tensors) const;
 
   const Graph* graph_;
-  std::vector<Call> calls_;
+  IdVector<OpId, BoxedCall> calls_;
 };
 
 }  // namespace placewright

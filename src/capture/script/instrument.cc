@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "aten/failure.h"
 #include "base/text.h"
-#include "capture/recorder/failure.h"
 #include "capture/script/script_ops.h"
 #include "capture/script/traceback.h"
 
@@ -33,7 +33,7 @@ c10::Symbol Ours(const std::string& name) {
   const torch::jit::SourceRange& in_module = node.sourceRange();
   const auto written = in_module.findSourceRangeThatGenerated();
   const std::string code = PlaceInCode((written ? *written : in_module).str());
-  throw CaptureFailure(MakeError(
+  throw TorchFailure(MakeError(
       ErrorCode::kNotRecordable, reason,
       std::string("op ") + node.kind().toQualString() + (code.empty() ? "" : ", ") + code, remedy));
 }

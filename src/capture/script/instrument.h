@@ -21,7 +21,7 @@
 namespace placewright {
 
 // Before anything of the module has run. Adds to `named` the devices that the code names, other
-// than the CPU. Throws CaptureFailure: kNotRecordable for functions that reach beyond the step
+// than the CPU. Throws TorchFailure: kNotRecordable for functions that reach beyond the step
 // (files, other machines).
 void Instrument(torch::jit::Module& module, c10::Device device, std::set<std::string>& named);
 

@@ -8,12 +8,12 @@
 #include <fstream>
 #include <string_view>
 
+#include "aten/failure.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "capture/recorder/dispatch.h"
-#include "capture/recorder/failure.h"
 #include "capture/script/instrument.h"
-#include "capture/script/own_tensors.h"
+#include "capture/script/unshared_storages.h"
 
 namespace placewright {
 namespace {
@@ -93,9 +93,9 @@ LoadedScript LoadScript(const ScriptFile& file, bool on_meta) {
                   "Save the module again, with torch.jit.save of a PyTorch that is no newer than "
                   "the LibTorch here.");
     failure.file = file.path;
-    throw CaptureFailure(std::move(failure));
+    throw TorchFailure(std::move(failure));
   }
-  OwnTensors(module, on_meta);
+  UnsharedStorages(module, on_meta);
   Instrument(module, c10::Device(on_meta ? c10::kMeta : c10::kCPU), loaded.devices);
   return loaded;
 }

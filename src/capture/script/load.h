@@ -25,7 +25,7 @@ struct LoadedScript {
 
 // The module of the file, instrumented (instrument.h). Every parameter, buffer and other tensor
 // has memory of its own, or on meta none: two that were one tensor when they were saved are one
-// again. Constants of code with one element keep it. Throws CaptureFailure: kFileCorrupt (LibTorch
+// again. Constants of code with one element keep it. Throws TorchFailure: kFileCorrupt (LibTorch
 // cannot read it), kNotRecordable (tensors that overlap but are not one; what Instrument refuses).
 LoadedScript LoadScript(const ScriptFile& file, bool on_meta);
 

@@ -10,10 +10,10 @@
 #include <optional>
 #include <unordered_set>
 
+#include "aten/dtype_names.h"
+#include "aten/failure.h"
 #include "base/text.h"
 #include "capture/recorder/arguments.h"
-#include "capture/recorder/failure.h"
-#include "capture/recorder/words.h"
 #include "capture/script/traceback.h"
 
 namespace placewright {
@@ -111,13 +111,13 @@ Model::Tensors ScriptModel::RunModel(const Tensors& inputs) {
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const torch::jit::JITException& error) {
-    throw CaptureFailure(Stopped(
+    throw TorchFailure(Stopped(
         MakeError(ErrorCode::kNotRecordable, "the code raises " + RaisedMessage(error.what())),
         error.what()));
   } catch (const std::exception& error) {
     const std::string message = RaisedMessage(error.what());
     if (message == "std::bad_alloc") throw std::bad_alloc();
-    throw CaptureFailure(Stopped(LibTorchSays(message), error.what()));
+    throw TorchFailure(Stopped(ErrorFromLibTorch(message), error.what()));
   }
   Tensors outputs;
   Flatten(result, outputs);
@@ -128,7 +128,7 @@ Model::Tensors ScriptModel::RunModel(const Tensors& inputs) {
     }
   }
   if (!outputs.empty()) return outputs;
-  throw CaptureFailure(
+  throw TorchFailure(
       MakeError(ErrorCode::kNotRecordable, "the module's forward function returns no tensor"));
 }
 

@@ -33,7 +33,7 @@ class ScriptModel : public OutsideModel {
   void train(bool on = true) override;
 
  protected:
-  // Throws CaptureFailure: that of an op, or kNotRecordable with what the code raised; its place
+  // Throws TorchFailure: that of an op, or kNotRecordable with what the code raised; its place
   // names the module and the line of code.
   Tensors RunModel(const Tensors& inputs) override;
 

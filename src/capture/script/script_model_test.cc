@@ -8,8 +8,10 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/api/module.h>
 
+#include "capture/outside/file_source.h"
 #include "capture/replay/replayer.h"
 #include "capture/script/test_modules.h"
+#include "capture/step/capture_step.h"
 #include "capture/step/model_step.h"
 #include "graph/text_form.h"
 
@@ -72,9 +74,19 @@ at::Tensor EagerTransformer(Tensors& t) {
   return at::cross_entropy_loss(logits.flatten(0, -2), t["input:target"].flatten());
 }
 
+Result<ModelStep> StepOf(const CaptureRequest& request) {
+  PW_ASSIGN(const std::unique_ptr<StepSource> source, MakeFileSource(request));
+  return ModelStep::Build(*source, source->batch(), request.training, false);
+}
+
+Result<Capture> Captured(const CaptureRequest& request) {
+  PW_ASSIGN(const std::unique_ptr<StepSource> source, MakeFileSource(request));
+  return CaptureStep(*source, request.training, request.prove_batch);
+}
+
 void ExpectEager(const CaptureRequest& request, at::Tensor (*eager)(Tensors&)) {
   at::set_num_threads(1);
-  Result<ModelStep> step = ModelStep::Build(request, false);
+  Result<ModelStep> step = StepOf(request);
   ASSERT_TRUE(step.ok()) << step.error().ToString();
   Tensors copies = CopyOf(step.value());
   at::manual_seed(kSeed);
@@ -93,7 +105,7 @@ void ExpectEager(const CaptureRequest& request, at::Tensor (*eager)(Tensors&)) {
 // The recorded graph, run op by op, gives the bits of the module; and it is the same graph without
 // memory.
 void ExpectReplay(const CaptureRequest& request) {
-  Result<ModelStep> step = ModelStep::Build(request, false);
+  Result<ModelStep> step = StepOf(request);
   ASSERT_TRUE(step.ok()) << step.error().ToString();
   const std::vector<ModelStep::Found> found = step.value().FoundTensors();
   std::vector<at::Tensor> before, after;
@@ -125,7 +137,7 @@ void ExpectReplay(const CaptureRequest& request) {
   }
   CaptureRequest without_proof = request;
   without_proof.prove_batch = false;
-  const Result<Capture> meta = CaptureModel(without_proof);
+  const Result<Capture> meta = Captured(without_proof);
   ASSERT_TRUE(meta.ok()) << meta.error().ToString();
   EXPECT_EQ(ToText(meta.value().graph), ToText(graph));
 }
@@ -143,8 +155,6 @@ TEST(ScriptModel, TransformerIsTheEagerOne) {
   ExpectEager(Request(path, {"ids=i64[2,5]<11"}), EagerTransformer);
   ExpectReplay(Request(path, {"ids=i64[2,5]<11"}));
 }
-
-Result<Capture> Captured(const CaptureRequest& request) { return CaptureModel(request); }
 
 // Names of the modules of the ops of a type, in order.
 std::vector<std::string> ModulesOf(const Graph& graph, const std::string& type) {
@@ -390,7 +400,7 @@ TEST(ScriptModel, DevicesOfTheCodeAreOfNoAccount) {
                                           "aten.add.Tensor"};
   EXPECT_EQ(TypesOf(GraphOf(code, {"x=[2,4]"})), types);
   const std::string path = Saved(MakeModule(code), "cuda");
-  Result<ModelStep> step = ModelStep::Build(Request(path, {"x=[2,4]"}, Training::kNone), false);
+  Result<ModelStep> step = StepOf(Request(path, {"x=[2,4]"}, Training::kNone));
   ASSERT_TRUE(step.ok()) << step.error().ToString();
   const Result<ModelStep::Recording> recording = step.value().Record();
   ASSERT_TRUE(recording.ok()) << recording.error().ToString();

@@ -5,9 +5,9 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/jit/runtime/custom_operator.h>
 
+#include "aten/failure.h"
 #include "capture/recorder/arguments.h"
 #include "capture/recorder/dispatch.h"
-#include "capture/recorder/failure.h"
 
 namespace placewright {
 namespace {
@@ -51,7 +51,7 @@ void ReadValues(Stack& /*stack*/) {
   const Error error = MakeError(ErrorCode::kDataDependent,
                                 "the step makes a list of what a tensor holds", "op tolist");
   handler->KeepFailure(error);
-  throw CaptureFailure(error);
+  throw TorchFailure(error);
 }
 
 // Nothing of these may be moved or left out.

@@ -7,9 +7,9 @@
 #include <charconv>
 #include <filesystem>
 
+#include "aten/dtype_names.h"
+#include "aten/failure.h"
 #include "base/text.h"
-#include "capture/recorder/failure.h"
-#include "capture/recorder/words.h"
 
 namespace placewright {
 namespace {
@@ -145,8 +145,8 @@ Result<ScriptSource> ScriptSource::Create(const CaptureRequest& request) {
                        source.devices_ = loaded.devices;
                        const auto forward = loaded.module.find_method("forward");
                        if (!forward) {
-                         throw CaptureFailure(MakeError(ErrorCode::kNotRecordable,
-                                                        "the module has no forward function"));
+                         throw TorchFailure(MakeError(ErrorCode::kNotRecordable,
+                                                      "the module has no forward function"));
                        }
                        arguments = forward->function().getSchema().arguments();
                      }).InFile(request.model));

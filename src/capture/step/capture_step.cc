@@ -25,7 +25,7 @@ Result<GraphBuilder> RecordAt(const StepSource& source, int64_t batch, Training 
 struct Others {
   Sizes sizes{};
   std::vector<GraphBuilder> recordings;
-  std::string obstacle;  // of the first sizes tried
+  std::string reason;  // of the first sizes tried
 };
 
 Others RecordOthers(const StepSource& source, int64_t batch, Training training) {
@@ -41,9 +41,9 @@ Others RecordOthers(const StepSource& source, int64_t batch, Training training) 
         recordings.push_back(std::move(recorded).Take());
         continue;
       }
-      if (others.obstacle.empty()) {
-        others.obstacle = fmt::format("it cannot be recorded at batch {}: {}", size,
-                                      Printable(recorded.error().message, 400));
+      if (others.reason.empty()) {
+        others.reason = fmt::format("it cannot be recorded at batch {}: {}", size,
+                                    Printable(recorded.error().message, 400));
       }
       break;
     }
@@ -52,15 +52,15 @@ Others RecordOthers(const StepSource& source, int64_t batch, Training training) 
   return others;
 }
 
-BatchLaws LawsOf(const Graph& graph, const Others& others) {
+BatchScaling LawsOf(const Graph& graph, const Others& others) {
   if (others.recordings.size() == 2) {
-    BatchLaws laws = ProveBatchLaws(graph, others.recordings[0], others.recordings[1]);
-    if (graph.batch() == 1 && !laws.obstacle.empty()) {
-      laws.obstacle += "; LibTorch omits copies at batch 1: record the step at 2 or more";
+    BatchScaling laws = ProveBatchScaling(graph, others.recordings[0], others.recordings[1]);
+    if (graph.batch() == 1 && !laws.reason.empty()) {
+      laws.reason += "; LibTorch omits copies at batch 1: record the step at 2 or more";
     }
     return laws;
   }
-  return BatchLaws{{graph.batch(), others.sizes[0], others.sizes[1]}, others.obstacle, {}, {}};
+  return BatchScaling{{graph.batch(), others.sizes[0], others.sizes[1]}, others.reason, {}, {}};
 }
 
 Result<Capture> RecordAsked(const StepSource& source, Training training) {
@@ -86,8 +86,8 @@ Result<Capture> CaptureStep(const StepSource& source, Training training, bool pr
   });
   PW_ASSIGN(Capture recorded, std::move(*capture));
   if (!prove) return recorded;
-  BatchLaws laws = LawsOf(recorded.graph, others);
-  PW_ASSIGN(recorded.graph, WithBatchLaws(std::move(recorded.graph), std::move(laws)));
+  BatchScaling laws = LawsOf(recorded.graph, others);
+  PW_ASSIGN(recorded.graph, WithBatchScaling(std::move(recorded.graph), std::move(laws)));
   return recorded;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/result.h"
 #include "capture/step/step_source.h"
-#include "torch_api/torch_api.h"
+#include "torch_api/capture_service.h"
 
 namespace placewright {
 
@@ -13,7 +13,7 @@ namespace placewright {
 // at two more sizes (on a second thread), of which only the laws are kept (graph/batch/proof.h):
 // b + 1 and 2 b + 3, so that no law holds by chance; where the model refuses one of them 2 b and
 // 3 b; then b - 1 and b / 2. A step that does not scale, or a model that has one size alone, is no
-// error: Graph::batch_laws names the obstacle. Errors: those of ModelStep.
+// error: Graph::batch_scaling names the reason. Errors: those of ModelStep.
 Result<Capture> CaptureStep(const StepSource& source, Training training, bool prove_batch);
 
 }  // namespace placewright

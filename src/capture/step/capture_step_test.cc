@@ -64,26 +64,27 @@ at::Tensor Flat(const at::Tensor& x, int64_t batch) {
 // view [6 b]: 6 a sample. Sizes b, b + 1, 2 b + 3.
 TEST(CaptureStep, ProvesHowTheStepScales) {
   const Graph graph = RecordStep(4, Flat);
-  const BatchLaws* laws = graph.batch_laws();
+  const BatchScaling* laws = graph.batch_scaling();
   ASSERT_NE(laws, nullptr);
-  EXPECT_EQ(laws->obstacle, "");
+  EXPECT_EQ(laws->reason, "");
   EXPECT_THAT(laws->sizes, ElementsAre(4, 5, 11));
   const OpId view = graph.FindOp("view");
   EXPECT_EQ(ArgumentsAt(graph, view, 9).Take().args[1], Value(Value::List{Value(int64_t{54})}));
   EXPECT_EQ(SlopeOf(graph, graph.FindTensor("view"), 0), 6);
   EXPECT_EQ(SlopeOf(graph, graph.FindTensor("input:x"), 1), 0);
-  EXPECT_EQ(RecordStep(4, Flat, false).batch_laws(), nullptr);
+  EXPECT_EQ(RecordStep(4, Flat, false).batch_scaling(), nullptr);
   // Nothing to vary.
-  EXPECT_EQ(RecordStep(0, Flat).batch_laws(), nullptr);
+  EXPECT_EQ(RecordStep(0, Flat).batch_scaling(), nullptr);
 }
 
 // Room for every second sample, rounded up: 2, 3 and 6 at batch 4, 5 and 11.
 TEST(CaptureStep, NamesTheArgumentThatDoesNotScale) {
   const Graph graph = RecordStep(
       4, [](const at::Tensor& x, int64_t batch) { return x.narrow(0, 0, (batch + 1) / 2); });
-  EXPECT_THAT(graph.batch_laws()->obstacle,
-              HasSubstr("of op slice (aten.slice.Tensor) is 2, 3 and 6, neither linear in the batch nor proportional to it"));
-  EXPECT_EQ(CheckScales(graph.batch_laws(), 4, 8).error().code, ErrorCode::kBatchScaling);
+  EXPECT_THAT(graph.batch_scaling()->reason,
+              HasSubstr("of op slice (aten.slice.Tensor) is 2, 3 and 6, neither linear in the "
+                        "batch nor proportional to it"));
+  EXPECT_EQ(CheckScales(graph.batch_scaling(), 4, 8).error().code, ErrorCode::kBatchScaling);
 }
 
 // It refuses odd batches, so that 2 b and 3 b are the other sizes.
@@ -93,14 +94,14 @@ TEST(CaptureStep, TakesMultiplesWhereAModelNeedsThem) {
     return Flat(x, batch);
   };
   const Graph graph = RecordStep(4, even);
-  EXPECT_EQ(graph.batch_laws()->obstacle, "");
-  EXPECT_THAT(graph.batch_laws()->sizes, ElementsAre(4, 8, 12));
-  // Halves grow by no whole number a sample.
+  EXPECT_EQ(graph.batch_scaling()->reason, "");
+  EXPECT_THAT(graph.batch_scaling()->sizes, ElementsAre(4, 8, 12));
+  // Halves grow by no integer a sample.
   const Graph halves = RecordStep(4, [&](const at::Tensor& x, int64_t batch) {
     const std::vector<int64_t> shape = {2, batch / 2, 6};
     return even(x, batch).view(shape);
   });
-  EXPECT_THAT(halves.batch_laws()->obstacle,
+  EXPECT_THAT(halves.batch_scaling()->reason,
               HasSubstr("args[1][1] of op view_1 (aten.view.default) is 2, 4 and 6"));
 }
 
@@ -110,8 +111,8 @@ TEST(CaptureStep, SaysThatAModelHasOneSizeAlone) {
     return at::mul(x, 2.0);
   };
   const Graph graph = RecordStep(4, fixed);
-  EXPECT_THAT(graph.batch_laws()->obstacle, HasSubstr("it cannot be recorded at batch 5: "));
-  EXPECT_THAT(graph.batch_laws()->obstacle, HasSubstr("made for 4"));
+  EXPECT_THAT(graph.batch_scaling()->reason, HasSubstr("it cannot be recorded at batch 5: "));
+  EXPECT_THAT(graph.batch_scaling()->reason, HasSubstr("made for 4"));
 }
 
 // The mean's 1 / (6 b), as a factor.
@@ -120,7 +121,7 @@ TEST(CaptureStep, FollowsRealNumbers) {
     return at::mul(x, 1.0 / static_cast<double>(6 * batch));
   };
   const Graph graph = RecordStep(4, scaled);
-  EXPECT_EQ(graph.batch_laws()->obstacle, "");
+  EXPECT_EQ(graph.batch_scaling()->reason, "");
   EXPECT_EQ(ArgumentsAt(graph, graph.FindOp("mul"), 7).Take().args[1], Value(1.0 / 42.0));
 }
 

@@ -1,7 +1,7 @@
 #include "capture/step/model_step.h"
 
+#include "aten/failure.h"
 #include "capture/meta/meta_run.h"
-#include "capture/recorder/failure.h"
 #include "capture/step/capture_step.h"
 
 namespace placewright {
@@ -25,8 +25,9 @@ std::vector<at::Tensor> TensorsOf(const std::vector<NamedTensor>& named) {
 }  // namespace
 
 Result<ModelStep> ModelStep::Build(const CaptureRequest& request, bool on_meta) {
-  PW_ASSIGN(const std::unique_ptr<StepSource> source, MakeSource(request));
-  return Build(*source, source->batch(), request.training, on_meta);
+  PW_ASSIGN(ZooSource source, ZooSource::Create(request));
+  source.StopAt(request.interrupted);
+  return Build(source, source.batch(), request.training, on_meta);
 }
 
 Result<ModelStep> ModelStep::Build(const StepSource& source, int64_t batch, Training training,
@@ -141,9 +142,10 @@ Result<GraphBuilder> ModelStep::RecordToCompare() {
   return std::move(recorder).Assemble(outputs);
 }
 
-Result<Capture> CaptureModel(const CaptureRequest& request) {
-  PW_ASSIGN(const std::unique_ptr<StepSource> source, MakeSource(request));
-  return CaptureStep(*source, request.training, request.prove_batch);
+Result<Capture> CaptureZooModel(const CaptureRequest& request) {
+  PW_ASSIGN(ZooSource source, ZooSource::Create(request));
+  source.StopAt(request.interrupted);
+  return CaptureStep(source, request.training, request.prove_batch);
 }
 
 }  // namespace placewright

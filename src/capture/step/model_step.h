@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "capture/recorder/recorder.h"
 #include "capture/step/step_source.h"
-#include "torch_api/torch_api.h"
+#include "torch_api/capture_service.h"
 
 namespace placewright {
 
@@ -18,7 +18,7 @@ class ModelStep {
   // `source`; kNotRecordable (values that contradict each other).
   static Result<ModelStep> Build(const StepSource& source, int64_t batch, Training training,
                                  bool on_meta);
-  // Errors: those of MakeSource, too.
+  // A model of the zoo. Errors: those of ZooSource::Create, too.
   static Result<ModelStep> Build(const CaptureRequest& request, bool on_meta);
 
   // Runs the step: forward, and unless nothing is trained backward and update. Returns the loss, or
@@ -64,8 +64,9 @@ class ModelStep {
   at::Tensor loss_;
 };
 
-// Records one step without computing anything (CaptureStep). Errors: those of MakeSource, Build and Record.
-Result<Capture> CaptureModel(const CaptureRequest& request);
+// Records one step of a model of the zoo without computing anything (CaptureStep). Errors: those of
+// ZooSource::Create, Build and Record.
+Result<Capture> CaptureZooModel(const CaptureRequest& request);
 
 }  // namespace placewright
 

@@ -20,7 +20,7 @@ class StepSource {
   // The batch size asked for, else the model's own; 0 where it has none.
   virtual int64_t batch() const = 0;
   // Builds the model for `batch` (ignored by one that has none), with memory or, below OnMeta,
-  // without. Throws CaptureFailure. Several threads may call it at a time.
+  // without. Throws TorchFailure. Several threads may call it at a time.
   virtual std::shared_ptr<Model> Build(int64_t batch) const = 0;
   // Sentences for the user on what is recorded otherwise than the model says.
   virtual std::vector<std::string> Notes() const { return {}; }
@@ -48,9 +48,6 @@ class ZooSource : public StepSource {
   std::string name_;
   ChosenModel chosen_;
 };
-
-// What `request` asks for. Errors: those of the sources.
-Result<std::unique_ptr<StepSource>> MakeSource(const CaptureRequest& request);
 
 }  // namespace placewright
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "torch_api/torch_api.h"
+#include "torch_api/capture_service.h"
 
 namespace placewright {
 

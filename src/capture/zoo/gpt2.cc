@@ -188,7 +188,7 @@ std::vector<ZooEntry> Gpt2Models() {
                   WholeParameter("positions", 1024, 1 << 20, "longest text"),
                   ShareParameter("dropout", 0.1, "share of activations that dropout zeroes")},
                  {}};
-  entry.facts.parameters[1].least = 2;
+  entry.facts.parameters[1].min = 2;
   entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
     return std::make_shared<Gpt2>(settings);
   };

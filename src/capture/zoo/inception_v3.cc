@@ -269,7 +269,7 @@ std::vector<ZooEntry> InceptionV3Models() {
         {{"batch", 96}, {"auxiliary", 0}},
         "tag-testbed",
         5312}}};
-  entry.facts.parameters[1].least = 75;
+  entry.facts.parameters[1].min = 75;
   entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
     return std::make_shared<InceptionV3>(settings);
   };

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "capture/optimizer/optimizer.h"
 #include "capture/zoo/module.h"
-#include "torch_api/torch_api.h"
+#include "torch_api/capture_service.h"
 
 namespace placewright {
 
@@ -26,7 +26,7 @@ class Settings {
   }
   void Set(const std::string& name, double value) { values_[name] = value; }
 
-  // What a model's values must be beside one another. Throws CaptureFailure: kField, naming both.
+  // What a model's values must be beside one another. Throws TorchFailure: kField, naming both.
   void RequireMultiple(const std::string& name, const std::string& of) const;
   void RequireMultiple(const std::string& name, int64_t of) const;
   void RequireAtMost(const std::string& name, const std::string& limit) const;
@@ -58,8 +58,8 @@ struct ZooEntry {
   std::shared_ptr<Model> (*build)(const Settings& settings) = nullptr;
 };
 
-// A whole number from 1 on, a share in [0, 1), and a choice (0 or 1) as parameters of a model.
-ZooParameter WholeParameter(std::string name, int64_t value, int64_t most, std::string meaning);
+// An integer from 1 on, a share in [0, 1), and a choice (0 or 1) as parameters of a model.
+ZooParameter WholeParameter(std::string name, int64_t value, int64_t max, std::string meaning);
 ZooParameter ShareParameter(std::string name, double value, std::string meaning);
 ZooParameter SwitchParameter(std::string name, bool value, std::string meaning);
 

@@ -1,14 +1,14 @@
 #include <fmt/format.h>
 
-#include "capture/recorder/failure.h"
+#include "aten/failure.h"
 #include "capture/zoo/model.h"
 
 namespace placewright {
 namespace {
 
 [[noreturn]] void Contradict(std::string message) {
-  throw CaptureFailure(MakeError(ErrorCode::kField, std::move(message), "",
-                                 "Change one of them with --param NAME=NUMBER."));
+  throw TorchFailure(MakeError(ErrorCode::kField, std::move(message), "",
+                               "Change one of them with --param NAME=NUMBER."));
 }
 
 }  // namespace

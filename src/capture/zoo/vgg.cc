@@ -83,7 +83,7 @@ ZooEntry MakeEntry(const char* name, const char* description, ZooPreset preset) 
                   WholeParameter("classes", 1000, 1 << 24, "number of classes"),
                   ShareParameter("dropout", 0.5, "share of activations that dropout zeroes")},
                  {std::move(preset)}};
-  entry.facts.parameters[1].least = 32;
+  entry.facts.parameters[1].min = 32;
   return entry;
 }
 

@@ -21,7 +21,7 @@ struct Sizes {
         head(settings.Whole("head")),
         levels(settings.Whole("levels")) {}
   // Samples before the predicted one that it depends on.
-  int64_t Reach() const { return stacks * (kTaps - 1) * ((int64_t{1} << layers) - 1); }
+  int64_t CandidateScope() const { return stacks * (kTaps - 1) * ((int64_t{1} << layers) - 1); }
   int64_t batch, samples, stacks, layers, residual, dilation, skip, head, levels;
 };
 
@@ -92,7 +92,7 @@ class WaveNet : public Model {
 
   // The signal as one-hot vectors, and the sample that follows each of the last `samples`.
   std::vector<NamedTensor> MakeInputs() const override {
-    const std::vector<int64_t> signal = {sizes_.batch, 1, sizes_.samples + sizes_.Reach()},
+    const std::vector<int64_t> signal = {sizes_.batch, 1, sizes_.samples + sizes_.CandidateScope()},
                                spread = {sizes_.batch, sizes_.levels, signal[2]},
                                targets = {sizes_.batch, sizes_.samples};
     const at::Tensor levels = at::randint(sizes_.levels, signal, at::kLong);

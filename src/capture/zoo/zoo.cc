@@ -35,11 +35,11 @@ Status SetValue(const ZooModel& model, const std::string& name, double value,
     return Unknown("parameter of " + model.name, name, names,
                    fmt::format("Its parameters are {}.", fmt::join(names, ", ")));
   }
-  const bool in_range = value >= it->least && value <= it->most;  // false for a NaN, too
+  const bool in_range = value >= it->min && value <= it->max;  // false for a NaN, too
   if (!in_range || (it->whole && value != std::floor(value))) {
     return MakeError(ErrorCode::kField,
                      fmt::format("{} = {} is not {} within [{}, {}]", name, value,
-                                 it->whole ? "an integer" : "a number", it->least, it->most),
+                                 it->whole ? "an integer" : "a number", it->min, it->max),
                      "model " + model.name);
   }
   values[name] = value;
@@ -48,12 +48,12 @@ Status SetValue(const ZooModel& model, const std::string& name, double value,
 
 }  // namespace
 
-ZooParameter WholeParameter(std::string name, int64_t value, int64_t most, std::string meaning) {
+ZooParameter WholeParameter(std::string name, int64_t value, int64_t max, std::string meaning) {
   return {std::move(name),
           std::move(meaning),
           static_cast<double>(value),
           1,
-          static_cast<double>(most),
+          static_cast<double>(max),
           true};
 }
 

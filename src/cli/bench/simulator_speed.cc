@@ -43,17 +43,17 @@ struct PlainStep {
   std::vector<Row> rows;  // and one behind the last
   std::vector<int32_t> readers;
 
-  PlainStep(const StepProgram& p, const Placement& placement) : rows(p.ops + 1) {
-    readers = p.unit_readers;
+  PlainStep(const SimGraph& p, const Placement& placement) : rows(p.ops + 1) {
+    readers = p.slice_readers;
     for (int32_t op = 0; op <= p.ops; ++op) {
-      rows[op].reader = p.unit_readers_offset[p.op_first_unit[op]];
+      rows[op].reader = p.slice_readers_offset[p.op_first_slice[op]];
       if (op == p.ops) break;
       const int32_t device = placement[p.op_of[op]].value();
       rows[op].time = p.time[int64_t{op} * p.devices + device];
       rows[op].device = device;
-      rows[op].needs = p.op_units_offset[op + 1] - p.op_units_offset[op];
-      for (int32_t u = p.op_first_unit[op]; u < p.op_first_unit[op + 1]; ++u) {
-        rows[op].bytes += p.unit_bytes[u];
+      rows[op].needs = p.op_slices_offset[op + 1] - p.op_slices_offset[op];
+      for (int32_t u = p.op_first_slice[op]; u < p.op_first_slice[op + 1]; ++u) {
+        rows[op].bytes += p.slice_bytes[u];
       }
     }
   }
@@ -78,8 +78,8 @@ std::vector<OpId> Spread(const std::vector<OpId>& ops, size_t count) {
 
 class IncrementalBench {
  public:
-  IncrementalBench(const StepProgram& program, const Placement& placement, Order order)
-      : devices_(program.devices), simulator_(program, order) {
+  IncrementalBench(const SimGraph& sim_graph, const Placement& placement, SchedulingPolicy policy)
+      : devices_(sim_graph.devices), simulator_(sim_graph, policy) {
     simulator_.SetIncumbent(placement);
   }
 
@@ -103,11 +103,12 @@ class IncrementalBench {
   IncrementalSimulator simulator_;
 };
 
-void MeasureIncremental(const SyntheticStep& step, const StepProgram& program,
-                        const Placement& placement, Order order, SimulatorSpeed* speed) {
-  Simulator simulator(program);
+void MeasureIncremental(const SyntheticStep& step, const SimGraph& sim_graph,
+                        const Placement& placement, SchedulingPolicy policy,
+                        SimulatorSpeed* speed) {
+  Simulator simulator(sim_graph);
   SimOptions options;
-  options.order = order;
+  options.policy = policy;
   options.schedule = true;
   const SimResult& result = simulator.Run(placement, options);
   std::vector<OpId> all, late;
@@ -115,7 +116,7 @@ void MeasureIncremental(const SyntheticStep& step, const StepProgram& program,
     all.push_back(op);
     if (result.schedule->ops[op].start.count >= result.step_time.count / 10 * 9) late.push_back(op);
   }
-  IncrementalBench bench(program, placement, order);
+  IncrementalBench bench(sim_graph, placement, policy);
   speed->incremental_median = bench.MedianSeconds(Spread(all, 101)) / speed->best_seconds;
   if (late.empty()) return;
   speed->incremental_last_tenth = bench.MedianSeconds(Spread(late, 51)) / speed->best_seconds;
@@ -127,13 +128,13 @@ SimulatorSpeed MeasureSimulator(const SimulatorSpeedOptions& options) {
   PW_CHECK_LE(1, options.repeat);
   const SyntheticStep step = MakeSyntheticStep(options.step);
   const Placement placement = options.random ? RandomPlacement(step) : ContiguousPlacement(step);
-  const StepProgram program = BuildStepProgram(step.graph, step.cluster, step.costs);
-  const PlainStep plain(program, placement);
-  Simulator simulator(program);
+  const SimGraph sim_graph = BuildSimGraph(step.graph, step.cluster, step.costs);
+  const PlainStep plain(sim_graph, placement);
+  Simulator simulator(sim_graph);
   SimOptions sim_options;
-  sim_options.order = options.order;
+  sim_options.policy = options.policy;
   SimulatorSpeed speed;
-  speed.inputs = static_cast<int64_t>(program.unit_readers.size());
+  speed.inputs = static_cast<int64_t>(sim_graph.slice_readers.size());
   volatile int64_t sink = plain.Pass();  // so that the passes are not taken out
   speed.step_time = simulator.Run(placement, sim_options).step_time;
   std::vector<double> seconds, pass_seconds;
@@ -146,7 +147,7 @@ SimulatorSpeed MeasureSimulator(const SimulatorSpeedOptions& options) {
   speed.median_seconds = Median(std::move(seconds));
   speed.median_pass_seconds = Median(std::move(pass_seconds));
   if (options.step.devices > 1) {
-    MeasureIncremental(step, program, placement, options.order, &speed);
+    MeasureIncremental(step, sim_graph, placement, options.policy, &speed);
   }
   return speed;
 }

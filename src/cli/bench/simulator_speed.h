@@ -14,7 +14,7 @@ namespace placewright {
 struct SimulatorSpeedOptions {
   SyntheticStepOptions step;
   bool random = false;  // placement: RandomPlacement, else ContiguousPlacement
-  Order order = Order::kFifo;
+  SchedulingPolicy policy = SchedulingPolicy::kFifo;
   int repeat = 31;  // simulations timed, >= 1
 };
 

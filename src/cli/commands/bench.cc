@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
@@ -14,39 +13,39 @@ namespace {
 
 class BenchCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& program) override {
-    CLI::App* app = program.add_subcommand("bench", "Measure how fast Placewright itself is");
-    app->require_subcommand(1);
-    CLI::App* simulator =
-        app->add_subcommand("simulator", "Simulated ops per second on a made-up step, on one core");
-    simulator->add_option("--placement", placement_, "contiguous or random (default contiguous)")
-        ->type_name("NAME");
-    simulator->add_option("--repeat", options_.repeat, "Simulations to time (default 31)")
-        ->type_name("N")
-        ->check(WholeNumber(1, 1'000'000));
-    simulator->add_option("--ops", options_.step.ops, "Ops of the step (default 80000)")
-        ->type_name("N")
-        ->check(WholeNumber(1, 4'000'000));
+  CommandLine Register(CommandLine program) override {
+    CommandLine app = program.AddCommand("bench", "Measure how fast Placewright itself is");
+    app.RequireCommand();
+    CommandLine simulator =
+        app.AddCommand("simulator", "Simulated ops per second on a made-up step, on one core");
+    simulator.AddOption("--placement", placement_, "contiguous or random (default contiguous)")
+        .TypeName("NAME");
+    simulator.AddOption("--repeat", options_.repeat, "Simulations to time (default 31)")
+        .TypeName("N")
+        .Check(IntegerWithin(1, 1'000'000));
+    simulator.AddOption("--ops", options_.step.ops, "Ops of the step (default 80000)")
+        .TypeName("N")
+        .Check(IntegerWithin(1, 4'000'000));
     simulator
-        ->add_option("--devices", options_.step.devices, "Devices, all joined pairwise (default 8)")
-        ->type_name("N")
-        ->check(WholeNumber(1, 128));
-    simulator->add_option("--order", order_, "fifo or critical-path (default fifo)")
-        ->type_name("ORDER");
-    simulator->footer(
+        .AddOption("--devices", options_.step.devices, "Devices, all joined pairwise (default 8)")
+        .TypeName("N")
+        .Check(IntegerWithin(1, 128));
+    simulator.AddOption("--order", order_, "fifo or critical-path (default fifo)")
+        .TypeName("ORDER");
+    simulator.Footer(
         "Times are those of whole simulations, memory included, without a schedule. The fastest\n"
         "repeat counts; docs/json.md says what else is printed.\n"
         "Examples:\n"
         "  placewright bench simulator --placement random\n"
         "  placewright bench simulator --placement contiguous --repeat 101 --json");
-    app->footer(
+    app.Footer(
         "Examples:\n"
         "  placewright bench simulator --placement contiguous --repeat 101");
     return app;
   }
 
   Result<int> Run(Context& context) override {
-    PW_ASSIGN(options_.order, ParseOrder(order_));
+    PW_ASSIGN(options_.policy, ParseSchedulingPolicy(order_));
     if (placement_ != "contiguous" && placement_ != "random") {
       return MakeError(ErrorCode::kUsage,
                        "no placement \"" + Printable(placement_) + "\"" +
@@ -70,7 +69,7 @@ class BenchCommand : public Command {
     Json object;
     object["schema"] = "placewright.bench-simulator/1";
     object["placement"] = placement_;
-    object["order"] = ToString(options_.order);
+    object["order"] = ToString(options_.policy);
     object["ops"] = options_.step.ops;
     object["inputs"] = speed.inputs;
     object["devices"] = options_.step.devices;
@@ -102,7 +101,7 @@ class BenchCommand : public Command {
     table.AddRow({"  where it starts in the last tenth", part(speed.incremental_last_tenth)});
     console.Print(fmt::format("{} ops, {}, {} placement, {}\n", FormatCount(options_.step.ops),
                               CountOf(options_.step.devices, "device"), placement_,
-                              ToString(options_.order)) +
+                              ToString(options_.policy)) +
                   table.Render(console.style()));
   }
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 
 #include "base/text.h"
@@ -43,17 +42,16 @@ Status ParseParameters(const std::vector<std::string>& texts,
 
 class CaptureCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& program) override {
-    CLI::App* app =
-        program.add_subcommand("capture", "Record a step of a model of the zoo or of a file");
-    app->add_option(
-           "MODEL", request_.model,
-           "Model of the zoo (`placewright zoo`), MODEL@PRESET, or file: TorchScript, ONNX")
-        ->required();
-    app->add_option("--batch", batch_, "Batch size (default: the model's)")
-        ->type_name("N")
-        ->check(WholeNumber(1, (uint64_t{1} << 31) - 1))
-        ->group("Input");
+  CommandLine Register(CommandLine program) override {
+    CommandLine app =
+        program.AddCommand("capture", "Record a step of a model of the zoo or of a file");
+    app.AddOption("MODEL", request_.model,
+                  "Model of the zoo (`placewright zoo`), MODEL@PRESET, or file: TorchScript, ONNX")
+        .Required();
+    app.AddOption("--batch", batch_, "Batch size (default: the model's)")
+        .TypeName("N")
+        .Check(IntegerWithin(1, (uint64_t{1} << 31) - 1))
+        .Group("Input");
     AddRepeated(app, "--param", parameters_, "NAME=NUMBER",
                 "Another number of a model of the zoo; may be repeated", "Input");
     AddRepeated(app, "--input", options_.inputs, "NAME=DTYPE[SIZES]",
@@ -61,23 +59,23 @@ class CaptureCommand : public Command {
                 "(numbers below 30522); B: the batch. May be repeated",
                 "Input");
     AddDimensionOption(app, &options_.dimensions);
-    app->add_option("--train", training_,
-                    "Update with adam or sgd; none: a forward pass alone (default adam)")
-        ->type_name("NAME")
-        ->group("Input");
-    app->add_option("--loss", options_.loss,
-                    "What a model from a file is trained on: cross-entropy, mean-squared, mean, or "
-                    "output: its own loss (default cross-entropy)")
-        ->type_name("NAME")
-        ->group("Input");
-    app->add_flag("--one-batch", one_batch_,
-                  "Record at this batch alone, without proving how the step scales")
-        ->group("Input");
-    app->add_option("-o,--output", output_,
-                    "File to write, gzip if it ends with .gz (default: MODEL.step.json.gz, here)")
-        ->type_name("FILE")
-        ->group("Output");
-    app->footer(
+    app.AddOption("--train", training_,
+                  "Update with adam or sgd; none: a forward pass alone (default adam)")
+        .TypeName("NAME")
+        .Group("Input");
+    app.AddOption("--loss", options_.loss,
+                  "What a model from a file is trained on: cross-entropy, mean-squared, mean, or "
+                  "output: its own loss (default cross-entropy)")
+        .TypeName("NAME")
+        .Group("Input");
+    app.AddFlag("--one-batch", one_batch_,
+                "Record at this batch alone, without proving how the step scales")
+        .Group("Input");
+    app.AddOption("-o,--output", output_,
+                  "File to write, gzip if it ends with .gz (default: MODEL.step.json.gz, here)")
+        .TypeName("FILE")
+        .Group("Output");
+    app.Footer(
         "Nothing is computed and no weights are held.\n"
         "Examples:\n"
         "  placewright capture bert-base -o bert.json.gz\n"
@@ -105,7 +103,7 @@ class CaptureCommand : public Command {
     }
     if (output_.empty()) output_ = RecordedPath(request_.model);
     PW_RETURN_IF_ERROR(
-        RefuseOverwriting({{"the recorded step", output_}}, {{"the model", request_.model}}));
+        RejectOverwriting({{"the recorded step", output_}}, {{"the model", request_.model}}));
     PW_RETURN_IF_ERROR(ProbeWritable(output_));
     request_.interrupted = &CatchInterrupts();
     PW_ASSIGN(const RecordedModel recorded, RecordModel(request_, output_));

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "base/text.h"
 #include "check_plan/checker.h"
 #include "cli/commands/command.h"
@@ -11,18 +9,16 @@ namespace {
 
 class CheckCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& program) override {
-    CLI::App* app =
-        program.add_subcommand("check", "Verify a plan independently of how it was made");
-    app->add_option("PLAN", plan_, "Plan file; its costs and schedule lie beside it")->required();
-    app->add_option("--graph", options_.graph,
-                    "Where the graph lies now, if not where the plan says")
-        ->type_name("FILE")
-        ->group("Input");
-    app->add_option("-c,--cluster", options_.cluster, "The same for the cluster: a file or preset")
-        ->type_name("CLUSTER")
-        ->group("Input");
-    app->footer(
+  CommandLine Register(CommandLine program) override {
+    CommandLine app = program.AddCommand("check", "Verify a plan independently of how it was made");
+    app.AddOption("PLAN", plan_, "Plan file; its costs and schedule lie beside it").Required();
+    app.AddOption("--graph", options_.graph, "Where the graph lies now, if not where the plan says")
+        .TypeName("FILE")
+        .Group("Input");
+    app.AddOption("-c,--cluster", options_.cluster, "The same for the cluster: a file or preset")
+        .TypeName("CLUSTER")
+        .Group("Input");
+    app.Footer(
         "The checker shares no code with planners and simulator beyond the readers of files.\n"
         "Exit status 0 where the plan holds, 3 where it does not: the first violation is named.\n"
         "Examples:\n"

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/terminal/options.h"
@@ -15,30 +13,29 @@ namespace {
 
 class ClusterCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& program) override {
-    CLI::App* app =
-        program.add_subcommand("cluster", "Show, check or make descriptions of machines");
-    app->require_subcommand(1);
-    CLI::App* show = app->add_subcommand("show", "Devices and links of a cluster, or all presets");
-    show->add_option("CLUSTER", cluster_, "Preset or file; all presets where left out");
+  CommandLine Register(CommandLine program) override {
+    CommandLine app = program.AddCommand("cluster", "Show, check or make descriptions of machines");
+    app.RequireCommand();
+    CommandLine show = app.AddCommand("show", "Devices and links of a cluster, or all presets");
+    show.AddOption("CLUSTER", cluster_, "Preset or file; all presets where left out");
     AddMemoryReserveOption(show, &memory_reserve_);
     show_ = show;
-    show->footer(
+    show.Footer(
         "Examples:\n"
         "  placewright cluster show              presets and known hardware\n"
         "  placewright cluster show 4xP100\n"
         "  placewright cluster show my-machines.yaml --json");
-    CLI::App* check = app->add_subcommand("check", "Verify the description of a cluster");
-    check->add_option("CLUSTER", cluster_, "File or preset")->required();
-    check->footer(
+    CommandLine check = app.AddCommand("check", "Verify the description of a cluster");
+    check.AddOption("CLUSTER", cluster_, "File or preset").Required();
+    check.Footer(
         "Exit status 0 where the description can be used, 3 where it cannot.\n"
         "Examples:\n"
         "  placewright cluster check my-machines.yaml");
-    parts_.push_back({MakeClusterDetectCommand(), nullptr});
-    parts_.push_back({MakeClusterRandomCommand(), nullptr});
-    parts_.push_back({MakeClusterSchemaCommand(), nullptr});
-    for (Part& part : parts_) part.app = part.command->Register(*app);
-    app->footer(
+    parts_.push_back({MakeClusterDetectCommand(), {}});
+    parts_.push_back({MakeClusterRandomCommand(), {}});
+    parts_.push_back({MakeClusterSchemaCommand(), {}});
+    for (Part& part : parts_) part.app = part.command->Register(app);
+    app.Footer(
         "Examples:\n"
         "  placewright cluster show\n"
         "  placewright cluster check my-machines.yaml\n"
@@ -49,12 +46,12 @@ class ClusterCommand : public Command {
 
   Result<int> Run(Context& context) override {
     for (const Part& part : parts_) {
-      if (part.app->parsed()) return part.command->Run(context);
+      if (part.app.Parsed()) return part.command->Run(context);
     }
-    if (show_->parsed() && cluster_.empty()) return ShowCatalogue(context.console);
+    if (show_.Parsed() && cluster_.empty()) return ShowCatalogue(context.console);
     PW_ASSIGN(const auto reserve, ReadMemoryReserve(memory_reserve_));
     PW_ASSIGN(const LoadedCluster loaded, LoadCluster(cluster_, {.reserve = reserve}));
-    return show_->parsed() ? Show(loaded, context.console) : Check(loaded, context.console);
+    return show_.Parsed() ? Show(loaded, context.console) : Check(loaded, context.console);
   }
 
  private:
@@ -127,10 +124,10 @@ class ClusterCommand : public Command {
 
   struct Part {
     std::unique_ptr<Command> command;
-    const CLI::App* app;
+    CommandLine app;
   };
 
-  const CLI::App* show_ = nullptr;
+  CommandLine show_;
   std::vector<Part> parts_;
   std::string cluster_, memory_reserve_;
 };

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "base/text.h"
 #include "cli/commands/cluster_output.h"
 #include "cli/commands/command.h"
@@ -40,16 +38,16 @@ Result<const DeviceKind*> FindGpuKind(const std::string& name) {
 
 class ClusterDetectCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& cluster) override {
-    CLI::App* app = cluster.add_subcommand("detect", "Describe this machine as a cluster file");
-    app->add_option("--topo", topo_,
-                    "What `nvidia-smi topo -m` printed, instead of asking the driver")
-        ->type_name("FILE");
-    app->add_option("--gpu", gpu_, "What every GPU is, where the driver's name for it is not known")
-        ->type_name("KIND");
-    app->add_option("-o,--output", output_, "The cluster file; standard output where left out or -")
-        ->type_name("FILE");
-    app->footer(
+  CommandLine Register(CommandLine cluster) override {
+    CommandLine app = cluster.AddCommand("detect", "Describe this machine as a cluster file");
+    app.AddOption("--topo", topo_,
+                  "What `nvidia-smi topo -m` printed, instead of asking the driver")
+        .TypeName("FILE");
+    app.AddOption("--gpu", gpu_, "What every GPU is, where the driver's name for it is not known")
+        .TypeName("KIND");
+    app.AddOption("-o,--output", output_, "The cluster file; standard output where left out or -")
+        .TypeName("FILE");
+    app.Footer(
         "Without a GPU the machine's CPUs are described, and a note says so.\n"
         "Examples:\n"
         "  placewright cluster detect -o this-machine.yaml\n"
@@ -68,7 +66,7 @@ class ClusterDetectCommand : public Command {
     }
     if (output_ == "-") output_.clear();
     if (!output_.empty()) {
-      PW_RETURN_IF_ERROR(RefuseOverwriting({{"-o", output_}}, {{"--topo", topo_}}));
+      PW_RETURN_IF_ERROR(RejectOverwriting({{"-o", output_}}, {{"--topo", topo_}}));
       PW_RETURN_IF_ERROR(ProbeWritable(output_));
     }
     // A table with the GPUs' kind is of any machine: this one's GPUs do not matter.

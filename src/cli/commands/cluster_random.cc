@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 
 #include "base/text.h"
@@ -27,9 +26,9 @@ Result<DrawRange> ParseRange(std::string_view option, const std::string& text, i
   };
   const std::string_view all(text);
   const size_t dash = all.find('-');
-  const int64_t least = number(all.substr(0, dash));
-  const int64_t most = dash == std::string_view::npos ? least : number(all.substr(dash + 1));
-  if (least >= 1 && most >= least) return DrawRange{least * unit, most * unit};
+  const int64_t min = number(all.substr(0, dash));
+  const int64_t max = dash == std::string_view::npos ? min : number(all.substr(dash + 1));
+  if (min >= 1 && max >= min) return DrawRange{min * unit, max * unit};
   return MakeError(
       ErrorCode::kUsage,
       fmt::format("{} {} is neither a number nor a range", option, Printable(text, 40)), "",
@@ -38,24 +37,24 @@ Result<DrawRange> ParseRange(std::string_view option, const std::string& text, i
 
 class ClusterRandomCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& cluster) override {
-    CLI::App* app = cluster.add_subcommand("random", "Draw machines as TAG does to train on");
-    app->add_option("--seed", seed_, "Random seed (default 0)")
-        ->check(WholeNumber(0, UINT64_MAX))
-        ->type_name("N");
-    const auto range = [app](const char* name, std::string& value, const char* help) {
-      app->add_option(name, value, help)->type_name("N|A-B");
+  CommandLine Register(CommandLine cluster) override {
+    CommandLine app = cluster.AddCommand("random", "Draw machines as TAG does to train on");
+    app.AddOption("--seed", seed_, "Random seed (default 0)")
+        .Check(IntegerWithin(0, UINT64_MAX))
+        .TypeName("N");
+    const auto range = [&app](const char* name, std::string& value, const char* help) {
+      app.AddOption(name, value, help).TypeName("N|A-B");
     };
     range("--machines", machines_, "How many machines (default 1-6)");
     range("--gpus", gpus_, "How many GPUs on each (default 1-8)");
     range("--inside", inside_, "Gb/s of a GPU's link within its machine (default 64-160)");
     range("--between", between_, "Gb/s of a machine's link to the others (default 20-50)");
-    app->add_option("--kinds", kinds_,
-                    "Types of GPU to draw from (default V100-32GB,GTX-1080Ti,P100-12GB)")
-        ->type_name("KIND,...");
-    app->add_option("-o,--output", output_, "The cluster file; standard output where left out or -")
-        ->type_name("FILE");
-    app->footer(
+    app.AddOption("--kinds", kinds_,
+                  "Types of GPU to draw from (default V100-32GB,GTX-1080Ti,P100-12GB)")
+        .TypeName("KIND,...");
+    app.AddOption("-o,--output", output_, "The cluster file; standard output where left out or -")
+        .TypeName("FILE");
+    app.Footer(
         "Examples:\n"
         "  placewright cluster random --seed 7\n"
         "  placewright cluster random --seed 7 --machines 2-4 --kinds A100-40GB,T4 -o seven.yaml");

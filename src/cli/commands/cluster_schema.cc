@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "cli/commands/command.h"
 #include "formats/cluster/cluster_writer.h"
@@ -8,9 +7,9 @@ namespace {
 
 class ClusterSchemaCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& cluster) override {
-    CLI::App* app = cluster.add_subcommand("schema", "Print the JSON Schema of cluster files");
-    app->footer(
+  CommandLine Register(CommandLine cluster) override {
+    CommandLine app = cluster.AddCommand("schema", "Print the JSON Schema of cluster files");
+    app.Footer(
         "Examples:\n"
         "  placewright cluster schema > cluster.schema.json");
     return app;

@@ -10,11 +10,8 @@
 
 #include "base/result.h"
 #include "base/stop.h"
+#include "cli/terminal/command_line.h"
 #include "cli/terminal/console.h"
-
-namespace CLI {
-class App;
-}
 
 namespace placewright {
 
@@ -28,7 +25,7 @@ class Command {
  public:
   virtual ~Command() = default;
   // Adds the command, its options and examples to the program. The command outlives `program`.
-  virtual CLI::App* Register(CLI::App& program) = 0;
+  virtual CommandLine Register(CommandLine program) = 0;
   // The exit status, or the error that decides it.
   virtual Result<int> Run(Context& context) = 0;
 };

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <optional>
 #include <vector>
@@ -9,12 +8,13 @@
 #include "cli/commands/command.h"
 #include "cli/request/assumptions.h"
 #include "cli/request/given.h"
-#include "cli/request/planners.h"
 #include "cli/request/planning.h"
 #include "cli/request/result_json.h"
 #include "cli/terminal/interrupt.h"
 #include "formats/plan/plan_files.h"
+#include "planning/algorithms.h"
 #include "report/plan_report.h"
+#include "sim/device_use.h"
 
 namespace placewright {
 namespace {
@@ -84,12 +84,12 @@ struct Comparison {
 
 class CompareCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& program) override {
-    CLI::App* app = program.add_subcommand("compare", "All algorithms on one graph, or plans");
-    app->add_option("FILE", files_, "One graph, or plans")->required()->expected(1, -1);
+  CommandLine Register(CommandLine program) override {
+    CommandLine app = program.AddCommand("compare", "All algorithms on one graph, or plans");
+    app.AddOption("FILE", files_, "One graph, or plans").Required();
     AddInputOptions(app, &input_);
     AddSearchOptions(app, &search_);
-    app->footer(kExamples);
+    app.Footer(kExamples);
     return app;
   }
 
@@ -111,7 +111,7 @@ class CompareCommand : public Command {
       return MakeError(ErrorCode::kUsage, "-c cannot be used with plans, which have their clusters",
                        "", "Leave -c out.");
     }
-    PW_RETURN_IF_ERROR(RefuseSizes(input_));
+    PW_RETURN_IF_ERROR(RejectSizes(input_));
     Comparison comparison;
     std::optional<Plan> first;
     for (const std::string& file : files_) {
@@ -160,7 +160,7 @@ class CompareCommand : public Command {
     PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
     PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));
     Comparison comparison;
-    const std::vector<const Planner*>& planners = planners_.all();
+    const std::vector<const Planner*>& planners = algorithms_.all();
     std::vector<std::optional<Entry>> entries(planners.size());  // in the table's order
     // Those that do not search first: whenever Ctrl-C comes, there is most to show.
     for (const bool searches : {false, true}) {
@@ -197,27 +197,28 @@ class CompareCommand : public Command {
                            std::vector<DeviceUse>* devices) const {
     const Clock::time_point start = Clock::now();
     PW_ASSIGN(Budget budget, MakeBudget(search_, start));
-    budget.interrupted = &interrupted;
+    budget.stop = StopToken(&interrupted);
     PlannerOptions options = MakePlannerOptions(search_, budget, context);
     options.started = start;
-    options.given = GivenPlacement(planning.inputs, planning.problem.program);
+    options.given = GivenPlacement(planning.inputs, planning.problem().sim_graph);
     PW_ASSIGN(const PlannerResult result,
-              planner.Plan(planning.problem, options).InFile(input_.graph));
+              planner.Plan(planning.problem(), planning.prepared->evaluator(), options)
+                  .InFile(input_.graph));
     if (result.out_of_memory) return OutOfMemory();  // entries would not be comparable
     for (const std::string& note : result.notes) context.console.Note(note);
     PW_ASSIGN(const SimResult replay, Replay(planning, result));
     Entry entry{std::string(planner.name()), result.algorithm,  result.feasible, result.step_time,
-                planning.bound.value,        replay.TotalOver()};
+                planning.bound().value,      replay.TotalOver()};
     entry.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     entry.iterations = result.iterations;
     entry.costs = SharesOf(planning.inputs.costs, result.placement);
     entry.notes = result.notes;
     entry.devices =
-        DevicesInUse(result.placement, *planning.problem.graph, *planning.problem.cluster);
+        DevicesInUse(result.placement, *planning.problem().graph, *planning.problem().cluster);
     entry.search = planner.iterative();
-    *devices = UseOfDevices(replay, *planning.problem.cluster);
+    *devices = UseOfDevices(replay, *planning.problem().cluster);
     // Those that do not search are done whenever they return.
-    entry.interrupted = planner.iterative() && budget.Interrupted();
+    entry.interrupted = planner.iterative() && budget.Stopped();
     return entry;
   }
 
@@ -335,7 +336,7 @@ class CompareCommand : public Command {
     console.PrintJson(object);
   }
 
-  PlannerTable planners_;
+  Algorithms algorithms_;
   std::vector<std::string> files_;
   InputOptions input_;
   SearchOptions search_;

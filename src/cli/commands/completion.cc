@@ -1,6 +1,5 @@
 #include "cli/shell/completion.h"
 
-#include <CLI/CLI.hpp>
 #include <array>
 
 #include "base/text.h"
@@ -19,11 +18,11 @@ constexpr std::array kShells = {Shell{"bash", BashCompletion}, Shell{"zsh", ZshC
 
 class CompletionCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& program) override {
-    program_ = &program;
-    CLI::App* app = program.add_subcommand("completion", "Print a completion script for a shell");
-    app->add_option("SHELL", shell_, "bash, zsh or fish")->required();
-    app->footer(
+  CommandLine Register(CommandLine program) override {
+    program_ = program;
+    CommandLine app = program.AddCommand("completion", "Print a completion script for a shell");
+    app.AddOption("SHELL", shell_, "bash, zsh or fish").Required();
+    app.Footer(
         "Examples:\n"
         "  eval \"$(placewright completion bash)\"     in ~/.bashrc; zsh likewise in ~/.zshrc\n"
         "  placewright completion fish > ~/.config/fish/completions/placewright.fish");
@@ -44,7 +43,7 @@ class CompletionCommand : public Command {
 
  private:
   int Print(const Shell& shell, Console& console) const {
-    const std::string script = shell.script(ReadCommandTree(*program_, WordsOfTheProgram()));
+    const std::string script = shell.script(ReadCommandTree(program_, WordsOfTheProgram()));
     if (console.json) {
       Json object;
       object["schema"] = "placewright.completion/1";
@@ -57,7 +56,7 @@ class CompletionCommand : public Command {
     return 0;
   }
 
-  const CLI::App* program_ = nullptr;  // outlives every run of the command
+  CommandLine program_;  // outlives every run of the command
   std::string shell_;
 };
 

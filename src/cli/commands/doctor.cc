@@ -2,7 +2,6 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -75,9 +74,9 @@ Finding CheckTorch() {
 
 class DoctorCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& program) override {
-    CLI::App* app = program.add_subcommand("doctor", "Check what this machine offers and lacks");
-    app->footer(
+  CommandLine Register(CommandLine program) override {
+    CommandLine app = program.AddCommand("doctor", "Check what this machine offers and lacks");
+    app.Footer(
         "Exit status 0 where every command that this version has can run, else 6.\n"
         "Examples:\n"
         "  placewright doctor\n"
@@ -86,13 +85,13 @@ class DoctorCommand : public Command {
   }
 
   Result<int> Run(Context& context) override {
-    const std::vector<Finding> findings = {CheckMachine(), CheckFolder(), CheckGpus(),
+    const std::vector<Finding> analysis = {CheckMachine(), CheckFolder(), CheckGpus(),
                                            CheckTorch()};
     bool broken = false;
     Json checks = Json::array();
     Table table({{"check"}, {"state"}, {"detail"}});
     std::string remedies;
-    for (const Finding& f : findings) {
+    for (const Finding& f : analysis) {
       broken |= f.health == Health::kBroken;
       const Tone tone = f.health == Health::kOk         ? Tone::kGood
                         : f.health == Health::kOptional ? Tone::kFaint

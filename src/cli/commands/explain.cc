@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,11 +32,11 @@ Json ToJson(const ErrorInfo& info) {
 
 class ExplainCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& program) override {
-    CLI::App* app = program.add_subcommand("explain", "Explain an error code");
-    app->add_option("CODE", code_,
-                    "Error code as printed in [brackets], or an exit status; all where left out");
-    app->footer(
+  CommandLine Register(CommandLine program) override {
+    CommandLine app = program.AddCommand("explain", "Explain an error code");
+    app.AddOption("CODE", code_,
+                  "Error code as printed in [brackets], or an exit status; all where left out");
+    app.Footer(
         "Examples:\n"
         "  placewright explain                 list every code\n"
         "  placewright explain graph-cycle     one code, its meaning and remedy\n"

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/request/export_formats.h"
@@ -28,26 +26,25 @@ std::string FormatsAndExamples() {
 
 class ExportCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& program) override {
-    CLI::App* app = program.add_subcommand("export", "Write a plan in another program's form");
-    app->add_option("PLAN", plan_, "Plan file; its costs and schedule lie beside it")->required();
-    app->add_option("--to", format_, "Format, from the list below")
-        ->type_name("FORMAT")
-        ->required()
-        ->group("Output");
-    app->add_option("-o,--output", output_,
-                    "File to write, gzip if it ends with .gz; -: standard output")
-        ->type_name("FILE")
-        ->required()
-        ->group("Output");
-    app->add_option("--graph", options_.graph,
-                    "Where the graph lies now, if not where the plan says")
-        ->type_name("FILE")
-        ->group("Input");
-    app->add_option("-c,--cluster", options_.cluster, "The same for the cluster: a file or preset")
-        ->type_name("CLUSTER")
-        ->group("Input");
-    app->footer(FormatsAndExamples());
+  CommandLine Register(CommandLine program) override {
+    CommandLine app = program.AddCommand("export", "Write a plan in another program's form");
+    app.AddOption("PLAN", plan_, "Plan file; its costs and schedule lie beside it").Required();
+    app.AddOption("--to", format_, "Format, from the list below")
+        .TypeName("FORMAT")
+        .Required()
+        .Group("Output");
+    app.AddOption("-o,--output", output_,
+                  "File to write, gzip if it ends with .gz; -: standard output")
+        .TypeName("FILE")
+        .Required()
+        .Group("Output");
+    app.AddOption("--graph", options_.graph, "Where the graph lies now, if not where the plan says")
+        .TypeName("FILE")
+        .Group("Input");
+    app.AddOption("-c,--cluster", options_.cluster, "The same for the cluster: a file or preset")
+        .TypeName("CLUSTER")
+        .Group("Input");
+    app.Footer(FormatsAndExamples());
     return app;
   }
 
@@ -97,7 +94,7 @@ class ExportCommand : public Command {
     std::vector<NamedFile> inputs = WithNamedFiles("the plan", plan_);
     inputs.push_back({"--graph", options_.graph.value_or("")});
     inputs.push_back({"-c", options_.cluster.value_or("")});
-    PW_RETURN_IF_ERROR(RefuseOverwriting({{"the export", output_}}, inputs));
+    PW_RETURN_IF_ERROR(RejectOverwriting({{"the export", output_}}, inputs));
     return ProbeWritable(output_);
   }
 

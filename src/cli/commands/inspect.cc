@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/commands/inspect_groups.h"
@@ -68,30 +66,30 @@ std::optional<CostTable> GivenCosts(const LoadedGraph& loaded) {
 
 class InspectCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& program) override {
-    CLI::App* app = program.add_subcommand("inspect", "Show what a graph contains");
-    app->add_option("GRAPH", graph_,
-                    "Graph of any readable format (docs/formats), or model of the zoo")
-        ->required();
-    app->add_option("--batch", batch_,
-                    "Batch size of an ONNX model, a recorded step or a model of the zoo")
-        ->type_name("N")
-        ->check(WholeNumber(1, (uint64_t{1} << 31) - 1))
-        ->group("Input");
+  CommandLine Register(CommandLine program) override {
+    CommandLine app = program.AddCommand("inspect", "Show what a graph contains");
+    app.AddOption("GRAPH", graph_,
+                  "Graph of any readable format (docs/formats), or model of the zoo")
+        .Required();
+    app.AddOption("--batch", batch_,
+                  "Batch size of an ONNX model, a recorded step or a model of the zoo")
+        .TypeName("N")
+        .Check(IntegerWithin(1, (uint64_t{1} << 31) - 1))
+        .Group("Input");
     AddDimensionOption(app, &dimensions_);
-    app->add_flag("--modules", modules_, "A table of modules instead: ops, arithmetic, memory")
-        ->group("Output");
-    app->add_option("--depth", depth_, "Components of module paths to show (default 3)")
-        ->type_name("N")
-        ->check(WholeNumber(1, 64))
-        ->group("Output");
-    app->add_option("--order", order_,
-                    "List the ops instead: topo, reversed-topo, dfs-preorder, dfs-postorder, bfs, "
-                    "lexico")
-        ->type_name("ORDER")
-        ->group("Output");
+    app.AddFlag("--modules", modules_, "A table of modules instead: ops, arithmetic, memory")
+        .Group("Output");
+    app.AddOption("--depth", depth_, "Components of module paths to show (default 3)")
+        .TypeName("N")
+        .Check(IntegerWithin(1, 64))
+        .Group("Output");
+    app.AddOption("--order", order_,
+                  "List the ops instead: topo, reversed-topo, dfs-preorder, dfs-postorder, bfs, "
+                  "lexico")
+        .TypeName("ORDER")
+        .Group("Output");
     AddGroupsOptions(app, &groups_);
-    app->footer(
+    app.Footer(
         "Examples:\n"
         "  placewright inspect bert.json.gz\n"
         "  placewright inspect model.onnx --batch 32 --json\n"
@@ -144,7 +142,7 @@ class InspectCommand : public Command {
     } else {
       const Style& style = context.console.style();
       context.console.Print(RenderSummary(loaded.graph, summary, statistics, alone, style));
-      if (loaded.graph.batch_laws() != nullptr) {
+      if (loaded.graph.batch_scaling() != nullptr) {
         context.console.Print(DescribeBatchProof(loaded.graph) + "\n");
       }
       for (const std::string& line : assumptions) {

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "base/text.h"
 #include "cli/terminal/options.h"
 
@@ -31,15 +29,15 @@ Json ToJson(const Graph& graph, const Grouping& grouping, GroupingMethod method)
 
 }  // namespace
 
-void AddGroupsOptions(CLI::App* app, GroupsRequest* request) {
-  app->add_option("--groups", request->method,
-                  "Cut the ops into groups instead: acyclic, metis, scotch")
-      ->type_name("METHOD")
-      ->group("Output");
-  app->add_option("--parts", request->parts, "How many groups (default 2)")
-      ->type_name("N")
-      ->check(WholeNumber(1, 1024))
-      ->group("Output");
+void AddGroupsOptions(CommandLine app, GroupsRequest* request) {
+  app.AddOption("--groups", request->method,
+                "Cut the ops into groups instead: acyclic, metis, scotch")
+      .TypeName("METHOD")
+      .Group("Output");
+  app.AddOption("--parts", request->parts, "How many groups (default 2)")
+      .TypeName("N")
+      .Check(IntegerWithin(1, 1024))
+      .Group("Output");
 }
 
 Result<std::optional<GroupingMethod>> ParseGroups(const GroupsRequest& request) {

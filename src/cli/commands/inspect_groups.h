@@ -6,14 +6,11 @@
 #include <string>
 
 #include "base/result.h"
+#include "cli/terminal/command_line.h"
 #include "cli/terminal/console.h"
 #include "cost/cost_table.h"
 #include "graph/graph.h"
 #include "report/groupings.h"
-
-namespace CLI {
-class App;
-}
 
 namespace placewright {
 
@@ -21,7 +18,7 @@ struct GroupsRequest {
   std::optional<std::string> method;
   std::optional<int> parts;  // default: 2
 };
-void AddGroupsOptions(CLI::App* app, GroupsRequest* request);
+void AddGroupsOptions(CommandLine app, GroupsRequest* request);
 
 // None where --groups is not given. Errors: kUsage (a method that there is not, with near names;
 // --parts alone).

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "cli/commands/command.h"
 #include "cli/shell/known_words.h"
@@ -9,10 +8,10 @@ namespace {
 
 class ManCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& program) override {
-    program_ = &program;
-    CLI::App* app = program.add_subcommand("man", "Print the manual page (troff)");
-    app->footer(
+  CommandLine Register(CommandLine program) override {
+    program_ = program;
+    CommandLine app = program.AddCommand("man", "Print the manual page (troff)");
+    app.Footer(
         "Examples:\n"
         "  placewright man > placewright.1 && man -l placewright.1\n"
         "  placewright man > /usr/local/share/man/man1/placewright.1");
@@ -21,7 +20,7 @@ class ManCommand : public Command {
 
   Result<int> Run(Context& context) override {
     const std::string page =
-        ManPage(ReadCommandTree(*program_, WordsOfTheProgram()), PLACEWRIGHT_VERSION);
+        ManPage(ReadCommandTree(program_, WordsOfTheProgram()), PLACEWRIGHT_VERSION);
     if (context.console.json) {
       Json object;
       object["schema"] = "placewright.man/1";
@@ -34,7 +33,7 @@ class ManCommand : public Command {
   }
 
  private:
-  const CLI::App* program_ = nullptr;  // outlives every run of the command
+  CommandLine program_;  // outlives every run of the command
 };
 
 }  // namespace

@@ -1,25 +1,24 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 
 #include "base/out_of_memory.h"
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/request/analysis.h"
 #include "cli/request/assumptions.h"
-#include "cli/request/findings.h"
 #include "cli/request/given.h"
 #include "cli/request/models.h"
 #include "cli/request/picture.h"
-#include "cli/request/planners.h"
 #include "cli/request/planning.h"
 #include "cli/request/result_json.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
 #include "formats/plan/plan_files.h"
+#include "planning/algorithms.h"
 #include "report/plan_report.h"
-#include "search/proof/enough.h"
+#include "search/proof/memory_advice.h"
 
 namespace placewright {
 namespace {
@@ -44,38 +43,36 @@ double SecondsSince(Clock::time_point start) {
 
 class PlanCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& program) override {
-    CLI::App* app =
-        program.add_subcommand("plan", "Search a placement of a graph's ops and write the plan");
-    app->add_option("GRAPH", input_.graph,
-                    "Graph of any readable format (docs/formats), or model of the zoo")
-        ->required();
+  CommandLine Register(CommandLine program) override {
+    CommandLine app =
+        program.AddCommand("plan", "Search a placement of a graph's ops and write the plan");
+    app.AddOption("GRAPH", input_.graph,
+                  "Graph of any readable format (docs/formats), or model of the zoo")
+        .Required();
     AddInputOptions(app, &input_);
-    app->add_option("--algo", algorithm_, "Algorithm: " + planners_.Names() + " (default auto)")
-        ->type_name("NAME")
-        ->group("Search");
+    app.AddOption("--algo", algorithm_, "Algorithm: " + algorithms_.Names() + " (default auto)")
+        .TypeName("NAME")
+        .Group("Search");
     AddSearchOptions(app, &search_);
-    app->add_option("--init", initial_, "Plan or placement to start from")
-        ->type_name("FILE")
-        ->group("Search");
-    app->add_option("--expert", expert_, "Placement that the algorithm `expert` gives")
-        ->type_name("FILE")
-        ->group("Search");
-    app->add_option("-o,--output", output_,
-                    "Plan file (default: GRAPH's name with .plan.json, here)")
-        ->type_name("FILE")
-        ->group("Output");
+    app.AddOption("--init", initial_, "Plan or placement to start from")
+        .TypeName("FILE")
+        .Group("Search");
+    app.AddOption("--expert", expert_, "Placement that the algorithm `expert` gives")
+        .TypeName("FILE")
+        .Group("Search");
+    app.AddOption("-o,--output", output_, "Plan file (default: GRAPH's name with .plan.json, here)")
+        .TypeName("FILE")
+        .Group("Output");
     AddPictureOptions(app, &pictures_);
-    app->footer(kExamples);
+    app.Footer(kExamples);
     return app;
   }
 
   Result<int> Run(Context& context) override {
     const std::atomic<bool>& interrupted = CatchInterrupts();
-    PW_ASSIGN(const Planner* planner, planners_.Find(algorithm_));
-    if (!initial_.empty()) PW_RETURN_IF_ERROR(planners_.TakesStart(*planner));
-    PW_ASSIGN(Budget budget, MakeBudget(search_, context.started));
-    budget.interrupted = &interrupted;
+    PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
+    if (!initial_.empty()) PW_RETURN_IF_ERROR(algorithms_.TakesStart(*asked));
+    PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
     input_.interrupted = &interrupted;
     if (output_.empty()) output_ = DefaultPlanPath(input_.graph);
     input_.store = StoredPath(input_.graph, input_.batch, output_);
@@ -85,7 +82,9 @@ class PlanCommand : public Command {
     PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));
     PW_RETURN_IF_ERROR(
         CheckStorable(planning->inputs.graph.path, planning->inputs.cluster.path, output_));
-    LeaveTimeToWrite(context.started, Clock::now(), &budget);
+    PW_ASSIGN(Budget budget, MakeBudget(search_, planning->loaded));
+    budget.stop = StopToken(&interrupted);
+    LeaveTimeToWrite(planning->loaded, Clock::now(), &budget);
     PlannerOptions options = MakePlannerOptions(search_, budget, context);
     if (!initial_.empty()) {
       PW_ASSIGN(Initial initial, LoadInitial(initial_, input_, *planning));
@@ -93,15 +92,22 @@ class PlanCommand : public Command {
       init_differs_ = std::move(initial.differs);
       NoteDifferences("--init", initial_, init_differs_, context.console);
     } else {
-      options.given = GivenPlacement(planning->inputs, planning->problem.program);
+      options.given = GivenPlacement(planning->inputs, planning->problem().sim_graph);
     }
+    PlannerSettings settings;
     if (!expert_.empty()) {
       PW_ASSIGN(Initial expert, LoadInitial(expert_, input_, *planning));
-      options.expert = std::move(expert.placement);
+      settings.expert = std::move(expert.placement);
       NoteDifferences("--expert", expert_, expert.differs, context.console);
     }
-    PW_ASSIGN(const PlannerResult result,
-              planner->Plan(planning->problem, options).InFile(input_.graph));
+    const Algorithms algorithms(settings);
+    PW_ASSIGN(const Planner* planner, algorithms.Find(algorithm_));
+    Result<PlannerResult> planned =
+        planner->Plan(planning->problem(), planning->prepared->evaluator(), options);
+    if (!planned.ok() && planned.error().code == ErrorCode::kCancelled && interrupted) {
+      return Interrupted(false);
+    }
+    PW_ASSIGN(const PlannerResult result, std::move(planned).InFile(input_.graph));
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
     for (const std::string& note : result.notes) context.console.Note(note);
@@ -112,15 +118,15 @@ class PlanCommand : public Command {
       PW_RETURN_IF_ERROR(WritePlanFiles(plan, inputs.costs, *replay.schedule, inputs.graph.graph,
                                         inputs.cluster.cluster, output_));
     }
-    const StepProgram& program = planning->problem.program;
-    const Findings findings =
-        Investigate(planning->inputs, program, result.placement, std::move(replay), false);
+    const SimGraph& sim_graph = planning->problem().sim_graph;
+    const Analysis analysis =
+        Analyze(planning->inputs, sim_graph, result.placement, std::move(replay), false);
     Status pictures =
-        WritePictures(pictures_, planning->inputs, program, result.placement, findings, plan);
+        WritePictures(pictures_, planning->inputs, sim_graph, result.placement, analysis, plan);
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
-    std::optional<Error> error = OutcomeError(planning->problem, result, budget.Interrupted());
+    std::optional<Error> error = OutcomeError(*planning, result, budget.Stopped());
     if (result.out_of_memory) error = OutOfMemory();
-    return Report(*planning, plan, findings, result.notes, error, context.console);
+    return Report(*planning, plan, analysis, result.notes, error, context.console);
   }
 
  private:
@@ -147,8 +153,8 @@ class PlanCommand : public Command {
     }
     std::vector<NamedFile> outputs = own;
     outputs.insert(outputs.end(), pictures.begin(), pictures.end());
-    PW_RETURN_IF_ERROR(RefuseOverwriting(outputs, inputs));
-    PW_RETURN_IF_ERROR(RefuseOverwriting(pictures, initial));
+    PW_RETURN_IF_ERROR(RejectOverwriting(outputs, inputs));
+    PW_RETURN_IF_ERROR(RejectOverwriting(pictures, initial));
     for (const NamedFile& file : outputs) {
       if (!file.path.empty()) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
     }
@@ -181,46 +187,50 @@ class PlanCommand : public Command {
                              option, Printable(file, 4096), what));
   }
 
-  std::optional<Error> OutcomeError(const Problem& problem, const PlannerResult& result,
-                                    bool interrupted) const {
-    if (interrupted) {
-      return MakeError(ErrorCode::kInterrupted,
-                       result.feasible ? "interrupted; the best plan so far was written"
-                                       : "interrupted before any plan that fits was found; "
-                                         "nothing was written",
-                       "",
-                       result.feasible ? "Continue with the same command and --init " +
-                                             Printable(output_, 4096) + "."
-                                       : "Give it more time.");
-    }
-    if (result.feasible) return std::nullopt;
-    return NothingFits(problem, result.algorithm, result.placement);
+  Error Interrupted(bool written) const {
+    return MakeError(
+        ErrorCode::kInterrupted,
+        written ? "interrupted; the best plan so far was written"
+                : "interrupted before any plan that fits was found; "
+                  "nothing was written",
+        "",
+        written ? "Continue with the same command and --init " + Printable(output_, 4096) + "."
+                : "Give it more time.");
   }
 
-  int Report(const Planning& planning, const Plan& plan, const Findings& findings,
+  std::optional<Error> OutcomeError(const Planning& planning, const PlannerResult& result,
+                                    bool interrupted) const {
+    if (interrupted) return Interrupted(result.feasible);
+    if (result.feasible) return std::nullopt;
+    const PreparedProblem& prepared = *planning.prepared;
+    return NothingFits(prepared.problem(), prepared.evaluator(), prepared.plans(), result.algorithm,
+                       result.placement);
+  }
+
+  int Report(const Planning& planning, const Plan& plan, const Analysis& analysis,
              const std::vector<std::string>& notes, const std::optional<Error>& error,
              Console& console) const {
     if (console.json) {
-      PrintJsonReport(planning, plan, findings, notes, error, console);
+      PrintJsonReport(planning, plan, analysis, notes, error, console);
     } else {
-      PrintTextReport(planning, plan, findings, console);
+      PrintTextReport(planning, plan, analysis, console);
       if (error) console.PrintError(*error);
     }
     return error ? InfoOf(error->code).exit_status : 0;
   }
 
-  void PrintJsonReport(const Planning& planning, const Plan& plan, const Findings& findings,
+  void PrintJsonReport(const Planning& planning, const Plan& plan, const Analysis& analysis,
                        const std::vector<std::string>& notes, const std::optional<Error>& error,
                        Console& console) const {
     Json object = PlanSummaryToJson(plan, "placewright.plan-result/1");
-    object["bound_argument"] = planning.bound.argument;
+    object["bound_argument"] = planning.bound().argument;
     object["peak_rss_bytes"] = PeakResidentBytes();
     object["plan_file"] = nullptr;
     if (plan.feasible) object["plan_file"] = output_;
     const Cluster& cluster = planning.inputs.cluster.cluster;
-    AddFindings(findings, cluster, &object);
+    AddAnalysis(analysis, cluster, &object);
     object["fullest"] = nullptr;
-    if (!findings.peaks.empty()) object["fullest"] = PeaksToJson(findings, cluster)[0];
+    if (!analysis.peaks.empty()) object["fullest"] = PeaksToJson(analysis, cluster)[0];
     object["init_differs"] = init_differs_;
     object["unknown_types"] = planning.inputs.cost_report.unknown_types;
     AddAssumedShapes(planning.inputs.graph, &object);
@@ -231,20 +241,20 @@ class PlanCommand : public Command {
     console.PrintJson(object);
   }
 
-  void PrintTextReport(const Planning& planning, const Plan& plan, const Findings& findings,
+  void PrintTextReport(const Planning& planning, const Plan& plan, const Analysis& analysis,
                        Console& console) const {
     const Style& style = console.style();
     const Cluster& cluster = planning.inputs.cluster.cluster;
     console.Print(RenderHeadline(plan, style));
-    if (!findings.layers.empty()) {
-      console.Print("\n" + RenderLayers(findings.layers, cluster, style));
+    if (!analysis.layers.empty()) {
+      console.Print("\n" + RenderLayers(analysis.layers, cluster, style));
     }
     console.Print("\n" + RenderDevices(plan.devices, style));
-    if (findings.gpu_use) {
-      console.Print(Wrap(DescribeGpuUse(*findings.gpu_use) + "\n", style));
+    if (analysis.gpu_use) {
+      console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
     }
     if (!plan.baselines.empty()) console.Print("\n" + RenderBaselines(plan, style));
-    console.Print("\n" + Explain(findings, cluster, style));
+    console.Print("\n" + Explain(analysis, cluster, style));
     const std::vector<std::string>& unknown = planning.inputs.cost_report.unknown_types;
     if (!unknown.empty()) console.Print("\n" + RenderUnknownTypes(unknown));
     for (const std::string& line : DescribeAssumptions(planning.inputs)) {
@@ -256,7 +266,7 @@ class PlanCommand : public Command {
     }
   }
 
-  PlannerTable planners_;
+  Algorithms algorithms_;
   InputOptions input_;
   SearchOptions search_;
   PictureOptions pictures_;

@@ -1,14 +1,13 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <utility>
 
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/commands/simulate_placeto.h"
+#include "cli/request/analysis.h"
 #include "cli/request/assumptions.h"
-#include "cli/request/findings.h"
 #include "cli/request/inputs.h"
 #include "cli/request/objective.h"
 #include "cli/request/picture.h"
@@ -19,7 +18,10 @@
 #include "formats/plan/plan_json.h"
 #include "formats/text/file.h"
 #include "report/plan_report.h"
+#include "sim/device_use.h"
+#include "sim/placement_check.h"
 #include "sim/placeto/from_step.h"
+#include "sim/saturation_check.h"
 #include "sim/simulator.h"
 
 namespace placewright {
@@ -45,28 +47,27 @@ struct Subject {
 
 class SimulateCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& program) override {
-    CLI::App* app = program.add_subcommand(
-        "simulate", "Simulate a placement: step time, memory and bottlenecks");
+  CommandLine Register(CommandLine program) override {
+    CommandLine app =
+        program.AddCommand("simulate", "Simulate a placement: step time, memory and bottlenecks");
     app_ = app;
-    app->add_option("FILE", input_.graph,
-                    "Plan, graph (with -c and --placement), or cost graph or workload");
+    app.AddOption("FILE", input_.graph,
+                  "Plan, graph (with -c and --placement), or cost graph or workload");
     AddInputOptions(app, &input_);
     AddPlacetoOptions(app);
-    app->add_option("--placement", placement_, "Plan, JSON map from op to device, or split")
-        ->type_name("FILE")
-        ->group("Input");
-    app->add_option("--objective", objective_,
-                    "step-time (default), or of a dnn-partitioning workload throughput or latency")
-        ->type_name("NAME")
-        ->group("Input");
-    app->add_flag("--schedule", schedule_, "Also start and end of every op and transfer")
-        ->group("Output");
-    app->add_flag("--memory", memory_, "What fills every device at its peak, not just the fullest")
-        ->group("Output");
+    app.AddOption("--placement", placement_, "Plan, JSON map from op to device, or split")
+        .TypeName("FILE")
+        .Group("Input");
+    app.AddOption("--objective", objective_,
+                  "step-time (default), or of a dnn-partitioning workload throughput or latency")
+        .TypeName("NAME")
+        .Group("Input");
+    app.AddFlag("--schedule", schedule_, "Also start and end of every op and transfer")
+        .Group("Output");
+    app.AddFlag("--memory", memory_, "What fills every device at its peak, not just the fullest")
+        .Group("Output");
     AddPictureOptions(app, &pictures_);
-    app->footer(kExamples);
-    order_ = app->get_option("--order");
+    app.Footer(kExamples);
     return app;
   }
 
@@ -74,7 +75,7 @@ class SimulateCommand : public Command {
     PW_RETURN_IF_ERROR(CheckSimulator());
     PW_ASSIGN(const Objective objective, ParseObjective(objective_));
     if (objective != Objective::kStepTime) {
-      PW_RETURN_IF_ERROR(RefuseStepOptions());
+      PW_RETURN_IF_ERROR(RejectStepOptions());
       PW_RETURN_IF_ERROR(PrintObjective(objective, input_.graph, placement_, context.console));
       return 0;
     }
@@ -92,28 +93,29 @@ class SimulateCommand : public Command {
     }
     const Graph& graph = subject.inputs.graph.graph;
     const Cluster& cluster = subject.inputs.cluster.cluster;
-    const StepProgram program = BuildStepProgram(graph, cluster, subject.inputs.costs);
-    PW_RETURN_IF_ERROR(
-        VerifyPlacement(program, graph, cluster, subject.placement).InFile(subject.placement_file));
+    const SimGraph sim_graph = BuildSimGraph(graph, cluster, subject.inputs.costs);
+    PW_RETURN_IF_ERROR(VerifyPlacement(sim_graph, graph, cluster, subject.placement)
+                           .InFile(subject.placement_file));
     if (sim_ == kPlaceto) {
       placeto_.graph = graph.name();
       placeto_.cluster = cluster.name();
       placeto_.schedule = schedule_;
-      PW_RETURN_IF_ERROR(ReportPlaceto(MakePlacetoCase(program, graph, cluster, subject.placement),
-                                       placeto_, context.console));
+      PW_RETURN_IF_ERROR(
+          ReportPlaceto(MakePlacetoCase(sim_graph, graph, cluster, subject.placement), placeto_,
+                        context.console));
       return 0;
     }
-    Simulator simulator(program);
-    const SimResult& result = simulator.Run(subject.placement, {subject.inputs.order, true, true});
-    PW_RETURN_IF_ERROR(
-        VerifyCounted(program, graph, cluster, subject.placement, result).InFile(input_.graph));
-    const Findings findings =
-        Investigate(subject.inputs, program, subject.placement, result, memory_);
-    PW_RETURN_IF_ERROR(DrawPictures(subject, program, findings));
+    Simulator simulator(sim_graph);
+    const SimResult& result = simulator.Run(subject.placement, {subject.inputs.policy, true, true});
+    PW_RETURN_IF_ERROR(CheckNotSaturated(sim_graph, graph, cluster, subject.placement, result)
+                           .InFile(input_.graph));
+    const Analysis analysis =
+        Analyze(subject.inputs, sim_graph, subject.placement, result, memory_);
+    PW_RETURN_IF_ERROR(DrawPictures(subject, sim_graph, analysis));
     if (context.console.json) {
-      PrintJsonReport(subject, findings, context.console);
+      PrintJsonReport(subject, analysis, context.console);
     } else {
-      PrintTextReport(subject, findings, context.console);
+      PrintTextReport(subject, analysis, context.console);
     }
     return 0;
   }
@@ -122,17 +124,17 @@ class SimulateCommand : public Command {
   static constexpr const char* kPlacewright = "placewright";
   static constexpr const char* kPlaceto = "placeto";
 
-  void AddPlacetoOptions(CLI::App* app) {
-    app->add_option("--sim", sim_, "Simulation rules: placewright (default) or placeto")
-        ->type_name("NAME")
-        ->group("Simulator");
-    app->add_option("--placeto", placeto_.case_file, "A case of Placeto's simulator, without FILE")
-        ->type_name("CASE")
-        ->group("Simulator");
-    app->add_option("--repeat", placeto_.repeat, "Simulate N times by Placeto's rules, for timing")
-        ->type_name("N")
-        ->check(WholeNumber(1, 1'000'000'000))
-        ->group("Simulator");
+  void AddPlacetoOptions(CommandLine app) {
+    app.AddOption("--sim", sim_, "Simulation rules: placewright (default) or placeto")
+        .TypeName("NAME")
+        .Group("Simulator");
+    app.AddOption("--placeto", placeto_.case_file, "A case of Placeto's simulator, without FILE")
+        .TypeName("CASE")
+        .Group("Simulator");
+    app.AddOption("--repeat", placeto_.repeat, "Simulate N times by Placeto's rules, for timing")
+        .TypeName("N")
+        .Check(IntegerWithin(1, 1'000'000'000))
+        .Group("Simulator");
   }
 
   // Refuses what Placeto's rules, or a case that has everything, leave no meaning.
@@ -149,15 +151,15 @@ class SimulateCommand : public Command {
                        "See `placewright simulate --help`.");
     }
     if (of_case) {
-      if (app_->get_option("--sim")->count() > 0 && sim_ != kPlaceto) return Refuse("--sim");
+      if (app_.Given("--sim") && sim_ != kPlaceto) return Refuse("--sim");
       PW_RETURN_IF_ERROR(
-          RefuseAllBut({"--placeto", "--sim", "--repeat", "--schedule", "--json", "--quiet"}));
+          RejectAllBut({"--placeto", "--sim", "--repeat", "--schedule", "--json", "--quiet"}));
       placeto_.schedule = schedule_;
     } else if (sim_ == kPlaceto) {
       for (const char* option : {"--order", "--memory", "--svg", "--html"}) {
-        if (app_->get_option(option)->count() > 0) return Refuse(option);
+        if (app_.Given(option)) return Refuse(option);
       }
-    } else if (app_->get_option("--repeat")->count() > 0) {
+    } else if (app_.Given("--repeat")) {
       return MakeError(ErrorCode::kUsage, "--repeat needs --placeto or --sim placeto", "",
                        "Leave --repeat out.");
     }
@@ -170,28 +172,21 @@ class SimulateCommand : public Command {
   }
 
   // Every option that is given must be among `allowed`.
-  Status RefuseAllBut(const std::vector<std::string>& allowed) const {
-    for (const CLI::Option* option : app_->get_options()) {
-      if (option->count() == 0) continue;
-      const bool known = std::any_of(allowed.begin(), allowed.end(), [&](const std::string& name) {
-        return option->check_name(name);
-      });
-      if (!known) return Refuse(option->get_name());
-    }
+  Status RejectAllBut(const std::vector<std::string>& allowed) const {
+    const std::string other = app_.GivenBeside(allowed);
+    if (!other.empty()) return Refuse(other);
     return Ok();
   }
 
   // The other objectives are sums over a split: nothing is scheduled, drawn or modelled.
-  Status RefuseStepOptions() const {
+  Status RejectStepOptions() const {
     for (const char* name :
          {"--cluster", "--memory-reserve", "--batch", "--dim", "--costs", "--cost-profile",
           "--order", "--schedule", "--memory", "--svg", "--html", "--sim"}) {
-      const CLI::Option* option = app_->get_option(name);
-      if (option->count() == 0) continue;
-      return MakeError(
-          ErrorCode::kUsage,
-          fmt::format("{} cannot be used with --objective {}", option->get_name(), objective_), "",
-          fmt::format("Leave {} out, or simulate the step.", option->get_name()));
+      if (!app_.Given(name)) continue;
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("{} cannot be used with --objective {}", name, objective_), "",
+                       fmt::format("Leave {} out, or simulate the step.", name));
     }
     return Ok();
   }
@@ -202,7 +197,7 @@ class SimulateCommand : public Command {
     std::vector<NamedFile> inputs = WithNamedFiles("the input", input_.graph);
     for (const NamedFile& file : FilesOf(input_)) inputs.push_back(file);
     for (const NamedFile& file : WithNamedFiles("--placement", placement_)) inputs.push_back(file);
-    PW_RETURN_IF_ERROR(RefuseOverwriting(outputs, inputs));
+    PW_RETURN_IF_ERROR(RejectOverwriting(outputs, inputs));
     for (const NamedFile& file : outputs) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
     return Ok();
   }
@@ -212,15 +207,15 @@ class SimulateCommand : public Command {
       return MakeError(ErrorCode::kUsage, "--placement cannot be used with a plan, which has one",
                        "", "Give the graph instead of the plan, or leave --placement out.");
     }
-    PW_RETURN_IF_ERROR(RefuseSizes(input_));
+    PW_RETURN_IF_ERROR(RejectSizes(input_));
     PlanInputOptions options;
     if (!input_.cluster.empty()) options.cluster = input_.cluster;
     PW_ASSIGN(PlanInputs loaded, LoadPlanInputs(input_.graph, options));
     PW_RETURN_IF_ERROR(VerifyDigest(loaded.document).InFile(input_.graph));
     Subject subject;
-    subject.inputs.order = loaded.plan.order;
-    if (order_->count() > 0) {
-      PW_ASSIGN(subject.inputs.order, ParseOrder(input_.order));
+    subject.inputs.policy = loaded.plan.policy;
+    if (app_.Given("--order")) {
+      PW_ASSIGN(subject.inputs.policy, ParseSchedulingPolicy(input_.order));
     }
     subject.inputs.graph = std::move(loaded.graph);
     subject.inputs.cluster = std::move(loaded.cluster);
@@ -230,7 +225,7 @@ class SimulateCommand : public Command {
                                      .InFile(input_.graph));
     subject.placement_file = input_.graph;
     // Under another order the plan's bound and producer would say nothing about what is shown.
-    if (subject.inputs.order == loaded.plan.order) subject.plan = std::move(loaded.plan);
+    if (subject.inputs.policy == loaded.plan.policy) subject.plan = std::move(loaded.plan);
     return subject;
   }
 
@@ -255,9 +250,9 @@ class SimulateCommand : public Command {
     return subject;
   }
 
-  Status DrawPictures(const Subject& subject, const StepProgram& program,
-                      const Findings& findings) const {
-    const SimResult& result = findings.result;
+  Status DrawPictures(const Subject& subject, const SimGraph& sim_graph,
+                      const Analysis& analysis) const {
+    const SimResult& result = analysis.result;
     Plan plan;
     plan.lower_bound = subject.plan.lower_bound;
     plan.algorithm = subject.plan.algorithm;
@@ -266,17 +261,17 @@ class SimulateCommand : public Command {
     plan.feasible = result.feasible;
     plan.step_time = result.step_time;
     plan.devices = UseOfDevices(result, subject.inputs.cluster.cluster);
-    return WritePictures(pictures_, subject.inputs, program, subject.placement, findings, plan);
+    return WritePictures(pictures_, subject.inputs, sim_graph, subject.placement, analysis, plan);
   }
 
-  void PrintJsonReport(const Subject& subject, const Findings& findings, Console& console) const {
-    const SimResult& result = findings.result;
+  void PrintJsonReport(const Subject& subject, const Analysis& analysis, Console& console) const {
+    const SimResult& result = analysis.result;
     const Inputs& inputs = subject.inputs;
     Json object;
     object["schema"] = "placewright.simulate/1";
     object["graph"] = inputs.graph.graph.name();
     object["cluster"] = inputs.cluster.cluster.name();
-    object["order"] = ToString(inputs.order);
+    object["order"] = ToString(inputs.policy);
     object["feasible"] = result.feasible;
     object["step_time_ns"] = result.step_time.count;
     object["over_bytes"] = result.TotalOver().count;
@@ -286,8 +281,8 @@ class SimulateCommand : public Command {
     AddAssumedShapes(inputs.graph, &object);
     AddNotes(inputs, &object);
     const Cluster& cluster = inputs.cluster.cluster;
-    AddFindings(findings, cluster, &object);
-    object["peaks"] = PeaksToJson(findings, cluster);
+    AddAnalysis(analysis, cluster, &object);
+    object["peaks"] = PeaksToJson(analysis, cluster);
     if (schedule_) {
       Json schedule =
           ScheduleToJson(*result.schedule, inputs.graph.graph, cluster, subject.placement);
@@ -297,8 +292,8 @@ class SimulateCommand : public Command {
     console.PrintJson(object);
   }
 
-  void PrintTextReport(const Subject& subject, const Findings& findings, Console& console) const {
-    const SimResult& result = findings.result;
+  void PrintTextReport(const Subject& subject, const Analysis& analysis, Console& console) const {
+    const SimResult& result = analysis.result;
     const Style& style = console.style();
     const Cluster& cluster = subject.inputs.cluster.cluster;
     const Graph& graph = subject.inputs.graph.graph;
@@ -314,14 +309,14 @@ class SimulateCommand : public Command {
       console.Print(Wrap(line + "\n", style));
     }
     console.Print("\n");
-    if (!findings.layers.empty()) {
-      console.Print(RenderLayers(findings.layers, cluster, style) + "\n");
+    if (!analysis.layers.empty()) {
+      console.Print(RenderLayers(analysis.layers, cluster, style) + "\n");
     }
     console.Print(RenderDevices(UseOfDevices(result, cluster), style));
-    if (findings.gpu_use) {
-      console.Print(Wrap(DescribeGpuUse(*findings.gpu_use) + "\n", style));
+    if (analysis.gpu_use) {
+      console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
     }
-    console.Print("\n" + Explain(findings, cluster, style));
+    console.Print("\n" + Explain(analysis, cluster, style));
     if (schedule_) PrintSchedule(*result.schedule, subject.placement, graph, cluster, console);
   }
 
@@ -361,8 +356,7 @@ class SimulateCommand : public Command {
   bool schedule_ = false, memory_ = false;
   std::string sim_ = kPlacewright;
   PlacetoRequest placeto_;
-  const CLI::App* app_ = nullptr;
-  const CLI::Option* order_ = nullptr;
+  CommandLine app_;
 };
 
 }  // namespace

@@ -25,8 +25,8 @@ struct Measured {
   }
 };
 
-Measured Measure(const PlacetoProgram& program, const PlacetoCase& problem, int64_t repeat) {
-  PlacetoSimulator simulator(program);
+Measured Measure(const PlacetoSimGraph& sim_graph, const PlacetoCase& problem, int64_t repeat) {
+  PlacetoSimulator simulator(sim_graph);
   Measured measured;
   const Clock::time_point begin = Clock::now();
   for (int64_t run = 0; run < repeat; ++run) {
@@ -113,8 +113,8 @@ void PrintText(const PlacetoCase& problem, const PlacetoRequest& request, const 
 }  // namespace
 
 Status ReportPlaceto(const PlacetoCase& problem, const PlacetoRequest& request, Console& console) {
-  PW_ASSIGN(const PlacetoProgram program, CompilePlacetoCase(problem));
-  const Measured measured = Measure(program, problem, request.repeat);
+  PW_ASSIGN(const PlacetoSimGraph sim_graph, CompilePlacetoCase(problem));
+  const Measured measured = Measure(sim_graph, problem, request.repeat);
   if (console.json) {
     console.PrintJson(ToJson(problem, request, measured));
   } else {

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -9,6 +8,7 @@
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "cli/commands/command.h"
+#include "cli/request/models.h"
 #include "cli/torch_library.h"
 #include "report/graph_summary.h"
 #include "report/one_device.h"
@@ -25,11 +25,11 @@ struct Line {
 };
 
 // Records what the line is about and fills in what follows from that.
-Status Measure(const TorchApi& api, Line& line) {
+Status Measure(const CaptureService& service, Line& line) {
   CaptureRequest request;
   request.model = line.name;
   request.prove_batch = false;
-  PW_ASSIGN(const Capture capture, api.CaptureModel(request));
+  PW_ASSIGN(const Capture capture, service.CaptureModel(request));
   line.batch = capture.graph.batch();
   line.summary = Summarise(capture.graph);
   line.alone = SimulateOnOneDevice(capture.graph, nullptr);
@@ -59,9 +59,9 @@ Lines ListLines(const std::vector<ZooModel>& models) {
 }
 
 // Every recording is on its own: what is measured does not depend on the number of threads.
-Result<std::vector<Line>> MeasureAll(const TorchApi& api, const std::vector<ZooModel>& models,
-                                     Console& console) {
-  constexpr int kMostThreads = 4;  // each holds a graph, some 100 MB of memory
+Result<std::vector<Line>> MeasureAll(const CaptureService& service,
+                                     const std::vector<ZooModel>& models, Console& console) {
+  constexpr int kMaxThreads = 4;  // each holds a graph, some 100 MB of memory
   Lines all = ListLines(models);
   const auto count = static_cast<int>(all.lines.size());
   std::vector<Status> statuses(all.lines.size(), Ok());
@@ -74,10 +74,10 @@ Result<std::vector<Line>> MeasureAll(const TorchApi& api, const std::vector<ZooM
       console.Progress(
           fmt::format("recording {}, {} of {}", all.lines[index].name, ++begun, count));
     }
-    if (all.recorded[index] == index) statuses[index] = Measure(api, all.lines[index]);
+    if (all.recorded[index] == index) statuses[index] = Measure(service, all.lines[index]);
   };
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  ThreadPool(std::clamp(cores, 1, kMostThreads)).ParallelFor(count, measure);
+  ThreadPool(std::clamp(cores, 1, kMaxThreads)).ParallelFor(count, measure);
   console.Progress("");
   for (Status& status : statuses) {
     if (!status.ok()) return std::move(status.error());
@@ -114,8 +114,8 @@ Json ToJson(const ZooModel& model) {
     object["parameters"].push_back({{"name", p.name},
                                     {"meaning", p.meaning},
                                     {"value", p.value},
-                                    {"least", p.least},
-                                    {"most", p.most},
+                                    {"least", p.min},
+                                    {"most", p.max},
                                     {"whole", p.whole}});
   }
   object["presets"] = Json::array();
@@ -132,11 +132,11 @@ Json ToJson(const ZooModel& model) {
 
 class ZooCommand : public Command {
  public:
-  CLI::App* Register(CLI::App& program) override {
-    CLI::App* app = program.add_subcommand("zoo", "List the models that can be recorded");
-    app->add_option("MODEL", model_,
-                    "Show the parameters and presets of one model; MODEL@PRESET: its values");
-    app->footer(
+  CommandLine Register(CommandLine program) override {
+    CommandLine app = program.AddCommand("zoo", "List the models that can be recorded");
+    app.AddOption("MODEL", model_,
+                  "Show the parameters and presets of one model; MODEL@PRESET: its values");
+    app.Footer(
         "Ops, parameters and memory are those of a training step with Adam at the model's own\n"
         "batch size. MODEL@PRESET has the sizes of a paper; \"paper's\" are the ops of the "
         "paper's\n"
@@ -150,12 +150,13 @@ class ZooCommand : public Command {
 
   Result<int> Run(Context& context) override {
     PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open());
-    const std::vector<ZooModel> models = library.api().Zoo();
+    PW_ASSIGN(const CaptureService* service, CaptureServiceOf(library));
+    const std::vector<ZooModel> models = service->Zoo();
     if (!model_.empty()) {
       PW_RETURN_IF_ERROR(PrintModel(models, context.console));
       return 0;
     }
-    PW_ASSIGN(const std::vector<Line> lines, MeasureAll(library.api(), models, context.console));
+    PW_ASSIGN(const std::vector<Line> lines, MeasureAll(*service, models, context.console));
     if (context.console.json) {
       Json object;
       object["schema"] = "placewright.zoo/1";

@@ -14,8 +14,8 @@
 namespace placewright {
 namespace {
 
-constexpr size_t kMostShown = 8;
-constexpr size_t kMostListed = 100;
+constexpr size_t kMaxShown = 8;
+constexpr size_t kMaxListed = 100;
 
 // NVIDIA's from Ampere on (Ampere Tuning Guide: "TF32").
 bool HasTf32(std::string_view architecture) {
@@ -26,10 +26,10 @@ bool HasTf32(std::string_view architecture) {
 // "a, b and 3 more".
 std::string FirstFew(const std::vector<std::string>& names) {
   std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kMostShown); ++i) {
+  for (size_t i = 0; i < std::min(names.size(), kMaxShown); ++i) {
     text += fmt::format("{}{}", i > 0 ? ", " : "", Printable(names[i], 80));
   }
-  if (names.size() > kMostShown) text += fmt::format(" and {} more", names.size() - kMostShown);
+  if (names.size() > kMaxShown) text += fmt::format(" and {} more", names.size() - kMaxShown);
   return text;
 }
 
@@ -133,7 +133,7 @@ void AddNotes(const Inputs& inputs, Json* object) {
 
 void AddAssumedShapes(const LoadedGraph& loaded, Json* object) {
   Json list = Json::array();
-  for (size_t i = 0; i < std::min(loaded.assumed_shapes.size(), kMostListed); ++i) {
+  for (size_t i = 0; i < std::min(loaded.assumed_shapes.size(), kMaxListed); ++i) {
     list.push_back(loaded.assumed_shapes[i]);
   }
   (*object)["assumed_shapes"] = std::move(list);

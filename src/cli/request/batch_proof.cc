@@ -7,7 +7,7 @@
 namespace placewright {
 
 std::string DescribeBatchProof(const Graph& graph) {
-  const BatchLaws* laws = graph.batch_laws();
+  const BatchScaling* laws = graph.batch_scaling();
   if (laws == nullptr && graph.batch() == 0) {
     return "valid for the recorded sizes only, since no batch size is stated";
   }
@@ -15,19 +15,18 @@ std::string DescribeBatchProof(const Graph& graph) {
     return fmt::format("valid for batch {} only: it was not recorded at other sizes",
                        graph.batch());
   }
-  if (!laws->obstacle.empty()) {
-    return fmt::format("valid for batch {} only: {}", graph.batch(),
-                       Printable(laws->obstacle, 1000));
+  if (!laws->reason.empty()) {
+    return fmt::format("valid for batch {} only: {}", graph.batch(), Printable(laws->reason, 1000));
   }
   return fmt::format("scales with the batch, as recordings at {}, {} and {} prove", laws->sizes[0],
                      laws->sizes[1], laws->sizes[2]);
 }
 
 Json BatchProofJson(const Graph& graph) {
-  const BatchLaws* laws = graph.batch_laws();
+  const BatchScaling* laws = graph.batch_scaling();
   if (laws == nullptr) return nullptr;
   Json proof = {{"sizes", laws->sizes}, {"obstacle", nullptr}};
-  if (!laws->obstacle.empty()) proof["obstacle"] = laws->obstacle;
+  if (!laws->reason.empty()) proof["obstacle"] = laws->reason;
   return proof;
 }
 

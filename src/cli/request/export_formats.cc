@@ -15,6 +15,7 @@
 #include "formats/pipedream/stage_writer.h"
 #include "report/memory_curve.h"
 #include "report/trace/chrome_trace.h"
+#include "sim/placement_check.h"
 #include "sim/simulator.h"
 
 namespace placewright {
@@ -55,18 +56,18 @@ Status WriteTrace(const PlanInputs& plan, const Placement& placement, const Text
                   std::vector<std::string>*) {
   const Graph& graph = plan.graph.graph;
   const Cluster& cluster = plan.cluster.cluster;
-  const StepProgram program = BuildStepProgram(graph, cluster, plan.costs);
-  PW_RETURN_IF_ERROR(VerifyPlacement(program, graph, cluster, placement));
-  Simulator simulator(program);
-  const SimResult& result = simulator.Run(placement, {plan.plan.order, true, false});
+  const SimGraph sim_graph = BuildSimGraph(graph, cluster, plan.costs);
+  PW_RETURN_IF_ERROR(VerifyPlacement(sim_graph, graph, cluster, placement));
+  Simulator simulator(sim_graph);
+  const SimResult& result = simulator.Run(placement, {plan.plan.policy, true, false});
   if (!SameTimes(*result.schedule, plan.schedule.schedule)) {
     return MakeError(ErrorCode::kPlanMismatch,
                      "the schedule file is not the schedule of this placement and these costs",
                      "schedule",
                      "`placewright check` says where they differ; make the plan again.");
   }
-  const std::vector<MemoryCurve> memory = MemoryCurves(program, placement, *result.schedule);
-  return WriteChromeTrace({graph, cluster, program, placement, *result.schedule, memory}, sink);
+  const std::vector<MemoryCurve> memory = MemoryCurves(sim_graph, placement, *result.schedule);
+  return WriteChromeTrace({graph, cluster, sim_graph, placement, *result.schedule, memory}, sink);
 }
 
 constexpr std::array kFormats = {

@@ -1,16 +1,17 @@
 #include "cli/request/given.h"
 
+#include "sim/placement_check.h"
 #include "sim/simulator.h"
 
 namespace placewright {
 
-std::optional<Placement> GivenPlacement(const Inputs& inputs, const StepProgram& program) {
+std::optional<Placement> GivenPlacement(const Inputs& inputs, const SimGraph& sim_graph) {
   if (!inputs.graph.placement) return std::nullopt;
   const Graph& graph = inputs.graph.graph;
   const Cluster& cluster = inputs.cluster.cluster;
   Result<Placement> placement = ResolvePlacement(*inputs.graph.placement, graph, cluster);
   if (!placement.ok()) return std::nullopt;
-  if (!VerifyPlacement(program, graph, cluster, placement.value()).ok()) return std::nullopt;
+  if (!VerifyPlacement(sim_graph, graph, cluster, placement.value()).ok()) return std::nullopt;
   return placement.Take();
 }
 

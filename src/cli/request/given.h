@@ -6,12 +6,12 @@
 
 #include "cli/request/inputs.h"
 #include "plan/placement.h"
-#include "sim/engine/step_program.h"
+#include "sim/engine/sim_graph.h"
 
 namespace placewright {
 
 // Nothing if the file states none, or one that is incomplete or cannot be simulated.
-std::optional<Placement> GivenPlacement(const Inputs& inputs, const StepProgram& program);
+std::optional<Placement> GivenPlacement(const Inputs& inputs, const SimGraph& sim_graph);
 
 }  // namespace placewright
 

@@ -31,7 +31,8 @@ Result<CostTable> TakeTimes(const InputOptions& options, const LoadedGraph& grap
 }
 
 // A cost graph states devices and times itself.
-Result<Inputs> TakeOwnDevices(const InputOptions& options, LoadedGraph graph, Order order) {
+Result<Inputs> TakeOwnDevices(const InputOptions& options, LoadedGraph graph,
+                              SchedulingPolicy policy) {
   const auto refuse = [&](const char* option) {
     return MakeError(ErrorCode::kUsage,
                      std::string(option) + " cannot be used with a " + KindOf(graph) +
@@ -50,7 +51,7 @@ Result<Inputs> TakeOwnDevices(const InputOptions& options, LoadedGraph graph, Or
   graph.cluster.reset();
   graph.costs.reset();
   inputs.graph = std::move(graph);
-  inputs.order = order;
+  inputs.policy = policy;
   return inputs;
 }
 
@@ -80,7 +81,7 @@ Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, con
   return ModelCosts(graph, cluster, cost_options, report).InFile(options.costs);
 }
 
-Status RefuseSizes(const InputOptions& options) {
+Status RejectSizes(const InputOptions& options) {
   const auto refuse = [](const std::string& option, const std::string& has) {
     return MakeError(ErrorCode::kUsage,
                      option + " cannot be used with a plan, which has its " + has, "",
@@ -93,7 +94,7 @@ Status RefuseSizes(const InputOptions& options) {
 }
 
 Result<Inputs> LoadInputs(const InputOptions& options) {
-  PW_ASSIGN(const Order order, ParseOrder(options.order));
+  PW_ASSIGN(const SchedulingPolicy policy, ParseSchedulingPolicy(options.order));
   PW_ASSIGN(const auto dimensions, ParseDimensions(options.dimensions));
   // The cluster first: it is small, and a misspelt preset shall not wait for a large graph.
   std::optional<LoadedCluster> cluster;
@@ -109,7 +110,7 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   PW_ASSIGN(LoadedGraph graph,
             LoadGraphOrModel(options.graph, {options.batch, "", dimensions},
                              {options.store, options.store_kept}, options.interrupted));
-  if (graph.cluster && graph.costs) return TakeOwnDevices(options, std::move(graph), order);
+  if (graph.cluster && graph.costs) return TakeOwnDevices(options, std::move(graph), policy);
   if (!cluster) {
     return MakeError(
         ErrorCode::kUsage,
@@ -120,7 +121,7 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   Inputs inputs;
   inputs.cluster = std::move(*cluster);
   inputs.graph = std::move(graph);
-  inputs.order = order;
+  inputs.policy = policy;
   inputs.dimensions = dimensions;
   if (inputs.graph.times) {
     PW_ASSIGN(inputs.costs, TakeTimes(options, inputs.graph, inputs.cluster.cluster));

@@ -17,7 +17,7 @@ struct Inputs {
   LoadedCluster cluster;  // for a cost graph or a workload, its own devices
   CostTable costs;
   CostModelReport cost_report;
-  Order order = Order::kFifo;
+  SchedulingPolicy policy = SchedulingPolicy::kFifo;
   std::map<std::string, int64_t> dimensions;  // --dim
 };
 
@@ -29,7 +29,7 @@ Result<Inputs> LoadInputs(const InputOptions& options);
 Result<bool> IsPlan(const std::string& path);
 
 // kUsage if --batch, --dim or --memory-reserve is given: for plans, which have them.
-Status RefuseSizes(const InputOptions& options);
+Status RejectSizes(const InputOptions& options);
 
 // Costs of a graph on a cluster under the options' profile and override file.
 Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, const Cluster& cluster,

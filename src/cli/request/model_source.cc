@@ -61,17 +61,17 @@ Status CheckOptions(const ModelOptions& options, const CaptureRequest& request) 
 }
 
 // The model's nodes and small constants; weights are left where they are.
-Result<std::shared_ptr<const Program>> ReadProgram(std::string_view bytes,
-                                                   const ModelOptions& options,
-                                                   const CaptureRequest& request) {
+Result<std::shared_ptr<const ImportedModel>> ReadProgram(std::string_view bytes,
+                                                         const ModelOptions& options,
+                                                         const CaptureRequest& request) {
   OnnxOptions onnx;
   const auto batch = request.values.find("batch");
   if (batch != request.values.end()) onnx.batch = static_cast<int64_t>(batch->second);
   PW_ASSIGN(onnx.dimensions, ParseDimensions(options.dimensions));
   onnx.folder = std::filesystem::path(request.model).parent_path().string();
   if (onnx.folder.empty()) onnx.folder = ".";
-  PW_ASSIGN(Program program, ReadOnnxProgram(bytes, onnx).InFile(request.model));
-  return std::make_shared<const Program>(std::move(program));
+  PW_ASSIGN(ImportedModel program, ImportOnnx(bytes, onnx).InFile(request.model));
+  return std::make_shared<const ImportedModel>(std::move(program));
 }
 
 Status ChooseGraph(const ModelOptions& options, CaptureRequest* request) {
@@ -82,7 +82,7 @@ Status ChooseGraph(const ModelOptions& options, CaptureRequest* request) {
     case GraphFormat::kOnnx: {
       request->source = ModelSource::kOnnx;
       PW_RETURN_IF_ERROR(CheckOptions(options, *request));
-      PW_ASSIGN(request->program, ReadProgram(bytes, options, *request));
+      PW_ASSIGN(request->imported, ReadProgram(bytes, options, *request));
       return Ok();
     }
     case GraphFormat::kAten: return GraphInstead(path, "a step that is recorded already");

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "base/result.h"
-#include "torch_api/torch_api.h"
+#include "torch_api/capture_service.h"
 
 namespace placewright {
 
 // What belongs to one kind of model only; as given on the command line.
 struct ModelOptions {
-  std::string loss;                 // --loss, or empty
-  std::vector<std::string> inputs;  // --input
+  std::string loss;                     // --loss, or empty
+  std::vector<std::string> inputs;      // --input
   std::vector<std::string> dimensions;  // --dim
 };
 

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "base/thread_pool.h"
-#include "cli/request/rehearsal.h"
+#include "cli/request/child_capture.h"
 #include "cli/torch_library.h"
 #include "formats/aten/writer.h"
 #include "formats/plan/plan_files.h"
@@ -91,6 +91,11 @@ Error NeitherNor(Error error, const std::string& name) {
 
 }  // namespace
 
+Result<const CaptureService*> CaptureServiceOf(const TorchLibrary& library) {
+  if (const CaptureService* service = library.api().capture()) return service;
+  return MakeError(ErrorCode::kMissingRuntime, library.path() + " does not record models");
+}
+
 bool MayBeModel(const std::string& graph) {
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -105,12 +110,14 @@ bool MayBeModel(const std::string& graph) {
 }
 
 Result<RecordedModel> RecordModel(const CaptureRequest& request, const std::string& file) {
-  PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open());
-  if (request.source == ModelSource::kTorchScript) {
-    PW_RETURN_IF_ERROR(Rehearse(library.api(), request));
-  }
   const bool zoo = request.source == ModelSource::kZoo;
-  Result<Capture> captured = library.api().CaptureModel(request).InFile(zoo ? "" : request.model);
+  PW_ASSIGN(const TorchLibrary library,
+            TorchLibrary::Open(zoo ? TorchLibrary::Part::kMain : TorchLibrary::Part::kFiles));
+  PW_ASSIGN(const CaptureService* service, CaptureServiceOf(library));
+  if (request.source == ModelSource::kTorchScript) {
+    PW_RETURN_IF_ERROR(CaptureInChildProcess(*service, request));
+  }
+  Result<Capture> captured = service->CaptureModel(request).InFile(zoo ? "" : request.model);
   if (!captured.ok()) {
     Error& error = captured.error();
     if (zoo && error.code == ErrorCode::kNotRecordable && error.remedy.empty()) {

@@ -8,10 +8,14 @@
 #include <string>
 
 #include "base/result.h"
+#include "cli/torch_library.h"
 #include "formats/input.h"
-#include "torch_api/torch_api.h"
+#include "torch_api/capture_service.h"
 
 namespace placewright {
+
+// What records models in `library`. Errors: kMissingRuntime where it does not.
+Result<const CaptureService*> CaptureServiceOf(const TorchLibrary& library);
 
 // True if `graph` could name a model ("bert-base", "inception-v3@mars") and names no file: a file
 // wins over a model, a folder does not.
@@ -24,8 +28,8 @@ struct RecordedModel {
 };
 
 // Records a step. `file`: the name under which it shall be stored (".gz": compressed). Errors:
-// those of TorchApi::CaptureModel, naming the model; kMissingRuntime where the library is not here;
-// kNotExpressible.
+// those of CaptureService::CaptureModel, naming the model; kMissingRuntime where the library is not
+// here; kNotExpressible.
 Result<RecordedModel> RecordModel(const CaptureRequest& request, const std::string& file);
 
 // "bert-base" -> "bert-base.step.json.gz"; of a file: "models/net.pt" -> "net.step.json.gz"

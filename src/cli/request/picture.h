@@ -6,29 +6,25 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cli/request/findings.h"
+#include "cli/request/analysis.h"
 #include "cli/request/inputs.h"
+#include "cli/terminal/command_line.h"
 #include "cli/terminal/output_path.h"
 #include "plan/plan.h"
-
-namespace CLI {
-class App;
-}
 
 namespace placewright {
 
 struct PictureOptions {
   std::string svg, html;  // paths; empty: not asked for
 };
-void AddPictureOptions(CLI::App* app, PictureOptions* options);
+void AddPictureOptions(CommandLine app, PictureOptions* options);
 
 // Those that are asked for.
 std::vector<NamedFile> FilesOf(const PictureOptions& options);
 
 // `plan` needs names, times and devices. Errors: kFileUnwritable.
-Status WritePictures(const PictureOptions& options, const Inputs& inputs,
-                     const StepProgram& program, const Placement& placement,
-                     const Findings& findings, const Plan& plan);
+Status WritePictures(const PictureOptions& options, const Inputs& inputs, const SimGraph& sim_graph,
+                     const Placement& placement, const Analysis& analysis, const Plan& plan);
 
 }  // namespace placewright
 

@@ -10,28 +10,18 @@
 #include "base/text.h"
 #include "formats/dnn_partitioning/workload_scale.h"
 #include "formats/plan/plan_files.h"
-#include "report/plan_report.h"
-#include "search/proof/enough.h"
-#include "search/proof/enumeration.h"
-#include "search/proof/routes.h"
+#include "planning/replay.h"
+#include "sim/placement_check.h"
 
 namespace placewright {
 
 namespace {
 
-// As ProveFits, except that what our simulator counts and a dnn-partitioning workload does not
-// (activations) is no proof.
-Status ProveInputFits(const Planning& planning) {
-  Status fits = ProveFits(planning.problem);
-  const std::optional<PipelineWorkload>& workload = planning.inputs.graph.workload;
-  if (fits.ok() || !workload) return fits;
-  const WorkloadScale scale = ScaleOf(*workload);
-  if (scale.exact()) return fits;
-  Problem generous = planning.problem;
-  for (int64_t& capacity : generous.program.capacity) {
-    capacity = SaturatingAdd(capacity, scale.uncounted);
-  }
-  return ProveFits(generous).ok() ? Ok() : fits;
+// Bytes a device that the simulator counts and a dnn-partitioning workload does not (activations).
+int64_t UncountedBytes(const Inputs& inputs) {
+  if (!inputs.graph.workload) return 0;
+  const WorkloadScale scale = ScaleOf(*inputs.graph.workload);
+  return scale.exact() ? 0 : scale.uncounted;
 }
 
 }  // namespace
@@ -40,19 +30,18 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
   PW_ASSIGN(const Constraints constraints, ParseConstraints(search));
   auto planning = std::make_unique<Planning>();
   PW_ASSIGN(planning->inputs, LoadInputs(input));
+  planning->loaded = Clock::now();
   const Inputs& inputs = planning->inputs;
-  Result<Problem> problem = BuildProblem(inputs.graph.graph, inputs.cluster.cluster, inputs.costs,
-                                         constraints, inputs.order);
+  ProblemSettings settings;
+  settings.constraints = constraints;
+  settings.policy = inputs.policy;
+  settings.threads = ThreadsOf(search);
+  settings.uncounted_bytes = UncountedBytes(inputs);
+  Result<std::unique_ptr<PreparedProblem>> prepared =
+      PreparedProblem::Prepare(inputs.graph.graph, inputs.cluster.cluster, inputs.costs, settings);
   // A constraint comes from the command line.
-  if (!problem.ok() && problem.error().code == ErrorCode::kConstraint) return problem.error();
-  PW_ASSIGN(planning->problem, std::move(problem).InFile(input.graph));
-  PW_RETURN_IF_ERROR(ProveConnects(planning->problem).InFile(input.graph));
-  Status fits = ProveInputFits(*planning).InFile(input.graph);
-  if (!fits.ok()) {
-    fits.error().remedy += ConstraintAdvice(planning->problem);
-    return std::move(fits.error());
-  }
-  planning->bound = TightestBound(planning->problem);
+  if (!prepared.ok() && prepared.error().code == ErrorCode::kConstraint) return prepared.error();
+  PW_ASSIGN(planning->prepared, std::move(prepared).InFile(input.graph));
   return planning;
 }
 
@@ -104,7 +93,8 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
   if (!placement.ok())
     return plan ? OfOther(*plan, placement.error(), planning) : placement.error();
   PW_RETURN_IF_ERROR(
-      VerifyPlacement(planning.problem.program, graph, cluster, placement.value()).InFile(path));
+      VerifyPlacement(planning.problem().sim_graph, graph, cluster, placement.value())
+          .InFile(path));
   Initial initial{placement.Take(), {}};
   if (plan) initial.differs = Differences(*plan, input, planning.inputs);
   return initial;
@@ -130,49 +120,18 @@ PlannerOptions MakePlannerOptions(const SearchOptions& search, const Budget& bud
 }
 
 Result<SimResult> Replay(const Planning& planning, const PlannerResult& result) {
-  Simulator simulator(planning.problem.program);
-  SimOptions options;
-  options.order = planning.problem.order;
-  options.schedule = true;
-  options.feedback = true;
-  SimResult replay = simulator.Run(result.placement, options);
-  PW_CHECK_EQ(replay.step_time.count, result.step_time.count);
-  PW_CHECK_EQ(replay.feasible, result.feasible);
-  const Inputs& inputs = planning.inputs;
-  PW_RETURN_IF_ERROR(VerifyCounted(planning.problem.program, inputs.graph.graph,
-                                   inputs.cluster.cluster, result.placement, replay)
-                         .InFile(inputs.graph.path));
-  return replay;
+  return Replay(*planning.prepared, result).InFile(planning.inputs.graph.path);
 }
 
 Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchOptions& search,
               const PlannerResult& result, const SimResult& replay, double seconds) {
   const Inputs& inputs = planning.inputs;
-  Plan plan;
+  Plan plan = MakePlan(*planning.prepared, result, replay, search.seed, seconds);
   plan.graph = {inputs.graph.path, inputs.graph.sha256};
   plan.cluster = {inputs.cluster.path, inputs.cluster.sha256};
-  plan.graph_name = inputs.graph.graph.name();
-  plan.cluster_name = inputs.cluster.cluster.name();
   plan.batch_option = input.batch.value_or(0);
   plan.dimensions = inputs.dimensions;
   plan.cost_profile = input.cost_profile;
-  plan.order = inputs.order;
-  plan.algorithm = result.algorithm;
-  plan.feasible = replay.feasible;
-  plan.step_time = replay.step_time;
-  plan.lower_bound = planning.bound.value;
-  plan.devices = UseOfDevices(replay, inputs.cluster.cluster);
-  plan.baselines = result.baselines;
-  const CostShares shares = SharesOf(inputs.costs, result.placement);
-  plan.share_given = shares.given;
-  plan.share_measured = shares.measured;
-  plan.share_modelled = shares.modelled;
-  plan.seed = search.seed;
-  plan.iterations = result.iterations;
-  plan.seconds = seconds;
-  plan.first_feasible_seconds = result.first_feasible_seconds;
-  plan.history = result.history;
-  plan.placement = NamePlacement(result.placement, inputs.graph.graph, inputs.cluster.cluster);
   return plan;
 }
 

@@ -11,16 +11,20 @@
 #include "cli/request/inputs.h"
 #include "cli/terminal/options.h"
 #include "plan/plan.h"
+#include "planning/prepared_problem.h"
 #include "search/planner.h"
-#include "search/problem/problem.h"
+#include "sim/simulator.h"
 
 namespace placewright {
 
 // A problem with everything it points to; never moved once made.
 struct Planning {
   Inputs inputs;
-  Problem problem;
-  Bound bound;
+  std::unique_ptr<PreparedProblem> prepared;
+  Clock::time_point loaded;  // when the graph had been read or recorded: --time counts from here
+
+  const Problem& problem() const { return prepared->problem(); }
+  const Bound& bound() const { return prepared->bound(); }
 };
 
 // Loads, builds, proves that something may fit, bounds. Errors: those of the readers, kConstraint,
@@ -43,8 +47,7 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
 PlannerOptions MakePlannerOptions(const SearchOptions& search, const Budget& budget,
                                   Context& context);
 
-// The result simulated once more with schedule and feedback. A step time other than the planner's
-// is a defect of ours and stops the program. Errors: kTooLarge (VerifyCounted).
+// placewright::Replay, naming the graph's file.
 Result<SimResult> Replay(const Planning& planning, const PlannerResult& result);
 
 // Everything the plan file and the report say. `seconds`: of the search, since the start.

@@ -44,7 +44,7 @@ Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
   object["feasible"] = plan.feasible;
   object["algorithm"] = plan.algorithm;
   object["objective"] = plan.objective;
-  object["order"] = ToString(plan.order);
+  object["order"] = ToString(plan.policy);
   object["step_time_ns"] = plan.step_time.count;
   object["lower_bound_ns"] = plan.lower_bound.count;
   object["gap"] = plan.Gap();
@@ -114,7 +114,7 @@ Json LinksToJson(const SimResult& result, const Cluster& cluster) {
 
 Json PeakToJson(const std::string& device_name, std::span<const PeakItem> items,
                 const DeviceResult& device) {
-  constexpr size_t kMost = 10;
+  constexpr size_t kMax = 10;
   Json object;
   object["device"] = device_name;
   object["time_ns"] = device.peak_time.count;
@@ -122,7 +122,7 @@ Json PeakToJson(const std::string& device_name, std::span<const PeakItem> items,
   object["parts"] = Json::object();
   for (const auto& [name, bytes] : PartsOf(items, device)) object["parts"][name] = bytes.count;
   object["largest"] = Json::array();
-  for (const PeakItem& item : items.first(std::min(kMost, items.size()))) {
+  for (const PeakItem& item : items.first(std::min(kMax, items.size()))) {
     object["largest"].push_back({{"name", item.name},
                                  {"kind", ToString(item.kind)},
                                  {"copy", item.copy},

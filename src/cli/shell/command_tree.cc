@@ -68,8 +68,8 @@ void Append(const CommandNode& node, std::vector<const CommandNode*>* all) {
 
 }  // namespace
 
-CommandNode ReadCommandTree(const CLI::App& program, const KnownWords& words) {
-  return ReadCommand(program, "", words);
+CommandNode ReadCommandTree(CommandLine program, const KnownWords& words) {
+  return ReadCommand(*program.app(), "", words);
 }
 
 std::vector<const CommandNode*> AllCommands(const CommandNode& root) {

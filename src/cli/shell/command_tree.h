@@ -8,9 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace CLI {
-class App;
-}
+#include "cli/terminal/command_line.h"
 
 namespace placewright {
 
@@ -39,7 +37,7 @@ using KnownWords = std::vector<std::pair<std::string, std::vector<std::string>>>
 
 // The commands in the order of the help text. Files are taken by what is called FILE, PLAN, GRAPH,
 // CASE or CLUSTER, and by the MODEL of capture.
-CommandNode ReadCommandTree(const CLI::App& program, const KnownWords& words);
+CommandNode ReadCommandTree(CommandLine program, const KnownWords& words);
 
 // The node and all below it, parents first.
 std::vector<const CommandNode*> AllCommands(const CommandNode& root);

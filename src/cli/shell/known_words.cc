@@ -8,8 +8,8 @@
 
 #include "base/result.h"
 #include "cli/request/export_formats.h"
-#include "cli/request/planners.h"
 #include "cluster/catalogue.h"
+#include "planning/algorithms.h"
 
 namespace placewright {
 namespace {
@@ -61,7 +61,7 @@ std::vector<std::string> ModelNames(bool presets) {
 
 KnownWords WordsOfTheProgram() {
   std::vector<std::string> algorithms, presets, formats, codes;
-  const PlannerTable planners;
+  const Algorithms planners;
   for (const Planner* planner : planners.all()) algorithms.emplace_back(planner->name());
   for (const Preset& preset : Presets()) presets.emplace_back(preset.name);
   for (const ExportFormat& format : ExportFormats()) formats.emplace_back(format.name);

@@ -21,7 +21,7 @@ inline CommandNode TestTree() {
   run->footer(".begins with a dot\nExamples:\n  placewright run x");
   CLI::App* show = program.add_subcommand("show", "Shows");
   show->add_subcommand("all", "Everything")->add_option("WHAT", text, "Word");
-  return ReadCommandTree(program, {{"--algo", {"fast", "slow"}}, {"WHAT", {"this"}}});
+  return ReadCommandTree(CommandLine(&program), {{"--algo", {"fast", "slow"}}, {"WHAT", {"this"}}});
 }
 
 }  // namespace placewright

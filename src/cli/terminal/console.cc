@@ -60,10 +60,10 @@ std::string Harmless(std::string_view text, bool color_wanted) {
 // Columns of standard output: COLUMNS where it is set, else those of the terminal; 0: no limit.
 int WidthOfOutput() {
   const int64_t asked = std::strtoll(Environment("COLUMNS").c_str(), nullptr, 10);
-  constexpr int64_t kLeast = 20, kMost = 10000;
-  if (asked >= kLeast && asked <= kMost) return static_cast<int>(asked);
+  constexpr int64_t kMin = 20, kMax = 10000;
+  if (asked >= kMin && asked <= kMax) return static_cast<int>(asked);
   struct winsize size {};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < kLeast) return 0;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < kMin) return 0;
   return size.ws_col;
 }
 

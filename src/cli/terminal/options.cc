@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <thread>
@@ -30,47 +29,42 @@ Result<ConstraintSpec> ParseSpec(std::string_view option, const std::string& tex
 
 }  // namespace
 
-void AddRepeated(CLI::App* app, const std::string& name, std::vector<std::string>& values,
+void AddRepeated(CommandLine app, const std::string& name, std::vector<std::string>& values,
                  const std::string& type, const std::string& help, const std::string& group) {
-  app->add_option(name, values, help)
-      ->type_name(type)
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false)
-      ->group(group);
+  app.AddOption(name, values, help).TypeName(type).Repeatable().Group(group);
 }
 
-void AddInputOptions(CLI::App* app, InputOptions* options) {
-  app->add_option("-c,--cluster", options->cluster,
-                  "Preset (see `placewright cluster show`) or file that describes the machines")
-      ->type_name("CLUSTER")
-      ->group("Input");
+void AddInputOptions(CommandLine app, InputOptions* options) {
+  app.AddOption("-c,--cluster", options->cluster,
+                "Preset (see `placewright cluster show`) or file that describes the machines")
+      .TypeName("CLUSTER")
+      .Group("Input");
   AddMemoryReserveOption(app, &options->memory_reserve);
-  app->add_option("--batch", options->batch,
-                  "Batch size of an ONNX model, a recorded step or a model of the zoo")
-      ->type_name("N")
-      ->check(WholeNumber(1, INT32_MAX))
-      ->group("Input");
+  app.AddOption("--batch", options->batch,
+                "Batch size of an ONNX model, a recorded step or a model of the zoo")
+      .TypeName("N")
+      .Check(IntegerWithin(1, INT32_MAX))
+      .Group("Input");
   AddDimensionOption(app, &options->dimensions);
-  app->add_option("--costs", options->costs, "Override file with measured op times")
-      ->type_name("FILE")
-      ->group("Input");
-  app->add_option("--cost-profile", options->cost_profile,
-                  "Which ops a device kind can run: default, or tf1 (embeddings on CPUs only)")
-      ->type_name("NAME")
-      ->group("Input");
-  app->add_option("--order", options->order,
-                  "How a device picks among its ready ops: fifo (default) or critical-path")
-      ->type_name("ORDER")
-      ->group("Input");
+  app.AddOption("--costs", options->costs, "Override file with measured op times")
+      .TypeName("FILE")
+      .Group("Input");
+  app.AddOption("--cost-profile", options->cost_profile,
+                "Which ops a device kind can run: default, or tf1 (embeddings on CPUs only)")
+      .TypeName("NAME")
+      .Group("Input");
+  app.AddOption("--order", options->order,
+                "How a device picks among its ready ops: fifo (default) or critical-path")
+      .TypeName("ORDER")
+      .Group("Input");
 }
 
-void AddMemoryReserveOption(CLI::App* app, std::string* reserve) {
-  app->add_option("--memory-reserve", *reserve,
-                  "Memory that every GPU keeps free: 3%, 1GiB, 0 (default: as the cluster states, "
-                  "else 5%)")
-      ->type_name("SIZE")
-      ->group("Input");
+void AddMemoryReserveOption(CommandLine app, std::string* reserve) {
+  app.AddOption("--memory-reserve", *reserve,
+                "Memory that every GPU keeps free: 3%, 1GiB, 0 (default: as the cluster states, "
+                "else 5%)")
+      .TypeName("SIZE")
+      .Group("Input");
 }
 
 Result<std::optional<MemoryReserve>> ReadMemoryReserve(const std::string& text) {
@@ -81,7 +75,7 @@ Result<std::optional<MemoryReserve>> ReadMemoryReserve(const std::string& text) 
                    "", "For example: --memory-reserve 3%, 1GiB or 0.");
 }
 
-void AddDimensionOption(CLI::App* app, std::vector<std::string>* dimensions) {
+void AddDimensionOption(CommandLine app, std::vector<std::string>* dimensions) {
   AddRepeated(app, "--dim", *dimensions, "NAME=N",
               "Size of an ONNX model's symbolic dimension NAME; may be repeated", "Input");
 }
@@ -98,7 +92,7 @@ Result<std::map<std::string, int64_t>> ParseDimensions(const std::vector<std::st
       return fail(fmt::format("--dim \"{}\" is not of the form NAME=N", Printable(text)));
     }
     const std::string number = text.substr(equals + 1);
-    const std::string problem = WholeNumber(1, INT32_MAX)(number);
+    const std::string problem = IntegerWithin(1, INT32_MAX)(number);
     if (!problem.empty()) return fail(fmt::format("--dim {}: {}", Printable(name), problem));
     if (!dimensions.emplace(name, std::stoll(number)).second) {
       return fail(fmt::format("--dim gives {} twice", Printable(name)));
@@ -107,25 +101,25 @@ Result<std::map<std::string, int64_t>> ParseDimensions(const std::vector<std::st
   return dimensions;
 }
 
-void AddSearchOptions(CLI::App* app, SearchOptions* options) {
-  app->add_option("--time", options->time,
-                  "Search until this long after the start: 10s (default), 500ms, or seconds")
-      ->type_name("TIME")
-      ->group("Search");
-  app->add_option("--iterations", options->iterations,
-                  "Moves per planner; without --time there is then no time limit")
-      ->type_name("N")
-      ->check(WholeNumber(0, uint64_t{1} << 60))
-      ->group("Search");
-  app->add_option("--seed", options->seed, "Seed of every random choice (default 0)")
-      ->type_name("N")
-      ->check(WholeNumber(0, UINT64_MAX))
-      ->group("Search");
-  app->add_option("--threads", options->threads,
-                  "Threads (default: all cores); never changes the result of --iterations")
-      ->type_name("N")
-      ->check(WholeNumber(1, 1024))
-      ->group("Search");
+void AddSearchOptions(CommandLine app, SearchOptions* options) {
+  app.AddOption("--time", options->time,
+                "Search until this long after the start: 10s (default), 500ms, or seconds")
+      .TypeName("TIME")
+      .Group("Search");
+  app.AddOption("--iterations", options->iterations,
+                "Moves per planner; without --time there is then no time limit")
+      .TypeName("N")
+      .Check(IntegerWithin(0, uint64_t{1} << 60))
+      .Group("Search");
+  app.AddOption("--seed", options->seed, "Seed of every random choice (default 0)")
+      .TypeName("N")
+      .Check(IntegerWithin(0, UINT64_MAX))
+      .Group("Search");
+  app.AddOption("--threads", options->threads,
+                "Threads (default: all cores); never changes the result of --iterations")
+      .TypeName("N")
+      .Check(IntegerWithin(1, 1024))
+      .Group("Search");
   AddRepeated(app, "--pin", options->pins, "GLOB=DEVICE",
               "Modules whose path matches GLOB run on DEVICE");
   AddRepeated(app, "--forbid", options->forbids, "GLOB=DEVICE", "... never run on DEVICE");
@@ -134,15 +128,15 @@ void AddSearchOptions(CLI::App* app, SearchOptions* options) {
               "... each by itself: '*.layers.*' keeps every layer whole");
 }
 
-std::function<std::string(const std::string&)> WholeNumber(uint64_t least, uint64_t most) {
-  return [least, most](const std::string& text) -> std::string {
+std::function<std::string(const std::string&)> IntegerWithin(uint64_t min, uint64_t max) {
+  return [min, max](const std::string& text) -> std::string {
     uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error == std::errc() && end == text.data() + text.size() && number >= least &&
-        number <= most) {
+    if (error == std::errc() && end == text.data() + text.size() && number >= min &&
+        number <= max) {
       return "";
     }
-    return fmt::format("\"{}\" is not an integer from {} to {}", Printable(text), least, most);
+    return fmt::format("\"{}\" is not an integer from {} to {}", Printable(text), min, max);
   };
 }
 
@@ -168,17 +162,17 @@ Result<std::chrono::nanoseconds> ParseTimeLimit(std::string_view text) {
     return fail();
   }
   // A hundred years are enough, and fit in 64 bits of nanoseconds.
-  constexpr double kMost = 3.1e9;
-  if (!(seconds <= kMost)) return fail();
+  constexpr double kMax = 3.1e9;
+  if (!(seconds <= kMax)) return fail();
   return std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9));
 }
 
-Result<Order> ParseOrder(std::string_view text) {
-  for (Order order : {Order::kFifo, Order::kCriticalPath}) {
-    if (text == ToString(order)) return order;
+Result<SchedulingPolicy> ParseSchedulingPolicy(std::string_view text) {
+  for (SchedulingPolicy policy : {SchedulingPolicy::kFifo, SchedulingPolicy::kCriticalPath}) {
+    if (text == ToString(policy)) return policy;
   }
-  const std::vector<std::string> names = {std::string(ToString(Order::kFifo)),
-                                          std::string(ToString(Order::kCriticalPath))};
+  const std::vector<std::string> names = {std::string(ToString(SchedulingPolicy::kFifo)),
+                                          std::string(ToString(SchedulingPolicy::kCriticalPath))};
   return MakeError(
       ErrorCode::kUsage,
       fmt::format("--order \"{}\" is unknown{}", Printable(text), DidYouMean(text, names)), "",

@@ -14,13 +14,10 @@
 
 #include "base/result.h"
 #include "base/stop.h"
+#include "cli/terminal/command_line.h"
 #include "cluster/memory_reserve.h"
 #include "plan/schedule.h"
 #include "search/problem/problem.h"
-
-namespace CLI {
-class App;
-}
 
 namespace placewright {
 
@@ -41,20 +38,20 @@ struct InputOptions {
 };
 // -c, --memory-reserve, --batch, --dim, --costs, --cost-profile, --order. The positional argument
 // is the command's own.
-void AddInputOptions(CLI::App* app, InputOptions* options);
+void AddInputOptions(CommandLine app, InputOptions* options);
 
 // --memory-reserve alone.
-void AddMemoryReserveOption(CLI::App* app, std::string* reserve);
+void AddMemoryReserveOption(CommandLine app, std::string* reserve);
 // Nothing where it is empty. Errors: kUsage.
 Result<std::optional<MemoryReserve>> ReadMemoryReserve(const std::string& text);
 
 // An option that may be repeated and takes one value each time.
-void AddRepeated(CLI::App* app, const std::string& name, std::vector<std::string>& values,
+void AddRepeated(CommandLine app, const std::string& name, std::vector<std::string>& values,
                  const std::string& type, const std::string& help,
                  const std::string& group = "Search");
 
 // --dim alone.
-void AddDimensionOption(CLI::App* app, std::vector<std::string>* dimensions);
+void AddDimensionOption(CommandLine app, std::vector<std::string>* dimensions);
 // NAME=N of each --dim. Errors: kUsage where it is not of that form or a name comes twice.
 Result<std::map<std::string, int64_t>> ParseDimensions(const std::vector<std::string>& texts);
 
@@ -67,16 +64,16 @@ struct SearchOptions {
   std::vector<std::string> pins, forbids, colocate, colocate_each;
 };
 // --time, --iterations, --seed, --threads, --pin, --forbid, --colocate, --colocate-each.
-void AddSearchOptions(CLI::App* app, SearchOptions* options);
+void AddSearchOptions(CommandLine app, SearchOptions* options);
 
 // A check for CLI11 options: a whole decimal number within [least, most]. Unlike CLI11's own it
 // refuses "-1" for unsigned numbers and adds nothing to the help text.
-std::function<std::string(const std::string&)> WholeNumber(uint64_t least, uint64_t most);
+std::function<std::string(const std::string&)> IntegerWithin(uint64_t min, uint64_t max);
 
 // "10s", "500ms", "2m", "1h", or seconds with or without a fraction. Errors: kUsage.
 Result<std::chrono::nanoseconds> ParseTimeLimit(std::string_view text);
 // "fifo" or "critical-path". Errors: kUsage with near names.
-Result<Order> ParseOrder(std::string_view text);
+Result<SchedulingPolicy> ParseSchedulingPolicy(std::string_view text);
 // --pin GLOB=DEVICE and its kin. Errors: kUsage where the '=' or a side of it is missing.
 Result<Constraints> ParseConstraints(const SearchOptions& options);
 // The deadline counts from `started`. Errors: kUsage.

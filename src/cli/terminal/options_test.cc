@@ -20,28 +20,29 @@ TEST(ParseTimeLimit, TakesSecondsAndUnits) {
   EXPECT_EQ(NanosOf("1h"), 3'600'000'000'000);
 }
 
-TEST(ParseTimeLimit, RefusesEverythingElse) {
+TEST(ParseTimeLimit, RejectsEverythingElse) {
   for (const char* text :
        {"", "s", "-1", "nan", "inf", "1e300", "10 s", "10seconds", "1,5", "0x"}) {
     EXPECT_EQ(NanosOf(text), -1) << text;
   }
 }
 
-TEST(WholeNumber, HoldsToItsRange) {
-  const auto check = WholeNumber(1, 10);
+TEST(IntegerWithin, HoldsToItsRange) {
+  const auto check = IntegerWithin(1, 10);
   EXPECT_EQ(check("1"), "");
   EXPECT_EQ(check("10"), "");
   for (const char* text : {"0", "11", "-1", "+1", "1.0", "1e1", "", " 1", "99999999999999999999"}) {
     EXPECT_NE(check(text), "") << text;
   }
-  EXPECT_EQ(WholeNumber(0, UINT64_MAX)("18446744073709551615"), "");
+  EXPECT_EQ(IntegerWithin(0, UINT64_MAX)("18446744073709551615"), "");
 }
 
-TEST(ParseOrder, KnowsTwo) {
-  EXPECT_EQ(ParseOrder("fifo").value(), Order::kFifo);
-  EXPECT_EQ(ParseOrder("critical-path").value(), Order::kCriticalPath);
-  EXPECT_NE(ParseOrder("critcal-path").error().message.find("did you mean critical-path"),
-            std::string::npos);
+TEST(ParseSchedulingPolicy, KnowsTwo) {
+  EXPECT_EQ(ParseSchedulingPolicy("fifo").value(), SchedulingPolicy::kFifo);
+  EXPECT_EQ(ParseSchedulingPolicy("critical-path").value(), SchedulingPolicy::kCriticalPath);
+  EXPECT_NE(
+      ParseSchedulingPolicy("critcal-path").error().message.find("did you mean critical-path"),
+      std::string::npos);
 }
 
 TEST(ParseDimensions, SplitsAtTheLastEqualsSign) {

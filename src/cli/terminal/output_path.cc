@@ -82,7 +82,7 @@ std::vector<NamedFile> WithNamedFiles(const std::string& role, const std::string
   return files;
 }
 
-Status RefuseOverwriting(const std::vector<NamedFile>& outputs,
+Status RejectOverwriting(const std::vector<NamedFile>& outputs,
                          const std::vector<NamedFile>& inputs) {
   const auto refuse = [](const NamedFile& output, const NamedFile& other) {
     const std::string same =

@@ -34,7 +34,7 @@ std::vector<NamedFile> FilesOf(const InputOptions& options);
 std::vector<NamedFile> WithNamedFiles(const std::string& role, const std::string& path);
 
 // Errors: kUsage naming both where an output is an input or another output, by whatever names.
-Status RefuseOverwriting(const std::vector<NamedFile>& outputs,
+Status RejectOverwriting(const std::vector<NamedFile>& outputs,
                          const std::vector<NamedFile>& inputs);
 
 }  // namespace placewright

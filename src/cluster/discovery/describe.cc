@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "cluster/discovery/nvlink_wiring.h"
+#include "cluster/discovery/nvlink_topology.h"
 #include "cluster/machine.h"
 
 namespace placewright {

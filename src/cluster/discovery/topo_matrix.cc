@@ -71,11 +71,11 @@ Error Bad(int32_t line, std::string message) {
                    "Give the whole output of `nvidia-smi topo -m`, unchanged.");
 }
 
-std::optional<int32_t> Number(std::string_view digits, int32_t most) {
+std::optional<int32_t> Number(std::string_view digits, int32_t max) {
   int32_t value = 0;
   const char* end = digits.data() + digits.size();
   const auto [rest, error] = std::from_chars(digits.data(), end, value);
-  if (digits.empty() || digits[0] == '-' || rest != end || error != std::errc() || value > most) {
+  if (digits.empty() || digits[0] == '-' || rest != end || error != std::errc() || value > max) {
     return std::nullopt;
   }
   return value;

@@ -19,9 +19,9 @@ struct ConvShape {
 };
 
 // Fewer channels leave the transforms of Winograd's method larger than what they save.
-constexpr int64_t kLeastWinogradChannels = 16;
+constexpr int64_t kMinWinogradChannels = 16;
 // Groups of fewer channels share too little for a product: one output, one sum.
-constexpr int64_t kLeastGroupChannels = 4;
+constexpr int64_t kMinGroupChannels = 4;
 
 bool AllOnes(const Value* value) {
   const auto integers = OpView::Integers(value);
@@ -31,12 +31,12 @@ bool AllOnes(const Value* value) {
 
 OpClass ClassOf(const std::vector<int64_t>& w, int64_t groups, bool unit_stride) {
   if (groups > 1) {
-    return w[1] < kLeastGroupChannels ? OpClass::kConvDepthwise : OpClass::kConvDense;
+    return w[1] < kMinGroupChannels ? OpClass::kConvDepthwise : OpClass::kConvDense;
   }
   const bool taps_all_1 = std::all_of(w.begin() + 2, w.end(), [](int64_t s) { return s == 1; });
   if (taps_all_1) return OpClass::kConvPointwise;
   const bool square = w.size() == 4 && w[2] == w[3] && (w[2] == 3 || w[2] == 5);
-  const bool wide = std::min(w[0], w[1]) >= kLeastWinogradChannels;
+  const bool wide = std::min(w[0], w[1]) >= kMinWinogradChannels;
   return square && wide && unit_stride ? OpClass::kConvWinograd : OpClass::kConvDense;
 }
 

@@ -57,7 +57,7 @@ class MapWriter {
     CheckReaders();
     const Execution execution = ExecuteOnBestMainDevice();
     for (auto& [path, device] : entries) device = model_.entries.find(path)->second;
-    for (const Mixture& mixture : execution.mixtures) RefuseMixture(mixture);
+    for (const Mixture& mixture : execution.mixtures) RejectMixture(mixture);
     const Deviation deviation = DeviationOf(execution);
     if (refusals_.any_great() || (!refusals_.empty() && deviation.IsGreat())) {
       return refusals_.ToError();
@@ -155,7 +155,7 @@ class MapWriter {
     return (wrapped_ ? std::string(kWrapper) : "") + std::string(module);
   }
 
-  // Modules without others in them, and the model itself, are settled on one device.
+  // Modules without others in them, and the model itself, are fixed on one device.
   bool IsSettled(std::string_view module) const {
     return module.empty() || inner_.count(module) == 0;
   }
@@ -164,7 +164,7 @@ class MapWriter {
     return IsSettled(split) ? Refusals::Weight::kSmall : Refusals::Weight::kGreat;
   }
 
-  void RefuseSplit(std::string_view module, const std::string& what, std::string options,
+  void RejectSplit(std::string_view module, const std::string& what, std::string options,
                    Refusals::Weight weight) {
     refusals_.Add(module, fmt::format("{} is split across devices: {}", ShowModule(module), what),
                   std::move(options), weight);
@@ -217,7 +217,7 @@ class MapWriter {
     if (!tensor.device || *tensor.device == device) return;
     const std::string_view owner = ParentModule(tensor.path);
     if (IsWithinModule(owner, reader)) {
-      return RefuseSplit(reader,
+      return RejectSplit(reader,
                          fmt::format("{} lies on {}, its op {} runs on {}", Show(tensor.path),
                                      Show(*tensor.device), Show(graph_.op(id).name), Show(device)),
                          KeepWhole(InGraph(reader)), WeightOf(reader));
@@ -239,7 +239,7 @@ class MapWriter {
       if (!tensor.device || !tensor.parameter || owner.empty()) continue;
       const auto [known, added] = first.emplace(owner, &tensor);
       if (*known->second->device == *tensor.device) continue;
-      RefuseSplit(
+      RejectSplit(
           known->first,
           fmt::format("{} lies on {}, {} on {}", Show(known->second->path),
                       Show(*known->second->device), Show(tensor.path), Show(*tensor.device)),
@@ -325,12 +325,12 @@ class MapWriter {
   // Accelerate's own choice is the GPU of the least number; but what the model itself holds lies on
   // the main device, and with a GPU for it the CPU computes nothing.
   void ChooseMainDevice() {
-    std::optional<int32_t> least;
+    std::optional<int32_t> min;
     for (const auto& [path, device] : model_.entries) {
-      if (device != kCpu) least = std::min(least.value_or(device), device);
+      if (device != kCpu) min = std::min(min.value_or(device), device);
       uses_cpu_ = uses_cpu_ || device == kCpu;
     }
-    default_main_ = least.value_or(kCpu);
+    default_main_ = min.value_or(kCpu);
     model_.main_device = default_main_;
     for (const ModelTensor& tensor : model_.tensors) {
       if (ParentModule(tensor.path).empty() && tensor.device) model_.main_device = *tensor.device;
@@ -356,7 +356,7 @@ class MapWriter {
                                             : Show(graph_.op(tensor.producer).name));
   }
 
-  void RefuseMixture(const Mixture& mixture) {
+  void RejectMixture(const Mixture& mixture) {
     const Op& op = graph_.op(mixture.op);
     const std::string_view module = ModuleOf(op).value_or(std::string_view());
     const auto maker = [&](TensorId tensor) {
@@ -365,7 +365,7 @@ class MapWriter {
                               : std::string_view();
     };
     const std::string whole = KeepWhole(InGraph(module));
-    RefuseSplit(module,
+    RejectSplit(module,
                 fmt::format("its op {} reads {} on {} and {} on {}, and Accelerate moves only the "
                             "arguments of modules that lie on one device",
                             Show(op.name), ShowTensor(mixture.tensors[0]), Show(mixture.devices[0]),
@@ -379,7 +379,7 @@ class MapWriter {
   // Ops of the forward and backward pass that Accelerate runs on another device than the plan.
   struct Deviation {
     size_t elsewhere = 0, ops = 0;
-    bool IsGreat() const { return elsewhere * kMostDeviation > ops; }
+    bool IsGreat() const { return elsewhere * kMaxDeviation > ops; }
   };
 
   Deviation DeviationOf(const Execution& execution) const {
@@ -472,7 +472,7 @@ class MapWriter {
 
   static constexpr std::string_view kWrapper = "m.";
   // Modules that the plan splits are written whole where that moves one op in twenty at most.
-  static constexpr size_t kMostDeviation = 20;
+  static constexpr size_t kMaxDeviation = 20;
 
   const Graph& graph_;
   const IdVector<OpId, bool>& module_stated_;

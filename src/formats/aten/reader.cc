@@ -38,8 +38,8 @@ class AtenGraphReader {
                                    *file_.edges_stated, graph.edge_count()),
                        "n_edges");
     }
-    if (file_.batch_laws) {
-      PW_ASSIGN(graph, WithBatchLaws(std::move(graph), CollectLaws(file_)));
+    if (file_.batch_scaling) {
+      PW_ASSIGN(graph, WithBatchScaling(std::move(graph), CollectLaws(file_)));
     }
     AtenGraph result{std::move(graph), std::move(module_stated_), std::nullopt, file_.wrapped};
     if (!devices_.empty()) result.placement = std::move(devices_);

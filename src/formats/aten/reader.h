@@ -20,8 +20,8 @@ struct AtenGraph {
 };
 
 // `text` is the expanded JSON. With `batch` the step is taken to that batch size, which needs the
-// file's proof of how it scales (graph/batch/batch_laws.h). Errors name "ops[12] (add_1)" and the
-// like; kBatchScaling.
+// file's proof of how it scales (graph/batch/batch_scaling.h). Errors name "ops[12] (add_1)" and
+// the like; kBatchScaling.
 Result<AtenGraph> ReadAtenFile(std::string_view text, std::optional<int64_t> batch = std::nullopt);
 // The graph alone.
 Result<Graph> ReadAtenGraph(std::string_view text);

@@ -294,11 +294,11 @@ Status ReadElement(AtenFile& file, std::string_view key, size_t index, Json& jso
   return Ok();
 }
 
-Result<std::optional<int64_t>> ReadCount(const Json& root, std::string_view key, int64_t least) {
+Result<std::optional<int64_t>> ReadCount(const Json& root, std::string_view key, int64_t min) {
   if (!root.contains(std::string(key)) || root.at(std::string(key)).is_null()) {
     return std::optional<int64_t>();
   }
-  PW_ASSIGN(const int64_t count, GetInt(root, key, "", least, kLargest));
+  PW_ASSIGN(const int64_t count, GetInt(root, key, "", min, kLargest));
   return std::optional<int64_t>(count);
 }
 
@@ -340,7 +340,7 @@ Result<AtenFile> ReadAtenRecords(std::string_view text) {
   if (root.contains("wrapped")) {
     PW_ASSIGN(file.wrapped, GetBool(root, "wrapped", ""));
   }
-  PW_ASSIGN(file.batch_laws, ReadBatchProof(root));
+  PW_ASSIGN(file.batch_scaling, ReadBatchProof(root));
   PW_RETURN_IF_ERROR(CheckSlopes(file));
   PW_ASSIGN(file.outputs, ReadStrings(root, "outputs"));
   if (root.contains("parameters")) {

@@ -47,7 +47,7 @@ struct AtenFile {
   int64_t batch = 0;  // 0: not stated
   std::optional<int64_t> ops_stated, edges_stated;
   std::optional<bool> wrapped;
-  std::optional<BatchLaws> batch_laws;  // sizes and obstacle; the laws are with inputs and ops
+  std::optional<BatchScaling> batch_scaling;  // sizes and reason; the laws are with inputs and ops
   std::vector<AtenInput> inputs;
   std::vector<AtenOp> ops;
   std::vector<std::string> outputs, parameters;

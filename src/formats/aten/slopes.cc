@@ -24,8 +24,8 @@ Error Within(Error error, const std::string& prefix) {
 Result<ArgumentLaw> ReadLaw(const Json& law, const std::string& place) {
   if (law.is_string()) {
     const std::string& text = law.get_ref<const std::string&>();
-    if (text == kProportional) return ArgumentLaw{0, BatchLaw::kProportional, 0};
-    if (text == kInverse) return ArgumentLaw{0, BatchLaw::kInverse, 0};
+    if (text == kProportional) return ArgumentLaw{0, SizeScaling::kProportional, 0};
+    if (text == kInverse) return ArgumentLaw{0, SizeScaling::kInverse, 0};
     return MakeError(ErrorCode::kField,
                      fmt::format("\"{}\" is none of {}, {} and an integer", Printable(text, 40),
                                  kProportional, kInverse),
@@ -35,7 +35,7 @@ Result<ArgumentLaw> ReadLaw(const Json& law, const std::string& place) {
   if (slope == 0) {
     return MakeError(ErrorCode::kField, "a slope of 0 is not listed", place);
   }
-  return ArgumentLaw{0, BatchLaw::kLinear, slope};
+  return ArgumentLaw{0, SizeScaling::kLinear, slope};
 }
 
 // Whether an entry [position or keyword, index, ..., law] leads to `place`.
@@ -65,7 +65,7 @@ Result<std::vector<DimensionSlope>> CheckRank(std::vector<DimensionSlope> slopes
 
 // The sizes and numbers of one op, input or output at another batch.
 Status CheckShape(const std::vector<int64_t>& shape, const std::vector<DimensionSlope>& slopes,
-                  int64_t batch, const BatchLaws& laws) {
+                  int64_t batch, const BatchScaling& laws) {
   for (const int64_t size : laws.sizes) {
     Result<std::vector<int64_t>> scaled = ShapeAt(shape, slopes, batch, size);
     if (scaled.ok()) continue;
@@ -76,7 +76,7 @@ Status CheckShape(const std::vector<int64_t>& shape, const std::vector<Dimension
   return Ok();
 }
 
-Status CheckNumbers(const AtenOp& op, int64_t batch, const BatchLaws& laws) {
+Status CheckNumbers(const AtenOp& op, int64_t batch, const BatchScaling& laws) {
   if (op.laws.empty()) return Ok();
   for (const int64_t size : laws.sizes) {
     Result<OpArguments> scaled = ArgumentsAt({op.args, op.kwargs}, op.laws, batch, size);
@@ -169,13 +169,13 @@ Result<std::vector<ArgumentLaw>> ReadArgumentLaws(const Json& object, const Aten
                    Item(next));
 }
 
-Result<std::optional<BatchLaws>> ReadBatchProof(const Json& root) {
+Result<std::optional<BatchScaling>> ReadBatchProof(const Json& root) {
   if (!root.contains("batch_proof") || root.at("batch_proof").is_null()) {
-    return std::optional<BatchLaws>();
+    return std::optional<BatchScaling>();
   }
   PW_ASSIGN(const Json* proof, GetObject(root, "batch_proof", ""));
   PW_ASSIGN(const Json* sizes, GetArray(*proof, "sizes", "batch_proof"));
-  BatchLaws laws;
+  BatchScaling laws;
   if (sizes->size() != laws.sizes.size()) {
     return MakeError(ErrorCode::kField, "must be three batch sizes", "batch_proof.sizes");
   }
@@ -187,32 +187,32 @@ Result<std::optional<BatchLaws>> ReadBatchProof(const Json& root) {
     return MakeError(ErrorCode::kField, "must be three different batch sizes", "batch_proof.sizes");
   }
   if (proof->contains("obstacle")) {
-    PW_ASSIGN(laws.obstacle, GetString(*proof, "obstacle", "batch_proof"));
+    PW_ASSIGN(laws.reason, GetString(*proof, "obstacle", "batch_proof"));
   }
-  return std::optional<BatchLaws>(std::move(laws));
+  return std::optional<BatchScaling>(std::move(laws));
 }
 
 Status CheckSlopes(const AtenFile& file) {
-  const bool proven = file.batch_laws && file.batch_laws->obstacle.empty();
-  if (file.batch_laws && file.batch == 0) {
+  const bool proven = file.batch_scaling && file.batch_scaling->reason.empty();
+  if (file.batch_scaling && file.batch == 0) {
     return MakeError(ErrorCode::kField, "a proof needs a stated batch", "batch_proof",
                      "Add the field \"batch\".");
   }
   const auto check_shape = [&](const auto& shape, const auto& slopes) -> Status {
     if (!proven) return Unproven();
-    return CheckShape(shape, slopes, file.batch, *file.batch_laws);
+    return CheckShape(shape, slopes, file.batch, *file.batch_scaling);
   };
   const auto check_op = [&](const AtenOp& op) -> Status {
     if (op.laws.empty()) return Ok();
     if (!proven) return Unproven();
-    return CheckNumbers(op, file.batch, *file.batch_laws);
+    return CheckNumbers(op, file.batch, *file.batch_scaling);
   };
   return ForAll(file, check_shape, check_op);
 }
 
 Status Rescale(AtenFile& file, int64_t batch) {
   const int64_t from = file.batch;
-  PW_RETURN_IF_ERROR(CheckScales(file.batch_laws ? &*file.batch_laws : nullptr, from, batch));
+  PW_RETURN_IF_ERROR(CheckScales(file.batch_scaling ? &*file.batch_scaling : nullptr, from, batch));
   if (batch == from) return Ok();
   file.batch = batch;
   const auto scale_shape = [&](std::vector<int64_t>& shape, const auto& slopes) -> Status {
@@ -230,8 +230,8 @@ Status Rescale(AtenFile& file, int64_t batch) {
   return ForAll(file, scale_shape, scale_op);
 }
 
-BatchLaws CollectLaws(const AtenFile& file) {
-  BatchLaws laws = *file.batch_laws;
+BatchScaling CollectLaws(const AtenFile& file) {
+  BatchScaling laws = *file.batch_scaling;
   const auto add = [&](const std::vector<DimensionSlope>& slopes) {
     auto& [offsets, items] = laws.dimensions;
     items.insert(items.end(), slopes.begin(), slopes.end());
@@ -274,18 +274,18 @@ void AppendArgumentLaws(const Op& op, std::span<const ArgumentLaw> laws, std::st
       out += ',';
     }
     switch (law.law) {
-      case BatchLaw::kLinear: AppendJson(out, law.slope); break;
-      case BatchLaw::kProportional: AppendJson(out, kProportional); break;
-      case BatchLaw::kInverse: AppendJson(out, kInverse); break;
+      case SizeScaling::kLinear: AppendJson(out, law.slope); break;
+      case SizeScaling::kProportional: AppendJson(out, kProportional); break;
+      case SizeScaling::kInverse: AppendJson(out, kInverse); break;
     }
     out += ']';
   });
   out += ']';
 }
 
-Json BatchProofToJson(const BatchLaws& laws) {
+Json BatchProofToJson(const BatchScaling& laws) {
   Json proof = {{"sizes", laws.sizes}};
-  if (!laws.obstacle.empty()) proof["obstacle"] = laws.obstacle;
+  if (!laws.reason.empty()) proof["obstacle"] = laws.reason;
   return proof;
 }
 

@@ -1,5 +1,5 @@
 // How the ATen training graph states what follows the batch size: `slopes` of shapes and of
-// arguments, and `batch_proof`. docs/formats/aten-graph.md. In memory: graph/batch/batch_laws.h.
+// arguments, and `batch_proof`. docs/formats/aten-graph.md. In memory: graph/batch/batch_scaling.h.
 #ifndef PLACEWRIGHT_FORMATS_ATEN_SLOPES_H_
 #define PLACEWRIGHT_FORMATS_ATEN_SLOPES_H_
 
@@ -15,7 +15,7 @@
 
 namespace placewright {
 
-// The optional field `slopes` of an input or output of that shape: one whole number for each
+// The optional field `slopes` of an input or output of that shape: one integer for each
 // dimension. Errors: kField with a place within the object.
 Result<std::vector<DimensionSlope>> ReadShapeSlopes(const Json& object,
                                                     const std::vector<int64_t>& shape);
@@ -24,8 +24,8 @@ Result<std::vector<DimensionSlope>> ReadShapeSlopes(const Json& object,
 // an entry that leads to no number, or entries that are not in the order of the arguments.
 Result<std::vector<ArgumentLaw>> ReadArgumentLaws(const Json& object, const AtenOp& op);
 
-// The optional field `batch_proof` of the file: sizes and obstacle.
-Result<std::optional<BatchLaws>> ReadBatchProof(const Json& root);
+// The optional field `batch_proof` of the file: sizes and reason.
+Result<std::optional<BatchScaling>> ReadBatchProof(const Json& root);
 
 // Checks that slopes and proof belong together, and that all sizes are possible at the sizes of
 // the proof. Errors: kField with a place like "ops[12] (add_1).outputs[0].slopes[1]".
@@ -36,12 +36,12 @@ Status CheckSlopes(const AtenFile& file);
 Status Rescale(AtenFile& file, int64_t batch);
 
 // The laws of a graph that was built of the records: inputs and then outputs in their order.
-BatchLaws CollectLaws(const AtenFile& file);
+BatchScaling CollectLaws(const AtenFile& file);
 
 // Append the values of the fields as they are written.
 void AppendShapeSlopes(std::span<const DimensionSlope> slopes, size_t rank, std::string& out);
 void AppendArgumentLaws(const Op& op, std::span<const ArgumentLaw> laws, std::string& out);
-Json BatchProofToJson(const BatchLaws& laws);
+Json BatchProofToJson(const BatchScaling& laws);
 
 }  // namespace placewright
 

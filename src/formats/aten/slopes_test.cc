@@ -83,12 +83,12 @@ TEST(AtenSlopes, AnObstacleIsKeptAndSaid) {
    "ops": [{"name": "a", "target": "aten.rand.default", "phase": "fwd", "inputs": [], "args": [],
             "outputs": [{"shape": [4], "dtype": "f32"}]}], "outputs": []})";
   const Graph graph = ReadAtenFile(text, 4).Take().graph;
-  EXPECT_EQ(graph.batch_laws()->obstacle, "op pool is odd");
+  EXPECT_EQ(graph.batch_scaling()->reason, "op pool is odd");
   const Error error = ErrorOf(text, 8);
   EXPECT_EQ(error.code, ErrorCode::kBatchScaling);
   EXPECT_THAT(error.message, HasSubstr("valid for batch 4 only: op pool is odd"));
   text = WriteAtenGraph(graph, {}, nullptr).Take();
-  EXPECT_EQ(ReadAtenFile(text).Take().graph.batch_laws()->obstacle, "op pool is odd");
+  EXPECT_EQ(ReadAtenFile(text).Take().graph.batch_scaling()->reason, "op pool is odd");
 }
 
 TEST(AtenSlopes, WithoutAProofAStepStandsForItsBatch) {
@@ -148,7 +148,7 @@ TEST(AtenSlopes, HostileFilesAreRefusedByName) {
   }
 }
 
-// 3 * 2^58 is beyond the whole numbers that are all real ones; without it, that many numbers of 4
+// 3 * 2^58 is beyond the integers that are all real ones; without it, that many numbers of 4
 // bytes are beyond 2^60 bytes. 3 * 2^60 of them are no size.
 TEST(AtenSlopes, BatchesOutOfRangeAreErrors) {
   EXPECT_EQ(ErrorOf(std::string(kStep), int64_t{1} << 58).place, "ops[2] (full).args[1]");

@@ -74,9 +74,9 @@ class Writer {
   Result<std::string> Write() {
     file_.AddMember("name", graph_.name());
     if (graph_.batch() > 0) file_.AddMember("batch", graph_.batch());
-    if (const BatchLaws* laws = graph_.batch_laws()) {
+    if (const BatchScaling* laws = graph_.batch_scaling()) {
       file_.AddMember("batch_proof", BatchProofToJson(*laws));
-      if (laws->obstacle.empty()) laws_ = laws;
+      if (laws->reason.empty()) laws_ = laws;
     }
     if (wrapped_) file_.AddMember("wrapped", *wrapped_);
     file_.AddMember("n_ops", graph_.op_count());
@@ -268,7 +268,7 @@ class Writer {
   const NamedPlacement* devices_;
   const std::optional<bool> wrapped_;
   DocumentText file_;
-  const BatchLaws* laws_ = nullptr;  // where the graph scales
+  const BatchScaling* laws_ = nullptr;  // where the graph scales
 };
 
 // The first line in which two texts differ, as (in a, in b).

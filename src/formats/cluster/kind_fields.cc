@@ -14,7 +14,7 @@
 namespace placewright {
 namespace {
 
-// `parse` reads text with a unit; the key with `suffix` holds a whole number of the base unit.
+// `parse` reads text with a unit; the key with `suffix` holds an integer of the base unit.
 template <class T, class Parse, class Make>
 Result<std::optional<T>> ReadQuantity(const YamlNode& map, std::string_view key,
                                       std::string_view suffix, Parse parse, Make make) {
@@ -164,14 +164,14 @@ std::string Model(std::string_view name) {
 // Kinds of the same model as people write it, else those that its name begins, or that begin it;
 // else those that are spelled alike.
 std::vector<std::string> NearKinds(std::string_view name, const std::vector<std::string>& names) {
-  constexpr size_t kLeast = 4, kMost = 6;  // letters and digits; kinds
+  constexpr size_t kMin = 4, kMax = 6;  // letters and digits; kinds
   const std::string wanted = Model(name);
   std::vector<std::string> equal, longer, shorter, models;
   for (const std::string& known : names) {
     const std::string model = Model(known);
     if (model == wanted) equal.push_back(known);
     if (!wanted.empty() && model.starts_with(wanted)) longer.push_back(known);
-    if (model.size() >= kLeast && wanted.starts_with(model)) shorter.push_back(known);
+    if (model.size() >= kMin && wanted.starts_with(model)) shorter.push_back(known);
     models.push_back(model);
   }
   std::vector<std::string> near = !equal.empty() ? equal : !longer.empty() ? longer : shorter;
@@ -181,7 +181,7 @@ std::vector<std::string> NearKinds(std::string_view name, const std::vector<std:
       near.push_back(names[static_cast<size_t>(at)]);
     }
   }
-  if (near.size() > kMost) near.resize(kMost);
+  if (near.size() > kMax) near.resize(kMax);
   return near;
 }
 
@@ -193,7 +193,7 @@ Error At(const YamlNode& node, Error error) {
 }
 
 Result<CountedText> SplitCount(const YamlNode& node, const std::string& text,
-                               std::string_view things, int64_t most) {
+                               std::string_view things, int64_t max) {
   size_t digits = 0;
   while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
   size_t at = digits;
@@ -205,7 +205,7 @@ Result<CountedText> SplitCount(const YamlNode& node, const std::string& text,
   number.text = text.substr(0, digits);
   number.quoted = false;
   CountedText counted;
-  PW_ASSIGN(counted.count, number.AsInt(fmt::format("the number of {}", things), 1, most));
+  PW_ASSIGN(counted.count, number.AsInt(fmt::format("the number of {}", things), 1, max));
   const size_t begin = text.find_first_not_of(' ', at + 1);
   if (begin == std::string::npos) {
     return node.Fail(fmt::format("what the number of {} counts is missing", things));

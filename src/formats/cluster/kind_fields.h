@@ -49,7 +49,7 @@ struct CountedText {
 };
 // `things` as in "devices". Errors: kField (a number outside [1, most], nothing behind it).
 Result<CountedText> SplitCount(const YamlNode& node, const std::string& text,
-                               std::string_view things, int64_t most);
+                               std::string_view things, int64_t max);
 
 // "4 x P100-12GB", "P100-12GB", or {kind, count, memory, reserve}.
 struct DeviceSlot {

@@ -26,10 +26,10 @@ Error InPlace(std::string_view place, Error error) {
 }
 
 std::vector<std::string> KeysOf(const std::unordered_map<std::string, size_t>& names) {
-  constexpr size_t kMostCandidates = 20'000;  // each costs an edit distance
+  constexpr size_t kMaxCandidates = 20'000;  // each costs an edit distance
   std::vector<std::string> keys;
   for (const auto& [name, id] : names) {
-    if (keys.size() < kMostCandidates) keys.push_back(name);
+    if (keys.size() < kMaxCandidates) keys.push_back(name);
   }
   std::sort(keys.begin(), keys.end());
   return keys;

@@ -15,7 +15,7 @@ namespace placewright {
 namespace {
 
 constexpr size_t kLongestName = 4096;
-constexpr size_t kMostTimes = size_t{1} << 25;  // nodes times devices
+constexpr size_t kMaxTimes = size_t{1} << 25;  // nodes times devices
 constexpr const char* kFormat = "dnn-partitioning";
 constexpr const char* kMemorySuffix = "/memory";
 
@@ -46,8 +46,8 @@ class Converter {
       : workload_(workload), scale_(ScaleOf(workload)) {}
 
   Result<CostGraph> Convert() {
-    const int64_t most = static_cast<int64_t>(kMaxDevices);
-    if (workload_.accelerators > most || workload_.cpus > most - workload_.accelerators ||
+    const int64_t max = static_cast<int64_t>(kMaxDevices);
+    if (workload_.accelerators > max || workload_.cpus > max - workload_.accelerators ||
         workload_.accelerators + workload_.cpus == 0) {
       return MakeError(ErrorCode::kClusterInvalid,
                        fmt::format("{} accelerators and {} CPUs; from 1 to {} devices are possible",
@@ -55,10 +55,10 @@ class Converter {
                        "maxFPGAs");
     }
     const auto devices = static_cast<size_t>(workload_.accelerators + workload_.cpus);
-    if (workload_.nodes.size() > kMostTimes / devices) {
+    if (workload_.nodes.size() > kMaxTimes / devices) {
       return MakeError(ErrorCode::kFileTooLarge,
                        fmt::format("{} nodes on {} devices are more than {} times",
-                                   workload_.nodes.size(), devices, kMostTimes),
+                                   workload_.nodes.size(), devices, kMaxTimes),
                        "nodes");
     }
     PW_ASSIGN(Graph graph, MakeGraph());

@@ -18,32 +18,32 @@ using IdPositions = std::unordered_map<int64_t, int32_t>;
 
 // A finite number in [0, most].
 Result<double> GetAmount(const Json& object, const char* key, const std::string& place,
-                         double most) {
+                         double max) {
   PW_ASSIGN(const double number, GetNumber(object, key, place));
-  if (std::isfinite(number) && number >= 0 && number <= most) return number;
-  return MakeError(ErrorCode::kField, fmt::format("{} is outside [0, {}]", number, most),
+  if (std::isfinite(number) && number >= 0 && number <= max) return number;
+  return MakeError(ErrorCode::kField, fmt::format("{} is outside [0, {}]", number, max),
                    fmt::format("{}{}{}", place, place.empty() ? "" : ".", key));
 }
 
-// Whole numbers are also written as 6.0.
-Result<int64_t> AsWhole(const Json& field, const std::string& place, int64_t least) {
-  if (!field.is_number_float()) return AsInt(field, place, least, kMaxQuantity);
+// Integers are also written as 6.0.
+Result<int64_t> AsInteger(const Json& field, const std::string& place, int64_t min) {
+  if (!field.is_number_float()) return AsInt(field, place, min, kMaxQuantity);
   const double number = field.get<double>();
-  const auto most = static_cast<double>(kMaxQuantity);
-  if (number >= static_cast<double>(least) && number <= most) {
+  const auto max = static_cast<double>(kMaxQuantity);
+  if (number >= static_cast<double>(min) && number <= max) {
     const auto whole = static_cast<int64_t>(number);
     if (static_cast<double>(whole) == number) return whole;
   }
   return MakeError(
       ErrorCode::kField,
-      fmt::format("must be an integer in [{}, {}], not {}", least, kMaxQuantity, field.dump()),
+      fmt::format("must be an integer in [{}, {}], not {}", min, kMaxQuantity, field.dump()),
       place);
 }
 
 Result<int64_t> GetWhole(const Json& object, const char* key, const std::string& place,
-                         int64_t least) {
+                         int64_t min) {
   PW_ASSIGN(const Json* field, GetField(object, key, place));
-  return AsWhole(*field, fmt::format("{}{}{}", place, place.empty() ? "" : ".", key), least);
+  return AsInteger(*field, fmt::format("{}{}{}", place, place.empty() ? "" : ".", key), min);
 }
 
 // A boolean, or 0 or 1.
@@ -133,7 +133,7 @@ Status ReadEntries(const Json& document, const char* key,
     std::vector<int64_t>& ids = entries.emplace_back();
     for (size_t k = 0; k < nodes->size(); ++k) {
       PW_ASSIGN(const int64_t id,
-                AsWhole((*nodes)[k], fmt::format("{}.nodes[{}]", place, k), -kMaxQuantity));
+                AsInteger((*nodes)[k], fmt::format("{}.nodes[{}]", place, k), -kMaxQuantity));
       ids.push_back(id);
     }
   }

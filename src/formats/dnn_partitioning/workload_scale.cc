@@ -8,14 +8,14 @@ namespace placewright {
 namespace {
 
 constexpr double kLargestActivation = 16384;  // bytes, for the largest cost
-constexpr int64_t kMostBandwidth = 1'000'000'000;
+constexpr int64_t kMaxBandwidth = 1'000'000'000;
 
 // Even, so that half of it is whole.
 int64_t LinkBandwidth(const PipelineWorkload& workload) {
   double largest = 0;
   for (const double cost : workload.output_cost) largest = std::max(largest, cost);
   const double nanos = largest * kNanosPerWorkloadUnit;
-  if (nanos <= kLargestActivation) return kMostBandwidth;  // a byte a nanosecond is exact
+  if (nanos <= kLargestActivation) return kMaxBandwidth;  // a byte a nanosecond is exact
   const auto bandwidth = static_cast<int64_t>(kLargestActivation * 1e9 / nanos);
   return std::max<int64_t>(2, bandwidth / 2 * 2);
 }
@@ -32,10 +32,10 @@ int64_t Uncounted(const PipelineWorkload& workload, const WorkloadScale& scale) 
 
 // The largest power of two that keeps sizes and limit below 2^50, or 1.
 int64_t LargestFactor(const PipelineWorkload& workload) {
-  double most = workload.accelerator_memory;
-  for (const WorkloadNode& node : workload.nodes) most += node.size;
+  double max = workload.accelerator_memory;
+  for (const WorkloadNode& node : workload.nodes) max += node.size;
   int64_t factor = int64_t{1} << 50;
-  while (factor > 1 && most * static_cast<double>(factor) > 0x1p50) factor /= 2;
+  while (factor > 1 && max * static_cast<double>(factor) > 0x1p50) factor /= 2;
   return factor;
 }
 

@@ -18,7 +18,7 @@ Error Refused(const std::string& file) {
   return graph.ok() ? Error() : graph.error();
 }
 
-Error RefusedNodes(const std::vector<NodeSpec>& nodes) {
+Error RejectedNodes(const std::vector<NodeSpec>& nodes) {
   const Error binary = Refused(Binary(nodes)), text = Refused(Text(nodes));
   EXPECT_EQ(binary.code, text.code);
   EXPECT_EQ(binary.message, text.message);
@@ -27,55 +27,55 @@ Error RefusedNodes(const std::vector<NodeSpec>& nodes) {
 
 TEST(GraphDefDamage, Wiring) {
   const NodeSpec x{"x", "Placeholder", {}, {ShapeAttr("shape", {2})}, ""};
-  Error error = RefusedNodes({x, {"y", "Relu", {"X"}, {}, ""}});
+  Error error = RejectedNodes({x, {"y", "Relu", {"X"}, {}, ""}});
   EXPECT_EQ(error.code, ErrorCode::kUnknownName);
   EXPECT_THAT(error.message, HasSubstr("\"X\""));
   EXPECT_THAT(error.place, HasSubstr("nodes[1] (y).input[0]"));
-  EXPECT_EQ(RefusedNodes({x, x}).code, ErrorCode::kDuplicateName);
-  error = RefusedNodes({x, {"a", "Relu", {"b"}, {}, ""}, {"b", "Add", {"x", "a"}, {}, ""}});
+  EXPECT_EQ(RejectedNodes({x, x}).code, ErrorCode::kDuplicateName);
+  error = RejectedNodes({x, {"a", "Relu", {"b"}, {}, ""}, {"b", "Add", {"x", "a"}, {}, ""}});
   EXPECT_EQ(error.code, ErrorCode::kGraphCycle);
   EXPECT_THAT(error.message, HasSubstr("a -> b -> a"));
-  EXPECT_EQ(RefusedNodes({{"a", "NoOp", {"^a"}, {}, ""}}).code, ErrorCode::kGraphCycle);
+  EXPECT_EQ(RejectedNodes({{"a", "NoOp", {"^a"}, {}, ""}}).code, ErrorCode::kGraphCycle);
   const NodeSpec listed{"l", "Relu", {"x"}, {OutputShapes({{2}})}, ""};
-  error = RefusedNodes({x, listed, {"y", "Relu", {"l:1"}, {}, ""}});
+  error = RejectedNodes({x, listed, {"y", "Relu", {"l:1"}, {}, ""}});
   EXPECT_EQ(error.code, ErrorCode::kUnknownName);
   EXPECT_THAT(error.message, HasSubstr("_output_shapes lists 1"));
-  EXPECT_EQ(RefusedNodes({x, {"y", "Relu", {"x:4000000000"}, {}, ""}}).code,
+  EXPECT_EQ(RejectedNodes({x, {"y", "Relu", {"x:4000000000"}, {}, ""}}).code,
             ErrorCode::kUnknownName);
-  EXPECT_EQ(RefusedNodes({x, {"y", "Relu", {"x:99999999999999999999999"}, {}, ""}}).code,
+  EXPECT_EQ(RejectedNodes({x, {"y", "Relu", {"x:99999999999999999999999"}, {}, ""}}).code,
             ErrorCode::kField);
-  EXPECT_EQ(RefusedNodes({x, {"y", "Relu", {"x:one"}, {}, ""}}).code, ErrorCode::kField);
+  EXPECT_EQ(RejectedNodes({x, {"y", "Relu", {"x:one"}, {}, ""}}).code, ErrorCode::kField);
 }
 
 // A few bytes that would make many tensors.
 TEST(GraphDefDamage, OutputsThatNoNodeHas) {
   const NodeSpec x{"x", "Placeholder", {}, {ShapeAttr("shape", {2})}, ""};
-  const Error error =
-      RefusedNodes({x, {"read", "Identity", {"x"}, {}, ""}, {"y", "Relu", {"read:60000"}, {}, ""}});
+  const Error error = RejectedNodes(
+      {x, {"read", "Identity", {"x"}, {}, ""}, {"y", "Relu", {"read:60000"}, {}, ""}});
   EXPECT_EQ(error.code, ErrorCode::kUnknownName);
   EXPECT_THAT(error.message, HasSubstr("\"read\" has no output 60000: Identity has one"));
-  EXPECT_EQ(RefusedNodes({x, {"y", "Relu", {"x:1"}, {}, ""}}).code, ErrorCode::kUnknownName);
+  EXPECT_EQ(RejectedNodes({x, {"y", "Relu", {"x:1"}, {}, ""}}).code, ErrorCode::kUnknownName);
   // Types whose outputs are not known: two nodes of 40,000 are more than a file may leave unread.
-  EXPECT_EQ(RefusedNodes({x,
-                          {"a", "Odd", {"x"}, {}, ""},
-                          {"b", "Odd", {"x"}, {}, ""},
-                          {"y", "Relu", {"a:40000"}, {}, ""},
-                          {"z", "Relu", {"b:40000"}, {}, ""}})
+  EXPECT_EQ(RejectedNodes({x,
+                           {"a", "Odd", {"x"}, {}, ""},
+                           {"b", "Odd", {"x"}, {}, ""},
+                           {"y", "Relu", {"a:40000"}, {}, ""},
+                           {"z", "Relu", {"b:40000"}, {}, ""}})
                 .code,
             ErrorCode::kFileTooLarge);
 }
 
 TEST(GraphDefDamage, Fields) {
-  EXPECT_EQ(RefusedNodes({{"", "Relu", {}, {}, ""}}).code, ErrorCode::kField);
-  EXPECT_EQ(RefusedNodes({{"x", "", {}, {}, ""}}).code, ErrorCode::kField);
-  EXPECT_EQ(RefusedNodes({{"x:0", "Relu", {}, {}, ""}}).code, ErrorCode::kField);
-  EXPECT_EQ(RefusedNodes({{"x\xff", "Relu", {}, {}, ""}}).code, ErrorCode::kField);
-  EXPECT_EQ(RefusedNodes({}).code, ErrorCode::kField);
-  EXPECT_EQ(RefusedNodes({{"x", "Placeholder", {}, {ShapeAttr("shape", {-2})}, ""}}).code,
+  EXPECT_EQ(RejectedNodes({{"", "Relu", {}, {}, ""}}).code, ErrorCode::kField);
+  EXPECT_EQ(RejectedNodes({{"x", "", {}, {}, ""}}).code, ErrorCode::kField);
+  EXPECT_EQ(RejectedNodes({{"x:0", "Relu", {}, {}, ""}}).code, ErrorCode::kField);
+  EXPECT_EQ(RejectedNodes({{"x\xff", "Relu", {}, {}, ""}}).code, ErrorCode::kField);
+  EXPECT_EQ(RejectedNodes({}).code, ErrorCode::kField);
+  EXPECT_EQ(RejectedNodes({{"x", "Placeholder", {}, {ShapeAttr("shape", {-2})}, ""}}).code,
             ErrorCode::kField);
   // 2^40 * 2^40 elements: more bytes than are counted.
   const int64_t huge = int64_t{1} << 40;
-  EXPECT_EQ(RefusedNodes({{"x", "Placeholder", {}, {ShapeAttr("shape", {huge, huge})}, ""}}).code,
+  EXPECT_EQ(RejectedNodes({{"x", "Placeholder", {}, {ShapeAttr("shape", {huge, huge})}, ""}}).code,
             ErrorCode::kField);
 }
 

@@ -62,7 +62,7 @@ const Row* FindRow(Message holder, Matches matches) {
   return nullptr;
 }
 
-constexpr size_t kMostBraces = 100;
+constexpr size_t kMaxBraces = 100;
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 bool IsWord(char c) {
@@ -100,10 +100,10 @@ void AppendUnescaped(std::string_view quoted, std::string* text) {
     const char c = quoted[++i];
     const int base = c == 'x' || c == 'X' ? 16 : 8;
     size_t at = base == 16 ? i + 1 : i;
-    const size_t most = std::min(quoted.size(), at + (base == 16 ? 2 : 3));
+    const size_t max = std::min(quoted.size(), at + (base == 16 ? 2 : 3));
     int value = 0;
     const size_t first = at;
-    for (; at < most && Digit(quoted[at]) < base; ++at) value = value * base + Digit(quoted[at]);
+    for (; at < max && Digit(quoted[at]) < base; ++at) value = value * base + Digit(quoted[at]);
     if (at == first) {
       *text += Escaped(c);
       continue;
@@ -131,7 +131,7 @@ bool WholeNumberOf(std::string_view digits, bool negative, int64_t* value) {
   return true;
 }
 
-// Of an enumeration, a truth or a whole number. False for any other word.
+// Of an enumeration, a truth or an integer. False for any other word.
 bool NumberOf(std::string_view word, int64_t* value) {
   const bool truth = word == "true" || word == "True" || word == "t";
   *value = truth ? 1 : 0;
@@ -255,7 +255,7 @@ Status FieldCursor::SkipString() {
 
 // From an opening brace to behind its partner; `content` is what lies between them.
 Status FieldCursor::SkipBraces(Range* content) {
-  std::array<char, kMostBraces> closing{};
+  std::array<char, kMaxBraces> closing{};
   size_t depth = 0;
   const size_t begin = at_;
   content->begin = at_ + 1;
@@ -270,7 +270,7 @@ Status FieldCursor::SkipBraces(Range* content) {
       continue;
     }
     if (c == '{' || c == '<' || c == '[') {
-      if (depth == kMostBraces) return Damaged("more than 100 levels of braces");
+      if (depth == kMaxBraces) return Damaged("more than 100 levels of braces");
       closing[depth++] = Closing(c);
     } else if (c == '}' || c == '>' || c == ']') {
       if (closing[depth - 1] != c) return Damaged(fmt::format("'{}' closes nothing here", c));

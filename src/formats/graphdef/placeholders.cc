@@ -18,12 +18,12 @@ Status CheckValue(std::string_view name, int64_t value) {
 }
 
 std::string ListSome(const std::vector<std::string>& names) {
-  constexpr size_t kMost = 8;
+  constexpr size_t kMax = 8;
   std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+  for (size_t i = 0; i < std::min(names.size(), kMax); ++i) {
     text += (i > 0 ? ", " : "") + Printable(names[i], 60);
   }
-  if (names.size() > kMost) text += fmt::format(" and {} more", names.size() - kMost);
+  if (names.size() > kMax) text += fmt::format(" and {} more", names.size() - kMax);
   return text;
 }
 

@@ -7,11 +7,11 @@
 
 #include "base/text.h"
 #include "formats/graphdef/data_types.h"
+#include "formats/graphdef/input_resolution.h"
 #include "formats/graphdef/placeholders.h"
 #include "formats/graphdef/records.h"
 #include "formats/graphdef/roles.h"
 #include "formats/graphdef/shapes.h"
-#include "formats/graphdef/wiring.h"
 #include "graph/graph_builder.h"
 
 namespace placewright {
@@ -102,12 +102,12 @@ class GraphDefReader {
   // The largest input that is no constant, for outputs that nothing tells the shape of.
   Shape LargestInput(size_t node) const {
     Shape largest = std::vector<int64_t>();
-    int64_t most = -1;
+    int64_t max = -1;
     for (const Source& source : wiring_.data[node]) {
       const Made& made = made_[source.node][source.output];
       if (RoleOf(nodes_[source.node].op) == Role::kConstant || !HasBytes(made.dtype)) continue;
-      if (SizeInBytes(made) <= most) continue;
-      most = SizeInBytes(made);
+      if (SizeInBytes(made) <= max) continue;
+      max = SizeInBytes(made);
       largest = made.shape;
     }
     return largest;
@@ -270,9 +270,9 @@ class GraphDefReader {
         if (!text.starts_with(kPrefix)) continue;
         const std::string_view other = std::string_view(text).substr(kPrefix.size());
         const bool named = wiring_.by_name.count(other) > 0;
-        const auto [mate, fresh] = first.emplace(other, named ? other : node.name);
-        if (mate->second != node.name) {
-          builder_.Colocate(std::string(mate->second), node.name);
+        const auto [peer, fresh] = first.emplace(other, named ? other : node.name);
+        if (peer->second != node.name) {
+          builder_.Colocate(std::string(peer->second), node.name);
           ++colocated_;
         }
       }

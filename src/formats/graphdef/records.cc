@@ -11,9 +11,9 @@
 namespace placewright::graphdef {
 namespace {
 
-constexpr size_t kMostText = 256;    // characters of an attribute that are kept
-constexpr size_t kMostNumbers = 64;  // of a constant that are kept
-constexpr size_t kMostDims = 64;
+constexpr size_t kMaxText = 256;    // characters of an attribute that are kept
+constexpr size_t kMaxNumbers = 64;  // of a constant that are kept
+constexpr size_t kMaxDims = 64;
 
 class NodeReader {
  public:
@@ -132,7 +132,7 @@ class NodeReader {
   }
 
   static void KeepText(const std::string& key, const std::string& text, Node* node) {
-    if (text.size() <= kMostText && IsUtf8(text)) Keep(key, Value(text), node);
+    if (text.size() <= kMaxText && IsUtf8(text)) Keep(key, Value(text), node);
   }
 
   static void TakeType(std::string_view key, int64_t type, Node* node) {
@@ -206,10 +206,10 @@ class NodeReader {
         if (!has_size) break;
         extent = size.integer;
       }
-      if (extent < -1 || dims.size() == kMostDims) {
+      if (extent < -1 || dims.size() == kMaxDims) {
         return MakeError(ErrorCode::kField,
                          extent < -1 ? fmt::format("a dimension of size {}", extent)
-                                     : fmt::format("more than {} dimensions", kMostDims),
+                                     : fmt::format("more than {} dimensions", kMaxDims),
                          cursor_.Place(field.whole.begin));
       }
       dims.push_back(extent);
@@ -235,9 +235,9 @@ class NodeReader {
       }
       if (field.number == kTensorContent) content = std::move(field.text);
       if (field.number == kTensorInt || field.number == kTensorInt64) {
-        if (field.packed && field.text.size() > 10 * kMostNumbers) continue;
+        if (field.packed && field.text.size() > 10 * kMaxNumbers) continue;
         PW_RETURN_IF_ERROR(ForEachNumber(field, [&](int64_t number) {
-          if (node->value.size() <= kMostNumbers) node->value.push_back(number);
+          if (node->value.size() <= kMaxNumbers) node->value.push_back(number);
         }));
       }
     }
@@ -245,10 +245,10 @@ class NodeReader {
     return Ok();
   }
 
-  // Whole numbers, one for each element, or none: one number stands for all elements.
+  // Integers, one for each element, or none: one number stands for all elements.
   static void FinishTensor(std::string_view content, Node* node) {
     const size_t width = node->value_type == kDtInt64 ? 8 : node->value_type == kDtInt32 ? 4 : 0;
-    if (width > 0 && content.size() <= width * kMostNumbers) {
+    if (width > 0 && content.size() <= width * kMaxNumbers) {
       for (size_t at = 0; at + width <= content.size(); at += width) {
         uint64_t bits = 0;
         for (size_t i = width; i-- > 0;) {
@@ -261,12 +261,12 @@ class NodeReader {
     size_t elements = 1;
     if (node->value_shape->has_value()) {
       for (const int64_t size : **node->value_shape) {
-        elements *= static_cast<size_t>(std::clamp<int64_t>(size, 0, kMostNumbers + 1));
-        elements = std::min<size_t>(elements, kMostNumbers + 1);
+        elements *= static_cast<size_t>(std::clamp<int64_t>(size, 0, kMaxNumbers + 1));
+        elements = std::min<size_t>(elements, kMaxNumbers + 1);
       }
     }
     std::vector<int64_t>& value = node->value;
-    if (width == 0 || elements > kMostNumbers || value.size() > elements || value.empty()) {
+    if (width == 0 || elements > kMaxNumbers || value.size() > elements || value.empty()) {
       value.clear();
     } else {
       value.resize(elements, value.back());

@@ -30,11 +30,11 @@ struct Node {
   int64_t type = 0;                                 // `T`, DataType
   int64_t made_type = 0;            // of outputs: `dtype`, `DstT`, `out_type`, `output_type`
   std::vector<int64_t> list_types;  // of outputs: `component_types`, `dtypes`, `Tout`
-  // Of `value`: a constant's type, shape and, if it has at most 64 whole numbers, these.
+  // Of `value`: a constant's type, shape and, if it has at most 64 integers, these.
   std::optional<Shape> value_shape;
   int64_t value_type = 0;
   std::vector<int64_t> value;
-  std::vector<NamedValue> attributes;  // numbers, texts, truths, and lists of them
+  std::vector<NamedValue> attributes;  // numbers, texts, bools, and lists of them
   Range whole;                         // of the file: the field `node`
 };
 

@@ -21,7 +21,7 @@ const Value* Attribute(const Node& node, std::string_view name) {
   return nullptr;
 }
 
-bool Truth(const Node& node, std::string_view name) {
+bool BoolAttribute(const Node& node, std::string_view name) {
   const Value* value = Attribute(node, name);
   return value != nullptr && value->AsBool() != nullptr && *value->AsBool();
 }
@@ -86,8 +86,8 @@ Shape BroadcastInputs(const Node&, const Inputs& inputs, size_t) {
 Shape Product(const Node& node, const Inputs& inputs, size_t) {
   const Dims *a = ShapeOf(inputs, 0), *b = ShapeOf(inputs, 1);
   if (a == nullptr || b == nullptr || a->size() < 2 || b->size() < 2) return {};
-  const bool turn_a = Truth(node, "transpose_a") || Truth(node, "adj_x");
-  const bool turn_b = Truth(node, "transpose_b") || Truth(node, "adj_y");
+  const bool turn_a = BoolAttribute(node, "transpose_a") || BoolAttribute(node, "adj_x");
+  const bool turn_b = BoolAttribute(node, "transpose_b") || BoolAttribute(node, "adj_y");
   if (a->end()[turn_a ? -2 : -1] != b->end()[turn_b ? -1 : -2]) return {};
   Shape shape = Broadcast(Dims(a->begin(), a->end() - 2), Dims(b->begin(), b->end() - 2));
   if (!shape) return {};
@@ -170,7 +170,7 @@ Shape Reduced(const Node& node, const Inputs& inputs, size_t) {
     if (axis < -rank || axis >= rank) return {};
     gone[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = 1;
   }
-  const bool keep = Truth(node, "keep_dims") || Truth(node, "keepdims");
+  const bool keep = BoolAttribute(node, "keep_dims") || BoolAttribute(node, "keepdims");
   Dims shape;
   for (size_t i = 0; i < from->size(); ++i) {
     if (!gone[i]) {
@@ -343,7 +343,7 @@ constexpr std::array kRules = {
 static_assert(std::is_sorted(kRules.begin(), kRules.end(),
                              [](const RuleRow& a, const RuleRow& b) { return a.op < b.op; }));
 
-constexpr std::array<std::string_view, 12> kTruths = {
+constexpr std::array<std::string_view, 12> kBoolOps = {
     "Equal",      "NotEqual",   "Greater",   "GreaterEqual",          "Less",     "LessEqual",
     "LogicalAnd", "LogicalNot", "LogicalOr", "IsVariableInitialized", "IsFinite", "IsNan"};
 
@@ -363,7 +363,7 @@ Shape InferShape(const Node& node, const Inputs& inputs, size_t output) {
 
 int64_t InferType(const Node& node, const Inputs& inputs, size_t output) {
   if (output < node.list_types.size()) return node.list_types[output];
-  if (std::find(kTruths.begin(), kTruths.end(), node.op) != kTruths.end()) return kDtBool;
+  if (std::find(kBoolOps.begin(), kBoolOps.end(), node.op) != kBoolOps.end()) return kDtBool;
   if (RoleOf(node.op) == Role::kConstant && node.value_type > 0) return node.value_type;
   if (node.made_type > 0) return node.made_type;
   if (node.op == "Shape" || node.op == "ShapeN" || node.op == "Size" || node.op == "Rank") {

@@ -14,7 +14,7 @@ struct Made {
   DType dtype = DType::kF32;
   int64_t data_type = 0;  // TensorFlow's number; 0: unknown
   Shape shape;            // no -1 in it
-  // Whole numbers, where the output is a small constant or a view of one; else nullptr.
+  // Integers, where the output is a small constant or a view of one; else nullptr.
   const std::vector<int64_t>* value = nullptr;
 };
 

@@ -139,13 +139,13 @@ int64_t RecordedBatch(const onnx::ModelProto& model) {
 
 std::string ListDimensions(const std::vector<std::string>& names, std::string_view suffix,
                            std::string_view separator) {
-  constexpr size_t kMost = 8;
+  constexpr size_t kMax = 8;
   std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+  for (size_t i = 0; i < std::min(names.size(), kMax); ++i) {
     if (i > 0) text += separator;
     text += fmt::format("{}{}", Printable(names[i], 60), suffix);
   }
-  if (names.size() > kMost) text += fmt::format(" and {} more", names.size() - kMost);
+  if (names.size() > kMax) text += fmt::format(" and {} more", names.size() - kMax);
   return text;
 }
 

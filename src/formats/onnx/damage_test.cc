@@ -237,7 +237,7 @@ TEST(OnnxDamage, FloodsOfInputsAndAttributes) {
   }
 }
 
-// What no option of the command line can mend: the remedy does not name one.
+// What no option of the command line can fix: the remedy does not name one.
 TEST(OnnxDamage, ImpossibleOpsHaveARemedyOfTheirOwn) {
   auto model = MakeModel({4, 6});
   AddInts(model.mutable_graph(), "to", {-1, -1});

@@ -99,14 +99,14 @@ class Emitter {
   }
 
   Error UnknownTensor(std::string_view name, std::string place) const {
-    constexpr size_t kMostCandidates = 20000;
+    constexpr size_t kMaxCandidates = 20000;
     std::vector<std::string> candidates;
     for (const Source& source : input_.sources.sources) {
-      if (candidates.size() < kMostCandidates) candidates.emplace_back(source.name);
+      if (candidates.size() < kMaxCandidates) candidates.emplace_back(source.name);
     }
     for (const auto& node : graph_.node()) {
       for (const auto& output : node.output()) {
-        if (candidates.size() < kMostCandidates) candidates.push_back(output);
+        if (candidates.size() < kMaxCandidates) candidates.push_back(output);
       }
     }
     return MakeError(ErrorCode::kUnknownName,

@@ -253,11 +253,11 @@ TEST(OnnxFiles, ABatchThatTheModelContradictsIsAnError) {
 // them by an independent script.
 TEST(OnnxFiles, LightModelsWithoutParameterNames) {
   SKIP_WITHOUT_DATA();
-  constexpr Row kLight[] = {
+  constexpr Row kWeightless[] = {
       {"bvlc_alexnet", 24, 23, "61.0M", 0.655}, {"inception_v1", 144, 170, "7.0M", 1.432},
       {"resnet50", 176, 191, "25.6M", 4.089},   {"squeezenet", 66, 73, "1.2M", 0.349},
       {"vgg19", 46, 45, "143.7M", 19.632},      {"zfnet512", 22, 21, "87.3M", 1.482}};
-  for (const Row& row : kLight) {
+  for (const Row& row : kWeightless) {
     const auto read =
         Read(fmt::format("public/onnx-light/onnx/backend/test/data/light/light_{}.onnx", row.file));
     ASSERT_TRUE(read.ok()) << read.error().ToString();

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "formats/onnx/emit.h"
-#include "formats/onnx/program_export.h"
+#include "formats/onnx/import.h"
 #include "formats/onnx/scope.h"
 #include "formats/onnx/shapes/infer.h"
 #include "formats/onnx/sources.h"
@@ -89,7 +89,7 @@ bool OnlyNodeShapesOpen(const Error& error, const Sources& sources) {
          sources.replaced_batch == 0;
 }
 
-Result<Program> ReadModelProgram(std::string_view bytes, const OnnxOptions& options) {
+Result<ImportedModel> ImportModel(std::string_view bytes, const OnnxOptions& options) {
   PW_ASSIGN(const onnx::ModelProto model, ParseModel(bytes));
   PW_ASSIGN(const std::vector<int> order, SortNodes(model.graph()));
   PW_ASSIGN(const SizedModel sized, SizeModel(model, order, options));
@@ -102,7 +102,7 @@ Result<Program> ReadModelProgram(std::string_view bytes, const OnnxOptions& opti
   probe.batch = kProbeBatch;
   PW_ASSIGN(Sources probed, CollectSources(model, options.folder));
   const bool has_batch = ApplyDimensions(model, probe, &probed).ok();
-  return ExportProgram(EmitInputOf(model, sized), has_batch ? &probed : nullptr);
+  return ToImportedModel(EmitInputOf(model, sized), has_batch ? &probed : nullptr);
 }
 
 // Exceptions of libonnx and protobuf stop here; those of one node's inference stop earlier.
@@ -124,8 +124,8 @@ Result<Graph> ReadOnnx(std::string_view bytes, const OnnxOptions& options, OnnxR
   return WithoutExceptions<Graph>([&] { return ReadModel(bytes, options, report); });
 }
 
-Result<Program> ReadOnnxProgram(std::string_view bytes, const OnnxOptions& options) {
-  return WithoutExceptions<Program>([&] { return ReadModelProgram(bytes, options); });
+Result<ImportedModel> ImportOnnx(std::string_view bytes, const OnnxOptions& options) {
+  return WithoutExceptions<ImportedModel>([&] { return ImportModel(bytes, options); });
 }
 
 }  // namespace placewright

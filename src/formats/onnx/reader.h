@@ -19,7 +19,7 @@
 
 #include "base/result.h"
 #include "graph/graph.h"
-#include "program/program.h"
+#include "program/imported_model.h"
 
 namespace placewright {
 
@@ -61,7 +61,7 @@ Result<Graph> ReadOnnx(std::string_view bytes, const OnnxOptions& options,
 
 // The same model as a program that can be run. Errors: those of ReadOnnx, but a node whose output
 // has no known shape is none: whoever runs the program sees it.
-Result<Program> ReadOnnxProgram(std::string_view bytes, const OnnxOptions& options);
+Result<ImportedModel> ImportOnnx(std::string_view bytes, const OnnxOptions& options);
 
 }  // namespace placewright
 

@@ -9,9 +9,9 @@
 #include "base/text.h"
 #include "formats/onnx/attributes.h"
 #include "formats/onnx/external.h"
-#include "formats/onnx/light.h"
 #include "formats/onnx/scope.h"
 #include "formats/onnx/shapes/fold.h"
+#include "formats/onnx/weightless.h"
 
 namespace placewright::onnx_import {
 namespace {
@@ -55,13 +55,13 @@ class Collector {
   Result<Sources> Run() {
     AddInputs();
     PW_RETURN_IF_ERROR(AddInitializers());
-    const std::vector<bool> light = FindLightParameters(graph_);
+    const std::vector<bool> light = FindWeightlessParameters(graph_);
     // Constants first: a light parameter's shape may be one.
     for (int i = 0; i < graph_.node_size(); ++i) {
       if (IsOp(graph_.node(i), "Constant")) PW_RETURN_IF_ERROR(AddConstant(i));
     }
     for (int i = 0; i < graph_.node_size(); ++i) {
-      if (light[static_cast<size_t>(i)]) PW_RETURN_IF_ERROR(AddLightParameter(i));
+      if (light[static_cast<size_t>(i)]) PW_RETURN_IF_ERROR(AddWeightlessParameter(i));
     }
     return std::move(out_);
   }
@@ -190,7 +190,7 @@ class Collector {
   }
 
   // Folds the node if its shape is a known constant; otherwise it stays an op.
-  Status AddLightParameter(int index) {
+  Status AddWeightlessParameter(int index) {
     const onnx::NodeProto& node = graph_.node(index);
     const auto shape = by_name_.find(node.input(0));
     if (shape == by_name_.end()) return Ok();

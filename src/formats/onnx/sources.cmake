@@ -10,9 +10,9 @@ set(ONNX_READER_SOURCES
   onnx/shapes/fold_math.cc
   onnx/shapes/guards.cc
   onnx/shapes/infer.cc
-  onnx/light.cc
+  onnx/weightless.cc
   onnx/names.cc
-  onnx/program_export.cc
+  onnx/import.cc
   onnx/shapes/node_context.cc
   onnx/reader.cc
   onnx/scope.cc
@@ -25,6 +25,6 @@ set(ONNX_READER_SOURCES
 set(ONNX_READER_TESTS
   onnx/damage_test.cc
   onnx/files_test.cc
-  onnx/program_test.cc
+  onnx/import_test.cc
   onnx/shapes/shapes_test.cc
   onnx/structure_test.cc)

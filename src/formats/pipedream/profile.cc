@@ -36,28 +36,28 @@ std::string_view Trim(std::string_view text) {
 }
 
 // A finite decimal number in [0, most].
-Result<double> ParseAmount(std::string_view text, std::string_view field, double most) {
+Result<double> ParseAmount(std::string_view text, std::string_view field, double max) {
   text = Trim(text);
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (whole && std::isfinite(number) && number >= 0 && number <= most) return number;
+  if (whole && std::isfinite(number) && number >= 0 && number <= max) return number;
   return MakeError(ErrorCode::kField,
-                   fmt::format("{}{} is no number in [0, {}]", field, Printable(text, 60), most));
+                   fmt::format("{}{} is no number in [0, {}]", field, Printable(text, 60), max));
 }
 
 // A number, or "[a; b; c]" for their sum.
 Result<double> ParseSizes(std::string_view text, std::string_view field) {
-  constexpr auto kMost = static_cast<double>(kMaxQuantity);
+  constexpr auto kMax = static_cast<double>(kMaxQuantity);
   text = Trim(text);
-  if (!text.starts_with('[') || !text.ends_with(']')) return ParseAmount(text, field, kMost);
+  if (!text.starts_with('[') || !text.ends_with(']')) return ParseAmount(text, field, kMax);
   double sum = 0;
   for (const std::string_view part : SplitAt(text.substr(1, text.size() - 2), ";")) {
-    PW_ASSIGN(const double size, ParseAmount(part, field, kMost));
+    PW_ASSIGN(const double size, ParseAmount(part, field, kMax));
     sum += size;
-    if (sum > kMost) {
+    if (sum > kMax) {
       return MakeError(ErrorCode::kField,
-                       fmt::format("{}{} sums to more than {}", field, Printable(text, 60), kMost));
+                       fmt::format("{}{} sums to more than {}", field, Printable(text, 60), kMax));
     }
   }
   return sum;

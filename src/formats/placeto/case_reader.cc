@@ -14,8 +14,8 @@
 namespace placewright {
 namespace {
 
-// Up to here every whole number is a double, and sums of that many stay finite.
-constexpr double kMost = 9007199254740992;  // 2^53
+// Up to here every integer is a double, and sums of that many stay finite.
+constexpr double kMax = 9007199254740992;  // 2^53
 // What all elements may be estimated at: some 4 million ops. What is kept of them is a fifth.
 constexpr int64_t kStreamed = int64_t{4} << 30;
 
@@ -32,18 +32,18 @@ Result<double> AsNumber(const Json& value, const Place& place) {
 
 // A number within [least, 2^53].
 template <class Place>
-Result<double> AsQuantity(const Json& value, const Place& place, double least = 0) {
+Result<double> AsQuantity(const Json& value, const Place& place, double min = 0) {
   PW_ASSIGN(const double number, AsNumber(value, place));
-  if (number >= least && number <= kMost) return number;
-  return Fail(fmt::format("{} is outside [{}, 2^53]", value.dump(), least == 0 ? "0" : "-2^53"),
+  if (number >= min && number <= kMax) return number;
+  return Fail(fmt::format("{} is outside [{}, 2^53]", value.dump(), min == 0 ? "0" : "-2^53"),
               place());
 }
 
 Result<double> GetQuantity(const Json& object, std::string_view key, const std::string& place,
-                           double least = 0) {
+                           double min = 0) {
   PW_ASSIGN(const Json* value, GetField(object, key, place));
   return AsQuantity(
-      *value, [&] { return fmt::format("{}.{}", place, key); }, least);
+      *value, [&] { return fmt::format("{}.{}", place, key); }, min);
 }
 
 // A position in some list.
@@ -151,7 +151,7 @@ Status Reader::ReadParams(const Json& root) {
       CheckFields(*params, {"delta1", "delta2", "init_offset", "transfer_speed"}, place));
   PW_ASSIGN(case_.params.delta1, GetQuantity(*params, "delta1", place));
   PW_ASSIGN(case_.params.delta2, GetQuantity(*params, "delta2", place));
-  PW_ASSIGN(case_.params.init_offset, GetQuantity(*params, "init_offset", place, -kMost));
+  PW_ASSIGN(case_.params.init_offset, GetQuantity(*params, "init_offset", place, -kMax));
   PW_ASSIGN(case_.params.transfer_speed, GetQuantity(*params, "transfer_speed", place));
   if (case_.params.transfer_speed == 0) {
     return Fail("must be above 0 (bytes per microsecond)", "params.transfer_speed");
@@ -198,7 +198,7 @@ Status Reader::CheckOutputs() const {
   for (size_t op = 0; op < case_.ops.size(); ++op) {
     for (size_t i = 0; i < case_.ops[op].output_bytes.size(); ++i) {
       const double bytes = case_.ops[op].output_bytes[i];
-      if (bytes / case_.params.transfer_speed <= kMost) continue;
+      if (bytes / case_.params.transfer_speed <= kMax) continue;
       return Fail(fmt::format("{} bytes take longer than 2^53 us at {} bytes a microsecond", bytes,
                               case_.params.transfer_speed),
                   fmt::format("ops[{}].output_bytes[{}]", op, i));

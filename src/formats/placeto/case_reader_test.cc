@@ -64,7 +64,7 @@ TEST(PlacetoCaseReader, ReadsEveryField) {
   EXPECT_THAT(problem.expected_start_us.value(), ElementsAre(0, 1.25));
 }
 
-// Only the whole number 0 spares the rest, however a fraction spells its 0.
+// Only the integer 0 spares the rest, however a fraction spells its 0.
 TEST(PlacetoCaseReader, KeepsWholeZeroApartFromFractions) {
   const auto no_rest = [](const std::string& cost) {
     return ReadPlacetoCase(With("\"cost_us\": 0,", "\"cost_us\": " + cost + ","))

@@ -239,11 +239,11 @@ Result<HistoryPoint> ReadHistoryPoint(const Json& object, const std::string& pla
 
 Status ReadOutcome(const Json& document, Plan& plan) {
   PW_ASSIGN(const std::string order, GetString(document, "order", ""));
-  const bool fifo = order == ToString(Order::kFifo);
-  if (!fifo && order != ToString(Order::kCriticalPath)) {
+  const bool fifo = order == ToString(SchedulingPolicy::kFifo);
+  if (!fifo && order != ToString(SchedulingPolicy::kCriticalPath)) {
     return MakeError(ErrorCode::kField, "must be \"fifo\" or \"critical-path\"", "order");
   }
-  plan.order = fifo ? Order::kFifo : Order::kCriticalPath;
+  plan.policy = fifo ? SchedulingPolicy::kFifo : SchedulingPolicy::kCriticalPath;
   PW_ASSIGN(plan.algorithm, GetString(document, "algorithm", ""));
   PW_ASSIGN(plan.objective, GetString(document, "objective", ""));
   PW_ASSIGN(plan.feasible, GetBool(document, "feasible", ""));
@@ -298,7 +298,7 @@ Json PlanToJson(const Plan& plan) {
   json["costs"] = Json{
       {"path", plan.costs.path}, {"sha256", plan.costs.sha256}, {"profile", plan.cost_profile}};
   json["schedule"] = Json{{"path", plan.schedule.path}, {"sha256", plan.schedule.sha256}};
-  json["order"] = ToString(plan.order);
+  json["order"] = ToString(plan.policy);
   json["algorithm"] = plan.algorithm;
   json["objective"] = plan.objective;
   json["feasible"] = plan.feasible;

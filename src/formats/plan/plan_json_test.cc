@@ -44,7 +44,7 @@ Plan SamplePlan() {
   plan.cluster_name = "pair";
   plan.batch_option = 3;
   plan.dimensions = {{"heads", 12}, {"sequence", 128}};
-  plan.order = Order::kCriticalPath;
+  plan.policy = SchedulingPolicy::kCriticalPath;
   plan.algorithm = "heft";
   plan.feasible = true;
   plan.step_time = Nanos(100);
@@ -118,7 +118,7 @@ TEST(PlanJson, DimensionsMayBeAbsentButNotWrong) {
 }
 
 // Every field is needed, and none may be of another type.
-TEST(PlanJson, RefusesMissingAndWrongFields) {
+TEST(PlanJson, RejectsMissingAndWrongFields) {
   const Json good = PlanToJson(SamplePlan());
   std::vector<Json::json_pointer> places;
   const Json flat = good.flatten();

@@ -87,9 +87,9 @@ TEST(Expand, TheRatioRulesWhereItIsMore) {
   const auto code = [&](int64_t ratio) {
     return CodeOf(Expand(stored, {.ratio = ratio, .small = 1}));
   };
-  const int64_t least = static_cast<int64_t>((kMiB + stored.size() - 1) / stored.size());
-  EXPECT_EQ(code(least - 1), ErrorCode::kFileTooLarge);
-  EXPECT_EQ(Expand(stored, {.ratio = least, .small = 1}).Take().size(), kMiB);
+  const int64_t min = static_cast<int64_t>((kMiB + stored.size() - 1) / stored.size());
+  EXPECT_EQ(code(min - 1), ErrorCode::kFileTooLarge);
+  EXPECT_EQ(Expand(stored, {.ratio = min, .small = 1}).Take().size(), kMiB);
 }
 
 // The name asks for gzip: whole files, pieces, and what is gzip already.

@@ -43,14 +43,14 @@ Result<std::string> AsString(const Json& value, std::string_view place) {
   return value.get<std::string>();
 }
 
-Result<int64_t> AsInt(const Json& value, std::string_view place, int64_t least, int64_t most) {
+Result<int64_t> AsInt(const Json& value, std::string_view place, int64_t min, int64_t max) {
   if (!value.is_number_integer()) return WrongType("an integer", value, std::string(place));
   const bool too_large =
       value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
   const int64_t number = too_large ? INT64_MAX : value.get<int64_t>();
-  if (too_large || number < least || number > most) {
+  if (too_large || number < min || number > max) {
     return MakeError(ErrorCode::kField,
-                     fmt::format("{} is outside [{}, {}]", value.dump(), least, most),
+                     fmt::format("{} is outside [{}, {}]", value.dump(), min, max),
                      std::string(place));
   }
   return number;
@@ -63,9 +63,9 @@ Result<std::string> GetString(const Json& object, std::string_view key, std::str
 }
 
 Result<int64_t> GetInt(const Json& object, std::string_view key, std::string_view place,
-                       int64_t least, int64_t most) {
+                       int64_t min, int64_t max) {
   PW_ASSIGN(const Json* field, GetField(object, key, place));
-  return AsInt(*field, Join(place, key), least, most);
+  return AsInt(*field, Join(place, key), min, max);
 }
 
 Result<double> GetNumber(const Json& object, std::string_view key, std::string_view place) {

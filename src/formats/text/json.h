@@ -47,7 +47,7 @@ Result<const Json*> GetField(const Json& object, std::string_view key, std::stri
 Result<std::string> GetString(const Json& object, std::string_view key, std::string_view place);
 // An integer (no fraction, no exponent form beyond int64) within [least, most].
 Result<int64_t> GetInt(const Json& object, std::string_view key, std::string_view place,
-                       int64_t least, int64_t most);
+                       int64_t min, int64_t max);
 Result<double> GetNumber(const Json& object, std::string_view key, std::string_view place);
 // An integer in [0, kMaxQuantity].
 Result<Nanos> GetNanos(const Json& object, std::string_view key, std::string_view place);
@@ -56,7 +56,7 @@ Result<bool> GetBool(const Json& object, std::string_view key, std::string_view 
 Result<const Json*> GetArray(const Json& object, std::string_view key, std::string_view place);
 Result<const Json*> GetObject(const Json& object, std::string_view key, std::string_view place);
 // Checks that one value is an integer in [least, most]; `place` is the value's own place.
-Result<int64_t> AsInt(const Json& value, std::string_view place, int64_t least, int64_t most);
+Result<int64_t> AsInt(const Json& value, std::string_view place, int64_t min, int64_t max);
 Result<std::string> AsString(const Json& value, std::string_view place);
 
 }  // namespace placewright

@@ -140,7 +140,7 @@ class StrictHandler {
   bool RawNumber(const char* digits, rapidjson::SizeType size, bool) {
     const std::string_view text(digits, size);
     std::optional<Json> number = NumberOf(text);
-    return number ? Scalar(std::move(*number)) : RefuseNumber(text);
+    return number ? Scalar(std::move(*number)) : RejectNumber(text);
   }
   bool String(const char* data, rapidjson::SizeType size, bool) {
     const std::string_view text(data, size);
@@ -226,16 +226,16 @@ class StrictHandler {
     if (streaming_) element_bytes_ += bytes;
     int64_t& sum = streaming_ ? streamed_bytes_ : document_bytes_;
     sum += bytes;
-    if (element_bytes_ > limits_.element) return RefuseSize("one element", limits_.element);
+    if (element_bytes_ > limits_.element) return RejectSize("one element", limits_.element);
     const int64_t limit = streaming_ ? limits_.streamed : limits_.document;
-    return sum <= limit || RefuseSize("the document up to here", limit);
+    return sum <= limit || RejectSize("the document up to here", limit);
   }
-  bool RefuseSize(std::string_view what, int64_t limit) {
+  bool RejectSize(std::string_view what, int64_t limit) {
     return Refuse(ErrorCode::kFileTooLarge,
                   fmt::format("{} takes more than {} of memory", what, FormatBytes(Bytes(limit))),
                   Taken());
   }
-  bool RefuseNumber(std::string_view text) {
+  bool RejectNumber(std::string_view text) {
     return Refuse(ErrorCode::kSyntax,
                   fmt::format("number overflow parsing '{}'", Printable(text, 60)), Taken());
   }

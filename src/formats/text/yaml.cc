@@ -22,7 +22,7 @@ namespace placewright {
 namespace {
 
 constexpr size_t kMaxDepth = 64;
-constexpr size_t kMostUnknown = 8;  // keys that an error names
+constexpr size_t kMaxUnknown = 8;  // keys that an error names
 constexpr size_t kMaxNodes = 300'000;
 constexpr size_t kTextPerNode = 128;  // that much text counts as one more node
 constexpr size_t kMaxTokenBytes = size_t{128} << 20;
@@ -234,7 +234,7 @@ Status YamlNode::CheckKeys(std::string_view what,
     const std::string hint = DidYouMean(keys[i].text, names);
     hinted = hinted && !hint.empty();
     unknown.push_back(fmt::format("\"{}\"{}", Printable(keys[i].text, 80), hint));
-    if (unknown.size() == kMostUnknown) break;
+    if (unknown.size() == kMaxUnknown) break;
   }
   if (unknown.empty()) return Ok();
   return MakeError(ErrorCode::kField,
@@ -273,7 +273,7 @@ Result<std::string> YamlNode::AsText(std::string_view what) const {
   return text;
 }
 
-Result<int64_t> YamlNode::AsInt(std::string_view what, int64_t least, int64_t most) const {
+Result<int64_t> YamlNode::AsInt(std::string_view what, int64_t min, int64_t max) const {
   int64_t value = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
@@ -283,8 +283,8 @@ Result<int64_t> YamlNode::AsInt(std::string_view what, int64_t least, int64_t mo
         "{} must be an integer, not {}", what,
         IsScalar() ? fmt::format("\"{}\"", Printable(text, 80)) : std::string(TypeName())));
   }
-  if (error != std::errc() || value < least || value > most) {
-    return Fail(fmt::format("{} is {}, outside [{}, {}]", what, Printable(text, 40), least, most));
+  if (error != std::errc() || value < min || value > max) {
+    return Fail(fmt::format("{} is {}, outside [{}, {}]", what, Printable(text, 40), min, max));
   }
   return value;
 }

@@ -14,9 +14,9 @@
 namespace placewright {
 namespace {
 
-constexpr int64_t kSmall = 4096;                       // content that is always read
-constexpr int64_t kMostChecked = int64_t{1} << 30;     // bytes of all records but weights
-constexpr int64_t kMostDirectory = int64_t{64} << 20;  // bytes
+constexpr int64_t kSmall = 4096;                      // content that is always read
+constexpr int64_t kMaxChecked = int64_t{1} << 30;     // bytes of all records but weights
+constexpr int64_t kMaxDirectory = int64_t{64} << 20;  // bytes
 constexpr int64_t kEndBytes = 22, kLocatorBytes = 20, kEnd64Bytes = 56;
 constexpr int64_t kHeaderBytes = 46, kLocalBytes = 30;
 
@@ -29,8 +29,8 @@ uint64_t Little(std::string_view bytes, size_t at, size_t width) {
 }
 
 int64_t Saturated(uint64_t value) {
-  constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int64_t>::max() / 4);
-  return static_cast<int64_t>(std::min(value, kMost));
+  constexpr auto kMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max() / 4);
+  return static_cast<int64_t>(std::min(value, kMax));
 }
 
 class File {
@@ -100,7 +100,7 @@ Result<Directory> FindDirectory(const File& file) {
       directory = {Saturated(Little(end64, 48, 8)), Saturated(Little(end64, 40, 8))};
     }
   }
-  if (directory.bytes > kMostDirectory) return File::Damaged("its directory exceeds 64 MiB");
+  if (directory.bytes > kMaxDirectory) return File::Damaged("its directory exceeds 64 MiB");
   return directory;
 }
 
@@ -211,8 +211,8 @@ Result<TorchArchive> Classify(const File& file) {
       archive.weights.emplace_back(at, at + record.stored);
       continue;
     }
-    checked += std::min(std::max(record.expanded, record.stored), kMostChecked);
-    if (checked > kMostChecked) {
+    checked += std::min(std::max(record.expanded, record.stored), kMaxChecked);
+    if (checked > kMaxChecked) {
       return MakeError(ErrorCode::kFileTooLarge, "the archive has more than 1 GiB beside weights");
     }
     PW_RETURN_IF_ERROR(CheckContent(file, record, at));

@@ -11,7 +11,7 @@ namespace placewright {
 namespace {
 
 // Longer lists of sizes are not looked at: each of the outputs would walk the list.
-constexpr size_t kMostNumbers = 1024;
+constexpr size_t kMaxNumbers = 1024;
 
 // The arguments of a view op: by position, else by keyword.
 class Arguments {
@@ -25,19 +25,19 @@ class Arguments {
     }
     return nullptr;
   }
-  // The whole number there; `missing` if there is none or it is null; nullopt if something else.
+  // The integer there; `missing` if there is none or it is null; nullopt if something else.
   std::optional<int64_t> Int(size_t position, std::string_view keyword,
                              std::optional<int64_t> missing = std::nullopt) const {
     const Value* value = Find(position, keyword);
     if (value == nullptr || value->IsNone()) return missing;
     return value->AsInt() ? std::optional<int64_t>(*value->AsInt()) : std::nullopt;
   }
-  // A list of whole numbers, or one number as a list of one.
+  // A list of integers, or one number as a list of one.
   std::optional<std::vector<int64_t>> Ints(size_t position, std::string_view keyword) const {
     const Value* value = Find(position, keyword);
     if (value == nullptr) return std::nullopt;
     if (value->AsInt()) return std::vector<int64_t>{*value->AsInt()};
-    if (!value->AsList() || value->AsList()->size() > kMostNumbers) return std::nullopt;
+    if (!value->AsList() || value->AsList()->size() > kMaxNumbers) return std::nullopt;
     std::vector<int64_t> numbers;
     for (const Value& item : *value->AsList()) {
       if (!item.AsInt()) return std::nullopt;

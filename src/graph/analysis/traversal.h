@@ -1,7 +1,7 @@
 // The six orders in which the traversal-order study visits the ops of a graph (Wang et al., "The
 // Impact of Graph Traversal Order on Device Placement", sec. II-C), over data edges.
 //
-// The paper takes the orders from NetworkX and leaves ties to it. Here every tie is settled by op
+// The paper takes the orders from NetworkX and leaves ties to it. Here every tie is fixed by op
 // id, sources are the ops without producers, and consumers are met by ascending id:
 //   topo           Kahn's algorithm with a first-in first-out queue: generation by generation
 //   reversed-topo  topo backwards

@@ -10,27 +10,27 @@
 namespace placewright {
 namespace {
 
-constexpr int64_t kLargestWholeReal = int64_t{1} << 53;  // below, every whole number is a double
+constexpr int64_t kLargestWholeReal = int64_t{1} << 53;  // below, every integer is a double
 
-std::optional<int64_t> Fitting(__int128 number, int64_t most) {
-  if (number > most || number < -static_cast<__int128>(most)) return std::nullopt;
+std::optional<int64_t> Fitting(__int128 number, int64_t max) {
+  if (number > max || number < -static_cast<__int128>(max)) return std::nullopt;
   return static_cast<int64_t>(number);
 }
 
-// The whole number that a real one is.
+// The integer that a real one is.
 std::optional<int64_t> WholeOf(double value) {
-  constexpr auto kMost = static_cast<double>(kLargestWholeReal);
-  if (!(value >= -kMost && value <= kMost)) return std::nullopt;
+  constexpr auto kMax = static_cast<double>(kLargestWholeReal);
+  if (!(value >= -kMax && value <= kMax)) return std::nullopt;
   const auto whole = static_cast<int64_t>(value);
   return static_cast<double>(whole) == value ? std::optional<int64_t>(whole) : std::nullopt;
 }
 
-// The whole number whose reciprocal, rounded, is `value`.
+// The integer whose reciprocal, rounded, is `value`.
 std::optional<int64_t> ReciprocalOf(double value) {
   if (value == 0) return std::nullopt;
   const double reciprocal = 1.0 / value;
-  constexpr auto kMost = static_cast<double>(kLargestWholeReal / 2);
-  if (!(reciprocal >= -kMost && reciprocal <= kMost)) return std::nullopt;
+  constexpr auto kMax = static_cast<double>(kLargestWholeReal / 2);
+  if (!(reciprocal >= -kMax && reciprocal <= kMax)) return std::nullopt;
   const auto whole = static_cast<int64_t>(reciprocal + (reciprocal < 0 ? -0.5 : 0.5));
   if (whole == 0 || 1.0 / static_cast<double>(whole) != value) return std::nullopt;
   return whole;
@@ -46,18 +46,18 @@ double InverseAt(double value, int64_t from, int64_t to) {
 }
 
 std::optional<double> RealAt(double value, const ArgumentLaw& law, int64_t from, int64_t to) {
-  if (law.law == BatchLaw::kLinear) {
+  if (law.law == SizeScaling::kLinear) {
     const std::optional<int64_t> whole = WholeOf(value);
     if (!whole) return std::nullopt;
     const std::optional<int64_t> scaled = LinearAt(*whole, law.slope, from, to);
     if (!scaled || !Fitting(*scaled, kLargestWholeReal)) return std::nullopt;
     return static_cast<double>(*scaled);
   }
-  const double scaled = law.law == BatchLaw::kInverse
+  const double scaled = law.law == SizeScaling::kInverse
                             ? InverseAt(value, from, to)
                             : value * static_cast<double>(to) / static_cast<double>(from);
-  constexpr double kMost = std::numeric_limits<double>::max();
-  if (!(scaled >= -kMost && scaled <= kMost)) return std::nullopt;
+  constexpr double kMax = std::numeric_limits<double>::max();
+  if (!(scaled >= -kMax && scaled <= kMax)) return std::nullopt;
   return scaled;
 }
 
@@ -96,7 +96,7 @@ Status CheckArguments(const Op& op, std::span<const ArgumentLaw> laws) {
   int32_t number = 0;
   VisitNumbers(op.args, op.attributes, [&](const Value& value, const NumberPlace&) {
     if (next < laws.size() && laws[next].number == number) {
-      const bool linear = laws[next].law == BatchLaw::kLinear;
+      const bool linear = laws[next].law == SizeScaling::kLinear;
       if (linear == (laws[next].slope != 0) && NumberAt(value, laws[next], 1, 1)) ++next;
     }
     ++number;
@@ -108,8 +108,8 @@ Status CheckArguments(const Op& op, std::span<const ArgumentLaw> laws) {
 
 }  // namespace
 
-Status CheckScales(const BatchLaws* laws, int64_t from, int64_t to) {
-  if (to == from || (laws != nullptr && laws->obstacle.empty())) return Ok();
+Status CheckScales(const BatchScaling* laws, int64_t from, int64_t to) {
+  if (to == from || (laws != nullptr && laws->reason.empty())) return Ok();
   const std::string recording = fmt::format(
       "`placewright capture MODEL --batch {0} -o FILE`, or from PyTorch export(..., batch={0}) "
       "(docs/formats/pytorch.md).",
@@ -121,9 +121,9 @@ Status CheckScales(const BatchLaws* laws, int64_t from, int64_t to) {
                                  to),
                      "", "Record it with its batch size: " + recording);
   }
-  const std::string reason =
-      laws == nullptr ? ", since no recordings at other sizes prove how it scales"
-                      : ": " + laws->obstacle;
+  const std::string reason = laws == nullptr
+                                 ? ", since no recordings at other sizes prove how it scales"
+                                 : ": " + laws->reason;
   return MakeError(ErrorCode::kBatchScaling,
                    fmt::format("it cannot be taken at batch {}: the step is valid for batch {} "
                                "only{}",
@@ -140,7 +140,7 @@ std::optional<int64_t> LinearAt(int64_t value, int64_t slope, int64_t from, int6
 std::optional<Value> NumberAt(const Value& number, const ArgumentLaw& law, int64_t from,
                               int64_t to) {
   if (const int64_t* whole = number.AsInt()) {
-    if (law.law != BatchLaw::kLinear) return std::nullopt;
+    if (law.law != SizeScaling::kLinear) return std::nullopt;
     const std::optional<int64_t> scaled = LinearAt(*whole, law.slope, from, to);
     return scaled ? std::optional<Value>(Value(*scaled)) : std::nullopt;
   }
@@ -151,8 +151,8 @@ std::optional<Value> NumberAt(const Value& number, const ArgumentLaw& law, int64
 }
 
 int64_t SlopeOf(const Graph& graph, TensorId tensor, size_t dimension) {
-  if (graph.batch_laws() == nullptr || !graph.batch_laws()->obstacle.empty()) return 0;
-  for (const DimensionSlope& item : graph.batch_laws()->dimensions[tensor]) {
+  if (graph.batch_scaling() == nullptr || !graph.batch_scaling()->reason.empty()) return 0;
+  for (const DimensionSlope& item : graph.batch_scaling()->dimensions[tensor]) {
     if (static_cast<size_t>(item.dimension) == dimension) return item.slope;
   }
   return 0;
@@ -174,9 +174,9 @@ Result<std::vector<int64_t>> ShapeAt(std::vector<int64_t> shape,
 
 Result<std::vector<int64_t>> ShapeAt(const Graph& graph, TensorId tensor, int64_t to) {
   const std::vector<int64_t>& shape = graph.tensor(tensor).shape;
-  PW_RETURN_IF_ERROR(CheckScales(graph.batch_laws(), graph.batch(), to));
+  PW_RETURN_IF_ERROR(CheckScales(graph.batch_scaling(), graph.batch(), to));
   if (to == graph.batch()) return shape;
-  return ShapeAt(shape, graph.batch_laws()->dimensions[tensor], graph.batch(), to);
+  return ShapeAt(shape, graph.batch_scaling()->dimensions[tensor], graph.batch(), to);
 }
 
 Result<OpArguments> ArgumentsAt(OpArguments arguments, std::span<const ArgumentLaw> laws,
@@ -198,9 +198,9 @@ Result<OpArguments> ArgumentsAt(OpArguments arguments, std::span<const ArgumentL
 
 Result<OpArguments> ArgumentsAt(const Graph& graph, OpId id, int64_t to) {
   const Op& op = graph.op(id);
-  PW_RETURN_IF_ERROR(CheckScales(graph.batch_laws(), graph.batch(), to));
+  PW_RETURN_IF_ERROR(CheckScales(graph.batch_scaling(), graph.batch(), to));
   if (to == graph.batch()) return OpArguments{op.args, op.attributes};
-  return ArgumentsAt(OpArguments{op.args, op.attributes}, graph.batch_laws()->arguments[id],
+  return ArgumentsAt(OpArguments{op.args, op.attributes}, graph.batch_scaling()->arguments[id],
                      graph.batch(), to);
 }
 
@@ -215,9 +215,9 @@ void VisitLaws(const Op& op, std::span<const ArgumentLaw> laws,
   });
 }
 
-Result<Graph> WithBatchLaws(Graph graph, BatchLaws laws) {
-  if (!laws.obstacle.empty()) {
-    graph.data_.batch_laws = BatchLaws{laws.sizes, std::move(laws.obstacle), {}, {}};
+Result<Graph> WithBatchScaling(Graph graph, BatchScaling laws) {
+  if (!laws.reason.empty()) {
+    graph.data_.batch_scaling = BatchScaling{laws.sizes, std::move(laws.reason), {}, {}};
     return graph;
   }
   if (!HasRows(laws.dimensions, graph.tensor_count()) ||
@@ -230,7 +230,7 @@ Result<Graph> WithBatchLaws(Graph graph, BatchLaws laws) {
   for (const OpId id : graph.ops()) {
     PW_RETURN_IF_ERROR(CheckArguments(graph.op(id), laws.arguments[id]));
   }
-  graph.data_.batch_laws = std::move(laws);
+  graph.data_.batch_scaling = std::move(laws);
   return graph;
 }
 

@@ -17,7 +17,7 @@ namespace placewright {
 
 // Whether a step of batch `from` (0: not stated) can be taken at batch `to`. Errors: kBatchScaling
 // where `laws` is nullptr, or with the reason why it is valid for its batch only.
-Status CheckScales(const BatchLaws* laws, int64_t from, int64_t to);
+Status CheckScales(const BatchScaling* laws, int64_t from, int64_t to);
 
 // value + slope * (to - from); nullopt where that is no int64_t.
 std::optional<int64_t> LinearAt(int64_t value, int64_t slope, int64_t from, int64_t to);
@@ -56,7 +56,7 @@ void VisitLaws(const Op& op, std::span<const ArgumentLaw> laws,
 // The graph with laws. Errors: kGraphInconsistent for laws that are not ones of this graph: rows
 // of another length, no such dimension or number, not ascending, a law without a slope or of no
 // use to its number.
-Result<Graph> WithBatchLaws(Graph graph, BatchLaws laws);
+Result<Graph> WithBatchScaling(Graph graph, BatchScaling laws);
 
 }  // namespace placewright
 

@@ -50,14 +50,14 @@ GraphBuilder Step(int64_t batch, const Call& call) {
 
 using CallAt = std::function<Call(int64_t batch)>;
 
-BatchLaws Laws(const CallAt& call, std::array<int64_t, 3> sizes = {4, 5, 11}) {
+BatchScaling Laws(const CallAt& call, std::array<int64_t, 3> sizes = {4, 5, 11}) {
   const Graph graph = Step(sizes[0], call(sizes[0])).Build().Take();
-  return ProveBatchLaws(graph, Step(sizes[1], call(sizes[1])), Step(sizes[2], call(sizes[2])));
+  return ProveBatchScaling(graph, Step(sizes[1], call(sizes[1])), Step(sizes[2], call(sizes[2])));
 }
 
 Graph Proven(const CallAt& call, int64_t batch) {
-  Result<Graph> graph = WithBatchLaws(Step(batch, call(batch)).Build().Take(),
-                                      Laws(call, {batch, batch + 1, 2 * batch + 3}));
+  Result<Graph> graph = WithBatchScaling(Step(batch, call(batch)).Build().Take(),
+                                         Laws(call, {batch, batch + 1, 2 * batch + 3}));
   EXPECT_TRUE(graph.ok()) << graph.error().ToString();
   return graph.Take();
 }
@@ -72,18 +72,18 @@ Call Sized(int64_t batch) {
 
 // At batch 4: args %0, [4, 3, 7], 7 and size = [1, 24]. Numbers in order: 4, 3, 7, 7, 1, 24; those
 // at 0, 2 and 5 grow by 1, 2 and 6 a sample. Tensors: x [4, 6] by 1, op [24, 3] by 6.
-TEST(BatchLaws, AreFoundWhereverNumbersLie) {
-  const BatchLaws laws = Laws(Sized);
-  EXPECT_EQ(laws.obstacle, "");
-  EXPECT_EQ(laws.arguments.items,
-            (std::vector<ArgumentLaw>{
-                {0, BatchLaw::kLinear, 1}, {2, BatchLaw::kLinear, 2}, {5, BatchLaw::kLinear, 6}}));
+TEST(BatchScaling, AreFoundWhereverNumbersLie) {
+  const BatchScaling laws = Laws(Sized);
+  EXPECT_EQ(laws.reason, "");
+  EXPECT_EQ(laws.arguments.items, (std::vector<ArgumentLaw>{{0, SizeScaling::kLinear, 1},
+                                                            {2, SizeScaling::kLinear, 2},
+                                                            {5, SizeScaling::kLinear, 6}}));
   EXPECT_EQ(laws.dimensions.items, (std::vector<DimensionSlope>{{0, 1}, {0, 6}}));
   EXPECT_EQ(laws.dimensions.offsets, (std::vector<int32_t>{0, 1, 2}));
 }
 
 // At batch 10: [10, 3, 19], 7, size = [1, 60], shape [60, 3].
-TEST(BatchLaws, TellTheSizesAtAnotherBatch) {
+TEST(BatchScaling, TellTheSizesAtAnotherBatch) {
   const Graph graph = Proven(Sized, 4);
   const OpId op(size_t{0});
   const TensorId x(size_t{0}), made(size_t{1});
@@ -102,7 +102,7 @@ TEST(BatchLaws, TellTheSizesAtAnotherBatch) {
 
 // Real numbers. 24.0 = 6 * 4 is whole: linear. 0.1 * 4 = 0.4: proportional. 1 / (4 * 49) is a
 // reciprocal, given to the last bit at every batch.
-TEST(BatchLaws, RealNumbersAreLinearProportionalOrInverse) {
+TEST(BatchScaling, RealNumbersAreLinearProportionalOrInverse) {
   const CallAt call = [](int64_t batch) {
     Call c;
     const auto b = static_cast<double>(batch);
@@ -111,10 +111,11 @@ TEST(BatchLaws, RealNumbersAreLinearProportionalOrInverse) {
               Value(0.3 / b), Value(std::numeric_limits<double>::quiet_NaN())};
     return c;
   };
-  EXPECT_EQ(Laws(call).arguments.items, (std::vector<ArgumentLaw>{{0, BatchLaw::kLinear, 6},
-                                                                  {1, BatchLaw::kProportional, 0},
-                                                                  {2, BatchLaw::kInverse, 0},
-                                                                  {3, BatchLaw::kInverse, 0}}));
+  EXPECT_EQ(Laws(call).arguments.items,
+            (std::vector<ArgumentLaw>{{0, SizeScaling::kLinear, 6},
+                                      {1, SizeScaling::kProportional, 0},
+                                      {2, SizeScaling::kInverse, 0},
+                                      {3, SizeScaling::kInverse, 0}}));
   const Graph graph = Proven(call, 4);
   for (const int64_t batch : {1, 3, 7, 64, 1001}) {
     const Args found = ArgumentsAt(graph, OpId(size_t{0}), batch).Take().args;
@@ -126,10 +127,10 @@ TEST(BatchLaws, RealNumbersAreLinearProportionalOrInverse) {
   }
 }
 
-std::string Obstacle(const CallAt& call) { return Laws(call).obstacle; }
+std::string Reason(const CallAt& call) { return Laws(call).reason; }
 
 // ceil(4 / 2) = 2, ceil(5 / 2) = 3, ceil(11 / 2) = 6: a line through the first two gives 9 at 11.
-TEST(BatchLaws, WhatFollowsNoLawIsNamedWithItsValues) {
+TEST(BatchScaling, WhatFollowsNoLawIsNamedWithItsValues) {
   const auto with_number = [](auto number) {
     return [number](int64_t batch) {
       Call call;
@@ -137,24 +138,24 @@ TEST(BatchLaws, WhatFollowsNoLawIsNamedWithItsValues) {
       return call;
     };
   };
-  EXPECT_EQ(Obstacle(with_number([](int64_t b) { return Int((b + 1) / 2); })),
+  EXPECT_EQ(Reason(with_number([](int64_t b) { return Int((b + 1) / 2); })),
             "args[1][1] of op op (aten.test.default) is 2, 3 and 6, neither linear in the batch "
             "nor proportional to it, at "
             "batch 4, 5 and 11");
   // The first two agree by chance.
-  EXPECT_THAT(Obstacle(with_number([](int64_t b) { return Int(b < 10 ? 1 : 2); })),
+  EXPECT_THAT(Reason(with_number([](int64_t b) { return Int(b < 10 ? 1 : 2); })),
               HasSubstr("is 1, 1 and 2"));
-  EXPECT_THAT(Obstacle(with_number([](int64_t b) { return Int(b * b); })),
+  EXPECT_THAT(Reason(with_number([](int64_t b) { return Int(b * b); })),
               HasSubstr("is 16, 25 and 121"));
-  EXPECT_THAT(Obstacle(with_number([](int64_t b) { return Value(static_cast<double>(b * b)); })),
+  EXPECT_THAT(Reason(with_number([](int64_t b) { return Value(static_cast<double>(b * b)); })),
               HasSubstr("is 16.0, 25.0 and 121.0"));
-  EXPECT_THAT(Obstacle(with_number([](int64_t b) { return b > 4 ? Value() : Int(1); })),
+  EXPECT_THAT(Reason(with_number([](int64_t b) { return b > 4 ? Value() : Int(1); })),
               HasSubstr("is 1, null and null"));
-  EXPECT_THAT(Obstacle(with_number([](int64_t b) { return b > 4 ? Value(1.0) : Int(1); })),
+  EXPECT_THAT(Reason(with_number([](int64_t b) { return b > 4 ? Value(1.0) : Int(1); })),
               HasSubstr("is 1, 1.0 and 1.0"));
-  EXPECT_THAT(Obstacle(with_number([](int64_t b) { return Value(b > 4); })),
+  EXPECT_THAT(Reason(with_number([](int64_t b) { return Value(b > 4); })),
               HasSubstr("is false, true and true"));
-  EXPECT_THAT(Obstacle([](int64_t b) {
+  EXPECT_THAT(Reason([](int64_t b) {
                 Call call;
                 call.shape = {2, b * b};
                 return call;
@@ -162,7 +163,7 @@ TEST(BatchLaws, WhatFollowsNoLawIsNamedWithItsValues) {
               HasSubstr("dimension 1 of output 0 of op op (aten.test.default) is 16, 25 and 121"));
 }
 
-TEST(BatchLaws, AnotherCallIsNoStepOfTheSameModel) {
+TEST(BatchScaling, AnotherCallIsNoStepOfTheSameModel) {
   const auto from = [](void (*change)(Call&)) {
     return [change](int64_t batch) {
       Call call;
@@ -170,45 +171,44 @@ TEST(BatchLaws, AnotherCallIsNoStepOfTheSameModel) {
       return call;
     };
   };
-  EXPECT_THAT(Obstacle(from([](Call& c) { c.type = "aten.other.default"; })),
+  EXPECT_THAT(Reason(from([](Call& c) { c.type = "aten.other.default"; })),
               HasSubstr("op op (aten.test.default) is op (aten.other.default) at batch 11"));
-  EXPECT_THAT(Obstacle(from([](Call& c) { c.args.push_back(Int(1)); })),
-              HasSubstr("more arguments"));
-  EXPECT_THAT(Obstacle(from([](Call& c) {
+  EXPECT_THAT(Reason(from([](Call& c) { c.args.push_back(Int(1)); })), HasSubstr("more arguments"));
+  EXPECT_THAT(Reason(from([](Call& c) {
                 c.attributes = {{"dim", Int(1)}};
               })),
               HasSubstr("more arguments"));
-  EXPECT_THAT(Obstacle(from([](Call& c) { c.alias = AliasKind::kView; })),
+  EXPECT_THAT(Reason(from([](Call& c) { c.alias = AliasKind::kView; })),
               HasSubstr("has other outputs"));
-  EXPECT_THAT(Obstacle(from([](Call& c) {
+  EXPECT_THAT(Reason(from([](Call& c) {
                 c.shape = {4, 1};
               })),
               HasSubstr("the number of dimensions of output 0"));
 }
 
-TEST(BatchLaws, OnlyAProvenStepIsTakenToAnotherBatch) {
+TEST(BatchScaling, OnlyAProvenStepIsTakenToAnotherBatch) {
   Graph plain = Step(4, Sized(4)).Build().Take();
-  const Status unproven = CheckScales(plain.batch_laws(), 4, 7);
+  const Status unproven = CheckScales(plain.batch_scaling(), 4, 7);
   EXPECT_EQ(unproven.error().code, ErrorCode::kBatchScaling);
   EXPECT_THAT(unproven.error().ToString(), HasSubstr("the step is valid for batch 4 only"));
   EXPECT_THAT(unproven.error().remedy, HasSubstr("--batch 7"));
-  EXPECT_TRUE(CheckScales(plain.batch_laws(), 4, 4).ok());
+  EXPECT_TRUE(CheckScales(plain.batch_scaling(), 4, 4).ok());
   const Status unstated = CheckScales(nullptr, 0, 7);
   EXPECT_EQ(unstated.error().message,
             "it cannot be taken at batch 7: the file does not state the batch size of the recorded "
             "step");
   EXPECT_THAT(unstated.error().remedy, HasSubstr("export(..., batch=7)"));
   EXPECT_EQ(SlopeOf(plain, TensorId(size_t{0}), 0), 0);
-  BatchLaws laws;
-  laws.obstacle = "op pool differs";
-  const Graph refused = WithBatchLaws(std::move(plain), laws).Take();
+  BatchScaling laws;
+  laws.reason = "op pool differs";
+  const Graph refused = WithBatchScaling(std::move(plain), laws).Take();
   EXPECT_THAT(ShapeAt(refused, TensorId(size_t{0}), 7).error().message,
               HasSubstr("op pool differs"));
   EXPECT_EQ(ArgumentsAt(refused, OpId(size_t{0}), 7).error().code, ErrorCode::kBatchScaling);
 }
 
 // 2 b - 9 is 3 at batch 6, and below 0 at batch 4.
-TEST(BatchLaws, SizesOutOfRangeAreErrors) {
+TEST(BatchScaling, SizesOutOfRangeAreErrors) {
   const Graph graph = Proven(
       [](int64_t batch) {
         Call call;
@@ -218,36 +218,38 @@ TEST(BatchLaws, SizesOutOfRangeAreErrors) {
       6);
   EXPECT_EQ(ShapeAt(graph, TensorId(size_t{1}), 5).Take(), (std::vector<int64_t>{1}));
   EXPECT_EQ(ShapeAt(graph, TensorId(size_t{1}), 4).error().code, ErrorCode::kBatchScaling);
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(LinearAt(5, 2, 6, 8), 9);
-  EXPECT_EQ(LinearAt(0, kMost, 1, 2), kMost);
-  EXPECT_EQ(LinearAt(1, kMost, 1, 2), std::nullopt);
-  EXPECT_EQ(LinearAt(-kMost, -kMost, 1, kMost), std::nullopt);
-  EXPECT_EQ(NumberAt(Value(1e308), {0, BatchLaw::kProportional, 0}, 1, 100), std::nullopt);
-  EXPECT_EQ(NumberAt(Value(0.5), {0, BatchLaw::kLinear, 1}, 1, 2), std::nullopt);
-  EXPECT_EQ(NumberAt(Value(true), {0, BatchLaw::kLinear, 1}, 1, 2), std::nullopt);
-  EXPECT_EQ(NumberAt(Value(0.0), {0, BatchLaw::kInverse, 0}, 1, 2), Value(0.0));
+  EXPECT_EQ(LinearAt(0, kMax, 1, 2), kMax);
+  EXPECT_EQ(LinearAt(1, kMax, 1, 2), std::nullopt);
+  EXPECT_EQ(LinearAt(-kMax, -kMax, 1, kMax), std::nullopt);
+  EXPECT_EQ(NumberAt(Value(1e308), {0, SizeScaling::kProportional, 0}, 1, 100), std::nullopt);
+  EXPECT_EQ(NumberAt(Value(0.5), {0, SizeScaling::kLinear, 1}, 1, 2), std::nullopt);
+  EXPECT_EQ(NumberAt(Value(true), {0, SizeScaling::kLinear, 1}, 1, 2), std::nullopt);
+  EXPECT_EQ(NumberAt(Value(0.0), {0, SizeScaling::kInverse, 0}, 1, 2), Value(0.0));
 }
 
-TEST(BatchLaws, LawsOfAnotherGraphAreRefused) {
-  const auto refused = [](void (*change)(BatchLaws&)) {
-    BatchLaws laws = Laws(Sized);
+TEST(BatchScaling, LawsOfAnotherGraphAreRefused) {
+  const auto refused = [](void (*change)(BatchScaling&)) {
+    BatchScaling laws = Laws(Sized);
     change(laws);
-    const Result<Graph> graph = WithBatchLaws(Step(4, Sized(4)).Build().Take(), std::move(laws));
+    const Result<Graph> graph = WithBatchScaling(Step(4, Sized(4)).Build().Take(), std::move(laws));
     return !graph.ok() && graph.error().code == ErrorCode::kGraphInconsistent;
   };
-  EXPECT_FALSE(refused([](BatchLaws&) {}));
-  EXPECT_TRUE(refused([](BatchLaws& l) { l.dimensions.offsets.push_back(2); }));
-  EXPECT_TRUE(refused([](BatchLaws& l) { l.dimensions.items[0].dimension = 2; }));
-  EXPECT_TRUE(refused([](BatchLaws& l) { l.dimensions.items[0].slope = 0; }));
-  EXPECT_TRUE(refused([](BatchLaws& l) { l.arguments.items[2].number = 6; }));
-  EXPECT_TRUE(refused([](BatchLaws& l) { l.arguments.items[1].number = 0; }));
-  EXPECT_TRUE(refused([](BatchLaws& l) { l.arguments.items[0].slope = 0; }));
-  EXPECT_TRUE(refused([](BatchLaws& l) { l.arguments.items[0] = {0, BatchLaw::kInverse, 0}; }));
+  EXPECT_FALSE(refused([](BatchScaling&) {}));
+  EXPECT_TRUE(refused([](BatchScaling& l) { l.dimensions.offsets.push_back(2); }));
+  EXPECT_TRUE(refused([](BatchScaling& l) { l.dimensions.items[0].dimension = 2; }));
+  EXPECT_TRUE(refused([](BatchScaling& l) { l.dimensions.items[0].slope = 0; }));
+  EXPECT_TRUE(refused([](BatchScaling& l) { l.arguments.items[2].number = 6; }));
+  EXPECT_TRUE(refused([](BatchScaling& l) { l.arguments.items[1].number = 0; }));
+  EXPECT_TRUE(refused([](BatchScaling& l) { l.arguments.items[0].slope = 0; }));
+  EXPECT_TRUE(refused([](BatchScaling& l) {
+    l.arguments.items[0] = {0, SizeScaling::kInverse, 0};
+  }));
 }
 
 // Random lines through every number of a step: the laws are those, and give every batch.
-TEST(BatchLaws, GiveEveryBatchOfRandomSteps) {
+TEST(BatchScaling, GiveEveryBatchOfRandomSteps) {
   EXPECT_TRUE(rc::check([](uint64_t seed) {
     const CallAt call = [seed](int64_t batch) {
       Random random(seed);

@@ -33,7 +33,7 @@ class Prover {
     laws_.sizes = {graph.batch(), second.added().batch, third.added().batch};
   }
 
-  BatchLaws Run() && {
+  BatchScaling Run() && {
     laws_.dimensions.offsets.reserve(graph_.tensor_count() + 1);
     laws_.arguments.offsets.reserve(graph_.op_count() + 1);
     slopes_.resize(graph_.tensor_count());
@@ -44,13 +44,13 @@ class Prover {
       }
       return std::move(laws_);
     }
-    PW_CHECK(!laws_.obstacle.empty());
-    return BatchLaws{laws_.sizes, std::move(laws_.obstacle), {}, {}};
+    PW_CHECK(!laws_.reason.empty());
+    return BatchScaling{laws_.sizes, std::move(laws_.reason), {}, {}};
   }
 
  private:
-  bool Fail(std::string obstacle) {
-    laws_.obstacle = std::move(obstacle);
+  bool Fail(std::string reason) {
+    laws_.reason = std::move(reason);
     return false;
   }
   std::string AtSizes() const {
@@ -243,7 +243,7 @@ class Prover {
   bool FindWholeLaw(const Three<Value>& all) {
     if (all.b.AsInt() == nullptr || all.c.AsInt() == nullptr) return false;
     const auto slope = WholeSlope(*all.a.AsInt(), *all.b.AsInt(), *all.c.AsInt());
-    if (slope) laws_.arguments.items.push_back({number_, BatchLaw::kLinear, *slope});
+    if (slope) laws_.arguments.items.push_back({number_, SizeScaling::kLinear, *slope});
     return slope.has_value();
   }
 
@@ -254,10 +254,10 @@ class Prover {
     std::vector<ArgumentLaw> candidates;
     const double slope = (*b - *a) / static_cast<double>(laws_.sizes[1] - laws_.sizes[0]);
     if (std::abs(slope) >= 1 && std::abs(slope) < 9e15) {
-      candidates.push_back({number_, BatchLaw::kLinear, static_cast<int64_t>(slope)});
+      candidates.push_back({number_, SizeScaling::kLinear, static_cast<int64_t>(slope)});
     }
-    candidates.push_back({number_, BatchLaw::kProportional, 0});
-    candidates.push_back({number_, BatchLaw::kInverse, 0});
+    candidates.push_back({number_, SizeScaling::kProportional, 0});
+    candidates.push_back({number_, SizeScaling::kInverse, 0});
     for (const ArgumentLaw& law : candidates) {
       if (!Gives(law, *a, laws_.sizes[1], *b) || !Gives(law, *a, laws_.sizes[2], *c)) continue;
       laws_.arguments.items.push_back(law);
@@ -271,13 +271,13 @@ class Prover {
     const std::optional<Value> number = NumberAt(Value(value), law, laws_.sizes[0], to);
     if (!number) return false;
     const double difference = std::abs(*number->AsDouble() - expected);
-    if (law.law == BatchLaw::kLinear) return difference == 0;
+    if (law.law == SizeScaling::kLinear) return difference == 0;
     return difference <= 2 * std::numeric_limits<double>::epsilon() * std::abs(expected);
   }
 
   const Graph& graph_;
   const GraphBuilder* others_[2];
-  BatchLaws laws_;
+  BatchScaling laws_;
   IdVector<TensorId, std::vector<DimensionSlope>> slopes_;
   OpId op_;
   int32_t number_ = 0;
@@ -285,8 +285,8 @@ class Prover {
 
 }  // namespace
 
-BatchLaws ProveBatchLaws(const Graph& graph, const GraphBuilder& second,
-                         const GraphBuilder& third) {
+BatchScaling ProveBatchScaling(const Graph& graph, const GraphBuilder& second,
+                               const GraphBuilder& third) {
   return Prover(graph, second, third).Run();
 }
 

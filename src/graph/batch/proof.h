@@ -3,7 +3,7 @@
 #ifndef PLACEWRIGHT_GRAPH_BATCH_PROOF_H_
 #define PLACEWRIGHT_GRAPH_BATCH_PROOF_H_
 
-#include "graph/batch/batch_laws.h"
+#include "graph/batch/batch_scaling.h"
 #include "graph/graph_builder.h"
 
 namespace placewright {
@@ -11,11 +11,12 @@ namespace placewright {
 // `second` and `third` are the same step at two other batches, all three different and stated;
 // they need not be built. Ops, operators, phases, stated modules, inputs, views, writes and
 // arguments that are no numbers must be the same in all three; every number that changes must
-// follow one of the laws (batch_laws.h): the law that the first two recordings leave open is
-// decided, and proven, at the third. Otherwise the result has an obstacle, which names the first op
+// follow one of the laws (batch_scaling.h): the law that the first two recordings leave open is
+// decided, and proven, at the third. Otherwise the result has an reason, which names the first op
 // or tensor that differs and its three values.
 // Complexity: O(ops + tensors + numbers among the arguments).
-BatchLaws ProveBatchLaws(const Graph& graph, const GraphBuilder& second, const GraphBuilder& third);
+BatchScaling ProveBatchScaling(const Graph& graph, const GraphBuilder& second,
+                               const GraphBuilder& third);
 
 }  // namespace placewright
 

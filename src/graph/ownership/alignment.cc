@@ -3,7 +3,7 @@
 namespace placewright {
 namespace {
 
-constexpr size_t kMostWeights = size_t{1} << 16;
+constexpr size_t kMaxWeights = size_t{1} << 16;
 
 struct Best {
   int64_t weight = 0;
@@ -68,7 +68,7 @@ std::vector<int32_t> DenseDescent(size_t rows, int32_t first, int32_t last,
   std::vector<int32_t> result(rows, kUnmatched);
   if (first < last) return result;
   const auto columns = static_cast<size_t>(first - last) + 1;
-  if (rows > kMostWeights / columns) return result;
+  if (rows > kMaxWeights / columns) return result;
   enum Choice : char { kNextColumn, kSkipRow, kMatch };
   std::vector<char> choices(rows * columns);
   // total[c]: of the rows so far within the first c columns.
@@ -76,11 +76,11 @@ std::vector<int32_t> DenseDescent(size_t rows, int32_t first, int32_t last,
   for (size_t row = 0; row < rows; ++row) {
     for (size_t c = 0; c < columns; ++c) {
       char& choice = choices[row * columns + c];
-      int64_t most = total[c];
-      if (before[c + 1] > most) most = before[c + 1], choice = kSkipRow;
+      int64_t max = total[c];
+      if (before[c + 1] > max) max = before[c + 1], choice = kSkipRow;
       const int32_t here = weight(row, first - static_cast<int32_t>(c));
-      if (here > 0 && before[c + 1] + here > most) most = before[c + 1] + here, choice = kMatch;
-      total[c + 1] = most;
+      if (here > 0 && before[c + 1] + here > max) max = before[c + 1] + here, choice = kMatch;
+      total[c + 1] = max;
     }
     before = total;
   }

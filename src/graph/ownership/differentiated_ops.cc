@@ -11,9 +11,9 @@
 namespace placewright {
 namespace {
 
-constexpr size_t kMostSaved = 16;  // tensors of one backward op that are evidence
-constexpr size_t kMostReaders = 64;
-constexpr size_t kMostCandidates = size_t{1} << 23;  // of all backward ops
+constexpr size_t kMaxSaved = 16;  // tensors of one backward op that are evidence
+constexpr size_t kMaxReaders = 64;
+constexpr size_t kMaxCandidates = size_t{1} << 23;  // of all backward ops
 
 class Finder {
  public:
@@ -70,7 +70,7 @@ class Finder {
     storage_readers_.resize(graph_.storages.size());
     const auto add = [](std::vector<OpId>& row, OpId id) {
       // One more than counts as evidence tells that there are too many.
-      if (row.size() <= kMostReaders && (row.empty() || row.back() != id)) row.push_back(id);
+      if (row.size() <= kMaxReaders && (row.empty() || row.back() != id)) row.push_back(id);
     };
     for (OpId id : graph_.topological_order) {
       const Op& op = graph_.ops[id];
@@ -118,20 +118,20 @@ class Finder {
 
   // Calls meet(forward op, is maker) for the candidates of a backward op, one for each tensor.
   template <class Meet>
-  void ForEachCandidate(const Op& op, size_t most_readers, const Meet& meet) const {
+  void ForEachCandidate(const Op& op, size_t max_readers, const Meet& meet) const {
     std::vector<TensorId> seen;
     const auto meet_readers = [&](const std::vector<OpId>& readers) {
-      if (readers.size() > most_readers) return;
+      if (readers.size() > max_readers) return;
       for (OpId reader : readers) meet(reader, false);
     };
     for (TensorId input : op.inputs) {
       const TensorId saved = again_.behind[input];
       if (!IsForward(saved) || std::find(seen.begin(), seen.end(), saved) != seen.end()) continue;
-      if (seen.size() == kMostSaved) break;
+      if (seen.size() == kMaxSaved) break;
       seen.push_back(saved);
       const OpId producer = graph_.tensors[saved].producer;
       const std::vector<OpId>& readers = readers_[saved.index()];
-      if (producer.valid() && readers.size() <= most_readers) meet(producer, true);
+      if (producer.valid() && readers.size() <= max_readers) meet(producer, true);
       meet_readers(readers);
     }
     for (TensorId output : op.outputs) {
@@ -141,18 +141,18 @@ class Finder {
   }
 
   void ListCandidates() {
-    size_t most_readers = kMostReaders, count = 0;
+    size_t max_readers = kMaxReaders, count = 0;
     do {
       count = 0;
       for (OpId id : rows_) {
-        ForEachCandidate(graph_.ops[id], most_readers, [&](OpId, bool) { ++count; });
+        ForEachCandidate(graph_.ops[id], max_readers, [&](OpId, bool) { ++count; });
       }
-    } while (count > kMostCandidates && (most_readers /= 2) > 0);
+    } while (count > kMaxCandidates && (max_readers /= 2) > 0);
     candidates_.resize(rows_.size());
-    for (size_t r = 0; r < rows_.size(); ++r) ListCandidatesOf(r, most_readers);
+    for (size_t r = 0; r < rows_.size(); ++r) ListCandidatesOf(r, max_readers);
   }
 
-  void ListCandidatesOf(size_t r, size_t most_readers) {
+  void ListCandidatesOf(size_t r, size_t max_readers) {
     const Op& op = graph_.ops[rows_[r]];
     const std::string_view name = AtenBaseName(op.type);
     const bool is_backward = name.find("_backward") != std::string_view::npos;
@@ -161,7 +161,7 @@ class Finder {
       bool role = false;
     };
     std::map<int32_t, Met> met;
-    ForEachCandidate(op, most_readers, [&](OpId other, bool maker) {
+    ForEachCandidate(op, max_readers, [&](OpId other, bool maker) {
       Met& entry = met[position_[other]];
       ++entry.tensors;
       entry.role = entry.role || maker == is_backward;
@@ -201,7 +201,7 @@ class Finder {
     return weight < 4 ? 0 : weight + (MadeWhatIsDifferentiated(op, forward) ? 1 : 0);
   }
 
-  // Whether the op for which a settled op has made one of the gradients that `op` reads has read an
+  // Whether the op for which a fixed op has made one of the gradients that `op` reads has read an
   // output of `forward`.
   bool MadeWhatIsDifferentiated(const Op& op, const Op& forward) const {
     return std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
@@ -242,7 +242,7 @@ class Finder {
     fill(0);
   }
 
-  // The positions between which a row lies by those settled before and behind it.
+  // The positions between which a row lies by those fixed before and behind it.
   struct Window {
     int32_t high, low;
   };
@@ -374,7 +374,7 @@ class Finder {
   std::vector<OpId> forward_;         // in topological order
   IdVector<OpId, int32_t> position_;  // in forward_
   std::vector<std::vector<OpId>>
-      readers_;  // by tensor: forward ops, one more than kMostReaders at most
+      readers_;  // by tensor: forward ops, one more than kMaxReaders at most
   std::vector<std::vector<OpId>> storage_readers_;  // of parameters
   IdVector<TensorId, StorageId> leads_to_;
   std::vector<OpId> rows_, sums_;  // backward ops in topological order

@@ -11,7 +11,7 @@
 //      maker of the tensor for a `*_backward` op, a reader for any other.
 //   2. Of all choices among the candidates in which the forward ops never come later, the one with
 //      the greatest weight counts (alignment.h).
-//   3. Other ops without candidates, between two that are settled, go by shapes and names to the
+//   3. Other ops without candidates, between two that are fixed, go by shapes and names to the
 //      forward ops between those two: 3 where a gradient that it reads has the shape of the forward
 //      op's output, 2 where it makes the shape of an input, 4 where MayDifferentiate (2 for a copy
 //      and a view); at least 4 in all, and then 1 where an op that it reads a gradient of has read
@@ -39,7 +39,7 @@ struct Differentiated {
 
 // `served` as ServedParameters gives it. Needs storages, edges and a topological order.
 // Complexity: O(c log n) for c candidates (at most 2^23, 64 for each tensor read), and 2^16 for
-// every gap between settled ops.
+// every gap between fixed ops.
 Differentiated DifferentiatedOps(const GraphData& graph, const IdVector<OpId, StorageId>& served);
 
 }  // namespace placewright

@@ -6,7 +6,7 @@
 namespace placewright {
 namespace {
 
-constexpr size_t kMostEqual = 64;
+constexpr size_t kMaxEqual = 64;
 
 class Finder {
  public:
@@ -24,7 +24,7 @@ class Finder {
       const Op& op = graph_.ops[id];
       if (op.phase == Phase::kForward && !op.inputs.empty()) {
         std::vector<OpId>& equal = forward_[KeyOf(op)];
-        if (equal.size() < kMostEqual) equal.push_back(id);
+        if (equal.size() < kMaxEqual) equal.push_back(id);
       }
     }
     for (OpId id : graph_.topological_order) {

@@ -27,7 +27,7 @@ using ScopedGraph = Scoped<SCOTCH_Graph, &SCOTCH_graphInit, &SCOTCH_graphExit>;
 using ScopedArch = Scoped<SCOTCH_Arch, &SCOTCH_archInit, &SCOTCH_archExit>;
 using ScopedStrat = Scoped<SCOTCH_Strat, &SCOTCH_stratInit, &SCOTCH_stratExit>;
 
-// Whole numbers in proportion to the parts' shares, each at least 1.
+// Integers in proportion to the parts' shares, each at least 1.
 std::vector<SCOTCH_Num> PartWeights(const PartitionOptions& options) {
   constexpr double kScale = 10000;
   double total = 0;

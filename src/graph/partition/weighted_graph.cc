@@ -53,17 +53,17 @@ int64_t CutWeight(const WeightedGraph& graph, const std::vector<int32_t>& part_o
   return cut;
 }
 
-std::vector<int64_t> ScaleWeights(const std::vector<int64_t>& weights, int64_t least) {
+std::vector<int64_t> ScaleWeights(const std::vector<int64_t>& weights, int64_t min) {
   constexpr int64_t kLimit = int64_t{1} << 30;
   unsigned __int128 sum = 0;
-  for (int64_t weight : weights) sum += static_cast<unsigned __int128>(std::max(weight, least));
+  for (int64_t weight : weights) sum += static_cast<unsigned __int128>(std::max(weight, min));
   const auto divisor =
       static_cast<int64_t>(sum / static_cast<unsigned __int128>(std::max<int64_t>(
                                      1, kLimit - static_cast<int64_t>(weights.size()))) +
                            1);
   std::vector<int64_t> scaled;
   scaled.reserve(weights.size());
-  for (int64_t weight : weights) scaled.push_back(std::max(weight / divisor, least));
+  for (int64_t weight : weights) scaled.push_back(std::max(weight / divisor, min));
   return scaled;
 }
 

@@ -29,7 +29,11 @@ struct Track {
 class Writer {
  public:
   Writer(const ChromeTraceInput& input, const TextSink& sink)
-      : in_(input), graph_(input.graph), cluster_(input.cluster), p_(input.program), sink_(sink) {}
+      : in_(input),
+        graph_(input.graph),
+        cluster_(input.cluster),
+        p_(input.sim_graph),
+        sink_(sink) {}
 
   Status Write() {
     PW_RETURN_IF_ERROR(sink_(fmt::format(
@@ -170,14 +174,15 @@ class Writer {
     const auto version =
         static_cast<size_t>(p_.storage_versions[span.storage][static_cast<size_t>(span.version)]);
     std::optional<int32_t> first;
-    for (int32_t i = p_.version_units_offset[version]; i < p_.version_units_offset[version + 1];
+    for (int32_t i = p_.version_slices_offset[version]; i < p_.version_slices_offset[version + 1];
          ++i) {
-      const auto unit = static_cast<size_t>(p_.version_units[static_cast<size_t>(i)]);
-      if (p_.unit_offset[unit] != span.offset.count || p_.unit_length[unit] != span.length.count) {
+      const auto unit = static_cast<size_t>(p_.version_slices[static_cast<size_t>(i)]);
+      if (p_.slice_offset[unit] != span.offset.count ||
+          p_.slice_length[unit] != span.length.count) {
         continue;
       }
-      for (int32_t r = p_.unit_readers_offset[unit]; r < p_.unit_readers_offset[unit + 1]; ++r) {
-        const int32_t exec = p_.unit_readers[static_cast<size_t>(r)];
+      for (int32_t r = p_.slice_readers_offset[unit]; r < p_.slice_readers_offset[unit + 1]; ++r) {
+        const int32_t exec = p_.slice_readers[static_cast<size_t>(r)];
         if (in_.placement[p_.op_of[static_cast<size_t>(exec)]] != span.to) continue;
         if (!first || SpanOf(exec).start < SpanOf(*first).start) first = exec;
       }
@@ -200,7 +205,7 @@ class Writer {
   const ChromeTraceInput& in_;
   const Graph& graph_;
   const Cluster& cluster_;
-  const StepProgram& p_;
+  const SimGraph& p_;
   const TextSink& sink_;
   bool first_ = true;
 };

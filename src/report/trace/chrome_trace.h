@@ -12,14 +12,14 @@
 #include "plan/placement.h"
 #include "plan/schedule.h"
 #include "report/memory_curve.h"
-#include "sim/engine/step_program.h"
+#include "sim/engine/sim_graph.h"
 
 namespace placewright {
 
 struct ChromeTraceInput {
   const Graph& graph;
   const Cluster& cluster;
-  const StepProgram& program;  // of graph and cluster
+  const SimGraph& sim_graph;  // of graph and cluster
   const Placement& placement;
   const Schedule& schedule;             // as the simulator made it of program and placement
   std::span<const MemoryCurve> memory;  // one per device

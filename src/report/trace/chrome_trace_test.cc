@@ -16,10 +16,10 @@ using Json = nlohmann::json;
 class ChromeTrace : public TwoDevices {
  protected:
   Json Write(const Placement& placement, const Schedule& schedule) const {
-    const std::vector<MemoryCurve> memory = MemoryCurves(program_, placement, schedule);
+    const std::vector<MemoryCurve> memory = MemoryCurves(sim_graph_, placement, schedule);
     std::string text;
     const Status status = WriteChromeTrace(
-        {*graph_, *cluster_, program_, placement, schedule, memory}, [&](std::string_view piece) {
+        {*graph_, *cluster_, sim_graph_, placement, schedule, memory}, [&](std::string_view piece) {
           text += piece;
           return Ok();
         });
@@ -113,8 +113,8 @@ TEST_F(ChromeTrace, CountersAreTheMemoryCurves) {
 
 TEST_F(ChromeTrace, OneDeviceHasNoLinksAndNoFlows) {
   const Placement together(3, DeviceId(0));
-  Simulator simulator(program_);
-  const SimResult& result = simulator.Run(together, {Order::kFifo, true, false});
+  Simulator simulator(sim_graph_);
+  const SimResult& result = simulator.Run(together, {SchedulingPolicy::kFifo, true, false});
   const Json trace = Write(together, *result.schedule);
   EXPECT_EQ(Events(trace, "X").size(), 3u);
   EXPECT_EQ(Events(trace, "s").size() + Events(trace, "f").size(), 0u);
@@ -123,9 +123,9 @@ TEST_F(ChromeTrace, OneDeviceHasNoLinksAndNoFlows) {
 
 TEST_F(ChromeTrace, TheFirstErrorOfTheSinkEndsTheWriting) {
   int pieces = 0;
-  const std::vector<MemoryCurve> memory = MemoryCurves(program_, placement_, *result_.schedule);
+  const std::vector<MemoryCurve> memory = MemoryCurves(sim_graph_, placement_, *result_.schedule);
   const Status status =
-      WriteChromeTrace({*graph_, *cluster_, program_, placement_, *result_.schedule, memory},
+      WriteChromeTrace({*graph_, *cluster_, sim_graph_, placement_, *result_.schedule, memory},
                        [&](std::string_view) -> Status {
                          if (++pieces < 4) return Ok();
                          return MakeError(ErrorCode::kFileUnwritable, "full");

@@ -17,9 +17,9 @@ namespace {
 std::vector<int32_t> Place(PlaceFunction place, const TestProblem& test, int attempt = 0,
                            uint64_t seed = 0) {
   const OpGraph graph = BuildOpGraph(test.problem);
-  const Domain domain = MakeDomain(test.problem, graph);
-  const std::vector<UnitInfo> units = DescribeUnits(test.problem, graph);
-  return place({test.problem, graph, domain, units, seed, attempt});
+  const CandidateDevices candidates = FindCandidateDevices(test.problem, graph);
+  const std::vector<GroupInfo> groups = DescribeGroups(test.problem, graph);
+  return place({test.problem, graph, candidates, groups, seed, attempt});
 }
 
 using Devices = std::vector<int32_t>;
@@ -93,7 +93,7 @@ TEST(Heft, WorkedExampleOfThePaper) {
   const auto test = MakeTestProblem(spec);
   const OpGraph graph = BuildOpGraph(test->problem);
   // 108, 77, 80, 80, 69, 63.333, 42.667, 35.667, 44.333 and 14.667 times three.
-  EXPECT_EQ(UpwardRanks(test->problem, graph, MakeDomain(test->problem, graph)),
+  EXPECT_EQ(UpwardRanks(test->problem, graph, FindCandidateDevices(test->problem, graph)),
             (std::vector<int64_t>{324, 231, 240, 240, 207, 190, 128, 107, 133, 44}));
   // Tasks 2 and 8 on P1; 4, 6, 9 and 10 on P2; 1, 3, 5 and 7 on P3.
   EXPECT_EQ(Place(&PlaceHeft, *test), (Devices{2, 0, 2, 1, 2, 1, 2, 0, 1, 1}));

@@ -22,7 +22,7 @@ std::vector<int32_t> PlaceHeft(const PlacerInput& input);
 
 // rank_u of every op.
 std::vector<int64_t> UpwardRanks(const Problem& problem, const OpGraph& graph,
-                                 const Domain& domain);
+                                 const CandidateDevices& candidates);
 
 }  // namespace placewright
 

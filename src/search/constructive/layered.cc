@@ -14,43 +14,43 @@ struct Layer {
   int32_t first_position = 0;
 };
 
-// Layer of every unit: its module, or its leader where there are too few modules.
-std::vector<int32_t> LayerOfUnits(const PlacerInput& input) {
+// Layer of every group: its module, or its leader where there are too few modules.
+std::vector<int32_t> LayerOfGroups(const PlacerInput& input) {
   std::vector<int32_t> layer_of_module(input.problem.graph->module_count(), -1);
-  std::vector<int32_t> layer_of(input.units.size());
+  std::vector<int32_t> layer_of(input.groups.size());
   int32_t modules = 0;
-  for (size_t u = 0; u < input.units.size(); ++u) {
-    int32_t& layer = layer_of_module[input.units[u].module.index()];
+  for (size_t u = 0; u < input.groups.size(); ++u) {
+    int32_t& layer = layer_of_module[input.groups[u].module.index()];
     if (layer < 0) layer = modules++;
     layer_of[u] = layer;
   }
-  if (modules >= 2 * static_cast<int32_t>(input.domain.accelerators.size())) return layer_of;
-  for (size_t u = 0; u < input.units.size(); ++u) layer_of[u] = input.units[u].leader;
+  if (modules >= 2 * static_cast<int32_t>(input.candidates.accelerators.size())) return layer_of;
+  for (size_t u = 0; u < input.groups.size(); ++u) layer_of[u] = input.groups[u].leader;
   return layer_of;
 }
 
 std::vector<Layer> MakeLayers(const PlacerInput& input, const std::vector<int32_t>& layer_of) {
-  const std::vector<int32_t>& accelerators = input.domain.accelerators;
-  const StepProgram& program = input.problem.program;
+  const std::vector<int32_t>& accelerators = input.candidates.accelerators;
+  const SimGraph& sim_graph = input.problem.sim_graph;
   const int32_t count =
       layer_of.empty() ? 0 : *std::max_element(layer_of.begin(), layer_of.end()) + 1;
   std::vector<Layer> layers(count);
   for (Layer& layer : layers) layer.time.assign(accelerators.size(), 0);
   for (size_t u = 0; u < layer_of.size(); ++u) {
-    const UnitInfo& unit = input.units[u];
+    const GroupInfo& group = input.groups[u];
     Layer& layer = layers[layer_of[u]];
-    layer.bytes = SaturatingAdd(layer.bytes, SaturatingAdd(unit.persistent, unit.live_at_peak));
-    const int64_t weight = unit.forward ? unit.time : 0;
-    layer.weighted_position += static_cast<__int128>(weight) * unit.position;
+    layer.bytes = SaturatingAdd(layer.bytes, SaturatingAdd(group.persistent, group.live_at_peak));
+    const int64_t weight = group.forward ? group.time : 0;
+    layer.weighted_position += static_cast<__int128>(weight) * group.position;
     layer.weight = SaturatingAdd(layer.weight, weight);
-    layer.first_position = unit.position;
+    layer.first_position = group.position;
   }
-  for (int32_t op = 0; op < program.ops; ++op) {
-    Layer& layer = layers[layer_of[input.graph.unit_of[op]]];
+  for (int32_t op = 0; op < sim_graph.ops; ++op) {
+    Layer& layer = layers[layer_of[input.graph.group_of[op]]];
     for (size_t k = 0; k < accelerators.size(); ++k) {
       const int64_t time =
-          program.time[static_cast<size_t>(op) * program.devices + accelerators[k]];
-      layer.time[k] = SaturatingAdd(layer.time[k], time < 0 ? program.least_time[op] : time);
+          sim_graph.time[static_cast<size_t>(op) * sim_graph.devices + accelerators[k]];
+      layer.time[k] = SaturatingAdd(layer.time[k], time < 0 ? sim_graph.min_time[op] : time);
     }
   }
   return layers;
@@ -99,8 +99,8 @@ std::vector<int32_t> BestFill(const Costs& costs, const std::vector<int64_t>& by
 }  // namespace
 
 std::vector<int32_t> PlaceLayered(const PlacerInput& input) {
-  const std::vector<int32_t>& accelerators = input.domain.chain;
-  const std::vector<int32_t> layer_of = LayerOfUnits(input);
+  const std::vector<int32_t>& accelerators = input.candidates.chain;
+  const std::vector<int32_t> layer_of = LayerOfGroups(input);
   const std::vector<Layer> layers = MakeLayers(input, layer_of);
   std::vector<int32_t> order(layers.size());
   std::iota(order.begin(), order.end(), 0);
@@ -114,7 +114,7 @@ std::vector<int32_t> PlaceLayered(const PlacerInput& input) {
   Costs times, fractions;
   std::vector<int64_t> bytes, capacity;
   for (int32_t device : accelerators) {
-    const int64_t c = input.domain.capacity[device];
+    const int64_t c = input.candidates.capacity[device];
     capacity.push_back(c - c / 8 * input.attempt);
   }
   for (int32_t i : order) {
@@ -135,7 +135,7 @@ std::vector<int32_t> PlaceLayered(const PlacerInput& input) {
   for (size_t i = 0; i < run_of.size(); ++i) device_of_layer[order[i]] = accelerators[run_of[i]];
   std::vector<int32_t> device_of;
   for (size_t u = 0; u < layer_of.size(); ++u) {
-    const std::vector<int32_t>& allowed = input.domain.preferred[u];
+    const std::vector<int32_t>& allowed = input.candidates.preferred[u];
     const int32_t wanted = device_of_layer[layer_of[u]];
     const bool may = std::find(allowed.begin(), allowed.end(), wanted) != allowed.end();
     device_of.push_back(may ? wanted : allowed.front());

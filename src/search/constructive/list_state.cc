@@ -4,52 +4,54 @@
 
 namespace placewright {
 
-ListState::ListState(const Problem& problem, const OpGraph& graph, const Domain& domain,
-                     ListOptions options)
+ListState::ListState(const Problem& problem, const OpGraph& graph,
+                     const CandidateDevices& candidates, ListOptions options)
     : problem_(problem),
       graph_(graph),
-      domain_(domain),
+      candidates_(candidates),
       options_(std::move(options)),
       used_(graph.devices, 0),
       workspace_(graph.devices, 0),
-      unit_device_(problem.units.size(), -1),
+      group_device_(problem.groups.size(), -1),
       end_(graph.ops, -1) {
-  const StepProgram& program = problem.program;
-  for (int64_t capacity : domain.capacity)
+  const SimGraph& sim_graph = problem.sim_graph;
+  for (int64_t capacity : candidates.capacity)
     limit_.push_back(capacity - capacity / 8 * options_.headroom);
-  for (int32_t u = 0; u < program.units; ++u) {
-    readers_left_.push_back(program.unit_readers_offset[u + 1] - program.unit_readers_offset[u]);
+  for (int32_t u = 0; u < sim_graph.slices; ++u) {
+    readers_left_.push_back(sim_graph.slice_readers_offset[u + 1] -
+                            sim_graph.slice_readers_offset[u]);
   }
-  arrival_.assign(static_cast<size_t>(program.units) * graph.devices, -1);
+  arrival_.assign(static_cast<size_t>(sim_graph.slices) * graph.devices, -1);
   resident_.assign(arrival_.size(), 0);
-  const size_t storages = program.storage_class.size();
+  const size_t storages = sim_graph.storage_class.size();
   storage_held_.assign(storages, 0);
   storage_device_.assign(storages, -1);
   storage_readers_left_.assign(storages, 0);
-  for (int32_t u = 0; u < program.units; ++u) {
-    storage_readers_left_[program.version_storage[program.unit_version[u]]] += readers_left_[u];
+  for (int32_t u = 0; u < sim_graph.slices; ++u) {
+    storage_readers_left_[sim_graph.version_storage[sim_graph.slice_version[u]]] +=
+        readers_left_[u];
   }
   for (size_t s = 0; s < storages; ++s) {
-    if (program.storage_class[s] == StorageClass::kPersistent && program.fixed_home[s] >= 0) {
-      int64_t& used = used_[program.fixed_home[s]];
-      used = SaturatingAdd(used, program.storage_bytes[s]);
+    if (sim_graph.storage_class[s] == StorageClass::kPersistent && sim_graph.fixed_home[s] >= 0) {
+      int64_t& used = used_[sim_graph.fixed_home[s]];
+      used = SaturatingAdd(used, sim_graph.storage_bytes[s]);
     }
   }
-  for (size_t u = 0; u < problem.units.size(); ++u) {
-    if (domain.any[u].size() == 1) Decide(static_cast<int32_t>(u), domain.any[u][0]);
+  for (size_t u = 0; u < problem.groups.size(); ++u) {
+    if (candidates.any[u].size() == 1) Decide(static_cast<int32_t>(u), candidates.any[u][0]);
   }
 }
 
 std::span<const int32_t> ListState::Candidates(int32_t op) const {
-  const int32_t unit = graph_.unit_of[op];
-  if (unit_device_[unit] >= 0) return {&unit_device_[unit], 1};
-  return domain_.preferred[unit];
+  const int32_t group = graph_.group_of[op];
+  if (group_device_[group] >= 0) return {&group_device_[group], 1};
+  return candidates_.preferred[group];
 }
 
 int32_t ListState::HomeOf(const OpInput& input, int32_t reader_device) const {
   if (input.home_device >= 0) return input.home_device;
-  if (input.home_unit < 0) return reader_device;
-  return unit_device_[input.home_unit] >= 0 ? unit_device_[input.home_unit] : reader_device;
+  if (input.home_group < 0) return reader_device;
+  return group_device_[input.home_group] >= 0 ? group_device_[input.home_group] : reader_device;
 }
 
 int64_t ListState::Transfer(int32_t from, int32_t to, int64_t length) const {
@@ -70,7 +72,7 @@ int64_t ListState::Arrival(int32_t op, int32_t device) const {
   for (const OpInput& input : graph_.Inputs(op)) {
     const int64_t at =
         input.producer >= 0
-            ? arrive(input, unit_device_[graph_.unit_of[input.producer]], end_[input.producer])
+            ? arrive(input, group_device_[graph_.group_of[input.producer]], end_[input.producer])
             : arrive(input, HomeOf(input, device), 0);
     ready = std::max(ready, at);
   }
@@ -79,48 +81,49 @@ int64_t ListState::Arrival(int32_t op, int32_t device) const {
 }
 
 int64_t ListState::Needed(int32_t op, int32_t device) const {
-  const StepProgram& program = problem_.program;
-  int64_t needed = std::max<int64_t>(0, program.workspace[op] - workspace_[device]);
-  const int32_t unit = graph_.unit_of[op];
-  if (unit_device_[unit] < 0) needed = SaturatingAdd(needed, UnitBytes(unit));
+  const SimGraph& sim_graph = problem_.sim_graph;
+  int64_t needed = std::max<int64_t>(0, sim_graph.workspace[op] - workspace_[device]);
+  const int32_t group = graph_.group_of[op];
+  if (group_device_[group] < 0) needed = SaturatingAdd(needed, GroupBytes(group));
   if (!options_.fixed_bytes.empty()) return needed;
   int32_t last_home = -1;
   for (const OpInput& input : graph_.Inputs(op)) {
-    if (input.producer < 0 && input.home_unit >= 0 && unit_device_[input.home_unit] < 0) {
-      if (input.home_unit != last_home && input.home_unit != unit) {
-        needed = SaturatingAdd(needed, UnitBytes(input.home_unit));
+    if (input.producer < 0 && input.home_group >= 0 && group_device_[input.home_group] < 0) {
+      if (input.home_group != last_home && input.home_group != group) {
+        needed = SaturatingAdd(needed, GroupBytes(input.home_group));
       }
-      last_home = input.home_unit;
+      last_home = input.home_group;
       continue;
     }
-    const int32_t from =
-        input.producer >= 0 ? unit_device_[graph_.unit_of[input.producer]] : HomeOf(input, device);
+    const int32_t from = input.producer >= 0 ? group_device_[graph_.group_of[input.producer]]
+                                             : HomeOf(input, device);
     const size_t slot = static_cast<size_t>(input.crossing) * graph_.devices + device;
     if (from >= 0 && from != device && !resident_[slot])
       needed = SaturatingAdd(needed, input.bytes);
   }
-  for (int32_t i = program.op_makes_offset[op]; i < program.op_makes_offset[op + 1]; ++i) {
-    const int32_t storage = program.version_storage[program.op_makes[i]];
-    if (program.storage_class[storage] == StorageClass::kTransient && storage_held_[storage] == 0) {
-      needed = SaturatingAdd(needed, program.storage_bytes[storage]);
+  for (int32_t i = sim_graph.op_makes_offset[op]; i < sim_graph.op_makes_offset[op + 1]; ++i) {
+    const int32_t storage = sim_graph.version_storage[sim_graph.op_makes[i]];
+    if (sim_graph.storage_class[storage] == StorageClass::kTransient &&
+        storage_held_[storage] == 0) {
+      needed = SaturatingAdd(needed, sim_graph.storage_bytes[storage]);
     }
   }
   return needed;
 }
 
 int64_t ListState::Room(int32_t op, int32_t device) const {
-  if (domain_.connections && Arrival(op, device) >= kMaxQuantity) return -kMaxQuantity;
+  if (candidates_.connections && Arrival(op, device) >= kMaxQuantity) return -kMaxQuantity;
   return limit_[device] - workspace_[device] - used_[device] - Needed(op, device);
 }
 
-void ListState::Decide(int32_t unit, int32_t device) {
-  unit_device_[unit] = device;
-  used_[device] = SaturatingAdd(used_[device], UnitBytes(unit));
+void ListState::Decide(int32_t group, int32_t device) {
+  group_device_[group] = device;
+  used_[device] = SaturatingAdd(used_[device], GroupBytes(group));
 }
 
 // Parameters go to their first reader where they may and fit, else where most is free.
-void ListState::DecideHome(int32_t unit, int32_t reader_device) {
-  const std::vector<int32_t>& candidates = domain_.preferred[unit];
+void ListState::DecideHome(int32_t group, int32_t reader_device) {
+  const std::vector<int32_t>& candidates = candidates_.preferred[group];
   int32_t best = candidates.front();
   for (int32_t device : candidates) {
     if (limit_[device] - used_[device] > limit_[best] - used_[best]) best = device;
@@ -128,17 +131,17 @@ void ListState::DecideHome(int32_t unit, int32_t reader_device) {
   const bool may =
       std::find(candidates.begin(), candidates.end(), reader_device) != candidates.end();
   const int64_t free = limit_[reader_device] - used_[reader_device];
-  Decide(unit, may && free >= UnitBytes(unit) ? reader_device : best);
+  Decide(group, may && free >= GroupBytes(group) ? reader_device : best);
 }
 
 // One reader of the crossing has been placed: copies and storages nobody waits for leave.
 void ListState::Release(int32_t crossing) {
-  const StepProgram& program = problem_.program;
-  const int32_t storage = program.version_storage[program.unit_version[crossing]];
+  const SimGraph& sim_graph = problem_.sim_graph;
+  const int32_t storage = sim_graph.version_storage[sim_graph.slice_version[crossing]];
   if (--readers_left_[crossing] == 0) {
     for (int32_t d = 0; d < graph_.devices; ++d) {
       char& resident = resident_[static_cast<size_t>(crossing) * graph_.devices + d];
-      if (resident) Free(d, program.unit_bytes[crossing]);
+      if (resident) Free(d, sim_graph.slice_bytes[crossing]);
       resident = 0;
     }
   }
@@ -149,15 +152,15 @@ void ListState::Release(int32_t crossing) {
 }
 
 void ListState::Place(int32_t op, int32_t device, int64_t start) {
-  const StepProgram& program = problem_.program;
-  if (unit_device_[graph_.unit_of[op]] < 0) Decide(graph_.unit_of[op], device);
-  workspace_[device] = std::max(workspace_[device], program.workspace[op]);
+  const SimGraph& sim_graph = problem_.sim_graph;
+  if (group_device_[graph_.group_of[op]] < 0) Decide(graph_.group_of[op], device);
+  workspace_[device] = std::max(workspace_[device], sim_graph.workspace[op]);
   for (const OpInput& input : graph_.Inputs(op)) {
-    if (input.producer < 0 && input.home_unit >= 0 && unit_device_[input.home_unit] < 0) {
-      DecideHome(input.home_unit, device);
+    if (input.producer < 0 && input.home_group >= 0 && group_device_[input.home_group] < 0) {
+      DecideHome(input.home_group, device);
     }
-    const int32_t from =
-        input.producer >= 0 ? unit_device_[graph_.unit_of[input.producer]] : HomeOf(input, device);
+    const int32_t from = input.producer >= 0 ? group_device_[graph_.group_of[input.producer]]
+                                             : HomeOf(input, device);
     if (from == device || from < 0) continue;
     const size_t slot = static_cast<size_t>(input.crossing) * graph_.devices + device;
     if (arrival_[slot] < 0 && problem_.cluster->Connected(DeviceId(from), DeviceId(device))) {
@@ -170,31 +173,31 @@ void ListState::Place(int32_t op, int32_t device, int64_t start) {
 }
 
 void ListState::Allocate(int32_t op, int32_t device) {
-  const StepProgram& program = problem_.program;
+  const SimGraph& sim_graph = problem_.sim_graph;
   for (const OpInput& input : graph_.Inputs(op)) {
-    const int32_t from =
-        input.producer >= 0 ? unit_device_[graph_.unit_of[input.producer]] : HomeOf(input, device);
+    const int32_t from = input.producer >= 0 ? group_device_[graph_.group_of[input.producer]]
+                                             : HomeOf(input, device);
     char& resident = resident_[static_cast<size_t>(input.crossing) * graph_.devices + device];
     if (from == device || from < 0) continue;
     if (!resident) used_[device] = SaturatingAdd(used_[device], input.bytes);
     resident = 1;
   }
-  for (int32_t i = program.op_makes_offset[op]; i < program.op_makes_offset[op + 1]; ++i) {
-    const int32_t storage = program.version_storage[program.op_makes[i]];
-    if (program.storage_class[storage] != StorageClass::kTransient) continue;
+  for (int32_t i = sim_graph.op_makes_offset[op]; i < sim_graph.op_makes_offset[op + 1]; ++i) {
+    const int32_t storage = sim_graph.version_storage[sim_graph.op_makes[i]];
+    if (sim_graph.storage_class[storage] != StorageClass::kTransient) continue;
     if (storage_held_[storage] > 0 || storage_readers_left_[storage] == 0) continue;
-    storage_held_[storage] = program.storage_bytes[storage];
+    storage_held_[storage] = sim_graph.storage_bytes[storage];
     storage_device_[storage] = device;
-    used_[device] = SaturatingAdd(used_[device], program.storage_bytes[storage]);
+    used_[device] = SaturatingAdd(used_[device], sim_graph.storage_bytes[storage]);
   }
   for (const OpInput& input : graph_.Inputs(op)) Release(input.crossing);
 }
 
 std::vector<int32_t> ListState::Finish() {
-  for (size_t u = 0; u < unit_device_.size(); ++u) {
-    if (unit_device_[u] < 0) DecideHome(static_cast<int32_t>(u), domain_.preferred[u].front());
+  for (size_t u = 0; u < group_device_.size(); ++u) {
+    if (group_device_[u] < 0) DecideHome(static_cast<int32_t>(u), candidates_.preferred[u].front());
   }
-  return unit_device_;
+  return group_device_;
 }
 
 }  // namespace placewright

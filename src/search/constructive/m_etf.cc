@@ -17,7 +17,7 @@ struct DeviceQueue {
   std::priority_queue<Item, std::vector<Item>, std::greater<>> coming;
   std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> waiting;  // arrived
   int64_t available = 0;
-  int32_t awaited = -1, awaited_op = -1;  // unit that the device waits for, and its ready op
+  int32_t awaited = -1, awaited_op = -1;  // group that the device waits for, and its ready op
   int64_t awake_until = 0;
 };
 
@@ -26,15 +26,15 @@ class EarliestTaskFirst {
   EarliestTaskFirst(const PlacerInput& input, const Favourites& favourites)
       : favourites_(favourites),
         graph_(input.graph),
-        domain_(input.domain),
-        units_(input.units),
-        state_(input.problem, input.graph, input.domain,
-               {input.attempt, LeaderBytes(input.units), input.transfer_factor}),
+        domain_(input.candidates),
+        groups_(input.groups),
+        state_(input.problem, input.graph, input.candidates,
+               {input.attempt, LeaderBytes(input.groups), input.transfer_factor}),
         queues_(graph_.devices),
         missing_(graph_.ops, 0),
         pairs_(graph_.ops, 0),
         placed_(graph_.ops, 0),
-        decided_(input.units.size(), 0) {}
+        decided_(input.groups.size(), 0) {}
 
   std::vector<int32_t> Run() {
     int32_t scheduled = 0;
@@ -48,7 +48,7 @@ class EarliestTaskFirst {
     }
     for (int32_t placed = 0; placed < scheduled; ++placed) PlaceNext();
     std::vector<int32_t> device_of = state_.Finish();
-    PlaceFollowers(units_, domain_.preferred, device_of);
+    PlaceFollowers(groups_, domain_.preferred, device_of);
     return device_of;
   }
 
@@ -63,7 +63,7 @@ class EarliestTaskFirst {
   };
 
   bool Schedules(int32_t op) const {
-    return units_[graph_.unit_of[op]].leader == graph_.unit_of[op];
+    return groups_[graph_.group_of[op]].leader == graph_.group_of[op];
   }
 
   void Push(int32_t op) {
@@ -71,7 +71,7 @@ class EarliestTaskFirst {
       DeviceQueue& queue = queues_[device];
       queue.coming.emplace(state_.Arrival(op, device), op);
       ++pairs_[op];
-      if (queue.awaited == graph_.unit_of[op] && queue.awaited_op < 0) queue.awaited_op = op;
+      if (queue.awaited == graph_.group_of[op] && queue.awaited_op < 0) queue.awaited_op = op;
     }
   }
 
@@ -86,7 +86,7 @@ class EarliestTaskFirst {
     const bool any = Settle(device, choice);
     DeviceQueue& queue = queues_[device];
     if (queue.awaited < 0) return any;
-    if (any && graph_.unit_of[choice.op] != queue.awaited && !Urgent(choice.op, choice.start)) {
+    if (any && graph_.group_of[choice.op] != queue.awaited && !Urgent(choice.op, choice.start)) {
       choice.start = std::max(choice.start, queue.awake_until);
       choice.end = SaturatingAdd(choice.start, state_.Duration(choice.op, device));
     }
@@ -159,7 +159,7 @@ class EarliestTaskFirst {
       if (pairs_[best.op] == 0) return PlaceWhereMostIsFree(best.op);
       dropped_.push_back(best.op);
     }
-    // Ops whose unit was decided after their pair for that device had been dropped for memory.
+    // Ops whose group was decided after their pair for that device had been dropped for memory.
     while (placed_[dropped_.back()]) dropped_.pop_back();
     PlaceWhereMostIsFree(dropped_.back());
   }
@@ -177,7 +177,7 @@ class EarliestTaskFirst {
     state_.Place(choice.op, choice.device, choice.start);
     queues_[choice.device].available = choice.end;
     placed_[choice.op] = 1;
-    decided_[graph_.unit_of[choice.op]] = 1;
+    decided_[graph_.group_of[choice.op]] = 1;
     Await(choice);
     for (int32_t follower : graph_.Followers(choice.op)) {
       if (--missing_[follower] == 0 && Schedules(follower)) Push(follower);
@@ -187,28 +187,28 @@ class EarliestTaskFirst {
   // The device begins or ends to wait for a favourite child.
   void Await(const Choice& choice) {
     if (favourites_.child.empty()) return;
-    const int32_t unit = graph_.unit_of[choice.op];
+    const int32_t group = graph_.group_of[choice.op];
     for (DeviceQueue& queue : queues_) {
-      if (queue.awaited == unit) queue.awaited = queue.awaited_op = -1;
+      if (queue.awaited == group) queue.awaited = queue.awaited_op = -1;
     }
-    const int32_t child = favourites_.child[unit];
+    const int32_t child = favourites_.child[group];
     DeviceQueue& queue = queues_[choice.device];
     queue.awaited = queue.awaited_op = -1;
     if (child < 0 || decided_[child]) return;
     queue.awaited = child;
-    queue.awake_until = SaturatingAdd(choice.end, favourites_.wait[unit]);
+    queue.awake_until = SaturatingAdd(choice.end, favourites_.wait[group]);
   }
 
   const Favourites& favourites_;
   const OpGraph& graph_;
-  const Domain& domain_;
-  const std::vector<UnitInfo>& units_;
+  const CandidateDevices& domain_;
+  const std::vector<GroupInfo>& groups_;
   ListState state_;
   std::vector<DeviceQueue> queues_;
   std::vector<int32_t> missing_;  // [op] dependencies not placed yet
   std::vector<int32_t> pairs_;    // [op] devices whose queues hold it
   std::vector<char> placed_;      // [op]
-  std::vector<char> decided_;     // [unit]
+  std::vector<char> decided_;     // [group]
   std::vector<int32_t> dropped_;  // ops that lost a pair for memory, possibly placed since
 };
 

@@ -8,7 +8,7 @@
 // whose inputs have arrived (by op) and those whose have not (by arrival).
 //
 // As in Baechi (sec. 4), only forward ops are scheduled; parameters, backward and optimizer ops are
-// co-placed with them (UnitInfo::leader), and memory is the sum of what units keep: persistent
+// co-placed with them (GroupInfo::leader), and memory is the sum of what groups keep: persistent
 // bytes, and bytes alive at the peak of a one-device run.
 //
 // Deviations: a pair that lacks memory is dropped, and an op that has lost all its devices goes
@@ -25,12 +25,12 @@ namespace placewright {
 
 std::vector<int32_t> PlaceMEtf(const PlacerInput& input);
 
-// What m-sct adds: when the last op of unit u has been placed on a device, that device waits for
+// What m-sct adds: when the last op of group u has been placed on a device, that device waits for
 // u's favourite child until wait[u] later, and only the child and urgent ops (whose inputs have
 // arrived on every device they may take) start there meanwhile. Empty: plain m-etf.
 struct Favourites {
-  std::vector<int32_t> child;  // [unit] a unit, or -1
-  std::vector<int64_t> wait;   // [unit] ns
+  std::vector<int32_t> child;  // [group] a group, or -1
+  std::vector<int64_t> wait;   // [group] ns
 };
 std::vector<int32_t> PlaceEarliestTaskFirst(const PlacerInput& input, const Favourites& favourites);
 

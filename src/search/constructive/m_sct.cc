@@ -11,9 +11,11 @@
 namespace placewright {
 namespace {
 
-bool Leads(const std::vector<UnitInfo>& units, int32_t unit) { return units[unit].leader == unit; }
+bool Leads(const std::vector<GroupInfo>& groups, int32_t group) {
+  return groups[group].leader == group;
+}
 
-// Units as nodes; an edge's weight is the time that its bytes take, each crossing counted once.
+// Groups as nodes; an edge's weight is the time that its bytes take, each crossing counted once.
 WeightedGraph LeaderGraph(const PlacerInput& input) {
   const OpGraph& graph = input.graph;
   struct Read {
@@ -22,30 +24,30 @@ WeightedGraph LeaderGraph(const PlacerInput& input) {
   };
   std::vector<Read> reads;
   WeightedGraph result;
-  result.weights.assign(1, std::vector<int64_t>(input.units.size(), 0));
+  result.weights.assign(1, std::vector<int64_t>(input.groups.size(), 0));
   for (int32_t op = 0; op < graph.ops; ++op) {
-    const int32_t to = graph.unit_of[op];
-    if (!Leads(input.units, to)) continue;
+    const int32_t to = graph.group_of[op];
+    if (!Leads(input.groups, to)) continue;
     result.weights[0][to] =
-        SaturatingAdd(result.weights[0][to], input.problem.program.least_time[op]);
+        SaturatingAdd(result.weights[0][to], input.problem.sim_graph.min_time[op]);
     for (const OpInput& read : graph.Inputs(op)) {
       if (read.producer < 0) continue;
-      const int32_t from = graph.unit_of[read.producer];
-      if (from == to || !Leads(input.units, from)) continue;
+      const int32_t from = graph.group_of[read.producer];
+      if (from == to || !Leads(input.groups, from)) continue;
       reads.push_back({from, to, read.crossing, read.length});
     }
   }
   const auto key = [](const Read& r) { return std::tie(r.from, r.to, r.crossing); };
   std::sort(reads.begin(), reads.end(),
             [&](const Read& a, const Read& b) { return key(a) < key(b); });
-  const MeanTransfer transfer(*input.problem.cluster, input.domain.accelerators);
+  const MeanTransfer transfer(*input.problem.cluster, input.candidates.accelerators);
   size_t next = 0;
-  for (int32_t unit = 0; unit < static_cast<int32_t>(input.units.size()); ++unit) {
-    while (next < reads.size() && reads[next].from == unit) {
+  for (int32_t group = 0; group < static_cast<int32_t>(input.groups.size()); ++group) {
+    while (next < reads.size() && reads[next].from == group) {
       const int32_t to = reads[next].to;
       int64_t bytes = 0;
       for (int32_t last = -1;
-           next < reads.size() && reads[next].from == unit && reads[next].to == to; ++next) {
+           next < reads.size() && reads[next].from == group && reads[next].to == to; ++next) {
         if (reads[next].crossing != last) bytes = SaturatingAdd(bytes, reads[next].length);
         last = reads[next].crossing;
       }
@@ -65,29 +67,29 @@ Favourites FavouriteChildren(const PlacerInput& input, int64_t iteration_limit) 
   const std::string end = DescribeEnd(solution, iteration_limit);
   if (!end.empty() && input.notes != nullptr) input.notes->push_back(end);
   Favourites favourites;
-  favourites.child.assign(input.units.size(), -1);
-  favourites.wait.assign(input.units.size(), 0);
-  // Of several units of a component, the heaviest edge to the favourite component counts.
-  for (int32_t unit = 0; unit < graph.nodes(); ++unit) {
-    for (int32_t k = graph.offsets[unit]; k < graph.offsets[unit + 1]; ++k) {
+  favourites.child.assign(input.groups.size(), -1);
+  favourites.wait.assign(input.groups.size(), 0);
+  // Of several groups of a component, the heaviest edge to the favourite component counts.
+  for (int32_t group = 0; group < graph.nodes(); ++group) {
+    for (int32_t k = graph.offsets[group]; k < graph.offsets[group + 1]; ++k) {
       const WeightedEdge& edge = graph.edges[k];
-      if (solution.favourite_child[component_of[unit]] != component_of[edge.to]) continue;
-      if (favourites.child[unit] >= 0 && favourites.wait[unit] >= edge.weight) continue;
-      favourites.child[unit] = edge.to;
-      favourites.wait[unit] = edge.weight;
+      if (solution.favourite_child[component_of[group]] != component_of[edge.to]) continue;
+      if (favourites.child[group] >= 0 && favourites.wait[group] >= edge.weight) continue;
+      favourites.child[group] = edge.to;
+      favourites.wait[group] = edge.weight;
     }
   }
   return favourites;
 }
 
-Result<PlannerResult> MSctPlanner::Plan(const Problem& problem,
+Result<PlannerResult> MSctPlanner::Plan(const Problem& problem, Evaluator& evaluator,
                                         const PlannerOptions& options) const {
   std::optional<Favourites> favourites;  // the same in every attempt
   const PlaceFunction place = [&](const PlacerInput& input) {
     if (!favourites) favourites = FavouriteChildren(input, iteration_limit_);
     return PlaceEarliestTaskFirst(input, *favourites);
   };
-  return PlanInAttempts(name(), place, 5, problem, options);
+  return PlanInAttempts(name(), place, 5, problem, evaluator, options);
 }
 
 }  // namespace placewright

@@ -1,11 +1,11 @@
 // m-SCT: memory-constrained small communication time scheduling (Baechi, Jeon et al., SoCC 2020,
 // sec. 3.2): m-ETF that keeps a device waiting for the favourite child of what it has just run.
 //
-// Favourites come from the linear program of sct_program.h over the units that m-ETF places itself
-// (forward ops with their parameters; the rest is co-placed): p is a unit's least time, c the mean
-// transfer time of the bytes between two units over all pairs of accelerators.
+// Favourites come from the linear program of sct_program.h over the groups that m-ETF places itself
+// (forward ops with their parameters; the rest is co-placed): p is a group's least time, c the mean
+// transfer time of the bytes between two groups over all pairs of accelerators.
 //
-// Deviations: units that lie on a common cycle (a unit before and after another) are one node of
+// Deviations: groups that lie on a common cycle (a group before and after another) are one node of
 // the program and have no favourites among themselves; the program has an iteration limit, and the
 // result's notes say so when it binds; of a waiting device's queue, only the first op is asked
 // whether it is urgent; rounding at 1/2 as Hanen and Munier prove it. Deviations of m-ETF: m_etf.h.
@@ -32,7 +32,8 @@ class MSctPlanner : public Planner {
     return "memory-constrained small communication times (Baechi, SoCC 2020)";
   }
   bool iterative() const override { return false; }
-  Result<PlannerResult> Plan(const Problem& problem, const PlannerOptions& options) const override;
+  Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
+                             const PlannerOptions& options) const override;
 
  private:
   int64_t iteration_limit_;

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "search/constructive/sct_program.h"
-#include "search/evaluate.h"
+#include "search/evaluation/plan_result.h"
 #include "search/test_problems.h"
 
 namespace placewright {
@@ -21,7 +21,7 @@ WeightedGraph Dag(std::vector<int64_t> times, std::vector<std::vector<WeightedEd
   return graph;
 }
 
-TEST(SctProgram, AChainIsItsOwnFavourite) {
+TEST(SctLinearProgram, AChainIsItsOwnFavourite) {
   // 0 (10) --4--> 1 (20) --4--> 2 (30): all x = 0, so w = 10 + 20 + 30.
   const SctSolution solution = SolveSct(Dag({10, 20, 30}, {{{1, 4}}, {{2, 4}}, {}}), 1000);
   EXPECT_EQ(solution.end, SctSolution::End::kOptimal);
@@ -29,7 +29,7 @@ TEST(SctProgram, AChainIsItsOwnFavourite) {
   EXPECT_NEAR(solution.objective, 60, 1e-6);
 }
 
-TEST(SctProgram, AForkFavoursItsLongerBranch) {
+TEST(SctLinearProgram, AForkFavoursItsLongerBranch) {
   // 0 (10) --8--> 1 (50) and --8--> 2 (20): x_01 + x_02 >= 1. With x_01 = 0 and x_02 = 1:
   // node 1 ends at 60, node 2 at 10 + 8 + 20 = 38, so w = 60.
   const SctSolution solution = SolveSct(Dag({10, 50, 20}, {{{1, 8}, {2, 8}}, {}, {}}), 1000);
@@ -37,14 +37,14 @@ TEST(SctProgram, AForkFavoursItsLongerBranch) {
   EXPECT_NEAR(solution.objective, 60, 1e-6);
 }
 
-TEST(SctProgram, AnEvenForkIsSplitAndHasNoFavourite) {
+TEST(SctLinearProgram, AnEvenForkIsSplitAndHasNoFavourite) {
   // Both branches 20: x = 1/2 each, w = 10 + 4 + 20 = 34, and 1/2 is not below 1/2.
   const SctSolution solution = SolveSct(Dag({10, 20, 20}, {{{1, 8}, {2, 8}}, {}, {}}), 1000);
   EXPECT_NEAR(solution.objective, 34, 1e-6);
   EXPECT_THAT(solution.favourite_child, ElementsAre(-1, -1, -1));
 }
 
-TEST(SctProgram, EveryNodeHasAtMostOneFavouriteAndOneParent) {
+TEST(SctLinearProgram, EveryNodeHasAtMostOneFavouriteAndOneParent) {
   Random random(5);
   for (int round = 0; round < 50; ++round) {
     const auto nodes = static_cast<int32_t>(3 + random.Below(12));
@@ -68,7 +68,7 @@ TEST(SctProgram, EveryNodeHasAtMostOneFavouriteAndOneParent) {
   }
 }
 
-TEST(SctProgram, ALimitIsReported) {
+TEST(SctLinearProgram, ALimitIsReported) {
   std::vector<std::vector<WeightedEdge>> rows(40);
   for (int32_t i = 0; i < 39; ++i) {
     rows[i].push_back({i + 1, 3});
@@ -84,7 +84,7 @@ TEST(SctProgram, ALimitIsReported) {
   EXPECT_EQ(solution.favourite_child[1], 3);
 }
 
-TEST(SctProgram, OnlyTheLimitIsCalledTheLimit) {
+TEST(SctLinearProgram, OnlyTheLimitIsCalledTheLimit) {
   SctSolution solution;
   EXPECT_EQ(DescribeEnd(solution, 20'000), "");
   solution.end = SctSolution::End::kFailure;

@@ -5,33 +5,33 @@
 namespace placewright {
 
 std::vector<int32_t> PlaceMTopo(const PlacerInput& input) {
-  const std::vector<int32_t>& accelerators = input.domain.chain;
-  const std::vector<int64_t> bytes = LeaderBytes(input.units);
+  const std::vector<int32_t>& accelerators = input.candidates.chain;
+  const std::vector<int64_t> bytes = LeaderBytes(input.groups);
   int64_t sum = 0, largest = 0;
   for (int64_t b : bytes) sum = SaturatingAdd(sum, b), largest = std::max(largest, b);
   const int64_t cap = SaturatingAdd(sum / static_cast<int64_t>(accelerators.size()), largest);
   std::vector<int64_t> left(input.graph.devices, 0);
   for (int32_t device : accelerators) {
-    const int64_t capacity = input.domain.capacity[device];
+    const int64_t capacity = input.candidates.capacity[device];
     left[device] = std::min(cap, capacity - capacity / 8 * input.attempt);
   }
-  std::vector<int32_t> device_of(input.units.size(), -1);
+  std::vector<int32_t> device_of(input.groups.size(), -1);
   size_t filling = 0;  // index of the device that is being filled
-  for (int32_t unit : UnitsByPosition(input.units)) {
-    if (input.units[unit].leader != unit) continue;
-    const std::vector<int32_t>& allowed = input.domain.preferred[unit];
+  for (int32_t group : GroupsByPosition(input.groups)) {
+    if (input.groups[group].leader != group) continue;
+    const std::vector<int32_t>& allowed = input.candidates.preferred[group];
     const auto may = [&](int32_t device) {
       return std::find(allowed.begin(), allowed.end(), device) != allowed.end();
     };
     while (filling + 1 < accelerators.size() && may(accelerators[filling]) &&
-           left[accelerators[filling]] < bytes[unit]) {
+           left[accelerators[filling]] < bytes[group]) {
       ++filling;
     }
     const int32_t device = may(accelerators[filling]) ? accelerators[filling] : allowed.front();
-    left[device] = std::max(left[device] - bytes[unit], -kMaxQuantity);
-    device_of[unit] = device;
+    left[device] = std::max(left[device] - bytes[group], -kMaxQuantity);
+    device_of[group] = device;
   }
-  PlaceFollowers(input.units, input.domain.preferred, device_of);
+  PlaceFollowers(input.groups, input.candidates.preferred, device_of);
   return device_of;
 }
 

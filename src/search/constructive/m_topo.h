@@ -6,9 +6,9 @@
 // Complexity: O(n log n). As in Baechi only forward ops are dealt; the rest is co-placed with them
 // and counts in their d_i (persistent bytes, and bytes alive at the peak of a one-device run).
 //
-// Deviations: units (colocation groups) in place of ops; slow devices are left out; the last device
-// takes what is left over; if the simulated plan overflows, it is repeated with a smaller share of
-// every capacity.
+// Deviations: groups (colocation groups) in place of ops; slow devices are left out; the last
+// device takes what is left over; if the simulated plan overflows, it is repeated with a smaller
+// share of every capacity.
 #ifndef PLACEWRIGHT_SEARCH_CONSTRUCTIVE_M_TOPO_H_
 #define PLACEWRIGHT_SEARCH_CONSTRUCTIVE_M_TOPO_H_
 

@@ -3,36 +3,35 @@
 #include <algorithm>
 #include <optional>
 
-#include "search/evaluate.h"
+#include "search/evaluation/plan_result.h"
 #include "search/problem/connectivity.h"
 
 namespace placewright {
 
 std::vector<int32_t> PlaceConnected(const PlaceFunction& place, const PlacerInput& input) {
   std::vector<int32_t> device_of = place(input);
-  if (!input.domain.connections) return device_of;
-  return ConnectedNear(*input.domain.connections, input.domain.any, device_of,
-                       UnitsByPosition(input.units));
+  if (!input.candidates.connections) return device_of;
+  return ConnectedNear(*input.candidates.connections, input.candidates.any, device_of,
+                       GroupsByPosition(input.groups));
 }
 
 Result<PlannerResult> PlanInAttempts(std::string_view name, const PlaceFunction& place,
-                                     int attempts, const Problem& problem,
+                                     int attempts, const Problem& problem, Evaluator& evaluator,
                                      const PlannerOptions& options) {
   const OpGraph graph = BuildOpGraph(problem);
-  const std::vector<UnitInfo> units = DescribeUnits(problem, graph);
-  Simulator simulator(problem.program);
+  const std::vector<GroupInfo> groups = DescribeGroups(problem, graph);
   std::optional<std::vector<int32_t>> best;
   Score best_score;
   std::optional<Error> error;
   std::vector<std::string> notes;
-  const auto construct = [&](const Domain& domain) {
+  const auto construct = [&](const CandidateDevices& candidates) {
     bool fits = false;
     std::vector<int32_t> last;
     for (int attempt = 0; attempt < attempts && !fits; ++attempt) {
-      const PlacerInput input{problem, graph, domain, units, options.seed, attempt, 1, &notes};
+      const PlacerInput input{problem, graph, candidates, groups, options.seed, attempt, 1, &notes};
       std::vector<int32_t> devices = PlaceConnected(place, input);
       if (attempt > 0 && devices == last) continue;
-      Result<Score> score = EvaluateUnits(problem, devices, simulator);
+      Result<Score> score = EvaluateGroups(problem, devices, evaluator);
       if (!score.ok()) {
         if (!error) error = std::move(score.error());
       } else if (!best || score.value() < best_score) {
@@ -42,8 +41,9 @@ Result<PlannerResult> PlanInAttempts(std::string_view name, const PlaceFunction&
       last = std::move(devices);
     }
   };
-  construct(MakeDomain(problem, graph));
-  if (!FullyConnected(*problem.cluster)) construct(MakeDomain(problem, graph, Reach::kWhole));
+  construct(FindCandidateDevices(problem, graph));
+  if (!FullyConnected(*problem.cluster))
+    construct(FindCandidateDevices(problem, graph, CandidateScope::kAll));
   if (!best) return *std::move(error);
   PlannerResult result = MakeResult(problem, name, *best, best_score, options);
   for (std::string& note : notes) {

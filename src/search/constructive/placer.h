@@ -10,18 +10,18 @@
 #include <vector>
 
 #include "search/planner.h"
-#include "search/problem/domain.h"
+#include "search/problem/candidate_devices.h"
+#include "search/problem/group_info.h"
 #include "search/problem/op_graph.h"
 #include "search/problem/problem.h"
-#include "search/problem/unit_info.h"
 
 namespace placewright {
 
 struct PlacerInput {
   const Problem& problem;
   const OpGraph& graph;
-  const Domain& domain;
-  const std::vector<UnitInfo>& units;
+  const CandidateDevices& candidates;
+  const std::vector<GroupInfo>& groups;
   uint64_t seed = 0;
   int attempt = 0;  // 0, 1, ...: each keeps more memory free, or takes the next device
   // heft and m-etf: transfers count this many times, since these methods do not see them queue.
@@ -29,7 +29,7 @@ struct PlacerInput {
   std::vector<std::string>* notes = nullptr;  // what a user should know of how it was placed
 };
 
-// The device of every placement unit, each of its Domain::any.
+// The device of every colocation group, each of its CandidateDevices::any.
 using PlaceFunction = std::function<std::vector<int32_t>(const PlacerInput&)>;
 
 // `place`, and in a domain with `connections` the connected placement nearest to its own, if found.
@@ -41,7 +41,7 @@ std::vector<int32_t> PlaceConnected(const PlaceFunction& place, const PlacerInpu
 // and takes the better plan. Each note that a placement leaves is passed on once. Errors:
 // kUnreachable.
 Result<PlannerResult> PlanInAttempts(std::string_view name, const PlaceFunction& place,
-                                     int attempts, const Problem& problem,
+                                     int attempts, const Problem& problem, Evaluator& evaluator,
                                      const PlannerOptions& options);
 
 // PlanInAttempts as a Planner.
@@ -54,8 +54,9 @@ class ConstructivePlanner : public Planner {
   std::string_view name() const override { return name_; }
   std::string_view description() const override { return description_; }
   bool iterative() const override { return false; }
-  Result<PlannerResult> Plan(const Problem& problem, const PlannerOptions& options) const override {
-    return PlanInAttempts(name_, place_, attempts_, problem, options);
+  Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
+                             const PlannerOptions& options) const override {
+    return PlanInAttempts(name_, place_, attempts_, problem, evaluator, options);
   }
 
  private:

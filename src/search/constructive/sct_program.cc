@@ -20,11 +20,11 @@ struct EdgeRef {
 // The program by columns: s_0 .. s_n-1, w, x_0 .. x_m-1.
 class Columns {
  public:
-  Columns(const WeightedGraph& dag, double unit) : nodes_(dag.nodes()) {
+  Columns(const WeightedGraph& dag, double group) : nodes_(dag.nodes()) {
     for (int32_t i = 0; i < nodes_; ++i) {
-      time_.push_back(static_cast<double>(dag.weights[0][i]) / unit);
+      time_.push_back(static_cast<double>(dag.weights[0][i]) / group);
       for (int32_t k = dag.offsets[i]; k < dag.offsets[i + 1]; ++k) {
-        edges_.push_back({i, dag.edges[k].to, static_cast<double>(dag.edges[k].weight) / unit});
+        edges_.push_back({i, dag.edges[k].to, static_cast<double>(dag.edges[k].weight) / group});
       }
     }
     Rows();
@@ -116,8 +116,8 @@ SctSolution SolveSct(const WeightedGraph& dag, int64_t iteration_limit) {
   SctSolution solution;
   solution.favourite_child.assign(dag.nodes(), -1);
   if (dag.edges.empty()) return solution;
-  const double unit = MeanTime(dag);
-  const Columns columns(dag, unit);
+  const double group = MeanTime(dag);
+  const Columns columns(dag, group);
   const std::unique_ptr<Clp_Simplex, decltype(&Clp_deleteModel)> model(Clp_newModel(),
                                                                        &Clp_deleteModel);
   Clp_setLogLevel(model.get(), 0);
@@ -134,7 +134,7 @@ SctSolution SolveSct(const WeightedGraph& dag, int64_t iteration_limit) {
     solution.favourite_child = HeaviestEdges(columns.edges(), dag.nodes());
     return solution;
   }
-  solution.objective = Clp_objectiveValue(model.get()) * unit;
+  solution.objective = Clp_objectiveValue(model.get()) * group;
   constexpr double kTolerance = 1e-6;  // of the solver
   const double* x = Clp_primalColumnSolution(model.get()) + dag.nodes() + 1;
   for (size_t e = 0; e < columns.edges().size(); ++e) {

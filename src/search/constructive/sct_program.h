@@ -29,7 +29,7 @@ struct SctSolution {
   enum class End : uint8_t { kOptimal, kIterationLimit, kFailure } end = End::kOptimal;
   int status = 0;  // Clp's word for it: 0 optimal, 1 and 2 infeasible, 3 stopped, 4 errors
   int64_t iterations = 0;
-  double objective = 0;  // w, in units of the node weights; 0 without an optimum
+  double objective = 0;  // w, in groups of the node weights; 0 without an optimum
 };
 
 // `dag`: acyclic, weights[0] = p, edge weights = c. Solved by Clp's dual simplex, one thread.

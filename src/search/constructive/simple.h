@@ -8,13 +8,13 @@ namespace placewright {
 
 // Everything on one device: attempt k takes the k-th device in order of total work (least first,
 // then least id; equals of an earlier device are passed over; attempts beyond the last repeat it).
-// A unit that may not run there goes to its fastest other device.
+// A group that may not run there goes to its fastest other device.
 std::vector<int32_t> PlaceSingle(const PlacerInput& input);
 
-// Every unit on one of its preferred devices, drawn uniformly from the seed.
+// Every group on one of its preferred devices, drawn uniformly from the seed.
 std::vector<int32_t> PlaceRandom(const PlacerInput& input);
 
-// Units in topological order, dealt to the accelerators in turn; a unit that may not run on the
+// Groups in topological order, dealt to the accelerators in turn; a group that may not run on the
 // device whose turn it is takes the next it may use, and the turn goes on from there.
 std::vector<int32_t> PlaceRoundRobin(const PlacerInput& input);
 

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <set>
 
-#include "search/evaluate.h"
+#include "search/evaluation/plan_result.h"
 #include "search/expert/roles.h"
 
 namespace placewright {
@@ -35,24 +35,24 @@ std::vector<int32_t> Dealt(const PlacerInput& input) {
       if (cluster.kind(DeviceId(d)).device_class != DeviceClass::kCpu) dealt.insert(d);
     }
   };
-  add(input.domain.accelerators);
+  add(input.candidates.accelerators);
   if (dealt.empty()) {
-    for (const std::vector<int32_t>& devices : input.domain.any) add(devices);
+    for (const std::vector<int32_t>& devices : input.candidates.any) add(devices);
   }
-  if (dealt.empty()) return input.domain.accelerators;
+  if (dealt.empty()) return input.candidates.accelerators;
   return {dealt.begin(), dealt.end()};
 }
 
-// [unit] of the dealt devices those that it may run on; where it may run on none, what else.
+// [group] of the dealt devices those that it may run on; where it may run on none, what else.
 std::vector<std::vector<int32_t>> DealtOf(const PlacerInput& input,
                                           const std::vector<int32_t>& dealt) {
   std::vector<std::vector<int32_t>> allowed;
-  for (size_t u = 0; u < input.units.size(); ++u) {
-    const std::vector<int32_t>& any = input.domain.any[u];
+  for (size_t u = 0; u < input.groups.size(); ++u) {
+    const std::vector<int32_t>& any = input.candidates.any[u];
     std::vector<int32_t>& own = allowed.emplace_back();
     std::set_intersection(any.begin(), any.end(), dealt.begin(), dealt.end(),
                           std::back_inserter(own));
-    if (own.empty()) own = input.domain.preferred[u];
+    if (own.empty()) own = input.candidates.preferred[u];
   }
   return allowed;
 }
@@ -64,21 +64,22 @@ std::vector<int32_t> PlaceByExpertRules(const PlacerInput& input) {
   const std::vector<std::vector<int32_t>> allowed = DealtOf(input, dealt);
   const std::vector<Role> roles = RecurrentRoles(input);
   std::vector<int32_t> device_of;
-  for (size_t u = 0; u < input.units.size(); ++u) {
+  for (size_t u = 0; u < input.groups.size(); ++u) {
     const size_t rank = roles.empty() ? 0 : DeviceRank(roles[u], dealt.size());
     device_of.push_back(AllowedOr(allowed[u], dealt[rank]));
   }
-  if (!roles.empty()) PlaceFollowers(input.units, allowed, device_of);
+  if (!roles.empty()) PlaceFollowers(input.groups, allowed, device_of);
   return device_of;
 }
 
-Result<PlannerResult> ExpertPlanner::Plan(const Problem& problem,
+Result<PlannerResult> ExpertPlanner::Plan(const Problem& problem, Evaluator& evaluator,
                                           const PlannerOptions& options) const {
-  if (!options.expert) return PlanInAttempts(name(), &PlaceByExpertRules, 1, problem, options);
-  Simulator simulator(problem.program);
-  const std::vector<int32_t> units = UnitsOf(problem, *options.expert);
-  PW_ASSIGN(const Score score, EvaluateUnits(problem, units, simulator));
-  return MakeResult(problem, name(), units, score, options);
+  if (!given_) {
+    return PlanInAttempts(name(), &PlaceByExpertRules, 1, problem, evaluator, options);
+  }
+  const std::vector<int32_t> groups = GroupsOf(problem, *given_);
+  PW_ASSIGN(const Score score, EvaluateGroups(problem, groups, evaluator));
+  return MakeResult(problem, name(), groups, score, options);
 }
 
 }  // namespace placewright

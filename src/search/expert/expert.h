@@ -7,7 +7,8 @@
 //   all others (Inception-V3, BERT)  one GPU; what it cannot run on the CPUs. For BERT the papers
 //                                    have no placement and print that it does not fit
 //
-// GPUs: the accelerators (search/problem/domain.h) that are no CPUs; among CPUs alone, all.
+// GPUs: the accelerators (search/problem/candidate_devices.h) that are no CPUs; among CPUs alone,
+// all.
 //
 // Layers are told by module paths and, within one recurrent module, by its parameters' names:
 // roles.h. The rules are not repaired: where they do not fit in memory, that is the result.
@@ -26,12 +27,19 @@ std::vector<int32_t> PlaceByExpertRules(const PlacerInput& input);
 
 class ExpertPlanner : public Planner {
  public:
+  // `given`: the placement to give instead of that of the rules.
+  explicit ExpertPlanner(std::optional<Placement> given = std::nullopt)
+      : given_(std::move(given)) {}
   std::string_view name() const override { return "expert"; }
   std::string_view description() const override {
     return "the papers' hand-made placements by model family, or the one given with --expert";
   }
   bool iterative() const override { return false; }
-  Result<PlannerResult> Plan(const Problem& problem, const PlannerOptions& options) const override;
+  Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
+                             const PlannerOptions& options) const override;
+
+ private:
+  std::optional<Placement> given_;
 };
 
 }  // namespace placewright

@@ -96,7 +96,7 @@ std::vector<int32_t> LayersByParameter(const PlacerInput& input) {
   std::vector<int32_t> layer(input.graph.ops, 0);
   for (int32_t op : input.graph.order) {
     if (input.graph.phase[op] != Phase::kForward) continue;
-    const Op& node = graph.op(input.problem.program.op_of[op]);
+    const Op& node = graph.op(input.problem.sim_graph.op_of[op]);
     if (!IsRecurrentModule(graph.module_path(node.module))) continue;
     for (TensorId tensor : node.inputs) {
       if (!IsParameter(graph, tensor)) continue;
@@ -105,7 +105,7 @@ std::vector<int32_t> LayersByParameter(const PlacerInput& input) {
     }
     for (const OpInput& read : input.graph.Inputs(op)) {
       if (read.producer < 0) continue;
-      const Op& producer = graph.op(input.problem.program.op_of[read.producer]);
+      const Op& producer = graph.op(input.problem.sim_graph.op_of[read.producer]);
       if (producer.module == node.module) layer[op] = std::max(layer[op], layer[read.producer]);
     }
   }
@@ -185,30 +185,30 @@ int32_t LayerOfParameter(std::string_view name) {
 std::vector<Role> RecurrentRoles(const PlacerInput& input) {
   const Graph& graph = *input.problem.graph;
   const std::vector<int32_t> layer_of_op = LayersByParameter(input);
-  std::vector<int32_t> layer(input.units.size(), 0);
+  std::vector<int32_t> layer(input.groups.size(), 0);
   for (int32_t op = 0; op < input.graph.ops; ++op) {
-    int32_t& unit_layer = layer[input.graph.unit_of[op]];
-    unit_layer = std::max(unit_layer, layer_of_op[op]);
+    int32_t& group_layer = layer[input.graph.group_of[op]];
+    group_layer = std::max(group_layer, layer_of_op[op]);
   }
-  const auto path = [&](size_t unit) { return graph.module_path(input.units[unit].module); };
-  const auto leads = [&](size_t unit) {
-    return input.units[unit].forward && input.units[unit].leader == static_cast<int32_t>(unit);
+  const auto path = [&](size_t group) { return graph.module_path(input.groups[group].module); };
+  const auto leads = [&](size_t group) {
+    return input.groups[group].forward && input.groups[group].leader == static_cast<int32_t>(group);
   };
   const std::set<LayerName> with_parameters = ModulesWithParameters(input);
-  const auto in_layer = [&](size_t unit) {
-    return IsRecurrent(path(unit)) &&
-           (with_parameters.empty() || with_parameters.count(NameOf(path(unit))) > 0);
+  const auto in_layer = [&](size_t group) {
+    return IsRecurrent(path(group)) &&
+           (with_parameters.empty() || with_parameters.count(NameOf(path(group))) > 0);
   };
   Stacks stacks;
-  for (size_t u = 0; u < input.units.size(); ++u) {
-    if (leads(u) && in_layer(u)) stacks.Add(NameOf(path(u)), layer[u], input.units[u].position);
+  for (size_t u = 0; u < input.groups.size(); ++u) {
+    if (leads(u) && in_layer(u)) stacks.Add(NameOf(path(u)), layer[u], input.groups[u].position);
   }
   if (stacks.empty()) return {};
   stacks.Rank();
-  std::vector<Role> roles(input.units.size());
-  for (size_t u = 0; u < input.units.size(); ++u) {
+  std::vector<Role> roles(input.groups.size());
+  for (size_t u = 0; u < input.groups.size(); ++u) {
     if (!leads(u)) continue;
-    const int32_t position = input.units[u].position;
+    const int32_t position = input.groups[u].position;
     if (IsAttentionModule(path(u))) {
       roles[u] = {Role::Kind::kAttention, 0};
     } else if (in_layer(u)) {

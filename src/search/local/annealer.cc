@@ -4,36 +4,35 @@
 
 namespace placewright {
 
-Annealer::Annealer(const LocalContext& context, std::vector<int32_t> start, Random random,
-                   AnnealerOptions options)
+Annealer::Annealer(const LocalContext& context, Evaluator& evaluator, std::vector<int32_t> start,
+                   Random random, AnnealerOptions options)
     : context_(context),
       random_(random),
       options_(options),
-      simulator_(context.problem.program, context.problem.order, options.memory_limit),
-      scheduler_(context.problem.program),
+      evaluator_(evaluator.StartMoves(options.memory_limit)),
       current_(std::move(start)),
       best_(current_),
       epoch_length_(options.first_epoch),
-      stamp_(context.problem.units.size(), -1) {
-  const SimResult& result = simulator_.SetIncumbent(ExpandUnits(context.problem, current_));
+      stamp_(context.problem.groups.size(), -1) {
+  const Evaluation& result = evaluator_->SetIncumbent(ExpandGroups(context.problem, current_));
   penalty_ = std::max<int64_t>(1, SaturatingMultiply(result.step_time.count, kStepsPerDevice));
   cost_ = CostOf(result);
-  best_score_ = {result.feasible, result.TotalOver().count, result.step_time.count};
+  best_score_ = result.score();
 }
 
-int64_t Annealer::CostOf(const SimResult& result) const {
+int64_t Annealer::CostOf(const Evaluation& result) const {
   if (result.feasible) return result.step_time.count;
   return SaturatingAdd(result.step_time.count,
                        SaturatingAdd(Penalty(result), best_score_.step_time / 50));
 }
 
 // Rounded up, so that no overflow is free.
-int64_t Annealer::Penalty(const SimResult& result) const {
+int64_t Annealer::Penalty(const Evaluation& result) const {
   int64_t sum = 0;
   for (size_t d = 0; d < result.devices.size(); ++d) {
     const int64_t over = result.devices[d].over.count;
     if (over <= 0) continue;
-    const int64_t capacity = std::max<int64_t>(1, context_.problem.program.capacity[d]);
+    const int64_t capacity = std::max<int64_t>(1, context_.problem.sim_graph.capacity[d]);
     const __int128 share = (static_cast<__int128>(penalty_) * over + capacity - 1) / capacity;
     sum = SaturatingAdd(sum, share < kMaxQuantity ? static_cast<int64_t>(share) : kMaxQuantity);
   }
@@ -53,15 +52,15 @@ double Annealer::Exponential() {
 }
 
 void Annealer::Run(int64_t moves) {
-  if (current_.empty() || context_.domain.work.size() < 2) return;
+  if (current_.empty() || context_.candidates.work.size() < 2) return;
   for (int64_t i = 0; i < moves; ++i) Move();
 }
 
 void Annealer::Restart(const std::vector<int32_t>& devices) {
   current_ = devices;
-  const SimResult& result = simulator_.SetIncumbent(ExpandUnits(context_.problem, current_));
+  const Evaluation& result = evaluator_->SetIncumbent(ExpandGroups(context_.problem, current_));
   cost_ = CostOf(result);
-  const Score score{result.feasible, result.TotalOver().count, result.step_time.count};
+  const Score score = result.score();
   if (score < best_score_) best_score_ = score, best_ = current_;
   hot_stale_ = true;
 }
@@ -74,7 +73,7 @@ void Annealer::Offer(const Score& score, const std::vector<int32_t>& devices) {
 
 std::vector<int32_t> Annealer::RandomPlan() {
   std::vector<int32_t> devices;
-  for (const auto& allowed : context_.domain.preferred) {
+  for (const auto& allowed : context_.candidates.preferred) {
     devices.push_back(allowed[random_.Below(allowed.size())]);
   }
   return devices;
@@ -86,7 +85,7 @@ void Annealer::StartEpoch() {
   temperature_ = 1;
   if (options_.cooling == AnnealerOptions::Cooling::kConstant) return;
   if (options_.cooling == AnnealerOptions::Cooling::kRestarts) {
-    const bool fresh = epochs_ % 2 == 1 && !context_.domain.connections;
+    const bool fresh = epochs_ % 2 == 1 && !context_.candidates.connections;
     return Restart(fresh ? RandomPlan() : best_);
   }
   epoch_length_ *= 2;
@@ -114,25 +113,25 @@ void Annealer::Move() {
   ++epoch_move_;
   Propose();
   if (changes_.empty() || !StaysConnected()) return;
-  const double heat = static_cast<double>(cost_) * options_.heat_per_mille / 1000;
+  const double heat = static_cast<double>(cost_) * options_.temperature_per_mille / 1000;
   const double allowance = heat * cooled * Exponential();
   const int64_t limit = SaturatingAdd(cost_, static_cast<int64_t>(allowance));
   op_moves_.clear();
   for (const Change& change : changes_) {
-    for (OpId op : context_.problem.units[change.unit].ops) {
+    for (OpId op : context_.problem.groups[change.group].ops) {
       op_moves_.push_back({op, DeviceId(change.device)});
     }
   }
-  const SimResult& result = simulator_.Try(op_moves_, Nanos(limit));
+  const Evaluation& result = evaluator_->Try(op_moves_, Nanos(limit));
   if (result.abandoned) return;
   const int64_t cost = CostOf(result);
   if (cost <= limit) Accept(result, cost);
 }
 
-void Annealer::Accept(const SimResult& result, int64_t cost) {
-  const Score score{result.feasible, result.TotalOver().count, result.step_time.count};
-  simulator_.Accept();
-  for (const Change& change : changes_) current_[change.unit] = change.device;
+void Annealer::Accept(const Evaluation& result, int64_t cost) {
+  const Score score = result.score();
+  evaluator_->Accept();
+  for (const Change& change : changes_) current_[change.group] = change.device;
   cost_ = cost;
   hot_stale_ = true;
   if (score < best_score_) best_score_ = score, best_ = current_;
@@ -143,19 +142,14 @@ void Annealer::RefreshCriticalChain() {
   hot_age_ = 0;
   hot_stale_ = false;
   hot_.clear();
-  SimOptions options;
-  options.order = context_.problem.order;
-  options.schedule = true;
-  const SimResult& result = scheduler_.Run(simulator_.incumbent(), options);
-  if (!result.schedule) return;
   const CriticalView view =
-      CriticalChain(context_.problem, context_.graph, current_, *result.schedule);
+      CriticalChain(context_.problem, context_.graph, current_, evaluator_->IncumbentSchedule());
   blockers_.clear();
-  for (int32_t op : view.blockers) blockers_.push_back(context_.graph.unit_of[op]);
+  for (int32_t op : view.blockers) blockers_.push_back(context_.graph.group_of[op]);
   for (const CriticalLink& link : view.chain) {
-    hot_.push_back(context_.graph.unit_of[link.op]);
-    if (link.transfer && link.producer >= 0) hot_.push_back(context_.graph.unit_of[link.producer]);
-    if (link.transfer && link.home_unit >= 0) hot_.push_back(link.home_unit);
+    hot_.push_back(context_.graph.group_of[link.op]);
+    if (link.transfer && link.producer >= 0) hot_.push_back(context_.graph.group_of[link.producer]);
+    if (link.transfer && link.home_group >= 0) hot_.push_back(link.home_group);
   }
 }
 

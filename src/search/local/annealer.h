@@ -1,5 +1,5 @@
-// One chain of simulated annealing over the devices of placement units (Kirkpatrick, Gelatt and
-// Vecchi 1983), on incremental re-simulation.
+// One chain of simulated annealing over the devices of colocation groups (Kirkpatrick, Gelatt and
+// Vecchi 1983), on the incremental form of the evaluator.
 //
 // Cost: step time, plus for plans that do not fit a fiftieth of the best one's and, for each
 // device,
@@ -10,12 +10,12 @@
 // accelerator, any accelerator, and the device of a neighbour. It finds in thousands of moves what
 // draws find in a hundred thousand, where a graph is long.
 //
-// Then a move takes a unit, a cluster of units or a window of the step to another device, brings
+// Then a move takes a group, a cluster of groups or a window of the step to another device, brings
 // neighbours together, exchanges two clusters, windows or devices; half of the moves start from the
-// critical chain, a quarter from a unit drawn in proportion to its time. A
+// critical chain, a quarter from a group drawn in proportion to its time. A
 // neighbour is accepted if its cost is at most cost + T * E, E exponentially distributed with mean
-// 1 (Metropolis), drawn before it is simulated, so that the simulation can stop early. One without
-// a route for something that crosses is never simulated.
+// 1 (Metropolis), drawn before it is evaluated, so that evaluating can stop early. One without a
+// route for something that crosses is never evaluated.
 //
 // Epochs of doubling length each cool T quadratically from its start to 0 and then start again from
 // the chain's best plan, or from a better one that it was offered. The schedule
@@ -30,20 +30,19 @@
 #include <vector>
 
 #include "base/random.h"
-#include "search/evaluate.h"
+#include "search/evaluation/group_placement.h"
 #include "search/local/context.h"
 #include "search/local/critical.h"
-#include "search/problem/domain.h"
+#include "search/problem/candidate_devices.h"
 #include "search/problem/op_graph.h"
 #include "search/problem/problem.h"
-#include "sim/incremental.h"
 
 namespace placewright {
 
 struct AnnealerOptions {
-  // kAll: the moves above. kOne: a unit, drawn uniformly, to a device drawn uniformly of the
+  // kAll: the moves above. kOne: a group, drawn uniformly, to a device drawn uniformly of the
   // accelerators that it may use, or of all its devices if there are none. kOneOrTwo: now and then
-  // of all its devices; half of the time two such units trade devices instead.
+  // of all its devices; half of the time two such groups trade devices instead.
   enum class Moves : uint8_t { kAll, kOne, kOneOrTwo };
   // kEpochs: as above. kConstant: T = heat * cost throughout. kRestarts: epochs of one length, T
   // falls geometrically to a thousandth in each, the next starts from a random plan and then, by
@@ -51,8 +50,8 @@ struct AnnealerOptions {
   enum class Cooling : uint8_t { kEpochs, kConstant, kRestarts };
   Moves moves = Moves::kAll;
   Cooling cooling = Cooling::kEpochs;
-  int64_t first_epoch = 500;    // moves
-  int32_t heat_per_mille = 10;  // starting T, of the cost
+  int64_t first_epoch = 500;           // moves
+  int32_t temperature_per_mille = 10;  // starting T, of the cost
   size_t memory_limit = size_t{12} << 20;
 };
 
@@ -61,8 +60,8 @@ class Annealer {
   static constexpr int64_t kStepsPerDevice = 16;
   static constexpr int64_t kSwept = 600;  // clusters
 
-  Annealer(const LocalContext& context, std::vector<int32_t> start, Random random,
-           AnnealerOptions options);
+  Annealer(const LocalContext& context, Evaluator& evaluator, std::vector<int32_t> start,
+           Random random, AnnealerOptions options);
 
   void Run(int64_t moves);
   // A plan that the next epoch may start from (between rounds).
@@ -73,14 +72,14 @@ class Annealer {
 
  private:
   struct Change {
-    int32_t unit, device;
+    int32_t group, device;
   };
   void Move();
   void Propose();
   void ProposeOne();
   double Cooled();
   std::vector<int32_t> RandomPlan();
-  int32_t PickUnit();
+  int32_t PickGroup();
   void ProposeCluster();
   void ProposeSwap();
   void ProposeGathering();
@@ -89,13 +88,13 @@ class Annealer {
   void ProposeWindow();
   bool ProposeOfSweep();
   int32_t IdlestDevice() const;
-  int32_t PickDevice(std::span<const int32_t> units);
-  void AddChange(int32_t unit, int32_t device);
+  int32_t PickDevice(std::span<const int32_t> groups);
+  void AddChange(int32_t group, int32_t device);
   bool StaysConnected();  // with the changes made
-  void MoveUnits(std::span<const int32_t> units, int32_t device);
-  int64_t CostOf(const SimResult& result) const;
-  int64_t Penalty(const SimResult& result) const;
-  void Accept(const SimResult& result, int64_t cost);
+  void MoveGroups(std::span<const int32_t> groups, int32_t device);
+  int64_t CostOf(const Evaluation& result) const;
+  int64_t Penalty(const Evaluation& result) const;
+  void Accept(const Evaluation& result, int64_t cost);
   void StartEpoch();
   void Restart(const std::vector<int32_t>& devices);
   void RefreshCriticalChain();
@@ -104,8 +103,7 @@ class Annealer {
   const LocalContext& context_;
   Random random_;
   const AnnealerOptions options_;
-  IncrementalSimulator simulator_;
-  Simulator scheduler_;  // records schedules, for the critical chain
+  std::unique_ptr<MoveEvaluator> evaluator_;
   std::vector<int32_t> current_, best_;
   int64_t cost_ = 0;
   Score best_score_, offered_score_;
@@ -115,10 +113,10 @@ class Annealer {
   int64_t penalty_ = 0;     // nanoseconds for an overflow as large as the device
   std::vector<Change> changes_;
   std::vector<OpMove> op_moves_;
-  std::vector<int64_t> stamp_;  // [unit]: the proposal that has touched it
+  std::vector<int64_t> stamp_;  // [group]: the proposal that has touched it
   int64_t proposal_ = 0;
   int64_t sweep_ = 0;                    // moves of it proposed
-  std::vector<int32_t> hot_, blockers_;  // units of the critical chain, and of what it waits for
+  std::vector<int32_t> hot_, blockers_;  // groups of the critical chain, and of what it waits for
   bool hot_stale_ = true;
   int64_t hot_age_ = 0;
 };

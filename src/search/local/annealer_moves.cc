@@ -6,12 +6,12 @@
 namespace placewright {
 
 // Half of the time of the critical chain; else as likely as it takes time, or any.
-int32_t Annealer::PickUnit() {
+int32_t Annealer::PickGroup() {
   const uint64_t kind = random_.Below(8);
   if (kind < 4) {
     RefreshCriticalChain();
-    const std::vector<int32_t>& units = kind == 0 && !blockers_.empty() ? blockers_ : hot_;
-    if (!units.empty()) return units[random_.Below(units.size())];
+    const std::vector<int32_t>& groups = kind == 0 && !blockers_.empty() ? blockers_ : hot_;
+    if (!groups.empty()) return groups[random_.Below(groups.size())];
   }
   const std::vector<int64_t>& before = context_.time_before;
   if (kind < 6 && before.back() > 0) {
@@ -22,44 +22,45 @@ int32_t Annealer::PickUnit() {
   return static_cast<int32_t>(random_.Below(current_.size()));
 }
 
-void Annealer::AddChange(int32_t unit, int32_t device) {
-  if (current_[unit] == device || stamp_[unit] == proposal_) return;
-  const std::vector<int32_t>& allowed = context_.domain.any[unit];
+void Annealer::AddChange(int32_t group, int32_t device) {
+  if (current_[group] == device || stamp_[group] == proposal_) return;
+  const std::vector<int32_t>& allowed = context_.candidates.any[group];
   if (std::find(allowed.begin(), allowed.end(), device) == allowed.end()) return;
-  stamp_[unit] = proposal_;
-  changes_.push_back({unit, device});
+  stamp_[group] = proposal_;
+  changes_.push_back({group, device});
 }
 
 bool Annealer::StaysConnected() {
-  if (!context_.domain.connections) return true;
+  if (!context_.candidates.connections) return true;
   const auto exchange = [&] {
-    for (Change& change : changes_) std::swap(change.device, current_[change.unit]);
+    for (Change& change : changes_) std::swap(change.device, current_[change.group]);
   };
   exchange();
   const bool legal = std::all_of(changes_.begin(), changes_.end(), [&](const Change& change) {
-    return context_.domain.connections->Legal(change.unit, current_);
+    return context_.candidates.connections->Legal(change.group, current_);
   });
   exchange();
   return legal;
 }
 
-void Annealer::MoveUnits(std::span<const int32_t> units, int32_t device) {
-  for (int32_t unit : units) AddChange(unit, device);
+void Annealer::MoveGroups(std::span<const int32_t> groups, int32_t device) {
+  for (int32_t group : groups) AddChange(group, device);
 }
 
-// The device of a neighbour of one of the units, or any accelerator; now and then any device.
-int32_t Annealer::PickDevice(std::span<const int32_t> units) {
-  const int32_t unit = units[random_.Below(units.size())];
+// The device of a neighbour of one of the groups, or any accelerator; now and then any device.
+int32_t Annealer::PickDevice(std::span<const int32_t> groups) {
+  const int32_t group = groups[random_.Below(groups.size())];
   if (random_.Below(2) == 0) {
-    const int32_t first = context_.neighbour_offset[unit];
-    const int32_t count = context_.neighbour_offset[unit + 1] - first;
+    const int32_t first = context_.neighbour_offset[group];
+    const int32_t count = context_.neighbour_offset[group + 1] - first;
     for (int tries = 0; count > 0 && tries < 4; ++tries) {
       const int32_t device = current_[context_.neighbours[first + random_.Below(count)]];
-      if (device != current_[unit]) return device;
+      if (device != current_[group]) return device;
     }
   }
-  const std::vector<int32_t>& devices =
-      random_.Below(32) == 0 ? context_.domain.any[unit] : context_.domain.preferred[unit];
+  const std::vector<int32_t>& devices = random_.Below(32) == 0
+                                            ? context_.candidates.any[group]
+                                            : context_.candidates.preferred[group];
   return devices[random_.Below(devices.size())];
 }
 
@@ -70,8 +71,8 @@ void Annealer::Propose() {
   if (ProposeOfSweep()) return;
   const uint64_t kind = random_.Below(100);
   if (kind < 25) {
-    const int32_t unit = PickUnit();
-    AddChange(unit, PickDevice({&unit, 1}));
+    const int32_t group = PickGroup();
+    AddChange(group, PickDevice({&group, 1}));
   } else if (kind < 65) {
     ProposeCluster();
   } else if (kind < 75) {
@@ -88,30 +89,30 @@ void Annealer::Propose() {
 }
 
 void Annealer::ProposeOne() {
-  const auto unit = static_cast<int32_t>(random_.Below(current_.size()));
+  const auto group = static_cast<int32_t>(random_.Below(current_.size()));
   if (options_.moves == AnnealerOptions::Moves::kOneOrTwo && random_.Below(2) == 0) {
     const auto other = static_cast<int32_t>(random_.Below(current_.size()));
-    const int32_t device = current_[unit];
-    AddChange(unit, current_[other]);
+    const int32_t device = current_[group];
+    AddChange(group, current_[other]);
     AddChange(other, device);
     return;
   }
   const bool any = options_.moves != AnnealerOptions::Moves::kOne && random_.Below(32) == 0;
   const std::vector<int32_t>& devices =
-      any ? context_.domain.any[unit] : context_.domain.preferred[unit];
-  AddChange(unit, devices[random_.Below(devices.size())]);
+      any ? context_.candidates.any[group] : context_.candidates.preferred[group];
+  AddChange(group, devices[random_.Below(devices.size())]);
 }
 
 void Annealer::ProposeCluster() {
-  const auto clusters = context_.clusters.Of(PickUnit());
+  const auto clusters = context_.clusters.Of(PickGroup());
   if (clusters.empty()) return;
   const auto members = context_.clusters.members(clusters[random_.Below(clusters.size())]);
-  MoveUnits(members, PickDevice(members));
+  MoveGroups(members, PickDevice(members));
 }
 
-// Two clusters or units trade places.
+// Two clusters or groups trade places.
 void Annealer::ProposeSwap() {
-  const int32_t a = PickUnit();
+  const int32_t a = PickGroup();
   const int32_t b = static_cast<int32_t>(random_.Below(current_.size()));
   const int32_t device_a = current_[a], device_b = current_[b];
   if (device_a == device_b) return;
@@ -121,22 +122,22 @@ void Annealer::ProposeSwap() {
     AddChange(b, device_a);
     return;
   }
-  MoveUnits(context_.clusters.members(of_a[random_.Below(of_a.size())]), device_b);
-  MoveUnits(context_.clusters.members(of_b[random_.Below(of_b.size())]), device_a);
+  MoveGroups(context_.clusters.members(of_a[random_.Below(of_a.size())]), device_b);
+  MoveGroups(context_.clusters.members(of_b[random_.Below(of_b.size())]), device_a);
 }
 
-// A unit's neighbours come to it.
+// A group's neighbours come to it.
 void Annealer::ProposeGathering() {
-  const int32_t unit = PickUnit();
-  const int32_t first = context_.neighbour_offset[unit];
-  const int32_t count = context_.neighbour_offset[unit + 1] - first;
-  MoveUnits({context_.neighbours.data() + first, static_cast<size_t>(std::min(count, 16))},
-            current_[unit]);
+  const int32_t group = PickGroup();
+  const int32_t first = context_.neighbour_offset[group];
+  const int32_t count = context_.neighbour_offset[group + 1] - first;
+  MoveGroups({context_.neighbours.data() + first, static_cast<size_t>(std::min(count, 16))},
+             current_[group]);
 }
 
-// A connected region of the units that share a device, grown from one of them.
+// A connected region of the groups that share a device, grown from one of them.
 void Annealer::ProposeRegion() {
-  const int32_t seed = PickUnit();
+  const int32_t seed = PickGroup();
   const size_t size = size_t{2} << random_.Below(6);
   std::vector<int32_t> region{seed};
   const int32_t device = PickDevice(region);
@@ -156,20 +157,20 @@ void Annealer::ProposeRegion() {
   }
 }
 
-// Of the ops around a unit in the step's order, those on its device go to another; those there may
+// Of the ops around a group in the step's order, those on its device go to another; those there may
 // come in exchange.
 void Annealer::ProposeWindow() {
-  const int32_t unit = PickUnit();
-  const size_t units = context_.by_position.size();
+  const int32_t group = PickGroup();
+  const size_t groups = context_.by_position.size();
   int sizes = 1;
-  while (sizes < 14 && (size_t{4} << sizes) <= units) ++sizes;
+  while (sizes < 14 && (size_t{4} << sizes) <= groups) ++sizes;
   const size_t length = size_t{4} << random_.Below(static_cast<uint64_t>(sizes));
-  const size_t at = static_cast<size_t>(context_.position[unit]), before = random_.Below(length);
+  const size_t at = static_cast<size_t>(context_.position[group]), before = random_.Below(length);
   const size_t first = at > before ? at - before : 0;
-  const int32_t from = current_[unit], to = PickDevice({&unit, 1});
+  const int32_t from = current_[group], to = PickDevice({&group, 1});
   if (from == to) return;
   const bool exchange = random_.Below(2) == 0;
-  for (size_t i = first; i < std::min(units, first + length); ++i) {
+  for (size_t i = first; i < std::min(groups, first + length); ++i) {
     const int32_t other = context_.by_position[i];
     if (current_[other] == from) {
       AddChange(other, to);
@@ -185,25 +186,25 @@ bool Annealer::ProposeOfSweep() {
   while (sweep_ < 3 * clusters) {
     const auto members = context_.clusters.members(context_.largest[sweep_ / 3]);
     const int64_t choice = sweep_++ % 3;
-    const std::vector<int32_t>& devices = context_.domain.accelerators;
+    const std::vector<int32_t>& devices = context_.candidates.accelerators;
     const int32_t device = choice == 0   ? IdlestDevice()
                            : choice == 1 ? devices[random_.Below(devices.size())]
                                          : PickDevice(members);
-    MoveUnits(members, device);
+    MoveGroups(members, device);
     if (!changes_.empty()) return true;
   }
   return false;
 }
 
 int32_t Annealer::IdlestDevice() const {
-  const std::vector<int32_t>& devices = context_.domain.accelerators;
-  const auto& result = simulator_.incumbent_result().devices;
+  const std::vector<int32_t>& devices = context_.candidates.accelerators;
+  const auto busy = [&](int32_t device) { return evaluator_->IncumbentBusy(DeviceId(device)); };
   return *std::min_element(devices.begin(), devices.end(),
-                           [&](int32_t a, int32_t b) { return result[a].busy < result[b].busy; });
+                           [&](int32_t a, int32_t b) { return busy(a) < busy(b); });
 }
 
 void Annealer::ProposeDeviceSwap() {
-  const std::vector<int32_t>& devices = context_.domain.accelerators;
+  const std::vector<int32_t>& devices = context_.candidates.accelerators;
   const int32_t a = devices[random_.Below(devices.size())];
   const int32_t b = devices[random_.Below(devices.size())];
   if (a == b) return;

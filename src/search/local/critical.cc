@@ -26,8 +26,8 @@ class ChainFinder {
 
   using Key = std::tuple<int32_t, int32_t, int64_t, int64_t, int32_t>;
 
-  const OpSpan& Span(int32_t op) const { return schedule_.ops[problem_.program.op_of[op]]; }
-  int32_t DeviceOf(int32_t op) const { return device_of_[graph_.unit_of[op]]; }
+  const OpSpan& Span(int32_t op) const { return schedule_.ops[problem_.sim_graph.op_of[op]]; }
+  int32_t DeviceOf(int32_t op) const { return device_of_[graph_.group_of[op]]; }
   void IndexTransfers();
   void IndexDevices();
   int32_t TransferOf(const OpInput& input, int32_t device) const;
@@ -35,7 +35,7 @@ class ChainFinder {
   int32_t LastCause(int32_t op, int64_t& ready) const;
   int32_t ReaderOf(int32_t version, int32_t device) const;
   // Of a wide graph on one device every op waits for all before it: a bound keeps that linear.
-  size_t MostBlockers() const { return CriticalView::kBlockersPerOp * size_t(graph_.ops); }
+  size_t MaxBlockers() const { return CriticalView::kBlockersPerOp * size_t(graph_.ops); }
   void AddBlockers(int32_t op, std::vector<int32_t>& blockers) const;
   CriticalLink OpLink(int32_t op, int32_t& before) const;
   CriticalLink TransferLink(int32_t transfer, int32_t& before) const;
@@ -52,7 +52,7 @@ class ChainFinder {
 };
 
 void ChainFinder::IndexTransfers() {
-  link_ends_.resize(problem_.program.links);
+  link_ends_.resize(problem_.sim_graph.links);
   for (size_t i = 0; i < schedule_.transfers.size(); ++i) {
     const TransferSpan& span = schedule_.transfers[i];
     transfers_.emplace_back(Key{span.storage.value(), span.version, span.offset.count,
@@ -75,12 +75,12 @@ void ChainFinder::IndexDevices() {
 }
 
 int32_t ChainFinder::TransferOf(const OpInput& input, int32_t device) const {
-  const StepProgram& program = problem_.program;
-  const int32_t version = program.unit_version[input.crossing];
-  const int32_t storage = program.version_storage[version];
-  const int32_t number = version - program.storage_versions.offsets[storage];
-  const Key key{storage, number, program.unit_offset[input.crossing],
-                program.unit_length[input.crossing], device};
+  const SimGraph& sim_graph = problem_.sim_graph;
+  const int32_t version = sim_graph.slice_version[input.crossing];
+  const int32_t storage = sim_graph.version_storage[version];
+  const int32_t number = version - sim_graph.storage_versions.offsets[storage];
+  const Key key{storage, number, sim_graph.slice_offset[input.crossing],
+                sim_graph.slice_length[input.crossing], device};
   const auto it = std::lower_bound(transfers_.begin(), transfers_.end(), std::pair(key, -1));
   return it != transfers_.end() && it->first == key ? it->second : -1;
 }
@@ -97,7 +97,7 @@ int32_t ChainFinder::LastCause(int32_t op, int64_t& ready) const {
   for (const OpInput& input : graph_.Inputs(op)) {
     const int32_t from = input.producer >= 0      ? DeviceOf(input.producer)
                          : input.home_device >= 0 ? input.home_device
-                         : input.home_unit >= 0   ? device_of_[input.home_unit]
+                         : input.home_group >= 0  ? device_of_[input.home_group]
                                                   : DeviceOf(op);
     if (from == DeviceOf(op)) {
       if (input.producer >= 0) consider(Span(input.producer).end.count, input.producer);
@@ -148,15 +148,15 @@ CriticalLink ChainFinder::OpLink(int32_t op, int32_t& before) const {
 
 CriticalLink ChainFinder::TransferLink(int32_t transfer, int32_t& before) const {
   const TransferSpan& span = schedule_.transfers[transfer];
-  const StepProgram& program = problem_.program;
-  const int32_t version = program.storage_versions.offsets[span.storage.index()] + span.version;
+  const SimGraph& sim_graph = problem_.sim_graph;
+  const int32_t version = sim_graph.storage_versions.offsets[span.storage.index()] + span.version;
   CriticalLink link;
   link.transfer = true;
   link.op = ReaderOf(version, span.to.value());
   link.duration = (span.end - span.start).count;
-  link.producer = program.version_writer[version];
-  const int32_t home = program.home_op[span.storage.index()];
-  if (link.producer < 0 && home >= 0) link.home_unit = problem_.unit_of[OpId(home)];
+  link.producer = sim_graph.version_writer[version];
+  const int32_t home = sim_graph.home_op[span.storage.index()];
+  if (link.producer < 0 && home >= 0) link.home_group = problem_.group_of[OpId(home)];
   before = link.producer >= 0 ? link.producer : kNothing;
   if (span.start > span.ready) {
     link.waits_in_queue = true;
@@ -173,23 +173,23 @@ void ChainFinder::AddBlockers(int32_t op, std::vector<int32_t>& blockers) const 
   const auto first =
       std::upper_bound(ends.begin(), ends.end(),
                        std::pair<int64_t, int32_t>(ready, std::numeric_limits<int32_t>::max()));
-  const size_t most = MostBlockers();
+  const size_t max = MaxBlockers();
   for (auto it = first; it != ends.end() && it->first <= Span(op).start.count; ++it) {
-    if (blockers.size() >= most) return;
+    if (blockers.size() >= max) return;
     blockers.push_back(it->second);
   }
 }
 
 // The last op on the device that reads the version.
 int32_t ChainFinder::ReaderOf(int32_t version, int32_t device) const {
-  const StepProgram& program = problem_.program;
+  const SimGraph& sim_graph = problem_.sim_graph;
   int32_t reader = -1;
-  for (int32_t u = program.version_units_offset[version];
-       u < program.version_units_offset[version + 1]; ++u) {
-    const int32_t unit = program.version_units[u];
-    for (int32_t i = program.unit_readers_offset[unit]; i < program.unit_readers_offset[unit + 1];
-         ++i) {
-      if (DeviceOf(program.unit_readers[i]) == device) reader = program.unit_readers[i];
+  for (int32_t u = sim_graph.version_slices_offset[version];
+       u < sim_graph.version_slices_offset[version + 1]; ++u) {
+    const int32_t group = sim_graph.version_slices[u];
+    for (int32_t i = sim_graph.slice_readers_offset[group];
+         i < sim_graph.slice_readers_offset[group + 1]; ++i) {
+      if (DeviceOf(sim_graph.slice_readers[i]) == device) reader = sim_graph.slice_readers[i];
     }
   }
   return reader;

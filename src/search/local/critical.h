@@ -13,9 +13,9 @@
 namespace placewright {
 
 struct CriticalLink {
-  int32_t op = -1;         // exec op, or the reader that a transfer serves
-  int32_t producer = -1;   // transfers: exec op that made what crosses; -1: from before the step
-  int32_t home_unit = -1;  // transfers of such content
+  int32_t op = -1;          // exec op, or the reader that a transfer serves
+  int32_t producer = -1;    // transfers: exec op that made what crosses; -1: from before the step
+  int32_t home_group = -1;  // transfers of such content
   bool transfer = false;
   bool waits_in_queue = false;  // it was ready earlier: the link before it only held the device or
                                 // the wire

@@ -5,9 +5,10 @@
 #include "search/constructive/heft.h"
 #include "search/constructive/layered.h"
 #include "search/constructive/m_topo.h"
-#include "search/evaluate.h"
-#include "search/local/rounds.h"
-#include "search/local/starts.h"
+#include "search/evaluation/plan_result.h"
+#include "search/local/chain_runner.h"
+#include "search/local/initial_placements.h"
+#include "search/local/local_run.h"
 #include "search/proof/enumeration.h"
 
 namespace placewright {
@@ -26,7 +27,7 @@ int64_t CutPairs(const LocalContext& context, const std::vector<int32_t>& device
 }
 
 // The start of every chain, from starts, the best first: in turn the next best, and of
-// those at most a tenth slower than the best the one that cuts fewest pairs of units. Plans of few
+// those at most a tenth slower than the best the one that cuts fewest pairs of groups. Plans of few
 // cuts are simpler, and search often improves them further.
 std::vector<size_t> ChainStarts(const LocalContext& context, const std::vector<Start>& starts) {
   std::vector<std::pair<int64_t, size_t>> by_cut;
@@ -58,15 +59,14 @@ std::vector<size_t> ChainStarts(const LocalContext& context, const std::vector<S
 
 // Adds the plans that are new and connected, and sorts: the best first. Returns the error of the
 // last plan that is not connected.
-Status AddStarts(const PlacerInput& input, std::vector<std::vector<int32_t>> plans,
-                 std::vector<Start>& starts) {
-  Simulator simulator(input.problem.program);
+Status AddStarts(const PlacerInput& input, Evaluator& evaluator,
+                 std::vector<std::vector<int32_t>> plans, std::vector<Start>& starts) {
   Status status = Ok();
   for (std::vector<int32_t>& devices : plans) {
     const bool known = std::any_of(starts.begin(), starts.end(),
                                    [&](const Start& start) { return start.devices == devices; });
     if (known) continue;
-    Result<Score> score = EvaluateUnits(input.problem, devices, simulator);
+    Result<Score> score = EvaluateGroups(input.problem, devices, evaluator);
     if (score.ok()) {
       starts.push_back({score.value(), std::move(devices)});
     } else {
@@ -80,24 +80,24 @@ Status AddStarts(const PlacerInput& input, std::vector<std::vector<int32_t>> pla
 
 // The plans that the options name, and the search's own where these are none: of each input. And
 // the best of all, where it is known.
-Result<std::vector<Start>> FindStarts(const std::vector<PlacerInput>& inputs,
+Result<std::vector<Start>> FindStarts(const std::vector<PlacerInput>& inputs, Evaluator& evaluator,
                                       const PlannerOptions& options,
                                       const std::optional<Enumeration>& all) {
   const Problem& problem = inputs.front().problem;
   std::vector<std::vector<int32_t>> plans;
-  if (options.initial) plans.push_back(UnitsOf(problem, *options.initial));
-  if (options.given) plans.push_back(UnitsOf(problem, *options.given));
-  for (const Placement& placement : options.starts) plans.push_back(UnitsOf(problem, placement));
+  if (options.initial) plans.push_back(GroupsOf(problem, *options.initial));
+  if (options.given) plans.push_back(GroupsOf(problem, *options.given));
+  for (const Placement& placement : options.starts) plans.push_back(GroupsOf(problem, placement));
   if (all && all->legal) plans.push_back(all->best_device);  // after its equals
   std::vector<Start> starts;
-  Status status = AddStarts(inputs.front(), std::move(plans), starts);
+  Status status = AddStarts(inputs.front(), evaluator, std::move(plans), starts);
   if (options.starts.empty() || starts.empty()) {
     for (const PlacerInput& input : inputs) {
       plans.clear();
       for (const auto place : {&PlaceLayered, &PlaceMTopo, &PlaceHeft}) {
         plans.push_back(PlaceConnected(place, input));
       }
-      Status added = AddStarts(input, std::move(plans), starts);
+      Status added = AddStarts(input, evaluator, std::move(plans), starts);
       if (status.ok()) status = std::move(added);
     }
   }
@@ -107,54 +107,58 @@ Result<std::vector<Start>> FindStarts(const std::vector<PlacerInput>& inputs,
 
 // Where everything on one accelerator does not fit, no other start leads to what search makes of
 // it.
-void StartOneFromAllOnFastest(const PlacerInput& input, ChainSpec& chain) {
-  std::vector<int32_t> devices = AllOnFastest(input.domain);
-  Simulator simulator(input.problem.program);
-  const Result<Score> score = EvaluateUnits(input.problem, devices, simulator);
+void StartOneFromAllOnFastest(const PlacerInput& input, Evaluator& evaluator, ChainSpec& chain) {
+  std::vector<int32_t> devices = AllOnFastest(input.candidates);
+  const Result<Score> score = EvaluateGroups(input.problem, devices, evaluator);
   if (score.ok() && !score.value().feasible) chain.start = {score.value(), std::move(devices)};
 }
 
 }  // namespace
 
-Result<PlannerResult> LocalSearchPlanner::Plan(const Problem& problem,
-                                               const PlannerOptions& options) const {
-  const OpGraph graph = BuildOpGraph(problem);
-  const Domain domain = MakeDomain(problem, graph, Reach::kWhole);
-  const std::vector<UnitInfo> units = DescribeUnits(problem, graph);
-  // Where some devices do not reach each other, starts come from both domains.
-  const Domain mutual = domain.connections ? MakeDomain(problem, graph) : Domain{};
-  std::vector<PlacerInput> inputs{{problem, graph, domain, units, options.seed, 0}};
-  if (domain.connections) inputs.push_back({problem, graph, mutual, units, options.seed, 0});
-  std::optional<Enumeration> all;
-  if (enumerates_) all = EnumeratePlacements(problem);
-  PW_ASSIGN(std::vector<Start> starts, FindStarts(inputs, options, all));
-  const bool choice = std::any_of(domain.any.begin(), domain.any.end(),
-                                  [](const auto& devices) { return devices.size() > 1; });
-  if (!choice || all || options.budget.Expired() || options.budget.iterations == 0) {
-    return MakeResult(problem, name(), starts.front().devices, starts.front().score, options);
+Result<std::unique_ptr<PlannerRun>> LocalSearchPlanner::Start(const Problem& problem,
+                                                              Evaluator& evaluator,
+                                                              const PlannerOptions& options) const {
+  auto local = std::make_unique<LocalProblem>(problem, CandidateScope::kAll);
+  const CandidateDevices& candidates = local->candidates;
+  // Where some devices do not reach each other, starts come from both sets of candidates.
+  const CandidateDevices mutual =
+      candidates.connections ? FindCandidateDevices(problem, local->graph) : CandidateDevices{};
+  std::vector<PlacerInput> inputs{
+      {problem, local->graph, candidates, local->groups, options.seed, 0}};
+  if (candidates.connections) {
+    inputs.push_back({problem, local->graph, mutual, local->groups, options.seed, 0});
   }
-  const Start first = starts.front();
+  std::optional<Enumeration> all;
+  if (enumerates_) all = EnumeratePlacements(problem, evaluator);
+  PW_ASSIGN(std::vector<placewright::Start> starts, FindStarts(inputs, evaluator, options, all));
+  const auto finish = [&](const placewright::Start& start) {
+    return std::unique_ptr<PlannerRun>(std::make_unique<FinishedRun>(
+        MakeResult(problem, name(), start.devices, start.score, options)));
+  };
+  if (!local->HasChoice() || all || options.budget.Expired() || options.budget.iterations == 0) {
+    return finish(starts.front());
+  }
+  const placewright::Start first = starts.front();
   for (const PlacerInput& input : inputs) {
     // Plans that are not connected are left out.
-    static_cast<void>(AddStarts(input, PlansOnParts(input, options.budget), starts));
+    static_cast<void>(AddStarts(input, evaluator, PlansOnParts(input, options.budget), starts));
   }
   // No move was made: what no move repeats must not know of the further starts.
-  if (options.budget.Expired()) {
-    return MakeResult(problem, name(), first.devices, first.score, options);
-  }
-  const Clusters clusters(problem, graph, units);
-  const LocalContext context = MakeLocalContext(problem, graph, domain, clusters, units);
-  static constexpr int32_t kHeat[kChains] = {2, 4, 8, 1};
+  if (options.budget.Expired()) return finish(first);
+  local->MakeContext();
+  const LocalContext& context = *local->context;
+  static constexpr int32_t kTemperature[kChains] = {2, 4, 8, 1};
   static constexpr int64_t kFirstEpoch[kChains] = {500, 595, 707, 841};  // apart by 2^(1/4)
   const std::vector<size_t> chain_starts = ChainStarts(context, starts);
   std::vector<ChainSpec> chains(kChains);
   for (size_t c = 0; c < kChains; ++c) {
     chains[c].start = starts[chain_starts[c]];
-    chains[c].options.heat_per_mille = kHeat[c];
+    chains[c].options.temperature_per_mille = kTemperature[c];
     chains[c].options.first_epoch = kFirstEpoch[c];
   }
-  StartOneFromAllOnFastest(inputs.front(), chains[2]);
-  return RunChains(problem, options, context, chains, {name()});
+  StartOneFromAllOnFastest(inputs.front(), evaluator, chains[2]);
+  return std::unique_ptr<PlannerRun>(std::make_unique<LocalRun>(
+      std::move(local), evaluator, options, chains, ChainRunnerOptions{name()}));
 }
 
 }  // namespace placewright

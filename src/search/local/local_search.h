@@ -9,7 +9,7 @@
 // move. Else it ends with its budget, or when the best plan reaches the lower bound. It starts from
 // --init if given, from the placement of the graph's file, from the plans it is offered (else from
 // `layered`, `m-topo` and `heft`), and from the plans on parts of the machines (starts.h): the best
-// of all, and those nearly as good that cut fewest pairs of units.
+// of all, and those nearly as good that cut fewest pairs of groups.
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
 #define PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
 
@@ -17,7 +17,7 @@
 
 namespace placewright {
 
-class LocalSearchPlanner : public Planner {
+class LocalSearchPlanner : public IterativePlanner {
  public:
   // Tests of the search itself do without enumeration.
   explicit LocalSearchPlanner(bool enumerates = true) : enumerates_(enumerates) {}
@@ -26,8 +26,8 @@ class LocalSearchPlanner : public Planner {
   std::string_view description() const override {
     return "simulated annealing over groups and clusters of groups on re-simulation";
   }
-  bool iterative() const override { return true; }
-  Result<PlannerResult> Plan(const Problem& problem, const PlannerOptions& options) const override;
+  Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
+                                            const PlannerOptions& options) const override;
 
  private:
   bool enumerates_;

@@ -5,13 +5,13 @@
 #include <atomic>
 #include <optional>
 
-#include "search/evaluate.h"
+#include "search/evaluation/plan_result.h"
 #include "search/local/annealer.h"
 #include "search/local/clusters.h"
 #include "search/local/critical.h"
+#include "search/local/initial_placements.h"
 #include "search/local/local_search.h"
 #include "search/local/patterns.h"
-#include "search/local/starts.h"
 #include "search/test_problems.h"
 
 namespace placewright {
@@ -66,10 +66,10 @@ TEST(Annealer, PaysForEveryByteOfOverflow) {
   }
   const auto test = MakeTestProblem(spec);
   const OpGraph graph = BuildOpGraph(test->problem);
-  const Domain domain = MakeDomain(test->problem, graph);
-  const std::vector<UnitInfo> units = DescribeUnits(test->problem, graph);
-  const Clusters clusters(test->problem, graph, units);
-  const LocalContext context = MakeLocalContext(test->problem, graph, domain, clusters, units);
+  const CandidateDevices candidates = FindCandidateDevices(test->problem, graph);
+  const std::vector<GroupInfo> groups = DescribeGroups(test->problem, graph);
+  const Clusters clusters(test->problem, graph, groups);
+  const LocalContext context = MakeLocalContext(test->problem, graph, candidates, clusters, groups);
   Annealer annealer(context, std::vector<int32_t>(16, 0), Random(7), {});
   annealer.Run(5000);
   EXPECT_TRUE(annealer.best_score().feasible);
@@ -112,7 +112,7 @@ TEST(PatternLabels, TellTheSamePartOfEveryStep) {
 TEST(Clusters, HoldThePartsThatRepeat) {
   const auto test = RecurrentProblem(8, 4);
   const OpGraph graph = BuildOpGraph(test->problem);
-  const Clusters clusters(test->problem, graph, DescribeUnits(test->problem, graph));
+  const Clusters clusters(test->problem, graph, DescribeGroups(test->problem, graph));
   const std::vector<int32_t> wanted = {4, 6, 8, 10};  // a2 to a5
   bool found = false;
   for (const int32_t cluster : clusters.Of(6)) {
@@ -123,16 +123,16 @@ TEST(Clusters, HoldThePartsThatRepeat) {
 }
 
 // 40 steps, all on d0: 800 ns. With every b on d1, ai ends at 10 (i + 1), b0 starts 4 ns later and
-// the others follow it without a gap: 14 + 400. One unit alone gains nothing but at the ends: its
+// the others follow it without a gap: 14 + 400. One group alone gains nothing but at the ends: its
 // neighbours wait for transfers both ways.
 TEST(Annealer, SweepsOverTheLargestClustersFirst) {
   const auto test = RecurrentProblem(40, 4);
   const OpGraph graph = BuildOpGraph(test->problem);
-  const Domain domain = MakeDomain(test->problem, graph);
-  const std::vector<UnitInfo> units = DescribeUnits(test->problem, graph);
-  const Clusters clusters(test->problem, graph, units);
-  const LocalContext context = MakeLocalContext(test->problem, graph, domain, clusters, units);
-  ASSERT_EQ(clusters.members(context.largest.front()).size(), 80u);  // all units
+  const CandidateDevices candidates = FindCandidateDevices(test->problem, graph);
+  const std::vector<GroupInfo> groups = DescribeGroups(test->problem, graph);
+  const Clusters clusters(test->problem, graph, groups);
+  const LocalContext context = MakeLocalContext(test->problem, graph, candidates, clusters, groups);
+  ASSERT_EQ(clusters.members(context.largest.front()).size(), 80u);  // all groups
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     Annealer annealer(context, std::vector<int32_t>(80, 0), Random(seed), {});
     annealer.Run(20);
@@ -146,11 +146,11 @@ TEST(CriticalChain, BlockersStayLinear) {
   spec.capacity = {1 << 20};
   for (int i = 0; i < 200; ++i) spec.ops.push_back({"op" + std::to_string(i), {10}, {}, {8}});
   const auto test = MakeTestProblem(spec);
-  Simulator simulator(test->problem.program);
+  Simulator simulator(test->problem.sim_graph);
   SimOptions options;
   options.schedule = true;
   const std::vector<int32_t> devices(200, 0);
-  const SimResult& result = simulator.Run(ExpandUnits(test->problem, devices), options);
+  const SimResult& result = simulator.Run(ExpandGroups(test->problem, devices), options);
   const CriticalView view =
       CriticalChain(test->problem, BuildOpGraph(test->problem), devices, *result.schedule);
   EXPECT_EQ(view.chain.size(), 200u);
@@ -168,7 +168,7 @@ TEST(LocalSearch, RepairsAPlanThatDoesNotFit) {
   }
   const auto test = MakeTestProblem(spec);
   PlannerOptions options = Options(400);
-  options.initial = ExpandUnits(test->problem, {0, 0, 0, 0});
+  options.initial = ExpandGroups(test->problem, {0, 0, 0, 0});
   options.starts = {*options.initial};
   const auto result = LocalSearchPlanner(false).Plan(test->problem, options);
   ASSERT_TRUE(result.ok());
@@ -244,26 +244,26 @@ TEST(Auto, InterruptReturnsTheBestSoFar) {
 }
 
 // Three equal devices on one host: the first two are a part, all three are not (they are the
-// whole). Confined to that part, a unit that may only run on d2 keeps it.
+// whole). Confined to that part, a group that may only run on d2 keeps it.
 TEST(Starts, PartsOfTheMachine) {
   TestSpec spec;
   spec.capacity = {1 << 20, 1 << 20, 1 << 20};
   spec.ops = {{"a", {5, 5, 5}, {}, {64}}, {"b", {-1, -1, 5}, {"a"}, {64}}};
   const auto test = MakeTestProblem(spec);
   const OpGraph graph = BuildOpGraph(test->problem);
-  const Domain domain = MakeDomain(test->problem, graph);
-  const auto parts = MachineParts(test->cluster, domain);
+  const CandidateDevices candidates = FindCandidateDevices(test->problem, graph);
+  const auto parts = MachineParts(test->cluster, candidates);
   ASSERT_EQ(parts, (std::vector<std::vector<int32_t>>{{0, 1}}));
-  const Domain confined = Confine(domain, parts[0]);
+  const CandidateDevices confined = Confine(candidates, parts[0]);
   EXPECT_EQ(confined.preferred[0], (std::vector<int32_t>{0, 1}));
   EXPECT_EQ(confined.preferred[1], (std::vector<int32_t>{2}));
-  const std::vector<UnitInfo> units = DescribeUnits(test->problem, graph);
+  const std::vector<GroupInfo> groups = DescribeGroups(test->problem, graph);
   // Seven methods on two parts.
-  EXPECT_EQ(PlansOnParts({test->problem, graph, domain, units}, Budget{}).size(), 14u);
+  EXPECT_EQ(PlansOnParts({test->problem, graph, candidates, groups}, Budget{}).size(), 14u);
 }
 
 // forward y = f(x, w); backward dw = g(x, y) for the update of w alone, dx = h(w, y) for nobody.
-// The branch of w's update: its unit {f? no: w is written by `update`} and g's.
+// The branch of w's update: its group {f? no: w is written by `update`} and g's.
 TEST(Clusters, WeightGradientsTravelWithTheirUpdate) {
   TestSpec spec;
   spec.capacity = {1 << 20, 1 << 20};
@@ -275,14 +275,14 @@ TEST(Clusters, WeightGradientsTravelWithTheirUpdate) {
               {"update", {1, 1}, {"s"}, {}, "w", Phase::kOptimizer, "m"}};
   const auto test = MakeTestProblem(spec);
   const OpGraph graph = BuildOpGraph(test->problem);
-  const std::vector<UnitInfo> units = DescribeUnits(test->problem, graph);
-  const Clusters clusters(test->problem, graph, units);
-  const auto unit = [&](int op) { return test->problem.unit_of[OpId(op)]; };
-  std::vector<int32_t> gradient{unit(1), unit(2)}, branch{unit(1), unit(2), unit(4)};
+  const std::vector<GroupInfo> groups = DescribeGroups(test->problem, graph);
+  const Clusters clusters(test->problem, graph, groups);
+  const auto group = [&](int op) { return test->problem.group_of[OpId(op)]; };
+  std::vector<int32_t> gradient{group(1), group(2)}, branch{group(1), group(2), group(4)};
   std::sort(gradient.begin(), gradient.end());
   std::sort(branch.begin(), branch.end());
   bool has_gradient = false, has_branch = false;
-  for (int32_t c : clusters.Of(unit(1))) {
+  for (int32_t c : clusters.Of(group(1))) {
     const auto members = clusters.members(c);
     has_gradient |= std::equal(members.begin(), members.end(), gradient.begin(), gradient.end());
     has_branch |= std::equal(members.begin(), members.end(), branch.begin(), branch.end());
@@ -304,10 +304,10 @@ TEST(CriticalChain, FollowsQueuesOfLinks) {
               {"d", {5, 5}, {"b"}, {8}}};
   const auto test = MakeTestProblem(spec);
   const std::vector<int32_t> devices{0, 0, 1, 1};
-  Simulator simulator(test->problem.program);
+  Simulator simulator(test->problem.sim_graph);
   SimOptions options;
   options.schedule = true;
-  const SimResult& result = simulator.Run(ExpandUnits(test->problem, devices), options);
+  const SimResult& result = simulator.Run(ExpandGroups(test->problem, devices), options);
   EXPECT_EQ(result.step_time, Nanos(165));
   const std::vector<CriticalLink> chain =
       CriticalChain(test->problem, BuildOpGraph(test->problem), devices, *result.schedule).chain;
@@ -331,8 +331,9 @@ TEST(AllOnFastest, PutsTheRestWhereItMayRun) {
   spec.capacity = {1 << 20, 1 << 20};
   spec.ops = {{"a", {10, 5}, {}, {8}}, {"b", {10, 5}, {"a"}, {8}}, {"c", {10, -1}, {"b"}, {8}}};
   const auto test = MakeTestProblem(spec);
-  const Domain domain = MakeDomain(test->problem, BuildOpGraph(test->problem));
-  EXPECT_EQ(AllOnFastest(domain), (std::vector<int32_t>{1, 1, 0}));
+  const CandidateDevices candidates =
+      FindCandidateDevices(test->problem, BuildOpGraph(test->problem));
+  EXPECT_EQ(AllOnFastest(candidates), (std::vector<int32_t>{1, 1, 0}));
 }
 
 }  // namespace

@@ -25,21 +25,22 @@ uint64_t HashOf(std::string_view text) {
 std::vector<uint64_t> PatternLabels(const Problem& problem, const OpGraph& graph) {
   constexpr int kRounds = 2;
   constexpr uint64_t kFromProducer = 1, kFromConsumer = 2;
-  // Sums, because the ops of a unit and the neighbours of one have no order.
-  std::vector<uint64_t> label(problem.units.size(), 0);
+  // Sums, because the ops of a group and the neighbours of one have no order.
+  std::vector<uint64_t> label(problem.groups.size(), 0);
   for (int32_t op = 0; op < graph.ops; ++op) {
-    const uint64_t type = HashOf(problem.graph->op(problem.program.op_of[op]).type);
+    const uint64_t type = HashOf(problem.graph->op(problem.sim_graph.op_of[op]).type);
     const uint64_t phase = static_cast<uint64_t>(graph.phase[op]);
-    const auto time = static_cast<uint64_t>(problem.program.least_time[op]);
-    label[graph.unit_of[op]] += Mix(type + Mix(time) + 3 * phase);
+    const auto time = static_cast<uint64_t>(problem.sim_graph.min_time[op]);
+    label[graph.group_of[op]] += Mix(type + Mix(time) + 3 * phase);
   }
   for (int round = 0; round < kRounds; ++round) {
     std::vector<uint64_t> next;
     for (const uint64_t own : label) next.push_back(Mix(own));
     for (int32_t op = 0; op < graph.ops; ++op) {
-      const int32_t to = graph.unit_of[op];
+      const int32_t to = graph.group_of[op];
       for (const OpInput& input : graph.Inputs(op)) {
-        const int32_t from = input.producer >= 0 ? graph.unit_of[input.producer] : input.home_unit;
+        const int32_t from =
+            input.producer >= 0 ? graph.group_of[input.producer] : input.home_group;
         if (from < 0 || from == to) continue;
         next[to] += Mix(label[from] ^ kFromProducer);
         next[from] += Mix(label[to] ^ kFromConsumer);

@@ -1,4 +1,4 @@
-// Which placement units play the same part in a graph that repeats itself: the product with the
+// Which colocation groups play the same part in a graph that repeats itself: the product with the
 // recurrent weight in every time step, the accumulation behind it, the gates.
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_PATTERNS_H_
 #define PLACEWRIGHT_SEARCH_LOCAL_PATTERNS_H_
@@ -11,9 +11,9 @@
 
 namespace placewright {
 
-// A label per unit: colour refinement (Weisfeiler and Leman 1968) of two rounds over the tensors
-// between units, producers and consumers told apart, from the types, phases and least times of a
-// unit's ops. Equal labels: the same surroundings up to two tensors away, but for collisions of 64
+// A label per group: colour refinement (Weisfeiler and Leman 1968) of two rounds over the tensors
+// between groups, producers and consumers told apart, from the types, phases and least times of a
+// group's ops. Equal labels: the same surroundings up to two tensors away, but for collisions of 64
 // bits. Labels are the same on every machine. O(edges).
 std::vector<uint64_t> PatternLabels(const Problem& problem, const OpGraph& graph);
 

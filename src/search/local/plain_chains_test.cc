@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "search/evaluate.h"
+#include "search/evaluation/plan_result.h"
 #include "search/proof/enumeration.h"
 #include "search/test_problems.h"
 

@@ -9,15 +9,15 @@
 namespace placewright {
 namespace {
 
-WeightedGraph UnitGraph(const PlacerInput& input) {
-  const size_t units = input.units.size();
+WeightedGraph GroupGraph(const PlacerInput& input) {
+  const size_t groups = input.groups.size();
   IdVector<OpId, GroupId> grouping(input.problem.graph->op_count());
-  for (OpId op : input.problem.graph->ops()) grouping[op] = GroupId(input.problem.unit_of[op]);
-  const ContractedGraph contracted = Contract(*input.problem.graph, grouping, units);
+  for (OpId op : input.problem.graph->ops()) grouping[op] = GroupId(input.problem.group_of[op]);
+  const ContractedGraph contracted = Contract(*input.problem.graph, grouping, groups);
   WeightedGraph directed;
   directed.weights.assign(2, {});
-  for (size_t u = 0; u < units; ++u) {
-    const UnitInfo& info = input.units[u];
+  for (size_t u = 0; u < groups; ++u) {
+    const GroupInfo& info = input.groups[u];
     directed.weights[0].push_back(info.time);
     directed.weights[1].push_back(SaturatingAdd(info.persistent, info.live_at_peak));
     for (const GroupEdge& edge : contracted.successors[GroupId(u)]) {
@@ -30,21 +30,21 @@ WeightedGraph UnitGraph(const PlacerInput& input) {
 
 PartitionOptions OptionsFor(const PlacerInput& input) {
   PartitionOptions options;
-  options.parts = static_cast<int>(input.domain.accelerators.size());
+  options.parts = static_cast<int>(input.candidates.accelerators.size());
   options.seed = input.seed + static_cast<uint64_t>(input.attempt);
-  for (int32_t device : input.domain.accelerators) {
-    const double work = static_cast<double>(std::max<int64_t>(1, input.domain.work[device]));
-    options.shares.push_back({1 / work, static_cast<double>(input.domain.capacity[device])});
+  for (int32_t device : input.candidates.accelerators) {
+    const double work = static_cast<double>(std::max<int64_t>(1, input.candidates.work[device]));
+    options.shares.push_back({1 / work, static_cast<double>(input.candidates.capacity[device])});
   }
   return options;
 }
 
-// Parts are accelerators; a unit that may not run there takes its first preferred device.
+// Parts are accelerators; a group that may not run there takes its first preferred device.
 std::vector<int32_t> DevicesOf(const PlacerInput& input, const std::vector<int32_t>& part_of) {
   std::vector<int32_t> device_of;
   for (size_t u = 0; u < part_of.size(); ++u) {
-    const std::vector<int32_t>& allowed = input.domain.preferred[u];
-    const int32_t wanted = input.domain.accelerators[part_of[u]];
+    const std::vector<int32_t>& allowed = input.candidates.preferred[u];
+    const int32_t wanted = input.candidates.accelerators[part_of[u]];
     const bool may = std::binary_search(allowed.begin(), allowed.end(), wanted);
     device_of.push_back(may ? wanted : allowed.front());
   }
@@ -60,11 +60,11 @@ std::vector<int32_t> PlaceParts(const PlacerInput& input, std::string_view plann
     input.notes->push_back(std::string(planner) + ": no partition was made (" +
                            parts.error().message + "); all went to the first accelerator");
   }
-  return DevicesOf(input, std::vector<int32_t>(input.units.size(), 0));
+  return DevicesOf(input, std::vector<int32_t>(input.groups.size(), 0));
 }
 
 std::vector<int32_t> PlaceMetis(const PlacerInput& input) {
-  WeightedGraph graph = UnitGraph(input);
+  WeightedGraph graph = GroupGraph(input);
   PartitionOptions options = OptionsFor(input);
   if (input.attempt == 0) {
     graph.weights.resize(1);
@@ -76,7 +76,7 @@ std::vector<int32_t> PlaceMetis(const PlacerInput& input) {
 }
 
 std::vector<int32_t> PlaceScotch(const PlacerInput& input) {
-  WeightedGraph graph = UnitGraph(input);
+  WeightedGraph graph = GroupGraph(input);
   const PartitionOptions options = OptionsFor(input);
   // attempt / 4 of a node's weight is its share of the memory, the rest its share of the time.
   constexpr int64_t kScale = int64_t{1} << 24;

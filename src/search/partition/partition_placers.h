@@ -1,8 +1,8 @@
 // Planners that cut the graph into as many parts as there are accelerators: `metis` and `scotch`.
 //
-//   nodes  placement units; weights: time (least over the devices, summed) and memory (persistent
+//   nodes  colocation groups; weights: time (least over the devices, summed) and memory (persistent
 //          bytes and what is alive at the peak)
-//   edges  bytes that would cross between two units (graph/contraction.h)
+//   edges  bytes that would cross between two groups (graph/contraction.h)
 //   parts  accelerators; share of the time in proportion to speed (1 / time of all ops there),
 //          share of the memory in proportion to capacity
 //
@@ -21,12 +21,12 @@
 
 namespace placewright {
 
-// A partitioner that fails (out of memory) leaves every unit to the first accelerator, or its first
-// preferred device, and a note to the user.
+// A partitioner that fails (out of memory) leaves every group to the first accelerator, or its
+// first preferred device, and a note to the user.
 std::vector<int32_t> PlaceMetis(const PlacerInput& input);
 std::vector<int32_t> PlaceScotch(const PlacerInput& input);
 
-// The placement that a partition of the units means, or a failure.
+// The placement that a partition of the groups means, or a failure.
 std::vector<int32_t> PlaceParts(const PlacerInput& input, std::string_view planner,
                                 const Result<std::vector<int32_t>>& parts);
 

@@ -18,7 +18,7 @@ Connections::Connections(const Problem& problem, const OpGraph& graph)
       words_((problem.cluster->device_count() + 63) / 64),
       reached_(problem.cluster->device_count() * words_, 0),
       reaching_(reached_),
-      offset_(problem.units.size() + 1, 0) {
+      offset_(problem.groups.size() + 1, 0) {
   for (DeviceId a : cluster_->devices()) {
     for (DeviceId b : cluster_->devices()) {
       if (!cluster_->Connected(a, b)) continue;
@@ -28,8 +28,8 @@ Connections::Connections(const Problem& problem, const OpGraph& graph)
   }
   for (int32_t op = 0; op < graph.ops; ++op) {
     for (const OpInput& input : graph.Inputs(op)) {
-      const int32_t from = input.producer >= 0 ? graph.unit_of[input.producer] : input.home_unit;
-      if (from >= 0 && from != graph.unit_of[op]) edges_.push_back({from, graph.unit_of[op]});
+      const int32_t from = input.producer >= 0 ? graph.group_of[input.producer] : input.home_group;
+      if (from >= 0 && from != graph.group_of[op]) edges_.push_back({from, graph.group_of[op]});
     }
   }
   std::sort(edges_.begin(), edges_.end());
@@ -44,8 +44,8 @@ Connections::Connections(const Problem& problem, const OpGraph& graph)
   }
 }
 
-bool Connections::Legal(int32_t unit, const std::vector<int32_t>& device_of) const {
-  const auto edges = Touching(unit);
+bool Connections::Legal(int32_t group, const std::vector<int32_t>& device_of) const {
+  const auto edges = Touching(group);
   return std::all_of(edges.begin(), edges.end(), [&](int32_t e) {
     return Connected(device_of[edges_[e].from], device_of[edges_[e].to]);
   });
@@ -56,11 +56,11 @@ void DropUnreachedByFixedHomes(const Problem& problem, const OpGraph& graph,
   for (int32_t op = 0; op < graph.ops; ++op) {
     for (const OpInput& input : graph.Inputs(op)) {
       if (input.home_device < 0) continue;
-      std::vector<int32_t> reached = candidates[graph.unit_of[op]];
+      std::vector<int32_t> reached = candidates[graph.group_of[op]];
       std::erase_if(reached, [&](int32_t device) {
         return !problem.cluster->Connected(DeviceId(input.home_device), DeviceId(device));
       });
-      if (!reached.empty()) candidates[graph.unit_of[op]] = std::move(reached);
+      if (!reached.empty()) candidates[graph.group_of[op]] = std::move(reached);
     }
   }
 }

@@ -1,5 +1,5 @@
-// Which placement units exchange data, and what that asks of their devices in a cluster where some
-// devices do not reach each other.
+// Which colocation groups exchange data, and what that asks of their devices in a cluster where
+// some devices do not reach each other.
 #ifndef PLACEWRIGHT_SEARCH_PROBLEM_CONNECTIONS_H_
 #define PLACEWRIGHT_SEARCH_PROBLEM_CONNECTIONS_H_
 
@@ -17,7 +17,7 @@ bool FullyConnected(const Cluster& cluster);
 
 class Connections {
  public:
-  // Data goes one way, from unit to unit.
+  // Data goes one way, from group to group.
   struct Edge {
     int32_t from, to;
     friend auto operator<=>(const Edge&, const Edge&) = default;
@@ -27,10 +27,10 @@ class Connections {
   Connections(const Problem& problem, const OpGraph& graph);
 
   const std::vector<Edge>& edges() const { return edges_; }
-  // Indices of the edges that a unit is an end of.
-  std::span<const int32_t> Touching(int32_t unit) const {
-    return {touching_.data() + offset_[unit],
-            static_cast<size_t>(offset_[unit + 1] - offset_[unit])};
+  // Indices of the edges that a group is an end of.
+  std::span<const int32_t> Touching(int32_t group) const {
+    return {touching_.data() + offset_[group],
+            static_cast<size_t>(offset_[group + 1] - offset_[group])};
   }
   bool Connected(int32_t from_device, int32_t to_device) const {
     return cluster_->Connected(DeviceId(from_device), DeviceId(to_device));
@@ -39,8 +39,8 @@ class Connections {
   std::span<const uint64_t> Reached(int32_t from) const { return Row(reached_, from); }
   std::span<const uint64_t> Reaching(int32_t to) const { return Row(reaching_, to); }
   size_t words() const { return words_; }
-  // Whether there is a route for all that the unit exchanges with others; `device_of` [unit].
-  bool Legal(int32_t unit, const std::vector<int32_t>& device_of) const;
+  // Whether there is a route for all that the group exchanges with others; `device_of` [group].
+  bool Legal(int32_t group, const std::vector<int32_t>& device_of) const;
 
  private:
   std::span<const uint64_t> Row(const std::vector<uint64_t>& rows, int32_t device) const {
@@ -51,11 +51,11 @@ class Connections {
   size_t words_;
   std::vector<uint64_t> reached_, reaching_;  // [device][word]
   std::vector<Edge> edges_;                   // ascending, distinct
-  std::vector<int32_t> offset_, touching_;    // unit -> edges
+  std::vector<int32_t> offset_, touching_;    // group -> edges
 };
 
-// Drops from `candidates` ([unit] ascending devices) those that a home given by the file, which the
-// unit reads, does not reach; keeps all of a unit where none would be left.
+// Drops from `candidates` ([group] ascending devices) those that a home given by the file, which
+// the group reads, does not reach; keeps all of a group where none would be left.
 void DropUnreachedByFixedHomes(const Problem& problem, const OpGraph& graph,
                                std::vector<std::vector<int32_t>>& candidates);
 

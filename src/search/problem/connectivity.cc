@@ -10,12 +10,12 @@ namespace {
 
 using DeviceLists = std::vector<std::vector<int32_t>>;
 
-// Sets of devices, 64 a word, one for each unit.
-class UnitSets {
+// Sets of devices, 64 a word, one for each group.
+class GroupSets {
  public:
-  UnitSets(size_t units, size_t words) : words_(words), bits_(units * words, 0) {}
-  std::span<uint64_t> operator[](int32_t unit) {
-    return {bits_.data() + static_cast<size_t>(unit) * words_, words_};
+  GroupSets(size_t groups, size_t words) : words_(words), bits_(groups * words, 0) {}
+  std::span<uint64_t> operator[](int32_t group) {
+    return {bits_.data() + static_cast<size_t>(group) * words_, words_};
   }
 
  private:
@@ -81,7 +81,7 @@ class Connector {
   Connector(const Connections& connections, const DeviceLists& candidates)
       : connections_(connections),
         sets_(candidates.size(), connections.words()),
-        reached_{UnitSets(candidates.size(), connections.words()),
+        reached_{GroupSets(candidates.size(), connections.words()),
                  std::vector<char>(candidates.size(), 0)},
         reaching_(reached_),
         queued_(candidates.size(), 0) {
@@ -97,9 +97,9 @@ class Connector {
     return left;
   }
 
-  // Every component into one of the sets, or, where none covers it, each unit to one device.
+  // Every component into one of the sets, or, where none covers it, each group to one device.
   void Confine(const DeviceLists& lists) {
-    UnitSets sets(lists.size(), connections_.words());
+    GroupSets sets(lists.size(), connections_.words());
     for (size_t i = 0; i < lists.size(); ++i) {
       for (int32_t device : lists[i]) Insert(sets[static_cast<int32_t>(i)], device);
     }
@@ -109,29 +109,30 @@ class Connector {
       const std::vector<int32_t> component = Component(static_cast<int32_t>(u), seen);
       if (component.size() <= 1 || UseOneSet(component, sets, lists.size())) continue;
       Propagate(component);
-      for (int32_t unit : component) Fix(unit, Members(sets_[unit]).front());
+      for (int32_t group : component) Fix(group, Members(sets_[group]).front());
     }
   }
 
-  // Each unit to one device, in the order given: to that it wants, else to a neighbour of it.
+  // Each group to one device, in the order given: to that it wants, else to a neighbour of it.
   void Approach(const std::vector<int32_t>& wanted, const std::vector<int32_t>& order) {
     Propagate(order);
-    for (int32_t unit : order) {
-      const std::vector<int32_t> left = Members(sets_[unit]);
+    for (int32_t group : order) {
+      const std::vector<int32_t> left = Members(sets_[group]);
       const auto distance = [&](int32_t device) {
-        if (device == wanted[unit]) return 0;
-        return 3 - connections_.Connected(device, wanted[unit]) -
-               connections_.Connected(wanted[unit], device);
+        if (device == wanted[group]) return 0;
+        return 3 - connections_.Connected(device, wanted[group]) -
+               connections_.Connected(wanted[group], device);
       };
-      Fix(unit, *std::min_element(left.begin(), left.end(),
-                                  [&](int32_t a, int32_t b) { return distance(a) < distance(b); }));
+      Fix(group, *std::min_element(left.begin(), left.end(), [&](int32_t a, int32_t b) {
+            return distance(a) < distance(b);
+          }));
     }
   }
 
  private:
-  // By unit, the union of the rows of its devices, worked out anew only where these have changed.
+  // By group, the union of the rows of its devices, worked out anew only where these have changed.
   struct Unions {
-    UnitSets sets;
+    GroupSets sets;
     std::vector<char> fresh;
   };
 
@@ -151,13 +152,13 @@ class Connector {
     return members;
   }
 
-  bool UseOneSet(const std::vector<int32_t>& component, UnitSets& sets, size_t count) {
+  bool UseOneSet(const std::vector<int32_t>& component, GroupSets& sets, size_t count) {
     for (size_t i = 0; i < count; ++i) {
       const std::span<const uint64_t> set = sets[static_cast<int32_t>(i)];
       const bool covers = std::all_of(component.begin(), component.end(),
-                                      [&](int32_t unit) { return Meet(sets_[unit], set); });
+                                      [&](int32_t group) { return Meet(sets_[group], set); });
       if (!covers) continue;
-      for (int32_t unit : component) Keep(unit, set);
+      for (int32_t group : component) Keep(group, set);
       return true;
     }
     return false;
@@ -174,13 +175,13 @@ class Connector {
     return from || to;
   }
 
-  std::span<const uint64_t> Union(Unions& unions, int32_t unit,
+  std::span<const uint64_t> Union(Unions& unions, int32_t group,
                                   std::span<const uint64_t> (Connections::*row_of)(int32_t) const) {
-    const std::span<uint64_t> all = unions.sets[unit];
-    if (unions.fresh[unit]) return all;
-    unions.fresh[unit] = 1;
+    const std::span<uint64_t> all = unions.sets[group];
+    if (unions.fresh[group]) return all;
+    unions.fresh[group] = 1;
     std::fill(all.begin(), all.end(), 0);
-    const std::span<const uint64_t> devices = sets_[unit];
+    const std::span<const uint64_t> devices = sets_[group];
     for (size_t w = 0; w < devices.size(); ++w) {
       for (uint64_t left = devices[w]; left != 0; left &= left - 1) {
         const auto row =
@@ -191,27 +192,27 @@ class Connector {
     return all;
   }
 
-  // Keeps the unit's devices that are in the set, unless none is; true if any was dropped.
-  bool Keep(int32_t unit, std::span<const uint64_t> set) {
-    const std::span<uint64_t> devices = sets_[unit];
+  // Keeps the group's devices that are in the set, unless none is; true if any was dropped.
+  bool Keep(int32_t group, std::span<const uint64_t> set) {
+    const std::span<uint64_t> devices = sets_[group];
     if (!Meet(devices, set)) return false;
     bool dropped = false;
     for (size_t w = 0; w < set.size(); ++w) {
       dropped |= (devices[w] & ~set[w]) != 0;
       devices[w] &= set[w];
     }
-    if (dropped) reached_.fresh[unit] = reaching_.fresh[unit] = 0;
+    if (dropped) reached_.fresh[group] = reaching_.fresh[group] = 0;
     return dropped;
   }
 
-  void Propagate(std::span<const int32_t> units) {
-    queue_.assign(units.begin(), units.end());
-    for (int32_t unit : units) queued_[unit] = 1;
+  void Propagate(std::span<const int32_t> groups) {
+    queue_.assign(groups.begin(), groups.end());
+    for (int32_t group : groups) queued_[group] = 1;
     while (!queue_.empty()) {
-      const int32_t unit = queue_.back();
+      const int32_t group = queue_.back();
       queue_.pop_back();
-      queued_[unit] = 0;
-      for (int32_t e : connections_.Touching(unit)) {
+      queued_[group] = 0;
+      for (int32_t e : connections_.Touching(group)) {
         const Connections::Edge& edge = connections_.edges()[e];
         if (!Revise(edge)) continue;
         for (int32_t end : {edge.from, edge.to}) {
@@ -222,17 +223,17 @@ class Connector {
     }
   }
 
-  void Fix(int32_t unit, int32_t device) {
+  void Fix(int32_t group, int32_t device) {
     std::vector<uint64_t> only(connections_.words(), 0);
     Insert(only, device);
-    if (Keep(unit, only)) Propagate({&unit, 1});
+    if (Keep(group, only)) Propagate({&group, 1});
   }
 
   const Connections& connections_;
-  UnitSets sets_;
+  GroupSets sets_;
   Unions reached_, reaching_;
-  std::vector<int32_t> queue_;  // units whose devices have become fewer
-  std::vector<char> queued_;    // [unit]
+  std::vector<int32_t> queue_;  // groups whose devices have become fewer
+  std::vector<char> queued_;    // [group]
 };
 
 }  // namespace

@@ -10,21 +10,22 @@
 
 namespace placewright {
 
-// Narrows `candidates` ([unit] ascending devices) so that every combination of what is left is
+// Narrows `candidates` ([group] ascending devices) so that every combination of what is left is
 // connected, if that can be done; `work` ([device]) ranks devices, least first.
 //
-// Units that communicate, directly or through others, form a component. A component takes the
+// Groups that communicate, directly or through others, form a component. A component takes the
 // candidates within one set of devices that all reach each other: the largest that a greedy growth
-// from each device finds and that leaves every unit of the component a device. Where there is none
-// (pins force unlike devices), each of its units keeps one device, found by arc consistency and a
+// from each device finds and that leaves every group of the component a device. Where there is none
+// (pins force unlike devices), each of its groups keeps one device, found by arc consistency and a
 // greedy assignment in breadth-first order; where that fails, too, the first device is kept and
 // VerifyPlacement will name the pair.
 void KeepConnected(const Connections& connections, const std::vector<int64_t>& work,
                    std::vector<std::vector<int32_t>>& candidates);
 
-// A placement near `wanted` ([unit]) that has a route for all that crosses, if greedy assignment in
-// `order` (of all units) with arc consistency finds one: VerifyPlacement must tell. A unit that may
-// not stay where it wants to be goes to a device that reaches that one, or is reached by it.
+// A placement near `wanted` ([group]) that has a route for all that crosses, if greedy assignment
+// in `order` (of all groups) with arc consistency finds one: VerifyPlacement must tell. A group
+// that may not stay where it wants to be goes to a device that reaches that one, or is reached by
+// it.
 std::vector<int32_t> ConnectedNear(const Connections& connections,
                                    const std::vector<std::vector<int32_t>>& candidates,
                                    const std::vector<int32_t>& wanted,

@@ -61,23 +61,23 @@ std::string Text(const Rule& rule) {
          Printable(rule.spec->device);
 }
 
-// rules[last] leaves no device for the unit of `op`: names the earlier rules that hold it, each
-// with the op of the unit that it matches.
-Error Contradiction(const Graph& graph, const IdVector<OpId, int32_t>& unit_of,
+// rules[last] leaves no device for the group of `op`: names the earlier rules that hold it, each
+// with the op of the group that it matches.
+Error Contradiction(const Graph& graph, const IdVector<OpId, int32_t>& group_of,
                     const std::vector<Rule>& rules, size_t last, OpId op) {
-  constexpr size_t kMost = 3;
+  constexpr size_t kMax = 3;
   std::string holds;
   size_t count = 0;
   for (size_t r = 0; r < last; ++r) {
     for (OpId other : OpsMatching(graph, rules[r].spec->glob)) {
-      if (unit_of[other] != unit_of[op]) continue;
-      if (++count > kMost) break;
+      if (group_of[other] != group_of[op]) continue;
+      if (++count > kMax) break;
       holds += (holds.empty() ? "" : ", ") + Text(rules[r]);
       holds += other == op ? "" : " (op " + Printable(graph.op(other).name) + ")";
       break;
     }
   }
-  if (count > kMost) holds += " and " + std::to_string(count - kMost) + " more";
+  if (count > kMax) holds += " and " + std::to_string(count - kMax) + " more";
   return MakeError(ErrorCode::kConstraint,
                    Text(rules[last]) + " leaves no device for op " + Printable(graph.op(op).name) +
                        " and its colocation group, which is held already by " + holds);
@@ -177,25 +177,26 @@ Result<IdVector<OpId, int32_t>> JoinGroups(const Graph& graph, const Constraints
     if (modules.empty()) return NothingMatches(graph, "--colocate-each", glob);
     for (const std::vector<OpId>& ops : modules) join(ops);
   }
-  IdVector<OpId, int32_t> unit_of(graph.op_count());
-  std::vector<int32_t> unit_of_group(graph.group_count(), -1);
-  int32_t units = 0;
+  IdVector<OpId, int32_t> group_of(graph.op_count());
+  std::vector<int32_t> number_of(graph.group_count(), -1);
+  int32_t count = 0;
   for (OpId op : graph.ops()) {
-    int32_t& unit = unit_of_group[groups.Find(graph.group(op).value())];
-    if (unit < 0) unit = units++;
-    unit_of[op] = unit;
+    int32_t& number = number_of[groups.Find(graph.group(op).value())];
+    if (number < 0) number = count++;
+    group_of[op] = number;
   }
-  return unit_of;
+  return group_of;
 }
 
 Result<std::vector<char>> ConstrainedDevices(const Graph& graph, const Cluster& cluster,
                                              const Constraints& constraints,
-                                             const IdVector<OpId, int32_t>& unit_of, size_t units) {
+                                             const IdVector<OpId, int32_t>& group_of,
+                                             size_t groups) {
   std::vector<Rule> rules;
   for (const ConstraintSpec& pin : constraints.pins) rules.push_back({"--pin", &pin});
   for (const ConstraintSpec& forbid : constraints.forbids) rules.push_back({"--forbid", &forbid});
   const size_t devices = cluster.device_count();
-  std::vector<char> allowed(units * devices, 1);
+  std::vector<char> allowed(groups * devices, 1);
   for (size_t r = 0; r < rules.size(); ++r) {
     const bool pin = rules[r].option == "--pin";
     const std::vector<OpId> ops = OpsMatching(graph, rules[r].spec->glob);
@@ -213,10 +214,10 @@ Result<std::vector<char>> ConstrainedDevices(const Graph& graph, const Cluster& 
                        Text(rules[r]) + " forbids every device of the cluster");
     }
     for (OpId op : ops) {
-      char* row = &allowed[unit_of[op] * devices];
+      char* row = &allowed[group_of[op] * devices];
       bool any = false;
       for (size_t d = 0; d < devices; ++d) any |= (row[d] = row[d] && keep[d]) != 0;
-      if (!any) return Contradiction(graph, unit_of, rules, r, op);
+      if (!any) return Contradiction(graph, group_of, rules, r, op);
     }
   }
   return allowed;

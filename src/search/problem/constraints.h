@@ -26,16 +26,17 @@ Result<std::vector<DeviceId>> DevicesMatching(const Cluster& cluster, std::strin
 // views are left out as by OpsMatching; the root module is none.
 std::vector<std::vector<OpId>> ModulesMatching(const Graph& graph, std::string_view glob);
 
-// Joins groups along `colocate` and `colocate_each`: op -> dense unit index, units ordered by least
-// op. Errors: kConstraint with near names where a glob matches nothing.
+// Joins groups along `colocate` and `colocate_each`: op -> dense group index, groups ordered by
+// least op. Errors: kConstraint with near names where a glob matches nothing.
 Result<IdVector<OpId, int32_t>> JoinGroups(const Graph& graph, const Constraints& constraints);
 
-// What pins and forbids leave of the devices of every unit, before `supports` is asked; row-major
-// units x devices. Errors: kConstraint (nothing matched, or nothing left: which rules hold the
+// What pins and forbids leave of the devices of every group, before `supports` is asked; row-major
+// groups x devices. Errors: kConstraint (nothing matched, or nothing left: which rules hold the
 // group, and by which of its ops).
 Result<std::vector<char>> ConstrainedDevices(const Graph& graph, const Cluster& cluster,
                                              const Constraints& constraints,
-                                             const IdVector<OpId, int32_t>& unit_of, size_t units);
+                                             const IdVector<OpId, int32_t>& group_of,
+                                             size_t groups);
 
 }  // namespace placewright
 

@@ -14,8 +14,8 @@ namespace placewright {
 struct Lifetimes {
   // [storage] indices into OpGraph::order; -1: not transient, or no op makes it.
   std::vector<int32_t> first, last;
-  std::vector<int32_t> unit;  // [storage] placement unit of its first writer
-  int32_t peak_step = 0;      // the first step with the most bytes alive
+  std::vector<int32_t> group;  // [storage] colocation group of its first writer
+  int32_t peak_step = 0;       // the first step with the most bytes alive
   bool AliveAtPeak(size_t storage) const {
     return first[storage] >= 0 && first[storage] <= peak_step && last[storage] >= peak_step;
   }

@@ -6,17 +6,17 @@ namespace placewright {
 namespace {
 
 OpInput MakeInput(const Problem& problem, int32_t crossing) {
-  const StepProgram& program = problem.program;
-  const int32_t version = program.unit_version[crossing];
-  const int32_t storage = program.version_storage[version];
+  const SimGraph& sim_graph = problem.sim_graph;
+  const int32_t version = sim_graph.slice_version[crossing];
+  const int32_t storage = sim_graph.version_storage[version];
   OpInput input{crossing};
-  input.length = program.unit_length[crossing];
-  input.bytes = program.unit_bytes[crossing];
-  input.producer = program.version_writer[version];
-  if (input.producer >= 0 || program.storage_class[storage] == StorageClass::kInput) return input;
-  input.home_device = program.fixed_home[storage];
-  if (input.home_device < 0 && program.home_op[storage] >= 0) {
-    input.home_unit = problem.unit_of[OpId(program.home_op[storage])];
+  input.length = sim_graph.slice_length[crossing];
+  input.bytes = sim_graph.slice_bytes[crossing];
+  input.producer = sim_graph.version_writer[version];
+  if (input.producer >= 0 || sim_graph.storage_class[storage] == StorageClass::kInput) return input;
+  input.home_device = sim_graph.fixed_home[storage];
+  if (input.home_device < 0 && sim_graph.home_op[storage] >= 0) {
+    input.home_group = problem.group_of[OpId(sim_graph.home_op[storage])];
   }
   return input;
 }
@@ -54,36 +54,36 @@ void SetFollowers(OpGraph& graph) {
 }  // namespace
 
 OpGraph BuildOpGraph(const Problem& problem) {
-  const StepProgram& program = problem.program;
+  const SimGraph& sim_graph = problem.sim_graph;
   OpGraph graph;
-  graph.ops = program.ops;
-  graph.devices = program.devices;
-  graph.unit_of.resize(program.ops);
-  graph.phase.resize(program.ops);
+  graph.ops = sim_graph.ops;
+  graph.devices = sim_graph.devices;
+  graph.group_of.resize(sim_graph.ops);
+  graph.phase.resize(sim_graph.ops);
   graph.input_offset.assign(1, 0);
   std::vector<std::pair<int32_t, int32_t>> before;
-  for (int32_t op = 0; op < program.ops; ++op) {
-    graph.unit_of[op] = problem.unit_of[program.op_of[op]];
-    graph.phase[op] = problem.graph->op(program.op_of[op]).phase;
-    for (int32_t i = program.op_units_offset[op]; i < program.op_units_offset[op + 1]; ++i) {
-      const OpInput input = MakeInput(problem, program.op_units[i]);
+  for (int32_t op = 0; op < sim_graph.ops; ++op) {
+    graph.group_of[op] = problem.group_of[sim_graph.op_of[op]];
+    graph.phase[op] = problem.graph->op(sim_graph.op_of[op]).phase;
+    for (int32_t i = sim_graph.op_slices_offset[op]; i < sim_graph.op_slices_offset[op + 1]; ++i) {
+      const OpInput input = MakeInput(problem, sim_graph.op_slices[i]);
       if (input.producer != op) graph.input_items.push_back(input);
     }
     graph.input_offset.push_back(static_cast<int32_t>(graph.input_items.size()));
-    for (int32_t i = program.after_offset[op]; i < program.after_offset[op + 1]; ++i) {
-      before.emplace_back(program.after[i], op);
+    for (int32_t i = sim_graph.after_offset[op]; i < sim_graph.after_offset[op + 1]; ++i) {
+      before.emplace_back(sim_graph.after[i], op);
     }
   }
   for (const OrderEdge& edge : problem.graph->order_edges()) {
-    const int32_t from = program.exec_of[edge.from.index()];
-    const int32_t to = program.exec_of[edge.to.index()];
-    if (from < 0 || to < 0 || graph.unit_of[from] != graph.unit_of[to]) continue;
+    const int32_t from = sim_graph.exec_of[edge.from.index()];
+    const int32_t to = sim_graph.exec_of[edge.to.index()];
+    if (from < 0 || to < 0 || graph.group_of[from] != graph.group_of[to]) continue;
     before.emplace_back(to, from);
   }
   SetBefore(graph, std::move(before));
   SetFollowers(graph);
   for (OpId op : problem.graph->topological_order()) {
-    if (program.exec_of[op.index()] >= 0) graph.order.push_back(program.exec_of[op.index()]);
+    if (sim_graph.exec_of[op.index()] >= 0) graph.order.push_back(sim_graph.exec_of[op.index()]);
   }
   return graph;
 }

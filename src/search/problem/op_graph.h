@@ -12,11 +12,11 @@
 namespace placewright {
 
 // One (storage, version, byte range) that an op reads. Exactly one of the four origins holds:
-// made by `producer`; at home with `home_unit`; at home on `home_device`; resident everywhere.
+// made by `producer`; at home with `home_group`; at home on `home_device`; resident everywhere.
 struct OpInput {
-  int32_t crossing;          // unit of StepProgram: what crosses to a device once
+  int32_t crossing;          // group of SimGraph: what crosses to a device once
   int32_t producer = -1;     // exec op
-  int32_t home_unit = -1;    // placement unit whose device is home
+  int32_t home_group = -1;   // colocation group whose device is home
   int32_t home_device = -1;  // home that the file gives
   int64_t length = 0;        // bytes that move
   int64_t bytes = 0;         // that a copy occupies
@@ -24,13 +24,13 @@ struct OpInput {
 
 struct OpGraph {
   int32_t ops = 0, devices = 0;
-  std::vector<int32_t> unit_of;  // exec op -> placement unit
-  std::vector<Phase> phase;      // of the exec op
-  std::vector<int32_t> order;    // exec ops, topological
+  std::vector<int32_t> group_of;  // exec op -> colocation group
+  std::vector<Phase> phase;       // of the exec op
+  std::vector<int32_t> order;     // exec ops, topological
   std::vector<int32_t> input_offset;
   std::vector<OpInput> input_items;
   std::vector<int32_t> before_offset;  // ops that must end first without giving data: `after`, and
-  std::vector<int32_t> before_items;   // write-after-read within one placement unit
+  std::vector<int32_t> before_items;   // write-after-read within one colocation group
   std::vector<int32_t> reader_offset;  // all ops that wait for this one, ascending, distinct
   std::vector<int32_t> reader_items;
 

@@ -8,15 +8,15 @@
 namespace placewright {
 namespace {
 
-bool SupportsAll(const Problem& problem, const PlacementUnit& unit, DeviceId device) {
-  for (OpId op : unit.ops) {
+bool SupportsAll(const Problem& problem, const ColocationGroup& group, DeviceId device) {
+  for (OpId op : group.ops) {
     if (!problem.graph->op(op).is_view && !problem.costs->Supports(op, device)) return false;
   }
   return true;
 }
 
-// The first op of the unit that no device can run, or one that rules out the last device.
-Error NoDeviceFor(const Problem& problem, const PlacementUnit& unit, const char* constrained) {
+// The first op of the group that no device can run, or one that rules out the last device.
+Error NoDeviceFor(const Problem& problem, const ColocationGroup& group, const char* constrained) {
   const Graph& graph = *problem.graph;
   std::string reasons;
   for (DeviceId device : problem.cluster->devices()) {
@@ -27,7 +27,7 @@ Error NoDeviceFor(const Problem& problem, const PlacementUnit& unit, const char*
       reasons += " is ruled out by --pin or --forbid";
       continue;
     }
-    for (OpId op : unit.ops) {
+    for (OpId op : group.ops) {
       if (graph.op(op).is_view || problem.costs->Supports(op, device)) continue;
       reasons += " does not support " + Printable(graph.op(op).type, 60) + " (op " +
                  Printable(graph.op(op).name, 60) + ")";
@@ -36,50 +36,51 @@ Error NoDeviceFor(const Problem& problem, const PlacementUnit& unit, const char*
   }
   return MakeError(ErrorCode::kInfeasible,
                    "no device can run the colocation group of op " +
-                       Printable(graph.op(unit.ops.front()).name) + " (" +
-                       FormatCount(static_cast<int64_t>(unit.ops.size())) +
-                       (unit.ops.size() == 1 ? " op): " : " ops): ") + reasons,
-                   "op " + Printable(graph.op(unit.ops.front()).name),
+                       Printable(graph.op(group.ops.front()).name) + " (" +
+                       FormatCount(static_cast<int64_t>(group.ops.size())) +
+                       (group.ops.size() == 1 ? " op): " : " ops): ") + reasons,
+                   "op " + Printable(graph.op(group.ops.front()).name),
                    "Add a device that supports all ops of the group, or lift the --pin or --forbid "
                    "that rules out the devices that do");
 }
 
 void AddPersistentBytes(Problem& problem) {
-  const StepProgram& program = problem.program;
-  for (size_t s = 0; s < program.storage_class.size(); ++s) {
-    if (program.storage_class[s] != StorageClass::kPersistent) continue;
-    if (program.fixed_home[s] >= 0 || program.home_op[s] < 0) continue;
-    PlacementUnit& unit = problem.units[problem.unit_of[OpId(program.home_op[s])]];
-    unit.persistent = Bytes(SaturatingAdd(unit.persistent.count, program.storage_bytes[s]));
+  const SimGraph& sim_graph = problem.sim_graph;
+  for (size_t s = 0; s < sim_graph.storage_class.size(); ++s) {
+    if (sim_graph.storage_class[s] != StorageClass::kPersistent) continue;
+    if (sim_graph.fixed_home[s] >= 0 || sim_graph.home_op[s] < 0) continue;
+    ColocationGroup& group = problem.groups[problem.group_of[OpId(sim_graph.home_op[s])]];
+    group.persistent = Bytes(SaturatingAdd(group.persistent.count, sim_graph.storage_bytes[s]));
   }
 }
 
 }  // namespace
 
 Result<Problem> BuildProblem(const Graph& graph, const Cluster& cluster, const CostTable& costs,
-                             const Constraints& constraints, Order order) {
+                             const Constraints& constraints, SchedulingPolicy policy) {
   Problem problem;
   problem.graph = &graph;
   problem.cluster = &cluster;
   problem.costs = &costs;
-  problem.order = order;
+  problem.policy = policy;
   problem.constraints = constraints;
-  PW_ASSIGN(problem.unit_of, JoinGroups(graph, constraints));
-  int32_t units = 0;
-  for (OpId op : graph.ops()) units = std::max(units, problem.unit_of[op] + 1);
-  problem.units.resize(units);
-  for (OpId op : graph.ops()) problem.units[problem.unit_of[op]].ops.push_back(op);
+  PW_ASSIGN(problem.group_of, JoinGroups(graph, constraints));
+  int32_t groups = 0;
+  for (OpId op : graph.ops()) groups = std::max(groups, problem.group_of[op] + 1);
+  problem.groups.resize(groups);
+  for (OpId op : graph.ops()) problem.groups[problem.group_of[op]].ops.push_back(op);
   PW_ASSIGN(const std::vector<char> constrained,
-            ConstrainedDevices(graph, cluster, constraints, problem.unit_of, units));
-  for (int32_t u = 0; u < units; ++u) {
-    PlacementUnit& unit = problem.units[u];
+            ConstrainedDevices(graph, cluster, constraints, problem.group_of, groups));
+  for (int32_t u = 0; u < groups; ++u) {
+    ColocationGroup& group = problem.groups[u];
     const char* row = &constrained[u * cluster.device_count()];
     for (DeviceId device : cluster.devices()) {
-      if (row[device.index()] && SupportsAll(problem, unit, device)) unit.allowed.push_back(device);
+      if (row[device.index()] && SupportsAll(problem, group, device))
+        group.allowed.push_back(device);
     }
-    if (unit.allowed.empty()) return NoDeviceFor(problem, unit, row);
+    if (group.allowed.empty()) return NoDeviceFor(problem, group, row);
   }
-  problem.program = BuildStepProgram(graph, cluster, costs);
+  problem.sim_graph = BuildSimGraph(graph, cluster, costs);
   AddPersistentBytes(problem);
   return problem;
 }

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "sim/engine/step_program.h"
-#include "sim/simulator.h"
+#include "plan/plan_space.h"
+#include "plan/schedule.h"
+#include "sim/engine/sim_graph.h"
 
 namespace placewright {
 
@@ -28,9 +29,9 @@ struct Constraints {
   }
 };
 
-// The unit of placement: a colocation group, possibly several joined by --colocate or
+// The group of placement: a colocation group, possibly several joined by --colocate or
 // --colocate-each.
-struct PlacementUnit {
+struct ColocationGroup {
   std::vector<OpId> ops;          // ascending; views included
   std::vector<DeviceId> allowed;  // devices that support all its ops and that no constraint
                                   // forbids, ascending; never empty in a built Problem
@@ -41,32 +42,18 @@ struct Problem {
   const Graph* graph = nullptr;
   const Cluster* cluster = nullptr;
   const CostTable* costs = nullptr;
-  StepProgram program;
-  Order order = Order::kFifo;
+  SimGraph sim_graph;
+  SchedulingPolicy policy = SchedulingPolicy::kFifo;
   Constraints constraints;
-  std::vector<PlacementUnit> units;  // ordered by least op id
-  IdVector<OpId, int32_t> unit_of;   // op -> unit
+  std::vector<ColocationGroup> groups;  // ordered by least op id
+  IdVector<OpId, int32_t> group_of;     // op -> group
 };
 
 // Errors: kConstraint (a glob that matches nothing, a device that is not there, pins that
 // contradict each other), kInfeasible (a group that no device can run: the message names the
 // group's first op, what it needs and the smallest change that would fit).
 Result<Problem> BuildProblem(const Graph& graph, const Cluster& cluster, const CostTable& costs,
-                             const Constraints& constraints, Order order);
-
-// Proven infeasible by memory alone (kInfeasible), else Ok. The message says what is needed, what
-// there is, the largest indivisible group, how much more is needed at least (proven), and the
-// smallest change found that is enough (simulated). Where every unit has one device, simulating the
-// only placement decides; where there are few placements, simulating all of them (enumeration.h).
-Status ProveFits(const Problem& problem);
-
-// A bound that no placed plan can beat under this cost model, and which argument gave it.
-struct Bound {
-  Nanos value;
-  std::string argument;  // "critical path", "work", "memory spread"
-};
-// Constraints never lower it.
-Bound LowerBound(const Problem& problem);
+                             const Constraints& constraints, SchedulingPolicy policy);
 
 }  // namespace placewright
 

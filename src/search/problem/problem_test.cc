@@ -19,13 +19,13 @@ TestSpec TwoModules() {
 }
 
 // w's 700 B take 1,024 at home, which follows its writer, `update`.
-TEST(BuildProblem, UnitsAreColocationGroups) {
+TEST(BuildProblem, GroupsAreColocationGroups) {
   const auto test = MakeTestProblem(TwoModules());
   const Problem& problem = test->problem;
-  ASSERT_EQ(problem.units.size(), 3u);
-  EXPECT_EQ(problem.units[2].persistent, Bytes(1024));
-  EXPECT_EQ(problem.units[0].persistent, Bytes(0));
-  EXPECT_EQ(problem.units[0].allowed, (std::vector<DeviceId>{DeviceId(0), DeviceId(1)}));
+  ASSERT_EQ(problem.groups.size(), 3u);
+  EXPECT_EQ(problem.groups[2].persistent, Bytes(1024));
+  EXPECT_EQ(problem.groups[0].persistent, Bytes(0));
+  EXPECT_EQ(problem.groups[0].allowed, (std::vector<DeviceId>{DeviceId(0), DeviceId(1)}));
 }
 
 TEST(BuildProblem, ColocateJoinsModulesAndPinMeansSubModules) {
@@ -33,9 +33,9 @@ TEST(BuildProblem, ColocateJoinsModulesAndPinMeansSubModules) {
   spec.constraints.colocate = {"m.*coder"};
   spec.constraints.pins = {{"m.encoder", "d1"}};
   const auto test = MakeTestProblem(spec);
-  ASSERT_EQ(test->problem.units.size(), 1u);
-  EXPECT_EQ(test->problem.units[0].ops.size(), 3u);
-  EXPECT_EQ(test->problem.units[0].allowed, std::vector<DeviceId>{DeviceId(1)});
+  ASSERT_EQ(test->problem.groups.size(), 1u);
+  EXPECT_EQ(test->problem.groups[0].ops.size(), 3u);
+  EXPECT_EQ(test->problem.groups[0].allowed, std::vector<DeviceId>{DeviceId(1)});
 }
 
 TEST(BuildProblem, DevicesMayBeGlobs) {
@@ -43,8 +43,8 @@ TEST(BuildProblem, DevicesMayBeGlobs) {
   spec.constraints.pins = {{"m.decoder", "d[01]"}};
   spec.constraints.forbids = {{"m.*", "d0"}};
   const auto test = MakeTestProblem(spec);
-  for (const PlacementUnit& unit : test->problem.units) {
-    EXPECT_EQ(unit.allowed, std::vector<DeviceId>{DeviceId(1)});
+  for (const ColocationGroup& group : test->problem.groups) {
+    EXPECT_EQ(group.allowed, std::vector<DeviceId>{DeviceId(1)});
   }
 }
 
@@ -60,22 +60,22 @@ TestSpec TwoLayers() {
   return spec;
 }
 
-std::vector<int32_t> UnitsUnderEach(const std::vector<std::string>& globs) {
+std::vector<int32_t> GroupsUnderEach(const std::vector<std::string>& globs) {
   TestSpec spec = TwoLayers();
   spec.constraints.colocate_each = globs;
   const auto test = MakeTestProblem(spec);
-  std::vector<int32_t> units;
-  for (size_t op = 0; op < 5; ++op) units.push_back(test->problem.unit_of[OpId(op)]);
-  return units;
+  std::vector<int32_t> groups;
+  for (size_t op = 0; op < 5; ++op) groups.push_back(test->problem.group_of[OpId(op)]);
+  return groups;
 }
 
 // A glob's '*' matches dots: of nested matches the outermost counts, which is the layer.
 TEST(BuildProblem, ColocateEachKeepsEachMatchTogether) {
-  EXPECT_EQ(UnitsUnderEach({"m.layers.*"}), (std::vector<int32_t>{0, 0, 1, 1, 2}));
-  EXPECT_EQ(UnitsUnderEach({"*.attn"}), (std::vector<int32_t>{0, 1, 2, 3, 4}));
-  EXPECT_EQ(UnitsUnderEach({"m.*"}), (std::vector<int32_t>{0, 0, 0, 0, 1}));  // layers, norm
-  EXPECT_EQ(UnitsUnderEach({"*"}), (std::vector<int32_t>{0, 0, 0, 0, 0}));    // m
-  EXPECT_EQ(UnitsUnderEach({"m.layers.?", "m.layers.??"}), (std::vector<int32_t>{0, 0, 1, 1, 2}));
+  EXPECT_EQ(GroupsUnderEach({"m.layers.*"}), (std::vector<int32_t>{0, 0, 1, 1, 2}));
+  EXPECT_EQ(GroupsUnderEach({"*.attn"}), (std::vector<int32_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(GroupsUnderEach({"m.*"}), (std::vector<int32_t>{0, 0, 0, 0, 1}));  // layers, norm
+  EXPECT_EQ(GroupsUnderEach({"*"}), (std::vector<int32_t>{0, 0, 0, 0, 0}));    // m
+  EXPECT_EQ(GroupsUnderEach({"m.layers.?", "m.layers.??"}), (std::vector<int32_t>{0, 0, 1, 1, 2}));
 }
 
 void ExpectError(const TestSpec& spec, ErrorCode code, const std::vector<std::string>& parts) {
@@ -131,13 +131,15 @@ TEST(BuildProblem, ViewsDoNotPinWhatTheyView) {
   spec.constraints.pins = {{"m.decoder", "d0"}, {"m.next", "d1"}};
   const auto test = MakeTestProblem(spec);
   const Problem& problem = test->problem;
-  const auto allowed = [&](size_t op) { return problem.units[problem.unit_of[OpId(op)]].allowed; };
-  EXPECT_EQ(problem.unit_of[OpId(1)], problem.unit_of[OpId(2)]);
+  const auto allowed = [&](size_t op) {
+    return problem.groups[problem.group_of[OpId(op)]].allowed;
+  };
+  EXPECT_EQ(problem.group_of[OpId(1)], problem.group_of[OpId(2)]);
   EXPECT_EQ(allowed(1), std::vector<DeviceId>{DeviceId(0)});
   EXPECT_EQ(allowed(3), std::vector<DeviceId>{DeviceId(1)});
   // Nor does --colocate join d to b.
   spec.constraints.colocate = {"m.next"};
-  EXPECT_EQ(MakeTestProblem(spec)->problem.units.size(), problem.units.size());
+  EXPECT_EQ(MakeTestProblem(spec)->problem.groups.size(), problem.groups.size());
   spec.constraints.colocate = {};
   spec.ops.erase(spec.ops.begin() + 3);
   ExpectError(
@@ -163,7 +165,9 @@ TEST(BuildProblem, ViewsOfParametersAreHeldViewsOfInputsAreNot) {
   spec.constraints.pins = {{"m.a", "d1"}, {"m.b", "d0"}};
   const auto test = MakeTestProblem(spec);
   const Problem& problem = test->problem;
-  const auto allowed = [&](size_t op) { return problem.units[problem.unit_of[OpId(op)]].allowed; };
+  const auto allowed = [&](size_t op) {
+    return problem.groups[problem.group_of[OpId(op)]].allowed;
+  };
   EXPECT_EQ(allowed(0), std::vector<DeviceId>{DeviceId(1)});  // t, and so w
   EXPECT_EQ(allowed(1).size(), 2u);
   EXPECT_EQ(allowed(3), std::vector<DeviceId>{DeviceId(1)});
@@ -171,7 +175,7 @@ TEST(BuildProblem, ViewsOfParametersAreHeldViewsOfInputsAreNot) {
   spec.constraints = {};
   spec.constraints.colocate = {"m.a"};
   const auto together = MakeTestProblem(spec);
-  EXPECT_EQ(together->problem.unit_of[OpId(0)], together->problem.unit_of[OpId(3)]);
+  EXPECT_EQ(together->problem.group_of[OpId(0)], together->problem.group_of[OpId(3)]);
 }
 
 // Nothing was said before that it could contradict.

@@ -7,17 +7,20 @@
 // because device d computes for at most T. Equal speeds give total / m; weights are improved by
 // multiplicative steps (Plotkin, Shmoys and Tardos 1995) in integers, so that the bound is exact.
 //
-// Crossing.  Suppose the step takes at most T. A unit's result that goes from i to j over a link
+// Crossing.  Suppose the step takes at most T. A group's result that goes from i to j over a link
 // costs at least head(i) + least transfer + tail(j); where this exceeds T, both ends share a
-// device. Join such units. Every joined set then needs a device that may hold all of it: whose time
-// for the set, from the least release and to the least tail of its ops (one-machine bound), is at
-// most T, and ("memory spread") whose memory holds its persistent bytes and what of an unavoidable
-// cut lies between its members. If some set has none, the step takes more than T. Bisection over T.
+// device. Join such groups. Every joined set then needs a device that may hold all of it: whose
+// time for the set, from the least release and to the least tail of its ops (one-machine bound), is
+// at most T, and ("memory spread") whose memory holds its persistent bytes and what of an
+// unavoidable cut lies between its members. If some set has none, the step takes more than T.
+// Bisection over T.
+#include "search/proof/bound.h"
+
 #include <algorithm>
 #include <array>
 #include <numeric>
 
-#include "search/problem/domain.h"
+#include "search/problem/candidate_devices.h"
 #include "search/problem/op_graph.h"
 #include "search/problem/problem.h"
 #include "search/proof/memory_cut.h"
@@ -30,10 +33,10 @@ class Bounder {
   explicit Bounder(const Problem& problem)
       : problem_(problem),
         graph_(BuildOpGraph(problem)),
-        units_(static_cast<int32_t>(problem.units.size())),
-        devices_(problem.program.devices),
-        capacity_(TensorCapacity(problem.program)) {
-    SumUnitTimes();
+        groups_(static_cast<int32_t>(problem.groups.size())),
+        devices_(problem.sim_graph.devices),
+        capacity_(TensorCapacity(problem.sim_graph)) {
+    SumGroupTimes();
     FindPaths();
     ListRoutes();
     ListCrossings();
@@ -48,11 +51,11 @@ class Bounder {
 
  private:
   struct Crossed {
-    int64_t least;  // step time if it crosses
-    int32_t a, b;   // placement units
+    int64_t min;   // step time if it crosses
+    int32_t a, b;  // colocation groups
   };
 
-  void SumUnitTimes();
+  void SumGroupTimes();
   void FindPaths();
   void ListRoutes();
   void ListCrossings();
@@ -60,17 +63,17 @@ class Bounder {
   bool Contradicts(int64_t step, bool memory);
   bool FitsOneDevice(const int32_t* first, const int32_t* last, int64_t step, int64_t joined_bytes);
   bool FitsInTime(const int32_t* first, const int32_t* last, int32_t device, int64_t step) const;
-  int32_t Find(int32_t unit) {
-    while (parent_[unit] != unit) unit = parent_[unit] = parent_[parent_[unit]];
-    return unit;
+  int32_t Find(int32_t group) {
+    while (parent_[group] != group) group = parent_[group] = parent_[parent_[group]];
+    return group;
   }
 
   const Problem& problem_;
   const OpGraph graph_;
-  const int32_t units_, devices_;
+  const int32_t groups_, devices_;
   const std::vector<int64_t> capacity_;
-  std::vector<int64_t> unit_time_;                   // [unit * devices + device], -1: not allowed
-  std::vector<int64_t> least_;                       // [op] least time over allowed devices
+  std::vector<int64_t> group_time_;                  // [group * devices + device], -1: not allowed
+  std::vector<int64_t> min_;                         // [op] least time over allowed devices
   std::vector<int64_t> end_, tail_;                  // [op]
   std::vector<int32_t> by_release_;                  // ops by earliest start
   std::vector<std::pair<int64_t, int64_t>> routes_;  // (latency, bandwidth), undominated
@@ -79,24 +82,24 @@ class Bounder {
   std::vector<int32_t> parent_;
 };
 
-void Bounder::SumUnitTimes() {
-  unit_time_.assign(static_cast<size_t>(units_) * devices_, -1);
-  for (int32_t u = 0; u < units_; ++u) {
-    for (DeviceId device : problem_.units[u].allowed) {
-      unit_time_[static_cast<size_t>(u) * devices_ + device.index()] = 0;
+void Bounder::SumGroupTimes() {
+  group_time_.assign(static_cast<size_t>(groups_) * devices_, -1);
+  for (int32_t u = 0; u < groups_; ++u) {
+    for (DeviceId device : problem_.groups[u].allowed) {
+      group_time_[static_cast<size_t>(u) * devices_ + device.index()] = 0;
     }
   }
-  least_.assign(graph_.ops, 0);
+  min_.assign(graph_.ops, 0);
   for (int32_t op = 0; op < graph_.ops; ++op) {
-    int64_t least = -1;
+    int64_t min = -1;
     for (int32_t d = 0; d < devices_; ++d) {
-      int64_t& sum = unit_time_[static_cast<size_t>(graph_.unit_of[op]) * devices_ + d];
+      int64_t& sum = group_time_[static_cast<size_t>(graph_.group_of[op]) * devices_ + d];
       if (sum < 0) continue;
-      const int64_t time = problem_.program.time[static_cast<size_t>(op) * devices_ + d];
+      const int64_t time = problem_.sim_graph.time[static_cast<size_t>(op) * devices_ + d];
       sum = SaturatingAdd(sum, time);
-      if (least < 0 || time < least) least = time;
+      if (min < 0 || time < min) min = time;
     }
-    least_[op] = least;
+    min_[op] = min;
   }
 }
 
@@ -108,16 +111,16 @@ void Bounder::FindPaths() {
       if (input.producer >= 0) end_[op] = std::max(end_[op], end_[input.producer]);
     }
     for (int32_t first : graph_.Before(op)) end_[op] = std::max(end_[op], end_[first]);
-    end_[op] = SaturatingAdd(end_[op], least_[op]);
+    end_[op] = SaturatingAdd(end_[op], min_[op]);
   }
   for (auto it = graph_.order.rbegin(); it != graph_.order.rend(); ++it) {
     for (int32_t next : graph_.Followers(*it)) tail_[*it] = std::max(tail_[*it], tail_[next]);
-    tail_[*it] = SaturatingAdd(tail_[*it], least_[*it]);
+    tail_[*it] = SaturatingAdd(tail_[*it], min_[*it]);
   }
   by_release_.resize(graph_.ops);
   std::iota(by_release_.begin(), by_release_.end(), 0);
   std::stable_sort(by_release_.begin(), by_release_.end(),
-                   [&](int32_t a, int32_t b) { return end_[a] - least_[a] < end_[b] - least_[b]; });
+                   [&](int32_t a, int32_t b) { return end_[a] - min_[a] < end_[b] - min_[b]; });
 }
 
 void Bounder::ListRoutes() {
@@ -138,40 +141,40 @@ void Bounder::ListRoutes() {
 }
 
 int64_t Bounder::LeastTransfer(int64_t bytes) const {
-  int64_t least = kMaxQuantity;
+  int64_t min = kMaxQuantity;
   for (const auto& [latency, bandwidth] : routes_) {
     const Nanos time = TransferTime(Bytes(bytes), BytesPerSecond(bandwidth));
-    least = std::min(least, SaturatingAdd(latency, time.count));
+    min = std::min(min, SaturatingAdd(latency, time.count));
   }
-  return least;
+  return min;
 }
 
 void Bounder::ListCrossings() {
   for (int32_t op = 0; op < graph_.ops; ++op) {
     for (const OpInput& input : graph_.Inputs(op)) {
-      const int32_t from = input.producer >= 0 ? graph_.unit_of[input.producer] : input.home_unit;
-      if (from < 0 || from == graph_.unit_of[op]) continue;
+      const int32_t from = input.producer >= 0 ? graph_.group_of[input.producer] : input.home_group;
+      if (from < 0 || from == graph_.group_of[op]) continue;
       const int64_t begin = input.producer >= 0 ? end_[input.producer] : 0;
       crossings_.push_back(
           {SaturatingAdd(SaturatingAdd(begin, LeastTransfer(input.length)), tail_[op]), from,
-           graph_.unit_of[op]});
+           graph_.group_of[op]});
     }
   }
   std::stable_sort(crossings_.begin(), crossings_.end(),
-                   [](const Crossed& x, const Crossed& y) { return x.least > y.least; });
+                   [](const Crossed& x, const Crossed& y) { return x.min > y.min; });
 }
 
 int64_t Bounder::Work() {
   constexpr int64_t kOne = int64_t{1} << 20;
-  const int64_t evaluations = static_cast<int64_t>(units_) * devices_ + 1;
+  const int64_t evaluations = static_cast<int64_t>(groups_) * devices_ + 1;
   const int rounds = static_cast<int>(std::clamp<int64_t>(20'000'000 / evaluations, 10, 400));
   std::vector<int64_t> weight(devices_, kOne);
   int64_t best = 0;
   for (int round = 0; round < rounds; ++round) {
     __int128 sum = 0;
-    std::vector<__int128> load(devices_, 0);  // time, if every unit takes its cheapest device
-    for (int32_t u = 0; u < units_; ++u) {
-      const int64_t* time = &unit_time_[static_cast<size_t>(u) * devices_];
+    std::vector<__int128> load(devices_, 0);  // time, if every group takes its cheapest device
+    for (int32_t u = 0; u < groups_; ++u) {
+      const int64_t* time = &group_time_[static_cast<size_t>(u) * devices_];
       __int128 cheapest = -1;
       int32_t device = -1;
       for (int32_t d = 0; d < devices_; ++d) {
@@ -204,12 +207,13 @@ int64_t Bounder::Work() {
 // One-machine bound of the ops in [first, last), which are sorted by release.
 bool Bounder::FitsInTime(const int32_t* first, const int32_t* last, int32_t device,
                          int64_t step) const {
-  int64_t work = 0, least_after = kMaxQuantity;
+  int64_t work = 0, min_after = kMaxQuantity;
   for (const int32_t* it = last; it != first;) {
     const int32_t op = *--it;
-    work = SaturatingAdd(work, problem_.program.time[static_cast<size_t>(op) * devices_ + device]);
-    least_after = std::min(least_after, tail_[op] - least_[op]);
-    if (SaturatingAdd(SaturatingAdd(end_[op] - least_[op], work), least_after) > step) return false;
+    work =
+        SaturatingAdd(work, problem_.sim_graph.time[static_cast<size_t>(op) * devices_ + device]);
+    min_after = std::min(min_after, tail_[op] - min_[op]);
+    if (SaturatingAdd(SaturatingAdd(end_[op] - min_[op], work), min_after) > step) return false;
   }
   return true;
 }
@@ -218,7 +222,7 @@ bool Bounder::FitsOneDevice(const int32_t* first, const int32_t* last, int64_t s
                             int64_t joined_bytes) {
   std::vector<char> may(devices_, 1);
   for (const int32_t* it = first; it != last; ++it) {
-    const int64_t* time = &unit_time_[static_cast<size_t>(graph_.unit_of[*it]) * devices_];
+    const int64_t* time = &group_time_[static_cast<size_t>(graph_.group_of[*it]) * devices_];
     for (int32_t d = 0; d < devices_; ++d) may[d] = may[d] && time[d] >= 0;
   }
   for (int32_t d = 0; d < devices_; ++d) {
@@ -228,41 +232,41 @@ bool Bounder::FitsOneDevice(const int32_t* first, const int32_t* last, int64_t s
 }
 
 bool Bounder::Contradicts(int64_t step, bool memory) {
-  parent_.resize(units_);
+  parent_.resize(groups_);
   std::iota(parent_.begin(), parent_.end(), 0);
   for (const Crossed& crossing : crossings_) {
-    if (crossing.least <= step) break;
+    if (crossing.min <= step) break;
     const int32_t a = Find(crossing.a), b = Find(crossing.b);
     parent_[std::max(a, b)] = std::min(a, b);
   }
   // Ops of every set, by release.
-  std::vector<int32_t> offset(units_ + 1, 0), ops(graph_.ops);
-  for (int32_t op = 0; op < graph_.ops; ++op) ++offset[Find(graph_.unit_of[op]) + 1];
-  for (int32_t u = 0; u < units_; ++u) offset[u + 1] += offset[u];
+  std::vector<int32_t> offset(groups_ + 1, 0), ops(graph_.ops);
+  for (int32_t op = 0; op < graph_.ops; ++op) ++offset[Find(graph_.group_of[op]) + 1];
+  for (int32_t u = 0; u < groups_; ++u) offset[u + 1] += offset[u];
   std::vector<int32_t> next(offset.begin(), offset.end() - 1);
-  for (int32_t op : by_release_) ops[next[Find(graph_.unit_of[op])]++] = op;
+  for (int32_t op : by_release_) ops[next[Find(graph_.group_of[op])]++] = op;
   std::vector<std::vector<int64_t>> bytes;  // per cut
   if (memory) {
-    std::vector<int64_t> persistent(units_, 0);
-    for (int32_t u = 0; u < units_; ++u) {
-      persistent[Find(u)] = SaturatingAdd(persistent[Find(u)], problem_.units[u].persistent.count);
+    std::vector<int64_t> persistent(groups_, 0);
+    for (int32_t u = 0; u < groups_; ++u) {
+      persistent[Find(u)] = SaturatingAdd(persistent[Find(u)], problem_.groups[u].persistent.count);
     }
     for (const MemoryCut& cut : cuts_) {
       bytes.push_back(persistent);
       for (const LiveStorage& live : cut.live) {
-        const int32_t set = Find(live.unit);
-        const bool joined = std::any_of(live.reader_units.begin(), live.reader_units.end(),
+        const int32_t set = Find(live.group);
+        const bool joined = std::any_of(live.reader_groups.begin(), live.reader_groups.end(),
                                         [&](int32_t reader) { return Find(reader) == set; });
         if (joined) bytes.back()[set] = SaturatingAdd(bytes.back()[set], live.bytes);
       }
     }
   }
-  for (int32_t set = 0; set < units_; ++set) {
-    int64_t most = 0;
-    for (const std::vector<int64_t>& of_cut : bytes) most = std::max(most, of_cut[set]);
+  for (int32_t set = 0; set < groups_; ++set) {
+    int64_t max = 0;
+    for (const std::vector<int64_t>& of_cut : bytes) max = std::max(max, of_cut[set]);
     if (offset[set] == offset[set + 1]) continue;
     if (!FitsOneDevice(&ops[offset[set]], &ops[offset[set]] + (offset[set + 1] - offset[set]), step,
-                       most)) {
+                       max)) {
       return true;
     }
   }
@@ -273,7 +277,7 @@ int64_t Bounder::Crossing(int64_t bound, bool memory) {
   if (graph_.ops == 0) return bound;
   if (memory) cuts_ = LargestCuts(problem_, graph_, 16, 4);
   // Beyond `high` nothing is joined by time any more; what still contradicts is infeasible.
-  int64_t high = std::max(bound, crossings_.empty() ? bound : crossings_.front().least);
+  int64_t high = std::max(bound, crossings_.empty() ? bound : crossings_.front().min);
   for (int64_t guess = bound; guess < high; guess = SaturatingAdd(guess, guess / 4 + 1)) {
     if (!Contradicts(guess, memory)) {
       high = guess;
@@ -315,9 +319,9 @@ Bound LowerBound(const Problem& problem) {
   Bound bound = OwnBound(problem);
   if (problem.constraints.Empty()) return bound;
   // A plan under constraints is one without them. The arguments may still say less of it: the
-  // weights of "work" are found on fewer units.
+  // weights of "work" are found on fewer groups.
   const Result<Problem> free =
-      BuildProblem(*problem.graph, *problem.cluster, *problem.costs, {}, problem.order);
+      BuildProblem(*problem.graph, *problem.cluster, *problem.costs, {}, problem.policy);
   if (!free.ok()) return bound;
   Bound of_all = OwnBound(free.value());
   return of_all.value > bound.value ? of_all : bound;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "search/evaluate.h"
+#include "search/evaluation/group_placement.h"
 #include "search/problem/problem.h"
 #include "search/test_problems.h"
 
@@ -36,8 +36,8 @@ TEST(LowerBound, IsNeverAboveTheBestPlacement) {
   for (uint64_t seed = 0; seed < 600; ++seed) {
     TestSpec spec = RandomSpec(seed);
     if (seed % 4 == 3) AddHomes(seed, spec);
-    for (Order order : {Order::kFifo, Order::kCriticalPath}) {
-      spec.order = order;
+    for (SchedulingPolicy policy : {SchedulingPolicy::kFifo, SchedulingPolicy::kCriticalPath}) {
+      spec.policy = order;
       bool runnable = true;  // an op that no device supports is another test's business
       for (const TestOp& op : spec.ops) {
         runnable &= *std::max_element(op.time_ns.begin(), op.time_ns.end()) >= 0;
@@ -46,7 +46,7 @@ TEST(LowerBound, IsNeverAboveTheBestPlacement) {
       const auto test = MakeTestProblem(spec);
       const std::optional<int64_t> best = BestThatFits(test->problem);
       const Bound bound = LowerBound(test->problem);
-      const bool fits = ProveFits(test->problem).ok();
+      const bool fits = CheckNotProvenInfeasible(test->problem).ok();
       if (best) {
         ++feasible;
         EXPECT_LE(bound.value.count, *best) << "seed " << seed << ", " << bound.argument;

@@ -37,7 +37,7 @@ TEST(Enumeration, IsTheOptimumAndTheBound) {
   EXPECT_LT(LowerBound(test->problem).value, Nanos(20));  // 30 ns of work on two devices: 15
   EXPECT_EQ(TightestBound(test->problem).value, Nanos(20));
   EXPECT_EQ(TightestBound(test->problem).argument, "enumeration");
-  EXPECT_TRUE(ProveFits(test->problem).ok());
+  EXPECT_TRUE(CheckNotProvenInfeasible(test->problem).ok());
   PlannerOptions options;
   options.budget.iterations = 1000;
   const auto planned = LocalSearchPlanner().Plan(test->problem, options);
@@ -50,7 +50,7 @@ TEST(Enumeration, IsTheOptimumAndTheBound) {
 // on neither.
 TEST(Enumeration, ProvesThatNothingFits) {
   const auto test = MakeTestProblem(Independent(3, {8000, 8000}));
-  const Status fits = ProveFits(test->problem);
+  const Status fits = CheckNotProvenInfeasible(test->problem);
   ASSERT_FALSE(fits.ok());
   EXPECT_EQ(fits.error().code, ErrorCode::kInfeasible);
   EXPECT_THAT(fits.error().message, HasSubstr("8 placements"));
@@ -75,11 +75,12 @@ TEST(Enumeration, ProvesThatNothingIsConnected) {
     }
   }
   const auto test = MakeTestProblem(spec);
-  EXPECT_TRUE(ProveConnects(test->problem).ok());  // arc consistency alone does not see it
+  EXPECT_TRUE(
+      CheckNotProvenDisconnected(test->problem).ok());  // arc consistency alone does not see it
   const auto all = EnumeratePlacements(test->problem);
   ASSERT_TRUE(all);
   EXPECT_FALSE(all->legal);
-  const Status fits = ProveFits(test->problem);
+  const Status fits = CheckNotProvenInfeasible(test->problem);
   ASSERT_FALSE(fits.ok());
   EXPECT_EQ(fits.error().code, ErrorCode::kInfeasible);
 }
@@ -91,28 +92,28 @@ TEST(Enumeration, HasALimit) {
 }
 
 // a must run on d0 and b on d1; c, which reads b, anywhere.
-TEST(ProveConnects, NamesTheOpsWithoutARoute) {
+TEST(CheckNotProvenDisconnected, NamesTheOpsWithoutARoute) {
   TestSpec spec;
   spec.capacity = {1 << 20, 1 << 20};
   spec.apart = {{0, 1}};
   spec.ops = {{"a", {5, -1}, {}, {64}}, {"b", {-1, 5}, {"a"}, {64}}, {"c", {5, 5}, {"b"}, {64}}};
-  const Status connects = ProveConnects(MakeTestProblem(spec)->problem);
+  const Status connects = CheckNotProvenDisconnected(MakeTestProblem(spec)->problem);
   ASSERT_FALSE(connects.ok());
   EXPECT_EQ(connects.error().code, ErrorCode::kInfeasible);
   EXPECT_THAT(connects.error().message, HasSubstr("op a has a route to one that may run op b"));
   EXPECT_EQ(connects.error().place, "op b");
   spec.apart = {{1, 0}};  // then c joins b
-  EXPECT_TRUE(ProveConnects(MakeTestProblem(spec)->problem).ok());
+  EXPECT_TRUE(CheckNotProvenDisconnected(MakeTestProblem(spec)->problem).ok());
 }
 
 // a on d0, m anywhere, b on d1, in a row; only d1 reaches d0: m can be with neither of its ends on
 // the other's device.
-TEST(ProveConnects, FollowsUnitsBetween) {
+TEST(CheckNotProvenDisconnected, FollowsGroupsBetween) {
   TestSpec spec;
   spec.capacity = {1 << 20, 1 << 20};
   spec.apart = {{0, 1}};
   spec.ops = {{"a", {5, -1}, {}, {64}}, {"m", {5, 5}, {"a"}, {64}}, {"b", {-1, 5}, {"m"}, {64}}};
-  EXPECT_FALSE(ProveConnects(MakeTestProblem(spec)->problem).ok());
+  EXPECT_FALSE(CheckNotProvenDisconnected(MakeTestProblem(spec)->problem).ok());
 }
 
 }  // namespace

@@ -45,42 +45,42 @@ std::vector<char> Descendants(const OpGraph& graph, int32_t op) {
 }  // namespace
 
 MemoryCut CutAt(const Problem& problem, const OpGraph& graph, int32_t op) {
-  const StepProgram& program = problem.program;
+  const SimGraph& sim_graph = problem.sim_graph;
   const std::vector<char> before = Ancestors(graph, op);
   const std::vector<char> after = Descendants(graph, op);
   MemoryCut cut;
   cut.op = op;
-  std::vector<int32_t> index(program.storage_class.size(), -1);  // into cut.live
-  const auto entry = [&](int32_t storage, int32_t unit) -> LiveStorage& {
+  std::vector<int32_t> index(sim_graph.storage_class.size(), -1);  // into cut.live
+  const auto entry = [&](int32_t storage, int32_t group) -> LiveStorage& {
     if (index[storage] < 0) {
       index[storage] = static_cast<int32_t>(cut.live.size());
-      cut.live.push_back({unit, {}, 0});
+      cut.live.push_back({group, {}, 0});
     }
     return cut.live[index[storage]];
   };
-  for (int32_t crossing = 0; crossing < program.units; ++crossing) {
-    const int32_t version = program.unit_version[crossing];
-    const int32_t storage = program.version_storage[version];
-    const int32_t writer = program.version_writer[version];
+  for (int32_t crossing = 0; crossing < sim_graph.slices; ++crossing) {
+    const int32_t version = sim_graph.slice_version[crossing];
+    const int32_t storage = sim_graph.version_storage[version];
+    const int32_t writer = sim_graph.version_writer[version];
     if (writer < 0 || !before[writer]) continue;
-    if (program.storage_class[storage] != StorageClass::kTransient) continue;
-    for (int32_t i = program.unit_readers_offset[crossing];
-         i < program.unit_readers_offset[crossing + 1]; ++i) {
-      const int32_t reader = program.unit_readers[i];
+    if (sim_graph.storage_class[storage] != StorageClass::kTransient) continue;
+    for (int32_t i = sim_graph.slice_readers_offset[crossing];
+         i < sim_graph.slice_readers_offset[crossing + 1]; ++i) {
+      const int32_t reader = sim_graph.slice_readers[i];
       if (!after[reader]) continue;
-      LiveStorage& live = entry(storage, graph.unit_of[writer]);
-      live.bytes = std::max(live.bytes, program.unit_bytes[crossing]);
-      if (live.reader_units.empty() || live.reader_units.back() != graph.unit_of[reader]) {
-        live.reader_units.push_back(graph.unit_of[reader]);
+      LiveStorage& live = entry(storage, graph.group_of[writer]);
+      live.bytes = std::max(live.bytes, sim_graph.slice_bytes[crossing]);
+      if (live.reader_groups.empty() || live.reader_groups.back() != graph.group_of[reader]) {
+        live.reader_groups.push_back(graph.group_of[reader]);
       }
     }
   }
-  for (int32_t i = program.op_makes_offset[op]; i < program.op_makes_offset[op + 1]; ++i) {
-    const int32_t storage = program.version_storage[program.op_makes[i]];
-    if (program.storage_class[storage] != StorageClass::kTransient) continue;
-    LiveStorage& live = entry(storage, graph.unit_of[op]);
-    live.bytes = program.storage_bytes[storage];
-    live.reader_units.push_back(live.unit);
+  for (int32_t i = sim_graph.op_makes_offset[op]; i < sim_graph.op_makes_offset[op + 1]; ++i) {
+    const int32_t storage = sim_graph.version_storage[sim_graph.op_makes[i]];
+    if (sim_graph.storage_class[storage] != StorageClass::kTransient) continue;
+    LiveStorage& live = entry(storage, graph.group_of[op]);
+    live.bytes = sim_graph.storage_bytes[storage];
+    live.reader_groups.push_back(live.group);
   }
   for (const LiveStorage& live : cut.live) {
     cut.live_bytes = SaturatingAdd(cut.live_bytes, live.bytes);
@@ -108,12 +108,12 @@ std::vector<MemoryCut> LargestCuts(const Problem& problem, const OpGraph& graph,
 }
 
 int64_t TotalPersistent(const Problem& problem) {
-  const StepProgram& program = problem.program;
+  const SimGraph& sim_graph = problem.sim_graph;
   int64_t total = 0;
-  for (size_t s = 0; s < program.storage_class.size(); ++s) {
-    const bool has_home = program.fixed_home[s] >= 0 || program.home_op[s] >= 0;
-    if (program.storage_class[s] == StorageClass::kPersistent && has_home) {
-      total = SaturatingAdd(total, program.storage_bytes[s]);
+  for (size_t s = 0; s < sim_graph.storage_class.size(); ++s) {
+    const bool has_home = sim_graph.fixed_home[s] >= 0 || sim_graph.home_op[s] >= 0;
+    if (sim_graph.storage_class[s] == StorageClass::kPersistent && has_home) {
+      total = SaturatingAdd(total, sim_graph.storage_bytes[s]);
     }
   }
   return total;

@@ -15,10 +15,10 @@
 
 namespace placewright {
 
-// A storage alive at the cut: if one of `reader_units` lies where `unit` lies, so do the bytes.
+// A storage alive at the cut: if one of `reader_groups` lies where `group` lies, so do the bytes.
 struct LiveStorage {
-  int32_t unit = -1;  // placement unit that makes it
-  std::vector<int32_t> reader_units;
+  int32_t group = -1;  // colocation group that makes it
+  std::vector<int32_t> reader_groups;
   int64_t bytes = 0;
 };
 

@@ -22,9 +22,9 @@ class RouteProof {
  public:
   RouteProof(const Problem& problem, const OpGraph& graph)
       : problem_(problem), graph_(graph), connections_(problem, graph) {
-    for (const PlacementUnit& unit : problem.units) {
+    for (const ColocationGroup& group : problem.groups) {
       left_.emplace_back();
-      for (DeviceId device : unit.allowed) left_.back().push_back(device.value());
+      for (DeviceId device : group.allowed) left_.back().push_back(device.value());
     }
     queued_.assign(left_.size(), 0);
   }
@@ -33,15 +33,15 @@ class RouteProof {
     PW_RETURN_IF_ERROR(DropUnreachedByHomes());
     for (size_t u = 0; u < left_.size(); ++u) Queue(static_cast<int32_t>(u));
     while (!queue_.empty()) {
-      const int32_t unit = queue_.back();
+      const int32_t group = queue_.back();
       queue_.pop_back();
-      queued_[unit] = 0;
-      for (int32_t e : connections_.Touching(unit)) {
+      queued_[group] = 0;
+      for (int32_t e : connections_.Touching(group)) {
         const Connections::Edge& edge = connections_.edges()[e];
-        if (unit == edge.to) {
-          Keep(edge.from, Reach(edge.to, &Connections::Reaching));
+        if (group == edge.to) {
+          Keep(edge.from, CandidateScope(edge.to, &Connections::Reaching));
         } else {
-          Keep(edge.to, Reach(edge.from, &Connections::Reached));
+          Keep(edge.to, CandidateScope(edge.from, &Connections::Reached));
         }
         if (left_[edge.from].empty() || left_[edge.to].empty()) return NoRoute(edge);
       }
@@ -52,32 +52,32 @@ class RouteProof {
  private:
   using Row = std::span<const uint64_t> (Connections::*)(int32_t) const;
 
-  void Queue(int32_t unit) {
-    if (!queued_[unit]) queue_.push_back(unit);
-    queued_[unit] = 1;
+  void Queue(int32_t group) {
+    if (!queued_[group]) queue_.push_back(group);
+    queued_[group] = 1;
   }
 
-  // All that the devices left to a unit reach, or that reach them.
-  DeviceSet Reach(int32_t unit, Row row_of) const {
+  // All that the devices left to a group reach, or that reach them.
+  DeviceSet CandidateScope(int32_t group, Row row_of) const {
     DeviceSet all(connections_.words(), 0);
-    for (int32_t device : left_[unit]) {
+    for (int32_t device : left_[group]) {
       const std::span<const uint64_t> row = (connections_.*row_of)(device);
       for (size_t w = 0; w < row.size(); ++w) all[w] |= row[w];
     }
     return all;
   }
 
-  void Keep(int32_t unit, const DeviceSet& set) {
+  void Keep(int32_t group, const DeviceSet& set) {
     const size_t dropped =
-        std::erase_if(left_[unit], [&](int32_t device) { return !Contains(set, device); });
-    if (dropped > 0) Queue(unit);
+        std::erase_if(left_[group], [&](int32_t device) { return !Contains(set, device); });
+    if (dropped > 0) Queue(group);
   }
 
   Status DropUnreachedByHomes() {
     for (int32_t op = 0; op < graph_.ops; ++op) {
       for (const OpInput& input : graph_.Inputs(op)) {
         if (input.home_device < 0) continue;
-        std::vector<int32_t>& left = left_[graph_.unit_of[op]];
+        std::vector<int32_t>& left = left_[graph_.group_of[op]];
         std::erase_if(left, [&](int32_t device) {
           return !connections_.Connected(input.home_device, device);
         });
@@ -88,12 +88,12 @@ class RouteProof {
   }
 
   std::string OpName(int32_t op) const {
-    return Printable(problem_.graph->op(problem_.program.op_of[op]).name, 80);
+    return Printable(problem_.graph->op(problem_.sim_graph.op_of[op]).name, 80);
   }
 
   Error NoRouteFromHome(int32_t op, const OpInput& input) const {
-    const StepProgram& program = problem_.program;
-    const int32_t storage = program.version_storage[program.unit_version[input.crossing]];
+    const SimGraph& sim_graph = problem_.sim_graph;
+    const int32_t storage = sim_graph.version_storage[sim_graph.slice_version[input.crossing]];
     const Graph& graph = *problem_.graph;
     return MakeError(
         ErrorCode::kInfeasible,
@@ -106,16 +106,17 @@ class RouteProof {
         "op " + OpName(op), kRemedy);
   }
 
-  // Names an op of the one unit that reads from the other, and what it reads from.
+  // Names an op of the one group that reads from the other, and what it reads from.
   Error NoRoute(const Connections::Edge& edge) const {
-    const auto first_op = [&](int32_t unit) {
-      return Printable(problem_.graph->op(problem_.units[unit].ops.front()).name, 80);
+    const auto first_op = [&](int32_t group) {
+      return Printable(problem_.graph->op(problem_.groups[group].ops.front()).name, 80);
     };
     std::string maker = first_op(edge.from), reader = first_op(edge.to);
     for (int32_t op = 0; op < graph_.ops; ++op) {
-      if (graph_.unit_of[op] != edge.to) continue;
+      if (graph_.group_of[op] != edge.to) continue;
       for (const OpInput& input : graph_.Inputs(op)) {
-        const int32_t from = input.producer >= 0 ? graph_.unit_of[input.producer] : input.home_unit;
+        const int32_t from =
+            input.producer >= 0 ? graph_.group_of[input.producer] : input.home_group;
         if (from != edge.from) continue;
         if (input.producer >= 0) maker = OpName(input.producer);
         reader = OpName(op);
@@ -135,14 +136,14 @@ class RouteProof {
   const Problem& problem_;
   const OpGraph& graph_;
   const Connections connections_;
-  std::vector<std::vector<int32_t>> left_;  // [unit] devices not ruled out
-  std::vector<int32_t> queue_;              // units whose devices have become fewer
-  std::vector<char> queued_;                // [unit]
+  std::vector<std::vector<int32_t>> left_;  // [group] devices not ruled out
+  std::vector<int32_t> queue_;              // groups whose devices have become fewer
+  std::vector<char> queued_;                // [group]
 };
 
 }  // namespace
 
-Status ProveConnects(const Problem& problem) {
+Status CheckNotProvenDisconnected(const Problem& problem) {
   if (FullyConnected(*problem.cluster)) return Ok();
   const OpGraph graph = BuildOpGraph(problem);
   return RouteProof(problem, graph).Prove();

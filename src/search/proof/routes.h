@@ -11,10 +11,10 @@ namespace placewright {
 // message names the two ops, or the op and the given home, between which no allowed pair of devices
 // has a route.
 //
-// Arc consistency (Mackworth 1977, AC-3): a device is dropped from a unit's devices where it
-// reaches none, or is reached by none, of those left to a unit that it exchanges data with. A unit
-// without devices is the proof. O(edges * devices^2) at most.
-Status ProveConnects(const Problem& problem);
+// Arc consistency (Mackworth 1977, AC-3): a device is dropped from a group's devices where it
+// reaches none, or is reached by none, of those left to a group that it exchanges data with. A
+// group without devices is the proof. O(edges * devices^2) at most.
+Status CheckNotProvenDisconnected(const Problem& problem);
 
 }  // namespace placewright
 

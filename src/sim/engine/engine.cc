@@ -9,16 +9,16 @@
 
 namespace placewright {
 
-Engine::Engine(const StepProgram& program)
-    : p_(program),
-      packed_(program),
-      run_(program.devices, program.links),
-      touched_devices_(program.devices),
-      touched_links_(program.links),
-      copies_(program.devices),
-      last_input_(program.devices) {
+Engine::Engine(const SimGraph& sim_graph)
+    : p_(sim_graph),
+      packed_(sim_graph),
+      run_(sim_graph.devices, sim_graph.links),
+      touched_devices_(sim_graph.devices),
+      touched_links_(sim_graph.links),
+      copies_(sim_graph.devices),
+      last_input_(sim_graph.devices) {
   run_.ops.resize(p_.ops);
-  run_.held.resize(packed_.edge_unit.size());
+  run_.held.resize(packed_.edge_slice.size());
   run_.holdings.resize(packed_.storages);
   for (int32_t s = 0; s < packed_.storages; ++s) {
     run_.holdings[s].bytes = packed_.storage_bytes[s];
@@ -48,7 +48,7 @@ EngineOutcome Engine::Resume(const Snapshot& state, const StatePatch& patch,
     run_.memory[d].peak += patch.resident[d];
   }
   if (options_.abandon_above < kMaxQuantity) SumWork();
-  if (options_.order == Order::kCriticalPath) ComputePaths(placement, &path_);
+  if (options_.policy == SchedulingPolicy::kCriticalPath) ComputePaths(placement, &path_);
   if (options_.record) ForgetLater();
   return Continue(nullptr, checkpoints);
 }
@@ -86,8 +86,8 @@ void Engine::MoveOps(const StatePatch& patch) {
 EngineOutcome Engine::Continue(const Placement* fresh, Checkpoints* checkpoints) {
   checkpoints_ = checkpoints;
   save_at_ = std::numeric_limits<int32_t>::max();
-  if (checkpoints != nullptr && checkpoints->count < checkpoints->most) {
-    save_at_ = run_.ended + p_.ops / static_cast<int32_t>(checkpoints->most + 1) + 1;
+  if (checkpoints != nullptr && checkpoints->count < checkpoints->max) {
+    save_at_ = run_.ended + p_.ops / static_cast<int32_t>(checkpoints->max + 1) + 1;
   }
   const EngineOutcome outcome = ChooseLoop(fresh);
   // What began before the state from which the run goes on was not held to the limit.
@@ -101,8 +101,8 @@ void Engine::SaveState() {
   if (to.count == to.states.size()) to.states.emplace_back();
   to.states[to.count].Save(run_, packed_, FindLive(before));
   ++to.count;
-  save_at_ = run_.ended + p_.ops / static_cast<int32_t>(to.most + 1) + 1;
-  if (to.count == to.most) save_at_ = std::numeric_limits<int32_t>::max();
+  save_at_ = run_.ended + p_.ops / static_cast<int32_t>(to.max + 1) + 1;
+  if (to.count == to.max) save_at_ = std::numeric_limits<int32_t>::max();
 }
 
 // The run is recorded and between two instants.
@@ -140,7 +140,7 @@ void Engine::Prepare(const Placement& placement) {
     std::fill(op_end_.begin(), op_end_.end(), -1);
   }
   PlaceOps(placement);
-  if (options_.order == Order::kCriticalPath) ComputePaths(placement, &path_);
+  if (options_.policy == SchedulingPolicy::kCriticalPath) ComputePaths(placement, &path_);
   PlacePersistent(placement);
   PlaceInputs();
 }
@@ -218,10 +218,10 @@ void Engine::PlacePersistent(const Placement& placement) {
 // Rule 9: an input lies on every device that reads it, once.
 void Engine::PlaceInputs() {
   std::fill(last_input_.begin(), last_input_.end(), -1);
-  for (int32_t unit : packed_.input_units) {
-    const int32_t storage = p_.unit_storage[unit];
-    for (int32_t i = p_.unit_readers_offset[unit]; i < p_.unit_readers_offset[unit + 1]; ++i) {
-      const int32_t device = run_.ops[p_.unit_readers[i]].device;
+  for (int32_t slice : packed_.input_slices) {
+    const int32_t storage = p_.slice_storage[slice];
+    for (int32_t i = p_.slice_readers_offset[slice]; i < p_.slice_readers_offset[slice + 1]; ++i) {
+      const int32_t device = run_.ops[p_.slice_readers[i]].device;
       if (last_input_[device] == storage) continue;
       last_input_[device] = storage;
       run_.memory[device].now += p_.storage_bytes[storage];
@@ -233,7 +233,7 @@ void Engine::PlaceInputs() {
 // Rule 2. In-place writers wait for the readers beside them, so their paths count there.
 void Engine::ComputePaths(const Placement& placement, std::vector<int64_t>* paths) const {
   if (!p_.waits_in_place) {
-    if (paths->empty()) *paths = p_.least_path;
+    if (paths->empty()) *paths = p_.min_path;
     return;
   }
   paths->assign(p_.ops, 0);
@@ -241,21 +241,21 @@ void Engine::ComputePaths(const Placement& placement, std::vector<int64_t>* path
   for (size_t i = p_.topological_order.size(); i-- > 0;) {
     const int32_t op = p_.topological_order[i];
     int64_t longest = 0;
-    for (int32_t r = p_.unit_readers_offset[p_.op_first_unit[op]],
-                 end = p_.unit_readers_offset[p_.op_first_unit[op + 1]];
+    for (int32_t r = p_.slice_readers_offset[p_.op_first_slice[op]],
+                 end = p_.slice_readers_offset[p_.op_first_slice[op + 1]];
          r < end; ++r) {
-      longest = std::max(longest, path[p_.unit_readers[r]]);
+      longest = std::max(longest, path[p_.slice_readers[r]]);
     }
     for (int32_t e = packed_.end_offset[op]; e < packed_.end_offset[op + 1]; ++e) {
       longest = std::max(longest, path[packed_.ends[e]]);
     }
     for (int32_t e = packed_.ops[op].edge; e < packed_.ops[op + 1].edge; ++e) {
-      const int32_t writer = packed_.overwriter[packed_.edge_unit[e]];
+      const int32_t writer = packed_.overwriter[packed_.edge_slice[e]];
       if (writer < 0 || writer == op || placement[p_.op_of[writer]] != placement[p_.op_of[op]])
         continue;
       longest = std::max(longest, path[writer]);
     }
-    path[op] = SaturatingAdd(p_.least_time[op], longest);
+    path[op] = SaturatingAdd(p_.min_time[op], longest);
   }
 }
 

@@ -19,14 +19,14 @@
 #include "plan/schedule.h"
 #include "sim/engine/packed_step.h"
 #include "sim/engine/run_state.h"
+#include "sim/engine/sim_graph.h"
 #include "sim/engine/snapshot.h"
-#include "sim/engine/step_program.h"
 #include "sim/engine/touch_list.h"
 
 namespace placewright {
 
 struct EngineOptions {
-  Order order = Order::kFifo;
+  SchedulingPolicy policy = SchedulingPolicy::kFifo;
   bool record = false;                   // keep start and end of every op and transfer
   int64_t abandon_above = kMaxQuantity;  // kMaxQuantity: never
   // With `record`, stop at the first allocation that brings this device to this occupancy
@@ -41,7 +41,7 @@ enum class EngineOutcome : uint8_t { kDone, kAbandoned, kStopped };
 struct Checkpoints {
   std::vector<Snapshot> states;
   size_t count = 0;  // how many of `states` are in use
-  size_t most = 0;
+  size_t max = 0;
 };
 
 class Engine {
@@ -50,7 +50,7 @@ class Engine {
     int64_t ready, start, end;
   };
 
-  explicit Engine(const StepProgram& program);
+  explicit Engine(const SimGraph& sim_graph);
 
   // `checkpoints`: where states go, after those already there.
   EngineOutcome Run(const Placement& placement, const EngineOptions& options,
@@ -91,9 +91,9 @@ class Engine {
   void ComputePaths(const Placement& placement, std::vector<int64_t>* paths) const;
 
  private:
-  // The copy of a unit that is being made on one device.
+  // The copy of a slice that is being made on one device.
   struct CopyOf {
-    int32_t unit = -1, holding = 0;
+    int32_t slice = -1, holding = 0;
   };
 
   // engine.cc: before and after the loop.
@@ -134,7 +134,7 @@ class Engine {
   template <bool kPriority, bool kRecord>
   void CompleteTransfer(int32_t id);
   template <bool kPriority, bool kRecord>
-  void SatisfyReaders(int32_t unit, int32_t device);
+  void SatisfyReaders(int32_t slice, int32_t device);
   template <bool kPriority, bool kRecord>
   void LeaveHome(const Transfer& transfer);
   void FreeLinks(const PackedRoute& route);
@@ -144,9 +144,9 @@ class Engine {
   template <bool kPriority, bool kRecord>
   void MakeReady(int32_t op);
   template <bool kPriority, bool kRecord, bool kBound>
-  void Publish(int32_t unit, int32_t device, bool at_once);
+  void Publish(int32_t slice, int32_t device, bool at_once);
   template <bool kRecord, bool kBound>
-  int32_t AddTransfer(int32_t unit, int32_t reader, int32_t from, int32_t to, bool at_once);
+  int32_t AddTransfer(int32_t slice, int32_t reader, int32_t from, int32_t to, bool at_once);
   template <bool kRecord, bool kBound>
   void TryStartTransfer(int32_t link);
   template <bool kRecord, bool kBound>
@@ -161,7 +161,7 @@ class Engine {
   void Allocate(int32_t device, __int128 bytes);
   int64_t TransferDuration(const PackedRoute& route, int64_t length) const;
 
-  const StepProgram& p_;
+  const SimGraph& p_;
   const PackedStep packed_;
   EngineOptions options_;
 

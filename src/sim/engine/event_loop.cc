@@ -23,7 +23,7 @@ inline void Prefetch([[maybe_unused]] const void* address) {
 
 EngineOutcome Engine::ChooseLoop(const Placement* fresh) {
   const bool bound = options_.abandon_above < kMaxQuantity;
-  if (options_.order == Order::kCriticalPath) {
+  if (options_.policy == SchedulingPolicy::kCriticalPath) {
     if (options_.record)
       return bound ? Loop<true, true, true>(fresh) : Loop<true, true, false>(fresh);
     return bound ? Loop<true, false, true>(fresh) : Loop<true, false, false>(fresh);
@@ -97,18 +97,18 @@ inline int64_t Engine::BeginTransfer(int32_t id, int32_t link) {
   return done;
 }
 
-// Rule 4: the unit crosses to `to`, where `reader` is the first that reads it. Returns the copy.
+// Rule 4: the slice crosses to `to`, where `reader` is the first that reads it. Returns the copy.
 template <bool kRecord, bool kBound>
-int32_t Engine::AddTransfer(int32_t unit, int32_t reader, int32_t from, int32_t to, bool at_once) {
+int32_t Engine::AddTransfer(int32_t slice, int32_t reader, int32_t from, int32_t to, bool at_once) {
   const int32_t id = run_.transfer_count++;
   if (static_cast<size_t>(id) == run_.transfers.size()) {
     run_.MakeRoomForTransfers(packed_.storages, run_.transfer_count);
   }
-  const PackedUnit& row = packed_.units[unit];
+  const PackedSlice& row = packed_.slices[slice];
   const PackedRoute& route = packed_.routes[from * p_.devices + to];
-  const int32_t overwriter = row.overwritten() ? packed_.overwriter[unit] : -1;
+  const int32_t overwriter = row.overwritten() ? packed_.overwriter[slice] : -1;
   run_.transfers[id] = {TransferDuration(route, row.length),
-                        unit,
+                        slice,
                         row.storage(),
                         reader,
                         overwriter,
@@ -125,18 +125,18 @@ int32_t Engine::AddTransfer(int32_t unit, int32_t reader, int32_t from, int32_t 
   }
   PW_CHECK(route.link < route.end);
   for (int32_t i = route.link; i < route.end; ++i) {
-    run_.link_queue[p_.route_links[i]].Push(run_.now, {unit, to, id});
+    run_.link_queue[p_.route_links[i]].Push(run_.now, {slice, to, id});
   }
   if (!at_once || route.private_link < 0) touched_links_.Add(p_.route_links[route.link]);
   return copy;
 }
 
-// The unit has become resident at its home: its writer has ended.
+// The slice has become resident at its home: its writer has ended.
 template <bool kPriority, bool kRecord, bool kBound>
-inline void Engine::Publish(int32_t unit, int32_t device, bool at_once) {
-  const PackedUnit& row = packed_.units[unit];
+inline void Engine::Publish(int32_t slice, int32_t device, bool at_once) {
+  const PackedSlice& row = packed_.slices[slice];
   const PackedReader* reader = packed_.readers.data() + row.reader;
-  const PackedReader* const end = packed_.readers.data() + packed_.units[unit + 1].reader;
+  const PackedReader* const end = packed_.readers.data() + packed_.slices[slice + 1].reader;
   const int32_t storage = row.storage();
   OpState* const ops = run_.ops.data();
   int32_t* const held = run_.held.data();
@@ -157,9 +157,9 @@ inline void Engine::Publish(int32_t unit, int32_t device, bool at_once) {
       continue;
     }
     CopyOf& copy = copies_[op.device];
-    if (copy.unit != unit) {
+    if (copy.slice != slice) {
       ++uses;
-      copy = {unit, AddTransfer<kRecord, kBound>(unit, reader->op, device, op.device, at_once)};
+      copy = {slice, AddTransfer<kRecord, kBound>(slice, reader->op, device, op.device, at_once)};
     } else {
       ++run_.holdings[copy.holding].left;
     }
@@ -168,17 +168,17 @@ inline void Engine::Publish(int32_t unit, int32_t device, bool at_once) {
   Holding& home = run_.holdings[storage];
   home.left = (row.alone() ? 0 : home.left) + uses;
   if (row.overwritten()) {
-    run_.ops[packed_.overwriter[unit]].need += uses - packed_.overwriter_reads[unit];
+    run_.ops[packed_.overwriter[slice]].need += uses - packed_.overwriter_reads[slice];
   }
 }
 
 // Rule 3. Nobody waits for initial content at home, but whoever reads it elsewhere does.
 template <bool kPriority, bool kRecord, bool kBound>
 void Engine::PublishInitial(const Placement& placement) {
-  for (int32_t unit : packed_.initial_units) {
-    const int32_t storage = p_.unit_storage[unit], home = HomeOf(storage, placement);
+  for (int32_t slice : packed_.initial_slices) {
+    const int32_t storage = p_.slice_storage[slice], home = HomeOf(storage, placement);
     int32_t uses = 0;
-    for (int32_t i = packed_.units[unit].reader; i < packed_.units[unit + 1].reader; ++i) {
+    for (int32_t i = packed_.slices[slice].reader; i < packed_.slices[slice + 1].reader; ++i) {
       const PackedReader reader = packed_.readers[i];
       OpState& op = run_.ops[reader.op];
       if (op.device == home) {
@@ -188,16 +188,16 @@ void Engine::PublishInitial(const Placement& placement) {
       }
       ++op.need;
       CopyOf& copy = copies_[op.device];
-      if (copy.unit != unit) {
+      if (copy.slice != slice) {
         ++uses;
-        copy = {unit, AddTransfer<kRecord, kBound>(unit, reader.op, home, op.device, false)};
+        copy = {slice, AddTransfer<kRecord, kBound>(slice, reader.op, home, op.device, false)};
       } else {
         ++run_.holdings[copy.holding].left;
       }
       run_.held[reader.edge] = copy.holding;
     }
-    const int32_t overwriter = packed_.overwriter[unit];
-    if (overwriter >= 0) run_.ops[overwriter].need += uses - packed_.overwriter_reads[unit];
+    const int32_t overwriter = packed_.overwriter[slice];
+    if (overwriter >= 0) run_.ops[overwriter].need += uses - packed_.overwriter_reads[slice];
   }
   for (int32_t op : packed_.first_ready) {
     if (run_.ops[op].need == 0) MakeReady<kPriority, kRecord>(op);
@@ -215,8 +215,8 @@ inline void Engine::CompleteOp(int32_t op, int32_t device, bool at_once) {
     freed += run_.holdings[run_.held[edge]].Release();
   }
   run_.memory[device].now -= freed;
-  for (int32_t unit = row.unit; unit < next.unit; ++unit) {
-    Publish<kPriority, kRecord, kBound>(unit, device, at_once);
+  for (int32_t slice = row.slice; slice < next.slice; ++slice) {
+    Publish<kPriority, kRecord, kBound>(slice, device, at_once);
   }
 }
 
@@ -227,12 +227,12 @@ void Engine::CompleteSpecialOp(int32_t op, int32_t device) {
   for (int32_t edge = packed_.ops[op].edge; edge < packed_.ops[op + 1].edge; ++edge) {
     const int32_t held = run_.held[edge];
     memory -= run_.holdings[held].Release();
-    const int32_t overwriter = packed_.overwriter[packed_.edge_unit[edge]];
+    const int32_t overwriter = packed_.overwriter[packed_.edge_slice[edge]];
     const bool beside_home = held < packed_.storages;
     if (beside_home && overwriter >= 0 && overwriter != op) Satisfy<kPriority, kRecord>(overwriter);
   }
-  for (int32_t unit = packed_.ops[op].unit; unit < packed_.ops[op + 1].unit; ++unit) {
-    Publish<kPriority, kRecord, kBound>(unit, device, false);
+  for (int32_t slice = packed_.ops[op].slice; slice < packed_.ops[op + 1].slice; ++slice) {
+    Publish<kPriority, kRecord, kBound>(slice, device, false);
   }
   for (int32_t i = packed_.token_offset[op]; i < packed_.token_offset[op + 1]; ++i) {
     memory -= run_.holdings[packed_.tokens[i]].Release();
@@ -242,16 +242,17 @@ void Engine::CompleteSpecialOp(int32_t op, int32_t device) {
   }
 }
 
-// The unit is resident on `device`, which is not its home.
+// The slice is resident on `device`, which is not its home.
 template <bool kPriority, bool kRecord>
-inline void Engine::SatisfyReaders(int32_t unit, int32_t device) {
-  for (int32_t i = packed_.units[unit].reader, end = packed_.units[unit + 1].reader; i < end; ++i) {
+inline void Engine::SatisfyReaders(int32_t slice, int32_t device) {
+  for (int32_t i = packed_.slices[slice].reader, end = packed_.slices[slice + 1].reader; i < end;
+       ++i) {
     const int32_t reader = packed_.readers[i].op;
     if (run_.ops[reader].device == device) Satisfy<kPriority, kRecord>(reader);
   }
 }
 
-// A transfer that has ended keeps its unit at home no longer.
+// A transfer that has ended keeps its slice at home no longer.
 template <bool kPriority, bool kRecord>
 inline void Engine::LeaveHome(const Transfer& transfer) {
   run_.memory[transfer.from].now -= run_.holdings[transfer.storage].Release();
@@ -265,7 +266,7 @@ inline void Engine::CompleteTransfer(int32_t id) {
   if (run_.holdings[packed_.storages + id].left == 1) {
     Satisfy<kPriority, kRecord>(transfer.reader);
   } else {
-    SatisfyReaders<kPriority, kRecord>(transfer.unit, transfer.to);
+    SatisfyReaders<kPriority, kRecord>(transfer.slice, transfer.to);
   }
 }
 
@@ -302,7 +303,7 @@ inline int64_t Engine::BeginOp(int32_t op, int32_t device) {
   run_.running_op[device] = op;
   DeviceMemory& memory = run_.memory[device];
   if constexpr (kBound) {
-    const int64_t rest = p_.least_path[op] - p_.least_time[op];
+    const int64_t rest = p_.min_path[op] - p_.min_time[op];
     if (Exceeds(std::max(Later(end, rest), Later(run_.now, work_[device] - memory.busy)))) {
       abandoned_ = true;
       return end;
@@ -312,7 +313,7 @@ inline int64_t Engine::BeginOp(int32_t op, int32_t device) {
   const PackedOp& row = packed_.ops[op];
   // By the time it ends, what its end needs is near.
   Prefetch(run_.held.data() + row.edge);
-  Prefetch(packed_.readers.data() + packed_.units[row.unit].reader);
+  Prefetch(packed_.readers.data() + packed_.slices[row.slice].reader);
   Allocate(device, row.birth >= 0 ? __int128{row.birth_bytes()} : packed_.WideBirth(op));
   if constexpr (kRecord) {
     op_start_[op] = run_.now;
@@ -379,7 +380,7 @@ inline void Engine::RunDevice(int32_t device) {
   handled_ = -1;
 }
 
-// The readers of a transfer's unit on `to`, which is idle if `idle`: the end of the op that begins
+// The readers of a transfer's slice on `to`, which is idle if `idle`: the end of the op that begins
 // there, kNever if none does.
 template <bool kPriority, bool kRecord, bool kBound>
 inline int64_t Engine::ServeReaders(const Transfer& transfer, int32_t copy, bool idle) {
@@ -393,7 +394,7 @@ inline int64_t Engine::ServeReaders(const Transfer& transfer, int32_t copy, bool
   if (one_reader) {
     Satisfy<kPriority, kRecord>(reader);
   } else {
-    SatisfyReaders<kPriority, kRecord>(transfer.unit, to);
+    SatisfyReaders<kPriority, kRecord>(transfer.slice, to);
   }
   return idle ? BeginNext<kPriority, kRecord, kBound>(to) : EventQueue::kNever;
 }
@@ -437,7 +438,7 @@ inline void Engine::RunLink(int32_t link) {
 // Rule 6: every completion of this instant.
 template <bool kPriority, bool kRecord, bool kBound>
 void Engine::CompleteAll(int64_t now) {
-  while (run_.events.least() == now) {
+  while (run_.events.min() == now) {
     const int32_t slot = run_.events.slot();
     run_.events.Pop();
     if (slot < p_.devices) {
@@ -463,7 +464,7 @@ EngineOutcome Engine::Loop(const Placement* fresh) {
   for (;;) {
     if (kBound && abandoned_) return EngineOutcome::kAbandoned;
     if (kRecord && stopped_) return EngineOutcome::kStopped;
-    const int64_t next = run_.events.least();
+    const int64_t next = run_.events.min();
     if (next == EventQueue::kNever) break;
     if (run_.ended >= save_at_ && next > run_.now) SaveState();
     run_.now = next;

@@ -31,8 +31,8 @@ class EventQueue {
     far_.clear();
   }
 
-  int64_t least() const { return times_[count_ - 1]; }  // kNever: none
-  int32_t slot() const { return slots_[count_ - 1]; }   // of the least
+  int64_t min() const { return times_[count_ - 1]; }   // kNever: none
+  int32_t slot() const { return slots_[count_ - 1]; }  // of the least
   int64_t second() const { return times_[count_ - 2]; }
 
   // time < kNever.

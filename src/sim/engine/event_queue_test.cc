@@ -25,7 +25,7 @@ TEST(EventQueue, GivesTheLeastFirst) {
         queue.Push(time, step);
         expected.emplace(time, step);
       } else {
-        now = queue.least();
+        now = queue.min();
         ASSERT_EQ(expected.erase({now, queue.slot()}), 1u);
         const int64_t later = now + static_cast<int64_t>(random.Below(300));
         if (random.Below(3) > 0) {
@@ -35,7 +35,7 @@ TEST(EventQueue, GivesTheLeastFirst) {
           queue.Replace(later, step);
         }
       }
-      ASSERT_EQ(queue.least(), expected.empty() ? EventQueue::kNever : expected.begin()->first);
+      ASSERT_EQ(queue.min(), expected.empty() ? EventQueue::kNever : expected.begin()->first);
       ASSERT_EQ(queue.second(),
                 expected.size() < 2 ? EventQueue::kNever : std::next(expected.begin())->first);
     }
@@ -49,7 +49,7 @@ TEST(EventQueue, KeepsTheFrontAmongEquals) {
   for (int32_t slot = 1; slot < 200; ++slot) queue.Push(5, slot);
   EXPECT_EQ(queue.slot(), 0);
   queue.Postpone(6);
-  EXPECT_EQ(queue.least(), 5);
+  EXPECT_EQ(queue.min(), 5);
   EXPECT_NE(queue.slot(), 0);
 }
 

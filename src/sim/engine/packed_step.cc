@@ -25,21 +25,21 @@ void FillRows(int32_t rows, Pairs pairs, std::vector<int32_t>* offsets,
 
 }  // namespace
 
-PackedStep::PackedStep(const StepProgram& p)
+PackedStep::PackedStep(const SimGraph& p)
     : op_count(p.ops), storages(static_cast<int32_t>(p.storage_class.size())) {
   PW_CHECK_LT(p.devices, 1 << 16);
-  PW_CHECK_LT(storages, 1 << (31 - PackedUnit::kFlagBits));
+  PW_CHECK_LT(storages, 1 << (31 - PackedSlice::kFlagBits));
   ops.resize(p.ops + 1);
-  units.resize(p.units + 1);
+  slices.resize(p.slices + 1);
   AddStorages(p);
-  AddUnits(p);
+  AddSlices(p);
   AddOps(p);
   AddNeeds(p);
   AddTimes(p);
   AddRoutes(p);
 }
 
-void PackedStep::AddStorages(const StepProgram& p) {
+void PackedStep::AddStorages(const SimGraph& p) {
   Pairs makers;
   std::vector<__int128> births(p.ops, 0);
   storage_bytes.assign(storages, 0);
@@ -49,9 +49,9 @@ void PackedStep::AddStorages(const StepProgram& p) {
     if (p.storage_class[s] != StorageClass::kTransient) continue;
     storage_bytes[s] = p.storage_bytes[s];
     births[p.version_writer[first]] += p.storage_bytes[s];
-    const int32_t units_read = p.version_units_offset[first + 1] - p.version_units_offset[first];
-    if (end - first == 1 && units_read == 1) continue;
-    const bool uses_alone = end - first == 1 && units_read > 1;
+    const int32_t slices_read = p.version_slices_offset[first + 1] - p.version_slices_offset[first];
+    if (end - first == 1 && slices_read == 1) continue;
+    const bool uses_alone = end - first == 1 && slices_read > 1;
     shared_storages.push_back(s);
     shared_left.push_back(uses_alone ? 0 : end - first);
     if (uses_alone) continue;
@@ -71,64 +71,65 @@ __int128 PackedStep::WideBirth(int32_t op) const {
       ->second;
 }
 
-void PackedStep::AddUnits(const StepProgram& p) {
-  overwriter.assign(p.units, -1);
-  overwriter_reads.assign(p.units, 0);
-  for (int32_t unit = 0; unit < p.units; ++unit) {
-    const int32_t s = p.unit_storage[unit], version = p.unit_version[unit];
-    PackedUnit& packed = units[unit];
-    packed.length = p.unit_length[unit];
-    packed.storage_flags = s << PackedUnit::kFlagBits;
+void PackedStep::AddSlices(const SimGraph& p) {
+  overwriter.assign(p.slices, -1);
+  overwriter_reads.assign(p.slices, 0);
+  for (int32_t slice = 0; slice < p.slices; ++slice) {
+    const int32_t s = p.slice_storage[slice], version = p.slice_version[slice];
+    PackedSlice& packed = slices[slice];
+    packed.length = p.slice_length[slice];
+    packed.storage_flags = s << PackedSlice::kFlagBits;
     const bool transient = p.storage_class[s] == StorageClass::kTransient;
     if (transient && !std::binary_search(shared_storages.begin(), shared_storages.end(), s)) {
-      packed.storage_flags |= PackedUnit::kAlone;
+      packed.storage_flags |= PackedSlice::kAlone;
     }
-    overwriter[unit] = p.version_overwriter[version];
-    const auto first = p.unit_readers.begin() + p.unit_readers_offset[unit];
-    const auto end = p.unit_readers.begin() + p.unit_readers_offset[unit + 1];
-    if (overwriter[unit] >= 0) {
-      packed.storage_flags |= PackedUnit::kOverwritten;
-      overwriter_reads[unit] = std::binary_search(first, end, overwriter[unit]);
+    overwriter[slice] = p.version_overwriter[version];
+    const auto first = p.slice_readers.begin() + p.slice_readers_offset[slice];
+    const auto end = p.slice_readers.begin() + p.slice_readers_offset[slice + 1];
+    if (overwriter[slice] >= 0) {
+      packed.storage_flags |= PackedSlice::kOverwritten;
+      overwriter_reads[slice] = std::binary_search(first, end, overwriter[slice]);
     }
     const bool input = p.storage_class[s] == StorageClass::kInput;
-    if (input) input_units.push_back(unit);
-    if (!input && p.unit_writer[unit] < 0) initial_units.push_back(unit);
+    if (input) input_slices.push_back(slice);
+    if (!input && p.slice_writer[slice] < 0) initial_slices.push_back(slice);
   }
 }
 
-void PackedStep::AddOps(const StepProgram& p) {
-  for (int32_t unit = 0; unit <= p.units; ++unit) {
-    units[unit].reader = p.unit_readers_offset[unit];
+void PackedStep::AddOps(const SimGraph& p) {
+  for (int32_t slice = 0; slice <= p.slices; ++slice) {
+    slices[slice].reader = p.slice_readers_offset[slice];
   }
-  readers.resize(p.unit_readers.size());
-  for (size_t i = 0; i < readers.size(); ++i) readers[i].op = p.unit_readers[i];
-  std::vector<int32_t> next(units.size());  // by unit: position of the next reader to get its edge
-  for (size_t unit = 0; unit < units.size(); ++unit) next[unit] = units[unit].reader;
+  readers.resize(p.slice_readers.size());
+  for (size_t i = 0; i < readers.size(); ++i) readers[i].op = p.slice_readers[i];
+  std::vector<int32_t> next(
+      slices.size());  // by slice: position of the next reader to get its edge
+  for (size_t slice = 0; slice < slices.size(); ++slice) next[slice] = slices[slice].reader;
   for (int32_t op = 0; op <= p.ops; ++op) {
-    ops[op].edge = static_cast<int32_t>(edge_unit.size());
-    ops[op].unit = p.op_first_unit[op];
+    ops[op].edge = static_cast<int32_t>(edge_slice.size());
+    ops[op].slice = p.op_first_slice[op];
     if (op == p.ops) break;
     any_workspace |= p.workspace[op] > 0;
     bool special = token_offset[op] < token_offset[op + 1];
-    for (int32_t i = p.op_units_offset[op]; i < p.op_units_offset[op + 1]; ++i) {
-      const int32_t unit = p.op_units[i];
-      if (p.storage_class[p.unit_storage[unit]] == StorageClass::kInput) continue;
-      PackedReader& reader = readers[next[unit]++];
+    for (int32_t i = p.op_slices_offset[op]; i < p.op_slices_offset[op + 1]; ++i) {
+      const int32_t slice = p.op_slices[i];
+      if (p.storage_class[p.slice_storage[slice]] == StorageClass::kInput) continue;
+      PackedReader& reader = readers[next[slice]++];
       PW_CHECK_EQ(reader.op, op);
-      reader.edge = static_cast<int32_t>(edge_unit.size());
-      edge_unit.push_back(unit);
-      special |= overwriter[unit] >= 0;
+      reader.edge = static_cast<int32_t>(edge_slice.size());
+      edge_slice.push_back(slice);
+      special |= overwriter[slice] >= 0;
     }
     if (special) ops[op].birth |= PackedOp::kSpecial;
   }
 }
 
-void PackedStep::AddNeeds(const StepProgram& p) {
+void PackedStep::AddNeeds(const SimGraph& p) {
   Pairs waits;
   base_need.assign(p.ops, 0);
   for (int32_t op = 0; op < p.ops; ++op) {
     for (int32_t edge = ops[op].edge; edge < ops[op + 1].edge; ++edge) {
-      base_need[op] += p.unit_writer[edge_unit[edge]] >= 0;
+      base_need[op] += p.slice_writer[edge_slice[edge]] >= 0;
     }
     for (int32_t i = p.after_offset[op]; i < p.after_offset[op + 1]; ++i) {
       waits.emplace_back(op, p.after[i]);
@@ -151,7 +152,7 @@ void PackedStep::AddNeeds(const StepProgram& p) {
   }
 }
 
-void PackedStep::AddTimes(const StepProgram& p) {
+void PackedStep::AddTimes(const SimGraph& p) {
   const size_t rows = static_cast<size_t>(p.ops);
   for (int32_t device = 0; device < p.devices; ++device) {
     size_t row = 0;
@@ -170,7 +171,7 @@ void PackedStep::AddTimes(const StepProgram& p) {
   }
 }
 
-void PackedStep::AddRoutes(const StepProgram& p) {
+void PackedStep::AddRoutes(const SimGraph& p) {
   std::vector<int32_t> routes_over(p.links, 0);
   for (int32_t link : p.route_links) ++routes_over[link];
   const int32_t pairs = p.devices * p.devices;

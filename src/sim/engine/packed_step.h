@@ -1,4 +1,4 @@
-// A StepProgram as the event loop reads it (internal to the module): what belongs to one op or unit
+// A SimGraph as the event loop reads it (internal to the module): what belongs to one op or slice
 // lies in one small record, rows are contiguous in the order in which ops usually run, and what
 // only some ops have is kept apart. A simulated step is bound by memory traffic: about 90 bytes an
 // op.
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/engine/step_program.h"
+#include "sim/engine/sim_graph.h"
 
 namespace placewright {
 
@@ -19,20 +19,20 @@ struct PackedOp {
   // Bytes of the storages that it allocates at home, a multiple of 512, plus kSpecial; negative:
   // not to be told in 62 bits, see PackedStep::wide_births.
   int64_t birth = 0;
-  int32_t edge = 0;  // an edge is one unit, not of an input, that the op reads
-  int32_t unit = 0;  // the units that it makes
+  int32_t edge = 0;   // an edge is one slice, not of an input, that the op reads
+  int32_t slice = 0;  // the slices that it makes
 
   static constexpr int64_t kSpecial = 1;  // something in PackedStep's rare rows
   bool special() const { return (birth & kSpecial) != 0; }
   int64_t birth_bytes() const { return birth & ~kSpecial; }
 };
 
-struct PackedUnit {
+struct PackedSlice {
   int64_t length = 0;
   int32_t reader = 0;  // row start in `readers`
   int32_t storage_flags = 0;
 
-  // The only unit of the only version of a transient storage: its uses alone keep it at home.
+  // The only slice of the only version of a transient storage: its uses alone keep it at home.
   static constexpr int32_t kAlone = 1;
   static constexpr int32_t kOverwritten = 2;  // some op makes a next version
   static constexpr int32_t kFlagBits = 2;
@@ -43,26 +43,26 @@ struct PackedUnit {
 
 struct PackedReader {
   int32_t op = 0;
-  int32_t edge = -1;  // -1: a unit of an input
+  int32_t edge = -1;  // -1: a slice of an input
 };
 
 struct PackedRoute {
   int64_t latency = 0, bandwidth = 1;
-  int32_t link = 0, end = 0;  // row of StepProgram::route_links
+  int32_t link = 0, end = 0;  // row of SimGraph::route_links
   // Its only link, which no other route uses; -1: none. Such a link never has to look at others.
   int32_t private_link = -1;
 };
 
 struct PackedStep {
-  explicit PackedStep(const StepProgram& program);
+  explicit PackedStep(const SimGraph& sim_graph);
 
   int32_t op_count = 0, storages = 0;
   std::vector<PackedOp> ops;          // and one behind the last
-  std::vector<PackedUnit> units;      // and one behind the last
-  std::vector<PackedReader> readers;  // rows by unit, ascending
-  std::vector<int32_t> base_need;     // units made in the step that it reads, waits, overwritings
+  std::vector<PackedSlice> slices;    // and one behind the last
+  std::vector<PackedReader> readers;  // rows by slice, ascending
+  std::vector<int32_t> base_need;     // slices made in the step that it reads, waits, overwritings
   std::vector<int32_t> first_ready;   // ops without any base need
-  std::vector<int32_t> edge_unit;     // by edge
+  std::vector<int32_t> edge_slice;    // by edge
   std::vector<PackedRoute> routes;    // from * devices + to
 
   // Devices on which every op takes the same time share a row.
@@ -71,12 +71,12 @@ struct PackedStep {
   int64_t Time(int32_t op, int32_t device) const { return times[time_row[device] + op]; }
 
   // Rare rows.
-  std::vector<int32_t> overwriter;            // by unit: op that makes the next version, or -1
-  std::vector<uint8_t> overwriter_reads;      // by unit: whether that op also reads the unit
+  std::vector<int32_t> overwriter;            // by slice: op that makes the next version, or -1
+  std::vector<uint8_t> overwriter_reads;      // by slice: whether that op also reads the slice
   std::vector<int32_t> end_offset, ends;      // by op: ops that lose a requirement when it ends
   std::vector<int32_t> token_offset, tokens;  // by op: storages of which it made a version, where
-                                              // not their units' uses alone keep them
-  std::vector<int32_t> shared_storages;       // transient storages whose units are not alone
+                                              // not their slices' uses alone keep them
+  std::vector<int32_t> shared_storages;       // transient storages whose slices are not alone
   std::vector<int32_t> shared_left;           // versions to come of each
 
   std::vector<std::pair<int32_t, __int128>> wide_births;  // op, bytes; ascending
@@ -84,16 +84,16 @@ struct PackedStep {
 
   std::vector<int64_t> storage_bytes;  // that its end at home frees: 0 unless transient
   std::vector<int32_t> persistent;     // storages
-  std::vector<int32_t> input_units, initial_units;  // ascending
+  std::vector<int32_t> input_slices, initial_slices;  // ascending
   bool any_workspace = false;
 
  private:
-  void AddOps(const StepProgram& p);
-  void AddTimes(const StepProgram& p);
-  void AddStorages(const StepProgram& p);
-  void AddUnits(const StepProgram& p);
-  void AddNeeds(const StepProgram& p);
-  void AddRoutes(const StepProgram& p);
+  void AddOps(const SimGraph& p);
+  void AddTimes(const SimGraph& p);
+  void AddStorages(const SimGraph& p);
+  void AddSlices(const SimGraph& p);
+  void AddNeeds(const SimGraph& p);
+  void AddRoutes(const SimGraph& p);
 };
 
 }  // namespace placewright

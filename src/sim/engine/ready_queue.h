@@ -18,13 +18,13 @@ namespace placewright {
 template <class Item>
 class ReadyQueue {
  public:
-  ReadyQueue() : items_(kLeastRoom) {}
+  ReadyQueue() : items_(kMinRoom) {}
   // Copies what still waits, and nothing of what has been popped.
   ReadyQueue(const ReadyQueue& other) { *this = other; }
   ReadyQueue& operator=(const ReadyQueue& other) {
     if (this == &other) return *this;
     const size_t waiting = other.tail_ - other.head_;
-    if (items_.size() < waiting + kLeastRoom) items_.resize(waiting + kLeastRoom);
+    if (items_.size() < waiting + kMinRoom) items_.resize(waiting + kMinRoom);
     std::copy_n(other.items_.data() + other.head_, waiting, items_.data() + kFirst);
     late_ = other.late_;
     head_ = kFirst;
@@ -50,13 +50,13 @@ class ReadyQueue {
   }
 
   // Makes room for `most` items. `now` is at least the `now` of every earlier call.
-  void Open(int64_t now, size_t most) {
+  void Open(int64_t now, size_t max) {
     if (now != instant_) {
       if (!late_.empty()) MergeLate();
       instant_ = now;
       group_ = tail_;
     }
-    if (items_.size() - tail_ <= most) MakeRoom(most);
+    if (items_.size() - tail_ <= max) MakeRoom(max);
   }
 
   // Appends `item` if `ready`, without a branch on it: whether an op is ready is as good as random.
@@ -75,7 +75,7 @@ class ReadyQueue {
 
  private:
   static constexpr size_t kMaxShift = 64;
-  static constexpr size_t kLeastRoom = 16;
+  static constexpr size_t kMinRoom = 16;
   static constexpr size_t kFirst = 1;  // so that there always is an item before the tail
 
   bool LateFirst() const {
@@ -119,7 +119,7 @@ class ReadyQueue {
   }
 
   // Where items have been served, or at the end.
-  void MakeRoom(size_t most) {
+  void MakeRoom(size_t max) {
     const size_t served = head_ - kFirst;
     if (served > 0) {
       std::move(items_.data() + head_, items_.data() + tail_, items_.data() + kFirst);
@@ -127,7 +127,7 @@ class ReadyQueue {
     group_ = std::max(group_, head_) - served;
     tail_ -= served;
     head_ = kFirst;
-    if (items_.size() < 2 * (tail_ + most)) items_.resize(4 * (tail_ + most));
+    if (items_.size() < 2 * (tail_ + max)) items_.resize(4 * (tail_ + max));
   }
 
   // [head, group): older, in order; [group, tail): of this instant, sorted; the rest is room.

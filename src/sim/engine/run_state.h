@@ -18,7 +18,7 @@ struct OpState {
 };
 
 // Memory that lies on a device until it has no more uses. Of a storage at home: the readers beside
-// it and the transfers of the units resident so far, and the versions to come. Of a copy: readers.
+// it and the transfers of the slices resident so far, and the versions to come. Of a copy: readers.
 struct Holding {
   int64_t bytes = 0;  // that its end frees; 0 for what stays for the whole step
   uint32_t left = 0;
@@ -32,7 +32,7 @@ struct Holding {
 
 struct Transfer {
   int64_t duration = 0;
-  int32_t unit = 0, storage = 0;
+  int32_t slice = 0, storage = 0;
   int32_t reader = 0;  // the first op on `to` that reads it
   int32_t overwriter = -1;
   uint16_t from = 0, to = 0;
@@ -44,10 +44,10 @@ struct DeviceMemory {
   int64_t busy = 0;
 };
 
-struct LinkItem {  // rule 5: unit ids are in the order of (producer, storage, offset, length)
-  int32_t unit = 0, to = 0, transfer = 0;
+struct LinkItem {  // rule 5: slice ids are in the order of (producer, storage, offset, length)
+  int32_t slice = 0, to = 0, transfer = 0;
   friend bool operator<(const LinkItem& a, const LinkItem& b) {
-    return a.unit != b.unit ? a.unit < b.unit : a.to < b.to;
+    return a.slice != b.slice ? a.slice < b.slice : a.to < b.to;
   }
   friend bool operator>(const LinkItem& a, const LinkItem& b) { return b < a; }
 };

@@ -38,7 +38,7 @@ void Snapshot::Apply(const StatePatch& patch) {
 }
 
 size_t Snapshot::Bytes(const PackedStep& step) {
-  return step.ops.size() * sizeof(OpState) + step.edge_unit.size() * sizeof(int32_t) +
+  return step.ops.size() * sizeof(OpState) + step.edge_slice.size() * sizeof(int32_t) +
          step.storages * sizeof(Holding) + 4096;
 }
 

@@ -34,7 +34,7 @@ class Snapshot {
   int64_t now() const { return core_.now; }
   const LiveFrom& live() const { return live_; }
 
-  // About what a snapshot takes at most, if no copy of a unit is in use.
+  // About what a snapshot takes at most, if no copy of a slice is in use.
   static size_t Bytes(const PackedStep& step);
 
  private:

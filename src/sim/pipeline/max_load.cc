@@ -33,12 +33,12 @@ Status CheckColocation(const PipelineWorkload& workload, const std::vector<int32
   for (size_t i = 0; i < workload.nodes.size(); ++i) {
     const WorkloadNode& node = workload.nodes[i];
     if (!node.color_class) continue;
-    const size_t mate = first.emplace(*node.color_class, i).first->second;
-    if (devices[mate] == devices[i]) continue;
+    const size_t peer = first.emplace(*node.color_class, i).first->second;
+    if (devices[peer] == devices[i]) continue;
     return MakeError(ErrorCode::kSplitColocation,
                      fmt::format("nodes {} and {} of colour class {} are on {} and {}",
-                                 workload.nodes[mate].id, node.id, *node.color_class,
-                                 NameOfDevice(devices[mate]), NameOfDevice(devices[i])));
+                                 workload.nodes[peer].id, node.id, *node.color_class,
+                                 NameOfDevice(devices[peer]), NameOfDevice(devices[i])));
   }
   return Ok();
 }

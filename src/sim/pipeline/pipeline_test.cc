@@ -142,7 +142,7 @@ TEST(MaxLoad, WhatHasNoValue) {
   EXPECT_EQ(CodeOf(MaxLoad(Training().get(), {{{1, 2}, {4, 3}}, {}})), ErrorCode::kSplitColocation);
   EXPECT_EQ(CodeOf(MaxLoad(Fan().get(), {{{1}, {}, {2}, {3, 4, 5}}, {}})),
             ErrorCode::kSplitDevices);
-  // A third mate of the class of 1 and 4, which lie apart.
+  // A third peer of the class of 1 and 4, which lie apart.
   TinyWorkload three = Training();
   three.Node(1, 1).Color(1);
   EXPECT_EQ(CodeOf(MaxLoad(three.get(), {{{1}, {2, 4}}, {}})), ErrorCode::kSplitAmbiguous);
@@ -211,7 +211,7 @@ TEST(SampleLatency, OnlyANodeWithoutEdgesMayBeLeftOut) {
   EXPECT_EQ(LatencyOf(workload.get(), {{{1, 2}}, {}}), 2);
 }
 
-TEST(SampleLatency, RefusesWorkWithoutEnd) {
+TEST(SampleLatency, RejectsWorkWithoutEnd) {
   // 60,000 pairs on an accelerator each: 60,000 passes over 240,000 nodes and edges.
   TinyWorkload workload(1);
   Split split;

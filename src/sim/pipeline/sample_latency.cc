@@ -14,9 +14,9 @@ namespace {
 constexpr int32_t kUnlisted = -1;
 constexpr int32_t kCpu = 0;
 // Steps of finding pieces, some seconds' work: only files made for it need more.
-constexpr int64_t kMostSteps = int64_t{1} << 32;
+constexpr int64_t kMaxSteps = int64_t{1} << 32;
 
-// Nodes, their devices and units. A unit is a piece or a CPU node.
+// Nodes, their devices and slices. A slice is a piece or a CPU node.
 class Evaluation {
  public:
   Evaluation(const PipelineWorkload& workload, const Split& split)
@@ -28,10 +28,10 @@ class Evaluation {
   Result<SampleLatencyResult> Run() {
     PW_ASSIGN(order_, OrderOf(workload_, successors_));
     PW_RETURN_IF_ERROR(AssignDevices());
-    PW_RETURN_IF_ERROR(FindUnits());
-    PW_ASSIGN(const std::vector<int32_t> unit_order, OrderUnits());
+    PW_RETURN_IF_ERROR(FindSlices());
+    PW_ASSIGN(const std::vector<int32_t> slice_order, OrderSlices());
     result_.finish.assign(workload_.nodes.size(), 0);
-    for (const int32_t unit : unit_order) Finish(members_[unit]);
+    for (const int32_t slice : slice_order) Finish(members_[slice]);
     for (const double finish : result_.finish) result_.value = std::max(result_.value, finish);
     return std::move(result_);
   }
@@ -41,26 +41,26 @@ class Evaluation {
   Status Assign(const std::vector<int64_t>& ids, int32_t device,
                 const std::unordered_map<int64_t, size_t>& positions);
   Status CheckAllListed() const;
-  Status FindUnits();
+  Status FindSlices();
   void FindPieces(const std::vector<int32_t>& nodes, std::vector<int32_t>& levels);
-  Result<std::vector<int32_t>> OrderUnits() const;
+  Result<std::vector<int32_t>> OrderSlices() const;
   void Finish(const std::vector<int32_t>& nodes);
 
-  int32_t NewUnit() {
+  int32_t NewSlice() {
     members_.emplace_back();
     return static_cast<int32_t>(members_.size()) - 1;
   }
-  void Join(int32_t node, int32_t unit) {
-    unit_of_[node] = unit;
-    members_[unit].push_back(node);
+  void Join(int32_t node, int32_t slice) {
+    slice_of_[node] = slice;
+    members_[slice].push_back(node);
   }
 
   const PipelineWorkload& workload_;
   const Split& split_;
   const NodeRows successors_, predecessors_;
-  std::vector<int32_t> order_;    // topological
-  std::vector<int32_t> devices_;  // by node: kUnlisted, kCpu, or entry of the split from 1
-  std::vector<int32_t> unit_of_;  // by node: kUnlisted, or a position in members_
+  std::vector<int32_t> order_;     // topological
+  std::vector<int32_t> devices_;   // by node: kUnlisted, kCpu, or entry of the split from 1
+  std::vector<int32_t> slice_of_;  // by node: kUnlisted, or a position in members_
   std::vector<std::vector<int32_t>> members_;
   SampleLatencyResult result_;
 };
@@ -110,19 +110,19 @@ Status Evaluation::CheckAllListed() const {
   return Ok();
 }
 
-Status Evaluation::FindUnits() {
-  unit_of_.assign(workload_.nodes.size(), kUnlisted);
+Status Evaluation::FindSlices() {
+  slice_of_.assign(workload_.nodes.size(), kUnlisted);
   std::vector<std::vector<int32_t>> nodes_of(split_.accelerators.size());
   for (size_t i = 0; i < devices_.size(); ++i) {
     const auto node = static_cast<int32_t>(i);
-    if (devices_[i] == kCpu) Join(node, NewUnit());
+    if (devices_[i] == kCpu) Join(node, NewSlice());
     if (devices_[i] > kCpu) nodes_of[devices_[i] - 1].push_back(node);
   }
   // One node is one piece; only sets of several need the pass over the whole graph.
   const int64_t passes = std::count_if(nodes_of.begin(), nodes_of.end(),
                                        [](const auto& nodes) { return nodes.size() > 1; });
   const auto pass = static_cast<int64_t>(workload_.nodes.size() + workload_.edges.size());
-  if (passes > kMostSteps / std::max<int64_t>(pass, 1)) {
+  if (passes > kMaxSteps / std::max<int64_t>(pass, 1)) {
     return MakeError(ErrorCode::kFileTooLarge,
                      fmt::format("{} accelerators and {} nodes and edges are more than this "
                                  "objective is worked out for",
@@ -133,7 +133,7 @@ Status Evaluation::FindUnits() {
   for (size_t i = 0; i < nodes_of.size(); ++i) {
     const auto before = members_.size();
     if (nodes_of[i].size() == 1) {
-      Join(nodes_of[i].front(), NewUnit());
+      Join(nodes_of[i].front(), NewSlice());
     } else if (!nodes_of[i].empty()) {
       FindPieces(nodes_of[i], levels);
     }
@@ -157,14 +157,14 @@ void Evaluation::FindPieces(const std::vector<int32_t>& nodes, std::vector<int32
     if (inside) pieces = std::max(pieces, level);
   }
   const auto first = static_cast<int32_t>(members_.size());
-  for (int32_t piece = 0; piece < pieces; ++piece) NewUnit();
+  for (int32_t piece = 0; piece < pieces; ++piece) NewSlice();
   for (const int32_t node : nodes) Join(node, first + levels[node] - 1);
 }
 
-Result<std::vector<int32_t>> Evaluation::OrderUnits() const {
+Result<std::vector<int32_t>> Evaluation::OrderSlices() const {
   std::vector<std::pair<int32_t, int32_t>> pairs;
   for (const WorkloadEdge& edge : workload_.edges) {
-    const int32_t from = unit_of_[edge.from], to = unit_of_[edge.to];
+    const int32_t from = slice_of_[edge.from], to = slice_of_[edge.to];
     if (from != to) pairs.emplace_back(from, to);
   }
   const std::vector<int32_t> order =
@@ -176,16 +176,16 @@ Result<std::vector<int32_t>> Evaluation::OrderUnits() const {
 }
 
 void Evaluation::Finish(const std::vector<int32_t>& nodes) {
-  const int32_t unit = unit_of_[nodes.front()];
+  const int32_t slice = slice_of_[nodes.front()];
   std::vector<int32_t> inputs;
   double compute = 0, written = 0, read = 0, start = 0;
   for (const int32_t node : nodes) {
     for (const int32_t before : predecessors_[node]) {
-      if (unit_of_[before] != unit) inputs.push_back(before);
+      if (slice_of_[before] != slice) inputs.push_back(before);
     }
     const auto next = successors_[node];
     const bool leaves =
-        std::any_of(next.begin(), next.end(), [&](int32_t to) { return unit_of_[to] != unit; });
+        std::any_of(next.begin(), next.end(), [&](int32_t to) { return slice_of_[to] != slice; });
     if (leaves) written += workload_.output_cost[node];
     compute += workload_.nodes[node].accelerator_time;
   }

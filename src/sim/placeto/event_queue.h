@@ -31,7 +31,7 @@ class PlacetoEventQueue {
     leaves_ = std::bit_ceil(static_cast<size_t>(sources > 0 ? sources : 1));
     nodes_.assign(2 * leaves_, Event{});
   }
-  const Event& least() const { return nodes_[1]; }
+  const Event& min() const { return nodes_[1]; }
 
   void Set(int32_t source, double time, PlacetoKind kind, uint32_t rank) {
     Replace(source, {OrderedBits(time), static_cast<uint64_t>(kind) << 62 |

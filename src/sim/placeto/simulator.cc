@@ -9,8 +9,8 @@ namespace placewright {
 
 double PlacetoSimulator::Run(const std::vector<int32_t>& placement) {
   Prepare(placement);
-  while (!events_.least().none()) {
-    const PlacetoEventQueue::Event event = events_.least();
+  while (!events_.min().none()) {
+    const PlacetoEventQueue::Event event = events_.min();
     const int32_t device = event.source() / 2;
     const bool due = event.kind() != PlacetoKind::kRemoveDependency;
     if (event.source() == BusSource(device)) {
@@ -25,7 +25,7 @@ double PlacetoSimulator::Run(const std::vector<int32_t>& placement) {
       EndOp(device);
     }
   }
-  PW_CHECK_EQ(begun_, static_cast<int64_t>(program_.ops.size()));
+  PW_CHECK_EQ(begun_, static_cast<int64_t>(sim_graph_.ops.size()));
   double makespan = 0;
   for (const Device& device : devices_) makespan = std::max(makespan, device.free_at);
   for (const Bus& bus : buses_) makespan = std::max(makespan, bus.free_at);
@@ -33,7 +33,7 @@ double PlacetoSimulator::Run(const std::vector<int32_t>& placement) {
 }
 
 void PlacetoSimulator::Prepare(const std::vector<int32_t>& placement) {
-  const size_t ops = program_.ops.size(), devices = program_.device_rank.size();
+  const size_t ops = sim_graph_.ops.size(), devices = sim_graph_.device_rank.size();
   PW_CHECK_EQ(placement.size(), ops);
   state_.resize(ops);
   starts_.resize(ops);
@@ -42,14 +42,14 @@ void PlacetoSimulator::Prepare(const std::vector<int32_t>& placement) {
   buses_.assign(devices, Bus{});
   // At first `tail` counts what may come to wait there.
   for (size_t op = 0; op < ops; ++op) {
-    const int32_t device = placement[op], fan = program_.ops[op].fan;
-    state_[op] = {program_.parents[op], device};
+    const int32_t device = placement[op], fan = sim_graph_.ops[op].fan;
+    state_[op] = {sim_graph_.parents[op], device};
     ++devices_[device].tail;
-    buses_[device].tail += fan < 0 ? 1 : program_.fans[fan].groups;
+    buses_[device].tail += fan < 0 ? 1 : sim_graph_.fans[fan].groups;
   }
   int32_t items = 0, transfers = 0;
   for (size_t d = 0; d < devices; ++d) {
-    devices_[d].rank = static_cast<uint32_t>(program_.device_rank[d]);
+    devices_[d].rank = static_cast<uint32_t>(sim_graph_.device_rank[d]);
     devices_[d].free_at = buses_[d].free_at = -std::numeric_limits<double>::infinity();
     devices_[d].head = items;
     buses_[d].head = transfers;
@@ -59,12 +59,12 @@ void PlacetoSimulator::Prepare(const std::vector<int32_t>& placement) {
     buses_[d].tail = buses_[d].head;
   }
   transfers_.resize(static_cast<size_t>(transfers));
-  sent_.assign(program_.groups.size(), 0);
+  sent_.assign(sim_graph_.groups.size(), 0);
   events_.Clear(static_cast<int32_t>(2 * devices));
   begun_ = 0;
-  const double begin = program_.init_offset + 0.0;  // -0.0 becomes 0.0
+  const double begin = sim_graph_.init_offset + 0.0;  // -0.0 becomes 0.0
   for (size_t op = 0; op < ops; ++op) {
-    if (program_.parents[op] == 0) Enqueue(static_cast<int32_t>(op), placement[op], begin);
+    if (sim_graph_.parents[op] == 0) Enqueue(static_cast<int32_t>(op), placement[op], begin);
   }
 }
 
@@ -81,7 +81,7 @@ inline void PlacetoSimulator::Enqueue(int32_t op, int32_t device, double now) {
 inline void PlacetoSimulator::Begin(int32_t next, int32_t device, double start, bool due) {
   Device& at = devices_[device];
   while (true) {
-    const PlacetoProgram::Op& op = program_.ops[next];
+    const PlacetoSimGraph::Op& op = sim_graph_.ops[next];
     const double end = start + op.cost;
     if (!due && !(end > start)) {
       at.op = next;
@@ -90,7 +90,7 @@ inline void PlacetoSimulator::Begin(int32_t next, int32_t device, double start, 
     }
     ++begun_;
     starts_[next] = start;
-    at.free_at = op.no_rest ? end : end + program_.delta1;
+    at.free_at = op.no_rest ? end : end + sim_graph_.delta1;
     if (SendOutputs(op, device, end)) {
       at.op = next;
       events_.Set(DeviceSource(device), end, PlacetoKind::kRemoveDependency, op.name_rank);
@@ -106,12 +106,12 @@ inline void PlacetoSimulator::Begin(int32_t next, int32_t device, double start, 
 }
 
 // Sends what has readers elsewhere. True if the op has children beside it.
-inline bool PlacetoSimulator::SendOutputs(const PlacetoProgram::Op& op, int32_t device,
+inline bool PlacetoSimulator::SendOutputs(const PlacetoSimGraph::Op& op, int32_t device,
                                           double end) {
   if (op.fan >= 0) return SendGroups(op, device, end);
   bool beside = false, elsewhere = false;
   for (int32_t i = op.begin; i < op.end; ++i) {
-    const bool same = state_[program_.children[i]].device == device;
+    const bool same = state_[sim_graph_.children[i]].device == device;
     beside |= same;
     elsewhere |= !same;
   }
@@ -120,16 +120,16 @@ inline bool PlacetoSimulator::SendOutputs(const PlacetoProgram::Op& op, int32_t 
 }
 
 // The groups go in the order of their first children elsewhere.
-bool PlacetoSimulator::SendGroups(const PlacetoProgram::Op& op, int32_t device, double end) {
-  const PlacetoProgram::Fan& fan = program_.fans[op.fan];
+bool PlacetoSimulator::SendGroups(const PlacetoSimGraph::Op& op, int32_t device, double end) {
+  const PlacetoSimGraph::Fan& fan = sim_graph_.fans[op.fan];
   bool beside = false;
   for (int32_t i = fan.begin; i < fan.end; ++i) {
-    const auto [child, group_id] = program_.fan_children[i];
+    const auto [child, group_id] = sim_graph_.fan_children[i];
     if (state_[child].device == device) {
       beside = true;
     } else if (!sent_[group_id]) {
       sent_[group_id] = 1;
-      const PlacetoGroup& group = program_.groups[group_id];
+      const PlacetoGroup& group = sim_graph_.groups[group_id];
       Send(device, {end, group.delay, group.begin, group.end, op.name_rank});
     }
   }
@@ -150,15 +150,15 @@ inline void PlacetoSimulator::BeginTransfer(int32_t device, bool due) {
     events_.Set(BusSource(device), start, PlacetoKind::kRunBus, devices_[device].rank);
     return;
   }
-  bus.free_at = end + program_.delta2;
+  bus.free_at = end + sim_graph_.delta2;
   events_.Set(BusSource(device), end, PlacetoKind::kRemoveDependency, transfer.parent_rank);
 }
 
 void PlacetoSimulator::EndOp(int32_t device) {
   Device& at = devices_[device];
-  const PlacetoProgram::Op& op = program_.ops[at.op];
+  const PlacetoSimGraph::Op& op = sim_graph_.ops[at.op];
   for (int32_t i = op.begin; i < op.end; ++i) {
-    const int32_t child = program_.children[i];
+    const int32_t child = sim_graph_.children[i];
     OpState& state = state_[child];
     if (state.device == device && --state.waiting == 0) device_items_[at.tail++] = child;
   }
@@ -174,7 +174,7 @@ void PlacetoSimulator::EndTransfer(int32_t device, double now) {
   Bus& bus = buses_[device];
   const Transfer& transfer = transfers_[bus.head++];
   for (int32_t i = transfer.begin; i < transfer.end; ++i) {
-    const int32_t child = program_.children[i];
+    const int32_t child = sim_graph_.children[i];
     OpState& state = state_[child];
     if (state.device != device && --state.waiting == 0) Enqueue(child, state.device, now);
   }

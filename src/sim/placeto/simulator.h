@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "sim/placeto/event_queue.h"
-#include "sim/placeto/program.h"
+#include "sim/placeto/sim_graph.h"
 
 namespace placewright {
 
@@ -32,7 +32,7 @@ namespace placewright {
 class PlacetoSimulator {
  public:
   // `program` must outlive the simulator.
-  explicit PlacetoSimulator(const PlacetoProgram& program) : program_(program) {}
+  explicit PlacetoSimulator(const PlacetoSimGraph& sim_graph) : sim_graph_(sim_graph) {}
 
   // The makespan in microseconds, 0 without ops. `placement` has a device of the program by op.
   double Run(const std::vector<int32_t>& placement);
@@ -68,8 +68,8 @@ class PlacetoSimulator {
   void Enqueue(int32_t op, int32_t device, double now);
   // `due`: the present is the start.
   void Begin(int32_t op, int32_t device, double start, bool due);
-  bool SendOutputs(const PlacetoProgram::Op& op, int32_t device, double end);
-  bool SendGroups(const PlacetoProgram::Op& op, int32_t device, double end);
+  bool SendOutputs(const PlacetoSimGraph::Op& op, int32_t device, double end);
+  bool SendGroups(const PlacetoSimGraph::Op& op, int32_t device, double end);
   void Send(int32_t device, const Transfer& transfer);
   void BeginTransfer(int32_t device, bool due);
   void EndOp(int32_t device);
@@ -77,7 +77,7 @@ class PlacetoSimulator {
   static int32_t DeviceSource(int32_t device) { return 2 * device; }
   static int32_t BusSource(int32_t device) { return 2 * device + 1; }
 
-  const PlacetoProgram& program_;
+  const PlacetoSimGraph& sim_graph_;
   std::vector<OpState> state_;
   std::vector<double> starts_;
   std::vector<Device> devices_;

@@ -32,8 +32,8 @@ struct Ran {
 };
 
 Ran Simulate(const PlacetoCase& problem) {
-  const PlacetoProgram program = CompilePlacetoCase(problem).Take();
-  PlacetoSimulator simulator(program);
+  const PlacetoSimGraph sim_graph = CompilePlacetoCase(problem).Take();
+  PlacetoSimulator simulator(sim_graph);
   const double makespan = simulator.Run(problem.placement);
   return {makespan, simulator.starts()};
 }
@@ -182,7 +182,7 @@ TEST(PlacetoFromStep, ViewsAreWhatTheyView) {
   step.Op("b", 1, 1000, {v}, {10});
   const TinyProblem problem = step.Build();
   const PlacetoCase made =
-      MakePlacetoCase(problem.program, problem.graph, problem.cluster, problem.placement);
+      MakePlacetoCase(problem.sim_graph, problem.graph, problem.cluster, problem.placement);
   ASSERT_EQ(made.ops.size(), 2u);
   const Ran ran = Simulate(made);
   EXPECT_THAT(ran.starts, ElementsAre(0, 3.5));
@@ -202,8 +202,8 @@ TEST(PlacetoFromStep, TheLastInputAsListedCounts) {
     inputs.push_back(w);
     step.Op("b", 1, 1000, inputs, {10});
     const TinyProblem problem = step.Build();
-    return Simulate(
-               MakePlacetoCase(problem.program, problem.graph, problem.cluster, problem.placement))
+    return Simulate(MakePlacetoCase(problem.sim_graph, problem.graph, problem.cluster,
+                                    problem.placement))
         .starts[1];
   };
   EXPECT_EQ(start_of_b({0, 1}), 5);
@@ -221,7 +221,7 @@ TEST(PlacetoFromStep, WritersWaitForReadersBesideThem) {
   step.InPlace("write", 0, 1000, {a}, {.after = {"after1"}});
   const TinyProblem problem = step.Build();
   const PlacetoCase made =
-      MakePlacetoCase(problem.program, problem.graph, problem.cluster, problem.placement);
+      MakePlacetoCase(problem.sim_graph, problem.graph, problem.cluster, problem.placement);
   EXPECT_TRUE(made.ops[2].no_rest);
   const double begin_after1 = 0.0 + 1 + 5.7, begin_read = begin_after1;
   EXPECT_THAT(Simulate(made).starts,

@@ -13,7 +13,7 @@ struct Pair {
 // Before operator set 7 the second operand was broadcast only on demand, from `axis` on.
 at::Tensor Aligned(const NodeCall& call, const at::Tensor& a, const at::Tensor& b) {
   if (call.version >= 7 || call.Int("broadcast", 0) == 0) return b;
-  const auto* axis = FindProgramAttribute<int64_t>(call.node, "axis");
+  const auto* axis = FindImportedAttribute<int64_t>(call.node, "axis");
   if (axis == nullptr || b.dim() == 0) return b;
   Ints shape = b.sizes().vec();
   const int64_t behind = a.dim() - call.Axis(*axis, a.dim()) - b.dim();
@@ -51,12 +51,12 @@ bool Whole(const Pair& pair) {
          at::isIntegralType(pair.b.scalar_type(), true);
 }
 
-// A processor stops at the least whole number over -1: such divisors of the file are kept from it.
+// A processor stops at the least integer over -1: such divisors of the file are kept from it.
 at::Tensor WithoutMinusOne(const at::Tensor& b) {
   return at::where(at::eq(b, -1), at::ones_like(b), b);
 }
 
-// Whole numbers are divided towards zero.
+// Integers are divided towards zero.
 Values Div(const NodeCall& call) {
   const Pair pair = Operands(call);
   if (!Whole(pair)) return {at::div(pair.a, pair.b)};

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "aten/failure.h"
 #include "capture/onnx/interpreter.h"
 #include "capture/onnx/operators/table.h"
-#include "capture/recorder/failure.h"
 
 namespace placewright::lowering {
 namespace {
@@ -31,7 +31,7 @@ Value Stacked(const NodeCall& call, const Values& rounds) {
 
 bool GoesOn(const NodeCall& call, const Value& condition) {
   if (const auto known = condition.Number()) return known->toBool();
-  throw CaptureFailure(MakeError(
+  throw TorchFailure(MakeError(
       ErrorCode::kDataDependent, "whether the Loop goes on is computed from what tensors hold",
       call.node.place, "Export the model with loops whose number of iterations is known."));
 }
@@ -39,7 +39,7 @@ bool GoesOn(const NodeCall& call, const Value& condition) {
 // Inputs: trip count, condition, carried tensors; the body takes the round's number, the condition
 // and what is carried, and gives the condition, what is carried on and what is collected.
 Values Loop(const NodeCall& call) {
-  const ProgramGraph& body = call.Graph("body");
+  const ImportedGraph& body = call.Graph("body");
   const size_t carried = call.inputs.size() < 2 ? 0 : call.inputs.size() - 2;
   if (body.outputs.size() < 1 + carried) call.Invalid("a body with too few outputs");
   const int64_t trips = call.Has(0) ? call.KnownInt(0) : INT64_MAX;
@@ -80,7 +80,7 @@ Values Loop(const NodeCall& call) {
 // Scans of operator set 9 on: the last `num_scan_inputs` inputs are taken apart along an axis each.
 Values Scan(const NodeCall& call) {
   if (call.version < 9) call.Unsupported("operator set 8");
-  const ProgramGraph& body = call.Graph("body");
+  const ImportedGraph& body = call.Graph("body");
   const int64_t scanned = call.Int("num_scan_inputs", 0);
   const auto total = static_cast<int64_t>(call.inputs.size());
   if (scanned < 1 || scanned > total) call.Invalid(fmt::format("num_scan_inputs {}", scanned));

@@ -4,9 +4,9 @@ namespace placewright::lowering {
 namespace {
 
 // The graph's inputs are named as its first node reads them.
-ProgramGraph Graph(std::vector<std::string> inputs, std::vector<ProgramNode> nodes,
-                   std::vector<std::string> outputs) {
-  ProgramGraph graph;
+ImportedGraph Graph(std::vector<std::string> inputs, std::vector<ImportedNode> nodes,
+                    std::vector<std::string> outputs) {
+  ImportedGraph graph;
   graph.inputs = std::move(inputs);
   graph.nodes = std::move(nodes);
   graph.outputs = std::move(outputs);
@@ -39,14 +39,14 @@ Attributes Summing() {
 
 // No example can be given a list: nodes in front of the operator make one of x0 and x1, nodes
 // behind it take its result apart.
-Example Lists(const char* type, std::vector<ProgramNode> nodes, Given result) {
+Example Lists(const char* type, std::vector<ImportedNode> nodes, Given result) {
   nodes.insert(nodes.begin(), NodeOf("SequenceConstruct", {"x0", "x1"}, {"list"}));
   return {type, {F({1}, {1}), F({1}, {2}), KI({0})}, {std::move(result)}, {}, 17, false, nodes};
 }
 
 std::vector<Example> ListExamples() {
   const Attributes along = {{"axis", Int(0)}};
-  const ProgramNode joined = NodeOf("ConcatFromSequence", {"other"}, {"y0"}, along);
+  const ImportedNode joined = NodeOf("ConcatFromSequence", {"other"}, {"y0"}, along);
   return {
       Lists("SequenceConstruct", {NodeOf("SequenceLength", {"list"}, {"y0"})}, I({}, {2})),
       Lists("SequenceLength", {NodeOf("SequenceLength", {"list"}, {"y0"})}, I({}, {2})),

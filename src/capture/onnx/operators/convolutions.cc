@@ -65,7 +65,7 @@ Transposed ReadTransposed(const NodeCall& call, const at::Tensor& x, const at::T
     const int64_t in = x.size(static_cast<int64_t>(d) + 2);
     const int64_t out = asked ? (*asked)[asked->size() - rank + d] : in * window.stride[d];
     const int64_t total =
-        window.stride[d] * (in - 1) + read.output_padding[d] + window.Reach(d) - out;
+        window.stride[d] * (in - 1) + read.output_padding[d] + window.CandidateScope(d) - out;
     window.begin[d] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
     window.end[d] = total - window.begin[d];
   }

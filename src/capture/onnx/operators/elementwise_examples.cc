@@ -109,7 +109,7 @@ std::vector<Example> WithNumbers() {
        6},
       {"Clip", {F({2}, {-2, 9}), None(), Known(F({}, {6}))}, {F({2}, {-2, 6})}},
       {"Clip", {F({2}, {-2, 9}), F({}, {0})}, {F({2}, {0, 9})}},
-      // Towards zero; to 7: int64, to 9: truths.
+      // Towards zero; to 7: int64, to 9: bools.
       {"Cast", {F({2}, {-1.7, 2.9})}, {I({2}, {-1, 2})}, {{"to", Int(7)}}},
       {"Cast", {F({2}, {0, 2.9})}, {B({2}, {0, 1})}, {{"to", Int(9)}}},
       {"Cast", {I({1}, {3})}, {F({1}, {3})}, {{"to", Word("FLOAT")}}, 1},
@@ -135,7 +135,7 @@ std::vector<Example> Pairs() {
       {"Mul", {F({2}, {3, 4}), F({2}, {2, 0.5})}, {F({2}, {6, 2})}},
       {"Div", {F({2}, {3, 4}), Known(F({1}, {2}))}, {F({2}, {1.5, 2})}},
       {"Div", {I({2}, {-7, 7}), I({2}, {2, 2})}, {I({2}, {-3, 3})}},
-      // The least whole number over -1 is itself.
+      // The least integer over -1 is itself.
       {"Div",
        {Known(I({2}, {-9223372036854775808.0, 6})), Known(I({2}, {-1, -1}))},
        {I({2}, {-9223372036854775808.0, -6})}},

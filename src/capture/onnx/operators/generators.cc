@@ -23,7 +23,7 @@ at::Tensor FromList(const std::vector<T>& list, at::ScalarType type) {
 }
 
 Value ConstantOf(const NodeCall& call) {
-  if (const auto* tensor = FindProgramAttribute<ProgramTensor>(call.node, "value")) {
+  if (const auto* tensor = FindImportedAttribute<ImportedTensor>(call.node, "value")) {
     const at::Tensor known = HostTensor(*tensor);
     if (known.defined()) return Value::Host(known);
     const at::Tensor unknown = UnknownConstant(*tensor);
@@ -35,10 +35,10 @@ Value ConstantOf(const NodeCall& call) {
   if (const auto list = call.RealList("value_floats")) {
     return Value::Host(FromList(*list, at::kFloat));
   }
-  if (FindProgramAttribute<int64_t>(call.node, "value_int") != nullptr) {
+  if (FindImportedAttribute<int64_t>(call.node, "value_int") != nullptr) {
     return Value::Host(at::full({}, call.Int("value_int", 0), at::kLong));
   }
-  if (FindProgramAttribute<double>(call.node, "value_float") != nullptr) {
+  if (FindImportedAttribute<double>(call.node, "value_float") != nullptr) {
     return Value::Host(at::full({}, call.Real("value_float", 0), at::kFloat));
   }
   call.Unsupported("a constant of texts or of sparse elements");
@@ -56,7 +56,7 @@ Values ConstantOfShape(const NodeCall& call) {
   call.CheckSizes(shape);
   at::Scalar fill = 0.0;
   at::ScalarType type = at::kFloat;
-  if (const auto* tensor = FindProgramAttribute<ProgramTensor>(call.node, "value")) {
+  if (const auto* tensor = FindImportedAttribute<ImportedTensor>(call.node, "value")) {
     const at::Tensor known = HostTensor(*tensor);
     if (!known.defined() || known.numel() != 1) call.Invalid("the value is not one number");
     const OutsideStep outside;
@@ -104,7 +104,7 @@ Values Range(const NodeCall& call) {
 Values EyeLike(const NodeCall& call) {
   const at::Tensor like = call.In(0);
   if (like.dim() != 2) call.Invalid("no matrix");
-  const auto* named = FindProgramAttribute<int64_t>(call.node, "dtype");
+  const auto* named = FindImportedAttribute<int64_t>(call.node, "dtype");
   const auto type = named == nullptr ? like.scalar_type() : TorchTypeOfOnnx(*named);
   if (!type) call.Unsupported("that element type");
   const at::Tensor ones = at::ones(like.sizes(), at::TensorOptions().dtype(*type));
@@ -209,7 +209,7 @@ Values Pad(const NodeCall& call) {
 }
 
 at::TensorOptions RandomOptions(const NodeCall& call, const at::Tensor* like) {
-  const auto* named = FindProgramAttribute<int64_t>(call.node, "dtype");
+  const auto* named = FindImportedAttribute<int64_t>(call.node, "dtype");
   at::ScalarType type = like != nullptr ? like->scalar_type() : at::kFloat;
   if (named != nullptr) type = TorchTypeOfOnnx(*named).value_or(at::kFloat);
   return at::TensorOptions().dtype(type);

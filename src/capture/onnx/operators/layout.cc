@@ -130,9 +130,9 @@ Slicing ReadSlicing(const NodeCall& call, int64_t rank) {
 }
 
 // Counted from behind where negative, then held within [least, most].
-int64_t Position(int64_t given, int64_t size, int64_t least, int64_t most) {
+int64_t Position(int64_t given, int64_t size, int64_t min, int64_t max) {
   if (given < 0) given = std::max<int64_t>(given, -size - 1) + size;
-  return std::clamp(given, least, most);
+  return std::clamp(given, min, max);
 }
 
 // Against the grain: a slice of the flipped tensor.

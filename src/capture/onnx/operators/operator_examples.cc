@@ -39,16 +39,16 @@ Given None() {
   return given;
 }
 
-ProgramAttribute Int(int64_t value) { return value; }
-ProgramAttribute Real(double value) { return value; }
-ProgramAttribute Word(std::string value) { return value; }
-ProgramAttribute IntList(std::vector<int64_t> values) { return values; }
-ProgramAttribute RealList(std::vector<double> values) { return values; }
-ProgramAttribute WordList(std::vector<std::string> values) { return values; }
+ImportedAttribute Int(int64_t value) { return value; }
+ImportedAttribute Real(double value) { return value; }
+ImportedAttribute Word(std::string value) { return value; }
+ImportedAttribute IntList(std::vector<int64_t> values) { return values; }
+ImportedAttribute RealList(std::vector<double> values) { return values; }
+ImportedAttribute WordList(std::vector<std::string> values) { return values; }
 
-ProgramAttribute TensorOf(const Given& given) {
+ImportedAttribute TensorOf(const Given& given) {
   const at::Tensor tensor = given.Tensor();
-  ProgramTensor out;
+  ImportedTensor out;
   out.dtype = given.type == at::kLong   ? DType::kI64
               : given.type == at::kBool ? DType::kBool
                                         : DType::kF32;
@@ -57,13 +57,13 @@ ProgramAttribute TensorOf(const Given& given) {
   return out;
 }
 
-ProgramAttribute GraphOf(ProgramGraph graph) {
-  return std::make_shared<const ProgramGraph>(std::move(graph));
+ImportedAttribute GraphOf(ImportedGraph graph) {
+  return std::make_shared<const ImportedGraph>(std::move(graph));
 }
 
-ProgramNode NodeOf(std::string type, std::vector<std::string> inputs,
-                   std::vector<std::string> outputs, Attributes attributes) {
-  ProgramNode node;
+ImportedNode NodeOf(std::string type, std::vector<std::string> inputs,
+                    std::vector<std::string> outputs, Attributes attributes) {
+  ImportedNode node;
   const size_t dot = type.rfind('.');
   if (dot != std::string::npos) node.domain = type.substr(0, dot);
   node.type = dot == std::string::npos ? type : type.substr(dot + 1);

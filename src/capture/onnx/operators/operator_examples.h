@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "program/program.h"
+#include "program/imported_model.h"
 
 namespace placewright::lowering {
 
@@ -24,26 +24,26 @@ struct Given {
   at::Tensor Tensor() const;
 };
 
-// Floats, whole numbers, truths; known ones (constants of the file), and nothing.
+// Floats, integers, bools; known ones (constants of the file), and nothing.
 Given F(std::vector<int64_t> shape, std::vector<double> values);
 Given I(std::vector<int64_t> shape, std::vector<double> values);
 Given B(std::vector<int64_t> shape, std::vector<double> values);
 Given Known(Given given);
-Given KI(std::vector<double> values);  // a known vector of whole numbers
+Given KI(std::vector<double> values);  // a known vector of integers
 Given KF(std::vector<double> values);
 Given None();
 
-using Attributes = std::map<std::string, ProgramAttribute>;
-ProgramAttribute Int(int64_t value);
-ProgramAttribute Real(double value);
-ProgramAttribute Word(std::string value);
-ProgramAttribute IntList(std::vector<int64_t> values);
-ProgramAttribute RealList(std::vector<double> values);
-ProgramAttribute WordList(std::vector<std::string> values);
-ProgramAttribute TensorOf(const Given& given);
-ProgramAttribute GraphOf(ProgramGraph graph);
-ProgramNode NodeOf(std::string type, std::vector<std::string> inputs,
-                   std::vector<std::string> outputs, Attributes attributes = {});
+using Attributes = std::map<std::string, ImportedAttribute>;
+ImportedAttribute Int(int64_t value);
+ImportedAttribute Real(double value);
+ImportedAttribute Word(std::string value);
+ImportedAttribute IntList(std::vector<int64_t> values);
+ImportedAttribute RealList(std::vector<double> values);
+ImportedAttribute WordList(std::vector<std::string> values);
+ImportedAttribute TensorOf(const Given& given);
+ImportedAttribute GraphOf(ImportedGraph graph);
+ImportedNode NodeOf(std::string type, std::vector<std::string> inputs,
+                    std::vector<std::string> outputs, Attributes attributes = {});
 
 struct Example {
   std::string type;  // as OperatorName says it
@@ -54,7 +54,7 @@ struct Example {
   // What it gives is drawn at random or must only have that shape and type.
   bool shapes_only = false;
   // In place of the one node: they read x0, x1, ... and make y0, y1, ...
-  std::vector<ProgramNode> nodes = {};
+  std::vector<ImportedNode> nodes = {};
   friend std::ostream& operator<<(std::ostream& out, const Example& e) { return out << e.type; }
 };
 

@@ -6,11 +6,11 @@
 #include <fstream>
 #include <set>
 
+#include "aten/failure.h"
 #include "capture/meta/meta_run.h"
 #include "capture/onnx/interpreter.h"
 #include "capture/onnx/operators/operator_examples.h"
 #include "capture/onnx/operators/table.h"
-#include "capture/recorder/failure.h"
 
 namespace placewright::lowering {
 namespace {
@@ -27,7 +27,7 @@ std::vector<Example> AllExamples() {
 
 enum class Way { kInStep, kAhead, kWithoutMemory, kTrained };
 
-Program ProgramOf(const Example& example) {
+ImportedModel ProgramOf(const Example& example) {
   std::vector<std::string> inputs, outputs;
   for (size_t i = 0; i < example.inputs.size(); ++i) {
     inputs.push_back(example.inputs[i].absent ? "" : "x" + std::to_string(i));
@@ -35,7 +35,7 @@ Program ProgramOf(const Example& example) {
   for (size_t i = 0; i < example.outputs.size(); ++i) {
     outputs.push_back(example.outputs[i].absent ? "" : "y" + std::to_string(i));
   }
-  Program program;
+  ImportedModel program;
   program.graph.nodes = {NodeOf(example.type, inputs, outputs, example.attributes)};
   if (!example.nodes.empty()) program.graph.nodes = example.nodes;
   program.versions[program.graph.nodes[0].domain] = example.version;
@@ -56,7 +56,7 @@ void Train(const std::vector<at::Tensor>& outputs) {
 }
 
 std::vector<at::Tensor> RunExample(const Example& example, Way way) {
-  const Program program = ProgramOf(example);
+  const ImportedModel program = ProgramOf(example);
   std::unordered_map<std::string, Value> known;
   for (size_t i = 0; i < example.inputs.size(); ++i) {
     const Given& given = example.inputs[i];

@@ -13,7 +13,7 @@ namespace {
 // left out.
 int64_t Windows(const Window& window, size_t d, int64_t in, bool ceil_mode) {
   const int64_t stride = window.stride[d];
-  const int64_t room = in + window.begin[d] + window.end[d] - window.Reach(d);
+  const int64_t room = in + window.begin[d] + window.end[d] - window.CandidateScope(d);
   if (room < 0) return ceil_mode && room > -stride ? 1 : 0;
   int64_t count = room / stride + 1;
   if (ceil_mode && room % stride != 0 && count * stride < in + window.begin[d]) ++count;
@@ -26,7 +26,7 @@ void PadForCeiling(const NodeCall& call, const at::Tensor& x, Window* window) {
     const int64_t in = x.size(static_cast<int64_t>(d) + 2);
     const int64_t count = Windows(*window, d, in, call.Int("ceil_mode", 0) != 0);
     if (count < 1) call.Invalid("the window is larger than the padded image");
-    const int64_t wanted = (count - 1) * window->stride[d] + window->Reach(d);
+    const int64_t wanted = (count - 1) * window->stride[d] + window->CandidateScope(d);
     window->end[d] = std::max(window->end[d], wanted - in - window->begin[d]);
   }
 }
@@ -124,7 +124,7 @@ Value ShareOfWindows(const NodeCall& call, const at::Tensor& x, const Window& wi
 }
 
 // Windows that stand apart are pooled one phase of the dilation at a time.
-void RefuseDilation(const NodeCall& call, const Window& window) {
+void RejectDilation(const NodeCall& call, const Window& window) {
   for (const int64_t dilation : window.dilation) {
     if (dilation != 1) call.Unsupported("a dilation other than 1");
   }
@@ -134,7 +134,7 @@ Values AveragePool(const NodeCall& call) {
   const at::Tensor x = call.In(0);
   CheckRank(call, x);
   Window window = ReadWindow(call, x, std::nullopt);
-  RefuseDilation(call, window);
+  RejectDilation(call, window);
   const bool count_padding = call.Int("count_include_pad", 0) != 0;
   const bool ceil_mode = call.Int("ceil_mode", 0) != 0;
   if (LibTorchTakes(window)) return {AverageOf(x, window, ceil_mode, count_padding)};
@@ -155,7 +155,7 @@ Values LpPool(const NodeCall& call) {
   const at::Tensor x = call.In(0);
   CheckRank(call, x);
   Window window = ReadWindow(call, x, std::nullopt);
-  RefuseDilation(call, window);
+  RejectDilation(call, window);
   const double p = call.version < 2 ? call.Real("p", 2.0) : static_cast<double>(call.Int("p", 2));
   double size = 1;
   for (const int64_t edge : window.kernel) size *= static_cast<double>(edge);

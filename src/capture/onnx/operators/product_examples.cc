@@ -87,7 +87,7 @@ std::vector<Example> Pooling() {
   const Given row = F({1, 1, 5}, {1, 5, 2, 4, 3});
   const Given square = F({1, 1, 2, 2}, {1, 2, 3, 4});
   const Attributes two = {{"kernel_shape", IntList({2})}, {"strides", IntList({2})}};
-  const auto with = [](Attributes base, const char* name, ProgramAttribute value) {
+  const auto with = [](Attributes base, const char* name, ImportedAttribute value) {
     base[name] = std::move(value);
     return base;
   };

@@ -1,4 +1,4 @@
-// Between floats and few whole numbers.
+// Between floats and few integers.
 #include <ATen/ATen.h>
 
 #include "capture/onnx/operators/table.h"
@@ -18,7 +18,7 @@ at::Tensor AlongAxis(const NodeCall& call, size_t i, const at::Tensor& x) {
 
 struct Bounds {
   at::ScalarType type;
-  double least, most;
+  double min, max;
 };
 Bounds BoundsOf(const NodeCall& call) {
   const at::ScalarType type = call.Has(2) ? call.inputs[2].tensor().scalar_type() : at::kByte;
@@ -36,7 +36,7 @@ Values QuantizeLinear(const NodeCall& call) {
   const Bounds bounds = BoundsOf(call);
   at::Tensor q = at::round(at::div(x, AlongAxis(call, 1, x)));
   if (call.Has(2)) q = at::add(q, AlongAxis(call, 2, x).to(x.scalar_type()));
-  return {at::clamp(q, bounds.least, bounds.most).to(bounds.type)};
+  return {at::clamp(q, bounds.min, bounds.max).to(bounds.type)};
 }
 
 // (x - zero point) scale

@@ -102,7 +102,7 @@ Values NonZero(const NodeCall& call) {
 Values Compress(const NodeCall& call) {
   at::Tensor x = call.In(0);
   const at::Tensor condition = call.Known(1);
-  const auto* axis = FindProgramAttribute<int64_t>(call.node, "axis");
+  const auto* axis = FindImportedAttribute<int64_t>(call.node, "axis");
   if (axis == nullptr) x = at::reshape(x, {-1});
   const int64_t along = axis == nullptr ? 0 : call.Axis(*axis, x.dim());
   const Value places = [&] {

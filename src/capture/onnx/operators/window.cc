@@ -8,7 +8,7 @@
 namespace placewright::lowering {
 namespace {
 
-constexpr int64_t kMostSize = int64_t{1} << 31;
+constexpr int64_t kMaxSize = int64_t{1} << 31;
 
 Ints ReadList(const NodeCall& call, const char* name, size_t rank, int64_t otherwise) {
   Ints list = call.IntList(name).value_or(Ints(rank, otherwise));
@@ -16,7 +16,7 @@ Ints ReadList(const NodeCall& call, const char* name, size_t rank, int64_t other
     call.Invalid(fmt::format("{} has {} items for {} dimensions", name, list.size(), rank));
   }
   for (const int64_t item : list) {
-    if (item < 1 || item >= kMostSize) call.Invalid(fmt::format("{} has the item {}", name, item));
+    if (item < 1 || item >= kMaxSize) call.Invalid(fmt::format("{} has the item {}", name, item));
   }
   return list;
 }
@@ -27,7 +27,7 @@ void PadSame(const at::Tensor& input, bool upper, Window* window) {
     const int64_t in = input.size(static_cast<int64_t>(d) + 2);
     const int64_t out = (in + window->stride[d] - 1) / window->stride[d];
     const int64_t total =
-        std::max<int64_t>(0, (out - 1) * window->stride[d] + window->Reach(d) - in);
+        std::max<int64_t>(0, (out - 1) * window->stride[d] + window->CandidateScope(d) - in);
     window->begin[d] = upper ? total / 2 : total - total / 2;
     window->end[d] = total - window->begin[d];
   }
@@ -57,7 +57,7 @@ Window ReadWindow(const NodeCall& call, const at::Tensor& input, std::optional<I
     for (size_t d = 0; d < rank; ++d) {
       window.begin[d] = pads[d];
       window.end[d] = pads[d + rank];
-      if (std::max(std::abs(pads[d]), std::abs(pads[d + rank])) >= kMostSize) {
+      if (std::max(std::abs(pads[d]), std::abs(pads[d + rank])) >= kMaxSize) {
         call.Invalid("pads has an item of 2^31 or more");
       }
     }

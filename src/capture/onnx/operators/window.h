@@ -12,7 +12,7 @@ struct Window {
   Ints begin, end;  // padding before and behind, by dimension; may be negative
 
   size_t rank() const { return kernel.size(); }
-  int64_t Reach(size_t d) const { return dilation[d] * (kernel[d] - 1) + 1; }
+  int64_t CandidateScope(size_t d) const { return dilation[d] * (kernel[d] - 1) + 1; }
   // The same padding on both sides of every dimension, none negative.
   bool Symmetric() const;
 };

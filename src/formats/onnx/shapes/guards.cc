@@ -72,9 +72,9 @@ std::string CheckAttributeTypes(const onnx::NodeProto& node, const OpSchema& sch
 }
 
 template <class Range>
-bool AllWithin(const Range& values, int64_t least, int64_t most) {
+bool AllWithin(const Range& values, int64_t min, int64_t max) {
   return std::all_of(values.begin(), values.end(),
-                     [&](int64_t value) { return value >= least && value <= most; });
+                     [&](int64_t value) { return value >= min && value <= max; });
 }
 
 // Settings that inference functions divide by, multiply with or count to.
@@ -90,11 +90,11 @@ std::string CheckSettings(const onnx::NodeProto& node) {
   };
   for (const auto& attribute : node.attribute()) {
     if (among(kFree, attribute.name())) continue;
-    const int64_t least = among(kPositive, attribute.name()) ? 1 : -kMaxSetting;
-    const int64_t most = attribute.name() == "num_scan_inputs" ? node.input_size() : kMaxSetting;
+    const int64_t min = among(kPositive, attribute.name()) ? 1 : -kMaxSetting;
+    const int64_t max = attribute.name() == "num_scan_inputs" ? node.input_size() : kMaxSetting;
     const bool scalar_wrong =
-        attribute.type() == AttributeProto::INT && (attribute.i() < least || attribute.i() > most);
-    if (scalar_wrong || !AllWithin(attribute.ints(), least, most)) {
+        attribute.type() == AttributeProto::INT && (attribute.i() < min || attribute.i() > max);
+    if (scalar_wrong || !AllWithin(attribute.ints(), min, max)) {
       return fmt::format("attribute {} has an impossible value", attribute.name());
     }
   }
@@ -113,16 +113,16 @@ std::string CheckAxes(const onnx::NodeProto& node, const std::vector<const Known
   }
   const int64_t rank = inputs[0]->type.tensor_type().shape().dim_size();
   for (const auto& attribute : node.attribute()) {
-    int64_t least = -rank, most = rank - 1;
+    int64_t min = -rank, max = rank - 1;
     if (attribute.name() == "axis") {
       if (IsAnyOf(node, {"QuantizeLinear", "DequantizeLinear"})) continue;
-      if (IsAnyOf(node, {"Flatten"})) most = rank;
-      if (IsAnyOf(node, {"OneHot"})) least = -rank - 1, most = rank;
+      if (IsAnyOf(node, {"Flatten"})) max = rank;
+      if (IsAnyOf(node, {"OneHot"})) min = -rank - 1, max = rank;
     } else if (attribute.name() == "axes") {
       if (attribute.ints_size() > static_cast<int>(kMaxRank)) return "too many axes";
       if (IsAnyOf(node, {"Unsqueeze"})) {
-        least = -rank - attribute.ints_size();
-        most = rank + attribute.ints_size() - 1;
+        min = -rank - attribute.ints_size();
+        max = rank + attribute.ints_size() - 1;
       }
     } else if (attribute.name() == "perm") {
       if (attribute.ints_size() != rank) return "attribute perm does not fit the rank";
@@ -131,8 +131,8 @@ std::string CheckAxes(const onnx::NodeProto& node, const std::vector<const Known
       continue;
     }
     const bool scalar = attribute.type() == AttributeProto::INT;
-    if ((scalar && (attribute.i() < least || attribute.i() > most)) ||
-        !AllWithin(attribute.ints(), least, most)) {
+    if ((scalar && (attribute.i() < min || attribute.i() > max)) ||
+        !AllWithin(attribute.ints(), min, max)) {
       return fmt::format("attribute {} lies outside the rank {}", attribute.name(), rank);
     }
   }

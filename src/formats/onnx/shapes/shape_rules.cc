@@ -83,9 +83,9 @@ std::optional<Dims> PaddedShape(const Dims& shape, const Dims& pads, const Dims&
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = Axis(axes[i], shape.size());
     const int64_t before = pads[i], after = pads[axes.size() + i];
-    constexpr int64_t kMost = int64_t{1} << 56;
-    if (!axis || before < -kMost || before > kMost || after < -kMost || after > kMost ||
-        dims[*axis] > kMost) {
+    constexpr int64_t kMax = int64_t{1} << 56;
+    if (!axis || before < -kMax || before > kMax || after < -kMax || after > kMax ||
+        dims[*axis] > kMax) {
       return std::nullopt;
     }
     dims[*axis] += before + after;

@@ -1,0 +1,44 @@
+// What a simulation tells beyond times and peaks: why the step is not faster, what fills devices.
+#ifndef PLACEWRIGHT_CLI_REQUEST_ANALYSIS_H_
+#define PLACEWRIGHT_CLI_REQUEST_ANALYSIS_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/request/inputs.h"
+#include "formats/text/json.h"
+#include "report/explanation.h"
+#include "report/gpu_use.h"
+#include "report/layer_table.h"
+#include "sim/simulator.h"
+
+namespace placewright {
+
+struct Analysis {
+  SimResult result;
+  std::vector<LayerRow> layers;  // which modules run where
+  std::optional<GpuUse> gpu_use;
+  Bottlenecks bottlenecks;
+  // The fullest device, or every device that holds anything, in the cluster's order.
+  std::vector<std::pair<DeviceId, std::vector<PeakItem>>> peaks;
+};
+
+// `result` was recorded with schedule and feedback. Cost: two simulations for each device in
+// `peaks`.
+Analysis Analyze(const Inputs& inputs, const SimGraph& sim_graph, const Placement& placement,
+                 SimResult result, bool all_devices);
+
+// For people: why the step is not faster, and what fills devices.
+std::string Explain(const Analysis& analysis, const Cluster& cluster, const Style& style);
+
+// Adds `layers`, `gpu_use`, `links` and `reasons`, and to each element of `devices`, which is
+// there, its idle times.
+void AddAnalysis(const Analysis& analysis, const Cluster& cluster, Json* object);
+// The elements of `peaks`.
+Json PeaksToJson(const Analysis& analysis, const Cluster& cluster);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_ANALYSIS_H_

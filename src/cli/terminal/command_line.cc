@@ -1,0 +1,87 @@
+#include "cli/terminal/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+namespace placewright {
+
+CommandOption CommandOption::TypeName(const std::string& name) {
+  option_->type_name(name);
+  return *this;
+}
+CommandOption CommandOption::Group(const std::string& heading) {
+  option_->group(heading);
+  return *this;
+}
+CommandOption CommandOption::Required() {
+  option_->required();
+  return *this;
+}
+CommandOption CommandOption::Check(const std::function<std::string(const std::string&)>& check) {
+  option_->check(check);
+  return *this;
+}
+CommandOption CommandOption::Repeatable() {
+  option_->expected(1)->take_all()->allow_extra_args(false);
+  return *this;
+}
+
+CommandLine CommandLine::AddCommand(const std::string& name, const std::string& description) {
+  return CommandLine(app_->add_subcommand(name, description));
+}
+void CommandLine::RequireCommand() { app_->require_subcommand(1); }
+
+CommandOption CommandLine::AddOption(const std::string& names, std::string& target,
+                                     const std::string& help) {
+  return CommandOption(app_->add_option(names, target, help));
+}
+CommandOption CommandLine::AddOption(const std::string& names, std::optional<std::string>& target,
+                                     const std::string& help) {
+  return CommandOption(app_->add_option(names, target, help));
+}
+CommandOption CommandLine::AddOption(const std::string& names, std::vector<std::string>& target,
+                                     const std::string& help) {
+  return CommandOption(app_->add_option(names, target, help));
+}
+CommandOption CommandLine::AddOption(const std::string& names, int32_t& target,
+                                     const std::string& help) {
+  return CommandOption(app_->add_option(names, target, help));
+}
+CommandOption CommandLine::AddOption(const std::string& names, int64_t& target,
+                                     const std::string& help) {
+  return CommandOption(app_->add_option(names, target, help));
+}
+CommandOption CommandLine::AddOption(const std::string& names, uint64_t& target,
+                                     const std::string& help) {
+  return CommandOption(app_->add_option(names, target, help));
+}
+CommandOption CommandLine::AddOption(const std::string& names, std::optional<int32_t>& target,
+                                     const std::string& help) {
+  return CommandOption(app_->add_option(names, target, help));
+}
+CommandOption CommandLine::AddOption(const std::string& names, std::optional<int64_t>& target,
+                                     const std::string& help) {
+  return CommandOption(app_->add_option(names, target, help));
+}
+CommandOption CommandLine::AddFlag(const std::string& names, bool& target,
+                                   const std::string& help) {
+  return CommandOption(app_->add_flag(names, target, help));
+}
+void CommandLine::Footer(const std::string& text) { app_->footer(text); }
+
+bool CommandLine::Parsed() const { return app_->parsed(); }
+bool CommandLine::Given(const std::string& option) const {
+  return app_->get_option(option)->count() > 0;
+}
+std::string CommandLine::GivenBeside(const std::vector<std::string>& names) const {
+  for (const CLI::Option* option : app_->get_options()) {
+    if (option->count() == 0) continue;
+    const bool known = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return option->check_name(name);
+    });
+    if (!known) return option->get_name();
+  }
+  return "";
+}
+
+}  // namespace placewright

@@ -1,0 +1,25 @@
+#include "plan/plan_space.h"
+
+#include <string>
+
+#include "base/text.h"
+
+namespace placewright {
+
+std::string_view ToString(PlanSpace space) {
+  switch (space) {
+    case PlanSpace::kPlaced: return "placed";
+    case PlanSpace::kReplicated: return "replicated";
+    case PlanSpace::kPipelined: return "pipelined";
+  }
+  return "";
+}
+
+Result<PlanSpace> ParsePlanSpace(std::string_view text) {
+  for (PlanSpace space : {PlanSpace::kPlaced, PlanSpace::kReplicated, PlanSpace::kPipelined}) {
+    if (ToString(space) == text) return space;
+  }
+  return MakeError(ErrorCode::kField, "there is no plan space \"" + Printable(text, 40) + "\"");
+}
+
+}  // namespace placewright

@@ -1,0 +1,48 @@
+#include "planning/prepared_problem.h"
+
+#include <utility>
+
+#include "search/evaluation/simulated.h"
+#include "search/proof/enumeration.h"
+#include "search/proof/infeasibility.h"
+#include "search/proof/memory_advice.h"
+#include "search/proof/routes.h"
+
+namespace placewright {
+namespace {
+
+// As CheckNotProvenInfeasible, but `uncounted_bytes` more on every device must not fit, either.
+Status CheckFits(const PreparedProblem& prepared, int64_t uncounted_bytes) {
+  const Problem& problem = prepared.problem();
+  Status fits = CheckNotProvenInfeasible(problem, prepared.evaluator(), prepared.plans());
+  if (fits.ok() || uncounted_bytes == 0) return fits;
+  Problem generous = problem;
+  for (int64_t& capacity : generous.sim_graph.capacity) {
+    capacity = SaturatingAdd(capacity, uncounted_bytes);
+  }
+  const std::unique_ptr<Evaluator> evaluator = prepared.evaluator().ForProblem(generous);
+  return CheckNotProvenInfeasible(generous, *evaluator, prepared.plans()).ok() ? Ok() : fits;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PreparedProblem>> PreparedProblem::Prepare(const Graph& graph,
+                                                                  const Cluster& cluster,
+                                                                  const CostTable& costs,
+                                                                  const ProblemSettings& settings) {
+  std::unique_ptr<PreparedProblem> prepared(new PreparedProblem);
+  PW_ASSIGN(prepared->problem_,
+            BuildProblem(graph, cluster, costs, settings.constraints, settings.policy));
+  prepared->evaluator_ = MakeSimulatedEvaluator(prepared->problem_, settings.threads);
+  prepared->planners_ = MakeSearchPlanners();
+  PW_RETURN_IF_ERROR(CheckNotProvenDisconnected(prepared->problem_));
+  Status fits = CheckFits(*prepared, settings.uncounted_bytes);
+  if (!fits.ok()) {
+    fits.error().remedy += ConstraintAdvice(prepared->problem_);
+    return std::move(fits.error());
+  }
+  prepared->bound_ = TightestBound(prepared->problem_, prepared->evaluator());
+  return prepared;
+}
+
+}  // namespace placewright

@@ -1,0 +1,53 @@
+#include "planning/replay.h"
+
+#include "base/check.h"
+#include "cost/cost_table.h"
+#include "sim/device_use.h"
+#include "sim/saturation_check.h"
+
+namespace placewright {
+
+Result<SimResult> Replay(const PreparedProblem& prepared, const PlannerResult& result) {
+  const Problem& problem = prepared.problem();
+  Simulator simulator(problem.sim_graph);
+  SimOptions options;
+  options.policy = problem.policy;
+  options.schedule = true;
+  options.feedback = true;
+  SimResult replay = simulator.Run(result.placement, options);
+  PW_CHECK_EQ(replay.step_time.count, result.step_time.count);
+  PW_CHECK_EQ(replay.feasible, result.feasible);
+  PW_RETURN_IF_ERROR(CheckNotSaturated(problem.sim_graph, *problem.graph, *problem.cluster,
+                                       result.placement, replay));
+  return replay;
+}
+
+Plan MakePlan(const PreparedProblem& prepared, const PlannerResult& result, const SimResult& replay,
+              uint64_t seed, double seconds) {
+  const Problem& problem = prepared.problem();
+  Plan plan;
+  plan.graph_name = problem.graph->name();
+  plan.cluster_name = problem.cluster->name();
+  plan.policy = problem.policy;
+  plan.algorithm = result.algorithm;
+  plan.space = result.space;
+  plan.feasible = replay.feasible;
+  plan.step_time = replay.step_time;
+  plan.lower_bound = prepared.bound().value;
+  plan.bound_space = prepared.bound().space;
+  plan.devices = UseOfDevices(replay, *problem.cluster);
+  plan.baselines = result.baselines;
+  const CostShares shares = SharesOf(*problem.costs, result.placement);
+  plan.share_given = shares.given;
+  plan.share_measured = shares.measured;
+  plan.share_modelled = shares.modelled;
+  plan.seed = seed;
+  plan.iterations = result.iterations;
+  plan.seconds = seconds;
+  plan.first_feasible_seconds = result.first_feasible_seconds;
+  plan.history = result.history;
+  plan.placement = NamePlacement(result.placement, *problem.graph, *problem.cluster);
+  return plan;
+}
+
+}  // namespace placewright

@@ -1,0 +1,23 @@
+// What a planner's result comes to: its schedule, and the plan that says all of it.
+#ifndef PLACEWRIGHT_PLANNING_REPLAY_H_
+#define PLACEWRIGHT_PLANNING_REPLAY_H_
+
+#include "base/result.h"
+#include "plan/plan.h"
+#include "planning/prepared_problem.h"
+#include "sim/simulator.h"
+
+namespace placewright {
+
+// The result simulated once more with schedule and feedback. A step time other than the planner's
+// is a defect of ours and stops the program. Errors: kTooLarge (CheckNotSaturated).
+Result<SimResult> Replay(const PreparedProblem& prepared, const PlannerResult& result);
+
+// Everything that a plan says but for the files it was made of. `seconds`: of the search, since the
+// start.
+Plan MakePlan(const PreparedProblem& prepared, const PlannerResult& result, const SimResult& replay,
+              uint64_t seed, double seconds);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_PLANNING_REPLAY_H_

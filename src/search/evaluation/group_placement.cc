@@ -1,0 +1,38 @@
+#include "search/evaluation/group_placement.h"
+
+#include <algorithm>
+
+#include "sim/placement_check.h"
+
+namespace placewright {
+
+Placement ExpandGroups(const Problem& problem, const std::vector<int32_t>& device_of) {
+  Placement placement(problem.graph->op_count());
+  for (OpId op : problem.graph->ops()) {
+    placement[op] = DeviceId(device_of[problem.group_of[op]]);
+  }
+  return placement;
+}
+
+std::vector<int32_t> GroupsOf(const Problem& problem, const Placement& placement) {
+  std::vector<int32_t> device_of;
+  for (const ColocationGroup& group : problem.groups) {
+    const DeviceId device = placement[group.ops.front()];
+    const bool together = std::all_of(group.ops.begin(), group.ops.end(),
+                                      [&](OpId op) { return placement[op] == device; });
+    const bool allowed =
+        std::find(group.allowed.begin(), group.allowed.end(), device) != group.allowed.end();
+    device_of.push_back(together && allowed ? device.value() : group.allowed.front().value());
+  }
+  return device_of;
+}
+
+Result<Score> EvaluateGroups(const Problem& problem, const std::vector<int32_t>& device_of,
+                             Evaluator& evaluator) {
+  const Placement placement = ExpandGroups(problem, device_of);
+  PW_RETURN_IF_ERROR(
+      VerifyPlacement(problem.sim_graph, *problem.graph, *problem.cluster, placement));
+  return evaluator.EvaluateOne(placement).score();
+}
+
+}  // namespace placewright

@@ -1,0 +1,34 @@
+#include "search/evaluation/plan_result.h"
+
+#include <chrono>
+
+#include "search/evaluation/group_placement.h"
+
+namespace placewright {
+
+PlannerResult MakeResult(const Problem& problem, std::string_view algorithm,
+                         const std::vector<int32_t>& device_of, const Score& score,
+                         const PlannerOptions& options) {
+  PlannerResult result;
+  result.algorithm = algorithm;
+  result.placement = ExpandGroups(problem, device_of);
+  result.feasible = score.feasible;
+  result.step_time = Nanos(score.step_time);
+  if (score.feasible) {
+    const double seconds = SecondsSince(options.started);
+    result.history.push_back({0, seconds, result.step_time, result.algorithm});
+    result.first_feasible_seconds = seconds;
+  }
+  return result;
+}
+
+Error NoPlanInTime(std::string_view algorithm) {
+  return MakeError(ErrorCode::kCancelled,
+                   std::string(algorithm) + " was ended before it had made a plan");
+}
+
+double SecondsSince(Clock::time_point started) {
+  return std::chrono::duration<double>(Clock::now() - started).count();
+}
+
+}  // namespace placewright

@@ -1,0 +1,122 @@
+#include "search/evaluation/simulated.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/thread_pool.h"
+#include "sim/batch.h"
+#include "sim/incremental.h"
+#include "sim/simulator.h"
+
+namespace placewright {
+namespace {
+
+SimOptions OptionsOf(const Problem& problem, const EvaluationOptions& options) {
+  SimOptions sim;
+  sim.policy = problem.policy;
+  sim.abandon_above = options.abandon_above;
+  sim.schedule = options.feedback;
+  sim.feedback = options.feedback;
+  return sim;
+}
+
+// Into an Evaluation that keeps its memory: local search does this tens of thousands of times a
+// second.
+void Fill(const SimResult& result, Evaluation* evaluation) {
+  evaluation->abandoned = result.abandoned;
+  evaluation->feasible = result.feasible;
+  evaluation->step_time = result.step_time;
+  evaluation->devices.resize(result.devices.size());
+  for (size_t d = 0; d < result.devices.size(); ++d) {
+    evaluation->devices[d] = {result.devices[d].peak, result.devices[d].over};
+  }
+}
+
+Feedback FeedbackOf(const SimResult& result) {
+  Feedback feedback;
+  feedback.schedule = *result.schedule;
+  for (const DeviceResult& device : result.devices) {
+    feedback.devices.push_back({device.busy, device.idle_before_transfers});
+  }
+  for (const LinkResult& link : result.links) {
+    feedback.links.push_back({link.busy, link.moved, link.transfers});
+  }
+  return feedback;
+}
+
+class SimulatedMoves : public MoveEvaluator {
+ public:
+  SimulatedMoves(const Problem& problem, size_t memory_limit)
+      : problem_(problem),
+        incremental_(problem.sim_graph, problem.policy, memory_limit),
+        simulator_(problem.sim_graph) {}
+
+  const Evaluation& SetIncumbent(const Placement& placement) override {
+    Fill(incremental_.SetIncumbent(placement), &evaluation_);
+    return evaluation_;
+  }
+  const Placement& incumbent() const override { return incremental_.incumbent(); }
+  const Evaluation& Try(std::span<const OpMove> moves, Nanos abandon_above) override {
+    const SimResult& result = incremental_.Try(moves, abandon_above);
+    evaluation_.abandoned = result.abandoned;
+    if (!result.abandoned) Fill(result, &evaluation_);
+    return evaluation_;
+  }
+  void Accept() override { incremental_.Accept(); }
+  Nanos IncumbentBusy(DeviceId device) const override {
+    return incremental_.incumbent_result().devices[device.index()].busy;
+  }
+  const Schedule& IncumbentSchedule() override {
+    SimOptions options = OptionsOf(problem_, {});
+    options.schedule = true;
+    return *simulator_.Run(incremental_.incumbent(), options).schedule;
+  }
+
+ private:
+  const Problem& problem_;
+  IncrementalSimulator incremental_;
+  Simulator simulator_;  // records what the incremental one does not
+  Evaluation evaluation_;
+};
+
+class SimulatedEvaluator : public Evaluator {
+ public:
+  SimulatedEvaluator(const Problem& problem, int threads)
+      : problem_(problem),
+        threads_(std::max(1, threads)),
+        pool_(threads_),
+        simulators_(problem.sim_graph, &pool_) {}
+
+  std::vector<Evaluation> Evaluate(std::span<const Placement> candidates,
+                                   const EvaluationOptions& options) override {
+    std::vector<Evaluation> evaluations(candidates.size());
+    simulators_.Run(candidates, OptionsOf(problem_, options),
+                    [&](size_t i, const SimResult& result) {
+                      Fill(result, &evaluations[i]);
+                      if (options.feedback && !result.abandoned) {
+                        evaluations[i].feedback = FeedbackOf(result);
+                      }
+                    });
+    return evaluations;
+  }
+  std::unique_ptr<MoveEvaluator> StartMoves(size_t memory_limit) override {
+    return std::make_unique<SimulatedMoves>(problem_, memory_limit);
+  }
+  std::unique_ptr<Evaluator> ForProblem(const Problem& variant) const override {
+    return MakeSimulatedEvaluator(variant, threads_);
+  }
+
+ private:
+  const Problem& problem_;
+  const int threads_;
+  ThreadPool pool_;
+  BatchSimulator simulators_;
+};
+
+}  // namespace
+
+std::unique_ptr<Evaluator> MakeSimulatedEvaluator(const Problem& problem, int threads) {
+  return std::make_unique<SimulatedEvaluator>(problem, threads);
+}
+
+}  // namespace placewright

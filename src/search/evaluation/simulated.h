@@ -1,0 +1,18 @@
+// Candidates evaluated by the event simulator (docs/simulator.md): every step time and memory peak
+// is modelled from the problem's costs. The only place in `search` that knows the simulator.
+#ifndef PLACEWRIGHT_SEARCH_EVALUATION_SIMULATED_H_
+#define PLACEWRIGHT_SEARCH_EVALUATION_SIMULATED_H_
+
+#include <memory>
+
+#include "search/evaluator.h"
+#include "search/problem/problem.h"
+
+namespace placewright {
+
+// `problem` must outlive it. `threads` share out a batch and never change a result.
+std::unique_ptr<Evaluator> MakeSimulatedEvaluator(const Problem& problem, int threads = 1);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_EVALUATION_SIMULATED_H_

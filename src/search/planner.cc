@@ -1,0 +1,14 @@
+#include "search/planner.h"
+
+namespace placewright {
+
+Result<PlannerResult> IterativePlanner::Plan(const Problem& problem, Evaluator& evaluator,
+                                             const PlannerOptions& options) const {
+  PW_ASSIGN(const std::unique_ptr<PlannerRun> run, Start(problem, evaluator, options));
+  const bool limited = options.budget.iterations || options.budget.deadline;
+  while (run->Advance() && limited && !options.budget.Expired()) {
+  }
+  return run->result();
+}
+
+}  // namespace placewright

@@ -1,0 +1,50 @@
+#include "search/planner_table.h"
+
+#include "search/constructive/heft.h"
+#include "search/constructive/layered.h"
+#include "search/constructive/m_etf.h"
+#include "search/constructive/m_sct.h"
+#include "search/constructive/m_topo.h"
+#include "search/constructive/simple.h"
+#include "search/expert/expert.h"
+#include "search/local/local_search.h"
+#include "search/local/plain_chains.h"
+#include "search/partition/partition_placers.h"
+
+namespace placewright {
+
+PlannerTable MakeSearchPlanners(const PlannerSettings& settings) {
+  constexpr int kTries = 5;  // memory kept free: 0 to 4 eighths
+  PlannerTable table;
+  const auto constructive = [&](std::string_view name, std::string_view description,
+                                PlaceFunction place, int attempts) {
+    table.push_back(
+        std::make_unique<ConstructivePlanner>(name, description, std::move(place), attempts));
+  };
+  constructive("single", "everything on the fastest device where it fits", &PlaceSingle, 64);
+  constructive("random", "every colocation group on a random device", &PlaceRandom, 1);
+  constructive("round-robin", "colocation groups dealt to the accelerators in topological order",
+               &PlaceRoundRobin, 1);
+  constructive("layered", "contiguous runs of modules, balanced by time under memory",
+               &PlaceLayered, kTries);
+  constructive("m-etf", "memory-constrained earliest task first (Baechi, SoCC 2020)", &PlaceMEtf,
+               kTries);
+  constructive("m-topo", "topological fill under a balanced memory cap (Baechi, SoCC 2020)",
+               &PlaceMTopo, kTries);
+  table.push_back(std::make_unique<MSctPlanner>());
+  constructive("heft", "heterogeneous earliest finish time (Topcuoglu et al., TPDS 2002)",
+               &PlaceHeft, kTries);
+  constructive("metis",
+               "METIS on colocation groups, one part a device (Karypis and Kumar, SISC 1998)",
+               &PlaceMetis, kTries);
+  constructive("scotch",
+               "Scotch on colocation groups, one part a device (Pellegrini and Roman, HPCN 1996)",
+               &PlaceScotch, kTries);
+  table.push_back(std::make_unique<ExpertPlanner>(settings.expert));
+  table.push_back(std::make_unique<McmcPlanner>(settings.expert));
+  table.push_back(std::make_unique<AnnealingPlanner>());
+  table.push_back(std::make_unique<LocalSearchPlanner>());
+  return table;
+}
+
+}  // namespace placewright

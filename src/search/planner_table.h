@@ -1,0 +1,34 @@
+// The table of planners that need no LibTorch, and `auto`, which runs a table.
+#ifndef PLACEWRIGHT_SEARCH_PLANNER_TABLE_H_
+#define PLACEWRIGHT_SEARCH_PLANNER_TABLE_H_
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "search/planner.h"
+#include "search/proof/plan_source.h"
+
+namespace placewright {
+
+using PlannerTable = std::vector<std::unique_ptr<Planner>>;
+
+// With what the planners are built.
+struct PlannerSettings {
+  std::optional<Placement> expert;  // --expert: what the planner `expert` gives
+};
+// In the order in which tables print them; `auto` is not among them.
+PlannerTable MakeSearchPlanners(const PlannerSettings& settings = {});
+
+// `auto` over a table, which must outlive it: runs the constructive planners, then shares the
+// budget out among the iterative ones, slice by slice: each time to that with the fewest moves, the
+// first of equals. The budget's iterations are theirs together. Planners with another in_auto() are
+// left out. Its result is at most every entry of its own baselines.
+std::unique_ptr<Planner> MakeAuto(const PlannerTable& table);
+
+// The plans of the constructive planners of a table, which must outlive it: for proofs.
+PlanSource ConstructivePlans(const PlannerTable& table);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_PLANNER_TABLE_H_

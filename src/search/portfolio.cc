@@ -1,0 +1,229 @@
+// auto: every planner of a table, and the best of their plans.
+#include <algorithm>
+#include <new>
+#include <optional>
+
+#include "search/evaluation/plan_result.h"
+#include "search/planner_table.h"
+
+namespace placewright {
+namespace {
+
+// The best plan so far, and what everybody reached.
+class Portfolio {
+ public:
+  Portfolio(const Problem& problem, Evaluator& evaluator, const PlannerOptions& options)
+      : problem_(problem), evaluator_(evaluator), options_(options) {}
+
+  Status AddInitial() {
+    const std::vector<int32_t> groups = GroupsOf(problem_, *options_.initial);
+    PW_ASSIGN(const Score score, EvaluateGroups(problem_, groups, evaluator_));
+    best_ = MakeResult(problem_, "init", groups, score, options_);
+    best_score_ = score;
+    history_ = best_->history;
+    first_feasible_seconds_ = best_->first_feasible_seconds;
+    plans_.emplace_back(score, best_->placement);
+    return Ok();
+  }
+
+  // The placement of the graph's file, if it keeps to the problem's constraints and is connected.
+  void AddGiven() {
+    const std::vector<int32_t> groups = GroupsOf(problem_, *options_.given);
+    const Result<Score> score = EvaluateGroups(problem_, groups, evaluator_);
+    if (ExpandGroups(problem_, groups) != *options_.given || !score.ok()) return;
+    Add(MakeResult(problem_, "given", groups, score.value(), options_), score.value(), false);
+  }
+
+  // A planner that finds no connected plan is left out: another may find one.
+  void RunConstructive(const Planner& planner) {
+    if (options_.budget.Stopped() && best_ && best_->feasible) return;
+    Guarded([&] {
+      Result<PlannerResult> planned = planner.Plan(problem_, evaluator_, options_);
+      if (!planned.ok()) return Keep(std::move(planned.error()));
+      out_of_memory_ = planned.value().out_of_memory;
+      const Score score = ScoreOf(planned.value());
+      Add(planned.Take(), score, false);
+    });
+  }
+
+  // The iterations of the budget are shared by all: the slice goes to who has had the fewest moves.
+  void RunIterative(const std::vector<const IterativePlanner*>& planners) {
+    if (options_.budget.Stopped() && best_ && best_->feasible) return;
+    Guarded([&] { StartAll(planners); });
+    const bool limited = options_.budget.iterations || options_.budget.deadline;
+    const bool one_turn = !limited;
+    std::vector<PlannerRun*> live;
+    for (const auto& run : runs_) live.push_back(run.get());
+    while (!live.empty() && !out_of_memory_) {
+      const auto least =
+          std::min_element(live.begin(), live.end(), [](const PlannerRun* a, const PlannerRun* b) {
+            return a->result().iterations < b->result().iterations;
+          });
+      bool goes_on = false;
+      Guarded([&] { goes_on = (*least)->Advance(); });
+      if (runs_.size() > 1) OfferToOthers(**least);
+      if (!goes_on || one_turn) live.erase(least);
+      if (Spent() || options_.budget.Expired()) break;
+    }
+    for (const auto& run : runs_) {
+      PlannerResult result = run->result();
+      out_of_memory_ = out_of_memory_ || result.out_of_memory;
+      const Score score = ScoreOf(result);
+      Add(std::move(result), score, true);
+    }
+  }
+
+  // Iterative planners may start from every plan so far, the best first.
+  void OfferStarts() {
+    std::stable_sort(plans_.begin(), plans_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [score, placement] : plans_) options_.starts.push_back(std::move(placement));
+  }
+
+  Result<PlannerResult> Take() && {
+    if (!best_ && error_) return *std::move(error_);
+    if (!best_) return MakeError(ErrorCode::kUsage, "the table of planners is empty");
+    best_->baselines = std::move(baselines_);
+    best_->notes = std::move(notes_);
+    best_->history = std::move(history_);
+    best_->iterations = iterations_;
+    best_->out_of_memory = out_of_memory_;
+    best_->first_feasible_seconds = first_feasible_seconds_;
+    return *std::move(best_);
+  }
+
+ private:
+  void Keep(Error error) {
+    if (!error_) error_ = std::move(error);
+  }
+
+  // Memory that runs out ends the portfolio with what it has.
+  template <class Body>
+  void Guarded(const Body& body) {
+    if (out_of_memory_) return;
+    try {
+      body();
+    } catch (const std::bad_alloc&) {
+      if (!best_) throw;  // nothing to save
+      out_of_memory_ = true;
+    }
+  }
+
+  void StartAll(const std::vector<const IterativePlanner*>& planners) {
+    for (const IterativePlanner* planner : planners) {
+      Result<std::unique_ptr<PlannerRun>> run = planner->Start(problem_, evaluator_, options_);
+      if (run.ok()) {
+        runs_.push_back(run.Take());
+      } else {
+        Keep(std::move(run.error()));
+      }
+    }
+  }
+
+  void OfferToOthers(const PlannerRun& from) {
+    const PlannerResult& result = from.result();
+    const Score score = ScoreOf(result);
+    for (const auto& run : runs_) {
+      if (run.get() != &from) run->Offer(score, result.placement);
+    }
+  }
+
+  bool Spent() const {
+    if (!options_.budget.iterations) return false;
+    int64_t moves = 0;
+    for (const auto& run : runs_) moves += run->result().iterations;
+    return moves >= *options_.budget.iterations;
+  }
+
+  void Add(PlannerResult result, const Score& score, bool search) {
+    plans_.emplace_back(score, result.placement);
+    baselines_.push_back({result.algorithm, result.feasible, result.step_time,
+                          DevicesInUse(result.placement, *problem_.graph, *problem_.cluster),
+                          search});
+    iterations_ += result.iterations;
+    for (const std::string& note : result.notes) notes_.push_back(note);
+    if (!first_feasible_seconds_) first_feasible_seconds_ = result.first_feasible_seconds;
+    for (HistoryPoint& point : result.history) {
+      if (history_.empty() || point.step_time < history_.back().step_time) {
+        history_.push_back(std::move(point));
+      }
+    }
+    if (best_ && !(score < best_score_)) return;
+    best_ = std::move(result);
+    best_score_ = score;
+  }
+
+  Score ScoreOf(const PlannerResult& result) {
+    if (result.feasible) return {true, 0, result.step_time.count};
+    return evaluator_.EvaluateOne(result.placement).score();
+  }
+
+  const Problem& problem_;
+  Evaluator& evaluator_;
+  PlannerOptions options_;
+  std::vector<std::unique_ptr<PlannerRun>> runs_;
+  std::optional<PlannerResult> best_;
+  Score best_score_;
+  std::optional<Error> error_;  // of the first planner that failed
+  std::vector<std::pair<Score, Placement>> plans_;
+  std::vector<Baseline> baselines_;
+  std::vector<std::string> notes_;
+  std::vector<HistoryPoint> history_;
+  std::optional<double> first_feasible_seconds_;
+  int64_t iterations_ = 0;
+  bool out_of_memory_ = false;
+};
+
+class AutoPlanner : public Planner {
+ public:
+  explicit AutoPlanner(const PlannerTable& table) {
+    for (const auto& planner : table) {
+      if (!planner->in_auto()) continue;
+      if (const IterativePlanner* search = planner->AsIterative()) {
+        iterative_.push_back(search);
+      } else {
+        constructive_.push_back(planner.get());
+      }
+    }
+  }
+  std::string_view name() const override { return "auto"; }
+  std::string_view description() const override {
+    return "all constructive planners, then search until the budget ends; the best plan of all";
+  }
+  bool iterative() const override { return true; }
+
+  Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
+                             const PlannerOptions& options) const override {
+    Portfolio portfolio(problem, evaluator, options);
+    if (options.initial) PW_RETURN_IF_ERROR(portfolio.AddInitial());
+    if (options.given) portfolio.AddGiven();
+    for (const Planner* planner : constructive_) portfolio.RunConstructive(*planner);
+    portfolio.OfferStarts();
+    portfolio.RunIterative(iterative_);
+    return std::move(portfolio).Take();
+  }
+
+ private:
+  std::vector<const Planner*> constructive_;
+  std::vector<const IterativePlanner*> iterative_;
+};
+
+}  // namespace
+
+std::unique_ptr<Planner> MakeAuto(const PlannerTable& table) {
+  return std::make_unique<AutoPlanner>(table);
+}
+
+PlanSource ConstructivePlans(const PlannerTable& table) {
+  return [&table](const Problem& problem, Evaluator& evaluator, const PlanVisitor& visit) {
+    for (const auto& planner : table) {
+      if (planner->iterative()) continue;
+      const Result<PlannerResult> planned = planner->Plan(problem, evaluator, {});
+      if (!planned.ok()) continue;
+      const PlannerResult& result = planned.value();
+      if (visit(result.algorithm, result.placement, result.feasible)) return;
+    }
+  };
+}
+
+}  // namespace placewright
