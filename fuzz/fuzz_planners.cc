@@ -10,11 +10,16 @@
 
 #include "formats/costs/costgraph_reader.h"
 #include "search/evaluation/plan_result.h"
+#include "search/evaluation/simulated.h"
 #include "search/planner.h"
+#include "search/planner_table.h"
+#include "search/proof/bound.h"
+#include "search/proof/infeasibility.h"
 #include "search/proof/routes.h"
-#include "simulated_plan.h"
 #include "sim/placement_check.h"
 #include "sim/saturation_check.h"
+#include "sim/simulator.h"
+#include "simulated_plan.h"
 
 namespace placewright {
 namespace {
@@ -131,16 +136,20 @@ class Judge {
         cluster_(cluster),
         costs_(costs),
         problem_(problem),
+        evaluator_(MakeSimulatedEvaluator(problem)),
         bound_(LowerBound(problem).value),
-        proven_infeasible_(!CheckNotProvenDisconnected(problem).ok() ||
-                           !CheckNotProvenInfeasible(problem).ok()) {}
+        proven_infeasible_(
+            !CheckNotProvenDisconnected(problem).ok() ||
+            !CheckNotProvenInfeasible(problem, *evaluator_, ConstructivePlans(table_)).ok()) {}
+
+  const PlannerTable& table() const { return table_; }
 
   void Try(const Planner& planner, uint64_t seed) {
     PlannerOptions options;
     options.budget.iterations = kMoves;
     options.seed = seed;
     options.started = Clock::now();
-    const auto result = planner.Plan(problem_, options);
+    const auto result = planner.Plan(problem_, *evaluator_, options);
     if (!result.ok()) {
       Require(result.error().code == ErrorCode::kUnreachable, planner.name(), "an error",
               result.error().ToString());
@@ -149,7 +158,7 @@ class Judge {
     Look(planner.name(), result.value());
     if (seed % 4 != 0) return;
     options.threads = 2;
-    const auto again = planner.Plan(problem_, options);
+    const auto again = planner.Plan(problem_, *evaluator_, options);
     Require(again.ok() && again.value().placement == result.value().placement, planner.name(),
             "two threads, another plan");
   }
@@ -187,6 +196,8 @@ class Judge {
   const Cluster& cluster_;
   const CostTable& costs_;
   const Problem& problem_;
+  const PlannerTable table_ = MakeSearchPlanners();
+  const std::unique_ptr<Evaluator> evaluator_;
   const Nanos bound_;
   const bool proven_infeasible_;
 };
@@ -207,11 +218,10 @@ Status PlanAll(Source source) {
   graph.graph = std::move(read.value().graph);
   const Cluster cluster = std::move(read.value().cluster);
   const CostTable costs = std::move(read.value().costs);
-  PW_ASSIGN(const Problem problem, BuildProblem(graph.graph, cluster, costs, constraints, order));
+  PW_ASSIGN(const Problem problem, BuildProblem(graph.graph, cluster, costs, constraints, policy));
   Judge judge(graph, cluster, costs, problem);
-  const std::vector<const Planner*> table(SearchPlanners().begin(), SearchPlanners().end());
-  for (const Planner* planner : table) judge.Try(*planner, seed);
-  if (seed % 3 == 0) judge.Try(*MakeAuto(table), seed);  // runs the whole table again
+  for (const auto& planner : judge.table()) judge.Try(*planner, seed);
+  if (seed % 3 == 0) judge.Try(*MakeAuto(judge.table()), seed);  // runs the whole table again
   return Ok();
 }
 

@@ -18,7 +18,11 @@
 #include "cost/cost_model.h"
 #include "formats/aten/reader.h"
 #include "formats/text/file.h"
+#include "search/evaluation/simulated.h"
 #include "search/planner.h"
+#include "search/planner_table.h"
+#include "search/proof/bound.h"
+#include "search/proof/infeasibility.h"
 
 namespace placewright {
 namespace {
@@ -118,6 +122,14 @@ bool UsesNoGpu(const Placement& placement, const Problem& problem) {
   return gpus;
 }
 
+// Those that the options name.
+PlannerTable Table(const Options& options) {
+  PlannerTable table = MakeSearchPlanners();
+  std::erase_if(table,
+                [&](const auto& planner) { return !GlobMatch(options.planners, planner->name()); });
+  return table;
+}
+
 int RunPair(const std::string& path, std::string_view preset, const Options& options,
             const Tables& tables) {
   const std::string name = std::filesystem::path(path).stem().stem().string();
@@ -141,8 +153,12 @@ int RunPair(const std::string& path, std::string_view preset, const Options& opt
       graph.value(), cluster.value(), costs.value(), {},
       options.critical_path ? SchedulingPolicy::kCriticalPath : SchedulingPolicy::kFifo);
   if (!problem.ok()) return fail(problem.error());
-  if (const Status fits = CheckNotProvenInfeasible(problem.value()); !fits.ok())
-    return fail(fits.error());
+  const std::unique_ptr<Evaluator> evaluator =
+      MakeSimulatedEvaluator(problem.value(), options.budget.threads);
+  const PlannerTable table = Table(options);
+  const Status fits =
+      CheckNotProvenInfeasible(problem.value(), *evaluator, ConstructivePlans(table));
+  if (!fits.ok()) return fail(fits.error());
   const double proven = std::chrono::duration<double>(Clock::now() - started).count();
   const Bound bound = LowerBound(problem.value());
   const double bounded = std::chrono::duration<double>(Clock::now() - started).count();
@@ -151,18 +167,15 @@ int RunPair(const std::string& path, std::string_view preset, const Options& opt
                  std::string(preset).c_str(), proven, bounded - proven);
   }
   Pair pair{name, std::string(preset), bound, {}, {}};
-  std::vector<const Planner*> table;
   const auto run = [&](const Planner& planner, double limit) -> Result<PlannerResult> {
     const PlannerOptions planning = PlanningOptions(options.budget, limit);
-    PW_ASSIGN(PlannerResult result, planner.Plan(problem.value(), planning));
+    PW_ASSIGN(PlannerResult result, planner.Plan(problem.value(), *evaluator, planning));
     const double seconds = std::chrono::duration<double>(Clock::now() - planning.started).count();
     pair.rows.push_back({std::string(planner.name()), result.feasible, result.step_time, seconds,
                          result.iterations, UsesNoGpu(result.placement, problem.value())});
     return result;
   };
-  for (const Planner* planner : SearchPlanners()) {
-    if (!GlobMatch(options.planners, planner->name())) continue;
-    table.push_back(planner);
+  for (const auto& planner : table) {
     const auto result = run(*planner, options.opponent_seconds);
     if (!result.ok()) return fail(result.error());
   }
@@ -190,8 +203,7 @@ void PrintHeaders(const Options& options, const Tables& tables) {
   }
   if (tables.markdown != nullptr) {
     std::string head = "| graph | preset |", rule = "|---|---|";
-    for (const Planner* planner : SearchPlanners()) {
-      if (!GlobMatch(options.planners, planner->name())) continue;
+    for (const auto& planner : Table(options)) {
       head += " " + std::string(planner->name()) + " |";
       rule += "---|";
     }

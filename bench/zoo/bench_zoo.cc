@@ -14,7 +14,11 @@
 #include "cost/cost_model.h"
 #include "report/graph_summary.h"
 #include "search/evaluation/plan_result.h"
+#include "search/evaluation/simulated.h"
 #include "search/planner.h"
+#include "search/planner_table.h"
+#include "search/proof/bound.h"
+#include "search/proof/infeasibility.h"
 
 namespace placewright {
 namespace {
@@ -46,9 +50,8 @@ std::vector<Case> Cases(const CaptureService& service, const std::string& glob) 
 
 // One device of every kind of GPU, with everything that can run there on it, the rest on its first
 // allowed device: "P100-12GB yes 10.9 GiB".
-Result<std::string> OneDevice(const Problem& problem) {
+Result<std::string> OneDevice(const Problem& problem, Evaluator& evaluator) {
   std::string text, last;
-  Simulator simulator(problem.sim_graph);
   for (size_t d = 0; d < problem.cluster->device_count(); ++d) {
     const DeviceId device(static_cast<int32_t>(d));
     const DeviceKind& kind = problem.cluster->kind(device);
@@ -60,7 +63,7 @@ Result<std::string> OneDevice(const Problem& problem) {
           std::find(group.allowed.begin(), group.allowed.end(), device) != group.allowed.end();
       devices.push_back((allowed ? device : group.allowed.front()).index());
     }
-    PW_ASSIGN(const Score score, EvaluateGroups(problem, devices, simulator));
+    PW_ASSIGN(const Score score, EvaluateGroups(problem, devices, evaluator));
     if (!text.empty()) text += ", ";
     text += kind.name + (score.feasible ? " yes" : " no");
   }
@@ -101,7 +104,10 @@ Result<Row> RunCase(const CaptureService& service, const Case& what, const Optio
   PW_ASSIGN(const CostTable costs, ModelCosts(graph, cluster, {}));
   PW_ASSIGN(const Problem problem,
             BuildProblem(graph, cluster, costs, {}, SchedulingPolicy::kFifo));
-  PW_RETURN_IF_ERROR(CheckNotProvenInfeasible(problem));
+  const PlannerTable table = MakeSearchPlanners();
+  const std::unique_ptr<Evaluator> evaluator =
+      MakeSimulatedEvaluator(problem, options.budget.threads);
+  PW_RETURN_IF_ERROR(CheckNotProvenInfeasible(problem, *evaluator, ConstructivePlans(table)));
   Row row{what,
           Summarise(graph),
           graph.batch(),
@@ -110,10 +116,9 @@ Result<Row> RunCase(const CaptureService& service, const Case& what, const Optio
           LowerBound(problem),
           {},
           0};
-  PW_ASSIGN(row.fits, OneDevice(problem));
-  const std::vector<const Planner*> table(SearchPlanners().begin(), SearchPlanners().end());
-  PW_ASSIGN(row.plan,
-            MakeAuto(table)->Plan(problem, PlanningOptions(options.budget, options.seconds)));
+  PW_ASSIGN(row.fits, OneDevice(problem, *evaluator));
+  PW_ASSIGN(row.plan, MakeAuto(table)->Plan(problem, *evaluator,
+                                            PlanningOptions(options.budget, options.seconds)));
   row.gpus = UsedGpus(problem, row.plan.placement);
   return row;
 }
@@ -135,7 +140,8 @@ void Print(std::FILE* file, const Row& row) {
   std::fflush(file);
 }
 
-int RunOne(const CaptureService& service, const Case& what, const Options& options, std::FILE* file) {
+int RunOne(const CaptureService& service, const Case& what, const Options& options,
+           std::FILE* file) {
   const auto row = RunCase(api, what, options);
   if (row.ok()) {
     Print(file, row.value());

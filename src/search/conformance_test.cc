@@ -5,9 +5,12 @@
 
 #include "search/evaluation/plan_result.h"
 #include "search/local/local_search.h"
-#include "search/planner.h"
+#include "search/planner_table.h"
+#include "search/proof/bound.h"
+#include "search/proof/infeasibility.h"
 #include "search/test_problems.h"
 #include "sim/placement_check.h"
+#include "sim/simulator.h"
 
 namespace placewright {
 namespace {
@@ -21,9 +24,8 @@ bool Runnable(const TestSpec& spec) {
 class Conformance : public testing::Test {
  protected:
   Conformance() {
-    table_.assign(SearchPlanners().begin(), SearchPlanners().end());
     auto_ = MakeAuto(table_);
-    planners_ = table_;
+    for (const auto& planner : table_) planners_.push_back(planner.get());
     planners_.push_back(auto_.get());
     planners_.push_back(&moving_search_);
   }
@@ -67,7 +69,8 @@ class Conformance : public testing::Test {
   }
 
   const LocalSearchPlanner moving_search_{false};  // problems here are small enough to enumerate
-  std::vector<const Planner*> table_, planners_;
+  const PlannerTable table_ = MakeSearchPlanners();
+  std::vector<const Planner*> planners_;
   std::unique_ptr<Planner> auto_;
 };
 
@@ -79,8 +82,8 @@ TEST_F(Conformance, RandomProblems) {
     const auto test = MakeTestProblem(spec);
     for (const Planner* planner : planners_) {
       SCOPED_TRACE(std::string(planner->name()) + ", seed " + std::to_string(seed));
-      const auto one = planner->Plan(test->problem, Options(seed, 1));
-      const auto two = planner->Plan(test->problem, Options(seed, 2));
+      const auto one = planner->Plan(test->problem, *test->evaluator, Options(seed, 1));
+      const auto two = planner->Plan(test->problem, *test->evaluator, Options(seed, 2));
       ASSERT_TRUE(one.ok() && two.ok());
       CheckResult(test->problem, one.value());
       EXPECT_EQ(one.value().placement, two.value().placement);
@@ -97,7 +100,7 @@ TEST_F(Conformance, AutoIsNeverWorseThanItsBaselines) {
     const TestSpec spec = RandomSpec(seed);
     if (!Runnable(spec)) continue;
     const auto test = MakeTestProblem(spec);
-    const auto result = auto_->Plan(test->problem, Options(seed, 1));
+    const auto result = auto_->Plan(test->problem, *test->evaluator, Options(seed, 1));
     ASSERT_TRUE(result.ok());
     EXPECT_EQ(result.value().baselines.size(), PlannersInAuto());
     bool named = false;
@@ -126,7 +129,7 @@ TEST_F(Conformance, PinsForbidsAndColocation) {
   const auto test = MakeTestProblem(spec);
   for (const Planner* planner : planners_) {
     SCOPED_TRACE(std::string(planner->name()));
-    const auto result = planner->Plan(test->problem, Options(1, 1));
+    const auto result = planner->Plan(test->problem, *test->evaluator, Options(1, 1));
     ASSERT_TRUE(result.ok());
     CheckResult(test->problem, result.value());
     const Placement& placement = result.value().placement;
@@ -150,7 +153,7 @@ TEST_F(Conformance, UnconnectedDevicesAreAvoided) {
   const auto test = MakeTestProblem(spec);
   for (const Planner* planner : planners_) {
     SCOPED_TRACE(std::string(planner->name()));
-    const auto result = planner->Plan(test->problem, Options(1, 1));
+    const auto result = planner->Plan(test->problem, *test->evaluator, Options(1, 1));
     ASSERT_TRUE(result.ok());
     CheckResult(test->problem, result.value());
   }
@@ -164,7 +167,7 @@ TEST_F(Conformance, UnreachableIsAnError) {
   spec.ops = {{"a", {5, -1}, {}, {64}}, {"b", {-1, 5}, {"a"}, {64}}};
   const auto test = MakeTestProblem(spec);
   for (const Planner* planner : planners_) {
-    const auto result = planner->Plan(test->problem, Options(1, 1));
+    const auto result = planner->Plan(test->problem, *test->evaluator, Options(1, 1));
     ASSERT_FALSE(result.ok()) << planner->name();
     EXPECT_EQ(result.error().code, ErrorCode::kUnreachable);
   }
@@ -178,9 +181,9 @@ TEST_F(Conformance, WhatDoesNotFitIsReportedAsSuch) {
   spec.capacity = {4096, 4096};
   spec.ops = {{"a", {5, 5}, {}, {3000}}, {"b", {5, 5}, {}, {3000}}, {"c", {5, 5}, {"a", "b"}, {8}}};
   const auto test = MakeTestProblem(spec);
-  EXPECT_FALSE(CheckNotProvenInfeasible(test->problem).ok());
+  EXPECT_FALSE(CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans()).ok());
   for (const Planner* planner : planners_) {
-    const auto result = planner->Plan(test->problem, Options(1, 1));
+    const auto result = planner->Plan(test->problem, *test->evaluator, Options(1, 1));
     ASSERT_TRUE(result.ok());
     EXPECT_FALSE(result.value().feasible) << planner->name();
     CheckResult(test->problem, result.value());
@@ -203,10 +206,10 @@ TEST_F(Conformance, LargestFigures) {
   }
   const auto test = MakeTestProblem(spec);
   // Both sides of the sum saturate, so that nothing is proven; but it must not overflow.
-  EXPECT_TRUE(CheckNotProvenInfeasible(test->problem).ok());
+  EXPECT_TRUE(CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans()).ok());
   EXPECT_LE(LowerBound(test->problem).value, Nanos(kMaxQuantity));
   for (const Planner* planner : planners_) {
-    const auto result = planner->Plan(test->problem, Options(1, 1));
+    const auto result = planner->Plan(test->problem, *test->evaluator, Options(1, 1));
     ASSERT_TRUE(result.ok()) << planner->name();
     CheckResult(test->problem, result.value());
   }
@@ -216,10 +219,10 @@ TEST_F(Conformance, EmptyGraph) {
   TestSpec spec;
   spec.capacity = {4096, 4096};
   const auto test = MakeTestProblem(spec);
-  EXPECT_TRUE(CheckNotProvenInfeasible(test->problem).ok());
+  EXPECT_TRUE(CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans()).ok());
   EXPECT_EQ(LowerBound(test->problem).value, Nanos(0));
   for (const Planner* planner : planners_) {
-    const auto result = planner->Plan(test->problem, Options(1, 1));
+    const auto result = planner->Plan(test->problem, *test->evaluator, Options(1, 1));
     ASSERT_TRUE(result.ok()) << planner->name();
     EXPECT_EQ(result.value().step_time, Nanos(0));
     EXPECT_TRUE(result.value().feasible);
@@ -242,7 +245,7 @@ TEST_F(Conformance, InitIsRespected) {
   const Nanos step = initial.step_time;
   for (const Planner* planner : planners_) {
     if (!planner->iterative()) continue;
-    const auto result = planner->Plan(test->problem, options);
+    const auto result = planner->Plan(test->problem, *test->evaluator, options);
     ASSERT_TRUE(result.ok());
     EXPECT_LE(result.value().step_time, step) << planner->name();
   }

@@ -4,14 +4,19 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/random.h"
 #include "search/evaluation/plan_result.h"
+#include "search/evaluation/simulated.h"
 #include "search/local/local_search.h"
-#include "search/planner.h"
+#include "search/planner_table.h"
 #include "search/problem/connections.h"
+#include "search/proof/bound.h"
 #include "search/proof/enumeration.h"
+#include "search/proof/infeasibility.h"
 #include "search/proof/routes.h"
 #include "search/test_problems.h"
 #include "sim/placement_check.h"
+#include "sim/simulator.h"
 
 namespace placewright {
 namespace {
@@ -41,21 +46,27 @@ PlannerOptions Options(int64_t iterations) {
 }
 
 // The search moves even where it could enumerate all placements: its moves are tested here.
-std::unique_ptr<Planner> Auto() {
-  static const LocalSearchPlanner search(false);
-  std::vector<const Planner*> table(SearchPlanners().begin(), SearchPlanners().end());
-  for (const Planner*& planner : table) {
-    if (planner->name() == search.name()) planner = &search;
+PlannerTable MovingTable() {
+  PlannerTable table = MakeSearchPlanners();
+  for (std::unique_ptr<Planner>& planner : table) {
+    if (planner->name() == "local-search") planner = std::make_unique<LocalSearchPlanner>(false);
   }
-  return MakeAuto(table);
+  return table;
+}
+
+const Planner* Auto() {
+  static const PlannerTable table = MovingTable();
+  static const std::unique_ptr<Planner> automatic = MakeAuto(table);
+  return automatic.get();
 }
 
 // All that planners promise; the result.
 PlannerResult PlanLegally(const Planner& planner, const Problem& problem, int64_t iterations) {
-  const auto one = planner.Plan(problem, Options(iterations));
+  const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(problem);
+  const auto one = planner.Plan(problem, *evaluator, Options(iterations));
   PlannerOptions threads = Options(iterations);
   threads.threads = 2;
-  const auto two = planner.Plan(problem, threads);
+  const auto two = planner.Plan(problem, *evaluator, threads);
   EXPECT_TRUE(one.ok() && two.ok()) << planner.name();
   EXPECT_EQ(one.value().placement, two.value().placement) << planner.name();
   const PlannerResult& result = one.value();
@@ -123,7 +134,7 @@ TEST(PartlyConnected, GivenPlacementIsABaseline) {
   const auto test = MakeTestProblem(spec);
   PlannerOptions options = Options(0);
   options.given = ExpandGroups(test->problem, {0, 0, 1, 1, 2, 2});
-  const auto result = Auto()->Plan(test->problem, options);
+  const auto result = Auto()->Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result.value().step_time, Nanos(1624));
   ASSERT_EQ(result.value().baselines.size(), PlannersInAuto() + 1);
@@ -131,7 +142,7 @@ TEST(PartlyConnected, GivenPlacementIsABaseline) {
   EXPECT_EQ(result.value().baselines[0].step_time, Nanos(1624));
   // d0 and d2 are not connected: such a placement is not offered.
   options.given = ExpandGroups(test->problem, {0, 0, 2, 2, 1, 1});
-  const auto without = Auto()->Plan(test->problem, options);
+  const auto without = Auto()->Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(without.ok());
   EXPECT_EQ(without.value().baselines.size(), PlannersInAuto());
 }
@@ -158,18 +169,19 @@ TEST(PartlyConnected, TinyProblemsAgainstBruteForce) {
     const std::optional<Score> best = BestOfAll(test->problem);
     if (!best) {
       EXPECT_FALSE(CheckNotProvenDisconnected(test->problem).ok() &&
-                   CheckNotProvenInfeasible(test->problem).ok());
+                   CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans()).ok());
       continue;
     }
     EXPECT_TRUE(CheckNotProvenDisconnected(test->problem).ok());
-    EXPECT_EQ(CheckNotProvenInfeasible(test->problem).ok(), best->feasible);
+    EXPECT_EQ(CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans()).ok(),
+              best->feasible);
     const bool fits = best->feasible;
     if (fits) {
       ++feasible;
-      EXPECT_EQ(TightestBound(test->problem).value.count, best->step_time);
+      EXPECT_EQ(TightestBound(test->problem, *test->evaluator).value.count, best->step_time);
       EXPECT_LE(LowerBound(test->problem).value.count, best->step_time);
     }
-    for (const Planner* planner : SearchPlanners()) PlanLegally(*planner, test->problem, 60);
+    for (const auto& planner : MakeSearchPlanners()) PlanLegally(*planner, test->problem, 60);
     const PlannerResult result = PlanLegally(*Auto(), test->problem, 400);
     EXPECT_EQ(result.feasible, fits);
     best_found += fits && result.step_time.count == best->step_time;

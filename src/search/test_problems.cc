@@ -6,6 +6,8 @@
 #include "base/random.h"
 #include "cluster/cluster_builder.h"
 #include "graph/graph_builder.h"
+#include "search/evaluation/simulated.h"
+#include "search/proof/infeasibility.h"
 
 namespace placewright {
 namespace {
@@ -98,11 +100,12 @@ CostTable MakeCosts(const TestSpec& spec) {
 
 std::unique_ptr<TestProblem> MakeTestProblem(const TestSpec& spec) {
   auto made = std::make_unique<TestProblem>(
-      TestProblem{MakeGraph(spec), MakeCluster(spec), MakeCosts(spec), {}});
+      TestProblem{MakeGraph(spec), MakeCluster(spec), MakeCosts(spec), {}, nullptr});
   auto problem =
       BuildProblem(made->graph, made->cluster, made->costs, spec.constraints, spec.policy);
   if (!problem.ok()) CheckFailed(__FILE__, __LINE__, problem.error().ToString());
   made->problem = problem.Take();
+  made->evaluator = MakeSimulatedEvaluator(made->problem);
   return made;
 }
 
@@ -164,7 +167,19 @@ TestSpec RandomSpec(uint64_t seed) {
   return spec;
 }
 
+Status CheckSpecNotProvenInfeasible(const TestSpec& spec) {
+  const std::unique_ptr<TestProblem> test = MakeTestProblem(spec);
+  return CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans());
+}
+
+size_t PlannersInAuto() {
+  const PlannerTable table = MakeSearchPlanners();
+  return static_cast<size_t>(std::count_if(table.begin(), table.end(),
+                                           [](const auto& planner) { return planner->in_auto(); }));
+}
+
 std::optional<Score> BestOfAll(const Problem& problem) {
+  const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(problem);
   std::vector<size_t> choice(problem.groups.size(), 0);
   std::optional<Score> best;
   while (true) {
@@ -172,7 +187,7 @@ std::optional<Score> BestOfAll(const Problem& problem) {
     for (size_t u = 0; u < choice.size(); ++u) {
       devices.push_back(problem.groups[u].allowed[choice[u]].value());
     }
-    const auto score = EvaluateGroups(problem, devices, evaluator);
+    const auto score = EvaluateGroups(problem, devices, *evaluator);
     if (score.ok() && (!best || score.value() < *best)) best = score.value();
     size_t u = 0;
     while (u < choice.size() && ++choice[u] == problem.groups[u].allowed.size()) choice[u++] = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "search/evaluation/plan_result.h"
+#include "search/planner_table.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
@@ -19,6 +20,10 @@ struct TestProblem {
   Cluster cluster;
   CostTable costs;
   Problem problem;
+  std::unique_ptr<Evaluator> evaluator;  // simulates
+  PlannerTable planners = MakeSearchPlanners();
+
+  PlanSource plans() const { return ConstructivePlans(planners); }
 };
 
 struct TestOp {
@@ -57,6 +62,12 @@ Error TestProblemError(const TestSpec& spec);
 // 2 to 3 devices, 2 to 7 ops with random edges, parameters, in-place updates, unequal speeds and,
 // for odd seeds, capacities that are tight.
 TestSpec RandomSpec(uint64_t seed);
+
+// CheckNotProvenInfeasible for it.
+Status CheckSpecNotProvenInfeasible(const TestSpec& spec);
+
+// How many planners `auto` runs.
+size_t PlannersInAuto();
 
 // Score of the best connected placement, over all of them; nothing if none is connected.
 std::optional<Score> BestOfAll(const Problem& problem);

@@ -17,7 +17,7 @@ SimResult Simulate(const TinyProblem& problem, SchedulingPolicy policy = Schedul
   EXPECT_TRUE(legal.ok()) << legal.error().ToString();
   Simulator simulator(problem.sim_graph);
   SimOptions options;
-  options.policy = order;
+  options.policy = policy;
   options.schedule = true;
   options.feedback = true;
   return simulator.Run(problem.placement, options);
@@ -256,7 +256,7 @@ TEST(InPlace, SlicesWrittenOneAfterTheOtherAreReadAtTheLastVersion) {
   const TinyProblem problem = step.Build();
   const SimResult result = Simulate(problem);
   // gates 0-10, s0 10-13 (version 1), s1 13-17 (version 2); the reader comes after both writes in
-  // file order, so it reads version 2 and waits for s1: 17-22.
+  // file policy, so it reads version 2 and waits for s1: 17-22.
   EXPECT_EQ(Start(problem, result, "s1"), 13);
   EXPECT_EQ(Start(problem, result, "read"), 17);
   EXPECT_EQ(result.step_time.count, 22);

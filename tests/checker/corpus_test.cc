@@ -42,14 +42,14 @@ TEST_P(CheckerCorpus, AgreesWithTheSimulator) {
       const Cluster cluster = MakePreset(preset).Take();
       const CostTable costs = ModelCosts(graph.value().graph, cluster, {}).Take();
       // Long runs of groups on one device, and every group anywhere.
-      for (const auto& [order, spread] : {std::pair(SchedulingPolicy::kFifo, 0.02),
-                                          std::pair(SchedulingPolicy::kCriticalPath, 1.0)}) {
+      for (const auto& [policy, spread] : {std::pair(SchedulingPolicy::kFifo, 0.02),
+                                           std::pair(SchedulingPolicy::kCriticalPath, 1.0)}) {
         const Placement placement =
             RandomPlacement(graph.value().graph, cluster, costs, spread, random);
         ASSERT_EQ(Verdict(graph.value(), cluster, costs, placement,
-                          Simulate(graph.value().graph, cluster, costs, placement, order)),
+                          Simulate(graph.value().graph, cluster, costs, placement, policy)),
                   "holds")
-            << path << " on " << preset << ", " << ToString(order);
+            << path << " on " << preset << ", " << ToString(policy);
       }
     }
   }

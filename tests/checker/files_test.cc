@@ -289,15 +289,15 @@ TEST_F(PlanFiles, EveryVectorOfTheRules) {
     const LoadedGraph& g = graph.value();
     const Placement placement = ResolvePlacement(*g.placement, g.graph, *g.cluster).Take();
     for (SchedulingPolicy policy : {SchedulingPolicy::kFifo, SchedulingPolicy::kCriticalPath}) {
-      SimulatedPlan simulated = Simulate(g.graph, *g.cluster, *g.costs, placement, order);
+      SimulatedPlan simulated = Simulate(g.graph, *g.cluster, *g.costs, placement, policy);
       simulated.plan.graph = {g.path, g.sha256};
       simulated.plan.cluster = {std::string(kClusterInGraph), ClusterHash(*g.cluster)};
       ASSERT_TRUE(WritePlanFiles(simulated.plan, *g.costs, simulated.schedule, g.graph, *g.cluster,
                                  PlanPath())
                       .ok());
-      ASSERT_EQ(Verdict(), "holds") << vector["name"] << " " << ToString(order);
+      ASSERT_EQ(Verdict(), "holds") << vector["name"] << " " << ToString(policy);
       EXPECT_EQ(simulated.plan.step_time.count,
-                vector["expected"][std::string(ToString(order))]["step_time_ns"]);
+                vector["expected"][std::string(ToString(policy))]["step_time_ns"]);
     }
   }
 }

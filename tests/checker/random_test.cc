@@ -18,7 +18,7 @@ namespace {
 PlanInputs MakeInputs(uint64_t seed, SchedulingPolicy policy) {
   TinyProblem problem = RandomStep(seed).Make();
   SimulatedPlan simulated =
-      Simulate(problem.graph, problem.cluster, problem.costs, problem.placement, order);
+      Simulate(problem.graph, problem.cluster, problem.costs, problem.placement, policy);
   PlanInputs inputs;
   inputs.graph.graph = std::move(problem.graph);
   inputs.cluster.cluster = std::move(problem.cluster);
@@ -146,7 +146,7 @@ TEST_P(CheckerOnRandomSteps, AlwaysComesToAVerdict) {
 INSTANTIATE_TEST_SUITE_P(Orders, CheckerOnRandomSteps,
                          ::testing::Values(SchedulingPolicy::kFifo,
                                            SchedulingPolicy::kCriticalPath),
-                         [](const auto& order) {
+                         [](const auto& policy) {
                            return order.param == SchedulingPolicy::kFifo ? "Fifo" : "CriticalPath";
                          });
 

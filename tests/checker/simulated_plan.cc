@@ -73,14 +73,14 @@ SimulatedPlan Simulate(const Graph& graph, const Cluster& cluster, const CostTab
   const SimGraph sim_graph = BuildSimGraph(graph, cluster, costs);
   Simulator simulator(sim_graph);
   SimOptions options;
-  options.policy = order;
+  options.policy = policy;
   options.schedule = true;
   SimResult result = simulator.Run(placement, options);
   SimulatedPlan simulated;
   Plan& plan = simulated.plan;
   plan.graph_name = graph.name();
   plan.cluster_name = cluster.name();
-  plan.policy = order;
+  plan.policy = policy;
   plan.algorithm = "random";
   plan.feasible = result.feasible;
   plan.step_time = result.step_time;

@@ -9,7 +9,10 @@
 #include "cluster/catalogue.h"
 #include "cost/cost_model.h"
 #include "formats/input.h"
-#include "search/planner.h"
+#include "search/evaluation/simulated.h"
+#include "search/planner_table.h"
+#include "search/proof/bound.h"
+#include "search/proof/infeasibility.h"
 #include "simulated_plan.h"
 
 namespace placewright::tests {
@@ -27,30 +30,31 @@ std::vector<std::string> TrainingGraphs() {
 }
 
 void PlanOnEveryPreset(LoadedGraph& graph, SchedulingPolicy policy) {
-  const std::vector<const Planner*> table(SearchPlanners().begin(), SearchPlanners().end());
+  const PlannerTable table = MakeSearchPlanners();
   const std::unique_ptr<Planner> automatic = MakeAuto(table);
   for (const Preset& preset : Presets()) {
     SCOPED_TRACE(graph.path + " on " + std::string(preset.name));
     const Cluster cluster = MakePreset(preset.name).Take();
     const CostTable costs = ModelCosts(graph.graph, cluster, {}).Take();
-    const Problem problem = BuildProblem(graph.graph, cluster, costs, {}, order).Take();
-    ASSERT_TRUE(CheckNotProvenInfeasible(problem).ok());
+    const Problem problem = BuildProblem(graph.graph, cluster, costs, {}, policy).Take();
+    const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(problem, 2);
+    ASSERT_TRUE(CheckNotProvenInfeasible(problem, *evaluator, ConstructivePlans(table)).ok());
     PlannerOptions options;
     options.budget.iterations = 100;
     options.threads = 2;
     options.started = Clock::now();
-    const PlannerResult result = automatic->Plan(problem, options).Take();
+    const PlannerResult result = automatic->Plan(problem, *evaluator, options).Take();
     EXPECT_TRUE(result.feasible);
     EXPECT_LE(LowerBound(problem).value.count, result.step_time.count);
     const auto in_auto = std::count_if(table.begin(), table.end(),
-                                       [](const Planner* planner) { return planner->in_auto(); });
+                                       [](const auto& planner) { return planner->in_auto(); });
     EXPECT_EQ(result.baselines.size(), static_cast<size_t>(in_auto));
     for (const Baseline& baseline : result.baselines) {
       if (baseline.feasible) {
         EXPECT_LE(result.step_time.count, baseline.step_time.count) << baseline.algorithm;
       }
     }
-    const SimulatedPlan simulated = Simulate(graph.graph, cluster, costs, result.placement, order);
+    const SimulatedPlan simulated = Simulate(graph.graph, cluster, costs, result.placement, policy);
     EXPECT_EQ(simulated.plan.step_time, result.step_time);
     EXPECT_EQ(simulated.plan.feasible, result.feasible);
     EXPECT_EQ(Verdict(graph, cluster, costs, result.placement, simulated), "holds");

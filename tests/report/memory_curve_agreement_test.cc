@@ -39,7 +39,7 @@ void ExpectAgreement(const fs::path& path, const char* preset) {
   Random random(1);
   for (SchedulingPolicy policy : {SchedulingPolicy::kFifo, SchedulingPolicy::kCriticalPath}) {
     const Placement placement = RandomPlacement(graph, cluster, random);
-    const SimResult& result = simulator.Run(placement, {order, true, false});
+    const SimResult& result = simulator.Run(placement, {policy, true, false});
     const std::vector<MemoryCurve> curves = MemoryCurves(sim_graph, placement, *result.schedule);
     for (size_t d = 0; d < curves.size(); ++d) {
       Bytes peak;

@@ -41,10 +41,10 @@ void ExpectSame(const SimResult& actual, const SimResult& expected) {
 }
 
 void Walk(RandomStep& random, const TinyProblem& problem, SchedulingPolicy policy) {
-  IncrementalSimulator incremental(problem.sim_graph, order);
+  IncrementalSimulator incremental(problem.sim_graph, policy);
   Simulator full(problem.sim_graph);
   SimOptions options;
-  options.policy = order;
+  options.policy = policy;
   ExpectSame(incremental.SetIncumbent(problem.placement), full.Run(problem.placement, options));
   Placement incumbent = problem.placement;
   for (int step = 0; step < 12; ++step) {

@@ -19,7 +19,7 @@ class ReferenceSimulator {
  public:
   ReferenceSimulator(const Graph& graph, const Cluster& cluster, const CostTable& costs,
                      const Placement& placement, SchedulingPolicy policy)
-      : graph_(graph), cluster_(cluster), costs_(costs), placement_(placement), order_(order) {}
+      : graph_(graph), cluster_(cluster), costs_(costs), placement_(placement), policy_(policy) {}
 
   struct Slice {
     int32_t storage, version;
@@ -226,7 +226,7 @@ class ReferenceSimulator {
     return paths_[op] = costs_.LeastTime(OpId(op)).count + longest;
   }
   std::tuple<int64_t, int32_t> ServiceKey(int32_t op) {
-    return {order_ == SchedulingPolicy::kFifo ? ops[op].ready : -PathOf(op), op};
+    return {policy_ == SchedulingPolicy::kFifo ? ops[op].ready : -PathOf(op), op};
   }
 
   using TransferKey = std::tuple<int64_t, int32_t, int32_t, int64_t, int64_t, int32_t>;

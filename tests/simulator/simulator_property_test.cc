@@ -15,11 +15,11 @@ constexpr uint64_t kCases = 1500;
 
 void ExpectEqualRuns(const TinyProblem& problem, SchedulingPolicy policy) {
   ReferenceSimulator reference(problem.graph, problem.cluster, problem.costs, problem.placement,
-                               order);
+                               policy);
   reference.Run();
   Simulator simulator(problem.sim_graph);
   SimOptions options;
-  options.policy = order;
+  options.policy = policy;
   options.schedule = false;  // the loop without records
   const SimResult unrecorded = simulator.Run(problem.placement, options);
   options.schedule = true;
@@ -146,7 +146,7 @@ TEST(SimulatorProperty, RunsDoNotInfluenceEachOther) {
   }
 }
 
-// A batch gives what one Simulator gives, in order, with any number of threads.
+// A batch gives what one Simulator gives, in policy, with any number of threads.
 TEST(SimulatorProperty, BatchesDoNotDependOnThreads) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);

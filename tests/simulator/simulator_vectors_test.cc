@@ -7,8 +7,8 @@
 #include "formats/costs/costgraph_reader.h"
 #include "formats/text/file.h"
 #include "formats/text/json.h"
-#include "sim/simulator.h"
 #include "sim/placement_check.h"
+#include "sim/simulator.h"
 
 namespace placewright {
 namespace {
@@ -23,7 +23,7 @@ void ExpectVector(const CostGraph& cost_graph, const Json& expected, SchedulingP
   ASSERT_TRUE(legal.ok()) << legal.error().ToString();
   Simulator simulator(sim_graph);
   SimOptions options;
-  options.policy = order;
+  options.policy = policy;
   options.schedule = true;
   const SimResult& result = simulator.Run(placement.value(), options);
   EXPECT_EQ(result.step_time.count, expected["step_time_ns"].get<int64_t>());

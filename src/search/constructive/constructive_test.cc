@@ -178,7 +178,7 @@ TEST(Partition, AFailureIsSaidAloud) {
     return PlaceParts(input, "metis", failure);
   };
   EXPECT_EQ(Place(place, *test), (Devices{0, 1}));
-  const auto planned = PlanInAttempts("metis", place, 5, test->problem, {});
+  const auto planned = PlanInAttempts("metis", place, 5, test->problem, *test->evaluator, {});
   ASSERT_TRUE(planned.ok());
   EXPECT_THAT(planned.value().notes,
               testing::ElementsAre("metis: no partition was made (METIS ended with status -3 on a "

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/random.h"
 #include "search/constructive/sct_program.h"
 #include "search/evaluation/plan_result.h"
 #include "search/test_problems.h"
@@ -113,7 +114,7 @@ TEST(MSct, KeepsTheFavouriteChildBesideItsParent) {
   const MSctPlanner planner;
   PlannerOptions options;
   options.started = Clock::now();
-  const auto result = planner.Plan(test->problem, options);
+  const auto result = planner.Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
   const Placement& placement = result.value().placement;
   // Op ids follow the spec: a 0, c 1, b 2. m-etf would take c first beside a (least id).
@@ -126,7 +127,7 @@ TEST(MSct, SaysAloudThatTheLimitWasMet) {
   const MSctPlanner planner(0);
   PlannerOptions options;
   options.started = Clock::now();
-  const auto result = planner.Plan(test->problem, options);
+  const auto result = planner.Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
   ASSERT_EQ(result.value().notes.size(), 1u);
   EXPECT_THAT(result.value().notes[0], testing::HasSubstr("limit of 0 iterations"));

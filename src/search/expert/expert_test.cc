@@ -61,7 +61,7 @@ std::vector<int> DevicesOf(const TestSpec& spec) {
   const auto test = MakeTestProblem(spec);
   PlannerOptions options;
   options.started = Clock::now();
-  const auto result = ExpertPlanner().Plan(test->problem, options);
+  const auto result = ExpertPlanner().Plan(test->problem, *test->evaluator, options);
   EXPECT_TRUE(result.ok());
   std::vector<int> devices;
   for (DeviceId device : result.value().placement) devices.push_back(device.value());
@@ -120,7 +120,7 @@ TEST(Expert, PutsEverythingElseOnOneDeviceEvenIfItDoesNotFit) {
   const auto test = MakeTestProblem(spec);
   PlannerOptions options;
   options.started = Clock::now();
-  const auto result = ExpertPlanner().Plan(test->problem, options);
+  const auto result = ExpertPlanner().Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
   EXPECT_FALSE(result.value().feasible);
   EXPECT_THAT(result.value().placement.raw(), ElementsAre(DeviceId(0), DeviceId(0)));
@@ -130,8 +130,8 @@ TEST(Expert, TakesAGivenPlacement) {
   const auto test = MakeTestProblem(Translator(4));
   PlannerOptions options;
   options.started = Clock::now();
-  options.expert = Placement(test->graph.op_count(), DeviceId(3));
-  const auto result = ExpertPlanner().Plan(test->problem, options);
+  const ExpertPlanner expert(Placement(test->graph.op_count(), DeviceId(3)));
+  const auto result = expert.Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
   for (DeviceId device : result.value().placement) EXPECT_EQ(device, DeviceId(3));
 }

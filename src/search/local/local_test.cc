@@ -12,7 +12,9 @@
 #include "search/local/initial_placements.h"
 #include "search/local/local_search.h"
 #include "search/local/patterns.h"
+#include "search/planner_table.h"
 #include "search/test_problems.h"
+#include "sim/simulator.h"
 
 namespace placewright {
 namespace {
@@ -37,7 +39,7 @@ TEST(LocalSearch, ReachesTheOptimumOfTinyProblems) {
     if (!runnable) continue;
     const auto test = MakeTestProblem(spec);
     const std::optional<Score> best = BestOfAll(test->problem);
-    const auto result = planner.Plan(test->problem, Options(600));
+    const auto result = planner.Plan(test->problem, *test->evaluator, Options(600));
     ASSERT_TRUE(best && result.ok());
     ++problems;
     EXPECT_TRUE(result.value().feasible || !best->feasible) << seed;
@@ -70,7 +72,7 @@ TEST(Annealer, PaysForEveryByteOfOverflow) {
   const std::vector<GroupInfo> groups = DescribeGroups(test->problem, graph);
   const Clusters clusters(test->problem, graph, groups);
   const LocalContext context = MakeLocalContext(test->problem, graph, candidates, clusters, groups);
-  Annealer annealer(context, std::vector<int32_t>(16, 0), Random(7), {});
+  Annealer annealer(context, *test->evaluator, std::vector<int32_t>(16, 0), Random(7), {});
   annealer.Run(5000);
   EXPECT_TRUE(annealer.best_score().feasible);
   EXPECT_EQ(annealer.best_score().step_time, 160);  // eight ops of 20 ns
@@ -134,7 +136,7 @@ TEST(Annealer, SweepsOverTheLargestClustersFirst) {
   const LocalContext context = MakeLocalContext(test->problem, graph, candidates, clusters, groups);
   ASSERT_EQ(clusters.members(context.largest.front()).size(), 80u);  // all groups
   for (uint64_t seed = 1; seed <= 5; ++seed) {
-    Annealer annealer(context, std::vector<int32_t>(80, 0), Random(seed), {});
+    Annealer annealer(context, *test->evaluator, std::vector<int32_t>(80, 0), Random(seed), {});
     annealer.Run(20);
     EXPECT_EQ(annealer.best_score().step_time, 414) << seed;
   }
@@ -170,7 +172,7 @@ TEST(LocalSearch, RepairsAPlanThatDoesNotFit) {
   PlannerOptions options = Options(400);
   options.initial = ExpandGroups(test->problem, {0, 0, 0, 0});
   options.starts = {*options.initial};
-  const auto result = LocalSearchPlanner(false).Plan(test->problem, options);
+  const auto result = LocalSearchPlanner(false).Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
   EXPECT_TRUE(result.value().feasible);
   EXPECT_EQ(result.value().step_time, Nanos(20));  // two ops of 10 ns on each device
@@ -183,10 +185,10 @@ TEST(LocalSearch, ALateRunIsRepeatedByItsMoves) {
     PlannerOptions late = Options(0);
     late.budget.iterations.reset();
     late.budget.deadline = Clock::now();
-    const auto timed = LocalSearchPlanner(false).Plan(test->problem, late);
+    const auto timed = LocalSearchPlanner(false).Plan(test->problem, *test->evaluator, late);
     ASSERT_TRUE(timed.ok());
-    const auto again =
-        LocalSearchPlanner(false).Plan(test->problem, Options(timed.value().iterations));
+    const auto again = LocalSearchPlanner(false).Plan(test->problem, *test->evaluator,
+                                                      Options(timed.value().iterations));
     ASSERT_TRUE(again.ok());
     EXPECT_EQ(again.value().placement, timed.value().placement) << seed;
   }
@@ -208,11 +210,11 @@ TEST(LocalSearch, RecordedMovesRepeatATimedRun) {
   timed.budget.iterations.reset();
   timed.budget.deadline = Clock::now() + std::chrono::milliseconds(60);
   timed.threads = 2;
-  const auto first = LocalSearchPlanner(false).Plan(test->problem, timed);
+  const auto first = LocalSearchPlanner(false).Plan(test->problem, *test->evaluator, timed);
   ASSERT_TRUE(first.ok());
   EXPECT_GT(first.value().iterations, 0);
-  const auto second =
-      LocalSearchPlanner(false).Plan(test->problem, Options(first.value().iterations));
+  const auto second = LocalSearchPlanner(false).Plan(test->problem, *test->evaluator,
+                                                     Options(first.value().iterations));
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(first.value().placement, second.value().placement);
   EXPECT_EQ(first.value().step_time, second.value().step_time);
@@ -223,8 +225,8 @@ TEST(Auto, SpentBudgetStillFinishesEveryConstructivePlanner) {
   PlannerOptions options = Options(0);
   options.budget.iterations.reset();
   options.budget.deadline = Clock::now() - std::chrono::seconds(1);
-  const std::vector<const Planner*> table(SearchPlanners().begin(), SearchPlanners().end());
-  const auto result = MakeAuto(table)->Plan(test->problem, options);
+  const PlannerTable table = MakeSearchPlanners();
+  const auto result = MakeAuto(table)->Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result.value().baselines.size(), PlannersInAuto());
   EXPECT_EQ(result.value().iterations, 0);
@@ -235,9 +237,9 @@ TEST(Auto, InterruptReturnsTheBestSoFar) {
   const auto test = MakeTestProblem(RandomSpec(0));
   const std::atomic<bool> interrupted{true};
   PlannerOptions options = Options(1'000'000'000);
-  options.budget.interrupted = &interrupted;
-  const std::vector<const Planner*> table(SearchPlanners().begin(), SearchPlanners().end());
-  const auto result = MakeAuto(table)->Plan(test->problem, options);
+  options.budget.stop = StopToken(&interrupted);
+  const PlannerTable table = MakeSearchPlanners();
+  const auto result = MakeAuto(table)->Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
   EXPECT_TRUE(result.value().feasible);
   EXPECT_LT(result.value().baselines.size(), table.size());

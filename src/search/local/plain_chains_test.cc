@@ -32,10 +32,10 @@ TYPED_TEST(PlainChains, FindTheOptimumOfNearlyAllSmallProblems) {
     }
     if (!runnable) continue;
     const auto test = MakeTestProblem(spec);
-    const std::optional<Enumeration> all = EnumeratePlacements(test->problem);
+    const std::optional<Enumeration> all = EnumeratePlacements(test->problem, *test->evaluator);
     if (!all || !all->best.feasible) continue;
     ++tried;
-    const auto result = TypeParam().Plan(test->problem, Moves(6000, seed));
+    const auto result = TypeParam().Plan(test->problem, *test->evaluator, Moves(6000, seed));
     ASSERT_TRUE(result.ok());
     EXPECT_TRUE(result.value().feasible) << seed;
     EXPECT_GE(result.value().step_time, Nanos(all->best.step_time)) << seed;
@@ -50,7 +50,8 @@ TYPED_TEST(PlainChains, RepeatThemselvesForAnyNumberOfThreads) {
   const auto test = MakeTestProblem(RandomSpec(4));
   PlannerOptions one = Moves(500), four = Moves(500);
   four.threads = 4;
-  const auto a = TypeParam().Plan(test->problem, one), b = TypeParam().Plan(test->problem, four);
+  const auto a = TypeParam().Plan(test->problem, *test->evaluator, one),
+             b = TypeParam().Plan(test->problem, *test->evaluator, four);
   ASSERT_TRUE(a.ok() && b.ok());
   EXPECT_EQ(a.value().placement, b.value().placement);
   EXPECT_EQ(a.value().iterations, b.value().iterations);
@@ -58,7 +59,7 @@ TYPED_TEST(PlainChains, RepeatThemselvesForAnyNumberOfThreads) {
 
 TEST(Mcmc, EndsWhenHalfOfTheSearchHasBroughtNothing) {
   const auto test = MakeTestProblem(RandomSpec(2));
-  const auto result = McmcPlanner().Plan(test->problem, Moves(1'000'000));
+  const auto result = McmcPlanner().Plan(test->problem, *test->evaluator, Moves(1'000'000));
   ASSERT_TRUE(result.ok());
   // Either the bound is met or 4,000 moves, and half of all, were in vain.
   EXPECT_LT(result.value().iterations, 100'000);
@@ -73,11 +74,11 @@ TEST(Mcmc, DrawsAcceleratorsOnly) {
   spec.ops = {
       {"a", {11, 11, 160}, {}, {1}}, {"b", {16, 16, 0}, {}, {1}}, {"c", {5, 5, 160}, {}, {1}}};
   const auto test = MakeTestProblem(spec);
-  const auto result = McmcPlanner().Plan(test->problem, Moves(6000));
+  const auto result = McmcPlanner().Plan(test->problem, *test->evaluator, Moves(6000));
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result.value().step_time, Nanos(16));
   for (DeviceId device : result.value().placement) EXPECT_NE(device, DeviceId(2));
-  const auto annealed = AnnealingPlanner().Plan(test->problem, Moves(6000));
+  const auto annealed = AnnealingPlanner().Plan(test->problem, *test->evaluator, Moves(6000));
   ASSERT_TRUE(annealed.ok());
   EXPECT_EQ(annealed.value().step_time, Nanos(11));
 }

@@ -1,4 +1,6 @@
 // Bounds and proofs against brute force over all placements of tiny problems.
+#include "search/proof/bound.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 #include "base/random.h"
 #include "search/evaluation/group_placement.h"
 #include "search/problem/problem.h"
+#include "search/proof/infeasibility.h"
 #include "search/test_problems.h"
 
 namespace placewright {
@@ -37,7 +40,7 @@ TEST(LowerBound, IsNeverAboveTheBestPlacement) {
     TestSpec spec = RandomSpec(seed);
     if (seed % 4 == 3) AddHomes(seed, spec);
     for (SchedulingPolicy policy : {SchedulingPolicy::kFifo, SchedulingPolicy::kCriticalPath}) {
-      spec.policy = order;
+      spec.policy = policy;
       bool runnable = true;  // an op that no device supports is another test's business
       for (const TestOp& op : spec.ops) {
         runnable &= *std::max_element(op.time_ns.begin(), op.time_ns.end()) >= 0;
@@ -46,7 +49,8 @@ TEST(LowerBound, IsNeverAboveTheBestPlacement) {
       const auto test = MakeTestProblem(spec);
       const std::optional<int64_t> best = BestThatFits(test->problem);
       const Bound bound = LowerBound(test->problem);
-      const bool fits = CheckNotProvenInfeasible(test->problem).ok();
+      const bool fits =
+          CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans()).ok();
       if (best) {
         ++feasible;
         EXPECT_LE(bound.value.count, *best) << "seed " << seed << ", " << bound.argument;

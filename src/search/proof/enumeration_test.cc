@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "search/local/local_search.h"
+#include "search/proof/bound.h"
+#include "search/proof/infeasibility.h"
 #include "search/proof/routes.h"
 #include "search/test_problems.h"
 
@@ -29,18 +31,18 @@ TestSpec Independent(int count, std::vector<int64_t> capacity) {
 // Two of the three share a device: 20 ns. Two need 8,192 and at most 1,024 B.
 TEST(Enumeration, IsTheOptimumAndTheBound) {
   const auto test = MakeTestProblem(Independent(3, {9216, 9216}));
-  const auto all = EnumeratePlacements(test->problem);
+  const auto all = EnumeratePlacements(test->problem, *test->evaluator);
   ASSERT_TRUE(all);
   EXPECT_EQ(all->placements, 8);
   EXPECT_TRUE(all->best.feasible);
   EXPECT_EQ(all->best.step_time, 20);
   EXPECT_LT(LowerBound(test->problem).value, Nanos(20));  // 30 ns of work on two devices: 15
-  EXPECT_EQ(TightestBound(test->problem).value, Nanos(20));
-  EXPECT_EQ(TightestBound(test->problem).argument, "enumeration");
-  EXPECT_TRUE(CheckNotProvenInfeasible(test->problem).ok());
+  EXPECT_EQ(TightestBound(test->problem, *test->evaluator).value, Nanos(20));
+  EXPECT_EQ(TightestBound(test->problem, *test->evaluator).argument, "enumeration");
+  EXPECT_TRUE(CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans()).ok());
   PlannerOptions options;
   options.budget.iterations = 1000;
-  const auto planned = LocalSearchPlanner().Plan(test->problem, options);
+  const auto planned = LocalSearchPlanner().Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(planned.ok());
   EXPECT_EQ(planned.value().step_time, Nanos(20));
   EXPECT_EQ(planned.value().iterations, 0);
@@ -50,7 +52,7 @@ TEST(Enumeration, IsTheOptimumAndTheBound) {
 // on neither.
 TEST(Enumeration, ProvesThatNothingFits) {
   const auto test = MakeTestProblem(Independent(3, {8000, 8000}));
-  const Status fits = CheckNotProvenInfeasible(test->problem);
+  const Status fits = CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans());
   ASSERT_FALSE(fits.ok());
   EXPECT_EQ(fits.error().code, ErrorCode::kInfeasible);
   EXPECT_THAT(fits.error().message, HasSubstr("8 placements"));
@@ -77,18 +79,20 @@ TEST(Enumeration, ProvesThatNothingIsConnected) {
   const auto test = MakeTestProblem(spec);
   EXPECT_TRUE(
       CheckNotProvenDisconnected(test->problem).ok());  // arc consistency alone does not see it
-  const auto all = EnumeratePlacements(test->problem);
+  const auto all = EnumeratePlacements(test->problem, *test->evaluator);
   ASSERT_TRUE(all);
   EXPECT_FALSE(all->legal);
-  const Status fits = CheckNotProvenInfeasible(test->problem);
+  const Status fits = CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans());
   ASSERT_FALSE(fits.ok());
   EXPECT_EQ(fits.error().code, ErrorCode::kInfeasible);
 }
 
 // 2^13 = 8,192 placements are enumerated, 2^14 are not.
 TEST(Enumeration, HasALimit) {
-  EXPECT_TRUE(EnumeratePlacements(MakeTestProblem(Independent(13, {1 << 20, 1 << 20}))->problem));
-  EXPECT_FALSE(EnumeratePlacements(MakeTestProblem(Independent(14, {1 << 20, 1 << 20}))->problem));
+  const auto at = MakeTestProblem(Independent(13, {1 << 20, 1 << 20}));
+  EXPECT_TRUE(EnumeratePlacements(at->problem, *at->evaluator));
+  const auto above = MakeTestProblem(Independent(14, {1 << 20, 1 << 20}));
+  EXPECT_FALSE(EnumeratePlacements(above->problem, *above->evaluator));
 }
 
 // a must run on d0 and b on d1; c, which reads b, anywhere.

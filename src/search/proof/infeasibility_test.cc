@@ -1,4 +1,6 @@
 // What memory alone proves, and what memory is enough, with numbers derived by hand.
+#include "search/proof/infeasibility.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,7 +8,7 @@
 #include <vector>
 
 #include "search/evaluation/group_placement.h"
-#include "search/planner.h"
+#include "search/planner_table.h"
 #include "search/problem/problem.h"
 #include "search/proof/memory_advice.h"
 #include "search/test_problems.h"
@@ -21,7 +23,7 @@ TEST(CheckNotProvenInfeasible, SumOfParameters) {
   spec.inputs = {{"u", 4096}, {"v", 4096}, {"w", 4096}};
   spec.ops = {{"a", {1, 1}, {"u"}, {8}}, {"b", {1, 1}, {"v"}, {8}}, {"c", {1, 1}, {"w"}, {8}}};
   const auto test = MakeTestProblem(spec);
-  const Status status = CheckNotProvenInfeasible(test->problem);
+  const Status status = CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans());
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kInfeasible);
   const std::string text = status.error().ToString() + std::string(status.error().Remedy());
@@ -40,7 +42,7 @@ TEST(CheckNotProvenInfeasible, WhatTheRuntimeContextLacksCounts) {
   spec.ops = {{"a", {5}, {"w"}, {8}}};
   const auto test = MakeTestProblem(spec);
   test->problem.sim_graph.runtime_context[0] = 1500;
-  const Status fits = CheckNotProvenInfeasible(test->problem);
+  const Status fits = CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans());
   ASSERT_FALSE(fits.ok());
   const std::string remedy(fits.error().Remedy());
   EXPECT_NE(remedy.find("At least 1.5 KiB (1,524 B) more"), std::string::npos) << remedy;
@@ -53,15 +55,15 @@ TEST(CheckNotProvenInfeasible, ForbiddenDevicesDoNotCount) {
   spec.inputs = {{"u", 4096}, {"v", 4096}, {"w", 4096}};
   spec.ops = {
       {"a", {1, 1, 1}, {"u"}, {8}}, {"b", {1, 1, 1}, {"v"}, {8}}, {"c", {1, 1, 1}, {"w"}, {8}}};
-  EXPECT_TRUE(CheckNotProvenInfeasible(MakeTestProblem(spec)->problem).ok());
+  EXPECT_TRUE(CheckSpecNotProvenInfeasible(spec).ok());
   spec.constraints.forbids = {{"*", "d2"}};
   const auto test = MakeTestProblem(spec);
-  const Status status = CheckNotProvenInfeasible(test->problem);
+  const Status status = CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans());
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.error().message.find("d0, d1 together offer"), std::string::npos);
   spec.constraints.forbids = {{"*", "d1"}, {"*", "d2"}};
   const auto alone = MakeTestProblem(spec);
-  const Status one = CheckNotProvenInfeasible(alone->problem);
+  const Status one = CheckNotProvenInfeasible(alone->problem, *alone->evaluator, alone->plans());
   ASSERT_FALSE(one.ok());
   EXPECT_NE(one.error().message.find("but d0 offers"), std::string::npos) << one.error().message;
 }
@@ -73,7 +75,7 @@ TEST(CheckNotProvenInfeasible, OneOpAlone) {
   spec.inputs = {{"x", 600, TensorKind::kInput}};
   spec.ops = {{"big", {1, 1}, {"x"}, {10000}}};
   const auto test = MakeTestProblem(spec);
-  const Status status = CheckNotProvenInfeasible(test->problem);
+  const Status status = CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans());
   ASSERT_FALSE(status.ok());
   const std::string text = status.error().ToString() + std::string(status.error().Remedy());
   for (const char* part : {"op big", "11,264 B", "8,192 B", "d0", "3,072 B"}) {
@@ -102,7 +104,7 @@ TEST(CheckNotProvenInfeasible, ActivationsAliveTogether) {
     spec.ops.push_back({"b" + std::to_string(i), {1, 1}, {"a" + std::to_string(i), "gate"}, {8}});
   }
   const auto test = MakeTestProblem(spec);
-  const Status status = CheckNotProvenInfeasible(test->problem);
+  const Status status = CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans());
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.error().ToString().find("still reads"), std::string::npos)
       << status.error().ToString();
@@ -116,9 +118,9 @@ std::string WholeText(const Error& error) {
 bool Fits(TestSpec spec, const MemoryAdvice& enough) {
   for (const MoreMemory& more : enough.more) spec.capacity[more.device.index()] += more.bytes;
   const auto test = MakeTestProblem(spec);
-  for (const Planner* planner : SearchPlanners()) {
+  for (const auto& planner : MakeSearchPlanners()) {
     if (planner->iterative()) continue;
-    const auto result = planner->Plan(test->problem, {});
+    const auto result = planner->Plan(test->problem, *test->evaluator, {});
     if (result.ok() && result.value().feasible) return true;
   }
   return false;
@@ -136,7 +138,7 @@ TEST(CheckNotProvenInfeasible, TheOnlyPlacementIsSimulated) {
               {"x", {1, 1}, {"a"}, {8}},
               {"y", {1, 1}, {"b"}, {8}}};
   const auto test = MakeTestProblem(spec);
-  const Status status = CheckNotProvenInfeasible(test->problem);
+  const Status status = CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans());
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kInfeasible);
   const std::string text = WholeText(status.error());
@@ -147,7 +149,7 @@ TEST(CheckNotProvenInfeasible, TheOnlyPlacementIsSimulated) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
   }
   spec.capacity[0] += 512;
-  EXPECT_TRUE(CheckNotProvenInfeasible(MakeTestProblem(spec)->problem).ok());
+  EXPECT_TRUE(CheckSpecNotProvenInfeasible(spec).ok());
 }
 
 // A parameter of 10,000 B (10,240) whose home is d0 with its 8,192 B: both devices together have
@@ -157,7 +159,7 @@ TEST(CheckNotProvenInfeasible, AGivenHomeThatIsTooSmall) {
   spec.capacity = {8192, 1 << 20};
   spec.inputs = {{"w", 10000, TensorKind::kParameter, 0}};
   spec.ops = {{"a", {1, 1}, {"w"}, {8}}};
-  const Status status = CheckNotProvenInfeasible(MakeTestProblem(spec)->problem);
+  const Status status = CheckSpecNotProvenInfeasible(spec);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kInfeasible);
   const std::string text = WholeText(status.error());
@@ -166,7 +168,7 @@ TEST(CheckNotProvenInfeasible, AGivenHomeThatIsTooSmall) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
   }
   spec.inputs[0].home = 1;
-  EXPECT_TRUE(CheckNotProvenInfeasible(MakeTestProblem(spec)->problem).ok());
+  EXPECT_TRUE(CheckSpecNotProvenInfeasible(spec).ok());
 }
 
 // w (4,096 B) has its home on d0 with 8,192 B, where a must run, which reads it and makes 4,000 B
@@ -177,10 +179,10 @@ TEST(CheckNotProvenInfeasible, AnOpBesideWhatMustLieThere) {
   spec.capacity = {8192, 1 << 20};
   spec.inputs = {{"w", 4096, TensorKind::kParameter, 0}, {"u", 1024}};
   spec.ops = {{"a", {1, -1}, {"w"}, {4000}}, {"b", {1, 1}, {"u"}, {8}}};
-  EXPECT_TRUE(CheckNotProvenInfeasible(MakeTestProblem(spec)->problem).ok());
+  EXPECT_TRUE(CheckSpecNotProvenInfeasible(spec).ok());
   spec.ops[1].time_ns = {1, -1};
   spec.ops.push_back({"free", {1, 1}, {}, {8}});  // so that there is more than one placement
-  const Status status = CheckNotProvenInfeasible(MakeTestProblem(spec)->problem);
+  const Status status = CheckSpecNotProvenInfeasible(spec);
   ASSERT_FALSE(status.ok());
   const std::string text = WholeText(status.error());
   for (const char* part :
@@ -199,14 +201,15 @@ TEST(FindMemoryAdvice, OneDevice) {
   spec.inputs = {{"u", 4096}, {"v", 4096}, {"w", 4096}};
   spec.ops = {{"a", {1}, {"u"}, {8}}, {"b", {1}, {"v"}, {8}}, {"c", {1}, {"w"}, {8}}};
   const auto test = MakeTestProblem(spec);
-  const auto enough = FindMemoryAdvice(test->problem, 7168);
+  const auto enough = FindMemoryAdvice(test->problem, *test->evaluator, test->plans(), 7168);
   ASSERT_TRUE(enough);
   ASSERT_EQ(enough->more.size(), 1u);
   EXPECT_EQ(enough->more[0].bytes, 7680);
   EXPECT_EQ(enough->algorithm, "single");
   EXPECT_EQ(DescribeMemoryAdvice(test->problem, enough),
             "7,680 B more on d0 (12,800 B usable in all) is enough: checked by simulation");
-  const std::string text = WholeText(CheckNotProvenInfeasible(test->problem).error());
+  const std::string text =
+      WholeText(CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans()).error());
   EXPECT_NE(text.find("At least 7.0 KiB (7,168 B) more is needed on d0"), std::string::npos)
       << text;
   EXPECT_NE(text.find("7,680 B more on d0"), std::string::npos) << text;
@@ -219,7 +222,7 @@ TEST(FindMemoryAdvice, TheSmallestOfSeveralDevices) {
   spec.inputs = {{"u", 4096}, {"v", 4096}, {"w", 4096}};
   spec.ops = {{"a", {1, 1}, {"u"}, {8}}, {"b", {1, 1}, {"v"}, {8}}, {"c", {1, 1}, {"w"}, {8}}};
   const auto test = MakeTestProblem(spec);
-  const auto enough = FindMemoryAdvice(test->problem, 2048);
+  const auto enough = FindMemoryAdvice(test->problem, *test->evaluator, test->plans(), 2048);
   ASSERT_TRUE(enough);
   ASSERT_EQ(enough->more.size(), 1u);
   EXPECT_EQ(enough->more[0].bytes, 3584);
@@ -237,7 +240,7 @@ TEST(FindMemoryAdvice, IsEnoughForRandomProblems) {
     }
     if (!runnable) continue;
     const auto test = MakeTestProblem(spec);
-    const auto enough = FindMemoryAdvice(test->problem, 1);
+    const auto enough = FindMemoryAdvice(test->problem, *test->evaluator, test->plans(), 1);
     ASSERT_TRUE(enough) << "seed " << seed;
     EXPECT_TRUE(Fits(spec, *enough)) << "seed " << seed;
     EXPECT_EQ(enough->more.empty(), Fits(spec, {})) << "seed " << seed;
@@ -253,8 +256,8 @@ TEST(FindMemoryAdvice, NothingBeyondEveryLimit) {
   spec.inputs = {{"u", kMaxQuantity - 512}, {"v", kMaxQuantity - 512}};
   spec.ops = {{"a", {1}, {"u"}, {8}}, {"b", {1}, {"v"}, {8}}};
   const auto test = MakeTestProblem(spec);
-  EXPECT_FALSE(FindMemoryAdvice(test->problem, 1));
-  EXPECT_FALSE(CheckNotProvenInfeasible(test->problem).ok());
+  EXPECT_FALSE(FindMemoryAdvice(test->problem, *test->evaluator, test->plans(), 1));
+  EXPECT_FALSE(CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans()).ok());
 }
 
 // a (4,096 B) on either device of 4,608: with its output of 512 B it just fits; two of them on one
@@ -265,7 +268,7 @@ TEST(NothingFits, NamesNeedCapacityGroupAndWayOut) {
   spec.inputs = {{"u", 4096}, {"v", 4096}};
   spec.ops = {{"a", {1, 1}, {"u"}, {8}}, {"b", {1, 1}, {"v"}, {8}}};
   const auto test = MakeTestProblem(spec);
-  const Error error = NothingFits(test->problem, "local-search",
+  const Error error = NothingFits(test->problem, *test->evaluator, test->plans(), "local-search",
                                   ExpandGroups(test->problem, std::vector<int32_t>(2, 0)));
   EXPECT_EQ(error.code, ErrorCode::kNothingFound);
   const std::string text = WholeText(error);
