@@ -17,6 +17,22 @@ if(PLACEWRIGHT_WITH_TORCH)
   set_target_properties(placewright_torch placewright_torch_files PROPERTIES
     INSTALL_RPATH "$ORIGIN;$ORIGIN/${library_folder}")
 endif()
+# The public header and what it includes; nothing of the engine's inside. Includes within become
+# <placewright/...>, so that users add one folder.
+set(public_headers base/check.h base/error_codes.def base/ids.h base/result.h base/stop.h base/units.h
+  cluster/cluster.h cluster/cluster_builder.h cluster/memory_reserve.h cluster/routes.h
+  cost/cost_table.h graph/aliasing/storages.h graph/batch/batch_scaling.h graph/csr.h graph/graph.h
+  graph/graph_builder.h graph/name_index.h graph/value.h plan/constraints.h plan/placement.h
+  plan/plan.h plan/plan_space.h plan/schedule.h planning/placewright.h)
+install(CODE "
+  set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/placewright\")
+  foreach(header ${public_headers})
+    file(READ \"${PROJECT_SOURCE_DIR}/src/\${header}\" text)
+    string(REGEX REPLACE \"#include \\\"([^\\\"]+)\\\"\" \"#include <placewright/\\\\1>\" text \"\${text}\")
+    string(REPLACE \"planning/placewright.h\" \"placewright.h\" header \"\${header}\")
+    file(WRITE \"\${folder}/\${header}\" \"\${text}\")
+  endforeach()
+  message(STATUS \"Installing: \${folder}\")")
 install(PROGRAMS python/placewright_export.py DESTINATION ${CMAKE_INSTALL_DATADIR}/placewright/python)
 install(DIRECTORY python/placewright_torch
   DESTINATION ${CMAKE_INSTALL_DATADIR}/placewright/python FILES_MATCHING PATTERN "*.py")

@@ -56,7 +56,7 @@ function(placewright_test target)
     set(ARG_TIMEOUT 600)
   endif()
   add_executable(${target} ${ARG_SOURCES})
-  target_link_libraries(${target} PRIVATE ${ARG_LIBS} placewright_warnings
+  target_link_libraries(${target} PRIVATE ${ARG_LIBS} placewright_warnings fmt::fmt
     GTest::gtest_main GTest::gmock)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${target} PRIVATE

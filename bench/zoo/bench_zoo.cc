@@ -19,6 +19,7 @@
 #include "search/planner_table.h"
 #include "search/proof/bound.h"
 #include "search/proof/infeasibility.h"
+#include "torch_api/capture_service.h"
 
 namespace placewright {
 namespace {
@@ -142,7 +143,7 @@ void Print(std::FILE* file, const Row& row) {
 
 int RunOne(const CaptureService& service, const Case& what, const Options& options,
            std::FILE* file) {
-  const auto row = RunCase(api, what, options);
+  const auto row = RunCase(service, what, options);
   if (row.ok()) {
     Print(file, row.value());
     return 0;
@@ -165,9 +166,9 @@ int Main(const Options& options) {
                "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
   std::fflush(file);
   int failures = 0;
-  const CaptureService& service = library.value().api().capture();
-  for (const Case& what : Cases(api, options.models)) {
-    failures += !SucceedsInChild([&] { return RunOne(api, what, options, file); });
+  const CaptureService& service = *library.value().api().capture();
+  for (const Case& what : Cases(service, options.models)) {
+    failures += !SucceedsInChild([&] { return RunOne(service, what, options, file); });
   }
   return failures > 0 ? 1 : 0;
 }

@@ -56,7 +56,7 @@ Result<std::vector<SplitDevice>> DevicesOfNodes(const PipelineWorkload& workload
     const auto peers = node.color_class ? classes.find(*node.color_class) : classes.end();
     if (peers == classes.end()) {
       return MakeError(
-          ErrorCode::kSplitMissing,
+          ErrorCode::kSplitIncomplete,
           fmt::format("node {} is on no device, nor is any other node of its colour class",
                       node.id));
     }

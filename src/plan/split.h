@@ -30,7 +30,7 @@ struct SplitDevice {
 // then the accelerators in order); ids that the workload does not have are skipped. A node that is
 // not listed goes where the listed nodes of its colour class are, so that a split may name forward
 // nodes only; all CPUs are one device to that rule, and the node then follows the last of its
-// peers. Errors: kSplitMissing (not listed, nor is any peer), kSplitAmbiguous (peers on several
+// peers. Errors: kSplitIncomplete (not listed, nor is any peer), kSplitAmbiguous (peers on several
 // devices).
 Result<std::vector<SplitDevice>> DevicesOfNodes(const PipelineWorkload& workload,
                                                 const Split& split);

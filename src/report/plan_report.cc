@@ -22,10 +22,22 @@ Table::Cell MemoryCell(const DeviceUse& device, const Style& style) {
 
 }  // namespace
 
+std::string_view PlansOf(PlanSpace space) {
+  switch (space) {
+    case PlanSpace::kPlaced: return "placements of whole ops";
+    case PlanSpace::kReplicated: return "plans that may split or copy ops";
+    case PlanSpace::kPipelined: return "plans that may split ops and the batch";
+  }
+  return "";
+}
+
 std::string BoundVerdict(const Plan& plan) {
-  if (plan.Gap() <= 0) return fmt::format("optimal for {}", kBoundScope);
+  if (plan.bound_space != plan.space) {
+    return fmt::format("a bound for {} alone", PlansOf(plan.bound_space));
+  }
+  if (plan.ProvenOptimal()) return fmt::format("optimal for {}", PlansOf(plan.space));
   return fmt::format("at most {} below this is possible for {}", FormatShare(plan.Gap()),
-                     kBoundScope);
+                     PlansOf(plan.space));
 }
 
 BestBaseline FindBestBaseline(const Plan& plan) {

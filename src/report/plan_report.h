@@ -14,11 +14,12 @@
 
 namespace placewright {
 
-// What the bound covers, for sentences and JSON.
-inline constexpr std::string_view kBoundScope = "placements of whole ops";
+// The plans of a space, for sentences and JSON: "placements of whole ops".
+std::string_view PlansOf(PlanSpace space);
 
 // What the bound says about the step time of a plan that fits: "at most 4.2% below this is possible
-// for placements of whole ops", or "optimal for placements of whole ops" where the gap is 0.
+// for placements of whole ops", or "optimal for placements of whole ops" where the gap is 0. A
+// bound of another space than the plan's proves nothing about it: that is said.
 std::string BoundVerdict(const Plan& plan);
 
 // The best baseline to set a plan against: of those that fit and search nothing, where the cluster

@@ -64,10 +64,13 @@ class Planner {
   virtual const IterativePlanner* AsIterative() const { return nullptr; }  // itself, if it is one
   // Whether `auto` runs it. Not: an opponent that auto's own search contains.
   virtual bool in_auto() const { return true; }
+  // Whether `auto` runs it behind the searches, as it would take seconds. Follows from the problem
+  // alone, so that runs repeat.
+  virtual bool RunsLast(const Problem&) const { return false; }
   // Always a complete legal placement, even if the budget is over at once. Looks at the budget's
   // stop token and deadline, and ends soon after with what it has. `evaluator` is that of the
-  // problem. Errors: kUnreachable; kStopped where the budget ended before there was any plan. Where
-  // memory runs out before there is any, std::bad_alloc passes (base/out_of_memory.h).
+  // problem. Errors: kUnreachable; kCancelled where the budget ended before there was any plan.
+  // Where memory runs out before there is any, std::bad_alloc passes (base/out_of_memory.h).
   virtual Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
                                      const PlannerOptions& options) const = 0;
 };

@@ -1,5 +1,6 @@
 // auto: every planner of a table, and the best of their plans.
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <optional>
 
@@ -13,7 +14,10 @@ namespace {
 class Portfolio {
  public:
   Portfolio(const Problem& problem, Evaluator& evaluator, const PlannerOptions& options)
-      : problem_(problem), evaluator_(evaluator), options_(options) {}
+      : problem_(problem),
+        evaluator_(evaluator),
+        options_(options),
+        deadline_(options.budget.deadline) {}
 
   Status AddInitial() {
     const std::vector<int32_t> groups = GroupsOf(problem_, *options_.initial);
@@ -36,7 +40,10 @@ class Portfolio {
 
   // A planner that finds no connected plan is left out: another may find one.
   void RunConstructive(const Planner& planner) {
-    if (options_.budget.Stopped() && best_ && best_->feasible) return;
+    if (best_ && options_.budget.Expired()) {
+      notes_.push_back(std::string(planner.name()) + " was not run: no time was left");
+      return;
+    }
     Guarded([&] {
       Result<PlannerResult> planned = planner.Plan(problem_, evaluator_, options_);
       if (!planned.ok()) return Keep(std::move(planned.error()));
@@ -46,9 +53,17 @@ class Portfolio {
     });
   }
 
+  // A quarter of what is left goes to planners that need seconds, where that gives them some.
+  void LeaveTimeForLast() {
+    if (!options_.budget.deadline) return;
+    const Clock::duration quarter = (*options_.budget.deadline - Clock::now()) / 4;
+    if (quarter >= std::chrono::seconds(2)) *options_.budget.deadline -= quarter;
+  }
+  void RestoreTime() { options_.budget.deadline = deadline_; }
+
   // The iterations of the budget are shared by all: the slice goes to who has had the fewest moves.
   void RunIterative(const std::vector<const IterativePlanner*>& planners) {
-    if (options_.budget.Stopped() && best_ && best_->feasible) return;
+    if (best_ && options_.budget.Stopped()) return;
     Guarded([&] { StartAll(planners); });
     const bool limited = options_.budget.iterations || options_.budget.deadline;
     const bool one_turn = !limited;
@@ -161,6 +176,7 @@ class Portfolio {
   const Problem& problem_;
   Evaluator& evaluator_;
   PlannerOptions options_;
+  const std::optional<Clock::time_point> deadline_;
   std::vector<std::unique_ptr<PlannerRun>> runs_;
   std::optional<PlannerResult> best_;
   Score best_score_;
@@ -197,9 +213,19 @@ class AutoPlanner : public Planner {
     Portfolio portfolio(problem, evaluator, options);
     if (options.initial) PW_RETURN_IF_ERROR(portfolio.AddInitial());
     if (options.given) portfolio.AddGiven();
-    for (const Planner* planner : constructive_) portfolio.RunConstructive(*planner);
+    std::vector<const Planner*> last;
+    for (const Planner* planner : constructive_) {
+      if (planner->RunsLast(problem)) {
+        last.push_back(planner);
+      } else {
+        portfolio.RunConstructive(*planner);
+      }
+    }
     portfolio.OfferStarts();
+    if (!last.empty()) portfolio.LeaveTimeForLast();
     portfolio.RunIterative(iterative_);
+    portfolio.RestoreTime();
+    for (const Planner* planner : last) portfolio.RunConstructive(*planner);
     return std::move(portfolio).Take();
   }
 

@@ -256,7 +256,7 @@ TEST(InPlace, SlicesWrittenOneAfterTheOtherAreReadAtTheLastVersion) {
   const TinyProblem problem = step.Build();
   const SimResult result = Simulate(problem);
   // gates 0-10, s0 10-13 (version 1), s1 13-17 (version 2); the reader comes after both writes in
-  // file policy, so it reads version 2 and waits for s1: 17-22.
+  // file order, so it reads version 2 and waits for s1: 17-22.
   EXPECT_EQ(Start(problem, result, "s1"), 13);
   EXPECT_EQ(Start(problem, result, "read"), 17);
   EXPECT_EQ(result.step_time.count, 22);

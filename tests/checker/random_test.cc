@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, CheckerOnRandomSteps,
                          ::testing::Values(SchedulingPolicy::kFifo,
                                            SchedulingPolicy::kCriticalPath),
                          [](const auto& policy) {
-                           return order.param == SchedulingPolicy::kFifo ? "Fifo" : "CriticalPath";
+                           return policy.param == SchedulingPolicy::kFifo ? "Fifo" : "CriticalPath";
                          });
 
 }  // namespace

@@ -70,21 +70,21 @@ TEST_F(Pipeline, ErrorsOfSplitsHaveTheirNames) {
     EXPECT_EQ(run.json()["error"]["file"], "s.json") << split;
     return run.json()["error"]["code"].get<std::string>();
   };
-  EXPECT_EQ(code(R"({"fpgas": [{"nodes": [1]}]})", "throughput"), "missing");
-  EXPECT_EQ(code(R"({"fpgas": [{"nodes": [1]}]})", "latency"), "missing");
-  EXPECT_EQ(code(R"({})", "throughput"), "missing");
+  EXPECT_EQ(code(R"({"fpgas": [{"nodes": [1]}]})", "throughput"), "split-incomplete");
+  EXPECT_EQ(code(R"({"fpgas": [{"nodes": [1]}]})", "latency"), "split-incomplete");
+  EXPECT_EQ(code(R"({})", "throughput"), "split-incomplete");
   EXPECT_EQ(code(R"({"fpgas": {}})", "throughput"), "field");
   EXPECT_EQ(code(R"({"fpgas": 3})", "latency"), "field");
   Json workload = Json::parse(kWorkload);
   workload["maxFPGAs"] = 1;
   Write("w.json", workload.dump());
-  EXPECT_EQ(code(R"({"fpgas": [{"nodes": [1]}, {"nodes": [2]}]})", "throughput"), "devices");
-  EXPECT_EQ(code(R"({"fpgas": [{"nodes": [1]}, {"nodes": [2]}]})", "step-time"), "devices");
+  EXPECT_EQ(code(R"({"fpgas": [{"nodes": [1]}, {"nodes": [2]}]})", "throughput"), "split-devices");
+  EXPECT_EQ(code(R"({"fpgas": [{"nodes": [1]}, {"nodes": [2]}]})", "step-time"), "split-devices");
   workload["edges"].push_back({{"sourceId", 1}, {"destId", 2}, {"cost", 7}});
   Write("w.json", workload.dump());
   const Outcome run = RunJson({"inspect", "w.json"});
   EXPECT_EQ(run.status, 3);
-  EXPECT_EQ(run.json()["error"]["code"], "cost");
+  EXPECT_EQ(run.json()["error"]["code"], "workload-cost");
 }
 
 TEST_F(Pipeline, ObjectivesRefuseWhatTheyDoNotUse) {
@@ -199,11 +199,11 @@ TEST_F(Pipeline, AProfilesPlanGoesBackWithStages) {
   EXPECT_EQ(staged["step_time_ns"], step("map.json")["step_time_ns"]);
   EXPECT_EQ(staged["devices"][0]["ops"], 2);
   EXPECT_EQ(staged["devices"][1]["ops"], 2);
-  EXPECT_EQ(step("p.txt")["error"]["code"], "missing");
+  EXPECT_EQ(step("p.txt")["error"]["code"], "split-incomplete");
   Write("far.txt", text +
                        "c -- L -- forward_compute_time=1, backward_compute_time=1, "
                        "activation_size=1, parameter_size=1 -- stage_id=9\n");
-  EXPECT_EQ(step("far.txt")["error"]["code"], "devices");
+  EXPECT_EQ(step("far.txt")["error"]["code"], "split-devices");
 }
 
 TEST_F(Pipeline, ExportRefusesToOverwriteAndUnknownFormats) {

@@ -14,9 +14,21 @@ must(${CMAKE_COMMAND} -S ${EXAMPLES}/cpp_api -B ${SCRATCH}/build -G Ninja
   -DCMAKE_PREFIX_PATH=${SCRATCH}/prefix)
 must(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 must(${SCRATCH}/build/consumer ${EXAMPLES}/tiny_transformer_adam.json.gz 2xV100)
-if(NOT output MATCHES "^tiny_transformer_adam on 2xV100: [0-9.]+ ms a step by [a-z-]+, bound [0-9.]+ ms\n$")
+if(NOT output MATCHES "^tiny_transformer_adam on 2xV100: [0-9.]+ [a-z]+ a step by [a-z-]+, bound [0-9.]+ [a-z]+\n$")
   message(FATAL_ERROR "the consumer said: ${output}")
 endif()
+# Every public header compiles alone, and includes no other folder's.
+file(GLOB_RECURSE headers ${SCRATCH}/prefix/include/*.h)
+list(LENGTH headers count)
+if(count LESS 10)
+  message(FATAL_ERROR "only ${count} public headers were installed")
+endif()
+separate_arguments(flags UNIX_COMMAND "${CXX_FLAGS}")
+foreach(header ${headers})
+  must(${CXX} ${flags} -std=c++20 -Wall -Wextra -Werror -Wno-pragma-once-outside-header -fsyntax-only
+    -I${SCRATCH}/prefix/include -x c++ ${header})
+endforeach()
+
 must(${SCRATCH}/prefix/bin/placewright --version)
 if(NOT output MATCHES "^placewright [0-9]+\\.[0-9]+\\.[0-9]+\n$")
   message(FATAL_ERROR "the installed program said: ${output}")

@@ -146,7 +146,7 @@ TEST(SimulatorProperty, RunsDoNotInfluenceEachOther) {
   }
 }
 
-// A batch gives what one Simulator gives, in policy, with any number of threads.
+// A batch gives what one Simulator gives, in order, with any number of threads.
 TEST(SimulatorProperty, BatchesDoNotDependOnThreads) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
@@ -159,8 +159,10 @@ TEST(SimulatorProperty, BatchesDoNotDependOnThreads) {
     Simulator simulator(problem.sim_graph);
     for (int threads = 1; threads <= 3; ++threads) {
       ThreadPool pool(threads);
-      const std::vector<SimResult> results =
-          BatchSimulator(problem.sim_graph, &pool).Run(placements, options);
+      std::vector<SimResult> results(placements.size());
+      BatchSimulator(problem.sim_graph, &pool)
+          .Run(placements, options,
+               [&](size_t i, const SimResult& result) { results[i] = result; });
       ASSERT_EQ(results.size(), placements.size());
       for (size_t i = 0; i < placements.size(); ++i) {
         const SimResult& expected = simulator.Run(placements[i], options);

@@ -74,7 +74,7 @@ PlanInputs TestPlan::Build() const {
   plan.schedule = {"p.schedule.json", hash};
   plan.graph_name = graph.name();
   plan.cluster_name = cluster.name();
-  plan.policy = order;
+  plan.policy = policy;
   plan.algorithm = "heft";
   plan.feasible = true;
   plan.step_time = Nanos(step);

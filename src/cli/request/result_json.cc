@@ -48,7 +48,9 @@ Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
   object["step_time_ns"] = plan.step_time.count;
   object["lower_bound_ns"] = plan.lower_bound.count;
   object["gap"] = plan.Gap();
-  object["bound_scope"] = kBoundScope;
+  object["space"] = ToString(plan.space);
+  object["bound_space"] = ToString(plan.bound_space);
+  object["bound_scope"] = PlansOf(plan.bound_space);
   object["best_baseline"] = BestBaselineToJson(FindBestBaseline(plan));
   object["devices"] = DevicesToJson(plan.devices);
   object["baselines"] = Json::array();

@@ -281,7 +281,7 @@ TEST(Split, PlacesOpsAndComesBack) {
   ASSERT_FALSE(beyond.ok());
   EXPECT_EQ(beyond.error().code, ErrorCode::kSplitDevices);
   EXPECT_EQ(beyond.error().place, "fpgas[2]");
-  EXPECT_EQ(PlacementOfSplit(w, {{{7}}, {}}).error().code, ErrorCode::kSplitMissing);
+  EXPECT_EQ(PlacementOfSplit(w, {{{7}}, {}}).error().code, ErrorCode::kSplitIncomplete);
 }
 
 TEST(Workload, EveryPublicOneIsReadWhole) {

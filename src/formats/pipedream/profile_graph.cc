@@ -227,7 +227,7 @@ Result<NamedPlacement> PlacementOfStages(const PipeDreamProfile& staged, const G
   for (const ProfileLayer& layer : staged.layers) {
     if (layer.left_out) continue;
     if (!layer.stage) {
-      return MakeError(ErrorCode::kSplitMissing, "the layer has no stage_id",
+      return MakeError(ErrorCode::kSplitIncomplete, "the layer has no stage_id",
                        Printable(layer.id, 80), "Give every layer a stage.");
     }
     const auto stage = static_cast<size_t>(*layer.stage);

@@ -42,7 +42,7 @@ Result<std::vector<int64_t>> StagesOf(const PipeDreamProfile& profile, const Gra
                                       const Placement& placement, const Cluster& cluster);
 
 // Where the stages of `staged`, a profile of the same layers, put the ops of `graph`: stage k is
-// the k-th device, from 0, CPUs beside accelerators not counted. Errors: kSplitMissing (a layer
+// the k-th device, from 0, CPUs beside accelerators not counted. Errors: kSplitIncomplete (a layer
 // without stage), kSplitDevices (a stage beyond the devices).
 Result<NamedPlacement> PlacementOfStages(const PipeDreamProfile& staged, const Graph& graph,
                                          const Cluster& cluster);

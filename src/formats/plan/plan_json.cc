@@ -237,6 +237,15 @@ Result<HistoryPoint> ReadHistoryPoint(const Json& object, const std::string& pla
   return point;
 }
 
+// Plans made before there was more than one space do not say it.
+Result<PlanSpace> ReadSpace(const Json& document, const char* key) {
+  if (!document.contains(key)) return PlanSpace::kPlaced;
+  PW_ASSIGN(const std::string text, GetString(document, key, ""));
+  Result<PlanSpace> space = ParsePlanSpace(text);
+  if (!space.ok()) space.error().place = key;
+  return space;
+}
+
 Status ReadOutcome(const Json& document, Plan& plan) {
   PW_ASSIGN(const std::string order, GetString(document, "order", ""));
   const bool fifo = order == ToString(SchedulingPolicy::kFifo);
@@ -252,6 +261,8 @@ Status ReadOutcome(const Json& document, Plan& plan) {
     return MakeError(ErrorCode::kTooLarge, "must be below 2^60 ns", "step_time_ns");
   }
   PW_ASSIGN(plan.lower_bound, GetNanos(document, "lower_bound_ns", ""));
+  PW_ASSIGN(plan.space, ReadSpace(document, "space"));
+  PW_ASSIGN(plan.bound_space, ReadSpace(document, "bound_space"));
   PW_RETURN_IF_ERROR(GetNumber(document, "gap", ""));
   PW_ASSIGN(plan.devices, ReadList<DeviceUse>(document, "devices", ReadDeviceUse));
   PW_ASSIGN(plan.baselines, ReadList<Baseline>(document, "baselines", ReadBaseline));
@@ -301,9 +312,11 @@ Json PlanToJson(const Plan& plan) {
   json["order"] = ToString(plan.policy);
   json["algorithm"] = plan.algorithm;
   json["objective"] = plan.objective;
+  json["space"] = ToString(plan.space);
   json["feasible"] = plan.feasible;
   json["step_time_ns"] = plan.step_time.count;
   json["lower_bound_ns"] = plan.lower_bound.count;
+  json["bound_space"] = ToString(plan.bound_space);
   json["gap"] = plan.Gap();
   json["devices"] = Json::array();
   for (const DeviceUse& use : plan.devices) json["devices"].push_back(DeviceUseToJson(use));
@@ -323,6 +336,13 @@ Json PlanToJson(const Plan& plan) {
 }
 
 static Error WrongSchema(const std::string& schema) {
+  if (schema.starts_with(kPlanSchema.substr(0, kPlanSchema.rfind('/') + 1))) {
+    return MakeError(ErrorCode::kField,
+                     fmt::format("this plan is of the schema \"{}\", which a newer Placewright "
+                                 "writes; this one reads \"{}\"",
+                                 Printable(schema, 80), kPlanSchema),
+                     "schema", "Update Placewright, or make the plan again with this version.");
+  }
   return MakeError(
       ErrorCode::kField,
       fmt::format("\"{}\" is not the schema \"{}\"", Printable(schema, 80), kPlanSchema), "schema",

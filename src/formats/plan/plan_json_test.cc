@@ -265,5 +265,30 @@ TEST(FormatDocument, GivesLongAndNestedMembersALineEach) {
   EXPECT_EQ(ParseJson(FormatDocument(json)).Take(), json);
 }
 
+TEST(PlanJson, SpacesAreWrittenAndOlderPlansArePlaced) {
+  Plan plan = SamplePlan();
+  plan.space = PlanSpace::kReplicated;
+  Json json = PlanToJson(plan);
+  EXPECT_EQ(json["space"], "replicated");
+  EXPECT_EQ(json["bound_space"], "placed");
+  const Plan read = PlanFromJson(json).Take();
+  EXPECT_EQ(read.space, PlanSpace::kReplicated);
+  EXPECT_EQ(read.bound_space, PlanSpace::kPlaced);
+  EXPECT_FALSE(read.ProvenOptimal());
+  json.erase("space");
+  EXPECT_EQ(PlanFromJson(json).Take().space, PlanSpace::kPlaced);
+  json["space"] = "sharded";
+  EXPECT_EQ(PlanFromJson(json).error().place, "space");
+}
+
+TEST(PlanJson, ANewerSchemaIsNamed) {
+  Json json = PlanToJson(SamplePlan());
+  json["schema"] = "placewright.plan/2";
+  for (const Error& error : {PlanFromJson(json).error(), PlacementFromJson(json).error()}) {
+    EXPECT_NE(error.message.find("placewright.plan/2"), std::string::npos);
+    EXPECT_NE(error.message.find("newer Placewright"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace placewright

@@ -63,7 +63,8 @@ WeightedGraph LeaderGraph(const PlacerInput& input) {
 Favourites FavouriteChildren(const PlacerInput& input, int64_t iteration_limit) {
   const WeightedGraph graph = LeaderGraph(input);
   const std::vector<int32_t> component_of = StronglyConnectedComponents(graph);
-  const SctSolution solution = SolveSct(ContractComponents(graph, component_of), iteration_limit);
+  const SctSolution solution =
+      SolveSct(ContractComponents(graph, component_of), iteration_limit, input.budget);
   const std::string end = DescribeEnd(solution, iteration_limit);
   if (!end.empty() && input.notes != nullptr) input.notes->push_back(end);
   Favourites favourites;

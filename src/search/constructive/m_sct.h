@@ -32,10 +32,15 @@ class MSctPlanner : public Planner {
     return "memory-constrained small communication times (Baechi, SoCC 2020)";
   }
   bool iterative() const override { return false; }
+  // Its linear program takes seconds there, and search rarely starts from its plan.
+  bool RunsLast(const Problem& problem) const override {
+    return problem.sim_graph.ops > kOpsOfLongPrograms;
+  }
   Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
                              const PlannerOptions& options) const override;
 
  private:
+  static constexpr int32_t kOpsOfLongPrograms = 10'000;
   int64_t iteration_limit_;
 };
 

@@ -28,7 +28,10 @@ Result<PlannerResult> PlanInAttempts(std::string_view name, const PlaceFunction&
     bool fits = false;
     std::vector<int32_t> last;
     for (int attempt = 0; attempt < attempts && !fits; ++attempt) {
-      const PlacerInput input{problem, graph, candidates, groups, options.seed, attempt, 1, &notes};
+      // The first plan is made whatever the deadline, not once nobody waits for it.
+      if (options.budget.Stopped() || (best && options.budget.Expired())) return;
+      const PlacerInput input{problem, graph, candidates, groups,        options.seed,
+                              attempt, 1,     &notes,     options.budget};
       std::vector<int32_t> devices = PlaceConnected(place, input);
       if (attempt > 0 && devices == last) continue;
       Result<Score> score = EvaluateGroups(problem, devices, evaluator);
@@ -44,7 +47,7 @@ Result<PlannerResult> PlanInAttempts(std::string_view name, const PlaceFunction&
   construct(FindCandidateDevices(problem, graph));
   if (!FullyConnected(*problem.cluster))
     construct(FindCandidateDevices(problem, graph, CandidateScope::kAll));
-  if (!best) return *std::move(error);
+  if (!best) return error ? *std::move(error) : NoPlanInTime(name);
   PlannerResult result = MakeResult(problem, name, *best, best_score, options);
   for (std::string& note : notes) {
     const std::vector<std::string>& said = result.notes;

@@ -1,7 +1,7 @@
 #include "search/constructive/sct_program.h"
 
-#include <Clp_C_Interface.h>
-
+#include <ClpEventHandler.hpp>
+#include <ClpSimplex.hpp>
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -20,25 +20,25 @@ struct EdgeRef {
 // The program by columns: s_0 .. s_n-1, w, x_0 .. x_m-1.
 class Columns {
  public:
-  Columns(const WeightedGraph& dag, double group) : nodes_(dag.nodes()) {
+  Columns(const WeightedGraph& dag, double scale) : nodes_(dag.nodes()) {
     for (int32_t i = 0; i < nodes_; ++i) {
-      time_.push_back(static_cast<double>(dag.weights[0][i]) / group);
+      time_.push_back(static_cast<double>(dag.weights[0][i]) / scale);
       for (int32_t k = dag.offsets[i]; k < dag.offsets[i + 1]; ++k) {
-        edges_.push_back({i, dag.edges[k].to, static_cast<double>(dag.edges[k].weight) / group});
+        edges_.push_back({i, dag.edges[k].to, static_cast<double>(dag.edges[k].weight) / scale});
       }
     }
     Rows();
     Fill();
   }
 
-  void Load(Clp_Simplex* model) const {
+  void Load(ClpSimplex* model) const {
     std::vector<double> objective(start_.size() - 1, 0), low(start_.size() - 1, 0),
         high(start_.size() - 1, 1);
     std::fill(high.begin(), high.begin() + nodes_ + 1, kInfinity);
     objective[nodes_] = 1;
-    Clp_loadProblem(model, static_cast<int>(start_.size()) - 1, static_cast<int>(row_low_.size()),
-                    start_.data(), index_.data(), value_.data(), low.data(), high.data(),
-                    objective.data(), row_low_.data(), row_high_.data());
+    model->loadProblem(static_cast<int>(start_.size()) - 1, static_cast<int>(row_low_.size()),
+                       start_.data(), index_.data(), value_.data(), low.data(), high.data(),
+                       objective.data(), row_low_.data(), row_high_.data());
   }
   const std::vector<EdgeRef>& edges() const { return edges_; }
 
@@ -110,33 +110,48 @@ double MeanTime(const WeightedGraph& dag) {
   return std::max(1.0, sum / std::max(1, dag.nodes()));
 }
 
+// Asks the budget after every iteration: that is a clock read beside tens of microseconds.
+class StopHandler : public ClpEventHandler {
+ public:
+  explicit StopHandler(const Budget& budget) : budget_(budget) {}
+  ClpEventHandler* clone() const override { return new StopHandler(*this); }
+  int event(Event what) override {
+    constexpr int kGoOn = -1, kStop = 5;
+    return what == endOfIteration && budget_.Expired() ? kStop : kGoOn;
+  }
+
+ private:
+  Budget budget_;
+};
+
 }  // namespace
 
-SctSolution SolveSct(const WeightedGraph& dag, int64_t iteration_limit) {
+SctSolution SolveSct(const WeightedGraph& dag, int64_t iteration_limit, const Budget& budget) {
   SctSolution solution;
   solution.favourite_child.assign(dag.nodes(), -1);
   if (dag.edges.empty()) return solution;
-  const double group = MeanTime(dag);
-  const Columns columns(dag, group);
-  const std::unique_ptr<Clp_Simplex, decltype(&Clp_deleteModel)> model(Clp_newModel(),
-                                                                       &Clp_deleteModel);
-  Clp_setLogLevel(model.get(), 0);
-  columns.Load(model.get());
-  Clp_setMaximumIterations(model.get(),
-                           static_cast<int>(std::min<int64_t>(iteration_limit, 1 << 30)));
-  Clp_dual(model.get(), 0);
-  solution.iterations = Clp_numberIterations(model.get());
-  solution.status = Clp_status(model.get());
-  constexpr int kOptimal = 0, kStopped = 3;  // at a limit; that of iterations is the only one set
+  const double scale = MeanTime(dag);
+  const Columns columns(dag, scale);
+  ClpSimplex model;
+  const StopHandler handler(budget);
+  model.passInEventHandler(&handler);
+  model.setLogLevel(0);
+  columns.Load(&model);
+  model.setMaximumIterations(static_cast<int>(std::min<int64_t>(iteration_limit, 1 << 30)));
+  model.dual(0);
+  solution.iterations = model.numberIterations();
+  solution.status = model.status();
+  constexpr int kOptimal = 0, kAtLimit = 3, kByHandler = 5;
   if (solution.status != kOptimal) {
-    solution.end = solution.status == kStopped ? SctSolution::End::kIterationLimit
-                                               : SctSolution::End::kFailure;
+    solution.end = solution.status == kAtLimit     ? SctSolution::End::kIterationLimit
+                   : solution.status == kByHandler ? SctSolution::End::kBudget
+                                                   : SctSolution::End::kFailure;
     solution.favourite_child = HeaviestEdges(columns.edges(), dag.nodes());
     return solution;
   }
-  solution.objective = Clp_objectiveValue(model.get()) * group;
+  solution.objective = model.objectiveValue() * scale;
   constexpr double kTolerance = 1e-6;  // of the solver
-  const double* x = Clp_primalColumnSolution(model.get()) + dag.nodes() + 1;
+  const double* x = model.primalColumnSolution() + dag.nodes() + 1;
   for (size_t e = 0; e < columns.edges().size(); ++e) {
     const EdgeRef& edge = columns.edges()[e];
     if (x[e] < 0.5 - kTolerance) solution.favourite_child[edge.from] = edge.to;
@@ -149,6 +164,9 @@ std::string DescribeEnd(const SctSolution& solution, int64_t iteration_limit) {
   const std::string why =
       solution.end == SctSolution::End::kIterationLimit
           ? "the linear program met its limit of " + std::to_string(iteration_limit) + " iterations"
+      : solution.end == SctSolution::End::kBudget
+          ? "the linear program was ended after " + std::to_string(solution.iterations) +
+                " iterations, as time was up"
           : "Clp ended with status " + std::to_string(solution.status) + " after " +
                 std::to_string(solution.iterations) + " iterations of the linear program";
   return "m-sct: " + why + "; the heaviest edges took its place";

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/stop.h"
 #include "graph/partition/partition.h"
 
 namespace placewright {
@@ -26,15 +27,16 @@ struct SctSolution {
   std::vector<int32_t> favourite_child;  // [node], -1: none
   // Without an optimum, favourites are those of the heaviest edges, each node at most once as
   // parent and once as child.
-  enum class End : uint8_t { kOptimal, kIterationLimit, kFailure } end = End::kOptimal;
-  int status = 0;  // Clp's word for it: 0 optimal, 1 and 2 infeasible, 3 stopped, 4 errors
+  enum class End : uint8_t { kOptimal, kIterationLimit, kBudget, kFailure } end = End::kOptimal;
+  int status =
+      0;  // Clp's word for it: 0 optimal, 1 and 2 infeasible, 3 at a limit, 4 errors, 5 ended
   int64_t iterations = 0;
-  double objective = 0;  // w, in groups of the node weights; 0 without an optimum
+  double objective = 0;  // w, in the unit of the node weights; 0 without an optimum
 };
 
 // `dag`: acyclic, weights[0] = p, edge weights = c. Solved by Clp's dual simplex, one thread.
-// A limit of 0 stops before the first iteration.
-SctSolution SolveSct(const WeightedGraph& dag, int64_t iteration_limit);
+// A limit of 0 stops before the first iteration; a budget that expires ends it within one.
+SctSolution SolveSct(const WeightedGraph& dag, int64_t iteration_limit, const Budget& budget = {});
 
 // Why there is no optimum, a sentence for the user; "" if there is one.
 std::string DescribeEnd(const SctSolution& solution, int64_t iteration_limit);

@@ -1,5 +1,5 @@
 // mcmc and annealing: searches over single groups as the literature has them, on the same
-// incremental simulator as local-search. They are opponents; `auto` does not run them, since
+// incremental evaluation as local-search. They are opponents; `auto` does not run them, since
 // local-search makes all their moves.
 //
 // mcmc: FlexFlow's search (Jia, Zaharia and Aiken, "Beyond Data and Model Parallelism for Deep

@@ -21,7 +21,7 @@ Lifetimes FindLifetimes(const Problem& problem, const OpGraph& graph) {
       lives.last[sim_graph.version_storage[sim_graph.slice_version[input.crossing]]] = step;
     }
   }
-  // In groups of 64 KiB, so that no sum overflows.
+  // In units of 64 KiB, so that no sum overflows.
   std::vector<int64_t> change(graph.order.size() + 1, 0);
   for (size_t s = 0; s < storages; ++s) {
     if (lives.first[s] < 0) continue;

@@ -7,30 +7,14 @@
 #include <vector>
 
 #include "base/result.h"
-#include "plan/plan_space.h"
+#include "plan/constraints.h"
 #include "plan/schedule.h"
 #include "sim/engine/sim_graph.h"
 
 namespace placewright {
 
-// --pin GLOB=DEVICE, --forbid GLOB=DEVICE, --colocate GLOB, --colocate-each GLOB; globs over module
-// paths, devices by name or glob ("host0/gpu*").
-struct ConstraintSpec {
-  std::string glob;
-  std::string device;  // empty for colocate
-};
-struct Constraints {
-  std::vector<ConstraintSpec> pins, forbids;
-  std::vector<std::string> colocate;       // all modules that match one, together
-  std::vector<std::string> colocate_each;  // each module that matches one, by itself
-
-  bool Empty() const {
-    return pins.empty() && forbids.empty() && colocate.empty() && colocate_each.empty();
-  }
-};
-
-// The group of placement: a colocation group, possibly several joined by --colocate or
-// --colocate-each.
+// Ops that lie together: a colocation group of the graph, possibly several joined by --colocate or
+// --colocate-each. What planners place.
 struct ColocationGroup {
   std::vector<OpId> ops;          // ascending; views included
   std::vector<DeviceId> allowed;  // devices that support all its ops and that no constraint

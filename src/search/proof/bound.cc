@@ -304,7 +304,7 @@ Bound OwnBound(const Problem& problem) {
   Bounder bounder(problem);
   Bound bound{Nanos(bounder.CriticalPath()), "critical path"};
   const auto raise = [&](int64_t value, const char* argument) {
-    value = std::min(value, kMaxQuantity);  // where the simulator's clock stops
+    value = std::min(value, kMaxQuantity);  // where the clock of a step stops
     if (value > bound.value.count) bound = {Nanos(value), argument};
   };
   raise(bounder.Work(), "work");

@@ -137,8 +137,8 @@ TEST(MaxLoad, BackwardNodesFollowTheirColourClass) {
 }
 
 TEST(MaxLoad, WhatHasNoValue) {
-  EXPECT_EQ(CodeOf(MaxLoad(Training().get(), {{{1}}, {}})), ErrorCode::kSplitMissing);
-  EXPECT_EQ(CodeOf(MaxLoad(Fan().get(), {{{1, 2, 3, 4}}, {}})), ErrorCode::kSplitMissing);
+  EXPECT_EQ(CodeOf(MaxLoad(Training().get(), {{{1}}, {}})), ErrorCode::kSplitIncomplete);
+  EXPECT_EQ(CodeOf(MaxLoad(Fan().get(), {{{1, 2, 3, 4}}, {}})), ErrorCode::kSplitIncomplete);
   EXPECT_EQ(CodeOf(MaxLoad(Training().get(), {{{1, 2}, {4, 3}}, {}})), ErrorCode::kSplitColocation);
   EXPECT_EQ(CodeOf(MaxLoad(Fan().get(), {{{1}, {}, {2}, {3, 4, 5}}, {}})),
             ErrorCode::kSplitDevices);
@@ -196,11 +196,12 @@ TEST(SampleLatency, WhatHasNoValue) {
   EXPECT_EQ(CodeOf(SampleLatency(cross.get(), {{{1, 4}, {2, 3}}, {}})), ErrorCode::kSplitCyclic);
   // 1 + out 1, then in 1 + 1: the number of accelerators is not looked at.
   EXPECT_EQ(LatencyOf(cross.get(), {{{1}, {2}, {3}, {4}}, {}}), 4);
-  EXPECT_EQ(CodeOf(SampleLatency(cross.get(), {{{1, 2, 3}}, {}})), ErrorCode::kSplitMissing);
+  EXPECT_EQ(CodeOf(SampleLatency(cross.get(), {{{1, 2, 3}}, {}})), ErrorCode::kSplitIncomplete);
   const auto twice = SampleLatency(cross.get(), {{{1, 2, 3, 4}, {4}}, {}});
-  EXPECT_EQ(CodeOf(twice), ErrorCode::kSplitMissing);
+  EXPECT_EQ(CodeOf(twice), ErrorCode::kSplitIncomplete);
   EXPECT_THAT(twice.error().message, HasSubstr("node 4 twice"));
-  EXPECT_EQ(CodeOf(SampleLatency(cross.get(), {{{1, 2, 3, 4, 5}}, {}})), ErrorCode::kSplitMissing);
+  EXPECT_EQ(CodeOf(SampleLatency(cross.get(), {{{1, 2, 3, 4, 5}}, {}})),
+            ErrorCode::kSplitIncomplete);
   cross.Edge(4, 3, 1);
   EXPECT_EQ(CodeOf(SampleLatency(cross.get(), {{{1, 2, 3, 4}}, {}})), ErrorCode::kGraphCycle);
 }

@@ -70,11 +70,12 @@ Status Evaluation::Assign(const std::vector<int64_t>& ids, int32_t device,
   for (const int64_t id : ids) {
     const auto it = positions.find(id);
     if (it == positions.end()) {
-      return MakeError(ErrorCode::kSplitMissing,
+      return MakeError(ErrorCode::kSplitIncomplete,
                        fmt::format("the split lists node {}, which the workload lacks", id));
     }
     if (devices_[it->second] != kUnlisted) {
-      return MakeError(ErrorCode::kSplitMissing, fmt::format("the split lists node {} twice", id));
+      return MakeError(ErrorCode::kSplitIncomplete,
+                       fmt::format("the split lists node {} twice", id));
     }
     devices_[it->second] = device;
   }
@@ -104,7 +105,7 @@ Status Evaluation::CheckAllListed() const {
     if (devices_[i] != kUnlisted || (successors_[node].empty() && predecessors_[node].empty())) {
       continue;
     }
-    return MakeError(ErrorCode::kSplitMissing,
+    return MakeError(ErrorCode::kSplitIncomplete,
                      fmt::format("the split does not list node {}", workload_.nodes[i].id));
   }
   return Ok();

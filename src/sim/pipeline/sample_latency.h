@@ -46,7 +46,7 @@ struct SampleLatencyResult {
 };
 
 // Every node is listed exactly once; only a node without any edge may be left out, and then counts
-// nothing. Errors: kGraphCycle; kSplitMissing (a node is not listed, or twice, or is not there);
+// nothing. Errors: kGraphCycle; kSplitIncomplete (a node is not listed, or twice, or is not there);
 // kSplitCyclic (pieces wait for one another); kFileTooLarge (accelerators * edges beyond 2^32).
 // O(accelerators * (nodes + edges)).
 Result<SampleLatencyResult> SampleLatency(const PipelineWorkload& workload, const Split& split);

@@ -1,0 +1,95 @@
+// Placewright's public interface: where every operation of a training step runs, on any mix of CPUs
+// and GPUs, with predicted step time, memory per device and a lower bound.
+//
+//   const auto graph = placewright::ReadGraph("bert.json.gz");
+//   const auto cluster = placewright::ReadCluster("4xP100");
+//   const auto planned = placewright::PlanStep(graph.value(), cluster.value());
+//   planned.value().plan.step_time;
+//
+// Graphs and clusters are read from files of any format in docs/formats, or built with GraphBuilder
+// and ClusterBuilder. Nothing here throws but std::bad_alloc: a Result holds a value or an Error
+// that names code, place and remedy. There is no global state: any number of threads may plan at a
+// time, on the same graph or others.
+#ifndef PLACEWRIGHT_PLANNING_PLACEWRIGHT_H_
+#define PLACEWRIGHT_PLANNING_PLACEWRIGHT_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/stop.h"
+#include "cluster/cluster.h"
+#include "cluster/cluster_builder.h"
+#include "cost/cost_table.h"
+#include "graph/graph.h"
+#include "graph/graph_builder.h"
+#include "plan/constraints.h"
+#include "plan/placement.h"
+#include "plan/plan.h"
+#include "plan/schedule.h"
+
+namespace placewright {
+
+struct ReadGraphOptions {
+  std::optional<int64_t> batch{};               // another batch size than the file's
+  std::map<std::string, int64_t> dimensions{};  // values of an ONNX model's symbolic dimensions
+};
+// A graph file of any readable format, recognised by its content; plain or gzip. Errors name the
+// file: kFileUnreadable, kFormatUnknown, those of the format's reader; kUsage for a batch or
+// dimensions that it cannot take.
+Result<Graph> ReadGraph(const std::string& path, const ReadGraphOptions& options = {});
+
+// A file (YAML or JSON) or the name of a preset ("4xP100"). GPUs for which the description states
+// no memory reserve keep 5% free. Errors: those of the reader, kUnknownName with near names.
+Result<Cluster> ReadCluster(const std::string& path_or_preset);
+
+struct PlanProgress {
+  std::string_view algorithm;
+  int64_t iterations = 0;
+  Nanos best_step_time;   // of plans that fit, once `feasible`
+  bool feasible = false;  // some plan fits
+};
+
+struct PlanRequest {
+  std::string algorithm = "auto";  // the best of all; `placewright plan --help` lists them
+  // How long to search: the first limit that is met ends it. Without any, 10 s. A plan that ended
+  // by time is repeated by its number of iterations.
+  std::optional<std::chrono::nanoseconds> time{};
+  std::optional<int64_t> iterations{};
+  StopToken stop{};  // ends the search with the best plan so far, within a fraction of a second
+  uint64_t seed = 0;
+  int threads = 1;  // never changes the plan of an iteration budget
+  Constraints constraints{};
+  SchedulingPolicy policy = SchedulingPolicy::kFifo;
+  std::string cost_profile = "default";  // of modelled costs: "default" or "tf1"
+  std::optional<Placement> initial{};    // a placement to start from
+  // Called from the calling thread, a few times a second and at every improvement.
+  std::function<void(const PlanProgress&)> progress{};
+};
+
+struct PlannedStep {
+  Plan plan;                       // what was found: step time, bound, memory, baselines, history
+  Placement placement;             // the device of every op
+  Schedule schedule;               // when every op and transfer runs
+  std::string bound_argument;      // what proves the lower bound
+  std::vector<std::string> notes;  // what a user should know: a limit that was met, say
+};
+
+// Plans one step with modelled costs, or with costs of the caller. A plan that does not fit in
+// memory (`plan.feasible` is false) is a value: nothing better was found. Errors: kInfeasible with
+// the proof that no plan exists; kUnreachable; kConstraint; kUsage (an algorithm or profile that
+// there is not); kCancelled, where it was stopped before there was any plan.
+Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster,
+                             const PlanRequest& request = {});
+Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const CostTable& costs,
+                             const PlanRequest& request = {});
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_PLANNING_PLACEWRIGHT_H_

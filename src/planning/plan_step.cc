@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "cost/cost_model.h"
+#include "formats/input.h"
+#include "planning/algorithms.h"
+#include "planning/placewright.h"
+#include "planning/prepared_problem.h"
+#include "planning/replay.h"
+#include "sim/placement_check.h"
+
+namespace placewright {
+namespace {
+
+constexpr std::chrono::seconds kDefaultTime{10};
+
+Budget BudgetOf(const PlanRequest& request, Clock::time_point started) {
+  Budget budget;
+  budget.iterations = request.iterations;
+  budget.stop = request.stop;
+  if (request.time) {
+    budget.deadline = started + *request.time;
+  } else if (!request.iterations) {
+    budget.deadline = started + kDefaultTime;
+  }
+  return budget;
+}
+
+PlannerOptions OptionsOf(const PlanRequest& request, Clock::time_point started) {
+  PlannerOptions options;
+  options.budget = BudgetOf(request, started);
+  options.seed = request.seed;
+  options.threads = std::max(1, request.threads);
+  options.initial = request.initial;
+  options.started = started;
+  if (request.progress) {
+    options.progress = [&request](const PlannerOptions::Progress& progress) {
+      request.progress({progress.algorithm, progress.iterations, progress.best, progress.feasible});
+    };
+  }
+  return options;
+}
+
+Error Cancelled() { return MakeError(ErrorCode::kCancelled, "stopped before there was any plan"); }
+
+}  // namespace
+
+Result<Graph> ReadGraph(const std::string& path, const ReadGraphOptions& options) {
+  PW_ASSIGN(LoadedGraph loaded, LoadGraph(path, {options.batch, "", options.dimensions}));
+  return std::move(loaded.graph);
+}
+
+Result<Cluster> ReadCluster(const std::string& path_or_preset) {
+  PW_ASSIGN(LoadedCluster loaded, LoadCluster(path_or_preset));
+  return std::move(loaded.cluster);
+}
+
+Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster,
+                             const PlanRequest& request) {
+  if (!IsCostProfile(request.cost_profile)) {
+    return MakeError(ErrorCode::kUsage,
+                     "there is no cost profile \"" + Printable(request.cost_profile) + "\"", "",
+                     "The profiles are default and tf1.");
+  }
+  CostOptions costs;
+  costs.profile = request.cost_profile;
+  PW_ASSIGN(const CostTable modelled, ModelCosts(graph, cluster, costs));
+  return PlanStep(graph, cluster, modelled, request);
+}
+
+Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const CostTable& costs,
+                             const PlanRequest& request) {
+  const Clock::time_point started = Clock::now();
+  const Algorithms algorithms;
+  PW_ASSIGN(const Planner* planner, algorithms.Find(request.algorithm));
+  ProblemSettings settings;
+  settings.constraints = request.constraints;
+  settings.policy = request.policy;
+  settings.threads = std::max(1, request.threads);
+  if (request.stop.StopRequested()) return Cancelled();
+  PW_ASSIGN(const std::unique_ptr<PreparedProblem> prepared,
+            PreparedProblem::Prepare(graph, cluster, costs, settings));
+  const Problem& problem = prepared->problem();
+  if (request.initial) {
+    PW_RETURN_IF_ERROR(VerifyPlacement(problem.sim_graph, graph, cluster, *request.initial));
+  }
+  if (request.stop.StopRequested()) return Cancelled();
+  PW_ASSIGN(PlannerResult result,
+            planner->Plan(problem, prepared->evaluator(), OptionsOf(request, started)));
+  const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
+  PW_ASSIGN(SimResult replay, Replay(*prepared, result));
+  PlannedStep planned;
+  planned.plan = MakePlan(*prepared, result, replay, request.seed, seconds);
+  planned.plan.cost_profile = request.cost_profile;
+  planned.placement = std::move(result.placement);
+  planned.schedule = *std::move(replay.schedule);
+  planned.bound_argument = prepared->bound().argument;
+  planned.notes = std::move(result.notes);
+  return planned;
+}
+
+}  // namespace placewright

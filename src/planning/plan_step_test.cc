@@ -1,0 +1,149 @@
+// The public interface as its users see it: its own header alone, and graphs built by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "planning/placewright.h"
+
+namespace placewright {
+namespace {
+
+using ::testing::HasSubstr;
+
+// `length` matrix products, each of the one before and a parameter, every second one also added to
+// the one before that.
+Graph Layers(const std::string& name, int length, int64_t width) {
+  GraphBuilder builder(name, "test");
+  std::vector<TensorId> outputs;
+  for (int i = 0; i < length; ++i) {
+    const std::string layer = "layer" + std::to_string(i);
+    const TensorId weight =
+        builder.AddInput(layer + ".weight", TensorKind::kParameter, DType::kF32, {width, width})
+            .Take();
+    OpSpec product;
+    product.name = layer;
+    product.type = "aten.mm.default";
+    product.module = layer;
+    product.inputs = {i > 0 ? outputs.back() : weight, weight};
+    product.outputs = {{.name = layer + ".out", .shape = {width, width}}};
+    TensorId made = builder.AddOp(product).Take()[0];
+    if (i > 1 && i % 2 == 0) {
+      OpSpec sum;
+      sum.name = layer + ".sum";
+      sum.type = "aten.add.Tensor";
+      sum.module = layer;
+      sum.inputs = {made, outputs[static_cast<size_t>(i) - 2]};
+      sum.outputs = {{.name = layer + ".sum.out", .shape = {width, width}}};
+      made = builder.AddOp(sum).Take()[0];
+    }
+    outputs.push_back(made);
+  }
+  builder.SetOutputs({outputs.back()});
+  return std::move(builder).Build().Take();
+}
+
+PlanRequest Iterations(int64_t count) {
+  PlanRequest request;
+  request.iterations = count;
+  return request;
+}
+
+TEST(PlanStep, PlansWhatIsBuiltByHand) {
+  const Graph graph = Layers("layers", 12, 512);
+  const Cluster cluster = ReadCluster("4xP100").Take();
+  const Result<PlannedStep> planned = PlanStep(graph, cluster, Iterations(200));
+  ASSERT_TRUE(planned.ok()) << planned.error().ToString();
+  const PlannedStep& step = planned.value();
+  EXPECT_TRUE(step.plan.feasible);
+  EXPECT_EQ(step.plan.graph_name, "layers");
+  EXPECT_EQ(step.plan.cluster_name, "4xP100");
+  EXPECT_LE(step.plan.lower_bound, step.plan.step_time);
+  EXPECT_FALSE(step.bound_argument.empty());
+  EXPECT_EQ(step.plan.space, PlanSpace::kPlaced);
+  EXPECT_EQ(step.plan.bound_space, PlanSpace::kPlaced);
+  EXPECT_EQ(step.placement.size(), graph.op_count());
+  EXPECT_EQ(step.plan.placement.size(), graph.op_count());
+  Nanos end;
+  for (OpId op : graph.ops()) end = std::max(end, step.schedule.ops[op].end);
+  EXPECT_EQ(end, step.plan.step_time);
+  for (const Baseline& baseline : step.plan.baselines) {
+    if (baseline.feasible) EXPECT_GE(baseline.step_time, step.plan.step_time);
+  }
+}
+
+TEST(PlanStep, SaysWhatIsWrong) {
+  const Graph graph = Layers("layers", 4, 64);
+  const Cluster cluster = ReadCluster("4xP100").Take();
+  PlanRequest request = Iterations(1);
+  request.algorithm = "hefty";
+  EXPECT_THAT(PlanStep(graph, cluster, request).error().ToString(), HasSubstr("heft"));
+  request = Iterations(1);
+  request.constraints.pins = {{"layer1", "host0/gpu9"}};
+  EXPECT_EQ(PlanStep(graph, cluster, request).error().code, ErrorCode::kConstraint);
+  request = Iterations(1);
+  request.cost_profile = "guess";
+  EXPECT_EQ(PlanStep(graph, cluster, request).error().code, ErrorCode::kUsage);
+  EXPECT_EQ(ReadGraph("/nowhere").error().code, ErrorCode::kFileUnreadable);
+  EXPECT_EQ(ReadCluster("5xP1000").error().code, ErrorCode::kUnknownName);
+}
+
+TEST(PlanStep, KeepsToConstraintsAndStarts) {
+  const Graph graph = Layers("layers", 8, 256);
+  const Cluster cluster = ReadCluster("4xP100").Take();
+  const DeviceId wanted = cluster.FindDevice("host0/gpu2");
+  PlanRequest request = Iterations(50);
+  request.constraints.pins = {{"layer3", "host0/gpu2"}};
+  const PlannedStep pinned = PlanStep(graph, cluster, request).Take();
+  for (OpId op : graph.ops()) {
+    if (graph.op(op).name.starts_with("layer3")) EXPECT_EQ(pinned.placement[op], wanted);
+  }
+  PlanRequest from = Iterations(0);
+  from.initial = pinned.placement;
+  EXPECT_LE(PlanStep(graph, cluster, from).Take().plan.step_time, pinned.plan.step_time);
+}
+
+// Two problems on two threads at once give what each gives alone (run under the thread sanitizer).
+TEST(PlanStep, ThreadsPlanDifferentProblemsAtOnce) {
+  const Cluster p100 = ReadCluster("4xP100").Take(), v100 = ReadCluster("2xV100").Take();
+  const Graph wide = Layers("wide", 10, 1024), deep = Layers("deep", 40, 256);
+  PlanRequest request = Iterations(400);
+  request.threads = 2;
+  const PlannedStep wide_alone = PlanStep(wide, p100, request).Take();
+  const PlannedStep deep_alone = PlanStep(deep, v100, request).Take();
+  std::optional<PlannedStep> wide_beside, deep_beside;
+  std::thread one([&] { wide_beside = PlanStep(wide, p100, request).Take(); });
+  std::thread two([&] { deep_beside = PlanStep(deep, v100, request).Take(); });
+  one.join();
+  two.join();
+  EXPECT_EQ(wide_beside->placement, wide_alone.placement);
+  EXPECT_EQ(deep_beside->placement, deep_alone.placement);
+}
+
+TEST(PlanStep, EndsWhenItIsStopped) {
+  const Graph graph = Layers("layers", 30, 512);
+  const Cluster cluster = ReadCluster("4xP100").Take();
+  StopSource before;
+  before.RequestStop();
+  PlanRequest request;
+  request.time = std::chrono::hours(1);
+  request.stop = before.token();
+  EXPECT_EQ(PlanStep(graph, cluster, request).error().code, ErrorCode::kCancelled);
+
+  StopSource during;
+  std::atomic<int> reports = 0;
+  request.stop = during.token();
+  request.progress = [&](const PlanProgress& progress) {
+    if (progress.feasible && ++reports == 1) during.RequestStop();
+  };
+  const Result<PlannedStep> planned = PlanStep(graph, cluster, request);  // not an hour
+  ASSERT_TRUE(planned.ok());
+  EXPECT_TRUE(planned.value().plan.feasible);
+  EXPECT_GE(reports, 1);
+}
+
+}  // namespace
+}  // namespace placewright

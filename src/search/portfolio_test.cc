@@ -1,0 +1,119 @@
+// How `auto` shares its budget out, on planners made up for it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "search/evaluation/plan_result.h"
+#include "search/planner_table.h"
+#include "search/test_problems.h"
+
+namespace placewright {
+namespace {
+
+using ::testing::ElementsAre;
+
+struct Log {
+  std::vector<std::string> slices;  // who advanced, in order
+  std::vector<std::string> offers;  // who was offered a plan
+};
+
+// Ends after `slices` of `moves` each; puts everything on d0.
+class CountingPlanner : public IterativePlanner {
+ public:
+  CountingPlanner(std::string name, int64_t moves, int64_t slices, bool in_auto, Log* log)
+      : name_(std::move(name)), moves_(moves), slices_(slices), in_auto_(in_auto), log_(log) {}
+  std::string_view name() const override { return name_; }
+  std::string_view description() const override { return "counts"; }
+  bool in_auto() const override { return in_auto_; }
+  Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
+                                            const PlannerOptions& options) const override {
+    const std::vector<int32_t> devices(problem.groups.size(), 0);
+    PW_ASSIGN(const Score score, EvaluateGroups(problem, devices, evaluator));
+    return std::unique_ptr<PlannerRun>(
+        std::make_unique<Run>(*this, MakeResult(problem, name_, devices, score, options)));
+  }
+
+ private:
+  class Run : public PlannerRun {
+   public:
+    Run(const CountingPlanner& planner, PlannerResult result)
+        : planner_(planner), result_(std::move(result)) {}
+    bool Advance() override {
+      planner_.log_->slices.push_back(planner_.name_);
+      result_.iterations += planner_.moves_;
+      return ++done_ < planner_.slices_;
+    }
+    void Offer(const Score&, const Placement&) override {
+      planner_.log_->offers.push_back(planner_.name_);
+    }
+    const PlannerResult& result() const override { return result_; }
+
+   private:
+    const CountingPlanner& planner_;
+    PlannerResult result_;
+    int64_t done_ = 0;
+  };
+
+  std::string name_;
+  int64_t moves_, slices_;
+  bool in_auto_;
+  Log* log_;
+};
+
+class Portfolio : public testing::Test {
+ protected:
+  Portfolio() {
+    TestSpec spec;
+    spec.capacity = {1 << 20, 1 << 20};
+    spec.ops = {{"a", {10, 10}, {}, {8}}, {"b", {10, 10}, {"a"}, {8}}};
+    test_ = MakeTestProblem(spec);
+  }
+  PlannerResult Plan(std::optional<int64_t> iterations) {
+    PlannerOptions options;
+    options.budget.iterations = iterations;
+    options.started = Clock::now();
+    return MakeAuto(table_)->Plan(test_->problem, *test_->evaluator, options).Take();
+  }
+  void Add(std::string name, int64_t moves, int64_t slices, bool in_auto = true) {
+    table_.push_back(std::make_unique<CountingPlanner>(name, moves, slices, in_auto, &log_));
+  }
+
+  Log log_;
+  PlannerTable table_;
+  std::unique_ptr<TestProblem> test_;
+};
+
+// x makes 10 moves a slice, y 30: whoever has had fewest goes on, x first.
+TEST_F(Portfolio, GivesEachSliceToWhoHasHadFewestMoves) {
+  Add("x", 10, 100);
+  Add("y", 30, 100);
+  const PlannerResult result = Plan(100);
+  EXPECT_THAT(log_.slices, ElementsAre("x", "y", "x", "x", "x", "y"));
+  EXPECT_EQ(result.iterations, 100);  // 40 + 60
+  EXPECT_THAT(log_.offers, ElementsAre("y", "x", "y", "y", "y", "x"));
+}
+
+TEST_F(Portfolio, GoesOnWithoutThoseThatAreDone) {
+  Add("x", 10, 2);
+  Add("y", 10, 4);
+  Plan(1000);
+  EXPECT_THAT(log_.slices, ElementsAre("x", "y", "x", "y", "y", "y"));
+}
+
+TEST_F(Portfolio, RunsOneSliceOfEachWithoutAnyLimit) {
+  Add("x", 10, 9);
+  Add("y", 10, 9);
+  Plan(std::nullopt);
+  EXPECT_THAT(log_.slices, ElementsAre("x", "y"));
+}
+
+TEST_F(Portfolio, LeavesOutWhoIsNotForIt) {
+  Add("x", 10, 2, false);
+  Add("y", 10, 2);
+  const PlannerResult result = Plan(1000);
+  EXPECT_THAT(log_.slices, ElementsAre("y", "y"));
+  ASSERT_EQ(result.baselines.size(), 1u);
+  EXPECT_EQ(result.baselines[0].algorithm, "y");
+}
+
+}  // namespace
+}  // namespace placewright
