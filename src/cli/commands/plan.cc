@@ -24,8 +24,8 @@ namespace placewright {
 namespace {
 
 constexpr const char* kExamples =
-    "Without --time and --iterations the search ends 10 s after the start. Ctrl-C writes the best\n"
-    "plan so far and exits with 130. The plan's costs and schedule are written beside it.\n"
+    "Without --time and --iterations the search ends 10 s after the graph was read. Ctrl-C writes\n"
+    "the best plan so far and exits with 130. The plan's costs and schedule are written beside it.\n"
     "A model of the zoo is recorded first, into MODEL.step.json.gz beside the plan (with --batch\n"
     "8: MODEL-batch8.step.json.gz).\n"
     "Examples:\n"

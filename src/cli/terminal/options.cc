@@ -103,7 +103,7 @@ Result<std::map<std::string, int64_t>> ParseDimensions(const std::vector<std::st
 
 void AddSearchOptions(CommandLine app, SearchOptions* options) {
   app.AddOption("--time", options->time,
-                "Search until this long after the start: 10s (default), 500ms, or seconds")
+                "Time from when the graph is read: 10s (default), 500ms, or seconds")
       .TypeName("TIME")
       .Group("Search");
   app.AddOption("--iterations", options->iterations,
@@ -209,7 +209,7 @@ Result<Budget> MakeBudget(const SearchOptions& options, Clock::time_point starte
 void LeaveTimeToWrite(Clock::time_point started, Clock::time_point prepared, Budget* budget) {
   if (!budget->deadline || *budget->deadline <= started) return;
   const Clock::duration half = (*budget->deadline - started) / 2;
-  *budget->deadline -= std::min<Clock::duration>(prepared - started, half);
+  *budget->deadline -= std::min<Clock::duration>(2 * (prepared - started), half);
 }
 
 int ThreadsOf(const SearchOptions& options) {
