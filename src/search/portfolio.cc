@@ -41,7 +41,7 @@ class Portfolio {
   // A planner that finds no connected plan is left out: another may find one.
   void RunConstructive(const Planner& planner) {
     if (best_ && options_.budget.Expired()) {
-      notes_.push_back(std::string(planner.name()) + " was not run: no time was left");
+      not_run_ += (not_run_.empty() ? "" : ", ") + std::string(planner.name());
       return;
     }
     Guarded([&] {
@@ -63,7 +63,10 @@ class Portfolio {
 
   // The iterations of the budget are shared by all: the slice goes to who has had the fewest moves.
   void RunIterative(const std::vector<const IterativePlanner*>& planners) {
-    if (best_ && options_.budget.Stopped()) return;
+    if (options_.budget.Stopped()) {
+      if (!best_) Keep(NoPlanInTime("auto"));
+      return;
+    }
     Guarded([&] { StartAll(planners); });
     const bool limited = options_.budget.iterations || options_.budget.deadline;
     const bool one_turn = !limited;
@@ -100,6 +103,7 @@ class Portfolio {
     if (!best_) return MakeError(ErrorCode::kUsage, "the table of planners is empty");
     best_->baselines = std::move(baselines_);
     best_->notes = std::move(notes_);
+    if (!not_run_.empty()) best_->notes.push_back("not run, as no time was left: " + not_run_);
     best_->history = std::move(history_);
     best_->iterations = iterations_;
     best_->out_of_memory = out_of_memory_;
@@ -184,6 +188,7 @@ class Portfolio {
   std::vector<std::pair<Score, Placement>> plans_;
   std::vector<Baseline> baselines_;
   std::vector<std::string> notes_;
+  std::string not_run_;  // planners
   std::vector<HistoryPoint> history_;
   std::optional<double> first_feasible_seconds_;
   int64_t iterations_ = 0;

@@ -189,7 +189,7 @@ TEST_F(PlanFiles, RejectsAnotherGraphAndAnotherCluster) {
 
 TEST_F(PlanFiles, NamesWhatIsWrongWithAPlanFile) {
   Write(PlanPath(), "{\"schema\": \"placewright.plan/9\"}");
-  EXPECT_THAT(Verdict(), HasSubstr("\"placewright.plan/9\" is not the schema"));
+  EXPECT_THAT(Verdict(), HasSubstr("\"placewright.plan/9\", which a newer Placewright writes"));
   Write(PlanPath(), "{\"schema\": ");
   EXPECT_THAT(Verdict(), HasSubstr("line 1"));
 }

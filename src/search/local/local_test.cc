@@ -220,7 +220,7 @@ TEST(LocalSearch, RecordedMovesRepeatATimedRun) {
   EXPECT_EQ(first.value().step_time, second.value().step_time);
 }
 
-TEST(Auto, SpentBudgetStillFinishesEveryConstructivePlanner) {
+TEST(Auto, SpentTimeLeavesOnePlanAtLeastAndSaysWhatIsMissing) {
   const auto test = MakeTestProblem(RandomSpec(0));
   PlannerOptions options = Options(0);
   options.budget.iterations.reset();
@@ -228,21 +228,42 @@ TEST(Auto, SpentBudgetStillFinishesEveryConstructivePlanner) {
   const PlannerTable table = MakeSearchPlanners();
   const auto result = MakeAuto(table)->Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
-  EXPECT_EQ(result.value().baselines.size(), PlannersInAuto());
+  EXPECT_EQ(result.value().baselines.front().algorithm, "single");
+  EXPECT_LT(result.value().baselines.size(), PlannersInAuto());
   EXPECT_EQ(result.value().iterations, 0);
   EXPECT_TRUE(result.value().feasible);
+  ASSERT_EQ(result.value().notes.size(), 1u);
+  EXPECT_TRUE(result.value().notes[0].starts_with("not run, as no time was left: random"))
+      << result.value().notes[0];
 }
 
-TEST(Auto, InterruptReturnsTheBestSoFar) {
+TEST(Auto, StoppedBeforeThereIsAPlanItIsCancelled) {
   const auto test = MakeTestProblem(RandomSpec(0));
-  const std::atomic<bool> interrupted{true};
+  StopSource source;
+  source.RequestStop();
   PlannerOptions options = Options(1'000'000'000);
-  options.budget.stop = StopToken(&interrupted);
+  options.budget.stop = source.token();
   const PlannerTable table = MakeSearchPlanners();
+  const auto result = MakeAuto(table)->Plan(test->problem, *test->evaluator, options);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::kCancelled);
+}
+
+// Stopped at the first plan that a search reports: the best until then.
+TEST(Auto, StoppedLaterItReturnsTheBestSoFar) {
+  const auto test = MakeTestProblem(RandomSpec(0));
+  StopSource source;
+  PlannerTable table = MakeSearchPlanners();
+  for (auto& planner : table) {
+    if (planner->name() == "local-search") planner = std::make_unique<LocalSearchPlanner>(false);
+  }
+  PlannerOptions options = Options(1'000'000'000);
+  options.budget.stop = source.token();
+  options.progress = [&](const PlannerOptions::Progress&) { source.RequestStop(); };
   const auto result = MakeAuto(table)->Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
   EXPECT_TRUE(result.value().feasible);
-  EXPECT_LT(result.value().baselines.size(), table.size());
+  EXPECT_LT(result.value().iterations, 1'000'000'000);
 }
 
 // Three equal devices on one host: the first two are a part, all three are not (they are the
