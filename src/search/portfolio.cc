@@ -1,9 +1,11 @@
 // auto: every planner of a table, and the best of their plans.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <new>
 #include <optional>
 
+#include "base/thread_pool.h"
 #include "search/evaluation/plan_result.h"
 #include "search/planner_table.h"
 
@@ -38,19 +40,27 @@ class Portfolio {
     Add(MakeResult(problem_, "given", groups, score.value(), options_), score.value(), false);
   }
 
-  // A planner that finds no connected plan is left out: another may find one.
-  void RunConstructive(const Planner& planner) {
-    if (best_ && options_.budget.Expired()) {
-      not_run_ += (not_run_.empty() ? "" : ", ") + std::string(planner.name());
-      return;
-    }
-    Guarded([&] {
-      Result<PlannerResult> planned = planner.Plan(problem_, evaluator_, options_);
-      if (!planned.ok()) return Keep(std::move(planned.error()));
-      out_of_memory_ = planned.value().out_of_memory;
-      const Score score = ScoreOf(planned.value());
-      Add(planned.Take(), score, false);
+  // On the threads of the options; what they make is added in their order. A planner that finds no
+  // connected plan is left out: another may find one.
+  void RunConstructive(const std::vector<const Planner*>& planners) {
+    std::vector<std::optional<Result<PlannerResult>>> made(planners.size());
+    std::atomic<bool> no_memory = false;
+    ThreadPool pool(
+        std::clamp(options_.threads, 1, std::max(1, static_cast<int>(planners.size()))));
+    pool.ParallelFor(static_cast<int>(planners.size()), [&](int i) {
+      // There is one plan at least, whatever the deadline.
+      if (no_memory || ((best_ || i > 0) && options_.budget.Expired())) return;
+      try {
+        const std::unique_ptr<Evaluator> own =
+            pool.threads() > 1 ? evaluator_.ForProblem(problem_) : nullptr;
+        made[i] = planners[i]->Plan(problem_, own ? *own : evaluator_, options_);
+      } catch (const std::bad_alloc&) {
+        no_memory = true;
+      }
     });
+    for (size_t i = 0; i < planners.size(); ++i) Take(*planners[i], std::move(made[i]));
+    out_of_memory_ = out_of_memory_ || no_memory;
+    if (out_of_memory_ && !best_) throw std::bad_alloc();  // nothing to save
   }
 
   // A quarter of what is left goes to planners that need seconds, where that gives them some.
@@ -112,6 +122,18 @@ class Portfolio {
   }
 
  private:
+  void Take(const Planner& planner, std::optional<Result<PlannerResult>> made) {
+    if (!made) {
+      not_run_ += (not_run_.empty() ? "" : ", ") + std::string(planner.name());
+    } else if (!made->ok()) {
+      Keep(std::move(made->error()));
+    } else {
+      out_of_memory_ = out_of_memory_ || made->value().out_of_memory;
+      const Score score = ScoreOf(made->value());
+      Add(made->Take(), score, false);
+    }
+  }
+
   void Keep(Error error) {
     if (!error_) error_ = std::move(error);
   }
@@ -218,19 +240,16 @@ class AutoPlanner : public Planner {
     Portfolio portfolio(problem, evaluator, options);
     if (options.initial) PW_RETURN_IF_ERROR(portfolio.AddInitial());
     if (options.given) portfolio.AddGiven();
-    std::vector<const Planner*> last;
+    std::vector<const Planner*> first, last;
     for (const Planner* planner : constructive_) {
-      if (planner->RunsLast(problem)) {
-        last.push_back(planner);
-      } else {
-        portfolio.RunConstructive(*planner);
-      }
+      (planner->RunsLast(problem) ? last : first).push_back(planner);
     }
+    portfolio.RunConstructive(first);
     portfolio.OfferStarts();
     if (!last.empty()) portfolio.LeaveTimeForLast();
     portfolio.RunIterative(iterative_);
     portfolio.RestoreTime();
-    for (const Planner* planner : last) portfolio.RunConstructive(*planner);
+    portfolio.RunConstructive(last);
     return std::move(portfolio).Take();
   }
 

@@ -1,10 +1,12 @@
 #include "search/local/initial_placements.h"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <map>
 #include <set>
 
+#include "base/thread_pool.h"
 #include "search/constructive/heft.h"
 #include "search/constructive/layered.h"
 #include "search/constructive/m_etf.h"
@@ -66,7 +68,8 @@ CandidateDevices Confine(const CandidateDevices& candidates, const std::vector<i
   return confined;
 }
 
-std::vector<std::vector<int32_t>> PlansOnParts(const PlacerInput& input, const Budget& budget) {
+std::vector<std::vector<int32_t>> PlansOnParts(const PlacerInput& input, const Budget& budget,
+                                               int threads) {
   struct Method {
     std::vector<int32_t> (*place)(const PlacerInput&);
     int64_t transfer_factor;
@@ -76,16 +79,24 @@ std::vector<std::vector<int32_t>> PlansOnParts(const PlacerInput& input, const B
                                  {&PlaceHeft, 30}};
   std::vector<std::vector<int32_t>> parts = MachineParts(*input.problem.cluster, input.candidates);
   parts.push_back(input.candidates.accelerators);
-  std::vector<std::vector<int32_t>> plans;
+  std::vector<CandidateDevices> confined;
   for (const std::vector<int32_t>& part : parts) {
-    const CandidateDevices confined = Confine(input.candidates, part);
-    for (const Method& method : kMethods) {
-      if (budget.Expired()) return {};
-      plans.push_back(
-          PlaceConnected(method.place, {input.problem, input.graph, confined, input.groups,
-                                        input.seed, input.attempt, method.transfer_factor}));
-    }
+    confined.push_back(Confine(input.candidates, part));
   }
+  std::vector<std::vector<int32_t>> plans(parts.size() * std::size(kMethods));
+  std::atomic<bool> expired = false;
+  ThreadPool pool(std::clamp(threads, 1, static_cast<int>(plans.size())));
+  pool.ParallelFor(static_cast<int>(plans.size()), [&](int i) {
+    if (expired || budget.Expired()) {
+      expired = true;
+      return;
+    }
+    const Method& method = kMethods[static_cast<size_t>(i) % std::size(kMethods)];
+    plans[i] = PlaceConnected(
+        method.place, {input.problem, input.graph, confined[i / std::size(kMethods)], input.groups,
+                       input.seed, input.attempt, method.transfer_factor});
+  });
+  if (expired) plans.clear();
   return plans;
 }
 

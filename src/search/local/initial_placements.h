@@ -24,8 +24,9 @@ CandidateDevices Confine(const CandidateDevices& candidates, const std::vector<i
 
 // One plan for every part (and all accelerators) and each of layered, m-topo, m-etf, heft, and heft
 // with transfers that count 3, 10 and 30 times. Empty if the budget expires
-// meanwhile, so that what is found does not depend on time.
-std::vector<std::vector<int32_t>> PlansOnParts(const PlacerInput& input, const Budget& budget);
+// meanwhile, so that what is found does not depend on time. `threads` never changes the result.
+std::vector<std::vector<int32_t>> PlansOnParts(const PlacerInput& input, const Budget& budget,
+                                               int threads);
 
 // Every group on the accelerator with the least work, or where it may not run there on its first
 // preferred device; whether or not that fits. A search that repairs it keeps what no constructive

@@ -10,6 +10,7 @@
 #include "search/local/initial_placements.h"
 #include "search/local/local_run.h"
 #include "search/proof/enumeration.h"
+#include "sim/placement_check.h"
 
 namespace placewright {
 namespace {
@@ -61,17 +62,27 @@ std::vector<size_t> ChainStarts(const LocalContext& context, const std::vector<S
 // last plan that is not connected.
 Status AddStarts(const PlacerInput& input, Evaluator& evaluator,
                  std::vector<std::vector<int32_t>> plans, std::vector<Start>& starts) {
+  const Problem& problem = input.problem;
   Status status = Ok();
+  std::vector<std::vector<int32_t>> fresh;
+  std::vector<Placement> candidates;
   for (std::vector<int32_t>& devices : plans) {
     const bool known = std::any_of(starts.begin(), starts.end(),
-                                   [&](const Start& start) { return start.devices == devices; });
+                                   [&](const Start& start) { return start.devices == devices; }) ||
+                       std::find(fresh.begin(), fresh.end(), devices) != fresh.end();
     if (known) continue;
-    Result<Score> score = EvaluateGroups(input.problem, devices, evaluator);
-    if (score.ok()) {
-      starts.push_back({score.value(), std::move(devices)});
-    } else {
-      status = std::move(score.error());
+    Placement placement = ExpandGroups(problem, devices);
+    Status legal = VerifyPlacement(problem.sim_graph, *problem.graph, *problem.cluster, placement);
+    if (!legal.ok()) {
+      status = std::move(legal.error());
+      continue;
     }
+    fresh.push_back(std::move(devices));
+    candidates.push_back(std::move(placement));
+  }
+  const std::vector<Evaluation> evaluations = evaluator.Evaluate(candidates);
+  for (size_t i = 0; i < fresh.size(); ++i) {
+    starts.push_back({evaluations[i].score(), std::move(fresh[i])});
   }
   std::stable_sort(starts.begin(), starts.end(),
                    [](const Start& a, const Start& b) { return a.score < b.score; });
@@ -141,7 +152,8 @@ Result<std::unique_ptr<PlannerRun>> LocalSearchPlanner::Start(const Problem& pro
   const placewright::Start first = starts.front();
   for (const PlacerInput& input : inputs) {
     // Plans that are not connected are left out.
-    static_cast<void>(AddStarts(input, evaluator, PlansOnParts(input, options.budget), starts));
+    static_cast<void>(
+        AddStarts(input, evaluator, PlansOnParts(input, options.budget, options.threads), starts));
   }
   // No move was made: what no move repeats must not know of the further starts.
   if (options.budget.Expired()) return finish(first);

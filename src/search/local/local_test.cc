@@ -282,7 +282,7 @@ TEST(Starts, PartsOfTheMachine) {
   EXPECT_EQ(confined.preferred[1], (std::vector<int32_t>{2}));
   const std::vector<GroupInfo> groups = DescribeGroups(test->problem, graph);
   // Seven methods on two parts.
-  EXPECT_EQ(PlansOnParts({test->problem, graph, candidates, groups}, Budget{}).size(), 14u);
+  EXPECT_EQ(PlansOnParts({test->problem, graph, candidates, groups}, Budget{}, 2).size(), 14u);
 }
 
 // forward y = f(x, w); backward dw = g(x, y) for the update of w alone, dx = h(w, y) for nobody.
