@@ -54,11 +54,11 @@ Result<std::string> OneDevice(const Problem& problem) {
     const DeviceKind& kind = problem.cluster->kind(device);
     if (kind.device_class == DeviceClass::kCpu || kind.name == last) continue;
     last = kind.name;
-    std::vector<int32_t> devices;
+    GroupPlacement devices;
     for (const ColocationGroup& group : problem.groups) {
       const bool allowed =
           std::find(group.allowed.begin(), group.allowed.end(), device) != group.allowed.end();
-      devices.push_back((allowed ? device : group.allowed.front()).index());
+      devices.push_back(allowed ? device : group.allowed.front());
     }
     PW_ASSIGN(const Score score, EvaluateGroups(problem, devices, simulator));
     if (!text.empty()) text += ", ";
@@ -135,7 +135,8 @@ void Print(std::FILE* file, const Row& row) {
   std::fflush(file);
 }
 
-int RunOne(const CaptureService& service, const Case& what, const Options& options, std::FILE* file) {
+int RunOne(const CaptureService& service, const Case& what, const Options& options,
+           std::FILE* file) {
   const auto row = RunCase(api, what, options);
   if (row.ok()) {
     Print(file, row.value());
