@@ -19,9 +19,9 @@
 #include "formats/pipedream/profile_graph.h"
 #include "formats/plan/plan_json.h"
 #include "search/evaluation/plan_result.h"
-#include "simulated_plan.h"
 #include "sim/placement_check.h"
 #include "sim/saturation_check.h"
+#include "simulated_plan.h"
 
 namespace placewright {
 namespace {
@@ -78,13 +78,13 @@ Result<Placement> Draw(const PlanInputs& plan, Random& random) {
   PW_ASSIGN(const Problem problem,
             BuildProblem(plan.graph.graph, cluster, plan.costs, {}, SchedulingPolicy::kFifo));
   const uint64_t way = random.Below(3);
-  std::vector<int32_t> device_of;
-  for (size_t i = 0; i < problem.groups.size(); ++i) {
-    const std::vector<DeviceId>& allowed = problem.groups[i].allowed;
+  GroupPlacement device_of;
+  for (ColocationGroupId group : problem.group_ids()) {
+    const std::vector<DeviceId>& allowed = problem.groups[group].allowed;
     const size_t chosen = way == 0   ? random.Below(allowed.size())
-                          : way == 1 ? i * allowed.size() / problem.groups.size()
+                          : way == 1 ? group.index() * allowed.size() / problem.groups.size()
                                      : 0;
-    device_of.push_back(allowed[chosen].value());
+    device_of.push_back(allowed[chosen]);
   }
   Placement placement = ExpandGroups(problem, device_of);
   PW_RETURN_IF_ERROR(VerifyPlacement(problem.sim_graph, plan.graph.graph, cluster, placement));

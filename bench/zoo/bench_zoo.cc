@@ -58,11 +58,11 @@ Result<std::string> OneDevice(const Problem& problem, Evaluator& evaluator) {
     const DeviceKind& kind = problem.cluster->kind(device);
     if (kind.device_class == DeviceClass::kCpu || kind.name == last) continue;
     last = kind.name;
-    std::vector<int32_t> devices;
+    GroupPlacement devices;
     for (const ColocationGroup& group : problem.groups) {
       const bool allowed =
           std::find(group.allowed.begin(), group.allowed.end(), device) != group.allowed.end();
-      devices.push_back((allowed ? device : group.allowed.front()).index());
+      devices.push_back(allowed ? device : group.allowed.front());
     }
     PW_ASSIGN(const Score score, EvaluateGroups(problem, devices, evaluator));
     if (!text.empty()) text += ", ";

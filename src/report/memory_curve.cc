@@ -1,7 +1,6 @@
 #include "report/memory_curve.h"
 
 #include <algorithm>
-#include <span>
 
 namespace placewright {
 namespace {
@@ -17,46 +16,36 @@ class Sweep {
       : p_(sim_graph), placement_(placement), schedule_(schedule), changes_(sim_graph.devices) {}
 
   std::vector<MemoryCurve> Run() {
-    std::vector<Nanos> sent(p_.storage_class.size(), Nanos(0));
+    IdVector<StorageId, Nanos> sent(p_.storage_class.size(), Nanos(0));
     for (const TransferSpan& transfer : schedule_.transfers) {
       AddCopy(transfer);
-      Nanos& last = sent[transfer.storage.index()];
+      Nanos& last = sent[transfer.storage];
       last = std::max(last, transfer.end);
     }
-    for (size_t s = 0; s < p_.storage_class.size(); ++s) AddStorage(s, sent[s]);
+    for (StorageId s : p_.storage_ids()) AddStorage(s, sent[s]);
     std::vector<MemoryCurve> curves;
     for (std::vector<Change>& changes : changes_) curves.push_back(Accumulate(changes));
     return curves;
   }
 
  private:
-  static std::span<const int32_t> Row(const std::vector<int32_t>& offsets,
-                                      const std::vector<int32_t>& items, size_t row) {
-    return {items.data() + offsets[row], static_cast<size_t>(offsets[row + 1] - offsets[row])};
-  }
-  std::span<const int32_t> ReadersOf(int32_t slice) const {
-    return Row(p_.slice_readers_offset, p_.slice_readers, static_cast<size_t>(slice));
-  }
-  DeviceId DeviceOf(int32_t exec) const { return placement_[p_.op_of[exec]]; }
-  const OpSpan& SpanOf(int32_t exec) const { return schedule_.ops[p_.op_of[exec]]; }
+  DeviceId DeviceOf(ExecOpId exec) const { return placement_[p_.op_of[exec]]; }
+  const OpSpan& SpanOf(ExecOpId exec) const { return schedule_.ops[p_.op_of[exec]]; }
 
   void Record(DeviceId device, Nanos time, int64_t bytes) {
     changes_[device.index()].push_back({time, bytes});
   }
 
   // The last end among the readers of a slice on one device; `least` where there are none.
-  Nanos LastReader(int32_t slice, DeviceId device, Nanos min) const {
-    for (int32_t exec : ReadersOf(slice)) {
+  Nanos LastReader(SliceId slice, DeviceId device, Nanos min) const {
+    for (ExecOpId exec : p_.slice_readers[slice]) {
       if (DeviceOf(exec) == device) min = std::max(min, SpanOf(exec).end);
     }
     return min;
   }
 
   void AddCopy(const TransferSpan& transfer) {
-    const int32_t version =
-        p_.storage_versions[transfer.storage][static_cast<size_t>(transfer.version)];
-    for (int32_t slice :
-         Row(p_.version_slices_offset, p_.version_slices, static_cast<size_t>(version))) {
+    for (SliceId slice : p_.version_slices[p_.VersionOf(transfer.storage, transfer.version)]) {
       if (p_.slice_offset[slice] != transfer.offset.count) continue;
       if (p_.slice_length[slice] != transfer.length.count) continue;
       Record(transfer.to, transfer.start, p_.slice_bytes[slice]);
@@ -64,29 +53,29 @@ class Sweep {
     }
   }
 
-  void AddStorage(size_t s, Nanos last_sent) {
+  void AddStorage(StorageId s, Nanos last_sent) {
     const int64_t bytes = p_.storage_bytes[s];
     switch (p_.storage_class[s]) {
-      case StorageClass::kInput: AddInput(StorageId(s), bytes); return;
+      case StorageClass::kInput: AddInput(s, bytes); return;
       case StorageClass::kPersistent: {
         const DeviceId home = HomeOf(s);
         if (home.valid()) Record(home, Nanos(0), bytes);
         return;
       }
-      case StorageClass::kTransient: AddTransient(StorageId(s), bytes, last_sent); return;
+      case StorageClass::kTransient: AddTransient(s, bytes, last_sent); return;
     }
   }
 
-  DeviceId HomeOf(size_t s) const {
-    if (p_.fixed_home[s] >= 0) return DeviceId(p_.fixed_home[s]);
-    return p_.home_op[s] >= 0 ? placement_[OpId(p_.home_op[s])] : DeviceId();
+  DeviceId HomeOf(StorageId s) const {
+    if (p_.fixed_home[s].valid()) return p_.fixed_home[s];
+    return p_.home_op[s].valid() ? placement_[p_.home_op[s]] : DeviceId();
   }
 
   // On every device that has a reader, for the whole step.
   void AddInput(StorageId storage, int64_t bytes) {
     std::vector<bool> present(static_cast<size_t>(p_.devices), false);
-    ForEachSlice(storage, [&](int32_t slice) {
-      for (int32_t exec : ReadersOf(slice)) present[DeviceOf(exec).index()] = true;
+    ForEachSlice(storage, [&](SliceId slice) {
+      for (ExecOpId exec : p_.slice_readers[slice]) present[DeviceOf(exec).index()] = true;
     });
     for (size_t d = 0; d < present.size(); ++d) {
       if (present[d]) Record(DeviceId(d), Nanos(0), bytes);
@@ -95,27 +84,23 @@ class Sweep {
 
   // From the start of its first writer to the last use of any version at home.
   void AddTransient(StorageId storage, int64_t bytes, Nanos last_sent) {
-    const DeviceId home = HomeOf(storage.index());
-    const int32_t first = p_.storage_versions[storage].front();
-    if (!home.valid() || p_.version_writer[first] < 0) return;
+    const DeviceId home = HomeOf(storage);
+    const ExecOpId maker = p_.version_writer[p_.VersionOf(storage, 0)];
+    if (!home.valid() || !maker.valid()) return;
     Nanos end = last_sent;
-    for (int32_t version : p_.storage_versions[storage]) {
-      if (p_.version_writer[version] >= 0) {
-        end = std::max(end, SpanOf(p_.version_writer[version]).end);
-      }
+    for (VersionId version : p_.storage_versions[storage]) {
+      const ExecOpId writer = p_.version_writer[version];
+      if (writer.valid()) end = std::max(end, SpanOf(writer).end);
     }
-    ForEachSlice(storage, [&](int32_t slice) { end = LastReader(slice, home, end); });
-    Record(home, SpanOf(p_.version_writer[first]).start, bytes);
+    ForEachSlice(storage, [&](SliceId slice) { end = LastReader(slice, home, end); });
+    Record(home, SpanOf(maker).start, bytes);
     Record(home, end, -bytes);
   }
 
   template <class Body>
   void ForEachSlice(StorageId storage, const Body& body) const {
-    for (int32_t version : p_.storage_versions[storage]) {
-      for (int32_t slice :
-           Row(p_.version_slices_offset, p_.version_slices, static_cast<size_t>(version))) {
-        body(slice);
-      }
+    for (VersionId version : p_.storage_versions[storage]) {
+      for (SliceId slice : p_.version_slices[version]) body(slice);
     }
   }
 

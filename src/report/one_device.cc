@@ -51,7 +51,7 @@ std::optional<OneDeviceStep> SimulateOnOneDevice(const Graph& graph, const CostT
   for (OpId op : graph.ops()) min.SetTime(op, DeviceId(0), (*times)[op]);
   SimGraph sim_graph = BuildSimGraph(graph, cluster.value(), min);
   // What a file keeps on devices of its own lies here on the one that there is.
-  for (int32_t& home : sim_graph.fixed_home) home = std::min(home, 0);
+  for (DeviceId& home : sim_graph.fixed_home) home = std::min(home, DeviceId(0));
   Simulator simulator(sim_graph);
   const SimResult& result = simulator.Run(Placement(graph.op_count(), DeviceId(0)));
   return OneDeviceStep{result.devices[0].tensor_peak, result.devices[0].peak_time,

@@ -22,7 +22,7 @@ class Portfolio {
         deadline_(options.budget.deadline) {}
 
   Status AddInitial() {
-    const std::vector<int32_t> groups = GroupsOf(problem_, *options_.initial);
+    const GroupPlacement groups = GroupsOf(problem_, *options_.initial);
     PW_ASSIGN(const Score score, EvaluateGroups(problem_, groups, evaluator_));
     best_ = MakeResult(problem_, "init", groups, score, options_);
     best_score_ = score;
@@ -34,7 +34,7 @@ class Portfolio {
 
   // The placement of the graph's file, if it keeps to the problem's constraints and is connected.
   void AddGiven() {
-    const std::vector<int32_t> groups = GroupsOf(problem_, *options_.given);
+    const GroupPlacement groups = GroupsOf(problem_, *options_.given);
     const Result<Score> score = EvaluateGroups(problem_, groups, evaluator_);
     if (ExpandGroups(problem_, groups) != *options_.given || !score.ok()) return;
     Add(MakeResult(problem_, "given", groups, score.value(), options_), score.value(), false);

@@ -20,13 +20,16 @@ constexpr int64_t kNoEffect = kMaxQuantity;
 
 struct IncrementalSimulator::State {
   State(const SimGraph& sim_graph, SchedulingPolicy policy, size_t memory_limit)
-      : p(sim_graph), engine(sim_graph), patch{{}, std::vector<__int128>(sim_graph.devices, 0)} {
+      : p(sim_graph),
+        engine(sim_graph),
+        patch{{}, IdVector<DeviceId, __int128>(sim_graph.devices, 0)} {
     options.policy = policy;
     checkpoints.max = std::clamp<size_t>(memory_limit / engine.StateBytes(), 1, kMaxStates);
     storages_at.resize(p.exec_of.size());
-    for (int32_t s = 0; s < static_cast<int32_t>(p.storage_class.size()); ++s) {
-      const bool mobile = p.storage_class[s] == StorageClass::kPersistent && p.fixed_home[s] < 0;
-      if (mobile && p.home_op[s] >= 0) storages_at[p.home_op[s]].push_back(s);
+    for (StorageId s : p.storage_ids()) {
+      const bool persistent = p.storage_class[s] == StorageClass::kPersistent;
+      const bool mobile = persistent && !p.fixed_home[s].valid();
+      if (mobile && p.home_op[s].valid()) storages_at[p.home_op[s]].push_back(s);
       if (p.storage_class[s] == StorageClass::kInput) any_input = true;
     }
   }
@@ -51,30 +54,32 @@ struct IncrementalSimulator::State {
   void CountInputReads() {
     if (!any_input) return;
     input_reads.assign(p.storage_class.size() * p.devices, 0);
-    for (int32_t op = 0; op < p.ops; ++op) AddInputReads(op, incumbent[p.op_of[op]], 1, nullptr);
+    for (ExecOpId op : p.exec_ops()) AddInputReads(op, incumbent[p.op_of[op]], 1, nullptr);
   }
 
   // `resident` gains or loses an input where the first reader comes or the last one goes.
-  void AddInputReads(int32_t op, DeviceId device, int32_t sign, std::vector<__int128>* resident) {
-    for (int32_t i = p.op_slices_offset[op]; i < p.op_slices_offset[op + 1]; ++i) {
-      const int32_t storage = p.slice_storage[p.op_slices[i]];
+  void AddInputReads(ExecOpId op, DeviceId device, int32_t sign,
+                     IdVector<DeviceId, __int128>* resident) {
+    for (SliceId slice : p.op_slices[op]) {
+      const StorageId storage = p.slice_storage[slice];
       if (p.storage_class[storage] != StorageClass::kInput) continue;
-      int32_t& reads = input_reads[int64_t{storage} * p.devices + device.value()];
+      int32_t& reads =
+          input_reads[storage.index() * static_cast<size_t>(p.devices) + device.index()];
       const int32_t before = reads;
       reads += sign;
       if (resident == nullptr || (before > 0) == (reads > 0)) continue;
-      (*resident)[device.index()] += sign * p.storage_bytes[storage];
+      (*resident)[device] += sign * p.storage_bytes[storage];
     }
   }
 
   // Does the slice of initial content cross to any device, before or after the moves?
-  bool Crosses(int32_t slice) const {
-    const int32_t storage = p.slice_storage[slice];
-    const int32_t old_home = engine.HomeOf(storage, incumbent);
-    const int32_t new_home = engine.HomeOf(storage, tried);
-    for (int32_t i = p.slice_readers_offset[slice]; i < p.slice_readers_offset[slice + 1]; ++i) {
-      const OpId reader = p.op_of[p.slice_readers[i]];
-      if (incumbent[reader].value() != old_home || tried[reader].value() != new_home) return true;
+  bool Crosses(SliceId slice) const {
+    const StorageId storage = p.slice_storage[slice];
+    const DeviceId old_home = engine.HomeOf(storage, incumbent);
+    const DeviceId new_home = engine.HomeOf(storage, tried);
+    for (ExecOpId exec : p.slice_readers[slice]) {
+      const OpId reader = p.op_of[exec];
+      if (incumbent[reader] != old_home || tried[reader] != new_home) return true;
     }
     return false;
   }
@@ -86,12 +91,12 @@ struct IncrementalSimulator::State {
     std::fill(patch.resident.begin(), patch.resident.end(), 0);
     int64_t effect = kNoEffect;
     for (const OpMove& move : moves) {
-      for (int32_t storage : storages_at[move.op.index()]) {
+      for (StorageId storage : storages_at[move.op]) {
         effect = std::min(effect, MoveHome(storage, move));
       }
-      const int32_t op = p.exec_of[move.op.index()];
-      if (op < 0) continue;
-      patch.devices.emplace_back(op, move.device.value());
+      const ExecOpId op = p.exec_of[move.op];
+      if (!op.valid()) continue;
+      patch.devices.emplace_back(op, move.device);
       effect = std::min(effect, EffectOfOp(op));
       if (any_input) AddInputReads(op, incumbent[move.op], -1, &patch.resident);
       if (any_input) AddInputReads(op, move.device, 1, &patch.resident);
@@ -106,33 +111,30 @@ struct IncrementalSimulator::State {
 
   void CountInputsBack() {
     for (const OpMove& move : moves) {
-      const int32_t op = p.exec_of[move.op.index()];
-      if (op < 0) continue;
+      const ExecOpId op = p.exec_of[move.op];
+      if (!op.valid()) continue;
       AddInputReads(op, move.device, -1, nullptr);
       AddInputReads(op, incumbent[move.op], 1, nullptr);
     }
   }
 
-  int64_t MoveHome(int32_t storage, const OpMove& move) {
+  int64_t MoveHome(StorageId storage, const OpMove& move) {
     int64_t effect = kNoEffect;
-    patch.resident[incumbent[move.op].index()] -= p.storage_bytes[storage];
-    patch.resident[move.device.index()] += p.storage_bytes[storage];
-    const int32_t version = p.storage_versions.offsets[storage];
-    for (int32_t i = p.version_slices_offset[version]; i < p.version_slices_offset[version + 1];
-         ++i) {
-      const int32_t slice = p.version_slices[i];
+    patch.resident[incumbent[move.op]] -= p.storage_bytes[storage];
+    patch.resident[move.device] += p.storage_bytes[storage];
+    for (SliceId slice : p.version_slices[p.VersionOf(storage, 0)]) {
       if (Crosses(slice)) effect = 0;
     }
     return effect;
   }
 
-  int64_t EffectOfOp(int32_t op) const {
+  int64_t EffectOfOp(ExecOpId op) const {
     int64_t effect = engine.op_ready()[op];
-    for (int32_t i = p.op_slices_offset[op]; i < p.op_slices_offset[op + 1]; ++i) {
-      const int32_t slice = p.op_slices[i], writer = p.slice_writer[slice];
+    for (SliceId slice : p.op_slices[op]) {
+      const ExecOpId writer = p.slice_writer[slice];
       if (p.storage_class[p.slice_storage[slice]] == StorageClass::kInput) continue;
-      if (writer < 0 && Crosses(slice)) return 0;
-      if (writer >= 0) effect = std::min(effect, engine.op_end()[writer]);
+      if (!writer.valid() && Crosses(slice)) return 0;
+      if (writer.valid()) effect = std::min(effect, engine.op_end()[writer]);
     }
     return effect;
   }
@@ -140,7 +142,7 @@ struct IncrementalSimulator::State {
   int64_t EffectOfPaths() {
     int64_t effect = kNoEffect;
     engine.ComputePaths(tried, &tried_paths);
-    for (int32_t op = 0; op < p.ops; ++op) {
+    for (ExecOpId op : p.exec_ops()) {
       if (tried_paths[op] != paths[op]) effect = std::min(effect, engine.op_ready()[op]);
     }
     return effect;
@@ -174,7 +176,7 @@ struct IncrementalSimulator::State {
       save->count = static_cast<size_t>(restart) + 1;
     }
     for (const auto& [op, device] : placed_elsewhere) {
-      patch.devices.emplace_back(op, tried[p.op_of[op]].value());
+      patch.devices.emplace_back(op, tried[p.op_of[op]]);
     }
     const EngineOutcome outcome =
         engine.Resume(checkpoints.states[restart], patch, tried, options, save);
@@ -186,8 +188,8 @@ struct IncrementalSimulator::State {
   const SimGraph& p;
   Engine engine;
   EngineOptions options;
-  Checkpoints checkpoints;                        // of the incumbent
-  std::vector<std::vector<int32_t>> storages_at;  // by graph op: those whose home it is
+  Checkpoints checkpoints;                             // of the incumbent
+  IdVector<OpId, std::vector<StorageId>> storages_at;  // those whose home it is
   bool any_input = false;
   std::vector<int32_t> input_reads;  // [storage * devices + device], of the incumbent
 
@@ -196,8 +198,8 @@ struct IncrementalSimulator::State {
   StatePatch patch;
   int32_t restart = -1;
   // Ops, with their devices, that the engine's last run placed elsewhere than the incumbent.
-  std::vector<std::pair<int32_t, int32_t>> placed_elsewhere;
-  std::vector<int64_t> paths, tried_paths;
+  std::vector<std::pair<ExecOpId, DeviceId>> placed_elsewhere;
+  IdVector<ExecOpId, int64_t> paths, tried_paths;
   SimResult incumbent_result, tried_result;
 };
 
@@ -239,8 +241,8 @@ void IncrementalSimulator::Accept() {
   // The states before the restart now belong to the new incumbent.
   for (int32_t i = 0; i <= s.restart; ++i) s.checkpoints.states[i].Apply(s.patch);
   for (const OpMove& move : s.moves) {
-    const int32_t op = s.p.exec_of[move.op.index()];
-    if (op >= 0 && s.any_input) {
+    const ExecOpId op = s.p.exec_of[move.op];
+    if (op.valid() && s.any_input) {
       s.AddInputReads(op, s.incumbent[move.op], -1, nullptr);
       s.AddInputReads(op, move.device, 1, nullptr);
     }

@@ -12,23 +12,22 @@ namespace {
 class Inventory {
  public:
   Inventory(const SimGraph& sim_graph, const Graph& graph, const Engine& engine,
-            const Placement& placement, int32_t device)
+            const Placement& placement, DeviceId device)
       : p_(sim_graph), graph_(graph), engine_(engine), placement_(placement), device_(device) {}
 
   std::vector<PeakItem> Take() && {
-    for (int32_t s = 0; s < static_cast<int32_t>(p_.storage_class.size()); ++s) {
+    for (StorageId s : p_.storage_ids()) {
       if (LiesHere(s)) Add(s, p_.storage_bytes[s]);
     }
-    for (size_t id = 0; id < engine_.transfers().size(); ++id) {
-      const Transfer& transfer = engine_.transfers()[id];
-      if (transfer.to != device_ || engine_.transfer_times()[id].start < 0) continue;
-      if (engine_.CopyUsesLeft(static_cast<int32_t>(id)) == 0) continue;
-      const int32_t storage = p_.slice_storage[transfer.slice];
+    for (TransferId id : IdRange<TransferId>(engine_.transfers().size())) {
+      const Transfer& transfer = engine_.transfers()[id.index()];
+      if (transfer.to() != device_ || engine_.transfer_times()[id].start < 0) continue;
+      if (engine_.CopyUsesLeft(id) == 0) continue;
       if (p_.slice_bytes[transfer.slice] == 0) continue;
-      Add(storage, p_.slice_bytes[transfer.slice]);
+      Add(transfer.storage, p_.slice_bytes[transfer.slice]);
       PeakItem& item = items_.back();
       item.copy = true;
-      item.version = p_.slice_version[transfer.slice] - p_.storage_versions.offsets[storage];
+      item.version = p_.NumberOf(p_.slice_version[transfer.slice]);
       item.offset = Bytes(p_.slice_offset[transfer.slice]);
       item.length = Bytes(p_.slice_length[transfer.slice]);
     }
@@ -40,33 +39,29 @@ class Inventory {
   }
 
  private:
-  bool LiesHere(int32_t storage) const {
+  bool LiesHere(StorageId storage) const {
     switch (p_.storage_class[storage]) {
       case StorageClass::kPersistent: return engine_.HomeOf(storage, placement_) == device_;
       case StorageClass::kInput: return IsReadHere(storage);
       case StorageClass::kTransient: break;
     }
-    const int32_t maker = p_.version_writer[p_.storage_versions.offsets[storage]];
+    const ExecOpId maker = p_.version_writer[p_.VersionOf(storage, 0)];
     if (engine_.DeviceOf(maker) != device_ || engine_.op_start()[maker] < 0) return false;
     return engine_.IsRunning(maker) || engine_.UsesLeft(storage) > 0;
   }
 
-  bool IsReadHere(int32_t storage) const {
-    const int32_t version = p_.storage_versions.offsets[storage];
-    for (int32_t u = p_.version_slices_offset[version]; u < p_.version_slices_offset[version + 1];
-         ++u) {
-      const int32_t slice = p_.version_slices[u];
-      for (int32_t r = p_.slice_readers_offset[slice]; r < p_.slice_readers_offset[slice + 1];
-           ++r) {
-        if (engine_.DeviceOf(p_.slice_readers[r]) == device_) return true;
+  bool IsReadHere(StorageId storage) const {
+    for (SliceId slice : p_.version_slices[p_.VersionOf(storage, 0)]) {
+      for (ExecOpId reader : p_.slice_readers[slice]) {
+        if (engine_.DeviceOf(reader) == device_) return true;
       }
     }
     return false;
   }
 
-  void Add(int32_t storage, int64_t bytes) {
+  void Add(StorageId storage, int64_t bytes) {
     if (bytes == 0) return;
-    const Storage& s = graph_.storage(StorageId(storage));
+    const Storage& s = graph_.storage(storage);
     PeakItem item;
     item.name = graph_.tensor(s.first).name;
     item.kind = s.kind;
@@ -78,7 +73,7 @@ class Inventory {
   const Graph& graph_;
   const Engine& engine_;
   const Placement& placement_;
-  int32_t device_;
+  DeviceId device_;
   std::vector<PeakItem> items_;
 };
 
@@ -92,11 +87,11 @@ std::vector<PeakItem> ItemisePeak(const SimGraph& sim_graph, const Graph& graph,
   options.policy = policy;
   options.record = true;
   engine.Run(placement, options);
-  options.stop_device = device.value();
-  options.stop_bytes = engine.memory()[device.index()].peak;
+  options.stop_device = device;
+  options.stop_bytes = engine.memory()[device].peak;
   // A peak from before the step is never reached again; the run then ends with nothing but that.
   engine.Run(placement, options);
-  return Inventory(sim_graph, graph, engine, placement, device.value()).Take();
+  return Inventory(sim_graph, graph, engine, placement, device).Take();
 }
 
 }  // namespace placewright

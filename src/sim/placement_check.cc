@@ -33,9 +33,9 @@ Status VerifyDevices(const SimGraph& p, const Graph& graph, const Placement& pla
 
 Status VerifySupport(const SimGraph& p, const Graph& graph, const Cluster& cluster,
                      const Placement& placement) {
-  for (int32_t exec = 0; exec < p.ops; ++exec) {
+  for (ExecOpId exec : p.exec_ops()) {
     const DeviceId device = placement[p.op_of[exec]];
-    if (p.time[int64_t{exec} * p.devices + device.value()] >= 0) continue;
+    if (p.Time(exec, device) >= 0) continue;
     const Op& op = graph.op(p.op_of[exec]);
     return MakeError(ErrorCode::kField,
                      "op '" + Printable(op.name) + "' of type '" + Printable(op.type) +
@@ -67,24 +67,24 @@ Status VerifyGroups(const Graph& graph, const Cluster& cluster, const Placement&
 // Every slice reaches the devices of its readers.
 Status VerifyRoutes(const SimGraph& p, const Graph& graph, const Cluster& cluster,
                     const Placement& placement) {
-  for (int32_t slice = 0; slice < p.slices; ++slice) {
-    const int32_t storage = p.slice_storage[slice];
+  for (SliceId slice : p.slice_ids()) {
+    const StorageId storage = p.slice_storage[slice];
     if (p.storage_class[storage] == StorageClass::kInput) continue;
-    const int32_t writer = p.slice_writer[slice], home_op = p.home_op[storage];
-    DeviceId home(p.fixed_home[storage]);
-    if (writer >= 0) {
+    const ExecOpId writer = p.slice_writer[slice];
+    DeviceId home = p.fixed_home[storage];
+    if (writer.valid()) {
       home = placement[p.op_of[writer]];
     } else if (!home.valid()) {
-      home = placement[OpId(home_op)];
+      home = placement[p.home_op[storage]];
     }
-    for (int32_t i = p.slice_readers_offset[slice]; i < p.slice_readers_offset[slice + 1]; ++i) {
-      const OpId reader = p.op_of[p.slice_readers[i]];
+    for (ExecOpId exec : p.slice_readers[slice]) {
+      const OpId reader = p.op_of[exec];
       if (cluster.Connected(home, placement[reader])) continue;
       return MakeError(ErrorCode::kUnreachable,
                        "op '" + Printable(graph.op(reader).name) + "' on '" +
                            Printable(cluster.device(placement[reader]).name) + "' reads '" +
-                           Printable(graph.tensor(graph.storage(StorageId(storage)).first).name) +
-                           "' of '" + Printable(cluster.device(home).name) +
+                           Printable(graph.tensor(graph.storage(storage).first).name) + "' of '" +
+                           Printable(cluster.device(home).name) +
                            "', and there is no route to it from there",
                        Place(graph, reader),
                        "Place them on devices joined by a route, or add a link or a route to the "

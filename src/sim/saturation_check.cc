@@ -17,9 +17,9 @@ std::string Longest(const SimGraph& p, const Graph& graph, const Cluster& cluste
                     const Placement& placement, const Schedule& schedule) {
   int64_t max = -1;
   std::string text;
-  for (int32_t exec = 0; exec < p.ops; ++exec) {
+  for (ExecOpId exec : p.exec_ops()) {
     const OpId op = p.op_of[exec];
-    const int64_t time = p.time[int64_t{exec} * p.devices + placement[op].value()];
+    const int64_t time = p.Time(exec, placement[op]);
     if (time <= max) continue;
     max = time;
     text = "op " + Printable(graph.op(op).name, 80) + " takes " + Exactly(time, " ns on ") +

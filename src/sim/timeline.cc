@@ -15,33 +15,31 @@ struct Needs {
   int64_t transfers = 0;  // the last transfer it waits for; 0: none
 };
 
-std::vector<Needs> FindNeeds(const SimGraph& p, const Engine& engine) {
-  std::vector<Needs> needs(p.ops);
-  const std::vector<int64_t>& ends = engine.op_end();
-  for (int32_t op = 0; op < p.ops; ++op) {
-    for (int32_t i = p.op_slices_offset[op]; i < p.op_slices_offset[op + 1]; ++i) {
-      const int32_t slice = p.op_slices[i], writer = p.slice_writer[slice];
-      if (writer >= 0) needs[op].other = std::max(needs[op].other, ends[writer]);
-      const int32_t overwriter = p.version_overwriter[p.slice_version[slice]];
-      if (overwriter < 0 || overwriter == op || engine.DeviceOf(overwriter) != engine.DeviceOf(op))
-        continue;
+IdVector<ExecOpId, Needs> FindNeeds(const SimGraph& p, const Engine& engine) {
+  IdVector<ExecOpId, Needs> needs(p.ops);
+  const IdVector<ExecOpId, int64_t>& ends = engine.op_end();
+  for (ExecOpId op : p.exec_ops()) {
+    for (SliceId slice : p.op_slices[op]) {
+      const ExecOpId writer = p.slice_writer[slice];
+      if (writer.valid()) needs[op].other = std::max(needs[op].other, ends[writer]);
+      const ExecOpId overwriter = p.version_overwriter[p.slice_version[slice]];
+      if (!overwriter.valid() || overwriter == op) continue;
+      if (engine.DeviceOf(overwriter) != engine.DeviceOf(op)) continue;
       needs[overwriter].other = std::max(needs[overwriter].other, ends[op]);
     }
-    for (int32_t i = p.after_offset[op]; i < p.after_offset[op + 1]; ++i) {
-      needs[p.after[i]].other = std::max(needs[p.after[i]].other, ends[op]);
+    for (ExecOpId later : p.after[op]) {
+      needs[later].other = std::max(needs[later].other, ends[op]);
     }
   }
-  for (size_t id = 0; id < engine.transfers().size(); ++id) {
-    const Transfer& transfer = engine.transfers()[id];
+  for (TransferId id : IdRange<TransferId>(engine.transfers().size())) {
+    const Transfer& transfer = engine.transfers()[id.index()];
     const int64_t end = engine.transfer_times()[id].end;
-    const int32_t overwriter = p.version_overwriter[p.slice_version[transfer.slice]];
-    if (overwriter >= 0) {
+    const ExecOpId overwriter = p.version_overwriter[p.slice_version[transfer.slice]];
+    if (overwriter.valid()) {
       needs[overwriter].transfers = std::max(needs[overwriter].transfers, end);
     }
-    for (int32_t r = p.slice_readers_offset[transfer.slice];
-         r < p.slice_readers_offset[transfer.slice + 1]; ++r) {
-      const int32_t reader = p.slice_readers[r];
-      if (engine.DeviceOf(reader) != transfer.to) continue;
+    for (ExecOpId reader : p.slice_readers[transfer.slice]) {
+      if (engine.DeviceOf(reader) != transfer.to()) continue;
       needs[reader].transfers = std::max(needs[reader].transfers, end);
     }
   }
@@ -86,9 +84,9 @@ void FillResult(const SimGraph& p, const Engine& engine, EngineOutcome outcome, 
   result->links.clear();
   result->schedule.reset();
   result->devices.resize(p.devices);
-  for (int32_t d = 0; d < p.devices; ++d) {
+  for (DeviceId d : p.device_ids()) {
     const DeviceMemory& memory = engine.memory()[d];
-    DeviceResult& device = result->devices[d];
+    DeviceResult& device = result->devices[d.index()];
     device.tensor_peak = Bytes(Saturated(memory.peak));
     device.workspace = Bytes(engine.workspace()[d]);
     device.runtime_context = Bytes(p.runtime_context[d]);
@@ -106,27 +104,24 @@ void FillResult(const SimGraph& p, const Engine& engine, EngineOutcome outcome, 
 Schedule MakeSchedule(const SimGraph& p, const Engine& engine) {
   Schedule schedule;
   schedule.ops.resize(p.exec_of.size());
-  for (size_t i = 0; i < p.exec_of.size(); ++i) {
-    OpSpan& span = schedule.ops[OpId(i)];
-    if (p.exec_of[i] >= 0) {
-      span = {Nanos(engine.op_start()[p.exec_of[i]]), Nanos(engine.op_end()[p.exec_of[i]])};
+  for (OpId op : IdRange<OpId>(p.exec_of.size())) {
+    OpSpan& span = schedule.ops[op];
+    const ExecOpId exec = p.exec_of[op];
+    if (exec.valid()) {
+      span = {Nanos(engine.op_start()[exec]), Nanos(engine.op_end()[exec])};
       continue;
     }
     int64_t end = 0;
-    for (int32_t w = p.view_waits_offset[i]; w < p.view_waits_offset[i + 1]; ++w) {
-      end = std::max(end, engine.op_end()[p.view_waits[w]]);
-    }
+    for (ExecOpId wait : p.view_waits[op]) end = std::max(end, engine.op_end()[wait]);
     span = {Nanos(end), Nanos(end)};
   }
-  for (size_t id = 0; id < engine.transfers().size(); ++id) {
-    const Transfer& transfer = engine.transfers()[id];
+  for (TransferId id : IdRange<TransferId>(engine.transfers().size())) {
+    const Transfer& transfer = engine.transfers()[id.index()];
     const Engine::TransferTimes& times = engine.transfer_times()[id];
-    const int32_t storage = p.slice_storage[transfer.slice];
     schedule.transfers.push_back(
-        {StorageId(storage), p.slice_version[transfer.slice] - p.storage_versions.offsets[storage],
+        {transfer.storage, p.NumberOf(p.slice_version[transfer.slice]),
          Bytes(p.slice_offset[transfer.slice]), Bytes(p.slice_length[transfer.slice]),
-         DeviceId(int32_t{transfer.from}), DeviceId(int32_t{transfer.to}), Nanos(times.ready),
-         Nanos(times.start), Nanos(times.end)});
+         transfer.from(), transfer.to(), Nanos(times.ready), Nanos(times.start), Nanos(times.end)});
   }
   std::sort(schedule.transfers.begin(), schedule.transfers.end(),
             [](const TransferSpan& a, const TransferSpan& b) {
@@ -138,28 +133,27 @@ Schedule MakeSchedule(const SimGraph& p, const Engine& engine) {
 
 void AddFeedback(const SimGraph& p, const Engine& engine, SimResult* result) {
   result->links.assign(p.links, LinkResult());
-  for (size_t id = 0; id < engine.transfers().size(); ++id) {
-    const Transfer& transfer = engine.transfers()[id];
+  for (TransferId id : IdRange<TransferId>(engine.transfers().size())) {
+    const Transfer& transfer = engine.transfers()[id.index()];
     const Engine::TransferTimes& times = engine.transfer_times()[id];
-    const int32_t route = transfer.from * p.devices + transfer.to;
-    for (int32_t i = p.route_offset[route]; i < p.route_offset[route + 1]; ++i) {
-      LinkResult& link = result->links[p.route_links[i]];
+    for (LinkId id_of_link : p.route_links[p.RouteBetween(transfer.from(), transfer.to())]) {
+      LinkResult& link = result->links[id_of_link.index()];
       link.busy += Nanos(times.end - times.start);
       link.moved = Bytes(SaturatingAdd(link.moved.count, p.slice_length[transfer.slice]));
       ++link.transfers;
     }
   }
-  const std::vector<Needs> needs = FindNeeds(p, engine);
-  std::vector<std::vector<Interval>> waits(p.devices), runs(p.devices);
-  for (int32_t op = 0; op < p.ops; ++op) {
-    const int32_t device = engine.DeviceOf(op);
+  const IdVector<ExecOpId, Needs> needs = FindNeeds(p, engine);
+  IdVector<DeviceId, std::vector<Interval>> waits(p.devices), runs(p.devices);
+  for (ExecOpId op : p.exec_ops()) {
+    const DeviceId device = engine.DeviceOf(op);
     runs[device].emplace_back(engine.op_start()[op], engine.op_end()[op]);
     if (needs[op].transfers > needs[op].other) {
       waits[device].emplace_back(needs[op].other, needs[op].transfers);
     }
   }
-  for (int32_t d = 0; d < p.devices; ++d) {
-    result->devices[d].idle_before_transfers =
+  for (DeviceId d : p.device_ids()) {
+    result->devices[d.index()].idle_before_transfers =
         Nanos(UncoveredLength(std::move(waits[d]), std::move(runs[d])));
   }
 }

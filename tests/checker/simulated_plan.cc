@@ -15,7 +15,7 @@ namespace {
 // Longest chain of least times, and the least times spread over all devices.
 Nanos SimpleBound(const SimGraph& sim_graph) {
   int64_t longest = 0, all = 0;
-  for (int32_t op = 0; op < sim_graph.ops; ++op) {
+  for (ExecOpId op : sim_graph.exec_ops()) {
     longest = std::max(longest, sim_graph.min_path[op]);
     all = SaturatingAdd(all, sim_graph.min_time[op]);
   }

@@ -44,16 +44,17 @@ struct PlainStep {
   std::vector<int32_t> readers;
 
   PlainStep(const SimGraph& p, const Placement& placement) : rows(p.ops + 1) {
-    readers = p.slice_readers;
-    for (int32_t op = 0; op <= p.ops; ++op) {
-      rows[op].reader = p.slice_readers_offset[p.op_first_slice[op]];
-      if (op == p.ops) break;
-      const int32_t device = placement[p.op_of[op]].value();
-      rows[op].time = p.time[int64_t{op} * p.devices + device];
-      rows[op].device = device;
-      rows[op].needs = p.op_slices_offset[op + 1] - p.op_slices_offset[op];
-      for (int32_t u = p.op_first_slice[op]; u < p.op_first_slice[op + 1]; ++u) {
-        rows[op].bytes += p.slice_bytes[u];
+    for (ExecOpId reader : p.slice_readers.items) readers.push_back(reader.value());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      rows[i].reader = p.slice_readers.offsets[p.op_first_slice[i]];
+      if (i + 1 == rows.size()) break;
+      const ExecOpId op(i);
+      const DeviceId device = placement[p.op_of[op]];
+      rows[i].time = p.Time(op, device);
+      rows[i].device = device.value();
+      rows[i].needs = static_cast<int32_t>(p.op_slices[op].size());
+      for (int32_t u = p.op_first_slice[i]; u < p.op_first_slice[i + 1]; ++u) {
+        rows[i].bytes += p.slice_bytes[SliceId(u)];
       }
     }
   }
@@ -134,7 +135,7 @@ SimulatorSpeed MeasureSimulator(const SimulatorSpeedOptions& options) {
   SimOptions sim_options;
   sim_options.policy = options.policy;
   SimulatorSpeed speed;
-  speed.inputs = static_cast<int64_t>(sim_graph.slice_readers.size());
+  speed.inputs = static_cast<int64_t>(sim_graph.slice_readers.items.size());
   volatile int64_t sink = plain.Pass();  // so that the passes are not taken out
   speed.step_time = simulator.Run(placement, sim_options).step_time;
   std::vector<double> seconds, pass_seconds;

@@ -141,16 +141,15 @@ class Writer {
     const std::vector<LinkId>& links = cluster_.route(span.from, span.to).links;
     for (LinkId link : links) PW_RETURN_IF_ERROR(Put(TrackOf(link), slice));
     if (links.empty()) return Ok();
-    const std::optional<int32_t> consumer = FirstReader(span);
+    const std::optional<ExecOpId> consumer = FirstReader(span);
     if (!consumer) return Ok();
-    const int32_t producer =
-        p_.version_writer[p_.storage_versions[span.storage][static_cast<size_t>(span.version)]];
-    if (producer >= 0) {
+    const ExecOpId producer = p_.version_writer[p_.VersionOf(span.storage, span.version)];
+    if (producer.valid()) {
       const OpSpan& made = SpanOf(producer);
       PW_RETURN_IF_ERROR(PutFlow(TrackOf(span.from), 's', LastInstant(made), flow));
     }
     PW_RETURN_IF_ERROR(
-        PutFlow(TrackOf(links.front()), producer >= 0 ? 't' : 's', span.start, flow));
+        PutFlow(TrackOf(links.front()), producer.valid() ? 't' : 's', span.start, flow));
     return PutFlow(TrackOf(span.to), 'f', SpanOf(*consumer).start, flow);
   }
 
@@ -162,28 +161,21 @@ class Writer {
                            step, Micros(time), flow, step == 'f' ? ", \"bp\": \"e\"" : ""));
   }
 
-  const OpSpan& SpanOf(int32_t exec) const {
-    return in_.schedule.ops[p_.op_of[static_cast<size_t>(exec)]];
-  }
+  const OpSpan& SpanOf(ExecOpId exec) const { return in_.schedule.ops[p_.op_of[exec]]; }
 
   // At its end the next op may have begun.
   static Nanos LastInstant(const OpSpan& span) { return std::max(span.start, span.end - Nanos(1)); }
 
   // The op on the destination that reads the bytes first.
-  std::optional<int32_t> FirstReader(const TransferSpan& span) const {
-    const auto version =
-        static_cast<size_t>(p_.storage_versions[span.storage][static_cast<size_t>(span.version)]);
-    std::optional<int32_t> first;
-    for (int32_t i = p_.version_slices_offset[version]; i < p_.version_slices_offset[version + 1];
-         ++i) {
-      const auto unit = static_cast<size_t>(p_.version_slices[static_cast<size_t>(i)]);
-      if (p_.slice_offset[unit] != span.offset.count ||
-          p_.slice_length[unit] != span.length.count) {
+  std::optional<ExecOpId> FirstReader(const TransferSpan& span) const {
+    std::optional<ExecOpId> first;
+    for (SliceId slice : p_.version_slices[p_.VersionOf(span.storage, span.version)]) {
+      if (p_.slice_offset[slice] != span.offset.count ||
+          p_.slice_length[slice] != span.length.count) {
         continue;
       }
-      for (int32_t r = p_.slice_readers_offset[unit]; r < p_.slice_readers_offset[unit + 1]; ++r) {
-        const int32_t exec = p_.slice_readers[static_cast<size_t>(r)];
-        if (in_.placement[p_.op_of[static_cast<size_t>(exec)]] != span.to) continue;
+      for (ExecOpId exec : p_.slice_readers[slice]) {
+        if (in_.placement[p_.op_of[exec]] != span.to) continue;
         if (!first || SpanOf(exec).start < SpanOf(*first).start) first = exec;
       }
     }

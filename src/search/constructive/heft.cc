@@ -57,53 +57,51 @@ class IdleSlots {
 
 }  // namespace
 
-std::vector<int64_t> UpwardRanks(const Problem& problem, const OpGraph& graph,
-                                 const CandidateDevices& candidates) {
+IdVector<ExecOpId, int64_t> UpwardRanks(const Problem& problem, const OpGraph& graph,
+                                        const CandidateDevices& candidates) {
   const MeanTransfer transfer(*problem.cluster, candidates.accelerators);
-  std::vector<int64_t> rank(graph.ops, 0);  // until an op's turn: the maximum over its successors
+  // Until an op's turn: the maximum over its successors.
+  IdVector<ExecOpId, int64_t> rank(graph.ops, 0);
   for (auto it = graph.order.rbegin(); it != graph.order.rend(); ++it) {
-    const int32_t op = *it;
-    const std::vector<int32_t>& devices = candidates.preferred[graph.group_of[op]];
+    const ExecOpId op = *it;
+    const std::vector<DeviceId>& devices = candidates.preferred[graph.group_of[op]];
     int64_t mean = 0;
-    for (int32_t device : devices) {
-      mean = SaturatingAdd(
-          mean, problem.sim_graph.time[static_cast<size_t>(op) * graph.devices + device]);
-    }
+    for (DeviceId device : devices) mean = SaturatingAdd(mean, problem.sim_graph.Time(op, device));
     rank[op] = SaturatingAdd(rank[op], mean / static_cast<int64_t>(devices.size()));
     for (const OpInput& input : graph.Inputs(op)) {
-      if (input.producer < 0) continue;
+      if (!input.producer.valid()) continue;
       const bool together = graph.group_of[input.producer] == graph.group_of[op];
       const int64_t edge = together ? 0 : transfer.Time(input.length);
       rank[input.producer] = std::max(rank[input.producer], SaturatingAdd(rank[op], edge));
     }
-    for (int32_t first : graph.Before(op)) rank[first] = std::max(rank[first], rank[op]);
+    for (ExecOpId first : graph.Before(op)) rank[first] = std::max(rank[first], rank[op]);
   }
   return rank;
 }
 
-std::vector<int32_t> PlaceHeft(const PlacerInput& input) {
+GroupPlacement PlaceHeft(const PlacerInput& input) {
   const OpGraph& graph = input.graph;
-  const std::vector<int64_t> rank = UpwardRanks(input.problem, graph, input.candidates);
-  std::vector<int32_t> order = graph.order;  // topological, so equal ranks keep dependencies
+  const IdVector<ExecOpId, int64_t> rank = UpwardRanks(input.problem, graph, input.candidates);
+  std::vector<ExecOpId> order = graph.order;  // topological, so equal ranks keep dependencies
   std::stable_sort(order.begin(), order.end(),
-                   [&](int32_t a, int32_t b) { return rank[a] > rank[b]; });
+                   [&](ExecOpId a, ExecOpId b) { return rank[a] > rank[b]; });
   ListState state(input.problem, graph, input.candidates,
                   {input.attempt, {}, input.transfer_factor});
-  std::vector<IdleSlots> idle(graph.devices);
-  for (int32_t op : order) {
-    int32_t best = -1, roomiest = -1;
+  IdVector<DeviceId, IdleSlots> idle(graph.devices);
+  for (ExecOpId op : order) {
+    DeviceId best, roomiest;
     int64_t best_start = 0, best_end = 0, max_room = 0;
-    for (int32_t device : state.Candidates(op)) {
+    for (DeviceId device : state.Candidates(op)) {
       const int64_t room = state.Room(op, device);
-      if (roomiest < 0 || room > max_room) roomiest = device, max_room = room;
+      if (!roomiest.valid() || room > max_room) roomiest = device, max_room = room;
       if (room < 0) continue;
       const int64_t duration = state.Duration(op, device);
       const int64_t start = idle[device].EarliestStart(state.Arrival(op, device), duration);
-      if (best < 0 || start + duration < best_end) {
+      if (!best.valid() || start + duration < best_end) {
         best = device, best_start = start, best_end = start + duration;
       }
     }
-    if (best < 0) {
+    if (!best.valid()) {
       best = roomiest;
       best_start = idle[best].EarliestStart(state.Arrival(op, best), state.Duration(op, best));
     }

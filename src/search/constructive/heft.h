@@ -18,11 +18,11 @@
 
 namespace placewright {
 
-std::vector<int32_t> PlaceHeft(const PlacerInput& input);
+GroupPlacement PlaceHeft(const PlacerInput& input);
 
 // rank_u of every op.
-std::vector<int64_t> UpwardRanks(const Problem& problem, const OpGraph& graph,
-                                 const CandidateDevices& candidates);
+IdVector<ExecOpId, int64_t> UpwardRanks(const Problem& problem, const OpGraph& graph,
+                                        const CandidateDevices& candidates);
 
 }  // namespace placewright
 

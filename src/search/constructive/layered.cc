@@ -1,10 +1,12 @@
 #include "search/constructive/layered.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace placewright {
 namespace {
+
+using LayerId = Id<struct LayerTag>;
+using LayerOfGroup = IdVector<ColocationGroupId, LayerId>;
 
 struct Layer {
   std::vector<int64_t> time;  // [index of accelerator]
@@ -15,28 +17,30 @@ struct Layer {
 };
 
 // Layer of every group: its module, or its leader where there are too few modules.
-std::vector<int32_t> LayerOfGroups(const PlacerInput& input) {
-  std::vector<int32_t> layer_of_module(input.problem.graph->module_count(), -1);
-  std::vector<int32_t> layer_of(input.groups.size());
+LayerOfGroup LayerOfGroups(const PlacerInput& input) {
+  IdVector<ModuleId, LayerId> layer_of_module(input.problem.graph->module_count());
+  LayerOfGroup layer_of(input.groups.size());
   int32_t modules = 0;
-  for (size_t u = 0; u < input.groups.size(); ++u) {
-    int32_t& layer = layer_of_module[input.groups[u].module.index()];
-    if (layer < 0) layer = modules++;
+  for (ColocationGroupId u : IdsOf(input.groups)) {
+    LayerId& layer = layer_of_module[input.groups[u].module];
+    if (!layer.valid()) layer = LayerId(modules++);
     layer_of[u] = layer;
   }
   if (modules >= 2 * static_cast<int32_t>(input.candidates.accelerators.size())) return layer_of;
-  for (size_t u = 0; u < input.groups.size(); ++u) layer_of[u] = input.groups[u].leader;
+  for (ColocationGroupId u : IdsOf(input.groups)) {
+    layer_of[u] = LayerId(input.groups[u].leader.value());
+  }
   return layer_of;
 }
 
-std::vector<Layer> MakeLayers(const PlacerInput& input, const std::vector<int32_t>& layer_of) {
-  const std::vector<int32_t>& accelerators = input.candidates.accelerators;
+IdVector<LayerId, Layer> MakeLayers(const PlacerInput& input, const LayerOfGroup& layer_of) {
+  const std::vector<DeviceId>& accelerators = input.candidates.accelerators;
   const SimGraph& sim_graph = input.problem.sim_graph;
-  const int32_t count =
-      layer_of.empty() ? 0 : *std::max_element(layer_of.begin(), layer_of.end()) + 1;
-  std::vector<Layer> layers(count);
+  const size_t count =
+      layer_of.empty() ? 0 : std::max_element(layer_of.begin(), layer_of.end())->index() + 1;
+  IdVector<LayerId, Layer> layers(count);
   for (Layer& layer : layers) layer.time.assign(accelerators.size(), 0);
-  for (size_t u = 0; u < layer_of.size(); ++u) {
+  for (ColocationGroupId u : IdsOf(layer_of)) {
     const GroupInfo& group = input.groups[u];
     Layer& layer = layers[layer_of[u]];
     layer.bytes = SaturatingAdd(layer.bytes, SaturatingAdd(group.persistent, group.live_at_peak));
@@ -45,11 +49,10 @@ std::vector<Layer> MakeLayers(const PlacerInput& input, const std::vector<int32_
     layer.weight = SaturatingAdd(layer.weight, weight);
     layer.first_position = group.position;
   }
-  for (int32_t op = 0; op < sim_graph.ops; ++op) {
+  for (ExecOpId op : sim_graph.exec_ops()) {
     Layer& layer = layers[layer_of[input.graph.group_of[op]]];
     for (size_t k = 0; k < accelerators.size(); ++k) {
-      const int64_t time =
-          sim_graph.time[static_cast<size_t>(op) * sim_graph.devices + accelerators[k]];
+      const int64_t time = sim_graph.Time(op, accelerators[k]);
       layer.time[k] = SaturatingAdd(layer.time[k], time < 0 ? sim_graph.min_time[op] : time);
     }
   }
@@ -98,26 +101,26 @@ std::vector<int32_t> BestFill(const Costs& costs, const std::vector<int64_t>& by
 
 }  // namespace
 
-std::vector<int32_t> PlaceLayered(const PlacerInput& input) {
-  const std::vector<int32_t>& accelerators = input.candidates.chain;
-  const std::vector<int32_t> layer_of = LayerOfGroups(input);
-  const std::vector<Layer> layers = MakeLayers(input, layer_of);
-  std::vector<int32_t> order(layers.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto position = [&](int32_t i) {
+GroupPlacement PlaceLayered(const PlacerInput& input) {
+  const std::vector<DeviceId>& accelerators = input.candidates.chain;
+  const LayerOfGroup layer_of = LayerOfGroups(input);
+  const IdVector<LayerId, Layer> layers = MakeLayers(input, layer_of);
+  std::vector<LayerId> order;
+  for (LayerId layer : IdRange<LayerId>(layers.size())) order.push_back(layer);
+  const auto position = [&](LayerId i) {
     const Layer& layer = layers[i];
     return layer.weight > 0 ? static_cast<int64_t>(layer.weighted_position / layer.weight)
                             : layer.first_position;
   };
   std::stable_sort(order.begin(), order.end(),
-                   [&](int32_t a, int32_t b) { return position(a) < position(b); });
+                   [&](LayerId a, LayerId b) { return position(a) < position(b); });
   Costs times, fractions;
   std::vector<int64_t> bytes, capacity;
-  for (int32_t device : accelerators) {
+  for (DeviceId device : accelerators) {
     const int64_t c = input.candidates.capacity[device];
     capacity.push_back(c - c / 8 * input.attempt);
   }
-  for (int32_t i : order) {
+  for (LayerId i : order) {
     times.push_back(layers[i].time);
     bytes.push_back(layers[i].bytes);
     fractions.emplace_back();
@@ -131,12 +134,12 @@ std::vector<int32_t> PlaceLayered(const PlacerInput& input) {
     const std::vector<int64_t> unlimited(capacity.size(), kMaxQuantity);
     run_of = BestFill(fractions, std::vector<int64_t>(bytes.size(), 0), unlimited);
   }
-  std::vector<int32_t> device_of_layer(layers.size(), accelerators.front());
+  IdVector<LayerId, DeviceId> device_of_layer(layers.size(), accelerators.front());
   for (size_t i = 0; i < run_of.size(); ++i) device_of_layer[order[i]] = accelerators[run_of[i]];
-  std::vector<int32_t> device_of;
-  for (size_t u = 0; u < layer_of.size(); ++u) {
-    const std::vector<int32_t>& allowed = input.candidates.preferred[u];
-    const int32_t wanted = device_of_layer[layer_of[u]];
+  GroupPlacement device_of;
+  for (ColocationGroupId u : IdsOf(layer_of)) {
+    const std::vector<DeviceId>& allowed = input.candidates.preferred[u];
+    const DeviceId wanted = device_of_layer[layer_of[u]];
     const bool may = std::find(allowed.begin(), allowed.end(), wanted) != allowed.end();
     device_of.push_back(may ? wanted : allowed.front());
   }

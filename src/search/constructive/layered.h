@@ -19,7 +19,7 @@
 
 namespace placewright {
 
-std::vector<int32_t> PlaceLayered(const PlacerInput& input);
+GroupPlacement PlaceLayered(const PlacerInput& input);
 
 }  // namespace placewright
 

@@ -12,97 +12,91 @@ ListState::ListState(const Problem& problem, const OpGraph& graph,
       options_(std::move(options)),
       used_(graph.devices, 0),
       workspace_(graph.devices, 0),
-      group_device_(problem.groups.size(), -1),
+      group_device_(problem.groups.size()),
       end_(graph.ops, -1) {
   const SimGraph& sim_graph = problem.sim_graph;
   for (int64_t capacity : candidates.capacity)
     limit_.push_back(capacity - capacity / 8 * options_.headroom);
-  for (int32_t u = 0; u < sim_graph.slices; ++u) {
-    readers_left_.push_back(sim_graph.slice_readers_offset[u + 1] -
-                            sim_graph.slice_readers_offset[u]);
+  for (SliceId slice : sim_graph.slice_ids()) {
+    readers_left_.push_back(static_cast<int32_t>(sim_graph.slice_readers[slice].size()));
   }
   arrival_.assign(static_cast<size_t>(sim_graph.slices) * graph.devices, -1);
   resident_.assign(arrival_.size(), 0);
   const size_t storages = sim_graph.storage_class.size();
   storage_held_.assign(storages, 0);
-  storage_device_.assign(storages, -1);
+  storage_device_.assign(storages, DeviceId());
   storage_readers_left_.assign(storages, 0);
-  for (int32_t u = 0; u < sim_graph.slices; ++u) {
-    storage_readers_left_[sim_graph.version_storage[sim_graph.slice_version[u]]] +=
-        readers_left_[u];
+  for (SliceId slice : sim_graph.slice_ids()) {
+    storage_readers_left_[sim_graph.slice_storage[slice]] += readers_left_[slice];
   }
-  for (size_t s = 0; s < storages; ++s) {
-    if (sim_graph.storage_class[s] == StorageClass::kPersistent && sim_graph.fixed_home[s] >= 0) {
+  for (StorageId s : sim_graph.storage_ids()) {
+    const bool persistent = sim_graph.storage_class[s] == StorageClass::kPersistent;
+    if (persistent && sim_graph.fixed_home[s].valid()) {
       int64_t& used = used_[sim_graph.fixed_home[s]];
       used = SaturatingAdd(used, sim_graph.storage_bytes[s]);
     }
   }
-  for (size_t u = 0; u < problem.groups.size(); ++u) {
-    if (candidates.any[u].size() == 1) Decide(static_cast<int32_t>(u), candidates.any[u][0]);
+  for (ColocationGroupId u : problem.group_ids()) {
+    if (candidates.any[u].size() == 1) Decide(u, candidates.any[u][0]);
   }
 }
 
-std::span<const int32_t> ListState::Candidates(int32_t op) const {
-  const int32_t group = graph_.group_of[op];
-  if (group_device_[group] >= 0) return {&group_device_[group], 1};
+std::span<const DeviceId> ListState::Candidates(ExecOpId op) const {
+  const ColocationGroupId group = graph_.group_of[op];
+  if (group_device_[group].valid()) return {&group_device_[group], 1};
   return candidates_.preferred[group];
 }
 
-int32_t ListState::HomeOf(const OpInput& input, int32_t reader_device) const {
-  if (input.home_device >= 0) return input.home_device;
-  if (input.home_group < 0) return reader_device;
-  return group_device_[input.home_group] >= 0 ? group_device_[input.home_group] : reader_device;
+DeviceId ListState::HomeOf(const OpInput& input, DeviceId reader_device) const {
+  if (input.home_device.valid()) return input.home_device;
+  if (!input.home_group.valid()) return reader_device;
+  const DeviceId home = group_device_[input.home_group];
+  return home.valid() ? home : reader_device;
 }
 
-int64_t ListState::Transfer(int32_t from, int32_t to, int64_t length) const {
-  const Nanos once =
-      problem_.cluster->TransferDuration(DeviceId(from), DeviceId(to), Bytes(length));
+int64_t ListState::Transfer(DeviceId from, DeviceId to, int64_t length) const {
+  const Nanos once = problem_.cluster->TransferDuration(from, to, Bytes(length));
   return SaturatingMultiply(once.count, options_.transfer_factor);
 }
 
-int64_t ListState::Arrival(int32_t op, int32_t device) const {
+int64_t ListState::Arrival(ExecOpId op, DeviceId device) const {
   int64_t ready = 0;
-  const auto arrive = [&](const OpInput& input, int32_t from, int64_t at) {
-    if (from == device || from < 0) return std::max<int64_t>(at, 0);  // < 0: nobody places it
-    const int64_t known = arrival_[static_cast<size_t>(input.crossing) * graph_.devices + device];
+  const auto arrival = [&](const OpInput& input) {
+    const DeviceId from = SourceOf(input, device);
+    const int64_t at = input.producer.valid() ? end_[input.producer] : 0;
+    if (from == device || !from.valid()) return std::max<int64_t>(at, 0);
+    const int64_t known = arrival_[CopySlot(input.crossing, device)];
     if (known >= 0) return known;
-    if (!problem_.cluster->Connected(DeviceId(from), DeviceId(device))) return kMaxQuantity;
+    if (!problem_.cluster->Connected(from, device)) return kMaxQuantity;
     return SaturatingAdd(at, Transfer(from, device, input.length));
   };
-  for (const OpInput& input : graph_.Inputs(op)) {
-    const int64_t at =
-        input.producer >= 0
-            ? arrive(input, group_device_[graph_.group_of[input.producer]], end_[input.producer])
-            : arrive(input, HomeOf(input, device), 0);
-    ready = std::max(ready, at);
-  }
-  for (int32_t first : graph_.Before(op)) ready = std::max(ready, end_[first]);
+  for (const OpInput& input : graph_.Inputs(op)) ready = std::max(ready, arrival(input));
+  for (ExecOpId first : graph_.Before(op)) ready = std::max(ready, end_[first]);
   return ready;
 }
 
-int64_t ListState::Needed(int32_t op, int32_t device) const {
+int64_t ListState::Needed(ExecOpId op, DeviceId device) const {
   const SimGraph& sim_graph = problem_.sim_graph;
   int64_t needed = std::max<int64_t>(0, sim_graph.workspace[op] - workspace_[device]);
-  const int32_t group = graph_.group_of[op];
-  if (group_device_[group] < 0) needed = SaturatingAdd(needed, GroupBytes(group));
+  const ColocationGroupId group = graph_.group_of[op];
+  if (!group_device_[group].valid()) needed = SaturatingAdd(needed, GroupBytes(group));
   if (!options_.fixed_bytes.empty()) return needed;
-  int32_t last_home = -1;
+  ColocationGroupId last_home;
   for (const OpInput& input : graph_.Inputs(op)) {
-    if (input.producer < 0 && input.home_group >= 0 && group_device_[input.home_group] < 0) {
+    if (LeavesHomeOpen(input)) {
       if (input.home_group != last_home && input.home_group != group) {
         needed = SaturatingAdd(needed, GroupBytes(input.home_group));
       }
       last_home = input.home_group;
       continue;
     }
-    const int32_t from = input.producer >= 0 ? group_device_[graph_.group_of[input.producer]]
-                                             : HomeOf(input, device);
-    const size_t slot = static_cast<size_t>(input.crossing) * graph_.devices + device;
-    if (from >= 0 && from != device && !resident_[slot])
+    const DeviceId from = SourceOf(input, device);
+    const size_t slot = CopySlot(input.crossing, device);
+    if (from.valid() && from != device && !resident_[slot])
       needed = SaturatingAdd(needed, input.bytes);
   }
-  for (int32_t i = sim_graph.op_makes_offset[op]; i < sim_graph.op_makes_offset[op + 1]; ++i) {
-    const int32_t storage = sim_graph.version_storage[sim_graph.op_makes[i]];
+  for (VersionId version : sim_graph.op_makes[op]) {
+    const StorageId storage = sim_graph.version_storage[version];
     if (sim_graph.storage_class[storage] == StorageClass::kTransient &&
         storage_held_[storage] == 0) {
       needed = SaturatingAdd(needed, sim_graph.storage_bytes[storage]);
@@ -111,21 +105,21 @@ int64_t ListState::Needed(int32_t op, int32_t device) const {
   return needed;
 }
 
-int64_t ListState::Room(int32_t op, int32_t device) const {
+int64_t ListState::Room(ExecOpId op, DeviceId device) const {
   if (candidates_.connections && Arrival(op, device) >= kMaxQuantity) return -kMaxQuantity;
   return limit_[device] - workspace_[device] - used_[device] - Needed(op, device);
 }
 
-void ListState::Decide(int32_t group, int32_t device) {
+void ListState::Decide(ColocationGroupId group, DeviceId device) {
   group_device_[group] = device;
   used_[device] = SaturatingAdd(used_[device], GroupBytes(group));
 }
 
 // Parameters go to their first reader where they may and fit, else where most is free.
-void ListState::DecideHome(int32_t group, int32_t reader_device) {
-  const std::vector<int32_t>& candidates = candidates_.preferred[group];
-  int32_t best = candidates.front();
-  for (int32_t device : candidates) {
+void ListState::DecideHome(ColocationGroupId group, DeviceId reader_device) {
+  const std::vector<DeviceId>& candidates = candidates_.preferred[group];
+  DeviceId best = candidates.front();
+  for (DeviceId device : candidates) {
     if (limit_[device] - used_[device] > limit_[best] - used_[best]) best = device;
   }
   const bool may =
@@ -135,12 +129,12 @@ void ListState::DecideHome(int32_t group, int32_t reader_device) {
 }
 
 // One reader of the crossing has been placed: copies and storages nobody waits for leave.
-void ListState::Release(int32_t crossing) {
+void ListState::Release(SliceId crossing) {
   const SimGraph& sim_graph = problem_.sim_graph;
-  const int32_t storage = sim_graph.version_storage[sim_graph.slice_version[crossing]];
+  const StorageId storage = sim_graph.slice_storage[crossing];
   if (--readers_left_[crossing] == 0) {
-    for (int32_t d = 0; d < graph_.devices; ++d) {
-      char& resident = resident_[static_cast<size_t>(crossing) * graph_.devices + d];
+    for (DeviceId d : graph_.device_ids()) {
+      char& resident = resident_[CopySlot(crossing, d)];
       if (resident) Free(d, sim_graph.slice_bytes[crossing]);
       resident = 0;
     }
@@ -151,20 +145,19 @@ void ListState::Release(int32_t crossing) {
   }
 }
 
-void ListState::Place(int32_t op, int32_t device, int64_t start) {
+void ListState::Place(ExecOpId op, DeviceId device, int64_t start) {
   const SimGraph& sim_graph = problem_.sim_graph;
-  if (group_device_[graph_.group_of[op]] < 0) Decide(graph_.group_of[op], device);
+  if (!group_device_[graph_.group_of[op]].valid()) Decide(graph_.group_of[op], device);
   workspace_[device] = std::max(workspace_[device], sim_graph.workspace[op]);
   for (const OpInput& input : graph_.Inputs(op)) {
-    if (input.producer < 0 && input.home_group >= 0 && group_device_[input.home_group] < 0) {
+    if (LeavesHomeOpen(input)) {
       DecideHome(input.home_group, device);
     }
-    const int32_t from = input.producer >= 0 ? group_device_[graph_.group_of[input.producer]]
-                                             : HomeOf(input, device);
-    if (from == device || from < 0) continue;
-    const size_t slot = static_cast<size_t>(input.crossing) * graph_.devices + device;
-    if (arrival_[slot] < 0 && problem_.cluster->Connected(DeviceId(from), DeviceId(device))) {
-      const int64_t at = input.producer >= 0 ? end_[input.producer] : 0;
+    const DeviceId from = SourceOf(input, device);
+    if (from == device || !from.valid()) continue;
+    const size_t slot = CopySlot(input.crossing, device);
+    if (arrival_[slot] < 0 && problem_.cluster->Connected(from, device)) {
+      const int64_t at = input.producer.valid() ? end_[input.producer] : 0;
       arrival_[slot] = SaturatingAdd(at, Transfer(from, device, input.length));
     }
   }
@@ -172,18 +165,17 @@ void ListState::Place(int32_t op, int32_t device, int64_t start) {
   if (options_.fixed_bytes.empty()) Allocate(op, device);
 }
 
-void ListState::Allocate(int32_t op, int32_t device) {
+void ListState::Allocate(ExecOpId op, DeviceId device) {
   const SimGraph& sim_graph = problem_.sim_graph;
   for (const OpInput& input : graph_.Inputs(op)) {
-    const int32_t from = input.producer >= 0 ? group_device_[graph_.group_of[input.producer]]
-                                             : HomeOf(input, device);
-    char& resident = resident_[static_cast<size_t>(input.crossing) * graph_.devices + device];
-    if (from == device || from < 0) continue;
+    const DeviceId from = SourceOf(input, device);
+    char& resident = resident_[CopySlot(input.crossing, device)];
+    if (from == device || !from.valid()) continue;
     if (!resident) used_[device] = SaturatingAdd(used_[device], input.bytes);
     resident = 1;
   }
-  for (int32_t i = sim_graph.op_makes_offset[op]; i < sim_graph.op_makes_offset[op + 1]; ++i) {
-    const int32_t storage = sim_graph.version_storage[sim_graph.op_makes[i]];
+  for (VersionId version : sim_graph.op_makes[op]) {
+    const StorageId storage = sim_graph.version_storage[version];
     if (sim_graph.storage_class[storage] != StorageClass::kTransient) continue;
     if (storage_held_[storage] > 0 || storage_readers_left_[storage] == 0) continue;
     storage_held_[storage] = sim_graph.storage_bytes[storage];
@@ -193,9 +185,9 @@ void ListState::Allocate(int32_t op, int32_t device) {
   for (const OpInput& input : graph_.Inputs(op)) Release(input.crossing);
 }
 
-std::vector<int32_t> ListState::Finish() {
-  for (size_t u = 0; u < group_device_.size(); ++u) {
-    if (group_device_[u] < 0) DecideHome(static_cast<int32_t>(u), candidates_.preferred[u].front());
+GroupPlacement ListState::Finish() {
+  for (ColocationGroupId u : problem_.group_ids()) {
+    if (!group_device_[u].valid()) DecideHome(u, candidates_.preferred[u].front());
   }
   return group_device_;
 }

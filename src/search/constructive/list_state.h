@@ -24,9 +24,9 @@
 namespace placewright {
 
 struct ListOptions {
-  int headroom = 0;                  // eighths of the capacity
-  std::vector<int64_t> fixed_bytes;  // [group]; empty: count what is alive
-  int64_t transfer_factor = 1;       // multiplies every transfer's time
+  int headroom = 0;                                  // eighths of the capacity
+  IdVector<ColocationGroupId, int64_t> fixed_bytes;  // empty: count what is alive
+  int64_t transfer_factor = 1;                       // multiplies every transfer's time
 };
 
 class ListState {
@@ -36,32 +36,45 @@ class ListState {
             ListOptions options);
 
   // Devices that op may still take: one if its group is decided.
-  std::span<const int32_t> Candidates(int32_t op) const;
-  int64_t Duration(int32_t op, int32_t device) const {
-    return problem_.sim_graph.time[static_cast<size_t>(op) * graph_.devices + device];
+  std::span<const DeviceId> Candidates(ExecOpId op) const;
+  int64_t Duration(ExecOpId op, DeviceId device) const {
+    return problem_.sim_graph.Time(op, device);
   }
   // When all inputs of op are on the device; all its producers must have been placed.
-  int64_t Arrival(int32_t op, int32_t device) const;
+  int64_t Arrival(ExecOpId op, DeviceId device) const;
   // Bytes that stay free on the device if op is placed there; negative: it does not fit.
-  int64_t Room(int32_t op, int32_t device) const;
-  void Place(int32_t op, int32_t device, int64_t start);
+  int64_t Room(ExecOpId op, DeviceId device) const;
+  void Place(ExecOpId op, DeviceId device, int64_t start);
 
-  int64_t end(int32_t op) const { return end_[op]; }
+  int64_t end(ExecOpId op) const { return end_[op]; }
   // Device of every group; those that nothing has decided go where most is free.
-  std::vector<int32_t> Finish();
+  GroupPlacement Finish();
 
  private:
-  int64_t Transfer(int32_t from, int32_t to, int64_t length) const;
-  int64_t Needed(int32_t op, int32_t device) const;
-  void Decide(int32_t group, int32_t device);
-  void DecideHome(int32_t group, int32_t reader_device);
-  int32_t HomeOf(const OpInput& input, int32_t reader_device) const;
-  void Release(int32_t crossing);
-  void Allocate(int32_t op, int32_t device);
-  void Free(int32_t device, int64_t bytes) {
+  int64_t Transfer(DeviceId from, DeviceId to, int64_t length) const;
+  int64_t Needed(ExecOpId op, DeviceId device) const;
+  void Decide(ColocationGroupId group, DeviceId device);
+  void DecideHome(ColocationGroupId group, DeviceId reader_device);
+  DeviceId HomeOf(const OpInput& input, DeviceId reader_device) const;
+  size_t CopySlot(SliceId crossing, DeviceId device) const {
+    return crossing.index() * static_cast<size_t>(graph_.devices) + device.index();
+  }
+  // Whether an input's home is a group that nothing has decided yet.
+  bool LeavesHomeOpen(const OpInput& input) const {
+    return !input.producer.valid() && input.home_group.valid() &&
+           !group_device_[input.home_group].valid();
+  }
+  // Where what an input reads lies before it crosses; none: nobody places it.
+  DeviceId SourceOf(const OpInput& input, DeviceId reader_device) const {
+    return input.producer.valid() ? group_device_[graph_.group_of[input.producer]]
+                                  : HomeOf(input, reader_device);
+  }
+  void Release(SliceId crossing);
+  void Allocate(ExecOpId op, DeviceId device);
+  void Free(DeviceId device, int64_t bytes) {
     used_[device] = std::max<int64_t>(0, used_[device] - bytes);  // sums may have saturated
   }
-  int64_t GroupBytes(int32_t group) const {
+  int64_t GroupBytes(ColocationGroupId group) const {
     return options_.fixed_bytes.empty() ? problem_.groups[group].persistent.count
                                         : options_.fixed_bytes[group];
   }
@@ -70,15 +83,15 @@ class ListState {
   const OpGraph& graph_;
   const CandidateDevices& candidates_;
   const ListOptions options_;
-  std::vector<int64_t> limit_, used_, workspace_;  // [device]
-  std::vector<int32_t> group_device_;              // -1: undecided
-  std::vector<int64_t> end_;                       // [op], -1: not placed
-  std::vector<int32_t> readers_left_;              // [crossing]
-  std::vector<int64_t> arrival_;                   // [crossing * devices + device], -1: none yet
-  std::vector<char> resident_;                     // [crossing * devices + device]: a copy counted
-  std::vector<int64_t> storage_held_;              // [storage] bytes counted at home
-  std::vector<int32_t> storage_device_;            // [storage]
-  std::vector<int32_t> storage_readers_left_;      // [storage]
+  IdVector<DeviceId, int64_t> limit_, used_, workspace_;
+  GroupPlacement group_device_;      // none: undecided
+  IdVector<ExecOpId, int64_t> end_;  // -1: not placed
+  IdVector<SliceId, int32_t> readers_left_;
+  std::vector<int64_t> arrival_;               // [CopySlot], -1: none yet
+  std::vector<char> resident_;                 // [CopySlot]: a copy counted
+  IdVector<StorageId, int64_t> storage_held_;  // bytes counted at home
+  IdVector<StorageId, DeviceId> storage_device_;
+  IdVector<StorageId, int32_t> storage_readers_left_;
 };
 
 }  // namespace placewright

@@ -13,11 +13,12 @@ namespace {
 
 // The ready pairs of one device.
 struct DeviceQueue {
-  using Item = std::pair<int64_t, int32_t>;  // (arrival, op)
+  using Item = std::pair<int64_t, ExecOpId>;  // (arrival, op)
   std::priority_queue<Item, std::vector<Item>, std::greater<>> coming;
-  std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> waiting;  // arrived
+  std::priority_queue<ExecOpId, std::vector<ExecOpId>, std::greater<>> waiting;  // arrived
   int64_t available = 0;
-  int32_t awaited = -1, awaited_op = -1;  // group that the device waits for, and its ready op
+  ColocationGroupId awaited;  // that the device waits for
+  ExecOpId awaited_op;        // its ready op
   int64_t awake_until = 0;
 };
 
@@ -36,18 +37,18 @@ class EarliestTaskFirst {
         placed_(graph_.ops, 0),
         decided_(input.groups.size(), 0) {}
 
-  std::vector<int32_t> Run() {
+  GroupPlacement Run() {
     int32_t scheduled = 0;
-    for (int32_t op = 0; op < graph_.ops; ++op) {
+    for (ExecOpId op : graph_.exec_ops()) {
       if (!Schedules(op)) continue;
       ++scheduled;
-      for (int32_t follower : graph_.Followers(op)) ++missing_[follower];
+      for (ExecOpId follower : graph_.Followers(op)) ++missing_[follower];
     }
-    for (int32_t op = 0; op < graph_.ops; ++op) {
+    for (ExecOpId op : graph_.exec_ops()) {
       if (Schedules(op) && missing_[op] == 0) Push(op);
     }
     for (int32_t placed = 0; placed < scheduled; ++placed) PlaceNext();
-    std::vector<int32_t> device_of = state_.Finish();
+    GroupPlacement device_of = state_.Finish();
     PlaceFollowers(groups_, domain_.preferred, device_of);
     return device_of;
   }
@@ -55,42 +56,43 @@ class EarliestTaskFirst {
  private:
   struct Choice {
     int64_t start = 0, end = 0;
-    int32_t op = -1, device = -1;
+    ExecOpId op;
+    DeviceId device;
     bool operator<(const Choice& other) const {
       return std::tie(start, op, end, device) <
              std::tie(other.start, other.op, other.end, other.device);
     }
   };
 
-  bool Schedules(int32_t op) const {
+  bool Schedules(ExecOpId op) const {
     return groups_[graph_.group_of[op]].leader == graph_.group_of[op];
   }
 
-  void Push(int32_t op) {
-    for (int32_t device : state_.Candidates(op)) {
+  void Push(ExecOpId op) {
+    for (DeviceId device : state_.Candidates(op)) {
       DeviceQueue& queue = queues_[device];
       queue.coming.emplace(state_.Arrival(op, device), op);
       ++pairs_[op];
-      if (queue.awaited == graph_.group_of[op] && queue.awaited_op < 0) queue.awaited_op = op;
+      if (queue.awaited == graph_.group_of[op] && !queue.awaited_op.valid()) queue.awaited_op = op;
     }
   }
 
-  bool Stale(int32_t op, int32_t device) const {
+  bool Stale(ExecOpId op, DeviceId device) const {
     if (placed_[op]) return true;
     const auto candidates = state_.Candidates(op);
     return std::find(candidates.begin(), candidates.end(), device) == candidates.end();
   }
 
   // The best pair of the device that is not for its favourite child alone; false: none is left.
-  bool SettleAwake(int32_t device, Choice& choice) {
+  bool SettleAwake(DeviceId device, Choice& choice) {
     const bool any = Settle(device, choice);
     DeviceQueue& queue = queues_[device];
-    if (queue.awaited < 0) return any;
+    if (!queue.awaited.valid()) return any;
     if (any && graph_.group_of[choice.op] != queue.awaited && !Urgent(choice.op, choice.start)) {
       choice.start = std::max(choice.start, queue.awake_until);
       choice.end = SaturatingAdd(choice.start, state_.Duration(choice.op, device));
     }
-    if (queue.awaited_op < 0 || Stale(queue.awaited_op, device)) return any;
+    if (!queue.awaited_op.valid() || Stale(queue.awaited_op, device)) return any;
     Choice child{std::max(queue.available, state_.Arrival(queue.awaited_op, device)), 0,
                  queue.awaited_op, device};
     child.end = SaturatingAdd(child.start, state_.Duration(child.op, device));
@@ -98,15 +100,15 @@ class EarliestTaskFirst {
     return true;
   }
 
-  bool Urgent(int32_t op, int64_t now) const {
-    for (int32_t device : state_.Candidates(op)) {
+  bool Urgent(ExecOpId op, int64_t now) const {
+    for (DeviceId device : state_.Candidates(op)) {
       if (state_.Arrival(op, device) > now) return false;
     }
     return true;
   }
 
   // Brings the best pair of the device to the front of its queues; false: none is left.
-  bool Settle(int32_t device, Choice& choice) {
+  bool Settle(DeviceId device, Choice& choice) {
     DeviceQueue& queue = queues_[device];
     while (!queue.coming.empty() && queue.coming.top().first <= queue.available) {
       queue.waiting.push(queue.coming.top().second);
@@ -136,7 +138,7 @@ class EarliestTaskFirst {
   // its pair stays then, to be found stale, or again if the child did not fit.
   bool Pop(const Choice& choice) {
     DeviceQueue& queue = queues_[choice.device];
-    if (choice.op == queue.awaited_op) queue.awaited = queue.awaited_op = -1;
+    if (choice.op == queue.awaited_op) StopAwaiting(queue);
     const bool waiting = !queue.waiting.empty();
     if ((waiting ? queue.waiting.top() : queue.coming.top().second) != choice.op) return false;
     waiting ? queue.waiting.pop() : queue.coming.pop();
@@ -147,11 +149,11 @@ class EarliestTaskFirst {
   void PlaceNext() {
     while (true) {
       Choice best;
-      for (int32_t device = 0; device < graph_.devices; ++device) {
+      for (DeviceId device : graph_.device_ids()) {
         Choice choice;
-        if (SettleAwake(device, choice) && (best.op < 0 || choice < best)) best = choice;
+        if (SettleAwake(device, choice) && (!best.op.valid() || choice < best)) best = choice;
       }
-      if (best.op < 0) break;
+      if (!best.op.valid()) break;
       const bool popped = Pop(best);
       const bool forced = state_.Candidates(best.op).size() == 1;
       if (forced || state_.Room(best.op, best.device) >= 0) return Commit(best);
@@ -164,10 +166,10 @@ class EarliestTaskFirst {
     PlaceWhereMostIsFree(dropped_.back());
   }
 
-  void PlaceWhereMostIsFree(int32_t op) {
-    int32_t best = -1;
-    for (int32_t device : state_.Candidates(op)) {
-      if (best < 0 || state_.Room(op, device) > state_.Room(op, best)) best = device;
+  void PlaceWhereMostIsFree(ExecOpId op) {
+    DeviceId best;
+    for (DeviceId device : state_.Candidates(op)) {
+      if (!best.valid() || state_.Room(op, device) > state_.Room(op, best)) best = device;
     }
     const int64_t start = std::max(queues_[best].available, state_.Arrival(op, best));
     Commit({start, SaturatingAdd(start, state_.Duration(op, best)), op, best});
@@ -179,22 +181,27 @@ class EarliestTaskFirst {
     placed_[choice.op] = 1;
     decided_[graph_.group_of[choice.op]] = 1;
     Await(choice);
-    for (int32_t follower : graph_.Followers(choice.op)) {
+    for (ExecOpId follower : graph_.Followers(choice.op)) {
       if (--missing_[follower] == 0 && Schedules(follower)) Push(follower);
     }
+  }
+
+  static void StopAwaiting(DeviceQueue& queue) {
+    queue.awaited = ColocationGroupId();
+    queue.awaited_op = ExecOpId();
   }
 
   // The device begins or ends to wait for a favourite child.
   void Await(const Choice& choice) {
     if (favourites_.child.empty()) return;
-    const int32_t group = graph_.group_of[choice.op];
+    const ColocationGroupId group = graph_.group_of[choice.op];
     for (DeviceQueue& queue : queues_) {
-      if (queue.awaited == group) queue.awaited = queue.awaited_op = -1;
+      if (queue.awaited == group) StopAwaiting(queue);
     }
-    const int32_t child = favourites_.child[group];
+    const ColocationGroupId child = favourites_.child[group];
     DeviceQueue& queue = queues_[choice.device];
-    queue.awaited = queue.awaited_op = -1;
-    if (child < 0 || decided_[child]) return;
+    StopAwaiting(queue);
+    if (!child.valid() || decided_[child]) return;
     queue.awaited = child;
     queue.awake_until = SaturatingAdd(choice.end, favourites_.wait[group]);
   }
@@ -202,24 +209,21 @@ class EarliestTaskFirst {
   const Favourites& favourites_;
   const OpGraph& graph_;
   const CandidateDevices& domain_;
-  const std::vector<GroupInfo>& groups_;
+  const GroupInfos& groups_;
   ListState state_;
-  std::vector<DeviceQueue> queues_;
-  std::vector<int32_t> missing_;  // [op] dependencies not placed yet
-  std::vector<int32_t> pairs_;    // [op] devices whose queues hold it
-  std::vector<char> placed_;      // [op]
-  std::vector<char> decided_;     // [group]
-  std::vector<int32_t> dropped_;  // ops that lost a pair for memory, possibly placed since
+  IdVector<DeviceId, DeviceQueue> queues_;
+  IdVector<ExecOpId, int32_t> missing_;  // dependencies not placed yet
+  IdVector<ExecOpId, int32_t> pairs_;    // devices whose queues hold it
+  IdVector<ExecOpId, char> placed_;
+  IdVector<ColocationGroupId, char> decided_;
+  std::vector<ExecOpId> dropped_;  // ops that lost a pair for memory, possibly placed since
 };
 
 }  // namespace
 
-std::vector<int32_t> PlaceMEtf(const PlacerInput& input) {
-  return PlaceEarliestTaskFirst(input, {});
-}
+GroupPlacement PlaceMEtf(const PlacerInput& input) { return PlaceEarliestTaskFirst(input, {}); }
 
-std::vector<int32_t> PlaceEarliestTaskFirst(const PlacerInput& input,
-                                            const Favourites& favourites) {
+GroupPlacement PlaceEarliestTaskFirst(const PlacerInput& input, const Favourites& favourites) {
   return EarliestTaskFirst(input, favourites).Run();
 }
 

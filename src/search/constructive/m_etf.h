@@ -23,16 +23,16 @@
 
 namespace placewright {
 
-std::vector<int32_t> PlaceMEtf(const PlacerInput& input);
+GroupPlacement PlaceMEtf(const PlacerInput& input);
 
 // What m-sct adds: when the last op of group u has been placed on a device, that device waits for
 // u's favourite child until wait[u] later, and only the child and urgent ops (whose inputs have
 // arrived on every device they may take) start there meanwhile. Empty: plain m-etf.
 struct Favourites {
-  std::vector<int32_t> child;  // [group] a group, or -1
-  std::vector<int64_t> wait;   // [group] ns
+  IdVector<ColocationGroupId, ColocationGroupId> child;  // or none
+  IdVector<ColocationGroupId, int64_t> wait;             // ns
 };
-std::vector<int32_t> PlaceEarliestTaskFirst(const PlacerInput& input, const Favourites& favourites);
+GroupPlacement PlaceEarliestTaskFirst(const PlacerInput& input, const Favourites& favourites);
 
 }  // namespace placewright
 

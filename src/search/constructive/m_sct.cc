@@ -11,7 +11,7 @@
 namespace placewright {
 namespace {
 
-bool Leads(const std::vector<GroupInfo>& groups, int32_t group) {
+bool Leads(const GroupInfos& groups, ColocationGroupId group) {
   return groups[group].leader == group;
 }
 
@@ -19,20 +19,21 @@ bool Leads(const std::vector<GroupInfo>& groups, int32_t group) {
 WeightedGraph LeaderGraph(const PlacerInput& input) {
   const OpGraph& graph = input.graph;
   struct Read {
-    int32_t from, to, crossing;
+    ColocationGroupId from, to;
+    SliceId crossing;
     int64_t length;
   };
   std::vector<Read> reads;
   WeightedGraph result;
   result.weights.assign(1, std::vector<int64_t>(input.groups.size(), 0));
-  for (int32_t op = 0; op < graph.ops; ++op) {
-    const int32_t to = graph.group_of[op];
+  for (ExecOpId op : graph.exec_ops()) {
+    const ColocationGroupId to = graph.group_of[op];
     if (!Leads(input.groups, to)) continue;
-    result.weights[0][to] =
-        SaturatingAdd(result.weights[0][to], input.problem.sim_graph.min_time[op]);
+    int64_t& weight = result.weights[0][to.index()];
+    weight = SaturatingAdd(weight, input.problem.sim_graph.min_time[op]);
     for (const OpInput& read : graph.Inputs(op)) {
-      if (read.producer < 0) continue;
-      const int32_t from = graph.group_of[read.producer];
+      if (!read.producer.valid()) continue;
+      const ColocationGroupId from = graph.group_of[read.producer];
       if (from == to || !Leads(input.groups, from)) continue;
       reads.push_back({from, to, read.crossing, read.length});
     }
@@ -42,16 +43,16 @@ WeightedGraph LeaderGraph(const PlacerInput& input) {
             [&](const Read& a, const Read& b) { return key(a) < key(b); });
   const MeanTransfer transfer(*input.problem.cluster, input.candidates.accelerators);
   size_t next = 0;
-  for (int32_t group = 0; group < static_cast<int32_t>(input.groups.size()); ++group) {
+  for (ColocationGroupId group : IdsOf(input.groups)) {
     while (next < reads.size() && reads[next].from == group) {
-      const int32_t to = reads[next].to;
+      const ColocationGroupId to = reads[next].to;
       int64_t bytes = 0;
-      for (int32_t last = -1;
-           next < reads.size() && reads[next].from == group && reads[next].to == to; ++next) {
+      for (SliceId last; next < reads.size() && reads[next].from == group && reads[next].to == to;
+           ++next) {
         if (reads[next].crossing != last) bytes = SaturatingAdd(bytes, reads[next].length);
         last = reads[next].crossing;
       }
-      result.edges.push_back({to, transfer.Time(bytes)});
+      result.edges.push_back({to.value(), transfer.Time(bytes)});
     }
     result.offsets.push_back(static_cast<int32_t>(result.edges.size()));
   }
@@ -68,15 +69,16 @@ Favourites FavouriteChildren(const PlacerInput& input, int64_t iteration_limit) 
   const std::string end = DescribeEnd(solution, iteration_limit);
   if (!end.empty() && input.notes != nullptr) input.notes->push_back(end);
   Favourites favourites;
-  favourites.child.assign(input.groups.size(), -1);
+  favourites.child.assign(input.groups.size(), ColocationGroupId());
   favourites.wait.assign(input.groups.size(), 0);
   // Of several groups of a component, the heaviest edge to the favourite component counts.
-  for (int32_t group = 0; group < graph.nodes(); ++group) {
-    for (int32_t k = graph.offsets[group]; k < graph.offsets[group + 1]; ++k) {
+  for (ColocationGroupId group : IdsOf(input.groups)) {
+    const int32_t favourite = solution.favourite_child[component_of[group.index()]];
+    for (int32_t k = graph.offsets[group.index()]; k < graph.offsets[group.index() + 1]; ++k) {
       const WeightedEdge& edge = graph.edges[k];
-      if (solution.favourite_child[component_of[group]] != component_of[edge.to]) continue;
-      if (favourites.child[group] >= 0 && favourites.wait[group] >= edge.weight) continue;
-      favourites.child[group] = edge.to;
+      if (favourite != component_of[edge.to]) continue;
+      if (favourites.child[group].valid() && favourites.wait[group] >= edge.weight) continue;
+      favourites.child[group] = ColocationGroupId(edge.to);
       favourites.wait[group] = edge.weight;
     }
   }

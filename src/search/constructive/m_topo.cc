@@ -4,30 +4,30 @@
 
 namespace placewright {
 
-std::vector<int32_t> PlaceMTopo(const PlacerInput& input) {
-  const std::vector<int32_t>& accelerators = input.candidates.chain;
-  const std::vector<int64_t> bytes = LeaderBytes(input.groups);
+GroupPlacement PlaceMTopo(const PlacerInput& input) {
+  const std::vector<DeviceId>& accelerators = input.candidates.chain;
+  const IdVector<ColocationGroupId, int64_t> bytes = LeaderBytes(input.groups);
   int64_t sum = 0, largest = 0;
   for (int64_t b : bytes) sum = SaturatingAdd(sum, b), largest = std::max(largest, b);
   const int64_t cap = SaturatingAdd(sum / static_cast<int64_t>(accelerators.size()), largest);
-  std::vector<int64_t> left(input.graph.devices, 0);
-  for (int32_t device : accelerators) {
+  IdVector<DeviceId, int64_t> left(input.graph.devices, 0);
+  for (DeviceId device : accelerators) {
     const int64_t capacity = input.candidates.capacity[device];
     left[device] = std::min(cap, capacity - capacity / 8 * input.attempt);
   }
-  std::vector<int32_t> device_of(input.groups.size(), -1);
+  GroupPlacement device_of(input.groups.size());
   size_t filling = 0;  // index of the device that is being filled
-  for (int32_t group : GroupsByPosition(input.groups)) {
+  for (ColocationGroupId group : GroupsByPosition(input.groups)) {
     if (input.groups[group].leader != group) continue;
-    const std::vector<int32_t>& allowed = input.candidates.preferred[group];
-    const auto may = [&](int32_t device) {
+    const std::vector<DeviceId>& allowed = input.candidates.preferred[group];
+    const auto may = [&](DeviceId device) {
       return std::find(allowed.begin(), allowed.end(), device) != allowed.end();
     };
     while (filling + 1 < accelerators.size() && may(accelerators[filling]) &&
            left[accelerators[filling]] < bytes[group]) {
       ++filling;
     }
-    const int32_t device = may(accelerators[filling]) ? accelerators[filling] : allowed.front();
+    const DeviceId device = may(accelerators[filling]) ? accelerators[filling] : allowed.front();
     left[device] = std::max(left[device] - bytes[group], -kMaxQuantity);
     device_of[group] = device;
   }

@@ -16,7 +16,7 @@
 
 namespace placewright {
 
-std::vector<int32_t> PlaceMTopo(const PlacerInput& input);
+GroupPlacement PlaceMTopo(const PlacerInput& input);
 
 }  // namespace placewright
 

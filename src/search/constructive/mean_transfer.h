@@ -12,11 +12,11 @@ namespace placewright {
 // Mean transfer time of `bytes` over all ordered pairs of distinct accelerators.
 class MeanTransfer {
  public:
-  MeanTransfer(const Cluster& cluster, const std::vector<int32_t>& devices) {
-    for (int32_t a : devices) {
-      for (int32_t b : devices) {
-        if (a == b || !cluster.Connected(DeviceId(a), DeviceId(b))) continue;
-        const Route& route = cluster.route(DeviceId(a), DeviceId(b));
+  MeanTransfer(const Cluster& cluster, const std::vector<DeviceId>& devices) {
+    for (DeviceId a : devices) {
+      for (DeviceId b : devices) {
+        if (a == b || !cluster.Connected(a, b)) continue;
+        const Route& route = cluster.route(a, b);
         latency_ = SaturatingAdd(latency_, route.latency.count);
         per_mib_ =
             SaturatingAdd(per_mib_, TransferTime(Bytes(int64_t{1} << 20), route.bandwidth).count);

@@ -8,8 +8,8 @@
 
 namespace placewright {
 
-std::vector<int32_t> PlaceConnected(const PlaceFunction& place, const PlacerInput& input) {
-  std::vector<int32_t> device_of = place(input);
+GroupPlacement PlaceConnected(const PlaceFunction& place, const PlacerInput& input) {
+  GroupPlacement device_of = place(input);
   if (!input.candidates.connections) return device_of;
   return ConnectedNear(*input.candidates.connections, input.candidates.any, device_of,
                        GroupsByPosition(input.groups));
@@ -19,20 +19,20 @@ Result<PlannerResult> PlanInAttempts(std::string_view name, const PlaceFunction&
                                      int attempts, const Problem& problem, Evaluator& evaluator,
                                      const PlannerOptions& options) {
   const OpGraph graph = BuildOpGraph(problem);
-  const std::vector<GroupInfo> groups = DescribeGroups(problem, graph);
-  std::optional<std::vector<int32_t>> best;
+  const GroupInfos groups = DescribeGroups(problem, graph);
+  std::optional<GroupPlacement> best;
   Score best_score;
   std::optional<Error> error;
   std::vector<std::string> notes;
   const auto construct = [&](const CandidateDevices& candidates) {
     bool fits = false;
-    std::vector<int32_t> last;
+    GroupPlacement last;
     for (int attempt = 0; attempt < attempts && !fits; ++attempt) {
       // The first plan is made whatever the deadline, not once nobody waits for it.
       if (options.budget.Stopped() || (best && options.budget.Expired())) return;
       const PlacerInput input{problem, graph, candidates, groups,        options.seed,
                               attempt, 1,     &notes,     options.budget};
-      std::vector<int32_t> devices = PlaceConnected(place, input);
+      GroupPlacement devices = PlaceConnected(place, input);
       if (attempt > 0 && devices == last) continue;
       Result<Score> score = EvaluateGroups(problem, devices, evaluator);
       if (!score.ok()) {

@@ -21,7 +21,7 @@ struct PlacerInput {
   const Problem& problem;
   const OpGraph& graph;
   const CandidateDevices& candidates;
-  const std::vector<GroupInfo>& groups;
+  const GroupInfos& groups;
   uint64_t seed = 0;
   int attempt = 0;  // 0, 1, ...: each keeps more memory free, or takes the next device
   // heft and m-etf: transfers count this many times, since these methods do not see them queue.
@@ -31,10 +31,10 @@ struct PlacerInput {
 };
 
 // The device of every colocation group, each of its CandidateDevices::any.
-using PlaceFunction = std::function<std::vector<int32_t>(const PlacerInput&)>;
+using PlaceFunction = std::function<GroupPlacement(const PlacerInput&)>;
 
 // `place`, and in a domain with `connections` the connected placement nearest to its own, if found.
-std::vector<int32_t> PlaceConnected(const PlaceFunction& place, const PlacerInput& input);
+GroupPlacement PlaceConnected(const PlaceFunction& place, const PlacerInput& input);
 
 // Runs `place` with attempts 0, 1, ... below `attempts` and takes the first plan that fits in
 // memory when simulated; if none does, the one that overflows least (the first of equals). Where

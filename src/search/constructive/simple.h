@@ -9,14 +9,14 @@ namespace placewright {
 // Everything on one device: attempt k takes the k-th device in order of total work (least first,
 // then least id; equals of an earlier device are passed over; attempts beyond the last repeat it).
 // A group that may not run there goes to its fastest other device.
-std::vector<int32_t> PlaceSingle(const PlacerInput& input);
+GroupPlacement PlaceSingle(const PlacerInput& input);
 
 // Every group on one of its preferred devices, drawn uniformly from the seed.
-std::vector<int32_t> PlaceRandom(const PlacerInput& input);
+GroupPlacement PlaceRandom(const PlacerInput& input);
 
 // Groups in topological order, dealt to the accelerators in turn; a group that may not run on the
 // device whose turn it is takes the next it may use, and the turn goes on from there.
-std::vector<int32_t> PlaceRoundRobin(const PlacerInput& input);
+GroupPlacement PlaceRoundRobin(const PlacerInput& input);
 
 }  // namespace placewright
 

@@ -6,28 +6,26 @@
 
 namespace placewright {
 
-Placement ExpandGroups(const Problem& problem, const std::vector<int32_t>& device_of) {
+Placement ExpandGroups(const Problem& problem, const GroupPlacement& device_of) {
   Placement placement(problem.graph->op_count());
-  for (OpId op : problem.graph->ops()) {
-    placement[op] = DeviceId(device_of[problem.group_of[op]]);
-  }
+  for (OpId op : problem.graph->ops()) placement[op] = device_of[problem.group_of[op]];
   return placement;
 }
 
-std::vector<int32_t> GroupsOf(const Problem& problem, const Placement& placement) {
-  std::vector<int32_t> device_of;
+GroupPlacement GroupsOf(const Problem& problem, const Placement& placement) {
+  GroupPlacement device_of;
   for (const ColocationGroup& group : problem.groups) {
     const DeviceId device = placement[group.ops.front()];
     const bool together = std::all_of(group.ops.begin(), group.ops.end(),
                                       [&](OpId op) { return placement[op] == device; });
     const bool allowed =
         std::find(group.allowed.begin(), group.allowed.end(), device) != group.allowed.end();
-    device_of.push_back(together && allowed ? device.value() : group.allowed.front().value());
+    device_of.push_back(together && allowed ? device : group.allowed.front());
   }
   return device_of;
 }
 
-Result<Score> EvaluateGroups(const Problem& problem, const std::vector<int32_t>& device_of,
+Result<Score> EvaluateGroups(const Problem& problem, const GroupPlacement& device_of,
                              Evaluator& evaluator) {
   const Placement placement = ExpandGroups(problem, device_of);
   PW_RETURN_IF_ERROR(

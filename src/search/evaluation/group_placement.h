@@ -2,23 +2,20 @@
 #ifndef PLACEWRIGHT_SEARCH_EVALUATION_GROUP_PLACEMENT_H_
 #define PLACEWRIGHT_SEARCH_EVALUATION_GROUP_PLACEMENT_H_
 
-#include <cstdint>
-#include <vector>
-
 #include "base/result.h"
 #include "search/evaluator.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
 
-Placement ExpandGroups(const Problem& problem, const std::vector<int32_t>& device_of);
+Placement ExpandGroups(const Problem& problem, const GroupPlacement& device_of);
 
 // The groups' devices of a placement of every op. Groups whose device is not allowed, or whose ops
 // lie apart, take their first allowed device.
-std::vector<int32_t> GroupsOf(const Problem& problem, const Placement& placement);
+GroupPlacement GroupsOf(const Problem& problem, const Placement& placement);
 
 // Errors: kUnreachable (two devices that must communicate are not connected).
-Result<Score> EvaluateGroups(const Problem& problem, const std::vector<int32_t>& device_of,
+Result<Score> EvaluateGroups(const Problem& problem, const GroupPlacement& device_of,
                              Evaluator& evaluator);
 
 }  // namespace placewright

@@ -7,7 +7,7 @@
 namespace placewright {
 
 PlannerResult MakeResult(const Problem& problem, std::string_view algorithm,
-                         const std::vector<int32_t>& device_of, const Score& score,
+                         const GroupPlacement& device_of, const Score& score,
                          const PlannerOptions& options) {
   PlannerResult result;
   result.algorithm = algorithm;

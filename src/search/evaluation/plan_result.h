@@ -2,9 +2,7 @@
 #ifndef PLACEWRIGHT_SEARCH_EVALUATION_PLAN_RESULT_H_
 #define PLACEWRIGHT_SEARCH_EVALUATION_PLAN_RESULT_H_
 
-#include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "search/evaluation/group_placement.h"
 #include "search/planner.h"
@@ -13,7 +11,7 @@ namespace placewright {
 
 // The result of a planner that made one plan.
 PlannerResult MakeResult(const Problem& problem, std::string_view algorithm,
-                         const std::vector<int32_t>& device_of, const Score& score,
+                         const GroupPlacement& device_of, const Score& score,
                          const PlannerOptions& options);
 
 // kCancelled: the budget of `algorithm` ended before it had a plan.

@@ -20,36 +20,35 @@ size_t DeviceRank(const Role& role, size_t accelerators) {
   return static_cast<size_t>(role.layer) % (apart ? accelerators - 2 : accelerators);
 }
 
-int32_t AllowedOr(const std::vector<int32_t>& allowed, int32_t wanted) {
+DeviceId AllowedOr(const std::vector<DeviceId>& allowed, DeviceId wanted) {
   const bool may = std::find(allowed.begin(), allowed.end(), wanted) != allowed.end();
   return may ? wanted : allowed.front();
 }
 
 // The devices that the rules deal to, ascending. Accelerators that are no CPUs, even where a graph
 // of small ops runs nearly as fast on a CPU; else whatever is no CPU; else the accelerators.
-std::vector<int32_t> Dealt(const PlacerInput& input) {
+std::vector<DeviceId> Dealt(const PlacerInput& input) {
   const Cluster& cluster = *input.problem.cluster;
-  std::set<int32_t> dealt;
-  const auto add = [&](const std::vector<int32_t>& devices) {
-    for (int32_t d : devices) {
-      if (cluster.kind(DeviceId(d)).device_class != DeviceClass::kCpu) dealt.insert(d);
+  std::set<DeviceId> dealt;
+  const auto add = [&](const std::vector<DeviceId>& devices) {
+    for (DeviceId d : devices) {
+      if (cluster.kind(d).device_class != DeviceClass::kCpu) dealt.insert(d);
     }
   };
   add(input.candidates.accelerators);
   if (dealt.empty()) {
-    for (const std::vector<int32_t>& devices : input.candidates.any) add(devices);
+    for (const std::vector<DeviceId>& devices : input.candidates.any) add(devices);
   }
   if (dealt.empty()) return input.candidates.accelerators;
   return {dealt.begin(), dealt.end()};
 }
 
-// [group] of the dealt devices those that it may run on; where it may run on none, what else.
-std::vector<std::vector<int32_t>> DealtOf(const PlacerInput& input,
-                                          const std::vector<int32_t>& dealt) {
-  std::vector<std::vector<int32_t>> allowed;
-  for (size_t u = 0; u < input.groups.size(); ++u) {
-    const std::vector<int32_t>& any = input.candidates.any[u];
-    std::vector<int32_t>& own = allowed.emplace_back();
+// Of the dealt devices those that it may run on; where it may run on none, what else.
+GroupDevices DealtOf(const PlacerInput& input, const std::vector<DeviceId>& dealt) {
+  GroupDevices allowed(input.groups.size());
+  for (ColocationGroupId u : IdsOf(input.groups)) {
+    const std::vector<DeviceId>& any = input.candidates.any[u];
+    std::vector<DeviceId>& own = allowed[u];
     std::set_intersection(any.begin(), any.end(), dealt.begin(), dealt.end(),
                           std::back_inserter(own));
     if (own.empty()) own = input.candidates.preferred[u];
@@ -59,12 +58,12 @@ std::vector<std::vector<int32_t>> DealtOf(const PlacerInput& input,
 
 }  // namespace
 
-std::vector<int32_t> PlaceByExpertRules(const PlacerInput& input) {
-  const std::vector<int32_t> dealt = Dealt(input);
-  const std::vector<std::vector<int32_t>> allowed = DealtOf(input, dealt);
-  const std::vector<Role> roles = RecurrentRoles(input);
-  std::vector<int32_t> device_of;
-  for (size_t u = 0; u < input.groups.size(); ++u) {
+GroupPlacement PlaceByExpertRules(const PlacerInput& input) {
+  const std::vector<DeviceId> dealt = Dealt(input);
+  const GroupDevices allowed = DealtOf(input, dealt);
+  const IdVector<ColocationGroupId, Role> roles = RecurrentRoles(input);
+  GroupPlacement device_of;
+  for (ColocationGroupId u : IdsOf(input.groups)) {
     const size_t rank = roles.empty() ? 0 : DeviceRank(roles[u], dealt.size());
     device_of.push_back(AllowedOr(allowed[u], dealt[rank]));
   }
@@ -77,7 +76,7 @@ Result<PlannerResult> ExpertPlanner::Plan(const Problem& problem, Evaluator& eva
   if (!given_) {
     return PlanInAttempts(name(), &PlaceByExpertRules, 1, problem, evaluator, options);
   }
-  const std::vector<int32_t> groups = GroupsOf(problem, *given_);
+  const GroupPlacement groups = GroupsOf(problem, *given_);
   PW_ASSIGN(const Score score, EvaluateGroups(problem, groups, evaluator));
   return MakeResult(problem, name(), groups, score, options);
 }

@@ -23,7 +23,7 @@
 
 namespace placewright {
 
-std::vector<int32_t> PlaceByExpertRules(const PlacerInput& input);
+GroupPlacement PlaceByExpertRules(const PlacerInput& input);
 
 class ExpertPlanner : public Planner {
  public:

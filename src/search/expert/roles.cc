@@ -89,12 +89,11 @@ std::set<LayerName> ModulesWithParameters(const PlacerInput& input) {
   return modules;
 }
 
-// [exec op] the highest layer whose parameters it, or one of its inputs from the same module,
-// reads.
-std::vector<int32_t> LayersByParameter(const PlacerInput& input) {
+// The highest layer whose parameters an op, or one of its inputs from the same module, reads.
+IdVector<ExecOpId, int32_t> LayersByParameter(const PlacerInput& input) {
   const Graph& graph = *input.problem.graph;
-  std::vector<int32_t> layer(input.graph.ops, 0);
-  for (int32_t op : input.graph.order) {
+  IdVector<ExecOpId, int32_t> layer(input.graph.ops, 0);
+  for (ExecOpId op : input.graph.order) {
     if (input.graph.phase[op] != Phase::kForward) continue;
     const Op& node = graph.op(input.problem.sim_graph.op_of[op]);
     if (!IsRecurrentModule(graph.module_path(node.module))) continue;
@@ -104,7 +103,7 @@ std::vector<int32_t> LayersByParameter(const PlacerInput& input) {
       layer[op] = std::max(layer[op], LayerOfParameter(graph.tensor(storage.first).name));
     }
     for (const OpInput& read : input.graph.Inputs(op)) {
-      if (read.producer < 0) continue;
+      if (!read.producer.valid()) continue;
       const Op& producer = graph.op(input.problem.sim_graph.op_of[read.producer]);
       if (producer.module == node.module) layer[op] = std::max(layer[op], layer[read.producer]);
     }
@@ -182,31 +181,33 @@ int32_t LayerOfParameter(std::string_view name) {
   return end > at + 2 && whole ? layer : -1;
 }
 
-std::vector<Role> RecurrentRoles(const PlacerInput& input) {
+IdVector<ColocationGroupId, Role> RecurrentRoles(const PlacerInput& input) {
   const Graph& graph = *input.problem.graph;
-  const std::vector<int32_t> layer_of_op = LayersByParameter(input);
-  std::vector<int32_t> layer(input.groups.size(), 0);
-  for (int32_t op = 0; op < input.graph.ops; ++op) {
+  const IdVector<ExecOpId, int32_t> layer_of_op = LayersByParameter(input);
+  IdVector<ColocationGroupId, int32_t> layer(input.groups.size(), 0);
+  for (ExecOpId op : input.graph.exec_ops()) {
     int32_t& group_layer = layer[input.graph.group_of[op]];
     group_layer = std::max(group_layer, layer_of_op[op]);
   }
-  const auto path = [&](size_t group) { return graph.module_path(input.groups[group].module); };
-  const auto leads = [&](size_t group) {
-    return input.groups[group].forward && input.groups[group].leader == static_cast<int32_t>(group);
+  const auto path = [&](ColocationGroupId group) {
+    return graph.module_path(input.groups[group].module);
+  };
+  const auto leads = [&](ColocationGroupId group) {
+    return input.groups[group].forward && input.groups[group].leader == group;
   };
   const std::set<LayerName> with_parameters = ModulesWithParameters(input);
-  const auto in_layer = [&](size_t group) {
+  const auto in_layer = [&](ColocationGroupId group) {
     return IsRecurrent(path(group)) &&
            (with_parameters.empty() || with_parameters.count(NameOf(path(group))) > 0);
   };
   Stacks stacks;
-  for (size_t u = 0; u < input.groups.size(); ++u) {
+  for (ColocationGroupId u : IdsOf(input.groups)) {
     if (leads(u) && in_layer(u)) stacks.Add(NameOf(path(u)), layer[u], input.groups[u].position);
   }
   if (stacks.empty()) return {};
   stacks.Rank();
-  std::vector<Role> roles(input.groups.size());
-  for (size_t u = 0; u < input.groups.size(); ++u) {
+  IdVector<ColocationGroupId, Role> roles(input.groups.size());
+  for (ColocationGroupId u : IdsOf(input.groups)) {
     if (!leads(u)) continue;
     const int32_t position = input.groups[u].position;
     if (IsAttentionModule(path(u))) {

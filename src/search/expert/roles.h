@@ -35,7 +35,7 @@ int32_t LayerOfParameter(std::string_view name);
 // without an index of its own is split by parameters: an op belongs to the highest layer whose
 // parameters it or an input depends on. Groups after the last position of all layers, neither of a
 // recurrent module nor attention, are the softmax.
-std::vector<Role> RecurrentRoles(const PlacerInput& input);
+IdVector<ColocationGroupId, Role> RecurrentRoles(const PlacerInput& input);
 
 }  // namespace placewright
 

@@ -4,7 +4,7 @@
 
 namespace placewright {
 
-Annealer::Annealer(const LocalContext& context, Evaluator& evaluator, std::vector<int32_t> start,
+Annealer::Annealer(const LocalContext& context, Evaluator& evaluator, GroupPlacement start,
                    Random random, AnnealerOptions options)
     : context_(context),
       random_(random),
@@ -32,7 +32,7 @@ int64_t Annealer::Penalty(const Evaluation& result) const {
   for (size_t d = 0; d < result.devices.size(); ++d) {
     const int64_t over = result.devices[d].over.count;
     if (over <= 0) continue;
-    const int64_t capacity = std::max<int64_t>(1, context_.problem.sim_graph.capacity[d]);
+    const int64_t capacity = std::max<int64_t>(1, context_.problem.sim_graph.capacity[DeviceId(d)]);
     const __int128 share = (static_cast<__int128>(penalty_) * over + capacity - 1) / capacity;
     sum = SaturatingAdd(sum, share < kMaxQuantity ? static_cast<int64_t>(share) : kMaxQuantity);
   }
@@ -56,7 +56,7 @@ void Annealer::Run(int64_t moves) {
   for (int64_t i = 0; i < moves; ++i) Move();
 }
 
-void Annealer::Restart(const std::vector<int32_t>& devices) {
+void Annealer::Restart(const GroupPlacement& devices) {
   current_ = devices;
   const Evaluation& result = evaluator_->SetIncumbent(ExpandGroups(context_.problem, current_));
   cost_ = CostOf(result);
@@ -65,14 +65,14 @@ void Annealer::Restart(const std::vector<int32_t>& devices) {
   hot_stale_ = true;
 }
 
-void Annealer::Offer(const Score& score, const std::vector<int32_t>& devices) {
+void Annealer::Offer(const Score& score, const GroupPlacement& devices) {
   if (!(score < offered_score_)) return;
   offered_score_ = score;
   offered_ = devices;
 }
 
-std::vector<int32_t> Annealer::RandomPlan() {
-  std::vector<int32_t> devices;
+GroupPlacement Annealer::RandomPlan() {
+  GroupPlacement devices;
   for (const auto& allowed : context_.candidates.preferred) {
     devices.push_back(allowed[random_.Below(allowed.size())]);
   }
@@ -90,7 +90,7 @@ void Annealer::StartEpoch() {
   }
   epoch_length_ *= 2;
   const bool take_offer = offered_score_ < best_score_;
-  const std::vector<int32_t>& from = take_offer ? offered_ : best_;
+  const GroupPlacement& from = take_offer ? offered_ : best_;
   if (current_ != from) Restart(from);
 }
 
@@ -119,7 +119,7 @@ void Annealer::Move() {
   op_moves_.clear();
   for (const Change& change : changes_) {
     for (OpId op : context_.problem.groups[change.group].ops) {
-      op_moves_.push_back({op, DeviceId(change.device)});
+      op_moves_.push_back({op, change.device});
     }
   }
   const Evaluation& result = evaluator_->Try(op_moves_, Nanos(limit));
@@ -145,11 +145,12 @@ void Annealer::RefreshCriticalChain() {
   const CriticalView view =
       CriticalChain(context_.problem, context_.graph, current_, evaluator_->IncumbentSchedule());
   blockers_.clear();
-  for (int32_t op : view.blockers) blockers_.push_back(context_.graph.group_of[op]);
+  for (ExecOpId op : view.blockers) blockers_.push_back(context_.graph.group_of[op]);
   for (const CriticalLink& link : view.chain) {
     hot_.push_back(context_.graph.group_of[link.op]);
-    if (link.transfer && link.producer >= 0) hot_.push_back(context_.graph.group_of[link.producer]);
-    if (link.transfer && link.home_group >= 0) hot_.push_back(link.home_group);
+    if (!link.transfer) continue;
+    if (link.producer.valid()) hot_.push_back(context_.graph.group_of[link.producer]);
+    if (link.home_group.valid()) hot_.push_back(link.home_group);
   }
 }
 

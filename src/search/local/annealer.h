@@ -60,26 +60,30 @@ class Annealer {
   static constexpr int64_t kStepsPerDevice = 16;
   static constexpr int64_t kSwept = 600;  // clusters
 
-  Annealer(const LocalContext& context, Evaluator& evaluator, std::vector<int32_t> start,
-           Random random, AnnealerOptions options);
+  Annealer(const LocalContext& context, Evaluator& evaluator, GroupPlacement start, Random random,
+           AnnealerOptions options);
 
   void Run(int64_t moves);
   // A plan that the next epoch may start from (between rounds).
-  void Offer(const Score& score, const std::vector<int32_t>& devices);
+  void Offer(const Score& score, const GroupPlacement& devices);
 
   const Score& best_score() const { return best_score_; }
-  const std::vector<int32_t>& best() const { return best_; }
+  const GroupPlacement& best() const { return best_; }
 
  private:
   struct Change {
-    int32_t group, device;
+    ColocationGroupId group;
+    DeviceId device;
   };
   void Move();
   void Propose();
   void ProposeOne();
   double Cooled();
-  std::vector<int32_t> RandomPlan();
-  int32_t PickGroup();
+  GroupPlacement RandomPlan();
+  ColocationGroupId PickGroup();
+  ColocationGroupId AnyGroup() {
+    return ColocationGroupId(static_cast<size_t>(random_.Below(current_.size())));
+  }
   void ProposeCluster();
   void ProposeSwap();
   void ProposeGathering();
@@ -87,16 +91,16 @@ class Annealer {
   void ProposeDeviceSwap();
   void ProposeWindow();
   bool ProposeOfSweep();
-  int32_t IdlestDevice() const;
-  int32_t PickDevice(std::span<const int32_t> groups);
-  void AddChange(int32_t group, int32_t device);
+  DeviceId IdlestDevice() const;
+  DeviceId PickDevice(std::span<const ColocationGroupId> groups);
+  void AddChange(ColocationGroupId group, DeviceId device);
   bool StaysConnected();  // with the changes made
-  void MoveGroups(std::span<const int32_t> groups, int32_t device);
+  void MoveGroups(std::span<const ColocationGroupId> groups, DeviceId device);
   int64_t CostOf(const Evaluation& result) const;
   int64_t Penalty(const Evaluation& result) const;
   void Accept(const Evaluation& result, int64_t cost);
   void StartEpoch();
-  void Restart(const std::vector<int32_t>& devices);
+  void Restart(const GroupPlacement& devices);
   void RefreshCriticalChain();
   double Exponential();
 
@@ -104,19 +108,20 @@ class Annealer {
   Random random_;
   const AnnealerOptions options_;
   std::unique_ptr<MoveEvaluator> evaluator_;
-  std::vector<int32_t> current_, best_;
+  GroupPlacement current_, best_;
   int64_t cost_ = 0;
   Score best_score_, offered_score_;
-  std::vector<int32_t> offered_;
+  GroupPlacement offered_;
   int64_t epoch_length_ = 0, epoch_move_ = 0, epochs_ = 0;
   double temperature_ = 1;  // of kRestarts, as a share of the starting one
   int64_t penalty_ = 0;     // nanoseconds for an overflow as large as the device
   std::vector<Change> changes_;
   std::vector<OpMove> op_moves_;
-  std::vector<int64_t> stamp_;  // [group]: the proposal that has touched it
+  IdVector<ColocationGroupId, int64_t> stamp_;  // the proposal that has touched it
   int64_t proposal_ = 0;
-  int64_t sweep_ = 0;                    // moves of it proposed
-  std::vector<int32_t> hot_, blockers_;  // groups of the critical chain, and of what it waits for
+  int64_t sweep_ = 0;  // moves of it proposed
+  // Groups of the critical chain, and of what it waits for.
+  std::vector<ColocationGroupId> hot_, blockers_;
   bool hot_stale_ = true;
   int64_t hot_age_ = 0;
 };

@@ -6,25 +6,26 @@
 namespace placewright {
 
 // Half of the time of the critical chain; else as likely as it takes time, or any.
-int32_t Annealer::PickGroup() {
+ColocationGroupId Annealer::PickGroup() {
   const uint64_t kind = random_.Below(8);
   if (kind < 4) {
     RefreshCriticalChain();
-    const std::vector<int32_t>& groups = kind == 0 && !blockers_.empty() ? blockers_ : hot_;
+    const std::vector<ColocationGroupId>& groups =
+        kind == 0 && !blockers_.empty() ? blockers_ : hot_;
     if (!groups.empty()) return groups[random_.Below(groups.size())];
   }
-  const std::vector<int64_t>& before = context_.time_before;
+  const std::vector<int64_t>& before = context_.time_before.raw();
   if (kind < 6 && before.back() > 0) {
     const auto at = static_cast<int64_t>(random_.Below(static_cast<uint64_t>(before.back())));
-    return static_cast<int32_t>(std::upper_bound(before.begin(), before.end(), at) -
-                                before.begin());
+    const auto first = std::upper_bound(before.begin(), before.end(), at);
+    return ColocationGroupId(static_cast<size_t>(first - before.begin()));
   }
-  return static_cast<int32_t>(random_.Below(current_.size()));
+  return AnyGroup();
 }
 
-void Annealer::AddChange(int32_t group, int32_t device) {
+void Annealer::AddChange(ColocationGroupId group, DeviceId device) {
   if (current_[group] == device || stamp_[group] == proposal_) return;
-  const std::vector<int32_t>& allowed = context_.candidates.any[group];
+  const std::vector<DeviceId>& allowed = context_.candidates.any[group];
   if (std::find(allowed.begin(), allowed.end(), device) == allowed.end()) return;
   stamp_[group] = proposal_;
   changes_.push_back({group, device});
@@ -43,24 +44,23 @@ bool Annealer::StaysConnected() {
   return legal;
 }
 
-void Annealer::MoveGroups(std::span<const int32_t> groups, int32_t device) {
-  for (int32_t group : groups) AddChange(group, device);
+void Annealer::MoveGroups(std::span<const ColocationGroupId> groups, DeviceId device) {
+  for (ColocationGroupId group : groups) AddChange(group, device);
 }
 
 // The device of a neighbour of one of the groups, or any accelerator; now and then any device.
-int32_t Annealer::PickDevice(std::span<const int32_t> groups) {
-  const int32_t group = groups[random_.Below(groups.size())];
+DeviceId Annealer::PickDevice(std::span<const ColocationGroupId> groups) {
+  const ColocationGroupId group = groups[random_.Below(groups.size())];
   if (random_.Below(2) == 0) {
-    const int32_t first = context_.neighbour_offset[group];
-    const int32_t count = context_.neighbour_offset[group + 1] - first;
-    for (int tries = 0; count > 0 && tries < 4; ++tries) {
-      const int32_t device = current_[context_.neighbours[first + random_.Below(count)]];
+    const std::span<const ColocationGroupId> neighbours = context_.neighbours[group];
+    for (int tries = 0; !neighbours.empty() && tries < 4; ++tries) {
+      const DeviceId device = current_[neighbours[random_.Below(neighbours.size())]];
       if (device != current_[group]) return device;
     }
   }
-  const std::vector<int32_t>& devices = random_.Below(32) == 0
-                                            ? context_.candidates.any[group]
-                                            : context_.candidates.preferred[group];
+  const bool any = random_.Below(32) == 0;
+  const std::vector<DeviceId>& devices =
+      any ? context_.candidates.any[group] : context_.candidates.preferred[group];
   return devices[random_.Below(devices.size())];
 }
 
@@ -71,7 +71,7 @@ void Annealer::Propose() {
   if (ProposeOfSweep()) return;
   const uint64_t kind = random_.Below(100);
   if (kind < 25) {
-    const int32_t group = PickGroup();
+    const ColocationGroupId group = PickGroup();
     AddChange(group, PickDevice({&group, 1}));
   } else if (kind < 65) {
     ProposeCluster();
@@ -89,16 +89,16 @@ void Annealer::Propose() {
 }
 
 void Annealer::ProposeOne() {
-  const auto group = static_cast<int32_t>(random_.Below(current_.size()));
+  const ColocationGroupId group = AnyGroup();
   if (options_.moves == AnnealerOptions::Moves::kOneOrTwo && random_.Below(2) == 0) {
-    const auto other = static_cast<int32_t>(random_.Below(current_.size()));
-    const int32_t device = current_[group];
+    const ColocationGroupId other = AnyGroup();
+    const DeviceId device = current_[group];
     AddChange(group, current_[other]);
     AddChange(other, device);
     return;
   }
   const bool any = options_.moves != AnnealerOptions::Moves::kOne && random_.Below(32) == 0;
-  const std::vector<int32_t>& devices =
+  const std::vector<DeviceId>& devices =
       any ? context_.candidates.any[group] : context_.candidates.preferred[group];
   AddChange(group, devices[random_.Below(devices.size())]);
 }
@@ -112,9 +112,9 @@ void Annealer::ProposeCluster() {
 
 // Two clusters or groups trade places.
 void Annealer::ProposeSwap() {
-  const int32_t a = PickGroup();
-  const int32_t b = static_cast<int32_t>(random_.Below(current_.size()));
-  const int32_t device_a = current_[a], device_b = current_[b];
+  const ColocationGroupId a = PickGroup();
+  const ColocationGroupId b = AnyGroup();
+  const DeviceId device_a = current_[a], device_b = current_[b];
   if (device_a == device_b) return;
   const auto of_a = context_.clusters.Of(a), of_b = context_.clusters.Of(b);
   if (random_.Below(2) == 0 || of_a.empty() || of_b.empty()) {
@@ -128,26 +128,22 @@ void Annealer::ProposeSwap() {
 
 // A group's neighbours come to it.
 void Annealer::ProposeGathering() {
-  const int32_t group = PickGroup();
-  const int32_t first = context_.neighbour_offset[group];
-  const int32_t count = context_.neighbour_offset[group + 1] - first;
-  MoveGroups({context_.neighbours.data() + first, static_cast<size_t>(std::min(count, 16))},
-             current_[group]);
+  const ColocationGroupId group = PickGroup();
+  const std::span<const ColocationGroupId> neighbours = context_.neighbours[group];
+  MoveGroups(neighbours.first(std::min<size_t>(neighbours.size(), 16)), current_[group]);
 }
 
 // A connected region of the groups that share a device, grown from one of them.
 void Annealer::ProposeRegion() {
-  const int32_t seed = PickGroup();
+  const ColocationGroupId seed = PickGroup();
   const size_t size = size_t{2} << random_.Below(6);
-  std::vector<int32_t> region{seed};
-  const int32_t device = PickDevice(region);
+  std::vector<ColocationGroupId> region{seed};
+  const DeviceId device = PickDevice(region);
   if (device == current_[seed]) return;
   AddChange(seed, device);
   for (size_t i = 0; i < region.size() && region.size() < size; ++i) {
-    const int32_t begin = context_.neighbour_offset[region[i]];
-    const int32_t end = context_.neighbour_offset[region[i] + 1];
-    for (int32_t n = begin; n < end && region.size() < size; ++n) {
-      const int32_t next = context_.neighbours[n];
+    for (ColocationGroupId next : context_.neighbours[region[i]]) {
+      if (region.size() >= size) break;
       if (current_[next] != current_[seed] || stamp_[next] == proposal_) continue;
       if (random_.Below(4) == 0) continue;
       const size_t before = changes_.size();
@@ -160,18 +156,18 @@ void Annealer::ProposeRegion() {
 // Of the ops around a group in the step's order, those on its device go to another; those there may
 // come in exchange.
 void Annealer::ProposeWindow() {
-  const int32_t group = PickGroup();
+  const ColocationGroupId group = PickGroup();
   const size_t groups = context_.by_position.size();
   int sizes = 1;
   while (sizes < 14 && (size_t{4} << sizes) <= groups) ++sizes;
   const size_t length = size_t{4} << random_.Below(static_cast<uint64_t>(sizes));
   const size_t at = static_cast<size_t>(context_.position[group]), before = random_.Below(length);
   const size_t first = at > before ? at - before : 0;
-  const int32_t from = current_[group], to = PickDevice({&group, 1});
+  const DeviceId from = current_[group], to = PickDevice({&group, 1});
   if (from == to) return;
   const bool exchange = random_.Below(2) == 0;
   for (size_t i = first; i < std::min(groups, first + length); ++i) {
-    const int32_t other = context_.by_position[i];
+    const ColocationGroupId other = context_.by_position[i];
     if (current_[other] == from) {
       AddChange(other, to);
     } else if (exchange && current_[other] == to) {
@@ -186,31 +182,31 @@ bool Annealer::ProposeOfSweep() {
   while (sweep_ < 3 * clusters) {
     const auto members = context_.clusters.members(context_.largest[sweep_ / 3]);
     const int64_t choice = sweep_++ % 3;
-    const std::vector<int32_t>& devices = context_.candidates.accelerators;
-    const int32_t device = choice == 0   ? IdlestDevice()
-                           : choice == 1 ? devices[random_.Below(devices.size())]
-                                         : PickDevice(members);
+    const std::vector<DeviceId>& devices = context_.candidates.accelerators;
+    const DeviceId device = choice == 0   ? IdlestDevice()
+                            : choice == 1 ? devices[random_.Below(devices.size())]
+                                          : PickDevice(members);
     MoveGroups(members, device);
     if (!changes_.empty()) return true;
   }
   return false;
 }
 
-int32_t Annealer::IdlestDevice() const {
-  const std::vector<int32_t>& devices = context_.candidates.accelerators;
-  const auto busy = [&](int32_t device) { return evaluator_->IncumbentBusy(DeviceId(device)); };
+DeviceId Annealer::IdlestDevice() const {
+  const std::vector<DeviceId>& devices = context_.candidates.accelerators;
+  const auto busy = [&](DeviceId device) { return evaluator_->IncumbentBusy(device); };
   return *std::min_element(devices.begin(), devices.end(),
-                           [&](int32_t a, int32_t b) { return busy(a) < busy(b); });
+                           [&](DeviceId a, DeviceId b) { return busy(a) < busy(b); });
 }
 
 void Annealer::ProposeDeviceSwap() {
-  const std::vector<int32_t>& devices = context_.candidates.accelerators;
-  const int32_t a = devices[random_.Below(devices.size())];
-  const int32_t b = devices[random_.Below(devices.size())];
+  const std::vector<DeviceId>& devices = context_.candidates.accelerators;
+  const DeviceId a = devices[random_.Below(devices.size())];
+  const DeviceId b = devices[random_.Below(devices.size())];
   if (a == b) return;
-  for (size_t u = 0; u < current_.size(); ++u) {
-    if (current_[u] == a) AddChange(static_cast<int32_t>(u), b);
-    if (current_[u] == b) AddChange(static_cast<int32_t>(u), a);
+  for (ColocationGroupId u : IdsOf(current_)) {
+    if (current_[u] == a) AddChange(u, b);
+    if (current_[u] == b) AddChange(u, a);
   }
 }
 

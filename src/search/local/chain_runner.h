@@ -17,7 +17,7 @@ namespace placewright {
 
 struct Start {
   Score score;
-  std::vector<int32_t> devices;
+  GroupPlacement devices;
 };
 
 struct ChainSpec {

@@ -11,25 +11,29 @@
 namespace placewright {
 namespace {
 
-constexpr int32_t kNone = -1, kUnknown = -2;
+constexpr ColocationGroupId kNone, kUnknown(-2);
 
 // Label of two followers' labels: the same one, or none.
-int32_t Common(int32_t a, int32_t b) { return a == kUnknown ? b : a == b ? a : kNone; }
+ColocationGroupId Common(ColocationGroupId a, ColocationGroupId b) {
+  return a == kUnknown ? b : a == b ? a : kNone;
+}
 
 // For every group, the group whose update is all that its results are for; kNone otherwise.
-std::vector<int32_t> UpdatesServed(const OpGraph& graph, size_t groups) {
-  std::vector<char> updates(groups, 0);  // has an optimizer op
-  for (int32_t op = 0; op < graph.ops; ++op) {
+IdVector<ColocationGroupId, ColocationGroupId> UpdatesServed(const OpGraph& graph, size_t groups) {
+  IdVector<ColocationGroupId, char> updates(groups, 0);  // has an optimizer op
+  for (ExecOpId op : graph.exec_ops()) {
     if (graph.phase[op] == Phase::kOptimizer) updates[graph.group_of[op]] = 1;
   }
-  std::vector<int32_t> label(graph.ops, kNone), of_group(groups, kUnknown);
+  IdVector<ExecOpId, ColocationGroupId> label(graph.ops, kNone);
+  IdVector<ColocationGroupId, ColocationGroupId> of_group(groups, kUnknown);
   for (auto it = graph.order.rbegin(); it != graph.order.rend(); ++it) {
-    const int32_t op = *it, group = graph.group_of[op];
-    int32_t common = kUnknown;
+    const ExecOpId op = *it;
+    const ColocationGroupId group = graph.group_of[op];
+    ColocationGroupId common = kUnknown;
     if (updates[group]) {
       common = graph.phase[op] == Phase::kForward ? kNone : group;
     } else if (graph.phase[op] == Phase::kBackward) {
-      for (int32_t next : graph.Followers(op)) {
+      for (ExecOpId next : graph.Followers(op)) {
         // Later ops of the same group speak for the group as a whole.
         if (graph.group_of[next] != group) common = Common(common, label[next]);
       }
@@ -39,7 +43,7 @@ std::vector<int32_t> UpdatesServed(const OpGraph& graph, size_t groups) {
     if (common != kUnknown) of_group[group] = Common(of_group[group], common);
     label[op] = of_group[group] == kUnknown ? kNone : of_group[group];
   }
-  for (int32_t& served : of_group) {
+  for (ColocationGroupId& served : of_group) {
     if (served == kUnknown) served = kNone;
   }
   return of_group;
@@ -47,9 +51,8 @@ std::vector<int32_t> UpdatesServed(const OpGraph& graph, size_t groups) {
 
 }  // namespace
 
-Clusters::Clusters(const Problem& problem, const OpGraph& graph,
-                   const std::vector<GroupInfo>& groups) {
-  const std::vector<int32_t> branch_of = UpdatesServed(graph, groups.size());
+Clusters::Clusters(const Problem& problem, const OpGraph& graph, const GroupInfos& groups) {
+  const GroupToGroup branch_of = UpdatesServed(graph, groups.size());
   AddBranches(branch_of);
   AddModules(problem, groups, branch_of);
   AddPatterns(problem, graph, groups);
@@ -57,19 +60,19 @@ Clusters::Clusters(const Problem& problem, const OpGraph& graph,
   Finish(groups.size());
 }
 
-void Clusters::Add(std::vector<int32_t> groups) {
+void Clusters::Add(GroupSet groups) {
   std::sort(groups.begin(), groups.end());
   if (groups.size() >= 2) sets_.push_back(std::move(groups));
 }
 
-void Clusters::AddBranches(const std::vector<int32_t>& branch_of) {
-  std::map<int32_t, std::vector<int32_t>> branches;
-  for (size_t u = 0; u < branch_of.size(); ++u) {
-    if (branch_of[u] >= 0) branches[branch_of[u]].push_back(static_cast<int32_t>(u));
+void Clusters::AddBranches(const GroupToGroup& branch_of) {
+  std::map<ColocationGroupId, GroupSet> branches;
+  for (ColocationGroupId u : IdsOf(branch_of)) {
+    if (branch_of[u].valid()) branches[branch_of[u]].push_back(u);
   }
   for (auto& [update, members] : branches) {
-    std::vector<int32_t> without;
-    for (int32_t group : members) {
+    GroupSet without;
+    for (ColocationGroupId group : members) {
       if (group != update) without.push_back(group);
     }
     Add(std::move(without));
@@ -80,15 +83,15 @@ void Clusters::AddBranches(const std::vector<int32_t>& branch_of) {
   }
 }
 
-void Clusters::AddModules(const Problem& problem, const std::vector<GroupInfo>& groups,
-                          const std::vector<int32_t>& branch_of) {
+void Clusters::AddModules(const Problem& problem, const GroupInfos& groups,
+                          const GroupToGroup& branch_of) {
   enum Role { kForwardRole, kBackwardRole, kBranchRole, kAllRoles, kRoles };
-  std::map<std::string_view, std::array<std::vector<int32_t>, kRoles>> below;
+  std::map<std::string_view, std::array<GroupSet, kRoles>> below;
   std::map<std::string_view, bool> leaf;
-  for (int32_t group : GroupsByPosition(groups)) {
+  for (ColocationGroupId group : GroupsByPosition(groups)) {
     const std::string& path = problem.graph->module_path(groups[group].module);
     const Role role = groups[group].forward      ? kForwardRole
-                      : branch_of[group] >= 0    ? kBranchRole
+                      : branch_of[group].valid() ? kBranchRole
                       : groups[group].persistent ? kBranchRole
                                                  : kBackwardRole;
     leaf[path] = true;
@@ -100,7 +103,7 @@ void Clusters::AddModules(const Problem& problem, const std::vector<GroupInfo>& 
     }
   }
   for (const auto& [path, sets] : below) {
-    for (const std::vector<int32_t>& set : sets) {
+    for (const GroupSet& set : sets) {
       if (leaf.count(path) > 0) {
         AddHalves(set);
       } else {
@@ -110,22 +113,21 @@ void Clusters::AddModules(const Problem& problem, const std::vector<GroupInfo>& 
   }
 }
 
-void Clusters::AddPatterns(const Problem& problem, const OpGraph& graph,
-                           const std::vector<GroupInfo>& groups) {
-  const std::vector<uint64_t> label = PatternLabels(problem, graph);
-  std::map<std::pair<ModuleId, uint64_t>, std::vector<int32_t>> sets;
-  for (int32_t group : GroupsByPosition(groups)) {
+void Clusters::AddPatterns(const Problem& problem, const OpGraph& graph, const GroupInfos& groups) {
+  const IdVector<ColocationGroupId, uint64_t> label = PatternLabels(problem, graph);
+  std::map<std::pair<ModuleId, uint64_t>, GroupSet> sets;
+  for (ColocationGroupId group : GroupsByPosition(groups)) {
     sets[{groups[group].module, label[group]}].push_back(group);
   }
   for (const auto& [part, set] : sets) AddHalves(set);
 }
 
-void Clusters::AddHalves(std::vector<int32_t> by_position) {
+void Clusters::AddHalves(GroupSet by_position) {
   if (by_position.size() < 2) return;
   if (by_position.size() >= 6) {
     const auto middle = by_position.begin() + static_cast<std::ptrdiff_t>(by_position.size() / 2);
-    AddHalves(std::vector<int32_t>(by_position.begin(), middle));
-    AddHalves(std::vector<int32_t>(middle, by_position.end()));
+    AddHalves(GroupSet(by_position.begin(), middle));
+    AddHalves(GroupSet(middle, by_position.end()));
   }
   Add(std::move(by_position));
 }
@@ -134,18 +136,20 @@ void Clusters::AddHalves(std::vector<int32_t> by_position) {
 void Clusters::Finish(size_t groups) {
   std::sort(sets_.begin(), sets_.end());
   sets_.erase(std::unique(sets_.begin(), sets_.end()), sets_.end());
-  offset_.assign(1, 0);
-  of_offset_.assign(groups + 1, 0);
-  for (const std::vector<int32_t>& set : sets_) {
-    member_.insert(member_.end(), set.begin(), set.end());
-    offset_.push_back(static_cast<int32_t>(member_.size()));
-    for (int32_t group : set) ++of_offset_[group + 1];
+  std::vector<int32_t>& starts = of_group_.offsets;
+  starts.assign(groups + 1, 0);
+  for (const GroupSet& set : sets_) {
+    members_.items.insert(members_.items.end(), set.begin(), set.end());
+    members_.offsets.push_back(static_cast<int32_t>(members_.items.size()));
+    for (ColocationGroupId group : set) ++starts[group.index() + 1];
   }
-  for (size_t u = 0; u < groups; ++u) of_offset_[u + 1] += of_offset_[u];
-  of_group_.resize(member_.size());
-  std::vector<int32_t> next(of_offset_.begin(), of_offset_.end() - 1);
-  for (size_t c = 0; c < sets_.size(); ++c) {
-    for (int32_t group : sets_[c]) of_group_[next[group]++] = static_cast<int32_t>(c);
+  for (size_t u = 0; u < groups; ++u) starts[u + 1] += starts[u];
+  of_group_.items.resize(members_.items.size());
+  std::vector<int32_t> next(starts.begin(), starts.end() - 1);
+  for (ClusterId cluster : IdRange<ClusterId>(size())) {
+    for (ColocationGroupId group : members_[cluster]) {
+      of_group_.items[next[group.index()]++] = cluster;
+    }
   }
   sets_ = {};
 }

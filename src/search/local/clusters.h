@@ -16,41 +16,40 @@
 #include <span>
 #include <vector>
 
+#include "graph/csr.h"
 #include "search/problem/group_info.h"
 #include "search/problem/op_graph.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
 
+using ClusterId = Id<struct ClusterTag>;
+
 class Clusters {
  public:
   // O(groups * depth of modules * log groups).
-  Clusters(const Problem& problem, const OpGraph& graph, const std::vector<GroupInfo>& groups);
+  Clusters(const Problem& problem, const OpGraph& graph, const GroupInfos& groups);
 
-  int32_t size() const { return static_cast<int32_t>(offset_.size()) - 1; }
+  size_t size() const { return members_.offsets.size() - 1; }
   // Ascending groups, at least two.
-  std::span<const int32_t> members(int32_t cluster) const {
-    return {member_.data() + offset_[cluster],
-            static_cast<size_t>(offset_[cluster + 1] - offset_[cluster])};
-  }
+  std::span<const ColocationGroupId> members(ClusterId cluster) const { return members_[cluster]; }
   // The clusters that hold a group, ascending.
-  std::span<const int32_t> Of(int32_t group) const {
-    return {of_group_.data() + of_offset_[group],
-            static_cast<size_t>(of_offset_[group + 1] - of_offset_[group])};
-  }
+  std::span<const ClusterId> Of(ColocationGroupId group) const { return of_group_[group]; }
 
  private:
-  void Add(std::vector<int32_t> groups);
-  void AddBranches(const std::vector<int32_t>& branch_of);
-  void AddModules(const Problem& problem, const std::vector<GroupInfo>& groups,
-                  const std::vector<int32_t>& branch_of);
-  void AddPatterns(const Problem& problem, const OpGraph& graph,
-                   const std::vector<GroupInfo>& groups);
-  void AddHalves(std::vector<int32_t> by_position);
+  using GroupSet = std::vector<ColocationGroupId>;
+  using GroupToGroup = IdVector<ColocationGroupId, ColocationGroupId>;
+
+  void Add(GroupSet groups);
+  void AddBranches(const GroupToGroup& branch_of);
+  void AddModules(const Problem& problem, const GroupInfos& groups, const GroupToGroup& branch_of);
+  void AddPatterns(const Problem& problem, const OpGraph& graph, const GroupInfos& groups);
+  void AddHalves(GroupSet by_position);
   void Finish(size_t groups);
 
-  std::vector<std::vector<int32_t>> sets_;  // while building
-  std::vector<int32_t> offset_, member_, of_offset_, of_group_;
+  std::vector<GroupSet> sets_;  // while building
+  Csr<ClusterId, ColocationGroupId> members_;
+  Csr<ColocationGroupId, ClusterId> of_group_;
 };
 
 }  // namespace placewright

@@ -9,37 +9,36 @@ namespace {
 void AddNeighbours(LocalContext& context) {
   const OpGraph& graph = context.graph;
   const size_t groups = context.problem.groups.size();
-  std::vector<std::pair<int32_t, int32_t>> pairs;
-  for (int32_t op = 0; op < graph.ops; ++op) {
+  std::vector<std::pair<ColocationGroupId, ColocationGroupId>> pairs;
+  for (ExecOpId op : graph.exec_ops()) {
     for (const OpInput& input : graph.Inputs(op)) {
-      const int32_t from = input.producer >= 0 ? graph.group_of[input.producer] : input.home_group;
-      if (from < 0 || from == graph.group_of[op]) continue;
+      const ColocationGroupId from = graph.SourceOf(input);
+      if (!from.valid() || from == graph.group_of[op]) continue;
       pairs.emplace_back(from, graph.group_of[op]);
       pairs.emplace_back(graph.group_of[op], from);
     }
   }
   std::sort(pairs.begin(), pairs.end());
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-  context.neighbour_offset.assign(groups + 1, 0);
+  std::vector<int32_t>& offsets = context.neighbours.offsets;
+  offsets.assign(groups + 1, 0);
   for (const auto& [group, neighbour] : pairs) {
-    ++context.neighbour_offset[group + 1];
-    context.neighbours.push_back(neighbour);
+    ++offsets[group.index() + 1];
+    context.neighbours.items.push_back(neighbour);
   }
-  for (size_t u = 0; u < groups; ++u) {
-    context.neighbour_offset[u + 1] += context.neighbour_offset[u];
-  }
+  for (size_t u = 0; u < groups; ++u) offsets[u + 1] += offsets[u];
 }
 
-void AddTimes(const std::vector<GroupInfo>& groups, LocalContext& context) {
+void AddTimes(const GroupInfos& groups, LocalContext& context) {
   int64_t sum = 0;
   for (const GroupInfo& group : groups) {
     sum = SaturatingAdd(sum, group.time);
     context.time_before.push_back(sum);
   }
-  std::vector<std::pair<int64_t, int32_t>> clusters;  // the time, negative
-  for (int32_t cluster = 0; cluster < context.clusters.size(); ++cluster) {
+  std::vector<std::pair<int64_t, ClusterId>> clusters;  // the time, negative
+  for (ClusterId cluster : IdRange<ClusterId>(context.clusters.size())) {
     int64_t time = 0;
-    for (int32_t group : context.clusters.members(cluster)) {
+    for (ColocationGroupId group : context.clusters.members(cluster)) {
       time = SaturatingAdd(time, groups[group].time);
     }
     clusters.emplace_back(-time, cluster);
@@ -52,8 +51,8 @@ void AddTimes(const std::vector<GroupInfo>& groups, LocalContext& context) {
 
 LocalContext MakeLocalContext(const Problem& problem, const OpGraph& graph,
                               const CandidateDevices& candidates, const Clusters& clusters,
-                              const std::vector<GroupInfo>& groups) {
-  LocalContext context{problem, graph, candidates, clusters, {}, {}, {}, {}, {}, {}};
+                              const GroupInfos& groups) {
+  LocalContext context{problem, graph, candidates, clusters, {}, {}, {}, {}, {}};
   AddNeighbours(context);
   AddTimes(groups, context);
   context.by_position = GroupsByPosition(groups);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "graph/csr.h"
 #include "search/local/clusters.h"
 #include "search/problem/candidate_devices.h"
 #include "search/problem/group_info.h"
@@ -19,21 +20,18 @@ struct LocalContext {
   const OpGraph& graph;
   const CandidateDevices& candidates;
   const Clusters& clusters;
-  std::vector<int32_t> neighbour_offset, neighbours;  // group -> groups it exchanges data with
-  std::vector<int32_t> by_position, position;         // groups in the step's order, and back
-  std::vector<int64_t> time_before;  // [group]: least time of the groups up to it, ascending by id
-  std::vector<int32_t> largest;  // clusters by the least time of their groups, the longest first
-
-  std::span<const int32_t> Neighbours(int32_t group) const {
-    return {neighbours.data() + neighbour_offset[group],
-            static_cast<size_t>(neighbour_offset[group + 1] - neighbour_offset[group])};
-  }
+  Csr<ColocationGroupId, ColocationGroupId> neighbours;  // groups it exchanges data with
+  std::vector<ColocationGroupId> by_position;            // in the step's order
+  IdVector<ColocationGroupId, int32_t> position;         // in `by_position`
+  // Least time of the groups up to it, ascending by id.
+  IdVector<ColocationGroupId, int64_t> time_before;
+  std::vector<ClusterId> largest;  // by the least time of their groups, the longest first
 };
 
 // The four references must outlive the result. O(edges log edges + members of clusters).
 LocalContext MakeLocalContext(const Problem& problem, const OpGraph& graph,
                               const CandidateDevices& candidates, const Clusters& clusters,
-                              const std::vector<GroupInfo>& groups);
+                              const GroupInfos& groups);
 
 }  // namespace placewright
 

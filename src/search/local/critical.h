@@ -13,9 +13,9 @@
 namespace placewright {
 
 struct CriticalLink {
-  int32_t op = -1;          // exec op, or the reader that a transfer serves
-  int32_t producer = -1;    // transfers: exec op that made what crosses; -1: from before the step
-  int32_t home_group = -1;  // transfers of such content
+  ExecOpId op;                   // or the reader that a transfer serves
+  ExecOpId producer;             // transfers: made what crosses; none: it is from before the step
+  ColocationGroupId home_group;  // transfers of such content
   bool transfer = false;
   bool waits_in_queue = false;  // it was ready earlier: the link before it only held the device or
                                 // the wire
@@ -28,12 +28,12 @@ struct CriticalView {
   std::vector<CriticalLink> chain;  // latest first
   // Exec ops that ran on a device while an op of the chain, ready already, waited for it,
   // once for each that waited; of these the first kBlockersPerOp * (exec ops), latest waits first.
-  std::vector<int32_t> blockers;
+  std::vector<ExecOpId> blockers;
 };
 
 // O(ops + transfers) after sorting.
 CriticalView CriticalChain(const Problem& problem, const OpGraph& graph,
-                           const std::vector<int32_t>& device_of, const Schedule& schedule);
+                           const GroupPlacement& device_of, const Schedule& schedule);
 
 }  // namespace placewright
 

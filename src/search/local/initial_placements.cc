@@ -14,17 +14,15 @@
 
 namespace placewright {
 
-std::vector<std::vector<int32_t>> MachineParts(const Cluster& cluster,
-                                               const CandidateDevices& candidates) {
-  const std::vector<int32_t>& fast = candidates.accelerators;
-  std::set<std::vector<int32_t>> parts;
+std::vector<std::vector<DeviceId>> MachineParts(const Cluster& cluster,
+                                                const CandidateDevices& candidates) {
+  const std::vector<DeviceId>& fast = candidates.accelerators;
+  std::set<std::vector<DeviceId>> parts;
   std::set<std::pair<int32_t, size_t>> seen;  // (kind, size) of groups
   for (const DeviceGroup& group : cluster.groups()) {
-    std::vector<int32_t> members;
+    std::vector<DeviceId> members;
     for (DeviceId device : group.devices) {
-      if (std::binary_search(fast.begin(), fast.end(), device.value())) {
-        members.push_back(device.value());
-      }
+      if (std::binary_search(fast.begin(), fast.end(), device)) members.push_back(device);
     }
     if (members.size() < 2) continue;
     std::sort(members.begin(), members.end());
@@ -34,17 +32,17 @@ std::vector<std::vector<int32_t>> MachineParts(const Cluster& cluster,
     }
     parts.insert(members);
   }
-  std::map<int32_t, std::vector<int32_t>> hosts;
-  for (int32_t device : fast) hosts[cluster.device(DeviceId(device)).host].push_back(device);
+  std::map<int32_t, std::vector<DeviceId>> hosts;
+  for (DeviceId device : fast) hosts[cluster.device(device).host].push_back(device);
   for (const auto& [host, members] : hosts) {
-    const int32_t kind = cluster.device(DeviceId(members[0])).kind;
-    const bool mixed = std::any_of(members.begin(), members.end(), [&](int32_t device) {
-      return cluster.device(DeviceId(device)).kind != kind;
+    const int32_t kind = cluster.device(members[0]).kind;
+    const bool mixed = std::any_of(members.begin(), members.end(), [&](DeviceId device) {
+      return cluster.device(device).kind != kind;
     });
     if (mixed) parts.insert(members);
   }
-  std::vector<std::vector<int32_t>> result;
-  for (const std::vector<int32_t>& part : parts) {
+  std::vector<std::vector<DeviceId>> result;
+  for (const std::vector<DeviceId>& part : parts) {
     if (part != fast) result.push_back(part);
   }
   constexpr size_t kMax = 8;
@@ -52,15 +50,15 @@ std::vector<std::vector<int32_t>> MachineParts(const Cluster& cluster,
   return result;
 }
 
-CandidateDevices Confine(const CandidateDevices& candidates, const std::vector<int32_t>& part) {
+CandidateDevices Confine(const CandidateDevices& candidates, const std::vector<DeviceId>& part) {
   CandidateDevices confined = candidates;
   confined.accelerators = part;
-  std::erase_if(confined.chain, [&](int32_t device) {
+  std::erase_if(confined.chain, [&](DeviceId device) {
     return !std::binary_search(part.begin(), part.end(), device);
   });
   if (confined.chain.empty()) confined.chain = part;
-  for (size_t u = 0; u < candidates.any.size(); ++u) {
-    std::vector<int32_t> within;
+  for (ColocationGroupId u : IdsOf(candidates.any)) {
+    std::vector<DeviceId> within;
     std::set_intersection(candidates.any[u].begin(), candidates.any[u].end(), part.begin(),
                           part.end(), std::back_inserter(within));
     if (!within.empty()) confined.preferred[u] = std::move(within);
@@ -68,22 +66,22 @@ CandidateDevices Confine(const CandidateDevices& candidates, const std::vector<i
   return confined;
 }
 
-std::vector<std::vector<int32_t>> PlansOnParts(const PlacerInput& input, const Budget& budget,
+std::vector<GroupPlacement> PlansOnParts(const PlacerInput& input, const Budget& budget,
                                                int threads) {
   struct Method {
-    std::vector<int32_t> (*place)(const PlacerInput&);
+    GroupPlacement (*place)(const PlacerInput&);
     int64_t transfer_factor;
   };
   constexpr Method kMethods[] = {{&PlaceLayered, 1}, {&PlaceMTopo, 1}, {&PlaceMEtf, 1},
                                  {&PlaceHeft, 1},    {&PlaceHeft, 3},  {&PlaceHeft, 10},
                                  {&PlaceHeft, 30}};
-  std::vector<std::vector<int32_t>> parts = MachineParts(*input.problem.cluster, input.candidates);
+  std::vector<std::vector<DeviceId>> parts = MachineParts(*input.problem.cluster, input.candidates);
   parts.push_back(input.candidates.accelerators);
   std::vector<CandidateDevices> confined;
-  for (const std::vector<int32_t>& part : parts) {
+  for (const std::vector<DeviceId>& part : parts) {
     confined.push_back(Confine(input.candidates, part));
   }
-  std::vector<std::vector<int32_t>> plans(parts.size() * std::size(kMethods));
+  std::vector<GroupPlacement> plans(parts.size() * std::size(kMethods));
   std::atomic<bool> expired = false;
   ThreadPool pool(std::clamp(threads, 1, static_cast<int>(plans.size())));
   pool.ParallelFor(static_cast<int>(plans.size()), [&](int i) {
@@ -100,12 +98,12 @@ std::vector<std::vector<int32_t>> PlansOnParts(const PlacerInput& input, const B
   return plans;
 }
 
-std::vector<int32_t> AllOnFastest(const CandidateDevices& candidates) {
-  const int32_t fastest = *std::min_element(
+GroupPlacement AllOnFastest(const CandidateDevices& candidates) {
+  const DeviceId fastest = *std::min_element(
       candidates.accelerators.begin(), candidates.accelerators.end(),
-      [&](int32_t a, int32_t b) { return candidates.work[a] < candidates.work[b]; });
-  std::vector<int32_t> devices;
-  for (size_t u = 0; u < candidates.any.size(); ++u) {
+      [&](DeviceId a, DeviceId b) { return candidates.work[a] < candidates.work[b]; });
+  GroupPlacement devices;
+  for (ColocationGroupId u : IdsOf(candidates.any)) {
     const bool runs =
         std::binary_search(candidates.any[u].begin(), candidates.any[u].end(), fastest);
     devices.push_back(runs ? fastest : candidates.preferred[u].front());

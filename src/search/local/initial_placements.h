@@ -15,23 +15,23 @@
 namespace placewright {
 
 // The parts, each an ascending list of accelerators, at least two and not all of them.
-std::vector<std::vector<int32_t>> MachineParts(const Cluster& cluster,
-                                               const CandidateDevices& candidates);
+std::vector<std::vector<DeviceId>> MachineParts(const Cluster& cluster,
+                                                const CandidateDevices& candidates);
 
 // The domain with `part` in place of its accelerators. Groups that may run on none of the part keep
 // their preferred devices.
-CandidateDevices Confine(const CandidateDevices& candidates, const std::vector<int32_t>& part);
+CandidateDevices Confine(const CandidateDevices& candidates, const std::vector<DeviceId>& part);
 
 // One plan for every part (and all accelerators) and each of layered, m-topo, m-etf, heft, and heft
 // with transfers that count 3, 10 and 30 times. Empty if the budget expires
 // meanwhile, so that what is found does not depend on time. `threads` never changes the result.
-std::vector<std::vector<int32_t>> PlansOnParts(const PlacerInput& input, const Budget& budget,
+std::vector<GroupPlacement> PlansOnParts(const PlacerInput& input, const Budget& budget,
                                                int threads);
 
 // Every group on the accelerator with the least work, or where it may not run there on its first
 // preferred device; whether or not that fits. A search that repairs it keeps what no constructive
 // method keeps: one device full, and the others with what does not matter.
-std::vector<int32_t> AllOnFastest(const CandidateDevices& candidates);
+GroupPlacement AllOnFastest(const CandidateDevices& candidates);
 
 }  // namespace placewright
 

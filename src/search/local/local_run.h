@@ -25,7 +25,7 @@ struct LocalProblem {
   const Problem& problem;
   OpGraph graph;
   CandidateDevices candidates;
-  std::vector<GroupInfo> groups;
+  GroupInfos groups;
   std::optional<Clusters> clusters;
   std::optional<LocalContext> context;
 };

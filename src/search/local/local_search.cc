@@ -17,12 +17,10 @@ namespace {
 
 constexpr size_t kChains = 4;
 
-int64_t CutPairs(const LocalContext& context, const std::vector<int32_t>& devices) {
+int64_t CutPairs(const LocalContext& context, const GroupPlacement& devices) {
   int64_t cut = 0;
-  for (size_t u = 0; u < devices.size(); ++u) {
-    for (int32_t n = context.neighbour_offset[u]; n < context.neighbour_offset[u + 1]; ++n) {
-      cut += devices[u] != devices[context.neighbours[n]];
-    }
+  for (ColocationGroupId u : IdsOf(devices)) {
+    for (ColocationGroupId other : context.neighbours[u]) cut += devices[u] != devices[other];
   }
   return cut;
 }
@@ -61,12 +59,12 @@ std::vector<size_t> ChainStarts(const LocalContext& context, const std::vector<S
 // Adds the plans that are new and connected, and sorts: the best first. Returns the error of the
 // last plan that is not connected.
 Status AddStarts(const PlacerInput& input, Evaluator& evaluator,
-                 std::vector<std::vector<int32_t>> plans, std::vector<Start>& starts) {
+                 std::vector<GroupPlacement> plans, std::vector<Start>& starts) {
   const Problem& problem = input.problem;
   Status status = Ok();
-  std::vector<std::vector<int32_t>> fresh;
+  std::vector<GroupPlacement> fresh;
   std::vector<Placement> candidates;
-  for (std::vector<int32_t>& devices : plans) {
+  for (GroupPlacement& devices : plans) {
     const bool known = std::any_of(starts.begin(), starts.end(),
                                    [&](const Start& start) { return start.devices == devices; }) ||
                        std::find(fresh.begin(), fresh.end(), devices) != fresh.end();
@@ -95,7 +93,7 @@ Result<std::vector<Start>> FindStarts(const std::vector<PlacerInput>& inputs, Ev
                                       const PlannerOptions& options,
                                       const std::optional<Enumeration>& all) {
   const Problem& problem = inputs.front().problem;
-  std::vector<std::vector<int32_t>> plans;
+  std::vector<GroupPlacement> plans;
   if (options.initial) plans.push_back(GroupsOf(problem, *options.initial));
   if (options.given) plans.push_back(GroupsOf(problem, *options.given));
   for (const Placement& placement : options.starts) plans.push_back(GroupsOf(problem, placement));
@@ -119,7 +117,7 @@ Result<std::vector<Start>> FindStarts(const std::vector<PlacerInput>& inputs, Ev
 // Where everything on one accelerator does not fit, no other start leads to what search makes of
 // it.
 void StartOneFromAllOnFastest(const PlacerInput& input, Evaluator& evaluator, ChainSpec& chain) {
-  std::vector<int32_t> devices = AllOnFastest(input.candidates);
+  GroupPlacement devices = AllOnFastest(input.candidates);
   const Result<Score> score = EvaluateGroups(input.problem, devices, evaluator);
   if (score.ok() && !score.value().feasible) chain.start = {score.value(), std::move(devices)};
 }

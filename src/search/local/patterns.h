@@ -15,7 +15,7 @@ namespace placewright {
 // between groups, producers and consumers told apart, from the types, phases and least times of a
 // group's ops. Equal labels: the same surroundings up to two tensors away, but for collisions of 64
 // bits. Labels are the same on every machine. O(edges).
-std::vector<uint64_t> PatternLabels(const Problem& problem, const OpGraph& graph);
+IdVector<ColocationGroupId, uint64_t> PatternLabels(const Problem& problem, const OpGraph& graph);
 
 }  // namespace placewright
 

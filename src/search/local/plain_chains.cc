@@ -25,7 +25,7 @@ struct Setting {
 // Starts in order, each of its own chain; random plans fill up.
 Result<std::vector<Start>> StartsOf(const PlacerInput& input, Evaluator& evaluator,
                                     const PlannerOptions& options, const Setting& setting) {
-  std::vector<std::vector<int32_t>> plans;
+  std::vector<GroupPlacement> plans;
   if (options.initial) plans.push_back(GroupsOf(input.problem, *options.initial));
   if (options.given) plans.push_back(GroupsOf(input.problem, *options.given));
   if (setting.expert != nullptr) plans.push_back(GroupsOf(input.problem, *setting.expert));
@@ -38,7 +38,7 @@ Result<std::vector<Start>> StartsOf(const PlacerInput& input, Evaluator& evaluat
   }
   std::vector<Start> starts;
   std::optional<Error> error;
-  for (std::vector<int32_t>& devices : plans) {
+  for (GroupPlacement& devices : plans) {
     Result<Score> score = EvaluateGroups(input.problem, devices, evaluator);
     if (score.ok()) {
       starts.push_back({score.value(), std::move(devices)});

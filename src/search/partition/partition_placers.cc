@@ -12,15 +12,17 @@ namespace {
 WeightedGraph GroupGraph(const PlacerInput& input) {
   const size_t groups = input.groups.size();
   IdVector<OpId, GroupId> grouping(input.problem.graph->op_count());
-  for (OpId op : input.problem.graph->ops()) grouping[op] = GroupId(input.problem.group_of[op]);
+  for (OpId op : input.problem.graph->ops()) {
+    grouping[op] = GroupId(input.problem.group_of[op].value());
+  }
   const ContractedGraph contracted = Contract(*input.problem.graph, grouping, groups);
   WeightedGraph directed;
   directed.weights.assign(2, {});
-  for (size_t u = 0; u < groups; ++u) {
+  for (ColocationGroupId u : IdsOf(input.groups)) {
     const GroupInfo& info = input.groups[u];
     directed.weights[0].push_back(info.time);
     directed.weights[1].push_back(SaturatingAdd(info.persistent, info.live_at_peak));
-    for (const GroupEdge& edge : contracted.successors[GroupId(u)]) {
+    for (const GroupEdge& edge : contracted.successors[GroupId(u.value())]) {
       directed.edges.push_back({edge.group.value(), edge.bytes.count});
     }
     directed.offsets.push_back(static_cast<int32_t>(directed.edges.size()));
@@ -32,7 +34,7 @@ PartitionOptions OptionsFor(const PlacerInput& input) {
   PartitionOptions options;
   options.parts = static_cast<int>(input.candidates.accelerators.size());
   options.seed = input.seed + static_cast<uint64_t>(input.attempt);
-  for (int32_t device : input.candidates.accelerators) {
+  for (DeviceId device : input.candidates.accelerators) {
     const double work = static_cast<double>(std::max<int64_t>(1, input.candidates.work[device]));
     options.shares.push_back({1 / work, static_cast<double>(input.candidates.capacity[device])});
   }
@@ -40,11 +42,11 @@ PartitionOptions OptionsFor(const PlacerInput& input) {
 }
 
 // Parts are accelerators; a group that may not run there takes its first preferred device.
-std::vector<int32_t> DevicesOf(const PlacerInput& input, const std::vector<int32_t>& part_of) {
-  std::vector<int32_t> device_of;
-  for (size_t u = 0; u < part_of.size(); ++u) {
-    const std::vector<int32_t>& allowed = input.candidates.preferred[u];
-    const int32_t wanted = input.candidates.accelerators[part_of[u]];
+GroupPlacement DevicesOf(const PlacerInput& input, const std::vector<int32_t>& part_of) {
+  GroupPlacement device_of;
+  for (ColocationGroupId u : IdsOf(input.groups)) {
+    const std::vector<DeviceId>& allowed = input.candidates.preferred[u];
+    const DeviceId wanted = input.candidates.accelerators[part_of[u.index()]];
     const bool may = std::binary_search(allowed.begin(), allowed.end(), wanted);
     device_of.push_back(may ? wanted : allowed.front());
   }
@@ -53,8 +55,8 @@ std::vector<int32_t> DevicesOf(const PlacerInput& input, const std::vector<int32
 
 }  // namespace
 
-std::vector<int32_t> PlaceParts(const PlacerInput& input, std::string_view planner,
-                                const Result<std::vector<int32_t>>& parts) {
+GroupPlacement PlaceParts(const PlacerInput& input, std::string_view planner,
+                          const Result<std::vector<int32_t>>& parts) {
   if (parts.ok()) return DevicesOf(input, parts.value());
   if (input.notes != nullptr) {
     input.notes->push_back(std::string(planner) + ": no partition was made (" +
@@ -63,7 +65,7 @@ std::vector<int32_t> PlaceParts(const PlacerInput& input, std::string_view plann
   return DevicesOf(input, std::vector<int32_t>(input.groups.size(), 0));
 }
 
-std::vector<int32_t> PlaceMetis(const PlacerInput& input) {
+GroupPlacement PlaceMetis(const PlacerInput& input) {
   WeightedGraph graph = GroupGraph(input);
   PartitionOptions options = OptionsFor(input);
   if (input.attempt == 0) {
@@ -75,7 +77,7 @@ std::vector<int32_t> PlaceMetis(const PlacerInput& input) {
   return PlaceParts(input, "metis", PartitionMetis(graph, options));
 }
 
-std::vector<int32_t> PlaceScotch(const PlacerInput& input) {
+GroupPlacement PlaceScotch(const PlacerInput& input) {
   WeightedGraph graph = GroupGraph(input);
   const PartitionOptions options = OptionsFor(input);
   // attempt / 4 of a node's weight is its share of the memory, the rest its share of the time.

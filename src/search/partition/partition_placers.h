@@ -23,12 +23,12 @@ namespace placewright {
 
 // A partitioner that fails (out of memory) leaves every group to the first accelerator, or its
 // first preferred device, and a note to the user.
-std::vector<int32_t> PlaceMetis(const PlacerInput& input);
-std::vector<int32_t> PlaceScotch(const PlacerInput& input);
+GroupPlacement PlaceMetis(const PlacerInput& input);
+GroupPlacement PlaceScotch(const PlacerInput& input);
 
 // The placement that a partition of the groups means, or a failure.
-std::vector<int32_t> PlaceParts(const PlacerInput& input, std::string_view planner,
-                                const Result<std::vector<int32_t>>& parts);
+GroupPlacement PlaceParts(const PlacerInput& input, std::string_view planner,
+                          const Result<std::vector<int32_t>>& parts);
 
 }  // namespace placewright
 

@@ -26,18 +26,18 @@ enum class CandidateScope { kMutuallyReachable, kAll };
 
 struct CandidateDevices {
   static constexpr int64_t kSlowest = 8;
-  std::vector<std::vector<int32_t>> any, preferred;  // [group], ascending devices
-  std::vector<int32_t> accelerators;                 // ascending; never empty
+  GroupDevices any, preferred;         // ascending
+  std::vector<DeviceId> accelerators;  // ascending; never empty
   // Accelerators in the order in which to fill them: all, or, with `connections`, a DeviceChain.
-  std::vector<int32_t> chain;
+  std::vector<DeviceId> chain;
   // What plans must respect; nothing if every combination of `any` is connected.
   std::optional<Connections> connections;
-  std::vector<int64_t> work;      // [device] time of all ops there; unsupported ones at their least
-  std::vector<int64_t> capacity;  // TensorCapacity
+  IdVector<DeviceId, int64_t> work;      // time of all ops there; unsupported ones at their least
+  IdVector<DeviceId, int64_t> capacity;  // TensorCapacity
 };
 
 // What each device offers to tensors: its capacity less the runtime context, at least 0.
-std::vector<int64_t> TensorCapacity(const SimGraph& sim_graph);
+IdVector<DeviceId, int64_t> TensorCapacity(const SimGraph& sim_graph);
 
 // O(ops * devices), plus KeepConnected's part in clusters with unreachable pairs.
 CandidateDevices FindCandidateDevices(const Problem& problem, const OpGraph& graph,

@@ -17,8 +17,7 @@ Connections::Connections(const Problem& problem, const OpGraph& graph)
     : cluster_(problem.cluster),
       words_((problem.cluster->device_count() + 63) / 64),
       reached_(problem.cluster->device_count() * words_, 0),
-      reaching_(reached_),
-      offset_(problem.groups.size() + 1, 0) {
+      reaching_(reached_) {
   for (DeviceId a : cluster_->devices()) {
     for (DeviceId b : cluster_->devices()) {
       if (!cluster_->Connected(a, b)) continue;
@@ -26,64 +25,71 @@ Connections::Connections(const Problem& problem, const OpGraph& graph)
       reaching_[b.index() * words_ + a.index() / 64] |= uint64_t{1} << (a.index() % 64);
     }
   }
-  for (int32_t op = 0; op < graph.ops; ++op) {
+  for (ExecOpId op : graph.exec_ops()) {
     for (const OpInput& input : graph.Inputs(op)) {
-      const int32_t from = input.producer >= 0 ? graph.group_of[input.producer] : input.home_group;
-      if (from >= 0 && from != graph.group_of[op]) edges_.push_back({from, graph.group_of[op]});
+      const ColocationGroupId from = graph.SourceOf(input);
+      if (from.valid() && from != graph.group_of[op]) edges_.push_back({from, graph.group_of[op]});
     }
   }
   std::sort(edges_.begin(), edges_.end());
-  edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
-  for (const Edge& edge : edges_) ++offset_[edge.from + 1], ++offset_[edge.to + 1];
-  for (size_t u = 1; u < offset_.size(); ++u) offset_[u] += offset_[u - 1];
-  touching_.resize(2 * edges_.size());
-  std::vector<int32_t> next(offset_.begin(), offset_.end() - 1);
-  for (size_t e = 0; e < edges_.size(); ++e) {
-    touching_[next[edges_[e].from]++] = static_cast<int32_t>(e);
-    touching_[next[edges_[e].to]++] = static_cast<int32_t>(e);
+  edges_.resize(static_cast<size_t>(std::unique(edges_.begin(), edges_.end()) - edges_.begin()));
+  std::vector<int32_t>& offsets = touching_.offsets;
+  offsets.assign(problem.groups.size() + 1, 0);
+  for (const Edge& edge : edges_) {
+    ++offsets[edge.from.index() + 1];
+    ++offsets[edge.to.index() + 1];
+  }
+  for (size_t u = 1; u < offsets.size(); ++u) offsets[u] += offsets[u - 1];
+  touching_.items.resize(2 * edges_.size());
+  std::vector<int32_t> next(offsets.begin(), offsets.end() - 1);
+  for (EdgeId e : IdRange<EdgeId>(edges_.size())) {
+    touching_.items[next[edges_[e].from.index()]++] = e;
+    touching_.items[next[edges_[e].to.index()]++] = e;
   }
 }
 
-bool Connections::Legal(int32_t group, const std::vector<int32_t>& device_of) const {
+bool Connections::Legal(ColocationGroupId group, const GroupPlacement& device_of) const {
   const auto edges = Touching(group);
-  return std::all_of(edges.begin(), edges.end(), [&](int32_t e) {
+  return std::all_of(edges.begin(), edges.end(), [&](EdgeId e) {
     return Connected(device_of[edges_[e].from], device_of[edges_[e].to]);
   });
 }
 
 void DropUnreachedByFixedHomes(const Problem& problem, const OpGraph& graph,
-                               std::vector<std::vector<int32_t>>& candidates) {
-  for (int32_t op = 0; op < graph.ops; ++op) {
+                               GroupDevices& candidates) {
+  for (ExecOpId op : graph.exec_ops()) {
     for (const OpInput& input : graph.Inputs(op)) {
-      if (input.home_device < 0) continue;
-      std::vector<int32_t> reached = candidates[graph.group_of[op]];
-      std::erase_if(reached, [&](int32_t device) {
-        return !problem.cluster->Connected(DeviceId(input.home_device), DeviceId(device));
+      if (!input.home_device.valid()) continue;
+      std::vector<DeviceId> reached = candidates[graph.group_of[op]];
+      std::erase_if(reached, [&](DeviceId device) {
+        return !problem.cluster->Connected(input.home_device, device);
       });
       if (!reached.empty()) candidates[graph.group_of[op]] = std::move(reached);
     }
   }
 }
 
-std::vector<int32_t> DeviceChain(const Cluster& cluster, const std::vector<int32_t>& devices) {
+std::vector<DeviceId> DeviceChain(const Cluster& cluster, const std::vector<DeviceId>& devices) {
   constexpr size_t kStarts = 64;
-  const auto reaches = [&](int32_t from, int32_t to) {
-    return from != to && cluster.Connected(DeviceId(from), DeviceId(to));
+  const auto reaches = [&](DeviceId from, DeviceId to) {
+    return from != to && cluster.Connected(from, to);
   };
-  std::vector<int32_t> reached(cluster.device_count(), 0);
-  for (int32_t from : devices) {
-    for (int32_t to : devices) reached[from] += reaches(from, to);
+  IdVector<DeviceId, int32_t> reached(cluster.device_count(), 0);  // how many others
+  for (DeviceId from : devices) {
+    for (DeviceId to : devices) reached[from] += reaches(from, to);
   }
-  std::vector<int32_t> longest;
+  std::vector<DeviceId> longest;
   for (size_t start = 0; start < std::min(kStarts, devices.size()); ++start) {
-    std::vector<int32_t> left = devices, onward = reached, walk;
-    for (int32_t at = devices[start]; at >= 0;) {
+    std::vector<DeviceId> left = devices, walk;
+    IdVector<DeviceId, int32_t> onward = reached;
+    for (DeviceId at = devices[start]; at.valid();) {
       walk.push_back(at);
       std::erase(left, at);
-      int32_t next = -1;
-      for (int32_t device : left) {
+      DeviceId next;
+      for (DeviceId device : left) {
         onward[device] -= reaches(device, at);
-        if (reaches(at, device) && (next < 0 || onward[device] < onward[next])) next = device;
+        const bool fewer = !next.valid() || onward[device] < onward[next];
+        if (reaches(at, device) && fewer) next = device;
       }
       at = next;
     }

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "graph/csr.h"
 #include "search/problem/op_graph.h"
 #include "search/problem/problem.h"
 
@@ -18,51 +19,47 @@ bool FullyConnected(const Cluster& cluster);
 class Connections {
  public:
   // Data goes one way, from group to group.
+  using EdgeId = Id<struct ConnectionTag>;
   struct Edge {
-    int32_t from, to;
+    ColocationGroupId from, to;
     friend auto operator<=>(const Edge&, const Edge&) = default;
   };
 
   // O(edges log edges).
   Connections(const Problem& problem, const OpGraph& graph);
 
-  const std::vector<Edge>& edges() const { return edges_; }
-  // Indices of the edges that a group is an end of.
-  std::span<const int32_t> Touching(int32_t group) const {
-    return {touching_.data() + offset_[group],
-            static_cast<size_t>(offset_[group + 1] - offset_[group])};
-  }
-  bool Connected(int32_t from_device, int32_t to_device) const {
-    return cluster_->Connected(DeviceId(from_device), DeviceId(to_device));
-  }
+  const IdVector<EdgeId, Edge>& edges() const { return edges_; }
+  // The edges that a group is an end of.
+  std::span<const EdgeId> Touching(ColocationGroupId group) const { return touching_[group]; }
+  bool Connected(DeviceId from, DeviceId to) const { return cluster_->Connected(from, to); }
   // Sets of devices, 64 a word: those that a device reaches, and those that reach it.
-  std::span<const uint64_t> Reached(int32_t from) const { return Row(reached_, from); }
-  std::span<const uint64_t> Reaching(int32_t to) const { return Row(reaching_, to); }
+  std::span<const uint64_t> Reached(DeviceId from) const { return Row(reached_, from); }
+  std::span<const uint64_t> Reaching(DeviceId to) const { return Row(reaching_, to); }
   size_t words() const { return words_; }
-  // Whether there is a route for all that the group exchanges with others; `device_of` [group].
-  bool Legal(int32_t group, const std::vector<int32_t>& device_of) const;
+  // Whether there is a route for all that the group exchanges with others.
+  bool Legal(ColocationGroupId group, const GroupPlacement& device_of) const;
 
  private:
-  std::span<const uint64_t> Row(const std::vector<uint64_t>& rows, int32_t device) const {
-    return {rows.data() + static_cast<size_t>(device) * words_, words_};
+  std::span<const uint64_t> Row(const std::vector<uint64_t>& rows, DeviceId device) const {
+    return {rows.data() + device.index() * words_, words_};
   }
 
   const Cluster* cluster_;
   size_t words_;
   std::vector<uint64_t> reached_, reaching_;  // [device][word]
-  std::vector<Edge> edges_;                   // ascending, distinct
-  std::vector<int32_t> offset_, touching_;    // group -> edges
+  IdVector<EdgeId, Edge> edges_;              // ascending, distinct
+  Csr<ColocationGroupId, EdgeId> touching_;
 };
 
-// Drops from `candidates` ([group] ascending devices) those that a home given by the file, which
+// Drops from `candidates` those that a home given by the file, which
 // the group reads, does not reach; keeps all of a group where none would be left.
 void DropUnreachedByFixedHomes(const Problem& problem, const OpGraph& graph,
-                               std::vector<std::vector<int32_t>>& candidates);
+                               GroupDevices& candidates);
 
 // A path through as many of the devices as a greedy walk finds, each reaching the next, for methods
 // that fill one device after the other: from every device (of the first 64) on to the one that
 // reaches fewest others left, the longest walk of all, of equals the first.
-std::vector<int32_t> DeviceChain(const Cluster& cluster, const std::vector<int32_t>& devices);
+std::vector<DeviceId> DeviceChain(const Cluster& cluster, const std::vector<DeviceId>& devices);
 
 }  // namespace placewright
 

@@ -10,8 +10,8 @@
 
 namespace placewright {
 
-// Narrows `candidates` ([group] ascending devices) so that every combination of what is left is
-// connected, if that can be done; `work` ([device]) ranks devices, least first.
+// Narrows `candidates` so that every combination of what is left is connected, if that can be done;
+// `work` ranks devices, least first.
 //
 // Groups that communicate, directly or through others, form a component. A component takes the
 // candidates within one set of devices that all reach each other: the largest that a greedy growth
@@ -19,17 +19,16 @@ namespace placewright {
 // (pins force unlike devices), each of its groups keeps one device, found by arc consistency and a
 // greedy assignment in breadth-first order; where that fails, too, the first device is kept and
 // VerifyPlacement will name the pair.
-void KeepConnected(const Connections& connections, const std::vector<int64_t>& work,
-                   std::vector<std::vector<int32_t>>& candidates);
+void KeepConnected(const Connections& connections, const IdVector<DeviceId, int64_t>& work,
+                   GroupDevices& candidates);
 
-// A placement near `wanted` ([group]) that has a route for all that crosses, if greedy assignment
+// A placement near `wanted` that has a route for all that crosses, if greedy assignment
 // in `order` (of all groups) with arc consistency finds one: VerifyPlacement must tell. A group
 // that may not stay where it wants to be goes to a device that reaches that one, or is reached by
 // it.
-std::vector<int32_t> ConnectedNear(const Connections& connections,
-                                   const std::vector<std::vector<int32_t>>& candidates,
-                                   const std::vector<int32_t>& wanted,
-                                   const std::vector<int32_t>& order);
+GroupPlacement ConnectedNear(const Connections& connections, const GroupDevices& candidates,
+                             const GroupPlacement& wanted,
+                             const std::vector<ColocationGroupId>& order);
 
 }  // namespace placewright
 

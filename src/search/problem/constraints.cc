@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 
@@ -63,7 +62,7 @@ std::string Text(const Rule& rule) {
 
 // rules[last] leaves no device for the group of `op`: names the earlier rules that hold it, each
 // with the op of the group that it matches.
-Error Contradiction(const Graph& graph, const IdVector<OpId, int32_t>& group_of,
+Error Contradiction(const Graph& graph, const IdVector<OpId, ColocationGroupId>& group_of,
                     const std::vector<Rule>& rules, size_t last, OpId op) {
   constexpr size_t kMax = 3;
   std::string holds;
@@ -86,18 +85,20 @@ Error Contradiction(const Graph& graph, const IdVector<OpId, int32_t>& group_of,
 // Smallest representative of a set of groups.
 class UnionFind {
  public:
-  explicit UnionFind(size_t size) : parent_(size) { std::iota(parent_.begin(), parent_.end(), 0); }
-  int32_t Find(int32_t x) {
+  explicit UnionFind(size_t size) {
+    for (GroupId group : IdRange<GroupId>(size)) parent_.push_back(group);
+  }
+  GroupId Find(GroupId x) {
     while (parent_[x] != x) x = parent_[x] = parent_[parent_[x]];
     return x;
   }
-  void Join(int32_t a, int32_t b) {
+  void Join(GroupId a, GroupId b) {
     a = Find(a), b = Find(b);
     parent_[std::max(a, b)] = std::min(a, b);
   }
 
  private:
-  std::vector<int32_t> parent_;
+  IdVector<GroupId, GroupId> parent_;
 };
 
 // A view of what an op of the step makes, or of an input that modules share, says nothing of its
@@ -162,10 +163,11 @@ std::vector<std::vector<OpId>> ModulesMatching(const Graph& graph, std::string_v
   return modules;
 }
 
-Result<IdVector<OpId, int32_t>> JoinGroups(const Graph& graph, const Constraints& constraints) {
+Result<IdVector<OpId, ColocationGroupId>> JoinGroups(const Graph& graph,
+                                                     const Constraints& constraints) {
   UnionFind groups(graph.group_count());
   const auto join = [&](const std::vector<OpId>& ops) {
-    for (OpId op : ops) groups.Join(graph.group(ops[0]).value(), graph.group(op).value());
+    for (OpId op : ops) groups.Join(graph.group(ops[0]), graph.group(op));
   };
   for (const std::string& glob : constraints.colocate) {
     const std::vector<OpId> ops = OpsMatching(graph, glob);
@@ -177,12 +179,12 @@ Result<IdVector<OpId, int32_t>> JoinGroups(const Graph& graph, const Constraints
     if (modules.empty()) return NothingMatches(graph, "--colocate-each", glob);
     for (const std::vector<OpId>& ops : modules) join(ops);
   }
-  IdVector<OpId, int32_t> group_of(graph.op_count());
-  std::vector<int32_t> number_of(graph.group_count(), -1);
+  IdVector<OpId, ColocationGroupId> group_of(graph.op_count());
+  IdVector<GroupId, ColocationGroupId> number_of(graph.group_count());
   int32_t count = 0;
   for (OpId op : graph.ops()) {
-    int32_t& number = number_of[groups.Find(graph.group(op).value())];
-    if (number < 0) number = count++;
+    ColocationGroupId& number = number_of[groups.Find(graph.group(op))];
+    if (!number.valid()) number = ColocationGroupId(count++);
     group_of[op] = number;
   }
   return group_of;
@@ -190,7 +192,7 @@ Result<IdVector<OpId, int32_t>> JoinGroups(const Graph& graph, const Constraints
 
 Result<std::vector<char>> ConstrainedDevices(const Graph& graph, const Cluster& cluster,
                                              const Constraints& constraints,
-                                             const IdVector<OpId, int32_t>& group_of,
+                                             const IdVector<OpId, ColocationGroupId>& group_of,
                                              size_t groups) {
   std::vector<Rule> rules;
   for (const ConstraintSpec& pin : constraints.pins) rules.push_back({"--pin", &pin});
@@ -214,7 +216,7 @@ Result<std::vector<char>> ConstrainedDevices(const Graph& graph, const Cluster& 
                        Text(rules[r]) + " forbids every device of the cluster");
     }
     for (OpId op : ops) {
-      char* row = &allowed[group_of[op] * devices];
+      char* row = &allowed[group_of[op].index() * devices];
       bool any = false;
       for (size_t d = 0; d < devices; ++d) any |= (row[d] = row[d] && keep[d]) != 0;
       if (!any) return Contradiction(graph, group_of, rules, r, op);

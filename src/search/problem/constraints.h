@@ -28,14 +28,15 @@ std::vector<std::vector<OpId>> ModulesMatching(const Graph& graph, std::string_v
 
 // Joins groups along `colocate` and `colocate_each`: op -> dense group index, groups ordered by
 // least op. Errors: kConstraint with near names where a glob matches nothing.
-Result<IdVector<OpId, int32_t>> JoinGroups(const Graph& graph, const Constraints& constraints);
+Result<IdVector<OpId, ColocationGroupId>> JoinGroups(const Graph& graph,
+                                                     const Constraints& constraints);
 
 // What pins and forbids leave of the devices of every group, before `supports` is asked; row-major
 // groups x devices. Errors: kConstraint (nothing matched, or nothing left: which rules hold the
 // group, and by which of its ops).
 Result<std::vector<char>> ConstrainedDevices(const Graph& graph, const Cluster& cluster,
                                              const Constraints& constraints,
-                                             const IdVector<OpId, int32_t>& group_of,
+                                             const IdVector<OpId, ColocationGroupId>& group_of,
                                              size_t groups);
 
 }  // namespace placewright

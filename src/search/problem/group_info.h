@@ -19,29 +19,30 @@ struct GroupInfo {
   // The group it is placed with where a method places forward ops only and the rest follows
   // (Baechi's co-placement): of parameters the group of their first reader; of backward ops a
   // forward group whose result they read, of the same module if there is one. Otherwise itself.
-  int32_t leader = -1;
+  ColocationGroupId leader;
   int64_t time = 0;  // least time of its ops, summed
   // Granule-rounded persistent bytes, and bytes of its other storages that are alive when a run of
   // the whole graph in topological order on one device is at its memory peak.
   int64_t persistent = 0, live_at_peak = 0;
 };
 
+using GroupInfos = IdVector<ColocationGroupId, GroupInfo>;
+
 // O(ops + edges).
-std::vector<GroupInfo> DescribeGroups(const Problem& problem, const OpGraph& graph);
+GroupInfos DescribeGroups(const Problem& problem, const OpGraph& graph);
 
 // Bytes that each leader brings to its device: persistent and live-at-peak bytes of itself and of
 // all that follow it; 0 for followers.
-std::vector<int64_t> LeaderBytes(const std::vector<GroupInfo>& groups);
+IdVector<ColocationGroupId, int64_t> LeaderBytes(const GroupInfos& groups);
 
 // The device of every group from those of the leaders: followers go with their leader where they
 // may, else to their first preferred device. `device_of` has an entry per group; those of followers
 // are overwritten.
-void PlaceFollowers(const std::vector<GroupInfo>& groups,
-                    const std::vector<std::vector<int32_t>>& allowed,
-                    std::vector<int32_t>& device_of);
+void PlaceFollowers(const GroupInfos& groups, const GroupDevices& allowed,
+                    GroupPlacement& device_of);
 
-// Group indices by position.
-std::vector<int32_t> GroupsByPosition(const std::vector<GroupInfo>& groups);
+// The groups by position.
+std::vector<ColocationGroupId> GroupsByPosition(const GroupInfos& groups);
 
 }  // namespace placewright
 

@@ -8,11 +8,11 @@ Lifetimes FindLifetimes(const Problem& problem, const OpGraph& graph) {
   Lifetimes lives;
   lives.first.assign(storages, -1);
   lives.last.assign(storages, -1);
-  lives.group.assign(storages, -1);
+  lives.group.assign(storages, ColocationGroupId());
   for (int32_t step = 0; step < static_cast<int32_t>(graph.order.size()); ++step) {
-    const int32_t op = graph.order[step];
-    for (int32_t i = sim_graph.op_makes_offset[op]; i < sim_graph.op_makes_offset[op + 1]; ++i) {
-      const int32_t s = sim_graph.version_storage[sim_graph.op_makes[i]];
+    const ExecOpId op = graph.order[step];
+    for (VersionId version : sim_graph.op_makes[op]) {
+      const StorageId s = sim_graph.version_storage[version];
       if (sim_graph.storage_class[s] != StorageClass::kTransient) continue;
       if (lives.first[s] < 0) lives.first[s] = step, lives.group[s] = graph.group_of[op];
       lives.last[s] = step;
@@ -23,7 +23,7 @@ Lifetimes FindLifetimes(const Problem& problem, const OpGraph& graph) {
   }
   // In units of 64 KiB, so that no sum overflows.
   std::vector<int64_t> change(graph.order.size() + 1, 0);
-  for (size_t s = 0; s < storages; ++s) {
+  for (StorageId s : sim_graph.storage_ids()) {
     if (lives.first[s] < 0) continue;
     change[lives.first[s]] += sim_graph.storage_bytes[s] >> 16;
     change[lives.last[s] + 1] -= sim_graph.storage_bytes[s] >> 16;

@@ -6,17 +6,18 @@
 #include <cstdint>
 #include <vector>
 
+#include "search/problem/group_id.h"
 #include "search/problem/op_graph.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
 
 struct Lifetimes {
-  // [storage] indices into OpGraph::order; -1: not transient, or no op makes it.
-  std::vector<int32_t> first, last;
-  std::vector<int32_t> group;  // [storage] colocation group of its first writer
-  int32_t peak_step = 0;       // the first step with the most bytes alive
-  bool AliveAtPeak(size_t storage) const {
+  // Indices into OpGraph::order; -1: not transient, or no op makes it.
+  IdVector<StorageId, int32_t> first, last;
+  IdVector<StorageId, ColocationGroupId> group;  // of its first writer
+  int32_t peak_step = 0;                         // the first step with the most bytes alive
+  bool AliveAtPeak(StorageId storage) const {
     return first[storage] >= 0 && first[storage] <= peak_step && last[storage] >= peak_step;
   }
 };

@@ -46,10 +46,10 @@ Error NoDeviceFor(const Problem& problem, const ColocationGroup& group, const ch
 
 void AddPersistentBytes(Problem& problem) {
   const SimGraph& sim_graph = problem.sim_graph;
-  for (size_t s = 0; s < sim_graph.storage_class.size(); ++s) {
+  for (StorageId s : sim_graph.storage_ids()) {
     if (sim_graph.storage_class[s] != StorageClass::kPersistent) continue;
-    if (sim_graph.fixed_home[s] >= 0 || sim_graph.home_op[s] < 0) continue;
-    ColocationGroup& group = problem.groups[problem.group_of[OpId(sim_graph.home_op[s])]];
+    if (sim_graph.fixed_home[s].valid() || !sim_graph.home_op[s].valid()) continue;
+    ColocationGroup& group = problem.groups[problem.group_of[sim_graph.home_op[s]]];
     group.persistent = Bytes(SaturatingAdd(group.persistent.count, sim_graph.storage_bytes[s]));
   }
 }
@@ -65,15 +65,15 @@ Result<Problem> BuildProblem(const Graph& graph, const Cluster& cluster, const C
   problem.policy = policy;
   problem.constraints = constraints;
   PW_ASSIGN(problem.group_of, JoinGroups(graph, constraints));
-  int32_t groups = 0;
-  for (OpId op : graph.ops()) groups = std::max(groups, problem.group_of[op] + 1);
+  size_t groups = 0;
+  for (OpId op : graph.ops()) groups = std::max(groups, problem.group_of[op].index() + 1);
   problem.groups.resize(groups);
   for (OpId op : graph.ops()) problem.groups[problem.group_of[op]].ops.push_back(op);
   PW_ASSIGN(const std::vector<char> constrained,
             ConstrainedDevices(graph, cluster, constraints, problem.group_of, groups));
-  for (int32_t u = 0; u < groups; ++u) {
-    ColocationGroup& group = problem.groups[u];
-    const char* row = &constrained[u * cluster.device_count()];
+  for (ColocationGroupId id : problem.group_ids()) {
+    ColocationGroup& group = problem.groups[id];
+    const char* row = &constrained[id.index() * cluster.device_count()];
     for (DeviceId device : cluster.devices()) {
       if (row[device.index()] && SupportsAll(problem, group, device))
         group.allowed.push_back(device);

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "plan/constraints.h"
 #include "plan/schedule.h"
+#include "search/problem/group_id.h"
 #include "sim/engine/sim_graph.h"
 
 namespace placewright {
@@ -29,8 +30,10 @@ struct Problem {
   SimGraph sim_graph;
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
   Constraints constraints;
-  std::vector<ColocationGroup> groups;  // ordered by least op id
-  IdVector<OpId, int32_t> group_of;     // op -> group
+  IdVector<ColocationGroupId, ColocationGroup> groups;  // ordered by least op id
+  IdVector<OpId, ColocationGroupId> group_of;
+
+  IdRange<ColocationGroupId> group_ids() const { return IdRange<ColocationGroupId>(groups.size()); }
 };
 
 // Errors: kConstraint (a glob that matches nothing, a device that is not there, pins that

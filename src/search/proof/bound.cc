@@ -18,7 +18,7 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
+#include <span>
 
 #include "search/problem/candidate_devices.h"
 #include "search/problem/op_graph.h"
@@ -33,8 +33,7 @@ class Bounder {
   explicit Bounder(const Problem& problem)
       : problem_(problem),
         graph_(BuildOpGraph(problem)),
-        groups_(static_cast<int32_t>(problem.groups.size())),
-        devices_(problem.sim_graph.devices),
+        devices_(static_cast<size_t>(problem.sim_graph.devices)),
         capacity_(TensorCapacity(problem.sim_graph)) {
     SumGroupTimes();
     FindPaths();
@@ -51,8 +50,8 @@ class Bounder {
 
  private:
   struct Crossed {
-    int64_t min;   // step time if it crosses
-    int32_t a, b;  // colocation groups
+    int64_t min;  // step time if it crosses
+    ColocationGroupId a, b;
   };
 
   void SumGroupTimes();
@@ -61,41 +60,43 @@ class Bounder {
   void ListCrossings();
   int64_t LeastTransfer(int64_t bytes) const;
   bool Contradicts(int64_t step, bool memory);
-  bool FitsOneDevice(const int32_t* first, const int32_t* last, int64_t step, int64_t joined_bytes);
-  bool FitsInTime(const int32_t* first, const int32_t* last, int32_t device, int64_t step) const;
-  int32_t Find(int32_t group) {
+  bool FitsOneDevice(std::span<const ExecOpId> ops, int64_t step, int64_t joined_bytes);
+  bool FitsInTime(std::span<const ExecOpId> ops, DeviceId device, int64_t step) const;
+  int64_t& GroupTime(ColocationGroupId group, DeviceId device) {
+    return group_time_[group.index() * devices_ + device.index()];
+  }
+  IdRange<DeviceId> device_ids() const { return IdRange<DeviceId>(devices_); }
+  ColocationGroupId Find(ColocationGroupId group) {
     while (parent_[group] != group) group = parent_[group] = parent_[parent_[group]];
     return group;
   }
 
   const Problem& problem_;
   const OpGraph graph_;
-  const int32_t groups_, devices_;
-  const std::vector<int64_t> capacity_;
-  std::vector<int64_t> group_time_;                  // [group * devices + device], -1: not allowed
-  std::vector<int64_t> min_;                         // [op] least time over allowed devices
-  std::vector<int64_t> end_, tail_;                  // [op]
-  std::vector<int32_t> by_release_;                  // ops by earliest start
+  const size_t devices_;
+  const IdVector<DeviceId, int64_t> capacity_;
+  std::vector<int64_t> group_time_;  // [group * devices + device], -1: not allowed
+  IdVector<ExecOpId, int64_t> min_;  // least time over allowed devices
+  IdVector<ExecOpId, int64_t> end_, tail_;
+  std::vector<ExecOpId> by_release_;                 // by earliest start
   std::vector<std::pair<int64_t, int64_t>> routes_;  // (latency, bandwidth), undominated
   std::vector<Crossed> crossings_;                   // by `least`, descending
   std::vector<MemoryCut> cuts_;
-  std::vector<int32_t> parent_;
+  IdVector<ColocationGroupId, ColocationGroupId> parent_;
 };
 
 void Bounder::SumGroupTimes() {
-  group_time_.assign(static_cast<size_t>(groups_) * devices_, -1);
-  for (int32_t u = 0; u < groups_; ++u) {
-    for (DeviceId device : problem_.groups[u].allowed) {
-      group_time_[static_cast<size_t>(u) * devices_ + device.index()] = 0;
-    }
+  group_time_.assign(problem_.groups.size() * devices_, -1);
+  for (ColocationGroupId u : problem_.group_ids()) {
+    for (DeviceId device : problem_.groups[u].allowed) GroupTime(u, device) = 0;
   }
   min_.assign(graph_.ops, 0);
-  for (int32_t op = 0; op < graph_.ops; ++op) {
+  for (ExecOpId op : graph_.exec_ops()) {
     int64_t min = -1;
-    for (int32_t d = 0; d < devices_; ++d) {
-      int64_t& sum = group_time_[static_cast<size_t>(graph_.group_of[op]) * devices_ + d];
+    for (DeviceId d : device_ids()) {
+      int64_t& sum = GroupTime(graph_.group_of[op], d);
       if (sum < 0) continue;
-      const int64_t time = problem_.sim_graph.time[static_cast<size_t>(op) * devices_ + d];
+      const int64_t time = problem_.sim_graph.Time(op, d);
       sum = SaturatingAdd(sum, time);
       if (min < 0 || time < min) min = time;
     }
@@ -106,21 +107,20 @@ void Bounder::SumGroupTimes() {
 void Bounder::FindPaths() {
   end_.assign(graph_.ops, 0);
   tail_.assign(graph_.ops, 0);
-  for (int32_t op : graph_.order) {
+  for (ExecOpId op : graph_.order) {
     for (const OpInput& input : graph_.Inputs(op)) {
-      if (input.producer >= 0) end_[op] = std::max(end_[op], end_[input.producer]);
+      if (input.producer.valid()) end_[op] = std::max(end_[op], end_[input.producer]);
     }
-    for (int32_t first : graph_.Before(op)) end_[op] = std::max(end_[op], end_[first]);
+    for (ExecOpId first : graph_.Before(op)) end_[op] = std::max(end_[op], end_[first]);
     end_[op] = SaturatingAdd(end_[op], min_[op]);
   }
   for (auto it = graph_.order.rbegin(); it != graph_.order.rend(); ++it) {
-    for (int32_t next : graph_.Followers(*it)) tail_[*it] = std::max(tail_[*it], tail_[next]);
+    for (ExecOpId next : graph_.Followers(*it)) tail_[*it] = std::max(tail_[*it], tail_[next]);
     tail_[*it] = SaturatingAdd(tail_[*it], min_[*it]);
   }
-  by_release_.resize(graph_.ops);
-  std::iota(by_release_.begin(), by_release_.end(), 0);
+  for (ExecOpId op : graph_.exec_ops()) by_release_.push_back(op);
   std::stable_sort(by_release_.begin(), by_release_.end(),
-                   [&](int32_t a, int32_t b) { return end_[a] - min_[a] < end_[b] - min_[b]; });
+                   [&](ExecOpId a, ExecOpId b) { return end_[a] - min_[a] < end_[b] - min_[b]; });
 }
 
 void Bounder::ListRoutes() {
@@ -150,11 +150,11 @@ int64_t Bounder::LeastTransfer(int64_t bytes) const {
 }
 
 void Bounder::ListCrossings() {
-  for (int32_t op = 0; op < graph_.ops; ++op) {
+  for (ExecOpId op : graph_.exec_ops()) {
     for (const OpInput& input : graph_.Inputs(op)) {
-      const int32_t from = input.producer >= 0 ? graph_.group_of[input.producer] : input.home_group;
-      if (from < 0 || from == graph_.group_of[op]) continue;
-      const int64_t begin = input.producer >= 0 ? end_[input.producer] : 0;
+      const ColocationGroupId from = graph_.SourceOf(input);
+      if (!from.valid() || from == graph_.group_of[op]) continue;
+      const int64_t begin = input.producer.valid() ? end_[input.producer] : 0;
       crossings_.push_back(
           {SaturatingAdd(SaturatingAdd(begin, LeastTransfer(input.length)), tail_[op]), from,
            graph_.group_of[op]});
@@ -166,36 +166,38 @@ void Bounder::ListCrossings() {
 
 int64_t Bounder::Work() {
   constexpr int64_t kOne = int64_t{1} << 20;
-  const int64_t evaluations = static_cast<int64_t>(groups_) * devices_ + 1;
+  const int64_t evaluations = static_cast<int64_t>(group_time_.size()) + 1;
   const int rounds = static_cast<int>(std::clamp<int64_t>(20'000'000 / evaluations, 10, 400));
-  std::vector<int64_t> weight(devices_, kOne);
+  IdVector<DeviceId, int64_t> weight(devices_, kOne);
   int64_t best = 0;
   for (int round = 0; round < rounds; ++round) {
     __int128 sum = 0;
-    std::vector<__int128> load(devices_, 0);  // time, if every group takes its cheapest device
-    for (int32_t u = 0; u < groups_; ++u) {
-      const int64_t* time = &group_time_[static_cast<size_t>(u) * devices_];
+    IdVector<DeviceId, __int128> load(devices_,
+                                      0);  // time, if every group takes its cheapest device
+    for (ColocationGroupId u : problem_.group_ids()) {
       __int128 cheapest = -1;
-      int32_t device = -1;
-      for (int32_t d = 0; d < devices_; ++d) {
-        const __int128 cost = static_cast<__int128>(weight[d]) * time[d];
+      DeviceId device;
+      for (DeviceId d : device_ids()) {
+        const int64_t time = GroupTime(u, d);
+        const __int128 cost = static_cast<__int128>(weight[d]) * time;
         // Equal costs go where less lies, so that equal devices share.
-        if (time[d] >= 0 &&
-            (device < 0 || cost < cheapest || (cost == cheapest && load[d] < load[device]))) {
+        if (time >= 0 &&
+            (!device.valid() || cost < cheapest || (cost == cheapest && load[d] < load[device]))) {
           cheapest = cost, device = d;
         }
       }
       sum += cheapest;
-      load[device] += time[device];
+      load[device] += GroupTime(u, device);
     }
     __int128 weights = 0, total = 0;
-    for (int32_t d = 0; d < devices_; ++d) weights += weight[d], total += load[d];
+    for (DeviceId d : device_ids()) weights += weight[d], total += load[d];
     if (weights == 0 || total == 0) break;
     best = std::max(best, static_cast<int64_t>((sum + weights - 1) / weights));
     // Devices loaded above the mean become dearer, those below cheaper.
-    for (int32_t d = 0; d < devices_; ++d) {
-      const __int128 share = load[d] * devices_ * 1000 / total;  // 1000: the mean
-      const int64_t step = 4000 / (20 + round);                  // per mille
+    for (DeviceId d : device_ids()) {
+      const __int128 share =
+          load[d] * static_cast<int64_t>(devices_) * 1000 / total;  // 1000: the mean
+      const int64_t step = 4000 / (20 + round);                     // per mille
       const int64_t change = std::clamp<int64_t>(static_cast<int64_t>(share) - 1000, -1000, 1000);
       weight[d] += weight[d] / 1000 * (change * step) / 1000;
       weight[d] = std::clamp<int64_t>(weight[d], 1, kOne << 10);
@@ -204,71 +206,68 @@ int64_t Bounder::Work() {
   return best;
 }
 
-// One-machine bound of the ops in [first, last), which are sorted by release.
-bool Bounder::FitsInTime(const int32_t* first, const int32_t* last, int32_t device,
-                         int64_t step) const {
+// One-machine bound of the ops, which are sorted by release.
+bool Bounder::FitsInTime(std::span<const ExecOpId> ops, DeviceId device, int64_t step) const {
   int64_t work = 0, min_after = kMaxQuantity;
-  for (const int32_t* it = last; it != first;) {
-    const int32_t op = *--it;
-    work =
-        SaturatingAdd(work, problem_.sim_graph.time[static_cast<size_t>(op) * devices_ + device]);
+  for (auto it = ops.rbegin(); it != ops.rend(); ++it) {
+    const ExecOpId op = *it;
+    work = SaturatingAdd(work, problem_.sim_graph.Time(op, device));
     min_after = std::min(min_after, tail_[op] - min_[op]);
     if (SaturatingAdd(SaturatingAdd(end_[op] - min_[op], work), min_after) > step) return false;
   }
   return true;
 }
 
-bool Bounder::FitsOneDevice(const int32_t* first, const int32_t* last, int64_t step,
-                            int64_t joined_bytes) {
-  std::vector<char> may(devices_, 1);
-  for (const int32_t* it = first; it != last; ++it) {
-    const int64_t* time = &group_time_[static_cast<size_t>(graph_.group_of[*it]) * devices_];
-    for (int32_t d = 0; d < devices_; ++d) may[d] = may[d] && time[d] >= 0;
+bool Bounder::FitsOneDevice(std::span<const ExecOpId> ops, int64_t step, int64_t joined_bytes) {
+  IdVector<DeviceId, char> may(devices_, 1);
+  for (ExecOpId op : ops) {
+    const ColocationGroupId group = graph_.group_of[op];
+    for (DeviceId d : device_ids()) may[d] = may[d] && GroupTime(group, d) >= 0;
   }
-  for (int32_t d = 0; d < devices_; ++d) {
-    if (may[d] && joined_bytes <= capacity_[d] && FitsInTime(first, last, d, step)) return true;
+  for (DeviceId d : device_ids()) {
+    if (may[d] && joined_bytes <= capacity_[d] && FitsInTime(ops, d, step)) return true;
   }
   return false;
 }
 
 bool Bounder::Contradicts(int64_t step, bool memory) {
-  parent_.resize(groups_);
-  std::iota(parent_.begin(), parent_.end(), 0);
+  parent_.resize(problem_.groups.size());
+  for (ColocationGroupId u : problem_.group_ids()) parent_[u] = u;
   for (const Crossed& crossing : crossings_) {
     if (crossing.min <= step) break;
-    const int32_t a = Find(crossing.a), b = Find(crossing.b);
+    const ColocationGroupId a = Find(crossing.a), b = Find(crossing.b);
     parent_[std::max(a, b)] = std::min(a, b);
   }
   // Ops of every set, by release.
-  std::vector<int32_t> offset(groups_ + 1, 0), ops(graph_.ops);
-  for (int32_t op = 0; op < graph_.ops; ++op) ++offset[Find(graph_.group_of[op]) + 1];
-  for (int32_t u = 0; u < groups_; ++u) offset[u + 1] += offset[u];
+  Csr<ColocationGroupId, ExecOpId> sets;
+  std::vector<int32_t>& offset = sets.offsets;
+  offset.assign(problem_.groups.size() + 1, 0);
+  sets.items.resize(graph_.group_of.size());
+  for (ExecOpId op : graph_.exec_ops()) ++offset[Find(graph_.group_of[op]).index() + 1];
+  for (size_t u = 1; u < offset.size(); ++u) offset[u] += offset[u - 1];
   std::vector<int32_t> next(offset.begin(), offset.end() - 1);
-  for (int32_t op : by_release_) ops[next[Find(graph_.group_of[op])]++] = op;
-  std::vector<std::vector<int64_t>> bytes;  // per cut
+  for (ExecOpId op : by_release_) sets.items[next[Find(graph_.group_of[op]).index()]++] = op;
+  std::vector<IdVector<ColocationGroupId, int64_t>> bytes;  // per cut
   if (memory) {
-    std::vector<int64_t> persistent(groups_, 0);
-    for (int32_t u = 0; u < groups_; ++u) {
+    IdVector<ColocationGroupId, int64_t> persistent(problem_.groups.size(), 0);
+    for (ColocationGroupId u : problem_.group_ids()) {
       persistent[Find(u)] = SaturatingAdd(persistent[Find(u)], problem_.groups[u].persistent.count);
     }
     for (const MemoryCut& cut : cuts_) {
       bytes.push_back(persistent);
       for (const LiveStorage& live : cut.live) {
-        const int32_t set = Find(live.group);
-        const bool joined = std::any_of(live.reader_groups.begin(), live.reader_groups.end(),
-                                        [&](int32_t reader) { return Find(reader) == set; });
+        const ColocationGroupId set = Find(live.group);
+        const bool joined =
+            std::any_of(live.reader_groups.begin(), live.reader_groups.end(),
+                        [&](ColocationGroupId reader) { return Find(reader) == set; });
         if (joined) bytes.back()[set] = SaturatingAdd(bytes.back()[set], live.bytes);
       }
     }
   }
-  for (int32_t set = 0; set < groups_; ++set) {
+  for (ColocationGroupId set : problem_.group_ids()) {
     int64_t max = 0;
-    for (const std::vector<int64_t>& of_cut : bytes) max = std::max(max, of_cut[set]);
-    if (offset[set] == offset[set + 1]) continue;
-    if (!FitsOneDevice(&ops[offset[set]], &ops[offset[set]] + (offset[set + 1] - offset[set]), step,
-                       max)) {
-      return true;
-    }
+    for (const auto& of_cut : bytes) max = std::max(max, of_cut[set]);
+    if (!sets[set].empty() && !FitsOneDevice(sets[set], step, max)) return true;
   }
   return false;
 }

@@ -24,8 +24,8 @@ std::optional<int64_t> CountPlacements(const Problem& problem) {
 }
 
 // The next combination of indices into `allowed`, the first group turning fastest.
-void Advance(const Problem& problem, std::vector<size_t>* choice) {
-  for (size_t u = 0; u < choice->size(); ++u) {
+void Advance(const Problem& problem, IdVector<ColocationGroupId, size_t>* choice) {
+  for (ColocationGroupId u : problem.group_ids()) {
     if (++(*choice)[u] < problem.groups[u].allowed.size()) return;
     (*choice)[u] = 0;
   }
@@ -40,11 +40,11 @@ std::optional<Enumeration> EnumeratePlacements(const Problem& problem, Evaluator
   all.placements = *count;
   const bool check_routes = !FullyConnected(*problem.cluster);
   EvaluationOptions options;
-  std::vector<size_t> choice(problem.groups.size(), 0);
-  std::vector<int32_t> device_of(problem.groups.size());
+  IdVector<ColocationGroupId, size_t> choice(problem.groups.size(), 0);
+  GroupPlacement device_of(problem.groups.size());
   for (int64_t i = 0; i < all.placements; ++i, Advance(problem, &choice)) {
-    for (size_t u = 0; u < choice.size(); ++u) {
-      device_of[u] = problem.groups[u].allowed[choice[u]].value();
+    for (ColocationGroupId u : problem.group_ids()) {
+      device_of[u] = problem.groups[u].allowed[choice[u]];
     }
     const Placement placement = ExpandGroups(problem, device_of);
     if (check_routes &&

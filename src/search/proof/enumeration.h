@@ -17,10 +17,10 @@ struct Enumeration {
   // Limits: combinations of allowed devices, and of these times exec ops.
   static constexpr int64_t kMaxPlacements = 8192, kMaxWork = int64_t{1} << 18;
 
-  int64_t placements = 0;            // all combinations of allowed devices
-  Score best;                        // over those with a route for all that crosses
-  std::vector<int32_t> best_device;  // [group] of the first that is best; none where none has one
-  bool legal = false;                // some have one
+  int64_t placements = 0;      // all combinations of allowed devices
+  Score best;                  // over those with a route for all that crosses
+  GroupPlacement best_device;  // the first that is best; empty where none has one
+  bool legal = false;          // some have one
 };
 
 // Nothing where the limits are exceeded. At most kMaxWork simulated ops: some tenths of a second.

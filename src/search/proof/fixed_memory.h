@@ -11,8 +11,8 @@
 namespace placewright {
 
 struct FixedMemory {
-  std::vector<int32_t> device_of;  // [storage], -1: not fixed
-  std::vector<int64_t> bytes;      // [device]
+  IdVector<StorageId, DeviceId> device_of;  // none: not fixed
+  IdVector<DeviceId, int64_t> bytes;
 };
 // O(storages + groups).
 FixedMemory FindFixedMemory(const Problem& problem);
@@ -20,8 +20,8 @@ FixedMemory FindFixedMemory(const Problem& problem);
 // Least bytes on `device` in some instant of the step if `group` runs there: all that is fixed,
 // the group's own parameters and state, and the inputs and outputs of its most demanding op, every
 // storage once, and its largest workspace.
-int64_t MinMemoryBesideFixed(const Problem& problem, const FixedMemory& fixed, int32_t group,
-                             DeviceId device);
+int64_t MinMemoryBesideFixed(const Problem& problem, const FixedMemory& fixed,
+                             ColocationGroupId group, DeviceId device);
 
 }  // namespace placewright
 

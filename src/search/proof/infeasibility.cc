@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 
@@ -40,22 +39,23 @@ std::string DeviceNames(const Problem& problem, const std::vector<DeviceId>& dev
 // What a device lacks for its runtime context alone: it must have that before it offers anything.
 int64_t ContextLacks(const Problem& problem, DeviceId device) {
   const SimGraph& sim_graph = problem.sim_graph;
-  return std::max<int64_t>(
-      0, sim_graph.runtime_context[device.index()] - sim_graph.capacity[device.index()]);
+  return std::max<int64_t>(0, sim_graph.runtime_context[device] - sim_graph.capacity[device]);
 }
 
-std::optional<Shortage> ProveGroup(const Problem& problem, const std::vector<int64_t>& capacity,
-                                   int32_t group, const std::vector<MinMemory>& needs) {
+using Capacities = IdVector<DeviceId, int64_t>;
+
+std::optional<Shortage> ProveGroup(const Problem& problem, const Capacities& capacity,
+                                   ColocationGroupId group, const GroupNeeds& needs) {
   const MinMemory& need = needs[group];
   DeviceId best = problem.groups[group].allowed.front();
   for (DeviceId device : problem.groups[group].allowed) {
-    if (capacity[device.index()] > capacity[best.index()]) best = device;
+    if (capacity[device] > capacity[best]) best = device;
   }
-  if (need.bytes <= capacity[best.index()]) return std::nullopt;
-  const int64_t missing = need.bytes - capacity[best.index()] + ContextLacks(problem, best);
+  if (need.bytes <= capacity[best]) return std::nullopt;
+  const int64_t missing = need.bytes - capacity[best] + ContextLacks(problem, best);
   const int64_t persistent = problem.groups[group].persistent.count;
   std::string why = persistent > 0 ? FormatSize(persistent) + " of parameters and state" : "";
-  if (need.op >= 0) {
+  if (need.op.valid()) {
     why += why.empty() ? "" : ", and ";
     why += "the inputs, outputs and workspace of op " +
            Printable(problem.graph->op(problem.sim_graph.op_of[need.op]).name, 80);
@@ -65,24 +65,23 @@ std::optional<Shortage> ProveGroup(const Problem& problem, const std::vector<int
                   "no device can hold " + GroupName(problem, group) + ": it needs " +
                       FormatSize(need.bytes) + " at once on one device (" + why +
                       "), and the most that a device it may use offers to tensors is " +
-                      FormatSize(capacity[best.index()]) + " on " + name +
-                      KeptInReserve(problem, best) + LargestGroup(problem, needs),
+                      FormatSize(capacity[best]) + " on " + name + KeptInReserve(problem, best) +
+                      LargestGroup(problem, needs),
                   "op " + Printable(problem.graph->op(problem.groups[group].ops.front()).name, 80),
                   "At least " + FormatSize(missing) + " more is needed on " + name +
                       ", or a device with " + FormatSize(need.bytes) + " free for tensors"};
 }
 
 // On every device that the group may use, what must lie there in any case leaves it too little.
-std::optional<Shortage> ProveBesideFixed(const Problem& problem,
-                                         const std::vector<int64_t>& capacity,
-                                         const FixedMemory& fixed, int32_t group,
-                                         const std::vector<MinMemory>& needs) {
+std::optional<Shortage> ProveBesideFixed(const Problem& problem, const Capacities& capacity,
+                                         const FixedMemory& fixed, ColocationGroupId group,
+                                         const GroupNeeds& needs) {
   int64_t missing = kMaxQuantity, needed = 0;
   DeviceId best;
   for (DeviceId device : problem.groups[group].allowed) {
-    const int64_t room = capacity[device.index()];
+    const int64_t room = capacity[device];
     // The two may share storages: only an upper limit of what is needed, but at hand.
-    if (SaturatingAdd(needs[group].bytes, fixed.bytes[device.index()]) <= room) {
+    if (SaturatingAdd(needs[group].bytes, fixed.bytes[device]) <= room) {
       return std::nullopt;
     }
     const int64_t need = MinMemoryBesideFixed(problem, fixed, group, device);
@@ -94,11 +93,11 @@ std::optional<Shortage> ProveBesideFixed(const Problem& problem,
     best = device;
   }
   const std::string name = Printable(problem.cluster->device(best).name, 80);
-  const int64_t room = capacity[best.index()];
+  const int64_t room = capacity[best];
   return Shortage{missing,
                   "no device can hold " + GroupName(problem, group) +
                       " beside what must lie there" + ": " + name + " would need " +
-                      FormatSize(needed) + " at once, " + FormatSize(fixed.bytes[best.index()]) +
+                      FormatSize(needed) + " at once, " + FormatSize(fixed.bytes[best]) +
                       " of it for parameters and state whose home is given or whose ops may run " +
                       "there only, and offers " + FormatSize(room) + " to tensors" +
                       KeptInReserve(problem, best) + LargestGroup(problem, needs),
@@ -107,12 +106,12 @@ std::optional<Shortage> ProveBesideFixed(const Problem& problem,
 }
 
 // `needed` bytes must lie on `devices` together.
-std::optional<Shortage> ProveTotal(const Problem& problem, const std::vector<int64_t>& capacity,
+std::optional<Shortage> ProveTotal(const Problem& problem, const Capacities& capacity,
                                    int64_t needed, const std::vector<DeviceId>& devices,
-                                   const std::string& what, const std::vector<MinMemory>& needs) {
+                                   const std::string& what, const GroupNeeds& needs) {
   int64_t available = 0;
   for (DeviceId device : devices) {
-    available = SaturatingAdd(available, capacity[device.index()]);
+    available = SaturatingAdd(available, capacity[device]);
   }
   if (devices.empty() || needed <= available) return std::nullopt;
   const bool one = devices.size() == 1;
@@ -132,11 +131,11 @@ std::optional<Shortage> ProveTotal(const Problem& problem, const std::vector<int
 
 // Where every group may lie on one device only there is one placement, and simulating it decides.
 std::optional<Shortage> ProveOnlyPlacement(const Problem& problem, Evaluator& evaluator,
-                                           const std::vector<MinMemory>& needs) {
-  std::vector<int32_t> device_of;
+                                           const GroupNeeds& needs) {
+  GroupPlacement device_of;
   for (const ColocationGroup& group : problem.groups) {
     if (group.allowed.size() != 1) return std::nullopt;
-    device_of.push_back(group.allowed.front().value());
+    device_of.push_back(group.allowed.front());
   }
   const Placement placement = ExpandGroups(problem, device_of);
   if (!VerifyPlacement(problem.sim_graph, *problem.graph, *problem.cluster, placement).ok()) {
@@ -158,25 +157,25 @@ std::vector<DeviceId> UsableDevices(const Problem& problem) {
   for (const ColocationGroup& group : problem.groups) {
     usable.insert(group.allowed.begin(), group.allowed.end());
   }
-  for (int32_t home : problem.sim_graph.fixed_home) {
-    if (home >= 0) usable.insert(DeviceId(home));
+  for (DeviceId home : problem.sim_graph.fixed_home) {
+    if (home.valid()) usable.insert(home);
   }
   return {usable.begin(), usable.end()};
 }
 
 // Groups that are confined to the same devices, and what persists with them or has its home there,
 // must fit on these.
-std::optional<Shortage> ProveConfined(const Problem& problem, const std::vector<int64_t>& capacity,
-                                      const std::vector<MinMemory>& needs) {
+std::optional<Shortage> ProveConfined(const Problem& problem, const Capacities& capacity,
+                                      const GroupNeeds& needs) {
   std::map<std::vector<DeviceId>, int64_t> confined;
   for (const ColocationGroup& group : problem.groups) {
     int64_t& sum = confined[group.allowed];
     sum = SaturatingAdd(sum, group.persistent.count);
   }
   const SimGraph& sim_graph = problem.sim_graph;
-  for (size_t s = 0; s < sim_graph.fixed_home.size(); ++s) {
-    if (sim_graph.fixed_home[s] < 0) continue;
-    int64_t& sum = confined[{DeviceId(sim_graph.fixed_home[s])}];
+  for (StorageId s : sim_graph.storage_ids()) {
+    if (!sim_graph.fixed_home[s].valid()) continue;
+    int64_t& sum = confined[{sim_graph.fixed_home[s]}];
     sum = SaturatingAdd(sum, sim_graph.storage_bytes[s]);
   }
   for (const auto& [devices, unused] : confined) {
@@ -201,13 +200,14 @@ std::optional<Shortage> ProveConfined(const Problem& problem, const std::vector<
 // The first proof that succeeds, the most telling argument first.
 std::optional<Shortage> ProveShortage(const Problem& problem, Evaluator& evaluator) {
   const OpGraph graph = BuildOpGraph(problem);
-  const std::vector<int64_t> capacity = TensorCapacity(problem.sim_graph);
-  const std::vector<MinMemory> needs = MinMemoryOfGroups(problem);
-  std::vector<int32_t> order(needs.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int32_t a, int32_t b) { return needs[a].bytes > needs[b].bytes; });
-  for (int32_t group : order) {
+  const Capacities capacity = TensorCapacity(problem.sim_graph);
+  const GroupNeeds needs = MinMemoryOfGroups(problem);
+  std::vector<ColocationGroupId> order;
+  for (ColocationGroupId group : problem.group_ids()) order.push_back(group);
+  std::stable_sort(order.begin(), order.end(), [&](ColocationGroupId a, ColocationGroupId b) {
+    return needs[a].bytes > needs[b].bytes;
+  });
+  for (ColocationGroupId group : order) {
     if (auto shortage = ProveGroup(problem, capacity, group, needs)) return shortage;
   }
   if (auto shortage = ProveConfined(problem, capacity, needs)) return shortage;
@@ -218,7 +218,7 @@ std::optional<Shortage> ProveShortage(const Problem& problem, Evaluator& evaluat
     return shortage;
   }
   const FixedMemory fixed = FindFixedMemory(problem);
-  for (int32_t group : order) {
+  for (ColocationGroupId group : order) {
     if (auto shortage = ProveBesideFixed(problem, capacity, fixed, group, needs)) {
       return shortage;
     }

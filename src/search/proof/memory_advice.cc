@@ -36,10 +36,11 @@ std::optional<MemoryAdvice> Lacking(const Problem& problem, Evaluator& evaluator
     const Evaluation::Device& device = result.devices[d];
     if (device.over.count <= 0) continue;
     const int64_t more = RoundUp(device.over.count);
-    if (device.peak.count >= kMaxQuantity || problem.sim_graph.capacity[d] + more > kMaxQuantity) {
+    if (device.peak.count >= kMaxQuantity ||
+        problem.sim_graph.capacity[DeviceId(d)] + more > kMaxQuantity) {
       return std::nullopt;
     }
-    lacking.more.push_back({DeviceId(static_cast<int32_t>(d)), more});
+    lacking.more.push_back({DeviceId(d), more});
   }
   return lacking;
 }
@@ -48,7 +49,7 @@ std::optional<MemoryAdvice> Lacking(const Problem& problem, Evaluator& evaluator
 std::string WhoFits(const Problem& problem, const Evaluator& evaluator, const PlanSource& plans,
                     const std::vector<MoreMemory>& more) {
   Problem larger = problem;
-  for (const MoreMemory& m : more) larger.sim_graph.capacity[m.device.index()] += m.bytes;
+  for (const MoreMemory& m : more) larger.sim_graph.capacity[m.device] += m.bytes;
   const std::unique_ptr<Evaluator> evaluator_of_larger = evaluator.ForProblem(larger);
   std::string who;
   plans(larger, *evaluator_of_larger,
@@ -84,8 +85,8 @@ DeviceId DeviceToEnlarge(const Problem& problem, const MemoryAdvice& enough) {
   return std::max_element(enough.more.begin(), enough.more.end(),
                           [&](const MoreMemory& a, const MoreMemory& b) {
                             const auto& capacity = problem.sim_graph.capacity;
-                            return std::make_pair(a.bytes, capacity[a.device.index()]) <
-                                   std::make_pair(b.bytes, capacity[b.device.index()]);
+                            return std::make_pair(a.bytes, capacity[a.device]) <
+                                   std::make_pair(b.bytes, capacity[b.device]);
                           })
       ->device;
 }
@@ -95,7 +96,7 @@ void Shrink(const Problem& problem, const Evaluator& evaluator, const PlanSource
             int64_t at_least, MemoryAdvice* enough) {
   if (enough->more.empty()) return;
   const DeviceId device = DeviceToEnlarge(problem, *enough);
-  const int64_t room = kMaxQuantity - problem.sim_graph.capacity[device.index()];
+  const int64_t room = kMaxQuantity - problem.sim_graph.capacity[device];
   int64_t low = at_least - 1, high = Total(*enough);  // low is not enough
   const int rounds = problem.sim_graph.ops <= kLarge ? 6 : 0;
   for (int round = 0; round < rounds; ++round) {
@@ -154,7 +155,7 @@ std::string DescribeMemoryAdvice(const Problem& problem,
   }
   std::vector<std::string> parts;
   for (const MoreMemory& more : enough->more) {
-    const int64_t all = problem.sim_graph.capacity[more.device.index()] + more.bytes;
+    const int64_t all = problem.sim_graph.capacity[more.device] + more.bytes;
     parts.push_back(FormatAmount(more.bytes) + " more on " +
                     problem.cluster->device(more.device).name + " (" + FormatAmount(all) +
                     " usable in all)");
@@ -184,9 +185,9 @@ std::string DescribeOverflow(const Problem& problem, const Evaluation& result) {
   }
   if (lacking == 0) return "fits";
   std::string text = "needs " + FormatSize(result.devices[worst].peak.count) + " on " +
-                     problem.cluster->device(DeviceId(static_cast<int32_t>(worst))).name +
-                     ", which has " + FormatSize(problem.sim_graph.capacity[worst]) +
-                     KeptInReserve(problem, DeviceId(static_cast<int32_t>(worst)));
+                     problem.cluster->device(DeviceId(worst)).name + ", which has " +
+                     FormatSize(problem.sim_graph.capacity[DeviceId(worst)]) +
+                     KeptInReserve(problem, DeviceId(worst));
   if (lacking > 1) {
     text += ", and too much on " + FormatCount(static_cast<int64_t>(lacking) - 1) +
             (lacking == 2 ? " other device" : " other devices");

@@ -8,32 +8,34 @@
 namespace placewright {
 namespace {
 
-std::vector<char> Ancestors(const OpGraph& graph, int32_t op) {
-  std::vector<char> seen(graph.ops, 0);
-  std::vector<int32_t> stack{op};
-  const auto visit = [&](int32_t next) {
-    if (next < 0 || seen[next]) return;
+using OpSet = IdVector<ExecOpId, char>;
+
+OpSet Ancestors(const OpGraph& graph, ExecOpId op) {
+  OpSet seen(graph.ops, 0);
+  std::vector<ExecOpId> stack{op};
+  const auto visit = [&](ExecOpId next) {
+    if (!next.valid() || seen[next]) return;
     seen[next] = 1;
     stack.push_back(next);
   };
   while (!stack.empty()) {
-    const int32_t at = stack.back();
+    const ExecOpId at = stack.back();
     stack.pop_back();
     for (const OpInput& input : graph.Inputs(at)) visit(input.producer);
-    for (int32_t first : graph.Before(at)) visit(first);
+    for (ExecOpId first : graph.Before(at)) visit(first);
   }
   return seen;
 }
 
 // Includes op itself.
-std::vector<char> Descendants(const OpGraph& graph, int32_t op) {
-  std::vector<char> seen(graph.ops, 0);
-  std::vector<int32_t> stack{op};
+OpSet Descendants(const OpGraph& graph, ExecOpId op) {
+  OpSet seen(graph.ops, 0);
+  std::vector<ExecOpId> stack{op};
   seen[op] = 1;
   while (!stack.empty()) {
-    const int32_t at = stack.back();
+    const ExecOpId at = stack.back();
     stack.pop_back();
-    for (int32_t next : graph.Followers(at)) {
+    for (ExecOpId next : graph.Followers(at)) {
       if (seen[next]) continue;
       seen[next] = 1;
       stack.push_back(next);
@@ -44,29 +46,26 @@ std::vector<char> Descendants(const OpGraph& graph, int32_t op) {
 
 }  // namespace
 
-MemoryCut CutAt(const Problem& problem, const OpGraph& graph, int32_t op) {
+MemoryCut CutAt(const Problem& problem, const OpGraph& graph, ExecOpId op) {
   const SimGraph& sim_graph = problem.sim_graph;
-  const std::vector<char> before = Ancestors(graph, op);
-  const std::vector<char> after = Descendants(graph, op);
+  const OpSet before = Ancestors(graph, op);
+  const OpSet after = Descendants(graph, op);
   MemoryCut cut;
   cut.op = op;
-  std::vector<int32_t> index(sim_graph.storage_class.size(), -1);  // into cut.live
-  const auto entry = [&](int32_t storage, int32_t group) -> LiveStorage& {
+  IdVector<StorageId, int32_t> index(sim_graph.storage_class.size(), -1);  // into cut.live
+  const auto entry = [&](StorageId storage, ColocationGroupId group) -> LiveStorage& {
     if (index[storage] < 0) {
       index[storage] = static_cast<int32_t>(cut.live.size());
       cut.live.push_back({group, {}, 0});
     }
     return cut.live[index[storage]];
   };
-  for (int32_t crossing = 0; crossing < sim_graph.slices; ++crossing) {
-    const int32_t version = sim_graph.slice_version[crossing];
-    const int32_t storage = sim_graph.version_storage[version];
-    const int32_t writer = sim_graph.version_writer[version];
-    if (writer < 0 || !before[writer]) continue;
+  for (SliceId crossing : sim_graph.slice_ids()) {
+    const StorageId storage = sim_graph.slice_storage[crossing];
+    const ExecOpId writer = sim_graph.slice_writer[crossing];
+    if (!writer.valid() || !before[writer]) continue;
     if (sim_graph.storage_class[storage] != StorageClass::kTransient) continue;
-    for (int32_t i = sim_graph.slice_readers_offset[crossing];
-         i < sim_graph.slice_readers_offset[crossing + 1]; ++i) {
-      const int32_t reader = sim_graph.slice_readers[i];
+    for (ExecOpId reader : sim_graph.slice_readers[crossing]) {
       if (!after[reader]) continue;
       LiveStorage& live = entry(storage, graph.group_of[writer]);
       live.bytes = std::max(live.bytes, sim_graph.slice_bytes[crossing]);
@@ -75,8 +74,8 @@ MemoryCut CutAt(const Problem& problem, const OpGraph& graph, int32_t op) {
       }
     }
   }
-  for (int32_t i = sim_graph.op_makes_offset[op]; i < sim_graph.op_makes_offset[op + 1]; ++i) {
-    const int32_t storage = sim_graph.version_storage[sim_graph.op_makes[i]];
+  for (VersionId version : sim_graph.op_makes[op]) {
+    const StorageId storage = sim_graph.version_storage[version];
     if (sim_graph.storage_class[storage] != StorageClass::kTransient) continue;
     LiveStorage& live = entry(storage, graph.group_of[op]);
     live.bytes = sim_graph.storage_bytes[storage];
@@ -110,8 +109,8 @@ std::vector<MemoryCut> LargestCuts(const Problem& problem, const OpGraph& graph,
 int64_t TotalPersistent(const Problem& problem) {
   const SimGraph& sim_graph = problem.sim_graph;
   int64_t total = 0;
-  for (size_t s = 0; s < sim_graph.storage_class.size(); ++s) {
-    const bool has_home = sim_graph.fixed_home[s] >= 0 || sim_graph.home_op[s] >= 0;
+  for (StorageId s : sim_graph.storage_ids()) {
+    const bool has_home = sim_graph.fixed_home[s].valid() || sim_graph.home_op[s].valid();
     if (sim_graph.storage_class[s] == StorageClass::kPersistent && has_home) {
       total = SaturatingAdd(total, sim_graph.storage_bytes[s]);
     }

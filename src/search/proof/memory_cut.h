@@ -17,19 +17,19 @@ namespace placewright {
 
 // A storage alive at the cut: if one of `reader_groups` lies where `group` lies, so do the bytes.
 struct LiveStorage {
-  int32_t group = -1;  // colocation group that makes it
-  std::vector<int32_t> reader_groups;
+  ColocationGroupId group;  // that makes it
+  std::vector<ColocationGroupId> reader_groups;
   int64_t bytes = 0;
 };
 
 struct MemoryCut {
-  int32_t op = -1;  // the exec op whose start it is
+  ExecOpId op;  // whose start it is
   std::vector<LiveStorage> live;
   int64_t live_bytes = 0;  // sum over `live`
 };
 
 // O(ops + edges).
-MemoryCut CutAt(const Problem& problem, const OpGraph& graph, int32_t op);
+MemoryCut CutAt(const Problem& problem, const OpGraph& graph, ExecOpId op);
 
 // The cuts with the most live bytes among the step where a one-device run peaks and `samples`
 // others spread over the topological order; most first, at most `keep`.

@@ -14,15 +14,18 @@ namespace placewright {
 // What any device needs at least to run a group.
 struct MinMemory {
   int64_t bytes = 0;  // persistent + one op's inputs and outputs + largest workspace
-  int32_t op = -1;    // exec op that needs most
+  ExecOpId op;        // that needs most, or none
 };
 
 // Bytes that one exec op of `group` reads and makes, by storage; what persists in the group left
 // out.
-std::map<int32_t, int64_t> WorkingSet(const Problem& problem, int32_t group, int32_t op);
+std::map<StorageId, int64_t> WorkingSet(const Problem& problem, ColocationGroupId group,
+                                        ExecOpId op);
 
-// By group. O(edges log edges).
-std::vector<MinMemory> MinMemoryOfGroups(const Problem& problem);
+using GroupNeeds = IdVector<ColocationGroupId, MinMemory>;
+
+// O(edges log edges).
+GroupNeeds MinMemoryOfGroups(const Problem& problem);
 
 // "1.5 KiB (1,536 B)"; "512 B" below a KiB.
 std::string FormatSize(int64_t bytes);
@@ -30,10 +33,10 @@ std::string FormatSize(int64_t bytes);
 std::string KeptInReserve(const Problem& problem, DeviceId device);
 
 // "the colocation group of op NAME (3 ops)"
-std::string GroupName(const Problem& problem, int32_t group);
+std::string GroupName(const Problem& problem, ColocationGroupId group);
 
 // "; the largest indivisible group is ... with SIZE", or "" without groups.
-std::string LargestGroup(const Problem& problem, const std::vector<MinMemory>& needs);
+std::string LargestGroup(const Problem& problem, const GroupNeeds& needs);
 
 }  // namespace placewright
 

@@ -14,29 +14,26 @@ namespace {
 
 using DeviceSet = std::vector<uint64_t>;  // 64 a word
 
-bool Contains(const DeviceSet& set, int32_t device) {
-  return (set[device / 64] >> (device % 64) & 1) != 0;
+bool Contains(const DeviceSet& set, DeviceId device) {
+  return (set[device.index() / 64] >> (device.index() % 64) & 1) != 0;
 }
 
 class RouteProof {
  public:
   RouteProof(const Problem& problem, const OpGraph& graph)
       : problem_(problem), graph_(graph), connections_(problem, graph) {
-    for (const ColocationGroup& group : problem.groups) {
-      left_.emplace_back();
-      for (DeviceId device : group.allowed) left_.back().push_back(device.value());
-    }
+    for (const ColocationGroup& group : problem.groups) left_.push_back(group.allowed);
     queued_.assign(left_.size(), 0);
   }
 
   Status Prove() {
     PW_RETURN_IF_ERROR(DropUnreachedByHomes());
-    for (size_t u = 0; u < left_.size(); ++u) Queue(static_cast<int32_t>(u));
+    for (ColocationGroupId group : problem_.group_ids()) Queue(group);
     while (!queue_.empty()) {
-      const int32_t group = queue_.back();
+      const ColocationGroupId group = queue_.back();
       queue_.pop_back();
       queued_[group] = 0;
-      for (int32_t e : connections_.Touching(group)) {
+      for (Connections::EdgeId e : connections_.Touching(group)) {
         const Connections::Edge& edge = connections_.edges()[e];
         if (group == edge.to) {
           Keep(edge.from, CandidateScope(edge.to, &Connections::Reaching));
@@ -50,35 +47,35 @@ class RouteProof {
   }
 
  private:
-  using Row = std::span<const uint64_t> (Connections::*)(int32_t) const;
+  using Row = std::span<const uint64_t> (Connections::*)(DeviceId) const;
 
-  void Queue(int32_t group) {
+  void Queue(ColocationGroupId group) {
     if (!queued_[group]) queue_.push_back(group);
     queued_[group] = 1;
   }
 
   // All that the devices left to a group reach, or that reach them.
-  DeviceSet CandidateScope(int32_t group, Row row_of) const {
+  DeviceSet CandidateScope(ColocationGroupId group, Row row_of) const {
     DeviceSet all(connections_.words(), 0);
-    for (int32_t device : left_[group]) {
+    for (DeviceId device : left_[group]) {
       const std::span<const uint64_t> row = (connections_.*row_of)(device);
       for (size_t w = 0; w < row.size(); ++w) all[w] |= row[w];
     }
     return all;
   }
 
-  void Keep(int32_t group, const DeviceSet& set) {
+  void Keep(ColocationGroupId group, const DeviceSet& set) {
     const size_t dropped =
-        std::erase_if(left_[group], [&](int32_t device) { return !Contains(set, device); });
+        std::erase_if(left_[group], [&](DeviceId device) { return !Contains(set, device); });
     if (dropped > 0) Queue(group);
   }
 
   Status DropUnreachedByHomes() {
-    for (int32_t op = 0; op < graph_.ops; ++op) {
+    for (ExecOpId op : graph_.exec_ops()) {
       for (const OpInput& input : graph_.Inputs(op)) {
-        if (input.home_device < 0) continue;
-        std::vector<int32_t>& left = left_[graph_.group_of[op]];
-        std::erase_if(left, [&](int32_t device) {
+        if (!input.home_device.valid()) continue;
+        std::vector<DeviceId>& left = left_[graph_.group_of[op]];
+        std::erase_if(left, [&](DeviceId device) {
           return !connections_.Connected(input.home_device, device);
         });
         if (left.empty()) return NoRouteFromHome(op, input);
@@ -87,20 +84,20 @@ class RouteProof {
     return Ok();
   }
 
-  std::string OpName(int32_t op) const {
+  std::string OpName(ExecOpId op) const {
     return Printable(problem_.graph->op(problem_.sim_graph.op_of[op]).name, 80);
   }
 
-  Error NoRouteFromHome(int32_t op, const OpInput& input) const {
+  Error NoRouteFromHome(ExecOpId op, const OpInput& input) const {
     const SimGraph& sim_graph = problem_.sim_graph;
-    const int32_t storage = sim_graph.version_storage[sim_graph.slice_version[input.crossing]];
+    const StorageId storage = sim_graph.slice_storage[input.crossing];
     const Graph& graph = *problem_.graph;
     return MakeError(
         ErrorCode::kInfeasible,
         "op " + OpName(op) + " reads " +
-            Printable(graph.tensor(graph.storage(StorageId(storage)).first).name, 80) +
+            Printable(graph.tensor(graph.storage(storage).first).name, 80) +
             ", whose home is given as " +
-            Printable(problem_.cluster->device(DeviceId(input.home_device)).name, 80) +
+            Printable(problem_.cluster->device(input.home_device).name, 80) +
             ", and no device that may run the op's group and reaches all else that it needs has a "
             "route from there",
         "op " + OpName(op), kRemedy);
@@ -108,17 +105,15 @@ class RouteProof {
 
   // Names an op of the one group that reads from the other, and what it reads from.
   Error NoRoute(const Connections::Edge& edge) const {
-    const auto first_op = [&](int32_t group) {
+    const auto first_op = [&](ColocationGroupId group) {
       return Printable(problem_.graph->op(problem_.groups[group].ops.front()).name, 80);
     };
     std::string maker = first_op(edge.from), reader = first_op(edge.to);
-    for (int32_t op = 0; op < graph_.ops; ++op) {
+    for (ExecOpId op : graph_.exec_ops()) {
       if (graph_.group_of[op] != edge.to) continue;
       for (const OpInput& input : graph_.Inputs(op)) {
-        const int32_t from =
-            input.producer >= 0 ? graph_.group_of[input.producer] : input.home_group;
-        if (from != edge.from) continue;
-        if (input.producer >= 0) maker = OpName(input.producer);
+        if (graph_.SourceOf(input) != edge.from) continue;
+        if (input.producer.valid()) maker = OpName(input.producer);
         reader = OpName(op);
       }
     }
@@ -136,9 +131,9 @@ class RouteProof {
   const Problem& problem_;
   const OpGraph& graph_;
   const Connections connections_;
-  std::vector<std::vector<int32_t>> left_;  // [group] devices not ruled out
-  std::vector<int32_t> queue_;              // groups whose devices have become fewer
-  std::vector<char> queued_;                // [group]
+  GroupDevices left_;                     // not ruled out
+  std::vector<ColocationGroupId> queue_;  // groups whose devices have become fewer
+  IdVector<ColocationGroupId, char> queued_;
 };
 
 }  // namespace

@@ -20,8 +20,8 @@ Engine::Engine(const SimGraph& sim_graph)
   run_.ops.resize(p_.ops);
   run_.held.resize(packed_.edge_slice.size());
   run_.holdings.resize(packed_.storages);
-  for (int32_t s = 0; s < packed_.storages; ++s) {
-    run_.holdings[s].bytes = packed_.storage_bytes[s];
+  for (StorageId s : p_.storage_ids()) {
+    run_.holdings[AtHome(s)].bytes = packed_.storage_bytes[s];
   }
   op_ready_.assign(p_.ops, -1);
   op_start_.assign(p_.ops, -1);
@@ -43,7 +43,7 @@ EngineOutcome Engine::Resume(const Snapshot& state, const StatePatch& patch,
   MoveOps(patch);
   state.Restore(packed_, &run_);
   for (const auto& [op, device] : patch.devices) run_.ops[op].device = device;
-  for (size_t d = 0; d < patch.resident.size(); ++d) {
+  for (DeviceId d : IdRange<DeviceId>(patch.resident.size())) {
     run_.memory[d].now += patch.resident[d];
     run_.memory[d].peak += patch.resident[d];
   }
@@ -59,7 +59,7 @@ void Engine::ForgetLater() {
   for (TransferTimes& times : times_) {
     if (times.start > run_.now) times.start = times.end = -1;
   }
-  for (int32_t op = 0; op < p_.ops; ++op) {
+  for (ExecOpId op : p_.exec_ops()) {
     if (op_ready_[op] > run_.now) op_ready_[op] = -1;
     if (op_start_[op] > run_.now) op_start_[op] = op_end_[op] = -1;
   }
@@ -69,7 +69,7 @@ void Engine::ForgetLater() {
 void Engine::MoveOps(const StatePatch& patch) {
   bool largest_left = false;
   for (const auto& [op, device] : patch.devices) {
-    const int32_t from = std::exchange(run_.ops[op].device, device);
+    const DeviceId from = std::exchange(run_.ops[op].device, device);
     if (from == device) continue;
     --op_count_[from];
     ++op_count_[device];
@@ -107,14 +107,16 @@ void Engine::SaveState() {
 
 // The run is recorded and between two instants.
 LiveFrom Engine::FindLive(LiveFrom live) const {
-  const auto ended = [this](int32_t op) { return op_end_[op] >= 0 && op_end_[op] <= run_.now; };
-  while (live.op < p_.ops && ended(live.op)) ++live.op;
-  for (; live.storage < packed_.storages; ++live.storage) {
+  const auto ended = [this](ExecOpId op) { return op_end_[op] >= 0 && op_end_[op] <= run_.now; };
+  while (live.op.value() < p_.ops && ended(live.op)) live.op = ExecOpId(live.op.value() + 1);
+  for (; live.storage.value() < packed_.storages;
+       live.storage = StorageId(live.storage.value() + 1)) {
     if (p_.storage_class[live.storage] != StorageClass::kTransient) continue;
-    const int32_t maker = p_.version_writer[p_.storage_versions.offsets[live.storage]];
-    if (!ended(maker) || run_.holdings[live.storage].left > 0) break;
+    const ExecOpId maker = p_.version_writer[p_.VersionOf(live.storage, 0)];
+    if (!ended(maker) || UsesLeft(live.storage) > 0) break;
   }
-  for (; live.transfer < run_.transfer_count; ++live.transfer) {
+  for (; live.transfer.value() < run_.transfer_count;
+       live.transfer = TransferId(live.transfer.value() + 1)) {
     const int64_t end = times_[live.transfer].end;
     if (end < 0 || end > run_.now || CopyUsesLeft(live.transfer) > 0) break;
   }
@@ -124,7 +126,7 @@ LiveFrom Engine::FindLive(LiveFrom live) const {
 // Whatever an earlier run may have left in the middle.
 void Engine::Reset() {
   stopped_ = abandoned_ = false;
-  handled_ = -1;
+  handled_ = DeviceId();
   touched_devices_.Clear();
   touched_links_.Clear();
   std::fill(copies_.begin(), copies_.end(), CopyOf());
@@ -134,7 +136,7 @@ void Engine::Prepare(const Placement& placement) {
   Reset();
   ClearState();
   if (options_.record) {
-    times_.clear();
+    times_.resize(0);
     std::fill(op_ready_.begin(), op_ready_.end(), -1);
     std::fill(op_start_.begin(), op_start_.end(), -1);
     std::fill(op_end_.begin(), op_end_.end(), -1);
@@ -149,12 +151,12 @@ void Engine::ClearState() {
   run_.now = 0;
   run_.ended = 0;
   for (size_t i = 0; i < packed_.shared_storages.size(); ++i) {
-    run_.holdings[packed_.shared_storages[i]].left = packed_.shared_left[i];
+    run_.holdings[AtHome(packed_.shared_storages[i])].left = packed_.shared_left[i];
   }
   run_.transfer_count = 0;
   run_.memory.assign(p_.devices, DeviceMemory());
-  run_.running_op.assign(p_.devices, -1);
-  run_.running_transfer.assign(p_.links, -1);
+  run_.running_op.assign(p_.devices, ExecOpId());
+  run_.running_transfer.assign(p_.links, TransferId());
   run_.link_busy.assign(p_.links, 0);
   run_.events.Clear();
   for (auto& queue : run_.device_queue) queue.Clear();
@@ -162,16 +164,16 @@ void Engine::ClearState() {
   for (auto& queue : run_.link_queue) queue.Clear();
 }
 
-int32_t Engine::HomeOf(int32_t storage, const Placement& placement) const {
-  if (p_.fixed_home[storage] >= 0) return p_.fixed_home[storage];
-  const int32_t op = p_.home_op[storage];
-  return op < 0 ? -1 : placement[OpId(op)].value();
+DeviceId Engine::HomeOf(StorageId storage, const Placement& placement) const {
+  if (p_.fixed_home[storage].valid()) return p_.fixed_home[storage];
+  const OpId op = p_.home_op[storage];
+  return op.valid() ? placement[op] : DeviceId();
 }
 
 void Engine::PlaceOps(const Placement& placement) {
   const bool views = p_.ops != static_cast<int32_t>(placement.size());
-  for (int32_t op = 0; op < p_.ops; ++op) {
-    run_.ops[op] = {packed_.base_need[op], placement[views ? p_.op_of[op] : OpId(op)].value()};
+  for (ExecOpId op : p_.exec_ops()) {
+    run_.ops[op] = {packed_.base_need[op], placement[views ? p_.op_of[op] : OpId(op.value())]};
   }
   CountOps();
 }
@@ -187,7 +189,7 @@ void Engine::CountOps() {
 void Engine::CountWorkspaces() {
   workspace_.assign(p_.devices, 0);
   if (!packed_.any_workspace) return;
-  for (int32_t op = 0; op < p_.ops; ++op) {
+  for (ExecOpId op : p_.exec_ops()) {
     int64_t& workspace = workspace_[run_.ops[op].device];
     workspace = std::max(workspace, p_.workspace[op]);
   }
@@ -196,32 +198,32 @@ void Engine::CountWorkspaces() {
 void Engine::SumWork() {
   if (!has_work_) {
     all_work_.assign(p_.devices, 0);
-    for (int32_t op = 0; op < p_.ops; ++op) {
-      const int32_t device = run_.ops[op].device;
+    for (ExecOpId op : p_.exec_ops()) {
+      const DeviceId device = run_.ops[op].device;
       all_work_[device] += packed_.Time(op, device);
     }
     has_work_ = true;
   }
   work_.resize(p_.devices);
-  for (int32_t d = 0; d < p_.devices; ++d) {
+  for (DeviceId d : p_.device_ids()) {
     work_[d] = static_cast<int64_t>(std::min<__int128>(all_work_[d], kMaxQuantity));
   }
 }
 
 void Engine::PlacePersistent(const Placement& placement) {
-  for (int32_t storage : packed_.persistent) {
-    const int32_t home = HomeOf(storage, placement);
-    if (home >= 0) run_.memory[home].now += p_.storage_bytes[storage];
+  for (StorageId storage : packed_.persistent) {
+    const DeviceId home = HomeOf(storage, placement);
+    if (home.valid()) run_.memory[home].now += p_.storage_bytes[storage];
   }
 }
 
 // Rule 9: an input lies on every device that reads it, once.
 void Engine::PlaceInputs() {
-  std::fill(last_input_.begin(), last_input_.end(), -1);
-  for (int32_t slice : packed_.input_slices) {
-    const int32_t storage = p_.slice_storage[slice];
-    for (int32_t i = p_.slice_readers_offset[slice]; i < p_.slice_readers_offset[slice + 1]; ++i) {
-      const int32_t device = run_.ops[p_.slice_readers[i]].device;
+  std::fill(last_input_.begin(), last_input_.end(), StorageId());
+  for (SliceId slice : packed_.input_slices) {
+    const StorageId storage = p_.slice_storage[slice];
+    for (ExecOpId reader : p_.slice_readers[slice]) {
+      const DeviceId device = run_.ops[reader].device;
       if (last_input_[device] == storage) continue;
       last_input_[device] = storage;
       run_.memory[device].now += p_.storage_bytes[storage];
@@ -231,27 +233,22 @@ void Engine::PlaceInputs() {
 }
 
 // Rule 2. In-place writers wait for the readers beside them, so their paths count there.
-void Engine::ComputePaths(const Placement& placement, std::vector<int64_t>* paths) const {
+void Engine::ComputePaths(const Placement& placement, IdVector<ExecOpId, int64_t>* paths) const {
   if (!p_.waits_in_place) {
     if (paths->empty()) *paths = p_.min_path;
     return;
   }
   paths->assign(p_.ops, 0);
-  std::vector<int64_t>& path = *paths;
+  IdVector<ExecOpId, int64_t>& path = *paths;
   for (size_t i = p_.topological_order.size(); i-- > 0;) {
-    const int32_t op = p_.topological_order[i];
+    const ExecOpId op = p_.topological_order[i];
     int64_t longest = 0;
-    for (int32_t r = p_.slice_readers_offset[p_.op_first_slice[op]],
-                 end = p_.slice_readers_offset[p_.op_first_slice[op + 1]];
-         r < end; ++r) {
-      longest = std::max(longest, path[p_.slice_readers[r]]);
-    }
-    for (int32_t e = packed_.end_offset[op]; e < packed_.end_offset[op + 1]; ++e) {
-      longest = std::max(longest, path[packed_.ends[e]]);
-    }
-    for (int32_t e = packed_.ops[op].edge; e < packed_.ops[op + 1].edge; ++e) {
-      const int32_t writer = packed_.overwriter[packed_.edge_slice[e]];
-      if (writer < 0 || writer == op || placement[p_.op_of[writer]] != placement[p_.op_of[op]])
+    for (ExecOpId reader : p_.ReadersOf(op)) longest = std::max(longest, path[reader]);
+    for (ExecOpId waits : packed_.ends[op]) longest = std::max(longest, path[waits]);
+    const PackedOp* const row = &packed_.ops[op.index()];
+    for (int32_t e = row[0].edge; e < row[1].edge; ++e) {
+      const ExecOpId writer = packed_.overwriter[packed_.edge_slice[e]];
+      if (!writer.valid() || writer == op || placement[p_.op_of[writer]] != placement[p_.op_of[op]])
         continue;
       longest = std::max(longest, path[writer]);
     }

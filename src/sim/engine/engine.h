@@ -31,7 +31,7 @@ struct EngineOptions {
   int64_t abandon_above = kMaxQuantity;  // kMaxQuantity: never
   // With `record`, stop at the first allocation that brings this device to this occupancy
   // (ItemisePeak).
-  int32_t stop_device = -1;
+  DeviceId stop_device;
   __int128 stop_bytes = 0;
 };
 
@@ -64,36 +64,35 @@ class Engine {
 
   // Of the last run.
   int64_t now() const { return run_.now; }  // step time; abandoned: a lower bound above the limit
-  const std::vector<DeviceMemory>& memory() const { return run_.memory; }
-  const std::vector<int32_t>& op_counts() const { return op_count_; }   // by device
-  const std::vector<int64_t>& workspace() const { return workspace_; }  // by device, the largest
-  int32_t DeviceOf(int32_t op) const { return run_.ops[op].device; }
-  bool IsRunning(int32_t op) const { return run_.running_op[run_.ops[op].device] == op; }
-  int32_t HomeOf(int32_t storage, const Placement& placement) const;  // -1: none
+  const IdVector<DeviceId, DeviceMemory>& memory() const { return run_.memory; }
+  const IdVector<DeviceId, int32_t>& op_counts() const { return op_count_; }
+  const IdVector<DeviceId, int64_t>& workspace() const { return workspace_; }  // the largest
+  DeviceId DeviceOf(ExecOpId op) const { return run_.ops[op].device; }
+  bool IsRunning(ExecOpId op) const { return run_.running_op[run_.ops[op].device] == op; }
+  DeviceId HomeOf(StorageId storage, const Placement& placement) const;  // or none
   size_t StateBytes() const { return Snapshot::Bytes(packed_); }
   std::span<const Transfer> transfers() const {
-    return {run_.transfers.data(), static_cast<size_t>(run_.transfer_count)};
+    return {run_.transfers.raw().data(), static_cast<size_t>(run_.transfer_count)};
   }
   // After kStopped: local readers, transfers and future writers that keep a transient storage, once
   // its first maker has ended; readers on the destination that keep a transfer's copy.
-  int32_t UsesLeft(int32_t storage) const { return run_.holdings[storage].left; }
-  int32_t CopyUsesLeft(int32_t transfer) const {
-    return run_.holdings[packed_.storages + transfer].left;
-  }
+  int32_t UsesLeft(StorageId storage) const { return run_.holdings[AtHome(storage)].left; }
+  int32_t CopyUsesLeft(TransferId transfer) const { return run_.holdings[CopyBy(transfer)].left; }
 
   // With `record`; -1 while an op or transfer has not begun.
-  const std::vector<int64_t>& op_ready() const { return op_ready_; }
-  const std::vector<int64_t>& op_start() const { return op_start_; }
-  const std::vector<int64_t>& op_end() const { return op_end_; }
-  const std::vector<TransferTimes>& transfer_times() const { return times_; }
+  const IdVector<ExecOpId, int64_t>& op_ready() const { return op_ready_; }
+  const IdVector<ExecOpId, int64_t>& op_start() const { return op_start_; }
+  const IdVector<ExecOpId, int64_t>& op_end() const { return op_end_; }
+  const IdVector<TransferId, TransferTimes>& transfer_times() const { return times_; }
 
   // Paths by rule 2. Only in-place writers make them depend on the placement.
-  void ComputePaths(const Placement& placement, std::vector<int64_t>* paths) const;
+  void ComputePaths(const Placement& placement, IdVector<ExecOpId, int64_t>* paths) const;
 
  private:
   // The copy of a slice that is being made on one device.
   struct CopyOf {
-    int32_t slice = -1, holding = 0;
+    SliceId slice;
+    HoldingId holding;
   };
 
   // engine.cc: before and after the loop.
@@ -120,45 +119,53 @@ class Engine {
   template <bool kPriority, bool kRecord, bool kBound>
   void PublishInitial(const Placement& placement);
   template <bool kPriority, bool kRecord, bool kBound>
-  void RunDevice(int32_t device);
+  void RunDevice(DeviceId device);
   template <bool kPriority, bool kRecord, bool kBound>
-  void RunLink(int32_t link);
+  void RunLink(LinkId link);
   template <bool kPriority, bool kRecord, bool kBound>
   void CompleteAll(int64_t now);
   template <bool kPriority, bool kRecord, bool kBound>
   void StartAll();
   template <bool kPriority, bool kRecord, bool kBound>
-  void CompleteOp(int32_t op, int32_t device, bool at_once);
+  void CompleteOp(ExecOpId op, DeviceId device, bool at_once);
   template <bool kPriority, bool kRecord, bool kBound>
-  void CompleteSpecialOp(int32_t op, int32_t device);
+  void CompleteSpecialOp(ExecOpId op, DeviceId device);
   template <bool kPriority, bool kRecord>
-  void CompleteTransfer(int32_t id);
+  void CompleteTransfer(TransferId id);
   template <bool kPriority, bool kRecord>
-  void SatisfyReaders(int32_t slice, int32_t device);
+  void SatisfyReaders(SliceId slice, DeviceId device);
   template <bool kPriority, bool kRecord>
   void LeaveHome(const Transfer& transfer);
   void FreeLinks(const PackedRoute& route);
-  int32_t EventSlot(int32_t link) const { return p_.devices + link; }
+  static EventSlot SlotOf(DeviceId device) { return EventSlot(device.value()); }
+  EventSlot SlotOf(LinkId link) const { return EventSlot(p_.devices + link.value()); }
+  bool IsDevice(EventSlot slot) const { return slot.value() < p_.devices; }
+  static DeviceId DeviceAt(EventSlot slot) { return DeviceId(slot.value()); }
+  LinkId LinkAt(EventSlot slot) const { return LinkId(slot.value() - p_.devices); }
+  static HoldingId AtHome(StorageId storage) { return HoldingId(storage.value()); }
+  HoldingId CopyBy(TransferId transfer) const {
+    return HoldingId(packed_.storages + transfer.value());
+  }
   template <bool kPriority, bool kRecord>
-  void Satisfy(int32_t op);
+  void Satisfy(ExecOpId op);
   template <bool kPriority, bool kRecord>
-  void MakeReady(int32_t op);
+  void MakeReady(ExecOpId op);
   template <bool kPriority, bool kRecord, bool kBound>
-  void Publish(int32_t slice, int32_t device, bool at_once);
+  void Publish(SliceId slice, DeviceId device, bool at_once);
   template <bool kRecord, bool kBound>
-  int32_t AddTransfer(int32_t slice, int32_t reader, int32_t from, int32_t to, bool at_once);
+  HoldingId AddTransfer(SliceId slice, ExecOpId reader, DeviceId from, DeviceId to, bool at_once);
   template <bool kRecord, bool kBound>
-  void TryStartTransfer(int32_t link);
+  void TryStartTransfer(LinkId link);
   template <bool kRecord, bool kBound>
-  int64_t BeginTransfer(int32_t id, int32_t link);
+  int64_t BeginTransfer(TransferId id, LinkId link);
   template <bool kPriority, bool kRecord, bool kBound>
-  int64_t ServeReaders(const Transfer& transfer, int32_t copy, bool idle);
+  int64_t ServeReaders(const Transfer& transfer, HoldingId copy, bool idle);
   template <bool kPriority, bool kRecord, bool kBound>
-  int64_t BeginNext(int32_t device);
+  int64_t BeginNext(DeviceId device);
   template <bool kRecord, bool kBound>
-  int64_t BeginOp(int32_t op, int32_t device);
+  int64_t BeginOp(ExecOpId op, DeviceId device);
   bool Exceeds(int64_t bound);
-  void Allocate(int32_t device, __int128 bytes);
+  void Allocate(DeviceId device, __int128 bytes);
   int64_t TransferDuration(const PackedRoute& route, int64_t length) const;
 
   const SimGraph& p_;
@@ -166,24 +173,25 @@ class Engine {
   EngineOptions options_;
 
   // Fixed by the placement.
-  std::vector<__int128> all_work_;  // by device: its ops' time; if has_work_
-  std::vector<int64_t> work_;       // the same, saturated, for the bound
+  IdVector<DeviceId, __int128> all_work_;  // its ops' time; if has_work_
+  IdVector<DeviceId, int64_t> work_;       // the same, saturated, for the bound
   bool has_work_ = false;
-  std::vector<int64_t> workspace_;  // by device
-  std::vector<int32_t> op_count_;   // by device
-  std::vector<int64_t> path_;
+  IdVector<DeviceId, int64_t> workspace_;
+  IdVector<DeviceId, int32_t> op_count_;
+  IdVector<ExecOpId, int64_t> path_;
 
   // Of one run.
   RunState run_;
   bool stopped_ = false, abandoned_ = false;
-  int32_t handled_ = -1;  // device whose next op starts without being touched
-  std::vector<TransferTimes> times_;
-  std::vector<int64_t> op_ready_, op_start_, op_end_;
+  DeviceId handled_;  // whose next op starts without being touched
+  IdVector<TransferId, TransferTimes> times_;
+  IdVector<ExecOpId, int64_t> op_ready_, op_start_, op_end_;
   Checkpoints* checkpoints_ = nullptr;
   int32_t save_at_ = 0;  // ops ended before the next state is saved
-  TouchList touched_devices_, touched_links_;
-  std::vector<CopyOf> copies_;       // by device
-  std::vector<int32_t> last_input_;  // by device, scratch of PlaceInputs
+  TouchList<DeviceId> touched_devices_;
+  TouchList<LinkId> touched_links_;
+  IdVector<DeviceId, CopyOf> copies_;
+  IdVector<DeviceId, StorageId> last_input_;  // scratch of PlaceInputs
 };
 
 }  // namespace placewright

@@ -34,8 +34,8 @@ EngineOutcome Engine::ChooseLoop(const Placement* fresh) {
 }
 
 template <bool kPriority, bool kRecord>
-inline void Engine::MakeReady(int32_t op) {
-  const int32_t device = run_.ops[op].device;
+inline void Engine::MakeReady(ExecOpId op) {
+  const DeviceId device = run_.ops[op].device;
   if constexpr (kRecord) op_ready_[op] = run_.now;
   if constexpr (kPriority) {
     run_.path_queue[device].push_back({path_[op], op});
@@ -44,11 +44,11 @@ inline void Engine::MakeReady(int32_t op) {
   } else {
     run_.device_queue[device].Push(run_.now, op);
   }
-  if (device != handled_ && run_.running_op[device] < 0) touched_devices_.Add(device);
+  if (device != handled_ && !run_.running_op[device].valid()) touched_devices_.Add(device);
 }
 
 template <bool kPriority, bool kRecord>
-inline void Engine::Satisfy(int32_t op) {
+inline void Engine::Satisfy(ExecOpId op) {
   if (--run_.ops[op].need == 0) MakeReady<kPriority, kRecord>(op);
 }
 
@@ -64,7 +64,7 @@ inline int64_t Engine::TransferDuration(const PackedRoute& route, int64_t length
   return std::min(route.latency + time.count, kMaxQuantity);
 }
 
-inline void Engine::Allocate(int32_t device, __int128 bytes) {
+inline void Engine::Allocate(DeviceId device, __int128 bytes) {
   DeviceMemory& memory = run_.memory[device];
   memory.now += bytes;
   if (memory.now <= memory.peak) return;
@@ -82,12 +82,12 @@ bool Engine::Exceeds(int64_t bound) {
 
 // The transfer holds its links from now on. Returns its end; the caller adds the event.
 template <bool kRecord, bool kBound>
-inline int64_t Engine::BeginTransfer(int32_t id, int32_t link) {
+inline int64_t Engine::BeginTransfer(TransferId id, LinkId link) {
   const Transfer& transfer = run_.transfers[id];
   const int64_t done = Later(run_.now, transfer.duration);
-  Prefetch(packed_.ops.data() + transfer.reader);  // it may begin when this ends
-  Prefetch(packed_.times.data() + packed_.time_row[transfer.to] + transfer.reader);
-  Allocate(transfer.to, run_.holdings[packed_.storages + id].bytes);
+  Prefetch(packed_.ops.data() + transfer.reader.value());  // it may begin when this ends
+  Prefetch(packed_.times.data() + packed_.time_row[transfer.to()] + transfer.reader.value());
+  Allocate(transfer.to(), run_.holdings[CopyBy(id)].bytes);
   run_.running_transfer[link] = id;
   if constexpr (kRecord) {
     times_[id].start = run_.now;
@@ -99,55 +99,56 @@ inline int64_t Engine::BeginTransfer(int32_t id, int32_t link) {
 
 // Rule 4: the slice crosses to `to`, where `reader` is the first that reads it. Returns the copy.
 template <bool kRecord, bool kBound>
-int32_t Engine::AddTransfer(int32_t slice, int32_t reader, int32_t from, int32_t to, bool at_once) {
-  const int32_t id = run_.transfer_count++;
-  if (static_cast<size_t>(id) == run_.transfers.size()) {
+HoldingId Engine::AddTransfer(SliceId slice, ExecOpId reader, DeviceId from, DeviceId to,
+                              bool at_once) {
+  const TransferId id(run_.transfer_count++);
+  if (id.index() == run_.transfers.size()) {
     run_.MakeRoomForTransfers(packed_.storages, run_.transfer_count);
   }
-  const PackedSlice& row = packed_.slices[slice];
-  const PackedRoute& route = packed_.routes[from * p_.devices + to];
-  const int32_t overwriter = row.overwritten() ? packed_.overwriter[slice] : -1;
+  const PackedSlice& row = packed_.slices[slice.index()];
+  const PackedRoute& route = packed_.routes[p_.RouteBetween(from, to)];
+  const ExecOpId overwriter = row.overwritten() ? packed_.overwriter[slice] : ExecOpId();
   run_.transfers[id] = {TransferDuration(route, row.length),
                         slice,
                         row.storage(),
                         reader,
                         overwriter,
-                        static_cast<uint16_t>(from),
-                        static_cast<uint16_t>(to)};
-  const int32_t copy = packed_.storages + id;
+                        static_cast<uint16_t>(from.value()),
+                        static_cast<uint16_t>(to.value())};
+  const HoldingId copy = CopyBy(id);
   run_.holdings[copy] = {RoundUpToGranule(Bytes(row.length)).count, 1};
   if constexpr (kRecord) times_.push_back({run_.now, -1, -1});
-  if (at_once && route.private_link >= 0 && !run_.link_busy[route.private_link]) {
+  if (at_once && route.private_link.valid() && !run_.link_busy[route.private_link]) {
     run_.link_busy[route.private_link] = 1;
     const int64_t done = BeginTransfer<kRecord, kBound>(id, route.private_link);
-    run_.events.Push(done, EventSlot(route.private_link));
+    run_.events.Push(done, SlotOf(route.private_link));
     return copy;
   }
   PW_CHECK(route.link < route.end);
   for (int32_t i = route.link; i < route.end; ++i) {
-    run_.link_queue[p_.route_links[i]].Push(run_.now, {slice, to, id});
+    run_.link_queue[p_.route_links.items[i]].Push(run_.now, {slice, to, id});
   }
-  if (!at_once || route.private_link < 0) touched_links_.Add(p_.route_links[route.link]);
+  if (!at_once || !route.private_link.valid()) touched_links_.Add(p_.route_links.items[route.link]);
   return copy;
 }
 
 // The slice has become resident at its home: its writer has ended.
 template <bool kPriority, bool kRecord, bool kBound>
-inline void Engine::Publish(int32_t slice, int32_t device, bool at_once) {
-  const PackedSlice& row = packed_.slices[slice];
+inline void Engine::Publish(SliceId slice, DeviceId device, bool at_once) {
+  const PackedSlice& row = packed_.slices[slice.index()];
   const PackedReader* reader = packed_.readers.data() + row.reader;
-  const PackedReader* const end = packed_.readers.data() + packed_.slices[slice + 1].reader;
-  const int32_t storage = row.storage();
-  OpState* const ops = run_.ops.data();
-  int32_t* const held = run_.held.data();
-  ReadyQueue<int32_t>& queue = run_.device_queue[device];
+  const PackedReader* const end = packed_.readers.data() + packed_.slices[slice.index() + 1].reader;
+  const HoldingId at_home = AtHome(row.storage());
+  OpState* const ops = run_.ops.raw().data();
+  HoldingId* const held = run_.held.data();
+  ReadyQueue<ExecOpId>& queue = run_.device_queue[device];
   if constexpr (!kPriority) queue.Open(run_.now, end - reader);
   int32_t uses = 0;
   for (; reader != end; ++reader) {
-    OpState& op = ops[reader->op];
+    OpState& op = ops[reader->op.index()];
     if (op.device == device) {
       ++uses;
-      held[reader->edge] = storage;
+      held[reader->edge] = at_home;
       --op.need;
       if constexpr (kPriority || kRecord) {
         if (op.need == 0) MakeReady<kPriority, kRecord>(reader->op);
@@ -165,7 +166,7 @@ inline void Engine::Publish(int32_t slice, int32_t device, bool at_once) {
     }
     held[reader->edge] = copy.holding;
   }
-  Holding& home = run_.holdings[storage];
+  Holding& home = run_.holdings[at_home];
   home.left = (row.alone() ? 0 : home.left) + uses;
   if (row.overwritten()) {
     run_.ops[packed_.overwriter[slice]].need += uses - packed_.overwriter_reads[slice];
@@ -175,15 +176,17 @@ inline void Engine::Publish(int32_t slice, int32_t device, bool at_once) {
 // Rule 3. Nobody waits for initial content at home, but whoever reads it elsewhere does.
 template <bool kPriority, bool kRecord, bool kBound>
 void Engine::PublishInitial(const Placement& placement) {
-  for (int32_t slice : packed_.initial_slices) {
-    const int32_t storage = p_.slice_storage[slice], home = HomeOf(storage, placement);
+  for (SliceId slice : packed_.initial_slices) {
+    const StorageId storage = p_.slice_storage[slice];
+    const DeviceId home = HomeOf(storage, placement);
     int32_t uses = 0;
-    for (int32_t i = packed_.slices[slice].reader; i < packed_.slices[slice + 1].reader; ++i) {
+    for (int32_t i = packed_.slices[slice.index()].reader;
+         i < packed_.slices[slice.index() + 1].reader; ++i) {
       const PackedReader reader = packed_.readers[i];
       OpState& op = run_.ops[reader.op];
       if (op.device == home) {
         ++uses;
-        run_.held[reader.edge] = storage;
+        run_.held[reader.edge] = AtHome(storage);
         continue;
       }
       ++op.need;
@@ -196,18 +199,18 @@ void Engine::PublishInitial(const Placement& placement) {
       }
       run_.held[reader.edge] = copy.holding;
     }
-    const int32_t overwriter = packed_.overwriter[slice];
-    if (overwriter >= 0) run_.ops[overwriter].need += uses - packed_.overwriter_reads[slice];
+    const ExecOpId overwriter = packed_.overwriter[slice];
+    if (overwriter.valid()) run_.ops[overwriter].need += uses - packed_.overwriter_reads[slice];
   }
-  for (int32_t op : packed_.first_ready) {
+  for (ExecOpId op : packed_.first_ready) {
     if (run_.ops[op].need == 0) MakeReady<kPriority, kRecord>(op);
   }
 }
 
 template <bool kPriority, bool kRecord, bool kBound>
-inline void Engine::CompleteOp(int32_t op, int32_t device, bool at_once) {
-  const PackedOp& row = packed_.ops[op];
-  const PackedOp& next = packed_.ops[op + 1];
+inline void Engine::CompleteOp(ExecOpId op, DeviceId device, bool at_once) {
+  const PackedOp& row = packed_.ops[op.index()];
+  const PackedOp& next = packed_.ops[op.index() + 1];
   ++run_.ended;
   if (row.special()) return CompleteSpecialOp<kPriority, kRecord, kBound>(op, device);
   __int128 freed = 0;
@@ -216,38 +219,41 @@ inline void Engine::CompleteOp(int32_t op, int32_t device, bool at_once) {
   }
   run_.memory[device].now -= freed;
   for (int32_t slice = row.slice; slice < next.slice; ++slice) {
-    Publish<kPriority, kRecord, kBound>(slice, device, at_once);
+    Publish<kPriority, kRecord, kBound>(SliceId(slice), device, at_once);
   }
 }
 
 // With in-place writers that wait for it, several versions, or explicit order.
 template <bool kPriority, bool kRecord, bool kBound>
-void Engine::CompleteSpecialOp(int32_t op, int32_t device) {
+void Engine::CompleteSpecialOp(ExecOpId op, DeviceId device) {
   __int128& memory = run_.memory[device].now;
-  for (int32_t edge = packed_.ops[op].edge; edge < packed_.ops[op + 1].edge; ++edge) {
-    const int32_t held = run_.held[edge];
+  const PackedOp& row = packed_.ops[op.index()];
+  const PackedOp& next = packed_.ops[op.index() + 1];
+  for (int32_t edge = row.edge; edge < next.edge; ++edge) {
+    const HoldingId held = run_.held[edge];
     memory -= run_.holdings[held].Release();
-    const int32_t overwriter = packed_.overwriter[packed_.edge_slice[edge]];
-    const bool beside_home = held < packed_.storages;
-    if (beside_home && overwriter >= 0 && overwriter != op) Satisfy<kPriority, kRecord>(overwriter);
+    const ExecOpId overwriter = packed_.overwriter[packed_.edge_slice[edge]];
+    const bool beside_home = held.value() < packed_.storages;
+    if (beside_home && overwriter.valid() && overwriter != op) {
+      Satisfy<kPriority, kRecord>(overwriter);
+    }
   }
-  for (int32_t slice = packed_.ops[op].slice; slice < packed_.ops[op + 1].slice; ++slice) {
-    Publish<kPriority, kRecord, kBound>(slice, device, false);
+  for (int32_t slice = row.slice; slice < next.slice; ++slice) {
+    Publish<kPriority, kRecord, kBound>(SliceId(slice), device, false);
   }
-  for (int32_t i = packed_.token_offset[op]; i < packed_.token_offset[op + 1]; ++i) {
-    memory -= run_.holdings[packed_.tokens[i]].Release();
+  for (StorageId storage : packed_.tokens[op]) {
+    memory -= run_.holdings[AtHome(storage)].Release();
   }
-  for (int32_t i = packed_.end_offset[op]; i < packed_.end_offset[op + 1]; ++i) {
-    Satisfy<kPriority, kRecord>(packed_.ends[i]);
-  }
+  for (ExecOpId waits : packed_.ends[op]) Satisfy<kPriority, kRecord>(waits);
 }
 
 // The slice is resident on `device`, which is not its home.
 template <bool kPriority, bool kRecord>
-inline void Engine::SatisfyReaders(int32_t slice, int32_t device) {
-  for (int32_t i = packed_.slices[slice].reader, end = packed_.slices[slice + 1].reader; i < end;
-       ++i) {
-    const int32_t reader = packed_.readers[i].op;
+inline void Engine::SatisfyReaders(SliceId slice, DeviceId device) {
+  for (int32_t i = packed_.slices[slice.index()].reader,
+               end = packed_.slices[slice.index() + 1].reader;
+       i < end; ++i) {
+    const ExecOpId reader = packed_.readers[i].op;
     if (run_.ops[reader].device == device) Satisfy<kPriority, kRecord>(reader);
   }
 }
@@ -255,50 +261,50 @@ inline void Engine::SatisfyReaders(int32_t slice, int32_t device) {
 // A transfer that has ended keeps its slice at home no longer.
 template <bool kPriority, bool kRecord>
 inline void Engine::LeaveHome(const Transfer& transfer) {
-  run_.memory[transfer.from].now -= run_.holdings[transfer.storage].Release();
-  if (transfer.overwriter >= 0) Satisfy<kPriority, kRecord>(transfer.overwriter);
+  run_.memory[transfer.from()].now -= run_.holdings[AtHome(transfer.storage)].Release();
+  if (transfer.overwriter.valid()) Satisfy<kPriority, kRecord>(transfer.overwriter);
 }
 
 template <bool kPriority, bool kRecord>
-inline void Engine::CompleteTransfer(int32_t id) {
+inline void Engine::CompleteTransfer(TransferId id) {
   const Transfer& transfer = run_.transfers[id];
   LeaveHome<kPriority, kRecord>(transfer);
-  if (run_.holdings[packed_.storages + id].left == 1) {
+  if (run_.holdings[CopyBy(id)].left == 1) {
     Satisfy<kPriority, kRecord>(transfer.reader);
   } else {
-    SatisfyReaders<kPriority, kRecord>(transfer.slice, transfer.to);
+    SatisfyReaders<kPriority, kRecord>(transfer.slice, transfer.to());
   }
 }
 
 inline void Engine::FreeLinks(const PackedRoute& route) {
   for (int32_t i = route.link; i < route.end; ++i) {
-    run_.link_busy[p_.route_links[i]] = 0;
-    touched_links_.Add(p_.route_links[i]);
+    run_.link_busy[p_.route_links.items[i]] = 0;
+    touched_links_.Add(p_.route_links.items[i]);
   }
 }
 
 // Rule 5: starts the transfer that heads the link's queue if it may.
 template <bool kRecord, bool kBound>
-inline void Engine::TryStartTransfer(int32_t link) {
+inline void Engine::TryStartTransfer(LinkId link) {
   if (run_.link_busy[link] || run_.link_queue[link].empty()) return;
-  const int32_t id = run_.link_queue[link].front().transfer;
+  const TransferId id = run_.link_queue[link].front().transfer;
   const Transfer& transfer = run_.transfers[id];
-  const PackedRoute& route = packed_.routes[transfer.from * p_.devices + transfer.to];
+  const PackedRoute& route = packed_.routes[p_.RouteBetween(transfer.from(), transfer.to())];
   for (int32_t i = route.link; i < route.end; ++i) {
-    const int32_t other = p_.route_links[i];
+    const LinkId other = p_.route_links.items[i];
     if (run_.link_busy[other] || run_.link_queue[other].front().transfer != id) return;
   }
   for (int32_t i = route.link; i < route.end; ++i) {
-    run_.link_queue[p_.route_links[i]].Pop();
-    run_.link_busy[p_.route_links[i]] = 1;
+    run_.link_queue[p_.route_links.items[i]].Pop();
+    run_.link_busy[p_.route_links.items[i]] = 1;
   }
-  const int32_t first = p_.route_links[route.link];
-  run_.events.Push(BeginTransfer<kRecord, kBound>(id, first), EventSlot(first));
+  const LinkId first = p_.route_links.items[route.link];
+  run_.events.Push(BeginTransfer<kRecord, kBound>(id, first), SlotOf(first));
 }
 
 // `op` runs on its device, which is idle. Returns its end; the caller adds the event.
 template <bool kRecord, bool kBound>
-inline int64_t Engine::BeginOp(int32_t op, int32_t device) {
+inline int64_t Engine::BeginOp(ExecOpId op, DeviceId device) {
   const int64_t end = Later(run_.now, packed_.Time(op, device));
   run_.running_op[device] = op;
   DeviceMemory& memory = run_.memory[device];
@@ -310,7 +316,7 @@ inline int64_t Engine::BeginOp(int32_t op, int32_t device) {
     }
   }
   memory.busy += end - run_.now;
-  const PackedOp& row = packed_.ops[op];
+  const PackedOp& row = packed_.ops[op.index()];
   // By the time it ends, what its end needs is near.
   Prefetch(run_.held.data() + row.edge);
   Prefetch(packed_.readers.data() + packed_.slices[row.slice].reader);
@@ -324,12 +330,12 @@ inline int64_t Engine::BeginOp(int32_t op, int32_t device) {
 
 // Serves the next ready op of an idle device. Returns its end, kNever if there is none.
 template <bool kPriority, bool kRecord, bool kBound>
-inline int64_t Engine::BeginNext(int32_t device) {
+inline int64_t Engine::BeginNext(DeviceId device) {
   if constexpr (kPriority) {
     auto& queue = run_.path_queue[device];
     if (queue.empty()) return EventQueue::kNever;
     std::pop_heap(queue.begin(), queue.end(), std::greater<>());
-    const int32_t op = queue.back().op;
+    const ExecOpId op = queue.back().op;
     queue.pop_back();
     return BeginOp<kRecord, kBound>(op, device);
   } else {
@@ -341,12 +347,12 @@ inline int64_t Engine::BeginNext(int32_t device) {
 
 template <bool kPriority, bool kRecord, bool kBound>
 inline void Engine::StartAll() {
-  touched_devices_.Drain([this](int32_t device) {
-    if (run_.running_op[device] >= 0 || (kBound && abandoned_)) return;
+  touched_devices_.Drain([this](DeviceId device) {
+    if (run_.running_op[device].valid() || (kBound && abandoned_)) return;
     const int64_t end = BeginNext<kPriority, kRecord, kBound>(device);
-    if (end != EventQueue::kNever) run_.events.Push(end, device);
+    if (end != EventQueue::kNever) run_.events.Push(end, SlotOf(device));
   });
-  touched_links_.Drain([this](int32_t link) {
+  touched_links_.Drain([this](LinkId link) {
     if (kBound && abandoned_) return;
     TryStartTransfer<kRecord, kBound>(link);
   });
@@ -355,11 +361,11 @@ inline void Engine::StartAll() {
 // The op of `device` ends, alone at this instant. Goes on as long as the next event is this
 // device's, too; all the while its event stays on top.
 template <bool kPriority, bool kRecord, bool kBound>
-inline void Engine::RunDevice(int32_t device) {
+inline void Engine::RunDevice(DeviceId device) {
   handled_ = device;
   for (;;) {
-    const int32_t op = run_.running_op[device];
-    run_.running_op[device] = -1;
+    const ExecOpId op = run_.running_op[device];
+    run_.running_op[device] = ExecOpId();
     CompleteOp<kPriority, kRecord, kBound>(op, device, true);
     if (kBound && abandoned_) return;
     const int64_t end = BeginNext<kPriority, kRecord, kBound>(device);
@@ -377,16 +383,17 @@ inline void Engine::RunDevice(int32_t device) {
     }
     run_.now = end;
   }
-  handled_ = -1;
+  handled_ = DeviceId();
 }
 
 // The readers of a transfer's slice on `to`, which is idle if `idle`: the end of the op that begins
 // there, kNever if none does.
 template <bool kPriority, bool kRecord, bool kBound>
-inline int64_t Engine::ServeReaders(const Transfer& transfer, int32_t copy, bool idle) {
-  const int32_t to = transfer.to, reader = transfer.reader;
+inline int64_t Engine::ServeReaders(const Transfer& transfer, HoldingId copy, bool idle) {
+  const DeviceId to = transfer.to();
+  const ExecOpId reader = transfer.reader;
   const bool one_reader = run_.holdings[copy].left == 1;
-  if (idle && one_reader && transfer.overwriter < 0) {  // nothing else can be ready there
+  if (idle && one_reader && !transfer.overwriter.valid()) {  // nothing else can be ready there
     if (--run_.ops[reader].need > 0) return EventQueue::kNever;
     if constexpr (kRecord) op_ready_[reader] = run_.now;
     return BeginOp<kRecord, kBound>(reader, to);
@@ -401,29 +408,28 @@ inline int64_t Engine::ServeReaders(const Transfer& transfer, int32_t copy, bool
 
 // The transfer that began on `link` ends, alone at this instant; its event is still on top.
 template <bool kPriority, bool kRecord, bool kBound>
-inline void Engine::RunLink(int32_t link) {
-  const int32_t id = run_.running_transfer[link];
+inline void Engine::RunLink(LinkId link) {
+  const TransferId id = run_.running_transfer[link];
   const Transfer& transfer = run_.transfers[id];
-  const int32_t to = transfer.to;
-  const bool idle = run_.running_op[to] < 0;
+  const DeviceId to = transfer.to();
+  const bool idle = !run_.running_op[to].valid();
   if (idle) handled_ = to;
   LeaveHome<kPriority, kRecord>(transfer);
-  const int64_t end =
-      ServeReaders<kPriority, kRecord, kBound>(transfer, packed_.storages + id, idle);
-  handled_ = -1;
+  const int64_t end = ServeReaders<kPriority, kRecord, kBound>(transfer, CopyBy(id), idle);
+  handled_ = DeviceId();
   if (kBound && abandoned_) return;
-  const PackedRoute& route = packed_.routes[transfer.from * p_.devices + to];
-  if (route.private_link >= 0 && !run_.link_queue[link].empty()) {
-    const int32_t next = run_.link_queue[link].Pop().transfer;
+  const PackedRoute& route = packed_.routes[p_.RouteBetween(transfer.from(), to)];
+  if (route.private_link.valid() && !run_.link_queue[link].empty()) {
+    const TransferId next = run_.link_queue[link].Pop().transfer;
     run_.events.Postpone(BeginTransfer<kRecord, kBound>(next, link));
-    if (end != EventQueue::kNever) run_.events.Push(end, to);
+    if (end != EventQueue::kNever) run_.events.Push(end, SlotOf(to));
   } else {
     if (end != EventQueue::kNever) {
-      run_.events.Replace(end, to);
+      run_.events.Replace(end, SlotOf(to));
     } else {
       run_.events.Pop();
     }
-    if (route.private_link >= 0) {
+    if (route.private_link.valid()) {
       run_.link_busy[link] = 0;
     } else {
       FreeLinks(route);
@@ -439,19 +445,20 @@ inline void Engine::RunLink(int32_t link) {
 template <bool kPriority, bool kRecord, bool kBound>
 void Engine::CompleteAll(int64_t now) {
   while (run_.events.min() == now) {
-    const int32_t slot = run_.events.slot();
+    const EventSlot slot = run_.events.slot();
     run_.events.Pop();
-    if (slot < p_.devices) {
-      const int32_t op = run_.running_op[slot];
-      run_.running_op[slot] = -1;
-      touched_devices_.Add(slot);
-      CompleteOp<kPriority, kRecord, kBound>(op, slot, false);
+    if (IsDevice(slot)) {
+      const DeviceId device = DeviceAt(slot);
+      const ExecOpId op = run_.running_op[device];
+      run_.running_op[device] = ExecOpId();
+      touched_devices_.Add(device);
+      CompleteOp<kPriority, kRecord, kBound>(op, device, false);
       continue;
     }
-    const int32_t id = run_.running_transfer[slot - p_.devices];
+    const TransferId id = run_.running_transfer[LinkAt(slot)];
     CompleteTransfer<kPriority, kRecord>(id);
     const Transfer& transfer = run_.transfers[id];
-    FreeLinks(packed_.routes[transfer.from * p_.devices + transfer.to]);
+    FreeLinks(packed_.routes[p_.RouteBetween(transfer.from(), transfer.to())]);
   }
 }
 
@@ -471,10 +478,10 @@ EngineOutcome Engine::Loop(const Placement* fresh) {
     if (run_.events.second() == next) {
       CompleteAll<kPriority, kRecord, kBound>(next);
       StartAll<kPriority, kRecord, kBound>();
-    } else if (run_.events.slot() < p_.devices) {
-      RunDevice<kPriority, kRecord, kBound>(run_.events.slot());
+    } else if (IsDevice(run_.events.slot())) {
+      RunDevice<kPriority, kRecord, kBound>(DeviceAt(run_.events.slot()));
     } else {
-      RunLink<kPriority, kRecord, kBound>(run_.events.slot() - p_.devices);
+      RunLink<kPriority, kRecord, kBound>(LinkAt(run_.events.slot()));
     }
   }
   PW_CHECK_EQ(run_.ended, p_.ops);

@@ -18,7 +18,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/ids.h"
+
 namespace placewright {
+
+using EventSlot = Id<struct EventSlotTag>;  // what has an event: devices first, then links
 
 class EventQueue {
  public:
@@ -31,12 +35,12 @@ class EventQueue {
     far_.clear();
   }
 
-  int64_t min() const { return times_[count_ - 1]; }   // kNever: none
-  int32_t slot() const { return slots_[count_ - 1]; }  // of the least
+  int64_t min() const { return times_[count_ - 1]; }     // kNever: none
+  EventSlot slot() const { return slots_[count_ - 1]; }  // of the least
   int64_t second() const { return times_[count_ - 2]; }
 
   // time < kNever.
-  void Push(int64_t time, int32_t slot) {
+  void Push(int64_t time, EventSlot slot) {
     if (count_ == times_.size()) MoveFar();
     if (time >= far_least_) return PushFar(time, slot);
     Place(count_++, time, slot);
@@ -49,7 +53,7 @@ class EventQueue {
   }
 
   // Pop and Push in one.
-  void Replace(int64_t time, int32_t slot) {
+  void Replace(int64_t time, EventSlot slot) {
     if (time >= far_least_) {
       Pop();
       Push(time, slot);
@@ -65,7 +69,7 @@ class EventQueue {
   static constexpr size_t kNear = 64;
 
   // Everything behind `hole` comes before what is in front of it; the hole is the last.
-  void Place(size_t hole, int64_t time, int32_t slot) {
+  void Place(size_t hole, int64_t time, EventSlot slot) {
     for (; times_[hole - 1] <= time; --hole) {
       times_[hole] = times_[hole - 1];
       slots_[hole] = slots_[hole - 1];
@@ -74,7 +78,7 @@ class EventQueue {
     slots_[hole] = slot;
   }
 
-  void PushFar(int64_t time, int32_t slot) {
+  void PushFar(int64_t time, EventSlot slot) {
     far_.emplace_back(time, slot);
     std::push_heap(far_.begin(), far_.end(), std::greater<>());
     far_least_ = far_.front().first;
@@ -101,10 +105,10 @@ class EventQueue {
   // [kFirst, count): latest first. Two arrays: an event copied as one word of 16 bytes would have
   // to wait for its halves to be written.
   std::array<int64_t, kFirst + kNear> times_{};
-  std::array<int32_t, kFirst + kNear> slots_{};
+  std::array<EventSlot, kFirst + kNear> slots_{};
   size_t count_ = kFirst;
   int64_t far_least_ = kNever;
-  std::vector<std::pair<int64_t, int32_t>> far_;  // min-heap: none before any that is near
+  std::vector<std::pair<int64_t, EventSlot>> far_;  // min-heap: none before any that is near
 };
 
 }  // namespace placewright

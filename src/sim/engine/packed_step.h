@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "graph/csr.h"
 #include "sim/engine/sim_graph.h"
+#include "sim/engine/sim_ids.h"
 
 namespace placewright {
 
@@ -36,55 +38,56 @@ struct PackedSlice {
   static constexpr int32_t kAlone = 1;
   static constexpr int32_t kOverwritten = 2;  // some op makes a next version
   static constexpr int32_t kFlagBits = 2;
-  int32_t storage() const { return storage_flags >> kFlagBits; }
+  StorageId storage() const { return StorageId(storage_flags >> kFlagBits); }
   bool alone() const { return (storage_flags & kAlone) != 0; }
   bool overwritten() const { return (storage_flags & kOverwritten) != 0; }
 };
 
 struct PackedReader {
-  int32_t op = 0;
+  ExecOpId op;
   int32_t edge = -1;  // -1: a slice of an input
 };
 
 struct PackedRoute {
   int64_t latency = 0, bandwidth = 1;
-  int32_t link = 0, end = 0;  // row of SimGraph::route_links
-  // Its only link, which no other route uses; -1: none. Such a link never has to look at others.
-  int32_t private_link = -1;
+  int32_t link = 0, end = 0;  // row of the items of SimGraph::route_links
+  // Its only link, which no other route uses, or none. Such a link never has to look at others.
+  LinkId private_link;
 };
 
 struct PackedStep {
   explicit PackedStep(const SimGraph& sim_graph);
 
   int32_t op_count = 0, storages = 0;
-  std::vector<PackedOp> ops;          // and one behind the last
-  std::vector<PackedSlice> slices;    // and one behind the last
-  std::vector<PackedReader> readers;  // rows by slice, ascending
-  std::vector<int32_t> base_need;     // slices made in the step that it reads, waits, overwritings
-  std::vector<int32_t> first_ready;   // ops without any base need
-  std::vector<int32_t> edge_slice;    // by edge
-  std::vector<PackedRoute> routes;    // from * devices + to
+  std::vector<PackedOp> ops;              // and one behind the last
+  std::vector<PackedSlice> slices;        // and one behind the last
+  std::vector<PackedReader> readers;      // rows by slice, ascending
+  IdVector<ExecOpId, int32_t> base_need;  // slices made in the step that it reads, waits,
+                                          // overwritings
+  std::vector<ExecOpId> first_ready;      // ops without any base need
+  std::vector<SliceId> edge_slice;        // by edge
+  IdVector<RouteId, PackedRoute> routes;
 
   // Devices on which every op takes the same time share a row.
   std::vector<int64_t> times;
-  std::vector<size_t> time_row;  // by device: start in `times`
-  int64_t Time(int32_t op, int32_t device) const { return times[time_row[device] + op]; }
+  IdVector<DeviceId, size_t> time_row;  // start in `times`
+  int64_t Time(ExecOpId op, DeviceId device) const { return times[time_row[device] + op.index()]; }
 
   // Rare rows.
-  std::vector<int32_t> overwriter;            // by slice: op that makes the next version, or -1
-  std::vector<uint8_t> overwriter_reads;      // by slice: whether that op also reads the slice
-  std::vector<int32_t> end_offset, ends;      // by op: ops that lose a requirement when it ends
-  std::vector<int32_t> token_offset, tokens;  // by op: storages of which it made a version, where
-                                              // not their slices' uses alone keep them
-  std::vector<int32_t> shared_storages;       // transient storages whose slices are not alone
-  std::vector<int32_t> shared_left;           // versions to come of each
+  IdVector<SliceId, ExecOpId> overwriter;       // op that makes the next version, or none
+  IdVector<SliceId, uint8_t> overwriter_reads;  // whether that op also reads the slice
+  Csr<ExecOpId, ExecOpId> ends;                 // ops that lose a requirement when it ends
+  Csr<ExecOpId, StorageId> tokens;              // storages of which it made a version, where not
+                                                // their slices' uses alone keep them
+  std::vector<StorageId> shared_storages;       // transient storages whose slices are not alone
+  std::vector<int32_t> shared_left;             // versions to come of each
 
-  std::vector<std::pair<int32_t, __int128>> wide_births;  // op, bytes; ascending
-  __int128 WideBirth(int32_t op) const;
+  std::vector<std::pair<ExecOpId, __int128>> wide_births;  // bytes; ascending
+  __int128 WideBirth(ExecOpId op) const;
 
-  std::vector<int64_t> storage_bytes;  // that its end at home frees: 0 unless transient
-  std::vector<int32_t> persistent;     // storages
-  std::vector<int32_t> input_slices, initial_slices;  // ascending
+  IdVector<StorageId, int64_t> storage_bytes;  // that its end at home frees: 0 unless transient
+  std::vector<StorageId> persistent;
+  std::vector<SliceId> input_slices, initial_slices;  // ascending
   bool any_workspace = false;
 
  private:

@@ -9,12 +9,16 @@
 
 #include "sim/engine/event_queue.h"
 #include "sim/engine/ready_queue.h"
+#include "sim/engine/sim_ids.h"
 
 namespace placewright {
 
+using TransferId = Id<struct TransferTag>;  // in the order in which they are added
+using HoldingId = Id<struct HoldingTag>;    // storages first, then the copies of transfers
+
 struct OpState {
   int32_t need = 0;  // requirements not yet met
-  int32_t device = 0;
+  DeviceId device;
 };
 
 // Memory that lies on a device until it has no more uses. Of a storage at home: the readers beside
@@ -32,10 +36,14 @@ struct Holding {
 
 struct Transfer {
   int64_t duration = 0;
-  int32_t slice = 0, storage = 0;
-  int32_t reader = 0;  // the first op on `to` that reads it
-  int32_t overwriter = -1;
-  uint16_t from = 0, to = 0;
+  SliceId slice;
+  StorageId storage;
+  ExecOpId reader;  // the first op on `to` that reads it
+  ExecOpId overwriter;
+  uint16_t packed_from = 0, packed_to = 0;
+
+  DeviceId from() const { return DeviceId(int32_t{packed_from}); }
+  DeviceId to() const { return DeviceId(int32_t{packed_to}); }
 };
 
 struct DeviceMemory {
@@ -45,7 +53,9 @@ struct DeviceMemory {
 };
 
 struct LinkItem {  // rule 5: slice ids are in the order of (producer, storage, offset, length)
-  int32_t slice = 0, to = 0, transfer = 0;
+  SliceId slice;
+  DeviceId to;
+  TransferId transfer;
   friend bool operator<(const LinkItem& a, const LinkItem& b) {
     return a.slice != b.slice ? a.slice < b.slice : a.to < b.to;
   }
@@ -54,7 +64,7 @@ struct LinkItem {  // rule 5: slice ids are in the order of (producer, storage, 
 
 struct PathItem {  // rule 2, critical-path order
   int64_t path = 0;
-  int32_t op = 0;
+  ExecOpId op;
   friend bool operator>(const PathItem& a, const PathItem& b) {  // served later
     return a.path != b.path ? a.path < b.path : a.op > b.op;
   }
@@ -65,8 +75,8 @@ struct RunCore {
   RunCore() = default;
   RunCore(int32_t devices, int32_t links)
       : memory(devices),
-        running_op(devices, -1),
-        running_transfer(links, -1),
+        running_op(devices),
+        running_transfer(links),
         link_busy(links, 0),
         device_queue(devices),
         path_queue(devices),
@@ -75,23 +85,24 @@ struct RunCore {
   int64_t now = 0;
   int32_t ended = 0;  // ops
   int32_t transfer_count = 0;
-  std::vector<DeviceMemory> memory;
-  std::vector<int32_t> running_op, running_transfer;  // by device; by first link of the route
-  std::vector<int32_t> link_busy;
-  std::vector<ReadyQueue<int32_t>> device_queue;
-  std::vector<std::vector<PathItem>> path_queue;  // heaps
-  std::vector<ReadyQueue<LinkItem>> link_queue;
+  IdVector<DeviceId, DeviceMemory> memory;
+  IdVector<DeviceId, ExecOpId> running_op;
+  IdVector<LinkId, TransferId> running_transfer;  // by first link of the route
+  IdVector<LinkId, int32_t> link_busy;
+  IdVector<DeviceId, ReadyQueue<ExecOpId>> device_queue;
+  IdVector<DeviceId, std::vector<PathItem>> path_queue;  // heaps
+  IdVector<LinkId, ReadyQueue<LinkItem>> link_queue;
   EventQueue events;  // slots: devices, then links
 };
 
 struct RunState : RunCore {
   using RunCore::RunCore;
 
-  std::vector<OpState> ops;
+  IdVector<ExecOpId, OpState> ops;
   // Of every storage, then of the copy that each transfer makes. Meaningful once resident.
-  std::vector<Holding> holdings;
-  std::vector<int32_t> held;  // by edge: which holding its reader uses; meaningful once resident
-  std::vector<Transfer> transfers;  // the first transfer_count
+  IdVector<HoldingId, Holding> holdings;
+  std::vector<HoldingId> held;  // by edge: what its reader uses; meaningful once resident
+  IdVector<TransferId, Transfer> transfers;  // the first transfer_count
 
   void MakeRoomForTransfers(int32_t storages, int32_t count) {
     if (static_cast<size_t>(count) <= transfers.size()) return;

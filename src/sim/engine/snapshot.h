@@ -15,13 +15,15 @@ namespace placewright {
 
 // Everything before these has ended, or its memory has been freed.
 struct LiveFrom {
-  int32_t op = 0, storage = 0, transfer = 0;
+  ExecOpId op{0};
+  StorageId storage{0};
+  TransferId transfer{0};
 };
 
 // What differs between one placement's state and another's before the difference has any effect.
 struct StatePatch {
-  std::vector<std::pair<int32_t, int32_t>> devices;  // exec op, its device
-  std::vector<__int128> resident;  // by device: bytes more that lie there for the whole step
+  std::vector<std::pair<ExecOpId, DeviceId>> devices;
+  IdVector<DeviceId, __int128> resident;  // bytes more that lie there for the whole step
 };
 
 class Snapshot {
@@ -41,7 +43,7 @@ class Snapshot {
   RunCore core_;
   LiveFrom live_;
   std::vector<OpState> ops_;
-  std::vector<int32_t> held_;
+  std::vector<HoldingId> held_;
   std::vector<Holding> homes_, copies_;
   std::vector<Transfer> transfers_;
 };

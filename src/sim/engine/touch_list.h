@@ -2,17 +2,21 @@
 #ifndef PLACEWRIGHT_SIM_ENGINE_TOUCH_LIST_H_
 #define PLACEWRIGHT_SIM_ENGINE_TOUCH_LIST_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "base/ids.h"
+
 namespace placewright {
 
+template <class IdType>  // DeviceId or LinkId
 class TouchList {
  public:
-  explicit TouchList(int32_t size) : items_(size), touched_(size, 0) {}
+  explicit TouchList(size_t size) : items_(size), touched_(size, 0) {}
 
   bool empty() const { return count_ == 0; }
-  void Add(int32_t item) {
+  void Add(IdType item) {
     if (touched_[item]) return;
     touched_[item] = 1;
     items_[count_++] = item;
@@ -27,12 +31,12 @@ class TouchList {
     count_ = 0;
   }
   void Clear() {
-    Drain([](int32_t) {});
+    Drain([](IdType) {});
   }
 
  private:
-  std::vector<int32_t> items_;
-  std::vector<int32_t> touched_;  // flags; not bytes, which alias everything
+  std::vector<IdType> items_;
+  IdVector<IdType, int32_t> touched_;  // flags; not bytes, which alias everything
   int32_t count_ = 0;
 };
 
