@@ -41,7 +41,7 @@ class AtenGraphReader {
     if (file_.batch_scaling) {
       PW_ASSIGN(graph, WithBatchScaling(std::move(graph), CollectLaws(file_)));
     }
-    AtenGraph result{std::move(graph), std::move(module_stated_), std::nullopt, file_.wrapped};
+    AtenGraph result{std::move(graph), std::move(module_stated_), std::nullopt, file_.wrapped, {}};
     if (!devices_.empty()) result.placement = std::move(devices_);
     return result;
   }
@@ -243,7 +243,12 @@ Result<AtenGraph> ReadAtenFile(std::string_view text, std::optional<int64_t> bat
   const int64_t recorded_batch = file.batch;
   if (batch) PW_RETURN_IF_ERROR(Rescale(file, *batch));
   PW_ASSIGN(AtenGraph graph, AtenGraphReader(std::move(file)).Read());
-  graph.recorded_batch = recorded_batch;
+  if (batch == 1 && recorded_batch > 1) {
+    graph.notes.push_back(
+        fmt::format("recorded at batch {}: LibTorch omits some copies and sums at batch 1, so a "
+                    "step recorded there may have fewer ops",
+                    recorded_batch));
+  }
   return graph;
 }
 
