@@ -128,7 +128,8 @@ void ReadBack(const PlanInputs& plan, const Placement& placement, std::string_vi
   } else if (format == "dnn-partitioning") {
     const auto split = ReadSplit(document.value());
     Require(split.ok(), format, "does not read back");
-    RequireSame(plan, placement, PlacementOfSplit(*plan.graph.workload, split.value()), format);
+    RequireSame(plan, placement,
+                PlacementOfSplit(*plan.graph.Details<PipelineWorkload>(), split.value()), format);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "formats/costs/costgraph_reader.h"
+#include "formats/costs/format.h"
 #include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated.h"
 #include "search/planner.h"
@@ -214,7 +215,7 @@ Status PlanAll(Source source) {
   auto read = ReadCostGraph(file);
   Require(read.ok(), "the target itself", read.ok() ? "" : read.error().ToString());
   LoadedGraph graph;
-  graph.format = GraphFormat::kCostGraph;
+  graph.format = &kCostGraphFormat;
   graph.graph = std::move(read.value().graph);
   const Cluster cluster = std::move(read.value().cluster);
   const CostTable costs = std::move(read.value().costs);

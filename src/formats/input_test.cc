@@ -9,7 +9,13 @@
 #include <string>
 
 #include "cluster/catalogue.h"
+#include "formats/aten/format.h"
 #include "formats/cluster/cluster_reader.h"
+#include "formats/costs/format.h"
+#include "formats/dnn_partitioning/format.h"
+#include "formats/graphdef/format.h"
+#include "formats/onnx/format.h"
+#include "formats/pipedream/format.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
 
@@ -42,10 +48,10 @@ class Input : public ::testing::Test {
   fs::path folder_;
 };
 
-GraphFormat FormatOf(std::string_view bytes) {
+const GraphFormat* FormatOf(std::string_view bytes) {
   auto format = SniffGraph(bytes);
   EXPECT_TRUE(format.ok()) << format.error().ToString();
-  return format.ok() ? format.value() : GraphFormat::kAten;
+  return format.ok() ? format.value() : nullptr;
 }
 
 Error ErrorOf(std::string_view bytes) {
@@ -55,20 +61,20 @@ Error ErrorOf(std::string_view bytes) {
 }
 
 TEST(SniffGraph, TellsFormatsByContent) {
-  EXPECT_EQ(FormatOf(R"({"name": "x", "inputs": [{"name": "a"}], "ops": []})"), GraphFormat::kAten);
-  EXPECT_EQ(FormatOf("\n  {\"ops\": [{\"inputs\": [1]}]}"), GraphFormat::kAten);
-  EXPECT_EQ(FormatOf("\xef\xbb\xbf{\"inputs\": []}"), GraphFormat::kAten);
-  EXPECT_EQ(FormatOf(kCostGraph), GraphFormat::kCostGraph);  // its schema comes last
-  EXPECT_EQ(FormatOf(R"({"devices": [], "tensors": [], "ops": []})"), GraphFormat::kCostGraph);
-  EXPECT_EQ(FormatOf(R"({"schema": "placewright.costgraph/7"})"), GraphFormat::kCostGraph);
-  EXPECT_EQ(FormatOf("node { op: \"Const\" }"), GraphFormat::kGraphDef);
-  EXPECT_EQ(FormatOf("\x08\x08\x12\x07pytorch"), GraphFormat::kOnnx);  // ir_version 8, producer
-  EXPECT_EQ(FormatOf(std::string("\x3a\x02\x0a\x00", 4)), GraphFormat::kOnnx);  // a graph at once
+  EXPECT_EQ(FormatOf(R"({"name": "x", "inputs": [{"name": "a"}], "ops": []})"), &kAtenFormat);
+  EXPECT_EQ(FormatOf("\n  {\"ops\": [{\"inputs\": [1]}]}"), &kAtenFormat);
+  EXPECT_EQ(FormatOf("\xef\xbb\xbf{\"inputs\": []}"), &kAtenFormat);
+  EXPECT_EQ(FormatOf(kCostGraph), &kCostGraphFormat);  // its schema comes last
+  EXPECT_EQ(FormatOf(R"({"devices": [], "tensors": [], "ops": []})"), &kCostGraphFormat);
+  EXPECT_EQ(FormatOf(R"({"schema": "placewright.costgraph/7"})"), &kCostGraphFormat);
+  EXPECT_EQ(FormatOf("node { op: \"Const\" }"), &kGraphDefFormat);
+  EXPECT_EQ(FormatOf("\x08\x08\x12\x07pytorch"), &kOnnxFormat);           // ir_version 8, producer
+  EXPECT_EQ(FormatOf(std::string("\x3a\x02\x0a\x00", 4)), &kOnnxFormat);  // a graph at once
 }
 
 // A key inside an op decides nothing.
 TEST(SniffGraph, LooksAtTheOutermostKeysOnly) {
-  EXPECT_EQ(FormatOf(R"({"ops": [{"schema": "placewright.costgraph/1"}]})"), GraphFormat::kAten);
+  EXPECT_EQ(FormatOf(R"({"ops": [{"schema": "placewright.costgraph/1"}]})"), &kAtenFormat);
   EXPECT_EQ(ErrorOf(R"({"model": {"inputs": [], "ops": []}})").code, ErrorCode::kFormatUnknown);
 }
 
@@ -93,7 +99,7 @@ TEST_F(Input, CostGraphsBringDevicesTimesAndPlacement) {
   const std::string path = File("whatever.onnx", kCostGraph);  // the name says nothing
   auto loaded = LoadGraph(path);
   ASSERT_TRUE(loaded.ok()) << loaded.error().ToString();
-  EXPECT_EQ(loaded.value().format, GraphFormat::kCostGraph);
+  EXPECT_EQ(loaded.value().format, &kCostGraphFormat);
   EXPECT_EQ(loaded.value().sha256, Sha256(kCostGraph));
   EXPECT_EQ(loaded.value().cluster->device_count(), 1u);
   EXPECT_EQ(loaded.value().costs->time(OpId(0), DeviceId(0)), Nanos(5));
@@ -194,7 +200,7 @@ TEST(LoadGraph, Corpus) {
   std::error_code ignored;
   size_t files = 0;
   for (const auto& [folder, format] :
-       {std::pair("/fx", GraphFormat::kAten), std::pair("/onnx", GraphFormat::kOnnx)}) {
+       {std::pair("/fx", &kAtenFormat), std::pair("/onnx", &kOnnxFormat)}) {
     const std::string path = std::string(PLACEWRIGHT_SHARED_DATA) + folder;
     for (const auto& entry : fs::directory_iterator(path, ignored)) {
       if (!entry.is_regular_file()) continue;

@@ -117,6 +117,9 @@ class Instrumenter {
       TellSize(node);
     } else if (kind == "aten::_convolution") {
       CallConvolution(node);
+    } else if (kind == "aten::lstm" || kind == "aten::gru" || kind == "aten::rnn_tanh" ||
+               kind == "aten::rnn_relu") {
+      if (device_.is_meta()) CallRecurrentLayer(node);
     } else if (kind == "prim::fork" || kind == "aten::wait") {
       Refuse(*node, "a fork whose wait is in another function cannot be recorded");
     } else if (kind == "aten::save" || kind == "aten::from_file" || kind.find("rpc") == 6) {
@@ -201,6 +204,14 @@ class Instrumenter {
     plain->insertBefore(node);
     plain->output()->setType(node->output()->type());
     node->output()->replaceAllUsesWith(plain->output());
+    node->destroy();
+  }
+
+  // Of whole sequences (recurrent_layers.h); packed ones have their weights where these have a
+  // flag.
+  static void CallRecurrentLayer(Node* node) {
+    if (node->inputs().size() != 9 || node->input(3)->type() != c10::BoolType::get()) return;
+    node->replaceWithNewSymbol(Ours(node->kind().toUnqualString()));
     node->destroy();
   }
 

@@ -13,6 +13,7 @@
 #include "capture/script/test_modules.h"
 #include "capture/step/capture_step.h"
 #include "capture/step/model_step.h"
+#include "graph/same_graph.h"
 #include "graph/text_form.h"
 
 namespace placewright {
@@ -140,6 +141,7 @@ void ExpectReplay(const CaptureRequest& request) {
   const Result<Capture> meta = Captured(without_proof);
   ASSERT_TRUE(meta.ok()) << meta.error().ToString();
   EXPECT_EQ(ToText(meta.value().graph), ToText(graph));
+  EXPECT_TRUE(SameGraph(meta.value().graph, graph));
 }
 
 TEST(ScriptModel, ConvNetIsTheEagerOne) {
@@ -499,23 +501,59 @@ TEST(ScriptModel, CodeThatAsksForItsDeviceIsOnTheCpu) {
   EXPECT_EQ(TypesOf(graph), (std::vector<std::string>{"aten.mul.Tensor", "aten.relu.default"}));
 }
 
-// LibTorch's recurrent layers become their ops, step by step.
-TEST(ScriptModel, RecurrentLayersAreUnrolled) {
-  const std::string code = R"(
-def forward(self, x, h, c, a, b, p, q):
-  y, hy, cy = torch.lstm(x, [h, c], [a, b, p, q], True, 1, 0.0, self.training, False, False)
-  return y * self.w
-)";
-  const auto sigmoids = [&](int steps) {
-    const Graph graph = GraphOf(code, {"x=[" + std::to_string(steps) + ",2,3]", "h=[1,2,4]",
-                                       "c=[1,2,4]", "a=[16,3]", "b=[16,4]", "p=[16]", "q=[16]"});
-    int count = 0;
-    for (const std::string& type : TypesOf(graph)) count += type.find("sigmoid") != type.npos;
-    return count;
+// LibTorch's recurrent layers become their ops, step by step, without memory as on the CPU.
+TEST(ScriptModel, RecurrentLayersAreThoseOfTheCpu) {
+  const std::pair<const char*, RecurrentOptions> cases[] = {
+      {"lstm", {}},
+      {"lstm", {.layers = 2, .bidirectional = true, .batch_first = true, .dropout = 0.3}},
+      {"lstm", {.layers = 2, .biases = false}},
+      {"lstm", {.layers = 2, .bidirectional = true, .projected = 2}},
+      {"gru", {}},
+      {"gru", {.layers = 2, .bidirectional = true, .batch_first = true, .dropout = 0.3}},
+      {"gru", {.layers = 2, .biases = false}},
+      {"rnn_tanh", {.layers = 2, .bidirectional = true}},
+      {"rnn_relu", {.batch_first = true}},
   };
-  // Three gates a step.
-  EXPECT_EQ(sigmoids(2), 6);
-  EXPECT_EQ(sigmoids(5), 15);
+  // Later versions of LibTorch have oneDNN run whole layers, which only a CPU could.
+  const bool mkldnn = at::globalContext().userEnabledMkldnn();
+  at::globalContext().setUserEnabledMkldnn(false);
+  int number = 0;
+  for (const auto& [op, options] : cases) {
+    SCOPED_TRACE(number);
+    at::manual_seed(3);
+    const std::string path =
+        Saved(MakeRecurrent(op, options), "recurrent" + std::to_string(number++));
+    CaptureRequest request = Request(path, {"x=[5,3,3]"});
+    request.loss = LossKind::kMean;
+    ExpectReplay(request);
+  }
+  at::globalContext().setUserEnabledMkldnn(mkldnn);
+}
+
+TEST(ScriptModel, RecurrentLayersTakeTheProductsWithTheInputsAtOnce) {
+  const auto count = [](int steps, const std::string& part) {
+    const std::string path = Saved(MakeRecurrent("lstm", {}), "steps");
+    const Result<Capture> step =
+        Captured(Request(path, {"x=[" + std::to_string(steps) + ",2,3]"}, Training::kNone));
+    EXPECT_TRUE(step.ok()) << step.error().ToString();
+    int found = 0;
+    for (const std::string& type : TypesOf(step.value().graph))
+      found += type.find(part) != type.npos;
+    return found;
+  };
+  // Three gates a step; one product a step with the state, and one with all inputs.
+  EXPECT_EQ(count(2, "sigmoid"), 6);
+  EXPECT_EQ(count(5, "sigmoid"), 15);
+  EXPECT_EQ(count(2, "aten.addmm"), 3);
+  EXPECT_EQ(count(5, "aten.addmm"), 6);
+}
+
+// What the arguments of a layer do not allow, LibTorch says.
+TEST(ScriptModel, RecurrentLayersOfWrongSizesAreRefused) {
+  const std::string path = Saved(MakeRecurrent("gru", {}), "sizes");
+  const Result<Capture> wide = Captured(Request(path, {"x=[5,2,7]"}, Training::kNone));
+  ASSERT_FALSE(wide.ok());
+  EXPECT_EQ(wide.error().code, ErrorCode::kNotRecordable);
 }
 
 TEST(ScriptModel, SlicesOfOneStorageAreIndependentUnlessTheyOverlap) {

@@ -5,9 +5,13 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/jit/runtime/custom_operator.h>
 
+#include <string>
+#include <utility>
+
 #include "aten/failure.h"
 #include "capture/recorder/arguments.h"
 #include "capture/recorder/dispatch.h"
+#include "capture/script/recurrent_layers.h"
 
 namespace placewright {
 namespace {
@@ -57,6 +61,17 @@ void ReadValues(Stack& /*stack*/) {
 // Nothing of these may be moved or left out.
 constexpr auto kKept = c10::AliasAnalysisKind::CONSERVATIVE;
 
+// As LibTorch declares the overload `input` of a recurrent layer.
+torch::jit::Operator RecurrentLayer(const std::string& name, torch::jit::Operation run) {
+  const bool lstm = name == "lstm";
+  return torch::jit::Operator(
+      "placewright::" + name + "(Tensor input, Tensor" + (lstm ? "[]" : "") +
+          " hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+          "bool bidirectional, bool batch_first) -> (Tensor, Tensor" +
+          (lstm ? ", Tensor)" : ")"),
+      std::move(run), kKept);
+}
+
 }  // namespace
 
 void RegisterScriptOps() {
@@ -67,6 +82,10 @@ void RegisterScriptOps() {
       torch::jit::Operator("placewright::begin_tensor() -> ()", BeginTensor, kKept),
       torch::jit::Operator("placewright::end_tensor(Tensor made) -> Tensor", EndTensor, kKept),
       torch::jit::Operator("placewright::read_values() -> ()", ReadValues, kKept),
+      RecurrentLayer("lstm", RunLstm),
+      RecurrentLayer("gru", RunGru),
+      RecurrentLayer("rnn_tanh", RunTanhRnn),
+      RecurrentLayer("rnn_relu", RunReluRnn),
   });
 }
 

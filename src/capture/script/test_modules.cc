@@ -123,6 +123,40 @@ def forward(self, ids):
   return net;
 }
 
+Module MakeRecurrent(const std::string& op, const RecurrentOptions& options) {
+  Module net = Empty("Recurrent", std::make_shared<CompilationUnit>());
+  const bool lstm = op == "lstm";
+  const int gates = lstm ? 4 : op == "gru" ? 3 : 1;
+  const int directions = options.bidirectional ? 2 : 1;
+  const int out = options.projected > 0 ? options.projected : 4;
+  std::string weights;
+  const auto add = [&](const std::string& name, at::IntArrayRef sizes) {
+    AddParameter(net, name, sizes);
+    weights += (weights.empty() ? "self." : ", self.") + name;
+  };
+  for (int i = 0; i < options.layers * directions; ++i) {
+    const std::string end =
+        (i % directions == 0 ? "_l" : "_reverse_l") + std::to_string(i / directions);
+    add("weight_ih" + end, {4 * gates, i < directions ? 3 : out * directions});
+    add("weight_hh" + end, {4 * gates, out});
+    if (options.biases) add("bias_ih" + end, {4 * gates});
+    if (options.biases) add("bias_hh" + end, {4 * gates});
+    if (options.projected > 0) add("weight_hr" + end, {out, 4});
+  }
+  const auto flag = [](bool value) { return value ? "True" : "False"; };
+  const auto zeros = [&](int width) {
+    return "torch.zeros([" + std::to_string(options.layers * directions) + ", x.size(" +
+           (options.batch_first ? "0" : "1") + "), " + std::to_string(width) +
+           "], dtype=x.dtype, device=x.device)";
+  };
+  const std::string states = lstm ? "[" + zeros(out) + ", " + zeros(4) + "]" : zeros(4);
+  net.define("def forward(self, x):\n  return torch." + op + "(x, " + states + ", [" + weights +
+             "], " + flag(options.biases) + ", " + std::to_string(options.layers) + ", " +
+             std::to_string(options.dropout) + ", self.training, " + flag(options.bidirectional) +
+             ", " + flag(options.batch_first) + ")\n");
+  return net;
+}
+
 Module MakeModule(const std::string& code, const std::vector<std::string>& parameters) {
   const Unit unit = std::make_shared<CompilationUnit>();
   Module module = Empty("Small", unit);

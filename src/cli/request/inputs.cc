@@ -1,10 +1,13 @@
 #include "cli/request/inputs.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/text.h"
 #include "cli/request/models.h"
 #include "formats/costs/override_reader.h"
+#include "formats/graph_format.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
 #include "formats/text/yaml.h"
@@ -12,32 +15,27 @@
 namespace placewright {
 namespace {
 
-std::string KindOf(const LoadedGraph& graph) {
-  return graph.workload  ? "dnn-partitioning workload"
-         : graph.profile ? "PipeDream profile"
-                         : "cost graph";
-}
-
 // Times of the file, where it has them for whichever device. Errors: kUsage.
 Result<CostTable> TakeTimes(const InputOptions& options, const LoadedGraph& graph,
                             const Cluster& cluster) {
   const bool costs = !options.costs.empty();
   if (!costs && options.cost_profile == "default") return GivenTimes(*graph.times, cluster);
   const std::string option = costs ? "--costs" : "--cost-profile";
-  return MakeError(
-      ErrorCode::kUsage,
-      option + " cannot be used with a " + KindOf(graph) + ", which carries its own times", "",
-      "Leave " + option + " out.");
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{} cannot be used with {}, which carries its own times", option,
+                               graph.format->name),
+                   "", "Leave " + option + " out.");
 }
 
 // A cost graph states devices and times itself.
 Result<Inputs> TakeOwnDevices(const InputOptions& options, LoadedGraph graph,
                               SchedulingPolicy policy) {
   const auto refuse = [&](const char* option) {
-    return MakeError(ErrorCode::kUsage,
-                     std::string(option) + " cannot be used with a " + KindOf(graph) +
-                         ", which carries its own devices and times",
-                     "", std::string("Leave ") + option + " out.");
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("{} cannot be used with {}, which carries its own devices and times", option,
+                    graph.format->name),
+        "", fmt::format("Leave {} out.", option));
   };
   if (!options.cluster.empty()) return refuse("-c");
   if (!options.memory_reserve.empty()) return refuse("--memory-reserve");

@@ -7,7 +7,8 @@
 #include "base/text.h"
 #include "cli/request/models.h"
 #include "cli/terminal/options.h"
-#include "formats/input.h"
+#include "formats/aten/format.h"
+#include "formats/onnx/format.h"
 #include "formats/onnx/reader.h"
 #include "formats/text/file.h"
 #include "formats/torch_archive/archive.h"
@@ -77,21 +78,15 @@ Result<std::shared_ptr<const ImportedModel>> ReadProgram(std::string_view bytes,
 Status ChooseGraph(const ModelOptions& options, CaptureRequest* request) {
   const std::string& path = request->model;
   PW_ASSIGN(const std::string bytes, ReadFile(path));
-  PW_ASSIGN(const GraphFormat format, SniffGraph(bytes).InFile(path));
-  switch (format) {
-    case GraphFormat::kOnnx: {
-      request->source = ModelSource::kOnnx;
-      PW_RETURN_IF_ERROR(CheckOptions(options, *request));
-      PW_ASSIGN(request->imported, ReadProgram(bytes, options, *request));
-      return Ok();
-    }
-    case GraphFormat::kAten: return GraphInstead(path, "a step that is recorded already");
-    case GraphFormat::kCostGraph: return GraphInstead(path, "a cost graph");
-    case GraphFormat::kDnnPartitioning: return GraphInstead(path, "a dnn-partitioning workload");
-    case GraphFormat::kPipeDream: return GraphInstead(path, "a PipeDream profile");
-    case GraphFormat::kGraphDef: return GraphInstead(path, "a TensorFlow GraphDef");
+  PW_ASSIGN(const GraphFormat* format, SniffGraph(bytes).InFile(path));
+  if (format != &kOnnxFormat) {
+    const bool step = format == &kAtenFormat;
+    return GraphInstead(path, step ? "a step that is recorded already" : format->name);
   }
-  return GraphInstead(path, "another file");
+  request->source = ModelSource::kOnnx;
+  PW_RETURN_IF_ERROR(CheckOptions(options, *request));
+  PW_ASSIGN(request->imported, ReadProgram(bytes, options, *request));
+  return Ok();
 }
 
 }  // namespace

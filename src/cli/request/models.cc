@@ -8,6 +8,7 @@
 #include "base/thread_pool.h"
 #include "cli/request/child_capture.h"
 #include "cli/torch_library.h"
+#include "formats/aten/format.h"
 #include "formats/aten/writer.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
@@ -65,18 +66,9 @@ std::string StoredInputPath(const std::string& plan_path, const std::string& wha
 // As files of its format are called; of what cannot be read the reader says why.
 std::string_view ExtensionOfInput() {
   const Result<std::string> bytes = ReadFile(std::string(kStandardInput));
-  const Result<GraphFormat> format =
-      bytes.ok() ? SniffGraph(bytes.value()) : Result<GraphFormat>(bytes.error());
-  if (!format.ok()) return ".json";
-  switch (format.value()) {
-    case GraphFormat::kOnnx: return ".onnx";
-    case GraphFormat::kGraphDef: return ".pb";
-    case GraphFormat::kPipeDream: return ".txt";
-    case GraphFormat::kAten:
-    case GraphFormat::kCostGraph:
-    case GraphFormat::kDnnPartitioning: break;
-  }
-  return ".json";
+  if (!bytes.ok()) return ".json";
+  const Result<const GraphFormat*> format = SniffGraph(bytes.value());
+  return format.ok() ? format.value()->extension : ".json";
 }
 
 // The name was meant as a file, too.
@@ -188,8 +180,9 @@ Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputO
   LoadedGraph loaded;
   loaded.path = store.path.empty() ? graph : store.path;
   loaded.sha256 = Sha256(model.bytes);
+  loaded.format = &kAtenFormat;
   loaded.graph = std::move(model.capture.graph);
-  loaded.module_stated = std::move(model.capture.module_stated);
+  loaded.details = AtenDetails{std::move(model.capture.module_stated), false};
   return loaded;
 }
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "formats/dnn_partitioning/format.h"
 #include "formats/dnn_partitioning/workload_graph.h"
-#include "formats/input.h"
 #include "formats/text/json.h"
 #include "report/table.h"
 #include "sim/pipeline/max_load.h"

@@ -19,8 +19,9 @@ namespace {
 
 // Bytes a device that the simulator counts and a dnn-partitioning workload does not (activations).
 int64_t UncountedBytes(const Inputs& inputs) {
-  if (!inputs.graph.workload) return 0;
-  const WorkloadScale scale = ScaleOf(*inputs.graph.workload);
+  const auto* workload = inputs.graph.Details<PipelineWorkload>();
+  if (workload == nullptr) return 0;
+  const WorkloadScale scale = ScaleOf(*workload);
   return scale.exact() ? 0 : scale.uncounted;
 }
 

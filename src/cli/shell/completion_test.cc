@@ -5,8 +5,11 @@
 
 #include <array>
 #include <cstdio>
+#include <memory>
 
+#include "cli/commands/command.h"
 #include "cli/shell/case_tables.h"
+#include "cli/shell/known_words.h"
 #include "cli/shell/test_tree.h"
 
 namespace placewright {
@@ -55,8 +58,9 @@ TEST(CaseTables, HaveABranchForEveryPlace) {
 }
 
 // What bash would offer after these words; the last one is being typed.
-std::vector<std::string> Bash(const std::vector<std::string>& words) {
-  std::string line = BashCompletion(TestTree()) + "COMP_WORDS=(placewright";
+std::vector<std::string> Bash(const std::vector<std::string>& words,
+                              const CommandNode& program = TestTree()) {
+  std::string line = BashCompletion(program) + "COMP_WORDS=(placewright";
   for (const std::string& word : words) line += " " + ShellQuoted(word);
   line += "); COMP_CWORD=" + std::to_string(words.size()) +
           "; _placewright; printf '%s\\n' \"${COMPREPLY[@]}\"";
@@ -86,6 +90,24 @@ TEST(Completion, BashFollowsTheCommands) {
   EXPECT_THAT(Bash({"run", "-o", "/etc/passw"}), testing::Contains("/etc/passwd"));
   EXPECT_THAT(Bash({"run", "/etc/passw"}), testing::Contains("/etc/passwd"));
   EXPECT_THAT(Bash({"show", "all", "--x"}), IsEmpty());
+}
+
+// Wherever a graph may be given, a model of the zoo may be; LibTorch is not asked for their names.
+TEST(Completion, ModelsOfTheZooAreGraphs) {
+  CLI::App app;
+  const std::vector<std::unique_ptr<Command>> commands = MakeCommands();
+  for (const auto& command : commands) command->Register(CommandLine(&app));
+  const CommandNode program = ReadCommandTree(CommandLine(&app), WordsOfTheProgram());
+  for (const char* command : {"plan", "inspect", "simulate", "compare", "capture", "zoo"}) {
+    EXPECT_THAT(Bash({command, "bert-"}, program),
+                testing::IsSupersetOf({"bert-base", "bert-base@mars", "bert-large", "bert-small"}))
+        << command;
+    // Bash makes words of their own of the parts; what it replaces stands behind the @.
+    EXPECT_THAT(Bash({command, "gnmt-4", "@", "m"}, program), ElementsAre("mars")) << command;
+  }
+  EXPECT_THAT(Bash({"plan", "be"}, program), testing::Contains("bert-base"));
+  EXPECT_THAT(Bash({"plan", "bert-base", "-c", "4xP"}, program), testing::Contains("4xP100"));
+  EXPECT_THAT(Bash({"check", "bert-"}, program), IsEmpty());
 }
 
 TEST(Completion, ZshAndFishNameEverything) {

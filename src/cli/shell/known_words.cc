@@ -16,7 +16,7 @@ namespace {
 
 // The models of the zoo and their presets, written down here so that a shell that starts need not
 // open LibTorch; tests/cli/capture_test.cc holds them to the zoo.
-std::vector<std::string> ModelNames(bool presets) {
+std::vector<std::string> ModelNames() {
   constexpr std::pair<std::string_view, std::string_view> kModels[] = {
       {"amoebanet-d", "gdp"},
       {"bert-base", "mars eagle"},
@@ -48,7 +48,7 @@ std::vector<std::string> ModelNames(bool presets) {
   std::vector<std::string> names;
   for (const auto& [model, own] : kModels) {
     names.emplace_back(model);
-    for (size_t begin = 0; presets && begin < own.size();) {
+    for (size_t begin = 0; begin < own.size();) {
       const size_t end = std::min(own.find(' ', begin), own.size());
       names.push_back(fmt::format("{}@{}", model, own.substr(begin, end - begin)));
       begin = end + 1;
@@ -60,6 +60,7 @@ std::vector<std::string> ModelNames(bool presets) {
 }  // namespace
 
 KnownWords WordsOfTheProgram() {
+  const std::vector<std::string> models = ModelNames();
   std::vector<std::string> algorithms, presets, formats, codes;
   const Algorithms planners;
   for (const Planner* planner : planners.all()) algorithms.emplace_back(planner->name());
@@ -72,9 +73,11 @@ KnownWords WordsOfTheProgram() {
       {"CLUSTER", presets},
       {"--to", formats},
       {"CODE", codes},
-      {"GRAPH", ModelNames(true)},
-      {"capture MODEL", ModelNames(true)},
-      {"zoo MODEL", ModelNames(false)},
+      {"GRAPH", models},
+      {"simulate FILE", models},
+      {"compare FILE", models},
+      {"capture MODEL", models},
+      {"zoo MODEL", models},
       {"SHELL", {"bash", "zsh", "fish"}},
       {"--order", {"fifo", "critical-path"}},
       {"inspect --order",

@@ -7,6 +7,7 @@
 #include "formats/accelerate/device_map_writer.h"
 #include "formats/accelerate/module_tree.h"
 #include "formats/accelerate/refusals.h"
+#include "formats/aten/format.h"
 #include "formats/aten/reader.h"
 
 namespace placewright {
@@ -49,8 +50,7 @@ Result<std::string> Export(const std::string& text, const std::vector<std::strin
   PlanInputs plan;
   AtenGraph file = ReadAtenFile(text).Take();
   plan.graph.graph = std::move(file.graph);
-  plan.graph.module_stated = std::move(file.module_stated);
-  plan.graph.wrapped = file.wrapped;
+  plan.graph.details = AtenDetails{std::move(file.module_stated), file.wrapped};
   plan.cluster = LoadCluster(cluster).Take();
   Placement placement;
   for (const std::string& name : devices) {
@@ -336,11 +336,10 @@ TEST(DeviceMap, OtherGraphsAreRefused) {
   PlanInputs plan;
   plan.graph.graph = ReadAtenGraph(AtenText({{"a", ""}}, "m.")).Take();
   plan.cluster = LoadCluster("4xP100").Take();
-  plan.graph.format = GraphFormat::kOnnx;
   const Placement placement(1, DeviceId(0));
   std::vector<std::string> notes;
   EXPECT_THAT(Refused(WriteDeviceMap(plan, placement, &notes)), HasSubstr("modules of PyTorch"));
-  plan.graph.format = GraphFormat::kAten;
+  plan.graph.details = AtenDetails();
   plan.graph.graph = ReadAtenGraph(AtenText({{"a", "", false}}, "m.")).Take();
   EXPECT_THAT(Refused(WriteDeviceMap(plan, placement, &notes)), HasSubstr("no parameters"));
 }

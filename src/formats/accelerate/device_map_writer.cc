@@ -13,6 +13,7 @@
 #include "formats/accelerate/execution.h"
 #include "formats/accelerate/module_tree.h"
 #include "formats/accelerate/refusals.h"
+#include "formats/aten/format.h"
 #include "graph/ownership/module_path.h"
 
 namespace placewright {
@@ -40,8 +41,7 @@ class MapWriter {
  public:
   MapWriter(const PlanInputs& plan, const Placement& placement)
       : graph_(plan.graph.graph),
-        module_stated_(plan.graph.module_stated),
-        stated_wrapped_(plan.graph.wrapped),
+        file_(*plan.graph.Details<AtenDetails>()),
         cluster_(plan.cluster.cluster),
         placement_(placement) {}
 
@@ -66,7 +66,7 @@ class MapWriter {
     for (const auto& [path, device] : entries) {
       map[path] = device == kCpu ? Json("cpu") : Json(device);
     }
-    if (wrapped_ && !stated_wrapped_ && !map.contains("")) {
+    if (wrapped_ && !file_.wrapped && !map.contains("")) {
       notes->push_back(
           "all parameters and buffers of the graph begin with \"m.\", which is taken for the "
           "wrapper that they were recorded in and left out; if the model itself has this one "
@@ -113,7 +113,7 @@ class MapWriter {
   void ListTensors() {
     std::vector<ModelTensor>& tensors = model_.tensors;
     model_.tensor_of.assign(graph_.storage_count(), -1);
-    wrapped_ = stated_wrapped_.value_or(true);
+    wrapped_ = file_.wrapped.value_or(true);
     for (TensorId id : graph_.tensors()) {
       const Tensor& tensor = graph_.tensor(id);
       const std::optional<std::string_view> path = PathOf(tensor.name);
@@ -142,7 +142,7 @@ class MapWriter {
   }
 
   // True where the file states the module of the op.
-  bool IsStated(OpId id) const { return module_stated_.empty() || module_stated_[id]; }
+  bool IsStated(OpId id) const { return file_.module_stated.empty() || file_.module_stated[id]; }
 
   // The module that surely ran a forward op.
   std::optional<std::string_view> RunBy(OpId id) const {
@@ -475,8 +475,7 @@ class MapWriter {
   static constexpr size_t kMaxDeviation = 20;
 
   const Graph& graph_;
-  const IdVector<OpId, bool>& module_stated_;
-  const std::optional<bool> stated_wrapped_;  // by the file
+  const AtenDetails& file_;
   const Cluster& cluster_;
   const Placement& placement_;
   IdVector<DeviceId, int32_t> number_;  // GPU number, or kCpu
@@ -493,7 +492,7 @@ class MapWriter {
 
 Result<std::string> WriteDeviceMap(const PlanInputs& plan, const Placement& placement,
                                    std::vector<std::string>* notes) {
-  if (plan.graph.format != GraphFormat::kAten) {
+  if (plan.graph.Details<AtenDetails>() == nullptr) {
     return MakeError(ErrorCode::kNotExpressible,
                      fmt::format("a device_map names modules of PyTorch; this plan is of a graph "
                                  "of the format \"{}\"",

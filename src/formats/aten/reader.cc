@@ -41,7 +41,7 @@ class AtenGraphReader {
     if (file_.batch_scaling) {
       PW_ASSIGN(graph, WithBatchScaling(std::move(graph), CollectLaws(file_)));
     }
-    AtenGraph result{std::move(graph), std::move(module_stated_), std::nullopt, file_.wrapped};
+    AtenGraph result{std::move(graph), std::move(module_stated_), std::nullopt, file_.wrapped, {}};
     if (!devices_.empty()) result.placement = std::move(devices_);
     return result;
   }
@@ -236,14 +236,43 @@ class AtenGraphReader {
   mutable std::unordered_map<std::string_view, size_t> op_index_;  // of file_.ops
 };
 
+// What `"wrapped": true` promises and the file does not keep, and what becomes of it (as
+// formats/accelerate reads paths); "" if all is kept.
+std::string NoteOnWrapper(const AtenFile& file) {
+  const auto note = [](std::string_view what, std::string_view path, std::string_view then) {
+    return fmt::format(
+        R"(the file states "wrapped": true, but {} "{}" is not within the wrapper "m"; {})", what,
+        Printable(path, 120), then);
+  };
+  for (const AtenInput& input : file.inputs) {
+    for (const std::string_view kind : {"param:", "buffer:"}) {
+      if (!input.name.starts_with(kind) || input.name.starts_with(std::string(kind) + "m."))
+        continue;
+      return note("the tensor", input.name, "all paths are taken for the model's own");
+    }
+  }
+  for (const AtenOp& op : file.ops) {
+    if (!op.scope || op.scope->empty() || *op.scope == "m" || op.scope->starts_with("m.")) continue;
+    return note("the module", *op.scope, "what lies outside is no part of the model");
+  }
+  return "";
+}
+
 }  // namespace
 
 Result<AtenGraph> ReadAtenFile(std::string_view text, std::optional<int64_t> batch) {
   PW_ASSIGN(AtenFile file, ReadAtenRecords(text));
   const int64_t recorded_batch = file.batch;
+  std::string wrapper = file.wrapped.value_or(false) ? NoteOnWrapper(file) : "";
   if (batch) PW_RETURN_IF_ERROR(Rescale(file, *batch));
   PW_ASSIGN(AtenGraph graph, AtenGraphReader(std::move(file)).Read());
-  graph.recorded_batch = recorded_batch;
+  if (!wrapper.empty()) graph.notes.push_back(std::move(wrapper));
+  if (batch == 1 && recorded_batch > 1) {
+    graph.notes.push_back(
+        fmt::format("recorded at batch {}: LibTorch omits some copies and sums at batch 1, so a "
+                    "step recorded there may have fewer ops",
+                    recorded_batch));
+  }
   return graph;
 }
 

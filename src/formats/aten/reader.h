@@ -3,7 +3,9 @@
 #define PLACEWRIGHT_FORMATS_ATEN_READER_H_
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "graph/graph.h"
@@ -16,7 +18,8 @@ struct AtenGraph {
   IdVector<OpId, bool> module_stated;       // by the file; else it was worked out
   std::optional<NamedPlacement> placement;  // where ops state a `device`
   std::optional<bool> wrapped;  // stated: paths begin with "m.", a recorder's wrapper, or do not
-  int64_t recorded_batch = 0;   // of the file, whatever was asked for; 0: unknown
+  // What of the file holds for the graph only with a reservation: sentences.
+  std::vector<std::string> notes;
 };
 
 // `text` is the expanded JSON. With `batch` the step is taken to that batch size, which needs the

@@ -92,6 +92,33 @@ TEST(AtenReader, FieldsMayComeInAnyOrder) {
   EXPECT_EQ(graph.batch(), 0);  // not stated
 }
 
+TEST(AtenReader, PathsOutsideOfTheStatedWrapperAreNoted) {
+  const auto notes = [](const std::string& wrapped, const std::string& scope,
+                        const std::string& parameter = "m.w") {
+    const std::string op = OpText("a", "aten.relu.default", "\"input:x\"", scope);
+    const std::string inputs =
+        R"({"name":"input:x","kind":"input","shape":[2,4],"dtype":"f32"},)"
+        R"({"name":"opt_state:step","kind":"opt_state","shape":[],"dtype":"f32"},)"
+        R"({"name":"param:)" +
+        parameter + R"(","kind":"param","shape":[4],"dtype":"f32"})";
+    return ReadAtenFile(File(op, "[]", wrapped, inputs)).Take().notes;
+  };
+  const std::string wrapped = R"("wrapped":true,)";
+  for (const char* inside : {"", R"(,"scope":"")", R"(,"scope":"m")", R"(,"scope":"m.fc")"}) {
+    EXPECT_TRUE(notes(wrapped, inside).empty()) << inside;
+  }
+  EXPECT_THAT(notes(wrapped, "", "mlp.w"),
+              testing::ElementsAre(
+                  R"(the file states "wrapped": true, but the tensor "param:mlp.w" is not within )"
+                  R"(the wrapper "m"; all paths are taken for the model's own)"));
+  EXPECT_THAT(notes(wrapped, R"(,"scope":"loss")"),
+              testing::ElementsAre(
+                  R"(the file states "wrapped": true, but the module "loss" is not within )"
+                  R"(the wrapper "m"; what lies outside is no part of the model)"));
+  EXPECT_TRUE(notes(R"("wrapped":false,)", R"(,"scope":"loss")", "mlp.w").empty());
+  EXPECT_TRUE(notes("", R"(,"scope":"loss")", "mlp.w").empty());
+}
+
 TEST(AtenReader, NullOutputsKeepTheirPlaces) {
   const Graph graph =
       MustRead(File(OpText("conv", "aten.convolution_backward.default", "\"input:x\"", "",

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "formats/aten/aliasing.h"
+#include "formats/aten/format.h"
 #include "formats/aten/reader.h"
 #include "formats/aten/slopes.h"
 #include "formats/text/document_text.h"
@@ -334,7 +335,9 @@ Result<std::string> WriteAtenPlan(const PlanInputs& plan, const Placement& place
     return Refusal("the times that the graph's file gives its ops");
   }
   const NamedPlacement devices = NamePlacement(placement, plan.graph.graph, plan.cluster.cluster);
-  return WriteAtenGraph(plan.graph.graph, plan.graph.module_stated, &devices, plan.graph.wrapped);
+  const auto* file = plan.graph.Details<AtenDetails>();
+  if (file == nullptr) return WriteAtenGraph(plan.graph.graph, {}, &devices);
+  return WriteAtenGraph(plan.graph.graph, file->module_stated, &devices, file->wrapped);
 }
 
 }  // namespace placewright

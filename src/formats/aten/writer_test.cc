@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "formats/aten/format.h"
 #include "formats/aten/reader.h"
 #include "graph/graph_builder.h"
 #include "graph/text_form.h"
@@ -153,8 +154,8 @@ TEST(AtenWriter, PublicGraphsReadBack) {
     if (path.extension() != ".gz") continue;
     const Result<LoadedGraph> loaded = LoadGraph(path.string());
     ASSERT_TRUE(loaded.ok()) << loaded.error().ToString();
-    const Result<std::string> text =
-        WriteAtenGraph(loaded.value().graph, loaded.value().module_stated, nullptr);
+    const Result<std::string> text = WriteAtenGraph(
+        loaded.value().graph, loaded.value().Details<AtenDetails>()->module_stated, nullptr);
     ASSERT_TRUE(text.ok()) << path << ": " << text.error().ToString();
     ExpectSame(loaded.value().graph, Read(text.value()));
   }

@@ -17,14 +17,15 @@ std::string WriteSplit(const Split& split) {
 }
 
 Result<std::string> WriteDnnPartitioningSplit(const PlanInputs& plan, const Placement& placement) {
-  if (!plan.graph.workload || plan.plan.cluster.path != kClusterInGraph) {
+  const auto* workload = plan.graph.Details<PipelineWorkload>();
+  if (workload == nullptr || plan.plan.cluster.path != kClusterInGraph) {
     return MakeError(ErrorCode::kNotExpressible,
                      fmt::format("a split names nodes of a dnn-partitioning workload by their ids; "
                                  "this plan is of a graph of the format \"{}\"",
                                  plan.graph.graph.format()),
                      "", "Plan a dnn-partitioning workload, or export to another format.");
   }
-  return WriteSplit(SplitOfPlacement(*plan.graph.workload, placement));
+  return WriteSplit(SplitOfPlacement(*workload, placement));
 }
 
 }  // namespace placewright

@@ -5,11 +5,11 @@
 #include <filesystem>
 
 #include "base/random.h"
+#include "formats/dnn_partitioning/format.h"
 #include "formats/dnn_partitioning/split_writer.h"
 #include "formats/dnn_partitioning/workload_graph.h"
 #include "formats/dnn_partitioning/workload_reader.h"
 #include "formats/dnn_partitioning/workload_scale.h"
-#include "formats/input.h"
 #include "formats/text/file.h"
 
 namespace placewright {
@@ -294,8 +294,8 @@ TEST(Workload, EveryPublicOneIsReadWhole) {
     ++files;
     const auto loaded = LoadGraph(entry.path().string());
     ASSERT_TRUE(loaded.ok()) << loaded.error().ToString();
-    EXPECT_EQ(loaded.value().format, GraphFormat::kDnnPartitioning);
-    const PipelineWorkload& w = *loaded.value().workload;
+    EXPECT_EQ(loaded.value().format, &kDnnPartitioningFormat);
+    const PipelineWorkload& w = *loaded.value().Details<PipelineWorkload>();
     EXPECT_EQ(loaded.value().graph.op_count(), w.nodes.size());
     EXPECT_EQ(loaded.value().graph.edge_count(), w.edges.size());
     EXPECT_EQ(loaded.value().graph.op(OpId(0)).name, w.nodes[0].name);

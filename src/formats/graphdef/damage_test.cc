@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "formats/graphdef/format.h"
 #include "formats/graphdef/reader.h"
 #include "formats/graphdef/test_graphs.h"
 #include "formats/input.h"
@@ -138,7 +139,7 @@ TEST(GraphDefDamage, ABraceThatIsALength) {
   node.device = std::string(123 - bare - 2, 'd');
   const std::string file = Binary(std::vector<NodeSpec>{node});
   ASSERT_EQ(file[1], '{');
-  EXPECT_EQ(SniffGraph(file).Take(), GraphFormat::kGraphDef);
+  EXPECT_EQ(SniffGraph(file).Take(), &kGraphDefFormat);
 }
 
 }  // namespace

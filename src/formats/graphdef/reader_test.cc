@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "cost/work.h"
+#include "formats/graphdef/format.h"
 #include "formats/graphdef/test_graphs.h"
 #include "formats/input.h"
 
@@ -47,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(GraphDef, BothForms, testing::Bool(), [](const auto& pa
 TEST_P(BothForms, ATrainingStep) {
   GraphDefReport report;
   const std::string file = File(TrainingStep());
-  EXPECT_EQ(SniffGraph(file).Take(), GraphFormat::kGraphDef);
+  EXPECT_EQ(SniffGraph(file).Take(), &kGraphDefFormat);
   const Graph graph = Good(file, &report);
   EXPECT_EQ(graph.op_count(), 12u);
   // w>read; x, read>MatMul; MatMul>Relu; Relu, y>loss; loss, Relu>Relu_grad; x, Relu_grad>MatMul_1;
@@ -260,7 +261,7 @@ TEST(RealGraphDefs, SfMLearner) {
   const auto path = RealFile("sfmlearner_train.pbtxt.gz");
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no folder of real data: " << path;
   const LoadedGraph loaded = LoadGraph(path.string()).Take();
-  EXPECT_EQ(loaded.format, GraphFormat::kGraphDef);
+  EXPECT_EQ(loaded.format, &kGraphDefFormat);
   EXPECT_EQ(loaded.graph.op_count(), 3448u);
   // 4,654 pairs by data, 940 by control inputs, counted in the text.
   EXPECT_EQ(loaded.graph.edge_count(), 5594u);

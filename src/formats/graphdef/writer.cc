@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "formats/graphdef/devices.h"
+#include "formats/graphdef/format.h"
 #include "formats/graphdef/records.h"
 #include "formats/text/file.h"
 
@@ -170,7 +171,7 @@ Result<std::string> SetDevices(std::string_view file, const std::vector<std::str
 Result<std::string> WriteGraphDef(const PlanInputs& plan, const Placement& placement,
                                   std::vector<std::string>* notes) {
   const LoadedGraph& graph = plan.graph;
-  if (graph.format != GraphFormat::kGraphDef) {
+  if (graph.format != &kGraphDefFormat) {
     return MakeError(ErrorCode::kNotExpressible,
                      fmt::format("devices are those of the nodes of a GraphDef; this plan is of a "
                                  "graph of the format \"{}\"",

@@ -5,6 +5,7 @@ set(ONNX_READER_SOURCES
   onnx/shapes/einsum.cc
   onnx/emit.cc
   onnx/external.cc
+  onnx/format.cc
   onnx/shapes/fold.cc
   onnx/shapes/fold_layout.cc
   onnx/shapes/fold_math.cc

@@ -6,7 +6,7 @@
 
 #include "cluster/catalogue.h"
 #include "cost/cost_table.h"
-#include "formats/input.h"
+#include "formats/pipedream/format.h"
 #include "formats/pipedream/profile_graph.h"
 
 namespace placewright {
@@ -221,7 +221,7 @@ TEST(PipeDream, EveryPublicOneIsReadWhole) {
       if (!loaded.ok() && loaded.error().code == ErrorCode::kFormatUnknown) continue;  // a log
       ++files;
       ASSERT_TRUE(loaded.ok()) << loaded.error().ToString();
-      EXPECT_EQ(loaded.value().format, GraphFormat::kPipeDream);
+      EXPECT_EQ(loaded.value().format, &kPipeDreamFormat);
     }
   }
   EXPECT_EQ(files, 25u);
@@ -233,8 +233,8 @@ TEST(PipeDream, ResNet50) {
       "public/pipedream/profiler/image_classification/profiles/resnet50/graph.txt";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no folder of real data: " << path;
   const LoadedGraph loaded = LoadGraph(path.string()).Take();
-  EXPECT_EQ(loaded.profile->layers.size(), 177u);
-  EXPECT_EQ(loaded.profile->edges.size(), 193u);
+  EXPECT_EQ(loaded.Details<PipeDreamProfile>()->layers.size(), 177u);
+  EXPECT_EQ(loaded.Details<PipeDreamProfile>()->edges.size(), 193u);
   // All but the input, forward and backward: 443.419 ms on one device.
   EXPECT_EQ(loaded.graph.op_count(), 2 * 176u);
   int64_t sum = 0;

@@ -1,0 +1,19 @@
+// The ATen training graph as a graph format.
+#ifndef PLACEWRIGHT_FORMATS_ATEN_FORMAT_H_
+#define PLACEWRIGHT_FORMATS_ATEN_FORMAT_H_
+
+#include "formats/graph_format.h"
+
+namespace placewright {
+
+// LoadedGraph::details of these files; both as AtenGraph has them.
+struct AtenDetails {
+  IdVector<OpId, bool> module_stated;
+  std::optional<bool> wrapped;
+};
+
+extern const GraphFormat kAtenFormat;
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_FORMATS_ATEN_FORMAT_H_
