@@ -233,9 +233,9 @@ TEST_F(Conformance, InitIsRespected) {
   const auto test = MakeTestProblem(RandomSpec(0));
   PlannerOptions options = Options(1, 1);
   options.initial = ExpandGroups(test->problem, [&] {
-    std::vector<int32_t> devices;
+    GroupPlacement devices;
     for (const ColocationGroup& group : test->problem.groups) {
-      devices.push_back(group.allowed.back().value());
+      devices.push_back(group.allowed.back());
     }
     return devices;
   }());

@@ -35,9 +35,9 @@ std::unique_ptr<TestProblem> Chain(size_t ops, int64_t bytes = 100) {
 
 Placement Random(const Problem& problem, uint64_t seed) {
   class Random random(seed);
-  std::vector<int32_t> devices;
+  GroupPlacement devices;
   for (const ColocationGroup& group : problem.groups) {
-    devices.push_back(group.allowed[random.Below(group.allowed.size())].value());
+    devices.push_back(group.allowed[random.Below(group.allowed.size())]);
   }
   return ExpandGroups(problem, devices);
 }
@@ -99,7 +99,7 @@ TEST(SimulatedEvaluator, IsMadeForAVariantOfTheProblem) {
   const Placement together(test->graph.op_count(), DeviceId(0));
   EXPECT_FALSE(test->evaluator->EvaluateOne(together).feasible);
   Problem larger = test->problem;
-  larger.sim_graph.capacity[0] *= 16;
+  larger.sim_graph.capacity[DeviceId(0)] *= 16;
   EXPECT_TRUE(test->evaluator->ForProblem(larger)->EvaluateOne(together).feasible);
 }
 

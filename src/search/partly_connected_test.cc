@@ -124,7 +124,7 @@ TEST(PartlyConnected, ChainFollowsRoutes) {
   spec.capacity = {512, 512, 512};
   spec.apart = {{0, 1}, {1, 2}, {2, 0}, {2, 1}};
   const auto test = MakeTestProblem(spec);
-  EXPECT_EQ(DeviceChain(test->cluster, {0, 1, 2}), (std::vector<int32_t>{1, 0, 2}));
+  EXPECT_EQ(DeviceChain(test->cluster, DeviceList({0, 1, 2})), DeviceList({1, 0, 2}));
 }
 
 // A placement of the graph's file is auto's baseline `given`; nothing is worse than it.
@@ -133,7 +133,7 @@ TEST(PartlyConnected, GivenPlacementIsABaseline) {
   spec.apart = {{0, 2}, {2, 0}};
   const auto test = MakeTestProblem(spec);
   PlannerOptions options = Options(0);
-  options.given = ExpandGroups(test->problem, {0, 0, 1, 1, 2, 2});
+  options.given = ExpandGroups(test->problem, OnDevices({0, 0, 1, 1, 2, 2}));
   const auto result = Auto()->Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result.value().step_time, Nanos(1624));
@@ -141,7 +141,7 @@ TEST(PartlyConnected, GivenPlacementIsABaseline) {
   EXPECT_EQ(result.value().baselines[0].algorithm, "given");
   EXPECT_EQ(result.value().baselines[0].step_time, Nanos(1624));
   // d0 and d2 are not connected: such a placement is not offered.
-  options.given = ExpandGroups(test->problem, {0, 0, 2, 2, 1, 1});
+  options.given = ExpandGroups(test->problem, OnDevices({0, 0, 2, 2, 1, 1}));
   const auto without = Auto()->Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(without.ok());
   EXPECT_EQ(without.value().baselines.size(), PlannersInAuto());

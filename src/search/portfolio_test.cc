@@ -26,7 +26,7 @@ class CountingPlanner : public IterativePlanner {
   bool in_auto() const override { return in_auto_; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override {
-    const std::vector<int32_t> devices(problem.groups.size(), 0);
+    const GroupPlacement devices = AllOn(0, problem.groups.size());
     PW_ASSIGN(const Score score, EvaluateGroups(problem, devices, evaluator));
     return std::unique_ptr<PlannerRun>(
         std::make_unique<Run>(*this, MakeResult(problem, name_, devices, score, options)));

@@ -167,6 +167,22 @@ TestSpec RandomSpec(uint64_t seed) {
   return spec;
 }
 
+std::vector<DeviceId> DeviceList(const std::vector<int32_t>& devices) {
+  std::vector<DeviceId> list;
+  for (int32_t device : devices) list.emplace_back(device);
+  return list;
+}
+
+GroupPlacement OnDevices(const std::vector<int32_t>& devices) {
+  GroupPlacement placement;
+  for (int32_t device : devices) placement.push_back(DeviceId(device));
+  return placement;
+}
+
+GroupPlacement AllOn(int32_t device, size_t groups) {
+  return GroupPlacement(groups, DeviceId(device));
+}
+
 Status CheckSpecNotProvenInfeasible(const TestSpec& spec) {
   const std::unique_ptr<TestProblem> test = MakeTestProblem(spec);
   return CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans());
@@ -180,17 +196,20 @@ size_t PlannersInAuto() {
 
 std::optional<Score> BestOfAll(const Problem& problem) {
   const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(problem);
-  std::vector<size_t> choice(problem.groups.size(), 0);
+  IdVector<ColocationGroupId, size_t> choice(problem.groups.size(), 0);
   std::optional<Score> best;
   while (true) {
-    std::vector<int32_t> devices;
-    for (size_t u = 0; u < choice.size(); ++u) {
-      devices.push_back(problem.groups[u].allowed[choice[u]].value());
+    GroupPlacement devices;
+    for (ColocationGroupId group : IdRange<ColocationGroupId>(choice.size())) {
+      devices.push_back(problem.groups[group].allowed[choice[group]]);
     }
     const auto score = EvaluateGroups(problem, devices, *evaluator);
     if (score.ok() && (!best || score.value() < *best)) best = score.value();
     size_t u = 0;
-    while (u < choice.size() && ++choice[u] == problem.groups[u].allowed.size()) choice[u++] = 0;
+    while (u < choice.size() &&
+           ++choice[ColocationGroupId(u)] == problem.groups[ColocationGroupId(u)].allowed.size()) {
+      choice[ColocationGroupId(u++)] = 0;
+    }
     if (u == choice.size()) return best;
   }
 }

@@ -63,6 +63,13 @@ Error TestProblemError(const TestSpec& spec);
 // for odd seeds, capacities that are tight.
 TestSpec RandomSpec(uint64_t seed);
 
+// Devices by number: {0, 1, 1}.
+std::vector<DeviceId> DeviceList(const std::vector<int32_t>& devices);
+// The same, of the groups.
+GroupPlacement OnDevices(const std::vector<int32_t>& devices);
+// Everything of `groups` on one.
+GroupPlacement AllOn(int32_t device, size_t groups);
+
 // CheckNotProvenInfeasible for it.
 Status CheckSpecNotProvenInfeasible(const TestSpec& spec);
 

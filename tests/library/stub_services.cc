@@ -19,9 +19,9 @@ class LastDevice : public Planner {
   bool iterative() const override { return false; }
   Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
                              const PlannerOptions& options) const override {
-    std::vector<int32_t> devices;
+    GroupPlacement devices;
     for (const ColocationGroup& group : problem.groups) {
-      devices.push_back(group.allowed.back().value());
+      devices.push_back(group.allowed.back());
     }
     PW_ASSIGN(const Score score, EvaluateGroups(problem, devices, evaluator));
     return MakeResult(problem, name(), devices, score, options);

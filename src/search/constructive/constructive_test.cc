@@ -14,15 +14,13 @@
 namespace placewright {
 namespace {
 
-std::vector<int32_t> Place(PlaceFunction place, const TestProblem& test, int attempt = 0,
-                           uint64_t seed = 0) {
+GroupPlacement Place(PlaceFunction place, const TestProblem& test, int attempt = 0,
+                     uint64_t seed = 0) {
   const OpGraph graph = BuildOpGraph(test.problem);
   const CandidateDevices candidates = FindCandidateDevices(test.problem, graph);
-  const std::vector<GroupInfo> groups = DescribeGroups(test.problem, graph);
+  const GroupInfos groups = DescribeGroups(test.problem, graph);
   return place({test.problem, graph, candidates, groups, seed, attempt});
 }
-
-using Devices = std::vector<int32_t>;
 
 // t = 0: a and b can start on either device; a (least op) takes d0 until 10, b then starts earlier
 // on d1. c reads 1,000 B of a: on d0 at 10, on d1 at 10 + 1,000. d reads b: on d1 at 10, on d0 at
@@ -34,7 +32,7 @@ TEST(MEtf, TakesTheEarliestStart) {
               {"b", {10, 10}, {}, {1000}},
               {"c", {10, 10}, {"a"}, {8}},
               {"d", {10, 10}, {"b"}, {8}}};
-  EXPECT_EQ(Place(&PlaceMEtf, *MakeTestProblem(spec)), (Devices{0, 1, 0, 1}));
+  EXPECT_EQ(Place(&PlaceMEtf, *MakeTestProblem(spec)), OnDevices({0, 1, 0, 1}));
 }
 
 // c would start first beside a, but its parameter's 4,096 B and a's do not fit into 5,120 B.
@@ -43,7 +41,7 @@ TEST(MEtf, PassesOverDevicesWithoutMemory) {
   spec.capacity = {5120, 10240};
   spec.inputs = {{"u", 4096}, {"v", 4096}};
   spec.ops = {{"a", {10, 10}, {"u"}, {100}}, {"c", {10, 10}, {"a", "v"}, {8}}};
-  EXPECT_EQ(Place(&PlaceMEtf, *MakeTestProblem(spec)), (Devices{0, 1}));
+  EXPECT_EQ(Place(&PlaceMEtf, *MakeTestProblem(spec)), OnDevices({0, 1}));
 }
 
 // A chain of four ops with a parameter of 4,194,304 B and a result of 524,288 B each. A one-device
@@ -60,7 +58,7 @@ TEST(MTopo, FillsUpToTheCap) {
     if (i > 0) op.reads.push_back("op" + std::to_string(i - 1));
     spec.ops.push_back(op);
   }
-  EXPECT_EQ(Place(&PlaceMTopo, *MakeTestProblem(spec)), (Devices{0, 0, 0, 1}));
+  EXPECT_EQ(Place(&PlaceMTopo, *MakeTestProblem(spec)), OnDevices({0, 0, 0, 1}));
 }
 
 // The worked example of Topcuoglu et al. 2002 (fig. 2 and 3, table 2), all figures times three so
@@ -93,10 +91,10 @@ TEST(Heft, WorkedExampleOfThePaper) {
   const auto test = MakeTestProblem(spec);
   const OpGraph graph = BuildOpGraph(test->problem);
   // 108, 77, 80, 80, 69, 63.333, 42.667, 35.667, 44.333 and 14.667 times three.
-  EXPECT_EQ(UpwardRanks(test->problem, graph, FindCandidateDevices(test->problem, graph)),
+  EXPECT_EQ(UpwardRanks(test->problem, graph, FindCandidateDevices(test->problem, graph)).raw(),
             (std::vector<int64_t>{324, 231, 240, 240, 207, 190, 128, 107, 133, 44}));
   // Tasks 2 and 8 on P1; 4, 6, 9 and 10 on P2; 1, 3, 5 and 7 on P3.
-  EXPECT_EQ(Place(&PlaceHeft, *test), (Devices{2, 0, 2, 1, 2, 1, 2, 0, 1, 1}));
+  EXPECT_EQ(Place(&PlaceHeft, *test), OnDevices({2, 0, 2, 1, 2, 1, 2, 0, 1, 1}));
 }
 
 // Modules of 10, 10, 10 and 30 ns on two devices: cutting after the third gives 30 and 30. The
@@ -112,7 +110,7 @@ TEST(Layered, BalancesContiguousModules) {
     spec.ops.push_back(op);
   }
   spec.ops.push_back({"back", {4, 4}, {"op3", "op1"}, {64}, "", Phase::kBackward, "l.1"});
-  EXPECT_EQ(Place(&PlaceLayered, *MakeTestProblem(spec)), (Devices{0, 0, 0, 1, 0}));
+  EXPECT_EQ(Place(&PlaceLayered, *MakeTestProblem(spec)), OnDevices({0, 0, 0, 1, 0}));
 }
 
 // Parameters of 4,096 B do not share a device of 6,144 B, however unequal the times.
@@ -124,7 +122,7 @@ TEST(Layered, RespectsMemory) {
               {"b", {1, 1}, {"a", "v"}, {64}, "", Phase::kForward, "l.1"},
               {"c", {90, 90}, {"b"}, {64}, "", Phase::kForward, "l.2"},
               {"d", {1, 1}, {"c"}, {64}, "", Phase::kForward, "l.3"}};
-  EXPECT_EQ(Place(&PlaceLayered, *MakeTestProblem(spec)), (Devices{0, 1, 1, 1}));
+  EXPECT_EQ(Place(&PlaceLayered, *MakeTestProblem(spec)), OnDevices({0, 1, 1, 1}));
 }
 
 // d1 runs all in 2 * 5, d0 in 2 * 9, and d2 is d1's equal: the order is d1, d0.
@@ -133,9 +131,9 @@ TEST(Single, TakesDevicesInOrderOfSpeed) {
   spec.capacity = {1 << 20, 1 << 20, 1 << 20};
   spec.ops = {{"a", {9, 5, 5}, {}, {64}}, {"b", {9, 5, 5}, {"a"}, {64}}};
   const auto test = MakeTestProblem(spec);
-  EXPECT_EQ(Place(&PlaceSingle, *test, 0), (Devices{1, 1}));
-  EXPECT_EQ(Place(&PlaceSingle, *test, 1), (Devices{0, 0}));
-  EXPECT_EQ(Place(&PlaceSingle, *test, 2), (Devices{0, 0}));
+  EXPECT_EQ(Place(&PlaceSingle, *test, 0), OnDevices({1, 1}));
+  EXPECT_EQ(Place(&PlaceSingle, *test, 1), OnDevices({0, 0}));
+  EXPECT_EQ(Place(&PlaceSingle, *test, 2), OnDevices({0, 0}));
 }
 
 // d2 is ten times slower: no accelerator. The third op may not run on d0, so the turn passes to d1
@@ -149,7 +147,7 @@ TEST(RoundRobin, DealsToAcceleratorsInTurn) {
     spec.ops.push_back(op);
   }
   spec.ops[2].time_ns[0] = -1;
-  EXPECT_EQ(Place(&PlaceRoundRobin, *MakeTestProblem(spec)), (Devices{0, 1, 1, 0}));
+  EXPECT_EQ(Place(&PlaceRoundRobin, *MakeTestProblem(spec)), OnDevices({0, 1, 1, 0}));
 }
 
 TEST(RandomPlanner, FollowsItsSeed) {
@@ -157,10 +155,10 @@ TEST(RandomPlanner, FollowsItsSeed) {
   spec.capacity = {1 << 20, 1 << 20};
   for (int i = 0; i < 20; ++i) spec.ops.push_back({"op" + std::to_string(i), {5, 5}, {}, {64}});
   const auto test = MakeTestProblem(spec);
-  std::set<Devices> seen;
+  std::set<std::vector<DeviceId>> seen;
   for (uint64_t seed = 0; seed < 8; ++seed) {
-    const Devices devices = Place(&PlaceRandom, *test, 0, seed);
-    EXPECT_EQ(devices, Place(&PlaceRandom, *test, 0, seed));
+    const std::vector<DeviceId> devices = Place(&PlaceRandom, *test, 0, seed).raw();
+    EXPECT_EQ(devices, Place(&PlaceRandom, *test, 0, seed).raw());
     seen.insert(devices);
   }
   EXPECT_EQ(seen.size(), 8u);
@@ -177,7 +175,7 @@ TEST(Partition, AFailureIsSaidAloud) {
   const PlaceFunction place = [&](const PlacerInput& input) {
     return PlaceParts(input, "metis", failure);
   };
-  EXPECT_EQ(Place(place, *test), (Devices{0, 1}));
+  EXPECT_EQ(Place(place, *test), OnDevices({0, 1}));
   const auto planned = PlanInAttempts("metis", place, 5, test->problem, *test->evaluator, {});
   ASSERT_TRUE(planned.ok());
   EXPECT_THAT(planned.value().notes,

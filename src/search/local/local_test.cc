@@ -69,10 +69,10 @@ TEST(Annealer, PaysForEveryByteOfOverflow) {
   const auto test = MakeTestProblem(spec);
   const OpGraph graph = BuildOpGraph(test->problem);
   const CandidateDevices candidates = FindCandidateDevices(test->problem, graph);
-  const std::vector<GroupInfo> groups = DescribeGroups(test->problem, graph);
+  const GroupInfos groups = DescribeGroups(test->problem, graph);
   const Clusters clusters(test->problem, graph, groups);
   const LocalContext context = MakeLocalContext(test->problem, graph, candidates, clusters, groups);
-  Annealer annealer(context, *test->evaluator, std::vector<int32_t>(16, 0), Random(7), {});
+  Annealer annealer(context, *test->evaluator, AllOn(0, 16), Random(7), {});
   annealer.Run(5000);
   EXPECT_TRUE(annealer.best_score().feasible);
   EXPECT_EQ(annealer.best_score().step_time, 160);  // eight ops of 20 ns
@@ -101,7 +101,7 @@ std::unique_ptr<TestProblem> RecurrentProblem(int steps, int64_t bytes) {
 TEST(PatternLabels, TellTheSamePartOfEveryStep) {
   const auto test = RecurrentProblem(8, 4);
   const OpGraph graph = BuildOpGraph(test->problem);
-  const std::vector<uint64_t> label = PatternLabels(test->problem, graph);
+  const std::vector<uint64_t> label = PatternLabels(test->problem, graph).raw();
   ASSERT_EQ(label.size(), 16u);  // a0 b0 a1 b1 ...
   for (size_t step = 3; step <= 5; ++step) {
     EXPECT_EQ(label[2 * step], label[4]) << step;
@@ -117,9 +117,11 @@ TEST(Clusters, HoldThePartsThatRepeat) {
   const Clusters clusters(test->problem, graph, DescribeGroups(test->problem, graph));
   const std::vector<int32_t> wanted = {4, 6, 8, 10};  // a2 to a5
   bool found = false;
-  for (const int32_t cluster : clusters.Of(6)) {
-    const auto members = clusters.members(cluster);
-    found = found || std::vector<int32_t>(members.begin(), members.end()) == wanted;
+  for (const ClusterId cluster : clusters.Of(ColocationGroupId(6))) {
+    std::vector<int32_t> members;
+    for (const ColocationGroupId group : clusters.members(cluster))
+      members.push_back(group.value());
+    found = found || members == wanted;
   }
   EXPECT_TRUE(found);
 }
@@ -131,12 +133,12 @@ TEST(Annealer, SweepsOverTheLargestClustersFirst) {
   const auto test = RecurrentProblem(40, 4);
   const OpGraph graph = BuildOpGraph(test->problem);
   const CandidateDevices candidates = FindCandidateDevices(test->problem, graph);
-  const std::vector<GroupInfo> groups = DescribeGroups(test->problem, graph);
+  const GroupInfos groups = DescribeGroups(test->problem, graph);
   const Clusters clusters(test->problem, graph, groups);
   const LocalContext context = MakeLocalContext(test->problem, graph, candidates, clusters, groups);
   ASSERT_EQ(clusters.members(context.largest.front()).size(), 80u);  // all groups
   for (uint64_t seed = 1; seed <= 5; ++seed) {
-    Annealer annealer(context, *test->evaluator, std::vector<int32_t>(80, 0), Random(seed), {});
+    Annealer annealer(context, *test->evaluator, AllOn(0, 80), Random(seed), {});
     annealer.Run(20);
     EXPECT_EQ(annealer.best_score().step_time, 414) << seed;
   }
@@ -151,7 +153,7 @@ TEST(CriticalChain, BlockersStayLinear) {
   Simulator simulator(test->problem.sim_graph);
   SimOptions options;
   options.schedule = true;
-  const std::vector<int32_t> devices(200, 0);
+  const GroupPlacement devices = AllOn(0, 200);
   const SimResult& result = simulator.Run(ExpandGroups(test->problem, devices), options);
   const CriticalView view =
       CriticalChain(test->problem, BuildOpGraph(test->problem), devices, *result.schedule);
@@ -170,7 +172,7 @@ TEST(LocalSearch, RepairsAPlanThatDoesNotFit) {
   }
   const auto test = MakeTestProblem(spec);
   PlannerOptions options = Options(400);
-  options.initial = ExpandGroups(test->problem, {0, 0, 0, 0});
+  options.initial = ExpandGroups(test->problem, AllOn(0, 4));
   options.starts = {*options.initial};
   const auto result = LocalSearchPlanner(false).Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
@@ -276,11 +278,11 @@ TEST(Starts, PartsOfTheMachine) {
   const OpGraph graph = BuildOpGraph(test->problem);
   const CandidateDevices candidates = FindCandidateDevices(test->problem, graph);
   const auto parts = MachineParts(test->cluster, candidates);
-  ASSERT_EQ(parts, (std::vector<std::vector<int32_t>>{{0, 1}}));
+  ASSERT_EQ(parts, (std::vector<std::vector<DeviceId>>{DeviceList({0, 1})}));
   const CandidateDevices confined = Confine(candidates, parts[0]);
-  EXPECT_EQ(confined.preferred[0], (std::vector<int32_t>{0, 1}));
-  EXPECT_EQ(confined.preferred[1], (std::vector<int32_t>{2}));
-  const std::vector<GroupInfo> groups = DescribeGroups(test->problem, graph);
+  EXPECT_EQ(confined.preferred[ColocationGroupId(0)], DeviceList({0, 1}));
+  EXPECT_EQ(confined.preferred[ColocationGroupId(1)], DeviceList({2}));
+  const GroupInfos groups = DescribeGroups(test->problem, graph);
   // Seven methods on two parts.
   EXPECT_EQ(PlansOnParts({test->problem, graph, candidates, groups}, Budget{}, 2).size(), 14u);
 }
@@ -298,14 +300,15 @@ TEST(Clusters, WeightGradientsTravelWithTheirUpdate) {
               {"update", {1, 1}, {"s"}, {}, "w", Phase::kOptimizer, "m"}};
   const auto test = MakeTestProblem(spec);
   const OpGraph graph = BuildOpGraph(test->problem);
-  const std::vector<GroupInfo> groups = DescribeGroups(test->problem, graph);
+  const GroupInfos groups = DescribeGroups(test->problem, graph);
   const Clusters clusters(test->problem, graph, groups);
   const auto group = [&](int op) { return test->problem.group_of[OpId(op)]; };
-  std::vector<int32_t> gradient{group(1), group(2)}, branch{group(1), group(2), group(4)};
+  std::vector<ColocationGroupId> gradient{group(1), group(2)};
+  std::vector<ColocationGroupId> branch{group(1), group(2), group(4)};
   std::sort(gradient.begin(), gradient.end());
   std::sort(branch.begin(), branch.end());
   bool has_gradient = false, has_branch = false;
-  for (int32_t c : clusters.Of(group(1))) {
+  for (const ClusterId c : clusters.Of(group(1))) {
     const auto members = clusters.members(c);
     has_gradient |= std::equal(members.begin(), members.end(), gradient.begin(), gradient.end());
     has_branch |= std::equal(members.begin(), members.end(), branch.begin(), branch.end());
@@ -326,7 +329,7 @@ TEST(CriticalChain, FollowsQueuesOfLinks) {
               {"c", {1, 1}, {"a"}, {8}},
               {"d", {5, 5}, {"b"}, {8}}};
   const auto test = MakeTestProblem(spec);
-  const std::vector<int32_t> devices{0, 0, 1, 1};
+  const GroupPlacement devices = OnDevices({0, 0, 1, 1});
   Simulator simulator(test->problem.sim_graph);
   SimOptions options;
   options.schedule = true;
@@ -335,17 +338,17 @@ TEST(CriticalChain, FollowsQueuesOfLinks) {
   const std::vector<CriticalLink> chain =
       CriticalChain(test->problem, BuildOpGraph(test->problem), devices, *result.schedule).chain;
   ASSERT_EQ(chain.size(), 4u);
-  EXPECT_EQ(chain[0].op, 3);
+  EXPECT_EQ(chain[0].op, ExecOpId(3));
   EXPECT_FALSE(chain[0].transfer);
   EXPECT_TRUE(chain[1].transfer);
   EXPECT_TRUE(chain[1].waits_in_queue);
-  EXPECT_EQ(chain[1].producer, 1);
-  EXPECT_EQ(chain[1].op, 3);
+  EXPECT_EQ(chain[1].producer, ExecOpId(1));
+  EXPECT_EQ(chain[1].op, ExecOpId(3));
   EXPECT_TRUE(chain[2].transfer);
   EXPECT_FALSE(chain[2].waits_in_queue);
-  EXPECT_EQ(chain[2].producer, 0);
-  EXPECT_EQ(chain[2].op, 2);
-  EXPECT_EQ(chain[3].op, 0);
+  EXPECT_EQ(chain[2].producer, ExecOpId(0));
+  EXPECT_EQ(chain[2].op, ExecOpId(2));
+  EXPECT_EQ(chain[3].op, ExecOpId(0));
 }
 
 // All ops together take 30 ns on d0, 20 ns on d1; c does not run on d1, and prefers d0.
@@ -356,7 +359,7 @@ TEST(AllOnFastest, PutsTheRestWhereItMayRun) {
   const auto test = MakeTestProblem(spec);
   const CandidateDevices candidates =
       FindCandidateDevices(test->problem, BuildOpGraph(test->problem));
-  EXPECT_EQ(AllOnFastest(candidates), (std::vector<int32_t>{1, 1, 0}));
+  EXPECT_EQ(AllOnFastest(candidates), OnDevices({1, 1, 0}));
 }
 
 }  // namespace

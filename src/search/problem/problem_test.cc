@@ -23,9 +23,10 @@ TEST(BuildProblem, GroupsAreColocationGroups) {
   const auto test = MakeTestProblem(TwoModules());
   const Problem& problem = test->problem;
   ASSERT_EQ(problem.groups.size(), 3u);
-  EXPECT_EQ(problem.groups[2].persistent, Bytes(1024));
-  EXPECT_EQ(problem.groups[0].persistent, Bytes(0));
-  EXPECT_EQ(problem.groups[0].allowed, (std::vector<DeviceId>{DeviceId(0), DeviceId(1)}));
+  EXPECT_EQ(problem.groups[ColocationGroupId(2)].persistent, Bytes(1024));
+  EXPECT_EQ(problem.groups[ColocationGroupId(0)].persistent, Bytes(0));
+  EXPECT_EQ(problem.groups[ColocationGroupId(0)].allowed,
+            (std::vector<DeviceId>{DeviceId(0), DeviceId(1)}));
 }
 
 TEST(BuildProblem, ColocateJoinsModulesAndPinMeansSubModules) {
@@ -34,8 +35,8 @@ TEST(BuildProblem, ColocateJoinsModulesAndPinMeansSubModules) {
   spec.constraints.pins = {{"m.encoder", "d1"}};
   const auto test = MakeTestProblem(spec);
   ASSERT_EQ(test->problem.groups.size(), 1u);
-  EXPECT_EQ(test->problem.groups[0].ops.size(), 3u);
-  EXPECT_EQ(test->problem.groups[0].allowed, std::vector<DeviceId>{DeviceId(1)});
+  EXPECT_EQ(test->problem.groups[ColocationGroupId(0)].ops.size(), 3u);
+  EXPECT_EQ(test->problem.groups[ColocationGroupId(0)].allowed, std::vector<DeviceId>{DeviceId(1)});
 }
 
 TEST(BuildProblem, DevicesMayBeGlobs) {
@@ -65,7 +66,7 @@ std::vector<int32_t> GroupsUnderEach(const std::vector<std::string>& globs) {
   spec.constraints.colocate_each = globs;
   const auto test = MakeTestProblem(spec);
   std::vector<int32_t> groups;
-  for (size_t op = 0; op < 5; ++op) groups.push_back(test->problem.group_of[OpId(op)]);
+  for (size_t op = 0; op < 5; ++op) groups.push_back(test->problem.group_of[OpId(op)].value());
   return groups;
 }
 

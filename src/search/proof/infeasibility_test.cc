@@ -41,7 +41,7 @@ TEST(CheckNotProvenInfeasible, WhatTheRuntimeContextLacksCounts) {
   spec.inputs = {{"w", 300}};
   spec.ops = {{"a", {5}, {"w"}, {8}}};
   const auto test = MakeTestProblem(spec);
-  test->problem.sim_graph.runtime_context[0] = 1500;
+  test->problem.sim_graph.runtime_context[DeviceId(0)] = 1500;
   const Status fits = CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans());
   ASSERT_FALSE(fits.ok());
   const std::string remedy(fits.error().Remedy());
@@ -269,7 +269,7 @@ TEST(NothingFits, NamesNeedCapacityGroupAndWayOut) {
   spec.ops = {{"a", {1, 1}, {"u"}, {8}}, {"b", {1, 1}, {"v"}, {8}}};
   const auto test = MakeTestProblem(spec);
   const Error error = NothingFits(test->problem, *test->evaluator, test->plans(), "local-search",
-                                  ExpandGroups(test->problem, std::vector<int32_t>(2, 0)));
+                                  ExpandGroups(test->problem, AllOn(0, 2)));
   EXPECT_EQ(error.code, ErrorCode::kNothingFound);
   const std::string text = WholeText(error);
   for (const char* part : {"local-search", "on d0, which has 4.5 KiB (4,608 B)",
