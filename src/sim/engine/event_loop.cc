@@ -108,13 +108,16 @@ HoldingId Engine::AddTransfer(SliceId slice, ExecOpId reader, DeviceId from, Dev
   const PackedSlice& row = packed_.slices[slice.index()];
   const PackedRoute& route = packed_.routes[p_.RouteBetween(from, to)];
   const ExecOpId overwriter = row.overwritten() ? packed_.overwriter[slice] : ExecOpId();
-  run_.transfers[id] = {TransferDuration(route, row.length),
-                        slice,
-                        row.storage(),
-                        reader,
-                        overwriter,
-                        static_cast<uint16_t>(from.value()),
-                        static_cast<uint16_t>(to.value())};
+  // Member by member: an aggregate of ids would be put together on the stack first.
+  const int64_t duration = TransferDuration(route, row.length);
+  Transfer& transfer = run_.transfers[id];
+  transfer.duration = duration;
+  transfer.slice = slice;
+  transfer.storage = row.storage();
+  transfer.reader = reader;
+  transfer.overwriter = overwriter;
+  transfer.packed_from = static_cast<uint16_t>(from.value());
+  transfer.packed_to = static_cast<uint16_t>(to.value());
   const HoldingId copy = CopyBy(id);
   run_.holdings[copy] = {RoundUpToGranule(Bytes(row.length)).count, 1};
   if constexpr (kRecord) times_.push_back({run_.now, -1, -1});
@@ -160,7 +163,8 @@ inline void Engine::Publish(SliceId slice, DeviceId device, bool at_once) {
     CopyOf& copy = copies_[op.device];
     if (copy.slice != slice) {
       ++uses;
-      copy = {slice, AddTransfer<kRecord, kBound>(slice, reader->op, device, op.device, at_once)};
+      copy.slice = slice;
+      copy.holding = AddTransfer<kRecord, kBound>(slice, reader->op, device, op.device, at_once);
     } else {
       ++run_.holdings[copy.holding].left;
     }
@@ -193,7 +197,8 @@ void Engine::PublishInitial(const Placement& placement) {
       CopyOf& copy = copies_[op.device];
       if (copy.slice != slice) {
         ++uses;
-        copy = {slice, AddTransfer<kRecord, kBound>(slice, reader.op, home, op.device, false)};
+        copy.slice = slice;
+        copy.holding = AddTransfer<kRecord, kBound>(slice, reader.op, home, op.device, false);
       } else {
         ++run_.holdings[copy.holding].left;
       }
@@ -408,7 +413,7 @@ inline int64_t Engine::ServeReaders(const Transfer& transfer, HoldingId copy, bo
 
 // The transfer that began on `link` ends, alone at this instant; its event is still on top.
 template <bool kPriority, bool kRecord, bool kBound>
-inline void Engine::RunLink(LinkId link) {
+[[gnu::always_inline]] inline void Engine::RunLink(LinkId link) {
   const TransferId id = run_.running_transfer[link];
   const Transfer& transfer = run_.transfers[id];
   const DeviceId to = transfer.to();
