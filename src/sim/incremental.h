@@ -18,7 +18,7 @@ namespace placewright {
 // One per thread; holds the arrays of one program and the states of one incumbent run.
 class IncrementalSimulator {
  public:
-  // `program` must outlive this. About `memory_limit` bytes of saved states are kept at most.
+  // `sim_graph` must outlive this. About `memory_limit` bytes of saved states are kept at most.
   IncrementalSimulator(const SimGraph& sim_graph, SchedulingPolicy policy,
                        size_t memory_limit = size_t{64} << 20);
   ~IncrementalSimulator();

@@ -10,7 +10,7 @@ namespace placewright {
 
 namespace {
 
-std::string Exactly(int64_t count, const char* slice) { return FormatCount(count) + slice; }
+std::string Exactly(int64_t count, const char* unit) { return FormatCount(count) + unit; }
 
 // What lasts longest, of equals the first.
 std::string Longest(const SimGraph& p, const Graph& graph, const Cluster& cluster,

@@ -54,7 +54,7 @@ struct SimResult {
 // the first call (schedule and feedback excepted).
 class Simulator {
  public:
-  // `program` must outlive the simulator.
+  // `sim_graph` must outlive the simulator.
   explicit Simulator(const SimGraph& sim_graph);
   ~Simulator();
   Simulator(Simulator&&) noexcept;

@@ -44,7 +44,7 @@ IdVector<DeviceId, int64_t> TensorCapacity(const SimGraph& sim_graph) {
 }
 
 CandidateDevices FindCandidateDevices(const Problem& problem, const OpGraph& graph,
-                                      CandidateScope reach) {
+                                      CandidateScope scope) {
   const SimGraph& sim_graph = problem.sim_graph;
   CandidateDevices candidates;
   candidates.work = WorkPerDevice(sim_graph);
@@ -53,7 +53,7 @@ CandidateDevices FindCandidateDevices(const Problem& problem, const OpGraph& gra
   if (!FullyConnected(*problem.cluster)) {
     DropUnreachedByFixedHomes(problem, graph, candidates.any);
     Connections connections(problem, graph);
-    if (reach == CandidateScope::kMutuallyReachable) {
+    if (scope == CandidateScope::kMutuallyReachable) {
       KeepConnected(connections, candidates.work, candidates.any);
     } else {
       candidates.connections = std::move(connections);

@@ -41,7 +41,7 @@ IdVector<DeviceId, int64_t> TensorCapacity(const SimGraph& sim_graph);
 
 // O(ops * devices), plus KeepConnected's part in clusters with unreachable pairs.
 CandidateDevices FindCandidateDevices(const Problem& problem, const OpGraph& graph,
-                                      CandidateScope reach = CandidateScope::kMutuallyReachable);
+                                      CandidateScope scope = CandidateScope::kMutuallyReachable);
 
 }  // namespace placewright
 

@@ -36,9 +36,9 @@ class RouteProof {
       for (Connections::EdgeId e : connections_.Touching(group)) {
         const Connections::Edge& edge = connections_.edges()[e];
         if (group == edge.to) {
-          Keep(edge.from, CandidateScope(edge.to, &Connections::Reaching));
+          Keep(edge.from, DevicesAcross(edge.to, &Connections::Reaching));
         } else {
-          Keep(edge.to, CandidateScope(edge.from, &Connections::Reached));
+          Keep(edge.to, DevicesAcross(edge.from, &Connections::Reached));
         }
         if (left_[edge.from].empty() || left_[edge.to].empty()) return NoRoute(edge);
       }
@@ -55,7 +55,7 @@ class RouteProof {
   }
 
   // All that the devices left to a group reach, or that reach them.
-  DeviceSet CandidateScope(ColocationGroupId group, Row row_of) const {
+  DeviceSet DevicesAcross(ColocationGroupId group, Row row_of) const {
     DeviceSet all(connections_.words(), 0);
     for (DeviceId device : left_[group]) {
       const std::span<const uint64_t> row = (connections_.*row_of)(device);

@@ -6,7 +6,7 @@
 //   L(v) = max( [v in S],  max over edges (u,v) of L(u) + [v in S and u not in S] )
 //
 // for all nodes v in topological order; those of S with L(v) = l are its piece l, an accelerator of
-// its own from here on. Every CPU node is a slice of its own, too.
+// its own from here on. Every CPU node is a piece of its own, too.
 //
 //   CPU node v:  finish(v) = cpu_time(v) + max over edges (u,v) of finish(u)
 //   piece P:     finish    = max over In(P) of finish(u) + sum over In(P) of c(u)

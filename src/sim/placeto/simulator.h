@@ -31,7 +31,7 @@ namespace placewright {
 // Holds the memory of a run, nothing of its content: every run starts from the program.
 class PlacetoSimulator {
  public:
-  // `program` must outlive the simulator.
+  // `sim_graph` must outlive the simulator.
   explicit PlacetoSimulator(const PlacetoSimGraph& sim_graph) : sim_graph_(sim_graph) {}
 
   // The makespan in microseconds, 0 without ops. `placement` has a device of the program by op.
