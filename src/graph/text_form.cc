@@ -78,7 +78,8 @@ std::string_view WordOf(SizeScaling law) {
 }
 
 void PutBatchScaling(Out out, const Graph& graph, const BatchScaling& laws) {
-  fmt::format_to(out, "batch {}: {}\n", fmt::join(laws.sizes, ", "),
+  fmt::format_to(out, "batch {}{}: {}\n", fmt::join(laws.sizes, ", "),
+                 laws.smaller > 0 ? fmt::format(", {}", laws.smaller) : "",
                  laws.reason.empty() ? "scales" : laws.reason);
   if (!laws.reason.empty()) return;
   for (TensorId id : graph.tensors()) {

@@ -146,7 +146,8 @@ TEST_F(CaptureCommand, APlanOfAModelNamesTheRecordedFile) {
 TEST_F(CaptureCommand, AStepScalesWithItsBatch) {
   const Json four =
       RunJson(With({"capture", "mlp", "--batch", "4", "-o", "four.json"}, kTiny)).json();
-  EXPECT_EQ(four["batch_proof"], (Json{{"sizes", {4, 5, 11}}, {"obstacle", nullptr}}));
+  EXPECT_EQ(four["batch_proof"],
+            (Json{{"sizes", {4, 5, 11}}, {"smaller", 1}, {"obstacle", nullptr}}));
   ASSERT_EQ(Run(With({"capture", "mlp", "--batch", "9", "-o", "nine.json"}, kTiny)).status, 0);
   const Json scaled = RunJson({"inspect", "four.json", "--batch", "9"}).json();
   const Json nine = RunJson({"inspect", "nine.json"}).json();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -63,6 +64,23 @@ BatchScaling LawsOf(const Graph& graph, const Others& others) {
   return BatchScaling{{graph.batch(), others.sizes[0], others.sizes[1]}, others.reason, {}, {}};
 }
 
+bool Agrees(const Graph& graph, const BatchScaling& laws, const Others& others,
+            const Result<GraphBuilder>& smaller) {
+  return smaller.ok() && FollowsLaws(laws, graph, others.recordings[0], smaller.value());
+}
+
+// The smallest size that agrees with the laws: 1, of which `one` is the recording, or about half.
+int64_t ProveBelow(const StepSource& source, Training training, const Graph& graph,
+                   const BatchScaling& laws, const Others& others,
+                   const std::optional<Result<GraphBuilder>>& one) {
+  const int64_t proven = laws.SmallestProven();
+  if (!laws.reason.empty() || proven == 1) return 0;
+  if (one && Agrees(graph, laws, others, *one)) return 1;
+  const int64_t half = std::max<int64_t>(2, graph.batch() / 2);
+  if (half >= proven) return 0;
+  return Agrees(graph, laws, others, RecordAt(source, half, training)) ? half : 0;
+}
+
 Result<Capture> RecordAsked(const StepSource& source, Training training) {
   PW_ASSIGN(ModelStep step, ModelStep::Build(source, source.batch(), training, true));
   PW_ASSIGN(ModelStep::Recording recording, step.Record());
@@ -77,9 +95,11 @@ Result<Capture> CaptureStep(const StepSource& source, Training training, bool pr
   const bool prove = prove_batch && batch > 0;
   Others others;
   std::optional<Result<Capture>> capture;
+  std::optional<Result<GraphBuilder>> one;
   ThreadPool(prove ? 2 : 1).ParallelFor(prove ? 2 : 1, [&](int which) {
     if (which == 0) {
       capture = RecordAsked(source, training);
+      if (prove && capture->ok() && batch > 1) one = RecordAt(source, 1, training);
     } else {
       others = RecordOthers(source, batch, training);
     }
@@ -87,6 +107,7 @@ Result<Capture> CaptureStep(const StepSource& source, Training training, bool pr
   PW_ASSIGN(Capture recorded, std::move(*capture));
   if (!prove) return recorded;
   BatchScaling laws = LawsOf(recorded.graph, others);
+  laws.smaller = ProveBelow(source, training, recorded.graph, laws, others, one);
   PW_ASSIGN(recorded.graph, WithBatchScaling(std::move(recorded.graph), std::move(laws)));
   return recorded;
 }

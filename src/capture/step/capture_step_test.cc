@@ -68,6 +68,7 @@ TEST(CaptureStep, ProvesHowTheStepScales) {
   ASSERT_NE(laws, nullptr);
   EXPECT_EQ(laws->reason, "");
   EXPECT_THAT(laws->sizes, ElementsAre(4, 5, 11));
+  EXPECT_EQ(laws->smaller, 1);
   const OpId view = graph.FindOp("view");
   EXPECT_EQ(ArgumentsAt(graph, view, 9).Take().args[1], Value(Value::List{Value(int64_t{54})}));
   EXPECT_EQ(SlopeOf(graph, graph.FindTensor("view"), 0), 6);
@@ -96,6 +97,7 @@ TEST(CaptureStep, TakesMultiplesWhereAModelNeedsThem) {
   const Graph graph = RecordStep(4, even);
   EXPECT_EQ(graph.batch_scaling()->reason, "");
   EXPECT_THAT(graph.batch_scaling()->sizes, ElementsAre(4, 8, 12));
+  EXPECT_EQ(graph.batch_scaling()->smaller, 2);  // it refuses 1
   // Halves grow by no integer a sample.
   const Graph halves = RecordStep(4, [&](const at::Tensor& x, int64_t batch) {
     const std::vector<int64_t> shape = {2, batch / 2, 6};
@@ -103,6 +105,34 @@ TEST(CaptureStep, TakesMultiplesWhereAModelNeedsThem) {
   });
   EXPECT_THAT(halves.batch_scaling()->reason,
               HasSubstr("args[1][1] of op view_1 (aten.view.default) is 2, 4 and 6"));
+}
+
+// The smaller size is 1, else half; below them, and where they differ, nothing is proven.
+TEST(CaptureStep, ProvesASmallerSize) {
+  const auto smaller = [](int64_t batch, int64_t other_below) {
+    const Graph graph = RecordStep(batch, [&](const at::Tensor& x, int64_t at) {
+      return Flat(at < other_below ? at::mul(x, 2.0) : x, at);
+    });
+    EXPECT_EQ(graph.batch_scaling()->reason, "") << batch;
+    return graph.batch_scaling()->smaller;
+  };
+  EXPECT_EQ(smaller(8, 0), 1);
+  EXPECT_EQ(smaller(8, 2), 4);
+  EXPECT_EQ(smaller(8, 4), 4);
+  EXPECT_EQ(smaller(8, 5), 0);
+  EXPECT_EQ(smaller(3, 2), 2);
+  EXPECT_EQ(smaller(2, 2), 0);
+  EXPECT_EQ(smaller(1, 0), 0);
+}
+
+// Another law than at larger sizes: room for at least three samples.
+TEST(CaptureStep, ASmallerSizeMustFollowTheLaws) {
+  const Graph graph = RecordStep(4, [](const at::Tensor& x, int64_t batch) {
+    const std::vector<int64_t> shape = {std::max<int64_t>(batch, 3), 6};
+    return at::mul(x.sum(), 2.0).expand(shape);
+  });
+  EXPECT_EQ(graph.batch_scaling()->reason, "");
+  EXPECT_EQ(graph.batch_scaling()->smaller, 0);
 }
 
 TEST(CaptureStep, SaysThatAModelHasOneSizeAlone) {

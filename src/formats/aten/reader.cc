@@ -258,21 +258,30 @@ std::string NoteOnWrapper(const AtenFile& file) {
   return "";
 }
 
+std::string NoteBelowProof(int64_t batch, int64_t proven_from) {
+  if (batch > 1) {
+    return fmt::format(
+        "no size below batch {} was recorded, so that a step recorded at batch {} may "
+        "have other ops",
+        proven_from, batch);
+  }
+  return fmt::format(
+      "recorded at batch {}: LibTorch omits some copies and sums at batch 1, so a "
+      "step recorded there may have fewer ops",
+      proven_from);
+}
+
 }  // namespace
 
 Result<AtenGraph> ReadAtenFile(std::string_view text, std::optional<int64_t> batch) {
   PW_ASSIGN(AtenFile file, ReadAtenRecords(text));
-  const int64_t recorded_batch = file.batch;
+  const int64_t proven_from =
+      file.batch_scaling ? std::min(file.batch, file.batch_scaling->SmallestProven()) : file.batch;
   std::string wrapper = file.wrapped.value_or(false) ? NoteOnWrapper(file) : "";
   if (batch) PW_RETURN_IF_ERROR(Rescale(file, *batch));
   PW_ASSIGN(AtenGraph graph, AtenGraphReader(std::move(file)).Read());
   if (!wrapper.empty()) graph.notes.push_back(std::move(wrapper));
-  if (batch == 1 && recorded_batch > 1) {
-    graph.notes.push_back(
-        fmt::format("recorded at batch {}: LibTorch omits some copies and sums at batch 1, so a "
-                    "step recorded there may have fewer ops",
-                    recorded_batch));
-  }
+  if (batch && *batch < proven_from) graph.notes.push_back(NoteBelowProof(*batch, proven_from));
   return graph;
 }
 

@@ -63,10 +63,17 @@ Result<std::vector<DimensionSlope>> CheckRank(std::vector<DimensionSlope> slopes
                    fmt::format("{} slopes of a shape of {} dimensions", found, rank), "slopes");
 }
 
+// All at which the step was recorded.
+std::vector<int64_t> SizesOf(const BatchScaling& laws) {
+  std::vector<int64_t> sizes(laws.sizes.begin(), laws.sizes.end());
+  if (laws.smaller > 0) sizes.push_back(laws.smaller);
+  return sizes;
+}
+
 // The sizes and numbers of one op, input or output at another batch.
 Status CheckShape(const std::vector<int64_t>& shape, const std::vector<DimensionSlope>& slopes,
                   int64_t batch, const BatchScaling& laws) {
-  for (const int64_t size : laws.sizes) {
+  for (const int64_t size : SizesOf(laws)) {
     Result<std::vector<int64_t>> scaled = ShapeAt(shape, slopes, batch, size);
     if (scaled.ok()) continue;
     return MakeError(ErrorCode::kField,
@@ -78,7 +85,7 @@ Status CheckShape(const std::vector<int64_t>& shape, const std::vector<Dimension
 
 Status CheckNumbers(const AtenOp& op, int64_t batch, const BatchScaling& laws) {
   if (op.laws.empty()) return Ok();
-  for (const int64_t size : laws.sizes) {
+  for (const int64_t size : SizesOf(laws)) {
     Result<OpArguments> scaled = ArgumentsAt({op.args, op.kwargs}, op.laws, batch, size);
     if (scaled.ok()) continue;
     return MakeError(ErrorCode::kField,
@@ -189,6 +196,9 @@ Result<std::optional<BatchScaling>> ReadBatchProof(const Json& root) {
   if (proof->contains("obstacle")) {
     PW_ASSIGN(laws.reason, GetString(*proof, "obstacle", "batch_proof"));
   }
+  if (proof->contains("smaller")) {
+    PW_ASSIGN(laws.smaller, GetInt(*proof, "smaller", "batch_proof", 1, laws.SmallestProven() - 1));
+  }
   return std::optional<BatchScaling>(std::move(laws));
 }
 
@@ -285,6 +295,7 @@ void AppendArgumentLaws(const Op& op, std::span<const ArgumentLaw> laws, std::st
 
 Json BatchProofToJson(const BatchScaling& laws) {
   Json proof = {{"sizes", laws.sizes}};
+  if (laws.smaller > 0) proof["smaller"] = laws.smaller;
   if (!laws.reason.empty()) proof["obstacle"] = laws.reason;
   return proof;
 }

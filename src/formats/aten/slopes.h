@@ -24,7 +24,7 @@ Result<std::vector<DimensionSlope>> ReadShapeSlopes(const Json& object,
 // an entry that leads to no number, or entries that are not in the order of the arguments.
 Result<std::vector<ArgumentLaw>> ReadArgumentLaws(const Json& object, const AtenOp& op);
 
-// The optional field `batch_proof` of the file: sizes and reason.
+// The optional field `batch_proof` of the file: sizes and reason, the smaller size.
 Result<std::optional<BatchScaling>> ReadBatchProof(const Json& root);
 
 // Checks that slopes and proof belong together, and that all sizes are possible at the sizes of

@@ -77,6 +77,32 @@ TEST(AtenSlopes, AreWrittenAsTheyWereRead) {
   EXPECT_EQ(ToText(ReadAtenFile(there, 4).Take().graph), ToText(graph));
 }
 
+// Sizes below all that were recorded are taken by the same laws, with a note.
+TEST(AtenSlopes, SizesBelowTheProofAreNoted) {
+  const auto notes = [](const std::string& text, int64_t batch) {
+    return ReadAtenFile(text, batch).Take().notes;
+  };
+  const std::string_view sizes = R"({"sizes": [4, 5, 11]})";
+  EXPECT_TRUE(notes(std::string(kStep), 4).empty());
+  EXPECT_TRUE(notes(std::string(kStep), 9).empty());
+  EXPECT_THAT(notes(std::string(kStep), 3),
+              testing::ElementsAre("no size below batch 4 was recorded, so that a step recorded at "
+                                   "batch 3 may have other ops"));
+  EXPECT_THAT(notes(std::string(kStep), 1),
+              testing::ElementsAre("recorded at batch 4: LibTorch omits some copies and sums at "
+                                   "batch 1, so a step recorded there may have fewer ops"));
+  const std::string two = With(sizes, R"({"sizes": [4, 5, 11], "smaller": 2})");
+  EXPECT_TRUE(notes(two, 3).empty());
+  EXPECT_TRUE(notes(two, 2).empty());
+  EXPECT_THAT(notes(two, 1), testing::ElementsAre(HasSubstr("recorded at batch 2: ")));
+  EXPECT_TRUE(notes(With(sizes, R"({"sizes": [4, 5, 11], "smaller": 1})"), 1).empty());
+  EXPECT_TRUE(notes(With(sizes, R"({"sizes": [4, 3, 2]})"), 2).empty());
+  // It stays, at another batch too.
+  const std::string there = WriteAtenGraph(ReadAtenFile(two, 7).Take().graph, {}, nullptr).Take();
+  EXPECT_EQ(ReadAtenFile(there).Take().graph.batch_scaling()->smaller, 2);
+  EXPECT_TRUE(notes(there, 2).empty());
+}
+
 TEST(AtenSlopes, AnObstacleIsKeptAndSaid) {
   std::string text = R"({"name": "s", "batch": 4,
    "batch_proof": {"sizes": [4, 5, 11], "obstacle": "op pool is odd"}, "inputs": [],
@@ -135,6 +161,9 @@ TEST(AtenSlopes, HostileFilesAreRefusedByName) {
       {"[4, 5, 11]", "[4, 5, 5]", "batch_proof.sizes", "different"},
       {"[4, 5, 11]", "[4, 5, 0]", "batch_proof.sizes[2]", ""},
       {R"({"sizes": [4, 5, 11]})", "[4, 5, 11]", "batch_proof", ""},
+      {"[4, 5, 11]", R"([4, 5, 11], "smaller": 4)", "batch_proof.smaller", ""},
+      {"[4, 5, 11]", R"([4, 5, 11], "smaller": 0)", "batch_proof.smaller", ""},
+      {"[4, 5, 11]", R"([4, 5, 1], "smaller": 1)", "batch_proof.smaller", ""},
       {R"({"sizes": [4, 5, 11]})", R"({"sizes": [4, 5, 11], "obstacle": "x"})",
        "inputs[0] (input:x).slopes", "without a batch_proof that found no obstacle"},
       {R"( "batch_proof": {"sizes": [4, 5, 11]},)", "", "inputs[0] (input:x).slopes", "without"},

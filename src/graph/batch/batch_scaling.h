@@ -14,6 +14,7 @@
 #ifndef PLACEWRIGHT_GRAPH_BATCH_BATCH_SCALING_H_
 #define PLACEWRIGHT_GRAPH_BATCH_BATCH_SCALING_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -45,6 +46,14 @@ struct BatchScaling {
   std::string reason;
   Csr<TensorId, DimensionSlope> dimensions;  // of every tensor, ascending
   Csr<OpId, ArgumentLaw> arguments;          // of every op, ascending
+  // A size below all of `sizes` at which a further recording agreed with the laws; 0: there is
+  // none.
+  int64_t smaller = 0;
+
+  // Down to which batch the laws are those of recordings, not of an extension of them.
+  int64_t SmallestProven() const {
+    return smaller > 0 ? smaller : std::min({sizes[0], sizes[1], sizes[2]});
+  }
   friend bool operator==(const BatchScaling&, const BatchScaling&) = default;
 };
 

@@ -290,4 +290,11 @@ BatchScaling ProveBatchScaling(const Graph& graph, const GraphBuilder& second,
   return Prover(graph, second, third).Run();
 }
 
+bool FollowsLaws(const BatchScaling& laws, const Graph& graph, const GraphBuilder& second,
+                 const GraphBuilder& further) {
+  const BatchScaling found = ProveBatchScaling(graph, second, further);
+  return found.reason.empty() && found.dimensions == laws.dimensions &&
+         found.arguments == laws.arguments;
+}
+
 }  // namespace placewright

@@ -18,6 +18,11 @@ namespace placewright {
 BatchScaling ProveBatchScaling(const Graph& graph, const GraphBuilder& second,
                                const GraphBuilder& third);
 
+// Whether the same step at one more batch follows `laws`, which ProveBatchScaling found of `graph`,
+// `second` and another. Same complexity.
+bool FollowsLaws(const BatchScaling& laws, const Graph& graph, const GraphBuilder& second,
+                 const GraphBuilder& further);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_GRAPH_BATCH_PROOF_H_
