@@ -185,9 +185,10 @@ class Portfolio {
     for (const std::string& note : result.notes) notes_.push_back(note);
     if (!first_feasible_seconds_) first_feasible_seconds_ = result.first_feasible_seconds;
     for (HistoryPoint& point : result.history) {
-      if (history_.empty() || point.step_time < history_.back().step_time) {
-        history_.push_back(std::move(point));
-      }
+      if (!history_.empty() && point.step_time >= history_.back().step_time) continue;
+      // Planners run side by side: one may have ended before another whose plan was taken first.
+      if (!history_.empty()) point.seconds = std::max(point.seconds, history_.back().seconds);
+      history_.push_back(std::move(point));
     }
     if (best_ && !(score < best_score_)) return;
     best_ = std::move(result);
