@@ -1,4 +1,5 @@
-"""How the numbers of a step follow its batch size, proven by recordings at three sizes.
+"""How the numbers of a step follow its batch size, proven by recordings at three sizes and, below
+the recorded batch, a fourth.
 
 The laws, their exactness and the fields that state them are those of docs/formats/aten-graph.md,
 "Other batch sizes". With value v at batch b, a number is at batch n
@@ -27,6 +28,12 @@ def size_pairs(batch):
     return [pair for pair in pairs if pair[1] >= 1 and pair[0] != pair[1]]
 
 
+def smaller_sizes(sizes):
+    """Sizes below those of a proof to compare at, the best first."""
+    half = max(2, sizes[0] // 2)
+    return [size for size in (1, half) if size < min(sizes)]
+
+
 def number_at(value, law, batch, to):
     """`value`, an int or float of batch `batch`, at batch `to`; None where the law is none for it."""
     if isinstance(value, int):
@@ -49,7 +56,28 @@ def number_at(value, law, batch, to):
 def prove(sizes, steps):
     """Adds `slopes` to the records of the first of three steps, recorded at these three sizes.
     Raises Obstacle, which names the first record that differs, before anything is added."""
-    _Proof(sizes, steps).run()
+    for record, slopes in _Proof(sizes, steps).run():
+        record["slopes"] = slopes
+
+
+def holds(sizes, steps):
+    """Whether the laws that prove() added to the first of these steps are also those through the
+    others."""
+    try:
+        found = _Proof(sizes, steps).run()
+    except Obstacle:
+        return False
+    if any(record.get("slopes") != slopes for record, slopes in found):
+        return False
+    return len(found) == sum("slopes" in record for record in _records(steps[0]))
+
+
+def _records(step):
+    """All that may have slopes."""
+    yield from step.inputs
+    for op in step.ops:
+        yield op
+        yield from (output for output in op["outputs"] if output is not None)
 
 
 class _Proof:
@@ -59,6 +87,7 @@ class _Proof:
         self._op, self._laws = "", []
 
     def run(self):
+        """(record of the first step, its slopes) of all whose numbers follow the batch."""
         self._same_count("inputs", [step.inputs for step in self._steps])
         for records in zip(*(step.inputs for step in self._steps)):
             self._input(records)
@@ -67,8 +96,7 @@ class _Proof:
         self._same_count("ops", [step.ops for step in self._steps])
         if any(step.outputs != self._steps[0].outputs for step in self._steps):
             raise Obstacle("the step leaves other tensors behind at another batch")
-        for record, slopes in self._found:
-            record["slopes"] = slopes
+        return self._found
 
     def _differ(self, what, values, why=""):
         first, second, third = (str(value)[:80] for value in values)

@@ -1,7 +1,8 @@
 """Recording a step, and how it follows its batch size.
 
-The step is recorded at three sizes; batch_laws.py compares the records. The arguments at another
-size come from a function of the user's, or are the example inputs and targets with other shapes.
+The step is recorded at three sizes and, where it follows them, at a smaller one; batch_laws.py
+compares the records. The arguments at another size come from a function of the user's, or are the
+example inputs and targets with other shapes.
 """
 
 from . import batch_laws, resized, step
@@ -66,7 +67,7 @@ def _prove(recorded, batch, ways):
         if others:
             try:
                 batch_laws.prove(sizes, [recorded, *others])
-                return {"sizes": sizes}
+                return {"sizes": sizes, **_prove_below(way, sizes, [recorded, others[0]])}
             except batch_laws.Obstacle as error:
                 obstacle = str(error)
                 if batch == 1:
@@ -76,6 +77,19 @@ def _prove(recorded, batch, ways):
             failed = ({"sizes": sizes, "obstacle": obstacle}, bool(others))
     return failed[0] if failed else {"sizes": [batch, batch + 1, 2 * batch + 3],
                                      "obstacle": "no input is a tensor"}
+
+
+def _prove_below(way, sizes, steps):
+    """The field `smaller` of a proof: the smallest size at which the step is the one that it says;
+    PyTorch leaves out copies and sums at batch 1."""
+    for size in batch_laws.smaller_sizes(sizes):
+        try:
+            smaller = step.record(**way(size))
+        except ExportError:
+            continue
+        if batch_laws.holds([*sizes[:2], size], [*steps, smaller]):
+            return {"smaller": size}
+    return {}
 
 
 def _record_others(way, batch):

@@ -62,7 +62,7 @@ class Proof(ExportTest):
 
     def test_slopes_by_hand(self):
         graph = self.exported_at(mlp, 8)
-        self.assertEqual(graph["batch_proof"], {"sizes": [8, 9, 19]})
+        self.assertEqual(graph["batch_proof"], {"sizes": [8, 9, 19], "smaller": 1})
         by_name = {record["name"]: record for record in graph["inputs"] + graph["ops"]}
         self.assertEqual(by_name["input:input"]["slopes"], [1, 0])
         self.assertEqual(by_name["input:target"]["slopes"], [1])
@@ -97,6 +97,19 @@ class Proof(ExportTest):
         direct = self.exported(*build(7))
         self.assertEqual(at_batch(graph, 7), {**direct, "batch": 7})
 
+    def test_a_smaller_size(self):
+        def smaller(then, batch=8):
+            return self.exported(Steps(then), torch.zeros(batch, 8), batch=batch)[
+                "batch_proof"].get("smaller")
+        self.assertEqual(smaller(lambda y: y), 1)
+        self.assertEqual(smaller(lambda y: y, batch=2), 1)
+        self.assertIsNone(smaller(lambda y: y, batch=1))
+        # Another step at 1, at 1 and 2, at all sizes below the recorded one
+        self.assertEqual(smaller(lambda y: y.exp() if y.shape[0] == 1 else y), 4)
+        self.assertEqual(smaller(lambda y: y[:, :3] if y.shape[0] <= 2 else y), 4)
+        self.assertIsNone(smaller(lambda y: y * 2.0 if y.shape[0] < 8 else y * 3.0))
+        self.assertIsNone(smaller(lambda y: y * 2.0 if y.shape[0] < 2 else y * 3.0, batch=2))
+
     def test_the_program_plans_the_step_that_would_have_been_recorded(self):
         graphs = []
         for batch, options in ((4, ["--batch", "7"]), (7, [])):
@@ -121,7 +134,8 @@ class NoProof(ExportTest):
         self.refused(["does not follow its batch size", "rebatch=build"], model, x, batch=batch,
                      rebatch=True)
         # The program says the same, and takes no other batch.
-        self.assertEqual(self.inspected()["batch_proof"], graph["batch_proof"])
+        self.assertEqual(self.inspected()["batch_proof"],
+                         {"smaller": None, **graph["batch_proof"]})
         run = subprocess.run([PROGRAM, "inspect", "step.json.gz", "--batch", "5"],
                              cwd=self.folder, capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 3)
@@ -202,11 +216,11 @@ class CommandLine(ExportTest):
             run = self.run_exporter("model.py:build", *options)
             self.assertEqual(run.returncode, 0, run.stderr)
             self.assertIn("as recordings at 4, 5 and 11 prove", run.stdout)
-            self.assertEqual(self.written()["batch_proof"], {"sizes": [4, 5, 11]})
+            self.assertEqual(self.written()["batch_proof"], {"sizes": [4, 5, 11], "smaller": 1})
             self.assertIn("input:t", [record["name"] for record in self.written()["inputs"]])
         run = self.run_exporter("model.py:build", "--batch", "6", "--batch-argument", "size",
                                 "--json", "--inference")
-        self.assertEqual(json.loads(run.stdout)["batch_proof"], {"sizes": [6, 7, 15]}, run.stderr)
+        self.assertEqual(json.loads(run.stdout)["batch_proof"], {"sizes": [6, 7, 15], "smaller": 1}, run.stderr)
         run = self.run_exporter("model.py:build", "--batch", "4", "--one-batch")
         self.assertNotIn("batch_proof", self.written())
 

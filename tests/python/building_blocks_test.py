@@ -26,7 +26,8 @@ class Blocks(ExportTest):
 
     def check_other_batch(self, build):
         graph = self.exported(**build(4), batch=4, rebatch=build)
-        self.assertEqual(graph["batch_proof"], {"sizes": [4, 5, 11]})
+        proof = graph["batch_proof"]
+        self.assertEqual(proof["sizes"], [4, 5, 11])
         seen = self.inspected("--batch", "6")
         # The step of batch 6, which no recording of the proof has seen.
         direct = self.exported(**build(6), batch=6, rebatch=False)
@@ -34,6 +35,10 @@ class Blocks(ExportTest):
         expected = self.inspected()
         for key in ("batch", "ops", "edges", "parameters", "macs", "memory", "phases"):
             self.assertEqual(seen[key], expected[key], key)
+        if "smaller" in proof:
+            smaller = proof["smaller"]
+            self.assertEqual(at_batch(graph, smaller),
+                             self.exported(**build(smaller), batch=smaller, rebatch=False))
 
     def test_what_depends_on_data_is_refused(self):
         for name, build in REFUSED.items():

@@ -40,7 +40,7 @@ class Structures(ExportTest):
         model = Model(lambda m, b: m.layer(b.words) * b.masks[0])
         graph = self.exported(model, (Batch(X, [X.clone()]),), batch=4)
         self.assertEqual(inputs_of(graph, "input"), ["input:x.words", "input:x.masks.0"])
-        self.assertEqual(graph["batch_proof"], {"sizes": [4, 5, 11]})
+        self.assertEqual(graph["batch_proof"], {"sizes": [4, 5, 11], "smaller": 1})
         given = types.MappingProxyType({"a": X})
         graph = self.exported(Model(lambda m, b: m.layer(b["a"])), (given,))
         self.assertEqual(inputs_of(graph, "input"), ["input:x.a"])

@@ -116,7 +116,7 @@ class Mlp(ExportTest):
         # t -> addmm -> relu -> addmm <- t
         self.assertEqual(said, {"path": str(path), "name": "net", "ops": 5, "edges": 4,
                                 "phases": {"fwd": 5, "bwd": 0, "opt": 0}, "parameters": 2762,
-                                "batch_proof": {"sizes": [8, 9, 19]}})
+                                "batch_proof": {"sizes": [8, 9, 19], "smaller": 1}})
         path = self.folder / "other.json.gz"
         export(mlp(), X, path=path, name="mine")
         graph = json.loads(gzip.decompress(path.read_bytes()))
