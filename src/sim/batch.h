@@ -3,6 +3,7 @@
 #define PLACEWRIGHT_SIM_BATCH_H_
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace placewright {
 
 class BatchSimulator {
  public:
-  // Both must outlive this. Holds one Simulator a thread.
+  // Both must outlive this. Holds a Simulator for every thread that a batch has needed so far.
   BatchSimulator(const SimGraph& sim_graph, ThreadPool* pool);
 
   // Hands what Simulator::Run gives for placements[i] to `take`, on any thread of the pool and in
@@ -23,8 +24,9 @@ class BatchSimulator {
            const std::function<void(size_t i, const SimResult& result)>& take);
 
  private:
+  const SimGraph& sim_graph_;
   ThreadPool* pool_;
-  std::vector<Simulator> simulators_;  // one a thread
+  std::vector<std::optional<Simulator>> simulators_;  // [thread]
 };
 
 }  // namespace placewright

@@ -6,6 +6,7 @@
 
 #include "check_plan/checker.h"
 #include "formats/plan/plan_json.h"
+#include "sim/device_use.h"
 #include "sim/engine/sim_graph.h"
 #include "sim/simulator.h"
 
@@ -20,28 +21,6 @@ Nanos SimpleBound(const SimGraph& sim_graph) {
     all = SaturatingAdd(all, sim_graph.min_time[op]);
   }
   return Nanos(std::max(longest, all / sim_graph.devices));
-}
-
-std::vector<DeviceUse> UsesOf(const SimResult& result, const Cluster& cluster) {
-  std::vector<DeviceUse> uses;
-  for (DeviceId id : cluster.devices()) {
-    const DeviceResult& device = result.devices[id.index()];
-    DeviceUse use;
-    use.name = cluster.device(id).name;
-    use.kind = cluster.kind(id).name;
-    use.busy = result.step_time.count > 0 ? static_cast<double>(device.busy.count) /
-                                                static_cast<double>(result.step_time.count)
-                                          : 0;
-    use.peak_memory = device.peak;
-    use.tensor_peak = device.tensor_peak;
-    use.workspace = device.workspace;
-    use.runtime_context = device.runtime_context;
-    use.capacity = cluster.device(id).capacity;
-    use.reserve = cluster.device(id).reserve;
-    use.ops = device.ops;
-    uses.push_back(use);
-  }
-  return uses;
 }
 
 }  // namespace
@@ -85,7 +64,7 @@ SimulatedPlan Simulate(const Graph& graph, const Cluster& cluster, const CostTab
   plan.feasible = result.feasible;
   plan.step_time = result.step_time;
   plan.lower_bound = SimpleBound(sim_graph);
-  plan.devices = UsesOf(result, cluster);
+  plan.devices = UseOfDevices(result, cluster);
   plan.baselines = {{"single", result.feasible, Nanos(result.step_time.count + 7)},
                     {"random", result.feasible, result.step_time}};
   if (result.feasible) {
