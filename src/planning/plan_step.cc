@@ -8,28 +8,16 @@
 #include "planning/placewright.h"
 #include "planning/prepared_problem.h"
 #include "planning/replay.h"
+#include "planning/search_budget.h"
 #include "sim/placement_check.h"
 
 namespace placewright {
 namespace {
 
-constexpr std::chrono::seconds kDefaultTime{10};
-
-Budget BudgetOf(const PlanRequest& request, Clock::time_point started) {
-  Budget budget;
-  budget.iterations = request.iterations;
-  budget.stop = request.stop;
-  if (request.time) {
-    budget.deadline = started + *request.time;
-  } else if (!request.iterations) {
-    budget.deadline = started + kDefaultTime;
-  }
-  return budget;
-}
-
 PlannerOptions OptionsOf(const PlanRequest& request, Clock::time_point started) {
   PlannerOptions options;
-  options.budget = BudgetOf(request, started);
+  options.budget = MakeSearchBudget(request.time, request.iterations, started);
+  options.budget.stop = request.stop;
   options.seed = request.seed;
   options.threads = std::max(1, request.threads);
   options.initial = request.initial;

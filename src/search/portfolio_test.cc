@@ -106,6 +106,25 @@ TEST_F(Portfolio, RunsOneSliceOfEachWithoutAnyLimit) {
   EXPECT_THAT(log_.slices, ElementsAre("x", "y"));
 }
 
+// Constructive, and not for `auto`.
+class Outsider : public Planner {
+ public:
+  std::string_view name() const override { return "outsider"; }
+  std::string_view description() const override { return "stays out"; }
+  bool iterative() const override { return false; }
+  bool in_auto() const override { return false; }
+  Result<PlannerResult> Plan(const Problem&, Evaluator&, const PlannerOptions&) const override {
+    ADD_FAILURE() << "auto runs a planner that is not for it";
+    return NoPlanInTime(name());
+  }
+};
+
+TEST_F(Portfolio, LeavesOutConstructivePlannersThatAreNotForIt) {
+  table_.push_back(std::make_unique<Outsider>());
+  Add("y", 10, 1);
+  EXPECT_EQ(Plan(10).baselines.size(), 1u);
+}
+
 TEST_F(Portfolio, LeavesOutWhoIsNotForIt) {
   Add("x", 10, 2, false);
   Add("y", 10, 2);

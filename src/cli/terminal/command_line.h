@@ -1,5 +1,5 @@
 // What a command declares: its arguments, options and texts. The one door to CLI11, whose headers
-// take 10 s a source to compile and stay behind it (command_line.cc; program.cc parses).
+// take seconds a source to compile and stay behind it (command_line.cc; program.cc parses).
 #ifndef PLACEWRIGHT_CLI_TERMINAL_COMMAND_LINE_H_
 #define PLACEWRIGHT_CLI_TERMINAL_COMMAND_LINE_H_
 

@@ -9,11 +9,10 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "formats/cluster/kind_fields.h"
+#include "planning/search_budget.h"
 
 namespace placewright {
 namespace {
-
-constexpr std::chrono::seconds kDefaultTime{10};
 
 // GLOB=DEVICE at the last '=': device names hold none.
 Result<ConstraintSpec> ParseSpec(std::string_view option, const std::string& text) {
@@ -195,21 +194,17 @@ Result<Constraints> ParseConstraints(const SearchOptions& options) {
 }
 
 Result<Budget> MakeBudget(const SearchOptions& options, Clock::time_point started) {
-  Budget budget;
-  budget.iterations = options.iterations;
+  std::optional<std::chrono::nanoseconds> time;
   if (!options.time.empty()) {
-    PW_ASSIGN(const std::chrono::nanoseconds time, ParseTimeLimit(options.time));
-    budget.deadline = started + time;
-  } else if (!options.iterations) {
-    budget.deadline = started + kDefaultTime;
+    PW_ASSIGN(time, ParseTimeLimit(options.time));
   }
-  return budget;
+  return MakeSearchBudget(time, options.iterations, started);
 }
 
 void LeaveTimeToWrite(Clock::time_point started, Clock::time_point prepared, Budget* budget) {
   if (!budget->deadline || *budget->deadline <= started) return;
   const Clock::duration half = (*budget->deadline - started) / 2;
-  *budget->deadline -= std::min<Clock::duration>(2 * (prepared - started), half);
+  *budget->deadline -= std::min<Clock::duration>(3 * (prepared - started), half);
 }
 
 int ThreadsOf(const SearchOptions& options) {

@@ -79,8 +79,8 @@ Result<Constraints> ParseConstraints(const SearchOptions& options);
 // The deadline counts from `started`. Errors: kUsage.
 Result<Budget> MakeBudget(const SearchOptions& options, Clock::time_point started);
 // Takes from the search what replaying, drawing and writing its result will need, so that the
-// program ends about the deadline: twice as long as preparing the problem took, at most half of
-// all. `started`: when the graph had been read.
+// program ends about the deadline: three times as long as preparing the problem took (measured on
+// gnmt-8: 0.17 s and 0.53 s), at most half of all. `started`: when the graph had been read.
 void LeaveTimeToWrite(Clock::time_point started, Clock::time_point prepared, Budget* budget);
 int ThreadsOf(const SearchOptions& options);
 

@@ -110,7 +110,7 @@ double MeanTime(const WeightedGraph& dag) {
   return std::max(1.0, sum / std::max(1, dag.nodes()));
 }
 
-// Asks the budget after every iteration: that is a clock read beside tens of microseconds.
+// Asks the budget after every iteration: a clock read beside a tenth of a millisecond.
 class StopHandler : public ClpEventHandler {
  public:
   explicit StopHandler(const Budget& budget) : budget_(budget) {}

@@ -20,7 +20,7 @@ SimOptions OptionsOf(const Problem& problem, const EvaluationOptions& options) {
   return sim;
 }
 
-// Into an Evaluation that keeps its memory: local search does this tens of thousands of times a
+// Into an Evaluation that keeps its memory: local search does this some ten thousand times a
 // second.
 void Fill(const SimResult& result, Evaluation* evaluation) {
   evaluation->abandoned = result.abandoned;
