@@ -25,9 +25,8 @@ class ClusterBuilder {
   Result<int32_t> AddKind(DeviceKind kind);
   // The index of a kind added before, or -1.
   int32_t FindKindIndex(std::string_view name) const;
-  // Errors: kDuplicateName, kField (capacity < 1, or < 0 for kOther; negative reserve or host;
-  // unknown kind),
-  // kClusterInvalid (more than kMaxDevices).
+  // Errors: kDuplicateName; kField: capacity < 1, or < 0 for kOther, negative reserve or host,
+  // unknown kind; kClusterInvalid: more than kMaxDevices.
   Result<DeviceId> AddDevice(Device device);
   // A node that forwards and computes nothing: a switch, a NIC, a CPU's root complex.
   Status AddForwarder(std::string name);

@@ -1,3 +1,8 @@
+// A change takes effect when the run first looks at something that it changes: at the device of an
+// op that moves, at the home of what it holds, or at a path. Before that instant the run under the
+// changed placement is the incumbent's but for where the moved ops are said to lie and what lies on
+// their devices for the whole step. So a state saved before it, with these exchanged (StatePatch),
+// is a state of the new run.
 #include "sim/incremental.h"
 
 #include <algorithm>
@@ -43,7 +48,8 @@ struct IncrementalSimulator::State {
     Adopt(outcome);
   }
 
-  // The engine's last run, which was recorded, is that of the incumbent.
+  // The engine's last run, which was recorded, is that of the incumbent: what EffectOfOp asks the
+  // engine for holds until the next recorded run, and tries are not recorded.
   void Adopt(EngineOutcome outcome) {
     FillResult(p, engine, outcome, &incumbent_result);
     if (options.policy == SchedulingPolicy::kCriticalPath) engine.ComputePaths(incumbent, &paths);
@@ -57,7 +63,8 @@ struct IncrementalSimulator::State {
     for (ExecOpId op : p.exec_ops()) AddInputReads(op, incumbent[p.op_of[op]], 1, nullptr);
   }
 
-  // `resident` gains or loses an input where the first reader comes or the last one goes.
+  // Rule 9: an input lies on every device that has an op reading it. `resident` gains or loses it
+  // where the first reader comes or the last one goes.
   void AddInputReads(ExecOpId op, DeviceId device, int32_t sign,
                      IdVector<DeviceId, __int128>* resident) {
     for (SliceId slice : p.op_slices[op]) {
@@ -72,7 +79,9 @@ struct IncrementalSimulator::State {
     }
   }
 
-  // Does the slice of initial content cross to any device, before or after the moves?
+  // Does the slice of initial content cross to any device, before or after the moves? Such
+  // transfers queue from the beginning; where there are none, nothing before the readers sees the
+  // home.
   bool Crosses(SliceId slice) const {
     const StorageId storage = p.slice_storage[slice];
     const DeviceId old_home = engine.HomeOf(storage, incumbent);
@@ -101,7 +110,8 @@ struct IncrementalSimulator::State {
       if (any_input) AddInputReads(op, incumbent[move.op], -1, &patch.resident);
       if (any_input) AddInputReads(op, move.device, 1, &patch.resident);
     }
-    // Counted for the patch only; Accept counts again.
+    // All moves are counted before any is taken back: two of them may read one input. Counted for
+    // the patch only; Accept counts again.
     if (any_input) CountInputsBack();
     if (options.policy == SchedulingPolicy::kCriticalPath && p.waits_in_place) {
       effect = std::min(effect, EffectOfPaths());
@@ -118,6 +128,8 @@ struct IncrementalSimulator::State {
     }
   }
 
+  // A parameter or state that moves with the op: there from the beginning, so that its bytes are
+  // patched into whatever state the run goes on from.
   int64_t MoveHome(StorageId storage, const OpMove& move) {
     int64_t effect = kNoEffect;
     patch.resident[incumbent[move.op]] -= p.storage_bytes[storage];
@@ -128,6 +140,8 @@ struct IncrementalSimulator::State {
     return effect;
   }
 
+  // Who makes what it reads looks at its device when it ends, to send it there or not; its own
+  // device when it becomes ready, since only then does it join a queue.
   int64_t EffectOfOp(ExecOpId op) const {
     int64_t effect = engine.op_ready()[op];
     for (SliceId slice : p.op_slices[op]) {
@@ -139,6 +153,7 @@ struct IncrementalSimulator::State {
     return effect;
   }
 
+  // A path orders the queue of a device, so it is looked at from the op's ready time on.
   int64_t EffectOfPaths() {
     int64_t effect = kNoEffect;
     engine.ComputePaths(tried, &tried_paths);
@@ -159,6 +174,8 @@ struct IncrementalSimulator::State {
   }
 
   // Runs `tried` from the last state before `effect`. `restart` says which: -1 for the beginning.
+  // Strictly before, as everything of the state's own instant is over in it. With `save`, new
+  // states replace those after it, which are of another run from there on.
   EngineOutcome RunTried(int64_t effect, Checkpoints* save) {
     restart = -1;
     while (restart + 1 < static_cast<int32_t>(checkpoints.count) &&
@@ -172,9 +189,9 @@ struct IncrementalSimulator::State {
       placed_elsewhere.assign(patch.devices.begin(), patch.devices.end());
       return outcome;
     }
-    if (save != nullptr) {
-      save->count = static_cast<size_t>(restart) + 1;
-    }
+    if (save != nullptr) save->count = static_cast<size_t>(restart) + 1;
+    // The engine counts by device from run to run: ops that the run before had placed elsewhere go
+    // back to where this one has them.
     for (const auto& [op, device] : placed_elsewhere) {
       patch.devices.emplace_back(op, tried[p.op_of[op]]);
     }
@@ -230,6 +247,8 @@ const SimResult& IncrementalSimulator::Try(std::span<const OpMove> moves, Nanos 
   return s.tried_result;
 }
 
+// Most moves are not accepted, so Try records nothing and saves no states; what is accepted is run
+// once more for them.
 void IncrementalSimulator::Accept() {
   State& s = *state_;
   if (s.moves.empty()) return;

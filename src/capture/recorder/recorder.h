@@ -12,13 +12,13 @@
 //   tensor        identified by storage and place (tensor_table.h); one that nobody announced is a
 //                 constant (in the optimizer phase: an optimizer state), or a number where it is
 //                 one of the host; ops on such numbers alone that give such numbers are left out.
-//                 Where a number would not do (in lists, for its type), an op `scalar_tensor` makes
-//                 it
+//                 Where a number would not do (in lists, for its type), an op `scalar_tensor` is
+//                 put in
 //   view, write   an output in the storage of an argument; writes by the operator's schema and by
 //                 graph/aliasing/op_schema.h, which knows those that schemas hide
-//   module        path of the innermost ModuleScope, for forward ops; the graph works out the
-//   others detach, lift_fresh   left out: their result is their argument a tensor that nobody made,
-//   in a known storage (autograd remakes views):  `as_strided`
+//   module        path of the innermost ModuleScope, for forward ops; the graph derives the others
+//   detach, lift_fresh   left out: their result is their argument
+//   a tensor without maker in a known storage (autograd remakes views): `as_strided`
 // Refused: reading a value (kDataDependent), tensors without strided memory, two announced tensors
 // in one storage (kNotRecordable).
 #ifndef PLACEWRIGHT_CAPTURE_RECORDER_RECORDER_H_

@@ -2,8 +2,8 @@
 //
 //   hostN/cpuS -- hostN/pcieS                     a socket and its root complex
 //   hostN/pcieS -- hostN/pcieS.nodeK              where a socket's GPUs are of several NUMA nodes
-//   .. -- hostN/bridgeK                           where a node's GPUs hang on several host bridges
-//   (NODE)
+//   .. -- hostN/bridgeK                           where GPUs of a node hang on several host bridges
+//                                                 (NODE)
 //   .. -- hostN/switchK -- hostN/switchK.J        GPUs that reach each other by PXB, and by PIX
 //   .. -- hostN/gpuG
 //   hostN/gpuA -- hostN/gpuB                      NVLink, all lanes of the pair as one link

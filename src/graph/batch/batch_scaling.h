@@ -4,9 +4,9 @@
 // A number that is not listed is the same at every batch. With value v at batch b it is at batch n
 //   kLinear        v + slope * (n - b), exactly; integers, and real ones with a whole value
 //   kProportional  v * n / b
-//   kInverse       v * b / n; where v is the reciprocal of an integer k that b divides as k *
-//   n,
-//                  the reciprocal of k * n / b, to the last bit
+//   kInverse       v * b / n
+//                  where v is 1 / k, k an integer, and b divides k * n:
+//                  1 / (k * n / b), to the last bit
 // Real numbers under the last two laws are held to the recordings up to 2^-51 of their value.
 //
 // A dimension with slope 1 per sample is a batch dimension in the narrow sense; one with slope 384

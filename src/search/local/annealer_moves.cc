@@ -1,11 +1,20 @@
-// The moves of the annealer.
+// The moves of the annealer. Each of them gathers changes, a group and its device; a group is
+// changed once at most in a proposal (stamp_), and a change that a constraint forbids is left out.
+// One without any change costs a move but no evaluation.
+//
+// What is drawn: half of all moves start where time is lost, on the critical chain, the rest
+// elsewhere, because a plan also improves where a move makes room. Groups alone rarely gain on a
+// training step: forward and backward ops of a layer, its parameters and its optimizer want to lie
+// together, so that most moves take a cluster or a region along.
 #include <algorithm>
 
 #include "search/local/annealer.h"
 
 namespace placewright {
 
-// Half of the time of the critical chain; else as likely as it takes time, or any.
+// Half of the time of the critical chain, of which one time in four a group that kept a device
+// busy while the chain waited for it; else as likely as it takes time, or any. Groups without time
+// of their own (updates of small parameters) would never be drawn by time.
 ColocationGroupId Annealer::PickGroup() {
   const uint64_t kind = random_.Below(8);
   if (kind < 4) {
@@ -31,6 +40,7 @@ void Annealer::AddChange(ColocationGroupId group, DeviceId device) {
   changes_.push_back({group, device});
 }
 
+// Legal() looks at the neighbours of a group, so all changes are made before any is asked about.
 bool Annealer::StaysConnected() {
   if (!context_.candidates.connections) return true;
   const auto exchange = [&] {
@@ -48,7 +58,9 @@ void Annealer::MoveGroups(std::span<const ColocationGroupId> groups, DeviceId de
   for (ColocationGroupId group : groups) AddChange(group, device);
 }
 
-// The device of a neighbour of one of the groups, or any accelerator; now and then any device.
+// Half of the time the device of a neighbour of one of the groups, which saves a transfer, else any
+// accelerator; one time in 64 any device, since hosts help rarely, but where memory is short they
+// do.
 DeviceId Annealer::PickDevice(std::span<const ColocationGroupId> groups) {
   const ColocationGroupId group = groups[random_.Below(groups.size())];
   if (random_.Below(2) == 0) {
@@ -103,6 +115,7 @@ void Annealer::ProposeOne() {
   AddChange(group, devices[random_.Below(devices.size())]);
 }
 
+// A cluster of any size around the group: those of a pattern, a layer, a window (clusters.h).
 void Annealer::ProposeCluster() {
   const auto clusters = context_.clusters.Of(PickGroup());
   if (clusters.empty()) return;
@@ -110,7 +123,7 @@ void Annealer::ProposeCluster() {
   MoveGroups(members, PickDevice(members));
 }
 
-// Two clusters or groups trade places.
+// Two clusters or groups trade places: where devices are full, neither can move alone.
 void Annealer::ProposeSwap() {
   const ColocationGroupId a = PickGroup();
   const ColocationGroupId b = AnyGroup();
@@ -126,14 +139,15 @@ void Annealer::ProposeSwap() {
   MoveGroups(context_.clusters.members(of_b[random_.Below(of_b.size())]), device_a);
 }
 
-// A group's neighbours come to it.
+// A group's neighbours come to it, 16 at most: an embedding or a loss has hundreds.
 void Annealer::ProposeGathering() {
   const ColocationGroupId group = PickGroup();
   const std::span<const ColocationGroupId> neighbours = context_.neighbours[group];
   MoveGroups(neighbours.first(std::min<size_t>(neighbours.size(), 16)), current_[group]);
 }
 
-// A connected region of the groups that share a device, grown from one of them.
+// A connected region of the groups that share a device, grown from one of them, of 2 to 64 groups.
+// One in four neighbours is left out, so that regions from one seed differ and can have holes.
 void Annealer::ProposeRegion() {
   const ColocationGroupId seed = PickGroup();
   const size_t size = size_t{2} << random_.Below(6);
@@ -154,7 +168,8 @@ void Annealer::ProposeRegion() {
 }
 
 // Of the ops around a group in the step's order, those on its device go to another; those there may
-// come in exchange.
+// come in exchange. This shifts where a pipeline is cut; lengths double from 4 to about half the
+// step.
 void Annealer::ProposeWindow() {
   const ColocationGroupId group = PickGroup();
   const size_t groups = context_.by_position.size();
@@ -176,7 +191,8 @@ void Annealer::ProposeWindow() {
   }
 }
 
-// The next move of the sweep; false if it is over.
+// The next move of the sweep; false if it is over. Three tries a cluster: the idlest accelerator to
+// balance, any to look around, the device of a neighbour to save transfers.
 bool Annealer::ProposeOfSweep() {
   const auto clusters = std::min<int64_t>(kSwept, context_.clusters.size());
   while (sweep_ < 3 * clusters) {
@@ -199,6 +215,8 @@ DeviceId Annealer::IdlestDevice() const {
                            [&](DeviceId a, DeviceId b) { return busy(a) < busy(b); });
 }
 
+// All that two devices have, traded: devices of one kind differ by their links alone, and no
+// smaller move gets over the valley between.
 void Annealer::ProposeDeviceSwap() {
   const std::vector<DeviceId>& devices = context_.candidates.accelerators;
   const DeviceId a = devices[random_.Below(devices.size())];

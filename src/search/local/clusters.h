@@ -4,11 +4,9 @@
 //    parameter's update (its weight gradient), and these groups without the parameter;
 //  * modules: the groups below every module path, by role: forward, backward, branches, all;
 //  * patterns: the groups of a leaf module that play the same part (patterns.h), such as one
-//  product
-//    of every time step;
+//    product of every time step;
 //  * windows: every leaf module's groups of one role, every pattern, and all groups, halved again
-//  and
-//    again by position in the step.
+//    and again by position in the step.
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_CLUSTERS_H_
 #define PLACEWRIGHT_SEARCH_LOCAL_CLUSTERS_H_
 

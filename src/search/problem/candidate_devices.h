@@ -13,12 +13,11 @@
 namespace placewright {
 
 // Two narrowings of ColocationGroup::allowed:
-//  * `any`: all allowed devices; under CandidateScope::kMutuallyReachable such that every
-//  combination is connected
-//    (KeepConnected), which is no narrowing in a cluster without unreachable pairs;
+//  * `any`: all allowed devices; under CandidateScope::kMutuallyReachable those of which every
+//    combination is connected (KeepConnected), which is no narrowing in a cluster without
+//    unreachable pairs;
 //  * `preferred`: of these the accelerators, if the group may run on one. An accelerator is a
-//  device
-//    at most kSlowest times slower than the fastest over the ops that both support.
+//    device at most kSlowest times slower than the fastest over the ops that both support.
 //
 // Methods confined to CandidateScope::kMutuallyReachable always make a connected plan if they can;
 // under kAll they may use every device, and must look at `connections`.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "graph/ownership/union_find.h"
 
 namespace placewright {
 namespace {
@@ -82,25 +83,6 @@ Error Contradiction(const Graph& graph, const IdVector<OpId, ColocationGroupId>&
                        " and its colocation group, which is held already by " + holds);
 }
 
-// Smallest representative of a set of groups.
-class UnionFind {
- public:
-  explicit UnionFind(size_t size) {
-    for (GroupId group : IdRange<GroupId>(size)) parent_.push_back(group);
-  }
-  GroupId Find(GroupId x) {
-    while (parent_[x] != x) x = parent_[x] = parent_[parent_[x]];
-    return x;
-  }
-  void Join(GroupId a, GroupId b) {
-    a = Find(a), b = Find(b);
-    parent_[std::max(a, b)] = std::min(a, b);
-  }
-
- private:
-  IdVector<GroupId, GroupId> parent_;
-};
-
 // A view of what an op of the step makes, or of an input that modules share, says nothing of its
 // module. One of a parameter, a buffer, a constant is how its module holds it.
 bool HoldsNothing(const Graph& graph, OpId id) {
@@ -165,7 +147,7 @@ std::vector<std::vector<OpId>> ModulesMatching(const Graph& graph, std::string_v
 
 Result<IdVector<OpId, ColocationGroupId>> JoinGroups(const Graph& graph,
                                                      const Constraints& constraints) {
-  UnionFind groups(graph.group_count());
+  UnionFind<GroupId> groups(graph.group_count());
   const auto join = [&](const std::vector<OpId>& ops) {
     for (OpId op : ops) groups.Join(graph.group(ops[0]), graph.group(op));
   };

@@ -17,9 +17,9 @@
 #include "search/proof/bound.h"
 
 #include <algorithm>
-#include <array>
 #include <span>
 
+#include "graph/ownership/union_find.h"
 #include "search/problem/candidate_devices.h"
 #include "search/problem/op_graph.h"
 #include "search/problem/problem.h"
@@ -66,10 +66,6 @@ class Bounder {
     return group_time_[group.index() * devices_ + device.index()];
   }
   IdRange<DeviceId> device_ids() const { return IdRange<DeviceId>(devices_); }
-  ColocationGroupId Find(ColocationGroupId group) {
-    while (parent_[group] != group) group = parent_[group] = parent_[parent_[group]];
-    return group;
-  }
 
   const Problem& problem_;
   const OpGraph graph_;
@@ -80,9 +76,8 @@ class Bounder {
   IdVector<ExecOpId, int64_t> end_, tail_;
   std::vector<ExecOpId> by_release_;                 // by earliest start
   std::vector<std::pair<int64_t, int64_t>> routes_;  // (latency, bandwidth), undominated
-  std::vector<Crossed> crossings_;                   // by `least`, descending
+  std::vector<Crossed> crossings_;                   // by `min`, descending
   std::vector<MemoryCut> cuts_;
-  IdVector<ColocationGroupId, ColocationGroupId> parent_;
 };
 
 void Bounder::SumGroupTimes() {
@@ -231,36 +226,35 @@ bool Bounder::FitsOneDevice(std::span<const ExecOpId> ops, int64_t step, int64_t
 }
 
 bool Bounder::Contradicts(int64_t step, bool memory) {
-  parent_.resize(problem_.groups.size());
-  for (ColocationGroupId u : problem_.group_ids()) parent_[u] = u;
+  UnionFind<ColocationGroupId> joined(problem_.groups.size());
   for (const Crossed& crossing : crossings_) {
     if (crossing.min <= step) break;
-    const ColocationGroupId a = Find(crossing.a), b = Find(crossing.b);
-    parent_[std::max(a, b)] = std::min(a, b);
+    joined.Join(crossing.a, crossing.b);
   }
   // Ops of every set, by release.
   Csr<ColocationGroupId, ExecOpId> sets;
   std::vector<int32_t>& offset = sets.offsets;
   offset.assign(problem_.groups.size() + 1, 0);
   sets.items.resize(graph_.group_of.size());
-  for (ExecOpId op : graph_.exec_ops()) ++offset[Find(graph_.group_of[op]).index() + 1];
+  for (ExecOpId op : graph_.exec_ops()) ++offset[joined.Find(graph_.group_of[op]).index() + 1];
   for (size_t u = 1; u < offset.size(); ++u) offset[u] += offset[u - 1];
   std::vector<int32_t> next(offset.begin(), offset.end() - 1);
-  for (ExecOpId op : by_release_) sets.items[next[Find(graph_.group_of[op]).index()]++] = op;
+  for (ExecOpId op : by_release_) sets.items[next[joined.Find(graph_.group_of[op]).index()]++] = op;
   std::vector<IdVector<ColocationGroupId, int64_t>> bytes;  // per cut
   if (memory) {
     IdVector<ColocationGroupId, int64_t> persistent(problem_.groups.size(), 0);
     for (ColocationGroupId u : problem_.group_ids()) {
-      persistent[Find(u)] = SaturatingAdd(persistent[Find(u)], problem_.groups[u].persistent.count);
+      int64_t& sum = persistent[joined.Find(u)];
+      sum = SaturatingAdd(sum, problem_.groups[u].persistent.count);
     }
     for (const MemoryCut& cut : cuts_) {
       bytes.push_back(persistent);
       for (const LiveStorage& live : cut.live) {
-        const ColocationGroupId set = Find(live.group);
-        const bool joined =
+        const ColocationGroupId set = joined.Find(live.group);
+        const bool read_beside =
             std::any_of(live.reader_groups.begin(), live.reader_groups.end(),
-                        [&](ColocationGroupId reader) { return Find(reader) == set; });
-        if (joined) bytes.back()[set] = SaturatingAdd(bytes.back()[set], live.bytes);
+                        [&](ColocationGroupId reader) { return joined.Find(reader) == set; });
+        if (read_beside) bytes.back()[set] = SaturatingAdd(bytes.back()[set], live.bytes);
       }
     }
   }

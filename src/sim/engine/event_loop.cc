@@ -1,4 +1,13 @@
 // The event loop: rules 1 to 7 and 10 to 12 of docs/simulator.md.
+//
+// One completion at a time: RunDevice and RunLink end an op or a transfer and start at once what
+// that frees. Only instants with several completions are played in the two phases of rule 6
+// (CompleteAll, StartAll). An op that waits is a count of unmet needs (OpState::need), a storage or
+// copy a count of uses (Holding::left); who fulfils a need or ends a use counts it down, so that
+// nothing is ever searched for.
+//
+// kPriority: critical-path order. kRecord: times are kept. kBound: there is a limit. Being template
+// arguments they cost nothing in the runs of local search, which have only the last.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -44,6 +53,7 @@ inline void Engine::MakeReady(ExecOpId op) {
   } else {
     run_.device_queue[device].Push(run_.now, op);
   }
+  // A busy device looks at its queue when its op ends; the one that is being handled does next.
   if (device != handled_ && !run_.running_op[device].valid()) touched_devices_.Add(device);
 }
 
@@ -52,6 +62,7 @@ inline void Engine::Satisfy(ExecOpId op) {
   if (--run_.ops[op].need == 0) MakeReady<kPriority, kRecord>(op);
 }
 
+// Rule 4, exactly. Nearly every product fits in 64 bits, where division is several times faster.
 inline int64_t Engine::TransferDuration(const PackedRoute& route, int64_t length) const {
   constexpr int64_t kNarrow = int64_t{1} << 32;  // 2^32 * 1e9 + 2 * 2^60 fits in 63 bits
   if (length < kNarrow && route.bandwidth <= kMaxQuantity) {
@@ -74,6 +85,7 @@ inline void Engine::Allocate(DeviceId device, __int128 bytes) {
   if (device == options_.stop_device && memory.peak == options_.stop_bytes) stopped_ = true;
 }
 
+// `bound` bounds the step time from below. Above the limit it becomes the result of the run.
 bool Engine::Exceeds(int64_t bound) {
   if (bound <= options_.abandon_above) return false;
   run_.now = bound;
@@ -121,6 +133,8 @@ HoldingId Engine::AddTransfer(SliceId slice, ExecOpId reader, DeviceId from, Dev
   const HoldingId copy = CopyBy(id);
   run_.holdings[copy] = {RoundUpToGranule(Bytes(row.length)).count, 1};
   if constexpr (kRecord) times_.push_back({run_.now, -1, -1});
+  // A link of its own that is free has no queue: whoever waited would have started. And the slices
+  // of one op come in the order of rule 5, so that the first to ask is the first to go.
   if (at_once && route.private_link.valid() && !run_.link_busy[route.private_link]) {
     run_.link_busy[route.private_link] = 1;
     const int64_t done = BeginTransfer<kRecord, kBound>(id, route.private_link);
@@ -131,11 +145,17 @@ HoldingId Engine::AddTransfer(SliceId slice, ExecOpId reader, DeviceId from, Dev
   for (int32_t i = route.link; i < route.end; ++i) {
     run_.link_queue[p_.route_links.items[i]].Push(run_.now, {slice, to, id});
   }
+  // A busy link of its own serves its queue when its transfer ends; any other is looked at in the
+  // starts of this instant. The first link of a route stands for all, since the transfer can start
+  // only if it heads the queues of all.
   if (!at_once || !route.private_link.valid()) touched_links_.Add(p_.route_links.items[route.link]);
   return copy;
 }
 
-// The slice has become resident at its home: its writer has ended.
+// The slice has become resident at its home: its writer has ended. Here the placement is found out:
+// a reader beside it has one need less, the first reader on another device makes the transfer there
+// and the next ones share it (copies_, by device, is valid while its `slice` is this one). Every
+// reader's edge notes the holding that it will give back.
 template <bool kPriority, bool kRecord, bool kBound>
 inline void Engine::Publish(SliceId slice, DeviceId device, bool at_once) {
   const PackedSlice& row = packed_.slices[slice.index()];
@@ -145,6 +165,8 @@ inline void Engine::Publish(SliceId slice, DeviceId device, bool at_once) {
   OpState* const ops = run_.ops.raw().data();
   HoldingId* const held = run_.held.data();
   ReadyQueue<ExecOpId>& queue = run_.device_queue[device];
+  // Readers beside it are ready or not like a tossed coin: PushIf writes each and counts those that
+  // are, without a branch.
   if constexpr (!kPriority) queue.Open(run_.now, end - reader);
   int32_t uses = 0;
   for (; reader != end; ++reader) {
@@ -170,8 +192,10 @@ inline void Engine::Publish(SliceId slice, DeviceId device, bool at_once) {
     }
     held[reader->edge] = copy.holding;
   }
+  // Of a storage with one slice the count begins here, of others with the versions to come.
   Holding& home = run_.holdings[at_home];
   home.left = (row.alone() ? 0 : home.left) + uses;
+  // The next writer in place waits for every use at home but its own reading.
   if (row.overwritten()) {
     run_.ops[packed_.overwriter[slice]].need += uses - packed_.overwriter_reads[slice];
   }
@@ -193,7 +217,7 @@ void Engine::PublishInitial(const Placement& placement) {
         run_.held[reader.edge] = AtHome(storage);
         continue;
       }
-      ++op.need;
+      ++op.need;  // counted only where it has to cross: at home the content is there from 0
       CopyOf& copy = copies_[op.device];
       if (copy.slice != slice) {
         ++uses;
@@ -222,6 +246,7 @@ inline void Engine::CompleteOp(ExecOpId op, DeviceId device, bool at_once) {
   for (int32_t edge = row.edge; edge < next.edge; ++edge) {  // rule 11
     freed += run_.holdings[run_.held[edge]].Release();
   }
+  // Frees before any start, since a transfer that begins at once allocates (rule 12).
   run_.memory[device].now -= freed;
   for (int32_t slice = row.slice; slice < next.slice; ++slice) {
     Publish<kPriority, kRecord, kBound>(SliceId(slice), device, at_once);
@@ -238,14 +263,18 @@ void Engine::CompleteSpecialOp(ExecOpId op, DeviceId device) {
     const HoldingId held = run_.held[edge];
     memory -= run_.holdings[held].Release();
     const ExecOpId overwriter = packed_.overwriter[packed_.edge_slice[edge]];
+    // Who reads a copy keeps no writer at home waiting.
     const bool beside_home = held.value() < packed_.storages;
     if (beside_home && overwriter.valid() && overwriter != op) {
       Satisfy<kPriority, kRecord>(overwriter);
     }
   }
+  // Not at once: what the tokens free comes before what transfers allocate (rule 12), but after the
+  // uses that publishing adds.
   for (int32_t slice = row.slice; slice < next.slice; ++slice) {
     Publish<kPriority, kRecord, kBound>(SliceId(slice), device, false);
   }
+  // A storage of several versions lives until the last of them is made: each maker holds a use.
   for (StorageId storage : packed_.tokens[op]) {
     memory -= run_.holdings[AtHome(storage)].Release();
   }
@@ -274,6 +303,7 @@ template <bool kPriority, bool kRecord>
 inline void Engine::CompleteTransfer(TransferId id) {
   const Transfer& transfer = run_.transfers[id];
   LeaveHome<kPriority, kRecord>(transfer);
+  // Most copies have one reader, which the transfer knows; others are looked for.
   if (run_.holdings[CopyBy(id)].left == 1) {
     Satisfy<kPriority, kRecord>(transfer.reader);
   } else {
@@ -295,6 +325,8 @@ inline void Engine::TryStartTransfer(LinkId link) {
   const TransferId id = run_.link_queue[link].front().transfer;
   const Transfer& transfer = run_.transfers[id];
   const PackedRoute& route = packed_.routes[p_.RouteBetween(transfer.from(), transfer.to())];
+  // What keeps it waiting is a busy link, or a transfer before it that will keep one busy; its end
+  // touches the link again.
   for (int32_t i = route.link; i < route.end; ++i) {
     const LinkId other = p_.route_links.items[i];
     if (run_.link_busy[other] || run_.link_queue[other].front().transfer != id) return;
@@ -313,6 +345,8 @@ inline int64_t Engine::BeginOp(ExecOpId op, DeviceId device) {
   const int64_t end = Later(run_.now, packed_.Time(op, device));
   run_.running_op[device] = op;
   DeviceMemory& memory = run_.memory[device];
+  // After this op comes at least the shortest way to the end of the step; and this device has all
+  // its work before it that has not begun.
   if constexpr (kBound) {
     const int64_t rest = p_.min_path[op] - p_.min_time[op];
     if (Exceeds(std::max(Later(end, rest), Later(run_.now, work_[device] - memory.busy)))) {
@@ -352,6 +386,8 @@ inline int64_t Engine::BeginNext(DeviceId device) {
 
 template <bool kPriority, bool kRecord, bool kBound>
 inline void Engine::StartAll() {
+  // In any order: a start readies nothing in its own phase (rule 6), and two transfers that may
+  // both start share no link, of which only one can be the first.
   touched_devices_.Drain([this](DeviceId device) {
     if (run_.running_op[device].valid() || (kBound && abandoned_)) return;
     const int64_t end = BeginNext<kPriority, kRecord, kBound>(device);
@@ -378,6 +414,8 @@ inline void Engine::RunDevice(DeviceId device) {
       StartAll<kPriority, kRecord, kBound>();
     }
     if (kBound && abandoned_) return;
+    // Strictly first among all events? Then its end is handled here, too. At a tie it goes back to
+    // the queue, and the instant is played in phases; states are saved in Loop alone.
     if (end >= run_.events.second() || run_.ended >= save_at_ || (kRecord && stopped_)) {
       if (end == EventQueue::kNever) {
         run_.events.Pop();
@@ -418,12 +456,15 @@ template <bool kPriority, bool kRecord, bool kBound>
   const Transfer& transfer = run_.transfers[id];
   const DeviceId to = transfer.to();
   const bool idle = !run_.running_op[to].valid();
+  // The destination gets its next op here, without being touched.
   if (idle) handled_ = to;
   LeaveHome<kPriority, kRecord>(transfer);
   const int64_t end = ServeReaders<kPriority, kRecord, kBound>(transfer, CopyBy(id), idle);
   handled_ = DeviceId();
   if (kBound && abandoned_) return;
   const PackedRoute& route = packed_.routes[p_.RouteBetween(transfer.from(), to)];
+  // The next transfer of a link of its own follows at once, under the event on top; else the
+  // destination's op, if one began, takes that event over.
   if (route.private_link.valid() && !run_.link_queue[link].empty()) {
     const TransferId next = run_.link_queue[link].Pop().transfer;
     run_.events.Postpone(BeginTransfer<kRecord, kBound>(next, link));
@@ -478,6 +519,7 @@ EngineOutcome Engine::Loop(const Placement* fresh) {
     if (kRecord && stopped_) return EngineOutcome::kStopped;
     const int64_t next = run_.events.min();
     if (next == EventQueue::kNever) break;
+    // Between two instants only: a state in the middle of one would have starts outstanding.
     if (run_.ended >= save_at_ && next > run_.now) SaveState();
     run_.now = next;
     if (run_.events.second() == next) {
@@ -489,6 +531,7 @@ EngineOutcome Engine::Loop(const Placement* fresh) {
       RunLink<kPriority, kRecord, kBound>(LinkAt(run_.events.slot()));
     }
   }
+  // A SimGraph has no cycle, so that no op waits for ever.
   PW_CHECK_EQ(run_.ended, p_.ops);
   return EngineOutcome::kDone;
 }
