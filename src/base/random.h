@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace placewright {
@@ -42,11 +41,6 @@ class Random {
   Random Fork(uint64_t stream) const {
     Random mixed(state_ ^ (stream * 0xd1342543de82ef95u + 0x2545f4914f6cdd1du));
     return Random(mixed.Next());
-  }
-
-  template <class T>
-  void Shuffle(std::vector<T>& items) {
-    for (size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[Below(i)]);
   }
 
  private:

@@ -111,11 +111,6 @@ std::vector<std::string> EfficiencyArchitectures(DeviceClass device_class) {
   return names;
 }
 
-bool HasEfficiencyRow(std::string_view architecture) {
-  return std::any_of(kRows.begin(), kRows.end(),
-                     [&](const ArchitectureRow& row) { return row.name == architecture; });
-}
-
 Efficiency EfficiencyOf(OpClass op_class, DType dtype, DeviceClass device_class,
                         std::string_view architecture) {
   const ArchitectureRow& row = RowOf(device_class, architecture);

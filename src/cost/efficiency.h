@@ -27,7 +27,6 @@ Efficiency EfficiencyOf(OpClass op_class, DType dtype, DeviceClass device_class,
                         std::string_view architecture);
 
 // The architectures with rows of their own.
-bool HasEfficiencyRow(std::string_view architecture);
 std::vector<std::string> EfficiencyArchitectures(DeviceClass device_class);
 
 }  // namespace placewright

@@ -47,12 +47,6 @@ const WorkRow* FindOnnxRow(std::string_view type) {
   return Find(OnnxDataRows(), name);
 }
 
-const WorkRow* FindRow(std::string_view type) {
-  if (type.starts_with("aten.")) return FindAtenRow(type.substr(5));
-  if (type.starts_with("tf.")) return Find(TensorflowRows(), type.substr(3));
-  return FindOnnxRow(type);
-}
-
 bool IsFloating(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kF16 ||
          dtype == DType::kBF16 || dtype == DType::kC64 || dtype == DType::kC128;
@@ -69,7 +63,11 @@ std::string_view ToString(OpClass op_class) {
   return kNames[static_cast<size_t>(op_class)];
 }
 
-bool HasWorkRow(std::string_view op_type) { return FindRow(op_type) != nullptr; }
+const WorkRow* FindWorkRow(std::string_view type) {
+  if (type.starts_with("aten.")) return FindAtenRow(type.substr(5));
+  if (type.starts_with("tf.")) return Find(TensorflowRows(), type.substr(3));
+  return FindOnnxRow(type);
+}
 
 Work WorkOf(const Graph& graph, OpId id) {
   const OpView op(graph, id);
@@ -79,7 +77,7 @@ Work WorkOf(const Graph& graph, OpId id) {
     return work;
   }
   static constexpr WorkRow kUnknown{"", OpClass::kOther, ByBytes, 0};
-  const WorkRow* row = FindRow(op.op().type);
+  const WorkRow* row = FindWorkRow(op.op().type);
   if (row == nullptr) row = &kUnknown;
   work.op_class = row->op_class;
   row->rule(op, *row, work);

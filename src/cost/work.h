@@ -50,9 +50,6 @@ Work WorkOf(const Graph& graph, OpId op);
 // one, of its first tensor. It decides the peak rate.
 DType ComputeDType(const Graph& graph, OpId op);
 
-// True if the table has a row for this type; a test holds it complete over the corpus.
-bool HasWorkRow(std::string_view op_type);
-
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_COST_WORK_H_

@@ -89,10 +89,4 @@ ContractedGraph Contract(const Graph& graph, const IdVector<OpId, GroupId>& grou
   return contracted;
 }
 
-ContractedGraph ContractColocation(const Graph& graph) {
-  IdVector<OpId, GroupId> grouping(graph.op_count());
-  for (OpId op : graph.ops()) grouping[op] = graph.group(op);
-  return Contract(graph, grouping, graph.group_count());
-}
-
 }  // namespace placewright

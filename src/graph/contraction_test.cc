@@ -59,31 +59,8 @@ TEST(Contraction, AfterEdgesCarryNothing) {
   tiny.Fresh("a", {});
   tiny.After({"a"}).Fresh("b", {});
   const Graph graph = tiny.Build();
-  const ContractedGraph contracted = ContractColocation(graph);
+  const ContractedGraph contracted = Contract(graph, Grouping({kA, kB}), 2);
   EXPECT_THAT(contracted.successors[kA], ElementsAre(GroupEdge{kB, Bytes(0)}));
-}
-
-TEST(Contraction, ThereAndBack) {
-  TinyGraph tiny;
-  const TensorId a = tiny.Fresh("a", {});
-  tiny.View("v", "aten.detach.default", a, {4});
-  tiny.Fresh("b", {a});
-  const Graph graph = tiny.Build();
-  const ContractedGraph contracted = ContractColocation(graph);
-  ASSERT_EQ(contracted.group_count(), 2u);
-  IdVector<GroupId, int> device;
-  device.push_back(7);
-  device.push_back(9);
-  const IdVector<OpId, int> by_op = ExpandToOps(contracted, device);
-  EXPECT_EQ(by_op.raw(), (std::vector<int>{7, 7, 9}));
-  const Result<IdVector<GroupId, int>> back = CollapseToGroups(contracted, by_op, graph);
-  ASSERT_TRUE(back.ok());
-  EXPECT_EQ(back.value(), device);
-  IdVector<OpId, int> split = by_op;
-  split[OpId(1)] = 9;
-  const Result<IdVector<GroupId, int>> bad = CollapseToGroups(contracted, split, graph);
-  ASSERT_FALSE(bad.ok());
-  EXPECT_EQ(bad.error().code, ErrorCode::kPlanMismatch);
 }
 
 }  // namespace

@@ -18,11 +18,6 @@ void DeriveDataEdges(GraphData& graph);
 // Complexity: O((ops + edges) log ops).
 Result<std::vector<OpId>> TopologicalOrder(const GraphData& graph);
 
-// The order edges of one kind that no path of data edges implies: what an executor that runs ops as
-// soon as their inputs are there must wait for in addition.
-// Complexity: O((ops + edges) * count / 64).
-std::vector<OrderEdge> OrderEdgesWithoutDataPath(const Graph& graph, OrderKind kind);
-
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_GRAPH_EDGES_H_

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/edges.h"
+#include "graph/uncovered_order_edges.h"
 #include "graph/test_graphs.h"
 #include "graph/text_form.h"
 

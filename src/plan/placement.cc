@@ -136,27 +136,4 @@ NamedPlacement NamePlacement(const Placement& placement, const Graph& graph,
   return named;
 }
 
-Status VerifyColocation(const Placement& placement, const Graph& graph, const Cluster& cluster) {
-  IdVector<GroupId, OpId> first(graph.group_count());
-  // The offender reported is that of the least group, whatever the ops' order.
-  OpId worst;
-  for (OpId op : graph.ops()) {
-    OpId& leader = first[graph.group(op)];
-    if (!leader.valid()) leader = op;
-    if (placement[op] == placement[leader]) continue;
-    if (!worst.valid() || graph.group(op) < graph.group(worst)) worst = op;
-  }
-  if (!worst.valid()) return Ok();
-  const OpId leader = first[graph.group(worst)];
-  return MakeError(
-      ErrorCode::kPlanInvalid,
-      fmt::format("the ops {} and {} share storage or belong to one parameter's update, but lie on "
-                  "{} and {}",
-                  Quoted(graph.op(leader).name), Quoted(graph.op(worst).name),
-                  Quoted(cluster.device(placement[leader]).name),
-                  Quoted(cluster.device(placement[worst]).name)),
-      fmt::format("placement[{}]", Quoted(graph.op(worst).name)),
-      "Place all ops of a colocation group on one device.");
-}
-
 }  // namespace placewright

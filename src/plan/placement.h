@@ -31,9 +31,6 @@ Result<Placement> ResolvePlacement(const NamedPlacement& named, const Graph& gra
 NamedPlacement NamePlacement(const Placement& placement, const Graph& graph,
                              const Cluster& cluster);
 
-// The first colocation group whose ops lie on several devices, as an error; else Ok.
-Status VerifyColocation(const Placement& placement, const Graph& graph, const Cluster& cluster);
-
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_PLAN_PLACEMENT_H_

@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "graph/analysis/statistics.h"
 #include "graph/graph.h"
-#include "report/one_device.h"
+#include "sim/one_device.h"
 #include "report/table.h"
 
 namespace placewright {

@@ -1,5 +1,5 @@
 // A step on one device, of graphs whose files keep tensors on devices of their own.
-#include "report/one_device.h"
+#include "sim/one_device.h"
 
 #include <gtest/gtest.h>
 

@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "placeto_reference.h"
+#include "shuffle.h"
 #include "sim/placeto/simulator.h"
 
 namespace placewright {
@@ -45,7 +46,7 @@ class RandomPlacetoCase {
     constexpr const char* kHeads[] = {"", "a", "a/", "A", "\xc3\xa9", "~", "\xf0\x9f\x98\x80"};
     std::vector<std::string> names;
     for (int32_t i = 0; i < count; ++i) names.push_back(kHeads[Draw(7)] + std::to_string(i));
-    random_.Shuffle(names);
+    Shuffle(random_, names);
     return names;
   }
 
@@ -65,7 +66,7 @@ class RandomPlacetoCase {
     const auto ops = static_cast<int32_t>(problem.ops.size());
     std::vector<int32_t> order;
     for (int32_t i = 0; i < ops; ++i) order.push_back(i);
-    if (Draw(2) == 0) random_.Shuffle(order);
+    if (Draw(2) == 0) Shuffle(random_, order);
     for (int32_t i = 1; i < ops; ++i) {
       for (int32_t n = Draw(4); n > 0; --n) {
         problem.edges.push_back({order[Draw(i)], Draw(Draw(2) == 0 ? 1 : 6), order[i]});
@@ -77,7 +78,7 @@ class RandomPlacetoCase {
       edge.output = Draw(6);
       problem.edges.push_back(edge);
     }
-    if (Draw(2) == 0) random_.Shuffle(problem.edges);
+    if (Draw(2) == 0) Shuffle(random_, problem.edges);
   }
 
   Random random_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "shuffle.h"
 #include "sim/tiny_step.h"
 
 namespace placewright {
@@ -63,7 +64,7 @@ class RandomStep {
           continue;
         }
         std::vector<int32_t> route = links;
-        random_.Shuffle(route);
+        Shuffle(random_, route);
         route.resize(std::min<size_t>(route.size(), 1 + Draw(3)));
         step.Route(from, to, route);
       }

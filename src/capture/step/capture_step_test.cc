@@ -71,8 +71,8 @@ TEST(CaptureStep, ProvesHowTheStepScales) {
   EXPECT_EQ(laws->smaller, 1);
   const OpId view = graph.FindOp("view");
   EXPECT_EQ(ArgumentsAt(graph, view, 9).Take().args[1], Value(Value::List{Value(int64_t{54})}));
-  EXPECT_EQ(SlopeOf(graph, graph.FindTensor("view"), 0), 6);
-  EXPECT_EQ(SlopeOf(graph, graph.FindTensor("input:x"), 1), 0);
+  EXPECT_THAT(laws->dimensions[graph.FindTensor("view")], ElementsAre(DimensionSlope{0, 6}));
+  EXPECT_THAT(laws->dimensions[graph.FindTensor("input:x")], ElementsAre(DimensionSlope{0, 1}));
   EXPECT_EQ(RecordStep(4, Flat, false).batch_scaling(), nullptr);
   // Nothing to vary.
   EXPECT_EQ(RecordStep(0, Flat).batch_scaling(), nullptr);

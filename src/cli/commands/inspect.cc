@@ -11,7 +11,7 @@
 #include "graph/analysis/statistics.h"
 #include "graph/analysis/traversal.h"
 #include "report/graph_summary.h"
-#include "report/one_device.h"
+#include "sim/one_device.h"
 
 namespace placewright {
 namespace {

@@ -4,20 +4,23 @@
 
 #include "base/text.h"
 #include "cli/terminal/options.h"
+#include "report/grouping_report.h"
+#include "sim/one_device.h"
 
 namespace placewright {
 namespace {
 
-Json ToJson(const Graph& graph, const Grouping& grouping, GroupingMethod method) {
+Json ToJson(const Graph& graph, const OpGrouping& grouping, const OpTimes& times,
+            GroupingMethod method) {
   Json object;
   object["schema"] = "placewright.groups/1";
   object["name"] = graph.name();
   object["method"] = ToString(method);
-  object["times_of"] = grouping.times_of;
+  object["times_of"] = times.source;
   object["cut_bytes"] = grouping.cut.count;
   object["acyclic"] = grouping.acyclic;
   object["groups"] = Json::array();
-  for (const Grouping::Part& part : grouping.parts) {
+  for (const OpGrouping::Part& part : grouping.parts) {
     object["groups"].push_back({{"ops", part.ops}, {"time_ns", part.time.count}});
   }
   object["ops"] = Json::array();
@@ -59,11 +62,12 @@ Result<std::optional<GroupingMethod>> ParseGroups(const GroupsRequest& request) 
 
 Status PrintGroups(const Graph& graph, const CostTable* costs, GroupingMethod method, int parts,
                    Console& console) {
-  PW_ASSIGN(const Grouping grouping, GroupOps(graph, costs, method, parts));
+  const OpTimes times = TimesOnOneDevice(graph, costs);
+  PW_ASSIGN(const OpGrouping grouping, GroupOps(graph, times.time, method, parts));
   if (console.json) {
-    console.PrintJson(ToJson(graph, grouping, method));
+    console.PrintJson(ToJson(graph, grouping, times, method));
   } else {
-    console.Print(RenderGrouping(grouping, console.style()));
+    console.Print(RenderGrouping(grouping, times, console.style()));
   }
   return Ok();
 }

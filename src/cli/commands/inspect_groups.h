@@ -10,7 +10,7 @@
 #include "cli/terminal/console.h"
 #include "cost/cost_table.h"
 #include "graph/graph.h"
-#include "report/groupings.h"
+#include "graph/partition/op_grouping.h"
 
 namespace placewright {
 

@@ -11,7 +11,7 @@
 #include "cli/request/models.h"
 #include "cli/torch_library.h"
 #include "report/graph_summary.h"
-#include "report/one_device.h"
+#include "sim/one_device.h"
 
 namespace placewright {
 namespace {

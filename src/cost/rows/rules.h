@@ -22,6 +22,10 @@ struct WorkRow {
   int passes = 1;    // how often the large inputs are read, where the rule uses it
 };
 
+// The row of an op type as graphs have it ("aten.add_.Tensor", "Conv", "tf.MatMul"); nullptr where
+// no table has one.
+const WorkRow* FindWorkRow(std::string_view op_type);
+
 // Arithmetic per element, in flops of a multiply-add unit: a quotient or root costs about as much
 // as 8, exp, log, erf and the like as 16 (quarter rate of the special function units and the range
 // reduction around them: CUDA C++ Programming Guide, "Arithmetic Instructions").

@@ -10,7 +10,7 @@
 
 #include "formats/aten/reader.h"
 #include "formats/text/file.h"
-#include "graph/edges.h"
+#include "graph/uncovered_order_edges.h"
 #include "graph/test_blocks.h"
 
 namespace placewright {

@@ -30,11 +30,6 @@ struct CostGraph {
 // incomplete, but names only what is there.
 Result<CostGraph> ReadCostGraph(const Json& document);
 
-// Graph, cluster and costs as a cost graph: exact for what ReadCostGraph gave. Of other graphs the
-// finer points of storages are lost: tensors are whole storages, views are left out, an in-place
-// write is a read of the first version, and order edges, workspaces and runtime contexts go unsaid.
-Json WriteCostGraph(const CostGraph& cost_graph);
-
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_FORMATS_COSTS_COSTGRAPH_READER_H_

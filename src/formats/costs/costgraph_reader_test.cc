@@ -1,4 +1,4 @@
-#include "formats/costs/costgraph_reader.h"
+#include "formats/costs/costgraph_form.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -220,8 +220,8 @@ TEST(CostGraphReader, EveryVectorSurvivesTheRoundTrip) {
                 [](const Json& a, const Json& b) { return a.dump() < b.dump(); });
       return nlohmann::json::parse(document.dump());
     };
-    EXPECT_EQ(normal(WriteCostGraph(c)), normal(vector)) << vector["name"];
-    EXPECT_EQ(WriteCostGraph(Good(WriteCostGraph(c))).dump(), WriteCostGraph(c).dump());
+    EXPECT_EQ(normal(CostGraphForm(c)), normal(vector)) << vector["name"];
+    EXPECT_EQ(CostGraphForm(Good(CostGraphForm(c))).dump(), CostGraphForm(c).dump());
   }
 }
 

@@ -30,7 +30,6 @@ class YamlNode {
   std::vector<YamlNode> items;   // kList, or the values of kMap
   std::vector<Key> keys;         // kMap: as many as items
 
-  bool IsNull() const { return type == Type::kNull; }
   bool IsScalar() const { return type == Type::kScalar; }
   bool IsList() const { return type == Type::kList; }
   bool IsMap() const { return type == Type::kMap; }

@@ -21,7 +21,7 @@ TEST(Yaml, TreeWithPlaces) {
   ASSERT_TRUE(list.IsList());
   EXPECT_EQ(list.items[1].Place(), "line 4, column 5");
   EXPECT_FALSE(list.items[1].Find("c")->AsInt("c", 0, 9).ok());  // quoted: text
-  EXPECT_TRUE(root.Find("d")->IsNull());
+  EXPECT_EQ(root.Find("d")->type, YamlNode::Type::kNull);
   EXPECT_EQ(root.Find("e"), nullptr);
 }
 
@@ -31,7 +31,7 @@ TEST(Yaml, JsonInEveryDress) {
     const auto root = ParseYaml(text);
     ASSERT_TRUE(root.ok()) << text << root.error().ToString();
     EXPECT_EQ(root.value().Find("a")->items[0].AsInt("a", 0, 9).Take(), 1);
-    EXPECT_TRUE(root.value().Find("a")->items[1].Find("b")->IsNull());
+    EXPECT_EQ(root.value().Find("a")->items[1].Find("b")->type, YamlNode::Type::kNull);
   }
 }
 

@@ -150,14 +150,6 @@ std::optional<Value> NumberAt(const Value& number, const ArgumentLaw& law, int64
   return scaled ? std::optional<Value>(Value(*scaled)) : std::nullopt;
 }
 
-int64_t SlopeOf(const Graph& graph, TensorId tensor, size_t dimension) {
-  if (graph.batch_scaling() == nullptr || !graph.batch_scaling()->reason.empty()) return 0;
-  for (const DimensionSlope& item : graph.batch_scaling()->dimensions[tensor]) {
-    if (static_cast<size_t>(item.dimension) == dimension) return item.slope;
-  }
-  return 0;
-}
-
 Result<std::vector<int64_t>> ShapeAt(std::vector<int64_t> shape,
                                      std::span<const DimensionSlope> slopes, int64_t from,
                                      int64_t to) {

@@ -27,10 +27,6 @@ std::optional<int64_t> LinearAt(int64_t value, int64_t slope, int64_t from, int6
 std::optional<Value> NumberAt(const Value& number, const ArgumentLaw& law, int64_t from,
                               int64_t to);
 
-// Elements per sample along a dimension; 0 where it does not depend on the batch or nothing is
-// proven.
-int64_t SlopeOf(const Graph& graph, TensorId tensor, size_t dimension);
-
 // The tensor's shape at batch `to`. Errors: those of CheckScales; kBatchScaling for a size
 // outside [0, kMaxQuantity].
 Result<std::vector<int64_t>> ShapeAt(const Graph& graph, TensorId tensor, int64_t to);

@@ -16,6 +16,7 @@
 namespace placewright {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using Args = std::vector<Value>;
 
@@ -87,9 +88,8 @@ TEST(BatchScaling, TellTheSizesAtAnotherBatch) {
   const Graph graph = Proven(Sized, 4);
   const OpId op(size_t{0});
   const TensorId x(size_t{0}), made(size_t{1});
-  EXPECT_EQ(SlopeOf(graph, x, 0), 1);
-  EXPECT_EQ(SlopeOf(graph, x, 1), 0);
-  EXPECT_EQ(SlopeOf(graph, made, 0), 6);
+  EXPECT_THAT(graph.batch_scaling()->dimensions[x], ElementsAre(DimensionSlope{0, 1}));
+  EXPECT_THAT(graph.batch_scaling()->dimensions[made], ElementsAre(DimensionSlope{0, 6}));
   EXPECT_EQ(ShapeAt(graph, made, 10).Take(), (std::vector<int64_t>{60, 3}));
   const OpArguments arguments = ArgumentsAt(graph, op, 10).Take();
   EXPECT_EQ(arguments.args, (Args{Ref(0), Ints({10, 3, 19}), Int(7)}));
@@ -198,7 +198,6 @@ TEST(BatchScaling, OnlyAProvenStepIsTakenToAnotherBatch) {
             "it cannot be taken at batch 7: the file does not state the batch size of the recorded "
             "step");
   EXPECT_THAT(unstated.error().remedy, HasSubstr("export(..., batch=7)"));
-  EXPECT_EQ(SlopeOf(plain, TensorId(size_t{0}), 0), 0);
   BatchScaling laws;
   laws.reason = "op pool differs";
   const Graph refused = WithBatchScaling(std::move(plain), laws).Take();

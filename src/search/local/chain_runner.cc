@@ -5,7 +5,6 @@
 #include <new>
 
 #include "search/evaluation/plan_result.h"
-#include "search/proof/bound.h"
 
 namespace placewright {
 namespace {
@@ -25,7 +24,7 @@ ChainRunner::ChainRunner(const Problem& problem, Evaluator& evaluator,
       rounds_(rounds),
       count_(static_cast<int>(chains.size())),
       pool_(std::clamp(options.threads, 1, count_)),  // more would have nothing to do
-      bound_(LowerBound(problem).value.count) {
+      bound_(LowerBound(problem)) {
   best_ = chains.front().start;
   for (const ChainSpec& chain : chains) {
     if (chain.start.score < best_.score) best_ = chain.start;
@@ -57,7 +56,8 @@ void ChainRunner::Offer(const Start& start) {
 bool ChainRunner::Done() const {
   if (result_.out_of_memory) return true;
   if (options_.budget.iterations && result_.iterations >= *options_.budget.iterations) return true;
-  if (best_.score.feasible && best_.score.step_time <= bound_) return true;  // proven optimal
+  const Nanos step_time(best_.score.step_time);
+  if (best_.score.feasible && ProvesOptimal(bound_, PlanSpace::kPlaced, step_time)) return true;
   const int64_t in_vain = result_.iterations - improved_at_;
   return rounds_.patience > 0 && in_vain >= std::max(rounds_.patience, result_.iterations / 2);
 }

@@ -12,6 +12,7 @@
 #include "base/thread_pool.h"
 #include "search/local/annealer.h"
 #include "search/planner.h"
+#include "search/proof/bound.h"
 
 namespace placewright {
 
@@ -57,7 +58,7 @@ class ChainRunner {
   const int count_;
   ThreadPool pool_;
   std::vector<std::unique_ptr<Annealer>> chains_;
-  const int64_t bound_;
+  const Bound bound_;
   Start best_;
   PlannerResult result_;
   int64_t improved_at_ = 0;

@@ -1,4 +1,4 @@
-#include "report/groupings.h"
+#include "graph/partition/op_grouping.h"
 
 #include <gmock/gmock.h>
 
@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 
 struct TimedGraph {
   Graph graph;
-  CostTable costs;
+  IdVector<OpId, Nanos> times;
 };
 
 struct TimedOp {
@@ -37,23 +37,21 @@ TimedGraph Make(const std::vector<TimedOp>& ops) {
     }
     EXPECT_TRUE(builder.AddOp(std::move(spec)).ok());
   }
-  TimedGraph made{std::move(builder).Build().Take(), CostTable(ops.size(), 1)};
-  for (size_t i = 0; i < ops.size(); ++i) {
-    made.costs.SetTime(OpId(i), DeviceId(0), Nanos(ops[i].time));
-  }
+  TimedGraph made{std::move(builder).Build().Take(), {}};
+  for (const TimedOp& op : ops) made.times.push_back(Nanos(op.time));
   return made;
 }
 
 // a -10 B-> b -1 B-> c -10 B-> d, 100 ns each: halves of 200 ns with one byte between them.
-TEST(Groupings, CutAChainWhereLeastFlows) {
+TEST(OpGrouping, CutsAChainAtItsSmallestTensor) {
   const TimedGraph chain = Make({{"a", 100, {}, {{"x", 10}}},
                                  {"b", 100, {"x"}, {{"y", 1}}},
                                  {"c", 100, {"y"}, {{"z", 10}}},
                                  {"d", 100, {"z"}, {}}});
   for (GroupingMethod method : kGroupingMethods) {
-    const auto grouping = GroupOps(chain.graph, &chain.costs, method, 2);
+    const auto grouping = GroupOps(chain.graph, chain.times, method, 2);
     ASSERT_TRUE(grouping.ok());
-    const Grouping& g = grouping.value();
+    const OpGrouping& g = grouping.value();
     EXPECT_EQ(g.cut, Bytes(1)) << ToString(method);
     EXPECT_TRUE(g.acyclic);
     EXPECT_EQ(g.parts[0].ops, 2);
@@ -67,22 +65,22 @@ TEST(Groupings, CutAChainWhereLeastFlows) {
 // a -1 B-> b -1 B-> c and a -1000 B-> c, of 50, 100 and 50 ns. Balanced are {a, c} and {b} alone,
 // with 2 B between them, but {b} is before and after the other. Without that, a or c is apart from
 // the rest: 1,001 B.
-TEST(Groupings, OnlyTheAcyclicOneKeepsTheOrderOfGroups) {
+TEST(OpGrouping, OnlyTheAcyclicOneKeepsTheOrderOfGroups) {
   const TimedGraph loop = Make({{"a", 50, {}, {{"x", 1}, {"big", 1000}}},
                                 {"b", 100, {"x"}, {{"y", 1}}},
                                 {"c", 50, {"y", "big"}, {}}});
-  const auto metis = GroupOps(loop.graph, &loop.costs, GroupingMethod::kMetis, 2);
+  const auto metis = GroupOps(loop.graph, loop.times, GroupingMethod::kMetis, 2);
   ASSERT_TRUE(metis.ok());
   EXPECT_EQ(metis.value().cut, Bytes(2));
   EXPECT_FALSE(metis.value().acyclic);
-  const auto acyclic = GroupOps(loop.graph, &loop.costs, GroupingMethod::kAcyclic, 2);
+  const auto acyclic = GroupOps(loop.graph, loop.times, GroupingMethod::kAcyclic, 2);
   ASSERT_TRUE(acyclic.ok());
   EXPECT_EQ(acyclic.value().cut, Bytes(1001));
   EXPECT_TRUE(acyclic.value().acyclic);
 }
 
 // c overwrites what b reads, and nothing else joins them: b's group may not come after c's.
-TEST(Groupings, WritesComeAfterReads) {
+TEST(OpGrouping, WritesComeAfterReads) {
   GraphBuilder builder("test", "costgraph");
   const TensorId w =
       builder.AddInput("w", TensorKind::kParameter, DType::kOpaque, {}, Bytes(8)).Take();
@@ -98,19 +96,18 @@ TEST(Groupings, WritesComeAfterReads) {
   ASSERT_TRUE(builder.AddOp(write).ok());
   const Graph graph = std::move(builder).Build().Take();
   ASSERT_EQ(graph.order_edges().size(), 1u);
-  CostTable costs(2, 1);
-  for (OpId op : graph.ops()) costs.SetTime(op, DeviceId(0), Nanos(10));
-  const auto grouping = GroupOps(graph, &costs, GroupingMethod::kAcyclic, 2);
+  const IdVector<OpId, Nanos> times(2, Nanos(10));
+  const auto grouping = GroupOps(graph, times, GroupingMethod::kAcyclic, 2);
   ASSERT_TRUE(grouping.ok());
   EXPECT_THAT(grouping.value().part_of.raw(), ElementsAre(0, 1));
 }
 
-TEST(Groupings, RejectWhatWouldNotFitInMemory) {
+TEST(OpGrouping, RejectsWhatWouldNotFitInMemory) {
   std::vector<TimedOp> ops(40'000);
   for (size_t i = 0; i < ops.size(); ++i) ops[i].name = "op" + std::to_string(i);
   const TimedGraph many = Make(ops);
   // 40,000 * 1,024 > 2^25.
-  const auto refused = GroupOps(many.graph, &many.costs, GroupingMethod::kAcyclic, 1024);
+  const auto refused = GroupOps(many.graph, many.times, GroupingMethod::kAcyclic, 1024);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
 }

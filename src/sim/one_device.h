@@ -1,8 +1,9 @@
 // A whole step on one device without a memory limit: how much it would need at once.
-#ifndef PLACEWRIGHT_REPORT_ONE_DEVICE_H_
-#define PLACEWRIGHT_REPORT_ONE_DEVICE_H_
+#ifndef PLACEWRIGHT_SIM_ONE_DEVICE_H_
+#define PLACEWRIGHT_SIM_ONE_DEVICE_H_
 
 #include <optional>
+#include <string>
 
 #include "base/units.h"
 #include "cost/cost_table.h"
@@ -19,9 +20,15 @@ struct OneDeviceStep {
   Nanos step_time;
 };
 
-// By op: the least times of `costs`, or where that is nullptr the modelled ones of the catalogue's
-// kOneDeviceKind. None where the model has no such device.
-std::optional<IdVector<OpId, Nanos>> TimesOnOneDevice(const Graph& graph, const CostTable* costs);
+struct OpTimes {
+  IdVector<OpId, Nanos> time;
+  // "file": those of the file, of each op on its fastest device; kOneDeviceKind: modelled for it;
+  // "none": not known, so that each op counts 1 ns.
+  std::string source;
+};
+
+// `costs`: those of the file, nullptr where it gives none.
+OpTimes TimesOnOneDevice(const Graph& graph, const CostTable* costs);
 
 // Everything lies on that device, homes that the file states included. Simulated with
 // TimesOnOneDevice. The peak depends on these only through the order of the ops. None where there
@@ -30,4 +37,4 @@ std::optional<OneDeviceStep> SimulateOnOneDevice(const Graph& graph, const CostT
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_REPORT_ONE_DEVICE_H_
+#endif  // PLACEWRIGHT_SIM_ONE_DEVICE_H_

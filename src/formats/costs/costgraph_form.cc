@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "formats/costs/costgraph_form.h"
 
-#include "formats/costs/costgraph_reader.h"
+#include <algorithm>
 
 namespace placewright {
 namespace {
@@ -100,7 +100,7 @@ Json HomesOf(const CostGraph& cost_graph) {
 
 }  // namespace
 
-Json WriteCostGraph(const CostGraph& cost_graph) {
+Json CostGraphForm(const CostGraph& cost_graph) {
   Json document = {{"schema", "placewright.costgraph/1"},
                    {"name", cost_graph.graph.name()},
                    {"devices", DevicesOf(cost_graph.cluster)},

@@ -1,4 +1,4 @@
-#include "report/groupings.h"
+#include "graph/partition/op_grouping.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,6 @@
 
 #include "graph/partition/components.h"
 #include "graph/partition/partition.h"
-#include "report/one_device.h"
 
 namespace placewright {
 namespace {
@@ -91,8 +90,8 @@ std::string_view ToString(GroupingMethod method) {
   return "scotch";
 }
 
-Result<Grouping> GroupOps(const Graph& graph, const CostTable* costs, GroupingMethod method,
-                          int parts) {
+Result<OpGrouping> GroupOps(const Graph& graph, const IdVector<OpId, Nanos>& time,
+                            GroupingMethod method, int parts) {
   constexpr size_t kMax = size_t{1} << 25;
   if (graph.op_count() > kMax / static_cast<size_t>(parts)) {
     return MakeError(ErrorCode::kUsage,
@@ -100,39 +99,20 @@ Result<Grouping> GroupOps(const Graph& graph, const CostTable* costs, GroupingMe
                                  graph.op_count(), kMax),
                      "", "Ask for fewer groups.");
   }
-  const auto modelled = TimesOnOneDevice(graph, costs);
-  const IdVector<OpId, Nanos> time =
-      modelled ? *modelled : IdVector<OpId, Nanos>(graph.op_count(), Nanos(1));
   const WeightedGraph flow = FlowOf(graph, time);
   PW_ASSIGN(const std::vector<int32_t> part_of, PartsOf(flow, method, parts));
-  Grouping grouping;
-  grouping.times_of = !modelled ? "none" : costs != nullptr ? "file" : kOneDeviceKind;
+  OpGrouping grouping;
   grouping.parts.resize(static_cast<size_t>(parts));
   grouping.part_of = IdVector<OpId, int32_t>(graph.op_count());
   for (OpId op : graph.ops()) {
     grouping.part_of[op] = part_of[op.index()];
-    Grouping::Part& part = grouping.parts[part_of[op.index()]];
+    OpGrouping::Part& part = grouping.parts[part_of[op.index()]];
     ++part.ops;
     part.time = Nanos(SaturatingAdd(part.time.count, time[op].count));
   }
   grouping.cut = Bytes(CutWeight(flow, part_of));
   grouping.acyclic = IsAcyclic(flow, part_of, grouping.parts.size());
   return grouping;
-}
-
-std::string RenderGrouping(const Grouping& grouping, const Style& style) {
-  const auto right = Table::Align::kRight;
-  Table table({{"group"}, {"ops", right}, {"time", right}});
-  for (size_t p = 0; p < grouping.parts.size(); ++p) {
-    const Grouping::Part& part = grouping.parts[p];
-    table.AddRow({std::to_string(p), FormatCount(part.ops), FormatNanos(part.time)});
-  }
-  const std::string times = grouping.times_of == "none" ? "no times are known: each op counts 1 ns"
-                            : grouping.times_of == "file"
-                                ? "times: those in the file, of each op on its fastest device"
-                                : "times: modelled on one " + grouping.times_of;
-  return fmt::format("{}{}\n{} between groups; the graph of groups has {}\n", table.Render(style),
-                     times, FormatBytes(grouping.cut), grouping.acyclic ? "no cycle" : "cycles");
 }
 
 }  // namespace placewright

@@ -1,4 +1,4 @@
-#include "report/one_device.h"
+#include "sim/one_device.h"
 
 #include <algorithm>
 #include <utility>
@@ -25,19 +25,21 @@ Result<Cluster> MakeCluster(DeviceKind kind) {
 
 }  // namespace
 
-std::optional<IdVector<OpId, Nanos>> TimesOnOneDevice(const Graph& graph, const CostTable* costs) {
+OpTimes TimesOnOneDevice(const Graph& graph, const CostTable* costs) {
+  OpTimes times{IdVector<OpId, Nanos>(graph.op_count(), Nanos(1)), "none"};
   std::optional<CostTable> modelled;
   if (costs == nullptr) {
     const DeviceKind* kind = FindKind(kOneDeviceKind);
-    if (kind == nullptr) return std::nullopt;
+    if (kind == nullptr) return times;
     const Result<Cluster> cluster = MakeCluster(*kind);
-    if (!cluster.ok()) return std::nullopt;
+    if (!cluster.ok()) return times;
     Result<CostTable> table = ModelCosts(graph, cluster.value(), {});
-    if (!table.ok()) return std::nullopt;
-    costs = &modelled.emplace(table.Take());
+    if (!table.ok()) return times;
+    modelled = table.Take();
   }
-  IdVector<OpId, Nanos> times(graph.op_count());
-  for (OpId op : graph.ops()) times[op] = std::max(Nanos(0), costs->LeastTime(op));
+  times.source = modelled ? kOneDeviceKind : "file";
+  const CostTable& table = modelled ? *modelled : *costs;
+  for (OpId op : graph.ops()) times.time[op] = std::max(Nanos(0), table.LeastTime(op));
   return times;
 }
 
@@ -45,10 +47,10 @@ std::optional<OneDeviceStep> SimulateOnOneDevice(const Graph& graph, const CostT
   const DeviceKind* kind = FindKind(kOneDeviceKind);
   if (kind == nullptr) return std::nullopt;
   const Result<Cluster> cluster = MakeCluster(*kind);
-  const auto times = TimesOnOneDevice(graph, costs);
-  if (!cluster.ok() || !times) return std::nullopt;
+  const OpTimes times = TimesOnOneDevice(graph, costs);
+  if (!cluster.ok() || times.source == "none") return std::nullopt;
   CostTable min(graph.op_count(), 1);
-  for (OpId op : graph.ops()) min.SetTime(op, DeviceId(0), (*times)[op]);
+  for (OpId op : graph.ops()) min.SetTime(op, DeviceId(0), times.time[op]);
   SimGraph sim_graph = BuildSimGraph(graph, cluster.value(), min);
   // What a file keeps on devices of its own lies here on the one that there is.
   for (DeviceId& home : sim_graph.fixed_home) home = std::min(home, DeviceId(0));
