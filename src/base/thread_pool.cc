@@ -1,12 +1,35 @@
 #include "base/thread_pool.h"
 
+#include <signal.h>
+
 #include <new>
 #include <system_error>
 #include <utility>
 
 namespace placewright {
 
+namespace {
+
+// Signals of the process are for the program's own threads: workers start with all of them blocked.
+class BlockSignals {
+ public:
+  BlockSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockSignals(const BlockSignals&) = delete;
+  BlockSignals& operator=(const BlockSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
 ThreadPool::ThreadPool(int threads) {
+  const BlockSignals inherited;
   workers_.reserve(static_cast<size_t>(threads > 1 ? threads - 1 : 0));
   try {
     for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { Work(); });

@@ -23,7 +23,8 @@ class ThreadPool {
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   // Runs body(i) for every i in [0, count), each exactly once, and returns when all have ended.
-  // Which thread runs which i is not defined: results must not depend on it. Where a body throws,
+  // The calling thread begins with body(0); which thread runs the others is not defined: results
+  // must not depend on it. Workers receive no signals. Where a body throws,
   // no further i begins, and the first exception is thrown here once all threads have stopped.
   void ParallelFor(int count, const std::function<void(int)>& body);
 

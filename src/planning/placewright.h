@@ -9,7 +9,9 @@
 // Graphs and clusters are read from files of any format in docs/formats, or built with GraphBuilder
 // and ClusterBuilder. Nothing here throws but std::bad_alloc: a Result holds a value or an Error
 // that names code, place and remedy. There is no global state: any number of threads may plan at a
-// time, on the same graph or others.
+// time, on the same graph or others. Planning starts threads, which receive no signals. METIS takes
+// SIGTERM for itself while it partitions: a program with several threads of its own that may be sent
+// one blocks it in all but those that plan.
 #ifndef PLACEWRIGHT_PLANNING_PLACEWRIGHT_H_
 #define PLACEWRIGHT_PLANNING_PLACEWRIGHT_H_
 
@@ -40,9 +42,10 @@ struct ReadGraphOptions {
   std::optional<int64_t> batch{};               // another batch size than the file's
   std::map<std::string, int64_t> dimensions{};  // values of an ONNX model's symbolic dimensions
 };
-// A graph file of any readable format, recognised by its content; plain or gzip. Errors name the
-// file: kFileUnreadable, kFormatUnknown, those of the format's reader; kUsage for a batch or
-// dimensions that it cannot take.
+// The graph of a recorded step or a model, in any readable format, recognised by its content; plain
+// or gzip. Errors name the file: kFileUnreadable, kFormatUnknown, those of the format's reader;
+// kUsage for a batch or dimensions that it cannot take, and for files whose times are their own
+// (cost graphs, workloads, profiles): the program plans those.
 Result<Graph> ReadGraph(const std::string& path, const ReadGraphOptions& options = {});
 
 // A file (YAML or JSON) or the name of a preset ("4xP100"). GPUs for which the description states
@@ -59,7 +62,8 @@ struct PlanProgress {
 struct PlanRequest {
   std::string algorithm = "auto";  // the best of all; `placewright plan --help` lists them
   // How long to search: the first limit that is met ends it. Without any, 10 s. A plan that ended
-  // by time is repeated by its number of iterations.
+  // by time is repeated by its number of iterations, unless a note says what was left out for lack
+  // of time.
   std::optional<std::chrono::nanoseconds> time{};
   std::optional<int64_t> iterations{};
   StopToken stop{};  // ends the search with the best plan so far, within a fraction of a second
@@ -84,7 +88,9 @@ struct PlannedStep {
 // Plans one step with modelled costs, or with costs of the caller. A plan that does not fit in
 // memory (`plan.feasible` is false) is a value: nothing better was found. Errors: kInfeasible with
 // the proof that no plan exists; kUnreachable; kConstraint; kUsage (an algorithm or profile that
-// there is not); kCancelled, where it was stopped before there was any plan.
+// there is not, `initial` for one that takes none, limits out of range); kPlanMismatch (costs or
+// homes of another graph or cluster); kPlanMismatch, kPlanInvalid or kField for an `initial` that
+// is no placement of the graph; kCancelled, where it was stopped before there was any plan.
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster,
                              const PlanRequest& request = {});
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const CostTable& costs,

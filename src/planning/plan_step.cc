@@ -14,6 +14,8 @@
 namespace placewright {
 namespace {
 
+constexpr int kMaxThreads = 1024;
+
 PlannerOptions OptionsOf(const PlanRequest& request, Clock::time_point started) {
   PlannerOptions options;
   options.budget = MakeSearchBudget(request.time, request.iterations, started);
@@ -30,12 +32,32 @@ PlannerOptions OptionsOf(const PlanRequest& request, Clock::time_point started) 
   return options;
 }
 
+Status CheckLimits(const PlanRequest& request) {
+  if (request.iterations && *request.iterations < 0) {
+    return MakeError(ErrorCode::kUsage, "fewer than 0 iterations were asked for", "",
+                     "Give 0 or more, or none for no limit.");
+  }
+  if (request.threads > kMaxThreads) {
+    return MakeError(ErrorCode::kUsage,
+                     "more than " + std::to_string(kMaxThreads) + " threads were asked for", "",
+                     "Give as many as there are cores.");
+  }
+  return Ok();
+}
+
 Error Cancelled() { return MakeError(ErrorCode::kCancelled, "stopped before there was any plan"); }
 
 }  // namespace
 
 Result<Graph> ReadGraph(const std::string& path, const ReadGraphOptions& options) {
   PW_ASSIGN(LoadedGraph loaded, LoadGraph(path, {options.batch, "", options.dimensions}));
+  if (loaded.cluster || loaded.costs || loaded.times) {
+    Error error = MakeError(
+        ErrorCode::kUsage, "the file holds times of its own, which are no part of a graph", "",
+        "Plan it with the program `placewright plan`, or give PlanStep the graph with its costs.");
+    error.file = path;
+    return error;
+  }
   return std::move(loaded.graph);
 }
 
@@ -62,10 +84,14 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const C
   const Clock::time_point started = Clock::now();
   const Algorithms algorithms;
   PW_ASSIGN(const Planner* planner, algorithms.Find(request.algorithm));
+  if (request.initial) PW_RETURN_IF_ERROR(algorithms.TakesStart(*planner));
+  PW_RETURN_IF_ERROR(CheckLimits(request));
   ProblemSettings settings;
   settings.constraints = request.constraints;
   settings.policy = request.policy;
   settings.threads = std::max(1, request.threads);
+  const PlannerOptions options = OptionsOf(request, started);
+  settings.advice = ForAdvice(options.budget, started);
   if (request.stop.StopRequested()) return Cancelled();
   PW_ASSIGN(const std::unique_ptr<PreparedProblem> prepared,
             PreparedProblem::Prepare(graph, cluster, costs, settings));
@@ -75,7 +101,7 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const C
   }
   if (request.stop.StopRequested()) return Cancelled();
   PW_ASSIGN(PlannerResult result,
-            planner->Plan(problem, prepared->evaluator(), OptionsOf(request, started)));
+            planner->Plan(problem, prepared->evaluator(), options));
   const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
   PW_ASSIGN(SimResult replay, Replay(*prepared, result));
   PlannedStep planned;

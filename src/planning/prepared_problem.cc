@@ -12,16 +12,17 @@ namespace placewright {
 namespace {
 
 // As CheckNotProvenInfeasible, but `uncounted_bytes` more on every device must not fit, either.
-Status CheckFits(const PreparedProblem& prepared, int64_t uncounted_bytes) {
+Status CheckFits(const PreparedProblem& prepared, int64_t uncounted_bytes, const Budget& advice) {
   const Problem& problem = prepared.problem();
-  Status fits = CheckNotProvenInfeasible(problem, prepared.evaluator(), prepared.plans());
+  const PlanSource plans = prepared.plans(advice);
+  Status fits = CheckNotProvenInfeasible(problem, prepared.evaluator(), plans);
   if (fits.ok() || uncounted_bytes == 0) return fits;
   Problem generous = problem;
   for (int64_t& capacity : generous.sim_graph.capacity) {
     capacity = SaturatingAdd(capacity, uncounted_bytes);
   }
-  const std::unique_ptr<Evaluator> evaluator = prepared.evaluator().ForProblem(generous);
-  return CheckNotProvenInfeasible(generous, *evaluator, prepared.plans()).ok() ? Ok() : fits;
+  const std::unique_ptr<Evaluator> evaluator = prepared.evaluator().ForProblem(generous, 1);
+  return CheckNotProvenInfeasible(generous, *evaluator, plans).ok() ? Ok() : fits;
 }
 
 }  // namespace
@@ -36,7 +37,7 @@ Result<std::unique_ptr<PreparedProblem>> PreparedProblem::Prepare(const Graph& g
   prepared->evaluator_ = MakeSimulatedEvaluator(prepared->problem_, settings.threads);
   prepared->planners_ = MakeSearchPlanners();
   PW_RETURN_IF_ERROR(CheckNotProvenDisconnected(prepared->problem_));
-  Status fits = CheckFits(*prepared, settings.uncounted_bytes);
+  Status fits = CheckFits(*prepared, settings.uncounted_bytes, settings.advice);
   if (!fits.ok()) {
     fits.error().remedy += ConstraintAdvice(prepared->problem_);
     return std::move(fits.error());

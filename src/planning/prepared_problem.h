@@ -20,6 +20,7 @@ struct ProblemSettings {
   // Bytes that the simulator counts on every device and the graph's file does not: no proof that
   // nothing fits may rest on them.
   int64_t uncounted_bytes = 0;
+  Budget advice{};  // of the plans by which a proof that nothing fits says what is missing
 };
 
 // Not moved once made: parts refer to others.
@@ -37,8 +38,8 @@ class PreparedProblem {
   const Problem& problem() const { return problem_; }
   Evaluator& evaluator() const { return *evaluator_; }
   const Bound& bound() const { return bound_; }
-  // Plans of the constructive planners, for proofs and advice.
-  PlanSource plans() const { return ConstructivePlans(planners_); }
+  // Plans of the constructive planners, for proofs and advice, until the budget ends.
+  PlanSource plans(const Budget& budget) const { return ConstructivePlans(planners_, budget); }
 
  private:
   PreparedProblem() = default;

@@ -14,6 +14,10 @@ namespace placewright {
 Budget MakeSearchBudget(std::optional<std::chrono::nanoseconds> time,
                         std::optional<int64_t> iterations, Clock::time_point started);
 
+// For the plans by which a proof or an error says what memory is missing: a second from `now` at
+// least, as that is worth more than a limit kept to the moment.
+Budget ForAdvice(Budget budget, Clock::time_point now);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_PLANNING_SEARCH_BUDGET_H_

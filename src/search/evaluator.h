@@ -99,9 +99,9 @@ class Evaluator {
                                            const EvaluationOptions& options = {}) = 0;
   // `memory_limit`: bytes that the incremental form may keep, about.
   virtual std::unique_ptr<MoveEvaluator> StartMoves(size_t memory_limit) = 0;
-  // The same kind of evaluator for a variant of the problem (other capacities, say), which must
-  // outlive it.
-  virtual std::unique_ptr<Evaluator> ForProblem(const Problem& variant) const = 0;
+  // The same kind of evaluator for the problem, or for a variant of it (other capacities, say),
+  // which must outlive it. On `threads` threads. Several may be made at a time.
+  virtual std::unique_ptr<Evaluator> ForProblem(const Problem& variant, int threads) const = 0;
 
   Evaluation EvaluateOne(const Placement& candidate, const EvaluationOptions& options = {});
 };

@@ -100,7 +100,7 @@ TEST(SimulatedEvaluator, IsMadeForAVariantOfTheProblem) {
   EXPECT_FALSE(test->evaluator->EvaluateOne(together).feasible);
   Problem larger = test->problem;
   larger.sim_graph.capacity[DeviceId(0)] *= 16;
-  EXPECT_TRUE(test->evaluator->ForProblem(larger)->EvaluateOne(together).feasible);
+  EXPECT_TRUE(test->evaluator->ForProblem(larger, 1)->EvaluateOne(together).feasible);
 }
 
 // Made up: a step takes 1,000 ns, less 10 for every op on d1 at an even place and for every op on

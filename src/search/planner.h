@@ -47,6 +47,7 @@ struct PlannerResult {
   std::optional<double> first_feasible_seconds;
   std::vector<Baseline> baselines;  // `auto` only: every planner it ran
   bool out_of_memory = false;       // ended the search: the best plan until then
+  bool cut_short = false;           // a constructive planner whose budget ended before it was done
   std::vector<std::string> notes;   // what a user should know: a limit that was met, say
 };
 
@@ -67,6 +68,9 @@ class Planner {
   // Whether `auto` runs it behind the searches, as it would take seconds. Follows from the problem
   // alone, so that runs repeat.
   virtual bool RunsLast(const Problem&) const { return false; }
+  // Whether it must run on the thread that plans: it calls a library that takes signals for itself
+  // (graph/partition/partition.h).
+  virtual bool on_calling_thread() const { return false; }
   // Always a complete legal placement, even if the budget is over at once. Looks at the budget's
   // stop token and deadline, and ends soon after with what it has. `evaluator` is that of the
   // problem. Errors: kUnreachable; kCancelled where the budget ended before there was any plan.

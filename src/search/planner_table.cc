@@ -34,9 +34,7 @@ PlannerTable MakeSearchPlanners(const PlannerSettings& settings) {
   table.push_back(std::make_unique<MSctPlanner>());
   constructive("heft", "heterogeneous earliest finish time (Topcuoglu et al., TPDS 2002)",
                &PlaceHeft, kTries);
-  constructive("metis",
-               "METIS on colocation groups, one part a device (Karypis and Kumar, SISC 1998)",
-               &PlaceMetis, kTries);
+  table.push_back(std::make_unique<MetisPlanner>(kTries));
   constructive("scotch",
                "Scotch on colocation groups, one part a device (Pellegrini and Roman, HPCN 1996)",
                &PlaceScotch, kTries);

@@ -26,8 +26,9 @@ PlannerTable MakeSearchPlanners(const PlannerSettings& settings = {});
 // left out. Its result is at most every entry of its own baselines.
 std::unique_ptr<Planner> MakeAuto(const PlannerTable& table);
 
-// The plans of the constructive planners of a table, which must outlive it: for proofs.
-PlanSource ConstructivePlans(const PlannerTable& table);
+// The plans of the constructive planners of a table that `auto` would run, for proofs. The table
+// must outlive it. Without plans once the budget has expired.
+PlanSource ConstructivePlans(const PlannerTable& table, const Budget& budget = {});
 
 }  // namespace placewright
 

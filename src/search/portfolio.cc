@@ -40,23 +40,34 @@ class Portfolio {
     Add(MakeResult(problem_, "given", groups, score.value(), options_), score.value(), false);
   }
 
-  // On the threads of the options; what they make is added in their order. A planner that finds no
-  // connected plan is left out: another may find one.
+  // On the threads of the options, those that need the calling thread there; what they make is
+  // added in their order. A planner that finds no connected plan is left out: another may find one.
   void RunConstructive(const std::vector<const Planner*>& planners) {
     std::vector<std::optional<Result<PlannerResult>>> made(planners.size());
     std::atomic<bool> no_memory = false;
-    ThreadPool pool(
-        std::clamp(options_.threads, 1, std::max(1, static_cast<int>(planners.size()))));
-    pool.ParallelFor(static_cast<int>(planners.size()), [&](int i) {
+    std::vector<std::vector<size_t>> turns(1);  // planners; the first are the calling thread's
+    for (size_t i = 0; i < planners.size(); ++i) {
+      if (planners[i]->on_calling_thread()) {
+        turns[0].push_back(i);
+      } else {
+        turns.push_back({i});
+      }
+    }
+    const int count = static_cast<int>(turns.size());
+    ThreadPool pool(std::clamp(options_.threads, 1, count));
+    const auto run = [&](size_t i) {
       // There is one plan at least, whatever the deadline.
       if (no_memory || ((best_ || i > 0) && options_.budget.Expired())) return;
       try {
         const std::unique_ptr<Evaluator> own =
-            pool.threads() > 1 ? evaluator_.ForProblem(problem_) : nullptr;
+            pool.threads() > 1 ? evaluator_.ForProblem(problem_, 1) : nullptr;
         made[i] = planners[i]->Plan(problem_, own ? *own : evaluator_, options_);
       } catch (const std::bad_alloc&) {
         no_memory = true;
       }
+    };
+    pool.ParallelFor(count, [&](int turn) {
+      for (size_t i : turns[turn]) run(i);
     });
     for (size_t i = 0; i < planners.size(); ++i) Take(*planners[i], std::move(made[i]));
     out_of_memory_ = out_of_memory_ || no_memory;
@@ -265,11 +276,14 @@ std::unique_ptr<Planner> MakeAuto(const PlannerTable& table) {
   return std::make_unique<AutoPlanner>(table);
 }
 
-PlanSource ConstructivePlans(const PlannerTable& table) {
-  return [&table](const Problem& problem, Evaluator& evaluator, const PlanVisitor& visit) {
+PlanSource ConstructivePlans(const PlannerTable& table, const Budget& budget) {
+  return [&table, budget](const Problem& problem, Evaluator& evaluator, const PlanVisitor& visit) {
     for (const auto& planner : table) {
-      if (planner->iterative()) continue;
-      const Result<PlannerResult> planned = planner->Plan(problem, evaluator, {});
+      if (planner->iterative() || !planner->in_auto()) continue;
+      if (budget.Expired()) return;
+      PlannerOptions options;
+      options.budget = budget;
+      const Result<PlannerResult> planned = planner->Plan(problem, evaluator, options);
       if (!planned.ok()) continue;
       const PlannerResult& result = planned.value();
       if (visit(result.algorithm, result.placement, result.feasible)) return;

@@ -66,7 +66,7 @@ class MadeUpEvaluator : public Evaluator {
   std::unique_ptr<MoveEvaluator> StartMoves(size_t) override {
     return std::make_unique<MadeUpMoves>(problem_, of_, &calls_);
   }
-  std::unique_ptr<Evaluator> ForProblem(const Problem& variant) const override {
+  std::unique_ptr<Evaluator> ForProblem(const Problem& variant, int) const override {
     return std::make_unique<MadeUpEvaluator>(variant, of_);
   }
   int64_t calls() const { return calls_; }  // placements evaluated; one thread

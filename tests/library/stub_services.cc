@@ -41,7 +41,7 @@ class CountingEvaluator : public Evaluator {
     return results;
   }
   std::unique_ptr<MoveEvaluator> StartMoves(size_t) override { return nullptr; }
-  std::unique_ptr<Evaluator> ForProblem(const Problem&) const override {
+  std::unique_ptr<Evaluator> ForProblem(const Problem&, int) const override {
     return std::make_unique<CountingEvaluator>();
   }
 };

@@ -166,8 +166,11 @@ class CompareCommand : public Command {
     for (const bool searches : {false, true}) {
       for (size_t i = 0; i < planners.size() && !interrupted; ++i) {
         if (planners[i]->iterative() != searches) continue;
-        PW_ASSIGN(entries[i],
-                  RunPlanner(*planners[i], *planning, interrupted, context, &comparison.devices));
+        Result<Entry> entry =
+            RunPlanner(*planners[i], *planning, interrupted, context, &comparison.devices);
+        // Ended before it had any plan: what the others found stands.
+        if (!entry.ok() && entry.error().code == ErrorCode::kCancelled && interrupted) break;
+        PW_ASSIGN(entries[i], std::move(entry));
       }
     }
     for (size_t i = 0; i < planners.size(); ++i) {
@@ -217,8 +220,7 @@ class CompareCommand : public Command {
         DevicesInUse(result.placement, *planning.problem().graph, *planning.problem().cluster);
     entry.search = planner.iterative();
     *devices = UseOfDevices(replay, *planning.problem().cluster);
-    // Those that do not search are done whenever they return.
-    entry.interrupted = planner.iterative() && budget.Stopped();
+    entry.interrupted = budget.Stopped() && (planner.iterative() || result.cut_short);
     return entry;
   }
 

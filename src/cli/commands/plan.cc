@@ -17,6 +17,7 @@
 #include "cli/terminal/output_path.h"
 #include "formats/plan/plan_files.h"
 #include "planning/algorithms.h"
+#include "planning/search_budget.h"
 #include "report/plan_report.h"
 #include "search/proof/memory_advice.h"
 
@@ -124,7 +125,7 @@ class PlanCommand : public Command {
     Status pictures =
         WritePictures(pictures_, planning->inputs, sim_graph, result.placement, analysis, plan);
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
-    std::optional<Error> error = OutcomeError(*planning, result, budget.Stopped());
+    std::optional<Error> error = OutcomeError(*planning, result, budget);
     if (result.out_of_memory) error = OutOfMemory();
     return Report(*planning, plan, analysis, result.notes, error, context.console);
   }
@@ -199,11 +200,12 @@ class PlanCommand : public Command {
   }
 
   std::optional<Error> OutcomeError(const Planning& planning, const PlannerResult& result,
-                                    bool interrupted) const {
-    if (interrupted) return Interrupted(result.feasible);
+                                    const Budget& budget) const {
+    if (budget.Stopped()) return Interrupted(result.feasible);
     if (result.feasible) return std::nullopt;
     const PreparedProblem& prepared = *planning.prepared;
-    return NothingFits(prepared.problem(), prepared.evaluator(), prepared.plans(), result.algorithm,
+    const PlanSource plans = prepared.plans(ForAdvice(budget, Clock::now()));
+    return NothingFits(prepared.problem(), prepared.evaluator(), plans, result.algorithm,
                        result.placement);
   }
 

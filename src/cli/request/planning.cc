@@ -11,6 +11,7 @@
 #include "formats/dnn_partitioning/workload_scale.h"
 #include "formats/plan/plan_files.h"
 #include "planning/replay.h"
+#include "planning/search_budget.h"
 #include "sim/placement_check.h"
 
 namespace placewright {
@@ -38,6 +39,9 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
   settings.policy = inputs.policy;
   settings.threads = ThreadsOf(search);
   settings.uncounted_bytes = UncountedBytes(inputs);
+  PW_ASSIGN(settings.advice, MakeBudget(search, planning->loaded));
+  if (input.interrupted != nullptr) settings.advice.stop = StopToken(input.interrupted);
+  settings.advice = ForAdvice(settings.advice, planning->loaded);
   Result<std::unique_ptr<PreparedProblem>> prepared =
       PreparedProblem::Prepare(inputs.graph.graph, inputs.cluster.cluster, inputs.costs, settings);
   // A constraint comes from the command line.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 
 #include "base/text.h"
@@ -246,6 +247,42 @@ Result<PlanSpace> ReadSpace(const Json& document, const char* key) {
   return space;
 }
 
+// What a plan of another space does with an op, no reader of this version carries out.
+Status CheckPlaced(PlanSpace space) {
+  if (space == PlanSpace::kPlaced) return Ok();
+  return MakeError(ErrorCode::kField,
+                   fmt::format("this is a {} plan; this version reads placed ones alone",
+                               ToString(space)),
+                   "space", "Update Placewright, or make a placed plan.");
+}
+
+constexpr std::string_view kPlanFamily = "placewright.plan/";
+
+bool IsNewerPlan(std::string_view schema) {
+  if (!schema.starts_with(kPlanFamily)) return false;
+  schema.remove_prefix(kPlanFamily.size());
+  const auto version = [](std::string_view text) {
+    int number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size() ? number : -1;
+  };
+  return version(schema) > version(kPlanSchema.substr(kPlanFamily.size()));
+}
+
+Error WrongSchema(const std::string& schema) {
+  if (IsNewerPlan(schema)) {
+    return MakeError(ErrorCode::kField,
+                     fmt::format("this plan is of the schema \"{}\", which a newer Placewright "
+                                 "writes; this one reads \"{}\"",
+                                 Printable(schema, 80), kPlanSchema),
+                     "schema", "Update Placewright, or make the plan again with this version.");
+  }
+  return MakeError(
+      ErrorCode::kField,
+      fmt::format("\"{}\" is not the schema \"{}\"", Printable(schema, 80), kPlanSchema), "schema",
+      "Give a plan that this version of the program reads.");
+}
+
 Status ReadOutcome(const Json& document, Plan& plan) {
   PW_ASSIGN(const std::string order, GetString(document, "order", ""));
   const bool fifo = order == ToString(SchedulingPolicy::kFifo);
@@ -262,6 +299,7 @@ Status ReadOutcome(const Json& document, Plan& plan) {
   }
   PW_ASSIGN(plan.lower_bound, GetNanos(document, "lower_bound_ns", ""));
   PW_ASSIGN(plan.space, ReadSpace(document, "space"));
+  PW_RETURN_IF_ERROR(CheckPlaced(plan.space));
   PW_ASSIGN(plan.bound_space, ReadSpace(document, "bound_space"));
   PW_RETURN_IF_ERROR(GetNumber(document, "gap", ""));
   PW_ASSIGN(plan.devices, ReadList<DeviceUse>(document, "devices", ReadDeviceUse));
@@ -335,20 +373,6 @@ Json PlanToJson(const Plan& plan) {
   return json;
 }
 
-static Error WrongSchema(const std::string& schema) {
-  if (schema.starts_with(kPlanSchema.substr(0, kPlanSchema.rfind('/') + 1))) {
-    return MakeError(ErrorCode::kField,
-                     fmt::format("this plan is of the schema \"{}\", which a newer Placewright "
-                                 "writes; this one reads \"{}\"",
-                                 Printable(schema, 80), kPlanSchema),
-                     "schema", "Update Placewright, or make the plan again with this version.");
-  }
-  return MakeError(
-      ErrorCode::kField,
-      fmt::format("\"{}\" is not the schema \"{}\"", Printable(schema, 80), kPlanSchema), "schema",
-      "Give a plan that this version of the program reads.");
-}
-
 Result<Plan> PlanFromJson(const Json& document) {
   PW_ASSIGN(const std::string schema, GetString(document, "schema", ""));
   if (schema != kPlanSchema) return WrongSchema(schema);
@@ -370,17 +394,19 @@ Result<NamedPlacement> PlacementFromJson(const Json& document) {
   // A map may well place an op called "placement": then the value is a device's name.
   const bool nested = inner != document.end() && inner->is_object();
   const Json& map = nested ? *inner : document;
-  if (!nested && document.contains("schema") && document["schema"].is_string() &&
-      document["schema"].get_ref<const std::string&>().starts_with("placewright.")) {
-    return MakeError(ErrorCode::kField,
-                     fmt::format("this {} has no placement", document["schema"].get<std::string>()),
-                     "placement");
-  }
-  // A plan of another version may mean something else by the same words.
-  if (nested && document.contains("schema") && document["schema"].is_string()) {
-    const auto& schema = document["schema"].get_ref<const std::string&>();
-    if (schema.starts_with("placewright.plan/") && schema != kPlanSchema)
-      return WrongSchema(schema);
+  const auto schema = document.find("schema");
+  if (schema != document.end() && schema->is_string()) {
+    const auto& name = schema->get_ref<const std::string&>();
+    // A plan of another version may mean something else by the same words.
+    if (name.starts_with(kPlanFamily) && name != kPlanSchema) return WrongSchema(name);
+    if (!nested && name.starts_with("placewright.")) {
+      return MakeError(ErrorCode::kField,
+                       fmt::format("this {} has no placement", Printable(name, 80)), "placement");
+    }
+    if (name == kPlanSchema) {
+      PW_ASSIGN(const PlanSpace space, ReadSpace(document, "space"));
+      PW_RETURN_IF_ERROR(CheckPlaced(space));
+    }
   }
   NamedPlacement placement;
   placement.reserve(map.size());

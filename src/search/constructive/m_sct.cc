@@ -68,6 +68,8 @@ Favourites FavouriteChildren(const PlacerInput& input, int64_t iteration_limit) 
       SolveSct(ContractComponents(graph, component_of), iteration_limit, input.budget);
   const std::string end = DescribeEnd(solution, iteration_limit);
   if (!end.empty() && input.notes != nullptr) input.notes->push_back(end);
+  const bool cut_short = solution.end == SctSolution::End::kBudget;
+  if (cut_short && input.cut_short != nullptr) *input.cut_short = true;
   Favourites favourites;
   favourites.child.assign(input.groups.size(), ColocationGroupId());
   favourites.wait.assign(input.groups.size(), 0);

@@ -24,14 +24,16 @@ Result<PlannerResult> PlanInAttempts(std::string_view name, const PlaceFunction&
   Score best_score;
   std::optional<Error> error;
   std::vector<std::string> notes;
+  bool cut_short = false;
   const auto construct = [&](const CandidateDevices& candidates) {
     bool fits = false;
     GroupPlacement last;
     for (int attempt = 0; attempt < attempts && !fits; ++attempt) {
-      // The first plan is made whatever the deadline, not once nobody waits for it.
-      if (options.budget.Stopped() || (best && options.budget.Expired())) return;
-      const PlacerInput input{problem, graph, candidates, groups,        options.seed,
-                              attempt, 1,     &notes,     options.budget};
+      // The first plan is made whatever the deadline, but not after a stop.
+      cut_short = cut_short || options.budget.Stopped() || (best && options.budget.Expired());
+      if (cut_short) return;
+      const PlacerInput input{problem, graph,  candidates, groups,        options.seed, attempt,
+                              1,       &notes, &cut_short, options.budget};
       GroupPlacement devices = PlaceConnected(place, input);
       if (attempt > 0 && devices == last) continue;
       Result<Score> score = EvaluateGroups(problem, devices, evaluator);
@@ -49,6 +51,7 @@ Result<PlannerResult> PlanInAttempts(std::string_view name, const PlaceFunction&
     construct(FindCandidateDevices(problem, graph, CandidateScope::kAll));
   if (!best) return error ? *std::move(error) : NoPlanInTime(name);
   PlannerResult result = MakeResult(problem, name, *best, best_score, options);
+  result.cut_short = cut_short;
   for (std::string& note : notes) {
     const std::vector<std::string>& said = result.notes;
     if (std::find(said.begin(), said.end(), note) == said.end()) {

@@ -27,6 +27,7 @@ struct PlacerInput {
   // heft and m-etf: transfers count this many times, since these methods do not see them queue.
   int64_t transfer_factor = 1;
   std::vector<std::string>* notes = nullptr;  // what a user should know of how it was placed
+  bool* cut_short = nullptr;                  // set where the budget ended a part of it
   Budget budget{};  // what takes long looks at it, and goes on with less once it has expired
 };
 

@@ -166,7 +166,7 @@ std::string DescribeEnd(const SctSolution& solution, int64_t iteration_limit) {
           ? "the linear program met its limit of " + std::to_string(iteration_limit) + " iterations"
       : solution.end == SctSolution::End::kBudget
           ? "the linear program was ended after " + std::to_string(solution.iterations) +
-                " iterations, as time was up"
+                " iterations, before it was done"
           : "Clp ended with status " + std::to_string(solution.status) + " after " +
                 std::to_string(solution.iterations) + " iterations of the linear program";
   return "m-sct: " + why + "; the heaviest edges took its place";

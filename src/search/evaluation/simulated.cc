@@ -83,8 +83,7 @@ class SimulatedEvaluator : public Evaluator {
  public:
   SimulatedEvaluator(const Problem& problem, int threads)
       : problem_(problem),
-        threads_(std::max(1, threads)),
-        pool_(threads_),
+        pool_(std::max(1, threads)),
         simulators_(problem.sim_graph, &pool_) {}
 
   std::vector<Evaluation> Evaluate(std::span<const Placement> candidates,
@@ -102,13 +101,12 @@ class SimulatedEvaluator : public Evaluator {
   std::unique_ptr<MoveEvaluator> StartMoves(size_t memory_limit) override {
     return std::make_unique<SimulatedMoves>(problem_, memory_limit);
   }
-  std::unique_ptr<Evaluator> ForProblem(const Problem& variant) const override {
-    return MakeSimulatedEvaluator(variant, threads_);
+  std::unique_ptr<Evaluator> ForProblem(const Problem& variant, int threads) const override {
+    return MakeSimulatedEvaluator(variant, threads);
   }
 
  private:
   const Problem& problem_;
-  const int threads_;
   ThreadPool pool_;
   BatchSimulator simulators_;
 };

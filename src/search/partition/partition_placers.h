@@ -26,6 +26,15 @@ namespace placewright {
 GroupPlacement PlaceMetis(const PlacerInput& input);
 GroupPlacement PlaceScotch(const PlacerInput& input);
 
+class MetisPlanner : public ConstructivePlanner {
+ public:
+  explicit MetisPlanner(int attempts)
+      : ConstructivePlanner(
+            "metis", "METIS on colocation groups, one part a device (Karypis and Kumar, SISC 1998)",
+            &PlaceMetis, attempts) {}
+  bool on_calling_thread() const override { return true; }
+};
+
 // The placement that a partition of the groups means, or a failure.
 GroupPlacement PlaceParts(const PlacerInput& input, std::string_view planner,
                           const Result<std::vector<int32_t>>& parts);

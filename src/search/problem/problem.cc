@@ -8,6 +8,30 @@
 namespace placewright {
 namespace {
 
+// The three must speak of the same ops and devices.
+Status CheckDimensions(const Graph& graph, const Cluster& cluster, const CostTable& costs) {
+  if (costs.op_count() != graph.op_count() || costs.device_count() != cluster.device_count()) {
+    return MakeError(ErrorCode::kPlanMismatch,
+                     "the costs are of " + FormatCount(static_cast<int64_t>(costs.op_count())) +
+                         " ops on " + std::to_string(costs.device_count()) +
+                         " devices, the graph has " +
+                         FormatCount(static_cast<int64_t>(graph.op_count())) +
+                         " ops and the cluster " + std::to_string(cluster.device_count()) +
+                         " devices",
+                     "", "Give the costs of this graph on this cluster.");
+  }
+  for (StorageId storage : graph.storages()) {
+    const DeviceId home = graph.given_home(storage);
+    if (!home.valid() || home.index() < cluster.device_count()) continue;
+    return MakeError(ErrorCode::kPlanMismatch,
+                     "the graph keeps a tensor on device " + std::to_string(home.value()) +
+                         " of its own cluster; this one has " +
+                         std::to_string(cluster.device_count()),
+                     "", "Plan it on the cluster of its file.");
+  }
+  return Ok();
+}
+
 bool SupportsAll(const Problem& problem, const ColocationGroup& group, DeviceId device) {
   for (OpId op : group.ops) {
     if (!problem.graph->op(op).is_view && !problem.costs->Supports(op, device)) return false;
@@ -64,6 +88,7 @@ Result<Problem> BuildProblem(const Graph& graph, const Cluster& cluster, const C
   problem.costs = &costs;
   problem.policy = policy;
   problem.constraints = constraints;
+  PW_RETURN_IF_ERROR(CheckDimensions(graph, cluster, costs));
   PW_ASSIGN(problem.group_of, JoinGroups(graph, constraints));
   size_t groups = 0;
   for (OpId op : graph.ops()) groups = std::max(groups, problem.group_of[op].index() + 1);

@@ -50,7 +50,7 @@ std::string WhoFits(const Problem& problem, const Evaluator& evaluator, const Pl
                     const std::vector<MoreMemory>& more) {
   Problem larger = problem;
   for (const MoreMemory& m : more) larger.sim_graph.capacity[m.device] += m.bytes;
-  const std::unique_ptr<Evaluator> evaluator_of_larger = evaluator.ForProblem(larger);
+  const std::unique_ptr<Evaluator> evaluator_of_larger = evaluator.ForProblem(larger, 1);
   std::string who;
   plans(larger, *evaluator_of_larger,
         [&](std::string_view planner, const Placement&, bool feasible) {
