@@ -64,7 +64,7 @@ class ViewFiller {
       const DeviceId reader = of_storage_[graph.tensor(input).storage];
       if (reader.valid()) return reader;
     }
-    return DeviceId(0);  // nobody reads it: any device does
+    return DeviceId(0);  // it has no reader: any device does
   }
 
  private:
@@ -138,7 +138,7 @@ NamedPlacement NamePlacement(const Placement& placement, const Graph& graph,
 
 Status VerifyColocation(const Placement& placement, const Graph& graph, const Cluster& cluster) {
   IdVector<GroupId, OpId> first(graph.group_count());
-  // The offender reported is that of the least group, whatever the ops' order.
+  // The offender reported is that of the smallest group id, whatever the ops' order.
   OpId worst;
   for (OpId op : graph.ops()) {
     OpId& leader = first[graph.group(op)];

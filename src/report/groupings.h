@@ -35,7 +35,7 @@ struct Grouping {
   };
   IdVector<OpId, int32_t> part_of;
   std::vector<Part> parts;
-  // Whose times these are: "A100-40GB", modelled; "file", the least over its devices; "none": not
+  // Whose times these are: "A100-40GB", modelled; "file", the minimum over its devices; "none": not
   // known, so that each op counts 1 ns.
   std::string times_of;
   Bytes cut;             // weight of the edges between parts

@@ -45,7 +45,7 @@ TimedGraph Make(const std::vector<TimedOp>& ops) {
 }
 
 // a -10 B-> b -1 B-> c -10 B-> d, 100 ns each: halves of 200 ns with one byte between them.
-TEST(Groupings, CutAChainWhereLeastFlows) {
+TEST(Groupings, CutAChainWhereTheFlowIsSmallest) {
   const TimedGraph chain = Make({{"a", 100, {}, {{"x", 10}}},
                                  {"b", 100, {"x"}, {{"y", 1}}},
                                  {"c", 100, {"y"}, {{"z", 10}}},

@@ -37,7 +37,7 @@ std::optional<IdVector<OpId, Nanos>> TimesOnOneDevice(const Graph& graph, const 
     costs = &modelled.emplace(table.Take());
   }
   IdVector<OpId, Nanos> times(graph.op_count());
-  for (OpId op : graph.ops()) times[op] = std::max(Nanos(0), costs->LeastTime(op));
+  for (OpId op : graph.ops()) times[op] = std::max(Nanos(0), costs->MinTime(op));
   return times;
 }
 

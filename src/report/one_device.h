@@ -19,8 +19,8 @@ struct OneDeviceStep {
   Nanos step_time;
 };
 
-// By op: the least times of `costs`, or where that is nullptr the modelled ones of the catalogue's
-// kOneDeviceKind. None where the model has no such device.
+// By op: the minimum times of `costs`, or where that is nullptr the modelled ones of the
+// catalogue's kOneDeviceKind. None where the model has no such device.
 std::optional<IdVector<OpId, Nanos>> TimesOnOneDevice(const Graph& graph, const CostTable* costs);
 
 // Everything lies on that device, homes that the file states included. Simulated with

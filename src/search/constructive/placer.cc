@@ -28,7 +28,7 @@ Result<PlannerResult> PlanInAttempts(std::string_view name, const PlaceFunction&
     bool fits = false;
     GroupPlacement last;
     for (int attempt = 0; attempt < attempts && !fits; ++attempt) {
-      // The first plan is made whatever the deadline, not once nobody waits for it.
+      // The first plan is made whatever the deadline, but not after a stop.
       if (options.budget.Stopped() || (best && options.budget.Expired())) return;
       const PlacerInput input{problem, graph, candidates, groups,        options.seed,
                               attempt, 1,     &notes,     options.budget};
