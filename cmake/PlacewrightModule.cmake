@@ -3,7 +3,7 @@
 #
 # Declares src/NAME. Its objects become a part of libplacewright.so; with TORCH of that library of
 # those that include LibTorch (src/torch_library); with PROGRAM of the program alone. HOT: what search
-# spends its time in. Whoever links
+# spends its time in. A target that links
 # placewright_NAME links the library, so that a process has one copy of everything. LIBS are
 # third-party targets. Which module may include which is held to the table in docs/architecture.md by
 # tests/layers.

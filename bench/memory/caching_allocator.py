@@ -83,7 +83,7 @@ class CachingAllocator:
     """malloc returns None where the device is too small."""
 
     def __init__(self, device):
-        self.device, self.held, self.most, self.segments = device, 0, 0, 0
+        self.device, self.held, self.max_held, self.segments = device, 0, 0, 0
         self.pools = ([], [])  # free blocks by (size, address): small, large
 
     @staticmethod
@@ -123,7 +123,7 @@ class CachingAllocator:
             if self.held + size > self.device:
                 return None
         self.held += size
-        self.most = max(self.most, self.held)
+        self.max_held = max(self.max_held, self.held)
         self.segments += 1
         return Block(size, self.segments << 44, 0 if small else 1)
 
@@ -153,9 +153,9 @@ class CachingAllocator:
 
 
 def run(step, device):
-    """(largest sum of tensors, most that was held), or None where the device is too small."""
+    """(largest sum of tensors, maximum that was held), or None where the device is too small."""
     sizes, persistent, events = step
-    allocator, live, now, most = CachingAllocator(device), {}, 0, 0
+    allocator, live, now, peak = CachingAllocator(device), {}, 0, 0
     for held, is_made in [(held, True) for held in persistent] + events * STEPS:
         if sizes[held] == 0:
             continue
@@ -164,11 +164,11 @@ def run(step, device):
             if live[held] is None:
                 return None
             now += rounded(sizes[held])
-            most = max(most, now)
+            peak = max(peak, now)
         else:
             allocator.free(live.pop(held))
             now -= rounded(sizes[held])
-    return most, allocator.most
+    return peak, allocator.max_held
 
 
 def main(paths):

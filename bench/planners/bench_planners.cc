@@ -45,7 +45,7 @@ struct Row {
   bool no_gpu = false;  // the plan uses none of the cluster's GPUs
 };
 
-// The two tables; a null file is one that nobody wants.
+// The two tables; a null file is one that was not asked for.
 struct Tables {
   std::FILE* csv = nullptr;
   std::FILE* markdown = nullptr;

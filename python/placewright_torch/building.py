@@ -2,9 +2,10 @@
 
 While a function builds its model, tensors have shapes and no content. Some code computes sizes or
 rates with small tensors, though: `[x.item() for x in torch.linspace(0, rate, depth)]`, widths of
-layers by torch.arange. So a tensor of at most MOST elements that comes from numbers of the program
-alone has its content beside it, which is computed as well; what depends on random draws, on memory
-that nobody has written, or on larger tensors has none, and asking for its values is an error.
+layers by torch.arange. So a tensor of at most MAX_ELEMENTS elements that comes from numbers of the
+program alone has its content beside it, which is computed as well; what depends on random draws,
+on memory that was never written, or on larger tensors has none, and asking for its values is an
+error.
 """
 
 import torch
@@ -13,7 +14,7 @@ from . import compat
 from .errors import ExportError
 from .recorder import Recorder, tensors_in, with_tensors
 
-MOST = 2**16  # elements
+MAX_ELEMENTS = 2**16
 
 
 def _is_determined(func):
@@ -41,7 +42,7 @@ class Builder(Recorder):
             if computed is None:
                 raise
             return with_tensors(computed, self._fake_with_content)
-        small = all(tensor.numel() <= MOST for tensor in tensors_in(result))
+        small = all(tensor.numel() <= MAX_ELEMENTS for tensor in tensors_in(result))
         self._keep_contents(func, args, kwargs, result,
                             self._computed(func, contents) if small else None)
         return result
@@ -50,8 +51,9 @@ class Builder(Recorder):
         """The numbers of a tensor, or None if they are not known."""
         if isinstance(tensor, compat.FakeTensor):
             tensor = getattr(tensor, "_placewright_content", None)
-        known = (tensor is not None and tensor.device.type == "cpu" and tensor.numel() <= MOST
-                 and tensor.layout == torch.strided and compat.address(tensor) not in self._lost)
+        known = (tensor is not None and tensor.device.type == "cpu" and
+                 tensor.numel() <= MAX_ELEMENTS and tensor.layout == torch.strided and
+                 compat.address(tensor) not in self._lost)
         return tensor if known else None
 
     def _contents(self, arguments):

@@ -2,7 +2,7 @@
 
 Every tensor that PyTorch hands around is a `Value`: the reference that names it in the file, and
 the bytes that it shows of one `Memory`. In the file a reference stands for what the op left there.
-A write through another view of the same bytes gives a tensor no new reference; whoever reads it
+A write through another view of the same bytes gives a tensor no new reference; what reads it
 then must still come after that write, so the op carries the writer's name in `after`.
 """
 

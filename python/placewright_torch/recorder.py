@@ -92,7 +92,7 @@ class Recorder(compat.Mode):
         tensor._placewright = Value(unique, Memory(), extent_of(tensor))
 
     def value_of(self, tensor):
-        """How the file knows a fake tensor; what nobody announced is kept from earlier steps."""
+        """How the file knows a fake tensor; what was not announced is kept from earlier steps."""
         if not hasattr(tensor, "_placewright"):
             kind = "opt_state" if self.phase == "opt" else "constant"
             self.add_input(f"{kind}:{self._next_constant()}", kind, tensor)
@@ -217,7 +217,7 @@ class Recorder(compat.Mode):
                 return compat.computed_on_zeros(self.fake_mode, func, args, kwargs, sizes, error)
         except compat.UNSUPPORTED as error:
             raise ExportError(
-                f"{func} cannot tell the shape of its result without computing{self._where()}: "
+                f"{func} cannot determine its result's shape without computing{self._where()}: "
                 "replace it by other operators, or register a meta kernel for it") from error
 
     def _where(self):

@@ -68,7 +68,7 @@ def record(model, example_inputs, targets, loss, optimizer):
 
 
 def _without_idle(recorder, outputs):
-    """The step without ops that read nothing and that nobody reads, as the profiler's marks of 1.13
+    """The step without ops that read nothing and have no readers, as the profiler's marks of 1.13
     make them, and without such constants, as modules that are imported on the way may make them."""
     read = {reference for op in recorder.ops for reference in op["inputs"]}.union(outputs)
     read = read.union(reference.rpartition(":")[0] for reference in list(read))

@@ -33,7 +33,7 @@ inline constexpr auto kTorchNone = c10::nullopt;
 // without.
 inline constexpr bool kMetaIsTreatedApart = TORCH_VERSION_MAJOR >= 2;
 
-// From 2.0 on autograd writes the sum of two gradients into the first where nobody else holds that
+// From 2.0 on autograd writes the sum of two gradients into the first where nothing else holds that
 // one (torch/csrc/autograd/input_buffer.cpp), but not without memory.
 inline constexpr bool kSumsGradientsInPlace = TORCH_VERSION_MAJOR >= 2;
 

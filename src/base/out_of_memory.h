@@ -1,5 +1,5 @@
-// The one exception that is not stopped where it arises: memory ran out. It travels to whoever
-// still has something to save (a search its best plan), else to the program, and becomes this
+// The one exception that is not stopped where it arises: memory ran out. It travels to the code
+// that still has something to save (a search its best plan), else to the program, and becomes this
 // error.
 #ifndef PLACEWRIGHT_BASE_OUT_OF_MEMORY_H_
 #define PLACEWRIGHT_BASE_OUT_OF_MEMORY_H_

@@ -11,8 +11,8 @@ namespace placewright {
 
 using Clock = std::chrono::steady_clock;
 
-// Tells long work that its result is no longer waited for: the work looks at it often and ends with
-// the best that it has. By default nobody ever stops it. Copies tell the same.
+// Notifies long work that its result is no longer waited for: the work looks at it often and ends
+// with the best that it has. By default it is never stopped. Copies share their state.
 class StopToken {
  public:
   StopToken() = default;

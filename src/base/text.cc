@@ -62,7 +62,7 @@ std::string_view WithoutOuterWildcards(std::string_view name) {
   return name.substr(first, name.find_last_not_of("*./") + 1 - first);
 }
 
-// (edits without what follows, edits), the least over the whole candidate and its ends behind a
+// (edits without what follows, edits), the minimum over the whole candidate and its ends behind a
 // separator ("host0/gpu0", "gpu0"); none where all are far. Both in lower case.
 std::optional<std::pair<int, int>> Nearness(std::string_view name, std::string_view candidate) {
   const int length = static_cast<int>(name.size());

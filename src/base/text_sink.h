@@ -1,4 +1,4 @@
-// Where a long text goes piece by piece, so that nobody needs to hold all of it.
+// Where a long text goes piece by piece, so that all of it is never held at once.
 #ifndef PLACEWRIGHT_BASE_TEXT_SINK_H_
 #define PLACEWRIGHT_BASE_TEXT_SINK_H_
 

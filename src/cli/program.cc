@@ -225,7 +225,7 @@ int RunProgram(int argc, const char* const* argv, Clock::time_point started) {
   }
   const Status finished = console.Finish();
   if (finished.ok()) return status;
-  console.json = false;  // nobody reads what is written there
+  console.json = false;  // what is written there has no reader
   return Report(finished.error(), console);
 }
 

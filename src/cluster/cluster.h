@@ -59,7 +59,7 @@ struct Link {
 struct Route {
   std::vector<LinkId> links;  // empty: no route, or the device itself
   Nanos latency;              // sum over the links
-  BytesPerSecond bandwidth;   // least over the links
+  BytesPerSecond bandwidth;   // minimum over the links
 };
 
 // A cluster has at most this many devices: routes are a table of all ordered pairs.
@@ -95,7 +95,7 @@ class Cluster {
   Status SetReserve(DeviceId id, Bytes reserve);
   std::vector<std::string> DeviceNames() const;
 
-  // ceil(bytes * 1e9 / least bandwidth) + sum of latencies (simulator rule 4). Connected only.
+  // ceil(bytes * 1e9 / minimum bandwidth) + sum of latencies (simulator rule 4). Connected only.
   Nanos TransferDuration(DeviceId from, DeviceId to, Bytes size) const {
     const Route& r = route(from, to);
     return r.latency + TransferTime(size, r.bandwidth);

@@ -63,8 +63,8 @@ class ClusterBuilder {
   std::vector<std::string> NodeNames() const;
   std::map<std::string, DeviceId, std::less<>> DeviceIds() const;
 
-  // Routes of pairs without an explicit one: fewest links, then largest least-bandwidth, then the
-  // lexicographically least list of link ids, so that they depend on the order of Connect calls
+  // Routes of pairs without an explicit one: fewest links, then largest minimum bandwidth, then the
+  // lexicographically smallest list of link ids, so that they depend on the order of Connect calls
   // and nothing else. Devices do not forward for others. A pair that no chain of links joins has
   // no route. Groups: same kind on the same host, ordered by their first device.
   // Errors: kClusterInvalid (no devices; a topology of absurd size or irregularity).

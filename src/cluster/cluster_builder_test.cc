@@ -90,11 +90,11 @@ TEST(ClusterBuilder, ThenTheWiderThenTheLesserLinkIds) {
   ClusterBuilder b = WithDevices(2);
   for (const char* s : {"s0", "s1", "s2"}) ASSERT_TRUE(b.AddForwarder(s).ok());
   ASSERT_TRUE(Join(b, "d0", "s0", 9).ok());
-  ASSERT_TRUE(Join(b, "s0", "d1", 5).ok());  // s0: least 5
+  ASSERT_TRUE(Join(b, "s0", "d1", 5).ok());  // s0: min 5
   ASSERT_TRUE(Join(b, "d0", "s2", 8).ok());  // links 4, 5
   ASSERT_TRUE(Join(b, "d0", "s1", 6).ok());  // links 6, 7
-  ASSERT_TRUE(Join(b, "s1", "d1", 7).ok());  // s1: least 6
-  ASSERT_TRUE(Join(b, "s2", "d1", 6).ok());  // s2: least 6, and its first link is 4
+  ASSERT_TRUE(Join(b, "s1", "d1", 7).ok());  // s1: min 6
+  ASSERT_TRUE(Join(b, "s2", "d1", 6).ok());  // s2: min 6, and its first link is 4
   const Cluster c = std::move(b).Build().Take();
   EXPECT_THAT(LinkNames(c, 0, 1), testing::ElementsAre("d0>s2", "s2>d1"));
 }

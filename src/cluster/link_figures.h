@@ -37,7 +37,7 @@ inline constexpr Nanos kNvlinkLatency(2'000);
 inline constexpr Nanos kDramLatency(100);        // the order of one access to DRAM
 inline constexpr Nanos kPcieSwitchLatency(500);  // on top of the slot's 3 us: an estimate
 
-// Half of the least application-to-application time over 10 Gb/s Ethernet, 10 us (Larsen,
+// Half of the minimum application-to-application time over 10 Gb/s Ethernet, 10 us (Larsen,
 // Sarangam, Huggahalli, "Architectural breakdown of end-to-end latency in a TCP/IP network",
 // SBAC-PAD 2007), less the PCIe hop: a route crosses two such links.
 inline constexpr Nanos kNetworkLatency(4'000);

@@ -14,7 +14,7 @@ struct Search {
   std::vector<std::vector<int32_t>> layers;  // nodes by their number of links from the source
   std::vector<int32_t> distance;             // by node
   std::vector<std::vector<int32_t>> into;    // by node: hops that end a shortest path there
-  std::vector<int64_t> width;                // by node: largest least-bandwidth
+  std::vector<int64_t> width;                // by node: largest minimum bandwidth
 };
 
 Search Layer(int32_t source, const std::vector<Hop>& hops, const std::vector<bool>& forwards) {
@@ -57,9 +57,9 @@ void FindWidths(int32_t source, Search& s) {
   }
 }
 
-// By node: the last hop of the lexicographically least path among hops of at least `width`; -1:
+// By node: the last hop of the lexicographically smallest path among hops of at least `width`; -1:
 // none. Paths of one layer have one length, so (rank of the beginning, last link) orders them.
-std::vector<int32_t> LeastLastHops(int32_t source, const Search& s, int64_t width) {
+std::vector<int32_t> SmallestLastHops(int32_t source, const Search& s, int64_t width) {
   std::vector<int32_t> last(s.distance.size(), -1), rank(s.distance.size(), -1);
   rank[source] = 0;
   for (size_t depth = 1; depth < s.layers.size(); ++depth) {
@@ -99,7 +99,7 @@ std::vector<std::vector<LinkId>> BestPathsFrom(int32_t source, const std::vector
   for (const int64_t width : widths) {
     work -= static_cast<int64_t>(hops.size());
     if (work < 0) return {};
-    const std::vector<int32_t> last = LeastLastHops(source, s, width);
+    const std::vector<int32_t> last = SmallestLastHops(source, s, width);
     for (size_t node = 0; node < forwards.size(); ++node) {
       if (forwards[node] || s.width[node] != width || last[node] < 0) continue;
       std::vector<LinkId>& path = paths[node];

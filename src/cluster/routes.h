@@ -17,13 +17,13 @@ struct Hop {
 };
 
 // For one source node, the best path to every node of `forwards.size()` nodes: fewest links, then
-// largest least-bandwidth, then lexicographically least link ids. Only the source and nodes with
-// `forwards` may be left again. An empty list: unreachable, or the source itself.
+// largest minimum bandwidth, then lexicographically smallest link ids. Only the source and nodes
+// with `forwards` may be left again. An empty list: unreachable, or the source itself.
 //
 // A shortest path that is widest need not have widest beginnings (its narrowest link may come
-// last), so the beginnings are ranked once for each least-bandwidth that some target attains, over
-// the hops that are at least that wide. Each such pass costs hops.size() of `work`, each link of a
-// path one; when it falls below 0 the search gives up and returns an empty vector.
+// last), so the beginnings are ranked once for each minimum bandwidth that some target attains,
+// over the hops that are at least that wide. Each such pass costs hops.size() of `work`, each link
+// of a path one; when it falls below 0 the search gives up and returns an empty vector.
 std::vector<std::vector<LinkId>> BestPathsFrom(int32_t source, const std::vector<Hop>& hops,
                                                const std::vector<bool>& forwards, int64_t& work);
 

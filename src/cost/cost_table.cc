@@ -13,7 +13,7 @@ std::string_view ToString(CostSource source) {
   return "?";
 }
 
-Nanos CostTable::LeastTime(OpId op) const {
+Nanos CostTable::MinTime(OpId op) const {
   Nanos min = kUnsupported;
   for (size_t d = 0; d < devices_; ++d) {
     const Nanos t = time(op, DeviceId(d));

@@ -39,8 +39,8 @@ class CostTable {
     return times_[op.index() * devices_ + device.index()];
   }
   bool Supports(OpId op, DeviceId device) const { return time(op, device) != kUnsupported; }
-  // Least time over all devices that support it; kUnsupported if none does.
-  Nanos LeastTime(OpId op) const;
+  // Minimum time over all devices that support it; kUnsupported if none does.
+  Nanos MinTime(OpId op) const;
   // Scratch memory while the op runs (cuDNN workspaces, ...); counted per device as the largest.
   Bytes workspace(OpId op) const { return workspace_[op]; }
   CostSource source(OpId op, DeviceId device) const {

@@ -392,7 +392,7 @@ TEST(Work, SizesSaturate) {
   const int64_t big = int64_t{1} << 28;
   const Work work =
       OneOp("aten.mm.default").Input({big, big}).Input({big, big}).Output({big, big}).Get();
-  EXPECT_EQ(work.macs, kMaxQuantity);  // 2^84 in truth
+  EXPECT_EQ(work.macs, kMaxQuantity);  // 2^84 in fact
   EXPECT_GT(work.flops, 1e25);
 }
 

@@ -23,7 +23,7 @@ namespace placewright {
 struct GraphFormat;  // formats/graph_format.h
 
 // The format of expanded bytes. Errors: kFormatUnknown (empty, text or JSON of another kind: the
-// message says what it looks like), kSyntax (broken JSON before anything tells the format).
+// message says what it looks like), kSyntax (broken JSON before anything shows the format).
 // Complexity: linear at worst; stops at the first top-level key that decides.
 Result<const GraphFormat*> SniffGraph(std::string_view bytes);
 
@@ -48,7 +48,7 @@ struct LoadedGraph {
   std::optional<IdVector<OpId, Nanos>> times;
   // What of the file the graph does not carry, or otherwise than it was meant: sentences.
   std::vector<std::string> notes;
-  // ONNX, GraphDef: ops whose output shapes nothing told, so that they were assumed (OnnxReport).
+  // ONNX, GraphDef: ops whose output shapes nothing stated, so that they were assumed (OnnxReport).
   std::vector<std::string> assumed_shapes;
   // ONNX, GraphDef: open dimensions that options.assume_dimensions gave a value.
   std::map<std::string, int64_t> assumed_dimensions;

@@ -13,8 +13,8 @@ namespace placewright {
 // An op that reads its own output is an edge to itself, which TopologicalOrder reports as a cycle.
 void DeriveDataEdges(GraphData& graph);
 
-// A topological order over data edges and the order edges derived so far, by least op id among the
-// ready. Errors: kGraphCycle, naming at most eight ops on one cycle.
+// A topological order over data edges and the order edges derived so far, by smallest op id among
+// the ready. Errors: kGraphCycle, naming at most eight ops on one cycle.
 // Complexity: O((ops + edges) log ops).
 Result<std::vector<OpId>> TopologicalOrder(const GraphData& graph);
 

@@ -152,7 +152,7 @@ class Graph {
   const std::string& name() const { return data_.name; }
   std::string_view format() const { return data_.format; }  // "aten", "onnx", "costgraph", ...
   int64_t batch() const { return data_.batch; }             // 0: unknown
-  // What is proven of the sizes at other batches; nullptr where nobody tried.
+  // What is proven of the sizes at other batches; nullptr where it was not tried.
   const BatchScaling* batch_scaling() const {
     return data_.batch_scaling ? &*data_.batch_scaling : nullptr;
   }
@@ -184,13 +184,14 @@ class Graph {
   const std::string& module_path(ModuleId id) const { return data_.modules[id]; }
 
   // Colocation groups: ops that share a storage by view or write, tied weights, and a parameter
-  // with its optimizer state and its whole update. Dense; ordered by least op id.
+  // with its optimizer state and its whole update. Dense; ordered by smallest op id.
   size_t group_count() const { return data_.group_count; }
   GroupId group(OpId op) const { return data_.group_of[op]; }
   Csr<GroupId, OpId> GroupMembers() const;  // ops ascending
 
   // The op whose device is the storage's home (simulator rule 3): a view or writer of it if there
-  // is one (they share a group), else the reader with the least id; invalid if nothing touches it.
+  // is one (they share a group), else the reader with the smallest id; invalid if nothing touches
+  // it.
   OpId home_op(StorageId id) const { return data_.home_op[id]; }
   // Home given by the file (cost graphs), as an index into the file's own device list; else
   // invalid.

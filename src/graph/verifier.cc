@@ -394,7 +394,7 @@ class Verifier {
     for (OpId id : IdRange<OpId>(graph_.ops.size())) {
       const GroupId group = graph_.group_of[id];
       if (!group.valid() || group.index() > seen || group.index() >= graph_.group_count) {
-        return AtOp(id, "groups are not numbered densely by their least op");
+        return AtOp(id, "groups are not numbered densely by their smallest op id");
       }
       if (group.index() == seen) ++seen;
       const Op& op = graph_.ops[id];

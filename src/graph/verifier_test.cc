@@ -97,7 +97,7 @@ TEST(Verifier, FindsBrokenTensorsAndStorages) {
        "claims"},
       {"producer", [](GraphData& g) { g.tensors[TensorId(3)].producer = OpId(99); },
        "another producer"},
-      {"made by nobody", [](GraphData& g) { g.tensors[TensorId(1)].producer = OpId(1); },
+      {"made by no op", [](GraphData& g) { g.tensors[TensorId(1)].producer = OpId(1); },
        "does not list it"},
       {"first", [](GraphData& g) { g.storages[StorageId(2)].first = TensorId(4); },
        "whole first content"},

@@ -64,7 +64,7 @@ class ViewFiller {
       const DeviceId reader = of_storage_[graph.tensor(input).storage];
       if (reader.valid()) return reader;
     }
-    return DeviceId(0);  // nobody reads it: any device does
+    return DeviceId(0);  // it has no reader: any device does
   }
 
  private:

@@ -23,7 +23,7 @@ Cluster TwoDevices() {
 }
 
 // mm reads w through the view `t`; `flat` is a view of mm's result that `relu` reads; `seen` is a
-// view of the input x that nobody reads.
+// view of the input x without readers.
 Graph SmallGraph() {
   GraphBuilder builder("small", "aten");
   const TensorId w = builder.AddInput("w", TensorKind::kParameter, DType::kF32, {4, 4}).Take();

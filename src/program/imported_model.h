@@ -1,6 +1,6 @@
 // A model as nodes over named tensors, with the attributes and small constants that running it
-// takes: what a reader of model files hands to whoever lowers it to another library's calls. Knows
-// neither the file format's library nor LibTorch; operators and attributes are those of ONNX.
+// takes: what a reader of model files hands to the code that lowers it to another library's calls.
+// Knows neither the file format's library nor LibTorch; operators and attributes are those of ONNX.
 #ifndef PLACEWRIGHT_PROGRAM_IMPORTED_MODEL_H_
 #define PLACEWRIGHT_PROGRAM_IMPORTED_MODEL_H_
 
@@ -37,7 +37,7 @@ struct ImportedNode {
   std::string domain;                        // "" for ONNX's own
   std::string module;                        // "layer1/conv1", may be empty
   std::string place;                         // "node /layer1/conv1/Conv (Conv)", for messages
-  std::vector<std::string> inputs, outputs;  // names of tensors; "": left out, or nobody reads it
+  std::vector<std::string> inputs, outputs;  // names of tensors; "": left out, or without readers
   std::map<std::string, ImportedAttribute> attributes;
 };
 

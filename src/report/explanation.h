@@ -15,12 +15,12 @@
 namespace placewright {
 
 // The longest stretches of the realised critical path and the op types that compute on it, at most
-// `most` lines each, with their share of the step.
+// `max` lines each, with their share of the step.
 std::string RenderReasons(const Bottlenecks& bottlenecks, const Cluster& cluster, size_t max,
                           const Style& style);
 
 // One line: the devices that lose most time to nothing but transfers (docs/simulator.md, idle
-// before transfers), at most `most`, each with its share of the step; none below 0.1%, and without
+// before transfers), at most `max`, each with its share of the step; none below 0.1%, and without
 // any an empty text. `result` was made with feedback.
 std::string RenderTransferWaits(const SimResult& result, const Cluster& cluster, size_t max);
 

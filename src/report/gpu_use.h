@@ -21,9 +21,9 @@ struct GpuUse {
   // what the devices compute in the step split evenly over n GPUs, and a ring AllReduce of
   // the parameters' gradients over their narrowest route,
   //     sum of busy times / n + 2 (n - 1) / n * parameter bytes / bandwidth,
-  // is at most half the step. n is the number of GPUs of the kind that computes most or, if
-  // smaller, the batch. False without parameters that an op of the update writes, where two of the
-  // GPUs are not connected, and where parameters, state and gradients with an nth of all other
+  // is at most half the step. n is the number of GPUs of the kind that does the most computing or,
+  // if smaller, the batch. False without parameters that an op of the update writes, where two of
+  // the GPUs are not connected, and where parameters, state and gradients with an nth of all other
   // memory do not fit one of them.
   bool data_parallelism_probably_faster = false;
 };

@@ -13,8 +13,8 @@
 #include "base/units.h"
 #include "graph/analysis/statistics.h"
 #include "graph/graph.h"
-#include "sim/one_device.h"
 #include "report/table.h"
+#include "sim/one_device.h"
 
 namespace placewright {
 
@@ -23,7 +23,7 @@ struct MemorySummary {
   Bytes parameters, gradients, optimizer_state, buffers, constants, inputs, activations;
   Bytes persistent;      // lives for the whole step, in allocator granules
   Bytes largest_tensor;  // storage
-  Bytes largest_group;   // persistent bytes of the colocation group that holds most
+  Bytes largest_group;   // persistent bytes of the colocation group that holds the maximum
 };
 
 struct GraphSummary {

@@ -30,7 +30,7 @@ void Add(Shares& to, const Shares& from) {
   for (const auto& [device, share] : from) Add(to[device], share);
 }
 
-// The time that is not spent on the device on which most is.
+// The time that is not spent on the device with the largest part of it.
 int64_t Apart(const Shares& shares) {
   int64_t total = 0, max = 0;
   for (const auto& [device, share] : shares) {
@@ -40,7 +40,7 @@ int64_t Apart(const Shares& shares) {
   return total - max;
 }
 
-// Most time first, then most memory, then by device.
+// Largest time first, then largest memory, then by device.
 bool Before(const LayerShare& a, const LayerShare& b) {
   if (a.time != b.time) return a.time > b.time;
   if (a.memory != b.memory) return a.memory > b.memory;

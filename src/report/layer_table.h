@@ -32,11 +32,11 @@ struct LayerShare {
 struct LayerRow {
   std::string name;  // "encoder.layer.0-11", "encoder (itself)", "(no module)", "9 other modules"
   std::vector<std::string> modules;  // paths; "" is the root
-  std::vector<LayerShare> shares;    // most time first, then most memory, then by device
+  std::vector<LayerShare> shares;    // largest time, then largest memory, then device
 };
 
 // None where the graph names no modules. The shares of all rows sum to those of the whole step.
-// At most `most` rows; where the top level alone has more, the modules with most time and the
+// At most `max` rows; where the top level alone has more, the modules with most time and the
 // others as one row. Complexity: O(ops * depth + rows * modules shown * devices).
 std::vector<LayerRow> LayersByDevice(const Graph& graph, const Placement& placement,
                                      const Schedule& schedule, size_t max = 24);

@@ -100,7 +100,7 @@ TEST_F(LayerTable, LayersSplitAcrossDevicesAreShownAsSuch) {
   const std::vector<LayerRow> rows = Rows();
   EXPECT_THAT(Names(rows), ElementsAre("layers.0-1", "layers.2-3", "(no module)"));
   ASSERT_EQ(rows[1].shares.size(), 2u);
-  EXPECT_EQ(rows[1].shares[0].time, Nanos(20));  // most time first: the two forward ops
+  EXPECT_EQ(rows[1].shares[0].time, Nanos(20));  // largest time first: the two forward ops
   EXPECT_EQ(rows[1].shares[1].time, Nanos(2));
   const std::string text = RenderLayers(rows, Pair(), {});
   EXPECT_THAT(text, HasSubstr("layers.0-1   d0               4    22 ns     2.0 KiB\n"));
@@ -153,7 +153,7 @@ TEST_F(LayerTable, LayersOfEveryTowerAreShown) {
               ElementsAre("left.tokens", "left.layers.0-1", "right.tokens", "right.layers.0-1"));
 }
 
-// Layers that search has scattered are told apart all the same, and the one that was pinned is.
+// Layers that search has scattered are distinguished all the same, and the one that was pinned is.
 TEST_F(LayerTable, ScatteredLayersAreRowsOfTheirOwn) {
   for (int i = 0; i < 8; ++i)
     AddLayer("layers." + std::to_string(i), i % 2, i == 3 ? 1 : 1 - i % 2);
@@ -161,8 +161,8 @@ TEST_F(LayerTable, ScatteredLayersAreRowsOfTheirOwn) {
               ElementsAre("layers.0-2", "layers.3", "layers.4-7"));  // by their devices
 }
 
-// Where every layer lies apart differently, the table keeps to its lines: neighbours are told apart
-// by where they spend most time, and of too many modules the longest are shown.
+// Where every layer lies apart differently, the table keeps to its lines: neighbours are
+// distinguished by where they spend most time, and of too many modules the longest are shown.
 TEST_F(LayerTable, KeepsToItsLines) {
   for (int i = 0; i < 40; ++i) AddLayer("h." + std::to_string(i), i / 20, i % 3);
   const std::vector<LayerRow> rows = Rows(12);

@@ -36,7 +36,7 @@ class Sweep {
     changes_[device.index()].push_back({time, bytes});
   }
 
-  // The last end among the readers of a slice on one device; `least` where there are none.
+  // The last end among the readers of a slice on one device; `min` where there are none.
   Nanos LastReader(SliceId slice, DeviceId device, Nanos min) const {
     for (ExecOpId exec : p_.slice_readers[slice]) {
       if (DeviceOf(exec) == device) min = std::max(min, SpanOf(exec).end);

@@ -55,7 +55,7 @@ std::string Wrap(std::string_view text, const Style& style, int indent = 2);
 // "layers.0-11". Consecutive numbers only, in the order of the list.
 std::string FoldNames(std::span<const std::string> names);
 
-// The names of a set of ops or devices, all of them up to `most`, else "a, b and 9 more".
+// The names of a set of ops or devices, all of them up to `max`, else "a, b and 9 more".
 std::string FirstNames(std::span<const std::string> names, size_t max);
 
 // Rows under a header, columns aligned and two spaces apart; no trailing spaces.

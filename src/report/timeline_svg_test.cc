@@ -62,8 +62,8 @@ class TimelineMemory : public TwoDevices {
 };
 
 TEST_F(TimelineMemory, EveryLaneIsAsHighAsTheDevicesMemory) {
-  // 1,024 of 8,192 B are an eighth of 40 pixels; of 81,920 B a hundredth of that, and nobody
-  // stretches the lane.
+  // 1,024 of 8,192 B are an eighth of 40 pixels; of 81,920 B a hundredth of that, and
+  // the lane is not stretched.
   EXPECT_THAT(Draw(8192, 0), HasSubstr(ContextFrom(157) + " height=\"5.0\""));
   EXPECT_THAT(Draw(81920, 0), HasSubstr(ContextFrom(161.5) + " height=\"0.5\""));
   for (const int64_t capacity : {8192, 81920}) {

@@ -174,8 +174,8 @@ TEST_F(Conformance, UnreachableIsAnError) {
 }
 
 // Two results of 3,000 B (3,072) and their reader's copy of both: no device of 4,096 B holds them,
-// and nothing proves it beforehand but CheckNotProvenInfeasible; planners return what overflows
-// least.
+// and nothing proves it beforehand but CheckNotProvenInfeasible; planners return the plan
+// with the smallest overflow.
 TEST_F(Conformance, WhatDoesNotFitIsReportedAsSuch) {
   TestSpec spec;
   spec.capacity = {4096, 4096};

@@ -94,14 +94,14 @@ class Portfolio {
     std::vector<PlannerRun*> live;
     for (const auto& run : runs_) live.push_back(run.get());
     while (!live.empty() && !out_of_memory_) {
-      const auto least =
+      const auto next =
           std::min_element(live.begin(), live.end(), [](const PlannerRun* a, const PlannerRun* b) {
             return a->result().iterations < b->result().iterations;
           });
       bool goes_on = false;
-      Guarded([&] { goes_on = (*least)->Advance(); });
-      if (runs_.size() > 1) OfferToOthers(**least);
-      if (!goes_on || one_turn) live.erase(least);
+      Guarded([&] { goes_on = (*next)->Advance(); });
+      if (runs_.size() > 1) OfferToOthers(**next);
+      if (!goes_on || one_turn) live.erase(next);
       if (Spent() || options_.budget.Expired()) break;
     }
     for (const auto& run : runs_) {

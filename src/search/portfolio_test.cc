@@ -82,8 +82,8 @@ class Portfolio : public testing::Test {
   std::unique_ptr<TestProblem> test_;
 };
 
-// x makes 10 moves a slice, y 30: whoever has had fewest goes on, x first.
-TEST_F(Portfolio, GivesEachSliceToWhoHasHadFewestMoves) {
+// x makes 10 moves a slice, y 30: the one that has had fewest goes on, x first.
+TEST_F(Portfolio, GivesEachSliceToTheOneWithFewestMoves) {
   Add("x", 10, 100);
   Add("y", 30, 100);
   const PlannerResult result = Plan(100);

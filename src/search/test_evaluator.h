@@ -1,5 +1,5 @@
 // For tests: an evaluator that simulates nothing. Step times come from a table that the test makes
-// up, so that whoever scores a candidate otherwise gives himself away.
+// up, so that code that scores a candidate otherwise is noticed.
 #ifndef PLACEWRIGHT_SEARCH_TEST_EVALUATOR_H_
 #define PLACEWRIGHT_SEARCH_TEST_EVALUATOR_H_
 

@@ -6,7 +6,7 @@
 // it waits in its device's queue, a transfer likewise in those of its links. The four shares sum
 // exactly to the step time.
 //
-// Ties between requirements go to an op before a transfer, then to the least id.
+// Ties between requirements go to an op before a transfer, then to the smallest id.
 #ifndef PLACEWRIGHT_SIM_BOTTLENECKS_H_
 #define PLACEWRIGHT_SIM_BOTTLENECKS_H_
 

@@ -39,7 +39,7 @@ OpTimes TimesOnOneDevice(const Graph& graph, const CostTable* costs) {
   }
   times.source = modelled ? kOneDeviceKind : "file";
   const CostTable& table = modelled ? *modelled : *costs;
-  for (OpId op : graph.ops()) times.time[op] = std::max(Nanos(0), table.LeastTime(op));
+  for (OpId op : graph.ops()) times.time[op] = std::max(Nanos(0), table.MinTime(op));
   return times;
 }
 

@@ -1,5 +1,5 @@
-// What a run of the engine tells afterwards (internal to the module): the result and, of a recorded
-// run, the schedule and the shares of devices and links.
+// What a run of the engine reports afterwards (internal to the module): the result and, of a
+// recorded run, the schedule and the shares of devices and links.
 #ifndef PLACEWRIGHT_SIM_TIMELINE_H_
 #define PLACEWRIGHT_SIM_TIMELINE_H_
 

@@ -89,7 +89,7 @@ TEST_P(OnnxFiles, InferenceHasTheFilesArithmetic) {
   const GraphSummary wanted = Summarise(file.value()), found = Summarise(step.value());
   EXPECT_EQ(found.TotalMacs(), wanted.TotalMacs());
   EXPECT_GT(found.TotalMacs(), 0);
-  // ONNX tells running statistics and masks from weights in no way; here they are buffers.
+  // ONNX does not distinguish running statistics and masks from weights; here they are buffers.
   EXPECT_EQ(ElementsOf(step.value(), TensorKind::kParameter) +
                 ElementsOf(step.value(), TensorKind::kBuffer),
             ElementsOf(file.value(), TensorKind::kParameter));

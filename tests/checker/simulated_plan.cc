@@ -13,7 +13,7 @@
 namespace placewright::tests {
 namespace {
 
-// Longest chain of least times, and the least times spread over all devices.
+// Longest chain of minimum times, and the minimum times spread over all devices.
 Nanos SimpleBound(const SimGraph& sim_graph) {
   int64_t longest = 0, all = 0;
   for (ExecOpId op : sim_graph.exec_ops()) {

@@ -133,11 +133,11 @@ TEST_F(CaptureScript, CodeThatTakesEverMoreMemoryIsStopped) {
 #endif
   RunOptions options;
   options.address_space = uint64_t{3} << 30;
-  const Outcome run = RunJson({"capture", "hungry.pt", "--input", "[2,4]"}, options);
+  const Outcome run = RunJson({"capture", "out_of_memory.pt", "--input", "[2,4]"}, options);
   EXPECT_EQ(run.status, 3) << run.err;
   const Json error = run.json()["error"];
   EXPECT_EQ(error["code"], "not-recordable");
-  EXPECT_EQ(error["file"], "hungry.pt");
+  EXPECT_EQ(error["file"], "out_of_memory.pt");
   EXPECT_THAT(error["remedy"].get<std::string>(), HasSubstr("loop"));
 }
 

@@ -375,7 +375,7 @@ TEST_F(PlanCommand, CostGraphsRefuseOptionsThatTheyAnswerThemselves) {
   }
 }
 
-// tiny models with symbolic sizes: the plan remembers them, so that others need not be told.
+// tiny models with symbolic sizes: the plan remembers them, so that other commands need no option.
 TEST_F(PlanCommand, SymbolicDimensionsAreRemembered) {
   const std::string model = PLACEWRIGHT_SHARED_DATA "/public/onnxruntime/gpt2_megatron.onnx";
   if (!std::filesystem::exists(model)) GTEST_SKIP() << "no " << model;

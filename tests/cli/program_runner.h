@@ -31,7 +31,7 @@ struct RunOptions {
   int signal_count = 1;        // so many times, one right after the other
   uint64_t address_space = 0;  // limit in bytes (RLIMIT_AS); 0: none
   std::string errors_to;       // a file that standard error goes to
-  bool close_output = false;   // nobody reads standard output: the pipe is closed at once
+  bool close_output = false;   // standard output has no reader: the pipe is closed at once
   std::string input_from;      // a file that is standard input, through a pipe
 };
 

@@ -21,6 +21,6 @@ int main(int count, char** arguments) {
   save("histogram.pt", "  return torch.histc(x * self.w)\n");
   save("cuda.pt", "  return x.to(torch.device(\"cuda:3\")) * self.w\n");
   save("endless.pt", "  n = 0\n  while n < 1:\n    n = n * 1\n  return x * self.w\n");
-  save("hungry.pt", "  l = [1]\n  while len(l) > 0:\n    l = l + l\n  return x * self.w\n");
+  save("out_of_memory.pt", "  l = [1]\n  while len(l) > 0:\n    l = l + l\n  return x * self.w\n");
   return 0;
 }

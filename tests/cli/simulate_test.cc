@@ -303,7 +303,7 @@ TEST_F(CheckCommand, RejectsAPlanWithAnyNumberChanged) {
   EXPECT_GT(changed, 30);
 }
 
-TEST_F(CheckCommand, NobodyTrustsAnEditedPlan) {
+TEST_F(CheckCommand, AnEditedPlanIsNotTrusted) {
   Write("net.json", ChainGraph(4, kPlenty).dump());
   ASSERT_EQ(Run({"plan", "net.json", "--iterations", "5"}).status, 0);
   Json plan = Json::parse(Read("net.plan.json"));

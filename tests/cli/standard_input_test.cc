@@ -33,7 +33,7 @@ TEST_F(StandardInput, AGraphIsReadAndStoredBesideThePlan) {
   EXPECT_EQ(Run({"simulate", "stdin.plan.json"}).status, 0);
 }
 
-TEST_F(StandardInput, GzipIsToldByItsContent) {
+TEST_F(StandardInput, GzipIsRecognisedByItsContent) {
   const std::string text = Read("net.json"), path = (folder() / "packed").string();
   gzFile packed = gzopen(path.c_str(), "wb");
   ASSERT_EQ(gzwrite(packed, text.data(), static_cast<unsigned>(text.size())),

@@ -78,7 +78,7 @@ def divided_cluster(graph, share, count=2):
 
 
 def plan_divided(graph, options):
-    """A plan on two GPUs that must use both, on the least memory of these at which one is found."""
+    """A plan on two GPUs that must use both, on the smallest of these memories that has one."""
     for share in (0.6, 0.7, 0.8, 0.9):
         cluster, memory = divided_cluster(graph, share)
         try:

@@ -68,7 +68,7 @@ def _video(_, name):
 
 
 def _flow(_, __):
-    def loss(flows, truth):
-        return sum((flow - truth).abs().mean() for flow in flows)
+    def loss(flows, target):
+        return sum((flow - target).abs().mean() for flow in flows)
     image = torch.zeros(1, 3, 128, 128)
     return (image, torch.zeros(1, 3, 128, 128)), loss, (torch.zeros(1, 2, 128, 128),)

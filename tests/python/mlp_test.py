@@ -25,7 +25,7 @@ class Mlp(ExportTest):
         self.assertEqual(names_of(graph, "fwd"), [
             "t", "addmm", "relu", "t", "addmm", "_log_softmax", "nll_loss_forward"])
         # The loss; layer 2 with the gradients of its input, weight and bias; the ReLU; layer 1, of
-        # whose input nobody wants a gradient: no second mm, and no t for it.
+        # whose input no gradient is asked for: no second mm, and no t for it.
         self.assertEqual(names_of(graph, "bwd"), [
             "ones_like", "nll_loss_backward", "_log_softmax_backward_data",
             "t", "mm", "t", "mm", "t", "sum", "view", "t",

@@ -329,7 +329,7 @@ class EncoderDecoder(nn.Module):
 
 
 class TimedBlock(nn.Module):
-    """Two convolutions that are told the time."""
+    """Two convolutions that are given the time."""
 
     def __init__(self, before, after, times):
         super().__init__()

@@ -162,7 +162,7 @@ class Lstm(ExportTest):
             self.step(tied)
             seen = self.inspected()
             self.assertEqual(seen["macs"]["forward"], inputs + hidden + head)
-            # Nobody wants the gradient of the first hidden state.
+            # The gradient of the first hidden state is not asked for.
             self.assertEqual(seen["macs"]["backward"],
                              2 * (inputs + head) + hidden + hidden * 2 // 3)
             # two weights of 256 x 64, two biases of 256, the embedding, and the head unless tied

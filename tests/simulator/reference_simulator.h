@@ -223,7 +223,7 @@ class ReferenceSimulator {
       const int32_t writer = storage.versions[next].writer.value();
       if (writer != op) longest = std::max(longest, PathOf(writer));
     }
-    return paths_[op] = costs_.LeastTime(OpId(op)).count + longest;
+    return paths_[op] = costs_.MinTime(OpId(op)).count + longest;
   }
   std::tuple<int64_t, int32_t> ServiceKey(int32_t op) {
     return {policy_ == SchedulingPolicy::kFifo ? ops[op].ready : -PathOf(op), op};

@@ -9,7 +9,7 @@
 namespace placewright::check {
 namespace {
 
-// Disjoint sets with path halving; the least op represents its set.
+// Disjoint sets with path halving; the smallest op id represents its set.
 class Sets {
  public:
   explicit Sets(size_t count) : parent_(count) {
@@ -30,7 +30,7 @@ class Sets {
   IdVector<OpId, OpId> parent_;
 };
 
-// The least op that makes, writes or views each storage.
+// The smallest op id that makes, writes or views each storage.
 IdVector<StorageId, OpId> JoinOwners(const Graph& graph, Sets& sets) {
   IdVector<StorageId, OpId> owner(graph.storage_count());
   const auto own = [&](OpId op, StorageId storage) {

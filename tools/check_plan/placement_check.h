@@ -22,7 +22,8 @@ MaybeViolation CheckCoverage(const NamedPlacement& named, const Graph& graph,
 MaybeViolation CheckColocation(const Graph& graph, const Cluster& cluster,
                                const Placement& placement);
 
-// Sets of ops that must lie together by the first rule of CheckColocation: least op of each set.
+// Sets of ops that must lie together by the first rule of CheckColocation: smallest op id of each
+// set.
 IdVector<OpId, OpId> SharedStorageSets(const Graph& graph);
 
 }  // namespace placewright::check

@@ -3,7 +3,7 @@
 //
 // Within one instant, completions and starts alternate in phases: first everything that ends now
 // takes effect, then whatever can start does; what lasts no time completes in the next phase. A
-// Stamp (time, phase) therefore tells what came first where times are equal.
+// Stamp (time, phase) therefore says what came first where times are equal.
 //
 // O((ops + transfers + waits) log).
 #ifndef CHECK_PLAN_REPLAY_H_
@@ -40,7 +40,7 @@ class Replay {
   const Stamps& stamps() const { return stamps_; }
 
  private:
-  // Least key first. Ops: (ready time or minus path, op id). Transfers: rule 5's key.
+  // Smallest key first. Ops: (ready time or minus path, op id). Transfers: rule 5's key.
   struct Waiting {
     std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t> key;
     int32_t node;

@@ -20,7 +20,7 @@ namespace placewright::check {
 
 // Where the content of a storage is from the beginning.
 enum class Residence : uint8_t {
-  kEverywhere,  // an input that nobody writes
+  kEverywhere,  // an input without writers
   kHome,        // parameters, optimizer state, buffers, constants: for the whole step
   kProduced     // made by an op of the step, which is at home
 };

@@ -85,7 +85,7 @@ MaybeViolation CheckCostSources(const Plan& plan, const Step& step) {
   return check("modelled", plan.share_modelled, CostSource::kModelled);
 }
 
-// The longest chain of ops, each with its least time over all devices.
+// The longest chain of ops, each with its minimum time over all devices.
 Nanos LongestChain(const Step& step) {
   const Graph& graph = step.graph();
   IdVector<OpId, Nanos> end(graph.op_count());
@@ -98,19 +98,19 @@ Nanos LongestChain(const Step& step) {
       if (writer.valid()) start = std::max(start, end[writer]);
     }
     Nanos min;
-    if (!graph.op(op).is_view) min = std::max(step.costs().LeastTime(op), Nanos(0));
+    if (!graph.op(op).is_view) min = std::max(step.costs().MinTime(op), Nanos(0));
     end[op] = Nanos(SaturatingAdd(start.count, min.count));
     longest = std::max(longest, end[op]);
   }
   return longest;
 }
 
-// All least times, spread evenly over the devices.
+// All minimum times, spread evenly over the devices.
 Nanos EvenShare(const Step& step) {
   Nanos all;
   for (OpId op : step.graph().ops()) {
     if (step.graph().op(op).is_view) continue;
-    all = Nanos(SaturatingAdd(all.count, std::max<int64_t>(step.costs().LeastTime(op).count, 0)));
+    all = Nanos(SaturatingAdd(all.count, std::max<int64_t>(step.costs().MinTime(op).count, 0)));
   }
   return Nanos(all.count / static_cast<int64_t>(step.cluster().device_count()));
 }

@@ -17,7 +17,7 @@ MaybeViolation CheckNames(const Plan& plan, const Graph& graph, const Cluster& c
 MaybeViolation CheckFigures(const Plan& plan, const Step& step);
 
 // Not above the step time, and not below what two simple arguments prove: the longest chain of ops
-// on their fastest devices, and all least times spread over all devices. `gap` follows from it.
+// on their fastest devices, and all minimum times spread over all devices. `gap` follows from it.
 MaybeViolation CheckBound(const Plan& plan, const Json& document, const Step& step);
 
 }  // namespace placewright::check

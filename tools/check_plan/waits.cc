@@ -44,7 +44,7 @@ void Waits::AddReads(const Step& step, OpId op) {
 
 // The names by which it reads must exist: a view, or an op that hands out a view, may end later
 // than the content is written. A view also comes after the content that it shows; inputs that only
-// tell its shape do not count.
+// give its shape do not count.
 void Waits::AddNames(const Step& step, OpId op) {
   const Graph& graph = step.graph();
   for (size_t i = 0; i < graph.op(op).inputs.size(); ++i) {
@@ -121,7 +121,7 @@ std::vector<Nanos> PathsOf(const Step& step, const Waits& waits) {
     for (int32_t waiter : waits.WaitersOf(*it)) longest = std::max(longest, path[waiter]);
     Nanos min;
     if (waits.IsOp(*it) && !step.graph().op(waits.OpOf(*it)).is_view) {
-      min = std::max(step.costs().LeastTime(waits.OpOf(*it)), Nanos(0));
+      min = std::max(step.costs().MinTime(waits.OpOf(*it)), Nanos(0));
     }
     path[*it] = Nanos(SaturatingAdd(min.count, longest.count));
   }

@@ -53,7 +53,7 @@ class Waits {
   std::vector<int32_t> waiters_offset_, waiters_, wait_count_;
 };
 
-// Rule 2's path of every node under critical-path order: its least time plus the largest path
+// Rule 2's path of every node under critical-path order: its minimum time plus the largest path
 // among those that wait for it; crossings and views take none.
 std::vector<Nanos> PathsOf(const Step& step, const Waits& waits);
 

@@ -15,7 +15,7 @@ std::vector<c10::IValue> LikeFirst(const TorchCall& call) {
   return {EmptyLike(TensorArgument(call, 0))};
 }
 // The gradient of f(self) is laid out as TensorIterator lays out two operands of one size: as the
-// first one that tells.
+// first one that is decisive.
 std::vector<c10::IValue> First(const TorchCall& call) { return {call.argument(0)}; }
 
 at::Tensor Contiguous(const at::Tensor& other) {

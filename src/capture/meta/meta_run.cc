@@ -103,7 +103,7 @@ void RunOnMeta(TorchCall& call, const CallPlace& place) {
     }
     throw TorchFailure(MakeError(
         ErrorCode::kNoShapeFunction,
-        FullName(call.schema()) + " cannot tell the shape of its result without computing it",
+        FullName(call.schema()) + " cannot determine the shape of its result without computing it",
         place.ToString()));
   }
 }

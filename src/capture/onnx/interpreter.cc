@@ -164,7 +164,7 @@ bool Interpreter::FitsHost(const ImportedNode& node, const Values& inputs) const
   }
   if (inputs.empty() && node.type != "Constant") return false;
   if (largest > kMaxHostElements) {
-    // What the inputs together could become; a known shape tells better.
+    // What the inputs together could become; a known shape says it better.
     for (const std::string& name : node.outputs) {
       const auto known = program_.shapes.find(name);
       if (known == program_.shapes.end()) return false;

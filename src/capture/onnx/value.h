@@ -61,7 +61,7 @@ std::optional<at::ScalarType> TorchTypeOfOnnx(int64_t type);
 // The tensor with its content; undefined where the program does not carry it. `tensor.bytes` must
 // be as long as type and shape say.
 at::Tensor HostTensor(const ImportedTensor& tensor);
-// A constant of the step whose content nobody knows; undefined where LibTorch has no such type.
+// A constant of the step of unknown content; undefined where LibTorch has no such type.
 at::Tensor UnknownConstant(const ImportedTensor& tensor);
 at::Tensor HostInts(const std::vector<int64_t>& values);
 

@@ -94,7 +94,7 @@ DType DTypeOrThrow(const at::Tensor& tensor, const std::string& op) {
   return dtype.value();
 }
 
-// add(first, second): whether the sum may lie in `first`, which nobody but the caller holds.
+// add(first, second): whether the sum may lie in `first`, which only the caller holds.
 bool MayTakeSum(const TorchCall& call) {
   constexpr size_t kHolders = 2;  // the caller and the stack
   const at::Tensor& first = call.argument(0).toTensor();

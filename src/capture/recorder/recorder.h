@@ -9,7 +9,7 @@
 //   Result<RecordedStep> step = std::move(recorder).Finish({loss});
 //
 // What becomes of what LibTorch does:
-//   tensor        identified by storage and place (tensor_table.h); one that nobody announced is a
+//   tensor        identified by storage and place (tensor_table.h); one that was not announced is a
 //                 constant (in the optimizer phase: an optimizer state), or a number where it is
 //                 one of the host; ops on such numbers alone that give such numbers are left out.
 //                 Where a number would not do (in lists, for its type), an op `scalar_tensor` is

@@ -1,4 +1,4 @@
-// Makes the functions of a script module tell which module is running, and takes out what the
+// Makes the functions of a script module report which module is running, and takes out what the
 // interpreter would do past LibTorch's dispatcher. Changes of the functions' graphs:
 //   a method of a module    begins with placewright::enter_module(its path), ends with leave_module
 //   a loop                  every turn begins with placewright::turn(), which ends endless ones
@@ -7,9 +7,10 @@
 //   fork, wait              run one after the other, in the order of the code
 //   print, warn             taken out
 //   devices                 `device`, whatever the code says: plans decide where an op runs; code
-//                           that asks for a tensor's device is told the CPU
+//                           that asks for a tensor's device gets the CPU
 //   _convolution(...)       is the convolution that it is in eager code
-//   repeat_interleave(x, n) is told the size of its result, which LibTorch would read from a tensor
+//   repeat_interleave(x, n) is given the size of its result, which LibTorch would read from a
+//                           tensor
 #ifndef PLACEWRIGHT_CAPTURE_SCRIPT_INSTRUMENT_H_
 #define PLACEWRIGHT_CAPTURE_SCRIPT_INSTRUMENT_H_
 

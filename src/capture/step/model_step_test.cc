@@ -101,7 +101,7 @@ class RecordedModels : public ::testing::TestWithParam<TinyModel> {
     std::vector<std::pair<TensorId, at::Tensor>> inputs;
     std::vector<at::Tensor> copies;
     for (const auto& [id, tensor] : recording_->step.inputs) {
-      // Tensors that nobody announced would keep the content of the recorded run.
+      // Tensors that were not announced would keep the content of the recorded run.
       ASSERT_LT(copies.size(), before_.size()) << graph.tensor(id).name;
       copies.push_back(before_[copies.size()].clone());
       inputs.emplace_back(id, copies.back());

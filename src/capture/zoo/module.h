@@ -1,4 +1,4 @@
-// Modules of the zoo: LibTorch modules that tell the recorder which of them is running.
+// Modules of the zoo: LibTorch modules that notify the recorder of which of them is running.
 #ifndef PLACEWRIGHT_CAPTURE_ZOO_MODULE_H_
 #define PLACEWRIGHT_CAPTURE_ZOO_MODULE_H_
 
@@ -32,7 +32,7 @@ class Module : public torch::nn::Module {
   std::string path_;
 };
 
-// Tells every module of `model` its path. The model must be held by a shared_ptr.
+// Gives every module of `model` its path. The model must be held by a shared_ptr.
 void NameModules(Module& model);
 
 }  // namespace placewright

@@ -72,7 +72,7 @@ class Seq2Seq : public Model {
     for (int64_t i = 0; i < sizes_.layers; ++i) {
       states.push_back(ZeroState(sizes_.batch, sizes_.width));
     }
-    // The top layer's states but the last are read by nobody above.
+    // The top layer's states but the last have no reader above.
     encoder_->Forward(inputs[0], states);
     const at::Tensor top = WholeOf(decoder_->Forward(inputs[1], states));
     return {scores_->Forward(top).view({-1, sizes_.target_words})};

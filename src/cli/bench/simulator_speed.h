@@ -21,7 +21,8 @@ struct SimulatorSpeedOptions {
 // Seconds of one simulation: all of Simulator::Run, memory included, without records. They are
 // processor time of the one thread that simulates, which is the time on the wall where nothing else
 // runs. Each repeat times one simulation and one plain pass; one of each goes before without being
-// timed. `best` is the fastest repeat, the one whose caches others disturbed least.
+// timed. `best` is the fastest repeat, the one with the smallest disturbance of its caches by
+// others.
 struct SimulatorSpeed {
   int64_t inputs = 0;  // tensors read, summed over the ops
   double best_seconds = 0, median_seconds = 0;

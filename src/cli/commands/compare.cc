@@ -162,7 +162,7 @@ class CompareCommand : public Command {
     Comparison comparison;
     const std::vector<const Planner*>& planners = algorithms_.all();
     std::vector<std::optional<Entry>> entries(planners.size());  // in the table's order
-    // Those that do not search first: whenever Ctrl-C comes, there is most to show.
+    // Those that do not search first: whenever Ctrl-C comes, there is as much to show as possible.
     for (const bool searches : {false, true}) {
       for (size_t i = 0; i < planners.size() && !interrupted; ++i) {
         if (planners[i]->iterative() != searches) continue;

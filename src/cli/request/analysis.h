@@ -1,4 +1,4 @@
-// What a simulation tells beyond times and peaks: why the step is not faster, what fills devices.
+// What a simulation says beyond times and peaks: why the step is not faster, what fills devices.
 #ifndef PLACEWRIGHT_CLI_REQUEST_ANALYSIS_H_
 #define PLACEWRIGHT_CLI_REQUEST_ANALYSIS_H_
 

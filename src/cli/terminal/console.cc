@@ -40,8 +40,8 @@ size_t ColorSequence(std::string_view text) {
   return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
 }
 
-// The last line of defence behind Printable, which whoever prints a name applies: whatever could
-// move the cursor or rename the window becomes '?', and so do colours where none are wanted.
+// The last line of defence behind Printable, which all code that prints a name applies: whatever
+// could move the cursor or rename the window becomes '?', and so do colours where none are wanted.
 std::string Harmless(std::string_view text, bool color_wanted) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {

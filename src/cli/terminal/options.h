@@ -66,7 +66,7 @@ struct SearchOptions {
 // --time, --iterations, --seed, --threads, --pin, --forbid, --colocate, --colocate-each.
 void AddSearchOptions(CommandLine app, SearchOptions* options);
 
-// A check for CLI11 options: a whole decimal number within [least, most]. Unlike CLI11's own it
+// A check for CLI11 options: a decimal integer within [min, max]. Unlike CLI11's own it
 // refuses "-1" for unsigned numbers and adds nothing to the help text.
 std::function<std::string(const std::string&)> IntegerWithin(uint64_t min, uint64_t max);
 

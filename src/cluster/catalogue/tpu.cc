@@ -8,7 +8,7 @@ namespace {
 // The matrix units multiply bfloat16 and add float. XLA gets float products from six such passes
 // (`Precision.HIGHEST`): a sixth of the published rate stands for f32, and for f16. v3 states no
 // 8-bit rate of its own: bfloat16's, which holds all 8-bit values. No rate for f64: XLA emulates
-// it in software at a rate that nobody publishes.
+// it in software at a rate that is not published.
 constexpr std::array kRows = {
     // A v3 chip has two cores, and programs see each as one device: half of the chip's 123
     // TFLOP/s, 32 GiB and 900 GB/s.

@@ -21,7 +21,7 @@ struct DetectInput {
 
 // Paths, NUMA affinities and the number of GPUs are the table's where there is one. A kind that
 // stands for another, and figures that are estimates, are said in `notes`. Errors: kUnknownName (a
-// GPU that the catalogue lacks), kMissingRuntime (a table of GPUs that nobody names), kUsage (`gpu`
+// GPU that the catalogue lacks), kMissingRuntime (a table of GPUs without names), kUsage (`gpu`
 // without any GPU), kField (a table of another machine).
 Result<ClusterBuilder> DetectMachine(const DetectInput& input, std::vector<std::string>& notes);
 

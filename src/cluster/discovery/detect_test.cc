@@ -69,7 +69,7 @@ TEST(Detect, WithoutGpusTheSocketsAreTheMachine) {
   EXPECT_THAT(cluster.DeviceNames(), ElementsAre("host0/cpu0", "host0/cpu1"));
   EXPECT_EQ(cluster.kind(DeviceId(0)).name, "EPYC-7742");
   EXPECT_EQ(cluster.device(DeviceId(1)).capacity.count, int64_t{512} << 30);
-  // Two memories and the xGMI link between the sockets: the least is 36 GB/s.
+  // Two memories and the xGMI link between the sockets: the minimum is 36 GB/s.
   EXPECT_EQ(cluster.route(DeviceId(0), DeviceId(1)).bandwidth.count, 36'000'000'000);
   EXPECT_THAT(notes, ElementsAre());
 }

@@ -24,7 +24,7 @@ struct HostTopology {
   std::string cpuinfo;  // the start of /proc/cpuinfo; empty where there is none
 };
 
-// `pci` are addresses such as "00000000:17:00.0". Errors: kMissingRuntime where the system tells
+// `pci` are addresses such as "00000000:17:00.0". Errors: kMissingRuntime where the system says
 // nothing about its processors or memory.
 Result<HostTopology> ReadHostTopology(const std::vector<std::string>& pci);
 

@@ -11,7 +11,7 @@ namespace placewright {
 
 // Joins every pair with lanes directly. Where a GPU's pairs together count more lanes than it has,
 // they share them through an NVSwitch ("NV18" to each of seven others): then every GPU with lanes
-// hangs on "host0/nvswitch" with the most that one of its pairs counts. A GPU whose lanes are not
+// hangs on "host0/nvswitch" with the largest count of one of its pairs. A GPU whose lanes are not
 // known is taken to have 18 of 25 GB/s, and a note says so.
 Status WireNvlink(const FoundMachine& machine, ClusterBuilder& builder,
                   std::vector<std::string>& notes);

@@ -2,7 +2,7 @@
 //
 // Classes: 3x3 and 5x5 with stride 1 take Winograd's F(2x2, 3x3) and F(2x2, 5x5), which need 2.25
 // and 2.78 times fewer products (Lavin & Gray 2015; cuDNN has both sizes); flops stay those of the
-// direct method, the class's efficiency tells.
+// direct method, the class's efficiency says.
 #include <algorithm>
 
 #include "cost/rows/rules.h"

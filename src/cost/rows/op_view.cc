@@ -51,7 +51,7 @@ int64_t OpView::IntegerOr(const Value* value, int64_t otherwise) {
 
 bool OpView::BoolOr(const Value* value, bool otherwise) {
   if (value == nullptr) return otherwise;
-  if (const bool* truth = value->AsBool()) return *truth;
+  if (const bool* stated = value->AsBool()) return *stated;
   if (const int64_t* integer = value->AsInt()) return *integer != 0;
   return otherwise;
 }

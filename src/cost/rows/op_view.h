@@ -30,7 +30,7 @@ class OpView {
   // The integers of a list, or of a lone integer; nullopt for anything else.
   static std::optional<std::vector<int64_t>> Integers(const Value* value);
   static int64_t IntegerOr(const Value* value, int64_t otherwise);
-  static bool BoolOr(const Value* value, bool otherwise);  // an integer counts as its truth
+  static bool BoolOr(const Value* value, bool otherwise);  // an integer: whether it is not 0
 
   // Bytes of all distinct input units; an expanded (stride 0) tensor counts what it touches.
   // `first` skips the inputs before it.

@@ -198,7 +198,7 @@ TEST(DeviceMap, WhatAModuleReadsOfItselfOrBelowLiesWhereItRuns) {
   EXPECT_THAT(reason, HasSubstr(R"("l.out.w")"));
 }
 
-// The sum of what two layers make is the model's own: nobody moves one to the other.
+// The sum of what two layers make is the model's own: no hook moves one to the other.
 TEST(DeviceMap, OpsBetweenModulesReadOneDevice) {
   const std::vector<std::string> held = {"param:layers.0.a.w", "param:layers.0.b.w"};
   const auto with_b_on = [&](const std::string& device, const std::string& module) {
@@ -217,8 +217,8 @@ TEST(DeviceMap, OpsBetweenModulesReadOneDevice) {
   EXPECT_THAT(Refused(with_b_on(kG1, "")), HasSubstr("the model is split across devices"));
 }
 
-// What the model itself holds lies on the main device, which is the first GPU if nobody says
-// otherwise.
+// What the model itself holds lies on the main device, which is the first GPU unless
+// stated otherwise.
 TEST(DeviceMap, TheMainDeviceIsNoted) {
   const std::vector<std::string> held = {"param:pos", "param:a.w", "param:b.w"};
   const auto calls = [](const std::string& first, const std::string& second) {

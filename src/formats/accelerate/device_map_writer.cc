@@ -322,8 +322,8 @@ class MapWriter {
     return best;
   }
 
-  // Accelerate's own choice is the GPU of the least number; but what the model itself holds lies on
-  // the main device, and with a GPU for it the CPU computes nothing.
+  // Accelerate's own choice is the GPU of the smallest number; but what the model itself holds lies
+  // on the main device, and with a GPU for it the CPU computes nothing.
   void ChooseMainDevice() {
     std::optional<int32_t> min;
     for (const auto& [path, device] : model_.entries) {

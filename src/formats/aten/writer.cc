@@ -196,7 +196,8 @@ class Writer {
                     Printable(op.name, 80)));
   }
 
-  // Outputs that were not computed are null; a `null` more tells an only output "op:0" from "op".
+  // Outputs that were not computed are null; a `null` more distinguishes an only output "op:0" from
+  // "op".
   Status AddOutputs(const Op& op, std::string& out) const {
     out += ",\"outputs\":[";
     int32_t count = 0;

@@ -15,7 +15,7 @@ namespace placewright {
 // What the file says reads back to the same graph (ToText, arguments and outputs); that is tried
 // before it is returned.
 // Modules stand there only where the graph's own file stated them, marks of aliases only where the
-// operator's schema does not tell them. `module_stated` as AtenGraph has it, or empty: all modules
+// operator's schema does not state them. `module_stated` as AtenGraph has it, or empty: all modules
 // are written. `devices`: a name for each op, or nullptr. `wrapped` as AtenGraph has it.
 // Errors: kNotExpressible naming what the format cannot hold: tensors without elements of a known
 // type, operators that are not ATen's, tensors that are not named after their ops.

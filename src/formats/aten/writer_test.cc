@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-// Marks that the schema does not tell (a view of the second op), a null output, a list of one, an
+// Marks that the schema does not state (a view of the second op), a null output, a list of one, an
 // order edge, every kind of argument, an input that becomes a buffer.
 constexpr std::string_view kEverything = R"({"name": "every \"thing\"", "batch": 3,
  "parameters": ["param:m.w"],
@@ -79,7 +79,7 @@ TEST(AtenWriter, ReadsBackToTheSameGraph) {
   EXPECT_EQ(file["n_ops"], 6);
   EXPECT_EQ(file["ops"][1]["args"], Json::parse(R"(["%0", [1, [2.5, null]], true, "mean", "inf",
       -0.0, 1e300, 9007199254740993])"));
-  EXPECT_EQ(file["ops"][1]["alias"], "view");  // no schema of ATen tells it
+  EXPECT_EQ(file["ops"][1]["alias"], "view");  // no schema of ATen states it
   EXPECT_FALSE(file["ops"][0].contains("device"));
   EXPECT_EQ(file["inputs"][2]["kind"], "buffer");  // `count` writes it
 }

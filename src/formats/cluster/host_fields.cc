@@ -41,7 +41,7 @@ Status ReadGpus(const YamlNode& map, bool top, const KindTable& kinds, HostSpec&
   return Ok();
 }
 
-// A host's memory belongs to its sockets: without CPUs there is nobody to have it.
+// A host's memory belongs to its sockets: without CPUs it has no owner.
 Status ReadCpus(const YamlNode& map, const KindTable& kinds, HostSpec& host) {
   PW_ASSIGN(const auto memory, ReadMemory(map));
   const YamlNode* cpus = map.Find("cpus");

@@ -15,8 +15,8 @@ namespace placewright {
 // Gives an error without a place that of `node`.
 Error At(const YamlNode& node, Error error);
 
-// A quantity of a mapping: `key` with a unit ("memory: 12 GiB"), or `key` and a suffix with a whole
-// number ("memory_bytes: 12884901888"; _ns, _bytes_per_s). Both at once are refused.
+// A quantity of a mapping: `key` with a unit ("memory: 12 GiB"), or `key` and a suffix with an
+// integer ("memory_bytes: 12884901888"; _ns, _bytes_per_s). Both at once are refused.
 Result<std::optional<Bytes>> ReadBytes(const YamlNode& map, std::string_view key);
 // "5%" (of a device's memory), "500 MB", "0". Errors: kField without a place.
 Result<MemoryReserve> ParseMemoryReserve(std::string_view text);
@@ -47,7 +47,7 @@ struct CountedText {
   int64_t count = 1;
   std::string text;
 };
-// `things` as in "devices". Errors: kField (a number outside [1, most], nothing behind it).
+// `things` as in "devices". Errors: kField (a number outside [1, max], nothing behind it).
 Result<CountedText> SplitCount(const YamlNode& node, const std::string& text,
                                std::string_view things, int64_t max);
 

@@ -1,5 +1,3 @@
-#include "formats/costs/costgraph_form.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 
 #include "base/random.h"
 #include "formats/cluster/cluster_reader.h"
+#include "formats/costs/costgraph_form.h"
 #include "formats/text/file.h"
 
 namespace placewright {
@@ -149,8 +148,8 @@ TEST(CostGraphReader, EveryRuleIsChecked) {
        "-6"},
       {R"({"op":"replace","path":"/ops/0/time_ns/1","value":"6"})", kField, "ops[0].time_ns[1]",
        "integer"},
-      {R"({"op":"replace","path":"/ops/0/inputs","value":["nobody"]})", kUnknown,
-       "ops[0].inputs[0]", "nobody"},
+      {R"({"op":"replace","path":"/ops/0/inputs","value":["absent"]})", kUnknown,
+       "ops[0].inputs[0]", "absent"},
       {R"({"op":"replace","path":"/ops/0/inputs","value":"y"})", kField, "ops[0].inputs", "list"},
       {R"({"op":"remove","path":"/ops/0/outputs"})", kField, "ops[0]", "outputs"},
       {R"({"op":"replace","path":"/ops/1/outputs","value":["y","y"]})", kDuplicate,

@@ -16,7 +16,7 @@ constexpr double kCostTolerance = 1e-6;
 
 using IdPositions = std::unordered_map<int64_t, int32_t>;
 
-// A finite number in [0, most].
+// A finite number in [0, max].
 Result<double> GetAmount(const Json& object, const char* key, const std::string& place,
                          double max) {
   PW_ASSIGN(const double number, GetNumber(object, key, place));
@@ -40,8 +40,8 @@ Result<int64_t> AsInteger(const Json& field, const std::string& place, int64_t m
       place);
 }
 
-Result<int64_t> GetWhole(const Json& object, const char* key, const std::string& place,
-                         int64_t min) {
+Result<int64_t> GetInteger(const Json& object, const char* key, const std::string& place,
+                           int64_t min) {
   PW_ASSIGN(const Json* field, GetField(object, key, place));
   return AsInteger(*field, fmt::format("{}{}{}", place, place.empty() ? "" : ".", key), min);
 }
@@ -59,7 +59,7 @@ Result<bool> GetFlag(const Json& object, const char* key, const std::string& pla
 
 Result<WorkloadNode> ReadNode(const Json& json, const std::string& place) {
   WorkloadNode node;
-  PW_ASSIGN(node.id, GetWhole(json, "id", place, -kMaxQuantity));
+  PW_ASSIGN(node.id, GetInteger(json, "id", place, -kMaxQuantity));
   const auto name = json.find("name");
   if (name != json.end() && name->is_string()) node.name = name->get<std::string>();
   PW_ASSIGN(node.cpu_time, GetAmount(json, "cpuLatency", place, kMaxWorkloadTime));
@@ -70,7 +70,7 @@ Result<WorkloadNode> ReadNode(const Json& json, const std::string& place) {
   PW_ASSIGN(node.runs_on_accelerator, GetFlag(json, "supportedOnFpga", place));
   PW_ASSIGN(node.backward, GetFlag(json, "isBackwardNode", place));
   if (json.contains("colorClass")) {
-    PW_ASSIGN(node.color_class, GetWhole(json, "colorClass", place, -kMaxQuantity));
+    PW_ASSIGN(node.color_class, GetInteger(json, "colorClass", place, -kMaxQuantity));
   }
   return node;
 }
@@ -91,7 +91,7 @@ Status ReadNodes(const Json& document, PipelineWorkload& workload, IdPositions& 
 
 Result<int32_t> GetEnd(const Json& edge, const char* key, const std::string& place,
                        const IdPositions& positions) {
-  PW_ASSIGN(const int64_t id, GetWhole(edge, key, place, -kMaxQuantity));
+  PW_ASSIGN(const int64_t id, GetInteger(edge, key, place, -kMaxQuantity));
   const auto it = positions.find(id);
   if (it != positions.end()) return it->second;
   return MakeError(ErrorCode::kUnknownName, fmt::format("no node has the id {}", id),
@@ -149,8 +149,8 @@ Result<PipelineWorkload> ReadWorkload(const Json& document) {
     return MakeError(ErrorCode::kField, fmt::format("{} is no size", workload.accelerator_memory),
                      "maxSizePerFPGA");
   }
-  PW_ASSIGN(workload.accelerators, GetWhole(document, "maxFPGAs", "", 0));
-  PW_ASSIGN(workload.cpus, GetWhole(document, "maxCPUs", "", 0));
+  PW_ASSIGN(workload.accelerators, GetInteger(document, "maxFPGAs", "", 0));
+  PW_ASSIGN(workload.cpus, GetInteger(document, "maxCPUs", "", 0));
   IdPositions positions;
   PW_RETURN_IF_ERROR(ReadNodes(document, workload, positions));
   PW_RETURN_IF_ERROR(ReadEdges(document, workload, positions));

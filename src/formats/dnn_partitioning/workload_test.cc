@@ -240,13 +240,13 @@ TEST(Split, ReadsAndWritesWhatThePackageDoes) {
   EXPECT_EQ(again.value().cpus, split.value().cpus);
 }
 
-TEST(Split, WholeNumbersMayHaveAPoint) {
+TEST(Split, IntegersMayHaveAPoint) {
   const auto split = ReadSplit(ParseJson(R"({"fpgas": [{"nodes": [1.0, 2]}]})").Take());
   ASSERT_TRUE(split.ok()) << split.error().ToString();
   EXPECT_EQ(split.value().accelerators, (std::vector<std::vector<int64_t>>{{1, 2}}));
 }
 
-TEST(Split, IsTold) {
+TEST(Split, IsRecognised) {
   const auto is_split = [](const char* text) { return IsSplit(ParseJson(text).Take()); };
   EXPECT_TRUE(is_split(R"({"fpgas": []})"));
   EXPECT_TRUE(is_split(R"({"fpgas": {}})"));             // a bad one, but no map of devices

@@ -15,7 +15,7 @@ inline constexpr int64_t kDtFloat = 1, kDtInt32 = 3, kDtString = 7, kDtInt64 = 9
 // Of "DT_FLOAT" or "DT_FLOAT_REF"; 0 if there is none of that name.
 int64_t DataTypeByName(std::string_view name);
 
-// References count as what they refer to. Resources, variants and numbers that nobody has given a
+// References count as what they refer to. Resources, variants and numbers without a
 // meaning are kOpaque.
 DType ToDType(int64_t data_type);
 

@@ -57,7 +57,7 @@ class Wirer {
   }
 
   // How many outputs the node has at most.
-  static size_t MostOutputs(const Node& node) {
+  static size_t MaxOutputs(const Node& node) {
     if (node.output_shapes) return node.output_shapes->size();
     return HasOneOutput(node.op) ? 1 : kMaxOutputs;
   }
@@ -126,7 +126,7 @@ class Wirer {
       wiring_.loops.push_back(reader);
       return Ok();
     }
-    if (output >= MostOutputs(nodes_[source])) {
+    if (output >= MaxOutputs(nodes_[source])) {
       return bad(ErrorCode::kUnknownName,
                  fmt::format("\"{}\" has no output {}: {}", Printable(name, 120), output,
                              WhyNoMore(nodes_[source])));

@@ -21,7 +21,7 @@ struct Wiring {
   std::vector<std::vector<Source>> data;     // by node: its data inputs, in order
   std::vector<std::vector<size_t>> control;  // by node: nodes that it comes after
   std::vector<size_t> outputs;               // by node: how many it has
-  std::vector<size_t> order;                 // topological, the least index among the ready first
+  std::vector<size_t> order;                 // topological, the smallest ready index first
   size_t control_edges = 0;
   std::vector<size_t> loops;  // Merge nodes, one a loop variable, whose way back was left out
   std::unordered_map<std::string_view, size_t> by_name;  // only looked up, never walked

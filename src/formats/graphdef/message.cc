@@ -114,7 +114,7 @@ void AppendUnescaped(std::string_view quoted, std::string* text) {
 }
 
 // Of digits in decimal, hexadecimal (0x) or octal (0); from -2^63 to 2^63 - 1.
-bool WholeNumberOf(std::string_view digits, bool negative, int64_t* value) {
+bool IntegerOf(std::string_view digits, bool negative, int64_t* value) {
   int base = 10;
   if (digits.starts_with("0x") || digits.starts_with("0X")) {
     base = 16;
@@ -131,17 +131,17 @@ bool WholeNumberOf(std::string_view digits, bool negative, int64_t* value) {
   return true;
 }
 
-// Of an enumeration, a truth or an integer. False for any other word.
+// Of an enumeration, a bool or an integer. False for any other word.
 bool NumberOf(std::string_view word, int64_t* value) {
-  const bool truth = word == "true" || word == "True" || word == "t";
-  *value = truth ? 1 : 0;
-  if (truth || word == "false" || word == "False" || word == "f") return true;
+  const bool is_true = word == "true" || word == "True" || word == "t";
+  *value = is_true ? 1 : 0;
+  if (is_true || word == "false" || word == "False" || word == "f") return true;
   if (word.starts_with("DT_")) {
     *value = DataTypeByName(word);
     return *value > 0 || word == "DT_INVALID";
   }
   const bool negative = word.starts_with('-');
-  return WholeNumberOf(word.substr(negative ? 1 : 0), negative, value);
+  return IntegerOf(word.substr(negative ? 1 : 0), negative, value);
 }
 
 }  // namespace

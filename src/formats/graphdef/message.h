@@ -42,7 +42,7 @@ struct Field {
   Message message = Message::kGraph;  // of a field that holds one
   Range whole;                        // the field with its name or tag
   Range content;        // of a message: what is between its braces; of bytes on the wire: the bytes
-  int64_t integer = 0;  // of a number; an enumeration's and a truth's value
+  int64_t integer = 0;  // of a number; an enumeration's and a bool's value
   std::string text;     // of bytes, text escapes resolved
   bool packed = false;  // numbers on the wire, one after another in `text`
 };

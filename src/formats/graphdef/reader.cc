@@ -99,7 +99,7 @@ class GraphDefReader {
     return bytes;
   }
 
-  // The largest input that is no constant, for outputs that nothing tells the shape of.
+  // The largest input that is no constant, for outputs whose shape nothing states.
   Shape LargestInput(size_t node) const {
     Shape largest = std::vector<int64_t>();
     int64_t max = -1;

@@ -35,7 +35,7 @@ struct GraphDefOptions {
 };
 
 struct GraphDefReport {
-  // "op (type)", in topological order, of ops for which neither `_output_shapes` nor a rule tells
+  // "op (type)", in topological order, of ops for which neither `_output_shapes` nor a rule gives
   // an output's shape: it was taken to be as large as the largest input that is no constant.
   std::vector<std::string> assumed_shapes;
   std::map<std::string, int64_t> assumed_dimensions;

@@ -227,7 +227,7 @@ TEST(GraphDefText, ItsOtherSpellings) {
 }
 
 // The ends of a 64-bit number, and a sign parted from its number, as protobuf's text format has it.
-TEST(GraphDefText, EveryWholeNumber) {
+TEST(GraphDefText, EveryInteger) {
   const auto attribute = [](const std::string& number) {
     const auto graph = ReadGraphDef(
         "node { name: \"x\" op: \"Placeholder\" attr { key: \"dtype\" value { type: DT_INVALID } "

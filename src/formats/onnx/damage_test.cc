@@ -387,7 +387,7 @@ TEST_F(ExternalData, MustBeARegularFile) {
   }
 }
 
-// Whether the file or the size of N is what lacks, nobody can tell: both are named.
+// Whether the file or the size of N is what lacks cannot be known: both are named.
 TEST_F(ExternalData, MissingBesideAnOpenDimension) {
   auto model = MakeModel({2, 6});
   auto* dims = model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type();

@@ -257,7 +257,7 @@ class Emitter {
     std::vector<std::string_view> made;
     for (int i = 0; i < node.output_size(); ++i) {
       const std::string& name = node.output(i);
-      // The mask that an inference Dropout makes for nobody.
+      // The mask of an inference Dropout, which has no reader.
       if (name.empty() || (view && i > 0 && read_.count(name) == 0)) continue;
       const KnownTensor& known = *input_.types.Find(name);
       PW_ASSIGN(Layout layout, LayoutOf(known, name, input_bytes));

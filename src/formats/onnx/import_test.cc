@@ -44,7 +44,7 @@ TEST(OnnxProgram, HasNodesInOrderAndWhatTheyRead) {
   EXPECT_EQ(program.graph.nodes[0].type, "Add");
   EXPECT_EQ(program.graph.nodes[3].module, "head");
   EXPECT_EQ(program.graph.nodes[3].place, "node /head/Reshape (Reshape)");
-  // Nobody reads the mask.
+  // The mask has no reader.
   EXPECT_THAT(program.graph.nodes[2].outputs, ElementsAre("d", ""));
   EXPECT_THAT(program.graph.outputs, ElementsAre("y"));
   ASSERT_EQ(program.parameters.size(), 1u);
@@ -113,7 +113,7 @@ TEST(OnnxProgram, RejectsOpenDimensions) {
   EXPECT_THAT(program.inputs.at(0).batch_at, IsEmpty());
 }
 
-// Shapes that only running the program tells are no error yet.
+// Shapes that are known only by running the program are no error yet.
 TEST(OnnxProgram, LetsNodesOfUnknownShapePass) {
   onnx::ModelProto model = MakeModel({4});
   AddNode(model.mutable_graph(), "NonZero", {"x"}, {"y"});

@@ -43,7 +43,7 @@ struct OnnxOptions {
 
 // What the reader could not know.
 struct OnnxReport {
-  // "op (type)" of ops that nothing tells the output shapes of (unknown operators, other domains),
+  // "op (type)" of ops whose output shapes nothing states (unknown operators, other domains),
   // in topological order: their outputs were taken to be as large as their largest input that is no
   // constant. Ops that follow from these are listed only if they, too, had to be assumed.
   std::vector<std::string> assumed_shapes;
@@ -60,7 +60,7 @@ Result<Graph> ReadOnnx(std::string_view bytes, const OnnxOptions& options,
                        OnnxReport* report = nullptr);
 
 // The same model as a program that can be run. Errors: those of ReadOnnx, but a node whose output
-// has no known shape is none: whoever runs the program sees it.
+// has no known shape is none: running the program finds it.
 Result<ImportedModel> ImportOnnx(std::string_view bytes, const OnnxOptions& options);
 
 }  // namespace placewright

@@ -26,8 +26,8 @@ struct Reads {
 };
 Reads CapturedNames(const onnx::NodeProto& node);
 
-// Node indices, producers before readers, by least index among the ready (a sorted file keeps its
-// order). Checks this graph and its sub-graphs. Errors: kDuplicateName (a tensor with two
+// Node indices, producers before readers, by smallest index among the ready (a sorted file keeps
+// its order). Checks this graph and its sub-graphs. Errors: kDuplicateName (a tensor with two
 // producers), kGraphCycle naming a node on the cycle. Names that nothing here defines come from
 // outside. Complexity: O(n log n) in nodes and inputs for each nesting level.
 Result<std::vector<int>> SortNodes(const onnx::GraphProto& graph);

@@ -16,7 +16,7 @@
 namespace placewright::onnx_import {
 namespace {
 
-// Floats and quantized weights; a rank above 0 tells a weight from a setting.
+// Floats and quantized weights; a rank above 0 distinguishes a weight from a setting.
 TensorKind KindOfInitializer(const onnx::TensorProto& tensor) {
   const auto element = ElementTypeOf(tensor.data_type());
   if (!element || tensor.dims_size() == 0) return TensorKind::kConstant;

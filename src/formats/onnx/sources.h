@@ -45,8 +45,8 @@ struct Sources {
 //
 // Kinds. Parameters: those, graph inputs that metadata_props.parameters lists, and float or 8-bit
 // and smaller initializers with at least one dimension. Constants: other initializers, Constant
-// nodes. ONNX tells running statistics and masks from parameters in no way: they count as what they
-// are stored as.
+// nodes. ONNX does not distinguish running statistics and masks from parameters: they count as what
+// they are stored as.
 //
 // Errors: those of CheckTensor and FindExternal; kField (a Constant without value, an impossible
 // shape of a parameter).

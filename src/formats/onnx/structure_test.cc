@@ -230,7 +230,7 @@ TEST(OnnxStructure, AttributesAreKeptAndSummarised) {
   ASSERT_EQ(op.attributes.size(), 2u);
   EXPECT_EQ(op.attributes[0].name, "strides");
   EXPECT_EQ(ToString(op.attributes[0].value), "[2, 1]");
-  EXPECT_FALSE(read.value().FindTensor("unused").valid());  // nobody reads it
+  EXPECT_FALSE(read.value().FindTensor("unused").valid());  // it has no reader
 }
 
 TEST(OnnxStructure, NamesMustBeUtf8AndAttributesMayBeBytes) {

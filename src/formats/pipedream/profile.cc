@@ -35,7 +35,7 @@ std::string_view Trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-// A finite decimal number in [0, most].
+// A finite decimal number in [0, max].
 Result<double> ParseAmount(std::string_view text, std::string_view field, double max) {
   text = Trim(text);
   double number = 0;

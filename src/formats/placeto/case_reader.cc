@@ -30,7 +30,7 @@ Result<double> AsNumber(const Json& value, const Place& place) {
   return Fail(fmt::format("must be a number, not {}", value.type_name()), place());
 }
 
-// A number within [least, 2^53].
+// A number within [min, 2^53].
 template <class Place>
 Result<double> AsQuantity(const Json& value, const Place& place, double min = 0) {
   PW_ASSIGN(const double number, AsNumber(value, place));

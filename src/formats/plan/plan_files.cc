@@ -79,7 +79,7 @@ Status LoadPlanGraph(const std::string& plan_path, const PlanInputOptions& optio
   Result<LoadedGraph> graph = LoadGraph(options.graph.value_or(path), graph_options);
   if (!graph.ok() &&
       (graph.error().code == ErrorCode::kUsage || graph.error().code == ErrorCode::kBatchScaling)) {
-    // Nobody gave --batch or --dim: it is the plan that asks for what its graph cannot do.
+    // Without --batch and --dim: it is the plan that asks for what its graph cannot do.
     Error error =
         MakeError(ErrorCode::kPlanMismatch, graph.error().message,
                   inputs.plan.dimensions.empty() ? "graph.batch_option" : "graph.dimensions");
@@ -88,14 +88,14 @@ Status LoadPlanGraph(const std::string& plan_path, const PlanInputOptions& optio
   }
   if (!graph.ok() && graph.error().code == ErrorCode::kFileUnreadable && !options.graph) {
     graph.error().remedy =
-        "The plan names this graph: put it back, or tell `placewright check` with --graph FILE "
+        "The plan names this graph: put it back, or say with `placewright check --graph FILE` "
         "where it lies now.";
   }
   PW_ASSIGN(inputs.graph, std::move(graph));
   return Ok();
 }
 
-// What the plan was made with: the machines' description alone does not tell it.
+// What the plan was made with: the machines' description alone does not say it.
 Status KeepPlannedReserve(const Plan& plan, Cluster& cluster) {
   for (size_t i = 0; i < plan.devices.size(); ++i) {
     const DeviceUse& use = plan.devices[i];

@@ -47,7 +47,7 @@ bool IsGzipName(std::string_view path);
 // A file that is written piece by piece beside its target and takes the target's name at the end:
 // readers see the old file or the new one, never half. Where the name asks for it the pieces are
 // compressed, unless they are gzip already. All errors are kFileUnwritable; the old file is then
-// untouched, as it is where nobody calls Commit.
+// untouched, as it is without a call of Commit.
 class AtomicFile {
  public:
   static Result<AtomicFile> Create(const std::string& path);

@@ -45,7 +45,7 @@ Result<Json> ParseJsonStreaming(std::string_view text, std::vector<std::string> 
 // with place "ops[3].name".
 Result<const Json*> GetField(const Json& object, std::string_view key, std::string_view place);
 Result<std::string> GetString(const Json& object, std::string_view key, std::string_view place);
-// An integer (no fraction, no exponent form beyond int64) within [least, most].
+// An integer (no fraction, no exponent form beyond int64) within [min, max].
 Result<int64_t> GetInt(const Json& object, std::string_view key, std::string_view place,
                        int64_t min, int64_t max);
 Result<double> GetNumber(const Json& object, std::string_view key, std::string_view place);
@@ -55,7 +55,7 @@ Result<Bytes> GetBytes(const Json& object, std::string_view key, std::string_vie
 Result<bool> GetBool(const Json& object, std::string_view key, std::string_view place);
 Result<const Json*> GetArray(const Json& object, std::string_view key, std::string_view place);
 Result<const Json*> GetObject(const Json& object, std::string_view key, std::string_view place);
-// Checks that one value is an integer in [least, most]; `place` is the value's own place.
+// Checks that one value is an integer in [min, max]; `place` is the value's own place.
 Result<int64_t> AsInt(const Json& value, std::string_view place, int64_t min, int64_t max);
 Result<std::string> AsString(const Json& value, std::string_view place);
 

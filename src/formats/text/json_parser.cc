@@ -108,7 +108,7 @@ std::optional<Json> NumberOf(std::string_view text) {
   }
   double number = 0;
   const std::from_chars_result result = std::from_chars(text.data(), end, number);
-  // That does not tell a number too small, which is zero, from one too large.
+  // That does not distinguish a number too small, which is zero, from one too large.
   if (result.ec != std::errc()) number = std::strtod(std::string(text).c_str(), nullptr);
   return std::isfinite(number) ? std::optional<Json>(number) : std::nullopt;
 }

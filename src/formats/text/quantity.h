@@ -1,5 +1,5 @@
 // Amounts with units as people write them: "12 GB/s", "100 Gbps", "11.5 GiB", "5us", "9.3 TFLOP/s".
-// A number without a unit is refused, except 0: nobody should have to guess what 12 means. What the
+// A number without a unit is refused, except 0: what 12 means is not guessed. What the
 // program prints (FormatBytes, FormatBandwidth, FormatNanos, FormatCount with a unit) is read.
 #ifndef PLACEWRIGHT_FORMATS_TEXT_QUANTITY_H_
 #define PLACEWRIGHT_FORMATS_TEXT_QUANTITY_H_

@@ -54,7 +54,7 @@ class YamlNode {
   // A mapping's required value.
   Result<const YamlNode*> Get(std::string_view key) const;
 
-  // This node as text, as an integer in [least, most], as true or false. `what` names it.
+  // This node as text, as an integer in [min, max], as true or false. `what` names it.
   Result<std::string> AsText(std::string_view what) const;
   Result<int64_t> AsInt(std::string_view what, int64_t min, int64_t max) const;
   Result<double> AsNumber(std::string_view what) const;

@@ -40,7 +40,7 @@ TEST(Yaml, SyntaxErrorsNameLineAndColumn) {
   EXPECT_THAT(Bad("a: 1\nb: [1, 2\nc: }").place, HasSubstr("line "));
   EXPECT_THAT(Bad("").place, HasSubstr("line 1"));
   EXPECT_THAT(Bad("a: 1\n---\nb: 2\n").message, HasSubstr("more than one document"));
-  EXPECT_EQ(Bad("a: *nobody").code, ErrorCode::kSyntax);
+  EXPECT_EQ(Bad("a: *missing").code, ErrorCode::kSyntax);
   EXPECT_EQ(Bad("&x [*x]").code, ErrorCode::kSyntax);
   EXPECT_EQ(Bad("? [a]\n: 1\n").code, ErrorCode::kSyntax);
 }

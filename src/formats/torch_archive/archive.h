@@ -1,4 +1,4 @@
-// The files that PyTorch writes, told apart without LibTorch: zip archives whose records all lie in
+// The files that PyTorch writes, recognised without LibTorch: zip archives whose records all lie in
 // one folder, as torch.jit.save and torch.save make them, and the pickles of older torch.save. Of
 // zip's format only what these use: no encryption, no several disks, methods 0 and 8, zip64.
 // Reference: PKWARE's APPNOTE 6.3, sections 4.3 and 4.5.3.

@@ -120,7 +120,7 @@ class TorchArchives : public ::testing::Test {
           .string();
 };
 
-TEST_F(TorchArchives, ScriptModulesAreToldWithTheirWeights) {
+TEST_F(TorchArchives, ScriptModulesAreRecognisedWithTheirWeights) {
   const Zip zip = ScriptZip();
   for (const bool zip64 : {false, true}) {
     const Result<TorchArchive> archive = Read(zip.Finish(zip64));
@@ -133,7 +133,7 @@ TEST_F(TorchArchives, ScriptModulesAreToldWithTheirWeights) {
   }
 }
 
-TEST_F(TorchArchives, OtherFilesAreToldApart) {
+TEST_F(TorchArchives, OtherFilesAreDistinguished) {
   Zip state;
   state.Add("net/data.pkl", "pickle");
   state.Add("net/data/0", "few");
@@ -175,7 +175,8 @@ TEST_F(TorchArchives, DamagedContentIsNamed) {
   }
 }
 
-// Whatever byte of the headers is another one: no crash, no memory for sizes that nobody wrote.
+// Whatever byte of the headers is another one: no crash, no memory for sizes that were never
+// written.
 TEST_F(TorchArchives, DamagedHeadersAreErrorsOrHarmless) {
   const Zip zip = ScriptZip();
   for (const bool zip64 : {false, true}) {

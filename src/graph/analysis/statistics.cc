@@ -74,8 +74,8 @@ class Eccentricities {
     low_[index] = high_[index] = eccentricity;
   }
   int32_t Lower() const { return *std::max_element(low_.begin(), low_.end()); }
-  // The node to search from next: by turns that of greatest upper and that of least lower bound
-  // among those that can still exceed the greatest lower bound; npos if there is none.
+  // The node to search from next: by turns that of largest upper and that of smallest lower bound
+  // among those that can still exceed the largest lower bound; npos if there is none.
   size_t Next(bool far) const {
     const int32_t best = Lower();
     size_t next = npos;

@@ -79,7 +79,7 @@ void NumberGroups(GraphData& graph, UnionFind<OpId>& sets) {
   const size_t count = graph.ops.size();
   graph.group_of.assign(count, GroupId());
   size_t groups = 0;
-  for (OpId id : IdRange<OpId>(count)) {  // a root is the least op of its set
+  for (OpId id : IdRange<OpId>(count)) {  // a root is the smallest op id of its set
     const OpId root = sets.Find(id);
     if (root == id) graph.group_of[id] = GroupId(groups++);
     graph.group_of[id] = graph.group_of[root];

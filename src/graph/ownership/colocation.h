@@ -21,7 +21,7 @@ using Ties = std::span<const std::pair<TensorId, TensorId>>;
 using Colocated = std::span<const std::pair<OpId, OpId>>;
 
 // The parameter storage that each optimizer op serves, or an invalid id. Tied parameters count as
-// one: the least storage id among them.
+// one: the smallest storage id among them.
 IdVector<OpId, StorageId> ServedParameters(const GraphData& graph, Ties ties);
 
 // Fills in home_op. Needs storages.

@@ -69,7 +69,7 @@ class Finder {
     readers_.resize(graph_.tensors.size());
     storage_readers_.resize(graph_.storages.size());
     const auto add = [](std::vector<OpId>& row, OpId id) {
-      // One more than counts as evidence tells that there are too many.
+      // One more than counts as evidence shows that there are too many.
       if (row.size() <= kMaxReaders && (row.empty() || row.back() != id)) row.push_back(id);
     };
     for (OpId id : graph_.topological_order) {

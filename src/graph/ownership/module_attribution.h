@@ -33,8 +33,8 @@ namespace placewright {
 using StatedModules = std::span<const std::optional<std::string>>;
 
 // Fills in Op::module and the modules
-// (the root first, then by least op). Needs storages, edges, a topological order and `served`.
-// Complexity: O(edges * longest path name), plus that of DifferentiatedOps.
+// (the root first, then by smallest op id). Needs storages, edges, a topological order and
+// `served`. Complexity: O(edges * longest path name), plus that of DifferentiatedOps.
 void AttributeModules(GraphData& graph, StatedModules stated,
                       const IdVector<OpId, StorageId>& served);
 

@@ -1,4 +1,4 @@
-// Disjoint sets of dense ids; the representative of a set is its least member.
+// Disjoint sets of dense ids; the representative of a set is its smallest member.
 #ifndef PLACEWRIGHT_GRAPH_OWNERSHIP_UNION_FIND_H_
 #define PLACEWRIGHT_GRAPH_OWNERSHIP_UNION_FIND_H_
 

@@ -55,8 +55,9 @@ std::vector<int64_t> Limits(const PartitionOptions& options, int64_t total, doub
   return limits;
 }
 
-// ends[p]: where in `order` part p ends, for the least sum of crossing weights over the cuts; empty
-// if the limits allow no cutting. crossing[i]: weight of the edges from the first i to the others.
+// ends[p]: where in `order` part p ends, for the smallest sum of crossing weights over the cuts;
+// empty if the limits allow no cutting. crossing[i]: weight of the edges from the first i to the
+// others.
 std::vector<int32_t> BestCuts(const std::vector<int64_t>& prefix,
                               const std::vector<int64_t>& crossing,
                               const std::vector<int64_t>& limits) {

@@ -11,7 +11,7 @@
 
 namespace placewright {
 
-// Each list scaled such that its sum stays below 2^30; zeros become `least`, as both libraries
+// Each list scaled such that its sum stays below 2^30; zeros become `min`, as both libraries
 // divide by totals and METIS drops edges of weight 0.
 std::vector<int64_t> ScaleWeights(const std::vector<int64_t>& weights, int64_t min);
 

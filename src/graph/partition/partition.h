@@ -69,8 +69,9 @@ Result<std::vector<int32_t>> PartitionScotch(const WeightedGraph& graph,
 // summed over the cuts, under weight(run) <= (1 + imbalance) * share * total, relaxed until
 // possible; then nodes move to other parts between those of their neighbours while the cut falls
 // and balance allows (the constraint of Moreira et al. 2017 and Herrmann et al. 2019, who start
-// from recursive bisection instead). The order with the least cut wins. Only the first constraint
-// counts. Complexity: O(orders * (nodes * parts + edges)). No randomness: `seed` is not used.
+// from recursive bisection instead). The order with the smallest cut wins. Only the first
+// constraint counts. Complexity: O(orders * (nodes * parts + edges)). No randomness: `seed` is not
+// used.
 std::vector<int32_t> PartitionAcyclic(const WeightedGraph& graph, const PartitionOptions& options);
 
 // Sum of weights of edges between parts, each edge of each row once; saturating.

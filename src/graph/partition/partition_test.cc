@@ -188,7 +188,7 @@ TEST(Acyclic, CutsTheLightEdge) {
   EXPECT_EQ(parts.back(), 1);
 }
 
-// The least cut of all acyclic bipartitions of at most 12 nodes within the limit, by trying all.
+// The smallest cut of all acyclic bipartitions of at most 12 nodes within the limit, by trying all.
 int64_t BruteForceCut(const WeightedGraph& graph, int64_t limit) {
   int64_t best = kMaxQuantity;
   for (uint32_t set = 0; set < (1u << graph.nodes()); ++set) {  // nodes of part 1

@@ -22,9 +22,9 @@ GroupPlacement Place(PlaceFunction place, const TestProblem& test, int attempt =
   return place({test.problem, graph, candidates, groups, seed, attempt});
 }
 
-// t = 0: a and b can start on either device; a (least op) takes d0 until 10, b then starts earlier
-// on d1. c reads 1,000 B of a: on d0 at 10, on d1 at 10 + 1,000. d reads b: on d1 at 10, on d0 at
-// 1,010.
+// t = 0: a and b can start on either device; a (smallest op id) takes d0 until 10, b then starts
+// earlier on d1. c reads 1,000 B of a: on d0 at 10, on d1 at 10 + 1,000. d reads b: on d1 at 10, on
+// d0 at 1,010.
 TEST(MEtf, TakesTheEarliestStart) {
   TestSpec spec;
   spec.capacity = {1 << 20, 1 << 20};

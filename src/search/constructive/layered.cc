@@ -81,7 +81,7 @@ std::vector<int32_t> Fill(const Costs& costs, const std::vector<int64_t>& bytes,
   return run_of;
 }
 
-// The filling of least limit; empty if the capacities allow none.
+// The filling of smallest limit; empty if the capacities allow none.
 std::vector<int32_t> BestFill(const Costs& costs, const std::vector<int64_t>& bytes,
                               const std::vector<int64_t>& capacity) {
   int64_t low = 0, high = kMaxQuantity;

@@ -10,8 +10,8 @@
 //
 // Our own definition (Mars and EAGLE call such placements "human expert" without a rule). A graph
 // with fewer than two modules a device is cut between leader groups instead. If no cut respects the
-// capacities, the cut that overflows least in proportion is taken; if the simulated plan overflows,
-// the cut is repeated with a smaller share of every capacity.
+// capacities, the cut with the smallest overflow in proportion is taken; if the simulated plan
+// overflows, the cut is repeated with a smaller share of every capacity.
 #ifndef PLACEWRIGHT_SEARCH_CONSTRUCTIVE_LAYERED_H_
 #define PLACEWRIGHT_SEARCH_CONSTRUCTIVE_LAYERED_H_
 

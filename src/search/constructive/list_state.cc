@@ -115,7 +115,8 @@ void ListState::Decide(ColocationGroupId group, DeviceId device) {
   used_[device] = SaturatingAdd(used_[device], GroupBytes(group));
 }
 
-// Parameters go to their first reader where they may and fit, else where most is free.
+// Parameters go to their first reader where they may and fit, else where the largest amount is
+// free.
 void ListState::DecideHome(ColocationGroupId group, DeviceId reader_device) {
   const std::vector<DeviceId>& candidates = candidates_.preferred[group];
   DeviceId best = candidates.front();
@@ -128,7 +129,7 @@ void ListState::DecideHome(ColocationGroupId group, DeviceId reader_device) {
   Decide(group, may && free >= GroupBytes(group) ? reader_device : best);
 }
 
-// One reader of the crossing has been placed: copies and storages nobody waits for leave.
+// One reader of the crossing has been placed: copies and storages without further readers leave.
 void ListState::Release(SliceId crossing) {
   const SimGraph& sim_graph = problem_.sim_graph;
   const StorageId storage = sim_graph.slice_storage[crossing];

@@ -2,7 +2,7 @@
 // that respects dependencies; a colocation group is decided by its first op that is placed.
 //
 // Times are contention-free: an input arrives at end of its producer + latency + bytes/bandwidth,
-// once per device. Parameters that nobody has placed yet are placed with their first reader, as far
+// once per device. Parameters that are not placed yet are placed with their first reader, as far
 // as that device may hold them.
 //
 // Memory, by default: per device the persistent bytes of the groups decided so far, plus what ops
@@ -47,7 +47,7 @@ class ListState {
   void Place(ExecOpId op, DeviceId device, int64_t start);
 
   int64_t end(ExecOpId op) const { return end_[op]; }
-  // Device of every group; those that nothing has decided go where most is free.
+  // Device of every group; those that nothing has decided go where the largest amount is free.
   GroupPlacement Finish();
 
  private:
@@ -64,7 +64,7 @@ class ListState {
     return !input.producer.valid() && input.home_group.valid() &&
            !group_device_[input.home_group].valid();
   }
-  // Where what an input reads lies before it crosses; none: nobody places it.
+  // Where what an input reads lies before it crosses; none: no op places it.
   DeviceId SourceOf(const OpInput& input, DeviceId reader_device) const {
     return input.producer.valid() ? group_device_[graph_.group_of[input.producer]]
                                   : HomeOf(input, reader_device);

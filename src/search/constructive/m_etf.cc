@@ -158,15 +158,15 @@ class EarliestTaskFirst {
       const bool forced = state_.Candidates(best.op).size() == 1;
       if (forced || state_.Room(best.op, best.device) >= 0) return Commit(best);
       if (!popped) continue;  // its pair is met again, now without a device that waits
-      if (pairs_[best.op] == 0) return PlaceWhereMostIsFree(best.op);
+      if (pairs_[best.op] == 0) return PlaceOnEmptiest(best.op);
       dropped_.push_back(best.op);
     }
     // Ops whose group was decided after their pair for that device had been dropped for memory.
     while (placed_[dropped_.back()]) dropped_.pop_back();
-    PlaceWhereMostIsFree(dropped_.back());
+    PlaceOnEmptiest(dropped_.back());
   }
 
-  void PlaceWhereMostIsFree(ExecOpId op) {
+  void PlaceOnEmptiest(ExecOpId op) {
     DeviceId best;
     for (DeviceId device : state_.Candidates(op)) {
       if (!best.valid() || state_.Room(op, device) > state_.Room(op, best)) best = device;

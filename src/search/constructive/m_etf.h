@@ -1,7 +1,7 @@
 // m-ETF: memory-constrained earliest task first (Baechi, Jeon et al., SoCC 2020, sec. 3; ETF is
 // Hwang, Chow, Anger and Lee, SIAM J. Computing 1989).
 //
-//   repeat: of all pairs (ready op i, device d) with memory for i on d, take the one of least
+//   repeat: of all pairs (ready op i, device d) with memory for i on d, take the one of minimum
 //     EST(i, d) = max(available(d), max over inputs j of end(j) + transfer(j, d))
 //
 // Complexity: O(n m log n) for n ops and m devices: each device keeps its pairs in two heaps, those
@@ -12,10 +12,10 @@
 // bytes, and bytes alive at the peak of a one-device run.
 //
 // Deviations: a pair that lacks memory is dropped, and an op that has lost all its devices goes
-// where most is free; ties go to the op of least id, then to the device on which it ends first,
-// then to the least device; slow devices (CPUs beside GPUs) are left to ops that need them, because
-// EST prefers an idle slow device; if the simulated plan overflows, the construction is repeated
-// with a larger share of memory kept free.
+// where the largest amount is free; ties go to the op of smallest id, then to the device on which
+// it ends first, then to the device of smallest id; slow devices (CPUs beside GPUs) are left to ops
+// that need them, because EST prefers an idle slow device; if the simulated plan overflows, the
+// construction is repeated with a larger share of memory kept free.
 #ifndef PLACEWRIGHT_SEARCH_CONSTRUCTIVE_M_ETF_H_
 #define PLACEWRIGHT_SEARCH_CONSTRUCTIVE_M_ETF_H_
 

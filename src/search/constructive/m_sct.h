@@ -2,8 +2,8 @@
 // sec. 3.2): m-ETF that keeps a device waiting for the favourite child of what it has just run.
 //
 // Favourites come from the linear program of sct_program.h over the groups that m-ETF places itself
-// (forward ops with their parameters; the rest is co-placed): p is a group's least time, c the mean
-// transfer time of the bytes between two groups over all pairs of accelerators.
+// (forward ops with their parameters; the rest is co-placed): p is a group's minimum time, c the
+// mean transfer time of the bytes between two groups over all pairs of accelerators.
 //
 // Deviations: groups that lie on a common cycle (a group before and after another) are one node of
 // the program and have no favourites among themselves; the program has an iteration limit, and the

@@ -117,7 +117,7 @@ TEST(MSct, KeepsTheFavouriteChildBesideItsParent) {
   const auto result = planner.Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
   const Placement& placement = result.value().placement;
-  // Op ids follow the spec: a 0, c 1, b 2. m-etf would take c first beside a (least id).
+  // Op ids follow the spec: a 0, c 1, b 2. m-etf would take c first beside a (smallest id).
   EXPECT_EQ(placement[OpId(2)], placement[OpId(0)]);
   EXPECT_TRUE(result.value().notes.empty());
 }

@@ -38,9 +38,9 @@ using PlaceFunction = std::function<GroupPlacement(const PlacerInput&)>;
 GroupPlacement PlaceConnected(const PlaceFunction& place, const PlacerInput& input);
 
 // Runs `place` with attempts 0, 1, ... below `attempts` and takes the first plan that fits in
-// memory when simulated; if none does, the one that overflows least (the first of equals). Where
-// some devices do not reach each other it does so twice, confined to devices that do and over all,
-// and takes the better plan. Each note that a placement leaves is passed on once. Errors:
+// memory when simulated; if none does, the one with the smallest overflow (the first of equals).
+// Where some devices do not reach each other it does so twice, confined to devices that do and over
+// all, and takes the better plan. Each note that a placement leaves is passed on once. Errors:
 // kUnreachable.
 Result<PlannerResult> PlanInAttempts(std::string_view name, const PlaceFunction& place,
                                      int attempts, const Problem& problem, Evaluator& evaluator,

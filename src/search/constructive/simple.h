@@ -6,9 +6,9 @@
 
 namespace placewright {
 
-// Everything on one device: attempt k takes the k-th device in order of total work (least first,
-// then least id; equals of an earlier device are passed over; attempts beyond the last repeat it).
-// A group that may not run there goes to its fastest other device.
+// Everything on one device: attempt k takes the k-th device in order of total work (smallest first,
+// then smallest id; equals of an earlier device are passed over; attempts beyond the last repeat
+// it). A group that may not run there goes to its fastest other device.
 GroupPlacement PlaceSingle(const PlacerInput& input);
 
 // Every group on one of its preferred devices, drawn uniformly from the seed.

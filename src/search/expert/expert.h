@@ -10,7 +10,7 @@
 // GPUs: the accelerators (search/problem/candidate_devices.h) that are no CPUs; among CPUs alone,
 // all.
 //
-// Layers are told by module paths and, within one recurrent module, by its parameters' names:
+// Layers are recognised by module paths and, within one recurrent module, by its parameters' names:
 // roles.h. The rules are not repaired: where they do not fit in memory, that is the result.
 //
 // Deviations: the papers' GNMT figures have four GPUs for four layers and do not say which of them

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(Roles, AreToldByComponentsOfModulePaths) {
+TEST(Roles, AreRecognisedByComponentsOfModulePaths) {
   EXPECT_TRUE(IsRecurrentModule("m.encoder.rnn_layers.3"));
   EXPECT_TRUE(IsRecurrentModule("/decoder/LSTM_2/cell"));
   EXPECT_FALSE(IsRecurrentModule("m.encoder.layers.3"));

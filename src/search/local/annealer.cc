@@ -113,8 +113,9 @@ void Annealer::Move() {
   ++epoch_move_;
   Propose();
   if (changes_.empty() || !StaysConnected()) return;
-  const double heat = static_cast<double>(cost_) * options_.temperature_per_mille / 1000;
-  const double allowance = heat * cooled * Exponential();
+  const double initial_temperature =
+      static_cast<double>(cost_) * options_.temperature_per_mille / 1000;
+  const double allowance = initial_temperature * cooled * Exponential();
   const int64_t limit = SaturatingAdd(cost_, static_cast<int64_t>(allowance));
   op_moves_.clear();
   for (const Change& change : changes_) {

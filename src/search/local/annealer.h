@@ -44,9 +44,9 @@ struct AnnealerOptions {
   // accelerators that it may use, or of all its devices if there are none. kOneOrTwo: now and then
   // of all its devices; half of the time two such groups trade devices instead.
   enum class Moves : uint8_t { kAll, kOne, kOneOrTwo };
-  // kEpochs: as above. kConstant: T = heat * cost throughout. kRestarts: epochs of one length, T
-  // falls geometrically to a thousandth in each, the next starts from a random plan and then, by
-  // turns, from the best.
+  // kEpochs: as above. kConstant: T = temperature_per_mille * cost / 1000 throughout. kRestarts:
+  // epochs of one length, T falls geometrically to a thousandth in each, the next starts from a
+  // random plan and then, by turns, from the best.
   enum class Cooling : uint8_t { kEpochs, kConstant, kRestarts };
   Moves moves = Moves::kAll;
   Cooling cooling = Cooling::kEpochs;

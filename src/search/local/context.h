@@ -23,9 +23,9 @@ struct LocalContext {
   Csr<ColocationGroupId, ColocationGroupId> neighbours;  // groups it exchanges data with
   std::vector<ColocationGroupId> by_position;            // in the step's order
   IdVector<ColocationGroupId, int32_t> position;         // in `by_position`
-  // Least time of the groups up to it, ascending by id.
+  // Minimum time of the groups up to it, ascending by id.
   IdVector<ColocationGroupId, int64_t> time_before;
-  std::vector<ClusterId> largest;  // by the least time of their groups, the longest first
+  std::vector<ClusterId> largest;  // by the minimum time of their groups, the longest first
 };
 
 // The four references must outlive the result. O(edges log edges + members of clusters).

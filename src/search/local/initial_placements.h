@@ -26,9 +26,9 @@ CandidateDevices Confine(const CandidateDevices& candidates, const std::vector<D
 // with transfers that count 3, 10 and 30 times. Empty if the budget expires
 // meanwhile, so that what is found does not depend on time. `threads` never changes the result.
 std::vector<GroupPlacement> PlansOnParts(const PlacerInput& input, const Budget& budget,
-                                               int threads);
+                                         int threads);
 
-// Every group on the accelerator with the least work, or where it may not run there on its first
+// Every group on the accelerator with the smallest work, or where it may not run there on its first
 // preferred device; whether or not that fits. A search that repairs it keeps what no constructive
 // method keeps: one device full, and the others with what does not matter.
 GroupPlacement AllOnFastest(const CandidateDevices& candidates);

@@ -287,8 +287,8 @@ TEST(Starts, PartsOfTheMachine) {
   EXPECT_EQ(PlansOnParts({test->problem, graph, candidates, groups}, Budget{}, 2).size(), 14u);
 }
 
-// forward y = f(x, w); backward dw = g(x, y) for the update of w alone, dx = h(w, y) for nobody.
-// The branch of w's update: its group {f? no: w is written by `update`} and g's.
+// forward y = f(x, w); backward dw = g(x, y) for the update of w alone, dx = h(w, y) without
+// readers. The branch of w's update: its group {f? no: w is written by `update`} and g's.
 TEST(Clusters, WeightGradientsTravelWithTheirUpdate) {
   TestSpec spec;
   spec.capacity = {1 << 20, 1 << 20};

@@ -12,9 +12,9 @@
 namespace placewright {
 
 // A label per group: colour refinement (Weisfeiler and Leman 1968) of two rounds over the tensors
-// between groups, producers and consumers told apart, from the types, phases and least times of a
-// group's ops. Equal labels: the same surroundings up to two tensors away, but for collisions of 64
-// bits. Labels are the same on every machine. O(edges).
+// between groups, producers and consumers distinguished, from the types, phases and minimum times
+// of a group's ops. Equal labels: the same surroundings up to two tensors away, but for collisions
+// of 64 bits. Labels are the same on every machine. O(edges).
 IdVector<ColocationGroupId, uint64_t> PatternLabels(const Problem& problem, const OpGraph& graph);
 
 }  // namespace placewright

@@ -31,7 +31,7 @@ struct CandidateDevices {
   std::vector<DeviceId> chain;
   // What plans must respect; nothing if every combination of `any` is connected.
   std::optional<Connections> connections;
-  IdVector<DeviceId, int64_t> work;      // time of all ops there; unsupported ones at their least
+  IdVector<DeviceId, int64_t> work;      // time of all ops there; unsupported ones at their min
   IdVector<DeviceId, int64_t> capacity;  // TensorCapacity
 };
 

@@ -31,7 +31,7 @@ bool Contains(std::span<const uint64_t> set, DeviceId device) {
   return (set[device.index() / 64] >> (device.index() % 64) & 1) != 0;
 }
 
-// The least device in a word that is not 0.
+// The smallest device in a word that is not 0.
 DeviceId FirstOf(size_t word, uint64_t bits) {
   return DeviceId(static_cast<int32_t>(word * 64) + std::countr_zero(bits));
 }

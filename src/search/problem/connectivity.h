@@ -11,7 +11,7 @@
 namespace placewright {
 
 // Narrows `candidates` so that every combination of what is left is connected, if that can be done;
-// `work` ranks devices, least first.
+// `work` ranks devices, smallest first.
 //
 // Groups that communicate, directly or through others, form a component. A component takes the
 // candidates within one set of devices that all reach each other: the largest that a greedy growth
@@ -23,7 +23,7 @@ void KeepConnected(const Connections& connections, const IdVector<DeviceId, int6
                    GroupDevices& candidates);
 
 // A placement near `wanted` that has a route for all that crosses, if greedy assignment
-// in `order` (of all groups) with arc consistency finds one: VerifyPlacement must tell. A group
+// in `order` (of all groups) with arc consistency finds one: VerifyPlacement decides. A group
 // that may not stay where it wants to be goes to a device that reaches that one, or is reached by
 // it.
 GroupPlacement ConnectedNear(const Connections& connections, const GroupDevices& candidates,

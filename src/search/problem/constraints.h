@@ -22,12 +22,12 @@ std::vector<OpId> OpsMatching(const Graph& graph, std::string_view glob);
 Result<std::vector<DeviceId>> DevicesMatching(const Cluster& cluster, std::string_view glob);
 
 // The ops of each module that a glob names: of the outermost ones whose path matches, everything
-// at or below them, by least op. So "layers.*" is every layer, not every module in it. The same
-// views are left out as by OpsMatching; the root module is none.
+// at or below them, by smallest op id. So "layers.*" is every layer, not every module in it. The
+// same views are left out as by OpsMatching; the root module is none.
 std::vector<std::vector<OpId>> ModulesMatching(const Graph& graph, std::string_view glob);
 
 // Joins groups along `colocate` and `colocate_each`: op -> dense group index, groups ordered by
-// least op. Errors: kConstraint with near names where a glob matches nothing.
+// smallest op id. Errors: kConstraint with near names where a glob matches nothing.
 Result<IdVector<OpId, ColocationGroupId>> JoinGroups(const Graph& graph,
                                                      const Constraints& constraints);
 

@@ -20,7 +20,7 @@ struct GroupInfo {
   // (Baechi's co-placement): of parameters the group of their first reader; of backward ops a
   // forward group whose result they read, of the same module if there is one. Otherwise itself.
   ColocationGroupId leader;
-  int64_t time = 0;  // least time of its ops, summed
+  int64_t time = 0;  // minimum time of its ops, summed
   // Granule-rounded persistent bytes, and bytes of its other storages that are alive when a run of
   // the whole graph in topological order on one device is at its memory peak.
   int64_t persistent = 0, live_at_peak = 0;

@@ -30,7 +30,7 @@ struct Problem {
   SimGraph sim_graph;
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
   Constraints constraints;
-  IdVector<ColocationGroupId, ColocationGroup> groups;  // ordered by least op id
+  IdVector<ColocationGroupId, ColocationGroup> groups;  // ordered by smallest op id
   IdVector<OpId, ColocationGroupId> group_of;
 
   IdRange<ColocationGroupId> group_ids() const { return IdRange<ColocationGroupId>(groups.size()); }

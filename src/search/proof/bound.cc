@@ -1,18 +1,19 @@
 // LowerBound: three arguments, each valid for every placement, and the best of them.
 //
-// Critical path.  head(i) = least time at which op i can end: every op on its fastest allowed
-// device, no transfer; tail(i) likewise from its start to the end of the step. Bound: max head.
+// Critical path.  head(i) = the earliest time at which op i can end: every op on its fastest
+// allowed device, no transfer; tail(i) likewise from its start to the end of the step. Bound: max
+// head.
 //
 // Work.  For any weights w_d >= 0:  T * sum_d w_d >= sum_u min over allowed d of w_d * t(u, d),
 // because device d computes for at most T. Equal speeds give total / m; weights are improved by
 // multiplicative steps (Plotkin, Shmoys and Tardos 1995) in integers, so that the bound is exact.
 //
 // Crossing.  Suppose the step takes at most T. A group's result that goes from i to j over a link
-// costs at least head(i) + least transfer + tail(j); where this exceeds T, both ends share a
+// costs at least head(i) + minimum transfer + tail(j); where this exceeds T, both ends share a
 // device. Join such groups. Every joined set then needs a device that may hold all of it: whose
-// time for the set, from the least release and to the least tail of its ops (one-machine bound), is
-// at most T, and ("memory spread") whose memory holds its persistent bytes and what of an
-// unavoidable cut lies between its members. If some set has none, the step takes more than T.
+// time for the set, from the earliest release and to the shortest tail of its ops (one-machine
+// bound), is at most T, and ("memory spread") whose memory holds its persistent bytes and what of
+// an unavoidable cut lies between its members. If some set has none, the step takes more than T.
 // Bisection over T.
 #include "search/proof/bound.h"
 
@@ -58,7 +59,7 @@ class Bounder {
   void FindPaths();
   void ListRoutes();
   void ListCrossings();
-  int64_t LeastTransfer(int64_t bytes) const;
+  int64_t MinTransfer(int64_t bytes) const;
   bool Contradicts(int64_t step, bool memory);
   bool FitsOneDevice(std::span<const ExecOpId> ops, int64_t step, int64_t joined_bytes);
   bool FitsInTime(std::span<const ExecOpId> ops, DeviceId device, int64_t step) const;
@@ -72,7 +73,7 @@ class Bounder {
   const size_t devices_;
   const IdVector<DeviceId, int64_t> capacity_;
   std::vector<int64_t> group_time_;  // [group * devices + device], -1: not allowed
-  IdVector<ExecOpId, int64_t> min_;  // least time over allowed devices
+  IdVector<ExecOpId, int64_t> min_;  // minimum time over allowed devices
   IdVector<ExecOpId, int64_t> end_, tail_;
   std::vector<ExecOpId> by_release_;                 // by earliest start
   std::vector<std::pair<int64_t, int64_t>> routes_;  // (latency, bandwidth), undominated
@@ -135,7 +136,7 @@ void Bounder::ListRoutes() {
   routes_ = std::move(kept);
 }
 
-int64_t Bounder::LeastTransfer(int64_t bytes) const {
+int64_t Bounder::MinTransfer(int64_t bytes) const {
   int64_t min = kMaxQuantity;
   for (const auto& [latency, bandwidth] : routes_) {
     const Nanos time = TransferTime(Bytes(bytes), BytesPerSecond(bandwidth));
@@ -151,7 +152,7 @@ void Bounder::ListCrossings() {
       if (!from.valid() || from == graph_.group_of[op]) continue;
       const int64_t begin = input.producer.valid() ? end_[input.producer] : 0;
       crossings_.push_back(
-          {SaturatingAdd(SaturatingAdd(begin, LeastTransfer(input.length)), tail_[op]), from,
+          {SaturatingAdd(SaturatingAdd(begin, MinTransfer(input.length)), tail_[op]), from,
            graph_.group_of[op]});
     }
   }

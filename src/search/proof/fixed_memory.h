@@ -17,9 +17,9 @@ struct FixedMemory {
 // O(storages + groups).
 FixedMemory FindFixedMemory(const Problem& problem);
 
-// Least bytes on `device` in some instant of the step if `group` runs there: all that is fixed,
-// the group's own parameters and state, and the inputs and outputs of its most demanding op, every
-// storage once, and its largest workspace.
+// Minimum of bytes on `device` in some instant of the step if `group` runs there: all that is
+// fixed, the group's own parameters and state, and the inputs and outputs of its most demanding op,
+// every storage once, and its largest workspace.
 int64_t MinMemoryBesideFixed(const Problem& problem, const FixedMemory& fixed,
                              ColocationGroupId group, DeviceId device);
 

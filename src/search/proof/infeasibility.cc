@@ -64,7 +64,7 @@ std::optional<Shortage> ProveGroup(const Problem& problem, const Capacities& cap
   return Shortage{missing,
                   "no device can hold " + GroupName(problem, group) + ": it needs " +
                       FormatSize(need.bytes) + " at once on one device (" + why +
-                      "), and the most that a device it may use offers to tensors is " +
+                      "), and the largest amount that a device it may use offers to tensors is " +
                       FormatSize(capacity[best]) + " on " + name + KeptInReserve(problem, best) +
                       LargestGroup(problem, needs),
                   "op " + Printable(problem.graph->op(problem.groups[group].ops.front()).name, 80),
@@ -115,7 +115,7 @@ std::optional<Shortage> ProveTotal(const Problem& problem, const Capacities& cap
   }
   if (devices.empty() || needed <= available) return std::nullopt;
   const bool one = devices.size() == 1;
-  int64_t missing = kMaxQuantity;  // added where the runtime context lacks least
+  int64_t missing = kMaxQuantity;  // added where the runtime context has the smallest lack
   for (DeviceId device : devices) {
     missing = std::min(missing, needed - available + ContextLacks(problem, device));
   }
@@ -197,7 +197,7 @@ std::optional<Shortage> ProveConfined(const Problem& problem, const Capacities& 
   return std::nullopt;
 }
 
-// The first proof that succeeds, the most telling argument first.
+// The first proof that succeeds, the strongest argument first.
 std::optional<Shortage> ProveShortage(const Problem& problem, Evaluator& evaluator) {
   const OpGraph graph = BuildOpGraph(problem);
   const Capacities capacity = TensorCapacity(problem.sim_graph);

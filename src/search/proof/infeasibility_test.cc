@@ -193,7 +193,7 @@ TEST(CheckNotProvenInfeasible, AnOpBesideWhatMustLieThere) {
 }
 
 // One device of 5,120 B for three parameters of 4,096 B, each read by an op with an output of 512 B
-// that nobody reads: 12,288 B persist, 7,168 B more are needed, and one output besides is enough:
+// without readers: 12,288 B persist, 7,168 B more are needed, and one output besides is enough:
 // 12,800 - 5,120 = 7,680 B.
 TEST(FindMemoryAdvice, OneDevice) {
   TestSpec spec;

@@ -60,7 +60,7 @@ std::string WhoFits(const Problem& problem, const Evaluator& evaluator, const Pl
   return who;
 }
 
-// What each plan lacks, the least first.
+// What each plan lacks, the smallest amount first.
 std::vector<MemoryAdvice> Candidates(const Problem& problem, Evaluator& evaluator,
                                      const PlanSource& plans, const Placement* plan) {
   std::vector<MemoryAdvice> candidates;
@@ -80,7 +80,8 @@ std::vector<MemoryAdvice> Candidates(const Problem& problem, Evaluator& evaluato
   return candidates;
 }
 
-// The device to enlarge alone: the one that lacks most, of equals the one that has most.
+// The device to enlarge alone: the one with the largest lack, of equals the one with the most
+// memory.
 DeviceId DeviceToEnlarge(const Problem& problem, const MemoryAdvice& enough) {
   return std::max_element(enough.more.begin(), enough.more.end(),
                           [&](const MoreMemory& a, const MoreMemory& b) {
@@ -100,7 +101,7 @@ void Shrink(const Problem& problem, const Evaluator& evaluator, const PlanSource
   int64_t low = at_least - 1, high = Total(*enough);  // low is not enough
   const int rounds = problem.sim_graph.ops <= kLarge ? 6 : 0;
   for (int round = 0; round < rounds; ++round) {
-    // The least that is possible first: often it is enough.
+    // The smallest possible amount first: often it is enough.
     const int64_t middle = RoundUp(round == 0 && at_least > 1 ? at_least : low + (high - low) / 2);
     if (middle <= 0 || middle >= high || middle > room) return;
     const std::string who = WhoFits(problem, evaluator, plans, {{device, middle}});

@@ -42,8 +42,8 @@ std::string ReserveAdvice(const Problem& problem, int64_t missing);
 // "; or loosen --pin, --forbid and --colocate", where there are any; else "".
 std::string ConstraintAdvice(const Problem& problem);
 
-// "needs 2.0 KiB (2,048 B) on d0, which has 1.0 KiB (1,024 B)", of the device that lacks most; how
-// many others lack memory, too.
+// "needs 2.0 KiB (2,048 B) on d0, which has 1.0 KiB (1,024 B)", of the device with the largest
+// lack; how many others lack memory, too.
 std::string DescribeOverflow(const Problem& problem, const Evaluation& result);
 
 // kNothingFound for a plan of `algorithm` that does not fit though nothing proves that none does:

@@ -32,7 +32,7 @@ struct MemoryCut {
 MemoryCut CutAt(const Problem& problem, const OpGraph& graph, ExecOpId op);
 
 // The cuts with the most live bytes among the step where a one-device run peaks and `samples`
-// others spread over the topological order; most first, at most `keep`.
+// others spread over the topological order; the largest first, at most `keep`.
 std::vector<MemoryCut> LargestCuts(const Problem& problem, const OpGraph& graph, int samples,
                                    size_t keep);
 

@@ -14,7 +14,7 @@ namespace placewright {
 // What any device needs at least to run a group.
 struct MinMemory {
   int64_t bytes = 0;  // persistent + one op's inputs and outputs + largest workspace
-  ExecOpId op;        // that needs most, or none
+  ExecOpId op;        // with the largest need, or none
 };
 
 // Bytes that one exec op of `group` reads and makes, by storage; what persists in the group left

@@ -1,4 +1,4 @@
-// Where proofs get plans from, to measure by them what is missing: whoever asks for a proof says.
+// Where proofs get plans from, to measure by them what is missing: the caller of a proof says.
 #ifndef PLACEWRIGHT_SEARCH_PROOF_PLAN_SOURCE_H_
 #define PLACEWRIGHT_SEARCH_PROOF_PLAN_SOURCE_H_
 

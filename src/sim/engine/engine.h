@@ -58,7 +58,7 @@ class Engine {
 
   // Continues from `state`, which a run under another placement left, with `patch` applied. Its
   // `devices` name every op that the state or the engine's last run has elsewhere. Records of the
-  // prefix must be those of the run that left the state; transfers that were over are not told.
+  // prefix must be those of the run that left the state; transfers that were over are not reported.
   EngineOutcome Resume(const Snapshot& state, const StatePatch& patch, const Placement& placement,
                        const EngineOptions& options, Checkpoints* checkpoints = nullptr);
 

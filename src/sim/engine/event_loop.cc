@@ -133,7 +133,7 @@ HoldingId Engine::AddTransfer(SliceId slice, ExecOpId reader, DeviceId from, Dev
   const HoldingId copy = CopyBy(id);
   run_.holdings[copy] = {RoundUpToGranule(Bytes(row.length)).count, 1};
   if constexpr (kRecord) times_.push_back({run_.now, -1, -1});
-  // A link of its own that is free has no queue: whoever waited would have started. And the slices
+  // A link of its own that is free has no queue: what waited would have started. And the slices
   // of one op come in the order of rule 5, so that the first to ask is the first to go.
   if (at_once && route.private_link.valid() && !run_.link_busy[route.private_link]) {
     run_.link_busy[route.private_link] = 1;
@@ -201,7 +201,7 @@ inline void Engine::Publish(SliceId slice, DeviceId device, bool at_once) {
   }
 }
 
-// Rule 3. Nobody waits for initial content at home, but whoever reads it elsewhere does.
+// Rule 3. Initial content is not waited for at home, but its readers elsewhere do wait.
 template <bool kPriority, bool kRecord, bool kBound>
 void Engine::PublishInitial(const Placement& placement) {
   for (SliceId slice : packed_.initial_slices) {

@@ -1,11 +1,11 @@
 // The next completions among what runs: at most one event per device or link.
 //
 // Few run at once even where there are many links, and then nothing beats a short sorted array: the
-// least is at its end, and a new event moves those that come before it, with one mispredicted
+// earliest is at its end, and a new event moves those that come before it, with one mispredicted
 // branch. What does not fit lies in a heap behind it. Events of equal time leave in no order that
 // anything may depend on, but for one promise: an event at the front stays there when one of equal
 // time is pushed.
-// Complexity: O(kNear + log pending) a change, O(1) the least two.
+// Complexity: O(kNear + log pending) a change, O(1) the earliest two.
 #ifndef PLACEWRIGHT_SIM_ENGINE_EVENT_QUEUE_H_
 #define PLACEWRIGHT_SIM_ENGINE_EVENT_QUEUE_H_
 
@@ -31,41 +31,41 @@ class EventQueue {
   EventQueue() { Clear(); }
   void Clear() {
     count_ = kFirst;
-    times_[0] = times_[1] = far_least_ = kNever;
+    times_[0] = times_[1] = far_min_ = kNever;
     far_.clear();
   }
 
   int64_t min() const { return times_[count_ - 1]; }     // kNever: none
-  EventSlot slot() const { return slots_[count_ - 1]; }  // of the least
+  EventSlot slot() const { return slots_[count_ - 1]; }  // of the earliest
   int64_t second() const { return times_[count_ - 2]; }
 
   // time < kNever.
   void Push(int64_t time, EventSlot slot) {
     if (count_ == times_.size()) MoveFar();
-    if (time >= far_least_) return PushFar(time, slot);
+    if (time >= far_min_) return PushFar(time, slot);
     Place(count_++, time, slot);
   }
 
-  // Takes the least away.
+  // Takes the earliest away.
   void Pop() {
     --count_;
-    if (count_ < kFirst + 2 && far_least_ != kNever) FetchNear();
+    if (count_ < kFirst + 2 && far_min_ != kNever) FetchNear();
   }
 
   // Pop and Push in one.
   void Replace(int64_t time, EventSlot slot) {
-    if (time >= far_least_) {
+    if (time >= far_min_) {
       Pop();
       Push(time, slot);
     } else {
       Place(count_ - 1, time, slot);
     }
   }
-  // Gives the least a later time.
+  // Gives the earliest a later time.
   void Postpone(int64_t time) { Replace(time, slot()); }
 
  private:
-  static constexpr size_t kFirst = 2;  // two kNever before the first, for least() and second()
+  static constexpr size_t kFirst = 2;  // two kNever before the first, for min() and second()
   static constexpr size_t kNear = 64;
 
   // Everything behind `hole` comes before what is in front of it; the hole is the last.
@@ -81,7 +81,7 @@ class EventQueue {
   void PushFar(int64_t time, EventSlot slot) {
     far_.emplace_back(time, slot);
     std::push_heap(far_.begin(), far_.end(), std::greater<>());
-    far_least_ = far_.front().first;
+    far_min_ = far_.front().first;
   }
 
   // The later half of what is near.
@@ -99,7 +99,7 @@ class EventQueue {
       Place(count_++, far_.back().first, far_.back().second);
       far_.pop_back();
     }
-    far_least_ = far_.empty() ? kNever : far_.front().first;
+    far_min_ = far_.empty() ? kNever : far_.front().first;
   }
 
   // [kFirst, count): latest first. Two arrays: an event copied as one word of 16 bytes would have
@@ -107,7 +107,7 @@ class EventQueue {
   std::array<int64_t, kFirst + kNear> times_{};
   std::array<EventSlot, kFirst + kNear> slots_{};
   size_t count_ = kFirst;
-  int64_t far_least_ = kNever;
+  int64_t far_min_ = kNever;
   std::vector<std::pair<int64_t, EventSlot>> far_;  // min-heap: none before any that is near
 };
 

@@ -11,7 +11,7 @@ namespace placewright {
 namespace {
 
 // Against a set, with times that tie and with more events pending than are kept near.
-TEST(EventQueue, GivesTheLeastFirst) {
+TEST(EventQueue, GivesTheEarliestFirst) {
   Random random(7);
   EventQueue queue;
   for (int round = 0; round < 20; ++round) {

@@ -19,7 +19,7 @@ namespace placewright {
 // Row starts; the next record's are the ends.
 struct PackedOp {
   // Bytes of the storages that it allocates at home, a multiple of 512, plus kSpecial; negative:
-  // not to be told in 62 bits, see PackedStep::wide_births.
+  // not to be expressed in 62 bits, see PackedStep::wide_births.
   int64_t birth = 0;
   int32_t edge = 0;   // an edge is one slice, not of an input, that the op reads
   int32_t slice = 0;  // the slices that it makes

@@ -49,7 +49,7 @@ class ReadyQueue {
     return PopLate();
   }
 
-  // Makes room for `most` items. `now` is at least the `now` of every earlier call.
+  // Makes room for `max` items. `now` is at least the `now` of every earlier call.
   void Open(int64_t now, size_t max) {
     if (now != instant_) {
       if (!late_.empty()) MergeLate();

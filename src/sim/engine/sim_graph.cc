@@ -161,7 +161,7 @@ class Builder {
   }
 
   // The exec ops, beside the writers of the slices read, whose end an op or a view waits for:
-  // explicit edges, also through views. A view passes its own waits on to whoever reads it.
+  // explicit edges, also through views. A view passes its own waits on to its readers.
   void AddExplicitWaits() {
     std::map<TensorId, std::vector<ExecOpId>> passed_on;
     std::vector<std::pair<ExecOpId, ExecOpId>> after;

@@ -1,7 +1,7 @@
 // Placeto's event queue. Its events are ordered by time, then kind, then name; but a device and a
 // bus each have only one event pending at any time (simulator.h says why), so the queue is a winner
 // tree over them, and the order within an instant is one number.
-// Complexity: O(log sources) a change, O(1) the least.
+// Complexity: O(log sources) a change, O(1) the earliest.
 #ifndef PLACEWRIGHT_SIM_PLACETO_EVENT_QUEUE_H_
 #define PLACEWRIGHT_SIM_PLACETO_EVENT_QUEUE_H_
 

@@ -4,17 +4,17 @@
 // The original keeps one heap of all events and one of each device's and bus's waiting items. Here
 // an op is begun as soon as it is ready and the device has nothing in front of it, even where it
 // starts later, and so is a transfer; what is left of the events are the instants at which children
-// are told. The result is the same because
+// are notified. The result is the same because
 //
 // * items are enqueued at a device or bus at times that never fall (at a device at the present, at
 //   a bus at the end of the op that its device has just begun), so that its queue is a plain list
 //   whose front is final, and start = max(enqueued, free);
 // * nothing but its own device and bus sees that an op has begun, until its end;
-// * the children told at one end stand together, in the order of their names: being told makes no
-//   event that could come between.
+// * the children notified at one end stand together, in the order of their names: the notice makes
+//   no event that could come between.
 //
 // One thing keeps its event at its start: what ends at the instant at which it starts. The original
-// tells its children after all that was to be told at that instant before.
+// notifies its children after all that was to be notified at that instant before.
 //
 // Complexity of a run: O(ops log devices + edges).
 #ifndef PLACEWRIGHT_SIM_PLACETO_SIMULATOR_H_

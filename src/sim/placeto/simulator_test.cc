@@ -57,7 +57,7 @@ TEST(PlacetoSimulator, AnOpATransferAnOp) {
   EXPECT_EQ(ran.makespan, 12);
 }
 
-TEST(PlacetoSimulator, OnlyTheWholeNumberZeroSparesTheRest) {
+TEST(PlacetoSimulator, OnlyTheIntegerZeroSparesTheRest) {
   PlacetoCase problem = SmallCase();
   Add(problem, "a", 0, 0);
   EXPECT_EQ(Simulate(problem).makespan, 1);
@@ -134,9 +134,10 @@ TEST(PlacetoSimulator, NamesBreakTies) {
   EXPECT_THAT(Simulate(problem).starts, ElementsAre(0, 0, 5, 8));
 }
 
-// The same with nothing to send. The bus of d0 serves first, and what takes no time is told before
-// the bus of d1 serves at the same instant: q's child comes first, whatever the ops are called.
-TEST(PlacetoSimulator, WhatTakesNoTimeIsToldAtOnce) {
+// The same with nothing to send. The bus of d0 serves first, and what takes no time is notified
+// before the bus of d1 serves at the same instant: q's child comes first, whatever the ops are
+// called.
+TEST(PlacetoSimulator, WhatTakesNoTimeIsNotifiedAtOnce) {
   PlacetoCase problem = SmallCase(3);
   Add(problem, "q", 4, 0);
   Add(problem, "p", 4, 1);

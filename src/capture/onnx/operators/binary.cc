@@ -51,7 +51,7 @@ bool Whole(const Pair& pair) {
          at::isIntegralType(pair.b.scalar_type(), true);
 }
 
-// A processor stops at the least integer over -1: such divisors of the file are kept from it.
+// A processor stops at the smallest integer over -1: such divisors of the file are kept from it.
 at::Tensor WithoutMinusOne(const at::Tensor& b) {
   return at::where(at::eq(b, -1), at::ones_like(b), b);
 }

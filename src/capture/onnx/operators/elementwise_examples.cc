@@ -135,7 +135,7 @@ std::vector<Example> Pairs() {
       {"Mul", {F({2}, {3, 4}), F({2}, {2, 0.5})}, {F({2}, {6, 2})}},
       {"Div", {F({2}, {3, 4}), Known(F({1}, {2}))}, {F({2}, {1.5, 2})}},
       {"Div", {I({2}, {-7, 7}), I({2}, {2, 2})}, {I({2}, {-3, 3})}},
-      // The least integer over -1 is itself.
+      // The smallest integer over -1 is itself.
       {"Div",
        {Known(I({2}, {-9223372036854775808.0, 6})), Known(I({2}, {-1, -1}))},
        {I({2}, {-9223372036854775808.0, -6})}},

@@ -46,7 +46,7 @@ Value ConstantOf(const NodeCall& call) {
 
 Values Constant(const NodeCall& call) {
   Value value = ConstantOf(call);
-  // What nobody knows is no host tensor, whatever the caller thinks of constants.
+  // What is not known is no host tensor, whatever the caller thinks of constants.
   if (!value.is_host() && call.on_host) throw TooLargeForHost{};
   return {std::move(value)};
 }

@@ -129,7 +129,7 @@ Slicing ReadSlicing(const NodeCall& call, int64_t rank) {
   return read;
 }
 
-// Counted from behind where negative, then held within [least, most].
+// Counted from behind where negative, then held within [min, max].
 int64_t Position(int64_t given, int64_t size, int64_t min, int64_t max) {
   if (given < 0) given = std::max<int64_t>(given, -size - 1) + size;
   return std::clamp(given, min, max);

@@ -3,7 +3,7 @@
 namespace placewright {
 namespace {
 
-constexpr double kMaskedScore = -65504;  // the least number of 16 bits
+constexpr double kMaskedScore = -65504;  // the smallest number of 16 bits
 
 }  // namespace
 

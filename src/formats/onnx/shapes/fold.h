@@ -1,6 +1,7 @@
 // Evaluates the small sub-graphs that compute shapes (Shape, Gather, Concat, Cast, Range, ...), so
 // that Reshape, Expand, Slice and their like have known targets. Follows the ONNX operator
-// specifications; opset differences (attribute or input) are told apart by what the node carries.
+// specifications; opset differences (attribute or input) are distinguished by what the node
+// carries.
 //
 // Deviation: integer overflow, division by zero and indices out of range leave the value unknown.
 #ifndef PLACEWRIGHT_FORMATS_ONNX_SHAPES_FOLD_H_

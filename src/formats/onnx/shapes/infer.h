@@ -30,7 +30,7 @@ class ShapeInference {
   ShapeInference(const onnx::ModelProto& model, bool use_stored);
 
   // Adds every output of every node of `graph` to `table`, which holds the graph's inputs and
-  // initializers already; `order` is topological. What cannot be told stays incomplete.
+  // initializers already; `order` is topological. What cannot be inferred stays incomplete.
   void Run(const onnx::GraphProto& graph, const std::vector<int>& order, TypeTable* table);
 
   // Whether a sub-graph of that many nodes may still be run: nested loops would take time

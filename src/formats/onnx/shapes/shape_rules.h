@@ -1,4 +1,4 @@
-// Shape rules of our own, for operators of which the installed libonnx cannot tell the shape:
+// Shape rules of our own, for operators of which the installed libonnx cannot infer the shape:
 // because their definition is newer (opset 18 to 23), lies outside ONNX but is simple, or because
 // libonnx is silent. Source: the ONNX operator specifications and ONNX Runtime's list of contrib
 // operators.

@@ -161,7 +161,7 @@ TEST(OnnxShapes, UnknownOperatorsAreAssumed) {
   AddFloats(graph, "w", {5, 3});
   AddNode(graph, "Odd", {"x", "table"}, {"a"}, "odd")->set_domain("org.example");
   AddNode(graph, "MatMul", {"a", "w"}, {"b"}, "product");  // 6 does not meet 5
-  AddNode(graph, "Odd", {"x"}, {"c"}, "told")->set_domain("org.example");
+  AddNode(graph, "Odd", {"x"}, {"c"}, "stated")->set_domain("org.example");
   SetType(graph->add_value_info(), "c", {9});
   OnnxReport report;
   const auto read = ReadModel(model, {}, &report);

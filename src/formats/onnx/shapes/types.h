@@ -21,7 +21,7 @@ struct KnownTensor {
   bool constant = false;             // the same in every run: initializer, parameter, Constant
   bool assumed = false;              // its shape, or a shape it follows from, is an assumption
   bool assumption = false;           // its own shape is
-  std::string failure;               // why inference could not tell the shape, if it tried
+  std::string failure;               // why inference found no shape, if it tried
 };
 
 // The tensors of a graph by name; names of an enclosing graph are seen from its sub-graphs. Names
