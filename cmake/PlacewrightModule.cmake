@@ -70,7 +70,7 @@ function(placewright_test target)
 endfunction()
 
 # placewright_precompile(TARGET hot|cold|torch|test): what most of its sources include is parsed once.
-# Sources still include what they use (tests/headers compiles headers without). Optimised fully is
+# Sources still include what they use (the install test compiles public headers without). Optimised fully is
 # what search spends its time in; the rest compiles in two thirds of the time without.
 set(PLACEWRIGHT_STANDARD_HEADERS <algorithm> <cstdint> <functional> <map> <memory> <optional> <set>
   <span> <string> <string_view> <utility> <vector> <fmt/format.h>)

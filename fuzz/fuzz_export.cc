@@ -87,7 +87,7 @@ Result<Placement> Draw(const PlanInputs& plan, Random& random) {
     device_of.push_back(allowed[chosen]);
   }
   Placement placement = ExpandGroups(problem, device_of);
-  PW_RETURN_IF_ERROR(VerifyPlacement(problem.sim_graph, plan.graph.graph, cluster, placement));
+  PW_RETURN_IF_ERROR(CheckPlacementLegal(problem.sim_graph, plan.graph.graph, cluster, placement));
   Simulator simulator(problem.sim_graph);
   const SimResult& result = simulator.Run(placement, {SchedulingPolicy::kFifo, true, false});
   PW_RETURN_IF_ERROR(

@@ -175,7 +175,7 @@ class Judge {
       }
     }
     const Status legal =
-        VerifyPlacement(problem_.sim_graph, graph_.graph, cluster_, result.placement);
+        CheckPlacementLegal(problem_.sim_graph, graph_.graph, cluster_, result.placement);
     Require(legal.ok(), name, "illegal", legal.ok() ? "" : legal.error().ToString());
     Simulator simulator(problem_.sim_graph);
     const SimResult& step = simulator.Run(result.placement, {problem_.policy, true, false});

@@ -37,7 +37,7 @@ class StopSource {
 
 struct Budget {
   std::optional<Clock::time_point> deadline;  // none: no time limit
-  std::optional<int64_t> iterations;          // moves per planner; none: until the deadline
+  std::optional<int64_t> iterations;          // moves of the search; none: until the deadline
   StopToken stop;
 
   bool Stopped() const { return stop.StopRequested(); }

@@ -1,6 +1,7 @@
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/resource.h>
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <new>
 #include <stdexcept>
+#include <thread>
 
 namespace placewright {
 namespace {
@@ -19,6 +21,28 @@ TEST(ThreadPool, RunsEveryIndexOnce) {
     pool.ParallelFor(100, [&](int i) { ++runs[static_cast<size_t>(i)]; });
     for (const auto& count : runs) EXPECT_EQ(count, 1);
   }
+}
+
+// METIS, which takes signals for itself, relies on both (graph/partition/partition.h).
+TEST(ThreadPool, TheCallerBeginsAndWorkersReceiveNoSignals) {
+  ThreadPool pool(4);
+  const std::thread::id caller = std::this_thread::get_id();
+  for (int round = 0; round < 100; ++round) {
+    std::thread::id first;
+    std::atomic<int> open{0};  // workers' bodies with some signal not blocked
+    pool.ParallelFor(8, [&](int i) {
+      if (i == 0) first = std::this_thread::get_id();
+      if (std::this_thread::get_id() == caller) return;
+      sigset_t blocked;
+      pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+      for (const int signal : {SIGTERM, SIGINT, SIGHUP}) open += sigismember(&blocked, signal) == 0;
+    });
+    EXPECT_TRUE(first == caller);
+    EXPECT_EQ(open, 0);
+  }
+  sigset_t blocked;
+  pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  EXPECT_EQ(sigismember(&blocked, SIGTERM), 0);
 }
 
 // Every thread throws, workers and caller: one exception arrives, after all have stopped, and the

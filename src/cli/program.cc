@@ -11,7 +11,7 @@
 #include "base/out_of_memory.h"
 #include "base/text.h"
 #include "cli/commands/command.h"
-#include "cli/terminal/memory_reserve.h"
+#include "cli/terminal/emergency_memory.h"
 
 namespace placewright {
 namespace {

@@ -56,7 +56,13 @@ void TorchLibrary::Closer::operator()(void* handle) const { dlclose(handle); }
 
 std::vector<std::string> TorchLibrary::SearchPlaces(Part part) {
   std::vector<std::string> places;
-  if (const char* named = std::getenv("PLACEWRIGHT_TORCH_LIBRARY")) return {named};
+  if (const char* named = std::getenv("PLACEWRIGHT_TORCH_LIBRARY")) {
+    // One name for both: where it is the other part's, this one lies beside it.
+    const std::filesystem::path path = named;
+    const Part other = part == Part::kMain ? Part::kFiles : Part::kMain;
+    if (path.filename() != FileName(other)) return {named};
+    return {(path.parent_path() / FileName(part)).string()};
+  }
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error) {

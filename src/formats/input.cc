@@ -87,7 +87,7 @@ Result<LoadedCluster> LoadDescription(const std::string& path_or_preset) {
   PW_ASSIGN(std::string bytes, ReadFileRaw(path_or_preset, kLimits));
   loaded.sha256 = Sha256(bytes);
   PW_ASSIGN(bytes, Expand(std::move(bytes), kLimits).InFile(path_or_preset));
-  PW_ASSIGN(loaded.cluster, ReadCluster(bytes).InFile(path_or_preset));
+  PW_ASSIGN(loaded.cluster, ParseCluster(bytes).InFile(path_or_preset));
   return loaded;
 }
 

@@ -175,18 +175,18 @@ TEST_F(Input, PlansNameFilesInUtf8Only) {
   const std::string odd = (folder_ / "\xff.json").string();
   const std::string good = (folder_ / "gr\xc3\xbc\xc3\x9f.json").string();
   const std::string preset = "preset:4xP100";
-  EXPECT_TRUE(CheckStorable(good, preset, plan).ok());
-  EXPECT_TRUE(CheckStorable(good, "graph:", plan).ok());
-  for (const auto& bad : {CheckStorable(odd, preset, plan), CheckStorable(good, odd, plan),
-                          CheckStorable(good, preset, odd)}) {
+  EXPECT_TRUE(CheckPathsUtf8(good, preset, plan).ok());
+  EXPECT_TRUE(CheckPathsUtf8(good, "graph:", plan).ok());
+  for (const auto& bad : {CheckPathsUtf8(odd, preset, plan), CheckPathsUtf8(good, odd, plan),
+                          CheckPathsUtf8(good, preset, odd)}) {
     ASSERT_FALSE(bad.ok());
     EXPECT_EQ(bad.error().code, ErrorCode::kUsage);
     EXPECT_THAT(bad.error().message, HasSubstr("not UTF-8"));
   }
   // Beside the plan only the file's own name is stored, elsewhere the whole path.
   const std::string folder = (folder_ / "\xff").string();
-  EXPECT_TRUE(CheckStorable(folder + "/g.json", preset, folder + "/g.plan.json").ok());
-  EXPECT_FALSE(CheckStorable(folder + "/g.json", preset, plan).ok());
+  EXPECT_TRUE(CheckPathsUtf8(folder + "/g.json", preset, folder + "/g.plan.json").ok());
+  EXPECT_FALSE(CheckPathsUtf8(folder + "/g.json", preset, plan).ok());
 }
 
 TEST(PathBeside, KeepsTheStem) {

@@ -374,7 +374,7 @@ Result<std::vector<std::pair<OpId, OpId>>> GraphBuilder::ResolveColocated() cons
   return pairs;
 }
 
-Status GraphBuilder::CheckDeclared() const {
+Status GraphBuilder::CheckAllDeclaredProduced() const {
   for (TensorId id : IdRange<TensorId>(data_.tensors.size())) {
     if (declared_[id] && !data_.tensors[id].producer.valid()) {
       return MakeError(ErrorCode::kField, "no op produces it, and it is no input of the graph",
@@ -396,7 +396,7 @@ Status GraphBuilder::CheckNoWrites() const {
 }
 
 Result<Graph> GraphBuilder::Build() && {
-  PW_RETURN_IF_ERROR(CheckDeclared());
+  PW_RETURN_IF_ERROR(CheckAllDeclaredProduced());
   PW_RETURN_IF_ERROR(ResolveAfter());
   DeriveDataEdges(data_);
   // Versions are resolved in file order; where the file has none, nothing is written in place.
@@ -423,7 +423,7 @@ Result<Graph> GraphBuilder::Build() && {
   }
   data_.ops_by_name = SortedByName<OpId>(data_.ops);
   data_.tensors_by_name = SortedByName<TensorId>(data_.tensors);
-  PW_RETURN_IF_ERROR(VerifyGraph(data_));
+  PW_RETURN_IF_ERROR(CheckGraphConsistent(data_));
   Graph graph;
   graph.data_ = std::move(data_);
   return graph;

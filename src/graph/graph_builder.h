@@ -3,7 +3,7 @@
 // Build derives, in this order: versions and byte ranges of storages; data edges; order edges from
 // storages; a topological order (or kGraphCycle naming ops on the cycle); the kinds of produced
 // tensors (a tensor that an optimizer op reads and a backward op made is a gradient); modules of
-// backward and optimizer ops; colocation groups; homes. It ends with VerifyGraph.
+// backward and optimizer ops; colocation groups; homes. It ends with CheckGraphConsistent.
 #ifndef PLACEWRIGHT_GRAPH_GRAPH_BUILDER_H_
 #define PLACEWRIGHT_GRAPH_GRAPH_BUILDER_H_
 
@@ -106,7 +106,7 @@ class GraphBuilder {
   OpId LookupOp(std::string_view name) const;
   Status ResolveAfter();
   Result<std::vector<std::pair<OpId, OpId>>> ResolveColocated() const;
-  Status CheckDeclared() const;
+  Status CheckAllDeclaredProduced() const;
   Status CheckNoWrites() const;
 
   GraphData data_;

@@ -49,7 +49,7 @@ Graph RandomGraph(uint64_t seed) {
 TEST(GraphProperties, BuiltGraphsVerify) {
   EXPECT_TRUE(rc::check([](uint64_t seed) {
     Graph graph = RandomGraph(seed);
-    const Status status = VerifyGraph(GraphTestPeer::Data(graph));
+    const Status status = CheckGraphConsistent(GraphTestPeer::Data(graph));
     if (!status.ok()) RC_FAIL(status.error().ToString());
   }));
 }

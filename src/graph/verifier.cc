@@ -431,6 +431,6 @@ class Verifier {
 
 }  // namespace
 
-Status VerifyGraph(const GraphData& graph) { return Verifier(graph).Run(); }
+Status CheckGraphConsistent(const GraphData& graph) { return Verifier(graph).Run(); }
 
 }  // namespace placewright

@@ -10,7 +10,7 @@ namespace placewright {
 // Errors: kGraphInconsistent, or kGraphCycle if no topological order exists; the place names the
 // op, tensor or storage ("op add_1"), and the message the broken rule. Complexity: O((ops + edges)
 // log ops).
-Status VerifyGraph(const GraphData& graph);
+Status CheckGraphConsistent(const GraphData& graph);
 
 }  // namespace placewright
 

@@ -40,14 +40,14 @@ struct Corruption {
 
 TEST(Verifier, AcceptsASoundGraph) {
   Graph graph = Sample();
-  EXPECT_TRUE(VerifyGraph(GraphTestPeer::Data(graph)).ok());
+  EXPECT_TRUE(CheckGraphConsistent(GraphTestPeer::Data(graph)).ok());
 }
 
 void ExpectFound(const std::vector<Corruption>& corruptions) {
   for (const Corruption& corruption : corruptions) {
     Graph graph = Sample();
     corruption.apply(GraphTestPeer::Data(graph));
-    const Status status = VerifyGraph(GraphTestPeer::Data(graph));
+    const Status status = CheckGraphConsistent(GraphTestPeer::Data(graph));
     ASSERT_FALSE(status.ok()) << corruption.what;
     EXPECT_EQ(status.error().code, corruption.code) << corruption.what;
     EXPECT_THAT(status.error().ToString(), HasSubstr(corruption.message)) << corruption.what;

@@ -23,7 +23,7 @@ Result<const Planner*> Algorithms::Find(std::string_view name) const {
                    "auto keeps the best plan of all; the algorithms are " + Names() + ".");
 }
 
-Status Algorithms::TakesStart(const Planner& planner) const {
+Status Algorithms::CheckTakesInit(const Planner& planner) const {
   if (planner.iterative()) return Ok();
   std::string names;
   for (const Planner* other : all_) {

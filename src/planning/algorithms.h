@@ -24,7 +24,7 @@ class Algorithms {
   // Errors: kUsage with near names.
   Result<const Planner*> Find(std::string_view name) const;
   // Errors: kUsage where `planner` would ignore a plan to start from (--init).
-  Status TakesStart(const Planner& planner) const;
+  Status CheckTakesInit(const Planner& planner) const;
   // "auto, single, random, ...": for help texts.
   std::string Names() const;
 

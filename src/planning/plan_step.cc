@@ -84,7 +84,7 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const C
   const Clock::time_point started = Clock::now();
   const Algorithms algorithms;
   PW_ASSIGN(const Planner* planner, algorithms.Find(request.algorithm));
-  if (request.initial) PW_RETURN_IF_ERROR(algorithms.TakesStart(*planner));
+  if (request.initial) PW_RETURN_IF_ERROR(algorithms.CheckTakesInit(*planner));
   PW_RETURN_IF_ERROR(CheckLimits(request));
   ProblemSettings settings;
   settings.constraints = request.constraints;
@@ -97,11 +97,10 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const C
             PreparedProblem::Prepare(graph, cluster, costs, settings));
   const Problem& problem = prepared->problem();
   if (request.initial) {
-    PW_RETURN_IF_ERROR(VerifyPlacement(problem.sim_graph, graph, cluster, *request.initial));
+    PW_RETURN_IF_ERROR(CheckPlacementLegal(problem.sim_graph, graph, cluster, *request.initial));
   }
   if (request.stop.StopRequested()) return Cancelled();
-  PW_ASSIGN(PlannerResult result,
-            planner->Plan(problem, prepared->evaluator(), options));
+  PW_ASSIGN(PlannerResult result, planner->Plan(problem, prepared->evaluator(), options));
   const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
   PW_ASSIGN(SimResult replay, Replay(*prepared, result));
   PlannedStep planned;

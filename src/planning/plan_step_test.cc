@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -123,6 +124,45 @@ TEST(PlanStep, ThreadsPlanDifferentProblemsAtOnce) {
   two.join();
   EXPECT_EQ(wide_beside->placement, wide_alone.placement);
   EXPECT_EQ(deep_beside->placement, deep_alone.placement);
+}
+
+TEST(PlanStep, NamesWhatDoesNotBelongTogether) {
+  const Graph graph = Layers("layers", 6, 64);
+  const Cluster cluster = ReadCluster("2xV100").Take();
+  const auto error = [&](const PlanRequest& request) {
+    return PlanStep(graph, cluster, request).error();
+  };
+  PlanRequest request = Iterations(-1);
+  EXPECT_EQ(error(request).code, ErrorCode::kUsage);
+  request = Iterations(1);
+  request.threads = 1 << 20;
+  EXPECT_EQ(error(request).code, ErrorCode::kUsage);
+  request = Iterations(1);
+  request.algorithm = "heft";
+  request.initial = Placement(graph.op_count(), DeviceId(0));
+  EXPECT_EQ(error(request).code, ErrorCode::kUsage);  // heft starts from nothing
+  request.algorithm = "local-search";
+  EXPECT_TRUE(PlanStep(graph, cluster, request).ok());
+  // Costs of other devices, or of other ops
+  EXPECT_EQ(PlanStep(graph, cluster, CostTable(graph.op_count(), 3), Iterations(1)).error().code,
+            ErrorCode::kPlanMismatch);
+  EXPECT_EQ(PlanStep(graph, cluster, CostTable(1, 2), Iterations(1)).error().code,
+            ErrorCode::kPlanMismatch);
+  request = Iterations(1);
+  request.time = std::chrono::nanoseconds::max();  // no limit
+  EXPECT_TRUE(PlanStep(graph, cluster, request).ok());
+}
+
+TEST(ReadGraph, RejectsFilesWhoseTimesItWouldDrop) {
+  const std::string path = testing::TempDir() + "own_times.json";
+  std::ofstream(path) << R"({"schema": "placewright.costgraph/1", "name": "g",
+    "devices": [{"name": "d0", "memory_bytes": 4096}], "links": [], "routes": [],
+    "tensors": [{"name": "x", "bytes": 8}],
+    "ops": [{"name": "a", "inputs": [], "outputs": ["x"], "time_ns": [5]}]})";
+  const Result<Graph> read = ReadGraph(path);
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().code, ErrorCode::kUsage) << read.error().ToString();
+  EXPECT_EQ(read.error().file, path);
 }
 
 TEST(PlanStep, EndsWhenItIsStopped) {

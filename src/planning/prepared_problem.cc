@@ -12,7 +12,8 @@ namespace placewright {
 namespace {
 
 // As CheckNotProvenInfeasible, but `uncounted_bytes` more on every device must not fit, either.
-Status CheckFits(const PreparedProblem& prepared, int64_t uncounted_bytes, const Budget& advice) {
+Status CheckNotProvenNotToFit(const PreparedProblem& prepared, int64_t uncounted_bytes,
+                              const Budget& advice) {
   const Problem& problem = prepared.problem();
   const PlanSource plans = prepared.plans(advice);
   Status fits = CheckNotProvenInfeasible(problem, prepared.evaluator(), plans);
@@ -37,7 +38,7 @@ Result<std::unique_ptr<PreparedProblem>> PreparedProblem::Prepare(const Graph& g
   prepared->evaluator_ = MakeSimulatedEvaluator(prepared->problem_, settings.threads);
   prepared->planners_ = MakeSearchPlanners();
   PW_RETURN_IF_ERROR(CheckNotProvenDisconnected(prepared->problem_));
-  Status fits = CheckFits(*prepared, settings.uncounted_bytes, settings.advice);
+  Status fits = CheckNotProvenNotToFit(*prepared, settings.uncounted_bytes, settings.advice);
   if (!fits.ok()) {
     fits.error().remedy += ConstraintAdvice(prepared->problem_);
     return std::move(fits.error());

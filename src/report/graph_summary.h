@@ -77,8 +77,9 @@ std::vector<std::string> ModuleComponents(const std::string& path);
 // which the graph's ops meet them.
 std::vector<ModuleRow> SummariseModules(const Graph& graph, int depth);
 
-// `alone`: the step on one device, where it could be simulated.
-std::string RenderSummary(const Graph& graph, const GraphSummary& summary,
+// `format`: what the file is, with its article ("a cost graph"). `alone`: the step on one device,
+// where it could be simulated.
+std::string RenderSummary(const Graph& graph, std::string_view format, const GraphSummary& summary,
                           const GraphStatistics& statistics,
                           const std::optional<OneDeviceStep>& alone, const Style& style);
 // A module with rows below it gets one more, "(itself)", for what is in none of them, so that rows

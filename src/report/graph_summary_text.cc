@@ -15,15 +15,6 @@ std::string FormatLarge(int64_t count) {
   return FormatCount(count);
 }
 
-std::string_view FormatName(std::string_view format) {
-  if (format == "aten") return "ATen training graph";
-  if (format == "onnx") return "ONNX model";
-  if (format == "costgraph") return "cost graph";
-  if (format == "dnn-partitioning") return "dnn-partitioning workload";
-  if (format == "pipedream") return "PipeDream profile";
-  return format;
-}
-
 std::string ParameterNote(const GraphSummary& s) {
   const std::string tensors = CountOf(s.parameter_tensors, "tensor");
   return s.parameters == 0 ? tensors : FormatLarge(s.parameters) + " elements in " + tensors;
@@ -31,11 +22,11 @@ std::string ParameterNote(const GraphSummary& s) {
 
 }  // namespace
 
-std::string RenderSummary(const Graph& graph, const GraphSummary& s,
+std::string RenderSummary(const Graph& graph, std::string_view format, const GraphSummary& s,
                           const GraphStatistics& statistics,
                           const std::optional<OneDeviceStep>& alone, const Style& style) {
-  std::string text =
-      Paint(graph.name(), Tone::kStrong, style) + fmt::format(" ({}", FormatName(graph.format()));
+  std::string text = Paint(graph.name(), Tone::kStrong, style) +
+                     fmt::format(" ({}", format.substr(format.find(' ') + 1));
   if (graph.batch() > 0) text += fmt::format(", batch {}", graph.batch());
   text += ")\n";
   Table table({{"", Table::Align::kLeft}, {"", Table::Align::kRight}, {""}});

@@ -50,7 +50,7 @@ class Conformance : public testing::Test {
       }
     }
     ASSERT_TRUE(
-        VerifyPlacement(problem.sim_graph, *problem.graph, *problem.cluster, result.placement)
+        CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster, result.placement)
             .ok());
     Simulator simulator(problem.sim_graph);
     SimOptions options;

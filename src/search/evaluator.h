@@ -89,7 +89,7 @@ class MoveEvaluator {
 };
 
 // Evaluates placements of one problem. Every placement covers all ops, keeps colocation groups
-// together and has a route for all that crosses (VerifyPlacement): that is the caller's to see to.
+// together and has a route for all that crosses (CheckPlacementLegal): that is the caller's to see to.
 // Deterministic where the implementation can be: simulated results do not depend on threads.
 class Evaluator {
  public:

@@ -71,7 +71,8 @@ PlannerResult PlanLegally(const Planner& planner, const Problem& problem, int64_
   EXPECT_EQ(one.value().placement, two.value().placement) << planner.name();
   const PlannerResult& result = one.value();
   EXPECT_TRUE(
-      VerifyPlacement(problem.sim_graph, *problem.graph, *problem.cluster, result.placement).ok())
+      CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster, result.placement)
+          .ok())
       << planner.name();
   Simulator simulator(problem.sim_graph);
   SimOptions options;

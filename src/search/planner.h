@@ -19,7 +19,7 @@
 namespace placewright {
 
 struct PlannerOptions {
-  Budget budget;  // iterations: moves of this planner
+  Budget budget;  // iterations: moves of the search; `auto` shares them out
   uint64_t seed = 0;
   int threads = 1;                   // never changes the result
   std::optional<Placement> initial;  // --init: where iterative planners start

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "search/evaluation/plan_result.h"
 #include "search/planner_table.h"
 #include "search/test_problems.h"
@@ -67,8 +69,9 @@ class Portfolio : public testing::Test {
     spec.ops = {{"a", {10, 10}, {}, {8}}, {"b", {10, 10}, {"a"}, {8}}};
     test_ = MakeTestProblem(spec);
   }
-  PlannerResult Plan(std::optional<int64_t> iterations) {
+  PlannerResult Plan(std::optional<int64_t> iterations, int threads = 1) {
     PlannerOptions options;
+    options.threads = threads;
     options.budget.iterations = iterations;
     options.started = Clock::now();
     return MakeAuto(table_)->Plan(test_->problem, *test_->evaluator, options).Take();
@@ -118,6 +121,44 @@ class Outsider : public Planner {
     return NoPlanInTime(name());
   }
 };
+
+// Says on which thread it was asked for a plan.
+class Stayer : public Planner {
+ public:
+  explicit Stayer(std::vector<std::thread::id>* threads) : threads_(threads) {}
+  std::string_view name() const override { return "stayer"; }
+  std::string_view description() const override { return "runs on the thread that plans"; }
+  bool iterative() const override { return false; }
+  bool on_calling_thread() const override { return true; }
+  Result<PlannerResult> Plan(const Problem&, Evaluator&, const PlannerOptions&) const override {
+    threads_->push_back(std::this_thread::get_id());
+    return NoPlanInTime(name());
+  }
+
+ private:
+  std::vector<std::thread::id>* threads_;
+};
+
+TEST_F(Portfolio, RunsOnTheCallingThreadWhatMustRunThere) {
+  std::vector<std::thread::id> threads;
+  for (int i = 0; i < 3; ++i) table_.push_back(std::make_unique<Stayer>(&threads));
+  Add("y", 10, 1);
+  Plan(10, 4);
+  EXPECT_EQ(threads.size(), 3u);
+  for (const auto thread : threads) EXPECT_TRUE(thread == std::this_thread::get_id());
+}
+
+TEST_F(Portfolio, ProofsGetNoPlansOnceTheBudgetIsOver) {
+  Budget over;
+  over.deadline = Clock::now();
+  std::vector<std::thread::id> threads;
+  table_.push_back(std::make_unique<Stayer>(&threads));
+  const auto visit = [](std::string_view, const Placement&, bool) { return false; };
+  ConstructivePlans(table_, over)(test_->problem, *test_->evaluator, visit);
+  EXPECT_TRUE(threads.empty());
+  ConstructivePlans(table_)(test_->problem, *test_->evaluator, visit);
+  EXPECT_EQ(threads.size(), 1u);
+}
 
 TEST_F(Portfolio, LeavesOutConstructivePlannersThatAreNotForIt) {
   table_.push_back(std::make_unique<Outsider>());

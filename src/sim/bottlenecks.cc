@@ -20,7 +20,7 @@ class Walker {
         schedule_(schedule),
         waits_(sim_graph.ops) {
     for (ExecOpId op : p_.exec_ops()) {
-      for (ExecOpId later : p_.after[op]) waits_[later].push_back(op);
+      for (ExecOpId later : p_.explicit_successors[op]) waits_[later].push_back(op);
     }
     IndexTransfers();
     result_.compute.assign(cluster.device_count(), Nanos(0));

@@ -15,7 +15,7 @@
 
 namespace placewright {
 
-// One per thread; holds the arrays of one program and the states of one incumbent run.
+// One per thread; holds the arrays of one SimGraph and the states of one incumbent run.
 class IncrementalSimulator {
  public:
   // `sim_graph` must outlive this. About `memory_limit` bytes of saved states are kept at most.

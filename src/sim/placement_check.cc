@@ -1,4 +1,4 @@
-// VerifyPlacement: what a placement must satisfy before it can be simulated at all.
+// CheckPlacementLegal: what a placement must satisfy before it can be simulated at all.
 #include "sim/placement_check.h"
 
 #include <string>
@@ -96,8 +96,8 @@ Status VerifyRoutes(const SimGraph& p, const Graph& graph, const Cluster& cluste
 
 }  // namespace
 
-Status VerifyPlacement(const SimGraph& sim_graph, const Graph& graph, const Cluster& cluster,
-                       const Placement& placement) {
+Status CheckPlacementLegal(const SimGraph& sim_graph, const Graph& graph, const Cluster& cluster,
+                           const Placement& placement) {
   PW_RETURN_IF_ERROR(VerifyDevices(sim_graph, graph, placement));
   PW_RETURN_IF_ERROR(VerifySupport(sim_graph, graph, cluster, placement));
   PW_RETURN_IF_ERROR(VerifyGroups(graph, cluster, placement));

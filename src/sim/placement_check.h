@@ -10,8 +10,8 @@ namespace placewright {
 
 // Errors: kField (unsupported op), kPlanInvalid (colocation broken), kUnreachable; each names the
 // first offender.
-Status VerifyPlacement(const SimGraph& sim_graph, const Graph& graph, const Cluster& cluster,
-                       const Placement& placement);
+Status CheckPlacementLegal(const SimGraph& sim_graph, const Graph& graph, const Cluster& cluster,
+                           const Placement& placement);
 
 }  // namespace placewright
 

@@ -12,10 +12,10 @@ namespace {
 using testing::HasSubstr;
 
 Status Verify(const TinyProblem& problem) {
-  return VerifyPlacement(problem.sim_graph, problem.graph, problem.cluster, problem.placement);
+  return CheckPlacementLegal(problem.sim_graph, problem.graph, problem.cluster, problem.placement);
 }
 
-TEST(VerifyPlacement, NamesAnUnsupportedOp) {
+TEST(CheckPlacementLegal, NamesAnUnsupportedOp) {
   TinyStep step(2);
   step.ConnectAll();
   step.Op("a", 1, 5, {}, {}, {.times = {5, -1}});
@@ -27,7 +27,7 @@ TEST(VerifyPlacement, NamesAnUnsupportedOp) {
   EXPECT_EQ(status.error().place, "op a");
 }
 
-TEST(VerifyPlacement, NamesABrokenGroup) {
+TEST(CheckPlacementLegal, NamesABrokenGroup) {
   TinyStep step(2);
   step.ConnectAll();
   const TensorId x = step.Op("a", 0, 5, {}, {100})[0];
@@ -41,7 +41,7 @@ TEST(VerifyPlacement, NamesABrokenGroup) {
   EXPECT_THAT(std::string(status.error().Remedy()), HasSubstr("on one device"));
 }
 
-TEST(VerifyPlacement, NamesAReaderThatAParameterCannotReach) {
+TEST(CheckPlacementLegal, NamesAReaderThatAParameterCannotReach) {
   TinyStep step(2);
   step.Route(1, 0, {step.Link(1'000'000'000, 0)});
   const TensorId w = step.Input("w", TensorKind::kParameter, 100);
@@ -55,7 +55,7 @@ TEST(VerifyPlacement, NamesAReaderThatAParameterCannotReach) {
   EXPECT_EQ(status.error().place, "op far");
 }
 
-TEST(VerifyPlacement, AcceptsInputsAndExplicitOrderWithoutRoutes) {
+TEST(CheckPlacementLegal, AcceptsInputsAndExplicitOrderWithoutRoutes) {
   TinyStep step(2);
   const TensorId x = step.Input("x", TensorKind::kInput, 100);
   step.Op("a", 0, 5, {x}, {});
@@ -63,7 +63,7 @@ TEST(VerifyPlacement, AcceptsInputsAndExplicitOrderWithoutRoutes) {
   EXPECT_TRUE(Verify(step.Build()).ok());
 }
 
-TEST(VerifyPlacement, RejectsAPlacementOfAnotherLength) {
+TEST(CheckPlacementLegal, RejectsAPlacementOfAnotherLength) {
   TinyStep step(1);
   step.Op("a", 0, 5, {}, {});
   TinyProblem problem = step.Build();

@@ -50,7 +50,7 @@ struct SimResult {
   Bytes TotalOver() const;
 };
 
-// Reusable: holds the arrays of one program; one Simulator per thread. No allocation in Run after
+// Reusable: holds the arrays of one SimGraph; one Simulator per thread. No allocation in Run after
 // the first call (schedule and feedback excepted).
 class Simulator {
  public:
@@ -60,7 +60,7 @@ class Simulator {
   Simulator(Simulator&&) noexcept;
 
   // `placement` covers every op of the graph and every op is supported where it lies, colocation
-  // holds, and every pair of devices that must communicate is connected: see VerifyPlacement.
+  // holds, and every pair of devices that must communicate is connected: see CheckPlacementLegal.
   const SimResult& Run(const Placement& placement, const SimOptions& options = {});
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 SimResult Simulate(const TinyProblem& problem, SchedulingPolicy policy = SchedulingPolicy::kFifo) {
   const Status legal =
-      VerifyPlacement(problem.sim_graph, problem.graph, problem.cluster, problem.placement);
+      CheckPlacementLegal(problem.sim_graph, problem.graph, problem.cluster, problem.placement);
   EXPECT_TRUE(legal.ok()) << legal.error().ToString();
   Simulator simulator(problem.sim_graph);
   SimOptions options;

@@ -27,7 +27,7 @@ IdVector<ExecOpId, Needs> FindNeeds(const SimGraph& p, const Engine& engine) {
       if (engine.DeviceOf(overwriter) != engine.DeviceOf(op)) continue;
       needs[overwriter].other = std::max(needs[overwriter].other, ends[op]);
     }
-    for (ExecOpId later : p.after[op]) {
+    for (ExecOpId later : p.explicit_successors[op]) {
       needs[later].other = std::max(needs[later].other, ends[op]);
     }
   }

@@ -82,7 +82,7 @@ class PlanFiles : public ::testing::Test {
 
   // "holds", or the code of the error, or "code name: ..." of the violation.
   std::string Verdict(const PlanInputOptions& options = {}) const {
-    auto checked = check::CheckPlanFile(PlanPath(), options);
+    auto checked = check::LoadAndCheckPlan(PlanPath(), options);
     if (!checked.ok()) return checked.error().ToString();
     const check::MaybeViolation& violation = checked.value().violation;
     return violation ? ToError(*violation).ToString() : "holds";

@@ -19,7 +19,7 @@ void ExpectVector(const CostGraph& cost_graph, const Json& expected, SchedulingP
   ASSERT_TRUE(placement.ok()) << placement.error().ToString();
   const SimGraph sim_graph = BuildSimGraph(cost_graph.graph, cost_graph.cluster, cost_graph.costs);
   const Status legal =
-      VerifyPlacement(sim_graph, cost_graph.graph, cost_graph.cluster, placement.value());
+      CheckPlacementLegal(sim_graph, cost_graph.graph, cost_graph.cluster, placement.value());
   ASSERT_TRUE(legal.ok()) << legal.error().ToString();
   Simulator simulator(sim_graph);
   SimOptions options;

@@ -2,7 +2,8 @@
 
 namespace placewright::check {
 
-Result<CheckedPlan> CheckPlanFile(const std::string& plan_path, const PlanInputOptions& options) {
+Result<CheckedPlan> LoadAndCheckPlan(const std::string& plan_path,
+                                     const PlanInputOptions& options) {
   CheckedPlan checked;
   PW_ASSIGN(checked.inputs, LoadPlanInputs(plan_path, options));
   checked.violation = CheckPlan(checked.inputs);

@@ -26,8 +26,8 @@ struct CheckedPlan {
 
 // Loads the plan with every file it names and checks it. Errors: those of the readers,
 // kPlanMismatch for a file with another hash than the plan's.
-Result<CheckedPlan> CheckPlanFile(const std::string& plan_path,
-                                  const PlanInputOptions& options = {});
+Result<CheckedPlan> LoadAndCheckPlan(const std::string& plan_path,
+                                     const PlanInputOptions& options = {});
 
 }  // namespace placewright::check
 

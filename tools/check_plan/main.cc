@@ -18,7 +18,7 @@ int Fail(placewright::Error error, const std::string& plan_path) {
 }
 
 int Check(const std::string& plan_path, const placewright::PlanInputOptions& options) {
-  auto checked = placewright::check::CheckPlanFile(plan_path, options);
+  auto checked = placewright::check::LoadAndCheckPlan(plan_path, options);
   if (!checked.ok()) return Fail(checked.error(), plan_path);
   const auto& [inputs, violation] = checked.value();
   if (violation) return Fail(ToError(*violation), plan_path);

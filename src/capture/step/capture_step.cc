@@ -55,7 +55,7 @@ Others RecordOthers(const StepSource& source, int64_t batch, Training training) 
 
 BatchScaling LawsOf(const Graph& graph, const Others& others) {
   if (others.recordings.size() == 2) {
-    BatchScaling laws = ProveBatchScaling(graph, others.recordings[0], others.recordings[1]);
+    BatchScaling laws = DeriveBatchScaling(graph, others.recordings[0], others.recordings[1]);
     if (graph.batch() == 1 && !laws.reason.empty()) {
       laws.reason += "; LibTorch omits copies at batch 1: record the step at 2 or more";
     }

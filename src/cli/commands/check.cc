@@ -29,7 +29,7 @@ class CheckCommand : public Command {
 
   Result<int> Run(Context& context) override {
     PW_ASSIGN(const check::CheckedPlan checked,
-              check::CheckPlanFile(plan_, options_).InFile(plan_));
+              check::LoadAndCheckPlan(plan_, options_).InFile(plan_));
     const PlanInputs& inputs = checked.inputs;
     if (checked.violation) {
       Error error = check::ToError(*checked.violation);

@@ -12,7 +12,7 @@ namespace placewright {
 Status PutCluster(const ClusterBuilder& builder, const std::vector<std::string>& notes,
                   const std::string& path, Console& console) {
   const std::string text = ClusterToYaml(builder, notes);
-  PW_ASSIGN(Cluster cluster, ReadCluster(text));
+  PW_ASSIGN(Cluster cluster, ParseCluster(text));
   PW_RETURN_IF_ERROR(ApplyMemoryReserve(std::nullopt, &cluster));
   if (!path.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(path, text));
   if (console.json) {

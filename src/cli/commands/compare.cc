@@ -111,7 +111,7 @@ class CompareCommand : public Command {
       return MakeError(ErrorCode::kUsage, "-c cannot be used with plans, which have their clusters",
                        "", "Leave -c out.");
     }
-    PW_RETURN_IF_ERROR(RejectSizes(input_));
+    PW_RETURN_IF_ERROR(RejectOptionsOfPlan(input_));
     Comparison comparison;
     std::optional<Plan> first;
     for (const std::string& file : files_) {

@@ -56,7 +56,7 @@ class ExportCommand : public Command {
     }
     if (output_ != kStandardOutput) PW_RETURN_IF_ERROR(CheckOutput());
     PW_ASSIGN(const PlanInputs plan, LoadPlanInputs(plan_, options_));
-    PW_RETURN_IF_ERROR(VerifyDigest(plan.document).InFile(plan_));
+    PW_RETURN_IF_ERROR(CheckDigest(plan.document).InFile(plan_));
     PW_ASSIGN(const Placement placement,
               ResolvePlacement(plan.plan.placement, plan.graph.graph, plan.cluster.cluster)
                   .InFile(plan_));

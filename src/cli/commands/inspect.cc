@@ -7,6 +7,7 @@
 #include "cli/request/batch_proof.h"
 #include "cli/request/models.h"
 #include "cli/terminal/options.h"
+#include "formats/graph_format.h"
 #include "formats/input.h"
 #include "graph/analysis/statistics.h"
 #include "graph/analysis/traversal.h"
@@ -141,7 +142,8 @@ class InspectCommand : public Command {
       context.console.PrintJson(ToJson(loaded, summary, statistics, alone));
     } else {
       const Style& style = context.console.style();
-      context.console.Print(RenderSummary(loaded.graph, summary, statistics, alone, style));
+      context.console.Print(
+          RenderSummary(loaded.graph, loaded.format->name, summary, statistics, alone, style));
       if (loaded.graph.batch_scaling() != nullptr) {
         context.console.Print(DescribeBatchProof(loaded.graph) + "\n");
       }

@@ -26,7 +26,8 @@ namespace {
 
 constexpr const char* kExamples =
     "Without --time and --iterations the search ends 10 s after the graph was read. Ctrl-C writes\n"
-    "the best plan so far and exits with 130. The plan's costs and schedule are written beside it.\n"
+    "the best plan so far and exits with 130. The plan's costs and schedule are written beside "
+    "it.\n"
     "A model of the zoo is recorded first, into MODEL.step.json.gz beside the plan (with --batch\n"
     "8: MODEL-batch8.step.json.gz).\n"
     "Examples:\n"
@@ -72,7 +73,7 @@ class PlanCommand : public Command {
   Result<int> Run(Context& context) override {
     const std::atomic<bool>& interrupted = CatchInterrupts();
     PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
-    if (!initial_.empty()) PW_RETURN_IF_ERROR(algorithms_.TakesStart(*asked));
+    if (!initial_.empty()) PW_RETURN_IF_ERROR(algorithms_.CheckTakesInit(*asked));
     PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
     input_.interrupted = &interrupted;
     if (output_.empty()) output_ = DefaultPlanPath(input_.graph);
@@ -82,7 +83,7 @@ class PlanCommand : public Command {
 
     PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));
     PW_RETURN_IF_ERROR(
-        CheckStorable(planning->inputs.graph.path, planning->inputs.cluster.path, output_));
+        CheckPathsUtf8(planning->inputs.graph.path, planning->inputs.cluster.path, output_));
     PW_ASSIGN(Budget budget, MakeBudget(search_, planning->loaded));
     budget.stop = StopToken(&interrupted);
     LeaveTimeToWrite(planning->loaded, Clock::now(), &budget);

@@ -94,7 +94,7 @@ class SimulateCommand : public Command {
     const Graph& graph = subject.inputs.graph.graph;
     const Cluster& cluster = subject.inputs.cluster.cluster;
     const SimGraph sim_graph = BuildSimGraph(graph, cluster, subject.inputs.costs);
-    PW_RETURN_IF_ERROR(VerifyPlacement(sim_graph, graph, cluster, subject.placement)
+    PW_RETURN_IF_ERROR(CheckPlacementLegal(sim_graph, graph, cluster, subject.placement)
                            .InFile(subject.placement_file));
     if (sim_ == kPlaceto) {
       placeto_.graph = graph.name();
@@ -207,11 +207,11 @@ class SimulateCommand : public Command {
       return MakeError(ErrorCode::kUsage, "--placement cannot be used with a plan, which has one",
                        "", "Give the graph instead of the plan, or leave --placement out.");
     }
-    PW_RETURN_IF_ERROR(RejectSizes(input_));
+    PW_RETURN_IF_ERROR(RejectOptionsOfPlan(input_));
     PlanInputOptions options;
     if (!input_.cluster.empty()) options.cluster = input_.cluster;
     PW_ASSIGN(PlanInputs loaded, LoadPlanInputs(input_.graph, options));
-    PW_RETURN_IF_ERROR(VerifyDigest(loaded.document).InFile(input_.graph));
+    PW_RETURN_IF_ERROR(CheckDigest(loaded.document).InFile(input_.graph));
     Subject subject;
     subject.inputs.policy = loaded.plan.policy;
     if (app_.Given("--order")) {

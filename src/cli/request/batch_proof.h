@@ -12,7 +12,7 @@ namespace placewright {
 // "scales with the batch, as recordings at 24, 25 and 51 prove", "valid for batch 24 only: ..."
 std::string DescribeBatchProof(const Graph& graph);
 
-// {"sizes": [24, 25, 51], "reason": null}; null without a proof.
+// {"sizes": [24, 25, 51], "smaller": 12, "obstacle": null}; null without a proof.
 Json BatchProofJson(const Graph& graph);
 
 }  // namespace placewright

@@ -57,7 +57,7 @@ Status WriteTrace(const PlanInputs& plan, const Placement& placement, const Text
   const Graph& graph = plan.graph.graph;
   const Cluster& cluster = plan.cluster.cluster;
   const SimGraph sim_graph = BuildSimGraph(graph, cluster, plan.costs);
-  PW_RETURN_IF_ERROR(VerifyPlacement(sim_graph, graph, cluster, placement));
+  PW_RETURN_IF_ERROR(CheckPlacementLegal(sim_graph, graph, cluster, placement));
   Simulator simulator(sim_graph);
   const SimResult& result = simulator.Run(placement, {plan.plan.policy, true, false});
   if (!SameTimes(*result.schedule, plan.schedule.schedule)) {

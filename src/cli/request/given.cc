@@ -11,7 +11,7 @@ std::optional<Placement> GivenPlacement(const Inputs& inputs, const SimGraph& si
   const Cluster& cluster = inputs.cluster.cluster;
   Result<Placement> placement = ResolvePlacement(*inputs.graph.placement, graph, cluster);
   if (!placement.ok()) return std::nullopt;
-  if (!VerifyPlacement(sim_graph, graph, cluster, placement.value()).ok()) return std::nullopt;
+  if (!CheckPlacementLegal(sim_graph, graph, cluster, placement.value()).ok()) return std::nullopt;
   return placement.Take();
 }
 

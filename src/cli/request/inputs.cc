@@ -79,7 +79,7 @@ Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, con
   return ModelCosts(graph, cluster, cost_options, report).InFile(options.costs);
 }
 
-Status RejectSizes(const InputOptions& options) {
+Status RejectOptionsOfPlan(const InputOptions& options) {
   const auto refuse = [](const std::string& option, const std::string& has) {
     return MakeError(ErrorCode::kUsage,
                      option + " cannot be used with a plan, which has its " + has, "",

@@ -29,7 +29,7 @@ Result<Inputs> LoadInputs(const InputOptions& options);
 Result<bool> IsPlan(const std::string& path);
 
 // kUsage if --batch, --dim or --memory-reserve is given: for plans, which have them.
-Status RejectSizes(const InputOptions& options);
+Status RejectOptionsOfPlan(const InputOptions& options);
 
 // Costs of a graph on a cluster under the options' profile and override file.
 Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, const Cluster& cluster,

@@ -98,7 +98,7 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
   if (!placement.ok())
     return plan ? OfOther(*plan, placement.error(), planning) : placement.error();
   PW_RETURN_IF_ERROR(
-      VerifyPlacement(planning.problem().sim_graph, graph, cluster, placement.value())
+      CheckPlacementLegal(planning.problem().sim_graph, graph, cluster, placement.value())
           .InFile(path));
   Initial initial{placement.Take(), {}};
   if (plan) initial.differs = Differences(*plan, input, planning.inputs);

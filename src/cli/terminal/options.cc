@@ -106,7 +106,7 @@ void AddSearchOptions(CommandLine app, SearchOptions* options) {
       .TypeName("TIME")
       .Group("Search");
   app.AddOption("--iterations", options->iterations,
-                "Moves per planner; without --time there is then no time limit")
+                "Moves of the search; without --time there is then no time limit")
       .TypeName("N")
       .Check(IntegerWithin(0, uint64_t{1} << 60))
       .Group("Search");

@@ -222,7 +222,8 @@ Status CheckSlopes(const AtenFile& file) {
 
 Status Rescale(AtenFile& file, int64_t batch) {
   const int64_t from = file.batch;
-  PW_RETURN_IF_ERROR(CheckScales(file.batch_scaling ? &*file.batch_scaling : nullptr, from, batch));
+  PW_RETURN_IF_ERROR(
+      CheckBatchAllowed(file.batch_scaling ? &*file.batch_scaling : nullptr, from, batch));
   if (batch == from) return Ok();
   file.batch = batch;
   const auto scale_shape = [&](std::vector<int64_t>& shape, const auto& slopes) -> Status {

@@ -31,7 +31,7 @@ Result<std::optional<BatchScaling>> ReadBatchProof(const Json& root);
 // the proof. Errors: kField with a place like "ops[12] (add_1).outputs[0].slopes[1]".
 Status CheckSlopes(const AtenFile& file);
 
-// Takes the records to another batch. Errors: those of CheckScales; kBatchScaling for sizes that
+// Takes the records to another batch. Errors: those of CheckBatchAllowed; kBatchScaling for sizes that
 // are impossible there.
 Status Rescale(AtenFile& file, int64_t batch);
 

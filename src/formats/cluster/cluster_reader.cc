@@ -262,14 +262,14 @@ Result<Cluster> Reader::Read() {
   Result<Cluster> cluster = std::move(builder_).Build();
   if (!cluster.ok()) return At(root_, std::move(cluster.error()));
   PW_RETURN_IF_ERROR(KeepReserve(cluster.value()));
-  PW_RETURN_IF_ERROR(CheckRoutes(root_, cluster.value()));
+  PW_RETURN_IF_ERROR(CheckStatedFigures(root_, cluster.value()));
   PW_RETURN_IF_ERROR(CheckReachable(cluster.value()));
   return cluster;
 }
 
 }  // namespace
 
-Result<Cluster> ReadCluster(std::string_view text) {
+Result<Cluster> ParseCluster(std::string_view text) {
   PW_ASSIGN(const YamlNode document, ParseYaml(text));
   const YamlNode* root = &document;
   // What `cluster show --json` prints has the cluster as one of its fields.

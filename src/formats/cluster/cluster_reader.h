@@ -14,9 +14,9 @@ namespace placewright {
 // Every error carries "line L, column C". Errors: kSyntax, kField, kDuplicateName, kUnknownName
 // with near names, kClusterInvalid (no devices, a route that cannot be), kUnreachable (two devices
 // without a route, unless the file says `partial: true`), kFileTooLarge.
-Result<Cluster> ReadCluster(std::string_view text);
+Result<Cluster> ParseCluster(std::string_view text);
 // The cluster with all its derived figures (devices, links, routes, groups), for --json and hashes.
-// It is a cluster file itself: ReadCluster(ClusterToJson(c).dump()) equals c.
+// It is a cluster file itself: ParseCluster(ClusterToJson(c).dump()) equals c.
 Json ClusterToJson(const Cluster& cluster);
 
 }  // namespace placewright

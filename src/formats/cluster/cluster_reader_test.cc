@@ -16,13 +16,13 @@ using ::testing::HasSubstr;
 constexpr int64_t kGiB = int64_t{1} << 30;
 
 Cluster Good(std::string_view text) {
-  auto result = ReadCluster(text);
+  auto result = ParseCluster(text);
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().ToString()) << "\n" << text;
   return result.ok() ? result.Take() : MakePreset("2xV100").Take();
 }
 
 Error Bad(std::string_view text) {
-  auto result = ReadCluster(text);
+  auto result = ParseCluster(text);
   EXPECT_FALSE(result.ok()) << text;
   if (result.ok()) return Error();
   EXPECT_THAT(result.error().place, testing::MatchesRegex("line [0-9]+, column [0-9]+")) << text;
@@ -463,7 +463,7 @@ TEST(ClusterReader, DamagedFiles) {
       ClusterToJson(MakePreset("2xV100").Take()).dump(1)};
   for (const std::string& text : texts) {
     const auto check = [](const std::string& damaged) {
-      const auto result = ReadCluster(damaged);
+      const auto result = ParseCluster(damaged);
       if (result.ok()) return;
       EXPECT_FALSE(result.error().place.empty()) << result.error().ToString();
       EXPECT_NE(result.error().code, ErrorCode::kInternal);

@@ -11,7 +11,7 @@ namespace placewright {
 
 // The topology that was described to the builder, as YAML: kinds that are not the catalogue's,
 // devices, switches and links, with amounts in the largest unit that states them exactly. `notes`
-// become comment lines at the top. ReadCluster makes the cluster of it that the builder would
+// become comment lines at the top. ParseCluster makes the cluster of it that the builder would
 // build. Links and routes that were added by themselves (AddLink, AddRoute) are left out.
 std::string ClusterToYaml(const ClusterBuilder& builder, const std::vector<std::string>& notes);
 

@@ -42,7 +42,7 @@ TEST(ClusterWriter, WhatIsWrittenReadsBackToTheSameCluster) {
   EXPECT_THAT(text, HasSubstr("memory: 1 KiB, reserve: 24 B, host: 0}"));  // 1000 + 24 bytes
   EXPECT_THAT(text, HasSubstr("bandwidth: 12 GB/s, latency: 1500 ns, duplex: half"));
   EXPECT_THAT(text, HasSubstr("latency: 2 us"));
-  const Result<Cluster> read = ReadCluster(text);
+  const Result<Cluster> read = ParseCluster(text);
   ASSERT_TRUE(read.ok()) << read.error().message << " at " << read.error().place << "\n" << text;
   const Result<Cluster> built = std::move(builder).Build();
   ASSERT_TRUE(built.ok());
@@ -53,7 +53,7 @@ TEST(ClusterWriter, RandomTopologiesReadBackToTheSameCluster) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     Result<ClusterBuilder> builder = DrawTopology({}, seed);
     ASSERT_TRUE(builder.ok());
-    const Result<Cluster> read = ReadCluster(ClusterToYaml(builder.value(), {}));
+    const Result<Cluster> read = ParseCluster(ClusterToYaml(builder.value(), {}));
     ASSERT_TRUE(read.ok()) << read.error().message;
     const Result<Cluster> built = std::move(builder.value()).Build();
     EXPECT_EQ(ClusterToJson(read.value()).dump(), ClusterToJson(built.value()).dump()) << seed;

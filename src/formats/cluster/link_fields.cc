@@ -143,7 +143,7 @@ Status ReadRoutes(const YamlNode& root, ClusterBuilder& builder) {
 }
 
 // Derived figures that a file repeats must be right.
-Status CheckRoutes(const YamlNode& root, const Cluster& cluster) {
+Status CheckStatedFigures(const YamlNode& root, const Cluster& cluster) {
   const YamlNode* routes = root.Find("routes");
   if (routes == nullptr) return Ok();
   for (const YamlNode& map : routes->items) {

@@ -13,7 +13,7 @@ Status ReadLinks(const YamlNode& root, ClusterBuilder& builder);
 // Once all links are there.
 Status ReadRoutes(const YamlNode& root, ClusterBuilder& builder);
 // Derived figures that a file repeats must be right. Errors: kField.
-Status CheckRoutes(const YamlNode& root, const Cluster& cluster);
+Status CheckStatedFigures(const YamlNode& root, const Cluster& cluster);
 
 }  // namespace placewright
 

@@ -69,7 +69,7 @@ TEST(CostGraphReader, DevicesAndTimesAreGiven) {
   EXPECT_EQ((*c.placement)[1], (std::pair<std::string, std::string>("b", "d1")));
   // Its cluster is a cluster file as well.
   const Json cluster = ClusterToJson(c.cluster);
-  EXPECT_EQ(ClusterToJson(ReadCluster(cluster.dump()).Take()).dump(), cluster.dump());
+  EXPECT_EQ(ClusterToJson(ParseCluster(cluster.dump()).Take()).dump(), cluster.dump());
 }
 
 TEST(CostGraphReader, OptionalParts) {

@@ -235,7 +235,7 @@ Result<CostTable> CostsFromJson(const Json& document, const Graph& graph, const 
   return costs;
 }
 
-Status CheckRoutes(const Json& document, const Schedule& schedule, const Cluster& cluster) {
+Status CheckRoutesCovered(const Json& document, const Schedule& schedule, const Cluster& cluster) {
   PW_ASSIGN(const Json* routes, GetArray(document, "routes", ""));
   std::set<DevicePair> missing = PairsUsed(schedule, cluster);
   for (size_t i = 0; i < routes->size(); ++i) {

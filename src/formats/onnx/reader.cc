@@ -50,8 +50,8 @@ EmitInput EmitInputOf(const onnx::ModelProto& model, const SizedModel& sized) {
 
 // A batch of 1 broadcasts against whatever the model's constants fix: the shapes then fit together
 // and mean nothing. Another batch, large and prime, shows whether the model scales at all.
-Status CheckScales(const onnx::ModelProto& model, const std::vector<int>& order,
-                   OnnxOptions options, int64_t fixed) {
+Status CheckBatchOneMeaningful(const onnx::ModelProto& model, const std::vector<int>& order,
+                               OnnxOptions options, int64_t fixed) {
   constexpr int64_t kProbe = 1009;
   options.batch = kProbe;
   PW_ASSIGN(const SizedModel sized, SizeModel(model, order, options));
@@ -77,7 +77,8 @@ Result<Graph> ReadModel(std::string_view bytes, const OnnxOptions& options, Onnx
   }
   PW_ASSIGN(Graph graph, EmitGraph(EmitInputOf(model, sized), report));
   if (options.batch == 1 && sized.sources.replaced_batch > 1) {
-    PW_RETURN_IF_ERROR(CheckScales(model, order, options, sized.sources.replaced_batch));
+    PW_RETURN_IF_ERROR(
+        CheckBatchOneMeaningful(model, order, options, sized.sources.replaced_batch));
   }
   return graph;
 }
@@ -96,7 +97,8 @@ Result<ImportedModel> ImportModel(std::string_view bytes, const OnnxOptions& opt
   const Result<Graph> graph = EmitGraph(EmitInputOf(model, sized), nullptr);
   if (!graph.ok() && !OnlyNodeShapesOpen(graph.error(), sized.sources)) return graph.error();
   if (options.batch == 1 && sized.sources.replaced_batch > 1) {
-    PW_RETURN_IF_ERROR(CheckScales(model, order, options, sized.sources.replaced_batch));
+    PW_RETURN_IF_ERROR(
+        CheckBatchOneMeaningful(model, order, options, sized.sources.replaced_batch));
   }
   OnnxOptions probe = options;
   probe.batch = kProbeBatch;

@@ -141,8 +141,8 @@ Result<Json> ReadDocument(const std::string& path) {
 
 }  // namespace
 
-Status CheckStorable(const std::string& graph, const std::string& cluster,
-                     const std::string& plan_path) {
+Status CheckPathsUtf8(const std::string& graph, const std::string& cluster,
+                      const std::string& plan_path) {
   const fs::path folder = FolderOf(plan_path);
   std::vector<std::string> stored = {fs::path(plan_path).filename().string(),
                                      StoredPath(graph, folder)};
@@ -189,11 +189,11 @@ Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedul
 Result<Plan> LoadPlan(const std::string& plan_path) {
   PW_ASSIGN(const Json document, ReadDocument(plan_path));
   PW_ASSIGN(Plan plan, PlanFromJson(document).InFile(plan_path));
-  PW_RETURN_IF_ERROR(VerifyDigest(document).InFile(plan_path));
+  PW_RETURN_IF_ERROR(CheckDigest(document).InFile(plan_path));
   return plan;
 }
 
-Status VerifyDigest(const Json& document) {
+Status CheckDigest(const Json& document) {
   PW_ASSIGN(const std::string stated, GetString(document, "digest", ""));
   if (stated == PlanDigest(document)) return Ok();
   return MakeError(ErrorCode::kPlanInvalid, "the file is not as it was written: its digest differs",
@@ -226,7 +226,7 @@ Result<PlanInputs> LoadPlanInputs(const std::string& plan_path, const PlanInputO
             ReadHashed(inputs.plan.schedule, "schedule file", plan_path, limits));
   PW_ASSIGN(inputs.schedule, ScheduleFromJson(schedule, graph, cluster)
                                  .InFile(OpenPath(inputs.plan.schedule.path, plan_path)));
-  PW_RETURN_IF_ERROR(CheckRoutes(costs, inputs.schedule.schedule, cluster)
+  PW_RETURN_IF_ERROR(CheckRoutesCovered(costs, inputs.schedule.schedule, cluster)
                          .InFile(OpenPath(inputs.plan.costs.path, plan_path)));
   return inputs;
 }

@@ -21,8 +21,8 @@ std::string PathBeside(const std::string& plan_path, const std::string& suffix);
 
 // Whether a plan at `plan_path` can name these files, the paths as in WritePlanFiles. Errors:
 // kUsage for a path that is not UTF-8, as JSON must be.
-Status CheckStorable(const std::string& graph, const std::string& cluster,
-                     const std::string& plan_path);
+Status CheckPathsUtf8(const std::string& graph, const std::string& cluster,
+                      const std::string& plan_path);
 
 // Writes the costs, the schedule and the plan, and puts them in place only when all are written,
 // the plan last. `plan.graph` and `plan.cluster` carry hashes and paths as the user gave them
@@ -47,11 +47,11 @@ struct PlanInputOptions {
   std::optional<std::string> graph, cluster;
 };
 
-// Reads a plan file alone. Errors: those of the readers, VerifyDigest's.
+// Reads a plan file alone. Errors: those of the readers, CheckDigest's.
 Result<Plan> LoadPlan(const std::string& plan_path);
 
 // kPlanInvalid where a plan document is not as it was written.
-Status VerifyDigest(const Json& document);
+Status CheckDigest(const Json& document);
 
 // The files that a plan names, as paths to open: graph, cluster, costs, schedule. Presets are none.
 std::vector<std::string> FilesOf(const Plan& plan, const std::string& plan_path);

@@ -31,7 +31,8 @@ Json CostsToJson(const CostTable& costs, const Schedule& schedule, const Graph& 
                  const Cluster& cluster);
 Result<CostTable> CostsFromJson(const Json& document, const Graph& graph, const Cluster& cluster);
 // kPlanMismatch where the routes of a costs file lack one that the schedule uses.
-Status CheckRoutes(const Json& costs_document, const Schedule& schedule, const Cluster& cluster);
+Status CheckRoutesCovered(const Json& costs_document, const Schedule& schedule,
+                          const Cluster& cluster);
 
 // Schedule file ("placewright.schedule/1"): ops in the graph's order with their devices, transfers
 // as the schedule lists them. Errors of reading: kField, kUnknownName, kPlanMismatch.

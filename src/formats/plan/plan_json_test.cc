@@ -213,11 +213,11 @@ TEST(CostsJson, RoundTripsAndComparesTheCluster) {
   EXPECT_EQ(other.error().place, "links[0]");
   // Only routes that the schedule uses are there, and these must be.
   EXPECT_EQ(json["routes"].size(), 1u);
-  EXPECT_TRUE(CheckRoutes(json, schedule, cluster).ok());
+  EXPECT_TRUE(CheckRoutesCovered(json, schedule, cluster).ok());
   const Json unused = CostsToJson(costs, Schedule{}, graph, cluster);
   EXPECT_TRUE(unused["routes"].empty());
   EXPECT_TRUE(CostsFromJson(unused, graph, cluster).ok());
-  EXPECT_EQ(CheckRoutes(unused, schedule, cluster).error().code, ErrorCode::kPlanMismatch);
+  EXPECT_EQ(CheckRoutesCovered(unused, schedule, cluster).error().code, ErrorCode::kPlanMismatch);
   Json slower = json;
   slower["routes"][0]["latency_ns"] = 3;
   EXPECT_EQ(CostsFromJson(slower, graph, cluster).error().place, "routes[0]");

@@ -108,7 +108,7 @@ Status CheckArguments(const Op& op, std::span<const ArgumentLaw> laws) {
 
 }  // namespace
 
-Status CheckScales(const BatchScaling* laws, int64_t from, int64_t to) {
+Status CheckBatchAllowed(const BatchScaling* laws, int64_t from, int64_t to) {
   if (to == from || (laws != nullptr && laws->reason.empty())) return Ok();
   const std::string recording = fmt::format(
       "`placewright capture MODEL --batch {0} -o FILE`, or from PyTorch export(..., batch={0}) "
@@ -166,7 +166,7 @@ Result<std::vector<int64_t>> ShapeAt(std::vector<int64_t> shape,
 
 Result<std::vector<int64_t>> ShapeAt(const Graph& graph, TensorId tensor, int64_t to) {
   const std::vector<int64_t>& shape = graph.tensor(tensor).shape;
-  PW_RETURN_IF_ERROR(CheckScales(graph.batch_scaling(), graph.batch(), to));
+  PW_RETURN_IF_ERROR(CheckBatchAllowed(graph.batch_scaling(), graph.batch(), to));
   if (to == graph.batch()) return shape;
   return ShapeAt(shape, graph.batch_scaling()->dimensions[tensor], graph.batch(), to);
 }
@@ -190,7 +190,7 @@ Result<OpArguments> ArgumentsAt(OpArguments arguments, std::span<const ArgumentL
 
 Result<OpArguments> ArgumentsAt(const Graph& graph, OpId id, int64_t to) {
   const Op& op = graph.op(id);
-  PW_RETURN_IF_ERROR(CheckScales(graph.batch_scaling(), graph.batch(), to));
+  PW_RETURN_IF_ERROR(CheckBatchAllowed(graph.batch_scaling(), graph.batch(), to));
   if (to == graph.batch()) return OpArguments{op.args, op.attributes};
   return ArgumentsAt(OpArguments{op.args, op.attributes}, graph.batch_scaling()->arguments[id],
                      graph.batch(), to);

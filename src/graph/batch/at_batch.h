@@ -17,7 +17,7 @@ namespace placewright {
 
 // Whether a step of batch `from` (0: not stated) can be taken at batch `to`. Errors: kBatchScaling
 // where `laws` is nullptr, or with the reason why it is valid for its batch only.
-Status CheckScales(const BatchScaling* laws, int64_t from, int64_t to);
+Status CheckBatchAllowed(const BatchScaling* laws, int64_t from, int64_t to);
 
 // value + slope * (to - from); nullopt where that is no int64_t.
 std::optional<int64_t> LinearAt(int64_t value, int64_t slope, int64_t from, int64_t to);
@@ -27,7 +27,7 @@ std::optional<int64_t> LinearAt(int64_t value, int64_t slope, int64_t from, int6
 std::optional<Value> NumberAt(const Value& number, const ArgumentLaw& law, int64_t from,
                               int64_t to);
 
-// The tensor's shape at batch `to`. Errors: those of CheckScales; kBatchScaling for a size
+// The tensor's shape at batch `to`. Errors: those of CheckBatchAllowed; kBatchScaling for a size
 // outside [0, kMaxQuantity].
 Result<std::vector<int64_t>> ShapeAt(const Graph& graph, TensorId tensor, int64_t to);
 // The same for a shape outside of a graph.

@@ -53,7 +53,7 @@ using CallAt = std::function<Call(int64_t batch)>;
 
 BatchScaling Laws(const CallAt& call, std::array<int64_t, 3> sizes = {4, 5, 11}) {
   const Graph graph = Step(sizes[0], call(sizes[0])).Build().Take();
-  return ProveBatchScaling(graph, Step(sizes[1], call(sizes[1])), Step(sizes[2], call(sizes[2])));
+  return DeriveBatchScaling(graph, Step(sizes[1], call(sizes[1])), Step(sizes[2], call(sizes[2])));
 }
 
 Graph Proven(const CallAt& call, int64_t batch) {
@@ -188,12 +188,12 @@ TEST(BatchScaling, AnotherCallIsNoStepOfTheSameModel) {
 
 TEST(BatchScaling, OnlyAProvenStepIsTakenToAnotherBatch) {
   Graph plain = Step(4, Sized(4)).Build().Take();
-  const Status unproven = CheckScales(plain.batch_scaling(), 4, 7);
+  const Status unproven = CheckBatchAllowed(plain.batch_scaling(), 4, 7);
   EXPECT_EQ(unproven.error().code, ErrorCode::kBatchScaling);
   EXPECT_THAT(unproven.error().ToString(), HasSubstr("the step is valid for batch 4 only"));
   EXPECT_THAT(unproven.error().remedy, HasSubstr("--batch 7"));
-  EXPECT_TRUE(CheckScales(plain.batch_scaling(), 4, 4).ok());
-  const Status unstated = CheckScales(nullptr, 0, 7);
+  EXPECT_TRUE(CheckBatchAllowed(plain.batch_scaling(), 4, 4).ok());
+  const Status unstated = CheckBatchAllowed(nullptr, 0, 7);
   EXPECT_EQ(unstated.error().message,
             "it cannot be taken at batch 7: the file does not state the batch size of the recorded "
             "step");

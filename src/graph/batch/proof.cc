@@ -285,14 +285,14 @@ class Prover {
 
 }  // namespace
 
-BatchScaling ProveBatchScaling(const Graph& graph, const GraphBuilder& second,
-                               const GraphBuilder& third) {
+BatchScaling DeriveBatchScaling(const Graph& graph, const GraphBuilder& second,
+                                const GraphBuilder& third) {
   return Prover(graph, second, third).Run();
 }
 
 bool FollowsLaws(const BatchScaling& laws, const Graph& graph, const GraphBuilder& second,
                  const GraphBuilder& further) {
-  const BatchScaling found = ProveBatchScaling(graph, second, further);
+  const BatchScaling found = DeriveBatchScaling(graph, second, further);
   return found.reason.empty() && found.dimensions == laws.dimensions &&
          found.arguments == laws.arguments;
 }

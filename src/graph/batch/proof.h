@@ -12,13 +12,13 @@ namespace placewright {
 // they need not be built. Ops, operators, phases, stated modules, inputs, views, writes and
 // arguments that are no numbers must be the same in all three; every number that changes must
 // follow one of the laws (batch_scaling.h): the law that the first two recordings leave open is
-// decided, and proven, at the third. Otherwise the result has an reason, which names the first op
+// decided, and proven, at the third. Otherwise the result has a reason, which names the first op
 // or tensor that differs and its three values.
 // Complexity: O(ops + tensors + numbers among the arguments).
-BatchScaling ProveBatchScaling(const Graph& graph, const GraphBuilder& second,
-                               const GraphBuilder& third);
+BatchScaling DeriveBatchScaling(const Graph& graph, const GraphBuilder& second,
+                                const GraphBuilder& third);
 
-// Whether the same step at one more batch follows `laws`, which ProveBatchScaling found of `graph`,
+// Whether the same step at one more batch follows `laws`, which DeriveBatchScaling found of `graph`,
 // `second` and another. Same complexity.
 bool FollowsLaws(const BatchScaling& laws, const Graph& graph, const GraphBuilder& second,
                  const GraphBuilder& further);

@@ -27,7 +27,7 @@ class EarliestTaskFirst {
   EarliestTaskFirst(const PlacerInput& input, const Favourites& favourites)
       : favourites_(favourites),
         graph_(input.graph),
-        domain_(input.candidates),
+        candidates_(input.candidates),
         groups_(input.groups),
         state_(input.problem, input.graph, input.candidates,
                {input.attempt, LeaderBytes(input.groups), input.transfer_factor}),
@@ -42,14 +42,14 @@ class EarliestTaskFirst {
     for (ExecOpId op : graph_.exec_ops()) {
       if (!Schedules(op)) continue;
       ++scheduled;
-      for (ExecOpId follower : graph_.Followers(op)) ++missing_[follower];
+      for (ExecOpId follower : graph_.Successors(op)) ++missing_[follower];
     }
     for (ExecOpId op : graph_.exec_ops()) {
       if (Schedules(op) && missing_[op] == 0) Push(op);
     }
     for (int32_t placed = 0; placed < scheduled; ++placed) PlaceNext();
     GroupPlacement device_of = state_.Finish();
-    PlaceFollowers(groups_, domain_.preferred, device_of);
+    PlaceFollowers(groups_, candidates_.preferred, device_of);
     return device_of;
   }
 
@@ -181,7 +181,7 @@ class EarliestTaskFirst {
     placed_[choice.op] = 1;
     decided_[graph_.group_of[choice.op]] = 1;
     Await(choice);
-    for (ExecOpId follower : graph_.Followers(choice.op)) {
+    for (ExecOpId follower : graph_.Successors(choice.op)) {
       if (--missing_[follower] == 0 && Schedules(follower)) Push(follower);
     }
   }
@@ -208,7 +208,7 @@ class EarliestTaskFirst {
 
   const Favourites& favourites_;
   const OpGraph& graph_;
-  const CandidateDevices& domain_;
+  const CandidateDevices& candidates_;
   const GroupInfos& groups_;
   ListState state_;
   IdVector<DeviceId, DeviceQueue> queues_;

@@ -29,7 +29,7 @@ Result<Score> EvaluateGroups(const Problem& problem, const GroupPlacement& devic
                              Evaluator& evaluator) {
   const Placement placement = ExpandGroups(problem, device_of);
   PW_RETURN_IF_ERROR(
-      VerifyPlacement(problem.sim_graph, *problem.graph, *problem.cluster, placement));
+      CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster, placement));
   return evaluator.EvaluateOne(placement).score();
 }
 

@@ -6,12 +6,12 @@
 //
 //     kStepsPerDevice * (step time of the start) * (bytes over) / (capacity)
 //
-// First a sweep: each of the kSwept largest clusters by time, the largest first, tries the idlest
+// First a sweep: each of the kSwept largest move sets by time, the largest first, tries the idlest
 // accelerator, any accelerator, and the device of a neighbour. It finds in thousands of moves what
 // draws find in a hundred thousand, where a graph is long.
 //
-// Then a move takes a group, a cluster of groups or a window of the step to another device, brings
-// neighbours together, exchanges two clusters, windows or devices; half of the moves start from the
+// Then a move takes a group, a move set of groups or a window of the step to another device, brings
+// neighbours together, exchanges two move sets, windows or devices; half of the moves start from the
 // critical chain, a quarter from a group drawn in proportion to its time. A
 // neighbour is accepted if its cost is at most cost + T * E, E exponentially distributed with mean
 // 1 (Metropolis), drawn before it is evaluated, so that evaluating can stop early. One without a
@@ -58,7 +58,7 @@ struct AnnealerOptions {
 class Annealer {
  public:
   static constexpr int64_t kStepsPerDevice = 16;
-  static constexpr int64_t kSwept = 600;  // clusters
+  static constexpr int64_t kSwept = 600;  // move sets
 
   Annealer(const LocalContext& context, Evaluator& evaluator, GroupPlacement start, Random random,
            AnnealerOptions options);
@@ -84,7 +84,7 @@ class Annealer {
   ColocationGroupId AnyGroup() {
     return ColocationGroupId(static_cast<size_t>(random_.Below(current_.size())));
   }
-  void ProposeCluster();
+  void ProposeMoveSet();
   void ProposeSwap();
   void ProposeGathering();
   void ProposeRegion();

@@ -5,7 +5,7 @@
 // What is drawn: half of all moves start where time is lost, on the critical chain, the rest
 // elsewhere, because a plan also improves where a move makes room. Groups alone rarely gain on a
 // training step: forward and backward ops of a layer, its parameters and its optimizer want to lie
-// together, so that most moves take a cluster or a region along.
+// together, so that most moves take a move set or a region along.
 #include <algorithm>
 
 #include "search/local/annealer.h"
@@ -86,7 +86,7 @@ void Annealer::Propose() {
     const ColocationGroupId group = PickGroup();
     AddChange(group, PickDevice({&group, 1}));
   } else if (kind < 65) {
-    ProposeCluster();
+    ProposeMoveSet();
   } else if (kind < 75) {
     ProposeSwap();
   } else if (kind < 83) {
@@ -115,28 +115,28 @@ void Annealer::ProposeOne() {
   AddChange(group, devices[random_.Below(devices.size())]);
 }
 
-// A cluster of any size around the group: those of a pattern, a layer, a window (clusters.h).
-void Annealer::ProposeCluster() {
-  const auto clusters = context_.clusters.Of(PickGroup());
-  if (clusters.empty()) return;
-  const auto members = context_.clusters.members(clusters[random_.Below(clusters.size())]);
+// A move set of any size around the group: those of a pattern, a layer, a window (move_sets.h).
+void Annealer::ProposeMoveSet() {
+  const auto move_sets = context_.move_sets.Of(PickGroup());
+  if (move_sets.empty()) return;
+  const auto members = context_.move_sets.members(move_sets[random_.Below(move_sets.size())]);
   MoveGroups(members, PickDevice(members));
 }
 
-// Two clusters or groups trade places: where devices are full, neither can move alone.
+// Two move sets or groups trade places: where devices are full, neither can move alone.
 void Annealer::ProposeSwap() {
   const ColocationGroupId a = PickGroup();
   const ColocationGroupId b = AnyGroup();
   const DeviceId device_a = current_[a], device_b = current_[b];
   if (device_a == device_b) return;
-  const auto of_a = context_.clusters.Of(a), of_b = context_.clusters.Of(b);
+  const auto of_a = context_.move_sets.Of(a), of_b = context_.move_sets.Of(b);
   if (random_.Below(2) == 0 || of_a.empty() || of_b.empty()) {
     AddChange(a, device_b);
     AddChange(b, device_a);
     return;
   }
-  MoveGroups(context_.clusters.members(of_a[random_.Below(of_a.size())]), device_b);
-  MoveGroups(context_.clusters.members(of_b[random_.Below(of_b.size())]), device_a);
+  MoveGroups(context_.move_sets.members(of_a[random_.Below(of_a.size())]), device_b);
+  MoveGroups(context_.move_sets.members(of_b[random_.Below(of_b.size())]), device_a);
 }
 
 // A group's neighbours come to it, 16 at most: an embedding or a loss has hundreds.
@@ -191,12 +191,12 @@ void Annealer::ProposeWindow() {
   }
 }
 
-// The next move of the sweep; false if it is over. Three tries a cluster: the idlest accelerator to
+// The next move of the sweep; false if it is over. Three tries a move set: the idlest accelerator to
 // balance, any to look around, the device of a neighbour to save transfers.
 bool Annealer::ProposeOfSweep() {
-  const auto clusters = std::min<int64_t>(kSwept, context_.clusters.size());
-  while (sweep_ < 3 * clusters) {
-    const auto members = context_.clusters.members(context_.largest[sweep_ / 3]);
+  const auto move_sets = std::min<int64_t>(kSwept, context_.move_sets.size());
+  while (sweep_ < 3 * move_sets) {
+    const auto members = context_.move_sets.members(context_.largest[sweep_ / 3]);
     const int64_t choice = sweep_++ % 3;
     const std::vector<DeviceId>& devices = context_.candidates.accelerators;
     const DeviceId device = choice == 0   ? IdlestDevice()

@@ -49,7 +49,7 @@ bool ChainRunner::Advance() {
   return !Done();
 }
 
-void ChainRunner::Offer(const Start& start) {
+void ChainRunner::Offer(const ScoredPlacement& start) {
   for (auto& chain : chains_) chain->Offer(start.score, start.devices);
 }
 

@@ -16,13 +16,13 @@
 
 namespace placewright {
 
-struct Start {
+struct ScoredPlacement {
   Score score;
   GroupPlacement devices;
 };
 
 struct ChainSpec {
-  Start start;
+  ScoredPlacement start;
   AnnealerOptions options;
 };
 
@@ -43,7 +43,7 @@ class ChainRunner {
   // One round: PlannerRun::Advance. False once the iteration budget is used up, the best plan
   // reaches the lower bound, patience is at its end, or memory ran out.
   bool Advance();
-  void Offer(const Start& start);
+  void Offer(const ScoredPlacement& start);
   const PlannerResult& result() const { return result_; }
 
  private:
@@ -59,7 +59,7 @@ class ChainRunner {
   ThreadPool pool_;
   std::vector<std::unique_ptr<Annealer>> chains_;
   const Bound bound_;
-  Start best_;
+  ScoredPlacement best_;
   PlannerResult result_;
   int64_t improved_at_ = 0;
   Clock::time_point reported_;

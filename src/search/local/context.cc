@@ -35,24 +35,24 @@ void AddTimes(const GroupInfos& groups, LocalContext& context) {
     sum = SaturatingAdd(sum, group.time);
     context.time_before.push_back(sum);
   }
-  std::vector<std::pair<int64_t, ClusterId>> clusters;  // the time, negative
-  for (ClusterId cluster : IdRange<ClusterId>(context.clusters.size())) {
+  std::vector<std::pair<int64_t, MoveSetId>> move_sets;  // the time, negative
+  for (MoveSetId move_set : IdRange<MoveSetId>(context.move_sets.size())) {
     int64_t time = 0;
-    for (ColocationGroupId group : context.clusters.members(cluster)) {
+    for (ColocationGroupId group : context.move_sets.members(move_set)) {
       time = SaturatingAdd(time, groups[group].time);
     }
-    clusters.emplace_back(-time, cluster);
+    move_sets.emplace_back(-time, move_set);
   }
-  std::sort(clusters.begin(), clusters.end());
-  for (const auto& [time, cluster] : clusters) context.largest.push_back(cluster);
+  std::sort(move_sets.begin(), move_sets.end());
+  for (const auto& [time, move_set] : move_sets) context.largest.push_back(move_set);
 }
 
 }  // namespace
 
 LocalContext MakeLocalContext(const Problem& problem, const OpGraph& graph,
-                              const CandidateDevices& candidates, const Clusters& clusters,
+                              const CandidateDevices& candidates, const MoveSets& move_sets,
                               const GroupInfos& groups) {
-  LocalContext context{problem, graph, candidates, clusters, {}, {}, {}, {}, {}};
+  LocalContext context{problem, graph, candidates, move_sets, {}, {}, {}, {}, {}};
   AddNeighbours(context);
   AddTimes(groups, context);
   context.by_position = GroupsByPosition(groups);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graph/csr.h"
-#include "search/local/clusters.h"
+#include "search/local/move_sets.h"
 #include "search/problem/candidate_devices.h"
 #include "search/problem/group_info.h"
 #include "search/problem/op_graph.h"
@@ -19,18 +19,18 @@ struct LocalContext {
   const Problem& problem;
   const OpGraph& graph;
   const CandidateDevices& candidates;
-  const Clusters& clusters;
+  const MoveSets& move_sets;
   Csr<ColocationGroupId, ColocationGroupId> neighbours;  // groups it exchanges data with
   std::vector<ColocationGroupId> by_position;            // in the step's order
   IdVector<ColocationGroupId, int32_t> position;         // in `by_position`
   // Minimum time of the groups up to it, ascending by id.
   IdVector<ColocationGroupId, int64_t> time_before;
-  std::vector<ClusterId> largest;  // by the minimum time of their groups, the longest first
+  std::vector<MoveSetId> largest;  // by the minimum time of their groups, the longest first
 };
 
-// The four references must outlive the result. O(edges log edges + members of clusters).
+// The four references must outlive the result. O(edges log edges + members of move sets).
 LocalContext MakeLocalContext(const Problem& problem, const OpGraph& graph,
-                              const CandidateDevices& candidates, const Clusters& clusters,
+                              const CandidateDevices& candidates, const MoveSets& move_sets,
                               const GroupInfos& groups);
 
 }  // namespace placewright

@@ -18,7 +18,7 @@ namespace placewright {
 std::vector<std::vector<DeviceId>> MachineParts(const Cluster& cluster,
                                                 const CandidateDevices& candidates);
 
-// The domain with `part` in place of its accelerators. Groups that may run on none of the part keep
+// The candidates with `part` in place of its accelerators. Groups that may run on none of the part keep
 // their preferred devices.
 CandidateDevices Confine(const CandidateDevices& candidates, const std::vector<DeviceId>& part);
 

@@ -16,8 +16,8 @@ bool LocalProblem::HasChoice() const {
 }
 
 void LocalProblem::MakeContext() {
-  clusters.emplace(problem, graph, groups);
-  context.emplace(MakeLocalContext(problem, graph, candidates, *clusters, groups));
+  move_sets.emplace(problem, graph, groups);
+  context.emplace(MakeLocalContext(problem, graph, candidates, *move_sets, groups));
 }
 
 }  // namespace placewright

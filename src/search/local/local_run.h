@@ -20,13 +20,13 @@ struct LocalProblem {
   LocalProblem& operator=(const LocalProblem&) = delete;
 
   bool HasChoice() const;  // some group may lie on several devices
-  void MakeContext();      // clusters and context, which only moves need; once
+  void MakeContext();      // move sets and context, which only moves need; once
 
   const Problem& problem;
   OpGraph graph;
   CandidateDevices candidates;
   GroupInfos groups;
-  std::optional<Clusters> clusters;
+  std::optional<MoveSets> move_sets;
   std::optional<LocalContext> context;
 };
 

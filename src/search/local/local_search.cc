@@ -28,7 +28,8 @@ int64_t CutPairs(const LocalContext& context, const GroupPlacement& devices) {
 // The start of every chain, from starts, the best first: in turn the next best, and of
 // those at most a tenth slower than the best the one that cuts fewest pairs of groups. Plans of few
 // cuts are simpler, and search often improves them further.
-std::vector<size_t> ChainStarts(const LocalContext& context, const std::vector<Start>& starts) {
+std::vector<size_t> ChainStarts(const LocalContext& context,
+                                const std::vector<ScoredPlacement>& starts) {
   std::vector<std::pair<int64_t, size_t>> by_cut;
   const Score& best = starts.front().score;
   for (size_t i = 0; i < starts.size(); ++i) {
@@ -58,19 +59,21 @@ std::vector<size_t> ChainStarts(const LocalContext& context, const std::vector<S
 
 // Adds the plans that are new and connected, and sorts: the best first. Returns the error of the
 // last plan that is not connected.
-Status AddStarts(const PlacerInput& input, Evaluator& evaluator,
-                 std::vector<GroupPlacement> plans, std::vector<Start>& starts) {
+Status AddStarts(const PlacerInput& input, Evaluator& evaluator, std::vector<GroupPlacement> plans,
+                 std::vector<ScoredPlacement>& starts) {
   const Problem& problem = input.problem;
   Status status = Ok();
   std::vector<GroupPlacement> fresh;
   std::vector<Placement> candidates;
   for (GroupPlacement& devices : plans) {
-    const bool known = std::any_of(starts.begin(), starts.end(),
-                                   [&](const Start& start) { return start.devices == devices; }) ||
-                       std::find(fresh.begin(), fresh.end(), devices) != fresh.end();
+    const bool known =
+        std::any_of(starts.begin(), starts.end(),
+                    [&](const ScoredPlacement& start) { return start.devices == devices; }) ||
+        std::find(fresh.begin(), fresh.end(), devices) != fresh.end();
     if (known) continue;
     Placement placement = ExpandGroups(problem, devices);
-    Status legal = VerifyPlacement(problem.sim_graph, *problem.graph, *problem.cluster, placement);
+    Status legal =
+        CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster, placement);
     if (!legal.ok()) {
       status = std::move(legal.error());
       continue;
@@ -82,23 +85,24 @@ Status AddStarts(const PlacerInput& input, Evaluator& evaluator,
   for (size_t i = 0; i < fresh.size(); ++i) {
     starts.push_back({evaluations[i].score(), std::move(fresh[i])});
   }
-  std::stable_sort(starts.begin(), starts.end(),
-                   [](const Start& a, const Start& b) { return a.score < b.score; });
+  std::stable_sort(
+      starts.begin(), starts.end(),
+      [](const ScoredPlacement& a, const ScoredPlacement& b) { return a.score < b.score; });
   return status;
 }
 
 // The plans that the options name, and the search's own where these are none: of each input. And
 // the best of all, where it is known.
-Result<std::vector<Start>> FindStarts(const std::vector<PlacerInput>& inputs, Evaluator& evaluator,
-                                      const PlannerOptions& options,
-                                      const std::optional<Enumeration>& all) {
+Result<std::vector<ScoredPlacement>> FindStarts(const std::vector<PlacerInput>& inputs,
+                                                Evaluator& evaluator, const PlannerOptions& options,
+                                                const std::optional<Enumeration>& all) {
   const Problem& problem = inputs.front().problem;
   std::vector<GroupPlacement> plans;
   if (options.initial) plans.push_back(GroupsOf(problem, *options.initial));
   if (options.given) plans.push_back(GroupsOf(problem, *options.given));
   for (const Placement& placement : options.starts) plans.push_back(GroupsOf(problem, placement));
   if (all && all->legal) plans.push_back(all->best_device);  // after its equals
-  std::vector<Start> starts;
+  std::vector<ScoredPlacement> starts;
   Status status = AddStarts(inputs.front(), evaluator, std::move(plans), starts);
   if (options.starts.empty() || starts.empty()) {
     for (const PlacerInput& input : inputs) {
@@ -139,15 +143,15 @@ Result<std::unique_ptr<PlannerRun>> LocalSearchPlanner::Start(const Problem& pro
   }
   std::optional<Enumeration> all;
   if (enumerates_) all = EnumeratePlacements(problem, evaluator);
-  PW_ASSIGN(std::vector<placewright::Start> starts, FindStarts(inputs, evaluator, options, all));
-  const auto finish = [&](const placewright::Start& start) {
+  PW_ASSIGN(std::vector<ScoredPlacement> starts, FindStarts(inputs, evaluator, options, all));
+  const auto finish = [&](const ScoredPlacement& start) {
     return std::unique_ptr<PlannerRun>(std::make_unique<FinishedRun>(
         MakeResult(problem, name(), start.devices, start.score, options)));
   };
   if (!local->HasChoice() || all || options.budget.Expired() || options.budget.iterations == 0) {
     return finish(starts.front());
   }
-  const placewright::Start first = starts.front();
+  const ScoredPlacement first = starts.front();
   for (const PlacerInput& input : inputs) {
     // Plans that are not connected are left out.
     static_cast<void>(

@@ -8,7 +8,7 @@
 // Where all placements can be enumerated (enumeration.h), the best of them is the result, without a
 // move. Else it ends with its budget, or when the best plan reaches the lower bound. It starts from
 // --init if given, from the placement of the graph's file, from the plans it is offered (else from
-// `layered`, `m-topo` and `heft`), and from the plans on parts of the machines (starts.h): the best
+// `layered`, `m-topo` and `heft`), and from the plans on parts of the machines (initial_placements.h): the best
 // of all, and those nearly as good that cut fewest pairs of groups.
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
 #define PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
@@ -24,7 +24,7 @@ class LocalSearchPlanner : public IterativePlanner {
 
   std::string_view name() const override { return "local-search"; }
   std::string_view description() const override {
-    return "simulated annealing over groups and clusters of groups on re-simulation";
+    return "simulated annealing over groups and sets of groups on re-simulation";
   }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override;

@@ -1,4 +1,4 @@
-// Local search: its clusters, its view of the critical path, and what it reaches.
+// Local search: its move_sets, its view of the critical path, and what it reaches.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,10 +7,10 @@
 
 #include "search/evaluation/plan_result.h"
 #include "search/local/annealer.h"
-#include "search/local/clusters.h"
 #include "search/local/critical.h"
 #include "search/local/initial_placements.h"
 #include "search/local/local_search.h"
+#include "search/local/move_sets.h"
 #include "search/local/patterns.h"
 #include "search/planner_table.h"
 #include "search/test_problems.h"
@@ -70,8 +70,8 @@ TEST(Annealer, PaysForEveryByteOfOverflow) {
   const OpGraph graph = BuildOpGraph(test->problem);
   const CandidateDevices candidates = FindCandidateDevices(test->problem, graph);
   const GroupInfos groups = DescribeGroups(test->problem, graph);
-  const Clusters clusters(test->problem, graph, groups);
-  const LocalContext context = MakeLocalContext(test->problem, graph, candidates, clusters, groups);
+  const MoveSets move_sets(test->problem, graph, groups);
+  const LocalContext context = MakeLocalContext(test->problem, graph, candidates, move_sets, groups);
   Annealer annealer(context, *test->evaluator, AllOn(0, 16), Random(7), {});
   annealer.Run(5000);
   EXPECT_TRUE(annealer.best_score().feasible);
@@ -111,15 +111,15 @@ TEST(PatternLabels, TellTheSamePartOfEveryStep) {
   for (const size_t step : {0, 1, 6, 7}) EXPECT_NE(label[2 * step], label[4]) << step;
 }
 
-TEST(Clusters, HoldThePartsThatRepeat) {
+TEST(MoveSets, HoldThePartsThatRepeat) {
   const auto test = RecurrentProblem(8, 4);
   const OpGraph graph = BuildOpGraph(test->problem);
-  const Clusters clusters(test->problem, graph, DescribeGroups(test->problem, graph));
+  const MoveSets move_sets(test->problem, graph, DescribeGroups(test->problem, graph));
   const std::vector<int32_t> wanted = {4, 6, 8, 10};  // a2 to a5
   bool found = false;
-  for (const ClusterId cluster : clusters.Of(ColocationGroupId(6))) {
+  for (const MoveSetId set : move_sets.Of(ColocationGroupId(6))) {
     std::vector<int32_t> members;
-    for (const ColocationGroupId group : clusters.members(cluster))
+    for (const ColocationGroupId group : move_sets.members(set))
       members.push_back(group.value());
     found = found || members == wanted;
   }
@@ -134,9 +134,9 @@ TEST(Annealer, SweepsOverTheLargestClustersFirst) {
   const OpGraph graph = BuildOpGraph(test->problem);
   const CandidateDevices candidates = FindCandidateDevices(test->problem, graph);
   const GroupInfos groups = DescribeGroups(test->problem, graph);
-  const Clusters clusters(test->problem, graph, groups);
-  const LocalContext context = MakeLocalContext(test->problem, graph, candidates, clusters, groups);
-  ASSERT_EQ(clusters.members(context.largest.front()).size(), 80u);  // all groups
+  const MoveSets move_sets(test->problem, graph, groups);
+  const LocalContext context = MakeLocalContext(test->problem, graph, candidates, move_sets, groups);
+  ASSERT_EQ(move_sets.members(context.largest.front()).size(), 80u);  // all groups
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     Annealer annealer(context, *test->evaluator, AllOn(0, 80), Random(seed), {});
     annealer.Run(20);
@@ -289,7 +289,7 @@ TEST(Starts, PartsOfTheMachine) {
 
 // forward y = f(x, w); backward dw = g(x, y) for the update of w alone, dx = h(w, y) without
 // readers. The branch of w's update: its group {f? no: w is written by `update`} and g's.
-TEST(Clusters, WeightGradientsTravelWithTheirUpdate) {
+TEST(MoveSets, WeightGradientsTravelWithTheirUpdate) {
   TestSpec spec;
   spec.capacity = {1 << 20, 1 << 20};
   spec.inputs = {{"w", 512}, {"x", 64, TensorKind::kInput}};
@@ -301,15 +301,15 @@ TEST(Clusters, WeightGradientsTravelWithTheirUpdate) {
   const auto test = MakeTestProblem(spec);
   const OpGraph graph = BuildOpGraph(test->problem);
   const GroupInfos groups = DescribeGroups(test->problem, graph);
-  const Clusters clusters(test->problem, graph, groups);
+  const MoveSets move_sets(test->problem, graph, groups);
   const auto group = [&](int op) { return test->problem.group_of[OpId(op)]; };
   std::vector<ColocationGroupId> gradient{group(1), group(2)};
   std::vector<ColocationGroupId> branch{group(1), group(2), group(4)};
   std::sort(gradient.begin(), gradient.end());
   std::sort(branch.begin(), branch.end());
   bool has_gradient = false, has_branch = false;
-  for (const ClusterId c : clusters.Of(group(1))) {
-    const auto members = clusters.members(c);
+  for (const MoveSetId c : move_sets.Of(group(1))) {
+    const auto members = move_sets.members(c);
     has_gradient |= std::equal(members.begin(), members.end(), gradient.begin(), gradient.end());
     has_branch |= std::equal(members.begin(), members.end(), branch.begin(), branch.end());
   }

@@ -23,8 +23,9 @@ struct Setting {
 };
 
 // Starts in order, each of its own chain; random plans fill up.
-Result<std::vector<Start>> StartsOf(const PlacerInput& input, Evaluator& evaluator,
-                                    const PlannerOptions& options, const Setting& setting) {
+Result<std::vector<ScoredPlacement>> StartsOf(const PlacerInput& input, Evaluator& evaluator,
+                                              const PlannerOptions& options,
+                                              const Setting& setting) {
   std::vector<GroupPlacement> plans;
   if (options.initial) plans.push_back(GroupsOf(input.problem, *options.initial));
   if (options.given) plans.push_back(GroupsOf(input.problem, *options.given));
@@ -36,7 +37,7 @@ Result<std::vector<Start>> StartsOf(const PlacerInput& input, Evaluator& evaluat
     seeded.seed = Random(input.seed).Fork(1000 + plans.size()).Next();
     plans.push_back(PlaceConnected(&PlaceRandom, seeded));
   }
-  std::vector<Start> starts;
+  std::vector<ScoredPlacement> starts;
   std::optional<Error> error;
   for (GroupPlacement& devices : plans) {
     Result<Score> score = EvaluateGroups(input.problem, devices, evaluator);
@@ -55,17 +56,18 @@ Result<std::unique_ptr<PlannerRun>> StartChains(const Problem& problem, Evaluato
                                                 const Setting& setting) {
   auto local = std::make_unique<LocalProblem>(problem, CandidateScope::kMutuallyReachable);
   const PlacerInput input{problem, local->graph, local->candidates, local->groups, options.seed, 0};
-  PW_ASSIGN(const std::vector<Start> starts, StartsOf(input, evaluator, options, setting));
-  const Start& best =
-      *std::min_element(starts.begin(), starts.end(),
-                        [](const Start& a, const Start& b) { return a.score < b.score; });
+  PW_ASSIGN(const std::vector<ScoredPlacement> starts,
+            StartsOf(input, evaluator, options, setting));
+  const ScoredPlacement& best = *std::min_element(
+      starts.begin(), starts.end(),
+      [](const ScoredPlacement& a, const ScoredPlacement& b) { return a.score < b.score; });
   if (!local->HasChoice() || options.budget.Expired() || options.budget.iterations == 0) {
     return std::unique_ptr<PlannerRun>(std::make_unique<FinishedRun>(
         MakeResult(problem, setting.name, best.devices, best.score, options)));
   }
   local->MakeContext();
   std::vector<ChainSpec> chains;
-  for (const Start& start : starts) chains.push_back({start, setting.chain});
+  for (const ScoredPlacement& start : starts) chains.push_back({start, setting.chain});
   return std::unique_ptr<PlannerRun>(
       std::make_unique<LocalRun>(std::move(local), evaluator, options, chains, setting.rounds));
 }

@@ -18,12 +18,12 @@ namespace placewright {
 // from each device finds and that leaves every group of the component a device. Where there is none
 // (pins force unlike devices), each of its groups keeps one device, found by arc consistency and a
 // greedy assignment in breadth-first order; where that fails, too, the first device is kept and
-// VerifyPlacement will name the pair.
+// CheckPlacementLegal will name the pair.
 void KeepConnected(const Connections& connections, const IdVector<DeviceId, int64_t>& work,
                    GroupDevices& candidates);
 
 // A placement near `wanted` that has a route for all that crosses, if greedy assignment
-// in `order` (of all groups) with arc consistency finds one: VerifyPlacement decides. A group
+// in `order` (of all groups) with arc consistency finds one: CheckPlacementLegal decides. A group
 // that may not stay where it wants to be goes to a device that reaches that one, or is reached by
 // it.
 GroupPlacement ConnectedNear(const Connections& connections, const GroupDevices& candidates,

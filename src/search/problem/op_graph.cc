@@ -36,7 +36,7 @@ Csr<ExecOpId, ExecOpId> MakeRows(size_t rows, std::vector<std::pair<ExecOpId, Ex
   return csr;
 }
 
-Csr<ExecOpId, ExecOpId> MakeFollowers(const OpGraph& graph) {
+Csr<ExecOpId, ExecOpId> MakeSuccessors(const OpGraph& graph) {
   std::vector<std::pair<ExecOpId, ExecOpId>> pairs;
   for (ExecOpId op : graph.exec_ops()) {
     for (const OpInput& input : graph.Inputs(op)) {
@@ -65,7 +65,7 @@ OpGraph BuildOpGraph(const Problem& problem) {
       if (input.producer != op) graph.inputs.items.push_back(input);
     }
     graph.inputs.offsets.push_back(static_cast<int32_t>(graph.inputs.items.size()));
-    for (ExecOpId later : sim_graph.after[op]) before.emplace_back(later, op);
+    for (ExecOpId later : sim_graph.explicit_successors[op]) before.emplace_back(later, op);
   }
   for (const OrderEdge& edge : problem.graph->order_edges()) {
     const ExecOpId from = sim_graph.exec_of[edge.from];
@@ -74,7 +74,7 @@ OpGraph BuildOpGraph(const Problem& problem) {
     before.emplace_back(to, from);
   }
   graph.before = MakeRows(graph.group_of.size(), std::move(before));
-  graph.followers = MakeFollowers(graph);
+  graph.successors = MakeSuccessors(graph);
   for (OpId op : problem.graph->topological_order()) {
     if (sim_graph.exec_of[op].valid()) graph.order.push_back(sim_graph.exec_of[op]);
   }

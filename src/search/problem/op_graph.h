@@ -30,15 +30,15 @@ struct OpGraph {
   IdVector<ExecOpId, Phase> phase;
   std::vector<ExecOpId> order;  // topological
   Csr<ExecOpId, OpInput> inputs;
-  Csr<ExecOpId, ExecOpId> before;     // ops that must end first without giving data: `after`, and
-                                      // write-after-read within one colocation group
-  Csr<ExecOpId, ExecOpId> followers;  // all ops that wait for this one, ascending, distinct
+  Csr<ExecOpId, ExecOpId> before;      // ops that must end first without giving data: `after`, and
+                                       // write-after-read within one colocation group
+  Csr<ExecOpId, ExecOpId> successors;  // all ops that wait for this one, ascending, distinct
 
   IdRange<ExecOpId> exec_ops() const { return IdRange<ExecOpId>(group_of.size()); }
   IdRange<DeviceId> device_ids() const { return IdRange<DeviceId>(devices); }
   std::span<const OpInput> Inputs(ExecOpId op) const { return inputs[op]; }
   std::span<const ExecOpId> Before(ExecOpId op) const { return before[op]; }
-  std::span<const ExecOpId> Followers(ExecOpId op) const { return followers[op]; }
+  std::span<const ExecOpId> Successors(ExecOpId op) const { return successors[op]; }
   // The group that holds what the input reads before it crosses, if one does.
   ColocationGroupId SourceOf(const OpInput& input) const {
     return input.producer.valid() ? group_of[input.producer] : input.home_group;

@@ -111,7 +111,7 @@ void Bounder::FindPaths() {
     end_[op] = SaturatingAdd(end_[op], min_[op]);
   }
   for (auto it = graph_.order.rbegin(); it != graph_.order.rend(); ++it) {
-    for (ExecOpId next : graph_.Followers(*it)) tail_[*it] = std::max(tail_[*it], tail_[next]);
+    for (ExecOpId next : graph_.Successors(*it)) tail_[*it] = std::max(tail_[*it], tail_[next]);
     tail_[*it] = SaturatingAdd(tail_[*it], min_[*it]);
   }
   for (ExecOpId op : graph_.exec_ops()) by_release_.push_back(op);

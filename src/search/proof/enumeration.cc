@@ -48,7 +48,7 @@ std::optional<Enumeration> EnumeratePlacements(const Problem& problem, Evaluator
     }
     const Placement placement = ExpandGroups(problem, device_of);
     if (check_routes &&
-        !VerifyPlacement(problem.sim_graph, *problem.graph, *problem.cluster, placement).ok()) {
+        !CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster, placement).ok()) {
       continue;
     }
     // Something that fits is not beaten by what takes longer.

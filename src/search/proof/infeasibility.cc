@@ -138,7 +138,7 @@ std::optional<Shortage> ProveOnlyPlacement(const Problem& problem, Evaluator& ev
     device_of.push_back(group.allowed.front());
   }
   const Placement placement = ExpandGroups(problem, device_of);
-  if (!VerifyPlacement(problem.sim_graph, *problem.graph, *problem.cluster, placement).ok()) {
+  if (!CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster, placement).ok()) {
     return std::nullopt;  // planners say why
   }
   const Evaluation result = evaluator.EvaluateOne(placement);

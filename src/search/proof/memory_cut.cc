@@ -35,7 +35,7 @@ OpSet Descendants(const OpGraph& graph, ExecOpId op) {
   while (!stack.empty()) {
     const ExecOpId at = stack.back();
     stack.pop_back();
-    for (ExecOpId next : graph.Followers(at)) {
+    for (ExecOpId next : graph.Successors(at)) {
       if (seen[next]) continue;
       seen[next] = 1;
       stack.push_back(next);

@@ -134,7 +134,7 @@ void PackedStep::AddNeeds(const SimGraph& p) {
     for (int32_t edge = ops[op.index()].edge; edge < ops[op.index() + 1].edge; ++edge) {
       base_need[op] += p.slice_writer[edge_slice[edge]].valid();
     }
-    for (ExecOpId later : p.after[op]) waits.emplace_back(op, later);
+    for (ExecOpId later : p.explicit_successors[op]) waits.emplace_back(op, later);
   }
   // An in-place writer also waits for the old version as a whole: until then it is not known how
   // many readers and transfers it has to wait for.

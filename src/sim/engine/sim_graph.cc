@@ -194,7 +194,7 @@ class Builder {
     }
     std::sort(after.begin(), after.end());
     std::sort(view_waits.begin(), view_waits.end());
-    p_.after = MakeCsr(p_.ops, after);
+    p_.explicit_successors = MakeCsr(p_.ops, after);
     p_.view_waits = MakeCsr(graph_.op_count(), view_waits);
   }
 
@@ -227,7 +227,8 @@ class Builder {
       const ExecOpId op = p_.topological_order[i];
       int64_t longest = 0;
       for (ExecOpId reader : p_.ReadersOf(op)) longest = std::max(longest, p_.min_path[reader]);
-      for (ExecOpId later : p_.after[op]) longest = std::max(longest, p_.min_path[later]);
+      for (ExecOpId later : p_.explicit_successors[op])
+        longest = std::max(longest, p_.min_path[later]);
       p_.min_path[op] = SaturatingAdd(p_.min_time[op], longest);
     }
     for (SliceId slice : p_.slice_ids()) {

@@ -49,7 +49,7 @@ struct SimGraph {
   Csr<ExecOpId, SliceId> op_slices;        // distinct slices that an op reads
   Csr<ExecOpId, VersionId> op_makes;       // versions that an op writes
   Csr<VersionId, SliceId> version_slices;
-  Csr<ExecOpId, ExecOpId> after;  // ops that wait for this op (explicit order)
+  Csr<ExecOpId, ExecOpId> explicit_successors;  // ops whose `after` names this op
 
   // Derived from the above for the event loop and for analyses.
   IdVector<SliceId, ExecOpId> slice_writer;  // makes the slice's version, or none

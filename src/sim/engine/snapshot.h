@@ -29,7 +29,7 @@ struct StatePatch {
 class Snapshot {
  public:
   void Save(const RunState& state, const PackedStep& step, const LiveFrom& live);
-  // `state` is one of the same program; what Save left out stays as it is there.
+  // `state` is one of the same SimGraph; what Save left out stays as it is there.
   void Restore(const PackedStep& step, RunState* state) const;
   void Apply(const StatePatch& patch);
 

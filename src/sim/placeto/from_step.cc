@@ -36,7 +36,7 @@ void AddOps(const SimGraph& sim_graph, const Graph& graph, const Placement& plac
 // Of two edges between the same ops the last one counts, so these come before those of the data.
 void AddWaits(const SimGraph& sim_graph, PlacetoCase& problem) {
   for (ExecOpId exec : sim_graph.exec_ops()) {
-    for (ExecOpId later : sim_graph.after[exec]) {
+    for (ExecOpId later : sim_graph.explicit_successors[exec]) {
       problem.edges.push_back(WaitEdge(problem, exec, later));
     }
   }

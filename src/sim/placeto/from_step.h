@@ -17,7 +17,7 @@
 
 namespace placewright {
 
-// Precondition: VerifyPlacement holds. Complexity: O(ops + edges log edges).
+// Precondition: CheckPlacementLegal holds. Complexity: O(ops + edges log edges).
 PlacetoCase MakePlacetoCase(const SimGraph& sim_graph, const Graph& graph, const Cluster& cluster,
                             const Placement& placement, const PlacetoParams& params = {});
 

@@ -28,13 +28,13 @@
 
 namespace placewright {
 
-// Holds the memory of a run, nothing of its content: every run starts from the program.
+// Holds the memory of a run, nothing of its content: every run starts from the graph.
 class PlacetoSimulator {
  public:
   // `sim_graph` must outlive the simulator.
   explicit PlacetoSimulator(const PlacetoSimGraph& sim_graph) : sim_graph_(sim_graph) {}
 
-  // The makespan in microseconds, 0 without ops. `placement` has a device of the program by op.
+  // The makespan in microseconds, 0 without ops. `placement` has a device by op.
   double Run(const std::vector<int32_t>& placement);
 
   // When each op started in the last run, in microseconds.
@@ -54,7 +54,8 @@ class PlacetoSimulator {
   };
   struct Transfer {
     double ready, delay;
-    int32_t begin, end;  // row of program_.children; those on the bus's own device are not meant
+    int32_t begin,
+        end;  // row of PlacetoSimGraph::children; those on the bus's own device are not meant
     uint32_t parent_rank;
   };
   // Of one device, to all others. [head, tail) of transfers_ have not ended; the event of the

@@ -1,4 +1,4 @@
-#include "search/local/clusters.h"
+#include "search/local/move_sets.h"
 
 #include <algorithm>
 #include <array>
@@ -33,7 +33,7 @@ IdVector<ColocationGroupId, ColocationGroupId> UpdatesServed(const OpGraph& grap
     if (updates[group]) {
       common = graph.phase[op] == Phase::kForward ? kNone : group;
     } else if (graph.phase[op] == Phase::kBackward) {
-      for (ExecOpId next : graph.Followers(op)) {
+      for (ExecOpId next : graph.Successors(op)) {
         // Later ops of the same group speak for the group as a whole.
         if (graph.group_of[next] != group) common = Common(common, label[next]);
       }
@@ -51,7 +51,7 @@ IdVector<ColocationGroupId, ColocationGroupId> UpdatesServed(const OpGraph& grap
 
 }  // namespace
 
-Clusters::Clusters(const Problem& problem, const OpGraph& graph, const GroupInfos& groups) {
+MoveSets::MoveSets(const Problem& problem, const OpGraph& graph, const GroupInfos& groups) {
   const GroupToGroup branch_of = UpdatesServed(graph, groups.size());
   AddBranches(branch_of);
   AddModules(problem, groups, branch_of);
@@ -60,12 +60,12 @@ Clusters::Clusters(const Problem& problem, const OpGraph& graph, const GroupInfo
   Finish(groups.size());
 }
 
-void Clusters::Add(GroupSet groups) {
+void MoveSets::Add(GroupSet groups) {
   std::sort(groups.begin(), groups.end());
   if (groups.size() >= 2) sets_.push_back(std::move(groups));
 }
 
-void Clusters::AddBranches(const GroupToGroup& branch_of) {
+void MoveSets::AddBranches(const GroupToGroup& branch_of) {
   std::map<ColocationGroupId, GroupSet> branches;
   for (ColocationGroupId u : IdsOf(branch_of)) {
     if (branch_of[u].valid()) branches[branch_of[u]].push_back(u);
@@ -83,7 +83,7 @@ void Clusters::AddBranches(const GroupToGroup& branch_of) {
   }
 }
 
-void Clusters::AddModules(const Problem& problem, const GroupInfos& groups,
+void MoveSets::AddModules(const Problem& problem, const GroupInfos& groups,
                           const GroupToGroup& branch_of) {
   enum Role { kForwardRole, kBackwardRole, kBranchRole, kAllRoles, kRoles };
   std::map<std::string_view, std::array<GroupSet, kRoles>> below;
@@ -113,7 +113,7 @@ void Clusters::AddModules(const Problem& problem, const GroupInfos& groups,
   }
 }
 
-void Clusters::AddPatterns(const Problem& problem, const OpGraph& graph, const GroupInfos& groups) {
+void MoveSets::AddPatterns(const Problem& problem, const OpGraph& graph, const GroupInfos& groups) {
   const IdVector<ColocationGroupId, uint64_t> label = PatternLabels(problem, graph);
   std::map<std::pair<ModuleId, uint64_t>, GroupSet> sets;
   for (ColocationGroupId group : GroupsByPosition(groups)) {
@@ -122,7 +122,7 @@ void Clusters::AddPatterns(const Problem& problem, const OpGraph& graph, const G
   for (const auto& [part, set] : sets) AddHalves(set);
 }
 
-void Clusters::AddHalves(GroupSet by_position) {
+void MoveSets::AddHalves(GroupSet by_position) {
   if (by_position.size() < 2) return;
   if (by_position.size() >= 6) {
     const auto middle = by_position.begin() + static_cast<std::ptrdiff_t>(by_position.size() / 2);
@@ -133,7 +133,7 @@ void Clusters::AddHalves(GroupSet by_position) {
 }
 
 // Equal sets once, in a fixed order; then the rows of both directions.
-void Clusters::Finish(size_t groups) {
+void MoveSets::Finish(size_t groups) {
   std::sort(sets_.begin(), sets_.end());
   sets_.erase(std::unique(sets_.begin(), sets_.end()), sets_.end());
   std::vector<int32_t>& starts = of_group_.offsets;
@@ -146,9 +146,9 @@ void Clusters::Finish(size_t groups) {
   for (size_t u = 0; u < groups; ++u) starts[u + 1] += starts[u];
   of_group_.items.resize(members_.items.size());
   std::vector<int32_t> next(starts.begin(), starts.end() - 1);
-  for (ClusterId cluster : IdRange<ClusterId>(size())) {
-    for (ColocationGroupId group : members_[cluster]) {
-      of_group_.items[next[group.index()]++] = cluster;
+  for (MoveSetId move_set : IdRange<MoveSetId>(size())) {
+    for (ColocationGroupId group : members_[move_set]) {
+      of_group_.items[next[group.index()]++] = move_set;
     }
   }
   sets_ = {};

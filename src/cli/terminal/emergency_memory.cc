@@ -1,5 +1,3 @@
-#include "cli/terminal/memory_reserve.h"
-
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -7,6 +5,8 @@
 #include <atomic>
 #include <cstddef>
 #include <new>
+
+#include "cli/terminal/emergency_memory.h"
 
 namespace placewright {
 namespace {

@@ -7,8 +7,8 @@
 //    product of every time step;
 //  * windows: every leaf module's groups of one role, every pattern, and all groups, halved again
 //    and again by position in the step.
-#ifndef PLACEWRIGHT_SEARCH_LOCAL_CLUSTERS_H_
-#define PLACEWRIGHT_SEARCH_LOCAL_CLUSTERS_H_
+#ifndef PLACEWRIGHT_SEARCH_LOCAL_MOVE_SETS_H_
+#define PLACEWRIGHT_SEARCH_LOCAL_MOVE_SETS_H_
 
 #include <cstdint>
 #include <span>
@@ -21,18 +21,20 @@
 
 namespace placewright {
 
-using ClusterId = Id<struct ClusterTag>;
+using MoveSetId = Id<struct MoveSetTag>;
 
-class Clusters {
+class MoveSets {
  public:
   // O(groups * depth of modules * log groups).
-  Clusters(const Problem& problem, const OpGraph& graph, const GroupInfos& groups);
+  MoveSets(const Problem& problem, const OpGraph& graph, const GroupInfos& groups);
 
   size_t size() const { return members_.offsets.size() - 1; }
   // Ascending groups, at least two.
-  std::span<const ColocationGroupId> members(ClusterId cluster) const { return members_[cluster]; }
-  // The clusters that hold a group, ascending.
-  std::span<const ClusterId> Of(ColocationGroupId group) const { return of_group_[group]; }
+  std::span<const ColocationGroupId> members(MoveSetId move_set) const {
+    return members_[move_set];
+  }
+  // The move sets that hold a group, ascending.
+  std::span<const MoveSetId> Of(ColocationGroupId group) const { return of_group_[group]; }
 
  private:
   using GroupSet = std::vector<ColocationGroupId>;
@@ -46,10 +48,10 @@ class Clusters {
   void Finish(size_t groups);
 
   std::vector<GroupSet> sets_;  // while building
-  Csr<ClusterId, ColocationGroupId> members_;
-  Csr<ColocationGroupId, ClusterId> of_group_;
+  Csr<MoveSetId, ColocationGroupId> members_;
+  Csr<ColocationGroupId, MoveSetId> of_group_;
 };
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_SEARCH_LOCAL_CLUSTERS_H_
+#endif  // PLACEWRIGHT_SEARCH_LOCAL_MOVE_SETS_H_
