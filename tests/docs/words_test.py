@@ -24,9 +24,9 @@ REPLACED = {
     r"\b[Hh]ungry\b": "memory-intensive, or what it runs out of",
     r"\b[Hh]eat\b": "temperature",
     # Minimum and maximum. "At least", "at most", "most of" and comparisons ("most layers") stay.
-    r"(?<!\b[Aa]t )\b[Ll]east[ )-]|\b([Tt]he|[Oo]f) least\b": "minimum, smallest, earliest",
+    r"(?<!\b[Aa]t )(?<!lacks )\b[Ll]east[ )-]|\b([Tt]he|[Oo]f) least\b": "minimum, smallest, earliest",
     r"\b(Least|Most)(Time|Transfer|Last|Outputs|First|Free)|(?<![Aa]t)_(least|most)_\b|"
-    r"\[(least|0|1), most\]|`(least|most)`|MostIsFree|\b[Tt]he most that\b": "min, max",
+    r"\[(least|0|1), most\]|`(least|most)`|MostIsFree": "min, max",
 }
 PLACES = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "docs/**/*.json", "docs/**/*.svg",
           "python/**/*.py", "examples/**/*", "src/**/*.cc", "src/**/*.h", "src/**/*.def",

@@ -79,8 +79,8 @@ Status CheckNotProvenInfeasibleByEnumeration(const Problem& problem, Evaluator& 
   return MakeError(
       ErrorCode::kInfeasible,
       each + "was simulated in " + std::string(ToString(problem.policy)) +
-          " order and none fits: the one with the smallest lack " +
-          DescribeOverflow(problem, result) + LargestGroup(problem, MinMemoryOfGroups(problem)),
+          " order and none fits: the one that lacks least " + DescribeOverflow(problem, result) +
+          LargestGroup(problem, MinMemoryOfGroups(problem)),
       "",
       "At least " + FormatSize(all->best.over) + " more is needed; " +
           DescribeMemoryAdvice(

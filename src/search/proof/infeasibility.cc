@@ -64,7 +64,7 @@ std::optional<Shortage> ProveGroup(const Problem& problem, const Capacities& cap
   return Shortage{missing,
                   "no device can hold " + GroupName(problem, group) + ": it needs " +
                       FormatSize(need.bytes) + " at once on one device (" + why +
-                      "), and the largest amount that a device it may use offers to tensors is " +
+                      "), and the most that a device it may use offers to tensors is " +
                       FormatSize(capacity[best]) + " on " + name + KeptInReserve(problem, best) +
                       LargestGroup(problem, needs),
                   "op " + Printable(problem.graph->op(problem.groups[group].ops.front()).name, 80),
