@@ -10,8 +10,8 @@
 // and ClusterBuilder. Nothing here throws but std::bad_alloc: a Result holds a value or an Error
 // that names code, place and remedy. There is no global state: any number of threads may plan at a
 // time, on the same graph or others. Planning starts threads, which receive no signals. METIS takes
-// SIGTERM for itself while it partitions: a program with several threads of its own that may be sent
-// one blocks it in all but those that plan.
+// SIGTERM for itself while it partitions: a program with several threads of its own that may be
+// sent one blocks it in all but those that plan.
 #ifndef PLACEWRIGHT_PLANNING_PLACEWRIGHT_H_
 #define PLACEWRIGHT_PLANNING_PLACEWRIGHT_H_
 

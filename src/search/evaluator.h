@@ -89,8 +89,8 @@ class MoveEvaluator {
 };
 
 // Evaluates placements of one problem. Every placement covers all ops, keeps colocation groups
-// together and has a route for all that crosses (CheckPlacementLegal): that is the caller's to see to.
-// Deterministic where the implementation can be: simulated results do not depend on threads.
+// together and has a route for all that crosses (CheckPlacementLegal): that is the caller's to see
+// to. Deterministic where the implementation can be: simulated results do not depend on threads.
 class Evaluator {
  public:
   virtual ~Evaluator() = default;

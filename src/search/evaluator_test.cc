@@ -13,6 +13,8 @@
 #include "search/local/local_search.h"
 #include "search/planner_table.h"
 #include "search/proof/enumeration.h"
+#include "search/proof/infeasibility.h"
+#include "search/proof/memory_advice.h"
 #include "search/test_evaluator.h"
 #include "search/test_problems.h"
 #include "sim/placement_check.h"
@@ -135,6 +137,50 @@ TEST(Seam, EverythingScoresThroughTheEvaluatorAlone) {
   for (const Baseline& baseline : best.value().baselines) {
     EXPECT_GE(baseline.step_time, best.value().step_time) << baseline.algorithm;
   }
+}
+
+// On several threads each planner has an evaluator of its own, made from the one that is given.
+TEST(Seam, AutoDoesSoOnSeveralThreads) {
+  const auto test = Chain(16);
+  const PlannerTable table = MakeSearchPlanners();
+  std::vector<Placement> plans;
+  for (const int threads : {1, 4}) {
+    MadeUpEvaluator made_up(test->problem, &Alternating);
+    PlannerOptions options;
+    options.budget.iterations = 0;  // MadeUpMoves count on one thread
+    options.threads = threads;
+    const auto best = MakeAuto(table)->Plan(test->problem, made_up, options);
+    ASSERT_TRUE(best.ok());
+    EXPECT_EQ(best.value().step_time, Alternating(best.value().placement).step_time);
+    plans.push_back(best.value().placement);
+  }
+  EXPECT_EQ(plans[0], plans[1]);
+}
+
+// As made up, no device has room for what it gets: each lacks a byte for every op there.
+Evaluation NeverFitting(const Placement& placement) {
+  Evaluation made_up;
+  made_up.step_time = Nanos(100);
+  made_up.devices.resize(2);
+  for (DeviceId device : placement) {
+    Evaluation::Device& use = made_up.devices[device.index()];
+    use.over = use.over + Bytes(1);
+    use.peak = use.peak + Bytes(1 << 20);
+  }
+  return made_up;
+}
+
+TEST(Seam, ProofsAndAdviceDoSo) {
+  const auto test = Chain(16);
+  MadeUpEvaluator made_up(test->problem, &NeverFitting);
+  EXPECT_TRUE(CheckNotProvenInfeasible(test->problem, made_up, test->plans()).ok());
+  const auto advice = FindMemoryAdvice(test->problem, made_up, test->plans(), 1);
+  ASSERT_TRUE(advice);  // what the first candidate lacks: no amount is ever enough
+  EXPECT_GT(made_up.calls(), 5);
+  const Placement all(test->problem.graph->op_count(), DeviceId(1));
+  const Error error = NothingFits(test->problem, made_up, test->plans(), "x", all);
+  EXPECT_EQ(error.code, ErrorCode::kNothingFound);
+  EXPECT_NE(error.message.find("needs 16.0 MiB"), std::string::npos) << error.message;
 }
 
 TEST(Seam, ProofsByEnumerationDoSo) {

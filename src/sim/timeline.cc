@@ -10,25 +10,25 @@ namespace placewright {
 namespace {
 
 // Times at which what one op needs is there.
-struct Needs {
+struct Requirements {
   int64_t other = 0;      // everything but transfers
   int64_t transfers = 0;  // the last transfer it waits for; 0: none
 };
 
-IdVector<ExecOpId, Needs> FindNeeds(const SimGraph& p, const Engine& engine) {
-  IdVector<ExecOpId, Needs> needs(p.ops);
+IdVector<ExecOpId, Requirements> FindRequirements(const SimGraph& p, const Engine& engine) {
+  IdVector<ExecOpId, Requirements> requirements(p.ops);
   const IdVector<ExecOpId, int64_t>& ends = engine.op_end();
   for (ExecOpId op : p.exec_ops()) {
     for (SliceId slice : p.op_slices[op]) {
       const ExecOpId writer = p.slice_writer[slice];
-      if (writer.valid()) needs[op].other = std::max(needs[op].other, ends[writer]);
+      if (writer.valid()) requirements[op].other = std::max(requirements[op].other, ends[writer]);
       const ExecOpId overwriter = p.version_overwriter[p.slice_version[slice]];
       if (!overwriter.valid() || overwriter == op) continue;
       if (engine.DeviceOf(overwriter) != engine.DeviceOf(op)) continue;
-      needs[overwriter].other = std::max(needs[overwriter].other, ends[op]);
+      requirements[overwriter].other = std::max(requirements[overwriter].other, ends[op]);
     }
     for (ExecOpId later : p.explicit_successors[op]) {
-      needs[later].other = std::max(needs[later].other, ends[op]);
+      requirements[later].other = std::max(requirements[later].other, ends[op]);
     }
   }
   for (TransferId id : IdRange<TransferId>(engine.transfers().size())) {
@@ -36,14 +36,14 @@ IdVector<ExecOpId, Needs> FindNeeds(const SimGraph& p, const Engine& engine) {
     const int64_t end = engine.transfer_times()[id].end;
     const ExecOpId overwriter = p.version_overwriter[p.slice_version[transfer.slice]];
     if (overwriter.valid()) {
-      needs[overwriter].transfers = std::max(needs[overwriter].transfers, end);
+      requirements[overwriter].transfers = std::max(requirements[overwriter].transfers, end);
     }
     for (ExecOpId reader : p.slice_readers[transfer.slice]) {
       if (engine.DeviceOf(reader) != transfer.to()) continue;
-      needs[reader].transfers = std::max(needs[reader].transfers, end);
+      requirements[reader].transfers = std::max(requirements[reader].transfers, end);
     }
   }
-  return needs;
+  return requirements;
 }
 
 using Interval = std::pair<int64_t, int64_t>;
@@ -143,13 +143,13 @@ void AddFeedback(const SimGraph& p, const Engine& engine, SimResult* result) {
       ++link.transfers;
     }
   }
-  const IdVector<ExecOpId, Needs> needs = FindNeeds(p, engine);
+  const IdVector<ExecOpId, Requirements> requirements = FindRequirements(p, engine);
   IdVector<DeviceId, std::vector<Interval>> waits(p.devices), runs(p.devices);
   for (ExecOpId op : p.exec_ops()) {
     const DeviceId device = engine.DeviceOf(op);
     runs[device].emplace_back(engine.op_start()[op], engine.op_end()[op]);
-    if (needs[op].transfers > needs[op].other) {
-      waits[device].emplace_back(needs[op].other, needs[op].transfers);
+    if (requirements[op].transfers > requirements[op].other) {
+      waits[device].emplace_back(requirements[op].other, requirements[op].transfers);
     }
   }
   for (DeviceId d : p.device_ids()) {

@@ -31,8 +31,8 @@ Result<std::optional<BatchScaling>> ReadBatchProof(const Json& root);
 // the proof. Errors: kField with a place like "ops[12] (add_1).outputs[0].slopes[1]".
 Status CheckSlopes(const AtenFile& file);
 
-// Takes the records to another batch. Errors: those of CheckBatchAllowed; kBatchScaling for sizes that
-// are impossible there.
+// Takes the records to another batch. Errors: those of CheckBatchAllowed; kBatchScaling for sizes
+// that are impossible there.
 Status Rescale(AtenFile& file, int64_t batch);
 
 // The laws of a graph that was built of the records: inputs and then outputs in their order.

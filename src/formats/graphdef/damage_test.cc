@@ -26,7 +26,7 @@ Error RejectedNodes(const std::vector<NodeSpec>& nodes) {
   return binary;
 }
 
-TEST(GraphDefDamage, Wiring) {
+TEST(GraphDefDamage, Inputs) {
   const NodeSpec x{"x", "Placeholder", {}, {ShapeAttr("shape", {2})}, ""};
   Error error = RejectedNodes({x, {"y", "Relu", {"X"}, {}, ""}});
   EXPECT_EQ(error.code, ErrorCode::kUnknownName);

@@ -16,20 +16,20 @@ constexpr size_t kMaxOutputs = 65536;       // of a node that does not list them
 constexpr int64_t kMaxTensors = 8'000'000;  // of the file
 constexpr int64_t kMaxUnread = 65'536;      // of these, below outputs that are read
 
-class Wirer {
+class InputResolver {
  public:
-  explicit Wirer(const std::vector<Node>& nodes) : nodes_(nodes) {
-    wiring_.data.resize(nodes.size());
-    wiring_.control.resize(nodes.size());
-    wiring_.outputs.resize(nodes.size(), 0);
+  explicit InputResolver(const std::vector<Node>& nodes) : nodes_(nodes) {
+    resolved_.data.resize(nodes.size());
+    resolved_.control.resize(nodes.size());
+    resolved_.outputs.resize(nodes.size(), 0);
   }
 
-  Result<Wiring> Wire() {
+  Result<ResolvedInputs> Resolve() {
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      if (wiring_.by_name.emplace(nodes_[i].name, i).second) continue;
+      if (resolved_.by_name.emplace(nodes_[i].name, i).second) continue;
       return MakeError(
           ErrorCode::kDuplicateName,
-          fmt::format("nodes[{}] has this name, too", wiring_.by_name.at(nodes_[i].name)),
+          fmt::format("nodes[{}] has this name, too", resolved_.by_name.at(nodes_[i].name)),
           PlaceOfNode(i, nodes_[i].name));
     }
     SetListedOutputs();
@@ -38,7 +38,7 @@ class Wirer {
     }
     PW_RETURN_IF_ERROR(CheckTensors());
     PW_RETURN_IF_ERROR(Sort());
-    return std::move(wiring_);
+    return std::move(resolved_);
   }
 
  private:
@@ -49,9 +49,9 @@ class Wirer {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const Node& node = nodes_[i];
       if (node.output_shapes) {
-        wiring_.outputs[i] = node.output_shapes->size();
+        resolved_.outputs[i] = node.output_shapes->size();
       } else {
-        wiring_.outputs[i] = lists || ReturnsNothing(node.op) ? 0 : 1;
+        resolved_.outputs[i] = lists || ReturnsNothing(node.op) ? 0 : 1;
       }
     }
   }
@@ -74,10 +74,10 @@ class Wirer {
   Status CheckTensors() const {
     int64_t tensors = 0, unread = 0;
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      const auto count = static_cast<int64_t>(wiring_.outputs[i]);
+      const auto count = static_cast<int64_t>(resolved_.outputs[i]);
       tensors += count;
       if (!nodes_[i].output_shapes) unread += std::max<int64_t>(0, count - 1);
-      for (const Source& source : wiring_.data[i]) {
+      for (const Source& source : resolved_.data[i]) {
         if (source.output > 0 && !nodes_[source.node].output_shapes) --unread;
       }
     }
@@ -111,19 +111,19 @@ class Wirer {
       }
       name = name.substr(0, colon);
     }
-    const auto found = wiring_.by_name.find(name);
-    if (found == wiring_.by_name.end()) {
+    const auto found = resolved_.by_name.find(name);
+    if (found == resolved_.by_name.end()) {
       return bad(ErrorCode::kUnknownName,
                  fmt::format("there is no node \"{}\"{}", Printable(name, 120), NearNodes(name)));
     }
     const size_t source = found->second;
     if (control) {
-      ++wiring_.control_edges;
-      wiring_.control[reader].push_back(source);
+      ++resolved_.control_edges;
+      resolved_.control[reader].push_back(source);
       return Ok();
     }
     if (IsMerge(nodes_[reader].op) && IsNextIteration(nodes_[source].op)) {
-      wiring_.loops.push_back(reader);
+      resolved_.loops.push_back(reader);
       return Ok();
     }
     if (output >= MaxOutputs(nodes_[source])) {
@@ -131,8 +131,8 @@ class Wirer {
                  fmt::format("\"{}\" has no output {}: {}", Printable(name, 120), output,
                              WhyNoMore(nodes_[source])));
     }
-    wiring_.outputs[source] = std::max(wiring_.outputs[source], output + 1);
-    wiring_.data[reader].push_back({source, output});
+    resolved_.outputs[source] = std::max(resolved_.outputs[source], output + 1);
+    resolved_.data[reader].push_back({source, output});
     return Ok();
   }
 
@@ -147,8 +147,8 @@ class Wirer {
 
   template <class Visit>
   void ForEachProducer(size_t node, Visit visit) const {
-    for (const Source& source : wiring_.data[node]) visit(source.node);
-    for (const size_t source : wiring_.control[node]) visit(source);
+    for (const Source& source : resolved_.data[node]) visit(source.node);
+    for (const size_t source : resolved_.control[node]) visit(source);
   }
 
   Status Sort() {
@@ -165,12 +165,12 @@ class Wirer {
     while (!ready.empty()) {
       const size_t node = ready.top();
       ready.pop();
-      wiring_.order.push_back(node);
+      resolved_.order.push_back(node);
       for (const size_t reader : readers[node]) {
         if (--waits[reader] == 0) ready.push(reader);
       }
     }
-    return wiring_.order.size() == nodes_.size() ? Ok() : Status(Cycle(waits));
+    return resolved_.order.size() == nodes_.size() ? Ok() : Status(Cycle(waits));
   }
 
   // Every node that waits has a producer that waits; the way back through them ends in a cycle.
@@ -205,11 +205,13 @@ class Wirer {
   }
 
   const std::vector<Node>& nodes_;
-  Wiring wiring_;
+  ResolvedInputs resolved_;
 };
 
 }  // namespace
 
-Result<Wiring> WireNodes(const std::vector<Node>& nodes) { return Wirer(nodes).Wire(); }
+Result<ResolvedInputs> ResolveInputs(const std::vector<Node>& nodes) {
+  return InputResolver(nodes).Resolve();
+}
 
 }  // namespace placewright::graphdef

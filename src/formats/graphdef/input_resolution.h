@@ -17,7 +17,7 @@ struct Source {
   size_t output = 0;
 };
 
-struct Wiring {
+struct ResolvedInputs {
   std::vector<std::vector<Source>> data;     // by node: its data inputs, in order
   std::vector<std::vector<size_t>> control;  // by node: nodes that it comes after
   std::vector<size_t> outputs;               // by node: how many it has
@@ -30,7 +30,7 @@ struct Wiring {
 // A loop's way back, from NextIteration to Merge, is left out: the graph then has one round of the
 // loop and no cycle. Errors: kDuplicateName, kUnknownName (an input that names no node, or an
 // output that its node does not list), kField, kGraphCycle (other cycles, naming their nodes).
-Result<Wiring> WireNodes(const std::vector<Node>& nodes);
+Result<ResolvedInputs> ResolveInputs(const std::vector<Node>& nodes);
 
 }  // namespace placewright::graphdef
 

@@ -23,9 +23,9 @@ constexpr size_t kNone = SIZE_MAX;
 
 class GraphDefReader {
  public:
-  GraphDefReader(std::vector<Node> nodes, Wiring wiring, GraphDefReport* report)
+  GraphDefReader(std::vector<Node> nodes, ResolvedInputs resolved, GraphDefReport* report)
       : nodes_(std::move(nodes)),
-        wiring_(std::move(wiring)),
+        resolved_(std::move(resolved)),
         report_(report),
         builder_("GraphDef", "graphdef"),
         made_(nodes_.size()),
@@ -36,7 +36,7 @@ class GraphDefReader {
   Result<Graph> Read(const PlaceholderShapes& placeholders, int64_t batch) {
     builder_.set_batch(batch);
     FindVariableKinds();
-    for (const size_t node : wiring_.order) PW_RETURN_IF_ERROR(AddNode(node, placeholders));
+    for (const size_t node : resolved_.order) PW_RETURN_IF_ERROR(AddNode(node, placeholders));
     AddColocation();
     report_->notes = Notes();
     return std::move(builder_).Build();
@@ -44,19 +44,19 @@ class GraphDefReader {
 
  private:
   const Node& ReadBy(size_t node, size_t input) const {
-    return nodes_[wiring_.data[node][input].node];
+    return nodes_[resolved_.data[node][input].node];
   }
 
   // The variable whose content output 0 of the node is, through views; else kNone.
   size_t VariableOf(size_t node) const {
     if (RoleOf(nodes_[node].op) == Role::kVariable) return node;
     const bool view = RoleOf(nodes_[node].op) == Role::kView;
-    return view && !wiring_.data[node].empty() ? variable_[wiring_.data[node][0].node] : kNone;
+    return view && !resolved_.data[node].empty() ? variable_[resolved_.data[node][0].node] : kNone;
   }
 
   // How many of the node's first inputs are variables that it writes.
   size_t WrittenInputs(size_t node) const {
-    const std::vector<Source>& inputs = wiring_.data[node];
+    const std::vector<Source>& inputs = resolved_.data[node];
     const Role role = RoleOf(nodes_[node].op);
     const bool writes = role == Role::kAssign || role == Role::kApply;
     if (!writes || inputs.empty() || variable_[inputs[0].node] == kNone) return 0;
@@ -73,13 +73,13 @@ class GraphDefReader {
   void FindVariableKinds() {
     kinds_.assign(nodes_.size(), TensorKind::kBuffer);
     bool trains = false;
-    for (const size_t node : wiring_.order) {
+    for (const size_t node : resolved_.order) {
       variable_[node] = VariableOf(node);
       if (RoleOf(nodes_[node].op) != Role::kApply) continue;
       const size_t written = WrittenInputs(node);
       trains = trains || written > 0;
       for (size_t i = written; i-- > 0;) {
-        TensorKind& kind = kinds_[variable_[wiring_.data[node][i].node]];
+        TensorKind& kind = kinds_[variable_[resolved_.data[node][i].node]];
         if (i == 0) kind = TensorKind::kParameter;
         if (i > 0 && kind != TensorKind::kParameter) kind = TensorKind::kOptimizerState;
       }
@@ -103,7 +103,7 @@ class GraphDefReader {
   Shape LargestInput(size_t node) const {
     Shape largest = std::vector<int64_t>();
     int64_t max = -1;
-    for (const Source& source : wiring_.data[node]) {
+    for (const Source& source : resolved_.data[node]) {
       const Made& made = made_[source.node][source.output];
       if (RoleOf(nodes_[source.node].op) == Role::kConstant || !HasBytes(made.dtype)) continue;
       if (SizeInBytes(made) <= max) continue;
@@ -130,11 +130,11 @@ class GraphDefReader {
   bool MakeOutputs(size_t node, const PlaceholderShapes& placeholders) {
     const Node& n = nodes_[node];
     std::vector<const Made*> inputs;
-    for (const Source& source : wiring_.data[node]) {
+    for (const Source& source : resolved_.data[node]) {
       inputs.push_back(&made_[source.node][source.output]);
     }
     bool assumed = false;
-    made_[node].resize(wiring_.outputs[node]);
+    made_[node].resize(resolved_.outputs[node]);
     for (size_t k = 0; k < made_[node].size(); ++k) {
       Made& made = made_[node][k];
       made.data_type = InferType(n, inputs, k);
@@ -158,7 +158,7 @@ class GraphDefReader {
     const Node& n = nodes_[node];
     if (RoleOf(n.op) == Role::kConstant || RoleOf(n.op) == Role::kVariable ||
         RoleOf(n.op) == Role::kPlaceholder) {
-      wiring_.outputs[node] = std::max<size_t>(wiring_.outputs[node], 1);
+      resolved_.outputs[node] = std::max<size_t>(resolved_.outputs[node], 1);
     }
     const bool assumed = MakeOutputs(node, placeholders);
     if (assumed) report_->assumed_shapes.push_back(fmt::format("{} ({})", n.name, n.op));
@@ -173,7 +173,7 @@ class GraphDefReader {
       spec.module = n.name.substr(0, slash);
     }
     AddOutputs(node, spec);
-    for (const size_t before : wiring_.control[node]) spec.after.push_back(nodes_[before].name);
+    for (const size_t before : resolved_.control[node]) spec.after.push_back(nodes_[before].name);
     spec.attributes = n.attributes;
     if (!n.device.empty()) spec.attributes.push_back({"device", Value(n.device)});
     auto added = builder_.AddOp(std::move(spec));
@@ -188,7 +188,7 @@ class GraphDefReader {
   // Data inputs; for what lives outside the step, its tensor.
   Status AddInputs(size_t node, OpSpec& spec) {
     const Node& n = nodes_[node];
-    for (const Source& source : wiring_.data[node]) {
+    for (const Source& source : resolved_.data[node]) {
       spec.inputs.push_back(ids_[source.node][source.output]);
     }
     TensorKind kind = TensorKind::kInput;
@@ -223,7 +223,7 @@ class GraphDefReader {
     const Node& n = nodes_[node];
     const Role role = RoleOf(n.op);
     bool backward = IsBackward(n.name, n.op);
-    for (const Source& source : wiring_.data[node]) {
+    for (const Source& source : resolved_.data[node]) {
       backward = backward || phase_[source.node] == Phase::kBackward;
     }
     const bool writes = role == Role::kAssign || role == Role::kApply;
@@ -256,8 +256,8 @@ class GraphDefReader {
     if (role == Role::kVariable || role == Role::kConstant || role == Role::kPlaceholder) {
       return true;
     }
-    if (role != Role::kView || wiring_.data[node].empty()) return false;
-    const Source& base = wiring_.data[node][0];
+    if (role != Role::kView || resolved_.data[node].empty()) return false;
+    const Source& base = resolved_.data[node][0];
     return SizeInBytes(made_[base.node][base.output]) == SizeInBytes(made_[node][0]);
   }
 
@@ -269,7 +269,7 @@ class GraphDefReader {
       for (const std::string& text : node.colocated_with) {
         if (!text.starts_with(kPrefix)) continue;
         const std::string_view other = std::string_view(text).substr(kPrefix.size());
-        const bool named = wiring_.by_name.count(other) > 0;
+        const bool named = resolved_.by_name.count(other) > 0;
         const auto [peer, fresh] = first.emplace(other, named ? other : node.name);
         if (peer->second != node.name) {
           builder_.Colocate(std::string(peer->second), node.name);
@@ -281,8 +281,8 @@ class GraphDefReader {
 
   std::vector<std::string> Notes() const {
     std::vector<std::string> notes;
-    if (wiring_.control_edges > 0) {
-      notes.push_back(fmt::format("{} control inputs are order edges", wiring_.control_edges));
+    if (resolved_.control_edges > 0) {
+      notes.push_back(fmt::format("{} control inputs are order edges", resolved_.control_edges));
     }
     if (colocated_ > 0) {
       notes.push_back(fmt::format("{} colocation constraints (loc:@) are kept", colocated_));
@@ -294,17 +294,17 @@ class GraphDefReader {
           "{} nodes name a device, which binds no planner; --placement takes them as a plan",
           devices));
     }
-    if (!wiring_.loops.empty()) {
+    if (!resolved_.loops.empty()) {
       notes.push_back(
           fmt::format("loops are counted for one iteration: the ways back to {} Merge "
                       "nodes (the first is {}) are left out",
-                      wiring_.loops.size(), Printable(nodes_[wiring_.loops.front()].name, 80)));
+                      resolved_.loops.size(), Printable(nodes_[resolved_.loops.front()].name, 80)));
     }
     return notes;
   }
 
   std::vector<Node> nodes_;
-  Wiring wiring_;
+  ResolvedInputs resolved_;
   GraphDefReport* report_;
   GraphBuilder builder_;
   std::vector<std::vector<Made>> made_;  // by node and output
@@ -323,9 +323,9 @@ Result<Graph> ReadGraphDef(std::string_view file, const GraphDefOptions& options
   if (report == nullptr) report = &ignored;
   const Form form = LooksLikeTextGraphDef(file) ? Form::kText : Form::kBinary;
   PW_ASSIGN(std::vector<Node> nodes, ReadNodes(file, form));
-  PW_ASSIGN(Wiring wiring, WireNodes(nodes));
+  PW_ASSIGN(ResolvedInputs resolved, ResolveInputs(nodes));
   PW_ASSIGN(const PlaceholderShapes placeholders, SizePlaceholders(nodes, options, report));
-  GraphDefReader reader(std::move(nodes), std::move(wiring), report);
+  GraphDefReader reader(std::move(nodes), std::move(resolved), report);
   return reader.Read(placeholders, options.batch.value_or(0));
 }
 

@@ -16,8 +16,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// A model that touches every part of the reader: light parameter, initializers, shape arithmetic, a
-// sub-graph, a view, an attribute of each kind.
+// A model that touches every part of the reader: weightless parameter, initializers, shape
+// arithmetic, a sub-graph, a view, an attribute of each kind.
 std::string Specimen() {
   auto model = MakeModel({2, 3, 8, 8});
   auto* graph = model.mutable_graph();

@@ -32,7 +32,7 @@ class Exporter {
     PW_ASSIGN(const std::vector<int> order, SortNodes(graph_));
     for (const int index : order) {
       const bool folded = input_.sources.folded[static_cast<size_t>(index)];
-      if (folded && !IsOp(graph_.node(index), "Constant")) continue;  // a light parameter
+      if (folded && !IsOp(graph_.node(index), "Constant")) continue;  // a weightless parameter
       PW_ASSIGN(ImportedNode node, ExportNode(graph_, index));
       for (size_t i = 1; i < node.outputs.size(); ++i) {
         if (read_.count(node.outputs[i]) == 0) node.outputs[i].clear();

@@ -1,7 +1,7 @@
 // ONNX models: shapes inferred, constants and parameters folded, sub-graphs kept as one op.
 // docs/formats/onnx.md.
 //
-// Every node is one op except Constant nodes and light parameters (ConstantOfShape called
+// Every node is one op except Constant nodes and weightless parameters (ConstantOfShape called
 // "param/..."), which become tensors. Op names are node names (made unique; "Conv_12" for the
 // unnamed node 12), types "Conv" or "com.microsoft.FusedConv", module paths the node name's folders
 // ("layer1/conv1" for "/layer1/conv1/Conv"). Op::args has one item per ONNX input: a reference, or

@@ -55,13 +55,13 @@ class Collector {
   Result<Sources> Run() {
     AddInputs();
     PW_RETURN_IF_ERROR(AddInitializers());
-    const std::vector<bool> light = FindWeightlessParameters(graph_);
-    // Constants first: a light parameter's shape may be one.
+    const std::vector<bool> weightless = FindWeightlessParameters(graph_);
+    // Constants first: a weightless parameter's shape may be one.
     for (int i = 0; i < graph_.node_size(); ++i) {
       if (IsOp(graph_.node(i), "Constant")) PW_RETURN_IF_ERROR(AddConstant(i));
     }
     for (int i = 0; i < graph_.node_size(); ++i) {
-      if (light[static_cast<size_t>(i)]) PW_RETURN_IF_ERROR(AddWeightlessParameter(i));
+      if (weightless[static_cast<size_t>(i)]) PW_RETURN_IF_ERROR(AddWeightlessParameter(i));
     }
     return std::move(out_);
   }

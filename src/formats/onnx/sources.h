@@ -38,7 +38,7 @@ struct Sources {
   int64_t replaced_batch = 0;
 };
 
-// Weight-less light form: ConstantOfShape nodes called "param/..." over a constant shape are
+// Weightless form: ConstantOfShape nodes called "param/..." over a constant shape are
 // parameters; in a file without such a name, those over a constant shape whose output feeds,
 // perhaps through ops that only rearrange it, a weight operand (Conv 1 and 2, Gemm 1 and 2, MatMul
 // 1, normalization scales, recurrent weights, Gather's table, ...).

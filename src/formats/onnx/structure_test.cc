@@ -112,7 +112,7 @@ TEST(OnnxStructure, KindsOfTensors) {
   EXPECT_EQ(KindOf(read.value(), "y"), TensorKind::kActivation);
 }
 
-// Named light form: "param/w" is a parameter, "zeros" an op, the Constant neither op nor edge.
+// Named weightless form: "param/w" is a parameter, "zeros" an op, the Constant neither op nor edge.
 TEST(OnnxStructure, LightFormFoldsNamedNodesOnly) {
   auto model = MakeModel({2, 3});
   auto* graph = model.mutable_graph();
@@ -131,8 +131,8 @@ TEST(OnnxStructure, LightFormFoldsNamedNodesOnly) {
   EXPECT_THAT(ShapeOf(read.value(), "w"), ElementsAre(3, 4));
 }
 
-// Light form without names: the weight, through its reshape, is a parameter; the initial state and
-// the tensor of computed shape stay ops.
+// Weightless form without names: the weight, through its reshape, is a parameter; the initial state
+// and the tensor of computed shape stay ops.
 TEST(OnnxStructure, LightFormWithoutNames) {
   auto model = MakeModel({2, 3});
   auto* graph = model.mutable_graph();

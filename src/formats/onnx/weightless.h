@@ -1,4 +1,4 @@
-// The weight-less light form: which ConstantOfShape nodes stand for parameters.
+// The weightless form: which ConstantOfShape nodes stand for parameters.
 #ifndef PLACEWRIGHT_FORMATS_ONNX_WEIGHTLESS_H_
 #define PLACEWRIGHT_FORMATS_ONNX_WEIGHTLESS_H_
 

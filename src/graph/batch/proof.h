@@ -18,8 +18,8 @@ namespace placewright {
 BatchScaling DeriveBatchScaling(const Graph& graph, const GraphBuilder& second,
                                 const GraphBuilder& third);
 
-// Whether the same step at one more batch follows `laws`, which DeriveBatchScaling found of `graph`,
-// `second` and another. Same complexity.
+// Whether the same step at one more batch follows `laws`, which DeriveBatchScaling found of
+// `graph`, `second` and another. Same complexity.
 bool FollowsLaws(const BatchScaling& laws, const Graph& graph, const GraphBuilder& second,
                  const GraphBuilder& further);
 

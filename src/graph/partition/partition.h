@@ -6,10 +6,10 @@
 // the same parts in every run and from any thread of the caller.
 //
 // Signals: METIS takes SIGTERM and SIGABRT for itself while it runs; they are given back as they
-// were, and SIGTERM waits until then, but in the calling thread only: in another one METIS's handler
-// would jump to nowhere. So METIS runs on no worker (Planner::on_calling_thread), workers of our
-// pools block all signals, and a program with threads of its own that may be sent SIGTERM has to
-// block it in them (pthread_sigmask).
+// were, and SIGTERM waits until then, but in the calling thread only: in another one METIS's
+// handler would jump to nowhere. So METIS runs on no worker (Planner::on_calling_thread), workers
+// of our pools block all signals, and a program with threads of its own that may be sent SIGTERM
+// has to block it in them (pthread_sigmask).
 #ifndef PLACEWRIGHT_GRAPH_PARTITION_PARTITION_H_
 #define PLACEWRIGHT_GRAPH_PARTITION_PARTITION_H_
 

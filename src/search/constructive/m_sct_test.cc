@@ -85,6 +85,29 @@ TEST(SctLinearProgram, ALimitIsReported) {
   EXPECT_EQ(solution.favourite_child[1], 3);
 }
 
+// Clp is ended by its event handler, long before it is done.
+TEST(SctLinearProgram, ABudgetThatIsOverEndsIt) {
+  std::vector<std::vector<WeightedEdge>> rows(400);
+  for (int32_t i = 0; i < 399; ++i) {
+    for (const int32_t step : {1, 2, 5, 11}) {
+      if (i + step < 400) rows[i].push_back({i + step, 3 + step});
+    }
+  }
+  const WeightedGraph dag = Dag(std::vector<int64_t>(400, 5), rows);
+  StopSource stop;
+  Budget budget;
+  budget.stop = stop.token();
+  const SctSolution whole = SolveSct(dag, 1'000'000, budget);
+  EXPECT_EQ(whole.end, SctSolution::End::kOptimal);
+  ASSERT_GT(whole.iterations, 100);
+  stop.RequestStop();
+  const SctSolution stopped = SolveSct(dag, 1'000'000, budget);
+  EXPECT_EQ(stopped.end, SctSolution::End::kBudget);
+  EXPECT_LT(stopped.iterations, 5);
+  EXPECT_EQ(stopped.favourite_child[0], 11);  // the heaviest edge
+  EXPECT_THAT(DescribeEnd(stopped, 1'000'000), testing::HasSubstr("before it was done"));
+}
+
 TEST(SctLinearProgram, OnlyTheLimitIsCalledTheLimit) {
   SctSolution solution;
   EXPECT_EQ(DescribeEnd(solution, 20'000), "");

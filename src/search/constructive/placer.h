@@ -34,7 +34,8 @@ struct PlacerInput {
 // The device of every colocation group, each of its CandidateDevices::any.
 using PlaceFunction = std::function<GroupPlacement(const PlacerInput&)>;
 
-// `place`, and of candidates with `connections` the connected placement nearest to its own, if found.
+// `place`, and of candidates with `connections` the connected placement nearest to its own, if
+// found.
 GroupPlacement PlaceConnected(const PlaceFunction& place, const PlacerInput& input);
 
 // Runs `place` with attempts 0, 1, ... below `attempts` and takes the first plan that fits in

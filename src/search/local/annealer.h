@@ -11,10 +11,10 @@
 // draws find in a hundred thousand, where a graph is long.
 //
 // Then a move takes a group, a move set of groups or a window of the step to another device, brings
-// neighbours together, exchanges two move sets, windows or devices; half of the moves start from the
-// critical chain, a quarter from a group drawn in proportion to its time. A
-// neighbour is accepted if its cost is at most cost + T * E, E exponentially distributed with mean
-// 1 (Metropolis), drawn before it is evaluated, so that evaluating can stop early. One without a
+// neighbours together, exchanges two move sets, windows or devices; half of the moves start from
+// the critical chain, a quarter from a group drawn in proportion to its time. A neighbour is
+// accepted if its cost is at most cost + T * E, E exponentially distributed with mean 1
+// (Metropolis), drawn before it is evaluated, so that evaluating can stop early. One without a
 // route for something that crosses is never evaluated.
 //
 // Epochs of doubling length each cool T quadratically from its start to 0 and then start again from

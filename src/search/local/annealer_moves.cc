@@ -191,8 +191,8 @@ void Annealer::ProposeWindow() {
   }
 }
 
-// The next move of the sweep; false if it is over. Three tries a move set: the idlest accelerator to
-// balance, any to look around, the device of a neighbour to save transfers.
+// The next move of the sweep; false if it is over. Three tries a move set: the idlest accelerator
+// to balance, any to look around, the device of a neighbour to save transfers.
 bool Annealer::ProposeOfSweep() {
   const auto move_sets = std::min<int64_t>(kSwept, context_.move_sets.size());
   while (sweep_ < 3 * move_sets) {

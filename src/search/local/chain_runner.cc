@@ -18,10 +18,10 @@ int64_t MovesPerRound(const Problem& problem) {
 
 ChainRunner::ChainRunner(const Problem& problem, Evaluator& evaluator,
                          const PlannerOptions& options, const LocalContext& context,
-                         const std::vector<ChainSpec>& chains, const ChainRunnerOptions& rounds)
+                         const std::vector<ChainSpec>& chains, const ChainRunnerOptions& how)
     : problem_(problem),
       options_(options),
-      rounds_(rounds),
+      how_(how),
       count_(static_cast<int>(chains.size())),
       pool_(std::clamp(options.threads, 1, count_)),  // more would have nothing to do
       bound_(LowerBound(problem)) {
@@ -32,7 +32,7 @@ ChainRunner::ChainRunner(const Problem& problem, Evaluator& evaluator,
     chains_.push_back(
         std::make_unique<Annealer>(context, evaluator, chain.start.devices, random, chain.options));
   }
-  result_.algorithm = rounds.algorithm;
+  result_.algorithm = how.algorithm;
   Record();
 }
 
@@ -41,7 +41,7 @@ bool ChainRunner::Advance() {
   try {
     RunRound();
     Record();
-    if (rounds_.share_best) Offer(best_);
+    if (how_.share_best) Offer(best_);
   } catch (const std::bad_alloc&) {  // the best so far is worth more than an error
     chains_.clear();
     result_.out_of_memory = true;
@@ -59,7 +59,7 @@ bool ChainRunner::Done() const {
   const Nanos step_time(best_.score.step_time);
   if (best_.score.feasible && ProvesOptimal(bound_, PlanSpace::kPlaced, step_time)) return true;
   const int64_t in_vain = result_.iterations - improved_at_;
-  return rounds_.patience > 0 && in_vain >= std::max(rounds_.patience, result_.iterations / 2);
+  return how_.patience > 0 && in_vain >= std::max(how_.patience, result_.iterations / 2);
 }
 
 void ChainRunner::RunRound() {

@@ -38,7 +38,7 @@ class ChainRunner {
   // At least one chain. All references must outlive it.
   ChainRunner(const Problem& problem, Evaluator& evaluator, const PlannerOptions& options,
               const LocalContext& context, const std::vector<ChainSpec>& chains,
-              const ChainRunnerOptions& rounds);
+              const ChainRunnerOptions& how);
 
   // One round: PlannerRun::Advance. False once the iteration budget is used up, the best plan
   // reaches the lower bound, patience is at its end, or memory ran out.
@@ -54,7 +54,7 @@ class ChainRunner {
 
   const Problem& problem_;
   const PlannerOptions options_;
-  const ChainRunnerOptions rounds_;
+  const ChainRunnerOptions how_;
   const int count_;
   ThreadPool pool_;
   std::vector<std::unique_ptr<Annealer>> chains_;

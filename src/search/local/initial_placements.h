@@ -18,8 +18,8 @@ namespace placewright {
 std::vector<std::vector<DeviceId>> MachineParts(const Cluster& cluster,
                                                 const CandidateDevices& candidates);
 
-// The candidates with `part` in place of its accelerators. Groups that may run on none of the part keep
-// their preferred devices.
+// The candidates with `part` in place of its accelerators. Groups that may run on none of the part
+// keep their preferred devices.
 CandidateDevices Confine(const CandidateDevices& candidates, const std::vector<DeviceId>& part);
 
 // One plan for every part (and all accelerators) and each of layered, m-topo, m-etf, heft, and heft

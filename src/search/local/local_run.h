@@ -33,9 +33,9 @@ struct LocalProblem {
 class LocalRun : public PlannerRun {
  public:
   LocalRun(std::unique_ptr<LocalProblem> local, Evaluator& evaluator, const PlannerOptions& options,
-           const std::vector<ChainSpec>& chains, const ChainRunnerOptions& rounds)
+           const std::vector<ChainSpec>& chains, const ChainRunnerOptions& how)
       : local_(std::move(local)),
-        runner_(local_->problem, evaluator, options, *local_->context, chains, rounds) {}
+        runner_(local_->problem, evaluator, options, *local_->context, chains, how) {}
   bool Advance() override { return runner_.Advance(); }
   void Offer(const Score& score, const Placement& placement) override {
     runner_.Offer({score, GroupsOf(local_->problem, placement)});

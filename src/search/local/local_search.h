@@ -8,8 +8,9 @@
 // Where all placements can be enumerated (enumeration.h), the best of them is the result, without a
 // move. Else it ends with its budget, or when the best plan reaches the lower bound. It starts from
 // --init if given, from the placement of the graph's file, from the plans it is offered (else from
-// `layered`, `m-topo` and `heft`), and from the plans on parts of the machines (initial_placements.h): the best
-// of all, and those nearly as good that cut fewest pairs of groups.
+// `layered`, `m-topo` and `heft`), and from the plans on parts of the machines
+// (initial_placements.h): the best of all, and those nearly as good that cut fewest pairs of
+// groups.
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
 #define PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
 

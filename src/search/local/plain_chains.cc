@@ -18,7 +18,7 @@ struct Setting {
   std::string_view name;
   std::vector<PlaceFunction> starts;
   AnnealerOptions chain;
-  ChainRunnerOptions rounds;
+  ChainRunnerOptions how;
   const Placement* expert = nullptr;  // a start before the others
 };
 
@@ -69,7 +69,7 @@ Result<std::unique_ptr<PlannerRun>> StartChains(const Problem& problem, Evaluato
   std::vector<ChainSpec> chains;
   for (const ScoredPlacement& start : starts) chains.push_back({start, setting.chain});
   return std::unique_ptr<PlannerRun>(
-      std::make_unique<LocalRun>(std::move(local), evaluator, options, chains, setting.rounds));
+      std::make_unique<LocalRun>(std::move(local), evaluator, options, chains, setting.how));
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ Result<std::unique_ptr<PlannerRun>> McmcPlanner::Start(const Problem& problem, E
   setting.chain.moves = AnnealerOptions::Moves::kOne;
   setting.chain.cooling = AnnealerOptions::Cooling::kConstant;
   setting.chain.temperature_per_mille = 2;
-  setting.rounds = {name(), false, 4000};
+  setting.how = {name(), false, 4000};
   return StartChains(problem, evaluator, options, setting);
 }
 
@@ -100,7 +100,7 @@ Result<std::unique_ptr<PlannerRun>> AnnealingPlanner::Start(const Problem& probl
   setting.chain.temperature_per_mille =
       static_cast<int32_t>(std::clamp<int64_t>(1000 / std::max<int64_t>(1, groups), 5, 200));
   setting.chain.first_epoch = std::clamp<int64_t>(20 * groups, 256, 10'000);
-  setting.rounds = {name(), false, 0};
+  setting.how = {name(), false, 0};
   return StartChains(problem, evaluator, options, setting);
 }
 

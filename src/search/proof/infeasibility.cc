@@ -45,8 +45,8 @@ int64_t ContextLacks(const Problem& problem, DeviceId device) {
 using Capacities = IdVector<DeviceId, int64_t>;
 
 std::optional<Shortage> ProveGroup(const Problem& problem, const Capacities& capacity,
-                                   ColocationGroupId group, const GroupNeeds& needs) {
-  const MinMemory& need = needs[group];
+                                   ColocationGroupId group, const GroupMemory& minimal) {
+  const MinMemory& need = minimal[group];
   DeviceId best = problem.groups[group].allowed.front();
   for (DeviceId device : problem.groups[group].allowed) {
     if (capacity[device] > capacity[best]) best = device;
@@ -66,7 +66,7 @@ std::optional<Shortage> ProveGroup(const Problem& problem, const Capacities& cap
                       FormatSize(need.bytes) + " at once on one device (" + why +
                       "), and the most that a device it may use offers to tensors is " +
                       FormatSize(capacity[best]) + " on " + name + KeptInReserve(problem, best) +
-                      LargestGroup(problem, needs),
+                      LargestGroup(problem, minimal),
                   "op " + Printable(problem.graph->op(problem.groups[group].ops.front()).name, 80),
                   "At least " + FormatSize(missing) + " more is needed on " + name +
                       ", or a device with " + FormatSize(need.bytes) + " free for tensors"};
@@ -75,13 +75,13 @@ std::optional<Shortage> ProveGroup(const Problem& problem, const Capacities& cap
 // On every device that the group may use, what must lie there in any case leaves it too little.
 std::optional<Shortage> ProveBesideFixed(const Problem& problem, const Capacities& capacity,
                                          const FixedMemory& fixed, ColocationGroupId group,
-                                         const GroupNeeds& needs) {
+                                         const GroupMemory& minimal) {
   int64_t missing = kMaxQuantity, needed = 0;
   DeviceId best;
   for (DeviceId device : problem.groups[group].allowed) {
     const int64_t room = capacity[device];
     // The two may share storages: only an upper limit of what is needed, but at hand.
-    if (SaturatingAdd(needs[group].bytes, fixed.bytes[device]) <= room) {
+    if (SaturatingAdd(minimal[group].bytes, fixed.bytes[device]) <= room) {
       return std::nullopt;
     }
     const int64_t need = MinMemoryBesideFixed(problem, fixed, group, device);
@@ -100,7 +100,7 @@ std::optional<Shortage> ProveBesideFixed(const Problem& problem, const Capacitie
                       FormatSize(needed) + " at once, " + FormatSize(fixed.bytes[best]) +
                       " of it for parameters and state whose home is given or whose ops may run " +
                       "there only, and offers " + FormatSize(room) + " to tensors" +
-                      KeptInReserve(problem, best) + LargestGroup(problem, needs),
+                      KeptInReserve(problem, best) + LargestGroup(problem, minimal),
                   "op " + Printable(problem.graph->op(problem.groups[group].ops.front()).name, 80),
                   "At least " + FormatSize(missing) + " more is needed on " + name};
 }
@@ -108,7 +108,7 @@ std::optional<Shortage> ProveBesideFixed(const Problem& problem, const Capacitie
 // `needed` bytes must lie on `devices` together.
 std::optional<Shortage> ProveTotal(const Problem& problem, const Capacities& capacity,
                                    int64_t needed, const std::vector<DeviceId>& devices,
-                                   const std::string& what, const GroupNeeds& needs) {
+                                   const std::string& what, const GroupMemory& minimal) {
   int64_t available = 0;
   for (DeviceId device : devices) {
     available = SaturatingAdd(available, capacity[device]);
@@ -122,7 +122,7 @@ std::optional<Shortage> ProveTotal(const Problem& problem, const Capacities& cap
   return Shortage{missing,
                   what + " need " + FormatSize(needed) + " at once, but " +
                       DeviceNames(problem, devices) + (one ? " offers " : " together offer ") +
-                      FormatSize(available) + " to tensors" + LargestGroup(problem, needs),
+                      FormatSize(available) + " to tensors" + LargestGroup(problem, minimal),
                   "",
                   "At least " + FormatSize(missing) + " more is needed" +
                       (one ? " on " + DeviceNames(problem, devices) : " on these devices") +
@@ -131,7 +131,7 @@ std::optional<Shortage> ProveTotal(const Problem& problem, const Capacities& cap
 
 // Where every group may lie on one device only there is one placement, and simulating it decides.
 std::optional<Shortage> ProveOnlyPlacement(const Problem& problem, Evaluator& evaluator,
-                                           const GroupNeeds& needs) {
+                                           const GroupMemory& minimal) {
   GroupPlacement device_of;
   for (const ColocationGroup& group : problem.groups) {
     if (group.allowed.size() != 1) return std::nullopt;
@@ -147,7 +147,7 @@ std::optional<Shortage> ProveOnlyPlacement(const Problem& problem, Evaluator& ev
   return Shortage{missing,
                   "every op may run on one device only, and simulated in " +
                       std::string(ToString(problem.policy)) + " order this only placement " +
-                      DescribeOverflow(problem, result) + LargestGroup(problem, needs),
+                      DescribeOverflow(problem, result) + LargestGroup(problem, minimal),
                   "", "At least " + FormatSize(missing) + " more is needed"};
 }
 
@@ -166,7 +166,7 @@ std::vector<DeviceId> UsableDevices(const Problem& problem) {
 // Groups that are confined to the same devices, and what persists with them or has its home there,
 // must fit on these.
 std::optional<Shortage> ProveConfined(const Problem& problem, const Capacities& capacity,
-                                      const GroupNeeds& needs) {
+                                      const GroupMemory& minimal) {
   std::map<std::vector<DeviceId>, int64_t> confined;
   for (const ColocationGroup& group : problem.groups) {
     int64_t& sum = confined[group.allowed];
@@ -190,7 +190,7 @@ std::optional<Shortage> ProveConfined(const Problem& problem, const Capacities& 
             ProveTotal(problem, capacity, needed, devices,
                        "the parameters and state of the ops that may run only there, and those "
                        "whose home the file gives there,",
-                       needs)) {
+                       minimal)) {
       return shortage;
     }
   }
@@ -201,25 +201,25 @@ std::optional<Shortage> ProveConfined(const Problem& problem, const Capacities& 
 std::optional<Shortage> ProveShortage(const Problem& problem, Evaluator& evaluator) {
   const OpGraph graph = BuildOpGraph(problem);
   const Capacities capacity = TensorCapacity(problem.sim_graph);
-  const GroupNeeds needs = MinMemoryOfGroups(problem);
+  const GroupMemory minimal = MinMemoryOfGroups(problem);
   std::vector<ColocationGroupId> order;
   for (ColocationGroupId group : problem.group_ids()) order.push_back(group);
   std::stable_sort(order.begin(), order.end(), [&](ColocationGroupId a, ColocationGroupId b) {
-    return needs[a].bytes > needs[b].bytes;
+    return minimal[a].bytes > minimal[b].bytes;
   });
   for (ColocationGroupId group : order) {
-    if (auto shortage = ProveGroup(problem, capacity, group, needs)) return shortage;
+    if (auto shortage = ProveGroup(problem, capacity, group, minimal)) return shortage;
   }
-  if (auto shortage = ProveConfined(problem, capacity, needs)) return shortage;
+  if (auto shortage = ProveConfined(problem, capacity, minimal)) return shortage;
   const std::vector<DeviceId> all = UsableDevices(problem);
   const int64_t persistent = TotalPersistent(problem);
   if (auto shortage = ProveTotal(problem, capacity, persistent, all,
-                                 "parameters, optimizer state, buffers and constants", needs)) {
+                                 "parameters, optimizer state, buffers and constants", minimal)) {
     return shortage;
   }
   const FixedMemory fixed = FindFixedMemory(problem);
   for (ColocationGroupId group : order) {
-    if (auto shortage = ProveBesideFixed(problem, capacity, fixed, group, needs)) {
+    if (auto shortage = ProveBesideFixed(problem, capacity, fixed, group, minimal)) {
       return shortage;
     }
   }
@@ -229,10 +229,10 @@ std::optional<Shortage> ProveShortage(const Problem& problem, Evaluator& evaluat
                                FormatSize(persistent) + " of parameters and state and " +
                                    FormatSize(cut.live_bytes) + " of activations that op " + op +
                                    " or a later one still reads when it starts",
-                               needs);
+                               minimal);
     if (shortage) return shortage;
   }
-  return ProveOnlyPlacement(problem, evaluator, needs);
+  return ProveOnlyPlacement(problem, evaluator, minimal);
 }
 
 }  // namespace

@@ -114,9 +114,9 @@ std::string WholeText(const Error& error) {
   return error.ToString() + " " + std::string(error.Remedy());
 }
 
-// Whether some constructive planner's plan fits once `enough` is added.
-bool Fits(TestSpec spec, const MemoryAdvice& enough) {
-  for (const MoreMemory& more : enough.more) spec.capacity[more.device.index()] += more.bytes;
+// Whether some constructive planner's plan fits once `advice` is added.
+bool Fits(TestSpec spec, const MemoryAdvice& advice) {
+  for (const MoreMemory& more : advice.more) spec.capacity[more.device.index()] += more.bytes;
   const auto test = MakeTestProblem(spec);
   for (const auto& planner : MakeSearchPlanners()) {
     if (planner->iterative()) continue;
@@ -201,12 +201,12 @@ TEST(FindMemoryAdvice, OneDevice) {
   spec.inputs = {{"u", 4096}, {"v", 4096}, {"w", 4096}};
   spec.ops = {{"a", {1}, {"u"}, {8}}, {"b", {1}, {"v"}, {8}}, {"c", {1}, {"w"}, {8}}};
   const auto test = MakeTestProblem(spec);
-  const auto enough = FindMemoryAdvice(test->problem, *test->evaluator, test->plans(), 7168);
-  ASSERT_TRUE(enough);
-  ASSERT_EQ(enough->more.size(), 1u);
-  EXPECT_EQ(enough->more[0].bytes, 7680);
-  EXPECT_EQ(enough->algorithm, "single");
-  EXPECT_EQ(DescribeMemoryAdvice(test->problem, enough),
+  const auto advice = FindMemoryAdvice(test->problem, *test->evaluator, test->plans(), 7168);
+  ASSERT_TRUE(advice);
+  ASSERT_EQ(advice->more.size(), 1u);
+  EXPECT_EQ(advice->more[0].bytes, 7680);
+  EXPECT_EQ(advice->algorithm, "single");
+  EXPECT_EQ(DescribeMemoryAdvice(test->problem, advice),
             "7,680 B more on d0 (12,800 B usable in all) is enough: checked by simulation");
   const std::string text =
       WholeText(CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans()).error());
@@ -222,10 +222,10 @@ TEST(FindMemoryAdvice, TheSmallestOfSeveralDevices) {
   spec.inputs = {{"u", 4096}, {"v", 4096}, {"w", 4096}};
   spec.ops = {{"a", {1, 1}, {"u"}, {8}}, {"b", {1, 1}, {"v"}, {8}}, {"c", {1, 1}, {"w"}, {8}}};
   const auto test = MakeTestProblem(spec);
-  const auto enough = FindMemoryAdvice(test->problem, *test->evaluator, test->plans(), 2048);
-  ASSERT_TRUE(enough);
-  ASSERT_EQ(enough->more.size(), 1u);
-  EXPECT_EQ(enough->more[0].bytes, 3584);
+  const auto advice = FindMemoryAdvice(test->problem, *test->evaluator, test->plans(), 2048);
+  ASSERT_TRUE(advice);
+  ASSERT_EQ(advice->more.size(), 1u);
+  EXPECT_EQ(advice->more[0].bytes, 3584);
 }
 
 // What is said to be enough is; where memory is enough as it is, nothing is added.
@@ -240,11 +240,11 @@ TEST(FindMemoryAdvice, IsEnoughForRandomProblems) {
     }
     if (!runnable) continue;
     const auto test = MakeTestProblem(spec);
-    const auto enough = FindMemoryAdvice(test->problem, *test->evaluator, test->plans(), 1);
-    ASSERT_TRUE(enough) << "seed " << seed;
-    EXPECT_TRUE(Fits(spec, *enough)) << "seed " << seed;
-    EXPECT_EQ(enough->more.empty(), Fits(spec, {})) << "seed " << seed;
-    added += !enough->more.empty();
+    const auto advice = FindMemoryAdvice(test->problem, *test->evaluator, test->plans(), 1);
+    ASSERT_TRUE(advice) << "seed " << seed;
+    EXPECT_TRUE(Fits(spec, *advice)) << "seed " << seed;
+    EXPECT_EQ(advice->more.empty(), Fits(spec, {})) << "seed " << seed;
+    added += !advice->more.empty();
   }
   EXPECT_GT(added, 20);
 }

@@ -21,9 +21,9 @@ std::string FormatAmount(int64_t bytes) {
   return FormatCount(bytes / kMebi) + " MiB";
 }
 
-int64_t Total(const MemoryAdvice& enough) {
+int64_t Total(const MemoryAdvice& advice) {
   int64_t total = 0;
-  for (const MoreMemory& more : enough.more) total = SaturatingAdd(total, more.bytes);
+  for (const MoreMemory& more : advice.more) total = SaturatingAdd(total, more.bytes);
   return total;
 }
 
@@ -82,8 +82,8 @@ std::vector<MemoryAdvice> Candidates(const Problem& problem, Evaluator& evaluato
 
 // The device to enlarge alone: the one with the largest lack, of equals the one with the most
 // memory.
-DeviceId DeviceToEnlarge(const Problem& problem, const MemoryAdvice& enough) {
-  return std::max_element(enough.more.begin(), enough.more.end(),
+DeviceId DeviceToEnlarge(const Problem& problem, const MemoryAdvice& advice) {
+  return std::max_element(advice.more.begin(), advice.more.end(),
                           [&](const MoreMemory& a, const MoreMemory& b) {
                             const auto& capacity = problem.sim_graph.capacity;
                             return std::make_pair(a.bytes, capacity[a.device]) <
@@ -92,13 +92,13 @@ DeviceId DeviceToEnlarge(const Problem& problem, const MemoryAdvice& enough) {
       ->device;
 }
 
-// Less than `enough` on one device alone, by bisection; each round runs all planners.
+// Less than `advice` on one device alone, by bisection; each round runs all planners.
 void Shrink(const Problem& problem, const Evaluator& evaluator, const PlanSource& plans,
-            int64_t at_least, MemoryAdvice* enough) {
-  if (enough->more.empty()) return;
-  const DeviceId device = DeviceToEnlarge(problem, *enough);
+            int64_t at_least, MemoryAdvice* advice) {
+  if (advice->more.empty()) return;
+  const DeviceId device = DeviceToEnlarge(problem, *advice);
   const int64_t room = kMaxQuantity - problem.sim_graph.capacity[device];
-  int64_t low = at_least - 1, high = Total(*enough);  // low is not enough
+  int64_t low = at_least - 1, high = Total(*advice);  // low is not enough
   const int rounds = problem.sim_graph.ops <= kLarge ? 6 : 0;
   for (int round = 0; round < rounds; ++round) {
     // The smallest possible amount first: often it is enough.
@@ -109,7 +109,7 @@ void Shrink(const Problem& problem, const Evaluator& evaluator, const PlanSource
       low = middle;
     } else {
       high = middle;
-      *enough = {{{device, middle}}, who};
+      *advice = {{{device, middle}}, who};
     }
   }
 }
@@ -144,18 +144,18 @@ std::optional<MemoryAdvice> FindMemoryAdvice(const Problem& problem, Evaluator& 
 }
 
 std::string DescribeMemoryAdvice(const Problem& problem,
-                                 const std::optional<MemoryAdvice>& enough) {
+                                 const std::optional<MemoryAdvice>& advice) {
   constexpr size_t kNamed = 8;
-  if (!enough) return "no amount is known to be enough";
-  if (enough->more.empty())
-    return "another algorithm: --algo " + enough->algorithm + " finds a plan that fits";
-  if (enough->more.size() > kNamed) {
+  if (!advice) return "no amount is known to be enough";
+  if (advice->more.empty())
+    return "another algorithm: --algo " + advice->algorithm + " finds a plan that fits";
+  if (advice->more.size() > kNamed) {
     int64_t max = 0;
-    for (const MoreMemory& more : enough->more) max = std::max(max, more.bytes);
+    for (const MoreMemory& more : advice->more) max = std::max(max, more.bytes);
     return FormatAmount(max) + " more on each device is enough: checked by simulation";
   }
   std::vector<std::string> parts;
-  for (const MoreMemory& more : enough->more) {
+  for (const MoreMemory& more : advice->more) {
     const int64_t all = problem.sim_graph.capacity[more.device] + more.bytes;
     parts.push_back(FormatAmount(more.bytes) + " more on " +
                     problem.cluster->device(more.device).name + " (" + FormatAmount(all) +
@@ -199,15 +199,15 @@ std::string DescribeOverflow(const Problem& problem, const Evaluation& result) {
 Error NothingFits(const Problem& problem, Evaluator& evaluator, const PlanSource& plans,
                   std::string_view algorithm, const Placement& plan) {
   const Evaluation result = evaluator.EvaluateOne(plan);
-  const std::optional<MemoryAdvice> enough = FindMemoryAdvice(problem, evaluator, plans, 1, &plan);
-  const bool as_it_is = enough && enough->more.empty();
+  const std::optional<MemoryAdvice> advice = FindMemoryAdvice(problem, evaluator, plans, 1, &plan);
+  const bool as_it_is = advice && advice->more.empty();
   return MakeError(ErrorCode::kNothingFound,
                    "the best placement that " + std::string(algorithm) +
                        " found does not fit: it " + DescribeOverflow(problem, result) +
                        LargestGroup(problem, MinMemoryOfGroups(problem)) + "; nothing was written",
                    "",
                    "Give more time (--time), or " + std::string(as_it_is ? "" : "more memory: ") +
-                       DescribeMemoryAdvice(problem, enough) +
+                       DescribeMemoryAdvice(problem, advice) +
                        ReserveAdvice(problem, result.TotalOver().count) +
                        ConstraintAdvice(problem));
 }

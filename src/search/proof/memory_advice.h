@@ -34,7 +34,7 @@ std::optional<MemoryAdvice> FindMemoryAdvice(const Problem& problem, Evaluator& 
                                              const Placement* plan = nullptr);
 
 // "64 MiB more on d0 (12,352 MiB usable in all) is enough: checked by simulation" or the like.
-std::string DescribeMemoryAdvice(const Problem& problem, const std::optional<MemoryAdvice>& enough);
+std::string DescribeMemoryAdvice(const Problem& problem, const std::optional<MemoryAdvice>& advice);
 
 // "; or keep less memory in reserve ...", where `missing` bytes are no more than all devices keep.
 std::string ReserveAdvice(const Problem& problem, int64_t missing);

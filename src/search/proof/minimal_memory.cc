@@ -28,9 +28,9 @@ std::map<StorageId, int64_t> WorkingSet(const Problem& problem, ColocationGroupI
   return bytes;
 }
 
-GroupNeeds MinMemoryOfGroups(const Problem& problem) {
+GroupMemory MinMemoryOfGroups(const Problem& problem) {
   const SimGraph& sim_graph = problem.sim_graph;
-  GroupNeeds needs(problem.groups.size());
+  GroupMemory minimal(problem.groups.size());
   IdVector<ColocationGroupId, int64_t> workspace(problem.groups.size(), 0);
   for (ExecOpId op : sim_graph.exec_ops()) {
     const ColocationGroupId group = problem.group_of[sim_graph.op_of[op]];
@@ -38,14 +38,14 @@ GroupNeeds MinMemoryOfGroups(const Problem& problem) {
     for (const auto& [storage, size] : WorkingSet(problem, group, op)) {
       bytes = SaturatingAdd(bytes, size);
     }
-    if (!needs[group].op.valid() || bytes > needs[group].bytes) needs[group] = {bytes, op};
+    if (!minimal[group].op.valid() || bytes > minimal[group].bytes) minimal[group] = {bytes, op};
     workspace[group] = std::max(workspace[group], sim_graph.workspace[op]);
   }
   for (ColocationGroupId u : problem.group_ids()) {
-    needs[u].bytes = SaturatingAdd(needs[u].bytes,
-                                   SaturatingAdd(problem.groups[u].persistent.count, workspace[u]));
+    minimal[u].bytes = SaturatingAdd(
+        minimal[u].bytes, SaturatingAdd(problem.groups[u].persistent.count, workspace[u]));
   }
-  return needs;
+  return minimal;
 }
 
 std::string FormatSize(int64_t bytes) {
@@ -66,14 +66,14 @@ std::string GroupName(const Problem& problem, ColocationGroupId id) {
          (group.ops.size() == 1 ? " op)" : " ops)");
 }
 
-std::string LargestGroup(const Problem& problem, const GroupNeeds& needs) {
-  if (needs.empty()) return "";
+std::string LargestGroup(const Problem& problem, const GroupMemory& minimal) {
+  if (minimal.empty()) return "";
   ColocationGroupId largest(0);
   for (ColocationGroupId u : problem.group_ids()) {
-    if (needs[u].bytes > needs[largest].bytes) largest = u;
+    if (minimal[u].bytes > minimal[largest].bytes) largest = u;
   }
   return "; the largest indivisible group is " + GroupName(problem, largest) + " with " +
-         FormatSize(needs[largest].bytes);
+         FormatSize(minimal[largest].bytes);
 }
 
 }  // namespace placewright

@@ -22,10 +22,10 @@ struct MinMemory {
 std::map<StorageId, int64_t> WorkingSet(const Problem& problem, ColocationGroupId group,
                                         ExecOpId op);
 
-using GroupNeeds = IdVector<ColocationGroupId, MinMemory>;
+using GroupMemory = IdVector<ColocationGroupId, MinMemory>;
 
 // O(edges log edges).
-GroupNeeds MinMemoryOfGroups(const Problem& problem);
+GroupMemory MinMemoryOfGroups(const Problem& problem);
 
 // "1.5 KiB (1,536 B)"; "512 B" below a KiB.
 std::string FormatSize(int64_t bytes);
@@ -36,7 +36,7 @@ std::string KeptInReserve(const Problem& problem, DeviceId device);
 std::string GroupName(const Problem& problem, ColocationGroupId group);
 
 // "; the largest indivisible group is ... with SIZE", or "" without groups.
-std::string LargestGroup(const Problem& problem, const GroupNeeds& needs);
+std::string LargestGroup(const Problem& problem, const GroupMemory& minimal);
 
 }  // namespace placewright
 
