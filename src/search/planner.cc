@@ -6,7 +6,7 @@ Result<PlannerResult> IterativePlanner::Plan(const Problem& problem, Evaluator& 
                                              const PlannerOptions& options) const {
   PW_ASSIGN(const std::unique_ptr<PlannerRun> run, Start(problem, evaluator, options));
   const bool limited = options.budget.iterations || options.budget.deadline;
-  while (run->Advance() && limited && !options.budget.Expired()) {
+  while (run->Advance(kMaxQuantity) && limited && !options.budget.Expired()) {
   }
   return run->result();
 }

@@ -83,10 +83,10 @@ class Planner {
 class PlannerRun {
  public:
   virtual ~PlannerRun() = default;
-  // Goes on for one slice: some ten milliseconds of moves, fewer where the iteration budget of the
-  // options ends. How moves are cut into slices never depends on time. False once there is nothing
-  // left to try.
-  virtual bool Advance() = 0;
+  // Goes on for one slice: some ten milliseconds of moves, fewer where `max_moves` or the iteration
+  // budget of the options ends. How moves are cut into slices never depends on time. False once
+  // there is nothing left to try.
+  virtual bool Advance(int64_t max_moves) = 0;
   // A plan that the search may go on from, where it is better than its own.
   virtual void Offer(const Score& score, const Placement& placement) = 0;
   // Of all slices so far.
@@ -98,6 +98,9 @@ class IterativePlanner : public Planner {
  public:
   bool iterative() const final { return true; }
   const IterativePlanner* AsIterative() const final { return this; }
+  // Where positive: `auto` runs it, to its end, once the others have made this many moves together;
+  // they go on from what it found. For a search that costs short runs more than it gives them.
+  virtual int64_t joins_after() const { return 0; }
   // Makes the first plan, without moves. Errors: those of Plan.
   virtual Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                                     const PlannerOptions& options) const = 0;

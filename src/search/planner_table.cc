@@ -7,6 +7,7 @@
 #include "search/constructive/m_topo.h"
 #include "search/constructive/simple.h"
 #include "search/expert/expert.h"
+#include "search/local/descent.h"
 #include "search/local/local_search.h"
 #include "search/local/plain_chains.h"
 #include "search/partition/partition_placers.h"
@@ -42,6 +43,7 @@ PlannerTable MakeSearchPlanners(const PlannerSettings& settings) {
   table.push_back(std::make_unique<McmcPlanner>(settings.expert));
   table.push_back(std::make_unique<AnnealingPlanner>());
   table.push_back(std::make_unique<LocalSearchPlanner>());
+  table.push_back(std::make_unique<DescentPlanner>());
   return table;
 }
 

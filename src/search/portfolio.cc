@@ -82,27 +82,37 @@ class Portfolio {
   }
   void RestoreTime() { options_.budget.deadline = deadline_; }
 
-  // The iterations of the budget are shared by all: the slice goes to who has had the fewest moves.
+  // The iterations of the budget are shared by all. A slice goes to the search that has had the
+  // fewest moves; one that joins later (IterativePlanner::joins_after) then runs to its end.
   void RunIterative(const std::vector<const IterativePlanner*>& planners) {
     if (options_.budget.Stopped()) {
       if (!best_) Keep(NoPlanInTime("auto"));
       return;
     }
-    Guarded([&] { StartAll(planners); });
+    std::vector<const IterativePlanner*> early, late;
+    for (const IterativePlanner* planner : planners) {
+      (planner->joins_after() > 0 ? late : early).push_back(planner);
+    }
+    for (const IterativePlanner* planner : early) Guarded([&] { StartRun(*planner); });
     const bool limited = options_.budget.iterations || options_.budget.deadline;
-    const bool one_turn = !limited;
+    if (!limited) late.clear();
     std::vector<PlannerRun*> live;
     for (const auto& run : runs_) live.push_back(run.get());
-    while (!live.empty() && !out_of_memory_) {
-      const auto next =
-          std::min_element(live.begin(), live.end(), [](const PlannerRun* a, const PlannerRun* b) {
-            return a->result().iterations < b->result().iterations;
-          });
-      bool goes_on = false;
-      Guarded([&] { goes_on = (*next)->Advance(); });
-      if (runs_.size() > 1) OfferToOthers(**next);
-      if (!goes_on || one_turn) live.erase(next);
-      if (Spent() || options_.budget.Expired()) break;
+    while (!out_of_memory_ && (!live.empty() || (early.empty() && !late.empty()))) {
+      if (!late.empty() && (live.empty() || MovesMade() >= late.front()->joins_after())) {
+        Guarded([&] { RunToItsEnd(*late.front()); });
+        late.erase(late.begin());
+      } else {
+        const auto next = std::min_element(live.begin(), live.end(),
+                                           [](const PlannerRun* a, const PlannerRun* b) {
+                                             return a->result().iterations < b->result().iterations;
+                                           });
+        bool goes_on = false;
+        Guarded([&] { goes_on = (*next)->Advance(MovesLeft()); });
+        if (runs_.size() > 1) OfferToOthers(**next);
+        if (!goes_on || !limited) live.erase(next);
+      }
+      if (MovesLeft() == 0 || options_.budget.Expired()) break;
     }
     for (const auto& run : runs_) {
       PlannerResult result = run->result();
@@ -161,15 +171,23 @@ class Portfolio {
     }
   }
 
-  void StartAll(const std::vector<const IterativePlanner*>& planners) {
-    for (const IterativePlanner* planner : planners) {
-      Result<std::unique_ptr<PlannerRun>> run = planner->Start(problem_, evaluator_, options_);
-      if (run.ok()) {
-        runs_.push_back(run.Take());
-      } else {
-        Keep(std::move(run.error()));
-      }
+  // The run, or nullptr where it could not begin.
+  PlannerRun* StartRun(const IterativePlanner& planner) {
+    Result<std::unique_ptr<PlannerRun>> run = planner.Start(problem_, evaluator_, options_);
+    if (!run.ok()) {
+      Keep(std::move(run.error()));
+      return nullptr;
     }
+    runs_.push_back(run.Take());
+    return runs_.back().get();
+  }
+
+  void RunToItsEnd(const IterativePlanner& planner) {
+    PlannerRun* run = StartRun(planner);
+    if (run == nullptr) return;
+    while (run->Advance(MovesLeft()) && MovesLeft() > 0 && !options_.budget.Expired()) {
+    }
+    OfferToOthers(*run);
   }
 
   void OfferToOthers(const PlannerRun& from) {
@@ -180,11 +198,14 @@ class Portfolio {
     }
   }
 
-  bool Spent() const {
-    if (!options_.budget.iterations) return false;
+  int64_t MovesMade() const {
     int64_t moves = 0;
     for (const auto& run : runs_) moves += run->result().iterations;
-    return moves >= *options_.budget.iterations;
+    return moves;
+  }
+  int64_t MovesLeft() const {
+    if (!options_.budget.iterations) return kMaxQuantity;
+    return std::max<int64_t>(0, *options_.budget.iterations - MovesMade());
   }
 
   void Add(PlannerResult result, const Score& score, bool search) {

@@ -39,7 +39,7 @@ class CountingPlanner : public IterativePlanner {
    public:
     Run(const CountingPlanner& planner, PlannerResult result)
         : planner_(planner), result_(std::move(result)) {}
-    bool Advance() override {
+    bool Advance(int64_t) override {
       planner_.log_->slices.push_back(planner_.name_);
       result_.iterations += planner_.moves_;
       return ++done_ < planner_.slices_;

@@ -24,7 +24,8 @@ ChainRunner::ChainRunner(const Problem& problem, Evaluator& evaluator,
       how_(how),
       count_(static_cast<int>(chains.size())),
       pool_(std::clamp(options.threads, 1, count_)),  // more would have nothing to do
-      bound_(LowerBound(problem)) {
+      bound_(LowerBound(problem)),
+      record_(problem, options_, how.algorithm) {
   best_ = chains.front().start;
   for (const ChainSpec& chain : chains) {
     if (chain.start.score < best_.score) best_ = chain.start;
@@ -32,19 +33,18 @@ ChainRunner::ChainRunner(const Problem& problem, Evaluator& evaluator,
     chains_.push_back(
         std::make_unique<Annealer>(context, evaluator, chain.start.devices, random, chain.options));
   }
-  result_.algorithm = how.algorithm;
   Record();
 }
 
-bool ChainRunner::Advance() {
+bool ChainRunner::Advance(int64_t max_moves) {
   if (Done()) return false;
   try {
-    RunRound();
+    RunRound(max_moves);
     Record();
     if (how_.share_best) Offer(best_);
   } catch (const std::bad_alloc&) {  // the best so far is worth more than an error
     chains_.clear();
-    result_.out_of_memory = true;
+    record_.result.out_of_memory = true;
   }
   return !Done();
 }
@@ -54,56 +54,35 @@ void ChainRunner::Offer(const ScoredPlacement& start) {
 }
 
 bool ChainRunner::Done() const {
-  if (result_.out_of_memory) return true;
-  if (options_.budget.iterations && result_.iterations >= *options_.budget.iterations) return true;
+  if (record_.result.out_of_memory) return true;
+  if (options_.budget.iterations && record_.result.iterations >= *options_.budget.iterations)
+    return true;
   const Nanos step_time(best_.score.step_time);
   if (best_.score.feasible && ProvesOptimal(bound_, PlanSpace::kPlaced, step_time)) return true;
-  const int64_t in_vain = result_.iterations - improved_at_;
-  return how_.patience > 0 && in_vain >= std::max(how_.patience, result_.iterations / 2);
+  const int64_t in_vain = record_.result.iterations - improved_at_;
+  return how_.patience > 0 && in_vain >= std::max(how_.patience, record_.result.iterations / 2);
 }
 
-void ChainRunner::RunRound() {
+void ChainRunner::RunRound(int64_t max_moves) {
   const int64_t share = MovesPerRound(problem_);
-  int64_t left = share * count_;
+  int64_t left = std::min(share * count_, max_moves);
   if (options_.budget.iterations) {
-    left = std::min(left, *options_.budget.iterations - result_.iterations);
+    left = std::min(left, *options_.budget.iterations - record_.result.iterations);
   }
-  result_.iterations += left;
+  record_.result.iterations += left;
   pool_.ParallelFor(count_,
                     [&](int c) { chains_[c]->Run(left / count_ + (c < left % count_ ? 1 : 0)); });
 }
 
 void ChainRunner::Record() {
-  bool changed = result_.placement.empty();
+  bool changed = false;
   for (const auto& chain : chains_) {
     if (!(chain->best_score() < best_.score)) continue;
     best_ = {chain->best_score(), chain->best()};
-    improved_at_ = result_.iterations;
+    improved_at_ = record_.result.iterations;
     changed = true;
   }
-  if (changed) {
-    result_.feasible = best_.score.feasible;
-    result_.step_time = Nanos(best_.score.step_time);
-    result_.placement = ExpandGroups(problem_, best_.devices);
-  }
-  const bool better =
-      best_.score.feasible &&
-      (result_.history.empty() || best_.score.step_time < result_.history.back().step_time.count);
-  ReportProgress(better);
-  if (!better) return;
-  const double seconds = SecondsSince(options_.started);
-  if (!result_.first_feasible_seconds) result_.first_feasible_seconds = seconds;
-  result_.history.push_back(
-      {result_.iterations, seconds, Nanos(best_.score.step_time), result_.algorithm});
-}
-
-void ChainRunner::ReportProgress(bool better) {
-  if (!options_.progress) return;
-  const Clock::time_point now = Clock::now();
-  if (!better && now - reported_ < std::chrono::milliseconds(250)) return;
-  reported_ = now;
-  options_.progress(
-      {result_.algorithm, result_.iterations, Nanos(best_.score.step_time), best_.score.feasible});
+  record_.Update(best_, changed);
 }
 
 }  // namespace placewright

@@ -11,15 +11,11 @@
 
 #include "base/thread_pool.h"
 #include "search/local/annealer.h"
+#include "search/local/run_record.h"
 #include "search/planner.h"
 #include "search/proof/bound.h"
 
 namespace placewright {
-
-struct ScoredPlacement {
-  Score score;
-  GroupPlacement devices;
-};
 
 struct ChainSpec {
   ScoredPlacement start;
@@ -42,15 +38,14 @@ class ChainRunner {
 
   // One round: PlannerRun::Advance. False once the iteration budget is used up, the best plan
   // reaches the lower bound, patience is at its end, or memory ran out.
-  bool Advance();
+  bool Advance(int64_t max_moves);
   void Offer(const ScoredPlacement& start);
-  const PlannerResult& result() const { return result_; }
+  const PlannerResult& result() const { return record_.result; }
 
  private:
   bool Done() const;
-  void RunRound();
+  void RunRound(int64_t max_moves);
   void Record();
-  void ReportProgress(bool better);
 
   const Problem& problem_;
   const PlannerOptions options_;
@@ -59,10 +54,9 @@ class ChainRunner {
   ThreadPool pool_;
   std::vector<std::unique_ptr<Annealer>> chains_;
   const Bound bound_;
+  RunRecord record_;
   ScoredPlacement best_;
-  PlannerResult result_;
   int64_t improved_at_ = 0;
-  Clock::time_point reported_;
 };
 
 }  // namespace placewright

@@ -67,7 +67,7 @@ CandidateDevices Confine(const CandidateDevices& candidates, const std::vector<D
 }
 
 std::vector<GroupPlacement> PlansOnParts(const PlacerInput& input, const Budget& budget,
-                                               int threads) {
+                                         int threads) {
   struct Method {
     GroupPlacement (*place)(const PlacerInput&);
     int64_t transfer_factor;

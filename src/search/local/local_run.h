@@ -36,7 +36,7 @@ class LocalRun : public PlannerRun {
            const std::vector<ChainSpec>& chains, const ChainRunnerOptions& how)
       : local_(std::move(local)),
         runner_(local_->problem, evaluator, options, *local_->context, chains, how) {}
-  bool Advance() override { return runner_.Advance(); }
+  bool Advance(int64_t max_moves) override { return runner_.Advance(max_moves); }
   void Offer(const Score& score, const Placement& placement) override {
     runner_.Offer({score, GroupsOf(local_->problem, placement)});
   }
@@ -50,7 +50,7 @@ class LocalRun : public PlannerRun {
 class FinishedRun : public PlannerRun {
  public:
   explicit FinishedRun(PlannerResult result) : result_(std::move(result)) {}
-  bool Advance() override { return false; }
+  bool Advance(int64_t) override { return false; }
   void Offer(const Score&, const Placement&) override {}
   const PlannerResult& result() const override { return result_; }
 

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
-#include "search/constructive/heft.h"
-#include "search/constructive/layered.h"
-#include "search/constructive/m_topo.h"
 #include "search/evaluation/plan_result.h"
 #include "search/local/chain_runner.h"
+#include "search/local/first_plans.h"
 #include "search/local/initial_placements.h"
 #include "search/local/local_run.h"
 #include "search/proof/enumeration.h"
-#include "sim/placement_check.h"
 
 namespace placewright {
 namespace {
@@ -57,67 +54,6 @@ std::vector<size_t> ChainStarts(const LocalContext& context,
   return chosen;
 }
 
-// Adds the plans that are new and connected, and sorts: the best first. Returns the error of the
-// last plan that is not connected.
-Status AddStarts(const PlacerInput& input, Evaluator& evaluator, std::vector<GroupPlacement> plans,
-                 std::vector<ScoredPlacement>& starts) {
-  const Problem& problem = input.problem;
-  Status status = Ok();
-  std::vector<GroupPlacement> fresh;
-  std::vector<Placement> candidates;
-  for (GroupPlacement& devices : plans) {
-    const bool known =
-        std::any_of(starts.begin(), starts.end(),
-                    [&](const ScoredPlacement& start) { return start.devices == devices; }) ||
-        std::find(fresh.begin(), fresh.end(), devices) != fresh.end();
-    if (known) continue;
-    Placement placement = ExpandGroups(problem, devices);
-    Status legal =
-        CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster, placement);
-    if (!legal.ok()) {
-      status = std::move(legal.error());
-      continue;
-    }
-    fresh.push_back(std::move(devices));
-    candidates.push_back(std::move(placement));
-  }
-  const std::vector<Evaluation> evaluations = evaluator.Evaluate(candidates);
-  for (size_t i = 0; i < fresh.size(); ++i) {
-    starts.push_back({evaluations[i].score(), std::move(fresh[i])});
-  }
-  std::stable_sort(
-      starts.begin(), starts.end(),
-      [](const ScoredPlacement& a, const ScoredPlacement& b) { return a.score < b.score; });
-  return status;
-}
-
-// The plans that the options name, and the search's own where these are none: of each input. And
-// the best of all, where it is known.
-Result<std::vector<ScoredPlacement>> FindStarts(const std::vector<PlacerInput>& inputs,
-                                                Evaluator& evaluator, const PlannerOptions& options,
-                                                const std::optional<Enumeration>& all) {
-  const Problem& problem = inputs.front().problem;
-  std::vector<GroupPlacement> plans;
-  if (options.initial) plans.push_back(GroupsOf(problem, *options.initial));
-  if (options.given) plans.push_back(GroupsOf(problem, *options.given));
-  for (const Placement& placement : options.starts) plans.push_back(GroupsOf(problem, placement));
-  if (all && all->legal) plans.push_back(all->best_device);  // after its equals
-  std::vector<ScoredPlacement> starts;
-  Status status = AddStarts(inputs.front(), evaluator, std::move(plans), starts);
-  if (options.starts.empty() || starts.empty()) {
-    for (const PlacerInput& input : inputs) {
-      plans.clear();
-      for (const auto place : {&PlaceLayered, &PlaceMTopo, &PlaceHeft}) {
-        plans.push_back(PlaceConnected(place, input));
-      }
-      Status added = AddStarts(input, evaluator, std::move(plans), starts);
-      if (status.ok()) status = std::move(added);
-    }
-  }
-  if (starts.empty()) return std::move(status.error());
-  return starts;
-}
-
 // Where everything on one accelerator does not fit, no other start leads to what search makes of
 // it.
 void StartOneFromAllOnFastest(const PlacerInput& input, Evaluator& evaluator, ChainSpec& chain) {
@@ -132,18 +68,12 @@ Result<std::unique_ptr<PlannerRun>> LocalSearchPlanner::Start(const Problem& pro
                                                               Evaluator& evaluator,
                                                               const PlannerOptions& options) const {
   auto local = std::make_unique<LocalProblem>(problem, CandidateScope::kAll);
-  const CandidateDevices& candidates = local->candidates;
-  // Where some devices do not reach each other, starts come from both sets of candidates.
-  const CandidateDevices mutual =
-      candidates.connections ? FindCandidateDevices(problem, local->graph) : CandidateDevices{};
-  std::vector<PlacerInput> inputs{
-      {problem, local->graph, candidates, local->groups, options.seed, 0}};
-  if (candidates.connections) {
-    inputs.push_back({problem, local->graph, mutual, local->groups, options.seed, 0});
-  }
+  CandidateDevices mutual;
+  const std::vector<PlacerInput> inputs = InputsOf(*local, options.seed, &mutual);
   std::optional<Enumeration> all;
   if (enumerates_) all = EnumeratePlacements(problem, evaluator);
-  PW_ASSIGN(std::vector<ScoredPlacement> starts, FindStarts(inputs, evaluator, options, all));
+  const GroupPlacement* known = all && all->legal ? &all->best_device : nullptr;
+  PW_ASSIGN(std::vector<ScoredPlacement> starts, FindFirstPlans(inputs, evaluator, options, known));
   const auto finish = [&](const ScoredPlacement& start) {
     return std::unique_ptr<PlannerRun>(std::make_unique<FinishedRun>(
         MakeResult(problem, name(), start.devices, start.score, options)));
@@ -155,7 +85,7 @@ Result<std::unique_ptr<PlannerRun>> LocalSearchPlanner::Start(const Problem& pro
   for (const PlacerInput& input : inputs) {
     // Plans that are not connected are left out.
     static_cast<void>(
-        AddStarts(input, evaluator, PlansOnParts(input, options.budget, options.threads), starts));
+        AddPlans(input, evaluator, PlansOnParts(input, options.budget, options.threads), starts));
   }
   // No move was made: what no move repeats must not know of the further starts.
   if (options.budget.Expired()) return finish(first);

@@ -71,7 +71,8 @@ TEST(Annealer, PaysForEveryByteOfOverflow) {
   const CandidateDevices candidates = FindCandidateDevices(test->problem, graph);
   const GroupInfos groups = DescribeGroups(test->problem, graph);
   const MoveSets move_sets(test->problem, graph, groups);
-  const LocalContext context = MakeLocalContext(test->problem, graph, candidates, move_sets, groups);
+  const LocalContext context =
+      MakeLocalContext(test->problem, graph, candidates, move_sets, groups);
   Annealer annealer(context, *test->evaluator, AllOn(0, 16), Random(7), {});
   annealer.Run(5000);
   EXPECT_TRUE(annealer.best_score().feasible);
@@ -119,8 +120,7 @@ TEST(MoveSets, HoldThePartsThatRepeat) {
   bool found = false;
   for (const MoveSetId set : move_sets.Of(ColocationGroupId(6))) {
     std::vector<int32_t> members;
-    for (const ColocationGroupId group : move_sets.members(set))
-      members.push_back(group.value());
+    for (const ColocationGroupId group : move_sets.members(set)) members.push_back(group.value());
     found = found || members == wanted;
   }
   EXPECT_TRUE(found);
@@ -135,7 +135,8 @@ TEST(Annealer, SweepsOverTheLargestClustersFirst) {
   const CandidateDevices candidates = FindCandidateDevices(test->problem, graph);
   const GroupInfos groups = DescribeGroups(test->problem, graph);
   const MoveSets move_sets(test->problem, graph, groups);
-  const LocalContext context = MakeLocalContext(test->problem, graph, candidates, move_sets, groups);
+  const LocalContext context =
+      MakeLocalContext(test->problem, graph, candidates, move_sets, groups);
   ASSERT_EQ(move_sets.members(context.largest.front()).size(), 80u);  // all groups
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     Annealer annealer(context, *test->evaluator, AllOn(0, 80), Random(seed), {});
