@@ -21,11 +21,18 @@ struct Log {
 // Ends after `slices` of `moves` each; puts everything on d0.
 class CountingPlanner : public IterativePlanner {
  public:
-  CountingPlanner(std::string name, int64_t moves, int64_t slices, bool in_auto, Log* log)
-      : name_(std::move(name)), moves_(moves), slices_(slices), in_auto_(in_auto), log_(log) {}
+  CountingPlanner(std::string name, int64_t moves, int64_t slices, bool in_auto, Log* log,
+                  int64_t joins_after)
+      : name_(std::move(name)),
+        moves_(moves),
+        slices_(slices),
+        in_auto_(in_auto),
+        log_(log),
+        joins_after_(joins_after) {}
   std::string_view name() const override { return name_; }
   std::string_view description() const override { return "counts"; }
   bool in_auto() const override { return in_auto_; }
+  int64_t joins_after() const override { return joins_after_; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override {
     const GroupPlacement devices = AllOn(0, problem.groups.size());
@@ -59,6 +66,7 @@ class CountingPlanner : public IterativePlanner {
   int64_t moves_, slices_;
   bool in_auto_;
   Log* log_;
+  int64_t joins_after_;
 };
 
 class Portfolio : public testing::Test {
@@ -76,8 +84,10 @@ class Portfolio : public testing::Test {
     options.started = Clock::now();
     return MakeAuto(table_)->Plan(test_->problem, *test_->evaluator, options).Take();
   }
-  void Add(std::string name, int64_t moves, int64_t slices, bool in_auto = true) {
-    table_.push_back(std::make_unique<CountingPlanner>(name, moves, slices, in_auto, &log_));
+  void Add(std::string name, int64_t moves, int64_t slices, bool in_auto = true,
+           int64_t joins_after = 0) {
+    table_.push_back(
+        std::make_unique<CountingPlanner>(name, moves, slices, in_auto, &log_, joins_after));
   }
 
   Log log_;
@@ -121,6 +131,24 @@ class Outsider : public Planner {
     return NoPlanInTime(name());
   }
 };
+
+// x joins, and runs to its end, once y has made 25 moves or more; then y goes on.
+TEST_F(Portfolio, RunsALateSearchToItsEndOnceOthersHaveMoved) {
+  Add("x", 10, 3, true, 25);
+  Add("y", 10, 6);
+  const PlannerResult result = Plan(1000);
+  EXPECT_THAT(log_.slices, ElementsAre("y", "y", "y", "x", "x", "x", "y", "y", "y"));
+  EXPECT_EQ(log_.offers.front(), "y");  // what x had found
+  EXPECT_EQ(result.iterations, 90);
+  EXPECT_EQ(result.baselines.size(), 2u);
+}
+
+TEST_F(Portfolio, LeavesALateSearchOutWhereMovesEndBefore) {
+  Add("x", 10, 3, true, 25);
+  Add("y", 10, 6);
+  EXPECT_EQ(Plan(20).baselines.size(), 1u);
+  EXPECT_THAT(log_.slices, ElementsAre("y", "y"));
+}
 
 // Says on which thread it was asked for a plan.
 class Stayer : public Planner {

@@ -190,8 +190,10 @@ Status CheckSpecNotProvenInfeasible(const TestSpec& spec) {
 
 size_t PlannersInAuto() {
   const PlannerTable table = MakeSearchPlanners();
-  return static_cast<size_t>(std::count_if(table.begin(), table.end(),
-                                           [](const auto& planner) { return planner->in_auto(); }));
+  return static_cast<size_t>(std::count_if(table.begin(), table.end(), [](const auto& planner) {
+    const IterativePlanner* search = planner->AsIterative();
+    return planner->in_auto() && (search == nullptr || search->joins_after() == 0);
+  }));
 }
 
 std::optional<Score> BestOfAll(const Problem& problem) {

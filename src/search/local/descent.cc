@@ -178,7 +178,8 @@ Result<std::unique_ptr<PlannerRun>> DescentPlanner::Start(const Problem& problem
                                                           const PlannerOptions& options) const {
   auto local = std::make_unique<LocalProblem>(problem, CandidateScope::kAll);
   CandidateDevices mutual;
-  const std::optional<Enumeration> all = EnumeratePlacements(problem, evaluator);
+  std::optional<Enumeration> all;
+  if (enumerates_) all = EnumeratePlacements(problem, evaluator);
   const GroupPlacement* known = all && all->legal ? &all->best_device : nullptr;
   PW_ASSIGN(std::vector<ScoredPlacement> starts,
             FindFirstPlans(InputsOf(*local, options.seed, &mutual), evaluator, options, known));

@@ -26,6 +26,9 @@ class DescentPlanner : public IterativePlanner {
  public:
   static constexpr size_t kSets = 600;
 
+  // Tests of the search itself do without enumeration (proof/enumeration.h).
+  explicit DescentPlanner(bool enumerates = true) : enumerates_(enumerates) {}
+
   std::string_view name() const override { return "descent"; }
   std::string_view description() const override {
     return "coordinate descent over sets of groups, the longest first, on re-simulation";
@@ -33,6 +36,9 @@ class DescentPlanner : public IterativePlanner {
   int64_t joins_after() const override { return 2000; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override;
+
+ private:
+  bool enumerates_;
 };
 
 }  // namespace placewright

@@ -8,6 +8,8 @@
 #include "search/evaluation/plan_result.h"
 #include "search/local/annealer.h"
 #include "search/local/critical.h"
+#include "search/evaluation/simulated.h"
+#include "search/local/descent.h"
 #include "search/local/initial_placements.h"
 #include "search/local/local_search.h"
 #include "search/local/move_sets.h"
@@ -110,6 +112,37 @@ TEST(PatternLabels, TellTheSamePartOfEveryStep) {
   }
   EXPECT_NE(label[4], label[5]);
   for (const size_t step : {0, 1, 6, 7}) EXPECT_NE(label[2 * step], label[4]) << step;
+}
+
+// The same plan for every seed and number of threads, better than its start, and found again by the
+// number of its moves, wherever that cuts a set; without a limit that is met it ends by itself.
+TEST(Descent, DrawsNothingAndRepeatsByMoves) {
+  const auto test = RecurrentProblem(40, 4);
+  GroupPlacement scattered;
+  for (ColocationGroupId u : test->problem.group_ids()) {
+    scattered.push_back(DeviceId(u.value() * 7 % 3 == 0 ? 1 : 0));
+  }
+  const auto plan = [&](std::optional<int64_t> iterations, uint64_t seed, int threads) {
+    PlannerOptions options;
+    options.budget.iterations = iterations;
+    options.seed = seed;
+    options.starts = {ExpandGroups(test->problem, scattered)};
+    const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(test->problem, threads);
+    return DescentPlanner(false).Plan(test->problem, *evaluator, options).Take();
+  };
+  const PlannerResult start = plan(0, 0, 1), end = plan(1'000'000, 0, 1);
+  EXPECT_LT(end.step_time, start.step_time);
+  EXPECT_LT(end.iterations, 1'000'000);
+  EXPECT_EQ(plan(1'000'000, 7, 3).placement, end.placement);
+  Nanos before = start.step_time;
+  for (const int64_t moves : {1, 2, 3, 10, 11, 50, 200}) {
+    const PlannerResult some = plan(moves, 0, 1);
+    EXPECT_LE(some.iterations, moves);
+    EXPECT_LE(some.step_time, before);  // the same way, cut off later
+    before = some.step_time;
+    EXPECT_EQ(plan(some.iterations, 3, 2).placement, some.placement);
+  }
+  EXPECT_LE(end.step_time, before);
 }
 
 TEST(MoveSets, HoldThePartsThatRepeat) {
