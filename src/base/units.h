@@ -49,6 +49,9 @@ constexpr Bytes RoundUpToGranule(Bytes size) { return Bytes((size.count + 511) /
 
 // a + b, saturating at kMaxQuantity; for sums over untrusted inputs.
 int64_t SaturatingAdd(int64_t a, int64_t b);
+inline void AddSaturating(Bytes& total, Bytes size) {
+  total = Bytes(SaturatingAdd(total.count, size.count));
+}
 // a * b for a, b >= 0, saturating at kMaxQuantity.
 int64_t SaturatingMultiply(int64_t a, int64_t b);
 

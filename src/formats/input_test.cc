@@ -54,7 +54,7 @@ const GraphFormat* FormatOf(std::string_view bytes) {
   return format.ok() ? format.value() : nullptr;
 }
 
-Error ErrorOf(std::string_view bytes) {
+Error ErrorOfInput(std::string_view bytes) {
   auto format = SniffGraph(bytes);
   EXPECT_FALSE(format.ok()) << bytes;
   return format.ok() ? Error{} : format.error();
@@ -75,22 +75,24 @@ TEST(SniffGraph, TellsFormatsByContent) {
 // A key inside an op decides nothing.
 TEST(SniffGraph, LooksAtTheOutermostKeysOnly) {
   EXPECT_EQ(FormatOf(R"({"ops": [{"schema": "placewright.costgraph/1"}]})"), &kAtenFormat);
-  EXPECT_EQ(ErrorOf(R"({"model": {"inputs": [], "ops": []}})").code, ErrorCode::kFormatUnknown);
+  EXPECT_EQ(ErrorOfInput(R"({"model": {"inputs": [], "ops": []}})").code,
+            ErrorCode::kFormatUnknown);
 }
 
 TEST(SniffGraph, SaysWhatItSeesInstead) {
-  EXPECT_THAT(ErrorOf("").message, HasSubstr("empty"));
-  EXPECT_THAT(ErrorOf("  \n ").message, HasSubstr("empty"));
-  EXPECT_THAT(ErrorOf("%PDF-1.4 and more").message, HasSubstr("text that begins with"));
-  EXPECT_THAT(ErrorOf(R"({"schema": "placewright.plan/1"})").message,
+  EXPECT_THAT(ErrorOfInput("").message, HasSubstr("empty"));
+  EXPECT_THAT(ErrorOfInput("  \n ").message, HasSubstr("empty"));
+  EXPECT_THAT(ErrorOfInput("%PDF-1.4 and more").message, HasSubstr("text that begins with"));
+  EXPECT_THAT(ErrorOfInput(R"({"schema": "placewright.plan/1"})").message,
               HasSubstr("placewright.plan/1"));
-  EXPECT_EQ(ErrorOf("\x89PNG\r\n\x1a\n").code, ErrorCode::kFormatUnknown);
-  EXPECT_THAT(ErrorOf("[]").message, HasSubstr("JSON, but a list where an object is expected"));
-  EXPECT_THAT(ErrorOf(" \"abc\"\n").message, HasSubstr("JSON, but a text where"));
-  EXPECT_THAT(ErrorOf("-1.5e3").message, HasSubstr("JSON, but a single value where"));
-  EXPECT_THAT(ErrorOf("[section]\nkey = 1").message, HasSubstr("not JSON"));
-  EXPECT_EQ(ErrorOf("{}").code, ErrorCode::kFormatUnknown);
-  const Error broken = ErrorOf("{\"name\": \"x\",\n \"batch\": }");
+  EXPECT_EQ(ErrorOfInput("\x89PNG\r\n\x1a\n").code, ErrorCode::kFormatUnknown);
+  EXPECT_THAT(ErrorOfInput("[]").message,
+              HasSubstr("JSON, but a list where an object is expected"));
+  EXPECT_THAT(ErrorOfInput(" \"abc\"\n").message, HasSubstr("JSON, but a text where"));
+  EXPECT_THAT(ErrorOfInput("-1.5e3").message, HasSubstr("JSON, but a single value where"));
+  EXPECT_THAT(ErrorOfInput("[section]\nkey = 1").message, HasSubstr("not JSON"));
+  EXPECT_EQ(ErrorOfInput("{}").code, ErrorCode::kFormatUnknown);
+  const Error broken = ErrorOfInput("{\"name\": \"x\",\n \"batch\": }");
   EXPECT_EQ(broken.code, ErrorCode::kSyntax);
   EXPECT_THAT(broken.place, HasSubstr("line 2"));
 }

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 // written in place (3), a reader of that (4) and the parameter's update (5).
 // Tensors: 0 w, 1 x, 2 t, 3 mm, 4 slice, 5 relu_, 6 sum, 7 update.
 // Storages: 0 w, 1 x, 2 mm, 3 sum.
-Graph Sample() {
+Graph SampleToBreak() {
   TinyGraph tiny;
   const TensorId w = tiny.Input("param:m.w", TensorKind::kParameter, {4, 4});
   const TensorId x = tiny.Input("x", TensorKind::kInput, {4, 4});
@@ -39,13 +39,13 @@ struct Corruption {
 };
 
 TEST(Verifier, AcceptsASoundGraph) {
-  Graph graph = Sample();
+  Graph graph = SampleToBreak();
   EXPECT_TRUE(CheckGraphConsistent(GraphTestPeer::Data(graph)).ok());
 }
 
 void ExpectFound(const std::vector<Corruption>& corruptions) {
   for (const Corruption& corruption : corruptions) {
-    Graph graph = Sample();
+    Graph graph = SampleToBreak();
     corruption.apply(GraphTestPeer::Data(graph));
     const Status status = CheckGraphConsistent(GraphTestPeer::Data(graph));
     ASSERT_FALSE(status.ok()) << corruption.what;

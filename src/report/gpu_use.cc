@@ -11,8 +11,6 @@
 namespace placewright {
 namespace {
 
-void Add(Bytes& total, Bytes size) { total = Bytes(SaturatingAdd(total.count, size.count)); }
-
 // The narrowest route of a ring over the devices; 0: some are not connected.
 BytesPerSecond RingBandwidth(const std::vector<DeviceId>& devices, const Cluster& cluster) {
   BytesPerSecond min(kMaxQuantity);
@@ -29,9 +27,9 @@ bool DataParallelismIsFaster(const SimResult& result, const Graph& graph, const 
   Bytes trained, persistent;
   for (StorageId id : graph.storages()) {
     const Storage& storage = graph.storage(id);
-    if (IsPersistent(storage.kind)) Add(persistent, storage.bytes);
+    if (IsPersistent(storage.kind)) AddSaturating(persistent, storage.bytes);
     const bool written = storage.versions.size() > 1;  // an op of the update writes it
-    if (written && storage.kind == TensorKind::kParameter) Add(trained, storage.bytes);
+    if (written && storage.kind == TensorKind::kParameter) AddSaturating(trained, storage.bytes);
   }
   if (graph.batch() > 0 && graph.batch() < static_cast<int64_t>(gpus.size())) {
     gpus.resize(static_cast<size_t>(graph.batch()));

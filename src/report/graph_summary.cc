@@ -17,8 +17,6 @@ int64_t Elements(const Tensor& tensor) {
   return elements;
 }
 
-void Add(Bytes& total, Bytes size) { total = Bytes(SaturatingAdd(total.count, size.count)); }
-
 Bytes& TotalOf(MemorySummary& memory, TensorKind kind) {
   switch (kind) {
     case TensorKind::kParameter: return memory.parameters;
@@ -37,12 +35,13 @@ MemorySummary SummariseMemory(const Graph& graph) {
   IdVector<GroupId, Bytes> group_bytes(graph.group_count());
   for (StorageId id : graph.storages()) {
     const Storage& storage = graph.storage(id);
-    Add(TotalOf(memory, storage.kind), storage.bytes);
+    AddSaturating(TotalOf(memory, storage.kind), storage.bytes);
     memory.largest_tensor = std::max(memory.largest_tensor, storage.bytes);
     const OpId home = graph.home_op(id);
     if (!IsPersistent(storage.kind)) continue;
-    Add(memory.persistent, RoundUpToGranule(storage.bytes));
-    if (home.valid()) Add(group_bytes[graph.group(home)], RoundUpToGranule(storage.bytes));
+    AddSaturating(memory.persistent, RoundUpToGranule(storage.bytes));
+    if (home.valid())
+      AddSaturating(group_bytes[graph.group(home)], RoundUpToGranule(storage.bytes));
   }
   for (const Bytes bytes : group_bytes)
     memory.largest_group = std::max(memory.largest_group, bytes);
@@ -198,7 +197,7 @@ std::vector<ModuleRow> SummariseModules(const Graph& graph, int depth) {
     const OpId maker = parameter ? graph.home_op(id) : graph.tensor(storage.first).producer;
     if (!maker.valid() || (!parameter && IsPersistent(storage.kind))) continue;
     tree.Visit(parameter ? parameters.Of(id) : graph.op(maker).module, [&](ModuleRow& row) {
-      Add(parameter ? row.parameters : row.activations, storage.bytes);
+      AddSaturating(parameter ? row.parameters : row.activations, storage.bytes);
     });
   }
   return tree.Rows();

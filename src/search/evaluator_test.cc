@@ -35,7 +35,7 @@ std::unique_ptr<TestProblem> Chain(size_t ops, int64_t bytes = 100) {
   return MakeTestProblem(spec);
 }
 
-Placement Random(const Problem& problem, uint64_t seed) {
+Placement RandomPlacement(const Problem& problem, uint64_t seed) {
   class Random random(seed);
   GroupPlacement devices;
   for (const ColocationGroup& group : problem.groups) {
@@ -47,7 +47,8 @@ Placement Random(const Problem& problem, uint64_t seed) {
 TEST(SimulatedEvaluator, IsTheSimulatorForEveryThreadCountAndForm) {
   const auto test = Chain(10);
   std::vector<Placement> candidates;
-  for (uint64_t seed = 0; seed < 40; ++seed) candidates.push_back(Random(test->problem, seed));
+  for (uint64_t seed = 0; seed < 40; ++seed)
+    candidates.push_back(RandomPlacement(test->problem, seed));
   const auto one = MakeSimulatedEvaluator(test->problem, 1);
   const auto three = MakeSimulatedEvaluator(test->problem, 3);
   EvaluationOptions options;

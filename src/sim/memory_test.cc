@@ -9,7 +9,7 @@
 namespace placewright {
 namespace {
 
-SimResult Simulate(const TinyProblem& problem) {
+SimResult SimulateTiny(const TinyProblem& problem) {
   Simulator simulator(problem.sim_graph);
   return simulator.Run(problem.placement);
 }
@@ -18,7 +18,7 @@ TEST(Memory, RoundsUpAndKeepsZero) {
   TinyStep step(1);
   step.Op("a", 0, 5, {}, {1, 512, 513, 0});
   // Unread outputs live while their producer runs: 512 + 512 + 1024 + 0.
-  EXPECT_EQ(Simulate(step.Build()).devices[0].tensor_peak.count, 2048);
+  EXPECT_EQ(SimulateTiny(step.Build()).devices[0].tensor_peak.count, 2048);
 }
 
 TEST(Memory, ChainFreesAtTheLastReadersEnd) {
@@ -26,7 +26,7 @@ TEST(Memory, ChainFreesAtTheLastReadersEnd) {
   const TensorId x = step.Op("a", 0, 5, {}, {512})[0];
   const TensorId y = step.Op("b", 0, 5, {x}, {1024})[0];
   step.Op("c", 0, 5, {y}, {2048});
-  const SimResult result = Simulate(step.Build());
+  const SimResult result = SimulateTiny(step.Build());
   // a: 512; b: 512 + 1024; at 10 x leaves before c's output comes: c: 1024 + 2048.
   EXPECT_EQ(result.devices[0].tensor_peak.count, 3072);
   EXPECT_EQ(result.devices[0].peak_time.count, 10);
@@ -38,7 +38,7 @@ TEST(Memory, CopyOutlivesItsHome) {
   const TensorId x = step.Op("a", 0, 5, {}, {1024})[0];
   step.Op("b", 1, 5000, {x}, {512});
   step.Op("late", 0, 10, {}, {2048}, {.after = {"b"}});
-  const SimResult result = Simulate(step.Build());
+  const SimResult result = SimulateTiny(step.Build());
   // d0: x 0-1039 (transfer 5-1039), then 2048 from 6039: never together. d1: the copy from 5 and
   // b's output from 1039: 1536.
   EXPECT_EQ(result.devices[0].tensor_peak.count, 2048);
@@ -54,7 +54,7 @@ TEST(Memory, ParametersStayAtHomeAndCopiesGo) {
   step.Op("home", 0, 1, {w}, {});
   step.Op("far", 1, 10, {w}, {});
   step.Op("late", 1, 10, {}, {512}, {.after = {"far"}});
-  const SimResult result = Simulate(step.Build());
+  const SimResult result = SimulateTiny(step.Build());
   // d1 has the copy from 0 to 1044 and 512 after that.
   EXPECT_EQ(result.devices[0].tensor_peak.count, 1024);
   EXPECT_EQ(result.devices[1].tensor_peak.count, 1024);
@@ -68,7 +68,7 @@ TEST(Memory, InputsLieWhereverTheyAreReadAlsoThroughViews) {
   const TensorId v = step.View("v", 2, x, 0, 512);
   step.Op("a", 0, 5, {x}, {});
   step.Op("b", 1, 5, {v}, {});
-  const SimResult result = Simulate(step.Build());
+  const SimResult result = SimulateTiny(step.Build());
   // The whole input on d0 and d1, for the whole step; the view op on d2 reads nothing there.
   EXPECT_EQ(result.devices[0].tensor_peak.count, 1024);
   EXPECT_EQ(result.devices[1].tensor_peak.count, 1024);
@@ -82,7 +82,7 @@ TEST(Memory, WrittenInputHasAHome) {
   const TensorId x = step.Input("x", TensorKind::kInput, 1024);
   step.Op("far", 1, 5, {x}, {});
   step.InPlace("write", 0, 5, {x});
-  const SimResult result = Simulate(step.Build());
+  const SimResult result = SimulateTiny(step.Build());
   // A buffer now: it lies on d0 and crosses to d1 (10 + 1024), and the write waits for that.
   EXPECT_EQ(result.devices[0].tensor_peak.count, 1024);
   EXPECT_EQ(result.devices[1].tensor_peak.count, 1024);
@@ -95,7 +95,7 @@ TEST(Memory, HomeHoldsWholeStoragesCopiesHoldRanges) {
   const TensorId x = step.Op("a", 0, 5, {}, {4096})[0];
   const TensorId v = step.View("v", 0, x, 100, 600);
   step.Op("b", 1, 5, {v}, {});
-  const SimResult result = Simulate(step.Build());
+  const SimResult result = SimulateTiny(step.Build());
   EXPECT_EQ(result.devices[0].tensor_peak.count, 4096);
   EXPECT_EQ(result.devices[1].tensor_peak.count, 1024);  // 600 rounded up
 }
@@ -107,7 +107,7 @@ TEST(Memory, VersionsShareOneStorageAndCopiesDoNot) {
   step.Op("far0", 1, 5000, {x}, {});
   const TensorId x1 = step.InPlace("write", 0, 5, {x});
   step.Op("far1", 1, 5, {x1}, {});
-  const SimResult result = Simulate(step.Build());
+  const SimResult result = SimulateTiny(step.Build());
   // d0: one storage of 512. d1: version 0 from 5 to 5527 (5 + 522 + 5000) and version 1 from 532.
   EXPECT_EQ(result.devices[0].tensor_peak.count, 512);
   EXPECT_EQ(result.devices[1].tensor_peak.count, 1024);
@@ -120,7 +120,7 @@ TEST(Memory, StorageWaitsForItsLastWriter) {
   step.Op("r", 0, 5, {x}, {});
   step.Op("between", 0, 5, {}, {2048}, {.after = {"r"}});
   step.InPlace("write", 0, 5, {x}, {.after = {"between"}});
-  const SimResult result = Simulate(step.Build());
+  const SimResult result = SimulateTiny(step.Build());
   // No reader of version 0 is left after r, but the write still comes: 512 + 2048 at 10.
   EXPECT_EQ(result.devices[0].tensor_peak.count, 2560);
   EXPECT_EQ(result.devices[0].peak_time.count, 10);
@@ -131,7 +131,7 @@ TEST(Memory, FreesComeBeforeAllocationsOfTheSameInstant) {
   step.ConnectAll();
   step.Op("a", 0, 5, {}, {1024});
   step.Op("b", 0, 5, {}, {1024});
-  const SimResult result = Simulate(step.Build());
+  const SimResult result = SimulateTiny(step.Build());
   // a's unread output leaves at 5 before b's comes.
   EXPECT_EQ(result.devices[0].tensor_peak.count, 1024);
 }
@@ -143,7 +143,7 @@ TEST(Memory, StartsOfOnePhaseCountTogether) {
   step.Op("home", 1, 0, {w}, {});
   step.Op("a", 0, 0, {}, {1024});
   step.Op("b", 0, 1, {w}, {});
-  const SimResult result = Simulate(step.Build());
+  const SimResult result = SimulateTiny(step.Build());
   // At 0, in one phase: a (0 ns) allocates 1024 and the copy of w 512. a's output leaves in the
   // next phase of the same instant, but the two were there together.
   EXPECT_EQ(result.devices[0].tensor_peak.count, 1536);
@@ -152,7 +152,7 @@ TEST(Memory, StartsOfOnePhaseCountTogether) {
 TEST(Memory, OverCapacityIsAResult) {
   TinyStep step(1, /*capacity=*/1000);
   step.Op("a", 0, 5, {}, {1024});
-  const SimResult result = Simulate(step.Build());
+  const SimResult result = SimulateTiny(step.Build());
   EXPECT_FALSE(result.feasible);
   EXPECT_EQ(result.step_time.count, 5);
   EXPECT_EQ(result.devices[0].over.count, 24);

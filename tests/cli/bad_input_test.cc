@@ -15,8 +15,6 @@ using testing::Not;
 
 using BadInput = ProgramTest;
 
-constexpr int64_t kPlenty = 1 << 20;
-
 struct Expectation {
   const char* what;
   Json graph;

@@ -12,8 +12,6 @@ using testing::IsEmpty;
 
 using PlanInit = ProgramTest;
 
-constexpr int64_t kPlenty = 1 << 20;
-
 TEST_F(PlanInit, InitIsRefusedWhereItWouldBeIgnored) {
   Write("net.json", ChainGraph(4, kPlenty).dump());
   ASSERT_EQ(Run({"plan", "net.json", "--iterations", "5"}).status, 0);

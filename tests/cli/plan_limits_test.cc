@@ -11,7 +11,6 @@ using testing::HasSubstr;
 
 using PlanLimits = ProgramTest;
 
-constexpr int64_t kPlenty = 1 << 20;
 constexpr int64_t kMaxTime = int64_t{1} << 60;
 
 // Four ops of 2^60 ns: no step time that can be counted, in any order and on any device.

@@ -18,8 +18,6 @@ using testing::Not;
 
 using PlanCommand = ProgramTest;
 
-constexpr int64_t kPlenty = 1 << 20;
-
 TEST_F(PlanCommand, JsonHasEveryFieldWithItsType) {
   Write("net.json", ChainGraph(4, kPlenty).dump());
   const Outcome run = RunJson({"plan", "net.json", "--iterations", "50", "--seed", "7"});

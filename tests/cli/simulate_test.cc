@@ -18,8 +18,6 @@ using CheckCommand = ProgramTest;
 using ClusterCommand = ProgramTest;
 using BenchCommand = ProgramTest;
 
-constexpr int64_t kPlenty = 1 << 20;
-
 TEST_F(SimulateCommand, TimesAChainOverTwoDevices) {
   Json graph = ChainGraph(2, kPlenty);
   graph["placement"] = {{"op0", "d0"}, {"op1", "d1"}};

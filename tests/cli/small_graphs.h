@@ -8,6 +8,8 @@
 
 namespace placewright {
 
+inline constexpr int64_t kPlenty = 1 << 20;  // bytes; more than any graph here needs
+
 // Two devices d0 and d1 with `memory` bytes each, joined both ways by links of 1 GB/s without
 // latency, and a chain op0 -> op1 -> ... of `ops` ops of 100 ns. Op i reads its own parameter w_i
 // and the output y_(i-1) of the op before (op0: the input x) and makes y_i; every tensor has

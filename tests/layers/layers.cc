@@ -1,5 +1,6 @@
 #include "layers.h"
 
+#include <fstream>
 #include <regex>
 #include <sstream>
 
@@ -40,6 +41,13 @@ bool IsTorchHeader(const std::string& path) {
 }
 
 }  // namespace
+
+std::string ReadAll(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
 
 LayerTable ParseLayerTable(std::string_view markdown) {
   LayerTable table;

@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_TESTS_LAYERS_LAYERS_H_
 #define PLACEWRIGHT_TESTS_LAYERS_LAYERS_H_
 
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -9,6 +10,8 @@
 #include <vector>
 
 namespace placewright {
+
+std::string ReadAll(const std::filesystem::path& path);
 
 struct ModuleRow {
   bool torch = false;         // starred: may include LibTorch

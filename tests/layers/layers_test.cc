@@ -4,9 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <regex>
-#include <sstream>
 
 namespace placewright {
 namespace {
@@ -16,13 +14,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 const fs::path kRoot = PLACEWRIGHT_SOURCE_DIR;
-
-std::string ReadAll(const fs::path& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 LayerTable TheTable() { return ParseLayerTable(ReadAll(kRoot / "docs/architecture.md")); }
 

@@ -39,10 +39,6 @@ std::vector<c10::IValue> Convolution(const TorchCall& call) {
   return {EmptyMeta(sizes, input.scalar_type())};
 }
 
-at::Tensor Contiguous(const at::Tensor& other) {
-  return EmptyMeta(other.sizes(), other.scalar_type());
-}
-
 // convolution_backward(grad_output, input, weight, bias_sizes, ..., transposed = 7, ...,
 //                      groups = 9, output_mask = 10)
 std::vector<c10::IValue> ConvolutionBackward(const TorchCall& call) {
@@ -50,7 +46,7 @@ std::vector<c10::IValue> ConvolutionBackward(const TorchCall& call) {
                    weight = TensorArgument(call, 2);
   const c10::List<bool> wanted = call.argument(10).toBoolList();
   const at::Tensor none;
-  return {wanted[0] ? Contiguous(input) : none, wanted[1] ? Contiguous(weight) : none,
+  return {wanted[0] ? EmptyContiguous(input) : none, wanted[1] ? EmptyContiguous(weight) : none,
           wanted[2] ? EmptyMeta({gradient.size(1)}, gradient.scalar_type()) : none};
 }
 

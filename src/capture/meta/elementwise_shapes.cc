@@ -18,10 +18,6 @@ std::vector<c10::IValue> LikeFirst(const TorchCall& call) {
 // first one that is decisive.
 std::vector<c10::IValue> First(const TorchCall& call) { return {call.argument(0)}; }
 
-at::Tensor Contiguous(const at::Tensor& other) {
-  return EmptyMeta(other.sizes(), other.scalar_type());
-}
-
 // f(grad_output, self, ...): laid out as the product of both, which has a meta kernel.
 std::vector<c10::IValue> LikeProduct(const TorchCall& call) {
   return {at::mul(TensorArgument(call, 0), TensorArgument(call, 1))};
@@ -41,7 +37,7 @@ std::vector<c10::IValue> FlagsLikeFirst(const TorchCall& call) {
 // the weight first, and sums its gradient itself.
 std::vector<c10::IValue> Prelu(const TorchCall& call) {
   if (kMetaIsTreatedApart) return LikeProduct(call);
-  return {Contiguous(TensorArgument(call, 0))};
+  return {EmptyContiguous(TensorArgument(call, 0))};
 }
 std::vector<c10::IValue> PreluBackward(const TorchCall& call) {
   const at::Tensor self = TensorArgument(call, 1), weight = TensorArgument(call, 2);
@@ -49,13 +45,13 @@ std::vector<c10::IValue> PreluBackward(const TorchCall& call) {
     const at::Tensor product = at::mul(self, weight);
     return {product, EmptyLike(product)};
   }
-  return {Contiguous(self), Contiguous(weight)};
+  return {EmptyContiguous(self), EmptyContiguous(weight)};
 }
 
 // log_sigmoid_forward(self) -> (output, buffer); log_sigmoid_backward(grad_output, self, buffer)
 std::vector<c10::IValue> LogSigmoid(const TorchCall& call) {
   const at::Tensor self = TensorArgument(call, 0);
-  return {Contiguous(self), Contiguous(self)};
+  return {EmptyContiguous(self), EmptyContiguous(self)};
 }
 std::vector<c10::IValue> LogSigmoidBackward(const TorchCall& call) {
   return {EmptyLike(TensorArgument(call, 0))};
@@ -75,9 +71,9 @@ std::vector<c10::IValue> Where(const TorchCall& call) {
 
 // normal(mean, std, generator), of which one may be a number
 std::vector<c10::IValue> Normal(const TorchCall& call) {
-  if (!call.argument(0).isTensor()) return {Contiguous(TensorArgument(call, 1))};
+  if (!call.argument(0).isTensor()) return {EmptyContiguous(TensorArgument(call, 1))};
   const at::Tensor mean = TensorArgument(call, 0);
-  if (!call.argument(1).isTensor()) return {Contiguous(mean)};
+  if (!call.argument(1).isTensor()) return {EmptyContiguous(mean)};
   return {
       EmptyMeta(at::infer_size(mean.sizes(), TensorArgument(call, 1).sizes()), mean.scalar_type())};
 }

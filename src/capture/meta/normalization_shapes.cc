@@ -6,10 +6,6 @@
 namespace placewright {
 namespace {
 
-at::Tensor Contiguous(const at::Tensor& other) {
-  return EmptyMeta(other.sizes(), other.scalar_type());
-}
-
 // native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 // -> (output, mean, inverse deviation); the last two are empty where nothing is trained.
 std::vector<c10::IValue> BatchNorm(const TorchCall& call) {
@@ -38,7 +34,7 @@ std::vector<c10::IValue> LayerNorm(const TorchCall& call) {
                   std::equal(normalized.rbegin(), normalized.rend(), saved.rbegin()),
               "a norm over ", at::IntArrayRef(normalized), " is given ", input.sizes());
   std::fill(saved.end() - static_cast<std::ptrdiff_t>(normalized.size()), saved.end(), 1);
-  return {Contiguous(input), EmptyMeta(saved, input.scalar_type()),
+  return {EmptyContiguous(input), EmptyMeta(saved, input.scalar_type()),
           EmptyMeta(saved, input.scalar_type())};
 }
 
@@ -48,7 +44,7 @@ std::vector<c10::IValue> LayerNormBackward(const TorchCall& call) {
   const std::vector<int64_t> normalized = call.argument(2).toIntVector();
   const c10::List<bool> wanted = call.argument(7).toBoolList();
   const auto of_shape = [&] { return EmptyMeta(normalized, input.scalar_type()); };
-  return {wanted[0] ? Contiguous(input) : none, wanted[1] ? of_shape() : none,
+  return {wanted[0] ? EmptyContiguous(input) : none, wanted[1] ? of_shape() : none,
           wanted[2] ? of_shape() : none};
 }
 
@@ -56,7 +52,7 @@ std::vector<c10::IValue> LayerNormBackward(const TorchCall& call) {
 std::vector<c10::IValue> GroupNorm(const TorchCall& call) {
   const at::Tensor input = TensorArgument(call, 0);
   const int64_t batch = call.argument(3).toInt(), groups = call.argument(6).toInt();
-  return {Contiguous(input), EmptyMeta({batch, groups}, input.scalar_type()),
+  return {EmptyContiguous(input), EmptyMeta({batch, groups}, input.scalar_type()),
           EmptyMeta({batch, groups}, input.scalar_type())};
 }
 
@@ -66,7 +62,7 @@ std::vector<c10::IValue> GroupNormBackward(const TorchCall& call) {
   const int64_t channels = call.argument(6).toInt();
   const c10::List<bool> wanted = call.argument(9).toBoolList();
   const auto of_channels = [&] { return EmptyMeta({channels}, input.scalar_type()); };
-  return {wanted[0] ? Contiguous(input) : none, wanted[1] ? of_channels() : none,
+  return {wanted[0] ? EmptyContiguous(input) : none, wanted[1] ? of_channels() : none,
           wanted[2] ? of_channels() : none};
 }
 

@@ -7,10 +7,6 @@
 namespace placewright {
 namespace {
 
-at::Tensor Contiguous(const at::Tensor& other) {
-  return EmptyMeta(other.sizes(), other.scalar_type());
-}
-
 std::vector<c10::IValue> OneNumber(const TorchCall& call) {
   return {EmptyMeta({}, TensorArgument(call, 0).scalar_type())};
 }
@@ -84,7 +80,7 @@ std::vector<c10::IValue> SumOfProducts(const TorchCall& call) {
 
 // logcumsumexp(self, dim)
 std::vector<c10::IValue> LikeFirst(const TorchCall& call) {
-  return {Contiguous(TensorArgument(call, 0))};
+  return {EmptyContiguous(TensorArgument(call, 0))};
 }
 
 // The dimensions that two batches of rows broadcast to.
@@ -114,11 +110,11 @@ std::vector<c10::IValue> DistancesBackward(const TorchCall& call) {
 
 // _weight_norm_interface(v, g, dim) -> (w, norms)
 std::vector<c10::IValue> WeightNorm(const TorchCall& call) {
-  return {Contiguous(TensorArgument(call, 0)), Contiguous(TensorArgument(call, 1))};
+  return {EmptyContiguous(TensorArgument(call, 0)), EmptyContiguous(TensorArgument(call, 1))};
 }
 // _weight_norm_interface_backward(grad_w, saved_v, saved_g, saved_norms, dim)
 std::vector<c10::IValue> WeightNormBackward(const TorchCall& call) {
-  return {Contiguous(TensorArgument(call, 1)), Contiguous(TensorArgument(call, 2))};
+  return {EmptyContiguous(TensorArgument(call, 1)), EmptyContiguous(TensorArgument(call, 2))};
 }
 
 // multinomial(self, num_samples, ...)

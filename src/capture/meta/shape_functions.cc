@@ -44,6 +44,9 @@ at::Tensor EmptyMeta(at::IntArrayRef sizes, at::ScalarType type) {
   return at::empty(sizes, at::TensorOptions().dtype(type).device(at::kMeta));
 }
 
+at::Tensor EmptyContiguous(const at::Tensor& other) {
+  return EmptyMeta(other.sizes(), other.scalar_type());
+}
 at::Tensor EmptyLike(const at::Tensor& other) { return at::empty_like(other); }
 at::Tensor EmptyLike(const at::Tensor& other, at::ScalarType type) {
   return at::empty_like(other, other.options().dtype(type));

@@ -32,9 +32,10 @@ void AddResamplingShapes(ShapeTable& table);
 void AddReductionShapes(ShapeTable& table);
 void AddLossShapes(ShapeTable& table);
 
-// For writing shape functions: a contiguous tensor on meta, and one like another (its strides kept
-// where it has no gaps, as at::empty_like does).
+// For writing shape functions: a contiguous tensor on meta, one with the sizes of another, and one
+// like another (its strides kept where it has no gaps, as at::empty_like does).
 at::Tensor EmptyMeta(at::IntArrayRef sizes, at::ScalarType type);
+at::Tensor EmptyContiguous(const at::Tensor& other);
 at::Tensor EmptyLike(const at::Tensor& other);
 at::Tensor EmptyLike(const at::Tensor& other, at::ScalarType type);
 // The tensor argument, undefined where it is None.

@@ -14,20 +14,19 @@
 namespace placewright {
 namespace {
 
-using Tensors = Model::Tensors;
 using testing::HasSubstr;
 
 // Gives what the function makes of a parameter of one element and of the input.
 class Given : public OutsideModel {
  public:
-  using Body = std::function<Tensors(const at::Tensor& w, const at::Tensor& x)>;
+  using Body = std::function<Model::Tensors(const at::Tensor& w, const at::Tensor& x)>;
   Given(LossKind loss, double w, Body body) : OutsideModel(loss), body_(std::move(body)) {
     register_parameter("w", at::full({}, w));
   }
   std::vector<NamedTensor> MakeInputs() const override { return {{"x", at::full({2}, 1.0)}}; }
 
  protected:
-  Tensors RunModel(const Tensors& inputs) override {
+  Model::Tensors RunModel(const Model::Tensors& inputs) override {
     return body_(named_parameters()["w"], inputs.at(0));
   }
 
@@ -37,7 +36,7 @@ class Given : public OutsideModel {
 
 struct Step {
   std::vector<std::string> targets;
-  Tensors inputs, outputs;
+  Model::Tensors inputs, outputs;
 };
 
 Step Prepare(Given& model) {
@@ -70,7 +69,7 @@ Error ErrorOf(Given& model) {
 TEST(OutsideModel, MeanIsThatOfEveryOutputOfFloats) {
   // 2 (1 + 2 + 3) / 3 = 4, and 2 x 5 = 10 of one element; the integers do not count.
   Given model(LossKind::kMean, 2, [](const at::Tensor& w, const at::Tensor&) {
-    return Tensors{w * at::arange(1, 4), at::ones({7}, at::kLong), (w * 5).reshape({1, 1})};
+    return Model::Tensors{w * at::arange(1, 4), at::ones({7}, at::kLong), (w * 5).reshape({1, 1})};
   });
   const Step step = Prepare(model);
   EXPECT_TRUE(step.targets.empty());
@@ -79,7 +78,7 @@ TEST(OutsideModel, MeanIsThatOfEveryOutputOfFloats) {
 
 TEST(OutsideModel, MeanSquaredDifferenceFromItsTarget) {
   Given model(LossKind::kMeanSquared, 3,
-              [](const at::Tensor& w, const at::Tensor& x) { return Tensors{w * x}; });
+              [](const at::Tensor& w, const at::Tensor& x) { return Model::Tensors{w * x}; });
   Step step = Prepare(model);
   EXPECT_EQ(step.targets, std::vector<std::string>{"target"});
   EXPECT_EQ(step.inputs[1].sizes(), at::IntArrayRef({2}));
@@ -105,7 +104,7 @@ TEST(OutsideModel, CrossEntropyTakesTheLastDimensionOfUpToThreeElseTheSecond) {
       std::vector<int64_t> shape(row.output.size(), 1);
       shape[static_cast<size_t>(row.classes)] = 3;
       const at::Tensor logits = at::log(at::arange(1, 4).to(at::kFloat)).view(shape);
-      return Tensors{w * logits.expand(row.output).contiguous()};
+      return Model::Tensors{w * logits.expand(row.output).contiguous()};
     });
     Step step = Prepare(model);
     ASSERT_EQ(step.inputs.size(), 2u);
@@ -122,7 +121,7 @@ TEST(OutsideModel, CrossEntropyTakesTheLastDimensionOfUpToThreeElseTheSecond) {
 
 TEST(OutsideModel, TargetsAreNamedByTheirOutputs) {
   Given model(LossKind::kCrossEntropy, 0, [](const at::Tensor& w, const at::Tensor&) {
-    return Tensors{w * at::ones({2, 4}), at::ones({2}, at::kLong), w * at::ones({2, 8})};
+    return Model::Tensors{w * at::ones({2, 4}), at::ones({2}, at::kLong), w * at::ones({2, 8})};
   });
   const Step step = Prepare(model);
   EXPECT_EQ(step.targets, (std::vector<std::string>{"target0", "target2"}));
@@ -132,7 +131,7 @@ TEST(OutsideModel, TargetsAreNamedByTheirOutputs) {
 
 TEST(OutsideModel, OutputsThatDependOnNoParameterAreLeftOut) {
   Given model(LossKind::kMeanSquared, 3, [](const at::Tensor& w, const at::Tensor& x) {
-    return Tensors{x * 2, w * x};
+    return Model::Tensors{x * 2, w * x};
   });
   Step step = Prepare(model);
   ASSERT_EQ(step.inputs.size(), 3u);
@@ -142,7 +141,7 @@ TEST(OutsideModel, OutputsThatDependOnNoParameterAreLeftOut) {
 
 TEST(OutsideModel, TheFirstOutputMayBeTheLoss) {
   Given model(LossKind::kOutput, 3, [](const at::Tensor& w, const at::Tensor& x) {
-    return Tensors{at::ones({}, at::kLong), (w * 2).reshape({1, 1}), w * x};
+    return Model::Tensors{at::ones({}, at::kLong), (w * 2).reshape({1, 1}), w * x};
   });
   const Step step = Prepare(model);
   EXPECT_TRUE(step.targets.empty());
@@ -150,7 +149,7 @@ TEST(OutsideModel, TheFirstOutputMayBeTheLoss) {
 }
 
 TEST(OutsideModel, NothingToTrainIsNamed) {
-  const auto fixed = [](const at::Tensor&, const at::Tensor& x) { return Tensors{x}; };
+  const auto fixed = [](const at::Tensor&, const at::Tensor& x) { return Model::Tensors{x}; };
   for (const LossKind loss :
        {LossKind::kMean, LossKind::kMeanSquared, LossKind::kCrossEntropy, LossKind::kOutput}) {
     Given model(loss, 1, fixed);
@@ -159,15 +158,16 @@ TEST(OutsideModel, NothingToTrainIsNamed) {
     EXPECT_THAT(error.ToString(), HasSubstr(std::string(ToString(loss))));
     EXPECT_THAT(error.remedy, HasSubstr("--train none"));
   }
-  Given whole(LossKind::kMean, 1,
-              [](const at::Tensor&, const at::Tensor& x) { return Tensors{x.to(at::kLong)}; });
+  Given whole(LossKind::kMean, 1, [](const at::Tensor&, const at::Tensor& x) {
+    return Model::Tensors{x.to(at::kLong)};
+  });
   EXPECT_EQ(ErrorOf(whole).code, ErrorCode::kNotRecordable);
   Given vector(LossKind::kOutput, 1, [](const at::Tensor& w, const at::Tensor& x) {
-    return Tensors{w * x, w};
+    return Model::Tensors{w * x, w};
   });
   EXPECT_THAT(ErrorOf(vector).remedy, HasSubstr("one element"));
   Given single(LossKind::kCrossEntropy, 1,
-               [](const at::Tensor& w, const at::Tensor&) { return Tensors{w * 2}; });
+               [](const at::Tensor& w, const at::Tensor&) { return Model::Tensors{w * 2}; });
   EXPECT_EQ(ErrorOf(single).code, ErrorCode::kNotRecordable);
 }
 
@@ -175,8 +175,8 @@ TEST(OutsideModel, WithoutMemoryTheShapesAreTheSame) {
   for (const LossKind loss : {LossKind::kMean, LossKind::kMeanSquared, LossKind::kCrossEntropy}) {
     const Status status = OnMeta([&] {
       Given model(loss, 1, [](const at::Tensor& w, const at::Tensor&) {
-        return Tensors{w * at::ones({3}), w * at::ones({2, 3}), w * at::ones({2, 5, 3}),
-                       w * at::ones({2, 5, 3, 4})};
+        return Model::Tensors{w * at::ones({3}), w * at::ones({2, 3}), w * at::ones({2, 5, 3}),
+                              w * at::ones({2, 5, 3, 4})};
       });
       const Step step = Prepare(model);
       const at::Tensor total = model.Loss(step.outputs, step.inputs);

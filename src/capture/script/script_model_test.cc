@@ -42,9 +42,9 @@ std::map<std::string, at::Tensor> CopyOf(const ModelStep& step) {
   return tensors;
 }
 
-using Tensors = std::map<std::string, at::Tensor>;
+using TensorsByName = std::map<std::string, at::Tensor>;
 
-at::Tensor EagerConvNet(Tensors& t) {
+at::Tensor EagerConvNet(TensorsByName& t) {
   at::Tensor y = at::conv2d(t["input:x"], t["param:conv.weight"], t["param:conv.bias"], 1, 1);
   y = at::relu(at::batch_norm(y, t["param:norm.weight"], t["param:norm.bias"],
                               t["buffer:norm.running_mean"], t["buffer:norm.running_var"], true,
@@ -53,7 +53,7 @@ at::Tensor EagerConvNet(Tensors& t) {
   return at::cross_entropy_loss(y, t["input:target"]);
 }
 
-at::Tensor EagerTransformer(Tensors& t) {
+at::Tensor EagerTransformer(TensorsByName& t) {
   at::Tensor x = at::embedding(t["param:embed.weight"], t["input:ids"]);
   for (const std::string block : {"param:block0.", "param:block1."}) {
     const auto linear = [&](const std::string& name, const at::Tensor& in) {
@@ -85,11 +85,11 @@ Result<Capture> Captured(const CaptureRequest& request) {
   return CaptureStep(*source, request.training, request.prove_batch);
 }
 
-void ExpectEager(const CaptureRequest& request, at::Tensor (*eager)(Tensors&)) {
+void ExpectEager(const CaptureRequest& request, at::Tensor (*eager)(TensorsByName&)) {
   at::set_num_threads(1);
   Result<ModelStep> step = StepOf(request);
   ASSERT_TRUE(step.ok()) << step.error().ToString();
-  Tensors copies = CopyOf(step.value());
+  TensorsByName copies = CopyOf(step.value());
   at::manual_seed(kSeed);
   const Result<at::Tensor> loss = step.value().Run();
   ASSERT_TRUE(loss.ok()) << loss.error().ToString();
@@ -326,7 +326,7 @@ def forward(self, x):
 }
 
 TEST(ScriptModel, CodePastTheDispatcherIsHarmless) {
-  // Tensors of numbers are constants, numbers are numbers, prints are left out.
+  // TensorsByName of numbers are constants, numbers are numbers, prints are left out.
   const Graph graph = GraphOf(R"(
 def forward(self, x):
   scale = torch.tensor([1.0, 2.0, 3.0, 4.0])

@@ -9,30 +9,30 @@ namespace placewright {
 namespace {
 
 using torch::jit::CompilationUnit;
-using torch::jit::Module;
+using ScriptModule = torch::jit::Module;
 
-using Unit = std::shared_ptr<CompilationUnit>;
+using CodeUnit = std::shared_ptr<CompilationUnit>;
 
-Module Empty(const std::string& name, const Unit& unit) {
-  Module module(c10::QualifiedName("__torch__." + name), unit, true);
+ScriptModule Empty(const std::string& name, const CodeUnit& unit) {
+  ScriptModule module(c10::QualifiedName("__torch__." + name), unit, true);
   module.register_attribute("training", c10::BoolType::get(), true);
   return module;
 }
 
-void AddParameter(Module& module, const std::string& name, at::IntArrayRef sizes) {
+void AddParameter(ScriptModule& module, const std::string& name, at::IntArrayRef sizes) {
   module.register_parameter(name, (at::randn(sizes) * 0.3).requires_grad_(), false);
 }
 
-Module MakeLinear(const Unit& unit, int64_t in, int64_t out) {
-  Module module = Empty("Linear", unit);
+ScriptModule MakeLinear(const CodeUnit& unit, int64_t in, int64_t out) {
+  ScriptModule module = Empty("Linear", unit);
   AddParameter(module, "weight", {out, in});
   AddParameter(module, "bias", {out});
   module.define("def forward(self, x):\n  return torch.linear(x, self.weight, self.bias)\n");
   return module;
 }
 
-Module MakeLayerNorm(const Unit& unit, int64_t width) {
-  Module module = Empty("LayerNorm", unit);
+ScriptModule MakeLayerNorm(const CodeUnit& unit, int64_t width) {
+  ScriptModule module = Empty("LayerNorm", unit);
   AddParameter(module, "weight", {width});
   AddParameter(module, "bias", {width});
   module.define(
@@ -41,8 +41,8 @@ Module MakeLayerNorm(const Unit& unit, int64_t width) {
   return module;
 }
 
-Module MakeBlock(const Unit& unit, int64_t width) {
-  Module module = Empty("Block", unit);
+ScriptModule MakeBlock(const CodeUnit& unit, int64_t width) {
+  ScriptModule module = Empty("Block", unit);
   for (const char* name : {"query", "key", "value", "out"}) {
     module.register_module(name, MakeLinear(unit, width, width));
   }
@@ -68,15 +68,15 @@ def forward(self, x):
 
 }  // namespace
 
-Module MakeConvNet() {
-  const Unit unit = std::make_shared<CompilationUnit>();
-  Module conv = Empty("Conv", unit);
+ScriptModule MakeConvNet() {
+  const CodeUnit unit = std::make_shared<CompilationUnit>();
+  ScriptModule conv = Empty("Conv", unit);
   AddParameter(conv, "weight", {4, 3, 3, 3});
   AddParameter(conv, "bias", {4});
   conv.define(
       "def forward(self, x):\n"
       "  return torch.conv2d(x, self.weight, self.bias, [1, 1], [1, 1])\n");
-  Module norm = Empty("Norm", unit);
+  ScriptModule norm = Empty("Norm", unit);
   AddParameter(norm, "weight", {4});
   AddParameter(norm, "bias", {4});
   norm.register_buffer("running_mean", at::zeros({4}));
@@ -89,7 +89,7 @@ def forward(self, x):
   return torch.batch_norm(x, self.weight, self.bias, self.running_mean, self.running_var,
                           self.training, 0.1, 1e-05, False)
 )");
-  Module net = Empty("ConvNet", unit);
+  ScriptModule net = Empty("ConvNet", unit);
   net.register_module("conv", conv);
   net.register_module("norm", norm);
   net.register_module("fc", MakeLinear(unit, 4, 5));
@@ -102,15 +102,15 @@ def forward(self, x):
   return net;
 }
 
-Module MakeTransformer() {
-  const Unit unit = std::make_shared<CompilationUnit>();
-  Module embed = Empty("Embed", unit);
+ScriptModule MakeTransformer() {
+  const CodeUnit unit = std::make_shared<CompilationUnit>();
+  ScriptModule embed = Empty("Embed", unit);
   AddParameter(embed, "weight", {11, 16});
   embed.define("def forward(self, ids):\n  return torch.embedding(self.weight, ids)\n");
-  Module head = Empty("Head", unit);
+  ScriptModule head = Empty("Head", unit);
   head.register_parameter("weight", embed.attr("weight").toTensor(), false);
   head.define("def forward(self, x):\n  return torch.linear(x, self.weight)\n");
-  Module net = Empty("Transformer", unit);
+  ScriptModule net = Empty("Transformer", unit);
   net.register_module("embed", embed);
   net.register_module("block0", MakeBlock(unit, 16));
   net.register_module("block1", MakeBlock(unit, 16));
@@ -123,8 +123,8 @@ def forward(self, ids):
   return net;
 }
 
-Module MakeRecurrent(const std::string& op, const RecurrentOptions& options) {
-  Module net = Empty("Recurrent", std::make_shared<CompilationUnit>());
+ScriptModule MakeRecurrent(const std::string& op, const RecurrentOptions& options) {
+  ScriptModule net = Empty("Recurrent", std::make_shared<CompilationUnit>());
   const bool lstm = op == "lstm";
   const int gates = lstm ? 4 : op == "gru" ? 3 : 1;
   const int directions = options.bidirectional ? 2 : 1;
@@ -157,15 +157,15 @@ Module MakeRecurrent(const std::string& op, const RecurrentOptions& options) {
   return net;
 }
 
-Module MakeModule(const std::string& code, const std::vector<std::string>& parameters) {
-  const Unit unit = std::make_shared<CompilationUnit>();
-  Module module = Empty("Small", unit);
+ScriptModule MakeModule(const std::string& code, const std::vector<std::string>& parameters) {
+  const CodeUnit unit = std::make_shared<CompilationUnit>();
+  ScriptModule module = Empty("Small", unit);
   for (const std::string& name : parameters) AddParameter(module, name, {4});
   module.define(code);
   return module;
 }
 
-std::string Saved(const Module& module, const std::string& name) {
+std::string Saved(const ScriptModule& module, const std::string& name) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("placewright_script_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);

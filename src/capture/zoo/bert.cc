@@ -11,8 +11,8 @@ namespace {
 constexpr double kEpsilon = 1e-12;  // of layer norms, as in the published models
 constexpr int64_t kTokenTypes = 2;  // first and second sentence
 
-struct Sizes {
-  explicit Sizes(const Settings& settings)
+struct BertSizes {
+  explicit BertSizes(const Settings& settings)
       : batch(settings.Whole("batch")),
         sequence(settings.Whole("sequence")),
         layers(settings.Whole("layers")),
@@ -31,7 +31,7 @@ struct Sizes {
 
 class Embeddings : public Module {
  public:
-  explicit Embeddings(const Sizes& sizes) : sequence_(sizes.sequence) {
+  explicit Embeddings(const BertSizes& sizes) : sequence_(sizes.sequence) {
     words_ = Add<Embedding>("word_embeddings", sizes.vocabulary, sizes.hidden);
     positions_ = Add<Embedding>("position_embeddings", sizes.positions, sizes.hidden);
     types_ = Add<Embedding>("token_type_embeddings", kTokenTypes, sizes.hidden);
@@ -59,7 +59,7 @@ class Embeddings : public Module {
 // softmax(Q K^T / sqrt(d) + mask) V, by heads.
 class SelfAttention : public Module {
  public:
-  explicit SelfAttention(const Sizes& sizes) : sizes_(sizes) {
+  explicit SelfAttention(const BertSizes& sizes) : sizes_(sizes) {
     query_ = Add<Linear>("query", sizes.hidden, sizes.hidden);
     key_ = Add<Linear>("key", sizes.hidden, sizes.hidden);
     value_ = Add<Linear>("value", sizes.hidden, sizes.hidden);
@@ -86,7 +86,7 @@ class SelfAttention : public Module {
         .permute({0, 2, 1, 3});
   }
 
-  Sizes sizes_;
+  BertSizes sizes_;
   std::shared_ptr<Linear> query_, key_, value_;
   std::shared_ptr<Dropout> dropout_;
 };
@@ -94,7 +94,7 @@ class SelfAttention : public Module {
 // LayerNorm(residual + dropout(dense(x)))
 class ResidualOutput : public Module {
  public:
-  ResidualOutput(int64_t in, const Sizes& sizes) {
+  ResidualOutput(int64_t in, const BertSizes& sizes) {
     dense_ = Add<Linear>("dense", in, sizes.hidden);
     norm_ = Add<LayerNorm>("LayerNorm", sizes.hidden, kEpsilon);
     dropout_ = Add<Dropout>("dropout", sizes.dropout);
@@ -113,7 +113,7 @@ class ResidualOutput : public Module {
 
 class Attention : public Module {
  public:
-  explicit Attention(const Sizes& sizes) {
+  explicit Attention(const BertSizes& sizes) {
     self_ = Add<SelfAttention>("self", sizes);
     output_ = Add<ResidualOutput>("output", sizes.hidden, sizes);
   }
@@ -129,7 +129,7 @@ class Attention : public Module {
 
 class Intermediate : public Module {
  public:
-  explicit Intermediate(const Sizes& sizes) {
+  explicit Intermediate(const BertSizes& sizes) {
     dense_ = Add<Linear>("dense", sizes.hidden, sizes.inner);
   }
   at::Tensor Forward(const at::Tensor& x) {
@@ -141,9 +141,9 @@ class Intermediate : public Module {
   std::shared_ptr<Linear> dense_;
 };
 
-class Layer : public Module {
+class BertLayer : public Module {
  public:
-  explicit Layer(const Sizes& sizes) {
+  explicit BertLayer(const BertSizes& sizes) {
     attention_ = Add<Attention>("attention", sizes);
     intermediate_ = Add<Intermediate>("intermediate", sizes);
     output_ = Add<ResidualOutput>("output", sizes.inner, sizes);
@@ -165,7 +165,7 @@ class Bert : public Model {
   explicit Bert(const Settings& settings) : sizes_(settings) {
     embeddings_ = Add<Embeddings>("embeddings", sizes_);
     for (int64_t i = 0; i < sizes_.layers; ++i) {
-      layers_.push_back(Add<Layer>("layer" + std::to_string(i), sizes_));
+      layers_.push_back(Add<BertLayer>("layer" + std::to_string(i), sizes_));
     }
     head_ = Add<Linear>("qa_outputs", sizes_.hidden, int64_t{2});
   }
@@ -197,9 +197,9 @@ class Bert : public Model {
   }
 
  private:
-  Sizes sizes_;
+  BertSizes sizes_;
   std::shared_ptr<Embeddings> embeddings_;
-  std::vector<std::shared_ptr<Layer>> layers_;
+  std::vector<std::shared_ptr<BertLayer>> layers_;
   std::shared_ptr<Linear> head_;
 };
 

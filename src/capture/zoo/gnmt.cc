@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kFirstResidual = 2;  // from this layer on, a layer adds to its input
 
-struct Sizes {
-  explicit Sizes(const Settings& settings)
+struct GnmtSizes {
+  explicit GnmtSizes(const Settings& settings)
       : batch(settings.Whole("batch")),
         source_steps(settings.Whole("source_steps")),
         target_steps(settings.Whole("target_steps")),
@@ -34,7 +34,7 @@ std::string LayerName(int64_t i) { return "lstm" + std::to_string(i); }
 // A layer in both directions, each with weights of its own: [.., 2 width].
 class BothWays : public Module {
  public:
-  explicit BothWays(const Sizes& sizes) : sizes_(sizes) {
+  explicit BothWays(const GnmtSizes& sizes) : sizes_(sizes) {
     forward_ = Add<Lstm>("forward", sizes.width, sizes.width);
     backward_ = Add<Lstm>("backward", sizes.width, sizes.width);
   }
@@ -47,13 +47,13 @@ class BothWays : public Module {
   }
 
  private:
-  Sizes sizes_;
+  GnmtSizes sizes_;
   std::shared_ptr<Lstm> forward_, backward_;
 };
 
 class Encoder : public Module {
  public:
-  explicit Encoder(const Sizes& sizes) : sizes_(sizes) {
+  explicit Encoder(const GnmtSizes& sizes) : sizes_(sizes) {
     const int64_t width = sizes.width;
     both_ways_ = Add<BothWays>(LayerName(0), sizes);
     for (int64_t i = 1; i < sizes.layers; ++i) {
@@ -74,7 +74,7 @@ class Encoder : public Module {
   }
 
  private:
-  Sizes sizes_;
+  GnmtSizes sizes_;
   std::shared_ptr<BothWays> both_ways_;
   std::vector<std::shared_ptr<Lstm>> layers_;  // above the first
   std::shared_ptr<Dropout> dropout_;
@@ -82,7 +82,7 @@ class Encoder : public Module {
 
 class Decoder : public Module {
  public:
-  explicit Decoder(const Sizes& sizes) : sizes_(sizes) {
+  explicit Decoder(const GnmtSizes& sizes) : sizes_(sizes) {
     const int64_t width = sizes.width;
     for (int64_t i = 0; i < sizes.layers; ++i) {
       layers_.push_back(Add<Lstm>(LayerName(i), i > 0 || sizes.by_step ? 2 * width : width, width));
@@ -128,7 +128,7 @@ class Decoder : public Module {
     return {states, {contexts.transpose(0, 1)}};
   }
 
-  Sizes sizes_;
+  GnmtSizes sizes_;
   std::vector<std::shared_ptr<Lstm>> layers_;
   std::shared_ptr<AdditiveAttention> attention_;
   std::shared_ptr<Dropout> dropout_;
@@ -168,7 +168,7 @@ class Gnmt : public Model {
   }
 
  private:
-  Sizes sizes_;
+  GnmtSizes sizes_;
   std::shared_ptr<Embedding> source_, target_;
   std::shared_ptr<Encoder> encoder_;
   std::shared_ptr<Decoder> decoder_;

@@ -8,8 +8,8 @@
 namespace placewright {
 namespace {
 
-struct Sizes {
-  explicit Sizes(const Settings& settings)
+struct Gpt2Sizes {
+  explicit Gpt2Sizes(const Settings& settings)
       : batch(settings.Whole("batch")),
         sequence(settings.Whole("sequence")),
         layers(settings.Whole("layers")),
@@ -47,7 +47,7 @@ class Projection : public Module {
 // Every token looks at itself and at those before it.
 class CausalAttention : public Module {
  public:
-  explicit CausalAttention(const Sizes& sizes) : sizes_(sizes) {
+  explicit CausalAttention(const Gpt2Sizes& sizes) : sizes_(sizes) {
     mask_ = register_buffer("mask", at::ones({sizes.positions, sizes.positions}, at::kBool)
                                         .tril()
                                         .view({1, 1, sizes.positions, sizes.positions}));
@@ -80,15 +80,15 @@ class CausalAttention : public Module {
         .permute({0, 2, 1, 3});
   }
 
-  Sizes sizes_;
+  Gpt2Sizes sizes_;
   at::Tensor mask_;
   std::shared_ptr<Projection> all_, output_;
   std::shared_ptr<Dropout> share_dropout_, dropout_;
 };
 
-class FeedForward : public Module {
+class Gpt2FeedForward : public Module {
  public:
-  explicit FeedForward(const Sizes& sizes) {
+  explicit Gpt2FeedForward(const Gpt2Sizes& sizes) {
     in_ = Add<Projection>("c_fc", sizes.hidden, 4 * sizes.hidden);
     out_ = Add<Projection>("c_proj", 4 * sizes.hidden, sizes.hidden);
     dropout_ = Add<Dropout>("dropout", sizes.dropout);
@@ -110,13 +110,13 @@ class FeedForward : public Module {
   std::shared_ptr<Dropout> dropout_;
 };
 
-class Block : public Module {
+class Gpt2Block : public Module {
  public:
-  explicit Block(const Sizes& sizes) {
+  explicit Gpt2Block(const Gpt2Sizes& sizes) {
     norm1_ = Add<LayerNorm>("ln_1", sizes.hidden);
     attention_ = Add<CausalAttention>("attn", sizes);
     norm2_ = Add<LayerNorm>("ln_2", sizes.hidden);
-    inner_ = Add<FeedForward>("mlp", sizes);
+    inner_ = Add<Gpt2FeedForward>("mlp", sizes);
   }
   at::Tensor Forward(const at::Tensor& x) {
     const ModuleScope scope = Enter();
@@ -127,7 +127,7 @@ class Block : public Module {
  private:
   std::shared_ptr<LayerNorm> norm1_, norm2_;
   std::shared_ptr<CausalAttention> attention_;
-  std::shared_ptr<FeedForward> inner_;
+  std::shared_ptr<Gpt2FeedForward> inner_;
 };
 
 class Gpt2 : public Model {
@@ -137,7 +137,7 @@ class Gpt2 : public Model {
     positions_ = Add<Embedding>("wpe", sizes_.positions, sizes_.hidden);
     dropout_ = Add<Dropout>("drop", sizes_.dropout);
     for (int64_t i = 0; i < sizes_.layers; ++i) {
-      blocks_.push_back(Add<Block>("h" + std::to_string(i), sizes_));
+      blocks_.push_back(Add<Gpt2Block>("h" + std::to_string(i), sizes_));
     }
     norm_ = Add<LayerNorm>("ln_f", sizes_.hidden);
   }
@@ -165,10 +165,10 @@ class Gpt2 : public Model {
   }
 
  private:
-  Sizes sizes_;
+  Gpt2Sizes sizes_;
   std::shared_ptr<Embedding> words_, positions_;
   std::shared_ptr<Dropout> dropout_;
-  std::vector<std::shared_ptr<Block>> blocks_;
+  std::vector<std::shared_ptr<Gpt2Block>> blocks_;
   std::shared_ptr<LayerNorm> norm_;
 };
 

@@ -74,12 +74,12 @@ class Branch : public Module {
   std::vector<std::shared_ptr<ConvBnRelu>> row_, fork_;
 };
 
-class Block : public Module {
+class InceptionBlock : public Module {
  public:
-  Block(Width width, int64_t in) : width_(width), in_(in) {}
+  InceptionBlock(Width width, int64_t in) : width_(width), in_(in) {}
 
-  Block& With(const std::string& name, const std::vector<Stage>& stages,
-              const std::vector<Stage>& fork = {}, Branch::Pool pool = nullptr) {
+  InceptionBlock& With(const std::string& name, const std::vector<Stage>& stages,
+                       const std::vector<Stage>& fork = {}, Branch::Pool pool = nullptr) {
     branches_.push_back(Add<Branch>(name, width_, in_, stages, fork, pool));
     return *this;
   }
@@ -102,20 +102,20 @@ class Block : public Module {
 };
 
 // Figure 5 of the paper, on 35 x 35, with two 3x3 for a 5x5 in one branch.
-void FillA(Block& block, int64_t pooled) {
+void FillA(InceptionBlock& block, int64_t pooled) {
   block.With("branch1x1", {{64, Keep(1, 1)}})
       .With("branch5x5", {{48, Keep(1, 1)}, {64, Keep(5, 5)}})
       .With("branch3x3dbl", {{64, Keep(1, 1)}, {96, Keep(3, 3)}, {96, Keep(3, 3)}})
       .With("branch_pool", {{pooled, Keep(1, 1)}}, {}, Average);
 }
 // Figure 10: from 35 x 35 to 17 x 17.
-void FillB(Block& block) {
+void FillB(InceptionBlock& block) {
   block.With("branch3x3", {{384, Square(3, 2)}})
       .With("branch3x3dbl", {{64, Keep(1, 1)}, {96, Keep(3, 3)}, {96, Square(3, 2)}})
       .With("branch_pool", {}, {}, Strided);
 }
 // Figure 6, on 17 x 17: a 7x7 as 1x7 and 7x1, `inner` channels in between.
-void FillC(Block& block, int64_t inner) {
+void FillC(InceptionBlock& block, int64_t inner) {
   const ConvolutionShape row = Keep(1, 7), column = Keep(7, 1);
   block.With("branch1x1", {{192, Keep(1, 1)}})
       .With("branch7x7", {{inner, Keep(1, 1)}, {inner, row}, {192, column}})
@@ -124,14 +124,14 @@ void FillC(Block& block, int64_t inner) {
       .With("branch_pool", {{192, Keep(1, 1)}}, {}, Average);
 }
 // From 17 x 17 to 8 x 8.
-void FillD(Block& block) {
+void FillD(InceptionBlock& block) {
   block.With("branch3x3", {{192, Keep(1, 1)}, {320, Square(3, 2)}})
       .With("branch7x7x3",
             {{192, Keep(1, 1)}, {192, Keep(1, 7)}, {192, Keep(7, 1)}, {192, Square(3, 2)}})
       .With("branch_pool", {}, {}, Strided);
 }
 // Figure 7, on 8 x 8: 1x3 and 3x1 side by side.
-void FillE(Block& block) {
+void FillE(InceptionBlock& block) {
   const std::vector<Stage> fork = {{384, Keep(1, 3)}, {384, Keep(3, 1)}};
   block.With("branch1x1", {{320, Keep(1, 1)}})
       .With("branch3x3", {{384, Keep(1, 1)}}, fork)
@@ -227,10 +227,10 @@ class InceptionV3 : public Model {
     FillE(Append());
     channels_ = blocks_.back()->out();
   }
-  Block& Append() {
+  InceptionBlock& Append() {
     if (!blocks_.empty()) channels_ = blocks_.back()->out();
     const std::string name = "mixed" + std::to_string(blocks_.size());
-    blocks_.push_back(Add<Block>(name, width_, channels_));
+    blocks_.push_back(Add<InceptionBlock>(name, width_, channels_));
     return *blocks_.back();
   }
 
@@ -238,8 +238,8 @@ class InceptionV3 : public Model {
   Width width_;
   int64_t channels_ = 3;  // of what has been built so far
   std::vector<std::shared_ptr<ConvBnRelu>> stem_;
-  std::vector<std::shared_ptr<Block>> blocks_;
-  std::shared_ptr<Block> seen_;  // by the second classifier
+  std::vector<std::shared_ptr<InceptionBlock>> blocks_;
+  std::shared_ptr<InceptionBlock> seen_;  // by the second classifier
   std::shared_ptr<SecondClassifier> second_;
   std::shared_ptr<Dropout> dropout_;
   std::shared_ptr<Linear> dense_;

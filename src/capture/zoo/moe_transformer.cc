@@ -13,8 +13,8 @@
 namespace placewright {
 namespace {
 
-struct Sizes {
-  explicit Sizes(const Settings& settings)
+struct MoeSizes {
+  explicit MoeSizes(const Settings& settings)
       : batch(settings.Whole("batch")),
         sequence(settings.Whole("sequence")),
         layers(settings.Whole("layers")),
@@ -50,7 +50,7 @@ struct Routes {
 
 class Router : public Module {
  public:
-  explicit Router(const Sizes& sizes) : sizes_(sizes) {
+  explicit Router(const MoeSizes& sizes) : sizes_(sizes) {
     scores_ = Add<Linear>("scores", sizes.hidden, sizes.experts, false);
   }
 
@@ -88,14 +88,14 @@ class Router : public Module {
     return places.eq(at::arange(sizes_.experts * room, at::kLong));
   }
 
-  Sizes sizes_;
+  MoeSizes sizes_;
   std::shared_ptr<Linear> scores_;
 };
 
 // The dense layers of a transformer layer, several times over.
 class Mixture : public Module {
  public:
-  explicit Mixture(const Sizes& sizes) : sizes_(sizes) {
+  explicit Mixture(const MoeSizes& sizes) : sizes_(sizes) {
     router_ = Add<Router>("router", sizes);
     for (int64_t i = 0; i < sizes.experts; ++i) {
       experts_.push_back(Add<FeedForward>("expert" + std::to_string(i), sizes.hidden, sizes.inner));
@@ -118,14 +118,14 @@ class Mixture : public Module {
   }
 
  private:
-  Sizes sizes_;
+  MoeSizes sizes_;
   std::shared_ptr<Router> router_;
   std::vector<std::shared_ptr<FeedForward>> experts_;
 };
 
-class Layer : public Module {
+class MoeLayer : public Module {
  public:
-  Layer(const Sizes& sizes, bool mixes) {
+  MoeLayer(const MoeSizes& sizes, bool mixes) {
     attention_norm_ = Add<LayerNorm>("attention_norm", sizes.hidden);
     attention_ = Add<MultiHeadAttention>("attention", sizes.hidden, sizes.heads);
     dense_norm_ = Add<LayerNorm>("dense_norm", sizes.hidden);
@@ -161,7 +161,7 @@ class MoeTransformer : public Model {
     places_ = Add<Embedding>("positions", sizes_.sequence, sizes_.hidden);
     dropout_ = Add<Dropout>("dropout", sizes_.dropout);
     for (int64_t i = 0; i < sizes_.layers; ++i) {
-      layers_.push_back(Add<Layer>("layer" + std::to_string(i), sizes_, i % 2 == 1));
+      layers_.push_back(Add<MoeLayer>("layer" + std::to_string(i), sizes_, i % 2 == 1));
     }
     norm_ = Add<LayerNorm>("norm", sizes_.hidden);
     mask_ = register_buffer("mask", CausalMask(sizes_.sequence));
@@ -193,10 +193,10 @@ class MoeTransformer : public Model {
   }
 
  private:
-  Sizes sizes_;
+  MoeSizes sizes_;
   std::shared_ptr<Embedding> words_, places_;
   std::shared_ptr<Dropout> dropout_;
-  std::vector<std::shared_ptr<Layer>> layers_;
+  std::vector<std::shared_ptr<MoeLayer>> layers_;
   std::shared_ptr<LayerNorm> norm_;
   at::Tensor mask_;
 };

@@ -9,11 +9,11 @@ namespace {
 
 constexpr int64_t kExpansion = 4;  // channels out of a bottleneck over those within
 
-struct Depths {
+struct ResNetDepths {
   int64_t at[4];
 };
-constexpr Depths kFifty = {{3, 4, 6, 3}};
-constexpr Depths kHundredOne = {{3, 4, 23, 3}};
+constexpr ResNetDepths kFifty = {{3, 4, 6, 3}};
+constexpr ResNetDepths kHundredOne = {{3, 4, 23, 3}};
 
 class Bottleneck : public Module {
  public:
@@ -43,7 +43,7 @@ class Bottleneck : public Module {
 
 class ResNet : public Model {
  public:
-  ResNet(const Settings& settings, const Depths& depths)
+  ResNet(const Settings& settings, const ResNetDepths& depths)
       : batch_(settings.Whole("batch")),
         size_(settings.Whole("size")),
         classes_(settings.Whole("classes")) {

@@ -6,8 +6,8 @@
 namespace placewright {
 namespace {
 
-struct Sizes {
-  explicit Sizes(const Settings& settings)
+struct Seq2SeqSizes {
+  explicit Seq2SeqSizes(const Settings& settings)
       : batch(settings.Whole("batch")),
         source_steps(settings.Whole("source_steps")),
         target_steps(settings.Whole("target_steps")),
@@ -25,7 +25,7 @@ struct Sizes {
 // An embedding and the layers above it.
 class Stack : public Module {
  public:
-  Stack(int64_t words, const Sizes& sizes) : by_step_(sizes.by_step) {
+  Stack(int64_t words, const Seq2SeqSizes& sizes) : by_step_(sizes.by_step) {
     words_ = Add<Embedding>("embedding", words, sizes.width);
     for (int64_t i = 0; i < sizes.layers; ++i) {
       layers_.push_back(Add<Lstm>("lstm" + std::to_string(i), sizes.width, sizes.width));
@@ -83,7 +83,7 @@ class Seq2Seq : public Model {
   }
 
  private:
-  Sizes sizes_;
+  Seq2SeqSizes sizes_;
   std::shared_ptr<Stack> encoder_, decoder_;
   std::shared_ptr<Linear> scores_;
 };

@@ -9,8 +9,8 @@
 namespace placewright {
 namespace {
 
-struct Sizes {
-  explicit Sizes(const Settings& settings)
+struct TransformerSizes {
+  explicit TransformerSizes(const Settings& settings)
       : batch(settings.Whole("batch")),
         source(settings.Whole("source")),
         target(settings.Whole("target")),
@@ -32,7 +32,7 @@ struct Sizes {
 // LayerNorm(x + dropout(sub-layer of x)).
 class Residual : public Module {
  public:
-  explicit Residual(const Sizes& sizes) {
+  explicit Residual(const TransformerSizes& sizes) {
     dropout_ = Add<Dropout>("dropout", sizes.dropout);
     norm_ = Add<LayerNorm>("norm", sizes.hidden);
   }
@@ -48,7 +48,7 @@ class Residual : public Module {
 
 class EncoderLayer : public Module {
  public:
-  explicit EncoderLayer(const Sizes& sizes) {
+  explicit EncoderLayer(const TransformerSizes& sizes) {
     attention_ = Add<MultiHeadAttention>("attention", sizes.hidden, sizes.heads);
     attended_ = Add<Residual>("attended", sizes);
     dense_ = Add<FeedForward>("feed_forward", sizes.hidden, sizes.inner);
@@ -68,7 +68,7 @@ class EncoderLayer : public Module {
 
 class DecoderLayer : public Module {
  public:
-  explicit DecoderLayer(const Sizes& sizes) {
+  explicit DecoderLayer(const TransformerSizes& sizes) {
     own_ = Add<MultiHeadAttention>("self_attention", sizes.hidden, sizes.heads);
     attended_ = Add<Residual>("attended", sizes);
     cross_ = Add<MultiHeadAttention>("cross_attention", sizes.hidden, sizes.heads);
@@ -140,7 +140,7 @@ class Transformer : public Model {
     return dropout_->Forward(x + positions_.slice(0, 0, tokens.size(1)));
   }
 
-  Sizes sizes_;
+  TransformerSizes sizes_;
   std::shared_ptr<Embedding> source_, target_;
   std::shared_ptr<Linear> output_;  // of its own where weights are not tied
   std::shared_ptr<Dropout> dropout_;

@@ -9,8 +9,8 @@
 namespace placewright {
 namespace {
 
-struct Sizes {
-  explicit Sizes(const Settings& settings)
+struct TransformerXlSizes {
+  explicit TransformerXlSizes(const Settings& settings)
       : batch(settings.Whole("batch")),
         segments(settings.Whole("segments")),
         segment(settings.Whole("segment")),
@@ -36,7 +36,7 @@ struct QueryBiases {
 // Scores (q + u) k^T + shift((q + v) r^T) over memory and segment, r the distance's projection.
 class RelativeAttention : public Module {
  public:
-  explicit RelativeAttention(const Sizes& sizes) : sizes_(sizes) {
+  explicit RelativeAttention(const TransformerXlSizes& sizes) : sizes_(sizes) {
     const int64_t all = sizes.heads * sizes.head_width;
     qkv_ = Add<Linear>("qkv", sizes.width, 3 * all, false);
     distance_ = Add<Linear>("distance", sizes.width, all, false);
@@ -86,15 +86,15 @@ class RelativeAttention : public Module {
         .reshape({batch, heads, rows, sizes_.keys()});
   }
 
-  Sizes sizes_;
+  TransformerXlSizes sizes_;
   std::shared_ptr<Linear> qkv_, distance_, output_;
   std::shared_ptr<Dropout> share_dropout_, dropout_;
   std::shared_ptr<LayerNorm> norm_;
 };
 
-class FeedForward : public Module {
+class TransformerXlFeedForward : public Module {
  public:
-  explicit FeedForward(const Sizes& sizes) {
+  explicit TransformerXlFeedForward(const TransformerXlSizes& sizes) {
     in_ = Add<Linear>("in", sizes.width, sizes.inner);
     out_ = Add<Linear>("out", sizes.inner, sizes.width);
     dropout_ = Add<Dropout>("dropout", sizes.dropout);
@@ -112,11 +112,11 @@ class FeedForward : public Module {
   std::shared_ptr<LayerNorm> norm_;
 };
 
-class Layer : public Module {
+class TransformerXlLayer : public Module {
  public:
-  explicit Layer(const Sizes& sizes) {
+  explicit TransformerXlLayer(const TransformerXlSizes& sizes) {
     attention_ = Add<RelativeAttention>("attention", sizes);
-    inner_ = Add<FeedForward>("inner", sizes);
+    inner_ = Add<TransformerXlFeedForward>("inner", sizes);
   }
   at::Tensor Forward(const at::Tensor& x, const at::Tensor& memory, const at::Tensor& distances,
                      const QueryBiases& biases, const at::Tensor& unseen) {
@@ -126,7 +126,7 @@ class Layer : public Module {
 
  private:
   std::shared_ptr<RelativeAttention> attention_;
-  std::shared_ptr<FeedForward> inner_;
+  std::shared_ptr<TransformerXlFeedForward> inner_;
 };
 
 class TransformerXl : public Model {
@@ -134,7 +134,7 @@ class TransformerXl : public Model {
   explicit TransformerXl(const Settings& settings) : sizes_(settings) {
     words_ = Add<Embedding>("embedding", sizes_.words, sizes_.width);
     for (int64_t i = 0; i < sizes_.layers; ++i) {
-      layers_.push_back(Add<Layer>("layer" + std::to_string(i), sizes_));
+      layers_.push_back(Add<TransformerXlLayer>("layer" + std::to_string(i), sizes_));
     }
     dropout_ = Add<Dropout>("dropout", sizes_.dropout);
     const std::vector<int64_t> bias = {sizes_.heads, 1, sizes_.head_width};
@@ -192,9 +192,9 @@ class TransformerXl : public Model {
     return at::cat({at::sin(angles), at::cos(angles)}, -1);
   }
 
-  Sizes sizes_;
+  TransformerXlSizes sizes_;
   std::shared_ptr<Embedding> words_;
-  std::vector<std::shared_ptr<Layer>> layers_;
+  std::vector<std::shared_ptr<TransformerXlLayer>> layers_;
   std::shared_ptr<Dropout> dropout_;
   QueryBiases biases_;
   at::Tensor score_bias_, frequencies_, unseen_;

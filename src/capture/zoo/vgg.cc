@@ -10,15 +10,15 @@ constexpr int64_t kPooled = 7;  // height and width that the dense layers see
 constexpr int64_t kWidths[] = {64, 128, 256, 512, 512};
 
 // Convolutions at each of the five sizes.
-struct Depths {
+struct VggDepths {
   int64_t at[5];
 };
-constexpr Depths kSixteen = {{2, 2, 3, 3, 3}};
-constexpr Depths kNineteen = {{2, 2, 4, 4, 4}};
+constexpr VggDepths kSixteen = {{2, 2, 3, 3, 3}};
+constexpr VggDepths kNineteen = {{2, 2, 4, 4, 4}};
 
 class Vgg : public Model {
  public:
-  Vgg(const Settings& settings, const Depths& depths)
+  Vgg(const Settings& settings, const VggDepths& depths)
       : batch_(settings.Whole("batch")),
         size_(settings.Whole("size")),
         classes_(settings.Whole("classes")) {

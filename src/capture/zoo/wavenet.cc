@@ -9,8 +9,8 @@ namespace {
 
 constexpr int64_t kTaps = 2;  // of every dilated convolution
 
-struct Sizes {
-  explicit Sizes(const Settings& settings)
+struct WaveNetSizes {
+  explicit WaveNetSizes(const Settings& settings)
       : batch(settings.Whole("batch")),
         samples(settings.Whole("samples")),
         stacks(settings.Whole("stacks")),
@@ -43,9 +43,10 @@ class Conv1d : public Module {
 
 // z = tanh(filter * x) sigmoid(gate * x); on to the next layer goes x + residual * z, to the head
 // skip * z (section 2.3 and 2.4 of the paper).
-class Layer : public Module {
+class WaveNetLayer : public Module {
  public:
-  Layer(const Sizes& sizes, int64_t dilation, bool is_last) : samples_(sizes.samples) {
+  WaveNetLayer(const WaveNetSizes& sizes, int64_t dilation, bool is_last)
+      : samples_(sizes.samples) {
     filter_ = Add<Conv1d>("filter", sizes.residual, sizes.dilation, kTaps, dilation, false);
     gate_ = Add<Conv1d>("gate", sizes.residual, sizes.dilation, kTaps, dilation, false);
     skip_ = Add<Conv1d>("skip", sizes.dilation, sizes.skip, int64_t{1}, int64_t{1}, false);
@@ -82,8 +83,9 @@ class WaveNet : public Model {
     for (int64_t stack = 0; stack < sizes_.stacks; ++stack) {
       for (int64_t i = 0; i < sizes_.layers; ++i) {
         const bool is_last = stack + 1 == sizes_.stacks && i + 1 == sizes_.layers;
-        layers_.push_back(Add<Layer>("stack" + std::to_string(stack) + "_" + std::to_string(i),
-                                     sizes_, int64_t{1} << i, is_last));
+        layers_.push_back(
+            Add<WaveNetLayer>("stack" + std::to_string(stack) + "_" + std::to_string(i), sizes_,
+                              int64_t{1} << i, is_last));
       }
     }
     head_ = pointwise("head", sizes_.skip, sizes_.head, true);
@@ -114,9 +116,9 @@ class WaveNet : public Model {
   }
 
  private:
-  Sizes sizes_;
+  WaveNetSizes sizes_;
   std::shared_ptr<Conv1d> start_, head_, output_;
-  std::vector<std::shared_ptr<Layer>> layers_;
+  std::vector<std::shared_ptr<WaveNetLayer>> layers_;
 };
 
 ZooEntry MakeEntry(const char* name, const char* description, int64_t stacks) {

@@ -19,7 +19,7 @@
 namespace placewright {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kCompareExamples =
     "With a graph every algorithm makes its plan; those that search do so for --time each.\n"
     "Ctrl-C ends it with what is there: the algorithms that are done, and the best of the one "
     "that\n"
@@ -89,7 +89,7 @@ class CompareCommand : public Command {
     app.AddOption("FILE", files_, "One graph, or plans").Required();
     AddInputOptions(app, &input_);
     AddSearchOptions(app, &search_);
-    app.Footer(kExamples);
+    app.Footer(kCompareExamples);
     return app;
   }
 

@@ -24,7 +24,7 @@
 namespace placewright {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kPlanExamples =
     "Without --time and --iterations the search ends 10 s after the graph was read. Ctrl-C writes\n"
     "the best plan so far and exits with 130. The plan's costs and schedule are written beside "
     "it.\n"
@@ -66,7 +66,7 @@ class PlanCommand : public Command {
         .TypeName("FILE")
         .Group("Output");
     AddPictureOptions(app, &pictures_);
-    app.Footer(kExamples);
+    app.Footer(kPlanExamples);
     return app;
   }
 

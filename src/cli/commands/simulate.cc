@@ -27,7 +27,7 @@
 namespace placewright {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kSimulateExamples =
     "A placement that does not fit is simulated to its end; the result says so and the exit\n"
     "status is 0.\n"
     "Examples:\n"
@@ -67,7 +67,7 @@ class SimulateCommand : public Command {
     app.AddFlag("--memory", memory_, "What fills every device at its peak, not just the fullest")
         .Group("Output");
     AddPictureOptions(app, &pictures_);
-    app.Footer(kExamples);
+    app.Footer(kSimulateExamples);
     return app;
   }
 

@@ -21,7 +21,7 @@ struct CpuRow {
 // operation in two: 32; Zen 5 does not, except in laptops: 64 and 32. Intel's Core have AVX2 with
 // two units in their performance cores (32); efficient ones have half of that in Gracemont (Alder
 // and Raptor Lake: 16), the same in Skymont (Arrow Lake: 32).
-constexpr std::array kRows = {
+constexpr std::array kCpuRows = {
     CpuRow{"Xeon-E5-2650v4", "broadwell", 12, 2200, 32, 76'800,
            "Intel ARK, Xeon E5-2650 v4: 12 cores, 2.2 GHz, AVX2 with FMA, 76.8 GB/s"},
     CpuRow{"Xeon-E5-2698v4", "broadwell", 20, 2200, 32, 76'800,
@@ -133,7 +133,7 @@ constexpr std::array kRows = {
 
 std::vector<DeviceKind> CpuKinds() {
   std::vector<DeviceKind> kinds;
-  for (const CpuRow& row : kRows) {
+  for (const CpuRow& row : kCpuRows) {
     kinds.push_back(MakeCpuKind(std::string(row.name), std::string(row.architecture),
                                 {row.cores, row.base_mhz, row.flops_per_cycle, row.more_cores,
                                  row.more_base_mhz, row.more_flops_per_cycle},

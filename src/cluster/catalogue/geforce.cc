@@ -19,7 +19,7 @@ struct GeForceRow {
 
 // Laptops: at the highest power limit that makers may set; their architectures have rows of their
 // own in the efficiency table, because they do not hold that clock.
-constexpr std::array kRows = {
+constexpr std::array kGeForceRows = {
     GeForceRow{"RTX-3060", "ampere", 12.74, 360, 12,
                "NVIDIA GeForce RTX 30 series specifications: 3584 cores at 1777 MHz"},
     GeForceRow{"RTX-3060Ti", "ampere", 16.2, 448, 8,
@@ -101,20 +101,20 @@ constexpr std::array kRows = {
 };
 
 // Driver, CUDA modules and library handles, as of NVIDIA's other recent GPUs (nvidia.cc).
-constexpr int64_t kContext = 500;  // MiB
+constexpr int64_t kGeForceContext = 500;  // MiB
 
 }  // namespace
 
 std::vector<DeviceKind> GeForceKinds() {
   std::vector<DeviceKind> kinds;
-  for (const GeForceRow& row : kRows) {
+  for (const GeForceRow& row : kGeForceRows) {
     const double t = row.float_tera;
     kinds.push_back(AcceleratorKind({row.name,
                                      row.architecture,
                                      {t / 64, t, 2 * t, 2 * t, 8 * t},
                                      row.gb_per_second,
                                      row.gib,
-                                     kContext,
+                                     kGeForceContext,
                                      row.source},
                                     DeviceClass::kGpu));
   }

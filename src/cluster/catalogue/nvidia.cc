@@ -13,7 +13,7 @@ constexpr int64_t kVolta = 400;  // Volta, Turing
 constexpr int64_t kNew = 500;    // Ampere and later
 
 // Rates in the order f64, f32, f16, bf16, i8.
-constexpr std::array kRows = {
+constexpr std::array kNvidiaRows = {
     // A K80 board carries two GK210 dies, and frameworks see each as one GPU: figures of one die,
     // half of the board's 8.74 (float, boost 875 MHz), 2.91 (double) and 480 GB/s, 24 GB.
     AcceleratorRow{"K80",
@@ -256,7 +256,8 @@ constexpr std::array kRows = {
 
 std::vector<DeviceKind> NvidiaKinds() {
   std::vector<DeviceKind> kinds;
-  for (const AcceleratorRow& row : kRows) kinds.push_back(AcceleratorKind(row, DeviceClass::kGpu));
+  for (const AcceleratorRow& row : kNvidiaRows)
+    kinds.push_back(AcceleratorKind(row, DeviceClass::kGpu));
   return kinds;
 }
 

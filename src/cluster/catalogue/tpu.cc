@@ -9,7 +9,7 @@ namespace {
 // (`Precision.HIGHEST`): a sixth of the published rate stands for f32, and for f16. v3 states no
 // 8-bit rate of its own: bfloat16's, which holds all 8-bit values. No rate for f64: XLA emulates
 // it in software at a rate that is not published.
-constexpr std::array kRows = {
+constexpr std::array kTpuRows = {
     // A v3 chip has two cores, and programs see each as one device: half of the chip's 123
     // TFLOP/s, 32 GiB and 900 GB/s.
     AcceleratorRow{"TPU-v3",
@@ -33,7 +33,7 @@ constexpr std::array kRows = {
 
 std::vector<DeviceKind> TpuKinds() {
   std::vector<DeviceKind> kinds;
-  for (const AcceleratorRow& row : kRows) {
+  for (const AcceleratorRow& row : kTpuRows) {
     kinds.push_back(AcceleratorKind(row, DeviceClass::kOther));
   }
   return kinds;

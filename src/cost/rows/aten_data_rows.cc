@@ -6,7 +6,7 @@ namespace {
 
 using enum OpClass;
 
-constexpr WorkRow kRows[] = {
+constexpr WorkRow kAtenDataRows[] = {
     {"_assert_async", kCreation, Nothing, 0},
     {"_conj", kView, Nothing, 0},
     {"_copy_from", kDataMovement, FromRest, 0},
@@ -278,6 +278,6 @@ constexpr WorkRow kRows[] = {
 
 }  // namespace
 
-std::span<const WorkRow> AtenDataRows() { return kRows; }
+std::span<const WorkRow> AtenDataRows() { return kAtenDataRows; }
 
 }  // namespace placewright

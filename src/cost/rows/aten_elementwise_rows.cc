@@ -6,7 +6,7 @@ namespace {
 
 using enum OpClass;
 
-constexpr WorkRow kRows[] = {
+constexpr WorkRow kAtenElementwiseRows[] = {
     {"__and__", kElementwise, Streaming, kCheap},
     {"__lshift__", kElementwise, Streaming, kCheap},
     {"__or__", kElementwise, Streaming, kCheap},
@@ -189,6 +189,6 @@ constexpr WorkRow kRows[] = {
 
 }  // namespace
 
-std::span<const WorkRow> AtenElementwiseRows() { return kRows; }
+std::span<const WorkRow> AtenElementwiseRows() { return kAtenElementwiseRows; }
 
 }  // namespace placewright

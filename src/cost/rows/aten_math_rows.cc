@@ -6,7 +6,7 @@ namespace {
 
 using enum OpClass;
 
-constexpr WorkRow kRows[] = {
+constexpr WorkRow kAtenMathRows[] = {
     {"_adaptive_avg_pool2d", kPooling, Streaming, kCheap},
     {"_adaptive_avg_pool2d_backward", kPooling, SkipInput1, kCheap},
     {"_adaptive_avg_pool3d", kPooling, Streaming, kCheap},
@@ -212,6 +212,6 @@ constexpr WorkRow kRows[] = {
 
 }  // namespace
 
-std::span<const WorkRow> AtenMathRows() { return kRows; }
+std::span<const WorkRow> AtenMathRows() { return kAtenMathRows; }
 
 }  // namespace placewright

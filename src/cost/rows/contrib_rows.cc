@@ -6,7 +6,7 @@ namespace {
 
 using enum OpClass;
 
-constexpr WorkRow kRows[] = {
+constexpr WorkRow kContribRows[] = {
     {"ArrayFeatureExtractor", kElementwise, Streaming, kCheap},
     {"Attention", kGemm, ContribAttention},
     {"BeamSearch", kOther, ByBytes, 0},
@@ -81,6 +81,6 @@ constexpr WorkRow kRows[] = {
 
 }  // namespace
 
-std::span<const WorkRow> ContribRows() { return kRows; }
+std::span<const WorkRow> ContribRows() { return kContribRows; }
 
 }  // namespace placewright

@@ -6,7 +6,7 @@ namespace {
 
 using enum OpClass;
 
-constexpr WorkRow kRows[] = {
+constexpr WorkRow kOnnxDataRows[] = {
     {"AffineGrid", kDataMovement, Streaming, 0},
     {"Bernoulli", kRandom, Streaming, kTranscendental},
     {"BitCast", kView, Nothing, 0},
@@ -85,6 +85,6 @@ constexpr WorkRow kRows[] = {
 
 }  // namespace
 
-std::span<const WorkRow> OnnxDataRows() { return kRows; }
+std::span<const WorkRow> OnnxDataRows() { return kOnnxDataRows; }
 
 }  // namespace placewright

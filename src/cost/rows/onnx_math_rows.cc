@@ -6,7 +6,7 @@ namespace {
 
 using enum OpClass;
 
-constexpr WorkRow kRows[] = {
+constexpr WorkRow kOnnxMathRows[] = {
     {"Abs", kElementwise, Streaming, kCheap},
     {"Acos", kElementwise, Streaming, kTranscendental},
     {"Acosh", kElementwise, Streaming, kTranscendental},
@@ -143,6 +143,6 @@ constexpr WorkRow kRows[] = {
 
 }  // namespace
 
-std::span<const WorkRow> OnnxMathRows() { return kRows; }
+std::span<const WorkRow> OnnxMathRows() { return kOnnxMathRows; }
 
 }  // namespace placewright

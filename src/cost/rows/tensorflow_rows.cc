@@ -6,7 +6,7 @@ namespace {
 
 using enum OpClass;
 
-constexpr WorkRow kRows[] = {
+constexpr WorkRow kTensorflowRows[] = {
     {"Abs", kElementwise, Streaming, kCheap},
     {"Add", kElementwise, Streaming, kCheap},
     {"AddN", kElementwise, Streaming, kCheap},
@@ -206,6 +206,6 @@ constexpr WorkRow kRows[] = {
 
 }  // namespace
 
-std::span<const WorkRow> TensorflowRows() { return kRows; }
+std::span<const WorkRow> TensorflowRows() { return kTensorflowRows; }
 
 }  // namespace placewright

@@ -7,7 +7,7 @@
 namespace placewright {
 namespace {
 
-Match Recognize(const GraphHead& head) {
+Match RecognizeAten(const GraphHead& head) {
   if (head.json == nullptr) return Match::kNone;
   if (head.json->list == kAtenFormat.json_list) return Match::kCertain;
   // A cost graph without its schema has ops, too.
@@ -15,7 +15,7 @@ Match Recognize(const GraphHead& head) {
   return head.json->Has("ops") && !cost_graph ? Match::kPossible : Match::kNone;
 }
 
-Status Read(std::string_view bytes, const GraphInputOptions& options, LoadedGraph* loaded) {
+Status LoadAten(std::string_view bytes, const GraphInputOptions& options, LoadedGraph* loaded) {
   PW_ASSIGN(AtenGraph file, ReadAtenFile(bytes, options.batch));
   loaded->graph = std::move(file.graph);
   loaded->details = AtenDetails{std::move(file.module_stated), file.wrapped};
@@ -32,8 +32,8 @@ constinit const GraphFormat kAtenFormat = {
     .json_list = "inputs",
     .json_signature = "\"inputs\", \"ops\"",
     .takes_batch = true,
-    .recognize = Recognize,
-    .read = Read,
+    .recognize = RecognizeAten,
+    .read = LoadAten,
 };
 
 }  // namespace placewright

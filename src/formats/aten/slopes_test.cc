@@ -41,7 +41,7 @@ std::string With(std::string_view from, std::string_view to) {
   return text.replace(at, from.size(), to);
 }
 
-Error ErrorOf(const std::string& text, std::optional<int64_t> batch = std::nullopt) {
+Error ErrorOfSlopes(const std::string& text, std::optional<int64_t> batch = std::nullopt) {
   Result<AtenGraph> file = ReadAtenFile(text, batch);
   EXPECT_FALSE(file.ok());
   return file.ok() ? Error() : file.error();
@@ -110,7 +110,7 @@ TEST(AtenSlopes, AnObstacleIsKeptAndSaid) {
             "outputs": [{"shape": [4], "dtype": "f32"}]}], "outputs": []})";
   const Graph graph = ReadAtenFile(text, 4).Take().graph;
   EXPECT_EQ(graph.batch_scaling()->reason, "op pool is odd");
-  const Error error = ErrorOf(text, 8);
+  const Error error = ErrorOfSlopes(text, 8);
   EXPECT_EQ(error.code, ErrorCode::kBatchScaling);
   EXPECT_THAT(error.message, HasSubstr("valid for batch 4 only: op pool is odd"));
   text = WriteAtenGraph(graph, {}, nullptr).Take();
@@ -122,7 +122,7 @@ TEST(AtenSlopes, WithoutAProofAStepStandsForItsBatch) {
    "ops": [{"name": "a", "target": "aten.rand.default", "phase": "fwd", "inputs": [], "args": [],
             "outputs": [{"shape": [4], "dtype": "f32"}]}], "outputs": []})";
   EXPECT_TRUE(ReadAtenFile(text, 4).ok());
-  const Error error = ErrorOf(text, 8);
+  const Error error = ErrorOfSlopes(text, 8);
   EXPECT_EQ(error.code, ErrorCode::kBatchScaling);
   EXPECT_THAT(error.message, HasSubstr("no recordings at other sizes"));
   EXPECT_THAT(error.remedy, HasSubstr("placewright capture MODEL --batch 8"));
@@ -170,7 +170,7 @@ TEST(AtenSlopes, HostileFilesAreRefusedByName) {
       {R"("batch": 4,)", "", "batch_proof", "needs a stated batch"},
   };
   for (const Case& c : cases) {
-    const Error error = ErrorOf(With(c.from, c.to));
+    const Error error = ErrorOfSlopes(With(c.from, c.to));
     EXPECT_EQ(error.code, ErrorCode::kField) << c.to << error.ToString();
     EXPECT_EQ(error.place, c.place) << c.to;
     EXPECT_THAT(error.message, HasSubstr(c.message)) << c.to;
@@ -180,9 +180,9 @@ TEST(AtenSlopes, HostileFilesAreRefusedByName) {
 // 3 * 2^58 is beyond the integers that are all real ones; without it, that many numbers of 4
 // bytes are beyond 2^60 bytes. 3 * 2^60 of them are no size.
 TEST(AtenSlopes, BatchesOutOfRangeAreErrors) {
-  EXPECT_EQ(ErrorOf(std::string(kStep), int64_t{1} << 58).place, "ops[2] (full).args[1]");
-  EXPECT_EQ(ErrorOf(With("[1, 3], ", ""), int64_t{1} << 58).code, ErrorCode::kField);
-  const Error error = ErrorOf(std::string(kStep), int64_t{1} << 60);
+  EXPECT_EQ(ErrorOfSlopes(std::string(kStep), int64_t{1} << 58).place, "ops[2] (full).args[1]");
+  EXPECT_EQ(ErrorOfSlopes(With("[1, 3], ", ""), int64_t{1} << 58).code, ErrorCode::kField);
+  const Error error = ErrorOfSlopes(std::string(kStep), int64_t{1} << 60);
   EXPECT_EQ(error.code, ErrorCode::kBatchScaling);
   EXPECT_EQ(error.place, "ops[0] (view).outputs[0].shape[0]");
   // 12 - 2 (n - 4) is 0 at batch 10, and no size at 12; the proof ends at 9.
@@ -190,7 +190,7 @@ TEST(AtenSlopes, BatchesOutOfRangeAreErrors) {
   const std::string_view from = R"([12], "dtype": "f32", "slopes": [3])";
   shrinking.replace(shrinking.rfind(from), from.size(), R"([12], "dtype": "f32", "slopes": [-2])");
   EXPECT_TRUE(ReadAtenFile(shrinking, 10).ok());
-  EXPECT_EQ(ErrorOf(shrinking, 12).place, "ops[2] (full).outputs[0].shape[0]");
+  EXPECT_EQ(ErrorOfSlopes(shrinking, 12).place, "ops[2] (full).outputs[0].shape[0]");
 }
 
 // Random slopes: there and back again is the same file; any batch is a graph or an error.

@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // a (d0, 5 ns) reads the parameter w and the input x and makes y, which b (d1) reads.
-const char kSmall[] = R"({
+const char kSmallCostGraph[] = R"({
   "schema": "placewright.costgraph/1", "name": "small",
   "devices": [{"name": "d0", "memory_bytes": 1000}, {"name": "d1", "memory_bytes": 0}],
   "links": [{"name": "l", "bandwidth": 3, "latency_ns": 7}, {"name": "m", "bandwidth": 2, "latency_ns": 0}],
@@ -28,16 +28,16 @@ const char kSmall[] = R"({
   "placement": {"a": "d0", "b": "d1"},
   "expected": {"anything": [1, 2]}})";
 
-CostGraph Good(const Json& document) {
+CostGraph GoodCostGraph(const Json& document) {
   auto result = ReadCostGraph(document);
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().ToString());
   return result.Take();
 }
 
-Json Small() { return ParseJson(kSmall).Take(); }
+Json SmallCostGraph() { return ParseJson(kSmallCostGraph).Take(); }
 
 TEST(CostGraphReader, IdsArePositions) {
-  const CostGraph c = Good(Small());
+  const CostGraph c = GoodCostGraph(SmallCostGraph());
   EXPECT_EQ(c.graph.name(), "small");
   EXPECT_EQ(c.graph.format(), "costgraph");
   ASSERT_EQ(c.graph.op_count(), 2u);
@@ -55,7 +55,7 @@ TEST(CostGraphReader, IdsArePositions) {
 }
 
 TEST(CostGraphReader, DevicesAndTimesAreGiven) {
-  const CostGraph c = Good(Small());
+  const CostGraph c = GoodCostGraph(SmallCostGraph());
   EXPECT_EQ(c.cluster.kind(DeviceId(0)).device_class, DeviceClass::kOther);
   EXPECT_EQ(c.cluster.device(DeviceId(0)).capacity, Bytes(1000));
   const Route& route = c.cluster.route(DeviceId(0), DeviceId(1));
@@ -73,11 +73,11 @@ TEST(CostGraphReader, DevicesAndTimesAreGiven) {
 }
 
 TEST(CostGraphReader, OptionalParts) {
-  Json document = Small();
+  Json document = SmallCostGraph();
   document.erase("homes");
   document.erase("placement");
   document.erase("name");
-  const CostGraph c = Good(document);
+  const CostGraph c = GoodCostGraph(document);
   EXPECT_FALSE(c.placement.has_value());
   EXPECT_FALSE(c.graph.given_home(StorageId(1)).valid());
 }
@@ -170,7 +170,7 @@ TEST(CostGraphReader, EveryRuleIsChecked) {
       {R"({"op":"replace","path":"","value":[]})", kField, "", "object"},
   };
   for (const Broken& broken : cases) {
-    const Json patched = Small().patch(Json::array({ParseJson(broken.patch).Take()}));
+    const Json patched = SmallCostGraph().patch(Json::array({ParseJson(broken.patch).Take()}));
     const auto result = ReadCostGraph(patched);
     ASSERT_FALSE(result.ok()) << broken.patch;
     EXPECT_EQ(InfoOf(result.error().code).name, InfoOf(broken.code).name)
@@ -182,7 +182,7 @@ TEST(CostGraphReader, EveryRuleIsChecked) {
 
 // A cycle of two ops, each reading what the other makes.
 TEST(CostGraphReader, CyclesAreNamed) {
-  Json document = Small();
+  Json document = SmallCostGraph();
   document["tensors"].push_back({{"name", "z"}, {"bytes", 1}});
   document["ops"][0]["outputs"] = {"z"};
   document["ops"][1]["inputs"] = {"z"};
@@ -202,7 +202,7 @@ TEST(CostGraphReader, EveryVectorSurvivesTheRoundTrip) {
   if (vectors.is_null()) GTEST_SKIP() << "no simulator vectors at " << PLACEWRIGHT_SHARED_DATA;
   EXPECT_EQ(vectors.size(), 86u);
   for (Json vector : vectors) {
-    const CostGraph c = Good(vector);
+    const CostGraph c = GoodCostGraph(vector);
     for (const StorageId id : c.graph.storages()) {
       EXPECT_EQ(c.graph.storage(id).first, TensorId(id.value()));
     }
@@ -220,13 +220,13 @@ TEST(CostGraphReader, EveryVectorSurvivesTheRoundTrip) {
       return nlohmann::json::parse(document.dump());
     };
     EXPECT_EQ(normal(CostGraphForm(c)), normal(vector)) << vector["name"];
-    EXPECT_EQ(CostGraphForm(Good(CostGraphForm(c))).dump(), CostGraphForm(c).dump());
+    EXPECT_EQ(CostGraphForm(GoodCostGraph(CostGraphForm(c))).dump(), CostGraphForm(c).dump());
   }
 }
 
 // Every prefix and many one-bit changes end in a cost graph or in an error.
 TEST(CostGraphReader, DamagedFiles) {
-  const std::string text = kSmall;
+  const std::string text = kSmallCostGraph;
   const auto check = [](const std::string& damaged) {
     const auto document = ParseJson(damaged);
     if (!document.ok()) return false;
@@ -245,13 +245,13 @@ TEST(CostGraphReader, DamagedFiles) {
 
 // A value of another type in any place is an error or makes no difference; never a crash.
 TEST(CostGraphReader, EveryValueReplaced) {
-  const Json flat = Small().flatten();
+  const Json flat = SmallCostGraph().flatten();
   const Json others[] = {Json(nullptr),   Json(true),       Json(-1),           Json(1e300),
                          Json("d0"),      Json::array(),    Json::object(),     Json(INT64_MAX),
                          Json(INT64_MIN), Json(UINT64_MAX), Json::array({1, 2})};
   for (const auto& [pointer, value] : flat.items()) {
     for (const Json& other : others) {
-      Json document = Small();
+      Json document = SmallCostGraph();
       document[Json::json_pointer(pointer)] = other;
       const auto result = ReadCostGraph(document);
       EXPECT_TRUE(result.ok() || result.error().code != ErrorCode::kInternal);

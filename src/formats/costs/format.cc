@@ -7,13 +7,13 @@ namespace {
 
 constexpr std::string_view kSchemaPrefix = "placewright.costgraph/";
 
-Match Recognize(const GraphHead& head) {
+Match RecognizeCostGraph(const GraphHead& head) {
   if (head.json == nullptr) return Match::kNone;
   if (head.json->schema.starts_with(kSchemaPrefix)) return Match::kCertain;
   return head.json->Has("tensors") && head.json->Has("devices") ? Match::kPossible : Match::kNone;
 }
 
-Status Read(std::string_view bytes, const GraphInputOptions&, LoadedGraph* loaded) {
+Status LoadCostGraph(std::string_view bytes, const GraphInputOptions&, LoadedGraph* loaded) {
   PW_ASSIGN(const Json document, ParseJson(bytes));
   PW_ASSIGN(CostGraph cost_graph, ReadCostGraph(document));
   TakeCostGraph(std::move(cost_graph), loaded);
@@ -33,8 +33,8 @@ constinit const GraphFormat kCostGraphFormat = {
     .name = "a cost graph",
     .extension = ".json",
     .json_signature = "\"schema\": \"placewright.costgraph/1\"",
-    .recognize = Recognize,
-    .read = Read,
+    .recognize = RecognizeCostGraph,
+    .read = LoadCostGraph,
 };
 
 }  // namespace placewright

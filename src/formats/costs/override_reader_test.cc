@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Error ErrorOf(std::string_view text) {
+Error ErrorOfOverrides(std::string_view text) {
   auto result = ReadCostOverrides(text);
   EXPECT_FALSE(result.ok()) << text;
   return result.ok() ? Error() : result.error();
@@ -54,33 +54,34 @@ TEST(OverrideReader, TimesAreExactDecimals) {
   EXPECT_EQ(ReadCostOverrides("- {op: a, time: 1.50000us}").value()[0].time, Nanos(1500));
   for (const char* bad :
        {"0.0001us", "1", "us", "1.2.3us", "-1us", "1e3us", "9999999999999s", "."}) {
-    const Error error = ErrorOf(std::string("- {op: a, time: '") + bad + "'}");
+    const Error error = ErrorOfOverrides(std::string("- {op: a, time: '") + bad + "'}");
     EXPECT_EQ(error.code, ErrorCode::kField) << bad;
     EXPECT_EQ(error.place, "line 1, column 17") << bad;
   }
 }
 
 TEST(OverrideReader, NamesThePlaceOfEveryMistake) {
-  const Error key = ErrorOf("overrides:\n  - {op: a, tme: 1us}\n");
+  const Error key = ErrorOfOverrides("overrides:\n  - {op: a, tme: 1us}\n");
   EXPECT_EQ(key.place, "line 2, column 13");
   EXPECT_THAT(key.message, HasSubstr("did you mean time"));
-  EXPECT_EQ(ErrorOf("overrides:\n - op: a\n   op: b\n").code, ErrorCode::kDuplicateName);
-  EXPECT_EQ(ErrorOf("overrides: [\n").code, ErrorCode::kSyntax);
-  EXPECT_THAT(ErrorOf("overrides: [\n").place, HasSubstr("line "));
+  EXPECT_EQ(ErrorOfOverrides("overrides:\n - op: a\n   op: b\n").code, ErrorCode::kDuplicateName);
+  EXPECT_EQ(ErrorOfOverrides("overrides: [\n").code, ErrorCode::kSyntax);
+  EXPECT_THAT(ErrorOfOverrides("overrides: [\n").place, HasSubstr("line "));
   EXPECT_FALSE(ReadCostOverrides("").ok());
-  EXPECT_EQ(ErrorOf("- {op: a, time: 1us}\n---\n- {op: b, time: 1us}\n").code, ErrorCode::kSyntax);
-  EXPECT_EQ(ErrorOf("overrides: 7\n").place, "line 1, column 12");
-  EXPECT_EQ(ErrorOf("- [a]\n").place, "line 1, column 3");
-  EXPECT_EQ(ErrorOf("- {time: 1us}\n").code, ErrorCode::kField);
-  EXPECT_EQ(ErrorOf("- {op: a}\n").code, ErrorCode::kField);
-  EXPECT_EQ(ErrorOf("- {op: a, time: 1us, scale: 2}\n").code, ErrorCode::kField);
-  EXPECT_EQ(ErrorOf("- {op: '', time: 1us}\n").code, ErrorCode::kField);
-  EXPECT_EQ(ErrorOf("- {op: a, scale: nan}\n").code, ErrorCode::kField);
-  EXPECT_EQ(ErrorOf("- {op: a, scale: 0}\n").code, ErrorCode::kField);
-  EXPECT_EQ(ErrorOf("- {op: a, time_ns: -1}\n").code, ErrorCode::kField);
-  EXPECT_EQ(ErrorOf("- {op: a, supported: true}\n").code, ErrorCode::kField);
-  EXPECT_EQ(ErrorOf("- {op: a, time: 1us, source: guessed}\n").code, ErrorCode::kField);
-  EXPECT_EQ(ErrorOf("{schema: other/1, overrides: []}").code, ErrorCode::kField);
+  EXPECT_EQ(ErrorOfOverrides("- {op: a, time: 1us}\n---\n- {op: b, time: 1us}\n").code,
+            ErrorCode::kSyntax);
+  EXPECT_EQ(ErrorOfOverrides("overrides: 7\n").place, "line 1, column 12");
+  EXPECT_EQ(ErrorOfOverrides("- [a]\n").place, "line 1, column 3");
+  EXPECT_EQ(ErrorOfOverrides("- {time: 1us}\n").code, ErrorCode::kField);
+  EXPECT_EQ(ErrorOfOverrides("- {op: a}\n").code, ErrorCode::kField);
+  EXPECT_EQ(ErrorOfOverrides("- {op: a, time: 1us, scale: 2}\n").code, ErrorCode::kField);
+  EXPECT_EQ(ErrorOfOverrides("- {op: '', time: 1us}\n").code, ErrorCode::kField);
+  EXPECT_EQ(ErrorOfOverrides("- {op: a, scale: nan}\n").code, ErrorCode::kField);
+  EXPECT_EQ(ErrorOfOverrides("- {op: a, scale: 0}\n").code, ErrorCode::kField);
+  EXPECT_EQ(ErrorOfOverrides("- {op: a, time_ns: -1}\n").code, ErrorCode::kField);
+  EXPECT_EQ(ErrorOfOverrides("- {op: a, supported: true}\n").code, ErrorCode::kField);
+  EXPECT_EQ(ErrorOfOverrides("- {op: a, time: 1us, source: guessed}\n").code, ErrorCode::kField);
+  EXPECT_EQ(ErrorOfOverrides("{schema: other/1, overrides: []}").code, ErrorCode::kField);
 }
 
 // Truncated and bit-flipped files: an error or a list, never a crash; errors carry a place.

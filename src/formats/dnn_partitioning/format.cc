@@ -11,7 +11,7 @@
 namespace placewright {
 namespace {
 
-Match Recognize(const GraphHead& head) {
+Match RecognizeWorkload(const GraphHead& head) {
   const JsonHead* json = head.json;
   const bool workload = json != nullptr && json->Has("nodes") &&
                         (json->Has("maxFPGAs") || json->Has("maxSizePerFPGA"));
@@ -23,7 +23,7 @@ std::string_view NoGraph(const JsonHead& head) {
   return "a dnn-partitioning split, not a graph; give it as --placement";
 }
 
-Status Read(std::string_view bytes, const GraphInputOptions&, LoadedGraph* loaded) {
+Status LoadWorkload(std::string_view bytes, const GraphInputOptions&, LoadedGraph* loaded) {
   PW_ASSIGN(const Json document, ParseJson(bytes));
   PW_ASSIGN(PipelineWorkload workload, ReadWorkload(document));
   PW_ASSIGN(CostGraph cost_graph, WorkloadToCostGraph(workload));
@@ -84,8 +84,8 @@ constinit const GraphFormat kDnnPartitioningFormat = {
     .name = "a dnn-partitioning workload",
     .extension = ".json",
     .json_signature = "\"maxFPGAs\", \"nodes\"",
-    .recognize = Recognize,
-    .read = Read,
+    .recognize = RecognizeWorkload,
+    .read = LoadWorkload,
     .no_graph = NoGraph,
     .placement = PlacementFrom,
 };

@@ -18,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 
 // 7 -> 3 -> 8, where 8 is backward and of the class of 7; 3 runs on CPUs only.
-const char kSmall[] = R"({
+const char kSmallWorkload[] = R"({
   "maxSizePerFPGA": 1000.5, "maxFPGAs": 2.0, "maxCPUs": 1, "comment": [],
   "nodes": [
     {"id": 7, "name": "a", "cpuLatency": 2, "fpgaLatency": 0.25, "size": 100.5,
@@ -31,16 +31,16 @@ const char kSmall[] = R"({
             {"sourceId": 7, "destId": 8, "cost": 0.5000001},
             {"sourceId": 3, "destId": 8, "cost": 0.125}]})";
 
-Json Small() { return ParseJson(kSmall).Take(); }
+Json SmallWorkload() { return ParseJson(kSmallWorkload).Take(); }
 
-PipelineWorkload Good(const Json& document) {
+PipelineWorkload GoodWorkload(const Json& document) {
   auto result = ReadWorkload(document);
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().ToString());
   return result.Take();
 }
 
 TEST(Workload, IsReadAsItStands) {
-  const PipelineWorkload w = Good(Small());
+  const PipelineWorkload w = GoodWorkload(SmallWorkload());
   EXPECT_EQ(w.accelerator_memory, 1000.5);
   EXPECT_EQ(w.accelerators, 2);
   EXPECT_EQ(w.cpus, 1);
@@ -58,7 +58,7 @@ TEST(Workload, IsReadAsItStands) {
 }
 
 TEST(Workload, BecomesAPlanningProblem) {
-  const CostGraph g = WorkloadToCostGraph(Good(Small())).Take();
+  const CostGraph g = WorkloadToCostGraph(GoodWorkload(SmallWorkload())).Take();
   ASSERT_EQ(g.graph.op_count(), 3u);
   EXPECT_EQ(g.graph.op(OpId(1)).name, "b");
   EXPECT_EQ(g.graph.op(OpId(2)).phase, Phase::kBackward);
@@ -83,18 +83,18 @@ Bytes MemoryOf(const CostGraph& g, std::string_view node) {
 // Sizes are rounded up, limits down. The activations of a and b, 16,384 and 4,096 B (below), and a
 // granule of 512 for each of the three sizes are less than a 32nd of the limit.
 TEST(Workload, LargeSizesAreBytes) {
-  Json document = Small();
+  Json document = SmallWorkload();
   document["maxSizePerFPGA"] = 1e6 + 0.5;
-  const CostGraph g = WorkloadToCostGraph(Good(document)).Take();
+  const CostGraph g = WorkloadToCostGraph(GoodWorkload(document)).Take();
   EXPECT_EQ(MemoryOf(g, "a"), Bytes(101));
   EXPECT_EQ(g.cluster.device(DeviceId(0)).capacity, Bytes(1'000'000));
-  EXPECT_FALSE(ScaleOf(Good(document)).exact());
+  EXPECT_FALSE(ScaleOf(GoodWorkload(document)).exact());
 }
 
 // Sizes and limit sum to 100.5 + 600 + 1,000.5 = 1,701 < 2^11: they count 2^39 times. Uncounted are
 // 16,384 + 4,096 + 3 * 512 + 1 = 22,017 B.
 TEST(Workload, SmallSizesAreMultiplied) {
-  const PipelineWorkload w = Good(Small());
+  const PipelineWorkload w = GoodWorkload(SmallWorkload());
   const CostGraph g = WorkloadToCostGraph(w).Take();
   const int64_t factor = int64_t{1} << 39;
   EXPECT_EQ(MemoryOf(g, "a"), Bytes(201 * (factor / 2)));
@@ -104,7 +104,7 @@ TEST(Workload, SmallSizesAreMultiplied) {
 }
 
 TEST(Workload, MovingTakesItsCost) {
-  const CostGraph g = WorkloadToCostGraph(Good(Small())).Take();
+  const CostGraph g = WorkloadToCostGraph(GoodWorkload(SmallWorkload())).Take();
   // The largest cost, 0.5 ms, is 16,384 B: 32,768,000 B/s. b's 0.125 ms are 4,096 B.
   const Bytes a = g.graph.tensor(g.graph.FindTensor("a")).bytes;
   const Bytes b = g.graph.tensor(g.graph.FindTensor("b")).bytes;
@@ -118,26 +118,26 @@ TEST(Workload, MovingTakesItsCost) {
 }
 
 TEST(Workload, WithoutNamesOrWithEqualOnesIdsName) {
-  Json document = Small();
+  Json document = SmallWorkload();
   document["nodes"][2]["name"] = "a";
-  const CostGraph g = WorkloadToCostGraph(Good(document)).Take();
+  const CostGraph g = WorkloadToCostGraph(GoodWorkload(document)).Take();
   EXPECT_EQ(g.graph.op(OpId(0)).name, "node7");
   EXPECT_EQ(g.graph.op(OpId(2)).name, "node8");
 }
 
 TEST(Workload, NeedsDevicesToBecomeAProblem) {
   for (const int64_t accelerators : {0, 1025}) {
-    Json document = Small();
+    Json document = SmallWorkload();
     document["maxFPGAs"] = accelerators;
     document["maxCPUs"] = 0;
-    const auto result = WorkloadToCostGraph(Good(document));
+    const auto result = WorkloadToCostGraph(GoodWorkload(document));
     ASSERT_FALSE(result.ok()) << accelerators;
     EXPECT_EQ(result.error().code, ErrorCode::kClusterInvalid);
   }
 }
 
 TEST(Workload, ASmallFileMakesNoHugeTable) {
-  Json document = Small();
+  Json document = SmallWorkload();
   document["maxFPGAs"] = 1000;
   document["edges"] = Json::array();
   const Json node = document["nodes"][1];
@@ -146,7 +146,7 @@ TEST(Workload, ASmallFileMakesNoHugeTable) {
     document["nodes"].push_back(node);
     document["nodes"].back()["id"] = i;
   }
-  const auto result = WorkloadToCostGraph(Good(document));
+  const auto result = WorkloadToCostGraph(GoodWorkload(document));
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, ErrorCode::kFileTooLarge);
 }
@@ -188,7 +188,7 @@ TEST(Workload, BadFieldsAreNamed) {
       {"no edges", ErrorCode::kField, "", [](Json& d) { d.erase("edges"); }},
   };
   for (const BadCase& c : cases) {
-    Json document = Small();
+    Json document = SmallWorkload();
     c.damage(document);
     const auto result = ReadWorkload(document);
     ASSERT_FALSE(result.ok()) << c.what;
@@ -198,9 +198,9 @@ TEST(Workload, BadFieldsAreNamed) {
 }
 
 TEST(Workload, ACycleIsReadButIsNoProblem) {
-  Json document = Small();
+  Json document = SmallWorkload();
   document["edges"].push_back({{"sourceId", 8}, {"destId", 3}, {"cost", 1}});
-  const auto result = WorkloadToCostGraph(Good(document));
+  const auto result = WorkloadToCostGraph(GoodWorkload(document));
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, ErrorCode::kGraphCycle);
 }
@@ -215,7 +215,7 @@ void Digest(std::string_view text) {
 }
 
 TEST(Workload, DamagedBytes) {
-  const std::string good(kSmall);
+  const std::string good(kSmallWorkload);
   for (size_t length = 0; length < good.size(); ++length) {
     EXPECT_FALSE(ParseJson(good.substr(0, length)).ok()) << length;
   }
@@ -266,7 +266,7 @@ TEST(Split, BadOnes) {
 }
 
 TEST(Split, PlacesOpsAndComesBack) {
-  const PipelineWorkload w = Good(Small());
+  const PipelineWorkload w = GoodWorkload(SmallWorkload());
   // 8 is not listed and follows 7.
   const auto named = PlacementOfSplit(w, {{{}, {7}}, {{3}}});
   ASSERT_TRUE(named.ok()) << named.error().ToString();

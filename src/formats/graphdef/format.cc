@@ -13,7 +13,7 @@ using graphdef::LooksLikeBinaryGraphDef;
 using graphdef::LooksLikeTextGraphDef;
 
 // A binary one begins with a line feed, its second byte may be a brace.
-Match Recognize(const GraphHead& head) {
+Match RecognizeGraphDef(const GraphHead& head) {
   if (LooksLikeBinaryGraphDef(head.bytes)) return Match::kCertain;
   if (head.json != nullptr) return Match::kNone;
   if (LooksLikeTextGraphDef(head.bytes)) return Match::kCertain;
@@ -21,7 +21,7 @@ Match Recognize(const GraphHead& head) {
   return head.bytes.starts_with('\x0a') ? Match::kPossible : Match::kNone;
 }
 
-Status Read(std::string_view bytes, const GraphInputOptions& options, LoadedGraph* loaded) {
+Status LoadGraphDef(std::string_view bytes, const GraphInputOptions& options, LoadedGraph* loaded) {
   GraphDefReport report;
   PW_ASSIGN(
       loaded->graph,
@@ -48,8 +48,8 @@ constinit const GraphFormat kGraphDefFormat = {
     .extension = ".pb",
     .takes_batch = true,
     .takes_dimensions = true,
-    .recognize = Recognize,
-    .read = Read,
+    .recognize = RecognizeGraphDef,
+    .read = LoadGraphDef,
     .placement = PlacementFrom,
 };
 

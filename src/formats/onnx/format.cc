@@ -11,7 +11,7 @@ namespace placewright {
 namespace {
 
 // The bytes may begin a ModelProto: the first tag is one of its fields.
-Match Recognize(const GraphHead& head) {
+Match RecognizeOnnx(const GraphHead& head) {
   struct Field {
     int number, wire_type;  // 0: varint, 2: length-delimited
   };
@@ -28,7 +28,7 @@ Match Recognize(const GraphHead& head) {
   return known ? Match::kPossible : Match::kNone;
 }
 
-Status Read(std::string_view bytes, const GraphInputOptions& options, LoadedGraph* loaded) {
+Status LoadOnnx(std::string_view bytes, const GraphInputOptions& options, LoadedGraph* loaded) {
   OnnxOptions onnx;
   onnx.batch = options.batch;
   onnx.dimensions = options.dimensions;
@@ -49,8 +49,8 @@ constinit const GraphFormat kOnnxFormat = {
     .extension = ".onnx",
     .takes_batch = true,
     .takes_dimensions = true,
-    .recognize = Recognize,
-    .read = Read,
+    .recognize = RecognizeOnnx,
+    .read = LoadOnnx,
 };
 
 }  // namespace placewright

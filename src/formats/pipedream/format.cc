@@ -7,11 +7,11 @@
 namespace placewright {
 namespace {
 
-Match Recognize(const GraphHead& head) {
+Match RecognizePipeDream(const GraphHead& head) {
   return head.json == nullptr && LooksLikePipeDream(head.bytes) ? Match::kCertain : Match::kNone;
 }
 
-Status Read(std::string_view bytes, const GraphInputOptions&, LoadedGraph* loaded) {
+Status LoadPipeDream(std::string_view bytes, const GraphInputOptions&, LoadedGraph* loaded) {
   PW_ASSIGN(PipeDreamProfile profile, ReadPipeDream(bytes));
   PW_ASSIGN(ProfileGraph profile_graph, ProfileToGraph(profile));
   loaded->graph = std::move(profile_graph.graph);
@@ -39,8 +39,8 @@ std::optional<Result<NamedPlacement>> PlacementFrom(const PlacementSource& sourc
 constinit const GraphFormat kPipeDreamFormat = {
     .name = "a PipeDream profile",
     .extension = ".txt",
-    .recognize = Recognize,
-    .read = Read,
+    .recognize = RecognizePipeDream,
+    .read = LoadPipeDream,
     .placement = PlacementFrom,
 };
 

@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 
 // in -> a -> b -> c -> get; a -> c. Edges may stand before the layers that they name.
-const char kSmall[] =
+const char kSmallProfile[] =
     "\ta -- b\n"
     "in -- Input0 -- forward_compute_time=500.000, backward_compute_time=0.000, "
     "activation_size=10.0, parameter_size=0.000\n"
@@ -30,14 +30,14 @@ const char kSmall[] =
     "activation_size=8.0, parameter_size=0.000\n"
     "\tin -- a\n\tb -- c\n\ta -- c\n\tc -- get";
 
-PipeDreamProfile Good(std::string_view text) {
+PipeDreamProfile GoodProfile(std::string_view text) {
   auto result = ReadPipeDream(text);
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().ToString());
   return result.Take();
 }
 
 TEST(PipeDream, IsReadAsItStands) {
-  const PipeDreamProfile p = Good(kSmall);
+  const PipeDreamProfile p = GoodProfile(kSmallProfile);
   ASSERT_EQ(p.layers.size(), 5u);
   EXPECT_EQ(p.layers[1].id, "a");
   EXPECT_EQ(p.layers[1].description, "Linear(1 -- 2)");
@@ -54,7 +54,7 @@ TEST(PipeDream, IsReadAsItStands) {
 }
 
 TEST(PipeDream, BecomesATrainingStep) {
-  const ProfileGraph g = ProfileToGraph(Good(kSmall)).Take();
+  const ProfileGraph g = ProfileToGraph(GoodProfile(kSmallProfile)).Take();
   ASSERT_EQ(g.graph.op_count(), 6u);  // a, b, c and their backward ops
   const auto op = [&](const char* name) { return g.graph.FindOp(name); };
   EXPECT_EQ(g.times[op("a")], Nanos(1'500'000));
@@ -71,15 +71,15 @@ TEST(PipeDream, BecomesATrainingStep) {
 
 TEST(PipeDream, WithoutBackwardTimesIsInference) {
   const ProfileGraph g =
-      ProfileToGraph(Good("x -- L -- forward_compute_time=1, backward_compute_time=0, "
-                          "activation_size=1, parameter_size=1\n"))
+      ProfileToGraph(GoodProfile("x -- L -- forward_compute_time=1, backward_compute_time=0, "
+                                 "activation_size=1, parameter_size=1\n"))
           .Take();
   EXPECT_EQ(g.graph.op_count(), 1u);
   EXPECT_EQ(g.graph.op(OpId(0)).phase, Phase::kForward);
 }
 
 TEST(PipeDream, CpusBesideAcceleratorsHaveNoTimes) {
-  const ProfileGraph g = ProfileToGraph(Good(kSmall)).Take();
+  const ProfileGraph g = ProfileToGraph(GoodProfile(kSmallProfile)).Take();
   const Cluster cluster = MakePreset("4xP100").Take();
   const CostTable costs = GivenTimes(g.times, cluster);
   const DeviceId gpu = cluster.FindDevice("host0/gpu0"), cpu = cluster.FindDevice("host0/cpu0");
@@ -90,7 +90,7 @@ TEST(PipeDream, CpusBesideAcceleratorsHaveNoTimes) {
 
 // Placements of a, b, c on devices 0, 1, ... of a preset.
 Result<std::vector<int64_t>> Stages(const std::vector<int>& devices) {
-  const PipeDreamProfile profile = Good(kSmall);
+  const PipeDreamProfile profile = GoodProfile(kSmallProfile);
   const ProfileGraph g = ProfileToGraph(profile).Take();
   const Cluster cluster = MakePreset("4xP100").Take();
   Placement placement(g.graph.op_count());
@@ -109,14 +109,14 @@ TEST(PipeDream, StagesFollowThePipeline) {
 }
 
 TEST(PipeDream, WritesEveryThingElseAsItWasRead) {
-  const std::string text = WritePipeDream(Good(kSmall), {0, 0, 1, 2, 2});
+  const std::string text = WritePipeDream(GoodProfile(kSmallProfile), {0, 0, 1, 2, 2});
   EXPECT_THAT(text, HasSubstr("a -- Linear(1 -- 2) -- forward_compute_time=1.500, "
                               "backward_compute_time=2.000, activation_size=[100.0; 200.5], "
                               "parameter_size=4000.000 -- stage_id=0\n"));
   EXPECT_THAT(text, HasSubstr("\ta -- b\n\tin -- a\n"));
-  const PipeDreamProfile again = Good(text);
+  const PipeDreamProfile again = GoodProfile(text);
   EXPECT_EQ(again.layers[3].stage, 2);
-  EXPECT_EQ(again.edges, Good(kSmall).edges);
+  EXPECT_EQ(again.edges, GoodProfile(kSmallProfile).edges);
 }
 
 TEST(PipeDream, BadLinesAreNamed) {
@@ -182,16 +182,16 @@ TEST(PipeDream, ProfilesThatAreNoStep) {
   const std::string figures =
       " -- forward_compute_time=1, backward_compute_time=1, activation_size=1, parameter_size=1\n";
   const std::string a = "a -- L" + figures, b = "b -- L" + figures;
-  EXPECT_EQ(ProfileToGraph(Good(a + b + "\ta -- b\n\tb -- a\n")).error().code,
+  EXPECT_EQ(ProfileToGraph(GoodProfile(a + b + "\ta -- b\n\tb -- a\n")).error().code,
             ErrorCode::kGraphCycle);
-  EXPECT_EQ(ProfileToGraph(Good(a + "\ta -- a\n")).error().code, ErrorCode::kGraphCycle);
-  EXPECT_EQ(ProfileToGraph(Good("a -- Input0" + figures)).error().code, ErrorCode::kField);
-  EXPECT_EQ(ProfileToGraph(Good(a + "a.backward -- L" + figures)).error().code,
+  EXPECT_EQ(ProfileToGraph(GoodProfile(a + "\ta -- a\n")).error().code, ErrorCode::kGraphCycle);
+  EXPECT_EQ(ProfileToGraph(GoodProfile("a -- Input0" + figures)).error().code, ErrorCode::kField);
+  EXPECT_EQ(ProfileToGraph(GoodProfile(a + "a.backward -- L" + figures)).error().code,
             ErrorCode::kDuplicateName);
 }
 
 TEST(PipeDream, DamagedBytes) {
-  const std::string good(kSmall);
+  const std::string good(kSmallProfile);
   const auto digest = [](std::string_view text) {
     const auto profile = ReadPipeDream(text);
     if (profile.ok()) (void)ProfileToGraph(profile.value());

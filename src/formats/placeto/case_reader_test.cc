@@ -29,14 +29,14 @@ std::string With(const std::string& from, const std::string& to) {
   return text.replace(at, from.size(), to);
 }
 
-Error ErrorOf(const std::string& text) {
+Error ErrorOfCase(const std::string& text) {
   Result<PlacetoCase> result = ReadPlacetoCase(text);
   EXPECT_FALSE(result.ok()) << text;
   return result.ok() ? Error{} : result.error();
 }
 
 void ExpectField(const std::string& text, const std::string& place, const std::string& message) {
-  const Error error = ErrorOf(text);
+  const Error error = ErrorOfCase(text);
   EXPECT_EQ(error.code, ErrorCode::kField) << text;
   EXPECT_EQ(error.place, place) << text;
   EXPECT_THAT(error.message, HasSubstr(message)) << text;
@@ -154,11 +154,11 @@ TEST(PlacetoCaseReader, NamesWhatIsOfAnotherKind) {
 }
 
 TEST(PlacetoCaseReader, NamesAreDistinct) {
-  const Error op = ErrorOf(With("\"name\": \"b\"", "\"name\": \"a\""));
+  const Error op = ErrorOfCase(With("\"name\": \"b\"", "\"name\": \"a\""));
   EXPECT_EQ(op.code, ErrorCode::kDuplicateName);
   EXPECT_EQ(op.place, "ops[1].name");
   for (const char* device : {"/device:GPU:0", "/bus/device:GPU:0"}) {
-    const Error error = ErrorOf(With("/device:GPU:1", device));
+    const Error error = ErrorOfCase(With("/device:GPU:1", device));
     EXPECT_EQ(error.code, ErrorCode::kDuplicateName) << device;
     EXPECT_EQ(error.place, "devices[1]") << device;
   }
@@ -168,7 +168,7 @@ TEST(PlacetoCaseReader, BrokenTextIsASyntaxError) {
   for (const std::string& text : {std::string(), std::string(kGood).substr(0, 200),
                                   With("\"cost_us\": 0,", "\"cost_us\": NaN,"),
                                   With("5.7", "1e999"), std::string("{\"ops\": [")}) {
-    EXPECT_EQ(ErrorOf(text).code, ErrorCode::kSyntax) << text;
+    EXPECT_EQ(ErrorOfCase(text).code, ErrorCode::kSyntax) << text;
   }
 }
 

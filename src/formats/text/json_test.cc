@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Error ErrorOf(std::string_view text, const JsonLimits& limits = {}) {
+Error ErrorOfJson(std::string_view text, const JsonLimits& limits = {}) {
   auto document = ParseJson(text, limits);
   EXPECT_FALSE(document.ok()) << text.substr(0, 80);
   return document.ok() ? Error{} : document.error();
@@ -27,7 +27,7 @@ TEST(ParseJson, KeepsOrderAndTypes) {
 // Keys begin at their quotes; nesting is refused at the bracket of level 201.
 TEST(ParseJson, PlacesAreLineAndColumn) {
   const auto place = [](std::string_view text, ErrorCode code) {
-    const Error error = ErrorOf(text);
+    const Error error = ErrorOfJson(text);
     EXPECT_EQ(error.code, code) << error.ToString();
     return error.place;
   };
@@ -45,20 +45,20 @@ TEST(ParseJson, PlacesAreLineAndColumn) {
 
 // A NUL is neither white space nor an end.
 TEST(ParseJson, NulBytesAreRefused) {
-  const Error behind = ErrorOf(std::string_view("{\"a\": 1}\n\0", 10));
+  const Error behind = ErrorOfJson(std::string_view("{\"a\": 1}\n\0", 10));
   EXPECT_EQ(behind.code, ErrorCode::kSyntax);
   EXPECT_THAT(behind.message, HasSubstr("NUL"));
   EXPECT_EQ(behind.place, "line 2, column 1");
-  EXPECT_EQ(ErrorOf(std::string_view("[1]\0 garbage", 12)).place, "line 1, column 4");
+  EXPECT_EQ(ErrorOfJson(std::string_view("[1]\0 garbage", 12)).place, "line 1, column 4");
   EXPECT_TRUE(ParseJson("[\"\\u0000\"]").ok());
 }
 
 TEST(ParseJson, MessagesAreOurs) {
-  const Error overflow = ErrorOf("{\"time_ns\":\n 1e999}");
+  const Error overflow = ErrorOfJson("{\"time_ns\":\n 1e999}");
   EXPECT_EQ(overflow.code, ErrorCode::kSyntax);
   EXPECT_EQ(overflow.message, "number overflow parsing '1e999'");
   EXPECT_THAT(overflow.place, HasSubstr("line 2"));
-  EXPECT_THAT(ErrorOf("[1,]").message, HasSubstr("syntax error"));
+  EXPECT_THAT(ErrorOfJson("[1,]").message, HasSubstr("syntax error"));
   const Json json = ParseJson(R"({"a": 1.5, "b": "x", "c": [], "d": null, "e": {}})").Take();
   const auto message = [&json](std::string_view key) {
     return GetInt(json, key, "", 0, 9).error().message;
@@ -75,16 +75,18 @@ TEST(ParseJson, MemoryIsBounded) {
   JsonLimits limits;
   limits.document = 224;
   EXPECT_TRUE(ParseJson("[null,null,null]", limits).ok());
-  const Error error = ErrorOf("[null,null,null,null]", limits);
+  const Error error = ErrorOfJson("[null,null,null,null]", limits);
   EXPECT_EQ(error.code, ErrorCode::kFileTooLarge);
   EXPECT_EQ(error.place, "line 1, column 20");
   EXPECT_THAT(error.message, HasSubstr("224 B"));
   // Text counts: 80 + 48 + 32 + 64 are 224.
   EXPECT_TRUE(ParseJson("[\"" + std::string(64, 'x') + "\"]", limits).ok());
-  EXPECT_EQ(ErrorOf("[\"" + std::string(65, 'x') + "\"]", limits).code, ErrorCode::kFileTooLarge);
+  EXPECT_EQ(ErrorOfJson("[\"" + std::string(65, 'x') + "\"]", limits).code,
+            ErrorCode::kFileTooLarge);
   // So do keys: 80 + (80 + 16 + 48).
   EXPECT_TRUE(ParseJson("{\"" + std::string(16, 'k') + "\":0}", limits).ok());
-  EXPECT_EQ(ErrorOf("{\"" + std::string(17, 'k') + "\":0}", limits).code, ErrorCode::kFileTooLarge);
+  EXPECT_EQ(ErrorOfJson("{\"" + std::string(17, 'k') + "\":0}", limits).code,
+            ErrorCode::kFileTooLarge);
 }
 
 // nlohmann's own reader is the oracle: what it takes is taken with the same values, and nothing

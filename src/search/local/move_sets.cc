@@ -85,15 +85,15 @@ void MoveSets::AddBranches(const GroupToGroup& branch_of) {
 
 void MoveSets::AddModules(const Problem& problem, const GroupInfos& groups,
                           const GroupToGroup& branch_of) {
-  enum Role { kForwardRole, kBackwardRole, kBranchRole, kAllRoles, kRoles };
+  enum ModuleRole { kForwardRole, kBackwardRole, kBranchRole, kAllRoles, kRoles };
   std::map<std::string_view, std::array<GroupSet, kRoles>> below;
   std::map<std::string_view, bool> leaf;
   for (ColocationGroupId group : GroupsByPosition(groups)) {
     const std::string& path = problem.graph->module_path(groups[group].module);
-    const Role role = groups[group].forward      ? kForwardRole
-                      : branch_of[group].valid() ? kBranchRole
-                      : groups[group].persistent ? kBranchRole
-                                                 : kBackwardRole;
+    const ModuleRole role = groups[group].forward      ? kForwardRole
+                            : branch_of[group].valid() ? kBranchRole
+                            : groups[group].persistent ? kBranchRole
+                                                       : kBackwardRole;
     leaf[path] = true;
     for (size_t end = path.size(); end > 0; --end) {
       if (end < path.size() && path[end] != '.' && path[end] != '/') continue;

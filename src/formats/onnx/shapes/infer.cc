@@ -19,10 +19,10 @@ namespace placewright::onnx_import {
 namespace {
 
 using onnx::TypeProto;
-using Inputs = std::vector<const KnownTensor*>;
+using KnownInputs = std::vector<const KnownTensor*>;
 
-Inputs InputsOf(const onnx::NodeProto& node, const TypeTable& table) {
-  Inputs inputs;
+KnownInputs InputsOf(const onnx::NodeProto& node, const TypeTable& table) {
+  KnownInputs inputs;
   for (const auto& name : node.input()) {
     inputs.push_back(name.empty() ? nullptr : table.Find(name));
   }
@@ -54,7 +54,7 @@ bool AllComplete(const onnx::NodeProto& node, const std::vector<KnownTensor>& ou
 
 // The input whose shape stands for an unknown output's: the largest that is no constant, else the
 // largest; nullptr unless all inputs are complete.
-const KnownTensor* ShapeModel(const Inputs& inputs) {
+const KnownTensor* ShapeModel(const KnownInputs& inputs) {
   const KnownTensor* best = nullptr;
   int64_t best_count = -1;
   for (const KnownTensor* input : inputs) {
@@ -70,7 +70,7 @@ const KnownTensor* ShapeModel(const Inputs& inputs) {
 }
 
 // Rule 3: gives every incomplete output the shape of ShapeModel (a scalar if there are no inputs).
-void Assume(const Inputs& inputs, std::vector<KnownTensor>* outputs) {
+void Assume(const KnownInputs& inputs, std::vector<KnownTensor>* outputs) {
   const KnownTensor* model = ShapeModel(inputs);
   const bool no_inputs = std::all_of(inputs.begin(), inputs.end(),
                                      [](const KnownTensor* input) { return input == nullptr; });
@@ -132,7 +132,7 @@ void ShapeInference::RunNode(const onnx::NodeProto& node, const Stored& stored, 
 }
 
 std::string ShapeInference::CallSchema(const onnx::NodeProto& node, const onnx::OpSchema& schema,
-                                       const Inputs& inputs, const TypeTable& table,
+                                       const KnownInputs& inputs, const TypeTable& table,
                                        std::vector<KnownTensor>* outputs) {
   std::string failure = UnsafeToInfer(node, schema, inputs);
   if (!failure.empty()) return failure;
@@ -158,7 +158,7 @@ std::string ShapeInference::CallSchema(const onnx::NodeProto& node, const onnx::
 
 void ShapeInference::Infer(const onnx::NodeProto& node, const TypeTable& table,
                            std::vector<KnownTensor>* outputs) {
-  const Inputs inputs = InputsOf(node, table);
+  const KnownInputs inputs = InputsOf(node, table);
   const std::string domain = IsDefaultDomain(node.domain()) ? "" : node.domain();
   const onnx::OpSchema* schema =
       onnx::OpSchemaRegistry::Schema(SchemaType(node), std::max(OpsetVersion(domain), 1), domain);
@@ -181,7 +181,7 @@ void ShapeInference::Infer(const onnx::NodeProto& node, const TypeTable& table,
 void ShapeInference::FoldValues(const onnx::NodeProto& node, const TypeTable& table,
                                 std::vector<KnownTensor>* outputs) {
   if (fold_budget_ <= 0) return;
-  const Inputs inputs = InputsOf(node, table);
+  const KnownInputs inputs = InputsOf(node, table);
   std::vector<FoldInput> fold_inputs(inputs.size());
   std::vector<std::optional<std::vector<int64_t>>> shapes(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
