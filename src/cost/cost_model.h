@@ -45,8 +45,8 @@ struct CostOptions {
   std::vector<CostOverride> overrides;  // later lines win
 };
 
-// Op types of the graph that are costed by their bytes alone: sorted, distinct; none for a cost
-// graph, which gives its times itself.
+// Op types of the graph that are costed by their bytes alone: sorted, distinct; none where the file
+// gives times instead of types, as cost graphs and profiles do.
 std::vector<std::string> UnknownTypes(const Graph& graph);
 
 struct CostModelReport {

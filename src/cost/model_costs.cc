@@ -114,9 +114,12 @@ Status Apply(const CostOverride& line, const Graph& graph, const Cluster& cluste
 }  // namespace
 
 std::vector<std::string> UnknownTypes(const Graph& graph) {
-  // Formats whose ops have times instead of types.
-  for (const std::string_view format : {"costgraph", "dnn-partitioning", "pipedream"}) {
-    if (graph.format() == format) return {};
+  // Where no tensor has an element type, ops have times instead of types.
+  const auto ids = graph.tensors();
+  if (std::all_of(ids.begin(), ids.end(), [&](TensorId id) {
+        return graph.tensor(id).dtype == DType::kOpaque;
+      })) {
+    return {};
   }
   std::set<std::string> unknown;
   for (OpId id : graph.ops()) {

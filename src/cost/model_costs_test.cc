@@ -93,6 +93,16 @@ TEST(ModelCosts, EveryOpHasAModelledTimeAndViewsNone) {
   EXPECT_THAT(report.unknown_types, ElementsAre("org.example.Mystery", "org.example.Text"));
 }
 
+TEST(ModelCosts, OpsOfAFormatWithItsOwnTimesHaveNoUnknownTypes) {
+  GraphBuilder builder("profile", "of any name");
+  const TensorId x = builder.AddInput("x", TensorKind::kInput, DType::kOpaque, {}, Bytes(8)).Take();
+  OpSpec spec;
+  spec.name = spec.type = "step";
+  spec.inputs = {x};
+  ASSERT_TRUE(builder.AddOp(std::move(spec)).ok());
+  EXPECT_THAT(UnknownTypes(std::move(builder).Build().Take()), ElementsAre());
+}
+
 TEST(ModelCosts, StringsRunOnCpusAlone) {
   const Fixture f;
   const CostTable costs = f.Costs().Take();
