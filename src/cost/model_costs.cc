@@ -114,13 +114,9 @@ Status Apply(const CostOverride& line, const Graph& graph, const Cluster& cluste
 }  // namespace
 
 std::vector<std::string> UnknownTypes(const Graph& graph) {
-  // Where no tensor has an element type, ops have times instead of types.
-  const auto ids = graph.tensors();
-  if (std::all_of(ids.begin(), ids.end(), [&](TensorId id) {
-        return graph.tensor(id).dtype == DType::kOpaque;
-      })) {
-    return {};
-  }
+  bool typed = false;  // where no tensor has an element type, ops have times instead of types
+  for (TensorId id : graph.tensors()) typed = typed || graph.tensor(id).dtype != DType::kOpaque;
+  if (!typed) return {};
   std::set<std::string> unknown;
   for (OpId id : graph.ops()) {
     if (!WorkOf(graph, id).known) unknown.emplace(graph.op(id).type);
