@@ -1,6 +1,7 @@
 #include "learn/encoder/infomax.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/optim/adam.h>
 
 #include <numeric>

@@ -3,6 +3,7 @@
 #define PLACEWRIGHT_LEARN_NN_GRADIENT_CHECK_H_
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <functional>

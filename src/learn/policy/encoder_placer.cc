@@ -1,0 +1,47 @@
+#include "learn/policy/encoder_placer.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <utility>
+
+#include "learn/policy/categorical.h"
+#include "learn/policy/table.h"
+
+namespace placewright {
+
+EncoderPlacerPolicy::EncoderPlacerPolicy(UnitGraph graph, const GcnEncoder::Options& encoder,
+                                         const MakePlacer& make_placer, Random random)
+    : graph_(std::move(graph)),
+      parameters_(random, graph_.features.options()),
+      encoder_(graph_.features.size(1), encoder, "encoder", parameters_),
+      placer_(make_placer(encoder.width, parameters_)) {}
+
+void EncoderPlacerPolicy::FreezeEncoder() {
+  const at::NoGradGuard no_gradients;
+  frozen_ = encoder_.Encode(graph_.adjacency, graph_.features);
+}
+
+PlacerInputs EncoderPlacerPolicy::Inputs() const {
+  const at::Tensor h =
+      frozen_.defined() ? frozen_ : encoder_.Encode(graph_.adjacency, graph_.features);
+  return {h.unsqueeze(0), graph_.adjacency, graph_.forbidden};
+}
+
+at::Tensor EncoderPlacerPolicy::Sample(int64_t count, Random& random) const {
+  const at::NoGradGuard no_gradients;
+  const at::Tensor noise =
+      GumbelNoise({1, count, graph_.forbidden.size(0), graph_.forbidden.size(1)},
+                  graph_.features.options(), random);
+  return placer_->Sample(Inputs(), noise)[0];
+}
+
+Policy::Evaluated EncoderPlacerPolicy::Evaluate(const at::Tensor& decisions) const {
+  return EvaluateChoices(placer_->Logits(Inputs(), decisions.unsqueeze(0))[0], decisions);
+}
+
+std::vector<DeviceId> EncoderPlacerPolicy::DevicesOf(const at::Tensor& row) const {
+  return DeviceIds(row);
+}
+
+}  // namespace placewright

@@ -1,0 +1,52 @@
+// A graph encoder whose representations a placer turns into devices: Mars (Fig. 3), and its rivals
+// with another placer.
+#ifndef PLACEWRIGHT_LEARN_POLICY_ENCODER_PLACER_H_
+#define PLACEWRIGHT_LEARN_POLICY_ENCODER_PLACER_H_
+
+#include <functional>
+#include <memory>
+
+#include "learn/encoder/gcn.h"
+#include "learn/placer/placer_net.h"
+#include "learn/policy/policy.h"
+
+namespace placewright {
+
+// What the policy sees of a problem's units; on one device, of one type.
+struct UnitGraph {
+  at::Tensor features;   // [N, F]
+  at::Tensor adjacency;  // NormalizedAdjacency
+  at::Tensor forbidden;  // [N, devices]
+};
+
+class EncoderPlacerPolicy : public Policy {
+ public:
+  // The placer for embeddings of the given width.
+  using MakePlacer = std::function<std::unique_ptr<PlacerNet>(int64_t width, Parameters&)>;
+
+  // First values are drawn by `random`.
+  EncoderPlacerPolicy(UnitGraph graph, const GcnEncoder::Options& encoder,
+                      const MakePlacer& make_placer, Random random);
+
+  GcnEncoder& encoder() { return encoder_; }
+  // From now on the encoder is not trained: Table 1 of Mars trains placers on fixed representations.
+  void FreezeEncoder();
+
+  at::Tensor Sample(int64_t count, Random& random) const override;
+  Evaluated Evaluate(const at::Tensor& decisions) const override;
+  std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;
+  const Parameters& parameters() const override { return parameters_; }
+
+ private:
+  PlacerInputs Inputs() const;
+
+  const UnitGraph graph_;
+  Parameters parameters_;
+  GcnEncoder encoder_;
+  std::unique_ptr<PlacerNet> placer_;
+  at::Tensor frozen_;  // the representations, where the encoder is frozen
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_LEARN_POLICY_ENCODER_PLACER_H_

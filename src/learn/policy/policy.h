@@ -1,0 +1,34 @@
+// A distribution over placements that a learner shapes: D decisions for each placement, each one of
+// a few choices.
+#ifndef PLACEWRIGHT_LEARN_POLICY_POLICY_H_
+#define PLACEWRIGHT_LEARN_POLICY_POLICY_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "base/ids.h"
+#include "base/random.h"
+#include "learn/nn/parameters.h"
+
+namespace placewright {
+
+class Policy {
+ public:
+  struct Evaluated {
+    at::Tensor log_probability, entropy;  // [K, D], of each decision
+  };
+
+  virtual ~Policy() = default;
+  // Draws `count` placements, without gradients: decisions [K, D].
+  virtual at::Tensor Sample(int64_t count, Random& random) const = 0;
+  // Of given decisions [K, D], with gradients.
+  virtual Evaluated Evaluate(const at::Tensor& decisions) const = 0;
+  // A device for every unit, from one row [D] of decisions on the CPU.
+  virtual std::vector<DeviceId> DevicesOf(const at::Tensor& row) const = 0;
+  virtual const Parameters& parameters() const = 0;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_LEARN_POLICY_POLICY_H_

@@ -1,0 +1,41 @@
+#include "learn/policy/table.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include "learn/policy/categorical.h"
+
+namespace placewright {
+
+TablePolicy::TablePolicy(const at::Tensor& forbidden)
+    : parameters_(Random(0), forbidden.options()),
+      forbidden_(forbidden),
+      logits_(parameters_.Constant("logits", forbidden.sizes(), 0)) {}
+
+at::Tensor TablePolicy::Sample(int64_t count, Random& random) const {
+  const at::NoGradGuard no_gradients;
+  const at::Tensor logits = logits_ + forbidden_;
+  const at::Tensor noise =
+      GumbelNoise({count, logits.size(0), logits.size(1)}, logits.options(), random);
+  return (logits + noise).argmax(-1);
+}
+
+Policy::Evaluated TablePolicy::Evaluate(const at::Tensor& decisions) const {
+  const at::Tensor logits = (logits_ + forbidden_)
+                                .unsqueeze(0)
+                                .expand({decisions.size(0), logits_.size(0), logits_.size(1)});
+  return EvaluateChoices(logits, decisions);
+}
+
+std::vector<DeviceId> TablePolicy::DevicesOf(const at::Tensor& row) const { return DeviceIds(row); }
+
+std::vector<DeviceId> DeviceIds(const at::Tensor& row) {
+  const at::Tensor contiguous = row.contiguous();
+  const int64_t* const data = contiguous.data_ptr<int64_t>();
+  std::vector<DeviceId> devices;
+  for (int64_t i = 0; i < contiguous.numel(); ++i)
+    devices.emplace_back(static_cast<int32_t>(data[i]));
+  return devices;
+}
+
+}  // namespace placewright

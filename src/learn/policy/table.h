@@ -1,0 +1,31 @@
+// Post's policy (Gao, Chen, Li, NeurIPS 2018): a table of free logits, one row for each unit, zero at
+// the start. It knows nothing of the graph, and so is the floor under policies that do.
+#ifndef PLACEWRIGHT_LEARN_POLICY_TABLE_H_
+#define PLACEWRIGHT_LEARN_POLICY_TABLE_H_
+
+#include "learn/policy/policy.h"
+
+namespace placewright {
+
+class TablePolicy : public Policy {
+ public:
+  // `forbidden` [N, devices]: 0, or minus infinity.
+  explicit TablePolicy(const at::Tensor& forbidden);
+
+  at::Tensor Sample(int64_t count, Random& random) const override;
+  Evaluated Evaluate(const at::Tensor& decisions) const override;
+  std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;
+  const Parameters& parameters() const override { return parameters_; }
+
+ private:
+  Parameters parameters_;
+  at::Tensor forbidden_;
+  at::Tensor logits_;  // [N, devices]
+};
+
+// A row of devices as ids.
+std::vector<DeviceId> DeviceIds(const at::Tensor& row);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_LEARN_POLICY_TABLE_H_

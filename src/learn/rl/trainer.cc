@@ -1,0 +1,112 @@
+#include "learn/rl/trainer.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/nn/utils/clip_grad.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace placewright {
+namespace {
+
+std::vector<int64_t> Shuffled(int64_t n, Random& random) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.Below(i)]);
+  return order;
+}
+
+}  // namespace
+
+Trainer::Trainer(Policy& policy, const TrainerOptions& options, Random random)
+    : policy_(policy),
+      options_(options),
+      draws_(random.Fork(0)),
+      shuffles_(random.Fork(1)),
+      parameters_(policy.parameters().tensors()),
+      adam_(parameters_, torch::optim::AdamOptions(options.learning_rate)),
+      baseline_(options.baseline) {
+  PW_CHECK(options.draw > 0 && options.update % options.draw == 0);
+}
+
+bool Trainer::Observe(const at::Tensor& decisions, std::span<const double> rewards) {
+  PW_CHECK(decisions.size(0) == static_cast<int64_t>(rewards.size()));
+  for (const double reward : rewards) advantages_.push_back(baseline_.Advantage(reward));
+  pending_.push_back(decisions);
+  if (options_.algorithm == TrainerOptions::Algorithm::kPpoCrossEntropy) {
+    KeepElites(decisions, rewards);
+  }
+  const int64_t before = samples_;
+  samples_ += decisions.size(0);
+  const bool updates = static_cast<int64_t>(advantages_.size()) >= options_.update;
+  if (updates) Update();
+  if (options_.algorithm == TrainerOptions::Algorithm::kPpoCrossEntropy &&
+      samples_ / options_.elite_interval != before / options_.elite_interval) {
+    LearnFromElites();
+  }
+  return updates;
+}
+
+void Trainer::Update() {
+  const at::Tensor decisions = at::cat(pending_);
+  const auto count = static_cast<int64_t>(advantages_.size());
+  const at::TensorOptions numbers = policy_.parameters().options();
+  const at::Tensor advantages = at::tensor(advantages_, at::kDouble).to(numbers);
+  pending_.clear();
+  advantages_.clear();
+  const bool reinforce = options_.algorithm == TrainerOptions::Algorithm::kReinforce;
+  const int64_t epochs = reinforce ? 1 : options_.epochs;
+  const int64_t minibatches = reinforce ? 1 : std::min(options_.minibatches, count);
+  at::Tensor sampled;  // log-probabilities under the policy that drew
+  if (!reinforce) {
+    const at::NoGradGuard no_gradients;
+    const Policy::Evaluated drawn = policy_.Evaluate(decisions);
+    sampled = drawn.log_probability;
+    report_.entropy = drawn.entropy.mean().item<double>();
+  }
+  report_.objective = 0;
+  for (int64_t epoch = 0; epoch < epochs; ++epoch) {
+    const at::Tensor order = at::tensor(Shuffled(count, shuffles_)).to(decisions.device());
+    for (const at::Tensor& rows : order.tensor_split(minibatches)) {
+      const Policy::Evaluated now = policy_.Evaluate(decisions.index_select(0, rows));
+      const at::Tensor a = advantages.index_select(0, rows);
+      const at::Tensor objective =
+          reinforce ? ReinforceObjective(now.log_probability, a)
+                    : ClippedObjective(now.log_probability, sampled.index_select(0, rows), a,
+                                       options_.clip);
+      if (reinforce) report_.entropy = now.entropy.mean().item<double>();
+      report_.objective += objective.item<double>() / static_cast<double>(epochs * minibatches);
+      Step(objective + options_.entropy * now.entropy.mean());
+    }
+  }
+}
+
+void Trainer::KeepElites(const at::Tensor& decisions, std::span<const double> rewards) {
+  for (size_t k = 0; k < rewards.size(); ++k) {
+    elites_.push_back({rewards[k], samples_ + static_cast<int64_t>(k),
+                       decisions[static_cast<int64_t>(k)].clone()});
+  }
+  std::stable_sort(elites_.begin(), elites_.end(),
+                   [](const Elite& a, const Elite& b) { return a.reward > b.reward; });
+  if (static_cast<int64_t>(elites_.size()) > options_.elites) {
+    elites_.resize(static_cast<size_t>(options_.elites));
+  }
+}
+
+void Trainer::LearnFromElites() {
+  std::vector<at::Tensor> rows;
+  for (const Elite& elite : elites_) rows.push_back(elite.decisions);
+  Step(EliteObjective(policy_.Evaluate(at::stack(rows)).log_probability));
+}
+
+void Trainer::Step(const at::Tensor& objective) {
+  adam_.zero_grad();
+  (-objective).backward();
+  torch::nn::utils::clip_grad_norm_(parameters_, options_.gradient_norm);
+  adam_.step();
+}
+
+}  // namespace placewright

@@ -1,0 +1,82 @@
+// Trains a policy from rewards of placements that it drew: REINFORCE, PPO, or PPO with cross-entropy
+// minimisation (Post), with a moving average of rewards as baseline and no value network (EAGLE sec.
+// III-D says why).
+#ifndef PLACEWRIGHT_LEARN_RL_TRAINER_H_
+#define PLACEWRIGHT_LEARN_RL_TRAINER_H_
+
+#include <torch/optim/adam.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/random.h"
+#include "learn/policy/policy.h"
+#include "learn/rl/objective.h"
+#include "learn/rl/reward.h"
+
+namespace placewright {
+
+// The defaults are Mars's (sec. 4.2).
+struct TrainerOptions {
+  enum class Algorithm { kReinforce, kPpo, kPpoCrossEntropy };
+  Algorithm algorithm = Algorithm::kPpo;
+  int64_t draw = 10;    // placements drawn at a time
+  int64_t update = 20;  // samples that are learned from together; a multiple of `draw`.
+  // Mars says both "10 placements per policy" and "every 20": ours draws ten at a time, twice.
+  int64_t minibatches = 4;  // of a shuffled update, in every epoch; REINFORCE: one, once
+  int64_t epochs = 3;
+  ClipOptions clip;
+  double entropy = 0.001;  // weight of the mean entropy of a decision
+  double learning_rate = 3e-4;
+  double gradient_norm = 1;
+  double baseline = 0.99;                   // mu
+  int64_t elite_interval = 50, elites = 5;  // kPpoCrossEntropy: samples between, placements
+};
+
+// Of one update.
+struct TrainerReport {
+  double entropy = 0;    // mean, before the update
+  double objective = 0;  // mean over its mini-batches
+};
+
+class Trainer {
+ public:
+  // The policy outlives it. `random`: of draws and shuffles.
+  Trainer(Policy& policy, const TrainerOptions& options, Random random);
+
+  const TrainerOptions& options() const { return options_; }
+  // The next placements, [draw, D].
+  at::Tensor Draw() { return policy_.Sample(options_.draw, draws_); }
+  // Takes what Draw gave and its rewards; learns whenever an update is complete. True then.
+  bool Observe(const at::Tensor& decisions, std::span<const double> rewards);
+  const TrainerReport& last_update() const { return report_; }
+
+ private:
+  struct Elite {
+    double reward;
+    int64_t sample;  // number of the sample: earlier ones win ties
+    at::Tensor decisions;
+  };
+
+  void Update();
+  void LearnFromElites();
+  void KeepElites(const at::Tensor& decisions, std::span<const double> rewards);
+  void Step(const at::Tensor& objective);
+
+  Policy& policy_;
+  const TrainerOptions options_;
+  Random draws_, shuffles_;
+  std::vector<at::Tensor> parameters_;
+  torch::optim::Adam adam_;
+  RewardBaseline baseline_;
+  std::vector<at::Tensor> pending_;  // decisions of the update to come
+  std::vector<double> advantages_;   // theirs
+  std::vector<Elite> elites_;        // the best so far, best first
+  int64_t samples_ = 0;
+  TrainerReport report_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_LEARN_RL_TRAINER_H_

@@ -1,0 +1,82 @@
+#include "learn/rl/trainer.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "learn/policy/categorical.h"
+#include "learn/policy/table.h"
+
+namespace placewright {
+namespace {
+
+TEST(Categorical, NoiseDrawsTheSoftmax) {
+  // Logits log 1, log 2, log 5: shares 1/8, 2/8, 5/8; 8,000 draws, five standard deviations.
+  Random random(5);
+  const at::Tensor logits = at::tensor({1.0, 2.0, 5.0}, at::kDouble).log();
+  const at::Tensor noise = GumbelNoise({8000, 3}, logits.options(), random);
+  const at::Tensor counts = at::bincount((logits + noise).argmax(-1), {}, 3);
+  EXPECT_NEAR(counts[0].item<int64_t>(), 1000, 150);
+  EXPECT_NEAR(counts[1].item<int64_t>(), 2000, 195);
+  EXPECT_NEAR(counts[2].item<int64_t>(), 5000, 220);
+}
+
+TEST(Categorical, ByHandAndWithoutWhatIsForbidden) {
+  // Shares 1/4 and 3/4; the third is never chosen, which leaves the gradient finite.
+  at::Tensor logits =
+      at::tensor({std::log(1.0), std::log(3.0), -INFINITY}, at::kDouble).view({1, 3});
+  logits.requires_grad_();
+  const Policy::Evaluated e = EvaluateChoices(logits, at::tensor({1}, at::kLong));
+  EXPECT_NEAR(e.log_probability.item<double>(), std::log(0.75), 1e-12);
+  EXPECT_NEAR(e.entropy.item<double>(), -0.25 * std::log(0.25) - 0.75 * std::log(0.75), 1e-12);
+  (e.entropy.sum() + e.log_probability.sum()).backward();
+  EXPECT_TRUE(logits.grad().isfinite().all().item<bool>());
+}
+
+TEST(TablePolicy, StartsUniformOverWhatIsAllowed) {
+  at::Tensor forbidden = at::zeros({2, 3});
+  forbidden[1][0] = -INFINITY;
+  const TablePolicy policy(forbidden);
+  Random random(1);
+  const at::Tensor decisions = policy.Sample(100, random);
+  EXPECT_FALSE((decisions.select(1, 1) == 0).any().item<bool>());
+  const Policy::Evaluated e = policy.Evaluate(decisions);
+  EXPECT_TRUE(at::allclose(e.log_probability.select(1, 0), at::full({100}, -std::log(3.0))));
+  EXPECT_TRUE(at::allclose(e.log_probability.select(1, 1), at::full({100}, -std::log(2.0))));
+}
+
+// Each of 6 units has one right device of 3; the reward counts how many are wrong.
+class Learning : public testing::TestWithParam<TrainerOptions::Algorithm> {};
+
+TEST_P(Learning, FindsTheRightDevices) {
+  const at::Tensor right = at::tensor({0, 1, 2, 2, 1, 0}, at::kLong);
+  TablePolicy policy(at::zeros({6, 3}));
+  TrainerOptions options;
+  options.algorithm = GetParam();
+  options.learning_rate = 0.05;
+  Trainer trainer(policy, options, Random(7));
+  std::vector<double> wrong;  // mean of the last draws
+  for (int i = 0; i < 100; ++i) {
+    const at::Tensor decisions = trainer.Draw();
+    ASSERT_EQ(decisions.size(0), options.draw);
+    std::vector<double> rewards;
+    for (int64_t k = 0; k < options.draw; ++k) {
+      rewards.push_back(-(decisions[k] != right).sum().item<double>());
+    }
+    EXPECT_EQ(trainer.Observe(decisions, rewards), i % 2 == 1);
+    wrong.push_back(-std::accumulate(rewards.begin(), rewards.end(), 0.0) / 10);
+  }
+  EXPECT_GT(wrong.front(), 3);  // 4 of 6 by chance
+  EXPECT_LT(wrong.back(), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Learning,
+                         testing::Values(TrainerOptions::Algorithm::kReinforce,
+                                         TrainerOptions::Algorithm::kPpo,
+                                         TrainerOptions::Algorithm::kPpoCrossEntropy));
+
+}  // namespace
+}  // namespace placewright

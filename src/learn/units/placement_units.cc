@@ -1,0 +1,129 @@
+#include "learn/units/placement_units.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/check.h"
+#include "learn/features/op_features.h"
+#include "learn/features/vocabulary.h"
+#include "search/problem/group_info.h"
+
+namespace placewright {
+namespace {
+
+void SortDistinct(std::vector<NodeEdge>& edges) {
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+}
+
+}  // namespace
+
+PlacementUnits UnitsOfGroups(const Problem& problem, const OpGraph& graph,
+                             const CandidateDevices& candidates) {
+  PlacementUnits units;
+  IdVector<ColocationGroupId, int64_t> unit_of(problem.groups.size(), 0);
+  for (ColocationGroupId group : GroupsByPosition(DescribeGroups(problem, graph))) {
+    unit_of[group] = units.size();
+    units.groups.push_back({group});
+    units.candidates.push_back(candidates.any[group]);
+  }
+  for (ExecOpId op : graph.exec_ops()) {
+    for (const OpInput& input : graph.Inputs(op)) {
+      const ColocationGroupId source = graph.SourceOf(input);
+      if (!source.valid() || source == graph.group_of[op]) continue;
+      units.edges.emplace_back(unit_of[source], unit_of[graph.group_of[op]]);
+    }
+  }
+  SortDistinct(units.edges);
+  return units;
+}
+
+PlacementUnits JoinUnits(const PlacementUnits& units, std::span<const int32_t> part_of) {
+  PW_CHECK(part_of.size() == units.groups.size());
+  // Parts in the order of their first units.
+  const int32_t parts = part_of.empty() ? 0 : *std::max_element(part_of.begin(), part_of.end()) + 1;
+  std::vector<int64_t> number(static_cast<size_t>(parts), -1);
+  PlacementUnits joined;
+  const auto joined_of = [&](int64_t unit) {
+    return number[static_cast<size_t>(part_of[static_cast<size_t>(unit)])];
+  };
+  for (int64_t unit = 0; unit < units.size(); ++unit) {
+    const auto i = static_cast<size_t>(unit);
+    int64_t& part = number[static_cast<size_t>(part_of[i])];
+    if (part < 0) {
+      part = joined.size();
+      joined.groups.emplace_back();
+      joined.candidates.emplace_back();
+    }
+    std::vector<ColocationGroupId>& groups = joined.groups[static_cast<size_t>(part)];
+    groups.insert(groups.end(), units.groups[i].begin(), units.groups[i].end());
+    std::vector<DeviceId>& devices = joined.candidates[static_cast<size_t>(part)];
+    std::vector<DeviceId> either;
+    std::set_union(devices.begin(), devices.end(), units.candidates[i].begin(),
+                   units.candidates[i].end(), std::back_inserter(either));
+    devices = std::move(either);
+  }
+  for (const auto& [from, to] : units.edges) {
+    const int64_t source = joined_of(from), reader = joined_of(to);
+    if (source != reader) joined.edges.emplace_back(source, reader);
+  }
+  SortDistinct(joined.edges);
+  return joined;
+}
+
+GroupPlacement PlaceUnits(const PlacementUnits& units, const CandidateDevices& candidates,
+                          std::span<const DeviceId> device_of) {
+  PW_CHECK(device_of.size() == units.groups.size());
+  GroupPlacement placement(candidates.any.size());
+  for (size_t unit = 0; unit < device_of.size(); ++unit) {
+    for (ColocationGroupId group : units.groups[unit]) {
+      const std::vector<DeviceId>& allowed = candidates.any[group];
+      const bool may = std::binary_search(allowed.begin(), allowed.end(), device_of[unit]);
+      placement[group] = may ? device_of[unit] : allowed.front();
+    }
+  }
+  return placement;
+}
+
+at::Tensor FeaturesOfUnits(const Problem& problem, const PlacementUnits& units) {
+  const IdVector<OpId, OpFeatures> of_ops = FeaturesOfOps(*problem.graph);
+  const size_t types = vocabulary::Size(), width = types + 2 * kShapeDimensions;
+  const at::Tensor features =
+      at::zeros({units.size(), static_cast<int64_t>(width)}, at::TensorOptions().dtype(at::kFloat));
+  auto* row = features.data_ptr<float>();
+  for (const std::vector<ColocationGroupId>& groups : units.groups) {
+    float ops = 0;
+    for (ColocationGroupId group : groups) {
+      for (OpId op : problem.groups[group].ops) {
+        const OpFeatures& of_op = of_ops[op];
+        ++row[of_op.type];
+        ++ops;
+        for (size_t i = 0; i < kShapeDimensions; ++i) {
+          row[types + i] = std::max(row[types + i], of_op.input[i]);
+          row[types + kShapeDimensions + i] =
+              std::max(row[types + kShapeDimensions + i], of_op.output[i]);
+        }
+      }
+    }
+    std::for_each(row, row + types, [&](float& count) { count /= std::max(ops, 1.0F); });
+    row += width;
+  }
+  return features;
+}
+
+at::Tensor ForbiddenDevices(const PlacementUnits& units, size_t devices) {
+  const at::Tensor forbidden =
+      at::full({units.size(), static_cast<int64_t>(devices)},
+               -std::numeric_limits<float>::infinity(), at::TensorOptions().dtype(at::kFloat));
+  auto* row = forbidden.data_ptr<float>();
+  for (const std::vector<DeviceId>& candidates : units.candidates) {
+    for (DeviceId device : candidates) row[device.index()] = 0;
+    row += devices;
+  }
+  return forbidden;
+}
+
+}  // namespace placewright

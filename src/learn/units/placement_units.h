@@ -1,0 +1,48 @@
+// What a learned planner decides a device for: colocation groups, or several of them together.
+#ifndef PLACEWRIGHT_LEARN_UNITS_PLACEMENT_UNITS_H_
+#define PLACEWRIGHT_LEARN_UNITS_PLACEMENT_UNITS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "learn/encoder/gcn.h"
+#include "search/problem/candidate_devices.h"
+#include "search/problem/problem.h"
+
+namespace placewright {
+
+// Units 0 .. N-1 in the topological order of their first ops: the order in which sequence placers
+// see them.
+struct PlacementUnits {
+  std::vector<std::vector<ColocationGroupId>> groups;  // [unit], never empty
+  // [unit], ascending: where at least one of its groups may lie. Groups that may not lie on a
+  // unit's device take their first candidate instead.
+  std::vector<std::vector<DeviceId>> candidates;
+  std::vector<NodeEdge> edges;  // data between two units, ascending, distinct, without loops
+
+  int64_t size() const { return static_cast<int64_t>(groups.size()); }
+};
+
+// Each colocation group by itself.
+PlacementUnits UnitsOfGroups(const Problem& problem, const OpGraph& graph,
+                             const CandidateDevices& candidates);
+// The groups of `units` joined by `part_of` [unit], numbers from 0 on; empty parts are left out.
+PlacementUnits JoinUnits(const PlacementUnits& units, std::span<const int32_t> part_of);
+
+// The placement of the groups, from a device for each unit.
+GroupPlacement PlaceUnits(const PlacementUnits& units, const CandidateDevices& candidates,
+                          std::span<const DeviceId> device_of);
+
+// Features [N, vocabulary::Size() + 8] of units (op_features.h): the share of each type among a
+// unit's ops, and of each dimension of shapes the largest.
+at::Tensor FeaturesOfUnits(const Problem& problem, const PlacementUnits& units);
+
+// [N, devices]: 0, or minus infinity where a unit may not lie.
+at::Tensor ForbiddenDevices(const PlacementUnits& units, size_t devices);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_LEARN_UNITS_PLACEMENT_UNITS_H_
