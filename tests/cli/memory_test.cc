@@ -1,6 +1,8 @@
 // Memory that runs out: an error of its own, in any thread and any reader, and no plan is lost.
 #include <gmock/gmock.h>
 
+#include <csignal>
+
 #include "program_runner.h"
 #include "small_graphs.h"
 
@@ -17,13 +19,19 @@ class Memory : public ProgramTest {
     GTEST_SKIP() << "sanitizers need an address space without a limit";
 #endif
   }
-  // What the program and its libraries take by themselves, in MiB.
+  // What the program and its libraries take by themselves, in MiB. With too little of it some
+  // libraries do not return from being loaded (OpenBLAS asks again for its 128 MiB, for ever).
   uint64_t Own() {
-    for (uint64_t mebibytes = 8;; mebibytes += 2) {
+    uint64_t too_little = 8, enough = 4096;
+    while (enough - too_little > 2) {
+      const uint64_t middle = (too_little + enough) / 2;
       RunOptions options;
-      options.address_space = mebibytes << 20;
-      if (Run({"--version"}, options).status == 0) return mebibytes;
+      options.address_space = middle << 20;
+      options.signal = SIGKILL;
+      options.signal_after = 5;
+      (Run({"--version"}, options).status == 0 ? enough : too_little) = middle;
     }
+    return enough;
   }
   // As much, and `mebibytes` more.
   RunOptions Limited(uint64_t mebibytes) {

@@ -1,9 +1,11 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdio>
 #include <new>
 
 #include "cli/terminal/emergency_memory.h"
@@ -13,6 +15,16 @@ namespace {
 
 std::atomic<void*> reserve{nullptr};
 size_t reserve_bytes = 0;  // written before the handler is set
+
+// In bytes; libraries alone can take most of a limit. 0 where /proc is missing.
+size_t AddressSpace() {
+  size_t pages = 0;
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr) return 0;
+  if (std::fscanf(file, "%zu", &pages) != 1) pages = 0;
+  std::fclose(file);
+  return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
 
 void GiveBack() {
   void* taken = reserve.exchange(nullptr);
@@ -26,7 +38,9 @@ void KeepMemoryReserve() {
   rlimit limit{};
   size_t bytes = size_t{64} << 20;
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    bytes = std::min(bytes, static_cast<size_t>(limit.rlim_cur / 4));
+    const size_t used = AddressSpace();
+    const size_t left = limit.rlim_cur > used ? static_cast<size_t>(limit.rlim_cur) - used : 0;
+    bytes = std::min(bytes, left / 2);
   }
   void* taken = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (taken == MAP_FAILED) return;
