@@ -284,8 +284,8 @@ class SimulateCommand : public Command {
     AddAnalysis(analysis, cluster, &object);
     object["peaks"] = PeaksToJson(analysis, cluster);
     if (schedule_) {
-      Json schedule =
-          ScheduleToJson(*result.schedule, inputs.graph.graph, cluster, subject.placement);
+      Json schedule = Json::parse(
+          FormatSchedule(*result.schedule, inputs.graph.graph, cluster, subject.placement));
       object["ops"] = std::move(schedule["ops"]);
       object["transfers"] = std::move(schedule["transfers"]);
     }

@@ -1,11 +1,13 @@
 // The costs file: everything besides the graph and the placement that decides a simulated step.
 #include <fmt/format.h>
 
+#include <iterator>
 #include <set>
 #include <utility>
 
 #include "base/text.h"
 #include "formats/plan/plan_json.h"
+#include "formats/text/document_text.h"
 
 namespace placewright {
 namespace {
@@ -61,29 +63,34 @@ std::set<DevicePair> PairsUsed(const Schedule& schedule, const Cluster& cluster)
 }
 
 // One word, or a list by device where an override touched only some of them.
-Json SourceToJson(const CostTable& costs, OpId id) {
+void AppendSource(std::string& out, const CostTable& costs, OpId id) {
   const auto devices = IdRange<DeviceId>(costs.device_count());
   bool same = true;
   for (DeviceId device : devices) {
     same = same && costs.source(id, device) == costs.source(id, DeviceId(0));
   }
-  if (same) return Json(ToString(costs.source(id)));
-  Json by_device = Json::array();
-  for (DeviceId device : devices) by_device.push_back(ToString(costs.source(id, device)));
-  return by_device;
+  if (same) return AppendJson(out, ToString(costs.source(id)));
+  const char* separator = "[";
+  for (DeviceId device : devices) {
+    out += std::exchange(separator, ",");
+    AppendJson(out, ToString(costs.source(id, device)));
+  }
+  out += "]";
 }
 
-Json OpCostToJson(const CostTable& costs, const Op& op, OpId id) {
-  Json times = Json::array();
-  times.get_ref<Json::array_t&>().reserve(costs.device_count());
+void AppendOpCost(std::string& out, const CostTable& costs, const Op& op, OpId id) {
+  out += "{\"name\":";
+  AppendJson(out, op.name);
+  out += ",\"time_ns\":[";
+  const char* separator = "";
   for (DeviceId device : IdRange<DeviceId>(costs.device_count())) {
+    out += std::exchange(separator, ",");
     const Nanos time = costs.time(id, device);
-    times.push_back(time == CostTable::kUnsupported ? Json(nullptr) : Json(time.count));
+    time == CostTable::kUnsupported ? out.append("null") : out.append(fmt::to_string(time.count));
   }
-  return Json{{"name", op.name},
-              {"time_ns", std::move(times)},
-              {"source", SourceToJson(costs, id)},
-              {"workspace_bytes", costs.workspace(id).count}};
+  out += "],\"source\":";
+  AppendSource(out, costs, id);
+  fmt::format_to(std::back_inserter(out), ",\"workspace_bytes\":{}}}", costs.workspace(id).count);
 }
 
 Error ClusterHas(const Json& other, const std::string& place) {
@@ -190,21 +197,21 @@ Status ReadOpCost(const Json& object, const std::string& place, const Graph& gra
 
 }  // namespace
 
-Json CostsToJson(const CostTable& costs, const Schedule& schedule, const Graph& graph,
-                 const Cluster& cluster) {
-  Json json = Json::object();
-  json.get_ref<Json::object_t&>().reserve(8);
-  json["schema"] = kCostsSchema;
-  json["devices"] = DevicesToJson(cluster);
-  json["links"] = LinksToJson(cluster);
-  Json& routes = json["routes"] = Json::array();
+std::string FormatCosts(const CostTable& costs, const Schedule& schedule, const Graph& graph,
+                        const Cluster& cluster) {
+  Json routes = Json::array();
   for (const auto& [from, to] : PairsUsed(schedule, cluster)) {
     routes.push_back(RouteToJson(cluster, from, to));
   }
-  Json& ops = json["ops"] = Json::array();
-  ops.get_ref<Json::array_t&>().reserve(graph.op_count());
-  for (OpId op : graph.ops()) ops.push_back(OpCostToJson(costs, graph.op(op), op));
-  return json;
+  DocumentText text;
+  text.AddMember("schema", kCostsSchema);
+  text.AddMember("devices", DevicesToJson(cluster));
+  text.AddMember("links", LinksToJson(cluster));
+  text.AddMember("routes", routes);
+  text.StartList("ops");
+  for (OpId op : graph.ops()) AppendOpCost(text.StartElement(), costs, graph.op(op), op);
+  text.EndList();
+  return std::move(text).Finish();
 }
 
 Result<CostTable> CostsFromJson(const Json& document, const Graph& graph, const Cluster& cluster) {

@@ -172,16 +172,15 @@ Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedul
   plan.graph.path = StoredPath(plan.graph.path, folder);
   if (IsFile(plan.cluster)) plan.cluster.path = StoredPath(plan.cluster.path, folder);
   FileSet files;
-  const auto add = [&](const Json& json, const std::string& suffix, FileReference& reference) {
+  const auto add = [&](std::string text, const std::string& suffix, FileReference& reference) {
     const std::string path = PathBeside(plan_path, suffix);
-    std::string text = FormatDocument(json);
     if (IsGzipName(path)) text = Gzip(text);  // the hash is that of the file
     reference = {fs::path(path).filename().string(), Sha256(text)};
     return files.Add(path, text);
   };
-  PW_RETURN_IF_ERROR(add(CostsToJson(costs, schedule, graph, cluster), "costs", plan.costs));
+  PW_RETURN_IF_ERROR(add(FormatCosts(costs, schedule, graph, cluster), "costs", plan.costs));
   PW_RETURN_IF_ERROR(
-      add(ScheduleToJson(schedule, graph, cluster, placement), "schedule", plan.schedule));
+      add(FormatSchedule(schedule, graph, cluster, placement), "schedule", plan.schedule));
   PW_RETURN_IF_ERROR(files.Add(plan_path, FormatDocument(PlanToJson(plan))));
   return files.PutInPlace();
 }

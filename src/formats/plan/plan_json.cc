@@ -250,10 +250,10 @@ Result<PlanSpace> ReadSpace(const Json& document, const char* key) {
 // What a plan of another space does with an op, no reader of this version carries out.
 Status CheckPlaced(PlanSpace space) {
   if (space == PlanSpace::kPlaced) return Ok();
-  return MakeError(ErrorCode::kField,
-                   fmt::format("this is a {} plan; this version reads placed ones alone",
-                               ToString(space)),
-                   "space", "Update Placewright, or make a placed plan.");
+  return MakeError(
+      ErrorCode::kField,
+      fmt::format("this is a {} plan; this version reads placed ones alone", ToString(space)),
+      "space", "Update Placewright, or make a placed plan.");
 }
 
 constexpr std::string_view kPlanFamily = "placewright.plan/";

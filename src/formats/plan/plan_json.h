@@ -27,8 +27,8 @@ std::string PlanDigest(const Json& document);
 // what else decides the step, copied from the cluster: capacities, contexts, links, and the routes
 // that the schedule's transfers take (of 1,024 devices there are a million pairs). Reading compares
 // that copy with the cluster (kPlanMismatch).
-Json CostsToJson(const CostTable& costs, const Schedule& schedule, const Graph& graph,
-                 const Cluster& cluster);
+std::string FormatCosts(const CostTable& costs, const Schedule& schedule, const Graph& graph,
+                        const Cluster& cluster);
 Result<CostTable> CostsFromJson(const Json& document, const Graph& graph, const Cluster& cluster);
 // kPlanMismatch where the routes of a costs file lack one that the schedule uses.
 Status CheckRoutesCovered(const Json& costs_document, const Schedule& schedule,
@@ -40,8 +40,8 @@ struct ScheduleFile {
   Schedule schedule;
   Placement placement;
 };
-Json ScheduleToJson(const Schedule& schedule, const Graph& graph, const Cluster& cluster,
-                    const Placement& placement);
+std::string FormatSchedule(const Schedule& schedule, const Graph& graph, const Cluster& cluster,
+                           const Placement& placement);
 Result<ScheduleFile> ScheduleFromJson(const Json& document, const Graph& graph,
                                       const Cluster& cluster);
 

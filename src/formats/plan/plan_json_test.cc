@@ -197,13 +197,13 @@ TEST(CostsJson, RoundTripsAndComparesTheCluster) {
   Schedule schedule;
   schedule.ops = IdVector<OpId, OpSpan>(2);
   schedule.transfers.push_back({StorageId(0), 0, Bytes(0), Bytes(8), DeviceId(0), DeviceId(1)});
-  const Json json = ParseJson(FormatDocument(CostsToJson(costs, schedule, graph, cluster))).Take();
+  const Json json = ParseJson(FormatCosts(costs, schedule, graph, cluster)).Take();
   EXPECT_EQ(json["ops"][0]["time_ns"], Json::parse("[5, null]"));
   EXPECT_EQ(json["devices"][0]["runtime_context_bytes"], 7);
   EXPECT_EQ(json["routes"][0]["links"], Json::parse(R"(["d0>d1"])"));
   const auto read = CostsFromJson(json, graph, cluster);
   ASSERT_TRUE(read.ok()) << read.error().ToString();
-  EXPECT_EQ(CostsToJson(read.value(), schedule, graph, cluster), json);
+  EXPECT_EQ(Json::parse(FormatCosts(read.value(), schedule, graph, cluster)), json);
 
   Json wider = json;
   wider["links"][0]["bandwidth"] = 2000000000;
@@ -214,7 +214,7 @@ TEST(CostsJson, RoundTripsAndComparesTheCluster) {
   // Only routes that the schedule uses are there, and these must be.
   EXPECT_EQ(json["routes"].size(), 1u);
   EXPECT_TRUE(CheckRoutesCovered(json, schedule, cluster).ok());
-  const Json unused = CostsToJson(costs, Schedule{}, graph, cluster);
+  const Json unused = Json::parse(FormatCosts(costs, Schedule{}, graph, cluster));
   EXPECT_TRUE(unused["routes"].empty());
   EXPECT_TRUE(CostsFromJson(unused, graph, cluster).ok());
   EXPECT_EQ(CheckRoutesCovered(unused, schedule, cluster).error().code, ErrorCode::kPlanMismatch);
@@ -239,11 +239,12 @@ TEST(ScheduleJson, RoundTripsAndRefusesWhatTheGraphDoesNotHave) {
   Placement placement;
   placement.push_back(DeviceId(0));
   placement.push_back(DeviceId(1));
-  const Json json =
-      ParseJson(FormatDocument(ScheduleToJson(schedule, graph, cluster, placement))).Take();
+  const Json json = ParseJson(FormatSchedule(schedule, graph, cluster, placement)).Take();
   const auto read = ScheduleFromJson(json, graph, cluster);
   ASSERT_TRUE(read.ok()) << read.error().ToString();
-  EXPECT_EQ(ScheduleToJson(read.value().schedule, graph, cluster, read.value().placement), json);
+  EXPECT_EQ(
+      Json::parse(FormatSchedule(read.value().schedule, graph, cluster, read.value().placement)),
+      json);
 
   const auto place = [&](const char* pointer, Json value) {
     Json changed = json;

@@ -1,8 +1,12 @@
 // The schedule file: when every op and every transfer of the planned step runs.
 #include <fmt/format.h>
 
+#include <iterator>
+#include <utility>
+
 #include "base/text.h"
 #include "formats/plan/plan_json.h"
+#include "formats/text/document_text.h"
 
 namespace placewright {
 namespace {
@@ -68,33 +72,37 @@ Result<TransferSpan> ReadTransfer(const Json& object, const std::string& place, 
 
 }  // namespace
 
-Json ScheduleToJson(const Schedule& schedule, const Graph& graph, const Cluster& cluster,
-                    const Placement& placement) {
-  Json json = Json::object();
-  json.get_ref<Json::object_t&>().reserve(8);
-  json["schema"] = kScheduleSchema;
-  Json& ops = json["ops"] = Json::array();
-  ops.get_ref<Json::array_t&>().reserve(graph.op_count());
+std::string FormatSchedule(const Schedule& schedule, const Graph& graph, const Cluster& cluster,
+                           const Placement& placement) {
+  const auto text_of = [](const std::string& name) {
+    std::string text;
+    AppendJson(text, name);
+    return text;
+  };
+  IdVector<DeviceId, std::string> devices;
+  for (DeviceId id : cluster.devices()) devices.push_back(text_of(cluster.device(id).name));
+  DocumentText text;
+  text.AddMember("schema", kScheduleSchema);
+  text.StartList("ops");
   for (OpId op : graph.ops()) {
-    ops.push_back(Json{{"name", graph.op(op).name},
-                       {"device", cluster.device(placement[op]).name},
-                       {"start_ns", schedule.ops[op].start.count},
-                       {"end_ns", schedule.ops[op].end.count}});
+    const OpSpan& span = schedule.ops[op];
+    fmt::format_to(std::back_inserter(text.StartElement()),
+                   R"({{"name":{},"device":{},"start_ns":{},"end_ns":{}}})",
+                   text_of(graph.op(op).name), devices[placement[op]], span.start.count,
+                   span.end.count);
   }
-  Json& transfers = json["transfers"] = Json::array();
-  transfers.get_ref<Json::array_t&>().reserve(schedule.transfers.size());
+  text.EndList();
+  text.StartList("transfers");
   for (const TransferSpan& span : schedule.transfers) {
-    transfers.push_back(Json{{"storage", graph.tensor(graph.storage(span.storage).first).name},
-                             {"version", span.version},
-                             {"offset", span.offset.count},
-                             {"length", span.length.count},
-                             {"from", cluster.device(span.from).name},
-                             {"to", cluster.device(span.to).name},
-                             {"ready_ns", span.ready.count},
-                             {"start_ns", span.start.count},
-                             {"end_ns", span.end.count}});
+    fmt::format_to(std::back_inserter(text.StartElement()),
+                   R"({{"storage":{},"version":{},"offset":{},"length":{},)"
+                   R"("from":{},"to":{},"ready_ns":{},"start_ns":{},"end_ns":{}}})",
+                   text_of(graph.tensor(graph.storage(span.storage).first).name), span.version,
+                   span.offset.count, span.length.count, devices[span.from], devices[span.to],
+                   span.ready.count, span.start.count, span.end.count);
   }
-  return json;
+  text.EndList();
+  return std::move(text).Finish();
 }
 
 Result<ScheduleFile> ScheduleFromJson(const Json& document, const Graph& graph,
