@@ -24,7 +24,12 @@ Error Missing(std::string message, const std::string& file = "") {
 }
 
 std::string Target(TorchLibrary::Part part) {
-  return part == TorchLibrary::Part::kMain ? "placewright_torch" : "placewright_torch_files";
+  switch (part) {
+    case TorchLibrary::Part::kMain: return "placewright_torch";
+    case TorchLibrary::Part::kFiles: return "placewright_torch_files";
+    case TorchLibrary::Part::kLearn: return "placewright_torch_learn";
+  }
+  return "";
 }
 
 std::string FileName(TorchLibrary::Part part) { return "lib" + Target(part) + ".so"; }
@@ -57,11 +62,14 @@ void TorchLibrary::Closer::operator()(void* handle) const { dlclose(handle); }
 std::vector<std::string> TorchLibrary::SearchPlaces(Part part) {
   std::vector<std::string> places;
   if (const char* named = std::getenv("PLACEWRIGHT_TORCH_LIBRARY")) {
-    // One name for both: where it is the other part's, this one lies beside it.
+    // One name for all: where it is another part's, this one lies beside it.
     const std::filesystem::path path = named;
-    const Part other = part == Part::kMain ? Part::kFiles : Part::kMain;
-    if (path.filename() != FileName(other)) return {named};
-    return {(path.parent_path() / FileName(part)).string()};
+    for (const Part other : {Part::kMain, Part::kFiles, Part::kLearn}) {
+      if (path.filename() == FileName(other)) {
+        return {(path.parent_path() / FileName(part)).string()};
+      }
+    }
+    return {named};
   }
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);

@@ -18,8 +18,9 @@ namespace placewright {
 class TorchLibrary {
  public:
   enum class Part {
-    kMain,   // libplacewright_torch.so: all services but for models from files
+    kMain,   // libplacewright_torch.so: models of the zoo
     kFiles,  // libplacewright_torch_files.so
+    kLearn,  // libplacewright_torch_learn.so: learned planners
   };
   // Opens what PLACEWRIGHT_TORCH_LIBRARY names (the environment), or without that the first that
   // exists of the program's folder and ../lib/placewright beside it. Where none does and

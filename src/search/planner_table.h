@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "search/planner.h"
@@ -16,6 +17,7 @@ using PlannerTable = std::vector<std::unique_ptr<Planner>>;
 // With what the planners are built.
 struct PlannerSettings {
   std::optional<Placement> expert;  // --expert: what the planner `expert` gives
+  std::vector<std::string> agent;   // --set: settings of learned planners, "NAME=VALUE"
 };
 // In the order in which tables print them; `auto` is not among them.
 PlannerTable MakeSearchPlanners(const PlannerSettings& settings = {});

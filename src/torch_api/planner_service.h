@@ -9,9 +9,10 @@ namespace placewright {
 class PlannerService {
  public:
   virtual ~PlannerService() = default;
-  // New planners, behind those of `search` in every table. They are to be destroyed before the
-  // library is closed.
-  virtual PlannerTable MakePlanners(const PlannerSettings& settings) const = 0;
+  // A new planner of LearnedAlgorithms(), by name. It is to be destroyed before the library is
+  // closed. Errors: kUnknownName; those of AgentSettings::Parse.
+  virtual Result<std::unique_ptr<Planner>> MakePlanner(std::string_view algorithm,
+                                                       const PlannerSettings& settings) const = 0;
 };
 
 }  // namespace placewright

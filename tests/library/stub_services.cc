@@ -47,10 +47,9 @@ class CountingEvaluator : public Evaluator {
 };
 
 class Planners : public PlannerService {
-  PlannerTable MakePlanners(const PlannerSettings&) const override {
-    PlannerTable table;
-    table.push_back(std::make_unique<LastDevice>());
-    return table;
+  Result<std::unique_ptr<Planner>> MakePlanner(std::string_view,
+                                               const PlannerSettings&) const override {
+    return std::unique_ptr<Planner>(std::make_unique<LastDevice>());
   }
 };
 

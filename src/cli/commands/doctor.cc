@@ -62,11 +62,17 @@ Finding CheckGpus() {
 Finding CheckTorch() {
   const Result<TorchLibrary> library = TorchLibrary::Open();
   if (library.ok()) {
+    const TorchApi& api = library.value().api();
+    const std::string blas = api.blas();
+    // Debian's reference BLAS lies in a folder of that name, OpenBLAS in openblas-....
+    const bool reference = blas.find("/blas/libblas") != std::string::npos;
     return {
         "libtorch", Health::kOk,
-        fmt::format("LibTorch {}, {} CUDA device(s), {}", library.value().api().libtorch_version(),
-                    library.value().api().cuda_devices(), library.value().path()),
-        ""};
+        fmt::format("LibTorch {}, {} CUDA device(s), BLAS {}, {}", api.libtorch_version(),
+                    api.cuda_devices(), blas.empty() ? "its own" : blas, library.value().path()),
+        reference ? "The reference BLAS makes learned planners ten times slower: install "
+                    "libopenblas0-openmp."
+                  : ""};
   }
   return {"libtorch", Health::kOptional, library.error().message,
           std::string(library.error().Remedy())};

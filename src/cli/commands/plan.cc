@@ -9,6 +9,7 @@
 #include "cli/request/analysis.h"
 #include "cli/request/assumptions.h"
 #include "cli/request/given.h"
+#include "cli/request/learned_planners.h"
 #include "cli/request/models.h"
 #include "cli/request/picture.h"
 #include "cli/request/planning.h"
@@ -62,6 +63,10 @@ class PlanCommand : public Command {
     app.AddOption("--expert", expert_, "Placement that the algorithm `expert` gives")
         .TypeName("FILE")
         .Group("Search");
+    app.AddOption("--set", settings_.agent,
+                  "Setting of a learned planner (placewright train --help); repeatable")
+        .TypeName("NAME=VALUE")
+        .Group("Search");
     app.AddOption("-o,--output", output_, "Plan file (default: GRAPH's name with .plan.json, here)")
         .TypeName("FILE")
         .Group("Output");
@@ -74,6 +79,7 @@ class PlanCommand : public Command {
     const std::atomic<bool>& interrupted = CatchInterrupts();
     PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
     if (!initial_.empty()) PW_RETURN_IF_ERROR(algorithms_.CheckTakesInit(*asked));
+    PW_RETURN_IF_ERROR(CheckAgentSettings(asked->name(), settings_));
     PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
     input_.interrupted = &interrupted;
     if (output_.empty()) output_ = DefaultPlanPath(input_.graph);
@@ -96,13 +102,12 @@ class PlanCommand : public Command {
     } else {
       options.given = GivenPlacement(planning->inputs, planning->problem().sim_graph);
     }
-    PlannerSettings settings;
     if (!expert_.empty()) {
       PW_ASSIGN(Initial expert, LoadInitial(expert_, input_, *planning));
-      settings.expert = std::move(expert.placement);
+      settings_.expert = std::move(expert.placement);
       NoteDifferences("--expert", expert_, expert.differs, context.console);
     }
-    const Algorithms algorithms(settings);
+    const Algorithms algorithms(settings_, LearnedPlanners(settings_));
     PW_ASSIGN(const Planner* planner, algorithms.Find(algorithm_));
     Result<PlannerResult> planned =
         planner->Plan(planning->problem(), planning->prepared->evaluator(), options);
@@ -269,7 +274,8 @@ class PlanCommand : public Command {
     }
   }
 
-  Algorithms algorithms_;
+  Algorithms algorithms_{{}, LearnedPlanners()};
+  PlannerSettings settings_;
   InputOptions input_;
   SearchOptions search_;
   PictureOptions pictures_;

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "cli/request/export_formats.h"
+#include "cli/request/learned_planners.h"
 #include "cluster/catalogue.h"
 #include "planning/algorithms.h"
 
@@ -62,7 +63,7 @@ std::vector<std::string> ModelNames() {
 KnownWords WordsOfTheProgram() {
   const std::vector<std::string> models = ModelNames();
   std::vector<std::string> algorithms, presets, formats, codes;
-  const Algorithms planners;
+  const Algorithms planners({}, LearnedPlanners());
   for (const Planner* planner : planners.all()) algorithms.emplace_back(planner->name());
   for (const Preset& preset : Presets()) presets.emplace_back(preset.name);
   for (const ExportFormat& format : ExportFormats()) formats.emplace_back(format.name);

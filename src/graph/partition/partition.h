@@ -74,6 +74,13 @@ Result<std::vector<int32_t>> PartitionScotch(const WeightedGraph& graph,
 // used.
 std::vector<int32_t> PartitionAcyclic(const WeightedGraph& graph, const PartitionOptions& options);
 
+// Asynchronous fluid communities (Pares et al. 2017), as networkx has them: a community of n nodes
+// has the density 1/n, and each node in random order joins the community with the most density
+// among its own and its neighbours', until none moves or after 100 rounds. Neither weights nor
+// shares count. Deviation: a node that no community reaches (in graphs of several components) joins
+// that of the node before it. A part is empty only where there are fewer nodes than parts.
+std::vector<int32_t> PartitionFluid(const WeightedGraph& graph, const PartitionOptions& options);
+
 // Sum of weights of edges between parts, each edge of each row once; saturating.
 int64_t CutWeight(const WeightedGraph& graph, const std::vector<int32_t>& part_of);
 

@@ -255,5 +255,34 @@ TEST(Acyclic, LeavesPartsWithoutShareEmpty) {
   EXPECT_EQ(std::count(parts.begin(), parts.end(), 2), 10);
 }
 
+TEST(PartitionFluid, CommunitiesAreDense) {
+  // Two cliques of 8, joined by one edge.
+  std::vector<Edge> edges{{0, 8, 1}};
+  for (int32_t base : {0, 8}) {
+    for (int32_t i = 0; i < 8; ++i) {
+      for (int32_t j = 0; j < i; ++j) edges.push_back({base + i, base + j, 1});
+    }
+  }
+  const WeightedGraph graph = MakeUndirected(Directed(16, edges));
+  int apart = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    PartitionOptions options = Parts(2);
+    options.seed = seed;
+    const std::vector<int32_t> parts = PartitionFluid(graph, options);
+    EXPECT_EQ(parts, PartitionFluid(graph, options));
+    EXPECT_EQ(std::set<int32_t>(parts.begin(), parts.end()).size(), 2u);
+    apart += CutWeight(graph, parts) == 2 ? 1 : 0;  // each edge is in both rows
+  }
+  EXPECT_GE(apart, 15);  // both seeds of a start may lie in one clique
+}
+
+TEST(PartitionFluid, EveryNodeHasACommunity) {
+  // Two communities, five components: three are reached by neither.
+  const WeightedGraph graph =
+      MakeUndirected(Directed(10, {{0, 1, 1}, {2, 3, 1}, {4, 5, 1}, {6, 7, 1}, {8, 9, 1}}));
+  for (int32_t part : PartitionFluid(graph, Parts(2))) EXPECT_THAT(part, testing::AnyOf(0, 1));
+  EXPECT_THAT(PartitionFluid(Directed(0, {}), Parts(3)), testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace placewright

@@ -4,8 +4,9 @@
 
 namespace placewright {
 
-double RewardOf(const Evaluation& evaluation, Nanos invalid) {
-  return -std::sqrt(Seconds(evaluation.feasible ? evaluation.step_time : invalid));
+double RewardOf(const Evaluation& evaluation, const RewardScale& scale) {
+  const Nanos time = evaluation.feasible ? evaluation.step_time : scale.invalid;
+  return -std::sqrt(static_cast<double>(time.count) / static_cast<double>(scale.unit.count));
 }
 
 double RewardBaseline::Advantage(double reward) {

@@ -1,12 +1,13 @@
 // What a sampled placement is worth (Mars eq. 7, EAGLE eq. 4):
 //
-//   R_t = -sqrt(r_t)                        r_t: its step time in seconds
+//   R_t = -sqrt(r_t)                        r_t: its step time
 //   B_t = (1 - mu) R_t + mu B_(t-1),  B_1 = R_1
 //   A_t = R_t - B_t
 //
 // A placement that does not fit counts as a step of a fixed length. Deviation: the papers' 100 s are
 // thousands of steps of a small model, and with mu = 0.99 one early failure drowns all differences;
-// the default is ten times the step on one device without a memory limit, which callers give.
+// the default is ten times the step on one device without a memory limit. That step is also the
+// unit of r_t, a second in the papers: what an entropy bonus weighs would depend on the model.
 #ifndef PLACEWRIGHT_LEARN_RL_REWARD_H_
 #define PLACEWRIGHT_LEARN_RL_REWARD_H_
 
@@ -16,8 +17,14 @@
 
 namespace placewright {
 
-// R_t. `invalid`: the time that counts where a placement does not fit.
-double RewardOf(const Evaluation& evaluation, Nanos invalid);
+// Which times count.
+struct RewardScale {
+  Nanos unit = Nanos(1'000'000'000);       // r_t counts in these
+  Nanos invalid = Nanos(100'000'000'000);  // of a placement that does not fit
+};
+
+// R_t.
+double RewardOf(const Evaluation& evaluation, const RewardScale& scale);
 
 // B_t, the exponential moving average of rewards.
 class RewardBaseline {

@@ -10,13 +10,16 @@
 namespace placewright {
 namespace {
 
-TEST(Reward, IsMinusTheRootOfSeconds) {
+TEST(Reward, IsMinusTheRootOfTheTime) {
   Evaluation evaluation;
   evaluation.step_time = Nanos(250'000'000);
   evaluation.feasible = true;
-  EXPECT_DOUBLE_EQ(RewardOf(evaluation, Nanos(4'000'000'000)), -0.5);
-  evaluation.feasible = false;  // 4 s count
-  EXPECT_DOUBLE_EQ(RewardOf(evaluation, Nanos(4'000'000'000)), -2);
+  EXPECT_DOUBLE_EQ(RewardOf(evaluation, {}), -0.5);
+  EXPECT_DOUBLE_EQ(RewardOf(evaluation, {Nanos(1'000'000'000), Nanos(4'000'000'000)}), -0.5);
+  EXPECT_DOUBLE_EQ(RewardOf(evaluation, {Nanos(250'000'000), Nanos(4'000'000'000)}), -1);
+  evaluation.feasible = false;
+  EXPECT_DOUBLE_EQ(RewardOf(evaluation, {Nanos(1'000'000'000), Nanos(4'000'000'000)}), -2);
+  EXPECT_DOUBLE_EQ(RewardOf(evaluation, {}), -10);
 }
 
 TEST(Reward, BaselineByHand) {

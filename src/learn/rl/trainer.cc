@@ -32,7 +32,8 @@ Trainer::Trainer(Policy& policy, const TrainerOptions& options, Random random)
   PW_CHECK(options.draw > 0 && options.update % options.draw == 0);
 }
 
-bool Trainer::Observe(const at::Tensor& decisions, std::span<const double> rewards) {
+bool Trainer::Observe(const at::Tensor& decisions, std::span<const double> rewards,
+                      const Budget& budget) {
   PW_CHECK(decisions.size(0) == static_cast<int64_t>(rewards.size()));
   for (const double reward : rewards) advantages_.push_back(baseline_.Advantage(reward));
   pending_.push_back(decisions);
@@ -42,7 +43,7 @@ bool Trainer::Observe(const at::Tensor& decisions, std::span<const double> rewar
   const int64_t before = samples_;
   samples_ += decisions.size(0);
   const bool updates = static_cast<int64_t>(advantages_.size()) >= options_.update;
-  if (updates) Update();
+  if (updates) Update(budget);
   if (options_.algorithm == TrainerOptions::Algorithm::kPpoCrossEntropy &&
       samples_ / options_.elite_interval != before / options_.elite_interval) {
     LearnFromElites();
@@ -50,11 +51,16 @@ bool Trainer::Observe(const at::Tensor& decisions, std::span<const double> rewar
   return updates;
 }
 
-void Trainer::Update() {
+void Trainer::Update(const Budget& budget) {
   const at::Tensor decisions = at::cat(pending_);
   const auto count = static_cast<int64_t>(advantages_.size());
   const at::TensorOptions numbers = policy_.parameters().options();
-  const at::Tensor advantages = at::tensor(advantages_, at::kDouble).to(numbers);
+  at::Tensor exact = at::tensor(advantages_, at::kDouble);
+  if (options_.advantages == TrainerOptions::Advantages::kCentred) exact = exact - exact.mean();
+  if (options_.advantages != TrainerOptions::Advantages::kRaw) {
+    exact = exact / (exact.std(false) + 1e-8);
+  }
+  const at::Tensor advantages = exact.to(numbers);
   pending_.clear();
   advantages_.clear();
   const bool reinforce = options_.algorithm == TrainerOptions::Algorithm::kReinforce;
@@ -71,6 +77,7 @@ void Trainer::Update() {
   for (int64_t epoch = 0; epoch < epochs; ++epoch) {
     const at::Tensor order = at::tensor(Shuffled(count, shuffles_)).to(decisions.device());
     for (const at::Tensor& rows : order.tensor_split(minibatches)) {
+      if (budget.Expired()) return;
       const Policy::Evaluated now = policy_.Evaluate(decisions.index_select(0, rows));
       const at::Tensor a = advantages.index_select(0, rows);
       const at::Tensor objective =

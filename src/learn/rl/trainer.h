@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/stop.h"
 #include "learn/policy/policy.h"
 #include "learn/rl/objective.h"
 #include "learn/rl/reward.h"
@@ -30,7 +31,9 @@ struct TrainerOptions {
   double entropy = 0.001;  // weight of the mean entropy of a decision
   double learning_rate = 3e-4;
   double gradient_norm = 1;
-  double baseline = 0.99;                   // mu
+  double baseline = 0.99;  // mu
+  enum class Advantages { kRaw, kScaled, kCentred };
+  Advantages advantages = Advantages::kRaw;
   int64_t elite_interval = 50, elites = 5;  // kPpoCrossEntropy: samples between, placements
 };
 
@@ -48,8 +51,10 @@ class Trainer {
   const TrainerOptions& options() const { return options_; }
   // The next placements, [draw, D].
   at::Tensor Draw() { return policy_.Sample(options_.draw, draws_); }
-  // Takes what Draw gave and its rewards; learns whenever an update is complete. True then.
-  bool Observe(const at::Tensor& decisions, std::span<const double> rewards);
+  // Takes what Draw gave and its rewards; learns whenever an update is complete. True then. An
+  // update ends early where the budget does; what is drawn after that does not repeat.
+  bool Observe(const at::Tensor& decisions, std::span<const double> rewards,
+               const Budget& budget = {});
   const TrainerReport& last_update() const { return report_; }
 
  private:
@@ -59,7 +64,7 @@ class Trainer {
     at::Tensor decisions;
   };
 
-  void Update();
+  void Update(const Budget& budget);
   void LearnFromElites();
   void KeepElites(const at::Tensor& decisions, std::span<const double> rewards);
   void Step(const at::Tensor& objective);

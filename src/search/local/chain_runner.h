@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "search/evaluation/run_record.h"
 #include "search/local/annealer.h"
-#include "search/local/run_record.h"
 #include "search/planner.h"
 #include "search/proof/bound.h"
 

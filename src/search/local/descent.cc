@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "search/evaluation/run_record.h"
 #include "search/local/first_plans.h"
 #include "search/local/local_run.h"
-#include "search/local/run_record.h"
 #include "search/proof/bound.h"
 #include "search/proof/enumeration.h"
 

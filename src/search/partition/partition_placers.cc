@@ -3,32 +3,10 @@
 #include <algorithm>
 #include <string>
 
-#include "graph/contraction.h"
-#include "graph/partition/partition.h"
+#include "search/partition/group_graph.h"
 
 namespace placewright {
 namespace {
-
-WeightedGraph GroupGraph(const PlacerInput& input) {
-  const size_t groups = input.groups.size();
-  IdVector<OpId, GroupId> grouping(input.problem.graph->op_count());
-  for (OpId op : input.problem.graph->ops()) {
-    grouping[op] = GroupId(input.problem.group_of[op].value());
-  }
-  const ContractedGraph contracted = Contract(*input.problem.graph, grouping, groups);
-  WeightedGraph directed;
-  directed.weights.assign(2, {});
-  for (ColocationGroupId u : IdsOf(input.groups)) {
-    const GroupInfo& info = input.groups[u];
-    directed.weights[0].push_back(info.time);
-    directed.weights[1].push_back(SaturatingAdd(info.persistent, info.live_at_peak));
-    for (const GroupEdge& edge : contracted.successors[GroupId(u.value())]) {
-      directed.edges.push_back({edge.group.value(), edge.bytes.count});
-    }
-    directed.offsets.push_back(static_cast<int32_t>(directed.edges.size()));
-  }
-  return MakeUndirected(directed);
-}
 
 PartitionOptions OptionsFor(const PlacerInput& input) {
   PartitionOptions options;
@@ -66,7 +44,7 @@ GroupPlacement PlaceParts(const PlacerInput& input, std::string_view planner,
 }
 
 GroupPlacement PlaceMetis(const PlacerInput& input) {
-  WeightedGraph graph = GroupGraph(input);
+  WeightedGraph graph = MakeGroupGraph(input.problem, input.groups);
   PartitionOptions options = OptionsFor(input);
   if (input.attempt == 0) {
     graph.weights.resize(1);
@@ -78,7 +56,7 @@ GroupPlacement PlaceMetis(const PlacerInput& input) {
 }
 
 GroupPlacement PlaceScotch(const PlacerInput& input) {
-  WeightedGraph graph = GroupGraph(input);
+  WeightedGraph graph = MakeGroupGraph(input.problem, input.groups);
   const PartitionOptions options = OptionsFor(input);
   // attempt / 4 of a node's weight is its share of the memory, the rest its share of the time.
   constexpr int64_t kScale = int64_t{1} << 24;

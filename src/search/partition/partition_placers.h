@@ -1,8 +1,6 @@
 // Planners that cut the graph into as many parts as there are accelerators: `metis` and `scotch`.
 //
-//   nodes  colocation groups; weights: time (minimum over the devices, summed) and memory
-//          (persistent bytes and what is alive at the peak)
-//   edges  bytes that would cross between two groups (graph/contraction.h)
+//   graph  of colocation groups (group_graph.h)
 //   parts  accelerators; share of the time in proportion to speed (1 / time of all ops there),
 //          share of the memory in proportion to capacity
 //

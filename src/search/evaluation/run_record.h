@@ -1,6 +1,6 @@
 // What a search has found so far, as PlannerRun::result gives it, and its progress reports.
-#ifndef PLACEWRIGHT_SEARCH_LOCAL_RUN_RECORD_H_
-#define PLACEWRIGHT_SEARCH_LOCAL_RUN_RECORD_H_
+#ifndef PLACEWRIGHT_SEARCH_EVALUATION_RUN_RECORD_H_
+#define PLACEWRIGHT_SEARCH_EVALUATION_RUN_RECORD_H_
 
 #include "search/evaluation/plan_result.h"
 #include "search/planner.h"
@@ -35,4 +35,4 @@ class RunRecord {
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_SEARCH_LOCAL_RUN_RECORD_H_
+#endif  // PLACEWRIGHT_SEARCH_EVALUATION_RUN_RECORD_H_

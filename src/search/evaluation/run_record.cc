@@ -1,4 +1,4 @@
-#include "search/local/run_record.h"
+#include "search/evaluation/run_record.h"
 
 #include <chrono>
 

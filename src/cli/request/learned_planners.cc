@@ -1,0 +1,87 @@
+#include "cli/request/learned_planners.h"
+
+#include <utility>
+
+#include "cli/torch_library.h"
+#include "torch_api/learned_algorithms.h"
+#include "torch_api/planner_service.h"
+
+namespace placewright {
+namespace {
+
+// A run, and what it needs alive.
+class RunInLibrary : public PlannerRun {
+ public:
+  RunInLibrary(TorchLibrary library, std::unique_ptr<Planner> planner)
+      : library_(std::move(library)), planner_(std::move(planner)) {}
+
+  Status Start(const Problem& problem, Evaluator& evaluator, const PlannerOptions& options) {
+    PW_ASSIGN(run_, planner_->AsIterative()->Start(problem, evaluator, options));
+    return Ok();
+  }
+  bool Advance(int64_t max_moves) override { return run_->Advance(max_moves); }
+  void Offer(const Score& score, const Placement& placement) override {
+    run_->Offer(score, placement);
+  }
+  const PlannerResult& result() const override { return run_->result(); }
+
+ private:
+  TorchLibrary library_;  // closed last
+  std::unique_ptr<Planner> planner_;
+  std::unique_ptr<PlannerRun> run_;
+};
+
+class LibraryPlanner : public IterativePlanner {
+ public:
+  LibraryPlanner(const LearnedAlgorithm& algorithm, PlannerSettings settings)
+      : algorithm_(algorithm), settings_(std::move(settings)) {}
+
+  std::string_view name() const override { return algorithm_.name; }
+  std::string_view description() const override { return algorithm_.description; }
+  bool in_auto() const override { return false; }
+  bool on_calling_thread() const override { return true; }
+  Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
+                                            const PlannerOptions& options) const override {
+    PW_ASSIGN(TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kLearn));
+    const PlannerService* const service = library.api().planners();
+    if (service == nullptr) {
+      return MakeError(ErrorCode::kMissingRuntime, library.path() + " offers no planners");
+    }
+    PW_ASSIGN(std::unique_ptr<Planner> planner, service->MakePlanner(name(), settings_));
+    auto run = std::make_unique<RunInLibrary>(std::move(library), std::move(planner));
+    PW_RETURN_IF_ERROR(run->Start(problem, evaluator, options));
+    return std::unique_ptr<PlannerRun>(std::move(run));
+  }
+
+ private:
+  const LearnedAlgorithm& algorithm_;
+  PlannerSettings settings_;
+};
+
+}  // namespace
+
+PlannerTable LearnedPlanners(const PlannerSettings& settings) {
+  PlannerTable table;
+  for (const LearnedAlgorithm& algorithm : LearnedAlgorithms()) {
+    table.push_back(std::make_unique<LibraryPlanner>(algorithm, settings));
+  }
+  return table;
+}
+
+Status CheckAgentSettings(std::string_view algorithm, const PlannerSettings& settings) {
+  if (settings.agent.empty()) return Ok();
+  if (const LearnedAlgorithm* const learned = FindLearnedAlgorithm(algorithm)) {
+    const auto parsed = AgentSettings::Parse(*learned, settings.agent);
+    return parsed.ok() ? Ok() : Status(parsed.error());
+  }
+  std::string names;
+  for (const LearnedAlgorithm& one : LearnedAlgorithms()) {
+    names += (names.empty() ? "" : ", ") + one.name;
+  }
+  return MakeError(
+      ErrorCode::kUsage,
+      "--set cannot be used with --algo " + std::string(algorithm) + ", which has no settings", "",
+      "Leave --set out, or choose a learned planner: " + names + ".");
+}
+
+}  // namespace placewright

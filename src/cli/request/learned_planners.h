@@ -1,0 +1,20 @@
+// The learned planners as entries of the program's table, which open LibTorch only to plan.
+#ifndef PLACEWRIGHT_CLI_REQUEST_LEARNED_PLANNERS_H_
+#define PLACEWRIGHT_CLI_REQUEST_LEARNED_PLANNERS_H_
+
+#include <string>
+
+#include "search/planner_table.h"
+
+namespace placewright {
+
+// One for each of LearnedAlgorithms(). Their errors are, besides those of the planner, those of
+// opening the library.
+PlannerTable LearnedPlanners(const PlannerSettings& settings = {});
+
+// Errors: kUsage where `settings` are stated for a planner that has none, or are not its own.
+Status CheckAgentSettings(std::string_view algorithm, const PlannerSettings& settings);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_LEARNED_PLANNERS_H_

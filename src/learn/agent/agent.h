@@ -1,0 +1,47 @@
+// Learned planners as what they are made of: for one problem, a policy over its units and the way
+// in which that is trained.
+#ifndef PLACEWRIGHT_LEARN_AGENT_AGENT_H_
+#define PLACEWRIGHT_LEARN_AGENT_AGENT_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "learn/policy/policy.h"
+#include "learn/rl/trainer.h"
+#include "learn/units/placement_units.h"
+#include "search/problem/group_info.h"
+#include "torch_api/learned_algorithms.h"
+
+namespace placewright {
+
+// What an agent sees of a problem, which outlives it.
+struct AgentProblem {
+  AgentProblem(const Problem& of, uint64_t with_seed);
+
+  const Problem& problem;
+  const uint64_t seed;
+  OpGraph graph;
+  CandidateDevices candidates;
+  GroupInfos groups;
+};
+
+struct Agent {
+  PlacementUnits units;  // what the policy gives devices to
+  std::unique_ptr<Policy> policy;
+  TrainerOptions trainer;
+  // Before the first sample; ends early where the budget does. May be empty.
+  std::function<void(const Budget&)> pretrain;
+};
+
+// Errors: kMissingRuntime (device=cuda without a usable GPU), kInternal (a partitioner failed).
+Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& problem);
+
+// The parts, for agents: units as the settings `units` and `parts` say, the trainer's options, and
+// the tensors of units.
+Result<PlacementUnits> MakeUnits(const AgentSettings& settings, const AgentProblem& problem);
+TrainerOptions MakeTrainerOptions(const AgentSettings& settings);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_LEARN_AGENT_AGENT_H_

@@ -1,0 +1,173 @@
+#include "learn/planner/learned_planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "learn/agent/agent.h"
+#include "search/evaluation/group_placement.h"
+#include "search/test_problems.h"
+#include "sim/placement_check.h"
+
+namespace placewright {
+namespace {
+
+// So narrow that a test takes milliseconds.
+std::vector<std::string> Narrow(const LearnedAlgorithm& algorithm) {
+  std::vector<std::string> narrow{"draw=5", "update=10", "epochs=2"};
+  for (const AgentSetting& setting : algorithm.settings) {
+    if (setting.name.ends_with("width")) narrow.push_back(setting.name + "=8");
+    if (setting.name == "pretraining") narrow.push_back(setting.name + "=3");
+  }
+  return narrow;
+}
+
+LearnedPlanner MakePlanner(const LearnedAlgorithm& algorithm,
+                           const std::vector<std::string>& more = {}) {
+  std::vector<std::string> changes = Narrow(algorithm);
+  changes.insert(changes.end(), more.begin(), more.end());
+  return LearnedPlanner(AgentSettings::Parse(algorithm, changes).Take());
+}
+
+PlannerOptions Options(int64_t iterations, uint64_t seed = 0) {
+  PlannerOptions options;
+  options.seed = seed;
+  options.budget.iterations = iterations;
+  options.started = Clock::now();
+  return options;
+}
+
+// 12 ops in two strands of six over three devices; the strands may run side by side.
+TestSpec TwoStrands() {
+  TestSpec spec;
+  spec.capacity = {1 << 20, 1 << 20, 1 << 20};
+  for (int i = 0; i < 12; ++i) {
+    TestOp op{"op" + std::to_string(i), {1000, 1000, 1500}, {}, {100}};
+    if (i >= 2) op.reads = {"op" + std::to_string(i - 2)};
+    spec.ops.push_back(op);
+  }
+  return spec;
+}
+
+class Learned : public testing::TestWithParam<LearnedAlgorithm> {};
+
+TEST_P(Learned, PlansAreCompleteLegalAndAsFastAsTheySay) {
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    const auto test = MakeTestProblem(RandomSpec(seed));
+    const Problem& problem = test->problem;
+    const PlannerResult result =
+        MakePlanner(GetParam()).Plan(problem, *test->evaluator, Options(23, seed)).Take();
+    EXPECT_EQ(result.iterations, 23);
+    EXPECT_EQ(result.algorithm, GetParam().name);
+    ASSERT_TRUE(
+        CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster, result.placement)
+            .ok());
+    const Evaluation evaluation = test->evaluator->EvaluateOne(result.placement);
+    EXPECT_EQ(evaluation.step_time, result.step_time);
+    EXPECT_EQ(evaluation.feasible, result.feasible);
+    EXPECT_EQ(result.feasible, !result.history.empty());
+    EXPECT_EQ(result.feasible, result.first_feasible_seconds.has_value());
+    ASSERT_EQ(result.notes.size(), 1u);
+    EXPECT_THAT(result.notes.front(), testing::HasSubstr("23 placements sampled"));
+  }
+}
+
+TEST_P(Learned, ThreadsAndSlicesChangeNothing) {
+  const auto test = MakeTestProblem(TwoStrands());
+  const LearnedPlanner planner = MakePlanner(GetParam());
+  const PlannerResult whole = planner.Plan(test->problem, *test->evaluator, Options(47)).Take();
+  const auto on_threads = test->evaluator->ForProblem(test->problem, 3);
+  const auto run = planner.Start(test->problem, *on_threads, Options(47)).Take();
+  while (run->Advance(2)) {
+  }
+  EXPECT_EQ(run->result().placement, whole.placement);
+  ASSERT_EQ(run->result().history.size(), whole.history.size());
+  for (size_t i = 0; i < whole.history.size(); ++i) {
+    EXPECT_EQ(run->result().history[i].iterations, whole.history[i].iterations);
+    EXPECT_EQ(run->result().history[i].step_time, whole.history[i].step_time);
+  }
+  const PlannerResult other = planner.Plan(test->problem, *test->evaluator, Options(47, 1)).Take();
+  EXPECT_NE(other.history.front().step_time, whole.history.front().step_time);
+}
+
+// The same plan whether a run is alone in its process or beside another.
+TEST_P(Learned, TwoAtOnce) {
+  const auto test = MakeTestProblem(TwoStrands());
+  const LearnedPlanner planner = MakePlanner(GetParam());
+  std::vector<PlannerResult> results(3);
+  results[0] = planner.Plan(test->problem, *test->evaluator, Options(40)).Take();
+  const auto plan = [&](size_t i) {
+    const auto evaluator = test->evaluator->ForProblem(test->problem, 1);
+    results[i] = planner.Plan(test->problem, *evaluator, Options(40)).Take();
+  };
+  std::thread first(plan, 1), second(plan, 2);
+  first.join();
+  second.join();
+  EXPECT_EQ(results[1].placement, results[0].placement);
+  EXPECT_EQ(results[2].placement, results[0].placement);
+}
+
+TEST_P(Learned, BudgetsEndIt) {
+  const auto test = MakeTestProblem(TwoStrands());
+  const LearnedPlanner planner = MakePlanner(GetParam());
+  EXPECT_EQ(planner.Plan(test->problem, *test->evaluator, Options(0)).Take().iterations, 0);
+  StopSource stop;
+  PlannerOptions stopped = Options(1'000'000'000);
+  stopped.budget.stop = stop.token();
+  stopped.progress = [&](const PlannerOptions::Progress& progress) {
+    if (progress.iterations >= 20) stop.RequestStop();
+  };
+  // Progress comes with improvements and a few times a second.
+  const PlannerResult result = planner.Plan(test->problem, *test->evaluator, stopped).Take();
+  EXPECT_GE(result.iterations, 20);
+  const PlannerResult repeated =
+      planner.Plan(test->problem, *test->evaluator, Options(result.iterations)).Take();
+  EXPECT_EQ(repeated.placement, result.placement);
+}
+
+// A start is kept until a sample is better.
+TEST_P(Learned, TakesAStart) {
+  const auto test = MakeTestProblem(TwoStrands());
+  PlannerOptions options = Options(0);
+  GroupPlacement strands;
+  for (int32_t i = 0; i < 12; ++i) strands.push_back(DeviceId(i % 2));
+  options.initial = ExpandGroups(test->problem, strands);
+  const PlannerResult result =
+      MakePlanner(GetParam()).Plan(test->problem, *test->evaluator, options).Take();
+  EXPECT_EQ(result.step_time, Nanos(6000));
+}
+
+// Of 531,441 placements a few hundred are within 5% of the best: 6 us.
+TEST_P(Learned, LearnsFromItsSamples) {
+  const auto test = MakeTestProblem(TwoStrands());
+  const auto best_of = [&](const std::string& rate) {
+    return MakePlanner(GetParam(), {"learning-rate=" + rate, "advantages=centred"})
+        .Plan(test->problem, *test->evaluator, Options(1200))
+        .Take()
+        .step_time;
+  };
+  EXPECT_LE(best_of("0.03"), Nanos(6300));
+  EXPECT_GT(best_of("0"), Nanos(6300));
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, Learned, testing::ValuesIn(LearnedAlgorithms()),
+                         [](const auto& named) { return named.param.name; });
+
+TEST(Units, AsTheSettingsSay) {
+  const auto test = MakeTestProblem(TwoStrands());
+  const AgentProblem problem(test->problem, 0);
+  const auto units = [&](const std::vector<std::string>& changes) {
+    return MakeUnits(AgentSettings::Parse(LearnedAlgorithms().front(), changes).Take(), problem)
+        .Take()
+        .size();
+  };
+  EXPECT_EQ(units({}), 12);
+  EXPECT_EQ(units({"units=groups", "parts=3"}), 12);
+  EXPECT_EQ(units({"parts=3"}), 3);
+  EXPECT_EQ(units({"units=metis"}), 12);  // no more parts than groups
+  EXPECT_EQ(units({"units=fluid", "parts=3"}), 3);
+}
+
+}  // namespace
+}  // namespace placewright

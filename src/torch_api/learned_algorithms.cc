@@ -1,0 +1,206 @@
+#include "torch_api/learned_algorithms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "base/check.h"
+#include "base/text.h"
+
+namespace placewright {
+namespace {
+
+AgentSetting Word(std::string name, std::vector<std::string> words, std::string meaning) {
+  return {std::move(name), std::move(meaning), words.front(), 0, 0, false, words};
+}
+
+AgentSetting Integer(std::string name, int64_t value, int64_t min, int64_t max,
+                     std::string meaning) {
+  return {std::move(name),
+          std::move(meaning),
+          fmt::to_string(value),
+          static_cast<double>(min),
+          static_cast<double>(max),
+          true,
+          {}};
+}
+
+AgentSetting Real(std::string name, double value, double min, double max, std::string meaning) {
+  return {std::move(name), std::move(meaning), fmt::format("{}", value), min, max, false, {}};
+}
+
+// Of every algorithm; the values are those of Mars (sec. 4.2).
+std::vector<AgentSetting> CommonSettings() {
+  return {
+      Word("units", {"auto", "groups", "metis", "fluid"},
+           "what is placed as one: colocation groups, or parts of them by METIS or by fluid "
+           "communities; auto: METIS where `parts` is stated or there are over 2,048 groups"),
+      Integer("parts", 1024, 1, 65'536, "parts where units are parts"),
+      Word("training", {"ppo", "reinforce", "ppo+ce"}, "how rewards become gradients"),
+      Integer("draw", 10, 1, 4096, "placements drawn at a time"),
+      Integer("update", 20, 1, 65'536, "placements learned from at a time, a multiple of `draw`"),
+      Integer("minibatches", 4, 1, 4096, "parts of an update"),
+      Integer("epochs", 3, 1, 1000, "passes over an update"),
+      Real("clip", 0.2, 0, 10, "of PPO's ratio"),
+      Word("ratio", {"decision", "joint"}, "PPO's ratio: one for each decision, or one for all"),
+      Real("entropy", 0.001, 0, 100, "weight of the entropy of decisions"),
+      Real("learning-rate", 3e-4, 0, 10, "of Adam"),
+      Real("gradient-norm", 1, 0, 1e9, "bound of the gradient's norm"),
+      Real("baseline-decay", 0.99, 0, 1, "of the moving average of rewards"),
+      Integer("elite-interval", 50, 1, 1'000'000, "ppo+ce: placements between two steps on elites"),
+      Integer("elites", 5, 1, 4096, "ppo+ce: best placements so far"),
+      Real("invalid-seconds", 0, 0, 1e6,
+           "what a placement that does not fit counts as; 0: ten times the step on one device "
+           "without a memory limit"),
+      Word(
+          "reward", {"relative", "seconds"},
+          "unit of the step time below the root: the step on one device without a memory limit, or "
+          "a second"),
+      Word(
+          "advantages", {"raw", "scaled", "centred"},
+          "as they are, divided by their standard deviation in an update, or less their mean, too"),
+      Word("device", {"cpu", "cuda"}, "where the policy is computed"),
+  };
+}
+
+void Change(std::vector<AgentSetting>& settings, std::string_view name, std::string value) {
+  for (AgentSetting& setting : settings) {
+    if (setting.name == name) setting.value = std::move(value);
+  }
+}
+
+LearnedAlgorithm Mars() {
+  LearnedAlgorithm mars{
+      "mars", "GCN encoder pre-trained by contrast, segment-level seq2seq, PPO (Lan et al., 2021)",
+      CommonSettings()};
+  const auto add = [&](AgentSetting setting) { mars.settings.push_back(std::move(setting)); };
+  add(Integer("encoder-layers", 3, 1, 64, "graph convolutions"));
+  add(Integer("encoder-width", 256, 2, 8192, "of each convolution"));
+  add(Integer("pretraining", 1000, 0, 1'000'000, "iterations of Deep Graph Infomax; 0: none"));
+  add(Word("encoder", {"trained", "frozen"}, "whether rewards train the encoder, too"));
+  add(Word("placer", {"seq2seq"}, "network that turns representations into devices"));
+  add(Integer("segment", 128, 0, 65'536, "units in a segment of the sequence; 0: all are one"));
+  add(Word("attention", {"before", "after"}, "where the context enters the decoder"));
+  add(Integer("width", 512, 2, 8192, "of the decoder; each direction of the encoder has half"));
+  return mars;
+}
+
+LearnedAlgorithm Post() {
+  LearnedAlgorithm post{"post",
+                        "table of softmaxes, PPO and cross-entropy minimisation (Gao et al., 2018)",
+                        CommonSettings()};
+  Change(post.settings, "training", "ppo+ce");
+  Change(post.settings, "learning-rate", "0.1");
+  return post;
+}
+
+}  // namespace
+
+const std::vector<LearnedAlgorithm>& LearnedAlgorithms() {
+  static const std::vector<LearnedAlgorithm> algorithms = {Mars(), Post()};
+  return algorithms;
+}
+
+const LearnedAlgorithm* FindLearnedAlgorithm(std::string_view name) {
+  for (const LearnedAlgorithm& algorithm : LearnedAlgorithms()) {
+    if (algorithm.name == name) return &algorithm;
+  }
+  return nullptr;
+}
+
+namespace {
+
+Error BadSetting(const LearnedAlgorithm& algorithm, std::string message, std::string remedy) {
+  return MakeError(ErrorCode::kUsage, std::move(message), "",
+                   std::move(remedy) + " `placewright train --help` lists the settings of " +
+                       algorithm.name + ".");
+}
+
+// Why the value cannot be; "" where it can.
+std::string Refusal(const AgentSetting& setting, const std::string& value) {
+  if (!setting.words.empty()) {
+    const bool known = std::count(setting.words.begin(), setting.words.end(), value) > 0;
+    return known ? "" : fmt::format("must be one of {}", fmt::join(setting.words, ", "));
+  }
+  double number = 0;
+  const char* const end = value.data() + value.size();
+  const auto [rest, error] = std::from_chars(value.data(), end, number);
+  const bool read = error == std::errc() && rest == end && std::isfinite(number) &&
+                    (!setting.integer || number == std::floor(number));
+  if (read && number >= setting.min && number <= setting.max) return "";
+  return fmt::format("must be {} from {} to {}", setting.integer ? "an integer" : "a number",
+                     setting.min, setting.max);
+}
+
+}  // namespace
+
+Result<AgentSettings> AgentSettings::Parse(const LearnedAlgorithm& algorithm,
+                                           std::span<const std::string> changes) {
+  AgentSettings settings(algorithm);
+  std::vector<std::string> names;
+  for (const AgentSetting& setting : algorithm.settings) {
+    settings.values_[setting.name] = setting.value;
+    names.push_back(setting.name);
+  }
+  for (const std::string& change : changes) {
+    const size_t equals = change.find('=');
+    const std::string name = change.substr(0, equals);
+    if (equals == std::string::npos) {
+      return BadSetting(algorithm, fmt::format("--set \"{}\" has no \"=\"", Printable(change)),
+                        "Write NAME=VALUE.");
+    }
+    const auto found = std::find_if(algorithm.settings.begin(), algorithm.settings.end(),
+                                    [&](const AgentSetting& one) { return one.name == name; });
+    if (found == algorithm.settings.end()) {
+      return BadSetting(algorithm,
+                        fmt::format("{} has no setting \"{}\"{}", algorithm.name, Printable(name),
+                                    DidYouMean(name, names)),
+                        "Leave it out.");
+    }
+    if (settings.Changed(name)) {
+      return BadSetting(algorithm, fmt::format("--set {} stands twice", name), "Keep one.");
+    }
+    const std::string value = change.substr(equals + 1), refusal = Refusal(*found, value);
+    if (!refusal.empty()) {
+      return BadSetting(algorithm,
+                        fmt::format("--set {}=\"{}\" {}", name, Printable(value), refusal),
+                        "Choose such a value.");
+    }
+    settings.values_[name] = value;
+    settings.changed_.push_back(name);
+  }
+  if (settings.Integer("update") % settings.Integer("draw") != 0) {
+    return BadSetting(algorithm,
+                      fmt::format("update={} is no multiple of draw={}", settings.Word("update"),
+                                  settings.Word("draw")),
+                      "Change one of the two.");
+  }
+  return settings;
+}
+
+const std::string& AgentSettings::Word(std::string_view name) const {
+  const auto found = values_.find(name);
+  PW_CHECK(found != values_.end());
+  return found->second;
+}
+
+double AgentSettings::Number(std::string_view name) const {
+  const std::string& text = Word(name);
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  PW_CHECK(error == std::errc());
+  return number;
+}
+
+int64_t AgentSettings::Integer(std::string_view name) const {
+  return static_cast<int64_t>(Number(name));
+}
+
+bool AgentSettings::Changed(std::string_view name) const {
+  return std::count(changed_.begin(), changed_.end(), name) > 0;
+}
+
+}  // namespace placewright

@@ -1,0 +1,64 @@
+// The learned planners by name, with the settings of each: what help texts and `--set` know without
+// opening LibTorch. The algorithms themselves are in `learn`.
+#ifndef PLACEWRIGHT_TORCH_API_LEARNED_ALGORITHMS_H_
+#define PLACEWRIGHT_TORCH_API_LEARNED_ALGORITHMS_H_
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace placewright {
+
+// A number in [min, max], or one of a few words.
+struct AgentSetting {
+  std::string name, meaning, value;  // value: the default
+  double min = 0, max = 0;
+  bool integer = false;
+  std::vector<std::string> words;  // empty: a number
+};
+
+struct LearnedAlgorithm {
+  std::string name, description;  // those of the planner
+  std::vector<AgentSetting> settings;
+};
+
+// In the order of tables.
+const std::vector<LearnedAlgorithm>& LearnedAlgorithms();
+// nullptr where no learned planner has the name.
+const LearnedAlgorithm* FindLearnedAlgorithm(std::string_view name);
+
+// A value for every setting of an algorithm.
+class AgentSettings {
+ public:
+  // The defaults, and over them `changes`, each "NAME=VALUE". Errors: kUsage (a name that is
+  // unknown, with near ones, or stands twice; a value out of range).
+  static Result<AgentSettings> Parse(const LearnedAlgorithm& algorithm,
+                                     std::span<const std::string> changes);
+
+  // The algorithm has the setting, of that type.
+  double Number(std::string_view name) const;
+  int64_t Integer(std::string_view name) const;
+  const std::string& Word(std::string_view name) const;
+  bool Is(std::string_view name, std::string_view word) const { return Word(name) == word; }
+  bool Changed(std::string_view name) const;  // whether `changes` had it
+
+  const LearnedAlgorithm& algorithm() const { return *algorithm_; }
+  // Every setting as text: what policies are stored with.
+  const std::map<std::string, std::string, std::less<>>& values() const { return values_; }
+
+ private:
+  explicit AgentSettings(const LearnedAlgorithm& algorithm) : algorithm_(&algorithm) {}
+
+  const LearnedAlgorithm* algorithm_;
+  std::map<std::string, std::string, std::less<>> values_;
+  std::vector<std::string> changed_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_TORCH_API_LEARNED_ALGORITHMS_H_

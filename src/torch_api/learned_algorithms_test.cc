@@ -1,0 +1,64 @@
+#include "torch_api/learned_algorithms.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace placewright {
+namespace {
+
+using testing::HasSubstr;
+
+Result<AgentSettings> MarsWith(const std::vector<std::string>& changes) {
+  return AgentSettings::Parse(*FindLearnedAlgorithm("mars"), changes);
+}
+
+TEST(LearnedAlgorithms, EveryDefaultIsAValueThatCanBeStated) {
+  for (const LearnedAlgorithm& algorithm : LearnedAlgorithms()) {
+    std::vector<std::string> all;
+    std::set<std::string> names;
+    for (const AgentSetting& setting : algorithm.settings) {
+      all.push_back(setting.name + "=" + setting.value);
+      EXPECT_TRUE(names.insert(setting.name).second) << algorithm.name << " " << setting.name;
+      EXPECT_FALSE(setting.meaning.empty());
+    }
+    const auto stated = AgentSettings::Parse(algorithm, all);
+    ASSERT_TRUE(stated.ok()) << stated.error().ToString();
+    EXPECT_EQ(stated.value().values(), AgentSettings::Parse(algorithm, {}).value().values());
+    EXPECT_EQ(FindLearnedAlgorithm(algorithm.name), &algorithm);
+  }
+  EXPECT_EQ(FindLearnedAlgorithm("m-etf"), nullptr);
+}
+
+TEST(AgentSettings, ChangesTakeTheirPlace) {
+  const AgentSettings settings =
+      MarsWith({"learning-rate=1e-2", "parts=256", "training=reinforce"}).Take();
+  EXPECT_EQ(settings.Number("learning-rate"), 0.01);
+  EXPECT_EQ(settings.Integer("parts"), 256);
+  EXPECT_TRUE(settings.Is("training", "reinforce"));
+  EXPECT_TRUE(settings.Changed("parts"));
+  EXPECT_FALSE(settings.Changed("clip"));
+  EXPECT_EQ(settings.Integer("segment"), 128);
+}
+
+TEST(AgentSettings, WhatCannotBeIsNamed) {
+  const auto message = [](const std::vector<std::string>& changes) {
+    const auto settings = MarsWith(changes);
+    if (settings.ok()) return std::string("accepted");
+    EXPECT_EQ(settings.error().code, ErrorCode::kUsage);
+    return settings.error().message;
+  };
+  EXPECT_THAT(message({"learning_rate=1"}), HasSubstr("did you mean learning-rate"));
+  EXPECT_THAT(message({"epochs"}), HasSubstr("has no \"=\""));
+  EXPECT_THAT(message({"epochs=2.5"}), HasSubstr("integer from 1 to 1000"));
+  EXPECT_THAT(message({"epochs="}), HasSubstr("integer"));
+  EXPECT_THAT(message({"epochs=3x"}), HasSubstr("integer"));
+  EXPECT_THAT(message({"clip=nan"}), HasSubstr("number from 0 to 10"));
+  EXPECT_THAT(message({"training=dqn"}), HasSubstr("one of ppo, reinforce, ppo+ce"));
+  EXPECT_THAT(message({"clip=1", "clip=2"}), HasSubstr("twice"));
+  EXPECT_THAT(message({"draw=8"}), HasSubstr("no multiple"));
+}
+
+}  // namespace
+}  // namespace placewright
