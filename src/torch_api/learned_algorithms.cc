@@ -33,12 +33,8 @@ AgentSetting Real(std::string name, double value, double min, double max, std::s
 }
 
 // Of every algorithm; the values are those of Mars (sec. 4.2).
-std::vector<AgentSetting> CommonSettings() {
+std::vector<AgentSetting> TrainingSettings() {
   return {
-      Word("units", {"auto", "groups", "metis", "fluid"},
-           "what is placed as one: colocation groups, or parts of them by METIS or by fluid "
-           "communities; auto: METIS where `parts` is stated or there are over 2,048 groups"),
-      Integer("parts", 1024, 1, 65'536, "parts where units are parts"),
       Word("training", {"ppo", "reinforce", "ppo+ce"}, "how rewards become gradients"),
       Integer("draw", 10, 1, 4096, "placements drawn at a time"),
       Integer("update", 20, 1, 65'536, "placements learned from at a time, a multiple of `draw`"),
@@ -66,32 +62,72 @@ std::vector<AgentSetting> CommonSettings() {
   };
 }
 
+// Of algorithms that place units as they are.
+std::vector<AgentSetting> UnitSettings() {
+  std::vector<AgentSetting> settings = {
+      Word("units", {"auto", "groups", "metis", "fluid"},
+           "what is placed as one: colocation groups, or parts of them by METIS or by fluid "
+           "communities; auto: METIS where `parts` is stated or there are over 2,048 groups"),
+      Integer("parts", 1024, 1, 1024, "parts where units are parts"),
+  };
+  const std::vector<AgentSetting> training = TrainingSettings();
+  settings.insert(settings.end(), training.begin(), training.end());
+  return settings;
+}
+
 void Change(std::vector<AgentSetting>& settings, std::string_view name, std::string value) {
   for (AgentSetting& setting : settings) {
     if (setting.name == name) setting.value = std::move(value);
   }
 }
 
+void AddSeq2Seq(LearnedAlgorithm& algorithm, int64_t segment) {
+  algorithm.settings.push_back(
+      Integer("segment", segment, 0, 65'536, "units in a segment of the sequence; 0: all are one"));
+  algorithm.settings.push_back(
+      Word("attention", {"before", "after"}, "where the context enters the decoder"));
+  algorithm.settings.push_back(
+      Integer("width", 512, 2, 8192, "of the decoder; each direction of the encoder has half"));
+}
+
+// The values are those of EAGLE (sec. IV-C).
+LearnedAlgorithm Eagle() {
+  LearnedAlgorithm eagle{
+      "eagle", "feed-forward grouper, bridge and seq2seq placer, PPO (Lan et al., IPDPS 2021)",
+      TrainingSettings()};
+  Change(eagle.settings, "update", "10");
+  Change(eagle.settings, "minibatches", "1");
+  Change(eagle.settings, "epochs", "4");
+  Change(eagle.settings, "clip", "0.3");
+  Change(eagle.settings, "entropy", "0.01");
+  Change(eagle.settings, "learning-rate", "0.01");
+  const auto add = [&](AgentSetting setting) { eagle.settings.push_back(std::move(setting)); };
+  add(Word("grouper", {"learned", "metis", "fluid"}, "what makes the groups"));
+  add(Integer("parts", 256, 1, 1024, "groups"));
+  add(Integer("grouper-hidden", 64, 1, 8192, "width of the learned grouper's hidden layer"));
+  add(Integer("bridge", 64, 0, 8192, "width of the bridge; 0: none"));
+  AddSeq2Seq(eagle, 0);
+  return eagle;
+}
+
 LearnedAlgorithm Mars() {
   LearnedAlgorithm mars{
       "mars", "GCN encoder pre-trained by contrast, segment-level seq2seq, PPO (Lan et al., 2021)",
-      CommonSettings()};
+      UnitSettings()};
   const auto add = [&](AgentSetting setting) { mars.settings.push_back(std::move(setting)); };
   add(Integer("encoder-layers", 3, 1, 64, "graph convolutions"));
   add(Integer("encoder-width", 256, 2, 8192, "of each convolution"));
   add(Integer("pretraining", 1000, 0, 1'000'000, "iterations of Deep Graph Infomax; 0: none"));
   add(Word("encoder", {"trained", "frozen"}, "whether rewards train the encoder, too"));
   add(Word("placer", {"seq2seq"}, "network that turns representations into devices"));
-  add(Integer("segment", 128, 0, 65'536, "units in a segment of the sequence; 0: all are one"));
-  add(Word("attention", {"before", "after"}, "where the context enters the decoder"));
-  add(Integer("width", 512, 2, 8192, "of the decoder; each direction of the encoder has half"));
+  AddSeq2Seq(mars, 128);
   return mars;
 }
 
 LearnedAlgorithm Post() {
   LearnedAlgorithm post{"post",
                         "table of softmaxes, PPO and cross-entropy minimisation (Gao et al., 2018)",
-                        CommonSettings()};
+                        UnitSettings()};
   Change(post.settings, "training", "ppo+ce");
   Change(post.settings, "learning-rate", "0.1");
   return post;
@@ -100,7 +136,7 @@ LearnedAlgorithm Post() {
 }  // namespace
 
 const std::vector<LearnedAlgorithm>& LearnedAlgorithms() {
-  static const std::vector<LearnedAlgorithm> algorithms = {Mars(), Post()};
+  static const std::vector<LearnedAlgorithm> algorithms = {Mars(), Eagle(), Post()};
   return algorithms;
 }
 

@@ -9,6 +9,7 @@
 #include "learn/encoder/infomax.h"
 #include "learn/placer/seq2seq.h"
 #include "learn/policy/encoder_placer.h"
+#include "learn/policy/grouper_placer.h"
 #include "learn/policy/table.h"
 #include "search/partition/group_graph.h"
 
@@ -20,17 +21,21 @@ constexpr int64_t kManyGroups = 2048;  // beyond that units=auto joins groups
 // Streams of an agent's random numbers; the trainer has others (learned_run.cc).
 enum AgentStream : uint64_t { kFirstValues = 1, kCorruptions = 2 };
 
-Result<std::vector<int32_t>> CutUnits(const AgentSettings& settings, const AgentProblem& problem) {
-  const WeightedGraph graph = [&] {
-    WeightedGraph all = MakeGroupGraph(problem.problem, problem.groups);
-    all.weights.resize(1);  // time alone
-    return all;
-  }();
+// The part of each of `groups`, units of one colocation group.
+Result<std::vector<int32_t>> CutUnits(const AgentProblem& problem, const PlacementUnits& groups,
+                                      bool fluid, int64_t parts) {
+  WeightedGraph graph = MakeGroupGraph(problem.problem, problem.groups);
+  graph.weights.resize(1);  // time alone
   PartitionOptions options;
-  options.parts = static_cast<int>(std::min<int64_t>(settings.Integer("parts"), graph.nodes()));
+  options.parts = static_cast<int>(std::min(parts, groups.size()));
   options.seed = problem.seed;
-  if (settings.Is("units", "fluid")) return PartitionFluid(graph, options);
-  return PartitionMetis(graph, options);
+  PW_ASSIGN(const std::vector<int32_t> part_of_group,
+            fluid ? Result(PartitionFluid(graph, options)) : PartitionMetis(graph, options));
+  std::vector<int32_t> part_of;
+  for (const std::vector<ColocationGroupId>& unit : groups.groups) {
+    part_of.push_back(part_of_group[unit.front().index()]);
+  }
+  return part_of;
 }
 
 UnitGraph MakeUnitGraph(const AgentProblem& problem, const PlacementUnits& units,
@@ -40,13 +45,44 @@ UnitGraph MakeUnitGraph(const AgentProblem& problem, const PlacementUnits& units
           ForbiddenDevices(units, problem.problem.cluster->device_count()).to(options)};
 }
 
+Seq2SeqOptions MakeSeq2SeqOptions(const AgentSettings& settings) {
+  Seq2SeqOptions options;
+  options.attention = settings.Is("attention", "before") ? Seq2SeqOptions::Attention::kBefore
+                                                         : Seq2SeqOptions::Attention::kAfter;
+  options.segment = settings.Integer("segment");
+  options.width = settings.Integer("width");
+  return options;
+}
+
+Result<Agent> MakeEagle(const AgentSettings& settings, const AgentProblem& problem,
+                        const at::TensorOptions& numbers) {
+  PlacementUnits units = UnitsOfGroups(problem.problem, problem.graph, problem.candidates);
+  GrouperPlacerOptions options;
+  options.groups = std::min(settings.Integer("parts"), units.size());
+  options.hidden = settings.Integer("grouper-hidden");
+  options.bridge = settings.Integer("bridge");
+  if (!settings.Is("grouper", "learned")) {
+    PW_ASSIGN(const std::vector<int32_t> parts,
+              CutUnits(problem, units, settings.Is("grouper", "fluid"), options.groups));
+    options.fixed = at::tensor(parts, at::kInt).to(numbers.device(), at::kLong);
+  }
+  const at::Tensor forbidden =
+      ForbiddenDevices(units, problem.problem.cluster->device_count()).amax(0).to(numbers);
+  GrouperPlacerInputs inputs{
+      at::cat({FeaturesOfUnits(problem.problem, units), PlacesOfUnits(units)}, 1).to(numbers),
+      TotalsOfUnits(problem.problem, units, numbers), forbidden};
+  const auto make_placer = [&](int64_t width, Parameters& parameters) {
+    return std::make_unique<Seq2SeqPlacer>(width, forbidden.size(0), MakeSeq2SeqOptions(settings),
+                                           "placer", parameters);
+  };
+  auto policy = std::make_unique<GrouperPlacerPolicy>(std::move(inputs), options, make_placer,
+                                                      Random(problem.seed).Fork(kFirstValues));
+  return Agent{std::move(units), std::move(policy), MakeTrainerOptions(settings), {}};
+}
+
 Agent MakeMars(const AgentSettings& settings, const AgentProblem& problem, PlacementUnits units,
                const at::TensorOptions& options) {
-  Seq2SeqOptions placer;
-  placer.attention = settings.Is("attention", "before") ? Seq2SeqOptions::Attention::kBefore
-                                                        : Seq2SeqOptions::Attention::kAfter;
-  placer.segment = settings.Integer("segment");
-  placer.width = settings.Integer("width");
+  const Seq2SeqOptions placer = MakeSeq2SeqOptions(settings);
   const auto devices = static_cast<int64_t>(problem.problem.cluster->device_count());
   const auto make_placer = [&](int64_t width, Parameters& parameters) {
     return std::make_unique<Seq2SeqPlacer>(width, devices, placer, "placer", parameters);
@@ -84,11 +120,8 @@ Result<PlacementUnits> MakeUnits(const AgentSettings& settings, const AgentProbl
   const bool automatic = settings.Is("units", "auto");
   const bool join = settings.Changed("parts") || groups.size() > kManyGroups;
   if (settings.Is("units", "groups") || (automatic && !join)) return groups;
-  PW_ASSIGN(const std::vector<int32_t> part_of_group, CutUnits(settings, problem));
-  std::vector<int32_t> part_of;
-  for (const std::vector<ColocationGroupId>& unit : groups.groups) {
-    part_of.push_back(part_of_group[unit.front().index()]);
-  }
+  PW_ASSIGN(const std::vector<int32_t> part_of,
+            CutUnits(problem, groups, settings.Is("units", "fluid"), settings.Integer("parts")));
   return JoinUnits(groups, part_of);
 }
 
@@ -124,6 +157,7 @@ Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& probl
       at::TensorOptions()
           .dtype(at::kFloat)
           .device(settings.Is("device", "cuda") ? at::kCUDA : at::kCPU);
+  if (settings.algorithm().name == "eagle") return MakeEagle(settings, problem, options);
   PW_ASSIGN(PlacementUnits units, MakeUnits(settings, problem));
   if (settings.algorithm().name == "mars") {
     return MakeMars(settings, problem, std::move(units), options);

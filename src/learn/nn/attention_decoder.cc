@@ -62,7 +62,8 @@ class DecoderFunction : public torch::autograd::Function<DecoderFunction> {
     const int64_t steps = gates.size(0), rows = gates.size(1), sequences = memory.keys.size(0);
     const int64_t repeats = rows / sequences, depth = memory.values.size(2);
     const int64_t width = c.size(2);
-    at::Tensor dz = at::empty_like(gates), d_queries = at::empty_like(queries);
+    at::Tensor dz = at::empty(gates.sizes(), gates.options()),
+               d_queries = at::empty(queries.sizes(), queries.options());
     at::Tensor d_contexts = at::empty({steps, sequences, repeats, depth}, gates.options());
     at::Tensor d_keys = at::zeros_like(memory.keys), d_scores = at::zeros_like(memory.scores);
     at::Tensor dh = at::zeros({rows, width}, gates.options()), dc = at::zeros_like(dh);

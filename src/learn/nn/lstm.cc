@@ -44,7 +44,7 @@ class LstmFunction : public torch::autograd::Function<LstmFunction> {
                                 : at::zeros({batch, width}, gates.options());
     };
     at::Tensor dh = or_zero(gradients[1]), dc = or_zero(gradients[2]);
-    at::Tensor dz = at::empty_like(gates);
+    at::Tensor dz = at::empty(gates.sizes(), gates.options());
     for (int64_t k = steps - 1; k >= 0; --k) {
       const int64_t t = reversed ? steps - 1 - k : k;
       if (gradients[0].defined()) dh.add_(gradients[0][t]);
@@ -92,6 +92,15 @@ void LstmCellBackward(const at::Tensor& gates, const at::Tensor& c_before, const
   at::sigmoid_backward_out(df, df, f);
   at::tanh_backward_out(dg, dg, g);
   at::sigmoid_backward_out(d_o, d_o, o);
+}
+
+LstmWeights MakeLstm(const std::string& name, int64_t inputs, int64_t width,
+                     Parameters& parameters) {
+  // LibTorch's: uniform in 1 / sqrt(width).
+  const double limit = 1 / std::sqrt(static_cast<double>(width));
+  return {parameters.Uniform(name + ".input", {4 * width, inputs}, limit),
+          parameters.Uniform(name + ".hidden", {4 * width, width}, limit),
+          parameters.Constant(name + ".bias", {4 * width}, 0)};
 }
 
 LstmResult RunLstm(const LstmWeights& weights, const at::Tensor& inputs, const LstmState& start,

@@ -12,6 +12,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <string>
+
+#include "learn/nn/parameters.h"
+
 namespace placewright {
 
 struct LstmWeights {
@@ -21,6 +25,10 @@ struct LstmWeights {
 
   int64_t width() const { return hidden.size(1); }
 };
+
+// Weights with the first values that LibTorch gives: uniform in 1 / sqrt(width), bias 0.
+LstmWeights MakeLstm(const std::string& name, int64_t inputs, int64_t width,
+                     Parameters& parameters);
 
 struct LstmState {
   at::Tensor h, c;  // [B, H]

@@ -15,15 +15,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-LstmWeights MakeLstm(const std::string& name, int64_t inputs, int64_t width,
-                     Parameters& parameters) {
-  // LibTorch's: uniform in 1 / sqrt(width).
-  const double limit = 1 / std::sqrt(static_cast<double>(width));
-  return {parameters.Uniform(name + ".input", {4 * width, inputs}, limit),
-          parameters.Uniform(name + ".hidden", {4 * width, width}, limit),
-          parameters.Constant(name + ".bias", {4 * width}, 0)};
-}
-
 }  // namespace
 
 Seq2SeqPlacer::Seq2SeqPlacer(int64_t inputs, int64_t devices, const Seq2SeqOptions& options,

@@ -14,12 +14,33 @@ at::Tensor GumbelNoise(at::IntArrayRef sizes, const at::TensorOptions& options, 
   return uniform.log_().neg_().log_().neg_().to(options);
 }
 
+at::Tensor DrawChoices(const at::Tensor& logits, int64_t count, Random& random) {
+  const int64_t n = logits.size(0), choices = logits.size(1);
+  const at::Tensor uniform = at::empty({count, n}, at::TensorOptions().dtype(at::kDouble));
+  double* const data = uniform.data_ptr<double>();
+  std::generate(data, data + uniform.numel(), [&] { return random.Unit(); });
+  const at::Tensor below = at::softmax(logits.to(at::kDouble), 1).cumsum(1);
+  // Rounded sums may end below 1: the last choice with any probability is the one.
+  const at::Tensor scaled = uniform.to(logits.device()) * below.select(1, choices - 1).unsqueeze(0);
+  return at::searchsorted(below, scaled.t().contiguous(), /*out_int32=*/false, /*right=*/true)
+      .clamp_max(choices - 1)
+      .t()
+      .contiguous();
+}
+
 Policy::Evaluated EvaluateChoices(const at::Tensor& logits, const at::Tensor& choices) {
   const at::Tensor log_probabilities = at::log_softmax(logits, -1);
   // What is never chosen adds nothing to the entropy: 0 log 0 = 0, its gradient included.
   const at::Tensor finite = log_probabilities.masked_fill(at::isneginf(logits), 0);
   return {log_probabilities.gather(-1, choices.unsqueeze(-1)).squeeze(-1),
           -(at::softmax(logits, -1) * finite).sum(-1)};
+}
+
+Policy::Evaluated EvaluateSharedChoices(const at::Tensor& logits, const at::Tensor& choices) {
+  const at::Tensor log_probabilities = at::log_softmax(logits, 1);
+  const at::Tensor entropy = -(log_probabilities.exp() * log_probabilities).sum(1);
+  return {log_probabilities.gather(1, choices.t()).t(),
+          entropy.unsqueeze(0).expand({choices.size(0), -1})};
 }
 
 }  // namespace placewright

@@ -11,8 +11,15 @@ namespace placewright {
 // can be made before it begins.
 at::Tensor GumbelNoise(at::IntArrayRef sizes, const at::TensorOptions& options, Random& random);
 
+// `count` draws [count, N] from the softmax of each row of logits [N, choices], from one uniform
+// number each: far fewer than Gumbel noise needs where choices are many.
+at::Tensor DrawChoices(const at::Tensor& logits, int64_t count, Random& random);
+
 // Of choices [...] under logits [..., choices], some of them minus infinity (never chosen).
 Policy::Evaluated EvaluateChoices(const at::Tensor& logits, const at::Tensor& choices);
+
+// Of choices [K, N] under logits [N, choices] that all K share.
+Policy::Evaluated EvaluateSharedChoices(const at::Tensor& logits, const at::Tensor& choices);
 
 }  // namespace placewright
 

@@ -34,6 +34,7 @@ class EncoderPlacerPolicy : public Policy {
 
   at::Tensor Sample(int64_t count, Random& random) const override;
   Evaluated Evaluate(const at::Tensor& decisions) const override;
+  std::vector<int64_t> parts() const override { return {graph_.forbidden.size(0)}; }
   std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;
   const Parameters& parameters() const override { return parameters_; }
 

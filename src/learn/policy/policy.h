@@ -24,6 +24,9 @@ class Policy {
   virtual at::Tensor Sample(int64_t count, Random& random) const = 0;
   // Of given decisions [K, D], with gradients.
   virtual Evaluated Evaluate(const at::Tensor& decisions) const = 0;
+  // How the D decisions fall into kinds, in order: objectives average over each kind by itself, so
+  // that thousands of decisions of one do not drown those of another.
+  virtual std::vector<int64_t> parts() const = 0;
   // A device for every unit, from one row [D] of decisions on the CPU.
   virtual std::vector<DeviceId> DevicesOf(const at::Tensor& row) const = 0;
   virtual const Parameters& parameters() const = 0;

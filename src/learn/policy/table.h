@@ -14,6 +14,7 @@ class TablePolicy : public Policy {
 
   at::Tensor Sample(int64_t count, Random& random) const override;
   Evaluated Evaluate(const at::Tensor& decisions) const override;
+  std::vector<int64_t> parts() const override { return {logits_.size(0)}; }
   std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;
   const Parameters& parameters() const override { return parameters_; }
 

@@ -80,13 +80,22 @@ void Trainer::Update(const Budget& budget) {
       if (budget.Expired()) return;
       const Policy::Evaluated now = policy_.Evaluate(decisions.index_select(0, rows));
       const at::Tensor a = advantages.index_select(0, rows);
-      const at::Tensor objective =
-          reinforce ? ReinforceObjective(now.log_probability, a)
-                    : ClippedObjective(now.log_probability, sampled.index_select(0, rows), a,
-                                       options_.clip);
-      if (reinforce) report_.entropy = now.entropy.mean().item<double>();
+      at::Tensor objective = at::zeros({}, numbers), entropy = at::zeros({}, numbers);
+      int64_t first = 0;
+      for (const int64_t part : policy_.parts()) {
+        const at::Tensor log_probability = now.log_probability.narrow(1, first, part);
+        objective =
+            objective +
+            (reinforce ? ReinforceObjective(log_probability, a)
+                       : ClippedObjective(log_probability,
+                                          sampled.index_select(0, rows).narrow(1, first, part), a,
+                                          options_.clip));
+        entropy = entropy + now.entropy.narrow(1, first, part).mean();
+        first += part;
+      }
+      if (reinforce) report_.entropy = entropy.item<double>();
       report_.objective += objective.item<double>() / static_cast<double>(epochs * minibatches);
-      Step(objective + options_.entropy * now.entropy.mean());
+      Step(objective + options_.entropy * entropy);
     }
   }
 }
@@ -106,7 +115,14 @@ void Trainer::KeepElites(const at::Tensor& decisions, std::span<const double> re
 void Trainer::LearnFromElites() {
   std::vector<at::Tensor> rows;
   for (const Elite& elite : elites_) rows.push_back(elite.decisions);
-  Step(EliteObjective(policy_.Evaluate(at::stack(rows)).log_probability));
+  const at::Tensor log_probability = policy_.Evaluate(at::stack(rows)).log_probability;
+  at::Tensor objective = at::zeros({}, log_probability.options());
+  int64_t first = 0;
+  for (const int64_t part : policy_.parts()) {
+    objective = objective + EliteObjective(log_probability.narrow(1, first, part));
+    first += part;
+  }
+  Step(objective);
 }
 
 void Trainer::Step(const at::Tensor& objective) {

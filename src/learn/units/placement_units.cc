@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -112,6 +113,37 @@ at::Tensor FeaturesOfUnits(const Problem& problem, const PlacementUnits& units) 
     row += width;
   }
   return features;
+}
+
+at::Tensor PlacesOfUnits(const PlacementUnits& units) {
+  constexpr double kPi = 3.14159265358979323846;
+  constexpr int64_t kWidth = 1 + 2 * kHarmonics + kNeighbours;
+  const at::Tensor places =
+      at::zeros({units.size(), kWidth}, at::TensorOptions().dtype(at::kFloat));
+  auto* const first = places.data_ptr<float>();
+  const double last = static_cast<double>(std::max<int64_t>(1, units.size() - 1));
+  for (int64_t unit = 0; unit < units.size(); ++unit) {
+    float* const row = first + unit * kWidth;
+    const double place = static_cast<double>(unit) / last;
+    row[0] = static_cast<float>(place);
+    for (int64_t k = 0; k < kHarmonics; ++k) {
+      const double angle = kPi * std::ldexp(place, static_cast<int>(k));
+      row[1 + 2 * k] = static_cast<float>(std::sin(angle));
+      row[2 + 2 * k] = static_cast<float>(std::cos(angle));
+    }
+  }
+  std::vector<int64_t> found(units.groups.size(), 0);
+  const auto add = [&](int64_t unit, int64_t neighbour) {
+    int64_t& count = found[static_cast<size_t>(unit)];
+    if (count == kNeighbours) return;
+    first[unit * kWidth + 1 + 2 * kHarmonics + count++] =
+        static_cast<float>(static_cast<double>(neighbour - unit) / last);
+  };
+  for (const auto& [from, to] : units.edges) {
+    add(from, to);
+    add(to, from);
+  }
+  return places;
 }
 
 at::Tensor ForbiddenDevices(const PlacementUnits& units, size_t devices) {

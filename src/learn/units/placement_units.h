@@ -40,6 +40,14 @@ GroupPlacement PlaceUnits(const PlacementUnits& units, const CandidateDevices& c
 // unit's ops, and of each dimension of shapes the largest.
 at::Tensor FeaturesOfUnits(const Problem& problem, const PlacementUnits& units);
 
+// Features [N, 1 + 2 kHarmonics + kNeighbours] that tell units of like ops apart: the unit's place
+// in the order, in [0, 1], the sine and cosine of pi 2^k times it, k = 0 .. kHarmonics - 1, and the
+// places of its first neighbours relative to its own (the Hierarchical Planner's 20 adjacency
+// entries; 0 where there are fewer). Deviation: the harmonics, as 64 hidden units do not resolve
+// thousands of places on one line.
+inline constexpr int64_t kHarmonics = 8, kNeighbours = 20;
+at::Tensor PlacesOfUnits(const PlacementUnits& units);
+
 // [N, devices]: 0, or minus infinity where a unit may not lie.
 at::Tensor ForbiddenDevices(const PlacementUnits& units, size_t devices);
 

@@ -1,0 +1,91 @@
+#include "learn/policy/grouper_placer.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <utility>
+
+#include "learn/policy/categorical.h"
+#include "learn/policy/table.h"
+
+namespace placewright {
+
+GrouperPlacerPolicy::GrouperPlacerPolicy(GrouperPlacerInputs inputs,
+                                         const GrouperPlacerOptions& options,
+                                         const MakePlacer& make_placer, Random random)
+    : inputs_(std::move(inputs)),
+      options_(options),
+      parameters_(random, inputs_.features.options()) {
+  int64_t width = inputs_.units.totals.size(1) + (options.sees_adjacency ? options.groups : 0);
+  if (!options.fixed.defined()) {
+    grouper_.emplace(inputs_.features.size(1), options.hidden, options.groups, "grouper",
+                     parameters_);
+    if (options.bridge > 0) {
+      bridge_.emplace(options.hidden, options.bridge, "bridge", parameters_);
+      width += options.bridge;
+    }
+  }
+  placer_ = make_placer(width, parameters_);
+}
+
+std::vector<int64_t> GrouperPlacerPolicy::parts() const {
+  if (grouped() == 0) return {options_.groups};
+  return {grouped(), options_.groups};
+}
+
+at::Tensor GrouperPlacerPolicy::GroupOf(const at::Tensor& decisions) const {
+  return grouped() > 0 ? decisions.narrow(1, 0, grouped())
+                       : options_.fixed.unsqueeze(0).expand({decisions.size(0), -1});
+}
+
+PlacerInputs GrouperPlacerPolicy::ForPlacer(const EmbeddedGroups& groups,
+                                            const at::Tensor& logits) const {
+  std::vector<at::Tensor> columns = {groups.totals};
+  if (options_.sees_adjacency) columns.push_back(groups.adjacency);
+  if (bridge_) columns.push_back(bridge_->Outputs(*grouper_, logits, groups.order));
+  return {at::cat(columns, 2), groups.adjacency,
+          inputs_.forbidden.unsqueeze(0).expand({options_.groups, -1})};
+}
+
+at::Tensor GrouperPlacerPolicy::Sample(int64_t count, Random& random) const {
+  const at::NoGradGuard no_gradients;
+  at::Tensor logits, group_of;
+  if (grouper_) {
+    logits = grouper_->Logits(inputs_.features);
+    group_of = DrawChoices(logits, count, random);
+  } else {
+    group_of = options_.fixed.unsqueeze(0).expand({count, -1});
+  }
+  const EmbeddedGroups groups = EmbedGroups(inputs_.units, group_of, options_.groups);
+  const at::Tensor noise = GumbelNoise({count, 1, options_.groups, inputs_.forbidden.size(0)},
+                                       inputs_.features.options(), random);
+  const at::Tensor in_order = placer_->Sample(ForPlacer(groups, logits), noise).squeeze(1);
+  const at::Tensor devices = at::empty_like(in_order).scatter_(1, groups.order, in_order);
+  return grouper_ ? at::cat({group_of, devices}, 1) : devices;
+}
+
+Policy::Evaluated GrouperPlacerPolicy::Evaluate(const at::Tensor& decisions) const {
+  const at::Tensor logits = grouper_ ? grouper_->Logits(inputs_.features) : at::Tensor();
+  const at::Tensor group_of = GroupOf(decisions);
+  const EmbeddedGroups groups = EmbedGroups(inputs_.units, group_of, options_.groups);
+  const at::Tensor in_order =
+      decisions.narrow(1, grouped(), options_.groups).gather(1, groups.order);
+  const at::Tensor of_devices =
+      placer_->Logits(ForPlacer(groups, logits), in_order.unsqueeze(1)).squeeze(1);
+  const Evaluated ordered = EvaluateChoices(of_devices, in_order);
+  const auto by_number = [&](const at::Tensor& x) {
+    return at::zeros_like(x).scatter(1, groups.order, x * groups.filled);
+  };
+  Evaluated placed = {by_number(ordered.log_probability), by_number(ordered.entropy)};
+  if (!grouper_) return placed;
+  const Evaluated assigned = EvaluateSharedChoices(logits, group_of);
+  return {at::cat({assigned.log_probability, placed.log_probability}, 1),
+          at::cat({assigned.entropy, placed.entropy}, 1)};
+}
+
+std::vector<DeviceId> GrouperPlacerPolicy::DevicesOf(const at::Tensor& row) const {
+  const at::Tensor group_of = GroupOf(row.unsqueeze(0))[0].cpu();
+  return DeviceIds(row.narrow(0, grouped(), options_.groups).index_select(0, group_of));
+}
+
+}  // namespace placewright

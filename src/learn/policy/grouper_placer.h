@@ -1,0 +1,67 @@
+// A grouper that assigns units to groups, and a placer that gives each group a device: EAGLE (Fig.
+// 1), the Hierarchical Planner, and EAGLE's rivals with a fixed grouping.
+//
+// Decisions of a placement: the group of each of N units (none where the grouping is fixed), then
+// the device of each of G groups, by number. What is decided of a group without units counts for
+// nothing: probability 1, entropy 0.
+#ifndef PLACEWRIGHT_LEARN_POLICY_GROUPER_PLACER_H_
+#define PLACEWRIGHT_LEARN_POLICY_GROUPER_PLACER_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "learn/grouper/bridge.h"
+#include "learn/grouper/feed_forward.h"
+#include "learn/grouper/group_embedding.h"
+#include "learn/placer/placer_net.h"
+#include "learn/policy/policy.h"
+
+namespace placewright {
+
+struct GrouperPlacerOptions {
+  int64_t groups = 256;
+  int64_t hidden = 64;         // of the grouper
+  int64_t bridge = 64;         // width of the bridge; 0: none
+  bool sees_adjacency = true;  // whether embeddings hold it; not where the placer convolves it
+  at::Tensor fixed;            // [N]: the group of each unit; undefined: learned
+};
+
+// On one device, of one type.
+struct GrouperPlacerInputs {
+  at::Tensor features;   // [N, F], what the grouper sees
+  UnitTotals units;      // what the placer sees of groups
+  at::Tensor forbidden;  // [devices]: 0, or minus infinity where no unit may lie
+};
+
+class GrouperPlacerPolicy : public Policy {
+ public:
+  // The placer for embeddings of the given width.
+  using MakePlacer = std::function<std::unique_ptr<PlacerNet>(int64_t width, Parameters&)>;
+
+  // First values are drawn by `random`.
+  GrouperPlacerPolicy(GrouperPlacerInputs inputs, const GrouperPlacerOptions& options,
+                      const MakePlacer& make_placer, Random random);
+
+  at::Tensor Sample(int64_t count, Random& random) const override;
+  Evaluated Evaluate(const at::Tensor& decisions) const override;
+  std::vector<int64_t> parts() const override;
+  std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;
+  const Parameters& parameters() const override { return parameters_; }
+
+ private:
+  int64_t grouped() const { return options_.fixed.defined() ? 0 : inputs_.units.units(); }
+  at::Tensor GroupOf(const at::Tensor& decisions) const;
+  PlacerInputs ForPlacer(const EmbeddedGroups& groups, const at::Tensor& logits) const;
+
+  const GrouperPlacerInputs inputs_;
+  const GrouperPlacerOptions options_;
+  Parameters parameters_;
+  std::optional<FeedForwardGrouper> grouper_;
+  std::optional<GrouperBridge> bridge_;
+  std::unique_ptr<PlacerNet> placer_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_LEARN_POLICY_GROUPER_PLACER_H_
