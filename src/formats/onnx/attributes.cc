@@ -22,13 +22,13 @@ Value ListValue(const Field& field, std::string_view what) {
   return Value(std::move(list));
 }
 
-std::string Describe(const onnx::TensorProto& tensor) {
+std::string DescribeTensor(const onnx::TensorProto& tensor) {
   const auto element = ElementTypeOf(tensor.data_type());
   return fmt::format("<tensor {} [{}]>", element ? ToString(element->dtype) : "?",
                      fmt::join(tensor.dims().begin(), tensor.dims().end(), ", "));
 }
 
-std::string Describe(const onnx::GraphProto& graph) {
+std::string DescribeGraph(const onnx::GraphProto& graph) {
   return fmt::format("<graph: {} nodes>", graph.node_size());
 }
 
@@ -51,8 +51,8 @@ Value ValueOf(const AttributeProto& attribute) {
     case AttributeProto::FLOAT: return Value(static_cast<double>(attribute.f()));
     case AttributeProto::INT: return Value(static_cast<int64_t>(attribute.i()));
     case AttributeProto::STRING: return TextValue(attribute.s());
-    case AttributeProto::TENSOR: return Value(Describe(attribute.t()));
-    case AttributeProto::GRAPH: return Value(Describe(attribute.g()));
+    case AttributeProto::TENSOR: return Value(DescribeTensor(attribute.t()));
+    case AttributeProto::GRAPH: return Value(DescribeGraph(attribute.g()));
     case AttributeProto::FLOATS: return ListValue<double>(attribute.floats(), "floats");
     case AttributeProto::INTS: return ListValue<int64_t>(attribute.ints(), "ints");
     case AttributeProto::STRINGS: return TextsValue(attribute.strings());
