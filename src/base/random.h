@@ -37,6 +37,9 @@ class Random {
   // Uniform in [0, 1), 53 bits.
   double Unit() { return static_cast<double>(Next() >> 11) * 0x1.0p-53; }
 
+  // With which Random(state()) goes on as this does.
+  uint64_t state() const { return state_; }
+
   // An independent stream; the same (seed, stream) always gives the same draws.
   Random Fork(uint64_t stream) const {
     Random mixed(state_ ^ (stream * 0xd1342543de82ef95u + 0x2545f4914f6cdd1du));

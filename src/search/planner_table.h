@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/stored_policy.h"
 #include "search/planner.h"
 #include "search/proof/plan_source.h"
 
@@ -16,8 +17,9 @@ using PlannerTable = std::vector<std::unique_ptr<Planner>>;
 
 // With what the planners are built.
 struct PlannerSettings {
-  std::optional<Placement> expert;  // --expert: what the planner `expert` gives
-  std::vector<std::string> agent;   // --set: settings of learned planners, "NAME=VALUE"
+  std::optional<Placement> expert;             // --expert: what the planner `expert` gives
+  std::vector<std::string> agent;              // --set: settings of learned planners, "NAME=VALUE"
+  std::shared_ptr<const StoredPolicy> policy;  // --policy: what a learned planner starts from
 };
 // In the order in which tables print them; `auto` is not among them.
 PlannerTable MakeSearchPlanners(const PlannerSettings& settings = {});

@@ -17,6 +17,12 @@ AgentSetting Word(std::string name, std::vector<std::string> words, std::string 
   return {std::move(name), std::move(meaning), words.front(), 0, 0, false, words};
 }
 
+// As a structural setting.
+AgentSetting OfPolicy(AgentSetting setting) {
+  setting.structural = true;
+  return setting;
+}
+
 AgentSetting Integer(std::string name, int64_t value, int64_t min, int64_t max,
                      std::string meaning) {
   return {std::move(name),
@@ -65,10 +71,10 @@ std::vector<AgentSetting> TrainingSettings() {
 // Of algorithms that place units as they are.
 std::vector<AgentSetting> UnitSettings() {
   std::vector<AgentSetting> settings = {
-      Word("units", {"auto", "groups", "metis", "fluid"},
-           "what is placed as one: colocation groups, or parts of them by METIS or by fluid "
-           "communities; auto: METIS where `parts` is stated or there are over 2,048 groups"),
-      Integer("parts", 1024, 1, 1024, "parts where units are parts"),
+      Integer("parts", 0, 0, 1024,
+              "what is placed as one: so many parts of the colocation groups; 0: each group by "
+              "itself, up to 2,048 of them, beyond that 1,024 parts"),
+      Word("partition", {"metis", "fluid"}, "what makes parts: METIS, or fluid communities"),
   };
   const std::vector<AgentSetting> training = TrainingSettings();
   settings.insert(settings.end(), training.begin(), training.end());
@@ -81,13 +87,16 @@ void Change(std::vector<AgentSetting>& settings, std::string_view name, std::str
   }
 }
 
-void AddSeq2Seq(LearnedAlgorithm& algorithm, int64_t segment) {
+void AddPlacer(LearnedAlgorithm& algorithm, int64_t segment) {
+  algorithm.settings.push_back(OfPolicy(Word("placer", {"seq2seq", "transformer-xl", "gcn", "mlp"},
+                                             "network that turns representations into devices")));
+  algorithm.settings.push_back(OfPolicy(Integer(
+      "segment", segment, 0, 65'536, "units in a segment of the sequence; 0: all are one")));
   algorithm.settings.push_back(
-      Integer("segment", segment, 0, 65'536, "units in a segment of the sequence; 0: all are one"));
-  algorithm.settings.push_back(
-      Word("attention", {"before", "after"}, "where the context enters the decoder"));
-  algorithm.settings.push_back(
-      Integer("width", 512, 2, 8192, "of the decoder; each direction of the encoder has half"));
+      OfPolicy(Word("attention", {"before", "after"}, "where the context enters the decoder")));
+  algorithm.settings.push_back(OfPolicy(Integer("width", 512, 2, 8192,
+                                                "of the decoder (each direction of the encoder has "
+                                                "half), or of the mlp's or gcn's hidden layer")));
 }
 
 // The values are those of EAGLE (sec. IV-C).
@@ -102,11 +111,12 @@ LearnedAlgorithm Eagle() {
   Change(eagle.settings, "entropy", "0.01");
   Change(eagle.settings, "learning-rate", "0.01");
   const auto add = [&](AgentSetting setting) { eagle.settings.push_back(std::move(setting)); };
-  add(Word("grouper", {"learned", "metis", "fluid"}, "what makes the groups"));
+  add(OfPolicy(Word("grouper", {"learned", "metis", "fluid"}, "what makes the groups")));
   add(Integer("parts", 256, 1, 1024, "groups"));
-  add(Integer("grouper-hidden", 64, 1, 8192, "width of the learned grouper's hidden layer"));
-  add(Integer("bridge", 64, 0, 8192, "width of the bridge; 0: none"));
-  AddSeq2Seq(eagle, 0);
+  add(OfPolicy(
+      Integer("grouper-hidden", 64, 1, 8192, "width of the learned grouper's hidden layer")));
+  add(OfPolicy(Integer("bridge", 64, 0, 8192, "width of the bridge; 0: none")));
+  AddPlacer(eagle, 0);
   return eagle;
 }
 
@@ -115,12 +125,13 @@ LearnedAlgorithm Mars() {
       "mars", "GCN encoder pre-trained by contrast, segment-level seq2seq, PPO (Lan et al., 2021)",
       UnitSettings()};
   const auto add = [&](AgentSetting setting) { mars.settings.push_back(std::move(setting)); };
-  add(Integer("encoder-layers", 3, 1, 64, "graph convolutions"));
-  add(Integer("encoder-width", 256, 2, 8192, "of each convolution"));
+  add(OfPolicy(
+      Word("encoder", {"gcn", "graphsage"}, "network that turns units into representations")));
+  add(OfPolicy(Integer("encoder-layers", 3, 1, 64, "graph convolutions")));
+  add(OfPolicy(Integer("encoder-width", 256, 2, 8192, "of each convolution")));
   add(Integer("pretraining", 1000, 0, 1'000'000, "iterations of Deep Graph Infomax; 0: none"));
-  add(Word("encoder", {"trained", "frozen"}, "whether rewards train the encoder, too"));
-  add(Word("placer", {"seq2seq"}, "network that turns representations into devices"));
-  AddSeq2Seq(mars, 128);
+  add(Word("representations", {"trained", "frozen"}, "whether rewards train the encoder, too"));
+  AddPlacer(mars, 128);
   return mars;
 }
 
@@ -150,9 +161,9 @@ const LearnedAlgorithm* FindLearnedAlgorithm(std::string_view name) {
 namespace {
 
 Error BadSetting(const LearnedAlgorithm& algorithm, std::string message, std::string remedy) {
-  return MakeError(ErrorCode::kUsage, std::move(message), "",
-                   std::move(remedy) + " `placewright train --help` lists the settings of " +
-                       algorithm.name + ".");
+  return MakeError(
+      ErrorCode::kUsage, std::move(message), "",
+      std::move(remedy) + " `placewright train " + algorithm.name + " --settings` lists them.");
 }
 
 // Why the value cannot be; "" where it can.
@@ -213,6 +224,42 @@ Result<AgentSettings> AgentSettings::Parse(const LearnedAlgorithm& algorithm,
                       fmt::format("update={} is no multiple of draw={}", settings.Word("update"),
                                   settings.Word("draw")),
                       "Change one of the two.");
+  }
+  return settings;
+}
+
+Result<AgentSettings> AgentSettings::OfPolicy(const LearnedAlgorithm& algorithm,
+                                              const StoredPolicy& policy,
+                                              std::span<const std::string> changes) {
+  const auto mismatch = [](std::string message, std::string remedy) {
+    return MakeError(ErrorCode::kPlanMismatch, std::move(message), "", std::move(remedy));
+  };
+  if (policy.algorithm != algorithm.name) {
+    return mismatch(fmt::format("the policy is one of {}, not of {}",
+                                Printable(policy.algorithm, 40), algorithm.name),
+                    "Give that algorithm, or another policy.");
+  }
+  PW_ASSIGN(AgentSettings settings, Parse(algorithm, changes));
+  const std::map<std::string, std::string>& stored = policy.settings;
+  for (const AgentSetting& setting : algorithm.settings) {
+    const auto found = stored.find(setting.name);
+    const std::string refusal =
+        found == stored.end() ? "is missing" : Refusal(setting, found->second);
+    if (!refusal.empty()) {
+      return mismatch(fmt::format("of the policy's settings, {} {}", setting.name, refusal),
+                      "Train it again with this version.");
+    }
+    const std::string& own = settings.values_[setting.name];
+    if (settings.Changed(setting.name) && setting.structural && own != found->second) {
+      return mismatch(fmt::format("--set {}={}, but the policy is made with {}", setting.name, own,
+                                  found->second),
+                      "Leave it out, or train another policy.");
+    }
+    if (!settings.Changed(setting.name)) settings.values_[setting.name] = found->second;
+  }
+  if (stored.size() != algorithm.settings.size()) {
+    return mismatch("the policy has settings that this version does not know",
+                    "Train it again with this version.");
   }
   return settings;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "plan/stored_policy.h"
 
 namespace placewright {
 
@@ -20,6 +21,7 @@ struct AgentSetting {
   double min = 0, max = 0;
   bool integer = false;
   std::vector<std::string> words;  // empty: a number
+  bool structural = false;         // of what a policy is made of: it cannot change later
 };
 
 struct LearnedAlgorithm {
@@ -39,6 +41,13 @@ class AgentSettings {
   // unknown, with near ones, or stands twice; a value out of range).
   static Result<AgentSettings> Parse(const LearnedAlgorithm& algorithm,
                                      std::span<const std::string> changes);
+
+  // Those of a stored policy, and over them `changes`. Errors: those of Parse; kPlanMismatch (a
+  // policy of another algorithm, or without a setting or with others; a change of what the policy
+  // is made of).
+  static Result<AgentSettings> OfPolicy(const LearnedAlgorithm& algorithm,
+                                        const StoredPolicy& policy,
+                                        std::span<const std::string> changes);
 
   // The algorithm has the setting, of that type.
   double Number(std::string_view name) const;

@@ -1,6 +1,7 @@
 // The entry of libplacewright_torch_learn.so: the learned planners.
 #include "aten/torch_version.h"
 #include "learn/planner/learned_planner.h"
+#include "learn/planner/shared_training.h"
 #include "torch_api/planner_service.h"
 #include "torch_api/torch_api.h"
 
@@ -16,8 +17,16 @@ class LearnedPlanners : public PlannerService {
       return MakeError(ErrorCode::kUnknownName,
                        "this library has no planner \"" + std::string(algorithm) + "\"");
     }
-    PW_ASSIGN(AgentSettings agent, AgentSettings::Parse(*learned, settings.agent));
-    return std::unique_ptr<Planner>(std::make_unique<LearnedPlanner>(std::move(agent)));
+    PW_ASSIGN(AgentSettings agent,
+              settings.policy == nullptr
+                  ? AgentSettings::Parse(*learned, settings.agent)
+                  : AgentSettings::OfPolicy(*learned, *settings.policy, settings.agent));
+    return std::unique_ptr<Planner>(
+        std::make_unique<LearnedPlanner>(std::move(agent), settings.policy));
+  }
+  Result<std::unique_ptr<PolicyTraining>> StartTraining(
+      const AgentSettings& settings, const TrainingRequest& request) const override {
+    return SharedTraining::Start(settings, request);
   }
 };
 

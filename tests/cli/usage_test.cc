@@ -23,6 +23,7 @@ TEST_F(Usage, HelpTextsAreTheGoldenOnes) {
                                                           {"check"},
                                                           {"export"},
                                                           {"capture"},
+                                                          {"train"},
                                                           {"zoo"},
                                                           {"doctor"},
                                                           {"explain"},

@@ -51,6 +51,10 @@ class Planners : public PlannerService {
                                                const PlannerSettings&) const override {
     return std::unique_ptr<Planner>(std::make_unique<LastDevice>());
   }
+  Result<std::unique_ptr<PolicyTraining>> StartTraining(const AgentSettings&,
+                                                        const TrainingRequest&) const override {
+    return MakeError(ErrorCode::kUsage, "a stub trains nothing");
+  }
 };
 
 class Evaluators : public EvaluatorService {

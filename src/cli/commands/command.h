@@ -37,6 +37,7 @@ std::unique_ptr<Command> MakeCompareCommand();
 std::unique_ptr<Command> MakeCheckCommand();
 std::unique_ptr<Command> MakeExportCommand();
 std::unique_ptr<Command> MakeCaptureCommand();
+std::unique_ptr<Command> MakeTrainCommand();
 std::unique_ptr<Command> MakeZooCommand();
 std::unique_ptr<Command> MakeClusterCommand();
 std::unique_ptr<Command> MakeBenchCommand();

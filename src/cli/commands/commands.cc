@@ -5,6 +5,7 @@ namespace placewright {
 std::vector<std::unique_ptr<Command>> MakeCommands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(MakePlanCommand());
+  commands.push_back(MakeTrainCommand());
   commands.push_back(MakeInspectCommand());
   commands.push_back(MakeSimulateCommand());
   commands.push_back(MakeCompareCommand());

@@ -64,8 +64,11 @@ class PlanCommand : public Command {
         .TypeName("FILE")
         .Group("Search");
     app.AddOption("--set", settings_.agent,
-                  "Setting of a learned planner (placewright train --help); repeatable")
+                  "Setting of a learned planner (see train ALGO --settings); repeatable")
         .TypeName("NAME=VALUE")
+        .Group("Search");
+    app.AddOption("--policy", policy_, "Policy that a learned planner starts from (train)")
+        .TypeName("FILE")
         .Group("Search");
     app.AddOption("-o,--output", output_, "Plan file (default: GRAPH's name with .plan.json, here)")
         .TypeName("FILE")
@@ -80,6 +83,7 @@ class PlanCommand : public Command {
     PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
     if (!initial_.empty()) PW_RETURN_IF_ERROR(algorithms_.CheckTakesInit(*asked));
     PW_RETURN_IF_ERROR(CheckAgentSettings(asked->name(), settings_));
+    PW_RETURN_IF_ERROR(LoadAgentPolicy(asked->name(), policy_, &settings_));
     PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
     input_.interrupted = &interrupted;
     if (output_.empty()) output_ = DefaultPlanPath(input_.graph);
@@ -279,7 +283,7 @@ class PlanCommand : public Command {
   InputOptions input_;
   SearchOptions search_;
   PictureOptions pictures_;
-  std::string algorithm_ = "auto", initial_, expert_, output_;
+  std::string algorithm_ = "auto", initial_, expert_, output_, policy_;
   std::vector<std::string> init_differs_;
 };
 

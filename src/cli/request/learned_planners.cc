@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cli/request/policies.h"
 #include "cli/torch_library.h"
 #include "torch_api/learned_algorithms.h"
 #include "torch_api/planner_service.h"
@@ -68,20 +69,37 @@ PlannerTable LearnedPlanners(const PlannerSettings& settings) {
   return table;
 }
 
-Status CheckAgentSettings(std::string_view algorithm, const PlannerSettings& settings) {
-  if (settings.agent.empty()) return Ok();
-  if (const LearnedAlgorithm* const learned = FindLearnedAlgorithm(algorithm)) {
-    const auto parsed = AgentSettings::Parse(*learned, settings.agent);
-    return parsed.ok() ? Ok() : Status(parsed.error());
-  }
+namespace {
+
+Error NotLearned(const std::string& option, std::string_view algorithm) {
   std::string names;
   for (const LearnedAlgorithm& one : LearnedAlgorithms()) {
     names += (names.empty() ? "" : ", ") + one.name;
   }
   return MakeError(
       ErrorCode::kUsage,
-      "--set cannot be used with --algo " + std::string(algorithm) + ", which has no settings", "",
-      "Leave --set out, or choose a learned planner: " + names + ".");
+      option + " cannot be used with --algo " + std::string(algorithm) + ", which learns nothing",
+      "", "Leave " + option + " out, or choose a learned planner: " + names + ".");
+}
+
+}  // namespace
+
+Status LoadAgentPolicy(std::string_view algorithm, const std::string& policy,
+                       PlannerSettings* settings) {
+  if (policy.empty()) return Ok();
+  if (FindLearnedAlgorithm(algorithm) == nullptr) return NotLearned("--policy", algorithm);
+  PW_ASSIGN(const NamedPolicy loaded, LoadNamedPolicy(policy));
+  settings->policy = loaded.policy;
+  return Ok();
+}
+
+Status CheckAgentSettings(std::string_view algorithm, const PlannerSettings& settings) {
+  if (settings.agent.empty()) return Ok();
+  if (const LearnedAlgorithm* const learned = FindLearnedAlgorithm(algorithm)) {
+    const auto parsed = AgentSettings::Parse(*learned, settings.agent);
+    return parsed.ok() ? Ok() : Status(parsed.error());
+  }
+  return NotLearned("--set", algorithm);
 }
 
 }  // namespace placewright

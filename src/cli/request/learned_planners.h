@@ -15,6 +15,11 @@ PlannerTable LearnedPlanners(const PlannerSettings& settings = {});
 // Errors: kUsage where `settings` are stated for a planner that has none, or are not its own.
 Status CheckAgentSettings(std::string_view algorithm, const PlannerSettings& settings);
 
+// --policy: loads it into `settings`; does nothing where `policy` is empty. Errors: kUsage where the
+// planner has none; those of LoadNamedPolicy.
+Status LoadAgentPolicy(std::string_view algorithm, const std::string& policy,
+                       PlannerSettings* settings);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_CLI_REQUEST_LEARNED_PLANNERS_H_

@@ -38,6 +38,10 @@ void AddInputOptions(CommandLine app, InputOptions* options) {
                 "Preset (see `placewright cluster show`) or file that describes the machines")
       .TypeName("CLUSTER")
       .Group("Input");
+  AddInputOptionsBesideCluster(app, options);
+}
+
+void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options) {
   AddMemoryReserveOption(app, &options->memory_reserve);
   app.AddOption("--batch", options->batch,
                 "Batch size of an ONNX model, a recorded step or a model of the zoo")

@@ -39,6 +39,8 @@ struct InputOptions {
 // -c, --memory-reserve, --batch, --dim, --costs, --cost-profile, --order. The positional argument
 // is the command's own.
 void AddInputOptions(CommandLine app, InputOptions* options);
+// The same without -c, for a command that takes several clusters.
+void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options);
 
 // --memory-reserve alone.
 void AddMemoryReserveOption(CommandLine app, std::string* reserve);

@@ -6,8 +6,12 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "learn/encoder/gcn.h"
+#include "learn/encoder/graph_sage.h"
 #include "learn/encoder/infomax.h"
+#include "learn/placer/independent.h"
 #include "learn/placer/seq2seq.h"
+#include "learn/placer/transformer_xl.h"
 #include "learn/policy/encoder_placer.h"
 #include "learn/policy/grouper_placer.h"
 #include "learn/policy/table.h"
@@ -16,10 +20,8 @@
 namespace placewright {
 namespace {
 
-constexpr int64_t kManyGroups = 2048;  // beyond that units=auto joins groups
-
 // Streams of an agent's random numbers; the trainer has others (learned_run.cc).
-enum AgentStream : uint64_t { kFirstValues = 1, kCorruptions = 2 };
+enum AgentStream : uint64_t { kFirstValues = 1, kCorruptions = 2, kNeighbourDraws = 3 };
 
 // The part of each of `groups`, units of one colocation group.
 Result<std::vector<int32_t>> CutUnits(const AgentProblem& problem, const PlacementUnits& groups,
@@ -38,29 +40,38 @@ Result<std::vector<int32_t>> CutUnits(const AgentProblem& problem, const Placeme
   return part_of;
 }
 
-UnitGraph MakeUnitGraph(const AgentProblem& problem, const PlacementUnits& units,
-                        const at::TensorOptions& options) {
-  return {FeaturesOfUnits(problem.problem, units).to(options),
-          NormalizedAdjacency(units.size(), units.edges, options),
-          ForbiddenDevices(units, problem.problem.cluster->device_count()).to(options)};
-}
-
-Seq2SeqOptions MakeSeq2SeqOptions(const AgentSettings& settings) {
+std::unique_ptr<PlacerNet> MakePlacer(const AgentSettings& settings, int64_t inputs,
+                                      int64_t devices, Parameters& parameters) {
+  if (settings.Is("placer", "mlp")) {
+    return std::make_unique<MlpPlacer>(inputs, devices, settings.Integer("width"), "placer",
+                                       parameters);
+  }
+  if (settings.Is("placer", "gcn")) {
+    return std::make_unique<GcnPlacer>(inputs, devices, settings.Integer("width"), "placer",
+                                       parameters);
+  }
+  if (settings.Is("placer", "transformer-xl")) {
+    TransformerXlOptions options;
+    options.segment = settings.Integer("segment");
+    return std::make_unique<TransformerXlPlacer>(inputs, devices, options, "placer", parameters);
+  }
   Seq2SeqOptions options;
   options.attention = settings.Is("attention", "before") ? Seq2SeqOptions::Attention::kBefore
                                                          : Seq2SeqOptions::Attention::kAfter;
   options.segment = settings.Integer("segment");
   options.width = settings.Integer("width");
-  return options;
+  return std::make_unique<Seq2SeqPlacer>(inputs, devices, options, "placer", parameters);
 }
 
 Result<Agent> MakeEagle(const AgentSettings& settings, const AgentProblem& problem,
-                        const at::TensorOptions& numbers) {
+                        const std::shared_ptr<Parameters>& parameters) {
+  const at::TensorOptions& numbers = parameters->options();
   PlacementUnits units = UnitsOfGroups(problem.problem, problem.graph, problem.candidates);
   GrouperPlacerOptions options;
   options.groups = std::min(settings.Integer("parts"), units.size());
   options.hidden = settings.Integer("grouper-hidden");
   options.bridge = settings.Integer("bridge");
+  options.sees_adjacency = !settings.Is("placer", "gcn");
   if (!settings.Is("grouper", "learned")) {
     PW_ASSIGN(const std::vector<int32_t> parts,
               CutUnits(problem, units, settings.Is("grouper", "fluid"), options.groups));
@@ -71,39 +82,61 @@ Result<Agent> MakeEagle(const AgentSettings& settings, const AgentProblem& probl
   GrouperPlacerInputs inputs{
       at::cat({FeaturesOfUnits(problem.problem, units), PlacesOfUnits(units)}, 1).to(numbers),
       TotalsOfUnits(problem.problem, units, numbers), forbidden};
-  const auto make_placer = [&](int64_t width, Parameters& parameters) {
-    return std::make_unique<Seq2SeqPlacer>(width, forbidden.size(0), MakeSeq2SeqOptions(settings),
-                                           "placer", parameters);
+  const auto make_placer = [&](int64_t width, Parameters& of_placer) {
+    return MakePlacer(settings, width, forbidden.size(0), of_placer);
   };
-  auto policy = std::make_unique<GrouperPlacerPolicy>(std::move(inputs), options, make_placer,
-                                                      Random(problem.seed).Fork(kFirstValues));
-  return Agent{std::move(units), std::move(policy), MakeTrainerOptions(settings), {}};
+  auto policy =
+      std::make_unique<GrouperPlacerPolicy>(std::move(inputs), options, make_placer, parameters);
+  return Agent{std::move(units), std::move(policy), MakeTrainerOptions(settings), {}, {}};
+}
+
+// The encoder, and in `graph` the form in which it sees the units.
+std::unique_ptr<GraphEncoder> MakeEncoder(const AgentSettings& settings,
+                                          const AgentProblem& problem, const PlacementUnits& units,
+                                          UnitGraph& graph, Parameters& parameters) {
+  const int layers = static_cast<int>(settings.Integer("encoder-layers"));
+  const int64_t width = settings.Integer("encoder-width"), features = graph.features.size(1);
+  if (settings.Is("encoder", "gcn")) {
+    graph.structure = graph.adjacency;
+    return std::make_unique<GcnEncoder>(features, GcnEncoder::Options{layers, width}, "encoder",
+                                        parameters);
+  }
+  constexpr int64_t kSampled = 5;
+  graph.structure = SampleNeighbours(units.size(), units.edges, kSampled,
+                                     Random(problem.seed).Fork(kNeighbourDraws))
+                        .to(graph.features.device());
+  return std::make_unique<GraphSageEncoder>(features, GraphSageEncoder::Options{layers, width},
+                                            "encoder", parameters);
 }
 
 Agent MakeMars(const AgentSettings& settings, const AgentProblem& problem, PlacementUnits units,
-               const at::TensorOptions& options) {
-  const Seq2SeqOptions placer = MakeSeq2SeqOptions(settings);
+               const std::shared_ptr<Parameters>& parameters) {
   const auto devices = static_cast<int64_t>(problem.problem.cluster->device_count());
-  const auto make_placer = [&](int64_t width, Parameters& parameters) {
-    return std::make_unique<Seq2SeqPlacer>(width, devices, placer, "placer", parameters);
+  const auto make_placer = [&](int64_t width, Parameters& of_placer) {
+    return MakePlacer(settings, width, devices, of_placer);
   };
-  const UnitGraph graph = MakeUnitGraph(problem, units, options);
-  const GcnEncoder::Options encoder{static_cast<int>(settings.Integer("encoder-layers")),
-                                    settings.Integer("encoder-width")};
-  const Random random(problem.seed);
+  const at::TensorOptions& numbers = parameters->options();
+  UnitGraph graph{FeaturesOfUnits(problem.problem, units).to(numbers), at::Tensor(),
+                  NormalizedAdjacency(units.size(), units.edges, numbers),
+                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers)};
+  std::unique_ptr<GraphEncoder> encoder = MakeEncoder(settings, problem, units, graph, *parameters);
   auto policy =
-      std::make_unique<EncoderPlacerPolicy>(graph, encoder, make_placer, random.Fork(kFirstValues));
+      std::make_unique<EncoderPlacerPolicy>(graph, std::move(encoder), make_placer, parameters);
+  Agent agent{std::move(units), nullptr, MakeTrainerOptions(settings), {}, {}};
   InfomaxOptions infomax;
   infomax.iterations = static_cast<int>(settings.Integer("pretraining"));
-  const auto pretrain = [policy = policy.get(), graph, infomax, random,
-                         frozen = settings.Is("encoder", "frozen")](const Budget& budget) {
-    if (infomax.iterations > 0) {
-      PretrainByInfomax(policy->encoder(), graph.adjacency, graph.features,
-                        random.Fork(kCorruptions), budget, infomax);
-    }
-    if (frozen) policy->FreezeEncoder();
-  };
-  return {std::move(units), std::move(policy), MakeTrainerOptions(settings), pretrain};
+  if (infomax.iterations > 0) {
+    const Random random = Random(problem.seed).Fork(kCorruptions);
+    agent.pretrain = [policy = policy.get(), graph, infomax, random](const Budget& budget) {
+      PretrainByInfomax(policy->encoder(), graph.structure, graph.features, random, budget,
+                        infomax);
+    };
+  }
+  if (settings.Is("representations", "frozen")) {
+    agent.begin = [policy = policy.get()] { policy->FreezeEncoder(); };
+  }
+  agent.policy = std::move(policy);
+  return agent;
 }
 
 }  // namespace
@@ -117,11 +150,12 @@ AgentProblem::AgentProblem(const Problem& of, uint64_t with_seed)
 
 Result<PlacementUnits> MakeUnits(const AgentSettings& settings, const AgentProblem& problem) {
   PlacementUnits groups = UnitsOfGroups(problem.problem, problem.graph, problem.candidates);
-  const bool automatic = settings.Is("units", "auto");
-  const bool join = settings.Changed("parts") || groups.size() > kManyGroups;
-  if (settings.Is("units", "groups") || (automatic && !join)) return groups;
+  constexpr int64_t kManyGroups = 2048, kParts = 1024;
+  const int64_t asked = settings.Integer("parts");
+  const int64_t parts = asked > 0 ? asked : groups.size() > kManyGroups ? kParts : groups.size();
+  if (parts >= groups.size()) return groups;
   PW_ASSIGN(const std::vector<int32_t> part_of,
-            CutUnits(problem, groups, settings.Is("units", "fluid"), settings.Integer("parts")));
+            CutUnits(problem, groups, settings.Is("partition", "fluid"), parts));
   return JoinUnits(groups, part_of);
 }
 
@@ -148,24 +182,38 @@ TrainerOptions MakeTrainerOptions(const AgentSettings& settings) {
   return options;
 }
 
-Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& problem) {
-  if (settings.Is("device", "cuda") && !torch::cuda::is_available()) {
+Random FirstValues(uint64_t seed) { return Random(seed).Fork(kFirstValues); }
+
+Result<at::TensorOptions> PolicyTensors(const AgentSettings& settings) {
+  const at::TensorOptions numbers = at::TensorOptions().dtype(at::kFloat);
+  if (settings.Is("device", "cpu")) return numbers;
+  if (!torch::cuda::is_available()) {
     return MakeError(ErrorCode::kMissingRuntime, "device=cuda, but LibTorch finds no GPU", "",
                      "Leave --set device=cuda out.");
   }
-  const at::TensorOptions options =
-      at::TensorOptions()
-          .dtype(at::kFloat)
-          .device(settings.Is("device", "cuda") ? at::kCUDA : at::kCPU);
-  if (settings.algorithm().name == "eagle") return MakeEagle(settings, problem, options);
-  PW_ASSIGN(PlacementUnits units, MakeUnits(settings, problem));
-  if (settings.algorithm().name == "mars") {
-    return MakeMars(settings, problem, std::move(units), options);
-  }
-  PW_CHECK(settings.algorithm().name == "post");
-  auto policy = std::make_unique<TablePolicy>(
-      ForbiddenDevices(units, problem.problem.cluster->device_count()).to(options));
-  return Agent{std::move(units), std::move(policy), MakeTrainerOptions(settings), {}};
+  return numbers.device(at::kCUDA);
+}
+
+Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& problem,
+                        const std::shared_ptr<Parameters>& parameters) {
+  const auto make = [&]() -> Result<Agent> {
+    if (settings.algorithm().name == "eagle") return MakeEagle(settings, problem, parameters);
+    PW_ASSIGN(PlacementUnits units, MakeUnits(settings, problem));
+    if (settings.algorithm().name == "mars") {
+      return MakeMars(settings, problem, std::move(units), parameters);
+    }
+    PW_CHECK(settings.algorithm().name == "post");
+    auto policy = std::make_unique<TablePolicy>(
+        ForbiddenDevices(units, problem.problem.cluster->device_count()).to(parameters->options()),
+        parameters);
+    return Agent{std::move(units), std::move(policy), MakeTrainerOptions(settings), {}, {}};
+  };
+  PW_ASSIGN(Agent agent, make());
+  if (parameters->mismatch().empty()) return agent;
+  return MakeError(ErrorCode::kPlanMismatch,
+                   "the policy is made for another number of devices, units or features: " +
+                       parameters->mismatch(),
+                   "", "Train a policy for this graph and cluster.");
 }
 
 }  // namespace placewright

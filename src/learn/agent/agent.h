@@ -30,14 +30,23 @@ struct Agent {
   PlacementUnits units;  // what the policy gives devices to
   std::unique_ptr<Policy> policy;
   TrainerOptions trainer;
-  // Before the first sample; ends early where the budget does. May be empty.
+  // Both may be empty. Of a policy that nothing has trained; ends early where the budget does.
   std::function<void(const Budget&)> pretrain;
+  std::function<void()> begin;  // before the first sample, and where a training goes on
 };
 
-// Errors: kMissingRuntime (device=cuda without a usable GPU), kInternal (a partitioner failed).
-Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& problem);
+// Where the settings say that policies are computed. Errors: kMissingRuntime (no usable GPU).
+Result<at::TensorOptions> PolicyTensors(const AgentSettings& settings);
 
-// The parts, for agents: units as the settings `units` and `parts` say, the trainer's options, and
+// With these parameters, of PolicyTensors(settings). Errors: kPlanMismatch (stored parameters are
+// of another policy), kInternal (a partitioner failed).
+Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& problem,
+                        const std::shared_ptr<Parameters>& parameters);
+
+// Random numbers for the first values of parameters.
+Random FirstValues(uint64_t seed);
+
+// The parts, for agents: units as the settings `parts` and `partition` say, the trainer's options, and
 // the tensors of units.
 Result<PlacementUnits> MakeUnits(const AgentSettings& settings, const AgentProblem& problem);
 TrainerOptions MakeTrainerOptions(const AgentSettings& settings);

@@ -57,7 +57,15 @@ at::Tensor NormalizedAdjacency(int64_t nodes, std::span<const NodeEdge> edges,
 }
 
 at::Tensor Propagate(const at::Tensor& adjacency, const at::Tensor& x) {
-  return PropagateFunction::apply(adjacency, x);
+  if (!adjacency.is_sparse()) return at::bmm(adjacency, x);
+  if (x.dim() == 2) return PropagateFunction::apply(adjacency, x);
+  return PropagateFunction::apply(adjacency, x.squeeze(0)).unsqueeze(0);
+}
+
+at::Tensor NormalizeDense(const at::Tensor& adjacency) {
+  const at::Tensor looped = adjacency + at::eye(adjacency.size(1), adjacency.options());
+  const at::Tensor root = looped.sum(2).rsqrt();
+  return looped * root.unsqueeze(1) * root.unsqueeze(2);
 }
 
 GcnEncoder::GcnEncoder(int64_t features, const Options& options, const std::string& name,
@@ -79,10 +87,10 @@ std::vector<at::Tensor> GcnEncoder::parameters() const {
   return parameters;
 }
 
-at::Tensor GcnEncoder::Encode(const at::Tensor& adjacency, const at::Tensor& features) const {
+at::Tensor GcnEncoder::Encode(const at::Tensor& structure, const at::Tensor& features) const {
   at::Tensor x = features;
   for (const Layer& layer : layers_) {
-    x = at::prelu(Propagate(adjacency, at::mm(x, layer.theta)), layer.slope);
+    x = at::prelu(Propagate(structure, at::mm(x, layer.theta)), layer.slope);
   }
   return x;
 }

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "learn/encoder/graph_encoder.h"
 #include "learn/nn/parameters.h"
 
 namespace placewright {
@@ -25,11 +26,15 @@ using NodeEdge = std::pair<int64_t, int64_t>;
 at::Tensor NormalizedAdjacency(int64_t nodes, std::span<const NodeEdge> edges,
                                const at::TensorOptions& options);
 
-// adjacency X, with gradients of X. `adjacency` is symmetric: the gradient is the same product.
+// adjacency X, with gradients of X: a sparse adjacency [N, N], for X [N, I] or [1, N, I], or dense
+// ones [B, N, N] for X [B, N, I]. They are symmetric: the gradient is the same product.
 at::Tensor Propagate(const at::Tensor& adjacency, const at::Tensor& x);
 
+// D^-1/2 (A + I) D^-1/2 of dense adjacencies A [B, N, N], symmetric with zeros on the diagonal.
+at::Tensor NormalizeDense(const at::Tensor& adjacency);
+
 // `layers` convolutions, each `width` wide (Mars: 3 of 256).
-class GcnEncoder {
+class GcnEncoder : public GraphEncoder {
  public:
   struct Options {
     int layers = 3;
@@ -39,10 +44,10 @@ class GcnEncoder {
   GcnEncoder(int64_t features, const Options& options, const std::string& name,
              Parameters& parameters);
 
-  int64_t width() const { return options_.width; }
-  std::vector<at::Tensor> parameters() const;
-  // Representations [N, width] of nodes with features [N, features].
-  at::Tensor Encode(const at::Tensor& adjacency, const at::Tensor& features) const;
+  int64_t width() const override { return options_.width; }
+  std::vector<at::Tensor> parameters() const override;
+  // `structure`: of NormalizedAdjacency.
+  at::Tensor Encode(const at::Tensor& structure, const at::Tensor& features) const override;
 
  private:
   struct Layer {

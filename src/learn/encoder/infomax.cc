@@ -30,7 +30,7 @@ at::Tensor InfomaxLoss(const at::Tensor& h, const at::Tensor& corrupted,
   return (of_graph + of_corrupted) / static_cast<double>(2 * h.size(0));
 }
 
-InfomaxResult PretrainByInfomax(GcnEncoder& encoder, const at::Tensor& adjacency,
+InfomaxResult PretrainByInfomax(const GraphEncoder& encoder, const at::Tensor& structure,
                                 const at::Tensor& features, Random random, const Budget& budget,
                                 const InfomaxOptions& options) {
   Parameters own(random.Fork(0), features.options());
@@ -46,8 +46,8 @@ InfomaxResult PretrainByInfomax(GcnEncoder& encoder, const at::Tensor& adjacency
     const at::Tensor order = Permutation(features.size(0), permutations).to(features.device());
     adam.zero_grad();
     const at::Tensor loss =
-        InfomaxLoss(encoder.Encode(adjacency, features),
-                    encoder.Encode(adjacency, features.index_select(0, order)), discriminator);
+        InfomaxLoss(encoder.Encode(structure, features),
+                    encoder.Encode(structure, features.index_select(0, order)), discriminator);
     result.losses.push_back(loss.item<double>());
     if (result.best < 0 || result.losses.back() < result.losses[static_cast<size_t>(result.best)]) {
       result.best = i;

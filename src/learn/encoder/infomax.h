@@ -13,7 +13,7 @@
 
 #include "base/random.h"
 #include "base/stop.h"
-#include "learn/encoder/gcn.h"
+#include "learn/encoder/graph_encoder.h"
 
 namespace placewright {
 
@@ -32,7 +32,7 @@ struct InfomaxResult {
 };
 
 // Trains the encoder and keeps the parameters of the lowest loss. Ends early where the budget does.
-InfomaxResult PretrainByInfomax(GcnEncoder& encoder, const at::Tensor& adjacency,
+InfomaxResult PretrainByInfomax(const GraphEncoder& encoder, const at::Tensor& structure,
                                 const at::Tensor& features, Random random, const Budget& budget,
                                 const InfomaxOptions& options = {});
 

@@ -86,7 +86,7 @@ class GrouperPlacer : public testing::TestWithParam<bool> {
         [&](int64_t width, Parameters& parameters) {
           return std::make_unique<Seq2SeqPlacer>(width, 2, placer, "placer", parameters);
         },
-        Random(9));
+        std::make_shared<Parameters>(Random(9), kDoubles));
   }
 };
 

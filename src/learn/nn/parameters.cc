@@ -1,11 +1,11 @@
 #include "learn/nn/parameters.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-
-#include "base/check.h"
 
 namespace placewright {
 
@@ -14,20 +14,36 @@ at::Tensor Parameters::Glorot(const std::string& name, int64_t fan_out, int64_t 
 }
 
 at::Tensor Parameters::Uniform(const std::string& name, at::IntArrayRef sizes, double limit) {
-  const at::Tensor values = at::empty(sizes, at::TensorOptions().dtype(at::kDouble));
-  double* const data = values.data_ptr<double>();
-  std::generate(data, data + values.numel(), [&] { return (2 * random_.Unit() - 1) * limit; });
-  return Add(name, values);
+  return Add(name, sizes, [&] {
+    const at::Tensor values = at::empty(sizes, at::TensorOptions().dtype(at::kDouble));
+    double* const data = values.data_ptr<double>();
+    std::generate(data, data + values.numel(), [&] { return (2 * random_.Unit() - 1) * limit; });
+    return values;
+  });
 }
 
 at::Tensor Parameters::Constant(const std::string& name, at::IntArrayRef sizes, double value) {
-  return Add(name, at::full(sizes, value, at::TensorOptions().dtype(at::kDouble)));
+  return Add(name, sizes,
+             [&] { return at::full(sizes, value, at::TensorOptions().dtype(at::kDouble)); });
 }
 
-at::Tensor Parameters::Add(const std::string& name, const at::Tensor& values) {
-  PW_CHECK(std::none_of(named_.begin(), named_.end(),
-                        [&](const auto& known) { return known.first == name; }));
-  at::Tensor parameter = values.to(options_);
+at::Tensor Parameters::Add(const std::string& name, at::IntArrayRef sizes,
+                           const std::function<at::Tensor()>& first_values) {
+  const auto mismatches = [&](const at::Tensor& known) {
+    if (known.sizes() == sizes) return false;
+    if (mismatch_.empty()) {
+      mismatch_ = fmt::format("{} has {} numbers, {} are wanted", name,
+                              fmt::join(known.sizes(), " x "), fmt::join(sizes, " x "));
+    }
+    return true;
+  };
+  for (const auto& [known_name, known] : named_) {
+    // A tensor of the wrong sizes would end in an exception; mismatch() says that it is in vain.
+    if (known_name == name) return mismatches(known) ? known.new_zeros(sizes) : known;
+  }
+  const auto stored = stored_.find(name);
+  const bool use = stored != stored_.end() && !mismatches(stored->second);
+  at::Tensor parameter = (use ? stored->second : first_values()).to(options_).clone();
   parameter.requires_grad_();
   named_.emplace_back(name, parameter);
   return parameter;

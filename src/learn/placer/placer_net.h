@@ -10,7 +10,8 @@ namespace placewright {
 // Of units 0 .. N-1 in the order of the sequence.
 struct PlacerInputs {
   at::Tensor embeddings;  // [B, N, I]: B sequences, which share what follows
-  at::Tensor adjacency;   // [N, N] of NormalizedAdjacency; for networks that look at it
+  at::Tensor adjacency;   // normalised, for networks that look at it: sparse [N, N] where B is 1,
+                          // or [B, N, N]
   at::Tensor forbidden;   // [N, devices]: 0, or minus infinity where a unit may not lie
 };
 

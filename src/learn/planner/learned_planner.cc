@@ -8,7 +8,7 @@ Result<std::unique_ptr<PlannerRun>> LearnedPlanner::Start(const Problem& problem
                                                           Evaluator& evaluator,
                                                           const PlannerOptions& options) const {
   PW_ASSIGN(std::unique_ptr<LearnedRun> run,
-            LearnedRun::Start(settings_, problem, evaluator, options));
+            LearnedRun::Start(settings_, problem, evaluator, options, policy_.get()));
   return std::unique_ptr<PlannerRun>(std::move(run));
 }
 

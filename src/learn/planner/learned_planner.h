@@ -2,6 +2,9 @@
 #ifndef PLACEWRIGHT_LEARN_PLANNER_LEARNED_PLANNER_H_
 #define PLACEWRIGHT_LEARN_PLANNER_LEARNED_PLANNER_H_
 
+#include <memory>
+
+#include "plan/stored_policy.h"
 #include "search/planner_table.h"
 #include "torch_api/learned_algorithms.h"
 
@@ -9,7 +12,10 @@ namespace placewright {
 
 class LearnedPlanner : public IterativePlanner {
  public:
-  explicit LearnedPlanner(AgentSettings settings) : settings_(std::move(settings)) {}
+  // `policy`: to start from.
+  explicit LearnedPlanner(AgentSettings settings,
+                          std::shared_ptr<const StoredPolicy> policy = nullptr)
+      : settings_(std::move(settings)), policy_(std::move(policy)) {}
 
   std::string_view name() const override { return settings_.algorithm().name; }
   std::string_view description() const override { return settings_.algorithm().description; }
@@ -20,6 +26,7 @@ class LearnedPlanner : public IterativePlanner {
 
  private:
   AgentSettings settings_;
+  std::shared_ptr<const StoredPolicy> policy_;
 };
 
 }  // namespace placewright

@@ -147,6 +147,23 @@ TEST_P(Learned, LearnsFromItsSamples) {
   EXPECT_LE(result.step_time, Nanos(6300));
 }
 
+// Every kind of part makes plans.
+TEST(LearnedParts, EveryWordOfEverySetting) {
+  const auto test = MakeTestProblem(TwoStrands());
+  for (const LearnedAlgorithm& algorithm : LearnedAlgorithms()) {
+    for (const AgentSetting& setting : algorithm.settings) {
+      if (setting.name == "device") continue;
+      for (const std::string& word : setting.words) {
+        const PlannerResult result = MakePlanner(algorithm, {setting.name + "=" + word})
+                                         .Plan(test->problem, *test->evaluator, Options(60))
+                                         .Take();
+        EXPECT_TRUE(result.feasible) << algorithm.name << " " << setting.name << "=" << word;
+        EXPECT_EQ(result.iterations, 60);
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Algorithms, Learned, testing::ValuesIn(LearnedAlgorithms()),
                          [](const auto& named) { return named.param.name; });
 
@@ -159,10 +176,9 @@ TEST(Units, AsTheSettingsSay) {
         .size();
   };
   EXPECT_EQ(units({}), 12);
-  EXPECT_EQ(units({"units=groups", "parts=3"}), 12);
   EXPECT_EQ(units({"parts=3"}), 3);
-  EXPECT_EQ(units({"units=metis"}), 12);  // no more parts than groups
-  EXPECT_EQ(units({"units=fluid", "parts=3"}), 3);
+  EXPECT_EQ(units({"parts=3", "partition=fluid"}), 3);
+  EXPECT_EQ(units({"parts=100"}), 12);  // no more parts than groups
 }
 
 }  // namespace

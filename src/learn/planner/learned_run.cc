@@ -5,8 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <map>
 
+#include "base/text.h"
+#include "learn/features/vocabulary.h"
 #include "search/evaluation/group_placement.h"
 #include "search/local/initial_placements.h"
 
@@ -43,29 +47,43 @@ LearnedRun::LearnedRun(const AgentSettings& settings, const Problem& problem, Ev
       scale_(ScaleOf(settings, problem_, evaluator)),
       record_(problem, options_, settings.algorithm().name) {}
 
-Result<std::unique_ptr<LearnedRun>> LearnedRun::Start(const AgentSettings& settings,
-                                                      const Problem& problem, Evaluator& evaluator,
-                                                      const PlannerOptions& options) {
+Result<std::unique_ptr<LearnedRun>> LearnedRun::Build(
+    const AgentSettings& settings, const Problem& problem, Evaluator& evaluator,
+    const PlannerOptions& options, const std::shared_ptr<Parameters>& parameters) {
   UseOneThread();
   std::unique_ptr<LearnedRun> run(new LearnedRun(settings, problem, evaluator, options));
-  PW_RETURN_IF_ERROR(run->Build(settings));
+  PW_ASSIGN(run->agent_, MakeAgent(settings, run->problem_, parameters));
   return run;
 }
 
-Status LearnedRun::Build(const AgentSettings& settings) {
-  PW_ASSIGN(agent_, MakeAgent(settings, problem_));
+void LearnedRun::Begin(std::shared_ptr<PolicyOptimizer> optimizer, bool pretrained) {
+  UseOneThread();
+  pretrained_ = pretrained;
+  if (pretrained && agent_.begin) agent_.begin();
   const Random random(options_.seed);
-  trainer_ = std::make_unique<Trainer>(*agent_.policy, agent_.trainer, random.Fork(kTrainer));
+  trainer_ = std::make_unique<Trainer>(*agent_.policy, std::move(optimizer), agent_.trainer,
+                                       random.Fork(kTrainer));
   Random first = random.Fork(kFirstDraw);
-  drawn_ = agent_.policy->Sample(1, first).cpu();
-  const GroupPlacement devices = PlacementOfRow(0);
-  drawn_ = at::Tensor();
-  Consider(evaluator_.EvaluateOne(ExpandGroups(problem_.problem, devices)), devices, true);
+  const GroupPlacement devices = PlacementOf(agent_.policy->Sample(1, first).cpu()[0]);
+  Consider(Evaluate(devices), devices, true);
   if (options_.initial) {
     const GroupPlacement start = GroupsOf(problem_.problem, *options_.initial);
-    Consider(evaluator_.EvaluateOne(ExpandGroups(problem_.problem, start)), start, false);
+    Consider(Evaluate(start), start, false);
   }
-  return Ok();
+}
+
+Result<std::unique_ptr<LearnedRun>> LearnedRun::Start(const AgentSettings& settings,
+                                                      const Problem& problem, Evaluator& evaluator,
+                                                      const PlannerOptions& options,
+                                                      const StoredPolicy* stored) {
+  PW_ASSIGN(const std::shared_ptr<Parameters> parameters,
+            MakeParameters(settings, options.seed, stored));
+  PW_ASSIGN(std::unique_ptr<LearnedRun> run,
+            Build(settings, problem, evaluator, options, parameters));
+  run->Begin(std::make_shared<PolicyOptimizer>(parameters, settings.Number("learning-rate"),
+                                               settings.Number("gradient-norm")),
+             stored != nullptr);
+  return run;
 }
 
 bool LearnedRun::Advance(int64_t max_moves) {
@@ -77,39 +95,47 @@ bool LearnedRun::Advance(int64_t max_moves) {
   if (left <= 0) return false;
   if (!pretrained_) {
     if (agent_.pretrain) agent_.pretrain(options_.budget);
-    pretrained_ = true;
     if (options_.budget.Expired()) return false;
+    pretrained_ = true;
+    if (agent_.begin) agent_.begin();
   }
-  if (!drawn_.defined()) Draw();
-  EvaluateDrawn(std::min(left, drawn_.size(0) - static_cast<int64_t>(rewards_.size())));
+  if (drawn_ == nullptr) drawn_ = std::make_unique<Drawn>(Drawn{trainer_->Draw().cpu(), {}});
+  const auto evaluated = static_cast<int64_t>(drawn_->rewards.size());
+  EvaluateDrawn(std::min(left, drawn_->decisions.size(0) - evaluated));
   NoteSamples();
-  if (static_cast<int64_t>(rewards_.size()) < drawn_.size(0)) return true;
-  trainer_->Observe(drawn_, rewards_, options_.budget);
-  drawn_ = at::Tensor();
-  rewards_.clear();
+  if (static_cast<int64_t>(drawn_->rewards.size()) < drawn_->decisions.size(0)) return true;
+  trainer_->Observe(drawn_->decisions, drawn_->rewards, options_.budget);
+  drawn_.reset();
   return true;
 }
 
-void LearnedRun::Draw() { drawn_ = trainer_->Draw().cpu(); }
+GroupPlacement LearnedRun::PlacementOf(const at::Tensor& row) const {
+  return PlaceUnits(agent_.units, problem_.candidates, agent_.policy->DevicesOf(row));
+}
 
-GroupPlacement LearnedRun::PlacementOfRow(int64_t row) const {
-  return PlaceUnits(agent_.units, problem_.candidates, agent_.policy->DevicesOf(drawn_[row]));
+Evaluation LearnedRun::Evaluate(const GroupPlacement& devices) {
+  return evaluator_.EvaluateOne(ExpandGroups(problem_.problem, devices));
 }
 
 void LearnedRun::EvaluateDrawn(int64_t count) {
-  const auto first = static_cast<int64_t>(rewards_.size());
+  const auto first = static_cast<int64_t>(drawn_->rewards.size());
   std::vector<GroupPlacement> devices;
   std::vector<Placement> placements;
   for (int64_t row = first; row < first + count; ++row) {
-    devices.push_back(PlacementOfRow(row));
+    devices.push_back(PlacementOf(drawn_->decisions[row]));
     placements.push_back(ExpandGroups(problem_.problem, devices.back()));
   }
+  const Clock::time_point start = Clock::now();
   const std::vector<Evaluation> evaluations = evaluator_.Evaluate(placements);
+  total_.evaluating += std::chrono::duration<double>(Clock::now() - start).count();
   for (size_t i = 0; i < evaluations.size(); ++i) {
+    const Evaluation& evaluation = evaluations[i];
     ++record_.result.iterations;
-    invalid_samples_ += evaluations[i].feasible ? 0 : 1;
-    rewards_.push_back(RewardOf(evaluations[i], scale_));
-    Consider(evaluations[i], devices[i], false);
+    ++total_.samples;
+    total_.invalid += evaluation.feasible ? 0 : 1;
+    if (evaluation.feasible) total_.seconds += Seconds(evaluation.step_time);
+    drawn_->rewards.push_back(RewardOf(evaluation, scale_));
+    Consider(evaluation, devices[i], false);
   }
 }
 
@@ -121,8 +147,85 @@ void LearnedRun::Consider(const Evaluation& evaluation, const GroupPlacement& de
 
 void LearnedRun::NoteSamples() {
   record_.result.notes = {fmt::format("{}: {} placements sampled, {} of them did not fit",
-                                      record_.result.algorithm, record_.result.iterations,
-                                      invalid_samples_)};
+                                      record_.result.algorithm, total_.samples, total_.invalid)};
+}
+
+void LearnedRun::Store(StateWriter& state) const {
+  trainer_->Store(state);
+  state.Integer("iterations", record_.result.iterations);
+  state.Integer("counted", total_.samples);
+  state.Integer("invalid", total_.invalid);
+  state.Number("step_seconds", total_.seconds);
+  std::vector<int64_t> devices, iterations, times;
+  std::vector<double> seconds;
+  for (const DeviceId device : best_.devices) devices.push_back(device.value());
+  for (const HistoryPoint& point : record_.result.history) {
+    iterations.push_back(point.iterations);
+    times.push_back(point.step_time.count);
+    seconds.push_back(point.seconds);
+  }
+  state.Tensor("best", at::tensor(devices, at::kLong));
+  state.Tensor("history_iterations", at::tensor(iterations, at::kLong));
+  state.Tensor("history_step_times", at::tensor(times, at::kLong));
+  state.Tensor("history_seconds", at::tensor(seconds, at::kDouble));
+}
+
+Status LearnedRun::Restore(const StateReader& state) {
+  PW_RETURN_IF_ERROR(trainer_->Restore(state));
+  PW_ASSIGN(record_.result.iterations, state.Integer("iterations"));
+  PW_ASSIGN(total_.samples, state.Integer("counted"));
+  PW_ASSIGN(total_.invalid, state.Integer("invalid"));
+  PW_ASSIGN(total_.seconds, state.Number("step_seconds"));
+  PW_ASSIGN(const at::Tensor best, state.Tensor("best", at::kLong, 1));
+  PW_ASSIGN(const at::Tensor iterations, state.Tensor("history_iterations", at::kLong, 1));
+  PW_ASSIGN(const at::Tensor times, state.Tensor("history_step_times", at::kLong, 1));
+  PW_ASSIGN(const at::Tensor seconds, state.Tensor("history_seconds", at::kDouble, 1));
+  const auto other = [] {
+    return MakeError(ErrorCode::kPlanMismatch, "the training is of another graph or cluster", "",
+                     "Give the graphs and the cluster that it began with.");
+  };
+  if (best.size(0) != static_cast<int64_t>(problem_.problem.groups.size())) return other();
+  GroupPlacement devices;
+  for (ColocationGroupId group : problem_.problem.group_ids()) {
+    const DeviceId device(static_cast<int32_t>(best[group.value()].item<int64_t>()));
+    const std::vector<DeviceId>& allowed = problem_.problem.groups[group].allowed;
+    if (!std::binary_search(allowed.begin(), allowed.end(), device)) return other();
+    devices.push_back(device);
+  }
+  const Evaluation evaluation = Evaluate(devices);
+  const int64_t points = times.size(0);
+  if (iterations.size(0) != points || seconds.size(0) != points ||
+      (evaluation.feasible && points > 0 &&
+       times[points - 1].item<int64_t>() != evaluation.step_time.count)) {
+    return other();
+  }
+  record_.result.history.clear();
+  best_ = {evaluation.score(), devices};
+  for (int64_t i = 0; i < points; ++i) {
+    record_.result.history.push_back({iterations[i].item<int64_t>(), seconds[i].item<double>(),
+                                      Nanos(times[i].item<int64_t>()), record_.result.algorithm});
+  }
+  if (points > 0) record_.result.first_feasible_seconds = seconds[0].item<double>();
+  record_.Update(best_, true);
+  NoteSamples();
+  return Ok();
+}
+
+Result<std::shared_ptr<Parameters>> MakeParameters(const AgentSettings& settings, uint64_t seed,
+                                                   const StoredPolicy* stored) {
+  PW_ASSIGN(const at::TensorOptions numbers, PolicyTensors(settings));
+  std::map<std::string, at::Tensor> values;
+  if (stored != nullptr) {
+    if (stored->vocabulary != vocabulary::kVersion) {
+      return MakeError(ErrorCode::kPlanMismatch,
+                       fmt::format("the policy knows version {} of the op types, this program has "
+                                   "version {}",
+                                   stored->vocabulary, vocabulary::kVersion),
+                       "", "Train it again with this version.");
+    }
+    for (const auto& [name, tensor] : stored->parameters) values[name] = FromStored(tensor);
+  }
+  return std::make_shared<Parameters>(FirstValues(seed), numbers, std::move(values));
 }
 
 }  // namespace placewright

@@ -17,26 +17,57 @@
 
 namespace placewright {
 
+// Of all samples so far.
+struct SampleCounts {
+  int64_t samples = 0, invalid = 0;
+  double seconds = 0;     // sum of the step times of those that fit
+  double evaluating = 0;  // seconds spent in the evaluator
+};
+
 class LearnedRun : public PlannerRun {
  public:
-  // The problem and the evaluator outlive it. Makes the policy and draws a first placement, which
-  // is no iteration. Errors: those of MakeAgent.
+  // The problem and the evaluator outlive it. With parameters of its own, or those of `stored`
+  // (--policy), which may be nullptr. Errors: those of MakeAgent and Load.
   static Result<std::unique_ptr<LearnedRun>> Start(const AgentSettings& settings,
                                                    const Problem& problem, Evaluator& evaluator,
-                                                   const PlannerOptions& options);
+                                                   const PlannerOptions& options,
+                                                   const StoredPolicy* stored);
+
+  // In two steps, for several runs that share parameters: first all are built, then all begin, with
+  // an optimizer of all parameters.
+  static Result<std::unique_ptr<LearnedRun>> Build(const AgentSettings& settings,
+                                                   const Problem& problem, Evaluator& evaluator,
+                                                   const PlannerOptions& options,
+                                                   const std::shared_ptr<Parameters>& parameters);
+  // Draws a first placement, which is no iteration. `pretrained`: the parameters are no first
+  // values.
+  void Begin(std::shared_ptr<PolicyOptimizer> optimizer, bool pretrained);
 
   bool Advance(int64_t max_moves) override;
   void Offer(const Score&, const Placement&) override {}
   const PlannerResult& result() const override { return record_.result; }
 
+  const SampleCounts& total() const { return total_; }
+  // What the next Advance begins with is drawn anew: the state can be stored.
+  bool AtUpdate() const { return drawn_ == nullptr && trainer_->AtUpdate(); }
+  const TrainerReport& last_update() const { return trainer_->last_update(); }
+  // The state but for parameters and optimizer. Restoring follows Begin; errors: kField,
+  // kPlanMismatch (another problem).
+  void Store(StateWriter& state) const;
+  Status Restore(const StateReader& state);
+
  private:
+  struct Drawn {
+    at::Tensor decisions;         // [draw, D], on the CPU
+    std::vector<double> rewards;  // of the first rows
+  };
+
   LearnedRun(const AgentSettings& settings, const Problem& problem, Evaluator& evaluator,
              const PlannerOptions& options);
 
-  Status Build(const AgentSettings& settings);
-  void Draw();
   void EvaluateDrawn(int64_t count);
-  GroupPlacement PlacementOfRow(int64_t row) const;
+  GroupPlacement PlacementOf(const at::Tensor& row) const;
+  Evaluation Evaluate(const GroupPlacement& devices);
   void Consider(const Evaluation& evaluation, const GroupPlacement& devices, bool first);
   void NoteSamples();
 
@@ -47,12 +78,16 @@ class LearnedRun : public PlannerRun {
   Agent agent_;
   std::unique_ptr<Trainer> trainer_;
   bool pretrained_ = false;
-  at::Tensor drawn_;             // [draw, D], on the CPU; undefined before the first
-  std::vector<double> rewards_;  // of the first rows of drawn_
-  int64_t invalid_samples_ = 0;
+  std::unique_ptr<Drawn> drawn_;
+  SampleCounts total_;
   ScoredPlacement best_;
   RunRecord record_;
 };
+
+// Parameters as the settings want them: first values of `seed`, or those of `stored`, which may be
+// nullptr. Errors: those of PolicyTensors; kPlanMismatch (a policy of another vocabulary).
+Result<std::shared_ptr<Parameters>> MakeParameters(const AgentSettings& settings, uint64_t seed,
+                                                   const StoredPolicy* stored);
 
 }  // namespace placewright
 

@@ -10,21 +10,22 @@
 
 namespace placewright {
 
-EncoderPlacerPolicy::EncoderPlacerPolicy(UnitGraph graph, const GcnEncoder::Options& encoder,
-                                         const MakePlacer& make_placer, Random random)
+EncoderPlacerPolicy::EncoderPlacerPolicy(UnitGraph graph, std::unique_ptr<GraphEncoder> encoder,
+                                         const MakePlacer& make_placer,
+                                         std::shared_ptr<Parameters> parameters)
     : graph_(std::move(graph)),
-      parameters_(random, graph_.features.options()),
-      encoder_(graph_.features.size(1), encoder, "encoder", parameters_),
-      placer_(make_placer(encoder.width, parameters_)) {}
+      parameters_(std::move(parameters)),
+      encoder_(std::move(encoder)),
+      placer_(make_placer(encoder_->width(), *parameters_)) {}
 
 void EncoderPlacerPolicy::FreezeEncoder() {
   const at::NoGradGuard no_gradients;
-  frozen_ = encoder_.Encode(graph_.adjacency, graph_.features);
+  frozen_ = encoder_->Encode(graph_.structure, graph_.features);
 }
 
 PlacerInputs EncoderPlacerPolicy::Inputs() const {
   const at::Tensor h =
-      frozen_.defined() ? frozen_ : encoder_.Encode(graph_.adjacency, graph_.features);
+      frozen_.defined() ? frozen_ : encoder_->Encode(graph_.structure, graph_.features);
   return {h.unsqueeze(0), graph_.adjacency, graph_.forbidden};
 }
 

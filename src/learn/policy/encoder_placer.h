@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "learn/encoder/gcn.h"
+#include "learn/encoder/graph_encoder.h"
 #include "learn/placer/placer_net.h"
 #include "learn/policy/policy.h"
 
@@ -15,20 +15,20 @@ namespace placewright {
 // What the policy sees of a problem's units; on one device, of one type.
 struct UnitGraph {
   at::Tensor features;   // [N, F]
-  at::Tensor adjacency;  // NormalizedAdjacency
+  at::Tensor structure;  // the encoder's form of the graph
+  at::Tensor adjacency;  // NormalizedAdjacency, for placers that look at it
   at::Tensor forbidden;  // [N, devices]
 };
 
 class EncoderPlacerPolicy : public Policy {
  public:
-  // The placer for embeddings of the given width.
+  // The placer for embeddings of the given width. The encoder's parameters are among `parameters`.
   using MakePlacer = std::function<std::unique_ptr<PlacerNet>(int64_t width, Parameters&)>;
 
-  // First values are drawn by `random`.
-  EncoderPlacerPolicy(UnitGraph graph, const GcnEncoder::Options& encoder,
-                      const MakePlacer& make_placer, Random random);
+  EncoderPlacerPolicy(UnitGraph graph, std::unique_ptr<GraphEncoder> encoder,
+                      const MakePlacer& make_placer, std::shared_ptr<Parameters> parameters);
 
-  GcnEncoder& encoder() { return encoder_; }
+  const GraphEncoder& encoder() const { return *encoder_; }
   // From now on the encoder is not trained: Table 1 of Mars trains placers on fixed representations.
   void FreezeEncoder();
 
@@ -36,14 +36,14 @@ class EncoderPlacerPolicy : public Policy {
   Evaluated Evaluate(const at::Tensor& decisions) const override;
   std::vector<int64_t> parts() const override { return {graph_.forbidden.size(0)}; }
   std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;
-  const Parameters& parameters() const override { return parameters_; }
+  const Parameters& parameters() const override { return *parameters_; }
 
  private:
   PlacerInputs Inputs() const;
 
   const UnitGraph graph_;
-  Parameters parameters_;
-  GcnEncoder encoder_;
+  std::shared_ptr<Parameters> parameters_;
+  std::unique_ptr<GraphEncoder> encoder_;
   std::unique_ptr<PlacerNet> placer_;
   at::Tensor frozen_;  // the representations, where the encoder is frozen
 };

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "learn/encoder/gcn.h"
 #include "learn/policy/categorical.h"
 #include "learn/policy/table.h"
 
@@ -12,20 +13,19 @@ namespace placewright {
 
 GrouperPlacerPolicy::GrouperPlacerPolicy(GrouperPlacerInputs inputs,
                                          const GrouperPlacerOptions& options,
-                                         const MakePlacer& make_placer, Random random)
-    : inputs_(std::move(inputs)),
-      options_(options),
-      parameters_(random, inputs_.features.options()) {
+                                         const MakePlacer& make_placer,
+                                         std::shared_ptr<Parameters> parameters)
+    : inputs_(std::move(inputs)), options_(options), parameters_(std::move(parameters)) {
   int64_t width = inputs_.units.totals.size(1) + (options.sees_adjacency ? options.groups : 0);
   if (!options.fixed.defined()) {
     grouper_.emplace(inputs_.features.size(1), options.hidden, options.groups, "grouper",
-                     parameters_);
+                     *parameters_);
     if (options.bridge > 0) {
-      bridge_.emplace(options.hidden, options.bridge, "bridge", parameters_);
+      bridge_.emplace(options.hidden, options.bridge, "bridge", *parameters_);
       width += options.bridge;
     }
   }
-  placer_ = make_placer(width, parameters_);
+  placer_ = make_placer(width, *parameters_);
 }
 
 std::vector<int64_t> GrouperPlacerPolicy::parts() const {
@@ -43,7 +43,7 @@ PlacerInputs GrouperPlacerPolicy::ForPlacer(const EmbeddedGroups& groups,
   std::vector<at::Tensor> columns = {groups.totals};
   if (options_.sees_adjacency) columns.push_back(groups.adjacency);
   if (bridge_) columns.push_back(bridge_->Outputs(*grouper_, logits, groups.order));
-  return {at::cat(columns, 2), groups.adjacency,
+  return {at::cat(columns, 2), NormalizeDense(groups.adjacency),
           inputs_.forbidden.unsqueeze(0).expand({options_.groups, -1})};
 }
 

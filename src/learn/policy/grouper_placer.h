@@ -39,15 +39,14 @@ class GrouperPlacerPolicy : public Policy {
   // The placer for embeddings of the given width.
   using MakePlacer = std::function<std::unique_ptr<PlacerNet>(int64_t width, Parameters&)>;
 
-  // First values are drawn by `random`.
   GrouperPlacerPolicy(GrouperPlacerInputs inputs, const GrouperPlacerOptions& options,
-                      const MakePlacer& make_placer, Random random);
+                      const MakePlacer& make_placer, std::shared_ptr<Parameters> parameters);
 
   at::Tensor Sample(int64_t count, Random& random) const override;
   Evaluated Evaluate(const at::Tensor& decisions) const override;
   std::vector<int64_t> parts() const override;
   std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;
-  const Parameters& parameters() const override { return parameters_; }
+  const Parameters& parameters() const override { return *parameters_; }
 
  private:
   int64_t grouped() const { return options_.fixed.defined() ? 0 : inputs_.units.units(); }
@@ -56,7 +55,7 @@ class GrouperPlacerPolicy : public Policy {
 
   const GrouperPlacerInputs inputs_;
   const GrouperPlacerOptions options_;
-  Parameters parameters_;
+  std::shared_ptr<Parameters> parameters_;
   std::optional<FeedForwardGrouper> grouper_;
   std::optional<GrouperBridge> bridge_;
   std::unique_ptr<PlacerNet> placer_;

@@ -7,10 +7,10 @@
 
 namespace placewright {
 
-TablePolicy::TablePolicy(const at::Tensor& forbidden)
-    : parameters_(Random(0), forbidden.options()),
+TablePolicy::TablePolicy(const at::Tensor& forbidden, std::shared_ptr<Parameters> parameters)
+    : parameters_(std::move(parameters)),
       forbidden_(forbidden),
-      logits_(parameters_.Constant("logits", forbidden.sizes(), 0)) {}
+      logits_(parameters_->Constant("logits", forbidden.sizes(), 0)) {}
 
 at::Tensor TablePolicy::Sample(int64_t count, Random& random) const {
   const at::NoGradGuard no_gradients;

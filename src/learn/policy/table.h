@@ -3,6 +3,8 @@
 #ifndef PLACEWRIGHT_LEARN_POLICY_TABLE_H_
 #define PLACEWRIGHT_LEARN_POLICY_TABLE_H_
 
+#include <memory>
+
 #include "learn/policy/policy.h"
 
 namespace placewright {
@@ -10,16 +12,16 @@ namespace placewright {
 class TablePolicy : public Policy {
  public:
   // `forbidden` [N, devices]: 0, or minus infinity.
-  explicit TablePolicy(const at::Tensor& forbidden);
+  TablePolicy(const at::Tensor& forbidden, std::shared_ptr<Parameters> parameters);
 
   at::Tensor Sample(int64_t count, Random& random) const override;
   Evaluated Evaluate(const at::Tensor& decisions) const override;
   std::vector<int64_t> parts() const override { return {logits_.size(0)}; }
   std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;
-  const Parameters& parameters() const override { return parameters_; }
+  const Parameters& parameters() const override { return *parameters_; }
 
  private:
-  Parameters parameters_;
+  std::shared_ptr<Parameters> parameters_;
   at::Tensor forbidden_;
   at::Tensor logits_;  // [N, devices]
 };

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <torch/nn/utils/clip_grad.h>
 
 #include <algorithm>
 #include <numeric>
@@ -21,13 +20,13 @@ std::vector<int64_t> Shuffled(int64_t n, Random& random) {
 
 }  // namespace
 
-Trainer::Trainer(Policy& policy, const TrainerOptions& options, Random random)
+Trainer::Trainer(Policy& policy, std::shared_ptr<PolicyOptimizer> optimizer,
+                 const TrainerOptions& options, Random random)
     : policy_(policy),
       options_(options),
       draws_(random.Fork(0)),
       shuffles_(random.Fork(1)),
-      parameters_(policy.parameters().tensors()),
-      adam_(parameters_, torch::optim::AdamOptions(options.learning_rate)),
+      optimizer_(std::move(optimizer)),
       baseline_(options.baseline) {
   PW_CHECK(options.draw > 0 && options.update % options.draw == 0);
 }
@@ -95,7 +94,7 @@ void Trainer::Update(const Budget& budget) {
       }
       if (reinforce) report_.entropy = entropy.item<double>();
       report_.objective += objective.item<double>() / static_cast<double>(epochs * minibatches);
-      Step(objective + options_.entropy * entropy);
+      optimizer_->Climb(objective + options_.entropy * entropy);
     }
   }
 }
@@ -122,14 +121,54 @@ void Trainer::LearnFromElites() {
     objective = objective + EliteObjective(log_probability.narrow(1, first, part));
     first += part;
   }
-  Step(objective);
+  optimizer_->Climb(objective);
 }
 
-void Trainer::Step(const at::Tensor& objective) {
-  adam_.zero_grad();
-  (-objective).backward();
-  torch::nn::utils::clip_grad_norm_(parameters_, options_.gradient_norm);
-  adam_.step();
+void Trainer::Store(StateWriter& state) const {
+  PW_CHECK(pending_.empty());
+  state.Integer("draws", static_cast<int64_t>(draws_.state()));
+  state.Integer("shuffles", static_cast<int64_t>(shuffles_.state()));
+  state.Integer("samples", samples_);
+  if (baseline_.value()) state.Number("baseline", *baseline_.value());
+  if (elites_.empty()) return;
+  std::vector<at::Tensor> rows;
+  std::vector<double> rewards;
+  std::vector<int64_t> samples;
+  for (const Elite& elite : elites_) {
+    rows.push_back(elite.decisions);
+    rewards.push_back(elite.reward);
+    samples.push_back(elite.sample);
+  }
+  state.Tensor("elites", at::stack(rows));
+  state.Tensor("elite_rewards", at::tensor(rewards, at::kDouble));
+  state.Tensor("elite_samples", at::tensor(samples, at::kLong));
+}
+
+Status Trainer::Restore(const StateReader& state) {
+  PW_ASSIGN(const int64_t draws, state.Integer("draws"));
+  PW_ASSIGN(const int64_t shuffles, state.Integer("shuffles"));
+  PW_ASSIGN(samples_, state.Integer("samples"));
+  draws_ = Random(static_cast<uint64_t>(draws));
+  shuffles_ = Random(static_cast<uint64_t>(shuffles));
+  baseline_.Restore(std::nullopt);
+  if (state.Has("baseline")) {
+    PW_ASSIGN(const double baseline, state.Number("baseline"));
+    baseline_.Restore(baseline);
+  }
+  elites_.clear();
+  if (options_.algorithm != TrainerOptions::Algorithm::kPpoCrossEntropy || samples_ == 0) {
+    return Ok();
+  }
+  PW_ASSIGN(const at::Tensor rows, state.Tensor("elites", at::kLong, 2));
+  PW_ASSIGN(const at::Tensor rewards, state.Tensor("elite_rewards", at::kDouble, 1));
+  PW_ASSIGN(const at::Tensor samples, state.Tensor("elite_samples", at::kLong, 1));
+  if (rows.size(0) != rewards.size(0) || rows.size(0) != samples.size(0)) {
+    return MakeError(ErrorCode::kField, "the training's elites have no rewards", "state.elites");
+  }
+  for (int64_t i = 0; i < rows.size(0); ++i) {
+    elites_.push_back({rewards[i].item<double>(), samples[i].item<int64_t>(), rows[i].clone()});
+  }
+  return Ok();
 }
 
 }  // namespace placewright

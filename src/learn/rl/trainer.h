@@ -4,9 +4,8 @@
 #ifndef PLACEWRIGHT_LEARN_RL_TRAINER_H_
 #define PLACEWRIGHT_LEARN_RL_TRAINER_H_
 
-#include <torch/optim/adam.h>
-
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -14,7 +13,9 @@
 #include "base/stop.h"
 #include "learn/policy/policy.h"
 #include "learn/rl/objective.h"
+#include "learn/rl/policy_optimizer.h"
 #include "learn/rl/reward.h"
+#include "learn/store/stored_tensors.h"
 
 namespace placewright {
 
@@ -45,8 +46,10 @@ struct TrainerReport {
 
 class Trainer {
  public:
-  // The policy outlives it. `random`: of draws and shuffles.
-  Trainer(Policy& policy, const TrainerOptions& options, Random random);
+  // The policy outlives it. The optimizer steps all of its parameters, and may be that of other
+  // trainers, whose policies share them. `random`: of draws and shuffles.
+  Trainer(Policy& policy, std::shared_ptr<PolicyOptimizer> optimizer, const TrainerOptions& options,
+          Random random);
 
   const TrainerOptions& options() const { return options_; }
   // The next placements, [draw, D].
@@ -56,6 +59,11 @@ class Trainer {
   bool Observe(const at::Tensor& decisions, std::span<const double> rewards,
                const Budget& budget = {});
   const TrainerReport& last_update() const { return report_; }
+
+  bool AtUpdate() const { return pending_.empty(); }  // nothing waits for an update
+  // What it goes on from, but for the parameters and the optimizer; after an update.
+  void Store(StateWriter& state) const;
+  Status Restore(const StateReader& state);
 
  private:
   struct Elite {
@@ -67,13 +75,11 @@ class Trainer {
   void Update(const Budget& budget);
   void LearnFromElites();
   void KeepElites(const at::Tensor& decisions, std::span<const double> rewards);
-  void Step(const at::Tensor& objective);
 
   Policy& policy_;
   const TrainerOptions options_;
   Random draws_, shuffles_;
-  std::vector<at::Tensor> parameters_;
-  torch::optim::Adam adam_;
+  std::shared_ptr<PolicyOptimizer> optimizer_;
   RewardBaseline baseline_;
   std::vector<at::Tensor> pending_;  // decisions of the update to come
   std::vector<double> advantages_;   // theirs

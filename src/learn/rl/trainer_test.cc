@@ -1,6 +1,7 @@
 #include "learn/rl/trainer.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,6 +13,10 @@
 
 namespace placewright {
 namespace {
+
+std::shared_ptr<Parameters> NoParameters() {
+  return std::make_shared<Parameters>(Random(1), at::TensorOptions().dtype(at::kFloat));
+}
 
 TEST(Categorical, NoiseDrawsTheSoftmax) {
   // Logits log 1, log 2, log 5: shares 1/8, 2/8, 5/8; 8,000 draws, five standard deviations.
@@ -39,7 +44,7 @@ TEST(Categorical, ByHandAndWithoutWhatIsForbidden) {
 TEST(TablePolicy, StartsUniformOverWhatIsAllowed) {
   at::Tensor forbidden = at::zeros({2, 3});
   forbidden[1][0] = -INFINITY;
-  const TablePolicy policy(forbidden);
+  const TablePolicy policy(forbidden, NoParameters());
   Random random(1);
   const at::Tensor decisions = policy.Sample(100, random);
   EXPECT_FALSE((decisions.select(1, 1) == 0).any().item<bool>());
@@ -48,16 +53,50 @@ TEST(TablePolicy, StartsUniformOverWhatIsAllowed) {
   EXPECT_TRUE(at::allclose(e.log_probability.select(1, 1), at::full({100}, -std::log(2.0))));
 }
 
+TEST(PolicyOptimizer, ClimbsAsAdamDoes) {
+  // The gradient of 3 x + y is (3, 1), of norm sqrt 10 and bounded to 1. Every first step of Adam is
+  // as long as the learning rate; the second, of the same gradient, too.
+  const std::shared_ptr<Parameters> parameters = NoParameters();
+  const at::Tensor x = parameters->Constant("x", {1}, 0), y = parameters->Constant("y", {1}, 5);
+  PolicyOptimizer optimizer(parameters, 0.1, 1);
+  for (int step = 1; step <= 2; ++step) {
+    optimizer.Climb((3 * x + y).sum());
+    EXPECT_NEAR(x.item<double>(), 0.1 * step, 1e-5);
+    EXPECT_NEAR(y.item<double>(), 5 + 0.1 * step, 1e-5);
+  }
+  // Stored and restored it goes on in the same way.
+  StoredPolicy stored;
+  StateWriter writer(stored, "a.");
+  optimizer.Store(writer);
+  const double x_before = x.item<double>(), y_before = y.item<double>();
+  optimizer.Climb((x * x * x - y).sum());
+  const double x_after = x.item<double>();
+  {
+    const at::NoGradGuard no_gradients;
+    x.fill_(x_before);
+    y.fill_(y_before);
+  }
+  PolicyOptimizer again(parameters, 0.1, 1);
+  ASSERT_TRUE(again.Restore(StateReader(stored, "a.")).ok());
+  again.Climb((x * x * x - y).sum());
+  EXPECT_EQ(x.item<double>(), x_after);
+  EXPECT_EQ(again.Restore(StateReader(stored, "b.")).error().code, ErrorCode::kField);
+}
+
 // Each of 6 units has one right device of 3; the reward counts how many are wrong.
 class Learning : public testing::TestWithParam<TrainerOptions::Algorithm> {};
 
 TEST_P(Learning, FindsTheRightDevices) {
   const at::Tensor right = at::tensor({0, 1, 2, 2, 1, 0}, at::kLong);
-  TablePolicy policy(at::zeros({6, 3}));
+  const std::shared_ptr<Parameters> parameters = NoParameters();
+  TablePolicy policy(at::zeros({6, 3}), parameters);
   TrainerOptions options;
   options.algorithm = GetParam();
   options.learning_rate = 0.05;
-  Trainer trainer(policy, options, Random(7));
+  Trainer trainer(
+      policy,
+      std::make_shared<PolicyOptimizer>(parameters, options.learning_rate, options.gradient_norm),
+      options, Random(7));
   std::vector<double> wrong;  // mean of the last draws
   for (int i = 0; i < 100; ++i) {
     const at::Tensor decisions = trainer.Draw();

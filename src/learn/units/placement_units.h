@@ -40,7 +40,7 @@ GroupPlacement PlaceUnits(const PlacementUnits& units, const CandidateDevices& c
 // unit's ops, and of each dimension of shapes the largest.
 at::Tensor FeaturesOfUnits(const Problem& problem, const PlacementUnits& units);
 
-// Features [N, 1 + 2 kHarmonics + kNeighbours] that tell units of like ops apart: the unit's place
+// Features [N, 1 + 2 kHarmonics + kNeighbours] that distinguish units of like ops: the unit's place
 // in the order, in [0, 1], the sine and cosine of pi 2^k times it, k = 0 .. kHarmonics - 1, and the
 // places of its first neighbours relative to its own (the Hierarchical Planner's 20 adjacency
 // entries; 0 where there are fewer). Deviation: the harmonics, as 64 hidden units do not resolve

@@ -1,0 +1,310 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "base/text.h"
+#include "cli/commands/command.h"
+#include "cli/request/inputs.h"
+#include "cli/request/planning.h"
+#include "cli/request/policies.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/output_path.h"
+#include "cli/torch_library.h"
+#include "formats/policy/policy_file.h"
+#include "formats/tensorboard/event_file.h"
+#include "formats/text/file.h"
+#include "report/table.h"
+#include "torch_api/planner_service.h"
+
+namespace placewright {
+namespace {
+
+std::string ValuesOf(const AgentSetting& setting) {
+  return setting.words.empty() ? fmt::format("{} to {}", setting.min, setting.max)
+                               : fmt::format("{}", fmt::join(setting.words, ", "));
+}
+
+void PrintSettings(const LearnedAlgorithm& algorithm, Console& console) {
+  if (!console.json) {
+    Table table({{"setting"}, {"default"}, {"values"}, {"meaning"}});
+    for (const AgentSetting& setting : algorithm.settings) {
+      table.AddRow({setting.name, setting.value, ValuesOf(setting), setting.meaning});
+    }
+    console.Print(table.Render(console.style()));
+    return;
+  }
+  Json object;
+  object["schema"] = "placewright.agent-settings/1";
+  object["algorithm"] = algorithm.name;
+  Json& settings = object["settings"] = Json::array();
+  for (const AgentSetting& setting : algorithm.settings) {
+    settings.push_back({{"name", setting.name},
+                        {"default", setting.value},
+                        {"values", ValuesOf(setting)},
+                        {"meaning", setting.meaning}});
+  }
+  console.PrintJson(object);
+}
+
+constexpr const char* kTrainExamples =
+    "Without --time and --iterations it trains until Ctrl-C. The policy is written now and then\n"
+    "(--every) and at the end, with all that --resume goes on from.\n"
+    "Examples:\n"
+    "  placewright train mars --settings\n"
+    "  placewright train mars bert-base -c 4xP100 --set parts=64 --iterations 40 -o bert.policy\n"
+    "  placewright train mars bert-base -c 4xP100 --resume bert.policy --iterations 80\n"
+    "  placewright train mars inception-v3 gnmt-2 -c 4xP100 --set parts=64 --iterations 40\n"
+    "  placewright plan bert-base -c 4xP100 --algo mars --policy bert.policy --iterations 20";
+
+class TrainCommand : public Command {
+ public:
+  CommandLine Register(CommandLine program) override {
+    CommandLine app = program.AddCommand("train", "Train the policy of a learned planner");
+    std::string names;
+    for (const LearnedAlgorithm& algorithm : LearnedAlgorithms()) {
+      names += (names.empty() ? "" : ", ") + algorithm.name;
+    }
+    app.AddOption("ALGO", algorithm_, "Learned planner: " + names).Required();
+    app.AddOption("GRAPH", graphs_, "Graphs of any readable format, or models of the zoo");
+    AddRepeated(app, "-c,--cluster", clusters_, "CLUSTER",
+                "Preset or file; once for all graphs, or once for each in their order", "Input");
+    AddInputOptionsBesideCluster(app, &input_);
+    AddSearchOptions(app, &search_);
+    app.AddFlag("--settings", lists_settings_, "List the settings of ALGO and do nothing else");
+    AddRepeated(app, "--set", changes_, "NAME=VALUE", "Setting of the planner; may be repeated");
+    app.AddOption("--policy", policy_, "Policy to start from, with a new optimizer")
+        .TypeName("FILE")
+        .Group("Search");
+    app.AddOption("--resume", resume_, "Training to go on with, as if it had not ended")
+        .TypeName("FILE")
+        .Group("Search");
+    app.AddOption("-o,--output", output_,
+                  "Policy file (default: that of --resume, else ALGO.policy)")
+        .TypeName("FILE")
+        .Group("Output");
+    app.AddOption("--events", events_, "Folder for TensorBoard's event files")
+        .TypeName("FOLDER")
+        .Group("Output");
+    app.AddOption("--every", every_, "Time between two writes of the policy (default 60s)")
+        .TypeName("TIME")
+        .Group("Output");
+    app.Footer(kTrainExamples);
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    const std::atomic<bool>& interrupted = CatchInterrupts();
+    const LearnedAlgorithm* const algorithm = FindLearnedAlgorithm(algorithm_);
+    if (algorithm == nullptr) return UnknownAlgorithm();
+    if (lists_settings_) {
+      PrintSettings(*algorithm, context.console);
+      return 0;
+    }
+    if (output_.empty()) output_ = resume_.empty() ? algorithm_ + ".policy" : resume_;
+    PW_RETURN_IF_ERROR(CheckOptions());
+    PW_RETURN_IF_ERROR(ProbeWritable(output_));
+    PW_ASSIGN(const std::chrono::nanoseconds every, ParseTimeLimit(every_));
+    TrainingRequest request;
+    NamedPolicy start;
+    const std::string& start_name = resume_.empty() ? policy_ : resume_;
+    if (!start_name.empty()) {
+      PW_ASSIGN(start, LoadNamedPolicy(start_name));
+      request.start = start.policy.get();
+      request.resume = !resume_.empty();
+    }
+    PW_ASSIGN(const AgentSettings settings, MakeSettings(*algorithm, request));
+    PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kLearn));
+    const PlannerService* const service = library.api().planners();
+    if (service == nullptr) {
+      return MakeError(ErrorCode::kMissingRuntime, library.path() + " trains no planners");
+    }
+    PW_RETURN_IF_ERROR(PrepareAll(interrupted, request));
+    PW_ASSIGN(Budget budget, MakeTrainingBudget());
+    budget.stop = StopToken(&interrupted);
+    request.options = MakePlannerOptions(search_, budget, context);
+    request.options.progress = nullptr;  // the updates are reported instead
+    Result<std::unique_ptr<PolicyTraining>> begun = service->StartTraining(settings, request);
+    PW_ASSIGN(const std::unique_ptr<PolicyTraining> training, std::move(begun).InFile(start.path));
+    std::optional<EventFile> events;
+    if (!events_.empty()) {
+      PW_ASSIGN(EventFile file, EventFile::Create(events_));
+      events.emplace(std::move(file));
+    }
+    PW_RETURN_IF_ERROR(Train(*training, every, events ? &*events : nullptr, context.console));
+    context.console.Progress("");
+    PW_RETURN_IF_ERROR(WriteFileAtomically(output_, FormatPolicy(training->stored())));
+    Report(*training, interrupted, context.console);
+    return interrupted ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;
+  }
+
+ private:
+  Error UnknownAlgorithm() const {
+    std::vector<std::string> names;
+    for (const LearnedAlgorithm& one : LearnedAlgorithms()) names.push_back(one.name);
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("\"{}\" is no learned planner{}", Printable(algorithm_),
+                                 DidYouMean(algorithm_, names)),
+                     "", fmt::format("Learned planners are {}.", fmt::join(names, ", ")));
+  }
+
+  Status CheckOptions() const {
+    if (graphs_.empty()) {
+      return MakeError(ErrorCode::kUsage, "GRAPH is missing", "",
+                       "Name what to train on: a graph's file, or a model of the zoo.");
+    }
+    if (!policy_.empty() && !resume_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--policy cannot be used with --resume", "",
+                       "--resume goes on with a training, --policy begins a new one.");
+    }
+    if (clusters_.size() > 1 && clusters_.size() != graphs_.size()) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("{} clusters for {} graphs", clusters_.size(), graphs_.size()),
+                       "", "Give -c once, or once for each graph.");
+    }
+    std::vector<NamedFile> inputs;
+    for (const std::string& graph : graphs_) inputs.push_back({"the graph", graph});
+    for (const std::string& cluster : clusters_) inputs.push_back({"the cluster", cluster});
+    if (!policy_.empty()) inputs.push_back({"--policy", policy_});
+    return RejectOverwriting({{"the policy", output_}}, inputs);
+  }
+
+  // A training goes on with the settings that it has; a policy is what its settings say.
+  Result<AgentSettings> MakeSettings(const LearnedAlgorithm& algorithm,
+                                     const TrainingRequest& request) const {
+    if (request.start == nullptr) return AgentSettings::Parse(algorithm, changes_);
+    return AgentSettings::OfPolicy(algorithm, *request.start, changes_);
+  }
+
+  Status PrepareAll(const std::atomic<bool>& interrupted, TrainingRequest& request) {
+    for (size_t i = 0; i < graphs_.size(); ++i) {
+      InputOptions input = input_;
+      input.graph = graphs_[i];
+      if (!clusters_.empty()) input.cluster = clusters_[clusters_.size() == 1 ? 0 : i];
+      input.interrupted = &interrupted;
+      PW_ASSIGN(std::unique_ptr<Planning> planning, Prepare(input, search_));
+      request.problems.push_back({&planning->problem(), &planning->prepared->evaluator()});
+      plannings_.push_back(std::move(planning));
+    }
+    const size_t devices = request.problems.front().problem->cluster->device_count();
+    for (size_t i = 1; i < graphs_.size(); ++i) {
+      const size_t here = request.problems[i].problem->cluster->device_count();
+      if (here == devices) continue;
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("a policy has one number of devices: {} has {}, {} has {}",
+                                   graphs_.front(), devices, graphs_[i], here),
+                       "", "Choose clusters of as many devices.");
+    }
+    return Ok();
+  }
+
+  Result<Budget> MakeTrainingBudget() const {
+    if (search_.time.empty() && !search_.iterations) return Budget{};
+    return MakeBudget(search_, plannings_.back()->loaded);
+  }
+
+  Status Train(PolicyTraining& training, std::chrono::nanoseconds every, EventFile* events,
+               Console& console) const {
+    Clock::time_point written = Clock::now();
+    while (training.Advance()) {
+      const TrainingProgress now = training.progress();
+      console.Progress(Line(training, now));
+      if (events != nullptr) PW_RETURN_IF_ERROR(events->Add(now.samples, Scalars(training, now)));
+      if (Clock::now() - written < every) continue;
+      PW_RETURN_IF_ERROR(WriteFileAtomically(output_, FormatPolicy(training.stored())));
+      written = Clock::now();
+    }
+    return Ok();
+  }
+
+  static double ShareOf(int64_t part, int64_t whole) {
+    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+  }
+
+  static std::string Best(const PlannerResult& result) {
+    return result.feasible ? FormatNanos(result.step_time) : "none fits";
+  }
+
+  std::string Line(const PolicyTraining& training, const TrainingProgress& now) const {
+    const std::string mean = now.mean_seconds > 0 ? fmt::format("{:.4g} s", now.mean_seconds) : "-";
+    return fmt::format(
+        "{} {}: update {}, {} samples, best {}, mean {}, {:.0f}% did not fit, entropy {:.3f}, "
+        "{:.1f} samples/s",
+        algorithm_, graphs_[now.problem], now.updates, now.samples,
+        Best(training.result(now.problem)), mean,
+        100 * ShareOf(now.update_invalid, now.update_samples), now.entropy,
+        now.seconds > 0 ? static_cast<double>(now.samples) / now.seconds : 0);
+  }
+
+  std::vector<std::pair<std::string, float>> Scalars(const PolicyTraining& training,
+                                                     const TrainingProgress& now) const {
+    const std::string graph = graphs_.size() > 1 ? "/" + graphs_[now.problem] : "";
+    std::vector<std::pair<std::string, float>> scalars;
+    const auto add = [&](const char* name, double value) {
+      scalars.emplace_back(name + graph, static_cast<float>(value));
+    };
+    const PlannerResult& result = training.result(now.problem);
+    if (result.feasible) add("step_seconds/best", Seconds(result.step_time));
+    if (now.mean_seconds > 0) add("step_seconds/mean", now.mean_seconds);
+    add("invalid", ShareOf(now.update_invalid, now.update_samples));
+    add("entropy", now.entropy);
+    return scalars;
+  }
+
+  void Report(const PolicyTraining& training, bool interrupted, Console& console) const {
+    const TrainingProgress now = training.progress();
+    if (console.json) {
+      Json object;
+      object["schema"] = "placewright.train/1";
+      object["algorithm"] = algorithm_;
+      object["policy_file"] = output_;
+      object["samples"] = now.samples;
+      object["invalid"] = now.invalid;
+      object["updates"] = now.updates;
+      object["seconds"] = now.seconds;
+      object["evaluating_seconds"] = now.evaluating;
+      object["interrupted"] = interrupted;
+      Json& graphs = object["graphs"] = Json::array();
+      for (size_t i = 0; i < graphs_.size(); ++i) {
+        const PlannerResult& result = training.result(i);
+        Json& graph = graphs.emplace_back();
+        graph["graph"] = graphs_[i];
+        graph["feasible"] = result.feasible;
+        graph["step_time_ns"] = result.step_time.count;
+        graph["samples"] = result.iterations;
+        Json& history = graph["history"] = Json::array();
+        for (const HistoryPoint& point : result.history) {
+          history.push_back(
+              {{"samples", point.iterations}, {"step_time_ns", point.step_time.count}});
+        }
+      }
+      console.PrintJson(object);
+      return;
+    }
+    Table table({{"graph"}, {"samples", Table::Align::kRight}, {"best step", Table::Align::kRight}});
+    for (size_t i = 0; i < graphs_.size(); ++i) {
+      const PlannerResult& result = training.result(i);
+      table.AddRow({Printable(graphs_[i]), fmt::to_string(result.iterations), Best(result)});
+    }
+    console.Print(table.Render(console.style()));
+    console.Print(fmt::format(
+        "{} updates, {} of {} samples did not fit, {:.1f} s of which {:.1f} s in the simulator\n"
+        "policy written to {}\n",
+        now.updates, now.invalid, now.samples, now.seconds, now.evaluating,
+        Printable(output_, 4096)));
+  }
+
+  std::string algorithm_, policy_, resume_, output_, events_, every_ = "60s";
+  bool lists_settings_ = false;
+  std::vector<std::string> graphs_, clusters_, changes_;
+  InputOptions input_;
+  SearchOptions search_;
+  std::vector<std::unique_ptr<Planning>> plannings_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeTrainCommand() { return std::make_unique<TrainCommand>(); }
+
+}  // namespace placewright

@@ -1,0 +1,53 @@
+// GraphSAGE with max-pooling (Hamilton, Ying, Leskovec 2017; GDP eq. 2 and 3), the encoder of Mars's
+// rival:
+//
+//   h_N(v) = max over u in N(v) of sigmoid(W h_u + b)
+//   h_v'   = relu(W' [h_v, h_N(v)] + b')
+//
+// over at most five neighbours of each node, drawn once for a problem; GDP draws them anew at each
+// step. Its f in eq. 3 is unpublished: an affine layer with ReLU.
+#ifndef PLACEWRIGHT_LEARN_ENCODER_GRAPH_SAGE_H_
+#define PLACEWRIGHT_LEARN_ENCODER_GRAPH_SAGE_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "learn/encoder/gcn.h"
+
+namespace placewright {
+
+// [nodes, limit]: neighbours in either direction, drawn where there are more; a node itself where
+// there are fewer.
+at::Tensor SampleNeighbours(int64_t nodes, std::span<const NodeEdge> edges, int64_t limit,
+                            Random random);
+
+class GraphSageEncoder : public GraphEncoder {
+ public:
+  struct Options {
+    int layers = 4;
+    int64_t width = 128;
+  };
+
+  GraphSageEncoder(int64_t features, const Options& options, const std::string& name,
+                   Parameters& parameters);
+
+  int64_t width() const override { return options_.width; }
+  std::vector<at::Tensor> parameters() const override;
+  // `structure`: of SampleNeighbours.
+  at::Tensor Encode(const at::Tensor& structure, const at::Tensor& features) const override;
+
+ private:
+  struct Layer {
+    at::Tensor pool, pool_bias;        // [in, in], [in]
+    at::Tensor combine, combine_bias;  // [width, 2 in], [width]
+  };
+
+  Options options_;
+  std::vector<Layer> layers_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_LEARN_ENCODER_GRAPH_SAGE_H_

@@ -1,0 +1,123 @@
+// Placers whose decisions are independent: MLP, GCN, Transformer-XL.
+#include "learn/placer/independent.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "learn/encoder/gcn.h"
+#include "learn/encoder/graph_sage.h"
+#include "learn/nn/gradient_check.h"
+#include "learn/placer/transformer_xl.h"
+
+namespace placewright {
+namespace {
+
+// Three units in a chain, two of four devices forbidden for the last.
+PlacerInputs ThreeUnits(const at::Tensor& embeddings) {
+  const std::vector<NodeEdge> chain = {{0, 1}, {1, 2}};
+  at::Tensor forbidden = at::zeros({3, 4}, kDoubles);
+  forbidden[2][0] = forbidden[2][3] = -INFINITY;
+  return {embeddings, NormalizedAdjacency(3, chain, kDoubles), forbidden};
+}
+
+TEST(MlpPlacer, UnitByUnit) {
+  Parameters parameters(Random(3), kDoubles);
+  const MlpPlacer placer(2, 4, 5, "placer", parameters);
+  const at::Tensor x = Leaf({1, 3, 2}, 1);
+  const at::Tensor devices = at::zeros({1, 2, 3}, at::kLong);
+  const at::Tensor logits = placer.Logits(ThreeUnits(x), devices);
+  EXPECT_EQ(logits.sizes(), at::IntArrayRef({1, 2, 3, 4}));
+  EXPECT_EQ(logits[0][1][2][3].item<double>(), -INFINITY);
+  // A unit's logits do not depend on the others.
+  const at::Tensor changed = x.detach().clone();
+  changed[0][1].add_(1);
+  const at::Tensor other = placer.Logits(ThreeUnits(changed), devices);
+  EXPECT_TRUE(at::equal(other[0][0][0], logits[0][0][0]));
+  EXPECT_FALSE(at::equal(other[0][0][1], logits[0][0][1]));
+}
+
+TEST(GcnPlacer, IsItsFormulaSparseAndDense) {
+  Parameters parameters(Random(3), kDoubles);
+  const GcnPlacer placer(2, 4, 5, "placer", parameters);
+  const at::Tensor w1 = parameters.named()[0].second, w2 = parameters.named()[1].second;
+  const at::Tensor x = Leaf({1, 3, 2}, 1);
+  PlacerInputs inputs = ThreeUnits(x);
+  const at::Tensor a = inputs.adjacency.to_dense();
+  const at::Tensor expected =
+      at::matmul(a, at::matmul(at::relu(at::matmul(a, at::matmul(x[0], w1))), w2)) +
+      inputs.forbidden;
+  const at::Tensor devices = at::zeros({1, 1, 3}, at::kLong);
+  EXPECT_TRUE(at::allclose(placer.Logits(inputs, devices)[0][0], expected));
+  at::Tensor ones = at::zeros({1, 3, 3}, kDoubles);
+  for (const auto& [i, j] : {std::pair(0, 1), std::pair(1, 2)}) ones[0][i][j] = ones[0][j][i] = 1;
+  inputs.adjacency = NormalizeDense(ones);
+  EXPECT_TRUE(at::allclose(inputs.adjacency[0], a));
+  EXPECT_TRUE(at::allclose(placer.Logits(inputs, devices)[0][0], expected));
+}
+
+TEST(TransformerXl, SeesItsSegmentAndTheOneBefore) {
+  Parameters parameters(Random(3), kDoubles);
+  TransformerXlOptions options{6, 1, 2, 3, 8, 2};
+  const TransformerXlPlacer placer(2, 4, options, "placer", parameters);
+  const at::Tensor x = Leaf({1, 7, 2}, 1);
+  const PlacerInputs inputs{x, at::Tensor(), at::zeros({7, 4}, kDoubles)};
+  const at::Tensor devices = at::zeros({1, 1, 7}, at::kLong);
+  const at::Tensor logits = placer.Logits(inputs, devices)[0][0];
+  for (int64_t changed = 0; changed < 7; ++changed) {
+    PlacerInputs other = inputs;
+    other.embeddings = x.detach().clone();
+    other.embeddings[0][changed].add_(0.5);
+    const at::Tensor moved = placer.Logits(other, devices)[0][0];
+    for (int64_t unit = 0; unit < 7; ++unit) {
+      const int64_t behind = unit / 2 - changed / 2;  // segments of two
+      EXPECT_EQ(!at::equal(moved[unit], logits[unit]), behind == 0 || behind == 1)
+          << changed << " " << unit;
+    }
+  }
+  // No gradient passes through the memory: that of the last unit reaches its own segment alone.
+  logits[6].sum().backward();
+  EXPECT_EQ(x.grad()[0].narrow(0, 0, 6).abs().sum().item<double>(), 0);
+  EXPECT_GT(x.grad()[0][6].abs().sum().item<double>(), 0);
+}
+
+TEST(IndependentPlacer, DrawsTheLargestSum) {
+  Parameters parameters(Random(3), kDoubles);
+  const MlpPlacer placer(2, 4, 5, "placer", parameters);
+  at::Tensor noise = at::zeros({1, 2, 3, 4}, kDoubles);
+  for (int64_t unit = 0; unit < 3; ++unit) noise[0][1][unit][1] = 1e9;
+  noise[0][0][2][3] = 1e9;  // forbidden all the same
+  const at::Tensor drawn = placer.Sample(ThreeUnits(at::zeros({1, 3, 2}, kDoubles)), noise);
+  EXPECT_TRUE(at::equal(drawn[0][1], at::ones({3}, at::kLong)));
+  EXPECT_NE(drawn[0][0][2].item<int64_t>(), 3);
+}
+
+TEST(GraphSage, SamplesAtMostSoManyNeighbours) {
+  std::vector<NodeEdge> star;
+  for (int64_t i = 1; i < 12; ++i) star.emplace_back(0, i);
+  const at::Tensor neighbours = SampleNeighbours(12, star, 5, Random(1));
+  EXPECT_TRUE(at::equal(neighbours, SampleNeighbours(12, star, 5, Random(1))));
+  EXPECT_EQ(std::get<0>(at::_unique(neighbours[0])).numel(), 5);
+  EXPECT_FALSE((neighbours[0] == 0).any().item<bool>());
+  for (int64_t i = 1; i < 12; ++i) {
+    EXPECT_TRUE(at::equal(neighbours[i], at::tensor({int64_t{0}, i, i, i, i}, at::kLong)));
+  }
+}
+
+TEST(GraphSage, IsItsFormula) {
+  Parameters parameters(Random(3), kDoubles);
+  const GraphSageEncoder encoder(2, {1, 3}, "encoder", parameters);
+  const at::Tensor x = Leaf({2, 2}, 1);
+  const at::Tensor pool = parameters.named()[0].second, combine = parameters.named()[2].second;
+  // Node 0 sees node 1, node 1 sees itself.
+  const at::Tensor h = encoder.Encode(at::tensor({1, 1}, at::kLong).view({2, 1}), x);
+  const at::Tensor around = at::sigmoid(at::matmul(x[1], pool.t()));
+  for (int64_t node = 0; node < 2; ++node) {
+    EXPECT_TRUE(
+        at::allclose(h[node], at::relu(at::matmul(at::cat({x[node], around}), combine.t()))));
+  }
+}
+
+}  // namespace
+}  // namespace placewright

@@ -1,0 +1,42 @@
+// Adam (Kingma, Ba 2015) over the parameters of one or several policies, with gradients of bounded
+// norm. Ours rather than LibTorch's, whose stored state holds addresses and differs in form between
+// 1.13 and 2.x: the same training gives the same file.
+#ifndef PLACEWRIGHT_LEARN_RL_POLICY_OPTIMIZER_H_
+#define PLACEWRIGHT_LEARN_RL_POLICY_OPTIMIZER_H_
+
+#include <memory>
+#include <vector>
+
+#include "learn/nn/parameters.h"
+#include "learn/store/stored_tensors.h"
+
+namespace placewright {
+
+class PolicyOptimizer {
+ public:
+  // Of all parameters that are there; `gradient_norm`: the bound of the norm of all gradients
+  // together, 0 for none.
+  PolicyOptimizer(std::shared_ptr<const Parameters> parameters, double learning_rate,
+                  double gradient_norm);
+
+  // One step up `objective`.
+  void Climb(const at::Tensor& objective);
+
+  void Store(StateWriter& state) const;
+  // Errors: kField.
+  Status Restore(const StateReader& state);
+
+ private:
+  struct Moments {
+    at::Tensor first, second;
+  };
+
+  const std::shared_ptr<const Parameters> parameters_;
+  const double learning_rate_, gradient_norm_;
+  std::vector<Moments> moments_;  // by parameter
+  int64_t steps_ = 0;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_LEARN_RL_POLICY_OPTIMIZER_H_

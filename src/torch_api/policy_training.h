@@ -1,0 +1,55 @@
+// The training of one policy on one or several problems: what the program asks of `learn`.
+#ifndef PLACEWRIGHT_TORCH_API_POLICY_TRAINING_H_
+#define PLACEWRIGHT_TORCH_API_POLICY_TRAINING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/stored_policy.h"
+#include "search/planner.h"
+#include "torch_api/learned_algorithms.h"
+
+namespace placewright {
+
+// Both outlive the training.
+struct TrainingProblem {
+  const Problem* problem = nullptr;
+  Evaluator* evaluator = nullptr;
+};
+
+struct TrainingRequest {
+  std::vector<TrainingProblem> problems;  // at least one; devices equal in number
+  PlannerOptions options;                 // budget: iterations are placements of all problems
+  const StoredPolicy* start = nullptr;    // a policy to start from
+  bool resume = false;                    // whether `start` is a training that goes on
+};
+
+// Since the beginning, interruptions left out.
+struct TrainingProgress {
+  int64_t samples = 0, invalid = 0, updates = 0;
+  // Of the update just done.
+  int64_t update_samples = 0, update_invalid = 0;
+  double mean_seconds = 0;  // step time of those that fit; 0 where none does
+  double entropy = 0;       // mean, of a decision
+  size_t problem = 0;       // on which it was
+  // Of this process: seconds in the evaluator, and in all.
+  double evaluating = 0, seconds = 0;
+};
+
+class PolicyTraining {
+ public:
+  virtual ~PolicyTraining() = default;
+  // Draws, evaluates and learns until the next update is done, on one problem after the other in
+  // turn. False where the budget ended before that: what it had begun is not part of the training.
+  virtual bool Advance() = 0;
+  virtual TrainingProgress progress() const = 0;
+  // Of the given problem: the best placement that the policy drew.
+  virtual const PlannerResult& result(size_t problem) const = 0;
+  // As of the last update, with the state that a later training goes on from.
+  virtual const StoredPolicy& stored() const = 0;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_TORCH_API_POLICY_TRAINING_H_

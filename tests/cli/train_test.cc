@@ -1,0 +1,189 @@
+// `train`, and plans of learned planners.
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "program_runner.h"
+#include "small_graphs.h"
+
+namespace placewright {
+namespace {
+
+using testing::HasSubstr;
+
+class Train : public ProgramTest {
+ protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+#ifndef PLACEWRIGHT_HAS_TORCH
+    GTEST_SKIP() << "built without LibTorch";
+#endif
+    Write("net.json", BroadGraph(4, 6, 1 << 20).dump());
+  }
+  // `train mars` on the small graph with narrow layers.
+  Outcome TrainMars(std::vector<std::string> more, const RunOptions& options = {}) const {
+    std::vector<std::string> arguments = {"train", "mars"};
+    arguments.insert(arguments.end(), narrow_.begin(), narrow_.end());
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunJson(arguments, options);
+  }
+
+  const std::vector<std::string> narrow_ = {"--set",           "width=8", "--set",
+                                            "encoder-width=8", "--set",   "pretraining=5"};
+};
+
+TEST_F(Train, WritesAPolicyThatPlansStartFrom) {
+  const Outcome trained =
+      TrainMars({"net.json", "--iterations", "60", "-o", "net.policy", "--events", "curves"});
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  const Json object = trained.json();
+  EXPECT_EQ(object["schema"], "placewright.train/1");
+  EXPECT_EQ(object["samples"], 60);
+  EXPECT_EQ(object["updates"], 3);
+  EXPECT_EQ(object["graphs"][0]["graph"], "net.json");
+  EXPECT_EQ(object["graphs"][0]["samples"], 60);
+  EXPECT_EQ(object["graphs"][0]["history"].back()["step_time_ns"],
+            object["graphs"][0]["step_time_ns"]);
+  size_t curves = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder() / "curves")) {
+    EXPECT_THAT(entry.path().filename().string(), HasSubstr("events.out.tfevents."));
+    ++curves;
+  }
+  EXPECT_EQ(curves, 1u);
+
+  const Outcome planned = RunJson({"plan", "net.json", "--algo", "mars", "--policy", "net.policy",
+                                   "--iterations", "40", "-o", "net.plan.json"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  EXPECT_EQ(planned.json()["algorithm"], "mars");
+  EXPECT_EQ(planned.json()["iterations"], 40);
+  EXPECT_EQ(Run({"check", "net.plan.json"}).status, 0);
+  // By name in a folder of policies.
+  std::filesystem::create_directory(folder() / "kept");
+  std::filesystem::rename(folder() / "net.policy", folder() / "kept" / "net.policy");
+  RunOptions options;
+  options.environment = {"PLACEWRIGHT_POLICIES=/nowhere:kept"};
+  const Outcome named = RunJson(
+      {"plan", "net.json", "--algo", "mars", "--policy", "net", "--iterations", "40"}, options);
+  ASSERT_EQ(named.status, 0) << named.err;
+  EXPECT_EQ(named.json()["step_time_ns"], planned.json()["step_time_ns"]);
+  const Outcome missing = RunJson({"plan", "net.json", "--algo", "mars", "--policy", "net"});
+  EXPECT_EQ(missing.status, 3);
+  EXPECT_EQ(missing.json()["error"]["code"], "file-unreadable");
+}
+
+TEST_F(Train, ResumesToTheSameCurve) {
+  const Json whole = TrainMars({"net.json", "--iterations", "80", "-o", "whole.policy"}).json();
+  ASSERT_EQ(TrainMars({"net.json", "--iterations", "40", "-o", "half.policy"}).status, 0);
+  const Outcome resumed =
+      RunJson({"train", "mars", "net.json", "--resume", "half.policy", "--iterations", "80"});
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_EQ(resumed.json()["graphs"], whole["graphs"]);
+  EXPECT_EQ(resumed.json()["policy_file"], "half.policy");
+}
+
+// Killed at any moment it leaves the policy of some update, from which it goes on.
+TEST_F(Train, KilledItGoesOn) {
+  const Json whole = TrainMars({"net.json", "--iterations", "400", "-o", "whole.policy"}).json();
+  RunOptions options;
+  options.signal = SIGKILL;
+  options.signal_after = 1.5;
+  const Outcome killed = TrainMars({"net.json", "-o", "cut.policy", "--every", "1ms"}, options);
+  ASSERT_EQ(killed.status, 128 + SIGKILL);
+  ASSERT_TRUE(Exists("cut.policy"));
+  const Outcome resumed =
+      RunJson({"train", "mars", "net.json", "--resume", "cut.policy", "--iterations", "400"});
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  if (resumed.json()["samples"] == 400) {  // else it was faster than this machine should be
+    EXPECT_EQ(resumed.json()["graphs"], whole["graphs"]);
+  }
+}
+
+TEST_F(Train, CtrlCWritesThePolicy) {
+  RunOptions options;
+  options.signal = SIGINT;
+  options.signal_after = 1.5;
+  const Outcome ended = TrainMars({"net.json", "-o", "net.policy"}, options);
+  EXPECT_EQ(ended.status, 130);
+  EXPECT_EQ(ended.json()["interrupted"], true);
+  EXPECT_TRUE(Exists("net.policy"));
+}
+
+TEST_F(Train, WhatCannotBeIsNamed) {
+  ASSERT_EQ(TrainMars({"net.json", "--iterations", "20", "-o", "net.policy"}).status, 0);
+  struct Case {
+    std::vector<std::string> arguments;
+    int status;
+    std::string code, says;
+  };
+  std::string damaged = Read("net.policy");
+  damaged[damaged.size() / 2] = static_cast<char>(damaged[damaged.size() / 2] ^ 1);
+  Write("damaged.policy", damaged);
+  Write("junk", "{\"schema\": \"placewright.plan/1\"}");
+  const std::vector<Case> cases = {
+      {{"train", "mras", "net.json"}, 2, "usage", "did you mean mars"},
+      {{"train", "mars", "net.json", "--set", "wdith=8"}, 2, "usage", "did you mean width"},
+      {{"train", "mars", "net.json", "net.json", "-c", "4xP100", "-c", "4xP100", "-c", "4xP100"},
+       2,
+       "usage",
+       "3 clusters for 2 graphs"},
+      {{"train", "mars", "net.json", "--policy", "net.policy", "--resume", "net.policy"},
+       2,
+       "usage",
+       "cannot be used with --resume"},
+      {{"train", "mars", "net.json", "-o", "net.json"}, 2, "usage", "net.json"},
+      {{"train", "mars", "net.json", "--resume", "junk"}, 3, "format-unknown", "no policy"},
+      {{"train", "mars", "net.json", "--resume", "damaged.policy"}, 3, "file-corrupt", "SHA-256"},
+      {{"train", "post", "net.json", "--resume", "net.policy"}, 3, "plan-mismatch", "of mars"},
+      {{"train", "mars", "net.json", "--resume", "net.policy", "--seed", "7"},
+       3,
+       "plan-mismatch",
+       "the seed 0, not 7"},
+      {{"train", "mars", "net.json", "--resume", "net.policy", "--set", "width=16"},
+       3,
+       "plan-mismatch",
+       "made with 8"},
+      {{"plan", "net.json", "--algo", "heft", "--policy", "net.policy"}, 2, "usage", "heft"},
+      {{"plan", "net.json", "--algo", "auto", "--set", "width=8"}, 2, "usage", "auto"},
+  };
+  const std::string kept = Read("net.policy");
+  for (const Case& one : cases) {
+    const Outcome run = RunJson(one.arguments);
+    EXPECT_EQ(run.status, one.status) << one.says << run.err;
+    EXPECT_EQ(run.json()["error"]["code"], one.code) << one.says;
+    EXPECT_THAT(run.json()["error"].dump(), HasSubstr(one.says));
+  }
+  EXPECT_EQ(Read("net.policy"), kept);
+}
+
+TEST_F(Train, SettingsAreListed) {
+  for (const std::string algorithm : {"mars", "eagle", "post"}) {
+    const Outcome listed = RunJson({"train", algorithm, "--settings"});
+    ASSERT_EQ(listed.status, 0);
+    std::vector<std::string> names;
+    const Json object = listed.json();
+    for (const Json& setting : object["settings"]) names.push_back(setting["name"]);
+    EXPECT_THAT(names, testing::IsSupersetOf({"parts", "training", "learning-rate"}));
+    EXPECT_THAT(Run({"train", algorithm, "--settings"}).out, HasSubstr("learning-rate"));
+  }
+  EXPECT_EQ(Run({"train", "mars"}).status, 2);
+}
+
+TEST_F(Train, LearnedPlansRepeat) {
+  const auto plan = [&](const std::string& algorithm, const std::string& threads) {
+    std::vector<std::string> arguments = {
+        "plan",      "net.json", "--algo", algorithm,       "--seed",       "3",
+        "--threads", threads,    "-o",     "net.plan.json", "--iterations", "45"};
+    if (algorithm != "post") arguments.insert(arguments.end(), {"--set", "width=8"});
+    const Outcome run = RunJson(arguments);
+    EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_EQ(run.json()["algorithm"], algorithm);
+    return Json::parse(Read("net.plan.json"))["placement"].dump();
+  };
+  for (const std::string algorithm : {"mars", "eagle", "post"}) {
+    EXPECT_EQ(plan(algorithm, "1"), plan(algorithm, "4")) << algorithm;
+  }
+}
+
+}  // namespace
+}  // namespace placewright
