@@ -28,14 +28,13 @@ at::Tensor Attend(const AttentionMemory& memory, const at::Tensor& queries);
 
 // The parts, for autograd functions with loops of their own; without gradients.
 //
-// Weights a [S, Q, L]. `activations`: room for [S, Q, L, A].
-at::Tensor AttentionWeights(const AttentionMemory& memory, const at::Tensor& queries,
-                            at::Tensor activations);
+// Weights a [S, Q, L].
+at::Tensor AttentionWeights(const AttentionMemory& memory, const at::Tensor& queries);
 // From the gradient of the contexts to that of the queries, which it returns, [S, Q, A]. Adds to
 // d_scores [A] and d_keys [S, L, A]; that of the values is weights^T d_contexts.
 at::Tensor AttentionBackward(const AttentionMemory& memory, const at::Tensor& queries,
                              const at::Tensor& weights, const at::Tensor& d_contexts,
-                             at::Tensor activations, at::Tensor d_scores, at::Tensor d_keys);
+                             at::Tensor d_scores, at::Tensor d_keys);
 
 }  // namespace placewright
 

@@ -11,10 +11,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-at::Tensor ActivationsFor(const at::Tensor& keys, int64_t repeats) {
-  return at::empty({keys.size(0), repeats, keys.size(1), keys.size(2)}, keys.options());
-}
-
 class DecoderFunction : public torch::autograd::Function<DecoderFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& gates_in,
@@ -27,24 +23,24 @@ class DecoderFunction : public torch::autograd::Function<DecoderFunction> {
     const int64_t repeats = rows / sequences, depth = values.size(2), width = h_start.size(1);
     at::Tensor gates = gates_in.clone();
     at::Tensor weights = at::empty({steps, sequences, repeats, keys.size(1)}, gates_in.options());
-    at::Tensor queries = at::empty({steps, rows, query.size(0)}, gates_in.options());
+    at::Tensor queries = at::zeros({steps, rows, query.size(0)}, gates_in.options());
     // What enters step t: context_t, h_(t-1).
     at::Tensor entering = at::empty({steps + 1, rows, depth + width}, gates_in.options());
     at::Tensor c = at::empty({steps + 1, rows, width}, gates_in.options());
     entering[0].narrow(1, depth, width).copy_(h_start);
     c[0].copy_(c_start);
-    const at::Tensor activations = ActivationsFor(keys, repeats);
+    const PackedMatrix by_recurrent(recurrent.t()), by_query(query.t());
     at::Tensor h = at::empty({rows, width}, gates_in.options());
     h.copy_(h_start);
     for (int64_t t = 0; t < steps; ++t) {
       at::Tensor q = queries[t];
-      at::mm_out(q, h, query.t());
+      by_query.AddProduct(h, q);
       at::Tensor a = weights[t];
-      a.copy_(AttentionWeights(memory, q.view({sequences, repeats, -1}), activations));
+      a.copy_(AttentionWeights(memory, q.view({sequences, repeats, -1})));
       at::Tensor entered = entering[t];
       entered.narrow(1, 0, depth).copy_(at::bmm(a, values).view({rows, depth}));
       at::Tensor z = gates[t];
-      z.addmm_(entered, recurrent.t());
+      by_recurrent.AddProduct(entered, z);
       LstmCellForward(z, c[t], c[t + 1], h);
       entering[t + 1].narrow(1, depth, width).copy_(h);
     }
@@ -67,19 +63,22 @@ class DecoderFunction : public torch::autograd::Function<DecoderFunction> {
     at::Tensor d_contexts = at::empty({steps, sequences, repeats, depth}, gates.options());
     at::Tensor d_keys = at::zeros_like(memory.keys), d_scores = at::zeros_like(memory.scores);
     at::Tensor dh = at::zeros({rows, width}, gates.options()), dc = at::zeros_like(dh);
-    const at::Tensor activations = ActivationsFor(memory.keys, repeats);
+    const PackedMatrix by_recurrent(recurrent), by_query(query);
+    at::Tensor d_entered = at::empty({rows, depth + width}, gates.options());
     for (int64_t t = steps - 1; t >= 0; --t) {
       dh.add_(gradients[0][t]);
       at::Tensor dz_t = dz[t];
       LstmCellBackward(gates[t], c[t], c[t + 1], dh, dc, dz_t);
-      const at::Tensor d_entered = at::mm(dz_t, recurrent);
+      d_entered.zero_();
+      by_recurrent.AddProduct(dz_t, d_entered);
       at::Tensor d_context = d_contexts[t];
       d_context.copy_(d_entered.narrow(1, 0, depth).reshape({sequences, repeats, depth}));
       at::Tensor d_query = d_queries[t];
       d_query.copy_(AttentionBackward(memory, queries[t].view({sequences, repeats, -1}), weights[t],
-                                      d_context, activations, d_scores, d_keys)
+                                      d_context, d_scores, d_keys)
                         .view({rows, -1}));
-      at::addmm_out(dh, d_entered.narrow(1, depth, width), d_query, query);
+      dh.copy_(d_entered.narrow(1, depth, width));
+      by_query.AddProduct(d_query, dh);
     }
     const int64_t all = steps * rows;
     const at::Tensor entered = entering.slice(0, 0, steps).reshape({all, depth + width});
@@ -108,13 +107,14 @@ at::Tensor RunAttentionDecoder(const AttentionDecoderWeights& weights,
                                 memory.scores, memory.PaddingArgument(), start.h, start.c);
 }
 
-void StepAttentionDecoder(const AttentionDecoderWeights& weights, const AttentionMemory& memory,
+void StepAttentionDecoder(const PackedDecoder& weights, const AttentionMemory& memory,
                           at::Tensor gates, LstmState& state) {
   const int64_t sequences = memory.keys.size(0), repeats = gates.size(0) / sequences;
-  const at::Tensor query = at::mm(state.h, weights.query.t()).view({sequences, repeats, -1});
-  const at::Tensor a = AttentionWeights(memory, query, ActivationsFor(memory.keys, repeats));
+  at::Tensor query = at::zeros({gates.size(0), memory.keys.size(2)}, gates.options());
+  weights.query.AddProduct(state.h, query);
+  const at::Tensor a = AttentionWeights(memory, query.view({sequences, repeats, -1}));
   const at::Tensor context = at::bmm(a, memory.values).view({gates.size(0), -1});
-  gates.addmm_(at::cat({context, state.h}, 1), weights.recurrent.t());
+  weights.recurrent.AddProduct(at::cat({context, state.h}, 1), gates);
   at::Tensor c = at::empty_like(state.c), h = at::empty_like(state.h);
   LstmCellForward(gates, state.c, c, h);
   state = {h, c};

@@ -24,8 +24,15 @@ at::Tensor RunAttentionDecoder(const AttentionDecoderWeights& weights,
                                const AttentionMemory& memory, const at::Tensor& gates,
                                const LstmState& start);
 
+// The weights for many single steps.
+struct PackedDecoder {
+  explicit PackedDecoder(const AttentionDecoderWeights& weights)
+      : recurrent(weights.recurrent.t()), query(weights.query.t()) {}
+  PackedMatrix recurrent, query;
+};
+
 // One step without gradients; `gates` [S R, 4 H] is written on.
-void StepAttentionDecoder(const AttentionDecoderWeights& weights, const AttentionMemory& memory,
+void StepAttentionDecoder(const PackedDecoder& weights, const AttentionMemory& memory,
                           at::Tensor gates, LstmState& state);
 
 }  // namespace placewright

@@ -23,9 +23,10 @@ class LstmFunction : public torch::autograd::Function<LstmFunction> {
     at::Tensor c = at::empty_like(h);
     h[0].copy_(h_start);
     c[0].copy_(c_start);
+    const PackedMatrix hidden(weight.t());
     for (int64_t k = 0; k < steps; ++k) {
       at::Tensor z = gates[reversed ? steps - 1 - k : k];
-      z.addmm_(h[k], weight.t());
+      hidden.AddProduct(h[k], z);
       LstmCellForward(z, c[k], c[k + 1], h[k + 1]);
     }
     context->save_for_backward({weight, gates, h, c});
@@ -45,12 +46,14 @@ class LstmFunction : public torch::autograd::Function<LstmFunction> {
     };
     at::Tensor dh = or_zero(gradients[1]), dc = or_zero(gradients[2]);
     at::Tensor dz = at::empty(gates.sizes(), gates.options());
+    const PackedMatrix hidden(weight);
     for (int64_t k = steps - 1; k >= 0; --k) {
       const int64_t t = reversed ? steps - 1 - k : k;
       if (gradients[0].defined()) dh.add_(gradients[0][t]);
       at::Tensor dz_t = dz[t];
       LstmCellBackward(gates[t], c[k], c[k + 1], dh, dc, dz_t);
-      at::mm_out(dh, dz_t, weight);
+      dh.zero_();
+      hidden.AddProduct(dz_t, dh);
     }
     at::Tensor before = h.slice(0, 0, steps);
     if (reversed) before = before.flip(0);
@@ -121,8 +124,8 @@ LstmState ZeroState(int64_t batch, const LstmWeights& weights) {
   return {zeros, zeros};
 }
 
-void StepLstm(const at::Tensor& hidden_weight, at::Tensor gates, LstmState& state) {
-  gates.addmm_(state.h, hidden_weight.t());
+void StepLstm(const PackedMatrix& hidden, at::Tensor gates, LstmState& state) {
+  hidden.AddProduct(state.h, gates);
   at::Tensor c = at::empty_like(state.c), h = at::empty_like(state.h);
   LstmCellForward(gates, state.c, c, h);
   state = {h, c};

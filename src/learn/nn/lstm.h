@@ -14,6 +14,7 @@
 
 #include <string>
 
+#include "learn/nn/packed_matrix.h"
 #include "learn/nn/parameters.h"
 
 namespace placewright {
@@ -52,8 +53,8 @@ LstmResult RunLstmOnGates(const at::Tensor& hidden_weight, const at::Tensor& gat
 LstmState ZeroState(int64_t batch, const LstmWeights& weights);
 
 // One step on what W_x x + b came to, without gradients: `gates` [B, 4 H] without the part of h,
-// which is added in place.
-void StepLstm(const at::Tensor& hidden_weight, at::Tensor gates, LstmState& state);
+// which is added in place. `hidden`: W_h transposed.
+void StepLstm(const PackedMatrix& hidden, at::Tensor gates, LstmState& state);
 
 }  // namespace placewright
 

@@ -115,7 +115,7 @@ TEST(AttentionDecoder, StepsGiveTheSame) {
   const at::NoGradGuard no_gradients;
   LstmState state{d.h, d.c};
   for (int64_t t = 0; t < 3; ++t) {
-    StepAttentionDecoder({d.recurrent, d.query}, memory, d.gates[t].clone(), state);
+    StepAttentionDecoder(PackedDecoder({d.recurrent, d.query}), memory, d.gates[t].clone(), state);
     EXPECT_TRUE(at::allclose(state.h, whole[t])) << t;
   }
 }

@@ -165,14 +165,16 @@ at::Tensor Seq2SeqPlacer::Sample(const PlacerInputs& inputs, const at::Tensor& n
   at::Tensor previous =
       at::full({rows}, devices_, at::TensorOptions(noise.device()).dtype(at::kLong));
   std::vector<at::Tensor> drawn;
+  const bool before = options_.attention == Seq2SeqOptions::Attention::kBefore;
+  const PackedDecoder packed(decoder());
   for (int64_t t = 0; t < length; ++t) {
     at::Tensor gates =
         encoded.gates[t].repeat_interleave(repeats, 0) + before_.index_select(0, previous);
     at::Tensor context;
-    if (options_.attention == Seq2SeqOptions::Attention::kBefore) {
-      StepAttentionDecoder(decoder(), encoded.memory, gates, state);
+    if (before) {
+      StepAttentionDecoder(packed, encoded.memory, gates, state);
     } else {
-      StepLstm(recurrent_, gates, state);
+      StepLstm(packed.recurrent, gates, state);
       const at::Tensor query = at::mm(state.h, query_.t()).view({sequences, repeats, -1});
       context = Attend(encoded.memory, query).view({rows, -1});
     }
