@@ -54,6 +54,14 @@ std::vector<AgentSetting> TrainingSettings() {
       Real("baseline-decay", 0.99, 0, 1, "of the moving average of rewards"),
       Integer("elite-interval", 50, 1, 1'000'000, "ppo+ce: placements between two steps on elites"),
       Integer("elites", 5, 1, 4096, "ppo+ce: best placements so far"),
+      Real("first-baseline", 0, -1e6, 1e6,
+           "the moving average before the first reward; 0: that of the first"),
+      Real("logit-noise", 0, 0, 100, "deviation of normal noise on the placer's logits"),
+      Integer("noise-until", -1, -1, 1'000'000'000, "samples that have that noise"),
+      Integer("greedy-from", -1, -1, 1'000'000'000,
+              "samples after which the likeliest choice is taken; -1: never"),
+      Integer("decay-from", -1, -1, 1'000'000'000,
+              "samples after which the learning rate falls by 5% every 50; -1: never"),
       Real("invalid-seconds", 0, 0, 1e6,
            "what a placement that does not fit counts as; 0: ten times the step on one device "
            "without a memory limit"),
@@ -97,6 +105,8 @@ void AddPlacer(LearnedAlgorithm& algorithm, int64_t segment) {
   algorithm.settings.push_back(OfPolicy(Integer("width", 512, 2, 8192,
                                                 "of the decoder (each direction of the encoder has "
                                                 "half), or of the mlp's or gcn's hidden layer")));
+  algorithm.settings.push_back(OfPolicy(
+      Real("logit-bound", 0, 0, 1e6, "c of c tanh(logit) in the seq2seq placer; 0: no bound")));
 }
 
 // The values are those of EAGLE (sec. IV-C).
@@ -112,12 +122,38 @@ LearnedAlgorithm Eagle() {
   Change(eagle.settings, "learning-rate", "0.01");
   const auto add = [&](AgentSetting setting) { eagle.settings.push_back(std::move(setting)); };
   add(OfPolicy(Word("grouper", {"learned", "metis", "fluid"}, "what makes the groups")));
-  add(Integer("parts", 256, 1, 1024, "groups"));
+  add(Integer("parts", 256, 0, 1024, "groups; 0: 20 for each device, at most 256"));
   add(OfPolicy(
       Integer("grouper-hidden", 64, 1, 8192, "width of the learned grouper's hidden layer")));
   add(OfPolicy(Integer("bridge", 64, 0, 8192, "width of the bridge; 0: none")));
   AddPlacer(eagle, 0);
   return eagle;
+}
+
+// The values are those of its public code, as EAGLE reproduces it.
+LearnedAlgorithm HierarchicalPlanner(const LearnedAlgorithm& eagle) {
+  LearnedAlgorithm hdp = eagle;
+  hdp.name = "hdp";
+  hdp.description =
+      "Hierarchical Planner: feed-forward grouper, seq2seq placer, REINFORCE (Mirhoseini et al., "
+      "2018)";
+  Change(hdp.settings, "training", "reinforce");
+  Change(hdp.settings, "draw", "1");
+  Change(hdp.settings, "update", "1");
+  Change(hdp.settings, "epochs", "1");
+  Change(hdp.settings, "entropy", "0");
+  Change(hdp.settings, "learning-rate", "0.1");
+  Change(hdp.settings, "baseline-decay", "0.9");
+  Change(hdp.settings, "first-baseline", "-3.1622776601683795");
+  Change(hdp.settings, "logit-noise", "0.5");
+  Change(hdp.settings, "noise-until", "750");
+  Change(hdp.settings, "greedy-from", "500");
+  Change(hdp.settings, "decay-from", "400");
+  Change(hdp.settings, "bridge", "0");
+  Change(hdp.settings, "attention", "after");
+  Change(hdp.settings, "logit-bound", "1");
+  Change(hdp.settings, "parts", "0");
+  return hdp;
 }
 
 LearnedAlgorithm Mars() {
@@ -147,7 +183,8 @@ LearnedAlgorithm Post() {
 }  // namespace
 
 const std::vector<LearnedAlgorithm>& LearnedAlgorithms() {
-  static const std::vector<LearnedAlgorithm> algorithms = {Mars(), Eagle(), Post()};
+  static const std::vector<LearnedAlgorithm> algorithms = {Mars(), Eagle(),
+                                                           HierarchicalPlanner(Eagle()), Post()};
   return algorithms;
 }
 

@@ -60,6 +60,7 @@ std::unique_ptr<PlacerNet> MakePlacer(const AgentSettings& settings, int64_t inp
                                                          : Seq2SeqOptions::Attention::kAfter;
   options.segment = settings.Integer("segment");
   options.width = settings.Integer("width");
+  options.logit_bound = settings.Number("logit-bound");
   return std::make_unique<Seq2SeqPlacer>(inputs, devices, options, "placer", parameters);
 }
 
@@ -68,7 +69,10 @@ Result<Agent> MakeEagle(const AgentSettings& settings, const AgentProblem& probl
   const at::TensorOptions& numbers = parameters->options();
   PlacementUnits units = UnitsOfGroups(problem.problem, problem.graph, problem.candidates);
   GrouperPlacerOptions options;
-  options.groups = std::min(settings.Integer("parts"), units.size());
+  // The Hierarchical Planner's number where none is stated.
+  const auto devices = static_cast<int64_t>(problem.problem.cluster->device_count());
+  const int64_t asked = settings.Integer("parts");
+  options.groups = std::min(asked > 0 ? asked : std::min<int64_t>(256, 20 * devices), units.size());
   options.hidden = settings.Integer("grouper-hidden");
   options.bridge = settings.Integer("bridge");
   options.sees_adjacency = !settings.Is("placer", "gcn");
@@ -174,6 +178,11 @@ TrainerOptions MakeTrainerOptions(const AgentSettings& settings) {
   options.learning_rate = settings.Number("learning-rate");
   options.gradient_norm = settings.Number("gradient-norm");
   options.baseline = settings.Number("baseline-decay");
+  options.noise = settings.Number("logit-noise");
+  options.noise_until = settings.Integer("noise-until");
+  options.greedy_from = settings.Integer("greedy-from");
+  options.decay_from = settings.Integer("decay-from");
+  options.first_baseline = settings.Number("first-baseline");
   options.elite_interval = settings.Integer("elite-interval");
   options.advantages = settings.Is("advantages", "raw")      ? TrainerOptions::Advantages::kRaw
                        : settings.Is("advantages", "scaled") ? TrainerOptions::Advantages::kScaled
@@ -197,12 +206,13 @@ Result<at::TensorOptions> PolicyTensors(const AgentSettings& settings) {
 Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& problem,
                         const std::shared_ptr<Parameters>& parameters) {
   const auto make = [&]() -> Result<Agent> {
-    if (settings.algorithm().name == "eagle") return MakeEagle(settings, problem, parameters);
+    const std::string& name = settings.algorithm().name;
+    if (name == "eagle" || name == "hdp") return MakeEagle(settings, problem, parameters);
     PW_ASSIGN(PlacementUnits units, MakeUnits(settings, problem));
-    if (settings.algorithm().name == "mars") {
+    if (name == "mars") {
       return MakeMars(settings, problem, std::move(units), parameters);
     }
-    PW_CHECK(settings.algorithm().name == "post");
+    PW_CHECK(name == "post");
     auto policy = std::make_unique<TablePolicy>(
         ForbiddenDevices(units, problem.problem.cluster->device_count()).to(parameters->options()),
         parameters);

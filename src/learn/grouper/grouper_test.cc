@@ -93,7 +93,7 @@ class GrouperPlacer : public testing::TestWithParam<bool> {
 TEST_P(GrouperPlacer, EvaluatesWhatItDraws) {
   const auto policy = MakePolicy();
   Random random(4);
-  const at::Tensor decisions = policy->Sample(20'000, random);
+  const at::Tensor decisions = policy->Sample(20'000, random, {});
   const int64_t all = GetParam() ? 3 : 7;
   ASSERT_EQ(decisions.size(1), all);
   const at::NoGradGuard no_gradients;
@@ -121,7 +121,7 @@ TEST_P(GrouperPlacer, UnitsLieWhereTheirGroupsDo) {
 TEST_P(GrouperPlacer, GradientsReachEveryParameter) {
   const auto policy = MakePolicy();
   Random random(4);
-  const at::Tensor decisions = policy->Sample(8, random);
+  const at::Tensor decisions = policy->Sample(8, random, {});
   const int64_t placed = policy->parts().back();
   const auto of_devices = [&] {
     const at::Tensor p = policy->Evaluate(decisions).log_probability;

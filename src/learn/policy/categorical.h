@@ -11,6 +11,11 @@ namespace placewright {
 // can be made before it begins.
 at::Tensor GumbelNoise(at::IntArrayRef sizes, const at::TensorOptions& options, Random& random);
 
+// What is added to logits before the largest is taken, so that choices are drawn as `exploration`
+// says: Gumbel noise unless it is greedy, and normal noise.
+at::Tensor ExplorationNoise(at::IntArrayRef sizes, const at::TensorOptions& options, Random& random,
+                            const Exploration& exploration);
+
 // `count` draws [count, N] from the softmax of each row of logits [N, choices], from one uniform
 // number each: far fewer than Gumbel noise needs where choices are many.
 at::Tensor DrawChoices(const at::Tensor& logits, int64_t count, Random& random);

@@ -29,11 +29,12 @@ PlacerInputs EncoderPlacerPolicy::Inputs() const {
   return {h.unsqueeze(0), graph_.adjacency, graph_.forbidden};
 }
 
-at::Tensor EncoderPlacerPolicy::Sample(int64_t count, Random& random) const {
+at::Tensor EncoderPlacerPolicy::Sample(int64_t count, Random& random,
+                                       const Exploration& exploration) const {
   const at::NoGradGuard no_gradients;
   const at::Tensor noise =
-      GumbelNoise({1, count, graph_.forbidden.size(0), graph_.forbidden.size(1)},
-                  graph_.features.options(), random);
+      ExplorationNoise({1, count, graph_.forbidden.size(0), graph_.forbidden.size(1)},
+                       graph_.features.options(), random, exploration);
   return placer_->Sample(Inputs(), noise)[0];
 }
 

@@ -32,7 +32,7 @@ class EncoderPlacerPolicy : public Policy {
   // From now on the encoder is not trained: Table 1 of Mars trains placers on fixed representations.
   void FreezeEncoder();
 
-  at::Tensor Sample(int64_t count, Random& random) const override;
+  at::Tensor Sample(int64_t count, Random& random, const Exploration& exploration) const override;
   Evaluated Evaluate(const at::Tensor& decisions) const override;
   std::vector<int64_t> parts() const override { return {graph_.forbidden.size(0)}; }
   std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;

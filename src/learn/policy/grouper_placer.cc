@@ -47,18 +47,20 @@ PlacerInputs GrouperPlacerPolicy::ForPlacer(const EmbeddedGroups& groups,
           inputs_.forbidden.unsqueeze(0).expand({options_.groups, -1})};
 }
 
-at::Tensor GrouperPlacerPolicy::Sample(int64_t count, Random& random) const {
+at::Tensor GrouperPlacerPolicy::Sample(int64_t count, Random& random,
+                                       const Exploration& exploration) const {
   const at::NoGradGuard no_gradients;
   at::Tensor logits, group_of;
   if (grouper_) {
     logits = grouper_->Logits(inputs_.features);
-    group_of = DrawChoices(logits, count, random);
+    group_of = exploration.greedy ? logits.argmax(1).unsqueeze(0).expand({count, -1})
+                                  : DrawChoices(logits, count, random);
   } else {
     group_of = options_.fixed.unsqueeze(0).expand({count, -1});
   }
   const EmbeddedGroups groups = EmbedGroups(inputs_.units, group_of, options_.groups);
-  const at::Tensor noise = GumbelNoise({count, 1, options_.groups, inputs_.forbidden.size(0)},
-                                       inputs_.features.options(), random);
+  const at::Tensor noise = ExplorationNoise({count, 1, options_.groups, inputs_.forbidden.size(0)},
+                                            inputs_.features.options(), random, exploration);
   const at::Tensor in_order = placer_->Sample(ForPlacer(groups, logits), noise).squeeze(1);
   const at::Tensor devices = at::empty_like(in_order).scatter_(1, groups.order, in_order);
   return grouper_ ? at::cat({group_of, devices}, 1) : devices;

@@ -42,7 +42,7 @@ class GrouperPlacerPolicy : public Policy {
   GrouperPlacerPolicy(GrouperPlacerInputs inputs, const GrouperPlacerOptions& options,
                       const MakePlacer& make_placer, std::shared_ptr<Parameters> parameters);
 
-  at::Tensor Sample(int64_t count, Random& random) const override;
+  at::Tensor Sample(int64_t count, Random& random, const Exploration& exploration) const override;
   Evaluated Evaluate(const at::Tensor& decisions) const override;
   std::vector<int64_t> parts() const override;
   std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;

@@ -13,6 +13,12 @@
 
 namespace placewright {
 
+// How placements are drawn: by default from the policy's distribution.
+struct Exploration {
+  bool greedy = false;  // the likeliest choice, always
+  double noise = 0;     // standard deviation of what is added to the logits of placers
+};
+
 class Policy {
  public:
   struct Evaluated {
@@ -21,7 +27,8 @@ class Policy {
 
   virtual ~Policy() = default;
   // Draws `count` placements, without gradients: decisions [K, D].
-  virtual at::Tensor Sample(int64_t count, Random& random) const = 0;
+  virtual at::Tensor Sample(int64_t count, Random& random,
+                            const Exploration& exploration) const = 0;
   // Of given decisions [K, D], with gradients.
   virtual Evaluated Evaluate(const at::Tensor& decisions) const = 0;
   // How the D decisions fall into kinds, in order: objectives average over each kind by itself, so

@@ -12,11 +12,12 @@ TablePolicy::TablePolicy(const at::Tensor& forbidden, std::shared_ptr<Parameters
       forbidden_(forbidden),
       logits_(parameters_->Constant("logits", forbidden.sizes(), 0)) {}
 
-at::Tensor TablePolicy::Sample(int64_t count, Random& random) const {
+at::Tensor TablePolicy::Sample(int64_t count, Random& random,
+                               const Exploration& exploration) const {
   const at::NoGradGuard no_gradients;
   const at::Tensor logits = logits_ + forbidden_;
-  const at::Tensor noise =
-      GumbelNoise({count, logits.size(0), logits.size(1)}, logits.options(), random);
+  const at::Tensor noise = ExplorationNoise({count, logits.size(0), logits.size(1)},
+                                            logits.options(), random, exploration);
   return (logits + noise).argmax(-1);
 }
 

@@ -14,7 +14,7 @@ class TablePolicy : public Policy {
   // `forbidden` [N, devices]: 0, or minus infinity.
   TablePolicy(const at::Tensor& forbidden, std::shared_ptr<Parameters> parameters);
 
-  at::Tensor Sample(int64_t count, Random& random) const override;
+  at::Tensor Sample(int64_t count, Random& random, const Exploration& exploration) const override;
   Evaluated Evaluate(const at::Tensor& decisions) const override;
   std::vector<int64_t> parts() const override { return {logits_.size(0)}; }
   std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;

@@ -26,7 +26,7 @@ PolicyOptimizer::PolicyOptimizer(std::shared_ptr<const Parameters> parameters, d
   }
 }
 
-void PolicyOptimizer::Climb(const at::Tensor& objective) {
+void PolicyOptimizer::Climb(const at::Tensor& objective, double rate_factor) {
   const auto& named = parameters_->named();
   for (const auto& [name, tensor] : named) tensor.mutable_grad().reset();
   (-objective).backward();
@@ -51,7 +51,7 @@ void PolicyOptimizer::Climb(const at::Tensor& objective) {
     moments.first.mul_(kBeta1).add_(gradient, 1 - kBeta1);
     moments.second.mul_(kBeta2).addcmul_(gradient, gradient, 1 - kBeta2);
     const at::Tensor root = (moments.second / second_bias).sqrt_().add_(kEpsilon);
-    parameter.addcdiv_(moments.first, root, -learning_rate_ / first_bias);
+    parameter.addcdiv_(moments.first, root, -learning_rate_ * rate_factor / first_bias);
   }
 }
 

@@ -19,8 +19,8 @@ class PolicyOptimizer {
   PolicyOptimizer(std::shared_ptr<const Parameters> parameters, double learning_rate,
                   double gradient_norm);
 
-  // One step up `objective`.
-  void Climb(const at::Tensor& objective);
+  // One step up `objective`; the learning rate times `rate_factor`.
+  void Climb(const at::Tensor& objective, double rate_factor = 1);
 
   void Store(StateWriter& state) const;
   // Errors: kField.

@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/check.h"
@@ -28,7 +29,21 @@ Trainer::Trainer(Policy& policy, std::shared_ptr<PolicyOptimizer> optimizer,
       shuffles_(random.Fork(1)),
       optimizer_(std::move(optimizer)),
       baseline_(options.baseline) {
+  if (options.first_baseline != 0) baseline_.Restore(options.first_baseline);
   PW_CHECK(options.draw > 0 && options.update % options.draw == 0);
+}
+
+at::Tensor Trainer::Draw() {
+  Exploration exploration;
+  exploration.greedy = options_.greedy_from >= 0 && samples_ >= options_.greedy_from;
+  if (samples_ < options_.noise_until) exploration.noise = options_.noise;
+  return policy_.Sample(options_.draw, draws_, exploration);
+}
+
+double Trainer::RateFactor() const {
+  if (options_.decay_from < 0 || samples_ < options_.decay_from) return 1;
+  return std::pow(options_.decay,
+                  static_cast<double>((samples_ - options_.decay_from) / options_.decay_every));
 }
 
 bool Trainer::Observe(const at::Tensor& decisions, std::span<const double> rewards,
@@ -94,7 +109,7 @@ void Trainer::Update(const Budget& budget) {
       }
       if (reinforce) report_.entropy = entropy.item<double>();
       report_.objective += objective.item<double>() / static_cast<double>(epochs * minibatches);
-      optimizer_->Climb(objective + options_.entropy * entropy);
+      optimizer_->Climb(objective + options_.entropy * entropy, RateFactor());
     }
   }
 }

@@ -35,6 +35,12 @@ struct TrainerOptions {
   double baseline = 0.99;  // mu
   enum class Advantages { kRaw, kScaled, kCentred };
   Advantages advantages = Advantages::kRaw;
+  // The Hierarchical Planner's schedules, by samples so far; negative: never.
+  int64_t noise_until = -1, greedy_from = -1;
+  double noise = 0;  // Exploration::noise until then
+  int64_t decay_from = -1, decay_every = 50;
+  double decay = 0.95;                      // of the learning rate
+  double first_baseline = 0;                // B_0; 0: that of the first reward
   int64_t elite_interval = 50, elites = 5;  // kPpoCrossEntropy: samples between, placements
 };
 
@@ -53,7 +59,7 @@ class Trainer {
 
   const TrainerOptions& options() const { return options_; }
   // The next placements, [draw, D].
-  at::Tensor Draw() { return policy_.Sample(options_.draw, draws_); }
+  at::Tensor Draw();
   // Takes what Draw gave and its rewards; learns whenever an update is complete. True then. An
   // update ends early where the budget does; what is drawn after that does not repeat.
   bool Observe(const at::Tensor& decisions, std::span<const double> rewards,
@@ -73,6 +79,7 @@ class Trainer {
   };
 
   void Update(const Budget& budget);
+  double RateFactor() const;  // of the learning rate
   void LearnFromElites();
   void KeepElites(const at::Tensor& decisions, std::span<const double> rewards);
 

@@ -46,7 +46,7 @@ TEST(TablePolicy, StartsUniformOverWhatIsAllowed) {
   forbidden[1][0] = -INFINITY;
   const TablePolicy policy(forbidden, NoParameters());
   Random random(1);
-  const at::Tensor decisions = policy.Sample(100, random);
+  const at::Tensor decisions = policy.Sample(100, random, {});
   EXPECT_FALSE((decisions.select(1, 1) == 0).any().item<bool>());
   const Policy::Evaluated e = policy.Evaluate(decisions);
   EXPECT_TRUE(at::allclose(e.log_probability.select(1, 0), at::full({100}, -std::log(3.0))));
