@@ -33,7 +33,8 @@ struct TrainingProgress {
   double mean_seconds = 0;  // step time of those that fit; 0 where none does
   double entropy = 0;       // mean, of a decision
   size_t problem = 0;       // on which it was
-  // Of this process: seconds in the evaluator, and in all.
+  // Of this process: samples, seconds in the evaluator, and in all.
+  int64_t samples_here = 0;
   double evaluating = 0, seconds = 0;
 };
 

@@ -15,7 +15,7 @@ class PlannerService;    // torch_api/planner_service.h
 class TorchApi {
  public:
   // Raised with every change of this class or a service: an older library is refused, never called.
-  static constexpr int kVersion = 9;
+  static constexpr int kVersion = 10;
 
   virtual ~TorchApi() = default;
   virtual int version() const = 0;

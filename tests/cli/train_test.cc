@@ -109,6 +109,16 @@ TEST_F(Train, CtrlCWritesThePolicy) {
   EXPECT_TRUE(Exists("net.policy"));
 }
 
+// A budget too small for an update leaves the earlier policy as it was.
+TEST_F(Train, WithoutAnUpdateNothingIsWritten) {
+  Write("net.policy", "kept");
+  const Outcome none = TrainMars({"net.json", "--iterations", "19", "-o", "net.policy"});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_THAT(none.json()["error"]["message"], HasSubstr("no policy was written"));
+  EXPECT_THAT(none.json()["error"]["remedy"], HasSubstr("takes 20 placements"));
+  EXPECT_EQ(Read("net.policy"), "kept");
+}
+
 TEST_F(Train, WhatCannotBeIsNamed) {
   ASSERT_EQ(TrainMars({"net.json", "--iterations", "20", "-o", "net.policy"}).status, 0);
   struct Case {
@@ -132,6 +142,10 @@ TEST_F(Train, WhatCannotBeIsNamed) {
        "usage",
        "cannot be used with --resume"},
       {{"train", "mars", "net.json", "-o", "net.json"}, 2, "usage", "net.json"},
+      {{"plan", "net.json", "--algo", "mars", "--policy", "net.policy", "-o", "net.policy"},
+       2,
+       "usage",
+       "--policy"},
       {{"train", "mars", "net.json", "--resume", "junk"}, 3, "format-unknown", "no policy"},
       {{"train", "mars", "net.json", "--resume", "damaged.policy"}, 3, "file-corrupt", "SHA-256"},
       {{"train", "post", "net.json", "--resume", "net.policy"}, 3, "plan-mismatch", "of mars"},

@@ -20,7 +20,8 @@ namespace placewright {
 namespace {
 
 constexpr const char* kCompareExamples =
-    "With a graph every algorithm makes its plan; those that search do so for --time each.\n"
+    "With a graph every algorithm but the learned ones makes its plan; those that search do so\n"
+    "for --time each.\n"
     "Ctrl-C ends it with what is there: the algorithms that are done, and the best of the one "
     "that\n"
     "runs; the exit status is then 130.\n"

@@ -13,6 +13,7 @@
 #include "cli/request/models.h"
 #include "cli/request/picture.h"
 #include "cli/request/planning.h"
+#include "cli/request/policies.h"
 #include "cli/request/result_json.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
@@ -151,6 +152,10 @@ class PlanCommand : public Command {
     const std::vector<NamedFile> initial = WithNamedFiles("--init", initial_);
     std::vector<NamedFile> read = initial, inputs = FilesOf(input_);
     for (const NamedFile& file : WithNamedFiles("--expert", expert_)) read.push_back(file);
+    if (!policy_.empty()) {
+      PW_ASSIGN(const std::string policy, FindPolicy(policy_));
+      inputs.push_back({"--policy", policy});
+    }
     // A search that goes on may replace the plan that it starts from, which is read before, with
     // the files that were written with it. The step of a plan is recorded again to the same bytes.
     const bool replaces = SameFile(initial_, output_);

@@ -71,7 +71,9 @@ class TrainCommand : public Command {
     AddRepeated(app, "-c,--cluster", clusters_, "CLUSTER",
                 "Preset or file; once for all graphs, or once for each in their order", "Input");
     AddInputOptionsBesideCluster(app, &input_);
-    AddSearchOptions(app, &search_);
+    AddSearchOptions(app, &search_,
+                     {"Time from when the graphs are read, such as 500ms or 2h (default: none)",
+                      "Placements to sample in all, those before --resume included"});
     app.AddFlag("--settings", lists_settings_, "List the settings of ALGO and do nothing else");
     AddRepeated(app, "--set", changes_, "NAME=VALUE", "Setting of the planner; may be repeated");
     app.AddOption("--policy", policy_, "Policy to start from, with a new optimizer")
@@ -134,12 +136,23 @@ class TrainCommand : public Command {
     }
     PW_RETURN_IF_ERROR(Train(*training, every, events ? &*events : nullptr, context.console));
     context.console.Progress("");
+    // What nothing was learned from does not take the place of an earlier policy.
+    if (training->progress().updates == 0) return NothingLearned(interrupted, settings);
     PW_RETURN_IF_ERROR(WriteFileAtomically(output_, FormatPolicy(training->stored())));
     Report(*training, interrupted, context.console);
     return interrupted ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;
   }
 
  private:
+  static Error NothingLearned(bool interrupted, const AgentSettings& settings) {
+    const std::string what = "before the first update; no policy was written";
+    if (interrupted) return MakeError(ErrorCode::kInterrupted, "interrupted " + what);
+    return MakeError(ErrorCode::kUsage, "the budget ended " + what, "",
+                     fmt::format("An update takes {} placements (--set update=N): give more "
+                                 "--iterations, or more --time.",
+                                 settings.Integer("update")));
+  }
+
   Error UnknownAlgorithm() const {
     std::vector<std::string> names;
     for (const LearnedAlgorithm& one : LearnedAlgorithms()) names.push_back(one.name);
@@ -166,7 +179,10 @@ class TrainCommand : public Command {
     std::vector<NamedFile> inputs;
     for (const std::string& graph : graphs_) inputs.push_back({"the graph", graph});
     for (const std::string& cluster : clusters_) inputs.push_back({"the cluster", cluster});
-    if (!policy_.empty()) inputs.push_back({"--policy", policy_});
+    if (!policy_.empty()) {
+      PW_ASSIGN(const std::string policy, FindPolicy(policy_));
+      inputs.push_back({"--policy", policy});
+    }
     return RejectOverwriting({{"the policy", output_}}, inputs);
   }
 
@@ -231,10 +247,10 @@ class TrainCommand : public Command {
     return fmt::format(
         "{} {}: update {}, {} samples, best {}, mean {}, {:.0f}% did not fit, entropy {:.3f}, "
         "{:.1f} samples/s",
-        algorithm_, graphs_[now.problem], now.updates, now.samples,
+        algorithm_, Printable(graphs_[now.problem]), now.updates, now.samples,
         Best(training.result(now.problem)), mean,
         100 * ShareOf(now.update_invalid, now.update_samples), now.entropy,
-        now.seconds > 0 ? static_cast<double>(now.samples) / now.seconds : 0);
+        now.seconds > 0 ? static_cast<double>(now.samples_here) / now.seconds : 0);
   }
 
   std::vector<std::pair<std::string, float>> Scalars(const PolicyTraining& training,
@@ -282,7 +298,8 @@ class TrainCommand : public Command {
       console.PrintJson(object);
       return;
     }
-    Table table({{"graph"}, {"samples", Table::Align::kRight}, {"best step", Table::Align::kRight}});
+    Table table(
+        {{"graph"}, {"samples", Table::Align::kRight}, {"best step", Table::Align::kRight}});
     for (size_t i = 0; i < graphs_.size(); ++i) {
       const PlannerResult& result = training.result(i);
       table.AddRow({Printable(graphs_[i]), fmt::to_string(result.iterations), Best(result)});

@@ -104,13 +104,9 @@ Result<std::map<std::string, int64_t>> ParseDimensions(const std::vector<std::st
   return dimensions;
 }
 
-void AddSearchOptions(CommandLine app, SearchOptions* options) {
-  app.AddOption("--time", options->time,
-                "Time from when the graph is read: 10s (default), 500ms, or seconds")
-      .TypeName("TIME")
-      .Group("Search");
-  app.AddOption("--iterations", options->iterations,
-                "Moves of the search; without --time there is then no time limit")
+void AddSearchOptions(CommandLine app, SearchOptions* options, const BudgetTexts& texts) {
+  app.AddOption("--time", options->time, texts.time).TypeName("TIME").Group("Search");
+  app.AddOption("--iterations", options->iterations, texts.iterations)
       .TypeName("N")
       .Check(IntegerWithin(0, uint64_t{1} << 60))
       .Group("Search");

@@ -65,8 +65,13 @@ struct SearchOptions {
   int threads = 0;  // 0: all cores
   std::vector<std::string> pins, forbids, colocate, colocate_each;
 };
+// Help texts of the options that limit a search.
+struct BudgetTexts {
+  std::string time = "Time from when the graph is read: 10s (default), 500ms, or seconds";
+  std::string iterations = "Moves of the search; without --time there is then no time limit";
+};
 // --time, --iterations, --seed, --threads, --pin, --forbid, --colocate, --colocate-each.
-void AddSearchOptions(CommandLine app, SearchOptions* options);
+void AddSearchOptions(CommandLine app, SearchOptions* options, const BudgetTexts& texts = {});
 
 // A check for CLI11 options: a decimal integer within [min, max]. Unlike CLI11's own it
 // refuses "-1" for unsigned numbers and adds nothing to the help text.

@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view kPolicySchema = "placewright.policy/1";
 constexpr size_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeader = uint64_t{64} << 20;
+constexpr size_t kMaxDimensions = 8;
 constexpr std::array<std::pair<StoredTensor::Type, std::string_view>, 4> kTypes = {
     {{StoredTensor::Type::kU8, "U8"},
      {StoredTensor::Type::kI64, "I64"},
@@ -128,9 +129,10 @@ class PolicyParser {
     }
     tensor.type = known->first;
     PW_ASSIGN(const Json* shape, GetArray(entry, "shape", place));
+    if (shape->size() > kMaxDimensions) return Corrupt("a tensor of too many dimensions: " + place);
     int64_t expected = StoredTensor::BytesOf(tensor.type);
     for (const Json& size : *shape) {
-      PW_ASSIGN(const int64_t count, AsInt(size, place + ".shape", 0, kMaxQuantity));
+      PW_ASSIGN(const int64_t count, AsInt(size, place + ".shape", 0, INT32_MAX));
       tensor.sizes.push_back(count);
       expected = SaturatingMultiply(expected, count);
     }

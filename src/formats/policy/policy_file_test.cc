@@ -55,5 +55,15 @@ TEST(PolicyFile, OtherVersionsAreRefused) {
   EXPECT_EQ(ParsePolicy(bytes).error().code, ErrorCode::kField);
 }
 
+// Nothing in them, but sizes that no tensor can have.
+TEST(PolicyFile, SizesAreBounded) {
+  for (const std::vector<int64_t>& sizes :
+       {std::vector<int64_t>{0, int64_t{1} << 40}, std::vector<int64_t>(9, 0)}) {
+    StoredPolicy policy = Small();
+    policy.parameters["none"].sizes = sizes;
+    EXPECT_FALSE(ParsePolicy(FormatPolicy(policy)).ok());
+  }
+}
+
 }  // namespace
 }  // namespace placewright

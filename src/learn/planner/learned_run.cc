@@ -70,8 +70,7 @@ Result<std::unique_ptr<LearnedRun>> LearnedRun::Build(
 
 void LearnedRun::Begin(std::shared_ptr<PolicyOptimizer> optimizer, bool pretrained) {
   const LearningThread learning;
-  pretrained_ = pretrained;
-  if (pretrained && agent_.begin) agent_.begin();
+  if (pretrained) NotePretrained();
   const Random random(options_.seed);
   trainer_ = std::make_unique<Trainer>(*agent_.policy, std::move(optimizer), agent_.trainer,
                                        random.Fork(kTrainer));
@@ -108,8 +107,7 @@ bool LearnedRun::Advance(int64_t max_moves) {
   if (!pretrained_) {
     if (agent_.pretrain) agent_.pretrain(options_.budget);
     if (options_.budget.Expired()) return false;
-    pretrained_ = true;
-    if (agent_.begin) agent_.begin();
+    NotePretrained();
   }
   if (drawn_ == nullptr) drawn_ = std::make_unique<Drawn>(Drawn{trainer_->Draw().cpu(), {}});
   const auto evaluated = static_cast<int64_t>(drawn_->rewards.size());
@@ -119,6 +117,11 @@ bool LearnedRun::Advance(int64_t max_moves) {
   trainer_->Observe(drawn_->decisions, drawn_->rewards, options_.budget);
   drawn_.reset();
   return true;
+}
+
+void LearnedRun::NotePretrained() {
+  pretrained_ = true;
+  if (agent_.begin) agent_.begin();
 }
 
 GroupPlacement LearnedRun::PlacementOf(const at::Tensor& row) const {
@@ -164,6 +167,7 @@ void LearnedRun::NoteSamples() {
 
 void LearnedRun::Store(StateWriter& state) const {
   trainer_->Store(state);
+  state.Integer("pretrained", pretrained_ ? 1 : 0);
   state.Integer("iterations", record_.result.iterations);
   state.Integer("counted", total_.samples);
   state.Integer("invalid", total_.invalid);
@@ -184,6 +188,11 @@ void LearnedRun::Store(StateWriter& state) const {
 
 Status LearnedRun::Restore(const StateReader& state) {
   PW_RETURN_IF_ERROR(trainer_->Restore(state));
+  PW_ASSIGN(const int64_t pretrained, state.Integer("pretrained"));
+  if (pretrained != 0) {
+    const LearningThread learning;
+    NotePretrained();
+  }
   PW_ASSIGN(record_.result.iterations, state.Integer("iterations"));
   PW_ASSIGN(total_.samples, state.Integer("counted"));
   PW_ASSIGN(total_.invalid, state.Integer("invalid"));

@@ -40,7 +40,7 @@ class LearnedRun : public PlannerRun {
                                                    const PlannerOptions& options,
                                                    const std::shared_ptr<Parameters>& parameters);
   // Draws a first placement, which is no iteration. `pretrained`: the parameters are no first
-  // values.
+  // values, so that Advance does not begin with pre-training.
   void Begin(std::shared_ptr<PolicyOptimizer> optimizer, bool pretrained);
 
   bool Advance(int64_t max_moves) override;
@@ -69,6 +69,7 @@ class LearnedRun : public PlannerRun {
   GroupPlacement PlacementOf(const at::Tensor& row) const;
   Evaluation Evaluate(const GroupPlacement& devices);
   void Consider(const Evaluation& evaluation, const GroupPlacement& devices, bool first);
+  void NotePretrained();
   void NoteSamples();
 
   Evaluator& evaluator_;

@@ -44,7 +44,7 @@ Status SharedTraining::Build(const StoredPolicy* start, bool resume) {
   }
   optimizer_ = std::make_shared<PolicyOptimizer>(parameters_, settings_.Number("learning-rate"),
                                                  settings_.Number("gradient-norm"));
-  for (const auto& run : runs_) run->Begin(optimizer_, start != nullptr);
+  for (const auto& run : runs_) run->Begin(optimizer_, start != nullptr && !resume);
   if (resume) PW_RETURN_IF_ERROR(Restore(*start));
   Store();
   return Ok();
@@ -117,6 +117,7 @@ bool SharedTraining::Advance() {
   progress_.update_samples = now.samples - before.samples;
   progress_.update_invalid = now.invalid - before.invalid;
   progress_.samples += progress_.update_samples;
+  progress_.samples_here += progress_.update_samples;
   progress_.invalid += progress_.update_invalid;
   const int64_t fitting = progress_.update_samples - progress_.update_invalid;
   progress_.mean_seconds =

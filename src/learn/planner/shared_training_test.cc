@@ -125,6 +125,19 @@ TEST_P(Training, OneThatLacksItsStateIsRefused) {
   }
 }
 
+// Pre-training of a problem that had no turn before the end is not left out.
+TEST_P(Training, GoesOnBeforeTheSecondProblem) {
+  tests_.push_back(Strands(12));
+  tests_.push_back(Strands(12));
+  for (const int64_t ended : {0, 10}) {
+    const auto begun = SharedTraining::Start(Settings(), Request(ended)).Take();
+    while (begun->Advance()) {
+    }
+    const StoredPolicy kept = begun->stored();
+    ExpectEqual(Train(60, &kept), Train(60));
+  }
+}
+
 // Policies that know nothing of one graph alone are trained on several, an update each in turn.
 TEST(SharedTraining, TakesTurns) {
   const auto first = Strands(12), second = Strands(20);
