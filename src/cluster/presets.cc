@@ -49,6 +49,19 @@ Result<Cluster> FourP100(std::string_view name) {
   return Assemble(name, {host}, {});
 }
 
+// TensorFlow shows all cores of a host as one device. Its GPUs are then behind one socket: that two
+// pairs of them are a QPI hop of 0.5 us apart is lost.
+Result<Cluster> FourP100OneCpu(std::string_view name) {
+  HostSpec host = Host(0, "P100-12GB", 4);
+  host.memory = Bytes(125 * kGiB);
+  host.sockets = 1;
+  host.cpu.name = "2x-" + host.cpu.name;
+  PeakRates& peak = host.cpu.peak;
+  for (double* rate : {&peak.f64, &peak.f32, &peak.f16, &peak.bf16, &peak.i8}) *rate *= 2;
+  host.cpu.memory_bandwidth = BytesPerSecond(host.cpu.memory_bandwidth.count * 2);
+  return Assemble(name, {host}, {});
+}
+
 Result<Cluster> EightP100(std::string_view name) {
   HostSpec host = Host(0, "P100-16GB", 8);
   host.sockets = 1;
@@ -94,6 +107,8 @@ constexpr std::array kEntries = {
     Entry{{"4xP100",
            "Mars and EAGLE: 4 P100 12 GiB on PCIe 3, two on each of 2 Xeon E5-2650 v4, 125 GiB"},
           FourP100},
+    Entry{{"4xP100-tf", "the same as TensorFlow shows it: both sockets one CPU device of 125 GiB"},
+          FourP100OneCpu},
     Entry{{"8xP100",
            "GDP: 8 P100 16 GiB behind two PCIe 3 switches of one Broadwell socket (memory of 128 "
            "GiB assumed)"},

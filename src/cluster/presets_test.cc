@@ -29,6 +29,7 @@ TEST(Presets, Hardware) {
   using M = std::map<std::string, int>;
   const std::string xeon = "Xeon-E5-2650v4";
   EXPECT_EQ(CountKinds(Make("4xP100")), (M{{"P100-12GB", 4}, {xeon, 2}}));
+  EXPECT_EQ(CountKinds(Make("4xP100-tf")), (M{{"P100-12GB", 4}, {"2x-" + xeon, 1}}));
   EXPECT_EQ(CountKinds(Make("8xP100")), (M{{"P100-16GB", 8}, {xeon, 1}}));
   EXPECT_EQ(CountKinds(Make("tag-testbed")),
             (M{{"V100-32GB", 4}, {"GTX-1080Ti", 8}, {"P100-12GB", 4}, {xeon, 14}}));
@@ -37,6 +38,14 @@ TEST(Presets, Hardware) {
   EXPECT_EQ(CountKinds(Make("dgx-a100")), (M{{"A100-40GB", 8}, {"EPYC-7742", 2}}));
   EXPECT_EQ(CountKinds(Make("mixed-lab")),
             (M{{"V100-32GB", 1}, {"GTX-1080Ti", 2}, {"T4", 1}, {xeon, 6}}));
+}
+
+TEST(Presets, OneCpuOfBothSockets) {
+  const Cluster one = Make("4xP100-tf"), two = Make("4xP100");
+  const DeviceId cpu(4);
+  EXPECT_EQ(one.device(cpu).capacity, Bytes(125 * kGiB));
+  EXPECT_EQ(one.kind(cpu).peak.f32, 2 * two.kind(cpu).peak.f32);
+  EXPECT_EQ(one.kind(cpu).memory_bandwidth.count, 2 * two.kind(cpu).memory_bandwidth.count);
 }
 
 TEST(Presets, FourP100) {

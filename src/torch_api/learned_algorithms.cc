@@ -41,6 +41,10 @@ AgentSetting Real(std::string name, double value, double min, double max, std::s
 // Of every algorithm; the values are those of Mars (sec. 4.2).
 std::vector<AgentSetting> TrainingSettings() {
   return {
+      OfPolicy(
+          Word("values", {"tuned", "published"},
+               "where settings come from that are not stated: tuned on another model, or those "
+               "of the paper")),
       Word("training", {"ppo", "reinforce", "ppo+ce"}, "how rewards become gradients"),
       Integer("draw", 10, 1, 4096, "placements drawn at a time"),
       Integer("update", 20, 1, 65'536, "placements learned from at a time, a multiple of `draw`"),
@@ -56,22 +60,31 @@ std::vector<AgentSetting> TrainingSettings() {
       Integer("elites", 5, 1, 4096, "ppo+ce: best placements so far"),
       Real("first-baseline", 0, -1e6, 1e6,
            "the moving average before the first reward; 0: that of the first"),
+      Real("explore", 0, 0, 1e6,
+           "decisions of a placement drawn uniformly, on average; of a grouper, of each kind"),
       Real("logit-noise", 0, 0, 100, "deviation of normal noise on the placer's logits"),
       Integer("noise-until", -1, -1, 1'000'000'000, "samples that have that noise"),
       Integer("greedy-from", -1, -1, 1'000'000'000,
               "samples after which the likeliest choice is taken; -1: never"),
       Integer("decay-from", -1, -1, 1'000'000'000,
               "samples after which the learning rate falls by 5% every 50; -1: never"),
+      Integer("restart", 0, 0, 1'000'000'000,
+              "plan: samples without a better one after which the policy begins anew; 0: never"),
       Real("invalid-seconds", 0, 0, 1e6,
            "what a placement that does not fit counts as; 0: ten times the step on one device "
            "without a memory limit"),
+      Word("invalid", {"fixed", "graded"},
+           "what placements that do not fit count as: all the same, or the more the more memory "
+           "they "
+           "lack"),
       Word(
           "reward", {"relative", "seconds"},
           "unit of the step time below the root: the step on one device without a memory limit, or "
           "a second"),
       Word(
-          "advantages", {"raw", "scaled", "centred"},
-          "as they are, divided by their standard deviation in an update, or less their mean, too"),
+          "advantages", {"raw", "scaled", "centred", "ranked"},
+          "as they are; divided by their standard deviation in an update; less their mean, too; or "
+          "by their ranks in the update alone"),
       Word("device", {"cpu", "cuda"}, "where the policy is computed"),
   };
 }
@@ -93,6 +106,27 @@ void Change(std::vector<AgentSetting>& settings, std::string_view name, std::str
   for (AgentSetting& setting : settings) {
     if (setting.name == name) setting.value = std::move(value);
   }
+}
+
+// A default of our own, beside the published one (docs/algorithms/learned.md says how it was found).
+void Tune(LearnedAlgorithm& algorithm, std::string_view name, std::string value) {
+  for (AgentSetting& setting : algorithm.settings) {
+    if (setting.name != name) continue;
+    if (setting.published.empty()) setting.published = setting.value;
+    setting.value = std::move(value);
+    return;
+  }
+  PW_CHECK(false);
+}
+
+// Of all algorithms. Ranks take no notice of how much worse one bad placement is; a few decisions
+// drawn uniformly keep a policy that has settled from drawing the same for ever.
+void TuneForAll(LearnedAlgorithm& algorithm) {
+  Tune(algorithm, "advantages", "ranked");
+  Tune(algorithm, "invalid", "graded");
+  Tune(algorithm, "explore", "2");
+  Tune(algorithm, "clip", "0.5");
+  Tune(algorithm, "restart", "500");
 }
 
 void AddPlacer(LearnedAlgorithm& algorithm, int64_t segment) {
@@ -125,8 +159,19 @@ LearnedAlgorithm Eagle() {
   add(Integer("parts", 256, 0, 1024, "groups; 0: 20 for each device, at most 256"));
   add(OfPolicy(
       Integer("grouper-hidden", 64, 1, 8192, "width of the learned grouper's hidden layer")));
+  add(Real("grouper-sharpness", 1, 0, 1000,
+           "first weights of the learned grouper's output layer, times Glorot's"));
   add(OfPolicy(Integer("bridge", 64, 0, 8192, "width of the bridge; 0: none")));
   AddPlacer(eagle, 0);
+  return eagle;
+}
+
+LearnedAlgorithm TunedEagle() {
+  LearnedAlgorithm eagle = Eagle();
+  TuneForAll(eagle);
+  Tune(eagle, "learning-rate", "0.0003");
+  Tune(eagle, "minibatches", "2");
+  Tune(eagle, "grouper-sharpness", "100");
   return eagle;
 }
 
@@ -153,6 +198,15 @@ LearnedAlgorithm HierarchicalPlanner(const LearnedAlgorithm& eagle) {
   Change(hdp.settings, "attention", "after");
   Change(hdp.settings, "logit-bound", "1");
   Change(hdp.settings, "parts", "0");
+  TuneForAll(hdp);
+  Tune(hdp, "learning-rate", "0.001");
+  Tune(hdp, "draw", "10");
+  Tune(hdp, "update", "10");
+  Tune(hdp, "logit-noise", "0");
+  Tune(hdp, "greedy-from", "-1");
+  Tune(hdp, "decay-from", "-1");
+  Tune(hdp, "logit-bound", "0");
+  Tune(hdp, "grouper-sharpness", "100");
   return hdp;
 }
 
@@ -168,6 +222,10 @@ LearnedAlgorithm Mars() {
   add(Integer("pretraining", 1000, 0, 1'000'000, "iterations of Deep Graph Infomax; 0: none"));
   add(Word("representations", {"trained", "frozen"}, "whether rewards train the encoder, too"));
   AddPlacer(mars, 128);
+  TuneForAll(mars);
+  Tune(mars, "update", "10");
+  Tune(mars, "minibatches", "2");
+  Tune(mars, "epochs", "4");
   return mars;
 }
 
@@ -177,13 +235,16 @@ LearnedAlgorithm Post() {
                         UnitSettings()};
   Change(post.settings, "training", "ppo+ce");
   Change(post.settings, "learning-rate", "0.1");
+  TuneForAll(post);
+  Tune(post, "explore", "1");
+  Tune(post, "elite-interval", "20");
   return post;
 }
 
 }  // namespace
 
 const std::vector<LearnedAlgorithm>& LearnedAlgorithms() {
-  static const std::vector<LearnedAlgorithm> algorithms = {Mars(), Eagle(),
+  static const std::vector<LearnedAlgorithm> algorithms = {Mars(), TunedEagle(),
                                                            HierarchicalPlanner(Eagle()), Post()};
   return algorithms;
 }
@@ -225,8 +286,10 @@ Result<AgentSettings> AgentSettings::Parse(const LearnedAlgorithm& algorithm,
                                            std::span<const std::string> changes) {
   AgentSettings settings(algorithm);
   std::vector<std::string> names;
+  const bool published = std::count(changes.begin(), changes.end(), "values=published") > 0;
   for (const AgentSetting& setting : algorithm.settings) {
-    settings.values_[setting.name] = setting.value;
+    const bool other = published && !setting.published.empty();
+    settings.values_[setting.name] = other ? setting.published : setting.value;
     names.push_back(setting.name);
   }
   for (const std::string& change : changes) {

@@ -22,6 +22,7 @@ struct AgentSetting {
   bool integer = false;
   std::vector<std::string> words;  // empty: a number
   bool structural = false;         // of what a policy is made of: it cannot change later
+  std::string published;           // the value of the source; empty: the default
 };
 
 struct LearnedAlgorithm {
@@ -37,8 +38,9 @@ const LearnedAlgorithm* FindLearnedAlgorithm(std::string_view name);
 // A value for every setting of an algorithm.
 class AgentSettings {
  public:
-  // The defaults, and over them `changes`, each "NAME=VALUE". Errors: kUsage (a name that is
-  // unknown, with near ones, or stands twice; a value out of range).
+  // The defaults, or with values=published among `changes` those of the sources; and over them
+  // `changes`, each "NAME=VALUE". Errors: kUsage (a name that is unknown, with near ones, or stands
+  // twice; a value out of range).
   static Result<AgentSettings> Parse(const LearnedAlgorithm& algorithm,
                                      std::span<const std::string> changes);
 

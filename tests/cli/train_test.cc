@@ -40,7 +40,7 @@ TEST_F(Train, WritesAPolicyThatPlansStartFrom) {
   const Json object = trained.json();
   EXPECT_EQ(object["schema"], "placewright.train/1");
   EXPECT_EQ(object["samples"], 60);
-  EXPECT_EQ(object["updates"], 3);
+  EXPECT_EQ(object["updates"], 6);
   EXPECT_EQ(object["graphs"][0]["graph"], "net.json");
   EXPECT_EQ(object["graphs"][0]["samples"], 60);
   EXPECT_EQ(object["graphs"][0]["history"].back()["step_time_ns"],
@@ -112,10 +112,10 @@ TEST_F(Train, CtrlCWritesThePolicy) {
 // A budget too small for an update leaves the earlier policy as it was.
 TEST_F(Train, WithoutAnUpdateNothingIsWritten) {
   Write("net.policy", "kept");
-  const Outcome none = TrainMars({"net.json", "--iterations", "19", "-o", "net.policy"});
+  const Outcome none = TrainMars({"net.json", "--iterations", "9", "-o", "net.policy"});
   EXPECT_EQ(none.status, 2);
   EXPECT_THAT(none.json()["error"]["message"], HasSubstr("no policy was written"));
-  EXPECT_THAT(none.json()["error"]["remedy"], HasSubstr("takes 20 placements"));
+  EXPECT_THAT(none.json()["error"]["remedy"], HasSubstr("takes 10 placements"));
   EXPECT_EQ(Read("net.policy"), "kept");
 }
 

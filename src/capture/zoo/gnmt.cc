@@ -191,6 +191,10 @@ std::vector<ZooPreset> Presets(int64_t layers) {
   const std::map<std::string, double> narrow = {{"batch", 256}, {"hidden", 256}};
   if (layers == 4) {
     presets.push_back({"mars", "Mars sec. 4.1", narrow, "4xP100"});
+    presets.push_back({"mars-wide",
+                       "Mars sec. 4.1 at the model's own width, too large for one GPU of 12 GB",
+                       {{"batch", 256}},
+                       "4xP100"});
     presets.push_back({"eagle", "EAGLE sec. IV-A", narrow, "4xP100"});
   }
   return presets;

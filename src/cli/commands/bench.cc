@@ -14,7 +14,8 @@ namespace {
 class BenchCommand : public Command {
  public:
   CommandLine Register(CommandLine program) override {
-    CommandLine app = program.AddCommand("bench", "Measure how fast Placewright itself is");
+    CommandLine app = program.AddCommand(
+        "bench", "Measure Placewright itself: its speed, and published tables made anew");
     app.RequireCommand();
     CommandLine simulator =
         app.AddCommand("simulator", "Simulated ops per second on a made-up step, on one core");
@@ -38,13 +39,17 @@ class BenchCommand : public Command {
         "Examples:\n"
         "  placewright bench simulator --placement random\n"
         "  placewright bench simulator --placement contiguous --repeat 101 --json");
+    seeds_ = MakeBenchSeedsCommand();
+    seeds_app_ = seeds_->Register(app);
     app.Footer(
         "Examples:\n"
-        "  placewright bench simulator --placement contiguous --repeat 101");
+        "  placewright bench simulator --placement contiguous --repeat 101\n"
+        "  placewright bench seeds --table mars2 --no-runs");
     return app;
   }
 
   Result<int> Run(Context& context) override {
+    if (seeds_app_.Parsed()) return seeds_->Run(context);
     PW_ASSIGN(options_.policy, ParseSchedulingPolicy(order_));
     if (placement_ != "contiguous" && placement_ != "random") {
       return MakeError(ErrorCode::kUsage,
@@ -106,6 +111,8 @@ class BenchCommand : public Command {
   }
 
   SimulatorSpeedOptions options_;
+  std::unique_ptr<Command> seeds_;
+  CommandLine seeds_app_;
   std::string placement_ = "contiguous", order_ = "fifo";
 };
 

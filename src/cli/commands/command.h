@@ -46,6 +46,9 @@ std::unique_ptr<Command> MakeExplainCommand();
 std::unique_ptr<Command> MakeCompletionCommand();
 std::unique_ptr<Command> MakeManCommand();
 
+// The command below `bench` that makes tables of published systems.
+std::unique_ptr<Command> MakeBenchSeedsCommand();
+
 // The commands below `cluster` that make descriptions of machines.
 std::unique_ptr<Command> MakeClusterDetectCommand();
 std::unique_ptr<Command> MakeClusterRandomCommand();

@@ -28,9 +28,10 @@ std::string ValuesOf(const AgentSetting& setting) {
 
 void PrintSettings(const LearnedAlgorithm& algorithm, Console& console) {
   if (!console.json) {
-    Table table({{"setting"}, {"default"}, {"values"}, {"meaning"}});
+    Table table({{"setting"}, {"default"}, {"published"}, {"values"}, {"meaning"}});
     for (const AgentSetting& setting : algorithm.settings) {
-      table.AddRow({setting.name, setting.value, ValuesOf(setting), setting.meaning});
+      table.AddRow(
+          {setting.name, setting.value, setting.published, ValuesOf(setting), setting.meaning});
     }
     console.Print(table.Render(console.style()));
     return;
@@ -42,6 +43,7 @@ void PrintSettings(const LearnedAlgorithm& algorithm, Console& console) {
   for (const AgentSetting& setting : algorithm.settings) {
     settings.push_back({{"name", setting.name},
                         {"default", setting.value},
+                        {"published", setting.published.empty() ? Json() : Json(setting.published)},
                         {"values", ValuesOf(setting)},
                         {"meaning", setting.meaning}});
   }

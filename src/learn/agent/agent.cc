@@ -74,7 +74,9 @@ Result<Agent> MakeEagle(const AgentSettings& settings, const AgentProblem& probl
   const int64_t asked = settings.Integer("parts");
   options.groups = std::min(asked > 0 ? asked : std::min<int64_t>(256, 20 * devices), units.size());
   options.hidden = settings.Integer("grouper-hidden");
+  options.sharpness = settings.Number("grouper-sharpness");
   options.bridge = settings.Integer("bridge");
+  options.uniform = settings.Number("explore");
   options.sees_adjacency = !settings.Is("placer", "gcn");
   if (!settings.Is("grouper", "learned")) {
     PW_ASSIGN(const std::vector<int32_t> parts,
@@ -92,6 +94,12 @@ Result<Agent> MakeEagle(const AgentSettings& settings, const AgentProblem& probl
   auto policy =
       std::make_unique<GrouperPlacerPolicy>(std::move(inputs), options, make_placer, parameters);
   return Agent{std::move(units), std::move(policy), MakeTrainerOptions(settings), {}, {}};
+}
+
+// Of the decisions of so many units.
+double UniformShare(const AgentSettings& settings, const PlacementUnits& units) {
+  const auto decisions = static_cast<double>(std::max<int64_t>(units.size(), 1));
+  return std::min(settings.Number("explore") / decisions, 1.0);
 }
 
 // The encoder, and in `graph` the form in which it sees the units.
@@ -124,8 +132,8 @@ Agent MakeMars(const AgentSettings& settings, const AgentProblem& problem, Place
                   NormalizedAdjacency(units.size(), units.edges, numbers),
                   ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers)};
   std::unique_ptr<GraphEncoder> encoder = MakeEncoder(settings, problem, units, graph, *parameters);
-  auto policy =
-      std::make_unique<EncoderPlacerPolicy>(graph, std::move(encoder), make_placer, parameters);
+  auto policy = std::make_unique<EncoderPlacerPolicy>(graph, std::move(encoder), make_placer,
+                                                      UniformShare(settings, units), parameters);
   Agent agent{std::move(units), nullptr, MakeTrainerOptions(settings), {}, {}};
   InfomaxOptions infomax;
   infomax.iterations = static_cast<int>(settings.Integer("pretraining"));
@@ -184,9 +192,10 @@ TrainerOptions MakeTrainerOptions(const AgentSettings& settings) {
   options.decay_from = settings.Integer("decay-from");
   options.first_baseline = settings.Number("first-baseline");
   options.elite_interval = settings.Integer("elite-interval");
-  options.advantages = settings.Is("advantages", "raw")      ? TrainerOptions::Advantages::kRaw
-                       : settings.Is("advantages", "scaled") ? TrainerOptions::Advantages::kScaled
-                                                             : TrainerOptions::Advantages::kCentred;
+  options.advantages = settings.Is("advantages", "raw")       ? TrainerOptions::Advantages::kRaw
+                       : settings.Is("advantages", "scaled")  ? TrainerOptions::Advantages::kScaled
+                       : settings.Is("advantages", "centred") ? TrainerOptions::Advantages::kCentred
+                                                              : TrainerOptions::Advantages::kRanked;
   options.elites = settings.Integer("elites");
   return options;
 }
@@ -215,7 +224,7 @@ Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& probl
     PW_CHECK(name == "post");
     auto policy = std::make_unique<TablePolicy>(
         ForbiddenDevices(units, problem.problem.cluster->device_count()).to(parameters->options()),
-        parameters);
+        UniformShare(settings, units), parameters);
     return Agent{std::move(units), std::move(policy), MakeTrainerOptions(settings), {}, {}};
   };
   PW_ASSIGN(Agent agent, make());

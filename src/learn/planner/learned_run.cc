@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,6 +47,14 @@ RewardScale ScaleOf(const AgentSettings& settings, const AgentProblem& problem,
   if (settings.Is("reward", "relative")) scale.unit = Nanos(step);
   const double seconds = settings.Number("invalid-seconds");
   scale.invalid = seconds > 0 ? Nanos(std::llround(seconds * 1e9)) : Nanos(step * kInvalidFactor);
+  if (settings.Is("invalid", "graded")) {
+    const auto& devices = problem.problem.cluster->devices();
+    Bytes largest(1);
+    for (const DeviceId device : devices) {
+      largest = std::max(largest, problem.problem.cluster->device(device).capacity);
+    }
+    scale.graded = largest;
+  }
   return scale;
 }
 
@@ -72,8 +81,9 @@ void LearnedRun::Begin(std::shared_ptr<PolicyOptimizer> optimizer, bool pretrain
   const LearningThread learning;
   if (pretrained) NotePretrained();
   const Random random(options_.seed);
-  trainer_ = std::make_unique<Trainer>(*agent_.policy, std::move(optimizer), agent_.trainer,
-                                       random.Fork(kTrainer));
+  optimizer_ = std::move(optimizer);
+  trainer_ =
+      std::make_unique<Trainer>(*agent_.policy, optimizer_, agent_.trainer, random.Fork(kTrainer));
   Random first = random.Fork(kFirstDraw);
   const GroupPlacement devices = PlacementOf(agent_.policy->Sample(1, first, {}).cpu()[0]);
   Consider(Evaluate(devices), devices, true);
@@ -91,6 +101,7 @@ Result<std::unique_ptr<LearnedRun>> LearnedRun::Start(const AgentSettings& setti
             MakeParameters(settings, options.seed, stored));
   PW_ASSIGN(std::unique_ptr<LearnedRun> run,
             Build(settings, problem, evaluator, options, parameters));
+  run->restart_ = settings.Integer("restart");
   run->Begin(std::make_shared<PolicyOptimizer>(parameters, settings.Number("learning-rate"),
                                                settings.Number("gradient-norm")),
              stored != nullptr);
@@ -116,12 +127,27 @@ bool LearnedRun::Advance(int64_t max_moves) {
   if (static_cast<int64_t>(drawn_->rewards.size()) < drawn_->decisions.size(0)) return true;
   trainer_->Observe(drawn_->decisions, drawn_->rewards, options_.budget);
   drawn_.reset();
+  if (restart_ > 0 && life_.since >= restart_ && trainer_->AtUpdate()) BeginAnew();
   return true;
+}
+
+void LearnedRun::BeginAnew() {
+  const at::NoGradGuard no_gradients;
+  const std::vector<at::Tensor> parameters = agent_.policy->parameters().tensors();
+  for (size_t i = 0; i < parameters.size(); ++i) parameters[i].copy_(first_values_[i]);
+  optimizer_->Reset();
+  life_ = {life_.number + 1};
+  trainer_ = std::make_unique<Trainer>(*agent_.policy, optimizer_, agent_.trainer,
+                                       Random(options_.seed).Fork(kTrainer).Fork(life_.number));
 }
 
 void LearnedRun::NotePretrained() {
   pretrained_ = true;
   if (agent_.begin) agent_.begin();
+  if (restart_ == 0) return;
+  for (const at::Tensor& tensor : agent_.policy->parameters().tensors()) {
+    first_values_.push_back(tensor.detach().clone());
+  }
 }
 
 GroupPlacement LearnedRun::PlacementOf(const at::Tensor& row) const {
@@ -149,7 +175,10 @@ void LearnedRun::EvaluateDrawn(int64_t count) {
     ++total_.samples;
     total_.invalid += evaluation.feasible ? 0 : 1;
     if (evaluation.feasible) total_.seconds += Seconds(evaluation.step_time);
-    drawn_->rewards.push_back(RewardOf(evaluation, scale_));
+    const double reward = RewardOf(evaluation, scale_);
+    drawn_->rewards.push_back(reward);
+    ++life_.since;
+    if (reward > life_.best) life_ = {life_.number, reward, 0};
     Consider(evaluation, devices[i], false);
   }
 }

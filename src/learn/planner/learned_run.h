@@ -5,11 +5,17 @@
 // the slices; where the budget ends within them, the rest are left out. Its result is the best
 // placement that it drew itself, or the start that it was given where that is better; offers of
 // others are left aside.
+//
+// A policy that has settled samples the same few placements for ever. Where none of the last
+// `restart` samples was better than those before, a run of its own (Start) begins anew: with the
+// parameters that it began with, pre-trained ones included, and other random numbers.
 #ifndef PLACEWRIGHT_LEARN_PLANNER_LEARNED_RUN_H_
 #define PLACEWRIGHT_LEARN_PLANNER_LEARNED_RUN_H_
 
 #include <functional>
+#include <limits>
 #include <memory>
+#include <vector>
 
 #include "learn/agent/agent.h"
 #include "search/evaluation/run_record.h"
@@ -61,6 +67,12 @@ class LearnedRun : public PlannerRun {
     at::Tensor decisions;         // [draw, D], on the CPU
     std::vector<double> rewards;  // of the first rows
   };
+  // A policy from its first update to where it begins anew.
+  struct Life {
+    uint64_t number = 0;
+    double best = -std::numeric_limits<double>::infinity();  // reward
+    int64_t since = 0;                                       // samples after that
+  };
 
   LearnedRun(const AgentSettings& settings, const Problem& problem, Evaluator& evaluator,
              const PlannerOptions& options);
@@ -70,6 +82,7 @@ class LearnedRun : public PlannerRun {
   Evaluation Evaluate(const GroupPlacement& devices);
   void Consider(const Evaluation& evaluation, const GroupPlacement& devices, bool first);
   void NotePretrained();
+  void BeginAnew();
   void NoteSamples();
 
   Evaluator& evaluator_;
@@ -80,6 +93,10 @@ class LearnedRun : public PlannerRun {
   std::unique_ptr<Trainer> trainer_;
   bool pretrained_ = false;
   std::unique_ptr<Drawn> drawn_;
+  int64_t restart_ = 0;  // 0: never
+  Life life_;
+  std::shared_ptr<PolicyOptimizer> optimizer_;
+  std::vector<at::Tensor> first_values_;  // of the parameters, where it may begin anew
   SampleCounts total_;
   ScoredPlacement best_;
   RunRecord record_;

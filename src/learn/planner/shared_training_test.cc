@@ -93,7 +93,7 @@ TEST_P(Training, OtherTrainingsAreRefused) {
     EXPECT_EQ(training.error().code, ErrorCode::kPlanMismatch) << training.error().ToString();
     return training.error().message;
   };
-  EXPECT_THAT(message(Settings({"clip=0.5"}), Request(40, &kept)), HasSubstr("not 0.5"));
+  EXPECT_THAT(message(Settings({"clip=0.7"}), Request(40, &kept)), HasSubstr("not 0.7"));
   TrainingRequest request = Request(40, &kept);
   request.options.seed = 6;
   EXPECT_THAT(message(Settings(), request), HasSubstr("has the seed 5, not 6"));

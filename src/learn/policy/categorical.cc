@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace placewright {
 
@@ -14,18 +15,35 @@ at::Tensor GumbelNoise(at::IntArrayRef sizes, const at::TensorOptions& options, 
   return uniform.log_().neg_().log_().neg_().to(options);
 }
 
+at::Tensor MixUniform(const at::Tensor& logits, double share) {
+  if (share <= 0) return logits;
+  const at::Tensor never = at::isneginf(logits);
+  const at::Tensor choices = never.logical_not().sum(-1, /*keepdim=*/true, logits.scalar_type());
+  const at::Tensor mixed = at::softmax(logits, -1) * (1 - share) + choices.reciprocal() * share;
+  return mixed.log().masked_fill(never, -std::numeric_limits<double>::infinity());
+}
+
 at::Tensor ExplorationNoise(at::IntArrayRef sizes, const at::TensorOptions& options, Random& random,
-                            const Exploration& exploration) {
+                            const Exploration& exploration, double uniform) {
   at::Tensor noise =
       exploration.greedy ? at::zeros(sizes, options) : GumbelNoise(sizes, options, random);
+  if (uniform > 0 && !exploration.greedy) {
+    constexpr float kMoreThanAnyLogit = 1e6F;
+    const int64_t choices = sizes.back();
+    const at::Tensor factors = at::empty({noise.numel() / choices, 1}, at::kFloat);
+    float* const data = factors.data_ptr<float>();
+    std::generate(data, data + factors.numel(),
+                  [&] { return random.Unit() < uniform ? kMoreThanAnyLogit : 1; });
+    noise = (noise.view({-1, choices}) * factors.to(options)).view(sizes);
+  }
   if (exploration.noise <= 0) return noise;
   // Normal by Box and Muller's formula.
-  const at::Tensor uniform = at::empty({2, noise.numel()}, at::TensorOptions().dtype(at::kDouble));
-  double* const data = uniform.data_ptr<double>();
-  std::generate(data, data + uniform.numel(), [&] { return 1 - random.Unit(); });  // (0, 1]
+  const at::Tensor pairs = at::empty({2, noise.numel()}, at::TensorOptions().dtype(at::kDouble));
+  double* const data = pairs.data_ptr<double>();
+  std::generate(data, data + pairs.numel(), [&] { return 1 - random.Unit(); });  // (0, 1]
   constexpr double kTwoPi = 6.283185307179586;
   const at::Tensor normal =
-      (uniform[0].log() * -2).sqrt() * (uniform[1] * kTwoPi).cos() * exploration.noise;
+      (pairs[0].log() * -2).sqrt() * (pairs[1] * kTwoPi).cos() * exploration.noise;
   return noise + normal.view(sizes).to(options);
 }
 

@@ -11,10 +11,20 @@ namespace placewright {
 // can be made before it begins.
 at::Tensor GumbelNoise(at::IntArrayRef sizes, const at::TensorOptions& options, Random& random);
 
-// What is added to logits before the largest is taken, so that choices are drawn as `exploration`
-// says: Gumbel noise unless it is greedy, and normal noise.
+// The distribution of the logits [..., choices] mixed with the uniform one over the choices that are
+// not minus infinity, as logits again (they are log-probabilities):
+//
+//   log((1 - share) softmax(logits) + share / choices)
+//
+// Post mixes its table so (Gao et al. 2018, sec. 3). A policy that has settled still tries changes
+// of single decisions, and learns from them.
+at::Tensor MixUniform(const at::Tensor& logits, double share);
+
+// What is added to logits [..., choices] before the largest is taken, so that choices are drawn as
+// `exploration` says: Gumbel noise unless it is greedy, and normal noise; of a choice in `uniform`,
+// drawn at random, so much of it that nothing else counts, as MixUniform would have it.
 at::Tensor ExplorationNoise(at::IntArrayRef sizes, const at::TensorOptions& options, Random& random,
-                            const Exploration& exploration);
+                            const Exploration& exploration, double uniform);
 
 // `count` draws [count, N] from the softmax of each row of logits [N, choices], from one uniform
 // number each: far fewer than Gumbel noise needs where choices are many.

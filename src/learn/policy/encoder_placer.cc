@@ -11,9 +11,10 @@
 namespace placewright {
 
 EncoderPlacerPolicy::EncoderPlacerPolicy(UnitGraph graph, std::unique_ptr<GraphEncoder> encoder,
-                                         const MakePlacer& make_placer,
+                                         const MakePlacer& make_placer, double uniform,
                                          std::shared_ptr<Parameters> parameters)
     : graph_(std::move(graph)),
+      uniform_(uniform),
       parameters_(std::move(parameters)),
       encoder_(std::move(encoder)),
       placer_(make_placer(encoder_->width(), *parameters_)) {}
@@ -34,12 +35,13 @@ at::Tensor EncoderPlacerPolicy::Sample(int64_t count, Random& random,
   const at::NoGradGuard no_gradients;
   const at::Tensor noise =
       ExplorationNoise({1, count, graph_.forbidden.size(0), graph_.forbidden.size(1)},
-                       graph_.features.options(), random, exploration);
+                       graph_.features.options(), random, exploration, uniform_);
   return placer_->Sample(Inputs(), noise)[0];
 }
 
 Policy::Evaluated EncoderPlacerPolicy::Evaluate(const at::Tensor& decisions) const {
-  return EvaluateChoices(placer_->Logits(Inputs(), decisions.unsqueeze(0))[0], decisions);
+  const at::Tensor logits = placer_->Logits(Inputs(), decisions.unsqueeze(0))[0];
+  return EvaluateChoices(MixUniform(logits, uniform_), decisions);
 }
 
 std::vector<DeviceId> EncoderPlacerPolicy::DevicesOf(const at::Tensor& row) const {

@@ -22,11 +22,13 @@ struct UnitGraph {
 
 class EncoderPlacerPolicy : public Policy {
  public:
-  // The placer for embeddings of the given width. The encoder's parameters are among `parameters`.
+  // The placer for embeddings of the given width. The encoder's parameters are among `parameters`;
+  // `uniform`: MixUniform's share.
   using MakePlacer = std::function<std::unique_ptr<PlacerNet>(int64_t width, Parameters&)>;
 
   EncoderPlacerPolicy(UnitGraph graph, std::unique_ptr<GraphEncoder> encoder,
-                      const MakePlacer& make_placer, std::shared_ptr<Parameters> parameters);
+                      const MakePlacer& make_placer, double uniform,
+                      std::shared_ptr<Parameters> parameters);
 
   const GraphEncoder& encoder() const { return *encoder_; }
   // From now on the encoder is not trained: Table 1 of Mars trains placers on fixed representations.
@@ -42,6 +44,7 @@ class EncoderPlacerPolicy : public Policy {
   PlacerInputs Inputs() const;
 
   const UnitGraph graph_;
+  const double uniform_;
   std::shared_ptr<Parameters> parameters_;
   std::unique_ptr<GraphEncoder> encoder_;
   std::unique_ptr<PlacerNet> placer_;

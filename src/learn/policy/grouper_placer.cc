@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "learn/encoder/gcn.h"
@@ -18,8 +19,8 @@ GrouperPlacerPolicy::GrouperPlacerPolicy(GrouperPlacerInputs inputs,
     : inputs_(std::move(inputs)), options_(options), parameters_(std::move(parameters)) {
   int64_t width = inputs_.units.totals.size(1) + (options.sees_adjacency ? options.groups : 0);
   if (!options.fixed.defined()) {
-    grouper_.emplace(inputs_.features.size(1), options.hidden, options.groups, "grouper",
-                     *parameters_);
+    grouper_.emplace(inputs_.features.size(1), options.hidden, options.groups, options.sharpness,
+                     "grouper", *parameters_);
     if (options.bridge > 0) {
       bridge_.emplace(options.hidden, options.bridge, "bridge", *parameters_);
       width += options.bridge;
@@ -31,6 +32,10 @@ GrouperPlacerPolicy::GrouperPlacerPolicy(GrouperPlacerInputs inputs,
 std::vector<int64_t> GrouperPlacerPolicy::parts() const {
   if (grouped() == 0) return {options_.groups};
   return {grouped(), options_.groups};
+}
+
+double GrouperPlacerPolicy::UniformShare(int64_t decisions) const {
+  return std::min(options_.uniform / static_cast<double>(decisions), 1.0);
 }
 
 at::Tensor GrouperPlacerPolicy::GroupOf(const at::Tensor& decisions) const {
@@ -53,14 +58,16 @@ at::Tensor GrouperPlacerPolicy::Sample(int64_t count, Random& random,
   at::Tensor logits, group_of;
   if (grouper_) {
     logits = grouper_->Logits(inputs_.features);
-    group_of = exploration.greedy ? logits.argmax(1).unsqueeze(0).expand({count, -1})
-                                  : DrawChoices(logits, count, random);
+    group_of = exploration.greedy
+                   ? logits.argmax(1).unsqueeze(0).expand({count, -1})
+                   : DrawChoices(MixUniform(logits, UniformShare(grouped())), count, random);
   } else {
     group_of = options_.fixed.unsqueeze(0).expand({count, -1});
   }
   const EmbeddedGroups groups = EmbedGroups(inputs_.units, group_of, options_.groups);
   const at::Tensor noise = ExplorationNoise({count, 1, options_.groups, inputs_.forbidden.size(0)},
-                                            inputs_.features.options(), random, exploration);
+                                            inputs_.features.options(), random, exploration,
+                                            UniformShare(options_.groups));
   const at::Tensor in_order = placer_->Sample(ForPlacer(groups, logits), noise).squeeze(1);
   const at::Tensor devices = at::empty_like(in_order).scatter_(1, groups.order, in_order);
   return grouper_ ? at::cat({group_of, devices}, 1) : devices;
@@ -74,13 +81,15 @@ Policy::Evaluated GrouperPlacerPolicy::Evaluate(const at::Tensor& decisions) con
       decisions.narrow(1, grouped(), options_.groups).gather(1, groups.order);
   const at::Tensor of_devices =
       placer_->Logits(ForPlacer(groups, logits), in_order.unsqueeze(1)).squeeze(1);
-  const Evaluated ordered = EvaluateChoices(of_devices, in_order);
+  const Evaluated ordered =
+      EvaluateChoices(MixUniform(of_devices, UniformShare(options_.groups)), in_order);
   const auto by_number = [&](const at::Tensor& x) {
     return at::zeros_like(x).scatter(1, groups.order, x * groups.filled);
   };
   Evaluated placed = {by_number(ordered.log_probability), by_number(ordered.entropy)};
   if (!grouper_) return placed;
-  const Evaluated assigned = EvaluateSharedChoices(logits, group_of);
+  const Evaluated assigned =
+      EvaluateSharedChoices(MixUniform(logits, UniformShare(grouped())), group_of);
   return {at::cat({assigned.log_probability, placed.log_probability}, 1),
           at::cat({assigned.entropy, placed.entropy}, 1)};
 }

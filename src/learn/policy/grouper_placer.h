@@ -22,8 +22,10 @@ namespace placewright {
 struct GrouperPlacerOptions {
   int64_t groups = 256;
   int64_t hidden = 64;         // of the grouper
+  double sharpness = 1;        // FeedForwardGrouper's
   int64_t bridge = 64;         // width of the bridge; 0: none
   bool sees_adjacency = true;  // whether embeddings hold it; not where the placer convolves it
+  double uniform = 0;          // decisions of each kind that MixUniform draws, on average
   at::Tensor fixed;            // [N]: the group of each unit; undefined: learned
 };
 
@@ -49,6 +51,7 @@ class GrouperPlacerPolicy : public Policy {
   const Parameters& parameters() const override { return *parameters_; }
 
  private:
+  double UniformShare(int64_t decisions) const;  // of a kind of so many decisions
   int64_t grouped() const { return options_.fixed.defined() ? 0 : inputs_.units.units(); }
   at::Tensor GroupOf(const at::Tensor& decisions) const;
   PlacerInputs ForPlacer(const EmbeddedGroups& groups, const at::Tensor& logits) const;

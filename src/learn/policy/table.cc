@@ -7,9 +7,11 @@
 
 namespace placewright {
 
-TablePolicy::TablePolicy(const at::Tensor& forbidden, std::shared_ptr<Parameters> parameters)
+TablePolicy::TablePolicy(const at::Tensor& forbidden, double uniform,
+                         std::shared_ptr<Parameters> parameters)
     : parameters_(std::move(parameters)),
       forbidden_(forbidden),
+      uniform_(uniform),
       logits_(parameters_->Constant("logits", forbidden.sizes(), 0)) {}
 
 at::Tensor TablePolicy::Sample(int64_t count, Random& random,
@@ -17,12 +19,12 @@ at::Tensor TablePolicy::Sample(int64_t count, Random& random,
   const at::NoGradGuard no_gradients;
   const at::Tensor logits = logits_ + forbidden_;
   const at::Tensor noise = ExplorationNoise({count, logits.size(0), logits.size(1)},
-                                            logits.options(), random, exploration);
+                                            logits.options(), random, exploration, uniform_);
   return (logits + noise).argmax(-1);
 }
 
 Policy::Evaluated TablePolicy::Evaluate(const at::Tensor& decisions) const {
-  const at::Tensor logits = (logits_ + forbidden_)
+  const at::Tensor logits = MixUniform(logits_ + forbidden_, uniform_)
                                 .unsqueeze(0)
                                 .expand({decisions.size(0), logits_.size(0), logits_.size(1)});
   return EvaluateChoices(logits, decisions);

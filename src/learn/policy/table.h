@@ -11,8 +11,8 @@ namespace placewright {
 
 class TablePolicy : public Policy {
  public:
-  // `forbidden` [N, devices]: 0, or minus infinity.
-  TablePolicy(const at::Tensor& forbidden, std::shared_ptr<Parameters> parameters);
+  // `forbidden` [N, devices]: 0, or minus infinity; `uniform`: MixUniform's share.
+  TablePolicy(const at::Tensor& forbidden, double uniform, std::shared_ptr<Parameters> parameters);
 
   at::Tensor Sample(int64_t count, Random& random, const Exploration& exploration) const override;
   Evaluated Evaluate(const at::Tensor& decisions) const override;
@@ -23,6 +23,7 @@ class TablePolicy : public Policy {
  private:
   std::shared_ptr<Parameters> parameters_;
   at::Tensor forbidden_;
+  double uniform_;
   at::Tensor logits_;  // [N, devices]
 };
 

@@ -20,6 +20,12 @@ PolicyOptimizer::PolicyOptimizer(std::shared_ptr<const Parameters> parameters, d
     : parameters_(std::move(parameters)),
       learning_rate_(learning_rate),
       gradient_norm_(gradient_norm) {
+  Reset();
+}
+
+void PolicyOptimizer::Reset() {
+  steps_ = 0;
+  moments_.clear();
   for (const auto& [name, tensor] : parameters_->named()) {
     moments_.push_back(
         {at::zeros(tensor.sizes(), tensor.options()), at::zeros(tensor.sizes(), tensor.options())});

@@ -19,6 +19,8 @@ class PolicyOptimizer {
   PolicyOptimizer(std::shared_ptr<const Parameters> parameters, double learning_rate,
                   double gradient_norm);
 
+  // As at the beginning, whatever the parameters are now.
+  void Reset();
   // One step up `objective`; the learning rate times `rate_factor`.
   void Climb(const at::Tensor& objective, double rate_factor = 1);
 

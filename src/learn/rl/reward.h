@@ -7,11 +7,15 @@
 // A placement that does not fit counts as a step of a fixed length. Deviation: the papers' 100 s are
 // thousands of steps of a small model, and with mu = 0.99 one early failure drowns all differences;
 // the default is ten times the step on one device without a memory limit. That step is also the
-// unit of r_t, a second in the papers: what an entropy bonus weighs would depend on the model.
+// unit of r_t, a second in the papers: what an entropy bonus weighs would depend on the model. And
+// R_t of what does not fit may grow with what it lacks: a policy that has come to draw nothing that
+// fits would otherwise see no difference between its samples, and stay there.
 #ifndef PLACEWRIGHT_LEARN_RL_REWARD_H_
 #define PLACEWRIGHT_LEARN_RL_REWARD_H_
 
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "search/evaluator.h"
 
@@ -21,6 +25,8 @@ namespace placewright {
 struct RewardScale {
   Nanos unit = Nanos(1'000'000'000);       // r_t counts in these
   Nanos invalid = Nanos(100'000'000'000);  // of a placement that does not fit
+  // Where stated, R_t of one that does not fit is 1 + (bytes that it lacks) / graded times as large.
+  std::optional<Bytes> graded;
 };
 
 // R_t.
@@ -39,6 +45,12 @@ class RewardBaseline {
   double mu_;
   std::optional<double> value_;
 };
+
+// The rewards of an update by their ranks alone: evenly spaced with mean 0 and variance 1, equal ones sharing
+// the mean of their ranks; all 0 where all are equal. One placement that does not fit then takes no
+// more room than one that is a little slower, and it is no matter in what unit rewards are
+// (fitness shaping: Wierstra et al., Natural Evolution Strategies, JMLR 2014, sec. 3.1).
+std::vector<double> RankedAdvantages(std::span<const double> rewards);
 
 }  // namespace placewright
 

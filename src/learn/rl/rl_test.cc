@@ -1,4 +1,5 @@
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,6 +21,21 @@ TEST(Reward, IsMinusTheRootOfTheTime) {
   evaluation.feasible = false;
   EXPECT_DOUBLE_EQ(RewardOf(evaluation, {Nanos(1'000'000'000), Nanos(4'000'000'000)}), -2);
   EXPECT_DOUBLE_EQ(RewardOf(evaluation, {}), -10);
+  evaluation.devices = {{Bytes(150), Bytes(50)}, {Bytes(10), Bytes(0)}};
+  EXPECT_DOUBLE_EQ(RewardOf(evaluation, {}), -10);
+  EXPECT_DOUBLE_EQ(RewardOf(evaluation, {Nanos(1'000'000'000), Nanos(4'000'000'000), Bytes(100)}),
+                   -3);
+}
+
+TEST(RankedAdvantages, ByHand) {
+  using testing::DoubleNear, testing::ElementsAre;
+  // Ranks -2, 0, 2 of variance 8 / 3; equal ones share a rank.
+  const double step = std::sqrt(1.5);
+  EXPECT_THAT(RankedAdvantages(std::vector<double>{-1, -100, -0.5}),
+              ElementsAre(DoubleNear(0, 1e-12), DoubleNear(-step, 1e-12), DoubleNear(step, 1e-12)));
+  EXPECT_THAT(RankedAdvantages(std::vector<double>{-3, -3, -1, -1}), ElementsAre(-1, -1, 1, 1));
+  EXPECT_THAT(RankedAdvantages(std::vector<double>{-3, -3}), ElementsAre(0, 0));
+  EXPECT_TRUE(RankedAdvantages({}).empty());
 }
 
 TEST(Reward, BaselineByHand) {

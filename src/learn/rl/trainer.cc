@@ -49,7 +49,10 @@ double Trainer::RateFactor() const {
 bool Trainer::Observe(const at::Tensor& decisions, std::span<const double> rewards,
                       const Budget& budget) {
   PW_CHECK(decisions.size(0) == static_cast<int64_t>(rewards.size()));
-  for (const double reward : rewards) advantages_.push_back(baseline_.Advantage(reward));
+  for (const double reward : rewards) {
+    rewards_.push_back(reward);
+    advantages_.push_back(baseline_.Advantage(reward));
+  }
   pending_.push_back(decisions);
   if (options_.algorithm == TrainerOptions::Algorithm::kPpoCrossEntropy) {
     KeepElites(decisions, rewards);
@@ -65,17 +68,23 @@ bool Trainer::Observe(const at::Tensor& decisions, std::span<const double> rewar
   return updates;
 }
 
+at::Tensor Trainer::Advantages() const {
+  using enum TrainerOptions::Advantages;
+  if (options_.advantages == kRaw) return at::tensor(advantages_, at::kDouble);
+  if (options_.advantages == kRanked) return at::tensor(RankedAdvantages(rewards_), at::kDouble);
+  const bool centred = options_.advantages == kCentred;
+  at::Tensor exact = at::tensor(centred ? rewards_ : advantages_, at::kDouble);
+  if (centred) exact = exact - exact.mean();
+  return exact / (exact.std(false) + 1e-8);
+}
+
 void Trainer::Update(const Budget& budget) {
   const at::Tensor decisions = at::cat(pending_);
   const auto count = static_cast<int64_t>(advantages_.size());
   const at::TensorOptions numbers = policy_.parameters().options();
-  at::Tensor exact = at::tensor(advantages_, at::kDouble);
-  if (options_.advantages == TrainerOptions::Advantages::kCentred) exact = exact - exact.mean();
-  if (options_.advantages != TrainerOptions::Advantages::kRaw) {
-    exact = exact / (exact.std(false) + 1e-8);
-  }
-  const at::Tensor advantages = exact.to(numbers);
+  const at::Tensor advantages = Advantages().to(numbers);
   pending_.clear();
+  rewards_.clear();
   advantages_.clear();
   const bool reinforce = options_.algorithm == TrainerOptions::Algorithm::kReinforce;
   const int64_t epochs = reinforce ? 1 : options_.epochs;

@@ -33,7 +33,9 @@ struct TrainerOptions {
   double learning_rate = 3e-4;
   double gradient_norm = 1;
   double baseline = 0.99;  // mu
-  enum class Advantages { kRaw, kScaled, kCentred };
+  // From the baseline, as they are or divided by their standard deviation in the update; or from the
+  // rewards of the update alone: less their mean and divided so, or by their ranks.
+  enum class Advantages { kRaw, kScaled, kCentred, kRanked };
   Advantages advantages = Advantages::kRaw;
   // The Hierarchical Planner's schedules, by samples so far; negative: never.
   int64_t noise_until = -1, greedy_from = -1;
@@ -78,6 +80,7 @@ class Trainer {
     at::Tensor decisions;
   };
 
+  at::Tensor Advantages() const;  // of the update
   void Update(const Budget& budget);
   double RateFactor() const;  // of the learning rate
   void LearnFromElites();
@@ -88,9 +91,9 @@ class Trainer {
   Random draws_, shuffles_;
   std::shared_ptr<PolicyOptimizer> optimizer_;
   RewardBaseline baseline_;
-  std::vector<at::Tensor> pending_;  // decisions of the update to come
-  std::vector<double> advantages_;   // theirs
-  std::vector<Elite> elites_;        // the best so far, best first
+  std::vector<at::Tensor> pending_;           // decisions of the update to come
+  std::vector<double> rewards_, advantages_;  // theirs
+  std::vector<Elite> elites_;                 // the best so far, best first
   int64_t samples_ = 0;
   TrainerReport report_;
 };

@@ -44,7 +44,7 @@ TEST(Categorical, ByHandAndWithoutWhatIsForbidden) {
 TEST(TablePolicy, StartsUniformOverWhatIsAllowed) {
   at::Tensor forbidden = at::zeros({2, 3});
   forbidden[1][0] = -INFINITY;
-  const TablePolicy policy(forbidden, NoParameters());
+  const TablePolicy policy(forbidden, 0, NoParameters());
   Random random(1);
   const at::Tensor decisions = policy.Sample(100, random, {});
   EXPECT_FALSE((decisions.select(1, 1) == 0).any().item<bool>());
@@ -89,7 +89,7 @@ class Learning : public testing::TestWithParam<TrainerOptions::Algorithm> {};
 TEST_P(Learning, FindsTheRightDevices) {
   const at::Tensor right = at::tensor({0, 1, 2, 2, 1, 0}, at::kLong);
   const std::shared_ptr<Parameters> parameters = NoParameters();
-  TablePolicy policy(at::zeros({6, 3}), parameters);
+  TablePolicy policy(at::zeros({6, 3}), 0, parameters);
   TrainerOptions options;
   options.algorithm = GetParam();
   options.learning_rate = 0.05;

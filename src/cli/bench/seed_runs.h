@@ -1,0 +1,41 @@
+// Makes the runs of a study's table: plans by methods that plan at once, trainings of learned ones,
+// which can be cut short and go on later.
+#ifndef PLACEWRIGHT_CLI_BENCH_SEED_RUNS_H_
+#define PLACEWRIGHT_CLI_BENCH_SEED_RUNS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/stop.h"
+#include "cli/terminal/console.h"
+#include "study/run_store.h"
+#include "study/tables.h"
+
+namespace placewright {
+
+// A run that a table wants.
+struct WantedRun {
+  const StudyMethod* method = nullptr;
+  RunKey key;
+  int64_t samples = 0;
+};
+
+// Of the cell's run from that seed. Errors: those of AgentSettings::Parse.
+Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t method, uint64_t seed);
+// All of a table, in the order in which they are made: methods that plan at once, the seeds after 0
+// one by one, so that pairs are complete early, models with one seed, and seed 0, which may be long.
+Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table);
+// nullptr where the store has no such run.
+const StudyRun* FindRun(const RunStore& store, const WantedRun& wanted);
+
+// Makes a run, and adds it to the store. What a training has reached is kept in the folder `kept`
+// (now and then, and where the budget ends) and taken up from there. False where the budget ended
+// it, or where another process is making it. Errors: those of reading the graph, of opening LibTorch
+// and of writing.
+Result<bool> MakeRun(const WantedRun& wanted, const std::string& kept, const Budget& budget,
+                     RunStore& store, Console& console);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_BENCH_SEED_RUNS_H_

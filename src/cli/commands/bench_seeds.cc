@@ -1,0 +1,139 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "base/text.h"
+#include "cli/bench/seed_runs.h"
+#include "cli/commands/command.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/options.h"
+#include "cli/terminal/output_path.h"
+#include "formats/text/file.h"
+#include "study/table_report.h"
+
+namespace placewright {
+namespace {
+
+class BenchSeedsCommand : public Command {
+ public:
+  CommandLine Register(CommandLine bench) override {
+    CommandLine app =
+        bench.AddCommand("seeds", "A table of a published system, from runs with several seeds");
+    std::vector<std::string> names;
+    for (const StudyTable& table : StudyTables()) names.push_back(table.name);
+    app.AddOption("--table", table_, fmt::format("{}", fmt::join(names, ", ")))
+        .TypeName("NAME")
+        .Required();
+    app.AddOption("--store", store_, "Runs made so far, and those to come (default seeds.jsonl)")
+        .TypeName("FILE");
+    app.AddOption("--time", time_, "Ends after that time, such as 2h; a later call goes on")
+        .TypeName("TIME");
+    app.AddFlag("--no-runs", no_runs_, "Show what the store has, and run nothing");
+    app.AddOption("-o,--output", output_, "The table as Markdown").TypeName("FILE").Group("Output");
+    app.AddOption("--svg", pictures_, "Folder for the learning curves of each model")
+        .TypeName("FOLDER")
+        .Group("Output");
+    app.Footer(
+        "A run is a training from one seed, which takes minutes to an hour on one core: give --time\n"
+        "2h or so. Ctrl-C and the end of --time keep what the run has reached beside the store, for\n"
+        "the next call. Several processes may fill one store. Tables share runs.\n"
+        "Examples:\n"
+        "  placewright bench seeds --table mars2 --no-runs\n"
+        "  placewright bench seeds --table eagle4 --time 2s -o eagle4.md --svg curves");
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    const std::atomic<bool>& interrupted = CatchInterrupts();
+    const StudyTable* const table = FindStudyTable(table_);
+    if (table == nullptr) return UnknownTable();
+    PW_RETURN_IF_ERROR(RejectOverwriting({{"the store", store_}, {"the table", output_}}, {}));
+    for (const std::string& path : {store_, output_}) {
+      if (!path.empty()) PW_RETURN_IF_ERROR(ProbeWritable(path));
+    }
+    Budget budget;
+    budget.stop = StopToken(&interrupted);
+    if (!time_.empty()) {
+      PW_ASSIGN(const std::chrono::nanoseconds limit, ParseTimeLimit(time_));
+      budget.deadline = context.started + std::chrono::duration_cast<Clock::duration>(limit);
+    }
+    PW_ASSIGN(RunStore store, RunStore::Load(store_));
+    PW_ASSIGN(const std::vector<WantedRun> wanted, WantedRuns(*table));
+    if (!no_runs_) PW_RETURN_IF_ERROR(MakeRuns(wanted, budget, store, context.console));
+    context.console.Progress("");
+    const TableResult result =
+        Summarize(*table, [&](size_t model, size_t method, uint64_t seed) -> const StudyRun* {
+          const Result<WantedRun> run = WantedRunOf(*table, model, method, seed);
+          return run.ok() ? FindRun(store, run.value()) : nullptr;
+        });
+    PW_RETURN_IF_ERROR(Write(*table, result));
+    if (context.console.json) {
+      context.console.PrintJson(JsonOf(*table, result));
+    } else {
+      context.console.Print(RenderTable(*table, result, context.console.style()));
+    }
+    const auto missing = std::count_if(wanted.begin(), wanted.end(), [&](const WantedRun& run) {
+      return FindRun(store, run) == nullptr;
+    });
+    if (missing > 0) {
+      context.console.Note(fmt::format("{} of {} runs are still to come", missing, wanted.size()));
+    }
+    return interrupted ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;
+  }
+
+ private:
+  Error UnknownTable() const {
+    std::vector<std::string> names;
+    for (const StudyTable& table : StudyTables()) names.push_back(table.name);
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("no table \"{}\"{}", Printable(table_), DidYouMean(table_, names)),
+                     "", fmt::format("--table takes {}.", fmt::join(names, ", ")));
+  }
+
+  Status MakeRuns(const std::vector<WantedRun>& wanted, const Budget& budget, RunStore& store,
+                  Console& console) const {
+    for (const WantedRun& run : wanted) {
+      if (budget.Expired()) return Ok();
+      if (FindRun(store, run) != nullptr) continue;
+      const Clock::time_point start = Clock::now();
+      PW_ASSIGN(const bool whole, MakeRun(run, store_ + ".kept", budget, store, console));
+      if (!whole) continue;
+      console.Progress("");
+      const std::chrono::duration<double> took = Clock::now() - start;
+      const std::optional<double> best = store.runs().back().BestWithin(run.samples);
+      console.Note(fmt::format("{} {} seed {}: {} samples, {} in {:.0f} s", run.key.graph,
+                               run.method->label, run.key.seed, run.samples,
+                               best ? fmt::format("{:.4g} s", *best) : "nothing fits",
+                               took.count()));
+    }
+    return Ok();
+  }
+
+  Status Write(const StudyTable& table, const TableResult& result) const {
+    if (!output_.empty()) {
+      PW_RETURN_IF_ERROR(WriteFileAtomically(output_, MarkdownOf(table, result)));
+    }
+    if (pictures_.empty()) return Ok();
+    std::error_code failed;
+    std::filesystem::create_directories(pictures_, failed);
+    for (size_t model = 0; model < table.models.size(); ++model) {
+      const std::string svg = DrawCurves(table, result, model);
+      if (svg.empty()) continue;
+      const std::string name = fmt::format("{}-{}.svg", table.name, model);
+      PW_RETURN_IF_ERROR(
+          WriteFileAtomically((std::filesystem::path(pictures_) / name).string(), svg));
+    }
+    return Ok();
+  }
+
+  std::string table_, store_ = "seeds.jsonl", time_, output_, pictures_;
+  bool no_runs_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeBenchSeedsCommand() { return std::make_unique<BenchSeedsCommand>(); }
+
+}  // namespace placewright

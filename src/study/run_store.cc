@@ -1,0 +1,157 @@
+#include "study/run_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "formats/text/file.h"
+#include "study/file_lock.h"
+
+namespace placewright {
+namespace {
+
+Json OrNull(const std::optional<double>& seconds) { return seconds ? Json(*seconds) : Json(); }
+
+Result<std::optional<double>> ReadSeconds(const Json& value, const std::string& place) {
+  if (value.is_null()) return std::optional<double>();
+  if (!value.is_number()) return MakeError(ErrorCode::kField, "must be a number or null", place);
+  return std::optional<double>(value.get<double>());
+}
+
+Result<CurvePoint> ReadPoint(const Json& json, const std::string& place) {
+  if (!json.is_array() || json.size() != 4) {
+    return MakeError(ErrorCode::kField, "must be [samples, best, mean, invalid]", place);
+  }
+  CurvePoint point;
+  PW_ASSIGN(point.samples, AsInt(json[0], place, 0, kMaxQuantity));
+  PW_ASSIGN(point.best, ReadSeconds(json[1], place));
+  PW_ASSIGN(point.mean, ReadSeconds(json[2], place));
+  PW_ASSIGN(point.invalid, AsInt(json[3], place, 0, kMaxQuantity));
+  return point;
+}
+
+Result<StudyRun> ReadLine(std::string_view text, const std::string& place) {
+  Result<Json> json = ParseJson(text);
+  if (!json.ok()) return MakeError(ErrorCode::kSyntax, json.error().message, place);
+  return StudyRunOf(json.value(), place);
+}
+
+}  // namespace
+
+std::optional<double> StudyRun::BestWithin(int64_t within) const {
+  std::optional<double> best;
+  for (const CurvePoint& point : curve) {
+    if (point.samples <= within && point.best) best = point.best;
+  }
+  return best;
+}
+
+Json ToJson(const StudyRun& run) {
+  Json json;
+  json["graph"] = run.key.graph;
+  json["cluster"] = run.key.cluster;
+  json["algorithm"] = run.key.algorithm;
+  json["seed"] = run.key.seed;
+  json["samples"] = run.samples;
+  json["seconds"] = run.seconds;
+  json["evaluating_seconds"] = run.evaluating;
+  json["environment_seconds"] = run.environment_seconds;
+  json["placement"] = run.placement;
+  json["program"] = run.program;
+  Json& settings = json["settings"] = Json::object();
+  for (const auto& [name, value] : run.key.settings) settings[name] = value;
+  Json& curve = json["curve"] = Json::array();
+  for (const CurvePoint& point : run.curve) {
+    curve.push_back(
+        Json::array({point.samples, OrNull(point.best), OrNull(point.mean), point.invalid}));
+  }
+  return json;
+}
+
+Result<StudyRun> StudyRunOf(const Json& json, const std::string& place) {
+  if (!json.is_object()) return MakeError(ErrorCode::kField, "must be an object", place);
+  StudyRun run;
+  PW_ASSIGN(run.key.graph, GetString(json, "graph", place));
+  PW_ASSIGN(run.key.cluster, GetString(json, "cluster", place));
+  PW_ASSIGN(run.key.algorithm, GetString(json, "algorithm", place));
+  PW_ASSIGN(const int64_t seed, GetInt(json, "seed", place, 0, kMaxQuantity));
+  run.key.seed = static_cast<uint64_t>(seed);
+  PW_ASSIGN(run.samples, GetInt(json, "samples", place, 0, kMaxQuantity));
+  PW_ASSIGN(run.seconds, GetNumber(json, "seconds", place));
+  PW_ASSIGN(run.evaluating, GetNumber(json, "evaluating_seconds", place));
+  PW_ASSIGN(run.environment_seconds, GetNumber(json, "environment_seconds", place));
+  PW_ASSIGN(run.placement, GetString(json, "placement", place));
+  PW_ASSIGN(run.program, GetString(json, "program", place));
+  PW_ASSIGN(const Json* settings, GetObject(json, "settings", place));
+  for (const auto& [name, value] : settings->items()) {
+    PW_ASSIGN(run.key.settings[name], AsString(value, place + ".settings." + name));
+  }
+  PW_ASSIGN(const Json* curve, GetArray(json, "curve", place));
+  for (size_t i = 0; i < curve->size(); ++i) {
+    PW_ASSIGN(const CurvePoint point,
+              ReadPoint((*curve)[i], fmt::format("{}.curve[{}]", place, i)));
+    run.curve.push_back(point);
+  }
+  return run;
+}
+
+Result<RunStore> RunStore::Load(const std::string& path) {
+  RunStore store;
+  store.path_ = path;
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return store;
+  PW_ASSIGN(const std::string all, ReadFile(path));
+  size_t line = 0;
+  for (size_t begin = 0; begin < all.size();) {
+    const size_t end = std::min(all.find('\n', begin), all.size());
+    const std::string place = fmt::format("line {}", ++line);
+    const std::string_view text = std::string_view(all).substr(begin, end - begin);
+    begin = end + 1;
+    if (text.empty()) continue;
+    PW_ASSIGN(StudyRun run, ReadLine(text, place).InFile(path));
+    store.runs_.push_back(std::move(run));
+  }
+  return store;
+}
+
+const StudyRun* RunStore::Find(const RunKey& key, int64_t samples,
+                               const std::map<std::string, std::string>& defaults) const {
+  const auto same = [&](const StudyRun& run) {
+    if (run.key.graph != key.graph || run.key.cluster != key.cluster ||
+        run.key.algorithm != key.algorithm || run.key.seed != key.seed || run.samples < samples) {
+      return false;
+    }
+    for (const auto& [name, value] : run.key.settings) {
+      const auto asked = key.settings.find(name);
+      if (asked == key.settings.end() || asked->second != value) return false;
+    }
+    return std::all_of(key.settings.begin(), key.settings.end(), [&](const auto& asked) {
+      if (run.key.settings.contains(asked.first)) return true;
+      const auto usual = defaults.find(asked.first);
+      return usual != defaults.end() && usual->second == asked.second;
+    });
+  };
+  const auto found = std::find_if(runs_.begin(), runs_.end(), same);
+  return found == runs_.end() ? nullptr : &*found;
+}
+
+std::string NameOf(const RunKey& key) {
+  Json json = Json::array({key.graph, key.cluster, key.algorithm, key.seed});
+  for (const auto& [name, value] : key.settings) json.push_back(name + "=" + value);
+  return Sha256(json.dump()).substr(0, 16);
+}
+
+Status RunStore::Add(StudyRun run) {
+  PW_ASSIGN(const FileLock lock, FileLock::Wait(path_ + ".lock"));
+  std::string text;
+  std::error_code ignored;
+  if (std::filesystem::exists(path_, ignored)) {
+    PW_ASSIGN(text, ReadFile(path_));
+  }
+  text += ToJson(run).dump() + "\n";
+  runs_.push_back(std::move(run));
+  return WriteFileAtomically(path_, text);
+}
+
+}  // namespace placewright

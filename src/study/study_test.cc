@@ -1,0 +1,183 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "formats/text/file.h"
+#include "study/file_lock.h"
+#include "study/run_store.h"
+#include "study/table_report.h"
+#include "study/table_result.h"
+#include "study/tables.h"
+#include "study/verdict.h"
+
+namespace placewright {
+namespace {
+
+using testing::HasSubstr;
+
+// Quantiles of Student's t from printed tables.
+TEST(Student, AgreesWithPrintedTables) {
+  EXPECT_NEAR(StudentQuantile(1), 12.706, 1e-3);
+  EXPECT_NEAR(StudentQuantile(2), 4.303, 1e-3);
+  EXPECT_NEAR(StudentQuantile(3), 3.182, 1e-3);
+  EXPECT_NEAR(StudentQuantile(4), 2.776, 1e-3);
+  EXPECT_NEAR(StudentQuantile(9), 2.262, 1e-3);
+  EXPECT_NEAR(StudentQuantile(30), 2.042, 1e-3);
+  EXPECT_NEAR(StudentTail(2.132, 4), 0.1, 1e-4);
+  EXPECT_EQ(StudentTail(0, 5), 1);
+}
+
+TEST(CompareRatios, ByHand) {
+  // Mean -0.2, deviation 0.1 sqrt(2.5) over five: error 0.0707.
+  const std::vector<double> logarithms = {-0.4, -0.3, -0.2, -0.1, 0};
+  const PairedRatio ratio = CompareRatios(logarithms);
+  EXPECT_EQ(ratio.n, 5u);
+  EXPECT_NEAR(ratio.ratio, std::exp(-0.2), 1e-12);
+  EXPECT_NEAR(ratio.low, std::exp(-0.2 - 2.776 * 0.0707107), 1e-4);
+  EXPECT_NEAR(ratio.high, std::exp(-0.2 + 2.776 * 0.0707107), 1e-4);
+  EXPECT_NEAR(ratio.p, 0.0474, 2e-4);
+  EXPECT_EQ(CompareRatios({}).n, 0u);
+  EXPECT_EQ(CompareRatios(std::vector<double>{-1}).p, 1);
+}
+
+// Of p = 0.02 and 0.03 neither is decided among three with one far from it: 0.02 > 0.05 / 3.
+TEST(JudgeTogether, IsHolms) {
+  const auto ratio = [](double p, double value, size_t n = 5) {
+    PairedRatio r;
+    r.n = n;
+    r.p = p;
+    r.ratio = value;
+    return r;
+  };
+  using enum Verdict;
+  EXPECT_THAT(JudgeTogether(std::vector{ratio(0.02, 0.5), ratio(0.03, 0.5), ratio(0.9, 1)}),
+              testing::ElementsAre(kUndecided, kUndecided, kUndecided));
+  EXPECT_THAT(JudgeTogether(std::vector{ratio(0.04, 0.5), ratio(0.001, 2), ratio(0.02, 0.5)}),
+              testing::ElementsAre(kHolds, kFails, kHolds));
+  EXPECT_THAT(JudgeTogether(std::vector{ratio(0.04, 0.5), ratio(0.001, 0.5, 4)}),
+              testing::ElementsAre(kHolds, kUndecided));
+}
+
+class Store : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ =
+        std::filesystem::temp_directory_path() / ("placewright-study-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+
+  static StudyRun Small(uint64_t seed, std::vector<CurvePoint> curve) {
+    StudyRun run;
+    run.key = {"net", "4xP100-tf", "mars", {{"width", "8"}}, seed};
+    run.curve = std::move(curve);
+    run.samples = run.curve.empty() ? 0 : run.curve.back().samples;
+    run.placement = "0120";
+    run.program = "1";
+    return run;
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(Store, KeepsRunsOfSeveralProcesses) {
+  const std::string path = Path("runs.jsonl");
+  RunStore first = RunStore::Load(path).Take(), second = RunStore::Load(path).Take();
+  ASSERT_TRUE(first.Add(Small(0, {{10, 2.0, 3.0, 4}, {20, 1.5, {}, 10}})).ok());
+  ASSERT_TRUE(second.Add(Small(1, {{10, {}, {}, 10}})).ok());
+  const RunStore all = RunStore::Load(path).Take();
+  ASSERT_EQ(all.runs().size(), 2u);
+  EXPECT_EQ(ToJson(all.runs()[0]), ToJson(Small(0, {{10, 2.0, 3.0, 4}, {20, 1.5, {}, 10}})));
+  EXPECT_EQ(all.runs()[0].BestWithin(10), 2.0);
+  EXPECT_EQ(all.runs()[0].BestWithin(25), 1.5);
+  EXPECT_EQ(all.runs()[1].BestWithin(25), std::nullopt);
+
+  RunKey key = all.runs()[0].key;
+  EXPECT_NE(all.Find(key, 20, {}), nullptr);
+  EXPECT_EQ(all.Find(key, 21, {}), nullptr);
+  // A setting that came later: the runs are those of its default.
+  key.settings["new"] = "0";
+  EXPECT_EQ(all.Find(key, 20, {}), nullptr);
+  EXPECT_NE(all.Find(key, 20, {{"new", "0"}}), nullptr);
+  EXPECT_EQ(all.Find(key, 20, {{"new", "1"}}), nullptr);
+  key.settings["width"] = "9";
+  EXPECT_EQ(all.Find(key, 20, {{"new", "0"}}), nullptr);
+  EXPECT_NE(NameOf(key), NameOf(all.runs()[0].key));
+
+  ASSERT_TRUE(WriteFileAtomically(path, "{\"graph\": 1}\n").ok());
+  EXPECT_THAT(RunStore::Load(path).error().ToString(), HasSubstr("line 1"));
+}
+
+TEST_F(Store, OneProcessHasALock) {
+  const std::string path = Path("lock");
+  std::optional<FileLock> first = FileLock::Try(path).Take();
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(FileLock::Try(path).Take());
+  first.reset();
+  EXPECT_TRUE(FileLock::Try(path).Take());
+}
+
+TEST(Measured, ByHand) {
+  StudyRun run;
+  run.curve = {{10, 4.0, 5.0, 0},
+               {20, 2.0, 5.0, 0},
+               {30, 2.0, 5.0 * std::exp(0.3), 0},
+               {40, 1.0, 5.0 * std::exp(0.7), 0}};
+  using enum StudyClaim::Measure;
+  EXPECT_EQ(Measured(run, kBest, 30, 0), 2.0);
+  EXPECT_EQ(Measured(run, kSamples, 40, 2.0), 20);
+  EXPECT_EQ(Measured(run, kSamples, 40, 0.5), std::nullopt);
+  EXPECT_NEAR(*Measured(run, kSpread, 40, 0), std::sqrt((0.09 + 0.16) / 2), 1e-12);
+}
+
+TEST(Tables, AreWhole) {
+  for (const StudyTable& table : StudyTables()) {
+    EXPECT_EQ(FindStudyTable(table.name), &table);
+    for (const auto& row : table.published) EXPECT_EQ(row.size(), table.methods.size());
+    EXPECT_LE(table.published.size(), table.models.size());
+    EXPECT_FALSE(table.claims.empty());
+    for (const StudyClaim& claim : table.claims) {
+      EXPECT_LT(claim.model, table.models.size());
+      EXPECT_LT(claim.less, table.methods.size());
+      EXPECT_LT(claim.more, table.methods.size());
+      EXPECT_NE(claim.less, claim.more);
+    }
+  }
+  EXPECT_EQ(FindStudyTable("mars9"), nullptr);
+}
+
+TEST(Summarize, FillsCellsAndJudges) {
+  const StudyTable& table = *FindStudyTable("mars2");
+  std::vector<StudyRun> runs(10);
+  for (size_t i = 0; i < 10; ++i) {
+    const double noise = 0.01 * static_cast<double>(i % 5);
+    runs[i].samples = 600;
+    runs[i].curve = {{300, 3.0, 3.5, 0}, {600, (i < 5 ? 1.0 : 1.5) + noise, 2.0, 1}};
+  }
+  const auto run_of = [&](size_t model, size_t method, uint64_t seed) -> const StudyRun* {
+    if (model != 2 || method < 4) return nullptr;
+    return &runs[(method == 5 ? 0 : 5) + seed];
+  };
+  const TableResult result = Summarize(table, run_of);
+  EXPECT_TRUE(result.cells[2][5].complete);
+  EXPECT_NEAR(*result.cells[2][5].mean, 1.02, 1e-3);
+  EXPECT_FALSE(result.cells[1][5].complete);
+  EXPECT_TRUE(result.cells[1][5].best.empty());
+  size_t held = 0;
+  for (size_t i = 0; i < table.claims.size(); ++i) {
+    held += result.claims[i].verdict == Verdict::kHolds ? 1 : 0;
+  }
+  EXPECT_EQ(held, 1u);  // without pre-training it is 1.5 times as slow
+  EXPECT_THAT(MarkdownOf(table, result), HasSubstr("| BERT-Base | ours | to come |"));
+  EXPECT_THAT(RenderTable(table, result, {}), HasSubstr("(n=5)"));
+  EXPECT_EQ(JsonOf(table, result)["claims"].size(), table.claims.size());
+  EXPECT_THAT(DrawCurves(table, result, 2), HasSubstr("Mars without pre-training"));
+  EXPECT_EQ(DrawCurves(table, result, 1), "");
+}
+
+}  // namespace
+}  // namespace placewright

@@ -1,0 +1,277 @@
+#include "study/table_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace placewright {
+namespace {
+
+std::string SecondsText(double seconds) {
+  return seconds < 0.1 ? fmt::format("{:.4f}", seconds) : fmt::format("{:.3f}", seconds);
+}
+
+std::string PublishedText(const StudyTable& table, size_t model, size_t method) {
+  if (model >= table.published.size()) return "";
+  const std::optional<double>& seconds = table.published[model][method];
+  if (!seconds) return "";
+  return *seconds < 0 ? "OOM" : fmt::format("{:.3f}", *seconds);
+}
+
+std::string OursText(const CellResult& cell) {
+  if (cell.best.empty()) return "to come";
+  const std::string best = cell.mean ? SecondsText(*cell.mean) : "OOM";
+  if (cell.samples == 0) return best;
+  return fmt::format("{} (n={}{})", best, cell.best.size(),
+                     cell.complete ? "" : fmt::format(" of {}", cell.runs.size()));
+}
+
+// Of the runs of a cell, hours on real machines and ours.
+std::optional<double> ModelledHours(const CellResult& cell) {
+  double seconds = 0;
+  int runs = 0;
+  for (const StudyRun* run : cell.runs) {
+    if (run == nullptr || run->samples == 0) continue;
+    const double part =
+        std::min(1.0, static_cast<double>(cell.samples) / static_cast<double>(run->samples));
+    seconds += part * (run->environment_seconds + run->seconds - run->evaluating);
+    ++runs;
+  }
+  if (runs == 0) return std::nullopt;
+  return seconds / runs / 3600;
+}
+
+std::string RatioText(const ClaimResult& claim) {
+  const PairedRatio& ratio = claim.ratio;
+  if (ratio.n == 0) return "-";
+  if (ratio.n == 1) return fmt::format("{:.3f}", ratio.ratio);
+  return fmt::format("{:.3f} [{:.3f}, {:.3f}]", ratio.ratio, ratio.low, ratio.high);
+}
+
+// Both forms of the text show the same rows.
+std::vector<std::vector<std::string>> ResultRows(const StudyTable& table,
+                                                 const TableResult& result) {
+  std::vector<std::vector<std::string>> rows;
+  for (size_t model = 0; model < table.models.size(); ++model) {
+    std::vector<std::string> ours = {table.models[model].label, "ours"}, theirs = {"", "published"},
+                             hours = {"", "modelled hours"};
+    bool any_published = false, any_hours = false;
+    for (size_t method = 0; method < table.methods.size(); ++method) {
+      const CellResult& cell = result.cells[model][method];
+      ours.push_back(OursText(cell));
+      theirs.push_back(PublishedText(table, model, method));
+      any_published = any_published || !theirs.back().empty();
+      const std::optional<double> h = ModelledHours(cell);
+      hours.push_back(h ? fmt::format("{:.2f}", *h) : "");
+      any_hours = any_hours || h;
+    }
+    rows.push_back(std::move(ours));
+    if (any_published) rows.push_back(std::move(theirs));
+    if (any_hours) rows.push_back(std::move(hours));
+  }
+  return rows;
+}
+
+std::vector<std::string> Header(const StudyTable& table) {
+  std::vector<std::string> header = {"model", "seconds"};
+  for (const StudyMethod& method : table.methods) header.push_back(method.label);
+  return header;
+}
+
+std::string MarkdownLine(const std::vector<std::string>& cells) {
+  std::string line = "|";
+  for (const std::string& cell : cells) line += " " + cell + " |";
+  return line + "\n";
+}
+
+std::string MarkdownRule(size_t columns) {
+  std::string line = "|";
+  for (size_t i = 0; i < columns; ++i) line += "---|";
+  return line + "\n";
+}
+
+constexpr const char* kMeasures[] = {"best step", "samples needed", "spread"};
+
+}  // namespace
+
+std::string RenderTable(const StudyTable& table, const TableResult& result, const Style& style) {
+  std::vector<Table::Column> columns;
+  for (const std::string& title : Header(table)) {
+    columns.push_back({title, columns.size() < 2 ? Table::Align::kLeft : Table::Align::kRight});
+  }
+  Table results(std::move(columns));
+  for (const std::vector<std::string>& row : ResultRows(table, result)) {
+    results.AddRow({row.begin(), row.end()});
+  }
+  Table claims({{"claim"},
+                {"measure"},
+                {"n", Table::Align::kRight},
+                {"ratio [95%]", Table::Align::kRight},
+                {"verdict"}});
+  for (size_t i = 0; i < table.claims.size(); ++i) {
+    const ClaimResult& claim = result.claims[i];
+    claims.AddRow({table.claims[i].text, kMeasures[static_cast<size_t>(table.claims[i].measure)],
+                   fmt::to_string(claim.ratio.n), RatioText(claim),
+                   std::string(ToString(claim.verdict))});
+  }
+  return fmt::format("{} (on {})\n{}\n{}", table.title, table.cluster, results.Render(style),
+                     claims.Render(style));
+}
+
+std::string MarkdownOf(const StudyTable& table, const TableResult& result) {
+  std::string text = fmt::format("### {}\n\n", table.title);
+  const std::vector<std::string> header = Header(table);
+  text += MarkdownLine(header) + MarkdownRule(header.size());
+  for (const std::vector<std::string>& row : ResultRows(table, result)) text += MarkdownLine(row);
+  text +=
+      "\n" + MarkdownLine({"claim", "measure", "n", "ratio [95%]", "verdict"}) + MarkdownRule(5);
+  for (size_t i = 0; i < table.claims.size(); ++i) {
+    const ClaimResult& claim = result.claims[i];
+    text += MarkdownLine(
+        {table.claims[i].text, kMeasures[static_cast<size_t>(table.claims[i].measure)],
+         fmt::to_string(claim.ratio.n), RatioText(claim), std::string(ToString(claim.verdict))});
+  }
+  return text;
+}
+
+Json JsonOf(const StudyTable& table, const TableResult& result) {
+  const auto or_null = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json();
+  };
+  Json object;
+  object["schema"] = "placewright.bench-seeds/1";
+  object["table"] = table.name;
+  object["title"] = table.title;
+  object["cluster"] = table.cluster;
+  Json& cells = object["cells"] = Json::array();
+  for (size_t model = 0; model < table.models.size(); ++model) {
+    for (size_t method = 0; method < table.methods.size(); ++method) {
+      const CellResult& cell = result.cells[model][method];
+      Json& out = cells.emplace_back();
+      out["model"] = table.models[model].label;
+      out["graph"] = table.models[model].graph;
+      out["method"] = table.methods[method].label;
+      out["samples"] = cell.samples;
+      out["n"] = cell.best.size();
+      out["complete"] = cell.complete;
+      out["seconds"] = or_null(cell.mean);
+      Json& best = out["best"] = Json::array();
+      for (const std::optional<double>& one : cell.best) best.push_back(or_null(one));
+      out["modelled_hours"] = or_null(ModelledHours(cell));
+      const bool known = model < table.published.size();
+      const std::optional<double> published =
+          known ? table.published[model][method] : std::optional<double>();
+      out["published"] = !published       ? Json()
+                         : *published < 0 ? Json("out of memory")
+                                          : Json(*published);
+    }
+  }
+  Json& claims = object["claims"] = Json::array();
+  for (size_t i = 0; i < table.claims.size(); ++i) {
+    const ClaimResult& claim = result.claims[i];
+    Json& out = claims.emplace_back();
+    out["claim"] = table.claims[i].text;
+    out["measure"] = kMeasures[static_cast<size_t>(table.claims[i].measure)];
+    out["n"] = claim.ratio.n;
+    out["ratio"] = claim.ratio.n > 0 ? Json(claim.ratio.ratio) : Json();
+    out["low"] = claim.ratio.n > 1 ? Json(claim.ratio.low) : Json();
+    out["high"] = claim.ratio.n > 1 ? Json(claim.ratio.high) : Json();
+    out["p"] = claim.ratio.n > 1 ? Json(claim.ratio.p) : Json();
+    out["verdict"] = ToString(claim.verdict);
+  }
+  return object;
+}
+
+namespace {
+
+constexpr std::array<const char*, 7> kColors = {"#4c78a8", "#f28e2b", "#59a14f", "#c62828",
+                                                "#9467bd", "#8c564b", "#17becf"};
+constexpr double kWidth = 860, kHeight = 420, kLeft = 70, kRight = 230, kTop = 46, kBottom = 46;
+
+struct Curve {
+  std::string label;
+  std::vector<std::pair<double, double>> points;  // samples, seconds
+};
+
+std::string Escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
+  }
+  return out;
+}
+
+// 1, 2 or 5 times a power of ten, at least a fifth of `range`.
+double TickOf(double range) {
+  const double base = std::pow(10, std::floor(std::log10(range / 5)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (base * factor >= range / 5) return base * factor;
+  }
+  return base * 10;
+}
+
+}  // namespace
+
+std::string DrawCurves(const StudyTable& table, const TableResult& result, size_t model) {
+  constexpr double kTooLong = 20;  // seconds, as the papers leave out
+  std::vector<Curve> curves;
+  double last = 1, highest = 0;
+  for (size_t method = 0; method < table.methods.size(); ++method) {
+    const std::vector<const StudyRun*>& runs = result.cells[model][method].runs;
+    if (runs.empty() || runs.front() == nullptr || runs.front()->samples == 0) continue;
+    Curve curve{table.methods[method].label, {}};
+    for (const CurvePoint& point : runs.front()->curve) {
+      if (!point.mean || *point.mean > kTooLong) continue;
+      curve.points.emplace_back(static_cast<double>(point.samples), *point.mean);
+      last = std::max(last, static_cast<double>(point.samples));
+      highest = std::max(highest, *point.mean);
+    }
+    curves.push_back(std::move(curve));
+  }
+  if (curves.empty() || highest <= 0) return "";
+  const double plot_width = kWidth - kLeft - kRight, plot_height = kHeight - kTop - kBottom;
+  const auto x = [&](double samples) { return kLeft + plot_width * samples / last; };
+  const auto y = [&](double seconds) { return kTop + plot_height * (1 - seconds / highest); };
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
+      "height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
+      "<text x=\"{2:.0f}\" y=\"22\" font-size=\"15\">{3}</text>\n",
+      kWidth, kHeight, kLeft, Escaped(table.models[model].label + ": " + table.title));
+  const double step_x = TickOf(last), step_y = TickOf(highest);
+  for (int i = 0; i * step_y <= highest * 1.0001; ++i) {
+    const double at = y(i * step_y);
+    svg += fmt::format(
+        "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#e0e0e0\"/>\n"
+        "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{:g}</text>\n",
+        kLeft, kLeft + plot_width, at, at, kLeft - 6, at + 4, i * step_y);
+  }
+  for (int i = 0; i * step_x <= last * 1.0001; ++i) {
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{:g}</text>\n",
+                       x(i * step_x), kTop + plot_height + 18, i * step_x);
+  }
+  svg += fmt::format(
+      "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">placements sampled</text>\n"
+      "<text transform=\"translate(16 {:.1f}) rotate(-90)\" text-anchor=\"middle\">mean simulated "
+      "step of a policy, s</text>\n",
+      kLeft + plot_width / 2, kHeight - 8, kTop + plot_height / 2);
+  for (size_t i = 0; i < curves.size(); ++i) {
+    const char* const color = kColors[i % kColors.size()];
+    std::string path;
+    for (const auto& [samples, seconds] : curves[i].points) {
+      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x(samples), y(seconds));
+    }
+    const double at = kTop + 14 + 20 * static_cast<double>(i);
+    svg += fmt::format(
+        "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"/>\n"
+        "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" "
+        "stroke-width=\"3\"/>\n<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
+        path, color, kWidth - kRight + 14, kWidth - kRight + 34, at, at, color,
+        kWidth - kRight + 40, at + 4, Escaped(curves[i].label));
+  }
+  return svg + "</svg>\n";
+}
+
+}  // namespace placewright

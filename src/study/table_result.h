@@ -1,0 +1,47 @@
+// A table as the runs fill it: the best steps of each cell, and a verdict for each claim.
+#ifndef PLACEWRIGHT_STUDY_TABLE_RESULT_H_
+#define PLACEWRIGHT_STUDY_TABLE_RESULT_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "study/run_store.h"
+#include "study/tables.h"
+#include "study/verdict.h"
+
+namespace placewright {
+
+struct CellResult {
+  std::vector<const StudyRun*> runs;        // by seed; nullptr where a run is still to come
+  std::vector<std::optional<double>> best;  // of those that are there, after the model's samples
+  // Geometric mean of `best`; none without a run or where one of them found nothing that fits.
+  std::optional<double> mean;
+  int64_t samples = 0;
+  bool complete = false;  // every run is there
+
+  bool nothing_fits() const { return !best.empty() && !mean; }
+};
+
+struct ClaimResult {
+  PairedRatio ratio;
+  Verdict verdict = Verdict::kUndecided;
+};
+
+struct TableResult {
+  std::vector<std::vector<CellResult>> cells;  // [model][method]
+  std::vector<ClaimResult> claims;
+};
+
+// `run_of(model, method, seed)` may be nullptr.
+using RunOf = std::function<const StudyRun*(size_t model, size_t method, uint64_t seed)>;
+TableResult Summarize(const StudyTable& table, const RunOf& run_of);
+
+// What a claim measures of one run (StudyClaim); none where nothing fitted. `target`: of kSamples.
+std::optional<double> Measured(const StudyRun& run, StudyClaim::Measure measure, int64_t samples,
+                               double target);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_STUDY_TABLE_RESULT_H_

@@ -1,0 +1,79 @@
+#include "study/verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace placewright {
+
+// Abramowitz and Stegun, 26.7.3 and 26.7.4: finite sums in cos^2 of arctan(t / sqrt(degrees)).
+double StudentTail(double t, int degrees) {
+  constexpr double kPi = 3.14159265358979323846;
+  const double angle = std::atan2(t, std::sqrt(static_cast<double>(degrees)));
+  const double sine = std::sin(angle), cosine = std::cos(angle), square = cosine * cosine;
+  const bool odd = degrees % 2 == 1;
+  double term = odd ? cosine : 1, sum = degrees == 1 ? 0 : term;
+  for (int k = odd ? 3 : 2; k <= degrees - 2; k += 2) {
+    term *= square * (k - 1) / k;
+    sum += term;
+  }
+  const double within = odd ? 2 / kPi * (angle + sine * sum) : sine * sum;
+  return std::clamp(1 - within, 0.0, 1.0);
+}
+
+double StudentQuantile(int degrees) {
+  double low = 0, high = 100;
+  for (int i = 0; i < 200; ++i) {
+    const double middle = (low + high) / 2;
+    (StudentTail(middle, degrees) > 0.05 ? low : high) = middle;
+  }
+  return high;
+}
+
+PairedRatio CompareRatios(std::span<const double> logarithms) {
+  PairedRatio result;
+  result.n = logarithms.size();
+  if (result.n == 0) return result;
+  const auto n = static_cast<double>(result.n);
+  const double mean = std::accumulate(logarithms.begin(), logarithms.end(), 0.0) / n;
+  result.ratio = std::exp(mean);
+  result.high = std::numeric_limits<double>::infinity();
+  if (result.n < 2) return result;
+  double squares = 0;
+  for (const double value : logarithms) squares += (value - mean) * (value - mean);
+  const double error = std::sqrt(squares / (n - 1) / n);
+  const int degrees = static_cast<int>(result.n) - 1;
+  const double width = StudentQuantile(degrees) * error;
+  result.low = std::exp(mean - width);
+  result.high = std::exp(mean + width);
+  if (error > 0) {
+    result.p = StudentTail(std::abs(mean) / error, degrees);
+  } else {
+    result.p = mean == 0 ? 1 : 0;
+  }
+  return result;
+}
+
+std::string_view ToString(Verdict verdict) {
+  return verdict == Verdict::kHolds ? "holds" : verdict == Verdict::kFails ? "fails" : "undecided";
+}
+
+std::vector<Verdict> JudgeTogether(std::span<const PairedRatio> claims) {
+  constexpr size_t kEnough = 5;
+  std::vector<Verdict> verdicts(claims.size(), Verdict::kUndecided);
+  std::vector<size_t> order;
+  for (size_t i = 0; i < claims.size(); ++i) {
+    if (claims[i].n >= kEnough) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return claims[a].p < claims[b].p; });
+  for (size_t k = 0; k < order.size(); ++k) {
+    const PairedRatio& claim = claims[order[k]];
+    if (claim.p > 0.05 / static_cast<double>(order.size() - k)) break;
+    verdicts[order[k]] = claim.ratio < 1 ? Verdict::kHolds : Verdict::kFails;
+  }
+  return verdicts;
+}
+
+}  // namespace placewright

@@ -1,0 +1,37 @@
+// Whether a claim holds, from paired runs: the mean logarithm of ratios with a 95% interval of
+// Student's t, and the verdicts of a table's claims together, corrected by Holm's method.
+#ifndef PLACEWRIGHT_STUDY_VERDICT_H_
+#define PLACEWRIGHT_STUDY_VERDICT_H_
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace placewright {
+
+// Of n paired logarithms of ratios. With n < 2 there is no interval: low and high are infinite.
+struct PairedRatio {
+  size_t n = 0;
+  double ratio = 1;          // exp of the mean
+  double low = 0, high = 0;  // 95% interval of the ratio
+  double p = 1;              // two-sided, of a mean of 0
+};
+PairedRatio CompareRatios(std::span<const double> logarithms);
+
+enum class Verdict { kHolds, kFails, kUndecided };
+std::string_view ToString(Verdict verdict);
+
+// Of claims that each ratio is below 1. Those with n < 5 are undecided, and no part of the
+// correction: of the others, in the order of p, the k-th smallest of m is decided where
+// p <= 0.05 / (m - k + 1) and all before it are (Holm 1979).
+std::vector<Verdict> JudgeTogether(std::span<const PairedRatio> claims);
+
+// P(|T| > t) of Student's t with `degrees` >= 1 degrees of freedom, t >= 0.
+double StudentTail(double t, int degrees);
+// t with P(|T| > t) = 0.05.
+double StudentQuantile(int degrees);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_STUDY_VERDICT_H_
