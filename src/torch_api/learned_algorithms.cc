@@ -46,6 +46,8 @@ std::vector<AgentSetting> TrainingSettings() {
                "where settings come from that are not stated: tuned on another model, or those "
                "of the paper")),
       Word("training", {"ppo", "reinforce", "ppo+ce"}, "how rewards become gradients"),
+      Word("order", {"topo", "reversed-topo", "dfs-preorder", "dfs-postorder", "bfs", "lexico"},
+           "in which order of the graph's ops sequences hold units"),
       Integer("draw", 10, 1, 4096, "placements drawn at a time"),
       Integer("update", 20, 1, 65'536, "placements learned from at a time, a multiple of `draw`"),
       Integer("minibatches", 4, 1, 4096, "parts of an update"),
@@ -92,6 +94,9 @@ std::vector<AgentSetting> TrainingSettings() {
 // Of algorithms that place units as they are.
 std::vector<AgentSetting> UnitSettings() {
   std::vector<AgentSetting> settings = {
+      Word("unit", {"group", "op"},
+           "what is placed: colocation groups, or single ops, which vote on the devices of their "
+           "groups"),
       Integer("parts", 0, 0, 1024,
               "what is placed as one: so many parts of the colocation groups; 0: each group by "
               "itself, up to 2,048 of them, beyond that 1,024 parts"),

@@ -40,6 +40,10 @@ Result<std::vector<int32_t>> CutUnits(const AgentProblem& problem, const Placeme
   return part_of;
 }
 
+TraversalOrder OrderOf(const AgentSettings& settings) {
+  return ParseTraversalOrder(settings.Word("order")).value();
+}
+
 std::unique_ptr<PlacerNet> MakePlacer(const AgentSettings& settings, int64_t inputs,
                                       int64_t devices, Parameters& parameters) {
   if (settings.Is("placer", "mlp")) {
@@ -67,7 +71,8 @@ std::unique_ptr<PlacerNet> MakePlacer(const AgentSettings& settings, int64_t inp
 Result<Agent> MakeEagle(const AgentSettings& settings, const AgentProblem& problem,
                         const std::shared_ptr<Parameters>& parameters) {
   const at::TensorOptions& numbers = parameters->options();
-  PlacementUnits units = UnitsOfGroups(problem.problem, problem.graph, problem.candidates);
+  PlacementUnits units =
+      UnitsOfGroups(problem.problem, problem.graph, problem.candidates, OrderOf(settings));
   GrouperPlacerOptions options;
   // The Hierarchical Planner's number where none is stated.
   const auto devices = static_cast<int64_t>(problem.problem.cluster->device_count());
@@ -161,7 +166,11 @@ AgentProblem::AgentProblem(const Problem& of, uint64_t with_seed)
       groups(DescribeGroups(of, graph)) {}
 
 Result<PlacementUnits> MakeUnits(const AgentSettings& settings, const AgentProblem& problem) {
-  PlacementUnits groups = UnitsOfGroups(problem.problem, problem.graph, problem.candidates);
+  if (settings.Is("unit", "op")) {
+    return UnitsOfOps(problem.problem, problem.candidates, OrderOf(settings));
+  }
+  PlacementUnits groups =
+      UnitsOfGroups(problem.problem, problem.graph, problem.candidates, OrderOf(settings));
   constexpr int64_t kManyGroups = 2048, kParts = 1024;
   const int64_t asked = settings.Integer("parts");
   const int64_t parts = asked > 0 ? asked : groups.size() > kManyGroups ? kParts : groups.size();

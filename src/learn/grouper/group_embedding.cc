@@ -15,12 +15,10 @@ UnitTotals TotalsOfUnits(const Problem& problem, const PlacementUnits& units,
   const at::Tensor totals =
       at::zeros({units.size(), static_cast<int64_t>(width)}, at::TensorOptions().dtype(at::kFloat));
   auto* row = totals.data_ptr<float>();
-  for (const std::vector<ColocationGroupId>& groups : units.groups) {
-    for (ColocationGroupId group : groups) {
-      for (OpId op : problem.groups[group].ops) {
-        ++row[of_ops[op].type];
-        for (size_t i = 0; i < kShapeDimensions; ++i) row[types + i] += of_ops[op].output[i];
-      }
+  for (const std::vector<OpId>& ops : units.ops) {
+    for (const OpId op : ops) {
+      ++row[of_ops[op].type];
+      for (size_t i = 0; i < kShapeDimensions; ++i) row[types + i] += of_ops[op].output[i];
     }
     row += width;
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "base/check.h"
 #include "learn/features/op_features.h"
@@ -20,15 +21,29 @@ void SortDistinct(std::vector<NodeEdge>& edges) {
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
 }
 
+// In the order in which a traversal first meets an op of each.
+std::vector<ColocationGroupId> GroupsInOrder(const Problem& problem, const OpGraph& graph,
+                                             TraversalOrder order) {
+  if (order == TraversalOrder::kTopo) return GroupsByPosition(DescribeGroups(problem, graph));
+  std::vector<ColocationGroupId> groups;
+  IdVector<ColocationGroupId, char> met(problem.groups.size(), 0);
+  for (const OpId op : Traverse(*problem.graph, order)) {
+    const ColocationGroupId group = problem.group_of[op];
+    if (std::exchange(met[group], 1) == 0) groups.push_back(group);
+  }
+  return groups;
+}
+
 }  // namespace
 
 PlacementUnits UnitsOfGroups(const Problem& problem, const OpGraph& graph,
-                             const CandidateDevices& candidates) {
+                             const CandidateDevices& candidates, TraversalOrder order) {
   PlacementUnits units;
   IdVector<ColocationGroupId, int64_t> unit_of(problem.groups.size(), 0);
-  for (ColocationGroupId group : GroupsByPosition(DescribeGroups(problem, graph))) {
+  for (ColocationGroupId group : GroupsInOrder(problem, graph, order)) {
     unit_of[group] = units.size();
     units.groups.push_back({group});
+    units.ops.push_back(problem.groups[group].ops);
     units.candidates.push_back(candidates.any[group]);
   }
   for (ExecOpId op : graph.exec_ops()) {
@@ -36,6 +51,27 @@ PlacementUnits UnitsOfGroups(const Problem& problem, const OpGraph& graph,
       const ColocationGroupId source = graph.SourceOf(input);
       if (!source.valid() || source == graph.group_of[op]) continue;
       units.edges.emplace_back(unit_of[source], unit_of[graph.group_of[op]]);
+    }
+  }
+  SortDistinct(units.edges);
+  return units;
+}
+
+PlacementUnits UnitsOfOps(const Problem& problem, const CandidateDevices& candidates,
+                          TraversalOrder order) {
+  const Graph& graph = *problem.graph;
+  PlacementUnits units;
+  IdVector<OpId, int64_t> unit_of(graph.op_count(), 0);
+  for (const OpId op : Traverse(graph, order)) {
+    const ColocationGroupId group = problem.group_of[op];
+    unit_of[op] = units.size();
+    units.groups.push_back({group});
+    units.ops.push_back({op});
+    units.candidates.push_back(candidates.any[group]);
+  }
+  for (const OpId op : graph.ops()) {
+    for (const OpId producer : graph.producers(op)) {
+      if (producer != op) units.edges.emplace_back(unit_of[producer], unit_of[op]);
     }
   }
   SortDistinct(units.edges);
@@ -57,10 +93,13 @@ PlacementUnits JoinUnits(const PlacementUnits& units, std::span<const int32_t> p
     if (part < 0) {
       part = joined.size();
       joined.groups.emplace_back();
+      joined.ops.emplace_back();
       joined.candidates.emplace_back();
     }
     std::vector<ColocationGroupId>& groups = joined.groups[static_cast<size_t>(part)];
     groups.insert(groups.end(), units.groups[i].begin(), units.groups[i].end());
+    std::vector<OpId>& ops = joined.ops[static_cast<size_t>(part)];
+    ops.insert(ops.end(), units.ops[i].begin(), units.ops[i].end());
     std::vector<DeviceId>& devices = joined.candidates[static_cast<size_t>(part)];
     std::vector<DeviceId> either;
     std::set_union(devices.begin(), devices.end(), units.candidates[i].begin(),
@@ -78,13 +117,23 @@ PlacementUnits JoinUnits(const PlacementUnits& units, std::span<const int32_t> p
 GroupPlacement PlaceUnits(const PlacementUnits& units, const CandidateDevices& candidates,
                           std::span<const DeviceId> device_of) {
   PW_CHECK(device_of.size() == units.groups.size());
-  GroupPlacement placement(candidates.any.size());
+  // By group, its candidates with the ops that are for each.
+  IdVector<ColocationGroupId, std::vector<size_t>> votes(candidates.any.size());
   for (size_t unit = 0; unit < device_of.size(); ++unit) {
     for (ColocationGroupId group : units.groups[unit]) {
       const std::vector<DeviceId>& allowed = candidates.any[group];
-      const bool may = std::binary_search(allowed.begin(), allowed.end(), device_of[unit]);
-      placement[group] = may ? device_of[unit] : allowed.front();
+      const auto found = std::lower_bound(allowed.begin(), allowed.end(), device_of[unit]);
+      const bool may = found != allowed.end() && *found == device_of[unit];
+      votes[group].resize(allowed.size(), 0);
+      votes[group][may ? static_cast<size_t>(found - allowed.begin()) : 0] +=
+          units.ops[unit].size();
     }
+  }
+  GroupPlacement placement(candidates.any.size());
+  for (const ColocationGroupId group : IdsOf(placement)) {
+    const std::vector<size_t>& of_group = votes[group];
+    const auto most = std::max_element(of_group.begin(), of_group.end()) - of_group.begin();
+    placement[group] = candidates.any[group][static_cast<size_t>(most)];
   }
   return placement;
 }
@@ -95,21 +144,18 @@ at::Tensor FeaturesOfUnits(const Problem& problem, const PlacementUnits& units) 
   const at::Tensor features =
       at::zeros({units.size(), static_cast<int64_t>(width)}, at::TensorOptions().dtype(at::kFloat));
   auto* row = features.data_ptr<float>();
-  for (const std::vector<ColocationGroupId>& groups : units.groups) {
-    float ops = 0;
-    for (ColocationGroupId group : groups) {
-      for (OpId op : problem.groups[group].ops) {
-        const OpFeatures& of_op = of_ops[op];
-        ++row[of_op.type];
-        ++ops;
-        for (size_t i = 0; i < kShapeDimensions; ++i) {
-          row[types + i] = std::max(row[types + i], of_op.input[i]);
-          row[types + kShapeDimensions + i] =
-              std::max(row[types + kShapeDimensions + i], of_op.output[i]);
-        }
+  for (const std::vector<OpId>& ops : units.ops) {
+    for (const OpId op : ops) {
+      const OpFeatures& of_op = of_ops[op];
+      ++row[of_op.type];
+      for (size_t i = 0; i < kShapeDimensions; ++i) {
+        row[types + i] = std::max(row[types + i], of_op.input[i]);
+        row[types + kShapeDimensions + i] =
+            std::max(row[types + kShapeDimensions + i], of_op.output[i]);
       }
     }
-    std::for_each(row, row + types, [&](float& count) { count /= std::max(ops, 1.0F); });
+    const float count = std::max(static_cast<float>(ops.size()), 1.0F);
+    std::for_each(row, row + types, [&](float& of_type) { of_type /= count; });
     row += width;
   }
   return features;

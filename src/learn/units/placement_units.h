@@ -1,4 +1,5 @@
-// What a learned planner decides a device for: colocation groups, or several of them together.
+// What a learned planner decides a device for: colocation groups, several of them together, or
+// single ops, which then vote on the devices of their groups.
 #ifndef PLACEWRIGHT_LEARN_UNITS_PLACEMENT_UNITS_H_
 #define PLACEWRIGHT_LEARN_UNITS_PLACEMENT_UNITS_H_
 
@@ -8,16 +9,18 @@
 #include <span>
 #include <vector>
 
+#include "graph/analysis/traversal.h"
 #include "learn/encoder/gcn.h"
 #include "search/problem/candidate_devices.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
 
-// Units 0 .. N-1 in the topological order of their first ops: the order in which sequence placers
-// see them.
+// Units 0 .. N-1 in the order in which sequence placers see them: that of their first ops in a
+// traversal of the graph.
 struct PlacementUnits {
   std::vector<std::vector<ColocationGroupId>> groups;  // [unit], never empty
+  std::vector<std::vector<OpId>> ops;                  // [unit], of these groups
   // [unit], ascending: where at least one of its groups may lie. Groups that may not lie on a
   // unit's device take their first candidate instead.
   std::vector<std::vector<DeviceId>> candidates;
@@ -28,11 +31,16 @@ struct PlacementUnits {
 
 // Each colocation group by itself.
 PlacementUnits UnitsOfGroups(const Problem& problem, const OpGraph& graph,
-                             const CandidateDevices& candidates);
+                             const CandidateDevices& candidates,
+                             TraversalOrder order = TraversalOrder::kTopo);
+// Each op by itself, views included, as Mars places them.
+PlacementUnits UnitsOfOps(const Problem& problem, const CandidateDevices& candidates,
+                          TraversalOrder order = TraversalOrder::kTopo);
 // The groups of `units` joined by `part_of` [unit], numbers from 0 on; empty parts are left out.
 PlacementUnits JoinUnits(const PlacementUnits& units, std::span<const int32_t> part_of);
 
-// The placement of the groups, from a device for each unit.
+// The placement of the groups, from a device for each unit. Where several units hold ops of a group,
+// most of its ops decide, the device with the smaller number where they are as many.
 GroupPlacement PlaceUnits(const PlacementUnits& units, const CandidateDevices& candidates,
                           std::span<const DeviceId> device_of);
 

@@ -65,6 +65,46 @@ TEST(PlacementUnits, JoinedUnitsPlaceAllTheirGroups) {
   for (const auto& [from, to] : joined.edges) EXPECT_NE(from, to);
 }
 
+TEST(PlacementUnits, AnyOrderHasEveryUnitOnce) {
+  for (const TraversalOrder order : AllTraversalOrders()) {
+    const Fixture f(2);
+    const PlacementUnits units = UnitsOfGroups(f.test->problem, f.graph, f.candidates, order);
+    std::vector<ColocationGroupId> seen;
+    for (const auto& groups : units.groups) seen.insert(seen.end(), groups.begin(), groups.end());
+    std::sort(seen.begin(), seen.end());
+    EXPECT_EQ(std::unique(seen.begin(), seen.end()), seen.end());
+    EXPECT_EQ(seen.size(), f.test->problem.groups.size());
+    EXPECT_EQ(units.edges.size(), f.units.edges.size());
+  }
+  const Fixture f(2);
+  const auto reversed =
+      UnitsOfGroups(f.test->problem, f.graph, f.candidates, TraversalOrder::kReversedTopo);
+  EXPECT_NE(reversed.groups, f.units.groups);
+}
+
+// Ops of a group may disagree: most of them decide.
+TEST(PlacementUnits, OpsVoteOnTheirGroup) {
+  TestSpec spec;
+  spec.capacity = {1 << 20, 1 << 20};
+  for (const char* name : {"a", "b", "c"}) spec.ops.push_back({name, {10, 10}, {}, {10}});
+  spec.ops[1].reads = {"a"};
+  spec.ops[2].reads = {"b"};
+  spec.constraints.colocate = {"*"};
+  const auto test = MakeTestProblem(spec);
+  ASSERT_EQ(test->problem.groups.size(), 1u);
+  const OpGraph graph = BuildOpGraph(test->problem);
+  const CandidateDevices candidates = FindCandidateDevices(test->problem, graph);
+  const PlacementUnits units = UnitsOfOps(test->problem, candidates);
+  ASSERT_EQ(units.size(), 3);
+  EXPECT_THAT(units.edges, ElementsAre(NodeEdge{0, 1}, NodeEdge{1, 2}));
+  const auto place = [&](std::vector<int32_t> devices) {
+    return PlaceUnits(units, candidates, DeviceList(devices))[ColocationGroupId(0)];
+  };
+  EXPECT_EQ(place({0, 1, 1}), DeviceId(1));
+  EXPECT_EQ(place({0, 1, 0}), DeviceId(0));
+  EXPECT_EQ(FeaturesOfUnits(test->problem, units).size(0), 3);
+}
+
 TEST(PlacementUnits, FeaturesAreSharesOfTypes) {
   const Fixture f(1);
   const at::Tensor features = FeaturesOfUnits(f.test->problem, f.units);
@@ -76,6 +116,7 @@ TEST(PlacementUnits, FeaturesAreSharesOfTypes) {
 TEST(PlacementUnits, ForbiddenIsWhatIsNoCandidate) {
   PlacementUnits units;
   units.groups = {{ColocationGroupId(0)}, {ColocationGroupId(1)}};
+  units.ops = {{OpId(0)}, {OpId(1)}};
   units.candidates = {{DeviceId(0), DeviceId(2)}, {DeviceId(1)}};
   const at::Tensor allowed = ForbiddenDevices(units, 3) == 0;
   EXPECT_TRUE(at::equal(allowed, at::tensor({1, 0, 1, 0, 1, 0}, at::kLong).view({2, 3}) == 1));
