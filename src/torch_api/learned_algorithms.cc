@@ -63,13 +63,17 @@ std::vector<AgentSetting> TrainingSettings() {
       Real("first-baseline", 0, -1e6, 1e6,
            "the moving average before the first reward; 0: that of the first"),
       Real("explore", 0, 0, 1e6,
-           "decisions of a placement drawn uniformly, on average; of a grouper, of each kind"),
+           "decisions of a placement drawn uniformly, on average, but at most a fifth; of a "
+           "grouper, of "
+           "each kind"),
       Real("logit-noise", 0, 0, 100, "deviation of normal noise on the placer's logits"),
       Integer("noise-until", -1, -1, 1'000'000'000, "samples that have that noise"),
       Integer("greedy-from", -1, -1, 1'000'000'000,
               "samples after which the likeliest choice is taken; -1: never"),
       Integer("decay-from", -1, -1, 1'000'000'000,
               "samples after which the learning rate falls by 5% every 50; -1: never"),
+      Integer("imitation", 100, 0, 1'000'000,
+              "plan --init: steps that teach the policy the plan to start from"),
       Integer("restart", 0, 0, 1'000'000'000,
               "plan: samples without a better one after which the policy begins anew; 0: never"),
       Real("invalid-seconds", 0, 0, 1e6,

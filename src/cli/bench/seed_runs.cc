@@ -102,8 +102,16 @@ class KeptTraining {
     PW_ASSIGN(const std::optional<StoredPolicy> kept, LoadKept());
     request.start = kept ? &*kept : nullptr;
     request.resume = kept.has_value();
-    PW_ASSIGN(const std::unique_ptr<PolicyTraining> training,
-              service->StartTraining(settings, request));
+    Result<std::unique_ptr<PolicyTraining>> begun = service->StartTraining(settings, request);
+    if (!begun.ok() && request.resume && begun.error().code == ErrorCode::kPlanMismatch) {
+      // What another version of the program has kept is begun anew.
+      run_ = StudyRun();
+      run_.key = wanted_.key;
+      request.start = nullptr;
+      request.resume = false;
+      begun = service->StartTraining(settings, request);
+    }
+    PW_ASSIGN(const std::unique_ptr<PolicyTraining> training, std::move(begun));
     const double before = run_.seconds, evaluating = run_.evaluating;
     Clock::time_point written = Clock::now();
     while (training->Advance()) {

@@ -12,6 +12,7 @@
 #include "learn/placer/independent.h"
 #include "learn/placer/seq2seq.h"
 #include "learn/placer/transformer_xl.h"
+#include "learn/policy/categorical.h"
 #include "learn/policy/encoder_placer.h"
 #include "learn/policy/grouper_placer.h"
 #include "learn/policy/table.h"
@@ -101,12 +102,6 @@ Result<Agent> MakeEagle(const AgentSettings& settings, const AgentProblem& probl
   return Agent{std::move(units), std::move(policy), MakeTrainerOptions(settings), {}, {}};
 }
 
-// Of the decisions of so many units.
-double UniformShare(const AgentSettings& settings, const PlacementUnits& units) {
-  const auto decisions = static_cast<double>(std::max<int64_t>(units.size(), 1));
-  return std::min(settings.Number("explore") / decisions, 1.0);
-}
-
 // The encoder, and in `graph` the form in which it sees the units.
 std::unique_ptr<GraphEncoder> MakeEncoder(const AgentSettings& settings,
                                           const AgentProblem& problem, const PlacementUnits& units,
@@ -137,8 +132,9 @@ Agent MakeMars(const AgentSettings& settings, const AgentProblem& problem, Place
                   NormalizedAdjacency(units.size(), units.edges, numbers),
                   ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers)};
   std::unique_ptr<GraphEncoder> encoder = MakeEncoder(settings, problem, units, graph, *parameters);
-  auto policy = std::make_unique<EncoderPlacerPolicy>(graph, std::move(encoder), make_placer,
-                                                      UniformShare(settings, units), parameters);
+  auto policy = std::make_unique<EncoderPlacerPolicy>(
+      graph, std::move(encoder), make_placer,
+      UniformShare(settings.Number("explore"), units.size()), parameters);
   Agent agent{std::move(units), nullptr, MakeTrainerOptions(settings), {}, {}};
   InfomaxOptions infomax;
   infomax.iterations = static_cast<int>(settings.Integer("pretraining"));
@@ -233,7 +229,7 @@ Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& probl
     PW_CHECK(name == "post");
     auto policy = std::make_unique<TablePolicy>(
         ForbiddenDevices(units, problem.problem.cluster->device_count()).to(parameters->options()),
-        UniformShare(settings, units), parameters);
+        UniformShare(settings.Number("explore"), units.size()), parameters);
     return Agent{std::move(units), std::move(policy), MakeTrainerOptions(settings), {}, {}};
   };
   PW_ASSIGN(Agent agent, make());

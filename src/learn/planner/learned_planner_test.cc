@@ -6,6 +6,8 @@
 #include <thread>
 
 #include "learn/agent/agent.h"
+#include "learn/planner/learned_run.h"
+#include "learn/rl/objective.h"
 #include "search/evaluation/group_placement.h"
 #include "search/test_problems.h"
 #include "sim/placement_check.h"
@@ -136,6 +138,46 @@ TEST_P(Learned, TakesAStart) {
   const PlannerResult result =
       MakePlanner(GetParam()).Plan(test->problem, *test->evaluator, options).Take();
   EXPECT_EQ(result.step_time, Nanos(6000));
+}
+
+// Every policy can decide as a plan to start from does, and learns to.
+TEST_P(Learned, ImitatesThePlanToStartFrom) {
+  TestSpec spec = TwoStrands();
+  const auto test = MakeTestProblem(spec);
+  const AgentProblem problem(test->problem, 1);
+  for (const char* parts : {"parts=0", "parts=2"}) {
+    std::vector<std::string> changes = Narrow(GetParam());
+    changes.emplace_back(parts);
+    const AgentSettings settings = AgentSettings::Parse(GetParam(), changes).Take();
+    const auto parameters = MakeParameters(settings, 1, nullptr).Take();
+    const Agent agent = MakeAgent(settings, problem, parameters).Take();
+    const GroupPlacement start = OnDevices({0, 1, 2, 2, 1, 0, 0, 1, 2, 1, 1, 0});
+    const std::vector<DeviceId> wanted = DevicesOfUnits(test->problem, agent.units, start);
+    const at::Tensor decisions = agent.policy->DecisionsFor(wanted);
+    ASSERT_EQ(decisions.dim(), 1);
+    const bool exact =
+        std::string(parts) == "parts=0" || GetParam().name == "mars" || GetParam().name == "post";
+    if (exact) {
+      EXPECT_EQ(agent.policy->DevicesOf(decisions), wanted);
+    }
+    PolicyOptimizer optimizer(parameters, 0.02, 1);
+    const auto likelihood = [&] {
+      return EliteObjective(agent.policy->Evaluate(decisions.unsqueeze(0)).log_probability);
+    };
+    const double before = likelihood().item<double>();
+    for (int step = 0; step < 200; ++step) optimizer.Climb(likelihood());
+    EXPECT_GT(likelihood().item<double>(), before * 0.6) << parts;
+  }
+}
+
+TEST_P(Learned, AStartIsKeptAndLearnedFrom) {
+  const auto test = MakeTestProblem(TwoStrands());
+  PlannerOptions options = Options(40);
+  options.initial = ExpandGroups(test->problem, OnDevices({0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}));
+  const PlannerResult result =
+      MakePlanner(GetParam()).Plan(test->problem, *test->evaluator, options).Take();
+  EXPECT_LE(result.step_time, Nanos(6000));
+  EXPECT_EQ(result.iterations, 40);
 }
 
 // Of 531,441 placements a few hundred are within 5% of the best, 6 us.

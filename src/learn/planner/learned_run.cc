@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "learn/features/vocabulary.h"
+#include "learn/rl/objective.h"
 #include "search/evaluation/group_placement.h"
 #include "search/local/initial_placements.h"
 
@@ -66,6 +67,7 @@ LearnedRun::LearnedRun(const AgentSettings& settings, const Problem& problem, Ev
       options_(options),
       problem_(problem, options.seed),
       scale_(ScaleOf(settings, problem_, evaluator)),
+      imitation_(settings.Integer("imitation")),
       record_(problem, options_, settings.algorithm().name) {}
 
 Result<std::unique_ptr<LearnedRun>> LearnedRun::Build(
@@ -79,9 +81,9 @@ Result<std::unique_ptr<LearnedRun>> LearnedRun::Build(
 
 void LearnedRun::Begin(std::shared_ptr<PolicyOptimizer> optimizer, bool pretrained) {
   const LearningThread learning;
+  optimizer_ = std::move(optimizer);
   if (pretrained) NotePretrained();
   const Random random(options_.seed);
-  optimizer_ = std::move(optimizer);
   trainer_ =
       std::make_unique<Trainer>(*agent_.policy, optimizer_, agent_.trainer, random.Fork(kTrainer));
   Random first = random.Fork(kFirstDraw);
@@ -144,10 +146,22 @@ void LearnedRun::BeginAnew() {
 void LearnedRun::NotePretrained() {
   pretrained_ = true;
   if (agent_.begin) agent_.begin();
+  if (options_.initial) Imitate(GroupsOf(problem_.problem, *options_.initial));
   if (restart_ == 0) return;
   for (const at::Tensor& tensor : agent_.policy->parameters().tensors()) {
     first_values_.push_back(tensor.detach().clone());
   }
+}
+
+void LearnedRun::Imitate(const GroupPlacement& start) {
+  const std::vector<DeviceId> devices = DevicesOfUnits(problem_.problem, agent_.units, start);
+  const at::Tensor decisions = agent_.policy->DecisionsFor(devices).unsqueeze(0).to(
+      agent_.policy->parameters().options().device());
+  for (int64_t step = 0; step < imitation_ && !options_.budget.Expired(); ++step) {
+    optimizer_->Climb(
+        EliteObjective(agent_.policy->Evaluate(decisions).log_probability, agent_.policy->parts()));
+  }
+  optimizer_->Reset();
 }
 
 GroupPlacement LearnedRun::PlacementOf(const at::Tensor& row) const {

@@ -6,6 +6,9 @@
 // placement that it drew itself, or the start that it was given where that is better; offers of
 // others are left aside.
 //
+// Where a plan to start from is given, the policy first learns to draw that plan (behaviour cloning:
+// a few steps up its likelihood); its samples are then changes of it.
+//
 // A policy that has settled samples the same few placements for ever. Where none of the last
 // `restart` samples was better than those before, a run of its own (Start) begins anew: with the
 // parameters that it began with, pre-trained ones included, and other random numbers.
@@ -82,6 +85,7 @@ class LearnedRun : public PlannerRun {
   Evaluation Evaluate(const GroupPlacement& devices);
   void Consider(const Evaluation& evaluation, const GroupPlacement& devices, bool first);
   void NotePretrained();
+  void Imitate(const GroupPlacement& start);
   void BeginAnew();
   void NoteSamples();
 
@@ -93,7 +97,8 @@ class LearnedRun : public PlannerRun {
   std::unique_ptr<Trainer> trainer_;
   bool pretrained_ = false;
   std::unique_ptr<Drawn> drawn_;
-  int64_t restart_ = 0;  // 0: never
+  const int64_t imitation_;  // steps
+  int64_t restart_ = 0;      // 0: never
   Life life_;
   std::shared_ptr<PolicyOptimizer> optimizer_;
   std::vector<at::Tensor> first_values_;  // of the parameters, where it may begin anew

@@ -23,6 +23,11 @@ at::Tensor MixUniform(const at::Tensor& logits, double share) {
   return mixed.log().masked_fill(never, -std::numeric_limits<double>::infinity());
 }
 
+double UniformShare(double drawn, int64_t decisions) {
+  constexpr double kMost = 0.2;
+  return std::min(drawn / static_cast<double>(std::max<int64_t>(decisions, 1)), kMost);
+}
+
 at::Tensor ExplorationNoise(at::IntArrayRef sizes, const at::TensorOptions& options, Random& random,
                             const Exploration& exploration, double uniform) {
   at::Tensor noise =

@@ -19,6 +19,8 @@ at::Tensor GumbelNoise(at::IntArrayRef sizes, const at::TensorOptions& options, 
 // Post mixes its table so (Gao et al. 2018, sec. 3). A policy that has settled still tries changes
 // of single decisions, and learns from them.
 at::Tensor MixUniform(const at::Tensor& logits, double share);
+// The share with which `drawn` of so many decisions are uniform on average; at most a fifth of them.
+double UniformShare(double drawn, int64_t decisions);
 
 // What is added to logits [..., choices] before the largest is taken, so that choices are drawn as
 // `exploration` says: Gumbel noise unless it is greedy, and normal noise; of a choice in `uniform`,

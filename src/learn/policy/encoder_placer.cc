@@ -48,4 +48,8 @@ std::vector<DeviceId> EncoderPlacerPolicy::DevicesOf(const at::Tensor& row) cons
   return DeviceIds(row);
 }
 
+at::Tensor EncoderPlacerPolicy::DecisionsFor(std::span<const DeviceId> device_of) const {
+  return DeviceRow(device_of);
+}
+
 }  // namespace placewright

@@ -4,8 +4,11 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
+#include "base/check.h"
 #include "learn/encoder/gcn.h"
 #include "learn/policy/categorical.h"
 #include "learn/policy/table.h"
@@ -34,10 +37,6 @@ std::vector<int64_t> GrouperPlacerPolicy::parts() const {
   return {grouped(), options_.groups};
 }
 
-double GrouperPlacerPolicy::UniformShare(int64_t decisions) const {
-  return std::min(options_.uniform / static_cast<double>(decisions), 1.0);
-}
-
 at::Tensor GrouperPlacerPolicy::GroupOf(const at::Tensor& decisions) const {
   return grouped() > 0 ? decisions.narrow(1, 0, grouped())
                        : options_.fixed.unsqueeze(0).expand({decisions.size(0), -1});
@@ -60,14 +59,15 @@ at::Tensor GrouperPlacerPolicy::Sample(int64_t count, Random& random,
     logits = grouper_->Logits(inputs_.features);
     group_of = exploration.greedy
                    ? logits.argmax(1).unsqueeze(0).expand({count, -1})
-                   : DrawChoices(MixUniform(logits, UniformShare(grouped())), count, random);
+                   : DrawChoices(MixUniform(logits, UniformShare(options_.uniform, grouped())),
+                                 count, random);
   } else {
     group_of = options_.fixed.unsqueeze(0).expand({count, -1});
   }
   const EmbeddedGroups groups = EmbedGroups(inputs_.units, group_of, options_.groups);
   const at::Tensor noise = ExplorationNoise({count, 1, options_.groups, inputs_.forbidden.size(0)},
                                             inputs_.features.options(), random, exploration,
-                                            UniformShare(options_.groups));
+                                            UniformShare(options_.uniform, options_.groups));
   const at::Tensor in_order = placer_->Sample(ForPlacer(groups, logits), noise).squeeze(1);
   const at::Tensor devices = at::empty_like(in_order).scatter_(1, groups.order, in_order);
   return grouper_ ? at::cat({group_of, devices}, 1) : devices;
@@ -81,15 +81,15 @@ Policy::Evaluated GrouperPlacerPolicy::Evaluate(const at::Tensor& decisions) con
       decisions.narrow(1, grouped(), options_.groups).gather(1, groups.order);
   const at::Tensor of_devices =
       placer_->Logits(ForPlacer(groups, logits), in_order.unsqueeze(1)).squeeze(1);
-  const Evaluated ordered =
-      EvaluateChoices(MixUniform(of_devices, UniformShare(options_.groups)), in_order);
+  const Evaluated ordered = EvaluateChoices(
+      MixUniform(of_devices, UniformShare(options_.uniform, options_.groups)), in_order);
   const auto by_number = [&](const at::Tensor& x) {
     return at::zeros_like(x).scatter(1, groups.order, x * groups.filled);
   };
   Evaluated placed = {by_number(ordered.log_probability), by_number(ordered.entropy)};
   if (!grouper_) return placed;
-  const Evaluated assigned =
-      EvaluateSharedChoices(MixUniform(logits, UniformShare(grouped())), group_of);
+  const Evaluated assigned = EvaluateSharedChoices(
+      MixUniform(logits, UniformShare(options_.uniform, grouped())), group_of);
   return {at::cat({assigned.log_probability, placed.log_probability}, 1),
           at::cat({assigned.entropy, placed.entropy}, 1)};
 }
@@ -97,6 +97,51 @@ Policy::Evaluated GrouperPlacerPolicy::Evaluate(const at::Tensor& decisions) con
 std::vector<DeviceId> GrouperPlacerPolicy::DevicesOf(const at::Tensor& row) const {
   const at::Tensor group_of = GroupOf(row.unsqueeze(0))[0].cpu();
   return DeviceIds(row.narrow(0, grouped(), options_.groups).index_select(0, group_of));
+}
+
+// A learned grouper gets for each device a block of groups, as many as its share of the units, and
+// each unit the group of its block that the grouper likes most.
+at::Tensor GrouperPlacerPolicy::DecisionsFor(std::span<const DeviceId> device_of) const {
+  const at::NoGradGuard no_gradients;
+  const int64_t devices = inputs_.forbidden.size(0), groups = options_.groups;
+  at::Tensor device_of_unit = DeviceRow(device_of);
+  // Fewer groups than devices: units of those with the fewest go to the one with the most.
+  for (int64_t device = 0; grouper_ && device < devices; ++device) {
+    const at::Tensor counts = device_of_unit.bincount({}, devices);
+    if ((counts > 0).sum().item<int64_t>() <= groups) break;
+    const at::Tensor fewest = counts.masked_fill(counts == 0, device_of_unit.size(0) + 1).argmin();
+    device_of_unit = at::where(device_of_unit == fewest, counts.argmax(), device_of_unit);
+  }
+  const at::Tensor ones = at::one_hot(device_of_unit, devices);  // [N, devices]
+  if (!grouper_) {
+    const at::Tensor votes =
+        at::zeros({groups, devices}, at::kLong).index_add_(0, options_.fixed.cpu(), ones);
+    return votes.argmax(1);
+  }
+  const at::Tensor counts = ones.sum(0);
+  const auto units = static_cast<double>(device_of.size());
+  const int64_t used = (counts > 0).sum().item<int64_t>();
+  PW_CHECK(used <= groups);
+  // Every used device has one group, and the others are shared out.
+  const at::Tensor device_of_group = at::zeros({groups}, at::kLong);
+  int64_t first = 0, left_devices = used;
+  double left_units = units;
+  at::Tensor allowed = at::full({static_cast<int64_t>(device_of.size()), groups},
+                                -std::numeric_limits<float>::infinity());
+  for (int64_t device = 0; device < devices; ++device) {
+    const int64_t count = counts[device].item<int64_t>();
+    if (count == 0) continue;
+    const auto free = static_cast<double>(groups - first - left_devices);
+    int64_t size = 1 + std::llround(free * static_cast<double>(count) / left_units);
+    if (--left_devices == 0) size = groups - first;
+    left_units -= static_cast<double>(count);
+    device_of_group.narrow(0, first, size).fill_(device);
+    const at::Tensor here = (device_of_unit == device).nonzero().squeeze(1);
+    allowed.narrow(1, first, size).index_fill_(0, here, 0);
+    first += size;
+  }
+  const at::Tensor group_of = (grouper_->Logits(inputs_.features).cpu() + allowed).argmax(1);
+  return at::cat({group_of, device_of_group});
 }
 
 }  // namespace placewright

@@ -48,10 +48,10 @@ class GrouperPlacerPolicy : public Policy {
   Evaluated Evaluate(const at::Tensor& decisions) const override;
   std::vector<int64_t> parts() const override;
   std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;
+  at::Tensor DecisionsFor(std::span<const DeviceId> device_of) const override;
   const Parameters& parameters() const override { return *parameters_; }
 
  private:
-  double UniformShare(int64_t decisions) const;  // of a kind of so many decisions
   int64_t grouped() const { return options_.fixed.defined() ? 0 : inputs_.units.units(); }
   at::Tensor GroupOf(const at::Tensor& decisions) const;
   PlacerInputs ForPlacer(const EmbeddedGroups& groups, const at::Tensor& logits) const;

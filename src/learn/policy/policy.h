@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <span>
 #include <vector>
 
 #include "base/ids.h"
@@ -36,6 +37,9 @@ class Policy {
   virtual std::vector<int64_t> parts() const = 0;
   // A device for every unit, from one row [D] of decisions on the CPU.
   virtual std::vector<DeviceId> DevicesOf(const at::Tensor& row) const = 0;
+  // Decisions [D] on the CPU that give every unit this device, or where the policy cannot decide so
+  // (units of one fixed group), most units of the group.
+  virtual at::Tensor DecisionsFor(std::span<const DeviceId> device_of) const = 0;
   virtual const Parameters& parameters() const = 0;
 };
 

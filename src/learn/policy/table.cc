@@ -32,6 +32,17 @@ Policy::Evaluated TablePolicy::Evaluate(const at::Tensor& decisions) const {
 
 std::vector<DeviceId> TablePolicy::DevicesOf(const at::Tensor& row) const { return DeviceIds(row); }
 
+at::Tensor TablePolicy::DecisionsFor(std::span<const DeviceId> device_of) const {
+  return DeviceRow(device_of);
+}
+
+at::Tensor DeviceRow(std::span<const DeviceId> devices) {
+  const at::Tensor row = at::empty({static_cast<int64_t>(devices.size())}, at::kLong);
+  auto* const data = row.data_ptr<int64_t>();
+  for (size_t i = 0; i < devices.size(); ++i) data[i] = devices[i].value();
+  return row;
+}
+
 std::vector<DeviceId> DeviceIds(const at::Tensor& row) {
   const at::Tensor contiguous = row.contiguous();
   const int64_t* const data = contiguous.data_ptr<int64_t>();

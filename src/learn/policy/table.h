@@ -18,6 +18,7 @@ class TablePolicy : public Policy {
   Evaluated Evaluate(const at::Tensor& decisions) const override;
   std::vector<int64_t> parts() const override { return {logits_.size(0)}; }
   std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;
+  at::Tensor DecisionsFor(std::span<const DeviceId> device_of) const override;
   const Parameters& parameters() const override { return *parameters_; }
 
  private:
@@ -27,8 +28,9 @@ class TablePolicy : public Policy {
   at::Tensor logits_;  // [N, devices]
 };
 
-// A row of devices as ids.
+// A row of devices as ids, and back.
 std::vector<DeviceId> DeviceIds(const at::Tensor& row);
+at::Tensor DeviceRow(std::span<const DeviceId> devices);
 
 }  // namespace placewright
 

@@ -19,4 +19,14 @@ at::Tensor ClippedObjective(const at::Tensor& log_probability, const at::Tensor&
 
 at::Tensor EliteObjective(const at::Tensor& log_probability) { return log_probability.mean(); }
 
+at::Tensor EliteObjective(const at::Tensor& log_probability, std::span<const int64_t> parts) {
+  at::Tensor objective = at::zeros({}, log_probability.options());
+  int64_t first = 0;
+  for (const int64_t part : parts) {
+    objective = objective + EliteObjective(log_probability.narrow(1, first, part));
+    first += part;
+  }
+  return objective;
+}
+
 }  // namespace placewright

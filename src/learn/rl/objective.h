@@ -5,6 +5,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <span>
+
 namespace placewright {
 
 // REINFORCE (Williams 1992): the mean of A log pi over all decisions.
@@ -28,6 +31,8 @@ at::Tensor ClippedObjective(const at::Tensor& log_probability, const at::Tensor&
 
 // Cross-entropy minimisation (Post, Algorithm 1): the mean of log pi over the decisions of elites.
 at::Tensor EliteObjective(const at::Tensor& log_probability);
+// The same, summed over the kinds of decisions (Policy::parts).
+at::Tensor EliteObjective(const at::Tensor& log_probability, std::span<const int64_t> parts);
 
 }  // namespace placewright
 

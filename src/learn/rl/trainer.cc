@@ -139,13 +139,7 @@ void Trainer::LearnFromElites() {
   std::vector<at::Tensor> rows;
   for (const Elite& elite : elites_) rows.push_back(elite.decisions);
   const at::Tensor log_probability = policy_.Evaluate(at::stack(rows)).log_probability;
-  at::Tensor objective = at::zeros({}, log_probability.options());
-  int64_t first = 0;
-  for (const int64_t part : policy_.parts()) {
-    objective = objective + EliteObjective(log_probability.narrow(1, first, part));
-    first += part;
-  }
-  optimizer_->Climb(objective);
+  optimizer_->Climb(EliteObjective(log_probability, policy_.parts()));
 }
 
 void Trainer::Store(StateWriter& state) const {

@@ -138,6 +138,25 @@ GroupPlacement PlaceUnits(const PlacementUnits& units, const CandidateDevices& c
   return placement;
 }
 
+std::vector<DeviceId> DevicesOfUnits(const Problem& problem, const PlacementUnits& units,
+                                     const GroupPlacement& placement) {
+  std::vector<DeviceId> devices;
+  for (size_t unit = 0; unit < units.ops.size(); ++unit) {
+    const std::vector<DeviceId>& candidates = units.candidates[unit];
+    std::vector<size_t> votes(candidates.size(), 0);
+    for (const OpId op : units.ops[unit]) {
+      const auto found =
+          std::lower_bound(candidates.begin(), candidates.end(), placement[problem.group_of[op]]);
+      if (found != candidates.end() && *found == placement[problem.group_of[op]]) {
+        ++votes[static_cast<size_t>(found - candidates.begin())];
+      }
+    }
+    const auto most = std::max_element(votes.begin(), votes.end()) - votes.begin();
+    devices.push_back(candidates[static_cast<size_t>(most)]);
+  }
+  return devices;
+}
+
 at::Tensor FeaturesOfUnits(const Problem& problem, const PlacementUnits& units) {
   const IdVector<OpId, OpFeatures> of_ops = FeaturesOfOps(*problem.graph);
   const size_t types = vocabulary::Size(), width = types + 2 * kShapeDimensions;

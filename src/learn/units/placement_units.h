@@ -44,6 +44,10 @@ PlacementUnits JoinUnits(const PlacementUnits& units, std::span<const int32_t> p
 GroupPlacement PlaceUnits(const PlacementUnits& units, const CandidateDevices& candidates,
                           std::span<const DeviceId> device_of);
 
+// The device of most ops of each unit, among its candidates.
+std::vector<DeviceId> DevicesOfUnits(const Problem& problem, const PlacementUnits& units,
+                                     const GroupPlacement& placement);
+
 // Features [N, vocabulary::Size() + 8] of units (op_features.h): the share of each type among a
 // unit's ops, and of each dimension of shapes the largest.
 at::Tensor FeaturesOfUnits(const Problem& problem, const PlacementUnits& units);
