@@ -5,7 +5,7 @@ Each line is the difference of a training of 2 K samples and one of K, so that r
 first draws do not count: seconds of the agent alone (sampling and updates), of the simulator, and
 samples per second of both together. Pre-training is the difference of 1,000 iterations and none.
 GRAPH is a recorded step, such as `placewright capture bert-base -o bert.json.gz` makes. Prints
-seconds of this machine: compare lines of one run.
+seconds of this machine: compare lines of one run. Settings are the papers': updates as they have them.
 """
 import argparse
 import json
@@ -29,7 +29,7 @@ def train(arguments, algorithm, settings, samples, folder):
     command = [arguments.program, "train", algorithm, arguments.graph, "-c", arguments.cluster,
                "--iterations", str(samples), "--threads", "1", "--json", "-q",
                "-o", os.path.join(folder, "policy")]
-    for setting in settings:
+    for setting in ["values=published"] + settings:
         command += ["--set", setting]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode != 0:

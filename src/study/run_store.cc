@@ -53,6 +53,7 @@ Json ToJson(const StudyRun& run) {
   json["cluster"] = run.key.cluster;
   json["algorithm"] = run.key.algorithm;
   json["seed"] = run.key.seed;
+  if (!run.key.source.empty()) json["source"] = run.key.source;
   json["samples"] = run.samples;
   json["seconds"] = run.seconds;
   json["evaluating_seconds"] = run.evaluating;
@@ -77,6 +78,9 @@ Result<StudyRun> StudyRunOf(const Json& json, const std::string& place) {
   PW_ASSIGN(run.key.algorithm, GetString(json, "algorithm", place));
   PW_ASSIGN(const int64_t seed, GetInt(json, "seed", place, 0, kMaxQuantity));
   run.key.seed = static_cast<uint64_t>(seed);
+  if (json.contains("source")) {
+    PW_ASSIGN(run.key.source, GetString(json, "source", place));
+  }
   PW_ASSIGN(run.samples, GetInt(json, "samples", place, 0, kMaxQuantity));
   PW_ASSIGN(run.seconds, GetNumber(json, "seconds", place));
   PW_ASSIGN(run.evaluating, GetNumber(json, "evaluating_seconds", place));
@@ -119,7 +123,8 @@ const StudyRun* RunStore::Find(const RunKey& key, int64_t samples,
                                const std::map<std::string, std::string>& defaults) const {
   const auto same = [&](const StudyRun& run) {
     if (run.key.graph != key.graph || run.key.cluster != key.cluster ||
-        run.key.algorithm != key.algorithm || run.key.seed != key.seed || run.samples < samples) {
+        run.key.algorithm != key.algorithm || run.key.seed != key.seed ||
+        run.key.source != key.source || run.samples < samples) {
       return false;
     }
     for (const auto& [name, value] : run.key.settings) {
@@ -138,6 +143,7 @@ const StudyRun* RunStore::Find(const RunKey& key, int64_t samples,
 
 std::string NameOf(const RunKey& key) {
   Json json = Json::array({key.graph, key.cluster, key.algorithm, key.seed});
+  if (!key.source.empty()) json.push_back(key.source);
   for (const auto& [name, value] : key.settings) json.push_back(name + "=" + value);
   return Sha256(json.dump()).substr(0, 16);
 }

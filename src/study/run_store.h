@@ -19,6 +19,7 @@ struct RunKey {
   std::string graph, cluster, algorithm;
   std::map<std::string, std::string> settings;
   uint64_t seed = 0;
+  std::string source;  // the graph that the policy was trained on before; empty: none
 };
 
 // After an update: samples so far, the best step so far and the mean step of this update's samples

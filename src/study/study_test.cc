@@ -140,6 +140,9 @@ TEST(Tables, AreWhole) {
     for (const auto& row : table.published) EXPECT_EQ(row.size(), table.methods.size());
     EXPECT_LE(table.published.size(), table.models.size());
     EXPECT_FALSE(table.claims.empty());
+    for (const StudyMethod& method : table.methods) {
+      EXPECT_TRUE(method.sources.empty() || method.sources.size() == table.models.size());
+    }
     for (const StudyClaim& claim : table.claims) {
       EXPECT_LT(claim.model, table.models.size());
       EXPECT_LT(claim.less, table.methods.size());

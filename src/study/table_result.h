@@ -18,7 +18,7 @@ struct CellResult {
   std::vector<std::optional<double>> best;  // of those that are there, after the model's samples
   // Geometric mean of `best`; none without a run or where one of them found nothing that fits.
   std::optional<double> mean;
-  int64_t samples = 0;
+  int64_t samples = 0;    // in all, those on another graph included
   bool complete = false;  // every run is there
 
   bool nothing_fits() const { return !best.empty() && !mean; }

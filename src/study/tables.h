@@ -25,6 +25,10 @@ struct StudyMethod {
   Kind kind = Kind::kLearned;
   std::string algorithm;              // of kLearned
   std::vector<std::string> settings;  // NAME=VALUE, over the defaults
+  // [model], may be empty: the graph on which the policy is trained before, for as many of a run's
+  // samples as leave kFineTuning; the run's own samples are those that are left.
+  std::vector<std::string> sources;
+  static constexpr int64_t kFineTuning = 100;
 };
 
 struct StudyModel {
@@ -56,7 +60,7 @@ struct StudyTable {
   std::string cluster = "4xP100-tf";
 };
 
-// mars1, mars2, eagle1, eagle2, eagle3, eagle4.
+// mars1, mars2, mars3, eagle1, eagle2, eagle3, eagle4.
 std::span<const StudyTable> StudyTables();
 // nullptr where there is none of that name.
 const StudyTable* FindStudyTable(std::string_view name);

@@ -76,12 +76,12 @@ Result<StudyRun> PlanAtOnce(const WantedRun& wanted) {
 class KeptTraining {
  public:
   KeptTraining(const WantedRun& wanted, const std::string& base)
-      : wanted_(wanted), policy_path_(base + ".policy"), run_path_(base + ".json") {
-    run_.key = wanted.key;
-  }
+      : wanted_(wanted), policy_path_(base + ".policy"), run_path_(base + ".json") {}
 
   // False where the budget ended it.
   Result<bool> Train(const Budget& budget, Console& console) {
+    run_ = StudyRun();
+    run_.key = wanted_.key;
     PW_ASSIGN(const std::unique_ptr<Planning> planning, PrepareFor(wanted_.key));
     PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kLearn));
     const PlannerService* const service = library.api().planners();
@@ -92,24 +92,20 @@ class KeptTraining {
     std::vector<std::string> changes;
     for (const auto& [name, value] : wanted_.key.settings) changes.push_back(name + "=" + value);
     PW_ASSIGN(const AgentSettings settings, AgentSettings::Parse(algorithm, changes));
-    TrainingRequest request;
-    request.problems = {{&planning->problem(), &planning->prepared->evaluator()}};
-    request.options.seed = wanted_.key.seed;
-    request.options.threads = 1;
-    request.options.started = Clock::now();
-    request.options.budget = budget;
-    request.options.budget.iterations = wanted_.samples;
     PW_ASSIGN(const std::optional<StoredPolicy> kept, LoadKept());
-    request.start = kept ? &*kept : nullptr;
+    std::optional<StoredPolicy> start;
+    if (!kept && !wanted_.key.source.empty()) {
+      PW_ASSIGN(start, TrainOnSource(*service, settings, budget, console));
+      if (!start) return false;
+    }
+    TrainingRequest request = RequestFor(*planning, budget, wanted_.samples);
+    request.start = kept ? &*kept : start ? &*start : nullptr;
     request.resume = kept.has_value();
     Result<std::unique_ptr<PolicyTraining>> begun = service->StartTraining(settings, request);
     if (!begun.ok() && request.resume && begun.error().code == ErrorCode::kPlanMismatch) {
       // What another version of the program has kept is begun anew.
-      run_ = StudyRun();
-      run_.key = wanted_.key;
-      request.start = nullptr;
-      request.resume = false;
-      begun = service->StartTraining(settings, request);
+      Forget();
+      return Train(budget, console);
     }
     PW_ASSIGN(const std::unique_ptr<PolicyTraining> training, std::move(begun));
     const double before = run_.seconds, evaluating = run_.evaluating;
@@ -144,6 +140,40 @@ class KeptTraining {
   StudyRun TakeRun() { return std::move(run_); }
 
  private:
+  TrainingRequest RequestFor(const Planning& planning, const Budget& budget,
+                             int64_t samples) const {
+    TrainingRequest request;
+    request.problems = {{&planning.problem(), &planning.prepared->evaluator()}};
+    request.options.seed = wanted_.key.seed;
+    request.options.threads = 1;
+    request.options.started = Clock::now();
+    request.options.budget = budget;
+    request.options.budget.iterations = samples;
+    return request;
+  }
+
+  // The policy trained on the key's source; none where the budget ended it: it is begun anew then.
+  Result<std::optional<StoredPolicy>> TrainOnSource(const PlannerService& service,
+                                                    const AgentSettings& settings,
+                                                    const Budget& budget, Console& console) {
+    RunKey source = wanted_.key;
+    source.graph = wanted_.key.source;
+    PW_ASSIGN(const std::unique_ptr<Planning> planning, PrepareFor(source));
+    const TrainingRequest request = RequestFor(*planning, budget, wanted_.source_samples);
+    PW_ASSIGN(const std::unique_ptr<PolicyTraining> training,
+              service.StartTraining(settings, request));
+    while (training->Advance()) {
+      console.Progress(fmt::format("{} {} seed {}: {} of {} samples on {}", wanted_.key.graph,
+                                   wanted_.method->label, wanted_.key.seed,
+                                   training->progress().samples, wanted_.source_samples,
+                                   wanted_.key.source));
+    }
+    if (budget.Expired()) return std::optional<StoredPolicy>();
+    run_.seconds = training->progress().seconds;
+    run_.evaluating = training->progress().evaluating;
+    return std::optional<StoredPolicy>(training->stored());
+  }
+
   // The training up to here, and run_ with it; none where there is none. The two files are written
   // one after the other: what does not agree is begun anew.
   Result<std::optional<StoredPolicy>> LoadKept() {
@@ -211,6 +241,11 @@ Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t meth
   PW_ASSIGN(const AgentSettings settings,
             AgentSettings::Parse(*FindLearnedAlgorithm(of_method.algorithm), changes));
   wanted.key.settings = ValuesOf(settings);
+  if (!of_method.sources.empty()) {
+    wanted.key.source = of_method.sources[model];
+    wanted.source_samples = of_model.samples - StudyMethod::kFineTuning;
+    wanted.samples = StudyMethod::kFineTuning;
+  }
   return wanted;
 }
 

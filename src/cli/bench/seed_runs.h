@@ -19,6 +19,7 @@ struct WantedRun {
   const StudyMethod* method = nullptr;
   RunKey key;
   int64_t samples = 0;
+  int64_t source_samples = 0;  // on key.source, before
 };
 
 // Of the cell's run from that seed. Errors: those of AgentSettings::Parse.

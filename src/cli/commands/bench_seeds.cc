@@ -50,9 +50,8 @@ class BenchSeedsCommand : public Command {
     const StudyTable* const table = FindStudyTable(table_);
     if (table == nullptr) return UnknownTable();
     PW_RETURN_IF_ERROR(RejectOverwriting({{"the store", store_}, {"the table", output_}}, {}));
-    for (const std::string& path : {store_, output_}) {
-      if (!path.empty()) PW_RETURN_IF_ERROR(ProbeWritable(path));
-    }
+    if (!no_runs_) PW_RETURN_IF_ERROR(ProbeWritable(store_));
+    if (!output_.empty()) PW_RETURN_IF_ERROR(ProbeWritable(output_));
     Budget budget;
     budget.stop = StopToken(&interrupted);
     if (!time_.empty()) {

@@ -11,6 +11,7 @@
 #include "cli/request/learned_planners.h"
 #include "cluster/catalogue.h"
 #include "planning/algorithms.h"
+#include "study/tables.h"
 
 namespace placewright {
 namespace {
@@ -24,7 +25,7 @@ std::vector<std::string> ModelNames() {
       {"bert-large", "tag"},
       {"bert-small", "tag"},
       {"gnmt-2", "gdp nvidia"},
-      {"gnmt-4", "gdp nvidia mars eagle"},
+      {"gnmt-4", "gdp nvidia mars mars-wide eagle"},
       {"gnmt-8", "gdp nvidia"},
       {"gpt-2", ""},
       {"inception-v3", "mars eagle gdp tag"},
@@ -62,14 +63,16 @@ std::vector<std::string> ModelNames() {
 
 KnownWords WordsOfTheProgram() {
   const std::vector<std::string> models = ModelNames();
-  std::vector<std::string> algorithms, presets, formats, codes;
+  std::vector<std::string> algorithms, presets, formats, codes, tables;
   const Algorithms planners({}, LearnedPlanners());
   for (const Planner* planner : planners.all()) algorithms.emplace_back(planner->name());
   for (const Preset& preset : Presets()) presets.emplace_back(preset.name);
   for (const ExportFormat& format : ExportFormats()) formats.emplace_back(format.name);
   for (const ErrorInfo& info : AllErrors()) codes.emplace_back(info.name);
+  for (const StudyTable& table : StudyTables()) tables.push_back(table.name);
   return {
       {"--algo", algorithms},
+      {"--table", tables},
       {"--cluster", presets},
       {"CLUSTER", presets},
       {"--to", formats},

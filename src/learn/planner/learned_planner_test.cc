@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <thread>
 
 #include "learn/agent/agent.h"
@@ -51,6 +52,32 @@ TestSpec TwoStrands() {
   }
   return spec;
 }
+
+// Notes what is handed in.
+class RecordingEvaluator : public Evaluator {
+ public:
+  explicit RecordingEvaluator(Evaluator& inner) : inner_(inner) {}
+  std::vector<Evaluation> Evaluate(std::span<const Placement> candidates,
+                                   const EvaluationOptions& options) override {
+    for (const Placement& candidate : candidates) {
+      std::vector<int32_t> devices;
+      for (const DeviceId device : candidate) devices.push_back(device.value());
+      seen.insert(std::move(devices));
+    }
+    return inner_.Evaluate(candidates, options);
+  }
+  std::unique_ptr<MoveEvaluator> StartMoves(size_t memory_limit) override {
+    return inner_.StartMoves(memory_limit);
+  }
+  std::unique_ptr<Evaluator> ForProblem(const Problem& variant, int threads) const override {
+    return inner_.ForProblem(variant, threads);
+  }
+
+  std::set<std::vector<int32_t>> seen;
+
+ private:
+  Evaluator& inner_;
+};
 
 class Learned : public testing::TestWithParam<LearnedAlgorithm> {};
 
@@ -178,6 +205,21 @@ TEST_P(Learned, AStartIsKeptAndLearnedFrom) {
       MakePlanner(GetParam()).Plan(test->problem, *test->evaluator, options).Take();
   EXPECT_LE(result.step_time, Nanos(6000));
   EXPECT_EQ(result.iterations, 40);
+}
+
+// A policy that has settled draws the same again and again; begun anew it goes elsewhere.
+TEST(LearnedPlanner, BeginsAnewWhereItHasSettled) {
+  const auto test = MakeTestProblem(TwoStrands());
+  const auto distinct = [&](const char* restart) {
+    const LearnedPlanner planner(
+        AgentSettings::Parse(*FindLearnedAlgorithm("post"),
+                             std::vector<std::string>{"learning-rate=1", "explore=0", restart})
+            .Take());
+    RecordingEvaluator recording(*test->evaluator);
+    EXPECT_TRUE(planner.Plan(test->problem, recording, Options(2000)).ok());
+    return recording.seen.size();
+  };
+  EXPECT_GT(distinct("restart=60"), 2 * distinct("restart=0"));
 }
 
 // Of 531,441 placements a few hundred are within 5% of the best, 6 us.

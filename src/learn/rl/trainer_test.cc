@@ -41,6 +41,40 @@ TEST(Categorical, ByHandAndWithoutWhatIsForbidden) {
   EXPECT_TRUE(logits.grad().isfinite().all().item<bool>());
 }
 
+TEST(Categorical, MixedWithTheUniformByHand) {
+  at::Tensor logits =
+      at::tensor({std::log(1.0), std::log(3.0), -INFINITY}, at::kDouble).view({1, 3});
+  logits.requires_grad_();
+  const at::Tensor mixed = MixUniform(logits, 0.2).exp();
+  EXPECT_NEAR(mixed[0][0].item<double>(), 0.8 * 0.25 + 0.1, 1e-12);
+  EXPECT_NEAR(mixed[0][1].item<double>(), 0.8 * 0.75 + 0.1, 1e-12);
+  EXPECT_EQ(mixed[0][2].item<double>(), 0);
+  EvaluateChoices(MixUniform(logits, 0.2), at::tensor({1}, at::kLong))
+      .log_probability.sum()
+      .backward();
+  EXPECT_TRUE(logits.grad().isfinite().all().item<bool>());
+  EXPECT_EQ(UniformShare(2, 100), 0.02);
+  EXPECT_EQ(UniformShare(2, 4), 0.2);
+}
+
+// What is drawn has the probability that the policy says it has.
+TEST(TablePolicy, DrawsFromTheMixture) {
+  const std::shared_ptr<Parameters> parameters = NoParameters();
+  const TablePolicy policy(at::zeros({1, 3}), 0.3, parameters);
+  {
+    const at::NoGradGuard no_gradients;
+    parameters->tensors().front().copy_(at::tensor({0.0F, 9.0F, 0.0F}).view({1, 3}));
+  }
+  Random random(2);
+  constexpr int64_t kDraws = 20'000;
+  const at::Tensor counts = policy.Sample(kDraws, random, {}).view({-1}).bincount({}, 3);
+  for (int64_t device = 0; device < 3; ++device) {
+    const double probability =
+        policy.Evaluate(at::full({1, 1}, device, at::kLong)).log_probability.exp().item<double>();
+    EXPECT_NEAR(counts[device].item<double>() / kDraws, probability, 0.01);
+  }
+}
+
 TEST(TablePolicy, StartsUniformOverWhatIsAllowed) {
   at::Tensor forbidden = at::zeros({2, 3});
   forbidden[1][0] = -INFINITY;
