@@ -220,9 +220,11 @@ std::string DrawCurves(const StudyTable& table, const TableResult& result, size_
   double last = 1, highest = 0;
   for (size_t method = 0; method < table.methods.size(); ++method) {
     const std::vector<const StudyRun*>& runs = result.cells[model][method].runs;
-    if (runs.empty() || runs.front() == nullptr || runs.front()->samples == 0) continue;
+    const auto first =
+        std::find_if(runs.begin(), runs.end(), [](const StudyRun* run) { return run != nullptr; });
+    if (first == runs.end() || (*first)->samples == 0) continue;
     Curve curve{table.methods[method].label, {}};
-    for (const CurvePoint& point : runs.front()->curve) {
+    for (const CurvePoint& point : (*first)->curve) {
       if (!point.mean || *point.mean > kTooLong) continue;
       curve.points.emplace_back(static_cast<double>(point.samples), *point.mean);
       last = std::max(last, static_cast<double>(point.samples));

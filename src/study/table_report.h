@@ -16,7 +16,7 @@ std::string MarkdownOf(const StudyTable& table, const TableResult& result);
 Json JsonOf(const StudyTable& table, const TableResult& result);
 
 // Of the model's learned methods: the mean step of each policy's samples that fit, over the samples,
-// from seed 0; an SVG. "" where no run is there.
+// from the first seed that is there; an SVG. "" where no run is there.
 std::string DrawCurves(const StudyTable& table, const TableResult& result, size_t model);
 
 }  // namespace placewright

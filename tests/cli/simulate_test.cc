@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <zlib.h>
 
+#include <cmath>
+
 #include "program_runner.h"
 #include "small_graphs.h"
 
@@ -347,6 +349,35 @@ TEST_F(CheckCommand, RejectsAPlanForAnotherGraph) {
 }
 
 // The figures are those of the machine; what has no meaning on one device is null.
+TEST_F(BenchCommand, TablesComeFromTheStore) {
+  const Outcome none = RunJson({"bench", "seeds", "--table", "mars2", "--no-runs"});
+  ASSERT_EQ(none.status, 0) << none.err;
+  EXPECT_EQ(none.json()["schema"], "placewright.bench-seeds/1");
+  EXPECT_EQ(none.json()["cells"][0]["n"], 0);
+  EXPECT_FALSE(Exists("seeds.jsonl"));
+  const std::string run =
+      R"({"graph":"bert-base@mars","cluster":"4xP100-tf","algorithm":"one-gpu","seed":0,)"
+      R"("samples":0,"seconds":0,"evaluating_seconds":0,"environment_seconds":0,)"
+      R"("placement":"0","program":"1","settings":{},"curve":[[0,1.25,1.25,0]]})";
+  Write("seeds.jsonl", run + "\n");
+  const Outcome one =
+      RunJson({"bench", "seeds", "--table", "mars2", "--no-runs", "-o", "mars2.md"});
+  const Json table = one.json();
+  bool found = false;
+  for (const Json& cell : table["cells"]) {
+    found = found || (cell["model"] == "BERT-Base" && cell["method"] == "one GPU" &&
+                      std::abs(cell["seconds"].get<double>() - 1.25) < 1e-9 &&
+                      cell["published"] == "out of memory");
+  }
+  EXPECT_TRUE(found);
+  EXPECT_THAT(Read("mars2.md"), HasSubstr("1.250"));
+  Write("seeds.jsonl", run + "\n{\n");
+  const Outcome broken = RunJson({"bench", "seeds", "--table", "mars2", "--no-runs"});
+  EXPECT_EQ(broken.status, 3);
+  EXPECT_THAT(broken.json()["error"]["place"], HasSubstr("line 2"));
+  EXPECT_EQ(Run({"bench", "seeds", "--table", "mars9"}).status, 2);
+}
+
 TEST_F(BenchCommand, MeasuresTheSimulator) {
   const Outcome run =
       RunJson({"bench", "simulator", "--placement", "random", "--repeat", "3", "--ops", "400"});

@@ -36,8 +36,10 @@ class BenchSeedsCommand : public Command {
         .TypeName("FOLDER")
         .Group("Output");
     app.Footer(
-        "A run is a training from one seed, which takes minutes to an hour on one core: give --time\n"
-        "2h or so. Ctrl-C and the end of --time keep what the run has reached beside the store, for\n"
+        "A run is a training from one seed, which takes minutes to an hour on one core: give "
+        "--time\n"
+        "2h or so. Ctrl-C and the end of --time keep what the run has reached beside the store, "
+        "for\n"
         "the next call. Several processes may fill one store. Tables share runs.\n"
         "Examples:\n"
         "  placewright bench seeds --table mars2 --no-runs\n"
@@ -117,6 +119,11 @@ class BenchSeedsCommand : public Command {
     if (pictures_.empty()) return Ok();
     std::error_code failed;
     std::filesystem::create_directories(pictures_, failed);
+    if (failed) {
+      return MakeError(
+          ErrorCode::kFileUnwritable,
+          fmt::format("{} cannot be made: {}", Printable(pictures_), failed.message()));
+    }
     for (size_t model = 0; model < table.models.size(); ++model) {
       const std::string svg = DrawCurves(table, result, model);
       if (svg.empty()) continue;

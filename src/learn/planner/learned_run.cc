@@ -117,6 +117,7 @@ bool LearnedRun::Advance(int64_t max_moves) {
     left = std::min(left, *options_.budget.iterations - record_.result.iterations);
   }
   if (left <= 0) return false;
+  // Here rather than in Begin: pre-training takes its time, and slices end where budgets do.
   if (!pretrained_) {
     if (agent_.pretrain) agent_.pretrain(options_.budget);
     if (options_.budget.Expired()) return false;
@@ -256,6 +257,7 @@ Status LearnedRun::Restore(const StateReader& state) {
     if (!std::binary_search(allowed.begin(), allowed.end(), device)) return other();
     devices.push_back(device);
   }
+  // Devices and groups may agree by chance: the best placement must take as long as it did.
   const Evaluation evaluation = Evaluate(devices);
   const int64_t points = times.size(0);
   if (iterations.size(0) != points || seconds.size(0) != points ||
