@@ -64,8 +64,8 @@ std::vector<AgentSetting> TrainingSettings() {
            "the moving average before the first reward; 0: that of the first"),
       Real("explore", 0, 0, 1e6,
            "decisions of a placement drawn uniformly, on average, but at most a fifth; of a "
-           "grouper, of "
-           "each kind"),
+           "grouper, of each kind"),
+      Integer("replay", 0, 0, 4096, "best placements so far that every update learns from again"),
       Real("logit-noise", 0, 0, 100, "deviation of normal noise on the placer's logits"),
       Integer("noise-until", -1, -1, 1'000'000'000, "samples that have that noise"),
       Integer("greedy-from", -1, -1, 1'000'000'000,
@@ -76,6 +76,9 @@ std::vector<AgentSetting> TrainingSettings() {
               "plan --init: steps that teach the policy the plan to start from"),
       Integer("restart", 0, 0, 1'000'000'000,
               "plan: samples without a better one after which the policy begins anew; 0: never"),
+      Word("repeats", {"kept", "varied"},
+           "plan: placements sampled before stand as they are, or have single decisions changed "
+           "until they are new"),
       Real("invalid-seconds", 0, 0, 1e6,
            "what a placement that does not fit counts as; 0: ten times the step on one device "
            "without a memory limit"),
@@ -136,6 +139,8 @@ void TuneForAll(LearnedAlgorithm& algorithm) {
   Tune(algorithm, "explore", "2");
   Tune(algorithm, "clip", "0.5");
   Tune(algorithm, "restart", "500");
+  Tune(algorithm, "replay", "1");
+  Tune(algorithm, "repeats", "varied");
 }
 
 void AddPlacer(LearnedAlgorithm& algorithm, int64_t segment) {
@@ -150,6 +155,10 @@ void AddPlacer(LearnedAlgorithm& algorithm, int64_t segment) {
                                                 "half), or of the mlp's or gcn's hidden layer")));
   algorithm.settings.push_back(OfPolicy(
       Real("logit-bound", 0, 0, 1e6, "c of c tanh(logit) in the seq2seq placer; 0: no bound")));
+  algorithm.settings.push_back(OfPolicy(
+      Real("switches", 0, 0, 1e6,
+           "changes of device along the sequence that the seq2seq placer begins with, on average; "
+           "0: no preference for the device before")));
 }
 
 // The values are those of EAGLE (sec. IV-C).
@@ -169,7 +178,8 @@ LearnedAlgorithm Eagle() {
   add(OfPolicy(
       Integer("grouper-hidden", 64, 1, 8192, "width of the learned grouper's hidden layer")));
   add(Real("grouper-sharpness", 1, 0, 1000,
-           "first weights of the learned grouper's output layer, times Glorot's"));
+           "first weights of the learned grouper's output layer, times Glorot's, where groups are "
+           "fewer than units"));
   add(OfPolicy(Integer("bridge", 64, 0, 8192, "width of the bridge; 0: none")));
   AddPlacer(eagle, 0);
   return eagle;
@@ -181,6 +191,7 @@ LearnedAlgorithm TunedEagle() {
   Tune(eagle, "learning-rate", "0.0003");
   Tune(eagle, "minibatches", "2");
   Tune(eagle, "grouper-sharpness", "100");
+  Tune(eagle, "switches", "16");
   return eagle;
 }
 
@@ -216,6 +227,7 @@ LearnedAlgorithm HierarchicalPlanner(const LearnedAlgorithm& eagle) {
   Tune(hdp, "decay-from", "-1");
   Tune(hdp, "logit-bound", "0");
   Tune(hdp, "grouper-sharpness", "100");
+  Tune(hdp, "switches", "16");
   return hdp;
 }
 
@@ -234,7 +246,8 @@ LearnedAlgorithm Mars() {
   TuneForAll(mars);
   Tune(mars, "update", "10");
   Tune(mars, "minibatches", "2");
-  Tune(mars, "epochs", "4");
+  Tune(mars, "epochs", "2");
+  Tune(mars, "switches", "16");
   return mars;
 }
 

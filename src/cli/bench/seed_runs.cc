@@ -281,11 +281,12 @@ Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table) {
 }
 
 const StudyRun* FindRun(const RunStore& store, const WantedRun& wanted) {
+  // A setting that a kept run does not name is newer than the run; published values change nothing.
   std::map<std::string, std::string> defaults;
   if (IsLearned(*wanted.method)) {
     const LearnedAlgorithm& algorithm = *FindLearnedAlgorithm(wanted.key.algorithm);
     for (const AgentSetting& setting : algorithm.settings) {
-      defaults[setting.name] = setting.value;
+      defaults[setting.name] = setting.published.empty() ? setting.value : setting.published;
     }
   }
   // An update is whole: the last samples of a budget that is no multiple are never drawn.

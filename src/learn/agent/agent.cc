@@ -66,6 +66,7 @@ std::unique_ptr<PlacerNet> MakePlacer(const AgentSettings& settings, int64_t inp
   options.segment = settings.Integer("segment");
   options.width = settings.Integer("width");
   options.logit_bound = settings.Number("logit-bound");
+  options.switches = settings.Number("switches");
   return std::make_unique<Seq2SeqPlacer>(inputs, devices, options, "placer", parameters);
 }
 
@@ -80,7 +81,9 @@ Result<Agent> MakeEagle(const AgentSettings& settings, const AgentProblem& probl
   const int64_t asked = settings.Integer("parts");
   options.groups = std::min(asked > 0 ? asked : std::min<int64_t>(256, 20 * devices), units.size());
   options.hidden = settings.Integer("grouper-hidden");
-  options.sharpness = settings.Number("grouper-sharpness");
+  // Where there is a group for every unit nothing has to begin together.
+  const bool enough = options.groups >= units.size();
+  options.sharpness = enough ? 1 : settings.Number("grouper-sharpness");
   options.bridge = settings.Integer("bridge");
   options.uniform = settings.Number("explore");
   options.sees_adjacency = !settings.Is("placer", "gcn");
@@ -202,6 +205,7 @@ TrainerOptions MakeTrainerOptions(const AgentSettings& settings) {
                        : settings.Is("advantages", "centred") ? TrainerOptions::Advantages::kCentred
                                                               : TrainerOptions::Advantages::kRanked;
   options.elites = settings.Integer("elites");
+  options.replay = settings.Integer("replay");
   return options;
 }
 

@@ -15,6 +15,13 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// The logit of one of `devices` before the others' 0 at which they have `share` together; 0 where
+// that is no preference.
+double StayLogit(double share, int64_t devices) {
+  const auto others = static_cast<double>(devices - 1);
+  return share * (others + 1) >= others ? 0 : std::log(others * (1 - share) / share);
+}
+
 }  // namespace
 
 Seq2SeqPlacer::Seq2SeqPlacer(int64_t inputs, int64_t devices, const Seq2SeqOptions& options,
@@ -39,6 +46,9 @@ Seq2SeqPlacer::Seq2SeqPlacer(int64_t inputs, int64_t devices, const Seq2SeqOptio
                                   {4 * width, before ? 2 * width : width}, limit);
   output_ = parameters.Glorot(name + ".output", devices, before ? width : 2 * width);
   output_bias_ = parameters.Constant(name + ".output_bias", {devices}, 0);
+  if (options.switches > 0) {
+    transitions_ = parameters.Constant(name + ".transitions", {devices + 1, devices}, 0);
+  }
 }
 
 Seq2SeqPlacer::Encoded Seq2SeqPlacer::Encode(const at::Tensor& embeddings) const {
@@ -117,10 +127,15 @@ at::Tensor Seq2SeqPlacer::FromSegments(const Encoded& encoded, const at::Tensor&
   return by_segment.reshape(cut).transpose(1, 2).reshape(joined).narrow(2, 0, encoded.units);
 }
 
-at::Tensor Seq2SeqPlacer::Score(const at::Tensor& h, const at::Tensor& context) const {
-  const at::Tensor logits =
+at::Tensor Seq2SeqPlacer::Score(const Encoded& encoded, const at::Tensor& h,
+                                const at::Tensor& context, const at::Tensor& previous) const {
+  at::Tensor logits =
       at::linear(context.defined() ? at::cat({h, context}, -1) : h, output_, output_bias_);
-  return options_.logit_bound > 0 ? at::tanh(logits) * options_.logit_bound : logits;
+  if (options_.logit_bound > 0) logits = at::tanh(logits) * options_.logit_bound;
+  if (!transitions_.defined()) return logits;
+  const double stay = StayLogit(options_.switches / static_cast<double>(encoded.units), devices_);
+  const at::Tensor first = at::eye(devices_ + 1, devices_, transitions_.options()) * stay;
+  return logits + at::embedding(transitions_ + first, previous.contiguous());
 }
 
 at::Tensor Seq2SeqPlacer::Logits(const PlacerInputs& inputs, const at::Tensor& devices) const {
@@ -150,7 +165,8 @@ at::Tensor Seq2SeqPlacer::Logits(const PlacerInputs& inputs, const at::Tensor& d
                   .permute({1, 0, 2, 3})
                   .reshape({length, rows, -1});
   }
-  const at::Tensor logits = FromSegments(encoded, Score(h, context).transpose(0, 1));
+  const at::Tensor scores = Score(encoded, h, context, previous);
+  const at::Tensor logits = FromSegments(encoded, scores.transpose(0, 1));
   return logits + inputs.forbidden;
 }
 
@@ -180,7 +196,7 @@ at::Tensor Seq2SeqPlacer::Sample(const PlacerInputs& inputs, const at::Tensor& n
       const at::Tensor query = at::mm(state.h, query_.t()).view({sequences, repeats, -1});
       context = Attend(encoded.memory, query).view({rows, -1});
     }
-    previous = (Score(state.h, context) + added.select(1, t)).argmax(-1);
+    previous = (Score(encoded, state.h, context, previous) + added.select(1, t)).argmax(-1);
     drawn.push_back(previous);
   }
   return FromSegments(encoded, at::stack(drawn, 1)).contiguous();

@@ -10,7 +10,10 @@
 //   Hierarchical Planner), over the encoder's outputs of the segment.
 //
 // Deviations: the decoder also reads the encoder's output of the unit that it places (`aligned`;
-// without, attention has to find it first). An unpublished width of attention: 128.
+// without, attention has to find it first). Where `switches` is positive, the logits have a term of
+// the device before: a preference for it that alone would change the device so many times along the
+// sequence, and what is learned beside it. Neighbours then share devices from the first sample on,
+// and a change of one decision moves those behind it, too. An unpublished width of attention: 128.
 #ifndef PLACEWRIGHT_LEARN_PLACER_SEQ2SEQ_H_
 #define PLACEWRIGHT_LEARN_PLACER_SEQ2SEQ_H_
 
@@ -30,6 +33,7 @@ struct Seq2SeqOptions {
   int64_t width = 512;    // of the decoder; each direction of the encoder has half
   int64_t attention_width = 128;
   bool aligned = true;
+  double switches = 0;
   double logit_bound = 0;  // c of c tanh(logit) (the Hierarchical Planner's); 0: none
 };
 
@@ -57,7 +61,9 @@ class Seq2SeqPlacer : public PlacerNet {
   at::Tensor FromSegments(const Encoded& encoded, const at::Tensor& by_segment) const;
   at::Tensor Forbidden(const Encoded& encoded, const at::Tensor& forbidden) const;
   AttentionDecoderWeights decoder() const { return {recurrent_, query_}; }
-  at::Tensor Score(const at::Tensor& h, const at::Tensor& context) const;
+  // `previous`: the device before.
+  at::Tensor Score(const Encoded& encoded, const at::Tensor& h, const at::Tensor& context,
+                   const at::Tensor& previous) const;
 
   const Seq2SeqOptions options_;
   const int64_t devices_;
@@ -67,6 +73,7 @@ class Seq2SeqPlacer : public PlacerNet {
   at::Tensor before_;          // [devices + 1, 4 width]: the device before; the last: none
   at::Tensor recurrent_;
   at::Tensor output_, output_bias_;  // [devices, width or 2 width], [devices]
+  at::Tensor transitions_;           // [devices + 1, devices]; undefined without `switches`
 };
 
 }  // namespace placewright

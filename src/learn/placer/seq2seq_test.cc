@@ -1,6 +1,7 @@
 #include "learn/placer/seq2seq.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -23,6 +24,12 @@ Seq2SeqOptions Options(Seq2SeqOptions::Attention attention, int64_t segment, boo
   options.aligned = aligned;
   options.width = 6;
   options.attention_width = 3;
+  return options;
+}
+
+Seq2SeqOptions Staying() {
+  Seq2SeqOptions options = Options(Seq2SeqOptions::Attention::kBefore, 3);
+  options.switches = 2;
   return options;
 }
 
@@ -91,9 +98,30 @@ INSTANTIATE_TEST_SUITE_P(All, Placers,
                                          Case{"BeforeWhole", Options(Attention::kBefore, 0)},
                                          Case{"BeforeUnaligned",
                                               Options(Attention::kBefore, 3, false)},
+                                         Case{"BeforeStaying", Staying()},
                                          Case{"AfterBySegments", Options(Attention::kAfter, 3)},
                                          Case{"AfterWhole", Options(Attention::kAfter, 0)}),
                          [](const auto& of_case) { return std::string(of_case.param.name); });
+
+// With 0.8 changes along eight units, nine of ten take the device before, the others each of the two
+// others as often; the first of a segment takes any.
+TEST(Seq2Seq, StaysOnTheDeviceBefore) {
+  Seq2SeqOptions options = Options(Attention::kBefore, 4);
+  options.switches = 0.8;
+  Parameters parameters(Random(3), kDoubles);
+  const Seq2SeqPlacer placer(4, 3, options, "placer", parameters);
+  for (const auto& [name, tensor] : parameters.named()) {
+    const at::NoGradGuard no_gradients;
+    if (name.starts_with("placer.output")) tensor.zero_();
+  }
+  const PlacerInputs inputs = {Numbers({1, 8, 4}, 1), at::Tensor(), at::zeros({8, 3}, kDoubles)};
+  const at::Tensor devices = at::tensor({2, 2, 0, 0, 1, 1, 1, 0}, at::kLong).view({1, 1, 8});
+  const at::Tensor p =
+      at::softmax(placer.Logits(inputs, devices), -1).gather(-1, devices.unsqueeze(-1)).view({8});
+  const at::Tensor expected =
+      at::tensor({1 / 3.0, 0.9, 0.05, 0.9, 1 / 3.0, 0.9, 0.9, 0.05}, at::kDouble);
+  EXPECT_TRUE(at::allclose(p, expected));
+}
 
 // Fig. 6: the encoder carries its state on, the decoder does not. So a device decided in the first
 // segment changes nothing in the second, but an embedding there does.

@@ -212,14 +212,31 @@ TEST(LearnedPlanner, BeginsAnewWhereItHasSettled) {
   const auto test = MakeTestProblem(TwoStrands());
   const auto distinct = [&](const char* restart) {
     const LearnedPlanner planner(
-        AgentSettings::Parse(*FindLearnedAlgorithm("post"),
-                             std::vector<std::string>{"learning-rate=1", "explore=0", restart})
+        AgentSettings::Parse(
+            *FindLearnedAlgorithm("post"),
+            std::vector<std::string>{"learning-rate=1", "explore=0", "repeats=kept", restart})
             .Take());
     RecordingEvaluator recording(*test->evaluator);
     EXPECT_TRUE(planner.Plan(test->problem, recording, Options(2000)).ok());
     return recording.seen.size();
   };
   EXPECT_GT(distinct("restart=60"), 2 * distinct("restart=0"));
+}
+
+// However much a policy has settled.
+TEST_P(Learned, SamplesNoPlacementTwice) {
+  const auto test = MakeTestProblem(TwoStrands());
+  RecordingEvaluator recording(*test->evaluator);
+  const LearnedPlanner planner = MakePlanner(GetParam(), {"learning-rate=1", "explore=0"});
+  EXPECT_TRUE(planner.Plan(test->problem, recording, Options(400)).ok());
+  EXPECT_GE(recording.seen.size(), 400u);
+  // Of one op there are three placements, whatever is drawn.
+  TestSpec one = TwoStrands();
+  one.ops.resize(1);
+  const auto small = MakeTestProblem(one);
+  RecordingEvaluator few(*small->evaluator);
+  EXPECT_EQ(planner.Plan(small->problem, few, Options(40)).Take().iterations, 40);
+  EXPECT_EQ(few.seen.size(), 3u);
 }
 
 // Of 531,441 placements a few hundred are within 5% of the best, 6 us.

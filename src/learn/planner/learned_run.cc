@@ -21,7 +21,7 @@ namespace placewright {
 namespace {
 
 // Streams of a run's random numbers; agents have others (agent.cc).
-enum RunStream : uint64_t { kFirstDraw = 101, kTrainer = 102 };
+enum RunStream : uint64_t { kFirstDraw = 101, kTrainer = 102, kVariations = 103 };
 
 constexpr int64_t kInvalidFactor = 10;
 
@@ -59,6 +59,14 @@ RewardScale ScaleOf(const AgentSettings& settings, const AgentProblem& problem,
   return scale;
 }
 
+uint64_t HashOf(const GroupPlacement& devices) {
+  Random state(devices.size());
+  for (const DeviceId device : devices) {
+    state = state.Fork(static_cast<uint64_t>(device.value()));
+  }
+  return state.Next();
+}
+
 }  // namespace
 
 LearnedRun::LearnedRun(const AgentSettings& settings, const Problem& problem, Evaluator& evaluator,
@@ -68,6 +76,7 @@ LearnedRun::LearnedRun(const AgentSettings& settings, const Problem& problem, Ev
       problem_(problem, options.seed),
       scale_(ScaleOf(settings, problem_, evaluator)),
       imitation_(settings.Integer("imitation")),
+      variations_(Random(options.seed).Fork(kVariations)),
       record_(problem, options_, settings.algorithm().name) {}
 
 Result<std::unique_ptr<LearnedRun>> LearnedRun::Build(
@@ -104,6 +113,7 @@ Result<std::unique_ptr<LearnedRun>> LearnedRun::Start(const AgentSettings& setti
   PW_ASSIGN(std::unique_ptr<LearnedRun> run,
             Build(settings, problem, evaluator, options, parameters));
   run->restart_ = settings.Integer("restart");
+  run->varies_repeats_ = settings.Is("repeats", "varied");
   run->Begin(std::make_shared<PolicyOptimizer>(parameters, settings.Number("learning-rate"),
                                                settings.Number("gradient-norm")),
              stored != nullptr);
@@ -123,7 +133,10 @@ bool LearnedRun::Advance(int64_t max_moves) {
     if (options_.budget.Expired()) return false;
     NotePretrained();
   }
-  if (drawn_ == nullptr) drawn_ = std::make_unique<Drawn>(Drawn{trainer_->Draw().cpu(), {}});
+  if (drawn_ == nullptr) {
+    drawn_ = std::make_unique<Drawn>(Drawn{trainer_->Draw().cpu(), {}});
+    if (varies_repeats_) VaryRepeats();
+  }
   const auto evaluated = static_cast<int64_t>(drawn_->rewards.size());
   EvaluateDrawn(std::min(left, drawn_->decisions.size(0) - evaluated));
   NoteSamples();
@@ -171,6 +184,22 @@ GroupPlacement LearnedRun::PlacementOf(const at::Tensor& row) const {
 
 Evaluation LearnedRun::Evaluate(const GroupPlacement& devices) {
   return evaluator_.EvaluateOne(ExpandGroups(problem_.problem, devices));
+}
+
+// A policy that has settled draws the same again and again, from which nothing is learned.
+void LearnedRun::VaryRepeats() {
+  constexpr int kTries = 64, kTriesOfOneDistance = 8;
+  for (int64_t row = 0; row < drawn_->decisions.size(0); ++row) {
+    at::Tensor decisions = drawn_->decisions[row].clone();
+    for (int attempt = 0; !sampled_.insert(HashOf(PlacementOf(decisions))).second; ++attempt) {
+      if (attempt == kTries) break;  // a problem with few placements
+      decisions = drawn_->decisions[row].clone();
+      for (int change = 0; change <= attempt / kTriesOfOneDistance; ++change) {
+        decisions = agent_.policy->Varied(decisions, variations_);
+      }
+    }
+    drawn_->decisions[row].copy_(decisions);
+  }
 }
 
 void LearnedRun::EvaluateDrawn(int64_t count) {

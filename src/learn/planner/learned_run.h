@@ -18,6 +18,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <unordered_set>
 #include <vector>
 
 #include "learn/agent/agent.h"
@@ -80,6 +81,7 @@ class LearnedRun : public PlannerRun {
   LearnedRun(const AgentSettings& settings, const Problem& problem, Evaluator& evaluator,
              const PlannerOptions& options);
 
+  void VaryRepeats();
   void EvaluateDrawn(int64_t count);
   GroupPlacement PlacementOf(const at::Tensor& row) const;
   Evaluation Evaluate(const GroupPlacement& devices);
@@ -99,6 +101,9 @@ class LearnedRun : public PlannerRun {
   std::unique_ptr<Drawn> drawn_;
   const int64_t imitation_;  // steps
   int64_t restart_ = 0;      // 0: never
+  bool varies_repeats_ = false;
+  std::unordered_set<uint64_t> sampled_;  // hashes of placements, where repeats are varied
+  Random variations_;
   Life life_;
   std::shared_ptr<PolicyOptimizer> optimizer_;
   std::vector<at::Tensor> first_values_;  // of the parameters, where it may begin anew

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 namespace placewright {
 
@@ -64,6 +65,26 @@ at::Tensor DrawChoices(const at::Tensor& logits, int64_t count, Random& random) 
       .clamp_max(choices - 1)
       .t()
       .contiguous();
+}
+
+at::Tensor VaryDecision(const at::Tensor& row, int64_t first, const at::Tensor& forbidden,
+                        Random& random) {
+  at::Tensor varied = row.clone();
+  const int64_t decisions = forbidden.size(0), choices = forbidden.size(1);
+  const auto start = static_cast<int64_t>(random.Below(static_cast<uint64_t>(decisions)));
+  for (int64_t i = 0; i < decisions; ++i) {
+    const int64_t decision = (start + i) % decisions;
+    auto& choice = varied.data_ptr<int64_t>()[first + decision];
+    const at::Tensor allowed = forbidden[decision].to(at::kCPU, at::kDouble).contiguous();
+    std::vector<int64_t> others;
+    for (int64_t other = 0; other < choices; ++other) {
+      if (other != choice && allowed.data_ptr<double>()[other] == 0) others.push_back(other);
+    }
+    if (others.empty()) continue;
+    choice = others[random.Below(others.size())];
+    break;
+  }
+  return varied;
 }
 
 Policy::Evaluated EvaluateChoices(const at::Tensor& logits, const at::Tensor& choices) {

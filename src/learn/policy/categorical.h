@@ -32,6 +32,11 @@ at::Tensor ExplorationNoise(at::IntArrayRef sizes, const at::TensorOptions& opti
 // number each: far fewer than Gumbel noise needs where choices are many.
 at::Tensor DrawChoices(const at::Tensor& logits, int64_t count, Random& random);
 
+// `row` [D] on the CPU with one decision changed: one of those that begin at `first` and may take the
+// choices that are not minus infinity in `forbidden` [decisions, choices].
+at::Tensor VaryDecision(const at::Tensor& row, int64_t first, const at::Tensor& forbidden,
+                        Random& random);
+
 // Of choices [...] under logits [..., choices], some of them minus infinity (never chosen).
 Policy::Evaluated EvaluateChoices(const at::Tensor& logits, const at::Tensor& choices);
 

@@ -48,6 +48,10 @@ std::vector<DeviceId> EncoderPlacerPolicy::DevicesOf(const at::Tensor& row) cons
   return DeviceIds(row);
 }
 
+at::Tensor EncoderPlacerPolicy::Varied(const at::Tensor& row, Random& random) const {
+  return VaryDecision(row, 0, graph_.forbidden, random);
+}
+
 at::Tensor EncoderPlacerPolicy::DecisionsFor(std::span<const DeviceId> device_of) const {
   return DeviceRow(device_of);
 }

@@ -39,6 +39,7 @@ class EncoderPlacerPolicy : public Policy {
   std::vector<int64_t> parts() const override { return {graph_.forbidden.size(0)}; }
   std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;
   at::Tensor DecisionsFor(std::span<const DeviceId> device_of) const override;
+  at::Tensor Varied(const at::Tensor& row, Random& random) const override;
   const Parameters& parameters() const override { return *parameters_; }
 
  private:

@@ -99,6 +99,15 @@ std::vector<DeviceId> GrouperPlacerPolicy::DevicesOf(const at::Tensor& row) cons
   return DeviceIds(row.narrow(0, grouped(), options_.groups).index_select(0, group_of));
 }
 
+// A unit's group as often as a group's device.
+at::Tensor GrouperPlacerPolicy::Varied(const at::Tensor& row, Random& random) const {
+  if (grouper_ && random.Below(2) == 0) {
+    return VaryDecision(row, 0, at::zeros({1, options_.groups}).expand({grouped(), -1}), random);
+  }
+  return VaryDecision(row, grouped(), inputs_.forbidden.unsqueeze(0).expand({options_.groups, -1}),
+                      random);
+}
+
 // A learned grouper gets for each device a block of groups, as many as its share of the units, and
 // each unit the group of its block that the grouper likes most.
 at::Tensor GrouperPlacerPolicy::DecisionsFor(std::span<const DeviceId> device_of) const {

@@ -49,6 +49,7 @@ class GrouperPlacerPolicy : public Policy {
   std::vector<int64_t> parts() const override;
   std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;
   at::Tensor DecisionsFor(std::span<const DeviceId> device_of) const override;
+  at::Tensor Varied(const at::Tensor& row, Random& random) const override;
   const Parameters& parameters() const override { return *parameters_; }
 
  private:

@@ -40,6 +40,9 @@ class Policy {
   // Decisions [D] on the CPU that give every unit this device, or where the policy cannot decide so
   // (units of one fixed group), most units of the group.
   virtual at::Tensor DecisionsFor(std::span<const DeviceId> device_of) const = 0;
+  // Decisions [D] on the CPU with one of them, drawn at random, made otherwise; as they are where
+  // there is no other choice.
+  virtual at::Tensor Varied(const at::Tensor& row, Random& random) const = 0;
   virtual const Parameters& parameters() const = 0;
 };
 

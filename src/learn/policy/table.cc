@@ -32,6 +32,10 @@ Policy::Evaluated TablePolicy::Evaluate(const at::Tensor& decisions) const {
 
 std::vector<DeviceId> TablePolicy::DevicesOf(const at::Tensor& row) const { return DeviceIds(row); }
 
+at::Tensor TablePolicy::Varied(const at::Tensor& row, Random& random) const {
+  return VaryDecision(row, 0, forbidden_, random);
+}
+
 at::Tensor TablePolicy::DecisionsFor(std::span<const DeviceId> device_of) const {
   return DeviceRow(device_of);
 }

@@ -19,6 +19,7 @@ class TablePolicy : public Policy {
   std::vector<int64_t> parts() const override { return {logits_.size(0)}; }
   std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;
   at::Tensor DecisionsFor(std::span<const DeviceId> device_of) const override;
+  at::Tensor Varied(const at::Tensor& row, Random& random) const override;
   const Parameters& parameters() const override { return *parameters_; }
 
  private:

@@ -54,9 +54,7 @@ bool Trainer::Observe(const at::Tensor& decisions, std::span<const double> rewar
     advantages_.push_back(baseline_.Advantage(reward));
   }
   pending_.push_back(decisions);
-  if (options_.algorithm == TrainerOptions::Algorithm::kPpoCrossEntropy) {
-    KeepElites(decisions, rewards);
-  }
+  if (keeps_elites()) KeepElites(decisions, rewards);
   const int64_t before = samples_;
   samples_ += decisions.size(0);
   const bool updates = static_cast<int64_t>(advantages_.size()) >= options_.update;
@@ -78,7 +76,18 @@ at::Tensor Trainer::Advantages() const {
   return exact / (exact.std(false) + 1e-8);
 }
 
+void Trainer::AddReplayed() {
+  const int64_t first = samples_ - static_cast<int64_t>(rewards_.size());
+  for (size_t i = 0; i < elites_.size() && static_cast<int64_t>(i) < options_.replay; ++i) {
+    if (elites_[i].sample >= first) continue;  // it is in the update already
+    pending_.push_back(elites_[i].decisions.unsqueeze(0));
+    rewards_.push_back(elites_[i].reward);
+    advantages_.push_back(elites_[i].reward - baseline_.value().value_or(elites_[i].reward));
+  }
+}
+
 void Trainer::Update(const Budget& budget) {
+  AddReplayed();
   const at::Tensor decisions = at::cat(pending_);
   const auto count = static_cast<int64_t>(advantages_.size());
   const at::TensorOptions numbers = policy_.parameters().options();
@@ -123,21 +132,30 @@ void Trainer::Update(const Budget& budget) {
   }
 }
 
+bool Trainer::keeps_elites() const {
+  return options_.replay > 0 || options_.algorithm == TrainerOptions::Algorithm::kPpoCrossEntropy;
+}
+
 void Trainer::KeepElites(const at::Tensor& decisions, std::span<const double> rewards) {
   for (size_t k = 0; k < rewards.size(); ++k) {
-    elites_.push_back({rewards[k], samples_ + static_cast<int64_t>(k),
-                       decisions[static_cast<int64_t>(k)].clone()});
+    const at::Tensor row = decisions[static_cast<int64_t>(k)];
+    const bool known = std::any_of(elites_.begin(), elites_.end(), [&](const Elite& elite) {
+      return elite.reward == rewards[k] && at::equal(elite.decisions, row);
+    });
+    if (known) continue;
+    elites_.push_back({rewards[k], samples_ + static_cast<int64_t>(k), row.clone()});
   }
   std::stable_sort(elites_.begin(), elites_.end(),
                    [](const Elite& a, const Elite& b) { return a.reward > b.reward; });
-  if (static_cast<int64_t>(elites_.size()) > options_.elites) {
-    elites_.resize(static_cast<size_t>(options_.elites));
-  }
+  const auto most = static_cast<size_t>(std::max(options_.elites, options_.replay));
+  if (elites_.size() > most) elites_.resize(most);
 }
 
 void Trainer::LearnFromElites() {
   std::vector<at::Tensor> rows;
-  for (const Elite& elite : elites_) rows.push_back(elite.decisions);
+  for (size_t i = 0; i < elites_.size() && static_cast<int64_t>(i) < options_.elites; ++i) {
+    rows.push_back(elites_[i].decisions);
+  }
   const at::Tensor log_probability = policy_.Evaluate(at::stack(rows)).log_probability;
   optimizer_->Climb(EliteObjective(log_probability, policy_.parts()));
 }
@@ -174,9 +192,7 @@ Status Trainer::Restore(const StateReader& state) {
     baseline_.Restore(baseline);
   }
   elites_.clear();
-  if (options_.algorithm != TrainerOptions::Algorithm::kPpoCrossEntropy || samples_ == 0) {
-    return Ok();
-  }
+  if (!keeps_elites() || samples_ == 0) return Ok();
   PW_ASSIGN(const at::Tensor rows, state.Tensor("elites", at::kLong, 2));
   PW_ASSIGN(const at::Tensor rewards, state.Tensor("elite_rewards", at::kDouble, 1));
   PW_ASSIGN(const at::Tensor samples, state.Tensor("elite_samples", at::kLong, 1));

@@ -44,6 +44,7 @@ struct TrainerOptions {
   double decay = 0.95;                      // of the learning rate
   double first_baseline = 0;                // B_0; 0: that of the first reward
   int64_t elite_interval = 50, elites = 5;  // kPpoCrossEntropy: samples between, placements
+  int64_t replay = 0;  // best placements so far that each update learns from again
 };
 
 // Of one update.
@@ -81,9 +82,11 @@ class Trainer {
   };
 
   at::Tensor Advantages() const;  // of the update
+  void AddReplayed();             // to the update
   void Update(const Budget& budget);
   double RateFactor() const;  // of the learning rate
   void LearnFromElites();
+  bool keeps_elites() const;
   void KeepElites(const at::Tensor& decisions, std::span<const double> rewards);
 
   Policy& policy_;

@@ -146,6 +146,32 @@ TEST_P(Learning, FindsTheRightDevices) {
   EXPECT_LT(wrong.back(), 1);
 }
 
+// The best placement of an earlier update stands beside the new ones: where those are all alike and
+// give no direction of their own, it alone is learned from.
+TEST(Trainer, LearnsFromTheBestAgain) {
+  const auto likelihood = [](int64_t replay) {
+    const std::shared_ptr<Parameters> parameters = NoParameters();
+    TablePolicy policy(at::zeros({1, 2}), 0, parameters);
+    TrainerOptions options;
+    options.update = 10;
+    options.advantages = TrainerOptions::Advantages::kRanked;
+    options.replay = replay;
+    options.entropy = 0;
+    Trainer trainer(policy, std::make_shared<PolicyOptimizer>(parameters, 0.05, 1.0), options,
+                    Random(1));
+    at::Tensor first = at::zeros({10, 1}, at::kLong);
+    first[3][0] = 1;
+    std::vector<double> rewards(10, -2);
+    rewards[3] = -1;
+    trainer.Observe(first, rewards);
+    for (int i = 0; i < 5; ++i) {
+      trainer.Observe(at::zeros({10, 1}, at::kLong), std::vector<double>(10, -2));
+    }
+    return policy.Evaluate(at::ones({1, 1}, at::kLong)).log_probability.item<double>();
+  };
+  EXPECT_GT(likelihood(1), likelihood(0) + 0.1);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Learning,
                          testing::Values(TrainerOptions::Algorithm::kReinforce,
                                          TrainerOptions::Algorithm::kPpo,
