@@ -55,7 +55,7 @@ class RunStore {
   static Result<RunStore> Load(const std::string& path);
 
   // One of these settings, graph, cluster and seed with at least so many samples; nullptr where there
-  // is none. A setting that a run does not have was not there yet: it counts as its default.
+  // is none. A setting that a run does not have was not there yet: it counts as `defaults` say.
   const StudyRun* Find(const RunKey& key, int64_t samples,
                        const std::map<std::string, std::string>& defaults) const;
   // Appends, to what the file holds by then: other processes may add to it at the same time. Errors:

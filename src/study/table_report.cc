@@ -50,6 +50,39 @@ std::string RatioText(const ClaimResult& claim) {
   return fmt::format("{:.3f} [{:.3f}, {:.3f}]", ratio.ratio, ratio.low, ratio.high);
 }
 
+// Under perturbed costs.
+std::string HoldsText(const ClaimResult& claim) {
+  return claim.holds ? fmt::format("{:.0f}%", 100 * *claim.holds) : "";
+}
+
+bool Rescored(const TableResult& result) {
+  return std::any_of(result.claims.begin(), result.claims.end(),
+                     [](const ClaimResult& claim) { return claim.holds.has_value(); });
+}
+
+constexpr const char* kMeasures[] = {"best step", "samples needed", "spread"};
+
+// Claims with their measures, ratios and verdicts, and how often their order holds where that is
+// known.
+std::vector<std::string> ClaimHeader(const TableResult& result) {
+  std::vector<std::string> header = {"claim", "measure", "n", "ratio [95%]", "verdict"};
+  if (Rescored(result)) header.emplace_back("same order");
+  return header;
+}
+
+std::vector<std::vector<std::string>> ClaimRows(const StudyTable& table,
+                                                const TableResult& result) {
+  std::vector<std::vector<std::string>> rows;
+  for (size_t i = 0; i < table.claims.size(); ++i) {
+    const ClaimResult& claim = result.claims[i];
+    rows.push_back({table.claims[i].text, kMeasures[static_cast<size_t>(table.claims[i].measure)],
+                    fmt::to_string(claim.ratio.n), RatioText(claim),
+                    std::string(ToString(claim.verdict))});
+    if (Rescored(result)) rows.back().push_back(HoldsText(claim));
+  }
+  return rows;
+}
+
 // Both forms of the text show the same rows.
 std::vector<std::vector<std::string>> ResultRows(const StudyTable& table,
                                                  const TableResult& result) {
@@ -92,8 +125,6 @@ std::string MarkdownRule(size_t columns) {
   return line + "\n";
 }
 
-constexpr const char* kMeasures[] = {"best step", "samples needed", "spread"};
-
 }  // namespace
 
 std::string RenderTable(const StudyTable& table, const TableResult& result, const Style& style) {
@@ -105,16 +136,14 @@ std::string RenderTable(const StudyTable& table, const TableResult& result, cons
   for (const std::vector<std::string>& row : ResultRows(table, result)) {
     results.AddRow({row.begin(), row.end()});
   }
-  Table claims({{"claim"},
-                {"measure"},
-                {"n", Table::Align::kRight},
-                {"ratio [95%]", Table::Align::kRight},
-                {"verdict"}});
-  for (size_t i = 0; i < table.claims.size(); ++i) {
-    const ClaimResult& claim = result.claims[i];
-    claims.AddRow({table.claims[i].text, kMeasures[static_cast<size_t>(table.claims[i].measure)],
-                   fmt::to_string(claim.ratio.n), RatioText(claim),
-                   std::string(ToString(claim.verdict))});
+  std::vector<Table::Column> claim_columns;
+  for (const std::string& title : ClaimHeader(result)) {
+    const bool number = title == "n" || title == "ratio [95%]" || title == "same order";
+    claim_columns.push_back({title, number ? Table::Align::kRight : Table::Align::kLeft});
+  }
+  Table claims(std::move(claim_columns));
+  for (const std::vector<std::string>& row : ClaimRows(table, result)) {
+    claims.AddRow({row.begin(), row.end()});
   }
   return fmt::format("{} (on {})\n{}\n{}", table.title, table.cluster, results.Render(style),
                      claims.Render(style));
@@ -125,14 +154,9 @@ std::string MarkdownOf(const StudyTable& table, const TableResult& result) {
   const std::vector<std::string> header = Header(table);
   text += MarkdownLine(header) + MarkdownRule(header.size());
   for (const std::vector<std::string>& row : ResultRows(table, result)) text += MarkdownLine(row);
-  text +=
-      "\n" + MarkdownLine({"claim", "measure", "n", "ratio [95%]", "verdict"}) + MarkdownRule(5);
-  for (size_t i = 0; i < table.claims.size(); ++i) {
-    const ClaimResult& claim = result.claims[i];
-    text += MarkdownLine(
-        {table.claims[i].text, kMeasures[static_cast<size_t>(table.claims[i].measure)],
-         fmt::to_string(claim.ratio.n), RatioText(claim), std::string(ToString(claim.verdict))});
-  }
+  const std::vector<std::string> of_claims = ClaimHeader(result);
+  text += "\n" + MarkdownLine(of_claims) + MarkdownRule(of_claims.size());
+  for (const std::vector<std::string>& row : ClaimRows(table, result)) text += MarkdownLine(row);
   return text;
 }
 
@@ -180,6 +204,7 @@ Json JsonOf(const StudyTable& table, const TableResult& result) {
     out["high"] = claim.ratio.n > 1 ? Json(claim.ratio.high) : Json();
     out["p"] = claim.ratio.n > 1 ? Json(claim.ratio.p) : Json();
     out["verdict"] = ToString(claim.verdict);
+    out["same_order"] = or_null(claim.holds);
   }
   return object;
 }

@@ -52,7 +52,7 @@ ClaimResult SummarizeClaim(const StudyTable& table, const StudyClaim& claim,
       logarithms.push_back(std::log(*first / *second));
     }
   }
-  return {CompareRatios(logarithms), Verdict::kUndecided};
+  return {CompareRatios(logarithms), Verdict::kUndecided, {}};
 }
 
 }  // namespace

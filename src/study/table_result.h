@@ -27,6 +27,8 @@ struct CellResult {
 struct ClaimResult {
   PairedRatio ratio;
   Verdict verdict = Verdict::kUndecided;
+  // Share of draws of perturbed costs under which the ratio lies on the same side of 1 (--rescore).
+  std::optional<double> holds;
 };
 
 struct TableResult {

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
 #include "base/text.h"
-#include "cli/request/planning.h"
 #include "cli/torch_library.h"
 #include "formats/policy/policy_file.h"
 #include "formats/text/file.h"
@@ -38,18 +38,9 @@ std::string DigitsOf(const Problem& problem, const Placement& placement) {
   return digits;
 }
 
-Result<std::unique_ptr<Planning>> PrepareFor(const RunKey& key) {
-  InputOptions input;
-  input.graph = key.graph;
-  input.cluster = key.cluster;
-  SearchOptions search;
-  search.threads = 1;
-  return Prepare(input, search);
-}
-
 // One that plans at once: a curve of one point.
 Result<StudyRun> PlanAtOnce(const WantedRun& wanted) {
-  PW_ASSIGN(const std::unique_ptr<Planning> planning, PrepareFor(wanted.key));
+  PW_ASSIGN(const std::unique_ptr<Planning> planning, PrepareRun(wanted.key));
   const Problem& problem = planning->problem();
   Evaluator& evaluator = planning->prepared->evaluator();
   Placement placement;
@@ -82,7 +73,7 @@ class KeptTraining {
   Result<bool> Train(const Budget& budget, Console& console) {
     run_ = StudyRun();
     run_.key = wanted_.key;
-    PW_ASSIGN(const std::unique_ptr<Planning> planning, PrepareFor(wanted_.key));
+    PW_ASSIGN(const std::unique_ptr<Planning> planning, PrepareRun(wanted_.key));
     PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kLearn));
     const PlannerService* const service = library.api().planners();
     if (service == nullptr) {
@@ -158,7 +149,7 @@ class KeptTraining {
                                                     const Budget& budget, Console& console) {
     RunKey source = wanted_.key;
     source.graph = wanted_.key.source;
-    PW_ASSIGN(const std::unique_ptr<Planning> planning, PrepareFor(source));
+    PW_ASSIGN(const std::unique_ptr<Planning> planning, PrepareRun(source));
     const TrainingRequest request = RequestFor(*planning, budget, wanted_.source_samples);
     PW_ASSIGN(const std::unique_ptr<PolicyTraining> training,
               service.StartTraining(settings, request));
@@ -278,6 +269,32 @@ Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table) {
     }));
   }
   return runs;
+}
+
+Result<std::unique_ptr<Planning>> PrepareRun(const RunKey& key) {
+  InputOptions input;
+  input.graph = key.graph;
+  input.cluster = key.cluster;
+  SearchOptions search;
+  search.threads = 1;
+  return Prepare(input, search);
+}
+
+Result<Placement> PlacementOfRun(const Problem& problem, const StudyRun& run) {
+  const auto other = [&] {
+    return MakeError(ErrorCode::kField,
+                     fmt::format("a run's placement is of another {}", Printable(run.key.graph)),
+                     "placement", "Leave that line out of the store.");
+  };
+  if (run.placement.size() != problem.groups.size()) return other();
+  GroupPlacement devices;
+  for (const ColocationGroupId group : problem.group_ids()) {
+    const DeviceId device(run.placement[group.index()] - '0');
+    const std::vector<DeviceId>& allowed = problem.groups[group].allowed;
+    if (!std::binary_search(allowed.begin(), allowed.end(), device)) return other();
+    devices.push_back(device);
+  }
+  return ExpandGroups(problem, devices);
 }
 
 const StudyRun* FindRun(const RunStore& store, const WantedRun& wanted) {

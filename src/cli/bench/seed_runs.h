@@ -3,11 +3,13 @@
 #ifndef PLACEWRIGHT_CLI_BENCH_SEED_RUNS_H_
 #define PLACEWRIGHT_CLI_BENCH_SEED_RUNS_H_
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/stop.h"
+#include "cli/request/planning.h"
 #include "cli/terminal/console.h"
 #include "study/run_store.h"
 #include "study/tables.h"
@@ -27,6 +29,10 @@ Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t meth
 // All of a table, in the order in which they are made: methods that plan at once, the seeds after 0
 // one by one, so that pairs are complete early, models with one seed, and seed 0, which may be long.
 Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table);
+// The problem that a run is of. Errors: those of reading the graph.
+Result<std::unique_ptr<Planning>> PrepareRun(const RunKey& key);
+// Errors: kField (it is of another graph).
+Result<Placement> PlacementOfRun(const Problem& problem, const StudyRun& run);
 // nullptr where the store has no such run.
 const StudyRun* FindRun(const RunStore& store, const WantedRun& wanted);
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "cli/bench/rescoring.h"
 #include "cli/bench/seed_runs.h"
 #include "cli/commands/command.h"
 #include "cli/terminal/interrupt.h"
@@ -31,6 +32,12 @@ class BenchSeedsCommand : public Command {
     app.AddOption("--time", time_, "Ends after that time, such as 2h; a later call goes on")
         .TypeName("TIME");
     app.AddFlag("--no-runs", no_runs_, "Show what the store has, and run nothing");
+    app.AddOption(
+           "--rescore", draws_,
+           "Simulate the winners again under N draws of costs perturbed by 20%, and print how "
+           "often each claim's order is the same")
+        .TypeName("N")
+        .Check(IntegerWithin(1, 100'000));
     app.AddOption("-o,--output", output_, "The table as Markdown").TypeName("FILE").Group("Output");
     app.AddOption("--svg", pictures_, "Folder for the learning curves of each model")
         .TypeName("FOLDER")
@@ -42,7 +49,7 @@ class BenchSeedsCommand : public Command {
         "for\n"
         "the next call. Several processes may fill one store. Tables share runs.\n"
         "Examples:\n"
-        "  placewright bench seeds --table mars2 --no-runs\n"
+        "  placewright bench seeds --table mars2 --no-runs --rescore 200\n"
         "  placewright bench seeds --table eagle4 --time 2s -o eagle4.md --svg curves");
     return app;
   }
@@ -64,11 +71,15 @@ class BenchSeedsCommand : public Command {
     PW_ASSIGN(const std::vector<WantedRun> wanted, WantedRuns(*table));
     if (!no_runs_) PW_RETURN_IF_ERROR(MakeRuns(wanted, budget, store, context.console));
     context.console.Progress("");
-    const TableResult result =
+    TableResult result =
         Summarize(*table, [&](size_t model, size_t method, uint64_t seed) -> const StudyRun* {
           const Result<WantedRun> run = WantedRunOf(*table, model, method, seed);
           return run.ok() ? FindRun(store, run.value()) : nullptr;
         });
+    if (draws_ > 0) {
+      PW_RETURN_IF_ERROR(RescoreWinners(*table, draws_, budget, context.console, result));
+      context.console.Progress("");
+    }
     PW_RETURN_IF_ERROR(Write(*table, result));
     if (context.console.json) {
       context.console.PrintJson(JsonOf(*table, result));
@@ -136,6 +147,7 @@ class BenchSeedsCommand : public Command {
 
   std::string table_, store_ = "seeds.jsonl", time_, output_, pictures_;
   bool no_runs_ = false;
+  int draws_ = 0;
 };
 
 }  // namespace

@@ -1,0 +1,22 @@
+// Whether the order of a table's winners is one of the cost model's details: the placements of its
+// runs, simulated again under perturbed costs. One simulator selects the placements and judges them.
+#ifndef PLACEWRIGHT_CLI_BENCH_RESCORING_H_
+#define PLACEWRIGHT_CLI_BENCH_RESCORING_H_
+
+#include "base/stop.h"
+#include "cli/terminal/console.h"
+#include "study/table_result.h"
+
+namespace placewright {
+
+// Fills in ClaimResult::holds of claims about best steps that have runs: under each of `draws` draws,
+// in which every op takes 0.8 to 1.2 times as long (uniform, one factor for all devices), the
+// geometric mean of the ratios of the winners that the claim pairs, and the share of draws in which
+// it lies on the side of 1 on which it lies without. Claims that the budget does not reach stay
+// without. Errors: those of reading the graphs; kField (a stored placement is of another graph).
+Status RescoreWinners(const StudyTable& table, int draws, const Budget& budget, Console& console,
+                      TableResult& result);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_BENCH_RESCORING_H_

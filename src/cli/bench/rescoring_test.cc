@@ -1,0 +1,90 @@
+#include "cli/bench/rescoring.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "formats/text/json.h"
+
+namespace placewright {
+namespace {
+
+// Three ops that wait for nothing, on two devices: 1,000, 1,000 and 1,001 ns.
+std::string WriteGraph() {
+  Json graph = {
+      {"schema", "placewright.costgraph/1"},
+      {"name", "three"},
+      {"devices",
+       {{{"name", "d0"}, {"memory_bytes", 1 << 20}}, {{"name", "d1"}, {"memory_bytes", 1 << 20}}}},
+      {"links",
+       {{{"name", "d0>d1"}, {"bandwidth", 1000000000}, {"latency_ns", 0}},
+        {{"name", "d1>d0"}, {"bandwidth", 1000000000}, {"latency_ns", 0}}}},
+      {"routes",
+       {{{"from", "d0"}, {"to", "d1"}, {"links", {"d0>d1"}}},
+        {{"from", "d1"}, {"to", "d0"}, {"links", {"d1>d0"}}}}},
+      {"tensors", Json::array()},
+      {"ops", Json::array()}};
+  for (int i = 0; i < 3; ++i) {
+    const std::string n = std::to_string(i);
+    const int time = i == 2 ? 1001 : 1000;
+    graph["tensors"].push_back({{"name", "y" + n}, {"bytes", 8}});
+    graph["ops"].push_back({{"name", "op" + n},
+                            {"time_ns", {time, time}},
+                            {"inputs", Json::array()},
+                            {"outputs", {"y" + n}}});
+  }
+  std::string path = testing::TempDir() + "rescoring_three.json";
+  std::ofstream(path) << graph.dump();
+  return path;
+}
+
+class Rescoring : public testing::Test {
+ protected:
+  Rescoring() : graph_(WriteGraph()) {}
+
+  // Of one claim, that `less` is faster than `more`.
+  Result<std::optional<double>> SameOrder(const std::string& less, const std::string& more) {
+    StudyTable table;
+    table.cluster = "";
+    table.models = {{"three", graph_, 1, 600, 600, {}}};
+    table.methods.resize(2);
+    table.claims = {{"less", 0, 0, 1}};
+    StudyRun runs[2];
+    runs[0].placement = less;
+    runs[1].placement = more;
+    TableResult result;
+    result.claims.resize(1);
+    result.cells.emplace_back(2);
+    for (size_t i = 0; i < 2; ++i) {
+      runs[i].key.graph = graph_;
+      result.cells[0][i].runs = {&runs[i]};
+    }
+    Console console;
+    console.quiet = true;
+    PW_RETURN_IF_ERROR(RescoreWinners(table, 100, {}, console, result));
+    return result.claims[0].holds;
+  }
+
+  const std::string graph_;
+};
+
+TEST_F(Rescoring, WhatIsFarApartKeepsItsOrder) {
+  EXPECT_EQ(SameOrder("001", "000").Take(), 1.0);
+  EXPECT_EQ(SameOrder("000", "001").Take(), 1.0);
+}
+
+// 2,000 and 2,001 ns, by which of two ops the third is beside: as often this way as that.
+TEST_F(Rescoring, WhatIsCloseDoesNot) {
+  const double same = SameOrder("001", "010").Take().value();
+  EXPECT_GT(same, 0.3);
+  EXPECT_LT(same, 0.7);
+  EXPECT_EQ(SameOrder("001", "010").Take(), same);
+}
+
+TEST_F(Rescoring, PlacementsOfAnotherGraphAreRefused) {
+  EXPECT_EQ(SameOrder("0011", "0010").error().code, ErrorCode::kField);
+  EXPECT_EQ(SameOrder("009", "001").error().code, ErrorCode::kField);
+}
+
+}  // namespace
+}  // namespace placewright
