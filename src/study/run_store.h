@@ -38,7 +38,8 @@ struct StudyRun {
   // What the samples would have taken on real machines: of each 15 steps (Mars sec. 4.1), and a
   // restart of 10 s, which is assumed; one that does not fit takes the restart alone.
   double environment_seconds = 0;
-  // The device of each colocation group in the best placement: a digit each, from '0' on.
+  // The device of each colocation group: a digit each, from '0' on. Of the best placement of the first
+  // samples that tables compare, 600, however long the run.
   std::string placement;
   std::string program;  // its version
 

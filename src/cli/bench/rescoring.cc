@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/random.h"
@@ -32,26 +33,31 @@ CostTable Perturbed(const CostTable& costs, Random random) {
 
 using Pair = std::pair<const StudyRun*, const StudyRun*>;
 
-// Of one seed each.
-std::vector<Pair> PairsOf(const StudyClaim& claim, const TableResult& result) {
+// Of one seed each, where both found something that fits.
+std::vector<Pair> PairsOf(const StudyClaim& claim, int64_t samples, const TableResult& result) {
   const std::vector<const StudyRun*>& less = result.cells[claim.model][claim.less].runs;
   const std::vector<const StudyRun*>& more = result.cells[claim.model][claim.more].runs;
   std::vector<Pair> pairs;
   for (size_t seed = 0; seed < std::min(less.size(), more.size()); ++seed) {
-    if (less[seed] != nullptr && more[seed] != nullptr) pairs.emplace_back(less[seed], more[seed]);
+    if (less[seed] == nullptr || more[seed] == nullptr) continue;
+    if (!less[seed]->BestWithin(samples) || !more[seed]->BestWithin(samples)) continue;
+    pairs.emplace_back(less[seed], more[seed]);
   }
   return pairs;
 }
 
 using Steps = std::map<const StudyRun*, double>;  // none of what does not fit
 
-double MeanLogarithm(const std::vector<Pair>& pairs, const Steps& steps) {
+// -1, 0 or 1 as the geometric mean of the ratios is below 1, 1 or above; none where a placement does
+// not fit.
+std::optional<int> OrderOf(const std::vector<Pair>& pairs, const Steps& steps) {
   double sum = 0;
   for (const auto& [less, more] : pairs) {
     const auto a = steps.find(less), b = steps.find(more);
-    if (a != steps.end() && b != steps.end()) sum += std::log(a->second / b->second);
+    if (a == steps.end() || b == steps.end()) return std::nullopt;
+    sum += std::log(a->second / b->second);
   }
-  return sum;
+  return (sum > 0) - (sum < 0);
 }
 
 class Model {
@@ -104,7 +110,7 @@ Status RescoreWinners(const StudyTable& table, int draws, const Budget& budget, 
     for (size_t i = 0; i < table.claims.size(); ++i) {
       const StudyClaim& claim = table.claims[i];
       if (claim.model != model || claim.measure != StudyClaim::Measure::kBest) continue;
-      std::vector<Pair> of_claim = PairsOf(claim, result);
+      std::vector<Pair> of_claim = PairsOf(claim, table.models[model].samples, result);
       if (of_claim.empty()) continue;
       claims.push_back(i);
       all.insert(all.end(), of_claim.begin(), of_claim.end());
@@ -120,8 +126,8 @@ Status RescoreWinners(const StudyTable& table, int draws, const Budget& budget, 
           fmt::format("{}: {} of {} draws of costs", table.models[model].label, draw, draws));
       PW_ASSIGN(const Steps steps, winners.StepsUnder(Random(0).Fork(static_cast<uint64_t>(draw))));
       for (size_t i = 0; i < claims.size(); ++i) {
-        const bool before = MeanLogarithm(pairs[i], unperturbed) < 0;
-        if (before == (MeanLogarithm(pairs[i], steps) < 0)) ++same[i];
+        const std::optional<int> order = OrderOf(pairs[i], steps);
+        if (order && order == OrderOf(pairs[i], unperturbed)) ++same[i];
       }
     }
     for (size_t i = 0; i < claims.size(); ++i) {

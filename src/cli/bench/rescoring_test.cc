@@ -43,13 +43,15 @@ class Rescoring : public testing::Test {
   Rescoring() : graph_(WriteGraph()) {}
 
   // Of one claim, that `less` is faster than `more`.
-  Result<std::optional<double>> SameOrder(const std::string& less, const std::string& more) {
+  Result<std::optional<double>> SameOrder(const std::string& less, const std::string& more,
+                                          std::optional<double> fits = 1.0) {
     StudyTable table;
     table.cluster = "";
     table.models = {{"three", graph_, 1, 600, 600, {}}};
     table.methods.resize(2);
     table.claims = {{"less", 0, 0, 1}};
     StudyRun runs[2];
+    for (StudyRun& run : runs) run.curve = {{600, fits, fits, 0}};
     runs[0].placement = less;
     runs[1].placement = more;
     TableResult result;
@@ -80,6 +82,12 @@ TEST_F(Rescoring, WhatIsCloseDoesNot) {
   EXPECT_LT(same, 0.7);
   EXPECT_EQ(SameOrder("001", "010").Take(), same);
 }
+
+TEST_F(Rescoring, WhatNeverFittedHasNoOrder) {
+  EXPECT_EQ(SameOrder("001", "000", std::nullopt).Take(), std::nullopt);
+}
+
+TEST_F(Rescoring, WhatIsEqualStaysEqual) { EXPECT_EQ(SameOrder("001", "110").Take(), 1.0); }
 
 TEST_F(Rescoring, PlacementsOfAnotherGraphAreRefused) {
   EXPECT_EQ(SameOrder("0011", "0010").error().code, ErrorCode::kField);

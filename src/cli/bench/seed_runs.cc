@@ -102,7 +102,7 @@ class KeptTraining {
     const double before = run_.seconds, evaluating = run_.evaluating;
     Clock::time_point written = Clock::now();
     while (training->Advance()) {
-      Note(*training);
+      Note(*training, planning->problem());
       run_.seconds = before + training->progress().seconds;
       run_.evaluating = evaluating + training->progress().evaluating;
       console.Progress(fmt::format("{} {} seed {}: {} of {} samples, best {}", wanted_.key.graph,
@@ -118,7 +118,6 @@ class KeptTraining {
       PW_RETURN_IF_ERROR(Keep(*training));
       return false;
     }
-    run_.placement = DigitsOf(planning->problem(), training->result(0).placement);
     return true;
   }
 
@@ -192,7 +191,7 @@ class KeptTraining {
     return WriteFileAtomically(run_path_, ToJson(run_).dump());
   }
 
-  void Note(const PolicyTraining& training) {
+  void Note(const PolicyTraining& training, const Problem& problem) {
     const TrainingProgress now = training.progress();
     const PlannerResult& result = training.result(0);
     CurvePoint point;
@@ -202,6 +201,7 @@ class KeptTraining {
     if (fitting > 0) point.mean = now.mean_seconds;
     point.invalid = now.update_invalid;
     run_.curve.push_back(point);
+    if (now.samples <= wanted_.judged) run_.placement = DigitsOf(problem, result.placement);
     run_.environment_seconds += kStepsOfASample * now.mean_seconds * fitting +
                                 kRestartSeconds * static_cast<double>(now.update_samples);
   }
@@ -227,6 +227,7 @@ Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t meth
   }
   wanted.key.algorithm = of_method.algorithm;
   wanted.samples = seed == 0 ? of_model.first_samples : of_model.samples;
+  wanted.judged = of_model.samples;
   std::vector<std::string> changes = of_method.settings;
   changes.insert(changes.end(), of_model.settings.begin(), of_model.settings.end());
   PW_ASSIGN(const AgentSettings settings,
@@ -298,7 +299,8 @@ Result<Placement> PlacementOfRun(const Problem& problem, const StudyRun& run) {
 }
 
 const StudyRun* FindRun(const RunStore& store, const WantedRun& wanted) {
-  // A setting that a kept run does not name is newer than the run; published values change nothing.
+  // A setting that a kept run does not name is newer than the run: its published value, which has to
+  // be what was done before there was the setting.
   std::map<std::string, std::string> defaults;
   if (IsLearned(*wanted.method)) {
     const LearnedAlgorithm& algorithm = *FindLearnedAlgorithm(wanted.key.algorithm);

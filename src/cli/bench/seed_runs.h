@@ -21,6 +21,7 @@ struct WantedRun {
   const StudyMethod* method = nullptr;
   RunKey key;
   int64_t samples = 0;
+  int64_t judged = 0;  // of those, the first that the table compares: whose best placement is kept
   int64_t source_samples = 0;  // on key.source, before
 };
 

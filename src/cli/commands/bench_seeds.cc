@@ -79,6 +79,7 @@ class BenchSeedsCommand : public Command {
     if (draws_ > 0) {
       PW_RETURN_IF_ERROR(RescoreWinners(*table, draws_, budget, context.console, result));
       context.console.Progress("");
+      if (budget.Expired()) context.console.Note("not all winners were simulated again in time");
     }
     PW_RETURN_IF_ERROR(Write(*table, result));
     if (context.console.json) {

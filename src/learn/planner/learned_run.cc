@@ -192,8 +192,8 @@ void LearnedRun::VaryRepeats() {
   for (int64_t row = 0; row < drawn_->decisions.size(0); ++row) {
     at::Tensor decisions = drawn_->decisions[row].clone();
     for (int attempt = 0; !sampled_.insert(HashOf(PlacementOf(decisions))).second; ++attempt) {
-      if (attempt == kTries) break;  // a problem with few placements
       decisions = drawn_->decisions[row].clone();
+      if (attempt == kTries || options_.budget.Expired()) break;  // few placements are left
       for (int change = 0; change <= attempt / kTriesOfOneDistance; ++change) {
         decisions = agent_.policy->Varied(decisions, variations_);
       }

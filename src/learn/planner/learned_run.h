@@ -81,6 +81,8 @@ class LearnedRun : public PlannerRun {
   LearnedRun(const AgentSettings& settings, const Problem& problem, Evaluator& evaluator,
              const PlannerOptions& options);
 
+  // Changes single decisions of what was drawn until the placement is new; those of earlier lives
+  // count. After some tries it stays as it was drawn.
   void VaryRepeats();
   void EvaluateDrawn(int64_t count);
   GroupPlacement PlacementOf(const at::Tensor& row) const;

@@ -101,9 +101,11 @@ std::vector<DeviceId> GrouperPlacerPolicy::DevicesOf(const at::Tensor& row) cons
 
 // A unit's group as often as a group's device.
 at::Tensor GrouperPlacerPolicy::Varied(const at::Tensor& row, Random& random) const {
+  at::Tensor varied = row;
   if (grouper_ && random.Below(2) == 0) {
-    return VaryDecision(row, 0, at::zeros({1, options_.groups}).expand({grouped(), -1}), random);
+    varied = VaryDecision(row, 0, at::zeros({1, options_.groups}).expand({grouped(), -1}), random);
   }
+  if (!at::equal(varied, row)) return varied;
   return VaryDecision(row, grouped(), inputs_.forbidden.unsqueeze(0).expand({options_.groups, -1}),
                       random);
 }

@@ -77,9 +77,11 @@ at::Tensor Trainer::Advantages() const {
 }
 
 void Trainer::AddReplayed() {
-  const int64_t first = samples_ - static_cast<int64_t>(rewards_.size());
+  if (options_.replay == 0) return;
+  const at::Tensor drawn = at::cat(pending_);
   for (size_t i = 0; i < elites_.size() && static_cast<int64_t>(i) < options_.replay; ++i) {
-    if (elites_[i].sample >= first) continue;  // it is in the update already
+    const bool there = (drawn == elites_[i].decisions).all(1).any().item<bool>();
+    if (there) continue;
     pending_.push_back(elites_[i].decisions.unsqueeze(0));
     rewards_.push_back(elites_[i].reward);
     advantages_.push_back(elites_[i].reward - baseline_.value().value_or(elites_[i].reward));
@@ -98,7 +100,7 @@ void Trainer::Update(const Budget& budget) {
   const bool reinforce = options_.algorithm == TrainerOptions::Algorithm::kReinforce;
   const int64_t epochs = reinforce ? 1 : options_.epochs;
   const int64_t minibatches = reinforce ? 1 : std::min(options_.minibatches, count);
-  at::Tensor sampled;  // log-probabilities under the policy that drew
+  at::Tensor sampled;  // log-probabilities before the update, of what is replayed, too
   if (!reinforce) {
     const at::NoGradGuard no_gradients;
     const Policy::Evaluated drawn = policy_.Evaluate(decisions);
@@ -139,10 +141,10 @@ bool Trainer::keeps_elites() const {
 void Trainer::KeepElites(const at::Tensor& decisions, std::span<const double> rewards) {
   for (size_t k = 0; k < rewards.size(); ++k) {
     const at::Tensor row = decisions[static_cast<int64_t>(k)];
-    const bool known = std::any_of(elites_.begin(), elites_.end(), [&](const Elite& elite) {
+    const auto is_row = [&](const Elite& elite) {
       return elite.reward == rewards[k] && at::equal(elite.decisions, row);
-    });
-    if (known) continue;
+    };
+    if (options_.replay > 0 && std::any_of(elites_.begin(), elites_.end(), is_row)) continue;
     elites_.push_back({rewards[k], samples_ + static_cast<int64_t>(k), row.clone()});
   }
   std::stable_sort(elites_.begin(), elites_.end(),
@@ -196,8 +198,14 @@ Status Trainer::Restore(const StateReader& state) {
   PW_ASSIGN(const at::Tensor rows, state.Tensor("elites", at::kLong, 2));
   PW_ASSIGN(const at::Tensor rewards, state.Tensor("elite_rewards", at::kDouble, 1));
   PW_ASSIGN(const at::Tensor samples, state.Tensor("elite_samples", at::kLong, 1));
-  if (rows.size(0) != rewards.size(0) || rows.size(0) != samples.size(0)) {
+  if (rows.size(0) == 0 || rows.size(0) != rewards.size(0) || rows.size(0) != samples.size(0)) {
     return MakeError(ErrorCode::kField, "the training's elites have no rewards", "state.elites");
+  }
+  const std::vector<int64_t> parts = policy_.parts();
+  if (rows.size(1) != std::accumulate(parts.begin(), parts.end(), int64_t{0}) ||
+      (rows < 0).any().item<bool>()) {
+    return MakeError(ErrorCode::kPlanMismatch, "the training is of another graph or cluster", "",
+                     "Give the graphs and the cluster that it began with.");
   }
   for (int64_t i = 0; i < rows.size(0); ++i) {
     elites_.push_back({rewards[i].item<double>(), samples[i].item<int64_t>(), rows[i].clone()});

@@ -44,7 +44,10 @@ struct TrainerOptions {
   double decay = 0.95;                      // of the learning rate
   double first_baseline = 0;                // B_0; 0: that of the first reward
   int64_t elite_interval = 50, elites = 5;  // kPpoCrossEntropy: samples between, placements
-  int64_t replay = 0;  // best placements so far that each update learns from again
+  // Best placements so far that each update learns from again, with the ranks that their rewards have
+  // in it and ratios to the policy before the update: no importance weights. Elites are then
+  // different placements.
+  int64_t replay = 0;
 };
 
 // Of one update.
@@ -63,7 +66,7 @@ class Trainer {
   const TrainerOptions& options() const { return options_; }
   // The next placements, [draw, D].
   at::Tensor Draw();
-  // Takes what Draw gave and its rewards; learns whenever an update is complete. True then. An
+  // Takes what Draw gave, which may have been varied, and its rewards; learns whenever an update is complete. True then. An
   // update ends early where the budget does; what is drawn after that does not repeat.
   bool Observe(const at::Tensor& decisions, std::span<const double> rewards,
                const Budget& budget = {});
@@ -72,6 +75,7 @@ class Trainer {
   bool AtUpdate() const { return pending_.empty(); }  // nothing waits for an update
   // What it goes on from, but for the parameters and the optimizer; after an update.
   void Store(StateWriter& state) const;
+  // Errors: kField, kPlanMismatch (elites of other decisions).
   Status Restore(const StateReader& state);
 
  private:
