@@ -177,9 +177,9 @@ LearnedAlgorithm Eagle() {
   add(Integer("parts", 256, 0, 1024, "groups; 0: 20 for each device, at most 256"));
   add(OfPolicy(
       Integer("grouper-hidden", 64, 1, 8192, "width of the learned grouper's hidden layer")));
-  add(Real("grouper-sharpness", 1, 0, 1000,
-           "first weights of the learned grouper's output layer, times Glorot's, where groups are "
-           "fewer than units"));
+  add(OfPolicy(Real("grouper-blocks", 0, 0, 1000,
+                    "how much the learned grouper prefers equal blocks of the sequence as groups: "
+                    "what its logits fall for each group's width from a unit's place")));
   add(OfPolicy(Integer("bridge", 64, 0, 8192, "width of the bridge; 0: none")));
   AddPlacer(eagle, 0);
   return eagle;
@@ -190,7 +190,7 @@ LearnedAlgorithm TunedEagle() {
   TuneForAll(eagle);
   Tune(eagle, "learning-rate", "0.0003");
   Tune(eagle, "minibatches", "2");
-  Tune(eagle, "grouper-sharpness", "100");
+  Tune(eagle, "grouper-blocks", "4");
   Tune(eagle, "switches", "16");
   return eagle;
 }
@@ -226,7 +226,7 @@ LearnedAlgorithm HierarchicalPlanner(const LearnedAlgorithm& eagle) {
   Tune(hdp, "greedy-from", "-1");
   Tune(hdp, "decay-from", "-1");
   Tune(hdp, "logit-bound", "0");
-  Tune(hdp, "grouper-sharpness", "100");
+  Tune(hdp, "grouper-blocks", "4");
   Tune(hdp, "switches", "16");
   return hdp;
 }

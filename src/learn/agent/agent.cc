@@ -81,9 +81,7 @@ Result<Agent> MakeEagle(const AgentSettings& settings, const AgentProblem& probl
   const int64_t asked = settings.Integer("parts");
   options.groups = std::min(asked > 0 ? asked : std::min<int64_t>(256, 20 * devices), units.size());
   options.hidden = settings.Integer("grouper-hidden");
-  // Where there is a group for every unit nothing has to begin together.
-  const bool enough = options.groups >= units.size();
-  options.sharpness = enough ? 1 : settings.Number("grouper-sharpness");
+  options.blocks = settings.Number("grouper-blocks");
   options.bridge = settings.Integer("bridge");
   options.uniform = settings.Number("explore");
   options.sees_adjacency = !settings.Is("placer", "gcn");

@@ -5,11 +5,10 @@
 namespace placewright {
 
 FeedForwardGrouper::FeedForwardGrouper(int64_t features, int64_t hidden, int64_t groups,
-                                       double sharpness, const std::string& name,
-                                       Parameters& parameters)
+                                       const std::string& name, Parameters& parameters)
     : hidden_(parameters.Glorot(name + ".hidden", hidden, features)),
       hidden_bias_(parameters.Constant(name + ".hidden_bias", {hidden}, 0)),
-      output_(parameters.Glorot(name + ".output", groups, hidden, sharpness)),
+      output_(parameters.Glorot(name + ".output", groups, hidden)),
       output_bias_(parameters.Constant(name + ".output_bias", {groups}, 0)) {}
 
 at::Tensor FeedForwardGrouper::Logits(const at::Tensor& features) const {

@@ -11,11 +11,8 @@ namespace placewright {
 
 class FeedForwardGrouper {
  public:
-  // `sharpness`: the first weights of the output layer are so many times Glorot's. With 1 every unit
-  // may go to any group at first, and all placements cut everywhere; with more, units of near places
-  // and like types begin in one group.
-  FeedForwardGrouper(int64_t features, int64_t hidden, int64_t groups, double sharpness,
-                     const std::string& name, Parameters& parameters);
+  FeedForwardGrouper(int64_t features, int64_t hidden, int64_t groups, const std::string& name,
+                     Parameters& parameters);
 
   int64_t groups() const { return output_.size(0); }
   int64_t hidden() const { return output_.size(1); }

@@ -45,7 +45,7 @@ TEST(GroupEmbedding, ByHand) {
 
 TEST(FeedForwardGrouper, GradientsAreThoseOfItsFormula) {
   Parameters parameters(Random(1), kDoubles);
-  const FeedForwardGrouper grouper(3, 4, 5, 1, "grouper", parameters);
+  const FeedForwardGrouper grouper(3, 4, 5, "grouper", parameters);
   const at::Tensor x = at::rand({6, 3}, kDoubles);
   ExpectGradients(parameters.tensors(), [&](const std::vector<at::Tensor>&) {
     return std::vector<at::Tensor>{grouper.Logits(x).log_softmax(1)};

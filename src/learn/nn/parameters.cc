@@ -9,10 +9,9 @@
 
 namespace placewright {
 
-at::Tensor Parameters::Glorot(const std::string& name, int64_t fan_out, int64_t fan_in,
-                              double gain) {
+at::Tensor Parameters::Glorot(const std::string& name, int64_t fan_out, int64_t fan_in) {
   const auto fans = static_cast<double>(fan_in + fan_out);
-  return Uniform(name, {fan_out, fan_in}, gain * std::sqrt(6.0 / fans));
+  return Uniform(name, {fan_out, fan_in}, std::sqrt(6.0 / fans));
 }
 
 at::Tensor Parameters::Uniform(const std::string& name, at::IntArrayRef sizes, double limit) {

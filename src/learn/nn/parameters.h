@@ -26,8 +26,8 @@ class Parameters {
       : random_(random), options_(options), stored_(std::move(stored)) {}
 
   // Uniform in [-a, a] with a = sqrt(6 / (fan_in + fan_out)), of a matrix [fan_out, fan_in] (Glorot,
-  // Bengio 2010), times `gain`.
-  at::Tensor Glorot(const std::string& name, int64_t fan_out, int64_t fan_in, double gain = 1);
+  // Bengio 2010).
+  at::Tensor Glorot(const std::string& name, int64_t fan_out, int64_t fan_in);
   // Uniform in [-limit, limit].
   at::Tensor Uniform(const std::string& name, at::IntArrayRef sizes, double limit);
   at::Tensor Constant(const std::string& name, at::IntArrayRef sizes, double value);

@@ -22,8 +22,16 @@ GrouperPlacerPolicy::GrouperPlacerPolicy(GrouperPlacerInputs inputs,
     : inputs_(std::move(inputs)), options_(options), parameters_(std::move(parameters)) {
   int64_t width = inputs_.units.totals.size(1) + (options.sees_adjacency ? options.groups : 0);
   if (!options.fixed.defined()) {
-    grouper_.emplace(inputs_.features.size(1), options.hidden, options.groups, options.sharpness,
-                     "grouper", *parameters_);
+    grouper_.emplace(inputs_.features.size(1), options.hidden, options.groups, "grouper",
+                     *parameters_);
+    if (options.blocks > 0) {
+      const at::TensorOptions numbers = inputs_.features.options();
+      const int64_t units = inputs_.units.units();
+      const at::Tensor places = (at::arange(units, numbers) + 0.5) *
+                                (static_cast<double>(options.groups) / static_cast<double>(units));
+      const at::Tensor middles = at::arange(options.groups, numbers) + 0.5;
+      blocks_ = (places.unsqueeze(1) - middles).abs() * -options.blocks;
+    }
     if (options.bridge > 0) {
       bridge_.emplace(options.hidden, options.bridge, "bridge", *parameters_);
       width += options.bridge;
@@ -35,6 +43,11 @@ GrouperPlacerPolicy::GrouperPlacerPolicy(GrouperPlacerInputs inputs,
 std::vector<int64_t> GrouperPlacerPolicy::parts() const {
   if (grouped() == 0) return {options_.groups};
   return {grouped(), options_.groups};
+}
+
+at::Tensor GrouperPlacerPolicy::GroupLogits() const {
+  const at::Tensor logits = grouper_->Logits(inputs_.features);
+  return blocks_.defined() ? logits + blocks_ : logits;
 }
 
 at::Tensor GrouperPlacerPolicy::GroupOf(const at::Tensor& decisions) const {
@@ -56,7 +69,7 @@ at::Tensor GrouperPlacerPolicy::Sample(int64_t count, Random& random,
   const at::NoGradGuard no_gradients;
   at::Tensor logits, group_of;
   if (grouper_) {
-    logits = grouper_->Logits(inputs_.features);
+    logits = GroupLogits();
     group_of = exploration.greedy
                    ? logits.argmax(1).unsqueeze(0).expand({count, -1})
                    : DrawChoices(MixUniform(logits, UniformShare(options_.uniform, grouped())),
@@ -74,7 +87,7 @@ at::Tensor GrouperPlacerPolicy::Sample(int64_t count, Random& random,
 }
 
 Policy::Evaluated GrouperPlacerPolicy::Evaluate(const at::Tensor& decisions) const {
-  const at::Tensor logits = grouper_ ? grouper_->Logits(inputs_.features) : at::Tensor();
+  const at::Tensor logits = grouper_ ? GroupLogits() : at::Tensor();
   const at::Tensor group_of = GroupOf(decisions);
   const EmbeddedGroups groups = EmbedGroups(inputs_.units, group_of, options_.groups);
   const at::Tensor in_order =
@@ -151,7 +164,7 @@ at::Tensor GrouperPlacerPolicy::DecisionsFor(std::span<const DeviceId> device_of
     allowed.narrow(1, first, size).index_fill_(0, here, 0);
     first += size;
   }
-  const at::Tensor group_of = (grouper_->Logits(inputs_.features).cpu() + allowed).argmax(1);
+  const at::Tensor group_of = (GroupLogits().cpu() + allowed).argmax(1);
   return at::cat({group_of, device_of_group});
 }
 

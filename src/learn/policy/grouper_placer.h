@@ -22,7 +22,10 @@ namespace placewright {
 struct GrouperPlacerOptions {
   int64_t groups = 256;
   int64_t hidden = 64;         // of the grouper
-  double sharpness = 1;        // FeedForwardGrouper's
+  // A unit's logits of groups fall by so much for each group's width that its place in the sequence
+  // is away from the group's, were groups equal blocks of it; 0: not. Without, every unit may go to
+  // any group at first, and all placements cut everywhere. A deviation: the papers have none.
+  double blocks = 0;
   int64_t bridge = 64;         // width of the bridge; 0: none
   bool sees_adjacency = true;  // whether embeddings hold it; not where the placer convolves it
   double uniform = 0;          // decisions of each kind that MixUniform draws, on average
@@ -54,6 +57,7 @@ class GrouperPlacerPolicy : public Policy {
 
  private:
   int64_t grouped() const { return options_.fixed.defined() ? 0 : inputs_.units.units(); }
+  at::Tensor GroupLogits() const;  // [N, groups]
   at::Tensor GroupOf(const at::Tensor& decisions) const;
   PlacerInputs ForPlacer(const EmbeddedGroups& groups, const at::Tensor& logits) const;
 
@@ -61,6 +65,7 @@ class GrouperPlacerPolicy : public Policy {
   const GrouperPlacerOptions options_;
   std::shared_ptr<Parameters> parameters_;
   std::optional<FeedForwardGrouper> grouper_;
+  at::Tensor blocks_;  // [N, groups], added to its logits; undefined without
   std::optional<GrouperBridge> bridge_;
   std::unique_ptr<PlacerNet> placer_;
 };
