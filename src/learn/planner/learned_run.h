@@ -9,9 +9,10 @@
 // Where a plan to start from is given, the policy first learns to draw that plan (behaviour cloning:
 // a few steps up its likelihood); its samples are then changes of it.
 //
-// A policy that has settled samples the same few placements for ever. Where none of the last
-// `restart` samples was better than those before, a run of its own (Start) begins anew: with the
-// parameters that it began with, pre-trained ones included, and other random numbers.
+// A policy that has settled draws the same few placements for ever. A run of its own (Start) changes
+// what was sampled before (`repeats`), and where none of the last `restart` samples was better than
+// those before it begins anew: with the parameters that it began with, pre-trained ones included,
+// and other random numbers. Trainings of policies (Build) do neither.
 #ifndef PLACEWRIGHT_LEARN_PLANNER_LEARNED_RUN_H_
 #define PLACEWRIGHT_LEARN_PLANNER_LEARNED_RUN_H_
 

@@ -80,6 +80,7 @@ void Trainer::AddReplayed() {
   if (options_.replay == 0) return;
   const at::Tensor drawn = at::cat(pending_);
   for (size_t i = 0; i < elites_.size() && static_cast<int64_t>(i) < options_.replay; ++i) {
+    // Twice in an update it would have two ranks' weight.
     const bool there = (drawn == elites_[i].decisions).all(1).any().item<bool>();
     if (there) continue;
     pending_.push_back(elites_[i].decisions.unsqueeze(0));
@@ -115,6 +116,7 @@ void Trainer::Update(const Budget& budget) {
       const Policy::Evaluated now = policy_.Evaluate(decisions.index_select(0, rows));
       const at::Tensor a = advantages.index_select(0, rows);
       at::Tensor objective = at::zeros({}, numbers), entropy = at::zeros({}, numbers);
+      // Each kind by itself: a thousand decisions of a grouper would drown a placer's.
       int64_t first = 0;
       for (const int64_t part : policy_.parts()) {
         const at::Tensor log_probability = now.log_probability.narrow(1, first, part);
