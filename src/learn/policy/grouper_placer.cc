@@ -3,12 +3,9 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
-#include "base/check.h"
 #include "learn/encoder/gcn.h"
 #include "learn/policy/categorical.h"
 #include "learn/policy/table.h"
@@ -123,8 +120,9 @@ at::Tensor GrouperPlacerPolicy::Varied(const at::Tensor& row, Random& random) co
                       random);
 }
 
-// A learned grouper gets for each device a block of groups, as many as its share of the units, and
-// each unit the group of its block that the grouper likes most.
+// Each unit goes to the group that the grouper likes most among those of its device, and a group has
+// the device of most units that would join it anyway: what is asked of the grouper is as near as can
+// be to what it does.
 at::Tensor GrouperPlacerPolicy::DecisionsFor(std::span<const DeviceId> device_of) const {
   const at::NoGradGuard no_gradients;
   const int64_t devices = inputs_.forbidden.size(0), groups = options_.groups;
@@ -136,35 +134,24 @@ at::Tensor GrouperPlacerPolicy::DecisionsFor(std::span<const DeviceId> device_of
     const at::Tensor fewest = counts.masked_fill(counts == 0, device_of_unit.size(0) + 1).argmin();
     device_of_unit = at::where(device_of_unit == fewest, counts.argmax(), device_of_unit);
   }
-  const at::Tensor ones = at::one_hot(device_of_unit, devices);  // [N, devices]
-  if (!grouper_) {
-    const at::Tensor votes =
-        at::zeros({groups, devices}, at::kLong).index_add_(0, options_.fixed.cpu(), ones);
-    return votes.argmax(1);
-  }
-  const at::Tensor counts = ones.sum(0);
-  const auto units = static_cast<double>(device_of.size());
-  const int64_t used = (counts > 0).sum().item<int64_t>();
-  PW_CHECK(used <= groups);
-  // Every used device has one group, and the others are shared out.
-  const at::Tensor device_of_group = at::zeros({groups}, at::kLong);
-  int64_t first = 0, left_devices = used;
-  double left_units = units;
-  at::Tensor allowed = at::full({static_cast<int64_t>(device_of.size()), groups},
-                                -std::numeric_limits<float>::infinity());
+  const at::Tensor liked = grouper_ ? GroupLogits().cpu() : at::Tensor();  // [N, groups]
+  const at::Tensor votes = at::zeros({groups, devices}, at::kLong)
+                               .index_add_(0, grouper_ ? liked.argmax(1) : options_.fixed.cpu(),
+                                           at::one_hot(device_of_unit, devices));
+  at::Tensor device_of_group = votes.argmax(1);
+  if (!grouper_) return device_of_group;
+  // A device that is nowhere in the majority takes a group from one that keeps another.
+  const at::Tensor used = device_of_unit.bincount({}, devices) > 0;
   for (int64_t device = 0; device < devices; ++device) {
-    const int64_t count = counts[device].item<int64_t>();
-    if (count == 0) continue;
-    const auto free = static_cast<double>(groups - first - left_devices);
-    int64_t size = 1 + std::llround(free * static_cast<double>(count) / left_units);
-    if (--left_devices == 0) size = groups - first;
-    left_units -= static_cast<double>(count);
-    device_of_group.narrow(0, first, size).fill_(device);
-    const at::Tensor here = (device_of_unit == device).nonzero().squeeze(1);
-    allowed.narrow(1, first, size).index_fill_(0, here, 0);
-    first += size;
+    const at::Tensor owned = device_of_group.bincount({}, devices);
+    if (!used[device].item<bool>() || owned[device].item<int64_t>() > 0) continue;
+    const at::Tensor spare = (owned > 1).logical_or(used.logical_not()).index({device_of_group});
+    const at::Tensor own = votes.select(1, device).masked_fill(spare.logical_not(), -1);
+    device_of_group[own.argmax().item<int64_t>()] = device;
   }
-  const at::Tensor group_of = (GroupLogits().cpu() + allowed).argmax(1);
+  const at::Tensor same = device_of_unit.unsqueeze(1) == device_of_group.unsqueeze(0);
+  const at::Tensor group_of =
+      liked.masked_fill(same.logical_not(), -std::numeric_limits<float>::infinity()).argmax(1);
   return at::cat({group_of, device_of_group});
 }
 
