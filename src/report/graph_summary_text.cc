@@ -38,10 +38,12 @@ std::string RenderSummary(const Graph& graph, std::string_view format, const Gra
                 "and " + CountOf(s.order_edges, "order") + " from shared storage"});
   table.AddRow(
       {"depth", FormatCount(statistics.depth),
-       fmt::format("ops on the longest path; widest level {}, {:.2f} edges per op, diameter {}{}",
+       fmt::format("ops on the longest path; widest level {}, {:.2f} edges per op, diameter {}{}, "
+                   "directed {}{}",
                    FormatCount(statistics.width), statistics.degree,
-                   statistics.diameter_exact ? "" : "at least ",
-                   FormatCount(statistics.diameter))});
+                   statistics.diameter_exact ? "" : "at least ", FormatCount(statistics.diameter),
+                   statistics.directed_diameter_exact ? "" : "at least ",
+                   FormatCount(statistics.directed_diameter))});
   table.AddRow({"colocation groups", FormatCount(s.colocation_groups),
                 fmt::format("the largest holds {} for the whole step",
                             FormatBytes(s.memory.largest_group))});

@@ -263,11 +263,69 @@ LearnedAlgorithm Post() {
   return post;
 }
 
+// Published are the values of the traversal-order study's code and configuration.
+LearnedAlgorithm Placeto() {
+  LearnedAlgorithm placeto{
+      "placeto",
+      "message passing and one visit of every node, REINFORCE (Addanki et al., 2019)",
+      {OfPolicy(Word("values", {"tuned", "published"},
+                     "where settings come from that are not stated: ours, or those of the "
+                     "traversal-order study")),
+       Word("order", {"topo", "reversed-topo", "dfs-preorder", "dfs-postorder", "bfs", "lexico"},
+            "in which order of the graph's ops an episode visits units"),
+       Word("simulator", {"ours", "placeto"}, "what step times are rewarded by"),
+       Word("reward", {"improvement", "slowdown"},
+            "a visit's reward: by how much the step became shorter, as Placeto has it, or longer, "
+            "as the study's code has it"),
+       OfPolicy(Word("baseline", {"mean", "moving", "learned"},
+                     "of a visit's return: the mean over episodes, their moving average, or what "
+                     "the network expects")),
+       Real("baseline-decay", 0.9, 0, 1, "of the moving average"),
+       Word("policy", {"learned", "uniform"},
+            "what draws devices; uniform learns nothing: the control"),
+       Real("entropy", 1, 0, 100, "weight of the entropy of a visit's decision"),
+       Real("learning-rate", 1e-3, 0, 10, "of Adam"),
+       Real("gradient-norm", 1.25, 0, 1e9, "bound of the gradient's norm"),
+       Real("discount", 1, 0, 1, "of later rewards"),
+       Real("memory-penalty", 0, 0, 1e6,
+            "what a placement costs for each 10^9 bytes that it lacks, beside the logarithm of its "
+            "step time"),
+       Integer("greedy-every", 5, 0, 1'000'000,
+               "of so many episodes, one takes the likeliest devices and learns nothing; 0: none"),
+       Integer("restart", 0, 0, 1'000'000'000,
+               "plan: episodes without a better placement after which it begins anew; 0: never"),
+       Integer("parts", 0, 0, 1024,
+               "what is placed as one: so many parts of the colocation groups; 0: each group by "
+               "itself, up to 2,048 of them, beyond that 1,024 parts"),
+       Word("partition", {"metis", "fluid"}, "what makes parts: METIS, or fluid communities")},
+      false};
+  const auto published = [&](std::string_view name, std::string value) {
+    for (AgentSetting& setting : placeto.settings) {
+      if (setting.name == name) setting.published = value;
+    }
+  };
+  published("simulator", "placeto");
+  published("reward", "slowdown");
+  Tune(placeto, "order", "reversed-topo");
+  Tune(placeto, "entropy", "0.01");
+  Tune(placeto, "memory-penalty", "1");
+  Tune(placeto, "restart", "80");
+  return placeto;
+}
+
 }  // namespace
 
 const std::vector<LearnedAlgorithm>& LearnedAlgorithms() {
-  static const std::vector<LearnedAlgorithm> algorithms = {Mars(), TunedEagle(),
-                                                           HierarchicalPlanner(Eagle()), Post()};
+  static const std::vector<LearnedAlgorithm> algorithms = {
+      Mars(), TunedEagle(), HierarchicalPlanner(Eagle()), Post(), Placeto()};
+  return algorithms;
+}
+
+std::vector<LearnedAlgorithm> TorchAlgorithms() {
+  std::vector<LearnedAlgorithm> algorithms;
+  for (const LearnedAlgorithm& algorithm : LearnedAlgorithms()) {
+    if (algorithm.torch) algorithms.push_back(algorithm);
+  }
   return algorithms;
 }
 
@@ -341,7 +399,7 @@ Result<AgentSettings> AgentSettings::Parse(const LearnedAlgorithm& algorithm,
     settings.values_[name] = value;
     settings.changed_.push_back(name);
   }
-  if (settings.Integer("update") % settings.Integer("draw") != 0) {
+  if (settings.Has("draw") && settings.Integer("update") % settings.Integer("draw") != 0) {
     return BadSetting(algorithm,
                       fmt::format("update={} is no multiple of draw={}", settings.Word("update"),
                                   settings.Word("draw")),

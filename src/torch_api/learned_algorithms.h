@@ -28,10 +28,13 @@ struct AgentSetting {
 struct LearnedAlgorithm {
   std::string name, description;  // those of the planner
   std::vector<AgentSetting> settings;
+  bool torch = true;  // whether it lives in the library of LibTorch (`learn`)
 };
 
 // In the order of tables.
 const std::vector<LearnedAlgorithm>& LearnedAlgorithms();
+// Those that need LibTorch, of the same order.
+std::vector<LearnedAlgorithm> TorchAlgorithms();
 // nullptr where no learned planner has the name.
 const LearnedAlgorithm* FindLearnedAlgorithm(std::string_view name);
 
@@ -51,7 +54,8 @@ class AgentSettings {
                                         const StoredPolicy& policy,
                                         std::span<const std::string> changes);
 
-  // The algorithm has the setting, of that type.
+  // But for Has, the algorithm has the setting, of that type.
+  bool Has(std::string_view name) const { return values_.contains(name); }
   double Number(std::string_view name) const;
   int64_t Integer(std::string_view name) const;
   const std::string& Word(std::string_view name) const;

@@ -1,4 +1,5 @@
-// Every public case of Placeto's simulator: makespan and starts to the last bit.
+// Every public case of Placeto's simulator: makespan and starts to the last bit, and what an agent sees
+// of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "formats/placeto/case_reader.h"
 #include "formats/text/file.h"
+#include "placeto/agent/agent.h"
 #include "sim/placeto/simulator.h"
 
 namespace placewright {
@@ -40,6 +42,55 @@ TEST(PlacetoCases, AllAgree) {
     ASSERT_TRUE(problem.value().expected_runtime_us && problem.value().expected_start_us);
     EXPECT_EQ(simulator.Run(problem.value().placement), *problem.value().expected_runtime_us);
     EXPECT_EQ(simulator.starts(), *problem.value().expected_start_us);
+  }
+}
+
+// A case of the published simulator as what an agent places.
+class CaseEnvironment : public PlacetoEnvironment {
+ public:
+  explicit CaseEnvironment(const PlacetoSimGraph& compiled) : simulator_(compiled) {}
+  PlacetoOutcome Evaluate(std::span<const int32_t> device_of,
+                          std::vector<double>& starts) override {
+    const double time = simulator_.Run({device_of.begin(), device_of.end()});
+    starts = simulator_.starts();
+    return {time, 0};
+  }
+
+ private:
+  PlacetoSimulator simulator_;
+};
+
+// Inside an agent's episode the rewards are the published simulator's.
+TEST(PlacetoCases, AgentsAreRewardedByThem) {
+  std::string file;
+  for (const std::string& one : CaseFiles()) {
+    if (one.find("gnmt") != std::string::npos) file = one;
+  }
+  if (file.empty())
+    GTEST_SKIP() << "no such case in " << PLACEWRIGHT_SHARED_DATA << "/placeto_cases";
+  const PlacetoCase problem = ReadPlacetoCase(ReadFile(file).Take()).Take();
+  const PlacetoSimGraph compiled = CompilePlacetoCase(problem).Take();
+  std::vector<double> cost, bytes(problem.ops.size(), 0);
+  for (const PlacetoOp& op : problem.ops) cost.push_back(op.cost_us);
+  std::vector<std::pair<int32_t, int32_t>> edges;
+  for (const PlacetoEdge& edge : problem.edges) edges.emplace_back(edge.from, edge.to);
+  const PlacetoGraph graph(cost, bytes, edges);
+  CaseEnvironment environment(compiled);
+  const auto devices = static_cast<int32_t>(problem.devices.size());
+  PlacetoTask task{&graph, &environment, {}, {}};
+  std::vector<int32_t> every;
+  for (int32_t device = 0; device < devices; ++device) every.push_back(device);
+  task.allowed.assign(problem.ops.size(), every);
+  for (int32_t op = 0; op < graph.size(); ++op) task.order.push_back(op);
+  const auto learner =
+      std::make_shared<PlacetoLearner>(devices, false, PlacetoLearnerOptions{}, Random(0));
+  PlacetoAgent agent(task, {}, learner, Random(0), problem.placement);
+  ASSERT_TRUE(agent.Step());
+  EXPECT_EQ(agent.outcome().time, *problem.expected_runtime_us);
+  PlacetoSimulator simulator(compiled);
+  for (int32_t op = 0; op < graph.size(); ++op) {
+    agent.Step();
+    EXPECT_EQ(agent.outcome().time, simulator.Run(agent.device_of()));
   }
 }
 

@@ -40,6 +40,8 @@ Json StatisticsToJson(const GraphStatistics& statistics) {
   object["degree"] = statistics.degree;
   object["diameter"] = statistics.diameter;
   object["diameter_exact"] = statistics.diameter_exact;
+  object["directed_diameter"] = statistics.directed_diameter;
+  object["directed_diameter_exact"] = statistics.directed_diameter_exact;
   object["sources"] = statistics.sources;
   object["sinks"] = statistics.sinks;
   object["components"] = statistics.components;

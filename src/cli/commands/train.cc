@@ -7,16 +7,15 @@
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/request/inputs.h"
+#include "cli/request/learned_planners.h"
 #include "cli/request/planning.h"
 #include "cli/request/policies.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
-#include "cli/torch_library.h"
 #include "formats/policy/policy_file.h"
 #include "formats/tensorboard/event_file.h"
 #include "formats/text/file.h"
 #include "report/table.h"
-#include "torch_api/planner_service.h"
 
 namespace placewright {
 namespace {
@@ -119,18 +118,14 @@ class TrainCommand : public Command {
       request.resume = !resume_.empty();
     }
     PW_ASSIGN(const AgentSettings settings, MakeSettings(*algorithm, request));
-    PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kLearn));
-    const PlannerService* const service = library.api().planners();
-    if (service == nullptr) {
-      return MakeError(ErrorCode::kMissingRuntime, library.path() + " trains no planners");
-    }
+    PW_ASSIGN(const TrainingStarter starter, TrainingStarter::Make(*algorithm));
     PW_RETURN_IF_ERROR(PrepareAll(interrupted, request));
     PW_ASSIGN(Budget budget, MakeTrainingBudget());
     budget.stop = StopToken(&interrupted);
     request.options = MakePlannerOptions(search_, budget, context);
     request.options.progress = nullptr;  // the updates are reported instead
-    Result<std::unique_ptr<PolicyTraining>> begun = service->StartTraining(settings, request);
-    PW_ASSIGN(const std::unique_ptr<PolicyTraining> training, std::move(begun).InFile(start.path));
+    PW_ASSIGN(const OpenTraining open, starter.Start(settings, request).InFile(start.path));
+    PolicyTraining* const training = open.training.get();
     std::optional<EventFile> events;
     if (!events_.empty()) {
       PW_ASSIGN(EventFile file, EventFile::Create(events_));
@@ -150,9 +145,11 @@ class TrainCommand : public Command {
     const std::string what = "before the first update; no policy was written";
     if (interrupted) return MakeError(ErrorCode::kInterrupted, "interrupted " + what);
     return MakeError(ErrorCode::kUsage, "the budget ended " + what, "",
-                     fmt::format("An update takes {} placements (--set update=N): give more "
-                                 "--iterations, or more --time.",
-                                 settings.Integer("update")));
+                     (settings.Has("update")
+                          ? fmt::format("An update takes {} placements (--set update=N)",
+                                        settings.Integer("update"))
+                          : std::string("An update takes a placement for each unit of the graph")) +
+                         ": give more --iterations, or more --time.");
   }
 
   Error UnknownAlgorithm() const {

@@ -4,6 +4,7 @@
 
 #include "cli/request/policies.h"
 #include "cli/torch_library.h"
+#include "placeto/planner/placeto_planner.h"
 #include "torch_api/learned_algorithms.h"
 #include "torch_api/planner_service.h"
 
@@ -64,9 +65,35 @@ class LibraryPlanner : public IterativePlanner {
 PlannerTable LearnedPlanners(const PlannerSettings& settings) {
   PlannerTable table;
   for (const LearnedAlgorithm& algorithm : LearnedAlgorithms()) {
-    table.push_back(std::make_unique<LibraryPlanner>(algorithm, settings));
+    if (algorithm.torch) {
+      table.push_back(std::make_unique<LibraryPlanner>(algorithm, settings));
+    } else {
+      table.push_back(MakePlacetoPlanner(settings));
+    }
   }
   return table;
+}
+
+Result<TrainingStarter> TrainingStarter::Make(const LearnedAlgorithm& algorithm) {
+  TrainingStarter starter;
+  if (!algorithm.torch) return starter;
+  PW_ASSIGN(TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kLearn));
+  if (library.api().planners() == nullptr) {
+    return MakeError(ErrorCode::kMissingRuntime, library.path() + " trains no planners");
+  }
+  starter.library_ = std::make_shared<const TorchLibrary>(std::move(library));
+  return starter;
+}
+
+Result<OpenTraining> TrainingStarter::Start(const AgentSettings& settings,
+                                            const TrainingRequest& request) const {
+  OpenTraining open{library_, nullptr};
+  if (library_ == nullptr) {
+    PW_ASSIGN(open.training, StartPlacetoTraining(settings, request));
+  } else {
+    PW_ASSIGN(open.training, library_->api().planners()->StartTraining(settings, request));
+  }
+  return open;
 }
 
 namespace {

@@ -44,7 +44,8 @@ TEST(Traversal, VisitsADiamondAsDefined) {
               ElementsAre("b", "c", "e", "a", "d", "z"));
   EXPECT_THAT(Names(graph, TraversalOrder::kDfsPostorder),
               ElementsAre("a", "e", "c", "d", "b", "z"));
-  EXPECT_THAT(Names(graph, TraversalOrder::kBfs), ElementsAre("b", "z", "c", "d", "e", "a"));
+  // All that b leads to, level by level; then z, the second source by name.
+  EXPECT_THAT(Names(graph, TraversalOrder::kBfs), ElementsAre("b", "c", "d", "e", "a", "z"));
   EXPECT_THAT(Names(graph, TraversalOrder::kLexico), ElementsAre("a", "b", "c", "d", "e", "z"));
 }
 
@@ -91,11 +92,13 @@ TEST(Statistics, OfTheDiamond) {
   EXPECT_EQ(statistics.sinks, 2);
   EXPECT_EQ(statistics.components, 2);
   EXPECT_EQ(statistics.diameter, 3);  // b to a
+  EXPECT_EQ(statistics.directed_diameter, 3);
+  EXPECT_TRUE(statistics.directed_diameter_exact);
   EXPECT_TRUE(statistics.diameter_exact);
 }
 
 // The diameter by searching from every op, against the bounding one.
-int64_t SlowDiameter(const Graph& graph) {
+int64_t SlowDiameter(const Graph& graph, bool directed = false) {
   int64_t diameter = 0;
   for (OpId start : graph.ops()) {
     std::vector<int64_t> distance(graph.op_count(), -1);
@@ -109,7 +112,9 @@ int64_t SlowDiameter(const Graph& graph) {
         diameter = std::max(diameter, distance[other.index()]);
         queue.push_back(other);
       };
-      for (OpId other : graph.producers(op)) meet(other);
+      for (OpId other : graph.producers(op)) {
+        if (!directed) meet(other);
+      }
       for (OpId other : graph.consumers(op)) meet(other);
     }
   }
@@ -135,6 +140,7 @@ TEST(Statistics, DiameterEqualsThatOfAllSearches) {
     const GraphStatistics statistics = ComputeStatistics(graph);
     EXPECT_TRUE(statistics.diameter_exact);
     EXPECT_EQ(statistics.diameter, SlowDiameter(graph)) << "round " << round;
+    EXPECT_EQ(statistics.directed_diameter, SlowDiameter(graph, true)) << "round " << round;
   }
 }
 

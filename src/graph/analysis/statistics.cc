@@ -7,13 +7,13 @@
 namespace placewright {
 namespace {
 
-struct Undirected {
+struct Adjacency {
   std::vector<int32_t> offsets{0}, items;
   int32_t nodes() const { return static_cast<int32_t>(offsets.size()) - 1; }
 };
 
-Undirected BothWays(const Graph& graph) {
-  Undirected both;
+Adjacency BothWays(const Graph& graph) {
+  Adjacency both;
   both.offsets.reserve(graph.op_count() + 1);
   both.items.reserve(2 * graph.edge_count());
   for (OpId op : graph.ops()) {
@@ -27,10 +27,10 @@ Undirected BothWays(const Graph& graph) {
 // Distances from one node; scratch is kept between searches.
 class BreadthFirstSearch {
  public:
-  explicit BreadthFirstSearch(const Undirected& graph)
+  explicit BreadthFirstSearch(const Adjacency& graph)
       : graph_(graph), distance_(graph.nodes(), -1) {}
 
-  // The nodes of `start`'s component, nearest first. `distance` holds for them until the next call.
+  // The nodes that `start` leads to, nearest first. `distance` holds for them until the next call.
   const std::vector<int32_t>& From(int32_t start) {
     for (int32_t node : reached_) distance_[node] = -1;
     reached_.assign(1, start);
@@ -49,7 +49,7 @@ class BreadthFirstSearch {
   int32_t distance(int32_t node) const { return distance_[node]; }
 
  private:
-  const Undirected& graph_;
+  const Adjacency& graph_;
   std::vector<int32_t> distance_, reached_;
 };
 
@@ -93,7 +93,7 @@ class Eccentricities {
   std::vector<int32_t> low_, high_;
 };
 
-void AddDiameter(const Undirected& graph, int max_searches, GraphStatistics& statistics) {
+void AddDiameter(const Adjacency& graph, int max_searches, GraphStatistics& statistics) {
   BreadthFirstSearch search(graph);
   std::vector<char> seen(graph.nodes(), 0);
   for (int32_t start = 0; start < graph.nodes(); ++start) {
@@ -116,6 +116,37 @@ void AddDiameter(const Undirected& graph, int max_searches, GraphStatistics& sta
   }
 }
 
+// From an op no other is farther away than the longest path from it is long.
+void AddDirectedDiameter(const Graph& graph, int max_searches, GraphStatistics& statistics) {
+  constexpr int64_t kEdgesLookedAt = 100'000'000;
+  Adjacency along;
+  IdVector<OpId, int32_t> longest(graph.op_count(), 0);
+  const auto& order = graph.topological_order();
+  for (auto op = order.rbegin(); op != order.rend(); ++op) {
+    for (OpId to : graph.consumers(*op)) longest[*op] = std::max(longest[*op], longest[to] + 1);
+  }
+  std::vector<OpId> starts;
+  for (OpId op : graph.ops()) {
+    starts.push_back(op);
+    for (OpId to : graph.consumers(op)) along.items.push_back(to.value());
+    along.offsets.push_back(static_cast<int32_t>(along.items.size()));
+  }
+  std::stable_sort(starts.begin(), starts.end(),
+                   [&](OpId a, OpId b) { return longest[a] > longest[b]; });
+  BreadthFirstSearch search(along);
+  const int64_t limit =
+      std::max<int64_t>(max_searches, kEdgesLookedAt / (statistics.edges + statistics.ops));
+  int64_t searches = 0;
+  for (const OpId start : starts) {
+    if (longest[start] <= statistics.directed_diameter) return;
+    if (searches++ == limit) break;
+    const int32_t farthest = search.From(start.value()).back();
+    statistics.directed_diameter =
+        std::max<int64_t>(statistics.directed_diameter, search.distance(farthest));
+  }
+  statistics.directed_diameter_exact = searches <= limit;
+}
+
 }  // namespace
 
 GraphStatistics ComputeStatistics(const Graph& graph, int max_searches) {
@@ -136,6 +167,7 @@ GraphStatistics ComputeStatistics(const Graph& graph, int max_searches) {
   statistics.depth = static_cast<int64_t>(ops_at.size());
   statistics.width = *std::max_element(ops_at.begin(), ops_at.end());
   AddDiameter(BothWays(graph), std::max(1, max_searches), statistics);
+  AddDirectedDiameter(graph, std::max(1, max_searches), statistics);
   return statistics;
 }
 

@@ -86,8 +86,8 @@ std::vector<int32_t> DepthFirst(const Rows& rows, bool preorder) {
   return order;
 }
 
-std::vector<int32_t> BreadthFirst(const Rows& rows) {
-  std::vector<int32_t> order;
+std::vector<int32_t> BreadthFirst(const Rows& rows, std::span<const int32_t> by_name) {
+  std::vector<int32_t> order, starts = Starts(rows);
   order.reserve(NodeCount(rows));
   std::vector<char> met(NodeCount(rows), 0);
   const auto append = [&](int32_t node) {
@@ -95,12 +95,13 @@ std::vector<int32_t> BreadthFirst(const Rows& rows) {
     met[node] = 1;
     order.push_back(node);
   };
-  const std::vector<int32_t> degrees = InDegrees(rows);
-  for (int32_t i = 0; i < NodeCount(rows); ++i) {
-    if (degrees[i] == 0) append(i);
+  if (!by_name.empty()) {
+    const std::vector<int32_t> degrees = InDegrees(rows);
+    starts.assign(by_name.begin(), by_name.end());
+    std::stable_partition(starts.begin(), starts.end(), [&](int32_t i) { return degrees[i] == 0; });
   }
   size_t next = 0;
-  for (int32_t start : Starts(rows)) {  // beyond the sources: cycles that no source reaches
+  for (int32_t start : starts) {  // beyond the sources: cycles that no source reaches
     append(start);
     for (; next < order.size(); ++next) {
       for (OpId to : rows[OpId(order[next])]) append(to.value());
@@ -122,9 +123,10 @@ std::optional<TraversalOrder> ParseTraversalOrder(std::string_view name) {
   return std::nullopt;
 }
 
-std::vector<int32_t> TraverseRows(const Csr<OpId, OpId>& rows, TraversalOrder order) {
+std::vector<int32_t> TraverseRows(const Csr<OpId, OpId>& rows, TraversalOrder order,
+                                  std::span<const int32_t> by_name) {
   PW_CHECK(order != TraversalOrder::kLexico);
-  if (order == TraversalOrder::kBfs) return BreadthFirst(rows);
+  if (order == TraversalOrder::kBfs) return BreadthFirst(rows, by_name);
   if (order == TraversalOrder::kDfsPreorder) return DepthFirst(rows, true);
   if (order == TraversalOrder::kDfsPostorder) return DepthFirst(rows, false);
   std::vector<int32_t> nodes = Topo(rows);
@@ -133,12 +135,18 @@ std::vector<int32_t> TraverseRows(const Csr<OpId, OpId>& rows, TraversalOrder or
 }
 
 std::vector<OpId> Traverse(const Graph& graph, TraversalOrder order) {
+  std::vector<int32_t> by_name;
+  if (order == TraversalOrder::kLexico || order == TraversalOrder::kBfs) {
+    by_name.resize(graph.op_count());
+    std::iota(by_name.begin(), by_name.end(), 0);
+    std::sort(by_name.begin(), by_name.end(), [&](int32_t a, int32_t b) {
+      return graph.op(OpId(a)).name < graph.op(OpId(b)).name;
+    });
+  }
   std::vector<OpId> ops;
   ops.reserve(graph.op_count());
   if (order == TraversalOrder::kLexico) {
-    for (OpId op : graph.ops()) ops.push_back(op);
-    std::sort(ops.begin(), ops.end(),
-              [&](OpId a, OpId b) { return graph.op(a).name < graph.op(b).name; });
+    for (const int32_t op : by_name) ops.push_back(OpId(op));
     return ops;
   }
   Csr<OpId, OpId> rows;
@@ -148,7 +156,7 @@ std::vector<OpId> Traverse(const Graph& graph, TraversalOrder order) {
     for (OpId to : graph.consumers(op)) rows.items.push_back(to);
     rows.offsets.push_back(static_cast<int32_t>(rows.items.size()));
   }
-  for (int32_t node : TraverseRows(rows, order)) ops.push_back(OpId(node));
+  for (int32_t node : TraverseRows(rows, order, by_name)) ops.push_back(OpId(node));
   return ops;
 }
 

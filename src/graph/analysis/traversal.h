@@ -7,9 +7,8 @@
 //   reversed-topo  topo backwards
 //   dfs-preorder   depth first from each source in turn; an op when it is first met
 //   dfs-postorder  the same walk; an op when all below it is done
-//   bfs            breadth first from all sources at once
+//   bfs            breadth first from each source in turn, in the order of their names
 //   lexico         by name, byte by byte
-// Deviation: NetworkX's bfs takes one source; a graph with several would not be covered.
 #ifndef PLACEWRIGHT_GRAPH_ANALYSIS_TRAVERSAL_H_
 #define PLACEWRIGHT_GRAPH_ANALYSIS_TRAVERSAL_H_
 
@@ -36,12 +35,14 @@ std::span<const TraversalOrder> AllTraversalOrders();  // in the order above
 std::string_view ToString(TraversalOrder order);       // "topo", "reversed-topo", ...
 std::optional<TraversalOrder> ParseTraversalOrder(std::string_view name);
 
-// Every op once. Complexity: O(ops + edges), lexico O(ops log ops).
+// Every op once. Complexity: O(ops + edges), lexico and bfs O(ops log ops).
 std::vector<OpId> Traverse(const Graph& graph, TraversalOrder order);
 
 // The first five over any graph of `rows.offsets.size() - 1` nodes; `rows` holds the successors of
-// each. Nodes on a cycle come last in topo, by index. kLexico is not allowed.
-std::vector<int32_t> TraverseRows(const Csr<OpId, OpId>& rows, TraversalOrder order);
+// each. Nodes on a cycle come last in topo, by index. bfs takes the nodes without predecessors as
+// they come in `by_name`, which has every node once, or is empty: by index. kLexico is not allowed.
+std::vector<int32_t> TraverseRows(const Csr<OpId, OpId>& rows, TraversalOrder order,
+                                  std::span<const int32_t> by_name = {});
 
 }  // namespace placewright
 

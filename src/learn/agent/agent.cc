@@ -16,30 +16,13 @@
 #include "learn/policy/encoder_placer.h"
 #include "learn/policy/grouper_placer.h"
 #include "learn/policy/table.h"
-#include "search/partition/group_graph.h"
+#include "learn/units/unit_tensors.h"
 
 namespace placewright {
 namespace {
 
 // Streams of an agent's random numbers; the trainer has others (learned_run.cc).
 enum AgentStream : uint64_t { kFirstValues = 1, kCorruptions = 2, kNeighbourDraws = 3 };
-
-// The part of each of `groups`, units of one colocation group.
-Result<std::vector<int32_t>> CutUnits(const AgentProblem& problem, const PlacementUnits& groups,
-                                      bool fluid, int64_t parts) {
-  WeightedGraph graph = MakeGroupGraph(problem.problem, problem.groups);
-  graph.weights.resize(1);  // time alone
-  PartitionOptions options;
-  options.parts = static_cast<int>(std::min(parts, groups.size()));
-  options.seed = problem.seed;
-  PW_ASSIGN(const std::vector<int32_t> part_of_group,
-            fluid ? Result(PartitionFluid(graph, options)) : PartitionMetis(graph, options));
-  std::vector<int32_t> part_of;
-  for (const std::vector<ColocationGroupId>& unit : groups.groups) {
-    part_of.push_back(part_of_group[unit.front().index()]);
-  }
-  return part_of;
-}
 
 TraversalOrder OrderOf(const AgentSettings& settings) {
   return ParseTraversalOrder(settings.Word("order")).value();
@@ -87,7 +70,8 @@ Result<Agent> MakeEagle(const AgentSettings& settings, const AgentProblem& probl
   options.sees_adjacency = !settings.Is("placer", "gcn");
   if (!settings.Is("grouper", "learned")) {
     PW_ASSIGN(const std::vector<int32_t> parts,
-              CutUnits(problem, units, settings.Is("grouper", "fluid"), options.groups));
+              CutUnits(problem.problem, problem.groups, units, settings.Is("grouper", "fluid"),
+                       options.groups, problem.seed));
     options.fixed = at::tensor(parts, at::kInt).to(numbers.device(), at::kLong);
   }
   const at::Tensor forbidden =
@@ -162,21 +146,6 @@ AgentProblem::AgentProblem(const Problem& of, uint64_t with_seed)
       candidates(FindCandidateDevices(of, graph)),
       groups(DescribeGroups(of, graph)) {}
 
-Result<PlacementUnits> MakeUnits(const AgentSettings& settings, const AgentProblem& problem) {
-  if (settings.Is("unit", "op")) {
-    return UnitsOfOps(problem.problem, problem.candidates, OrderOf(settings));
-  }
-  PlacementUnits groups =
-      UnitsOfGroups(problem.problem, problem.graph, problem.candidates, OrderOf(settings));
-  constexpr int64_t kManyGroups = 2048, kParts = 1024;
-  const int64_t asked = settings.Integer("parts");
-  const int64_t parts = asked > 0 ? asked : groups.size() > kManyGroups ? kParts : groups.size();
-  if (parts >= groups.size()) return groups;
-  PW_ASSIGN(const std::vector<int32_t> part_of,
-            CutUnits(problem, groups, settings.Is("partition", "fluid"), parts));
-  return JoinUnits(groups, part_of);
-}
-
 TrainerOptions MakeTrainerOptions(const AgentSettings& settings) {
   TrainerOptions options;
   options.algorithm = settings.Is("training", "reinforce") ? TrainerOptions::Algorithm::kReinforce
@@ -224,7 +193,14 @@ Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& probl
   const auto make = [&]() -> Result<Agent> {
     const std::string& name = settings.algorithm().name;
     if (name == "eagle" || name == "hdp") return MakeEagle(settings, problem, parameters);
-    PW_ASSIGN(PlacementUnits units, MakeUnits(settings, problem));
+    UnitOptions of_units;
+    of_units.ops = settings.Is("unit", "op");
+    of_units.order = OrderOf(settings);
+    of_units.parts = settings.Integer("parts");
+    of_units.fluid = settings.Is("partition", "fluid");
+    of_units.seed = problem.seed;
+    PW_ASSIGN(PlacementUnits units, MakeUnits(problem.problem, problem.graph, problem.candidates,
+                                              problem.groups, of_units));
     if (name == "mars") {
       return MakeMars(settings, problem, std::move(units), parameters);
     }

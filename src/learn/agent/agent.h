@@ -9,8 +9,8 @@
 
 #include "learn/policy/policy.h"
 #include "learn/rl/trainer.h"
-#include "learn/units/placement_units.h"
 #include "search/problem/group_info.h"
+#include "search/units/placement_units.h"
 #include "torch_api/learned_algorithms.h"
 
 namespace placewright {
@@ -46,9 +46,6 @@ Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& probl
 // Random numbers for the first values of parameters.
 Random FirstValues(uint64_t seed);
 
-// The parts, for agents: units as the settings `parts` and `partition` say, the trainer's options, and
-// the tensors of units.
-Result<PlacementUnits> MakeUnits(const AgentSettings& settings, const AgentProblem& problem);
 TrainerOptions MakeTrainerOptions(const AgentSettings& settings);
 
 }  // namespace placewright

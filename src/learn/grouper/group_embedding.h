@@ -12,7 +12,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "learn/units/placement_units.h"
+#include "learn/units/unit_tensors.h"
 
 namespace placewright {
 

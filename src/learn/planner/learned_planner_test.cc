@@ -252,7 +252,7 @@ TEST_P(Learned, LearnsFromItsSamples) {
 // Every kind of part makes plans.
 TEST(LearnedParts, EveryWordOfEverySetting) {
   const auto test = MakeTestProblem(TwoStrands());
-  for (const LearnedAlgorithm& algorithm : LearnedAlgorithms()) {
+  for (const LearnedAlgorithm& algorithm : TorchAlgorithms()) {
     for (const AgentSetting& setting : algorithm.settings) {
       if (setting.name == "device") continue;
       for (const std::string& word : setting.words) {
@@ -266,21 +266,25 @@ TEST(LearnedParts, EveryWordOfEverySetting) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, Learned, testing::ValuesIn(LearnedAlgorithms()),
+INSTANTIATE_TEST_SUITE_P(Algorithms, Learned, testing::ValuesIn(TorchAlgorithms()),
                          [](const auto& named) { return named.param.name; });
 
-TEST(Units, AsTheSettingsSay) {
+TEST(Units, AsTheOptionsSay) {
   const auto test = MakeTestProblem(TwoStrands());
   const AgentProblem problem(test->problem, 0);
-  const auto units = [&](const std::vector<std::string>& changes) {
-    return MakeUnits(AgentSettings::Parse(LearnedAlgorithms().front(), changes).Take(), problem)
+  const auto units = [&](const UnitOptions& options) {
+    return MakeUnits(test->problem, problem.graph, problem.candidates, problem.groups, options)
         .Take()
         .size();
   };
-  EXPECT_EQ(units({}), 12);
-  EXPECT_EQ(units({"parts=3"}), 3);
-  EXPECT_EQ(units({"parts=3", "partition=fluid"}), 3);
-  EXPECT_EQ(units({"parts=100"}), 12);  // no more parts than groups
+  UnitOptions options;
+  EXPECT_EQ(units(options), 12);
+  options.parts = 3;
+  EXPECT_EQ(units(options), 3);
+  options.fluid = true;
+  EXPECT_EQ(units(options), 3);
+  options.parts = 100;
+  EXPECT_EQ(units(options), 12);  // no more parts than groups
 }
 
 }  // namespace

@@ -1,53 +1,12 @@
-// Small problems whose optimum brute force knows: every learned planner finds it from nearly every
-// seed, where as many placements drawn uniformly hardly ever hold it. Networks are narrow, and learn
-// faster for it, so that ten seeds take minutes.
+// Small problems whose optimum brute force knows. Networks are narrow, and learn faster for it, so that
+// ten seeds take minutes.
 #include <gtest/gtest.h>
 
-#include "base/random.h"
 #include "learn/planner/learned_planner.h"
-#include "search/evaluation/group_placement.h"
-#include "search/test_problems.h"
+#include "search/test_optimum.h"
 
 namespace placewright {
 namespace {
-
-constexpr int kOps = 10, kDevices = 3, kSeeds = 10;
-constexpr int64_t kSamples = 6000;  // of 59,049 placements
-
-// Ten ops over three devices, as fast and as large as chance has it; `tight`: no device holds all.
-TestSpec SmallProblem(uint64_t seed, bool tight) {
-  Random random(seed);
-  TestSpec spec;
-  for (int d = 0; d < kDevices; ++d) spec.capacity.push_back(tight ? 3600 : 1 << 20);
-  spec.latency = 20;
-  for (uint64_t i = 0; i < kOps; ++i) {
-    TestOp op;
-    op.name = "op" + std::to_string(i);
-    for (int d = 0; d < kDevices; ++d) {
-      op.time_ns.push_back(300 + static_cast<int64_t>(random.Below(1000)));
-    }
-    for (int k = 0; i > 0 && k < 2; ++k) {
-      const std::string read = "op" + std::to_string(random.Below(i));
-      if (op.reads.empty() || op.reads[0] != read) op.reads.push_back(read);
-    }
-    op.output_bytes = {100 + static_cast<int64_t>(random.Below(700))};
-    spec.ops.push_back(op);
-  }
-  return spec;
-}
-
-bool UniformSamplingFinds(const TestProblem& test, int64_t optimum, uint64_t seed) {
-  Random random(seed);
-  for (int64_t i = 0; i < kSamples; ++i) {
-    GroupPlacement devices;
-    for (int op = 0; op < kOps; ++op) {
-      devices.push_back(DeviceId(static_cast<int32_t>(random.Below(kDevices))));
-    }
-    const Evaluation drawn = test.evaluator->EvaluateOne(ExpandGroups(test.problem, devices));
-    if (drawn.feasible && drawn.step_time.count == optimum) return true;
-  }
-  return false;
-}
 
 LearnedPlanner NarrowPlanner(const LearnedAlgorithm& algorithm) {
   std::vector<std::string> changes;
@@ -59,40 +18,18 @@ LearnedPlanner NarrowPlanner(const LearnedAlgorithm& algorithm) {
   return LearnedPlanner(AgentSettings::Parse(algorithm, changes).Take());
 }
 
-struct SmallCase {
-  uint64_t seed;
-  bool tight;
-};
 class Optimum : public testing::TestWithParam<std::tuple<LearnedAlgorithm, SmallCase>> {};
 
 TEST_P(Optimum, IsFoundFromNineSeedsOfTen) {
   const auto& [algorithm, small] = GetParam();
-  const auto test = MakeTestProblem(SmallProblem(small.seed, small.tight));
-  const std::optional<Score> best = BestOfAll(test->problem);
-  ASSERT_TRUE(best && best->feasible);
-  const LearnedPlanner planner = NarrowPlanner(algorithm);
-  int found = 0, by_chance = 0;
-  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-    PlannerOptions options;
-    options.seed = seed;
-    options.budget.iterations = kSamples;
-    options.started = Clock::now();
-    const PlannerResult result = planner.Plan(test->problem, *test->evaluator, options).Take();
-    if (result.feasible && result.step_time.count == best->step_time) ++found;
-    if (UniformSamplingFinds(*test, best->step_time, seed)) ++by_chance;
-  }
-  EXPECT_GE(found, 9);
-  EXPECT_LE(by_chance, 2);
+  ExpectFindsOptimum(NarrowPlanner(algorithm), small);
 }
 
 INSTANTIATE_TEST_SUITE_P(Small, Optimum,
-                         testing::Combine(testing::ValuesIn(LearnedAlgorithms()),
-                                          testing::Values(SmallCase{2, false}, SmallCase{9, true},
-                                                          SmallCase{13, true})),
+                         testing::Combine(testing::ValuesIn(TorchAlgorithms()),
+                                          testing::ValuesIn(SmallCases())),
                          [](const auto& named) {
-                           const SmallCase& small = std::get<1>(named.param);
-                           return std::get<0>(named.param).name + std::to_string(small.seed) +
-                                  (small.tight ? "tight" : "");
+                           return std::get<0>(named.param).name + std::get<1>(named.param).name();
                          });
 
 }  // namespace

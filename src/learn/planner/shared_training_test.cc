@@ -162,7 +162,7 @@ TEST(SharedTraining, TakesTurns) {
   EXPECT_THAT(table.error().message, HasSubstr("another number of devices, units"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, Training, testing::ValuesIn(LearnedAlgorithms()),
+INSTANTIATE_TEST_SUITE_P(Algorithms, Training, testing::ValuesIn(TorchAlgorithms()),
                          [](const auto& named) { return named.param.name; });
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include "learn/units/placement_units.h"
-
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +5,7 @@
 #include <algorithm>
 
 #include "learn/features/vocabulary.h"
+#include "learn/units/unit_tensors.h"
 #include "search/problem/group_info.h"
 #include "search/test_problems.h"
 
@@ -96,7 +95,7 @@ TEST(PlacementUnits, OpsVoteOnTheirGroup) {
   const CandidateDevices candidates = FindCandidateDevices(test->problem, graph);
   const PlacementUnits units = UnitsOfOps(test->problem, candidates);
   ASSERT_EQ(units.size(), 3);
-  EXPECT_THAT(units.edges, ElementsAre(NodeEdge{0, 1}, NodeEdge{1, 2}));
+  EXPECT_THAT(units.edges, ElementsAre(UnitEdge{0, 1}, UnitEdge{1, 2}));
   const auto place = [&](std::vector<int32_t> devices) {
     return PlaceUnits(units, candidates, DeviceList(devices))[ColocationGroupId(0)];
   };

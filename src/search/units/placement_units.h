@@ -1,20 +1,21 @@
 // What a learned planner decides a device for: colocation groups, several of them together, or
 // single ops, which then vote on the devices of their groups.
-#ifndef PLACEWRIGHT_LEARN_UNITS_PLACEMENT_UNITS_H_
-#define PLACEWRIGHT_LEARN_UNITS_PLACEMENT_UNITS_H_
-
-#include <ATen/core/Tensor.h>
+#ifndef PLACEWRIGHT_SEARCH_UNITS_PLACEMENT_UNITS_H_
+#define PLACEWRIGHT_SEARCH_UNITS_PLACEMENT_UNITS_H_
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "graph/analysis/traversal.h"
-#include "learn/encoder/gcn.h"
 #include "search/problem/candidate_devices.h"
+#include "search/problem/group_info.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
+
+using UnitEdge = std::pair<int64_t, int64_t>;  // from, to
 
 // Units 0 .. N-1 in the order in which sequence placers see them: that of their first ops in a
 // traversal of the graph.
@@ -24,7 +25,7 @@ struct PlacementUnits {
   // [unit], ascending: where at least one of its groups may lie. Groups that may not lie on a
   // unit's device take their first candidate instead.
   std::vector<std::vector<DeviceId>> candidates;
-  std::vector<NodeEdge> edges;  // data between two units, ascending, distinct, without loops
+  std::vector<UnitEdge> edges;  // data between two units, ascending, distinct, without loops
 
   int64_t size() const { return static_cast<int64_t>(groups.size()); }
 };
@@ -48,21 +49,25 @@ GroupPlacement PlaceUnits(const PlacementUnits& units, const CandidateDevices& c
 std::vector<DeviceId> DevicesOfUnits(const Problem& problem, const PlacementUnits& units,
                                      const GroupPlacement& placement);
 
-// Features [N, vocabulary::Size() + 8] of units (op_features.h): the share of each type among a
-// unit's ops, and of each dimension of shapes the largest.
-at::Tensor FeaturesOfUnits(const Problem& problem, const PlacementUnits& units);
+// What is placed together.
+struct UnitOptions {
+  bool ops = false;  // single ops, not colocation groups
+  TraversalOrder order = TraversalOrder::kTopo;
+  int64_t parts = 0;   // of the groups; 0: each by itself, beyond 2,048 of them 1,024 parts
+  bool fluid = false;  // fluid communities make parts, not METIS
+  uint64_t seed = 0;   // of the partitioner
+};
+// Errors: kInternal (a partitioner failed).
+Result<PlacementUnits> MakeUnits(const Problem& problem, const OpGraph& graph,
+                                 const CandidateDevices& candidates, const GroupInfos& groups,
+                                 const UnitOptions& options);
 
-// Features [N, 1 + 2 kHarmonics + kNeighbours] that distinguish units of like ops: the unit's place
-// in the order, in [0, 1], the sine and cosine of pi 2^k times it, k = 0 .. kHarmonics - 1, and the
-// places of its first neighbours relative to its own (the Hierarchical Planner's 20 adjacency
-// entries; 0 where there are fewer). Deviation: the harmonics, as 64 hidden units do not resolve
-// thousands of places on one line.
-inline constexpr int64_t kHarmonics = 8, kNeighbours = 20;
-at::Tensor PlacesOfUnits(const PlacementUnits& units);
-
-// [N, devices]: 0, or minus infinity where a unit may not lie.
-at::Tensor ForbiddenDevices(const PlacementUnits& units, size_t devices);
+// The part of each of `units`, of one colocation group each, of `parts` that METIS or fluid
+// communities make. Errors: kInternal.
+Result<std::vector<int32_t>> CutUnits(const Problem& problem, const GroupInfos& groups,
+                                      const PlacementUnits& units, bool fluid, int64_t parts,
+                                      uint64_t seed);
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_LEARN_UNITS_PLACEMENT_UNITS_H_
+#endif  // PLACEWRIGHT_SEARCH_UNITS_PLACEMENT_UNITS_H_

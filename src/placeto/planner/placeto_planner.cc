@@ -1,0 +1,168 @@
+#include "placeto/planner/placeto_planner.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <optional>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "placeto/agent/stored_numbers.h"
+#include "placeto/planner/placeto_run.h"
+
+namespace placewright {
+namespace {
+
+const LearnedAlgorithm& Placeto() { return *FindLearnedAlgorithm(kPlacetoName); }
+
+class PlacetoPlanner : public IterativePlanner {
+ public:
+  explicit PlacetoPlanner(PlannerSettings settings) : settings_(std::move(settings)) {}
+
+  std::string_view name() const override { return kPlacetoName; }
+  std::string_view description() const override { return Placeto().description; }
+  bool in_auto() const override { return false; }           // what it learns takes minutes
+  bool on_calling_thread() const override { return true; }  // METIS makes its units
+  Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
+                                            const PlannerOptions& options) const override {
+    const StoredPolicy* const policy = settings_.policy.get();
+    PW_ASSIGN(const AgentSettings settings,
+              policy == nullptr ? AgentSettings::Parse(Placeto(), settings_.agent)
+                                : AgentSettings::OfPolicy(Placeto(), *policy, settings_.agent));
+    PW_ASSIGN(std::shared_ptr<PlacetoLearner> learner,
+              MakePlacetoLearner(settings, problem.cluster->device_count(), options.seed, policy));
+    PW_ASSIGN(std::unique_ptr<PlacetoRun> run,
+              PlacetoRun::Start(settings, problem, evaluator, options, std::move(learner),
+                                PlacetoRun::Use::kPlan));
+    return std::unique_ptr<PlannerRun>(std::move(run));
+  }
+
+ private:
+  const PlannerSettings settings_;
+};
+
+Error OtherTraining(std::string message) {
+  return MakeError(ErrorCode::kPlanMismatch, std::move(message), "",
+                   "Go on with the options that it began with.");
+}
+
+std::string PrefixOf(size_t problem) { return fmt::format("problem{}.", problem); }
+
+class PlacetoTraining : public PolicyTraining {
+ public:
+  PlacetoTraining(const AgentSettings& settings, const TrainingRequest& request)
+      : settings_(settings), options_(request.options) {}
+
+  Status Start(const TrainingRequest& request) {
+    const size_t devices = request.problems.front().problem->cluster->device_count();
+    PW_ASSIGN(learner_, MakePlacetoLearner(settings_, devices, options_.seed, request.start));
+    for (const TrainingProblem& problem : request.problems) {
+      PlannerOptions options = options_;
+      options.budget.iterations.reset();  // they are counted over all problems
+      PW_ASSIGN(std::unique_ptr<PlacetoRun> run,
+                PlacetoRun::Start(settings_, *problem.problem, *problem.evaluator, options,
+                                  learner_, PlacetoRun::Use::kTraining));
+      runs_.push_back(std::move(run));
+    }
+    if (request.resume) PW_RETURN_IF_ERROR(Restore(*request.start));
+    Store();
+    return Ok();
+  }
+
+  bool Advance() override {
+    const size_t turn = static_cast<size_t>(progress_.updates) % runs_.size();
+    PlacetoRun& run = *runs_[turn];
+    const PlacetoCounts before = run.total();
+    do {
+      const int64_t evaluated = progress_.samples + run.total().samples - before.samples;
+      const std::optional<int64_t>& limit = options_.budget.iterations;
+      if ((limit && evaluated >= *limit) || options_.budget.Expired() || !run.Step()) return false;
+    } while (!run.agent().AtEpisodeEnd());
+    const PlacetoCounts& now = run.total();
+    progress_.update_samples = now.samples - before.samples;
+    progress_.update_invalid = now.invalid - before.invalid;
+    progress_.samples += progress_.update_samples;
+    progress_.samples_here += progress_.update_samples;
+    progress_.invalid += progress_.update_invalid;
+    const int64_t fitting = progress_.update_samples - progress_.update_invalid;
+    progress_.mean_seconds =
+        fitting > 0 ? (now.seconds - before.seconds) / static_cast<double>(fitting) : 0;
+    progress_.entropy = run.agent().entropy();
+    progress_.problem = turn;
+    progress_.evaluating += now.evaluating - before.evaluating;
+    progress_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+    ++progress_.updates;
+    Store();
+    return true;
+  }
+
+  TrainingProgress progress() const override { return progress_; }
+  const PlannerResult& result(size_t problem) const override { return runs_[problem]->result(); }
+  const StoredPolicy& stored() const override { return stored_; }
+
+ private:
+  void Store() {
+    stored_ = {};
+    stored_.algorithm = kPlacetoName;
+    stored_.settings = {settings_.values().begin(), settings_.values().end()};
+    learner_->Store(stored_, true);
+    stored_.state["seed"] = fmt::to_string(options_.seed);
+    stored_.state["problems"] = fmt::to_string(runs_.size());
+    stored_.state["updates"] = fmt::to_string(progress_.updates);
+    for (size_t i = 0; i < runs_.size(); ++i) runs_[i]->Store(PrefixOf(i), stored_);
+  }
+
+  Status Restore(const StoredPolicy& stored) {
+    for (const auto& [name, value] : settings_.values()) {
+      const auto found = stored.settings.find(name);
+      if (found == stored.settings.end() || found->second != value) {
+        return OtherTraining(fmt::format(
+            "the training has {}={}, not {}", name,
+            found == stored.settings.end() ? "no value" : Printable(found->second, 40), value));
+      }
+    }
+    PW_ASSIGN(const uint64_t seed, StoredInteger(stored.state, "seed"));
+    PW_ASSIGN(const uint64_t problems, StoredInteger(stored.state, "problems"));
+    PW_ASSIGN(const uint64_t updates, StoredInteger(stored.state, "updates"));
+    if (seed != options_.seed) {
+      return OtherTraining(
+          fmt::format("the training has the seed {}, not {}", seed, options_.seed));
+    }
+    if (problems != runs_.size()) {
+      return OtherTraining(
+          fmt::format("the training is on {} graphs, not on {}", problems, runs_.size()));
+    }
+    PW_RETURN_IF_ERROR(learner_->Restore(stored, true));
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      PW_RETURN_IF_ERROR(runs_[i]->Restore(PrefixOf(i), stored));
+      progress_.samples += runs_[i]->total().samples;
+      progress_.invalid += runs_[i]->total().invalid;
+    }
+    progress_.updates = static_cast<int64_t>(updates);
+    return Ok();
+  }
+
+  const AgentSettings settings_;
+  const PlannerOptions options_;
+  std::shared_ptr<PlacetoLearner> learner_;
+  std::vector<std::unique_ptr<PlacetoRun>> runs_;
+  const Clock::time_point started_ = Clock::now();
+  TrainingProgress progress_;
+  StoredPolicy stored_;
+};
+
+}  // namespace
+
+std::unique_ptr<Planner> MakePlacetoPlanner(const PlannerSettings& settings) {
+  return std::make_unique<PlacetoPlanner>(settings);
+}
+
+Result<std::unique_ptr<PolicyTraining>> StartPlacetoTraining(const AgentSettings& settings,
+                                                             const TrainingRequest& request) {
+  PW_CHECK(!request.problems.empty());
+  auto training = std::make_unique<PlacetoTraining>(settings, request);
+  PW_RETURN_IF_ERROR(training->Start(request));
+  return std::unique_ptr<PolicyTraining>(std::move(training));
+}
+
+}  // namespace placewright
