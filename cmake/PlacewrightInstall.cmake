@@ -37,6 +37,9 @@ install(PROGRAMS python/placewright_export.py DESTINATION ${CMAKE_INSTALL_DATADI
 install(DIRECTORY python/placewright_torch
   DESTINATION ${CMAKE_INSTALL_DATADIR}/placewright/python FILES_MATCHING PATTERN "*.py")
 
+# The runs that `placewright advise` reads.
+install(FILES bench/records/traversal.jsonl DESTINATION ${CMAKE_INSTALL_DATADIR}/placewright)
+
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Placewright)
 install(EXPORT PlacewrightTargets NAMESPACE Placewright:: DESTINATION ${config_folder})
 configure_package_config_file(cmake/PlacewrightConfig.cmake.in

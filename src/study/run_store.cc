@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "formats/text/file.h"
-#include "study/file_lock.h"
+#include "study/line_store.h"
 
 namespace placewright {
 namespace {
@@ -29,12 +28,6 @@ Result<CurvePoint> ReadPoint(const Json& json, const std::string& place) {
   PW_ASSIGN(point.mean, ReadSeconds(json[2], place));
   PW_ASSIGN(point.invalid, AsInt(json[3], place, 0, kMaxQuantity));
   return point;
-}
-
-Result<StudyRun> ReadLine(std::string_view text, const std::string& place) {
-  Result<Json> json = ParseJson(text);
-  if (!json.ok()) return MakeError(ErrorCode::kSyntax, json.error().message, place);
-  return StudyRunOf(json.value(), place);
 }
 
 }  // namespace
@@ -103,19 +96,11 @@ Result<StudyRun> StudyRunOf(const Json& json, const std::string& place) {
 Result<RunStore> RunStore::Load(const std::string& path) {
   RunStore store;
   store.path_ = path;
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return store;
-  PW_ASSIGN(const std::string all, ReadFile(path));
-  size_t line = 0;
-  for (size_t begin = 0; begin < all.size();) {
-    const size_t end = std::min(all.find('\n', begin), all.size());
-    const std::string place = fmt::format("line {}", ++line);
-    const std::string_view text = std::string_view(all).substr(begin, end - begin);
-    begin = end + 1;
-    if (text.empty()) continue;
-    PW_ASSIGN(StudyRun run, ReadLine(text, place).InFile(path));
+  PW_RETURN_IF_ERROR(ReadLines(path, [&](const Json& json, const std::string& place) -> Status {
+    PW_ASSIGN(StudyRun run, StudyRunOf(json, place));
     store.runs_.push_back(std::move(run));
-  }
+    return Ok();
+  }));
   return store;
 }
 
@@ -149,15 +134,9 @@ std::string NameOf(const RunKey& key) {
 }
 
 Status RunStore::Add(StudyRun run) {
-  PW_ASSIGN(const FileLock lock, FileLock::Wait(path_ + ".lock"));
-  std::string text;
-  std::error_code ignored;
-  if (std::filesystem::exists(path_, ignored)) {
-    PW_ASSIGN(text, ReadFile(path_));
-  }
-  text += ToJson(run).dump() + "\n";
+  const Json json = ToJson(run);
   runs_.push_back(std::move(run));
-  return WriteFileAtomically(path_, text);
+  return AppendLine(path_, json);
 }
 
 }  // namespace placewright

@@ -378,6 +378,51 @@ TEST_F(BenchCommand, TablesComeFromTheStore) {
   EXPECT_EQ(Run({"bench", "seeds", "--table", "mars9"}).status, 2);
 }
 
+TEST_F(BenchCommand, TheTraversalStudyComesFromItsStore) {
+  const Outcome none = RunJson({"bench", "traversal", "--no-runs"});
+  ASSERT_EQ(none.status, 0) << none.err;
+  EXPECT_EQ(none.json()["schema"], "placewright.bench-traversal/1");
+  EXPECT_TRUE(none.json()["findings"].empty());
+  EXPECT_FALSE(Exists("traversal.jsonl"));
+  // One graph on three devices: reversed-topo takes 1 us, the others 2.
+  std::string times;
+  for (int order = 0; order < 6; ++order) {
+    times += order == 0 ? "[" : ",[";
+    for (int repeat = 0; repeat < 5; ++repeat) {
+      const char* const time = order == 1 ? "1000" : "2000";
+      times += repeat == 0 ? "[" : ",[";
+      for (int i = 0; i < 8; ++i) times += (i == 0 ? "" : ",") + std::string(time);
+      times += "]";
+    }
+    times += "]";
+  }
+  const std::string line = R"({"family":"nmt","graph":0,"devices":3,"policy":"improvement",)"
+                           R"("first_repeat":0,"episodes":50,"times_ns":[)" +
+                           times + "]}\n";
+  Write("traversal.jsonl", line);
+  const Outcome one = RunJson({"bench", "traversal", "--no-runs", "-o", "tables.md"});
+  ASSERT_EQ(one.status, 0) << one.err;
+  const Json findings = one.json()["findings"];
+  ASSERT_EQ(findings.size(), 3U);
+  EXPECT_EQ(findings[0]["wins"], Json::parse("[0,1,0,0,0,0]"));
+  EXPECT_THAT(Read("tables.md"), HasSubstr("| nmt | 3 | 10 | 1 x 5 | 0 (2) | 1 (22) |"));
+  Write("net.json", ChainGraph(5, kPlenty).dump());
+  const Outcome advice =
+      RunJson({"advise", "net.json", "--devices", "2", "--store", "traversal.jsonl"});
+  ASSERT_EQ(advice.status, 0) << advice.err;
+  const Json advised = advice.json();
+  EXPECT_EQ(advised["order"], "reversed-topo");
+  EXPECT_EQ(advised["nearest"].size(), 1U);
+  EXPECT_THAT(advised["confidence"].get<std::string>(), testing::StartsWith("low"));
+  EXPECT_EQ(Run({"advise", "net.json", "--devices", "8", "--store", "traversal.jsonl"}).status, 2);
+  EXPECT_EQ(Run({"advise", "net.json", "--episodes", "7"}).status, 2);
+  EXPECT_EQ(Run({"bench", "traversal", "--repeats", "7", "--no-runs"}).status, 2);
+  Write("traversal.jsonl", line + "{}\n");
+  const Outcome broken = RunJson({"bench", "traversal", "--no-runs"});
+  EXPECT_EQ(broken.status, 3);
+  EXPECT_THAT(broken.json()["error"]["place"], HasSubstr("line 2"));
+}
+
 TEST_F(BenchCommand, MeasuresTheSimulator) {
   const Outcome run =
       RunJson({"bench", "simulator", "--placement", "random", "--repeat", "3", "--ops", "400"});

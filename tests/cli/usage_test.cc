@@ -18,6 +18,7 @@ TEST_F(Usage, HelpTextsAreTheGoldenOnes) {
   const std::vector<std::vector<std::string>> commands = {{},
                                                           {"plan"},
                                                           {"inspect"},
+                                                          {"advise"},
                                                           {"simulate"},
                                                           {"compare"},
                                                           {"check"},
@@ -36,7 +37,8 @@ TEST_F(Usage, HelpTextsAreTheGoldenOnes) {
                                                           {"cluster", "random"},
                                                           {"cluster", "schema"},
                                                           {"bench"},
-                                                          {"bench", "simulator"}};
+                                                          {"bench", "simulator"},
+                                                          {"bench", "traversal"}};
   for (std::vector<std::string> command : commands) {
     std::string name = "help";
     for (const std::string& word : command) name += "_" + word;

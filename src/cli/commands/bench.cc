@@ -41,15 +41,19 @@ class BenchCommand : public Command {
         "  placewright bench simulator --placement contiguous --repeat 101 --json");
     seeds_ = MakeBenchSeedsCommand();
     seeds_app_ = seeds_->Register(app);
+    traversal_ = MakeBenchTraversalCommand();
+    traversal_app_ = traversal_->Register(app);
     app.Footer(
         "Examples:\n"
         "  placewright bench simulator --placement contiguous --repeat 101\n"
-        "  placewright bench seeds --table mars2 --no-runs");
+        "  placewright bench seeds --table mars2 --no-runs\n"
+        "  placewright bench traversal --no-runs");
     return app;
   }
 
   Result<int> Run(Context& context) override {
     if (seeds_app_.Parsed()) return seeds_->Run(context);
+    if (traversal_app_.Parsed()) return traversal_->Run(context);
     PW_ASSIGN(options_.policy, ParseSchedulingPolicy(order_));
     if (placement_ != "contiguous" && placement_ != "random") {
       return MakeError(ErrorCode::kUsage,
@@ -111,8 +115,8 @@ class BenchCommand : public Command {
   }
 
   SimulatorSpeedOptions options_;
-  std::unique_ptr<Command> seeds_;
-  CommandLine seeds_app_;
+  std::unique_ptr<Command> seeds_, traversal_;
+  CommandLine seeds_app_, traversal_app_;
   std::string placement_ = "contiguous", order_ = "fifo";
 };
 

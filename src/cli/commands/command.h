@@ -47,7 +47,9 @@ std::unique_ptr<Command> MakeCompletionCommand();
 std::unique_ptr<Command> MakeManCommand();
 
 // The command below `bench` that makes tables of published systems.
+std::unique_ptr<Command> MakeAdviseCommand();
 std::unique_ptr<Command> MakeBenchSeedsCommand();
+std::unique_ptr<Command> MakeBenchTraversalCommand();
 
 // The commands below `cluster` that make descriptions of machines.
 std::unique_ptr<Command> MakeClusterDetectCommand();

@@ -7,6 +7,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakePlanCommand());
   commands.push_back(MakeTrainCommand());
   commands.push_back(MakeInspectCommand());
+  commands.push_back(MakeAdviseCommand());
   commands.push_back(MakeSimulateCommand());
   commands.push_back(MakeCompareCommand());
   commands.push_back(MakeCheckCommand());

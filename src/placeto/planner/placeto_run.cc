@@ -16,7 +16,9 @@ enum Stream : uint64_t { kFirstValues = 1, kVisits = 2, kLives = 3 };
 // Placements in a slice: of a thousand units, some fifty milliseconds.
 constexpr int64_t kStepsPerSlice = 16;
 
-PlacetoOptions OptionsOf(const AgentSettings& settings) {
+}  // namespace
+
+PlacetoOptions PlacetoOptionsOf(const AgentSettings& settings) {
   PlacetoOptions options;
   options.reward = settings.Is("reward", "improvement") ? PlacetoOptions::Reward::kImprovement
                                                         : PlacetoOptions::Reward::kSlowDown;
@@ -31,8 +33,6 @@ PlacetoOptions OptionsOf(const AgentSettings& settings) {
   options.uniform = settings.Is("policy", "uniform");
   return options;
 }
-
-}  // namespace
 
 Result<std::shared_ptr<PlacetoLearner>> MakePlacetoLearner(const AgentSettings& settings,
                                                            size_t devices, uint64_t seed,
@@ -84,7 +84,7 @@ Result<std::unique_ptr<PlacetoRun>> PlacetoRun::Start(const AgentSettings& setti
   for (const DeviceId device : DevicesOfUnits(problem, run->units_, start)) {
     first.push_back(device.value());
   }
-  PlacetoOptions of_agent = OptionsOf(settings);
+  PlacetoOptions of_agent = PlacetoOptionsOf(settings);
   of_agent.remembers = use == Use::kPlan;
   if (use == Use::kPlan) run->restart_ = settings.Integer("restart");
   run->learner_ = std::move(learner);

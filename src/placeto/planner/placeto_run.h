@@ -80,6 +80,9 @@ class PlacetoRun : public PlannerRun {
   RunRecord record_;
 };
 
+// An agent's options as the settings have them.
+PlacetoOptions PlacetoOptionsOf(const AgentSettings& settings);
+
 // A learner as the settings want it, with first values of the seed or those of `stored`, which may be
 // nullptr. Errors: kPlanMismatch.
 Result<std::shared_ptr<PlacetoLearner>> MakePlacetoLearner(const AgentSettings& settings,

@@ -1,0 +1,182 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iterator>
+
+#include "cli/commands/command.h"
+#include "cli/request/models.h"
+#include "cli/terminal/options.h"
+#include "report/table.h"
+#include "study/traversal/advice.h"
+
+namespace placewright {
+namespace {
+
+// The runs that come with the program: beside the installation, or in the repository that it was
+// built in. Errors: kFileUnreadable, with the places.
+Result<std::string> FindStudy() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path bin = fs::read_symlink("/proc/self/exe", error).parent_path();
+  std::string places;
+  for (const char* place :
+       {"../share/placewright/traversal.jsonl", "../../bench/records/traversal.jsonl"}) {
+    const fs::path path = (bin / place).lexically_normal();
+    std::error_code ignored;
+    if (!error && fs::is_regular_file(path, ignored)) return path.string();
+    places += (places.empty() ? "" : ", ") + path.string();
+  }
+  return MakeError(
+      ErrorCode::kFileUnreadable,
+      "the runs of the traversal-order study were not found (looked for " + places + ")", "",
+      "Give --store, a file that `placewright bench traversal` wrote.");
+}
+
+class AdviseCommand : public Command {
+ public:
+  CommandLine Register(CommandLine program) override {
+    CommandLine app = program.AddCommand(
+        "advise", "In which order placeto should visit a graph, by the traversal-order study");
+    app.AddOption("GRAPH", graph_,
+                  "Graph of any readable format (docs/formats), or model of the zoo")
+        .Required();
+    app.AddOption("--devices", devices_, "Devices to place on (default 4)")
+        .TypeName("N")
+        .Check(IntegerWithin(2, 1024));
+    app.AddOption("--episodes", episodes_, "Episodes to learn for: 10, 20 or 50 (default 50)")
+        .TypeName("N");
+    app.AddOption("--store", store_,
+                  "Runs of `placewright bench traversal` (default: those that "
+                  "come with the program)")
+        .TypeName("FILE");
+    app.Footer(
+        "The order is the one whose steps were shortest on the graphs of the study that are most\n"
+        "like this one by size, edges for each group and diameter. Use it as\n"
+        "`placewright plan GRAPH -c CLUSTER --algo placeto --set order=ORDER`.\n"
+        "Examples:\n"
+        "  placewright advise inception-v3 --devices 4\n"
+        "  placewright advise bert-base --devices 8 --json");
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    if (episodes_ != 10 && episodes_ != 20 && episodes_ != 50) {
+      return MakeError(ErrorCode::kUsage, fmt::format("--episodes {} was not studied", episodes_),
+                       "", "Give 10, 20 or 50.");
+    }
+    if (store_.empty()) {
+      PW_ASSIGN(store_, FindStudy());
+    }
+    PW_ASSIGN(const TraversalStore store, TraversalStore::Load(store_));
+    const int studied = StudiedDevices(devices_);
+    const std::vector<TraversalEvidence> evidence = EvidenceOf(store, studied, episodes_);
+    PW_ASSIGN(const LoadedGraph loaded, LoadGraphOrModel(graph_, {{}, "", {}, true}));
+    const GroupGraphStatistics statistics = CountGroupGraph(loaded.graph);
+    const std::optional<OrderAdvice> advice = AdviseOrder(statistics, evidence);
+    if (!advice) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("{} has no runs on {} devices", store_, studied), "",
+                       "Make some with `placewright bench traversal --store FILE`.");
+    }
+    const AdviceScore score = ScoreAdvice(evidence);
+    if (context.console.json) {
+      PrintJson(statistics, studied, *advice, score, context.console);
+    } else {
+      PrintText(statistics, studied, *advice, score, context.console);
+    }
+    return 0;
+  }
+
+ private:
+  // How sure the evidence is: words and why.
+  static std::string Confidence(const OrderAdvice& advice) {
+    if (advice.distance > 3) return "low: no graph of the study is like it";
+    if (advice.p > 0.05) return "low: on such graphs the second best order is about as good";
+    return "high: on such graphs it beats the second best order";
+  }
+
+  void PrintJson(const GroupGraphStatistics& statistics, int studied, const OrderAdvice& advice,
+                 const AdviceScore& score, Console& console) const {
+    Json object;
+    object["schema"] = "placewright.advise/1";
+    object["order"] = std::string(ToString(advice.order));
+    object["confidence"] = Confidence(advice);
+    object["p"] = advice.p;
+    object["distance"] = advice.distance;
+    object["groups"] = statistics.nodes;
+    object["degree"] = statistics.degree;
+    object["directed_diameter"] = statistics.diameter;
+    object["directed_diameter_exact"] = statistics.diameter_exact;
+    object["studied_devices"] = studied;
+    object["episodes"] = episodes_;
+    Json& orders = object["orders"] = Json::array();
+    for (size_t i = 0; i < kTraversalOrders; ++i) {
+      orders.push_back({{"order", std::string(ToString(AllTraversalOrders()[i]))},
+                        {"to_best", advice.to_best[i]},
+                        {"wins", advice.wins[i]}});
+    }
+    Json& nearest = object["nearest"] = Json::array();
+    for (const TraversalEvidence& one : advice.nearest) {
+      nearest.push_back({{"family", std::string(ToString(one.family))},
+                         {"graph", one.graph},
+                         {"groups", one.statistics.nodes},
+                         {"degree", one.statistics.degree},
+                         {"directed_diameter", one.statistics.diameter}});
+    }
+    object["score"] = {{"graphs", score.graphs},
+                       {"advised", score.advised},
+                       {"always_reversed_topo", score.reversed_topo},
+                       {"better", score.better},
+                       {"worse", score.worse}};
+    console.PrintJson(object);
+  }
+
+  void PrintText(const GroupGraphStatistics& statistics, int studied, const OrderAdvice& advice,
+                 const AdviceScore& score, Console& console) const {
+    const Style& style = console.style();
+    std::string text = fmt::format(
+        "{} groups, {:.2f} edges for each, directed diameter {}{}\n", statistics.nodes,
+        statistics.degree, statistics.diameter_exact ? "" : "at least ", statistics.diameter);
+    text += "order: " + Paint(ToString(advice.order), Tone::kStrong, style) +
+            fmt::format("\nconfidence {}\n\n", Confidence(advice));
+    Table table({{"order"},
+                 {"mean step / best order", Table::Align::kRight},
+                 {"wins", Table::Align::kRight}});
+    for (size_t i = 0; i < kTraversalOrders; ++i) {
+      table.AddRow({std::string(ToString(AllTraversalOrders()[i])),
+                    fmt::format("{:.3f}", advice.to_best[i]), fmt::format("{}", advice.wins[i])});
+    }
+    text += table.Render(style);
+    std::string nearest;
+    for (const TraversalEvidence& one : advice.nearest) {
+      nearest +=
+          fmt::format("{}{} {}", nearest.empty() ? "" : ", ", ToString(one.family), one.graph);
+    }
+    text += fmt::format(
+        "\nof the {} nearest graphs of the study ({}), on {} devices after {} episodes\n",
+        advice.nearest.size(), nearest, studied, episodes_);
+    if (score.graphs > 0) {
+      text += fmt::format(
+          "such advice from the other families alone, over {} graphs: {:.3f} of the best order's "
+          "step, always reversed-topo: {:.3f} (better on {}, worse on {})\n",
+          score.graphs, score.advised, score.reversed_topo, score.better, score.worse);
+      if (score.advised > score.reversed_topo) {
+        text +=
+            Paint("so on families that it has not seen, it loses to always taking reversed-topo",
+                  Tone::kWarning, style) +
+            "\n";
+      }
+    }
+    console.Print(text);
+  }
+
+  std::string graph_, store_;
+  int devices_ = 4;
+  int64_t episodes_ = 50;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeAdviseCommand() { return std::make_unique<AdviseCommand>(); }
+
+}  // namespace placewright

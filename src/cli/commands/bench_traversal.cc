@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+
+#include "base/thread_pool.h"
+#include "cli/commands/command.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/options.h"
+#include "cli/terminal/output_path.h"
+#include "formats/text/file.h"
+#include "study/traversal/report.h"
+
+namespace placewright {
+namespace {
+
+class BenchTraversalCommand : public Command {
+ public:
+  CommandLine Register(CommandLine bench) override {
+    CommandLine app = bench.AddCommand(
+        "traversal", "The traversal-order study: Placeto's agent in six orders of visits");
+    app.AddOption("--store", store_,
+                  "Runs made so far, and those to come (default traversal.jsonl)")
+        .TypeName("FILE");
+    app.AddOption("--graphs", design_.graphs,
+                  "Graphs of each family (default 10; the study has 32)")
+        .TypeName("N")
+        .Check(IntegerWithin(1, kFamilySize));
+    app.AddOption("--repeats", design_.repeats,
+                  "Repeats of each, a multiple of 5 (default 5; the study has 10)")
+        .TypeName("N")
+        .Check(IntegerWithin(5, 1000));
+    app.AddOption("--long-graphs", design_.long_graphs,
+                  "Graphs of each family followed for 500 episodes (default 3)")
+        .TypeName("N")
+        .Check(IntegerWithin(0, kFamilySize));
+    app.AddOption("--threads", threads_, "Threads (default 1); results never depend on them")
+        .TypeName("N")
+        .Check(IntegerWithin(1, 1024));
+    app.AddOption("--time", time_, "Ends after that time, such as 2h; a later call goes on")
+        .TypeName("TIME");
+    app.AddFlag("--no-runs", no_runs_, "Show what the store has, and run nothing");
+    app.AddOption("-o,--output", output_, "The tables as Markdown")
+        .TypeName("FILE")
+        .Group("Output");
+    app.Footer(
+        "A chunk of runs (a graph on so many devices under one policy: six orders, five repeats)\n"
+        "takes seconds to minutes on one core, all of them hours: give --time. What a chunk had\n"
+        "begun when it was ended is lost, the others are kept. Wins stand beside the published\n"
+        "ones of 32 graphs.\n"
+        "Examples:\n"
+        "  placewright bench traversal --no-runs\n"
+        "  placewright bench traversal --time 2s --threads 2 -o traversal.md");
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    const std::atomic<bool>& interrupted = CatchInterrupts();
+    PW_RETURN_IF_ERROR(RejectOverwriting({{"the store", store_}, {"the tables", output_}}, {}));
+    if (design_.repeats % TraversalChunk::kRepeats != 0) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--repeats {} is no multiple of {}", design_.repeats,
+                                   TraversalChunk::kRepeats),
+                       "", "Repeats are made five at a time.");
+    }
+    if (!no_runs_) PW_RETURN_IF_ERROR(ProbeWritable(store_));
+    if (!output_.empty()) PW_RETURN_IF_ERROR(ProbeWritable(output_));
+    Budget budget;
+    budget.stop = StopToken(&interrupted);
+    if (!time_.empty()) {
+      PW_ASSIGN(const std::chrono::nanoseconds limit, ParseTimeLimit(time_));
+      budget.deadline = context.started + std::chrono::duration_cast<Clock::duration>(limit);
+    }
+    PW_ASSIGN(TraversalStore store, TraversalStore::Load(store_));
+    const std::vector<TraversalChunk> wanted = ChunksOf(design_);
+    if (!no_runs_) PW_RETURN_IF_ERROR(MakeChunks(wanted, budget, store, context.console));
+    context.console.Progress("");
+    if (!output_.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(output_, Markdown(store)));
+    if (context.console.json) {
+      context.console.PrintJson(TraversalJson(store));
+    } else {
+      for (const TraversalPolicy policy : AllTraversalPolicies()) {
+        context.console.Print(RenderTraversal(store, policy, context.console.style()) + "\n");
+      }
+    }
+    const auto missing =
+        std::count_if(wanted.begin(), wanted.end(),
+                      [&](const TraversalChunk& chunk) { return store.Find(chunk) == nullptr; });
+    if (missing > 0) {
+      context.console.Note(
+          fmt::format("{} of {} chunks are still to come", missing, wanted.size()));
+    }
+    return interrupted ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;
+  }
+
+ private:
+  Status MakeChunks(const std::vector<TraversalChunk>& wanted, const Budget& budget,
+                    TraversalStore& store, Console& console) const {
+    std::vector<TraversalChunk> missing;
+    for (const TraversalChunk& chunk : wanted) {
+      if (store.Find(chunk) == nullptr) missing.push_back(chunk);
+    }
+    const size_t had = wanted.size() - missing.size();
+    std::mutex mutex;
+    std::optional<Error> failed;
+    size_t made = 0;
+    ThreadPool pool(threads_);
+    pool.ParallelFor(static_cast<int>(missing.size()), [&](int i) {
+      if (budget.Expired()) return;
+      const TraversalChunk& chunk = missing[static_cast<size_t>(i)];
+      Result<TraversalTimes> times = MakeChunk(chunk, budget);
+      const std::scoped_lock lock(mutex);
+      if (failed) return;
+      if (!times.ok()) {
+        if (times.error().code != ErrorCode::kCancelled) failed = times.error();
+        return;
+      }
+      const Status added = store.Add(chunk, std::move(times).Take());
+      if (!added.ok()) failed = added.error();
+      ++made;
+      console.Progress(fmt::format("{} of {} chunks: {} graph {} on {} devices, {}", had + made,
+                                   wanted.size(), ToString(chunk.family), chunk.graph,
+                                   chunk.devices, ToString(chunk.policy)));
+    });
+    return failed ? Status(*failed) : Ok();
+  }
+
+  static std::string Markdown(const TraversalStore& store) {
+    std::string text;
+    for (const TraversalPolicy policy : AllTraversalPolicies()) {
+      text += (text.empty() ? "" : "\n") + TraversalMarkdown(store, policy);
+    }
+    return text;
+  }
+
+  TraversalDesign design_;
+  std::string store_ = "traversal.jsonl", time_, output_;
+  int threads_ = 1;
+  bool no_runs_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeBenchTraversalCommand() {
+  return std::make_unique<BenchTraversalCommand>();
+}
+
+}  // namespace placewright

@@ -1,0 +1,127 @@
+#include "study/traversal/advice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+
+namespace placewright {
+namespace {
+
+using Point = std::array<double, 3>;
+
+Point PointOf(const GroupGraphStatistics& s) {
+  return {std::log(static_cast<double>(std::max<int64_t>(1, s.nodes))),
+          std::log(std::max(0.1, s.degree)),
+          std::log(static_cast<double>(std::max<int64_t>(1, s.diameter)))};
+}
+
+// Standard deviations of the evidence.
+Point SpreadOf(const std::vector<TraversalEvidence>& evidence) {
+  Point mean{}, spread{};
+  const auto n = static_cast<double>(evidence.size());
+  for (const TraversalEvidence& one : evidence) {
+    const Point point = PointOf(one.statistics);
+    for (size_t i = 0; i < 3; ++i) mean[i] += point[i] / n;
+  }
+  for (const TraversalEvidence& one : evidence) {
+    const Point point = PointOf(one.statistics);
+    for (size_t i = 0; i < 3; ++i) spread[i] += (point[i] - mean[i]) * (point[i] - mean[i]) / n;
+  }
+  for (double& one : spread) one = std::max(std::sqrt(one), 0.05);
+  return spread;
+}
+
+size_t IndexOf(TraversalOrder order) {
+  const auto all = AllTraversalOrders();
+  return static_cast<size_t>(std::find(all.begin(), all.end(), order) - all.begin());
+}
+
+}  // namespace
+
+int StudiedDevices(int devices) { return devices <= 3 ? 3 : devices <= 6 ? 5 : 8; }
+
+std::vector<TraversalEvidence> EvidenceOf(const TraversalStore& store, int devices,
+                                          int64_t episodes) {
+  std::vector<TraversalEvidence> evidence;
+  for (const GraphFamily family : AllGraphFamilies()) {
+    for (const auto& [graph, means] :
+         MeanTimes(store, family, devices, TraversalPolicy::kImprovement, episodes)) {
+      TraversalEvidence one{family, graph, CountGroupGraph(MakeFamilyGraph(family, graph, 1).graph),
+                            means};
+      const double best = *std::min_element(means.begin(), means.end());
+      for (double& ratio : one.to_best) ratio /= best;
+      evidence.push_back(one);
+    }
+  }
+  return evidence;
+}
+
+std::optional<OrderAdvice> AdviseOrder(const GroupGraphStatistics& statistics,
+                                       const std::vector<TraversalEvidence>& evidence) {
+  if (evidence.empty()) return std::nullopt;
+  const Point spread = SpreadOf(evidence), asked = PointOf(statistics);
+  std::vector<std::pair<double, size_t>> by_distance;
+  for (size_t i = 0; i < evidence.size(); ++i) {
+    const Point point = PointOf(evidence[i].statistics);
+    double square = 0;
+    for (size_t k = 0; k < 3; ++k) {
+      const double apart = (point[k] - asked[k]) / spread[k];
+      square += apart * apart;
+    }
+    by_distance.emplace_back(std::sqrt(square), i);
+  }
+  std::sort(by_distance.begin(), by_distance.end());
+  by_distance.resize(std::min(by_distance.size(), kNearestGraphs));
+  OrderAdvice advice;
+  advice.distance = by_distance.front().first;
+  PerOrder sums{};
+  for (const auto& [distance, i] : by_distance) {
+    const TraversalEvidence& one = evidence[i];
+    advice.nearest.push_back(one);
+    for (size_t order = 0; order < kTraversalOrders; ++order) {
+      sums[order] += std::log(one.to_best[order]);
+    }
+    const auto best = std::min_element(one.to_best.begin(), one.to_best.end());
+    ++advice.wins[static_cast<size_t>(best - one.to_best.begin())];
+  }
+  std::array<size_t, kTraversalOrders> ranked{};
+  std::iota(ranked.begin(), ranked.end(), 0);
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [&](size_t a, size_t b) { return sums[a] < sums[b]; });
+  for (size_t order = 0; order < kTraversalOrders; ++order) {
+    advice.to_best[order] = std::exp(sums[order] / static_cast<double>(advice.nearest.size()));
+  }
+  advice.order = AllTraversalOrders()[ranked[0]];
+  std::vector<double> differences;
+  for (const TraversalEvidence& one : advice.nearest) {
+    differences.push_back(std::log(one.to_best[ranked[0]] / one.to_best[ranked[1]]));
+  }
+  advice.p = WilcoxonP(differences);
+  return advice;
+}
+
+AdviceScore ScoreAdvice(const std::vector<TraversalEvidence>& evidence) {
+  AdviceScore score;
+  double advised = 0, reversed = 0;
+  for (const TraversalEvidence& one : evidence) {
+    std::vector<TraversalEvidence> others;
+    std::copy_if(evidence.begin(), evidence.end(), std::back_inserter(others),
+                 [&](const TraversalEvidence& other) { return other.family != one.family; });
+    const std::optional<OrderAdvice> advice = AdviseOrder(one.statistics, others);
+    if (!advice) continue;
+    const double by_advice = one.to_best[IndexOf(advice->order)],
+                 always = one.to_best[IndexOf(TraversalOrder::kReversedTopo)];
+    ++score.graphs;
+    advised += std::log(by_advice);
+    reversed += std::log(always);
+    if (by_advice < always) ++score.better;
+    if (by_advice > always) ++score.worse;
+  }
+  if (score.graphs == 0) return score;
+  score.advised = std::exp(advised / static_cast<double>(score.graphs));
+  score.reversed_topo = std::exp(reversed / static_cast<double>(score.graphs));
+  return score;
+}
+
+}  // namespace placewright

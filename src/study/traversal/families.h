@@ -1,0 +1,41 @@
+// Graphs for the traversal-order study, made up from seeds in the manner of those that it used, which
+// are not published: 32 of each family, with the sizes, degrees and diameters of its Table I.
+//
+//   cifar10  convolutional networks of ENAS cells (Pham et al. 2018, sec. 2.3): blocks that add up
+//            two branches, each a separable convolution, a pooling or nothing, of what came before
+//   ptb      language models of recurrent ENAS cells (sec. 2.1), unrolled: nodes that take an earlier
+//            one through a weight and an activation, with a highway past both; loose ends are averaged
+//   nmt      encoder-decoders with attention, unrolled for a varying number of steps
+//
+// Nodes are groups, as the study's are: a forward op, and its backward op with it. A simulator runs
+// both; what is placed, visited and counted is the group, and edges are those of forward ops. Times are
+// those of the ops' arithmetic on a K80 (sizes and rates stand in the source), twice as long backwards.
+// Updates of variables are left out: their gradients stay where they are made.
+#ifndef PLACEWRIGHT_STUDY_TRAVERSAL_FAMILIES_H_
+#define PLACEWRIGHT_STUDY_TRAVERSAL_FAMILIES_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "formats/costs/costgraph_reader.h"
+
+namespace placewright {
+
+enum class GraphFamily : uint8_t { kCifar10, kPtb, kNmt };
+inline constexpr int kFamilySize = 32;
+
+std::span<const GraphFamily> AllGraphFamilies();
+std::string_view ToString(GraphFamily family);  // "cifar10", "ptb", "nmt"
+std::optional<GraphFamily> ParseGraphFamily(std::string_view name);
+
+// Graph `index` in [0, kFamilySize), with `devices` >= 1 equal devices of 12 GB whose links have the
+// speed of Placeto's simulator (7,600 bytes a microsecond, 25 us). The graph depends on family and
+// index alone.
+CostGraph MakeFamilyGraph(GraphFamily family, int index, int devices);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_STUDY_TRAVERSAL_FAMILIES_H_

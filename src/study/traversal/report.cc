@@ -1,0 +1,121 @@
+#include "study/traversal/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace placewright {
+namespace {
+
+std::string TitleOf(TraversalPolicy policy) {
+  switch (policy) {
+    case TraversalPolicy::kPublished: return "as published: rewarded for slower steps";
+    case TraversalPolicy::kImprovement: return "rewarded for faster steps, as Placeto is";
+    case TraversalPolicy::kUniform: return "the control: devices drawn uniformly";
+  }
+  return "";
+}
+
+std::string FormatP(double p) { return p < 0.001 ? "<0.001" : fmt::format("{:.3f}", p); }
+
+std::string WinsOf(const TraversalFinding& finding, size_t order) {
+  if (!finding.published) return fmt::format("{}", finding.wins[order]);
+  return fmt::format("{} ({})", finding.wins[order], (*finding.published)[order]);
+}
+
+std::vector<std::string> RowOf(const TraversalFinding& finding, bool controlled) {
+  std::vector<std::string> row = {
+      std::string(ToString(finding.family)), fmt::format("{}", finding.devices),
+      fmt::format("{}", finding.episodes), fmt::format("{} x {}", finding.graphs, finding.repeats)};
+  for (size_t order = 0; order < kTraversalOrders; ++order) row.push_back(WinsOf(finding, order));
+  row.push_back(FormatP(finding.friedman_p));
+  row.push_back(fmt::format("{:.3f}", finding.worst_to_best));
+  if (controlled) {
+    const auto best = std::min_element(finding.to_control.begin(), finding.to_control.end());
+    const auto order = static_cast<size_t>(best - finding.to_control.begin());
+    row.push_back(finding.controlled == 0 ? "-"
+                                          : fmt::format("{:.3f} {} (p {})", *best,
+                                                        ToString(AllTraversalOrders()[order]),
+                                                        FormatP(finding.control_p[order])));
+  }
+  return row;
+}
+
+std::vector<std::string> Headings(bool controlled) {
+  std::vector<std::string> headings = {"family", "devices", "episodes", "graphs x repeats"};
+  for (const TraversalOrder order : AllTraversalOrders()) headings.emplace_back(ToString(order));
+  headings.emplace_back("p of all alike");
+  headings.emplace_back("worst / best");
+  if (controlled) headings.emplace_back("best to control");
+  return headings;
+}
+
+}  // namespace
+
+std::string RenderTraversal(const TraversalStore& store, TraversalPolicy policy,
+                            const Style& style) {
+  const bool controlled = policy != TraversalPolicy::kUniform;
+  const std::vector<TraversalFinding> findings = FindTraversalResults(store, policy);
+  std::string text =
+      Paint(fmt::format("{} ({})", ToString(policy), TitleOf(policy)), Tone::kStrong, style) + "\n";
+  if (findings.empty()) return text + "no runs\n";
+  std::vector<Table::Column> columns;
+  for (std::string& heading : Headings(controlled)) {
+    columns.push_back(
+        {std::move(heading), columns.empty() ? Table::Align::kLeft : Table::Align::kRight});
+  }
+  Table table(columns);
+  for (const TraversalFinding& finding : findings) {
+    std::vector<Table::Cell> row;
+    for (std::string& cell : RowOf(finding, controlled)) row.emplace_back(std::move(cell));
+    table.AddRow(std::move(row));
+  }
+  return text + table.Render(style);
+}
+
+std::string TraversalMarkdown(const TraversalStore& store, TraversalPolicy policy) {
+  const bool controlled = policy != TraversalPolicy::kUniform;
+  std::string text = fmt::format("**{}**: {}\n\n", ToString(policy), TitleOf(policy)), line = "|";
+  for (const std::string& heading : Headings(controlled)) {
+    text += "| " + heading + " ";
+    line += "---|";
+  }
+  text += "|\n" + line + "\n";
+  for (const TraversalFinding& finding : FindTraversalResults(store, policy)) {
+    for (const std::string& cell : RowOf(finding, controlled)) text += "| " + cell + " ";
+    text += "|\n";
+  }
+  return text;
+}
+
+Json TraversalJson(const TraversalStore& store) {
+  Json json;
+  json["schema"] = "placewright.bench-traversal/1";
+  Json& orders = json["orders"] = Json::array();
+  for (const TraversalOrder order : AllTraversalOrders()) {
+    orders.push_back(std::string(ToString(order)));
+  }
+  Json& findings = json["findings"] = Json::array();
+  for (const TraversalPolicy policy : AllTraversalPolicies()) {
+    for (const TraversalFinding& finding : FindTraversalResults(store, policy)) {
+      Json& object = findings.emplace_back();
+      object["policy"] = std::string(ToString(policy));
+      object["family"] = std::string(ToString(finding.family));
+      object["devices"] = finding.devices;
+      object["episodes"] = finding.episodes;
+      object["graphs"] = finding.graphs;
+      object["repeats"] = finding.repeats;
+      object["wins"] = finding.wins;
+      object["published_wins"] = finding.published ? Json(*finding.published) : Json();
+      object["friedman_p"] = finding.friedman_p;
+      object["worst_to_best"] = finding.worst_to_best;
+      object["controlled_graphs"] = finding.controlled;
+      object["to_control"] = finding.to_control;
+      object["control_p"] = finding.control_p;
+    }
+  }
+  return json;
+}
+
+}  // namespace placewright

@@ -1,0 +1,78 @@
+// The runs of the traversal-order study (Wang et al., sec. IV): Placeto's agent on graphs of the
+// families, in each of the six orders and with several seeds, as far as episodes go.
+//
+// They are made and kept by chunks, each a graph on so many devices under one policy, with all orders
+// and a block of repeats; chunks are independent of each other, and equal whatever the number of threads.
+#ifndef PLACEWRIGHT_STUDY_TRAVERSAL_RUNS_H_
+#define PLACEWRIGHT_STUDY_TRAVERSAL_RUNS_H_
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/stop.h"
+#include "graph/analysis/traversal.h"
+#include "study/traversal/families.h"
+
+namespace placewright {
+
+// Who draws devices.
+enum class TraversalPolicy : uint8_t {
+  kPublished,    // values=published, whose reward has the study's sign
+  kImprovement,  // the same, but with the sign of Placeto
+  kUniform,      // draws uniformly: the control
+};
+std::span<const TraversalPolicy> AllTraversalPolicies();
+std::string_view ToString(TraversalPolicy policy);  // "published", "improvement", "uniform"
+
+struct TraversalChunk {
+  GraphFamily family = GraphFamily::kCifar10;
+  int graph = 0, devices = 3;
+  TraversalPolicy policy = TraversalPolicy::kPublished;
+  int first_repeat = 0;  // of kRepeats
+  int64_t episodes = 50;
+
+  static constexpr int kRepeats = 5;
+  friend auto operator<=>(const TraversalChunk&, const TraversalChunk&) = default;
+};
+
+// After how many episodes the best step so far is noted: 10, 20 and 50 are the study's 9, 19 and 49.
+std::vector<int64_t> TraversalCheckpoints(int64_t episodes);
+
+// Nanoseconds of the best step so far, [order][repeat][checkpoint], orders as AllTraversalOrders has
+// them; rounded from Placeto's doubles.
+using TraversalTimes = std::vector<std::vector<std::vector<int64_t>>>;
+
+// Errors: kCancelled (the budget ended before it was done).
+Result<TraversalTimes> MakeChunk(const TraversalChunk& chunk, const Budget& budget);
+
+// The study's designs, in the order in which they are made.
+struct TraversalDesign {
+  int graphs = 10, repeats = 5;  // of each family; repeats in blocks of kRepeats
+  // Graphs of each family that are also followed for 500 episodes, under all policies.
+  int long_graphs = 3;
+};
+std::vector<TraversalChunk> ChunksOf(const TraversalDesign& design);
+
+// Chunks in a text file, a line of JSON each.
+class TraversalStore {
+ public:
+  // Those of the file; none where there is no file. Errors: kSyntax, kField, kFileUnreadable.
+  static Result<TraversalStore> Load(const std::string& path);
+  const TraversalTimes* Find(const TraversalChunk& chunk) const;
+  // Appends, to what the file holds by then: other processes may add to it at the same time. Errors:
+  // kFileUnwritable, kFileUnreadable.
+  Status Add(const TraversalChunk& chunk, TraversalTimes times);
+  const std::map<TraversalChunk, TraversalTimes>& chunks() const { return chunks_; }
+
+ private:
+  std::string path_;
+  std::map<TraversalChunk, TraversalTimes> chunks_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_STUDY_TRAVERSAL_RUNS_H_

@@ -1,0 +1,228 @@
+// The graph families, the runs of the study and what is found in them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "study/traversal/advice.h"
+#include "study/traversal/report.h"
+
+namespace placewright {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Table I: averages within a tenth, diameters in its ranges.
+TEST(GraphFamilies, AreAsTableISays) {
+  struct Row {
+    GraphFamily family;
+    double nodes, degree, diameter;
+    int64_t shortest, longest;
+  };
+  for (const Row& row : {Row{GraphFamily::kCifar10, 303.44, 1.47, 95.63, 74, 154},
+                         Row{GraphFamily::kPtb, 500.75, 2.56, 316.09, 216, 450},
+                         Row{GraphFamily::kNmt, 179.44, 2.65, 63.13, 41, 69}}) {
+    double nodes = 0, degree = 0, diameter = 0;
+    for (int i = 0; i < kFamilySize; ++i) {
+      const CostGraph made = MakeFamilyGraph(row.family, i, 3);
+      const GroupGraphStatistics counted = CountGroupGraph(made.graph);
+      EXPECT_GT(static_cast<int64_t>(made.graph.op_count()), counted.nodes * 3 / 2);
+      EXPECT_TRUE(counted.diameter_exact);
+      nodes += static_cast<double>(counted.nodes) / kFamilySize;
+      degree += counted.degree / kFamilySize;
+      diameter += static_cast<double>(counted.diameter) / kFamilySize;
+      EXPECT_GE(counted.diameter, row.shortest) << ToString(row.family) << " " << i;
+      EXPECT_LE(counted.diameter, row.longest) << ToString(row.family) << " " << i;
+    }
+    EXPECT_NEAR(nodes / row.nodes, 1, 0.1) << ToString(row.family);
+    EXPECT_NEAR(degree / row.degree, 1, 0.05) << ToString(row.family);
+    EXPECT_NEAR(diameter / row.diameter, 1, 0.1) << ToString(row.family);
+  }
+}
+
+TEST(GraphFamilies, DependOnFamilyAndIndexAlone) {
+  const CostGraph one = MakeFamilyGraph(GraphFamily::kNmt, 4, 3),
+                  same = MakeFamilyGraph(GraphFamily::kNmt, 4, 8),
+                  other = MakeFamilyGraph(GraphFamily::kNmt, 5, 3);
+  ASSERT_EQ(one.graph.op_count(), same.graph.op_count());
+  bool differs = one.graph.op_count() != other.graph.op_count();
+  for (const OpId op : one.graph.ops()) {
+    EXPECT_EQ(one.graph.op(op).name, same.graph.op(op).name);
+    EXPECT_EQ(one.costs.time(op, DeviceId(2)), same.costs.time(op, DeviceId(7)));
+  }
+  for (const GraphFamily family : AllGraphFamilies()) {
+    EXPECT_EQ(ParseGraphFamily(ToString(family)), family);
+  }
+  EXPECT_EQ(ParseGraphFamily("cifar"), std::nullopt);
+  for (int i = 0; i < 4 && !differs; ++i) {
+    differs = MakeFamilyGraph(GraphFamily::kNmt, i, 3).graph.op_count() != one.graph.op_count();
+  }
+  EXPECT_TRUE(differs);
+}
+
+class TraversalFile : public testing::Test {
+ protected:
+  void TearDown() override {
+    std::remove(path_.c_str());
+    std::remove((path_ + ".lock").c_str());
+  }
+  const std::string path_ = testing::TempDir() + "placewright_traversal_test.jsonl";
+};
+
+// A smaller run of the study: one graph, all orders, a few episodes.
+TEST_F(TraversalFile, ARunIsRepeatableAndKept) {
+  TraversalChunk chunk{GraphFamily::kNmt, 0, 3, TraversalPolicy::kImprovement, 0, 2};
+  const TraversalTimes times = MakeChunk(chunk, {}).Take();
+  EXPECT_EQ(times.size(), kTraversalOrders);
+  EXPECT_EQ(times[0].size(), static_cast<size_t>(TraversalChunk::kRepeats));
+  EXPECT_EQ(times[0][0].size(), 2U);  // after 1 and 2 episodes
+  bool differ = false;
+  for (const auto& of_order : times) {
+    for (const auto& repeat : of_order) {
+      EXPECT_LE(repeat[1], repeat[0]);
+      differ |= repeat != times[0][0];
+    }
+  }
+  EXPECT_TRUE(differ);
+  chunk.policy = TraversalPolicy::kUniform;
+  const TraversalTimes control = MakeChunk(chunk, {}).Take();
+  EXPECT_EQ(control, MakeChunk(chunk, {}).Take());
+  EXPECT_NE(control, times);
+  TraversalStore store = TraversalStore::Load(path_).Take();
+  EXPECT_EQ(store.Find(chunk), nullptr);
+  ASSERT_TRUE(store.Add(chunk, control).ok());
+  const TraversalStore again = TraversalStore::Load(path_).Take();
+  ASSERT_NE(again.Find(chunk), nullptr);
+  EXPECT_EQ(*again.Find(chunk), control);
+  chunk.devices = 5;
+  EXPECT_EQ(again.Find(chunk), nullptr);
+  StopSource stop;
+  stop.RequestStop();
+  Budget budget;
+  budget.stop = stop.token();
+  EXPECT_EQ(MakeChunk(chunk, budget).error().code, ErrorCode::kCancelled);
+}
+
+TEST_F(TraversalFile, LinesThatAreWrongAreNamed) {
+  const auto error = [&](const std::string& text) {
+    std::ofstream(path_) << text;
+    const auto loaded = TraversalStore::Load(path_);
+    return loaded.ok() ? std::string("accepted") : loaded.error().ToString();
+  };
+  EXPECT_THAT(error("\n{"), HasSubstr("line 2"));
+  EXPECT_THAT(error("[]\n"), HasSubstr("must be an object"));
+  const std::string begin = R"({"family":"nmt","graph":0,"devices":3,"policy":"uniform",)";
+  EXPECT_THAT(error(begin + R"("first_repeat":0,"episodes":1,"times_ns":[]})"),
+              HasSubstr("for each order and repeat"));
+  EXPECT_THAT(error(R"({"family":"mnt","graph":0,"devices":3,"policy":"uniform"})"),
+              HasSubstr("\"mnt\" is unknown"));
+}
+
+TEST(TraversalDesign, BeginsWithAllFamiliesAndDevices) {
+  const std::vector<TraversalChunk> chunks = ChunksOf({10, 5, 3});
+  EXPECT_EQ(chunks.size(), 10U * 3 * 3 * 3 + 3 * 3 * 3);
+  EXPECT_EQ(ChunksOf({32, 10, 0}).size(), 2U * 32 * 3 * 3 * 3);
+  for (size_t i = 0; i < 27; ++i) EXPECT_EQ(chunks[i].graph, 0);
+  EXPECT_EQ(chunks.back().episodes, 500);
+}
+
+// Three blocks of six: rank sums 3 6 9 12 15 18, whose squares from the mean 10.5 are
+// 2 (7.5^2 + 4.5^2 + 1.5^2) = 157.5; x = 12 * 157.5 / (3 * 6 * 7) = 15, p of chi-square with 5 degrees
+// of freedom .010362.
+TEST(Statistics, FriedmanByHand) {
+  const std::vector<PerOrder> blocks(3, PerOrder{1, 2, 3, 4, 5, 6});
+  EXPECT_NEAR(FriedmanP(blocks), 0.010362, 1e-6);
+  EXPECT_EQ(FriedmanP(std::vector<PerOrder>(4, PerOrder{2, 2, 2, 2, 2, 2})), 1);
+  EXPECT_EQ(FriedmanP({}), 1);
+  // One block 1 1 1 2 2 2: ranks 2 2 2 5 5 5, squares 6 * 1.5^2 = 13.5, ties 2 * 24 = 48,
+  // x = 12 * 13.5 / (42 - 48 / 5) = 5; p = .415880.
+  EXPECT_NEAR(FriedmanP(std::vector<PerOrder>{{1, 1, 1, 2, 2, 2}}), 0.415880, 1e-6);
+}
+
+TEST(Statistics, WilcoxonByHand) {
+  // All five of one sign: 2 / 2^5.
+  EXPECT_DOUBLE_EQ(WilcoxonP(std::vector<double>{1, 2, 3, 4, 5}), 0.0625);
+  // Ranks 1 2 3 with signs - + +: sum 1 or less in 2 of 8 ways.
+  EXPECT_DOUBLE_EQ(WilcoxonP(std::vector<double>{-1, 2, 3}), 0.5);
+  // Ties: ranks 1.5 1.5 3, signs - + +: sums up to 1.5 are 0, 1.5, 1.5: 3 of 8.
+  EXPECT_DOUBLE_EQ(WilcoxonP(std::vector<double>{-1, 1, 3, 0}), 0.75);
+  EXPECT_EQ(WilcoxonP(std::vector<double>{0, 0}), 1);
+  EXPECT_THAT(HolmCorrected(std::vector<double>{0.03, 0.01, 0.04}), ElementsAre(0.06, 0.03, 0.06));
+}
+
+// Order 1 (reversed-topo) always 1, order 0 always 2, the others 3; the control 4.
+TraversalStore MadeUpStore(const std::string& path) {
+  TraversalStore store = TraversalStore::Load(path).Take();
+  for (TraversalChunk chunk : ChunksOf({6, 5, 0})) {
+    if (chunk.devices != 3 || chunk.policy == TraversalPolicy::kPublished) continue;
+    TraversalTimes times(kTraversalOrders);
+    for (size_t order = 0; order < kTraversalOrders; ++order) {
+      const int64_t time = chunk.policy == TraversalPolicy::kUniform ? 4000
+                           : order == 1                              ? 1000
+                           : order == 0                              ? 2000
+                                                                     : 3000;
+      times[order].assign(5, std::vector<int64_t>(TraversalCheckpoints(50).size(), time));
+    }
+    EXPECT_TRUE(store.Add(chunk, times).ok());
+  }
+  return store;
+}
+
+TEST_F(TraversalFile, FindingsCountWinsAndCompareWithTheControl) {
+  const TraversalStore store = MadeUpStore(path_);
+  const auto findings = FindTraversalResults(store, TraversalPolicy::kImprovement);
+  ASSERT_EQ(findings.size(), 9U);  // three families, after 10, 20 and 50
+  for (const TraversalFinding& finding : findings) {
+    EXPECT_THAT(finding.wins, ElementsAre(0, 6, 0, 0, 0, 0));
+    EXPECT_EQ(finding.graphs, 6U);
+    EXPECT_EQ(finding.repeats, 5);
+    EXPECT_DOUBLE_EQ(finding.worst_to_best, 3);
+    EXPECT_NEAR(finding.to_control[1], 0.25, 1e-12);
+    EXPECT_NEAR(finding.control_p[1], 6 * 2.0 / 64, 1e-12);  // all six graphs, Holm
+    EXPECT_LT(finding.friedman_p, 0.001);
+    ASSERT_TRUE(finding.published);
+  }
+  // Table II, 3 devices after 9: lexico 1, topo 6, dfs_pre 10, rev_topo 10, dfs_post 4, bfs 1.
+  EXPECT_THAT(*findings[0].published, ElementsAre(6, 10, 10, 4, 1, 1));
+  // Table IV, 3 devices after 49: 0 1 8 5 2 16; Table III: 0 0 1 24 1 6.
+  EXPECT_THAT(*findings[5].published, ElementsAre(1, 5, 8, 2, 16, 0));
+  EXPECT_THAT(*findings[8].published, ElementsAre(0, 24, 1, 1, 6, 0));
+  EXPECT_TRUE(FindTraversalResults(store, TraversalPolicy::kPublished).empty());
+  EXPECT_THAT(TraversalMarkdown(store, TraversalPolicy::kImprovement),
+              HasSubstr("| cifar10 | 3 | 10 | 6 x 5 | 0 (6) | 6 (10) |"));
+  EXPECT_EQ(TraversalJson(store)["findings"].size(), 18U);
+}
+
+TEST_F(TraversalFile, AdviceIsWhatWonOnGraphsLikeIt) {
+  const TraversalStore store = MadeUpStore(path_);
+  const std::vector<TraversalEvidence> evidence = EvidenceOf(store, 3, 50);
+  EXPECT_EQ(evidence.size(), 18U);
+  const OrderAdvice advice = *AdviseOrder(evidence[7].statistics, evidence);
+  EXPECT_EQ(advice.order, TraversalOrder::kReversedTopo);
+  EXPECT_EQ(advice.nearest.size(), kNearestGraphs);
+  EXPECT_EQ(advice.distance, 0);
+  EXPECT_NEAR(advice.to_best[0], 2, 1e-12);
+  EXPECT_NEAR(advice.p, 2.0 / 128, 1e-12);
+  // The six of its family, and another.
+  for (size_t i = 0; i < 6; ++i) EXPECT_EQ(advice.nearest[i].family, evidence[7].family);
+  const AdviceScore score = ScoreAdvice(evidence);
+  EXPECT_EQ(score.graphs, 18U);
+  EXPECT_NEAR(score.advised, 1, 1e-12);
+  EXPECT_EQ(score.worse, 0U);
+  // One family where another order wins: its own graphs are advised otherwise by the others.
+  std::vector<TraversalEvidence> split = evidence;
+  for (TraversalEvidence& one : split) {
+    if (one.family == GraphFamily::kPtb) one.to_best = {3, 3, 3, 3, 1, 3};
+  }
+  EXPECT_EQ(AdviseOrder(evidence[7].statistics, split)->order, TraversalOrder::kBfs);
+  EXPECT_EQ(ScoreAdvice(split).better, 0U);
+  EXPECT_FALSE(AdviseOrder(evidence[0].statistics, {}));
+  EXPECT_EQ(StudiedDevices(2), 3);
+  EXPECT_EQ(StudiedDevices(4), 5);
+  EXPECT_EQ(StudiedDevices(64), 8);
+}
+
+}  // namespace
+}  // namespace placewright
