@@ -57,7 +57,8 @@ std::vector<AgentSetting> TrainingSettings() {
       Real("entropy", 0.001, 0, 100, "weight of the entropy of decisions"),
       Real("learning-rate", 3e-4, 0, 10, "of Adam"),
       Real("gradient-norm", 1, 0, 1e9, "bound of the gradient's norm"),
-      Real("baseline-decay", 0.99, 0, 1, "of the moving average of rewards"),
+      Real("baseline-decay", 0.99, 0, 1,
+           "of the moving average of rewards; 1: the mean of all so far"),
       Integer("elite-interval", 50, 1, 1'000'000, "ppo+ce: placements between two steps on elites"),
       Integer("elites", 5, 1, 4096, "ppo+ce: best placements so far"),
       Real("first-baseline", 0, -1e6, 1e6,
@@ -80,8 +81,8 @@ std::vector<AgentSetting> TrainingSettings() {
            "plan: placements sampled before stand as they are, or have single decisions changed "
            "until they are new"),
       Real("invalid-seconds", 0, 0, 1e6,
-           "what a placement that does not fit counts as; 0: ten times the step on one device "
-           "without a memory limit"),
+           "what a placement that does not fit counts as; 0: `invalid-steps`"),
+      Real("invalid-steps", 10, 1, 1e6, "the same in steps on one device without a memory limit"),
       Word("invalid", {"fixed", "graded"},
            "what placements that do not fit count as: all the same, or the more the more memory "
            "they "
@@ -263,6 +264,58 @@ LearnedAlgorithm Post() {
   return post;
 }
 
+// The values are those of GDP (sec. 4.1 and 6.2). The paper's learning rate is 0.5, of stochastic
+// gradient ascent.
+LearnedAlgorithm Gdp() {
+  LearnedAlgorithm gdp{
+      "gdp", "GraphSAGE and Transformer-XL placer, all units at once, PPO (Zhou et al., 2019)",
+      UnitSettings()};
+  const auto add = [&](AgentSetting setting) { gdp.settings.push_back(std::move(setting)); };
+  add(OfPolicy(Integer("encoder-layers", 4, 1, 64, "of GraphSAGE")));
+  add(OfPolicy(Integer("encoder-width", 128, 2, 8192, "of each layer of GraphSAGE")));
+  add(OfPolicy(Integer("neighbours", 5, 0, 1000,
+                       "that GraphSAGE looks at, drawn where there are more; 0: all")));
+  add(OfPolicy(
+      Integer("segment", 128, 0, 65'536,
+              "units in a segment of the sequence; attention also looks at the one before; "
+              "0: all are one")));
+  add(OfPolicy(Word("attention", {"on", "off"}, "of the placer; off: the ablation")));
+  add(OfPolicy(Word("superposition", {"on", "off"},
+                    "whether the placer's dense layers are conditioned on the graph")));
+  add(OfPolicy(
+      Word("scores", {"plain", "centred"},
+           "of devices: as the placer has them, or less their mean over the units and with a "
+           "preference for each device")));
+  add(OfPolicy(Word("places", {"off", "on"},
+                    "whether features say where in the order a unit stands; its neighbours' places "
+                    "relative to its own they always say")));
+  add(Word("optimizer", {"adam", "sgd"}, "what moves the policy"));
+  Change(gdp.settings, "draw", "400");
+  Change(gdp.settings, "update", "400");
+  Change(gdp.settings, "minibatches", "40");
+  Change(gdp.settings, "epochs", "5");
+  Change(gdp.settings, "entropy", "0.05");
+  Change(gdp.settings, "learning-rate", "0.5");
+  Change(gdp.settings, "gradient-norm", "0");
+  Change(gdp.settings, "baseline-decay", "1");
+  Change(gdp.settings, "invalid-steps", "100");
+  TuneForAll(gdp);
+  for (AgentSetting& setting : gdp.settings) {
+    if (setting.name == "optimizer") setting.published = "sgd";
+  }
+  Tune(gdp, "places", "on");
+  Tune(gdp, "scores", "centred");
+  Tune(gdp, "draw", "10");
+  Tune(gdp, "update", "10");
+  Tune(gdp, "minibatches", "2");
+  Tune(gdp, "epochs", "4");
+  Tune(gdp, "entropy", "0.001");
+  Tune(gdp, "learning-rate", "0.003");
+  Tune(gdp, "gradient-norm", "1");
+  Tune(gdp, "invalid-steps", "10");
+  return gdp;
+}
+
 // Published are the values of the traversal-order study's code and configuration.
 LearnedAlgorithm Placeto() {
   LearnedAlgorithm placeto{
@@ -317,7 +370,7 @@ LearnedAlgorithm Placeto() {
 
 const std::vector<LearnedAlgorithm>& LearnedAlgorithms() {
   static const std::vector<LearnedAlgorithm> algorithms = {
-      Mars(), TunedEagle(), HierarchicalPlanner(Eagle()), Post(), Placeto()};
+      Mars(), TunedEagle(), HierarchicalPlanner(Eagle()), Post(), Gdp(), Placeto()};
   return algorithms;
 }
 

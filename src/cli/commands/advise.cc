@@ -68,14 +68,18 @@ class AdviseCommand : public Command {
       PW_ASSIGN(store_, FindStudy());
     }
     PW_ASSIGN(const TraversalStore store, TraversalStore::Load(store_));
-    const int studied = StudiedDevices(devices_);
-    const std::vector<TraversalEvidence> evidence = EvidenceOf(store, studied, episodes_);
+    int studied = 0;
+    std::vector<TraversalEvidence> evidence;
+    for (const int devices : StudiedDevices(devices_)) {
+      studied = devices;
+      evidence = EvidenceOf(store, devices, episodes_);
+      if (!evidence.empty()) break;
+    }
     PW_ASSIGN(const LoadedGraph loaded, LoadGraphOrModel(graph_, {{}, "", {}, true}));
     const GroupGraphStatistics statistics = CountGroupGraph(loaded.graph);
     const std::optional<OrderAdvice> advice = AdviseOrder(statistics, evidence);
     if (!advice) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("{} has no runs on {} devices", store_, studied), "",
+      return MakeError(ErrorCode::kUsage, store_ + " has no runs with Placeto's reward", "",
                        "Make some with `placewright bench traversal --store FILE`.");
     }
     const AdviceScore score = ScoreAdvice(evidence);

@@ -106,6 +106,41 @@ std::unique_ptr<GraphEncoder> MakeEncoder(const AgentSettings& settings,
                                             "encoder", parameters);
 }
 
+Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, PlacementUnits units,
+              const std::shared_ptr<Parameters>& parameters) {
+  const auto devices = static_cast<int64_t>(problem.problem.cluster->device_count());
+  const at::TensorOptions& numbers = parameters->options();
+  const int64_t neighbours = settings.Integer("neighbours");
+  const at::Tensor structure = neighbours == 0
+                                   ? AllNeighbours(units.size(), units.edges)
+                                   : SampleNeighbours(units.size(), units.edges, neighbours,
+                                                      Random(problem.seed).Fork(kNeighbourDraws));
+  // Of PlacesOfUnits, the neighbours come last.
+  at::Tensor places = PlacesOfUnits(units);
+  if (settings.Is("places", "off")) places = places.narrow(1, 1 + 2 * kHarmonics, kNeighbours);
+  UnitGraph graph{at::cat({FeaturesOfUnits(problem.problem, units), places}, 1).to(numbers),
+                  structure.to(numbers.device()), at::Tensor(),
+                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers)};
+  GraphSageEncoder::Options of_encoder;
+  of_encoder.layers = static_cast<int>(settings.Integer("encoder-layers"));
+  of_encoder.width = settings.Integer("encoder-width");
+  of_encoder.exact = neighbours == 0;
+  auto encoder = std::make_unique<GraphSageEncoder>(graph.features.size(1), of_encoder, "encoder",
+                                                    *parameters);
+  TransformerXlOptions of_placer;
+  of_placer.segment = settings.Integer("segment");
+  of_placer.attention = settings.Is("attention", "on");
+  of_placer.superposition = settings.Is("superposition", "on");
+  of_placer.centred = settings.Is("scores", "centred");
+  const auto make_placer = [&](int64_t width, Parameters& of) -> std::unique_ptr<PlacerNet> {
+    return std::make_unique<TransformerXlPlacer>(width, devices, of_placer, "placer", of);
+  };
+  auto policy = std::make_unique<EncoderPlacerPolicy>(
+      graph, std::move(encoder), make_placer,
+      UniformShare(settings.Number("explore"), units.size()), parameters);
+  return Agent{std::move(units), std::move(policy), MakeTrainerOptions(settings), {}, {}};
+}
+
 Agent MakeMars(const AgentSettings& settings, const AgentProblem& problem, PlacementUnits units,
                const std::shared_ptr<Parameters>& parameters) {
   const auto devices = static_cast<int64_t>(problem.problem.cluster->device_count());
@@ -176,6 +211,13 @@ TrainerOptions MakeTrainerOptions(const AgentSettings& settings) {
   return options;
 }
 
+std::shared_ptr<PolicyOptimizer> MakeOptimizer(const AgentSettings& settings,
+                                               const std::shared_ptr<Parameters>& parameters) {
+  const bool adam = !settings.Has("optimizer") || settings.Is("optimizer", "adam");
+  return std::make_shared<PolicyOptimizer>(parameters, settings.Number("learning-rate"),
+                                           settings.Number("gradient-norm"), adam);
+}
+
 Random FirstValues(uint64_t seed) { return Random(seed).Fork(kFirstValues); }
 
 Result<at::TensorOptions> PolicyTensors(const AgentSettings& settings) {
@@ -204,6 +246,7 @@ Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& probl
     if (name == "mars") {
       return MakeMars(settings, problem, std::move(units), parameters);
     }
+    if (name == "gdp") return MakeGdp(settings, problem, std::move(units), parameters);
     PW_CHECK(name == "post");
     auto policy = std::make_unique<TablePolicy>(
         ForbiddenDevices(units, problem.problem.cluster->device_count()).to(parameters->options()),

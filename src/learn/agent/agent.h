@@ -47,6 +47,9 @@ Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& probl
 Random FirstValues(uint64_t seed);
 
 TrainerOptions MakeTrainerOptions(const AgentSettings& settings);
+// Of all parameters that are there.
+std::shared_ptr<PolicyOptimizer> MakeOptimizer(const AgentSettings& settings,
+                                               const std::shared_ptr<Parameters>& parameters);
 
 }  // namespace placewright
 

@@ -29,6 +29,25 @@ at::Tensor SampleNeighbours(int64_t nodes, std::span<const NodeEdge> edges, int6
   return neighbours;
 }
 
+at::Tensor AllNeighbours(int64_t nodes, std::span<const NodeEdge> edges) {
+  std::vector<NodeEdge> pairs;
+  for (int64_t node = 0; node < nodes; ++node) pairs.emplace_back(node, node);
+  for (const auto& [from, to] : edges) {
+    pairs.emplace_back(from, to);
+    pairs.emplace_back(to, from);
+  }
+  std::sort(pairs.begin(), pairs.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+  std::vector<int64_t> entries;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    if (static_cast<int64_t>(entries.size()) == pairs[i].first) {
+      entries.push_back(static_cast<int64_t>(i));
+    }
+  }
+  for (const auto& [node, neighbour] : pairs) entries.push_back(neighbour);
+  return at::tensor(entries, at::kLong);
+}
+
 GraphSageEncoder::GraphSageEncoder(int64_t features, const Options& options,
                                    const std::string& name, Parameters& parameters)
     : options_(options) {
@@ -55,9 +74,17 @@ at::Tensor GraphSageEncoder::Encode(const at::Tensor& structure, const at::Tenso
   at::Tensor h = features;
   for (const Layer& layer : layers_) {
     const at::Tensor pooled = at::sigmoid(at::linear(h, layer.pool, layer.pool_bias));
-    const at::Tensor around = pooled.index_select(0, structure.reshape(-1))
-                                  .view({structure.size(0), structure.size(1), -1})
-                                  .amax(1);
+    at::Tensor around;
+    if (options_.exact) {
+      constexpr int64_t kMax = 2;  // embedding_bag's mode
+      const int64_t nodes = h.size(0);
+      around = std::get<0>(at::embedding_bag(pooled, structure.slice(0, nodes),
+                                             structure.slice(0, 0, nodes), false, kMax));
+    } else {
+      around = pooled.index_select(0, structure.reshape(-1))
+                   .view({structure.size(0), structure.size(1), -1})
+                   .amax(1);
+    }
     h = at::relu(at::linear(at::cat({h, around}, 1), layer.combine, layer.combine_bias));
   }
   return h;

@@ -4,8 +4,9 @@
 //   h_N(v) = max over u in N(v) of sigmoid(W h_u + b)
 //   h_v'   = relu(W' [h_v, h_N(v)] + b')
 //
-// over at most five neighbours of each node, drawn once for a problem; GDP draws them anew at each
-// step. Its f in eq. 3 is unpublished: an affine layer with ReLU.
+// over at most so many neighbours of each node (GDP: five), drawn once for a problem where there are
+// more; GDP draws them anew at each step. Or over all of them. GDP's f in eq. 3 is unpublished: an
+// affine layer with ReLU.
 #ifndef PLACEWRIGHT_LEARN_ENCODER_GRAPH_SAGE_H_
 #define PLACEWRIGHT_LEARN_ENCODER_GRAPH_SAGE_H_
 
@@ -23,11 +24,16 @@ namespace placewright {
 at::Tensor SampleNeighbours(int64_t nodes, std::span<const NodeEdge> edges, int64_t limit,
                             Random random);
 
+// [nodes + entries]: where each node's entries begin among those that follow, itself and all its
+// neighbours in either direction.
+at::Tensor AllNeighbours(int64_t nodes, std::span<const NodeEdge> edges);
+
 class GraphSageEncoder : public GraphEncoder {
  public:
   struct Options {
     int layers = 4;
     int64_t width = 128;
+    bool exact = false;  // over all neighbours
   };
 
   GraphSageEncoder(int64_t features, const Options& options, const std::string& name,
@@ -35,7 +41,7 @@ class GraphSageEncoder : public GraphEncoder {
 
   int64_t width() const override { return options_.width; }
   std::vector<at::Tensor> parameters() const override;
-  // `structure`: of SampleNeighbours.
+  // `structure`: of SampleNeighbours, or AllNeighbours where it is exact.
   at::Tensor Encode(const at::Tensor& structure, const at::Tensor& features) const override;
 
  private:

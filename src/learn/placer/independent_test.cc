@@ -2,6 +2,7 @@
 #include "learn/placer/independent.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -82,6 +83,66 @@ TEST(TransformerXl, SeesItsSegmentAndTheOneBefore) {
   EXPECT_GT(x.grad()[0][6].abs().sum().item<double>(), 0);
 }
 
+// Conditioning begins at 1, whatever the units; once its weights are not 0 it depends on the unit, and
+// on the segment before by attention of its own.
+TEST(TransformerXl, SuperpositionBeginsAsNone) {
+  TransformerXlOptions options{6, 1, 2, 3, 8, 2};
+  Parameters plain_parameters(Random(3), kDoubles), parameters(Random(3), kDoubles);
+  const TransformerXlPlacer plain(2, 4, options, "placer", plain_parameters);
+  options.superposition = true;
+  const TransformerXlPlacer placer(2, 4, options, "placer", parameters);
+  const PlacerInputs inputs{Leaf({1, 7, 2}, 1), at::Tensor(), at::zeros({7, 4}, kDoubles)};
+  const at::Tensor devices = at::zeros({1, 1, 7}, at::kLong);
+  const at::Tensor before = placer.Logits(inputs, devices);
+  EXPECT_TRUE(at::equal(before, plain.Logits(inputs, devices)));
+  before.select(3, 0).sum().backward();
+  int conditions = 0;
+  for (const auto& [name, tensor] : parameters.named()) {
+    if (name.find("before_") == std::string::npos) continue;
+    ++conditions;
+    EXPECT_GT(tensor.grad().abs().sum().item<double>(), 0) << name;
+    const at::NoGradGuard no_gradients;
+    tensor.copy_(at::arange(tensor.numel(), kDoubles).cos().view(tensor.sizes()) * 0.3);
+  }
+  EXPECT_EQ(conditions, 5);  // heads, joined, inner, outer, output
+  EXPECT_FALSE(at::allclose(placer.Logits(inputs, devices), before));
+}
+
+TEST(TransformerXl, CentredScoresAverageToThePreferences) {
+  TransformerXlOptions options{6, 1, 2, 3, 8, 2};
+  options.centred = true;
+  Parameters parameters(Random(3), kDoubles);
+  const TransformerXlPlacer placer(2, 4, options, "placer", parameters);
+  for (const auto& [name, tensor] : parameters.named()) {
+    const at::NoGradGuard no_gradients;
+    if (name == "placer.preference") tensor.copy_(at::tensor({0.1, 0.0, -0.2, 0.0}, kDoubles));
+  }
+  const PlacerInputs inputs{Leaf({1, 7, 2}, 1), at::Tensor(), at::zeros({7, 4}, kDoubles)};
+  const at::Tensor logits = placer.Logits(inputs, at::zeros({1, 1, 7}, at::kLong))[0][0];
+  EXPECT_TRUE(at::allclose(logits.mean(0), at::tensor({1.0, 0.0, -2.0, 0.0}, kDoubles)));
+  EXPECT_GT(logits.std().item<double>(), 0.01);
+}
+
+TEST(TransformerXl, WithoutAttentionUnitsAreAlone) {
+  TransformerXlOptions options{6, 2, 2, 3, 8, 4};
+  options.attention = false;
+  for (const bool superposition : {false, true}) {
+    options.superposition = superposition;
+    Parameters parameters(Random(3), kDoubles);
+    const TransformerXlPlacer placer(2, 4, options, "placer", parameters);
+    const at::Tensor x = Leaf({1, 7, 2}, 1);
+    PlacerInputs inputs{x, at::Tensor(), at::zeros({7, 4}, kDoubles)};
+    const at::Tensor devices = at::zeros({1, 1, 7}, at::kLong);
+    const at::Tensor logits = placer.Logits(inputs, devices)[0][0];
+    inputs.embeddings = x.detach().clone();
+    inputs.embeddings[0][3].add_(0.5);
+    const at::Tensor moved = placer.Logits(inputs, devices)[0][0];
+    for (int64_t unit = 0; unit < 7; ++unit) {
+      EXPECT_EQ(!at::equal(moved[unit], logits[unit]), unit == 3);
+    }
+  }
+}
+
 TEST(IndependentPlacer, DrawsTheLargestSum) {
   Parameters parameters(Random(3), kDoubles);
   const MlpPlacer placer(2, 4, 5, "placer", parameters);
@@ -103,6 +164,23 @@ TEST(GraphSage, SamplesAtMostSoManyNeighbours) {
   for (int64_t i = 1; i < 12; ++i) {
     EXPECT_TRUE(at::equal(neighbours[i], at::tensor({int64_t{0}, i, i, i, i}, at::kLong)));
   }
+}
+
+TEST(GraphSage, ExactLooksAtAllNeighbours) {
+  std::vector<NodeEdge> star;
+  for (int64_t i = 1; i < 6; ++i) star.emplace_back(0, i);
+  const at::Tensor entries = AllNeighbours(7, star);  // node 6 is alone
+  EXPECT_EQ(entries.numel(), 7 + 7 + 5 + 5);
+  Parameters parameters(Random(3), kDoubles), same(Random(3), kDoubles);
+  const GraphSageEncoder exact(2, {2, 3, true}, "encoder", parameters);
+  const GraphSageEncoder sampled(2, {2, 3, false}, "encoder", same);
+  const at::Tensor x = Leaf({7, 2}, 5), y = x.detach().clone().requires_grad_();
+  const at::Tensor a = exact.Encode(entries, x);
+  const at::Tensor b = sampled.Encode(SampleNeighbours(7, star, 6, Random(1)), y);
+  EXPECT_TRUE(at::allclose(a, b));  // five neighbours at most, and the node itself
+  a.square().sum().backward();
+  b.square().sum().backward();
+  EXPECT_TRUE(at::allclose(x.grad(), y.grad()));
 }
 
 TEST(GraphSage, IsItsFormula) {

@@ -7,45 +7,97 @@
 
 namespace placewright {
 
+at::Tensor TransformerXlPlacer::Condition::operator()(const at::Tensor& x,
+                                                      const at::Tensor& conditioning) const {
+  if (!weight.defined()) return x;
+  return x * (1 + at::matmul(conditioning, weight.t()));
+}
+
+TransformerXlPlacer::Condition TransformerXlPlacer::MakeCondition(const std::string& name,
+                                                                  int64_t inputs,
+                                                                  Parameters& parameters) const {
+  return {parameters.Constant(name, {inputs, options_.width}, 0)};
+}
+
+TransformerXlPlacer::Layer TransformerXlPlacer::MakeLayer(const std::string& name, bool conditioned,
+                                                          Parameters& parameters) const {
+  const int64_t width = options_.width, all_heads = options_.heads * options_.head_width;
+  const auto heads = [&](const char* of, int64_t out, int64_t in) {
+    return options_.attention ? parameters.Glorot(name + of, out, in) : at::Tensor();
+  };
+  const auto norm = [&](const char* of, double value) {
+    return parameters.Constant(name + of, {width}, value);
+  };
+  const at::Tensor query = heads(".query", all_heads, width), key = heads(".key", all_heads, width),
+                   value = heads(".value", all_heads, width),
+                   joined = heads(".joined", width, all_heads);
+  const at::Tensor first_scale = norm(".first_scale", 1), first_shift = norm(".first_shift", 0);
+  const Affine inner(name + ".inner", options_.inner, width, parameters);
+  const Affine outer(name + ".outer", width, options_.inner, parameters);
+  Layer layer{query,
+              key,
+              value,
+              joined,
+              first_scale,
+              first_shift,
+              inner,
+              outer,
+              norm(".second_scale", 1),
+              norm(".second_shift", 0),
+              {},
+              {},
+              {},
+              {}};
+  if (!conditioned) return layer;
+  if (options_.attention) {
+    layer.before_heads = MakeCondition(name + ".before_heads", width, parameters);
+    layer.before_joined = MakeCondition(name + ".before_joined", all_heads, parameters);
+  }
+  layer.before_inner = MakeCondition(name + ".before_inner", width, parameters);
+  layer.before_outer = MakeCondition(name + ".before_outer", options_.inner, parameters);
+  return layer;
+}
+
 TransformerXlPlacer::TransformerXlPlacer(int64_t inputs, int64_t devices,
                                          const TransformerXlOptions& options,
                                          const std::string& name, Parameters& parameters)
     : options_(options),
       input_(name + ".input", options.width, inputs, parameters),
       output_(name + ".output", devices, options.width, parameters) {
-  const int64_t all_heads = options.heads * options.head_width;
   for (int i = 0; i < options.layers; ++i) {
-    const std::string layer = name + ".layer" + std::to_string(i);
-    layers_.push_back({parameters.Glorot(layer + ".query", all_heads, options.width),
-                       parameters.Glorot(layer + ".key", all_heads, options.width),
-                       parameters.Glorot(layer + ".value", all_heads, options.width),
-                       parameters.Glorot(layer + ".joined", options.width, all_heads),
-                       parameters.Constant(layer + ".first_scale", {options.width}, 1),
-                       parameters.Constant(layer + ".first_shift", {options.width}, 0),
-                       Affine(layer + ".inner", options.inner, options.width, parameters),
-                       Affine(layer + ".outer", options.width, options.inner, parameters),
-                       parameters.Constant(layer + ".second_scale", {options.width}, 1),
-                       parameters.Constant(layer + ".second_shift", {options.width}, 0)});
+    layers_.push_back(
+        MakeLayer(name + ".layer" + std::to_string(i), options.superposition, parameters));
   }
+  if (options.centred) preference_ = parameters.Constant(name + ".preference", {devices}, 0);
+  if (!options.superposition) return;
+  conditioning_.push_back(MakeLayer(name + ".conditioning", false, parameters));
+  before_output_ = MakeCondition(name + ".before_output", options.width, parameters);
 }
 
 at::Tensor TransformerXlPlacer::RunLayer(const Layer& layer, const at::Tensor& x,
-                                         const at::Tensor& memory) const {
-  const at::Tensor seen = memory.defined() ? at::cat({memory, x}, 1) : x;
-  const auto heads = [&](const at::Tensor& of, const at::Tensor& weight) {
-    return at::matmul(of, weight.t())
-        .view({of.size(0), of.size(1), options_.heads, options_.head_width})
-        .transpose(1, 2);  // [B, heads, length, head_width]
-  };
-  const at::Tensor scores =
-      at::matmul(heads(x, layer.query), heads(seen, layer.key).transpose(-2, -1)) /
-      std::sqrt(static_cast<double>(options_.head_width));
-  const at::Tensor context = at::matmul(at::softmax(scores, -1), heads(seen, layer.value))
-                                 .transpose(1, 2)
-                                 .reshape({x.size(0), x.size(1), -1});
-  const at::Tensor y = at::layer_norm(x + at::matmul(context, layer.joined.t()), {options_.width},
-                                      layer.first_scale, layer.first_shift);
-  return at::layer_norm(y + layer.outer(at::relu(layer.inner(y))), {options_.width},
+                                         const at::Tensor& memory, const at::Tensor& conditioning,
+                                         const at::Tensor& of_memory) const {
+  at::Tensor y = x;
+  if (options_.attention) {
+    const at::Tensor own = layer.before_heads(x, conditioning);
+    const at::Tensor seen =
+        memory.defined() ? at::cat({layer.before_heads(memory, of_memory), own}, 1) : own;
+    const auto heads = [&](const at::Tensor& of, const at::Tensor& weight) {
+      return at::matmul(of, weight.t())
+          .view({of.size(0), of.size(1), options_.heads, options_.head_width})
+          .transpose(1, 2);  // [B, heads, length, head_width]
+    };
+    const at::Tensor scores =
+        at::matmul(heads(own, layer.query), heads(seen, layer.key).transpose(-2, -1)) /
+        std::sqrt(static_cast<double>(options_.head_width));
+    const at::Tensor context = at::matmul(at::softmax(scores, -1), heads(seen, layer.value))
+                                   .transpose(1, 2)
+                                   .reshape({x.size(0), x.size(1), -1});
+    y = x + at::matmul(layer.before_joined(context, conditioning), layer.joined.t());
+  }
+  y = at::layer_norm(y, {options_.width}, layer.first_scale, layer.first_shift);
+  const at::Tensor hidden = at::relu(layer.inner(layer.before_inner(y, conditioning)));
+  return at::layer_norm(y + layer.outer(layer.before_outer(hidden, conditioning)), {options_.width},
                         layer.second_scale, layer.second_shift);
 }
 
@@ -53,17 +105,28 @@ at::Tensor TransformerXlPlacer::Scores(const PlacerInputs& inputs) const {
   const int64_t units = inputs.embeddings.size(1);
   const int64_t length = options_.segment == 0 ? units : std::min(options_.segment, units);
   std::vector<at::Tensor> memory(layers_.size());
+  at::Tensor conditioned, conditioning_memory;  // of the segment before
   std::vector<at::Tensor> outputs;
   for (int64_t begin = 0; begin < units; begin += length) {
     at::Tensor x = input_(inputs.embeddings.narrow(1, begin, std::min(length, units - begin)));
+    at::Tensor conditioning;
+    if (options_.superposition) {
+      conditioning = RunLayer(conditioning_.front(), x, conditioning_memory, {}, {});
+      conditioning_memory = x.detach();
+    }
     for (size_t i = 0; i < layers_.size(); ++i) {
       const at::Tensor entered = x;
-      x = RunLayer(layers_[i], x, memory[i]);
+      x = RunLayer(layers_[i], x, memory[i], conditioning, conditioned);
       memory[i] = entered.detach();
     }
-    outputs.push_back(output_(x));
+    if (options_.superposition) conditioned = conditioning.detach();
+    outputs.push_back(output_(before_output_(x, conditioning)));
   }
-  return at::cat(outputs, 1);
+  const at::Tensor scores = at::cat(outputs, 1);
+  if (!options_.centred) return scores;
+  // Adam moves every parameter about as far in a step; preferences are to move farther.
+  constexpr double kPreferenceScale = 10;
+  return scores - scores.mean(1, true) + preference_ * kPreferenceScale;
 }
 
 }  // namespace placewright

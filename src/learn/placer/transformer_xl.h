@@ -8,6 +8,17 @@
 // without positional embeddings (GDP: the embeddings of the graph hold what order there is). Units
 // are independent of each other given the logits (GDP eq. 4). The length of segments and memory is
 // unpublished: both are `segment`.
+//
+// With superposition every dense layer is conditioned on the graph (GDP eq. 5): x' = g(c(x0) * x),
+// where x0 are the units' representations and c goes through one transformer layer of its own.
+// Deviation: what that gives, 128 wide, is brought to the width of each dense layer's input by a matrix
+// whose first values are 0, and added to 1: g begins as if there were no conditioning. Without
+// attention (GDP's ablation, sec. 4.4) y = LN(x).
+//
+// Centred, the scores of each device are those less their mean over the units, and a number of the
+// device's own. Not in the papers: what moves all units alike has as many times the gradient of what
+// tells one from another as there are units, and a policy whose units are drawn independently comes to
+// put all of them on one device before it learns anything else.
 #ifndef PLACEWRIGHT_LEARN_PLACER_TRANSFORMER_XL_H_
 #define PLACEWRIGHT_LEARN_PLACER_TRANSFORMER_XL_H_
 
@@ -24,6 +35,7 @@ struct TransformerXlOptions {  // the defaults are GDP's
   int64_t heads = 5, head_width = 25;
   int64_t inner = 256;
   int64_t segment = 128;  // units; 0: all
+  bool attention = true, superposition = false, centred = false;
 };
 
 class TransformerXlPlacer : public IndependentPlacer {
@@ -35,20 +47,34 @@ class TransformerXlPlacer : public IndependentPlacer {
   at::Tensor Scores(const PlacerInputs& inputs) const override;
 
  private:
+  // What multiplies the input of a dense layer, from the conditioning [B, L, width]: a matrix
+  // [inputs, width], undefined without superposition.
+  struct Condition {
+    at::Tensor weight;
+    at::Tensor operator()(const at::Tensor& x, const at::Tensor& conditioning) const;
+  };
   struct Layer {
     at::Tensor query, key, value, joined;  // [heads * head_width, width], the last transposed
     at::Tensor first_scale, first_shift;   // of the layer norms
     Affine inner, outer;
     at::Tensor second_scale, second_shift;
+    Condition before_heads, before_joined, before_inner, before_outer;
   };
 
-  // One segment [B, L, width] behind `memory` [B, M, width], undefined for the first.
-  at::Tensor RunLayer(const Layer& layer, const at::Tensor& x, const at::Tensor& memory) const;
+  Layer MakeLayer(const std::string& name, bool conditioned, Parameters& parameters) const;
+  Condition MakeCondition(const std::string& name, int64_t inputs, Parameters& parameters) const;
+  // One segment [B, L, width] behind `memory` [B, M, width], undefined for the first; the conditioning
+  // of both, undefined without superposition.
+  at::Tensor RunLayer(const Layer& layer, const at::Tensor& x, const at::Tensor& memory,
+                      const at::Tensor& conditioning, const at::Tensor& of_memory) const;
 
   const TransformerXlOptions options_;
   Affine input_;
   std::vector<Layer> layers_;
+  std::vector<Layer> conditioning_;  // one, with superposition
+  Condition before_output_;
   Affine output_;
+  at::Tensor preference_;  // [devices], of centred scores
 };
 
 }  // namespace placewright

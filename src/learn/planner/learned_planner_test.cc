@@ -187,7 +187,8 @@ TEST_P(Learned, ImitatesThePlanToStartFrom) {
     if (exact) {
       EXPECT_EQ(agent.policy->DevicesOf(decisions), wanted);
     }
-    PolicyOptimizer optimizer(parameters, 0.02, 1);
+    // The transformer's width is not narrowed.
+    PolicyOptimizer optimizer(parameters, GetParam().name == "gdp" ? 0.002 : 0.02, 1);
     const auto likelihood = [&] {
       return EliteObjective(agent.policy->Evaluate(decisions.unsqueeze(0)).log_probability);
     };
@@ -243,7 +244,9 @@ TEST_P(Learned, SamplesNoPlacementTwice) {
 TEST_P(Learned, LearnsFromItsSamples) {
   const auto test = MakeTestProblem(TwoStrands());
   // Narrow networks take longer steps than those that the defaults are for.
-  const std::string rate = GetParam().name == "hdp" ? "0.02" : "0.03";
+  const std::string rate = GetParam().name == "hdp"   ? "0.02"
+                           : GetParam().name == "gdp" ? "0.003"
+                                                      : "0.03";
   const LearnedPlanner planner = MakePlanner(GetParam(), {"learning-rate=" + rate, "explore=1"});
   const PlannerResult result = planner.Plan(test->problem, *test->evaluator, Options(1200)).Take();
   EXPECT_LE(result.step_time, Nanos(6300));

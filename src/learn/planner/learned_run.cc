@@ -23,8 +23,6 @@ namespace {
 // Streams of a run's random numbers; agents have others (agent.cc).
 enum RunStream : uint64_t { kFirstDraw = 101, kTrainer = 102, kVariations = 103 };
 
-constexpr int64_t kInvalidFactor = 10;
-
 // While it lives, LibTorch computes on the calling thread alone (their number belongs to that
 // thread), and numbers too small for a full mantissa count as zero: gates that saturate make many of
 // them, and processors take a hundred times as long for each.
@@ -44,10 +42,13 @@ RewardScale ScaleOf(const AgentSettings& settings, const AgentProblem& problem,
   RewardScale scale;
   const GroupPlacement alone = AllOnFastest(problem.candidates);
   const Evaluation one = evaluator.EvaluateOne(ExpandGroups(problem.problem, alone));
-  const int64_t step = std::clamp<int64_t>(one.step_time.count, 1, kMaxQuantity / kInvalidFactor);
+  const double steps = settings.Number("invalid-steps");
+  const int64_t step =
+      std::clamp<int64_t>(one.step_time.count, 1, static_cast<int64_t>(kMaxQuantity / steps));
   if (settings.Is("reward", "relative")) scale.unit = Nanos(step);
   const double seconds = settings.Number("invalid-seconds");
-  scale.invalid = seconds > 0 ? Nanos(std::llround(seconds * 1e9)) : Nanos(step * kInvalidFactor);
+  scale.invalid = seconds > 0 ? Nanos(std::llround(seconds * 1e9))
+                              : Nanos(std::llround(static_cast<double>(step) * steps));
   if (settings.Is("invalid", "graded")) {
     const auto& devices = problem.problem.cluster->devices();
     Bytes largest(1);
@@ -114,9 +115,7 @@ Result<std::unique_ptr<LearnedRun>> LearnedRun::Start(const AgentSettings& setti
             Build(settings, problem, evaluator, options, parameters));
   run->restart_ = settings.Integer("restart");
   run->varies_repeats_ = settings.Is("repeats", "varied");
-  run->Begin(std::make_shared<PolicyOptimizer>(parameters, settings.Number("learning-rate"),
-                                               settings.Number("gradient-norm")),
-             stored != nullptr);
+  run->Begin(MakeOptimizer(settings, parameters), stored != nullptr);
   return run;
 }
 

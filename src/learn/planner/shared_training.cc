@@ -42,8 +42,7 @@ Status SharedTraining::Build(const StoredPolicy* start, bool resume) {
         LearnedRun::Build(settings_, *problem.problem, *problem.evaluator, options, parameters_));
     runs_.push_back(std::move(run));
   }
-  optimizer_ = std::make_shared<PolicyOptimizer>(parameters_, settings_.Number("learning-rate"),
-                                                 settings_.Number("gradient-norm"));
+  optimizer_ = MakeOptimizer(settings_, parameters_);
   for (const auto& run : runs_) run->Begin(optimizer_, start != nullptr && !resume);
   if (resume) PW_RETURN_IF_ERROR(Restore(*start));
   Store();

@@ -21,7 +21,7 @@ namespace placewright {
 
 struct GrouperPlacerOptions {
   int64_t groups = 256;
-  int64_t hidden = 64;         // of the grouper
+  int64_t hidden = 64;  // of the grouper
   // A unit's logits of groups fall by so much for each group's width that its place in the sequence
   // is away from the group's, were groups equal blocks of it; 0: not. Without, every unit may go to
   // any group at first, and all placements cut everywhere. A deviation: the papers have none.

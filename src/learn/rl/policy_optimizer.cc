@@ -16,10 +16,11 @@ constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
 }  // namespace
 
 PolicyOptimizer::PolicyOptimizer(std::shared_ptr<const Parameters> parameters, double learning_rate,
-                                 double gradient_norm)
+                                 double gradient_norm, bool adam)
     : parameters_(std::move(parameters)),
       learning_rate_(learning_rate),
-      gradient_norm_(gradient_norm) {
+      gradient_norm_(gradient_norm),
+      adam_(adam) {
   Reset();
 }
 
@@ -53,6 +54,10 @@ void PolicyOptimizer::Climb(const at::Tensor& objective, double rate_factor) {
     const at::Tensor& parameter = named[i].second;
     if (!parameter.grad().defined()) continue;
     const at::Tensor gradient = parameter.grad() * scale;
+    if (!adam_) {
+      parameter.sub_(gradient, learning_rate_ * rate_factor);
+      continue;
+    }
     Moments& moments = moments_[i];
     moments.first.mul_(kBeta1).add_(gradient, 1 - kBeta1);
     moments.second.mul_(kBeta2).addcmul_(gradient, gradient, 1 - kBeta2);

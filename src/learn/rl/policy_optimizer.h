@@ -1,5 +1,5 @@
-// Adam (Kingma, Ba 2015) over the parameters of one or several policies, with gradients of bounded
-// norm. Ours rather than LibTorch's, whose stored state holds addresses and differs in form between
+// Adam (Kingma, Ba 2015), or plain gradient steps, over the parameters of one or several policies, with
+// gradients of bounded norm. Ours rather than LibTorch's, whose stored state holds addresses and differs in form between
 // 1.13 and 2.x: the same training gives the same file.
 #ifndef PLACEWRIGHT_LEARN_RL_POLICY_OPTIMIZER_H_
 #define PLACEWRIGHT_LEARN_RL_POLICY_OPTIMIZER_H_
@@ -17,7 +17,7 @@ class PolicyOptimizer {
   // Of all parameters that are there; `gradient_norm`: the bound of the norm of all gradients
   // together, 0 for none.
   PolicyOptimizer(std::shared_ptr<const Parameters> parameters, double learning_rate,
-                  double gradient_norm);
+                  double gradient_norm, bool adam = true);
 
   // As at the beginning, whatever the parameters are now.
   void Reset();
@@ -35,6 +35,7 @@ class PolicyOptimizer {
 
   const std::shared_ptr<const Parameters> parameters_;
   const double learning_rate_, gradient_norm_;
+  const bool adam_;
   std::vector<Moments> moments_;  // by parameter
   int64_t steps_ = 0;
 };

@@ -16,6 +16,12 @@ double RewardOf(const Evaluation& evaluation, const RewardScale& scale) {
 }
 
 double RewardBaseline::Advantage(double reward) {
+  ++rewards_;
+  if (mu_ == 1) {
+    const double before = value_.value_or(reward);
+    value_ = before + (reward - before) / static_cast<double>(rewards_);
+    return reward - before;
+  }
   value_ = value_ ? (1 - mu_) * reward + mu_ * *value_ : reward;
   return reward - *value_;
 }

@@ -4,6 +4,8 @@
 //   B_t = (1 - mu) R_t + mu B_(t-1),  B_1 = R_1
 //   A_t = R_t - B_t
 //
+// With mu = 1, B_t is the mean of all rewards before R_t (GDP sec. 4.1).
+//
 // A placement that does not fit counts as a step of a fixed length. Deviation: the papers' 100 s are
 // thousands of steps of a small model, and with mu = 0.99 one early failure drowns all differences;
 // the default is ten times the step on one device without a memory limit. That step is also the
@@ -32,17 +34,22 @@ struct RewardScale {
 // R_t.
 double RewardOf(const Evaluation& evaluation, const RewardScale& scale);
 
-// B_t, the exponential moving average of rewards.
+// B_t: the exponential moving average of rewards, or their mean.
 class RewardBaseline {
  public:
   explicit RewardBaseline(double mu = 0.99) : mu_(mu) {}
   // A_t of the next reward.
   double Advantage(double reward);
   const std::optional<double>& value() const { return value_; }
-  void Restore(std::optional<double> value) { value_ = value; }  // of a checkpoint
+  // Of a checkpoint after so many rewards.
+  void Restore(std::optional<double> value, int64_t rewards) {
+    value_ = value;
+    rewards_ = rewards;
+  }
 
  private:
   double mu_;
+  int64_t rewards_ = 0;
   std::optional<double> value_;
 };
 

@@ -46,6 +46,16 @@ TEST(Reward, BaselineByHand) {
   EXPECT_DOUBLE_EQ(baseline.Advantage(-3), -0.9375);
 }
 
+TEST(Reward, BaselineOfAllRewardsByHand) {
+  RewardBaseline baseline(1);
+  EXPECT_DOUBLE_EQ(baseline.Advantage(-2), 0);
+  EXPECT_DOUBLE_EQ(baseline.Advantage(-1), 1);     // over -2
+  EXPECT_DOUBLE_EQ(baseline.Advantage(-3), -1.5);  // over -1.5
+  RewardBaseline restored(1);
+  restored.Restore(baseline.value(), 3);
+  EXPECT_DOUBLE_EQ(restored.Advantage(-1), baseline.Advantage(-1));  // over -2
+}
+
 at::Tensor Matrix(std::vector<double> values, int64_t rows) {
   return at::tensor(values, at::kDouble).view({rows, -1});
 }

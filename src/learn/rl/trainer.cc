@@ -29,7 +29,7 @@ Trainer::Trainer(Policy& policy, std::shared_ptr<PolicyOptimizer> optimizer,
       shuffles_(random.Fork(1)),
       optimizer_(std::move(optimizer)),
       baseline_(options.baseline) {
-  if (options.first_baseline != 0) baseline_.Restore(options.first_baseline);
+  if (options.first_baseline != 0) baseline_.Restore(options.first_baseline, 0);
   PW_CHECK(options.draw > 0 && options.update % options.draw == 0);
 }
 
@@ -190,10 +190,10 @@ Status Trainer::Restore(const StateReader& state) {
   PW_ASSIGN(samples_, state.Integer("samples"));
   draws_ = Random(static_cast<uint64_t>(draws));
   shuffles_ = Random(static_cast<uint64_t>(shuffles));
-  baseline_.Restore(std::nullopt);
+  baseline_.Restore(std::nullopt, 0);
   if (state.Has("baseline")) {
     PW_ASSIGN(const double baseline, state.Number("baseline"));
-    baseline_.Restore(baseline);
+    baseline_.Restore(baseline, samples_);
   }
   elites_.clear();
   if (!keeps_elites() || samples_ == 0) return Ok();

@@ -169,9 +169,11 @@ void PlacetoAgent::Probabilities(int32_t node, std::span<const float> logits,
   for (const int32_t device : allowed) {
     greatest = std::max(greatest, static_cast<double>(logits[static_cast<size_t>(device)]));
   }
+  const bool finite =
+      std::all_of(logits.begin(), logits.end(), [](float logit) { return std::isfinite(logit); });
   for (const int32_t device : allowed) {
     const auto d = static_cast<size_t>(device);
-    sum += p[d] = PortableExp(logits[d] - greatest);
+    sum += p[d] = finite ? PortableExp(logits[d] - greatest) : 1;
   }
   for (double& one : p) one /= sum;
 }

@@ -118,7 +118,8 @@ class PlacetoAgent {
   int32_t Choose(int32_t node);
   // The features of the state in which visit `i` chose.
   void FillFeatures(size_t i, std::span<const int32_t> device_of, int32_t state);
-  // p over the devices; 0 for those that the node may not have.
+  // p over the devices; 0 for those that the node may not have; uniform where the network's numbers are
+  // beyond what a float holds.
   void Probabilities(int32_t node, std::span<const float> logits, std::vector<double>& p) const;
   void Learn();
   std::vector<double> Returns() const;

@@ -44,6 +44,7 @@ void PlacetoLearner::Descend(std::span<const float> gradient) {
   double square = 0;
   for (const float g : gradient) square += static_cast<double>(g) * g;
   const double norm = std::sqrt(square);
+  if (!std::isfinite(norm)) return;  // sums along deep graphs may leave what a float holds
   const double scale = norm > options_.gradient_norm ? options_.gradient_norm / norm : 1;
   ++steps_;
   ++version_;

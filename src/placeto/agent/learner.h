@@ -28,7 +28,7 @@ class PlacetoLearner {
   int64_t version() const { return version_; }  // another one, other values
   // To other first values.
   void Reset(Random random);
-  // One step down the gradient, which has a place for every number.
+  // One step down the gradient, which has a place for every number; none where it is not finite.
   void Descend(std::span<const float> gradient);
 
   // Parameters, and where `optimizer` what Adam goes on from.

@@ -1,6 +1,6 @@
 // The layers of Placeto's network and where their numbers lie.
 //
-// With d = 5 + devices numbers for each node (features.h), as the traversal-order study configured it
+// With d = 5 + devices numbers for each node (agent/agent.h), as the traversal-order study configured it
 // (Addanki et al. 2019, sec. 3.2 and 4; Wang et al., sec. II-B; the widths are those of its code):
 //
 //   t(v)    = three layers d-d-d-d of the features of v, the last without relu

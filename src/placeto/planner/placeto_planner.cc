@@ -32,8 +32,9 @@ class PlacetoPlanner : public IterativePlanner {
     PW_ASSIGN(std::shared_ptr<PlacetoLearner> learner,
               MakePlacetoLearner(settings, problem.cluster->device_count(), options.seed, policy));
     PW_ASSIGN(std::unique_ptr<PlacetoRun> run,
-              PlacetoRun::Start(settings, problem, evaluator, options, std::move(learner),
-                                PlacetoRun::Use::kPlan));
+              PlacetoRun::Start(
+                  settings, problem, evaluator, options, std::move(learner),
+                  policy == nullptr ? PlacetoRun::Use::kPlan : PlacetoRun::Use::kPlanByPolicy));
     return std::unique_ptr<PlannerRun>(std::move(run));
   }
 
@@ -62,6 +63,12 @@ class PlacetoTraining : public PolicyTraining {
       PW_ASSIGN(std::unique_ptr<PlacetoRun> run,
                 PlacetoRun::Start(settings_, *problem.problem, *problem.evaluator, options,
                                   learner_, PlacetoRun::Use::kTraining));
+      if (!run->HasChoice()) {
+        return MakeError(ErrorCode::kUsage,
+                         fmt::format("\"{}\" has nothing to learn from: every unit has one device",
+                                     Printable(problem.problem->graph->name())),
+                         "", "Leave it out, or give a cluster with more devices.");
+      }
       runs_.push_back(std::move(run));
     }
     if (request.resume) PW_RETURN_IF_ERROR(Restore(*request.start));

@@ -85,13 +85,14 @@ Result<std::unique_ptr<PlacetoRun>> PlacetoRun::Start(const AgentSettings& setti
     first.push_back(device.value());
   }
   PlacetoOptions of_agent = PlacetoOptionsOf(settings);
-  of_agent.remembers = use == Use::kPlan;
+  of_agent.remembers = use != Use::kTraining;
   if (use == Use::kPlan) run->restart_ = settings.Integer("restart");
   run->learner_ = std::move(learner);
   run->agent_ = std::make_unique<PlacetoAgent>(std::move(task), of_agent, run->learner_,
                                                Random(options.seed).Fork(kVisits), first);
   // The beginning is no iteration.
-  if (!run->agent_->Step()) {
+  run->has_choice_ = run->agent_->Step();
+  if (!run->has_choice_) {
     std::vector<double> starts;
     run->environment_->Evaluate(first, starts);
   }
@@ -145,7 +146,7 @@ bool PlacetoRun::Advance(int64_t max_moves) {
     left = std::min(left, *options_.budget.iterations - record_.result.iterations);
   }
   if (left <= 0) return false;
-  for (; left > 0; --left) {
+  for (; left > 0 && !options_.budget.Expired(); --left) {
     if (!Step()) return false;
   }
   record_.result.notes = {

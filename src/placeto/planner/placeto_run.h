@@ -3,8 +3,8 @@
 //
 // A policy that has settled goes on from the same placement for ever. Where none of the last so many
 // episodes (`restart`) found a better one, a planner's run begins anew, with other first values and a
-// placement drawn uniformly, and placements that it has seen are no iterations. Trainings of policies
-// do neither.
+// placement drawn uniformly, unless it was given a policy. Placements that it has seen are no
+// iterations, but for the last of an episode of such alone. Trainings of policies do neither.
 #ifndef PLACEWRIGHT_PLACETO_PLANNER_PLACETO_RUN_H_
 #define PLACEWRIGHT_PLACETO_PLANNER_PLACETO_RUN_H_
 
@@ -30,7 +30,7 @@ struct PlacetoCounts {
 
 class PlacetoRun : public PlannerRun {
  public:
-  enum class Use { kPlan, kTraining };
+  enum class Use { kPlan, kPlanByPolicy, kTraining };
   // The problem and the evaluator outlive it; of kPlan, the learner is its own. Begins with the plan of options.initial, else with
   // everything on one device. Errors: kInternal (a partitioner failed).
   static Result<std::unique_ptr<PlacetoRun>> Start(const AgentSettings& settings,
@@ -45,6 +45,7 @@ class PlacetoRun : public PlannerRun {
 
   // One placement more. False where no unit has a choice.
   bool Step();
+  bool HasChoice() const { return has_choice_; }  // whether any unit has
   const PlacetoAgent& agent() const { return *agent_; }
   const PlacetoCounts& total() const { return total_; }
 
@@ -71,6 +72,7 @@ class PlacetoRun : public PlannerRun {
   PlacetoCounts total_;
   std::shared_ptr<PlacetoLearner> learner_;
   ScoredPlacement best_;
+  bool has_choice_ = false;
   bool any_ = false;  // whether best_ holds a placement
   // Episodes without a better placement after which it begins anew; those since the last; the lowest
   // cost since it began, and how often it did.

@@ -37,8 +37,7 @@ PlacetoGraph MakePlacetoGraph(const OpGraph& graph, const GroupInfos& groups,
       unit_of[group] = static_cast<int32_t>(unit);
     }
   }
-  std::vector<std::pair<SliceId, int64_t>> read;  // what other units read
-  std::vector<int32_t> source_of;
+  std::vector<int32_t> source_of;  // by slice that another unit reads
   for (const ExecOpId op : graph.exec_ops()) {
     for (const OpInput& input : graph.Inputs(op)) {
       const ColocationGroupId source = graph.SourceOf(input);

@@ -39,7 +39,12 @@ size_t IndexOf(TraversalOrder order) {
 
 }  // namespace
 
-int StudiedDevices(int devices) { return devices <= 3 ? 3 : devices <= 6 ? 5 : 8; }
+std::array<int, 3> StudiedDevices(int devices) {
+  std::array<int, 3> studied{3, 5, 8};
+  std::stable_sort(studied.begin(), studied.end(),
+                   [&](int a, int b) { return std::abs(a - devices) < std::abs(b - devices); });
+  return studied;
+}
 
 std::vector<TraversalEvidence> EvidenceOf(const TraversalStore& store, int devices,
                                           int64_t episodes) {

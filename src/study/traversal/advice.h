@@ -29,8 +29,8 @@ struct TraversalEvidence {
 // All graphs with runs on so many devices, after so many episodes.
 std::vector<TraversalEvidence> EvidenceOf(const TraversalStore& store, int devices,
                                           int64_t episodes);
-// Of 3, 5 and 8 the one nearest to `devices`.
-int StudiedDevices(int devices);
+// 3, 5 and 8, those nearest to `devices` first.
+std::array<int, 3> StudiedDevices(int devices);
 
 struct OrderAdvice {
   TraversalOrder order = TraversalOrder::kReversedTopo;

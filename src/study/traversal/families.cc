@@ -177,7 +177,8 @@ struct Rows {
 };
 
 Sketch PtbSketch(Random random) {
-  const Rows hidden{850}, wide{1700}, words_out{2000};  // sampled
+  const int64_t size = 600 + 8 * static_cast<int64_t>(random.Below(65));
+  const Rows hidden{size}, wide{2 * size}, words_out{2000};  // sampled
   const int cell_nodes = 4 + static_cast<int>(random.Below(6));
   const int steps = std::max(
       8, static_cast<int>(500 / (2 * cell_nodes + 5)) + static_cast<int>(random.Below(7)) - 3);
@@ -197,22 +198,26 @@ Sketch PtbSketch(Random random) {
     weights.push_back(sketch.Add({fmt::format("rnn/w_{}/read", node),
                                   "variable",
                                   0,
-                                  4 * 850 * (node == 0 ? 2 * 1700 : 1700),
+                                  4 * size * (node == 0 ? 4 : 2) * size,
                                   {}}));
   }
-  const int32_t table = sketch.Add({"embedding/read", "variable", 0, 4 * 10000 * 850, {}});
-  const int32_t mask = sketch.Add({"rnn/dropout_mask", "random", 64.0 * 850, hidden.bytes(), {}});
+  const int32_t table = sketch.Add({"embedding/read", "variable", 0, 4 * 10000 * size, {}});
+  const int32_t mask = sketch.Add(
+      {"rnn/dropout_mask", "random", 64.0 * static_cast<double>(size), hidden.bytes(), {}});
   const int32_t words = sketch.Add({"words", "input", 0, 64 * 8 * steps, {}});
   int32_t state = sketch.Add({"rnn/zero_state", "constant", 0, hidden.bytes(), {}});
   const int32_t softmax =
-      sketch.Add({"softmax/w/read", "variable", 0, 4 * 850 * words_out.width, {}});
+      sketch.Add({"softmax/w/read", "variable", 0, 4 * size * words_out.width, {}});
   std::vector<int32_t> losses;
   for (int step = 0; step < steps; ++step) {
     const auto name = [&](const std::string& part) {
       return fmt::format("rnn/step_{}/{}", step, part);
     };
-    const int32_t x =
-        sketch.Add({name("lookup"), "gather", 64.0 * 850, hidden.bytes(), {table, words, mask}});
+    const int32_t x = sketch.Add({name("lookup"),
+                                  "gather",
+                                  64.0 * static_cast<double>(size),
+                                  hidden.bytes(),
+                                  {table, words, mask}});
     const int32_t both = sketch.Add({name("concat"), "concat", 0, wide.bytes(), {x, state, mask}});
     std::vector<int32_t> nodes;
     std::vector<char> loose(static_cast<size_t>(cell_nodes), 1);
@@ -222,23 +227,25 @@ Sketch PtbSketch(Random random) {
       if (node > 0) loose[static_cast<size_t>(takes[i])] = 0;
       std::vector<int32_t> multiplied = {from, weights[i]};
       if (gated[i] == 0) multiplied.push_back(mask);
-      const int32_t product =
-          sketch.Add({name(fmt::format("node_{}/matmul", node)), "matmul",
-                      wide.Matmul(node == 0 ? 1700 : 850), wide.bytes(), std::move(multiplied)});
+      const int32_t product = sketch.Add({name(fmt::format("node_{}/matmul", node)), "matmul",
+                                          wide.Matmul(node == 0 ? 2 * size : size), wide.bytes(),
+                                          std::move(multiplied)});
       std::vector<int32_t> mixed = {product, mask};
       if (gated[i] != 0) mixed.push_back(from);
-      nodes.push_back(sketch.Add({name(fmt::format("node_{}/highway", node)), "highway",
-                                  64.0 * 850 * 12, hidden.bytes(), std::move(mixed)}));
+      nodes.push_back(
+          sketch.Add({name(fmt::format("node_{}/highway", node)), "highway",
+                      64.0 * static_cast<double>(size) * 12, hidden.bytes(), std::move(mixed)}));
     }
     std::vector<int32_t> ends = {mask};
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (loose[i] != 0) ends.push_back(nodes[i]);
     }
-    state = sketch.Add({name("average"), "average", 64.0 * 850 * static_cast<double>(ends.size()),
+    state = sketch.Add({name("average"), "average",
+                        64.0 * static_cast<double>(size) * static_cast<double>(ends.size()),
                         hidden.bytes(), ends});
     const int32_t logits = sketch.Add({name("softmax/matmul"),
                                        "matmul",
-                                       words_out.Matmul(850),
+                                       words_out.Matmul(size),
                                        words_out.bytes(),
                                        {state, softmax, mask}});
     losses.push_back(
@@ -249,12 +256,15 @@ Sketch PtbSketch(Random random) {
 }
 
 Sketch NmtSketch(Random random) {
-  const Rows hidden{512};
-  const int64_t gates = 4 * 512;
+  const int64_t size = 256 + 8 * static_cast<int64_t>(random.Below(65));
+  const Rows hidden{size};
+  const int64_t gates = 4 * size;
   // Mostly near the longest.
-  const double draw = random.Unit();
-  const int steps = 31 - static_cast<int>(13 * draw * draw);
-  const int from_steps = steps, to_steps = steps;
+  const auto length = [&] {
+    const double draw = random.Unit();
+    return 33 - static_cast<int>(12 * draw * draw);
+  };
+  const int from_steps = length(), to_steps = length();
   constexpr int kEncoderDepth = 2, kDecoderDepth = 3;
   Sketch sketch;
   const auto weights = [&](const std::string& name, int64_t from) {
@@ -268,24 +278,25 @@ Sketch NmtSketch(Random random) {
   const int32_t target = sketch.Add({"placeholders/target", "input", 0, 64 * 8 * to_steps, {}});
   const int32_t in_words = sketch.Add({"encoder/slicing_layer/strided_slice",
                                        "gather",
-                                       64.0 * from_steps * 512,
+                                       64.0 * from_steps * static_cast<double>(size),
                                        from_steps * hidden.bytes(),
                                        {source}});
   const int32_t out_words = sketch.Add({"decoder/slicing_layer/strided_slice",
                                         "gather",
-                                        64.0 * to_steps * 512,
+                                        64.0 * to_steps * static_cast<double>(size),
                                         to_steps * hidden.bytes(),
                                         {target}});
   std::vector<int32_t> below(static_cast<size_t>(from_steps), in_words);
   std::vector<int32_t> last;
   for (int depth = 0; depth < kEncoderDepth; ++depth) {
-    const int32_t w = weights(fmt::format("encoder/depth_{}/lstm_cell/kernel/read", depth), 1024);
+    const int32_t w =
+        weights(fmt::format("encoder/depth_{}/lstm_cell/kernel/read", depth), 2 * size);
     int32_t state = -1;
     for (int step = 0; step < from_steps; ++step) {
       std::vector<int32_t> inputs = {below[static_cast<size_t>(step)], w};
       if (state >= 0) inputs.push_back(state);
       state = cell(fmt::format("encoder/depth_{}/static_rnn_{}/add_1", depth, step),
-                   std::move(inputs), 1024);
+                   std::move(inputs), 2 * size);
       below[static_cast<size_t>(step)] = state;
     }
     last.push_back(state);
@@ -294,11 +305,11 @@ Sketch NmtSketch(Random random) {
       sketch.Add({"encoder/attention/Reshape_1", "concat", 0, from_steps * hidden.bytes(), below});
   const int32_t keys = sketch.Add({"encoder/attention/keys",
                                    "matmul",
-                                   2.0 * 64 * from_steps * 512 * 512,
+                                   2.0 * 64 * from_steps * static_cast<double>(size * size),
                                    from_steps * hidden.bytes(),
                                    {memory}});
   // The other layers' kernels lie with their first cells.
-  const int32_t kernel = weights("decoder/depth_0/lstm_cell/kernel/read", 1024);
+  const int32_t kernel = weights("decoder/depth_0/lstm_cell/kernel/read", 2 * size);
   std::vector<int32_t> states;
   for (int depth = 0; depth < kDecoderDepth; ++depth) {
     states.push_back(last[static_cast<size_t>(depth % kEncoderDepth)]);
@@ -311,11 +322,11 @@ Sketch NmtSketch(Random random) {
       std::vector<int32_t> inputs = {input, states[d]};
       if (depth == 0) inputs.push_back(kernel);
       states[d] = input = cell(fmt::format("decoder/depth_{}/static_rnn_{}/add_1", depth, step),
-                               std::move(inputs), 1024);
+                               std::move(inputs), 2 * size);
     }
     outputs.push_back(sketch.Add({fmt::format("decoder/attention_decoder/attn_{}/concat", step),
                                   "attention",
-                                  64.0 * from_steps * 512 * 8,
+                                  64.0 * from_steps * static_cast<double>(size) * 8,
                                   2 * hidden.bytes(),
                                   {input, keys}}));
   }
@@ -323,7 +334,7 @@ Sketch NmtSketch(Random random) {
       sketch.Add({"decoder/concat", "concat", 0, 2 * to_steps * hidden.bytes(), outputs});
   const int32_t logits = sketch.Add({"decoder/projection",
                                      "matmul",
-                                     2.0 * 64 * to_steps * 1024 * 8000,
+                                     2.0 * 64 * to_steps * 2.0 * static_cast<double>(size) * 8000,
                                      static_cast<int64_t>(64) * to_steps * 32000,
                                      {all}});
   sketch.Add({"decoder/loss", "softmax", 64.0 * to_steps * 8000 * 5, 4, {logits, target}});

@@ -130,7 +130,7 @@ TraversalFinding FindingOf(const std::map<int, Means>& means, const std::map<int
         finding.repeats == 0 ? of_graph.repeats : std::min(finding.repeats, of_graph.repeats);
     blocks.push_back(block);
     const auto other = control.find(graph);
-    if (other == control.end()) continue;
+    if (other == control.end() || other->second.repeats != of_graph.repeats) continue;
     ++finding.controlled;
     for (size_t order = 0; order < kTraversalOrders; ++order) {
       logarithms[order].push_back(std::log(block[order] / other->second.Mean(order)));
@@ -234,7 +234,8 @@ std::vector<double> HolmCorrected(std::span<const double> ps) {
 }
 
 std::vector<TraversalFinding> FindTraversalResults(const TraversalStore& store,
-                                                   TraversalPolicy policy) {
+                                                   TraversalPolicy policy,
+                                                   TraversalPolicy control) {
   std::vector<TraversalFinding> findings;
   for (const GraphFamily family : AllGraphFamilies()) {
     for (const int devices : {3, 5, 8}) {
@@ -242,8 +243,8 @@ std::vector<TraversalFinding> FindTraversalResults(const TraversalStore& store,
         const int64_t run_for = episodes <= 50 ? 50 : episodes;
         const auto means = MeansOf(store, family, devices, policy, run_for, episodes);
         if (means.empty()) continue;
-        TraversalFinding finding = FindingOf(
-            means, MeansOf(store, family, devices, TraversalPolicy::kUniform, run_for, episodes));
+        TraversalFinding finding =
+            FindingOf(means, MeansOf(store, family, devices, control, run_for, episodes));
         finding.family = family;
         finding.devices = devices;
         finding.episodes = episodes;

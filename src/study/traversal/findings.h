@@ -3,8 +3,9 @@
 //
 // A win is the lowest mean over the repeats (sec. IV-C); of equal means the first order has it. Beside
 // the counts: Friedman's test that the orders are alike, over graphs; of each order, Wilcoxon's signed
-// ranks of its means against those of the control (uniform draws in the same order), corrected by
-// Holm's method over the orders; and the median over graphs of the worst order's mean over the best's.
+// ranks of its means against those of a control in the same order, corrected by Holm's method over the
+// orders; and the median over graphs of the worst order's mean over the best's. What survives the
+// untrained control (the same first network, which learns nothing) is due to learning.
 #ifndef PLACEWRIGHT_STUDY_TRAVERSAL_FINDINGS_H_
 #define PLACEWRIGHT_STUDY_TRAVERSAL_FINDINGS_H_
 
@@ -40,7 +41,7 @@ struct TraversalFinding {
 // Of all families and numbers of devices, after 10, 20 and 50 episodes (or of the long runs, after 500);
 // those without runs are left out.
 std::vector<TraversalFinding> FindTraversalResults(const TraversalStore& store,
-                                                   TraversalPolicy policy);
+                                                   TraversalPolicy policy, TraversalPolicy control);
 
 // By graph, the mean nanoseconds of each order over all repeats that are there; of runs of 50 episodes,
 // or beyond that of as many.

@@ -12,9 +12,14 @@ std::string TitleOf(TraversalPolicy policy) {
   switch (policy) {
     case TraversalPolicy::kPublished: return "as published: rewarded for slower steps";
     case TraversalPolicy::kImprovement: return "rewarded for faster steps, as Placeto is";
-    case TraversalPolicy::kUniform: return "the control: devices drawn uniformly";
+    case TraversalPolicy::kUniform: return "a control: devices drawn uniformly";
+    case TraversalPolicy::kUntrained: return "a control: the first network, which learns nothing";
   }
   return "";
+}
+
+bool IsLearned(TraversalPolicy policy) {
+  return policy == TraversalPolicy::kPublished || policy == TraversalPolicy::kImprovement;
 }
 
 std::string FormatP(double p) { return p < 0.001 ? "<0.001" : fmt::format("{:.3f}", p); }
@@ -47,7 +52,7 @@ std::vector<std::string> Headings(bool controlled) {
   for (const TraversalOrder order : AllTraversalOrders()) headings.emplace_back(ToString(order));
   headings.emplace_back("p of all alike");
   headings.emplace_back("worst / best");
-  if (controlled) headings.emplace_back("best to control");
+  if (controlled) headings.emplace_back("best to untrained");
   return headings;
 }
 
@@ -55,8 +60,9 @@ std::vector<std::string> Headings(bool controlled) {
 
 std::string RenderTraversal(const TraversalStore& store, TraversalPolicy policy,
                             const Style& style) {
-  const bool controlled = policy != TraversalPolicy::kUniform;
-  const std::vector<TraversalFinding> findings = FindTraversalResults(store, policy);
+  const bool controlled = IsLearned(policy);
+  const std::vector<TraversalFinding> findings =
+      FindTraversalResults(store, policy, TraversalPolicy::kUntrained);
   std::string text =
       Paint(fmt::format("{} ({})", ToString(policy), TitleOf(policy)), Tone::kStrong, style) + "\n";
   if (findings.empty()) return text + "no runs\n";
@@ -75,14 +81,15 @@ std::string RenderTraversal(const TraversalStore& store, TraversalPolicy policy,
 }
 
 std::string TraversalMarkdown(const TraversalStore& store, TraversalPolicy policy) {
-  const bool controlled = policy != TraversalPolicy::kUniform;
+  const bool controlled = IsLearned(policy);
   std::string text = fmt::format("**{}**: {}\n\n", ToString(policy), TitleOf(policy)), line = "|";
   for (const std::string& heading : Headings(controlled)) {
     text += "| " + heading + " ";
     line += "---|";
   }
   text += "|\n" + line + "\n";
-  for (const TraversalFinding& finding : FindTraversalResults(store, policy)) {
+  for (const TraversalFinding& finding :
+       FindTraversalResults(store, policy, TraversalPolicy::kUntrained)) {
     for (const std::string& cell : RowOf(finding, controlled)) text += "| " + cell + " ";
     text += "|\n";
   }
@@ -98,7 +105,8 @@ Json TraversalJson(const TraversalStore& store) {
   }
   Json& findings = json["findings"] = Json::array();
   for (const TraversalPolicy policy : AllTraversalPolicies()) {
-    for (const TraversalFinding& finding : FindTraversalResults(store, policy)) {
+    for (const TraversalFinding& finding :
+         FindTraversalResults(store, policy, TraversalPolicy::kUntrained)) {
       Json& object = findings.emplace_back();
       object["policy"] = std::string(ToString(policy));
       object["family"] = std::string(ToString(finding.family));

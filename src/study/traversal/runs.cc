@@ -14,9 +14,11 @@
 namespace placewright {
 namespace {
 
-constexpr std::array<TraversalPolicy, 3> kPolicies{
-    TraversalPolicy::kPublished, TraversalPolicy::kImprovement, TraversalPolicy::kUniform};
-constexpr std::array<std::string_view, 3> kPolicyNames{"published", "improvement", "uniform"};
+constexpr std::array<TraversalPolicy, 4> kPolicies{
+    TraversalPolicy::kPublished, TraversalPolicy::kImprovement, TraversalPolicy::kUniform,
+    TraversalPolicy::kUntrained};
+constexpr std::array<std::string_view, 4> kPolicyNames{"published", "improvement", "uniform",
+                                                       "untrained"};
 constexpr std::array<int, 3> kDevices{3, 5, 8};
 
 // What the agent sees of a family's graph: Placeto's simulator alone.
@@ -45,6 +47,7 @@ AgentSettings SettingsOf(TraversalPolicy policy) {
   std::vector<std::string> changes = {"values=published"};
   if (policy == TraversalPolicy::kImprovement) changes.emplace_back("reward=improvement");
   if (policy == TraversalPolicy::kUniform) changes.emplace_back("policy=uniform");
+  if (policy == TraversalPolicy::kUntrained) changes.emplace_back("learning-rate=0");
   const LearnedAlgorithm* const placeto = FindLearnedAlgorithm("placeto");
   PW_CHECK(placeto != nullptr);
   return AgentSettings::Parse(*placeto, changes).Take();
@@ -140,15 +143,18 @@ Result<TraversalTimes> MakeChunk(const TraversalChunk& chunk, const Budget& budg
   for (const TraversalOrder order : AllTraversalOrders()) {
     auto& of_order = times.emplace_back();
     for (int repeat = 0; repeat < TraversalChunk::kRepeats; ++repeat) {
-      // The same first network for every order.
-      const auto seed = static_cast<uint64_t>(chunk.first_repeat + repeat);
+      // The same first network and draws for every order and policy, others for every graph.
+      const Random random = Random(static_cast<uint64_t>(chunk.first_repeat + repeat))
+                                .Fork(static_cast<uint64_t>(chunk.family))
+                                .Fork(static_cast<uint64_t>(chunk.graph))
+                                .Fork(static_cast<uint64_t>(chunk.devices));
+      const uint64_t seed = Random(random).Next();
       FamilyEnvironment environment(problem, units);
       PlacetoTask task{&placeto, &environment, {}, UnitsInOrder(problem, units, order)};
       task.allowed.assign(units.groups.size(), devices);
       PW_ASSIGN(std::shared_ptr<PlacetoLearner> learner,
                 MakePlacetoLearner(settings, devices.size(), seed, nullptr));
-      PlacetoAgent agent(task, PlacetoOptionsOf(settings), std::move(learner),
-                         Random(seed).Fork(1000 + static_cast<uint64_t>(order)),
+      PlacetoAgent agent(task, PlacetoOptionsOf(settings), std::move(learner), random.Fork(1),
                          std::vector<int32_t>(units.groups.size(), 0));
       of_order.push_back(RunAgent(agent, checkpoints, budget));
       if (of_order.back().size() < checkpoints.size()) {

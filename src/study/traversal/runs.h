@@ -23,10 +23,12 @@ namespace placewright {
 enum class TraversalPolicy : uint8_t {
   kPublished,    // values=published, whose reward has the study's sign
   kImprovement,  // the same, but with the sign of Placeto
-  kUniform,      // draws uniformly: the control
+  kUniform,      // draws uniformly: a control
+  kUntrained,    // draws by the network's first values, which nothing changes: the other control
 };
 std::span<const TraversalPolicy> AllTraversalPolicies();
-std::string_view ToString(TraversalPolicy policy);  // "published", "improvement", "uniform"
+std::string_view ToString(
+    TraversalPolicy policy);  // "published", "improvement", "uniform", "untrained"
 
 struct TraversalChunk {
   GraphFamily family = GraphFamily::kCifar10;
