@@ -17,7 +17,7 @@
 //
 // Centred, the scores of each device are those less their mean over the units, and a number of the
 // device's own. Not in the papers: what moves all units alike has as many times the gradient of what
-// tells one from another as there are units, and a policy whose units are drawn independently comes to
+// distinguishes one from another as there are units, and a policy whose units are drawn independently comes to
 // put all of them on one device before it learns anything else.
 #ifndef PLACEWRIGHT_LEARN_PLACER_TRANSFORMER_XL_H_
 #define PLACEWRIGHT_LEARN_PLACER_TRANSFORMER_XL_H_

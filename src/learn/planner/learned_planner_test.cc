@@ -18,7 +18,7 @@ namespace {
 
 // So narrow that a test takes milliseconds.
 std::vector<std::string> Narrow(const LearnedAlgorithm& algorithm) {
-  std::vector<std::string> narrow{"update=10", "epochs=2"};
+  std::vector<std::string> narrow{"draw=10", "update=10", "epochs=2"};
   for (const AgentSetting& setting : algorithm.settings) {
     if (setting.name.ends_with("width")) narrow.push_back(setting.name + "=8");
     if (setting.name == "pretraining") narrow.push_back(setting.name + "=3");
@@ -259,9 +259,12 @@ TEST(LearnedParts, EveryWordOfEverySetting) {
     for (const AgentSetting& setting : algorithm.settings) {
       if (setting.name == "device") continue;
       for (const std::string& word : setting.words) {
-        const PlannerResult result = MakePlanner(algorithm, {setting.name + "=" + word})
-                                         .Plan(test->problem, *test->evaluator, Options(60))
-                                         .Take();
+        const Result<PlannerResult> planned =
+            MakePlanner(algorithm, {setting.name + "=" + word})
+                .Plan(test->problem, *test->evaluator, Options(60));
+        ASSERT_TRUE(planned.ok()) << algorithm.name << " " << setting.name << "=" << word << ": "
+                                  << planned.error().ToString();
+        const PlannerResult& result = planned.value();
         EXPECT_TRUE(result.feasible) << algorithm.name << " " << setting.name << "=" << word;
         EXPECT_EQ(result.iterations, 60);
       }
