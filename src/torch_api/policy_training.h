@@ -25,6 +25,13 @@ struct TrainingRequest {
   bool resume = false;                    // whether `start` is a training that goes on
 };
 
+// Of all placements so far.
+struct SampleCounts {
+  int64_t samples = 0, invalid = 0;
+  double seconds = 0;     // sum of the step times of those that fit
+  double evaluating = 0;  // seconds spent in the evaluator
+};
+
 // Since the beginning, interruptions left out.
 struct TrainingProgress {
   int64_t samples = 0, invalid = 0, updates = 0;
@@ -36,7 +43,15 @@ struct TrainingProgress {
   // Of this process: samples, seconds in the evaluator, and in all.
   int64_t samples_here = 0;
   double evaluating = 0, seconds = 0;
+
+  // An update more: of a problem whose counts were `before` when it began.
+  void AddUpdate(size_t of_problem, const SampleCounts& before, const SampleCounts& now);
 };
+
+// Whether a stored training had these settings, this seed and so many problems. Errors: kPlanMismatch.
+Status CheckSameTraining(const AgentSettings& settings, const StoredPolicy& stored,
+                         uint64_t stored_seed, uint64_t seed, uint64_t stored_problems,
+                         uint64_t problems);
 
 class PolicyTraining {
  public:

@@ -61,12 +61,7 @@ class BenchSeedsCommand : public Command {
     PW_RETURN_IF_ERROR(RejectOverwriting({{"the store", store_}, {"the table", output_}}, {}));
     if (!no_runs_) PW_RETURN_IF_ERROR(ProbeWritable(store_));
     if (!output_.empty()) PW_RETURN_IF_ERROR(ProbeWritable(output_));
-    Budget budget;
-    budget.stop = StopToken(&interrupted);
-    if (!time_.empty()) {
-      PW_ASSIGN(const std::chrono::nanoseconds limit, ParseTimeLimit(time_));
-      budget.deadline = context.started + std::chrono::duration_cast<Clock::duration>(limit);
-    }
+    PW_ASSIGN(const Budget budget, MakeBudget(time_, context.started, interrupted));
     PW_ASSIGN(RunStore store, RunStore::Load(store_));
     PW_ASSIGN(const std::vector<WantedRun> wanted, WantedRuns(*table));
     if (!no_runs_) PW_RETURN_IF_ERROR(MakeRuns(wanted, budget, store, context.console));

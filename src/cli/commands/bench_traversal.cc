@@ -66,12 +66,7 @@ class BenchTraversalCommand : public Command {
     }
     if (!no_runs_) PW_RETURN_IF_ERROR(ProbeWritable(store_));
     if (!output_.empty()) PW_RETURN_IF_ERROR(ProbeWritable(output_));
-    Budget budget;
-    budget.stop = StopToken(&interrupted);
-    if (!time_.empty()) {
-      PW_ASSIGN(const std::chrono::nanoseconds limit, ParseTimeLimit(time_));
-      budget.deadline = context.started + std::chrono::duration_cast<Clock::duration>(limit);
-    }
+    PW_ASSIGN(const Budget budget, MakeBudget(time_, context.started, interrupted));
     PW_ASSIGN(TraversalStore store, TraversalStore::Load(store_));
     const std::vector<TraversalChunk> wanted = ChunksOf(design_);
     if (!no_runs_) PW_RETURN_IF_ERROR(MakeChunks(wanted, budget, store, context.console));

@@ -212,4 +212,15 @@ int ThreadsOf(const SearchOptions& options) {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+Result<Budget> MakeBudget(const std::string& time, Clock::time_point started,
+                          const std::atomic<bool>& flag) {
+  Budget budget;
+  budget.stop = StopToken(&flag);
+  if (!time.empty()) {
+    PW_ASSIGN(const std::chrono::nanoseconds limit, ParseTimeLimit(time));
+    budget.deadline = started + std::chrono::duration_cast<Clock::duration>(limit);
+  }
+  return budget;
+}
+
 }  // namespace placewright

@@ -91,6 +91,11 @@ Result<Budget> MakeBudget(const SearchOptions& options, Clock::time_point starte
 void LeaveTimeToWrite(Clock::time_point started, Clock::time_point prepared, Budget* budget);
 int ThreadsOf(const SearchOptions& options);
 
+// Of a command that goes on until `flag` is set or, where `time` is not empty, so long after `started`.
+// Errors: those of ParseTimeLimit.
+Result<Budget> MakeBudget(const std::string& time, Clock::time_point started,
+                          const std::atomic<bool>& flag);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_CLI_TERMINAL_OPTIONS_H_

@@ -25,15 +25,9 @@
 #include "learn/agent/agent.h"
 #include "search/evaluation/run_record.h"
 #include "search/planner.h"
+#include "torch_api/policy_training.h"
 
 namespace placewright {
-
-// Of all samples so far.
-struct SampleCounts {
-  int64_t samples = 0, invalid = 0;
-  double seconds = 0;     // sum of the step times of those that fit
-  double evaluating = 0;  // seconds spent in the evaluator
-};
 
 class LearnedRun : public PlannerRun {
  public:

@@ -6,18 +6,12 @@
 #include <chrono>
 
 #include "base/check.h"
-#include "base/text.h"
 #include "learn/features/vocabulary.h"
 
 namespace placewright {
 namespace {
 
 std::string PrefixOf(size_t problem) { return fmt::format("problem{}.", problem); }
-
-Error OtherTraining(std::string message) {
-  return MakeError(ErrorCode::kPlanMismatch, std::move(message), "",
-                   "Go on with the options that it began with.");
-}
 
 }  // namespace
 
@@ -50,25 +44,12 @@ Status SharedTraining::Build(const StoredPolicy* start, bool resume) {
 }
 
 Status SharedTraining::Restore(const StoredPolicy& stored) {
-  for (const auto& [name, value] : settings_.values()) {
-    const auto found = stored.settings.find(name);
-    if (found == stored.settings.end() || found->second != value) {
-      return OtherTraining(fmt::format(
-          "the training has {}={}, not {}", name,
-          found == stored.settings.end() ? "no value" : Printable(found->second, 40), value));
-    }
-  }
   const StateReader state(stored, "");
   PW_ASSIGN(const int64_t seed, state.Integer("seed"));
   PW_ASSIGN(const int64_t problems, state.Integer("problems"));
-  if (seed != static_cast<int64_t>(options_.seed)) {
-    return OtherTraining(fmt::format("the training has the seed {}, not {}",
-                                     static_cast<uint64_t>(seed), options_.seed));
-  }
-  if (problems != static_cast<int64_t>(runs_.size())) {
-    return OtherTraining(
-        fmt::format("the training is on {} graphs, not on {}", problems, runs_.size()));
-  }
+  PW_RETURN_IF_ERROR(CheckSameTraining(settings_, stored, static_cast<uint64_t>(seed),
+                                       options_.seed, static_cast<uint64_t>(problems),
+                                       runs_.size()));
   PW_ASSIGN(progress_.updates, state.Integer("updates"));
   for (size_t i = 0; i < runs_.size(); ++i) {
     PW_RETURN_IF_ERROR(runs_[i]->Restore(StateReader(stored, PrefixOf(i))));
@@ -112,20 +93,9 @@ bool SharedTraining::Advance() {
     }
     if (!run.Advance(kMaxQuantity) || options_.budget.Expired()) return false;
   } while (!run.AtUpdate());
-  const SampleCounts& now = run.total();
-  progress_.update_samples = now.samples - before.samples;
-  progress_.update_invalid = now.invalid - before.invalid;
-  progress_.samples += progress_.update_samples;
-  progress_.samples_here += progress_.update_samples;
-  progress_.invalid += progress_.update_invalid;
-  const int64_t fitting = progress_.update_samples - progress_.update_invalid;
-  progress_.mean_seconds =
-      fitting > 0 ? (now.seconds - before.seconds) / static_cast<double>(fitting) : 0;
+  progress_.AddUpdate(turn, before, run.total());
   progress_.entropy = run.last_update().entropy;
-  progress_.problem = turn;
-  progress_.evaluating += now.evaluating - before.evaluating;
   progress_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
-  ++progress_.updates;
   Store();
   return true;
 }

@@ -181,7 +181,7 @@ void PlacetoAgent::Probabilities(int32_t node, std::span<const float> logits,
 void PlacetoAgent::EndEpisode() {
   if (!greedy()) {
     ++learned_;
-    if (!options_.uniform) Learn();
+    if (!options_.uniform) Learn();  // from where the episode began: before that changes
     if (found_.cost < best_.cost) best_ = found_;
   }
   ++episodes_;
@@ -200,6 +200,8 @@ std::vector<double> PlacetoAgent::Returns() const {
 }
 
 void PlacetoAgent::Learn() {
+  // The states are run through again, several at a time: to keep what a pass holds of every visit
+  // would take more memory than the caches have.
   const std::vector<double> returns = Returns();
   const bool learned = options_.baseline == PlacetoOptions::Baseline::kLearned;
   std::vector<double> advantages = returns;

@@ -344,6 +344,7 @@ void PlacetoPass<Real>::RunSweepBackward(const PlacetoAggregator& layers, bool a
     MaskGradient(rows * width, sweep.g0.row(first), sweep.d_g0.row(first));
     ApplyTransposed(layers.g[0], rows, sweep.d_g0.row(first), width, sweep.d_sum.row(first), width);
   }
+  // Weights' gradients as one product over all levels.
   const int64_t all = static_cast<int64_t>(graph_.size()) * states_;
   AddGradient(layers.g[1], all, sweep.g0.row(0), width, sweep.d_g1.row(0), width, gradient);
   AddGradient(layers.g[0], all, sweep.sum.row(0), width, sweep.d_g0.row(0), width, gradient);

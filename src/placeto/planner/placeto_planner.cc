@@ -42,11 +42,6 @@ class PlacetoPlanner : public IterativePlanner {
   const PlannerSettings settings_;
 };
 
-Error OtherTraining(std::string message) {
-  return MakeError(ErrorCode::kPlanMismatch, std::move(message), "",
-                   "Go on with the options that it began with.");
-}
-
 std::string PrefixOf(size_t problem) { return fmt::format("problem{}.", problem); }
 
 class PlacetoTraining : public PolicyTraining {
@@ -79,26 +74,15 @@ class PlacetoTraining : public PolicyTraining {
   bool Advance() override {
     const size_t turn = static_cast<size_t>(progress_.updates) % runs_.size();
     PlacetoRun& run = *runs_[turn];
-    const PlacetoCounts before = run.total();
+    const SampleCounts before = run.total();
     do {
       const int64_t evaluated = progress_.samples + run.total().samples - before.samples;
       const std::optional<int64_t>& limit = options_.budget.iterations;
       if ((limit && evaluated >= *limit) || options_.budget.Expired() || !run.Step()) return false;
     } while (!run.agent().AtEpisodeEnd());
-    const PlacetoCounts& now = run.total();
-    progress_.update_samples = now.samples - before.samples;
-    progress_.update_invalid = now.invalid - before.invalid;
-    progress_.samples += progress_.update_samples;
-    progress_.samples_here += progress_.update_samples;
-    progress_.invalid += progress_.update_invalid;
-    const int64_t fitting = progress_.update_samples - progress_.update_invalid;
-    progress_.mean_seconds =
-        fitting > 0 ? (now.seconds - before.seconds) / static_cast<double>(fitting) : 0;
+    progress_.AddUpdate(turn, before, run.total());
     progress_.entropy = run.agent().entropy();
-    progress_.problem = turn;
-    progress_.evaluating += now.evaluating - before.evaluating;
     progress_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
-    ++progress_.updates;
     Store();
     return true;
   }
@@ -120,25 +104,11 @@ class PlacetoTraining : public PolicyTraining {
   }
 
   Status Restore(const StoredPolicy& stored) {
-    for (const auto& [name, value] : settings_.values()) {
-      const auto found = stored.settings.find(name);
-      if (found == stored.settings.end() || found->second != value) {
-        return OtherTraining(fmt::format(
-            "the training has {}={}, not {}", name,
-            found == stored.settings.end() ? "no value" : Printable(found->second, 40), value));
-      }
-    }
     PW_ASSIGN(const uint64_t seed, StoredInteger(stored.state, "seed"));
     PW_ASSIGN(const uint64_t problems, StoredInteger(stored.state, "problems"));
     PW_ASSIGN(const uint64_t updates, StoredInteger(stored.state, "updates"));
-    if (seed != options_.seed) {
-      return OtherTraining(
-          fmt::format("the training has the seed {}, not {}", seed, options_.seed));
-    }
-    if (problems != runs_.size()) {
-      return OtherTraining(
-          fmt::format("the training is on {} graphs, not on {}", problems, runs_.size()));
-    }
+    PW_RETURN_IF_ERROR(
+        CheckSameTraining(settings_, stored, seed, options_.seed, problems, runs_.size()));
     PW_RETURN_IF_ERROR(learner_->Restore(stored, true));
     for (size_t i = 0; i < runs_.size(); ++i) {
       PW_RETURN_IF_ERROR(runs_[i]->Restore(PrefixOf(i), stored));

@@ -17,16 +17,9 @@
 #include "placeto/planner/step_environment.h"
 #include "search/evaluation/run_record.h"
 #include "search/planner.h"
-#include "torch_api/learned_algorithms.h"
+#include "torch_api/policy_training.h"
 
 namespace placewright {
-
-// Of all placements so far.
-struct PlacetoCounts {
-  int64_t samples = 0, invalid = 0;
-  double seconds = 0;     // sum of the step times of those that fit
-  double evaluating = 0;  // seconds spent in the evaluator
-};
 
 class PlacetoRun : public PlannerRun {
  public:
@@ -47,7 +40,7 @@ class PlacetoRun : public PlannerRun {
   bool Step();
   bool HasChoice() const { return has_choice_; }  // whether any unit has
   const PlacetoAgent& agent() const { return *agent_; }
-  const PlacetoCounts& total() const { return total_; }
+  const SampleCounts& total() const { return total_; }
 
   // Between two episodes. Restoring follows Start; errors: kField, kPlanMismatch.
   void Store(const std::string& prefix, StoredPolicy& policy) const;
@@ -69,7 +62,7 @@ class PlacetoRun : public PlannerRun {
   std::optional<PlacetoGraph> placeto_graph_;
   std::unique_ptr<StepEnvironment> environment_;
   std::unique_ptr<PlacetoAgent> agent_;
-  PlacetoCounts total_;
+  SampleCounts total_;
   std::shared_ptr<PlacetoLearner> learner_;
   ScoredPlacement best_;
   bool has_choice_ = false;

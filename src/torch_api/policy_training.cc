@@ -1,0 +1,47 @@
+#include "torch_api/policy_training.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace placewright {
+
+void TrainingProgress::AddUpdate(size_t of_problem, const SampleCounts& before,
+                                 const SampleCounts& now) {
+  update_samples = now.samples - before.samples;
+  update_invalid = now.invalid - before.invalid;
+  samples += update_samples;
+  samples_here += update_samples;
+  invalid += update_invalid;
+  const int64_t fitting = update_samples - update_invalid;
+  mean_seconds = fitting > 0 ? (now.seconds - before.seconds) / static_cast<double>(fitting) : 0;
+  problem = of_problem;
+  evaluating += now.evaluating - before.evaluating;
+  ++updates;
+}
+
+Status CheckSameTraining(const AgentSettings& settings, const StoredPolicy& stored,
+                         uint64_t stored_seed, uint64_t seed, uint64_t stored_problems,
+                         uint64_t problems) {
+  const auto other = [](std::string message) {
+    return MakeError(ErrorCode::kPlanMismatch, std::move(message), "",
+                     "Go on with the options that it began with.");
+  };
+  for (const auto& [name, value] : settings.values()) {
+    const auto found = stored.settings.find(name);
+    if (found == stored.settings.end() || found->second != value) {
+      return other(fmt::format(
+          "the training has {}={}, not {}", name,
+          found == stored.settings.end() ? "no value" : Printable(found->second, 40), value));
+    }
+  }
+  if (stored_seed != seed) {
+    return other(fmt::format("the training has the seed {}, not {}", stored_seed, seed));
+  }
+  if (stored_problems != problems) {
+    return other(fmt::format("the training is on {} graphs, not on {}", stored_problems, problems));
+  }
+  return Ok();
+}
+
+}  // namespace placewright
