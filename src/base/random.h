@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 namespace placewright {
@@ -49,6 +51,14 @@ class Random {
  private:
   uint64_t state_;
 };
+
+// 0 .. n - 1 in an order drawn uniformly.
+inline std::vector<int64_t> RandomPermutation(int64_t n, Random& random) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.Below(i)]);
+  return order;
+}
 
 }  // namespace placewright
 

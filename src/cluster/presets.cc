@@ -62,8 +62,9 @@ Result<Cluster> FourP100OneCpu(std::string_view name) {
   return Assemble(name, {host}, {});
 }
 
-Result<Cluster> EightP100(std::string_view name) {
-  HostSpec host = Host(0, "P100-16GB", 8);
+template <int32_t kGpus>
+Result<Cluster> P100OneSocket(std::string_view name) {
+  HostSpec host = Host(0, "P100-16GB", kGpus);
   host.sockets = 1;
   return Assemble(name, {host}, {});
 }
@@ -112,7 +113,9 @@ constexpr std::array kEntries = {
     Entry{{"8xP100",
            "GDP: 8 P100 16 GiB behind two PCIe 3 switches of one Broadwell socket (memory of 128 "
            "GiB assumed)"},
-          EightP100},
+          P100OneSocket<8>},
+    Entry{{"4xP100-16GB", "the same with 4 of the P100"}, P100OneSocket<4>},
+    Entry{{"2xP100-16GB", "the same with 2 of the P100"}, P100OneSocket<2>},
     Entry{{"tag-testbed",
            "TAG: host0 4 V100 32 GiB with NVLink, host1-4 2 GTX 1080Ti, host5-6 2 P100 (12 GiB "
            "assumed), 100 Gb/s"},

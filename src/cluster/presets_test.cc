@@ -31,6 +31,8 @@ TEST(Presets, Hardware) {
   EXPECT_EQ(CountKinds(Make("4xP100")), (M{{"P100-12GB", 4}, {xeon, 2}}));
   EXPECT_EQ(CountKinds(Make("4xP100-tf")), (M{{"P100-12GB", 4}, {"2x-" + xeon, 1}}));
   EXPECT_EQ(CountKinds(Make("8xP100")), (M{{"P100-16GB", 8}, {xeon, 1}}));
+  EXPECT_EQ(CountKinds(Make("4xP100-16GB")), (M{{"P100-16GB", 4}, {xeon, 1}}));
+  EXPECT_EQ(CountKinds(Make("2xP100-16GB")), (M{{"P100-16GB", 2}, {xeon, 1}}));
   EXPECT_EQ(CountKinds(Make("tag-testbed")),
             (M{{"V100-32GB", 4}, {"GTX-1080Ti", 8}, {"P100-12GB", 4}, {xeon, 14}}));
   EXPECT_EQ(CountKinds(Make("tag-cloud")), (M{{"V100-16GB", 16}, {"T4", 16}, {xeon, 12}}));

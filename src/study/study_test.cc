@@ -141,10 +141,11 @@ TEST(Tables, AreWhole) {
     EXPECT_LE(table.published.size(), table.models.size());
     EXPECT_FALSE(table.claims.empty());
     for (const StudyMethod& method : table.methods) {
-      EXPECT_TRUE(method.sources.empty() || method.sources.size() == table.models.size());
+      EXPECT_TRUE(method.before.empty() || method.before.size() == table.models.size());
     }
     for (const StudyClaim& claim : table.claims) {
-      EXPECT_LT(claim.model, table.models.size());
+      EXPECT_FALSE(claim.models.empty());
+      for (const size_t model : claim.models) EXPECT_LT(model, table.models.size());
       EXPECT_LT(claim.less, table.methods.size());
       EXPECT_LT(claim.more, table.methods.size());
       EXPECT_NE(claim.less, claim.more);

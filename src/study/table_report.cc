@@ -20,12 +20,16 @@ std::string PublishedText(const StudyTable& table, size_t model, size_t method) 
   return *seconds < 0 ? "OOM" : fmt::format("{:.3f}", *seconds);
 }
 
-std::string OursText(const CellResult& cell) {
+std::string OursText(const StudyMethod& method, const CellResult& cell) {
+  if (cell.runs.empty()) return "";
   if (cell.best.empty()) return "to come";
   const std::string best = cell.mean ? SecondsText(*cell.mean) : "OOM";
-  if (cell.samples == 0) return best;
-  return fmt::format("{} (n={}{})", best, cell.best.size(),
-                     cell.complete ? "" : fmt::format(" of {}", cell.runs.size()));
+  if (method.kind != StudyMethod::Kind::kLearned) return best;
+  return fmt::format("{} (n={}{}{})", best, cell.best.size(),
+                     cell.complete ? "" : fmt::format(" of {}", cell.runs.size()),
+                     method.before.empty() || method.shows == StudyMethod::Shows::kBefore
+                         ? ""
+                         : fmt::format(", {} placements", cell.samples));
 }
 
 // Of the runs of a cell, hours on real machines and ours.
@@ -50,6 +54,11 @@ std::string RatioText(const ClaimResult& claim) {
   return fmt::format("{:.3f} [{:.3f}, {:.3f}]", ratio.ratio, ratio.low, ratio.high);
 }
 
+std::string NumberText(const ClaimResult& claim) {
+  if (claim.censored == 0) return fmt::to_string(claim.ratio.n);
+  return fmt::format("{} ({} never)", claim.ratio.n, claim.censored);
+}
+
 // Under perturbed costs.
 std::string HoldsText(const ClaimResult& claim) {
   return claim.holds ? fmt::format("{:.0f}%", 100 * *claim.holds) : "";
@@ -60,7 +69,8 @@ bool Rescored(const TableResult& result) {
                      [](const ClaimResult& claim) { return claim.holds.has_value(); });
 }
 
-constexpr const char* kMeasures[] = {"best step", "samples needed", "spread"};
+constexpr const char* kMeasures[] = {"best step", "samples needed", "spread",
+                                     "samples to the other's best", "seconds to the other's best"};
 
 // Claims with their measures, ratios and verdicts, and how often their order holds where that is
 // known.
@@ -76,8 +86,7 @@ std::vector<std::vector<std::string>> ClaimRows(const StudyTable& table,
   for (size_t i = 0; i < table.claims.size(); ++i) {
     const ClaimResult& claim = result.claims[i];
     rows.push_back({table.claims[i].text, kMeasures[static_cast<size_t>(table.claims[i].measure)],
-                    fmt::to_string(claim.ratio.n), RatioText(claim),
-                    std::string(ToString(claim.verdict))});
+                    NumberText(claim), RatioText(claim), std::string(ToString(claim.verdict))});
     if (Rescored(result)) rows.back().push_back(HoldsText(claim));
   }
   return rows;
@@ -88,12 +97,13 @@ std::vector<std::vector<std::string>> ResultRows(const StudyTable& table,
                                                  const TableResult& result) {
   std::vector<std::vector<std::string>> rows;
   for (size_t model = 0; model < table.models.size(); ++model) {
-    std::vector<std::string> ours = {table.models[model].label, "ours"}, theirs = {"", "published"},
+    const StudyModel& of_model = table.models[model];
+    std::vector<std::string> ours = {of_model.label, "ours"}, theirs = {"", "published"},
                              hours = {"", "modelled hours"};
     bool any_published = false, any_hours = false;
     for (size_t method = 0; method < table.methods.size(); ++method) {
       const CellResult& cell = result.cells[model][method];
-      ours.push_back(OursText(cell));
+      ours.push_back(OursText(table.methods[method], cell));
       theirs.push_back(PublishedText(table, model, method));
       any_published = any_published || !theirs.back().empty();
       const std::optional<double> h = ModelledHours(cell);
@@ -101,6 +111,12 @@ std::vector<std::vector<std::string>> ResultRows(const StudyTable& table,
       any_hours = any_hours || h;
     }
     rows.push_back(std::move(ours));
+    if (!of_model.published.empty()) {
+      std::vector<std::string> said = {"", "published"};
+      said.resize(2 + table.methods.size());
+      said[2] = of_model.published;
+      rows.push_back(std::move(said));
+    }
     if (any_published) rows.push_back(std::move(theirs));
     if (any_hours) rows.push_back(std::move(hours));
   }
@@ -145,8 +161,9 @@ std::string RenderTable(const StudyTable& table, const TableResult& result, cons
   for (const std::vector<std::string>& row : ClaimRows(table, result)) {
     claims.AddRow({row.begin(), row.end()});
   }
-  return fmt::format("{} (on {})\n{}\n{}", table.title, table.cluster, results.Render(style),
-                     claims.Render(style));
+  return fmt::format("{}{}\n{}\n{}", table.title,
+                     table.cluster.empty() ? "" : fmt::format(" (on {})", table.cluster),
+                     results.Render(style), claims.Render(style));
 }
 
 std::string MarkdownOf(const StudyTable& table, const TableResult& result) {
@@ -176,6 +193,7 @@ Json JsonOf(const StudyTable& table, const TableResult& result) {
       Json& out = cells.emplace_back();
       out["model"] = table.models[model].label;
       out["graph"] = table.models[model].graph;
+      out["cluster"] = table.ClusterOf(model);
       out["method"] = table.methods[method].label;
       out["samples"] = cell.samples;
       out["n"] = cell.best.size();
@@ -199,6 +217,7 @@ Json JsonOf(const StudyTable& table, const TableResult& result) {
     out["claim"] = table.claims[i].text;
     out["measure"] = kMeasures[static_cast<size_t>(table.claims[i].measure)];
     out["n"] = claim.ratio.n;
+    out["censored"] = claim.censored;
     out["ratio"] = claim.ratio.n > 0 ? Json(claim.ratio.ratio) : Json();
     out["low"] = claim.ratio.n > 1 ? Json(claim.ratio.low) : Json();
     out["high"] = claim.ratio.n > 1 ? Json(claim.ratio.high) : Json();

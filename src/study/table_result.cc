@@ -2,15 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace placewright {
 namespace {
 
 constexpr double kClose = 1.02;  // of the target, for kSamples
 
+int64_t SamplesOf(const StudyModel& model, const StudyMethod& method) {
+  using enum StudyMethod::Shows;
+  if (method.shows == kLikeliest) return 0;
+  if (method.shows == kBefore) return method.samples_before;
+  return method.own_samples > 0 ? method.own_samples : model.samples;
+}
+
 CellResult SummarizeCell(const StudyModel& model, const StudyMethod& method, size_t model_index,
                          size_t method_index, const RunOf& run_of) {
   CellResult cell;
+  if (!method.HasCell(model_index)) return cell;
   const bool learned = method.kind == StudyMethod::Kind::kLearned;
   const int seeds = learned ? model.seeds : 1;
   cell.complete = true;
@@ -26,7 +35,7 @@ CellResult SummarizeCell(const StudyModel& model, const StudyMethod& method, siz
     cell.best.push_back(run->BestWithin(model.samples));
     all_fit = all_fit && cell.best.back();
     if (cell.best.back()) logarithms += std::log(*cell.best.back());
-    cell.samples = learned ? model.samples : 0;
+    cell.samples = learned ? SamplesOf(model, method) : 0;
   }
   if (!cell.best.empty() && all_fit) {
     cell.mean = std::exp(logarithms / static_cast<double>(cell.best.size()));
@@ -34,25 +43,76 @@ CellResult SummarizeCell(const StudyModel& model, const StudyMethod& method, siz
   return cell;
 }
 
-ClaimResult SummarizeClaim(const StudyTable& table, const StudyClaim& claim,
-                           const std::vector<std::vector<CellResult>>& cells) {
-  const int64_t samples = table.models[claim.model].samples;
-  const std::vector<const StudyRun*>& less = cells[claim.model][claim.less].runs;
-  const std::vector<const StudyRun*>& more = cells[claim.model][claim.more].runs;
+// Seconds of the planner, and of real machines, that so many of a run's samples took.
+double SecondsOf(const StudyRun& run, double samples) {
+  if (run.samples == 0) return run.seconds;
+  return samples / static_cast<double>(run.samples) *
+         (run.seconds - run.evaluating + run.environment_seconds);
+}
+
+struct MeasuredPair {
+  std::optional<double> less, more;
+};
+
+MeasuredPair MeasurePair(StudyClaim::Measure measure, const StudyRun& less, const StudyRun& more,
+                         int64_t samples) {
+  using enum StudyClaim::Measure;
+  const std::optional<double> a = less.BestWithin(samples), b = more.BestWithin(samples);
+  if (!b) return {};
+  if (measure == kSamplesToMore || measure == kSecondsToMore) {
+    // Each run by itself: how soon it comes near to what `more` came to.
+    MeasuredPair pair{Measured(less, kSamples, samples, *b * kClose),
+                      Measured(more, kSamples, samples, *b * kClose)};
+    if (measure == kSecondsToMore && pair.less) pair.less = SecondsOf(less, *pair.less);
+    if (measure == kSecondsToMore && pair.more) pair.more = SecondsOf(more, *pair.more);
+    return pair;
+  }
+  if (!a) return {};
+  const double target = std::max(*a, *b) * kClose;
+  return {Measured(less, measure, samples, target), Measured(more, measure, samples, target)};
+}
+
+// Of one model: a logarithm for each seed. What plans at once has one run, which is paired with every
+// seed of the other.
+std::vector<double> LogarithmsOf(const StudyTable& table, const StudyClaim& claim, size_t model,
+                                 const std::vector<CellResult>& cells, size_t* censored) {
+  const auto run_of = [&](size_t method, size_t seed) -> const StudyRun* {
+    const std::vector<const StudyRun*>& runs = cells[method].runs;
+    if (runs.empty()) return nullptr;
+    if (table.methods[method].kind != StudyMethod::Kind::kLearned) return runs[0];
+    return seed < runs.size() ? runs[seed] : nullptr;
+  };
+  const size_t seeds = std::max(cells[claim.less].runs.size(), cells[claim.more].runs.size());
   std::vector<double> logarithms;
-  for (size_t seed = 0; seed < std::min(less.size(), more.size()); ++seed) {
-    if (less[seed] == nullptr || more[seed] == nullptr) continue;
-    const std::optional<double> a = less[seed]->BestWithin(samples);
-    const std::optional<double> b = more[seed]->BestWithin(samples);
-    if (!a || !b) continue;
-    const double target = std::max(*a, *b) * kClose;
-    const auto first = Measured(*less[seed], claim.measure, samples, target);
-    const auto second = Measured(*more[seed], claim.measure, samples, target);
-    if (first && second && *first > 0 && *second > 0) {
-      logarithms.push_back(std::log(*first / *second));
+  for (size_t seed = 0; seed < seeds; ++seed) {
+    const StudyRun* const a = run_of(claim.less, seed);
+    const StudyRun* const b = run_of(claim.more, seed);
+    if (a == nullptr || b == nullptr) continue;
+    const MeasuredPair pair = MeasurePair(claim.measure, *a, *b, table.models[model].samples);
+    if (!pair.less && pair.more) ++*censored;
+    if (pair.less && pair.more && *pair.less > 0 && *pair.more > 0) {
+      logarithms.push_back(std::log(*pair.less / *pair.more));
     }
   }
-  return {CompareRatios(logarithms), Verdict::kUndecided, {}};
+  return logarithms;
+}
+
+ClaimResult SummarizeClaim(const StudyTable& table, const StudyClaim& claim,
+                           const std::vector<std::vector<CellResult>>& cells) {
+  ClaimResult result;
+  std::vector<double> logarithms;
+  for (const size_t model : claim.models) {
+    const std::vector<double> of_model =
+        LogarithmsOf(table, claim, model, cells[model], &result.censored);
+    if (claim.models.size() == 1 || of_model.empty()) {
+      logarithms.insert(logarithms.end(), of_model.begin(), of_model.end());
+    } else {
+      logarithms.push_back(std::accumulate(of_model.begin(), of_model.end(), 0.0) /
+                           static_cast<double>(of_model.size()));
+    }
+  }
+  result.ratio = CompareRatios(logarithms);
+  return result;
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ struct CellResult {
   std::vector<std::optional<double>> best;  // of those that are there, after the model's samples
   // Geometric mean of `best`; none without a run or where one of them found nothing that fits.
   std::optional<double> mean;
-  int64_t samples = 0;    // in all, those on another graph included
+  int64_t samples = 0;    // on the model itself
   bool complete = false;  // every run is there
 
   bool nothing_fits() const { return !best.empty() && !mean; }
@@ -29,6 +29,7 @@ struct ClaimResult {
   Verdict verdict = Verdict::kUndecided;
   // Share of draws of perturbed costs under which the ratio lies on the same side of 1 (--rescore).
   std::optional<double> holds;
+  size_t censored = 0;  // pairs left out as `less` never came near
 };
 
 struct TableResult {

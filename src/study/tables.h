@@ -6,6 +6,7 @@
 #ifndef PLACEWRIGHT_STUDY_TABLES_H_
 #define PLACEWRIGHT_STUDY_TABLES_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,20 +16,43 @@
 
 namespace placewright {
 
+// A model of the zoo on a cluster: one of several graphs that a policy is trained on in turn.
+struct StudyGraph {
+  std::string graph, cluster;
+};
+
 struct StudyMethod {
   enum class Kind {
     kLearned,
-    kOneGpu,  // everything on one GPU, what has no kernel there on the CPU
-    kExpert,  // the planner `expert`
+    kOneGpu,   // everything on one GPU, what has no kernel there on the CPU
+    kExpert,   // the planner `expert`
+    kHuman,    // the same where the model is recurrent, else `layered` or one GPU, what fits better
+    kPlanner,  // another planner
+    kBound,    // no plan: the lower bound of step times
+  };
+  // What a learned cell shows, of a policy that was trained before or of one that was not.
+  enum class Shows {
+    kBest,      // the best of the samples on the model
+    kBefore,    // of those of the training before, of which the model is part
+    kLikeliest  // the placement that the policy finds likeliest, as it is
   };
   std::string label;
   Kind kind = Kind::kLearned;
-  std::string algorithm;              // of kLearned
-  std::vector<std::string> settings;  // NAME=VALUE, over the defaults
-  // [model], may be empty: the graph on which the policy is trained before, for as many of a run's
-  // samples as leave kFineTuning; the run's own samples are those that are left.
-  std::vector<std::string> sources;
-  static constexpr int64_t kFineTuning = 100;
+  std::string algorithm;              // of kLearned and kPlanner
+  std::vector<std::string> settings;  // of kLearned: NAME=VALUE, over the defaults
+  // [model]: what the policy is trained on before, for `samples_before` samples of each graph; empty
+  // where it is not.
+  std::vector<std::vector<StudyGraph>> before;
+  int64_t samples_before = 0;
+  Shows shows = Shows::kBest;
+  int64_t own_samples = 0;  // after that, on the model; 0: the model's number
+  double seconds = 0;       // of kPlanner: its time; 0: it ends by itself
+
+  std::vector<size_t> models = {};  // that have such a cell; empty: all
+
+  bool HasCell(size_t model) const {
+    return models.empty() || std::find(models.begin(), models.end(), model) != models.end();
+  }
 };
 
 struct StudyModel {
@@ -37,16 +61,25 @@ struct StudyModel {
   int64_t samples = 600;
   int64_t first_samples = 600;        // of seed 0, which may go on for longer
   std::vector<std::string> settings;  // of learned methods, beside their own
+  std::string cluster = {};           // empty: the table's
+  bool recurrent = false;
+  std::string family = {};     // of models of different sizes
+  std::string published = {};  // what the paper says of it, in other terms than seconds
 };
 
 // What a claim compares, of two methods on one model and from one seed. `kBest` is the best step
 // after the model's samples; `kSamples` how many it took to come within 2% of the worse of the two
 // bests; `kSpread` how much the mean step of successive policies changes in the second half, as the
-// standard deviation of its logarithm's differences.
+// standard deviation of its logarithm's differences. `kSamplesToMore` and `kSecondsToMore`: samples, and
+// seconds of the planner with those that samples would take on real machines, to come within 2% of
+// the best of `more`; pairs where `less` never does are censored: they count as no pair.
+//
+// Of several models: a pair is a model on which both have a mean step or measure.
 struct StudyClaim {
-  enum class Measure { kBest, kSamples, kSpread };
+  enum class Measure { kBest, kSamples, kSpread, kSamplesToMore, kSecondsToMore };
   std::string text;
-  size_t model = 0, less = 0, more = 0;  // the measure of method `less` is below that of `more`
+  std::vector<size_t> models;
+  size_t less = 0, more = 0;  // the measure of method `less` is below that of `more`
   Measure measure = Measure::kBest;
 };
 
@@ -58,9 +91,13 @@ struct StudyTable {
   std::vector<std::vector<std::optional<double>>> published;
   std::vector<StudyClaim> claims;
   std::string cluster = "4xP100-tf";
+
+  const std::string& ClusterOf(size_t model) const {
+    return models[model].cluster.empty() ? cluster : models[model].cluster;
+  }
 };
 
-// mars1, mars2, mars3, eagle1, eagle2, eagle3, eagle4.
+// mars1, mars2, mars3, eagle1, eagle2, eagle3, eagle4, gdp1, gdp2, gdp5, gdp-ablation, gdp-holdout.
 std::span<const StudyTable> StudyTables();
 // nullptr where there is none of that name.
 const StudyTable* FindStudyTable(std::string_view name);

@@ -73,6 +73,12 @@ std::vector<AgentSetting> TrainingSettings() {
               "samples after which the likeliest choice is taken; -1: never"),
       Integer("decay-from", -1, -1, 1'000'000'000,
               "samples after which the learning rate falls by 5% every 50; -1: never"),
+      Word("repair", {"on", "off"},
+           "plan --policy: whether the policy's likeliest placement, its first, is made to fit"),
+      Integer("lessons", 0, 0, 1'000'000,
+              "train: steps toward a teacher's plan of each graph, before the first sample"),
+      Integer("teacher", 0, 0, 1'000'000'000,
+              "moves of local-search that the teacher makes from the best constructive plan"),
       Integer("imitation", 100, 0, 1'000'000,
               "plan --init: steps that teach the policy the plan to start from"),
       Integer("restart", 0, 0, 1'000'000'000,
@@ -105,7 +111,7 @@ std::vector<AgentSetting> UnitSettings() {
       Word("unit", {"group", "op"},
            "what is placed: colocation groups, or single ops, which vote on the devices of their "
            "groups"),
-      Integer("parts", 0, 0, 1024,
+      Integer("parts", 0, 0, 1'000'000,
               "what is placed as one: so many parts of the colocation groups; 0: each group by "
               "itself, up to 2,048 of them, beyond that 1,024 parts"),
       Word("partition", {"metis", "fluid"}, "what makes parts: METIS, or fluid communities"),
@@ -289,6 +295,21 @@ LearnedAlgorithm Gdp() {
   add(OfPolicy(Word("places", {"off", "on"},
                     "whether features say where in the order a unit stands; its neighbours' places "
                     "relative to its own they always say")));
+  add(OfPolicy(Word("costs", {"off", "on"},
+                    "whether features say what units cost and where in the step they stand")));
+  add(OfPolicy(
+      Word("devices", {"numbered", "described"},
+           "what scores know of devices: their numbers, so that a policy is of one cluster's "
+           "number of devices, or what they are")));
+  add(OfPolicy(Word("plans", {"unseen", "seen"},
+                    "whether scores also depend on where all on one device, m-etf, metis and "
+                    "layered put a unit")));
+  add(Real("plan-noise", 0, 0, 100,
+           "deviation of what is added to the trust in each of these plans, the same for all units "
+           "of a placement"));
+  add(OfPolicy(
+      Word("features", {"own", "shuffled"},
+           "of units; shuffled: those of others, the control of what is learned from them")));
   add(Word("optimizer", {"adam", "sgd"}, "what moves the policy"));
   Change(gdp.settings, "draw", "400");
   Change(gdp.settings, "update", "400");
@@ -304,6 +325,9 @@ LearnedAlgorithm Gdp() {
     if (setting.name == "optimizer") setting.published = "sgd";
   }
   Tune(gdp, "places", "on");
+  Tune(gdp, "costs", "on");
+  Tune(gdp, "devices", "described");
+  Tune(gdp, "plan-noise", "3");
   Tune(gdp, "scores", "centred");
   Tune(gdp, "draw", "10");
   Tune(gdp, "update", "10");

@@ -20,6 +20,7 @@ struct TrainingProblem {
 
 struct TrainingRequest {
   std::vector<TrainingProblem> problems;  // at least one; devices equal in number
+                                          // unless the policy describes them
   PlannerOptions options;                 // budget: iterations are placements of all problems
   const StoredPolicy* start = nullptr;    // a policy to start from
   bool resume = false;                    // whether `start` is a training that goes on
@@ -35,6 +36,7 @@ struct SampleCounts {
 // Since the beginning, interruptions left out.
 struct TrainingProgress {
   int64_t samples = 0, invalid = 0, updates = 0;
+  int64_t lessons = 0;  // steps toward teachers' plans, before the first update
   // Of the update just done.
   int64_t update_samples = 0, update_invalid = 0;
   double mean_seconds = 0;  // step time of those that fit; 0 where none does

@@ -15,7 +15,7 @@ class PlannerService;    // torch_api/planner_service.h
 class TorchApi {
  public:
   // Raised with every change of this class or a service: an older library is refused, never called.
-  static constexpr int kVersion = 11;
+  static constexpr int kVersion = 12;
 
   virtual ~TorchApi() = default;
   virtual int version() const = 0;

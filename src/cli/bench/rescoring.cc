@@ -35,8 +35,9 @@ using Pair = std::pair<const StudyRun*, const StudyRun*>;
 
 // Of one seed each, where both found something that fits.
 std::vector<Pair> PairsOf(const StudyClaim& claim, int64_t samples, const TableResult& result) {
-  const std::vector<const StudyRun*>& less = result.cells[claim.model][claim.less].runs;
-  const std::vector<const StudyRun*>& more = result.cells[claim.model][claim.more].runs;
+  const size_t model = claim.models.front();
+  const std::vector<const StudyRun*>& less = result.cells[model][claim.less].runs;
+  const std::vector<const StudyRun*>& more = result.cells[model][claim.more].runs;
   std::vector<Pair> pairs;
   for (size_t seed = 0; seed < std::min(less.size(), more.size()); ++seed) {
     if (less[seed] == nullptr || more[seed] == nullptr) continue;
@@ -109,7 +110,8 @@ Status RescoreWinners(const StudyTable& table, int draws, const Budget& budget, 
     std::vector<Pair> all;
     for (size_t i = 0; i < table.claims.size(); ++i) {
       const StudyClaim& claim = table.claims[i];
-      if (claim.model != model || claim.measure != StudyClaim::Measure::kBest) continue;
+      if (claim.models != std::vector{model}) continue;
+      if (claim.measure != StudyClaim::Measure::kBest) continue;
       std::vector<Pair> of_claim = PairsOf(claim, table.models[model].samples, result);
       if (of_claim.empty()) continue;
       claims.push_back(i);

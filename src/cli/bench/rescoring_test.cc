@@ -49,7 +49,7 @@ class Rescoring : public testing::Test {
     table.cluster = "";
     table.models = {{"three", graph_, 1, 600, 600, {}}};
     table.methods.resize(2);
-    table.claims = {{"less", 0, 0, 1}};
+    table.claims = {{"less", {0}, 0, 1}};
     StudyRun runs[2];
     for (StudyRun& run : runs) run.curve = {{600, fits, fits, 0}};
     runs[0].placement = less;

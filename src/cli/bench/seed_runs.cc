@@ -1,20 +1,21 @@
 #include "cli/bench/seed_runs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 
 #include "base/text.h"
-#include "cli/torch_library.h"
+#include "cli/request/learned_planners.h"
 #include "formats/policy/policy_file.h"
 #include "formats/text/file.h"
 #include "planning/algorithms.h"
 #include "search/evaluation/group_placement.h"
 #include "search/local/initial_placements.h"
+#include "search/proof/bound.h"
 #include "study/file_lock.h"
-#include "torch_api/planner_service.h"
 
 namespace placewright {
 namespace {
@@ -30,6 +31,12 @@ std::map<std::string, std::string> ValuesOf(const AgentSettings& settings) {
   return {settings.values().begin(), settings.values().end()};
 }
 
+Result<AgentSettings> SettingsOf(const RunKey& key) {
+  std::vector<std::string> changes;
+  for (const auto& [name, value] : key.settings) changes.push_back(name + "=" + value);
+  return AgentSettings::Parse(*FindLearnedAlgorithm(key.algorithm), changes);
+}
+
 std::string DigitsOf(const Problem& problem, const Placement& placement) {
   std::string digits;
   for (const DeviceId device : GroupsOf(problem, placement)) {
@@ -38,87 +45,137 @@ std::string DigitsOf(const Problem& problem, const Placement& placement) {
   return digits;
 }
 
+Result<Placement> PlanOf(const Planning& planning, std::string_view algorithm, double seconds) {
+  const Algorithms algorithms;
+  PW_ASSIGN(const Planner* planner, algorithms.Find(algorithm));
+  PlannerOptions options;
+  options.started = Clock::now();
+  if (seconds > 0) {
+    options.budget.deadline = options.started + std::chrono::duration_cast<Clock::duration>(
+                                                    std::chrono::duration<double>(seconds));
+  }
+  PW_ASSIGN(const PlannerResult planned,
+            planner->Plan(planning.problem(), planning.prepared->evaluator(), options));
+  return planned.placement;
+}
+
+Placement OnOneGpu(const Problem& problem) {
+  const CandidateDevices candidates = FindCandidateDevices(problem, BuildOpGraph(problem));
+  return ExpandGroups(problem, AllOnFastest(candidates));
+}
+
+Result<Placement> PlacementByHand(const Planning& planning, bool recurrent) {
+  if (recurrent) return PlanOf(planning, "expert", 0);
+  PW_ASSIGN(Placement layered, PlanOf(planning, "layered", 0));
+  Placement one = OnOneGpu(planning.problem());
+  Evaluator& evaluator = planning.prepared->evaluator();
+  const bool better = evaluator.EvaluateOne(one).score() < evaluator.EvaluateOne(layered).score();
+  return better ? std::move(one) : std::move(layered);
+}
+
 // One that plans at once: a curve of one point.
 Result<StudyRun> PlanAtOnce(const WantedRun& wanted) {
+  using enum StudyMethod::Kind;
   PW_ASSIGN(const std::unique_ptr<Planning> planning, PrepareRun(wanted.key));
   const Problem& problem = planning->problem();
-  Evaluator& evaluator = planning->prepared->evaluator();
-  Placement placement;
-  if (wanted.method->kind == StudyMethod::Kind::kOneGpu) {
-    const CandidateDevices candidates = FindCandidateDevices(problem, BuildOpGraph(problem));
-    placement = ExpandGroups(problem, AllOnFastest(candidates));
-  } else {
-    const Algorithms algorithms;
-    PW_ASSIGN(const Planner* expert, algorithms.Find("expert"));
-    PW_ASSIGN(const PlannerResult planned, expert->Plan(problem, evaluator, {}));
-    placement = planned.placement;
-  }
-  const Evaluation evaluation = evaluator.EvaluateOne(placement);
   StudyRun run;
   run.key = wanted.key;
   CurvePoint point;
+  if (wanted.method->kind == kBound) {
+    point.best = Seconds(LowerBound(problem).value);
+    run.curve.push_back(point);
+    return run;
+  }
+  const auto plan = [&]() -> Result<Placement> {
+    if (wanted.method->kind == kOneGpu) return OnOneGpu(problem);
+    if (wanted.method->kind == kHuman) return PlacementByHand(*planning, wanted.recurrent);
+    if (wanted.method->kind == kExpert) return PlanOf(*planning, "expert", 0);
+    return PlanOf(*planning, wanted.method->algorithm, wanted.method->seconds);
+  };
+  const Clock::time_point start = Clock::now();
+  PW_ASSIGN(const Placement placement, plan());
+  run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const Evaluation evaluation = planning->prepared->evaluator().EvaluateOne(placement);
   if (evaluation.feasible) point.best = point.mean = Seconds(evaluation.step_time);
   run.curve.push_back(point);
   run.placement = DigitsOf(problem, placement);
   return run;
 }
 
-// A training with what it has come to, kept in two files between processes.
+// A training on one or several graphs with what it has come to, kept in two files between processes.
 class KeptTraining {
  public:
-  KeptTraining(const WantedRun& wanted, const std::string& base)
-      : wanted_(wanted), policy_path_(base + ".policy"), run_path_(base + ".json") {}
+  // `samples`, and those that the table compares, of each graph; `label`: of progress.
+  KeptTraining(std::vector<RunKey> keys, int64_t samples, int64_t judged, std::string label,
+               const std::string& base)
+      : keys_(std::move(keys)),
+        samples_(samples),
+        judged_(judged),
+        label_(std::move(label)),
+        policy_path_(base + ".policy"),
+        run_path_(base + ".json") {}
 
-  // False where the budget ended it.
-  Result<bool> Train(const Budget& budget, Console& console) {
-    run_ = StudyRun();
-    run_.key = wanted_.key;
-    PW_ASSIGN(const std::unique_ptr<Planning> planning, PrepareRun(wanted_.key));
-    PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kLearn));
-    const PlannerService* const service = library.api().planners();
-    if (service == nullptr) {
-      return MakeError(ErrorCode::kMissingRuntime, library.path() + " trains no planners");
+  // From `start`, which may be nullptr. False where the budget ended it.
+  Result<bool> Train(const StoredPolicy* start, const Budget& budget, Console& console) {
+    PW_ASSIGN(const AgentSettings settings, SettingsOf(keys_.front()));
+    PW_ASSIGN(std::optional<StoredPolicy> kept, LoadKept());
+    if (!kept) {
+      runs_.assign(keys_.size(), StudyRun());
+      for (size_t i = 0; i < keys_.size(); ++i) runs_[i].key = keys_[i];
     }
-    const LearnedAlgorithm& algorithm = *FindLearnedAlgorithm(wanted_.key.algorithm);
-    std::vector<std::string> changes;
-    for (const auto& [name, value] : wanted_.key.settings) changes.push_back(name + "=" + value);
-    PW_ASSIGN(const AgentSettings settings, AgentSettings::Parse(algorithm, changes));
-    PW_ASSIGN(const std::optional<StoredPolicy> kept, LoadKept());
-    std::optional<StoredPolicy> start;
-    if (!kept && !wanted_.key.source.empty()) {
-      PW_ASSIGN(start, TrainOnSource(*service, settings, budget, console));
-      if (!start) return false;
+    const int64_t total = samples_ * static_cast<int64_t>(keys_.size());
+    const auto complete = [&](int64_t samples) {
+      return samples + settings.Integer("update") > total;
+    };
+    if (kept && complete(SamplesSoFar())) {
+      policy_ = std::move(*kept);
+      return true;
     }
-    TrainingRequest request = RequestFor(*planning, budget, wanted_.samples);
-    request.start = kept ? &*kept : start ? &*start : nullptr;
+    std::vector<std::unique_ptr<Planning>> plannings;
+    TrainingRequest request;
+    for (const RunKey& key : keys_) {
+      PW_ASSIGN(std::unique_ptr<Planning> planning, PrepareRun(key));
+      request.problems.push_back({&planning->problem(), &planning->prepared->evaluator()});
+      plannings.push_back(std::move(planning));
+    }
+    request.options.seed = keys_.front().seed;
+    request.options.threads = 1;
+    request.options.started = Clock::now();
+    request.options.budget = budget;
+    request.options.budget.iterations = total;
+    request.start = kept ? &*kept : start;
     request.resume = kept.has_value();
-    Result<std::unique_ptr<PolicyTraining>> begun = service->StartTraining(settings, request);
+    PW_ASSIGN(const TrainingStarter starter, TrainingStarter::Make(settings.algorithm()));
+    Result<OpenTraining> begun = starter.Start(settings, request);
     if (!begun.ok() && request.resume && begun.error().code == ErrorCode::kPlanMismatch) {
       // What another version of the program has kept is begun anew.
       Forget();
-      return Train(budget, console);
+      return Train(start, budget, console);
     }
-    PW_ASSIGN(const std::unique_ptr<PolicyTraining> training, std::move(begun));
-    const double before = run_.seconds, evaluating = run_.evaluating;
+    PW_ASSIGN(const OpenTraining open, std::move(begun));
+    PolicyTraining& training = *open.training;
+    const double before = runs_.front().seconds, evaluating = runs_.front().evaluating;
     Clock::time_point written = Clock::now();
-    while (training->Advance()) {
-      Note(*training, planning->problem());
-      run_.seconds = before + training->progress().seconds;
-      run_.evaluating = evaluating + training->progress().evaluating;
-      console.Progress(fmt::format("{} {} seed {}: {} of {} samples, best {}", wanted_.key.graph,
-                                   wanted_.method->label, wanted_.key.seed,
-                                   training->progress().samples, wanted_.samples,
-                                   FormatNanos(training->result(0).step_time)));
+    int64_t updates = training.progress().updates;
+    while (training.Advance()) {
+      if (training.progress().updates > updates) Note(training, request.problems);
+      updates = training.progress().updates;
+      // In all: no one can say what of it a graph had.
+      for (StudyRun& run : runs_) {
+        run.seconds = before + training.progress().seconds;
+        run.evaluating = evaluating + training.progress().evaluating;
+      }
+      console.Progress(fmt::format("{}: {} of {} samples, best {}", label_,
+                                   training.progress().samples, total,
+                                   FormatNanos(training.result(0).step_time)));
       if (Clock::now() - written < kKeepEvery) continue;
-      PW_RETURN_IF_ERROR(Keep(*training));
+      PW_RETURN_IF_ERROR(Keep(training));
       written = Clock::now();
     }
-    run_.samples = training->progress().samples;
-    if (run_.samples + settings.Integer("update") <= wanted_.samples) {
-      PW_RETURN_IF_ERROR(Keep(*training));
-      return false;
-    }
-    return true;
+    // Complete ones, too: others may begin from the policy.
+    PW_RETURN_IF_ERROR(Keep(training));
+    policy_ = training.stored();
+    return complete(training.progress().samples);
   }
 
   void Forget() const {
@@ -127,44 +184,17 @@ class KeptTraining {
     fs::remove(run_path_, ignored);
   }
 
-  StudyRun TakeRun() { return std::move(run_); }
+  const StoredPolicy& policy() const { return policy_; }
+  std::vector<StudyRun> TakeRuns() { return std::move(runs_); }
 
  private:
-  TrainingRequest RequestFor(const Planning& planning, const Budget& budget,
-                             int64_t samples) const {
-    TrainingRequest request;
-    request.problems = {{&planning.problem(), &planning.prepared->evaluator()}};
-    request.options.seed = wanted_.key.seed;
-    request.options.threads = 1;
-    request.options.started = Clock::now();
-    request.options.budget = budget;
-    request.options.budget.iterations = samples;
-    return request;
+  int64_t SamplesSoFar() const {
+    int64_t samples = 0;
+    for (const StudyRun& run : runs_) samples += run.samples;
+    return samples;
   }
 
-  // The policy trained on the key's source; none where the budget ended it: it is begun anew then.
-  Result<std::optional<StoredPolicy>> TrainOnSource(const PlannerService& service,
-                                                    const AgentSettings& settings,
-                                                    const Budget& budget, Console& console) {
-    RunKey source = wanted_.key;
-    source.graph = wanted_.key.source;
-    PW_ASSIGN(const std::unique_ptr<Planning> planning, PrepareRun(source));
-    const TrainingRequest request = RequestFor(*planning, budget, wanted_.source_samples);
-    PW_ASSIGN(const std::unique_ptr<PolicyTraining> training,
-              service.StartTraining(settings, request));
-    while (training->Advance()) {
-      console.Progress(fmt::format("{} {} seed {}: {} of {} samples on {}", wanted_.key.graph,
-                                   wanted_.method->label, wanted_.key.seed,
-                                   training->progress().samples, wanted_.source_samples,
-                                   wanted_.key.source));
-    }
-    if (budget.Expired()) return std::optional<StoredPolicy>();
-    run_.seconds = training->progress().seconds;
-    run_.evaluating = training->progress().evaluating;
-    return std::optional<StoredPolicy>(training->stored());
-  }
-
-  // The training up to here, and run_ with it; none where there is none. The two files are written
+  // The training up to here, and runs_ with it; none where there is none. The two files are written
   // one after the other: what does not agree is begun anew.
   Result<std::optional<StoredPolicy>> LoadKept() {
     std::error_code ignored;
@@ -174,42 +204,104 @@ class KeptTraining {
     PW_ASSIGN(StoredPolicy policy, LoadPolicy(policy_path_));
     PW_ASSIGN(const std::string text, ReadFile(run_path_));
     PW_ASSIGN(const Json json, ParseJson(text));
-    PW_ASSIGN(StudyRun run, StudyRunOf(json, "run"));
-    const auto counted = policy.state.find("problem0.counted");
-    if (counted == policy.state.end() || counted->second != fmt::to_string(run.samples)) {
-      return std::optional<StoredPolicy>();
+    if (!json.is_array() || json.size() != keys_.size()) return std::optional<StoredPolicy>();
+    std::vector<StudyRun> runs;
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      PW_ASSIGN(StudyRun run, StudyRunOf(json[i], "run"));
+      run.key = keys_[i];
+      const auto counted = policy.state.find(fmt::format("problem{}.counted", i));
+      if (counted == policy.state.end() || counted->second != fmt::to_string(run.samples)) {
+        return std::optional<StoredPolicy>();
+      }
+      runs.push_back(std::move(run));
     }
-    run_ = std::move(run);
-    run_.key = wanted_.key;
+    runs_ = std::move(runs);
     return std::optional<StoredPolicy>(std::move(policy));
   }
 
   Status Keep(const PolicyTraining& training) {
     if (training.progress().updates == 0) return Ok();
-    run_.samples = training.progress().samples;
+    Json runs = Json::array();
+    for (const StudyRun& run : runs_) runs.push_back(ToJson(run));
     PW_RETURN_IF_ERROR(WriteFileAtomically(policy_path_, FormatPolicy(training.stored())));
-    return WriteFileAtomically(run_path_, ToJson(run_).dump());
+    return WriteFileAtomically(run_path_, runs.dump());
   }
 
-  void Note(const PolicyTraining& training, const Problem& problem) {
+  // The update just done.
+  void Note(const PolicyTraining& training, const std::vector<TrainingProblem>& problems) {
     const TrainingProgress now = training.progress();
-    const PlannerResult& result = training.result(0);
+    const PlannerResult& result = training.result(now.problem);
+    StudyRun& run = runs_[now.problem];
     CurvePoint point;
-    point.samples = now.samples;
+    point.samples = run.samples = result.iterations;
     if (result.feasible) point.best = Seconds(result.step_time);
     const auto fitting = static_cast<double>(now.update_samples - now.update_invalid);
     if (fitting > 0) point.mean = now.mean_seconds;
     point.invalid = now.update_invalid;
-    run_.curve.push_back(point);
-    if (now.samples <= wanted_.judged) run_.placement = DigitsOf(problem, result.placement);
-    run_.environment_seconds += kStepsOfASample * now.mean_seconds * fitting +
-                                kRestartSeconds * static_cast<double>(now.update_samples);
+    run.curve.push_back(point);
+    if (point.samples <= judged_) {
+      run.placement = DigitsOf(*problems[now.problem].problem, result.placement);
+    }
+    run.environment_seconds += kStepsOfASample * now.mean_seconds * fitting +
+                               kRestartSeconds * static_cast<double>(now.update_samples);
   }
 
-  const WantedRun& wanted_;
-  const std::string policy_path_, run_path_;
-  StudyRun run_;
+  const std::vector<RunKey> keys_;
+  const int64_t samples_, judged_;
+  const std::string label_, policy_path_, run_path_;
+  std::vector<StudyRun> runs_;
+  StoredPolicy policy_;
 };
+
+// What a policy does first with a graph that it was not trained on, as it is.
+Result<StudyRun> LikeliestOf(const WantedRun& wanted, const StoredPolicy& policy) {
+  PW_ASSIGN(const std::unique_ptr<Planning> planning, PrepareRun(wanted.key));
+  PW_ASSIGN(const AgentSettings settings, SettingsOf(wanted.key));
+  PW_ASSIGN(const TrainingStarter starter, TrainingStarter::Make(settings.algorithm()));
+  TrainingRequest request;
+  request.problems = {{&planning->problem(), &planning->prepared->evaluator()}};
+  request.options.seed = wanted.key.seed;
+  request.options.started = Clock::now();
+  request.start = &policy;
+  const Clock::time_point start = Clock::now();
+  PW_ASSIGN(const OpenTraining open, starter.Start(settings, request));
+  const PlannerResult& result = open.training->result(0);
+  StudyRun run;
+  run.key = wanted.key;
+  run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  CurvePoint point;
+  if (result.feasible) point.best = point.mean = Seconds(result.step_time);
+  run.curve.push_back(point);
+  run.placement = DigitsOf(planning->problem(), result.placement);
+  return run;
+}
+
+std::string LabelOf(const WantedRun& wanted) {
+  return fmt::format("{} {} seed {}", wanted.key.graph, wanted.method->label, wanted.key.seed);
+}
+
+Status AddRun(StudyRun run, RunStore& store) {
+  run.program = PLACEWRIGHT_VERSION;
+  return store.Add(std::move(run));
+}
+
+// The keys of the graphs that a policy is trained on before: settings and seed of the run.
+std::vector<RunKey> KeysBefore(const WantedRun& wanted) {
+  std::vector<RunKey> keys;
+  for (const StudyGraph& graph : wanted.before) {
+    RunKey& key = keys.emplace_back(wanted.key);
+    key.graph = graph.graph;
+    key.cluster = graph.cluster;
+  }
+  return keys;
+}
+
+// Of the training before: one file for all runs that begin from its policy.
+std::string BaseBefore(const WantedRun& wanted, const std::string& kept) {
+  RunKey key = wanted.key;
+  key.graph = key.cluster = "";
+  return (fs::path(kept) / NameOf(key)).string();
+}
 
 }  // namespace
 
@@ -219,11 +311,20 @@ Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t meth
   WantedRun wanted;
   wanted.method = &of_method;
   wanted.key.graph = of_model.graph;
-  wanted.key.cluster = table.cluster;
+  wanted.key.cluster = table.ClusterOf(model);
   wanted.key.seed = seed;
-  if (!IsLearned(of_method)) {
-    wanted.key.algorithm = of_method.kind == StudyMethod::Kind::kOneGpu ? "one-gpu" : "expert";
-    return wanted;
+  wanted.recurrent = of_model.recurrent;
+  using enum StudyMethod::Kind;
+  switch (of_method.kind) {
+    case kOneGpu: wanted.key.algorithm = "one-gpu"; return wanted;
+    case kExpert: wanted.key.algorithm = "expert"; return wanted;
+    case kHuman: wanted.key.algorithm = "human"; return wanted;
+    case kBound: wanted.key.algorithm = "bound"; return wanted;
+    case kPlanner:
+      wanted.key.algorithm = of_method.algorithm;
+      if (of_method.seconds > 0) wanted.key.settings["seconds"] = fmt::to_string(of_method.seconds);
+      return wanted;
+    case kLearned: break;
   }
   wanted.key.algorithm = of_method.algorithm;
   wanted.samples = seed == 0 ? of_model.first_samples : of_model.samples;
@@ -233,10 +334,21 @@ Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t meth
   PW_ASSIGN(const AgentSettings settings,
             AgentSettings::Parse(*FindLearnedAlgorithm(of_method.algorithm), changes));
   wanted.key.settings = ValuesOf(settings);
-  if (!of_method.sources.empty()) {
-    wanted.key.source = of_method.sources[model];
-    wanted.source_samples = of_model.samples - StudyMethod::kFineTuning;
-    wanted.samples = StudyMethod::kFineTuning;
+  if (of_method.before.empty()) return wanted;
+  wanted.before = of_method.before[model];
+  wanted.samples_before = of_method.samples_before;
+  std::vector<std::string> graphs;
+  for (const StudyGraph& graph : wanted.before) {
+    graphs.push_back(graph.graph + " on " + graph.cluster);
+  }
+  wanted.key.source =
+      fmt::format("{}: {} samples each", fmt::join(graphs, ", "), wanted.samples_before);
+  using enum StudyMethod::Shows;
+  if (of_method.shows == kBefore) wanted.samples = wanted.judged = wanted.samples_before;
+  if (of_method.shows == kLikeliest) wanted.samples = 0;
+  if (of_method.shows == kBest && of_method.own_samples > 0) {
+    wanted.samples = of_method.own_samples;
+    wanted.judged = std::min(wanted.judged, wanted.samples);
   }
   return wanted;
 }
@@ -248,6 +360,7 @@ Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table) {
     for (size_t model = 0; model < table.models.size(); ++model) {
       for (size_t method = 0; method < table.methods.size(); ++method) {
         if (!wants(table.models[model], table.methods[method])) continue;
+        if (!table.methods[method].HasCell(model)) continue;
         PW_ASSIGN(WantedRun wanted, WantedRunOf(table, model, method, seed));
         runs.push_back(std::move(wanted));
       }
@@ -318,8 +431,7 @@ Result<bool> MakeRun(const WantedRun& wanted, const std::string& kept, const Bud
                      RunStore& store, Console& console) {
   if (!IsLearned(*wanted.method)) {
     PW_ASSIGN(StudyRun run, PlanAtOnce(wanted));
-    run.program = PLACEWRIGHT_VERSION;
-    PW_RETURN_IF_ERROR(store.Add(std::move(run)));
+    PW_RETURN_IF_ERROR(AddRun(std::move(run), store));
     return true;
   }
   std::error_code failed;
@@ -328,15 +440,36 @@ Result<bool> MakeRun(const WantedRun& wanted, const std::string& kept, const Bud
     return MakeError(ErrorCode::kFileUnwritable,
                      fmt::format("{} cannot be made: {}", Printable(kept), failed.message()));
   }
+  std::optional<StoredPolicy> start;
+  if (!wanted.before.empty()) {
+    const std::string base = BaseBefore(wanted, kept);
+    PW_ASSIGN(const std::optional<FileLock> lock, FileLock::Try(base + ".lock"));
+    if (!lock) return false;
+    KeptTraining training(KeysBefore(wanted), wanted.samples_before, wanted.samples_before,
+                          "before " + LabelOf(wanted), base);
+    PW_ASSIGN(const bool whole, training.Train(nullptr, budget, console));
+    if (!whole) return false;
+    if (wanted.method->shows == StudyMethod::Shows::kBefore) {
+      for (StudyRun& run : training.TakeRuns()) {
+        if (store.Find(run.key, run.samples, {}) != nullptr) continue;
+        PW_RETURN_IF_ERROR(AddRun(std::move(run), store));
+      }
+      return true;
+    }
+    start = training.policy();
+  }
+  if (wanted.method->shows == StudyMethod::Shows::kLikeliest) {
+    PW_ASSIGN(StudyRun run, LikeliestOf(wanted, *start));
+    PW_RETURN_IF_ERROR(AddRun(std::move(run), store));
+    return true;
+  }
   const std::string base = (fs::path(kept) / NameOf(wanted.key)).string();
   PW_ASSIGN(const std::optional<FileLock> lock, FileLock::Try(base + ".lock"));
   if (!lock) return false;
-  KeptTraining training(wanted, base);
-  PW_ASSIGN(const bool whole, training.Train(budget, console));
+  KeptTraining training({wanted.key}, wanted.samples, wanted.judged, LabelOf(wanted), base);
+  PW_ASSIGN(const bool whole, training.Train(start ? &*start : nullptr, budget, console));
   if (!whole) return false;
-  StudyRun run = training.TakeRun();
-  run.program = PLACEWRIGHT_VERSION;
-  PW_RETURN_IF_ERROR(store.Add(std::move(run)));
+  PW_RETURN_IF_ERROR(AddRun(std::move(training.TakeRuns().front()), store));
   training.Forget();
   return true;
 }

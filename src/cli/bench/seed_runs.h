@@ -22,7 +22,9 @@ struct WantedRun {
   RunKey key;
   int64_t samples = 0;
   int64_t judged = 0;  // of those, the first that the table compares: whose best placement is kept
-  int64_t source_samples = 0;  // on key.source, before
+  bool recurrent = false;          // the model
+  std::vector<StudyGraph> before;  // what the policy is trained on before: key.source names it
+  int64_t samples_before = 0;      // of each of these
 };
 
 // Of the cell's run from that seed. Errors: those of AgentSettings::Parse.

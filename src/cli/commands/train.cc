@@ -119,7 +119,7 @@ class TrainCommand : public Command {
     }
     PW_ASSIGN(const AgentSettings settings, MakeSettings(*algorithm, request));
     PW_ASSIGN(const TrainingStarter starter, TrainingStarter::Make(*algorithm));
-    PW_RETURN_IF_ERROR(PrepareAll(interrupted, request));
+    PW_RETURN_IF_ERROR(PrepareAll(settings, interrupted, request));
     PW_ASSIGN(Budget budget, MakeTrainingBudget());
     budget.stop = StopToken(&interrupted);
     request.options = MakePlannerOptions(search_, budget, context);
@@ -134,7 +134,9 @@ class TrainCommand : public Command {
     PW_RETURN_IF_ERROR(Train(*training, every, events ? &*events : nullptr, context.console));
     context.console.Progress("");
     // What nothing was learned from does not take the place of an earlier policy.
-    if (training->progress().updates == 0) return NothingLearned(interrupted, settings);
+    if (training->progress().updates == 0 && training->progress().lessons == 0) {
+      return NothingLearned(interrupted, settings);
+    }
     PW_RETURN_IF_ERROR(WriteFileAtomically(output_, FormatPolicy(training->stored())));
     Report(*training, interrupted, context.console);
     return interrupted ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;
@@ -192,7 +194,8 @@ class TrainCommand : public Command {
     return AgentSettings::OfPolicy(algorithm, *request.start, changes_);
   }
 
-  Status PrepareAll(const std::atomic<bool>& interrupted, TrainingRequest& request) {
+  Status PrepareAll(const AgentSettings& settings, const std::atomic<bool>& interrupted,
+                    TrainingRequest& request) {
     for (size_t i = 0; i < graphs_.size(); ++i) {
       InputOptions input = input_;
       input.graph = graphs_[i];
@@ -203,7 +206,8 @@ class TrainCommand : public Command {
       plannings_.push_back(std::move(planning));
     }
     const size_t devices = request.problems.front().problem->cluster->device_count();
-    for (size_t i = 1; i < graphs_.size(); ++i) {
+    const bool any_number = settings.Has("devices") && settings.Is("devices", "described");
+    for (size_t i = 1; i < graphs_.size() && !any_number; ++i) {
       const size_t here = request.problems[i].problem->cluster->device_count();
       if (here == devices) continue;
       return MakeError(ErrorCode::kUsage,
@@ -225,7 +229,8 @@ class TrainCommand : public Command {
     while (training.Advance()) {
       const TrainingProgress now = training.progress();
       console.Progress(Line(training, now));
-      if (events != nullptr) PW_RETURN_IF_ERROR(events->Add(now.samples, Scalars(training, now)));
+      if (events != nullptr && now.updates > 0)
+        PW_RETURN_IF_ERROR(events->Add(now.samples, Scalars(training, now)));
       if (Clock::now() - written < every) continue;
       PW_RETURN_IF_ERROR(WriteFileAtomically(output_, FormatPolicy(training.stored())));
       written = Clock::now();
@@ -242,6 +247,10 @@ class TrainCommand : public Command {
   }
 
   std::string Line(const PolicyTraining& training, const TrainingProgress& now) const {
+    if (now.updates == 0) {
+      return fmt::format("{}: {} steps toward the teacher's plans, {:.0f} s", algorithm_,
+                         now.lessons, now.seconds);
+    }
     const std::string mean = now.mean_seconds > 0 ? fmt::format("{:.4g} s", now.mean_seconds) : "-";
     return fmt::format(
         "{} {}: update {}, {} samples, best {}, mean {}, {:.0f}% did not fit, entropy {:.3f}, "

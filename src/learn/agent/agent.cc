@@ -16,13 +16,20 @@
 #include "learn/policy/encoder_placer.h"
 #include "learn/policy/grouper_placer.h"
 #include "learn/policy/table.h"
+#include "learn/units/constructive_plans.h"
+#include "learn/units/cost_features.h"
 #include "learn/units/unit_tensors.h"
 
 namespace placewright {
 namespace {
 
 // Streams of an agent's random numbers; the trainer has others (learned_run.cc).
-enum AgentStream : uint64_t { kFirstValues = 1, kCorruptions = 2, kNeighbourDraws = 3 };
+enum AgentStream : uint64_t {
+  kFirstValues = 1,
+  kCorruptions = 2,
+  kNeighbourDraws = 3,
+  kShuffledFeatures = 4
+};
 
 TraversalOrder OrderOf(const AgentSettings& settings) {
   return ParseTraversalOrder(settings.Word("order")).value();
@@ -118,13 +125,27 @@ Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, Placem
   // Of PlacesOfUnits, the neighbours come last.
   at::Tensor places = PlacesOfUnits(units);
   if (settings.Is("places", "off")) places = places.narrow(1, 1 + 2 * kHarmonics, kNeighbours);
-  UnitGraph graph{at::cat({FeaturesOfUnits(problem.problem, units), places}, 1).to(numbers),
-                  structure.to(numbers.device()), at::Tensor(),
-                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers)};
+  std::vector<at::Tensor> features = {FeaturesOfUnits(problem.problem, units), places};
+  if (settings.Is("costs", "on")) {
+    features.push_back(
+        CostFeatures(problem.problem, problem.graph, problem.candidates, problem.groups, units));
+  }
+  UnitGraph graph{at::cat(features, 1).to(numbers),
+                  structure.to(numbers.device()),
+                  at::Tensor(),
+                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers),
+                  at::Tensor(),
+                  at::Tensor()};
+  if (settings.Is("features", "shuffled")) {
+    Random random = Random(problem.seed).Fork(kShuffledFeatures);
+    graph.features = graph.features.index_select(
+        0, at::tensor(RandomPermutation(units.size(), random)).to(numbers.device()));
+  }
   GraphSageEncoder::Options of_encoder;
   of_encoder.layers = static_cast<int>(settings.Integer("encoder-layers"));
   of_encoder.width = settings.Integer("encoder-width");
   of_encoder.exact = neighbours == 0;
+  of_encoder.embedded = true;
   auto encoder = std::make_unique<GraphSageEncoder>(graph.features.size(1), of_encoder, "encoder",
                                                     *parameters);
   TransformerXlOptions of_placer;
@@ -132,6 +153,17 @@ Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, Placem
   of_placer.attention = settings.Is("attention", "on");
   of_placer.superposition = settings.Is("superposition", "on");
   of_placer.centred = settings.Is("scores", "centred");
+  if (settings.Is("devices", "described")) {
+    graph.devices = DeviceFeatures(problem.problem, problem.candidates).to(numbers);
+    of_placer.device_features = kDeviceFeatures;
+  }
+  if (settings.Is("plans", "seen")) {
+    graph.plans = PlansAsFeatures(problem.problem, units,
+                                  ConstructivePlansOf(problem.problem, problem.graph,
+                                                      problem.candidates, problem.groups))
+                      .to(numbers);
+    of_placer.plans = kConstructivePlans;
+  }
   const auto make_placer = [&](int64_t width, Parameters& of) -> std::unique_ptr<PlacerNet> {
     return std::make_unique<TransformerXlPlacer>(width, devices, of_placer, "placer", of);
   };
@@ -148,9 +180,12 @@ Agent MakeMars(const AgentSettings& settings, const AgentProblem& problem, Place
     return MakePlacer(settings, width, devices, of_placer);
   };
   const at::TensorOptions& numbers = parameters->options();
-  UnitGraph graph{FeaturesOfUnits(problem.problem, units).to(numbers), at::Tensor(),
+  UnitGraph graph{FeaturesOfUnits(problem.problem, units).to(numbers),
+                  at::Tensor(),
                   NormalizedAdjacency(units.size(), units.edges, numbers),
-                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers)};
+                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers),
+                  at::Tensor(),
+                  at::Tensor()};
   std::unique_ptr<GraphEncoder> encoder = MakeEncoder(settings, problem, units, graph, *parameters);
   auto policy = std::make_unique<EncoderPlacerPolicy>(
       graph, std::move(encoder), make_placer,
@@ -197,6 +232,7 @@ TrainerOptions MakeTrainerOptions(const AgentSettings& settings) {
   options.gradient_norm = settings.Number("gradient-norm");
   options.baseline = settings.Number("baseline-decay");
   options.noise = settings.Number("logit-noise");
+  if (settings.Has("plan-noise")) options.plan_noise = settings.Number("plan-noise");
   options.noise_until = settings.Integer("noise-until");
   options.greedy_from = settings.Integer("greedy-from");
   options.decay_from = settings.Integer("decay-from");
@@ -231,14 +267,16 @@ Result<at::TensorOptions> PolicyTensors(const AgentSettings& settings) {
 }
 
 Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& problem,
-                        const std::shared_ptr<Parameters>& parameters) {
+                        const std::shared_ptr<Parameters>& parameters, AgentUnits units_are) {
   const auto make = [&]() -> Result<Agent> {
     const std::string& name = settings.algorithm().name;
     if (name == "eagle" || name == "hdp") return MakeEagle(settings, problem, parameters);
     UnitOptions of_units;
-    of_units.ops = settings.Is("unit", "op");
+    const bool whole = units_are == AgentUnits::kGroups;
+    of_units.ops = !whole && settings.Is("unit", "op");
     of_units.order = OrderOf(settings);
-    of_units.parts = settings.Integer("parts");
+    of_units.parts =
+        whole ? static_cast<int64_t>(problem.groups.size()) : settings.Integer("parts");
     of_units.fluid = settings.Is("partition", "fluid");
     of_units.seed = problem.seed;
     PW_ASSIGN(PlacementUnits units, MakeUnits(problem.problem, problem.graph, problem.candidates,

@@ -3,6 +3,7 @@
 #ifndef PLACEWRIGHT_LEARN_AGENT_AGENT_H_
 #define PLACEWRIGHT_LEARN_AGENT_AGENT_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -38,10 +39,14 @@ struct Agent {
 // Where the settings say that policies are computed. Errors: kMissingRuntime (no usable GPU).
 Result<at::TensorOptions> PolicyTensors(const AgentSettings& settings);
 
+// What a policy gives devices to: what the settings say, or every colocation group by itself.
+enum class AgentUnits : uint8_t { kOfSettings, kGroups };
+
 // With these parameters, of PolicyTensors(settings). Errors: kPlanMismatch (stored parameters are
 // of another policy), kInternal (a partitioner failed).
 Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& problem,
-                        const std::shared_ptr<Parameters>& parameters);
+                        const std::shared_ptr<Parameters>& parameters,
+                        AgentUnits units = AgentUnits::kOfSettings);
 
 // Random numbers for the first values of parameters.
 Random FirstValues(uint64_t seed);

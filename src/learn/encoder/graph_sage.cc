@@ -51,9 +51,13 @@ at::Tensor AllNeighbours(int64_t nodes, std::span<const NodeEdge> edges) {
 GraphSageEncoder::GraphSageEncoder(int64_t features, const Options& options,
                                    const std::string& name, Parameters& parameters)
     : options_(options) {
+  if (options.embedded) {
+    embedding_ = {parameters.Glorot(name + ".embedding", options.width, features),
+                  parameters.Constant(name + ".embedding_bias", {options.width}, 0)};
+  }
   for (int i = 0; i < options.layers; ++i) {
     const std::string layer = name + "." + std::to_string(i);
-    const int64_t in = i == 0 ? features : options.width;
+    const int64_t in = i == 0 && !options.embedded ? features : options.width;
     layers_.push_back({parameters.Glorot(layer + ".pool", in, in),
                        parameters.Constant(layer + ".pool_bias", {in}, 0),
                        parameters.Glorot(layer + ".combine", options.width, 2 * in),
@@ -62,7 +66,7 @@ GraphSageEncoder::GraphSageEncoder(int64_t features, const Options& options,
 }
 
 std::vector<at::Tensor> GraphSageEncoder::parameters() const {
-  std::vector<at::Tensor> parameters;
+  std::vector<at::Tensor> parameters = embedding_;
   for (const Layer& layer : layers_) {
     parameters.insert(parameters.end(),
                       {layer.pool, layer.pool_bias, layer.combine, layer.combine_bias});
@@ -71,7 +75,7 @@ std::vector<at::Tensor> GraphSageEncoder::parameters() const {
 }
 
 at::Tensor GraphSageEncoder::Encode(const at::Tensor& structure, const at::Tensor& features) const {
-  at::Tensor h = features;
+  at::Tensor h = options_.embedded ? at::linear(features, embedding_[0], embedding_[1]) : features;
   for (const Layer& layer : layers_) {
     const at::Tensor pooled = at::sigmoid(at::linear(h, layer.pool, layer.pool_bias));
     at::Tensor around;

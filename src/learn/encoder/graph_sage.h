@@ -6,7 +6,8 @@
 //
 // over at most so many neighbours of each node (GDP: five), drawn once for a problem where there are
 // more; GDP draws them anew at each step. Or over all of them. GDP's f in eq. 3 is unpublished: an
-// affine layer with ReLU.
+// affine layer with ReLU. Embedded, the features go through an affine layer first: GDP has
+// embeddings of op types, whose number would otherwise be the width of W.
 #ifndef PLACEWRIGHT_LEARN_ENCODER_GRAPH_SAGE_H_
 #define PLACEWRIGHT_LEARN_ENCODER_GRAPH_SAGE_H_
 
@@ -33,7 +34,8 @@ class GraphSageEncoder : public GraphEncoder {
   struct Options {
     int layers = 4;
     int64_t width = 128;
-    bool exact = false;  // over all neighbours
+    bool exact = false;     // over all neighbours
+    bool embedded = false;  // features first become `width` numbers
   };
 
   GraphSageEncoder(int64_t features, const Options& options, const std::string& name,
@@ -51,6 +53,7 @@ class GraphSageEncoder : public GraphEncoder {
   };
 
   Options options_;
+  std::vector<at::Tensor> embedding_;  // where there is one: weight [width, F] and bias [width]
   std::vector<Layer> layers_;
 };
 

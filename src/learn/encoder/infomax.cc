@@ -4,23 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/optim/adam.h>
 
-#include <numeric>
-
 namespace placewright {
-namespace {
-
-at::Tensor Permutation(int64_t n, Random& random) {
-  const at::Tensor order = at::empty({n}, at::kLong);
-  int64_t* const data = order.data_ptr<int64_t>();
-  std::iota(data, data + n, 0);
-  for (int64_t i = n - 1; i > 0; --i) {
-    std::swap(data[i], data[random.Below(static_cast<uint64_t>(i) + 1)]);
-  }
-  return order;
-}
-
-}  // namespace
-
 at::Tensor InfomaxLoss(const at::Tensor& h, const at::Tensor& corrupted,
                        const at::Tensor& discriminator) {
   const at::Tensor summary = at::mv(discriminator, at::sigmoid(h.mean(0)));
@@ -43,7 +27,8 @@ InfomaxResult PretrainByInfomax(const GraphEncoder& encoder, const at::Tensor& s
   Random permutations = random.Fork(1);
   InfomaxResult result;
   for (int i = 0; i < options.iterations && !budget.Expired(); ++i) {
-    const at::Tensor order = Permutation(features.size(0), permutations).to(features.device());
+    const at::Tensor order =
+        at::tensor(RandomPermutation(features.size(0), permutations)).to(features.device());
     adam.zero_grad();
     const at::Tensor loss =
         InfomaxLoss(encoder.Encode(structure, features),

@@ -13,6 +13,8 @@ struct PlacerInputs {
   at::Tensor adjacency;   // normalised, for networks that look at it: sparse [N, N] where B is 1,
                           // or [B, N, N]
   at::Tensor forbidden;   // [N, devices]: 0, or minus infinity where a unit may not lie
+  at::Tensor devices;     // [devices, features], for networks that score what devices are
+  at::Tensor plans;  // [N, devices, P]: what P other planners do, for networks that follow them
 };
 
 class PlacerNet {

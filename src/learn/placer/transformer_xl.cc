@@ -6,6 +6,12 @@
 #include <cmath>
 
 namespace placewright {
+namespace {
+
+// Adam moves every parameter about as far in a step; what is alike for all units is to move farther.
+constexpr double kPreferenceScale = 10;
+
+}  // namespace
 
 at::Tensor TransformerXlPlacer::Condition::operator()(const at::Tensor& x,
                                                       const at::Tensor& conditioning) const {
@@ -63,12 +69,24 @@ TransformerXlPlacer::TransformerXlPlacer(int64_t inputs, int64_t devices,
                                          const std::string& name, Parameters& parameters)
     : options_(options),
       input_(name + ".input", options.width, inputs, parameters),
-      output_(name + ".output", devices, options.width, parameters) {
+      output_(name + ".output", options.device_features > 0 ? options.width : devices,
+              options.width, parameters) {
   for (int i = 0; i < options.layers; ++i) {
     layers_.push_back(
         MakeLayer(name + ".layer" + std::to_string(i), options.superposition, parameters));
   }
-  if (options.centred) preference_ = parameters.Constant(name + ".preference", {devices}, 0);
+  const int64_t features = options.device_features;
+  if (features > 0) {
+    key_.emplace_back(name + ".key_hidden", options.width, features, parameters);
+    key_.emplace_back(name + ".key", options.width, options.width, parameters);
+  }
+  if (options.plans > 0) {
+    trust_ = parameters.Constant(name + ".trust", {options.plans, options.width}, 0);
+    trust_bias_ = parameters.Constant(name + ".trust_bias", {options.plans}, 0);
+  }
+  if (options.centred) {
+    preference_ = parameters.Constant(name + ".preference", {features > 0 ? features : devices}, 0);
+  }
   if (!options.superposition) return;
   conditioning_.push_back(MakeLayer(name + ".conditioning", false, parameters));
   before_output_ = MakeCondition(name + ".before_output", options.width, parameters);
@@ -101,12 +119,18 @@ at::Tensor TransformerXlPlacer::RunLayer(const Layer& layer, const at::Tensor& x
                         layer.second_scale, layer.second_shift);
 }
 
+at::Tensor TransformerXlPlacer::ScoresOf(const at::Tensor& x, const at::Tensor& devices) const {
+  if (key_.empty()) return output_(x);
+  const at::Tensor keys = key_[1](at::relu(key_[0](devices)));
+  return at::matmul(output_(x), keys.t()) / std::sqrt(static_cast<double>(options_.width));
+}
+
 at::Tensor TransformerXlPlacer::Scores(const PlacerInputs& inputs) const {
   const int64_t units = inputs.embeddings.size(1);
   const int64_t length = options_.segment == 0 ? units : std::min(options_.segment, units);
   std::vector<at::Tensor> memory(layers_.size());
   at::Tensor conditioned, conditioning_memory;  // of the segment before
-  std::vector<at::Tensor> outputs;
+  std::vector<at::Tensor> outputs, trusts;
   for (int64_t begin = 0; begin < units; begin += length) {
     at::Tensor x = input_(inputs.embeddings.narrow(1, begin, std::min(length, units - begin)));
     at::Tensor conditioning;
@@ -120,13 +144,22 @@ at::Tensor TransformerXlPlacer::Scores(const PlacerInputs& inputs) const {
       memory[i] = entered.detach();
     }
     if (options_.superposition) conditioned = conditioning.detach();
-    outputs.push_back(output_(before_output_(x, conditioning)));
+    const at::Tensor seen = before_output_(x, conditioning);
+    outputs.push_back(ScoresOf(seen, inputs.devices));
+    if (options_.plans > 0) {
+      trusts.push_back(at::linear(seen, trust_, trust_bias_ * kPreferenceScale));
+    }
   }
-  const at::Tensor scores = at::cat(outputs, 1);
-  if (!options_.centred) return scores;
-  // Adam moves every parameter about as far in a step; preferences are to move farther.
-  constexpr double kPreferenceScale = 10;
-  return scores - scores.mean(1, true) + preference_ * kPreferenceScale;
+  at::Tensor scores = at::cat(outputs, 1);
+  if (options_.centred) scores = Centred(scores, inputs.devices);
+  if (trusts.empty()) return scores;
+  // [B, N, 1, P] times [N, devices, P].
+  return scores + (at::cat(trusts, 1).unsqueeze(2) * inputs.plans).sum(-1);
+}
+
+at::Tensor TransformerXlPlacer::Centred(const at::Tensor& scores, const at::Tensor& devices) const {
+  const at::Tensor preference = key_.empty() ? preference_ : at::matmul(devices, preference_);
+  return scores - scores.mean(1, true) + preference * kPreferenceScale;
 }
 
 }  // namespace placewright

@@ -13,9 +13,11 @@
 
 #include "base/text.h"
 #include "learn/features/vocabulary.h"
+#include "learn/planner/teacher.h"
 #include "learn/rl/objective.h"
 #include "search/evaluation/group_placement.h"
 #include "search/local/initial_placements.h"
+#include "search/local/memory_repair.h"
 
 namespace placewright {
 namespace {
@@ -60,6 +62,9 @@ RewardScale ScaleOf(const AgentSettings& settings, const AgentProblem& problem,
   return scale;
 }
 
+// Whether a policy places any number of units in one pass.
+bool PlacesAtOnce(const AgentSettings& settings) { return settings.algorithm().name == "gdp"; }
+
 uint64_t HashOf(const GroupPlacement& devices) {
   Random state(devices.size());
   for (const DeviceId device : devices) {
@@ -85,20 +90,28 @@ Result<std::unique_ptr<LearnedRun>> LearnedRun::Build(
     const PlannerOptions& options, const std::shared_ptr<Parameters>& parameters) {
   const LearningThread learning;
   std::unique_ptr<LearnedRun> run(new LearnedRun(settings, problem, evaluator, options));
-  PW_ASSIGN(run->agent_, MakeAgent(settings, run->problem_, parameters));
+  // Without samples the first placement is all that there is: no need to cut the graph.
+  const bool whole = options.budget.iterations == 0 && PlacesAtOnce(settings);
+  PW_ASSIGN(run->agent_, MakeAgent(settings, run->problem_, parameters,
+                                   whole ? AgentUnits::kGroups : AgentUnits::kOfSettings));
   return run;
 }
 
 void LearnedRun::Begin(std::shared_ptr<PolicyOptimizer> optimizer, bool pretrained) {
   const LearningThread learning;
+  Random random = Random(options_.seed).Fork(kFirstDraw);
+  BeginFrom(PlacementOf(agent_.policy->Sample(1, random, {.greedy = pretrained}).cpu()[0]),
+            std::move(optimizer), pretrained);
+}
+
+void LearnedRun::BeginFrom(const GroupPlacement& first, std::shared_ptr<PolicyOptimizer> optimizer,
+                           bool pretrained) {
+  const LearningThread learning;
   optimizer_ = std::move(optimizer);
   if (pretrained) NotePretrained();
-  const Random random(options_.seed);
-  trainer_ =
-      std::make_unique<Trainer>(*agent_.policy, optimizer_, agent_.trainer, random.Fork(kTrainer));
-  Random first = random.Fork(kFirstDraw);
-  const GroupPlacement devices = PlacementOf(agent_.policy->Sample(1, first, {}).cpu()[0]);
-  Consider(Evaluate(devices), devices, true);
+  trainer_ = std::make_unique<Trainer>(*agent_.policy, optimizer_, agent_.trainer,
+                                       Random(options_.seed).Fork(kTrainer));
+  Consider(Evaluate(first), first, true);
   if (options_.initial) {
     const GroupPlacement start = GroupsOf(problem_.problem, *options_.initial);
     Consider(Evaluate(start), start, false);
@@ -109,14 +122,50 @@ Result<std::unique_ptr<LearnedRun>> LearnedRun::Start(const AgentSettings& setti
                                                       const Problem& problem, Evaluator& evaluator,
                                                       const PlannerOptions& options,
                                                       const StoredPolicy* stored) {
+  const Clock::time_point start = Clock::now();
   PW_ASSIGN(const std::shared_ptr<Parameters> parameters,
             MakeParameters(settings, options.seed, stored));
   PW_ASSIGN(std::unique_ptr<LearnedRun> run,
             Build(settings, problem, evaluator, options, parameters));
   run->restart_ = settings.Integer("restart");
   run->varies_repeats_ = settings.Is("repeats", "varied");
-  run->Begin(MakeOptimizer(settings, parameters), stored != nullptr);
+  const std::shared_ptr<PolicyOptimizer> optimizer = MakeOptimizer(settings, parameters);
+  if (stored == nullptr) {
+    run->Begin(optimizer, false);
+    return run;
+  }
+  PW_ASSIGN(const GroupPlacement first, run->ZeroShot(settings, parameters));
+  run->BeginFrom(first, optimizer, true);
+  const std::chrono::duration<double, std::milli> took = Clock::now() - start;
+  run->notes_.push_back(fmt::format("{}: the policy's placement took {:.0f} ms",
+                                    settings.algorithm().name, took.count()));
+  run->NoteSamples();
   return run;
+}
+
+Result<GroupPlacement> LearnedRun::ZeroShot(const AgentSettings& settings,
+                                            const std::shared_ptr<Parameters>& parameters) {
+  const LearningThread learning;
+  Random random = Random(options_.seed).Fork(kFirstDraw);
+  const auto likeliest = [&](const Agent& agent) {
+    const at::Tensor row = agent.policy->Sample(1, random, {.greedy = true}).cpu()[0];
+    return PlaceUnits(agent.units, problem_.candidates, agent.policy->DevicesOf(row));
+  };
+  GroupPlacement wanted;
+  if (PlacesAtOnce(settings) && agent_.units.groups.size() != problem_.groups.size()) {
+    PW_ASSIGN(const Agent whole, MakeAgent(settings, problem_, parameters, AgentUnits::kGroups));
+    wanted = likeliest(whole);
+  } else {
+    wanted = likeliest(agent_);
+  }
+  if (settings.Is("repair", "off")) return wanted;
+  MemoryRepair repaired =
+      RepairMemory(problem_.problem, problem_.candidates, problem_.groups, evaluator_, wanted);
+  if (repaired.moved > 0) {
+    notes_.push_back(fmt::format("{}: the policy's placement did not fit; {} of {} groups moved",
+                                 record_.result.algorithm, repaired.moved, wanted.size()));
+  }
+  return std::move(repaired.devices);
 }
 
 bool LearnedRun::Advance(int64_t max_moves) {
@@ -167,14 +216,33 @@ void LearnedRun::NotePretrained() {
 }
 
 void LearnedRun::Imitate(const GroupPlacement& start) {
-  const std::vector<DeviceId> devices = DevicesOfUnits(problem_.problem, agent_.units, start);
-  const at::Tensor decisions = agent_.policy->DecisionsFor(devices).unsqueeze(0).to(
-      agent_.policy->parameters().options().device());
-  for (int64_t step = 0; step < imitation_ && !options_.budget.Expired(); ++step) {
-    optimizer_->Climb(
-        EliteObjective(agent_.policy->Evaluate(decisions).log_probability, agent_.policy->parts()));
-  }
+  const at::Tensor decisions = DecisionsFor(start);
+  for (int64_t step = 0; step < imitation_ && !options_.budget.Expired(); ++step) Climb(decisions);
   optimizer_->Reset();
+}
+
+at::Tensor LearnedRun::DecisionsFor(const GroupPlacement& placement) const {
+  const std::vector<DeviceId> devices = DevicesOfUnits(problem_.problem, agent_.units, placement);
+  return agent_.policy->DecisionsFor(devices).unsqueeze(0).to(
+      agent_.policy->parameters().options().device());
+}
+
+void LearnedRun::Climb(const at::Tensor& decisions) {
+  optimizer_->Climb(
+      EliteObjective(agent_.policy->Evaluate(decisions).log_probability, agent_.policy->parts()));
+}
+
+Status LearnedRun::FindTeachersPlan(int64_t moves) {
+  if (taught_.defined()) return Ok();
+  PW_ASSIGN(const GroupPlacement plan, TeachersPlan(problem_, evaluator_, options_, moves));
+  taught_ = DecisionsFor(plan);
+  Consider(Evaluate(plan), plan, false);
+  return Ok();
+}
+
+void LearnedRun::LearnFromTeacher() {
+  const LearningThread learning;
+  Climb(taught_);
 }
 
 GroupPlacement LearnedRun::PlacementOf(const at::Tensor& row) const {
@@ -233,8 +301,10 @@ void LearnedRun::Consider(const Evaluation& evaluation, const GroupPlacement& de
 }
 
 void LearnedRun::NoteSamples() {
-  record_.result.notes = {fmt::format("{}: {} placements sampled, {} of them did not fit",
-                                      record_.result.algorithm, total_.samples, total_.invalid)};
+  record_.result.notes = notes_;
+  record_.result.notes.push_back(fmt::format("{}: {} placements sampled, {} of them did not fit",
+                                             record_.result.algorithm, total_.samples,
+                                             total_.invalid));
 }
 
 void LearnedRun::Store(StateWriter& state) const {

@@ -45,8 +45,14 @@ class LearnedRun : public PlannerRun {
                                                    const PlannerOptions& options,
                                                    const std::shared_ptr<Parameters>& parameters);
   // Draws a first placement, which is no iteration. `pretrained`: the parameters are no first
-  // values, so that Advance does not begin with pre-training.
+  // values, so that Advance does not begin with pre-training, and the first placement is the
+  // policy's likeliest.
   void Begin(std::shared_ptr<PolicyOptimizer> optimizer, bool pretrained);
+
+  // The first time, has a teacher plan. Errors: those of TeachersPlan.
+  Status FindTeachersPlan(int64_t moves);
+  // After that: climbs the likelihood of that plan by a step.
+  void LearnFromTeacher();
 
   bool Advance(int64_t max_moves) override;
   void Offer(const Score&, const Placement&) override {}
@@ -85,6 +91,13 @@ class LearnedRun : public PlannerRun {
   void Consider(const Evaluation& evaluation, const GroupPlacement& devices, bool first);
   void NotePretrained();
   void Imitate(const GroupPlacement& start);
+  at::Tensor DecisionsFor(const GroupPlacement& placement) const;  // [1, D]
+  void Climb(const at::Tensor& decisions);                         // their likelihood
+  // The likeliest placement of a policy that was trained before, made to fit.
+  Result<GroupPlacement> ZeroShot(const AgentSettings& settings,
+                                  const std::shared_ptr<Parameters>& parameters);
+  void BeginFrom(const GroupPlacement& first, std::shared_ptr<PolicyOptimizer> optimizer,
+                 bool pretrained);
   void BeginAnew();
   void NoteSamples();
 
@@ -105,6 +118,8 @@ class LearnedRun : public PlannerRun {
   std::shared_ptr<PolicyOptimizer> optimizer_;
   std::vector<at::Tensor> first_values_;  // of the parameters, where it may begin anew
   SampleCounts total_;
+  std::vector<std::string> notes_;  // of the first placement
+  at::Tensor taught_;               // decisions [1, D] of the teacher's plan
   ScoredPlacement best_;
   RunRecord record_;
 };

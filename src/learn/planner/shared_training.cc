@@ -31,6 +31,7 @@ Status SharedTraining::Build(const StoredPolicy* start, bool resume) {
   for (const TrainingProblem& problem : problems_) {
     PlannerOptions options = options_;
     options.budget.iterations.reset();  // they are counted over all problems
+    if (!runs_.empty()) options.seed = Random(options_.seed).Fork(runs_.size()).Next();
     PW_ASSIGN(
         std::unique_ptr<LearnedRun> run,
         LearnedRun::Build(settings_, *problem.problem, *problem.evaluator, options, parameters_));
@@ -51,6 +52,7 @@ Status SharedTraining::Restore(const StoredPolicy& stored) {
                                        options_.seed, static_cast<uint64_t>(problems),
                                        runs_.size()));
   PW_ASSIGN(progress_.updates, state.Integer("updates"));
+  PW_ASSIGN(progress_.lessons, state.Integer("lessons"));
   for (size_t i = 0; i < runs_.size(); ++i) {
     PW_RETURN_IF_ERROR(runs_[i]->Restore(StateReader(stored, PrefixOf(i))));
     progress_.samples += runs_[i]->total().samples;
@@ -71,6 +73,7 @@ void SharedTraining::Store() {
   state.Integer("seed", static_cast<int64_t>(options_.seed));
   state.Integer("problems", static_cast<int64_t>(runs_.size()));
   state.Integer("updates", progress_.updates);
+  state.Integer("lessons", progress_.lessons);
   for (size_t i = 0; i < runs_.size(); ++i) {
     StateWriter of_run(stored_, PrefixOf(i));
     runs_[i]->Store(of_run);
@@ -79,7 +82,23 @@ void SharedTraining::Store() {
   optimizer_->Store(of_optimizer);
 }
 
+bool SharedTraining::Lesson() {
+  for (const auto& run : runs_) {
+    // Without any plan there is nothing to learn from it.
+    if (!run->FindTeachersPlan(settings_.Integer("teacher")).ok()) return false;
+  }
+  for (const auto& run : runs_) {
+    if (options_.budget.Expired()) return false;
+    run->LearnFromTeacher();
+  }
+  if (++progress_.lessons == settings_.Integer("lessons")) optimizer_->Reset();
+  progress_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+  Store();
+  return true;
+}
+
 bool SharedTraining::Advance() {
+  if (progress_.lessons < settings_.Integer("lessons")) return Lesson();
   const size_t turn = static_cast<size_t>(progress_.updates) % runs_.size();
   LearnedRun& run = *runs_[turn];
   const SampleCounts before = run.total();

@@ -29,6 +29,9 @@ class SharedTraining : public PolicyTraining {
   Status Build(const StoredPolicy* start, bool resume);
   Status Restore(const StoredPolicy& stored);
   void Store();
+  // A step toward the teacher's plan of each problem; before the first update. False where the budget
+  // ended it.
+  bool Lesson();
 
   const AgentSettings settings_;
   const std::vector<TrainingProblem> problems_;

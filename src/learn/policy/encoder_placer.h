@@ -18,6 +18,8 @@ struct UnitGraph {
   at::Tensor structure;  // the encoder's form of the graph
   at::Tensor adjacency;  // NormalizedAdjacency, for placers that look at it
   at::Tensor forbidden;  // [N, devices]
+  at::Tensor devices;    // [devices, features], for placers that look at them
+  at::Tensor plans;      // [N, devices, P] of other planners, likewise
 };
 
 class EncoderPlacerPolicy : public Policy {

@@ -5,22 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/check.h"
 
 namespace placewright {
-namespace {
-
-std::vector<int64_t> Shuffled(int64_t n, Random& random) {
-  std::vector<int64_t> order(static_cast<size_t>(n));
-  std::iota(order.begin(), order.end(), 0);
-  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.Below(i)]);
-  return order;
-}
-
-}  // namespace
-
 Trainer::Trainer(Policy& policy, std::shared_ptr<PolicyOptimizer> optimizer,
                  const TrainerOptions& options, Random random)
     : policy_(policy),
@@ -37,6 +25,7 @@ at::Tensor Trainer::Draw() {
   Exploration exploration;
   exploration.greedy = options_.greedy_from >= 0 && samples_ >= options_.greedy_from;
   if (samples_ < options_.noise_until) exploration.noise = options_.noise;
+  exploration.plan_noise = options_.plan_noise;
   return policy_.Sample(options_.draw, draws_, exploration);
 }
 
@@ -110,7 +99,7 @@ void Trainer::Update(const Budget& budget) {
   }
   report_.objective = 0;
   for (int64_t epoch = 0; epoch < epochs; ++epoch) {
-    const at::Tensor order = at::tensor(Shuffled(count, shuffles_)).to(decisions.device());
+    const at::Tensor order = at::tensor(RandomPermutation(count, shuffles_)).to(decisions.device());
     for (const at::Tensor& rows : order.tensor_split(minibatches)) {
       if (budget.Expired()) return;
       const Policy::Evaluated now = policy_.Evaluate(decisions.index_select(0, rows));

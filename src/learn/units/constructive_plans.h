@@ -1,0 +1,32 @@
+// Plans of constructive planners as features: a policy that sees them has to learn where to follow
+// which, and where none, instead of what they compute. Beyond GDP.
+#ifndef PLACEWRIGHT_LEARN_UNITS_CONSTRUCTIVE_PLANS_H_
+#define PLACEWRIGHT_LEARN_UNITS_CONSTRUCTIVE_PLANS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstdint>
+
+#include "search/problem/candidate_devices.h"
+#include "search/problem/group_info.h"
+#include "search/problem/op_graph.h"
+#include "search/units/placement_units.h"
+
+namespace placewright {
+
+// Everything on the fastest accelerator, m-etf, metis, layered. Policies depend on their order.
+inline constexpr int64_t kConstructivePlans = 4;
+
+// Each planner's first attempt, which may not fit; linear in the graph, but for metis.
+std::array<GroupPlacement, kConstructivePlans> ConstructivePlansOf(
+    const Problem& problem, const OpGraph& graph, const CandidateDevices& candidates,
+    const GroupInfos& groups);
+
+// [N, devices, kConstructivePlans]: the share of a unit's ops that each plan puts on each device.
+at::Tensor PlansAsFeatures(const Problem& problem, const PlacementUnits& units,
+                           const std::array<GroupPlacement, kConstructivePlans>& plans);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_LEARN_UNITS_CONSTRUCTIVE_PLANS_H_
