@@ -272,7 +272,7 @@ constexpr const char* kGdpParts = "parts=256";
 constexpr int64_t kGdpSamples = 2000;
 
 StudyMethod Gdp(std::string label, std::vector<std::string> settings = {}) {
-  settings.insert(settings.begin(), kGdpParts);
+  settings.insert(settings.begin(), {kGdpParts, "plans=unseen"});
   return Learned(std::move(label), "gdp", std::move(settings));
 }
 

@@ -75,6 +75,8 @@ std::vector<AgentSetting> TrainingSettings() {
               "samples after which the learning rate falls by 5% every 50; -1: never"),
       Word("repair", {"on", "off"},
            "plan --policy: whether the policy's likeliest placement, its first, is made to fit"),
+      Word("graphs", {"turns", "together"},
+           "train: updates on one graph after the other, or steps on all of them at once"),
       Integer("lessons", 0, 0, 1'000'000,
               "train: steps toward a teacher's plan of each graph, before the first sample"),
       Integer("teacher", 0, 0, 1'000'000'000,
@@ -321,12 +323,14 @@ LearnedAlgorithm Gdp() {
   Change(gdp.settings, "baseline-decay", "1");
   Change(gdp.settings, "invalid-steps", "100");
   TuneForAll(gdp);
+  Change(gdp.settings, "graphs", "together");
   for (AgentSetting& setting : gdp.settings) {
     if (setting.name == "optimizer") setting.published = "sgd";
   }
   Tune(gdp, "places", "on");
   Tune(gdp, "costs", "on");
   Tune(gdp, "devices", "described");
+  Tune(gdp, "plans", "seen");
   Tune(gdp, "plan-noise", "3");
   Tune(gdp, "scores", "centred");
   Tune(gdp, "draw", "10");

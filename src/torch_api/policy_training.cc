@@ -6,18 +6,20 @@
 
 namespace placewright {
 
-void TrainingProgress::AddUpdate(size_t of_problem, const SampleCounts& before,
-                                 const SampleCounts& now) {
-  update_samples = now.samples - before.samples;
-  update_invalid = now.invalid - before.invalid;
-  samples += update_samples;
-  samples_here += update_samples;
-  invalid += update_invalid;
-  const int64_t fitting = update_samples - update_invalid;
-  mean_seconds = fitting > 0 ? (now.seconds - before.seconds) / static_cast<double>(fitting) : 0;
-  problem = of_problem;
+void TrainingProgress::AddUpdate(size_t problem, const SampleCounts& before,
+                                 const SampleCounts& now, double entropy) {
+  TrainingUpdate update{problem, now.samples - before.samples, now.invalid - before.invalid, 0,
+                        entropy};
+  const int64_t fitting = update.samples - update.invalid;
+  if (fitting > 0) {
+    update.mean_seconds = (now.seconds - before.seconds) / static_cast<double>(fitting);
+  }
+  samples += update.samples;
+  samples_here += update.samples;
+  invalid += update.invalid;
   evaluating += now.evaluating - before.evaluating;
   ++updates;
+  last.push_back(update);
 }
 
 Status CheckSameTraining(const AgentSettings& settings, const StoredPolicy& stored,

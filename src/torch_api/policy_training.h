@@ -33,21 +33,25 @@ struct SampleCounts {
   double evaluating = 0;  // seconds spent in the evaluator
 };
 
+struct TrainingUpdate {
+  size_t problem = 0;
+  int64_t samples = 0, invalid = 0;
+  double mean_seconds = 0;  // step time of those that fit; 0 where none does
+  double entropy = 0;       // mean, of a decision
+};
+
 // Since the beginning, interruptions left out.
 struct TrainingProgress {
   int64_t samples = 0, invalid = 0, updates = 0;
-  int64_t lessons = 0;  // steps toward teachers' plans, before the first update
-  // Of the update just done.
-  int64_t update_samples = 0, update_invalid = 0;
-  double mean_seconds = 0;  // step time of those that fit; 0 where none does
-  double entropy = 0;       // mean, of a decision
-  size_t problem = 0;       // on which it was
+  int64_t lessons = 0;               // steps toward teachers' plans, before the first update
+  std::vector<TrainingUpdate> last;  // done just now: one, or one of each problem
   // Of this process: samples, seconds in the evaluator, and in all.
   int64_t samples_here = 0;
   double evaluating = 0, seconds = 0;
 
   // An update more: of a problem whose counts were `before` when it began.
-  void AddUpdate(size_t of_problem, const SampleCounts& before, const SampleCounts& now);
+  void AddUpdate(size_t problem, const SampleCounts& before, const SampleCounts& now,
+                 double entropy);
 };
 
 // Whether a stored training had these settings, this seed and so many problems. Errors: kPlanMismatch.

@@ -156,10 +156,10 @@ class KeptTraining {
     PolicyTraining& training = *open.training;
     const double before = runs_.front().seconds, evaluating = runs_.front().evaluating;
     Clock::time_point written = Clock::now();
-    int64_t updates = training.progress().updates;
     while (training.Advance()) {
-      if (training.progress().updates > updates) Note(training, request.problems);
-      updates = training.progress().updates;
+      for (const TrainingUpdate& update : training.progress().last) {
+        Note(training, update, *request.problems[update.problem].problem);
+      }
       // In all: no one can say what of it a graph had.
       for (StudyRun& run : runs_) {
         run.seconds = before + training.progress().seconds;
@@ -227,23 +227,21 @@ class KeptTraining {
     return WriteFileAtomically(run_path_, runs.dump());
   }
 
-  // The update just done.
-  void Note(const PolicyTraining& training, const std::vector<TrainingProblem>& problems) {
-    const TrainingProgress now = training.progress();
-    const PlannerResult& result = training.result(now.problem);
-    StudyRun& run = runs_[now.problem];
+  void Note(const PolicyTraining& training, const TrainingUpdate& update, const Problem& problem) {
+    const PlannerResult& result = training.result(update.problem);
+    StudyRun& run = runs_[update.problem];
     CurvePoint point;
     point.samples = run.samples = result.iterations;
     if (result.feasible) point.best = Seconds(result.step_time);
-    const auto fitting = static_cast<double>(now.update_samples - now.update_invalid);
-    if (fitting > 0) point.mean = now.mean_seconds;
-    point.invalid = now.update_invalid;
+    const auto fitting = static_cast<double>(update.samples - update.invalid);
+    if (fitting > 0) point.mean = update.mean_seconds;
+    point.invalid = update.invalid;
     run.curve.push_back(point);
     if (point.samples <= judged_) {
-      run.placement = DigitsOf(*problems[now.problem].problem, result.placement);
+      run.placement = DigitsOf(problem, result.placement);
     }
-    run.environment_seconds += kStepsOfASample * now.mean_seconds * fitting +
-                               kRestartSeconds * static_cast<double>(now.update_samples);
+    run.environment_seconds += kStepsOfASample * update.mean_seconds * fitting +
+                               kRestartSeconds * static_cast<double>(update.samples);
   }
 
   const std::vector<RunKey> keys_;

@@ -251,28 +251,41 @@ class TrainCommand : public Command {
       return fmt::format("{}: {} steps toward the teacher's plans, {:.0f} s", algorithm_,
                          now.lessons, now.seconds);
     }
-    const std::string mean = now.mean_seconds > 0 ? fmt::format("{:.4g} s", now.mean_seconds) : "-";
+    TrainingUpdate all;
+    for (const TrainingUpdate& update : now.last) {
+      all.samples += update.samples;
+      all.invalid += update.invalid;
+      all.mean_seconds = update.mean_seconds;
+      all.entropy += update.entropy / static_cast<double>(now.last.size());
+    }
+    const bool one = now.last.size() == 1;
+    const size_t problem = one ? now.last.front().problem : 0;
+    // Steps of different graphs have no mean that says anything.
+    const std::string mean =
+        one && all.mean_seconds > 0 ? fmt::format(", mean {:.4g} s", all.mean_seconds) : "";
+    const std::string others = one ? "" : fmt::format(" and {} more", now.last.size() - 1);
     return fmt::format(
-        "{} {}: update {}, {} samples, best {}, mean {}, {:.0f}% did not fit, entropy {:.3f}, "
+        "{} {}{}: update {}, {} samples, best {}{}, {:.0f}% did not fit, entropy {:.3f}, "
         "{:.1f} samples/s",
-        algorithm_, Printable(graphs_[now.problem]), now.updates, now.samples,
-        Best(training.result(now.problem)), mean,
-        100 * ShareOf(now.update_invalid, now.update_samples), now.entropy,
+        algorithm_, Printable(graphs_[problem]), others, now.updates, now.samples,
+        Best(training.result(problem)), mean, 100 * ShareOf(all.invalid, all.samples), all.entropy,
         now.seconds > 0 ? static_cast<double>(now.samples_here) / now.seconds : 0);
   }
 
   std::vector<std::pair<std::string, float>> Scalars(const PolicyTraining& training,
                                                      const TrainingProgress& now) const {
-    const std::string graph = graphs_.size() > 1 ? "/" + graphs_[now.problem] : "";
     std::vector<std::pair<std::string, float>> scalars;
-    const auto add = [&](const char* name, double value) {
-      scalars.emplace_back(name + graph, static_cast<float>(value));
-    };
-    const PlannerResult& result = training.result(now.problem);
-    if (result.feasible) add("step_seconds/best", Seconds(result.step_time));
-    if (now.mean_seconds > 0) add("step_seconds/mean", now.mean_seconds);
-    add("invalid", ShareOf(now.update_invalid, now.update_samples));
-    add("entropy", now.entropy);
+    for (const TrainingUpdate& update : now.last) {
+      const std::string graph = graphs_.size() > 1 ? "/" + graphs_[update.problem] : "";
+      const auto add = [&](const char* name, double value) {
+        scalars.emplace_back(name + graph, static_cast<float>(value));
+      };
+      const PlannerResult& result = training.result(update.problem);
+      if (result.feasible) add("step_seconds/best", Seconds(result.step_time));
+      if (update.mean_seconds > 0) add("step_seconds/mean", update.mean_seconds);
+      add("invalid", ShareOf(update.invalid, update.samples));
+      add("entropy", update.entropy);
+    }
     return scalars;
   }
 

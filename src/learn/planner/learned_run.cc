@@ -168,6 +168,15 @@ Result<GroupPlacement> LearnedRun::ZeroShot(const AgentSettings& settings,
   return std::move(repaired.devices);
 }
 
+void LearnedRun::LearnTogether(std::span<const std::unique_ptr<LearnedRun>> runs,
+                               const Budget& budget) {
+  const LearningThread learning;
+  std::vector<Trainer*> trainers;
+  for (const auto& run : runs) trainers.push_back(run->trainer_.get());
+  Trainer::LearnTogether(trainers, budget);
+  for (Trainer* const trainer : trainers) trainer->Learn(budget);  // from elites
+}
+
 bool LearnedRun::Advance(int64_t max_moves) {
   const LearningThread learning;
   int64_t left = max_moves;
@@ -189,8 +198,10 @@ bool LearnedRun::Advance(int64_t max_moves) {
   EvaluateDrawn(std::min(left, drawn_->decisions.size(0) - evaluated));
   NoteSamples();
   if (static_cast<int64_t>(drawn_->rewards.size()) < drawn_->decisions.size(0)) return true;
-  trainer_->Observe(drawn_->decisions, drawn_->rewards, options_.budget);
+  trainer_->Observe(drawn_->decisions, drawn_->rewards);
   drawn_.reset();
+  if (learns_together_ && trainer_->UpdateIsDue()) return true;
+  trainer_->Learn(options_.budget);
   if (restart_ > 0 && life_.since >= restart_ && trainer_->AtUpdate()) BeginAnew();
   return true;
 }

@@ -19,6 +19,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <span>
 #include <unordered_set>
 #include <vector>
 
@@ -53,6 +54,12 @@ class LearnedRun : public PlannerRun {
   Status FindTeachersPlan(int64_t moves);
   // After that: climbs the likelihood of that plan by a step.
   void LearnFromTeacher();
+
+  // Advance learns nothing from now on: LearnTogether does, once an update of every run is due.
+  void WaitForOthers() { learns_together_ = true; }
+  bool UpdateIsDue() const { return trainer_->UpdateIsDue(); }
+  static void LearnTogether(std::span<const std::unique_ptr<LearnedRun>> runs,
+                            const Budget& budget);
 
   bool Advance(int64_t max_moves) override;
   void Offer(const Score&, const Placement&) override {}
@@ -107,7 +114,7 @@ class LearnedRun : public PlannerRun {
   RewardScale scale_;
   Agent agent_;
   std::unique_ptr<Trainer> trainer_;
-  bool pretrained_ = false;
+  bool pretrained_ = false, learns_together_ = false;
   std::unique_ptr<Drawn> drawn_;
   const int64_t imitation_;  // steps
   int64_t restart_ = 0;      // 0: never

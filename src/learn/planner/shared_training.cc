@@ -38,6 +38,9 @@ Status SharedTraining::Build(const StoredPolicy* start, bool resume) {
     runs_.push_back(std::move(run));
   }
   optimizer_ = MakeOptimizer(settings_, parameters_);
+  if (settings_.Is("graphs", "together")) {
+    for (const auto& run : runs_) run->WaitForOthers();
+  }
   for (const auto& run : runs_) run->Begin(optimizer_, start != nullptr && !resume);
   if (resume) PW_RETURN_IF_ERROR(Restore(*start));
   Store();
@@ -98,22 +101,35 @@ bool SharedTraining::Lesson() {
 }
 
 bool SharedTraining::Advance() {
+  progress_.last.clear();
   if (progress_.lessons < settings_.Integer("lessons")) return Lesson();
-  const size_t turn = static_cast<size_t>(progress_.updates) % runs_.size();
-  LearnedRun& run = *runs_[turn];
-  const SampleCounts before = run.total();
-  do {
-    const int64_t drawn = progress_.samples + run.total().samples - before.samples;
-    const std::optional<int64_t>& limit = options_.budget.iterations;
-    // A draw is whole: samples that no update learns from would be lost to a later training.
-    if (limit && drawn + settings_.Integer("update") > *limit &&
-        run.total().samples == before.samples) {
-      return false;
-    }
-    if (!run.Advance(kMaxQuantity) || options_.budget.Expired()) return false;
-  } while (!run.AtUpdate());
-  progress_.AddUpdate(turn, before, run.total());
-  progress_.entropy = run.last_update().entropy;
+  const bool together = settings_.Is("graphs", "together");
+  std::vector<size_t> turns;
+  if (together) {
+    for (size_t i = 0; i < runs_.size(); ++i) turns.push_back(i);
+  } else {
+    turns.push_back(static_cast<size_t>(progress_.updates) % runs_.size());
+  }
+  // What is drawn is whole: samples that no update learns from would be lost to a later training.
+  const auto wanted = static_cast<int64_t>(turns.size()) * settings_.Integer("update");
+  const std::optional<int64_t>& limit = options_.budget.iterations;
+  if (limit && progress_.samples + wanted > *limit) return false;
+  std::vector<SampleCounts> before;
+  for (const size_t turn : turns) {
+    LearnedRun& run = *runs_[turn];
+    before.push_back(run.total());
+    do {
+      if (!run.Advance(kMaxQuantity) || options_.budget.Expired()) return false;
+    } while (together ? !run.UpdateIsDue() : !run.AtUpdate());
+  }
+  if (together) {
+    LearnedRun::LearnTogether(runs_, options_.budget);
+    if (options_.budget.Expired()) return false;
+  }
+  for (size_t i = 0; i < turns.size(); ++i) {
+    const LearnedRun& run = *runs_[turns[i]];
+    progress_.AddUpdate(turns[i], before[i], run.total(), run.last_update().entropy);
+  }
   progress_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
   Store();
   return true;

@@ -151,7 +151,7 @@ TEST(SharedTraining, TakesTurns) {
   const auto training =
       SharedTraining::Start(AgentSettings::Parse(mars, changes).Take(), request).Take();
   std::vector<size_t> turns;
-  while (training->Advance()) turns.push_back(training->progress().problem);
+  while (training->Advance()) turns.push_back(training->progress().last.at(0).problem);
   EXPECT_THAT(turns, testing::ElementsAre(0, 1, 0, 1, 0, 1));
   EXPECT_EQ(training->result(0).iterations, 30);
   EXPECT_EQ(training->result(1).iterations, 30);

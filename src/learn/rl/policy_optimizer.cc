@@ -34,9 +34,16 @@ void PolicyOptimizer::Reset() {
 }
 
 void PolicyOptimizer::Climb(const at::Tensor& objective, double rate_factor) {
+  const Objective itself = [&] { return objective; };
+  Climb({&itself, 1}, rate_factor);
+}
+
+void PolicyOptimizer::Climb(std::span<const Objective> objectives, double rate_factor) {
   const auto& named = parameters_->named();
   for (const auto& [name, tensor] : named) tensor.mutable_grad().reset();
-  (-objective).backward();
+  for (const Objective& objective : objectives) {
+    (objective() / -static_cast<double>(objectives.size())).backward();
+  }
   const at::NoGradGuard no_gradients;
   double scale = 1;
   if (gradient_norm_ > 0) {

@@ -4,7 +4,9 @@
 #ifndef PLACEWRIGHT_LEARN_RL_POLICY_OPTIMIZER_H_
 #define PLACEWRIGHT_LEARN_RL_POLICY_OPTIMIZER_H_
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "learn/nn/parameters.h"
@@ -23,6 +25,10 @@ class PolicyOptimizer {
   void Reset();
   // One step up `objective`; the learning rate times `rate_factor`.
   void Climb(const at::Tensor& objective, double rate_factor = 1);
+  // One step up the mean of several, which are computed one after the other, so that only one of them
+  // is in memory.
+  using Objective = std::function<at::Tensor()>;
+  void Climb(std::span<const Objective> objectives, double rate_factor = 1);
 
   void Store(StateWriter& state) const;
   // Errors: kField.

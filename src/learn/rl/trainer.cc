@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "base/check.h"
 
@@ -35,8 +37,7 @@ double Trainer::RateFactor() const {
                   static_cast<double>((samples_ - options_.decay_from) / options_.decay_every));
 }
 
-bool Trainer::Observe(const at::Tensor& decisions, std::span<const double> rewards,
-                      const Budget& budget) {
+void Trainer::Observe(const at::Tensor& decisions, std::span<const double> rewards) {
   PW_CHECK(decisions.size(0) == static_cast<int64_t>(rewards.size()));
   for (const double reward : rewards) {
     rewards_.push_back(reward);
@@ -46,13 +47,14 @@ bool Trainer::Observe(const at::Tensor& decisions, std::span<const double> rewar
   if (keeps_elites()) KeepElites(decisions, rewards);
   const int64_t before = samples_;
   samples_ += decisions.size(0);
-  const bool updates = static_cast<int64_t>(advantages_.size()) >= options_.update;
-  if (updates) Update(budget);
-  if (options_.algorithm == TrainerOptions::Algorithm::kPpoCrossEntropy &&
-      samples_ / options_.elite_interval != before / options_.elite_interval) {
-    LearnFromElites();
-  }
-  return updates;
+  elites_due_ = options_.algorithm == TrainerOptions::Algorithm::kPpoCrossEntropy &&
+                samples_ / options_.elite_interval != before / options_.elite_interval;
+}
+
+void Trainer::Learn(const Budget& budget) {
+  Trainer* const self = this;
+  if (UpdateIsDue()) LearnTogether({&self, 1}, budget);
+  if (std::exchange(elites_due_, false)) LearnFromElites();
 }
 
 at::Tensor Trainer::Advantages() const {
@@ -78,49 +80,81 @@ void Trainer::AddReplayed() {
   }
 }
 
-void Trainer::Update(const Budget& budget) {
+int64_t Trainer::epochs() const {
+  return options_.algorithm == TrainerOptions::Algorithm::kReinforce ? 1 : options_.epochs;
+}
+
+Trainer::Batch Trainer::TakeBatch() {
   AddReplayed();
-  const at::Tensor decisions = at::cat(pending_);
-  const auto count = static_cast<int64_t>(advantages_.size());
-  const at::TensorOptions numbers = policy_.parameters().options();
-  const at::Tensor advantages = Advantages().to(numbers);
+  Batch batch;
+  batch.decisions = at::cat(pending_);
+  batch.advantages = Advantages().to(policy_.parameters().options());
   pending_.clear();
   rewards_.clear();
   advantages_.clear();
-  const bool reinforce = options_.algorithm == TrainerOptions::Algorithm::kReinforce;
-  const int64_t epochs = reinforce ? 1 : options_.epochs;
-  const int64_t minibatches = reinforce ? 1 : std::min(options_.minibatches, count);
-  at::Tensor sampled;  // log-probabilities before the update, of what is replayed, too
-  if (!reinforce) {
+  report_.objective = 0;
+  if (options_.algorithm != TrainerOptions::Algorithm::kReinforce) {
     const at::NoGradGuard no_gradients;
-    const Policy::Evaluated drawn = policy_.Evaluate(decisions);
-    sampled = drawn.log_probability;
+    const Policy::Evaluated drawn = policy_.Evaluate(batch.decisions);
+    batch.sampled = drawn.log_probability;
     report_.entropy = drawn.entropy.mean().item<double>();
   }
-  report_.objective = 0;
-  for (int64_t epoch = 0; epoch < epochs; ++epoch) {
-    const at::Tensor order = at::tensor(RandomPermutation(count, shuffles_)).to(decisions.device());
-    for (const at::Tensor& rows : order.tensor_split(minibatches)) {
+  return batch;
+}
+
+void Trainer::Shuffle(Batch& batch) {
+  const int64_t count = batch.decisions.size(0);
+  const bool reinforce = options_.algorithm == TrainerOptions::Algorithm::kReinforce;
+  batch.rows = at::tensor(RandomPermutation(count, shuffles_))
+                   .to(batch.decisions.device())
+                   .tensor_split(reinforce ? 1 : std::min(options_.minibatches, count));
+}
+
+at::Tensor Trainer::Objective(const Batch& batch, const at::Tensor& rows) {
+  const bool reinforce = options_.algorithm == TrainerOptions::Algorithm::kReinforce;
+  const at::TensorOptions numbers = policy_.parameters().options();
+  const Policy::Evaluated now = policy_.Evaluate(batch.decisions.index_select(0, rows));
+  const at::Tensor a = batch.advantages.index_select(0, rows);
+  at::Tensor objective = at::zeros({}, numbers), entropy = at::zeros({}, numbers);
+  // Each kind by itself: a thousand decisions of a grouper would drown a placer's.
+  int64_t first = 0;
+  for (const int64_t part : policy_.parts()) {
+    const at::Tensor log_probability = now.log_probability.narrow(1, first, part);
+    objective =
+        objective +
+        (reinforce ? ReinforceObjective(log_probability, a)
+                   : ClippedObjective(log_probability,
+                                      batch.sampled.index_select(0, rows).narrow(1, first, part), a,
+                                      options_.clip));
+    entropy = entropy + now.entropy.narrow(1, first, part).mean();
+    first += part;
+  }
+  if (reinforce) report_.entropy = entropy.item<double>();
+  report_.objective += objective.item<double>() /
+                       static_cast<double>(epochs() * static_cast<int64_t>(batch.rows.size()));
+  return objective + options_.entropy * entropy;
+}
+
+void Trainer::LearnTogether(std::span<Trainer* const> trainers, const Budget& budget) {
+  std::vector<Batch> batches;
+  for (Trainer* const trainer : trainers) batches.push_back(trainer->TakeBatch());
+  Trainer& first = *trainers.front();
+  for (int64_t epoch = 0; epoch < first.epochs(); ++epoch) {
+    size_t minibatches = 0;
+    for (size_t i = 0; i < trainers.size(); ++i) {
+      trainers[i]->Shuffle(batches[i]);
+      minibatches = std::max(minibatches, batches[i].rows.size());
+    }
+    for (size_t minibatch = 0; minibatch < minibatches; ++minibatch) {
       if (budget.Expired()) return;
-      const Policy::Evaluated now = policy_.Evaluate(decisions.index_select(0, rows));
-      const at::Tensor a = advantages.index_select(0, rows);
-      at::Tensor objective = at::zeros({}, numbers), entropy = at::zeros({}, numbers);
-      // Each kind by itself: a thousand decisions of a grouper would drown a placer's.
-      int64_t first = 0;
-      for (const int64_t part : policy_.parts()) {
-        const at::Tensor log_probability = now.log_probability.narrow(1, first, part);
-        objective =
-            objective +
-            (reinforce ? ReinforceObjective(log_probability, a)
-                       : ClippedObjective(log_probability,
-                                          sampled.index_select(0, rows).narrow(1, first, part), a,
-                                          options_.clip));
-        entropy = entropy + now.entropy.narrow(1, first, part).mean();
-        first += part;
+      std::vector<PolicyOptimizer::Objective> objectives;
+      for (size_t i = 0; i < trainers.size(); ++i) {
+        if (minibatch >= batches[i].rows.size()) continue;
+        objectives.emplace_back([&trainer = *trainers[i], &batch = batches[i], minibatch] {
+          return trainer.Objective(batch, batch.rows[minibatch]);
+        });
       }
-      if (reinforce) report_.entropy = entropy.item<double>();
-      report_.objective += objective.item<double>() / static_cast<double>(epochs * minibatches);
-      optimizer_->Climb(objective + options_.entropy * entropy, RateFactor());
+      first.optimizer_->Climb(objectives, first.RateFactor());
     }
   }
 }

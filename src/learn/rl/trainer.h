@@ -67,10 +67,15 @@ class Trainer {
   const TrainerOptions& options() const { return options_; }
   // The next placements, [draw, D].
   at::Tensor Draw();
-  // Takes what Draw gave, which may have been varied, and its rewards; learns whenever an update is complete. True then. An
-  // update ends early where the budget does; what is drawn after that does not repeat.
-  bool Observe(const at::Tensor& decisions, std::span<const double> rewards,
-               const Budget& budget = {});
+  // Takes what Draw gave, which may have been varied, and its rewards.
+  void Observe(const at::Tensor& decisions, std::span<const double> rewards);
+  bool UpdateIsDue() const { return static_cast<int64_t>(advantages_.size()) >= options_.update; }
+  // Learns what is due. An update ends early where the budget does; what is drawn after that does
+  // not repeat.
+  void Learn(const Budget& budget = {});
+  // Updates of several trainers with one optimizer, each of which has one due: every step is up the
+  // mean of their objectives.
+  static void LearnTogether(std::span<Trainer* const> trainers, const Budget& budget);
   const TrainerReport& last_update() const { return report_; }
 
   bool AtUpdate() const { return pending_.empty(); }  // nothing waits for an update
@@ -86,9 +91,19 @@ class Trainer {
     at::Tensor decisions;
   };
 
+  // What an update learns from.
+  struct Batch {
+    at::Tensor decisions, advantages;
+    at::Tensor sampled;            // log-probabilities before the update, of what is replayed, too
+    std::vector<at::Tensor> rows;  // of each mini-batch of an epoch
+  };
+
   at::Tensor Advantages() const;  // of the update
   void AddReplayed();             // to the update
-  void Update(const Budget& budget);
+  Batch TakeBatch();
+  void Shuffle(Batch& batch);
+  at::Tensor Objective(const Batch& batch, const at::Tensor& rows);
+  int64_t epochs() const;
   double RateFactor() const;  // of the learning rate
   void LearnFromElites();
   bool keeps_elites() const;
@@ -103,6 +118,7 @@ class Trainer {
   std::vector<double> rewards_, advantages_;  // theirs
   std::vector<Elite> elites_;                 // the best so far, best first
   int64_t samples_ = 0;
+  bool elites_due_ = false;  // a step on them
   TrainerReport report_;
 };
 

@@ -139,7 +139,10 @@ TEST_P(Learning, FindsTheRightDevices) {
     for (int64_t k = 0; k < options.draw; ++k) {
       rewards.push_back(-(decisions[k] != right).sum().item<double>());
     }
-    EXPECT_EQ(trainer.Observe(decisions, rewards), i % 2 == 1);
+    trainer.Observe(decisions, rewards);
+    EXPECT_EQ(trainer.UpdateIsDue(), i % 2 == 1);
+    trainer.Learn();
+    EXPECT_FALSE(trainer.UpdateIsDue());
     wrong.push_back(-std::accumulate(rewards.begin(), rewards.end(), 0.0) / 10);
   }
   EXPECT_GT(wrong.front(), 3);  // 4 of 6 by chance
@@ -164,8 +167,10 @@ TEST(Trainer, LearnsFromTheBestAgain) {
     std::vector<double> rewards(10, -2);
     rewards[3] = -1;
     trainer.Observe(first, rewards);
+    trainer.Learn();
     for (int i = 0; i < 5; ++i) {
       trainer.Observe(at::zeros({10, 1}, at::kLong), std::vector<double>(10, -2));
+      trainer.Learn();
     }
     return policy.Evaluate(at::ones({1, 1}, at::kLong)).log_probability.item<double>();
   };

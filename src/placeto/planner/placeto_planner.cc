@@ -80,8 +80,8 @@ class PlacetoTraining : public PolicyTraining {
       const std::optional<int64_t>& limit = options_.budget.iterations;
       if ((limit && evaluated >= *limit) || options_.budget.Expired() || !run.Step()) return false;
     } while (!run.agent().AtEpisodeEnd());
-    progress_.AddUpdate(turn, before, run.total());
-    progress_.entropy = run.agent().entropy();
+    progress_.last.clear();
+    progress_.AddUpdate(turn, before, run.total(), run.agent().entropy());
     progress_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
     Store();
     return true;
