@@ -304,8 +304,8 @@ LearnedAlgorithm Gdp() {
            "what scores know of devices: their numbers, so that a policy is of one cluster's "
            "number of devices, or what they are")));
   add(OfPolicy(Word("plans", {"unseen", "seen"},
-                    "whether scores also depend on where all on one device, m-etf, metis and "
-                    "layered put a unit")));
+                    "whether scores also depend on where all on one device, expert, m-etf, metis "
+                    "and layered put a unit")));
   add(Real("plan-noise", 0, 0, 100,
            "deviation of what is added to the trust in each of these plans, the same for all units "
            "of a placement"));

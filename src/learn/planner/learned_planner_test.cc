@@ -8,6 +8,7 @@
 
 #include "learn/agent/agent.h"
 #include "learn/planner/learned_run.h"
+#include "learn/planner/shared_training.h"
 #include "learn/rl/objective.h"
 #include "search/evaluation/group_placement.h"
 #include "search/test_problems.h"
@@ -51,6 +52,44 @@ TestSpec TwoStrands() {
     spec.ops.push_back(op);
   }
   return spec;
+}
+
+// A policy that was trained on three devices, for a graph and a cluster that it has not seen: nine ops
+// each as large as a third of one of four devices.
+TEST(ZeroShot, FitsAnotherCluster) {
+  const auto trained = MakeTestProblem(TwoStrands());
+  const LearnedAlgorithm& gdp = *FindLearnedAlgorithm("gdp");
+  const AgentSettings settings = AgentSettings::Parse(gdp, Narrow(gdp)).Take();
+  TrainingRequest request;
+  request.problems = {{&trained->problem, trained->evaluator.get()}};
+  request.options.budget.iterations = 20;
+  const auto training = SharedTraining::Start(settings, request).Take();
+  while (training->Advance()) {
+  }
+  TestSpec spec;
+  spec.capacity = {12800, 12800, 12800, 12800};
+  for (int i = 0; i < 9; ++i) {
+    const std::string n = std::to_string(i);
+    spec.inputs.push_back({"w" + n, 4096});
+    spec.ops.push_back({"op" + n, {10, 10, 10, 10}, {"w" + n}, {8}});
+  }
+  const auto test = MakeTestProblem(spec);
+  std::vector<std::string> changes;
+  const auto plan = [&](std::vector<std::string> more, const PlannerOptions& options) {
+    const AgentSettings of_policy = AgentSettings::OfPolicy(gdp, training->stored(), more).Take();
+    const auto run =
+        LearnedRun::Start(of_policy, test->problem, *test->evaluator, options, &training->stored());
+    EXPECT_TRUE(run.ok()) << run.error().ToString();
+    return run.value()->result();
+  };
+  const PlannerResult zero = plan({}, Options(0)), again = plan({}, Options(0, 7));
+  EXPECT_TRUE(zero.feasible);
+  EXPECT_EQ(zero.iterations, 0);
+  EXPECT_EQ(zero.placement, again.placement);  // nothing is drawn, whatever the seed
+  // Parts are for training: the first placement is of every group by itself.
+  const PlannerResult parts = plan({"parts=2"}, Options(10));
+  EXPECT_TRUE(parts.feasible);
+  EXPECT_LE(plan({"parts=2"}, Options(1)).step_time, zero.step_time);
 }
 
 // Notes what is handed in.

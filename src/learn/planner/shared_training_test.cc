@@ -162,6 +162,43 @@ TEST(SharedTraining, TakesTurns) {
   EXPECT_THAT(table.error().message, HasSubstr("another number of devices, units"));
 }
 
+// GDP-batch: an update of every problem at a time, on clusters of unlike size; lessons come first.
+TEST(SharedTraining, LearnsTogether) {
+  const auto first = Strands(12), second = Strands(20);
+  TestSpec smaller;
+  smaller.capacity = {1 << 20, 1 << 20};
+  for (int i = 0; i < 9; ++i) smaller.ops.push_back({"op" + std::to_string(i), {10, 10}, {}, {8}});
+  const auto third = MakeTestProblem(smaller);
+  const LearnedAlgorithm& gdp = *FindLearnedAlgorithm("gdp");
+  const AgentSettings settings =
+      AgentSettings::Parse(gdp,
+                           std::vector<std::string>{"encoder-width=8", "lessons=4", "teacher=200"})
+          .Take();
+  TrainingRequest request;
+  request.problems = {{&first->problem, first->evaluator.get()},
+                      {&second->problem, second->evaluator.get()},
+                      {&third->problem, third->evaluator.get()}};
+  const auto train = [&](int64_t iterations, const StoredPolicy* kept) {
+    request.options.budget.iterations = iterations;
+    request.start = kept;
+    request.resume = kept != nullptr;
+    auto training = SharedTraining::Start(settings, request).Take();
+    std::vector<size_t> updates;
+    while (training->Advance()) updates.push_back(training->progress().last.size());
+    return std::pair(training->stored(), updates);
+  };
+  const auto [whole, updates] = train(90, nullptr);
+  EXPECT_THAT(updates, testing::ElementsAre(0, 0, 0, 0, 3, 3, 3));
+  const auto [kept, before] = train(30, nullptr);
+  EXPECT_EQ(before.size(), 5u);
+  const auto [gone_on, after] = train(90, &kept);
+  EXPECT_THAT(after, testing::ElementsAre(3, 3));
+  EXPECT_EQ(gone_on.state, whole.state);
+  for (const auto& [name, tensor] : whole.parameters) {
+    EXPECT_EQ(tensor.bytes, gone_on.parameters.at(name).bytes) << name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Algorithms, Training, testing::ValuesIn(TorchAlgorithms()),
                          [](const auto& named) { return named.param.name; });
 

@@ -149,6 +149,38 @@ TEST_P(Learning, FindsTheRightDevices) {
   EXPECT_LT(wrong.back(), 1);
 }
 
+// Steps of several trainers are up the mean of their objectives: two of the same learn as one does.
+TEST(Trainer, LearnsTogether) {
+  TrainerOptions options;
+  options.update = 10;
+  options.minibatches = 2;
+  const at::Tensor drawn = at::zeros({10, 3}, at::kLong);
+  std::vector<double> rewards;
+  for (int64_t k = 0; k < 10; ++k) {
+    drawn[k][0] = k % 2;
+    drawn[k][1] = k % 3;
+    rewards.push_back(-static_cast<double>((k % 2) + 2 * (k % 3)));
+  }
+  const auto learned = [&](size_t trainers) {
+    const std::shared_ptr<Parameters> parameters = NoParameters();
+    TablePolicy policy(at::zeros({3, 3}), 0, parameters);
+    const auto optimizer = std::make_shared<PolicyOptimizer>(parameters, 0.05, 1.0);
+    std::vector<std::unique_ptr<Trainer>> all;
+    std::vector<Trainer*> pointers;
+    for (size_t i = 0; i < trainers; ++i) {
+      all.push_back(std::make_unique<Trainer>(policy, optimizer, options, Random(1)));
+      all.back()->Observe(drawn, rewards);
+      pointers.push_back(all.back().get());
+    }
+    Trainer::LearnTogether(pointers, {});
+    for (Trainer* trainer : pointers) EXPECT_TRUE(trainer->AtUpdate());
+    return parameters->tensors()[0].detach().clone();
+  };
+  const at::Tensor one = learned(1);
+  EXPECT_GT(one.abs().max().item<double>(), 0.05);
+  EXPECT_TRUE(at::allclose(learned(2), one, 1e-5, 1e-6));
+}
+
 // The best placement of an earlier update stands beside the new ones: where those are all alike and
 // give no direction of their own, it alone is learned from.
 TEST(Trainer, LearnsFromTheBestAgain) {

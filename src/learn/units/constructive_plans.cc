@@ -7,6 +7,7 @@
 #include "search/constructive/layered.h"
 #include "search/constructive/m_etf.h"
 #include "search/constructive/placer.h"
+#include "search/expert/expert.h"
 #include "search/local/initial_placements.h"
 #include "search/partition/partition_placers.h"
 
@@ -16,8 +17,9 @@ std::array<GroupPlacement, kConstructivePlans> ConstructivePlansOf(
     const Problem& problem, const OpGraph& graph, const CandidateDevices& candidates,
     const GroupInfos& groups) {
   const PlacerInput input{problem, graph, candidates, groups};
-  return {AllOnFastest(candidates), PlaceConnected(&PlaceMEtf, input),
-          PlaceConnected(&PlaceMetis, input), PlaceConnected(&PlaceLayered, input)};
+  return {AllOnFastest(candidates), PlaceConnected(&PlaceByExpertRules, input),
+          PlaceConnected(&PlaceMEtf, input), PlaceConnected(&PlaceMetis, input),
+          PlaceConnected(&PlaceLayered, input)};
 }
 
 at::Tensor PlansAsFeatures(const Problem& problem, const PlacementUnits& units,

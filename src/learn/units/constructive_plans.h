@@ -15,8 +15,9 @@
 
 namespace placewright {
 
-// Everything on the fastest accelerator, m-etf, metis, layered. Policies depend on their order.
-inline constexpr int64_t kConstructivePlans = 4;
+// Everything on the fastest accelerator, the expert's rules, m-etf, metis, layered. Policies depend on
+// their order.
+inline constexpr int64_t kConstructivePlans = 5;
 
 // Each planner's first attempt, which may not fit; linear in the graph, but for metis.
 std::array<GroupPlacement, kConstructivePlans> ConstructivePlansOf(
