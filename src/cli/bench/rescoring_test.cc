@@ -2,45 +2,21 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-
-#include "formats/text/json.h"
+#include "cli/bench/test_graph.h"
 
 namespace placewright {
 namespace {
 
 // Three ops that wait for nothing, on two devices: 1,000, 1,000 and 1,001 ns.
-std::string WriteGraph() {
-  Json graph = {
-      {"schema", "placewright.costgraph/1"},
-      {"name", "three"},
-      {"devices",
-       {{{"name", "d0"}, {"memory_bytes", 1 << 20}}, {{"name", "d1"}, {"memory_bytes", 1 << 20}}}},
-      {"links",
-       {{{"name", "d0>d1"}, {"bandwidth", 1000000000}, {"latency_ns", 0}},
-        {{"name", "d1>d0"}, {"bandwidth", 1000000000}, {"latency_ns", 0}}}},
-      {"routes",
-       {{{"from", "d0"}, {"to", "d1"}, {"links", {"d0>d1"}}},
-        {{"from", "d1"}, {"to", "d0"}, {"links", {"d1>d0"}}}}},
-      {"tensors", Json::array()},
-      {"ops", Json::array()}};
-  for (int i = 0; i < 3; ++i) {
-    const std::string n = std::to_string(i);
-    const int time = i == 2 ? 1001 : 1000;
-    graph["tensors"].push_back({{"name", "y" + n}, {"bytes", 8}});
-    graph["ops"].push_back({{"name", "op" + n},
-                            {"time_ns", {time, time}},
-                            {"inputs", Json::array()},
-                            {"outputs", {"y" + n}}});
-  }
+std::string WriteThree() {
   std::string path = testing::TempDir() + "rescoring_three.json";
-  std::ofstream(path) << graph.dump();
+  WriteTestGraph(path, {1000, 1000, 1001});
   return path;
 }
 
 class Rescoring : public testing::Test {
  protected:
-  Rescoring() : graph_(WriteGraph()) {}
+  Rescoring() : graph_(WriteThree()) {}
 
   // Of one claim, that `less` is faster than `more`.
   Result<std::optional<double>> SameOrder(const std::string& less, const std::string& more,

@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kStepsOfASample = 15, kRestartSeconds = 10;
+constexpr const char* kEveryGroup = "1000000";  // parts
 constexpr std::chrono::seconds kKeepEvery(120);
 
 bool IsLearned(const StudyMethod& method) { return method.kind == StudyMethod::Kind::kLearned; }
@@ -125,7 +126,10 @@ class KeptTraining {
     }
     const int64_t total = samples_ * static_cast<int64_t>(keys_.size());
     const auto complete = [&](int64_t samples) {
-      return samples + settings.Integer("update") > total;
+      // An update is whole, of all graphs at once where they learn together.
+      const bool together = settings.Has("graphs") && settings.Is("graphs", "together");
+      const int64_t update = settings.Has("update") ? settings.Integer("update") : 1;
+      return samples + update * (together ? static_cast<int64_t>(keys_.size()) : 1) > total;
     };
     if (kept && complete(SamplesSoFar())) {
       policy_ = std::move(*kept);
@@ -251,10 +255,13 @@ class KeptTraining {
   StoredPolicy policy_;
 };
 
-// What a policy does first with a graph that it was not trained on, as it is.
+// What a policy does first with a graph that it was not trained on, as it is, with every colocation
+// group by itself.
 Result<StudyRun> LikeliestOf(const WantedRun& wanted, const StoredPolicy& policy) {
   PW_ASSIGN(const std::unique_ptr<Planning> planning, PrepareRun(wanted.key));
-  PW_ASSIGN(const AgentSettings settings, SettingsOf(wanted.key));
+  RunKey whole = wanted.key;
+  if (whole.algorithm == "gdp") whole.settings["parts"] = kEveryGroup;
+  PW_ASSIGN(const AgentSettings settings, SettingsOf(whole));
   PW_ASSIGN(const TrainingStarter starter, TrainingStarter::Make(settings.algorithm()));
   TrainingRequest request;
   request.problems = {{&planning->problem(), &planning->prepared->evaluator()}};

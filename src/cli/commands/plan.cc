@@ -68,7 +68,8 @@ class PlanCommand : public Command {
                   "Setting of a learned planner (see train ALGO --settings); repeatable")
         .TypeName("NAME=VALUE")
         .Group("Search");
-    app.AddOption("--policy", policy_, "Policy that a learned planner starts from (train)")
+    app.AddOption("--policy", policy_,
+                  "Policy that a learned planner starts from (train); none: not even its own")
         .TypeName("FILE")
         .Group("Search");
     app.AddOption("-o,--output", output_, "Plan file (default: GRAPH's name with .plan.json, here)")
@@ -84,7 +85,11 @@ class PlanCommand : public Command {
     PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
     if (!initial_.empty()) PW_RETURN_IF_ERROR(algorithms_.CheckTakesInit(*asked));
     PW_RETURN_IF_ERROR(CheckAgentSettings(asked->name(), settings_));
-    PW_RETURN_IF_ERROR(LoadAgentPolicy(asked->name(), policy_, &settings_));
+    PW_ASSIGN(const std::string policy, LoadAgentPolicy(asked->name(), policy_, &settings_));
+    if (policy_.empty() && !policy.empty()) {
+      context.console.Note(fmt::format("{} starts from {} (--policy none: from nothing)",
+                                       asked->name(), Printable(policy, 4096)));
+    }
     PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
     input_.interrupted = &interrupted;
     if (output_.empty()) output_ = DefaultPlanPath(input_.graph);

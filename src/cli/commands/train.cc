@@ -87,6 +87,10 @@ class TrainCommand : public Command {
                   "Policy file (default: that of --resume, else ALGO.policy)")
         .TypeName("FILE")
         .Group("Output");
+    app.AddFlag(
+           "--no-state", no_state_,
+           "Leave out of the policy at the end what --resume goes on from: a third of the size")
+        .Group("Output");
     app.AddOption("--events", events_, "Folder for TensorBoard's event files")
         .TypeName("FOLDER")
         .Group("Output");
@@ -137,7 +141,12 @@ class TrainCommand : public Command {
     if (training->progress().updates == 0 && training->progress().lessons == 0) {
       return NothingLearned(interrupted, settings);
     }
-    PW_RETURN_IF_ERROR(WriteFileAtomically(output_, FormatPolicy(training->stored())));
+    StoredPolicy stored = training->stored();
+    if (no_state_) {
+      stored.state.clear();
+      stored.state_tensors.clear();
+    }
+    PW_RETURN_IF_ERROR(WriteFileAtomically(output_, FormatPolicy(stored)));
     Report(*training, interrupted, context.console);
     return interrupted ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;
   }
@@ -334,7 +343,7 @@ class TrainCommand : public Command {
   }
 
   std::string algorithm_, policy_, resume_, output_, events_, every_ = "60s";
-  bool lists_settings_ = false;
+  bool lists_settings_ = false, no_state_ = false;
   std::vector<std::string> graphs_, clusters_, changes_;
   InputOptions input_;
   SearchOptions search_;

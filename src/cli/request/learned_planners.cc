@@ -111,13 +111,23 @@ Error NotLearned(const std::string& option, std::string_view algorithm) {
 
 }  // namespace
 
-Status LoadAgentPolicy(std::string_view algorithm, const std::string& policy,
-                       PlannerSettings* settings) {
-  if (policy.empty()) return Ok();
-  if (FindLearnedAlgorithm(algorithm) == nullptr) return NotLearned("--policy", algorithm);
-  PW_ASSIGN(const NamedPolicy loaded, LoadNamedPolicy(policy));
+Result<std::string> LoadAgentPolicy(std::string_view algorithm, const std::string& policy,
+                                    PlannerSettings* settings) {
+  const LearnedAlgorithm* const learned = FindLearnedAlgorithm(algorithm);
+  if (learned == nullptr) {
+    if (policy.empty()) return std::string();
+    return NotLearned("--policy", algorithm);
+  }
+  if (policy == "none") return std::string();
+  const std::string name = policy.empty() ? ShippedPolicy(learned->name) : policy;
+  if (name.empty()) return std::string();
+  PW_ASSIGN(NamedPolicy loaded, LoadNamedPolicy(name));
+  // Settings of another policy than the shipped one ask for a new one.
+  if (policy.empty() && !AgentSettings::OfPolicy(*learned, *loaded.policy, settings->agent).ok()) {
+    return std::string();
+  }
   settings->policy = loaded.policy;
-  return Ok();
+  return std::move(loaded.path);
 }
 
 Status CheckAgentSettings(std::string_view algorithm, const PlannerSettings& settings) {

@@ -35,10 +35,11 @@ class TrainingStarter {
 // Errors: kUsage where `settings` are stated for a planner that has none, or are not its own.
 Status CheckAgentSettings(std::string_view algorithm, const PlannerSettings& settings);
 
-// --policy: loads it into `settings`; does nothing where `policy` is empty. Errors: kUsage where the
-// planner has none; those of LoadNamedPolicy.
-Status LoadAgentPolicy(std::string_view algorithm, const std::string& policy,
-                       PlannerSettings* settings);
+// --policy: loads it into `settings`. Where `policy` is empty, the one that comes with the program for
+// this planner, if there is one that agrees with the settings; none where it is "none". The path of
+// what was loaded, else "". Errors: kUsage where the planner has none; those of LoadNamedPolicy.
+Result<std::string> LoadAgentPolicy(std::string_view algorithm, const std::string& policy,
+                                    PlannerSettings* settings);
 
 }  // namespace placewright
 

@@ -50,6 +50,15 @@ Result<std::string> FindPolicy(const std::string& name) {
       "Give a file that `placewright train` wrote, or name its folder in PLACEWRIGHT_POLICIES.");
 }
 
+std::string ShippedPolicy(const std::string& algorithm) {
+  std::error_code ignored;
+  for (const fs::path& folder : PolicyFolders()) {
+    const std::string path = (folder / (algorithm + ".policy")).string();
+    if (fs::is_regular_file(path, ignored)) return path;
+  }
+  return "";
+}
+
 Result<NamedPolicy> LoadNamedPolicy(const std::string& name) {
   PW_ASSIGN(std::string path, FindPolicy(name));
   PW_ASSIGN(StoredPolicy policy, LoadPolicy(path));

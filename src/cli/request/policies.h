@@ -17,6 +17,10 @@ namespace placewright {
 // kFileUnreadable, with the places.
 Result<std::string> FindPolicy(const std::string& name);
 
+// The policy that comes with the program for this algorithm: `algorithm`.policy in one of these
+// folders; "" where there is none.
+std::string ShippedPolicy(const std::string& algorithm);
+
 struct NamedPolicy {
   std::string path;
   std::shared_ptr<const StoredPolicy> policy;

@@ -1,0 +1,103 @@
+#include "cli/bench/seed_runs.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "cli/bench/test_graph.h"
+#include "torch_api/learned_algorithms.h"
+
+namespace placewright {
+namespace {
+
+// Runs of an agent that needs no LibTorch; an episode of it takes a placement for each op.
+class SeedRuns : public testing::Test {
+ protected:
+  SeedRuns() {
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              ("placewright-seed-runs-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+    small_ = WriteOps(3);
+    large_ = WriteOps(5);
+    method_.label = "placeto";
+    method_.algorithm = "placeto";
+    console_.quiet = true;
+  }
+  ~SeedRuns() override { std::filesystem::remove_all(folder_); }
+
+  std::string WriteOps(int ops) const {
+    std::string path = (folder_ / ("ops" + std::to_string(ops) + ".json")).string();
+    WriteTestGraph(path, std::vector<int>(static_cast<size_t>(ops), 1000));
+    return path;
+  }
+  // On the small graph, with a policy trained on both before.
+  WantedRun Wanted(StudyMethod::Shows shows, int64_t samples) {
+    method_.shows = shows;
+    WantedRun wanted;
+    wanted.method = &method_;
+    wanted.key.graph = small_;
+    wanted.key.algorithm = "placeto";
+    wanted.key.source = "both";
+    wanted.key.seed = 3;
+    const AgentSettings settings =
+        AgentSettings::Parse(*FindLearnedAlgorithm("placeto"), {}).Take();
+    wanted.key.settings = {settings.values().begin(), settings.values().end()};
+    wanted.samples = wanted.judged = samples;
+    wanted.before = {{small_, ""}, {large_, ""}};
+    wanted.samples_before = 16;
+    return wanted;
+  }
+  bool Make(const WantedRun& wanted, RunStore& store, const Budget& budget = {}) {
+    const Result<bool> made = MakeRun(wanted, (folder_ / "kept").string(), budget, store, console_);
+    EXPECT_TRUE(made.ok()) << made.error().ToString();
+    return made.ok() && made.value();
+  }
+  RunStore Store(const std::string& name) const {
+    return RunStore::Load((folder_ / name).string()).Take();
+  }
+
+  std::filesystem::path folder_;
+  std::string small_, large_;
+  StudyMethod method_;
+  Console console_;
+};
+
+TEST_F(SeedRuns, ATrainingOnSeveralGraphsIsARunOfEach) {
+  RunStore store = Store("before.jsonl");
+  const WantedRun wanted = Wanted(StudyMethod::Shows::kBefore, 16);
+  ASSERT_TRUE(Make(wanted, store));
+  ASSERT_EQ(store.runs().size(), 2u);
+  for (const StudyRun& run : store.runs()) {
+    EXPECT_EQ(run.key.source, "both");
+    EXPECT_GT(run.samples, 0);
+    EXPECT_EQ(run.curve.back().samples, run.samples);
+    EXPECT_EQ(run.placement.size(), run.key.graph == small_ ? 3u : 5u);
+  }
+  EXPECT_EQ(store.runs()[0].key.graph, small_);
+  EXPECT_EQ(store.runs()[0].samples + store.runs()[1].samples, 32);
+  EXPECT_NEAR(*store.runs()[0].BestWithin(100), 2e-6, 1e-12);
+  // What is there is not made again.
+  ASSERT_TRUE(Make(wanted, store));
+  EXPECT_EQ(store.runs().size(), 2u);
+}
+
+TEST_F(SeedRuns, RunsBeginFromAPolicyTrainedBefore) {
+  RunStore store = Store("after.jsonl");
+  // Nothing is made of a training that the budget ends.
+  std::atomic<bool> stop = true;
+  Budget ended;
+  ended.stop = StopToken(&stop);
+  EXPECT_FALSE(Make(Wanted(StudyMethod::Shows::kLikeliest, 0), store, ended));
+  EXPECT_TRUE(store.runs().empty());
+  ASSERT_TRUE(Make(Wanted(StudyMethod::Shows::kLikeliest, 0), store));
+  ASSERT_TRUE(Make(Wanted(StudyMethod::Shows::kBest, 6), store));
+  ASSERT_EQ(store.runs().size(), 2u);
+  EXPECT_EQ(store.runs()[0].samples, 0);
+  EXPECT_TRUE(store.runs()[0].BestWithin(0));
+  EXPECT_EQ(store.runs()[1].samples, 6);
+  EXPECT_EQ(store.runs()[1].key.graph, small_);
+}
+
+}  // namespace
+}  // namespace placewright
