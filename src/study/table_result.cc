@@ -21,7 +21,7 @@ CellResult SummarizeCell(const StudyModel& model, const StudyMethod& method, siz
   CellResult cell;
   if (!method.HasCell(model_index)) return cell;
   const bool learned = method.kind == StudyMethod::Kind::kLearned;
-  const int seeds = learned ? model.seeds : 1;
+  const int seeds = !learned ? 1 : method.seeds > 0 ? method.seeds : model.seeds;
   cell.complete = true;
   bool all_fit = true;
   double logarithms = 0;

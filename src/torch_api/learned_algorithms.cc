@@ -331,7 +331,7 @@ LearnedAlgorithm Gdp() {
   Tune(gdp, "costs", "on");
   Tune(gdp, "devices", "described");
   Tune(gdp, "plans", "seen");
-  Tune(gdp, "plan-noise", "3");
+  Tune(gdp, "plan-noise", "10");
   Tune(gdp, "scores", "centred");
   Tune(gdp, "draw", "10");
   Tune(gdp, "update", "10");

@@ -379,7 +379,7 @@ Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table) {
   for (int seed = 1; seed < most; ++seed) {
     PW_RETURN_IF_ERROR(
         add(static_cast<uint64_t>(seed), [&](const StudyModel& model, const StudyMethod& method) {
-          return IsLearned(method) && seed < model.seeds;
+          return IsLearned(method) && seed < (method.seeds > 0 ? method.seeds : model.seeds);
         }));
   }
   for (const bool alone : {true, false}) {

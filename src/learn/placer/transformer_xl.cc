@@ -1,9 +1,11 @@
 #include "learn/placer/transformer_xl.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace placewright {
 namespace {
@@ -93,22 +95,30 @@ TransformerXlPlacer::TransformerXlPlacer(int64_t inputs, int64_t devices,
 }
 
 at::Tensor TransformerXlPlacer::RunLayer(const Layer& layer, const at::Tensor& x,
-                                         const at::Tensor& memory, const at::Tensor& conditioning,
-                                         const at::Tensor& of_memory) const {
+                                         const at::Tensor& conditioning, Memory& memory) const {
   at::Tensor y = x;
   if (options_.attention) {
-    const at::Tensor own = layer.before_heads(x, conditioning);
-    const at::Tensor seen =
-        memory.defined() ? at::cat({layer.before_heads(memory, of_memory), own}, 1) : own;
-    const auto heads = [&](const at::Tensor& of, const at::Tensor& weight) {
-      return at::matmul(of, weight.t())
-          .view({of.size(0), of.size(1), options_.heads, options_.head_width})
-          .transpose(1, 2);  // [B, heads, length, head_width]
+    const auto heads = [&](const at::Tensor& of) {  // [B, heads, length, head_width]
+      return of.view({of.size(0), of.size(1), options_.heads, options_.head_width}).transpose(1, 2);
     };
-    const at::Tensor scores =
-        at::matmul(heads(own, layer.query), heads(seen, layer.key).transpose(-2, -1)) /
-        std::sqrt(static_cast<double>(options_.head_width));
-    const at::Tensor context = at::matmul(at::softmax(scores, -1), heads(seen, layer.value))
+    const at::Tensor own = layer.before_heads(x, conditioning);
+    const at::Tensor query = at::matmul(own, layer.query.t());
+    at::Tensor key = at::matmul(own, layer.key.t()), value = at::matmul(own, layer.value.t());
+    const Memory before = std::exchange(
+        memory, {x.detach(), conditioning.defined() ? conditioning.detach() : conditioning,
+                 key.detach(), value.detach()});
+    if (before.entered.defined() && at::GradMode::is_enabled()) {
+      // The weights learn from what is remembered, the units before do not.
+      const at::Tensor remembered = layer.before_heads(before.entered, before.conditioning);
+      key = at::cat({at::matmul(remembered, layer.key.t()), key}, 1);
+      value = at::cat({at::matmul(remembered, layer.value.t()), value}, 1);
+    } else if (before.entered.defined()) {
+      key = at::cat({before.key, key}, 1);
+      value = at::cat({before.value, value}, 1);
+    }
+    const at::Tensor scores = at::matmul(heads(query), heads(key).transpose(-2, -1)) /
+                              std::sqrt(static_cast<double>(options_.head_width));
+    const at::Tensor context = at::matmul(at::softmax(scores, -1), heads(value))
                                    .transpose(1, 2)
                                    .reshape({x.size(0), x.size(1), -1});
     y = x + at::matmul(layer.before_joined(context, conditioning), layer.joined.t());
@@ -128,22 +138,18 @@ at::Tensor TransformerXlPlacer::ScoresOf(const at::Tensor& x, const at::Tensor& 
 at::Tensor TransformerXlPlacer::Scores(const PlacerInputs& inputs) const {
   const int64_t units = inputs.embeddings.size(1);
   const int64_t length = options_.segment == 0 ? units : std::min(options_.segment, units);
-  std::vector<at::Tensor> memory(layers_.size());
-  at::Tensor conditioned, conditioning_memory;  // of the segment before
+  std::vector<Memory> memory(layers_.size());
+  Memory of_conditioning;
   std::vector<at::Tensor> outputs, trusts;
   for (int64_t begin = 0; begin < units; begin += length) {
     at::Tensor x = input_(inputs.embeddings.narrow(1, begin, std::min(length, units - begin)));
     at::Tensor conditioning;
     if (options_.superposition) {
-      conditioning = RunLayer(conditioning_.front(), x, conditioning_memory, {}, {});
-      conditioning_memory = x.detach();
+      conditioning = RunLayer(conditioning_.front(), x, {}, of_conditioning);
     }
     for (size_t i = 0; i < layers_.size(); ++i) {
-      const at::Tensor entered = x;
-      x = RunLayer(layers_[i], x, memory[i], conditioning, conditioned);
-      memory[i] = entered.detach();
+      x = RunLayer(layers_[i], x, conditioning, memory[i]);
     }
-    if (options_.superposition) conditioned = conditioning.detach();
     const at::Tensor seen = before_output_(x, conditioning);
     outputs.push_back(ScoresOf(seen, inputs.devices));
     if (options_.plans > 0) {

@@ -73,19 +73,23 @@ class TransformerXlPlacer : public IndependentPlacer {
 
   Layer MakeLayer(const std::string& name, bool conditioned, Parameters& parameters) const;
   Condition MakeCondition(const std::string& name, int64_t inputs, Parameters& parameters) const;
-  // One segment [B, L, width] behind `memory` [B, M, width], undefined for the first; the conditioning
-  // of both, undefined without superposition.
-  at::Tensor RunLayer(const Layer& layer, const at::Tensor& x, const at::Tensor& memory,
-                      const at::Tensor& conditioning, const at::Tensor& of_memory) const;
+  // Of the segment before: what entered the layer, its conditioning, and its keys and values.
+  struct Memory {
+    at::Tensor entered, conditioning, key, value;
+  };
+
+  // One segment [B, L, width] behind `memory`, which is empty for the first and then holds this one.
+  // The conditioning is undefined without superposition.
+  at::Tensor RunLayer(const Layer& layer, const at::Tensor& x, const at::Tensor& conditioning,
+                      Memory& memory) const;
+  at::Tensor ScoresOf(const at::Tensor& x, const at::Tensor& devices) const;
+  at::Tensor Centred(const at::Tensor& scores, const at::Tensor& devices) const;
 
   const TransformerXlOptions options_;
   Affine input_;
   std::vector<Layer> layers_;
   std::vector<Layer> conditioning_;  // one, with superposition
   Condition before_output_;
-  at::Tensor ScoresOf(const at::Tensor& x, const at::Tensor& devices) const;
-  at::Tensor Centred(const at::Tensor& scores, const at::Tensor& devices) const;
-
   Affine output_;                  // to devices, or where they are described, to keys
   std::vector<Affine> key_;        // the two layers of k
   at::Tensor trust_, trust_bias_;  // v [P, width] and b [P]
