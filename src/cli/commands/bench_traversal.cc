@@ -35,6 +35,9 @@ class BenchTraversalCommand : public Command {
                   "Graphs of each family followed for 500 episodes (default 3)")
         .TypeName("N")
         .Check(IntegerWithin(0, kFamilySize));
+    app.AddOption("--real", real_,
+                  "Folder with recorded training steps, six of which are studied, too")
+        .TypeName("FOLDER");
     app.AddOption("--threads", threads_, "Threads (default 1); results never depend on them")
         .TypeName("N")
         .Check(IntegerWithin(1, 1024));
@@ -64,6 +67,7 @@ class BenchTraversalCommand : public Command {
                                    TraversalChunk::kRepeats),
                        "", "Repeats are made five at a time.");
     }
+    design_.real = !real_.empty();
     if (!no_runs_) PW_RETURN_IF_ERROR(ProbeWritable(store_));
     if (!output_.empty()) PW_RETURN_IF_ERROR(ProbeWritable(output_));
     PW_ASSIGN(const Budget budget, MakeBudget(time_, context.started, interrupted));
@@ -104,7 +108,7 @@ class BenchTraversalCommand : public Command {
     pool.ParallelFor(static_cast<int>(missing.size()), [&](int i) {
       if (budget.Expired()) return;
       const TraversalChunk& chunk = missing[static_cast<size_t>(i)];
-      Result<TraversalTimes> times = MakeChunk(chunk, budget);
+      Result<TraversalTimes> times = MakeChunk(chunk, real_, budget);
       const std::scoped_lock lock(mutex);
       if (failed) return;
       if (!times.ok()) {
@@ -130,7 +134,7 @@ class BenchTraversalCommand : public Command {
   }
 
   TraversalDesign design_;
-  std::string store_ = "traversal.jsonl", time_, output_;
+  std::string store_ = "traversal.jsonl", real_, time_, output_;
   int threads_ = 1;
   bool no_runs_ = false;
 };

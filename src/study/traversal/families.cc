@@ -5,20 +5,24 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "base/random.h"
+#include "cluster/catalogue.h"
 #include "cluster/cluster_builder.h"
+#include "cost/cost_model.h"
+#include "formats/input.h"
 #include "graph/graph_builder.h"
 
 namespace placewright {
 namespace {
 
-constexpr std::array<GraphFamily, 3> kFamilies{GraphFamily::kCifar10, GraphFamily::kPtb,
-                                               GraphFamily::kNmt};
-constexpr std::array<std::string_view, 3> kNames{"cifar10", "ptb", "nmt"};
+constexpr std::array kFamilies{GraphFamily::kCifar10, GraphFamily::kPtb, GraphFamily::kNmt,
+                               GraphFamily::kReal};
+constexpr std::array<std::string_view, 4> kNames{"cifar10", "ptb", "nmt", "real"};
 
 // What one chip of a K80 does in a microsecond in layers of this size, about (a tenth of what it is
 // sold for), and what it takes to begin an op.
@@ -355,6 +359,7 @@ Wanted WantedOf(GraphFamily family) {
     case GraphFamily::kCifar10: return {{250, 360}, {1.42, 1.52}, {76, 154}};
     case GraphFamily::kPtb: return {{440, 560}, {2.46, 2.66}, {216, 450}};
     case GraphFamily::kNmt: return {{110, 215}, {2.55, 2.75}, {41, 69}};
+    case GraphFamily::kReal: break;
   }
   return {};
 }
@@ -364,6 +369,7 @@ Sketch DrawSketch(GraphFamily family, Random random) {
     case GraphFamily::kCifar10: return CifarSketch(random).Make();
     case GraphFamily::kPtb: return PtbSketch(random);
     case GraphFamily::kNmt: return NmtSketch(random);
+    case GraphFamily::kReal: break;
   }
   return {};
 }
@@ -528,7 +534,9 @@ Cluster EqualDevices(int devices) {
 
 }  // namespace
 
-std::span<const GraphFamily> AllGraphFamilies() { return kFamilies; }
+std::span<const GraphFamily> AllGraphFamilies() { return std::span(kFamilies).first(3); }
+
+std::span<const GraphFamily> StudiedFamilies() { return kFamilies; }
 
 std::string_view ToString(GraphFamily family) { return kNames[static_cast<size_t>(family)]; }
 
@@ -540,7 +548,7 @@ std::optional<GraphFamily> ParseGraphFamily(std::string_view name) {
 }
 
 CostGraph MakeFamilyGraph(GraphFamily family, int index, int devices) {
-  PW_CHECK(index >= 0 && index < kFamilySize && devices >= 1);
+  PW_CHECK(family != GraphFamily::kReal && index >= 0 && index < kFamilySize && devices >= 1);
   TimedGraph made =
       BuildGraph(SketchOf(family, index), fmt::format("{} {}", ToString(family), index));
   CostGraph result{std::move(made.graph), EqualDevices(devices), {}, std::nullopt};
@@ -551,6 +559,29 @@ CostGraph MakeFamilyGraph(GraphFamily family, int index, int devices) {
     for (int d = 0; d < devices; ++d) result.costs.SetTime(op, DeviceId(d), Nanos(time));
     result.costs.SetSource(op, CostSource::kGiven);
   }
+  return result;
+}
+
+std::span<const std::string_view> RealGraphFiles() {
+  static constexpr std::array<std::string_view, 6> kFiles{
+      "alexnet_b4_sgd.json.gz",   "tiny_rnnlm_1x64_b2_t3_sgd.json.gz",
+      "vgg19_b96_sgd.json.gz",    "tiny_bert_l2_b2_s64_adam.json.gz",
+      "resnet50_b32_sgd.json.gz", "mobilenet_v3_large_b64_sgd.json.gz"};
+  return kFiles;
+}
+
+Result<CostGraph> LoadRealGraph(const std::string& folder, int index, int devices) {
+  const std::string_view file = RealGraphFiles()[static_cast<size_t>(index)];
+  PW_ASSIGN(LoadedGraph loaded, LoadGraph((std::filesystem::path(folder) / file).string()));
+  PW_ASSIGN(const Cluster host, MakePreset("2xP100-16GB"));
+  PW_ASSIGN(const CostTable modelled, ModelCosts(loaded.graph, host, {}));
+  const DeviceId gpu = host.FindDevice("host0/gpu0");
+  IdVector<OpId, Nanos> times(loaded.graph.op_count(), Nanos(0));
+  for (const OpId op : loaded.graph.ops()) {
+    if (modelled.Supports(op, gpu)) times[op] = modelled.time(op, gpu);
+  }
+  CostGraph result{std::move(loaded.graph), EqualDevices(devices), {}, std::nullopt};
+  result.costs = GivenTimes(times, result.cluster);
   return result;
 }
 

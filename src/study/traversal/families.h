@@ -11,6 +11,8 @@
 // both; what is placed, visited and counted is the group, and edges are those of forward ops. Times are
 // those of the ops' arithmetic on a K80 (sizes and rates stand in the source), twice as long backwards.
 // Updates of variables are left out: their gradients stay where they are made.
+//
+// Beside them `real`: training steps recorded elsewhere, from files that are no part of the program.
 #ifndef PLACEWRIGHT_STUDY_TRAVERSAL_FAMILIES_H_
 #define PLACEWRIGHT_STUDY_TRAVERSAL_FAMILIES_H_
 
@@ -24,17 +26,24 @@
 
 namespace placewright {
 
-enum class GraphFamily : uint8_t { kCifar10, kPtb, kNmt };
+enum class GraphFamily : uint8_t { kCifar10, kPtb, kNmt, kReal };
 inline constexpr int kFamilySize = 32;
 
-std::span<const GraphFamily> AllGraphFamilies();
-std::string_view ToString(GraphFamily family);  // "cifar10", "ptb", "nmt"
+std::span<const GraphFamily> AllGraphFamilies();  // those that are made up
+std::span<const GraphFamily> StudiedFamilies();   // and kReal
+std::string_view ToString(GraphFamily family);    // "cifar10", "ptb", "nmt", "real"
 std::optional<GraphFamily> ParseGraphFamily(std::string_view name);
 
 // Graph `index` in [0, kFamilySize), with `devices` >= 1 equal devices of 12 GB whose links have the
 // speed of Placeto's simulator (7,600 bytes a microsecond, 25 us). The graph depends on family and
 // index alone.
 CostGraph MakeFamilyGraph(GraphFamily family, int index, int devices);
+
+// The files of `real`, in a folder of the user's: small enough for the study's 50 episodes.
+std::span<const std::string_view> RealGraphFiles();
+// One of these with such devices; a node is a colocation group, times are modelled, those of a P100.
+// Errors: those of reading a graph.
+Result<CostGraph> LoadRealGraph(const std::string& folder, int index, int devices);
 
 }  // namespace placewright
 

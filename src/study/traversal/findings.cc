@@ -73,7 +73,9 @@ std::optional<std::array<int, kTraversalOrders>> PublishedWins(GraphFamily famil
   constexpr std::array<size_t, kTraversalOrders> kColumns{1, 3, 2, 4, 5, 0};
   const auto device = std::find(kDevices.begin(), kDevices.end(), devices);
   const auto episode = std::find(kEpisodes.begin(), kEpisodes.end(), episodes);
-  if (device == kDevices.end() || episode == kEpisodes.end()) return std::nullopt;
+  if (device == kDevices.end() || episode == kEpisodes.end() || family == GraphFamily::kReal) {
+    return std::nullopt;
+  }
   const auto row =
       static_cast<size_t>(3 * (device - kDevices.begin()) + (episode - kEpisodes.begin()));
   std::array<int, kTraversalOrders> wins{};
@@ -237,7 +239,7 @@ std::vector<TraversalFinding> FindTraversalResults(const TraversalStore& store,
                                                    TraversalPolicy policy,
                                                    TraversalPolicy control) {
   std::vector<TraversalFinding> findings;
-  for (const GraphFamily family : AllGraphFamilies()) {
+  for (const GraphFamily family : StudiedFamilies()) {
     for (const int devices : {3, 5, 8}) {
       for (const int64_t episodes : {10, 20, 50, 500}) {
         const int64_t run_for = episodes <= 50 ? 50 : episodes;

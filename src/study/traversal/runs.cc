@@ -128,8 +128,12 @@ std::vector<int64_t> TraversalCheckpoints(int64_t episodes) {
   return checkpoints;
 }
 
-Result<TraversalTimes> MakeChunk(const TraversalChunk& chunk, const Budget& budget) {
-  const CostGraph made = MakeFamilyGraph(chunk.family, chunk.graph, chunk.devices);
+Result<TraversalTimes> MakeChunk(const TraversalChunk& chunk, const std::string& folder,
+                                 const Budget& budget) {
+  PW_ASSIGN(const CostGraph made,
+            chunk.family == GraphFamily::kReal
+                ? LoadRealGraph(folder, chunk.graph, chunk.devices)
+                : Result(MakeFamilyGraph(chunk.family, chunk.graph, chunk.devices)));
   PW_ASSIGN(const Problem problem, BuildProblem(made.graph, made.cluster, made.costs, Constraints{},
                                                 SchedulingPolicy::kFifo));
   const OpGraph graph = BuildOpGraph(problem);
@@ -186,6 +190,13 @@ std::vector<TraversalChunk> ChunksOf(const TraversalDesign& design) {
   for (int graph = 0; graph < design.long_graphs; ++graph) {
     add_all(graph, 0, 500, std::span(kDevices).first(1));
   }
+  for (int graph = 0; design.real && graph < static_cast<int>(RealGraphFiles().size()); ++graph) {
+    for (const int count : kDevices) {
+      for (const TraversalPolicy policy : kPolicies) {
+        chunks.push_back({GraphFamily::kReal, graph, count, policy, 0, 50});
+      }
+    }
+  }
   return chunks;
 }
 
@@ -197,7 +208,7 @@ Result<TraversalStore> TraversalStore::Load(const std::string& path) {
     TraversalChunk chunk;
     PW_ASSIGN(const std::string family, GetString(json, "family", place));
     PW_ASSIGN(const std::string policy, GetString(json, "policy", place));
-    PW_ASSIGN(chunk.family, ValueNamed(family, AllGraphFamilies(), place + ".family"));
+    PW_ASSIGN(chunk.family, ValueNamed(family, StudiedFamilies(), place + ".family"));
     PW_ASSIGN(chunk.policy, ValueNamed(policy, AllTraversalPolicies(), place + ".policy"));
     PW_ASSIGN(const int64_t graph, GetInt(json, "graph", place, 0, kFamilySize - 1));
     PW_ASSIGN(const int64_t devices, GetInt(json, "devices", place, 1, 64));

@@ -48,14 +48,17 @@ std::vector<int64_t> TraversalCheckpoints(int64_t episodes);
 // them; rounded from Placeto's doubles.
 using TraversalTimes = std::vector<std::vector<std::vector<int64_t>>>;
 
-// Errors: kCancelled (the budget ended before it was done).
-Result<TraversalTimes> MakeChunk(const TraversalChunk& chunk, const Budget& budget);
+// `folder` has the files of real graphs. Errors: kCancelled (the budget ended before it was done); those
+// of LoadRealGraph.
+Result<TraversalTimes> MakeChunk(const TraversalChunk& chunk, const std::string& folder,
+                                 const Budget& budget);
 
 // The study's designs, in the order in which they are made.
 struct TraversalDesign {
   int graphs = 10, repeats = 5;  // of each family; repeats in blocks of kRepeats
   // Graphs of each family that are also followed for 500 episodes, under all policies.
   int long_graphs = 3;
+  bool real = false;  // the real graphs, too
 };
 std::vector<TraversalChunk> ChunksOf(const TraversalDesign& design);
 

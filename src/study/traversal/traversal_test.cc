@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -79,7 +80,7 @@ class TraversalFile : public testing::Test {
 // A smaller run of the study: one graph, all orders, a few episodes.
 TEST_F(TraversalFile, ARunIsRepeatableAndKept) {
   TraversalChunk chunk{GraphFamily::kNmt, 0, 3, TraversalPolicy::kImprovement, 0, 5};
-  const TraversalTimes times = MakeChunk(chunk, {}).Take();
+  const TraversalTimes times = MakeChunk(chunk, "", {}).Take();
   EXPECT_EQ(times.size(), kTraversalOrders);
   EXPECT_EQ(times[0].size(), static_cast<size_t>(TraversalChunk::kRepeats));
   EXPECT_EQ(times[0][0].size(), 3U);  // after 1, 2 and 5 episodes
@@ -93,7 +94,7 @@ TEST_F(TraversalFile, ARunIsRepeatableAndKept) {
   EXPECT_TRUE(differ);
   // The other controls draw alike until something is learned: after two episodes, no later.
   chunk.policy = TraversalPolicy::kUntrained;
-  const TraversalTimes untrained = MakeChunk(chunk, {}).Take();
+  const TraversalTimes untrained = MakeChunk(chunk, "", {}).Take();
   bool learns = false;
   for (size_t order = 0; order < kTraversalOrders; ++order) {
     for (size_t repeat = 0; repeat < times[order].size(); ++repeat) {
@@ -103,8 +104,8 @@ TEST_F(TraversalFile, ARunIsRepeatableAndKept) {
   }
   EXPECT_TRUE(learns);
   chunk.policy = TraversalPolicy::kUniform;
-  const TraversalTimes control = MakeChunk(chunk, {}).Take();
-  EXPECT_EQ(control, MakeChunk(chunk, {}).Take());
+  const TraversalTimes control = MakeChunk(chunk, "", {}).Take();
+  EXPECT_EQ(control, MakeChunk(chunk, "", {}).Take());
   EXPECT_NE(control, times);
   TraversalStore store = TraversalStore::Load(path_).Take();
   EXPECT_EQ(store.Find(chunk), nullptr);
@@ -118,7 +119,28 @@ TEST_F(TraversalFile, ARunIsRepeatableAndKept) {
   stop.RequestStop();
   Budget budget;
   budget.stop = stop.token();
-  EXPECT_EQ(MakeChunk(chunk, budget).error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(MakeChunk(chunk, "", budget).error().code, ErrorCode::kCancelled);
+}
+
+// Recorded steps run as the families do; their nodes are colocation groups.
+TEST(RealGraphs, AreStudiedWhereTheyAre) {
+  const std::string folder = PLACEWRIGHT_SHARED_DATA "/fx";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is missing";
+  for (int index = 0; index < static_cast<int>(RealGraphFiles().size()); ++index) {
+    const CostGraph made = LoadRealGraph(folder, index, 5).Take();
+    EXPECT_EQ(made.cluster.device_count(), 5u);
+    const GroupGraphStatistics counted = CountGroupGraph(made.graph);
+    EXPECT_GT(counted.nodes, 60);
+    EXPECT_LT(counted.nodes, 700);
+    int64_t work = 0;
+    for (const OpId op : made.graph.ops()) work += made.costs.time(op, DeviceId(4)).count;
+    EXPECT_GT(work, 100'000);  // a tenth of a millisecond
+  }
+  const TraversalChunk chunk{GraphFamily::kReal, 0, 3, TraversalPolicy::kUniform, 0, 1};
+  EXPECT_EQ(MakeChunk(chunk, folder, {}).Take().size(), kTraversalOrders);
+  EXPECT_EQ(MakeChunk(chunk, "/nowhere", {}).error().code, ErrorCode::kFileUnreadable);
+  EXPECT_EQ(ChunksOf({2, 5, 0, true}).size() - ChunksOf({2, 5, 0, false}).size(),
+            RealGraphFiles().size() * 3 * 4);
 }
 
 TEST_F(TraversalFile, LinesThatAreWrongAreNamed) {
