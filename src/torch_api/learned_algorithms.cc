@@ -303,15 +303,12 @@ LearnedAlgorithm Gdp() {
       Word("devices", {"numbered", "described"},
            "what scores know of devices: their numbers, so that a policy is of one cluster's "
            "number of devices, or what they are")));
-  add(OfPolicy(Word("plans", {"unseen", "seen"},
-                    "whether scores also depend on where all on one device, expert, m-etf, metis "
-                    "and layered put a unit")));
-  add(Real("plan-noise", 0, 0, 100,
-           "deviation of what is added to the trust in each of these plans, the same for all units "
-           "of a placement"));
-  add(OfPolicy(
-      Word("features", {"own", "shuffled"},
-           "of units; shuffled: those of others, the control of what is learned from them")));
+  add(OfPolicy(Word("plans", {"unseen", "followed"},
+                    "whether the policy may follow a plan for the whole graph: all on one device, "
+                    "expert, m-etf, metis or layered")));
+  add(OfPolicy(Word("features", {"own", "shuffled", "none"},
+                    "of units; shuffled: those of others, none: zeros, the controls of what is "
+                    "learned from them")));
   add(Word("optimizer", {"adam", "sgd"}, "what moves the policy"));
   Change(gdp.settings, "draw", "400");
   Change(gdp.settings, "update", "400");
@@ -330,8 +327,7 @@ LearnedAlgorithm Gdp() {
   Tune(gdp, "places", "on");
   Tune(gdp, "costs", "on");
   Tune(gdp, "devices", "described");
-  Tune(gdp, "plans", "seen");
-  Tune(gdp, "plan-noise", "10");
+  Tune(gdp, "plans", "followed");
   Tune(gdp, "scores", "centred");
   Tune(gdp, "draw", "10");
   Tune(gdp, "update", "10");

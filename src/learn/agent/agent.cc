@@ -14,6 +14,7 @@
 #include "learn/placer/transformer_xl.h"
 #include "learn/policy/categorical.h"
 #include "learn/policy/encoder_placer.h"
+#include "learn/policy/following.h"
 #include "learn/policy/grouper_placer.h"
 #include "learn/policy/table.h"
 #include "learn/units/constructive_plans.h"
@@ -130,12 +131,9 @@ Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, Placem
     features.push_back(
         CostFeatures(problem.problem, problem.graph, problem.candidates, problem.groups, units));
   }
-  UnitGraph graph{at::cat(features, 1).to(numbers),
-                  structure.to(numbers.device()),
-                  at::Tensor(),
-                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers),
-                  at::Tensor(),
-                  at::Tensor()};
+  UnitGraph graph{at::cat(features, 1).to(numbers), structure.to(numbers.device()), at::Tensor(),
+                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers), at::Tensor()};
+  if (settings.Is("features", "none")) graph.features.zero_();
   if (settings.Is("features", "shuffled")) {
     Random random = Random(problem.seed).Fork(kShuffledFeatures);
     graph.features = graph.features.index_select(
@@ -157,19 +155,22 @@ Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, Placem
     graph.devices = DeviceFeatures(problem.problem, problem.candidates).to(numbers);
     of_placer.device_features = kDeviceFeatures;
   }
-  if (settings.Is("plans", "seen")) {
-    graph.plans = PlansAsFeatures(problem.problem, units,
-                                  ConstructivePlansOf(problem.problem, problem.graph,
-                                                      problem.candidates, problem.groups))
-                      .to(numbers);
-    of_placer.plans = kConstructivePlans;
-  }
   const auto make_placer = [&](int64_t width, Parameters& of) -> std::unique_ptr<PlacerNet> {
     return std::make_unique<TransformerXlPlacer>(width, devices, of_placer, "placer", of);
   };
-  auto policy = std::make_unique<EncoderPlacerPolicy>(
-      graph, std::move(encoder), make_placer,
-      UniformShare(settings.Number("explore"), units.size()), parameters);
+  const double uniform = UniformShare(settings.Number("explore"), units.size());
+  auto placed = std::make_unique<EncoderPlacerPolicy>(graph, std::move(encoder), make_placer,
+                                                      uniform, parameters);
+  std::unique_ptr<Policy> policy;
+  if (settings.Is("plans", "followed")) {
+    const at::Tensor plans = PlansAsFeatures(
+        problem.problem, units,
+        ConstructivePlansOf(problem.problem, problem.graph, problem.candidates, problem.groups));
+    policy = std::make_unique<FollowingPolicy>(std::move(placed), plans.to(numbers), uniform,
+                                               parameters);
+  } else {
+    policy = std::move(placed);
+  }
   return Agent{std::move(units), std::move(policy), MakeTrainerOptions(settings), {}, {}};
 }
 
@@ -180,12 +181,9 @@ Agent MakeMars(const AgentSettings& settings, const AgentProblem& problem, Place
     return MakePlacer(settings, width, devices, of_placer);
   };
   const at::TensorOptions& numbers = parameters->options();
-  UnitGraph graph{FeaturesOfUnits(problem.problem, units).to(numbers),
-                  at::Tensor(),
+  UnitGraph graph{FeaturesOfUnits(problem.problem, units).to(numbers), at::Tensor(),
                   NormalizedAdjacency(units.size(), units.edges, numbers),
-                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers),
-                  at::Tensor(),
-                  at::Tensor()};
+                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers), at::Tensor()};
   std::unique_ptr<GraphEncoder> encoder = MakeEncoder(settings, problem, units, graph, *parameters);
   auto policy = std::make_unique<EncoderPlacerPolicy>(
       graph, std::move(encoder), make_placer,
@@ -232,7 +230,6 @@ TrainerOptions MakeTrainerOptions(const AgentSettings& settings) {
   options.gradient_norm = settings.Number("gradient-norm");
   options.baseline = settings.Number("baseline-decay");
   options.noise = settings.Number("logit-noise");
-  if (settings.Has("plan-noise")) options.plan_noise = settings.Number("plan-noise");
   options.noise_until = settings.Integer("noise-until");
   options.greedy_from = settings.Integer("greedy-from");
   options.decay_from = settings.Integer("decay-from");

@@ -159,41 +159,14 @@ TEST(TransformerXl, DescribedDevicesAreNotNumbers) {
   const at::Tensor x = Leaf({1, 7, 2}, 1), devices = Leaf({3, 3}, 2).detach();
   const at::Tensor decided = at::zeros({1, 1, 7}, at::kLong);
   const at::Tensor all =
-      three.Logits({x, at::Tensor(), at::zeros({7, 3}, kDoubles), devices, {}}, decided)[0][0];
+      three.Logits({x, at::Tensor(), at::zeros({7, 3}, kDoubles), devices}, decided)[0][0];
   const at::Tensor order = at::tensor({2, 0}, at::kLong);
   const at::Tensor some =
-      two.Logits({x, at::Tensor(), at::zeros({7, 2}, kDoubles), devices.index_select(0, order), {}},
+      two.Logits({x, at::Tensor(), at::zeros({7, 2}, kDoubles), devices.index_select(0, order)},
                  decided)[0][0];
   EXPECT_TRUE(at::allclose(some, all.index_select(1, order)));
   EXPECT_TRUE(
       at::allclose(all.mean(0), at::matmul(devices, at::tensor({1.0, 0.0, -2.0}, kDoubles))));
-}
-
-TEST(TransformerXl, TrustsPlansAsFarAsItIsSaid) {
-  TransformerXlOptions options{6, 1, 2, 3, 8, 4};
-  options.centred = true;
-  Parameters plain_parameters(Random(3), kDoubles), parameters(Random(3), kDoubles);
-  const TransformerXlPlacer plain(2, 4, options, "placer", plain_parameters);
-  options.plans = 2;
-  const TransformerXlPlacer placer(2, 4, options, "placer", parameters);
-  PlacerInputs inputs{Leaf({1, 7, 2}, 1), at::Tensor(), at::zeros({7, 4}, kDoubles), {}, {}};
-  inputs.plans = at::zeros({7, 4, 2}, kDoubles);
-  for (int64_t unit = 0; unit < 7; ++unit) {
-    inputs.plans[unit][unit % 4][0] = 1;
-    inputs.plans[unit][3][1] = 1;
-  }
-  const at::Tensor devices = at::zeros({1, 1, 7}, at::kLong);
-  const at::Tensor before = placer.Logits(inputs, devices);
-  EXPECT_TRUE(at::allclose(before, plain.Logits(inputs, devices)));
-  before.select(3, 0).sum().backward();
-  for (const auto& [name, tensor] : parameters.named()) {
-    if (name.find(".trust") == std::string::npos) continue;
-    EXPECT_GT(tensor.grad().abs().sum().item<double>(), 0) << name;
-    const at::NoGradGuard no_gradients;
-    if (name == "placer.trust_bias") tensor.copy_(at::tensor({0.2, -0.1}, kDoubles));
-  }
-  const at::Tensor more = (placer.Logits(inputs, devices) - before)[0][0];
-  EXPECT_TRUE(at::allclose(more, inputs.plans.select(2, 0) * 2 - inputs.plans.select(2, 1)));
 }
 
 TEST(IndependentPlacer, DrawsTheLargestSum) {

@@ -14,7 +14,6 @@ struct PlacerInputs {
                           // or [B, N, N]
   at::Tensor forbidden;   // [N, devices]: 0, or minus infinity where a unit may not lie
   at::Tensor devices;     // [devices, features], for networks that score what devices are
-  at::Tensor plans;  // [N, devices, P]: what P other planners do, for networks that follow them
 };
 
 class PlacerNet {

@@ -82,10 +82,6 @@ TransformerXlPlacer::TransformerXlPlacer(int64_t inputs, int64_t devices,
     key_.emplace_back(name + ".key_hidden", options.width, features, parameters);
     key_.emplace_back(name + ".key", options.width, options.width, parameters);
   }
-  if (options.plans > 0) {
-    trust_ = parameters.Constant(name + ".trust", {options.plans, options.width}, 0);
-    trust_bias_ = parameters.Constant(name + ".trust_bias", {options.plans}, 0);
-  }
   if (options.centred) {
     preference_ = parameters.Constant(name + ".preference", {features > 0 ? features : devices}, 0);
   }
@@ -140,7 +136,7 @@ at::Tensor TransformerXlPlacer::Scores(const PlacerInputs& inputs) const {
   const int64_t length = options_.segment == 0 ? units : std::min(options_.segment, units);
   std::vector<Memory> memory(layers_.size());
   Memory of_conditioning;
-  std::vector<at::Tensor> outputs, trusts;
+  std::vector<at::Tensor> outputs;
   for (int64_t begin = 0; begin < units; begin += length) {
     at::Tensor x = input_(inputs.embeddings.narrow(1, begin, std::min(length, units - begin)));
     at::Tensor conditioning;
@@ -150,17 +146,10 @@ at::Tensor TransformerXlPlacer::Scores(const PlacerInputs& inputs) const {
     for (size_t i = 0; i < layers_.size(); ++i) {
       x = RunLayer(layers_[i], x, conditioning, memory[i]);
     }
-    const at::Tensor seen = before_output_(x, conditioning);
-    outputs.push_back(ScoresOf(seen, inputs.devices));
-    if (options_.plans > 0) {
-      trusts.push_back(at::linear(seen, trust_, trust_bias_ * kPreferenceScale));
-    }
+    outputs.push_back(ScoresOf(before_output_(x, conditioning), inputs.devices));
   }
-  at::Tensor scores = at::cat(outputs, 1);
-  if (options_.centred) scores = Centred(scores, inputs.devices);
-  if (trusts.empty()) return scores;
-  // [B, N, 1, P] times [N, devices, P].
-  return scores + (at::cat(trusts, 1).unsqueeze(2) * inputs.plans).sum(-1);
+  const at::Tensor scores = at::cat(outputs, 1);
+  return options_.centred ? Centred(scores, inputs.devices) : scores;
 }
 
 at::Tensor TransformerXlPlacer::Centred(const at::Tensor& scores, const at::Tensor& devices) const {

@@ -24,9 +24,6 @@
 // any number of them: the score of unit u on d is (W x_u + b) . k(f_d) / sqrt(width), where k has one
 // hidden layer, and the preference is a sum of d's features. Not in the papers, whose policies have as
 // many outputs as the cluster has devices.
-//
-// With the plans of other planners, score of unit u on d has the term sum over p of
-// (v_p . x_u + b_p) * (whether plan p puts u on d), not centred. Not in the papers.
 #ifndef PLACEWRIGHT_LEARN_PLACER_TRANSFORMER_XL_H_
 #define PLACEWRIGHT_LEARN_PLACER_TRANSFORMER_XL_H_
 
@@ -45,7 +42,6 @@ struct TransformerXlOptions {  // the defaults are GDP's
   int64_t segment = 128;  // units; 0: all
   bool attention = true, superposition = false, centred = false;
   int64_t device_features = 0;  // 0: devices are numbers
-  int64_t plans = 0;            // of other planners
 };
 
 class TransformerXlPlacer : public IndependentPlacer {
@@ -90,10 +86,9 @@ class TransformerXlPlacer : public IndependentPlacer {
   std::vector<Layer> layers_;
   std::vector<Layer> conditioning_;  // one, with superposition
   Condition before_output_;
-  Affine output_;                  // to devices, or where they are described, to keys
-  std::vector<Affine> key_;        // the two layers of k
-  at::Tensor trust_, trust_bias_;  // v [P, width] and b [P]
-  at::Tensor preference_;          // of centred scores: [devices], or [device_features]
+  Affine output_;            // to devices, or where they are described, to keys
+  std::vector<Affine> key_;  // the two layers of k
+  at::Tensor preference_;    // of centred scores: [devices], or [device_features]
 };
 
 }  // namespace placewright

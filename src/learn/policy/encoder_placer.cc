@@ -27,23 +27,23 @@ void EncoderPlacerPolicy::FreezeEncoder() {
 PlacerInputs EncoderPlacerPolicy::Inputs() const {
   const at::Tensor h =
       frozen_.defined() ? frozen_ : encoder_->Encode(graph_.structure, graph_.features);
-  return {h.unsqueeze(0), graph_.adjacency, graph_.forbidden, graph_.devices, graph_.plans};
+  return {h.unsqueeze(0), graph_.adjacency, graph_.forbidden, graph_.devices};
 }
 
 at::Tensor EncoderPlacerPolicy::Sample(int64_t count, Random& random,
                                        const Exploration& exploration) const {
   const at::NoGradGuard no_gradients;
-  at::Tensor noise =
+  const at::Tensor noise =
       ExplorationNoise({1, count, graph_.forbidden.size(0), graph_.forbidden.size(1)},
                        graph_.features.options(), random, exploration, uniform_);
-  if (graph_.plans.defined() && exploration.plan_noise > 0 && !exploration.greedy) {
-    // [count, P] times [N, devices, P].
-    const at::Tensor trust = NormalNoise({count, graph_.plans.size(2)}, noise.options(), random);
-    noise = noise + at::matmul(graph_.plans, trust.t() * exploration.plan_noise)
-                        .permute({2, 0, 1})
-                        .unsqueeze(0);
-  }
   return placer_->Sample(Inputs(), noise)[0];
+}
+
+EncoderPlacerPolicy::Scored EncoderPlacerPolicy::Score() const {
+  const PlacerInputs inputs = Inputs();
+  const at::Tensor none =
+      at::zeros({1, 1, inputs.embeddings.size(1)}, inputs.embeddings.options().dtype(at::kLong));
+  return {inputs.embeddings[0], placer_->Logits(inputs, none)[0][0]};
 }
 
 Policy::Evaluated EncoderPlacerPolicy::Evaluate(const at::Tensor& decisions) const {

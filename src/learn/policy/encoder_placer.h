@@ -19,7 +19,6 @@ struct UnitGraph {
   at::Tensor adjacency;  // NormalizedAdjacency, for placers that look at it
   at::Tensor forbidden;  // [N, devices]
   at::Tensor devices;    // [devices, features], for placers that look at them
-  at::Tensor plans;      // [N, devices, P] of other planners, likewise
 };
 
 class EncoderPlacerPolicy : public Policy {
@@ -33,6 +32,14 @@ class EncoderPlacerPolicy : public Policy {
                       std::shared_ptr<Parameters> parameters);
 
   const GraphEncoder& encoder() const { return *encoder_; }
+  const UnitGraph& graph() const { return graph_; }
+  // What a policy around this one goes on with, of a placer that decides all units independently; with
+  // gradients.
+  struct Scored {
+    at::Tensor embeddings;  // [N, width] of the encoder
+    at::Tensor logits;      // [N, devices]
+  };
+  Scored Score() const;
   // From now on the encoder is not trained: Table 1 of Mars trains placers on fixed representations.
   void FreezeEncoder();
 

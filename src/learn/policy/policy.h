@@ -18,9 +18,6 @@ namespace placewright {
 struct Exploration {
   bool greedy = false;  // the likeliest choice, always
   double noise = 0;     // standard deviation of what is added to the logits of placers
-  // The same of what is added to the trust in each plan of other planners, where the policy sees
-  // any: the same for all units of a placement, so that placements follow one or the other.
-  double plan_noise = 0;
 };
 
 class Policy {

@@ -27,7 +27,6 @@ at::Tensor Trainer::Draw() {
   Exploration exploration;
   exploration.greedy = options_.greedy_from >= 0 && samples_ >= options_.greedy_from;
   if (samples_ < options_.noise_until) exploration.noise = options_.noise;
-  exploration.plan_noise = options_.plan_noise;
   return policy_.Sample(options_.draw, draws_, exploration);
 }
 

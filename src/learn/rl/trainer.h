@@ -39,8 +39,7 @@ struct TrainerOptions {
   Advantages advantages = Advantages::kRaw;
   // The Hierarchical Planner's schedules, by samples so far; negative: never.
   int64_t noise_until = -1, greedy_from = -1;
-  double plan_noise = 0;  // Exploration::plan_noise
-  double noise = 0;       // Exploration::noise until then
+  double noise = 0;  // Exploration::noise until then
   int64_t decay_from = -1, decay_every = 50;
   double decay = 0.95;                      // of the learning rate
   double first_baseline = 0;                // B_0; 0: that of the first reward

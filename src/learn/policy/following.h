@@ -1,0 +1,57 @@
+// A policy that may follow another planner's plan: it first decides which, one decision for the whole
+// placement, and then for each unit whether to do as that plan does or otherwise.
+//
+//   mode   softmax over W [mean over units of h, mean of the features] + b: no plan, or one of P
+//   unit   softmax over devices of the inner policy's logits, to which for the device where the mode's
+//          plan p puts the unit is added c + v_p . h_u + b_p
+//
+// where h are the encoder's representations, and c is so large that at first kDeviations units of a
+// placement do otherwise. W, b, v and b_p begin at 0. Not in the papers. If units were to choose among
+// plans each by itself, placements would be mixtures of plans, all of them bad, and the policy would
+// come to trust the plan that suffers least from mixing: everything on one device.
+#ifndef PLACEWRIGHT_LEARN_POLICY_FOLLOWING_H_
+#define PLACEWRIGHT_LEARN_POLICY_FOLLOWING_H_
+
+#include <memory>
+
+#include "learn/policy/encoder_placer.h"
+
+namespace placewright {
+
+class FollowingPolicy : public Policy {
+ public:
+  static constexpr double kDeviations = 2;
+
+  // `plans` [N, devices, P]: the share of a unit that each plan puts on a device. `uniform`:
+  // MixUniform's share of units' decisions. The inner policy's placer is an independent one.
+  FollowingPolicy(std::unique_ptr<EncoderPlacerPolicy> inner, at::Tensor plans, double uniform,
+                  std::shared_ptr<Parameters> parameters);
+
+  at::Tensor Sample(int64_t count, Random& random, const Exploration& exploration) const override;
+  Evaluated Evaluate(const at::Tensor& decisions) const override;
+  std::vector<int64_t> parts() const override { return {1, plans_.size(1)}; }
+  std::vector<DeviceId> DevicesOf(const at::Tensor& row) const override;
+  // With the plan of which most units do the same.
+  at::Tensor DecisionsFor(std::span<const DeviceId> device_of) const override;
+  at::Tensor Varied(const at::Tensor& row, Random& random) const override;
+  const Parameters& parameters() const override { return *parameters_; }
+
+ private:
+  struct Logits {
+    at::Tensor modes;  // [1, P + 1]
+    at::Tensor units;  // [P + 1, N, devices]
+  };
+  Logits MakeLogits() const;
+
+  std::shared_ptr<Parameters> parameters_;
+  std::unique_ptr<EncoderPlacerPolicy> inner_;
+  at::Tensor plans_;    // [P, N, devices]
+  at::Tensor summary_;  // [F], mean of the features
+  double uniform_, follow_;
+  at::Tensor mode_, mode_bias_;    // W [P + 1, width + F], b [P + 1]
+  at::Tensor trust_, trust_bias_;  // v [P, width], b_p [P]
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_LEARN_POLICY_FOLLOWING_H_
