@@ -29,7 +29,7 @@ std::string OursText(const StudyMethod& method, const CellResult& cell) {
                      cell.complete ? "" : fmt::format(" of {}", cell.runs.size()),
                      method.before.empty() || method.shows == StudyMethod::Shows::kBefore
                          ? ""
-                         : fmt::format(", {} placements", cell.samples));
+                         : fmt::format(", {} placements", cell.samples + 1));
 }
 
 // Of the runs of a cell, hours on real machines and ours.
@@ -55,8 +55,10 @@ std::string RatioText(const ClaimResult& claim) {
 }
 
 std::string NumberText(const ClaimResult& claim) {
-  if (claim.censored == 0) return fmt::to_string(claim.ratio.n);
-  return fmt::format("{} ({} never)", claim.ratio.n, claim.censored);
+  std::string text = fmt::to_string(claim.ratio.n);
+  if (claim.censored > 0) text += fmt::format(", {} never", claim.censored);
+  if (claim.misfits > 0) text += fmt::format(", {} without a fit", claim.misfits);
+  return text;
 }
 
 // Under perturbed costs.
@@ -194,6 +196,7 @@ Json JsonOf(const StudyTable& table, const TableResult& result) {
       out["model"] = table.models[model].label;
       out["graph"] = table.models[model].graph;
       out["cluster"] = table.ClusterOf(model);
+      out["said"] = table.models[model].published;
       out["method"] = table.methods[method].label;
       out["samples"] = cell.samples;
       out["n"] = cell.best.size();
@@ -218,6 +221,7 @@ Json JsonOf(const StudyTable& table, const TableResult& result) {
     out["measure"] = kMeasures[static_cast<size_t>(table.claims[i].measure)];
     out["n"] = claim.ratio.n;
     out["censored"] = claim.censored;
+    out["misfits"] = claim.misfits;
     out["ratio"] = claim.ratio.n > 0 ? Json(claim.ratio.ratio) : Json();
     out["low"] = claim.ratio.n > 1 ? Json(claim.ratio.low) : Json();
     out["high"] = claim.ratio.n > 1 ? Json(claim.ratio.high) : Json();

@@ -74,27 +74,37 @@ MeasuredPair MeasurePair(StudyClaim::Measure measure, const StudyRun& less, cons
 
 // Of one model: a logarithm for each seed. What plans at once has one run, which is paired with every
 // seed of the other.
-std::vector<double> LogarithmsOf(const StudyTable& table, const StudyClaim& claim, size_t model,
-                                 const std::vector<CellResult>& cells, size_t* censored) {
+struct ModelPairs {
+  std::vector<double> logarithms;
+  size_t censored = 0, misfits = 0;  // ClaimResult's, in pairs
+};
+
+ModelPairs PairsOf(const StudyTable& table, const StudyClaim& claim, size_t model,
+                   const std::vector<CellResult>& cells) {
   const auto run_of = [&](size_t method, size_t seed) -> const StudyRun* {
     const std::vector<const StudyRun*>& runs = cells[method].runs;
     if (runs.empty()) return nullptr;
     if (table.methods[method].kind != StudyMethod::Kind::kLearned) return runs[0];
     return seed < runs.size() ? runs[seed] : nullptr;
   };
+  const int64_t samples = table.models[model].samples;
   const size_t seeds = std::max(cells[claim.less].runs.size(), cells[claim.more].runs.size());
-  std::vector<double> logarithms;
+  ModelPairs pairs;
   for (size_t seed = 0; seed < seeds; ++seed) {
     const StudyRun* const a = run_of(claim.less, seed);
     const StudyRun* const b = run_of(claim.more, seed);
     if (a == nullptr || b == nullptr) continue;
-    const MeasuredPair pair = MeasurePair(claim.measure, *a, *b, table.models[model].samples);
-    if (!pair.less && pair.more) ++*censored;
+    if (!a->BestWithin(samples)) {
+      pairs.misfits += b->BestWithin(samples) ? 1 : 0;
+      continue;
+    }
+    const MeasuredPair pair = MeasurePair(claim.measure, *a, *b, samples);
+    if (!pair.less && pair.more) ++pairs.censored;
     if (pair.less && pair.more && *pair.less > 0 && *pair.more > 0) {
-      logarithms.push_back(std::log(*pair.less / *pair.more));
+      pairs.logarithms.push_back(std::log(*pair.less / *pair.more));
     }
   }
-  return logarithms;
+  return pairs;
 }
 
 ClaimResult SummarizeClaim(const StudyTable& table, const StudyClaim& claim,
@@ -102,14 +112,19 @@ ClaimResult SummarizeClaim(const StudyTable& table, const StudyClaim& claim,
   ClaimResult result;
   std::vector<double> logarithms;
   for (const size_t model : claim.models) {
-    const std::vector<double> of_model =
-        LogarithmsOf(table, claim, model, cells[model], &result.censored);
-    if (claim.models.size() == 1 || of_model.empty()) {
-      logarithms.insert(logarithms.end(), of_model.begin(), of_model.end());
-    } else {
-      logarithms.push_back(std::accumulate(of_model.begin(), of_model.end(), 0.0) /
-                           static_cast<double>(of_model.size()));
+    const ModelPairs pairs = PairsOf(table, claim, model, cells[model]);
+    if (claim.models.size() == 1) {
+      logarithms = pairs.logarithms;
+      result.censored = pairs.censored;
+      result.misfits = pairs.misfits;
+      continue;
     }
+    // A model with a seed that failed counts as one that failed.
+    result.misfits += pairs.misfits > 0 ? 1 : 0;
+    result.censored += pairs.misfits == 0 && pairs.censored > 0 ? 1 : 0;
+    if (pairs.misfits > 0 || pairs.censored > 0 || pairs.logarithms.empty()) continue;
+    logarithms.push_back(std::accumulate(pairs.logarithms.begin(), pairs.logarithms.end(), 0.0) /
+                         static_cast<double>(pairs.logarithms.size()));
   }
   result.ratio = CompareRatios(logarithms);
   return result;
@@ -122,6 +137,7 @@ std::optional<double> Measured(const StudyRun& run, StudyClaim::Measure measure,
   if (measure == StudyClaim::Measure::kBest) return run.BestWithin(samples);
   if (measure == StudyClaim::Measure::kSamples) {
     for (const CurvePoint& point : run.curve) {
+      if (point.samples > samples) break;
       if (point.best && *point.best <= target) return static_cast<double>(point.samples);
     }
     return std::nullopt;
@@ -154,7 +170,11 @@ TableResult Summarize(const StudyTable& table, const RunOf& run_of) {
     ratios.push_back(result.claims.back().ratio);
   }
   const std::vector<Verdict> verdicts = JudgeTogether(ratios);
-  for (size_t i = 0; i < verdicts.size(); ++i) result.claims[i].verdict = verdicts[i];
+  for (size_t i = 0; i < verdicts.size(); ++i) {
+    ClaimResult& claim = result.claims[i];
+    const bool failed = claim.censored > 0 || claim.misfits > 0;
+    claim.verdict = failed && verdicts[i] == Verdict::kHolds ? Verdict::kUndecided : verdicts[i];
+  }
   return result;
 }
 

@@ -29,7 +29,9 @@ struct ClaimResult {
   Verdict verdict = Verdict::kUndecided;
   // Share of draws of perturbed costs under which the ratio lies on the same side of 1 (--rescore).
   std::optional<double> holds;
-  size_t censored = 0;  // pairs left out as `less` never came near
+  // What is left out, in pairs, or in models where there are several: as `less` never came near to
+  // `more`, or found nothing that fits. No claim with such holds.
+  size_t censored = 0, misfits = 0;
 };
 
 struct TableResult {

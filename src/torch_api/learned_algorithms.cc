@@ -476,18 +476,20 @@ Result<AgentSettings> AgentSettings::Parse(const LearnedAlgorithm& algorithm,
     settings.values_[name] = value;
     settings.changed_.push_back(name);
   }
-  if (settings.Has("draw") && settings.Integer("update") % settings.Integer("draw") != 0) {
-    return BadSetting(algorithm,
-                      fmt::format("update={} is no multiple of draw={}", settings.Word("update"),
-                                  settings.Word("draw")),
-                      "Change one of the two.");
-  }
+  PW_RETURN_IF_ERROR(settings.CheckTogether());
   return settings;
+}
+
+Status AgentSettings::CheckTogether() const {
+  if (!Has("draw") || Integer("update") % Integer("draw") == 0) return Ok();
+  return BadSetting(
+      *algorithm_, fmt::format("update={} is no multiple of draw={}", Word("update"), Word("draw")),
+      "Change one of the two.");
 }
 
 Result<AgentSettings> AgentSettings::OfPolicy(const LearnedAlgorithm& algorithm,
                                               const StoredPolicy& policy,
-                                              std::span<const std::string> changes) {
+                                              std::span<const std::string> changes, PolicyUse use) {
   const auto mismatch = [](std::string message, std::string remedy) {
     return MakeError(ErrorCode::kPlanMismatch, std::move(message), "", std::move(remedy));
   };
@@ -512,12 +514,14 @@ Result<AgentSettings> AgentSettings::OfPolicy(const LearnedAlgorithm& algorithm,
                                   found->second),
                       "Leave it out, or train another policy.");
     }
-    if (!settings.Changed(setting.name)) settings.values_[setting.name] = found->second;
+    const bool kept = setting.structural || use == PolicyUse::kGoesOn;
+    if (kept && !settings.Changed(setting.name)) settings.values_[setting.name] = found->second;
   }
   if (stored.size() != algorithm.settings.size()) {
     return mismatch("the policy has settings that this version does not know",
                     "Train it again with this version.");
   }
+  PW_RETURN_IF_ERROR(settings.CheckTogether());
   return settings;
 }
 

@@ -38,6 +38,9 @@ std::vector<LearnedAlgorithm> TorchAlgorithms();
 // nullptr where no learned planner has the name.
 const LearnedAlgorithm* FindLearnedAlgorithm(std::string_view name);
 
+// What a stored policy is for: a start, or its own training that goes on.
+enum class PolicyUse : uint8_t { kStartsFrom, kGoesOn };
+
 // A value for every setting of an algorithm.
 class AgentSettings {
  public:
@@ -47,12 +50,14 @@ class AgentSettings {
   static Result<AgentSettings> Parse(const LearnedAlgorithm& algorithm,
                                      std::span<const std::string> changes);
 
-  // Those of a stored policy, and over them `changes`. Errors: those of Parse; kPlanMismatch (a
+  // What a stored policy is made of, or where its training goes on all of its settings; else the
+  // defaults, and over these `changes`. Errors: those of Parse; kPlanMismatch (a
   // policy of another algorithm, or without a setting or with others; a change of what the policy
   // is made of).
   static Result<AgentSettings> OfPolicy(const LearnedAlgorithm& algorithm,
                                         const StoredPolicy& policy,
-                                        std::span<const std::string> changes);
+                                        std::span<const std::string> changes,
+                                        PolicyUse use = PolicyUse::kStartsFrom);
 
   // But for Has, the algorithm has the setting, of that type.
   bool Has(std::string_view name) const { return values_.contains(name); }
@@ -68,6 +73,7 @@ class AgentSettings {
 
  private:
   explicit AgentSettings(const LearnedAlgorithm& algorithm) : algorithm_(&algorithm) {}
+  Status CheckTogether() const;  // of values that each are in range
 
   const LearnedAlgorithm* algorithm_;
   std::map<std::string, std::string, std::less<>> values_;

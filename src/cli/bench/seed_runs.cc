@@ -164,10 +164,11 @@ class KeptTraining {
       for (const TrainingUpdate& update : training.progress().last) {
         Note(training, update, *request.problems[update.problem].problem);
       }
-      // In all: no one can say what of it a graph had.
+      // No one can say what of the time a graph had: equal shares.
+      const auto share = static_cast<double>(runs_.size());
       for (StudyRun& run : runs_) {
-        run.seconds = before + training.progress().seconds;
-        run.evaluating = evaluating + training.progress().evaluating;
+        run.seconds = before + training.progress().seconds / share;
+        run.evaluating = evaluating + training.progress().evaluating / share;
       }
       console.Progress(fmt::format("{}: {} of {} samples, best {}", label_,
                                    training.progress().samples, total,
@@ -297,6 +298,7 @@ std::vector<RunKey> KeysBefore(const WantedRun& wanted) {
     RunKey& key = keys.emplace_back(wanted.key);
     key.graph = graph.graph;
     key.cluster = graph.cluster;
+    key.source = wanted.source_before;
   }
   return keys;
 }
@@ -305,6 +307,7 @@ std::vector<RunKey> KeysBefore(const WantedRun& wanted) {
 std::string BaseBefore(const WantedRun& wanted, const std::string& kept) {
   RunKey key = wanted.key;
   key.graph = key.cluster = "";
+  key.source = wanted.source_before;
   return (fs::path(kept) / NameOf(key)).string();
 }
 
@@ -346,14 +349,19 @@ Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t meth
   for (const StudyGraph& graph : wanted.before) {
     graphs.push_back(graph.graph + " on " + graph.cluster);
   }
-  wanted.key.source =
+  wanted.source_before = wanted.key.source =
       fmt::format("{}: {} samples each", fmt::join(graphs, ", "), wanted.samples_before);
-  using enum StudyMethod::Shows;
-  if (of_method.shows == kBefore) wanted.samples = wanted.judged = wanted.samples_before;
-  if (of_method.shows == kLikeliest) wanted.samples = 0;
-  if (of_method.shows == kBest && of_method.own_samples > 0) {
-    wanted.samples = of_method.own_samples;
-    wanted.judged = std::min(wanted.judged, wanted.samples);
+  switch (of_method.shows) {
+    case StudyMethod::Shows::kBefore: wanted.samples = wanted.judged = wanted.samples_before; break;
+    case StudyMethod::Shows::kLikeliest:
+      wanted.samples = 0;
+      wanted.key.source += ", likeliest";
+      break;
+    case StudyMethod::Shows::kBest:
+      if (of_method.own_samples > 0) wanted.samples = of_method.own_samples;
+      wanted.judged = std::min(wanted.judged, wanted.samples);
+      wanted.key.source += fmt::format(", then {} here", wanted.samples);
+      break;
   }
   return wanted;
 }

@@ -22,9 +22,11 @@ struct WantedRun {
   RunKey key;
   int64_t samples = 0;
   int64_t judged = 0;  // of those, the first that the table compares: whose best placement is kept
-  bool recurrent = false;          // the model
-  std::vector<StudyGraph> before;  // what the policy is trained on before: key.source names it
-  int64_t samples_before = 0;      // of each of these
+  bool recurrent = false;  // the model
+  // What the policy is trained on before, and its name; key.source also says what comes after that.
+  std::vector<StudyGraph> before;
+  std::string source_before;
+  int64_t samples_before = 0;  // of each of these
 };
 
 // Of the cell's run from that seed. Errors: those of AgentSettings::Parse.

@@ -38,7 +38,9 @@ class SeedRuns : public testing::Test {
     wanted.method = &method_;
     wanted.key.graph = small_;
     wanted.key.algorithm = "placeto";
-    wanted.key.source = "both";
+    wanted.source_before = "both";
+    wanted.key.source =
+        shows == StudyMethod::Shows::kBefore ? "both" : "both, " + std::to_string(samples);
     wanted.key.seed = 3;
     const AgentSettings settings =
         AgentSettings::Parse(*FindLearnedAlgorithm("placeto"), {}).Take();

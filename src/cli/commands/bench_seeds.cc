@@ -110,7 +110,9 @@ class BenchSeedsCommand : public Command {
       if (!whole) continue;
       console.Progress("");
       const std::chrono::duration<double> took = Clock::now() - start;
-      const std::optional<double> best = store.runs().back().BestWithin(run.samples);
+      const StudyRun* const made = FindRun(store, run);
+      if (made == nullptr) continue;
+      const std::optional<double> best = made->BestWithin(run.samples);
       console.Note(fmt::format("{} {} seed {}: {} samples, {} in {:.0f} s", run.key.graph,
                                run.method->label, run.key.seed, run.samples,
                                best ? fmt::format("{:.4g} s", *best) : "nothing fits",

@@ -142,7 +142,7 @@ class TrainCommand : public Command {
       return NothingLearned(interrupted, settings);
     }
     StoredPolicy stored = training->stored();
-    if (no_state_) {
+    if (no_state_ && !interrupted) {
       stored.state.clear();
       stored.state_tensors.clear();
     }
@@ -200,7 +200,8 @@ class TrainCommand : public Command {
   Result<AgentSettings> MakeSettings(const LearnedAlgorithm& algorithm,
                                      const TrainingRequest& request) const {
     if (request.start == nullptr) return AgentSettings::Parse(algorithm, changes_);
-    return AgentSettings::OfPolicy(algorithm, *request.start, changes_);
+    return AgentSettings::OfPolicy(algorithm, *request.start, changes_,
+                                   request.resume ? PolicyUse::kGoesOn : PolicyUse::kStartsFrom);
   }
 
   Status PrepareAll(const AgentSettings& settings, const std::atomic<bool>& interrupted,

@@ -119,15 +119,21 @@ Result<std::string> LoadAgentPolicy(std::string_view algorithm, const std::strin
     return NotLearned("--policy", algorithm);
   }
   if (policy == "none") return std::string();
-  const std::string name = policy.empty() ? ShippedPolicy(learned->name) : policy;
-  if (name.empty()) return std::string();
-  PW_ASSIGN(NamedPolicy loaded, LoadNamedPolicy(name));
-  // Settings of another policy than the shipped one ask for a new one.
-  if (policy.empty() && !AgentSettings::OfPolicy(*learned, *loaded.policy, settings->agent).ok()) {
-    return std::string();
+  if (!policy.empty()) {
+    PW_ASSIGN(NamedPolicy loaded, LoadNamedPolicy(policy));
+    settings->policy = loaded.policy;
+    return std::move(loaded.path);
   }
+  const std::string shipped = ShippedPolicy(learned->name);
+  if (shipped.empty()) return shipped;
+  PW_ASSIGN(const NamedPolicy loaded, LoadNamedPolicy(shipped));
+  // Nobody has asked for it: only where it serves any cluster, and no setting asks for another.
+  const auto of_policy = AgentSettings::OfPolicy(*learned, *loaded.policy, settings->agent);
+  const bool serves = of_policy.ok() && of_policy.value().Has("devices") &&
+                      of_policy.value().Is("devices", "described");
+  if (!serves) return std::string();
   settings->policy = loaded.policy;
-  return std::move(loaded.path);
+  return loaded.path;
 }
 
 Status CheckAgentSettings(std::string_view algorithm, const PlannerSettings& settings) {

@@ -1,3 +1,5 @@
+#include "cli/terminal/emergency_memory.h"
+
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -7,8 +9,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <new>
-
-#include "cli/terminal/emergency_memory.h"
 
 namespace placewright {
 namespace {

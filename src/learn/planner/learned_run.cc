@@ -100,18 +100,19 @@ Result<std::unique_ptr<LearnedRun>> LearnedRun::Build(
 void LearnedRun::Begin(std::shared_ptr<PolicyOptimizer> optimizer, bool pretrained) {
   const LearningThread learning;
   Random random = Random(options_.seed).Fork(kFirstDraw);
-  BeginFrom(PlacementOf(agent_.policy->Sample(1, random, {.greedy = pretrained}).cpu()[0]),
-            std::move(optimizer), pretrained);
+  const GroupPlacement first =
+      PlacementOf(agent_.policy->Sample(1, random, {.greedy = pretrained}).cpu()[0]);
+  BeginFrom(first, Evaluate(first), std::move(optimizer), pretrained);
 }
 
-void LearnedRun::BeginFrom(const GroupPlacement& first, std::shared_ptr<PolicyOptimizer> optimizer,
-                           bool pretrained) {
+void LearnedRun::BeginFrom(const GroupPlacement& first, const Evaluation& evaluation,
+                           std::shared_ptr<PolicyOptimizer> optimizer, bool pretrained) {
   const LearningThread learning;
   optimizer_ = std::move(optimizer);
   if (pretrained) NotePretrained();
   trainer_ = std::make_unique<Trainer>(*agent_.policy, optimizer_, agent_.trainer,
                                        Random(options_.seed).Fork(kTrainer));
-  Consider(Evaluate(first), first, true);
+  Consider(evaluation, first, true);
   if (options_.initial) {
     const GroupPlacement start = GroupsOf(problem_.problem, *options_.initial);
     Consider(Evaluate(start), start, false);
@@ -134,8 +135,8 @@ Result<std::unique_ptr<LearnedRun>> LearnedRun::Start(const AgentSettings& setti
     run->Begin(optimizer, false);
     return run;
   }
-  PW_ASSIGN(const GroupPlacement first, run->ZeroShot(settings, parameters));
-  run->BeginFrom(first, optimizer, true);
+  PW_ASSIGN(const MemoryRepair first, run->ZeroShot(settings, parameters));
+  run->BeginFrom(first.devices, first.evaluation, optimizer, true);
   const std::chrono::duration<double, std::milli> took = Clock::now() - start;
   run->notes_.push_back(fmt::format("{}: the policy's placement took {:.0f} ms",
                                     settings.algorithm().name, took.count()));
@@ -143,8 +144,8 @@ Result<std::unique_ptr<LearnedRun>> LearnedRun::Start(const AgentSettings& setti
   return run;
 }
 
-Result<GroupPlacement> LearnedRun::ZeroShot(const AgentSettings& settings,
-                                            const std::shared_ptr<Parameters>& parameters) {
+Result<MemoryRepair> LearnedRun::ZeroShot(const AgentSettings& settings,
+                                          const std::shared_ptr<Parameters>& parameters) {
   const LearningThread learning;
   Random random = Random(options_.seed).Fork(kFirstDraw);
   const auto likeliest = [&](const Agent& agent) {
@@ -158,14 +159,14 @@ Result<GroupPlacement> LearnedRun::ZeroShot(const AgentSettings& settings,
   } else {
     wanted = likeliest(agent_);
   }
-  if (settings.Is("repair", "off")) return wanted;
-  MemoryRepair repaired =
-      RepairMemory(problem_.problem, problem_.candidates, problem_.groups, evaluator_, wanted);
+  if (settings.Is("repair", "off")) return MemoryRepair{wanted, Evaluate(wanted), 0};
+  MemoryRepair repaired = RepairMemory(problem_.problem, problem_.candidates, problem_.groups,
+                                       evaluator_, wanted, options_.budget);
   if (repaired.moved > 0) {
     notes_.push_back(fmt::format("{}: the policy's placement did not fit; {} of {} groups moved",
                                  record_.result.algorithm, repaired.moved, wanted.size()));
   }
-  return std::move(repaired.devices);
+  return repaired;
 }
 
 void LearnedRun::LearnTogether(std::span<const std::unique_ptr<LearnedRun>> runs,
@@ -219,7 +220,9 @@ void LearnedRun::BeginAnew() {
 void LearnedRun::NotePretrained() {
   pretrained_ = true;
   if (agent_.begin) agent_.begin();
-  if (options_.initial) Imitate(GroupsOf(problem_.problem, *options_.initial));
+  if (options_.initial && options_.budget.iterations != 0) {
+    Imitate(GroupsOf(problem_.problem, *options_.initial));
+  }
   if (restart_ == 0) return;
   for (const at::Tensor& tensor : agent_.policy->parameters().tensors()) {
     first_values_.push_back(tensor.detach().clone());
@@ -244,10 +247,8 @@ void LearnedRun::Climb(const at::Tensor& decisions) {
 }
 
 Status LearnedRun::FindTeachersPlan(int64_t moves) {
-  if (taught_.defined()) return Ok();
   PW_ASSIGN(const GroupPlacement plan, TeachersPlan(problem_, evaluator_, options_, moves));
   taught_ = DecisionsFor(plan);
-  Consider(Evaluate(plan), plan, false);
   return Ok();
 }
 

@@ -25,6 +25,7 @@
 
 #include "learn/agent/agent.h"
 #include "search/evaluation/run_record.h"
+#include "search/local/memory_repair.h"
 #include "search/planner.h"
 #include "torch_api/policy_training.h"
 
@@ -50,7 +51,7 @@ class LearnedRun : public PlannerRun {
   // policy's likeliest.
   void Begin(std::shared_ptr<PolicyOptimizer> optimizer, bool pretrained);
 
-  // The first time, has a teacher plan. Errors: those of TeachersPlan.
+  // Has a teacher plan. Errors: those of TeachersPlan.
   Status FindTeachersPlan(int64_t moves);
   // After that: climbs the likelihood of that plan by a step.
   void LearnFromTeacher();
@@ -101,10 +102,10 @@ class LearnedRun : public PlannerRun {
   at::Tensor DecisionsFor(const GroupPlacement& placement) const;  // [1, D]
   void Climb(const at::Tensor& decisions);                         // their likelihood
   // The likeliest placement of a policy that was trained before, made to fit.
-  Result<GroupPlacement> ZeroShot(const AgentSettings& settings,
-                                  const std::shared_ptr<Parameters>& parameters);
-  void BeginFrom(const GroupPlacement& first, std::shared_ptr<PolicyOptimizer> optimizer,
-                 bool pretrained);
+  Result<MemoryRepair> ZeroShot(const AgentSettings& settings,
+                                const std::shared_ptr<Parameters>& parameters);
+  void BeginFrom(const GroupPlacement& first, const Evaluation& evaluation,
+                 std::shared_ptr<PolicyOptimizer> optimizer, bool pretrained);
   void BeginAnew();
   void NoteSamples();
 

@@ -43,6 +43,10 @@ Status SharedTraining::Build(const StoredPolicy* start, bool resume) {
   }
   for (const auto& run : runs_) run->Begin(optimizer_, start != nullptr && !resume);
   if (resume) PW_RETURN_IF_ERROR(Restore(*start));
+  for (const auto& run : runs_) {
+    if (progress_.lessons >= lessons()) break;
+    PW_RETURN_IF_ERROR(run->FindTeachersPlan(settings_.Integer("teacher")));
+  }
   Store();
   return Ok();
 }
@@ -87,14 +91,10 @@ void SharedTraining::Store() {
 
 bool SharedTraining::Lesson() {
   for (const auto& run : runs_) {
-    // Without any plan there is nothing to learn from it.
-    if (!run->FindTeachersPlan(settings_.Integer("teacher")).ok()) return false;
-  }
-  for (const auto& run : runs_) {
     if (options_.budget.Expired()) return false;
     run->LearnFromTeacher();
   }
-  if (++progress_.lessons == settings_.Integer("lessons")) optimizer_->Reset();
+  if (++progress_.lessons == lessons()) optimizer_->Reset();
   progress_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
   Store();
   return true;
@@ -102,7 +102,7 @@ bool SharedTraining::Lesson() {
 
 bool SharedTraining::Advance() {
   progress_.last.clear();
-  if (progress_.lessons < settings_.Integer("lessons")) return Lesson();
+  if (progress_.lessons < lessons()) return Lesson();
   const bool together = settings_.Is("graphs", "together");
   std::vector<size_t> turns;
   if (together) {

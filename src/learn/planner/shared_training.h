@@ -1,5 +1,5 @@
 // Trains one policy on several problems: runs that share parameters and optimizer, an update each
-// in turn.
+// in turn, or one of all at once.
 #ifndef PLACEWRIGHT_LEARN_PLANNER_SHARED_TRAINING_H_
 #define PLACEWRIGHT_LEARN_PLANNER_SHARED_TRAINING_H_
 
@@ -32,6 +32,7 @@ class SharedTraining : public PolicyTraining {
   // A step toward the teacher's plan of each problem; before the first update. False where the budget
   // ended it.
   bool Lesson();
+  int64_t lessons() const { return settings_.Has("lessons") ? settings_.Integer("lessons") : 0; }
 
   const AgentSettings settings_;
   const std::vector<TrainingProblem> problems_;

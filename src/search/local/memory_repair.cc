@@ -35,26 +35,31 @@ class Repair {
     }
   }
 
-  // Hands on what devices are over, `margin` times as much.
-  void Round(const Evaluation& evaluation, double margin, GroupPlacement& placement) {
+  // Hands on what devices are over, `margin` times as much. False where nothing can be handed on.
+  bool Round(const Evaluation& evaluation, double margin, GroupPlacement& placement) {
     IdVector<DeviceId, int64_t> room(targets_.size(), 0);
     for (const DeviceId device : problem_.cluster->devices()) {
       const Evaluation::Device& used = evaluation.devices[device.index()];
       room[device] = problem_.cluster->device(device).capacity.count - used.peak.count;
     }
+    bool moved = false;
     const IdVector<DeviceId, double> mean = MeanPositions(groups_, placement, targets_.size());
     for (const DeviceId from : problem_.cluster->devices()) {
       auto left = static_cast<int64_t>(static_cast<double>(-room[from]) * margin);
       while (left > 0) {
         const DeviceId to = Roomiest(room, candidates_.accelerators);
         const DeviceId target = to.valid() ? to : Roomiest(room, targets_);
-        if (!target.valid()) return;
+        if (!target.valid()) return moved;
         const int64_t gone = HandOn(from, target, std::min(left, room[target]),
                                     mean[target] > mean[from], placement);
-        room[target] -= std::max<int64_t>(gone, 1 + room[target] / 2);
+        // What takes nothing is not asked again; the static estimate errs, so that what is left
+        // counts half.
+        room[target] = gone == 0 ? 0 : (room[target] - gone) / 2;
         left -= gone;
+        moved |= gone > 0;
       }
     }
+    return moved;
   }
 
  private:
@@ -103,14 +108,14 @@ class Repair {
 
 MemoryRepair RepairMemory(const Problem& problem, const CandidateDevices& candidates,
                           const GroupInfos& groups, Evaluator& evaluator,
-                          const GroupPlacement& wanted) {
+                          const GroupPlacement& wanted, const Budget& budget) {
   constexpr int kRounds = 12;
   Repair repair(problem, candidates, groups);
   MemoryRepair best{wanted, evaluator.EvaluateOne(ExpandGroups(problem, wanted)), 0};
   GroupPlacement devices = wanted;
   Evaluation evaluation = best.evaluation;
   for (int round = 0; round < kRounds && !best.evaluation.feasible; ++round) {
-    repair.Round(evaluation, 1 + 0.1 * round, devices);
+    if (budget.Expired() || !repair.Round(evaluation, 1 + 0.1 * round, devices)) break;
     evaluation = evaluator.EvaluateOne(ExpandGroups(problem, devices));
     if (evaluation.score() < best.evaluation.score()) best = {devices, evaluation, 0};
   }

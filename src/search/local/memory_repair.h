@@ -3,6 +3,7 @@
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_MEMORY_REPAIR_H_
 #define PLACEWRIGHT_SEARCH_LOCAL_MEMORY_REPAIR_H_
 
+#include "base/stop.h"
 #include "search/evaluation/group_placement.h"
 #include "search/evaluator.h"
 #include "search/problem/candidate_devices.h"
@@ -21,10 +22,11 @@ struct MemoryRepair {
 // device that is over hands groups to those with room, accelerators first: forward groups with all
 // that accompanies them there (GroupInfo::leader), from the end of its part of the step
 // that is nearer to the other's, until as many bytes have gone as it was over, by the static
-// estimate that constructive planners use. O(rounds * (evaluation + groups log groups)).
+// estimate that constructive planners use. It ends early where the budget does. O(rounds * (evaluation +
+// devices^2 * groups log groups)).
 MemoryRepair RepairMemory(const Problem& problem, const CandidateDevices& candidates,
                           const GroupInfos& groups, Evaluator& evaluator,
-                          const GroupPlacement& wanted);
+                          const GroupPlacement& wanted, const Budget& budget = {});
 
 }  // namespace placewright
 
