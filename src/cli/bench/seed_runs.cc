@@ -225,7 +225,7 @@ class KeptTraining {
   }
 
   Status Keep(const PolicyTraining& training) {
-    if (training.progress().updates == 0) return Ok();
+    if (training.progress().updates == 0 && training.progress().lessons == 0) return Ok();
     Json runs = Json::array();
     for (const StudyRun& run : runs_) runs.push_back(ToJson(run));
     PW_RETURN_IF_ERROR(WriteFileAtomically(policy_path_, FormatPolicy(training.stored())));
@@ -382,6 +382,10 @@ Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table) {
   };
   PW_RETURN_IF_ERROR(
       add(0, [](const StudyModel&, const StudyMethod& method) { return !IsLearned(method); }));
+  // Cheap ones, and first of all what the program's own policy is judged by.
+  PW_RETURN_IF_ERROR(add(0, [](const StudyModel&, const StudyMethod& method) {
+    return IsLearned(method) && method.seeds == 1;
+  }));
   int most = 1;
   for (const StudyModel& model : table.models) most = std::max(most, model.seeds);
   for (int seed = 1; seed < most; ++seed) {
@@ -392,7 +396,7 @@ Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table) {
   }
   for (const bool alone : {true, false}) {
     PW_RETURN_IF_ERROR(add(0, [&](const StudyModel& model, const StudyMethod& method) {
-      return IsLearned(method) && alone == (model.seeds == 1);
+      return IsLearned(method) && method.seeds != 1 && alone == (model.seeds == 1);
     }));
   }
   return runs;

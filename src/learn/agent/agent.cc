@@ -288,6 +288,10 @@ Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& probl
         UniformShare(settings.Number("explore"), units.size()), parameters);
     return Agent{std::move(units), std::move(policy), MakeTrainerOptions(settings), {}, {}};
   };
+  if (problem.groups.empty()) {
+    return MakeError(ErrorCode::kUsage, "the graph has no ops: there is nothing to learn", "",
+                     "Choose another algorithm, such as m-etf.");
+  }
   PW_ASSIGN(Agent agent, make());
   if (parameters->mismatch().empty()) return agent;
   return MakeError(ErrorCode::kPlanMismatch,

@@ -67,14 +67,14 @@ TEST(ZeroShot, FitsAnotherCluster) {
   while (training->Advance()) {
   }
   TestSpec spec;
-  spec.capacity = {12800, 12800, 12800, 12800};
+  spec.capacity = {15000, 15000, 15000, 15000};
   for (int i = 0; i < 9; ++i) {
     const std::string n = std::to_string(i);
     spec.inputs.push_back({"w" + n, 4096});
     spec.ops.push_back({"op" + n, {10, 10, 10, 10}, {"w" + n}, {8}});
+    if (i > 0) spec.ops.back().reads.push_back("op" + std::to_string(i - 1));
   }
   const auto test = MakeTestProblem(spec);
-  std::vector<std::string> changes;
   const auto plan = [&](std::vector<std::string> more, const PlannerOptions& options) {
     const AgentSettings of_policy = AgentSettings::OfPolicy(gdp, training->stored(), more).Take();
     const auto run =

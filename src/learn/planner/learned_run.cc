@@ -246,15 +246,39 @@ void LearnedRun::Climb(const at::Tensor& decisions) {
       EliteObjective(agent_.policy->Evaluate(decisions).log_probability, agent_.policy->parts()));
 }
 
-Status LearnedRun::FindTeachersPlan(int64_t moves) {
-  PW_ASSIGN(const GroupPlacement plan, TeachersPlan(problem_, evaluator_, options_, moves));
-  taught_ = DecisionsFor(plan);
+Status LearnedRun::FindTeachersPlans(int64_t moves) {
+  PW_ASSIGN(const std::vector<TaughtPlan> plans,
+            TeachersPlans(problem_, evaluator_, options_, moves));
+  std::vector<at::Tensor> decisions;
+  std::vector<double> weights;
+  for (const TaughtPlan& plan : plans) {
+    decisions.push_back(DecisionsFor(plan.devices));
+    weights.push_back(plan.weight);
+  }
+  taught_ = at::cat(decisions);
+  taught_weights_ = at::tensor(weights).to(agent_.policy->parameters().options());
   return Ok();
 }
 
-void LearnedRun::LearnFromTeacher() {
+at::Tensor LearnedRun::LikelihoodOfTaught() const {
+  const at::Tensor log_probability = agent_.policy->Evaluate(taught_).log_probability;
+  at::Tensor objective = at::zeros({}, log_probability.options());
+  int64_t first = 0;
+  for (const int64_t part : agent_.policy->parts()) {
+    objective =
+        objective + (log_probability.narrow(1, first, part).mean(1) * taught_weights_).sum();
+    first += part;
+  }
+  return objective;
+}
+
+void LearnedRun::LearnFromTeachers(std::span<const std::unique_ptr<LearnedRun>> runs) {
   const LearningThread learning;
-  Climb(taught_);
+  std::vector<PolicyOptimizer::Objective> objectives;
+  for (const auto& run : runs) {
+    objectives.emplace_back([&run = *run] { return run.LikelihoodOfTaught(); });
+  }
+  runs.front()->optimizer_->Climb(objectives);
 }
 
 GroupPlacement LearnedRun::PlacementOf(const at::Tensor& row) const {

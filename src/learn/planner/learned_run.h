@@ -51,10 +51,11 @@ class LearnedRun : public PlannerRun {
   // policy's likeliest.
   void Begin(std::shared_ptr<PolicyOptimizer> optimizer, bool pretrained);
 
-  // Has a teacher plan. Errors: those of TeachersPlan.
-  Status FindTeachersPlan(int64_t moves);
-  // After that: climbs the likelihood of that plan by a step.
-  void LearnFromTeacher();
+  // Has a teacher plan. Errors: those of TeachersPlans.
+  Status FindTeachersPlans(int64_t moves);
+  // After that: a step up the mean likelihood of what the teachers of all runs, which share an optimizer,
+  // plan.
+  static void LearnFromTeachers(std::span<const std::unique_ptr<LearnedRun>> runs);
 
   // Advance learns nothing from now on: LearnTogether does, once an update of every run is due.
   void WaitForOthers() { learns_together_ = true; }
@@ -99,6 +100,7 @@ class LearnedRun : public PlannerRun {
   void Consider(const Evaluation& evaluation, const GroupPlacement& devices, bool first);
   void NotePretrained();
   void Imitate(const GroupPlacement& start);
+  at::Tensor LikelihoodOfTaught() const;
   at::Tensor DecisionsFor(const GroupPlacement& placement) const;  // [1, D]
   void Climb(const at::Tensor& decisions);                         // their likelihood
   // The likeliest placement of a policy that was trained before, made to fit.
@@ -126,8 +128,8 @@ class LearnedRun : public PlannerRun {
   std::shared_ptr<PolicyOptimizer> optimizer_;
   std::vector<at::Tensor> first_values_;  // of the parameters, where it may begin anew
   SampleCounts total_;
-  std::vector<std::string> notes_;  // of the first placement
-  at::Tensor taught_;               // decisions [1, D] of the teacher's plan
+  std::vector<std::string> notes_;      // of the first placement
+  at::Tensor taught_, taught_weights_;  // decisions [R, D] of the teacher's plans, [R]
   ScoredPlacement best_;
   RunRecord record_;
 };

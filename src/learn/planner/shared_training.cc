@@ -45,7 +45,7 @@ Status SharedTraining::Build(const StoredPolicy* start, bool resume) {
   if (resume) PW_RETURN_IF_ERROR(Restore(*start));
   for (const auto& run : runs_) {
     if (progress_.lessons >= lessons()) break;
-    PW_RETURN_IF_ERROR(run->FindTeachersPlan(settings_.Integer("teacher")));
+    PW_RETURN_IF_ERROR(run->FindTeachersPlans(settings_.Integer("teacher")));
   }
   Store();
   return Ok();
@@ -90,10 +90,8 @@ void SharedTraining::Store() {
 }
 
 bool SharedTraining::Lesson() {
-  for (const auto& run : runs_) {
-    if (options_.budget.Expired()) return false;
-    run->LearnFromTeacher();
-  }
+  if (options_.budget.Expired()) return false;
+  LearnedRun::LearnFromTeachers(runs_);
   if (++progress_.lessons == lessons()) optimizer_->Reset();
   progress_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
   Store();

@@ -1,7 +1,7 @@
 #include "learn/planner/teacher.h"
 
 #include <algorithm>
-#include <optional>
+#include <cmath>
 
 #include "base/check.h"
 #include "learn/units/constructive_plans.h"
@@ -9,16 +9,11 @@
 #include "search/planner_table.h"
 
 namespace placewright {
+namespace {
 
-Result<GroupPlacement> TeachersPlan(const AgentProblem& problem, Evaluator& evaluator,
-                                    const PlannerOptions& options, int64_t moves) {
-  std::optional<ScoredPlacement> best;
-  for (const GroupPlacement& plan :
-       ConstructivePlansOf(problem.problem, problem.graph, problem.candidates, problem.groups)) {
-    const Score score = evaluator.EvaluateOne(ExpandGroups(problem.problem, plan)).score();
-    if (!best || score < best->score) best = {score, plan};
-  }
-  if (moves == 0) return best->devices;
+Result<GroupPlacement> Searched(const Problem& problem, Evaluator& evaluator,
+                                const PlannerOptions& options, const GroupPlacement& start,
+                                int64_t moves) {
   const PlannerTable planners = MakeSearchPlanners();
   const auto search = std::find_if(planners.begin(), planners.end(), [](const auto& planner) {
     return planner->name() == "local-search";
@@ -26,10 +21,42 @@ Result<GroupPlacement> TeachersPlan(const AgentProblem& problem, Evaluator& eval
   PW_CHECK(search != planners.end());
   PlannerOptions of_search = options;
   of_search.budget.iterations = moves;
-  of_search.initial = ExpandGroups(problem.problem, best->devices);
+  of_search.initial = ExpandGroups(problem, start);
   of_search.progress = nullptr;
-  PW_ASSIGN(const PlannerResult plan, (*search)->Plan(problem.problem, evaluator, of_search));
-  return GroupsOf(problem.problem, plan.placement);
+  PW_ASSIGN(const PlannerResult plan, (*search)->Plan(problem, evaluator, of_search));
+  return GroupsOf(problem, plan.placement);
+}
+
+}  // namespace
+
+Result<std::vector<TaughtPlan>> TeachersPlans(const AgentProblem& problem, Evaluator& evaluator,
+                                              const PlannerOptions& options, int64_t moves) {
+  std::vector<TaughtPlan> plans;
+  std::vector<Score> scores;
+  for (const GroupPlacement& plan :
+       ConstructivePlansOf(problem.problem, problem.graph, problem.candidates, problem.groups)) {
+    plans.push_back({plan, 0});
+    scores.push_back(evaluator.EvaluateOne(ExpandGroups(problem.problem, plan)).score());
+  }
+  const auto best =
+      static_cast<size_t>(std::min_element(scores.begin(), scores.end()) - scores.begin());
+  if (moves > 0) {
+    PW_ASSIGN(GroupPlacement searched,
+              Searched(problem.problem, evaluator, options, plans[best].devices, moves));
+    return std::vector<TaughtPlan>{{std::move(searched), 1}};
+  }
+  double sum = 0;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (scores[i].feasible != scores[best].feasible) continue;
+    const double ratio = static_cast<double>(std::max<int64_t>(1, scores[best].step_time)) /
+                         static_cast<double>(std::max<int64_t>(1, scores[i].step_time));
+    // Of plans that do not fit the one that lacks least comes first, and alone.
+    const bool counts = scores[best].feasible || i == best;
+    plans[i].weight = counts ? std::pow(ratio, kSharpness) : 0;
+    sum += plans[i].weight;
+  }
+  for (TaughtPlan& plan : plans) plan.weight /= sum;
+  return plans;
 }
 
 }  // namespace placewright

@@ -1,10 +1,10 @@
-// Plans for a policy of many graphs to begin with. As long as all that a policy draws is worse than
-// everything on one device, it learns from its own samples to draw just that. So it may first learn
-// to draw plans that are better.
+// Plans for a policy of many graphs to begin with: a policy that has settled on one kind of plan learns
+// nothing of the others from its own samples.
 #ifndef PLACEWRIGHT_LEARN_PLANNER_TEACHER_H_
 #define PLACEWRIGHT_LEARN_PLANNER_TEACHER_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "learn/agent/agent.h"
 #include "search/evaluator.h"
@@ -12,10 +12,17 @@
 
 namespace placewright {
 
-// The best of the constructive plans that policies may see (constructive_plans.h), after so many
-// moves of `local-search`. Errors: those of Planner::Plan.
-Result<GroupPlacement> TeachersPlan(const AgentProblem& problem, Evaluator& evaluator,
-                                    const PlannerOptions& options, int64_t moves);
+struct TaughtPlan {
+  GroupPlacement devices;
+  double weight = 0;  // they sum to 1
+};
+
+// Without moves, the constructive plans that policies may follow (constructive_plans.h), weighted by
+// (shortest step / step)^kSharpness, those that do not fit by 0 unless none does. Else the best of them
+// after so many moves of `local-search`. Errors: those of Planner::Plan.
+inline constexpr double kSharpness = 20;
+Result<std::vector<TaughtPlan>> TeachersPlans(const AgentProblem& problem, Evaluator& evaluator,
+                                              const PlannerOptions& options, int64_t moves);
 
 }  // namespace placewright
 

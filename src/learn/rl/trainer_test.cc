@@ -149,7 +149,8 @@ TEST_P(Learning, FindsTheRightDevices) {
   EXPECT_LT(wrong.back(), 1);
 }
 
-// Steps of several trainers are up the mean of their objectives: two of the same learn as one does.
+// Steps of several trainers are up the mean of their objectives: two of the same learn as one does, and
+// two that want the opposite learn nothing.
 TEST(Trainer, LearnsTogether) {
   TrainerOptions options;
   options.update = 10;
@@ -161,24 +162,31 @@ TEST(Trainer, LearnsTogether) {
     drawn[k][1] = k % 3;
     rewards.push_back(-static_cast<double>((k % 2) + 2 * (k % 3)));
   }
-  const auto learned = [&](size_t trainers) {
+  const std::vector<double> opposite = [&] {
+    std::vector<double> negative;
+    for (const double reward : rewards) negative.push_back(-reward);
+    return negative;
+  }();
+  const auto learned = [&](size_t trainers, bool opposed) {
     const std::shared_ptr<Parameters> parameters = NoParameters();
     TablePolicy policy(at::zeros({3, 3}), 0, parameters);
-    const auto optimizer = std::make_shared<PolicyOptimizer>(parameters, 0.05, 1.0);
+    const auto optimizer = std::make_shared<PolicyOptimizer>(parameters, 0.05, 1.0, !opposed);
     std::vector<std::unique_ptr<Trainer>> all;
     std::vector<Trainer*> pointers;
     for (size_t i = 0; i < trainers; ++i) {
       all.push_back(std::make_unique<Trainer>(policy, optimizer, options, Random(1)));
-      all.back()->Observe(drawn, rewards);
+      all.back()->Observe(drawn, opposed && i == 1 ? opposite : rewards);
       pointers.push_back(all.back().get());
     }
     Trainer::LearnTogether(pointers, {});
     for (Trainer* trainer : pointers) EXPECT_TRUE(trainer->AtUpdate());
     return parameters->tensors()[0].detach().clone();
   };
-  const at::Tensor one = learned(1);
+  const at::Tensor one = learned(1, false);
   EXPECT_GT(one.abs().max().item<double>(), 0.05);
-  EXPECT_TRUE(at::allclose(learned(2), one, 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(learned(2, false), one, 1e-5, 1e-6));
+  // Adam would make steps of any size from what is left of rounding: plain ones.
+  EXPECT_LT(learned(2, true).abs().max().item<double>(), 1e-3);
 }
 
 // The best placement of an earlier update stands beside the new ones: where those are all alike and
