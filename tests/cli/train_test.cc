@@ -72,6 +72,48 @@ TEST_F(Train, WritesAPolicyThatPlansStartFrom) {
   EXPECT_EQ(missing.json()["error"]["code"], "file-unreadable");
 }
 
+// One that serves any cluster stands for its planner where it lies in a folder of policies.
+TEST_F(Train, APlannersOwnPolicyIsItsStart) {
+  std::filesystem::create_directory(folder() / "kept");
+  const Outcome trained =
+      RunJson({"train", "gdp", "net.json", "--set", "encoder-width=8", "--set", "lessons=3",
+               "--iterations", "20", "--no-state", "-o", "kept/gdp.policy"});
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  RunOptions options;
+  options.environment = {"PLACEWRIGHT_POLICIES=kept"};
+  const auto plan = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"plan",         "net.json", "--algo", "gdp",
+                                          "--iterations", "0",        "-o",     "net.plan.json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunJson(arguments, options);
+  };
+  const Outcome own = plan({});
+  ASSERT_EQ(own.status, 0) << own.err;
+  EXPECT_THAT(own.err, HasSubstr("gdp starts from kept/gdp.policy"));
+  EXPECT_THAT(own.err, HasSubstr("the policy's placement took"));
+  EXPECT_EQ(Run({"check", "net.plan.json"}).status, 0);
+  EXPECT_EQ(own.json()["step_time_ns"], plan({"--seed", "5"}).json()["step_time_ns"]);
+  for (const std::vector<std::string>& cold :
+       {std::vector<std::string>{"--policy", "none"}, {"--set", "scores=plain"}}) {
+    EXPECT_THAT(plan(cold).err, testing::Not(HasSubstr("starts from")));
+  }
+  // How it learns is not the policy's to say, but one that has no such form is refused by name.
+  EXPECT_EQ(plan({"--set", "update=20", "--set", "draw=20"}).status, 0);
+  const Outcome odd = plan({"--set", "update=15"});
+  EXPECT_EQ(odd.status, 2);
+  EXPECT_THAT(odd.json()["error"]["message"].get<std::string>(), HasSubstr("no multiple of draw"));
+  // Without its state a training cannot go on.
+  const Outcome resumed =
+      RunJson({"train", "gdp", "net.json", "--resume", "kept/gdp.policy", "--iterations", "40"});
+  EXPECT_NE(resumed.status, 0);
+  // One of a fixed number of devices is taken only where it is asked for.
+  ASSERT_EQ(RunJson({"train", "gdp", "net.json", "--set", "encoder-width=8", "--set",
+                     "devices=numbered", "--iterations", "20", "-o", "kept/gdp.policy"})
+                .status,
+            0);
+  EXPECT_THAT(plan({}).err, testing::Not(HasSubstr("starts from")));
+}
+
 TEST_F(Train, ResumesToTheSameCurve) {
   const Json whole = TrainMars({"net.json", "--iterations", "80", "-o", "whole.policy"}).json();
   ASSERT_EQ(TrainMars({"net.json", "--iterations", "40", "-o", "half.policy"}).status, 0);

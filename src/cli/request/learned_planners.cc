@@ -127,7 +127,7 @@ Result<std::string> LoadAgentPolicy(std::string_view algorithm, const std::strin
   const std::string shipped = ShippedPolicy(learned->name);
   if (shipped.empty()) return shipped;
   PW_ASSIGN(const NamedPolicy loaded, LoadNamedPolicy(shipped));
-  // Nobody has asked for it: only where it serves any cluster, and no setting asks for another.
+  // It was not asked for: only where it serves any cluster, and no setting asks for another.
   const auto of_policy = AgentSettings::OfPolicy(*learned, *loaded.policy, settings->agent);
   const bool serves = of_policy.ok() && of_policy.value().Has("devices") &&
                       of_policy.value().Is("devices", "described");

@@ -8,7 +8,7 @@
 // where h are the encoder's representations, and c is so large that at first kDeviations units of a
 // placement do otherwise. W, b, v and b_p begin at 0. Not in the papers. If units were to choose among
 // plans each by itself, placements would be mixtures of plans, all of them bad, and the policy would
-// come to trust the plan that suffers least from mixing: everything on one device.
+// come to trust the plan that mixing harms less than others: everything on one device.
 #ifndef PLACEWRIGHT_LEARN_POLICY_FOLLOWING_H_
 #define PLACEWRIGHT_LEARN_POLICY_FOLLOWING_H_
 
