@@ -169,6 +169,50 @@ TEST(TransformerXl, DescribedDevicesAreNotNumbers) {
       at::allclose(all.mean(0), at::matmul(devices, at::tensor({1.0, 0.0, -2.0}, kDoubles))));
 }
 
+// Of every parameter, in one segment: no gradient passes through what is remembered.
+TEST(TransformerXl, Gradients) {
+  TransformerXlOptions options{4, 1, 2, 3, 5, 0};
+  options.superposition = options.centred = true;
+  options.device_features = 2;
+  Parameters parameters(Random(3), kDoubles);
+  const TransformerXlPlacer placer(2, 3, options, "placer", parameters);
+  const at::Tensor devices = Leaf({3, 2}, 2).detach();
+  std::vector<at::Tensor> inputs = {Leaf({1, 5, 2}, 1)};
+  for (const auto& [name, tensor] : parameters.named()) {
+    const at::NoGradGuard no_gradients;
+    // Conditioning that begins at 0 would hide what is behind it.
+    if (name.find("before_") != std::string::npos) {
+      tensor.copy_(at::arange(tensor.numel(), kDoubles).cos().view(tensor.sizes()) * 0.3);
+    }
+    inputs.push_back(tensor);
+  }
+  ExpectGradients(inputs, [&](const std::vector<at::Tensor>& in) {
+    return std::vector<at::Tensor>{
+        placer.Logits({in[0], at::Tensor(), at::zeros({5, 3}, kDoubles), devices},
+                      at::zeros({1, 1, 5}, at::kLong))};
+  });
+}
+
+// Without gradients a segment uses the keys and values that the one before has made.
+TEST(TransformerXl, InferenceAgreesWithTraining) {
+  TransformerXlOptions options{6, 2, 2, 3, 8, 3};
+  for (const bool superposition : {false, true}) {
+    options.superposition = superposition;
+    Parameters parameters(Random(3), kDoubles);
+    const TransformerXlPlacer placer(2, 4, options, "placer", parameters);
+    for (const auto& [name, tensor] : parameters.named()) {
+      const at::NoGradGuard no_gradients;
+      if (name.find("before_") == std::string::npos) continue;
+      tensor.copy_(at::arange(tensor.numel(), kDoubles).cos().view(tensor.sizes()) * 0.3);
+    }
+    const PlacerInputs inputs{Leaf({1, 11, 2}, 1), at::Tensor(), at::zeros({11, 4}, kDoubles), {}};
+    const at::Tensor devices = at::zeros({1, 1, 11}, at::kLong);
+    const at::Tensor training = placer.Logits(inputs, devices);
+    const at::NoGradGuard no_gradients;
+    EXPECT_TRUE(at::allclose(placer.Logits(inputs, devices), training, 1e-10, 1e-12));
+  }
+}
+
 TEST(IndependentPlacer, DrawsTheLargestSum) {
   Parameters parameters(Random(3), kDoubles);
   const MlpPlacer placer(2, 4, 5, "placer", parameters);
@@ -207,6 +251,24 @@ TEST(GraphSage, ExactLooksAtAllNeighbours) {
   a.square().sum().backward();
   b.square().sum().backward();
   EXPECT_TRUE(at::allclose(x.grad(), y.grad()));
+}
+
+TEST(GraphSage, Gradients) {
+  for (const bool exact : {false, true}) {
+    Parameters parameters(Random(3), kDoubles);
+    GraphSageEncoder::Options options{2, 3, exact};
+    options.embedded = true;
+    const GraphSageEncoder encoder(2, options, "encoder", parameters);
+    const std::vector<NodeEdge> edges = {{0, 1}, {1, 2}, {3, 2}, {0, 4}};
+    const at::Tensor structure =
+        exact ? AllNeighbours(5, edges) : SampleNeighbours(5, edges, 2, Random(1));
+    std::vector<at::Tensor> inputs = {Leaf({5, 2}, 1)};
+    for (const at::Tensor& tensor : parameters.tensors()) inputs.push_back(tensor);
+    EXPECT_EQ(parameters.named().front().first, "encoder.embedding");
+    ExpectGradients(inputs, [&](const std::vector<at::Tensor>& in) {
+      return std::vector<at::Tensor>{encoder.Encode(structure, in[0])};
+    });
+  }
 }
 
 TEST(GraphSage, IsItsFormula) {
