@@ -39,6 +39,8 @@ install(DIRECTORY python/placewright_torch
 
 # The runs that `placewright advise` reads.
 install(FILES bench/records/traversal.jsonl DESTINATION ${CMAKE_INSTALL_DATADIR}/placewright)
+install(DIRECTORY policies/ DESTINATION ${CMAKE_INSTALL_DATADIR}/placewright/policies
+  FILES_MATCHING PATTERN "*.policy")
 
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Placewright)
 install(EXPORT PlacewrightTargets NAMESPACE Placewright:: DESTINATION ${config_folder})
