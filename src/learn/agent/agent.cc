@@ -143,6 +143,7 @@ Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, Placem
   of_encoder.layers = static_cast<int>(settings.Integer("encoder-layers"));
   of_encoder.width = settings.Integer("encoder-width");
   of_encoder.exact = neighbours == 0;
+  // Of some four hundred features most are 0: op types that a unit does not have.
   of_encoder.embedded = true;
   auto encoder = std::make_unique<GraphSageEncoder>(graph.features.size(1), of_encoder, "encoder",
                                                     *parameters);
@@ -163,9 +164,7 @@ Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, Placem
                                                       uniform, parameters);
   std::unique_ptr<Policy> policy;
   if (settings.Is("plans", "followed")) {
-    const at::Tensor plans = PlansAsFeatures(
-        problem.problem, units,
-        ConstructivePlansOf(problem.problem, problem.graph, problem.candidates, problem.groups));
+    const at::Tensor plans = PlansAsFeatures(problem.problem, units, problem.plans());
     policy = std::make_unique<FollowingPolicy>(std::move(placed), plans.to(numbers), uniform,
                                                parameters);
   } else {
@@ -213,6 +212,11 @@ AgentProblem::AgentProblem(const Problem& of, uint64_t with_seed)
       graph(BuildOpGraph(of)),
       candidates(FindCandidateDevices(of, graph)),
       groups(DescribeGroups(of, graph)) {}
+
+const FollowablePlans& AgentProblem::plans() const {
+  if (!plans_) plans_ = ConstructivePlansOf(problem, graph, candidates, groups);
+  return *plans_;
+}
 
 TrainerOptions MakeTrainerOptions(const AgentSettings& settings) {
   TrainerOptions options;

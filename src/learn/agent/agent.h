@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "learn/policy/policy.h"
 #include "learn/rl/trainer.h"
+#include "learn/units/constructive_plans.h"
 #include "search/problem/group_info.h"
 #include "search/units/placement_units.h"
 #include "torch_api/learned_algorithms.h"
@@ -25,6 +27,12 @@ struct AgentProblem {
   OpGraph graph;
   CandidateDevices candidates;
   GroupInfos groups;
+
+  // Made when first asked for: not every policy looks at them, and one may do so for several units.
+  const FollowablePlans& plans() const;
+
+ private:
+  mutable std::optional<FollowablePlans> plans_;
 };
 
 struct Agent {

@@ -201,6 +201,7 @@ bool LearnedRun::Advance(int64_t max_moves) {
   if (static_cast<int64_t>(drawn_->rewards.size()) < drawn_->decisions.size(0)) return true;
   trainer_->Observe(drawn_->decisions, drawn_->rewards);
   drawn_.reset();
+  // LearnTogether takes it from here, once all runs have come so far.
   if (learns_together_ && trainer_->UpdateIsDue()) return true;
   trainer_->Learn(options_.budget);
   if (restart_ > 0 && life_.since >= restart_ && trainer_->AtUpdate()) BeginAnew();

@@ -33,8 +33,7 @@ Result<std::vector<TaughtPlan>> TeachersPlans(const AgentProblem& problem, Evalu
                                               const PlannerOptions& options, int64_t moves) {
   std::vector<TaughtPlan> plans;
   std::vector<Score> scores;
-  for (const GroupPlacement& plan :
-       ConstructivePlansOf(problem.problem, problem.graph, problem.candidates, problem.groups)) {
+  for (const GroupPlacement& plan : problem.plans()) {
     plans.push_back({plan, 0});
     scores.push_back(evaluator.EvaluateOne(ExpandGroups(problem.problem, plan)).score());
   }

@@ -7,6 +7,20 @@
 #include <vector>
 
 namespace placewright {
+namespace {
+
+// By Box and Muller's formula.
+at::Tensor NormalNoise(at::IntArrayRef sizes, const at::TensorOptions& options, Random& random) {
+  const int64_t count = c10::multiply_integers(sizes);
+  const at::Tensor pairs = at::empty({2, count}, at::TensorOptions().dtype(at::kDouble));
+  double* const data = pairs.data_ptr<double>();
+  std::generate(data, data + pairs.numel(), [&] { return 1 - random.Unit(); });  // (0, 1]
+  constexpr double kTwoPi = 6.283185307179586;
+  const at::Tensor normal = (pairs[0].log() * -2).sqrt() * (pairs[1] * kTwoPi).cos();
+  return normal.view(sizes).to(options);
+}
+
+}  // namespace
 
 at::Tensor GumbelNoise(at::IntArrayRef sizes, const at::TensorOptions& options, Random& random) {
   const at::Tensor uniform = at::empty(sizes, at::TensorOptions().dtype(at::kDouble));
@@ -44,16 +58,6 @@ at::Tensor ExplorationNoise(at::IntArrayRef sizes, const at::TensorOptions& opti
   }
   if (exploration.noise <= 0) return noise;
   return noise + NormalNoise(sizes, options, random) * exploration.noise;
-}
-
-at::Tensor NormalNoise(at::IntArrayRef sizes, const at::TensorOptions& options, Random& random) {
-  const int64_t count = c10::multiply_integers(sizes);
-  const at::Tensor pairs = at::empty({2, count}, at::TensorOptions().dtype(at::kDouble));
-  double* const data = pairs.data_ptr<double>();
-  std::generate(data, data + pairs.numel(), [&] { return 1 - random.Unit(); });  // (0, 1]
-  constexpr double kTwoPi = 6.283185307179586;
-  const at::Tensor normal = (pairs[0].log() * -2).sqrt() * (pairs[1] * kTwoPi).cos();
-  return normal.view(sizes).to(options);
 }
 
 at::Tensor DrawChoices(const at::Tensor& logits, int64_t count, Random& random) {

@@ -27,8 +27,6 @@ double UniformShare(double drawn, int64_t decisions);
 // drawn at random, so much of it that nothing else counts, as MixUniform would have it.
 at::Tensor ExplorationNoise(at::IntArrayRef sizes, const at::TensorOptions& options, Random& random,
                             const Exploration& exploration, double uniform);
-// Normal, by Box and Muller's formula.
-at::Tensor NormalNoise(at::IntArrayRef sizes, const at::TensorOptions& options, Random& random);
 
 // `count` draws [count, N] from the softmax of each row of logits [N, choices], from one uniform
 // number each: far fewer than Gumbel noise needs where choices are many.

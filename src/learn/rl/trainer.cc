@@ -139,6 +139,7 @@ void Trainer::LearnTogether(std::span<Trainer* const> trainers, const Budget& bu
   for (Trainer* const trainer : trainers) batches.push_back(trainer->TakeBatch());
   Trainer& first = *trainers.front();
   for (int64_t epoch = 0; epoch < first.epochs(); ++epoch) {
+    // A replayed placement may give one trainer a mini-batch more than another.
     size_t minibatches = 0;
     for (size_t i = 0; i < trainers.size(); ++i) {
       trainers[i]->Shuffle(batches[i]);

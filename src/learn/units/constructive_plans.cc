@@ -13,9 +13,8 @@
 
 namespace placewright {
 
-std::array<GroupPlacement, kConstructivePlans> ConstructivePlansOf(
-    const Problem& problem, const OpGraph& graph, const CandidateDevices& candidates,
-    const GroupInfos& groups) {
+FollowablePlans ConstructivePlansOf(const Problem& problem, const OpGraph& graph,
+                                    const CandidateDevices& candidates, const GroupInfos& groups) {
   const PlacerInput input{problem, graph, candidates, groups};
   return {AllOnFastest(candidates), PlaceConnected(&PlaceByExpertRules, input),
           PlaceConnected(&PlaceMEtf, input), PlaceConnected(&PlaceMetis, input),
@@ -23,7 +22,7 @@ std::array<GroupPlacement, kConstructivePlans> ConstructivePlansOf(
 }
 
 at::Tensor PlansAsFeatures(const Problem& problem, const PlacementUnits& units,
-                           const std::array<GroupPlacement, kConstructivePlans>& plans) {
+                           const FollowablePlans& plans) {
   const auto devices = static_cast<int64_t>(problem.cluster->device_count());
   const at::Tensor features =
       at::zeros({units.size(), devices, kConstructivePlans}, at::TensorOptions().dtype(at::kFloat));

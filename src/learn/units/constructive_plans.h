@@ -19,14 +19,14 @@ namespace placewright {
 // their order.
 inline constexpr int64_t kConstructivePlans = 5;
 
-// Each planner's first attempt, which may not fit; linear in the graph, but for metis.
-std::array<GroupPlacement, kConstructivePlans> ConstructivePlansOf(
-    const Problem& problem, const OpGraph& graph, const CandidateDevices& candidates,
-    const GroupInfos& groups);
+// Each planner's first attempt, which may not fit.
+using FollowablePlans = std::array<GroupPlacement, kConstructivePlans>;
+FollowablePlans ConstructivePlansOf(const Problem& problem, const OpGraph& graph,
+                                    const CandidateDevices& candidates, const GroupInfos& groups);
 
 // [N, devices, kConstructivePlans]: the share of a unit's ops that each plan puts on each device.
 at::Tensor PlansAsFeatures(const Problem& problem, const PlacementUnits& units,
-                           const std::array<GroupPlacement, kConstructivePlans>& plans);
+                           const FollowablePlans& plans);
 
 }  // namespace placewright
 
