@@ -95,7 +95,9 @@ TEST_F(Train, APlannersOwnPolicyIsItsStart) {
   EXPECT_EQ(own.json()["step_time_ns"], plan({"--seed", "5"}).json()["step_time_ns"]);
   for (const std::vector<std::string>& cold :
        {std::vector<std::string>{"--policy", "none"}, {"--set", "scores=plain"}}) {
-    EXPECT_THAT(plan(cold).err, testing::Not(HasSubstr("starts from")));
+    const Outcome without = plan(cold);
+    EXPECT_EQ(without.status, 0) << without.err;
+    EXPECT_THAT(without.err, testing::Not(HasSubstr("starts from")));
   }
   // How it learns is not the policy's to say, but one that has no such form is refused by name.
   EXPECT_EQ(plan({"--set", "update=20", "--set", "draw=20"}).status, 0);

@@ -85,10 +85,10 @@ class PlanCommand : public Command {
     PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
     if (!initial_.empty()) PW_RETURN_IF_ERROR(algorithms_.CheckTakesInit(*asked));
     PW_RETURN_IF_ERROR(CheckAgentSettings(asked->name(), settings_));
-    PW_ASSIGN(const std::string policy, LoadAgentPolicy(asked->name(), policy_, &settings_));
-    if (policy_.empty() && !policy.empty()) {
+    PW_ASSIGN(loaded_policy_, LoadAgentPolicy(asked->name(), policy_, &settings_));
+    if (policy_.empty() && !loaded_policy_.empty()) {
       context.console.Note(fmt::format("{} starts from {} (--policy none: from nothing)",
-                                       asked->name(), Printable(policy, 4096)));
+                                       asked->name(), Printable(loaded_policy_, 4096)));
     }
     PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
     input_.interrupted = &interrupted;
@@ -157,10 +157,7 @@ class PlanCommand : public Command {
     const std::vector<NamedFile> initial = WithNamedFiles("--init", initial_);
     std::vector<NamedFile> read = initial, inputs = FilesOf(input_);
     for (const NamedFile& file : WithNamedFiles("--expert", expert_)) read.push_back(file);
-    if (!policy_.empty()) {
-      PW_ASSIGN(const std::string policy, FindPolicy(policy_));
-      inputs.push_back({"--policy", policy});
-    }
+    if (!loaded_policy_.empty()) inputs.push_back({"--policy", loaded_policy_});
     // A search that goes on may replace the plan that it starts from, which is read before, with
     // the files that were written with it. The step of a plan is recorded again to the same bytes.
     const bool replaces = SameFile(initial_, output_);
@@ -294,6 +291,7 @@ class PlanCommand : public Command {
   SearchOptions search_;
   PictureOptions pictures_;
   std::string algorithm_ = "auto", initial_, expert_, output_, policy_;
+  std::string loaded_policy_;  // its path, or that of the planner's own
   std::vector<std::string> init_differs_;
 };
 

@@ -37,8 +37,7 @@ Status CheckAgentSettings(std::string_view algorithm, const PlannerSettings& set
 
 // --policy: loads it into `settings`. Where `policy` is empty, the one that comes with the program for
 // this planner, if there is one that serves any cluster and agrees with the settings; none where it is
-// "none". The path of
-// what was loaded, else "". Errors: kUsage where the planner has none; those of LoadNamedPolicy.
+// "none". The path of what was loaded, else "". Errors: kUsage where the planner has none; those of LoadNamedPolicy.
 Result<std::string> LoadAgentPolicy(std::string_view algorithm, const std::string& policy,
                                     PlannerSettings* settings);
 

@@ -19,6 +19,7 @@
 #include "learn/policy/table.h"
 #include "learn/units/constructive_plans.h"
 #include "learn/units/cost_features.h"
+#include "learn/units/plan_features.h"
 #include "learn/units/unit_tensors.h"
 
 namespace placewright {
@@ -114,6 +115,13 @@ std::unique_ptr<GraphEncoder> MakeEncoder(const AgentSettings& settings,
                                             "encoder", parameters);
 }
 
+// Rows in another order.
+at::Tensor Shuffled(const at::Tensor& rows, uint64_t seed) {
+  Random random = Random(seed).Fork(kShuffledFeatures);
+  const at::Tensor order = at::tensor(RandomPermutation(rows.size(0), random));
+  return rows.index_select(0, order.to(rows.device()));
+}
+
 Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, PlacementUnits units,
               const std::shared_ptr<Parameters>& parameters) {
   const auto devices = static_cast<int64_t>(problem.problem.cluster->device_count());
@@ -135,9 +143,7 @@ Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, Placem
                   ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers), at::Tensor()};
   if (settings.Is("features", "none")) graph.features.zero_();
   if (settings.Is("features", "shuffled")) {
-    Random random = Random(problem.seed).Fork(kShuffledFeatures);
-    graph.features = graph.features.index_select(
-        0, at::tensor(RandomPermutation(units.size(), random)).to(numbers.device()));
+    graph.features = Shuffled(graph.features, problem.seed);
   }
   GraphSageEncoder::Options of_encoder;
   of_encoder.layers = static_cast<int>(settings.Integer("encoder-layers"));
@@ -165,8 +171,12 @@ Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, Placem
   std::unique_ptr<Policy> policy;
   if (settings.Is("plans", "followed")) {
     const at::Tensor plans = PlansAsFeatures(problem.problem, units, problem.plans());
-    policy = std::make_unique<FollowingPolicy>(std::move(placed), plans.to(numbers), uniform,
-                                               parameters);
+    at::Tensor said = PlanFeatures(problem.problem, problem.graph, problem.candidates,
+                                   problem.groups, problem.plans());
+    if (settings.Is("features", "none")) said.zero_();
+    if (settings.Is("features", "shuffled")) said = Shuffled(said, problem.seed);
+    policy = std::make_unique<FollowingPolicy>(std::move(placed), plans.to(numbers),
+                                               said.to(numbers), uniform, parameters);
   } else {
     policy = std::move(placed);
   }

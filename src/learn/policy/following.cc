@@ -19,18 +19,19 @@ constexpr double kUniformModes = 0.1;
 }  // namespace
 
 FollowingPolicy::FollowingPolicy(std::unique_ptr<EncoderPlacerPolicy> inner, at::Tensor plans,
-                                 double uniform, std::shared_ptr<Parameters> parameters)
+                                 at::Tensor said, double uniform,
+                                 std::shared_ptr<Parameters> parameters)
     : parameters_(std::move(parameters)),
       inner_(std::move(inner)),
       plans_(plans.permute({2, 0, 1}).contiguous()),
-      summary_(inner_->graph().features.mean(0)),
+      said_(said * kMeasure),
       uniform_(uniform) {
   const int64_t width = inner_->encoder().width(), count = plans_.size(0);
   const auto units = static_cast<double>(plans_.size(1)),
              devices = static_cast<double>(plans_.size(2));
   // Of a unit, the probability of another device is about (devices - 1) exp(-c).
   follow_ = std::log(std::max(1.0, units * (devices - 1) / kDeviations));
-  mode_ = parameters_->Constant("mode", {count + 1, width + summary_.size(0)}, 0);
+  mode_ = parameters_->Constant("mode", {1, said_.size(1)}, 0);
   mode_bias_ = parameters_->Constant("mode_bias", {count + 1}, 0);
   trust_ = parameters_->Constant("trust", {count, width}, 0);
   trust_bias_ = parameters_->Constant("trust_bias", {count}, 0);
@@ -38,11 +39,12 @@ FollowingPolicy::FollowingPolicy(std::unique_ptr<EncoderPlacerPolicy> inner, at:
 
 FollowingPolicy::Logits FollowingPolicy::MakeLogits() const {
   const EncoderPlacerPolicy::Scored scored = inner_->Score();
-  const at::Tensor whole = at::cat({scored.embeddings.mean(0), summary_});
+
   // [P, N, 1] times [P, N, devices].
   const at::Tensor trust =
       at::linear(scored.embeddings, trust_, trust_bias_).t().unsqueeze(2) + follow_;
-  return {at::linear(whole, mode_, mode_bias_).unsqueeze(0),
+  const at::Tensor modes = at::constant_pad_nd(at::linear(said_, mode_).view({-1}), {1, 0});
+  return {(modes + mode_bias_).unsqueeze(0),
           at::cat({scored.logits.unsqueeze(0), scored.logits.unsqueeze(0) + trust * plans_})};
 }
 

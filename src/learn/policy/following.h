@@ -1,12 +1,13 @@
 // A policy that may follow another planner's plan: it first decides which, one decision for the whole
 // placement, and then for each unit whether to do as that plan does or otherwise.
 //
-//   mode   softmax over W [mean over units of h, mean of the features] + b: no plan, or one of P
+//   mode   softmax over b_0 (no plan) and, for each of P plans, s w . x_p + b_p, x_p what is said of it
 //   unit   softmax over devices of the inner policy's logits, to which for the device where the mode's
 //          plan p puts the unit is added c + v_p . h_u + b_p
 //
 // where h are the encoder's representations, and c is so large that at first kDeviations units of a
-// placement do otherwise. W, b, v and b_p begin at 0. Not in the papers. If units were to choose among
+// placement do otherwise. w, v and the b begin at 0; w is one for all plans, so that what it learns of one
+// graph holds for others, and s = kMeasure. Not in the papers. If units were to choose among
 // plans each by itself, placements would be mixtures of plans, all of them bad, and the policy would
 // come to trust the plan that mixing harms less than others: everything on one device.
 #ifndef PLACEWRIGHT_LEARN_POLICY_FOLLOWING_H_
@@ -21,11 +22,14 @@ namespace placewright {
 class FollowingPolicy : public Policy {
  public:
   static constexpr double kDeviations = 2;
+  // Plans whose steps are a tenth apart should become told apart with weights of a usual size.
+  static constexpr double kMeasure = 50;
 
-  // `plans` [N, devices, P]: the share of a unit that each plan puts on a device. `uniform`:
-  // MixUniform's share of units' decisions. The inner policy's placer is an independent one.
-  FollowingPolicy(std::unique_ptr<EncoderPlacerPolicy> inner, at::Tensor plans, double uniform,
-                  std::shared_ptr<Parameters> parameters);
+  // `plans` [N, devices, P]: the share of a unit that each plan puts on a device. `said` [P, Q]: x.
+  // `uniform`: MixUniform's share of units' decisions. The inner policy's placer is an independent
+  // one.
+  FollowingPolicy(std::unique_ptr<EncoderPlacerPolicy> inner, at::Tensor plans, at::Tensor said,
+                  double uniform, std::shared_ptr<Parameters> parameters);
 
   at::Tensor Sample(int64_t count, Random& random, const Exploration& exploration) const override;
   Evaluated Evaluate(const at::Tensor& decisions) const override;
@@ -45,10 +49,10 @@ class FollowingPolicy : public Policy {
 
   std::shared_ptr<Parameters> parameters_;
   std::unique_ptr<EncoderPlacerPolicy> inner_;
-  at::Tensor plans_;    // [P, N, devices]
-  at::Tensor summary_;  // [F], mean of the features
+  at::Tensor plans_;  // [P, N, devices]
+  at::Tensor said_;   // [P, Q], kMeasure times x
   double uniform_, follow_;
-  at::Tensor mode_, mode_bias_;    // W [P + 1, width + F], b [P + 1]
+  at::Tensor mode_, mode_bias_;    // w [1, Q], b [P + 1]
   at::Tensor trust_, trust_bias_;  // v [P, width], b_p [P]
 };
 

@@ -3,6 +3,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
+
 #include "learn/encoder/graph_sage.h"
 #include "learn/placer/independent.h"
 
@@ -30,7 +33,8 @@ struct Followed {
       plans[unit][1][1] = 1;
       plans[unit][unit < 3 ? 0 : 2][2] = 1;
     }
-    policy = std::make_unique<FollowingPolicy>(std::move(inner), plans, 0, parameters);
+    const at::Tensor said = at::tensor({0.1F, 0.3F, 0.5F, -0.2F, 0.0F, 0.4F}).view({3, 2});
+    policy = std::make_unique<FollowingPolicy>(std::move(inner), plans, said, 0, parameters);
   }
   at::Tensor Value(const std::string& name) const {
     for (const auto& [other, tensor] : parameters->named()) {
@@ -61,6 +65,27 @@ TEST(FollowingPolicy, PlacementsFollowOnePlan) {
   for (const int64_t count : modes) EXPECT_NEAR(count, 500, 100);  // alike at first
   EXPECT_GT(deviations / followed, 0.5);
   EXPECT_LT(deviations / followed, 4);  // about two units do otherwise
+}
+
+// By hand: with w = (0.1, 0.2) and b = (0.5, 0, 0, 1), logits 0.5, 50 (0.01 + 0.06), 50 (0.05 - 0.04), and
+// 1 + 50 * 0.08, of which each probability gives up a tenth to all alike.
+TEST(FollowingPolicy, ChoosesByWhatIsSaidOfPlans) {
+  const Followed f;
+  {
+    const at::NoGradGuard no_gradients;
+    f.Value("mode").copy_(at::tensor({0.1F, 0.2F}).view({1, 2}));
+    f.Value("mode_bias").copy_(at::tensor({0.5F, 0.0F, 0.0F, 1.0F}));
+  }
+  const std::array<double, 4> logits = {0.5, 3.5, 0.5, 5.0};
+  double sum = 0;
+  for (const double logit : logits) sum += std::exp(logit);
+  for (int64_t mode = 0; mode < 4; ++mode) {
+    at::Tensor row = at::zeros({1, 8}, at::kLong);
+    row[0][0] = mode;
+    const double probability = f.policy->Evaluate(row).log_probability[0][0].exp().item<double>();
+    EXPECT_NEAR(probability, 0.9 * std::exp(logits[static_cast<size_t>(mode)]) / sum + 0.1 / 4,
+                1e-5);
+  }
 }
 
 // Probabilities are those with which it draws.

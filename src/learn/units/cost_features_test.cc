@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "learn/units/constructive_plans.h"
+#include "learn/units/plan_features.h"
 #include "search/evaluation/group_placement.h"
 #include "search/test_problems.h"
 
@@ -75,6 +76,46 @@ TEST(CostFeatures, ByHand) {
 TEST(CostFeatures, HaveNoUnits) {
   const Described one(Diamond(1)), slow(Diamond(1000));
   EXPECT_TRUE(at::allclose(one.Features(), slow.Features(), 1e-3, 1e-2));
+}
+
+// All plans one.
+at::Tensor SaidOf(const Described& f, const std::vector<int32_t>& devices) {
+  FollowablePlans plans;
+  plans.fill(OnDevices(devices));
+  return PlanFeatures(f.test->problem, f.graph, f.candidates, f.groups, plans)[0];
+}
+
+// a and c on the first device, b and d on the second: a's result goes to b and c's to d, each in 100 ns.
+TEST(PlanFeatures, ByHand) {
+  const Described f(Diamond(1));
+  const at::Tensor said = SaidOf(f, {0, 1, 0, 1});
+  const auto at = [&](int64_t feature) { return said[feature].item<double>(); };
+  EXPECT_NEAR(at(0), std::log(30.0 / 50), 1e-5);
+  EXPECT_NEAR(at(1), std::log(140.0 / 50), 1e-5);  // a, the transfer, b, d
+  EXPECT_NEAR(at(2), std::log1p(200.0 / 50), 1e-5);
+  EXPECT_NEAR(at(3), std::log1p(200.0 / 50), 1e-5);  // all from the first device
+  // The path has 140 ns. On the first device a stands around 5 ns and c around 15, on the second b around
+  // 120 and d around 135: four of 64 windows, of 2.19 ns each, last as long as an op.
+  EXPECT_NEAR(at(4), std::log((60 * 140.0 / 64 + 50) / 50), 1e-5);
+  EXPECT_EQ(at(5), 0);
+  // On one device nothing moves.
+  const at::Tensor single = SaidOf(f, {1, 1, 1, 1});
+  EXPECT_EQ(single[0].item<double>(), 0);
+  EXPECT_NEAR(single[1].item<double>(), std::log(40.0 / 50), 1e-5);
+  EXPECT_EQ(single[2].item<double>(), 0);
+}
+
+TEST(PlanFeatures, SayWhatDoesNotFit) {
+  TestSpec spec = Diamond(1);
+  spec.capacity = {1 << 14, 1 << 20};
+  spec.inputs = {{"weights", 1 << 15}};
+  spec.ops[1].reads.emplace_back("weights");
+  const Described f(spec);
+  ASSERT_EQ(f.groups.size(), 4U);
+  const double over = SaidOf(f, {0, 0, 0, 0})[5].item<double>();
+  EXPECT_GE(over, std::log(2.0) - 1e-5);
+  EXPECT_LT(over, std::log(2.2));  // 400 bytes of results, in granules
+  EXPECT_EQ(SaidOf(f, {0, 1, 1, 1})[5].item<double>(), 0);
 }
 
 TEST(DeviceFeatures, SayWhatDevicesAre) {
