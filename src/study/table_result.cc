@@ -72,8 +72,7 @@ MeasuredPair MeasurePair(StudyClaim::Measure measure, const StudyRun& less, cons
   return {Measured(less, measure, samples, target), Measured(more, measure, samples, target)};
 }
 
-// Of one model: a logarithm for each seed. What plans at once has one run, which is paired with every
-// seed of the other.
+// Of one model: a logarithm for each seed.
 struct ModelPairs {
   std::vector<double> logarithms;
   size_t censored = 0, misfits = 0;  // ClaimResult's, in pairs
@@ -81,19 +80,9 @@ struct ModelPairs {
 
 ModelPairs PairsOf(const StudyTable& table, const StudyClaim& claim, size_t model,
                    const std::vector<CellResult>& cells) {
-  const auto run_of = [&](size_t method, size_t seed) -> const StudyRun* {
-    const std::vector<const StudyRun*>& runs = cells[method].runs;
-    if (runs.empty()) return nullptr;
-    if (table.methods[method].kind != StudyMethod::Kind::kLearned) return runs[0];
-    return seed < runs.size() ? runs[seed] : nullptr;
-  };
   const int64_t samples = table.models[model].samples;
-  const size_t seeds = std::max(cells[claim.less].runs.size(), cells[claim.more].runs.size());
   ModelPairs pairs;
-  for (size_t seed = 0; seed < seeds; ++seed) {
-    const StudyRun* const a = run_of(claim.less, seed);
-    const StudyRun* const b = run_of(claim.more, seed);
-    if (a == nullptr || b == nullptr) continue;
+  for (const auto& [a, b] : PairsOfRuns(table, claim, cells)) {
     if (!a->BestWithin(samples)) {
       pairs.misfits += b->BestWithin(samples) ? 1 : 0;
       continue;
@@ -131,6 +120,24 @@ ClaimResult SummarizeClaim(const StudyTable& table, const StudyClaim& claim,
 }
 
 }  // namespace
+
+std::vector<RunPair> PairsOfRuns(const StudyTable& table, const StudyClaim& claim,
+                                 const std::vector<CellResult>& cells) {
+  const auto run_of = [&](size_t method, size_t seed) -> const StudyRun* {
+    const std::vector<const StudyRun*>& runs = cells[method].runs;
+    if (runs.empty()) return nullptr;
+    if (table.methods[method].kind != StudyMethod::Kind::kLearned) return runs[0];
+    return seed < runs.size() ? runs[seed] : nullptr;
+  };
+  std::vector<RunPair> pairs;
+  const size_t seeds = std::max(cells[claim.less].runs.size(), cells[claim.more].runs.size());
+  for (size_t seed = 0; seed < seeds; ++seed) {
+    const StudyRun* const less = run_of(claim.less, seed);
+    const StudyRun* const more = run_of(claim.more, seed);
+    if (less != nullptr && more != nullptr) pairs.emplace_back(less, more);
+  }
+  return pairs;
+}
 
 std::optional<double> Measured(const StudyRun& run, StudyClaim::Measure measure, int64_t samples,
                                double target) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "study/run_store.h"
@@ -38,6 +39,12 @@ struct TableResult {
   std::vector<std::vector<CellResult>> cells;  // [model][method]
   std::vector<ClaimResult> claims;
 };
+
+// The runs of `less` and `more` of one model, of one seed each, where both are there. What plans at once
+// has one run, which is paired with every seed of the other.
+using RunPair = std::pair<const StudyRun*, const StudyRun*>;
+std::vector<RunPair> PairsOfRuns(const StudyTable& table, const StudyClaim& claim,
+                                 const std::vector<CellResult>& cells);
 
 // `run_of(model, method, seed)` may be nullptr.
 using RunOf = std::function<const StudyRun*(size_t model, size_t method, uint64_t seed)>;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -31,39 +32,58 @@ CostTable Perturbed(const CostTable& costs, Random random) {
   return perturbed;
 }
 
-using Pair = std::pair<const StudyRun*, const StudyRun*>;
-
-// Of one seed each, where both found something that fits.
-std::vector<Pair> PairsOf(const StudyClaim& claim, int64_t samples, const TableResult& result) {
-  const size_t model = claim.models.front();
-  const std::vector<const StudyRun*>& less = result.cells[model][claim.less].runs;
-  const std::vector<const StudyRun*>& more = result.cells[model][claim.more].runs;
-  std::vector<Pair> pairs;
-  for (size_t seed = 0; seed < std::min(less.size(), more.size()); ++seed) {
-    if (less[seed] == nullptr || more[seed] == nullptr) continue;
-    if (!less[seed]->BestWithin(samples) || !more[seed]->BestWithin(samples)) continue;
-    pairs.emplace_back(less[seed], more[seed]);
+// Pairs that the claim compares on that model; none where one of them found nothing that fits.
+std::vector<RunPair> ComparedPairs(const StudyTable& table, const StudyClaim& claim, size_t model,
+                                   const TableResult& result) {
+  const int64_t samples = table.models[model].samples;
+  std::vector<RunPair> pairs;
+  for (const auto& [less, more] : PairsOfRuns(table, claim, result.cells[model])) {
+    const bool less_fits = less->BestWithin(samples).has_value(),
+               more_fits = more->BestWithin(samples).has_value();
+    if (less_fits && more_fits) pairs.emplace_back(less, more);
+    if (!less_fits && more_fits && claim.models.size() > 1) return {};
   }
   return pairs;
 }
 
 using Steps = std::map<const StudyRun*, double>;  // none of what does not fit
 
-// -1, 0 or 1 as the geometric mean of the ratios is below 1, 1 or above; none where a placement does
-// not fit.
-std::optional<int> OrderOf(const std::vector<Pair>& pairs, const Steps& steps) {
+// The mean logarithm of the ratios; none where a placement does not fit.
+std::optional<double> MeanLogarithm(const std::vector<RunPair>& pairs, const Steps& steps) {
   double sum = 0;
   for (const auto& [less, more] : pairs) {
     const auto a = steps.find(less), b = steps.find(more);
     if (a == steps.end() || b == steps.end()) return std::nullopt;
     sum += std::log(a->second / b->second);
   }
-  return (sum > 0) - (sum < 0);
+  return sum / static_cast<double>(pairs.size());
+}
+
+// Of a claim, over the models seen so far: sums of MeanLogarithm without draws, and under each.
+struct Rescored {
+  bool any = false;
+  std::optional<double> given = 0;
+  std::vector<std::optional<double>> drawn;
+};
+
+void AddTo(std::optional<double>& sum, std::optional<double> value) {
+  sum = sum && value ? std::optional(*sum + *value) : std::nullopt;
+}
+
+int SignOf(double value) { return (value > 0) - (value < 0); }
+
+// The share of draws with the sign of `given`.
+double SameOrder(const Rescored& claim) {
+  const auto same =
+      std::count_if(claim.drawn.begin(), claim.drawn.end(), [&](const std::optional<double>& sum) {
+        return sum && claim.given && SignOf(*sum) == SignOf(*claim.given);
+      });
+  return static_cast<double>(same) / static_cast<double>(claim.drawn.size());
 }
 
 class Model {
  public:
-  static Result<Model> Of(const std::vector<Pair>& pairs) {
+  static Result<Model> Of(const std::vector<RunPair>& pairs) {
     Model model;
     const RunKey& key = pairs.front().first->key;
     PW_ASSIGN(model.planning_, PrepareRun(key));
@@ -104,36 +124,45 @@ class Model {
 
 Status RescoreWinners(const StudyTable& table, int draws, const Budget& budget, Console& console,
                       TableResult& result) {
+  std::vector<Rescored> claims(table.claims.size());
+  for (Rescored& claim : claims) claim.drawn.assign(static_cast<size_t>(draws), 0);
   for (size_t model = 0; model < table.models.size(); ++model) {
-    std::vector<size_t> claims;
-    std::vector<std::vector<Pair>> pairs;
-    std::vector<Pair> all;
+    std::map<size_t, std::vector<RunPair>> pairs;  // by claim
+    std::vector<RunPair> all;
     for (size_t i = 0; i < table.claims.size(); ++i) {
       const StudyClaim& claim = table.claims[i];
-      if (claim.models != std::vector{model}) continue;
       if (claim.measure != StudyClaim::Measure::kBest) continue;
-      std::vector<Pair> of_claim = PairsOf(claim, table.models[model].samples, result);
+      if (std::count(claim.models.begin(), claim.models.end(), model) == 0) continue;
+      const std::vector<RunPair> of_claim = ComparedPairs(table, claim, model, result);
       if (of_claim.empty()) continue;
-      claims.push_back(i);
       all.insert(all.end(), of_claim.begin(), of_claim.end());
-      pairs.push_back(std::move(of_claim));
+      pairs.emplace(i, of_claim);
     }
-    if (claims.empty()) continue;
-    PW_ASSIGN(Model winners, Model::Of(all));
-    const Steps unperturbed = winners.StepsOf();
-    std::vector<int> same(claims.size());
-    for (int draw = 0; draw < draws; ++draw) {
-      if (budget.Expired()) return Ok();
-      console.Progress(
-          fmt::format("{}: {} of {} draws of costs", table.models[model].label, draw, draws));
-      PW_ASSIGN(const Steps steps, winners.StepsUnder(Random(0).Fork(static_cast<uint64_t>(draw))));
-      for (size_t i = 0; i < claims.size(); ++i) {
-        const std::optional<int> order = OrderOf(pairs[i], steps);
-        if (order && order == OrderOf(pairs[i], unperturbed)) ++same[i];
+    if (!pairs.empty()) {
+      PW_ASSIGN(Model winners, Model::Of(all));
+      const auto add = [&](const Steps& steps, const auto& sum_of) {
+        for (const auto& [i, of_claim] : pairs) {
+          AddTo(sum_of(claims[i]), MeanLogarithm(of_claim, steps));
+        }
+      };
+      add(
+          winners.StepsOf(), [](Rescored & claim) -> auto& { return claim.given; });
+      for (int draw = 0; draw < draws; ++draw) {
+        if (budget.Expired()) return Ok();
+        console.Progress(
+            fmt::format("{}: {} of {} draws of costs", table.models[model].label, draw, draws));
+        const auto number = static_cast<size_t>(draw);
+        PW_ASSIGN(const Steps steps, winners.StepsUnder(Random(0).Fork(number)));
+        add(
+            steps, [&](Rescored & claim) -> auto& { return claim.drawn[number]; });
       }
+      for (const auto& [i, of_claim] : pairs) claims[i].any = true;
     }
+    // Claims of which this was the last model.
     for (size_t i = 0; i < claims.size(); ++i) {
-      result.claims[claims[i]].holds = static_cast<double>(same[i]) / draws;
+      const std::vector<size_t>& models = table.claims[i].models;
+      const bool ends = !models.empty() && *std::max_element(models.begin(), models.end()) == model;
+      if (ends && claims[i].any) result.claims[i].holds = SameOrder(claims[i]);
     }
   }
   return Ok();

@@ -11,10 +11,11 @@ namespace placewright {
 
 // Fills in ClaimResult::holds of claims about best steps that have runs: under each of `draws` draws,
 // in which every op takes 0.8 to 1.2 times as long (uniform, one factor for all devices), the
-// geometric mean of the ratios of the winners that the claim pairs, and the share of draws in which
-// it lies on the side of 1 on which it lies without; a draw under which one of them does not fit any
-// more is none of these. Claims without a pair that fits, and those that the budget does not reach,
-// stay without. Errors: those of reading the graphs; kField (a stored placement is of another graph).
+// geometric mean of the ratios of the winners that the claim pairs (of several models that of their
+// geometric means), and the share of draws in which it lies on the side of 1 on which it lies without;
+// a draw under which one of them does not fit any more is none of these. Claims without a pair that
+// fits, and those that the budget does not reach, stay without; models of which one placement never
+// fitted are left out, as in the claim. Errors: those of reading the graphs; kField (a stored placement is of another graph).
 Status RescoreWinners(const StudyTable& table, int draws, const Budget& budget, Console& console,
                       TableResult& result);
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "cli/bench/test_graph.h"
 
 namespace placewright {
@@ -18,29 +20,42 @@ class Rescoring : public testing::Test {
  protected:
   Rescoring() : graph_(WriteThree()) {}
 
-  // Of one claim, that `less` is faster than `more`.
-  Result<std::optional<double>> SameOrder(const std::string& less, const std::string& more,
-                                          std::optional<double> fits = 1.0) {
+  // Of a model: the placements of `less` and `more`, and what the first came to.
+  struct OfModel {
+    std::string less, more;
+    std::optional<double> fits = 1.0;
+  };
+
+  // Of one claim on these models, that `less` is faster than `more`.
+  Result<std::optional<double>> SameOrder(const std::vector<OfModel>& models) {
     StudyTable table;
     table.cluster = "";
-    table.models = {{"three", graph_, 1, 600, 600, {}}};
     table.methods.resize(2);
-    table.claims = {{"less", {0}, 0, 1}};
-    StudyRun runs[2];
-    for (StudyRun& run : runs) run.curve = {{600, fits, fits, 0}};
-    runs[0].placement = less;
-    runs[1].placement = more;
+    table.claims = {{"less", {}, 0, 1}};
     TableResult result;
     result.claims.resize(1);
-    result.cells.emplace_back(2);
-    for (size_t i = 0; i < 2; ++i) {
-      runs[i].key.graph = graph_;
-      result.cells[0][i].runs = {&runs[i]};
+    std::deque<StudyRun> runs;
+    const auto run_of = [&](const std::string& placement, std::optional<double> best) {
+      StudyRun& run = runs.emplace_back();
+      run.key.graph = graph_;
+      run.curve = {{600, best, best, 0}};
+      run.placement = placement;
+      return &run;
+    };
+    for (const OfModel& model : models) {
+      table.claims[0].models.push_back(table.models.size());
+      table.models.push_back({"three", graph_, 1, 600, 600, {}});
+      std::vector<CellResult>& cells = result.cells.emplace_back(2);
+      cells[0].runs = {run_of(model.less, model.fits)};
+      cells[1].runs = {run_of(model.more, 1.0)};
     }
     Console console;
     console.quiet = true;
     PW_RETURN_IF_ERROR(RescoreWinners(table, 100, {}, console, result));
     return result.claims[0].holds;
+  }
+  Result<std::optional<double>> SameOrder(const std::string& less, const std::string& more) {
+    return SameOrder({{less, more}});
   }
 
   const std::string graph_;
@@ -60,10 +75,17 @@ TEST_F(Rescoring, WhatIsCloseDoesNot) {
 }
 
 TEST_F(Rescoring, WhatNeverFittedHasNoOrder) {
-  EXPECT_EQ(SameOrder("001", "000", std::nullopt).Take(), std::nullopt);
+  EXPECT_EQ(SameOrder({{"001", "000", std::nullopt}}).Take(), std::nullopt);
 }
 
 TEST_F(Rescoring, WhatIsEqualStaysEqual) { EXPECT_EQ(SameOrder("001", "110").Take(), 1.0); }
+
+// The second model alone goes either way.
+TEST_F(Rescoring, SeveralModelsCountByTheirMean) {
+  EXPECT_EQ(SameOrder({{"001", "000"}, {"001", "010"}}).Take(), 1.0);
+  const double alone = SameOrder("001", "010").Take().value();
+  EXPECT_EQ(SameOrder({{"001", "000", std::nullopt}, {"001", "010"}}).Take(), alone);
+}
 
 TEST_F(Rescoring, PlacementsOfAnotherGraphAreRefused) {
   EXPECT_EQ(SameOrder("0011", "0010").error().code, ErrorCode::kField);

@@ -22,7 +22,7 @@ namespace placewright {
 class FollowingPolicy : public Policy {
  public:
   static constexpr double kDeviations = 2;
-  // Plans whose steps are a tenth apart should become told apart with weights of a usual size.
+  // So that weights of a usual size can choose between plans whose steps are a tenth apart.
   static constexpr double kMeasure = 50;
 
   // `plans` [N, devices, P]: the share of a unit that each plan puts on a device. `said` [P, Q]: x.
