@@ -22,95 +22,6 @@ c10::OperatorName NameOf(std::string_view target) {
   return {std::move(name), std::move(overload)};
 }
 
-class ArgumentMaker {
- public:
-  ArgumentMaker(const Op& op, const IdVector<TensorId, at::Tensor>& tensors)
-      : op_(op), tensors_(tensors) {}
-
-  c10::IValue Make(const c10::Type& type, const Value& value) const {
-    if (const auto* optional = type.castRaw<c10::OptionalType>()) {
-      return value.IsNone() ? c10::IValue() : Make(*optional->getElementType(), value);
-    }
-    if (const InputRef* input = value.AsInput()) return Tensor(*input);
-    if (const Value::List* list = value.AsList()) {
-      return List(*type.castRaw<c10::ListType>()->getElementType(), *list);
-    }
-    if (const std::string* text = value.AsString()) return Text(type.kind(), *text);
-    if (type.kind() == c10::TypeKind::TensorType) return Number(value);
-    if (const bool* flag = value.AsBool()) return *flag;
-    if (const double* number = value.AsDouble()) return *number;
-    if (const int64_t* number = value.AsInt()) {
-      if (type.kind() == c10::TypeKind::FloatType) return static_cast<double>(*number);
-      return *number;
-    }
-    return c10::IValue();
-  }
-
- private:
-  const at::Tensor& Tensor(InputRef input) const {
-    return tensors_[op_.inputs[static_cast<size_t>(input.index)]];
-  }
-
-  // A number of the host in the place of a tensor.
-  static c10::IValue Number(const Value& value) {
-    if (const bool* flag = value.AsBool()) return at::native::wrapped_scalar_tensor(*flag);
-    if (const double* number = value.AsDouble()) {
-      return at::native::wrapped_scalar_tensor(*number);
-    }
-    if (const int64_t* number = value.AsInt()) return at::native::wrapped_scalar_tensor(*number);
-    return at::Tensor();
-  }
-
-  static c10::IValue Text(c10::TypeKind kind, const std::string& text) {
-    if (const auto type = ScalarTypeOf(text)) return static_cast<int64_t>(*type);
-    if (const auto layout = LayoutOf(text)) return static_cast<int64_t>(*layout);
-    if (const auto format = MemoryFormatOf(text)) return static_cast<int64_t>(*format);
-    if (kind == c10::TypeKind::DeviceObjType) return c10::Device(text);
-    return text;
-  }
-
-  c10::IValue List(const c10::Type& element, const Value::List& list) const {
-    switch (element.kind()) {
-      case c10::TypeKind::TensorType: {
-        c10::List<at::Tensor> tensors;
-        for (const Value& item : list) {
-          tensors.push_back(item.AsInput() ? Tensor(*item.AsInput()) : at::Tensor());
-        }
-        return tensors;
-      }
-      case c10::TypeKind::OptionalType: {
-        c10::List<TorchOptional<at::Tensor>> tensors;
-        for (const Value& item : list) {
-          tensors.push_back(item.AsInput() ? TorchOptional<at::Tensor>(Tensor(*item.AsInput()))
-                                           : TorchOptional<at::Tensor>());
-        }
-        return tensors;
-      }
-      case c10::TypeKind::FloatType: {
-        c10::List<double> numbers;
-        for (const Value& item : list) {
-          numbers.push_back(item.AsDouble() ? *item.AsDouble()
-                                            : static_cast<double>(*item.AsInt()));
-        }
-        return numbers;
-      }
-      case c10::TypeKind::BoolType: {
-        c10::List<bool> flags;
-        for (const Value& item : list) flags.push_back(*item.AsBool());
-        return flags;
-      }
-      default: {
-        c10::List<int64_t> numbers;
-        for (const Value& item : list) numbers.push_back(*item.AsInt());
-        return numbers;
-      }
-    }
-  }
-
-  const Op& op_;
-  const IdVector<TensorId, at::Tensor>& tensors_;
-};
-
 Error AtOp(ErrorCode code, const Op& op, std::string message) {
   return MakeError(code, std::move(message), "op " + Printable(op.name, 80));
 }
@@ -142,33 +53,147 @@ Result<std::vector<const Value*>> Arrange(const c10::FunctionSchema& schema, con
 
 }  // namespace
 
+// What an argument is, from the value that the op states.
+class BoxedCall::Maker {
+ public:
+  static Argument Make(const c10::Type& type, const Value& value) {
+    using Kind = Argument::Kind;
+    if (const auto* optional = type.castRaw<c10::OptionalType>()) {
+      return value.IsNone() ? Argument() : Make(*optional->getElementType(), value);
+    }
+    if (const InputRef* input = value.AsInput()) return {Kind::kTensor, {}, {input->index}};
+    if (const Value::List* list = value.AsList()) {
+      return List(*type.castRaw<c10::ListType>()->getElementType(), *list);
+    }
+    return {Kind::kConstant, Constant(type.kind(), value), {}};
+  }
+
+ private:
+  static c10::IValue Constant(c10::TypeKind kind, const Value& value) {
+    if (const std::string* text = value.AsString()) return Text(kind, *text);
+    if (kind == c10::TypeKind::TensorType) return Number(value);
+    if (const bool* flag = value.AsBool()) return *flag;
+    if (const double* number = value.AsDouble()) return *number;
+    if (const int64_t* number = value.AsInt()) {
+      if (kind == c10::TypeKind::FloatType) return static_cast<double>(*number);
+      return *number;
+    }
+    return {};
+  }
+
+  // A number of the host in the place of a tensor.
+  static c10::IValue Number(const Value& value) {
+    if (const bool* flag = value.AsBool()) return at::native::wrapped_scalar_tensor(*flag);
+    if (const double* number = value.AsDouble()) {
+      return at::native::wrapped_scalar_tensor(*number);
+    }
+    if (const int64_t* number = value.AsInt()) return at::native::wrapped_scalar_tensor(*number);
+    return at::Tensor();
+  }
+
+  static c10::IValue Text(c10::TypeKind kind, const std::string& text) {
+    if (const auto type = ScalarTypeOf(text)) return static_cast<int64_t>(*type);
+    if (const auto layout = LayoutOf(text)) return static_cast<int64_t>(*layout);
+    if (const auto format = MemoryFormatOf(text)) return static_cast<int64_t>(*format);
+    if (kind == c10::TypeKind::DeviceObjType) return c10::Device(text);
+    return text;
+  }
+
+  static std::vector<int32_t> InputsOf(const Value::List& list) {
+    std::vector<int32_t> inputs;
+    for (const Value& item : list) {
+      inputs.push_back(item.AsInput() ? item.AsInput()->index : Argument::kUndefined);
+    }
+    return inputs;
+  }
+
+  static Argument List(const c10::Type& element, const Value::List& list) {
+    using Kind = Argument::Kind;
+    switch (element.kind()) {
+      case c10::TypeKind::TensorType: return {Kind::kTensors, {}, InputsOf(list)};
+      case c10::TypeKind::OptionalType: return {Kind::kOptionalTensors, {}, InputsOf(list)};
+      case c10::TypeKind::FloatType: {
+        c10::List<double> numbers;
+        for (const Value& item : list) {
+          numbers.push_back(item.AsDouble() ? *item.AsDouble()
+                                            : static_cast<double>(*item.AsInt()));
+        }
+        return {Kind::kConstant, numbers, {}};
+      }
+      case c10::TypeKind::BoolType: {
+        c10::List<bool> flags;
+        for (const Value& item : list) flags.push_back(*item.AsBool());
+        return {Kind::kConstant, flags, {}};
+      }
+      default: {
+        c10::List<int64_t> numbers;
+        for (const Value& item : list) numbers.push_back(*item.AsInt());
+        return {Kind::kConstant, numbers, {}};
+      }
+    }
+  }
+};
+
 Result<BoxedCall> BoxedCall::Create(const Op& op) {
   const auto handle = c10::Dispatcher::singleton().findSchema(NameOf(op.type));
   if (!handle) {
     return AtOp(ErrorCode::kUnknownName, op,
                 "this LibTorch has no operator " + Printable(op.type, 80));
   }
-  PW_ASSIGN(std::vector<const Value*> arguments, Arrange(handle->schema(), op));
-  return BoxedCall(op, *handle, std::move(arguments));
+  const c10::FunctionSchema& schema = handle->schema();
+  PW_ASSIGN(const std::vector<const Value*> values, Arrange(schema, op));
+  std::vector<Argument> arguments;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const c10::Argument& declared = schema.arguments()[i];
+    if (values[i] == nullptr) {
+      arguments.push_back({Argument::Kind::kConstant, *declared.default_value(), {}});
+    } else {
+      arguments.push_back(Maker::Make(*declared.real_type(), *values[i]));
+    }
+  }
+  return BoxedCall(*handle, std::move(arguments));
 }
 
-std::vector<at::Tensor> BoxedCall::Run(const IdVector<TensorId, at::Tensor>& tensors) const {
-  const c10::FunctionSchema& schema = handle_.schema();
-  const ArgumentMaker maker(*op_, tensors);
+void BoxedCall::Run(std::span<const at::Tensor> tensors, std::span<const int32_t> place,
+                    std::vector<at::Tensor>& results) const {
+  const auto input = [&](int32_t index) -> const at::Tensor& {
+    return tensors[static_cast<size_t>(place[static_cast<size_t>(index)])];
+  };
+  // One stack for each call: operators may call others, and so this one.
   torch::jit::Stack stack;
-  for (size_t i = 0; i < arguments_.size(); ++i) {
-    const c10::Argument& declared = schema.arguments()[i];
-    stack.push_back(arguments_[i] == nullptr ? *declared.default_value()
-                                             : maker.Make(*declared.real_type(), *arguments_[i]));
+  stack.reserve(arguments_.size());
+  for (const Argument& argument : arguments_) {
+    switch (argument.kind) {
+      case Argument::Kind::kConstant: stack.push_back(argument.constant); break;
+      case Argument::Kind::kTensor: stack.emplace_back(input(argument.inputs.front())); break;
+      case Argument::Kind::kTensors: {
+        c10::List<at::Tensor> list;
+        for (const int32_t index : argument.inputs) {
+          list.push_back(index == Argument::kUndefined ? at::Tensor() : input(index));
+        }
+        stack.emplace_back(std::move(list));
+        break;
+      }
+      case Argument::Kind::kOptionalTensors: {
+        c10::List<TorchOptional<at::Tensor>> list;
+        for (const int32_t index : argument.inputs) {
+          list.push_back(index == Argument::kUndefined ? TorchOptional<at::Tensor>()
+                                                       : TorchOptional<at::Tensor>(input(index)));
+        }
+        stack.emplace_back(std::move(list));
+        break;
+      }
+    }
   }
   handle_.callBoxed(&stack);
-  std::vector<at::Tensor> results;
-  for (const c10::IValue& result : stack) {
-    if (result.isTensor()) results.push_back(result.toTensor());
-    if (!result.isTensorList()) continue;
-    for (const at::Tensor& tensor : result.toTensorVector()) results.push_back(tensor);
+  results.clear();
+  for (c10::IValue& result : stack) {
+    if (result.isTensor()) {
+      results.push_back(std::move(result).toTensor());
+    } else if (result.isTensorList()) {
+      for (const at::Tensor& tensor : result.toTensorVector()) results.push_back(tensor);
+    }
   }
-  return results;
 }
 
 }  // namespace placewright

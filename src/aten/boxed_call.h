@@ -1,11 +1,13 @@
 // One recorded op as a call of LibTorch's dispatcher: the operator found by its name, the op's
-// arguments in the order of the operator's schema.
+// arguments in the order of the operator's schema, made once; a call puts the tensors in their places.
 #ifndef PLACEWRIGHT_ATEN_BOXED_CALL_H_
 #define PLACEWRIGHT_ATEN_BOXED_CALL_H_
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -15,21 +17,32 @@ namespace placewright {
 
 class BoxedCall {
  public:
-  // `op` must outlive the call. Errors: kUnknownName (this LibTorch has no such operator), kField
-  // (arguments that do not fit its schema).
+  // Errors: kUnknownName (this LibTorch has no such operator), kField (arguments that do not fit its
+  // schema).
   static Result<BoxedCall> Create(const Op& op);
 
-  // Calls the operator on the thread's dispatch state; `tensors` holds op.inputs. The tensors that
-  // it returns, those of lists in their order. Throws what LibTorch throws (aten/failure.h).
-  std::vector<at::Tensor> Run(const IdVector<TensorId, at::Tensor>& tensors) const;
+  // Calls the operator on the thread's dispatch state. The op's input i is `tensors[place[i]]`.
+  // `results` becomes what it returns, tensors of lists in their order. Throws what LibTorch throws
+  // (aten/failure.h). Several threads may call at once.
+  void Run(std::span<const at::Tensor> tensors, std::span<const int32_t> place,
+           std::vector<at::Tensor>& results) const;
 
  private:
-  BoxedCall(const Op& op, c10::OperatorHandle handle, std::vector<const Value*> arguments)
-      : op_(&op), handle_(std::move(handle)), arguments_(std::move(arguments)) {}
+  struct Argument {
+    enum class Kind { kConstant, kTensor, kTensors, kOptionalTensors };
+    static constexpr int32_t kUndefined = -1;
 
-  const Op* op_;
+    Kind kind = Kind::kConstant;
+    c10::IValue constant;
+    std::vector<int32_t> inputs;  // of the op; kUndefined in lists: no tensor
+  };
+  class Maker;
+
+  BoxedCall(c10::OperatorHandle handle, std::vector<Argument> arguments)
+      : handle_(std::move(handle)), arguments_(std::move(arguments)) {}
+
   c10::OperatorHandle handle_;
-  std::vector<const Value*> arguments_;  // by the schema; nullptr: the default
+  std::vector<Argument> arguments_;  // by the schema
 };
 
 }  // namespace placewright

@@ -12,12 +12,15 @@ Result<Replayer> Replayer::Create(const Graph& graph) {
   for (const OpId id : graph.ops()) {
     PW_ASSIGN(BoxedCall call, BoxedCall::Create(graph.op(id)));
     replayer.calls_.push_back(std::move(call));
+    std::vector<int32_t>& inputs = replayer.inputs_[replayer.inputs_.push_back({})];
+    for (const TensorId input : graph.op(id).inputs) inputs.push_back(input.value());
   }
   return replayer;
 }
 
 void Replayer::RunOp(OpId id, IdVector<TensorId, at::Tensor>& tensors) const {
-  const std::vector<at::Tensor> results = calls_[id].Run(tensors);
+  std::vector<at::Tensor> results;
+  calls_[id].Run(tensors.raw(), inputs_[id], results);
   for (const TensorId output : graph_->op(id).outputs) {
     tensors[output] = results.at(static_cast<size_t>(graph_->tensor(output).output_index));
   }

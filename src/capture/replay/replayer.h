@@ -34,6 +34,7 @@ class Replayer {
 
   const Graph* graph_;
   IdVector<OpId, BoxedCall> calls_;
+  IdVector<OpId, std::vector<int32_t>> inputs_;  // numbers of tensors
 };
 
 }  // namespace placewright
