@@ -1,6 +1,7 @@
 #include "aten/boxed_call.h"
 
 #include <ATen/ScalarOps.h>
+#include <ATen/core/enum_tag.h>
 #include <ATen/core/jit_type.h>
 #include <fmt/format.h>
 
@@ -52,6 +53,13 @@ Result<std::vector<const Value*>> Arrange(const c10::FunctionSchema& schema, con
 }
 
 }  // namespace
+
+bool DrawsRandomNumbers(const c10::OperatorHandle& op) {
+  for (const c10::Argument& argument : op.schema().arguments()) {
+    if (argument.name() == "generator") return true;
+  }
+  return op.hasTag(at::Tag::nondeterministic_seeded);
+}
 
 // What an argument is, from the value that the op states.
 class BoxedCall::Maker {

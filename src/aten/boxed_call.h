@@ -15,6 +15,10 @@
 
 namespace placewright {
 
+// True for operators that draw from a random generator: those of one chain, in the order of the
+// graph, draw the same numbers again.
+bool DrawsRandomNumbers(const c10::OperatorHandle& op);
+
 class BoxedCall {
  public:
   // Errors: kUnknownName (this LibTorch has no such operator), kField (arguments that do not fit its
@@ -26,6 +30,8 @@ class BoxedCall {
   // (aten/failure.h). Several threads may call at once.
   void Run(std::span<const at::Tensor> tensors, std::span<const int32_t> place,
            std::vector<at::Tensor>& results) const;
+
+  bool draws_random() const { return DrawsRandomNumbers(handle_); }
 
  private:
   struct Argument {

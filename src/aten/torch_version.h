@@ -3,6 +3,7 @@
 #define PLACEWRIGHT_ATEN_TORCH_VERSION_H_
 
 #include <ATen/core/TensorBody.h>
+#include <c10/core/Allocator.h>
 #include <c10/core/DispatchKey.h>
 #include <torch/version.h>
 
@@ -49,6 +50,22 @@ inline constexpr const char* kPreluBackward = "aten::prelu_backward";
 inline constexpr const char* kEmbeddingBagBackward = "aten::_embedding_bag_dense_backward";
 inline constexpr size_t kEmbeddingBagRows = 5;
 #endif
+
+// An allocator that may be called by several threads at once.
+class SharedAllocator : public c10::Allocator {
+ public:
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
+  c10::DataPtr allocate(size_t bytes) final { return Allocate(bytes); }
+  void copy_data(void* to, const void* from, size_t bytes) const final {
+    default_copy_data(to, from, bytes);
+  }
+#else
+  c10::DataPtr allocate(size_t bytes) const final { return Allocate(bytes); }
+#endif
+
+ private:
+  virtual c10::DataPtr Allocate(size_t bytes) const = 0;
+};
 
 // "1.13.0"
 #define PLACEWRIGHT_TORCH_TEXT_OF(x) #x

@@ -159,11 +159,4 @@ std::vector<at::Tensor> ResultTensors(const TorchCall& call, bool* listed) {
   return tensors;
 }
 
-bool DrawsRandomNumbers(const c10::OperatorHandle& op) {
-  for (const c10::Argument& argument : op.schema().arguments()) {
-    if (argument.name() == "generator") return true;
-  }
-  return op.hasTag(at::Tag::nondeterministic_seeded);
-}
-
 }  // namespace placewright

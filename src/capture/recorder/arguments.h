@@ -37,10 +37,6 @@ std::string TargetOf(const c10::FunctionSchema& schema);
 // whether the op returns a list. Results of other types are left out.
 std::vector<at::Tensor> ResultTensors(const TorchCall& call, bool* listed);
 
-// True for operators that draw from a random generator: those of one chain, in the order of the
-// graph, draw the same numbers again.
-bool DrawsRandomNumbers(const c10::OperatorHandle& op);
-
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_CAPTURE_RECORDER_ARGUMENTS_H_

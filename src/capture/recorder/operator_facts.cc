@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "aten/boxed_call.h"
 #include "aten/torch_version.h"
 #include "capture/recorder/arguments.h"
 

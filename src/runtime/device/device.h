@@ -1,0 +1,56 @@
+// What executes ops: a queue of work, memory of its own, and copies into it.
+#ifndef PLACEWRIGHT_RUNTIME_DEVICE_DEVICE_H_
+#define PLACEWRIGHT_RUNTIME_DEVICE_DEVICE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "runtime/device/device_memory.h"
+
+namespace placewright {
+
+class RuntimeDevice {
+ public:
+  virtual ~RuntimeDevice() = default;
+
+  const std::string& name() const { return memory_->device(); }
+  DeviceMemory& memory() const { return *memory_; }
+
+  // Work that calls ops, one after the other: now, or later on a thread of the device's if it is
+  // asynchronous. One thread may submit. `work` throws nothing.
+  virtual void Submit(std::function<void()> work) = 0;
+  virtual bool asynchronous() const { return false; }
+  // Returns when all that was submitted has ended.
+  virtual void Synchronize() = 0;
+  // An uninitialised tensor in its memory. From any thread. Throws TorchFailure (kDeviceMemory).
+  virtual at::Tensor Allocate(int64_t bytes) = 0;
+  // Throws TorchFailure (kExecution) where an op may not be called here with one of
+  // `tensors[place[i]]`.
+  virtual void CheckHolds(std::span<const at::Tensor> /*tensors*/,
+                          std::span<const int32_t> /*place*/) const {}
+
+ protected:
+  explicit RuntimeDevice(std::shared_ptr<DeviceMemory> memory) : memory_(std::move(memory)) {}
+
+  const std::shared_ptr<DeviceMemory> memory_;
+};
+
+struct CpuDeviceOptions {
+  std::string name;
+  int threads = 1;           // of this machine, inside an op
+  int64_t memory_limit = 0;  // bytes; 0: none
+};
+// Some of this machine's cores: work runs at once, on the thread that submits it.
+std::unique_ptr<RuntimeDevice> MakeCpuDevice(const CpuDeviceOptions& options);
+
+// Computes as a CPU device does, but as accelerators: work is queued and runs later, on a thread of the
+// device's, and an op that is called with a tensor of other memory fails (but for numbers of the host).
+std::unique_ptr<RuntimeDevice> MakeSimulatedDevice(const CpuDeviceOptions& options);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_RUNTIME_DEVICE_DEVICE_H_

@@ -1,0 +1,116 @@
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "aten/failure.h"
+#include "runtime/device/device.h"
+
+namespace placewright {
+namespace {
+
+class HostDevice : public RuntimeDevice {
+ public:
+  explicit HostDevice(const CpuDeviceOptions& options)
+      : RuntimeDevice(std::make_shared<DeviceMemory>(options.name, options.memory_limit)),
+        threads_(options.threads) {}
+
+  at::Tensor Allocate(int64_t bytes) override {
+    const AllocatesFor here(memory_);
+    return at::empty({bytes}, at::TensorOptions().dtype(at::kByte));
+  }
+
+ protected:
+  // On the calling thread, which keeps its share of the cores.
+  void Run(const std::function<void()>& work) const {
+    if (at::get_num_threads() != threads_) at::set_num_threads(threads_);
+    const AllocatesFor here(memory_);
+    work();
+  }
+
+ private:
+  const int threads_;
+};
+
+class CpuDevice final : public HostDevice {
+ public:
+  using HostDevice::HostDevice;
+  void Submit(std::function<void()> work) override { Run(work); }
+  void Synchronize() override {}
+};
+
+class SimulatedDevice final : public HostDevice {
+ public:
+  explicit SimulatedDevice(const CpuDeviceOptions& options)
+      : HostDevice(options), thread_([this] { Serve(); }) {}
+  ~SimulatedDevice() override {
+    Push(nullptr);
+    thread_.join();
+  }
+
+  void Submit(std::function<void()> work) override { Push(std::move(work)); }
+  void Synchronize() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return queue_.empty(); });
+  }
+  bool asynchronous() const override { return true; }
+  void CheckHolds(std::span<const at::Tensor> tensors,
+                  std::span<const int32_t> place) const override {
+    for (const int32_t at : place) {
+      const at::Tensor& tensor = tensors[static_cast<size_t>(at)];
+      if (!tensor.defined() || tensor.numel() == 0) continue;
+      const DeviceMemory* const owner = DeviceMemory::Of(tensor);
+      if (owner == memory_.get()) continue;
+      throw TorchFailure(
+          MakeError(ErrorCode::kExecution,
+                    fmt::format("an op on {} reads a tensor in the memory of {}", name(),
+                                owner == nullptr ? std::string("the host") : owner->device())));
+    }
+  }
+
+ private:
+  void Push(std::function<void()> work) {
+    {
+      const std::scoped_lock lock(mutex_);
+      queue_.push_back(std::move(work));
+    }
+    changed_.notify_all();
+  }
+  void Serve() {
+    while (true) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return !queue_.empty(); });
+      const std::function<void()> work = queue_.front();
+      lock.unlock();
+      if (work == nullptr) return;
+      Run(work);
+      lock.lock();
+      // What waits for it sees that it has ended.
+      queue_.pop_front();
+      lock.unlock();
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> queue_;
+  std::thread thread_;  // last: it uses the others
+};
+
+}  // namespace
+
+std::unique_ptr<RuntimeDevice> MakeCpuDevice(const CpuDeviceOptions& options) {
+  return std::make_unique<CpuDevice>(options);
+}
+
+std::unique_ptr<RuntimeDevice> MakeSimulatedDevice(const CpuDeviceOptions& options) {
+  return std::make_unique<SimulatedDevice>(options);
+}
+
+}  // namespace placewright

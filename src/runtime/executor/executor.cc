@@ -1,0 +1,178 @@
+#include "runtime/executor/executor.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "aten/dtype_names.h"
+#include "aten/failure.h"
+#include "base/text.h"
+#include "runtime/device/copy_slice.h"
+#include "runtime/executor/copy_lanes.h"
+#include "runtime/executor/team.h"
+#include "runtime/executor/worker.h"
+
+namespace placewright {
+namespace {
+
+Error AsExecution(Error error) {
+  if (error.code != ErrorCode::kDeviceMemory) error.code = ErrorCode::kExecution;
+  return error;
+}
+
+}  // namespace
+
+class Executor::Run {
+ public:
+  Status Prepare(const Graph& graph, const Placement& placement,
+                 std::vector<std::unique_ptr<RuntimeDevice>> devices,
+                 const ExecutorOptions& options) {
+    step_.graph = &graph;
+    step_.policy = options.policy;
+    step_.calls = IdVector<OpId, std::optional<BoxedCall>>(graph.op_count());
+    IdVector<OpId, bool> random(graph.op_count(), false);
+    for (const OpId op : graph.ops()) {
+      PW_ASSIGN(BoxedCall call, BoxedCall::Create(graph.op(op)));
+      random[op] = call.draws_random();
+      step_.calls[op] = std::move(call);
+    }
+    PW_ASSIGN(step_.executable,
+              MakeExecutable(graph, placement, devices.size(), random, options.keep));
+    for (const Executable::Task& task : step_.executable.tasks) {
+      step_.paths.push_back(options.paths.empty() ? 0 : options.paths[task.call.op]);
+    }
+    for (std::unique_ptr<RuntimeDevice>& device : devices) {
+      step_.devices.push_back(std::move(device));
+      step_.mailboxes.push_back(std::make_unique<Mailbox>());
+    }
+    step_.cells.resize(step_.executable.uses.size());
+    inputs_ = IdVector<TensorId, const Executable::Input*>(graph.tensor_count(), nullptr);
+    for (const Executable::Input& input : step_.executable.inputs) inputs_[input.tensor] = &input;
+    lanes_ = std::make_unique<CopyLanes>(step_);
+    const CopyId left_out(options.left_out);
+    step_.copy = [this, left_out](CopyId copy, std::vector<at::Tensor> tensors) {
+      if (copy == left_out) {
+        const DeviceId to = step_.executable.copies[copy].to;
+        step_.mailboxes[to]->Put({Message::Kind::kCopied, copy, {}, std::move(tensors)});
+      } else {
+        lanes_->Copy(copy, std::move(tensors));
+      }
+    };
+    std::vector<std::function<void()>> members;
+    for (const DeviceId device : IdRange<DeviceId>(step_.devices.size())) {
+      workers_.push_back(std::make_unique<Worker>(step_, device));
+      members.emplace_back([worker = workers_.back().get()] { worker->Step(); });
+    }
+    if (members.size() > 1) team_ = std::make_unique<Team>(std::move(members));
+    return Ok();
+  }
+
+  Status SetInput(TensorId id, const at::Tensor& value) {
+    const Tensor& declared = step_.graph->tensor(id);
+    if (inputs_[id] == nullptr || value.sizes() != at::IntArrayRef(declared.shape) ||
+        DTypeOf(value.scalar_type()) != declared.dtype) {
+      return MakeError(
+          ErrorCode::kField,
+          fmt::format("it is no input of shape [{}] and dtype {}", fmt::join(value.sizes(), ", "),
+                      c10::toString(value.scalar_type())),
+          "tensor " + Printable(declared.name, 80));
+    }
+    views_made_ = false;
+    Status status = CatchFailure([&] {
+      const at::AutoDispatchBelowADInplaceOrView below_autograd;
+      for (const CellId cell : inputs_[id]->cells) {
+        RuntimeDevice& device = *step_.devices[step_.executable.device_of[cell]];
+        at::Tensor& held = step_.cells[cell.index()];
+        held.reset();
+        held = CopySlice(std::span(&value, 1), device).front();
+      }
+    });
+    if (status.ok()) return status;
+    status.error().place = "tensor " + Printable(declared.name, 80);
+    return AsExecution(std::move(status.error()));
+  }
+
+  at::Tensor Input(TensorId id) const {
+    if (inputs_[id] == nullptr || inputs_[id]->cells.empty()) return {};
+    return step_.cells[inputs_[id]->cells.front().index()];
+  }
+
+  Status Step() {
+    for (const CellId cell : step_.executable.reset) step_.cells[cell.index()].reset();
+    if (!views_made_) PW_RETURN_IF_ERROR(MakeViews());
+    if (team_ != nullptr) {
+      team_->Go();
+    } else {
+      const int threads = at::get_num_threads();
+      workers_.front()->Step();
+      if (at::get_num_threads() != threads) at::set_num_threads(threads);
+    }
+    lanes_->Drain();
+    for (const auto& mailbox : step_.mailboxes) mailbox->Take(/*wait=*/false);
+    std::optional<Error> failure = step_.TakeFailure();
+    if (!failure) return Ok();
+    // What the step has left behind.
+    for (at::Tensor& cell : step_.cells) cell.reset();
+    views_made_ = false;
+    return std::move(*failure);
+  }
+
+  at::Tensor Output(size_t index) const {
+    return step_.cells[step_.executable.outputs.at(index).index()];
+  }
+
+  const RuntimeDevice& device(DeviceId id) const { return *step_.devices[id]; }
+  size_t transfers() const { return step_.executable.copies.size(); }
+
+ private:
+  // Of inputs: they stay as long as these.
+  Status MakeViews() {
+    Status status = CatchFailure([&] {
+      const at::AutoDispatchBelowADInplaceOrView below_autograd;
+      std::vector<at::Tensor> results;
+      for (const Executable::OnDevice& device : step_.executable.devices) {
+        for (const Executable::Call& view : device.views) {
+          step_.calls[view.op]->Run(step_.cells, view.inputs, results);
+          for (const Executable::Call::Output& output : view.outputs) {
+            step_.cells[output.cell.index()] = results.at(static_cast<size_t>(output.result));
+          }
+        }
+      }
+    });
+    views_made_ = status.ok();
+    if (status.ok()) return status;
+    return AsExecution(std::move(status.error()));
+  }
+
+  SharedStep step_;
+  IdVector<TensorId, const Executable::Input*> inputs_;
+  std::unique_ptr<CopyLanes> lanes_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<Team> team_;
+  bool views_made_ = false;
+};
+
+Result<std::unique_ptr<Executor>> Executor::Create(
+    const Graph& graph, const Placement& placement,
+    std::vector<std::unique_ptr<RuntimeDevice>> devices, ExecutorOptions options) {
+  auto run = std::make_unique<Run>();
+  PW_RETURN_IF_ERROR(run->Prepare(graph, placement, std::move(devices), options));
+  return std::unique_ptr<Executor>(new Executor(std::move(run)));
+}
+
+Executor::Executor(std::unique_ptr<Run> run) : run_(std::move(run)) {}
+Executor::~Executor() = default;
+Status Executor::SetInput(TensorId input, const at::Tensor& value) {
+  return run_->SetInput(input, value);
+}
+at::Tensor Executor::Input(TensorId input) const { return run_->Input(input); }
+Status Executor::Step() { return run_->Step(); }
+at::Tensor Executor::Output(size_t index) const { return run_->Output(index); }
+const RuntimeDevice& Executor::device(DeviceId id) const { return run_->device(id); }
+size_t Executor::transfers() const { return run_->transfers(); }
+
+}  // namespace placewright

@@ -1,0 +1,64 @@
+// Executes a placed step: one worker thread for each device, which calls its ops as they become ready,
+// and copies between devices beside them.
+#ifndef PLACEWRIGHT_RUNTIME_EXECUTOR_EXECUTOR_H_
+#define PLACEWRIGHT_RUNTIME_EXECUTOR_EXECUTOR_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/graph.h"
+#include "plan/placement.h"
+#include "plan/schedule.h"
+#include "runtime/device/device.h"
+
+namespace placewright {
+
+struct ExecutorOptions {
+  // Of ready ops: first come, first served, or by `paths` [op], longest first. Ties by op id.
+  SchedulingPolicy policy = SchedulingPolicy::kFifo;
+  IdVector<OpId, int64_t> paths;
+  std::vector<TensorId> keep;  // beyond the graph's outputs
+  // Of the transfers, by number: one that is not made, so that its readers find the tensors of its
+  // source. For tests: no step that leaves out a transfer may end well.
+  int32_t left_out = -1;
+};
+
+class Executor {
+ public:
+  // `graph` must outlive it; devices as `placement` numbers them. Errors: kUnknownName (this LibTorch has
+  // no such operator), kField (arguments that do not fit it; an op without a device).
+  static Result<std::unique_ptr<Executor>> Create(
+      const Graph& graph, const Placement& placement,
+      std::vector<std::unique_ptr<RuntimeDevice>> devices, ExecutorOptions options = {});
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  // Copies an input of the graph to where it is read; it stays there from step to step, with what ops
+  // write in it. Errors: kDeviceMemory, kField (another shape or dtype than the graph states).
+  Status SetInput(TensorId input, const at::Tensor& value);
+  // What an input holds now; undefined where no op reads it.
+  at::Tensor Input(TensorId input) const;
+
+  // One step. All inputs must be set. After an error, set them anew. Errors: kExecution (LibTorch
+  // refuses an op, or the device does), kDeviceMemory.
+  Status Step();
+  // Of the last step, by Graph::outputs and then ExecutorOptions::keep; until the next one.
+  at::Tensor Output(size_t index) const;
+
+  const RuntimeDevice& device(DeviceId id) const;
+  size_t transfers() const;  // in a step
+
+ private:
+  class Run;
+  explicit Executor(std::unique_ptr<Run> run);
+
+  std::unique_ptr<Run> run_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_RUNTIME_EXECUTOR_EXECUTOR_H_

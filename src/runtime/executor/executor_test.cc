@@ -1,0 +1,110 @@
+#include "runtime/executor/executor.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "graph/graph_builder.h"
+
+namespace placewright {
+namespace {
+
+// y = x w; w += x (in place); z = y w: z reads the new w, y the old one.
+struct Small {
+  Small() {
+    GraphBuilder builder("small", "aten");
+    x = builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {2, 2}).Take();
+    w = builder.AddInput("param:w", TensorKind::kParameter, DType::kF32, {2, 2}).Take();
+    const auto add = [&](std::string name, std::string type, std::vector<TensorId> inputs,
+                         OutputSpec::Alias alias = OutputSpec::Alias::kFresh) {
+      OpSpec op;
+      op.name = name;
+      op.type = std::move(type);
+      op.args = {Value(InputRef{0}), Value(InputRef{1})};
+      op.inputs = std::move(inputs);
+      op.outputs = {{name, DType::kF32, {2, 2}, alias}};
+      if (alias != OutputSpec::Alias::kFresh) op.outputs[0].alias_of = 0;
+      return builder.AddOp(std::move(op)).Take().front();
+    };
+    const TensorId y = add("y", "aten.mm.default", {x, w});
+    const TensorId grown = add("grown", "aten.add_.Tensor", {w, x}, OutputSpec::Alias::kInPlace);
+    const TensorId z = add("z", "aten.mm.default", {y, grown});
+    builder.SetOutputs({z, grown});
+    graph = std::make_unique<Graph>(std::move(builder).Build().Take());
+  }
+
+  Result<std::unique_ptr<Executor>> On(std::vector<int32_t> devices,
+                                       std::vector<int64_t> limits = {0, 0}) const {
+    Placement placement;
+    for (const int32_t device : devices) placement.push_back(DeviceId(device));
+    std::vector<std::unique_ptr<RuntimeDevice>> simulated;
+    for (size_t i = 0; i < limits.size(); ++i) {
+      simulated.push_back(MakeSimulatedDevice({"sim:" + std::to_string(i), 1, limits[i]}));
+    }
+    return Executor::Create(*graph, placement, std::move(simulated));
+  }
+
+  TensorId x, w;
+  std::unique_ptr<Graph> graph;
+};
+
+at::Tensor Square(float a, float b, float c, float d) {
+  return at::tensor({a, b, c, d}).view({2, 2});
+}
+
+// x = [1 2; 3 4], w = [1 0; 0 1]: y = x, w becomes [2 2; 3 5], z = [8 12; 18 26]. In the next step y =
+// [8 12; 18 26], w = [3 4; 6 9], z = [96 140; 210 306].
+TEST(Executor, AWriteComesAfterAllReadersOfTheOldVersion) {
+  const Small small;
+  for (const std::vector<int32_t>& devices :
+       {std::vector<int32_t>{0, 0, 0}, {1, 0, 0}, {0, 1, 1}, {1, 0, 1}, {0, 1, 0}}) {
+    auto executor = small.On(devices).Take();
+    ASSERT_TRUE(executor->SetInput(small.x, Square(1, 2, 3, 4)).ok());
+    ASSERT_TRUE(executor->SetInput(small.w, Square(1, 0, 0, 1)).ok());
+    ASSERT_TRUE(executor->Step().ok());
+    EXPECT_TRUE(executor->Output(0).equal(Square(8, 12, 18, 26)));
+    EXPECT_TRUE(executor->Output(1).equal(Square(2, 2, 3, 5)));
+    ASSERT_TRUE(executor->Step().ok());
+    EXPECT_TRUE(executor->Output(0).equal(Square(96, 140, 210, 306)));
+    EXPECT_TRUE(executor->Input(small.w).equal(Square(3, 4, 6, 9)));
+  }
+}
+
+// A tensor of 16 bytes for x, w, y and z each; y leaves when z has been made.
+TEST(Executor, CountsMemoryByDevice) {
+  const Small small;
+  auto executor = small.On({0, 1, 0}).Take();
+  ASSERT_TRUE(executor->SetInput(small.x, Square(1, 2, 3, 4)).ok());
+  ASSERT_TRUE(executor->SetInput(small.w, Square(1, 0, 0, 1)).ok());
+  ASSERT_TRUE(executor->Step().ok());
+  // x, y, z, and two versions of w one after the other, or both.
+  EXPECT_EQ(executor->device(DeviceId(0)).memory().used(), 32);  // x and z
+  EXPECT_GE(executor->device(DeviceId(0)).memory().peak(), 64);
+  EXPECT_LE(executor->device(DeviceId(0)).memory().peak(), 80);
+  EXPECT_EQ(executor->device(DeviceId(1)).memory().used(), 32);  // w and x
+}
+
+TEST(Executor, ADeviceWithoutRoomEndsTheStep) {
+  const Small small;
+  auto executor = small.On({0, 1, 0}, {48, 1000}).Take();
+  for (int i = 0; i < 2; ++i) {  // and it can be tried again
+    ASSERT_TRUE(executor->SetInput(small.x, Square(1, 2, 3, 4)).ok());
+    ASSERT_TRUE(executor->SetInput(small.w, Square(1, 0, 0, 1)).ok());
+    const Status full = executor->Step();
+    ASSERT_FALSE(full.ok());
+    EXPECT_EQ(full.error().code, ErrorCode::kDeviceMemory);
+    EXPECT_NE(full.error().message.find("sim:0"), std::string::npos) << full.error().ToString();
+  }
+  auto tiny = small.On({0, 1, 0}, {8, 1000}).Take();
+  EXPECT_EQ(tiny->SetInput(small.x, Square(1, 2, 3, 4)).error().code, ErrorCode::kDeviceMemory);
+}
+
+TEST(Executor, InputsOfOtherShapesAreRefused) {
+  const Small small;
+  auto executor = small.On({0, 0, 0}).Take();
+  EXPECT_EQ(executor->SetInput(small.x, at::zeros({2, 3})).error().code, ErrorCode::kField);
+  EXPECT_EQ(executor->SetInput(small.x, at::zeros({2, 2}, at::kLong)).error().code,
+            ErrorCode::kField);
+}
+
+}  // namespace
+}  // namespace placewright

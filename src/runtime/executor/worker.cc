@@ -1,0 +1,152 @@
+#include "runtime/executor/worker.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+
+#include <utility>
+
+#include "aten/failure.h"
+#include "base/text.h"
+
+namespace placewright {
+
+void SharedStep::Fail(Error error) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (failure_) return;
+    failure_ = std::move(error);
+    failed_.store(true, std::memory_order_release);
+  }
+  for (const auto& mailbox : mailboxes) mailbox->Put({Message::Kind::kFailed, {}, {}, {}});
+}
+
+std::optional<Error> SharedStep::TakeFailure() {
+  const std::scoped_lock lock(mutex_);
+  failed_.store(false, std::memory_order_release);
+  return std::exchange(failure_, std::nullopt);
+}
+
+Worker::Worker(SharedStep& step, DeviceId device)
+    : step_(step),
+      device_(*step.devices[device]),
+      executable_(step.executable),
+      own_(step.executable.devices[device]),
+      mailbox_(*step.mailboxes[device]),
+      ready_(step.policy, step.paths),
+      waits_(step.executable.tasks.size()),
+      copy_waits_(step.executable.copies.size()) {}
+
+void Worker::Step() {
+  for (const TaskId task : IdRange<TaskId>(waits_.size()))
+    waits_[task] = executable_.tasks[task].waits;
+  for (const CopyId copy : IdRange<CopyId>(copy_waits_.size())) {
+    copy_waits_[copy] = executable_.copies[copy].waits;
+  }
+  uses_ = executable_.uses;
+  left_ = own_.tasks;
+  ready_.Clear();
+  for (const TaskId task : own_.first) ready_.Push(task);
+  for (const CopyId copy : own_.copies) StartCopy(copy);
+  if (device_.asynchronous()) {
+    Serve();
+    device_.Synchronize();
+  } else {
+    device_.Submit([this] { Serve(); });
+  }
+}
+
+void Worker::Serve() {
+  while (left_ > 0 && !step_.failed()) {
+    if (mailbox_.any()) Read(mailbox_.Take(/*wait=*/false));
+    if (ready_.empty()) {
+      Read(mailbox_.Take(/*wait=*/true));
+    } else {
+      Begin(ready_.Pop());
+    }
+  }
+}
+
+void Worker::Read(std::vector<Message> messages) {
+  for (Message& message : messages) {
+    if (message.kind == Message::Kind::kFailed) return;
+    if (message.kind == Message::Kind::kEnded) {
+      OneLess(message.task);
+      continue;
+    }
+    const Executable::Copy& copy = executable_.copies[message.copy];
+    if (message.kind == Message::Kind::kRead) {
+      for (const TaskId writer : copy.writers) OneLess(writer);
+      continue;
+    }
+    for (size_t i = 0; i < copy.made.size(); ++i) {
+      step_.cells[copy.made[i].to.index()] = std::move(message.tensors[i]);
+    }
+    for (const TaskId reader : copy.readers) OneLess(reader);
+  }
+}
+
+void Worker::OneLess(TaskId task) {
+  if (--waits_[task] == 0) ready_.Push(task);
+}
+
+void Worker::Begin(TaskId task) {
+  --left_;
+  if (device_.asynchronous()) {
+    device_.Submit([this, task] { Execute(task); });
+  } else {
+    Execute(task);
+  }
+  for (const TaskId next : executable_.tasks[task].next) OneLess(next);
+}
+
+void Worker::Call(const Executable::Call& call) {
+  device_.CheckHolds(step_.cells, call.inputs);
+  step_.calls[call.op]->Run(step_.cells, call.inputs, results_);
+  for (const Executable::Call::Output& output : call.outputs) {
+    step_.cells[output.cell.index()] = results_.at(static_cast<size_t>(output.result));
+  }
+  results_.clear();
+}
+
+void Worker::Execute(TaskId id) {
+  if (step_.failed()) return;
+  const Executable::Task& task = executable_.tasks[id];
+  OpId running = task.call.op;
+  Status status = CatchFailure([&] {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    Call(task.call);
+    for (const Executable::Call& view : task.views) {
+      running = view.op;
+      Call(view);
+    }
+  });
+  if (!status.ok()) {
+    Error error = std::move(status.error());
+    if (error.code != ErrorCode::kDeviceMemory) error.code = ErrorCode::kExecution;
+    error.place = "op " + Printable(step_.graph->op(running).name, 80);
+    step_.Fail(std::move(error));
+    return;
+  }
+  for (const CellId cell : task.unread) step_.cells[cell.index()].reset();
+  for (const CellId cell : task.reads) UsedOnce(cell);
+  for (const CopyId copy : task.copies) {
+    if (--copy_waits_[copy] == 0) StartCopy(copy);
+  }
+  for (const TaskId next : task.elsewhere) {
+    step_.mailboxes[executable_.tasks[next].device]->Put({Message::Kind::kEnded, {}, next, {}});
+  }
+}
+
+void Worker::UsedOnce(CellId cell) {
+  if (uses_[cell] != Executable::kKept && --uses_[cell] == 0) step_.cells[cell.index()].reset();
+}
+
+void Worker::StartCopy(CopyId copy) {
+  std::vector<at::Tensor> tensors;
+  for (const Executable::Copy::Made& made : executable_.copies[copy].made) {
+    tensors.push_back(step_.cells[made.from.index()]);
+    UsedOnce(made.from);
+  }
+  step_.copy(copy, std::move(tensors));
+}
+
+}  // namespace placewright

@@ -1,0 +1,79 @@
+// The part of a step that one device does.
+#ifndef PLACEWRIGHT_RUNTIME_EXECUTOR_WORKER_H_
+#define PLACEWRIGHT_RUNTIME_EXECUTOR_WORKER_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "aten/boxed_call.h"
+#include "base/result.h"
+#include "runtime/device/device.h"
+#include "runtime/executor/executable.h"
+#include "runtime/executor/mailbox.h"
+#include "runtime/executor/ready_queue.h"
+
+namespace placewright {
+
+// What the workers of one execution share.
+struct SharedStep {
+  const Graph* graph = nullptr;
+  Executable executable;
+  IdVector<OpId, std::optional<BoxedCall>> calls;
+  IdVector<DeviceId, std::unique_ptr<RuntimeDevice>> devices;
+  IdVector<DeviceId, std::unique_ptr<Mailbox>> mailboxes;
+  std::vector<at::Tensor> cells;  // one is touched by its device's worker alone
+  SchedulingPolicy policy = SchedulingPolicy::kFifo;
+  IdVector<TaskId, int64_t> paths;
+  // Copies `tensors`, which are of one slice, and writes to the mailboxes of the copy's two devices.
+  std::function<void(CopyId copy, std::vector<at::Tensor> tensors)> copy;
+
+  // The first failure ends the step on all devices. From any thread.
+  void Fail(Error error);
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  std::optional<Error> TakeFailure();
+
+ private:
+  std::mutex mutex_;
+  std::optional<Error> failure_;
+  std::atomic<bool> failed_{false};
+};
+
+class Worker {
+ public:
+  Worker(SharedStep& step, DeviceId device);
+  // Returns when all of the device's tasks have ended, or the step has failed.
+  void Step();
+
+ private:
+  void Serve();
+  void Read(std::vector<Message> messages);
+  void Begin(TaskId task);  // and what waits for it on this device is one less to wait for
+  void Execute(TaskId task);
+  void Call(const Executable::Call& call);
+  void StartCopy(CopyId copy);
+  void UsedOnce(CellId cell);
+  void OneLess(TaskId task);
+
+  SharedStep& step_;
+  RuntimeDevice& device_;
+  const Executable& executable_;
+  const Executable::OnDevice& own_;
+  Mailbox& mailbox_;
+  ReadyQueue ready_;
+  size_t left_ = 0;
+  IdVector<TaskId, int32_t> waits_;
+  // From here on: where the device's work runs.
+  IdVector<CopyId, int32_t> copy_waits_;
+  IdVector<CellId, int32_t> uses_;
+  std::vector<at::Tensor> results_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_RUNTIME_EXECUTOR_WORKER_H_

@@ -1,0 +1,171 @@
+// A placed step is the step: executed over four simulated devices by random placements, every model of
+// the zoo gives the bits that eager LibTorch gives.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "capture/step/model_step.h"
+#include "capture/step/tiny_models.h"
+#include "runtime/executor/executor.h"
+
+namespace placewright {
+namespace {
+
+constexpr uint64_t kSeed = 7;
+constexpr size_t kDevices = 4;
+// Random ones of each model.
+int Placements() {
+  const char* const stated = std::getenv("PLACEWRIGHT_PLACEMENTS");
+  return stated == nullptr ? 5 : std::atoi(stated);
+}
+
+std::vector<at::Tensor> Copies(const std::vector<ModelStep::Found>& found) {
+  std::vector<at::Tensor> copies;
+  for (const ModelStep::Found& item : found) copies.push_back(item.tensor.detach().clone());
+  return copies;
+}
+
+Placement RandomPlacement(const Graph& graph, size_t devices, Random& random) {
+  IdVector<GroupId, DeviceId> of_group;
+  for (size_t group = 0; group < graph.group_count(); ++group) {
+    of_group.push_back(DeviceId(random.Below(devices)));
+  }
+  Placement placement;
+  for (const OpId op : graph.ops()) placement.push_back(of_group[graph.group(op)]);
+  return placement;
+}
+
+std::vector<std::unique_ptr<RuntimeDevice>> SimulatedDevices(size_t count) {
+  std::vector<std::unique_ptr<RuntimeDevice>> devices;
+  for (size_t i = 0; i < count; ++i) {
+    devices.push_back(MakeSimulatedDevice({"sim:" + std::to_string(i), 1, 0}));
+  }
+  return devices;
+}
+
+std::vector<std::unique_ptr<RuntimeDevice>> OneCpu() {
+  std::vector<std::unique_ptr<RuntimeDevice>> devices;
+  devices.push_back(MakeCpuDevice({"cpu:0", 1, 0}));
+  return devices;
+}
+
+class ExecutedModels : public ::testing::TestWithParam<TinyModel> {
+ protected:
+  void SetUp() override {
+    at::set_num_threads(1);
+    at::manual_seed(1);
+    const TinyModel& c = GetParam();
+    Result<ModelStep> built = ModelStep::Build({c.model, c.training, c.values}, false);
+    ASSERT_TRUE(built.ok()) << built.error().ToString();
+    ModelStep step = std::move(built).Take();
+    // Not the first step: the optimizer's state is no longer zero.
+    ASSERT_TRUE(step.Run().ok());
+    const std::vector<ModelStep::Found> found = step.FoundTensors();
+    before_ = Copies(found);
+    at::manual_seed(kSeed);
+    for (int i = 0; i < 2; ++i) {
+      Result<at::Tensor> loss = step.Run();
+      ASSERT_TRUE(loss.ok()) << loss.error().ToString();
+      losses_.push_back(loss.value().clone());
+    }
+    after_ = Copies(found);
+    for (const NamedTensor& parameter : step.parameters()) {
+      const at::Tensor gradient = parameter.tensor.grad();
+      if (gradient.defined()) gradients_.push_back(gradient.clone());
+    }
+    {
+      const at::NoGradGuard no_grad;
+      for (size_t i = 0; i < found.size(); ++i) found[i].tensor.detach().copy_(before_[i]);
+    }
+    at::manual_seed(kSeed);
+    Result<ModelStep::Recording> recording = step.Record();
+    ASSERT_TRUE(recording.ok()) << recording.error().ToString();
+    recording_ = std::make_unique<ModelStep::Recording>(std::move(recording).Take());
+    for (const TensorId gradient : recording_->gradients) {
+      if (gradient.valid()) options_.keep.push_back(gradient);
+    }
+    ASSERT_EQ(options_.keep.size(), gradients_.size());
+  }
+
+  const Graph& graph() const { return recording_->step.graph; }
+
+  // Two steps give the losses, gradients and states of eager, bit for bit.
+  void ExpectEager(const Placement& placement,
+                   std::vector<std::unique_ptr<RuntimeDevice>> devices) {
+    Result<std::unique_ptr<Executor>> created =
+        Executor::Create(graph(), placement, std::move(devices), options_);
+    ASSERT_TRUE(created.ok()) << created.error().ToString();
+    Executor& executor = *created.value();
+    size_t next = 0;
+    for (const auto& [id, tensor] : recording_->step.inputs) {
+      ASSERT_LT(next, before_.size()) << graph().tensor(id).name;
+      const Status set = executor.SetInput(id, before_[next++]);
+      ASSERT_TRUE(set.ok()) << set.error().ToString();
+    }
+    at::manual_seed(kSeed);
+    for (const at::Tensor& loss : losses_) {
+      const Status ran = executor.Step();
+      ASSERT_TRUE(ran.ok()) << ran.error().ToString();
+      EXPECT_TRUE(executor.Output(0).equal(loss));
+    }
+    next = 0;
+    for (const auto& [id, tensor] : recording_->step.inputs) {
+      const at::Tensor now = executor.Input(id);
+      EXPECT_TRUE(!now.defined() || now.equal(after_[next])) << graph().tensor(id).name;
+      ++next;
+    }
+    for (size_t i = 0; i < gradients_.size(); ++i) {
+      EXPECT_TRUE(executor.Output(graph().outputs().size() + i).equal(gradients_[i]));
+    }
+  }
+
+  std::vector<at::Tensor> before_, after_, losses_, gradients_;
+  ExecutorOptions options_;
+  std::unique_ptr<ModelStep::Recording> recording_;
+};
+
+TEST_P(ExecutedModels, OneCpuGivesTheBitsOfEager) {
+  ExpectEager(Placement(graph().op_count(), DeviceId(0)), OneCpu());
+}
+
+TEST_P(ExecutedModels, SoDoRandomPlacementsOverFourDevices) {
+  Random random(3);
+  for (int i = 0; i < Placements() && !HasFailure(); ++i) {
+    ExpectEager(RandomPlacement(graph(), kDevices, random), SimulatedDevices(kDevices));
+  }
+}
+
+TEST_P(ExecutedModels, NoTransferCanBeLeftOut) {
+  Random random(5);
+  for (int plan = 0; plan < 3; ++plan) {
+    const Placement placement = RandomPlacement(graph(), kDevices, random);
+    auto whole = Executor::Create(graph(), placement, SimulatedDevices(kDevices)).Take();
+    ASSERT_GT(whole->transfers(), 0U);
+    options_.left_out = static_cast<int32_t>(random.Below(whole->transfers()));
+    auto executor =
+        Executor::Create(graph(), placement, SimulatedDevices(kDevices), options_).Take();
+    size_t next = 0;
+    for (const auto& [id, tensor] : recording_->step.inputs) {
+      ASSERT_TRUE(executor->SetInput(id, before_[next++]).ok());
+    }
+    const Status ran = executor->Step();
+    ASSERT_FALSE(ran.ok());
+    EXPECT_EQ(ran.error().code, ErrorCode::kExecution);
+    EXPECT_NE(ran.error().message.find("reads a tensor in the memory of"), std::string::npos)
+        << ran.error().ToString();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedModels, ::testing::ValuesIn(TinyModels()),
+                         [](const auto& test) {
+                           std::string name = ::testing::PrintToString(test.param);
+                           std::replace_if(
+                               name.begin(), name.end(),
+                               [](char c) { return std::isalnum(c) == 0; }, '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace placewright
