@@ -61,6 +61,13 @@ std::optional<DType> DTypeOf(c10::ScalarType type) {
   return std::nullopt;
 }
 
+std::optional<c10::ScalarType> ScalarTypeOf(DType type) {
+  for (const TypeRow& row : kTypes) {
+    if (row.dtype == type) return row.type;
+  }
+  return std::nullopt;
+}
+
 std::string WordOf(c10::ScalarType type) {
   for (const TypeRow& row : kTypes) {
     if (row.type == type) return std::string(row.word);

@@ -17,6 +17,8 @@ namespace placewright {
 
 // nullopt for types that a graph does not know (quantized numbers).
 std::optional<DType> DTypeOf(c10::ScalarType type);
+// nullopt for types that this LibTorch has no tensors of (strings, unsigned numbers).
+std::optional<c10::ScalarType> ScalarTypeOf(DType type);
 
 // "" for what has no word.
 std::string WordOf(c10::ScalarType type);

@@ -9,6 +9,7 @@
 #include "capture/step/model_step.h"
 #include "capture/step/tiny_models.h"
 #include "runtime/executor/executor.h"
+#include "runtime/inputs/seeded_inputs.h"
 
 namespace placewright {
 namespace {
@@ -134,6 +135,23 @@ TEST_P(ExecutedModels, SoDoRandomPlacementsOverFourDevices) {
   Random random(3);
   for (int i = 0; i < Placements() && !HasFailure(); ++i) {
     ExpectEager(RandomPlacement(graph(), kDevices, random), SimulatedDevices(kDevices));
+  }
+}
+
+// Values that nobody gave are legal ones: twenty steps of them on two devices end with numbers.
+TEST_P(ExecutedModels, SeededInputsAreLegal) {
+  Random random(11);
+  auto executor =
+      Executor::Create(graph(), RandomPlacement(graph(), 2, random), SimulatedDevices(2)).Take();
+  const auto inputs = SeededInputs(graph(), 1);
+  ASSERT_TRUE(inputs.ok()) << inputs.error().ToString();
+  for (const auto& [id, tensor] : inputs.value()) {
+    ASSERT_TRUE(executor->SetInput(id, tensor).ok()) << graph().tensor(id).name;
+  }
+  for (int step = 0; step < 20; ++step) {
+    const Status ran = executor->Step();
+    ASSERT_TRUE(ran.ok()) << ran.error().ToString();
+    ASSERT_TRUE(executor->Output(0).isfinite().all().item<bool>()) << "step " << step;
   }
 }
 
