@@ -11,10 +11,12 @@ install(TARGETS placewright check_plan RUNTIME DESTINATION ${CMAKE_INSTALL_BINDI
 set_target_properties(placewright check_plan PROPERTIES
   INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 if(PLACEWRIGHT_WITH_TORCH)
-  install(TARGETS placewright_torch placewright_torch_files placewright_torch_learn LIBRARY DESTINATION ${torch_folder})
+  install(TARGETS placewright_torch placewright_torch_files placewright_torch_learn
+    placewright_torch_run LIBRARY DESTINATION ${torch_folder})
   file(RELATIVE_PATH library_folder ${CMAKE_INSTALL_PREFIX}/${torch_folder}
     ${CMAKE_INSTALL_FULL_LIBDIR})
-  set_target_properties(placewright_torch placewright_torch_files placewright_torch_learn PROPERTIES
+  set_target_properties(placewright_torch placewright_torch_files placewright_torch_learn
+    placewright_torch_run PROPERTIES
     INSTALL_RPATH "$ORIGIN;$ORIGIN/${library_folder}")
 endif()
 # The public header and what it includes; nothing of the engine's inside. Includes within become

@@ -28,6 +28,7 @@ std::string Target(TorchLibrary::Part part) {
     case TorchLibrary::Part::kMain: return "placewright_torch";
     case TorchLibrary::Part::kFiles: return "placewright_torch_files";
     case TorchLibrary::Part::kLearn: return "placewright_torch_learn";
+    case TorchLibrary::Part::kRun: return "placewright_torch_run";
   }
   return "";
 }
@@ -64,7 +65,7 @@ std::vector<std::string> TorchLibrary::SearchPlaces(Part part) {
   if (const char* named = std::getenv("PLACEWRIGHT_TORCH_LIBRARY")) {
     // One name for all: where it is another part's, this one lies beside it.
     const std::filesystem::path path = named;
-    for (const Part other : {Part::kMain, Part::kFiles, Part::kLearn}) {
+    for (const Part other : {Part::kMain, Part::kFiles, Part::kLearn, Part::kRun}) {
       if (path.filename() == FileName(other)) {
         return {(path.parent_path() / FileName(part)).string()};
       }

@@ -21,6 +21,7 @@ class TorchLibrary {
     kMain,   // libplacewright_torch.so: models of the zoo
     kFiles,  // libplacewright_torch_files.so
     kLearn,  // libplacewright_torch_learn.so: learned planners
+    kRun,    // libplacewright_torch_run.so: plans executed
   };
   // Opens what PLACEWRIGHT_TORCH_LIBRARY names (the environment), or without that the first that
   // exists of the program's folder and ../lib/placewright beside it. Where none does and

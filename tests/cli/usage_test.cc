@@ -21,6 +21,7 @@ TEST_F(Usage, HelpTextsAreTheGoldenOnes) {
                                                           {"advise"},
                                                           {"simulate"},
                                                           {"compare"},
+                                                          {"run"},
                                                           {"check"},
                                                           {"export"},
                                                           {"capture"},

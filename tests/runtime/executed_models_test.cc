@@ -138,7 +138,7 @@ TEST_P(ExecutedModels, SoDoRandomPlacementsOverFourDevices) {
   }
 }
 
-// Values that nobody gave are legal ones: twenty steps of them on two devices end with numbers.
+// Seeded values are legal ones: twenty steps of them on two devices end with numbers.
 TEST_P(ExecutedModels, SeededInputsAreLegal) {
   Random random(11);
   auto executor =

@@ -34,6 +34,7 @@ std::unique_ptr<Command> MakePlanCommand();
 std::unique_ptr<Command> MakeInspectCommand();
 std::unique_ptr<Command> MakeSimulateCommand();
 std::unique_ptr<Command> MakeCompareCommand();
+std::unique_ptr<Command> MakeRunCommand();
 std::unique_ptr<Command> MakeCheckCommand();
 std::unique_ptr<Command> MakeExportCommand();
 std::unique_ptr<Command> MakeCaptureCommand();

@@ -10,6 +10,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeAdviseCommand());
   commands.push_back(MakeSimulateCommand());
   commands.push_back(MakeCompareCommand());
+  commands.push_back(MakeRunCommand());
   commands.push_back(MakeCheckCommand());
   commands.push_back(MakeExportCommand());
   commands.push_back(MakeCaptureCommand());

@@ -126,6 +126,7 @@ class Executor::Run {
   }
 
   const RuntimeDevice& device(DeviceId id) const { return *step_.devices[id]; }
+  int64_t busy_ns(DeviceId id) const { return workers_[id.index()]->busy_ns(); }
   size_t transfers() const { return step_.executable.copies.size(); }
 
  private:
@@ -173,6 +174,7 @@ at::Tensor Executor::Input(TensorId input) const { return run_->Input(input); }
 Status Executor::Step() { return run_->Step(); }
 at::Tensor Executor::Output(size_t index) const { return run_->Output(index); }
 const RuntimeDevice& Executor::device(DeviceId id) const { return run_->device(id); }
+int64_t Executor::busy_ns(DeviceId id) const { return run_->busy_ns(id); }
 size_t Executor::transfers() const { return run_->transfers(); }
 
 }  // namespace placewright

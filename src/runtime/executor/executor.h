@@ -50,7 +50,8 @@ class Executor {
   at::Tensor Output(size_t index) const;
 
   const RuntimeDevice& device(DeviceId id) const;
-  size_t transfers() const;  // in a step
+  int64_t busy_ns(DeviceId id) const;  // in ops of the last step
+  size_t transfers() const;            // in a step
 
  private:
   class Run;

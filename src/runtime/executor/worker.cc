@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "aten/failure.h"
+#include "base/stop.h"
 #include "base/text.h"
 
 namespace placewright {
@@ -43,6 +44,7 @@ void Worker::Step() {
   }
   uses_ = executable_.uses;
   left_ = own_.tasks;
+  busy_ = {};
   ready_.Clear();
   for (const TaskId task : own_.first) ready_.Push(task);
   for (const CopyId copy : own_.copies) StartCopy(copy);
@@ -111,6 +113,7 @@ void Worker::Execute(TaskId id) {
   if (step_.failed()) return;
   const Executable::Task& task = executable_.tasks[id];
   OpId running = task.call.op;
+  const Clock::time_point begin = Clock::now();
   Status status = CatchFailure([&] {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     Call(task.call);
@@ -126,6 +129,7 @@ void Worker::Execute(TaskId id) {
     step_.Fail(std::move(error));
     return;
   }
+  busy_ += Clock::now() - begin;
   for (const CellId cell : task.unread) step_.cells[cell.index()].reset();
   for (const CellId cell : task.reads) UsedOnce(cell);
   for (const CopyId copy : task.copies) {

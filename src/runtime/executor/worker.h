@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -49,6 +50,7 @@ class Worker {
   Worker(SharedStep& step, DeviceId device);
   // Returns when all of the device's tasks have ended, or the step has failed.
   void Step();
+  int64_t busy_ns() const { return busy_.count(); }  // in ops of the last step
 
  private:
   void Serve();
@@ -72,6 +74,7 @@ class Worker {
   IdVector<CopyId, int32_t> copy_waits_;
   IdVector<CellId, int32_t> uses_;
   std::vector<at::Tensor> results_;
+  std::chrono::nanoseconds busy_{0};
 };
 
 }  // namespace placewright

@@ -1,4 +1,4 @@
-// Legal values for the inputs of a recorded step that nobody gave: from a seed, the same on every
+// Legal values for the inputs of a recorded step, where none are given: from a seed, the same on every
 // machine.
 //
 //   indices           uniform below what the ops that look them up allow (IndexLimits)

@@ -1,0 +1,63 @@
+// Plans executed on this machine: what the program asks of `runtime`, without LibTorch.
+#ifndef PLACEWRIGHT_TORCH_API_EXECUTION_SERVICE_H_
+#define PLACEWRIGHT_TORCH_API_EXECUTION_SERVICE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/graph.h"
+#include "plan/placement.h"
+#include "plan/schedule.h"
+
+namespace placewright {
+
+// A device of the plan, and what stands for it here.
+struct ExecutionDevice {
+  enum class Kind : uint8_t {
+    kCpu,       // cores of this machine
+    kSimulated  // the same, but as an accelerator: a queue, and a memory that others do not see
+  };
+  std::string name;
+  Kind kind = Kind::kCpu;
+  int threads = 1;           // of this machine, inside an op
+  int64_t memory_limit = 0;  // bytes; 0: none
+};
+
+struct ExecutionRequest {
+  const Graph* graph = nullptr;  // a recorded step; outlives the execution
+  Placement placement;
+  std::vector<ExecutionDevice> devices;  // as `placement` numbers them
+  SchedulingPolicy policy = SchedulingPolicy::kFifo;
+  IdVector<OpId, int64_t> paths;  // [op], for critical path
+  uint64_t seed = 0;              // of inputs, parameters, and random ops
+};
+
+class Execution {
+ public:
+  struct Step {
+    int64_t time_ns = 0;
+    std::optional<double> loss;    // the graph's first output, where that is one number
+    std::vector<int64_t> busy_ns;  // by device: in ops
+  };
+  virtual ~Execution() = default;
+  // One training step, or forward pass. Errors: kExecution, kDeviceMemory.
+  virtual Result<Step> Run() = 0;
+  // Bytes of tensors by device, at the most since the last call.
+  virtual std::vector<int64_t> TakePeaks() = 0;
+};
+
+class ExecutionService {
+ public:
+  virtual ~ExecutionService() = default;
+  // Sets all inputs to seeded values. Errors: kUnknownName, kField (the graph is no recorded step that
+  // this LibTorch can run), kDeviceMemory.
+  virtual Result<std::unique_ptr<Execution>> Start(ExecutionRequest request) const = 0;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_TORCH_API_EXECUTION_SERVICE_H_
