@@ -62,8 +62,8 @@ class RunCommand : public Command {
         "Inputs and parameters are legal values from the seed. CPU devices share this machine's\n"
         "cores alike. Ctrl-C ends after the step that runs, and reports the steps so far.\n"
         "Examples:\n"
-        "  placewright run bert.plan.json --steps 30\n"
-        "  placewright run bert.plan.json --simulate-devices --steps 1 --json");
+        "  placewright run first.plan.json --simulate-devices --steps 1\n"
+        "  placewright run second.plan.json --simulate-devices --steps 1 --seed 7 --json");
     return app;
   }
 

@@ -43,9 +43,11 @@ FollowingPolicy::Logits FollowingPolicy::MakeLogits() const {
   // [P, N, 1] times [P, N, devices].
   const at::Tensor trust =
       at::linear(scored.embeddings, trust_, trust_bias_).t().unsqueeze(2) + follow_;
+  const double half = std::max(follow_, 1.0) / 2;
+  const at::Tensor bounded = half * at::tanh(scored.logits / half);
   const at::Tensor modes = at::constant_pad_nd(at::linear(said_, mode_).view({-1}), {1, 0});
   return {(modes + mode_bias_).unsqueeze(0),
-          at::cat({scored.logits.unsqueeze(0), scored.logits.unsqueeze(0) + trust * plans_})};
+          at::cat({scored.logits.unsqueeze(0), bounded.unsqueeze(0) + trust * plans_})};
 }
 
 at::Tensor FollowingPolicy::Sample(int64_t count, Random& random,
