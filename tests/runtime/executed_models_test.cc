@@ -5,11 +5,11 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "base/random.h"
 #include "capture/step/model_step.h"
 #include "capture/step/tiny_models.h"
 #include "runtime/executor/executor.h"
 #include "runtime/inputs/seeded_inputs.h"
+#include "simulated_devices.h"
 
 namespace placewright {
 namespace {
@@ -26,24 +26,6 @@ std::vector<at::Tensor> Copies(const std::vector<ModelStep::Found>& found) {
   std::vector<at::Tensor> copies;
   for (const ModelStep::Found& item : found) copies.push_back(item.tensor.detach().clone());
   return copies;
-}
-
-Placement RandomPlacement(const Graph& graph, size_t devices, Random& random) {
-  IdVector<GroupId, DeviceId> of_group;
-  for (size_t group = 0; group < graph.group_count(); ++group) {
-    of_group.push_back(DeviceId(random.Below(devices)));
-  }
-  Placement placement;
-  for (const OpId op : graph.ops()) placement.push_back(of_group[graph.group(op)]);
-  return placement;
-}
-
-std::vector<std::unique_ptr<RuntimeDevice>> SimulatedDevices(size_t count) {
-  std::vector<std::unique_ptr<RuntimeDevice>> devices;
-  for (size_t i = 0; i < count; ++i) {
-    devices.push_back(MakeSimulatedDevice({"sim:" + std::to_string(i), 1, 0}));
-  }
-  return devices;
 }
 
 std::vector<std::unique_ptr<RuntimeDevice>> OneCpu() {

@@ -5,10 +5,10 @@
 
 #include <filesystem>
 
-#include "base/random.h"
 #include "formats/input.h"
 #include "runtime/executor/executor.h"
 #include "runtime/inputs/seeded_inputs.h"
+#include "simulated_devices.h"
 
 namespace placewright {
 namespace {
@@ -20,17 +20,8 @@ struct Outcome {
 
 Result<Outcome> RunOn(const Graph& graph, size_t count, int steps) {
   Random random(1);
-  IdVector<GroupId, DeviceId> of_group;
-  for (size_t group = 0; group < graph.group_count(); ++group) {
-    of_group.push_back(DeviceId(random.Below(count)));
-  }
-  Placement placement;
-  for (const OpId op : graph.ops()) placement.push_back(of_group[graph.group(op)]);
-  std::vector<std::unique_ptr<RuntimeDevice>> devices;
-  for (size_t i = 0; i < count; ++i) {
-    devices.push_back(MakeSimulatedDevice({"sim:" + std::to_string(i), 1, 0}));
-  }
-  PW_ASSIGN(const auto executor, Executor::Create(graph, placement, std::move(devices)));
+  PW_ASSIGN(const auto executor, Executor::Create(graph, RandomPlacement(graph, count, random),
+                                                  SimulatedDevices(count)));
   PW_ASSIGN(const auto inputs, SeededInputs(graph, 3));
   for (const auto& [id, tensor] : inputs) PW_RETURN_IF_ERROR(executor->SetInput(id, tensor));
   at::manual_seed(5);

@@ -51,7 +51,8 @@ class RunCommand : public Command {
                 "Every device on a core of this machine, with a queue and a memory of its own: "
                 "values are those of the plan's devices, times are not");
     app.AddOption("--seed", seed_, "Of inputs, parameters and random ops (default 0)")
-        .TypeName("N");
+        .TypeName("N")
+        .Check(IntegerWithin(0, UINT64_MAX));
     app.AddOption("--graph", input_.graph, "Where the graph lies now, if not where the plan says")
         .TypeName("FILE")
         .Group("Input");
@@ -148,22 +149,26 @@ class RunCommand : public Command {
 
   Status Execute(Execution& execution, size_t devices, const std::atomic<bool>& interrupted,
                  Console& console, Measured& measured) const {
-    measured.dropped = std::min(kWarmUp, steps_ - 1);
-    std::vector<int64_t> busy(devices, 0);
-    int64_t whole = 0;
+    std::vector<Execution::Step> steps;
     for (int64_t step = 0; step < steps_ && !interrupted; ++step) {
-      PW_ASSIGN(const Execution::Step one, execution.Run());
-      ++measured.steps;
-      measured.losses.push_back(one.loss);
+      PW_ASSIGN(Execution::Step one, execution.Run());
       console.Progress(fmt::format("step {} of {}: {}{}", step + 1, steps_,
                                    FormatNanos(Nanos(one.time_ns)),
                                    one.loss ? fmt::format(", loss {:.4g}", *one.loss) : ""));
-      if (step < measured.dropped) continue;
-      measured.times_ns.push_back(one.time_ns);
-      whole += one.time_ns;
-      for (size_t d = 0; d < devices; ++d) busy[d] += one.busy_ns[d];
+      steps.push_back(std::move(one));
     }
-    measured.dropped = std::min(measured.dropped, measured.steps);
+    measured.steps = static_cast<int64_t>(steps.size());
+    // Of a run that Ctrl-C ended while it warmed up, the last step still says something.
+    measured.dropped = std::max<int64_t>(0, std::min(kWarmUp, measured.steps - 1));
+    std::vector<int64_t> busy(devices, 0);
+    int64_t whole = 0;
+    for (size_t step = 0; step < steps.size(); ++step) {
+      measured.losses.push_back(steps[step].loss);
+      if (static_cast<int64_t>(step) < measured.dropped) continue;
+      measured.times_ns.push_back(steps[step].time_ns);
+      whole += steps[step].time_ns;
+      for (size_t d = 0; d < devices; ++d) busy[d] += steps[step].busy_ns[d];
+    }
     std::sort(measured.times_ns.begin(), measured.times_ns.end());
     for (const int64_t time : busy) {
       measured.busy.push_back(
@@ -190,9 +195,12 @@ class RunCommand : public Command {
     object["simulated_devices"] = simulate_;
     object["steps"] = measured.steps;
     object["dropped"] = measured.dropped;
-    object["step_time_ns"] = {{"median", measured.Quantile(0.5)},
-                              {"p10", measured.Quantile(0.1)},
-                              {"p90", measured.Quantile(0.9)}};
+    object["step_time_ns"] = nullptr;
+    if (measured.steps > 0) {
+      object["step_time_ns"] = {{"median", measured.Quantile(0.5)},
+                                {"p10", measured.Quantile(0.1)},
+                                {"p90", measured.Quantile(0.9)}};
+    }
     const std::optional<double> rate = RateOf(loaded.graph.graph, measured);
     object["samples_per_second"] = rate ? Json(*rate) : Json(nullptr);
     Json& losses = object["loss"] = Json::array();

@@ -32,7 +32,7 @@ std::vector<at::Tensor> CopySlice(std::span<const at::Tensor> tensors, RuntimeDe
   Range all = RangeOf(tensors.front());
   for (const at::Tensor& tensor : tensors) {
     const Range range = RangeOf(tensor);
-    // Elements of the copy must begin at multiples of their size.
+    // Tensors of one slice begin alike as recorded; kernels may lay them out otherwise.
     all.begin = std::min(all.begin, range.begin);
     all.end = std::max(all.end, range.end);
   }

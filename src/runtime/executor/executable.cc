@@ -153,6 +153,7 @@ class Maker {
     }
     const DeviceId home = HomeOf(tensor);
     if (home != device) {
+      // A task reads a copy once, however many of its tensors it names.
       const CopyId copy = CopyOf(tensor, version, home, device);
       std::vector<TaskId>& readers = made_.copies[copy].readers;
       if (readers.empty() || readers.back() != id) {
@@ -200,6 +201,7 @@ class Maker {
     if (known) return id;
     made.push_back({source, copied});
     ++made_.uses[source];
+    // Two tasks may have made it: the tensor one, its newest content another.
     std::vector<TaskId> before;
     AddMakers(tensor, version, before);
     for (const TaskId task : before) {
@@ -217,6 +219,7 @@ class Maker {
     const std::vector<Version>& versions = graph_.storage(storage).versions;
     for (size_t version = 1; version < versions.size(); ++version) {
       if (versions[version].writer != op) continue;
+      // All readers of the old version come before the write in the graph's order: they are known.
       const auto old = static_cast<int32_t>(version) - 1;
       if (versions[version - 1].writer.valid()) {
         before.push_back(task_of_[versions[version - 1].writer]);
