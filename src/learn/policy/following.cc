@@ -16,6 +16,11 @@ namespace {
 // Of decisions for a plan: all are tried now and then, however sure the policy is.
 constexpr double kUniformModes = 0.1;
 
+// B(x; bound), almost x where x is small.
+at::Tensor Bounded(const at::Tensor& values, double bound) {
+  return bound * at::tanh(values / bound);
+}
+
 }  // namespace
 
 FollowingPolicy::FollowingPolicy(std::unique_ptr<EncoderPlacerPolicy> inner, at::Tensor plans,
@@ -30,7 +35,7 @@ FollowingPolicy::FollowingPolicy(std::unique_ptr<EncoderPlacerPolicy> inner, at:
   const auto units = static_cast<double>(plans_.size(1)),
              devices = static_cast<double>(plans_.size(2));
   // Of a unit, the probability of another device is about (devices - 1) exp(-c).
-  follow_ = std::log(std::max(1.0, units * (devices - 1) / kDeviations));
+  follow_ = std::max(1.0, std::log(units * (devices - 1) / kDeviations));
   mode_ = parameters_->Constant("mode", {1, said_.size(1)}, 0);
   mode_bias_ = parameters_->Constant("mode_bias", {count + 1}, 0);
   trust_ = parameters_->Constant("trust", {count, width}, 0);
@@ -41,10 +46,10 @@ FollowingPolicy::Logits FollowingPolicy::MakeLogits() const {
   const EncoderPlacerPolicy::Scored scored = inner_->Score();
 
   // [P, N, 1] times [P, N, devices].
-  const at::Tensor trust =
-      at::linear(scored.embeddings, trust_, trust_bias_).t().unsqueeze(2) + follow_;
-  const double half = std::max(follow_, 1.0) / 2;
-  const at::Tensor bounded = half * at::tanh(scored.logits / half);
+  
+  const at::Tensor learned = at::linear(scored.embeddings, trust_, trust_bias_).t().unsqueeze(2);
+  const at::Tensor trust = follow_ + Bounded(learned, follow_ / 2);
+  const at::Tensor bounded = Bounded(scored.logits, follow_ / 4);
   const at::Tensor modes = at::constant_pad_nd(at::linear(said_, mode_).view({-1}), {1, 0});
   return {(modes + mode_bias_).unsqueeze(0),
           at::cat({scored.logits.unsqueeze(0), bounded.unsqueeze(0) + trust * plans_})};

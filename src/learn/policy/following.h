@@ -3,16 +3,20 @@
 //
 //   mode   softmax over b_0 (no plan) and, for each of P plans, s w . x_p + b_p, x_p what is said of it
 //   unit   without a plan, softmax over devices of the inner policy's logits l; with plan p, of
-//          c / 2 tanh(2 l / c), to which for the device where p puts the unit c + v_p . h_u + b_p is added
+//          B(l; c / 4), to which for the device where p puts the unit
+//          c + B(v_p . h_u + b_p; c / 2) is added, B(x; a) = a tanh(x / a)
 //
 // where h are the encoder's representations, and c is so large that at first kDeviations units of a
-// placement do otherwise: since the bounded logits differ by c at the most, only trust lost (v, b_p)
-// makes a unit's likeliest device another. Unbounded, what a policy learns of graphs with many units,
-// where c is large, overrules plans of graphs with few (VGG-16 at 1.3 to 2.6 times the step of the plan
-// that it follows). w, v and the b begin at 0; w is one for all plans, so that what it learns of one
-// graph holds for others, and s = kMeasure. Not in the papers. If units were to choose among plans each
-// by itself, placements would be mixtures of plans, all of them bad, and the policy would come to trust
-// the plan that mixing harms less than others: everything on one device.
+// placement do otherwise. The bounded logits of two devices differ by less than c / 2 and the trust in
+// a plan stays above it, so that a unit's likeliest device is always the plan's: units do otherwise
+// when placements are drawn, up to half of the time, and what is found so is kept by the search, but
+// an unseen graph's first placement is one that a planner made. Unbounded, what a policy learns of
+// graphs with many units, where c is large, overrules plans of graphs with few, and of families that
+// it has not seen (VGG-16 at 1.3 to 2.6 times the step of the plan that it follows). w, v and the b
+// begin at 0; w is one for all plans, so that what it learns of one graph holds for others, and
+// s = kMeasure. Not in the papers. If units were to choose among plans each by itself, placements would
+// be mixtures of plans, all of them bad, and the policy would come to trust the plan that mixing harms
+// less than others: everything on one device.
 #ifndef PLACEWRIGHT_LEARN_POLICY_FOLLOWING_H_
 #define PLACEWRIGHT_LEARN_POLICY_FOLLOWING_H_
 

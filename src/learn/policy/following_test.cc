@@ -88,6 +88,32 @@ TEST(FollowingPolicy, ChoosesByWhatIsSaidOfPlans) {
   }
 }
 
+// Whatever has been learned, no device is likelier for a unit than the one of the plan that it follows.
+TEST(FollowingPolicy, LikeliestPlacementsArePlans) {
+  const Followed f;
+  {
+    const at::NoGradGuard no_gradients;
+    for (const auto& [name, tensor] : f.parameters->named()) tensor.mul_(1000);
+    f.Value("trust_bias").fill_(-1000);
+  }
+  const std::vector<std::vector<int64_t>> plans = {
+      {0, 0, 0, 0, 0, 0, 0}, {1, 1, 1, 1, 1, 1, 1}, {0, 0, 0, 2, 2, 2, 2}};
+  bool moves = false;
+  for (int64_t plan = 0; plan < 3; ++plan) {
+    const at::Tensor units = at::tensor(plans[static_cast<size_t>(plan)]);
+    const auto row = [&](const at::Tensor& of_units) {
+      return at::cat({at::full({1}, plan + 1, at::kLong), of_units}).view({1, 8});
+    };
+    const at::Tensor as_plan = f.policy->Evaluate(row(units)).log_probability;
+    for (int64_t shift = 1; shift < 3; ++shift) {
+      const at::Tensor other = f.policy->Evaluate(row((units + shift) % 3)).log_probability;
+      EXPECT_TRUE((as_plan >= other).all().item<bool>()) << plan << '+' << shift;
+      moves |= (other.narrow(1, 1, 7) > std::log(0.3)).any().item<bool>();
+    }
+  }
+  EXPECT_TRUE(moves);  // others are drawn, too
+}
+
 // Probabilities are those with which it draws.
 TEST(FollowingPolicy, ProbabilitiesAreThoseOfItsDraws) {
   const Followed f;
