@@ -38,8 +38,8 @@ FollowingPolicy::FollowingPolicy(std::unique_ptr<EncoderPlacerPolicy> inner, at:
   follow_ = std::max(1.0, std::log(units * (devices - 1) / kDeviations));
   mode_ = parameters_->Constant("mode", {1, said_.size(1)}, 0);
   mode_bias_ = parameters_->Constant("mode_bias", {count + 1}, 0);
-  trust_ = parameters_->Constant("trust", {count, width}, 0);
-  trust_bias_ = parameters_->Constant("trust_bias", {count}, 0);
+  trust_ = parameters_->Constant("bounded_trust", {count, width}, 0);
+  trust_bias_ = parameters_->Constant("bounded_trust_bias", {count}, 0);
 }
 
 FollowingPolicy::Logits FollowingPolicy::MakeLogits() const {

@@ -94,7 +94,7 @@ TEST(FollowingPolicy, LikeliestPlacementsArePlans) {
   {
     const at::NoGradGuard no_gradients;
     for (const auto& [name, tensor] : f.parameters->named()) tensor.mul_(1000);
-    f.Value("trust_bias").fill_(-1000);
+    f.Value("bounded_trust_bias").fill_(-1000);
   }
   const std::vector<std::vector<int64_t>> plans = {
       {0, 0, 0, 0, 0, 0, 0}, {1, 1, 1, 1, 1, 1, 1}, {0, 0, 0, 2, 2, 2, 2}};
@@ -120,7 +120,7 @@ TEST(FollowingPolicy, ProbabilitiesAreThoseOfItsDraws) {
   {
     const at::NoGradGuard no_gradients;
     f.Value("mode_bias").copy_(at::tensor({0.5F, -0.5F, 1.0F, 0.0F}));
-    f.Value("trust_bias").copy_(at::tensor({0.3F, -0.7F, 0.2F}));
+    f.Value("bounded_trust_bias").copy_(at::tensor({0.3F, -0.7F, 0.2F}));
   }
   Random random(7);
   const at::Tensor drawn = f.policy->Sample(20000, random, {});
@@ -169,7 +169,7 @@ TEST(FollowingPolicy, AllItsParametersLearn) {
   const Policy::Evaluated evaluated = f.policy->Evaluate(drawn);
   const at::Tensor weights = at::arange(50 * 8, at::kFloat).view({50, 8}).cos();
   (evaluated.log_probability * weights).sum().backward();
-  for (const char* name : {"mode", "mode_bias", "trust", "trust_bias", "encoder.0.pool"}) {
+  for (const char* name : {"mode", "mode_bias", "bounded_trust", "bounded_trust_bias", "encoder.0.pool"}) {
     ASSERT_TRUE(f.Value(name).grad().defined()) << name;
     EXPECT_GT(f.Value(name).grad().abs().sum().item<double>(), 0) << name;
   }
