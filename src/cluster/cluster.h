@@ -35,6 +35,8 @@ struct DeviceKind {
   Nanos launch_overhead;  // per op, on the device's own queue
   Bytes runtime_context;  // taken by driver and libraries before the first tensor
   std::string source;     // where the figures come from
+  // CPUs: how many of the machine's cores compute; 0: not stated. What is measured holds for as many.
+  int64_t cores = 0;
   // Of each device of the kind whose description states none of its own. Not of the catalogue's.
   std::optional<MemoryReserve> reserve;
 };

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "base/text.h"
 #include "cli/commands/cluster_output.h"
 #include "cli/commands/command.h"
@@ -45,12 +47,16 @@ class ClusterDetectCommand : public Command {
         .TypeName("FILE");
     app.AddOption("--gpu", gpu_, "What every GPU is, where the driver's name for it is not known")
         .TypeName("KIND");
+    app.AddOption("--split-cpu", split_,
+                  "N CPU devices, each with as many of the cores, or the cores of each (3+1)")
+        .TypeName("N|CORES+CORES..");
     app.AddOption("-o,--output", output_, "The cluster file; standard output where left out or -")
         .TypeName("FILE");
     app.Footer(
         "Without a GPU the machine's CPUs are described, and a note says so.\n"
         "Examples:\n"
         "  placewright cluster detect -o this-machine.yaml\n"
+        "  placewright cluster detect --split-cpu 2 -o workers.yaml\n"
         "  placewright cluster detect --topo topo.txt --gpu A100-40GB -o that-machine.yaml");
     return app;
   }
@@ -76,6 +82,9 @@ class ClusterDetectCommand : public Command {
       for (const GpuFacts& gpu : input.inventory->gpus) pci.push_back(gpu.pci);
     }
     PW_ASSIGN(input.host, ReadHostTopology(pci));
+    if (!split_.empty()) {
+      PW_ASSIGN(input.cpu_cores, ReadSplit(split_, input.host));
+    }
     PW_ASSIGN(const ClusterBuilder builder, DetectMachine(input, notes));
     for (const std::string& note : notes) context.console.Note(note);
     PW_RETURN_IF_ERROR(PutCluster(builder, notes, output_, context.console));
@@ -94,7 +103,34 @@ class ClusterDetectCommand : public Command {
     return Ok();
   }
 
-  std::string topo_, gpu_, output_;
+  // "2", or "3+1".
+  static Result<std::vector<int64_t>> ReadSplit(const std::string& text, const HostTopology& host) {
+    const auto refuse = [&](const std::string& why) {
+      return MakeError(
+          ErrorCode::kUsage, fmt::format("--split-cpu \"{}\": {}", Printable(text, 80), why), "",
+          "Give a number of CPU devices, such as 2, or the cores of each, such as 3+1.");
+    };
+    std::vector<int64_t> numbers;
+    for (const char *at = text.data(), *const end = at + text.size(); at <= end; ++at) {
+      int64_t number = 0;
+      const auto [rest, failure] = std::from_chars(at, end, number);
+      if (failure != std::errc() || (rest != end && *rest != '+') || number < 1 || number > 4096) {
+        return refuse("not numbers from 1 to 4096");
+      }
+      numbers.push_back(number);
+      at = rest;
+    }
+    if (numbers.size() > 1) return numbers;
+    int64_t cores = 0;
+    for (const Socket& socket : host.sockets) cores += socket.cores;
+    const int64_t devices = numbers.front();
+    if (devices > cores) {
+      return refuse(fmt::format("this machine has {} core{}", cores, cores == 1 ? "" : "s"));
+    }
+    return std::vector<int64_t>(static_cast<size_t>(devices), cores / devices);
+  }
+
+  std::string topo_, gpu_, split_, output_;
 };
 
 }  // namespace

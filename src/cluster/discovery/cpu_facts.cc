@@ -135,7 +135,7 @@ CpuFacts ParseCpuInfo(std::string_view text) {
   return facts;
 }
 
-CpuEstimate EstimateCpu(const CpuFacts& facts, int64_t cores) {
+CpuEstimate EstimateCpu(const CpuFacts& facts, int64_t cores, bool part) {
   constexpr int64_t kUnknownMhz = 2'000;
   const Width width = WidthOf(facts);
   const int64_t mhz = facts.mhz > 0 ? facts.mhz : kUnknownMhz;
@@ -146,22 +146,23 @@ CpuEstimate EstimateCpu(const CpuFacts& facts, int64_t cores) {
   std::string memory = "76.8 GB/s assumed (four channels of DDR4-2400)", memory_source = memory;
   if (const DeviceKind* known = FindKind(plain)) {
     if (known->device_class == DeviceClass::kCpu) {
-      if (kind.peak.f32 >= 0.75 * known->peak.f32) return {*known, "", known->source};
+      if (!part && kind.peak.f32 >= 0.75 * known->peak.f32) return {*known, "", known->source};
       kind.architecture = known->architecture;
       kind.memory_bandwidth = known->memory_bandwidth;
       memory = "the whole socket's memory";
       memory_source = known->source;
     }
   }
-  kind.name = fmt::format("{} ({} cores)", kind.name, cores);
-  kind.source =
-      fmt::format("estimated: {} cores x {} MHz{} x {} operations ({}); {}", cores, mhz,
-                  facts.mhz > 0 ? "" : " assumed", width.flops_per_cycle, width.name, memory);
+  kind.name = fmt::format("{} ({} core{})", kind.name, cores, cores == 1 ? "" : "s");
+  kind.cores = cores;
+  kind.source = fmt::format("estimated: {} core{} x {} MHz{} x {} operations ({}); {}", cores,
+                            cores == 1 ? "" : "s", mhz, facts.mhz > 0 ? "" : " assumed",
+                            width.flops_per_cycle, width.name, memory);
   const std::string note = fmt::format(
-      "the peaks of \"{}\" are an estimate: {} cores x {} MHz{} x {} operations a cycle "
+      "the peaks of \"{}\" are an estimate: {} core{} x {} MHz{} x {} operations a cycle "
       "({}); memory bandwidth {}",
-      kind.name, cores, mhz, facts.mhz > 0 ? "" : " (assumed)", width.flops_per_cycle, width.name,
-      memory);
+      kind.name, cores, cores == 1 ? "" : "s", mhz, facts.mhz > 0 ? "" : " (assumed)",
+      width.flops_per_cycle, width.name, memory);
   return {kind, note, memory_source};
 }
 

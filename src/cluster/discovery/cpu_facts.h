@@ -34,8 +34,9 @@ struct CpuEstimate {
 // clock * width is at least three quarters of the catalogue's. Else an estimate and a note that
 // says so. Operations per cycle and core in float: AVX-512 64 (two units; 32 on AMD before family
 // 26), AVX2 with FMA 32, AVX 16, Arm's Advanced SIMD 16, SSE2 8, else 2. An unknown clock counts as
-// 2 GHz, an unknown memory as four channels of DDR4-2400, 76.8 GB/s. cores >= 1.
-CpuEstimate EstimateCpu(const CpuFacts& facts, int64_t cores);
+// 2 GHz, an unknown memory as four channels of DDR4-2400, 76.8 GB/s. cores >= 1. `part`: of a socket's
+// cores; never the catalogue's then.
+CpuEstimate EstimateCpu(const CpuFacts& facts, int64_t cores, bool part = false);
 
 }  // namespace placewright
 

@@ -38,7 +38,7 @@ class Describer {
   const FoundMachine& machine_;
   std::vector<std::string>& notes_;
   ClusterBuilder builder_;
-  int32_t bridges_ = 0, switches_ = 0;
+  int32_t cpus_ = 0, bridges_ = 0, switches_ = 0;
 };
 
 std::string GpuName(size_t gpu) { return fmt::format("host0/gpu{}", gpu); }
@@ -65,15 +65,27 @@ Status Describer::AddGpus() {
 Status Describer::AddSockets() {
   for (size_t s = 0; s < machine_.sockets.size(); ++s) {
     const FoundSocket& socket = machine_.sockets[s];
-    PW_ASSIGN(const int32_t kind, KindIndex(socket.kind));
-    const std::string cpu = fmt::format("host0/cpu{}", s), pcie = fmt::format("host0/pcie{}", s);
-    PW_RETURN_IF_ERROR(builder_.AddDevice({cpu, kind, 0, socket.memory, Bytes()}));
+    const std::string pcie = fmt::format("host0/pcie{}", s);
     PW_RETURN_IF_ERROR(builder_.AddForwarder(pcie));
-    PW_RETURN_IF_ERROR(
-        Join(cpu, pcie, {socket.kind.memory_bandwidth, kDramLatency, socket.memory_source}));
+    const int32_t first = cpus_;
+    for (const FoundCpu& found : socket.cpus) {
+      PW_ASSIGN(const int32_t kind, KindIndex(found.kind));
+      const std::string cpu = fmt::format("host0/cpu{}", cpus_);
+      PW_RETURN_IF_ERROR(builder_.AddDevice({cpu, kind, 0, found.memory, Bytes()}));
+      const BytesPerSecond bandwidth = found.kind.memory_bandwidth;
+      PW_RETURN_IF_ERROR(Join(cpu, pcie, {bandwidth, kDramLatency, socket.memory_source}));
+      // A copy from memory to memory reads and writes it.
+      const BytesPerSecond copying(std::max<int64_t>(1, bandwidth.count / 2));
+      for (int32_t other = first; other < cpus_; ++other) {
+        PW_RETURN_IF_ERROR(
+            Join(fmt::format("host0/cpu{}", other), cpu,
+                 {copying, kDramLatency, "half of the memory's: a copy reads and writes"}));
+      }
+      ++cpus_;
+    }
     for (size_t other = 0; other < s; ++other) {
-      PW_RETURN_IF_ERROR(
-          Join(fmt::format("host0/pcie{}", other), pcie, SocketFigure(socket.kind.architecture)));
+      PW_RETURN_IF_ERROR(Join(fmt::format("host0/pcie{}", other), pcie,
+                              SocketFigure(socket.cpus.front().kind.architecture)));
     }
   }
   return Ok();

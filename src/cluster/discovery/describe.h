@@ -1,6 +1,7 @@
 // From what was found on a machine to its description.
 //
 //   hostN/cpuS -- hostN/pcieS                     a socket and its root complex
+//   hostN/cpuA -- hostN/cpuB                      parts of a socket's cores
 //   hostN/pcieS -- hostN/pcieS.nodeK              where a socket's GPUs are of several NUMA nodes
 //   .. -- hostN/bridgeK                           where GPUs of a node hang on several host bridges
 //                                                 (NODE)
@@ -22,11 +23,16 @@
 
 namespace placewright {
 
-struct FoundSocket {
+// A CPU device: a socket, or some of its cores.
+struct FoundCpu {
   DeviceKind kind;
   Bytes memory;
+};
+
+struct FoundSocket {
+  std::vector<FoundCpu> cpus;
   std::vector<int32_t> numa;  // numbers of its NUMA nodes
-  std::string memory_source;  // of the kind's memory bandwidth
+  std::string memory_source;  // of the kinds' memory bandwidth
 };
 
 struct FoundGpu {

@@ -16,14 +16,59 @@ void AddNote(std::vector<std::string>& notes, std::string note) {
   if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
 }
 
-std::vector<FoundSocket> Sockets(const HostTopology& host, std::vector<std::string>& notes) {
+int64_t ShareOf(int64_t amount, int64_t part, int64_t whole) {
+  return std::max<int64_t>(1, amount / whole * part);
+}
+
+// The parts in order, each on the first socket that still has as many cores.
+Result<std::vector<std::vector<int64_t>>> PartsBySocket(const HostTopology& host,
+                                                        const std::vector<int64_t>& parts) {
+  std::vector<std::vector<int64_t>> by_socket(host.sockets.size());
+  std::vector<int64_t> left;
+  for (const Socket& socket : host.sockets) left.push_back(socket.cores);
+  for (const int64_t cores : parts) {
+    const auto socket =
+        std::find_if(left.begin(), left.end(), [&](int64_t free) { return free >= cores; });
+    if (socket == left.end()) {
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("no socket of this machine has {} cores left for a CPU device", cores), "",
+          "Give --split-cpu fewer devices or fewer cores.");
+    }
+    *socket -= cores;
+    by_socket[static_cast<size_t>(socket - left.begin())].push_back(cores);
+  }
+  // What has no device of its own is described as one.
+  for (size_t s = 0; s < by_socket.size(); ++s) {
+    if (by_socket[s].empty()) by_socket[s].push_back(host.sockets[s].cores);
+  }
+  return by_socket;
+}
+
+Result<std::vector<FoundSocket>> Sockets(const HostTopology& host,
+                                         const std::vector<int64_t>& parts,
+                                         std::vector<std::string>& notes) {
   const CpuFacts facts = ParseCpuInfo(host.cpuinfo);
+  PW_ASSIGN(const auto by_socket, PartsBySocket(host, parts));
   std::vector<FoundSocket> sockets;
-  for (const Socket& socket : host.sockets) {
-    CpuEstimate estimate = EstimateCpu(facts, socket.cores);
-    if (!estimate.note.empty()) AddNote(notes, estimate.note);
-    sockets.push_back(
-        {std::move(estimate.kind), socket.memory, socket.numa, std::move(estimate.memory_source)});
+  for (size_t s = 0; s < host.sockets.size(); ++s) {
+    const Socket& socket = host.sockets[s];
+    FoundSocket found;
+    found.numa = socket.numa;
+    for (const int64_t cores : by_socket[s]) {
+      CpuEstimate estimate = EstimateCpu(facts, cores, cores != socket.cores);
+      if (!estimate.note.empty()) AddNote(notes, estimate.note);
+      found.memory_source = estimate.memory_source;
+      FoundCpu cpu{std::move(estimate.kind), socket.memory};
+      if (cores != socket.cores) {
+        cpu.memory = Bytes(ShareOf(socket.memory.count, cores, socket.cores));
+        cpu.kind.memory_bandwidth =
+            BytesPerSecond(ShareOf(cpu.kind.memory_bandwidth.count, cores, socket.cores));
+        found.memory_source += fmt::format("; a share of {} of {} cores", cores, socket.cores);
+      }
+      found.cpus.push_back(std::move(cpu));
+    }
+    sockets.push_back(std::move(found));
   }
   return sockets;
 }
@@ -54,7 +99,7 @@ Result<FoundGpu> Known(const GpuFacts& facts, const DeviceKind* given,
 Result<ClusterBuilder> DetectMachine(const DetectInput& input, std::vector<std::string>& notes) {
   FoundMachine machine;
   machine.name = "detected";
-  machine.sockets = Sockets(input.host, notes);
+  PW_ASSIGN(machine.sockets, Sockets(input.host, input.cpu_cores, notes));
   if (input.inventory) {
     for (size_t g = 0; g < input.inventory->gpus.size(); ++g) {
       PW_ASSIGN(FoundGpu gpu, Known(input.inventory->gpus[g], input.gpu, notes));

@@ -17,12 +17,14 @@ struct DetectInput {
   std::optional<GpuInventory> inventory;  // empty: no driver was asked, or none answered
   std::optional<TopoMatrix> table;        // --topo: instead of the driver's paths
   const DeviceKind* gpu = nullptr;        // --gpu: what every GPU is
+  // --split-cpu: cores of each CPU device; empty: a device for each socket.
+  std::vector<int64_t> cpu_cores;
 };
 
 // Paths, NUMA affinities and the number of GPUs are the table's where there is one. A kind that
 // stands for another, and figures that are estimates, are said in `notes`. Errors: kUnknownName (a
 // GPU that the catalogue lacks), kMissingRuntime (a table of GPUs without names), kUsage (`gpu`
-// without any GPU), kField (a table of another machine).
+// without any GPU; more cores than the sockets have), kField (a table of another machine).
 Result<ClusterBuilder> DetectMachine(const DetectInput& input, std::vector<std::string>& notes);
 
 }  // namespace placewright

@@ -231,5 +231,29 @@ TEST(Detect, WhatDoesNotFitTogetherIsRefused) {
   EXPECT_EQ(Fail(input).code, ErrorCode::kUsage);  // a kind, and no GPU
 }
 
+// Two CPU devices of a socket of 64 cores: shares of its figures, and a link between them.
+TEST(Detect, SplitsSockets) {
+  DetectInput input;
+  input.host = TwoSockets();
+  input.cpu_cores = {48, 64, 16};
+  const Cluster cluster = Build(input);
+  ASSERT_EQ(cluster.device_count(), 3u);
+  // In order of the sockets: 48 and 16 of the first, the whole second.
+  const std::vector<int64_t> cores = {48, 16, 64}, gib = {384, 128, 512};
+  for (const DeviceId device : cluster.devices()) {
+    EXPECT_EQ(cluster.kind(device).cores, device.index() < 2 ? cores[device.index()] : 0);
+    EXPECT_EQ(cluster.device(device).capacity, Bytes(gib[device.index()] << 30));
+  }
+  EXPECT_EQ(cluster.kind(DeviceId(0)).memory_bandwidth.count,
+            3 * cluster.kind(DeviceId(1)).memory_bandwidth.count);
+  EXPECT_THAT(RouteOf(cluster, "host0/cpu0", "host0/cpu1"), ElementsAre("host0/cpu0>host0/cpu1"));
+  EXPECT_EQ(cluster.route(DeviceId(0), DeviceId(1)).bandwidth.count,
+            cluster.kind(DeviceId(1)).memory_bandwidth.count / 2);
+  EXPECT_EQ(RouteOf(cluster, "host0/cpu0", "host0/cpu2").size(), 3u);
+
+  input.cpu_cores = {48, 48, 48};
+  EXPECT_EQ(Fail(input).code, ErrorCode::kUsage);
+}
+
 }  // namespace
 }  // namespace placewright

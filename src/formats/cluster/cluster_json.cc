@@ -4,19 +4,21 @@ namespace placewright {
 namespace {
 
 Json KindToJson(const DeviceKind& kind) {
-  return {{"class", ToString(kind.device_class)},
-          {"architecture", kind.architecture},
-          {"peak_flops",
-           {{"f64", kind.peak.f64},
-            {"f32", kind.peak.f32},
-            {"f16", kind.peak.f16},
-            {"bf16", kind.peak.bf16},
-            {"i8", kind.peak.i8}}},
-          {"memory_bandwidth_bytes_per_s", kind.memory_bandwidth.count},
-          {"memory_bytes", kind.memory.count},
-          {"launch_overhead_ns", kind.launch_overhead.count},
-          {"runtime_context_bytes", kind.runtime_context.count},
-          {"source", kind.source}};
+  Json object = {{"class", ToString(kind.device_class)},
+                 {"architecture", kind.architecture},
+                 {"peak_flops",
+                  {{"f64", kind.peak.f64},
+                   {"f32", kind.peak.f32},
+                   {"f16", kind.peak.f16},
+                   {"bf16", kind.peak.bf16},
+                   {"i8", kind.peak.i8}}},
+                 {"memory_bandwidth_bytes_per_s", kind.memory_bandwidth.count},
+                 {"memory_bytes", kind.memory.count},
+                 {"launch_overhead_ns", kind.launch_overhead.count},
+                 {"runtime_context_bytes", kind.runtime_context.count},
+                 {"source", kind.source}};
+  if (kind.cores > 0) object["cores"] = kind.cores;
+  return object;
 }
 
 Json RoutesToJson(const Cluster& cluster, bool& partial) {

@@ -62,7 +62,7 @@ bool SameFigures(const DeviceKind& a, const DeviceKind& b) {
          a.peak.bf16 == b.peak.bf16 && a.peak.i8 == b.peak.i8 &&
          a.memory_bandwidth == b.memory_bandwidth && a.memory == b.memory &&
          a.launch_overhead == b.launch_overhead && a.runtime_context == b.runtime_context &&
-         a.reserve == b.reserve && a.source == b.source;
+         a.reserve == b.reserve && a.cores == b.cores && a.source == b.source;
 }
 
 std::string KindLines(const DeviceKind& kind) {
@@ -74,6 +74,7 @@ std::string KindLines(const DeviceKind& kind) {
       kind.peak.f32, kind.peak.f16, kind.peak.bf16, kind.peak.i8,
       ExactBandwidth(kind.memory_bandwidth), ExactTime(kind.launch_overhead),
       ExactBytes(kind.runtime_context));
+  if (kind.cores > 0) text += fmt::format("    cores: {}\n", kind.cores);
   if (kind.memory.count > 0) text += fmt::format("    memory: {}\n", ExactBytes(kind.memory));
   return text + fmt::format("    source: {}\n", Quoted(kind.source));
 }

@@ -317,7 +317,7 @@ Result<DeviceKind> KindTable::ReadKind(std::string name, const YamlNode& map) co
       "a kind", {"like", "class", "architecture", "peak", "peak_flops", "memory_bandwidth",
                  "memory_bandwidth_bytes_per_s", "memory", "memory_bytes", "launch_overhead",
                  "launch_overhead_ns", "runtime_context", "runtime_context_bytes", "reserve",
-                 "reserve_bytes", "source"}));
+                 "reserve_bytes", "cores", "source"}));
   DeviceKind kind;
   if (const YamlNode* like = map.Find("like")) {
     PW_ASSIGN(const std::string base, like->AsText("like"));
@@ -340,6 +340,10 @@ Result<DeviceKind> KindTable::ReadKind(std::string name, const YamlNode& map) co
   PW_ASSIGN(const auto context, ReadBytes(map, "runtime_context"));
   PW_ASSIGN(const auto reserve, ReadReserve(map));
   if (reserve) kind.reserve = reserve;
+  if (const YamlNode* cores = map.Find("cores")) {
+    if (kind.device_class != DeviceClass::kCpu) return cores->Fail("only CPUs state cores");
+    PW_ASSIGN(kind.cores, cores->AsInt("cores", 1, 4096));
+  }
   kind.memory_bandwidth = bandwidth.value_or(kind.memory_bandwidth);
   kind.memory = memory.value_or(kind.memory);
   kind.launch_overhead = overhead.value_or(kind.launch_overhead);
