@@ -25,6 +25,9 @@ struct ExecutionDevice {
   Kind kind = Kind::kCpu;
   int threads = 1;           // of this machine, inside an op
   int64_t memory_limit = 0;  // bytes; 0: none
+  // CPUs: which of the cores that this process may use is its first; -1: behind those of the device
+  // before it.
+  int first_core = -1;
 };
 
 struct ExecutionRequest {
@@ -34,18 +37,23 @@ struct ExecutionRequest {
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
   IdVector<OpId, int64_t> paths;  // [op], for critical path
   uint64_t seed = 0;              // of inputs, parameters, and random ops
+  bool measure_workspace = false;
 };
 
 class Execution {
  public:
   struct Step {
     int64_t time_ns = 0;
-    std::optional<double> loss;    // the graph's first output, where that is one number
-    std::vector<int64_t> busy_ns;  // by device: in ops
+    std::optional<double> loss;  // the graph's first output, where that is one number
   };
   virtual ~Execution() = default;
   // One training step, or forward pass. Errors: kExecution, kDeviceMemory.
   virtual Result<Step> Run() = 0;
+  // What happened in the last step, in the form of a simulated one: nanoseconds from its begin.
+  virtual Schedule LastSchedule() const = 0;
+  // [op], bytes: in use while it was called in the last step, beyond those in use before and after.
+  // Where the request asks for it.
+  virtual IdVector<OpId, int64_t> LastWorkspaces() const = 0;
   // Bytes of tensors by device, at the most since the last call.
   virtual std::vector<int64_t> TakePeaks() = 0;
 };

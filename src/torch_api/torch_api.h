@@ -12,11 +12,12 @@ class CaptureService;    // torch_api/capture_service.h
 class EvaluatorService;  // torch_api/evaluator_service.h
 class ExecutionService;  // torch_api/execution_service.h
 class PlannerService;    // torch_api/planner_service.h
+class ProfilingService;  // torch_api/profiling_service.h
 
 class TorchApi {
  public:
   // Raised with every change of this class or a service: an older library is refused, never called.
-  static constexpr int kVersion = 13;
+  static constexpr int kVersion = 14;
 
   virtual ~TorchApi() = default;
   virtual int version() const = 0;
@@ -30,6 +31,7 @@ class TorchApi {
   virtual const PlannerService* planners() const { return nullptr; }
   virtual const EvaluatorService* evaluators() const { return nullptr; }
   virtual const ExecutionService* executions() const { return nullptr; }
+  virtual const ProfilingService* profiling() const { return nullptr; }
 };
 
 }  // namespace placewright

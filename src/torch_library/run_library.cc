@@ -1,5 +1,7 @@
-// The entry of libplacewright_torch_run.so: plans executed.
+// The entry of libplacewright_torch_run.so: plans executed, ops measured.
+#include "aten/blas.h"
 #include "aten/torch_version.h"
+#include "runtime/profiler/profiling.h"
 #include "runtime/service/execution.h"
 #include "torch_api/torch_api.h"
 
@@ -13,15 +15,33 @@ class Executions : public ExecutionService {
   }
 };
 
+class Profiling : public ProfilingService {
+ public:
+  Result<std::vector<DeviceProfile>> ProfileStep(const Graph& graph,
+                                                 const std::vector<ExecutionDevice>& devices,
+                                                 const std::vector<bool>& alone, bool loaded,
+                                                 const ProfilingOptions& options) const override {
+    return placewright::ProfileStep(graph, devices, alone, loaded, options);
+  }
+  Result<std::vector<TransferSample>> ProfileTransfers(
+      const ExecutionDevice& from, const ExecutionDevice& to, Bytes max,
+      const ProfilingOptions& options) const override {
+    return placewright::ProfileTransfers(from, to, max, options);
+  }
+};
+
 class RunLibraryApi : public TorchApi {
  public:
   int version() const override { return kVersion; }
   std::string libtorch_version() const override { return kTorchVersion; }
   int cuda_devices() const override { return 0; }
+  std::string blas() const override { return BlasLibrary(); }
   const ExecutionService* executions() const override { return &executions_; }
+  const ProfilingService* profiling() const override { return &profiling_; }
 
  private:
   Executions executions_;
+  Profiling profiling_;
 };
 
 }  // namespace

@@ -1,42 +1,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/request/execution.h"
 #include "cli/request/result_json.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
+#include "cli/terminal/output_path.h"
 #include "cli/torch_library.h"
 #include "formats/plan/plan_files.h"
 #include "formats/plan/plan_json.h"
+#include "formats/text/file.h"
+#include "report/memory_curve.h"
 #include "report/table.h"
+#include "report/timeline_svg.h"
+#include "report/trace/chrome_trace.h"
 #include "sim/engine/sim_graph.h"
+#include "sim/simulator.h"
 #include "torch_api/execution_service.h"
+#include "torch_api/step_measurement.h"
 
 namespace placewright {
 namespace {
-
-// Steps that are left out of times: memory is new, caches are cold.
-constexpr int64_t kWarmUp = 5;
-
-// What came of the steps.
-struct Measured {
-  std::vector<int64_t> times_ns;  // without warm-up, ascending
-  std::vector<std::optional<double>> losses;
-  std::vector<double> busy;  // by device, share of the steps without warm-up
-  std::vector<int64_t> peaks;
-  int64_t steps = 0, dropped = 0;
-
-  // Of the times, nearest rank; 0 without any.
-  int64_t Quantile(double share) const {
-    if (times_ns.empty()) return 0;
-    const auto last = static_cast<double>(times_ns.size() - 1);
-    return times_ns[static_cast<size_t>(share * last + 0.5)];
-  }
-};
 
 class RunCommand : public Command {
  public:
@@ -53,6 +41,16 @@ class RunCommand : public Command {
     app.AddOption("--seed", seed_, "Of inputs, parameters and random ops (default 0)")
         .TypeName("N")
         .Check(IntegerWithin(0, UINT64_MAX));
+    app.AddOption("--schedule", schedule_file_,
+                  "When the ops and transfers of a typical step ran, as plans keep their schedule")
+        .TypeName("FILE")
+        .Group("Output");
+    app.AddOption("--svg", svg_, "Draw that step: devices, links and memory over time")
+        .TypeName("FILE")
+        .Group("Output");
+    app.AddOption("--trace", trace_, "That step for chrome://tracing and Perfetto")
+        .TypeName("FILE")
+        .Group("Output");
     app.AddOption("--graph", input_.graph, "Where the graph lies now, if not where the plan says")
         .TypeName("FILE")
         .Group("Input");
@@ -70,39 +68,40 @@ class RunCommand : public Command {
 
   Result<int> Run(Context& context) override {
     const std::atomic<bool>& interrupted = CatchInterrupts();
+    PW_RETURN_IF_ERROR(CheckOutput());
     PW_ASSIGN(const PlanInputs loaded, LoadPlanInputs(plan_, input_));
     PW_RETURN_IF_ERROR(CheckDigest(loaded.document).InFile(plan_));
     const Graph& graph = loaded.graph.graph;
     const Cluster& cluster = loaded.cluster.cluster;
-    if (graph.format() != "aten") {
-      return MakeError(ErrorCode::kField,
-                       fmt::format("a graph of format {} cannot be executed", graph.format()), "",
-                       "Record the model's step (`placewright capture`) and plan that.");
-    }
-    ExecutionRequest request;
-    request.graph = &graph;
-    request.seed = seed_;
-    request.policy = loaded.plan.policy;
-    PW_ASSIGN(request.placement,
+    PW_RETURN_IF_ERROR(CheckExecutable(graph));
+    PW_ASSIGN(const Placement placement,
               ResolvePlacement(loaded.plan.placement, graph, cluster).InFile(plan_));
-    PW_ASSIGN(request.devices, DevicesOf(cluster));
-    if (request.policy == SchedulingPolicy::kCriticalPath) {
-      request.paths = PathsOf(BuildSimGraph(graph, cluster, loaded.costs), graph);
-    }
+    PW_ASSIGN(ExecutionRequest request,
+              MakeExecutionRequest(graph, cluster, loaded.costs, placement, loaded.plan.policy,
+                                   simulate_));
+    request.seed = seed_;
     PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kRun));
     const ExecutionService* const service = library.api().executions();
     if (service == nullptr) {
       return MakeError(ErrorCode::kMissingRuntime, library.path() + " executes no plans");
     }
-    Measured measured;
+    StepMeasurement measured;
     {
       PW_ASSIGN(const std::unique_ptr<Execution> execution,
                 service->Start(std::move(request)).InFile(plan_));
-      PW_RETURN_IF_ERROR(
-          Execute(*execution, cluster.device_count(), interrupted, context.console, measured)
-              .InFile(plan_));
+      StepMeasurementOptions options;
+      options.steps = steps_;
+      options.stop = StopToken(&interrupted);
+      options.progress = [&](int64_t step, const Execution::Step& taken) {
+        context.console.Progress(
+            fmt::format("step {} of {}: {}{}", step + 1, steps_, FormatNanos(Nanos(taken.time_ns)),
+                        taken.loss ? fmt::format(", loss {:.4g}", *taken.loss) : ""));
+      };
+      PW_ASSIGN(measured,
+                MeasureSteps(*execution, placement, cluster.device_count(), options).InFile(plan_));
     }
     context.console.Progress("");
+    if (measured.steps > 0) PW_RETURN_IF_ERROR(WriteOutput(loaded, placement, measured));
     if (context.console.json) {
       PrintJson(loaded, measured, interrupted, context.console);
     } else {
@@ -112,80 +111,67 @@ class RunCommand : public Command {
   }
 
  private:
-  Result<std::vector<ExecutionDevice>> DevicesOf(const Cluster& cluster) const {
-    std::vector<ExecutionDevice> devices;
-    int cpus = 0;
-    for (const DeviceId id : cluster.devices()) {
-      const DeviceKind& kind = cluster.kind(id);
-      cpus += kind.device_class == DeviceClass::kCpu ? 1 : 0;
-      if (simulate_ || kind.device_class == DeviceClass::kCpu) continue;
-      return MakeError(ErrorCode::kMissingRuntime,
-                       fmt::format("{} is a {}, and plans are executed on CPUs only",
-                                   cluster.device(id).name, kind.name),
-                       "",
-                       "--simulate-devices lets this machine's cores stand for the plan's "
-                       "devices; times are then those of this machine.");
-    }
-    const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    for (const DeviceId id : cluster.devices()) {
-      ExecutionDevice device;
-      device.name = cluster.device(id).name;
-      device.kind = simulate_ ? ExecutionDevice::Kind::kSimulated : ExecutionDevice::Kind::kCpu;
-      device.threads = simulate_ ? 1 : std::max(1, cores / std::max(1, cpus));
-      device.memory_limit = cluster.device(id).capacity.count;
-      devices.push_back(std::move(device));
-    }
-    return devices;
+  std::vector<NamedFile> Outputs() const {
+    std::vector<NamedFile> files;
+    if (!schedule_file_.empty()) files.push_back({"--schedule", schedule_file_});
+    if (!svg_.empty()) files.push_back({"--svg", svg_});
+    if (!trace_.empty()) files.push_back({"--trace", trace_});
+    return files;
   }
 
-  static IdVector<OpId, int64_t> PathsOf(const SimGraph& sim_graph, const Graph& graph) {
-    IdVector<OpId, int64_t> paths(graph.op_count(), 0);
-    for (const OpId op : graph.ops()) {
-      const ExecOpId exec = sim_graph.exec_of[op];
-      if (exec.valid()) paths[op] = sim_graph.min_path[exec];
-    }
-    return paths;
-  }
-
-  Status Execute(Execution& execution, size_t devices, const std::atomic<bool>& interrupted,
-                 Console& console, Measured& measured) const {
-    std::vector<Execution::Step> steps;
-    for (int64_t step = 0; step < steps_ && !interrupted; ++step) {
-      PW_ASSIGN(Execution::Step one, execution.Run());
-      console.Progress(fmt::format("step {} of {}: {}{}", step + 1, steps_,
-                                   FormatNanos(Nanos(one.time_ns)),
-                                   one.loss ? fmt::format(", loss {:.4g}", *one.loss) : ""));
-      steps.push_back(std::move(one));
-    }
-    measured.steps = static_cast<int64_t>(steps.size());
-    // Of a run that Ctrl-C ended while it warmed up, the last step still says something.
-    measured.dropped = std::max<int64_t>(0, std::min(kWarmUp, measured.steps - 1));
-    std::vector<int64_t> busy(devices, 0);
-    int64_t whole = 0;
-    for (size_t step = 0; step < steps.size(); ++step) {
-      measured.losses.push_back(steps[step].loss);
-      if (static_cast<int64_t>(step) < measured.dropped) continue;
-      measured.times_ns.push_back(steps[step].time_ns);
-      whole += steps[step].time_ns;
-      for (size_t d = 0; d < devices; ++d) busy[d] += steps[step].busy_ns[d];
-    }
-    std::sort(measured.times_ns.begin(), measured.times_ns.end());
-    for (const int64_t time : busy) {
-      measured.busy.push_back(
-          whole > 0 ? std::min(1.0, static_cast<double>(time) / static_cast<double>(whole)) : 0);
-    }
-    measured.peaks = execution.TakePeaks();
+  Status CheckOutput() const {
+    const std::vector<NamedFile> outputs = Outputs();
+    if (outputs.empty()) return Ok();
+    PW_RETURN_IF_ERROR(RejectOverwriting(outputs, WithNamedFiles("the plan", plan_)));
+    for (const NamedFile& file : outputs) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
     return Ok();
   }
 
-  // Examples in a second; none where the batch is not known.
-  static std::optional<double> RateOf(const Graph& graph, const Measured& measured) {
-    const int64_t median = measured.Quantile(0.5);
-    if (graph.batch() <= 0 || median <= 0) return std::nullopt;
-    return static_cast<double>(graph.batch()) * 1e9 / static_cast<double>(median);
+  Status WriteOutput(const PlanInputs& loaded, const Placement& placement,
+                     const StepMeasurement& measured) const {
+    const Graph& graph = loaded.graph.graph;
+    const Cluster& cluster = loaded.cluster.cluster;
+    const Schedule& schedule = measured.schedule;
+    if (!schedule_file_.empty()) {
+      PW_RETURN_IF_ERROR(
+          WriteFileAtomically(schedule_file_, FormatSchedule(schedule, graph, cluster, placement)));
+    }
+    if (svg_.empty() && trace_.empty()) return Ok();
+    const SimGraph sim_graph = BuildSimGraph(graph, cluster, loaded.costs);
+    const std::vector<MemoryCurve> memory = MemoryCurves(sim_graph, placement, schedule);
+    if (!trace_.empty()) {
+      std::string text;
+      const TextSink sink = [&](std::string_view piece) -> Status {
+        text += piece;
+        return Ok();
+      };
+      PW_RETURN_IF_ERROR(
+          WriteChromeTrace({graph, cluster, sim_graph, placement, schedule, memory}, sink));
+      PW_RETURN_IF_ERROR(WriteFileAtomically(trace_, text));
+    }
+    if (svg_.empty()) return Ok();
+    Simulator simulator(sim_graph);
+    // For what lies in memory beside tensors.
+    const SimResult& predicted = simulator.Run(placement, {loaded.plan.policy, false, false});
+    const std::string subtitle =
+        fmt::format("executed: {} a step (predicted {})", FormatNanos(measured.schedule_time),
+                    FormatNanosLike(loaded.plan.step_time, measured.schedule_time));
+    return WriteFileAtomically(
+        svg_,
+        RenderTimelineSvg(
+            {graph, cluster, placement, schedule, memory, predicted.devices, measured.schedule_time,
+             Nanos(0), fmt::format("{} on {}", Printable(graph.name()), Printable(cluster.name())),
+             subtitle}));
   }
 
-  void PrintJson(const PlanInputs& loaded, const Measured& measured, bool interrupted,
+  // Examples in a second; none where the batch is not known.
+  static std::optional<double> RateOf(const Graph& graph, const StepMeasurement& measured) {
+    const Nanos median = measured.median();
+    if (graph.batch() <= 0 || median.count <= 0) return std::nullopt;
+    return static_cast<double>(graph.batch()) / Seconds(median);
+  }
+
+  void PrintJson(const PlanInputs& loaded, const StepMeasurement& measured, bool interrupted,
                  Console& console) const {
     Json object;
     object["schema"] = "placewright.run/1";
@@ -228,7 +214,8 @@ class RunCommand : public Command {
     console.PrintJson(object);
   }
 
-  void PrintText(const PlanInputs& loaded, const Measured& measured, Console& console) const {
+  void PrintText(const PlanInputs& loaded, const StepMeasurement& measured,
+                 Console& console) const {
     const auto time = [&](double share) { return FormatNanos(Nanos(measured.Quantile(share))); };
     std::string text =
         fmt::format("{} on {}{}: {} steps, {} of them warm-up\n",
@@ -265,7 +252,7 @@ class RunCommand : public Command {
     console.Print(text + "\n" + table.Render(console.style()));
   }
 
-  std::string plan_;
+  std::string plan_, schedule_file_, svg_, trace_;
   PlanInputOptions input_;
   int64_t steps_ = 15;
   uint64_t seed_ = 0;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "runtime/device/device_memory.h"
 
@@ -43,6 +44,8 @@ struct CpuDeviceOptions {
   std::string name;
   int threads = 1;           // of this machine, inside an op
   int64_t memory_limit = 0;  // bytes; 0: none
+  // Numbers of the cores that it computes on, as the system counts them; empty: whichever is free.
+  std::vector<int> cores = {};
 };
 // Some of this machine's cores: work runs at once, on the thread that submits it.
 std::unique_ptr<RuntimeDevice> MakeCpuDevice(const CpuDeviceOptions& options);

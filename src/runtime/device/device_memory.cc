@@ -49,6 +49,12 @@ void Free(void* data) {
     owner->blocks().GiveBack(header, size);
   }
 }
+void Raise(std::atomic<int64_t>& highest, int64_t value) {
+  int64_t old = highest.load(std::memory_order_relaxed);
+  while (value > old && !highest.compare_exchange_weak(old, value, std::memory_order_relaxed)) {
+  }
+}
+
 class Allocator final : public SharedAllocator {
  public:
   static void Install() {
@@ -91,9 +97,8 @@ void DeviceMemory::Add(int64_t bytes) {
                   fmt::format("{} has no memory for {} bytes more: {} of {} are in use", device_,
                               bytes, used - bytes, limit_)));
   }
-  int64_t peak = peak_.load(std::memory_order_relaxed);
-  while (used > peak && !peak_.compare_exchange_weak(peak, used, std::memory_order_relaxed)) {
-  }
+  Raise(peak_, used);
+  Raise(high_, used);
 }
 
 const DeviceMemory* DeviceMemory::Of(const at::Tensor& tensor) {

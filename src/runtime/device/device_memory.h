@@ -26,6 +26,10 @@ class DeviceMemory {
   int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
   void ResetPeak() { peak_.store(used(), std::memory_order_relaxed); }
 
+  // The most that was in use since Mark(), beyond what is in use now.
+  void Mark() { high_.store(used(), std::memory_order_relaxed); }
+  int64_t AboveUsed() const { return high_.load(std::memory_order_relaxed) - used(); }
+
   // Throws TorchFailure (kDeviceMemory) beyond the limit.
   void Add(int64_t bytes);
   void Remove(int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
@@ -37,7 +41,7 @@ class DeviceMemory {
  private:
   const std::string device_;
   const int64_t limit_;
-  std::atomic<int64_t> used_{0}, peak_{0};
+  std::atomic<int64_t> used_{0}, peak_{0}, high_{0};
   BlockCache blocks_;
 };
 

@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <condition_variable>
 #include <deque>
@@ -14,11 +15,34 @@
 namespace placewright {
 namespace {
 
+// As long as it lives, the thread and those that it starts run on these cores. Where the system does not
+// let it, nothing changes.
+class OnCores {
+ public:
+  explicit OnCores(const std::vector<int>& cores) {
+    if (cores.empty() || sched_getaffinity(0, sizeof before_, &before_) != 0) return;
+    cpu_set_t wanted;
+    CPU_ZERO(&wanted);
+    for (const int core : cores) CPU_SET(core, &wanted);
+    set_ = sched_setaffinity(0, sizeof wanted, &wanted) == 0;
+  }
+  ~OnCores() {
+    if (set_) sched_setaffinity(0, sizeof before_, &before_);
+  }
+  OnCores(const OnCores&) = delete;
+  OnCores& operator=(const OnCores&) = delete;
+
+ private:
+  cpu_set_t before_;
+  bool set_ = false;
+};
+
 class HostDevice : public RuntimeDevice {
  public:
   explicit HostDevice(const CpuDeviceOptions& options)
       : RuntimeDevice(std::make_shared<DeviceMemory>(options.name, options.memory_limit)),
-        threads_(options.threads) {}
+        threads_(options.threads),
+        cores_(options.cores) {}
 
   at::Tensor Allocate(int64_t bytes) override {
     const AllocatesFor here(memory_);
@@ -28,6 +52,7 @@ class HostDevice : public RuntimeDevice {
  protected:
   // On the calling thread, which keeps its share of the cores.
   void Run(const std::function<void()>& work) const {
+    const OnCores cores(cores_);
     if (at::get_num_threads() != threads_) at::set_num_threads(threads_);
     const AllocatesFor here(memory_);
     work();
@@ -35,6 +60,7 @@ class HostDevice : public RuntimeDevice {
 
  private:
   const int threads_;
+  const std::vector<int> cores_;
 };
 
 class CpuDevice final : public HostDevice {

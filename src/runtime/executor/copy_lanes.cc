@@ -13,6 +13,35 @@
 
 namespace placewright {
 
+namespace {
+
+void Make(SharedStep& step, CopyId id, std::vector<at::Tensor> tensors) {
+  const Executable::Copy& copy = step.executable.copies[id];
+  CopySpan& span = step.copy_spans[id];
+  span.start = Clock::now();
+  std::vector<at::Tensor> copies;
+  Status status = CatchFailure([&] {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    copies = CopySlice(tensors, *step.devices[copy.to]);
+  });
+  if (!status.ok()) {
+    Error error = std::move(status.error());
+    if (error.code != ErrorCode::kDeviceMemory) error.code = ErrorCode::kExecution;
+    error.place = "a transfer to " + step.devices[copy.to]->name();
+    step.Fail(std::move(error));
+    return;
+  }
+  // Before others learn of it: what is no longer used is free by then.
+  tensors.clear();
+  span.end = Clock::now();
+  step.mailboxes[copy.to]->Put({Message::Kind::kCopied, id, {}, std::move(copies)});
+  if (!copy.writers.empty()) {
+    step.mailboxes[copy.from]->Put({Message::Kind::kRead, id, {}, {}});
+  }
+}
+
+}  // namespace
+
 class CopyLanes::Lane {
  public:
   explicit Lane(SharedStep& step) : step_(step), thread_([this] { Serve(); }) {}
@@ -48,29 +77,7 @@ class CopyLanes::Lane {
       busy_ = true;
       lock.unlock();
       if (!copy.valid()) return;
-      if (!step_.failed()) Make(copy, std::move(tensors));
-    }
-  }
-
-  void Make(CopyId id, std::vector<at::Tensor> tensors) {
-    const Executable::Copy& copy = step_.executable.copies[id];
-    std::vector<at::Tensor> copies;
-    Status status = CatchFailure([&] {
-      const at::AutoDispatchBelowADInplaceOrView below_autograd;
-      copies = CopySlice(tensors, *step_.devices[copy.to]);
-    });
-    if (!status.ok()) {
-      Error error = std::move(status.error());
-      if (error.code != ErrorCode::kDeviceMemory) error.code = ErrorCode::kExecution;
-      error.place = "a transfer to " + step_.devices[copy.to]->name();
-      step_.Fail(std::move(error));
-      return;
-    }
-    // Before others learn of it: what is no longer used is free by then.
-    tensors.clear();
-    step_.mailboxes[copy.to]->Put({Message::Kind::kCopied, id, {}, std::move(copies)});
-    if (!copy.writers.empty()) {
-      step_.mailboxes[copy.from]->Put({Message::Kind::kRead, id, {}, {}});
+      if (!step_.failed()) Make(step_, copy, std::move(tensors));
     }
   }
 
@@ -91,8 +98,14 @@ CopyLanes::CopyLanes(SharedStep& step) : step_(step) {
 
 CopyLanes::~CopyLanes() = default;
 
-void CopyLanes::Copy(CopyId copy, std::vector<at::Tensor> tensors) {
-  lanes_[step_.executable.copies[copy].to]->Put(copy, std::move(tensors));
+void CopyLanes::Copy(CopyId id, std::vector<at::Tensor> tensors) {
+  const Executable::Copy& copy = step_.executable.copies[id];
+  if (copy.length.count <= kAtOnce && !step_.devices[copy.from]->asynchronous() &&
+      !step_.devices[copy.to]->asynchronous()) {
+    Make(step_, id, std::move(tensors));
+  } else {
+    lanes_[copy.to]->Put(id, std::move(tensors));
+  }
 }
 
 void CopyLanes::Drain() {

@@ -189,9 +189,8 @@ class Maker {
     const auto [found, is_new] =
         copies_of_[of.storage].try_emplace(Slice{version, of.offset, of.length, to}, CopyId());
     if (is_new) {
-      found->second = made_.copies.push_back({});
-      made_.copies[found->second].from = from;
-      made_.copies[found->second].to = to;
+      found->second = made_.copies.push_back(
+          {from, to, of.storage, version, of.offset, of.length, {}, 0, {}, {}});
     }
     const CopyId id = found->second;
     const CellId source = CellOf(tensor, from), copied = CellOf(tensor, to);

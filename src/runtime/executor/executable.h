@@ -46,6 +46,9 @@ struct Executable {
   };
   struct Copy {
     DeviceId from, to;
+    StorageId storage;
+    int32_t version = 0;
+    Bytes offset, length;
     struct Made {
       CellId from, to;  // a tensor of the slice, and its copy
     };
@@ -78,7 +81,8 @@ struct Executable {
   std::vector<CellId> reset;  // outputs that are made anew by every step
 };
 
-// `random` [op]: whether it draws random numbers. `keep`: tensors, beyond the graph's outputs. Views that `placement` leaves open follow their storage.
+// `random` [op]: whether it draws random numbers. `keep`: tensors,
+// beyond the graph's outputs. Views that `placement` leaves open follow their storage.
 // Errors: kField (not an ordinary graph: an op without a device).
 Result<Executable> MakeExecutable(const Graph& graph, const Placement& placement, size_t devices,
                                   const IdVector<OpId, bool>& random,

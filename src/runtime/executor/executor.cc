@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "aten/dtype_names.h"
@@ -33,6 +34,7 @@ class Executor::Run {
                  const ExecutorOptions& options) {
     step_.graph = &graph;
     step_.policy = options.policy;
+    step_.measures_workspace = options.measure_workspace;
     step_.calls = IdVector<OpId, std::optional<BoxedCall>>(graph.op_count());
     IdVector<OpId, bool> random(graph.op_count(), false);
     for (const OpId op : graph.ops()) {
@@ -50,6 +52,8 @@ class Executor::Run {
       step_.mailboxes.push_back(std::make_unique<Mailbox>());
     }
     step_.cells.resize(step_.executable.uses.size());
+    step_.task_spans = IdVector<TaskId, TaskSpan>(step_.executable.tasks.size());
+    step_.copy_spans = IdVector<CopyId, CopySpan>(step_.executable.copies.size());
     inputs_ = IdVector<TensorId, const Executable::Input*>(graph.tensor_count(), nullptr);
     for (const Executable::Input& input : step_.executable.inputs) inputs_[input.tensor] = &input;
     lanes_ = std::make_unique<CopyLanes>(step_);
@@ -104,6 +108,7 @@ class Executor::Run {
   Status Step() {
     for (const CellId cell : step_.executable.reset) step_.cells[cell.index()].reset();
     if (!views_made_) PW_RETURN_IF_ERROR(MakeViews());
+    step_.begin = Clock::now();
     if (team_ != nullptr) {
       team_->Go();
     } else {
@@ -126,7 +131,42 @@ class Executor::Run {
   }
 
   const RuntimeDevice& device(DeviceId id) const { return *step_.devices[id]; }
-  int64_t busy_ns(DeviceId id) const { return workers_[id.index()]->busy_ns(); }
+  Schedule LastSchedule() const {
+    const auto at = [&](Clock::time_point time) {
+      return Nanos(
+          std::chrono::duration_cast<std::chrono::nanoseconds>(time - step_.begin).count());
+    };
+    Schedule schedule;
+    schedule.ops = IdVector<OpId, OpSpan>(step_.graph->op_count(), {Nanos(0), Nanos(0)});
+    for (const TaskId task : IdRange<TaskId>(step_.task_spans.size())) {
+      const TaskSpan& span = step_.task_spans[task];
+      const Executable::Task& of = step_.executable.tasks[task];
+      schedule.ops[of.call.op] = {at(span.start), at(span.end)};
+      for (const Executable::Call& view : of.views) {
+        schedule.ops[view.op] = {at(span.end), at(span.end)};
+      }
+    }
+    for (const CopyId id : IdRange<CopyId>(step_.copy_spans.size())) {
+      const CopySpan& span = step_.copy_spans[id];
+      const Executable::Copy& copy = step_.executable.copies[id];
+      schedule.transfers.push_back({copy.storage, copy.version, copy.offset, copy.length, copy.from,
+                                    copy.to, at(span.ready), at(span.start), at(span.end)});
+    }
+    std::sort(schedule.transfers.begin(), schedule.transfers.end(),
+              [](const TransferSpan& a, const TransferSpan& b) {
+                return std::tie(a.start, a.storage, a.version, a.offset, a.length, a.to) <
+                       std::tie(b.start, b.storage, b.version, b.offset, b.length, b.to);
+              });
+    return schedule;
+  }
+
+  IdVector<OpId, int64_t> LastWorkspaces() const {
+    IdVector<OpId, int64_t> workspaces(step_.graph->op_count(), 0);
+    for (const TaskId task : IdRange<TaskId>(step_.task_spans.size())) {
+      workspaces[step_.executable.tasks[task].call.op] = step_.task_spans[task].workspace;
+    }
+    return workspaces;
+  }
   size_t transfers() const { return step_.executable.copies.size(); }
 
  private:
@@ -174,7 +214,8 @@ at::Tensor Executor::Input(TensorId input) const { return run_->Input(input); }
 Status Executor::Step() { return run_->Step(); }
 at::Tensor Executor::Output(size_t index) const { return run_->Output(index); }
 const RuntimeDevice& Executor::device(DeviceId id) const { return run_->device(id); }
-int64_t Executor::busy_ns(DeviceId id) const { return run_->busy_ns(id); }
+Schedule Executor::LastSchedule() const { return run_->LastSchedule(); }
+IdVector<OpId, int64_t> Executor::LastWorkspaces() const { return run_->LastWorkspaces(); }
 size_t Executor::transfers() const { return run_->transfers(); }
 
 }  // namespace placewright

@@ -21,6 +21,7 @@ struct ExecutorOptions {
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
   IdVector<OpId, int64_t> paths;
   std::vector<TensorId> keep;  // beyond the graph's outputs
+  bool measure_workspace = false;
   // Of the transfers, by number: one that is not made, so that its readers find the tensors of its
   // source. For tests: no step that leaves out a transfer may end well.
   int32_t left_out = -1;
@@ -50,8 +51,13 @@ class Executor {
   at::Tensor Output(size_t index) const;
 
   const RuntimeDevice& device(DeviceId id) const;
-  int64_t busy_ns(DeviceId id) const;  // in ops of the last step
-  size_t transfers() const;            // in a step
+  // Of the last step, in nanoseconds from its begin, by this machine's clock: ops with the views
+  // behind them and what left memory with them, transfers with their allocation.
+  Schedule LastSchedule() const;
+  // Of each op: bytes in use while it was called in the last step, beyond those before and after. 0
+  // without ExecutorOptions::measure_workspace.
+  IdVector<OpId, int64_t> LastWorkspaces() const;
+  size_t transfers() const;  // in a step
 
  private:
   class Run;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "aten/failure.h"
-#include "base/stop.h"
 #include "base/text.h"
 
 namespace placewright {
@@ -44,7 +43,7 @@ void Worker::Step() {
   }
   uses_ = executable_.uses;
   left_ = own_.tasks;
-  busy_ = {};
+
   ready_.Clear();
   for (const TaskId task : own_.first) ready_.Push(task);
   for (const CopyId copy : own_.copies) StartCopy(copy);
@@ -113,10 +112,13 @@ void Worker::Execute(TaskId id) {
   if (step_.failed()) return;
   const Executable::Task& task = executable_.tasks[id];
   OpId running = task.call.op;
-  const Clock::time_point begin = Clock::now();
+  TaskSpan& span = step_.task_spans[id];
+  span.start = Clock::now();
+  if (step_.measures_workspace) device_.memory().Mark();
   Status status = CatchFailure([&] {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     Call(task.call);
+    if (step_.measures_workspace) span.workspace = device_.memory().AboveUsed();
     for (const Executable::Call& view : task.views) {
       running = view.op;
       Call(view);
@@ -129,9 +131,10 @@ void Worker::Execute(TaskId id) {
     step_.Fail(std::move(error));
     return;
   }
-  busy_ += Clock::now() - begin;
   for (const CellId cell : task.unread) step_.cells[cell.index()].reset();
   for (const CellId cell : task.reads) UsedOnce(cell);
+  // Before others learn of it: what waits for it begins later, by this clock, too.
+  span.end = Clock::now();
   for (const CopyId copy : task.copies) {
     if (--copy_waits_[copy] == 0) StartCopy(copy);
   }
@@ -145,6 +148,7 @@ void Worker::UsedOnce(CellId cell) {
 }
 
 void Worker::StartCopy(CopyId copy) {
+  step_.copy_spans[copy].ready = Clock::now();
   std::vector<at::Tensor> tensors;
   for (const Executable::Copy::Made& made : executable_.copies[copy].made) {
     tensors.push_back(step_.cells[made.from.index()]);

@@ -14,12 +14,22 @@
 
 #include "aten/boxed_call.h"
 #include "base/result.h"
+#include "base/stop.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/executable.h"
 #include "runtime/executor/mailbox.h"
 #include "runtime/executor/ready_queue.h"
 
 namespace placewright {
+
+// When a task ran: its call, its views, and what left memory with it.
+struct TaskSpan {
+  Clock::time_point start, end;
+  int64_t workspace = 0;  // bytes beyond what lay there before and after its call
+};
+struct CopySpan {
+  Clock::time_point ready, start, end;  // ready: its source is there
+};
 
 // What the workers of one execution share.
 struct SharedStep {
@@ -29,6 +39,11 @@ struct SharedStep {
   IdVector<DeviceId, std::unique_ptr<RuntimeDevice>> devices;
   IdVector<DeviceId, std::unique_ptr<Mailbox>> mailboxes;
   std::vector<at::Tensor> cells;  // one is touched by its device's worker alone
+  // Of the step that runs, or else of the last one; each entry is written by one thread.
+  Clock::time_point begin;
+  IdVector<TaskId, TaskSpan> task_spans;
+  IdVector<CopyId, CopySpan> copy_spans;
+  bool measures_workspace = false;
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
   IdVector<TaskId, int64_t> paths;
   // Copies `tensors`, which are of one slice, and writes to the mailboxes of the copy's two devices.
@@ -50,7 +65,6 @@ class Worker {
   Worker(SharedStep& step, DeviceId device);
   // Returns when all of the device's tasks have ended, or the step has failed.
   void Step();
-  int64_t busy_ns() const { return busy_.count(); }  // in ops of the last step
 
  private:
   void Serve();
@@ -58,6 +72,7 @@ class Worker {
   void Begin(TaskId task);  // and what waits for it on this device is one less to wait for
   void Execute(TaskId task);
   void Call(const Executable::Call& call);
+
   void StartCopy(CopyId copy);
   void UsedOnce(CellId cell);
   void OneLess(TaskId task);
@@ -74,7 +89,6 @@ class Worker {
   IdVector<CopyId, int32_t> copy_waits_;
   IdVector<CellId, int32_t> uses_;
   std::vector<at::Tensor> results_;
-  std::chrono::nanoseconds busy_{0};
 };
 
 }  // namespace placewright

@@ -1,7 +1,9 @@
 #include "runtime/service/execution.h"
 
 #include <ATen/ATen.h>
+#include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -27,11 +29,10 @@ class ExecutionHere : public Execution {
       const at::Tensor loss = executor_->Output(0);
       if (loss.defined() && loss.numel() == 1) step.loss = loss.to(at::kDouble).item<double>();
     }
-    for (const DeviceId device : IdRange<DeviceId>(devices_)) {
-      step.busy_ns.push_back(executor_->busy_ns(device));
-    }
     return step;
   }
+  Schedule LastSchedule() const override { return executor_->LastSchedule(); }
+  IdVector<OpId, int64_t> LastWorkspaces() const override { return executor_->LastWorkspaces(); }
 
   std::vector<int64_t> TakePeaks() override {
     std::vector<int64_t> peaks;
@@ -49,17 +50,51 @@ class ExecutionHere : public Execution {
   const size_t devices_;
 };
 
+std::vector<int> CoresOfThisProcess() {
+  std::vector<int> cores;
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
+  }
+  return cores;
+}
+
+// The cores of each device, one device after the other; none for any where they do not suffice for all.
+std::vector<std::vector<int>> ShareCores(const std::vector<ExecutionDevice>& devices) {
+  const std::vector<int> cores = CoresOfThisProcess();
+  std::vector<std::vector<int>> shares(devices.size());
+  size_t next = 0;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const auto threads = static_cast<size_t>(std::max(1, devices[i].threads));
+    const size_t first =
+        devices[i].first_core >= 0 ? static_cast<size_t>(devices[i].first_core) : next;
+    if (first + threads > cores.size()) return std::vector<std::vector<int>>(devices.size());
+    shares[i].assign(cores.begin() + static_cast<int64_t>(first),
+                     cores.begin() + static_cast<int64_t>(first + threads));
+    next = first + threads;
+  }
+  return shares;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Execution>> StartExecution(ExecutionRequest request) {
+  const std::vector<std::vector<int>> cores = ShareCores(request.devices);
   std::vector<std::unique_ptr<RuntimeDevice>> devices;
-  for (const ExecutionDevice& device : request.devices) {
-    const CpuDeviceOptions options{device.name, device.threads, device.memory_limit};
+  for (size_t i = 0; i < request.devices.size(); ++i) {
+    const ExecutionDevice& device = request.devices[i];
+    CpuDeviceOptions options{device.name, device.threads, device.memory_limit};
+    if (device.kind == ExecutionDevice::Kind::kCpu) options.cores = cores[i];
     devices.push_back(device.kind == ExecutionDevice::Kind::kCpu ? MakeCpuDevice(options)
                                                                  : MakeSimulatedDevice(options));
   }
+  ExecutorOptions options;
+  options.policy = request.policy;
+  options.paths = std::move(request.paths);
+  options.measure_workspace = request.measure_workspace;
   PW_ASSIGN(auto executor, Executor::Create(*request.graph, request.placement, std::move(devices),
-                                            {request.policy, std::move(request.paths), {}}));
+                                            std::move(options)));
   PW_ASSIGN(const auto inputs, SeededInputs(*request.graph, request.seed));
   for (const auto& [id, tensor] : inputs) PW_RETURN_IF_ERROR(executor->SetInput(id, tensor));
   at::manual_seed(request.seed);

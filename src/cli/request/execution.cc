@@ -1,0 +1,67 @@
+#include "cli/request/execution.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "sim/engine/sim_graph.h"
+
+namespace placewright {
+
+Result<std::vector<ExecutionDevice>> ExecutionDevicesOf(const Cluster& cluster, bool simulate) {
+  std::vector<ExecutionDevice> devices;
+  int cpus = 0;
+  for (const DeviceId id : cluster.devices()) {
+    const DeviceKind& kind = cluster.kind(id);
+    cpus += kind.device_class == DeviceClass::kCpu ? 1 : 0;
+    if (simulate || kind.device_class == DeviceClass::kCpu) continue;
+    return MakeError(ErrorCode::kMissingRuntime,
+                     fmt::format("{} is a {}, and plans are executed on CPUs only",
+                                 cluster.device(id).name, kind.name),
+                     "",
+                     "`run --simulate-devices` lets this machine's cores stand for the plan's "
+                     "devices; times are then those of this machine.");
+  }
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  for (const DeviceId id : cluster.devices()) {
+    ExecutionDevice device;
+    device.name = cluster.device(id).name;
+    device.kind = simulate ? ExecutionDevice::Kind::kSimulated : ExecutionDevice::Kind::kCpu;
+    const int64_t stated = cluster.kind(id).cores;
+    device.threads = simulate     ? 1
+                     : stated > 0 ? static_cast<int>(stated)
+                                  : std::max(1, cores / std::max(1, cpus));
+    device.memory_limit = cluster.device(id).capacity.count;
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+Result<ExecutionRequest> MakeExecutionRequest(const Graph& graph, const Cluster& cluster,
+                                              const CostTable& costs, const Placement& placement,
+                                              SchedulingPolicy policy, bool simulate) {
+  ExecutionRequest request;
+  request.graph = &graph;
+  request.placement = placement;
+  request.policy = policy;
+  PW_ASSIGN(request.devices, ExecutionDevicesOf(cluster, simulate));
+  if (policy != SchedulingPolicy::kCriticalPath) return request;
+  const SimGraph sim_graph = BuildSimGraph(graph, cluster, costs);
+  request.paths = IdVector<OpId, int64_t>(graph.op_count(), 0);
+  for (const OpId op : graph.ops()) {
+    const ExecOpId exec = sim_graph.exec_of[op];
+    if (exec.valid()) request.paths[op] = sim_graph.min_path[exec];
+  }
+  return request;
+}
+
+Status CheckExecutable(const Graph& graph) {
+  if (graph.format() == "aten") return Ok();
+  return MakeError(ErrorCode::kField,
+                   fmt::format("a graph of format {} cannot be executed", graph.format()), "",
+                   "Record the model's step (`placewright capture`) and take that.");
+}
+
+}  // namespace placewright

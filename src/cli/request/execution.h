@@ -1,0 +1,30 @@
+// From a cluster to what executes its devices' work on this machine.
+#ifndef PLACEWRIGHT_CLI_REQUEST_EXECUTION_H_
+#define PLACEWRIGHT_CLI_REQUEST_EXECUTION_H_
+
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/cluster.h"
+#include "cost/cost_table.h"
+#include "graph/graph.h"
+#include "torch_api/execution_service.h"
+
+namespace placewright {
+
+// Every device of the cluster as cores of this machine: as many as its kind states, or else a share
+// like that of the others. `simulate`: a core for each, whatever it is, with a queue and a memory that
+// others do not see. Errors: kMissingRuntime (a device that is no CPU).
+Result<std::vector<ExecutionDevice>> ExecutionDevicesOf(const Cluster& cluster, bool simulate);
+
+// Everything but the seed. `policy` critical path takes its paths from the costs.
+Result<ExecutionRequest> MakeExecutionRequest(const Graph& graph, const Cluster& cluster,
+                                              const CostTable& costs, const Placement& placement,
+                                              SchedulingPolicy policy, bool simulate);
+
+// kField where a graph is of a format that cannot be executed.
+Status CheckExecutable(const Graph& graph);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_EXECUTION_H_

@@ -1,0 +1,74 @@
+#include "torch_api/step_measurement.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+namespace placewright {
+namespace {
+
+// Time in ops, by device.
+std::vector<int64_t> BusyOf(const Schedule& schedule, const Placement& placement, size_t devices) {
+  std::vector<int64_t> busy(devices, 0);
+  for (const OpId op : IdRange<OpId>(schedule.ops.size())) {
+    if (!placement[op].valid()) continue;
+    busy[placement[op].index()] += (schedule.ops[op].end - schedule.ops[op].start).count;
+  }
+  return busy;
+}
+
+}  // namespace
+
+int64_t StepMeasurement::Quantile(double share) const {
+  if (times_ns.empty()) return 0;
+  const auto last = static_cast<double>(times_ns.size() - 1);
+  return times_ns[static_cast<size_t>(share * last + 0.5)];
+}
+
+Result<StepMeasurement> MeasureSteps(Execution& execution, const Placement& placement,
+                                     size_t devices, const StepMeasurementOptions& options) {
+  StepMeasurement measured;
+  const int64_t warm_up = std::min(options.warm_up, options.steps - 1);
+  std::vector<int64_t> all, busy(devices, 0);
+  int64_t whole = 0;
+  for (int64_t step = 0; step < options.steps && !options.stop.StopRequested(); ++step) {
+    PW_ASSIGN(const Execution::Step taken, execution.Run());
+    if (options.progress) options.progress(step, taken);
+    all.push_back(taken.time_ns);
+    measured.losses.push_back(taken.loss);
+    std::vector<int64_t>& times = measured.times_ns;
+    if (step >= warm_up) {
+      times.insert(std::upper_bound(times.begin(), times.end(), taken.time_ns), taken.time_ns);
+    }
+    Schedule schedule = execution.LastSchedule();
+    // While it warms up each step is looked at: the last one, if nothing comes behind it.
+    if (times.size() <= 1) {
+      busy.assign(devices, 0);
+      whole = 0;
+    }
+    const std::vector<int64_t> of_step = BusyOf(schedule, placement, devices);
+    for (size_t d = 0; d < devices; ++d) busy[d] += of_step[d];
+    whole += taken.time_ns;
+    const auto away = [&](int64_t time) { return std::abs(time - measured.Quantile(0.5)); };
+    if (times.size() <= 1 || away(taken.time_ns) < away(measured.schedule_time.count)) {
+      measured.schedule = std::move(schedule);
+      measured.schedule_time = Nanos(taken.time_ns);
+    }
+    measured.abandoned = taken.time_ns > options.abandon_above.count;
+    if (measured.abandoned) break;
+  }
+  measured.steps = static_cast<int64_t>(all.size());
+  measured.dropped = measured.steps - static_cast<int64_t>(measured.times_ns.size());
+  if (measured.times_ns.empty() && !all.empty()) {
+    measured.times_ns = {all.back()};
+    --measured.dropped;
+  }
+  for (const int64_t time : busy) {
+    measured.busy.push_back(
+        whole > 0 ? std::min(1.0, static_cast<double>(time) / static_cast<double>(whole)) : 0);
+  }
+  measured.peaks = execution.TakePeaks();
+  return measured;
+}
+
+}  // namespace placewright

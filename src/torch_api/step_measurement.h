@@ -1,0 +1,49 @@
+// What executed steps take: times without those that warm up, and a step to look at.
+#ifndef PLACEWRIGHT_TORCH_API_STEP_MEASUREMENT_H_
+#define PLACEWRIGHT_TORCH_API_STEP_MEASUREMENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "base/stop.h"
+#include "base/units.h"
+#include "plan/placement.h"
+#include "plan/schedule.h"
+#include "torch_api/execution_service.h"
+
+namespace placewright {
+
+struct StepMeasurement {
+  int64_t steps = 0, dropped = 0;             // with, and of those the first that warm up
+  std::vector<int64_t> times_ns;              // without these, ascending
+  std::vector<std::optional<double>> losses;  // of all steps
+  std::vector<double> busy;    // by device: share of the time of the steps behind `times_ns`
+  std::vector<int64_t> peaks;  // by device: bytes of tensors, over all steps
+  Schedule schedule;           // of the step nearest to the median
+  Nanos schedule_time;         // that step's time
+  bool abandoned = false;      // a step took longer than the limit; it is the last one
+
+  // Of the times, nearest rank; 0 without any.
+  int64_t Quantile(double share) const;
+  Nanos median() const { return Nanos(Quantile(0.5)); }
+};
+
+struct StepMeasurementOptions {
+  // Mars, section 4.1: 15 steps, of which the first 5 are dropped. Of fewer, all but one at the most.
+  int64_t steps = 15, warm_up = 5;
+  Nanos abandon_above = Nanos(kMaxQuantity);  // a step that takes longer ends it
+  StopToken stop;                             // ends it after the step that runs
+  // After each step; may be empty.
+  std::function<void(int64_t step, const Execution::Step& taken)> progress;
+};
+
+// `placement` is what `execution` was started with, on as many `devices`. Errors: Execution::Run's.
+Result<StepMeasurement> MeasureSteps(Execution& execution, const Placement& placement,
+                                     size_t devices, const StepMeasurementOptions& options);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_TORCH_API_STEP_MEASUREMENT_H_

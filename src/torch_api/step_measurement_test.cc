@@ -1,0 +1,91 @@
+#include "torch_api/step_measurement.h"
+
+#include <gtest/gtest.h>
+
+namespace placewright {
+namespace {
+
+// Two ops, one on each device, that take a tenth and a half of the step; steps take what the test says.
+class Scripted : public Execution {
+ public:
+  explicit Scripted(std::vector<int64_t> times) : times_(std::move(times)) {}
+  Result<Step> Run() override { return Step{times_.at(at_++), std::nullopt}; }
+  Schedule LastSchedule() const override {
+    const int64_t time = times_[at_ - 1];
+    Schedule schedule;
+    schedule.ops.push_back({Nanos(0), Nanos(time / 10)});
+    schedule.ops.push_back({Nanos(time / 2), Nanos(time)});
+    return schedule;
+  }
+  IdVector<OpId, int64_t> LastWorkspaces() const override { return {}; }
+  std::vector<int64_t> TakePeaks() override { return {7, 9}; }
+
+ private:
+  std::vector<int64_t> times_;
+  size_t at_ = 0;
+};
+
+const Placement& TwoOps() {
+  static const Placement placement = [] {
+    Placement made;
+    made.push_back(DeviceId(0));
+    made.push_back(DeviceId(1));
+    return made;
+  }();
+  return placement;
+}
+
+StepMeasurement Measure(std::vector<int64_t> times, StepMeasurementOptions options) {
+  Scripted execution(std::move(times));
+  return MeasureSteps(execution, TwoOps(), 2, options).Take();
+}
+
+TEST(StepMeasurement, LeavesTheFirstStepsOut) {
+  const StepMeasurement measured =
+      Measure({9000, 8000, 100, 300, 200, 240, 500}, {.steps = 7, .warm_up = 2});
+  EXPECT_EQ(measured.steps, 7);
+  EXPECT_EQ(measured.dropped, 2);
+  EXPECT_EQ(measured.times_ns, (std::vector<int64_t>{100, 200, 240, 300, 500}));
+  EXPECT_EQ(measured.median(), Nanos(240));
+  EXPECT_EQ(measured.Quantile(0), 100);
+  EXPECT_EQ(measured.schedule_time, Nanos(240));
+  EXPECT_EQ(measured.schedule.ops[OpId(1)].end, Nanos(240));
+  EXPECT_DOUBLE_EQ(measured.busy[0], 0.1);
+  EXPECT_DOUBLE_EQ(measured.busy[1], 0.5);
+  EXPECT_EQ(measured.peaks, (std::vector<int64_t>{7, 9}));
+}
+
+TEST(StepMeasurement, OfFewStepsOneCounts) {
+  const StepMeasurement one = Measure({700}, {.steps = 1});
+  EXPECT_EQ(one.dropped, 0);
+  EXPECT_EQ(one.median(), Nanos(700));
+  const StepMeasurement three = Measure({700, 600, 500}, {.steps = 3});
+  EXPECT_EQ(three.dropped, 2);
+  EXPECT_EQ(three.median(), Nanos(500));
+}
+
+// Stopped while it warmed up: the last step still says something.
+TEST(StepMeasurement, StopsAfterTheStepThatRuns) {
+  StopSource source;
+  StepMeasurementOptions options;
+  options.stop = source.token();
+  options.progress = [&](int64_t step, const Execution::Step&) {
+    if (step == 1) source.RequestStop();
+  };
+  const StepMeasurement measured = Measure({900, 800, 700, 600}, options);
+  EXPECT_EQ(measured.steps, 2);
+  EXPECT_EQ(measured.dropped, 1);
+  EXPECT_EQ(measured.median(), Nanos(800));
+  EXPECT_EQ(measured.schedule_time, Nanos(800));
+  EXPECT_DOUBLE_EQ(measured.busy[1], 0.5);
+}
+
+TEST(StepMeasurement, GivesUpWhatTakesTooLong) {
+  const StepMeasurement measured =
+      Measure({100, 100, 900, 100}, {.steps = 4, .warm_up = 1, .abandon_above = Nanos(500)});
+  EXPECT_TRUE(measured.abandoned);
+  EXPECT_EQ(measured.steps, 3);
+}
+
+}  // namespace
+}  // namespace placewright
