@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "cluster/cluster.h"
 #include "cost/cost_table.h"
+#include "cost/measured_costs.h"
 #include "cost/work.h"
 
 namespace placewright {
@@ -42,7 +43,8 @@ struct CostOverride {
 
 struct CostOptions {
   std::string profile = "default";
-  std::vector<CostOverride> overrides;  // later lines win
+  std::vector<CostOverride> overrides;   // win over the others; later lines win
+  std::vector<MeasuredDevice> measured;  // win over the model
 };
 
 // Op types of the graph that are costed by their bytes alone: sorted, distinct; none where the file
@@ -51,6 +53,7 @@ std::vector<std::string> UnknownTypes(const Graph& graph);
 
 struct CostModelReport {
   std::vector<std::string> unknown_types;  // as UnknownTypes
+  MeasuredUse measured;
 };
 
 // Modelled costs of every op on every device, overridden where the options say so.

@@ -138,11 +138,12 @@ Result<CostTable> ModelCosts(const Graph& graph, const Cluster& cluster, const C
     table.SetWorkspace(id, work.workspace);
     SetModelledTimes(graph, cluster, options.profile, id, work, table);
   }
+  MeasuredUse measured = ApplyMeasured(graph, cluster, options.measured, table);
   for (const CostOverride& line : options.overrides) {
     Status applied = Apply(line, graph, cluster, table);
     if (!applied.ok()) return applied.error();
   }
-  if (report != nullptr) report->unknown_types = UnknownTypes(graph);
+  if (report != nullptr) *report = {UnknownTypes(graph), std::move(measured)};
   return table;
 }
 

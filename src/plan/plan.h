@@ -57,6 +57,19 @@ struct HistoryPoint {
   std::string algorithm;
 };
 
+// A cost store, and what of it the plan's times come from.
+struct CostStoreUse {
+  std::string path;
+  struct Environment {
+    std::string kind;
+    int64_t cores = 0;
+    bool loaded = false;  // measured while the machine's other devices were at work
+    std::string libtorch, blas;
+    int64_t rows = 0;
+  };
+  std::vector<Environment> environments;
+};
+
 // Names of the devices that run an op (views are none), in the cluster's order.
 std::vector<std::string> DevicesInUse(const Placement& placement, const Graph& graph,
                                       const Cluster& cluster);
@@ -77,6 +90,7 @@ struct Plan {
   PlanSpace bound_space = PlanSpace::kPlaced;  // of the plans that the bound holds for
   std::vector<DeviceUse> devices;
   std::vector<Baseline> baselines;
+  std::optional<CostStoreUse> cost_store;
   double share_given = 0, share_measured = 0, share_modelled = 0;  // of the ops' time
   uint64_t seed = 0;
   int64_t iterations = 0;

@@ -10,7 +10,9 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeAdviseCommand());
   commands.push_back(MakeSimulateCommand());
   commands.push_back(MakeCompareCommand());
+  commands.push_back(MakeProfileCommand());
   commands.push_back(MakeRunCommand());
+  commands.push_back(MakeValidateCommand());
   commands.push_back(MakeCheckCommand());
   commands.push_back(MakeExportCommand());
   commands.push_back(MakeCaptureCommand());

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cli/request/cost_store.h"
 #include "cli/request/models.h"
 #include "cli/shell/case_tables.h"
 #include "cost/work.h"
@@ -33,6 +34,14 @@ std::string FirstFew(const std::vector<std::string>& names) {
   return text;
 }
 
+// Where its times come from, as far as the sources' shares do not say it.
+std::vector<std::string> NotesOnCosts(const Inputs& inputs) {
+  std::vector<std::string> notes = {
+      DescribeMeasured(inputs.cost_report.measured, inputs.cost_store), DescribePrecision(inputs)};
+  notes.erase(std::remove(notes.begin(), notes.end(), ""), notes.end());
+  return notes;
+}
+
 }  // namespace
 
 std::vector<std::string> DescribeAssumptions(const LoadedGraph& loaded) {
@@ -57,9 +66,7 @@ std::vector<std::string> DescribeAssumptions(const LoadedGraph& loaded) {
 
 std::vector<std::string> DescribeAssumptions(const Inputs& inputs) {
   std::vector<std::string> lines = DescribeAssumptions(inputs.graph);
-  if (std::string precision = DescribePrecision(inputs); !precision.empty()) {
-    lines.push_back(std::move(precision));
-  }
+  for (std::string& note : NotesOnCosts(inputs)) lines.push_back(std::move(note));
   return lines;
 }
 
@@ -126,9 +133,7 @@ void AddNotes(const LoadedGraph& loaded, Json* object) { (*object)["notes"] = No
 
 void AddNotes(const Inputs& inputs, Json* object) {
   AddNotes(inputs.graph, object);
-  if (std::string precision = DescribePrecision(inputs); !precision.empty()) {
-    (*object)["notes"].push_back(std::move(precision));
-  }
+  for (std::string& note : NotesOnCosts(inputs)) (*object)["notes"].push_back(std::move(note));
 }
 
 void AddAssumedShapes(const LoadedGraph& loaded, Json* object) {

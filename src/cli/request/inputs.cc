@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cli/request/cost_store.h"
 #include "cli/request/models.h"
 #include "formats/costs/override_reader.h"
 #include "formats/graph_format.h"
@@ -72,6 +73,9 @@ Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, con
                          DidYouMean(options.cost_profile, {"default", "tf1"}),
                      "", "The profiles are default and tf1.");
   }
+  if (const std::string store = CostStorePath(options); !store.empty()) {
+    PW_ASSIGN(cost_options.measured, ReadMeasured(store, cluster));
+  }
   if (!options.costs.empty()) {
     PW_ASSIGN(const std::string text, ReadFile(options.costs, {kMaxYamlBytes, kMaxYamlBytes}));
     PW_ASSIGN(cost_options.overrides, ReadCostOverrides(text).InFile(options.costs));
@@ -127,6 +131,7 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   }
   PW_ASSIGN(inputs.costs,
             LoadCosts(options, inputs.graph.graph, inputs.cluster.cluster, &inputs.cost_report));
+  if (!inputs.cost_report.measured.environments.empty()) inputs.cost_store = CostStorePath(options);
   return inputs;
 }
 

@@ -17,6 +17,7 @@ struct Inputs {
   LoadedCluster cluster;  // for a cost graph or a workload, its own devices
   CostTable costs;
   CostModelReport cost_report;
+  std::string cost_store;  // that measured times came from; empty: none
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
   std::map<std::string, int64_t> dimensions;  // --dim
 };

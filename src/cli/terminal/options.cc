@@ -52,6 +52,11 @@ void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options) {
   app.AddOption("--costs", options->costs, "Override file with measured op times")
       .TypeName("FILE")
       .Group("Input");
+  app.AddOption("--cost-store", options->cost_store,
+                "Times that `profile` measured (default: the one that it writes)")
+      .TypeName("FILE")
+      .Group("Input");
+  app.AddFlag("--no-store", options->no_store, "Leave measured times out").Group("Input");
   app.AddOption("--cost-profile", options->cost_profile,
                 "Which ops a device kind can run: default, or tf1 (embeddings on CPUs only)")
       .TypeName("NAME")

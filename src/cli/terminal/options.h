@@ -33,6 +33,8 @@ struct InputOptions {
   std::vector<std::string> dimensions;  // --dim, as given
   std::string costs;                    // override file, or empty
   std::string cost_profile = "default";
+  std::string cost_store;  // --cost-store; empty: the default one, if there is one
+  bool no_store = false;
   std::string order = "fifo";
   const std::atomic<bool>* interrupted = nullptr;  // ends the recording of a model
 };

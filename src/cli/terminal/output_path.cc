@@ -66,7 +66,10 @@ Status ProbeWritable(const std::string& path) {
 }
 
 std::vector<NamedFile> FilesOf(const InputOptions& options) {
-  return {{"the graph", options.graph}, {"-c", options.cluster}, {"--costs", options.costs}};
+  return {{"the graph", options.graph},
+          {"-c", options.cluster},
+          {"--costs", options.costs},
+          {"--cost-store", options.cost_store}};
 }
 
 std::vector<NamedFile> WithNamedFiles(const std::string& role, const std::string& path) {

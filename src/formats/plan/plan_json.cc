@@ -283,6 +283,41 @@ Error WrongSchema(const std::string& schema) {
       "Give a plan that this version of the program reads.");
 }
 
+Json CostStoreUseToJson(const CostStoreUse& use) {
+  Json object = {{"path", use.path}};
+  Json& environments = object["environments"] = Json::array();
+  for (const CostStoreUse::Environment& one : use.environments) {
+    environments.push_back({{"kind", one.kind},
+                            {"cores", one.cores},
+                            {"loaded", one.loaded},
+                            {"libtorch", one.libtorch},
+                            {"blas", one.blas},
+                            {"rows", one.rows}});
+  }
+  return object;
+}
+
+Result<CostStoreUse::Environment> ReadEnvironment(const Json& object, const std::string& place) {
+  CostStoreUse::Environment one;
+  PW_ASSIGN(one.kind, GetString(object, "kind", place));
+  PW_ASSIGN(one.cores, GetInt(object, "cores", place, 0, kMaxQuantity));
+  PW_ASSIGN(one.loaded, GetBool(object, "loaded", place));
+  PW_ASSIGN(one.libtorch, GetString(object, "libtorch", place));
+  PW_ASSIGN(one.blas, GetString(object, "blas", place));
+  PW_ASSIGN(one.rows, GetInt(object, "rows", place, 0, kMaxQuantity));
+  return one;
+}
+
+Status ReadCostStoreUse(const Json& document, Plan& plan) {
+  if (!document.contains("cost_store")) return Ok();
+  PW_ASSIGN(const Json* use, GetObject(document, "cost_store", ""));
+  plan.cost_store.emplace();
+  PW_ASSIGN(plan.cost_store->path, GetString(*use, "path", "cost_store"));
+  PW_ASSIGN(plan.cost_store->environments,
+            ReadList<CostStoreUse::Environment>(*use, "environments", ReadEnvironment));
+  return Ok();
+}
+
 Status ReadOutcome(const Json& document, Plan& plan) {
   PW_ASSIGN(const std::string order, GetString(document, "order", ""));
   const bool fifo = order == ToString(SchedulingPolicy::kFifo);
@@ -308,7 +343,7 @@ Status ReadOutcome(const Json& document, Plan& plan) {
   PW_ASSIGN(plan.share_given, GetShare(*sources, "given", "cost_sources"));
   PW_ASSIGN(plan.share_measured, GetShare(*sources, "measured", "cost_sources"));
   PW_ASSIGN(plan.share_modelled, GetShare(*sources, "modelled", "cost_sources"));
-  return Ok();
+  return ReadCostStoreUse(document, plan);
 }
 
 Status ReadSearch(const Json& document, Plan& plan) {
@@ -362,6 +397,7 @@ Json PlanToJson(const Plan& plan) {
   json["cost_sources"] = Json{{"given", plan.share_given},
                               {"measured", plan.share_measured},
                               {"modelled", plan.share_modelled}};
+  if (plan.cost_store) json["cost_store"] = CostStoreUseToJson(*plan.cost_store);
   json["seed"] = plan.seed;
   json["iterations"] = plan.iterations;
   json["seconds"] = plan.seconds;

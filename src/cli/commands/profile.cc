@@ -1,0 +1,494 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <map>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "base/text.h"
+#include "cli/commands/command.h"
+#include "cli/request/cost_store.h"
+#include "cli/request/execution.h"
+#include "cli/request/model_source.h"
+#include "cli/request/models.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/options.h"
+#include "cli/torch_library.h"
+#include "cluster/discovery/detect.h"
+#include "cost/signature.h"
+#include "cost/transfer_fit.h"
+#include "cost/work.h"
+#include "formats/cost_store/cost_store.h"
+#include "formats/text/json.h"
+#include "report/table.h"
+#include "torch_api/profiling_service.h"
+
+namespace placewright {
+namespace {
+
+// One batch on one kind of device.
+struct Profiled {
+  std::string kind;
+  int64_t cores = 0, batch = 0, steps = 0;
+  bool loaded = false;
+  Nanos step;
+  double covered = 0;
+  std::map<OpClass, double> share;  // of the ops' time
+};
+
+struct ProfiledPair {
+  std::string from, to;  // devices
+  std::vector<TransferSample> times;
+  std::vector<TransferSegment> segments;
+};
+
+struct Outcome {
+  std::string graph;
+  std::vector<Profiled> profiled;
+  std::vector<ProfiledPair> pairs;
+  std::set<std::string> signatures;   // of the graphs
+  int64_t measured = 0;               // rows of the store, of all kinds and batches
+  std::vector<std::string> left_out;  // devices of which this machine has none
+  double seconds = 0;
+  std::string store, libtorch, blas;
+  bool interrupted = false;
+
+  double Covered() const {
+    double covered = profiled.empty() ? 0 : 1;
+    for (const Profiled& one : profiled) covered = std::min(covered, one.covered);
+    return covered;
+  }
+};
+
+// The rows that a profile comes to: of ops of one signature, the mean of their medians.
+std::vector<MeasuredOp> RowsOf(const Graph& graph, const StepProfile& profile) {
+  struct Sum {
+    MeasuredOp row;
+    int64_t ops = 0;
+  };
+  std::map<std::string, Sum> by_signature;
+  for (const OpId op : graph.ops()) {
+    if (graph.op(op).is_view) continue;
+    Signature signature = SignatureOf(graph, op);
+    Sum& sum = by_signature[signature.text];
+    const StepProfile::OpTime& time = profile.ops[op];
+    sum.row.family = std::move(signature.family);
+    sum.row.time += time.median;
+    sum.row.low += time.low;
+    sum.row.high += time.high;
+    sum.row.workspace = std::max(sum.row.workspace, time.workspace);
+    ++sum.ops;
+  }
+  std::vector<MeasuredOp> rows;
+  for (auto& [text, sum] : by_signature) {
+    const auto mean = [&](Nanos total) { return Nanos((total.count + sum.ops / 2) / sum.ops); };
+    MeasuredOp row = std::move(sum.row);
+    row.signature = text;
+    row.batch = graph.batch();
+    row.time = mean(row.time);
+    row.low = mean(row.low);
+    row.high = mean(row.high);
+    row.runs = profile.steps * sum.ops;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+class ProfileCommand : public Command {
+ public:
+  CommandLine Register(CommandLine program) override {
+    CommandLine app = program.AddCommand(
+        "profile", "Measure what a step's ops and transfers take on this machine's devices");
+    app.AddOption("GRAPH", graph_, "Recorded step, or a model of the zoo").Required();
+    app.AddOption("-c,--cluster", cluster_,
+                  "Cluster whose CPU devices are cores of this machine, or local: all of them")
+        .TypeName("CLUSTER")
+        .Required()
+        .Group("Input");
+    AddRepeated(app, "--batch", batches_, "N",
+                "Batch size to measure at; may be repeated (default: that of the graph, a half and "
+                "a quarter of it where it scales)",
+                "Input");
+    app.AddFlag("--loaded", loaded_,
+                "Measure also while the cluster's other devices execute the same step")
+        .Group("Profile");
+    app.AddFlag("--no-transfers", no_transfers_, "Measure ops alone").Group("Profile");
+    app.AddOption("--largest-transfer", largest_,
+                  "Sizes double from 1 KiB to this many MiB (default 1024, less where memory ends)")
+        .TypeName("MIB")
+        .Check(IntegerWithin(1, 1 << 20))
+        .Group("Profile");
+    app.AddOption("--steps", steps_, "Of each batch at the most (default 60; 5 at least)")
+        .TypeName("N")
+        .Check(IntegerWithin(5, 1'000'000))
+        .Group("Profile");
+    app.AddOption("--time", time_, "Seconds for each batch (default 60), once it has 5 steps")
+        .TypeName("SECONDS")
+        .Check(IntegerWithin(1, 1'000'000))
+        .Group("Profile");
+    app.AddOption("--cost-store", store_,
+                  "Where the times go (default: PLACEWRIGHT_COST_STORE, or "
+                  "placewright/costs.sqlite in XDG_DATA_HOME or ~/.local/share)")
+        .TypeName("FILE")
+        .Group("Output");
+    app.Footer(
+        "The step is executed as `run` does, whole and on one device, until the medians of its\n"
+        "ops are stable. `plan`, `simulate` and `compare` use what the store has of a cluster's\n"
+        "devices by themselves. Ctrl-C keeps what is measured.\n"
+        "Examples:\n"
+        "  placewright cluster detect --split-cpu 2 -o workers.yaml\n"
+        "  placewright profile mlp -c workers.yaml --loaded --steps 5 --largest-transfer 4\n"
+        "  placewright profile mlp -c local --batch 16 --steps 5 --json\n"
+        "  placewright plan mlp -c workers.yaml -o mlp.plan.json --iterations 100");
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    const std::atomic<bool>& interrupted = CatchInterrupts();
+    Console& console = context.console;
+    if (store_.empty()) store_ = DefaultCostStore();
+    if (store_.empty()) {
+      return MakeError(ErrorCode::kUsage, "there is no home folder for the cost store", "",
+                       "Give --cost-store FILE.");
+    }
+    PW_ASSIGN(const Cluster cluster, TakeCluster());
+    PW_ASSIGN(const std::vector<Graph> graphs, TakeGraphs(&interrupted));
+    Outcome outcome;
+    outcome.graph = graphs.front().name();
+    outcome.store = store_;
+    PW_ASSIGN(const std::vector<ExecutionDevice> workers, Workers(cluster, outcome));
+    // Before anything is measured: a store that cannot take it is found now.
+    PW_ASSIGN(CostStore store, CostStore::Open(store_, /*create=*/true));
+    PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kRun));
+    const ProfilingService* const service = library.api().profiling();
+    if (service == nullptr) {
+      return MakeError(ErrorCode::kMissingRuntime, library.path() + " measures nothing");
+    }
+    outcome.libtorch = library.api().libtorch_version();
+    outcome.blas = library.api().blas();
+    ProfilingOptions options;
+    options.max_steps = steps_;
+    options.seconds = static_cast<double>(time_);
+    options.stop = StopToken(&interrupted);
+    for (const Graph& graph : graphs) {
+      if (interrupted) break;
+      PW_RETURN_IF_ERROR(
+          MeasureSteps(*service, graph, cluster, workers, options, store, outcome, console));
+    }
+    if (!no_transfers_ && !interrupted) {
+      PW_RETURN_IF_ERROR(
+          MeasureTransfers(*service, cluster, workers, options, store, outcome, console));
+    }
+    console.Progress("");
+    outcome.interrupted = interrupted;
+    outcome.seconds = std::chrono::duration<double>(Clock::now() - context.started).count();
+    if (console.json) {
+      PrintJson(outcome, console);
+    } else {
+      PrintText(outcome, console);
+    }
+    return interrupted ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;
+  }
+
+ private:
+  Result<Cluster> TakeCluster() const {
+    if (cluster_ != "local") {
+      PW_ASSIGN(LoadedCluster loaded, LoadCluster(cluster_));
+      return std::move(loaded.cluster);
+    }
+    DetectInput input;
+    std::vector<std::string> notes;
+    PW_ASSIGN(input.host, ReadHostTopology({}));
+    PW_ASSIGN(ClusterBuilder builder, DetectMachine(input, notes));
+    return std::move(builder).Build();
+  }
+
+  // At every batch, the graph's own first.
+  Result<std::vector<Graph>> TakeGraphs(const std::atomic<bool>* interrupted) const {
+    std::vector<std::optional<int64_t>> batches;
+    for (const std::string& text : batches_) {
+      PW_ASSIGN(const int64_t batch, ReadBatch(text));
+      batches.emplace_back(batch);
+    }
+    if (batches.empty()) batches.emplace_back();
+    std::vector<Graph> graphs;
+    for (size_t i = 0; i < batches.size(); ++i) {
+      PW_ASSIGN(LoadedGraph loaded,
+                LoadGraphOrModel(graph_, {batches[i], "", {}}, {}, interrupted));
+      PW_RETURN_IF_ERROR(CheckExecutable(loaded.graph).InFile(graph_));
+      graphs.push_back(std::move(loaded.graph));
+      const Graph& graph = graphs.back();
+      const BatchScaling* const laws = graph.batch_scaling();
+      if (!batches_.empty() || i > 0 || laws == nullptr || !laws->reason.empty()) continue;
+      for (const int64_t part : {2, 4}) {
+        const int64_t batch = graph.batch() / part;
+        if (batch >= laws->SmallestProven() && batch > 0) batches.emplace_back(batch);
+      }
+    }
+    return graphs;
+  }
+
+  static Result<int64_t> ReadBatch(const std::string& text) {
+    int64_t batch = 0;
+    const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), batch);
+    if (failure == std::errc() && rest == text.data() + text.size() && batch > 0) return batch;
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--batch \"{}\" is no positive integer", Printable(text, 80)));
+  }
+
+  // Those of the cluster's devices that are cores of this machine.
+  Result<std::vector<ExecutionDevice>> Workers(const Cluster& cluster, Outcome& outcome) const {
+    DetectInput input;
+    std::vector<std::string> notes;
+    PW_ASSIGN(input.host, ReadHostTopology({}));
+    PW_ASSIGN(ClusterBuilder builder, DetectMachine(input, notes));
+    std::set<std::string> here;
+    for (const DeviceKind& kind : builder.kinds()) here.insert(kind.name);
+    const int machine = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    int cpus = 0, next = 0;
+    for (const DeviceId id : cluster.devices()) {
+      cpus += cluster.kind(id).device_class == DeviceClass::kCpu ? 1 : 0;
+    }
+    std::vector<ExecutionDevice> workers;
+    for (const DeviceId id : cluster.devices()) {
+      const DeviceKind& kind = cluster.kind(id);
+      const bool cpu = kind.device_class == DeviceClass::kCpu;
+      if (!cpu || kind.cores > machine || (kind.cores == 0 && here.count(kind.name) == 0)) {
+        outcome.left_out.push_back(cluster.device(id).name);
+        continue;
+      }
+      ExecutionDevice worker;
+      worker.name = cluster.device(id).name;
+      worker.threads =
+          kind.cores > 0 ? static_cast<int>(kind.cores) : std::max(1, machine / std::max(1, cpus));
+      worker.memory_limit = cluster.device(id).capacity.count;
+      worker.first_core = next;
+      next += worker.threads;
+      workers.push_back(std::move(worker));
+    }
+    if (workers.empty()) {
+      return MakeError(
+          ErrorCode::kMissingRuntime,
+          fmt::format("this machine has none of the devices of {}", Printable(cluster.name())), "",
+          "Give -c local, or a file of `placewright cluster detect`; a CPU kind that "
+          "states `cores` stands for as many cores of this machine.");
+    }
+    return workers;
+  }
+
+  MeasuredOn EnvironmentOf(const Cluster& cluster, const std::string& device, bool loaded,
+                           const Outcome& outcome) const {
+    const DeviceKind& kind = cluster.kind(cluster.FindDevice(device));
+    return {kind.name, kind.cores, loaded, outcome.libtorch, outcome.blas};
+  }
+
+  Status MeasureSteps(const ProfilingService& service, const Graph& graph, const Cluster& cluster,
+                      const std::vector<ExecutionDevice>& workers, ProfilingOptions options,
+                      CostStore& store, Outcome& outcome, Console& console) const {
+    options.progress = [&](const std::string& text) {
+      if (console.ShowsProgress())
+        console.Progress(fmt::format("batch {}: {}", graph.batch(), text));
+    };
+    // The first of each kind stands for it.
+    std::vector<bool> stands;
+    std::set<std::string> kinds;
+    for (const ExecutionDevice& worker : workers) {
+      stands.push_back(kinds.insert(cluster.kind(cluster.FindDevice(worker.name)).name).second);
+    }
+    const bool loaded = loaded_ && workers.size() > 1;
+    std::vector<ExecutionDevice> measured;  // where nothing is loaded, one of each kind is enough
+    std::vector<bool> alone;
+    for (size_t i = 0; i < workers.size(); ++i) {
+      if (!stands[i] && !loaded) continue;
+      measured.push_back(workers[i]);
+      alone.push_back(stands[i]);
+    }
+    Result<std::vector<DeviceProfile>> profiles =
+        service.ProfileStep(graph, measured, alone, loaded, options);
+    if (!profiles.ok()) {
+      // What other batches have given is in the store.
+      if (profiles.error().code == ErrorCode::kCancelled) return Ok();
+      profiles.error().file = graph_;
+      return std::move(profiles.error());
+    }
+    std::vector<MeasuredDevice> devices;
+    const auto take = [&](const std::string& worker, const StepProfile& profile, bool others) {
+      const MeasuredOn on = EnvironmentOf(cluster, worker, others, outcome);
+      devices.push_back({on, RowsOf(graph, profile)});
+      outcome.measured += static_cast<int64_t>(devices.back().ops.size());
+      for (const MeasuredOp& row : devices.back().ops) outcome.signatures.insert(row.signature);
+      Profiled one{on.kind, on.cores,     graph.batch(),   profile.steps,
+                   others,  profile.step, profile.covered, {}};
+      double sum = 0;
+      for (const OpId op : graph.ops()) sum += static_cast<double>(profile.ops[op].median.count);
+      for (const OpId op : graph.ops()) {
+        if (graph.op(op).is_view || sum <= 0) continue;
+        one.share[WorkOf(graph, op).op_class] +=
+            static_cast<double>(profile.ops[op].median.count) / sum;
+      }
+      outcome.profiled.push_back(std::move(one));
+    };
+    for (size_t i = 0; i < measured.size(); ++i) {
+      if (!alone[i]) continue;
+      DeviceProfile& profile = profiles.value()[i];
+      take(measured[i].name, *profile.alone, false);
+      if (!profile.loaded) continue;
+      // Copies of a step wait for one another's random numbers; devices that share a step do not.
+      for (const OpId op : graph.ops()) {
+        if (WorkOf(graph, op).op_class == OpClass::kRandom) {
+          profile.loaded->ops[op] = profile.alone->ops[op];
+        }
+      }
+      take(measured[i].name, *profile.loaded, true);
+    }
+    return store.Put(devices, {});
+  }
+
+  Status MeasureTransfers(const ProfilingService& service, const Cluster& cluster,
+                          const std::vector<ExecutionDevice>& workers, ProfilingOptions options,
+                          CostStore& store, Outcome& outcome, Console& console) const {
+    options.progress = [&](const std::string& text) {
+      if (console.ShowsProgress()) console.Progress(text);
+    };
+    std::set<std::pair<std::string, std::string>> done;  // pairs of kinds
+    for (const ExecutionDevice& from : workers) {
+      for (const ExecutionDevice& to : workers) {
+        if (from.name == to.name) continue;
+        const MeasuredOn source = EnvironmentOf(cluster, from.name, false, outcome);
+        const MeasuredOn destination = EnvironmentOf(cluster, to.name, false, outcome);
+        if (!done.emplace(source.kind, destination.kind).second) continue;
+        // Source, copy and the executor's kept blocks lie in memory together.
+        const int64_t fits = std::min(from.memory_limit, to.memory_limit) / 8;
+        const Bytes most(std::max<int64_t>(1024, std::min(largest_ << 20, fits)));
+        Result<std::vector<TransferSample>> times =
+            service.ProfileTransfers(from, to, most, options);
+        if (!times.ok()) {
+          if (times.error().code == ErrorCode::kCancelled) return Ok();
+          return std::move(times.error());
+        }
+        MeasuredTransfers measured{source, destination, {}};
+        std::vector<SizeAndTime> sizes;
+        for (const TransferSample& time : times.value()) {
+          measured.sizes.push_back({time.bytes, time.median, time.runs});
+          sizes.emplace_back(time.bytes, time.median);
+        }
+        PW_RETURN_IF_ERROR(store.Put({}, {measured}));
+        outcome.pairs.push_back({from.name, to.name, times.Take(), FitSegments(sizes)});
+      }
+    }
+    return Ok();
+  }
+
+  static void PrintJson(const Outcome& outcome, Console& console) {
+    Json object;
+    object["schema"] = "placewright.profile/1";
+    object["graph"] = outcome.graph;
+    object["signatures"] = outcome.signatures.size();
+    object["measured"] = outcome.signatures.size();
+    object["rows"] = outcome.measured;
+    object["coverage"] = outcome.Covered();
+    object["seconds"] = outcome.seconds;
+    object["store"] = outcome.store;
+    object["libtorch"] = outcome.libtorch;
+    object["blas"] = outcome.blas;
+    Json& steps = object["steps"] = Json::array();
+    for (const Profiled& one : outcome.profiled) {
+      Json classes = Json::object();
+      for (const auto& [op_class, share] : one.share)
+        classes[std::string(ToString(op_class))] = share;
+      steps.push_back({{"kind", one.kind},
+                       {"cores", one.cores},
+                       {"loaded", one.loaded},
+                       {"batch", one.batch},
+                       {"steps", one.steps},
+                       {"step_time_ns", one.step.count},
+                       {"coverage", one.covered},
+                       {"classes", std::move(classes)}});
+    }
+    Json& transfers = object["transfers"] = Json::array();
+    for (const ProfiledPair& pair : outcome.pairs) {
+      Json sizes = Json::array(), segments = Json::array();
+      for (const TransferSample& time : pair.times) {
+        sizes.push_back(
+            {{"bytes", time.bytes.count}, {"time_ns", time.median.count}, {"runs", time.runs}});
+      }
+      for (const TransferSegment& segment : pair.segments) {
+        segments.push_back({{"from_bytes", segment.from.count},
+                            {"latency_ns", segment.latency.count},
+                            {"bandwidth", segment.bandwidth.count}});
+      }
+      transfers.push_back({{"from", pair.from},
+                           {"to", pair.to},
+                           {"sizes", std::move(sizes)},
+                           {"segments", std::move(segments)}});
+    }
+    object["collectives"] = Json::array();
+    object["not_measured"] = outcome.left_out;
+    object["interrupted"] = outcome.interrupted;
+    console.PrintJson(object);
+  }
+
+  static void PrintText(const Outcome& outcome, Console& console) {
+    using Align = Table::Align;
+    std::string text = fmt::format("{}: {} op signatures measured in {:.1f} s, stored in {}\n",
+                                   Printable(outcome.graph), outcome.signatures.size(),
+                                   outcome.seconds, Printable(outcome.store, 400));
+    Table steps({{"device kind", Align::kLeft},
+                 {"batch", Align::kRight},
+                 {"steps", Align::kRight},
+                 {"step", Align::kRight},
+                 {"in ops", Align::kRight},
+                 {"most time in", Align::kLeft}});
+    for (const Profiled& one : outcome.profiled) {
+      std::vector<std::pair<double, OpClass>> classes;
+      for (const auto& [op_class, share] : one.share) classes.emplace_back(share, op_class);
+      std::sort(classes.rbegin(), classes.rend());
+      std::string most;
+      for (size_t i = 0; i < std::min<size_t>(3, classes.size()); ++i) {
+        most += fmt::format("{}{} {}", i > 0 ? ", " : "", ToString(classes[i].second),
+                            FormatShare(classes[i].first));
+      }
+      steps.AddRow({Printable(one.kind) + (one.loaded ? ", others at work" : ""),
+                    fmt::format("{}", one.batch), fmt::format("{}", one.steps),
+                    FormatNanos(one.step), FormatShare(one.covered), most});
+    }
+    text += "\n" + steps.Render(console.style());
+    if (!outcome.profiled.empty()) {
+      text += "The rest of a step is the executor's, between its ops.\n";
+    }
+    if (!outcome.pairs.empty()) {
+      Table pairs({{"from", Align::kLeft},
+                   {"to", Align::kLeft},
+                   {"from size", Align::kRight},
+                   {"latency", Align::kRight},
+                   {"bandwidth", Align::kRight}});
+      for (const ProfiledPair& pair : outcome.pairs) {
+        for (const TransferSegment& segment : pair.segments) {
+          pairs.AddRow({Printable(pair.from), Printable(pair.to), FormatBytes(segment.from),
+                        FormatNanos(segment.latency), FormatBandwidth(segment.bandwidth)});
+        }
+      }
+      text += "\n" + pairs.Render(console.style());
+    }
+    if (!outcome.left_out.empty()) {
+      text += fmt::format("Not on this machine, and not measured: {}\n",
+                          fmt::join(outcome.left_out, ", "));
+    }
+    if (outcome.interrupted) text += "Interrupted: this is what was measured until then.\n";
+    console.Print(text);
+  }
+
+  std::string graph_, cluster_, store_;
+  std::vector<std::string> batches_;
+  bool loaded_ = false, no_transfers_ = false;
+  int64_t largest_ = 1024, steps_ = 60, time_ = 60;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeProfileCommand() { return std::make_unique<ProfileCommand>(); }
+
+}  // namespace placewright

@@ -1,0 +1,94 @@
+#include "cli/request/cost_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "base/text.h"
+#include "formats/cost_store/cost_store.h"
+
+namespace placewright {
+namespace {
+
+std::string FromEnvironment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+std::string DefaultCostStore() {
+  if (std::string named = FromEnvironment("PLACEWRIGHT_COST_STORE"); !named.empty()) return named;
+  std::string folder = FromEnvironment("XDG_DATA_HOME");
+  if (folder.empty()) {
+    const std::string home = FromEnvironment("HOME");
+    if (home.empty()) return "";
+    folder = home + "/.local/share";
+  }
+  return folder + "/placewright/costs.sqlite";
+}
+
+std::string CostStorePath(const InputOptions& options) {
+  if (options.no_store) return "";
+  if (!options.cost_store.empty()) return options.cost_store;
+  const std::string path = DefaultCostStore();
+  std::error_code failed;
+  return !path.empty() && std::filesystem::exists(path, failed) ? path : "";
+}
+
+Result<std::vector<MeasuredDevice>> ReadMeasured(const std::string& path, const Cluster& cluster,
+                                                 std::optional<bool> loaded) {
+  std::vector<MeasuredDevice> chosen;
+  PW_ASSIGN(const CostStore store, CostStore::Open(path, /*create=*/false));
+  size_t measured = 0;  // devices of the cluster
+  std::vector<std::vector<MeasuredDevice>> by_kind;
+  for (const DeviceKind& kind : cluster.kinds()) {
+    PW_ASSIGN(std::vector<MeasuredDevice> devices, store.Read(kind.name, kind.cores));
+    if (devices.empty()) continue;
+    for (const DeviceId device : cluster.devices()) {
+      measured += cluster.kind(device).name == kind.name ? 1 : 0;
+    }
+    by_kind.push_back(std::move(devices));
+  }
+  const bool wanted = loaded.value_or(measured > 1);
+  for (std::vector<MeasuredDevice>& devices : by_kind) {
+    auto found = std::find_if(devices.begin(), devices.end(), [&](const MeasuredDevice& device) {
+      return device.on.loaded == wanted;
+    });
+    if (found == devices.end()) found = devices.begin();
+    chosen.push_back(std::move(*found));
+  }
+  return chosen;
+}
+
+std::string Describe(const MeasuredOn& on) {
+  const std::string blas = std::filesystem::path(on.blas).filename().string();
+  return fmt::format("{}, LibTorch {}{}{}", Printable(on.kind), Printable(on.libtorch),
+                     blas.empty() ? "" : ", " + Printable(blas),
+                     on.loaded ? ", others at work" : "");
+}
+
+std::string DescribeMeasured(const MeasuredUse& use, const std::string& path) {
+  constexpr size_t kNamed = 3;
+  if (use.environments.empty()) return "";
+  std::string text = "times measured on ";
+  for (size_t i = 0; i < use.environments.size(); ++i) {
+    text += fmt::format("{}{} ({} signatures)", i > 0 ? "; " : "", Describe(use.environments[i].on),
+                        use.environments[i].rows);
+  }
+  text += fmt::format(" come from {} (--no-store leaves them out)", Printable(path, 400));
+  if (use.missing.empty()) return text;
+  std::vector<std::string> first(
+      use.missing.begin(),
+      use.missing.begin() + static_cast<int64_t>(std::min(kNamed, use.missing.size())));
+  text += fmt::format("; not measured, modelled instead: {}", fmt::join(first, ", "));
+  if (use.missing.size() > kNamed) {
+    text += fmt::format(" and {} types more", use.missing.size() - kNamed);
+  }
+  return text;
+}
+
+}  // namespace placewright

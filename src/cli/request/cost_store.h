@@ -1,0 +1,35 @@
+// --cost-store and --no-store: where measured times lie, and which of them hold for a cluster.
+#ifndef PLACEWRIGHT_CLI_REQUEST_COST_STORE_H_
+#define PLACEWRIGHT_CLI_REQUEST_COST_STORE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/terminal/options.h"
+#include "cluster/cluster.h"
+#include "cost/measured_costs.h"
+
+namespace placewright {
+
+// What PLACEWRIGHT_COST_STORE names (the environment), or placewright/costs.sqlite in
+// XDG_DATA_HOME, or in ~/.local/share. "" where there is no such folder.
+std::string DefaultCostStore();
+
+// The store that the options name, or the default one where it exists; "" for none.
+std::string CostStorePath(const InputOptions& options);
+
+// What was measured on the cluster's kinds of devices, one entry for each at most. `loaded`: with the
+// machine's other devices at work, or alone, where it was measured so; left open, by whether the
+// cluster has several devices of the measured kinds. Errors: those of CostStore.
+Result<std::vector<MeasuredDevice>> ReadMeasured(const std::string& path, const Cluster& cluster,
+                                                 std::optional<bool> loaded = std::nullopt);
+
+// "EPYC (1 core), LibTorch 1.13.0, libopenblas.so.0, others at work"
+std::string Describe(const MeasuredOn& on);
+// Which times came from where, and which ops were not measured; "" without any.
+std::string DescribeMeasured(const MeasuredUse& use, const std::string& path);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_COST_STORE_H_

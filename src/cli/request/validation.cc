@@ -1,0 +1,87 @@
+#include "cli/request/validation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace placewright {
+namespace {
+
+double RelativeError(double predicted, double measured) {
+  return measured > 0 ? std::abs(predicted - measured) / measured : 0;
+}
+
+// From 0, ascending with the times; what is at most `tie` above the fastest of its rank shares it.
+std::vector<double> RanksOf(const std::vector<double>& times, double tie) {
+  std::vector<size_t> order(times.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return times[a] < times[b]; });
+  std::vector<double> ranks(times.size(), 0);
+  for (size_t begin = 0; begin < order.size();) {
+    size_t end = begin + 1;
+    while (end < order.size() && times[order[end]] <= times[order[begin]] * (1 + tie)) ++end;
+    for (size_t i = begin; i < end; ++i) {
+      ranks[order[i]] = static_cast<double>(begin + end - 1) / 2;
+    }
+    begin = end;
+  }
+  return ranks;
+}
+
+}  // namespace
+
+double ValidatedPair::Error() const {
+  return RelativeError(static_cast<double>(predicted.count), static_cast<double>(measured.count));
+}
+
+const ValidatedPair::Device& ValidatedPair::Fullest() const {
+  return *std::max_element(devices.begin(), devices.end(), [](const Device& a, const Device& b) {
+    return a.measured_peak < b.measured_peak;
+  });
+}
+
+double ValidatedPair::PeakError() const {
+  const Device& fullest = Fullest();
+  return RelativeError(static_cast<double>(fullest.predicted_peak.count),
+                       static_cast<double>(fullest.measured_peak.count));
+}
+
+double Quantile(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+double RankCorrelation(std::span<const ValidatedPair* const> pairs, double tie) {
+  if (pairs.size() < 2) return 1;
+  std::vector<double> predicted, measured;
+  for (const ValidatedPair* pair : pairs) {
+    predicted.push_back(static_cast<double>(pair->predicted.count));
+    measured.push_back(static_cast<double>(pair->measured.count));
+  }
+  const std::vector<double> a = RanksOf(predicted, tie);
+  const std::vector<double> taken = RanksOf(measured, 0);
+  std::vector<double> b = taken;
+  // What is predicted to tie may come in any order: it shares the mean of the ranks that it takes.
+  for (size_t i = 0; i < a.size(); ++i) {
+    double sum = 0, count = 0;
+    for (size_t j = 0; j < a.size(); ++j) {
+      if (a[j] != a[i]) continue;
+      sum += taken[j];
+      ++count;
+    }
+    b[i] = sum / count;
+  }
+  const double mean = static_cast<double>(a.size() - 1) / 2;
+  double ab = 0, aa = 0, bb = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    ab += (a[i] - mean) * (b[i] - mean);
+    aa += (a[i] - mean) * (a[i] - mean);
+    bb += (b[i] - mean) * (b[i] - mean);
+  }
+  if (aa == 0 && bb == 0) return 1;
+  return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
+}
+
+}  // namespace placewright

@@ -1,0 +1,47 @@
+// Predictions beside what was measured: errors and whether the order is right.
+#ifndef PLACEWRIGHT_CLI_REQUEST_VALIDATION_H_
+#define PLACEWRIGHT_CLI_REQUEST_VALIDATION_H_
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "cost/work.h"
+
+namespace placewright {
+
+struct ValidatedPair {
+  std::string graph, plan;
+  int64_t workers = 0;                   // devices that run an op
+  Nanos predicted, measured, low, high;  // of a step; measured: median, and tenths
+  struct Device {
+    std::string name;
+    Bytes predicted_peak, measured_peak;
+    Nanos predicted_busy, measured_busy;
+  };
+  std::vector<Device> devices;
+  struct OfClass {
+    Nanos predicted, measured;
+  };
+  std::map<OpClass, OfClass> classes;  // sums over ops
+  double share_modelled = 0;           // of the predicted time of its ops
+
+  double Error() const;  // |predicted - measured| / measured; 0 where nothing was measured
+  // Of the device that holds the most.
+  const Device& Fullest() const;
+  double PeakError() const;
+};
+
+// Nearest rank; 0 without any.
+double Quantile(std::vector<double> values, double share);
+
+// Spearman's rank correlation of predicted and measured times. Predictions at most `tie` above the
+// fastest of a rank share it, and what ties shares the mean of the ranks that were measured. 1 for
+// fewer than two pairs, and where both sides are one tie; 0 where only one is.
+double RankCorrelation(std::span<const ValidatedPair* const> pairs, double tie = 0.03);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_VALIDATION_H_

@@ -1,0 +1,136 @@
+#include "cost/measured_costs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+
+#include "cost/signature.h"
+
+namespace placewright {
+namespace {
+
+// The times of one family, as a line over the batch.
+struct Line {
+  double offset = 0, slope = 0;
+  int64_t from = 0, to = 0;  // batches between which it was measured
+};
+
+std::optional<Line> LineThrough(const std::vector<const MeasuredOp*>& rows) {
+  Line line{0, 0, rows.front()->batch, rows.front()->batch};
+  double batch = 0, time = 0;
+  for (const MeasuredOp* row : rows) {
+    batch += static_cast<double>(row->batch);
+    time += static_cast<double>(row->time.count);
+    line.from = std::min(line.from, row->batch);
+    line.to = std::max(line.to, row->batch);
+  }
+  if (line.from == line.to) return std::nullopt;
+  const auto count = static_cast<double>(rows.size());
+  batch /= count;
+  time /= count;
+  double across = 0, along = 0;
+  for (const MeasuredOp* row : rows) {
+    const double away = static_cast<double>(row->batch) - batch;
+    across += away * away;
+    along += away * (static_cast<double>(row->time.count) - time);
+  }
+  // Noise may make small ops seem faster at larger batches.
+  line.slope = std::max(0.0, along / across);
+  line.offset = time - line.slope * batch;
+  return line;
+}
+
+struct Rows {
+  explicit Rows(const MeasuredDevice& device) : of(&device), used(device.ops.size(), false) {
+    for (size_t i = 0; i < device.ops.size(); ++i) {
+      const MeasuredOp& op = device.ops[i];
+      by_signature.emplace(op.signature, i);
+      if (!op.family.empty() && op.batch > 0) by_family[op.family].push_back(i);
+    }
+  }
+
+  struct Found {
+    Nanos time;
+    Bytes workspace;
+    CostSource source;
+  };
+  std::optional<Found> Find(const Signature& signature, int64_t batch) {
+    if (const auto exact = by_signature.find(signature.text); exact != by_signature.end()) {
+      const MeasuredOp& row = of->ops[exact->second];
+      used[exact->second] = true;
+      return Found{row.time, row.workspace, CostSource::kMeasured};
+    }
+    const auto family = by_family.find(signature.family);
+    if (family == by_family.end() || batch <= 0) return std::nullopt;
+    std::vector<const MeasuredOp*> rows;
+    for (const size_t row : family->second) rows.push_back(&of->ops[row]);
+    const std::optional<Line> line = LineThrough(rows);
+    if (!line) return std::nullopt;
+    const double at = line->offset + line->slope * static_cast<double>(batch);
+    double most = 0;  // workspace for one of the batch
+    for (const size_t row : family->second) {
+      used[row] = true;
+      most = std::max(most, static_cast<double>(of->ops[row].workspace.count) /
+                                static_cast<double>(of->ops[row].batch));
+    }
+    const bool between = batch >= line->from && batch <= line->to;
+    return Found{Nanos(static_cast<int64_t>(std::ceil(std::max(0.0, at)))),
+                 Bytes(static_cast<int64_t>(most * static_cast<double>(batch))),
+                 between ? CostSource::kMeasured : CostSource::kModelled};
+  }
+
+  const MeasuredDevice* of;
+  std::vector<bool> used;
+  std::unordered_map<std::string_view, size_t> by_signature;
+  std::unordered_map<std::string_view, std::vector<size_t>> by_family;
+};
+
+}  // namespace
+
+MeasuredUse ApplyMeasured(const Graph& graph, const Cluster& cluster,
+                          const std::vector<MeasuredDevice>& measured, CostTable& costs) {
+  std::vector<Rows> tables;
+  for (const MeasuredDevice& device : measured) tables.emplace_back(device);
+  // By device, the table that holds for it.
+  IdVector<DeviceId, Rows*> table_of(cluster.device_count(), nullptr);
+  bool any = false;
+  for (const DeviceId device : cluster.devices()) {
+    const DeviceKind& kind = cluster.kind(device);
+    for (Rows& table : tables) {
+      if (table.of->on.kind != kind.name || table.of->on.cores != kind.cores) continue;
+      table_of[device] = &table;
+      any = true;
+    }
+  }
+  MeasuredUse use;
+  if (!any) return use;
+  std::set<std::string> missing;
+  for (const OpId op : graph.ops()) {
+    if (graph.op(op).is_view) continue;
+    const Signature signature = SignatureOf(graph, op);
+    Bytes workspace(-1);
+    for (const DeviceId device : cluster.devices()) {
+      if (table_of[device] == nullptr || !costs.Supports(op, device)) continue;
+      const auto found = table_of[device]->Find(signature, graph.batch());
+      if (!found) {
+        missing.emplace(graph.op(op).type);
+        continue;
+      }
+      costs.SetTime(op, device, found->time);
+      costs.SetSource(op, device, found->source);
+      workspace = std::max(workspace, found->workspace);
+    }
+    if (workspace >= Bytes(0)) costs.SetWorkspace(op, workspace);
+  }
+  for (const Rows& table : tables) {
+    const auto rows = std::count(table.used.begin(), table.used.end(), true);
+    if (rows > 0) use.environments.push_back({table.of->on, rows});
+  }
+  use.missing.assign(missing.begin(), missing.end());
+  return use;
+}
+
+}  // namespace placewright

@@ -1,0 +1,60 @@
+// Times of ops as they were measured on devices, and how they become costs of a graph.
+//
+// An op's time is the one measured for its signature. Where that was not measured, but its family at
+// two batches or more, the time is on the line through these (linear regression): between them it counts
+// as measured, beyond them as modelled (TAG, section 4.1.2: linear in the batch).
+#ifndef PLACEWRIGHT_COST_MEASURED_COSTS_H_
+#define PLACEWRIGHT_COST_MEASURED_COSTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cost/cost_table.h"
+#include "graph/graph.h"
+
+namespace placewright {
+
+struct MeasuredOp {
+  std::string signature, family;  // as SignatureOf says; the family may be empty
+  int64_t batch = 0;              // of the graph in which it was measured; 0: not known
+  Nanos time;                     // median
+  Nanos low, high;                // a tenth of the runs below, a tenth above
+  int64_t runs = 0;
+  Bytes workspace;
+};
+
+// What was measured in, beside the op.
+struct MeasuredOn {
+  std::string kind;   // of device
+  int64_t cores = 0;  // CPUs: that computed; else 0
+  // Whether the machine's other devices were computing, too.
+  bool loaded = false;
+  std::string libtorch, blas;
+  friend auto operator<=>(const MeasuredOn&, const MeasuredOn&) = default;
+};
+
+struct MeasuredDevice {
+  MeasuredOn on;
+  std::vector<MeasuredOp> ops;
+};
+
+// What a cost table owes to measurements.
+struct MeasuredUse {
+  struct Environment {
+    MeasuredOn on;
+    int64_t rows = 0;  // of `ops` that some op's cost comes from
+  };
+  std::vector<Environment> environments;  // that some op's cost comes from
+  std::vector<std::string> missing;       // types of ops without a measurement: sorted, distinct
+};
+
+// Sets times and workspaces of `costs`, which are of graph and cluster, for the devices whose kind and
+// cores are among `measured` (one entry for each at most). Views and pairs that are not supported stay
+// as they are.
+MeasuredUse ApplyMeasured(const Graph& graph, const Cluster& cluster,
+                          const std::vector<MeasuredDevice>& measured, CostTable& costs);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COST_MEASURED_COSTS_H_

@@ -1,0 +1,137 @@
+#include "cost/signature.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <vector>
+
+namespace placewright {
+namespace {
+
+// What a number is at batch n, the graph's batch being `batch`.
+std::string Linear(int64_t value, int64_t slope, int64_t batch) {
+  const int64_t rest = value - slope * batch;
+  return rest == 0 ? fmt::format("{}n", slope) : fmt::format("{}+{}n", rest, slope);
+}
+
+class Writer {
+ public:
+  Writer(const Graph& graph, OpId id, bool family)
+      : graph_(graph), op_(graph.op(id)), family_(family) {
+    if (family) {
+      scaling_ = graph.batch_scaling();
+      laws_ = scaling_->arguments[id];
+    }
+  }
+
+  std::string Write() {
+    out_ = std::string(op_.type) + "(";
+    bool first = true;
+    const auto next = [&] {
+      if (!first) out_ += ", ";
+      first = false;
+    };
+    for (const Value& value : op_.args) {
+      next();
+      Append(value);
+    }
+    // Ops of other formats name their inputs by position alone.
+    if (op_.args.empty()) {
+      for (const TensorId input : op_.inputs) {
+        next();
+        Append(input);
+      }
+    }
+    for (const NamedValue& named : op_.attributes) {
+      next();
+      out_ += named.name + "=";
+      Append(named.value);
+    }
+    return std::move(out_) + ")";
+  }
+
+ private:
+  void Append(const Value& value) {
+    if (const InputRef* input = value.AsInput()) {
+      Append(op_.inputs[static_cast<size_t>(input->index)]);
+    } else if (const Value::List* list = value.AsList()) {
+      out_ += '[';
+      for (size_t i = 0; i < list->size(); ++i) {
+        if (i > 0) out_ += ',';
+        Append((*list)[i]);
+      }
+      out_ += ']';
+    } else if (value.AsInt() != nullptr || value.AsDouble() != nullptr) {
+      AppendNumber(value);
+    } else {
+      out_ += ToString(value);
+    }
+  }
+
+  void AppendNumber(const Value& value) {
+    const int32_t number = numbers_++;
+    const auto law = std::find_if(laws_.begin(), laws_.end(),
+                                  [&](const ArgumentLaw& one) { return one.number == number; });
+    if (law == laws_.end()) {
+      out_ += ToString(value);
+    } else if (law->law == SizeScaling::kLinear && value.AsInt() != nullptr) {
+      out_ += Linear(*value.AsInt(), law->slope, graph_.batch());
+    } else {
+      out_ += law->law == SizeScaling::kInverse ? "1/n" : "~n";
+    }
+  }
+
+  void Append(TensorId id) {
+    const Tensor& tensor = graph_.tensor(id);
+    out_ += ToString(tensor.dtype);
+    out_ += '[';
+    for (size_t d = 0; d < tensor.shape.size(); ++d) {
+      if (d > 0) out_ += ',';
+      const int64_t slope = SlopeOf(id, static_cast<int32_t>(d));
+      out_ += slope == 0 ? fmt::format("{}", tensor.shape[d])
+                         : Linear(tensor.shape[d], slope, graph_.batch());
+    }
+    if (!tensor.strides.empty()) AppendLayout(tensor);
+    out_ += ']';
+  }
+
+  void AppendLayout(const Tensor& tensor) {
+    out_ += ';';
+    std::vector<int64_t> layout = tensor.strides;
+    if (family_) {
+      std::iota(layout.begin(), layout.end(), 0);
+      std::stable_sort(layout.begin(), layout.end(), [&](int64_t a, int64_t b) {
+        return tensor.strides[static_cast<size_t>(a)] > tensor.strides[static_cast<size_t>(b)];
+      });
+    }
+    out_ += fmt::format("{}", fmt::join(layout, ","));
+  }
+
+  int64_t SlopeOf(TensorId id, int32_t dimension) const {
+    if (scaling_ == nullptr) return 0;
+    for (const DimensionSlope& slope : scaling_->dimensions[id]) {
+      if (slope.dimension == dimension) return slope.slope;
+    }
+    return 0;
+  }
+
+  const Graph& graph_;
+  const Op& op_;
+  const bool family_;
+  const BatchScaling* scaling_ = nullptr;
+  std::span<const ArgumentLaw> laws_;
+  int32_t numbers_ = 0;  // as VisitNumbers counts them
+  std::string out_;
+};
+
+}  // namespace
+
+Signature SignatureOf(const Graph& graph, OpId op) {
+  const BatchScaling* const scaling = graph.batch_scaling();
+  const bool scales = scaling != nullptr && scaling->reason.empty() && graph.batch() > 0;
+  return {Writer(graph, op, false).Write(), scales ? Writer(graph, op, true).Write() : ""};
+}
+
+}  // namespace placewright

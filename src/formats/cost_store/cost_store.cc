@@ -1,0 +1,291 @@
+#include "formats/cost_store/cost_store.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace placewright {
+namespace {
+
+// "PWcs": what this database is for (the field that SQLite keeps for that).
+constexpr int kApplication = 0x50576373;
+constexpr int kWaitMs = 30'000;
+
+// Times are nanoseconds, sizes bytes, `measured` seconds since 1970.
+constexpr const char* kTables = R"(
+CREATE TABLE environment (
+  id INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL, cores INTEGER NOT NULL, loaded INTEGER NOT NULL,
+  libtorch TEXT NOT NULL, blas TEXT NOT NULL,
+  measured INTEGER NOT NULL,
+  UNIQUE (kind, cores, loaded, libtorch, blas));
+CREATE TABLE op (
+  environment INTEGER NOT NULL REFERENCES environment (id),
+  signature TEXT NOT NULL, family TEXT NOT NULL, batch INTEGER NOT NULL,
+  time INTEGER NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL,
+  runs INTEGER NOT NULL, workspace INTEGER NOT NULL,
+  PRIMARY KEY (environment, signature)) WITHOUT ROWID;
+CREATE TABLE transfer (
+  source INTEGER NOT NULL REFERENCES environment (id),
+  destination INTEGER NOT NULL REFERENCES environment (id),
+  bytes INTEGER NOT NULL, time INTEGER NOT NULL, runs INTEGER NOT NULL,
+  PRIMARY KEY (source, destination, bytes)) WITHOUT ROWID;
+CREATE TABLE collective (
+  backend TEXT NOT NULL, devices TEXT NOT NULL,
+  bytes INTEGER NOT NULL, time INTEGER NOT NULL, runs INTEGER NOT NULL,
+  PRIMARY KEY (backend, devices, bytes)) WITHOUT ROWID;
+)";
+
+Error StoreError(int code, sqlite3* database, ErrorCode otherwise) {
+  const std::string said = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code);
+  switch (code & 0xff) {
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+      return MakeError(ErrorCode::kFileCorrupt, "the cost store is damaged: " + said, "",
+                       "Move the file away and profile again, or leave it out with --no-store.");
+    case SQLITE_FULL:
+      return MakeError(ErrorCode::kFileUnwritable, "the disk is full: " + said, "",
+                       "Free some space; what the store held before is still there.");
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return MakeError(
+          ErrorCode::kFileUnwritable,
+          fmt::format("another program has held the cost store for {} s: {}", kWaitMs / 1000, said),
+          "", "Try again when it has ended, or name another store.");
+    case SQLITE_READONLY:
+    case SQLITE_PERM: return MakeError(ErrorCode::kFileUnwritable, said);
+    default: return MakeError(otherwise, said);
+  }
+}
+
+}  // namespace
+
+struct CostStore::Database {
+  Database() = default;
+  ~Database() { sqlite3_close_v2(handle); }
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  sqlite3* handle = nullptr;
+  std::string path;
+
+  Error Fail(int code, ErrorCode otherwise) const {
+    Error error = StoreError(code, handle, otherwise);
+    error.file = path;
+    return error;
+  }
+  Status Execute(const char* sql, ErrorCode otherwise) const {
+    const int code = sqlite3_exec(handle, sql, nullptr, nullptr, nullptr);
+    if (code != SQLITE_OK) return Fail(code, otherwise);
+    return Ok();
+  }
+};
+
+namespace {
+
+// One prepared statement.
+class Statement {
+ public:
+  Statement(sqlite3* database, const char* sql) {
+    code_ = sqlite3_prepare_v2(database, sql, -1, &statement_, nullptr);
+  }
+  ~Statement() { sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  // Binds in order and takes the first row, or runs to the end. SQLITE_ROW, SQLITE_DONE, or an error.
+  template <class... Values>
+  int Run(const Values&... values) {
+    if (code_ != SQLITE_OK) return code_;
+    sqlite3_reset(statement_);
+    int at = 0;
+    (Bind(++at, values), ...);
+    return sqlite3_step(statement_);
+  }
+  int Next() { return sqlite3_step(statement_); }
+  int64_t Int(int column) const { return sqlite3_column_int64(statement_, column); }
+  std::string Text(int column) const {
+    const auto* const text = sqlite3_column_text(statement_, column);
+    const int bytes = sqlite3_column_bytes(statement_, column);
+    return text == nullptr
+               ? ""
+               : std::string(reinterpret_cast<const char*>(text), static_cast<size_t>(bytes));
+  }
+
+ private:
+  void Bind(int at, int64_t value) { sqlite3_bind_int64(statement_, at, value); }
+  void Bind(int at, const std::string& value) {
+    sqlite3_bind_text64(statement_, at, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  }
+
+  sqlite3_stmt* statement_ = nullptr;
+  int code_ = SQLITE_OK;
+};
+
+Result<int64_t> Pragma(sqlite3* database, const char* sql, int* code) {
+  Statement statement(database, sql);
+  *code = statement.Run();
+  return *code == SQLITE_ROW ? statement.Int(0) : 0;
+}
+
+int64_t Now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+CostStore::CostStore(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+CostStore::~CostStore() = default;
+CostStore::CostStore(CostStore&&) noexcept = default;
+
+Result<CostStore> CostStore::Open(const std::string& path, bool create) {
+  if (create) {
+    std::error_code ignored;  // where it cannot be made, opening says why
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  }
+  auto database = std::make_unique<Database>();
+  database->path = path;
+  const ErrorCode otherwise = create ? ErrorCode::kFileUnwritable : ErrorCode::kFileUnreadable;
+  const int flags = create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+  int code = sqlite3_open_v2(path.c_str(), &database->handle, flags, nullptr);
+  if (code != SQLITE_OK) return database->Fail(code, otherwise);
+  sqlite3_busy_timeout(database->handle, kWaitMs);
+  if (create) PW_RETURN_IF_ERROR(database->Execute("BEGIN IMMEDIATE", otherwise));
+  PW_ASSIGN(const int64_t schema, Pragma(database->handle, "PRAGMA user_version", &code));
+  if (code != SQLITE_ROW) return database->Fail(code, otherwise);
+  PW_ASSIGN(const int64_t application, Pragma(database->handle, "PRAGMA application_id", &code));
+  if (code != SQLITE_ROW) return database->Fail(code, otherwise);
+  PW_ASSIGN(const int64_t tables,
+            Pragma(database->handle, "SELECT count(*) FROM sqlite_master", &code));
+  if (code != SQLITE_ROW) return database->Fail(code, otherwise);
+  if (tables == 0 && application == 0 && create) {
+    PW_RETURN_IF_ERROR(database->Execute(kTables, otherwise));
+    const std::string marks =
+        fmt::format("PRAGMA user_version = {}; PRAGMA application_id = {}", kSchema, kApplication);
+    PW_RETURN_IF_ERROR(database->Execute(marks.c_str(), otherwise));
+  } else if (application != kApplication) {
+    Error error = MakeError(ErrorCode::kField, "it is a database, but no cost store", "",
+                            "Name another file with --cost-store.");
+    error.file = path;
+    return error;
+  } else if (schema != kSchema) {
+    Error error = MakeError(
+        ErrorCode::kField,
+        fmt::format("the cost store has version {}, and this program reads {}", schema, kSchema),
+        "", "Move the file away and profile again, or name another with --cost-store.");
+    error.file = path;
+    return error;
+  }
+  if (create) PW_RETURN_IF_ERROR(database->Execute("COMMIT", otherwise));
+  return CostStore(std::move(database));
+}
+
+Status CostStore::Put(const std::vector<MeasuredDevice>& devices,
+                      const std::vector<MeasuredTransfers>& transfers) {
+  const auto put = [&]() -> Status {
+    sqlite3* const handle = database_->handle;
+    const auto check = [&](int code) -> Status {
+      if (code == SQLITE_DONE || code == SQLITE_ROW) return Ok();
+      return database_->Fail(code, ErrorCode::kFileUnwritable);
+    };
+    Statement add(handle,
+                  "INSERT INTO environment (kind, cores, loaded, libtorch, blas, measured) VALUES "
+                  "(?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET measured = excluded.measured");
+    Statement find(handle,
+                   "SELECT id FROM environment WHERE kind = ? AND cores = ? AND loaded = ? AND "
+                   "libtorch = ? AND blas = ?");
+    Statement op(handle, "INSERT OR REPLACE INTO op VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    Statement transfer(handle, "INSERT OR REPLACE INTO transfer VALUES (?, ?, ?, ?, ?)");
+    const auto environment = [&](const MeasuredOn& on, int64_t& id) -> Status {
+      const int64_t loaded = on.loaded ? 1 : 0;
+      PW_RETURN_IF_ERROR(check(add.Run(on.kind, on.cores, loaded, on.libtorch, on.blas, Now())));
+      const int found = find.Run(on.kind, on.cores, loaded, on.libtorch, on.blas);
+      PW_RETURN_IF_ERROR(check(found));
+      id = find.Int(0);
+      return Ok();
+    };
+    for (const MeasuredDevice& device : devices) {
+      int64_t id = 0;
+      PW_RETURN_IF_ERROR(environment(device.on, id));
+      for (const MeasuredOp& row : device.ops) {
+        PW_RETURN_IF_ERROR(
+            check(op.Run(id, row.signature, row.family, row.batch, row.time.count, row.low.count,
+                         row.high.count, row.runs, row.workspace.count)));
+      }
+    }
+    for (const MeasuredTransfers& pair : transfers) {
+      int64_t from = 0, to = 0;
+      PW_RETURN_IF_ERROR(environment(pair.from, from));
+      PW_RETURN_IF_ERROR(environment(pair.to, to));
+      for (const MeasuredTransfer& size : pair.sizes) {
+        PW_RETURN_IF_ERROR(
+            check(transfer.Run(from, to, size.bytes.count, size.time.count, size.runs)));
+      }
+    }
+    return Ok();
+  };
+  PW_RETURN_IF_ERROR(database_->Execute("BEGIN IMMEDIATE", ErrorCode::kFileUnwritable));
+  Status status = put();
+  if (status.ok()) status = database_->Execute("COMMIT", ErrorCode::kFileUnwritable);
+  if (!status.ok()) sqlite3_exec(database_->handle, "ROLLBACK", nullptr, nullptr, nullptr);
+  return status;
+}
+
+Result<std::vector<MeasuredDevice>> CostStore::Read(const std::string& kind, int64_t cores) const {
+  std::vector<MeasuredDevice> devices;
+  Statement environments(
+      database_->handle,
+      "SELECT id, loaded, libtorch, blas FROM environment AS e WHERE kind = ? AND cores = ? AND "
+      "EXISTS (SELECT 1 FROM op WHERE environment = e.id) ORDER BY measured DESC, id DESC");
+  Statement ops(database_->handle,
+                "SELECT signature, family, batch, time, low, high, runs, workspace FROM op WHERE "
+                "environment = ? ORDER BY signature");
+  int code = environments.Run(kind, cores);
+  for (; code == SQLITE_ROW; code = environments.Next()) {
+    MeasuredDevice device;
+    device.on = {kind, cores, environments.Int(1) != 0, environments.Text(2), environments.Text(3)};
+    if (!devices.empty() && (device.on.libtorch != devices.front().on.libtorch ||
+                             device.on.blas != devices.front().on.blas)) {
+      continue;
+    }
+    int row = ops.Run(environments.Int(0));
+    for (; row == SQLITE_ROW; row = ops.Next()) {
+      device.ops.push_back({ops.Text(0), ops.Text(1), ops.Int(2), Nanos(ops.Int(3)),
+                            Nanos(ops.Int(4)), Nanos(ops.Int(5)), ops.Int(6), Bytes(ops.Int(7))});
+    }
+    if (row != SQLITE_DONE) return database_->Fail(row, ErrorCode::kFileUnreadable);
+    devices.push_back(std::move(device));
+  }
+  if (code != SQLITE_DONE) return database_->Fail(code, ErrorCode::kFileUnreadable);
+  return devices;
+}
+
+Result<std::vector<MeasuredTransfers>> CostStore::ReadTransfers(const std::string& kind,
+                                                                int64_t cores) const {
+  std::vector<MeasuredTransfers> pairs;
+  Statement rows(database_->handle,
+                 "SELECT f.loaded, f.libtorch, f.blas, t.kind, t.cores, t.loaded, t.libtorch, "
+                 "t.blas, x.bytes, x.time, x.runs FROM transfer AS x JOIN environment AS f ON f.id "
+                 "= x.source JOIN environment AS t ON t.id = x.destination WHERE f.kind = ? AND "
+                 "f.cores = ? ORDER BY f.measured DESC, f.id, t.id, x.bytes");
+  int code = rows.Run(kind, cores);
+  for (; code == SQLITE_ROW; code = rows.Next()) {
+    const MeasuredOn from{kind, cores, rows.Int(0) != 0, rows.Text(1), rows.Text(2)};
+    const MeasuredOn to{rows.Text(3), rows.Int(4), rows.Int(5) != 0, rows.Text(6), rows.Text(7)};
+    if (pairs.empty() || pairs.back().from != from || pairs.back().to != to) {
+      pairs.push_back({from, to, {}});
+    }
+    pairs.back().sizes.push_back({Bytes(rows.Int(8)), Nanos(rows.Int(9)), rows.Int(10)});
+  }
+  if (code != SQLITE_DONE) return database_->Fail(code, ErrorCode::kFileUnreadable);
+  return pairs;
+}
+
+}  // namespace placewright

@@ -1,0 +1,56 @@
+// The file in which measured times are kept: one SQLite database, which several programs may read and
+// write at once. docs/formats/cost-store.md has its tables.
+#ifndef PLACEWRIGHT_FORMATS_COST_STORE_COST_STORE_H_
+#define PLACEWRIGHT_FORMATS_COST_STORE_COST_STORE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cost/measured_costs.h"
+
+namespace placewright {
+
+// The way of bytes from one device of a machine to another.
+struct MeasuredTransfer {
+  Bytes bytes;
+  Nanos time;  // median, from what made them until what reads them
+  int64_t runs = 0;
+};
+
+struct MeasuredTransfers {
+  MeasuredOn from, to;
+  std::vector<MeasuredTransfer> sizes;  // ascending
+};
+
+class CostStore {
+ public:
+  static constexpr int kSchema = 1;
+
+  // With `create` an absent file is made, and its folder. Errors: kFileUnreadable, kFileUnwritable,
+  // kFileCorrupt (no SQLite database, or a damaged one), kField (another schema, another database).
+  static Result<CostStore> Open(const std::string& path, bool create);
+  ~CostStore();
+  CostStore(CostStore&&) noexcept;
+
+  // All or none; what was measured before in the same environment for the same signature is replaced.
+  // Waits for other writers. Errors: kFileUnwritable (a full disk, a locked or read-only file),
+  // kFileCorrupt.
+  Status Put(const std::vector<MeasuredDevice>& devices,
+             const std::vector<MeasuredTransfers>& transfers);
+
+  // Of the LibTorch and BLAS that were measured last. Errors: kFileUnreadable, kFileCorrupt.
+  Result<std::vector<MeasuredDevice>> Read(const std::string& kind, int64_t cores) const;
+  Result<std::vector<MeasuredTransfers>> ReadTransfers(const std::string& kind,
+                                                       int64_t cores) const;
+
+ private:
+  struct Database;
+  explicit CostStore(std::unique_ptr<Database> database);
+  std::unique_ptr<Database> database_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_FORMATS_COST_STORE_COST_STORE_H_

@@ -1,0 +1,161 @@
+#include "formats/cost_store/cost_store.h"
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+namespace placewright {
+namespace {
+
+class CostStoreFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::path(testing::TempDir()) / ("cost_store." + std::string(test->name()));
+    std::filesystem::remove_all(folder_);
+    path_ = folder_ / "below" / "costs.sqlite";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  Result<CostStore> Open(bool create = true) const { return CostStore::Open(path_, create); }
+  void Sql(const char* sql) const {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(path_.c_str(), &database), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database, sql, nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(database);
+  }
+
+  std::filesystem::path folder_;
+  std::string path_;
+};
+
+MeasuredOn On(bool loaded = false, std::string libtorch = "1.13.0") {
+  return {"worker", 1, loaded, std::move(libtorch), "/lib/libblas.so"};
+}
+
+MeasuredOp StoredOp(std::string signature, int64_t time) {
+  return {std::move(signature), "family", 4, Nanos(time), Nanos(time - 1), Nanos(time + 2), 7,
+          Bytes(64)};
+}
+
+TEST_F(CostStoreFile, KeepsWhatWasMeasured) {
+  {
+    Result<CostStore> store = Open();
+    ASSERT_TRUE(store.ok()) << store.error().ToString();
+    ASSERT_TRUE(store.value()
+                    .Put({{On(), {StoredOp("neg(f32[4])", 100), StoredOp("exp(f32[4])", 300)}},
+                          {On(true), {StoredOp("neg(f32[4])", 150)}}},
+                         {{On(), On(), {{Bytes(1024), Nanos(9000), 50}}}})
+                    .ok());
+  }
+  const CostStore store = Open(/*create=*/false).Take();
+  const std::vector<MeasuredDevice> devices = store.Read("worker", 1).Take();
+  ASSERT_EQ(devices.size(), 2u);
+  const MeasuredDevice& alone = devices[devices[0].on.loaded ? 1 : 0];
+  EXPECT_EQ(alone.on, On());
+  ASSERT_EQ(alone.ops.size(), 2u);
+  EXPECT_EQ(alone.ops[0].signature, "exp(f32[4])");
+  EXPECT_EQ(alone.ops[1].time, Nanos(100));
+  EXPECT_EQ(alone.ops[1].low, Nanos(99));
+  EXPECT_EQ(alone.ops[1].high, Nanos(102));
+  EXPECT_EQ(alone.ops[1].family, "family");
+  EXPECT_EQ(alone.ops[1].batch, 4);
+  EXPECT_EQ(alone.ops[1].runs, 7);
+  EXPECT_EQ(alone.ops[1].workspace, Bytes(64));
+  EXPECT_TRUE(store.Read("worker", 2).Take().empty());
+  EXPECT_TRUE(store.Read("other", 1).Take().empty());
+  const std::vector<MeasuredTransfers> pairs = store.ReadTransfers("worker", 1).Take();
+  ASSERT_EQ(pairs.size(), 1u);
+  EXPECT_EQ(pairs[0].sizes.at(0).time, Nanos(9000));
+}
+
+TEST_F(CostStoreFile, NewerTimesReplaceOlderOnes) {
+  CostStore store = Open().Take();
+  ASSERT_TRUE(store.Put({{On(), {StoredOp("neg", 100), StoredOp("exp", 300)}}}, {}).ok());
+  ASSERT_TRUE(store.Put({{On(), {StoredOp("neg", 200)}}}, {}).ok());
+  const std::vector<MeasuredDevice> devices = store.Read("worker", 1).Take();
+  ASSERT_EQ(devices.size(), 1u);
+  ASSERT_EQ(devices[0].ops.size(), 2u);
+  EXPECT_EQ(devices[0].ops[0].time, Nanos(300));
+  EXPECT_EQ(devices[0].ops[1].time, Nanos(200));
+}
+
+// Times of another LibTorch say nothing of this one: those of the last profile are taken.
+TEST_F(CostStoreFile, OneLibTorchAtATime) {
+  CostStore store = Open().Take();
+  ASSERT_TRUE(store.Put({{On(false, "1.13.0"), {StoredOp("neg", 100)}}}, {}).ok());
+  Sql("UPDATE environment SET measured = measured - 60");
+  ASSERT_TRUE(store.Put({{On(false, "2.6.0"), {StoredOp("neg", 50)}}}, {}).ok());
+  const std::vector<MeasuredDevice> devices = store.Read("worker", 1).Take();
+  ASSERT_EQ(devices.size(), 1u);
+  EXPECT_EQ(devices[0].on.libtorch, "2.6.0");
+}
+
+TEST_F(CostStoreFile, SeveralWritersLoseNothing) {
+  constexpr int kWriters = 4, kRows = 25;
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    writers.emplace_back([this, writer] {
+      Result<CostStore> store = Open();
+      ASSERT_TRUE(store.ok()) << store.error().ToString();
+      for (int row = 0; row < kRows; ++row) {
+        const Status put = store.value().Put(
+            {{On(), {StoredOp(std::to_string(writer) + "." + std::to_string(row), 100)}}}, {});
+        EXPECT_TRUE(put.ok()) << put.error().ToString();
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  const std::vector<MeasuredDevice> devices = Open(false).Take().Read("worker", 1).Take();
+  ASSERT_EQ(devices.size(), 1u);
+  EXPECT_EQ(devices[0].ops.size(), static_cast<size_t>(kWriters * kRows));
+}
+
+TEST_F(CostStoreFile, WhatIsNoStoreIsRefused) {
+  EXPECT_EQ(Open(/*create=*/false).error().code, ErrorCode::kFileUnreadable);
+  std::filesystem::create_directories(folder_ / "below");
+  std::ofstream(path_) << "These are no costs, but a text that is longer than a header.\n"
+                       << std::string(4096, 'x');
+  for (const bool create : {false, true}) {
+    const Error error = Open(create).error();
+    EXPECT_EQ(error.code, ErrorCode::kFileCorrupt) << error.ToString();
+    EXPECT_EQ(error.file, path_);
+  }
+  std::filesystem::remove(path_);
+  Sql("CREATE TABLE songs (title TEXT)");
+  EXPECT_EQ(Open().error().code, ErrorCode::kField);
+  std::filesystem::remove(path_);
+  ASSERT_TRUE(Open().ok());
+  Sql("PRAGMA user_version = 7");
+  const Error error = Open().error();
+  EXPECT_EQ(error.code, ErrorCode::kField);
+  EXPECT_NE(error.message.find("version 7"), std::string::npos);
+}
+
+// A page in the middle is overwritten: reading says so, and the file stays as it is.
+TEST_F(CostStoreFile, DamageIsFound) {
+  {
+    CostStore store = Open().Take();
+    std::vector<MeasuredOp> rows;
+    for (int i = 0; i < 2000; ++i) rows.push_back(StoredOp("signature " + std::to_string(i), 100));
+    ASSERT_TRUE(store.Put({{On(), rows}}, {}).ok());
+  }
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(path_));
+  {
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(4096 * 8);
+    file << std::string(static_cast<size_t>(size - 4096 * 8), '\x5a');
+  }
+  const Result<CostStore> store = Open(false);
+  ASSERT_TRUE(store.ok()) << store.error().ToString();
+  const auto read = store.value().Read("worker", 1);
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().code, ErrorCode::kFileCorrupt) << read.error().ToString();
+}
+
+}  // namespace
+}  // namespace placewright

@@ -1,0 +1,204 @@
+// `profile`, the cost store that it fills, `plan` that uses it, and `validate`.
+#include <gmock/gmock.h>
+
+#include <set>
+#include <string>
+
+#include "program_runner.h"
+#include "small_graphs.h"
+
+namespace placewright {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kWorkers = R"(
+name: two
+kinds:
+  worker: {class: cpu, architecture: zen3, peak_flops: {f32: 10000000000}, memory_bandwidth: 10 GB/s,
+           memory: 1 GiB, launch_overhead: 1 us, runtime_context: 0 B, cores: 1}
+devices:
+  - {name: cpu0, kind: worker, host: 0}
+  - {name: cpu1, kind: worker, host: 0}
+links:
+  - {between: [cpu0, cpu1], bandwidth: 10 GB/s, latency: 1 us}
+)";
+
+class Profile : public ProgramTest {
+ protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+#ifndef PLACEWRIGHT_HAS_TORCH
+    GTEST_SKIP() << "built without LibTorch";
+#endif
+    Write("two.yaml", kWorkers);
+    ASSERT_EQ(
+        Run({"capture", "mlp", "--batch", "8", "--param", "hidden=64", "-o", "mlp.json.gz"}).status,
+        0);
+  }
+  Outcome Measure(std::vector<std::string> more = {}) {
+    std::vector<std::string> command = {"profile",      "mlp.json.gz", "-c",      "two.yaml",
+                                        "--cost-store", "costs.sqlite", "--steps", "5"};
+    command.insert(command.end(), more.begin(), more.end());
+    return RunJson(command);
+  }
+  Outcome Plan(std::vector<std::string> more) {
+    std::vector<std::string> command = {"plan", "-c", "two.yaml", "--algo", "layered", "-o",
+                                        "mlp.plan.json"};
+    command.insert(command.end(), more.begin(), more.end());
+    return RunJson(command);
+  }
+};
+
+TEST_F(Profile, MeasuresEverySignature) {
+  const Outcome measured = Measure({"--batch", "8", "--largest-transfer", "1"});
+  ASSERT_EQ(measured.status, 0) << measured.err;
+  const Json object = measured.json();
+  EXPECT_EQ(object["schema"], "placewright.profile/1");
+  EXPECT_GT(object["signatures"], 10);
+  EXPECT_EQ(object["measured"], object["signatures"]);
+  EXPECT_EQ(object["store"], "costs.sqlite");
+  EXPECT_GT(object["coverage"], 0.3);
+  EXPECT_LE(object["coverage"], 1);
+  ASSERT_EQ(object["steps"].size(), 1u);  // one kind, not two devices
+  EXPECT_EQ(object["steps"][0]["kind"], "worker");
+  EXPECT_EQ(object["steps"][0]["steps"], 5);
+  ASSERT_EQ(object["transfers"].size(), 1u);
+  EXPECT_EQ(object["transfers"][0]["sizes"].size(), 11u);  // 1 KiB to 1 MiB
+  for (const Json& size : object["transfers"][0]["sizes"]) {
+    EXPECT_GT(size["time_ns"], 0);
+    EXPECT_GE(size["runs"], 5);
+  }
+  EXPECT_GE(object["transfers"][0]["segments"].size(), 1u);
+}
+
+TEST_F(Profile, PlansUseWhatWasMeasured) {
+  ASSERT_EQ(Measure({"--batch", "8", "--no-transfers"}).status, 0);
+  const Outcome planned = Plan({"mlp.json.gz", "--cost-store", "costs.sqlite"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  EXPECT_DOUBLE_EQ(planned.json()["cost_sources"]["measured"], 1);
+  EXPECT_THAT(planned.json()["notes"].dump(), HasSubstr("times measured on worker, LibTorch"));
+  const Json plan = Json::parse(Read("mlp.plan.json"));
+  EXPECT_EQ(plan["cost_store"]["path"], "costs.sqlite");
+  ASSERT_EQ(plan["cost_store"]["environments"].size(), 1u);
+  EXPECT_EQ(plan["cost_store"]["environments"][0]["kind"], "worker");
+  EXPECT_EQ(plan["cost_store"]["environments"][0]["loaded"], false);
+  EXPECT_GT(plan["cost_store"]["environments"][0]["rows"], 10);
+  EXPECT_EQ(Run({"check", "mlp.plan.json"}).status, 0);
+
+  const Outcome modelled = Plan({"mlp.json.gz", "--cost-store", "costs.sqlite", "--no-store"});
+  EXPECT_DOUBLE_EQ(modelled.json()["cost_sources"]["modelled"], 1);
+  EXPECT_FALSE(Json::parse(Read("mlp.plan.json")).contains("cost_store"));
+  // A cluster of other devices owes nothing to the store.
+  const Outcome gpus = RunJson({"plan", "mlp.json.gz", "-c", "4xP100", "--algo", "single", "-o",
+                                "gpus.plan.json", "--cost-store", "costs.sqlite"});
+  EXPECT_DOUBLE_EQ(gpus.json()["cost_sources"]["modelled"], 1);
+}
+
+TEST_F(Profile, OtherBatchesLieOnTheLine) {
+  ASSERT_EQ(Measure({"--batch", "16", "--batch", "8", "--no-transfers"}).status, 0);
+  const Outcome between = Plan({"mlp.json.gz", "--batch", "12", "--cost-store", "costs.sqlite"});
+  ASSERT_EQ(between.status, 0) << between.err;
+  EXPECT_DOUBLE_EQ(between.json()["cost_sources"]["measured"], 1);
+  const Outcome beyond = Plan({"mlp.json.gz", "--batch", "64", "--cost-store", "costs.sqlite"});
+  EXPECT_LT(beyond.json()["cost_sources"]["measured"], 1);
+  EXPECT_GT(beyond.json()["cost_sources"]["modelled"], 0);
+  EXPECT_THAT(beyond.json()["notes"].dump(), testing::Not(HasSubstr("not measured")));
+}
+
+TEST_F(Profile, LoadedDevicesAreMeasuredBeside) {
+  const Outcome measured = Measure({"--batch", "8", "--no-transfers", "--loaded"});
+  ASSERT_EQ(measured.status, 0) << measured.err;
+  ASSERT_EQ(measured.json()["steps"].size(), 2u);
+  EXPECT_EQ(measured.json()["steps"][0]["loaded"], false);
+  EXPECT_EQ(measured.json()["steps"][1]["loaded"], true);
+  ASSERT_EQ(Plan({"mlp.json.gz", "--cost-store", "costs.sqlite"}).status, 0);
+  EXPECT_EQ(Json::parse(Read("mlp.plan.json"))["cost_store"]["environments"][0]["loaded"], true);
+}
+
+TEST_F(Profile, ValidateComparesPlansWithTheirPrediction) {
+  ASSERT_EQ(Measure({"--batch", "8", "--no-transfers"}).status, 0);
+  ASSERT_EQ(Plan({"mlp.json.gz", "--cost-store", "costs.sqlite"}).status, 0);
+  const Outcome validated =
+      RunJson({"validate", "mlp.plan.json", "--steps", "8", "--passes", "2"});
+  ASSERT_EQ(validated.status, 0) << validated.err;
+  const Json object = validated.json();
+  EXPECT_EQ(object["schema"], "placewright.validate/1");
+  ASSERT_EQ(object["pairs"].size(), 1u);
+  const Json& pair = object["pairs"][0];
+  EXPECT_EQ(pair["plan"], "mlp.plan.json");
+  EXPECT_EQ(pair["predicted_ns"], Json::parse(Read("mlp.plan.json"))["step_time_ns"]);
+  EXPECT_GT(pair["measured_ns"], 0);
+  EXPECT_LE(pair["measured_p10_ns"], pair["measured_ns"]);
+  EXPECT_GT(pair["predicted_peak_bytes"], 0);
+  EXPECT_GT(pair["measured_peak_bytes"], 0);
+  EXPECT_EQ(pair["devices"].size(), 2u);
+  EXPECT_TRUE(pair["classes"].contains("gemm"));
+  EXPECT_TRUE(object["rank_correlation"].empty());  // one plan has no rank
+  EXPECT_EQ(object["not_ranked"].size(), 1u);
+
+  const Outcome suite = RunJson({"validate", "--suite", "mlp.json.gz", "-c", "two.yaml",
+                                 "--cost-store", "costs.sqlite", "--steps", "6", "--passes", "1"});
+  ASSERT_EQ(suite.status, 0) << suite.err;
+  const Json pairs = suite.json()["pairs"];
+  EXPECT_GE(pairs.size(), 4u);
+  std::set<std::string> workers;
+  for (const Json& one : pairs) workers.insert(one["workers"].dump());
+  EXPECT_EQ(workers, (std::set<std::string>{"1", "2"}));
+}
+
+TEST_F(Profile, WrongInputsAreNamed) {
+  // No measurements: which command makes them.
+  const Outcome unmeasured =
+      Run({"validate", "--suite", "mlp.json.gz", "-c", "two.yaml", "--cost-store", "none.sqlite"});
+  EXPECT_EQ(unmeasured.status, 3);
+  EXPECT_THAT(unmeasured.err, HasSubstr("none.sqlite"));
+  EXPECT_EQ(Run({"validate"}).status, 2);
+  EXPECT_EQ(Run({"validate", "--suite"}).status, 2);
+  const Outcome gpus = Run({"profile", "mlp.json.gz", "-c", "4xP100", "--cost-store", "c.sqlite"});
+  EXPECT_EQ(gpus.status, 6);
+  EXPECT_THAT(gpus.err, HasSubstr("has none of the devices"));
+  Write("damaged.sqlite", std::string(9000, 'x'));
+  for (const Outcome& outcome :
+       {Run({"profile", "mlp.json.gz", "-c", "two.yaml", "--cost-store", "damaged.sqlite"}),
+        Run({"plan", "mlp.json.gz", "-c", "two.yaml", "--cost-store", "damaged.sqlite"})}) {
+    EXPECT_EQ(outcome.status, 3);
+    EXPECT_THAT(outcome.err, HasSubstr("damaged.sqlite"));
+    EXPECT_THAT(outcome.err, HasSubstr("file-corrupt"));
+  }
+  EXPECT_EQ(Read("damaged.sqlite"), std::string(9000, 'x'));
+  EXPECT_EQ(Measure({"--batch", "0"}).status, 2);
+  EXPECT_EQ(Measure({"--batch", "seven"}).status, 2);
+}
+
+// Where the step would have been, and as it was: in the same forms.
+TEST_F(Profile, ExecutedSchedulesAreWritten) {
+  ASSERT_EQ(Plan({"mlp.json.gz"}).status, 0);
+  const Outcome run = Run({"run", "mlp.plan.json", "--steps", "6", "--schedule", "executed.json",
+                           "--svg", "executed.svg", "--trace", "executed.trace.json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json planned = Json::parse(Read("mlp.plan.schedule.json"));
+  const Json executed = Json::parse(Read("executed.json"));
+  EXPECT_EQ(executed["schema"], planned["schema"]);
+  ASSERT_EQ(executed["ops"].size(), planned["ops"].size());
+  EXPECT_EQ(executed["transfers"].size(), planned["transfers"].size());
+  int64_t end = 0;
+  for (size_t i = 0; i < executed["ops"].size(); ++i) {
+    const Json& op = executed["ops"][i];
+    EXPECT_EQ(op["name"], planned["ops"][i]["name"]);
+    EXPECT_EQ(op["device"], planned["ops"][i]["device"]);
+    EXPECT_LE(op["start_ns"], op["end_ns"]);
+    end = std::max(end, op["end_ns"].get<int64_t>());
+  }
+  EXPECT_GT(end, 0);
+  for (const Json& transfer : executed["transfers"]) {
+    EXPECT_LE(transfer["ready_ns"], transfer["start_ns"]);
+    EXPECT_LT(transfer["start_ns"], transfer["end_ns"]);
+  }
+  EXPECT_THAT(Read("executed.svg"), HasSubstr("executed:"));
+  EXPECT_TRUE(Json::parse(Read("executed.trace.json")).contains("traceEvents"));
+  EXPECT_EQ(Run({"run", "mlp.plan.json", "--svg", "mlp.json.gz"}).status, 2);
+}
+
+}  // namespace
+}  // namespace placewright
