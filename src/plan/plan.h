@@ -86,6 +86,7 @@ struct Plan {
   PlanSpace space = PlanSpace::kPlaced;  // what it may do with an op
   bool feasible = false;
   Nanos step_time;
+  std::optional<Nanos> measured_step_time;  // as executed, where that is what it was chosen by
   Nanos lower_bound;
   PlanSpace bound_space = PlanSpace::kPlaced;  // of the plans that the bound holds for
   std::vector<DeviceUse> devices;

@@ -130,6 +130,33 @@ class Sweep {
 
 }  // namespace
 
+std::vector<Bytes> PeaksWithWorkspace(const SimGraph& sim_graph, const Placement& placement,
+                                      const Schedule& schedule,
+                                      std::span<const MemoryCurve> curves) {
+  std::vector<Bytes> peaks;
+  for (const MemoryCurve& curve : curves) {
+    Bytes peak(0);
+    for (const MemoryPoint& point : curve) peak = std::max(peak, point.bytes);
+    peaks.push_back(peak);
+  }
+  for (const ExecOpId exec : sim_graph.exec_ops()) {
+    if (sim_graph.workspace[exec] == 0) continue;
+    const OpId op = sim_graph.op_of[exec];
+    const size_t device = placement[op].index();
+    const MemoryCurve& curve = curves[device];
+    const OpSpan& span = schedule.ops[op];
+    // From the last point that is not behind the op's start to its end.
+    auto point =
+        std::upper_bound(curve.begin(), curve.end(), span.start,
+                         [](Nanos time, const MemoryPoint& one) { return time < one.time; });
+    if (point != curve.begin()) --point;
+    for (; point != curve.end() && (point->time < span.end || point->time <= span.start); ++point) {
+      peaks[device] = std::max(peaks[device], point->bytes + Bytes(sim_graph.workspace[exec]));
+    }
+  }
+  return peaks;
+}
+
 std::vector<MemoryCurve> MemoryCurves(const SimGraph& sim_graph, const Placement& placement,
                                       const Schedule& schedule) {
   return Sweep(sim_graph, placement, schedule).Run();

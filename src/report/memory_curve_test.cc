@@ -40,5 +40,21 @@ TEST_F(MemoryCurveTest, PeaksWhereTheSimulatorDoes) {
   }
 }
 
+// While a and b run their devices hold 5120 and 6144 bytes, while c runs its device 3072.
+TEST_F(MemoryCurveTest, WorkspaceCountsWhileItsOpRuns) {
+  const std::vector<MemoryCurve> curves = MemoryCurves(sim_graph_, placement_, *result_.schedule);
+  const auto peaks = [&](int64_t a, int64_t b, int64_t c) {
+    SimGraph with = sim_graph_;
+    with.workspace[ExecOpId(0)] = a;
+    with.workspace[ExecOpId(1)] = b;
+    with.workspace[ExecOpId(2)] = c;
+    return PeaksWithWorkspace(with, placement_, *result_.schedule, curves);
+  };
+  EXPECT_EQ(peaks(0, 0, 0), (std::vector<Bytes>{Bytes(5120), Bytes(6144)}));
+  EXPECT_EQ(peaks(100, 200, 0), (std::vector<Bytes>{Bytes(5220), Bytes(6344)}));
+  EXPECT_EQ(peaks(100, 0, 2000), (std::vector<Bytes>{Bytes(5220), Bytes(6144)}));
+  EXPECT_EQ(peaks(100, 0, 3000), (std::vector<Bytes>{Bytes(6072), Bytes(6144)}));
+}
+
 }  // namespace
 }  // namespace placewright

@@ -15,7 +15,7 @@ class EvaluatorService {
   virtual ~EvaluatorService() = default;
   // An evaluator of `problem`, which must outlive it, that measures on this machine's devices. It
   // is to be destroyed before the library is closed. Errors: kMissingRuntime (devices of the
-  // problem that this machine lacks).
+  // problem that this machine lacks), kField (a graph that cannot be executed), kExecution.
   virtual Result<std::unique_ptr<Evaluator>> MakeMeasuringEvaluator(
       const Problem& problem) const = 0;
 };

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -49,6 +50,14 @@ class Execution {
   virtual ~Execution() = default;
   // One training step, or forward pass. Errors: kExecution, kDeviceMemory.
   virtual Result<Step> Run() = 0;
+  // An input of the graph, as elements in row-major order, little-endian; it stays from step to step,
+  // with what ops write in it. Of what no op reads: nothing happens, and "" is read. Errors: kField
+  // (another length than its shape and dtype have), kDeviceMemory.
+  virtual Status SetInput(TensorId input, std::string_view bytes) = 0;
+  virtual Result<std::string> ReadInput(TensorId input) const = 0;
+  // Of the generator that random ops draw from. Errors: kField (no such state).
+  virtual std::string GeneratorState() const = 0;
+  virtual Status SetGeneratorState(std::string_view state) = 0;
   // What happened in the last step, in the form of a simulated one: nanoseconds from its begin.
   virtual Schedule LastSchedule() const = 0;
   // [op], bytes: in use while it was called in the last step, beyond those in use before and after.

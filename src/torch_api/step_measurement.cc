@@ -32,6 +32,7 @@ Result<StepMeasurement> MeasureSteps(Execution& execution, const Placement& plac
   std::vector<int64_t> all, busy(devices, 0);
   int64_t whole = 0;
   for (int64_t step = 0; step < options.steps && !options.stop.StopRequested(); ++step) {
+    if (options.prepare) PW_RETURN_IF_ERROR(options.prepare(step));
     PW_ASSIGN(const Execution::Step taken, execution.Run());
     if (options.progress) options.progress(step, taken);
     all.push_back(taken.time_ns);
@@ -54,7 +55,7 @@ Result<StepMeasurement> MeasureSteps(Execution& execution, const Placement& plac
       measured.schedule = std::move(schedule);
       measured.schedule_time = Nanos(taken.time_ns);
     }
-    measured.abandoned = taken.time_ns > options.abandon_above.count;
+    measured.abandoned = step >= warm_up && taken.time_ns > options.abandon_above.count;
     if (measured.abandoned) break;
   }
   measured.steps = static_cast<int64_t>(all.size());

@@ -34,8 +34,11 @@ struct StepMeasurement {
 struct StepMeasurementOptions {
   // Mars, section 4.1: 15 steps, of which the first 5 are dropped. Of fewer, all but one at the most.
   int64_t steps = 15, warm_up = 5;
-  Nanos abandon_above = Nanos(kMaxQuantity);  // a step that takes longer ends it
+  // A step behind those that warm up ends it if it takes longer.
+  Nanos abandon_above = Nanos(kMaxQuantity);
   StopToken stop;                             // ends it after the step that runs
+  // Before each step: a batch for it, say. May be empty; its error ends the run.
+  std::function<Status(int64_t step)> prepare;
   // After each step; may be empty.
   std::function<void(int64_t step, const Execution::Step& taken)> progress;
 };

@@ -10,6 +10,10 @@ class Scripted : public Execution {
  public:
   explicit Scripted(std::vector<int64_t> times) : times_(std::move(times)) {}
   Result<Step> Run() override { return Step{times_.at(at_++), std::nullopt}; }
+  Status SetInput(TensorId, std::string_view) override { return Ok(); }
+  Result<std::string> ReadInput(TensorId) const override { return std::string(); }
+  std::string GeneratorState() const override { return ""; }
+  Status SetGeneratorState(std::string_view) override { return Ok(); }
   Schedule LastSchedule() const override {
     const int64_t time = times_[at_ - 1];
     Schedule schedule;
@@ -78,6 +82,19 @@ TEST(StepMeasurement, StopsAfterTheStepThatRuns) {
   EXPECT_EQ(measured.median(), Nanos(800));
   EXPECT_EQ(measured.schedule_time, Nanos(800));
   EXPECT_DOUBLE_EQ(measured.busy[1], 0.5);
+}
+
+TEST(StepMeasurement, PreparesEveryStep) {
+  StepMeasurementOptions options{.steps = 3};
+  std::vector<int64_t> prepared;
+  options.prepare = [&](int64_t step) -> Status {
+    prepared.push_back(step);
+    if (step == 2) return MakeError(ErrorCode::kField, "no batch");
+    return Ok();
+  };
+  Scripted execution({900, 800, 700});
+  EXPECT_EQ(MeasureSteps(execution, TwoOps(), 2, options).error().message, "no batch");
+  EXPECT_EQ(prepared, (std::vector<int64_t>{0, 1, 2}));
 }
 
 TEST(StepMeasurement, GivesUpWhatTakesTooLong) {

@@ -1,8 +1,10 @@
 // The entry of libplacewright_torch_run.so: plans executed, ops measured.
 #include "aten/blas.h"
 #include "aten/torch_version.h"
+#include "runtime/measuring/measuring_evaluator.h"
 #include "runtime/profiler/profiling.h"
 #include "runtime/service/execution.h"
+#include "torch_api/evaluator_service.h"
 #include "torch_api/torch_api.h"
 
 namespace placewright {
@@ -12,6 +14,13 @@ class Executions : public ExecutionService {
  public:
   Result<std::unique_ptr<Execution>> Start(ExecutionRequest request) const override {
     return StartExecution(std::move(request));
+  }
+};
+
+class Evaluators : public EvaluatorService {
+ public:
+  Result<std::unique_ptr<Evaluator>> MakeMeasuringEvaluator(const Problem& problem) const override {
+    return placewright::MakeMeasuringEvaluator(problem);
   }
 };
 
@@ -38,10 +47,12 @@ class RunLibraryApi : public TorchApi {
   std::string blas() const override { return BlasLibrary(); }
   const ExecutionService* executions() const override { return &executions_; }
   const ProfilingService* profiling() const override { return &profiling_; }
+  const EvaluatorService* evaluators() const override { return &evaluators_; }
 
  private:
   Executions executions_;
   Profiling profiling_;
+  Evaluators evaluators_;
 };
 
 }  // namespace

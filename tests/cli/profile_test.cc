@@ -147,6 +147,27 @@ TEST_F(Profile, ValidateComparesPlansWithTheirPrediction) {
   EXPECT_EQ(workers, (std::set<std::string>{"1", "2"}));
 }
 
+// Candidates are executed; the plan keeps what was measured beside what is predicted.
+TEST_F(Profile, SearchesMayMeasure) {
+  for (const std::vector<std::string>& search :
+       {std::vector<std::string>{"--algo", "layered"},
+        {"--algo", "annealing", "--iterations", "4"}}) {
+    std::vector<std::string> command = {"plan", "mlp.json.gz", "-c", "two.yaml", "--measured",
+                                        "-o", "mlp.plan.json"};
+    command.insert(command.end(), search.begin(), search.end());
+    const Outcome planned = RunJson(command);
+    ASSERT_EQ(planned.status, 0) << planned.err;
+    EXPECT_THAT(planned.json()["notes"].dump(), HasSubstr("went by measured steps"));
+    const Json plan = Json::parse(Read("mlp.plan.json"));
+    EXPECT_GT(plan["measured_step_time_ns"], 0);
+    EXPECT_NE(plan["measured_step_time_ns"], plan["step_time_ns"]);
+    EXPECT_EQ(Run({"check", "mlp.plan.json"}).status, 0);
+  }
+  const Outcome gpus = Run({"plan", "mlp.json.gz", "-c", "4xP100", "--measured"});
+  EXPECT_EQ(gpus.status, 6);
+  EXPECT_THAT(gpus.err, HasSubstr("executed on CPUs only"));
+}
+
 TEST_F(Profile, WrongInputsAreNamed) {
   // No measurements: which command makes them.
   const Outcome unmeasured =

@@ -72,6 +72,107 @@ TEST_F(RunPlan, MeasuresWhatThePlanPredicts) {
   EXPECT_THAT(text.out, HasSubstr("peak of tensors"));
 }
 
+// Five steps are two and, from their checkpoint, three more; by another placement, too. The
+// transformer drops out: the generator's state belongs to it.
+TEST_F(RunPlan, CheckpointsGoOnWhereTheyWereSaved) {
+  ASSERT_EQ(Run({"capture", "transformer", "--batch", "1", "--param", "layers=1", "--param",
+                 "hidden=32", "--param", "heads=2", "-o", "mlp.json.gz"})
+                .status,
+            0);
+  Plan("layered", "two.plan.json");
+  Plan("single", "one.plan.json");
+  const auto losses = [&](std::vector<std::string> words) {
+    const Outcome run = RunJson(words);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return run.json()["loss"];
+  };
+  const Json five = losses({"run", "two.plan.json", "--steps", "5"});
+  const Json two = losses({"run", "two.plan.json", "--steps", "2", "--save", "a.safetensors"});
+  const Json three = losses({"run", "one.plan.json", "--steps", "3", "--load", "a.safetensors",
+                             "--save", "b.safetensors"});
+  ASSERT_EQ(five.size(), 5u);
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(two[i], five[i]);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(three[i], five[2 + i]);
+  // The same state, whichever way.
+  losses({"run", "two.plan.json", "--steps", "5", "--save", "c.safetensors"});
+  EXPECT_EQ(Read("b.safetensors"), Read("c.safetensors"));
+}
+
+TEST_F(RunPlan, DamagedCheckpointsAreRefused) {
+  Plan("single", "mlp.plan.json");
+  ASSERT_EQ(Run({"run", "mlp.plan.json", "--steps", "1", "--save", "a.safetensors"}).status, 0);
+  const std::string good = Read("a.safetensors");
+  std::string flipped = good;
+  flipped.back() = static_cast<char>(flipped.back() ^ 1);
+  const auto load = [&](std::string_view content) {
+    Write("b.safetensors", content);
+    // What was there stays: nothing is written behind an error.
+    const Outcome run = Run({"run", "mlp.plan.json", "--steps", "1", "--load", "b.safetensors",
+                             "--save", "b.safetensors"});
+    EXPECT_EQ(Read("b.safetensors") == content, run.status != 0);
+    return run;
+  };
+  EXPECT_THAT(load(flipped).err, HasSubstr("file-corrupt"));
+  EXPECT_THAT(load(good.substr(0, good.size() / 2)).err, HasSubstr("file-corrupt"));
+  EXPECT_THAT(load("nothing of the kind").err, HasSubstr("format-unknown"));
+  EXPECT_EQ(load(good).status, 0);
+  // Of another model.
+  ASSERT_EQ(
+      Run({"capture", "mlp", "--batch", "8", "--param", "hidden=48", "-o", "mlp.json.gz"}).status,
+      0);
+  Plan("single", "mlp.plan.json");
+  EXPECT_THAT(load(good).err, HasSubstr("plan-mismatch"));
+}
+
+// A file of others: parameters and a batch by their names alone. Two batches take turns.
+TEST_F(RunPlan, InputsComeFromFiles) {
+  Plan("layered", "mlp.plan.json");
+  ASSERT_EQ(Run({"run", "mlp.plan.json", "--steps", "1", "--save", "a.safetensors"}).status, 0);
+  const auto write = [&](const std::string& name, const std::string& tensor, const Json& shape,
+                         const std::string& content) {
+    Json header;
+    header[tensor] = {{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {0, content.size()}}};
+    const std::string text = header.dump();
+    std::string bytes(8, '\0');
+    for (size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
+    Write(name, bytes + text + content);
+  };
+  const std::string zeros(8 * 784 * 4, '\0');
+  std::string ones;
+  for (int i = 0; i < 8 * 784; ++i) ones += std::string("\0\0\x80\x3f", 4);
+  write("zeros.safetensors", "x", {8, 784}, zeros);
+  write("ones.safetensors", "input:x", {8, 784}, ones);
+  write("both.safetensors", "x", {2, 8, 784}, zeros + ones);
+  const auto losses = [&](const std::string& file, const std::string& load = "a.safetensors") {
+    const Outcome run = RunJson({"run", "mlp.plan.json", "--steps", "3", "--inputs", file, "--load",
+                                 load, "--save", "end.safetensors"});
+    EXPECT_EQ(run.status, 0) << run.err;
+    return run.json()["loss"];
+  };
+  const Json of_zeros = losses("zeros.safetensors"), of_ones = losses("ones.safetensors");
+  EXPECT_NE(of_zeros[0], of_ones[0]);
+  // The checkpoint has a step behind it: the second batch is its next one.
+  const Json of_both = losses("both.safetensors");
+  EXPECT_EQ(of_both[0], of_ones[0]);
+  EXPECT_NE(of_both[1], of_ones[1]);
+
+  write("wrong.safetensors", "x", {3, 3}, std::string(36, '\0'));
+  const Outcome wrong =
+      Run({"run", "mlp.plan.json", "--steps", "1", "--inputs", "wrong.safetensors"});
+  EXPECT_EQ(wrong.status, 3);
+  EXPECT_THAT(wrong.err, HasSubstr("F32[3, 3] in the file and f32[8, 784] in the graph"));
+  write("other.safetensors", "y", {3, 3}, std::string(36, '\0'));
+  const Outcome other =
+      Run({"run", "mlp.plan.json", "--steps", "1", "--inputs", "other.safetensors"});
+  EXPECT_THAT(other.err, HasSubstr("They are called input:x, input:targets."));
+  // Parameters of others have no optimizer state.
+  write("weights.safetensors", "hidden0.bias", {32}, std::string(32 * 4, '\0'));
+  const Outcome weights =
+      Run({"run", "mlp.plan.json", "--steps", "1", "--load", "weights.safetensors"});
+  EXPECT_EQ(weights.status, 0) << weights.err;
+  EXPECT_THAT(weights.err, HasSubstr("are not in the file and have values of the seed"));
+}
+
 // Where ops run changes no bit of what they compute; the seed does.
 TEST_F(RunPlan, LossesAreThoseOfAnyPlacement) {
   Plan("single", "one.plan.json");

@@ -17,11 +17,13 @@
 #include "cli/request/result_json.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
+#include "cli/torch_library.h"
 #include "formats/plan/plan_files.h"
 #include "planning/algorithms.h"
 #include "planning/search_budget.h"
 #include "report/plan_report.h"
 #include "search/proof/memory_advice.h"
+#include "torch_api/evaluator_service.h"
 
 namespace placewright {
 namespace {
@@ -72,6 +74,10 @@ class PlanCommand : public Command {
                   "Policy that a learned planner starts from (train); none: not even its own")
         .TypeName("FILE")
         .Group("Search");
+    app.AddFlag("--measured", measured_,
+                "Search by executing candidates on this machine's CPUs, 15 steps each (slow), "
+                "instead of simulating them")
+        .Group("Search");
     app.AddOption("-o,--output", output_, "Plan file (default: GRAPH's name with .plan.json, here)")
         .TypeName("FILE")
         .Group("Output");
@@ -119,17 +125,31 @@ class PlanCommand : public Command {
     }
     const Algorithms algorithms(settings_, LearnedPlanners(settings_));
     PW_ASSIGN(const Planner* planner, algorithms.Find(algorithm_));
+    std::optional<TorchLibrary> library;  // closed behind the evaluator
+    std::unique_ptr<Evaluator> measuring;
+    if (measured_) {
+      PW_ASSIGN(library, TorchLibrary::Open(TorchLibrary::Part::kRun));
+      const EvaluatorService* const service = library->api().evaluators();
+      if (service == nullptr) {
+        return MakeError(ErrorCode::kMissingRuntime, library->path() + " measures nothing");
+      }
+      PW_ASSIGN(measuring,
+                service->MakeMeasuringEvaluator(planning->problem()).InFile(input_.graph));
+    }
+    Evaluator& simulating = planning->prepared->evaluator();
     Result<PlannerResult> planned =
-        planner->Plan(planning->problem(), planning->prepared->evaluator(), options);
+        planner->Plan(planning->problem(), measured_ ? *measuring : simulating, options);
     if (!planned.ok() && planned.error().code == ErrorCode::kCancelled && interrupted) {
       return Interrupted(false);
     }
-    PW_ASSIGN(const PlannerResult result, std::move(planned).InFile(input_.graph));
+    PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
+    if (measured_) TakeMeasured(simulating, result);
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
     for (const std::string& note : result.notes) context.console.Note(note);
     PW_ASSIGN(SimResult replay, Replay(*planning, result));
-    const Plan plan = MakePlan(*planning, input_, search_, result, replay, seconds);
+    Plan plan = MakePlan(*planning, input_, search_, result, replay, seconds);
+    plan.measured_step_time = measured_time_;
     if (plan.feasible) {
       const Inputs& inputs = planning->inputs;
       PW_RETURN_IF_ERROR(WritePlanFiles(plan, inputs.costs, *replay.schedule, inputs.graph.graph,
@@ -147,6 +167,23 @@ class PlanCommand : public Command {
   }
 
  private:
+  // What the plan was chosen by is kept beside what is predicted of it, never mixed with it.
+  void TakeMeasured(Evaluator& simulating, PlannerResult& result) {
+    if (result.feasible) {
+      measured_time_ = result.step_time;
+      result.notes.push_back(
+          fmt::format("the search went by measured steps: {} of this plan; what follows is its "
+                      "prediction",
+                      FormatNanos(result.step_time)));
+    }
+    const Evaluation predicted = simulating.EvaluateOne(result.placement);
+    result.step_time = predicted.step_time;
+    result.feasible = predicted.feasible;
+    result.history.clear();
+    result.first_feasible_seconds.reset();
+    result.baselines.clear();
+  }
+
   Status CheckOutput() {
     const std::vector<NamedFile> own = {{"the plan", output_},
                                         {"the plan's costs", PathBeside(output_, "costs")},
@@ -290,6 +327,8 @@ class PlanCommand : public Command {
   InputOptions input_;
   SearchOptions search_;
   PictureOptions pictures_;
+  bool measured_ = false;
+  std::optional<Nanos> measured_time_;
   std::string algorithm_ = "auto", initial_, expert_, output_, policy_;
   std::string loaded_policy_;  // its path, or that of the planner's own
   std::vector<std::string> init_differs_;

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/request/cost_store.h"
-#include "cli/request/execution.h"
 #include "cli/request/model_source.h"
 #include "cli/request/models.h"
 #include "cli/terminal/interrupt.h"
@@ -24,6 +23,7 @@
 #include "formats/cost_store/cost_store.h"
 #include "formats/text/json.h"
 #include "report/table.h"
+#include "torch_api/execution_setup.h"
 #include "torch_api/profiling_service.h"
 
 namespace placewright {

@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "cli/commands/command.h"
-#include "cli/request/execution.h"
 #include "cli/request/result_json.h"
+#include "cli/request/step_state.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/output_path.h"
@@ -21,6 +21,7 @@
 #include "sim/engine/sim_graph.h"
 #include "sim/simulator.h"
 #include "torch_api/execution_service.h"
+#include "torch_api/execution_setup.h"
 #include "torch_api/step_measurement.h"
 
 namespace placewright {
@@ -41,6 +42,19 @@ class RunCommand : public Command {
     app.AddOption("--seed", seed_, "Of inputs, parameters and random ops (default 0)")
         .TypeName("N")
         .Check(IntegerWithin(0, UINT64_MAX));
+    app.AddOption("--load", load_,
+                  "Parameters, buffers and optimizer state: a checkpoint of --save, or safetensors "
+                  "with the parameters' names")
+        .TypeName("FILE")
+        .Group("Input");
+    app.AddOption("--inputs", inputs_,
+                  "Inputs by name, as safetensors; with a dimension more in front, batches")
+        .TypeName("FILE")
+        .Group("Input");
+    app.AddOption("--save", save_,
+                  "Write a checkpoint after the last step, also where Ctrl-C ends it")
+        .TypeName("FILE")
+        .Group("Output");
     app.AddOption("--schedule", schedule_file_,
                   "When the ops and transfers of a typical step ran, as plans keep their schedule")
         .TypeName("FILE")
@@ -58,10 +72,13 @@ class RunCommand : public Command {
         .TypeName("CLUSTER")
         .Group("Input");
     app.Footer(
-        "Inputs and parameters are legal values from the seed. CPU devices share this machine's\n"
-        "cores alike. Ctrl-C ends after the step that runs, and reports the steps so far.\n"
+        "Inputs and parameters are legal values from the seed where no file has them. CPU devices\n"
+        "share this machine's cores alike, where their kinds do not state how many. Ctrl-C ends\n"
+        "after the step that runs, and reports and saves the steps so far.\n"
         "Examples:\n"
         "  placewright run first.plan.json --simulate-devices --steps 1\n"
+        "  placewright run first.plan.json --simulate-devices --steps 1 --save state.safetensors\n"
+        "  placewright run first.plan.json --simulate-devices --steps 1 --load state.safetensors\n"
         "  placewright run second.plan.json --simulate-devices --steps 1 --seed 7 --json");
     return app;
   }
@@ -89,8 +106,20 @@ class RunCommand : public Command {
     {
       PW_ASSIGN(const std::unique_ptr<Execution> execution,
                 service->Start(std::move(request)).InFile(plan_));
+      LoadedState state;
+      if (!load_.empty()) {
+        PW_ASSIGN(state, LoadState(load_, graph, *execution));
+        NoteKept(state, context.console);
+      }
+      std::optional<InputFile> inputs;
+      if (!inputs_.empty()) {
+        PW_ASSIGN(inputs, InputFile::Open(inputs_, graph));
+      }
       StepMeasurementOptions options;
       options.steps = steps_;
+      options.prepare = [&](int64_t step) {
+        return inputs ? inputs->Set(state.steps + step, step == 0, *execution) : Ok();
+      };
       options.stop = StopToken(&interrupted);
       options.progress = [&](int64_t step, const Execution::Step& taken) {
         context.console.Progress(
@@ -99,6 +128,9 @@ class RunCommand : public Command {
       };
       PW_ASSIGN(measured,
                 MeasureSteps(*execution, placement, cluster.device_count(), options).InFile(plan_));
+      if (!save_.empty()) {
+        PW_RETURN_IF_ERROR(SaveState(save_, graph, *execution, state.steps + measured.steps));
+      }
     }
     context.console.Progress("");
     if (measured.steps > 0) PW_RETURN_IF_ERROR(WriteOutput(loaded, placement, measured));
@@ -111,8 +143,16 @@ class RunCommand : public Command {
   }
 
  private:
+  static void NoteKept(const LoadedState& state, Console& console) {
+    if (state.kept.empty()) return;
+    console.Note(fmt::format("{} tensors are not in the file and have values of the seed: {}{}",
+                             state.kept.size(), Printable(state.kept.front(), 80),
+                             state.kept.size() > 1 ? ", ..." : ""));
+  }
+
   std::vector<NamedFile> Outputs() const {
     std::vector<NamedFile> files;
+    if (!save_.empty()) files.push_back({"--save", save_});
     if (!schedule_file_.empty()) files.push_back({"--schedule", schedule_file_});
     if (!svg_.empty()) files.push_back({"--svg", svg_});
     if (!trace_.empty()) files.push_back({"--trace", trace_});
@@ -122,7 +162,9 @@ class RunCommand : public Command {
   Status CheckOutput() const {
     const std::vector<NamedFile> outputs = Outputs();
     if (outputs.empty()) return Ok();
-    PW_RETURN_IF_ERROR(RejectOverwriting(outputs, WithNamedFiles("the plan", plan_)));
+    std::vector<NamedFile> inputs = WithNamedFiles("the plan", plan_);
+    inputs.push_back({"--inputs", inputs_});
+    PW_RETURN_IF_ERROR(RejectOverwriting(outputs, inputs));
     for (const NamedFile& file : outputs) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
     return Ok();
   }
@@ -252,7 +294,7 @@ class RunCommand : public Command {
     console.Print(text + "\n" + table.Render(console.style()));
   }
 
-  std::string plan_, schedule_file_, svg_, trace_;
+  std::string plan_, load_, inputs_, save_, schedule_file_, svg_, trace_;
   PlanInputOptions input_;
   int64_t steps_ = 15;
   uint64_t seed_ = 0;

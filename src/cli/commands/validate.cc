@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/request/cost_store.h"
-#include "cli/request/execution.h"
 #include "cli/request/models.h"
 #include "cli/request/validation.h"
 #include "cli/terminal/interrupt.h"
@@ -21,9 +20,11 @@
 #include "formats/plan/plan_json.h"
 #include "planning/algorithms.h"
 #include "planning/prepared_problem.h"
+#include "report/memory_curve.h"
 #include "report/table.h"
 #include "sim/contention.h"
 #include "sim/simulator.h"
+#include "torch_api/execution_setup.h"
 #include "torch_api/step_measurement.h"
 
 namespace placewright {
@@ -63,7 +64,8 @@ constexpr double kRankedSpan = 1.4;
 struct Case {
   std::string plan;
   Placement placement;
-  SimResult predicted;  // with schedule
+  SimResult predicted;       // with schedule
+  std::vector<Bytes> peaks;  // by device, of tensors with the workspace of the op that runs
   double share_modelled = 0;
 };
 
@@ -173,6 +175,7 @@ class ValidateCommand : public Command {
     const SimGraph sim_graph = BuildSimGraph(graph, cluster, loaded.costs);
     cases[0].predicted =
         Simulator(sim_graph).Run(cases[0].placement, {loaded.plan.policy, true, false});
+    PredictPeaks(sim_graph, cases[0]);
     return Execute(graph, cluster, loaded.costs, loaded.plan.policy, cases, work);
   }
 
@@ -244,6 +247,7 @@ class ValidateCommand : public Command {
       for (int pass = 0; pass < 3; ++pass) {
         const SimGraph sim_graph = BuildSimGraph(graph, cluster, costs);
         one.predicted = Simulator(sim_graph).Run(one.placement, {SchedulingPolicy::kFifo, true});
+        PredictPeaks(sim_graph, one);
         costs = MixCosts(
             alone, busy,
             OverlapOf(graph, one.placement, *one.predicted.schedule, cluster.device_count()));
@@ -252,6 +256,12 @@ class ValidateCommand : public Command {
       cases.push_back(std::move(one));
     }
     return cases;
+  }
+
+  static void PredictPeaks(const SimGraph& sim_graph, Case& one) {
+    const Schedule& schedule = *one.predicted.schedule;
+    one.peaks = PeaksWithWorkspace(sim_graph, one.placement, schedule,
+                                   MemoryCurves(sim_graph, one.placement, schedule));
   }
 
   // All cases one after the other, and again in each pass: the state of a machine changes.
@@ -305,8 +315,8 @@ class ValidateCommand : public Command {
       const DeviceResult& predicted = one.predicted.devices[id.index()];
       pair.workers += predicted.ops > 0 ? 1 : 0;
       pair.devices.push_back(
-          {cluster.device(id).name, predicted.peak, Bytes(measured.peaks[id.index()]),
-           predicted.busy,
+          {cluster.device(id).name, one.peaks[id.index()] + predicted.runtime_context,
+           Bytes(measured.peaks[id.index()]), predicted.busy,
            Nanos(static_cast<int64_t>(measured.busy[id.index()] *
                                       static_cast<double>(measured.median().count)))});
     }

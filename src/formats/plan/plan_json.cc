@@ -332,6 +332,9 @@ Status ReadOutcome(const Json& document, Plan& plan) {
   if (plan.step_time.count >= kMaxQuantity) {
     return MakeError(ErrorCode::kTooLarge, "must be below 2^60 ns", "step_time_ns");
   }
+  if (document.contains("measured_step_time_ns")) {
+    PW_ASSIGN(plan.measured_step_time, GetNanos(document, "measured_step_time_ns", ""));
+  }
   PW_ASSIGN(plan.lower_bound, GetNanos(document, "lower_bound_ns", ""));
   PW_ASSIGN(plan.space, ReadSpace(document, "space"));
   PW_RETURN_IF_ERROR(CheckPlaced(plan.space));
@@ -388,6 +391,7 @@ Json PlanToJson(const Plan& plan) {
   json["space"] = ToString(plan.space);
   json["feasible"] = plan.feasible;
   json["step_time_ns"] = plan.step_time.count;
+  if (plan.measured_step_time) json["measured_step_time_ns"] = plan.measured_step_time->count;
   json["lower_bound_ns"] = plan.lower_bound.count;
   json["bound_space"] = ToString(plan.bound_space);
   json["gap"] = plan.Gap();

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "base/units.h"
+#include "formats/safetensors/safetensors.h"
 #include "formats/text/file.h"
 #include "formats/text/json.h"
 
@@ -15,9 +15,6 @@ namespace placewright {
 namespace {
 
 constexpr std::string_view kPolicySchema = "placewright.policy/1";
-constexpr size_t kLengthBytes = 8;
-constexpr uint64_t kMaxHeader = uint64_t{64} << 20;
-constexpr size_t kMaxDimensions = 8;
 constexpr std::array<std::pair<StoredTensor::Type, std::string_view>, 4> kTypes = {
     {{StoredTensor::Type::kU8, "U8"},
      {StoredTensor::Type::kI64, "I64"},
@@ -54,37 +51,20 @@ class PolicyParser {
   explicit PolicyParser(std::string_view bytes) : bytes_(bytes) {}
 
   Result<StoredPolicy> Run() {
-    PW_RETURN_IF_ERROR(ReadHeader());
-    PW_RETURN_IF_ERROR(ReadMetadata());
-    for (const auto& [name, entry] : header_.items()) {
-      if (name == "__metadata__") continue;
-      PW_RETURN_IF_ERROR(ReadTensor(name, entry));
+    Result<SafeTensors> file = ParseSafetensors(bytes_);
+    if (!file.ok()) {
+      if (file.error().code == ErrorCode::kFormatUnknown) return NoPolicy(file.error().message);
+      return std::move(file.error());
     }
+    file_ = file.Take();
+    PW_RETURN_IF_ERROR(ReadMetadata());
+    for (const auto& [name, tensor] : file_.tensors) PW_RETURN_IF_ERROR(TakeTensor(name, tensor));
     return std::move(policy_);
   }
 
  private:
-  Status ReadHeader() {
-    if (bytes_.size() < kLengthBytes) return NoPolicy("it is too short");
-    uint64_t length = 0;
-    for (size_t i = kLengthBytes; i-- > 0;) {
-      length = length << 8 | static_cast<unsigned char>(bytes_[i]);
-    }
-    if (length > kMaxHeader || bytes_[kLengthBytes] != '{') return NoPolicy("it has no header");
-    if (length > bytes_.size() - kLengthBytes) return Corrupt("the header is truncated");
-    Result<Json> header = ParseJson(bytes_.substr(kLengthBytes, length));
-    if (!header.ok() || !header.value().is_object())
-      return NoPolicy("its header is no JSON object");
-    header_ = header.Take();
-    tensors_ = bytes_.substr(kLengthBytes + length);
-    return Ok();
-  }
-
   Status ReadMetadata() {
-    PW_ASSIGN(const Json* metadata, GetObject(header_, "__metadata__", ""));
-    for (const auto& [key, value] : metadata->items()) {
-      if (!value.is_string()) return NoPolicy("its metadata are not texts");
-    }
+    PW_ASSIGN(const Json* metadata, GetObject(file_.header, "__metadata__", ""));
     const std::string place = "__metadata__";
     PW_ASSIGN(const std::string format, GetString(*metadata, "format", place));
     if (format != kPolicySchema) {
@@ -94,7 +74,7 @@ class PolicyParser {
                        place + ".format", "Train it again with this version.");
     }
     PW_ASSIGN(const std::string digest, GetString(*metadata, "sha256", place));
-    if (digest != DigestOf(header_, tensors_)) {
+    if (digest != DigestOf(file_.header, file_.content)) {
       return Corrupt("the content is not what its SHA-256 says");
     }
     PW_ASSIGN(policy_.algorithm, GetString(*metadata, "algorithm", place));
@@ -117,33 +97,14 @@ class PolicyParser {
     return values;
   }
 
-  Status ReadTensor(const std::string& name, const Json& entry) {
-    const std::string place = Printable(name, 80);
-    StoredTensor tensor;
-    PW_ASSIGN(const std::string type, GetString(entry, "dtype", place));
+  Status TakeTensor(const std::string& name, const SafeTensor& read) {
     const auto known = std::find_if(kTypes.begin(), kTypes.end(),
-                                    [&](const auto& one) { return one.second == type; });
+                                    [&](const auto& one) { return one.second == read.dtype; });
     if (known == kTypes.end()) {
-      return MakeError(ErrorCode::kField, "\"" + Printable(type, 20) + "\" is no type of ours",
-                       place + ".dtype");
+      return MakeError(ErrorCode::kField, "policies have no tensors of type " + read.dtype,
+                       Printable(name, 80) + ".dtype");
     }
-    tensor.type = known->first;
-    PW_ASSIGN(const Json* shape, GetArray(entry, "shape", place));
-    if (shape->size() > kMaxDimensions) return Corrupt("a tensor of too many dimensions: " + place);
-    int64_t expected = StoredTensor::BytesOf(tensor.type);
-    for (const Json& size : *shape) {
-      PW_ASSIGN(const int64_t count, AsInt(size, place + ".shape", 0, INT32_MAX));
-      tensor.sizes.push_back(count);
-      expected = SaturatingMultiply(expected, count);
-    }
-    PW_ASSIGN(const Json* offsets, GetArray(entry, "data_offsets", place));
-    if (offsets->size() != 2) return Corrupt("a tensor without an end: " + place);
-    PW_ASSIGN(const int64_t begin, AsInt((*offsets)[0], place, 0, kMaxQuantity));
-    PW_ASSIGN(const int64_t end, AsInt((*offsets)[1], place, begin, kMaxQuantity));
-    if (end > static_cast<int64_t>(tensors_.size()) || end - begin != expected) {
-      return Corrupt("the tensor " + place + " is not where the header says");
-    }
-    tensor.bytes = tensors_.substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+    StoredTensor tensor{known->first, read.shape, std::string(read.bytes)};
     if (name.starts_with(kParameterPrefix)) {
       policy_.parameters[name.substr(kParameterPrefix.size())] = std::move(tensor);
     } else if (name.starts_with(kStatePrefix)) {
@@ -157,41 +118,28 @@ class PolicyParser {
   }
 
   const std::string_view bytes_;
-  std::string_view tensors_;
-  Json header_;
+  SafeTensors file_;
   StoredPolicy policy_;
 };
 
 }  // namespace
 
 std::string FormatPolicy(const StoredPolicy& policy) {
-  Json header = Json::object();
-  Json& metadata = header["__metadata__"] = Json::object();
-  metadata["format"] = kPolicySchema;
-  metadata["algorithm"] = policy.algorithm;
-  metadata["vocabulary"] = fmt::to_string(policy.vocabulary);
-  metadata["settings"] = TextOf(policy.settings);
-  metadata["state"] = TextOf(policy.state);
-  std::string tensors;
+  SafetensorsWriter file;
+  file.Metadata("format", std::string(kPolicySchema));
+  file.Metadata("algorithm", policy.algorithm);
+  file.Metadata("vocabulary", fmt::to_string(policy.vocabulary));
+  file.Metadata("settings", TextOf(policy.settings));
+  file.Metadata("state", TextOf(policy.state));
   const auto add = [&](std::string_view prefix, const std::map<std::string, StoredTensor>& all) {
     for (const auto& [name, tensor] : all) {
-      const size_t begin = tensors.size();
-      tensors += tensor.bytes;
-      header[std::string(prefix) + name] = {{"dtype", NameOf(tensor.type)},
-                                            {"shape", tensor.sizes},
-                                            {"data_offsets", {begin, tensors.size()}}};
+      file.Add(std::string(prefix) + name, NameOf(tensor.type), tensor.sizes, tensor.bytes);
     }
   };
   add(kParameterPrefix, policy.parameters);
   add(kStatePrefix, policy.state_tensors);
-  header["__metadata__"]["sha256"] = DigestOf(header, tensors);
-  std::string text = header.dump();
-  text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');  // aligned tensors
-  std::string bytes;
-  for (size_t i = 0; i < kLengthBytes; ++i) {
-    bytes += static_cast<char>(text.size() >> (8 * i) & 0xff);
-  }
-  return bytes + text + tensors;
+  file.Metadata("sha256", DigestOf(file.header(), file.content()));
+  return file.Write();
 }
 
 Result<StoredPolicy> ParsePolicy(std::string_view bytes) { return PolicyParser(bytes).Run(); }

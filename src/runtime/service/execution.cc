@@ -1,12 +1,17 @@
 #include "runtime/service/execution.h"
 
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
+#include "aten/dtype_names.h"
+#include "aten/failure.h"
 #include "base/stop.h"
 #include "runtime/executor/executor.h"
 #include "runtime/inputs/seeded_inputs.h"
@@ -16,8 +21,8 @@ namespace {
 
 class ExecutionHere : public Execution {
  public:
-  explicit ExecutionHere(std::unique_ptr<Executor> executor, bool has_output, size_t devices)
-      : executor_(std::move(executor)), has_output_(has_output), devices_(devices) {}
+  ExecutionHere(const Graph& graph, std::unique_ptr<Executor> executor, size_t devices)
+      : graph_(graph), executor_(std::move(executor)), devices_(devices) {}
 
   Result<Step> Run() override {
     const Clock::time_point begin = Clock::now();
@@ -25,11 +30,49 @@ class ExecutionHere : public Execution {
     Step step;
     step.time_ns =
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
-    if (has_output_) {
+    if (!graph_.outputs().empty()) {
       const at::Tensor loss = executor_->Output(0);
       if (loss.defined() && loss.numel() == 1) step.loss = loss.to(at::kDouble).item<double>();
     }
     return step;
+  }
+  Status SetInput(TensorId input, std::string_view bytes) override {
+    const Tensor& tensor = graph_.tensor(input);
+    if (executor_->Input(input).defined()) {
+      return CatchFailure([&] {
+        at::Tensor value = at::empty(tensor.shape, *ScalarTypeOf(tensor.dtype));
+        if (value.nbytes() != bytes.size()) {
+          throw TorchFailure(MakeError(
+              ErrorCode::kField,
+              fmt::format("{} bytes where its shape has {}", bytes.size(), value.nbytes())));
+        }
+        if (!bytes.empty()) std::memcpy(value.data_ptr(), bytes.data(), bytes.size());
+        const Status set = executor_->SetInput(input, value);
+        if (!set.ok()) throw TorchFailure(set.error());
+      });
+    }
+    return Ok();
+  }
+  Result<std::string> ReadInput(TensorId input) const override {
+    const at::Tensor held = executor_->Input(input);
+    if (!held.defined()) return std::string();
+    const at::Tensor value = held.contiguous();
+    return std::string(static_cast<const char*>(value.data_ptr()), value.nbytes());
+  }
+  std::string GeneratorState() const override {
+    const at::Tensor state = at::detail::getDefaultCPUGenerator().get_state();
+    return std::string(static_cast<const char*>(state.data_ptr()), state.nbytes());
+  }
+  Status SetGeneratorState(std::string_view state) override {
+    const Status set = CatchFailure([&] {
+      at::Tensor bytes = at::empty({static_cast<int64_t>(state.size())}, at::kByte);
+      if (!state.empty()) std::memcpy(bytes.data_ptr(), state.data(), state.size());
+      at::Generator generator = at::detail::getDefaultCPUGenerator();
+      generator.set_state(bytes);
+    });
+    if (set.ok()) return Ok();
+    return MakeError(ErrorCode::kField,
+                     "it is no state of LibTorch's generator: " + set.error().message);
   }
   Schedule LastSchedule() const override { return executor_->LastSchedule(); }
   IdVector<OpId, int64_t> LastWorkspaces() const override { return executor_->LastWorkspaces(); }
@@ -45,8 +88,8 @@ class ExecutionHere : public Execution {
   }
 
  private:
+  const Graph& graph_;
   std::unique_ptr<Executor> executor_;
-  const bool has_output_;
   const size_t devices_;
 };
 
@@ -98,8 +141,8 @@ Result<std::unique_ptr<Execution>> StartExecution(ExecutionRequest request) {
   PW_ASSIGN(const auto inputs, SeededInputs(*request.graph, request.seed));
   for (const auto& [id, tensor] : inputs) PW_RETURN_IF_ERROR(executor->SetInput(id, tensor));
   at::manual_seed(request.seed);
-  return std::unique_ptr<Execution>(std::make_unique<ExecutionHere>(
-      std::move(executor), !request.graph->outputs().empty(), request.devices.size()));
+  return std::unique_ptr<Execution>(
+      std::make_unique<ExecutionHere>(*request.graph, std::move(executor), request.devices.size()));
 }
 
 }  // namespace placewright

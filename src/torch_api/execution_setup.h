@@ -1,6 +1,6 @@
 // From a cluster to what executes its devices' work on this machine.
-#ifndef PLACEWRIGHT_CLI_REQUEST_EXECUTION_H_
-#define PLACEWRIGHT_CLI_REQUEST_EXECUTION_H_
+#ifndef PLACEWRIGHT_TORCH_API_EXECUTION_SETUP_H_
+#define PLACEWRIGHT_TORCH_API_EXECUTION_SETUP_H_
 
 #include <vector>
 
@@ -27,4 +27,4 @@ Status CheckExecutable(const Graph& graph);
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_CLI_REQUEST_EXECUTION_H_
+#endif  // PLACEWRIGHT_TORCH_API_EXECUTION_SETUP_H_

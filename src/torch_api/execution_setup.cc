@@ -1,4 +1,4 @@
-#include "cli/request/execution.h"
+#include "torch_api/execution_setup.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,55 @@
+// Values of an executed step outside the program: checkpoints, and batches from files. All are
+// safetensors.
+#ifndef PLACEWRIGHT_CLI_REQUEST_STEP_STATE_H_
+#define PLACEWRIGHT_CLI_REQUEST_STEP_STATE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/graph.h"
+#include "torch_api/execution_service.h"
+
+namespace placewright {
+
+// Everything that a step leaves for the next one: parameters, buffers, optimizer state, the state of
+// the random generator. A run of n steps and one of m from its checkpoint are a run of n + m.
+// Errors: kFileUnwritable.
+Status SaveState(const std::string& path, const Graph& graph, const Execution& execution,
+                 int64_t steps);
+
+struct LoadedState {
+  int64_t steps = 0;  // that it has behind it; 0 where the file does not say
+  std::vector<std::string>
+      kept;  // tensors of the graph that the file has not: they stay as they were
+};
+// A checkpoint, or a file of others with the parameters' names, with or without "param:". Errors: those
+// of the reader; kFileCorrupt (not what its SHA-256 says); kPlanMismatch (no tensor of the graph,
+// another shape or dtype, a checkpoint that lacks one).
+Result<LoadedState> LoadState(const std::string& path, const Graph& graph, Execution& execution);
+
+// --inputs: values of the step's inputs by name, with or without "input:". A tensor with one dimension
+// more than the graph says holds one batch after the other.
+class InputFile {
+ public:
+  // Errors: as LoadState.
+  static Result<InputFile> Open(const std::string& path, const Graph& graph);
+  // Before step `step`, counted from the training's first; batches begin again behind the last one.
+  // `first` of this execution: what is the same in every step is set, too.
+  Status Set(int64_t step, bool first, Execution& execution) const;
+
+ private:
+  struct Input {
+    TensorId tensor;
+    int64_t batches = 1, size = 0;  // bytes of one
+    size_t offset = 0;              // in `bytes_`
+  };
+  std::string path_, bytes_;
+  std::vector<Input> inputs_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_STEP_STATE_H_
