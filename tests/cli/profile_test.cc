@@ -1,8 +1,10 @@
 // `profile`, the cost store that it fills, `plan` that uses it, and `validate`.
 #include <gmock/gmock.h>
 
+#include <csignal>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "program_runner.h"
 #include "small_graphs.h"
@@ -37,14 +39,14 @@ class Profile : public ProgramTest {
         0);
   }
   Outcome Measure(std::vector<std::string> more = {}) {
-    std::vector<std::string> command = {"profile",      "mlp.json.gz", "-c",      "two.yaml",
+    std::vector<std::string> command = {"profile",      "mlp.json.gz",  "-c",      "two.yaml",
                                         "--cost-store", "costs.sqlite", "--steps", "5"};
     command.insert(command.end(), more.begin(), more.end());
     return RunJson(command);
   }
   Outcome Plan(std::vector<std::string> more) {
-    std::vector<std::string> command = {"plan", "-c", "two.yaml", "--algo", "layered", "-o",
-                                        "mlp.plan.json"};
+    std::vector<std::string> command = {"plan",    "-c", "two.yaml",     "--algo",
+                                        "layered", "-o", "mlp.plan.json"};
     command.insert(command.end(), more.begin(), more.end());
     return RunJson(command);
   }
@@ -119,8 +121,7 @@ TEST_F(Profile, LoadedDevicesAreMeasuredBeside) {
 TEST_F(Profile, ValidateComparesPlansWithTheirPrediction) {
   ASSERT_EQ(Measure({"--batch", "8", "--no-transfers"}).status, 0);
   ASSERT_EQ(Plan({"mlp.json.gz", "--cost-store", "costs.sqlite"}).status, 0);
-  const Outcome validated =
-      RunJson({"validate", "mlp.plan.json", "--steps", "8", "--passes", "2"});
+  const Outcome validated = RunJson({"validate", "mlp.plan.json", "--steps", "8", "--passes", "2"});
   ASSERT_EQ(validated.status, 0) << validated.err;
   const Json object = validated.json();
   EXPECT_EQ(object["schema"], "placewright.validate/1");
@@ -147,13 +148,52 @@ TEST_F(Profile, ValidateComparesPlansWithTheirPrediction) {
   EXPECT_EQ(workers, (std::set<std::string>{"1", "2"}));
 }
 
+TEST_F(Profile, CtrlCKeepsWhatIsMeasured) {
+  RunOptions signalled;
+  signalled.signal = SIGINT;
+  signalled.signal_after = 2;
+  const Outcome stopped =
+      RunJson({"profile", "mlp.json.gz", "-c", "two.yaml", "--cost-store", "costs.sqlite",
+               "--steps", "1000000", "--time", "1000", "--batch", "8", "--batch", "4"},
+              signalled);
+  EXPECT_EQ(stopped.status, 130);
+  EXPECT_EQ(stopped.json()["interrupted"], true);
+  const Outcome planned = Plan({"mlp.json.gz", "--cost-store", "costs.sqlite"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  EXPECT_DOUBLE_EQ(planned.json()["cost_sources"]["measured"], 1);
+
+  // A run that is stopped saves what it has; the next one goes on from it.
+  signalled.signal_after = 1;
+  const Outcome run = RunJson(
+      {"run", "mlp.plan.json", "--steps", "100000000", "--save", "state.safetensors"}, signalled);
+  EXPECT_EQ(run.status, 130);
+  EXPECT_GT(run.json()["steps"], 0);
+  const Outcome next =
+      RunJson({"run", "mlp.plan.json", "--steps", "1", "--load", "state.safetensors"});
+  ASSERT_EQ(next.status, 0) << next.err;
+  EXPECT_LT(next.json()["loss"][0], run.json()["loss"][0]);
+}
+
+TEST_F(Profile, TwoProfilersAtOnce) {
+  std::vector<std::thread> threads;
+  for (const char* batch : {"8", "4", "2"}) {
+    threads.emplace_back([this, batch] {
+      EXPECT_EQ(Measure({"--batch", batch, "--no-transfers"}).status, 0) << batch;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const char* batch : {"8", "4", "2"}) {
+    const Outcome planned = Plan({"mlp.json.gz", "--batch", batch, "--cost-store", "costs.sqlite"});
+    EXPECT_DOUBLE_EQ(planned.json()["cost_sources"]["measured"], 1) << batch;
+  }
+}
+
 // Candidates are executed; the plan keeps what was measured beside what is predicted.
 TEST_F(Profile, SearchesMayMeasure) {
-  for (const std::vector<std::string>& search :
-       {std::vector<std::string>{"--algo", "layered"},
-        {"--algo", "annealing", "--iterations", "4"}}) {
-    std::vector<std::string> command = {"plan", "mlp.json.gz", "-c", "two.yaml", "--measured",
-                                        "-o", "mlp.plan.json"};
+  for (const std::vector<std::string>& search : {std::vector<std::string>{"--algo", "layered"},
+                                                 {"--algo", "annealing", "--iterations", "4"}}) {
+    std::vector<std::string> command = {"plan",       "mlp.json.gz", "-c",           "two.yaml",
+                                        "--measured", "-o",          "mlp.plan.json"};
     command.insert(command.end(), search.begin(), search.end());
     const Outcome planned = RunJson(command);
     ASSERT_EQ(planned.status, 0) << planned.err;

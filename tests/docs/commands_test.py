@@ -34,7 +34,6 @@ LIMIT = 300  # seconds for a command
 # (page, commands, why they are not run); an entry without such a command fails the test.
 NOT_RUN = [
     ("docs/measurements.md", "bench/capture/run *", "needs valgrind, and takes minutes"),
-    ("docs/measurements.md", "for model in *", "takes minutes"),
     ("docs/measurements.md", "placewright validate --suite *", "takes minutes"),
     ("docs/measurements.md", "./test --long", "this is one of its tests"),
     ("docs/capture.md", "./test --long", "this is one of its tests"),

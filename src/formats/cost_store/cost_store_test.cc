@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -15,7 +17,8 @@ class CostStoreFile : public testing::Test {
  protected:
   void SetUp() override {
     const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(testing::TempDir()) / ("cost_store." + std::string(test->name()));
+    folder_ =
+        std::filesystem::path(testing::TempDir()) / ("cost_store." + std::string(test->name()));
     std::filesystem::remove_all(folder_);
     path_ = folder_ / "below" / "costs.sqlite";
   }
@@ -38,8 +41,8 @@ MeasuredOn On(bool loaded = false, std::string libtorch = "1.13.0") {
 }
 
 MeasuredOp StoredOp(std::string signature, int64_t time) {
-  return {std::move(signature), "family", 4, Nanos(time), Nanos(time - 1), Nanos(time + 2), 7,
-          Bytes(64)};
+  return {std::move(signature), "family",        4, Nanos(time),
+          Nanos(time - 1),      Nanos(time + 2), 7, Bytes(64)};
 }
 
 TEST_F(CostStoreFile, KeepsWhatWasMeasured) {
@@ -113,6 +116,28 @@ TEST_F(CostStoreFile, SeveralWritersLoseNothing) {
   const std::vector<MeasuredDevice> devices = Open(false).Take().Read("worker", 1).Take();
   ASSERT_EQ(devices.size(), 1u);
   EXPECT_EQ(devices[0].ops.size(), static_cast<size_t>(kWriters * kRows));
+}
+
+// The file may not grow: an error, what was there is there, and the next write works.
+TEST_F(CostStoreFile, AFullDiskLosesNothing) {
+  CostStore store = Open().Take();
+  ASSERT_TRUE(store.Put({{On(), {StoredOp("neg", 100)}}}, {}).ok());
+  std::vector<MeasuredOp> rows;
+  for (int i = 0; i < 5000; ++i) rows.push_back(StoredOp("signature " + std::to_string(i), 100));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  rlimit small = before;
+  small.rlim_cur = std::filesystem::file_size(path_) + 4096;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Status full = store.Put({{On(), rows}}, {});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, handler);
+  ASSERT_FALSE(full.ok());
+  EXPECT_EQ(full.error().code, ErrorCode::kFileUnwritable) << full.error().ToString();
+  EXPECT_EQ(store.Read("worker", 1).Take().at(0).ops.size(), 1u);
+  EXPECT_TRUE(store.Put({{On(), rows}}, {}).ok());
+  EXPECT_EQ(Open(false).Take().Read("worker", 1).Take().at(0).ops.size(), 5001u);
 }
 
 TEST_F(CostStoreFile, WhatIsNoStoreIsRefused) {
