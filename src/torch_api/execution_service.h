@@ -38,6 +38,7 @@ struct ExecutionRequest {
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
   IdVector<OpId, int64_t> paths;  // [op], for critical path
   uint64_t seed = 0;              // of inputs, parameters, and random ops
+  int64_t batches = 1;            // seeded ones, that take turns
   bool measure_workspace = false;
 };
 
@@ -48,6 +49,8 @@ class Execution {
     std::optional<double> loss;  // the graph's first output, where that is one number
   };
   virtual ~Execution() = default;
+  // How many steps the values have behind them: which batch is next.
+  virtual void SetStep(int64_t step) = 0;
   // One training step, or forward pass. Errors: kExecution, kDeviceMemory.
   virtual Result<Step> Run() = 0;
   // An input of the graph, as elements in row-major order, little-endian; it stays from step to step,

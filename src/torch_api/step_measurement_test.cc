@@ -10,6 +10,7 @@ class Scripted : public Execution {
  public:
   explicit Scripted(std::vector<int64_t> times) : times_(std::move(times)) {}
   Result<Step> Run() override { return Step{times_.at(at_++), std::nullopt}; }
+  void SetStep(int64_t) override {}
   Status SetInput(TensorId, std::string_view) override { return Ok(); }
   Result<std::string> ReadInput(TensorId) const override { return std::string(); }
   std::string GeneratorState() const override { return ""; }

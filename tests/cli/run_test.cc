@@ -86,16 +86,30 @@ TEST_F(RunPlan, CheckpointsGoOnWhereTheyWereSaved) {
     EXPECT_EQ(run.status, 0) << run.err;
     return run.json()["loss"];
   };
-  const Json five = losses({"run", "two.plan.json", "--steps", "5"});
-  const Json two = losses({"run", "two.plan.json", "--steps", "2", "--save", "a.safetensors"});
-  const Json three = losses({"run", "one.plan.json", "--steps", "3", "--load", "a.safetensors",
-                             "--save", "b.safetensors"});
+  const Json five = losses({"run", "two.plan.json", "--steps", "5", "--batches", "3"});
+  const Json two =
+      losses({"run", "two.plan.json", "--steps", "2", "--batches", "3", "--save", "a.safetensors"});
+  const Json three = losses({"run", "one.plan.json", "--steps", "3", "--batches", "3", "--load",
+                             "a.safetensors", "--save", "b.safetensors"});
   ASSERT_EQ(five.size(), 5u);
   for (size_t i = 0; i < 2; ++i) EXPECT_EQ(two[i], five[i]);
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(three[i], five[2 + i]);
   // The same state, whichever way.
-  losses({"run", "two.plan.json", "--steps", "5", "--save", "c.safetensors"});
+  losses({"run", "two.plan.json", "--steps", "5", "--batches", "3", "--save", "c.safetensors"});
   EXPECT_EQ(Read("b.safetensors"), Read("c.safetensors"));
+  EXPECT_NE(losses({"run", "two.plan.json", "--steps", "5"})[1], five[1]);  // another batch
+}
+
+TEST_F(RunPlan, LearnsTheRuleOfItsBatches) {
+  Plan("layered", "mlp.plan.json");
+  const Json losses =
+      RunJson({"run", "mlp.plan.json", "--steps", "200", "--batches", "50"}).json()["loss"];
+  const auto mean = [&](size_t from) {
+    double sum = 0;
+    for (size_t i = from; i < from + 20; ++i) sum += losses[i].get<double>();
+    return sum / 20;
+  };
+  EXPECT_LT(mean(180), 0.7 * mean(0));
 }
 
 TEST_F(RunPlan, DamagedCheckpointsAreRefused) {

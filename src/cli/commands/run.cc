@@ -42,6 +42,9 @@ class RunCommand : public Command {
     app.AddOption("--seed", seed_, "Of inputs, parameters and random ops (default 0)")
         .TypeName("N")
         .Check(IntegerWithin(0, UINT64_MAX));
+    app.AddOption("--batches", batches_, "Seeded batches that take turns (default 1)")
+        .TypeName("N")
+        .Check(IntegerWithin(1, 1'000'000'000));
     app.AddOption("--load", load_,
                   "Parameters, buffers and optimizer state: a checkpoint of --save, or safetensors "
                   "with the parameters' names")
@@ -97,6 +100,7 @@ class RunCommand : public Command {
               MakeExecutionRequest(graph, cluster, loaded.costs, placement, loaded.plan.policy,
                                    simulate_));
     request.seed = seed_;
+    request.batches = batches_;
     PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kRun));
     const ExecutionService* const service = library.api().executions();
     if (service == nullptr) {
@@ -110,6 +114,7 @@ class RunCommand : public Command {
       if (!load_.empty()) {
         PW_ASSIGN(state, LoadState(load_, graph, *execution));
         NoteKept(state, context.console);
+        execution->SetStep(state.steps);
       }
       std::optional<InputFile> inputs;
       if (!inputs_.empty()) {
@@ -296,7 +301,7 @@ class RunCommand : public Command {
 
   std::string plan_, load_, inputs_, save_, schedule_file_, svg_, trace_;
   PlanInputOptions input_;
-  int64_t steps_ = 15;
+  int64_t steps_ = 15, batches_ = 1;
   uint64_t seed_ = 0;
   bool simulate_ = false;
 };

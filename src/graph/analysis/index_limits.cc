@@ -129,6 +129,32 @@ class Limits {
 
 IdVector<TensorId, int64_t> IndexLimits(const Graph& graph) { return Limits(graph).Find(); }
 
+IdVector<TensorId, IntegerUse> IntegerUses(const Graph& graph) {
+  IdVector<TensorId, IntegerUse> uses(graph.tensor_count());
+  const std::span<const OpId> order = graph.topological_order();
+  for (auto id = order.rbegin(); id != order.rend(); ++id) {
+    const Op& op = graph.op(*id);
+    const std::string_view name = NameOf(op.type);
+    const auto input = [&](size_t position) -> IntegerUse* {
+      const InputRef* const ref = position < op.args.size() ? op.args[position].AsInput() : nullptr;
+      return ref == nullptr ? nullptr : &uses[op.inputs[static_cast<size_t>(ref->index)]];
+    };
+    if (name.starts_with("embedding") || name == "_embedding_bag") {
+      if (IntegerUse* const use = input(1)) use->token = true;
+    } else if (name.starts_with("nll_loss") || name == "cross_entropy_loss") {
+      if (IntegerUse* const use = input(name.ends_with("backward") ? 2 : 1)) use->target = true;
+    } else if (KeepsValues(op, name)) {
+      for (const TensorId output : op.outputs) {
+        for (const TensorId from : op.inputs) {
+          uses[from].target |= uses[output].target;
+          uses[from].token |= uses[output].token;
+        }
+      }
+    }
+  }
+  return uses;
+}
+
 IdVector<TensorId, bool> HidingMasks(const Graph& graph) {
   IdVector<TensorId, bool> hides(graph.tensor_count(), false);
   const std::span<const OpId> order = graph.topological_order();

@@ -18,6 +18,13 @@ IdVector<TensorId, int64_t> IndexLimits(const Graph& graph);
 // nothing left to look at where all of it is true. O(ops + edges).
 IdVector<TensorId, bool> HidingMasks(const Graph& graph);
 
+// What values of integer tensors stand for: classes that a loss wants, rows of a table (tokens).
+struct IntegerUse {
+  bool target = false, token = false;
+};
+// By tensor of an ATen graph, also through what keeps values. O(ops + edges).
+IdVector<TensorId, IntegerUse> IntegerUses(const Graph& graph);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_GRAPH_ANALYSIS_INDEX_LIMITS_H_

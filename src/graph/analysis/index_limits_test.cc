@@ -114,5 +114,24 @@ TEST_F(IndexLimit, ArithmeticSetsNone) {
   EXPECT_EQ(LimitOf(mask), 0);
 }
 
+// Of the same numbers, some are rows of a table, others what a loss wants, and some both.
+TEST_F(IndexLimit, UsesOfIntegers) {
+  const TensorId ids = Integers("ids", {4}), wanted = Integers("wanted", {4}),
+                 both = Integers("both", {4}), lengths = Integers("lengths", {4}),
+                 table = Floats("table", {50, 8}), scores = Floats("scores", {4, 10});
+  const TensorId copy = Op("aten.clone.default", {both}, {Input(0)}, DType::kI64);
+  Op("aten.embedding.default", {table, ids}, {Input(0), Input(1)});
+  Op("aten.embedding.default", {table, both}, {Input(0), Input(1)});
+  Op("aten.nll_loss_forward.default", {scores, wanted}, {Input(0), Input(1)});
+  Op("aten.nll_loss_backward.default", {scores, scores, copy}, {Input(0), Input(1), Input(2)});
+  Op("aten.ge.Tensor", {lengths, lengths}, {Input(0), Input(1)}, DType::kBool);
+  graph_ = std::move(builder_).Build().Take();
+  const IdVector<TensorId, IntegerUse> uses = IntegerUses(*graph_);
+  EXPECT_TRUE(uses[ids].token && !uses[ids].target);
+  EXPECT_TRUE(!uses[wanted].token && uses[wanted].target);
+  EXPECT_TRUE(uses[both].token && uses[both].target);
+  EXPECT_TRUE(!uses[lengths].token && !uses[lengths].target);
+}
+
 }  // namespace
 }  // namespace placewright

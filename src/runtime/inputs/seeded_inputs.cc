@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -69,31 +70,112 @@ at::Tensor ValuesOf(const Tensor& of, c10::ScalarType type, int64_t limit, bool 
   return FloatsOf(of, random);
 }
 
-}  // namespace
+using Values = std::vector<std::pair<TensorId, at::Tensor>>;
 
-Result<std::vector<std::pair<TensorId, at::Tensor>>> SeededInputs(const Graph& graph,
-                                                                  uint64_t seed) {
+// Of tensors that no op makes, those of that kind, or all; before any rule.
+Result<Values> Draw(const Graph& graph, uint64_t seed, int64_t number, bool inputs_only) {
   const IdVector<TensorId, int64_t> limits = IndexLimits(graph);
   const IdVector<TensorId, bool> hides = HidingMasks(graph);
-  std::vector<std::pair<TensorId, at::Tensor>> inputs;
+  Values drawn;
   for (const TensorId id : graph.tensors()) {
     const Tensor& of = graph.tensor(id);
-    if (of.producer.valid()) continue;
+    if (of.producer.valid() || (inputs_only && of.kind != TensorKind::kInput)) continue;
     const std::optional<c10::ScalarType> type = ScalarTypeOf(of.dtype);
     if (!type) {
       return MakeError(ErrorCode::kExecution,
                        "LibTorch has no tensors of dtype " + std::string(ToString(of.dtype)),
                        "tensor " + Printable(of.name, 80));
     }
-    const Random random = Random(seed).Fork(id.index());
-    at::Tensor values = ValuesOf(of, *type, limits[id], hides[id], random).to(*type);
-    if (!of.strides.empty()) {
-      const at::Tensor strided = at::empty_strided(of.shape, of.strides, values.options());
-      values = strided.copy_(values);
+    Random random = Random(seed).Fork(id.index());
+    if (of.kind == TensorKind::kInput && number > 0) {
+      random = random.Fork(static_cast<uint64_t>(number));
     }
-    inputs.emplace_back(id, std::move(values));
+    drawn.emplace_back(id, ValuesOf(of, *type, limits[id], hides[id], random).to(*type));
   }
-  return inputs;
+  return drawn;
+}
+
+// What follows from what, among the inputs of a step.
+class Rule {
+ public:
+  Rule(const Graph& graph, uint64_t seed)
+      : graph_(graph), seed_(seed), limits_(IndexLimits(graph)), uses_(IntegerUses(graph)) {}
+
+  void Apply(Values& values) const {
+    for (auto& [id, value] : values) {
+      if (!IsInput(id) || limits_[id] <= 1 || !uses_[id].target) continue;
+      if (uses_[id].token) {
+        CountUp(id, value);
+      } else {
+        Follow(id, value, values);
+      }
+    }
+  }
+
+ private:
+  static constexpr int64_t kClasses = 16;
+
+  bool IsInput(TensorId id) const { return graph_.tensor(id).kind == TensorKind::kInput; }
+
+  // Every row begins where its first token says.
+  void CountUp(TensorId id, at::Tensor& tokens) const {
+    if (tokens.dim() == 0) return;
+    const at::Tensor steps = at::arange(tokens.size(-1), tokens.options());
+    tokens = (tokens.narrow(-1, 0, 1) + steps).remainder(limits_[id]);
+  }
+
+  void Follow(TensorId id, at::Tensor& targets, Values& values) const {
+    for (const auto& [other, tokens] : values) {
+      if (other == id || !IsInput(other) || !uses_[other].token ||
+          tokens.numel() != targets.numel()) {
+        continue;
+      }
+      targets = (tokens.reshape(targets.sizes()) * 7 + 3).remainder(limits_[id]).to(targets);
+      return;
+    }
+    if (targets.dim() != 1) return;
+    for (auto& [other, rows] : values) {
+      if (!IsInput(other) || !rows.is_floating_point() || rows.dim() < 2 ||
+          rows.size(0) != targets.size(0)) {
+        continue;
+      }
+      const int64_t classes = std::min(kClasses, limits_[id]);
+      targets = targets.remainder(classes);
+      std::vector<int64_t> shape = rows.sizes().vec();
+      shape[0] = classes;
+      const at::Tensor patterns =
+          Uniform(shape, 1, Random(seed_).Fork(id.index()).Fork(0)).to(rows.scalar_type());
+      rows = (rows + patterns.index_select(0, targets.to(at::kLong))) / 2;
+      return;
+    }
+  }
+
+  const Graph& graph_;
+  const uint64_t seed_;
+  const IdVector<TensorId, int64_t> limits_;
+  const IdVector<TensorId, IntegerUse> uses_;
+};
+
+Result<Values> Make(const Graph& graph, uint64_t seed, int64_t number, bool inputs_only) {
+  PW_ASSIGN(Values values, Draw(graph, seed, number, inputs_only));
+  Rule(graph, seed).Apply(values);
+  for (auto& [id, value] : values) {
+    const Tensor& of = graph.tensor(id);
+    if (of.strides.empty()) continue;
+    const at::Tensor strided = at::empty_strided(of.shape, of.strides, value.options());
+    value = strided.copy_(value);
+  }
+  return values;
+}
+
+}  // namespace
+
+Result<Values> SeededInputs(const Graph& graph, uint64_t seed) {
+  return Make(graph, seed, 0, /*inputs_only=*/false);
+}
+
+Result<Values> SeededBatch(const Graph& graph, uint64_t seed, int64_t number) {
+  return Make(graph, seed, number, /*inputs_only=*/true);
 }
 
 }  // namespace placewright

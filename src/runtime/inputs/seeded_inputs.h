@@ -6,6 +6,10 @@
 //   booleans          true, of square matrices the lower triangle (masks of what comes later); the
 //                     reverse where true hides something (HidingMasks)
 //   inputs            uniform in [-1, 1)
+//   targets           classes that follow from the inputs by a rule, so that a model can learn them: of as
+//                     many tokens, (7 token + 3) modulo the number of classes; of an input with a row for
+//                     each, one of at most 16, whose pattern is mixed with the row in equal parts; tokens
+//                     that are targets themselves count up along their last dimension
 //   parameters        uniform in [-a, a), a = sqrt(3 / fan-in), of variance 1 / fan-in (of a vector,
 //                     its length); numbers and vectors named weight: 1, vectors named bias: 0
 //   optimizer state   0
@@ -28,6 +32,10 @@ namespace placewright {
 // tensors of).
 Result<std::vector<std::pair<TensorId, at::Tensor>>> SeededInputs(const Graph& graph,
                                                                   uint64_t seed);
+// Of the step's inputs alone (TensorKind::kInput), another batch for every number; that of 0 is the one
+// of SeededInputs. The rule is the same for all.
+Result<std::vector<std::pair<TensorId, at::Tensor>>> SeededBatch(const Graph& graph, uint64_t seed,
+                                                                 int64_t number);
 
 }  // namespace placewright
 

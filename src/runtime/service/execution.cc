@@ -21,10 +21,22 @@ namespace {
 
 class ExecutionHere : public Execution {
  public:
-  ExecutionHere(const Graph& graph, std::unique_ptr<Executor> executor, size_t devices)
-      : graph_(graph), executor_(std::move(executor)), devices_(devices) {}
+  ExecutionHere(const ExecutionRequest& request, std::unique_ptr<Executor> executor)
+      : graph_(*request.graph),
+        executor_(std::move(executor)),
+        devices_(request.devices.size()),
+        seed_(request.seed),
+        batches_(request.batches) {}
 
+  void SetStep(int64_t step) override { step_ = step; }
   Result<Step> Run() override {
+    if (batches_ > 1) {
+      PW_ASSIGN(const auto batch, SeededBatch(graph_, seed_, step_ % batches_));
+      for (const auto& [id, tensor] : batch) {
+        if (executor_->Input(id).defined()) PW_RETURN_IF_ERROR(executor_->SetInput(id, tensor));
+      }
+    }
+    ++step_;
     const Clock::time_point begin = Clock::now();
     PW_RETURN_IF_ERROR(executor_->Step());
     Step step;
@@ -91,6 +103,9 @@ class ExecutionHere : public Execution {
   const Graph& graph_;
   std::unique_ptr<Executor> executor_;
   const size_t devices_;
+  const uint64_t seed_;
+  const int64_t batches_;
+  int64_t step_ = 0;
 };
 
 std::vector<int> CoresOfThisProcess() {
@@ -141,8 +156,7 @@ Result<std::unique_ptr<Execution>> StartExecution(ExecutionRequest request) {
   PW_ASSIGN(const auto inputs, SeededInputs(*request.graph, request.seed));
   for (const auto& [id, tensor] : inputs) PW_RETURN_IF_ERROR(executor->SetInput(id, tensor));
   at::manual_seed(request.seed);
-  return std::unique_ptr<Execution>(
-      std::make_unique<ExecutionHere>(*request.graph, std::move(executor), request.devices.size()));
+  return std::unique_ptr<Execution>(std::make_unique<ExecutionHere>(request, std::move(executor)));
 }
 
 }  // namespace placewright
