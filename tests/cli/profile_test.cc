@@ -235,8 +235,9 @@ TEST_F(Profile, WrongInputsAreNamed) {
 // Where the step would have been, and as it was: in the same forms.
 TEST_F(Profile, ExecutedSchedulesAreWritten) {
   ASSERT_EQ(Plan({"mlp.json.gz"}).status, 0);
-  const Outcome run = Run({"run", "mlp.plan.json", "--steps", "6", "--schedule", "executed.json",
-                           "--svg", "executed.svg", "--trace", "executed.trace.json"});
+  const Outcome run =
+      Run({"run", "mlp.plan.json", "--steps", "6", "--schedule", "executed.json", "--svg",
+           "executed.svg", "--html", "executed.html", "--trace", "executed.trace.json"});
   ASSERT_EQ(run.status, 0) << run.err;
   const Json planned = Json::parse(Read("mlp.plan.schedule.json"));
   const Json executed = Json::parse(Read("executed.json"));
@@ -257,6 +258,7 @@ TEST_F(Profile, ExecutedSchedulesAreWritten) {
     EXPECT_LT(transfer["start_ns"], transfer["end_ns"]);
   }
   EXPECT_THAT(Read("executed.svg"), HasSubstr("executed:"));
+  EXPECT_THAT(Read("executed.html"), HasSubstr("busy shares and peaks are measured"));
   EXPECT_TRUE(Json::parse(Read("executed.trace.json")).contains("traceEvents"));
   EXPECT_EQ(Run({"run", "mlp.plan.json", "--svg", "mlp.json.gz"}).status, 2);
 }

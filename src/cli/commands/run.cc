@@ -14,10 +14,13 @@
 #include "formats/plan/plan_files.h"
 #include "formats/plan/plan_json.h"
 #include "formats/text/file.h"
+#include "report/layer_table.h"
 #include "report/memory_curve.h"
+#include "report/plan_page.h"
 #include "report/table.h"
 #include "report/timeline_svg.h"
 #include "report/trace/chrome_trace.h"
+#include "sim/device_use.h"
 #include "sim/engine/sim_graph.h"
 #include "sim/simulator.h"
 #include "torch_api/execution_service.h"
@@ -63,6 +66,9 @@ class RunCommand : public Command {
         .TypeName("FILE")
         .Group("Output");
     app.AddOption("--svg", svg_, "Draw that step: devices, links and memory over time")
+        .TypeName("FILE")
+        .Group("Output");
+    app.AddOption("--html", html_, "The same as a page with tables")
         .TypeName("FILE")
         .Group("Output");
     app.AddOption("--trace", trace_, "That step for chrome://tracing and Perfetto")
@@ -160,6 +166,7 @@ class RunCommand : public Command {
     if (!save_.empty()) files.push_back({"--save", save_});
     if (!schedule_file_.empty()) files.push_back({"--schedule", schedule_file_});
     if (!svg_.empty()) files.push_back({"--svg", svg_});
+    if (!html_.empty()) files.push_back({"--html", html_});
     if (!trace_.empty()) files.push_back({"--trace", trace_});
     return files;
   }
@@ -183,7 +190,7 @@ class RunCommand : public Command {
       PW_RETURN_IF_ERROR(
           WriteFileAtomically(schedule_file_, FormatSchedule(schedule, graph, cluster, placement)));
     }
-    if (svg_.empty() && trace_.empty()) return Ok();
+    if (svg_.empty() && html_.empty() && trace_.empty()) return Ok();
     const SimGraph sim_graph = BuildSimGraph(graph, cluster, loaded.costs);
     const std::vector<MemoryCurve> memory = MemoryCurves(sim_graph, placement, schedule);
     if (!trace_.empty()) {
@@ -196,19 +203,38 @@ class RunCommand : public Command {
           WriteChromeTrace({graph, cluster, sim_graph, placement, schedule, memory}, sink));
       PW_RETURN_IF_ERROR(WriteFileAtomically(trace_, text));
     }
-    if (svg_.empty()) return Ok();
+    if (svg_.empty() && html_.empty()) return Ok();
     Simulator simulator(sim_graph);
     // For what lies in memory beside tensors.
     const SimResult& predicted = simulator.Run(placement, {loaded.plan.policy, false, false});
     const std::string subtitle =
         fmt::format("executed: {} a step (predicted {})", FormatNanos(measured.schedule_time),
                     FormatNanosLike(loaded.plan.step_time, measured.schedule_time));
+    const std::string svg = RenderTimelineSvg(
+        {graph, cluster, placement, schedule, memory, predicted.devices, measured.schedule_time,
+         Nanos(0), fmt::format("{} on {}", Printable(graph.name()), Printable(cluster.name())),
+         subtitle});
+    if (!svg_.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(svg_, svg));
+    if (html_.empty()) return Ok();
+    // The plan as it was executed: what only predictions have is left out.
+    Plan plan;
+    plan.graph_name = graph.name();
+    plan.cluster_name = cluster.name();
+    plan.algorithm = loaded.plan.algorithm;
+    plan.feasible = true;
+    plan.step_time = measured.schedule_time;
+    plan.devices = UseOfDevices(predicted, cluster);
+    for (const DeviceId id : cluster.devices()) {
+      plan.devices[id.index()].busy = measured.busy[id.index()];
+      plan.devices[id.index()].peak_memory = Bytes(measured.peaks[id.index()]);
+    }
     return WriteFileAtomically(
-        svg_,
-        RenderTimelineSvg(
-            {graph, cluster, placement, schedule, memory, predicted.devices, measured.schedule_time,
-             Nanos(0), fmt::format("{} on {}", Printable(graph.name()), Printable(cluster.name())),
-             subtitle}));
+        html_, RenderPlanPage({plan,
+                               cluster,
+                               LayersByDevice(graph, placement, schedule),
+                               svg,
+                               "",
+                               {subtitle + "; times, busy shares and peaks are measured."}}));
   }
 
   // Examples in a second; none where the batch is not known.
@@ -299,7 +325,7 @@ class RunCommand : public Command {
     console.Print(text + "\n" + table.Render(console.style()));
   }
 
-  std::string plan_, load_, inputs_, save_, schedule_file_, svg_, trace_;
+  std::string plan_, load_, inputs_, save_, schedule_file_, svg_, html_, trace_;
   PlanInputOptions input_;
   int64_t steps_ = 15, batches_ = 1;
   uint64_t seed_ = 0;
