@@ -77,8 +77,11 @@ struct Rows {
                                 static_cast<double>(of->ops[row].batch));
     }
     const bool between = batch >= line->from && batch <= line->to;
-    return Found{Nanos(static_cast<int64_t>(std::ceil(std::max(0.0, at)))),
-                 Bytes(static_cast<int64_t>(most * static_cast<double>(batch))),
+    const auto whole = [](double value) {
+      constexpr auto kLargest = static_cast<double>(kMaxQuantity - 1024);
+      return static_cast<int64_t>(std::ceil(std::clamp(value, 0.0, kLargest)));
+    };
+    return Found{Nanos(whole(at)), Bytes(whole(most * static_cast<double>(batch))),
                  between ? CostSource::kMeasured : CostSource::kModelled};
   }
 

@@ -25,6 +25,14 @@ Result<std::vector<ExecutionDevice>> ExecutionDevicesOf(const Cluster& cluster, 
                      "devices; times are then those of this machine.");
   }
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  int64_t stated_cores = 0;
+  for (const DeviceId id : cluster.devices()) stated_cores += cluster.kind(id).cores;
+  if (!simulate && stated_cores > cores) {
+    return MakeError(ErrorCode::kMissingRuntime,
+                     fmt::format("the cluster's CPUs state {} cores, and this machine has {}",
+                                 stated_cores, cores),
+                     "", "`placewright cluster detect --split-cpu 2` describes this machine's.");
+  }
   for (const DeviceId id : cluster.devices()) {
     ExecutionDevice device;
     device.name = cluster.device(id).name;

@@ -22,7 +22,7 @@ struct StepMeasurement {
   std::vector<std::optional<double>> losses;  // of all steps
   std::vector<double> busy;    // by device: share of the time of the steps behind `times_ns`
   std::vector<int64_t> peaks;  // by device: bytes of tensors, over all steps
-  Schedule schedule;           // of the step nearest to the median
+  Schedule schedule;           // of a step near the median: nearest to that of the steps so far
   Nanos schedule_time;         // that step's time
   bool abandoned = false;      // a step took longer than the limit; it is the last one
 
@@ -36,7 +36,7 @@ struct StepMeasurementOptions {
   int64_t steps = 15, warm_up = 5;
   // A step behind those that warm up ends it if it takes longer.
   Nanos abandon_above = Nanos(kMaxQuantity);
-  StopToken stop;                             // ends it after the step that runs
+  StopToken stop;  // ends it after the step that runs
   // Before each step: a batch for it, say. May be empty; its error ends the run.
   std::function<Status(int64_t step)> prepare;
   // After each step; may be empty.

@@ -59,6 +59,7 @@ TEST_F(Profile, MeasuresEverySignature) {
   EXPECT_EQ(object["schema"], "placewright.profile/1");
   EXPECT_GT(object["signatures"], 10);
   EXPECT_EQ(object["measured"], object["signatures"]);
+  EXPECT_EQ(object["rows"], object["signatures"]);  // one kind, one batch
   EXPECT_EQ(object["store"], "costs.sqlite");
   EXPECT_GT(object["coverage"], 0.3);
   EXPECT_LE(object["coverage"], 1);
@@ -120,6 +121,12 @@ TEST_F(Profile, LoadedDevicesAreMeasuredBeside) {
 
 TEST_F(Profile, ValidateComparesPlansWithTheirPrediction) {
   ASSERT_EQ(Measure({"--batch", "8", "--no-transfers"}).status, 0);
+  const std::vector<std::string> of_suite = {
+      "validate",     "--suite", "mlp.json.gz", "-c",       "two.yaml", "--cost-store",
+      "costs.sqlite", "--steps", "6",           "--passes", "1"};
+  // Two workers contend: that has to be measured.
+  EXPECT_THAT(Run(of_suite).err, HasSubstr("--loaded` measures them"));
+  ASSERT_EQ(Measure({"--batch", "8", "--no-transfers", "--loaded"}).status, 0);
   ASSERT_EQ(Plan({"mlp.json.gz", "--cost-store", "costs.sqlite"}).status, 0);
   const Outcome validated = RunJson({"validate", "mlp.plan.json", "--steps", "8", "--passes", "2"});
   ASSERT_EQ(validated.status, 0) << validated.err;
@@ -138,8 +145,7 @@ TEST_F(Profile, ValidateComparesPlansWithTheirPrediction) {
   EXPECT_TRUE(object["rank_correlation"].empty());  // one plan has no rank
   EXPECT_EQ(object["not_ranked"].size(), 1u);
 
-  const Outcome suite = RunJson({"validate", "--suite", "mlp.json.gz", "-c", "two.yaml",
-                                 "--cost-store", "costs.sqlite", "--steps", "6", "--passes", "1"});
+  const Outcome suite = RunJson(of_suite);
   ASSERT_EQ(suite.status, 0) << suite.err;
   const Json pairs = suite.json()["pairs"];
   EXPECT_GE(pairs.size(), 4u);
@@ -172,6 +178,31 @@ TEST_F(Profile, CtrlCKeepsWhatIsMeasured) {
       RunJson({"run", "mlp.plan.json", "--steps", "1", "--load", "state.safetensors"});
   ASSERT_EQ(next.status, 0) << next.err;
   EXPECT_LT(next.json()["loss"][0], run.json()["loss"][0]);
+}
+
+// One plan that cannot be executed takes nothing from the others.
+TEST_F(Profile, ValidateGoesOnBehindAFailure) {
+  ASSERT_EQ(Plan({"mlp.json.gz"}).status, 0);
+  const Outcome validated =
+      RunJson({"validate", "none.plan.json", "mlp.plan.json", "--steps", "6", "--passes", "1"});
+  EXPECT_EQ(validated.status, 3);
+  EXPECT_EQ(validated.json()["pairs"].size(), 1u);
+  ASSERT_EQ(validated.json()["failed"].size(), 1u);
+  EXPECT_THAT(validated.json()["failed"][0].get<std::string>(), HasSubstr("none.plan.json"));
+}
+
+// What was measured alone holds where nothing was measured with others at work.
+TEST_F(Profile, ALoadedProfileHidesNoOther) {
+  ASSERT_EQ(Measure({"--batch", "8", "--no-transfers"}).status, 0);
+  ASSERT_EQ(
+      Run({"capture", "mlp", "--batch", "3", "--param", "hidden=48", "-o", "other.json.gz"}).status,
+      0);
+  ASSERT_EQ(Run({"profile", "other.json.gz", "-c", "two.yaml", "--cost-store", "costs.sqlite",
+                 "--steps", "5", "--no-transfers", "--loaded"})
+                .status,
+            0);
+  const Outcome planned = Plan({"mlp.json.gz", "--cost-store", "costs.sqlite"});
+  EXPECT_DOUBLE_EQ(planned.json()["cost_sources"]["measured"], 1);
 }
 
 TEST_F(Profile, TwoProfilersAtOnce) {
@@ -228,6 +259,17 @@ TEST_F(Profile, WrongInputsAreNamed) {
     EXPECT_THAT(outcome.err, HasSubstr("file-corrupt"));
   }
   EXPECT_EQ(Read("damaged.sqlite"), std::string(9000, 'x'));
+  // More cores than any machine has.
+  std::string many = kWorkers;
+  many.replace(many.find("cores: 1"), 8, "cores: 4096");
+  Write("many.yaml", many);
+  ASSERT_EQ(
+      Run({"plan", "mlp.json.gz", "-c", "many.yaml", "--algo", "single", "-o", "many.plan.json"})
+          .status,
+      0);
+  const Outcome cores = Run({"run", "many.plan.json"});
+  EXPECT_EQ(cores.status, 6);
+  EXPECT_THAT(cores.err, HasSubstr("state 8192 cores"));
   EXPECT_EQ(Measure({"--batch", "0"}).status, 2);
   EXPECT_EQ(Measure({"--batch", "seven"}).status, 2);
 }

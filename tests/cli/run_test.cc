@@ -170,6 +170,8 @@ TEST_F(RunPlan, InputsComeFromFiles) {
   EXPECT_EQ(of_both[0], of_ones[0]);
   EXPECT_NE(of_both[1], of_ones[1]);
 
+  EXPECT_EQ(Run({"run", "mlp.plan.json", "--inputs", "ones.safetensors", "--batches", "2"}).status,
+            2);
   write("wrong.safetensors", "x", {3, 3}, std::string(36, '\0'));
   const Outcome wrong =
       Run({"run", "mlp.plan.json", "--steps", "1", "--inputs", "wrong.safetensors"});

@@ -177,6 +177,12 @@ class PlanCommand : public Command {
                       FormatNanos(result.step_time)));
     }
     const Evaluation predicted = simulating.EvaluateOne(result.placement);
+    if (result.feasible != predicted.feasible) {
+      result.notes.push_back(result.feasible
+                                 ? "it was executed, but is predicted not to fit"
+                                 : "no candidate could be executed within the devices' memory; the "
+                                   "plan is predicted to fit");
+    }
     result.step_time = predicted.step_time;
     result.feasible = predicted.feasible;
     result.history.clear();

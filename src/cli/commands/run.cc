@@ -94,6 +94,10 @@ class RunCommand : public Command {
 
   Result<int> Run(Context& context) override {
     const std::atomic<bool>& interrupted = CatchInterrupts();
+    if (!inputs_.empty() && batches_ > 1) {
+      return MakeError(ErrorCode::kUsage, "--batches makes the inputs that --inputs gives", "",
+                       "Leave one of them out; a file may hold several batches.");
+    }
     PW_RETURN_IF_ERROR(CheckOutput());
     PW_ASSIGN(const PlanInputs loaded, LoadPlanInputs(plan_, input_));
     PW_RETURN_IF_ERROR(CheckDigest(loaded.document).InFile(plan_));
@@ -113,6 +117,7 @@ class RunCommand : public Command {
       return MakeError(ErrorCode::kMissingRuntime, library.path() + " executes no plans");
     }
     StepMeasurement measured;
+    Status saved = Ok();
     {
       PW_ASSIGN(const std::unique_ptr<Execution> execution,
                 service->Start(std::move(request)).InFile(plan_));
@@ -140,11 +145,16 @@ class RunCommand : public Command {
       PW_ASSIGN(measured,
                 MeasureSteps(*execution, placement, cluster.device_count(), options).InFile(plan_));
       if (!save_.empty()) {
-        PW_RETURN_IF_ERROR(SaveState(save_, graph, *execution, state.steps + measured.steps));
+        saved = SaveState(save_, graph, *execution, state.steps + measured.steps);
       }
     }
     context.console.Progress("");
-    if (measured.steps > 0) PW_RETURN_IF_ERROR(WriteOutput(loaded, placement, measured));
+    // What was measured is printed whatever becomes of the files; JSON is one object, the error's then.
+    if (saved.ok() && measured.steps > 0) saved = WriteOutput(loaded, placement, measured);
+    if (!saved.ok()) {
+      if (!context.console.json) PrintText(loaded, measured, context.console);
+      return std::move(saved.error());
+    }
     if (context.console.json) {
       PrintJson(loaded, measured, interrupted, context.console);
     } else {

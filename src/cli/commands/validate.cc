@@ -114,7 +114,7 @@ class ValidateCommand : public Command {
     if (service == nullptr) {
       return MakeError(ErrorCode::kMissingRuntime, library.path() + " executes no plans");
     }
-    Work work{*service, context.console, interrupted, {}};
+    Work work{*service, context.console, interrupted, {}, {}};
     if (suite_) {
       std::vector<std::pair<std::string, std::optional<int64_t>>> graphs;
       for (const std::string& graph : plans_) graphs.emplace_back(graph, std::nullopt);
@@ -122,20 +122,26 @@ class ValidateCommand : public Command {
         if (plans_.empty()) graphs.emplace_back(model.model, model.batch);
       }
       for (const auto& [graph, batch] : graphs) {
-        if (!interrupted) PW_RETURN_IF_ERROR(ValidateGraph(graph, batch, work));
+        if (interrupted) break;
+        Take(ValidateGraph(graph, batch, work), work);
       }
     } else {
       for (const std::string& plan : plans_) {
-        if (!interrupted) PW_RETURN_IF_ERROR(ValidatePlan(plan, work).InFile(plan));
+        if (interrupted) break;
+        Take(ValidatePlan(plan, work).InFile(plan), work);
       }
     }
     context.console.Progress("");
+    // What has no pairs at all is an error alone; others stand beside what was executed.
+    if (work.pairs.empty() && !work.errors.empty()) return work.errors.front();
+    for (const Error& error : work.errors) context.console.Note(error.ToString());
     if (context.console.json) {
-      PrintJson(work.pairs, interrupted, context.console);
+      PrintJson(work, interrupted, context.console);
     } else {
       PrintText(work.pairs, context.console);
     }
-    return interrupted ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;
+    if (interrupted) return InfoOf(ErrorCode::kInterrupted).exit_status;
+    return work.errors.empty() ? 0 : InfoOf(work.errors.front().code).exit_status;
   }
 
  private:
@@ -144,7 +150,12 @@ class ValidateCommand : public Command {
     Console& console;
     const std::atomic<bool>& interrupted;
     std::vector<ValidatedPair> pairs;
+    std::vector<Error> errors;  // what could not be executed
   };
+
+  static void Take(Status status, Work& work) {
+    if (!status.ok()) work.errors.push_back(std::move(status.error()));
+  }
 
   Status CheckUsage() const {
     if (!suite_ && plans_.empty()) {
@@ -200,6 +211,11 @@ class ValidateCommand : public Command {
     PW_ASSIGN(const CostTable busy, CostsOf(graph, cluster, true, store));
     const Placement one(graph.op_count(), DeviceId(0));
     if (SharesOf(busy, one).measured < 0.9) return NotMeasured(name, batch);
+    PW_ASSIGN(const auto loaded_rows, ReadMeasured(store, cluster, true));
+    const bool loaded_known =
+        std::any_of(loaded_rows.begin(), loaded_rows.end(),
+                    [](const MeasuredDevice& device) { return device.on.loaded; });
+    if (cluster.device_count() > 1 && !loaded_known) return NotMeasured(name, batch);
     PW_ASSIGN(std::vector<Case> cases, PlanSuite(graph, cluster, alone, busy, work));
     return Execute(graph, cluster, busy, SchedulingPolicy::kFifo, cases, work);
   }
@@ -273,8 +289,15 @@ class ValidateCommand : public Command {
       for (size_t i = 0; i < cases.size() && !work.interrupted; ++i) {
         PW_ASSIGN(ExecutionRequest request,
                   MakeExecutionRequest(graph, cluster, costs, cases[i].placement, policy, false));
-        PW_ASSIGN(const std::unique_ptr<Execution> execution,
-                  work.service.Start(std::move(request)));
+        const auto fail = [&](Error error) {
+          error.message = fmt::format("{}: {}", cases[i].plan, error.message);
+          work.errors.push_back(std::move(error));
+        };
+        Result<std::unique_ptr<Execution>> execution = work.service.Start(std::move(request));
+        if (!execution.ok()) {
+          fail(std::move(execution.error()));
+          continue;
+        }
         StepMeasurementOptions options;
         options.steps = steps_;
         options.stop = StopToken(&work.interrupted);
@@ -283,8 +306,14 @@ class ValidateCommand : public Command {
                                             cases[i].plan, step + 1, steps_,
                                             FormatNanos(Nanos(taken.time_ns))));
         };
-        PW_ASSIGN(const StepMeasurement measured,
-                  MeasureSteps(*execution, cases[i].placement, cluster.device_count(), options));
+        Result<StepMeasurement> taken =
+            MeasureSteps(*execution.value(), cases[i].placement, cluster.device_count(), options);
+        if (!taken.ok()) {
+          fail(std::move(taken.error()));
+          continue;
+        }
+        const StepMeasurement& measured = taken.value();
+        if (measured.steps == 0) break;  // interrupted before the first one
         times[i].insert(times[i].end(), measured.times_ns.begin(), measured.times_ns.end());
         Compare(graph, cluster, cases[i], measured, pairs[i]);
       }
@@ -371,8 +400,8 @@ class ValidateCommand : public Command {
     return summary;
   }
 
-  static void PrintJson(const std::vector<ValidatedPair>& pairs, bool interrupted,
-                        Console& console) {
+  static void PrintJson(const Work& work, bool interrupted, Console& console) {
+    const std::vector<ValidatedPair>& pairs = work.pairs;
     const Summary summary = Summarise(pairs);
     Json object;
     object["schema"] = "placewright.validate/1";
@@ -417,6 +446,8 @@ class ValidateCommand : public Command {
                       {"pairs", rank.pairs},
                       {"span", rank.span}});
     }
+    Json& failed = object["failed"] = Json::array();
+    for (const Error& error : work.errors) failed.push_back(error.ToString());
     object["interrupted"] = interrupted;
     console.PrintJson(object);
   }

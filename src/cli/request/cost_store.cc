@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <system_error>
 
 #include "base/text.h"
@@ -59,6 +60,15 @@ Result<std::vector<MeasuredDevice>> ReadMeasured(const std::string& path, const 
       return device.on.loaded == wanted;
     });
     if (found == devices.end()) found = devices.begin();
+    // A signature that was measured in the other state alone counts as measured there.
+    std::set<std::string> known;
+    for (const MeasuredOp& op : found->ops) known.insert(op.signature);
+    for (const MeasuredDevice& other : devices) {
+      if (&other == &*found) continue;
+      for (const MeasuredOp& op : other.ops) {
+        if (known.insert(op.signature).second) found->ops.push_back(op);
+      }
+    }
     chosen.push_back(std::move(*found));
   }
   return chosen;

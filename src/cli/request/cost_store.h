@@ -20,8 +20,9 @@ std::string DefaultCostStore();
 std::string CostStorePath(const InputOptions& options);
 
 // What was measured on the cluster's kinds of devices, one entry for each at most. `loaded`: with the
-// machine's other devices at work, or alone, where it was measured so; left open, by whether the
-// cluster has several devices of the measured kinds. Errors: those of CostStore.
+// machine's other devices at work, or alone; left open, by whether the cluster has several devices of
+// the measured kinds. What was not measured so is taken as measured the other way. Errors: those of
+// CostStore.
 Result<std::vector<MeasuredDevice>> ReadMeasured(const std::string& path, const Cluster& cluster,
                                                  std::optional<bool> loaded = std::nullopt);
 

@@ -54,7 +54,13 @@ Status SaveState(const std::string& path, const Graph& graph, const Execution& e
   for (const TensorId id : graph.tensors()) {
     const Tensor& tensor = graph.tensor(id);
     const std::string_view dtype = SafetensorsName(tensor.dtype);
-    if (!IsState(graph, tensor) || dtype.empty()) continue;
+    if (!IsState(graph, tensor)) continue;
+    if (dtype.empty()) {
+      return MakeError(
+          ErrorCode::kNotExpressible,
+          fmt::format("safetensors have no tensors of dtype {}", ToString(tensor.dtype)),
+          "tensor " + Printable(tensor.name, 80), "Leave --save out.");
+    }
     PW_ASSIGN(const std::string bytes, execution.ReadInput(id));
     // What no op reads is nowhere.
     if (!bytes.empty()) file.Add(tensor.name, dtype, tensor.shape, bytes);

@@ -60,19 +60,7 @@ double RankCorrelation(std::span<const ValidatedPair* const> pairs, double tie) 
     predicted.push_back(static_cast<double>(pair->predicted.count));
     measured.push_back(static_cast<double>(pair->measured.count));
   }
-  const std::vector<double> a = RanksOf(predicted, tie);
-  const std::vector<double> taken = RanksOf(measured, 0);
-  std::vector<double> b = taken;
-  // What is predicted to tie may come in any order: it shares the mean of the ranks that it takes.
-  for (size_t i = 0; i < a.size(); ++i) {
-    double sum = 0, count = 0;
-    for (size_t j = 0; j < a.size(); ++j) {
-      if (a[j] != a[i]) continue;
-      sum += taken[j];
-      ++count;
-    }
-    b[i] = sum / count;
-  }
+  const std::vector<double> a = RanksOf(predicted, tie), b = RanksOf(measured, 0);
   const double mean = static_cast<double>(a.size() - 1) / 2;
   double ab = 0, aa = 0, bb = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -80,7 +68,6 @@ double RankCorrelation(std::span<const ValidatedPair* const> pairs, double tie) 
     aa += (a[i] - mean) * (a[i] - mean);
     bb += (b[i] - mean) * (b[i] - mean);
   }
-  if (aa == 0 && bb == 0) return 1;
   return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
 }
 

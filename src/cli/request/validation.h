@@ -38,8 +38,8 @@ struct ValidatedPair {
 double Quantile(std::vector<double> values, double share);
 
 // Spearman's rank correlation of predicted and measured times. Predictions at most `tie` above the
-// fastest of a rank share it, and what ties shares the mean of the ranks that were measured. 1 for
-// fewer than two pairs, and where both sides are one tie; 0 where only one is.
+// fastest of a rank share the mean of their ranks. 1 for fewer than two pairs; 0 where either side is
+// one tie.
 double RankCorrelation(std::span<const ValidatedPair* const> pairs, double tie = 0.03);
 
 }  // namespace placewright

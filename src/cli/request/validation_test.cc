@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace placewright {
 namespace {
 
@@ -26,13 +28,15 @@ TEST(Validation, RankCorrelationIsSpearmans) {
 }
 
 TEST(Validation, PredictionsWithinThreePercentAreTies) {
-  // 100 and 102 tie: which of them was faster does not matter.
-  EXPECT_DOUBLE_EQ(Correlation({{100, 2}, {102, 1}, {300, 3}}), 1);
-  EXPECT_LT(Correlation({{100, 2}, {102, 1}, {300, 3}}, /*tie=*/0), 1);
-  // Together they take the ranks around that of the third.
-  EXPECT_DOUBLE_EQ(Correlation({{100, 3}, {102, 1}, {300, 2}}), 0);
+  // 100 and 102 tie: which of them was faster does not matter. Ranks 0.5, 0.5, 2 and 0, 1, 2.
+  const double tied = 1.5 / std::sqrt(1.5 * 2);
+  EXPECT_DOUBLE_EQ(Correlation({{100, 1}, {102, 2}, {300, 3}}), tied);
+  EXPECT_DOUBLE_EQ(Correlation({{100, 2}, {102, 1}, {300, 3}}), tied);
+  EXPECT_DOUBLE_EQ(Correlation({{100, 1}, {102, 2}, {300, 3}}, /*tie=*/0), 1);
   // 104 is within 3% of 102, but not of the fastest.
-  EXPECT_DOUBLE_EQ(Correlation({{100, 2}, {102, 1}, {104, 3}}), 1);
+  EXPECT_DOUBLE_EQ(Correlation({{100, 2}, {102, 1}, {104, 3}}), tied);
+  // Who predicts the same for all has ranked nothing.
+  EXPECT_DOUBLE_EQ(Correlation({{100, 1}, {101, 2}, {102, 3}}), 0);
 }
 
 TEST(Validation, ErrorsAreOfTheMeasured) {

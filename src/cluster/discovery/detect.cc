@@ -57,6 +57,7 @@ Result<std::vector<FoundSocket>> Sockets(const HostTopology& host,
     found.numa = socket.numa;
     for (const int64_t cores : by_socket[s]) {
       CpuEstimate estimate = EstimateCpu(facts, cores, cores != socket.cores);
+      if (!parts.empty()) estimate.kind.cores = cores;
       if (!estimate.note.empty()) AddNote(notes, estimate.note);
       found.memory_source = estimate.memory_source;
       FoundCpu cpu{std::move(estimate.kind), socket.memory};

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text.h"
+
 namespace placewright {
 namespace {
 
@@ -46,8 +48,9 @@ Error StoreError(int code, sqlite3* database, ErrorCode otherwise) {
   switch (code & 0xff) {
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
-      return MakeError(ErrorCode::kFileCorrupt, "the cost store is damaged: " + said, "",
-                       "Move the file away and profile again, or leave it out with --no-store.");
+      return MakeError(
+          ErrorCode::kFileCorrupt, "the cost store is damaged: " + said, "",
+          "Move the file away and profile again; --no-store of other commands leaves it out.");
     case SQLITE_FULL:
       return MakeError(ErrorCode::kFileUnwritable, "the disk is full: " + said, "",
                        "Free some space; what the store held before is still there.");
@@ -63,6 +66,12 @@ Error StoreError(int code, sqlite3* database, ErrorCode otherwise) {
   }
 }
 
+constexpr const char* kTablesForReading = R"(
+CREATE TEMP TABLE environment (id, kind, cores, loaded, libtorch, blas, measured);
+CREATE TEMP TABLE op (environment, signature, family, batch, time, low, high, runs, workspace);
+CREATE TEMP TABLE transfer (source, destination, bytes, time, runs);
+)";
+
 }  // namespace
 
 struct CostStore::Database {
@@ -76,6 +85,12 @@ struct CostStore::Database {
 
   Error Fail(int code, ErrorCode otherwise) const {
     Error error = StoreError(code, handle, otherwise);
+    error.file = path;
+    return error;
+  }
+  Error Impossible(const std::string& row) const {
+    Error error = MakeError(ErrorCode::kFileCorrupt, "a number of the cost store is impossible",
+                            Printable(row, 200), "Move the file away and profile again.");
     error.file = path;
     return error;
   }
@@ -155,6 +170,16 @@ Result<CostStore> CostStore::Open(const std::string& path, bool create) {
   const ErrorCode otherwise = create ? ErrorCode::kFileUnwritable : ErrorCode::kFileUnreadable;
   const int flags = create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
   int code = sqlite3_open_v2(path.c_str(), &database->handle, flags, nullptr);
+  if (!create) {
+    // What a writer that was killed has left is rolled back, which writes.
+    sqlite3* writable = nullptr;
+    if (sqlite3_open_v2(path.c_str(), &writable, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK &&
+        sqlite3_db_readonly(writable, "main") == 0) {
+      std::swap(database->handle, writable);
+      code = SQLITE_OK;
+    }
+    sqlite3_close_v2(writable);
+  }
   if (code != SQLITE_OK) return database->Fail(code, otherwise);
   sqlite3_busy_timeout(database->handle, kWaitMs);
   if (create) PW_RETURN_IF_ERROR(database->Execute("BEGIN IMMEDIATE", otherwise));
@@ -170,6 +195,9 @@ Result<CostStore> CostStore::Open(const std::string& path, bool create) {
     const std::string marks =
         fmt::format("PRAGMA user_version = {}; PRAGMA application_id = {}", kSchema, kApplication);
     PW_RETURN_IF_ERROR(database->Execute(marks.c_str(), otherwise));
+  } else if (tables == 0 && application == 0) {
+    // One whose making ended before it was done holds nothing.
+    PW_RETURN_IF_ERROR(database->Execute(kTablesForReading, otherwise));
   } else if (application != kApplication) {
     Error error = MakeError(ErrorCode::kField, "it is a database, but no cost store", "",
                             "Name another file with --cost-store.");
@@ -257,6 +285,11 @@ Result<std::vector<MeasuredDevice>> CostStore::Read(const std::string& kind, int
     }
     int row = ops.Run(environments.Int(0));
     for (; row == SQLITE_ROW; row = ops.Next()) {
+      for (const int column : {2, 3, 4, 5, 6, 7}) {
+        if (ops.Int(column) < 0 || ops.Int(column) >= kMaxQuantity) {
+          return database_->Impossible(ops.Text(0));
+        }
+      }
       device.ops.push_back({ops.Text(0), ops.Text(1), ops.Int(2), Nanos(ops.Int(3)),
                             Nanos(ops.Int(4)), Nanos(ops.Int(5)), ops.Int(6), Bytes(ops.Int(7))});
     }
@@ -281,6 +314,10 @@ Result<std::vector<MeasuredTransfers>> CostStore::ReadTransfers(const std::strin
     const MeasuredOn to{rows.Text(3), rows.Int(4), rows.Int(5) != 0, rows.Text(6), rows.Text(7)};
     if (pairs.empty() || pairs.back().from != from || pairs.back().to != to) {
       pairs.push_back({from, to, {}});
+    }
+    if (rows.Int(8) < 0 || rows.Int(8) >= kMaxQuantity || rows.Int(9) < 0 ||
+        rows.Int(9) >= kMaxQuantity) {
+      return database_->Impossible("a transfer");
     }
     pairs.back().sizes.push_back({Bytes(rows.Int(8)), Nanos(rows.Int(9)), rows.Int(10)});
   }

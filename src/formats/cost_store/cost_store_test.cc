@@ -161,6 +161,24 @@ TEST_F(CostStoreFile, WhatIsNoStoreIsRefused) {
   EXPECT_NE(error.message.find("version 7"), std::string::npos);
 }
 
+// What a program that was killed while it made the store has left: nothing, or a file without tables.
+TEST_F(CostStoreFile, AStoreThatWasNeverFilledIsEmpty) {
+  std::filesystem::create_directories(folder_ / "below");
+  std::ofstream(path_).flush();
+  const Result<CostStore> empty = Open(/*create=*/false);
+  ASSERT_TRUE(empty.ok()) << empty.error().ToString();
+  EXPECT_TRUE(empty.value().Read("worker", 1).Take().empty());
+  EXPECT_TRUE(empty.value().ReadTransfers("worker", 1).Take().empty());
+  EXPECT_TRUE(Open().Take().Put({{On(), {StoredOp("neg", 100)}}}, {}).ok());
+  EXPECT_EQ(Open(false).Take().Read("worker", 1).Take().size(), 1u);
+}
+
+TEST_F(CostStoreFile, ImpossibleNumbersAreRefused) {
+  ASSERT_TRUE(Open().Take().Put({{On(), {StoredOp("neg", 100)}}}, {}).ok());
+  Sql("UPDATE op SET time = -1");
+  EXPECT_EQ(Open(false).Take().Read("worker", 1).error().code, ErrorCode::kFileCorrupt);
+}
+
 // A page in the middle is overwritten: reading says so, and the file stays as it is.
 TEST_F(CostStoreFile, DamageIsFound) {
   {

@@ -1,6 +1,7 @@
 #include "runtime/measuring/measuring_evaluator.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -60,16 +61,17 @@ class MeasuringEvaluator : public Evaluator {
   }
 
   Result<Evaluation> Measure(const Placement& candidate, const EvaluationOptions& options) {
+    static std::mutex one_at_a_time;
+    const std::scoped_lock lock(one_at_a_time);
     const Cluster& cluster = *problem_.cluster;
     PW_ASSIGN(ExecutionRequest request,
               MakeExecutionRequest(*problem_.graph, cluster, *problem_.costs, candidate,
                                    problem_.policy, /*simulate=*/false));
     PW_ASSIGN(const std::unique_ptr<Execution> execution, StartExecution(std::move(request)));
     StepMeasurementOptions measure;
-    measure.abandon_above =
-        std::min(options.abandon_above, Nanos(best_.count < kMaxQuantity / kCutOff
-                                                  ? best_.count * kCutOff
-                                                  : kMaxQuantity));
+    measure.abandon_above = std::min(
+        options.abandon_above,
+        Nanos(best_.count < kMaxQuantity / kCutOff ? best_.count * kCutOff : kMaxQuantity));
     PW_ASSIGN(const StepMeasurement measured,
               MeasureSteps(*execution, candidate, cluster.device_count(), measure));
     Evaluation evaluation;
@@ -79,8 +81,7 @@ class MeasuringEvaluator : public Evaluator {
     evaluation.feasible = true;
     for (const DeviceId device : cluster.devices()) {
       const Bytes peak(measured.peaks[device.index()]);
-      const Bytes over(
-          std::max<int64_t>(0, peak.count - cluster.device(device).capacity.count));
+      const Bytes over(std::max<int64_t>(0, peak.count - cluster.device(device).capacity.count));
       evaluation.feasible &= over.count == 0;
       evaluation.devices.push_back({peak, over});
     }
@@ -116,8 +117,7 @@ class MeasuringMoves : public MoveEvaluator {
     of_incumbent_ = last_;
   }
   Nanos IncumbentBusy(DeviceId device) const override {
-    return of_incumbent_.feedback ? of_incumbent_.feedback->devices[device.index()].busy
-                                  : Nanos(0);
+    return of_incumbent_.feedback ? of_incumbent_.feedback->devices[device.index()].busy : Nanos(0);
   }
   const Schedule& IncumbentSchedule() override {
     // Of what could not be executed, nothing ran.

@@ -59,6 +59,9 @@ class ExecutionHere : public Execution {
               fmt::format("{} bytes where its shape has {}", bytes.size(), value.nbytes())));
         }
         if (!bytes.empty()) std::memcpy(value.data_ptr(), bytes.data(), bytes.size());
+        if (!tensor.strides.empty()) {
+          value = at::empty_strided(tensor.shape, tensor.strides, value.options()).copy_(value);
+        }
         const Status set = executor_->SetInput(input, value);
         if (!set.ok()) throw TorchFailure(set.error());
       });
