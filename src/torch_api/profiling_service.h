@@ -60,7 +60,7 @@ class ProfilingService {
   virtual Result<std::vector<DeviceProfile>> ProfileStep(
       const Graph& graph, const std::vector<ExecutionDevice>& devices,
       const std::vector<bool>& alone, bool loaded, const ProfilingOptions& options) const = 0;
-  // Sizes double from 1 KiB to `max`. Errors: as above.
+  // Sizes double from 1 KiB to `max`; fewer where it is stopped. Errors: as above, but kCancelled.
   virtual Result<std::vector<TransferSample>> ProfileTransfers(
       const ExecutionDevice& from, const ExecutionDevice& to, Bytes max,
       const ProfilingOptions& options) const = 0;

@@ -180,6 +180,17 @@ TEST_F(Profile, CtrlCKeepsWhatIsMeasured) {
   EXPECT_LT(next.json()["loss"][0], run.json()["loss"][0]);
 }
 
+// Of a step of larger ops, nearly all lies in ops. (Whether the rest of a machine is busy hardly matters:
+// it stretches both.)
+TEST_F(Profile, CoversNearlyAllOfAStep) {
+  ASSERT_EQ(Run({"capture", "mlp", "--batch", "256", "--param", "hidden=512", "-o", "mlp.json.gz"})
+                .status,
+            0);
+  const Outcome measured = Measure({"--batch", "256", "--no-transfers"});
+  ASSERT_EQ(measured.status, 0) << measured.err;
+  EXPECT_GT(measured.json()["coverage"], 0.9);
+}
+
 // One plan that cannot be executed takes nothing from the others.
 TEST_F(Profile, ValidateGoesOnBehindAFailure) {
   ASSERT_EQ(Plan({"mlp.json.gz"}).status, 0);

@@ -49,7 +49,7 @@ struct Outcome {
   std::string graph;
   std::vector<Profiled> profiled;
   std::vector<ProfiledPair> pairs;
-  std::set<std::string> signatures;   // of the graphs
+  std::set<std::string> wanted, signatures;  // of the graphs; measured
   int64_t measured = 0;               // rows of the store, of all kinds and batches
   std::vector<std::string> left_out;  // devices of which this machine has none
   double seconds = 0;
@@ -158,6 +158,11 @@ class ProfileCommand : public Command {
     PW_ASSIGN(const std::vector<Graph> graphs, TakeGraphs(&interrupted));
     Outcome outcome;
     outcome.graph = graphs.front().name();
+    for (const Graph& graph : graphs) {
+      for (const OpId op : graph.ops()) {
+        if (!graph.op(op).is_view) outcome.wanted.insert(SignatureOf(graph, op).text);
+      }
+    }
     outcome.store = store_;
     PW_ASSIGN(const std::vector<ExecutionDevice> workers, Workers(cluster, outcome));
     // Before anything is measured: a store that cannot take it is found now.
@@ -365,10 +370,8 @@ class ProfileCommand : public Command {
         const Bytes most(std::max<int64_t>(1024, std::min(largest_ << 20, fits)));
         Result<std::vector<TransferSample>> times =
             service.ProfileTransfers(from, to, most, options);
-        if (!times.ok()) {
-          if (times.error().code == ErrorCode::kCancelled) return Ok();
-          return std::move(times.error());
-        }
+        if (!times.ok()) return std::move(times.error());
+        if (times.value().empty()) return Ok();  // stopped
         MeasuredTransfers measured{source, destination, {}};
         std::vector<SizeAndTime> sizes;
         for (const TransferSample& time : times.value()) {
@@ -386,7 +389,7 @@ class ProfileCommand : public Command {
     Json object;
     object["schema"] = "placewright.profile/1";
     object["graph"] = outcome.graph;
-    object["signatures"] = outcome.signatures.size();
+    object["signatures"] = outcome.wanted.size();
     object["measured"] = outcome.signatures.size();
     object["rows"] = outcome.measured;
     object["coverage"] = outcome.Covered();

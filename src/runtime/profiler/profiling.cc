@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "graph/graph_builder.h"
@@ -132,23 +133,30 @@ Result<std::vector<DeviceProfile>> ProfileStep(const Graph& graph,
     profiled.push_back(std::make_unique<Profiled>(graph));
     PW_ASSIGN(profiled.back()->execution, StartExecution(std::move(request)));
   }
+  // Of all devices at the same time. Their steps need not take equally long: each goes on until all
+  // have had theirs.
+  std::atomic<size_t> left = 0;
+  bool sampling = false;
+  std::vector<std::function<void()>> members;
+  for (const auto& one : profiled) {
+    members.emplace_back([&left, &sampling, device = one.get()] {
+      device->status = device->Step(sampling ? &device->loaded : nullptr);
+      --left;
+      while (left > 0 && device->status.ok()) device->status = device->Step(nullptr);
+    });
+  }
+  // Threads stay, as those of an executed plan do.
+  std::optional<Team> team;
+  if (loaded) team.emplace(std::move(members));
   // One step of each that is asked for.
   const auto turn = [&](bool samples) -> Status {
     for (size_t i = 0; i < devices.size(); ++i) {
       if (alone[i]) PW_RETURN_IF_ERROR(profiled[i]->Step(samples ? &profiled[i]->alone : nullptr));
     }
     if (!loaded) return Ok();
-    // Their steps need not take equally long: each goes on until all have had theirs.
-    std::atomic<size_t> left = devices.size();
-    std::vector<std::function<void()>> members;
-    for (const auto& one : profiled) {
-      members.emplace_back([&left, samples, device = one.get()] {
-        device->status = device->Step(samples ? &device->loaded : nullptr);
-        --left;
-        while (left > 0 && device->status.ok()) device->status = device->Step(nullptr);
-      });
-    }
-    Team(std::move(members)).Go();
+    left = devices.size();
+    sampling = samples;
+    team->Go();
     for (const auto& one : profiled) PW_RETURN_IF_ERROR(one->status);
     return Ok();
   };
@@ -194,7 +202,7 @@ Result<std::vector<TransferSample>> ProfileTransfers(const ExecutionDevice& from
                                                      const ProfilingOptions& options) {
   std::vector<TransferSample> times;
   for (int64_t bytes = 1024; bytes <= max.count; bytes *= 2) {
-    if (options.stop.StopRequested()) return MakeError(ErrorCode::kCancelled, "stopped");
+    if (options.stop.StopRequested()) break;
     if (options.progress) {
       options.progress(
           fmt::format("{} from {} to {}", FormatBytes(Bytes(bytes)), from.name, to.name));
