@@ -6,38 +6,15 @@
 #include <string>
 #include <thread>
 
-#include "program_runner.h"
-#include "small_graphs.h"
+#include "recorded_mlp.h"
 
 namespace placewright {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kWorkers = R"(
-name: two
-kinds:
-  worker: {class: cpu, architecture: zen3, peak_flops: {f32: 10000000000}, memory_bandwidth: 10 GB/s,
-           memory: 1 GiB, launch_overhead: 1 us, runtime_context: 0 B, cores: 1}
-devices:
-  - {name: cpu0, kind: worker, host: 0}
-  - {name: cpu1, kind: worker, host: 0}
-links:
-  - {between: [cpu0, cpu1], bandwidth: 10 GB/s, latency: 1 us}
-)";
-
-class Profile : public ProgramTest {
+class Profile : public RecordedMlp {
  protected:
-  void SetUp() override {
-    ProgramTest::SetUp();
-#ifndef PLACEWRIGHT_HAS_TORCH
-    GTEST_SKIP() << "built without LibTorch";
-#endif
-    Write("two.yaml", kWorkers);
-    ASSERT_EQ(
-        Run({"capture", "mlp", "--batch", "8", "--param", "hidden=64", "-o", "mlp.json.gz"}).status,
-        0);
-  }
   Outcome Measure(std::vector<std::string> more = {}) {
     std::vector<std::string> command = {"profile",      "mlp.json.gz",  "-c",      "two.yaml",
                                         "--cost-store", "costs.sqlite", "--steps", "5"};

@@ -1,38 +1,15 @@
 // `run`: plans executed.
 #include <gmock/gmock.h>
 
-#include "program_runner.h"
-#include "small_graphs.h"
+#include "recorded_mlp.h"
 
 namespace placewright {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kTwoCpus = R"(
-name: two
-kinds:
-  core: {class: cpu, architecture: zen3, peak_flops: {f32: 10000000000}, memory_bandwidth: 10 GB/s,
-         memory: 1 GiB, launch_overhead: 1 us, runtime_context: 0 B}
-devices:
-  - {name: cpu0, kind: core, host: 0}
-  - {name: cpu1, kind: core, host: 0}
-links:
-  - {between: [cpu0, cpu1], bandwidth: 10 GB/s, latency: 1 us}
-)";
-
-class RunPlan : public ProgramTest {
+class RunPlan : public RecordedMlp {
  protected:
-  void SetUp() override {
-    ProgramTest::SetUp();
-#ifndef PLACEWRIGHT_HAS_TORCH
-    GTEST_SKIP() << "built without LibTorch";
-#endif
-    Write("two.yaml", kTwoCpus);
-    ASSERT_EQ(
-        Run({"capture", "mlp", "--batch", "8", "--param", "hidden=32", "-o", "mlp.json.gz"}).status,
-        0);
-  }
   // A plan of that planner.
   void Plan(const std::string& algorithm, const std::string& file,
             const std::string& cluster = "two.yaml") {

@@ -125,6 +125,8 @@ class PlanCommand : public Command {
     }
     const Algorithms algorithms(settings_, LearnedPlanners(settings_));
     PW_ASSIGN(const Planner* planner, algorithms.Find(algorithm_));
+    // Only the search looks at the evaluator: proofs, bound and replay stay predictions, so that a plan's
+    // certificate is one of the costs that it names.
     std::optional<TorchLibrary> library;  // closed behind the evaluator
     std::unique_ptr<Evaluator> measuring;
     if (measured_) {

@@ -66,12 +66,6 @@ Error StoreError(int code, sqlite3* database, ErrorCode otherwise) {
   }
 }
 
-constexpr const char* kTablesForReading = R"(
-CREATE TEMP TABLE environment (id, kind, cores, loaded, libtorch, blas, measured);
-CREATE TEMP TABLE op (environment, signature, family, batch, time, low, high, runs, workspace);
-CREATE TEMP TABLE transfer (source, destination, bytes, time, runs);
-)";
-
 }  // namespace
 
 struct CostStore::Database {
@@ -81,6 +75,7 @@ struct CostStore::Database {
   Database& operator=(const Database&) = delete;
 
   sqlite3* handle = nullptr;
+  bool empty = false;  // without tables: nothing is to be read
   std::string path;
 
   Error Fail(int code, ErrorCode otherwise) const {
@@ -197,7 +192,7 @@ Result<CostStore> CostStore::Open(const std::string& path, bool create) {
     PW_RETURN_IF_ERROR(database->Execute(marks.c_str(), otherwise));
   } else if (tables == 0 && application == 0) {
     // One whose making ended before it was done holds nothing.
-    PW_RETURN_IF_ERROR(database->Execute(kTablesForReading, otherwise));
+    database->empty = true;
   } else if (application != kApplication) {
     Error error = MakeError(ErrorCode::kField, "it is a database, but no cost store", "",
                             "Name another file with --cost-store.");
@@ -268,6 +263,7 @@ Status CostStore::Put(const std::vector<MeasuredDevice>& devices,
 
 Result<std::vector<MeasuredDevice>> CostStore::Read(const std::string& kind, int64_t cores) const {
   std::vector<MeasuredDevice> devices;
+  if (database_->empty) return devices;
   Statement environments(
       database_->handle,
       "SELECT id, loaded, libtorch, blas FROM environment AS e WHERE kind = ? AND cores = ? AND "
@@ -303,6 +299,7 @@ Result<std::vector<MeasuredDevice>> CostStore::Read(const std::string& kind, int
 Result<std::vector<MeasuredTransfers>> CostStore::ReadTransfers(const std::string& kind,
                                                                 int64_t cores) const {
   std::vector<MeasuredTransfers> pairs;
+  if (database_->empty) return pairs;
   Statement rows(database_->handle,
                  "SELECT f.loaded, f.libtorch, f.blas, t.kind, t.cores, t.loaded, t.libtorch, "
                  "t.blas, x.bytes, x.time, x.runs FROM transfer AS x JOIN environment AS f ON f.id "
