@@ -59,6 +59,8 @@ struct ImportedInput {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;    // at ImportedModel::batch
   std::vector<size_t> batch_at;  // dimensions that are the batch
+  // What it holds, where a size, an axis or a condition depends on it; as ImportedTensor::bytes.
+  std::optional<std::string> content{};
 };
 
 struct ImportedModel {

@@ -74,6 +74,8 @@ struct CaptureRequest {
   std::vector<std::pair<int64_t, int64_t>> weights{};
   std::shared_ptr<const ImportedModel> imported{};  // of an ONNX file; shared with what runs it
 
+  // ONNX models: Capture::contents shall be what the file says that parameters and constants hold.
+  bool keep_contents = false;
   bool prove_batch = true;  // records at two more sizes: the graph has batch_scaling() then
 };
 
@@ -82,6 +84,9 @@ struct Capture {
   Graph graph;
   IdVector<OpId, bool> module_stated;  // of every op, whether a module ran it; else worked out
   std::vector<std::string> notes{};    // sentences on what was taken otherwise than it stands there
+  // Where CaptureRequest::keep_contents asks for it: of tensors that the step finds there, elements in
+  // row-major order, little-endian.
+  std::vector<std::pair<TensorId, std::string>> contents{};
 };
 
 class CaptureService {

@@ -122,9 +122,7 @@ const Interpreter::LastReads& Interpreter::LastReadsOf(const ImportedGraph& grap
 
 void Interpreter::RunNodes(const ImportedGraph& graph, Scope& scope) {
   for (const NamedImportedTensor& constant : graph.constants) {
-    const at::Tensor tensor = HostTensor(constant.tensor);
-    scope.values[constant.name] =
-        tensor.defined() ? Value::Host(tensor) : Value(UnknownConstant(constant.tensor));
+    scope.values[constant.name] = ConstantOf(constant.tensor);
   }
   const LastReads& last = LastReadsOf(graph);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -148,6 +146,7 @@ void Interpreter::RunNode(const ImportedNode& node, Scope& scope) {
     outputs = Lower(node, inputs);
   });
   if (!status.ok()) FailAt(status.error(), node);
+  AddSources(node, inputs, outputs);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty() || i >= outputs.size() || !outputs[i].defined()) continue;
     CheckShape(node, node.outputs[i], outputs[i]);
@@ -176,7 +175,60 @@ bool Interpreter::FitsHost(const ImportedNode& node, const Values& inputs) const
   return host_elements_ <= kMaxHostBudget;
 }
 
+void Interpreter::AddSources(const ImportedNode& node, const Values& inputs, Values& outputs) {
+  int depth = 0;
+  bool given = false;
+  for (const Value& input : inputs) {
+    if (!input.defined() || input.is_host()) continue;
+    if (input.source() == nullptr) return;
+    given = true;
+    depth = std::max(depth, input.source()->depth + 1);
+  }
+  if (!given || depth > Value::Source::kMaxDepth || !RunsOutsideStep(node)) return;
+  Values known;
+  for (const Value& input : inputs) {
+    Value& kept = known.emplace_back();
+    if (input.is_host()) kept = input;
+    if (input.source() != nullptr) kept.SetSource(input.source());
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].tensor().defined() || outputs[i].is_host()) continue;
+    auto source = std::make_shared<Value::Source>();
+    source->node = &node;
+    source->output = i;
+    source->inputs = known;
+    source->depth = depth;
+    outputs[i].SetSource(std::move(source));
+  }
+}
+
+at::Tensor Interpreter::ContentOf(const Value& value) {
+  if (value.is_host()) return value.tensor();
+  if (value.source() == nullptr) return {};
+  Value::Source& source = *value.source();
+  if (!source.input.empty()) used_contents_.insert(source.input);
+  if (source.content.defined()) return source.content;
+  Values inputs;
+  for (const Value& input : source.inputs) {
+    if (!input.is_host() && input.source() == nullptr) {
+      inputs.emplace_back();  // absent
+      continue;
+    }
+    const at::Tensor content = ContentOf(input);
+    if (!content.defined()) return {};
+    inputs.push_back(Value::Host(content));
+  }
+  const Values outputs = Lower(*source.node, inputs, /*only_host=*/true);
+  if (source.output >= outputs.size() || !outputs[source.output].is_host()) return {};
+  source.content = outputs[source.output].tensor();
+  return source.content;
+}
+
 Values Interpreter::Lower(const ImportedNode& node, const Values& inputs) {
+  return Lower(node, inputs, /*only_host=*/false);
+}
+
+Values Interpreter::Lower(const ImportedNode& node, const Values& inputs, bool only_host) {
   const std::string name = OperatorName(node);
   const Lowering lowering = FindOperator(name);
   if (lowering == nullptr) {
@@ -205,7 +257,7 @@ Values Interpreter::Lower(const ImportedNode& node, const Values& inputs) {
       call.on_host = false;
     }
   }
-  return lowering(call);
+  return only_host ? Values() : lowering(call);
 }
 
 void Interpreter::CheckShape(const ImportedNode& node, const std::string& name,

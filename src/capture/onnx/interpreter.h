@@ -6,6 +6,7 @@
 #define PLACEWRIGHT_CAPTURE_ONNX_INTERPRETER_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -42,6 +43,12 @@ class Interpreter {
   // A sub-graph of a node that runs: sees the names around it. Its inputs get `inputs`.
   Values RunSubGraph(const ImportedGraph& graph, Values inputs);
 
+  // What a value holds: a host tensor's content, or what its source gives. Undefined where it is not
+  // known.
+  at::Tensor ContentOf(const Value& value);
+  // Inputs of given content that something of the step depends on.
+  const std::set<std::string>& used_contents() const { return used_contents_; }
+
   // Counts nodes before they run. Refuses more than kMaxNodes (kNotRecordable).
   void Charge(int64_t nodes, const std::string& place);
 
@@ -55,6 +62,9 @@ class Interpreter {
   void RunNodes(const ImportedGraph& graph, Scope& scope);
   void RunNode(const ImportedNode& node, Scope& scope);
   Values Lower(const ImportedNode& node, const Values& inputs);
+  Values Lower(const ImportedNode& node, const Values& inputs, bool only_host);
+  // Makes results of traced inputs with sources ones with a source.
+  static void AddSources(const ImportedNode& node, const Values& inputs, Values& outputs);
   bool FitsHost(const ImportedNode& node, const Values& inputs) const;
   void CheckShape(const ImportedNode& node, const std::string& name, const Value& value) const;
   const LastReads& LastReadsOf(const ImportedGraph& graph);
@@ -67,6 +77,7 @@ class Interpreter {
   int64_t nodes_ = 0;
   int64_t host_elements_ = 0;
   std::unordered_map<const ImportedGraph*, LastReads> last_reads_;
+  std::set<std::string> used_contents_;
 };
 
 }  // namespace placewright::lowering

@@ -29,15 +29,17 @@ at::Tensor NodeCall::In(size_t i) const {
 
 at::Tensor NodeCall::Known(size_t i) const {
   if (!Has(i)) Invalid(fmt::format("{} is missing", InputPlace(node, i)));
-  if (inputs[i].is_host()) return inputs[i].tensor();
+  if (const at::Tensor content = interpreter.ContentOf(inputs[i]); content.defined())
+    return content;
   throw TorchFailure(MakeError(
       ErrorCode::kDataDependent,
       fmt::format("{} of {} must be known while the step is recorded, but is computed from what "
                   "the model's inputs hold",
                   InputPlace(node, i), OperatorName(node)),
       node.place,
-      "Export the model so that its sizes, axes, indices of slices and conditions follow from "
-      "shapes and constants alone."));
+      "Give the inputs that it depends on with --inputs FILE.safetensors, or export the model so "
+      "that "
+      "its sizes, axes, indices of slices and conditions follow from shapes and constants alone."));
 }
 
 Ints NodeCall::KnownInts(size_t i) const {
@@ -117,6 +119,17 @@ std::optional<Ints> NodeCall::IntsOf(const char* name, size_t i, int64_t since) 
   if (version < since) return IntList(name);
   if (!Has(i)) return std::nullopt;
   return KnownInts(i);
+}
+
+bool NodeCall::CountsFromFront(size_t i) const {
+  if (!Has(i) || !inputs[i].is_host()) return false;
+  const OutsideStep outside;
+  return !inputs[i].tensor().lt(0).any().item<bool>();
+}
+
+at::Tensor NodeCall::FromFront(const at::Tensor& indices, int64_t size) const {
+  if (on_host) return at::where(at::lt(indices, 0), at::add(indices, size), indices);
+  return at::remainder(indices, std::max<int64_t>(1, size));
 }
 
 int64_t NodeCall::Axis(int64_t axis, int64_t rank) const {

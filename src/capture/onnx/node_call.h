@@ -60,6 +60,11 @@ struct NodeCall {
   // The attribute, or since operator set `since` the input i, which may be absent.
   std::optional<Ints> IntsOf(const char* name, size_t i, int64_t since) const;
 
+  // Whether input i is an index that counts from the front, as far as that is known.
+  bool CountsFromFront(size_t i) const;
+  // Indices into a dimension of that size, those from behind as ones from the front.
+  at::Tensor FromFront(const at::Tensor& indices, int64_t size) const;
+
   // An axis counted from the front. Refuses one outside [-rank, rank).
   int64_t Axis(int64_t axis, int64_t rank) const;
   Ints Axes(const Ints& axes, int64_t rank) const;

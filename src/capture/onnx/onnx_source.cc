@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -57,8 +58,12 @@ struct Inner : torch::nn::Module {};
 
 class ImportedModelStep : public OutsideModel {
  public:
-  ImportedModelStep(std::shared_ptr<const ImportedModel> program, LossKind loss, int64_t batch)
-      : OutsideModel(loss), program_(std::move(program)), batch_(batch) {
+  ImportedModelStep(std::shared_ptr<const ImportedModel> program, LossKind loss, int64_t batch,
+                    bool keep_contents)
+      : OutsideModel(loss),
+        program_(std::move(program)),
+        batch_(batch),
+        keep_contents_(keep_contents) {
     const std::set<std::string> running = RunningStatistics(*program_);
     for (const NamedImportedTensor& item : program_->parameters) {
       Register(item, running.count(item.name) > 0);
@@ -77,19 +82,45 @@ class ImportedModelStep : public OutsideModel {
     return inputs;
   }
 
+  at::Tensor ContentOf(const at::Tensor& found) const override { return contents_.Of(found); }
+
+  std::vector<std::string> Notes() const override {
+    std::vector<std::string> names;
+    for (const std::string& name : used_contents_) names.push_back(Printable(name));
+    if (names.empty()) return {};
+    return {
+        fmt::format("recorded for what --inputs says of {}: with other values it is another step",
+                    fmt::join(names, ", "))};
+  }
+
  protected:
   Tensors RunModel(const Tensors& inputs) override {
     std::unordered_map<std::string, Value> known;
     for (size_t i = 0; i < inputs.size() && i < program_->inputs.size(); ++i) {
-      known[program_->inputs[i].name] = inputs[i];
+      const ImportedInput& input = program_->inputs[i];
+      Value& value = known[input.name] = inputs[i];
+      if (const at::Tensor content = GivenContent(input, inputs[i]); content.defined()) {
+        auto source = std::make_shared<Value::Source>();
+        source->input = input.name;
+        source->content = content;
+        value.SetSource(std::move(source));
+      }
     }
     for (const auto& [name, tensor] : tensors_) known[name] = tensor;
     lowering::Interpreter interpreter(
         *program_, {is_training(), batch_ == program_->batch || program_->batch == 0});
-    return interpreter.Run(std::move(known));
+    const lowering::KeepConstants keep(keep_contents_ ? &contents_ : nullptr);
+    Tensors outputs = interpreter.Run(std::move(known));
+    used_contents_.insert(interpreter.used_contents().begin(), interpreter.used_contents().end());
+    return outputs;
   }
 
  private:
+  // At the batch that it was given for; else undefined.
+  static at::Tensor GivenContent(const ImportedInput& input, const at::Tensor& tensor) {
+    if (!input.content || tensor.sizes() != input.shape) return {};
+    return lowering::HostTensor({input.dtype, input.shape, input.content});
+  }
   void Register(const NamedImportedTensor& item, bool running) {
     std::vector<std::string> path = PathOf(item.name);
     torch::nn::Module* place = this;
@@ -109,6 +140,11 @@ class ImportedModelStep : public OutsideModel {
     const bool trained = content.is_floating_point() && !running;
     at::Tensor registered =
         trained ? place->register_parameter(leaf, content) : place->register_buffer(leaf, content);
+    if (keep_contents_) {
+      if (const at::Tensor stored = lowering::HostTensor(item.tensor); stored.defined()) {
+        contents_.Add(registered, stored);
+      }
+    }
     tensors_.emplace_back(item.name, std::move(registered));
   }
 
@@ -127,6 +163,9 @@ class ImportedModelStep : public OutsideModel {
 
   std::shared_ptr<const ImportedModel> program_;
   int64_t batch_;
+  bool keep_contents_;
+  lowering::Contents contents_;
+  std::set<std::string> used_contents_;
   std::vector<std::pair<std::string, at::Tensor>> tensors_;  // by the name in the program
 };
 
@@ -144,7 +183,7 @@ std::shared_ptr<Model> OnnxSource::Build(int64_t batch) const {
   if (program_->graph.outputs.empty()) {
     throw TorchFailure(MakeError(ErrorCode::kNotRecordable, "the model has no outputs"));
   }
-  return std::make_shared<ImportedModelStep>(program_, loss_, batch);
+  return std::make_shared<ImportedModelStep>(program_, loss_, batch, keeps_contents());
 }
 
 }  // namespace placewright

@@ -15,14 +15,17 @@ namespace placewright {
 // file stores as parameters, and running statistics of BatchNormalization, are buffers. In a
 // training step BatchNormalization and Dropout train, whatever the file says; else they do what it
 // says. With memory, parameters hold what the file holds, where the program carries it, and else
-// random numbers; inputs of floats are random, others zero.
+// random numbers; inputs of floats are random, others zero. An input of given content
+// (ImportedInput::content) is read where the step depends on what it holds; all else of it stays data.
 class OnnxSource : public StepSource {
  public:
   OnnxSource(std::shared_ptr<const ImportedModel> program, LossKind loss)
       : program_(std::move(program)), loss_(loss) {}
   // Of a request with a program.
   static Result<OnnxSource> Create(const CaptureRequest& request) {
-    return OnnxSource(request.imported, request.loss);
+    OnnxSource source(request.imported, request.loss);
+    source.KeepContents(request.keep_contents);
+    return source;
   }
   const std::string& name() const override { return program_->name; }
   int64_t batch() const override { return program_->batch; }

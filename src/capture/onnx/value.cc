@@ -9,6 +9,8 @@
 namespace placewright::lowering {
 namespace {
 
+constexpr size_t kMaxHostBytes = size_t{4} << 20;  // of a constant that is computed with ahead
+
 // Whether what is made now has no content (below OnMeta, or in a recording on meta).
 bool MakesNoContent() { return at::empty({0}).is_meta(); }
 
@@ -23,6 +25,8 @@ at::Tensor WithoutContent(const at::Tensor& tensor) {
   const OutsideStep outside;
   return at::empty(tensor.sizes(), tensor.options().device(at::kMeta));
 }
+
+thread_local Contents* kept_constants = nullptr;
 
 // Elements of the file that LibTorch has no type for.
 template <class T>
@@ -45,6 +49,20 @@ struct OutsideStep::Guards {
 
 OutsideStep::OutsideStep() : guards_(std::make_unique<Guards>()) {}
 OutsideStep::~OutsideStep() = default;
+
+void Contents::Add(const at::Tensor& in_step, const at::Tensor& content) {
+  kept_[in_step.storage().unsafeGetStorageImpl()] = {in_step, content};
+}
+
+at::Tensor Contents::Of(const at::Tensor& in_step) const {
+  const auto found = kept_.find(in_step.storage().unsafeGetStorageImpl());
+  return found == kept_.end() ? at::Tensor() : found->second.second;
+}
+
+KeepConstants::KeepConstants(Contents* contents) : outer_(kept_constants) {
+  kept_constants = contents;
+}
+KeepConstants::~KeepConstants() { kept_constants = outer_; }
 
 Value Value::Host(at::Tensor tensor) {
   Value value(std::move(tensor));
@@ -70,6 +88,7 @@ at::Tensor Value::InStep() const {
     *constant_ = at::full(tensor_.sizes(), number, tensor_.options());
   } else {
     *constant_ = MakesNoContent() ? WithoutContent(tensor_) : tensor_;
+    if (kept_constants != nullptr) kept_constants->Add(*constant_, tensor_);
   }
   return *constant_;
 }
@@ -138,12 +157,18 @@ at::Tensor HostTensor(const ImportedTensor& tensor) {
   return out;
 }
 
-at::Tensor UnknownConstant(const ImportedTensor& tensor) {
+Value ConstantOf(const ImportedTensor& tensor) {
   const std::optional<at::ScalarType> type = TorchType(tensor.dtype);
   if (!type) return {};
-  const at::Device device = MakesNoContent() ? at::kMeta : at::kCPU;
+  const at::Tensor content = HostTensor(tensor);
+  if (content.defined() && content.nbytes() <= kMaxHostBytes) return Value::Host(content);
+  const bool on_meta = MakesNoContent();
+  if (content.defined() && !on_meta) return content;
+  const at::Device device = on_meta ? at::kMeta : at::kCPU;
   const OutsideStep outside;
-  return at::zeros(tensor.shape, at::TensorOptions().dtype(*type).device(device));
+  at::Tensor made = at::zeros(tensor.shape, at::TensorOptions().dtype(*type).device(device));
+  if (content.defined() && kept_constants != nullptr) kept_constants->Add(made, content);
+  return made;
 }
 
 at::Tensor HostInts(const std::vector<int64_t>& values) {

@@ -81,11 +81,22 @@ int64_t ProveBelow(const StepSource& source, Training training, const Graph& gra
   return Agrees(graph, laws, others, RecordAt(source, half, training)) ? half : 0;
 }
 
+std::string BytesOf(const at::Tensor& tensor) {
+  const at::Tensor dense = tensor.contiguous();
+  return {static_cast<const char*>(dense.data_ptr()), dense.nbytes()};
+}
+
 Result<Capture> RecordAsked(const StepSource& source, Training training) {
   PW_ASSIGN(ModelStep step, ModelStep::Build(source, source.batch(), training, true));
   PW_ASSIGN(ModelStep::Recording recording, step.Record());
-  return Capture{std::move(recording.step.graph), std::move(recording.step.module_stated),
-                 source.Notes()};
+  Capture capture{std::move(recording.step.graph), std::move(recording.step.module_stated),
+                  source.Notes()};
+  for (std::string& note : step.model().Notes()) capture.notes.push_back(std::move(note));
+  for (const auto& [id, found] : recording.step.inputs) {
+    const at::Tensor content = step.model().ContentOf(found);
+    if (content.defined()) capture.contents.emplace_back(id, BytesOf(content));
+  }
+  return capture;
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ class ModelStep {
   };
   std::vector<Found> FoundTensors() const;
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
+  const Model& model() const { return *model_; }
 
  private:
   ModelStep() = default;

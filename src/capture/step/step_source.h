@@ -28,9 +28,13 @@ class StepSource {
   // Building and recording end with kInterrupted once this flag is set; nullptr: never.
   const std::atomic<bool>* interrupted() const { return interrupted_; }
   void StopAt(const std::atomic<bool>* interrupted) { interrupted_ = interrupted; }
+  // Whether models shall know what they hold (Model::ContentOf).
+  bool keeps_contents() const { return keeps_contents_; }
+  void KeepContents(bool keep) { keeps_contents_ = keep; }
 
  private:
   const std::atomic<bool>* interrupted_ = nullptr;
+  bool keeps_contents_ = false;
 };
 
 // A model of the zoo.

@@ -50,6 +50,12 @@ class Model : public Module {
   virtual std::vector<NamedTensor> MakeTargets(const Tensors& /*inputs*/) { return {}; }
   virtual Tensors Forward(const Tensors& inputs) = 0;
   virtual at::Tensor Loss(const Tensors& outputs, const Tensors& inputs) = 0;
+
+  // Of a model that has run without memory: what a tensor that it found holds, where it is known and
+  // StepSource::KeepContents asked for it; else undefined.
+  virtual at::Tensor ContentOf(const at::Tensor& /*found*/) const { return {}; }
+  // Sentences for the user on what was taken otherwise than the model says, after it has run.
+  virtual std::vector<std::string> Notes() const { return {}; }
 };
 
 // An entry of the zoo: what it says of itself, and how it is built. `facts.parameters` has "batch".

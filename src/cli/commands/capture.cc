@@ -7,6 +7,7 @@
 #include "cli/request/batch_proof.h"
 #include "cli/request/model_source.h"
 #include "cli/request/models.h"
+#include "cli/request/step_state.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/output_path.h"
@@ -59,6 +60,11 @@ class CaptureCommand : public Command {
                 "(numbers below 30522); B: the batch. May be repeated",
                 "Input");
     AddDimensionOption(app, &options_.dimensions);
+    app.AddOption("--inputs", options_.input_file,
+                  "Of an ONNX model: what inputs hold (safetensors) on which a size, an axis or a "
+                  "condition depends")
+        .TypeName("FILE")
+        .Group("Input");
     app.AddOption("--train", training_,
                   "Update with adam or sgd; none: a forward pass alone (default adam)")
         .TypeName("NAME")
@@ -73,6 +79,11 @@ class CaptureCommand : public Command {
         .Group("Input");
     app.AddOption("-o,--output", output_,
                   "File to write, gzip if it ends with .gz (default: MODEL.step.json.gz, here)")
+        .TypeName("FILE")
+        .Group("Output");
+    app.AddOption("--weights", weights_,
+                  "Of an ONNX model: write the contents of its parameters and constants, for run "
+                  "--load (safetensors)")
         .TypeName("FILE")
         .Group("Output");
     app.Footer(
@@ -95,6 +106,7 @@ class CaptureCommand : public Command {
                          "", "Leave one of them out.");
       }
     }
+    request_.keep_contents = !weights_.empty();
     PW_RETURN_IF_ERROR(ChooseSource(options_, &request_));
     request_.prove_batch = !one_batch_;
     if (request_.model == kStandardInput) {
@@ -103,10 +115,23 @@ class CaptureCommand : public Command {
     }
     if (output_.empty()) output_ = RecordedPath(request_.model);
     PW_RETURN_IF_ERROR(
-        RejectOverwriting({{"the recorded step", output_}}, {{"the model", request_.model}}));
+        RejectOverwriting({{"the recorded step", output_}, {"the weights", weights_}},
+                          {{"the model", request_.model}, {"--inputs", options_.input_file}}));
     PW_RETURN_IF_ERROR(ProbeWritable(output_));
+    if (!weights_.empty()) PW_RETURN_IF_ERROR(ProbeWritable(weights_));
     request_.interrupted = &CatchInterrupts();
-    PW_ASSIGN(const RecordedModel recorded, RecordModel(request_, output_));
+    PW_ASSIGN(RecordedModel recorded, RecordModel(request_, output_));
+    if (!weights_.empty()) {
+      PW_RETURN_IF_ERROR(SaveWeights(weights_, recorded.capture));
+      const std::vector<std::string> missing = MissingWeights(recorded.capture);
+      if (!missing.empty()) {
+        recorded.capture.notes.push_back(fmt::format(
+            "{} of the step not in {}, such as {}: the model's file does not hold {}",
+            missing.size() == 1 ? "a tensor" : fmt::format("{} tensors", missing.size()),
+            Printable(weights_, 200), Printable(missing[0], 80),
+            missing.size() == 1 ? "it" : "them"));
+      }
+    }
     for (const std::string& note : recorded.capture.notes) context.console.Note("note: " + note);
     PW_RETURN_IF_ERROR(WriteFileAtomically(output_, recorded.bytes));
     Report(recorded, context.console);
@@ -137,6 +162,7 @@ class CaptureCommand : public Command {
       object["notes"] = recorded.capture.notes;
       object["file"] = output_;
       object["sha256"] = Sha256(recorded.bytes);
+      object["weights"] = weights_.empty() ? Json(nullptr) : Json(weights_);
       console.PrintJson(object);
       return;
     }
@@ -153,7 +179,7 @@ class CaptureCommand : public Command {
   std::optional<int64_t> batch_;
   bool one_batch_ = false;
   std::vector<std::string> parameters_;
-  std::string training_ = "adam", output_;
+  std::string training_ = "adam", output_, weights_;
 };
 
 }  // namespace

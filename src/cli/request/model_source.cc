@@ -1,6 +1,7 @@
 #include "cli/request/model_source.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 
@@ -10,6 +11,7 @@
 #include "formats/aten/format.h"
 #include "formats/onnx/format.h"
 #include "formats/onnx/reader.h"
+#include "formats/safetensors/safetensors.h"
 #include "formats/text/file.h"
 #include "formats/torch_archive/archive.h"
 
@@ -46,6 +48,16 @@ Status CheckOptions(const ModelOptions& options, const CaptureRequest& request) 
     return NotForThisModel("--input", request.model,
                            "ONNX models state their inputs; --batch and --dim change sizes.");
   }
+  if (request.source != ModelSource::kOnnx && !options.input_file.empty()) {
+    return NotForThisModel("--inputs", request.model,
+                           "What a step's inputs hold matters to ONNX models alone.");
+  }
+  if (request.source != ModelSource::kOnnx && request.keep_contents) {
+    return NotForThisModel(
+        "--weights", request.model,
+        "The weights of ONNX models alone are read here; `placewright run --load` "
+        "takes those of others by their names.");
+  }
   if (request.source != ModelSource::kOnnx && !options.dimensions.empty()) {
     return NotForThisModel("--dim", request.model, "Open dimensions with names are ONNX's.");
   }
@@ -61,7 +73,37 @@ Status CheckOptions(const ModelOptions& options, const CaptureRequest& request) 
   return Ok();
 }
 
-// The model's nodes and small constants; weights are left where they are.
+// What the file says that the program's inputs hold. A tensor with one dimension more, as `run` takes
+// them for several batches, says nothing here.
+Status GiveContents(const std::string& path, ImportedModel* program) {
+  PW_ASSIGN(const std::string bytes, ReadFileRaw(path));
+  PW_ASSIGN(const SafeTensors file, ParseSafetensors(bytes));
+  size_t found = 0;
+  for (ImportedInput& input : program->inputs) {
+    auto given = file.tensors.find(input.name);
+    if (given == file.tensors.end()) given = file.tensors.find("input:" + input.name);
+    if (given == file.tensors.end()) continue;
+    ++found;
+    const SafeTensor& tensor = given->second;
+    if (tensor.shape.size() == input.shape.size() + 1) continue;
+    if (tensor.dtype != SafetensorsName(input.dtype) || tensor.shape != input.shape) {
+      return MakeError(ErrorCode::kPlanMismatch,
+                       fmt::format("it is {}[{}] in the file and {}[{}] in the model", tensor.dtype,
+                                   fmt::join(tensor.shape, ", "), ToString(input.dtype),
+                                   fmt::join(input.shape, ", ")),
+                       "tensor " + Printable(input.name, 80),
+                       "Sizes of open dimensions are given by --batch and --dim.");
+    }
+    input.content = std::string(tensor.bytes);
+  }
+  if (found > 0) return Ok();
+  std::vector<std::string> names;
+  for (const ImportedInput& input : program->inputs) names.push_back(Printable(input.name, 40));
+  return MakeError(ErrorCode::kPlanMismatch, "it has none of the model's inputs", "",
+                   fmt::format("They are called {}.", fmt::join(names, ", ")));
+}
+
+// The model's nodes and small constants; weights are left where they are unless --weights asks for them.
 Result<std::shared_ptr<const ImportedModel>> ReadProgram(std::string_view bytes,
                                                          const ModelOptions& options,
                                                          const CaptureRequest& request) {
@@ -71,7 +113,11 @@ Result<std::shared_ptr<const ImportedModel>> ReadProgram(std::string_view bytes,
   PW_ASSIGN(onnx.dimensions, ParseDimensions(options.dimensions));
   onnx.folder = std::filesystem::path(request.model).parent_path().string();
   if (onnx.folder.empty()) onnx.folder = ".";
+  onnx.contents = request.keep_contents;
   PW_ASSIGN(ImportedModel program, ImportOnnx(bytes, onnx).InFile(request.model));
+  if (!options.input_file.empty()) {
+    PW_RETURN_IF_ERROR(GiveContents(options.input_file, &program).InFile(options.input_file));
+  }
   return std::make_shared<const ImportedModel>(std::move(program));
 }
 

@@ -15,6 +15,7 @@ struct ModelOptions {
   std::string loss;                     // --loss, or empty
   std::vector<std::string> inputs;      // --input
   std::vector<std::string> dimensions;  // --dim
+  std::string input_file;               // --inputs, or empty
 };
 
 // Fills in where `request.model` comes from, and what only files have. Errors: kUsage (options that

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/text.h"
 #include "formats/safetensors/safetensors.h"
@@ -41,6 +42,19 @@ Error Mismatch(const Tensor& tensor, const SafeTensor& found) {
                    "Take a file of this graph at this batch.");
 }
 
+// `option`: what asked for it.
+Status AddTensor(const Tensor& tensor, const std::string& bytes, std::string_view option,
+                 SafetensorsWriter& file) {
+  const std::string_view dtype = SafetensorsName(tensor.dtype);
+  if (dtype.empty()) {
+    return MakeError(ErrorCode::kNotExpressible,
+                     fmt::format("safetensors have no tensors of dtype {}", ToString(tensor.dtype)),
+                     "tensor " + Printable(tensor.name, 80), fmt::format("Leave {} out.", option));
+  }
+  file.Add(tensor.name, dtype, tensor.shape, bytes);
+  return Ok();
+}
+
 std::string DigestOf(std::string_view content) { return Sha256(content); }
 
 }  // namespace
@@ -53,22 +67,38 @@ Status SaveState(const std::string& path, const Graph& graph, const Execution& e
   file.Metadata("steps", fmt::to_string(steps));
   for (const TensorId id : graph.tensors()) {
     const Tensor& tensor = graph.tensor(id);
-    const std::string_view dtype = SafetensorsName(tensor.dtype);
     if (!IsState(graph, tensor)) continue;
-    if (dtype.empty()) {
-      return MakeError(
-          ErrorCode::kNotExpressible,
-          fmt::format("safetensors have no tensors of dtype {}", ToString(tensor.dtype)),
-          "tensor " + Printable(tensor.name, 80), "Leave --save out.");
-    }
     PW_ASSIGN(const std::string bytes, execution.ReadInput(id));
     // What no op reads is nowhere.
-    if (!bytes.empty()) file.Add(tensor.name, dtype, tensor.shape, bytes);
+    if (!bytes.empty()) PW_RETURN_IF_ERROR(AddTensor(tensor, bytes, "--save", file));
   }
   const std::string generator = execution.GeneratorState();
   file.Add(std::string(kGenerator), "U8", {static_cast<int64_t>(generator.size())}, generator);
   file.Metadata("sha256", DigestOf(file.content()));
   return WriteFileAtomically(path, file.Write());
+}
+
+Status SaveWeights(const std::string& path, const Capture& capture) {
+  SafetensorsWriter file;
+  file.Metadata("graph", capture.graph.name());
+  for (const auto& [id, bytes] : capture.contents) {
+    PW_RETURN_IF_ERROR(AddTensor(capture.graph.tensor(id), bytes, "--weights", file));
+  }
+  return WriteFileAtomically(path, file.Write());
+}
+
+std::vector<std::string> MissingWeights(const Capture& capture) {
+  const Graph& graph = capture.graph;
+  std::set<TensorId> held;
+  for (const auto& [id, bytes] : capture.contents) held.insert(id);
+  std::vector<std::string> missing;
+  for (const TensorId id : graph.tensors()) {
+    const Tensor& tensor = graph.tensor(id);
+    const bool stored =
+        IsState(graph, tensor) && graph.storage(tensor.storage).kind != TensorKind::kOptimizerState;
+    if (stored && held.count(id) == 0) missing.push_back(tensor.name);
+  }
+  return missing;
 }
 
 Result<LoadedState> LoadState(const std::string& path, const Graph& graph, Execution& execution) {

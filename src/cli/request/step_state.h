@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "graph/graph.h"
+#include "torch_api/capture_service.h"
 #include "torch_api/execution_service.h"
 
 namespace placewright {
@@ -29,6 +30,12 @@ struct LoadedState {
 // of the reader; kFileCorrupt (not what its SHA-256 says); kPlanMismatch (no tensor of the graph,
 // another shape or dtype, a checkpoint that lacks one).
 Result<LoadedState> LoadState(const std::string& path, const Graph& graph, Execution& execution);
+
+// What a recorded model's file says that its parameters and constants hold (Capture::contents), for
+// LoadState. Errors: kNotExpressible (complex numbers), kFileUnwritable.
+Status SaveWeights(const std::string& path, const Capture& capture);
+// Tensors that a step of `capture` reads and the file does not hold, by name.
+std::vector<std::string> MissingWeights(const Capture& capture);
 
 // --inputs: values of the step's inputs by name, with or without "input:". A tensor with one dimension
 // more than the graph says holds one batch after the other.

@@ -100,7 +100,7 @@ bool ReadAt(int fd, int64_t offset, std::string* bytes) {
 }  // namespace
 
 Result<ExternalTensor> FindExternal(const onnx::TensorProto& tensor, const std::string& folder,
-                                    const std::string& place) {
+                                    const std::string& place, bool all_bytes) {
   PW_ASSIGN(const Entry entry, ParseEntry(tensor, place));
   ExternalTensor found;
   found.location = entry.location;
@@ -130,10 +130,12 @@ Result<ExternalTensor> FindExternal(const onnx::TensorProto& tensor, const std::
                     entry.offset),
         place);
   }
-  if (IsFoldable(tensor.data_type()) && count && *count <= kMaxFoldedElements) {
-    std::string bytes(static_cast<size_t>(length), '\0');
-    if (ReadAt(file.fd, entry.offset, &bytes)) found.value = ReadSmallTensor(tensor, &bytes);
-  }
+  const bool folds = IsFoldable(tensor.data_type()) && count && *count <= kMaxFoldedElements;
+  if (!folds && !all_bytes) return found;
+  std::string bytes(static_cast<size_t>(length), '\0');
+  if (!ReadAt(file.fd, entry.offset, &bytes)) return found;
+  if (folds) found.value = ReadSmallTensor(tensor, &bytes);
+  if (all_bytes) found.bytes = std::move(bytes);
   return found;
 }
 

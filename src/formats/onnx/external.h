@@ -15,6 +15,7 @@ struct ExternalTensor {
   bool missing = false;  // the file is not there; its content is then unknown, which may not matter
   std::string location;  // as the model states it
   std::optional<SmallTensor> value;  // read only if small and foldable
+  std::optional<std::string> bytes;  // if all of it was asked for
 };
 
 // Looks up the data of `tensor` (data_location EXTERNAL, already checked) below `folder` (empty:
@@ -23,7 +24,7 @@ struct ExternalTensor {
 // kFileCorrupt (the file is shorter than offset and length, or the length is not what the
 // dimensions ask for). Opens nothing but regular files.
 Result<ExternalTensor> FindExternal(const onnx::TensorProto& tensor, const std::string& folder,
-                                    const std::string& place);
+                                    const std::string& place, bool all_bytes = false);
 
 }  // namespace placewright::onnx_import
 

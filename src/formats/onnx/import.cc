@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "formats/onnx/attributes.h"
+#include "formats/onnx/external.h"
 #include "formats/onnx/scope.h"
 #include "formats/onnx/tensor_bytes.h"
 
@@ -15,8 +16,8 @@ using onnx::AttributeProto;
 
 class Exporter {
  public:
-  Exporter(const EmitInput& input, const Sources* probed)
-      : input_(input), graph_(input.model.graph()), probed_(probed) {}
+  Exporter(const EmitInput& input, const Sources* probed, const OnnxOptions& options)
+      : input_(input), graph_(input.model.graph()), probed_(probed), options_(options) {}
 
   Result<ImportedModel> Run() {
     const std::string name = Metadata(input_.model, "model");
@@ -27,7 +28,7 @@ class Exporter {
     }
     FindReadNames();
     for (const auto& tensor : graph_.initializer()) stored_.emplace(tensor.name(), &tensor);
-    for (size_t i = 0; i < input_.sources.sources.size(); ++i) AddSource(i);
+    for (size_t i = 0; i < input_.sources.sources.size(); ++i) PW_RETURN_IF_ERROR(AddSource(i));
     for (const auto& output : graph_.output()) program_.graph.outputs.push_back(output.name());
     PW_ASSIGN(const std::vector<int> order, SortNodes(graph_));
     for (const int index : order) {
@@ -53,22 +54,23 @@ class Exporter {
   }
 
   // Constant nodes stay nodes; all other sources are inputs, parameters and constants.
-  void AddSource(size_t index) {
+  Status AddSource(size_t index) {
     const Source& source = input_.sources.sources[index];
-    if (!source.always && read_.count(source.name) == 0) return;
+    if (!source.always && read_.count(source.name) == 0) return Ok();
     ImportedTensor tensor = TypeOf(source);
     if (source.kind == TensorKind::kInput) {
       ImportedInput input{std::string(source.name), tensor.dtype, std::move(tensor.shape), {}};
       if (probed_ != nullptr) FindBatch(probed_->sources[index], &input);
       program_.inputs.push_back(std::move(input));
-      return;
+      return Ok();
     }
     const auto stored = stored_.find(source.name);
-    if (source.kind == TensorKind::kConstant && stored == stored_.end()) return;
-    if (stored != stored_.end()) Fill(source, *stored->second, &tensor);
+    if (source.kind == TensorKind::kConstant && stored == stored_.end()) return Ok();
+    if (stored != stored_.end()) PW_RETURN_IF_ERROR(Fill(source, *stored->second, &tensor));
     auto& list =
         source.kind == TensorKind::kParameter ? program_.parameters : program_.graph.constants;
     list.push_back({std::string(source.name), std::move(tensor)});
+    return Ok();
   }
 
   static ImportedTensor TypeOf(const Source& source) {
@@ -92,14 +94,25 @@ class Exporter {
   }
 
   // External data was read where it is small; what stands in the file is taken from there.
-  void Fill(const Source& source, const onnx::TensorProto& stored, ImportedTensor* tensor) {
+  Status Fill(const Source& source, const onnx::TensorProto& stored, ImportedTensor* tensor) {
     const auto count = ElementCount(tensor->shape);
-    if (source.kind == TensorKind::kParameter && (!count || *count > kMaxFoldedElements)) return;
-    if (stored.data_location() != onnx::TensorProto::EXTERNAL) {
+    const bool external = stored.data_location() == onnx::TensorProto::EXTERNAL;
+    if (external && options_.contents) {
+      PW_ASSIGN(ExternalTensor found,
+                FindExternal(stored, options_.folder, std::string(source.name), true));
+      tensor->bytes = std::move(found.bytes);
+      return Ok();
+    }
+    if (source.kind == TensorKind::kParameter && !options_.contents &&
+        (!count || *count > kMaxFoldedElements)) {
+      return Ok();
+    }
+    if (!external) {
       tensor->bytes = Content(stored);
     } else if (source.known.value) {
       tensor->bytes = Content(ToProto(*source.known.value));
     }
+    return Ok();
   }
 
   std::optional<std::string> Content(const onnx::TensorProto& tensor) {
@@ -107,7 +120,8 @@ class Exporter {
     const auto count = ElementCount({tensor.dims().begin(), tensor.dims().end()});
     if (!element || !count) return std::nullopt;
     const int64_t size = StoredBytes(*element, *count);
-    if (size > kMaxConstantBytes || size > kMaxContentBytes - content_) return std::nullopt;
+    const bool too_large = size > kMaxConstantBytes || size > kMaxContentBytes - content_;
+    if (too_large && !options_.contents) return std::nullopt;
     content_ += size;
     return TensorBytes(tensor);
   }
@@ -193,6 +207,7 @@ class Exporter {
   const EmitInput& input_;
   const onnx::GraphProto& graph_;
   const Sources* probed_;
+  const OnnxOptions& options_;
   ImportedModel program_;
   std::unordered_map<std::string_view, const onnx::TensorProto*> stored_;
   std::unordered_set<std::string_view> read_;  // by a node, a sub-graph or as a graph output
@@ -201,8 +216,9 @@ class Exporter {
 
 }  // namespace
 
-Result<ImportedModel> ToImportedModel(const EmitInput& input, const Sources* probed) {
-  return Exporter(input, probed).Run();
+Result<ImportedModel> ToImportedModel(const EmitInput& input, const Sources* probed,
+                                      const OnnxOptions& options) {
+  return Exporter(input, probed, options).Run();
 }
 
 }  // namespace placewright::onnx_import

@@ -104,7 +104,7 @@ Result<ImportedModel> ImportModel(std::string_view bytes, const OnnxOptions& opt
   probe.batch = kProbeBatch;
   PW_ASSIGN(Sources probed, CollectSources(model, options.folder));
   const bool has_batch = ApplyDimensions(model, probe, &probed).ok();
-  return ToImportedModel(EmitInputOf(model, sized), has_batch ? &probed : nullptr);
+  return ToImportedModel(EmitInputOf(model, sized), has_batch ? &probed : nullptr, options);
 }
 
 // Exceptions of libonnx and protobuf stop here; those of one node's inference stop earlier.

@@ -39,6 +39,9 @@ struct OnnxOptions {
   // Open dimensions that neither `dimensions` nor `batch` gives a value become 1 (OnnxReport says
   // which): for looking at the structure of a model, not for plans.
   bool assume_dimensions = false;
+  // ImportOnnx: the program carries the contents of all tensors that the file stores, external ones
+  // among them, whatever their size.
+  bool contents = false;
 };
 
 // What the reader could not know.

@@ -30,7 +30,11 @@ Value Stacked(const NodeCall& call, const Values& rounds) {
 }
 
 bool GoesOn(const NodeCall& call, const Value& condition) {
-  if (const auto known = condition.Number()) return known->toBool();
+  if (const at::Tensor known = call.interpreter.ContentOf(condition);
+      known.defined() && known.numel() == 1) {
+    const OutsideStep outside;
+    return known.item().toBool();
+  }
   throw TorchFailure(MakeError(
       ErrorCode::kDataDependent, "whether the Loop goes on is computed from what tensors hold",
       call.node.place, "Export the model with loops whose number of iterations is known."));

@@ -66,7 +66,8 @@ Transposed ReadTransposed(const NodeCall& call, const at::Tensor& x, const at::T
     const int64_t out = asked ? (*asked)[asked->size() - rank + d] : in * window.stride[d];
     const int64_t total =
         window.stride[d] * (in - 1) + read.output_padding[d] + window.CandidateScope(d) - out;
-    window.begin[d] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+    const int64_t cut = std::max<int64_t>(0, total);  // what is missing is added at the end
+    window.begin[d] = mode == "SAME_UPPER" ? cut / 2 : cut - cut / 2;
     window.end[d] = total - window.begin[d];
   }
   return read;

@@ -24,11 +24,9 @@ at::Tensor FromList(const std::vector<T>& list, at::ScalarType type) {
 
 Value ConstantOf(const NodeCall& call) {
   if (const auto* tensor = FindImportedAttribute<ImportedTensor>(call.node, "value")) {
-    const at::Tensor known = HostTensor(*tensor);
-    if (known.defined()) return Value::Host(known);
-    const at::Tensor unknown = UnknownConstant(*tensor);
-    if (!unknown.defined()) call.Unsupported("a constant of texts or of elements below a byte");
-    return unknown;
+    Value value = lowering::ConstantOf(*tensor);
+    if (!value.defined()) call.Unsupported("a constant of texts or of elements below a byte");
+    return value;
   }
   const OutsideStep outside;
   if (const auto list = call.IntList("value_ints")) return Value::Host(HostInts(*list));

@@ -82,10 +82,14 @@ Values MaxPool(const NodeCall& call) {
     window.begin.assign(window.rank(), 0);
   }
   x = Widen(x, &window);
+  // LibTorch pools floats; those of 32 bits hold integers of 8 exactly.
+  const bool integer = at::isIntegralType(x.scalar_type(), /*includeBool=*/false);
+  if (integer) x = x.to(at::kFloat);
   const auto pool = x.dim() == 5 ? at::max_pool3d_with_indices : at::max_pool2d_with_indices;
   auto [result, indices] =
       pool(x, window.kernel, window.stride, window.begin, window.dilation, ceil_mode);
   if (one) result = at::squeeze(result, 2);
+  if (integer) result = result.to(given.scalar_type());
   if (!call.Wants(1)) return {result};
   if (one) indices = at::squeeze(indices, 2);
   return {result, WholeIndices(call, indices, given)};

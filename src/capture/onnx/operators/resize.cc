@@ -120,7 +120,10 @@ double Coordinate(const NodeCall& call, const Resizing& read, int64_t i, int64_t
   const auto at = static_cast<double>(i);
   if (read.coordinates == "asymmetric") return at / scale;
   if (read.coordinates == "align_corners") {
-    return out == 1 ? 0 : at * static_cast<double>(in - 1) / static_cast<double>(out - 1);
+    // Of a scale that was given the size before it was rounded down: so ONNX's own suite has it.
+    const double last =
+        (read.scales_given ? scale * static_cast<double>(in) : static_cast<double>(out)) - 1;
+    return out == 1 || last <= 0 ? 0 : at * static_cast<double>(in - 1) / last;
   }
   if (read.coordinates == "pytorch_half_pixel") return out > 1 ? (at + 0.5) / scale - 0.5 : 0;
   if (read.coordinates == "half_pixel") return (at + 0.5) / scale - 0.5;

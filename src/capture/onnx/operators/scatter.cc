@@ -8,10 +8,6 @@
 namespace placewright::lowering {
 namespace {
 
-at::Tensor FromFront(const at::Tensor& indices, int64_t size) {
-  return at::where(at::lt(indices, 0), at::add(indices, size), indices);
-}
-
 // LibTorch's word for a reduction, empty for none.
 std::string Reduction(const NodeCall& call) {
   const std::string word = call.Text("reduction", "none");
@@ -34,7 +30,7 @@ Values ScatterElements(const NodeCall& call) {
   const at::Tensor x = call.In(0), updates = call.In(2);
   const int64_t axis = call.Axis(call.Int("axis", 0), x.dim());
   at::Tensor indices = call.In(1).to(at::kLong);
-  if (call.on_host) indices = FromFront(indices, x.size(axis));
+  if (!call.CountsFromFront(1)) indices = call.FromFront(indices, x.size(axis));
   return {ScatterInto(x, axis, indices, updates, Reduction(call))};
 }
 
@@ -49,7 +45,7 @@ Values ScatterNd(const NodeCall& call) {
   for (int64_t d = 0; d < x.dim(); ++d) (d < depth ? places : slice) *= x.size(d);
   for (int64_t i = 0; i < depth; ++i) {
     at::Tensor part = at::select(indices, -1, i);
-    if (call.on_host) part = FromFront(part, x.size(i));
+    if (!call.CountsFromFront(1)) part = call.FromFront(part, x.size(i));
     row = row.defined() ? at::add(at::mul(row, x.size(i)), part) : part;
   }
   const int64_t count = row.numel();

@@ -1,5 +1,5 @@
-// What is picked out of a tensor by indices. Indices of the step must not be negative; known ones
-// are counted from behind where they are.
+// What is picked out of a tensor by indices, which may count from behind. Rows of a table that the step
+// computes must not be negative (tokens are not): it is looked up as it is.
 #include <ATen/ATen.h>
 
 #include "capture/onnx/operators/table.h"
@@ -8,20 +8,18 @@ namespace placewright::lowering {
 namespace {
 
 // Input i as indices into a dimension of that size.
-at::Tensor Indices(const NodeCall& call, size_t i, int64_t size) {
+at::Tensor Indices(const NodeCall& call, size_t i, int64_t size, bool rows_of_table = false) {
+  if (call.CountsFromFront(i)) return call.In(i).to(at::kLong);
   if (call.on_host || !call.inputs[i].is_host()) {
     const at::Tensor given = call.In(i).to(at::kLong);
-    return call.on_host ? at::where(at::lt(given, 0), at::add(given, size), given) : given;
+    return rows_of_table ? given : call.FromFront(given, size);
   }
-  const at::Tensor known = call.Known(i);
-  const auto front = [&] {
+  const at::Tensor front = [&] {
     const OutsideStep outside;
-    const at::Tensor given = known.to(at::kLong);
-    if (!given.lt(0).any().item<bool>()) return at::Tensor();
+    const at::Tensor given = call.inputs[i].tensor().to(at::kLong);
     return at::where(at::lt(given, 0), at::add(given, size), given);
   }();
-  if (front.defined()) return Value::Host(front).InStep();
-  return call.In(i).to(at::kLong);
+  return Value::Host(front).InStep();
 }
 
 Values Gather(const NodeCall& call) {
@@ -36,10 +34,10 @@ Values Gather(const NodeCall& call) {
     }
     return {at::select(x, axis, at_index)};
   }
-  const at::Tensor indices = Indices(call, 1, x.size(axis));
-  if (axis == 0 && x.dim() == 2 && at::isFloatingType(x.scalar_type()) && !call.on_host) {
-    return {at::embedding(x, indices)};
-  }
+  const bool table =
+      axis == 0 && x.dim() == 2 && at::isFloatingType(x.scalar_type()) && !call.on_host;
+  const at::Tensor indices = Indices(call, 1, x.size(axis), table);
+  if (table) return {at::embedding(x, indices)};
   const at::Tensor picked =
       at::index_select(x, axis, indices.dim() == 1 ? indices : at::reshape(indices, {-1}));
   if (indices.dim() == 1) return {picked};
@@ -73,7 +71,7 @@ Values GatherNd(const NodeCall& call) {
   for (int64_t i = 0; i < depth; ++i) {
     const int64_t size = x.size(common + i);
     at::Tensor part = at::select(indices, -1, i);
-    if (call.on_host) part = at::where(at::lt(part, 0), at::add(part, size), part);
+    if (!call.CountsFromFront(1)) part = call.FromFront(part, size);
     row = row.defined() ? at::add(at::mul(row, size), part) : part;
     places *= size;
   }
