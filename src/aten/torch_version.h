@@ -13,6 +13,8 @@
 // The dispatch key of the recorder: below autograd and ADInplaceOrView, above all backends, and
 // used by nothing else in C++. It must be a bare name, for TORCH_LIBRARY_IMPL.
 #define PLACEWRIGHT_RECORDER_KEY Fake
+// That of automatic mixed precision: above autograd, and used by LibTorch's own tests alone.
+#define PLACEWRIGHT_AUTOCAST_KEY TESTING_ONLY_GenericMode
 
 namespace placewright {
 

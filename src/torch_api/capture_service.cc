@@ -37,6 +37,15 @@ Result<Training> ParseTraining(std::string_view text) {
                    "Give adam, sgd, or none for a forward pass alone.");
 }
 
+Result<CapturePrecision> ParseAmp(std::string_view text) {
+  if (text == "f16") return CapturePrecision::kF16;
+  if (text == "bf16") return CapturePrecision::kBf16;
+  return MakeError(
+      ErrorCode::kUsage,
+      "--amp \"" + Printable(text) + "\" is unknown" + DidYouMean(text, {"f16", "bf16"}), "",
+      "Give f16 or bf16.");
+}
+
 std::string_view ToString(LossKind loss) {
   for (const auto& [name, value] : kLosses) {
     if (value == loss) return name;

@@ -25,6 +25,13 @@ std::string_view ToString(Training training);  // "none", "sgd", "adam"
 // Errors: kUsage with near names.
 Result<Training> ParseTraining(std::string_view text);
 
+// In which the forward pass computes: as the model stands, or by automatic mixed precision (products and
+// convolutions in 16 bits, what needs it in f32).
+enum class CapturePrecision : uint8_t { kAsIs, kF16, kBf16 };
+
+// "f16", "bf16". Errors: kUsage with near names.
+Result<CapturePrecision> ParseAmp(std::string_view text);
+
 // What a model from a file is trained on (capture/outside/outside_model.h); models of the zoo bring
 // their own loss.
 enum class LossKind : uint8_t { kCrossEntropy, kMeanSquared, kMean, kOutput };
@@ -62,6 +69,8 @@ struct CaptureRequest {
   std::string model;  // NAME or NAME@PRESET of the zoo, else the path of a file
   Training training = Training::kAdam;
   std::map<std::string, double> values;  // overrides of parameters; of files `batch` alone
+
+  CapturePrecision precision = CapturePrecision::kAsIs;
 
   // Ends the recording with kInterrupted once it is set.
   const std::atomic<bool>* interrupted = nullptr;

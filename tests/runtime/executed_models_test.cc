@@ -40,7 +40,7 @@ class ExecutedModels : public ::testing::TestWithParam<TinyModel> {
     at::set_num_threads(1);
     at::manual_seed(1);
     const TinyModel& c = GetParam();
-    Result<ModelStep> built = ModelStep::Build({c.model, c.training, c.values}, false);
+    Result<ModelStep> built = ModelStep::Build(c.Request(), false);
     ASSERT_TRUE(built.ok()) << built.error().ToString();
     ModelStep step = std::move(built).Take();
     // Not the first step: the optimizer's state is no longer zero.
@@ -179,9 +179,7 @@ class TrainedModels : public ExecutedModels {
 TEST_P(TrainedModels, LossesFallAsEagersDo) {
   constexpr int kSteps = 200, kBatches = 4;
   at::manual_seed(1);
-  ModelStep eager =
-      std::move(ModelStep::Build({GetParam().model, GetParam().training, GetParam().values}, false))
-          .Take();
+  ModelStep eager = std::move(ModelStep::Build(GetParam().Request(), false)).Take();
   ASSERT_TRUE(eager.Run().ok());
   const std::vector<ModelStep::Found> found = eager.FoundTensors();
   Random random(5);

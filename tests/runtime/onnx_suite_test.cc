@@ -160,7 +160,8 @@ class SuiteModel {
     CaptureRequest request;
     request.imported = std::make_shared<const ImportedModel>(std::move(imported));
     request.keep_contents = true;
-    PW_ASSIGN(const OnnxSource source, OnnxSource::Create(request));
+    PW_ASSIGN(OnnxSource source, OnnxSource::Create(request));
+    source.Follow(request);
     PW_ASSIGN(Capture capture, CaptureStep(source, Training::kNone, /*prove_batch=*/false));
     PW_ASSIGN(const std::string text,
               FormatAtenGraph(capture.graph, capture.module_stated, nullptr, false));

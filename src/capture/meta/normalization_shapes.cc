@@ -6,20 +6,28 @@
 namespace placewright {
 namespace {
 
+at::ScalarType TypeOfParameters(const TorchCall& call, size_t weight, const at::Tensor& input) {
+  const c10::IValue& given = call.argument(weight);
+  return given.isTensor() && given.toTensor().defined() ? given.toTensor().scalar_type()
+                                                        : input.scalar_type();
+}
+
 // native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
-// -> (output, mean, inverse deviation); the last two are empty where nothing is trained.
+// -> (output, mean, inverse deviation); the last two are empty where nothing is trained. The input may
+// be narrower than the parameters, whose type the statistics have.
 std::vector<c10::IValue> BatchNorm(const TorchCall& call) {
   const at::Tensor input = TensorArgument(call, 0);
   const int64_t saved = call.argument(5).toBool() ? input.size(1) : 0;
-  return {EmptyLike(input), EmptyMeta({saved}, input.scalar_type()),
-          EmptyMeta({saved}, input.scalar_type())};
+  const at::ScalarType type = TypeOfParameters(call, 1, input);
+  return {EmptyLike(input), EmptyMeta({saved}, type), EmptyMeta({saved}, type)};
 }
 
 // native_batch_norm_backward(grad_out, input, weight, ..., train = 7, eps, output_mask = 9)
 std::vector<c10::IValue> BatchNormBackward(const TorchCall& call) {
   const at::Tensor input = TensorArgument(call, 1), none;
   const c10::List<bool> wanted = call.argument(9).toBoolList();
-  const auto of_channels = [&] { return EmptyMeta({input.size(1)}, input.scalar_type()); };
+  const at::ScalarType type = TypeOfParameters(call, 2, input);
+  const auto of_channels = [&] { return EmptyMeta({input.size(1)}, type); };
   return {wanted[0] ? EmptyLike(input) : none, wanted[1] ? of_channels() : none,
           wanted[2] ? of_channels() : none};
 }

@@ -23,9 +23,7 @@ class OnnxSource : public StepSource {
       : program_(std::move(program)), loss_(loss) {}
   // Of a request with a program.
   static Result<OnnxSource> Create(const CaptureRequest& request) {
-    OnnxSource source(request.imported, request.loss);
-    source.KeepContents(request.keep_contents);
-    return source;
+    return OnnxSource(request.imported, request.loss);
   }
   const std::string& name() const override { return program_->name; }
   int64_t batch() const override { return program_->batch; }

@@ -10,7 +10,7 @@ namespace {
 template <class Source>
 Result<std::unique_ptr<StepSource>> Make(const CaptureRequest& request) {
   PW_ASSIGN(Source source, Source::Create(request));
-  source.StopAt(request.interrupted);
+  source.Follow(request);
   return std::unique_ptr<StepSource>(std::make_unique<Source>(std::move(source)));
 }
 

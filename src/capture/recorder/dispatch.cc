@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "aten/failure.h"
+#include "capture/autocast/autocast.h"
 #include "capture/meta/one_hot.h"
 
 namespace placewright {
@@ -24,6 +25,7 @@ struct HandlerInfo : c10::DebugInfoBase {
 
 void Intercept(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const c10::impl::ExcludeDispatchKeyGuard below(kRecorderKey);
+  const WithoutAutocast uncast;
   TorchCall call{op, keys, *stack};
   CallHandler* handler = CurrentHandler();
   if (handler == nullptr) {

@@ -1,6 +1,7 @@
 #include "capture/step/model_step.h"
 
 #include "aten/failure.h"
+#include "capture/autocast/autocast.h"
 #include "capture/meta/meta_run.h"
 #include "capture/step/capture_step.h"
 
@@ -26,7 +27,7 @@ std::vector<at::Tensor> TensorsOf(const std::vector<NamedTensor>& named) {
 
 Result<ModelStep> ModelStep::Build(const CaptureRequest& request, bool on_meta) {
   PW_ASSIGN(ZooSource source, ZooSource::Create(request));
-  source.StopAt(request.interrupted);
+  source.Follow(request);
   return Build(source, source.batch(), request.training, on_meta);
 }
 
@@ -36,6 +37,7 @@ Result<ModelStep> ModelStep::Build(const StepSource& source, int64_t batch, Trai
   step.name_ = source.name();
   step.batch_ = batch;
   step.on_meta_ = on_meta;
+  step.autocast_ = source.autocast();
   step.training_ = training;
   const auto build = [&] {
     step.model_ = source.Build(batch);
@@ -84,6 +86,7 @@ std::vector<ModelStep::Found> ModelStep::FoundTensors() const {
 void ModelStep::RunForward() {
   const std::vector<at::Tensor> inputs = TensorsOf(inputs_);
   const at::AutoGradMode gradients(training_ != Training::kNone);
+  const AutocastScope autocast(autocast_);
   outputs_ = model_->Forward(inputs);
   if (training_ != Training::kNone) loss_ = model_->Loss(outputs_, inputs);
 }
@@ -91,7 +94,21 @@ void ModelStep::RunForward() {
 // Gradients are new tensors in every step.
 void ModelStep::RunBackward() {
   for (const NamedTensor& parameter : parameters_) parameter.tensor.mutable_grad().reset();
-  loss_.backward();
+  if (autocast_ == at::kHalf) {
+    loss_.backward(at::full_like(loss_, kLossScale));
+  } else {
+    loss_.backward();
+  }
+}
+
+void ModelStep::Update() {
+  if (autocast_ == at::kHalf) {
+    for (const NamedTensor& parameter : parameters_) {
+      const at::Tensor gradient = parameter.tensor.grad();
+      if (gradient.defined()) gradient.mul_(1 / kLossScale);
+    }
+  }
+  optimizer_->Step();
 }
 
 Result<at::Tensor> ModelStep::Run() {
@@ -99,7 +116,7 @@ Result<at::Tensor> ModelStep::Run() {
     RunForward();
     if (training_ == Training::kNone) return;
     RunBackward();
-    optimizer_->Step();
+    Update();
   }));
   return training_ == Training::kNone ? outputs_[0] : loss_.detach();
 }
@@ -112,7 +129,7 @@ Result<std::vector<at::Tensor>> ModelStep::RunBelow(Recorder& recorder) {
   PW_RETURN_IF_ERROR(recorder.Run(Phase::kForward, [&] { RunForward(); }));
   if (training_ == Training::kNone) return outputs_;
   PW_RETURN_IF_ERROR(recorder.Run(Phase::kBackward, [&] { RunBackward(); }));
-  PW_RETURN_IF_ERROR(recorder.Run(Phase::kOptimizer, [&] { optimizer_->Step(); }));
+  PW_RETURN_IF_ERROR(recorder.Run(Phase::kOptimizer, [&] { Update(); }));
   std::vector<at::Tensor> outputs = {loss_};
   for (const Found& item : found) {
     if (item.kind != TensorKind::kInput && recorder.HasMade(item.tensor)) {
@@ -144,7 +161,7 @@ Result<GraphBuilder> ModelStep::RecordToCompare() {
 
 Result<Capture> CaptureZooModel(const CaptureRequest& request) {
   PW_ASSIGN(ZooSource source, ZooSource::Create(request));
-  source.StopAt(request.interrupted);
+  source.Follow(request);
   return CaptureStep(source, request.training, request.prove_batch);
 }
 

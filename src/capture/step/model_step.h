@@ -14,6 +14,11 @@ namespace placewright {
 
 class ModelStep {
  public:
+  // Of a step in f16: the backward pass begins with it in the place of 1, gradients are divided by it before
+  // the update, so that small ones do not vanish. A static one (Micikevicius et al. 2018, sec.
+  // 3.2); torch.cuda.amp.GradScaler starts with 65,536 and adapts it to what it finds in the gradients,
+  // which no step without reading data can.
+  static constexpr double kLossScale = 1024;
   // Builds model, inputs and optimizer state; without memory if `on_meta`. Errors: those of
   // `source`; kNotRecordable (values that contradict each other).
   static Result<ModelStep> Build(const StepSource& source, int64_t batch, Training training,
@@ -50,12 +55,14 @@ class ModelStep {
   ModelStep() = default;
   void RunForward();
   void RunBackward();
+  void Update();
   // Runs the step below `recorder`; the outputs of the graph.
   Result<std::vector<at::Tensor>> RunBelow(Recorder& recorder);
 
   std::string name_;
   int64_t batch_ = 0;
   bool on_meta_ = false;
+  std::optional<at::ScalarType> autocast_;
   Training training_ = Training::kNone;
   const std::atomic<bool>* interrupted_ = nullptr;
   std::shared_ptr<Model> model_;

@@ -70,7 +70,7 @@ class RecordedModels : public ::testing::TestWithParam<TinyModel> {
     at::set_num_threads(1);
     at::manual_seed(1);
     const TinyModel& c = GetParam();
-    Result<ModelStep> step = ModelStep::Build({c.model, c.training, c.values}, false);
+    Result<ModelStep> step = ModelStep::Build(c.Request(), false);
     ASSERT_TRUE(step.ok()) << step.error().ToString();
     step_ = std::make_unique<ModelStep>(std::move(step).Take());
     // Not the first step: the optimizer's state is no longer zero.
@@ -148,7 +148,7 @@ TEST_P(RecordedModels, SoDoTwentyOtherOrders) {
 
 TEST_P(RecordedModels, WithoutMemoryItIsTheSameGraph) {
   const TinyModel& c = GetParam();
-  Result<ModelStep> meta = ModelStep::Build({c.model, c.training, c.values}, true);
+  Result<ModelStep> meta = ModelStep::Build(c.Request(), true);
   ASSERT_TRUE(meta.ok()) << meta.error().ToString();
   Result<ModelStep::Recording> recording = meta.value().Record();
   ASSERT_TRUE(recording.ok()) << recording.error().ToString();

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,14 +28,18 @@ class StepSource {
 
   // Building and recording end with kInterrupted once this flag is set; nullptr: never.
   const std::atomic<bool>* interrupted() const { return interrupted_; }
-  void StopAt(const std::atomic<bool>* interrupted) { interrupted_ = interrupted; }
   // Whether models shall know what they hold (Model::ContentOf).
+  // Mixed precision of the forward pass (capture/autocast/autocast.h).
+  const std::optional<at::ScalarType>& autocast() const { return autocast_; }
   bool keeps_contents() const { return keeps_contents_; }
-  void KeepContents(bool keep) { keeps_contents_ = keep; }
+
+  // What a request says of the recording, whatever is recorded.
+  void Follow(const CaptureRequest& request);
 
  private:
   const std::atomic<bool>* interrupted_ = nullptr;
   bool keeps_contents_ = false;
+  std::optional<at::ScalarType> autocast_;
 };
 
 // A model of the zoo.

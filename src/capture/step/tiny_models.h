@@ -15,8 +15,16 @@ struct TinyModel {
   const char* model;
   Training training;
   std::map<std::string, double> values;
+  CapturePrecision precision = CapturePrecision::kAsIs;
+
+  CaptureRequest Request() const {
+    CaptureRequest request{model, training, values};
+    request.precision = precision;
+    return request;
+  }
   friend std::ostream& operator<<(std::ostream& out, const TinyModel& c) {
-    return out << c.model << "_" << ToString(c.training);
+    return out << c.model << "_" << ToString(c.training)
+               << (c.precision == CapturePrecision::kAsIs ? "" : "_bf16");
   }
 };
 
@@ -115,6 +123,15 @@ inline std::vector<TinyModel> TinyModels() {
       {"wavenet-2x18", Training::kAdam, kTinyWaveNet},
       {"wavenet-4x36", Training::kSgd, With(With(kTinyWaveNet, "stacks", 4), "layers", 9)},
       {"amoebanet-d", Training::kSgd, kTinyAmoebaNet},
+      {"mlp", Training::kAdam, kTinyMlp, CapturePrecision::kBf16},
+      {"bert-base", Training::kAdam, kTinyBert, CapturePrecision::kBf16},
+      {"bert-base", Training::kNone, kTinyBert, CapturePrecision::kBf16},
+      {"gpt-2", Training::kAdam, kTinyGpt2, CapturePrecision::kBf16},
+      {"gnmt-2", Training::kSgd, kTinyGnmt, CapturePrecision::kBf16},
+      {"transformer-xl-2", Training::kAdam, kTinyTransformerXl, CapturePrecision::kBf16},
+      {"resnet-50", Training::kSgd, kTinyResNet, CapturePrecision::kBf16},
+      {"moe-transformer", Training::kAdam, kTinyMoe, CapturePrecision::kBf16},
+      {"wavenet-2x18", Training::kAdam, kTinyWaveNet, CapturePrecision::kBf16},
   };
 }
 

@@ -52,7 +52,7 @@ class Model : public Module {
   virtual at::Tensor Loss(const Tensors& outputs, const Tensors& inputs) = 0;
 
   // Of a model that has run without memory: what a tensor that it found holds, where it is known and
-  // StepSource::KeepContents asked for it; else undefined.
+  // CaptureRequest::keep_contents asked for it; else undefined.
   virtual at::Tensor ContentOf(const at::Tensor& /*found*/) const { return {}; }
   // Sentences for the user on what was taken otherwise than the model says, after it has run.
   virtual std::vector<std::string> Notes() const { return {}; }

@@ -74,6 +74,12 @@ class CaptureCommand : public Command {
                   "output: its own loss (default cross-entropy)")
         .TypeName("NAME")
         .Group("Input");
+    app.AddOption(
+           "--amp", amp_,
+           "Automatic mixed precision: products and convolutions in f16 (with loss scaling) or "
+           "bf16")
+        .TypeName("TYPE")
+        .Group("Input");
     app.AddFlag("--one-batch", one_batch_,
                 "Record at this batch alone, without proving how the step scales")
         .Group("Input");
@@ -99,6 +105,9 @@ class CaptureCommand : public Command {
 
   Result<int> Run(Context& context) override {
     PW_ASSIGN(request_.training, ParseTraining(training_));
+    if (!amp_.empty()) {
+      PW_ASSIGN(request_.precision, ParseAmp(amp_));
+    }
     PW_RETURN_IF_ERROR(ParseParameters(parameters_, request_.values));
     if (batch_) {
       if (!request_.values.emplace("batch", static_cast<double>(*batch_)).second) {
@@ -150,6 +159,7 @@ class CaptureCommand : public Command {
       const bool with_loss =
           request_.source != ModelSource::kZoo && request_.training != Training::kNone;
       object["loss"] = with_loss ? Json(ToString(request_.loss)) : Json(nullptr);
+      object["amp"] = amp_.empty() ? Json(nullptr) : Json(amp_);
       object["batch"] = graph.batch();
       object["batch_proof"] = BatchProofJson(graph);
       object["ops"] = summary.ops;
@@ -179,7 +189,7 @@ class CaptureCommand : public Command {
   std::optional<int64_t> batch_;
   bool one_batch_ = false;
   std::vector<std::string> parameters_;
-  std::string training_ = "adam", output_, weights_;
+  std::string training_ = "adam", output_, weights_, amp_;
 };
 
 }  // namespace
