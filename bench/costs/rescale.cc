@@ -39,10 +39,12 @@ Work RescaledWork(const Graph& graph, OpId id, double factor) {
   return work;
 }
 
-Nanos StepTime(const Graph& graph, const DeviceKind& kind, double factor) {
+Nanos StepTime(const Graph& graph, const DeviceKind& kind, double factor,
+               FloatPrecision precision) {
   Nanos sum(0);
   for (OpId op : graph.ops()) {
-    const Nanos time = RooflineTime(RescaledWork(graph, op, factor), ComputeDType(graph, op), kind);
+    const Nanos time =
+        RooflineTime(RescaledWork(graph, op, factor), ComputeDType(graph, op), kind, precision);
     if (time != CostTable::kUnsupported) sum = Nanos(SaturatingAdd(sum.count, time.count));
   }
   return sum;

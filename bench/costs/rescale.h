@@ -15,7 +15,8 @@ namespace placewright::bench {
 Work RescaledWork(const Graph& graph, OpId op, double factor);
 
 // Time of the whole step on one device: the sum over its ops, one after the other.
-Nanos StepTime(const Graph& graph, const DeviceKind& kind, double factor = 1);
+Nanos StepTime(const Graph& graph, const DeviceKind& kind, double factor = 1,
+               FloatPrecision precision = FloatPrecision::kPyTorch);
 
 }  // namespace placewright::bench
 

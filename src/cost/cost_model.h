@@ -18,6 +18,7 @@
 #include "cluster/cluster.h"
 #include "cost/cost_table.h"
 #include "cost/measured_costs.h"
+#include "cost/precision.h"
 #include "cost/work.h"
 
 namespace placewright {
@@ -45,6 +46,7 @@ struct CostOptions {
   std::string profile = "default";
   std::vector<CostOverride> overrides;   // win over the others; later lines win
   std::vector<MeasuredDevice> measured;  // win over the model
+  FloatPrecision precision = FloatPrecision::kPyTorch;
 };
 
 // Op types of the graph that are costed by their bytes alone: sorted, distinct; none where the file
@@ -64,7 +66,8 @@ Result<CostTable> ModelCosts(const Graph& graph, const Cluster& cluster, const C
 
 // Time of one piece of work on one device kind (dtype decides the peak rate), rounded up to whole
 // nanoseconds; CostTable::kUnsupported if it computes in a dtype for which the kind has no rate.
-Nanos RooflineTime(const Work& work, DType dtype, const DeviceKind& kind);
+Nanos RooflineTime(const Work& work, DType dtype, const DeviceKind& kind,
+                   FloatPrecision precision = FloatPrecision::kPyTorch);
 
 }  // namespace placewright
 

@@ -16,47 +16,65 @@ constexpr double kDepthwiseConvolution = 0.08;
 struct ArchitectureRow {
   std::string_view name;
   DeviceClass device_class;
-  double bandwidth;    // of streaming kernels
-  double clock;        // GHz: one lane's steps through a sum
-  double gemm;         // large f32 products
-  double direct;       // GPUs: convolutions without a fast algorithm, relative to the P100;
-                       // CPUs: all convolutions
-  double winograd;     // GPUs: Winograd's, relative to the P100
-  double tensor_gemm;  // 16- and 8-bit products of tensor cores
-  double scalar;       // everything else that computes
+  double bandwidth;  // of streaming kernels
+  double clock;      // GHz: one lane's steps through a sum
+  double gemm;       // large f32 products
+  double direct;     // GPUs: convolutions without a fast algorithm, relative to the P100;
+                     // CPUs: all convolutions
+  double winograd;   // GPUs: Winograd's, relative to the P100
+  double tf32;       // products in TF32 by tensor cores
+  double narrow;     // 16- and 8-bit products; kByBalance: as kTensorShares says
+  double scalar;     // everything else that computes
 };
 
+constexpr double kByBalance = 0;
+
+// What tensor cores reach of their 16-bit rate, by how many times the rate of float32 it is: the more
+// they outrun everything else on the device, the more they wait for it. Between the points linear.
+struct TensorShare {
+  double ratio, product, convolution;
+};
+constexpr std::array kTensorShares = {TensorShare{2, 0.90, 0.87}, TensorShare{4, 0.80, 0.70},
+                                      TensorShare{8, 0.72, 0.57}, TensorShare{16, 0.65, 0.43}};
+
 constexpr std::array kRows = {
-    ArchitectureRow{"kepler", DeviceClass::kGpu, 0.80, 0.82, 0.50, 0.49, 0.49, 0.50, 0.5},
-    ArchitectureRow{"maxwell", DeviceClass::kGpu, 0.80, 1.10, 0.80, 1.00, 1.00, 0.50, 0.5},
-    ArchitectureRow{"pascal", DeviceClass::kGpu, 0.70, 1.48, 0.80, 1.00, 1.00, 0.50, 0.5},
-    ArchitectureRow{"volta", DeviceClass::kGpu, 0.83, 1.53, 0.80, 1.45, 1.00, 0.50, 0.5},
-    ArchitectureRow{"turing", DeviceClass::kGpu, 0.75, 1.70, 0.80, 1.42, 1.00, 0.50, 0.5},
-    ArchitectureRow{"turing-70w", DeviceClass::kGpu, 0.69, 1.20, 0.60, 1.06, 0.75, 0.40, 0.4},
-    ArchitectureRow{"ampere", DeviceClass::kGpu, 0.88, 1.41, 0.80, 1.45, 1.00, 0.50, 0.5},
-    ArchitectureRow{"ada", DeviceClass::kGpu, 0.88, 2.50, 0.60, 1.20, 0.80, 0.40, 0.5},
-    ArchitectureRow{"hopper", DeviceClass::kGpu, 0.88, 1.70, 0.60, 1.20, 0.80, 0.40, 0.5},
-    ArchitectureRow{"ada-72w", DeviceClass::kGpu, 0.88, 1.50, 0.45, 0.90, 0.60, 0.30, 0.4},
-    ArchitectureRow{"blackwell", DeviceClass::kGpu, 0.88, 1.90, 0.60, 1.20, 0.80, 0.40, 0.5},
-    ArchitectureRow{"ada-laptop", DeviceClass::kGpu, 0.88, 1.90, 0.45, 0.90, 0.60, 0.30, 0.4},
-    ArchitectureRow{"blackwell-laptop", DeviceClass::kGpu, 0.88, 1.90, 0.45, 0.90, 0.60, 0.30, 0.4},
-    ArchitectureRow{"other-gpu", DeviceClass::kGpu, 0.83, 1.53, 0.80, 1.45, 1.00, 0.50, 0.5},
-    ArchitectureRow{"cdna", DeviceClass::kGpu, 0.75, 1.50, 0.60, 1.00, 0.80, 0.40, 0.5},
-    ArchitectureRow{"cdna2", DeviceClass::kGpu, 0.75, 1.70, 0.60, 1.00, 0.80, 0.40, 0.5},
-    ArchitectureRow{"cdna3", DeviceClass::kGpu, 0.75, 2.10, 0.60, 1.00, 0.80, 0.40, 0.5},
-    ArchitectureRow{"tpu", DeviceClass::kOther, 0.75, 0.94, 0.60, 1.00, 0.80, 0.50, 0.25},
-    ArchitectureRow{"broadwell", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
-    ArchitectureRow{"skylake", DeviceClass::kCpu, 0.75, 0, 0.60, 0.48, 0, 0.60, 0.20},
-    ArchitectureRow{"icelake", DeviceClass::kCpu, 0.75, 0, 0.60, 0.48, 0, 0.60, 0.20},
-    ArchitectureRow{"sapphirerapids", DeviceClass::kCpu, 0.75, 0, 0.60, 0.48, 0, 0.60, 0.20},
-    ArchitectureRow{"zen2", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
-    ArchitectureRow{"zen3", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
-    ArchitectureRow{"zen4", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
-    ArchitectureRow{"zen5", DeviceClass::kCpu, 0.75, 0, 0.60, 0.48, 0, 0.60, 0.20},
-    ArchitectureRow{"alderlake", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
-    ArchitectureRow{"raptorlake", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
-    ArchitectureRow{"arrowlake", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
-    ArchitectureRow{"other-cpu", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.25},
+    ArchitectureRow{"kepler", DeviceClass::kGpu, 0.80, 0.82, 0.50, 0.49, 0.49, 0.50, 0.50, 0.5},
+    ArchitectureRow{"maxwell", DeviceClass::kGpu, 0.80, 1.10, 0.80, 1.00, 1.00, 0.50, 0.50, 0.5},
+    ArchitectureRow{"pascal", DeviceClass::kGpu, 0.70, 1.48, 0.80, 1.00, 1.00, 0.50, 0.50, 0.5},
+    ArchitectureRow{"volta", DeviceClass::kGpu, 0.83, 1.53, 0.80, 1.45, 1.00, 0.50, kByBalance,
+                    0.5},
+    ArchitectureRow{"turing", DeviceClass::kGpu, 0.75, 1.70, 0.80, 1.42, 1.00, 0.50, kByBalance,
+                    0.5},
+    ArchitectureRow{"turing-70w", DeviceClass::kGpu, 0.69, 1.20, 0.60, 1.06, 0.75, 0.40, 0.45, 0.4},
+    ArchitectureRow{"ampere", DeviceClass::kGpu, 0.88, 1.41, 0.80, 1.45, 1.00, 0.50, kByBalance,
+                    0.5},
+    ArchitectureRow{"ada", DeviceClass::kGpu, 0.88, 2.50, 0.60, 1.20, 0.80, 0.40, kByBalance, 0.5},
+    ArchitectureRow{"hopper", DeviceClass::kGpu, 0.88, 1.70, 0.60, 1.20, 0.80, 0.40, kByBalance,
+                    0.5},
+    ArchitectureRow{"ada-72w", DeviceClass::kGpu, 0.88, 1.50, 0.45, 0.90, 0.60, 0.30, 0.45, 0.4},
+    ArchitectureRow{"blackwell", DeviceClass::kGpu, 0.88, 1.90, 0.60, 1.20, 0.80, 0.40, kByBalance,
+                    0.5},
+    ArchitectureRow{"ada-laptop", DeviceClass::kGpu, 0.88, 1.90, 0.45, 0.90, 0.60, 0.30, 0.60, 0.4},
+    ArchitectureRow{"blackwell-laptop", DeviceClass::kGpu, 0.88, 1.90, 0.45, 0.90, 0.60, 0.30, 0.60,
+                    0.4},
+    ArchitectureRow{"other-gpu", DeviceClass::kGpu, 0.83, 1.53, 0.80, 1.45, 1.00, 0.50, kByBalance,
+                    0.5},
+    ArchitectureRow{"cdna", DeviceClass::kGpu, 0.75, 1.50, 0.60, 1.00, 0.80, 0.40, 0.40, 0.5},
+    ArchitectureRow{"cdna2", DeviceClass::kGpu, 0.75, 1.70, 0.60, 1.00, 0.80, 0.40, 0.40, 0.5},
+    ArchitectureRow{"cdna3", DeviceClass::kGpu, 0.75, 2.10, 0.60, 1.00, 0.80, 0.40, 0.40, 0.5},
+    ArchitectureRow{"tpu", DeviceClass::kOther, 0.75, 0.94, 0.60, 1.00, 0.80, 0.50, 0.50, 0.25},
+    ArchitectureRow{"broadwell", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.75, 0.25},
+    ArchitectureRow{"skylake", DeviceClass::kCpu, 0.75, 0, 0.60, 0.48, 0, 0.60, 0.60, 0.20},
+    ArchitectureRow{"icelake", DeviceClass::kCpu, 0.75, 0, 0.60, 0.48, 0, 0.60, 0.60, 0.20},
+    ArchitectureRow{"sapphirerapids", DeviceClass::kCpu, 0.75, 0, 0.60, 0.48, 0, 0.60, 0.60, 0.20},
+    ArchitectureRow{"zen2", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.75, 0.25},
+    ArchitectureRow{"zen3", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.75, 0.25},
+    ArchitectureRow{"zen4", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.75, 0.25},
+    ArchitectureRow{"zen5", DeviceClass::kCpu, 0.75, 0, 0.60, 0.48, 0, 0.60, 0.60, 0.20},
+    ArchitectureRow{"alderlake", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.75, 0.25},
+    ArchitectureRow{"raptorlake", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.75, 0.25},
+    ArchitectureRow{"arrowlake", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.75, 0.25},
+    ArchitectureRow{"other-cpu", DeviceClass::kCpu, 0.75, 0, 0.75, 0.60, 0, 0.75, 0.75, 0.25},
 };
 
 const ArchitectureRow& RowOf(DeviceClass device_class, std::string_view architecture) {
@@ -93,11 +111,27 @@ double SinglePrecisionShare(const ArchitectureRow& row, OpClass op_class) {
   }
 }
 
-// Tensor cores multiply directly: no Winograd, and convolutions reach about two thirds of a
-// product.
-double TensorShare(const ArchitectureRow& row, OpClass op_class) {
-  if (op_class == OpClass::kGemm || op_class == OpClass::kGemv) return row.tensor_gemm;
-  const double limit = IsConvolution(op_class) ? row.tensor_gemm * 2 / 3 : row.tensor_gemm;
+TensorShare SharesAt(double ratio) {
+  const TensorShare* below = &kTensorShares.front();
+  for (const TensorShare& above : kTensorShares) {
+    if (ratio <= above.ratio) {
+      if (above.ratio == below->ratio) return above;
+      const double part = (ratio - below->ratio) / (above.ratio - below->ratio);
+      return {ratio, below->product + part * (above.product - below->product),
+              below->convolution + part * (above.convolution - below->convolution)};
+    }
+    below = &above;
+  }
+  return kTensorShares.back();
+}
+
+// Tensor cores multiply directly: no Winograd.
+double NarrowShare(const ArchitectureRow& row, OpClass op_class, double ratio) {
+  TensorShare shares{0, row.narrow, row.narrow * 2 / 3};
+  if (row.narrow == kByBalance) shares = SharesAt(ratio);
+  const bool product = op_class == OpClass::kGemm || op_class == OpClass::kGemv;
+  if (product) return shares.product;
+  const double limit = IsConvolution(op_class) ? shares.convolution : shares.product;
   return std::min(SinglePrecisionShare(row, op_class), limit);
 }
 
@@ -111,18 +145,26 @@ std::vector<std::string> EfficiencyArchitectures(DeviceClass device_class) {
   return names;
 }
 
-Efficiency EfficiencyOf(OpClass op_class, DType dtype, DeviceClass device_class,
-                        std::string_view architecture) {
-  const ArchitectureRow& row = RowOf(device_class, architecture);
+Efficiency EfficiencyOf(OpClass op_class, DType dtype, const DeviceKind& kind) {
+  const ArchitectureRow& row = RowOf(kind.device_class, kind.architecture);
   const bool narrow =
       dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kI8 || dtype == DType::kU8;
   // Winograd's method is for f32 alone.
   const bool direct = dtype == DType::kF64 && op_class == OpClass::kConvWinograd;
   const bool tensor = narrow && row.device_class != DeviceClass::kCpu;
+  const double rate = std::max(kind.peak.f16, kind.peak.bf16);
+  const double ratio = kind.peak.f32 > 0 ? rate / kind.peak.f32 : 0;
   const double compute =
-      tensor ? TensorShare(row, op_class)
+      tensor ? NarrowShare(row, op_class, ratio)
              : SinglePrecisionShare(row, direct ? OpClass::kConvPointwise : op_class);
   return {compute, row.bandwidth, row.clock};
+}
+
+double Tf32Share(OpClass op_class, const DeviceKind& kind) {
+  const ArchitectureRow& row = RowOf(kind.device_class, kind.architecture);
+  const double limit = IsConvolution(op_class) ? row.tf32 * 2 / 3 : row.tf32;
+  const bool product = op_class == OpClass::kGemm || op_class == OpClass::kGemv;
+  return product ? limit : std::min(SinglePrecisionShare(row, op_class), limit);
 }
 
 }  // namespace placewright

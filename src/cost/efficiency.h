@@ -22,9 +22,11 @@ struct Efficiency {
 };
 
 // An unknown architecture counts as other-gpu (GPUs and others) or other-cpu, which have the
-// figures of volta and broadwell.
-Efficiency EfficiencyOf(OpClass op_class, DType dtype, DeviceClass device_class,
-                        std::string_view architecture);
+// figures of volta and broadwell. Of 16-bit products the share also depends on how much faster they are
+// than float32 on the kind.
+Efficiency EfficiencyOf(OpClass op_class, DType dtype, const DeviceKind& kind);
+// Of half the 16-bit rate, at which kinds with TF32 multiply float32 in it.
+double Tf32Share(OpClass op_class, const DeviceKind& kind);
 
 // The architectures with rows of their own.
 std::vector<std::string> EfficiencyArchitectures(DeviceClass device_class);

@@ -30,7 +30,7 @@ bool SupportsOp(const Graph& graph, const Op& op, const DeviceKind& kind,
   return profile != "tf1" || !IsParameterLookup(graph, op);
 }
 
-void SetModelledTimes(const Graph& graph, const Cluster& cluster, const std::string& profile,
+void SetModelledTimes(const Graph& graph, const Cluster& cluster, const CostOptions& options,
                       OpId id, const Work& work, CostTable& table) {
   const Op& op = graph.op(id);
   const DType dtype = ComputeDType(graph, id);
@@ -39,8 +39,8 @@ void SetModelledTimes(const Graph& graph, const Cluster& cluster, const std::str
     const DeviceKind& kind = cluster.kinds()[k];
     if (op.is_view) {
       by_kind[k] = Nanos(0);
-    } else if (SupportsOp(graph, op, kind, profile)) {
-      by_kind[k] = RooflineTime(work, dtype, kind);
+    } else if (SupportsOp(graph, op, kind, options.profile)) {
+      by_kind[k] = RooflineTime(work, dtype, kind, options.precision);
     }
   }
   for (DeviceId d : cluster.devices()) {
@@ -136,7 +136,7 @@ Result<CostTable> ModelCosts(const Graph& graph, const Cluster& cluster, const C
   for (OpId id : graph.ops()) {
     const Work work = WorkOf(graph, id);
     table.SetWorkspace(id, work.workspace);
-    SetModelledTimes(graph, cluster, options.profile, id, work, table);
+    SetModelledTimes(graph, cluster, options, id, work, table);
   }
   MeasuredUse measured = ApplyMeasured(graph, cluster, options.measured, table);
   for (const CostOverride& line : options.overrides) {

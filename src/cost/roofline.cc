@@ -47,15 +47,21 @@ double Total(Bytes a, Bytes b) {
 }  // namespace
 
 // Basic arithmetic alone (no libm, no contraction): the same doubles on every machine.
-Nanos RooflineTime(const Work& work, DType dtype, const DeviceKind& kind) {
+Nanos RooflineTime(const Work& work, DType dtype, const DeviceKind& kind,
+                   FloatPrecision precision) {
   const double bytes = Total(work.bytes_read, work.bytes_written);
   if (work.flops <= 0 && bytes <= 0) return Nanos(0);
-  const Efficiency share = EfficiencyOf(work.op_class, dtype, kind.device_class, kind.architecture);
+  const Efficiency share = EfficiencyOf(work.op_class, dtype, kind);
   double compute = 0, memory = 0;
   if (work.flops > 0) {
     const double peak = PeakFor(work, dtype, kind.peak);
     if (peak <= 0) return CostTable::kUnsupported;
-    compute = work.flops / (peak * share.compute) * 1e9;
+    double rate = peak * share.compute;
+    if (dtype == DType::kF32 && HasTf32(kind) && UsesTf32(precision, work.op_class)) {
+      // By the units of 16-bit products, at half of their rate; the library takes what is faster.
+      rate = std::max(rate, kind.peak.bf16 / 2 * Tf32Share(work.op_class, kind));
+    }
+    compute = work.flops / rate * 1e9;
     if (share.steps_per_ns > 0) {
       // A recurrent layer's steps wait for each other: their sums cannot be split.
       const bool split = work.op_class != OpClass::kRecurrent;

@@ -72,7 +72,10 @@ struct PlanRequest {
   Constraints constraints{};
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
   std::string cost_profile = "default";  // of modelled costs: "default" or "tf1"
-  std::optional<Placement> initial{};    // a placement to start from
+  // How GPUs that have TF32 multiply float32: "pytorch" (convolutions in TF32, products not), "fp32" or
+  // "tf32".
+  std::string precision = "pytorch";
+  std::optional<Placement> initial{};  // a placement to start from
   // Called from the calling thread, a few times a second and at every improvement.
   std::function<void(const PlanProgress&)> progress{};
 };

@@ -75,6 +75,7 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster,
   }
   CostOptions costs;
   costs.profile = request.cost_profile;
+  PW_ASSIGN(costs.precision, ParseFloatPrecision(request.precision));
   PW_ASSIGN(const CostTable modelled, ModelCosts(graph, cluster, costs));
   return PlanStep(graph, cluster, modelled, request);
 }
@@ -106,6 +107,7 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const C
   PlannedStep planned;
   planned.plan = MakePlan(*prepared, result, replay, request.seed, seconds);
   planned.plan.cost_profile = request.cost_profile;
+  planned.plan.precision = request.precision;
   planned.placement = std::move(result.placement);
   planned.schedule = *std::move(replay.schedule);
   planned.bound_argument = prepared->bound().argument;

@@ -127,7 +127,7 @@ TEST_F(PlanScreen, LinesKeepToTheWidthOfTheTerminal) {
 }
 
 TEST_F(PlanScreen, TimesWithoutTf32AreNamedWhereTheGpuHasIt) {
-  const std::string note = "matrix products are timed in FP32, without TF32, on A100-40GB";
+  const std::string note = "float32 matrix products are timed in FP32 on A100-40GB";
   EXPECT_THAT(Plan("dgx-a100").out, HasSubstr(note));
   EXPECT_THAT(Plan("4xP100").out, Not(HasSubstr("TF32")));
   EXPECT_THAT(Plan("dgx-a100", {"--json"}).out, HasSubstr(note));

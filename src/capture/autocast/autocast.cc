@@ -224,6 +224,19 @@ struct AutocastScope::State {
   // By the parameter; it is held, so that no other takes its place.
   std::unordered_map<const c10::TensorImpl*, std::pair<at::Tensor, at::Tensor>> casts;
 
+  // One op with a mask of booleans, as at::dropout runs it on CUDA devices alone.
+  static bool FusedDropout(const c10::FunctionSchema& schema, Stack* stack) {
+    if (schema.name() != "aten::dropout") return false;
+    const size_t first = stack->size() - schema.arguments().size();
+    const at::Tensor input = (*stack)[first].toTensor();
+    const double share = (*stack)[first + 1].toDouble();
+    const bool trains = (*stack)[first + 2].toBool();
+    if (!trains || share <= 0 || share >= 1 || input.numel() == 0) return false;
+    stack->resize(first);
+    stack->emplace_back(std::get<0>(at::native_dropout(input, share, true)));
+    return true;
+  }
+
   static thread_local State* current;
 };
 
@@ -238,6 +251,7 @@ void Intercept(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* s
   const bool aten = name.substr(0, kNamespace.size()) == kNamespace;
   const Policy policy = aten ? PolicyOf(name.substr(kNamespace.size())) : Policy::kNone;
   AutocastScope::State* const state = AutocastScope::State::current;
+  if (state != nullptr && AutocastScope::State::FusedDropout(op.schema(), stack)) return;
   if (state == nullptr || policy == Policy::kNone) {
     op.redispatchBoxed(keys & kBelow, stack);  // what it calls is cast
     return;

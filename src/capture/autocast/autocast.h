@@ -10,7 +10,8 @@
 //
 // A parameter that is cast several times in a scope is cast once. Source: PyTorch documentation,
 // "Automatic Mixed Precision package", op-specific behaviour (2.1); deviation: softmax of bf16 in f32 is
-// a cast and a softmax, as there; of f16 one op, as CUDA has it.
+// a cast and a softmax, as there; of f16 one op, as CUDA has it. Dropout is one op, `native_dropout`, as on
+// CUDA devices, too.
 #ifndef PLACEWRIGHT_CAPTURE_AUTOCAST_AUTOCAST_H_
 #define PLACEWRIGHT_CAPTURE_AUTOCAST_AUTOCAST_H_
 

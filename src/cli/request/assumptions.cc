@@ -18,12 +18,6 @@ namespace {
 constexpr size_t kMaxShown = 8;
 constexpr size_t kMaxListed = 100;
 
-// NVIDIA's from Ampere on (Ampere Tuning Guide: "TF32").
-bool HasTf32(std::string_view architecture) {
-  return architecture == "ampere" || architecture.starts_with("ada") || architecture == "hopper" ||
-         architecture == "blackwell";
-}
-
 // "a, b and 3 more".
 std::string FirstFew(const std::vector<std::string>& names) {
   std::string text;
@@ -94,7 +88,7 @@ std::string DescribePrecision(const Inputs& inputs) {
   std::vector<DeviceId> devices;
   for (DeviceId id : cluster.devices()) {
     const DeviceKind& kind = cluster.kind(id);
-    if (kind.device_class != DeviceClass::kGpu || !HasTf32(kind.architecture)) continue;
+    if (!HasTf32(kind)) continue;
     if (std::find(kinds.begin(), kinds.end(), kind.name) != kinds.end()) continue;
     kinds.push_back(kind.name);
     devices.push_back(id);
@@ -116,15 +110,29 @@ std::string DescribePrecision(const Inputs& inputs) {
     }
   }
   if (!products && !convolutions) return "";
-  std::string text = fmt::format("float32 {} timed in FP32, without TF32, on {}; ",
-                                 products && convolutions ? "matrix products and convolutions are"
-                                 : products               ? "matrix products are"
-                                                          : "convolutions are",
-                                 fmt::join(kinds, ", "));
-  if (convolutions) text += "PyTorch computes convolutions with TF32 there by default";
+  const auto both = [&](std::string_view precision) {
+    return fmt::format("float32 {} are timed in {} on {}",
+                       products && convolutions ? "matrix products and convolutions"
+                       : products               ? "matrix products"
+                                                : "convolutions",
+                       precision, fmt::join(kinds, ", "));
+  };
+  switch (inputs.precision) {
+    case FloatPrecision::kTf32: return both("TF32");
+    case FloatPrecision::kFp32: return both("FP32, without TF32");
+    case FloatPrecision::kPyTorch: break;
+  }
+  std::string text;
+  if (convolutions) {
+    text = fmt::format("float32 convolutions are timed in TF32 on {}, as PyTorch computes them",
+                       fmt::join(kinds, ", "));
+  }
   if (products) {
-    text += convolutions ? ", and matrix products " : "PyTorch does so, too, but is faster ";
-    text += "after torch.set_float32_matmul_precision(\"high\")";
+    text += convolutions ? ", and matrix products in FP32"
+                         : fmt::format("float32 matrix products are timed in FP32 on {}",
+                                       fmt::join(kinds, ", "));
+    text +=
+        "; after torch.set_float32_matmul_precision(\"high\") they are faster: --precision tf32";
   }
   return text;
 }

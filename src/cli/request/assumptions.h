@@ -21,8 +21,8 @@ std::vector<std::string> DescribeAssumptions(const Inputs& inputs);
 // which command records a training step of it.
 std::vector<std::string> NotesOn(const LoadedGraph& loaded);
 
-// Which modelled float32 products and convolutions are timed without TF32 on GPUs that have it
-// (NVIDIA Ampere and later), and what PyTorch does there; "" where there are none.
+// In which precision modelled float32 products and convolutions are timed on GPUs that have TF32 (NVIDIA
+// Ampere and later); "" where there are none.
 std::string DescribePrecision(const Inputs& inputs);
 
 // Adds `assumed_shapes`, a list of "op (type)" cut at 100 of them.

@@ -42,6 +42,7 @@ Result<Inputs> TakeOwnDevices(const InputOptions& options, LoadedGraph graph,
   if (!options.memory_reserve.empty()) return refuse("--memory-reserve");
   if (!options.costs.empty()) return refuse("--costs");
   if (options.cost_profile != "default") return refuse("--cost-profile");
+  if (options.precision != "pytorch") return refuse("--precision");
   Inputs inputs;
   inputs.cluster.path = kClusterInGraph;
   inputs.cluster.sha256 = ClusterHash(*graph.cluster);
@@ -67,6 +68,7 @@ Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, con
                             CostModelReport* report) {
   CostOptions cost_options;
   cost_options.profile = options.cost_profile;
+  PW_ASSIGN(cost_options.precision, ParseFloatPrecision(options.precision));
   if (!IsCostProfile(options.cost_profile)) {
     return MakeError(ErrorCode::kUsage,
                      "--cost-profile \"" + Printable(options.cost_profile) + "\" is unknown" +
@@ -125,6 +127,7 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   inputs.graph = std::move(graph);
   inputs.policy = policy;
   inputs.dimensions = dimensions;
+  PW_ASSIGN(inputs.precision, ParseFloatPrecision(options.precision));
   if (inputs.graph.times) {
     PW_ASSIGN(inputs.costs, TakeTimes(options, inputs.graph, inputs.cluster.cluster));
     return inputs;

@@ -19,7 +19,8 @@ struct Inputs {
   CostModelReport cost_report;
   std::string cost_store;  // that measured times came from; empty: none
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
-  std::map<std::string, int64_t> dimensions;  // --dim
+  FloatPrecision precision = FloatPrecision::kPyTorch;  // of modelled costs
+  std::map<std::string, int64_t> dimensions;            // --dim
 };
 
 // Errors: kUsage (no -c where the file carries no devices; options that a cost graph cannot take),

@@ -137,6 +137,7 @@ Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchO
   plan.batch_option = input.batch.value_or(0);
   plan.dimensions = inputs.dimensions;
   plan.cost_profile = input.cost_profile;
+  plan.precision = input.precision;
   if (const MeasuredUse& used = inputs.cost_report.measured; !used.environments.empty()) {
     plan.cost_store.emplace();
     plan.cost_store->path = inputs.cost_store;

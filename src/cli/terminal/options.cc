@@ -61,6 +61,11 @@ void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options) {
                 "Which ops a device kind can run: default, or tf1 (embeddings on CPUs only)")
       .TypeName("NAME")
       .Group("Input");
+  app.AddOption("--precision", options->precision,
+                "How GPUs multiply float32: pytorch (default: convolutions in TF32 where it is, "
+                "products not), fp32, or tf32 (products, too)")
+      .TypeName("NAME")
+      .Group("Input");
   app.AddOption("--order", options->order,
                 "How a device picks among its ready ops: fifo (default) or critical-path")
       .TypeName("ORDER")

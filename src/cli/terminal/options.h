@@ -33,6 +33,7 @@ struct InputOptions {
   std::vector<std::string> dimensions;  // --dim, as given
   std::string costs;                    // override file, or empty
   std::string cost_profile = "default";
+  std::string precision = "pytorch";
   std::string cost_store;  // --cost-store; empty: the default one, if there is one
   bool no_store = false;
   std::string order = "fifo";

@@ -177,6 +177,11 @@ Status ReadReferences(const Json& document, Plan& plan) {
   PW_RETURN_IF_ERROR(ReadClusterReference(document, plan));
   PW_ASSIGN(plan.costs, GetReference(document, "costs"));
   PW_ASSIGN(plan.cost_profile, GetString(document["costs"], "profile", "costs"));
+  // Plans of before it was written had no TF32.
+  plan.precision = "fp32";
+  if (document["costs"].contains("precision")) {
+    PW_ASSIGN(plan.precision, GetString(document["costs"], "precision", "costs"));
+  }
   PW_ASSIGN(plan.schedule, GetReference(document, "schedule"));
   return Ok();
 }
@@ -382,8 +387,10 @@ Json PlanToJson(const Plan& plan) {
                        {"batch_option", plan.batch_option},
                        {"dimensions", DimensionsToJson(plan.dimensions)}};
   json["cluster"] = ClusterReferenceToJson(plan);
-  json["costs"] = Json{
-      {"path", plan.costs.path}, {"sha256", plan.costs.sha256}, {"profile", plan.cost_profile}};
+  json["costs"] = Json{{"path", plan.costs.path},
+                       {"sha256", plan.costs.sha256},
+                       {"profile", plan.cost_profile},
+                       {"precision", plan.precision}};
   json["schedule"] = Json{{"path", plan.schedule.path}, {"sha256", plan.schedule.sha256}};
   json["order"] = ToString(plan.policy);
   json["algorithm"] = plan.algorithm;
