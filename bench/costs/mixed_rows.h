@@ -17,7 +17,7 @@ struct MixedRow {
   std::string_view kind;   // of the catalogue
   std::string_view model;  // of the zoo
   int64_t batch = 0;
-  // As the framework was told: mixed precision, or float32 in this precision.
+  // As the framework was set: mixed precision, or float32 in this precision.
   CapturePrecision amp = CapturePrecision::kAsIs;
   FloatPrecision precision = FloatPrecision::kFp32;
   double per_second = 0;                   // images or texts

@@ -12,7 +12,7 @@
 namespace placewright {
 
 enum class FloatPrecision : uint8_t {
-  kPyTorch,  // "pytorch": as PyTorch does unless it is told otherwise: convolutions and recurrent
+  kPyTorch,  // "pytorch": as PyTorch does by default: convolutions and recurrent
              // layers in TF32, matrix products in FP32 (torch.backends.cudnn.allow_tf32 is true,
              // torch.backends.cuda.matmul.allow_tf32 false)
   kFp32,     // "fp32": nothing in TF32

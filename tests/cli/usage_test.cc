@@ -22,6 +22,8 @@ TEST_F(Usage, HelpTextsAreTheGoldenOnes) {
                                                           {"simulate"},
                                                           {"compare"},
                                                           {"profile"},
+                                                          {"costs"},
+                                                          {"costs", "import"},
                                                           {"run"},
                                                           {"validate"},
                                                           {"check"},

@@ -135,11 +135,31 @@ def _packed(path):
     path.write_bytes(gzip.compress(path.with_suffix("").read_bytes()))
 
 
+def _trace(path):
+    """Of PyTorch's profiler: BERT-Base's softmax, as one kernel."""
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::_softmax", "pid": 1, "tid": 1, "ts": 10, "dur": 9,
+         "args": {"External id": 1, "Input Dims": [[24, 12, 384, 384], [], []],
+                  "Input type": ["float", "Scalar", "Scalar"]}},
+        {"ph": "X", "cat": "kernel", "name": "softmax", "pid": 0, "tid": 7, "ts": 30, "dur": 400,
+         "args": {"External id": 1}}]
+    path.write_bytes(gzip.compress(json.dumps({"traceEvents": events}).encode()))
+
+
+def _runtime_profile(path):
+    """Of ONNX Runtime: the first node of onnx_model."""
+    node = {"cat": "Node", "ph": "X", "name": "fc_kernel_time", "pid": 1, "tid": 1, "ts": 1, "dur": 20,
+            "args": {"op_name": "Gemm", "provider": "CUDAExecutionProvider"}}
+    path.write_text(json.dumps([node]))
+
+
 # name -> (who makes it, what it needs besides the program)
 FILES = {
     "mypackage/models.py": (_package, "torch"),
     "model.onnx": (lambda path: path.write_bytes(onnx_model()), ""),
     "net.pt": (_script_module, "torch"),
+    "trace.json.gz": (_trace, ""),
+    "ort_profile.json": (_runtime_profile, ""),
     "model.json.gz": (_recorded, ""),
     "my-machines.yaml": (_machines, ""),
     "moved/bert.json.gz": (_moved, ""),

@@ -165,7 +165,8 @@ class TrainedModels : public ExecutedModels {
     std::vector<TinyModel> kinds;
     for (const TinyModel& model : TinyModels()) {
       const std::string_view name = model.model;
-      if (model.training != Training::kNone &&
+      const bool learns = model.precision == CapturePrecision::kAsIs || name == "mlp";
+      if (learns && model.training != Training::kNone &&
           (name == "mlp" || name == "resnet-50" || name == "rnnlm-2" || name == "gpt-2")) {
         kinds.push_back(model);
       }

@@ -11,6 +11,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeSimulateCommand());
   commands.push_back(MakeCompareCommand());
   commands.push_back(MakeProfileCommand());
+  commands.push_back(MakeCostsCommand());
   commands.push_back(MakeRunCommand());
   commands.push_back(MakeValidateCommand());
   commands.push_back(MakeCheckCommand());

@@ -76,8 +76,9 @@ Result<std::vector<MeasuredDevice>> ReadMeasured(const std::string& path, const 
 
 std::string Describe(const MeasuredOn& on) {
   const std::string blas = std::filesystem::path(on.blas).filename().string();
-  return fmt::format("{}, LibTorch {}{}{}", Printable(on.kind), Printable(on.libtorch),
-                     blas.empty() ? "" : ", " + Printable(blas),
+  const bool imported = on.libtorch.starts_with("trace of ");
+  return fmt::format("{}, {}{}{}{}", Printable(on.kind), imported ? "" : "LibTorch ",
+                     Printable(on.libtorch), blas.empty() ? "" : ", " + Printable(blas),
                      on.loaded ? ", others at work" : "");
 }
 

@@ -1,0 +1,191 @@
+#include "cost/traced_costs.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <tuple>
+
+#include "cost/signature.h"
+
+namespace placewright {
+namespace {
+
+// Ops of ATen that run under another name on GPUs, or whose caller's name is the one that traces have.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kOtherNames = {{
+    {"convolution", "cudnn_convolution"},
+    {"convolution", "_convolution"},
+    {"convolution_backward", "cudnn_convolution_backward"},
+    {"native_batch_norm", "cudnn_batch_norm"},
+    {"native_batch_norm", "_batch_norm_impl_index"},
+    {"native_batch_norm_backward", "cudnn_batch_norm_backward"},
+    {"native_batch_norm_backward", "_batch_norm_impl_index_backward"},
+    {"native_layer_norm", "layer_norm"},
+    {"_to_copy", "to"},
+    {"native_dropout", "dropout"},
+}};
+
+// "aten.addmm.default" -> "aten::addmm", and what else it may be called; other types as they are.
+std::vector<std::string> TracedNames(std::string_view type) {
+  constexpr std::string_view kAten = "aten.";
+  if (!type.starts_with(kAten)) return {std::string(type)};
+  std::string_view base = type.substr(kAten.size());
+  base = base.substr(0, base.find('.'));
+  std::vector<std::string> names = {"aten::" + std::string(base)};
+  for (const auto& [op, other] : kOtherNames) {
+    if (op == base) names.push_back("aten::" + std::string(other));
+  }
+  return names;
+}
+
+void AddInputs(const Graph& graph, const Op& op, const Value& value,
+               std::vector<TracedTensor>& inputs) {
+  if (const InputRef* input = value.AsInput()) {
+    const Tensor& tensor = graph.tensor(op.inputs[static_cast<size_t>(input->index)]);
+    inputs.push_back({tensor.dtype, tensor.shape});
+  } else if (const Value::List* list = value.AsList()) {
+    for (const Value& item : *list) AddInputs(graph, op, item, inputs);
+  }
+}
+
+std::vector<TracedTensor> InputsOf(const Graph& graph, const Op& op) {
+  std::vector<TracedTensor> inputs;
+  for (const Value& value : op.args) AddInputs(graph, op, value, inputs);
+  if (!op.args.empty()) return inputs;
+  for (const TensorId id : op.inputs) {
+    inputs.push_back({graph.tensor(id).dtype, graph.tensor(id).shape});
+  }
+  return inputs;
+}
+
+bool Agree(const std::vector<TracedTensor>& wanted, const std::vector<TracedTensor>& traced) {
+  return std::equal(wanted.begin(), wanted.end(), traced.begin(), traced.end(),
+                    [](const TracedTensor& a, const TracedTensor& b) {
+                      return a.shape == b.shape && (!b.dtype || a.dtype == b.dtype);
+                    });
+}
+
+class Matcher {
+ public:
+  explicit Matcher(const OpTrace& trace) : trace_(trace), used_(trace.ops.size(), false) {
+    for (size_t i = 0; i < trace.ops.size(); ++i) {
+      const TracedOp& op = trace.ops[i];
+      by_type_[op.type].push_back(i);
+      if (!op.name.empty()) by_name_[op.name].push_back(i);
+    }
+  }
+
+  // Runs that are the op's, by index; none where nothing agrees.
+  std::vector<size_t> Find(const Graph& graph, const Op& op) {
+    const std::vector<TracedTensor> inputs = InputsOf(graph, op);
+    std::vector<size_t> found;
+    if (const auto named = by_name_.find(op.name); named != by_name_.end()) {
+      for (const size_t i : named->second) {
+        if (trace_.ops[i].type == op.type) found.push_back(i);
+      }
+    }
+    for (const std::string& type : TracedNames(op.type)) {
+      if (!found.empty()) break;
+      const auto runs = by_type_.find(type);
+      if (runs == by_type_.end()) continue;
+      for (const size_t i : runs->second) {
+        if (Agree(inputs, trace_.ops[i].inputs)) found.push_back(i);
+      }
+    }
+    for (const size_t i : found) used_[i] = true;
+    return found;
+  }
+
+  void Account(TraceMatch& match) const {
+    std::vector<int64_t> own(trace_.ops.size());
+    for (size_t i = 0; i < own.size(); ++i) own[i] += trace_.ops[i].time.count;
+    for (const TracedOp& op : trace_.ops) {
+      if (op.parent >= 0) own[static_cast<size_t>(op.parent)] -= op.time.count;
+    }
+    std::map<std::string_view, int64_t> unused;
+    int64_t used = 0, total = 0;
+    for (size_t i = 0; i < own.size(); ++i) {
+      const int64_t time = std::max<int64_t>(0, own[i]);
+      total += time;
+      if (LiesInUsed(i)) {
+        used += time;
+      } else {
+        unused[trace_.ops[i].type] += time;
+      }
+    }
+    match.used = Nanos(used);
+    match.total = Nanos(total);
+    for (const auto& [type, time] : unused) {
+      if (time > 0) match.unused.emplace_back(type, Nanos(time));
+    }
+    std::stable_sort(match.unused.begin(), match.unused.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+  }
+
+ private:
+  bool LiesInUsed(size_t i) const {
+    for (auto at = static_cast<int32_t>(i); at >= 0;
+         at = trace_.ops[static_cast<size_t>(at)].parent) {
+      if (used_[static_cast<size_t>(at)]) return true;
+    }
+    return false;
+  }
+
+  const OpTrace& trace_;
+  std::vector<bool> used_;
+  std::map<std::string, std::vector<size_t>> by_type_, by_name_;
+};
+
+// The value below which that share of the sorted times lies.
+Nanos At(const std::vector<int64_t>& sorted, size_t numerator, size_t denominator) {
+  return Nanos(sorted[(sorted.size() - 1) * numerator / denominator]);
+}
+
+}  // namespace
+
+TraceMatch MatchTrace(const Graph& graph, const OpTrace& trace) {
+  TraceMatch match;
+  Matcher matcher(trace);
+  struct Row {
+    MeasuredOp op;
+    std::vector<int64_t> times;
+  };
+  std::map<std::string, Row> rows;
+  std::map<std::string, bool>
+      known;  // signatures: ops of one have the same runs, unless they are named
+  for (const OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    if (op.is_view) continue;
+    const Work work = WorkOf(graph, id);
+    TraceMatch::Share& share = match.classes[work.op_class];
+    ++share.ops;
+    const Signature signature = SignatureOf(graph, id);
+    const auto seen = known.find(signature.text);
+    const bool named = !trace.ops.empty() && !trace.ops.front().name.empty();
+    if (seen != known.end() && !named) {
+      share.matched += seen->second ? 1 : 0;
+      continue;
+    }
+    const std::vector<size_t> runs = matcher.Find(graph, op);
+    known[signature.text] = known[signature.text] || !runs.empty();
+    share.matched += runs.empty() ? 0 : 1;
+    if (runs.empty()) continue;
+    Row& row = rows[signature.text];
+    row.op.signature = signature.text;
+    row.op.family = signature.family;
+    row.op.batch = graph.batch();
+    row.op.workspace = work.workspace;
+    for (const size_t i : runs) row.times.push_back(trace.ops[i].time.count);
+  }
+  for (auto& [text, row] : rows) {
+    std::sort(row.times.begin(), row.times.end());
+    row.op.time = At(row.times, 1, 2);
+    row.op.low = At(row.times, 1, 10);
+    row.op.high = At(row.times, 9, 10);
+    row.op.runs = static_cast<int64_t>(row.times.size());
+    match.rows.push_back(std::move(row.op));
+  }
+  matcher.Account(match);
+  return match;
+}
+
+}  // namespace placewright
