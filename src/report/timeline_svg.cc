@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <iterator>
 #include <set>
 
@@ -64,10 +65,11 @@ class Painter {
 
  private:
   double X(Nanos time) const {
-    if (in_.step_time.count <= 0) return kLeft;
-    return kLeft +
-           kPlot * (static_cast<double>(time.count) / static_cast<double>(in_.step_time.count));
+    if (Span().count <= 0) return kLeft;
+    return kLeft + kPlot * (static_cast<double>(time.count) / static_cast<double>(Span().count));
   }
+  // What the width stands for.
+  Nanos Span() const { return std::max(in_.step_time, in_.scale); }
 
   static void Text(std::string& out, double x, double y, std::string_view text,
                    std::string_view attributes = "") {
@@ -295,13 +297,13 @@ class Painter {
   void PaintAxis(double bottom, std::string& out) const {
     // About eight ticks at 1, 2 or 5 times a power of ten.
     int64_t step = 1;
-    const int64_t aim = std::max<int64_t>(1, in_.step_time.count / 8);
+    const int64_t aim = std::max<int64_t>(1, Span().count / 8);
     for (int64_t decade = 1; step < aim; decade *= 10) {
       for (int64_t factor : {1, 2, 5}) {
         if (step < aim) step = decade * factor;
       }
     }
-    for (int64_t tick = 0; tick <= in_.step_time.count; tick += step) {
+    for (int64_t tick = 0; tick <= Span().count; tick += step) {
       const double x = X(Nanos(tick));
       fmt::format_to(std::back_inserter(out),
                      "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" "
@@ -310,6 +312,12 @@ class Painter {
       Text(out, x, bottom + 18, tick == 0 ? "0" : FormatNanos(Nanos(tick)),
            "text-anchor=\"middle\" font-size=\"10\"");
       if (step <= 0) break;
+    }
+    if (in_.step_time < Span()) {
+      fmt::format_to(std::back_inserter(out),
+                     "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" "
+                     "stroke=\"#222222\"><title>the step ends: {3}</title></line>\n",
+                     X(in_.step_time), kHeader - 4, bottom + 4, FormatNanos(in_.step_time));
     }
     if (in_.lower_bound.count <= 0 || in_.lower_bound > in_.step_time) return;
     const double x = X(in_.lower_bound);
@@ -345,5 +353,30 @@ std::string EscapeXml(std::string_view text) {
 }
 
 std::string RenderTimelineSvg(const TimelineInput& input) { return Painter(input).Paint(); }
+
+std::string StackPictures(const std::vector<std::string>& pictures) {
+  constexpr double kBetween = 12;
+  double height = 0;
+  std::string body;
+  for (std::string picture : pictures) {
+    // Definitions are those of the first picture, for all.
+    if (height > 0) {
+      const size_t at = picture.find(kDefinitions);
+      if (at != std::string::npos) picture.erase(at, std::string_view(kDefinitions).size());
+    }
+    constexpr std::string_view kTag = "<svg ", kHeight = " height=\"";
+    const size_t stated = picture.find(kHeight);
+    picture.insert(kTag.size(), fmt::format("y=\"{:.0f}\" ", height));
+    height +=
+        kBetween + std::atof(picture.c_str() + picture.find(kHeight, stated) + kHeight.size());
+    body += picture;
+  }
+  return fmt::format(
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+             "width=\"{0:.0f}\" height=\"{1:.0f}\">\n"
+             "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
+             kWidth, height) +
+         body + "</svg>\n";
+}
 
 }  // namespace placewright

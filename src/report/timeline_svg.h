@@ -26,6 +26,9 @@ struct TimelineInput {
   Nanos lower_bound;     // drawn as a line; 0: none
   std::string title;     // first line
   std::string subtitle;  // second line
+  // The time that the width stands for, where it is longer than the step; for pictures that are
+  // compared.
+  Nanos scale{};
 };
 
 // A self-contained SVG: no scripts, fonts or files of others. One track per device with its ops by
@@ -35,6 +38,9 @@ struct TimelineInput {
 // (the busiest twelve), and the time axis. Ops too narrow for the eye are merged; the details are
 // in tool tips. Size: a few hundred kilobytes at most, whatever the graph's.
 std::string RenderTimelineSvg(const TimelineInput& input);
+
+// Pictures of RenderTimelineSvg, one under the other in one.
+std::string StackPictures(const std::vector<std::string>& pictures);
 
 // Text safe within XML: the five entities, control characters replaced.
 std::string EscapeXml(std::string_view text);

@@ -32,6 +32,28 @@ TEST_F(TimelineSvg, DrawsOpsLinksAndMemoryAtTheirTimes) {
   EXPECT_THAT(svg, HasSubstr("lower bound"));
 }
 
+// On a scale of twice the step everything is half as wide, and the step's end is drawn; the second picture
+// begins below the first, and has no definitions of its own.
+TEST_F(TimelineSvg, PicturesAreComparedOnOneScale) {
+  const std::vector<MemoryCurve> memory = MemoryCurves(sim_graph_, placement_, *result_.schedule);
+  TimelineInput input{*graph_, *cluster_,       placement_,        *result_.schedule,
+                      memory,  result_.devices, result_.step_time, Nanos(0),
+                      "one",   "predicted"};
+  const std::string alone = RenderTimelineSvg(input);
+  EXPECT_THAT(alone, Not(HasSubstr("the step ends")));
+  input.scale = Nanos(2 * result_.step_time.count);
+  input.title = "two";
+  const std::string half = RenderTimelineSvg(input);
+  EXPECT_THAT(half, HasSubstr("x=\"517.44\""));  // 150 + 734.89 / 2
+  EXPECT_THAT(half, HasSubstr("the step ends"));
+  const std::string both = StackPictures({alone, half});
+  const size_t second = both.find("<svg y=", both.find("<svg y=\"0\"") + 1);
+  ASSERT_NE(second, std::string::npos);
+  EXPECT_LT(both.find(">one<"), second);
+  EXPECT_GT(both.find(">two<"), second);
+  EXPECT_EQ(both.find("<defs>"), both.rfind("<defs>"));
+}
+
 // Tensors peak at 6,144 B on both devices; with 1,024 B of runtime context the table counts 7,168
 // B.
 class TimelineMemory : public TwoDevices {

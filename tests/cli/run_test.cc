@@ -184,6 +184,29 @@ TEST_F(RunPlan, LossesAreThoseOfAnyPlacement) {
   EXPECT_NE(losses("one.plan.json", {"--simulate-devices", "--seed", "1"}), one);
 }
 
+// Predicted, executed, and another plan's, on one scale.
+TEST_F(RunPlan, SchedulesAreDrawnOneUnderTheOther) {
+  Plan("layered", "a.plan.json");
+  Plan("single", "b.plan.json");
+  ASSERT_EQ(Run({"run", "a.plan.json", "--steps", "2", "--schedule", "a.json"}).status, 0);
+  const Outcome drawn =
+      Run({"compare", "a.plan.json", "b.plan.json", "--executed", "a.json", "--svg", "both.svg"});
+  ASSERT_EQ(drawn.status, 0) << drawn.err;
+  EXPECT_THAT(drawn.out, HasSubstr("b.plan.json"));
+  const std::string svg = Read("both.svg");
+  const size_t predicted = svg.find(">a.plan.json<"),
+               executed = svg.find("the same plan, executed"), other = svg.find(">b.plan.json<");
+  ASSERT_NE(predicted, std::string::npos);
+  EXPECT_LT(predicted, executed);
+  EXPECT_LT(executed, other);
+  EXPECT_NE(other, std::string::npos);
+  EXPECT_EQ(Run({"compare", "a.plan.json", "--executed", "a.json"}).status, 2);
+  EXPECT_EQ(Run({"compare", "mlp.json.gz", "-c", "two.yaml", "--svg", "c.svg"}).status, 2);
+  EXPECT_EQ(Run({"compare", "a.plan.json", "--svg", "a.plan.json"}).status, 2);
+  EXPECT_EQ(Run({"compare", "a.plan.json", "--executed", "two.yaml", "--svg", "c.svg"}).status, 3);
+  EXPECT_FALSE(Exists("c.svg"));
+}
+
 TEST_F(RunPlan, WhatCannotRunIsNamed) {
   Plan("single", "gpu.plan.json", "4xP100");
   const Outcome gpu = RunJson({"run", "gpu.plan.json"});

@@ -10,7 +10,9 @@
 #include "cli/request/given.h"
 #include "cli/request/planning.h"
 #include "cli/request/result_json.h"
+#include "cli/request/schedules.h"
 #include "cli/terminal/interrupt.h"
+#include "cli/terminal/output_path.h"
 #include "formats/plan/plan_files.h"
 #include "planning/algorithms.h"
 #include "report/plan_report.h"
@@ -29,7 +31,8 @@ constexpr const char* kCompareExamples =
     "Examples:\n"
     "  placewright compare bert.json.gz -c 4xP100\n"
     "  placewright compare bert.json.gz -c 4xP100 --iterations 10000 --json\n"
-    "  placewright compare first.plan.json second.plan.json";
+    "  placewright compare first.plan.json second.plan.json\n"
+    "  placewright compare first.plan.json second.plan.json --svg both.svg";
 
 // One line of the table, whichever way it came about.
 struct Entry {
@@ -90,6 +93,13 @@ class CompareCommand : public Command {
     app.AddOption("FILE", files_, "One graph, or plans").Required();
     AddInputOptions(app, &input_);
     AddSearchOptions(app, &search_);
+    app.AddOption("--svg", svg_, "With plans: draw their schedules one under the other")
+        .TypeName("FILE")
+        .Group("Output");
+    app.AddOption("--executed", executed_,
+                  "Draw also what run --schedule wrote of the first plan, below it")
+        .TypeName("FILE")
+        .Group("Output");
     app.Footer(kCompareExamples);
     return app;
   }
@@ -102,6 +112,10 @@ class CompareCommand : public Command {
                        files_.front() + " is a graph, and one is compared at a time", "",
                        "Give one graph, or plans only.");
     }
+    if (!svg_.empty() || !executed_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--svg and --executed are for plans", "",
+                       "Make plans with `placewright plan`, and compare these.");
+    }
     input_.graph = files_.front();
     return CompareAlgorithms(context);
   }
@@ -113,6 +127,19 @@ class CompareCommand : public Command {
                        "", "Leave -c out.");
     }
     PW_RETURN_IF_ERROR(RejectOptionsOfPlan(input_));
+    if (svg_.empty() && !executed_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--executed is drawn, and no --svg names a file", "",
+                       "Give --svg FILE, too.");
+    }
+    if (!svg_.empty()) {
+      std::vector<NamedFile> read = {{"--executed", executed_}};
+      for (const std::string& file : files_) {
+        for (NamedFile& one : WithNamedFiles("a plan", file)) read.push_back(std::move(one));
+      }
+      PW_RETURN_IF_ERROR(RejectOverwriting({{"--svg", svg_}}, read));
+      PW_RETURN_IF_ERROR(ProbeWritable(svg_));
+      PW_RETURN_IF_ERROR(DrawSchedules({files_, executed_, svg_}));
+    }
     Comparison comparison;
     std::optional<Plan> first;
     for (const std::string& file : files_) {
@@ -341,6 +368,7 @@ class CompareCommand : public Command {
 
   Algorithms algorithms_;
   std::vector<std::string> files_;
+  std::string svg_, executed_;
   InputOptions input_;
   SearchOptions search_;
 };
