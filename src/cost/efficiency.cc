@@ -160,11 +160,12 @@ Efficiency EfficiencyOf(OpClass op_class, DType dtype, const DeviceKind& kind) {
   return {compute, row.bandwidth, row.clock};
 }
 
-double Tf32Share(OpClass op_class, const DeviceKind& kind) {
+double Tf32Rate(OpClass op_class, const DeviceKind& kind) {
   const ArchitectureRow& row = RowOf(kind.device_class, kind.architecture);
   const double limit = IsConvolution(op_class) ? row.tf32 * 2 / 3 : row.tf32;
   const bool product = op_class == OpClass::kGemm || op_class == OpClass::kGemv;
-  return product ? limit : std::min(SinglePrecisionShare(row, op_class), limit);
+  const double share = product ? limit : std::min(SinglePrecisionShare(row, op_class), limit);
+  return std::max(0.0, kind.peak.bf16) / 2 * share;
 }
 
 }  // namespace placewright

@@ -25,8 +25,9 @@ struct Efficiency {
 // figures of volta and broadwell. Of 16-bit products the share also depends on how much faster they are
 // than float32 on the kind.
 Efficiency EfficiencyOf(OpClass op_class, DType dtype, const DeviceKind& kind);
-// Of half the 16-bit rate, at which kinds with TF32 multiply float32 in it.
-double Tf32Share(OpClass op_class, const DeviceKind& kind);
+// What a kind with TF32 reaches in it, in operations per second: a share of half its 16-bit rate. 0 where
+// it states none.
+double Tf32Rate(OpClass op_class, const DeviceKind& kind);
 
 // The architectures with rows of their own.
 std::vector<std::string> EfficiencyArchitectures(DeviceClass device_class);

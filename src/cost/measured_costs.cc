@@ -97,14 +97,14 @@ MeasuredUse ApplyMeasured(const Graph& graph, const Cluster& cluster,
                           const std::vector<MeasuredDevice>& measured, CostTable& costs) {
   std::vector<Rows> tables;
   for (const MeasuredDevice& device : measured) tables.emplace_back(device);
-  // By device, the table that holds for it.
-  IdVector<DeviceId, Rows*> table_of(cluster.device_count(), nullptr);
+  // By device, the tables that hold for it, in their order.
+  IdVector<DeviceId, std::vector<Rows*>> tables_of(cluster.device_count());
   bool any = false;
   for (const DeviceId device : cluster.devices()) {
     const DeviceKind& kind = cluster.kind(device);
     for (Rows& table : tables) {
       if (table.of->on.kind != kind.name || table.of->on.cores != kind.cores) continue;
-      table_of[device] = &table;
+      tables_of[device].push_back(&table);
       any = true;
     }
   }
@@ -116,8 +116,11 @@ MeasuredUse ApplyMeasured(const Graph& graph, const Cluster& cluster,
     const Signature signature = SignatureOf(graph, op);
     Bytes workspace(-1);
     for (const DeviceId device : cluster.devices()) {
-      if (table_of[device] == nullptr || !costs.Supports(op, device)) continue;
-      const auto found = table_of[device]->Find(signature, graph.batch());
+      if (tables_of[device].empty() || !costs.Supports(op, device)) continue;
+      std::optional<Rows::Found> found;
+      for (Rows* const table : tables_of[device]) {
+        if (!found) found = table->Find(signature, graph.batch());
+      }
       if (!found) {
         missing.emplace(graph.op(op).type);
         continue;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cost/cost_table.h"
@@ -30,7 +31,9 @@ struct MeasuredOn {
   int64_t cores = 0;  // CPUs: that computed; else 0
   // Whether the machine's other devices were computing, too.
   bool loaded = false;
-  std::string libtorch, blas;
+  std::string libtorch, blas;  // of times from other programs: kImported and the program
+  static constexpr std::string_view kImported = "trace of ";
+  bool imported() const { return libtorch.starts_with(kImported); }
   friend auto operator<=>(const MeasuredOn&, const MeasuredOn&) = default;
 };
 
@@ -50,7 +53,7 @@ struct MeasuredUse {
 };
 
 // Sets times and workspaces of `costs`, which are of graph and cluster, for the devices whose kind and
-// cores are among `measured` (one entry for each at most). Views and pairs that are not supported stay
+// cores are among `measured`: of several entries for one, the first that has an op's time. Views and pairs that are not supported stay
 // as they are.
 MeasuredUse ApplyMeasured(const Graph& graph, const Cluster& cluster,
                           const std::vector<MeasuredDevice>& measured, CostTable& costs);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cost/efficiency.h"
 
 namespace placewright {
 namespace {
@@ -51,6 +52,12 @@ bool UsesTf32(FloatPrecision precision, OpClass op_class) {
     case OpClass::kGemv: return precision == FloatPrecision::kTf32;
     default: return false;
   }
+}
+
+bool IsFasterInTf32(OpClass op_class, const DeviceKind& kind) {
+  if (!HasTf32(kind)) return false;
+  const double fp32 = kind.peak.f32 * EfficiencyOf(op_class, DType::kF32, kind).compute;
+  return Tf32Rate(op_class, kind) > fp32;
 }
 
 }  // namespace placewright

@@ -27,6 +27,8 @@ Result<FloatPrecision> ParseFloatPrecision(std::string_view text);
 bool HasTf32(const DeviceKind& kind);
 // Whether an op of that class is computed in TF32 where the kind has it and the op's dtype is f32.
 bool UsesTf32(FloatPrecision precision, OpClass op_class);
+// Whether it is then costed in TF32: where FP32 is at least as fast on the kind, it is not.
+bool IsFasterInTf32(OpClass op_class, const DeviceKind& kind);
 
 }  // namespace placewright
 

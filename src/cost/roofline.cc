@@ -59,7 +59,7 @@ Nanos RooflineTime(const Work& work, DType dtype, const DeviceKind& kind,
     double rate = peak * share.compute;
     if (dtype == DType::kF32 && HasTf32(kind) && UsesTf32(precision, work.op_class)) {
       // By the units of 16-bit products, at half of their rate; the library takes what is faster.
-      rate = std::max(rate, kind.peak.bf16 / 2 * Tf32Share(work.op_class, kind));
+      rate = std::max(rate, Tf32Rate(work.op_class, kind));
     }
     compute = work.flops / rate * 1e9;
     if (share.steps_per_ns > 0) {

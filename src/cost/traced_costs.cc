@@ -57,11 +57,24 @@ std::vector<TracedTensor> InputsOf(const Graph& graph, const Op& op) {
   return inputs;
 }
 
-bool Agree(const std::vector<TracedTensor>& wanted, const std::vector<TracedTensor>& traced) {
-  return std::equal(wanted.begin(), wanted.end(), traced.begin(), traced.end(),
-                    [](const TracedTensor& a, const TracedTensor& b) {
-                      return a.shape == b.shape && (!b.dtype || a.dtype == b.dtype);
-                    });
+bool AreTheSame(const TracedTensor& wanted, const TracedTensor& traced) {
+  return wanted.shape == traced.shape && (!traced.dtype || wanted.dtype == traced.dtype);
+}
+
+// `longer`: the traced op may take more behind.
+bool Agree(const std::vector<TracedTensor>& wanted, const std::vector<TracedTensor>& traced,
+           bool longer) {
+  if (wanted.size() <= traced.size() && (longer || wanted.size() == traced.size()) &&
+      std::equal(wanted.begin(), wanted.end(), traced.begin(), AreTheSame)) {
+    return true;
+  }
+  // Without the numbers that PyTorch made tensors of.
+  std::vector<TracedTensor> tensors;
+  for (const TracedTensor& one : traced) {
+    if (!one.shape.empty()) tensors.push_back(one);
+  }
+  return tensors.size() < traced.size() &&
+         std::equal(wanted.begin(), wanted.end(), tensors.begin(), tensors.end(), AreTheSame);
 }
 
 class Matcher {
@@ -80,15 +93,18 @@ class Matcher {
     std::vector<size_t> found;
     if (const auto named = by_name_.find(op.name); named != by_name_.end()) {
       for (const size_t i : named->second) {
-        if (trace_.ops[i].type == op.type) found.push_back(i);
+        const TracedOp& run = trace_.ops[i];
+        if (run.type != op.type || !Counts(run)) continue;
+        if (run.inputs.empty() || Agree(inputs, run.inputs, false)) found.push_back(i);
       }
     }
-    for (const std::string& type : TracedNames(op.type)) {
-      if (!found.empty()) break;
-      const auto runs = by_type_.find(type);
+    const std::vector<std::string> types = TracedNames(op.type);
+    for (size_t k = 0; k < types.size() && found.empty(); ++k) {
+      const auto runs = by_type_.find(types[k]);
       if (runs == by_type_.end()) continue;
       for (const size_t i : runs->second) {
-        if (Agree(inputs, trace_.ops[i].inputs)) found.push_back(i);
+        const TracedOp& run = trace_.ops[i];
+        if (Counts(run) && Agree(inputs, run.inputs, k > 0)) found.push_back(i);
       }
     }
     for (const size_t i : found) used_[i] = true;
@@ -96,21 +112,22 @@ class Matcher {
   }
 
   void Account(TraceMatch& match) const {
-    std::vector<int64_t> own(trace_.ops.size());
-    for (size_t i = 0; i < own.size(); ++i) own[i] += trace_.ops[i].time.count;
+    std::vector<int64_t> own;
+    for (const TracedOp& op : trace_.ops) own.push_back(op.time.count);
     for (const TracedOp& op : trace_.ops) {
       if (op.parent >= 0) own[static_cast<size_t>(op.parent)] -= op.time.count;
     }
     std::map<std::string_view, int64_t> unused;
-    int64_t used = 0, total = 0;
+    std::vector<bool> in_used = used_;  // it, or one that called it
+    int64_t used = 0, total = trace_.lost.count;
+    if (trace_.lost.count > 0) unused["kernels of no op"] = trace_.lost.count;
     for (size_t i = 0; i < own.size(); ++i) {
+      const int32_t parent = trace_.ops[i].parent;
+      if (parent >= 0 && in_used[static_cast<size_t>(parent)]) in_used[i] = true;
       const int64_t time = std::max<int64_t>(0, own[i]);
-      total += time;
-      if (LiesInUsed(i)) {
-        used += time;
-      } else {
-        unused[trace_.ops[i].type] += time;
-      }
+      total = SaturatingAdd(total, time);
+      int64_t& sum = in_used[i] ? used : unused[trace_.ops[i].type];
+      sum = SaturatingAdd(sum, time);
     }
     match.used = Nanos(used);
     match.total = Nanos(total);
@@ -122,13 +139,8 @@ class Matcher {
   }
 
  private:
-  bool LiesInUsed(size_t i) const {
-    for (auto at = static_cast<int32_t>(i); at >= 0;
-         at = trace_.ops[static_cast<size_t>(at)].parent) {
-      if (used_[static_cast<size_t>(at)]) return true;
-    }
-    return false;
-  }
+  // An op without kernels says nothing about a device: they were captured into a graph, or lost.
+  bool Counts(const TracedOp& run) const { return !trace_.on_device || run.time.count > 0; }
 
   const OpTrace& trace_;
   std::vector<bool> used_;

@@ -31,9 +31,10 @@ struct TracedOp {
 };
 
 struct OpTrace {
-  std::string source;      // "PyTorch", "ONNX Runtime"
-  bool on_device = false;  // times of kernels on an accelerator, not of calls on the CPU
-  std::vector<TracedOp> ops;
+  std::string source;         // "PyTorch", "ONNX Runtime"
+  bool on_device = false;     // times of kernels on an accelerator, not of calls on the CPU
+  Nanos lost;                 // of kernels whose op is not known
+  std::vector<TracedOp> ops;  // callers before what they call
 };
 
 // How much of a graph was found, and of the trace used.
@@ -42,7 +43,7 @@ struct TraceMatch {
     int64_t matched = 0, ops = 0;
   };
   std::map<OpClass, Share> classes;  // ops of the graph that are no views
-  // Of the time of ops that no other op called.
+  // Of the time of all ops, and of what was lost.
   Nanos used, total;
   // Types of the trace that nothing was matched with, longest first, each with its time beside what ops
   // inside it take.
@@ -51,7 +52,9 @@ struct TraceMatch {
 };
 
 // An op of the graph takes the median of the traced ops of its type with inputs of its shapes and dtypes,
-// in the order of its arguments; where a trace names nodes, those of its name first. Workspaces are
+// in the order of its arguments; where a trace names nodes, those of its name first. Numbers that became
+// tensors without dimensions are passed over, and what GPUs' own operators take behind the others. On a
+// device an op that launched no kernel is not taken. Workspaces are
 // modelled, since traces have none. O(ops of both, sorted).
 TraceMatch MatchTrace(const Graph& graph, const OpTrace& trace);
 

@@ -81,6 +81,9 @@ struct Tensor {
   int32_t version = 0;  // of the storage; 0 is the first content
   Bytes offset;         // of the first byte, within the storage
   Bytes length;         // from the first to behind the last byte touched (hull of strides)
+  // Of an input of integers: its values lie in [0, below), so that ops may use them as indices; 0: not
+  // stated.
+  int64_t below = 0;
 };
 
 // One content of a storage, from the write that made it to the next write.
@@ -205,6 +208,7 @@ class Graph {
  private:
   friend class GraphBuilder;
   friend Result<Graph> WithBatchScaling(Graph graph, BatchScaling laws);
+  friend Graph WithInputLimits(Graph graph, const IdVector<TensorId, int64_t>& below);
   friend struct GraphTestPeer;  // tests corrupt graphs through it
   GraphData data_;
 };

@@ -58,6 +58,9 @@ class GraphBuilder {
                             std::vector<int64_t> shape, Bytes opaque_bytes = Bytes(0),
                             DeviceId given_home = DeviceId());
 
+  // Tensor::below of an input.
+  void SetBelow(TensorId input, int64_t below) { data_.tensors[input].below = below; }
+
   // Adds an op and its outputs. Inputs must exist already (in-place semantics need file order).
   // Returns the ids of its outputs, in order. Errors: kDuplicateName, kField.
   Result<std::vector<TensorId>> AddOp(OpSpec spec);

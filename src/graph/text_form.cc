@@ -25,6 +25,7 @@ void PutTensor(Out out, const Tensor& tensor) {
   fmt::format_to(out, "{} s{}.{} [{},{})", TypeText(tensor), tensor.storage.value(), tensor.version,
                  tensor.offset.count, tensor.offset.count + tensor.length.count);
   if (!tensor.strides.empty()) fmt::format_to(out, " strides [{}]", fmt::join(tensor.strides, ","));
+  if (tensor.below > 0) fmt::format_to(out, " below {}", tensor.below);
   fmt::format_to(out, "\n");
 }
 

@@ -80,7 +80,7 @@ struct Plan {
   int64_t batch_option = 0;                   // --batch, 0: none
   std::map<std::string, int64_t> dimensions;  // --dim
   std::string cost_profile = "default";
-  std::string precision = "pytorch";  // of float32 products (cost/precision.h)
+  std::string precision = "pytorch";  // of float32 products: "pytorch", "fp32" or "tf32"
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
   std::string algorithm;  // the planner that truly made it
   std::string objective = "step-time";

@@ -70,6 +70,7 @@ struct ImportedModel {
   std::vector<ImportedInput> inputs;
   std::vector<NamedImportedTensor> parameters;  // what inspect counts as such, of any type
   ImportedGraph graph;                          // without them; its inputs are left empty
+  std::vector<std::string> files;               // that hold contents of it, beside the model's own
   // Shapes at `batch` of what nodes make, as far as they are known for certain.
   std::unordered_map<std::string, std::vector<int64_t>> shapes;
 };

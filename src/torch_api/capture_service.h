@@ -85,6 +85,7 @@ struct CaptureRequest {
 
   // ONNX models: Capture::contents shall be what the file says that parameters and constants hold.
   bool keep_contents = false;
+  std::vector<std::string> notes{};  // on how the model was read, for the user
   bool prove_batch = true;  // records at two more sizes: the graph has batch_scaling() then
 };
 

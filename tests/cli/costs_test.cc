@@ -7,6 +7,7 @@ namespace placewright {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class CostsImport : public RecordedMlp {
  protected:
@@ -56,12 +57,39 @@ TEST_F(CostsImport, MatchedOpsCostWhatTheTraceSays) {
   EXPECT_THAT(text.out, HasSubstr("Not used, longest first: aten::roll 41"));
 }
 
+// What was measured here stays, and what was imported twice, too.
+TEST_F(CostsImport, FillsInWhatWasNotMeasured) {
+  ASSERT_EQ(Import("trace.json").status, 0);
+  ASSERT_EQ(Run({"profile", "mlp.json.gz", "-c", "two.yaml", "--batch", "8", "--steps", "5",
+                 "--no-transfers", "--cost-store", "costs.sqlite"})
+                .status,
+            0);
+  const auto measured = [&] {
+    const Outcome planned = RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--algo", "single",
+                                     "--cost-store", "costs.sqlite", "-o", "p.json"});
+    EXPECT_EQ(planned.status, 0) << planned.err;
+    EXPECT_THAT(planned.json()["notes"].dump(), HasSubstr("LibTorch"));
+    EXPECT_THAT(planned.json()["notes"].dump(), Not(HasSubstr("trace of")));
+    return planned.json()["cost_sources"]["measured"].get<double>();
+  };
+  EXPECT_EQ(measured(), 1);
+  ASSERT_EQ(Import("trace.json").status, 0);
+  EXPECT_EQ(measured(), 1);
+}
+
 TEST_F(CostsImport, WhatDoesNotFitIsNamedAndNothingIsStored) {
   Write("other.json", Trace("aten::bmm", 5));
   const Outcome other = Import("other.json");
   EXPECT_EQ(other.status, 3);
   EXPECT_THAT(other.out, HasSubstr("is an op of mlp.json.gz"));
-  EXPECT_THAT(Import("trace.json", "A100-80GB").out, HasSubstr("its times are of calls on a CPU"));
+  const auto gpu = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"costs",  "import",    "trace.json",   "mlp.json.gz",
+                                      "--kind", "A100-80GB", "--cost-store", "costs.sqlite"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Run(words);
+  };
+  EXPECT_THAT(gpu({}).err, HasSubstr("its times are of calls on a CPU"));
+  EXPECT_THAT(gpu({"--cores", "2"}).err, HasSubstr("--cores is for CPUs"));
   EXPECT_THAT(Import("two.yaml").out, HasSubstr("format-unknown"));
   EXPECT_FALSE(Exists("costs.sqlite"));
 }

@@ -150,7 +150,8 @@ def _runtime_profile(path):
     """Of ONNX Runtime: the first node of onnx_model."""
     node = {"cat": "Node", "ph": "X", "name": "fc_kernel_time", "pid": 1, "tid": 1, "ts": 1, "dur": 20,
             "args": {"op_name": "Gemm", "provider": "CUDAExecutionProvider"}}
-    path.write_text(json.dumps([node]))
+    kernel = {"cat": "Kernel", "ph": "X", "name": "gemm", "pid": -1, "tid": 1, "ts": 5, "dur": 20, "args": {}}
+    path.write_text(json.dumps([node, kernel]))
 
 
 # name -> (who makes it, what it needs besides the program)

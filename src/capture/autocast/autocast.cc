@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "aten/failure.h"
 #include "aten/torch_version.h"
 
 namespace placewright {
@@ -22,7 +23,8 @@ enum class Policy : uint8_t {
   kNarrow,      // inputs become the scope's type
   kWide,        // inputs become f32
   kWideResult,  // the argument `dtype` becomes f32
-  kWidest       // inputs become the widest of their types
+  kWidest,      // inputs become the widest of their types
+  kRefused      // as torch.autocast does
 };
 
 // By the operator's name without overload.
@@ -83,13 +85,14 @@ Policy PolicyOf(std::string_view name) {
                              "group_norm",
                              "frobenius_norm",
                              "nuclear_norm",
+                             "norm",
+                             "linalg_vector_norm",
+                             "linalg_matrix_norm",
                              "cosine_similarity",
                              "poisson_nll_loss",
                              "cosine_embedding_loss",
                              "nll_loss",
                              "nll_loss2d",
-                             "nll_loss_nd",
-                             "cross_entropy_loss",
                              "hinge_embedding_loss",
                              "kl_div",
                              "l1_loss",
@@ -116,6 +119,7 @@ Policy PolicyOf(std::string_view name) {
                                "grid_sampler", "index_put", "tensordot", "scatter_add"}) {
       table[widest] = Policy::kWidest;
     }
+    table["binary_cross_entropy"] = Policy::kRefused;
     return table;
   }();
   const auto found = kPolicies.find(name);
@@ -180,11 +184,21 @@ struct AutocastScope::State {
     }
   }
 
+  // `out` tensors are written as they are, and what is computed for them is not cast.
+  static bool WritesOut(const c10::FunctionSchema& schema) {
+    const auto& arguments = schema.arguments();
+    return std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& argument) {
+      const c10::AliasInfo* const alias = argument.alias_info();
+      return argument.kwarg_only() && alias != nullptr && alias->isWrite();
+    });
+  }
+
   // Inputs as the policy wants them. False if that was all of the call.
   bool Prepare(Policy policy, const c10::FunctionSchema& schema, Stack* stack) {
     const size_t count = schema.arguments().size();
     switch (policy) {
-      case Policy::kNone: return true;
+      case Policy::kNone:
+      case Policy::kRefused: return true;
       case Policy::kNarrow: CastArguments(stack, count, type); return true;
       case Policy::kWide: CastArguments(stack, count, at::kFloat); return true;
       case Policy::kWidest: CastArguments(stack, count, Widest(*stack, count)); return true;
@@ -255,6 +269,16 @@ void Intercept(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* s
   if (state == nullptr || policy == Policy::kNone) {
     op.redispatchBoxed(keys & kBelow, stack);  // what it calls is cast
     return;
+  }
+  if (AutocastScope::State::WritesOut(op.schema())) {
+    op.redispatchBoxed(keys & kBelow, stack);
+    return;
+  }
+  if (policy == Policy::kRefused) {
+    throw TorchFailure(MakeError(
+        ErrorCode::kNotRecordable,
+        std::string(name) + " is not safe in mixed precision, and torch.autocast refuses it, too",
+        "", "Use binary_cross_entropy_with_logits, or record without --amp."));
   }
   const WithoutAutocast below;
   if (state->Prepare(policy, op.schema(), stack)) op.redispatchBoxed(keys & kBelow, stack);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "aten/failure.h"
 #include "capture/step/model_step.h"
 #include "capture/step/tiny_models.h"
 
@@ -27,6 +28,17 @@ TEST(Autocast, CastsWhatOperatorsWant) {
   EXPECT_EQ(at::addcmul(a, narrow, narrow).scalar_type(), at::kFloat);
   EXPECT_EQ(at::cat({narrow, narrow}).scalar_type(), at::kBFloat16);
   EXPECT_EQ(at::mm(a.to(at::kDouble), b.to(at::kDouble)).scalar_type(), at::kDouble);
+  EXPECT_EQ(at::norm(narrow).scalar_type(), at::kFloat);
+  EXPECT_EQ(at::layer_norm(narrow, {4}).scalar_type(), at::kFloat);
+  EXPECT_EQ(at::bmm(a.unsqueeze(0), b.unsqueeze(0)).scalar_type(), at::kBFloat16);
+  EXPECT_EQ(at::nll_loss(narrow, at::zeros({4}, at::kLong)).scalar_type(), at::kFloat);
+  // Its log_softmax is asked for the type of the input, which stays.
+  EXPECT_EQ(at::cross_entropy_loss(narrow, at::zeros({4}, at::kLong)).scalar_type(), at::kFloat);
+  // What is written into is left as it is.
+  at::Tensor out = at::zeros({4, 4});
+  at::mm_out(out, a, b);
+  EXPECT_GT(out.abs().sum().item<float>(), 0);
+  EXPECT_THROW(at::binary_cross_entropy(at::sigmoid(narrow), at::ones({4, 4})), TorchFailure);
 }
 
 TEST(Autocast, EndsWithItsScope) {

@@ -117,8 +117,9 @@ class ImportedModelStep : public OutsideModel {
 
  private:
   // At the batch that it was given for; else undefined.
-  static at::Tensor GivenContent(const ImportedInput& input, const at::Tensor& tensor) {
-    if (!input.content || tensor.sizes() != input.shape) return {};
+  at::Tensor GivenContent(const ImportedInput& input, const at::Tensor& tensor) const {
+    const bool here = batch_ == program_->batch || program_->batch == 0;
+    if (!input.content || !here || tensor.sizes() != input.shape) return {};
     return lowering::HostTensor({input.dtype, input.shape, input.content});
   }
   void Register(const NamedImportedTensor& item, bool running) {

@@ -93,6 +93,14 @@ std::vector<NamedTensor> ScriptModel::MakeInputs() const {
   return inputs;
 }
 
+int64_t ScriptModel::LimitOf(const std::string& input) const {
+  for (const ScriptArgument& argument : arguments_) {
+    // 1, which zeros need, is what was not stated.
+    if (argument.given && argument.name == input && argument.below > 1) return argument.below;
+  }
+  return 0;
+}
+
 void ScriptModel::train(bool on) {
   Module::train(on);
   module_.train(on);

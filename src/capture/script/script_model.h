@@ -30,6 +30,7 @@ class ScriptModel : public OutsideModel {
   // `module` as LoadScript makes it; of `arguments` one for each of forward, self left out.
   ScriptModel(torch::jit::Module module, std::vector<ScriptArgument> arguments, LossKind loss);
   std::vector<NamedTensor> MakeInputs() const override;
+  int64_t LimitOf(const std::string& input) const override;
   void train(bool on = true) override;
 
  protected:

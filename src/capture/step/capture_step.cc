@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "capture/step/model_step.h"
+#include "graph/analysis/index_limits.h"
 #include "graph/batch/at_batch.h"
 #include "graph/batch/proof.h"
 
@@ -86,11 +87,27 @@ std::string BytesOf(const at::Tensor& tensor) {
   return {static_cast<const char*>(dense.data_ptr()), dense.nbytes()};
 }
 
+// What inputs of integers may hold stands in the file: what the model says, else what its ops allow.
+Graph WithLimits(Graph graph, const Model& model) {
+  constexpr std::string_view kInput = "input:";
+  const IdVector<TensorId, int64_t> limits = IndexLimits(graph);
+  IdVector<TensorId, int64_t> below(graph.tensor_count(), 0);
+  for (const TensorId id : graph.tensors()) {
+    const Tensor& tensor = graph.tensor(id);
+    if (tensor.producer.valid() || tensor.kind != TensorKind::kInput) continue;
+    const bool named = tensor.name.starts_with(kInput);
+    const int64_t said = named ? model.LimitOf(tensor.name.substr(kInput.size())) : 0;
+    below[id] =
+        said > 0 && limits[id] > 0 ? std::min(said, limits[id]) : std::max(said, limits[id]);
+  }
+  return WithInputLimits(std::move(graph), below);
+}
+
 Result<Capture> RecordAsked(const StepSource& source, Training training) {
   PW_ASSIGN(ModelStep step, ModelStep::Build(source, source.batch(), training, true));
   PW_ASSIGN(ModelStep::Recording recording, step.Record());
-  Capture capture{std::move(recording.step.graph), std::move(recording.step.module_stated),
-                  source.Notes()};
+  Capture capture{WithLimits(std::move(recording.step.graph), step.model()),
+                  std::move(recording.step.module_stated), source.Notes()};
   for (std::string& note : step.model().Notes()) capture.notes.push_back(std::move(note));
   for (const auto& [id, found] : recording.step.inputs) {
     const at::Tensor content = step.model().ContentOf(found);

@@ -28,9 +28,9 @@ class StepSource {
 
   // Building and recording end with kInterrupted once this flag is set; nullptr: never.
   const std::atomic<bool>* interrupted() const { return interrupted_; }
-  // Whether models shall know what they hold (Model::ContentOf).
   // Mixed precision of the forward pass (capture/autocast/autocast.h).
   const std::optional<at::ScalarType>& autocast() const { return autocast_; }
+  // Whether models shall know what they hold (Model::ContentOf).
   bool keeps_contents() const { return keeps_contents_; }
 
   // What a request says of the recording, whatever is recorded.

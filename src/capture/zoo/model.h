@@ -51,6 +51,9 @@ class Model : public Module {
   virtual Tensors Forward(const Tensors& inputs) = 0;
   virtual at::Tensor Loss(const Tensors& outputs, const Tensors& inputs) = 0;
 
+  // Of an input of MakeInputs: below which number its integers must lie, where it is known beyond what ops
+  // ask for; else 0.
+  virtual int64_t LimitOf(const std::string& /*input*/) const { return 0; }
   // Of a model that has run without memory: what a tensor that it found holds, where it is known and
   // CaptureRequest::keep_contents asked for it; else undefined.
   virtual at::Tensor ContentOf(const at::Tensor& /*found*/) const { return {}; }

@@ -123,15 +123,20 @@ class CaptureCommand : public Command {
                        "", "Save the model to a file.");
     }
     if (output_.empty()) output_ = RecordedPath(request_.model);
+    std::vector<NamedFile> read = {{"the model", request_.model},
+                                   {"--inputs", options_.input_file}};
+    if (request_.imported) {
+      for (const std::string& file : request_.imported->files) {
+        read.push_back({"the model's data", file});
+      }
+    }
     PW_RETURN_IF_ERROR(
-        RejectOverwriting({{"the recorded step", output_}, {"the weights", weights_}},
-                          {{"the model", request_.model}, {"--inputs", options_.input_file}}));
+        RejectOverwriting({{"the recorded step", output_}, {"the weights", weights_}}, read));
     PW_RETURN_IF_ERROR(ProbeWritable(output_));
     if (!weights_.empty()) PW_RETURN_IF_ERROR(ProbeWritable(weights_));
     request_.interrupted = &CatchInterrupts();
     PW_ASSIGN(RecordedModel recorded, RecordModel(request_, output_));
     if (!weights_.empty()) {
-      PW_RETURN_IF_ERROR(SaveWeights(weights_, recorded.capture));
       const std::vector<std::string> missing = MissingWeights(recorded.capture);
       if (!missing.empty()) {
         recorded.capture.notes.push_back(fmt::format(
@@ -141,8 +146,11 @@ class CaptureCommand : public Command {
             missing.size() == 1 ? "it" : "them"));
       }
     }
+    recorded.capture.notes.insert(recorded.capture.notes.begin(), request_.notes.begin(),
+                                  request_.notes.end());
     for (const std::string& note : recorded.capture.notes) context.console.Note("note: " + note);
     PW_RETURN_IF_ERROR(WriteFileAtomically(output_, recorded.bytes));
+    if (!weights_.empty()) PW_RETURN_IF_ERROR(SaveWeights(weights_, recorded.capture));
     Report(recorded, context.console);
     return 0;
   }

@@ -74,7 +74,7 @@ class CostsCommand : public Command {
     }
     PW_ASSIGN(const std::string text, ReadFile(trace_));
     PW_ASSIGN(const OpTrace trace, ReadOpTrace(text).InFile(trace_));
-    PW_RETURN_IF_ERROR(CheckKind(trace));
+    PW_RETURN_IF_ERROR(CheckKind(trace, context.console));
     GraphInputOptions options;
     options.batch = batch_;
     PW_ASSIGN(options.dimensions, ParseDimensions(dimensions_));
@@ -90,7 +90,8 @@ class CostsCommand : public Command {
       return error;
     }
     PW_ASSIGN(CostStore store, CostStore::Open(store_, /*create=*/true));
-    const MeasuredOn on{kind_, cores_.value_or(0), false, "trace of " + trace.source, ""};
+    const MeasuredOn on{kind_, cores_.value_or(0), false,
+                        std::string(MeasuredOn::kImported) + trace.source, ""};
     PW_RETURN_IF_ERROR(store.Put({{on, match.rows}}, {}).InFile(store_));
     if (context.console.json) {
       PrintJson(trace, match, context.console);
@@ -102,8 +103,19 @@ class CostsCommand : public Command {
 
  private:
   // A trace of calls on the CPU says nothing about a GPU, and the other way round.
-  Status CheckKind(const OpTrace& trace) const {
+  Status CheckKind(const OpTrace& trace, Console& console) const {
     const DeviceKind* const kind = FindKind(kind_);
+    if (kind == nullptr) {
+      std::vector<std::string> names;
+      for (const DeviceKind& known : Catalogue()) names.push_back(known.name);
+      console.Note(fmt::format(
+          "note: {} is no known kind of device{}: it counts for clusters that describe one of that "
+          "name",
+          Printable(kind_, 80), DidYouMean(kind_, names)));
+    } else if (cores_ && kind->device_class != DeviceClass::kCpu) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--cores is for CPUs, and {} is none", Printable(kind_, 80)));
+    }
     if (kind == nullptr || (kind->device_class == DeviceClass::kCpu) != trace.on_device)
       return Ok();
     Error error = MakeError(

@@ -217,6 +217,12 @@ class SimulateCommand : public Command {
     if (app_.Given("--order")) {
       PW_ASSIGN(subject.inputs.policy, ParseSchedulingPolicy(input_.order));
     }
+    if (app_.Given("--precision")) {
+      return MakeError(ErrorCode::kUsage,
+                       "--precision cannot be used with a plan, which has its costs", "",
+                       "Leave --precision out, or give the graph.");
+    }
+    PW_ASSIGN(subject.inputs.precision, ParseFloatPrecision(loaded.plan.precision));
     subject.inputs.graph = std::move(loaded.graph);
     subject.inputs.cluster = std::move(loaded.cluster);
     subject.inputs.costs = std::move(loaded.costs);

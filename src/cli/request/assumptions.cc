@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "base/text.h"
 #include "cli/request/cost_store.h"
@@ -17,6 +19,15 @@ namespace {
 
 constexpr size_t kMaxShown = 8;
 constexpr size_t kMaxListed = 100;
+
+std::string_view ProductName(OpClass op_class) {
+  switch (op_class) {
+    case OpClass::kGemm:
+    case OpClass::kGemv: return "matrix products";
+    case OpClass::kRecurrent: return "recurrent layers";
+    default: return "convolutions";
+  }
+}
 
 // "a, b and 3 more".
 std::string FirstFew(const std::vector<std::string>& names) {
@@ -84,53 +95,35 @@ std::vector<std::string> NotesOn(const LoadedGraph& loaded) {
 std::string DescribePrecision(const Inputs& inputs) {
   const Graph& graph = inputs.graph.graph;
   const Cluster& cluster = inputs.cluster.cluster;
-  std::vector<std::string> kinds;
-  std::vector<DeviceId> devices;
-  for (DeviceId id : cluster.devices()) {
-    const DeviceKind& kind = cluster.kind(id);
-    if (!HasTf32(kind)) continue;
-    if (std::find(kinds.begin(), kinds.end(), kind.name) != kinds.end()) continue;
-    kinds.push_back(kind.name);
-    devices.push_back(id);
+  std::map<std::string, DeviceId> devices;  // one of each kind that has TF32
+  for (const DeviceId id : cluster.devices()) {
+    if (HasTf32(cluster.kind(id))) devices.emplace(cluster.kind(id).name, id);
   }
-  bool products = false, convolutions = false;
-  for (OpId op : graph.ops()) {
-    if (devices.empty() || (products && convolutions)) break;
+  // What is timed in TF32, and what would be faster in it, each with the kinds.
+  std::map<std::string_view, std::set<std::string>> taken, left;
+  for (const OpId op : graph.ops()) {
+    if (devices.empty()) break;
     if (graph.op(op).is_view || ComputeDType(graph, op) != DType::kF32) continue;
-    const bool modelled = std::any_of(devices.begin(), devices.end(), [&](DeviceId device) {
-      return inputs.costs.source(op, device) == CostSource::kModelled;
-    });
-    if (!modelled) continue;
-    switch (WorkOf(graph, op).op_class) {
-      case OpClass::kGemm: products = true; break;
-      case OpClass::kConvDense:
-      case OpClass::kConvWinograd:
-      case OpClass::kConvPointwise: convolutions = true; break;
-      default: break;
+    const OpClass op_class = WorkOf(graph, op).op_class;
+    if (!UsesTf32(FloatPrecision::kTf32, op_class)) continue;
+    for (const auto& [name, device] : devices) {
+      if (inputs.costs.source(op, device) != CostSource::kModelled) continue;
+      if (!IsFasterInTf32(op_class, cluster.kind(device))) continue;
+      (UsesTf32(inputs.precision, op_class) ? taken : left)[ProductName(op_class)].insert(name);
     }
   }
-  if (!products && !convolutions) return "";
-  const auto both = [&](std::string_view precision) {
-    return fmt::format("float32 {} are timed in {} on {}",
-                       products && convolutions ? "matrix products and convolutions"
-                       : products               ? "matrix products"
-                                                : "convolutions",
-                       precision, fmt::join(kinds, ", "));
-  };
-  switch (inputs.precision) {
-    case FloatPrecision::kTf32: return both("TF32");
-    case FloatPrecision::kFp32: return both("FP32, without TF32");
-    case FloatPrecision::kPyTorch: break;
+  std::vector<std::string> parts;
+  for (const auto& [what, kinds] : taken) {
+    parts.push_back(
+        fmt::format("float32 {} are timed in TF32 on {}", what, fmt::join(kinds, ", ")));
   }
-  std::string text;
-  if (convolutions) {
-    text = fmt::format("float32 convolutions are timed in TF32 on {}, as PyTorch computes them",
-                       fmt::join(kinds, ", "));
+  for (const auto& [what, kinds] : left) {
+    parts.push_back(
+        fmt::format("float32 {} are timed in FP32 on {}", what, fmt::join(kinds, ", ")));
   }
-  if (products) {
-    text += convolutions ? ", and matrix products in FP32"
-                         : fmt::format("float32 matrix products are timed in FP32 on {}",
-                                       fmt::join(kinds, ", "));
+  if (parts.empty()) return "";
+  std::string text = fmt::format("{}", fmt::join(parts, ", "));
+  if (!left.empty() && inputs.precision == FloatPrecision::kPyTorch) {
     text +=
         "; after torch.set_float32_matmul_precision(\"high\") they are faster: --precision tf32";
   }

@@ -55,7 +55,19 @@ Result<std::vector<MeasuredDevice>> ReadMeasured(const std::string& path, const 
     by_kind.push_back(std::move(devices));
   }
   const bool wanted = loaded.value_or(measured > 1);
-  for (std::vector<MeasuredDevice>& devices : by_kind) {
+  for (std::vector<MeasuredDevice>& all : by_kind) {
+    // What was measured here goes before what came from elsewhere.
+    std::vector<MeasuredDevice> devices, imported;
+    for (MeasuredDevice& device : all) {
+      (device.on.imported() ? imported : devices).push_back(std::move(device));
+    }
+    const auto add_imported = [&] {
+      for (MeasuredDevice& device : imported) chosen.push_back(std::move(device));
+    };
+    if (devices.empty()) {
+      add_imported();
+      continue;
+    }
     auto found = std::find_if(devices.begin(), devices.end(), [&](const MeasuredDevice& device) {
       return device.on.loaded == wanted;
     });
@@ -70,14 +82,15 @@ Result<std::vector<MeasuredDevice>> ReadMeasured(const std::string& path, const 
       }
     }
     chosen.push_back(std::move(*found));
+    add_imported();
   }
   return chosen;
 }
 
 std::string Describe(const MeasuredOn& on) {
   const std::string blas = std::filesystem::path(on.blas).filename().string();
-  const bool imported = on.libtorch.starts_with("trace of ");
-  return fmt::format("{}, {}{}{}{}", Printable(on.kind), imported ? "" : "LibTorch ",
+
+  return fmt::format("{}, {}{}{}{}", Printable(on.kind), on.imported() ? "" : "LibTorch ",
                      Printable(on.libtorch), blas.empty() ? "" : ", " + Printable(blas),
                      on.loaded ? ", others at work" : "");
 }

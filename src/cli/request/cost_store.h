@@ -19,7 +19,8 @@ std::string DefaultCostStore();
 // The store that the options name, or the default one where it exists; "" for none.
 std::string CostStorePath(const InputOptions& options);
 
-// What was measured on the cluster's kinds of devices, one entry for each at most. `loaded`: with the
+// What was measured on the cluster's kinds of devices, one entry for each at most, and behind it what was
+// imported for it. `loaded`: with the
 // machine's other devices at work, or alone; left open, by whether the cluster has several devices of
 // the measured kinds. What was not measured so is taken as measured the other way. Errors: those of
 // CostStore.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/text.h"
@@ -73,9 +74,16 @@ Status CheckOptions(const ModelOptions& options, const CaptureRequest& request) 
   return Ok();
 }
 
+std::string PrintableList(const std::vector<std::string>& names) {
+  std::vector<std::string> printable;
+  for (const std::string& name : names) printable.push_back(Printable(name, 40));
+  return fmt::format("{}", fmt::join(printable, ", "));
+}
+
 // What the file says that the program's inputs hold. A tensor with one dimension more, as `run` takes
-// them for several batches, says nothing here.
-Status GiveContents(const std::string& path, ImportedModel* program) {
+// them for several batches, says nothing here: it is one of `several`.
+Status GiveContents(const std::string& path, ImportedModel* program,
+                    std::vector<std::string>* several) {
   PW_ASSIGN(const std::string bytes, ReadFileRaw(path));
   PW_ASSIGN(const SafeTensors file, ParseSafetensors(bytes));
   size_t found = 0;
@@ -85,7 +93,14 @@ Status GiveContents(const std::string& path, ImportedModel* program) {
     if (given == file.tensors.end()) continue;
     ++found;
     const SafeTensor& tensor = given->second;
-    if (tensor.shape.size() == input.shape.size() + 1) continue;
+    const bool batches =
+        tensor.shape.size() == input.shape.size() + 1 &&
+        tensor.dtype == SafetensorsName(input.dtype) &&
+        std::equal(input.shape.begin(), input.shape.end(), tensor.shape.begin() + 1);
+    if (batches) {
+      several->push_back(input.name);
+      continue;
+    }
     if (tensor.dtype != SafetensorsName(input.dtype) || tensor.shape != input.shape) {
       return MakeError(ErrorCode::kPlanMismatch,
                        fmt::format("it is {}[{}] in the file and {}[{}] in the model", tensor.dtype,
@@ -96,17 +111,26 @@ Status GiveContents(const std::string& path, ImportedModel* program) {
     }
     input.content = std::string(tensor.bytes);
   }
-  if (found > 0) return Ok();
   std::vector<std::string> names;
-  for (const ImportedInput& input : program->inputs) names.push_back(Printable(input.name, 40));
+  for (const ImportedInput& input : program->inputs) names.push_back(input.name);
+  for (const auto& [name, tensor] : file.tensors) {
+    const std::string bare = name.starts_with("input:") ? name.substr(6) : name;
+    if (std::find(names.begin(), names.end(), bare) != names.end()) continue;
+    return MakeError(ErrorCode::kPlanMismatch,
+                     fmt::format("the model has no input \"{}\"{}", Printable(name, 80),
+                                 DidYouMean(bare, names)),
+                     "", fmt::format("They are called {}.", PrintableList(names)));
+  }
+  if (found > 0) return Ok();
   return MakeError(ErrorCode::kPlanMismatch, "it has none of the model's inputs", "",
-                   fmt::format("They are called {}.", fmt::join(names, ", ")));
+                   fmt::format("They are called {}.", PrintableList(names)));
 }
 
 // The model's nodes and small constants; weights are left where they are unless --weights asks for them.
 Result<std::shared_ptr<const ImportedModel>> ReadProgram(std::string_view bytes,
                                                          const ModelOptions& options,
-                                                         const CaptureRequest& request) {
+                                                         const CaptureRequest& request,
+                                                         std::vector<std::string>* several) {
   OnnxOptions onnx;
   const auto batch = request.values.find("batch");
   if (batch != request.values.end()) onnx.batch = static_cast<int64_t>(batch->second);
@@ -116,7 +140,8 @@ Result<std::shared_ptr<const ImportedModel>> ReadProgram(std::string_view bytes,
   onnx.contents = request.keep_contents;
   PW_ASSIGN(ImportedModel program, ImportOnnx(bytes, onnx).InFile(request.model));
   if (!options.input_file.empty()) {
-    PW_RETURN_IF_ERROR(GiveContents(options.input_file, &program).InFile(options.input_file));
+    PW_RETURN_IF_ERROR(
+        GiveContents(options.input_file, &program, several).InFile(options.input_file));
   }
   return std::make_shared<const ImportedModel>(std::move(program));
 }
@@ -131,7 +156,13 @@ Status ChooseGraph(const ModelOptions& options, CaptureRequest* request) {
   }
   request->source = ModelSource::kOnnx;
   PW_RETURN_IF_ERROR(CheckOptions(options, *request));
-  PW_ASSIGN(request->imported, ReadProgram(bytes, options, *request));
+  std::vector<std::string> several;
+  PW_ASSIGN(request->imported, ReadProgram(bytes, options, *request, &several));
+  if (!several.empty()) {
+    request->notes.push_back(
+        fmt::format("of {} --inputs holds several batches, so the recording does not look at them",
+                    PrintableList(several)));
+  }
   return Ok();
 }
 

@@ -67,6 +67,14 @@ Status DrawSchedules(const ScheduleDrawing& drawing) {
       return ScheduleFromJson(document, inputs->graph.graph, inputs->cluster.cluster);
     };
     PW_ASSIGN(ScheduleFile executed, read().InFile(drawing.executed));
+    if (executed.placement != inputs->schedule.placement) {
+      Error error =
+          MakeError(ErrorCode::kPlanMismatch,
+                    "it is no schedule of " + Printable(path, 200) + ": ops lie elsewhere", "",
+                    "Give what `run --schedule` wrote of the first plan.");
+      error.file = drawing.executed;
+      return error;
+    }
     const Nanos end = EndOf(executed.schedule);
     all.push_back({inputs, std::move(executed), Printable(drawing.executed, 200),
                    fmt::format("the same plan, executed: {} a step (predicted {})",

@@ -61,6 +61,7 @@ class AtenGraphReader {
     for (size_t i = 0; i < file_.inputs.size(); ++i) {
       AtenInput& input = file_.inputs[i];
       Result<TensorId> id = builder_.AddInput(input.name, input.kind, input.dtype, input.shape);
+      if (id.ok()) builder_.SetBelow(id.value(), input.below);
       if (!id.ok()) {
         return At(std::move(id.error()),
                   fmt::format("inputs[{}] ({})", i, Printable(input.name, 80)));

@@ -203,6 +203,21 @@ TEST(AtenReader, EveryElementType) {
   }
 }
 
+// As run draws them; kept by the writer.
+TEST(AtenReader, InputsOfIntegersSayWhereTheyEnd) {
+  const std::string file = R"({"name":"g","inputs":[{"name":"input:ids","kind":"input","below":50,
+     "shape":[4],"dtype":"i64"}],"ops":[{"name":"a","target":"aten.neg.default","phase":"fwd",
+     "inputs":["input:ids"],"args":["%0"],"outputs":[{"shape":[4],"dtype":"i64"}]}],"outputs":["a"]})";
+  const Graph graph = MustRead(file);
+  EXPECT_EQ(graph.tensor(graph.FindTensor("input:ids")).below, 50);
+  EXPECT_THAT(ToText(graph), HasSubstr("below 50"));
+  for (const char* wrong : {"0", "-3", "\"50\"", "1.5"}) {
+    std::string text = file;
+    text.replace(text.find("\"below\":50") + 8, 2, wrong);
+    ExpectError(text, ErrorCode::kField, "below");
+  }
+}
+
 TEST(AtenReader, ErrorsNameThePlace) {
   const std::string relu = OpText("a", "aten.relu.default", "\"input:x\"");
   ExpectError("[1,2]", ErrorCode::kField, "object");

@@ -199,6 +199,9 @@ Result<AtenInput> ReadInput(const Json& json) {
   PW_ASSIGN(input.dtype, ReadSpelling(json, "dtype", kDTypes));
   PW_ASSIGN(input.shape, ReadShape(json));
   PW_ASSIGN(input.slopes, ReadShapeSlopes(json, input.shape));
+  if (json.contains("below")) {
+    PW_ASSIGN(input.below, GetInt(json, "below", "", 1, kLargest));
+  }
   return input;
 }
 

@@ -21,6 +21,7 @@ struct AtenInput {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
   std::vector<DimensionSlope> slopes;
+  int64_t below = 0;  // Tensor::below
 };
 
 struct AtenOutput {

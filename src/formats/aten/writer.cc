@@ -139,6 +139,7 @@ class Writer {
       out += "{\"name\":";
       AppendJson(out, tensor.name);
       AddWord("kind", AtenWord(tensor.kind), out);
+      if (tensor.below > 0) fmt::format_to(std::back_inserter(out), ",\"below\":{}", tensor.below);
       out += ',';
       PW_RETURN_IF_ERROR(AddType(id, out));
     }

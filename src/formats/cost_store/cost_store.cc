@@ -212,6 +212,17 @@ Result<CostStore> CostStore::Open(const std::string& path, bool create) {
 
 Status CostStore::Put(const std::vector<MeasuredDevice>& devices,
                       const std::vector<MeasuredTransfers>& transfers) {
+  for (const MeasuredDevice& device : devices) {
+    for (const MeasuredOp& op : device.ops) {
+      for (const int64_t number :
+           {op.batch, op.time.count, op.low.count, op.high.count, op.runs, op.workspace.count}) {
+        if (number < 0 || number >= kMaxQuantity) {
+          return MakeError(ErrorCode::kField, "a number of it is impossible",
+                           "op " + Printable(op.signature, 120));
+        }
+      }
+    }
+  }
   const auto put = [&]() -> Status {
     sqlite3* const handle = database_->handle;
     const auto check = [&](int code) -> Status {
@@ -264,6 +275,7 @@ Status CostStore::Put(const std::vector<MeasuredDevice>& devices,
 Result<std::vector<MeasuredDevice>> CostStore::Read(const std::string& kind, int64_t cores) const {
   std::vector<MeasuredDevice> devices;
   if (database_->empty) return devices;
+  std::optional<MeasuredOn> own;  // of what `profile` measured, the newest
   Statement environments(
       database_->handle,
       "SELECT id, loaded, libtorch, blas FROM environment AS e WHERE kind = ? AND cores = ? AND "
@@ -275,9 +287,9 @@ Result<std::vector<MeasuredDevice>> CostStore::Read(const std::string& kind, int
   for (; code == SQLITE_ROW; code = environments.Next()) {
     MeasuredDevice device;
     device.on = {kind, cores, environments.Int(1) != 0, environments.Text(2), environments.Text(3)};
-    if (!devices.empty() && (device.on.libtorch != devices.front().on.libtorch ||
-                             device.on.blas != devices.front().on.blas)) {
-      continue;
+    if (!device.on.imported()) {
+      if (!own) own = device.on;
+      if (device.on.libtorch != own->libtorch || device.on.blas != own->blas) continue;
     }
     int row = ops.Run(environments.Int(0));
     for (; row == SQLITE_ROW; row = ops.Next()) {

@@ -36,11 +36,12 @@ class CostStore {
 
   // All or none; what was measured before in the same environment for the same signature is replaced.
   // Waits for other writers. Errors: kFileUnwritable (a full disk, a locked or read-only file),
-  // kFileCorrupt.
+  // kFileCorrupt, kField (a number that Read would refuse).
   Status Put(const std::vector<MeasuredDevice>& devices,
              const std::vector<MeasuredTransfers>& transfers);
 
-  // Of the LibTorch and BLAS that were measured last. Errors: kFileUnreadable, kFileCorrupt.
+  // Of the LibTorch and BLAS that were measured last, and what was imported from traces; newest first.
+  // Errors: kFileUnreadable, kFileCorrupt.
   Result<std::vector<MeasuredDevice>> Read(const std::string& kind, int64_t cores) const;
   Result<std::vector<MeasuredTransfers>> ReadTransfers(const std::string& kind,
                                                        int64_t cores) const;

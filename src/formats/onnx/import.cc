@@ -26,6 +26,10 @@ class Exporter {
       const std::string domain = IsDefaultDomain(opset.domain()) ? "" : opset.domain();
       program_.versions[domain] = opset.version();
     }
+    const std::string folder = options_.folder.empty() ? "." : options_.folder;
+    for (const std::string& location : input_.sources.external_files) {
+      program_.files.push_back(folder + "/" + location);
+    }
     FindReadNames();
     for (const auto& tensor : graph_.initializer()) stored_.emplace(tensor.name(), &tensor);
     for (size_t i = 0; i < input_.sources.sources.size(); ++i) PW_RETURN_IF_ERROR(AddSource(i));

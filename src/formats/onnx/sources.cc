@@ -113,6 +113,7 @@ class Collector {
     if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
       PW_ASSIGN(ExternalTensor external, FindExternal(tensor, folder_, place));
       source.known.value = std::move(external.value);
+      out_.external_files.insert(external.location);
       auto& missing = out_.missing_files;
       if (external.missing &&
           std::find(missing.begin(), missing.end(), external.location) == missing.end()) {

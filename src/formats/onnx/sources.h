@@ -6,6 +6,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,7 @@ struct Sources {
   std::vector<Source> sources;  // graph inputs, initializers, then folded nodes, in file order
   std::vector<bool> folded;     // by node index: Constant and parameter nodes, which are no ops
   std::vector<std::string> missing_files;  // external data that is not there; each once
+  std::set<std::string> external_files;    // external data, as the model states where
   // Set by ApplyDimensions: names of dimensions of graph inputs that have no value, each once, in
   // file order; and those that got one by assumption.
   std::vector<std::string> open_dimensions;

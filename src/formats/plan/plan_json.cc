@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/text.h"
+#include "cost/precision.h"
 #include "formats/text/file.h"
 
 namespace placewright {
@@ -181,6 +182,11 @@ Status ReadReferences(const Json& document, Plan& plan) {
   plan.precision = "fp32";
   if (document["costs"].contains("precision")) {
     PW_ASSIGN(plan.precision, GetString(document["costs"], "precision", "costs"));
+    if (!ParseFloatPrecision(plan.precision).ok()) {
+      return MakeError(ErrorCode::kField,
+                       "there is no precision \"" + Printable(plan.precision, 80) + "\"",
+                       "costs.precision", "It is pytorch, fp32 or tf32.");
+    }
   }
   PW_ASSIGN(plan.schedule, GetReference(document, "schedule"));
   return Ok();

@@ -13,7 +13,52 @@
 namespace placewright {
 namespace {
 
-constexpr double kLongest = 1e15;  // microseconds
+constexpr double kLongest = 3.6e9;  // microseconds: nothing takes an hour
+constexpr double kSlack = 0.5;      // microseconds by which an inner op may seem to end later
+
+// When an op ran, on which thread.
+struct Interval {
+  std::string thread;
+  double begin = 0, end = 0;  // microseconds
+};
+
+// Intervals of one thread are nested in time.
+struct Nesting {
+  std::vector<size_t> order;    // those around others before these
+  std::vector<int32_t> parent;  // by interval: the innermost around it, or -1
+};
+Nesting NestByTime(const std::vector<Interval>& intervals) {
+  Nesting nesting;
+  nesting.parent.assign(intervals.size(), -1);
+  nesting.order.resize(intervals.size());
+  for (size_t i = 0; i < intervals.size(); ++i) nesting.order[i] = i;
+  std::stable_sort(nesting.order.begin(), nesting.order.end(), [&](size_t a, size_t b) {
+    const Interval &x = intervals[a], &y = intervals[b];
+    return std::tie(x.thread, x.begin, y.end) < std::tie(y.thread, y.begin, x.end);
+  });
+  std::vector<size_t> open;
+  for (const size_t i : nesting.order) {
+    const Interval& one = intervals[i];
+    while (!open.empty()) {
+      const Interval& outer = intervals[open.back()];
+      const bool inside =
+          outer.thread == one.thread && one.begin < outer.end && one.end <= outer.end + kSlack;
+      if (inside) break;
+      open.pop_back();
+    }
+    if (!open.empty()) nesting.parent[i] = static_cast<int32_t>(open.back());
+    open.push_back(i);
+  }
+  return nesting;
+}
+
+std::string ThreadOf(const Json& event) {
+  const auto text = [&](const char* key) {
+    const auto found = event.find(key);
+    return found == event.end() ? std::string() : found->dump();
+  };
+  return text("pid") + "/" + text("tid");
+}
 
 // Names of element types in C++ (PyTorch) and in ONNX Runtime.
 std::optional<DType> DTypeNamed(std::string_view name) {
@@ -61,7 +106,7 @@ const Json* ArgsOf(const Json& event) {
   return args != event.end() && args->is_object() ? &*args : nullptr;
 }
 
-// One integer of an event's arguments; traces write some as texts.
+// One integer of an event's arguments.
 std::optional<int64_t> IdAt(const Json* args, const char* key) {
   if (args == nullptr) return std::nullopt;
   const auto found = args->find(key);
@@ -81,9 +126,11 @@ std::vector<TracedTensor> KinetoInputs(const Json& args) {
     if (types != args.end() && types->is_array() && i < types->size() && (*types)[i].is_string()) {
       type = (*types)[i].get<std::string>();
     }
-    const auto dtype = DTypeNamed(type);
+    std::optional<DType> dtype = DTypeNamed(type);
     if (IsShape(shape)) {
       const bool tensor = !shape.empty() || dtype.has_value();
+      // A type that no graph here has, such as 8-bit floats, is no other one.
+      if (!dtype && !type.empty()) dtype = DType::kOpaque;
       if (tensor) inputs.push_back({dtype, shape.get<std::vector<int64_t>>()});
     } else if (shape.is_array()) {
       for (const Json& one : shape) {
@@ -111,24 +158,30 @@ class KinetoReader {
 
   Result<OpTrace> Finish() && {
     if (ops_.empty()) {
-      return MakeError(ErrorCode::kField, "the trace has no ops of PyTorch", "",
-                       "Record it with torch.profiler.profile(..., record_shapes=True), of a PyTorch "
-                       "that has Kineto.");
+      return MakeError(
+          ErrorCode::kField, "the trace has no ops of PyTorch", "",
+          "Record it with torch.profiler.profile(..., record_shapes=True), of a PyTorch "
+          "that has Kineto.");
     }
     if (!has_shapes_) {
       return MakeError(ErrorCode::kField, "the trace's ops have no \"Input Dims\"", "",
                        "Record it with torch.profiler.profile(..., record_shapes=True).");
     }
-    FindParents();
+    nesting_ = NestByTime(intervals_);
+    for (const size_t i : nesting_.order) by_thread_[intervals_[i].thread].push_back(i);
     OpTrace trace;
     trace.source = "PyTorch";
     trace.on_device = !kernels_.empty();
     std::vector<int64_t> device(ops_.size(), 0);
-    if (trace.on_device) AddKernels(device);
-    for (size_t i = 0; i < ops_.size(); ++i) {
+    if (trace.on_device) AddKernels(device, trace.lost);
+    std::vector<int32_t> place(ops_.size(), -1);
+    for (const size_t i : nesting_.order) {
       Op& op = ops_[i];
       const Nanos time = trace.on_device ? Nanos(device[i]) : op.time;
-      trace.ops.push_back({std::move(op.type), "", std::move(op.inputs), time, op.parent});
+      const int32_t parent = nesting_.parent[i];
+      place[i] = static_cast<int32_t>(trace.ops.size());
+      trace.ops.push_back({std::move(op.type), "", std::move(op.inputs), time,
+                           parent < 0 ? -1 : place[static_cast<size_t>(parent)]});
     }
     return trace;
   }
@@ -137,11 +190,8 @@ class KinetoReader {
   struct Op {
     std::string type;
     std::vector<TracedTensor> inputs;
-    std::string thread;
-    double begin = 0, end = 0;  // microseconds
     Nanos time;
     std::optional<int64_t> external;
-    int32_t parent = -1;
   };
   struct Kernel {
     Nanos time;
@@ -151,14 +201,6 @@ class KinetoReader {
     std::string thread;
     double begin = 0;
   };
-
-  static std::string ThreadOf(const Json& event) {
-    const auto text = [&](const char* key) {
-      const auto found = event.find(key);
-      return found == event.end() ? std::string() : found->dump();
-    };
-    return text("pid") + "/" + text("tid");
-  }
 
   Status TakeOp(const Json& event) {
     const auto begin = NumberAt(event, "ts");
@@ -170,10 +212,8 @@ class KinetoReader {
     }
     Op op;
     op.type = TextAt(event, "name");
-    op.thread = ThreadOf(event);
-    op.begin = *begin;
-    op.end = *begin + *NumberAt(event, "dur");
     op.time = *time;
+    intervals_.push_back({ThreadOf(event), *begin, *begin + *NumberAt(event, "dur")});
     if (const Json* args = ArgsOf(event)) {
       op.inputs = KinetoInputs(*args);
       op.external = IdAt(args, "External id");
@@ -196,32 +236,10 @@ class KinetoReader {
     if (begin && correlation) launches_[*correlation] = {ThreadOf(event), *begin};
   }
 
-  // Ops of one thread are nested by time.
-  void FindParents() {
-    std::vector<size_t> order(ops_.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      const Op &x = ops_[a], &y = ops_[b];
-      return std::tie(x.thread, x.begin, y.end) < std::tie(y.thread, y.begin, x.end);
-    });
-    std::vector<size_t> open;
-    for (const size_t i : order) {
-      const Op& op = ops_[i];
-      while (!open.empty() &&
-             (ops_[open.back()].thread != op.thread || ops_[open.back()].end < op.end ||
-              ops_[open.back()].end <= op.begin)) {
-        open.pop_back();
-      }
-      if (!open.empty()) ops_[i].parent = static_cast<int32_t>(open.back());
-      open.push_back(i);
-      by_thread_[op.thread].push_back(i);
-    }
-  }
-
-  void AddKernels(std::vector<int64_t>& device) const {
-    std::unordered_map<int64_t, size_t> by_external;
-    for (size_t i = 0; i < ops_.size(); ++i) {
-      if (ops_[i].external) by_external[*ops_[i].external] = i;  // the innermost comes last
+  void AddKernels(std::vector<int64_t>& device, Nanos& lost) const {
+    std::unordered_map<int64_t, size_t> by_external;  // the innermost of several
+    for (const size_t i : nesting_.order) {
+      if (ops_[i].external) by_external[*ops_[i].external] = i;
     }
     for (const Kernel& kernel : kernels_) {
       int32_t at = -1;
@@ -230,9 +248,16 @@ class KinetoReader {
         if (found != by_external.end()) at = static_cast<int32_t>(found->second);
       }
       if (at < 0 && kernel.correlation) at = CallerOf(*kernel.correlation);
-      for (; at >= 0; at = ops_[static_cast<size_t>(at)].parent) {
-        device[static_cast<size_t>(at)] += kernel.time.count;
-      }
+      int64_t& sum = at < 0 ? lost.count : device[static_cast<size_t>(at)];
+      sum = SaturatingAdd(sum, kernel.time.count);
+    }
+    // From inner ops to those around them.
+    for (size_t k = nesting_.order.size(); k-- > 0;) {
+      const size_t i = nesting_.order[k];
+      const int32_t parent = nesting_.parent[i];
+      if (parent < 0) continue;
+      int64_t& sum = device[static_cast<size_t>(parent)];
+      sum = SaturatingAdd(sum, device[i]);
     }
   }
 
@@ -243,18 +268,21 @@ class KinetoReader {
     const auto thread = by_thread_.find(launch->second.thread);
     if (thread == by_thread_.end()) return -1;
     const double begin = launch->second.begin;
-    auto after = std::upper_bound(thread->second.begin(), thread->second.end(), begin,
-                                  [&](double time, size_t i) { return time < ops_[i].begin; });
+    auto after =
+        std::upper_bound(thread->second.begin(), thread->second.end(), begin,
+                         [&](double time, size_t i) { return time < intervals_[i].begin; });
     if (after == thread->second.begin()) return -1;
-    int32_t at = static_cast<int32_t>(*std::prev(after));
-    while (at >= 0 && ops_[static_cast<size_t>(at)].end < begin) {
-      at = ops_[static_cast<size_t>(at)].parent;
+    auto at = static_cast<int32_t>(*std::prev(after));
+    while (at >= 0 && intervals_[static_cast<size_t>(at)].end < begin) {
+      at = nesting_.parent[static_cast<size_t>(at)];
     }
     return at;
   }
 
   static constexpr size_t kMostOps = 5'000'000;
   std::vector<Op> ops_;
+  std::vector<Interval> intervals_;  // of ops_
+  Nesting nesting_;
   std::vector<Kernel> kernels_;
   std::unordered_map<int64_t, Launch> launches_;
   std::map<std::string, std::vector<size_t>> by_thread_;  // by begin
@@ -273,28 +301,67 @@ std::vector<TracedTensor> RuntimeInputs(const Json& args) {
   return inputs;
 }
 
+// Nodes of the CPU have their own time. Of others it is the host's, unless the profile has what ran on the
+// device: kernels, each behind the node that launched it.
 Result<OpTrace> ReadRuntimeProfile(const Json& events) {
   constexpr std::string_view kSuffix = "_kernel_time";
   OpTrace trace;
   trace.source = "ONNX Runtime";
+  std::vector<TracedOp> ops;
+  std::vector<Interval> intervals;
+  std::vector<bool> on_cpu;
+  bool kernels = false;
   for (const Json& event : events) {
-    if (!event.is_object() || TextAt(event, "cat") != "Node") continue;
-    std::string name = TextAt(event, "name");
+    if (!event.is_object()) continue;
+    const std::string category = TextAt(event, "cat");
     const auto time = TimeOf(event);
+    const auto begin = NumberAt(event, "ts");
     const Json* const args = ArgsOf(event);
-    if (!time || args == nullptr || !name.ends_with(kSuffix)) continue;
+    if (!time || !begin) continue;
+    if (category == "Kernel" && !ops.empty()) {
+      TracedOp& launched = ops.back();
+      if (on_cpu.back()) continue;
+      if (!kernels) {
+        for (size_t i = 0; i < ops.size(); ++i) ops[i].time = Nanos(0);
+      }
+      kernels = true;
+      launched.time = Nanos(SaturatingAdd(launched.time.count, time->count));
+      continue;
+    }
+    std::string name = TextAt(event, "name");
+    if (category != "Node" || args == nullptr || !name.ends_with(kSuffix)) continue;
     name.resize(name.size() - kSuffix.size());
     TracedOp op;
     op.type = TextAt(*args, "op_name");
     op.name = std::move(name);
     op.inputs = RuntimeInputs(*args);
-    op.time = *time;
-    trace.on_device = trace.on_device || TextAt(*args, "provider").find("CPU") == std::string::npos;
-    trace.ops.push_back(std::move(op));
+    const std::string provider = TextAt(*args, "provider");
+    on_cpu.push_back(provider.empty() || provider == "CPUExecutionProvider" ||
+                     provider == "DnnlExecutionProvider");
+    op.time = kernels ? Nanos(0) : *time;
+    intervals.push_back({ThreadOf(event), *begin, *begin + *NumberAt(event, "dur")});
+    ops.push_back(std::move(op));
   }
-  if (trace.ops.empty()) {
+  if (ops.empty()) {
     return MakeError(ErrorCode::kField, "the profile has no times of nodes", "",
                      "Set enable_profiling of ONNX Runtime's session options, and run the model.");
+  }
+  const bool accelerated = std::find(on_cpu.begin(), on_cpu.end(), false) != on_cpu.end();
+  if (accelerated && !kernels) {
+    return MakeError(
+        ErrorCode::kField, "the profile has only the host's times of what ran on an accelerator",
+        "",
+        "Use an ONNX Runtime that was built with --enable_cuda_profiling, or a trace of "
+        "PyTorch.");
+  }
+  trace.on_device = accelerated;
+  const Nesting nesting = NestByTime(intervals);
+  std::vector<int32_t> place(ops.size(), -1);
+  for (const size_t i : nesting.order) {
+    const int32_t parent = nesting.parent[i];
+    ops[i].parent = parent < 0 ? -1 : place[static_cast<size_t>(parent)];
+    place[i] = static_cast<int32_t>(trace.ops.size());
+    trace.ops.push_back(std::move(ops[i]));
   }
   return trace;
 }

@@ -64,6 +64,36 @@ TEST(OpTrace, CountsTheKernelsOfAnOpAndOfThoseInsideIt) {
   EXPECT_TRUE(read.value().on_device);
   EXPECT_EQ(read.value().ops[0].time, Nanos(27'000));
   EXPECT_EQ(read.value().ops[1].time, Nanos(23'000));
+  EXPECT_EQ(read.value().lost, Nanos(900'000));
+}
+
+// An inner op whose end was rounded behind the outer one's is inside all the same.
+TEST(OpTrace, NestsByTimesThatAreRounded) {
+  const std::string text = R"([
+  {"ph": "X", "cat": "cpu_op", "name": "aten::linear", "pid": 7, "tid": 7, "ts": 1689861288827753.0,
+   "dur": 10.1, "args": {"Input Dims": [[8, 4]], "Input type": ["float"]}},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::addmm", "pid": 7, "tid": 7, "ts": 1689861288827755.0,
+   "dur": 8.3, "args": {"Input Dims": [[8, 4]], "Input type": ["c10::Float8_e4m3fn"]}}
+])";
+  const Result<OpTrace> read = ReadOpTrace(text);
+  ASSERT_TRUE(read.ok()) << read.error().ToString();
+  EXPECT_EQ(read.value().ops[1].parent, 0);
+  EXPECT_EQ(read.value().ops[1].inputs[0].dtype, DType::kOpaque);  // no float of 32 bits
+}
+
+TEST(OpTrace, HugeTimesAreNone) {
+  std::string text = "[";
+  for (int i = 0; i < 20; ++i) {
+    text +=
+        R"({"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 3.5e9, "args": {"External id": 1}},)";
+  }
+  text +=
+      R"({"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 9e14, "args": {"External id": 1}},)";
+  text += R"({"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 2,
+              "args": {"External id": 1, "Input Dims": [[1]]}}])";
+  const Result<OpTrace> read = ReadOpTrace(text);
+  ASSERT_TRUE(read.ok()) << read.error().ToString();
+  EXPECT_EQ(read.value().ops[0].time, Nanos(20 * int64_t{3'500'000'000'000}));
 }
 
 TEST(OpTrace, ReadsNodesOfOnnxRuntime) {
@@ -74,7 +104,9 @@ TEST(OpTrace, ReadsNodesOfOnnxRuntime) {
    "args": {"op_name": "Conv"}},
   {"cat": "Node", "pid": 1, "tid": 1, "dur": 120, "ts": 3, "ph": "X", "name": "conv1_kernel_time",
    "args": {"op_name": "Conv", "provider": "CUDAExecutionProvider",
-            "input_type_shape": [{"float": [1, 3, 8, 8]}, {"float": [4, 3, 3, 3]}]}}
+            "input_type_shape": [{"float": [1, 3, 8, 8]}, {"float": [4, 3, 3, 3]}]}},
+  {"cat": "Kernel", "pid": -1, "tid": 1, "dur": 77, "ts": 5, "ph": "X", "name": "implicit_gemm",
+   "args": {}}
 ])";
   const Result<OpTrace> read = ReadOpTrace(text);
   ASSERT_TRUE(read.ok()) << read.error().ToString();
@@ -83,7 +115,7 @@ TEST(OpTrace, ReadsNodesOfOnnxRuntime) {
   ASSERT_EQ(read.value().ops.size(), 1u);
   EXPECT_EQ(read.value().ops[0].name, "conv1");
   EXPECT_EQ(read.value().ops[0].type, "Conv");
-  EXPECT_EQ(read.value().ops[0].time, Nanos(120'000));
+  EXPECT_EQ(read.value().ops[0].time, Nanos(77'000));  // not the host's 120
   EXPECT_EQ(read.value().ops[0].inputs[1].shape, (std::vector<int64_t>{4, 3, 3, 3}));
 }
 

@@ -170,4 +170,16 @@ IdVector<TensorId, bool> HidingMasks(const Graph& graph) {
   return hides;
 }
 
+Graph WithInputLimits(Graph graph, const IdVector<TensorId, int64_t>& below) {
+  for (const TensorId id : graph.tensors()) {
+    Tensor& tensor = graph.data_.tensors[id];
+    const bool integers = tensor.dtype == DType::kI64 || tensor.dtype == DType::kI32 ||
+                          tensor.dtype == DType::kI16 || tensor.dtype == DType::kI8 ||
+                          tensor.dtype == DType::kU8;
+    if (tensor.producer.valid() || !integers || below[id] <= 0) continue;
+    tensor.below = below[id];
+  }
+  return graph;
+}
+
 }  // namespace placewright

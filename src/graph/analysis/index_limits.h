@@ -14,6 +14,9 @@ namespace placewright {
 // O(ops + edges).
 IdVector<TensorId, int64_t> IndexLimits(const Graph& graph);
 
+// The graph with Tensor::below of inputs of integers, where `below` has one.
+Graph WithInputLimits(Graph graph, const IdVector<TensorId, int64_t>& below);
+
 // By tensor of an ATen graph: whether it is a mask of what masked_fill overwrites, so that attention has
 // nothing left to look at where all of it is true. O(ops + edges).
 IdVector<TensorId, bool> HidingMasks(const Graph& graph);

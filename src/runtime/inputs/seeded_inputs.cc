@@ -70,11 +70,21 @@ at::Tensor ValuesOf(const Tensor& of, c10::ScalarType type, int64_t limit, bool 
   return FloatsOf(of, random);
 }
 
+// What the file says and what the ops ask for.
+IdVector<TensorId, int64_t> LimitsOf(const Graph& graph) {
+  IdVector<TensorId, int64_t> limits = IndexLimits(graph);
+  for (const TensorId id : graph.tensors()) {
+    const int64_t below = graph.tensor(id).below;
+    if (below > 0) limits[id] = limits[id] > 0 ? std::min(limits[id], below) : below;
+  }
+  return limits;
+}
+
 using Values = std::vector<std::pair<TensorId, at::Tensor>>;
 
 // Of tensors that no op makes, those of that kind, or all; before any rule.
 Result<Values> Draw(const Graph& graph, uint64_t seed, int64_t number, bool inputs_only) {
-  const IdVector<TensorId, int64_t> limits = IndexLimits(graph);
+  const IdVector<TensorId, int64_t> limits = LimitsOf(graph);
   const IdVector<TensorId, bool> hides = HidingMasks(graph);
   Values drawn;
   for (const TensorId id : graph.tensors()) {
@@ -99,7 +109,7 @@ Result<Values> Draw(const Graph& graph, uint64_t seed, int64_t number, bool inpu
 class Rule {
  public:
   Rule(const Graph& graph, uint64_t seed)
-      : graph_(graph), seed_(seed), limits_(IndexLimits(graph)), uses_(IntegerUses(graph)) {}
+      : graph_(graph), seed_(seed), limits_(LimitsOf(graph)), uses_(IntegerUses(graph)) {}
 
   void Apply(Values& values) const {
     for (auto& [id, value] : values) {

@@ -1,7 +1,8 @@
 // Legal values for the inputs of a recorded step, where none are given: from a seed, the same on every
 // machine.
 //
-//   indices           uniform below what the ops that look them up allow (IndexLimits)
+//   indices           uniform below what the file says (Tensor::below) and the ops that look them up allow
+//                     (IndexLimits)
 //   other integers    1: masks that let everything pass, counts
 //   booleans          true, of square matrices the lower triangle (masks of what comes later); the
 //                     reverse where true hides something (HidingMasks)
