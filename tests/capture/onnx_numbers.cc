@@ -3,6 +3,7 @@
 // the same: `model.onnx` with parameters as inputs, `manifest.json`, every input and every result
 // as raw bytes. onnx_numbers.js compares.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <onnx/onnx_pb.h>
 

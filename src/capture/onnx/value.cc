@@ -1,6 +1,7 @@
 #include "capture/onnx/value.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <cstring>
 

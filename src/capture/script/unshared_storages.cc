@@ -1,5 +1,6 @@
 #include "capture/script/unshared_storages.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
