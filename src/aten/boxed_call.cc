@@ -5,6 +5,8 @@
 #include <ATen/core/jit_type.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "aten/dtype_names.h"
 #include "aten/torch_version.h"
 #include "base/text.h"
@@ -160,6 +162,24 @@ Result<BoxedCall> BoxedCall::Create(const Op& op) {
     }
   }
   return BoxedCall(*handle, std::move(arguments));
+}
+
+void BoxedCall::SetDevice(c10::Device device) {
+  const c10::FunctionSchema& schema = handle_.schema();
+  const bool reads_tensors = std::any_of(
+      arguments_.begin(), arguments_.end(),
+      [](const Argument& argument) { return argument.kind != Argument::Kind::kConstant; });
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    c10::IValue& constant = arguments_[i].constant;
+    if (arguments_[i].kind != Argument::Kind::kConstant) continue;
+    const c10::Type* type = schema.arguments()[i].real_type().get();
+    if (const auto* optional = type->castRaw<c10::OptionalType>()) {
+      type = optional->getElementType().get();
+    }
+    if (type->kind() != c10::TypeKind::DeviceObjType) continue;
+    // Without a device an op that reads tensors takes theirs.
+    if (constant.isDevice() || !reads_tensors) constant = device;
+  }
 }
 
 void BoxedCall::Run(std::span<const at::Tensor> tensors, std::span<const int32_t> place,

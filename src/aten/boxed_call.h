@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/Device.h>
 
 #include <cstdint>
 #include <span>
@@ -30,6 +31,9 @@ class BoxedCall {
   // (aten/failure.h). Several threads may call at once.
   void Run(std::span<const at::Tensor> tensors, std::span<const int32_t> place,
            std::vector<at::Tensor>& results) const;
+
+  // From now on the operator makes what it makes from nothing on that device, whatever the op states.
+  void SetDevice(c10::Device device);
 
   bool draws_random() const { return DrawsRandomNumbers(handle_); }
 

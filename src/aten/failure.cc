@@ -30,6 +30,9 @@ Error ErrorFromLibTorch(const std::string& message) {
     return MakeError(ErrorCode::kNoShapeFunction, kOnlyWithMemory,
                      "op " + Printable(op, kLongestName));
   }
+  if (message.starts_with("CUDA out of memory")) {
+    return MakeError(ErrorCode::kDeviceMemory, "LibTorch says: " + FirstLine(message));
+  }
   if (message.starts_with("DispatchStub: unsupported device type")) {
     return MakeError(ErrorCode::kNoShapeFunction, kOnlyWithMemory);
   }

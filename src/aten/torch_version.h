@@ -5,6 +5,7 @@
 #include <ATen/core/TensorBody.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/DispatchKey.h>
+#include <c10/core/Event.h>
 #include <torch/version.h>
 
 #include <cstddef>
@@ -68,6 +69,17 @@ class SharedAllocator : public c10::Allocator {
  private:
   virtual c10::DataPtr Allocate(size_t bytes) const = 0;
 };
+
+// From 2.4 on events of any accelerator say how much time lies between them.
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+inline constexpr bool kEventsHaveTimes = true;
+inline double MillisecondsBetween(const c10::Event& first, const c10::Event& last) {
+  return first.elapsedTime(last);
+}
+#else
+inline constexpr bool kEventsHaveTimes = false;
+inline double MillisecondsBetween(const c10::Event&, const c10::Event&) { return 0; }
+#endif
 
 // "1.13.0"
 #define PLACEWRIGHT_TORCH_TEXT_OF(x) #x

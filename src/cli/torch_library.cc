@@ -93,6 +93,8 @@ Result<TorchLibrary> TorchLibrary::Open(Part part) {
   }
   TorchLibrary library;
   library.path_ = found;
+  // CUDA's devices in the order in which the driver describes them to `cluster detect`.
+  setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", /*overwrite=*/0);
   // Never unloaded: LibTorch keeps threads and registrations that must not lose their code.
   library.handle_.reset(dlopen(found.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
   if (!library.handle_) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 
@@ -14,6 +15,32 @@ DeviceId Cluster::FindDevice(std::string_view name) const {
       [this](DeviceId id, std::string_view wanted) { return devices_[id].name < wanted; });
   if (it == devices_by_name_.end() || devices_[*it].name != name) return DeviceId();
   return *it;
+}
+
+void Cluster::SumRoute(Route& route) const {
+  route.latency = Nanos(0);
+  route.bandwidth = route.links.empty() ? BytesPerSecond() : links_[route.links.front()].bandwidth;
+  for (const LinkId id : route.links) {
+    const Link& link = links_[id];
+    route.latency = Nanos(SaturatingAdd(route.latency.count, link.latency.count));
+    route.bandwidth = std::min(route.bandwidth, link.bandwidth);
+  }
+}
+
+LinkId Cluster::FindLink(std::string_view name) const {
+  for (const LinkId id : links()) {
+    if (links_[id].name == name) return id;
+  }
+  return LinkId();
+}
+
+void Cluster::SetLink(LinkId id, BytesPerSecond bandwidth, Nanos latency, std::string source) {
+  links_[id].bandwidth = bandwidth;
+  links_[id].latency = latency;
+  links_[id].source = std::move(source);
+  for (Route& route : routes_) {
+    if (std::find(route.links.begin(), route.links.end(), id) != route.links.end()) SumRoute(route);
+  }
 }
 
 Status Cluster::SetReserve(DeviceId id, Bytes reserve) {

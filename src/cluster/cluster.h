@@ -93,8 +93,12 @@ class Cluster {
   IdRange<DeviceId> devices() const { return IdRange<DeviceId>(devices_.size()); }
   IdRange<LinkId> links() const { return IdRange<LinkId>(links_.size()); }
   DeviceId FindDevice(std::string_view name) const;  // invalid if absent; O(log n)
+  LinkId FindLink(std::string_view name) const;      // invalid if absent; O(links)
   // Another reserve out of the same memory. Errors: kUsage (negative, or nothing would be left).
   Status SetReserve(DeviceId id, Bytes reserve);
+  // Other figures of a link, and of the routes over it. `bandwidth` >= 1, `latency` >= 0; which links a
+  // route takes stays as it is.
+  void SetLink(LinkId id, BytesPerSecond bandwidth, Nanos latency, std::string source);
   std::vector<std::string> DeviceNames() const;
 
   // ceil(bytes * 1e9 / minimum bandwidth) + sum of latencies (simulator rule 4). Connected only.
@@ -112,6 +116,8 @@ class Cluster {
   std::vector<Route> routes_;  // device_count^2
   std::vector<DeviceGroup> groups_;
   std::vector<DeviceId> devices_by_name_;
+
+  void SumRoute(Route& route) const;  // its figures, from those of its links
 };
 
 }  // namespace placewright

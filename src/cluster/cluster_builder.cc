@@ -231,13 +231,7 @@ std::map<std::string, DeviceId, std::less<>> ClusterBuilder::DeviceIds() const {
 void ClusterBuilder::FillRoute(DeviceId from, DeviceId to, std::vector<LinkId> links) {
   Route& route = cluster_.routes_[from.index() * cluster_.devices_.size() + to.index()];
   route.links = std::move(links);
-  for (const LinkId id : route.links) {
-    const Link& link = cluster_.links_[id];
-    route.latency = Nanos(SaturatingAdd(route.latency.count, link.latency.count));
-    if (route.bandwidth.count == 0 || link.bandwidth < route.bandwidth) {
-      route.bandwidth = link.bandwidth;
-    }
-  }
+  cluster_.SumRoute(route);
 }
 
 Status ClusterBuilder::BuildRoutes() {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "cost/signature.h"
+#include "cost/work.h"
 
 namespace placewright {
 namespace {
@@ -18,24 +19,29 @@ struct Line {
   int64_t from = 0, to = 0;  // batches between which it was measured
 };
 
-std::optional<Line> LineThrough(const std::vector<const MeasuredOp*>& rows) {
-  Line line{0, 0, rows.front()->batch, rows.front()->batch};
+struct Point {
+  int64_t batch;
+  double time;
+};
+
+std::optional<Line> LineThrough(const std::vector<Point>& points) {
+  Line line{0, 0, points.front().batch, points.front().batch};
   double batch = 0, time = 0;
-  for (const MeasuredOp* row : rows) {
-    batch += static_cast<double>(row->batch);
-    time += static_cast<double>(row->time.count);
-    line.from = std::min(line.from, row->batch);
-    line.to = std::max(line.to, row->batch);
+  for (const Point& point : points) {
+    batch += static_cast<double>(point.batch);
+    time += point.time;
+    line.from = std::min(line.from, point.batch);
+    line.to = std::max(line.to, point.batch);
   }
   if (line.from == line.to) return std::nullopt;
-  const auto count = static_cast<double>(rows.size());
+  const auto count = static_cast<double>(points.size());
   batch /= count;
   time /= count;
   double across = 0, along = 0;
-  for (const MeasuredOp* row : rows) {
-    const double away = static_cast<double>(row->batch) - batch;
+  for (const Point& point : points) {
+    const double away = static_cast<double>(point.batch) - batch;
     across += away * away;
-    along += away * (static_cast<double>(row->time.count) - time);
+    along += away * (point.time - time);
   }
   // Noise may make small ops seem faster at larger batches.
   line.slope = std::max(0.0, along / across);
@@ -57,17 +63,26 @@ struct Rows {
     Bytes workspace;
     CostSource source;
   };
-  std::optional<Found> Find(const Signature& signature, int64_t batch) {
+  std::optional<Found> Find(const Signature& signature, int64_t batch, const Work& work) {
+    const auto time_now = [&](const MeasuredOp& row) {
+      return static_cast<double>(row.time.count) * Slowdown(work, row.state, of->now);
+    };
+    const auto whole = [](double value) {
+      constexpr auto kLargest = static_cast<double>(kMaxQuantity - 1024);
+      return static_cast<int64_t>(std::ceil(std::clamp(value, 0.0, kLargest)));
+    };
     if (const auto exact = by_signature.find(signature.text); exact != by_signature.end()) {
       const MeasuredOp& row = of->ops[exact->second];
       used[exact->second] = true;
-      return Found{row.time, row.workspace, CostSource::kMeasured};
+      return Found{Nanos(whole(time_now(row))), row.workspace, CostSource::kMeasured};
     }
     const auto family = by_family.find(signature.family);
     if (family == by_family.end() || batch <= 0) return std::nullopt;
-    std::vector<const MeasuredOp*> rows;
-    for (const size_t row : family->second) rows.push_back(&of->ops[row]);
-    const std::optional<Line> line = LineThrough(rows);
+    std::vector<Point> points;
+    for (const size_t row : family->second) {
+      points.push_back({of->ops[row].batch, time_now(of->ops[row])});
+    }
+    const std::optional<Line> line = LineThrough(points);
     if (!line) return std::nullopt;
     const double at = line->offset + line->slope * static_cast<double>(batch);
     double most = 0;  // workspace for one of the batch
@@ -77,10 +92,6 @@ struct Rows {
                                 static_cast<double>(of->ops[row].batch));
     }
     const bool between = batch >= line->from && batch <= line->to;
-    const auto whole = [](double value) {
-      constexpr auto kLargest = static_cast<double>(kMaxQuantity - 1024);
-      return static_cast<int64_t>(std::ceil(std::clamp(value, 0.0, kLargest)));
-    };
     return Found{Nanos(whole(at)), Bytes(whole(most * static_cast<double>(batch))),
                  between ? CostSource::kMeasured : CostSource::kModelled};
   }
@@ -111,15 +122,19 @@ MeasuredUse ApplyMeasured(const Graph& graph, const Cluster& cluster,
   MeasuredUse use;
   if (!any) return use;
   std::set<std::string> missing;
+  const bool follows_state =
+      std::any_of(measured.begin(), measured.end(),
+                  [](const MeasuredDevice& device) { return device.now.known(); });
   for (const OpId op : graph.ops()) {
     if (graph.op(op).is_view) continue;
     const Signature signature = SignatureOf(graph, op);
+    const Work work = follows_state ? WorkOf(graph, op) : Work();
     Bytes workspace(-1);
     for (const DeviceId device : cluster.devices()) {
       if (tables_of[device].empty() || !costs.Supports(op, device)) continue;
       std::optional<Rows::Found> found;
       for (Rows* const table : tables_of[device]) {
-        if (!found) found = table->Find(signature, graph.batch());
+        if (!found) found = table->Find(signature, graph.batch(), work);
       }
       if (!found) {
         missing.emplace(graph.op(op).type);

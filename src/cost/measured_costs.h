@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cost/cost_table.h"
+#include "cost/machine_state.h"
 #include "graph/graph.h"
 
 namespace placewright {
@@ -23,6 +24,7 @@ struct MeasuredOp {
   Nanos low, high;                // a tenth of the runs below, a tenth above
   int64_t runs = 0;
   Bytes workspace;
+  MachineState state;  // in which it was measured; may be unknown
 };
 
 // What was measured in, beside the op.
@@ -40,6 +42,7 @@ struct MeasuredOn {
 struct MeasuredDevice {
   MeasuredOn on;
   std::vector<MeasuredOp> ops;
+  MachineState now;  // in which the times are wanted; unknown: as they were measured
 };
 
 // What a cost table owes to measurements.

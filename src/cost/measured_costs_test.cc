@@ -109,5 +109,21 @@ TEST(MeasuredCosts, LieOnTheLineThroughOtherBatches) {
   EXPECT_EQ(alone.costs.time(OpId(0), DeviceId(0)), alone.modelled.time(OpId(0), DeviceId(0)));
 }
 
+TEST(MeasuredCosts, FollowTheMachinesState) {
+  const Graph graph = Chain(8);
+  const Cluster cluster = Machine();
+  MeasuredDevice device{{"worker", 1, false, "1.13", "blas"}, {Row(8, OpId(0), 700)}};
+  device.ops[0].state = {Nanos(100), Nanos(10), Nanos(1000)};
+  const auto time = [&](MachineState now) {
+    CostTable costs = ModelCosts(graph, cluster, {}).Take();
+    device.now = now;
+    ApplyMeasured(graph, cluster, {device}, costs);
+    return costs.time(OpId(0), DeviceId(0));
+  };
+  EXPECT_EQ(time({}), Nanos(700));
+  // Its 192 bytes stay in the caches.
+  EXPECT_EQ(time({Nanos(200), Nanos(30), Nanos(9000)}), Nanos(1610));
+}
+
 }  // namespace
 }  // namespace placewright

@@ -93,6 +93,14 @@ struct Plan {
   std::vector<DeviceUse> devices;
   std::vector<Baseline> baselines;
   std::optional<CostStoreUse> cost_store;
+  // Links whose figures are not the cluster file's, but measured ones.
+  struct LinkFigures {
+    std::string name;
+    BytesPerSecond bandwidth;
+    Nanos latency;
+    friend bool operator==(const LinkFigures&, const LinkFigures&) = default;
+  };
+  std::vector<LinkFigures> links;
   double share_given = 0, share_measured = 0, share_modelled = 0;  // of the ops' time
   uint64_t seed = 0;
   int64_t iterations = 0;

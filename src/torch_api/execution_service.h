@@ -20,12 +20,14 @@ namespace placewright {
 struct ExecutionDevice {
   enum class Kind : uint8_t {
     kCpu,       // cores of this machine
+    kCuda,      // a GPU of this machine, by LibTorch with CUDA
     kSimulated  // the same, but as an accelerator: a queue, and a memory that others do not see
   };
   std::string name;
   Kind kind = Kind::kCpu;
   int threads = 1;           // of this machine, inside an op
   int64_t memory_limit = 0;  // bytes; 0: none
+  int cuda_index = 0;        // kCuda: as LibTorch counts them
   // CPUs: which of the cores that this process may use is its first; -1: behind those of the device
   // before it.
   int first_core = -1;

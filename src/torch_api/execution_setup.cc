@@ -16,9 +16,11 @@ Result<std::vector<ExecutionDevice>> ExecutionDevicesOf(const Cluster& cluster, 
   for (const DeviceId id : cluster.devices()) {
     const DeviceKind& kind = cluster.kind(id);
     cpus += kind.device_class == DeviceClass::kCpu ? 1 : 0;
-    if (simulate || kind.device_class == DeviceClass::kCpu) continue;
+    const bool gpu = kind.device_class == DeviceClass::kGpu &&
+                     cluster.device(id).host == cluster.device(DeviceId(0)).host;
+    if (simulate || gpu || kind.device_class == DeviceClass::kCpu) continue;
     return MakeError(ErrorCode::kMissingRuntime,
-                     fmt::format("{} is a {}, and plans are executed on CPUs only",
+                     fmt::format("{} is a {}: plans are executed on CPUs and GPUs of one machine",
                                  cluster.device(id).name, kind.name),
                      "",
                      "`run --simulate-devices` lets this machine's cores stand for the plan's "
@@ -33,14 +35,19 @@ Result<std::vector<ExecutionDevice>> ExecutionDevicesOf(const Cluster& cluster, 
                                  stated_cores, cores),
                      "", "`placewright cluster detect --split-cpu 2` describes this machine's.");
   }
+  int gpus = 0;
   for (const DeviceId id : cluster.devices()) {
+    const bool gpu = cluster.kind(id).device_class == DeviceClass::kGpu;
     ExecutionDevice device;
     device.name = cluster.device(id).name;
-    device.kind = simulate ? ExecutionDevice::Kind::kSimulated : ExecutionDevice::Kind::kCpu;
+    device.kind = simulate ? ExecutionDevice::Kind::kSimulated
+                  : gpu    ? ExecutionDevice::Kind::kCuda
+                           : ExecutionDevice::Kind::kCpu;
+    if (gpu) device.cuda_index = gpus++;
     const int64_t stated = cluster.kind(id).cores;
-    device.threads = simulate     ? 1
-                     : stated > 0 ? static_cast<int>(stated)
-                                  : std::max(1, cores / std::max(1, cpus));
+    device.threads = simulate || gpu ? 1
+                     : stated > 0    ? static_cast<int>(stated)
+                                     : std::max(1, cores / std::max(1, cpus));
     device.memory_limit = cluster.device(id).capacity.count;
     devices.push_back(std::move(device));
   }

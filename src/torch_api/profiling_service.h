@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/result.h"
 #include "base/stop.h"
 #include "base/units.h"
+#include "cost/machine_state.h"
 #include "graph/graph.h"
 #include "torch_api/execution_service.h"
 
@@ -38,6 +40,7 @@ struct StepProfile {
   Nanos step;                  // median of the steps' times
   double covered = 0;          // median of the share of a step that its ops take
   int64_t steps = 0;           // without those that warm up
+  MachineState state;          // of the machine beside them, on the same device
 };
 
 struct TransferSample {
@@ -51,6 +54,19 @@ struct DeviceProfile {
   std::optional<StepProfile> alone, loaded;  // as far as asked for
 };
 
+struct DeviceState {
+  MachineState alone, loaded;  // unknown where not asked for
+};
+
+// What a machine's state is known by.
+class MachineReference {
+ public:
+  virtual ~MachineReference() = default;
+  // By device. It takes some 20 ms for each that is asked for, and the caches. Errors: those of
+  // Execution::Run.
+  virtual Result<std::vector<DeviceState>> Measure() = 0;
+};
+
 class ProfilingService {
  public:
   virtual ~ProfilingService() = default;
@@ -60,6 +76,10 @@ class ProfilingService {
   virtual Result<std::vector<DeviceProfile>> ProfileStep(
       const Graph& graph, const std::vector<ExecutionDevice>& devices,
       const std::vector<bool>& alone, bool loaded, const ProfilingOptions& options) const = 0;
+  // `alone` and `loaded` as above. Errors: those of ExecutionService::Start and Execution::Run.
+  virtual Result<std::unique_ptr<MachineReference>> StartReference(
+      const std::vector<ExecutionDevice>& devices, const std::vector<bool>& alone,
+      bool loaded) const = 0;
   // Sizes double from 1 KiB to `max`; fewer where it is stopped. Errors: as above, but kCancelled.
   virtual Result<std::vector<TransferSample>> ProfileTransfers(
       const ExecutionDevice& from, const ExecutionDevice& to, Bytes max,

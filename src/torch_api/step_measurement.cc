@@ -32,6 +32,13 @@ Result<StepMeasurement> MeasureSteps(Execution& execution, const Placement& plac
   std::vector<int64_t> all, busy(devices, 0);
   int64_t whole = 0;
   for (int64_t step = 0; step < options.steps && !options.stop.StopRequested(); ++step) {
+    if (options.interlude && step >= warm_up) {
+      PW_ASSIGN(const bool used, options.interlude());
+      if (used) {
+        PW_ASSIGN([[maybe_unused]] const Execution::Step cold, execution.Run());
+        if (options.warm) options.warm();
+      }
+    }
     if (options.prepare) PW_RETURN_IF_ERROR(options.prepare(step));
     PW_ASSIGN(const Execution::Step taken, execution.Run());
     if (options.progress) options.progress(step, taken);

@@ -39,6 +39,10 @@ struct StepMeasurementOptions {
   StopToken stop;  // ends it after the step that runs
   // Before each step: a batch for it, say. May be empty; its error ends the run.
   std::function<Status(int64_t step)> prepare;
+  // Before each step behind those that warm up. Whether it used the machine: a step more then warms up,
+  // which nothing is said of. May be empty; its error ends the run.
+  std::function<Result<bool>()> interlude;
+  std::function<void()> warm;  // behind that step; may be empty
   // After each step; may be empty.
   std::function<void(int64_t step, const Execution::Step& taken)> progress;
 };

@@ -98,6 +98,17 @@ TEST(StepMeasurement, PreparesEveryStep) {
   EXPECT_EQ(prepared, (std::vector<int64_t>{0, 1, 2}));
 }
 
+// Behind an interlude that used the machine a step warms up, and counts for nothing.
+TEST(StepMeasurement, InterludesAreNoSteps) {
+  StepMeasurementOptions options{.steps = 4, .warm_up = 1};
+  int calls = 0;
+  options.interlude = [&]() -> Result<bool> { return ++calls == 2; };
+  const StepMeasurement measured = Measure({900, 100, 7000, 200, 300}, options);
+  EXPECT_EQ(calls, 3);  // none before steps that warm up
+  EXPECT_EQ(measured.steps, 4);
+  EXPECT_EQ(measured.times_ns, (std::vector<int64_t>{100, 200, 300}));
+}
+
 TEST(StepMeasurement, GivesUpWhatTakesTooLong) {
   const StepMeasurement measured =
       Measure({100, 100, 900, 100}, {.steps = 4, .warm_up = 1, .abandon_above = Nanos(500)});

@@ -1,7 +1,9 @@
 // The entry of libplacewright_torch_run.so: plans executed, ops measured.
 #include "aten/blas.h"
 #include "aten/torch_version.h"
+#include "runtime/device/device.h"
 #include "runtime/measuring/measuring_evaluator.h"
+#include "runtime/profiler/machine_reference.h"
 #include "runtime/profiler/profiling.h"
 #include "runtime/service/execution.h"
 #include "torch_api/evaluator_service.h"
@@ -32,6 +34,11 @@ class Profiling : public ProfilingService {
                                                  const ProfilingOptions& options) const override {
     return placewright::ProfileStep(graph, devices, alone, loaded, options);
   }
+  Result<std::unique_ptr<MachineReference>> StartReference(
+      const std::vector<ExecutionDevice>& devices, const std::vector<bool>& alone,
+      bool loaded) const override {
+    return placewright::StartReference(devices, alone, loaded);
+  }
   Result<std::vector<TransferSample>> ProfileTransfers(
       const ExecutionDevice& from, const ExecutionDevice& to, Bytes max,
       const ProfilingOptions& options) const override {
@@ -43,7 +50,7 @@ class RunLibraryApi : public TorchApi {
  public:
   int version() const override { return kVersion; }
   std::string libtorch_version() const override { return kTorchVersion; }
-  int cuda_devices() const override { return 0; }
+  int cuda_devices() const override { return CudaDeviceCount(); }
   std::string blas() const override { return BlasLibrary(); }
   const ExecutionService* executions() const override { return &executions_; }
   const ProfilingService* profiling() const override { return &profiling_; }

@@ -75,6 +75,21 @@ TEST_F(Profile, PlansUseWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(gpus.json()["cost_sources"]["modelled"], 1);
 }
 
+TEST_F(Profile, PlansUseMeasuredTransfers) {
+  ASSERT_EQ(Measure({"--batch", "8", "--largest-transfer", "1"}).status, 0);
+  const Outcome planned = Plan({"mlp.json.gz", "--cost-store", "costs.sqlite"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  EXPECT_THAT(planned.json()["notes"].dump(), HasSubstr("and of 2 links come from"));
+  const Json plan = Json::parse(Read("mlp.plan.json"));
+  ASSERT_EQ(plan["links"].size(), 2u);
+  EXPECT_GT(plan["links"][0]["bandwidth_bytes_per_second"], 0);
+  // Whoever reads the plan takes them from it: the checker, and other commands.
+  EXPECT_EQ(Run({"check", "mlp.plan.json"}).status, 0);
+  EXPECT_EQ(RunJson({"simulate", "mlp.plan.json"}).json()["step_time_ns"], plan["step_time_ns"]);
+  EXPECT_EQ(Plan({"mlp.json.gz", "--no-store"}).status, 0);
+  EXPECT_FALSE(Json::parse(Read("mlp.plan.json")).contains("links"));
+}
+
 TEST_F(Profile, OtherBatchesLieOnTheLine) {
   ASSERT_EQ(Measure({"--batch", "16", "--batch", "8", "--no-transfers"}).status, 0);
   const Outcome between = Plan({"mlp.json.gz", "--batch", "12", "--cost-store", "costs.sqlite"});
@@ -112,7 +127,9 @@ TEST_F(Profile, ValidateComparesPlansWithTheirPrediction) {
   ASSERT_EQ(object["pairs"].size(), 1u);
   const Json& pair = object["pairs"][0];
   EXPECT_EQ(pair["plan"], "mlp.plan.json");
-  EXPECT_EQ(pair["predicted_ns"], Json::parse(Read("mlp.plan.json"))["step_time_ns"]);
+  // What the plan said, and what is predicted of the machine as it is now.
+  EXPECT_EQ(pair["predicted_as_profiled_ns"], Json::parse(Read("mlp.plan.json"))["step_time_ns"]);
+  EXPECT_GT(pair["predicted_ns"], 0);
   EXPECT_GT(pair["measured_ns"], 0);
   EXPECT_LE(pair["measured_p10_ns"], pair["measured_ns"]);
   EXPECT_GT(pair["predicted_peak_bytes"], 0);
@@ -213,7 +230,7 @@ TEST_F(Profile, SearchesMayMeasure) {
   }
   const Outcome gpus = Run({"plan", "mlp.json.gz", "-c", "4xP100", "--measured"});
   EXPECT_EQ(gpus.status, 6);
-  EXPECT_THAT(gpus.err, HasSubstr("executed on CPUs only"));
+  EXPECT_THAT(gpus.err, HasSubstr("CUDA device 0, and this LibTorch has"));
 }
 
 TEST_F(Profile, WrongInputsAreNamed) {

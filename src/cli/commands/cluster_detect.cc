@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/commands/cluster_output.h"
 #include "cli/commands/command.h"
+#include "cli/request/this_machine.h"
 #include "cli/terminal/output_path.h"
 #include "cluster/catalogue.h"
 #include "cluster/discovery/detect.h"
@@ -76,7 +77,7 @@ class ClusterDetectCommand : public Command {
       PW_RETURN_IF_ERROR(ProbeWritable(output_));
     }
     // A table with the GPUs' kind is of any machine: this one's GPUs do not matter.
-    if (!input.table || input.gpu == nullptr) PW_RETURN_IF_ERROR(AskDriver(input, notes));
+    if (!input.table || input.gpu == nullptr) PW_RETURN_IF_ERROR(AskGpuDriver(input, notes));
     std::vector<std::string> pci;
     if (input.inventory) {
       for (const GpuFacts& gpu : input.inventory->gpus) pci.push_back(gpu.pci);
@@ -92,17 +93,6 @@ class ClusterDetectCommand : public Command {
   }
 
  private:
-  static Status AskDriver(DetectInput& input, std::vector<std::string>& notes) {
-    Result<std::unique_ptr<GpuLibrary>> library = OpenNvml();
-    if (!library.ok()) {
-      notes.push_back(fmt::format("no NVIDIA GPU is described: {}", library.error().message));
-      return Ok();
-    }
-    PW_ASSIGN(input.inventory, TakeInventory(*library.value()));
-    if (input.inventory->gpus.empty()) notes.push_back("NVIDIA's driver reports no GPU");
-    return Ok();
-  }
-
   // "2", or "3+1".
   static Result<std::vector<int64_t>> ReadSplit(const std::string& text, const HostTopology& host) {
     const auto refuse = [&](const std::string& why) {

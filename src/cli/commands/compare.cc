@@ -179,6 +179,8 @@ class CompareCommand : public Command {
     add(plan.graph.sha256 != first.graph.sha256, "graph");
     add(plan.graph.sha256 == first.graph.sha256 && sizes, "size");
     add(plan.cluster.sha256 != first.cluster.sha256, "cluster");
+    add(plan.cluster.sha256 == first.cluster.sha256 && plan.links != first.links,
+        "measurement of its links");
     return text;
   }
 

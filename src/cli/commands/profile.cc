@@ -13,10 +13,10 @@
 #include "cli/request/cost_store.h"
 #include "cli/request/model_source.h"
 #include "cli/request/models.h"
+#include "cli/request/this_machine.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
 #include "cli/torch_library.h"
-#include "cluster/discovery/detect.h"
 #include "cost/signature.h"
 #include "cost/transfer_fit.h"
 #include "cost/work.h"
@@ -50,8 +50,8 @@ struct Outcome {
   std::vector<Profiled> profiled;
   std::vector<ProfiledPair> pairs;
   std::set<std::string> wanted, signatures;  // of the graphs; measured
-  int64_t measured = 0;               // rows of the store, of all kinds and batches
-  std::vector<std::string> left_out;  // devices of which this machine has none
+  int64_t measured = 0;                      // rows of the store, of all kinds and batches
+  std::vector<std::string> left_out;         // devices of which this machine has none
   double seconds = 0;
   std::string store, libtorch, blas;
   bool interrupted = false;
@@ -92,6 +92,7 @@ std::vector<MeasuredOp> RowsOf(const Graph& graph, const StepProfile& profile) {
     row.low = mean(row.low);
     row.high = mean(row.high);
     row.runs = profile.steps * sum.ops;
+    row.state = profile.state;
     rows.push_back(std::move(row));
   }
   return rows;
@@ -104,7 +105,7 @@ class ProfileCommand : public Command {
         "profile", "Measure what a step's ops and transfers take on this machine's devices");
     app.AddOption("GRAPH", graph_, "Recorded step, or a model of the zoo").Required();
     app.AddOption("-c,--cluster", cluster_,
-                  "Cluster whose CPU devices are cores of this machine, or local: all of them")
+                  "Cluster whose devices are cores and GPUs of this machine, or local: all of them")
         .TypeName("CLUSTER")
         .Required()
         .Group("Input");
@@ -164,10 +165,11 @@ class ProfileCommand : public Command {
       }
     }
     outcome.store = store_;
-    PW_ASSIGN(const std::vector<ExecutionDevice> workers, Workers(cluster, outcome));
+    PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kRun));
+    PW_ASSIGN(const std::vector<ExecutionDevice> workers,
+              Workers(cluster, library.api().cuda_devices(), outcome));
     // Before anything is measured: a store that cannot take it is found now.
     PW_ASSIGN(CostStore store, CostStore::Open(store_, /*create=*/true));
-    PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kRun));
     const ProfilingService* const service = library.api().profiling();
     if (service == nullptr) {
       return MakeError(ErrorCode::kMissingRuntime, library.path() + " measures nothing");
@@ -204,10 +206,8 @@ class ProfileCommand : public Command {
       PW_ASSIGN(LoadedCluster loaded, LoadCluster(cluster_));
       return std::move(loaded.cluster);
     }
-    DetectInput input;
     std::vector<std::string> notes;
-    PW_ASSIGN(input.host, ReadHostTopology({}));
-    PW_ASSIGN(ClusterBuilder builder, DetectMachine(input, notes));
+    PW_ASSIGN(ClusterBuilder builder, DescribeThisMachine(/*gpus=*/true, notes));
     return std::move(builder).Build();
   }
 
@@ -244,16 +244,21 @@ class ProfileCommand : public Command {
                      fmt::format("--batch \"{}\" is no positive integer", Printable(text, 80)));
   }
 
-  // Those of the cluster's devices that are cores of this machine.
-  Result<std::vector<ExecutionDevice>> Workers(const Cluster& cluster, Outcome& outcome) const {
-    DetectInput input;
+  // Those of the cluster's devices that are cores or GPUs of this machine.
+  Result<std::vector<ExecutionDevice>> Workers(const Cluster& cluster, int cuda_devices,
+                                               Outcome& outcome) const {
     std::vector<std::string> notes;
-    PW_ASSIGN(input.host, ReadHostTopology({}));
-    PW_ASSIGN(ClusterBuilder builder, DetectMachine(input, notes));
+    const auto is_gpu = [&](DeviceId id) {
+      return cluster.kind(id).device_class == DeviceClass::kGpu;
+    };
+    
+    bool any_gpu = false;
+    for (const DeviceId id : cluster.devices()) any_gpu |= is_gpu(id);
+    PW_ASSIGN(const ClusterBuilder builder, DescribeThisMachine(any_gpu, notes));
     std::set<std::string> here;
     for (const DeviceKind& kind : builder.kinds()) here.insert(kind.name);
     const int machine = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    int cpus = 0, next = 0;
+    int cpus = 0, next = 0, gpus = 0;
     for (const DeviceId id : cluster.devices()) {
       cpus += cluster.kind(id).device_class == DeviceClass::kCpu ? 1 : 0;
     }
@@ -261,6 +266,17 @@ class ProfileCommand : public Command {
     for (const DeviceId id : cluster.devices()) {
       const DeviceKind& kind = cluster.kind(id);
       const bool cpu = kind.device_class == DeviceClass::kCpu;
+      // As ExecutionDevicesOf numbers them.
+      const int gpu = is_gpu(id) ? gpus++ : -1;
+      if (gpu >= 0 && gpu < cuda_devices && here.count(kind.name) > 0) {
+        ExecutionDevice worker;
+        worker.name = cluster.device(id).name;
+        worker.kind = ExecutionDevice::Kind::kCuda;
+        worker.cuda_index = gpu;
+        worker.memory_limit = cluster.device(id).capacity.count;
+        workers.push_back(std::move(worker));
+        continue;
+      }
       if (!cpu || kind.cores > machine || (kind.cores == 0 && here.count(kind.name) == 0)) {
         outcome.left_out.push_back(cluster.device(id).name);
         continue;

@@ -4,27 +4,27 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
-#include <set>
+#include <memory>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/request/cost_store.h"
+#include "cli/request/measured_prediction.h"
 #include "cli/request/models.h"
 #include "cli/request/validation.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
 #include "cli/torch_library.h"
-#include "cost/cost_model.h"
 #include "formats/plan/plan_files.h"
 #include "formats/plan/plan_json.h"
 #include "planning/algorithms.h"
 #include "planning/prepared_problem.h"
-#include "report/memory_curve.h"
 #include "report/table.h"
-#include "sim/contention.h"
-#include "sim/simulator.h"
 #include "torch_api/execution_setup.h"
+#include "torch_api/machine_log.h"
 #include "torch_api/step_measurement.h"
 
 namespace placewright {
@@ -60,13 +60,20 @@ constexpr std::array kPlanners = {SuitePlanner{"single"},
 // Plans of a graph whose times differ by less say nothing on whether they are ranked well.
 constexpr double kRankedSpan = 1.4;
 
-// One thing to execute, and what is predicted of it.
+// One thing to execute.
 struct Case {
   std::string plan;
   Placement placement;
-  SimResult predicted;       // with schedule
-  std::vector<Bytes> peaks;  // by device, of tensors with the workspace of the op that runs
-  double share_modelled = 0;
+  Prediction predicted;  // as the machine was when it was profiled
+};
+
+// What cases are executed with.
+struct Setting {
+  const Graph& graph;
+  const Cluster& cluster;
+  const CostTable& costs;  // for the paths of a policy
+  SchedulingPolicy policy;
+  const MeasuredPrediction* measured;  // null where the costs are a plan's own
 };
 
 class ValidateCommand : public Command {
@@ -86,17 +93,22 @@ class ValidateCommand : public Command {
                   "With --suite: times that `profile` measured (default: the one that it writes)")
         .TypeName("FILE")
         .Group("Input");
-    app.AddOption("--steps", steps_, "Of each plan and pass (default 15); the first 5 warm up")
+    app.AddOption("--steps", steps_, "Of each plan and pass (default 10); the first 5 warm up")
         .TypeName("N")
         .Check(IntegerWithin(6, 1'000'000));
     app.AddOption("--passes", passes_,
-                  "Times that all plans are executed, one after the other (default 2)")
+                  "Times that all plans are executed, one after the other (default 4)")
         .TypeName("N")
         .Check(IntegerWithin(1, 1000));
     app.Footer(
-        "Plans are executed as `run` does. With --suite the costs are those that `profile` has\n"
-        "measured before, mixed for each placement from those measured alone and with the others\n"
-        "at work (`profile --loaded`) by how much its devices compute at the same time.\n"
+        "Plans are executed as `run` does. With --suite, and for plans whose times come from a "
+        "cost\n"
+        "store that is still there, the costs are those that `profile` has measured: mixed for "
+        "each\n"
+        "placement from those measured alone and with the others at work (`profile --loaded`) by "
+        "how\n"
+        "much its devices compute at the same time, and scaled to the state of the machine, by\n"
+        "references measured between the steps.\n"
         "Examples:\n"
         "  placewright cluster detect --split-cpu 2 -o workers.yaml\n"
         "  placewright profile mlp -c workers.yaml --loaded --no-transfers --steps 5\n"
@@ -111,10 +123,11 @@ class ValidateCommand : public Command {
     PW_RETURN_IF_ERROR(CheckUsage());
     PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kRun));
     const ExecutionService* const service = library.api().executions();
-    if (service == nullptr) {
+    const ProfilingService* const profiling = library.api().profiling();
+    if (service == nullptr || profiling == nullptr) {
       return MakeError(ErrorCode::kMissingRuntime, library.path() + " executes no plans");
     }
-    Work work{*service, context.console, interrupted, {}, {}};
+    Work work{*service, *profiling, context.console, interrupted, {}, {}};
     if (suite_) {
       std::vector<std::pair<std::string, std::optional<int64_t>>> graphs;
       for (const std::string& graph : plans_) graphs.emplace_back(graph, std::nullopt);
@@ -147,6 +160,7 @@ class ValidateCommand : public Command {
  private:
   struct Work {
     const ExecutionService& service;
+    const ProfilingService& profiling;
     Console& console;
     const std::atomic<bool>& interrupted;
     std::vector<ValidatedPair> pairs;
@@ -182,24 +196,33 @@ class ValidateCommand : public Command {
     std::vector<Case> cases(1);
     cases[0].plan = std::filesystem::path(path).filename().string();
     PW_ASSIGN(cases[0].placement, ResolvePlacement(loaded.plan.placement, graph, cluster));
-    cases[0].share_modelled = loaded.plan.share_modelled;
-    const SimGraph sim_graph = BuildSimGraph(graph, cluster, loaded.costs);
     cases[0].predicted =
-        Simulator(sim_graph).Run(cases[0].placement, {loaded.plan.policy, true, false});
-    PredictPeaks(sim_graph, cases[0]);
-    return Execute(graph, cluster, loaded.costs, loaded.plan.policy, cases, work);
-  }
-
-  // The store's costs with the other devices at work, or alone.
-  Result<CostTable> CostsOf(const Graph& graph, const Cluster& cluster, bool loaded,
-                            const std::string& store) const {
-    CostOptions options;
-    PW_ASSIGN(options.measured, ReadMeasured(store, cluster, loaded));
-    return ModelCosts(graph, cluster, options);
+        Predict(graph, cluster, loaded.costs, cases[0].placement, loaded.plan.policy);
+    // Its times can be looked up again, alone and with others at work, where they are the store's.
+    const std::optional<CostStoreUse>& use = loaded.plan.cost_store;
+    const std::string store =
+        use ? (std::filesystem::path(path).parent_path() / use->path).string() : "";
+    std::error_code failed;
+    const bool known = use && loaded.plan.share_given == 0 &&
+                       loaded.plan.cost_profile == "default" && !use->environments.empty() &&
+                       std::filesystem::exists(store, failed);
+    std::optional<MeasuredPrediction> measured;
+    if (known) {
+      PW_ASSIGN(const FloatPrecision precision, ParseFloatPrecision(loaded.plan.precision));
+      Result<MeasuredPrediction> read = MeasuredPrediction::Read(graph, cluster, store, precision);
+      if (read.ok()) {
+        measured.emplace(read.Take());
+      } else {
+        work.console.Note("the plan's own times are taken: " + read.error().ToString());
+      }
+    }
+    return Execute(
+        {graph, cluster, loaded.costs, loaded.plan.policy, measured ? &*measured : nullptr}, cases,
+        work);
   }
 
   Status ValidateGraph(const std::string& name, std::optional<int64_t> batch, Work& work) const {
-    PW_ASSIGN(const LoadedCluster loaded, LoadCluster(cluster_));
+    PW_ASSIGN(LoadedCluster loaded, LoadCluster(cluster_));
     const Cluster& cluster = loaded.cluster;
     PW_ASSIGN(const LoadedGraph read,
               LoadGraphOrModel(name, {batch, "", {}}, {}, &work.interrupted));
@@ -207,17 +230,17 @@ class ValidateCommand : public Command {
     PW_RETURN_IF_ERROR(CheckExecutable(graph).InFile(name));
     const std::string store = CostStorePath(input_);
     if (store.empty()) return NotMeasured(name, batch);
-    PW_ASSIGN(const CostTable alone, CostsOf(graph, cluster, false, store));
-    PW_ASSIGN(const CostTable busy, CostsOf(graph, cluster, true, store));
+    PW_ASSIGN([[maybe_unused]] const std::vector<LinkId> links,
+              UseMeasuredLinks(store, loaded.cluster));
+    PW_ASSIGN(const MeasuredPrediction measured,
+              MeasuredPrediction::Read(graph, cluster, store, FloatPrecision::kPyTorch));
     const Placement one(graph.op_count(), DeviceId(0));
-    if (SharesOf(busy, one).measured < 0.9) return NotMeasured(name, batch);
-    PW_ASSIGN(const auto loaded_rows, ReadMeasured(store, cluster, true));
-    const bool loaded_known =
-        std::any_of(loaded_rows.begin(), loaded_rows.end(),
-                    [](const MeasuredDevice& device) { return device.on.loaded; });
-    if (cluster.device_count() > 1 && !loaded_known) return NotMeasured(name, batch);
-    PW_ASSIGN(std::vector<Case> cases, PlanSuite(graph, cluster, alone, busy, work));
-    return Execute(graph, cluster, busy, SchedulingPolicy::kFifo, cases, work);
+    if (SharesOf(measured.busy(), one).measured < 0.9 || !measured.knows_loaded()) {
+      return NotMeasured(name, batch);
+    }
+    PW_ASSIGN(std::vector<Case> cases, PlanSuite(graph, cluster, measured, work));
+    return Execute({graph, cluster, measured.busy(), SchedulingPolicy::kFifo, &measured}, cases,
+                   work);
   }
 
   Error NotMeasured(const std::string& name, std::optional<int64_t> batch) const {
@@ -230,9 +253,8 @@ class ValidateCommand : public Command {
   }
 
   Result<std::vector<Case>> PlanSuite(const Graph& graph, const Cluster& cluster,
-                                      const CostTable& alone, const CostTable& busy,
-                                      Work& work) const {
-    PW_ASSIGN(const auto prepared, PreparedProblem::Prepare(graph, cluster, busy, {}));
+                                      const MeasuredPrediction& measured, Work& work) const {
+    PW_ASSIGN(const auto prepared, PreparedProblem::Prepare(graph, cluster, measured.busy(), {}));
     const Algorithms algorithms;
     std::vector<Case> cases;
     std::vector<Placement> known;
@@ -258,33 +280,30 @@ class ValidateCommand : public Command {
                             by.iterations > 0 ? fmt::format(", {} moves", by.iterations) : "")
               : std::string(by.name);
       one.placement = std::move(result.placement);
-      // As if all devices were at work all the time; then as much as they are.
-      CostTable costs = busy;
-      for (int pass = 0; pass < 3; ++pass) {
-        const SimGraph sim_graph = BuildSimGraph(graph, cluster, costs);
-        one.predicted = Simulator(sim_graph).Run(one.placement, {SchedulingPolicy::kFifo, true});
-        PredictPeaks(sim_graph, one);
-        costs = MixCosts(
-            alone, busy,
-            OverlapOf(graph, one.placement, *one.predicted.schedule, cluster.device_count()));
-      }
-      one.share_modelled = SharesOf(costs, one.placement).modelled;
+      PW_ASSIGN(one.predicted, measured.Predict(one.placement, SchedulingPolicy::kFifo));
       cases.push_back(std::move(one));
     }
     return cases;
   }
 
-  static void PredictPeaks(const SimGraph& sim_graph, Case& one) {
-    const Schedule& schedule = *one.predicted.schedule;
-    one.peaks = PeaksWithWorkspace(sim_graph, one.placement, schedule,
-                                   MemoryCurves(sim_graph, one.placement, schedule));
-  }
-
   // All cases one after the other, and again in each pass: the state of a machine changes.
-  Status Execute(const Graph& graph, const Cluster& cluster, const CostTable& costs,
-                 SchedulingPolicy policy, const std::vector<Case>& cases, Work& work) const {
-    std::vector<ValidatedPair> pairs(cases.size());
+  Status Execute(const Setting& setting, std::vector<Case>& cases, Work& work) const {
+    const Graph& graph = setting.graph;
+    const Cluster& cluster = setting.cluster;
+    const CostTable& costs = setting.costs;
+    const SchedulingPolicy policy = setting.policy;
+    const MeasuredPrediction* const measured_costs = setting.measured;
+    std::vector<StepMeasurement> last(cases.size());
     std::vector<std::vector<int64_t>> times(cases.size());
+    std::unique_ptr<MachineReference> reference;
+    std::vector<MachineLog> machine;
+    if (measured_costs != nullptr) {
+      PW_ASSIGN(const std::vector<ExecutionDevice> devices, ExecutionDevicesOf(cluster, false));
+      PW_ASSIGN(reference,
+                work.profiling.StartReference(devices, std::vector<bool>(devices.size(), true),
+                                              devices.size() > 1));
+      machine.assign(cases.size(), MachineLog(*reference, devices.size()));
+    }
     for (int64_t pass = 0; pass < passes_; ++pass) {
       for (size_t i = 0; i < cases.size() && !work.interrupted; ++i) {
         PW_ASSIGN(ExecutionRequest request,
@@ -301,6 +320,10 @@ class ValidateCommand : public Command {
         StepMeasurementOptions options;
         options.steps = steps_;
         options.stop = StopToken(&work.interrupted);
+        if (reference != nullptr) {
+          options.interlude = [&, i] { return machine[i].Look(); };
+          options.warm = [&, i] { machine[i].Warm(); };
+        }
         options.progress = [&](int64_t step, const Execution::Step& taken) {
           work.console.Progress(fmt::format("{}, {}: step {} of {}, {}", graph.name(),
                                             cases[i].plan, step + 1, steps_,
@@ -312,21 +335,27 @@ class ValidateCommand : public Command {
           fail(std::move(taken.error()));
           continue;
         }
-        const StepMeasurement& measured = taken.value();
-        if (measured.steps == 0) break;  // interrupted before the first one
-        times[i].insert(times[i].end(), measured.times_ns.begin(), measured.times_ns.end());
-        Compare(graph, cluster, cases[i], measured, pairs[i]);
+        if (taken.value().steps == 0) break;  // interrupted before the first one
+        last[i] = taken.Take();
+        times[i].insert(times[i].end(), last[i].times_ns.begin(), last[i].times_ns.end());
       }
     }
     for (size_t i = 0; i < cases.size(); ++i) {
       if (times[i].empty()) continue;
+      ValidatedPair pair;
+      pair.as_profiled = cases[i].predicted.result.step_time;
+      if (measured_costs != nullptr) {
+        PW_ASSIGN(cases[i].predicted,
+                  measured_costs->Predict(cases[i].placement, policy, machine[i].Medians()));
+      }
+      Compare(graph, cluster, cases[i], last[i], pair);
       StepMeasurement all;
       all.times_ns = std::move(times[i]);
       std::sort(all.times_ns.begin(), all.times_ns.end());
-      pairs[i].measured = all.median();
-      pairs[i].low = Nanos(all.Quantile(0.1));
-      pairs[i].high = Nanos(all.Quantile(0.9));
-      work.pairs.push_back(std::move(pairs[i]));
+      pair.measured = all.median();
+      pair.low = Nanos(all.Quantile(0.1));
+      pair.high = Nanos(all.Quantile(0.9));
+      work.pairs.push_back(std::move(pair));
     }
     return Ok();
   }
@@ -335,16 +364,14 @@ class ValidateCommand : public Command {
                       const StepMeasurement& measured, ValidatedPair& pair) {
     pair.graph = graph.name();
     pair.plan = one.plan;
-    pair.predicted = one.predicted.step_time;
-    pair.share_modelled = one.share_modelled;
-    pair.devices.clear();
-    pair.classes.clear();
-    pair.workers = 0;
+    pair.predicted = one.predicted.result.step_time;
+    pair.share_modelled = one.predicted.share_modelled;
+
     for (const DeviceId id : cluster.devices()) {
-      const DeviceResult& predicted = one.predicted.devices[id.index()];
+      const DeviceResult& predicted = one.predicted.result.devices[id.index()];
       pair.workers += predicted.ops > 0 ? 1 : 0;
       pair.devices.push_back(
-          {cluster.device(id).name, one.peaks[id.index()] + predicted.runtime_context,
+          {cluster.device(id).name, one.predicted.peaks[id.index()] + predicted.runtime_context,
            Bytes(measured.peaks[id.index()]), predicted.busy,
            Nanos(static_cast<int64_t>(measured.busy[id.index()] *
                                       static_cast<double>(measured.median().count)))});
@@ -352,7 +379,7 @@ class ValidateCommand : public Command {
     for (const OpId op : graph.ops()) {
       if (graph.op(op).is_view) continue;
       ValidatedPair::OfClass& of_class = pair.classes[WorkOf(graph, op).op_class];
-      const OpSpan& predicted = one.predicted.schedule->ops[op];
+      const OpSpan& predicted = one.predicted.result.schedule->ops[op];
       const OpSpan& taken = measured.schedule.ops[op];
       of_class.predicted += predicted.end - predicted.start;
       of_class.measured += taken.end - taken.start;
@@ -360,7 +387,9 @@ class ValidateCommand : public Command {
   }
 
   struct Summary {
-    double median = 0, p90 = 0, peak_median = 0, peak_max = 0;
+    double median = 0, p90 = 0;
+    double profiled_median = 0, profiled_p90 = 0;  // as the machine was when it was profiled
+    double peak_median = 0, peak_max = 0;
     struct Rank {
       std::string graph;
       double value = 0;
@@ -373,10 +402,11 @@ class ValidateCommand : public Command {
 
   static Summary Summarise(const std::vector<ValidatedPair>& pairs) {
     Summary summary;
-    std::vector<double> errors, peaks;
+    std::vector<double> errors, profiled, peaks;
     std::map<std::string, std::vector<const ValidatedPair*>> by_graph;
     for (const ValidatedPair& pair : pairs) {
       errors.push_back(pair.Error());
+      profiled.push_back(pair.ErrorAsProfiled());
       peaks.push_back(pair.PeakError());
       by_graph[pair.graph].push_back(&pair);
       for (const auto& [op_class, times] : pair.classes) {
@@ -386,6 +416,8 @@ class ValidateCommand : public Command {
     }
     summary.median = Quantile(errors, 0.5);
     summary.p90 = Quantile(errors, 0.9);
+    summary.profiled_median = Quantile(profiled, 0.5);
+    summary.profiled_p90 = Quantile(profiled, 0.9);
     summary.peak_median = Quantile(peaks, 0.5);
     summary.peak_max = Quantile(peaks, 1);
     for (const auto& [graph, of_graph] : by_graph) {
@@ -424,6 +456,7 @@ class ValidateCommand : public Command {
                       {"plan", pair.plan},
                       {"workers", pair.workers},
                       {"predicted_ns", pair.predicted.count},
+                      {"predicted_as_profiled_ns", pair.as_profiled.count},
                       {"measured_ns", pair.measured.count},
                       {"measured_p10_ns", pair.low.count},
                       {"measured_p90_ns", pair.high.count},
@@ -436,6 +469,8 @@ class ValidateCommand : public Command {
     }
     object["median_error"] = summary.median;
     object["p90_error"] = summary.p90;
+    object["as_profiled"] = {{"median_error", summary.profiled_median},
+                             {"p90_error", summary.profiled_p90}};
     object["peak_error"] = {{"median", summary.peak_median}, {"max", summary.peak_max}};
     Json& ranks = object["rank_correlation"] = Json::array();
     Json& narrow = object["not_ranked"] = Json::array();
@@ -477,11 +512,19 @@ class ValidateCommand : public Command {
     }
     const Summary summary = Summarise(pairs);
     std::string text = table.Render(console.style());
+    const bool scaled = std::any_of(pairs.begin(), pairs.end(), [](const ValidatedPair& pair) {
+      return pair.as_profiled != pair.predicted;
+    });
+    const std::string unscaled =
+        scaled
+            ? fmt::format(" ({} and {} as the machine was when it was profiled)",
+                          FormatShare(summary.profiled_median), FormatShare(summary.profiled_p90))
+            : "";
     text += fmt::format(
-        "\nstep time    median error {}, a tenth above {}\npeak memory  median error {}, largest "
+        "\nstep time    median error {}, a tenth above {}{}\npeak memory  median error {}, largest "
         "{} (the fullest device of each plan)\n",
-        FormatShare(summary.median), FormatShare(summary.p90), FormatShare(summary.peak_median),
-        FormatShare(summary.peak_max));
+        FormatShare(summary.median), FormatShare(summary.p90), unscaled,
+        FormatShare(summary.peak_median), FormatShare(summary.peak_max));
     for (const Summary::Rank& rank : summary.ranks) {
       text +=
           fmt::format("rank         {:.2f} over {} plans of {} (slowest over fastest {:.2f}{})\n",
@@ -510,7 +553,7 @@ class ValidateCommand : public Command {
   std::string cluster_;
   InputOptions input_;
   bool suite_ = false;
-  int64_t steps_ = 15, passes_ = 2;
+  int64_t steps_ = 10, passes_ = 4;
 };
 
 }  // namespace

@@ -42,7 +42,8 @@ std::string FirstFew(const std::vector<std::string>& names) {
 // Where its times come from, as far as the sources' shares do not say it.
 std::vector<std::string> NotesOnCosts(const Inputs& inputs) {
   std::vector<std::string> notes = {
-      DescribeMeasured(inputs.cost_report.measured, inputs.cost_store), DescribePrecision(inputs)};
+      DescribeMeasured(inputs.cost_report.measured, inputs.links.size(), inputs.cost_store),
+      DescribePrecision(inputs)};
   notes.erase(std::remove(notes.begin(), notes.end(), ""), notes.end());
   return notes;
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <set>
 #include <system_error>
 
 #include "base/text.h"
@@ -72,19 +71,22 @@ Result<std::vector<MeasuredDevice>> ReadMeasured(const std::string& path, const 
       return device.on.loaded == wanted;
     });
     if (found == devices.end()) found = devices.begin();
-    // A signature that was measured in the other state alone counts as measured there.
-    std::set<std::string> known;
-    for (const MeasuredOp& op : found->ops) known.insert(op.signature);
-    for (const MeasuredDevice& other : devices) {
-      if (&other == &*found) continue;
-      for (const MeasuredOp& op : other.ops) {
-        if (known.insert(op.signature).second) found->ops.push_back(op);
-      }
-    }
-    chosen.push_back(std::move(*found));
+    // What was measured in the other state alone comes from there.
+    std::rotate(devices.begin(), found, found + 1);
+    for (MeasuredDevice& device : devices) chosen.push_back(std::move(device));
     add_imported();
   }
   return chosen;
+}
+
+Result<std::vector<LinkId>> UseMeasuredLinks(const std::string& path, Cluster& cluster) {
+  PW_ASSIGN(const CostStore store, CostStore::Open(path, /*create=*/false));
+  std::vector<MeasuredTransfers> all;
+  for (const DeviceKind& kind : cluster.kinds()) {
+    PW_ASSIGN(std::vector<MeasuredTransfers> of_kind, store.ReadTransfers(kind.name, kind.cores));
+    for (MeasuredTransfers& pair : of_kind) all.push_back(std::move(pair));
+  }
+  return SetMeasuredLinks(all, cluster);
 }
 
 std::string Describe(const MeasuredOn& on) {
@@ -95,13 +97,17 @@ std::string Describe(const MeasuredOn& on) {
                      on.loaded ? ", others at work" : "");
 }
 
-std::string DescribeMeasured(const MeasuredUse& use, const std::string& path) {
+std::string DescribeMeasured(const MeasuredUse& use, size_t links, const std::string& path) {
   constexpr size_t kNamed = 3;
-  if (use.environments.empty()) return "";
-  std::string text = "times measured on ";
+  if (use.environments.empty() && links == 0) return "";
+  std::string text = use.environments.empty() ? "times" : "times measured on ";
   for (size_t i = 0; i < use.environments.size(); ++i) {
     text += fmt::format("{}{} ({} signatures)", i > 0 ? "; " : "", Describe(use.environments[i].on),
                         use.environments[i].rows);
+  }
+  if (links > 0) {
+    text += fmt::format("{} of {} link{}", use.environments.empty() ? "" : ", and", links,
+                        links > 1 ? "s" : "");
   }
   text += fmt::format(" come from {} (--no-store leaves them out)", Printable(path, 400));
   if (use.missing.empty()) return text;

@@ -19,18 +19,22 @@ std::string DefaultCostStore();
 // The store that the options name, or the default one where it exists; "" for none.
 std::string CostStorePath(const InputOptions& options);
 
-// What was measured on the cluster's kinds of devices, one entry for each at most, and behind it what was
-// imported for it. `loaded`: with the
+// What was measured on the cluster's kinds of devices: of each what is wanted, then what fills in for what
+// that lacks: measured in the other state, then imported. `loaded`: with the
 // machine's other devices at work, or alone; left open, by whether the cluster has several devices of
 // the measured kinds. What was not measured so is taken as measured the other way. Errors: those of
 // CostStore.
 Result<std::vector<MeasuredDevice>> ReadMeasured(const std::string& path, const Cluster& cluster,
                                                  std::optional<bool> loaded = std::nullopt);
 
+// Gives the cluster's links the figures of the transfers that were measured between its devices, and
+// returns which (SetMeasuredLinks). Errors: those of CostStore.
+Result<std::vector<LinkId>> UseMeasuredLinks(const std::string& path, Cluster& cluster);
+
 // "EPYC (1 core), LibTorch 1.13.0, libopenblas.so.0, others at work"
 std::string Describe(const MeasuredOn& on);
 // Which times came from where, and which ops were not measured; "" without any.
-std::string DescribeMeasured(const MeasuredUse& use, const std::string& path);
+std::string DescribeMeasured(const MeasuredUse& use, size_t links, const std::string& path);
 
 }  // namespace placewright
 

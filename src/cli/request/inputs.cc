@@ -132,9 +132,15 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
     PW_ASSIGN(inputs.costs, TakeTimes(options, inputs.graph, inputs.cluster.cluster));
     return inputs;
   }
+  const std::string store = CostStorePath(options);
+  if (!store.empty()) {
+    PW_ASSIGN(inputs.links, UseMeasuredLinks(store, inputs.cluster.cluster));
+  }
   PW_ASSIGN(inputs.costs,
             LoadCosts(options, inputs.graph.graph, inputs.cluster.cluster, &inputs.cost_report));
-  if (!inputs.cost_report.measured.environments.empty()) inputs.cost_store = CostStorePath(options);
+  if (!inputs.cost_report.measured.environments.empty() || !inputs.links.empty()) {
+    inputs.cost_store = store;
+  }
   return inputs;
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "cli/terminal/options.h"
@@ -17,7 +18,8 @@ struct Inputs {
   LoadedCluster cluster;  // for a cost graph or a workload, its own devices
   CostTable costs;
   CostModelReport cost_report;
-  std::string cost_store;  // that measured times came from; empty: none
+  std::string cost_store;     // that measured times came from; empty: none
+  std::vector<LinkId> links;  // of the cluster, whose figures come from it
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
   FloatPrecision precision = FloatPrecision::kPyTorch;  // of modelled costs
   std::map<std::string, int64_t> dimensions;            // --dim

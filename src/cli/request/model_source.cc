@@ -102,12 +102,8 @@ Status GiveContents(const std::string& path, ImportedModel* program,
       continue;
     }
     if (tensor.dtype != SafetensorsName(input.dtype) || tensor.shape != input.shape) {
-      return MakeError(ErrorCode::kPlanMismatch,
-                       fmt::format("it is {}[{}] in the file and {}[{}] in the model", tensor.dtype,
-                                   fmt::join(tensor.shape, ", "), ToString(input.dtype),
-                                   fmt::join(input.shape, ", ")),
-                       "tensor " + Printable(input.name, 80),
-                       "Sizes of open dimensions are given by --batch and --dim.");
+      return SafeTensorMismatch(tensor, input.name, input.dtype, input.shape, "the model",
+                                "Sizes of open dimensions are given by --batch and --dim.");
     }
     input.content = std::string(tensor.bytes);
   }

@@ -138,7 +138,11 @@ Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchO
   plan.dimensions = inputs.dimensions;
   plan.cost_profile = input.cost_profile;
   plan.precision = input.precision;
-  if (const MeasuredUse& used = inputs.cost_report.measured; !used.environments.empty()) {
+  for (const LinkId id : inputs.links) {
+    const Link& link = inputs.cluster.cluster.link(id);
+    plan.links.push_back({link.name, link.bandwidth, link.latency});
+  }
+  if (const MeasuredUse& used = inputs.cost_report.measured; !inputs.cost_store.empty()) {
     plan.cost_store.emplace();
     plan.cost_store->path = inputs.cost_store;
     for (const auto& [on, rows] : used.environments) {

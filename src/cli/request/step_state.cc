@@ -34,12 +34,8 @@ const SafeTensor* FindTensor(const SafeTensors& file, const Tensor& tensor, bool
 }
 
 Error Mismatch(const Tensor& tensor, const SafeTensor& found) {
-  return MakeError(ErrorCode::kPlanMismatch,
-                   fmt::format("it is {}[{}] in the file and {}[{}] in the graph", found.dtype,
-                               fmt::join(found.shape, ", "), ToString(tensor.dtype),
-                               fmt::join(tensor.shape, ", ")),
-                   "tensor " + Printable(tensor.name, 80),
-                   "Take a file of this graph at this batch.");
+  return SafeTensorMismatch(found, tensor.name, tensor.dtype, tensor.shape, "the graph",
+                            "Take a file of this graph at this batch.");
 }
 
 // `option`: what asked for it.

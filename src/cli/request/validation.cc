@@ -35,6 +35,10 @@ double ValidatedPair::Error() const {
   return RelativeError(static_cast<double>(predicted.count), static_cast<double>(measured.count));
 }
 
+double ValidatedPair::ErrorAsProfiled() const {
+  return RelativeError(static_cast<double>(as_profiled.count), static_cast<double>(measured.count));
+}
+
 const ValidatedPair::Device& ValidatedPair::Fullest() const {
   return *std::max_element(devices.begin(), devices.end(), [](const Device& a, const Device& b) {
     return a.measured_peak < b.measured_peak;

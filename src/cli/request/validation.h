@@ -28,7 +28,10 @@ struct ValidatedPair {
   std::map<OpClass, OfClass> classes;  // sums over ops
   double share_modelled = 0;           // of the predicted time of its ops
 
+  Nanos as_profiled;  // predicted as the machine was when it was profiled; else as `predicted`
+
   double Error() const;  // |predicted - measured| / measured; 0 where nothing was measured
+  double ErrorAsProfiled() const;
   // Of the device that holds the most.
   const Device& Fullest() const;
   double PeakError() const;

@@ -31,6 +31,8 @@ CREATE TABLE op (
   signature TEXT NOT NULL, family TEXT NOT NULL, batch INTEGER NOT NULL,
   time INTEGER NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL,
   runs INTEGER NOT NULL, workspace INTEGER NOT NULL,
+  arithmetic INTEGER NOT NULL DEFAULT 0, cache INTEGER NOT NULL DEFAULT 0,
+  memory INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (environment, signature)) WITHOUT ROWID;
 CREATE TABLE transfer (
   source INTEGER NOT NULL REFERENCES environment (id),
@@ -41,6 +43,13 @@ CREATE TABLE collective (
   backend TEXT NOT NULL, devices TEXT NOT NULL,
   bytes INTEGER NOT NULL, time INTEGER NOT NULL, runs INTEGER NOT NULL,
   PRIMARY KEY (backend, devices, bytes)) WITHOUT ROWID;
+)";
+
+// Schema 1 says nothing on the state of the machine: 0 is unknown.
+constexpr const char* kFromSchema1 = R"(
+ALTER TABLE op ADD COLUMN arithmetic INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE op ADD COLUMN cache INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE op ADD COLUMN memory INTEGER NOT NULL DEFAULT 0;
 )";
 
 Error StoreError(int code, sqlite3* database, ErrorCode otherwise) {
@@ -76,6 +85,7 @@ struct CostStore::Database {
 
   sqlite3* handle = nullptr;
   bool empty = false;  // without tables: nothing is to be read
+  int64_t schema = kSchema;
   std::string path;
 
   Error Fail(int code, ErrorCode otherwise) const {
@@ -185,10 +195,10 @@ Result<CostStore> CostStore::Open(const std::string& path, bool create) {
   PW_ASSIGN(const int64_t tables,
             Pragma(database->handle, "SELECT count(*) FROM sqlite_master", &code));
   if (code != SQLITE_ROW) return database->Fail(code, otherwise);
+  const std::string marks =
+      fmt::format("PRAGMA user_version = {}; PRAGMA application_id = {}", kSchema, kApplication);
   if (tables == 0 && application == 0 && create) {
     PW_RETURN_IF_ERROR(database->Execute(kTables, otherwise));
-    const std::string marks =
-        fmt::format("PRAGMA user_version = {}; PRAGMA application_id = {}", kSchema, kApplication);
     PW_RETURN_IF_ERROR(database->Execute(marks.c_str(), otherwise));
   } else if (tables == 0 && application == 0) {
     // One whose making ended before it was done holds nothing.
@@ -198,6 +208,13 @@ Result<CostStore> CostStore::Open(const std::string& path, bool create) {
                             "Name another file with --cost-store.");
     error.file = path;
     return error;
+  } else if (schema == 1) {
+    database->schema = schema;
+    if (create) {
+      PW_RETURN_IF_ERROR(database->Execute(kFromSchema1, otherwise));
+      PW_RETURN_IF_ERROR(database->Execute(marks.c_str(), otherwise));
+      database->schema = kSchema;
+    }
   } else if (schema != kSchema) {
     Error error = MakeError(
         ErrorCode::kField,
@@ -215,10 +232,20 @@ Status CostStore::Put(const std::vector<MeasuredDevice>& devices,
   for (const MeasuredDevice& device : devices) {
     for (const MeasuredOp& op : device.ops) {
       for (const int64_t number :
-           {op.batch, op.time.count, op.low.count, op.high.count, op.runs, op.workspace.count}) {
+           {op.batch, op.time.count, op.low.count, op.high.count, op.runs, op.workspace.count,
+            op.state.arithmetic.count, op.state.cache.count, op.state.memory.count}) {
         if (number < 0 || number >= kMaxQuantity) {
           return MakeError(ErrorCode::kField, "a number of it is impossible",
                            "op " + Printable(op.signature, 120));
+        }
+      }
+    }
+  }
+  for (const MeasuredTransfers& pair : transfers) {
+    for (const MeasuredTransfer& size : pair.sizes) {
+      for (const int64_t number : {size.bytes.count, size.time.count}) {
+        if (number < 0 || number >= kMaxQuantity) {
+          return MakeError(ErrorCode::kField, "a number of it is impossible", "a transfer");
         }
       }
     }
@@ -235,7 +262,7 @@ Status CostStore::Put(const std::vector<MeasuredDevice>& devices,
     Statement find(handle,
                    "SELECT id FROM environment WHERE kind = ? AND cores = ? AND loaded = ? AND "
                    "libtorch = ? AND blas = ?");
-    Statement op(handle, "INSERT OR REPLACE INTO op VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    Statement op(handle, "INSERT OR REPLACE INTO op VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     Statement transfer(handle, "INSERT OR REPLACE INTO transfer VALUES (?, ?, ?, ?, ?)");
     const auto environment = [&](const MeasuredOn& on, int64_t& id) -> Status {
       const int64_t loaded = on.loaded ? 1 : 0;
@@ -251,7 +278,8 @@ Status CostStore::Put(const std::vector<MeasuredDevice>& devices,
       for (const MeasuredOp& row : device.ops) {
         PW_RETURN_IF_ERROR(
             check(op.Run(id, row.signature, row.family, row.batch, row.time.count, row.low.count,
-                         row.high.count, row.runs, row.workspace.count)));
+                         row.high.count, row.runs, row.workspace.count, row.state.arithmetic.count,
+                         row.state.cache.count, row.state.memory.count)));
       }
     }
     for (const MeasuredTransfers& pair : transfers) {
@@ -280,9 +308,11 @@ Result<std::vector<MeasuredDevice>> CostStore::Read(const std::string& kind, int
       database_->handle,
       "SELECT id, loaded, libtorch, blas FROM environment AS e WHERE kind = ? AND cores = ? AND "
       "EXISTS (SELECT 1 FROM op WHERE environment = e.id) ORDER BY measured DESC, id DESC");
-  Statement ops(database_->handle,
-                "SELECT signature, family, batch, time, low, high, runs, workspace FROM op WHERE "
-                "environment = ? ORDER BY signature");
+  const std::string columns = fmt::format(
+      "SELECT signature, family, batch, time, low, high, runs, workspace, {} FROM op WHERE "
+      "environment = ? ORDER BY signature",
+      database_->schema == 1 ? "0, 0, 0" : "arithmetic, cache, memory");
+  Statement ops(database_->handle, columns.c_str());
   int code = environments.Run(kind, cores);
   for (; code == SQLITE_ROW; code = environments.Next()) {
     MeasuredDevice device;
@@ -293,13 +323,20 @@ Result<std::vector<MeasuredDevice>> CostStore::Read(const std::string& kind, int
     }
     int row = ops.Run(environments.Int(0));
     for (; row == SQLITE_ROW; row = ops.Next()) {
-      for (const int column : {2, 3, 4, 5, 6, 7}) {
+      for (const int column : {2, 3, 4, 5, 6, 7, 8, 9, 10}) {
         if (ops.Int(column) < 0 || ops.Int(column) >= kMaxQuantity) {
           return database_->Impossible(ops.Text(0));
         }
       }
-      device.ops.push_back({ops.Text(0), ops.Text(1), ops.Int(2), Nanos(ops.Int(3)),
-                            Nanos(ops.Int(4)), Nanos(ops.Int(5)), ops.Int(6), Bytes(ops.Int(7))});
+      device.ops.push_back({ops.Text(0),
+                            ops.Text(1),
+                            ops.Int(2),
+                            Nanos(ops.Int(3)),
+                            Nanos(ops.Int(4)),
+                            Nanos(ops.Int(5)),
+                            ops.Int(6),
+                            Bytes(ops.Int(7)),
+                            {Nanos(ops.Int(8)), Nanos(ops.Int(9)), Nanos(ops.Int(10))}});
     }
     if (row != SQLITE_DONE) return database_->Fail(row, ErrorCode::kFileUnreadable);
     devices.push_back(std::move(device));

@@ -8,27 +8,15 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cost/measured_costs.h"
+#include "cost/measured_links.h"
 
 namespace placewright {
 
-// The way of bytes from one device of a machine to another.
-struct MeasuredTransfer {
-  Bytes bytes;
-  Nanos time;  // median, from what made them until what reads them
-  int64_t runs = 0;
-};
-
-struct MeasuredTransfers {
-  MeasuredOn from, to;
-  std::vector<MeasuredTransfer> sizes;  // ascending
-};
-
 class CostStore {
  public:
-  static constexpr int kSchema = 1;
+  static constexpr int kSchema = 2;
 
-  // With `create` an absent file is made, and its folder. Errors: kFileUnreadable, kFileUnwritable,
+  // With `create` an absent file is made, and its folder, and one of schema 1 becomes one of this. Errors: kFileUnreadable, kFileUnwritable,
   // kFileCorrupt (no SQLite database, or a damaged one), kField (another schema, another database).
   static Result<CostStore> Open(const std::string& path, bool create);
   ~CostStore();

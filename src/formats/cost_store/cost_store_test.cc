@@ -41,8 +41,15 @@ MeasuredOn On(bool loaded = false, std::string libtorch = "1.13.0") {
 }
 
 MeasuredOp StoredOp(std::string signature, int64_t time) {
-  return {std::move(signature), "family",        4, Nanos(time),
-          Nanos(time - 1),      Nanos(time + 2), 7, Bytes(64)};
+  return {std::move(signature),
+          "family",
+          4,
+          Nanos(time),
+          Nanos(time - 1),
+          Nanos(time + 2),
+          7,
+          Bytes(64),
+          {Nanos(11), Nanos(22), Nanos(33)}};
 }
 
 TEST_F(CostStoreFile, KeepsWhatWasMeasured) {
@@ -69,6 +76,7 @@ TEST_F(CostStoreFile, KeepsWhatWasMeasured) {
   EXPECT_EQ(alone.ops[1].batch, 4);
   EXPECT_EQ(alone.ops[1].runs, 7);
   EXPECT_EQ(alone.ops[1].workspace, Bytes(64));
+  EXPECT_EQ(alone.ops[1].state, (MachineState{Nanos(11), Nanos(22), Nanos(33)}));
   EXPECT_TRUE(store.Read("worker", 2).Take().empty());
   EXPECT_TRUE(store.Read("other", 1).Take().empty());
   const std::vector<MeasuredTransfers> pairs = store.ReadTransfers("worker", 1).Take();
@@ -159,6 +167,23 @@ TEST_F(CostStoreFile, WhatIsNoStoreIsRefused) {
   const Error error = Open().error();
   EXPECT_EQ(error.code, ErrorCode::kField);
   EXPECT_NE(error.message.find("version 7"), std::string::npos);
+}
+
+// A store of the version before, which has no references of the machine's state.
+TEST_F(CostStoreFile, AnOlderStoreIsReadAndGrows) {
+  ASSERT_TRUE(Open().Take().Put({{On(), {StoredOp("neg", 100)}}}, {}).ok());
+  Sql("ALTER TABLE op DROP COLUMN arithmetic; ALTER TABLE op DROP COLUMN cache; ALTER TABLE op "
+      "DROP COLUMN memory; "
+      "PRAGMA user_version = 1");
+  const std::vector<MeasuredDevice> read = Open(/*create=*/false).Take().Read("worker", 1).Take();
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_EQ(read[0].ops[0].time, Nanos(100));
+  EXPECT_FALSE(read[0].ops[0].state.known());
+  ASSERT_TRUE(Open().Take().Put({{On(), {StoredOp("exp", 200)}}}, {}).ok());
+  const std::vector<MeasuredDevice> grown = Open(/*create=*/false).Take().Read("worker", 1).Take();
+  ASSERT_EQ(grown[0].ops.size(), 2u);
+  EXPECT_TRUE(grown[0].ops[0].state.known());
+  EXPECT_FALSE(grown[0].ops[1].state.known());
 }
 
 // What a program that was killed while it made the store has left: nothing, or a file without tables.

@@ -77,13 +77,20 @@ class Exporter {
     return Ok();
   }
 
+  // Of a known element type. A byte of an 8-bit float is no integer: what computes with it is refused.
+  static DType NumbersOf(int32_t onnx_type) {
+    const DType dtype = ElementTypeOf(onnx_type)->dtype;
+    return dtype == DType::kU8 && onnx_type != onnx::TensorProto::UINT8 ? DType::kOpaque : dtype;
+  }
+
   static ImportedTensor TypeOf(const Source& source) {
     ImportedTensor tensor;
     const auto shape = StaticShape(source.known.type);
     const bool dense = source.known.type.has_tensor_type() && source.opaque_bytes.count == 0;
     const auto element =
         dense ? ElementTypeOf(source.known.type.tensor_type().elem_type()) : std::nullopt;
-    tensor.dtype = element && shape ? element->dtype : DType::kOpaque;
+    tensor.dtype =
+        element && shape ? NumbersOf(source.known.type.tensor_type().elem_type()) : DType::kOpaque;
     if (shape) tensor.shape = *shape;
     return tensor;
   }
@@ -133,7 +140,7 @@ class Exporter {
   Result<ImportedTensor> ExportTensor(const onnx::TensorProto& tensor, const std::string& place) {
     PW_RETURN_IF_ERROR(CheckTensor(tensor, place));
     ImportedTensor out;
-    out.dtype = ElementTypeOf(tensor.data_type())->dtype;
+    out.dtype = NumbersOf(tensor.data_type());
     out.shape.assign(tensor.dims().begin(), tensor.dims().end());
     out.bytes = Content(tensor);
     return out;

@@ -93,6 +93,17 @@ TEST(OnnxProgram, KnowsWhichDimensionsAreTheBatch) {
   EXPECT_EQ(asked.inputs.at(0).shape, (std::vector<int64_t>{8, 3}));
 }
 
+TEST(OnnxProgram, AByteOfAnEightBitFloatIsNoInteger) {
+  for (const int type : {17, 18, 19, 20, 24}) {
+    onnx::ModelProto model = Model();
+    auto* const input = model.mutable_graph()->mutable_input(0)->mutable_type();
+    input->mutable_tensor_type()->set_elem_type(type);
+    EXPECT_EQ(Read(model).inputs.at(0).dtype, DType::kOpaque) << type;
+    input->mutable_tensor_type()->set_elem_type(onnx::TensorProto::UINT8);
+    EXPECT_EQ(Read(model).inputs.at(0).dtype, DType::kU8);
+  }
+}
+
 TEST(OnnxProgram, RejectsOpenDimensions) {
   onnx::ModelProto model = Model();
   auto* shape = model.mutable_graph()

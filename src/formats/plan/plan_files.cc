@@ -96,7 +96,17 @@ Status LoadPlanGraph(const std::string& plan_path, const PlanInputOptions& optio
 }
 
 // What the plan was made with: the machines' description alone does not say it.
-Status KeepPlannedReserve(const Plan& plan, Cluster& cluster) {
+Status KeepPlanned(const Plan& plan, Cluster& cluster) {
+  for (size_t i = 0; i < plan.links.size(); ++i) {
+    const Plan::LinkFigures& link = plan.links[i];
+    const LinkId id = cluster.FindLink(link.name);
+    if (!id.valid()) {
+      return MakeError(ErrorCode::kPlanInvalid,
+                       fmt::format("the cluster has no link {}", Printable(link.name, 120)),
+                       fmt::format("links[{}].name", i));
+    }
+    cluster.SetLink(id, link.bandwidth, link.latency, "measured");
+  }
   for (size_t i = 0; i < plan.devices.size(); ++i) {
     const DeviceUse& use = plan.devices[i];
     const DeviceId id = cluster.FindDevice(use.name);
@@ -126,7 +136,7 @@ Status LoadPlanCluster(const std::string& plan_path, const PlanInputOptions& opt
               LoadCluster(options.cluster.value_or(stored), {.as_described = true}));
   }
   if (inputs.cluster.sha256 == reference.sha256) {
-    return KeepPlannedReserve(inputs.plan, inputs.cluster.cluster);
+    return KeepPlanned(inputs.plan, inputs.cluster.cluster);
   }
   Status other = OtherContent("cluster", reference.sha256, inputs.cluster.sha256);
   // A preset is no file.
@@ -171,6 +181,7 @@ Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedul
   const fs::path folder = FolderOf(plan_path);
   plan.graph.path = StoredPath(plan.graph.path, folder);
   if (IsFile(plan.cluster)) plan.cluster.path = StoredPath(plan.cluster.path, folder);
+  if (plan.cost_store) plan.cost_store->path = StoredPath(plan.cost_store->path, folder);
   FileSet files;
   const auto add = [&](std::string text, const std::string& suffix, FileReference& reference) {
     const std::string path = PathBeside(plan_path, suffix);

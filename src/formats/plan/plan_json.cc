@@ -329,6 +329,16 @@ Status ReadCostStoreUse(const Json& document, Plan& plan) {
   return Ok();
 }
 
+Result<Plan::LinkFigures> ReadLinkFigures(const Json& object, const std::string& place) {
+  Plan::LinkFigures link;
+  PW_ASSIGN(link.name, GetString(object, "name", place));
+  PW_ASSIGN(const int64_t bandwidth,
+            GetInt(object, "bandwidth_bytes_per_second", place, 1, kMaxQuantity));
+  link.bandwidth = BytesPerSecond(bandwidth);
+  PW_ASSIGN(link.latency, GetNanos(object, "latency_ns", place));
+  return link;
+}
+
 Status ReadOutcome(const Json& document, Plan& plan) {
   PW_ASSIGN(const std::string order, GetString(document, "order", ""));
   const bool fifo = order == ToString(SchedulingPolicy::kFifo);
@@ -371,6 +381,9 @@ Status ReadSearch(const Json& document, Plan& plan) {
   PW_ASSIGN(const Json* first, GetField(document, "first_feasible_seconds", ""));
   if (!first->is_null()) {
     PW_ASSIGN(plan.first_feasible_seconds, GetSeconds(document, "first_feasible_seconds", ""));
+  }
+  if (document.contains("links")) {
+    PW_ASSIGN(plan.links, ReadList<Plan::LinkFigures>(document, "links", ReadLinkFigures));
   }
   PW_ASSIGN(plan.history, ReadList<HistoryPoint>(document, "history", ReadHistoryPoint));
   return Ok();
@@ -415,6 +428,11 @@ Json PlanToJson(const Plan& plan) {
                               {"measured", plan.share_measured},
                               {"modelled", plan.share_modelled}};
   if (plan.cost_store) json["cost_store"] = CostStoreUseToJson(*plan.cost_store);
+  for (const Plan::LinkFigures& link : plan.links) {
+    json["links"].push_back({{"name", link.name},
+                             {"bandwidth_bytes_per_second", link.bandwidth.count},
+                             {"latency_ns", link.latency.count}});
+  }
   json["seed"] = plan.seed;
   json["iterations"] = plan.iterations;
   json["seconds"] = plan.seconds;

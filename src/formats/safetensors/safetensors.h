@@ -57,6 +57,11 @@ int64_t SafetensorsElement(std::string_view dtype);
 // "F32" for kF32; "" for what the format has not (complex numbers, strings, opaque ones).
 std::string_view SafetensorsName(DType dtype);
 
+// kPlanMismatch: a file's tensor is not what `where` ("the graph") has by that name.
+Error SafeTensorMismatch(const SafeTensor& found, std::string_view name, DType dtype,
+                         const std::vector<int64_t>& shape, std::string_view where,
+                         std::string remedy);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_FORMATS_SAFETENSORS_SAFETENSORS_H_

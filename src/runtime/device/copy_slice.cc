@@ -36,8 +36,11 @@ std::vector<at::Tensor> CopySlice(std::span<const at::Tensor> tensors, RuntimeDe
     all.begin = std::min(all.begin, range.begin);
     all.end = std::max(all.end, range.end);
   }
-  const at::Tensor copy = to.Allocate(all.end - all.begin);
-  copy.copy_(BytesOf(tensors.front(), all));
+  at::Tensor copy;
+  OnCopyStream(tensors.front().device(), to.torch_device(), [&] {
+    copy = to.Allocate(all.end - all.begin);
+    copy.copy_(BytesOf(tensors.front(), all));
+  });
   std::vector<at::Tensor> copies;
   for (const at::Tensor& tensor : tensors) {
     const int64_t offset = RangeOf(tensor).begin - all.begin;

@@ -40,6 +40,9 @@ class Executor::Run {
     for (const OpId op : graph.ops()) {
       PW_ASSIGN(BoxedCall call, BoxedCall::Create(graph.op(op)));
       random[op] = call.draws_random();
+      if (placement[op].valid() && placement[op].index() < devices.size()) {
+        call.SetDevice(devices[placement[op].index()]->torch_device());
+      }
       step_.calls[op] = std::move(call);
     }
     PW_ASSIGN(step_.executable,

@@ -47,12 +47,21 @@ void Worker::Step() {
   ready_.Clear();
   for (const TaskId task : own_.first) ready_.Push(task);
   for (const CopyId copy : own_.copies) StartCopy(copy);
-  if (device_.asynchronous()) {
-    Serve();
+  const Status ended = CatchFailure([&] {
+    if (device_.asynchronous()) {
+      Serve();
+    } else {
+      device_.Submit([this] { Serve(); });
+    }
     device_.Synchronize();
-  } else {
-    device_.Submit([this] { Serve(); });
-  }
+  });
+  if (!ended.ok()) Fail(ended.error(), "device " + Printable(device_.name(), 80));
+}
+
+void Worker::Fail(Error error, std::string place) {
+  if (error.code != ErrorCode::kDeviceMemory) error.code = ErrorCode::kExecution;
+  error.place = std::move(place);
+  step_.Fail(std::move(error));
 }
 
 void Worker::Serve() {
@@ -102,6 +111,7 @@ void Worker::Begin(TaskId task) {
 void Worker::Call(const Executable::Call& call) {
   device_.CheckHolds(step_.cells, call.inputs);
   step_.calls[call.op]->Run(step_.cells, call.inputs, results_);
+  device_.Keep(results_);
   for (const Executable::Call::Output& output : call.outputs) {
     step_.cells[output.cell.index()] = results_.at(static_cast<size_t>(output.result));
   }
@@ -113,28 +123,30 @@ void Worker::Execute(TaskId id) {
   const Executable::Task& task = executable_.tasks[id];
   OpId running = task.call.op;
   TaskSpan& span = step_.task_spans[id];
-  span.start = Clock::now();
-  if (step_.measures_workspace) device_.memory().Mark();
-  Status status = CatchFailure([&] {
-    const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    Call(task.call);
-    if (step_.measures_workspace) span.workspace = device_.memory().AboveUsed();
-    for (const Executable::Call& view : task.views) {
-      running = view.op;
-      Call(view);
+  const Status status = CatchFailure([&] {
+    device_.Stamp(span.start);
+    if (step_.measures_workspace) device_.memory().Mark();
+    {
+      const at::AutoDispatchBelowADInplaceOrView below_autograd;
+      Call(task.call);
+      if (step_.measures_workspace) span.workspace = device_.memory().AboveUsed();
+      for (const Executable::Call& view : task.views) {
+        running = view.op;
+        Call(view);
+      }
     }
+    running = task.call.op;
+    for (const CellId cell : task.unread) step_.cells[cell.index()].reset();
+    for (const CellId cell : task.reads) UsedOnce(cell);
+    // Before others learn of it: what waits for it begins later, by this clock, too.
+    if (!task.copies.empty() || !task.elsewhere.empty()) device_.Finish();
+    device_.Stamp(span.end);
   });
   if (!status.ok()) {
-    Error error = std::move(status.error());
-    if (error.code != ErrorCode::kDeviceMemory) error.code = ErrorCode::kExecution;
-    error.place = "op " + Printable(step_.graph->op(running).name, 80);
-    step_.Fail(std::move(error));
+    results_.clear();
+    Fail(status.error(), "op " + Printable(step_.graph->op(running).name, 80));
     return;
   }
-  for (const CellId cell : task.unread) step_.cells[cell.index()].reset();
-  for (const CellId cell : task.reads) UsedOnce(cell);
-  // Before others learn of it: what waits for it begins later, by this clock, too.
-  span.end = Clock::now();
   for (const CopyId copy : task.copies) {
     if (--copy_waits_[copy] == 0) StartCopy(copy);
   }

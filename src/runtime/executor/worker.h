@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "aten/boxed_call.h"
@@ -72,6 +73,7 @@ class Worker {
   void Begin(TaskId task);  // and what waits for it on this device is one less to wait for
   void Execute(TaskId task);
   void Call(const Executable::Call& call);
+  void Fail(Error error, std::string place);
 
   void StartCopy(CopyId copy);
   void UsedOnce(CellId cell);

@@ -71,8 +71,12 @@ class ExecutionHere : public Execution {
   Result<std::string> ReadInput(TensorId input) const override {
     const at::Tensor held = executor_->Input(input);
     if (!held.defined()) return std::string();
-    const at::Tensor value = held.contiguous();
-    return std::string(static_cast<const char*>(value.data_ptr()), value.nbytes());
+    std::string bytes;
+    PW_RETURN_IF_ERROR(CatchFailure([&] {
+      const at::Tensor value = held.to(at::kCPU).contiguous();
+      bytes.assign(static_cast<const char*>(value.data_ptr()), value.nbytes());
+    }));
+    return bytes;
   }
   std::string GeneratorState() const override {
     const at::Tensor state = at::detail::getDefaultCPUGenerator().get_state();
@@ -127,6 +131,7 @@ std::vector<std::vector<int>> ShareCores(const std::vector<ExecutionDevice>& dev
   std::vector<std::vector<int>> shares(devices.size());
   size_t next = 0;
   for (size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].kind == ExecutionDevice::Kind::kCuda) continue;
     const auto threads = static_cast<size_t>(std::max(1, devices[i].threads));
     const size_t first =
         devices[i].first_core >= 0 ? static_cast<size_t>(devices[i].first_core) : next;
@@ -147,8 +152,24 @@ Result<std::unique_ptr<Execution>> StartExecution(ExecutionRequest request) {
     const ExecutionDevice& device = request.devices[i];
     CpuDeviceOptions options{device.name, device.threads, device.memory_limit};
     if (device.kind == ExecutionDevice::Kind::kCpu) options.cores = cores[i];
-    devices.push_back(device.kind == ExecutionDevice::Kind::kCpu ? MakeCpuDevice(options)
-                                                                 : MakeSimulatedDevice(options));
+    switch (device.kind) {
+      case ExecutionDevice::Kind::kCpu: devices.push_back(MakeCpuDevice(options)); break;
+      case ExecutionDevice::Kind::kSimulated:
+        devices.push_back(MakeSimulatedDevice(options));
+        break;
+      case ExecutionDevice::Kind::kCuda:
+        if (device.cuda_index >= CudaDeviceCount()) {
+          return MakeError(
+              ErrorCode::kMissingRuntime,
+              fmt::format("{} is CUDA device {}, and this LibTorch has {} of them", device.name,
+                          device.cuda_index, CudaDeviceCount()),
+              "",
+              "`placewright doctor` says what is here. `run --simulate-devices` lets this "
+              "machine's cores stand for the plan's devices; times are then theirs.");
+        }
+        devices.push_back(MakeCudaDevice(device.name, device.cuda_index, device.memory_limit));
+        break;
+    }
   }
   ExecutorOptions options;
   options.policy = request.policy;

@@ -1,0 +1,85 @@
+#include "cli/request/measured_prediction.h"
+
+#include <utility>
+
+#include "cli/request/cost_store.h"
+#include "report/memory_curve.h"
+#include "sim/contention.h"
+
+namespace placewright {
+
+Prediction Predict(const Graph& graph, const Cluster& cluster, const CostTable& costs,
+                   const Placement& placement, SchedulingPolicy policy) {
+  const SimGraph sim_graph = BuildSimGraph(graph, cluster, costs);
+  Prediction prediction;
+  prediction.result = Simulator(sim_graph).Run(placement, {policy, true, false});
+  const Schedule& schedule = *prediction.result.schedule;
+  prediction.peaks = PeaksWithWorkspace(sim_graph, placement, schedule,
+                                        MemoryCurves(sim_graph, placement, schedule));
+  prediction.share_modelled = SharesOf(costs, placement).modelled;
+  return prediction;
+}
+
+Result<MeasuredPrediction> MeasuredPrediction::Read(const Graph& graph, const Cluster& cluster,
+                                                    const std::string& store,
+                                                    FloatPrecision precision) {
+  MeasuredPrediction prediction(graph, cluster, precision);
+  PW_ASSIGN(prediction.alone_rows_, ReadMeasured(store, cluster, false));
+  PW_ASSIGN(prediction.busy_rows_, ReadMeasured(store, cluster, true));
+  PW_ASSIGN(prediction.alone_, prediction.CostsOf(prediction.alone_rows_));
+  CostModelReport report;
+  PW_ASSIGN(prediction.busy_, prediction.CostsOf(prediction.busy_rows_, &report));
+  int64_t loaded = 0, rows = 0;
+  for (const MeasuredUse::Environment& environment : report.measured.environments) {
+    rows += environment.rows;
+    loaded += environment.on.loaded ? environment.rows : 0;
+  }
+  prediction.knows_loaded_ = cluster.device_count() == 1 || 2 * loaded > rows;
+  return prediction;
+}
+
+Result<CostTable> MeasuredPrediction::CostsOf(std::vector<MeasuredDevice> measured,
+                                              CostModelReport* report) const {
+  CostOptions options;
+  options.precision = precision_;
+  options.measured = std::move(measured);
+  return ModelCosts(graph_, cluster_, options, report);
+}
+
+Prediction MeasuredPrediction::Mixed(const CostTable& alone, const CostTable& busy,
+                                     const Placement& placement, SchedulingPolicy policy) const {
+  // As if all devices were at work all the time; then as much as they are.
+  Prediction prediction = placewright::Predict(graph_, cluster_, busy, placement, policy);
+  for (int pass = 0; pass < 2; ++pass) {
+    const CostTable mixed = MixCosts(
+        alone, busy,
+        OverlapOf(graph_, placement, *prediction.result.schedule, cluster_.device_count()));
+    prediction = placewright::Predict(graph_, cluster_, mixed, placement, policy);
+  }
+  return prediction;
+}
+
+Result<Prediction> MeasuredPrediction::Predict(const Placement& placement,
+                                               SchedulingPolicy policy) const {
+  return Mixed(alone_, busy_, placement, policy);
+}
+
+Result<Prediction> MeasuredPrediction::Predict(const Placement& placement, SchedulingPolicy policy,
+                                               const std::vector<DeviceState>& states) const {
+  const auto as_now = [&](std::vector<MeasuredDevice> rows) {
+    for (MeasuredDevice& device : rows) {
+      for (const DeviceId id : cluster_.devices()) {
+        if (id.index() >= states.size() || cluster_.kind(id).name != device.on.kind) continue;
+        const DeviceState& state = states[id.index()];
+        const MachineState& now = device.on.loaded ? state.loaded : state.alone;
+        if (now.known() && !device.now.known()) device.now = now;
+      }
+    }
+    return CostsOf(std::move(rows));
+  };
+  PW_ASSIGN(const CostTable alone, as_now(alone_rows_));
+  PW_ASSIGN(const CostTable busy, as_now(busy_rows_));
+  return Mixed(alone, busy, placement, policy);
+}
+
+}  // namespace placewright
