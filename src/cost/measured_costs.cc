@@ -63,7 +63,9 @@ struct Rows {
     Bytes workspace;
     CostSource source;
   };
-  std::optional<Found> Find(const Signature& signature, int64_t batch, const Work& work) {
+  // By its signature, or with `line` by its family.
+  std::optional<Found> Find(const Signature& signature, int64_t batch, const Work& work,
+                            bool line) {
     const auto time_now = [&](const MeasuredOp& row) {
       return static_cast<double>(row.time.count) * Slowdown(work, row.state, of->now);
     };
@@ -76,22 +78,23 @@ struct Rows {
       used[exact->second] = true;
       return Found{Nanos(whole(time_now(row))), row.workspace, CostSource::kMeasured};
     }
+    if (!line) return std::nullopt;
     const auto family = by_family.find(signature.family);
     if (family == by_family.end() || batch <= 0) return std::nullopt;
     std::vector<Point> points;
     for (const size_t row : family->second) {
       points.push_back({of->ops[row].batch, time_now(of->ops[row])});
     }
-    const std::optional<Line> line = LineThrough(points);
-    if (!line) return std::nullopt;
-    const double at = line->offset + line->slope * static_cast<double>(batch);
+    const std::optional<Line> through = LineThrough(points);
+    if (!through) return std::nullopt;
+    const double at = through->offset + through->slope * static_cast<double>(batch);
     double most = 0;  // workspace for one of the batch
     for (const size_t row : family->second) {
       used[row] = true;
       most = std::max(most, static_cast<double>(of->ops[row].workspace.count) /
                                 static_cast<double>(of->ops[row].batch));
     }
-    const bool between = batch >= line->from && batch <= line->to;
+    const bool between = batch >= through->from && batch <= through->to;
     return Found{Nanos(whole(at)), Bytes(whole(most * static_cast<double>(batch))),
                  between ? CostSource::kMeasured : CostSource::kModelled};
   }
@@ -133,8 +136,11 @@ MeasuredUse ApplyMeasured(const Graph& graph, const Cluster& cluster,
     for (const DeviceId device : cluster.devices()) {
       if (tables_of[device].empty() || !costs.Supports(op, device)) continue;
       std::optional<Rows::Found> found;
-      for (Rows* const table : tables_of[device]) {
-        if (!found) found = table->Find(signature, graph.batch(), work);
+      // What was measured goes before what follows from other batches.
+      for (const bool line : {false, true}) {
+        for (Rows* const table : tables_of[device]) {
+          if (!found) found = table->Find(signature, graph.batch(), work, line);
+        }
       }
       if (!found) {
         missing.emplace(graph.op(op).type);

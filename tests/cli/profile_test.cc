@@ -83,7 +83,7 @@ TEST_F(Profile, PlansUseMeasuredTransfers) {
   const Json plan = Json::parse(Read("mlp.plan.json"));
   ASSERT_EQ(plan["links"].size(), 2u);
   EXPECT_GT(plan["links"][0]["bandwidth_bytes_per_second"], 0);
-  // Whoever reads the plan takes them from it: the checker, and other commands.
+  // The checker and other commands take them from the plan.
   EXPECT_EQ(Run({"check", "mlp.plan.json"}).status, 0);
   EXPECT_EQ(RunJson({"simulate", "mlp.plan.json"}).json()["step_time_ns"], plan["step_time_ns"]);
   EXPECT_EQ(Plan({"mlp.json.gz", "--no-store"}).status, 0);
@@ -230,7 +230,7 @@ TEST_F(Profile, SearchesMayMeasure) {
   }
   const Outcome gpus = Run({"plan", "mlp.json.gz", "-c", "4xP100", "--measured"});
   EXPECT_EQ(gpus.status, 6);
-  EXPECT_THAT(gpus.err, HasSubstr("CUDA device 0, and this LibTorch has"));
+  EXPECT_THAT(gpus.err, HasSubstr("CUDA device 0 of this LibTorch"));
 }
 
 TEST_F(Profile, WrongInputsAreNamed) {

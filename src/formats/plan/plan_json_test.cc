@@ -54,6 +54,8 @@ Plan SamplePlan() {
   plan.devices.front().device_class = DeviceClass::kGpu;
   plan.baselines = {{"single", true, Nanos(120), {"d0"}, false},
                     {"local-search", false, Nanos(90), {"d0", "d1"}, true}};
+  plan.cost_store = {"costs.sqlite", {{"K", 2, true, "1.13.0", "blas", 7}}};
+  plan.links = {{"d0>d1", BytesPerSecond(500), Nanos(3)}};
   plan.share_modelled = 1;
   plan.seed = UINT64_MAX;
   plan.iterations = 12;
@@ -74,6 +76,7 @@ TEST(PlanJson, RoundTripsEveryField) {
   EXPECT_EQ(PlanToJson(read.value()), written);
   EXPECT_EQ(read.value().seed, UINT64_MAX);
   EXPECT_EQ(read.value().cluster.path, "preset:2xV100");
+  EXPECT_EQ(read.value().links, SamplePlan().links);
   // (100 - 80) / 100.
   EXPECT_DOUBLE_EQ(written["gap"].get<double>(), 0.2);
 }

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "aten/boxed_call.h"
 #include "graph/graph_builder.h"
 
 namespace placewright {
@@ -104,6 +105,42 @@ TEST(Executor, InputsOfOtherShapesAreRefused) {
   EXPECT_EQ(executor->SetInput(small.x, at::zeros({2, 3})).error().code, ErrorCode::kField);
   EXPECT_EQ(executor->SetInput(small.x, at::zeros({2, 2}, at::kLong)).error().code,
             ErrorCode::kField);
+}
+
+// What makes tensors from nothing makes them on its device, whatever was recorded.
+TEST(BoxedCall, MakesOnTheDeviceThatItIsGiven) {
+  for (const Value& stated : {Value("cpu"), Value("cuda:0"), Value()}) {
+    Op op;
+    op.name = "zeros";
+    op.type = "aten.zeros.default";
+    op.args = {Value(Value::List{Value(int64_t{2})})};
+    op.attributes = {{"device", stated}};
+    BoxedCall call = BoxedCall::Create(op).Take();
+    call.SetDevice(c10::Device("meta"));
+    std::vector<at::Tensor> made;
+    call.Run({}, {}, made);
+    ASSERT_EQ(made.size(), 1u);
+    EXPECT_TRUE(made[0].is_meta());
+  }
+}
+
+// What reads tensors stays where they are, as long as the op names no device.
+TEST(BoxedCall, FollowsItsTensors) {
+  const std::vector<at::Tensor> tensors = {at::ones({2})};
+  const std::vector<int32_t> place = {0};
+  for (const bool named : {false, true}) {
+    Op op;
+    op.name = "copy";
+    op.type = "aten._to_copy.default";
+    op.args = {Value(InputRef{0})};
+    op.inputs = {TensorId(0)};
+    if (named) op.attributes = {{"device", Value("cpu")}};
+    BoxedCall call = BoxedCall::Create(op).Take();
+    call.SetDevice(c10::Device("meta"));
+    std::vector<at::Tensor> made;
+    call.Run(tensors, place, made);
+    EXPECT_EQ(made.at(0).is_meta(), named);
+  }
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ Result<std::unique_ptr<Execution>> StartExecution(ExecutionRequest request) {
         if (device.cuda_index >= CudaDeviceCount()) {
           return MakeError(
               ErrorCode::kMissingRuntime,
-              fmt::format("{} is CUDA device {}, and this LibTorch has {} of them", device.name,
+              fmt::format("{} is a GPU, CUDA device {} of this LibTorch, which has {}", device.name,
                           device.cuda_index, CudaDeviceCount()),
               "",
               "`placewright doctor` says what is here. `run --simulate-devices` lets this "
