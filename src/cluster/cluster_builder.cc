@@ -137,12 +137,14 @@ Status ClusterBuilder::Connect(std::string_view a, std::string_view b, BytesPerS
   PW_ASSIGN(const int32_t from, FindNode(a));
   PW_ASSIGN(const int32_t to, FindNode(b));
   if (from == to) return Field("link", a, "it joins a node with itself");
+  // Routes take one link between two nodes, so that a second one would carry nothing.
   if (joined_.count(std::minmax(from, to)) > 0) {
     return MakeError(ErrorCode::kDuplicateName,
                      fmt::format("\"{}\" and \"{}\" are linked twice; state parallel lanes as one "
                                  "link with their sum",
                                  Printable(a, 80), Printable(b, 80)));
   }
+  // Both directions are looked at before either is kept: a failed call changes nothing.
   const bool full = duplex == Duplex::kFull;
   Link there{fmt::format("{}{}{}", a, full ? '>' : '-', b), bandwidth, latency, source};
   Link back{fmt::format("{}>{}", b, a), bandwidth, latency, std::move(source)};

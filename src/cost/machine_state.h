@@ -9,8 +9,8 @@
 // cache holds, and of a pass over what no cache holds; a, c, m by the class of op. These shares come from ops
 // and references measured side by side on a virtual machine, ten times eight seconds (ops of no model;
 // docs/measurements.md): products go with A; convolutions 0.6 A + 0.4 C; pooling 0.7 A + 0.3 C; chains of
-// elementwise ops on large tensors M, with a little C where the next finds in the cache what the last wrote. All of this is
-// ours; the papers measure on machines of their own.
+// elementwise ops on large tensors M, with a little C where the next finds in the cache what the last
+// wrote. All of this is ours; the papers measure on machines of their own.
 #ifndef PLACEWRIGHT_COST_MACHINE_STATE_H_
 #define PLACEWRIGHT_COST_MACHINE_STATE_H_
 

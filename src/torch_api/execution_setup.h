@@ -13,9 +13,10 @@
 namespace placewright {
 
 // Every CPU of the cluster as cores of this machine: as many as its kind states, or else a share
-// like that of the others. Its GPUs, all of one host, as LibTorch's CUDA devices in the cluster's order. `simulate`: a core for each, whatever it is, with a queue and a memory that
-// others do not see. Errors: kMissingRuntime (a device that is
-// neither, GPUs of several hosts, more cores than this machine's); StartExecution says whether a GPU is here.
+// like that of the others. Its GPUs, all of one host, as LibTorch's CUDA devices in the cluster's order.
+// `simulate`: a core for each, whatever it is, with a queue and a memory that others do not see. Errors:
+// kMissingRuntime (a device that is neither, GPUs of several hosts, more cores than this machine's);
+// whether a GPU is here is for StartExecution to say.
 Result<std::vector<ExecutionDevice>> ExecutionDevicesOf(const Cluster& cluster, bool simulate);
 
 // Everything but the seed. `policy` critical path takes its paths from the costs.

@@ -86,6 +86,16 @@ TEST_F(Profile, PlansUseMeasuredTransfers) {
   // The checker and other commands take them from the plan.
   EXPECT_EQ(Run({"check", "mlp.plan.json"}).status, 0);
   EXPECT_EQ(RunJson({"simulate", "mlp.plan.json"}).json()["step_time_ns"], plan["step_time_ns"]);
+  // What names no link of the cluster, or one twice, is refused before anything is simulated.
+  for (const char* const name : {"nowhere", "twice"}) {
+    Json wrong = plan;
+    wrong["links"][1]["name"] =
+        name == std::string("twice") ? wrong["links"][0]["name"] : Json(name);
+    Write("wrong.plan.json", wrong.dump());
+    const Outcome refused = RunJson({"simulate", "wrong.plan.json"});
+    EXPECT_EQ(refused.status, 3) << name;
+    EXPECT_THAT(refused.json()["error"].dump(), HasSubstr("links[1].name")) << name;
+  }
   EXPECT_EQ(Plan({"mlp.json.gz", "--no-store"}).status, 0);
   EXPECT_FALSE(Json::parse(Read("mlp.plan.json")).contains("links"));
 }

@@ -132,6 +132,7 @@ class CaptureCommand : public Command {
     }
     PW_RETURN_IF_ERROR(
         RejectOverwriting({{"the recorded step", output_}, {"the weights", weights_}}, read));
+    // Recording may take minutes: what cannot be written is said before.
     PW_RETURN_IF_ERROR(ProbeWritable(output_));
     if (!weights_.empty()) PW_RETURN_IF_ERROR(ProbeWritable(weights_));
     request_.interrupted = &CatchInterrupts();

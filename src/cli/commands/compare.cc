@@ -131,6 +131,7 @@ class CompareCommand : public Command {
       return MakeError(ErrorCode::kUsage, "--executed is drawn, and no --svg names a file", "",
                        "Give --svg FILE, too.");
     }
+    // The picture replaces none of the files that the plans themselves are made of.
     if (!svg_.empty()) {
       std::vector<NamedFile> read = {{"--executed", executed_}};
       for (const std::string& file : files_) {
@@ -155,6 +156,7 @@ class CompareCommand : public Command {
       entry.graph = plan.graph_name;
       entry.cluster = plan.cluster_name;
       comparison.entries.push_back(std::move(entry));
+      // Times compare with the first plan's where graph, sizes, cluster and links are its own.
       if (!first) first = plan;
       const std::string differs = Difference(*first, plan);
       if (differs.empty()) continue;

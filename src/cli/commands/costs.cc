@@ -80,6 +80,8 @@ class CostsCommand : public Command {
     PW_ASSIGN(options.dimensions, ParseDimensions(dimensions_));
     PW_ASSIGN(const LoadedGraph loaded, LoadGraphOrModel(graph_, options));
     const TraceMatch match = MatchTrace(loaded.graph, trace);
+    // Nothing in common means another model or batch: a store that says nothing of it is better than an
+    // empty environment that counts as newest.
     if (match.rows.empty()) {
       Error error =
           MakeError(ErrorCode::kPlanMismatch,

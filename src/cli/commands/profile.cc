@@ -251,7 +251,7 @@ class ProfileCommand : public Command {
     const auto is_gpu = [&](DeviceId id) {
       return cluster.kind(id).device_class == DeviceClass::kGpu;
     };
-    
+
     bool any_gpu = false;
     for (const DeviceId id : cluster.devices()) any_gpu |= is_gpu(id);
     PW_ASSIGN(const ClusterBuilder builder, DescribeThisMachine(any_gpu, notes));
@@ -365,6 +365,7 @@ class ProfileCommand : public Command {
       }
       take(measured[i].name, *profile.loaded, true);
     }
+    // What is measured of this batch stays, whatever happens to the next.
     return store.Put(devices, {});
   }
 

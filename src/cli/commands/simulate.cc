@@ -211,6 +211,7 @@ class SimulateCommand : public Command {
     PlanInputOptions options;
     if (!input_.cluster.empty()) options.cluster = input_.cluster;
     PW_ASSIGN(PlanInputs loaded, LoadPlanInputs(input_.graph, options));
+    // Behind the files: a change with a meaning is named first, the digest says only that there is one.
     PW_RETURN_IF_ERROR(CheckDigest(loaded.document).InFile(input_.graph));
     Subject subject;
     subject.inputs.policy = loaded.plan.policy;

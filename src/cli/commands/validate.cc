@@ -295,6 +295,7 @@ class ValidateCommand : public Command {
     const MeasuredPrediction* const measured_costs = setting.measured;
     std::vector<StepMeasurement> last(cases.size());
     std::vector<std::vector<int64_t>> times(cases.size());
+    // One for all cases, so that its memory is touched once; a log for each, since the machine changes.
     std::unique_ptr<MachineReference> reference;
     std::vector<MachineLog> machine;
     if (measured_costs != nullptr) {

@@ -68,6 +68,7 @@ Status SaveState(const std::string& path, const Graph& graph, const Execution& e
     // What no op reads is nowhere.
     if (!bytes.empty()) PW_RETURN_IF_ERROR(AddTensor(tensor, bytes, "--save", file));
   }
+  // Without it a step with dropout would go on with other masks than a run without a break.
   const std::string generator = execution.GeneratorState();
   file.Add(std::string(kGenerator), "U8", {static_cast<int64_t>(generator.size())}, generator);
   file.Metadata("sha256", DigestOf(file.content()));
@@ -103,6 +104,7 @@ Result<LoadedState> LoadState(const std::string& path, const Graph& graph, Execu
     PW_ASSIGN(const SafeTensors file, ParseSafetensors(bytes));
     LoadedState state;
     const auto format = file.metadata.find("format");
+    // Checkpoints of ours are whole and have a digest; files of others give what they have.
     const bool own = format != file.metadata.end() && format->second == kStateSchema;
     if (own) {
       const auto digest = file.metadata.find("sha256");

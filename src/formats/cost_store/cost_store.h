@@ -16,7 +16,8 @@ class CostStore {
  public:
   static constexpr int kSchema = 2;
 
-  // With `create` an absent file is made, and its folder, and one of schema 1 becomes one of this. Errors: kFileUnreadable, kFileUnwritable,
+  // With `create` an absent file is made, and its folder, and one of schema 1 becomes one of this.
+  // Errors: kFileUnreadable, kFileUnwritable,
   // kFileCorrupt (no SQLite database, or a damaged one), kField (another schema, another database).
   static Result<CostStore> Open(const std::string& path, bool create);
   ~CostStore();

@@ -105,6 +105,13 @@ Status KeepPlanned(const Plan& plan, Cluster& cluster) {
                        fmt::format("the cluster has no link {}", Printable(link.name, 120)),
                        fmt::format("links[{}].name", i));
     }
+    const auto same = [&](const Plan::LinkFigures& other) { return other.name == link.name; };
+    const auto first = plan.links.begin() + static_cast<int64_t>(i);
+    if (std::any_of(plan.links.begin(), first, same)) {
+      return MakeError(ErrorCode::kPlanInvalid,
+                       fmt::format("{} is there twice", Printable(link.name, 120)),
+                       fmt::format("links[{}].name", i));
+    }
     cluster.SetLink(id, link.bandwidth, link.latency, "measured");
   }
   for (size_t i = 0; i < plan.devices.size(); ++i) {
