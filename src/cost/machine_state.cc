@@ -28,6 +28,21 @@ MachineState MedianOf(const std::vector<MachineState>& states) {
           MedianOf(states, &MachineState::memory)};
 }
 
+MachineState MeanOf(const std::vector<MachineState>& states) {
+  MachineState sum;
+  int64_t known = 0;
+  for (const MachineState& state : states) {
+    if (!state.known()) continue;
+    sum.arithmetic += state.arithmetic;
+    sum.cache += state.cache;
+    sum.memory += state.memory;
+    ++known;
+  }
+  if (known == 0) return {};
+  const auto mean = [&](Nanos total) { return Nanos((total.count + known / 2) / known); };
+  return {mean(sum.arithmetic), mean(sum.cache), mean(sum.memory)};
+}
+
 StateShares SharesOf(const Work& work) {
   switch (work.op_class) {
     case OpClass::kGemm:

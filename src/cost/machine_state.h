@@ -29,8 +29,9 @@ struct MachineState {
   friend bool operator==(const MachineState&, const MachineState&) = default;
 };
 
-// Of each reference by itself; of none: unknown.
+// Of each reference by itself; of none: unknown. MeanOf leaves out those that are not known.
 MachineState MedianOf(const std::vector<MachineState>& states);
+MachineState MeanOf(const std::vector<MachineState>& states);
 
 // c and m, each between 0 and 1, together at most 1.
 struct StateShares {

@@ -18,6 +18,10 @@ TEST(MachineState, MedianIsOfEachReferenceByItself) {
                                         {Nanos(2), Nanos(20), Nanos(200)}});
   EXPECT_EQ(median, (MachineState{Nanos(2), Nanos(20), Nanos(200)}));
   EXPECT_FALSE(MedianOf({}).known());
+  const MachineState mean =
+      MeanOf({{Nanos(3), Nanos(10), Nanos(100)}, {}, {Nanos(2), Nanos(20), Nanos(200)}});
+  EXPECT_EQ(mean, (MachineState{Nanos(3), Nanos(15), Nanos(150)}));
+  EXPECT_FALSE(MeanOf({{}}).known());
 }
 
 TEST(MachineState, OpsFollowTheReferencesThatTheyAreLike) {

@@ -62,7 +62,7 @@ struct DeviceState {
 class MachineReference {
  public:
   virtual ~MachineReference() = default;
-  // By device. It takes some 20 ms for each that is asked for, and the caches. Errors: those of
+  // By device. It takes some 0.1 s for each that is asked for, and the caches. Errors: those of
   // Execution::Run.
   virtual Result<std::vector<DeviceState>> Measure() = 0;
 };

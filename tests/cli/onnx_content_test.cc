@@ -27,9 +27,12 @@ std::string Raw(const std::vector<T>& values) {
   return bytes;
 }
 constexpr int kFloat = 1, kInt64 = 7;
+// A size of 0 is open, with the symbol n.
 std::string Value(const std::string& name, int type, const std::vector<int64_t>& shape) {
   std::string dims;
-  for (const int64_t dim : shape) dims += Field(1, Number(1, static_cast<uint64_t>(dim)));
+  for (const int64_t dim : shape) {
+    dims += Field(1, dim == 0 ? Field(2, "n") : Number(1, static_cast<uint64_t>(dim)));
+  }
   const std::string tensor = Number(1, static_cast<uint64_t>(type)) + Field(2, dims);
   return Field(1, name) + Field(2, Field(1, tensor));
 }
@@ -41,7 +44,7 @@ std::string Node(const std::string& type, const std::vector<std::string>& inputs
 }
 
 // The sum over reshape(x, shape) w + c, with w = (1, 10, 100) and a constant c = (1, 2).
-std::string Model() {
+std::string Model(int64_t size_of_x = 6) {
   const std::string w = Number(1, 3) + Number(1, 1) + Number(2, kFloat) + Field(8, "w") +
                         Field(9, Raw<float>({1, 10, 100}));
   const std::string c = Number(1, 2) + Number(1, 1) + Number(2, kFloat) + Field(8, "c") +
@@ -50,7 +53,7 @@ std::string Model() {
       Field(1, Node("Reshape", {"x", "shape"}, "rows")) +
       Field(1, Node("MatMul", {"rows", "w"}, "m")) + Field(1, Node("Add", {"m", "c"}, "s")) +
       Field(1, Node("ReduceSum", {"s"}, "y")) + Field(2, "rows") + Field(5, w) + Field(5, c) +
-      Field(11, Value("x", kFloat, {6})) + Field(11, Value("shape", kInt64, {2})) +
+      Field(11, Value("x", kFloat, {size_of_x})) + Field(11, Value("shape", kInt64, {2})) +
       Field(12, Value("y", kFloat, {1, 1}));
   return Number(1, 8) + Field(7, graph) + Field(8, Number(2, 13));
 }
@@ -109,6 +112,19 @@ TEST_F(OnnxContent, GivenInputsAndStoredWeightsAreComputedWith) {
   };
   EXPECT_EQ(result("in.safetensors"), 321 + 654 + 3);
   EXPECT_EQ(result("other.safetensors"), 2 + 100 + 3);
+}
+
+TEST_F(OnnxContent, GivenInputsCloseOpenDimensions) {
+  Write("m.onnx", Model(0));
+  Write("shape.safetensors", Safetensors({{"shape", "I64", "[2]", Raw<int64_t>({2, 3})}}));
+  const Outcome open = Run(Capture("shape.safetensors"));
+  EXPECT_EQ(open.status, 3);
+  EXPECT_THAT(open.err, HasSubstr("--dim n=N"));
+  ASSERT_EQ(Run(Capture("in.safetensors")).status, 0);
+  // What --dim says goes first; then the file is the one that contradicts.
+  std::vector<std::string> words = Capture("in.safetensors");
+  words.insert(words.end(), {"--dim", "n=12"});
+  EXPECT_THAT(Run(words).err, HasSubstr("it is F32[6] in the file and f32[12] in the model"));
 }
 
 TEST_F(OnnxContent, WrongFilesAreNamed) {

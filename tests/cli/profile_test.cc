@@ -182,6 +182,12 @@ TEST_F(Profile, CtrlCKeepsWhatIsMeasured) {
       RunJson({"run", "mlp.plan.json", "--steps", "1", "--load", "state.safetensors"});
   ASSERT_EQ(next.status, 0) << next.err;
   EXPECT_LT(next.json()["loss"][0], run.json()["loss"][0]);
+  EXPECT_GT(next.json()["predicted"]["now_ns"], 0);
+  // Without the store there are only the plan's times.
+  std::filesystem::rename(folder() / "costs.sqlite", folder() / "elsewhere.sqlite");
+  const Outcome without = RunJson({"run", "mlp.plan.json", "--steps", "1"});
+  ASSERT_EQ(without.status, 0) << without.err;
+  EXPECT_TRUE(without.json()["predicted"]["now_ns"].is_null());
 }
 
 // One plan that cannot be executed takes nothing from the others.

@@ -131,15 +131,15 @@ class SuiteModel {
       const auto& type = proto_.graph().output(static_cast<int>(i)).type();
       if (type.has_sequence_type()) {
         const auto list = Parse<onnx::SequenceProto>(files[i]);
-        for (const auto& item : list->tensor_values()) {
+        for (const auto& item : list.value().tensor_values()) {
           outputs.push_back(TensorOf(item, at::kFloat));
         }
       } else if (type.has_optional_type()) {
         outputs.push_back(
-            TensorOf(Parse<onnx::OptionalProto>(files[i])->tensor_value(), at::kFloat));
+            TensorOf(Parse<onnx::OptionalProto>(files[i]).value().tensor_value(), at::kFloat));
       } else {
-        outputs.push_back(
-            TensorOf(*Parse<onnx::TensorProto>(files[i]), type_of(type.tensor_type())));
+        outputs.push_back(TensorOf(Parse<onnx::TensorProto>(files[i]).value(),
+                                   type_of(type.tensor_type())));
       }
     }
     return outputs;
@@ -149,6 +149,9 @@ class SuiteModel {
   Result<Capture> Record(const std::map<std::string, onnx::TensorProto>& inputs) const {
     OnnxOptions options;
     options.contents = true;
+    for (const auto& [name, tensor] : inputs) {
+      options.input_sizes[name].assign(tensor.dims().begin(), tensor.dims().end());
+    }
     PW_ASSIGN(ImportedModel imported, ImportOnnx(bytes_, options));
     for (ImportedInput& input : imported.inputs) {
       const auto given = inputs.find(input.name);

@@ -93,9 +93,9 @@ class AdviseCommand : public Command {
 
  private:
   // How sure the evidence is: words and why.
-  static std::string Confidence(const OrderAdvice& advice) {
+  static std::string Confidence(const OrderAdvice& advice, double chance) {
     if (advice.distance > 3) return "low: no graph of the study is like it";
-    if (advice.p > 0.05) return "low: on such graphs the second best order is about as good";
+    if (chance > 0.05) return "low: on such graphs the second best order is about as good";
     return "high: on such graphs it beats the second best order";
   }
 
@@ -104,8 +104,9 @@ class AdviseCommand : public Command {
     Json object;
     object["schema"] = "placewright.advise/1";
     object["order"] = std::string(ToString(advice.order));
-    object["confidence"] = Confidence(advice);
-    object["p"] = advice.p;
+    const double chance = ChanceOf(advice);
+    object["confidence"] = Confidence(advice, chance);
+    object["p"] = chance;
     object["distance"] = advice.distance;
     object["groups"] = statistics.nodes;
     object["degree"] = statistics.degree;
@@ -142,13 +143,14 @@ class AdviseCommand : public Command {
         "{} groups, {:.2f} edges for each, directed diameter {}{}\n", statistics.nodes,
         statistics.degree, statistics.diameter_exact ? "" : "at least ", statistics.diameter);
     text += "order: " + Paint(ToString(advice.order), Tone::kStrong, style) +
-            fmt::format("\nconfidence {}\n\n", Confidence(advice));
+            fmt::format("\nconfidence {}\n\n", Confidence(advice, ChanceOf(advice)));
     Table table({{"order"},
                  {"mean step / best order", Table::Align::kRight},
                  {"wins", Table::Align::kRight}});
     for (size_t i = 0; i < kTraversalOrders; ++i) {
       table.AddRow({std::string(ToString(AllTraversalOrders()[i])),
-                    fmt::format("{:.3f}", advice.to_best[i]), fmt::format("{}", advice.wins[i])});
+                    fmt::format("{:.3f}", advice.to_best[i]),
+                    fmt::format("{:.3g}", advice.wins[i])});
     }
     text += table.Render(style);
     std::string nearest;

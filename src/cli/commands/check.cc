@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "check_plan/checker.h"
 #include "cli/commands/command.h"
+#include "cli/request/cost_store.h"
 
 namespace placewright {
 namespace {
@@ -47,8 +48,11 @@ class CheckCommand : public Command {
       object["step_time_ns"] = inputs.plan.step_time.count;
       object["ops"] = ops;
       object["transfers"] = transfers;
+      object["plan_links"] = inputs.plan.links.size();
       context.console.PrintJson(object);
     } else {
+      const std::string links = DescribePlanLinks(inputs.plan.links.size());
+      if (!links.empty()) context.console.Note(links);
       context.console.Print(fmt::format("{}: holds. {} and {} verified, {} a step, {}\n",
                                         Printable(plan_), CountOf(static_cast<int64_t>(ops), "op"),
                                         CountOf(static_cast<int64_t>(transfers), "transfer"),

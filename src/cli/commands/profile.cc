@@ -13,6 +13,7 @@
 #include "cli/request/cost_store.h"
 #include "cli/request/model_source.h"
 #include "cli/request/models.h"
+#include "cli/request/profile_report.h"
 #include "cli/request/this_machine.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
@@ -21,47 +22,11 @@
 #include "cost/transfer_fit.h"
 #include "cost/work.h"
 #include "formats/cost_store/cost_store.h"
-#include "formats/text/json.h"
-#include "report/table.h"
 #include "torch_api/execution_setup.h"
 #include "torch_api/profiling_service.h"
 
 namespace placewright {
 namespace {
-
-// One batch on one kind of device.
-struct Profiled {
-  std::string kind;
-  int64_t cores = 0, batch = 0, steps = 0;
-  bool loaded = false;
-  Nanos step;
-  double covered = 0;
-  std::map<OpClass, double> share;  // of the ops' time
-};
-
-struct ProfiledPair {
-  std::string from, to;  // devices
-  std::vector<TransferSample> times;
-  std::vector<TransferSegment> segments;
-};
-
-struct Outcome {
-  std::string graph;
-  std::vector<Profiled> profiled;
-  std::vector<ProfiledPair> pairs;
-  std::set<std::string> wanted, signatures;  // of the graphs; measured
-  int64_t measured = 0;                      // rows of the store, of all kinds and batches
-  std::vector<std::string> left_out;         // devices of which this machine has none
-  double seconds = 0;
-  std::string store, libtorch, blas;
-  bool interrupted = false;
-
-  double Covered() const {
-    double covered = profiled.empty() ? 0 : 1;
-    for (const Profiled& one : profiled) covered = std::min(covered, one.covered);
-    return covered;
-  }
-};
 
 // The rows that a profile comes to: of ops of one signature, the mean of their medians.
 std::vector<MeasuredOp> RowsOf(const Graph& graph, const StepProfile& profile) {
@@ -157,7 +122,7 @@ class ProfileCommand : public Command {
     }
     PW_ASSIGN(const Cluster cluster, TakeCluster());
     PW_ASSIGN(const std::vector<Graph> graphs, TakeGraphs(&interrupted));
-    Outcome outcome;
+    ProfileOutcome outcome;
     outcome.graph = graphs.front().name();
     for (const Graph& graph : graphs) {
       for (const OpId op : graph.ops()) {
@@ -193,9 +158,9 @@ class ProfileCommand : public Command {
     outcome.interrupted = interrupted;
     outcome.seconds = std::chrono::duration<double>(Clock::now() - context.started).count();
     if (console.json) {
-      PrintJson(outcome, console);
+      console.PrintJson(ProfileJson(outcome));
     } else {
-      PrintText(outcome, console);
+      console.Print(ProfileText(outcome, console.style()));
     }
     return interrupted ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;
   }
@@ -246,7 +211,7 @@ class ProfileCommand : public Command {
 
   // Those of the cluster's devices that are cores or GPUs of this machine.
   Result<std::vector<ExecutionDevice>> Workers(const Cluster& cluster, int cuda_devices,
-                                               Outcome& outcome) const {
+                                               ProfileOutcome& outcome) const {
     std::vector<std::string> notes;
     const auto is_gpu = [&](DeviceId id) {
       return cluster.kind(id).device_class == DeviceClass::kGpu;
@@ -301,14 +266,14 @@ class ProfileCommand : public Command {
   }
 
   MeasuredOn EnvironmentOf(const Cluster& cluster, const std::string& device, bool loaded,
-                           const Outcome& outcome) const {
+                           const ProfileOutcome& outcome) const {
     const DeviceKind& kind = cluster.kind(cluster.FindDevice(device));
     return {kind.name, kind.cores, loaded, outcome.libtorch, outcome.blas};
   }
 
   Status MeasureSteps(const ProfilingService& service, const Graph& graph, const Cluster& cluster,
                       const std::vector<ExecutionDevice>& workers, ProfilingOptions options,
-                      CostStore& store, Outcome& outcome, Console& console) const {
+                      CostStore& store, ProfileOutcome& outcome, Console& console) const {
     options.progress = [&](const std::string& text) {
       if (console.ShowsProgress())
         console.Progress(fmt::format("batch {}: {}", graph.batch(), text));
@@ -341,8 +306,8 @@ class ProfileCommand : public Command {
       devices.push_back({on, RowsOf(graph, profile)});
       outcome.measured += static_cast<int64_t>(devices.back().ops.size());
       for (const MeasuredOp& row : devices.back().ops) outcome.signatures.insert(row.signature);
-      Profiled one{on.kind, on.cores,     graph.batch(),   profile.steps,
-                   others,  profile.step, profile.covered, {}};
+      ProfiledStep one{on.kind, on.cores,     graph.batch(),   profile.steps,
+                       others,  profile.step, profile.covered, {}};
       double sum = 0;
       for (const OpId op : graph.ops()) sum += static_cast<double>(profile.ops[op].median.count);
       for (const OpId op : graph.ops()) {
@@ -371,7 +336,7 @@ class ProfileCommand : public Command {
 
   Status MeasureTransfers(const ProfilingService& service, const Cluster& cluster,
                           const std::vector<ExecutionDevice>& workers, ProfilingOptions options,
-                          CostStore& store, Outcome& outcome, Console& console) const {
+                          CostStore& store, ProfileOutcome& outcome, Console& console) const {
     options.progress = [&](const std::string& text) {
       if (console.ShowsProgress()) console.Progress(text);
     };
@@ -400,105 +365,6 @@ class ProfileCommand : public Command {
       }
     }
     return Ok();
-  }
-
-  static void PrintJson(const Outcome& outcome, Console& console) {
-    Json object;
-    object["schema"] = "placewright.profile/1";
-    object["graph"] = outcome.graph;
-    object["signatures"] = outcome.wanted.size();
-    object["measured"] = outcome.signatures.size();
-    object["rows"] = outcome.measured;
-    object["coverage"] = outcome.Covered();
-    object["seconds"] = outcome.seconds;
-    object["store"] = outcome.store;
-    object["libtorch"] = outcome.libtorch;
-    object["blas"] = outcome.blas;
-    Json& steps = object["steps"] = Json::array();
-    for (const Profiled& one : outcome.profiled) {
-      Json classes = Json::object();
-      for (const auto& [op_class, share] : one.share)
-        classes[std::string(ToString(op_class))] = share;
-      steps.push_back({{"kind", one.kind},
-                       {"cores", one.cores},
-                       {"loaded", one.loaded},
-                       {"batch", one.batch},
-                       {"steps", one.steps},
-                       {"step_time_ns", one.step.count},
-                       {"coverage", one.covered},
-                       {"classes", std::move(classes)}});
-    }
-    Json& transfers = object["transfers"] = Json::array();
-    for (const ProfiledPair& pair : outcome.pairs) {
-      Json sizes = Json::array(), segments = Json::array();
-      for (const TransferSample& time : pair.times) {
-        sizes.push_back(
-            {{"bytes", time.bytes.count}, {"time_ns", time.median.count}, {"runs", time.runs}});
-      }
-      for (const TransferSegment& segment : pair.segments) {
-        segments.push_back({{"from_bytes", segment.from.count},
-                            {"latency_ns", segment.latency.count},
-                            {"bandwidth", segment.bandwidth.count}});
-      }
-      transfers.push_back({{"from", pair.from},
-                           {"to", pair.to},
-                           {"sizes", std::move(sizes)},
-                           {"segments", std::move(segments)}});
-    }
-    object["collectives"] = Json::array();
-    object["not_measured"] = outcome.left_out;
-    object["interrupted"] = outcome.interrupted;
-    console.PrintJson(object);
-  }
-
-  static void PrintText(const Outcome& outcome, Console& console) {
-    using Align = Table::Align;
-    std::string text = fmt::format("{}: {} op signatures measured in {:.1f} s, stored in {}\n",
-                                   Printable(outcome.graph), outcome.signatures.size(),
-                                   outcome.seconds, Printable(outcome.store, 400));
-    Table steps({{"device kind", Align::kLeft},
-                 {"batch", Align::kRight},
-                 {"steps", Align::kRight},
-                 {"step", Align::kRight},
-                 {"in ops", Align::kRight},
-                 {"most time in", Align::kLeft}});
-    for (const Profiled& one : outcome.profiled) {
-      std::vector<std::pair<double, OpClass>> classes;
-      for (const auto& [op_class, share] : one.share) classes.emplace_back(share, op_class);
-      std::sort(classes.rbegin(), classes.rend());
-      std::string most;
-      for (size_t i = 0; i < std::min<size_t>(3, classes.size()); ++i) {
-        most += fmt::format("{}{} {}", i > 0 ? ", " : "", ToString(classes[i].second),
-                            FormatShare(classes[i].first));
-      }
-      steps.AddRow({Printable(one.kind) + (one.loaded ? ", others at work" : ""),
-                    fmt::format("{}", one.batch), fmt::format("{}", one.steps),
-                    FormatNanos(one.step), FormatShare(one.covered), most});
-    }
-    text += "\n" + steps.Render(console.style());
-    if (!outcome.profiled.empty()) {
-      text += "The rest of a step is the executor's, between its ops.\n";
-    }
-    if (!outcome.pairs.empty()) {
-      Table pairs({{"from", Align::kLeft},
-                   {"to", Align::kLeft},
-                   {"from size", Align::kRight},
-                   {"latency", Align::kRight},
-                   {"bandwidth", Align::kRight}});
-      for (const ProfiledPair& pair : outcome.pairs) {
-        for (const TransferSegment& segment : pair.segments) {
-          pairs.AddRow({Printable(pair.from), Printable(pair.to), FormatBytes(segment.from),
-                        FormatNanos(segment.latency), FormatBandwidth(segment.bandwidth)});
-        }
-      }
-      text += "\n" + pairs.Render(console.style());
-    }
-    if (!outcome.left_out.empty()) {
-      text += fmt::format("Not on this machine, and not measured: {}\n",
-                          fmt::join(outcome.left_out, ", "));
-    }
-    if (outcome.interrupted) text += "Interrupted: this is what was measured until then.\n";
-    console.Print(text);
   }
 
   std::string graph_, cluster_, store_;

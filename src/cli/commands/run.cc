@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/request/measured_prediction.h"
 #include "cli/request/result_json.h"
 #include "cli/request/step_state.h"
 #include "cli/terminal/interrupt.h"
@@ -29,6 +32,45 @@
 
 namespace placewright {
 namespace {
+
+// What a plan is predicted to take as the machine is meanwhile, where its times are a store's.
+class PredictionNow {
+ public:
+  // Errors: those of ProfilingService::StartReference.
+  Status Start(const PlanInputs& loaded, const std::string& plan_file,
+               const ProfilingService* service, const std::vector<ExecutionDevice>& devices,
+               Console& console) {
+    if (service == nullptr) return Ok();
+    std::optional<MeasuredPrediction> of_plan =
+        MeasuredPrediction::OfPlan(loaded, plan_file, console);
+    if (!of_plan) return Ok();
+    prediction_.emplace(std::move(*of_plan));
+    PW_ASSIGN(reference_, service->StartReference(devices, std::vector<bool>(devices.size(), true),
+                                                  devices.size() > 1));
+    return Ok();
+  }
+
+  // Errors: those of MachineReference::Measure.
+  Status Look() {
+    if (reference_ == nullptr) return Ok();
+    PW_ASSIGN(std::vector<DeviceState> states, reference_->Measure());
+    looks_.push_back(std::move(states));
+    return Ok();
+  }
+
+  // Between the first look and the last one; nothing without any. Errors: those of ModelCosts.
+  Result<std::optional<Nanos>> StepTime(const Placement& placement, SchedulingPolicy policy) const {
+    if (looks_.empty()) return std::optional<Nanos>();
+    PW_ASSIGN(const Prediction now,
+              prediction_->Predict(placement, policy, Between(looks_.front(), looks_.back())));
+    return std::optional<Nanos>(now.result.step_time);
+  }
+
+ private:
+  std::optional<MeasuredPrediction> prediction_;
+  std::unique_ptr<MachineReference> reference_;
+  std::vector<std::vector<DeviceState>> looks_;
+};
 
 class RunCommand : public Command {
  public:
@@ -118,7 +160,12 @@ class RunCommand : public Command {
     }
     StepMeasurement measured;
     Status saved = Ok();
+    std::optional<Nanos> now;
     {
+      PredictionNow prediction;
+      PW_RETURN_IF_ERROR(prediction.Start(loaded, plan_,
+                                          simulate_ ? nullptr : library.api().profiling(),
+                                          request.devices, context.console));
       PW_ASSIGN(const std::unique_ptr<Execution> execution,
                 service->Start(std::move(request)).InFile(plan_));
       LoadedState state;
@@ -133,7 +180,9 @@ class RunCommand : public Command {
       }
       StepMeasurementOptions options;
       options.steps = steps_;
-      options.prepare = [&](int64_t step) {
+      options.prepare = [&](int64_t step) -> Status {
+        // Not between those that count: a step warms up behind a look, and each is one of training.
+        if (step == 0) PW_RETURN_IF_ERROR(prediction.Look());
         return inputs ? inputs->Set(state.steps + step, step == 0, *execution) : Ok();
       };
       options.stop = StopToken(&interrupted);
@@ -147,18 +196,20 @@ class RunCommand : public Command {
       if (!save_.empty()) {
         saved = SaveState(save_, graph, *execution, state.steps + measured.steps);
       }
+      PW_RETURN_IF_ERROR(prediction.Look());
+      PW_ASSIGN(now, prediction.StepTime(placement, loaded.plan.policy));
     }
     context.console.Progress("");
     // What was measured is printed whatever becomes of the files; JSON is one object, the error's then.
     if (saved.ok() && measured.steps > 0) saved = WriteOutput(loaded, placement, measured);
     if (!saved.ok()) {
-      if (!context.console.json) PrintText(loaded, measured, context.console);
+      if (!context.console.json) PrintText(loaded, measured, now, context.console);
       return std::move(saved.error());
     }
     if (context.console.json) {
-      PrintJson(loaded, measured, interrupted, context.console);
+      PrintJson(loaded, measured, now, interrupted, context.console);
     } else {
-      PrintText(loaded, measured, context.console);
+      PrintText(loaded, measured, now, context.console);
     }
     return interrupted ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;
   }
@@ -254,8 +305,8 @@ class RunCommand : public Command {
     return static_cast<double>(graph.batch()) / Seconds(median);
   }
 
-  void PrintJson(const PlanInputs& loaded, const StepMeasurement& measured, bool interrupted,
-                 Console& console) const {
+  void PrintJson(const PlanInputs& loaded, const StepMeasurement& measured,
+                 std::optional<Nanos> now, bool interrupted, Console& console) const {
     Json object;
     object["schema"] = "placewright.run/1";
     object["plan_file"] = plan_;
@@ -284,6 +335,7 @@ class RunCommand : public Command {
     }
     Json& predicted = object["predicted"] = Json::object();
     predicted["step_time_ns"] = loaded.plan.step_time.count;
+    predicted["now_ns"] = now ? Json(now->count) : Json(nullptr);
     Json& expected = predicted["devices"] = Json::array();
     for (const DeviceUse& use : loaded.plan.devices) {
       expected.push_back({{"name", use.name},
@@ -297,8 +349,9 @@ class RunCommand : public Command {
     console.PrintJson(object);
   }
 
+  // `now`: what the plan is predicted to take as the machine was meanwhile.
   void PrintText(const PlanInputs& loaded, const StepMeasurement& measured,
-                 Console& console) const {
+                 std::optional<Nanos> now, Console& console) const {
     const auto time = [&](double share) { return FormatNanos(Nanos(measured.Quantile(share))); };
     std::string text =
         fmt::format("{} on {}{}: {} steps, {} of them warm-up\n",
@@ -312,6 +365,10 @@ class RunCommand : public Command {
     text +=
         fmt::format("           predicted {} ({} of it from modelled costs)\n",
                     FormatNanos(loaded.plan.step_time), FormatShare(loaded.plan.share_modelled));
+    if (now) {
+      text += fmt::format("           predicted {} as the machine is now\n",
+                          FormatNanosLike(*now, loaded.plan.step_time));
+    }
     if (const auto rate = RateOf(loaded.graph.graph, measured)) {
       text += fmt::format("rate       {:.4g} samples a second\n", *rate);
     }

@@ -227,6 +227,7 @@ class SimulateCommand : public Command {
     subject.inputs.graph = std::move(loaded.graph);
     subject.inputs.cluster = std::move(loaded.cluster);
     subject.inputs.costs = std::move(loaded.costs);
+    subject.inputs.plan_links = loaded.plan.links.size();
     PW_ASSIGN(subject.placement, ResolvePlacement(loaded.plan.placement, subject.inputs.graph.graph,
                                                   subject.inputs.cluster.cluster)
                                      .InFile(input_.graph));

@@ -43,7 +43,7 @@ std::string FirstFew(const std::vector<std::string>& names) {
 std::vector<std::string> NotesOnCosts(const Inputs& inputs) {
   std::vector<std::string> notes = {
       DescribeMeasured(inputs.cost_report.measured, inputs.links.size(), inputs.cost_store),
-      DescribePrecision(inputs)};
+      DescribePlanLinks(inputs.plan_links), DescribePrecision(inputs)};
   notes.erase(std::remove(notes.begin(), notes.end(), ""), notes.end());
   return notes;
 }

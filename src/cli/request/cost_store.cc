@@ -121,4 +121,11 @@ std::string DescribeMeasured(const MeasuredUse& use, size_t links, const std::st
   return text;
 }
 
+std::string DescribePlanLinks(size_t links) {
+  if (links == 0) return "";
+  return fmt::format(
+      "{} link{} the plan's latency and bandwidth, measured before it was made, not the cluster's",
+      links, links > 1 ? "s have" : " has");
+}
+
 }  // namespace placewright

@@ -35,6 +35,8 @@ Result<std::vector<LinkId>> UseMeasuredLinks(const std::string& path, Cluster& c
 std::string Describe(const MeasuredOn& on);
 // Which times came from where, and which ops were not measured; "" without any.
 std::string DescribeMeasured(const MeasuredUse& use, size_t links, const std::string& path);
+// That so many links have the figures of a plan instead of the cluster's; "" for 0.
+std::string DescribePlanLinks(size_t links);
 
 }  // namespace placewright
 

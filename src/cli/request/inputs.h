@@ -20,6 +20,7 @@ struct Inputs {
   CostModelReport cost_report;
   std::string cost_store;     // that measured times came from; empty: none
   std::vector<LinkId> links;  // of the cluster, whose figures come from it
+  size_t plan_links = 0;      // of the cluster, whose figures a plan has kept
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
   FloatPrecision precision = FloatPrecision::kPyTorch;  // of modelled costs
   std::map<std::string, int64_t> dimensions;            // --dim

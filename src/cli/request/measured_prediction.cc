@@ -1,5 +1,9 @@
 #include "cli/request/measured_prediction.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "cli/request/cost_store.h"
@@ -7,6 +11,16 @@
 #include "sim/contention.h"
 
 namespace placewright {
+
+std::vector<DeviceState> Between(const std::vector<DeviceState>& before,
+                                 const std::vector<DeviceState>& after) {
+  std::vector<DeviceState> states;
+  for (size_t i = 0; i < before.size(); ++i) {
+    states.push_back(
+        {MeanOf({before[i].alone, after[i].alone}), MeanOf({before[i].loaded, after[i].loaded})});
+  }
+  return states;
+}
 
 Prediction Predict(const Graph& graph, const Cluster& cluster, const CostTable& costs,
                    const Placement& placement, SchedulingPolicy policy) {
@@ -36,6 +50,28 @@ Result<MeasuredPrediction> MeasuredPrediction::Read(const Graph& graph, const Cl
   }
   prediction.knows_loaded_ = cluster.device_count() == 1 || 2 * loaded > rows;
   return prediction;
+}
+
+std::optional<MeasuredPrediction> MeasuredPrediction::OfPlan(const PlanInputs& loaded,
+                                                             const std::string& plan_file,
+                                                             Console& console) {
+  const Plan& plan = loaded.plan;
+  if (!plan.cost_store || plan.cost_store->environments.empty() || plan.share_given > 0 ||
+      plan.cost_profile != "default") {
+    return std::nullopt;
+  }
+  const std::string store =
+      (std::filesystem::path(plan_file).parent_path() / plan.cost_store->path).string();
+  std::error_code failed;
+  if (!std::filesystem::exists(store, failed)) return std::nullopt;
+  const auto read = [&]() -> Result<MeasuredPrediction> {
+    PW_ASSIGN(const FloatPrecision precision, ParseFloatPrecision(plan.precision));
+    return Read(loaded.graph.graph, loaded.cluster.cluster, store, precision);
+  };
+  Result<MeasuredPrediction> measured = read();
+  if (measured.ok()) return measured.Take();
+  console.Note("the plan's own times are taken: " + measured.error().ToString());
+  return std::nullopt;
 }
 
 Result<CostTable> MeasuredPrediction::CostsOf(std::vector<MeasuredDevice> measured,
@@ -80,6 +116,21 @@ Result<Prediction> MeasuredPrediction::Predict(const Placement& placement, Sched
   PW_ASSIGN(const CostTable alone, as_now(alone_rows_));
   PW_ASSIGN(const CostTable busy, as_now(busy_rows_));
   return Mixed(alone, busy, placement, policy);
+}
+
+Result<Prediction> MeasuredPrediction::PredictMedian(
+    const Placement& placement, SchedulingPolicy policy,
+    const std::vector<std::vector<DeviceState>>& states, std::vector<size_t> of_step) const {
+  std::vector<Prediction> by_state;
+  for (const std::vector<DeviceState>& one : states) {
+    PW_ASSIGN(Prediction prediction, Predict(placement, policy, one));
+    by_state.push_back(std::move(prediction));
+  }
+  const auto middle = of_step.begin() + static_cast<std::ptrdiff_t>(of_step.size() / 2);
+  std::nth_element(of_step.begin(), middle, of_step.end(), [&](size_t a, size_t b) {
+    return by_state[a].result.step_time < by_state[b].result.step_time;
+  });
+  return std::move(by_state[*middle]);
 }
 
 }  // namespace placewright

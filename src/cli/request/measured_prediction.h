@@ -4,11 +4,14 @@
 #ifndef PLACEWRIGHT_CLI_REQUEST_MEASURED_PREDICTION_H_
 #define PLACEWRIGHT_CLI_REQUEST_MEASURED_PREDICTION_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "cli/terminal/console.h"
 #include "cost/cost_model.h"
+#include "formats/plan/plan_files.h"
 #include "sim/simulator.h"
 #include "torch_api/profiling_service.h"
 
@@ -20,6 +23,10 @@ struct Prediction {
   double share_modelled = 0;
 };
 
+// The state of a machine between two looks at it, by device.
+std::vector<DeviceState> Between(const std::vector<DeviceState>& before,
+                                 const std::vector<DeviceState>& after);
+
 // A placement with these costs.
 Prediction Predict(const Graph& graph, const Cluster& cluster, const CostTable& costs,
                    const Placement& placement, SchedulingPolicy policy);
@@ -29,6 +36,11 @@ class MeasuredPrediction {
   // Both outlive it. Errors: those of ReadMeasured and ModelCosts.
   static Result<MeasuredPrediction> Read(const Graph& graph, const Cluster& cluster,
                                          const std::string& store, FloatPrecision precision);
+
+  // What a plan's times were looked up in, where they are a store's that is still there: alone and with
+  // others at work, whichever the plan took. A store that cannot be read is noted, and is none.
+  static std::optional<MeasuredPrediction> OfPlan(const PlanInputs& loaded,
+                                                  const std::string& plan_file, Console& console);
 
   // Whether most of its ops were measured with the other devices at work, or there is one device alone.
   bool knows_loaded() const { return knows_loaded_; }
@@ -40,6 +52,11 @@ class MeasuredPrediction {
   Result<Prediction> Predict(const Placement& placement, SchedulingPolicy policy) const;
   Result<Prediction> Predict(const Placement& placement, SchedulingPolicy policy,
                              const std::vector<DeviceState>& states) const;
+  // The median over steps: `of_step` has an entry for each, an index of `states`, which are how the
+  // machine was, by device. Neither is empty.
+  Result<Prediction> PredictMedian(const Placement& placement, SchedulingPolicy policy,
+                                   const std::vector<std::vector<DeviceState>>& states,
+                                   std::vector<size_t> of_step) const;
 
  private:
   MeasuredPrediction(const Graph& graph, const Cluster& cluster, FloatPrecision precision)

@@ -82,10 +82,8 @@ std::string PrintableList(const std::vector<std::string>& names) {
 
 // What the file says that the program's inputs hold. A tensor with one dimension more, as `run` takes
 // them for several batches, says nothing here: it is one of `several`.
-Status GiveContents(const std::string& path, ImportedModel* program,
+Status GiveContents(const SafeTensors& file, ImportedModel* program,
                     std::vector<std::string>* several) {
-  PW_ASSIGN(const std::string bytes, ReadFileRaw(path));
-  PW_ASSIGN(const SafeTensors file, ParseSafetensors(bytes));
   size_t found = 0;
   for (ImportedInput& input : program->inputs) {
     auto given = file.tensors.find(input.name);
@@ -134,10 +132,18 @@ Result<std::shared_ptr<const ImportedModel>> ReadProgram(std::string_view bytes,
   onnx.folder = std::filesystem::path(request.model).parent_path().string();
   if (onnx.folder.empty()) onnx.folder = ".";
   onnx.contents = request.keep_contents;
+  std::string given_bytes;
+  SafeTensors given;
+  if (!options.input_file.empty()) {
+    PW_ASSIGN(given_bytes, ReadFileRaw(options.input_file));
+    PW_ASSIGN(given, ParseSafetensors(given_bytes).InFile(options.input_file));
+    for (const auto& [name, tensor] : given.tensors) {
+      onnx.input_sizes[name.starts_with("input:") ? name.substr(6) : name] = tensor.shape;
+    }
+  }
   PW_ASSIGN(ImportedModel program, ImportOnnx(bytes, onnx).InFile(request.model));
   if (!options.input_file.empty()) {
-    PW_RETURN_IF_ERROR(
-        GiveContents(options.input_file, &program, several).InFile(options.input_file));
+    PW_RETURN_IF_ERROR(GiveContents(given, &program, several).InFile(options.input_file));
   }
   return std::make_shared<const ImportedModel>(std::move(program));
 }

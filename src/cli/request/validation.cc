@@ -75,4 +75,36 @@ double RankCorrelation(std::span<const ValidatedPair* const> pairs, double tie) 
   return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
 }
 
+ValidationSummary Summarise(const std::vector<ValidatedPair>& pairs) {
+  ValidationSummary summary;
+  std::vector<double> errors, profiled, peaks;
+  std::map<std::string, std::vector<const ValidatedPair*>> by_graph;
+  for (const ValidatedPair& pair : pairs) {
+    errors.push_back(pair.Error());
+    profiled.push_back(pair.ErrorAsProfiled());
+    peaks.push_back(pair.PeakError());
+    by_graph[pair.graph].push_back(&pair);
+    for (const auto& [op_class, times] : pair.classes) {
+      summary.classes[op_class].predicted += times.predicted;
+      summary.classes[op_class].measured += times.measured;
+    }
+  }
+  summary.median = Quantile(errors, 0.5);
+  summary.p90 = Quantile(errors, 0.9);
+  summary.profiled_median = Quantile(profiled, 0.5);
+  summary.profiled_p90 = Quantile(profiled, 0.9);
+  summary.peak_median = Quantile(peaks, 0.5);
+  summary.peak_max = Quantile(peaks, 1);
+  for (const auto& [graph, of_graph] : by_graph) {
+    const auto [fastest, slowest] =
+        std::minmax_element(of_graph.begin(), of_graph.end(),
+                            [](const auto* a, const auto* b) { return a->measured < b->measured; });
+    summary.ranks.push_back(
+        {graph, RankCorrelation(of_graph), of_graph.size(),
+         static_cast<double>((*slowest)->measured.count) /
+             static_cast<double>(std::max<int64_t>(1, (*fastest)->measured.count))});
+  }
+  return summary;
+}
+
 }  // namespace placewright

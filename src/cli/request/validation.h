@@ -45,6 +45,25 @@ double Quantile(std::vector<double> values, double share);
 // one tie.
 double RankCorrelation(std::span<const ValidatedPair* const> pairs, double tie = 0.03);
 
+// Plans of a graph whose times differ by less say nothing on whether they are ranked well.
+inline constexpr double kRankedSpan = 1.4;
+
+struct ValidationSummary {
+  double median = 0, p90 = 0;                    // errors of the step time
+  double profiled_median = 0, profiled_p90 = 0;  // as the machine was when it was profiled
+  double peak_median = 0, peak_max = 0;
+  struct Rank {
+    std::string graph;
+    double value = 0;
+    size_t pairs = 0;
+    double span = 0;  // slowest over fastest, as measured
+    bool judged() const { return span >= kRankedSpan; }
+  };
+  std::vector<Rank> ranks;
+  std::map<OpClass, ValidatedPair::OfClass> classes;  // over all pairs
+};
+ValidationSummary Summarise(const std::vector<ValidatedPair>& pairs);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_CLI_REQUEST_VALIDATION_H_

@@ -61,6 +61,23 @@ void SetDimensions(const std::vector<InputShape>& inputs,
   }
 }
 
+// Of open dimensions by name, as far as the tensors given for inputs say it; the first that does counts.
+std::map<std::string, int64_t> GivenDimensions(
+    const std::vector<InputShape>& inputs,
+    const std::map<std::string, std::vector<int64_t>>& sizes) {
+  std::map<std::string, int64_t> values;
+  for (const InputShape& shape : inputs) {
+    const auto given = sizes.find(std::string(shape.input));
+    if (given == sizes.end()) continue;
+    if (given->second.size() != static_cast<size_t>(shape.dims->dim_size())) continue;
+    for (int i = 0; i < shape.dims->dim_size(); ++i) {
+      const int64_t size = given->second[static_cast<size_t>(i)];
+      if (!shape.dims->dim(i).has_dim_value() && size > 0) values.emplace(NameOf(shape, i), size);
+    }
+  }
+  return values;
+}
+
 bool HasSymbolicBatch(const std::vector<InputShape>& inputs) {
   return std::any_of(inputs.begin(), inputs.end(),
                      [](const InputShape& shape) { return !shape.dims->dim(0).has_dim_value(); });
@@ -169,6 +186,7 @@ Status ApplyDimensions(const onnx::ModelProto& model, const OnnxOptions& options
                        "", "Leave --batch or that --dim out.");
     }
   }
+  SetDimensions(inputs, GivenDimensions(inputs, options.input_sizes));
   sources->open_dimensions = OpenDimensions(inputs);
   sources->batch_is_open = HasSymbolicBatch(inputs);
   if (!options.assume_dimensions) return Ok();

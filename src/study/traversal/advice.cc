@@ -4,6 +4,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
+#include <utility>
+
+#include "base/random.h"
 
 namespace placewright {
 namespace {
@@ -84,11 +87,11 @@ std::optional<OrderAdvice> AdviseOrder(const GroupGraphStatistics& statistics,
   for (const auto& [distance, i] : by_distance) {
     const TraversalEvidence& one = evidence[i];
     advice.nearest.push_back(one);
+    const PerOrder win = WinOf(one.to_best);
     for (size_t order = 0; order < kTraversalOrders; ++order) {
       sums[order] += std::log(one.to_best[order]);
+      advice.wins[order] += win[order];
     }
-    const auto best = std::min_element(one.to_best.begin(), one.to_best.end());
-    ++advice.wins[static_cast<size_t>(best - one.to_best.begin())];
   }
   std::array<size_t, kTraversalOrders> ranked{};
   std::iota(ranked.begin(), ranked.end(), 0);
@@ -98,12 +101,40 @@ std::optional<OrderAdvice> AdviseOrder(const GroupGraphStatistics& statistics,
     advice.to_best[order] = std::exp(sums[order] / static_cast<double>(advice.nearest.size()));
   }
   advice.order = AllTraversalOrders()[ranked[0]];
-  std::vector<double> differences;
-  for (const TraversalEvidence& one : advice.nearest) {
-    differences.push_back(std::log(one.to_best[ranked[0]] / one.to_best[ranked[1]]));
-  }
-  advice.p = WilcoxonP(differences);
   return advice;
+}
+
+double ChanceOf(const OrderAdvice& advice) {
+  constexpr int kDraws = 9999;
+  constexpr double kRounding = 1e-12;  // sums in another sequence
+  std::vector<PerOrder> logarithms;
+  for (const TraversalEvidence& one : advice.nearest) {
+    PerOrder& of_graph = logarithms.emplace_back();
+    for (size_t order = 0; order < kTraversalOrders; ++order) {
+      of_graph[order] = std::log(one.to_best[order]);
+    }
+  }
+  // By how much the best order is ahead of the second best.
+  const auto lead = [&] {
+    PerOrder sums{};
+    for (const PerOrder& of_graph : logarithms) {
+      for (size_t order = 0; order < kTraversalOrders; ++order) sums[order] += of_graph[order];
+    }
+    std::partial_sort(sums.begin(), sums.begin() + 2, sums.end());
+    return sums[1] - sums[0];
+  };
+  const double advised = lead();
+  Random random(0);
+  int as_far = 1;  // the advice's own
+  for (int draw = 0; draw < kDraws; ++draw) {
+    for (PerOrder& of_graph : logarithms) {
+      for (size_t i = kTraversalOrders; i > 1; --i) {
+        std::swap(of_graph[i - 1], of_graph[random.Below(i)]);
+      }
+    }
+    as_far += lead() >= advised - kRounding ? 1 : 0;
+  }
+  return static_cast<double>(as_far) / (kDraws + 1);
 }
 
 AdviceScore ScoreAdvice(const std::vector<TraversalEvidence>& evidence) {

@@ -34,16 +34,19 @@ std::array<int, 3> StudiedDevices(int devices);
 
 struct OrderAdvice {
   TraversalOrder order = TraversalOrder::kReversedTopo;
-  PerOrder to_best{};  // averaged over the nearest graphs
-  std::array<int, kTraversalOrders> wins{};
+  PerOrder to_best{};                      // averaged over the nearest graphs
+  PerOrder wins{};                         // of these; equal ones share a win
   std::vector<TraversalEvidence> nearest;  // the nearest first
   double distance = 0;                     // of the nearest, in spreads
-  // P of Wilcoxon's test that the order is as good as the second best, over the nearest graphs.
-  double p = 1;
-};
+  };
 // Nothing without evidence.
 std::optional<OrderAdvice> AdviseOrder(const GroupGraphStatistics& statistics,
                                        const std::vector<TraversalEvidence>& evidence);
+
+// How likely the best order would be as far ahead of the second best if the orders were alike: the share
+// of 9,999 draws in which every nearest graph's means change places among the orders (and of the advice
+// itself). That the best was chosen is in it, as it is not in a test of these two orders.
+double ChanceOf(const OrderAdvice& advice);
 
 // The advice for every graph from those of the other families alone, beside taking reversed-topo
 // always: mean steps over the best order's.

@@ -126,7 +126,8 @@ TraversalFinding FindingOf(const std::map<int, Means>& means, const std::map<int
     PerOrder block{};
     for (size_t order = 0; order < kTraversalOrders; ++order) block[order] = of_graph.Mean(order);
     const auto [best, worst] = std::minmax_element(block.begin(), block.end());
-    ++finding.wins[static_cast<size_t>(best - block.begin())];
+    const PerOrder win = WinOf(block);
+    for (size_t order = 0; order < kTraversalOrders; ++order) finding.wins[order] += win[order];
     spreads.push_back(*worst / *best);
     finding.repeats =
         finding.repeats == 0 ? of_graph.repeats : std::min(finding.repeats, of_graph.repeats);
@@ -163,6 +164,16 @@ std::map<int, PerOrder> MeanTimes(const TraversalStore& store, GraphFamily famil
     }
   }
   return times;
+}
+
+PerOrder WinOf(const PerOrder& means) {
+  const double best = *std::min_element(means.begin(), means.end());
+  const auto winners = static_cast<double>(std::count(means.begin(), means.end(), best));
+  PerOrder win{};
+  for (size_t order = 0; order < kTraversalOrders; ++order) {
+    if (means[order] == best) win[order] = 1 / winners;
+  }
+  return win;
 }
 
 double FriedmanP(std::span<const PerOrder> blocks) {

@@ -1,8 +1,8 @@
 // What the runs of the traversal-order study say: Tables II-IV of the paper, and whether their counts
 // are more than chance.
 //
-// A win is the lowest mean over the repeats (sec. IV-C); of equal means the first order has it. Beside
-// the counts: Friedman's test that the orders are alike, over graphs; of each order, Wilcoxon's signed
+// A win is the lowest mean over the repeats (sec. IV-C); orders with equal means share it. Beside the
+// counts: Friedman's test that the orders are alike, over graphs; of each order, Wilcoxon's signed
 // ranks of its means against those of a control in the same order, corrected by Holm's method over the
 // orders; and the median over graphs of the worst order's mean over the best's. What survives the
 // untrained control (the same first network, which learns nothing) is due to learning.
@@ -29,7 +29,7 @@ struct TraversalFinding {
   int64_t episodes = 0;
   size_t graphs = 0;  // with runs under the policy
   int repeats = 0;    // of each, the fewest
-  std::array<int, kTraversalOrders> wins{};
+  PerOrder wins{};
   std::optional<std::array<int, kTraversalOrders>> published;
   double friedman_p = 1;
   double worst_to_best = 1;  // median over graphs
@@ -51,6 +51,8 @@ std::map<int, PerOrder> MeanTimes(const TraversalStore& store, GraphFamily famil
 // p of Friedman's test over `blocks` of as many values as there are orders (ties share ranks): the
 // chi-square approximation with 5 degrees of freedom. 1 without blocks.
 double FriedmanP(std::span<const PerOrder> blocks);
+// One win, shared alike by the orders whose mean is the lowest.
+PerOrder WinOf(const PerOrder& means);
 // Two-sided p of Wilcoxon's signed ranks, exact (ties share ranks, zeros are left out). 1 without any.
 double WilcoxonP(std::span<const double> differences);
 // Holm's correction: each p as compared with 0.05.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace placewright {
@@ -25,8 +26,9 @@ bool IsLearned(TraversalPolicy policy) {
 std::string FormatP(double p) { return p < 0.001 ? "<0.001" : fmt::format("{:.3f}", p); }
 
 std::string WinsOf(const TraversalFinding& finding, size_t order) {
-  if (!finding.published) return fmt::format("{}", finding.wins[order]);
-  return fmt::format("{} ({})", finding.wins[order], (*finding.published)[order]);
+  const std::string wins = fmt::format("{:.4g}", std::round(10 * finding.wins[order]) / 10);
+  if (!finding.published) return wins;
+  return fmt::format("{} ({})", wins, (*finding.published)[order]);
 }
 
 std::vector<std::string> RowOf(const TraversalFinding& finding, bool controlled) {

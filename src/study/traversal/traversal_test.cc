@@ -210,6 +210,11 @@ TraversalStore MadeUpStore(const std::string& path) {
   return store;
 }
 
+TEST(TraversalFindings, EqualMeansShareAWin) {
+  EXPECT_THAT(WinOf({3, 1, 2, 1, 4, 5}), ElementsAre(0, 0.5, 0, 0.5, 0, 0));
+  EXPECT_THAT(WinOf({3, 2, 1, 4, 4, 5}), ElementsAre(0, 0, 1, 0, 0, 0));
+}
+
 TEST_F(TraversalFile, FindingsCountWinsAndCompareWithTheControl) {
   const TraversalStore store = MadeUpStore(path_);
   const auto findings =
@@ -246,7 +251,13 @@ TEST_F(TraversalFile, AdviceIsWhatWonOnGraphsLikeIt) {
   EXPECT_EQ(advice.nearest.size(), kNearestGraphs);
   EXPECT_EQ(advice.distance, 0);
   EXPECT_NEAR(advice.to_best[0], 2, 1e-12);
-  EXPECT_NEAR(advice.p, 2.0 / 128, 1e-12);
+  EXPECT_LE(ChanceOf(advice), 2e-4);
+  // Two graphs on which others win say next to nothing: some order is always ahead.
+  OrderAdvice chance;
+  chance.nearest = {evidence[0], evidence[0]};
+  chance.nearest[0].to_best = {1, 1.2, 1.3, 1.1, 1.5, 1.4};
+  chance.nearest[1].to_best = {1.1, 1.2, 1.0, 1.4, 1.3, 1.5};
+  EXPECT_GT(ChanceOf(chance), 0.2);
   // The six of its family, and another.
   for (size_t i = 0; i < 6; ++i) EXPECT_EQ(advice.nearest[i].family, evidence[7].family);
   const AdviceScore score = ScoreAdvice(evidence);
