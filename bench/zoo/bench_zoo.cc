@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "bench/bench.h"
-#include "cli/torch_library.h"
+#include "torch_api/torch_library.h"
 #include "cluster/catalogue.h"
 #include "cost/cost_model.h"
 #include "report/graph_summary.h"

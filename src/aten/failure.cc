@@ -30,7 +30,9 @@ Error ErrorFromLibTorch(const std::string& message) {
     return MakeError(ErrorCode::kNoShapeFunction, kOnlyWithMemory,
                      "op " + Printable(op, kLongestName));
   }
-  if (message.starts_with("CUDA out of memory")) {
+  if (message.starts_with("CUDA out of memory") ||
+      message.find("DefaultCPUAllocator: can't allocate memory") != std::string::npos ||
+      message.find("DefaultCPUAllocator: not enough memory") != std::string::npos) {
     return MakeError(ErrorCode::kDeviceMemory, "LibTorch says: " + FirstLine(message));
   }
   if (message.starts_with("DispatchStub: unsupported device type")) {
@@ -55,6 +57,14 @@ Status CatchFailure(const std::function<void()>& body) {
     throw;  // the program's own handler says so
   } catch (const std::exception& error) {
     return ErrorFromLibTorch(std::string(error.what()));
+  }
+}
+
+Status CatchAllFailures(const std::function<void()>& body) {
+  try {
+    return CatchFailure(body);
+  } catch (const std::bad_alloc&) {
+    return MakeError(ErrorCode::kDeviceMemory, "the machine has no more memory");
   }
 }
 

@@ -30,6 +30,8 @@ Error ErrorFromLibTorch(const c10::Error& error);
 
 // Runs `body`. A TorchFailure becomes its error, any other exception kNotRecordable.
 Status CatchFailure(const std::function<void()>& body);
+// The same on a thread of its own, where nothing above could take std::bad_alloc: it becomes kDeviceMemory.
+Status CatchAllFailures(const std::function<void()>& body);
 
 }  // namespace placewright
 

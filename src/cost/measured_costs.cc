@@ -87,7 +87,13 @@ struct Rows {
     }
     const std::optional<Line> through = LineThrough(points);
     if (!through) return std::nullopt;
-    const double at = through->offset + through->slope * static_cast<double>(batch);
+    const auto line_at = [&](double of_batch) {
+      return through->offset + through->slope * of_batch;
+    };
+    const auto asked = static_cast<double>(batch), least = static_cast<double>(through->from);
+    double at = line_at(asked);
+    // Below what was measured a steep line would soon take no time at all: a share of the smallest does.
+    if (batch < through->from) at = std::max(at, line_at(least) * asked / least);
     double most = 0;  // workspace for one of the batch
     for (const size_t row : family->second) {
       used[row] = true;
@@ -97,6 +103,21 @@ struct Rows {
     const bool between = batch >= through->from && batch <= through->to;
     return Found{Nanos(whole(at)), Bytes(whole(most * static_cast<double>(batch))),
                  between ? CostSource::kMeasured : CostSource::kModelled};
+  }
+
+  std::string UsedLines() const {
+    std::vector<std::string> lines;
+    for (size_t row = 0; row < of->ops.size(); ++row) {
+      const MeasuredOp& op = of->ops[row];
+      if (used[row]) {
+        lines.push_back(op.signature + "\t" + std::to_string(op.batch) + "\t" +
+                        std::to_string(op.time.count) + "\n");
+      }
+    }
+    std::sort(lines.begin(), lines.end());
+    std::string text;
+    for (const std::string& line : lines) text += line;
+    return text;
   }
 
   const MeasuredDevice* of;
@@ -154,7 +175,7 @@ MeasuredUse ApplyMeasured(const Graph& graph, const Cluster& cluster,
   }
   for (const Rows& table : tables) {
     const auto rows = std::count(table.used.begin(), table.used.end(), true);
-    if (rows > 0) use.environments.push_back({table.of->on, rows});
+    if (rows > 0) use.environments.push_back({table.of->on, rows, table.UsedLines()});
   }
   use.missing.assign(missing.begin(), missing.end());
   return use;

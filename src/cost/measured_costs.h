@@ -50,6 +50,8 @@ struct MeasuredUse {
   struct Environment {
     MeasuredOn on;
     int64_t rows = 0;  // of `ops` that some op's cost comes from
+    // These rows, a line for each: signature, batch, nanoseconds, with tabs between; sorted.
+    std::string lines;
   };
   std::vector<Environment> environments;  // that some op's cost comes from
   std::vector<std::string> missing;       // types of ops without a measurement: sorted, distinct

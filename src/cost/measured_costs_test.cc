@@ -85,6 +85,9 @@ TEST(MeasuredCosts, AreOfTheDevicesThatWereMeasured) {
   EXPECT_EQ(applied.costs.source(OpId(0), DeviceId(2)), CostSource::kModelled);
   ASSERT_EQ(applied.use.environments.size(), 1u);
   EXPECT_EQ(applied.use.environments[0].rows, 1);
+  EXPECT_EQ(std::count(applied.use.environments[0].lines.begin(),
+                       applied.use.environments[0].lines.end(), '\t'),
+            2);
   EXPECT_EQ(applied.use.missing, (std::vector<std::string>{"aten.exp.default"}));
 }
 
@@ -104,6 +107,9 @@ TEST(MeasuredCosts, LieOnTheLineThroughOtherBatches) {
   const Applied beyond(16, rows);
   EXPECT_EQ(beyond.costs.time(OpId(0), DeviceId(0)), Nanos(900));
   EXPECT_EQ(beyond.costs.source(OpId(0), DeviceId(0)), CostSource::kModelled);
+  // 100 n - 300 would be less than nothing at 2: a half of what 4 take.
+  const Applied steep(2, {Row(4, OpId(0), 100), Row(8, OpId(0), 500)});
+  EXPECT_EQ(steep.costs.time(OpId(0), DeviceId(0)), Nanos(50));
   // Of one batch alone nothing follows.
   const Applied alone(6, {Row(4, OpId(0), 300)});
   EXPECT_EQ(alone.costs.time(OpId(0), DeviceId(0)), alone.modelled.time(OpId(0), DeviceId(0)));

@@ -66,6 +66,7 @@ struct CostStoreUse {
     bool loaded = false;  // measured while the machine's other devices were at work
     std::string libtorch, blas;
     int64_t rows = 0;
+    std::string rows_sha256;  // of MeasuredUse::Environment::lines; empty in plans of earlier versions
   };
   std::vector<Environment> environments;
 };

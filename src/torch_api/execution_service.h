@@ -42,6 +42,9 @@ struct ExecutionRequest {
   uint64_t seed = 0;              // of inputs, parameters, and random ops
   int64_t batches = 1;            // seeded ones, that take turns
   bool measure_workspace = false;
+  // The same bits in every run, on GPUs, too: kernels that LibTorch calls deterministic, no TF32, no cuDNN
+  // benchmark, a fixed workspace of cuBLAS.
+  bool deterministic = false;
 };
 
 class Execution {

@@ -35,7 +35,7 @@ Result<std::vector<ExecutionDevice>> ExecutionDevicesOf(const Cluster& cluster, 
                                  stated_cores, cores),
                      "", "`placewright cluster detect --split-cpu 2` describes this machine's.");
   }
-  int gpus = 0;
+  int gpus = 0, next_core = 0;
   for (const DeviceId id : cluster.devices()) {
     const bool gpu = cluster.kind(id).device_class == DeviceClass::kGpu;
     ExecutionDevice device;
@@ -49,6 +49,11 @@ Result<std::vector<ExecutionDevice>> ExecutionDevicesOf(const Cluster& cluster, 
                      : stated > 0    ? static_cast<int>(stated)
                                      : std::max(1, cores / std::max(1, cpus));
     device.memory_limit = cluster.device(id).capacity.count;
+    // Stated, so that a device which is executed by itself has the cores that it has beside the others.
+    if (device.kind == ExecutionDevice::Kind::kCpu) {
+      device.first_core = next_core;
+      next_core += device.threads;
+    }
     devices.push_back(std::move(device));
   }
   return devices;

@@ -27,7 +27,7 @@ class MachineLog {
   }
   // Behind something: unless it took so little time that the look before it says as much. Errors: as above.
   Status LookBehind() {
-    if (Clock::now() - looked_ < std::chrono::milliseconds(500)) return Ok();
+    if (Clock::now() - seen_ < std::chrono::milliseconds(300)) return Ok();
     return LookNow();
   }
 
@@ -59,13 +59,15 @@ class MachineLog {
     looked_ = Clock::now();
     PW_ASSIGN(std::vector<DeviceState> states, reference_->Measure());
     looks_.push_back(std::move(states));
+    seen_ = Clock::now();
     return Ok();
   }
 
   MachineReference* reference_;
   size_t devices_;
   std::vector<std::vector<DeviceState>> looks_;
-  Clock::time_point looked_, next_ = Clock::time_point::min();
+  Clock::time_point looked_, seen_;  // begin and end of the last look
+  Clock::time_point next_ = Clock::time_point::min();
 };
 
 }  // namespace placewright

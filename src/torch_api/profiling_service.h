@@ -40,6 +40,7 @@ struct StepProfile {
   Nanos step;                  // median of the steps' times
   double covered = 0;          // median of the share of a step that its ops take
   int64_t steps = 0;           // without those that warm up
+  bool stable = false;         // half as many steps more no longer changed the sum of medians
   MachineState state;          // of the machine beside them, on the same device
 };
 
@@ -56,6 +57,7 @@ struct DeviceProfile {
 
 struct DeviceState {
   MachineState alone, loaded;  // unknown where not asked for
+  friend bool operator==(const DeviceState&, const DeviceState&) = default;
 };
 
 // What a machine's state is known by.

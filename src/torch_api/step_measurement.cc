@@ -31,7 +31,7 @@ Result<StepMeasurement> MeasureSteps(Execution& execution, const Placement& plac
   const int64_t warm_up = std::min(options.warm_up, options.steps - 1);
   std::vector<int64_t> all, busy(devices, 0);
   int64_t whole = 0;
-  for (int64_t step = 0; step < options.steps && !options.stop.StopRequested(); ++step) {
+  const auto next = [&](int64_t step) -> Result<Execution::Step> {
     if (options.interlude && step >= warm_up) {
       PW_ASSIGN(const bool used, options.interlude());
       if (used) {
@@ -40,7 +40,16 @@ Result<StepMeasurement> MeasureSteps(Execution& execution, const Placement& plac
       }
     }
     if (options.prepare) PW_RETURN_IF_ERROR(options.prepare(step));
-    PW_ASSIGN(const Execution::Step taken, execution.Run());
+    return execution.Run();
+  };
+  for (int64_t step = 0; step < options.steps && !options.stop.StopRequested(); ++step) {
+    Result<Execution::Step> run = next(step);
+    if (!run.ok()) {
+      if (step == 0) return std::move(run.error());
+      measured.failure = std::move(run.error());
+      break;
+    }
+    const Execution::Step taken = run.Take();
     if (options.progress) options.progress(step, taken);
     all.push_back(taken.time_ns);
     measured.losses.push_back(taken.loss);
@@ -62,7 +71,7 @@ Result<StepMeasurement> MeasureSteps(Execution& execution, const Placement& plac
       measured.schedule = std::move(schedule);
       measured.schedule_time = Nanos(taken.time_ns);
     }
-    measured.abandoned = step >= warm_up && taken.time_ns > options.abandon_above.count;
+    measured.abandoned = step > 0 && taken.time_ns > options.abandon_above.count;
     if (measured.abandoned) break;
   }
   measured.steps = static_cast<int64_t>(all.size());

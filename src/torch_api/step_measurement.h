@@ -20,11 +20,12 @@ struct StepMeasurement {
   int64_t steps = 0, dropped = 0;             // with, and of those the first that warm up
   std::vector<int64_t> times_ns;              // without these, ascending
   std::vector<std::optional<double>> losses;  // of all steps
-  std::vector<double> busy;    // by device: share of the time of the steps behind `times_ns`
-  std::vector<int64_t> peaks;  // by device: bytes of tensors, over all steps
-  Schedule schedule;           // of a step near the median: nearest to that of the steps so far
-  Nanos schedule_time;         // that step's time
-  bool abandoned = false;      // a step took longer than the limit; it is the last one
+  std::vector<double> busy;      // by device: share of the time of the steps behind `times_ns`
+  std::vector<int64_t> peaks;    // by device: bytes of tensors, over all steps
+  Schedule schedule;             // of a step near the median: nearest to that of the steps so far
+  Nanos schedule_time;           // that step's time
+  bool abandoned = false;        // a step took longer than the limit; it is the last one
+  std::optional<Error> failure;  // of a step behind those that are measured here
 
   // Of the times, nearest rank; 0 without any.
   int64_t Quantile(double share) const;
@@ -34,7 +35,7 @@ struct StepMeasurement {
 struct StepMeasurementOptions {
   // Mars, section 4.1: 15 steps, of which the first 5 are dropped. Of fewer, all but one at the most.
   int64_t steps = 15, warm_up = 5;
-  // A step behind those that warm up ends it if it takes longer.
+  // A step behind the first ends it if it takes longer.
   Nanos abandon_above = Nanos(kMaxQuantity);
   StopToken stop;  // ends it after the step that runs
   // Before each step: a batch for it, say. May be empty; its error ends the run.
@@ -47,7 +48,8 @@ struct StepMeasurementOptions {
   std::function<void(int64_t step, const Execution::Step& taken)> progress;
 };
 
-// `placement` is what `execution` was started with, on as many `devices`. Errors: Execution::Run's.
+// `placement` is what `execution` was started with, on as many `devices`. Errors: Execution::Run's and those
+// of the options' functions, where no step has ended before; behind that they are the result's `failure`.
 Result<StepMeasurement> MeasureSteps(Execution& execution, const Placement& placement,
                                      size_t devices, const StepMeasurementOptions& options);
 

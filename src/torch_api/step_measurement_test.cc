@@ -94,8 +94,13 @@ TEST(StepMeasurement, PreparesEveryStep) {
     return Ok();
   };
   Scripted execution({900, 800, 700});
-  EXPECT_EQ(MeasureSteps(execution, TwoOps(), 2, options).error().message, "no batch");
+  const StepMeasurement measured = MeasureSteps(execution, TwoOps(), 2, options).Take();
+  ASSERT_TRUE(measured.failure);
+  EXPECT_EQ(measured.failure->message, "no batch");
+  EXPECT_EQ(measured.steps, 2);  // what was measured before stays
   EXPECT_EQ(prepared, (std::vector<int64_t>{0, 1, 2}));
+  options.prepare = [](int64_t) -> Status { return MakeError(ErrorCode::kField, "none at all"); };
+  EXPECT_EQ(MeasureSteps(execution, TwoOps(), 2, options).error().message, "none at all");
 }
 
 // Behind an interlude that used the machine a step warms up, and counts for nothing.

@@ -1,6 +1,6 @@
 // What the program asks of LibTorch, in an interface that knows nothing of LibTorch: one class for
 // each service. The starred modules live in shared libraries (src/torch_library) that implement it;
-// the program opens one when a command needs it (cli/torch_library.h).
+// the program opens one when a command needs it (torch_api/torch_library.h).
 #ifndef PLACEWRIGHT_TORCH_API_TORCH_API_H_
 #define PLACEWRIGHT_TORCH_API_TORCH_API_H_
 
@@ -17,7 +17,7 @@ class ProfilingService;  // torch_api/profiling_service.h
 class TorchApi {
  public:
   // Raised with every change of this class or a service: an older library is refused, never called.
-  static constexpr int kVersion = 17;
+  static constexpr int kVersion = 18;
 
   virtual ~TorchApi() = default;
   virtual int version() const = 0;

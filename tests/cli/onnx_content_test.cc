@@ -127,6 +127,29 @@ TEST_F(OnnxContent, GivenInputsCloseOpenDimensions) {
   EXPECT_THAT(Run(words).err, HasSubstr("it is F32[6] in the file and f32[12] in the model"));
 }
 
+TEST_F(OnnxContent, OpenDimensionsOfTwoSizesAreNoBatch) {
+  // sum(x) + sum(y), with first dimensions n and m.
+  const auto open = [](const std::string& name, const std::string& symbol) {
+    const std::string dims = Field(1, Field(2, symbol));
+    return Field(1, name) + Field(2, Field(1, Number(1, kFloat) + Field(2, dims)));
+  };
+  const std::string graph =
+      Field(1, Node("ReduceSum", {"x"}, "a")) + Field(1, Node("ReduceSum", {"y"}, "b")) +
+      Field(1, Node("Add", {"a", "b"}, "z")) + Field(2, "sums") + Field(11, open("x", "n")) +
+      Field(11, open("y", "m")) + Field(12, Value("z", kFloat, {1}));
+  Write("m.onnx", Number(1, 8) + Field(7, graph) + Field(8, Number(2, 13)));
+  Write("two.safetensors", Safetensors({{"x", "F32", "[6]", Raw<float>({1, 2, 3, 4, 5, 6})},
+                                        {"input:y", "F32", "[2]", Raw<float>({7, 8})}}));
+  const Outcome captured = RunJson(Capture("two.safetensors"));
+  ASSERT_EQ(captured.status, 0) << captured.err;
+  EXPECT_EQ(captured.json()["batch"], 0);
+  std::map<std::string, Json> shapes;
+  const Json recorded = Json::parse(Read("m.json"));
+  for (const Json& input : recorded["inputs"]) shapes[input["name"]] = input["shape"];
+  EXPECT_EQ(shapes["input:x"], Json::parse("[6]"));
+  EXPECT_EQ(shapes["input:y"], Json::parse("[2]"));
+}
+
 TEST_F(OnnxContent, WrongFilesAreNamed) {
   Write("none.safetensors", Safetensors({{"y", "F32", "[1]", Raw<float>({1})}}));
   Write("long.safetensors", Safetensors({{"shape", "I64", "[3]", Raw<int64_t>({1, 2, 3})}}));

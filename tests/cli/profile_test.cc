@@ -64,6 +64,7 @@ TEST_F(Profile, PlansUseWhatWasMeasured) {
   EXPECT_EQ(plan["cost_store"]["environments"][0]["kind"], "worker");
   EXPECT_EQ(plan["cost_store"]["environments"][0]["loaded"], false);
   EXPECT_GT(plan["cost_store"]["environments"][0]["rows"], 10);
+  EXPECT_EQ(plan["cost_store"]["environments"][0]["rows_sha256"].get<std::string>().size(), 64u);
   EXPECT_EQ(Run({"check", "mlp.plan.json"}).status, 0);
 
   const Outcome modelled = Plan({"mlp.json.gz", "--cost-store", "costs.sqlite", "--no-store"});
@@ -84,8 +85,13 @@ TEST_F(Profile, PlansUseMeasuredTransfers) {
   ASSERT_EQ(plan["links"].size(), 2u);
   EXPECT_GT(plan["links"][0]["bandwidth_bytes_per_second"], 0);
   // The checker and other commands take them from the plan.
-  EXPECT_EQ(Run({"check", "mlp.plan.json"}).status, 0);
-  EXPECT_EQ(RunJson({"simulate", "mlp.plan.json"}).json()["step_time_ns"], plan["step_time_ns"]);
+  EXPECT_EQ(RunJson({"check", "mlp.plan.json"}).json()["plan_links"], 2);
+  const Outcome checked = Run({"check", "mlp.plan.json"});
+  EXPECT_EQ(checked.status, 0);
+  EXPECT_THAT(checked.err, HasSubstr("2 links have the plan's latency and bandwidth"));
+  const Outcome simulated = RunJson({"simulate", "mlp.plan.json"});
+  EXPECT_EQ(simulated.json()["step_time_ns"], plan["step_time_ns"]);
+  EXPECT_THAT(simulated.json()["notes"].dump(), HasSubstr("2 links have the plan's"));
   // What names no link of the cluster, or one twice, is refused before anything is simulated.
   for (const char* const name : {"nowhere", "twice"}) {
     Json wrong = plan;
@@ -173,7 +179,7 @@ TEST_F(Profile, CtrlCKeepsWhatIsMeasured) {
   EXPECT_DOUBLE_EQ(planned.json()["cost_sources"]["measured"], 1);
 
   // A run that is stopped saves what it has; the next one goes on from it.
-  signalled.signal_after = 1;
+  signalled.signal_after = 6;  // behind its look at the machine
   const Outcome run = RunJson(
       {"run", "mlp.plan.json", "--steps", "100000000", "--save", "state.safetensors"}, signalled);
   EXPECT_EQ(run.status, 130);

@@ -49,6 +49,58 @@ TEST_F(RunPlan, MeasuresWhatThePlanPredicts) {
   EXPECT_THAT(text.out, HasSubstr("peak of tensors"));
 }
 
+TEST_F(RunPlan, TakesAPlacementByHand) {
+  Plan("layered", "mlp.plan.json");
+  Write("map.json", Json::parse(Read("mlp.plan.json"))["placement"].dump());
+  const Outcome planned = RunJson({"run", "mlp.plan.json", "--steps", "3"});
+  const Outcome placed = RunJson({"run", "mlp.json.gz", "-c", "two.yaml", "--placement", "map.json",
+                                  "--steps", "3", "--svg", "placed.svg"});
+  ASSERT_EQ(placed.status, 0) << placed.err;
+  EXPECT_EQ(placed.json()["loss"], planned.json()["loss"]);
+  EXPECT_EQ(placed.json()["predicted"]["step_time_ns"],
+            planned.json()["predicted"]["step_time_ns"]);
+  EXPECT_EQ(placed.json()["predicted"]["devices"], planned.json()["predicted"]["devices"]);
+  EXPECT_TRUE(placed.json()["predicted"]["now_ns"].is_null());
+  EXPECT_THAT(Read("placed.svg"), HasSubstr("<svg"));
+  EXPECT_EQ(Run({"run", "mlp.plan.json", "--placement", "map.json"}).status, 2);
+  const Outcome bare = Run({"run", "mlp.json.gz", "-c", "two.yaml"});
+  EXPECT_EQ(bare.status, 3);
+  EXPECT_THAT(bare.err, HasSubstr("--placement"));
+  Write("map.json", R"({"addmm": "nowhere"})");
+  EXPECT_THAT(
+      Run({"run", "mlp.json.gz", "-c", "two.yaml", "--placement", "map.json", "--steps", "1"}).err,
+      HasSubstr("map.json"));
+}
+
+// An op throws in the second step: what the first has shown and left is there, and the next run works.
+TEST_F(RunPlan, AStepThatFailsTakesNothingFromThoseBefore) {
+  Plan("layered", "mlp.plan.json");
+  const std::vector<float> x(2 * 8 * 784, 0.5f);
+  std::vector<int64_t> targets(16, 1);
+  targets[11] = 99;  // of ten classes
+  const std::string values(reinterpret_cast<const char*>(x.data()), x.size() * sizeof(float));
+  const std::string classes(reinterpret_cast<const char*>(targets.data()),
+                            targets.size() * sizeof(int64_t));
+  const size_t end = values.size() + classes.size();
+  const std::string header = R"({"x":{"dtype":"F32","shape":[2,8,784],"data_offsets":[0,)" +
+                             std::to_string(values.size()) +
+                             R"(]},"targets":{"dtype":"I64","shape":[2,8],"data_offsets":[)" +
+                             std::to_string(values.size()) + "," + std::to_string(end) + "]}}";
+  const uint64_t length = header.size();
+  Write("bad.safetensors", std::string(reinterpret_cast<const char*>(&length), sizeof length) +
+                               header + values + classes);
+  const Outcome failed = Run({"run", "mlp.plan.json", "--steps", "6", "--inputs", "bad.safetensors",
+                              "--save", "state.safetensors", "--save-every", "1"});
+  EXPECT_EQ(failed.status, 3);
+  EXPECT_THAT(failed.err, HasSubstr("op nll_loss_forward"));
+  EXPECT_THAT(failed.out, HasSubstr("1 steps"));
+  const Outcome next =
+      RunJson({"run", "mlp.plan.json", "--steps", "2", "--load", "state.safetensors"});
+  ASSERT_EQ(next.status, 0) << next.err;
+  EXPECT_LT(next.json()["loss"][1], next.json()["loss"][0]);
+  EXPECT_EQ(Run({"run", "mlp.plan.json", "--save-every", "1"}).status, 2);
+}
+
 // Five steps are two and, from their checkpoint, three more; by another placement, too. The
 // transformer drops out: the generator's state belongs to it.
 TEST_F(RunPlan, CheckpointsGoOnWhereTheyWereSaved) {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "cli/torch_library.h"
+#include "torch_api/torch_library.h"
 #include "cost/cost_model.h"
 #include "planning/algorithms.h"
 #include "planning/placewright.h"

@@ -95,8 +95,8 @@ class AdviseCommand : public Command {
   // How sure the evidence is: words and why.
   static std::string Confidence(const OrderAdvice& advice, double chance) {
     if (advice.distance > 3) return "low: no graph of the study is like it";
-    if (chance > 0.05) return "low: on such graphs the second best order is about as good";
-    return "high: on such graphs it beats the second best order";
+    if (chance > 0.05) return "low: orders that are alike would give one of them such a lead";
+    return "high: orders that are alike rarely give one of them such a lead";
   }
 
   void PrintJson(const GroupGraphStatistics& statistics, int studied, const OrderAdvice& advice,

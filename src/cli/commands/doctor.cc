@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 #include "cli/commands/command.h"
-#include "cli/torch_library.h"
+#include "torch_api/torch_library.h"
 
 namespace placewright {
 namespace {
@@ -64,15 +64,11 @@ Finding CheckTorch() {
   if (library.ok()) {
     const TorchApi& api = library.value().api();
     const std::string blas = api.blas();
-    // Debian's reference BLAS lies in a folder of that name, OpenBLAS in openblas-....
-    const bool reference = blas.find("/blas/libblas") != std::string::npos;
     return {
         "libtorch", Health::kOk,
         fmt::format("LibTorch {}, {} CUDA device(s), BLAS {}, {}", api.libtorch_version(),
                     api.cuda_devices(), blas.empty() ? "its own" : blas, library.value().path()),
-        reference ? "The reference BLAS makes learned planners ten times slower: install "
-                    "libopenblas0-openmp."
-                  : ""};
+        std::string(BlasAdvice(blas))};
   }
   return {"libtorch", Health::kOptional, library.error().message,
           std::string(library.error().Remedy())};

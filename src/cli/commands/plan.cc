@@ -17,7 +17,7 @@
 #include "cli/request/result_json.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
-#include "cli/torch_library.h"
+#include "torch_api/torch_library.h"
 #include "formats/plan/plan_files.h"
 #include "planning/algorithms.h"
 #include "planning/search_budget.h"

@@ -17,7 +17,7 @@
 #include "cli/request/this_machine.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
-#include "cli/torch_library.h"
+#include "torch_api/torch_library.h"
 #include "cost/signature.h"
 #include "cost/transfer_fit.h"
 #include "cost/work.h"
@@ -141,6 +141,9 @@ class ProfileCommand : public Command {
     }
     outcome.libtorch = library.api().libtorch_version();
     outcome.blas = library.api().blas();
+    if (const std::string_view advice = BlasAdvice(outcome.blas); !advice.empty()) {
+      console.Note(std::string(advice));
+    }
     ProfilingOptions options;
     options.max_steps = steps_;
     options.seconds = static_cast<double>(time_);
@@ -306,8 +309,9 @@ class ProfileCommand : public Command {
       devices.push_back({on, RowsOf(graph, profile)});
       outcome.measured += static_cast<int64_t>(devices.back().ops.size());
       for (const MeasuredOp& row : devices.back().ops) outcome.signatures.insert(row.signature);
-      ProfiledStep one{on.kind, on.cores,     graph.batch(),   profile.steps,
-                       others,  profile.step, profile.covered, {}};
+      ProfiledStep one{on.kind,         on.cores,       graph.batch(),
+                       profile.steps,   others,         profile.step,
+                       profile.covered, profile.stable, {}};
       double sum = 0;
       for (const OpId op : graph.ops()) sum += static_cast<double>(profile.ops[op].median.count);
       for (const OpId op : graph.ops()) {

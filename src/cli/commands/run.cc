@@ -7,13 +7,15 @@
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/request/inputs.h"
 #include "cli/request/measured_prediction.h"
+#include "cli/request/placed_graph.h"
 #include "cli/request/result_json.h"
 #include "cli/request/step_state.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/output_path.h"
-#include "cli/torch_library.h"
+#include "torch_api/torch_library.h"
 #include "formats/plan/plan_files.h"
 #include "formats/plan/plan_json.h"
 #include "formats/text/file.h"
@@ -33,42 +35,55 @@
 namespace placewright {
 namespace {
 
-// What a plan is predicted to take as the machine is meanwhile, where its times are a store's.
+// What a plan is predicted to take as the machine is meanwhile, where its times are a store's that were
+// measured beside references. It is said beside what is asked for: what fails here is a note.
 class PredictionNow {
  public:
-  // Errors: those of ProfilingService::StartReference.
-  Status Start(const PlanInputs& loaded, const std::string& plan_file,
-               const ProfilingService* service, const std::vector<ExecutionDevice>& devices,
-               Console& console) {
-    if (service == nullptr) return Ok();
+  PredictionNow(const PlanInputs& loaded, const std::string& plan_file,
+                const ProfilingService* service, const std::vector<ExecutionDevice>& devices,
+                Console& console)
+      : service_(service), devices_(devices), console_(console) {
+    if (service == nullptr) return;
     std::optional<MeasuredPrediction> of_plan =
         MeasuredPrediction::OfPlan(loaded, plan_file, console);
-    if (!of_plan) return Ok();
-    prediction_.emplace(std::move(*of_plan));
-    PW_ASSIGN(reference_, service->StartReference(devices, std::vector<bool>(devices.size(), true),
-                                                  devices.size() > 1));
-    return Ok();
+    if (of_plan && of_plan->knows_state()) prediction_.emplace(std::move(*of_plan));
   }
 
-  // Errors: those of MachineReference::Measure.
-  Status Look() {
-    if (reference_ == nullptr) return Ok();
-    PW_ASSIGN(std::vector<DeviceState> states, reference_->Measure());
-    looks_.push_back(std::move(states));
-    return Ok();
+  // Before the first step and behind the last one.
+  void Look() {
+    if (!prediction_) return;
+    const auto look = [&]() -> Status {
+      // Not kept between: its memory would be missed by the steps.
+      PW_ASSIGN(const std::unique_ptr<MachineReference> reference,
+                service_->StartReference(devices_, std::vector<bool>(devices_.size(), true),
+                                         devices_.size() > 1));
+      PW_ASSIGN(std::vector<DeviceState> states, reference->Measure());
+      looks_.push_back(std::move(states));
+      return Ok();
+    };
+    Note(look());
   }
 
-  // Between the first look and the last one; nothing without any. Errors: those of ModelCosts.
-  Result<std::optional<Nanos>> StepTime(const Placement& placement, SchedulingPolicy policy) const {
-    if (looks_.empty()) return std::optional<Nanos>();
-    PW_ASSIGN(const Prediction now,
-              prediction_->Predict(placement, policy, Between(looks_.front(), looks_.back())));
-    return std::optional<Nanos>(now.result.step_time);
+  std::optional<Nanos> StepTime(const Placement& placement, SchedulingPolicy policy) {
+    if (looks_.size() < 2) return std::nullopt;
+    const Result<Prediction> now =
+        prediction_->Predict(placement, policy, Between(looks_.front(), looks_.back()));
+    if (now.ok()) return now.value().result.step_time;
+    Note(now.error());
+    return std::nullopt;
   }
 
  private:
+  void Note(const Status& status) {
+    if (!status.ok()) {
+      console_.Note("the machine's state is not known: " + status.error().ToString());
+    }
+  }
+
+  const ProfilingService* service_;
+  std::vector<ExecutionDevice> devices_;
+  Console& console_;
   std::optional<MeasuredPrediction> prediction_;
-  std::unique_ptr<MachineReference> reference_;
   std::vector<std::vector<DeviceState>> looks_;
 };
 
@@ -77,13 +92,22 @@ class RunCommand : public Command {
   CommandLine Register(CommandLine program) override {
     CommandLine app = program.AddCommand(
         "run", "Execute a plan's step op by op on this machine, beside its prediction");
-    app.AddOption("PLAN", plan_, "Plan of a recorded step").Required();
+    app.AddOption("PLAN", plan_, "Plan of a recorded step, or with --placement the step itself")
+        .Required();
+    app.AddOption(
+           "--placement", placement_,
+           "Where the ops of a step or model run, placed by hand: a JSON map from op to device")
+        .TypeName("FILE")
+        .Group("Input");
     app.AddOption("--steps", steps_, "Steps (default 15); of more than one, up to five warm up")
         .TypeName("N")
         .Check(IntegerWithin(1, 1'000'000'000));
     app.AddFlag("--simulate-devices", simulate_,
                 "Every device on a core of this machine, with a queue and a memory of its own: "
                 "values are those of the plan's devices, times are not");
+    app.AddFlag("--deterministic", deterministic_,
+                "The same bits in every run on GPUs, too: deterministic kernels, no TF32; an op that "
+                "has none fails by name");
     app.AddOption("--seed", seed_, "Of inputs, parameters and random ops (default 0)")
         .TypeName("N")
         .Check(IntegerWithin(0, UINT64_MAX));
@@ -102,6 +126,10 @@ class RunCommand : public Command {
     app.AddOption("--save", save_,
                   "Write a checkpoint after the last step, also where Ctrl-C ends it")
         .TypeName("FILE")
+        .Group("Output");
+    app.AddOption("--save-every", save_every_, "The same after every N steps, for a run that fails")
+        .TypeName("N")
+        .Check(IntegerWithin(1, 1'000'000'000))
         .Group("Output");
     app.AddOption("--schedule", schedule_file_,
                   "When the ops and transfers of a typical step ran, as plans keep their schedule")
@@ -130,7 +158,8 @@ class RunCommand : public Command {
         "  placewright run first.plan.json --simulate-devices --steps 1\n"
         "  placewright run first.plan.json --simulate-devices --steps 1 --save state.safetensors\n"
         "  placewright run first.plan.json --simulate-devices --steps 1 --load state.safetensors\n"
-        "  placewright run second.plan.json --simulate-devices --steps 1 --seed 7 --json");
+        "  placewright run second.plan.json --simulate-devices --steps 1 --seed 7 --json\n"
+        "  placewright run bert.json.gz -c 4xP100 --placement my-placement.json --simulate-devices --steps 1");
     return app;
   }
 
@@ -140,9 +169,11 @@ class RunCommand : public Command {
       return MakeError(ErrorCode::kUsage, "--batches makes the inputs that --inputs gives", "",
                        "Leave one of them out; a file may hold several batches.");
     }
+    if (save_every_ > 0 && save_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--save-every needs --save FILE");
+    }
     PW_RETURN_IF_ERROR(CheckOutput());
-    PW_ASSIGN(const PlanInputs loaded, LoadPlanInputs(plan_, input_));
-    PW_RETURN_IF_ERROR(CheckDigest(loaded.document).InFile(plan_));
+    PW_ASSIGN(const PlanInputs loaded, Load());
     const Graph& graph = loaded.graph.graph;
     const Cluster& cluster = loaded.cluster.cluster;
     PW_RETURN_IF_ERROR(CheckExecutable(graph));
@@ -153,19 +184,22 @@ class RunCommand : public Command {
                                    simulate_));
     request.seed = seed_;
     request.batches = batches_;
+    request.deterministic = deterministic_;
     PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kRun));
     const ExecutionService* const service = library.api().executions();
     if (service == nullptr) {
       return MakeError(ErrorCode::kMissingRuntime, library.path() + " executes no plans");
     }
+    if (const std::string_view advice = BlasAdvice(library.api().blas()); !advice.empty()) {
+      context.console.Note(std::string(advice));
+    }
     StepMeasurement measured;
     Status saved = Ok();
     std::optional<Nanos> now;
     {
-      PredictionNow prediction;
-      PW_RETURN_IF_ERROR(prediction.Start(loaded, plan_,
-                                          simulate_ ? nullptr : library.api().profiling(),
-                                          request.devices, context.console));
+      PredictionNow prediction(loaded, plan_, simulate_ ? nullptr : library.api().profiling(),
+                               request.devices, context.console);
+      prediction.Look();
       PW_ASSIGN(const std::unique_ptr<Execution> execution,
                 service->Start(std::move(request)).InFile(plan_));
       LoadedState state;
@@ -181,9 +215,11 @@ class RunCommand : public Command {
       StepMeasurementOptions options;
       options.steps = steps_;
       options.prepare = [&](int64_t step) -> Status {
-        // Not between those that count: a step warms up behind a look, and each is one of training.
-        if (step == 0) PW_RETURN_IF_ERROR(prediction.Look());
-        return inputs ? inputs->Set(state.steps + step, step == 0, *execution) : Ok();
+        if (save_every_ > 0 && step > 0 && step % save_every_ == 0) {
+          PW_RETURN_IF_ERROR(SaveState(save_, graph, *execution, state.steps + step));
+        }
+        if (!inputs) return Ok();
+        return inputs->Set(state.steps + step, step == 0, *execution);
       };
       options.stop = StopToken(&interrupted);
       options.progress = [&](int64_t step, const Execution::Step& taken) {
@@ -193,11 +229,16 @@ class RunCommand : public Command {
       };
       PW_ASSIGN(measured,
                 MeasureSteps(*execution, placement, cluster.device_count(), options).InFile(plan_));
-      if (!save_.empty()) {
+      if (measured.failure) {
+        // In the middle of a step: what --save-every has written is the last state that is whole.
+        saved = std::move(*measured.failure);
+      } else if (!save_.empty()) {
         saved = SaveState(save_, graph, *execution, state.steps + measured.steps);
       }
-      PW_RETURN_IF_ERROR(prediction.Look());
-      PW_ASSIGN(now, prediction.StepTime(placement, loaded.plan.policy));
+      if (!interrupted) {
+        prediction.Look();
+        now = prediction.StepTime(placement, loaded.plan.policy);
+      }
     }
     context.console.Progress("");
     // What was measured is printed whatever becomes of the files; JSON is one object, the error's then.
@@ -215,6 +256,26 @@ class RunCommand : public Command {
   }
 
  private:
+  Result<PlanInputs> Load() const {
+    const Result<bool> is_plan = IsPlan(plan_);  // an error: a model, say, or no file
+    if (placement_.empty()) {
+      Result<PlanInputs> loaded = LoadPlanInputs(plan_, input_);
+      if (!loaded.ok() && is_plan.ok() && !is_plan.value()) {
+        loaded.error().remedy = "Give a plan, or a step with -c and --placement.";
+      }
+      if (!loaded.ok()) return loaded;
+      PW_RETURN_IF_ERROR(CheckDigest(loaded.value().document).InFile(plan_));
+      return loaded;
+    }
+    if ((is_plan.ok() && is_plan.value()) || input_.graph) {
+      return MakeError(ErrorCode::kUsage, "--placement is for a graph; a plan has its placement");
+    }
+    InputOptions options;
+    options.graph = plan_;
+    options.cluster = input_.cluster.value_or("");
+    return LoadPlacedGraph(options, placement_);
+  }
+
   static void NoteKept(const LoadedState& state, Console& console) {
     if (state.kept.empty()) return;
     console.Note(fmt::format("{} tensors are not in the file and have values of the seed: {}{}",
@@ -237,6 +298,7 @@ class RunCommand : public Command {
     if (outputs.empty()) return Ok();
     std::vector<NamedFile> inputs = WithNamedFiles("the plan", plan_);
     inputs.push_back({"--inputs", inputs_});
+    inputs.push_back({"--placement", placement_});
     PW_RETURN_IF_ERROR(RejectOverwriting(outputs, inputs));
     for (const NamedFile& file : outputs) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
     return Ok();
@@ -392,11 +454,11 @@ class RunCommand : public Command {
     console.Print(text + "\n" + table.Render(console.style()));
   }
 
-  std::string plan_, load_, inputs_, save_, schedule_file_, svg_, html_, trace_;
+  std::string plan_, placement_, load_, inputs_, save_, schedule_file_, svg_, html_, trace_;
   PlanInputOptions input_;
-  int64_t steps_ = 15, batches_ = 1;
+  int64_t steps_ = 15, batches_ = 1, save_every_ = 0;
   uint64_t seed_ = 0;
-  bool simulate_ = false;
+  bool simulate_ = false, deterministic_ = false;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "base/thread_pool.h"
 #include "cli/commands/command.h"
 #include "cli/request/models.h"
-#include "cli/torch_library.h"
+#include "torch_api/torch_library.h"
 #include "report/graph_summary.h"
 #include "sim/one_device.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "cli/request/policies.h"
-#include "cli/torch_library.h"
+#include "torch_api/torch_library.h"
 #include "placeto/planner/placeto_planner.h"
 #include "torch_api/learned_algorithms.h"
 #include "torch_api/planner_service.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/torch_library.h"
+#include "torch_api/torch_library.h"
 #include "search/planner_table.h"
 #include "torch_api/policy_training.h"
 

@@ -118,19 +118,50 @@ Result<Prediction> MeasuredPrediction::Predict(const Placement& placement, Sched
   return Mixed(alone, busy, placement, policy);
 }
 
+bool MeasuredPrediction::knows_state() const {
+  const auto known = [](const std::vector<MeasuredDevice>& devices) {
+    return std::any_of(devices.begin(), devices.end(), [](const MeasuredDevice& device) {
+      return std::any_of(device.ops.begin(), device.ops.end(),
+                         [](const MeasuredOp& op) { return op.state.known(); });
+    });
+  };
+  return known(alone_rows_) || known(busy_rows_);
+}
+
 Result<Prediction> MeasuredPrediction::PredictMedian(
     const Placement& placement, SchedulingPolicy policy,
-    const std::vector<std::vector<DeviceState>>& states, std::vector<size_t> of_step) const {
-  std::vector<Prediction> by_state;
-  for (const std::vector<DeviceState>& one : states) {
-    PW_ASSIGN(Prediction prediction, Predict(placement, policy, one));
-    by_state.push_back(std::move(prediction));
+    const std::vector<std::vector<DeviceState>>& of_step) const {
+  constexpr size_t kMost = 100;
+  struct Run {
+    const std::vector<DeviceState>* states;
+    size_t steps = 1;
+    Nanos time;
+  };
+  std::vector<Run> runs;
+  for (const std::vector<DeviceState>& states : of_step) {
+    if (!runs.empty() && *runs.back().states == states) {
+      ++runs.back().steps;
+    } else {
+      runs.push_back({&states});
+    }
   }
-  const auto middle = of_step.begin() + static_cast<std::ptrdiff_t>(of_step.size() / 2);
-  std::nth_element(of_step.begin(), middle, of_step.end(), [&](size_t a, size_t b) {
-    return by_state[a].result.step_time < by_state[b].result.step_time;
-  });
-  return std::move(by_state[*middle]);
+  std::vector<Run> kept;
+  const size_t stride = (runs.size() + kMost - 1) / kMost;
+  for (size_t i = 0; i < runs.size(); i += stride) kept.push_back(runs[i]);
+  size_t steps = 0;
+  for (Run& run : kept) {
+    PW_ASSIGN(const Prediction prediction, Predict(placement, policy, *run.states));
+    run.time = prediction.result.step_time;
+    steps += run.steps;
+  }
+  std::stable_sort(kept.begin(), kept.end(),
+                   [](const Run& a, const Run& b) { return a.time < b.time; });
+  size_t below = 0;
+  for (const Run& run : kept) {
+    below += run.steps;
+    if (2 * below > steps) return Predict(placement, policy, *run.states);
+  }
+  return Predict(placement, policy, *kept.back().states);
 }
 
 }  // namespace placewright

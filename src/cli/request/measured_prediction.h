@@ -47,16 +47,18 @@ class MeasuredPrediction {
   // As the machine was when it was profiled, all devices at work all the time.
   const CostTable& busy() const { return busy_; }
 
+  // Whether any of its times was measured beside references, so that it can be scaled at all.
+  bool knows_state() const;
+
   // As the machine was when it was profiled, and as it is now: `states`, by device, of each that was
   // measured.
   Result<Prediction> Predict(const Placement& placement, SchedulingPolicy policy) const;
   Result<Prediction> Predict(const Placement& placement, SchedulingPolicy policy,
                              const std::vector<DeviceState>& states) const;
-  // The median over steps: `of_step` has an entry for each, an index of `states`, which are how the
-  // machine was, by device. Neither is empty.
+  // The median over steps, of which `of_step` has the machine's states; it is not empty. Of more than a
+  // hundred runs of steps in one state some are left out, evenly.
   Result<Prediction> PredictMedian(const Placement& placement, SchedulingPolicy policy,
-                                   const std::vector<std::vector<DeviceState>>& states,
-                                   std::vector<size_t> of_step) const;
+                                   const std::vector<std::vector<DeviceState>>& of_step) const;
 
  private:
   MeasuredPrediction(const Graph& graph, const Cluster& cluster, FloatPrecision precision)

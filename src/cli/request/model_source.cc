@@ -100,8 +100,9 @@ Status GiveContents(const SafeTensors& file, ImportedModel* program,
       continue;
     }
     if (tensor.dtype != SafetensorsName(input.dtype) || tensor.shape != input.shape) {
-      return SafeTensorMismatch(tensor, input.name, input.dtype, input.shape, "the model",
-                                "Sizes of open dimensions are given by --batch and --dim.");
+      return SafeTensorMismatch(
+          tensor, input.name, input.dtype, input.shape, "the model",
+          "Sizes of open dimensions are those of --batch and --dim, else of this file.");
     }
     input.content = std::string(tensor.bytes);
   }
@@ -138,7 +139,7 @@ Result<std::shared_ptr<const ImportedModel>> ReadProgram(std::string_view bytes,
     PW_ASSIGN(given_bytes, ReadFileRaw(options.input_file));
     PW_ASSIGN(given, ParseSafetensors(given_bytes).InFile(options.input_file));
     for (const auto& [name, tensor] : given.tensors) {
-      onnx.input_sizes[name.starts_with("input:") ? name.substr(6) : name] = tensor.shape;
+      onnx.input_sizes[name] = tensor.shape;
     }
   }
   PW_ASSIGN(ImportedModel program, ImportOnnx(bytes, onnx).InFile(request.model));

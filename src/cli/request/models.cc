@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "cli/request/child_capture.h"
-#include "cli/torch_library.h"
+#include "torch_api/torch_library.h"
 #include "formats/aten/format.h"
 #include "formats/aten/writer.h"
 #include "formats/plan/plan_files.h"

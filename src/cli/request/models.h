@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "cli/torch_library.h"
+#include "torch_api/torch_library.h"
 #include "formats/input.h"
 #include "torch_api/capture_service.h"
 

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "formats/dnn_partitioning/workload_scale.h"
 #include "formats/plan/plan_files.h"
+#include "formats/text/file.h"
 #include "planning/replay.h"
 #include "planning/search_budget.h"
 #include "sim/placement_check.h"
@@ -130,8 +131,12 @@ Result<SimResult> Replay(const Planning& planning, const PlannerResult& result) 
 
 Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchOptions& search,
               const PlannerResult& result, const SimResult& replay, double seconds) {
-  const Inputs& inputs = planning.inputs;
   Plan plan = MakePlan(*planning.prepared, result, replay, search.seed, seconds);
+  NameInputs(planning.inputs, input, plan);
+  return plan;
+}
+
+void NameInputs(const Inputs& inputs, const InputOptions& input, Plan& plan) {
   plan.graph = {inputs.graph.path, inputs.graph.sha256};
   plan.cluster = {inputs.cluster.path, inputs.cluster.sha256};
   plan.batch_option = input.batch.value_or(0);
@@ -145,12 +150,11 @@ Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchO
   if (const MeasuredUse& used = inputs.cost_report.measured; !inputs.cost_store.empty()) {
     plan.cost_store.emplace();
     plan.cost_store->path = inputs.cost_store;
-    for (const auto& [on, rows] : used.environments) {
+    for (const auto& [on, rows, lines] : used.environments) {
       plan.cost_store->environments.push_back(
-          {on.kind, on.cores, on.loaded, on.libtorch, on.blas, rows});
+          {on.kind, on.cores, on.loaded, on.libtorch, on.blas, rows, Sha256(lines)});
     }
   }
-  return plan;
 }
 
 }  // namespace placewright

@@ -54,6 +54,9 @@ Result<SimResult> Replay(const Planning& planning, const PlannerResult& result);
 Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchOptions& search,
               const PlannerResult& result, const SimResult& replay, double seconds);
 
+// What a plan says of its graph, cluster, costs and links.
+void NameInputs(const Inputs& inputs, const InputOptions& input, Plan& plan);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_CLI_REQUEST_PLANNING_H_

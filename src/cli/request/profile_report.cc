@@ -40,6 +40,7 @@ Json ProfileJson(const ProfileOutcome& outcome) {
                      {"steps", one.steps},
                      {"step_time_ns", one.step.count},
                      {"coverage", one.covered},
+                     {"stable", one.stable},
                      {"classes", std::move(classes)}});
   }
   Json& transfers = object["transfers"] = Json::array();
@@ -92,6 +93,15 @@ std::string ProfileText(const ProfileOutcome& outcome, const Style& style) {
   text += "\n" + steps.Render(style);
   if (!outcome.profiled.empty()) {
     text += "The rest of a step is the executor's, between its ops.\n";
+  }
+  constexpr double kEnough = 0.98;
+  if (!outcome.profiled.empty() && outcome.Covered() < kEnough) {
+    text += "Of such small ops the executor's share is large, and no plan's time has it.\n";
+  }
+  const bool stable = std::all_of(outcome.profiled.begin(), outcome.profiled.end(),
+                                  [](const ProfiledStep& one) { return one.stable; });
+  if (!stable) {
+    text += "Medians still changed when --steps or --time ended it: give more of both.\n";
   }
   if (!outcome.pairs.empty()) {
     Table pairs({{"from", Align::kLeft},

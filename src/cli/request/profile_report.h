@@ -24,6 +24,7 @@ struct ProfiledStep {
   bool loaded = false;
   Nanos step;
   double covered = 0;
+  bool stable = false;
   std::map<OpClass, double> share;  // of the ops' time
 };
 

@@ -28,7 +28,7 @@ struct ValidatedPair {
   std::map<OpClass, OfClass> classes;  // sums over ops
   double share_modelled = 0;           // of the predicted time of its ops
 
-  Nanos as_profiled;  // predicted as the machine was when it was profiled; else as `predicted`
+  Nanos as_profiled;  // predicted as the machine was when it was profiled; of a plan what it says
 
   double Error() const;  // |predicted - measured| / measured; 0 where nothing was measured
   double ErrorAsProfiled() const;

@@ -86,11 +86,28 @@ std::string ValidationText(const std::vector<ValidatedPair>& pairs, const Style&
   }
   const ValidationSummary summary = Summarise(pairs);
   std::string text = table.Render(style);
+  Table devices({{"graph", Align::kLeft},
+                 {"plan", Align::kLeft},
+                 {"device", Align::kLeft},
+                 {"busy predicted", Align::kRight},
+                 {"measured", Align::kRight},
+                 {"peak predicted", Align::kRight},
+                 {"measured", Align::kRight}});
+  for (const ValidatedPair& pair : pairs) {
+    for (const ValidatedPair::Device& device : pair.devices) {
+      devices.AddRow({Printable(pair.graph, 40), Printable(pair.plan, 60),
+                      Printable(device.name, 40),
+                      FormatNanosLike(device.predicted_busy, device.measured_busy),
+                      FormatNanos(device.measured_busy), FormatBytes(device.predicted_peak),
+                      FormatBytes(device.measured_peak)});
+    }
+  }
+  text += "\n" + devices.Render(style);
   const bool scaled = std::any_of(pairs.begin(), pairs.end(), [](const ValidatedPair& pair) {
     return pair.as_profiled != pair.predicted;
   });
   const std::string unscaled =
-      scaled ? fmt::format(" ({} and {} as the machine was when it was profiled)",
+      scaled ? fmt::format(" ({} and {} unscaled, or as the plan says)",
                            FormatShare(summary.profiled_median), FormatShare(summary.profiled_p90))
              : "";
   text += fmt::format(

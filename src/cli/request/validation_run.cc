@@ -19,9 +19,9 @@ namespace {
 
 // What one placement has shown in all passes.
 struct Taken {
-  std::vector<StepMeasurement> passes;  // without those of which no step ended
-  // Of each step that counts the look at the machine before it; if there is a next one, it is behind it.
-  std::vector<size_t> looks;
+  std::vector<StepMeasurement> passes;  // without those of which no step counts
+  std::vector<std::vector<DeviceState>>
+      states;  // of each step that counts; empty where not looked for
 };
 
 // The pass whose median is nearest to `median`: its parts are shown.
@@ -60,102 +60,100 @@ ValidatedPair PairOf(const ValidationSetting& setting, const SuitePlacement& one
   return pair;
 }
 
+// One pass of one placement.
+Status Execute(const ValidationSetting& setting, const SuitePlacement& one,
+               const ValidationRun& run, MachineLog* machine, Taken& taken) {
+  PW_ASSIGN(ExecutionRequest request,
+            MakeExecutionRequest(setting.graph, setting.cluster, setting.costs, one.placement,
+                                 setting.policy, false));
+  PW_ASSIGN(const std::unique_ptr<Execution> execution, run.service.Start(std::move(request)));
+  std::vector<size_t> looks;  // of each step that counts the one before it
+  StepMeasurementOptions options;
+  options.steps = run.steps;
+  options.stop = StopToken(&run.interrupted);
+  if (machine != nullptr) {
+    options.interlude = [&] { return machine->Look(); };
+    options.warm = [&] { machine->Warm(); };
+  }
+  options.progress = [&](int64_t step, const Execution::Step& executed) {
+    run.console.Progress(fmt::format("{}, {}: step {} of {}, {}", setting.graph.name(), one.plan,
+                                     step + 1, run.steps, FormatNanos(Nanos(executed.time_ns))));
+    if (step >= options.warm_up && machine != nullptr) looks.push_back(machine->looks().size() - 1);
+  };
+  PW_ASSIGN(StepMeasurement measured,
+            MeasureSteps(*execution, one.placement, setting.cluster.device_count(), options));
+  if (measured.failure) return *measured.failure;
+  if (measured.steps <= options.warm_up) return Ok();  // interrupted: none that counts
+  if (machine != nullptr) {
+    PW_RETURN_IF_ERROR(machine->LookBehind());
+    const auto& seen = machine->looks();
+    for (const size_t look : looks) {
+      taken.states.push_back(Between(seen[look], seen[std::min(look + 1, seen.size() - 1)]));
+    }
+  }
+  taken.passes.push_back(std::move(measured));
+  return Ok();
+}
+
+// What all passes have come to, beside what is predicted.
+Result<ValidatedPair> Compare(const ValidationSetting& setting, const SuitePlacement& one,
+                              const Taken& taken) {
+  StepMeasurement together;
+  for (const StepMeasurement& pass : taken.passes) {
+    together.times_ns.insert(together.times_ns.end(), pass.times_ns.begin(), pass.times_ns.end());
+  }
+  std::sort(together.times_ns.begin(), together.times_ns.end());
+  Prediction now;
+  Nanos as_profiled;
+  if (setting.measured == nullptr) {
+    now = Predict(setting.graph, setting.cluster, setting.costs, one.placement, setting.policy);
+    as_profiled = now.result.step_time;
+  } else {
+    PW_ASSIGN(const Prediction mixed, setting.measured->Predict(one.placement, setting.policy));
+    as_profiled = mixed.result.step_time;
+    PW_ASSIGN(now, setting.measured->PredictMedian(one.placement, setting.policy, taken.states));
+  }
+  ValidatedPair pair = PairOf(setting, one, now, Nearest(taken.passes, together.median()));
+  pair.as_profiled = setting.as_planned.value_or(as_profiled);
+  pair.measured = together.median();
+  pair.low = Nanos(together.Quantile(0.1));
+  pair.high = Nanos(together.Quantile(0.9));
+  return pair;
+}
+
 }  // namespace
 
 Status Validate(const ValidationSetting& setting, const std::vector<SuitePlacement>& placements,
                 const ValidationRun& run, std::vector<ValidatedPair>& pairs,
                 std::vector<Error>& errors) {
-  const Graph& graph = setting.graph;
-  const Cluster& cluster = setting.cluster;
   std::unique_ptr<MachineReference> reference;
   std::optional<MachineLog> machine;
-  std::vector<Taken> all(placements.size());
   if (setting.measured != nullptr) {
-    PW_ASSIGN(const std::vector<ExecutionDevice> devices, ExecutionDevicesOf(cluster, false));
+    PW_ASSIGN(const std::vector<ExecutionDevice> devices,
+              ExecutionDevicesOf(setting.cluster, false));
     PW_ASSIGN(reference, run.profiling.StartReference(
                              devices, std::vector<bool>(devices.size(), true), devices.size() > 1));
     machine.emplace(*reference, devices.size());
   }
+  std::vector<Taken> all(placements.size());
+  const auto note = [&](const SuitePlacement& one, Error error) {
+    error.message = fmt::format("{}: {}", one.plan, error.message);
+    errors.push_back(std::move(error));
+  };
   for (int64_t pass = 0; pass < run.passes; ++pass) {
     for (size_t i = 0; i < placements.size() && !run.interrupted; ++i) {
-      Taken& taken = all[i];
-      const auto fail = [&](Error error) {
-        error.message = fmt::format("{}: {}", placements[i].plan, error.message);
-        errors.push_back(std::move(error));
-      };
-      PW_ASSIGN(ExecutionRequest request,
-                MakeExecutionRequest(graph, cluster, setting.costs, placements[i].placement,
-                                     setting.policy, false));
-      Result<std::unique_ptr<Execution>> execution = run.service.Start(std::move(request));
-      if (!execution.ok()) {
-        fail(std::move(execution.error()));
-        continue;
-      }
-      StepMeasurementOptions options;
-      options.steps = run.steps;
-      options.stop = StopToken(&run.interrupted);
-      if (machine) {
-        options.interlude = [&] { return machine->Look(); };
-        options.warm = [&] { machine->Warm(); };
-      }
-      options.progress = [&](int64_t step, const Execution::Step& executed) {
-        run.console.Progress(fmt::format("{}, {}: step {} of {}, {}", graph.name(),
-                                         placements[i].plan, step + 1, run.steps,
-                                         FormatNanos(Nanos(executed.time_ns))));
-        if (step >= options.warm_up && machine) {
-          taken.looks.push_back(machine->looks().size() - 1);
-        }
-      };
-      const size_t before = taken.looks.size();
-      Result<StepMeasurement> measured = MeasureSteps(*execution.value(), placements[i].placement,
-                                                      cluster.device_count(), options);
-      if (!measured.ok()) {
-        taken.looks.resize(before);
-        fail(std::move(measured.error()));
-        continue;
-      }
-      if (machine) PW_RETURN_IF_ERROR(machine->LookBehind());
-      if (measured.value().steps > 0) taken.passes.push_back(measured.Take());
+      Status executed = Execute(setting, placements[i], run, machine ? &*machine : nullptr, all[i]);
+      if (!executed.ok()) note(placements[i], std::move(executed.error()));
     }
   }
   for (size_t i = 0; i < placements.size(); ++i) {
-    const Taken& taken = all[i];
-    if (taken.passes.empty()) continue;
-    StepMeasurement together;
-    for (const StepMeasurement& pass : taken.passes) {
-      together.times_ns.insert(together.times_ns.end(), pass.times_ns.begin(), pass.times_ns.end());
+    if (all[i].passes.empty()) continue;
+    Result<ValidatedPair> pair = Compare(setting, placements[i], all[i]);
+    if (pair.ok()) {
+      pairs.push_back(pair.Take());
+    } else {
+      note(placements[i], std::move(pair.error()));
     }
-    std::sort(together.times_ns.begin(), together.times_ns.end());
-    const Placement& placement = placements[i].placement;
-    const Prediction plain = Predict(graph, cluster, setting.costs, placement, setting.policy);
-    Prediction now = plain;
-    Nanos as_profiled = plain.result.step_time;
-    if (setting.measured != nullptr) {
-      PW_ASSIGN(const Prediction mixed, setting.measured->Predict(placement, setting.policy));
-      as_profiled = mixed.result.step_time;
-      now = mixed;
-      if (!taken.looks.empty()) {
-        const auto& looks = machine->looks();
-        std::vector<std::vector<DeviceState>> states;
-        std::vector<size_t> of_step;
-        for (size_t step = 0; step < taken.looks.size(); ++step) {
-          const size_t look = taken.looks[step];
-          if (step == 0 || look != taken.looks[step - 1]) {
-            states.push_back(Between(looks[look], looks[std::min(look + 1, looks.size() - 1)]));
-          }
-          of_step.push_back(states.size() - 1);
-        }
-        PW_ASSIGN(now, setting.measured->PredictMedian(placement, setting.policy, states,
-                                                       std::move(of_step)));
-      }
-    }
-    ValidatedPair pair =
-        PairOf(setting, placements[i], now, Nearest(taken.passes, together.median()));
-    pair.as_profiled = setting.as_planned.value_or(as_profiled);
-    pair.measured = together.median();
-    pair.low = Nanos(together.Quantile(0.1));
-    pair.high = Nanos(together.Quantile(0.9));
-    pairs.push_back(std::move(pair));
   }
   return Ok();
 }

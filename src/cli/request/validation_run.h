@@ -38,10 +38,10 @@ struct ValidationRun {
       4;  // all placements one after the other, again in each: a machine's state changes
 };
 
-// Adds what it executes to `pairs`, and of each placement that could not be executed why to `errors`.
-// Where the state of the machine is known (`setting.measured`), a pair's prediction is the median over its
-// steps as its time is, of each step as the machine was before it. Errors: those of
-// ProfilingService::StartReference and ModelCosts.
+// Adds what it executes to `pairs`, and of each placement that could not be executed, or not in each pass,
+// why to `errors`. Where the state of the machine is known (`setting.measured`), a pair's prediction is the
+// median over its steps as its time is, of each step as the machine was between the looks before and behind
+// it. Errors: those of ExecutionDevicesOf and ProfilingService::StartReference.
 Status Validate(const ValidationSetting& setting, const std::vector<SuitePlacement>& placements,
                 const ValidationRun& run, std::vector<ValidatedPair>& pairs,
                 std::vector<Error>& errors);

@@ -67,7 +67,8 @@ std::map<std::string, int64_t> GivenDimensions(
     const std::map<std::string, std::vector<int64_t>>& sizes) {
   std::map<std::string, int64_t> values;
   for (const InputShape& shape : inputs) {
-    const auto given = sizes.find(std::string(shape.input));
+    auto given = sizes.find(std::string(shape.input));
+    if (given == sizes.end()) given = sizes.find("input:" + std::string(shape.input));
     if (given == sizes.end()) continue;
     if (given->second.size() != static_cast<size_t>(shape.dims->dim_size())) continue;
     for (int i = 0; i < shape.dims->dim_size(); ++i) {
@@ -186,7 +187,9 @@ Status ApplyDimensions(const onnx::ModelProto& model, const OnnxOptions& options
                        "", "Leave --batch or that --dim out.");
     }
   }
-  SetDimensions(inputs, GivenDimensions(inputs, options.input_sizes));
+  const auto given = GivenDimensions(inputs, options.input_sizes);
+  sources->given_dimensions = !given.empty();
+  SetDimensions(inputs, given);
   sources->open_dimensions = OpenDimensions(inputs);
   sources->batch_is_open = HasSymbolicBatch(inputs);
   if (!options.assume_dimensions) return Ok();

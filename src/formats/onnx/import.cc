@@ -33,6 +33,7 @@ class Exporter {
     FindReadNames();
     for (const auto& tensor : graph_.initializer()) stored_.emplace(tensor.name(), &tensor);
     for (size_t i = 0; i < input_.sources.sources.size(); ++i) PW_RETURN_IF_ERROR(AddSource(i));
+    if (several_batches_) ForgetBatch();
     for (const auto& output : graph_.output()) program_.graph.outputs.push_back(output.name());
     PW_ASSIGN(const std::vector<int> order, SortNodes(graph_));
     for (const int index : order) {
@@ -100,8 +101,15 @@ class Exporter {
     for (size_t i = 0; shape && i < shape->size(); ++i) {
       if ((*shape)[i] != kProbeBatch || input->shape[i] == kProbeBatch) continue;
       input->batch_at.push_back(i);
+      if (program_.batch > 0 && program_.batch != input->shape[i]) several_batches_ = true;
       program_.batch = input->shape[i];
     }
+  }
+
+  // First dimensions with symbols of their own need not be of one size: then none of them is the batch.
+  void ForgetBatch() {
+    program_.batch = 0;
+    for (ImportedInput& input : program_.inputs) input.batch_at.clear();
   }
 
   // External data was read where it is small; what stands in the file is taken from there.
@@ -219,6 +227,7 @@ class Exporter {
   const onnx::GraphProto& graph_;
   const Sources* probed_;
   const OnnxOptions& options_;
+  bool several_batches_ = false;
   ImportedModel program_;
   std::unordered_map<std::string_view, const onnx::TensorProto*> stored_;
   std::unordered_set<std::string_view> read_;  // by a node, a sub-graph or as a graph output

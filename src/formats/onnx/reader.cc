@@ -35,8 +35,9 @@ Result<SizedModel> SizeModel(const onnx::ModelProto& model, const std::vector<in
   for (const int index : order) {
     if (!sized.sources.folded[static_cast<size_t>(index)]) sized.ops.push_back(index);
   }
-  const bool use_stored =
-      !options.batch && options.dimensions.empty() && sized.sources.assumed_dimensions.empty();
+  const bool use_stored = !options.batch && options.dimensions.empty() &&
+                          sized.sources.assumed_dimensions.empty() &&
+                          !sized.sources.given_dimensions;
   ShapeInference inference(model, use_stored);
   inference.Run(model.graph(), sized.ops, &sized.types);
   sized.opset = inference.OpsetVersion("");

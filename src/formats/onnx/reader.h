@@ -42,7 +42,7 @@ struct OnnxOptions {
   // ImportOnnx: the program carries the contents of all tensors that the file stores, external ones
   // among them, whatever their size.
   bool contents = false;
-  // Sizes of graph inputs by name, of tensors that are given for them: dimensions that are still open
+  // Sizes of graph inputs by name, with or without "input:" before it, of tensors that are given for them: dimensions that are still open
   // behind `dimensions` and `batch` get theirs. Of an input with another number of dimensions nothing is
   // taken; nothing contradicts here.
   std::map<std::string, std::vector<int64_t>> input_sizes;

@@ -35,7 +35,8 @@ struct Sources {
   // file order; and those that got one by assumption.
   std::vector<std::string> open_dimensions;
   std::map<std::string, int64_t> assumed_dimensions;
-  bool batch_is_open = false;  // a first dimension is among open_dimensions
+  bool given_dimensions = false;  // some come from OnnxOptions::input_sizes
+  bool batch_is_open = false;     // a first dimension is among open_dimensions
   // Set by ApplyDimensions: the fixed batch in whose place --batch was put, 0 if there was none.
   int64_t replaced_batch = 0;
 };

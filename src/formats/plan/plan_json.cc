@@ -304,6 +304,7 @@ Json CostStoreUseToJson(const CostStoreUse& use) {
                             {"libtorch", one.libtorch},
                             {"blas", one.blas},
                             {"rows", one.rows}});
+    if (!one.rows_sha256.empty()) environments.back()["rows_sha256"] = one.rows_sha256;
   }
   return object;
 }
@@ -316,6 +317,9 @@ Result<CostStoreUse::Environment> ReadEnvironment(const Json& object, const std:
   PW_ASSIGN(one.libtorch, GetString(object, "libtorch", place));
   PW_ASSIGN(one.blas, GetString(object, "blas", place));
   PW_ASSIGN(one.rows, GetInt(object, "rows", place, 0, kMaxQuantity));
+  if (object.contains("rows_sha256")) {
+    PW_ASSIGN(one.rows_sha256, GetString(object, "rows_sha256", place));
+  }
   return one;
 }
 

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 
 #include "base/elementary.h"
+#include "placeto/agent/stored_numbers.h"
 
 namespace placewright {
 namespace {
@@ -151,6 +153,105 @@ TEST(PlacetoAgent, LearnsWhatItsRewardSays) {
   options.baseline = PlacetoOptions::Baseline::kMean;
   options.reward = PlacetoOptions::Reward::kSlowDown;
   EXPECT_EQ(Learned(options), 16);
+}
+
+// A network whose numbers are all 0 takes each device with probability 1/2 and expects nothing: then only
+// the biases of its last layers have gradients, which can be written down.
+class ZeroNetwork {
+ public:
+  explicit ZeroNetwork(PlacetoOptions options)
+      : made_(
+            [&] {
+              options.greedy_every = 0;
+              return options;
+            }(),
+            2) {
+    StoredPolicy policy;
+    made_.learner->Store(policy, true);
+    for (auto* const tensors : {&policy.parameters, &policy.state_tensors}) {
+      for (auto& [name, tensor] : *tensors) {
+        const std::vector<float> zeros(NumbersOf<float>(*tensors, name).Take().size(), 0);
+        tensor = StoredNumbers<float>(zeros, tensor.sizes);
+      }
+    }
+    EXPECT_TRUE(made_.learner->Restore(policy, true).ok());
+  }
+
+  // What the episode does at node 1 and then, nodes are visited backwards, at node 0; and its returns:
+  // the time is 1 and twice that for each node on device 0, so leaving it gains log 2, once.
+  struct Episode {
+    std::array<int32_t, 2> chosen;
+    std::array<double, 2> returns;
+  };
+  Episode Run(std::array<int32_t, 2> begins) {
+    made_.RunEpisodes(made_.agent->episodes() + 1);
+    const Devices& ends = made_.agent->device_of();
+    const double second = std::log(2.0) * (ends[0] - begins[0]);
+    return {{ends[1], ends[0]}, {std::log(2.0) * (ends[1] - begins[1]) + second, second}};
+  }
+  // Of the last layers' biases, in the step that was just taken, of gradients 0 before: Adam keeps a tenth.
+  std::vector<double> Gradient() const {
+    StoredPolicy policy;
+    made_.learner->Store(policy, true);
+    const auto moments = NumbersOf<float>(policy.state_tensors, "adam.first").Take();
+    const PlacetoLayout& layout = made_.learner->layout();
+    std::vector<double> gradient;
+    for (size_t i = 0; i < 2; ++i)
+      gradient.push_back(10.0 * moments[layout.classifier[2].biases + i]);
+    if (layout.has_value) gradient.push_back(10.0 * moments[layout.value[1].biases]);
+    double rest = 0;
+    for (const float moment : moments) rest += std::abs(10.0 * moment);
+    for (const double one : gradient) rest -= std::abs(one);
+    EXPECT_NEAR(rest, 0, 1e-6);
+    return gradient;
+  }
+
+ private:
+  Fixture made_;
+};
+
+// sum over i of -(G_i - v_i) (chosen - 1/2) and, of the expectation v_i = 0, v_i - G_i.
+TEST(PlacetoAgent, AnEpisodesGradientIsThatComputedByHand) {
+  PlacetoOptions options;
+  options.baseline = PlacetoOptions::Baseline::kLearned;
+  for (const auto reward :
+       {PlacetoOptions::Reward::kImprovement, PlacetoOptions::Reward::kSlowDown}) {
+    options.reward = reward;
+    const double sign = reward == PlacetoOptions::Reward::kImprovement ? 1 : -1;
+    ZeroNetwork network(options);
+    const ZeroNetwork::Episode episode = network.Run({0, 0});
+    double of_one = 0, of_value = 0;
+    for (size_t i = 0; i < 2; ++i) {
+      const double gain = sign * episode.returns[i];
+      of_one -= gain * (episode.chosen[i] == 1 ? 0.5 : -0.5);
+      of_value -= gain;
+    }
+    const std::vector<double> gradient = network.Gradient();
+    ASSERT_EQ(gradient.size(), 3U);
+    const double length = std::sqrt(2 * of_one * of_one + of_value * of_value);
+    const double cut = length > 1.25 ? 1.25 / length : 1;
+    EXPECT_NEAR(gradient[1], cut * of_one, 1e-6);
+    EXPECT_NEAR(gradient[0], -cut * of_one, 1e-6);
+    EXPECT_NEAR(gradient[2], cut * of_value, 1e-6);
+  }
+}
+
+// Of the mean of all episodes, the first leaves nothing to be learned, and the second half the difference.
+TEST(PlacetoAgent, TheMeanBaselineCountsTheEpisodeItself) {
+  ZeroNetwork network({});
+  const ZeroNetwork::Episode first = network.Run({0, 0});
+  for (const double one : network.Gradient()) EXPECT_EQ(one, 0);
+  // It begins with the best of what the first has come to; here every change is one for the better.
+  const ZeroNetwork::Episode second = network.Run({first.chosen[1], first.chosen[0]});
+  double of_one = 0;
+  for (size_t i = 0; i < 2; ++i) {
+    const double advantage = (second.returns[i] - first.returns[i]) / 2;
+    of_one -= advantage * (second.chosen[i] == 1 ? 0.5 : -0.5);
+  }
+  EXPECT_NE(of_one, 0);  // with this seed
+  const std::vector<double> gradient = network.Gradient();
+  const double length = std::sqrt(2.0) * std::abs(of_one);
+  EXPECT_NEAR(gradient[1], of_one * (length > 1.25 ? 1.25 / length : 1), 1e-6);
 }
 
 TEST(PlacetoAgent, MemoryThatLacksCosts) {

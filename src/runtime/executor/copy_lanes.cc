@@ -20,7 +20,7 @@ void Make(SharedStep& step, CopyId id, std::vector<at::Tensor> tensors) {
   CopySpan& span = step.copy_spans[id];
   span.start = Clock::now();
   std::vector<at::Tensor> copies;
-  Status status = CatchFailure([&] {
+  Status status = CatchAllFailures([&] {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     copies = CopySlice(tensors, *step.devices[copy.to]);
   });

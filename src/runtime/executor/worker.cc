@@ -47,7 +47,7 @@ void Worker::Step() {
   ready_.Clear();
   for (const TaskId task : own_.first) ready_.Push(task);
   for (const CopyId copy : own_.copies) StartCopy(copy);
-  const Status ended = CatchFailure([&] {
+  const Status ended = CatchAllFailures([&] {
     if (device_.asynchronous()) {
       Serve();
     } else {
@@ -123,7 +123,7 @@ void Worker::Execute(TaskId id) {
   const Executable::Task& task = executable_.tasks[id];
   OpId running = task.call.op;
   TaskSpan& span = step_.task_spans[id];
-  const Status status = CatchFailure([&] {
+  const Status status = CatchAllFailures([&] {
     device_.Stamp(span.start);
     if (step_.measures_workspace) device_.memory().Mark();
     {

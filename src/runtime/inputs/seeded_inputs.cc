@@ -34,8 +34,9 @@ bool IsSquare(const std::vector<int64_t>& shape) {
   return shape.size() >= 2 && shape.back() > 1 && shape.back() == shape[shape.size() - 2];
 }
 
-at::Tensor FloatsOf(const Tensor& of, Random random) {
+at::Tensor FloatsOf(const Tensor& of, bool positive, Random random) {
   const auto constant = [&](double value) { return at::full(of.shape, value, at::kDouble); };
+  if (positive) return constant(1);
   switch (of.kind) {
     case TensorKind::kOptimizerState:
     case TensorKind::kGradient: return constant(0);
@@ -54,7 +55,7 @@ at::Tensor FloatsOf(const Tensor& of, Random random) {
 }
 
 at::Tensor ValuesOf(const Tensor& of, c10::ScalarType type, int64_t limit, bool hides,
-                    const Random& random) {
+                    bool positive, const Random& random) {
   if (of.dtype == DType::kBool) {
     const at::Tensor ones = at::ones(of.shape, at::kDouble);
     const at::Tensor passed = IsSquare(of.shape) ? ones.tril() : ones;
@@ -67,7 +68,30 @@ at::Tensor ValuesOf(const Tensor& of, c10::ScalarType type, int64_t limit, bool 
     if (of.kind == TensorKind::kOptimizerState) return at::zeros_like(ones);
     return mask ? ones.tril() : ones;
   }
-  return FloatsOf(of, random);
+  return FloatsOf(of, positive, random);
+}
+
+// Buffers and constants that ops take for variances, whatever their names: running ones of batch norms,
+// and those of which a root is taken.
+IdVector<TensorId, bool> Variances(const Graph& graph) {
+  IdVector<TensorId, bool> variances(graph.tensor_count(), false);
+  const auto mark = [&](TensorId id) {
+    const TensorKind kind = graph.tensor(id).kind;
+    variances[id] = kind == TensorKind::kBuffer || kind == TensorKind::kConstant;
+  };
+  for (const OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    const bool root = op.type.starts_with("aten.rsqrt") || op.type.starts_with("aten.sqrt");
+    if (root && !op.inputs.empty()) mark(op.inputs.front());
+    // Of the forward and of the backward ops alike: input, weight, bias or mean, mean, variance.
+    constexpr size_t kVariance = 4;
+    if (op.type.find("batch_norm") == std::string_view::npos || op.args.size() <= kVariance)
+      continue;
+    if (const InputRef* const input = op.args[kVariance].AsInput()) {
+      mark(op.inputs[static_cast<size_t>(input->index)]);
+    }
+  }
+  return variances;
 }
 
 // What the file says and what the ops ask for.
@@ -85,7 +109,7 @@ using Values = std::vector<std::pair<TensorId, at::Tensor>>;
 // Of tensors that no op makes, those of that kind, or all; before any rule.
 Result<Values> Draw(const Graph& graph, uint64_t seed, int64_t number, bool inputs_only) {
   const IdVector<TensorId, int64_t> limits = LimitsOf(graph);
-  const IdVector<TensorId, bool> hides = HidingMasks(graph);
+  const IdVector<TensorId, bool> hides = HidingMasks(graph), variances = Variances(graph);
   Values drawn;
   for (const TensorId id : graph.tensors()) {
     const Tensor& of = graph.tensor(id);
@@ -100,7 +124,8 @@ Result<Values> Draw(const Graph& graph, uint64_t seed, int64_t number, bool inpu
     if (of.kind == TensorKind::kInput && number > 0) {
       random = random.Fork(static_cast<uint64_t>(number));
     }
-    drawn.emplace_back(id, ValuesOf(of, *type, limits[id], hides[id], random).to(*type));
+    drawn.emplace_back(id,
+                       ValuesOf(of, *type, limits[id], hides[id], variances[id], random).to(*type));
   }
   return drawn;
 }

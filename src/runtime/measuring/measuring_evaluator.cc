@@ -74,6 +74,7 @@ class MeasuringEvaluator : public Evaluator {
         Nanos(best_.count < kMaxQuantity / kCutOff ? best_.count * kCutOff : kMaxQuantity));
     PW_ASSIGN(const StepMeasurement measured,
               MeasureSteps(*execution, candidate, cluster.device_count(), measure));
+    if (measured.failure) return *measured.failure;
     Evaluation evaluation;
     evaluation.step_time = measured.median();
     evaluation.abandoned = evaluation.step_time > options.abandon_above;

@@ -53,6 +53,7 @@ Result<std::vector<DeviceProfile>> ProfileStep(const Graph& graph,
   for (int64_t turn = 0; turn < kWarmUpTurns; ++turn) PW_RETURN_IF_ERROR(turns->Run(false));
   const Clock::time_point begin = Clock::now();
   double sum = 0;
+  bool settled = false;
   for (int64_t steps = 1, checked = 0;; ++steps) {
     PW_ASSIGN(const bool looked, machine.Look());
     if (looked) {
@@ -81,7 +82,10 @@ Result<std::vector<DeviceProfile>> ProfileStep(const Graph& graph,
     }
     const bool stable = checked > 0 && std::abs(now - sum) <= options.stable * now;
     // The state of a machine changes within seconds.
-    if (stable && seconds >= options.min_seconds) break;
+    if (stable && seconds >= options.min_seconds) {
+      settled = true;
+      break;
+    }
     sum = now;
     checked = steps;
   }
@@ -92,10 +96,12 @@ Result<std::vector<DeviceProfile>> ProfileStep(const Graph& graph,
     if (alone[i]) {
       profiles.back().alone = turns->alone(i).Profile();
       profiles.back().alone->state = states[i].alone;
+      profiles.back().alone->stable = settled;
     }
     if (loaded) {
       profiles.back().loaded = turns->loaded(i).Profile();
       profiles.back().loaded->state = states[i].loaded;
+      profiles.back().loaded->stable = settled;
     }
   }
   return profiles;

@@ -2,11 +2,13 @@
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -145,7 +147,20 @@ std::vector<std::vector<int>> ShareCores(const std::vector<ExecutionDevice>& dev
 
 }  // namespace
 
+// For this process, of which executions share LibTorch's switches. An op that has no such kernel then fails
+// by name.
+static void ComputeDeterministically() {
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+  at::Context& context = at::globalContext();
+  context.setDeterministicAlgorithms(true, /*warn_only=*/false);
+  context.setDeterministicCuDNN(true);
+  context.setBenchmarkCuDNN(false);
+  context.setAllowTF32CuDNN(false);
+  context.setAllowTF32CuBLAS(false);
+}
+
 Result<std::unique_ptr<Execution>> StartExecution(ExecutionRequest request) {
+  if (request.deterministic) ComputeDeterministically();
   const std::vector<std::vector<int>> cores = ShareCores(request.devices);
   std::vector<std::unique_ptr<RuntimeDevice>> devices;
   for (size_t i = 0; i < request.devices.size(); ++i) {

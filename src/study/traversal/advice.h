@@ -38,7 +38,7 @@ struct OrderAdvice {
   PerOrder wins{};                         // of these; equal ones share a win
   std::vector<TraversalEvidence> nearest;  // the nearest first
   double distance = 0;                     // of the nearest, in spreads
-  };
+};
 // Nothing without evidence.
 std::optional<OrderAdvice> AdviseOrder(const GroupGraphStatistics& statistics,
                                        const std::vector<TraversalEvidence>& evidence);

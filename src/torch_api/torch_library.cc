@@ -1,4 +1,4 @@
-#include "cli/torch_library.h"
+#include "torch_api/torch_library.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -73,12 +74,23 @@ std::vector<std::string> TorchLibrary::SearchPlaces(Part part) {
     return {named};
   }
   std::error_code error;
+  const std::string name = FileName(part);
+  const auto look = [&](const std::filesystem::path& folder) {
+    const std::string place = (folder / name).lexically_normal().string();
+    if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
+  };
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error) {
-    const std::filesystem::path folder = program.parent_path();
-    const std::string name = FileName(part);
-    places.push_back((folder / name).string());
-    places.push_back((folder / "../lib/placewright" / name).lexically_normal().string());
+    look(program.parent_path());
+    look(program.parent_path() / "../lib/placewright");
+  }
+  // Of a program that is not ours: where libplacewright.so lies, installed or built.
+  Dl_info ours;
+  if (dladdr(reinterpret_cast<const void*>(&Target), &ours) != 0 && ours.dli_fname != nullptr) {
+    const std::filesystem::path folder = std::filesystem::path(ours.dli_fname).parent_path();
+    if (folder.is_absolute() && folder.filename() != "bin") {
+      for (const char* beside : {"placewright", "../placewright", "../bin"}) look(folder / beside);
+    }
   }
   return places;
 }
@@ -111,6 +123,19 @@ Result<TorchLibrary> TorchLibrary::Open(Part part) {
                    found);
   }
   return library;
+}
+
+std::string_view BlasAdvice(const std::string& blas) {
+  // Debian's reference BLAS lies in a folder of that name, OpenBLAS in openblas-openmp, -pthread, -serial.
+  if (blas.find("/blas/libblas") != std::string::npos) {
+    return "The reference BLAS makes learned planners ten times slower: install "
+           "libopenblas0-openmp.";
+  }
+  if (blas.find("openblas-pthread") != std::string::npos) {
+    return "This OpenBLAS computes on all cores whatever a device's share is: install "
+           "libopenblas0-openmp.";
+  }
+  return "";
 }
 
 }  // namespace placewright

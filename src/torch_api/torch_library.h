@@ -2,11 +2,12 @@
 // idle program linked to LibTorch would cost 150 MB and 0.6 s. Each exports one function,
 // `placewright_torch_api`, that returns a pointer to a TorchApi that lives as long as the library
 // is open.
-#ifndef PLACEWRIGHT_CLI_TORCH_LIBRARY_H_
-#define PLACEWRIGHT_CLI_TORCH_LIBRARY_H_
+#ifndef PLACEWRIGHT_TORCH_API_TORCH_LIBRARY_H_
+#define PLACEWRIGHT_TORCH_API_TORCH_LIBRARY_H_
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -24,7 +25,8 @@ class TorchLibrary {
     kRun,    // libplacewright_torch_run.so: plans executed
   };
   // Opens what PLACEWRIGHT_TORCH_LIBRARY names (the environment), or without that the first that
-  // exists of the program's folder and ../lib/placewright beside it. Where none does and
+  // exists of the program's folder, ../lib/placewright beside it, and what lies beside
+  // libplacewright.so. Where none does and
   // PLACEWRIGHT_BUILD_LIBRARY names a command (./run does), that is run first with the library's
   // target as its argument. Errors: kMissingRuntime, saying where it was looked for and what the
   // loader said.
@@ -46,6 +48,10 @@ class TorchLibrary {
   std::string path_;
 };
 
+// What to install instead of a BLAS (TorchApi::blas) with which learned planners are slow, or devices of
+// one machine take one another's cores; "" where it is as it should be.
+std::string_view BlasAdvice(const std::string& blas);
+
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_CLI_TORCH_LIBRARY_H_
+#endif  // PLACEWRIGHT_TORCH_API_TORCH_LIBRARY_H_
