@@ -90,10 +90,10 @@ struct Rows {
     const auto line_at = [&](double of_batch) {
       return through->offset + through->slope * of_batch;
     };
-    const auto asked = static_cast<double>(batch), least = static_cast<double>(through->from);
+    const auto asked = static_cast<double>(batch), smallest = static_cast<double>(through->from);
     double at = line_at(asked);
     // Below what was measured a steep line would soon take no time at all: a share of the smallest does.
-    if (batch < through->from) at = std::max(at, line_at(least) * asked / least);
+    if (batch < through->from) at = std::max(at, line_at(smallest) * asked / smallest);
     double most = 0;  // workspace for one of the batch
     for (const size_t row : family->second) {
       used[row] = true;
