@@ -91,9 +91,12 @@ struct Rows {
       return through->offset + through->slope * of_batch;
     };
     const auto asked = static_cast<double>(batch), smallest = static_cast<double>(through->from);
+    const auto first =
+        std::min_element(points.begin(), points.end(),
+                         [](const Point& a, const Point& b) { return a.batch < b.batch; });
     double at = line_at(asked);
     // Below what was measured a steep line would soon take no time at all: a share of the smallest does.
-    if (batch < through->from) at = std::max(at, line_at(smallest) * asked / smallest);
+    if (batch < through->from) at = std::max(at, first->time * asked / smallest);
     double most = 0;  // workspace for one of the batch
     for (const size_t row : family->second) {
       used[row] = true;

@@ -107,6 +107,9 @@ TEST(MeasuredCosts, LieOnTheLineThroughOtherBatches) {
   const Applied beyond(16, rows);
   EXPECT_EQ(beyond.costs.time(OpId(0), DeviceId(0)), Nanos(900));
   EXPECT_EQ(beyond.costs.source(OpId(0), DeviceId(0)), CostSource::kModelled);
+  // A line that is below nothing even at the smallest batch.
+  const Applied convex(4, {Row(8, OpId(0), 100), Row(16, OpId(0), 120), Row(32, OpId(0), 2000)});
+  EXPECT_EQ(convex.costs.time(OpId(0), DeviceId(0)), Nanos(50));
   // 100 n - 300 would be less than nothing at 2: a half of what 4 take.
   const Applied steep(2, {Row(4, OpId(0), 100), Row(8, OpId(0), 500)});
   EXPECT_EQ(steep.costs.time(OpId(0), DeviceId(0)), Nanos(50));

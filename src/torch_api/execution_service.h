@@ -43,7 +43,7 @@ struct ExecutionRequest {
   int64_t batches = 1;            // seeded ones, that take turns
   bool measure_workspace = false;
   // The same bits in every run, on GPUs, too: kernels that LibTorch calls deterministic, no TF32, no cuDNN
-  // benchmark, a fixed workspace of cuBLAS.
+  // benchmark, a fixed workspace of cuBLAS. From then on, for the whole process: LibTorch's switches are its.
   bool deterministic = false;
 };
 

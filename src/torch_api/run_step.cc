@@ -23,6 +23,12 @@ class ValuesOfExecution : public StepValues {
 
   Status Set(std::string_view name, std::string_view bytes) override {
     PW_ASSIGN(const TensorId id, Find(name));
+    const Bytes wanted = graph_.tensor(id).bytes;
+    if (static_cast<int64_t>(bytes.size()) != wanted.count) {
+      return MakeError(ErrorCode::kField,
+                       fmt::format("{} bytes are given for \"{}\", which has {}", bytes.size(),
+                                   Printable(name, 80), wanted.count));
+    }
     return execution_.SetInput(id, bytes);
   }
   Result<std::string> Get(std::string_view name) const override {

@@ -8,7 +8,8 @@
 //   const auto run = placewright::RunStep(graph, cluster, planned.value().placement, request);
 //
 // The library that includes LibTorch is opened at the first call (PLACEWRIGHT_TORCH_LIBRARY in the
-// environment, or where Placewright is installed). Nothing here throws but std::bad_alloc.
+// environment, or where Placewright is installed). Nothing here throws but std::bad_alloc. One step runs at
+// a time in a process: random ops draw from LibTorch's generator, of which a process has one.
 #ifndef PLACEWRIGHT_TORCH_API_RUN_STEP_H_
 #define PLACEWRIGHT_TORCH_API_RUN_STEP_H_
 
@@ -69,8 +70,9 @@ struct StepRun {
   Schedule schedule;  // of a step near the median
 };
 
-// Errors: kMissingRuntime (no LibTorch; devices that this machine has not), kField (no recorded step, or
-// one that this LibTorch cannot run), kExecution, kDeviceMemory, those of the request's functions.
+// Errors: kUsage (no steps), kPlanMismatch and kPlanInvalid (no placement of the graph on the cluster),
+// kMissingRuntime (no LibTorch; devices that this machine has not), kField (no recorded step, or one that this
+// LibTorch cannot run), kExecution, kDeviceMemory, those of the request's functions.
 Result<StepRun> RunStep(const Graph& graph, const Cluster& cluster, const Placement& placement,
                         const RunRequest& request = {});
 

@@ -71,7 +71,10 @@ Result<StepMeasurement> MeasureSteps(Execution& execution, const Placement& plac
       measured.schedule = std::move(schedule);
       measured.schedule_time = Nanos(taken.time_ns);
     }
-    measured.abandoned = step > 0 && taken.time_ns > options.abandon_above.count;
+    // Steps that warm up are slower: only what is far beyond the limit ends there.
+    constexpr int64_t kCold = 10;
+    const int64_t excess = step < warm_up ? kCold : 1;
+    measured.abandoned = step > 0 && taken.time_ns / excess > options.abandon_above.count;
     if (measured.abandoned) break;
   }
   measured.steps = static_cast<int64_t>(all.size());

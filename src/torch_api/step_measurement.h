@@ -35,7 +35,8 @@ struct StepMeasurement {
 struct StepMeasurementOptions {
   // Mars, section 4.1: 15 steps, of which the first 5 are dropped. Of fewer, all but one at the most.
   int64_t steps = 15, warm_up = 5;
-  // A step behind the first ends it if it takes longer.
+  // A step behind those that warm up ends it if it takes longer; of those all but the first, if ten times as
+  // long.
   Nanos abandon_above = Nanos(kMaxQuantity);
   StopToken stop;  // ends it after the step that runs
   // Before each step: a batch for it, say. May be empty; its error ends the run.

@@ -119,6 +119,12 @@ TEST(StepMeasurement, GivesUpWhatTakesTooLong) {
       Measure({100, 100, 900, 100}, {.steps = 4, .warm_up = 1, .abandon_above = Nanos(500)});
   EXPECT_TRUE(measured.abandoned);
   EXPECT_EQ(measured.steps, 3);
+  // Cold steps have ten times as long.
+  const StepMeasurementOptions cold{.steps = 5, .warm_up = 3, .abandon_above = Nanos(500)};
+  EXPECT_FALSE(Measure({9000, 900, 900, 100, 100}, cold).abandoned);
+  const StepMeasurement hopeless = Measure({9000, 9000, 900, 100, 100}, cold);
+  EXPECT_TRUE(hopeless.abandoned);
+  EXPECT_EQ(hopeless.steps, 2);
 }
 
 }  // namespace

@@ -87,8 +87,8 @@ std::vector<std::string> TorchLibrary::SearchPlaces(Part part) {
   // Of a program that is not ours: where libplacewright.so lies, installed or built.
   Dl_info ours;
   if (dladdr(reinterpret_cast<const void*>(&Target), &ours) != 0 && ours.dli_fname != nullptr) {
-    const std::filesystem::path folder = std::filesystem::path(ours.dli_fname).parent_path();
-    if (folder.is_absolute() && folder.filename() != "bin") {
+    const auto folder = std::filesystem::canonical(ours.dli_fname, error).parent_path();
+    if (!error && folder.filename() != "bin") {
       for (const char* beside : {"placewright", "../placewright", "../bin"}) look(folder / beside);
     }
   }
@@ -107,6 +107,8 @@ Result<TorchLibrary> TorchLibrary::Open(Part part) {
   library.path_ = found;
   // CUDA's devices in the order in which the driver describes them to `cluster detect`.
   setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", /*overwrite=*/0);
+  // Read once, at cuBLAS's first product: without it deterministic steps (ExecutionRequest) are refused.
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   // Never unloaded: LibTorch keeps threads and registrations that must not lose their code.
   library.handle_.reset(dlopen(found.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
   if (!library.handle_) {

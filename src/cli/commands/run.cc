@@ -15,7 +15,6 @@
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/output_path.h"
-#include "torch_api/torch_library.h"
 #include "formats/plan/plan_files.h"
 #include "formats/plan/plan_json.h"
 #include "formats/text/file.h"
@@ -31,6 +30,7 @@
 #include "torch_api/execution_service.h"
 #include "torch_api/execution_setup.h"
 #include "torch_api/step_measurement.h"
+#include "torch_api/torch_library.h"
 
 namespace placewright {
 namespace {
@@ -105,9 +105,10 @@ class RunCommand : public Command {
     app.AddFlag("--simulate-devices", simulate_,
                 "Every device on a core of this machine, with a queue and a memory of its own: "
                 "values are those of the plan's devices, times are not");
-    app.AddFlag("--deterministic", deterministic_,
-                "The same bits in every run on GPUs, too: deterministic kernels, no TF32; an op that "
-                "has none fails by name");
+    app.AddFlag(
+        "--deterministic", deterministic_,
+        "The same bits in every run on GPUs, too: deterministic kernels, no TF32; an op that "
+        "has none fails by name");
     app.AddOption("--seed", seed_, "Of inputs, parameters and random ops (default 0)")
         .TypeName("N")
         .Check(IntegerWithin(0, UINT64_MAX));
@@ -159,7 +160,8 @@ class RunCommand : public Command {
         "  placewright run first.plan.json --simulate-devices --steps 1 --save state.safetensors\n"
         "  placewright run first.plan.json --simulate-devices --steps 1 --load state.safetensors\n"
         "  placewright run second.plan.json --simulate-devices --steps 1 --seed 7 --json\n"
-        "  placewright run bert.json.gz -c 4xP100 --placement my-placement.json --simulate-devices --steps 1");
+        "  placewright run bert.json.gz -c 4xP100 --placement my-placement.json --simulate-devices "
+        "--steps 1");
     return app;
   }
 
@@ -232,6 +234,7 @@ class RunCommand : public Command {
       if (measured.failure) {
         // In the middle of a step: what --save-every has written is the last state that is whole.
         saved = std::move(*measured.failure);
+        if (saved.error().file.empty()) saved.error().file = plan_;
       } else if (!save_.empty()) {
         saved = SaveState(save_, graph, *execution, state.steps + measured.steps);
       }
@@ -298,7 +301,9 @@ class RunCommand : public Command {
     if (outputs.empty()) return Ok();
     std::vector<NamedFile> inputs = WithNamedFiles("the plan", plan_);
     inputs.push_back({"--inputs", inputs_});
-    inputs.push_back({"--placement", placement_});
+    for (NamedFile& file : WithNamedFiles("--placement", placement_)) inputs.push_back(file);
+    inputs.push_back({"-c", input_.cluster.value_or("")});
+    inputs.push_back({"--graph", input_.graph.value_or("")});
     PW_RETURN_IF_ERROR(RejectOverwriting(outputs, inputs));
     for (const NamedFile& file : outputs) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
     return Ok();

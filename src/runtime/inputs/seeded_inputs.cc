@@ -76,6 +76,15 @@ at::Tensor ValuesOf(const Tensor& of, c10::ScalarType type, int64_t limit, bool 
 IdVector<TensorId, bool> Variances(const Graph& graph) {
   IdVector<TensorId, bool> variances(graph.tensor_count(), false);
   const auto mark = [&](TensorId id) {
+    // sqrt(variance + epsilon), and views and casts of it.
+    for (int steps = 0; graph.tensor(id).producer.valid() && steps < 4; ++steps) {
+      const Op& maker = graph.op(graph.tensor(id).producer);
+      const bool follows = maker.is_view || maker.type.starts_with("aten.add.") ||
+                           maker.type.starts_with("aten.add_.") ||
+                           maker.type == "aten._to_copy.default";
+      if (!follows || maker.inputs.empty()) return;
+      id = maker.inputs.front();
+    }
     const TensorKind kind = graph.tensor(id).kind;
     variances[id] = kind == TensorKind::kBuffer || kind == TensorKind::kConstant;
   };

@@ -77,7 +77,7 @@ class MeasuringEvaluator : public Evaluator {
     if (measured.failure) return *measured.failure;
     Evaluation evaluation;
     evaluation.step_time = measured.median();
-    evaluation.abandoned = evaluation.step_time > options.abandon_above;
+    evaluation.abandoned = measured.abandoned || evaluation.step_time > options.abandon_above;
     if (evaluation.abandoned) return evaluation;
     evaluation.feasible = true;
     for (const DeviceId device : cluster.devices()) {

@@ -147,10 +147,8 @@ std::vector<std::vector<int>> ShareCores(const std::vector<ExecutionDevice>& dev
 
 }  // namespace
 
-// For this process, of which executions share LibTorch's switches. An op that has no such kernel then fails
-// by name.
+// LibTorch's switches are the process's: from here on. An op that has no such kernel then fails by name.
 static void ComputeDeterministically() {
-  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   at::Context& context = at::globalContext();
   context.setDeterministicAlgorithms(true, /*warn_only=*/false);
   context.setDeterministicCuDNN(true);
