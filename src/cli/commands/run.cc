@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/request/inputs.h"
-#include "cli/request/measured_prediction.h"
 #include "cli/request/placed_graph.h"
+#include "cli/request/prediction_now.h"
 #include "cli/request/result_json.h"
 #include "cli/request/step_state.h"
 #include "cli/terminal/interrupt.h"
@@ -34,58 +34,6 @@
 
 namespace placewright {
 namespace {
-
-// What a plan is predicted to take as the machine is meanwhile, where its times are a store's that were
-// measured beside references. It is said beside what is asked for: what fails here is a note.
-class PredictionNow {
- public:
-  PredictionNow(const PlanInputs& loaded, const std::string& plan_file,
-                const ProfilingService* service, const std::vector<ExecutionDevice>& devices,
-                Console& console)
-      : service_(service), devices_(devices), console_(console) {
-    if (service == nullptr) return;
-    std::optional<MeasuredPrediction> of_plan =
-        MeasuredPrediction::OfPlan(loaded, plan_file, console);
-    if (of_plan && of_plan->knows_state()) prediction_.emplace(std::move(*of_plan));
-  }
-
-  // Before the first step and behind the last one.
-  void Look() {
-    if (!prediction_) return;
-    const auto look = [&]() -> Status {
-      // Not kept between: its memory would be missed by the steps.
-      PW_ASSIGN(const std::unique_ptr<MachineReference> reference,
-                service_->StartReference(devices_, std::vector<bool>(devices_.size(), true),
-                                         devices_.size() > 1));
-      PW_ASSIGN(std::vector<DeviceState> states, reference->Measure());
-      looks_.push_back(std::move(states));
-      return Ok();
-    };
-    Note(look());
-  }
-
-  std::optional<Nanos> StepTime(const Placement& placement, SchedulingPolicy policy) {
-    if (looks_.size() < 2) return std::nullopt;
-    const Result<Prediction> now =
-        prediction_->Predict(placement, policy, Between(looks_.front(), looks_.back()));
-    if (now.ok()) return now.value().result.step_time;
-    Note(now.error());
-    return std::nullopt;
-  }
-
- private:
-  void Note(const Status& status) {
-    if (!status.ok()) {
-      console_.Note("the machine's state is not known: " + status.error().ToString());
-    }
-  }
-
-  const ProfilingService* service_;
-  std::vector<ExecutionDevice> devices_;
-  Console& console_;
-  std::optional<MeasuredPrediction> prediction_;
-  std::vector<std::vector<DeviceState>> looks_;
-};
 
 class RunCommand : public Command {
  public:
