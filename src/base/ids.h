@@ -35,6 +35,7 @@ using ModuleId = Id<struct ModuleTag>;  // a module path such as "m.encoder.laye
 using GroupId = Id<struct GroupTag>;    // a colocation group or a coarser group of ops
 using DeviceId = Id<struct DeviceTag>;
 using LinkId = Id<struct LinkTag>;  // one direction of a link
+using CollectiveId = Id<struct CollectiveTag>;
 
 // std::vector indexed by a typed id.
 template <class IdType, class T>

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -49,6 +50,16 @@ class CostTable {
   // The weakest source of any device that supports the op: given only if all are given.
   CostSource source(OpId op) const;
 
+  // How long each of the graph's collectives holds which links (simulator rule 15).
+  struct CollectiveCost {
+    Nanos time;
+    std::vector<LinkId> links;  // distinct; may be none
+  };
+  const IdVector<CollectiveId, CollectiveCost>& collectives() const { return collectives_; }
+
+  void SetCollectives(IdVector<CollectiveId, CollectiveCost> costs) {
+    collectives_ = std::move(costs);
+  }
   void SetTime(OpId op, DeviceId device, Nanos time) {
     times_[op.index() * devices_ + device.index()] = time;
   }
@@ -65,6 +76,7 @@ class CostTable {
   std::vector<Nanos> times_;  // op-major
   IdVector<OpId, Bytes> workspace_;
   std::vector<CostSource> sources_;  // op-major
+  IdVector<CollectiveId, CollectiveCost> collectives_;
 };
 
 // Times that a file gives for its ops whatever the device: on every device that is no CPU, or on

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cluster/catalogue.h"
 #include "formats/cluster/cluster_reader.h"
+#include "formats/costs/costgraph_reader.h"
 #include "formats/graph_format.h"
 #include "formats/plan/plan_json.h"
 #include "formats/text/file.h"
@@ -142,22 +143,41 @@ std::string ClusterHash(const Cluster& cluster) {
 
 namespace {
 
-Result<NamedPlacement> ReadPlacement(std::string_view text, const LoadedGraph& graph,
-                                     const Cluster& cluster) {
+// Beside a `placement`; a flat map may well place an op called "sequence".
+Result<NamedSequences> SequencesBeside(const Json& document) {
+  const auto sequence = document.find("sequence");
+  const auto placement = document.find("placement");
+  if (sequence == document.end() || placement == document.end() || !placement->is_object()) {
+    return NamedSequences();
+  }
+  if (!sequence->is_object()) {
+    return MakeError(ErrorCode::kField, "must be an object {device: [op, ...]}", "sequence");
+  }
+  return SequencesFromJson(*sequence, "sequence");
+}
+
+Result<LoadedPlacement> ReadPlacement(std::string_view text, const LoadedGraph& graph,
+                                      const Cluster& cluster) {
   const Result<Json> document = ParseJson(text);
   const PlacementSource source{text, document.ok() ? &document.value() : nullptr};
   for (const GraphFormat* format : GraphFormats()) {
     if (format->placement == nullptr) continue;
-    if (auto placement = format->placement(source, graph, cluster)) return std::move(*placement);
+    if (auto placement = format->placement(source, graph, cluster)) {
+      PW_ASSIGN(NamedPlacement named, std::move(*placement));
+      return LoadedPlacement{std::move(named), {}};
+    }
   }
   if (!document.ok()) return document.error();
-  return PlacementFromJson(document.value());
+  LoadedPlacement loaded;
+  PW_ASSIGN(loaded.placement, PlacementFromJson(document.value()));
+  PW_ASSIGN(loaded.sequences, SequencesBeside(document.value()));
+  return loaded;
 }
 
 }  // namespace
 
-Result<NamedPlacement> LoadPlacement(const std::string& path, const LoadedGraph& graph,
-                                     const Cluster& cluster) {
+Result<LoadedPlacement> LoadPlacement(const std::string& path, const LoadedGraph& graph,
+                                      const Cluster& cluster) {
   PW_ASSIGN(const std::string text, ReadFile(path));
   return ReadPlacement(text, graph, cluster).InFile(path);
 }

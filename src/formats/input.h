@@ -17,6 +17,7 @@
 #include "cost/cost_table.h"
 #include "graph/graph.h"
 #include "plan/placement.h"
+#include "plan/sequence.h"
 
 namespace placewright {
 
@@ -44,6 +45,7 @@ struct LoadedGraph {
   std::optional<Cluster> cluster;
   std::optional<CostTable> costs;
   std::optional<NamedPlacement> placement;
+  NamedSequences sequences;  // of the placement
   // PipeDream: every op's time, whatever the device (GivenTimes).
   std::optional<IdVector<OpId, Nanos>> times;
   // What of the file the graph does not carry, or otherwise than it was meant: sentences.
@@ -95,8 +97,12 @@ Error OtherContent(std::string_view what, std::string_view expected, std::string
 // A placement of `graph` on `cluster`: `{op: device}`, or a plan or cost graph with a `placement`,
 // or for a workload a split, or for a PipeDream profile one with stages. Errors: those of the
 // readers; kUsage for a split or stages of another graph.
-Result<NamedPlacement> LoadPlacement(const std::string& path, const LoadedGraph& graph,
-                                     const Cluster& cluster);
+struct LoadedPlacement {
+  NamedPlacement placement;
+  NamedSequences sequences;  // of a cost graph, or beside a map's `placement`: its `sequence`
+};
+Result<LoadedPlacement> LoadPlacement(const std::string& path, const LoadedGraph& graph,
+                                      const Cluster& cluster);
 
 }  // namespace placewright
 

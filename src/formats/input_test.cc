@@ -106,7 +106,7 @@ TEST_F(Input, CostGraphsBringDevicesTimesAndPlacement) {
   EXPECT_EQ(loaded.value().cluster->device_count(), 1u);
   EXPECT_EQ(loaded.value().costs->time(OpId(0), DeviceId(0)), Nanos(5));
   EXPECT_EQ(*loaded.value().placement, (NamedPlacement{{"a", "d0"}}));
-  EXPECT_EQ(LoadPlacement(path, loaded.value(), *loaded.value().cluster).Take(),
+  EXPECT_EQ(LoadPlacement(path, loaded.value(), *loaded.value().cluster).Take().placement,
             (NamedPlacement{{"a", "d0"}}));
 }
 

@@ -46,6 +46,29 @@ Csr<OpId, OpId> AllSuccessors(const GraphData& graph) {
   return rows;
 }
 
+// The members of each collective as one node, which stands where the first of them in id order does;
+// the rows of the others are empty. An edge between members is one from the node to itself.
+Csr<OpId, OpId> Contracted(const GraphData& graph, const Csr<OpId, OpId>& rows) {
+  IdVector<OpId, OpId> node(graph.ops.size());
+  for (OpId op : IdRange<OpId>(graph.ops.size())) node[op] = op;
+  for (const Collective& collective : graph.collectives) {
+    const OpId first = *std::min_element(collective.members.begin(), collective.members.end());
+    for (OpId member : collective.members) node[member] = first;
+  }
+  IdVector<OpId, std::vector<OpId>> successors(graph.ops.size());
+  for (OpId from : IdRange<OpId>(graph.ops.size())) {
+    for (OpId to : rows[from]) successors[node[from]].push_back(node[to]);
+  }
+  Csr<OpId, OpId> contracted;
+  for (std::vector<OpId>& row : successors) {
+    std::sort(row.begin(), row.end());
+    row.erase(std::unique(row.begin(), row.end()), row.end());
+    contracted.items.insert(contracted.items.end(), row.begin(), row.end());
+    contracted.offsets.push_back(static_cast<int32_t>(contracted.items.size()));
+  }
+  return contracted;
+}
+
 // Every op left has a predecessor left, so walking backwards must come round.
 Error CycleError(const GraphData& graph, const Csr<OpId, OpId>& successors,
                  const std::vector<int32_t>& waiting) {
@@ -99,21 +122,42 @@ void DeriveDataEdges(GraphData& graph) {
   graph.consumers = Transposed(rows, graph.ops.size());
 }
 
+namespace {
+
+const Collective* CollectiveOf(const GraphData& graph, OpId op) {
+  if (graph.collectives.empty() || !graph.collective_of[op].valid()) return nullptr;
+  return &graph.collectives[graph.collective_of[op]];
+}
+
+// Not a member that another one stands for.
+bool IsNode(const GraphData& graph, OpId op) {
+  const Collective* collective = CollectiveOf(graph, op);
+  return collective == nullptr ||
+         *std::min_element(collective->members.begin(), collective->members.end()) == op;
+}
+
+}  // namespace
+
 Result<std::vector<OpId>> TopologicalOrder(const GraphData& graph) {
   const size_t count = graph.ops.size();
-  const Csr<OpId, OpId> successors = AllSuccessors(graph);
+  Csr<OpId, OpId> successors = AllSuccessors(graph);
+  if (!graph.collectives.empty()) successors = Contracted(graph, successors);
   std::vector<int32_t> waiting(count, 0);
   for (OpId to : successors.items) ++waiting[to.index()];
   std::priority_queue<OpId, std::vector<OpId>, std::greater<>> ready;
   for (OpId op : IdRange<OpId>(count)) {
-    if (waiting[op.index()] == 0) ready.push(op);
+    if (waiting[op.index()] == 0 && IsNode(graph, op)) ready.push(op);
   }
   std::vector<OpId> order;
   order.reserve(count);
   while (!ready.empty()) {
     const OpId op = ready.top();
     ready.pop();
-    order.push_back(op);
+    if (const Collective* collective = CollectiveOf(graph, op)) {
+      order.insert(order.end(), collective->members.begin(), collective->members.end());
+    } else {
+      order.push_back(op);
+    }
     for (OpId to : successors[op]) {
       if (--waiting[to.index()] == 0) ready.push(to);
     }

@@ -14,7 +14,8 @@ namespace placewright {
 void DeriveDataEdges(GraphData& graph);
 
 // A topological order over data edges and the order edges derived so far, by smallest op id among
-// the ready. Errors: kGraphCycle, naming at most eight ops on one cycle.
+// the ready; the members of a collective are one node, which has the smallest of their ids, and follow
+// one another as it lists them. Errors: kGraphCycle, naming at most eight ops on one cycle.
 // Complexity: O((ops + edges) log ops).
 Result<std::vector<OpId>> TopologicalOrder(const GraphData& graph);
 

@@ -117,6 +117,13 @@ struct Op {
   std::vector<NamedValue> attributes;  // keyword arguments or ONNX attributes
 };
 
+// Ops on distinct devices that begin and end together, once all of them are ready (simulator rule
+// 15): an all-reduce, say, with one member op on every device that takes part.
+struct Collective {
+  std::string name;           // unique among collectives
+  std::vector<OpId> members;  // at least one, distinct
+};
+
 // Why an order edge exists.
 enum class OrderKind : uint8_t { kReadAfterWrite, kWriteAfterRead, kWriteAfterWrite };
 struct OrderEdge {
@@ -140,6 +147,8 @@ struct GraphData {
   Csr<OpId, OpId> consumers, producers;
   std::vector<OrderEdge> order_edges;
   std::vector<OpId> topological_order;
+  IdVector<CollectiveId, Collective> collectives;
+  IdVector<OpId, CollectiveId> collective_of;  // empty without collectives
   IdVector<ModuleId, std::string> modules;
   IdVector<OpId, GroupId> group_of;
   size_t group_count = 0;
@@ -179,8 +188,19 @@ class Graph {
   // edge already. Sorted by (from, to). At most one kind a pair (the first in OrderKind). A view
   // reads no bytes, so no write waits for it; it does come after the write whose version it names.
   std::span<const OrderEdge> order_edges() const { return data_.order_edges; }
-  // A topological order over data and order edges (by op id among the ready).
+  // A topological order over data and order edges (by op id among the ready). The members of a
+  // collective come when the last of them may, one behind the other.
   std::span<const OpId> topological_order() const { return data_.topological_order; }
+
+  size_t collective_count() const { return data_.collectives.size(); }
+  IdRange<CollectiveId> collectives() const {
+    return IdRange<CollectiveId>(data_.collectives.size());
+  }
+  const Collective& collective(CollectiveId id) const { return data_.collectives[id]; }
+  // The one that the op is a member of, or none.
+  CollectiveId collective_of(OpId op) const {
+    return data_.collective_of.empty() ? CollectiveId() : data_.collective_of[op];
+  }
 
   // Module paths: id 0 is the root, ""; separators as in the source ('.' ATen, '/' ONNX).
   size_t module_count() const { return data_.modules.size(); }

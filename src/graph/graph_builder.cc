@@ -318,6 +318,30 @@ void GraphBuilder::Colocate(std::string a, std::string b) {
   colocated_.emplace_back(std::move(a), std::move(b));
 }
 
+Status GraphBuilder::AddCollective(std::string name, std::vector<OpId> members) {
+  PW_RETURN_IF_ERROR(CheckName("a collective", name));
+  const std::string place = InName("collective", name);
+  if (members.empty()) return MakeError(ErrorCode::kField, "it has no members", place);
+  const CollectiveId id(data_.collectives.size());
+  data_.collective_of.resize(data_.ops.size());
+  for (const OpId op : members) {
+    PW_CHECK(op.valid() && op.index() < data_.ops.size());
+    const CollectiveId other = std::exchange(data_.collective_of[op], id);
+    if (!other.valid()) continue;
+    return MakeError(
+        ErrorCode::kField,
+        fmt::format(
+            "{} is a member {}", Printable(data_.ops[op].name, 80),
+            other == id ? "twice" : "of " + Printable(data_.collectives[other].name, 80) + ", too"),
+        place);
+  }
+  if (!collective_names_.insert(name).second) {
+    return MakeError(ErrorCode::kDuplicateName, "two collectives have this name", place);
+  }
+  data_.collectives.push_back({std::move(name), std::move(members)});
+  return Ok();
+}
+
 TensorId GraphBuilder::Lookup(std::string_view tensor_name) const {
   const auto name_of = [&](int32_t i) { return std::string_view(data_.tensors[TensorId(i)].name); };
   return TensorId(tensor_ids_.Find(tensor_name, name_of));
@@ -398,6 +422,7 @@ Status GraphBuilder::CheckNoWrites() const {
 Result<Graph> GraphBuilder::Build() && {
   PW_RETURN_IF_ERROR(CheckAllDeclaredProduced());
   PW_RETURN_IF_ERROR(ResolveAfter());
+  if (!data_.collectives.empty()) data_.collective_of.resize(data_.ops.size());
   DeriveDataEdges(data_);
   // Versions are resolved in file order; where the file has none, nothing is written in place.
   std::vector<OpId> order;

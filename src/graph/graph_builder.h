@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -83,6 +84,10 @@ class GraphBuilder {
   // of no op (kUnknownName).
   void Colocate(std::string a, std::string b);
 
+  // Declares that these ops begin and end together. They have been added; no op is a member of two
+  // collectives. Errors: kDuplicateName, kField (no members, an op twice).
+  Status AddCollective(std::string name, std::vector<OpId> members);
+
   TensorId Lookup(std::string_view tensor_name) const;        // invalid if there is none
   Result<TensorId> Find(std::string_view tensor_name) const;  // kUnknownName, with near names
   void SetOutputs(std::vector<TensorId> outputs);
@@ -123,6 +128,7 @@ class GraphBuilder {
   bool has_given_homes_ = false;
   NameIndex tensor_ids_, op_ids_;
   std::unordered_map<std::string, std::string_view> types_;
+  std::unordered_set<std::string> collective_names_;
 };
 
 }  // namespace placewright

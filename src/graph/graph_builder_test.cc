@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/uncovered_order_edges.h"
 #include "graph/test_graphs.h"
 #include "graph/text_form.h"
+#include "graph/uncovered_order_edges.h"
 
 namespace placewright {
 namespace {

@@ -65,6 +65,14 @@ bool SameStorage(const Storage& a, const Storage& b) {
          AllSame(a.versions, b.versions, SameVersion);
 }
 
+bool SameCollectives(const Graph& a, const Graph& b) {
+  return a.collective_count() == b.collective_count() &&
+         AllOf(a.collectives(), [&](CollectiveId id) {
+           return a.collective(id).name == b.collective(id).name &&
+                  a.collective(id).members == b.collective(id).members;
+         });
+}
+
 bool SameLaws(const BatchScaling* a, const BatchScaling* b) {
   return (a == nullptr) == (b == nullptr) && (a == nullptr || *a == *b);
 }
@@ -77,7 +85,7 @@ bool SameGraph(const Graph& a, const Graph& b) {
     return false;
   }
   return a.name() == b.name() && a.batch() == b.batch() &&
-         SameLaws(a.batch_scaling(), b.batch_scaling()) &&
+         SameLaws(a.batch_scaling(), b.batch_scaling()) && SameCollectives(a, b) &&
          AllOf(a.ops(), [&](OpId id) { return SameOp(a, b, id); }) &&
          AllOf(a.tensors(), [&](TensorId id) { return SameTensor(a.tensor(id), b.tensor(id)); }) &&
          AllOf(a.storages(),

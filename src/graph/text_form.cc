@@ -116,6 +116,12 @@ std::string ToText(const Graph& graph) {
     PutTensor(out, tensor);
   }
   for (OpId id : graph.ops()) PutOp(out, graph, id);
+  const auto member_name = [&](OpId op) { return graph.op(op).name; };
+  for (CollectiveId id : graph.collectives()) {
+    const Collective& collective = graph.collective(id);
+    fmt::format_to(out, "collective {}: {}\n", collective.name,
+                   Names(collective.members, member_name));
+  }
   for (StorageId id : graph.storages()) PutStorage(out, graph, id);
   for (const OrderEdge& edge : graph.order_edges()) {
     fmt::format_to(out, "order {} -> {} {}\n", graph.op(edge.from).name, graph.op(edge.to).name,

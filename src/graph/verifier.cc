@@ -73,6 +73,9 @@ class Verifier {
         graph_.consumers.offsets.size() != ops + 1 || graph_.producers.offsets.size() != ops + 1) {
       return Fail("", "an array by op does not have one entry for each op");
     }
+    if (graph_.collective_of.size() != (graph_.collectives.empty() ? 0 : ops)) {
+      return Fail("", "the ops' collectives do not have one entry for each op");
+    }
     if (graph_.home_op.size() != storages ||
         (!graph_.given_homes.empty() && graph_.given_homes.size() != storages)) {
       return Fail("", "an array by storage does not have one entry for each storage");
@@ -362,10 +365,30 @@ class Verifier {
       for (OpId consumer : graph_.consumers[op]) good = good && check(op, consumer);
     }
     for (const OrderEdge& edge : graph_.order_edges) good = good && check(edge.from, edge.to);
-    if (good) return Ok();
+    if (good) return CheckCollectives();
     PW_RETURN_IF_ERROR(TopologicalOrder(graph_));  // a cycle is the better message
     return AtOp(to, "the topological order lists it before " +
                         Printable(graph_.ops[from].name, 80) + ", which it needs");
+  }
+
+  // Every collective's members name it, no other op does, and they are neighbours in the order.
+  Status CheckCollectives() const {
+    size_t members = 0;
+    for (CollectiveId id : IdRange<CollectiveId>(graph_.collectives.size())) {
+      const Collective& collective = graph_.collectives[id];
+      members += collective.members.size();
+      bool good = !collective.members.empty();
+      for (size_t i = 0; good && i < collective.members.size(); ++i) {
+        const OpId op = collective.members[i];
+        good = IsOp(op) && graph_.collective_of[op] == id && !graph_.ops[op].is_view &&
+               position_[op] == position_[collective.members[0]] + static_cast<int32_t>(i);
+      }
+      if (good) continue;
+      return Fail(collective.name, "its members are not ops of its own, one behind the other");
+    }
+    for (const CollectiveId id : graph_.collective_of) members -= id.valid() ? 1 : 0;
+    if (members == 0) return Ok();
+    return Fail("", "an op is a member of a collective that does not list it");
   }
 
   // A version is read between its own write and the next.

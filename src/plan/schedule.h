@@ -27,9 +27,14 @@ struct TransferSpan {
   Nanos ready, start, end;
 };
 
+struct CollectiveSpan {
+  Nanos ready, start, end;  // ready: when the last member is
+};
+
 struct Schedule {
   IdVector<OpId, OpSpan> ops;
   std::vector<TransferSpan> transfers;  // by (start, storage, version, offset, length, to)
+  IdVector<CollectiveId, CollectiveSpan> collectives;
 };
 
 }  // namespace placewright

@@ -32,11 +32,8 @@ class Walker {
   Bottlenecks Walk() && {
     ExecOpId op = LastOp();
     while (op.valid()) {
-      VisitOp(op);
-      const Requirement last = LastRequirement(op);
-      const Nanos ready = last.end;
-      const OpSpan& span = schedule_.ops[p_.op_of[op]];
-      result_.device_wait[placement_[p_.op_of[op]]] += span.start - ready;
+      const CollectiveId collective = p_.CollectiveOf(op);
+      const Requirement last = collective.valid() ? VisitCollective(collective) : VisitOp(op);
       op = last.op;
       if (last.transfer.valid()) op = VisitTransfer(last.transfer);
     }
@@ -119,12 +116,32 @@ class Walker {
     }
   }
 
-  void VisitOp(ExecOpId op) {
+  Requirement VisitOp(ExecOpId op) {
     const OpId id = p_.op_of[op];
-    const Nanos duration = schedule_.ops[id].end - schedule_.ops[id].start;
+    const OpSpan& span = schedule_.ops[id];
+    const Nanos duration = span.end - span.start;
+    const Requirement last = LastRequirement(op);
     result_.path.push_back(id);
     result_.compute[placement_[id]] += duration;
+    result_.device_wait[placement_[id]] += span.start - last.end;
     by_type_[std::string(graph_.op(id).type)] += duration;
+    return last;
+  }
+
+  Requirement VisitCollective(CollectiveId id) {
+    Requirement last;
+    ExecOpId waited;  // the member that was ready last
+    for (ExecOpId member : p_.collective_members[id]) {
+      const Requirement one = LastRequirement(member);
+      if (waited.valid() && one.end <= last.end) continue;
+      last = one;
+      waited = member;
+    }
+    const OpSpan& span = schedule_.ops[p_.op_of[waited]];
+    result_.path.push_back(p_.op_of[waited]);
+    result_.collective += span.end - span.start;
+    result_.collective_wait += span.start - last.end;
+    return last;
   }
 
   // Returns the op that made what crossed, or none: it was there from the start.
@@ -165,7 +182,7 @@ Nanos Bottlenecks::Total() const {
   for (Nanos time : device_wait) total += time;
   for (Nanos time : transfer) total += time;
   for (Nanos time : link_wait) total += time;
-  return total;
+  return total + collective + collective_wait;
 }
 
 Bottlenecks FindBottlenecks(const SimGraph& sim_graph, const Graph& graph, const Cluster& cluster,
@@ -186,6 +203,8 @@ std::vector<Reason> TopReasons(const Bottlenecks& bottlenecks, const Cluster& cl
     add("moving over " + cluster.link(l).name, bottlenecks.transfer[l]);
     add("queueing for " + cluster.link(l).name, bottlenecks.link_wait[l]);
   }
+  add("in collectives", bottlenecks.collective);
+  add("queueing for collectives", bottlenecks.collective_wait);
   std::stable_sort(reasons.begin(), reasons.end(),
                    [](const Reason& a, const Reason& b) { return a.time > b.time; });
   return reasons;

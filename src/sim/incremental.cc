@@ -30,6 +30,7 @@ struct IncrementalSimulator::State {
         patch{{}, IdVector<DeviceId, __int128>(sim_graph.devices, 0)} {
     options.policy = policy;
     checkpoints.max = std::clamp<size_t>(memory_limit / engine.StateBytes(), 1, kMaxStates);
+    if (!p.collective_time.empty()) checkpoints.max = 0;  // such graphs are run in full
     storages_at.resize(p.exec_of.size());
     for (StorageId s : p.storage_ids()) {
       const bool persistent = p.storage_class[s] == StorageClass::kPersistent;

@@ -81,11 +81,12 @@ class Inventory {
 
 std::vector<PeakItem> ItemisePeak(const SimGraph& sim_graph, const Graph& graph,
                                   const Placement& placement, SchedulingPolicy policy,
-                                  DeviceId device) {
+                                  DeviceId device, const Sequences* sequences) {
   Engine engine(sim_graph);
   EngineOptions options;
   options.policy = policy;
   options.record = true;
+  options.sequences = sequences;
   engine.Run(placement, options);
   options.stop_device = device;
   options.stop_bytes = engine.memory()[device].peak;

@@ -8,6 +8,7 @@
 #include "graph/graph.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
+#include "plan/sequence.h"
 #include "sim/engine/sim_graph.h"
 
 namespace placewright {
@@ -26,7 +27,7 @@ struct PeakItem {
 // The bytes sum exactly to DeviceResult::tensor_peak. Cost: two simulations.
 std::vector<PeakItem> ItemisePeak(const SimGraph& sim_graph, const Graph& graph,
                                   const Placement& placement, SchedulingPolicy policy,
-                                  DeviceId device);
+                                  DeviceId device, const Sequences* sequences = nullptr);
 
 }  // namespace placewright
 

@@ -2,6 +2,7 @@
 #include "sim/placement_check.h"
 
 #include <string>
+#include <utility>
 
 #include "base/text.h"
 #include "sim/simulator.h"
@@ -64,6 +65,26 @@ Status VerifyGroups(const Graph& graph, const Cluster& cluster, const Placement&
   return Ok();
 }
 
+// Rule 15: the members of a collective lie on distinct devices.
+Status VerifyCollectives(const Graph& graph, const Cluster& cluster, const Placement& placement) {
+  for (CollectiveId id : graph.collectives()) {
+    const Collective& collective = graph.collective(id);
+    IdVector<DeviceId, OpId> member_on(cluster.device_count());
+    for (OpId op : collective.members) {
+      const OpId other = std::exchange(member_on[placement[op]], op);
+      if (!other.valid()) continue;
+      return MakeError(ErrorCode::kPlanInvalid,
+                       "members '" + Printable(graph.op(other).name) + "' and '" +
+                           Printable(graph.op(op).name) + "' of collective '" +
+                           Printable(collective.name) + "' both lie on '" +
+                           Printable(cluster.device(placement[op]).name) + "'",
+                       "collective " + Printable(collective.name),
+                       "Place the members of a collective on distinct devices.");
+    }
+  }
+  return Ok();
+}
+
 // Every slice reaches the devices of its readers.
 Status VerifyRoutes(const SimGraph& p, const Graph& graph, const Cluster& cluster,
                     const Placement& placement) {
@@ -101,6 +122,7 @@ Status CheckPlacementLegal(const SimGraph& sim_graph, const Graph& graph, const 
   PW_RETURN_IF_ERROR(VerifyDevices(sim_graph, graph, placement));
   PW_RETURN_IF_ERROR(VerifySupport(sim_graph, graph, cluster, placement));
   PW_RETURN_IF_ERROR(VerifyGroups(graph, cluster, placement));
+  PW_RETURN_IF_ERROR(VerifyCollectives(graph, cluster, placement));
   return VerifyRoutes(sim_graph, graph, cluster, placement);
 }
 

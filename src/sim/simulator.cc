@@ -30,10 +30,11 @@ const SimResult& Simulator::Run(const Placement& placement, const SimOptions& op
   engine_options.policy = options.policy;
   engine_options.record = options.schedule || options.feedback;
   engine_options.abandon_above = options.abandon_above.count;
+  engine_options.sequences = options.sequences;
   SimResult& result = state_->result;
   const EngineOutcome outcome = state_->engine.Run(placement, engine_options);
   FillResult(state_->sim_graph, state_->engine, outcome, &result);
-  if (result.abandoned) return result;
+  if (result.abandoned || result.stuck.valid()) return result;
   if (options.schedule) result.schedule = MakeSchedule(state_->sim_graph, state_->engine);
   if (options.feedback) AddFeedback(state_->sim_graph, state_->engine, &result);
   return result;

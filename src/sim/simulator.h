@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
+#include "plan/sequence.h"
 #include "sim/engine/sim_graph.h"
 
 namespace placewright {
@@ -20,6 +21,7 @@ struct SimOptions {
   bool feedback = false;  // busy and idle shares of devices and links
   // Stop as soon as the step time must exceed this; the result is then `abandoned`.
   Nanos abandon_above = Nanos(kMaxQuantity);
+  const Sequences* sequences = nullptr;  // of the placement; rule 16
 };
 
 struct DeviceResult {
@@ -37,7 +39,7 @@ struct DeviceResult {
 struct LinkResult {
   Nanos busy;
   Bytes moved;
-  int32_t transfers = 0;
+  int32_t transfers = 0, collectives = 0;
 };
 
 struct SimResult {
@@ -47,6 +49,9 @@ struct SimResult {
   std::vector<DeviceResult> devices;
   std::vector<LinkResult> links;  // feedback only
   std::optional<Schedule> schedule;
+  // The given sequences make ops wait for one another (SequenceDeadlock); else none. All else is
+  // then of no meaning.
+  OpId stuck;
   Bytes TotalOver() const;
 };
 

@@ -79,7 +79,8 @@ int64_t Saturated(__int128 bytes) {
 
 void FillResult(const SimGraph& p, const Engine& engine, EngineOutcome outcome, SimResult* result) {
   result->abandoned = outcome == EngineOutcome::kAbandoned;
-  result->feasible = !result->abandoned;
+  result->stuck = outcome == EngineOutcome::kStuck ? p.op_of[engine.StuckOp()] : OpId();
+  result->feasible = !result->abandoned && !result->stuck.valid();
   result->step_time = Nanos(engine.now());
   result->links.clear();
   result->schedule.reset();
@@ -128,6 +129,10 @@ Schedule MakeSchedule(const SimGraph& p, const Engine& engine) {
               return std::tie(a.start, a.storage, a.version, a.offset, a.length, a.to) <
                      std::tie(b.start, b.storage, b.version, b.offset, b.length, b.to);
             });
+  for (CollectiveId id : IdRange<CollectiveId>(p.collective_time.size())) {
+    const Engine::TransferTimes& times = engine.collective_times()[id];
+    schedule.collectives.push_back({Nanos(times.ready), Nanos(times.start), Nanos(times.end)});
+  }
   return schedule;
 }
 
@@ -143,9 +148,17 @@ void AddFeedback(const SimGraph& p, const Engine& engine, SimResult* result) {
       ++link.transfers;
     }
   }
+  for (CollectiveId id : IdRange<CollectiveId>(p.collective_time.size())) {
+    const Engine::TransferTimes& times = engine.collective_times()[id];
+    for (LinkId link : p.collective_links[id]) {
+      result->links[link.index()].busy += Nanos(times.end - times.start);
+      ++result->links[link.index()].collectives;
+    }
+  }
   const IdVector<ExecOpId, Requirements> requirements = FindRequirements(p, engine);
   IdVector<DeviceId, std::vector<Interval>> waits(p.devices), runs(p.devices);
   for (ExecOpId op : p.exec_ops()) {
+    if (p.CollectiveOf(op).valid()) continue;  // occupies no device
     const DeviceId device = engine.DeviceOf(op);
     runs[device].emplace_back(engine.op_start()[op], engine.op_end()[op]);
     if (requirements[op].transfers > requirements[op].other) {

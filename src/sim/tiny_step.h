@@ -116,6 +116,15 @@ class TinyStep {
     return Keep(Add(std::move(spec), device, 0, options)[0], offset, length);
   }
   void Tie(TensorId a, TensorId b) { builder_.Tie(a, b); }
+  // Ops begin and end together, and hold these links (by number) for `time`.
+  void Collective(const std::string& name, std::vector<OpId> members, std::vector<int32_t> links,
+                  int64_t time) {
+    PW_CHECK(builder_.AddCollective(name, std::move(members)).ok());
+    CostTable::CollectiveCost cost{Nanos(time), {}};
+    for (int32_t link : links) cost.links.push_back(links_[link]);
+    collectives_.push_back(std::move(cost));
+  }
+  int32_t links() const { return static_cast<int32_t>(links_.size()); }
 
   TinyProblem Build() {
     Result<Graph> graph = std::move(builder_).Build();
@@ -128,6 +137,7 @@ class TinyStep {
         problem.costs.SetTime(op, device, Nanos(times[device.index()]));
       }
     }
+    problem.costs.SetCollectives(collectives_);
     problem.sim_graph = BuildSimGraph(problem.graph, problem.cluster, problem.costs);
     return problem;
   }
@@ -165,6 +175,7 @@ class TinyStep {
   std::vector<LinkId> links_;
   std::vector<std::pair<int64_t, int64_t>> ranges_;  // of each tensor in its storage
   std::vector<std::vector<int64_t>> times_;
+  IdVector<CollectiveId, CostTable::CollectiveCost> collectives_;
   Placement placement_;
 };
 

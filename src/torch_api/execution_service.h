@@ -13,6 +13,7 @@
 #include "graph/graph.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
+#include "plan/sequence.h"
 
 namespace placewright {
 
@@ -45,6 +46,8 @@ struct ExecutionRequest {
   // The same bits in every run, on GPUs, too: kernels that LibTorch calls deterministic, no TF32, no cuDNN
   // benchmark, a fixed workspace of cuBLAS. From then on, for the whole process: LibTorch's switches are its.
   bool deterministic = false;
+  // Devices that run their ops in exactly this order, whatever the policy; of `placement`.
+  Sequences sequences{};
 };
 
 class Execution {
@@ -78,7 +81,8 @@ class Execution {
 class ExecutionService {
  public:
   virtual ~ExecutionService() = default;
-  // Sets all inputs to seeded values. Errors: kUnknownName, kField (the graph is no recorded step that
+  // Sets all inputs to seeded values. Errors: kUnknownName, kPlanInvalid (sequences that make ops wait for
+  // one another), kField (the graph is no recorded step that
   // this LibTorch can run), kDeviceMemory.
   virtual Result<std::unique_ptr<Execution>> Start(ExecutionRequest request) const = 0;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "program_runner.h"
+#include "recorded_mlp.h"
 #include "small_graphs.h"
 
 namespace placewright {
@@ -141,6 +142,26 @@ TEST_F(SimulateCommand, PlacementMayComeFromAFile) {
   EXPECT_THAT(incomplete.json()["error"]["message"].get<std::string>(), HasSubstr("op1"));
 }
 
+// d1 runs op2 only behind op1, which d0 has: the list that says otherwise is refused, and so is one that
+// is of another placement.
+TEST_F(SimulateCommand, SequencesStandBesideThePlacement) {
+  Write("net.json", ChainGraph(3, kPlenty).dump());
+  const auto simulate = [&](const Json& sequence) {
+    const Json placement = {{"placement", {{"op0", "d1"}, {"op1", "d0"}, {"op2", "d1"}}},
+                            {"sequence", sequence}};
+    Write("map.json", placement.dump());
+    return RunJson({"simulate", "net.json", "--placement", "map.json"});
+  };
+  EXPECT_EQ(simulate({{"d1", {"op0", "op2"}}}).json()["step_time_ns"], 2300);
+  const Outcome stuck = simulate({{"d1", {"op2", "op0"}}});
+  EXPECT_EQ(stuck.status, 3);
+  EXPECT_EQ(stuck.json()["error"]["code"], "plan-invalid");
+  EXPECT_EQ(stuck.json()["error"]["file"], "map.json");
+  EXPECT_THAT(stuck.json()["error"]["message"].get<std::string>(), HasSubstr("\"op2\" of d1"));
+  EXPECT_EQ(simulate({{"d1", {"op1"}}}).json()["error"]["code"], "plan-mismatch");
+  EXPECT_EQ(simulate({{"d1", "op1"}}).json()["error"]["code"], "field");
+}
+
 std::string Gunzip(const std::filesystem::path& path) {
   std::string text;
   gzFile file = gzopen(path.c_str(), "rb");
@@ -154,16 +175,25 @@ std::string Gunzip(const std::filesystem::path& path) {
 }
 
 TEST_F(SimulateCommand, EqualsThePublicVectors) {
-  const std::filesystem::path path =
-      std::filesystem::path(PLACEWRIGHT_SHARED_DATA) / "simulator/vectors.json.gz";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not here";
-  const Json vectors = Json::parse(Gunzip(path));
-  ASSERT_GT(vectors.size(), 50u);
+  Json vectors = Json::array();
+  for (const char* file : {"vectors.json.gz", "vectors2.json.gz"}) {
+    const std::filesystem::path path =
+        std::filesystem::path(PLACEWRIGHT_SHARED_DATA) / "simulator" / file;
+    if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not here";
+    for (const Json& vector : Json::parse(Gunzip(path))) vectors.push_back(vector);
+  }
+  ASSERT_GT(vectors.size(), 150u);
   for (size_t i = 0; i < vectors.size(); ++i) {
     Json graph = vectors[i];
     const Json expected = graph["expected"];
     graph.erase("expected");
     Write("vector.json", graph.dump());
+    if (expected.contains("error")) {
+      const Outcome refused = RunJson({"simulate", "vector.json"});
+      EXPECT_EQ(refused.status, 3) << i;
+      EXPECT_THAT(refused.json()["error"].dump(), HasSubstr(expected["error"].get<std::string>()));
+      continue;
+    }
     for (const char* order : {"fifo", "critical-path"}) {
       const Json result =
           RunJson({"simulate", "vector.json", "--order", order, "--schedule"}).json();
@@ -255,6 +285,25 @@ TEST_F(InspectCommand, CutsOpsIntoGroups) {
     line.insert(line.end(), wrong.begin(), wrong.end());
     EXPECT_EQ(Run(line).status, 2) << wrong[0];
   }
+}
+
+using InspectRecorded = RecordedMlp;
+
+TEST_F(InspectRecorded, NamesAxesAndSaysWhatASplitOfTheBatchMakes) {
+  const Json axes = RunJson({"inspect", "mlp.json.gz", "--axes"}).json();
+  EXPECT_EQ(axes["schema"], "placewright.axes/1");
+  EXPECT_EQ(axes["axes"][0]["name"], "batch");
+  EXPECT_EQ(axes["axes"][0]["size"], axes["batch"]);
+  int64_t outputs = 0;
+  for (const Json& op : axes["ops"]) outputs += static_cast<int64_t>(op["outputs"].size());
+  const Json& split = axes["splittable"];
+  EXPECT_EQ(
+      split["concat"].get<int64_t>() + split["sum"].get<int64_t>() + split["whole"].get<int64_t>(),
+      outputs);
+  EXPECT_GT(split["concat"].get<int64_t>(), 0);
+  EXPECT_GT(split["sum"].get<int64_t>(), 0);
+  EXPECT_THAT(Run({"inspect", "mlp.json.gz", "--axes"}).out, HasSubstr("named axes"));
+  EXPECT_EQ(Run({"inspect", "mlp.json.gz", "--axes", "--modules"}).status, 2);
 }
 
 TEST_F(SimulateCommand, InspectListsOpsInATraversalOrder) {

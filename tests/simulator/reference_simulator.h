@@ -18,8 +18,14 @@ namespace placewright {
 class ReferenceSimulator {
  public:
   ReferenceSimulator(const Graph& graph, const Cluster& cluster, const CostTable& costs,
-                     const Placement& placement, SchedulingPolicy policy)
-      : graph_(graph), cluster_(cluster), costs_(costs), placement_(placement), policy_(policy) {}
+                     const Placement& placement, SchedulingPolicy policy,
+                     const Sequences& sequences = {})
+      : graph_(graph),
+        cluster_(cluster),
+        costs_(costs),
+        placement_(placement),
+        policy_(policy),
+        sequences_(sequences) {}
 
   struct Slice {
     int32_t storage, version;
@@ -49,6 +55,7 @@ class ReferenceSimulator {
       };
       for (const auto& [op, span] : ops) consider(span, ended_.contains(op));
       for (const auto& [key, span] : transfers) consider(span, arrived_.contains(key));
+      for (const auto& [id, span] : collectives) consider(span, over_.contains(id));
       if (next < 0) break;
       now = next;
       std::set<int32_t> ended;
@@ -58,6 +65,9 @@ class ReferenceSimulator {
       }
       for (const auto& [key, span] : transfers) {
         if (span.start >= 0 && span.end == now) arrived.insert(key);
+      }
+      for (const auto& [id, span] : collectives) {
+        if (span.start >= 0 && span.end == now) over_.insert(id);
       }
       ended_.insert(ended.begin(), ended.end());
       arrived_.insert(arrived.begin(), arrived.end());
@@ -70,6 +80,18 @@ class ReferenceSimulator {
   std::vector<int64_t> peak, peak_time;  // by device
   std::map<int32_t, Span> ops;           // exec ops by id
   std::map<std::pair<Slice, int32_t>, Span> transfers;
+  std::map<int32_t, Span> collectives;
+
+  // Rule 16: the op that is named where not all ran, or none.
+  OpId StuckOp() const {
+    for (const auto& sequence : sequences_) {
+      if (!sequence) continue;
+      for (OpId op : *sequence) {
+        if (!ended_.contains(op.value())) return op;
+      }
+    }
+    return OpId();
+  }
 
   int64_t ViewEnd(OpId view) const {
     int64_t end = 0;
@@ -118,6 +140,10 @@ class ReferenceSimulator {
       reads_[op.value()] = GroupsOf(op);
       for (const Slice& slice : reads_[op.value()]) readers_[slice].insert(op.value());
     }
+    for (CollectiveId id : graph_.collectives()) collectives[id.value()] = Span();
+  }
+  const std::vector<OpId>& MembersOf(int32_t id) const {
+    return graph_.collective(CollectiveId(id)).members;
   }
 
   // Ops whose end ends a view, or that an op waits for beside the writers of what it reads.
@@ -197,6 +223,11 @@ class ReferenceSimulator {
     for (auto& [op, span] : ops) {
       if (span.ready < 0 && IsReady(op)) span.ready = now;
     }
+    for (auto& [id, span] : collectives) {
+      bool ready = span.ready < 0;
+      for (OpId member : MembersOf(id)) ready = ready && ops[member.value()].ready >= 0;
+      if (ready) span.ready = now;
+    }
     for (const auto& [slice, readers] : readers_) {
       if (!AtHome(slice)) continue;
       for (int32_t device : Destinations(slice)) {
@@ -206,8 +237,7 @@ class ReferenceSimulator {
     }
   }
 
-  int64_t PathOf(int32_t op) {
-    if (paths_.contains(op)) return paths_[op];
+  int64_t LongestBehind(int32_t op) {
     int64_t longest = 0;
     for (const auto& [slice, readers] : readers_) {
       if (WriterOf(slice.storage, slice.version) != OpId(op)) continue;
@@ -223,7 +253,17 @@ class ReferenceSimulator {
       const int32_t writer = storage.versions[next].writer.value();
       if (writer != op) longest = std::max(longest, PathOf(writer));
     }
-    return paths_[op] = costs_.MinTime(OpId(op)).count + longest;
+    return longest;
+  }
+  int64_t PathOf(int32_t op) {
+    if (paths_.contains(op)) return paths_[op];
+    const CollectiveId id = graph_.collective_of(OpId(op));
+    if (!id.valid()) return paths_[op] = costs_.MinTime(OpId(op)).count + LongestBehind(op);
+    int64_t longest = 0;
+    for (OpId member : MembersOf(id.value())) {
+      longest = std::max(longest, LongestBehind(member.value()));
+    }
+    return paths_[op] = costs_.collectives()[id].time.count + longest;
   }
   std::tuple<int64_t, int32_t> ServiceKey(int32_t op) {
     return {policy_ == SchedulingPolicy::kFifo ? ops[op].ready : -PathOf(op), op};
@@ -245,21 +285,45 @@ class ReferenceSimulator {
     const std::vector<LinkId>& links = LinksOf(key);
     return std::find(links.begin(), links.end(), link) != links.end();
   }
-  bool MayStart(const std::pair<Slice, int32_t>& key) {
-    for (LinkId link : LinksOf(key)) {
+  TransferKey QueueKey(int32_t collective) {
+    const std::vector<OpId>& members = MembersOf(collective);
+    const int32_t first = std::min_element(members.begin(), members.end())->value();
+    return {collectives[collective].ready, first, -1, -1, -1, -1};
+  }
+  const std::vector<LinkId>& LinksOf(int32_t collective) const {
+    return costs_.collectives()[CollectiveId(collective)].links;
+  }
+  // Whether something else on one of the links keeps what has this key from starting.
+  bool MayStart(const std::vector<LinkId>& links, const TransferKey& key) {
+    const auto in_the_way = [&](const Span& span, bool over, const TransferKey& other) {
+      return span.ready >= 0 && !over && other != key && (span.start >= 0 || other < key);
+    };
+    for (LinkId link : links) {
       for (const auto& [other, span] : transfers) {
-        if (other == key || span.ready < 0 || arrived_.contains(other) || !Uses(other, link)) {
-          continue;
-        }
-        if (span.start >= 0) return false;  // the link is busy
-        if (QueueKey(other.first, other.second) < QueueKey(key.first, key.second)) return false;
+        if (!Uses(other, link)) continue;
+        const bool over = arrived_.contains(other);
+        if (in_the_way(span, over, QueueKey(other.first, other.second))) return false;
+      }
+      for (const auto& [id, span] : collectives) {
+        const std::vector<LinkId>& used = LinksOf(id);
+        if (std::find(used.begin(), used.end(), link) == used.end()) continue;
+        if (in_the_way(span, over_.contains(id), QueueKey(id))) return false;
       }
     }
     return true;
   }
+  // Rule 16: the only op that the device may start, or -1; -2 where the policy chooses.
+  int32_t NextInSequence(DeviceId device) const {
+    if (sequences_.empty() || !sequences_[device]) return -2;
+    for (OpId op : *sequences_[device]) {
+      if (!ended_.contains(op.value())) return op.value();
+    }
+    return -1;
+  }
   bool StartSomething(int64_t now) {
     for (auto& [key, span] : transfers) {
-      if (span.ready < 0 || span.start >= 0 || !MayStart(key)) continue;
+      if (span.ready < 0 || span.start >= 0) continue;
+      if (!MayStart(LinksOf(key), QueueKey(key.first, key.second))) continue;
       span.start = now;
       span.end = now + cluster_
                            .TransferDuration(DeviceId(HomeOf(key.first.storage)),
@@ -267,12 +331,25 @@ class ReferenceSimulator {
                            .count;
       return true;
     }
+    for (auto& [id, span] : collectives) {
+      if (span.ready < 0 || span.start >= 0 || !MayStart(LinksOf(id), QueueKey(id))) continue;
+      span.start = now;
+      span.end = now + costs_.collectives()[CollectiveId(id)].time.count;
+      for (OpId member : MembersOf(id)) {
+        ops[member.value()].start = span.start;
+        ops[member.value()].end = span.end;
+      }
+      return true;
+    }
     for (DeviceId device : cluster_.devices()) {
+      const int32_t turn = NextInSequence(device);
       int32_t best = -1;
       bool busy = false;
       for (const auto& [op, span] : ops) {
         if (placement_[OpId(op)] != device || span.ready < 0 || ended_.contains(op)) continue;
+        if (graph_.collective_of(OpId(op)).valid()) continue;
         busy |= span.start >= 0;
+        if (turn != -2 && op != turn) continue;
         if (span.start < 0 && (best < 0 || ServiceKey(op) < ServiceKey(best))) best = op;
       }
       if (busy || best < 0) continue;
@@ -341,11 +418,12 @@ class ReferenceSimulator {
   const CostTable& costs_;
   const Placement& placement_;
   SchedulingPolicy policy_;
+  const Sequences sequences_;
   int64_t now_ = 0;
   std::map<int32_t, std::set<Slice>> reads_;
   std::map<Slice, std::set<int32_t>> readers_;
   std::map<int32_t, int64_t> paths_;
-  std::set<int32_t> ended_;
+  std::set<int32_t> ended_, over_;  // ops; collectives
   std::set<std::pair<Slice, int32_t>> arrived_;
 };
 

@@ -13,17 +13,21 @@ namespace {
 
 constexpr uint64_t kCases = 1500;
 
-void ExpectEqualRuns(const TinyProblem& problem, SchedulingPolicy policy) {
+void ExpectEqualRuns(const TinyProblem& problem, SchedulingPolicy policy,
+                     const Sequences& sequences = {}) {
   ReferenceSimulator reference(problem.graph, problem.cluster, problem.costs, problem.placement,
-                               policy);
+                               policy, sequences);
   reference.Run();
   Simulator simulator(problem.sim_graph);
   SimOptions options;
   options.policy = policy;
+  options.sequences = &sequences;
   options.schedule = false;  // the loop without records
   const SimResult unrecorded = simulator.Run(problem.placement, options);
   options.schedule = true;
   const SimResult& result = simulator.Run(problem.placement, options);
+  ASSERT_EQ(result.stuck, reference.StuckOp());
+  if (result.stuck.valid()) return;
   ASSERT_EQ(result.step_time.count, reference.step_time);
   ASSERT_EQ(unrecorded.step_time, result.step_time);
   for (size_t d = 0; d < result.devices.size(); ++d) {
@@ -86,6 +90,55 @@ TEST(SimulatorProperty, EqualsTheReferenceInCriticalPathOrder) {
     ExpectEqualRuns(RandomStep(seed).Make(), SchedulingPolicy::kCriticalPath);
     if (HasFatalFailure()) return;
   }
+}
+
+// Rules 14 to 16: collectives, and orders that are given, some of which let nothing go on.
+TEST(SimulatorProperty, EqualsTheReferenceOnDistributedSteps) {
+  int steps = 0, collectives = 0, stuck = 0, sequences = 0;
+  for (uint64_t seed = 0; steps < 1200; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomStep random(seed, /*collectives=*/true);
+    const TinyProblem problem = random.Make();
+    if (!RandomStep::MembersApart(problem)) continue;
+    ++steps;
+    collectives += static_cast<int>(problem.graph.collective_count());
+    const auto policy = seed % 2 == 0 ? SchedulingPolicy::kFifo : SchedulingPolicy::kCriticalPath;
+    ExpectEqualRuns(problem, policy);
+    const Sequences given = random.RandomSequences(problem);
+    for (const auto& sequence : given) sequences += sequence ? 1 : 0;
+    ExpectEqualRuns(problem, policy, given);
+    SimOptions options;
+    options.policy = policy;
+    options.sequences = &given;
+    options.schedule = options.feedback = true;
+    Simulator simulator(problem.sim_graph);
+    const SimResult& result = simulator.Run(problem.placement, options);
+    if (HasFatalFailure()) return;
+    if (result.stuck.valid()) {
+      ++stuck;
+      continue;
+    }
+    const Bottlenecks bottlenecks = FindBottlenecks(
+        problem.sim_graph, problem.graph, problem.cluster, problem.placement, *result.schedule);
+    ASSERT_EQ(bottlenecks.Total(), result.step_time);
+    for (DeviceId device : problem.cluster.devices()) {
+      Bytes sum;
+      for (const PeakItem& item : ItemisePeak(problem.sim_graph, problem.graph, problem.placement,
+                                              policy, device, &given)) {
+        sum += item.bytes;
+      }
+      ASSERT_EQ(sum, result.devices[device.index()].tensor_peak);
+    }
+    const Nanos step_time = result.step_time;
+    options.abandon_above = Nanos(step_time.count - 1);
+    ASSERT_TRUE(simulator.Run(problem.placement, options).abandoned);
+    options.abandon_above = step_time;
+    ASSERT_FALSE(simulator.Run(problem.placement, options).abandoned);
+  }
+  // What the test is for does occur.
+  EXPECT_GT(collectives, 1000);
+  EXPECT_GT(sequences, 1000);
+  EXPECT_GT(stuck, 20);
 }
 
 // The items of the peak and the reasons for the step time leave nothing out and count nothing

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/commands/inspect_axes.h"
 #include "cli/commands/inspect_groups.h"
 #include "cli/request/assumptions.h"
 #include "cli/request/batch_proof.h"
@@ -92,12 +93,16 @@ class InspectCommand : public Command {
         .TypeName("ORDER")
         .Group("Output");
     AddGroupsOptions(app, &groups_);
+    app.AddFlag("--axes", axes_,
+                "Named axes instead, and what a split of the batch makes of each op")
+        .Group("Output");
     app.Footer(
         "Examples:\n"
         "  placewright inspect bert.json.gz\n"
         "  placewright inspect model.onnx --batch 32 --json\n"
         "  placewright inspect bert.json.gz --modules --depth 4\n"
-        "  placewright inspect bert.json.gz --groups acyclic --parts 8");
+        "  placewright inspect bert.json.gz --groups acyclic --parts 8\n"
+        "  placewright inspect bert.json.gz --axes");
     return app;
   }
 
@@ -108,9 +113,10 @@ class InspectCommand : public Command {
       PW_ASSIGN(order, ParseVisitOrder(*order_));
     }
     PW_ASSIGN(const std::optional<GroupingMethod> groups, ParseGroups(groups_));
-    if ((modules_ ? 1 : 0) + (order ? 1 : 0) + (groups ? 1 : 0) > 1) {
-      return MakeError(ErrorCode::kUsage, "--modules, --order and --groups ask for different lists",
-                       "", "Give one of them.");
+    if ((modules_ ? 1 : 0) + (order ? 1 : 0) + (groups ? 1 : 0) + (axes_ ? 1 : 0) > 1) {
+      return MakeError(ErrorCode::kUsage,
+                       "--modules, --order, --groups and --axes ask for different lists", "",
+                       "Give one of them.");
     }
     if (depth_ && !modules_) {
       return MakeError(ErrorCode::kUsage, "--depth is of --modules alone", "", "Add --modules.");
@@ -118,12 +124,16 @@ class InspectCommand : public Command {
     // The structure does not depend on sizes, so that open dimensions are no error here.
     PW_ASSIGN(const LoadedGraph loaded, LoadGraphOrModel(graph_, {batch_, "", dimensions, true}));
     const std::vector<std::string> assumptions = DescribeAssumptions(loaded);
-    if (modules_ || order_ || groups ||
+    if (modules_ || order_ || groups || axes_ ||
         context.console.json) {  // results that have no room for notes
       for (const std::string& line : assumptions) context.console.Note(line);
     }
     if (modules_) {
       PrintModules(loaded.graph, context.console);
+      return 0;
+    }
+    if (axes_) {
+      PrintAxes(loaded.graph, context.console);
       return 0;
     }
     if (order) {
@@ -235,7 +245,7 @@ class InspectCommand : public Command {
   std::string graph_;
   std::optional<int64_t> batch_;
   std::vector<std::string> dimensions_;
-  bool modules_ = false;
+  bool modules_ = false, axes_ = false;
   std::optional<std::string> order_;
   GroupsRequest groups_;
   std::optional<int> depth_;

@@ -135,6 +135,7 @@ class RunCommand : public Command {
     request.seed = seed_;
     request.batches = batches_;
     request.deterministic = deterministic_;
+    request.sequences = loaded.sequences;
     PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kRun));
     const ExecutionService* const service = library.api().executions();
     if (service == nullptr) {
@@ -282,7 +283,10 @@ class RunCommand : public Command {
     if (svg_.empty() && html_.empty()) return Ok();
     Simulator simulator(sim_graph);
     // For what lies in memory beside tensors.
-    const SimResult& predicted = simulator.Run(placement, {loaded.plan.policy, false, false});
+    SimOptions options;
+    options.policy = loaded.plan.policy;
+    options.sequences = &loaded.sequences;
+    const SimResult& predicted = simulator.Run(placement, options);
     const std::string subtitle =
         fmt::format("executed: {} a step (predicted {})", FormatNanos(measured.schedule_time),
                     FormatNanosLike(loaded.plan.step_time, measured.schedule_time));

@@ -106,7 +106,14 @@ class SimulateCommand : public Command {
       return 0;
     }
     Simulator simulator(sim_graph);
-    const SimResult& result = simulator.Run(subject.placement, {subject.inputs.policy, true, true});
+    SimOptions options = {subject.inputs.policy, true, true};
+    options.sequences = &subject.inputs.sequences;
+    const SimResult& result = simulator.Run(subject.placement, options);
+    if (result.stuck.valid()) {
+      Error error = SequenceDeadlock(graph, cluster, subject.placement, result.stuck);
+      error.file = subject.placement_file;
+      return error;
+    }
     PW_RETURN_IF_ERROR(CheckNotSaturated(sim_graph, graph, cluster, subject.placement, result)
                            .InFile(input_.graph));
     const Analysis analysis =
@@ -241,10 +248,13 @@ class SimulateCommand : public Command {
     Subject subject;
     PW_ASSIGN(subject.inputs, LoadInputs(input_));
     std::optional<NamedPlacement> named = std::move(subject.inputs.graph.placement);
+    NamedSequences sequences = std::move(subject.inputs.graph.sequences);
     subject.placement_file = placement_.empty() ? input_.graph : placement_;
     if (!placement_.empty()) {
-      PW_ASSIGN(named,
+      PW_ASSIGN(LoadedPlacement loaded,
                 LoadPlacement(placement_, subject.inputs.graph, subject.inputs.cluster.cluster));
+      named = std::move(loaded.placement);
+      sequences = std::move(loaded.sequences);
     }
     if (!named) {
       return MakeError(
@@ -254,6 +264,10 @@ class SimulateCommand : public Command {
     }
     PW_ASSIGN(subject.placement,
               ResolvePlacement(*named, subject.inputs.graph.graph, subject.inputs.cluster.cluster)
+                  .InFile(subject.placement_file));
+    PW_ASSIGN(subject.inputs.sequences,
+              ResolveSequences(sequences, subject.inputs.graph.graph,
+                               subject.inputs.cluster.cluster, subject.placement)
                   .InFile(subject.placement_file));
     return subject;
   }

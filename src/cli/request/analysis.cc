@@ -21,8 +21,8 @@ Analysis Analyze(const Inputs& inputs, const SimGraph& sim_graph, const Placemen
   for (DeviceId device : cluster.devices()) {
     const bool holds = result.devices[device.index()].tensor_peak.count > 0;
     if (device != fullest && !(all_devices && holds)) continue;
-    analysis.peaks.emplace_back(device,
-                                ItemisePeak(sim_graph, graph, placement, inputs.policy, device));
+    analysis.peaks.emplace_back(
+        device, ItemisePeak(sim_graph, graph, placement, inputs.policy, device, &inputs.sequences));
   }
   analysis.result = std::move(result);
   return analysis;

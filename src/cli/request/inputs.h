@@ -22,6 +22,7 @@ struct Inputs {
   std::vector<LinkId> links;  // of the cluster, whose figures come from it
   size_t plan_links = 0;      // of the cluster, whose figures a plan has kept
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
+  Sequences sequences;  // of the placement that is looked at, if one was given with them
   FloatPrecision precision = FloatPrecision::kPyTorch;  // of modelled costs
   std::map<std::string, int64_t> dimensions;            // --dim
 };

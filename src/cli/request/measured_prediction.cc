@@ -23,10 +23,15 @@ std::vector<DeviceState> Between(const std::vector<DeviceState>& before,
 }
 
 Prediction Predict(const Graph& graph, const Cluster& cluster, const CostTable& costs,
-                   const Placement& placement, SchedulingPolicy policy) {
+                   const Placement& placement, SchedulingPolicy policy,
+                   const Sequences* sequences) {
   const SimGraph sim_graph = BuildSimGraph(graph, cluster, costs);
   Prediction prediction;
-  prediction.result = Simulator(sim_graph).Run(placement, {policy, true, false});
+  SimOptions options;
+  options.policy = policy;
+  options.schedule = true;
+  options.sequences = sequences;
+  prediction.result = Simulator(sim_graph).Run(placement, options);
   const Schedule& schedule = *prediction.result.schedule;
   prediction.peaks = PeaksWithWorkspace(sim_graph, placement, schedule,
                                         MemoryCurves(sim_graph, placement, schedule));
@@ -66,7 +71,10 @@ std::optional<MeasuredPrediction> MeasuredPrediction::OfPlan(const PlanInputs& l
   if (!std::filesystem::exists(store, failed)) return std::nullopt;
   const auto read = [&]() -> Result<MeasuredPrediction> {
     PW_ASSIGN(const FloatPrecision precision, ParseFloatPrecision(plan.precision));
-    return Read(loaded.graph.graph, loaded.cluster.cluster, store, precision);
+    PW_ASSIGN(MeasuredPrediction prediction,
+              Read(loaded.graph.graph, loaded.cluster.cluster, store, precision));
+    prediction.sequences_ = &loaded.sequences;
+    return prediction;
   };
   Result<MeasuredPrediction> measured = read();
   if (measured.ok()) return measured.Take();
@@ -85,12 +93,13 @@ Result<CostTable> MeasuredPrediction::CostsOf(std::vector<MeasuredDevice> measur
 Prediction MeasuredPrediction::Mixed(const CostTable& alone, const CostTable& busy,
                                      const Placement& placement, SchedulingPolicy policy) const {
   // As if all devices were at work all the time; then as much as they are.
-  Prediction prediction = placewright::Predict(graph_, cluster_, busy, placement, policy);
+  Prediction prediction =
+      placewright::Predict(graph_, cluster_, busy, placement, policy, sequences_);
   for (int pass = 0; pass < 2; ++pass) {
     const CostTable mixed = MixCosts(
         alone, busy,
         OverlapOf(graph_, placement, *prediction.result.schedule, cluster_.device_count()));
-    prediction = placewright::Predict(graph_, cluster_, mixed, placement, policy);
+    prediction = placewright::Predict(graph_, cluster_, mixed, placement, policy, sequences_);
   }
   return prediction;
 }

@@ -29,7 +29,8 @@ std::vector<DeviceState> Between(const std::vector<DeviceState>& before,
 
 // A placement with these costs.
 Prediction Predict(const Graph& graph, const Cluster& cluster, const CostTable& costs,
-                   const Placement& placement, SchedulingPolicy policy);
+                   const Placement& placement, SchedulingPolicy policy,
+                   const Sequences* sequences = nullptr);
 
 class MeasuredPrediction {
  public:
@@ -38,7 +39,8 @@ class MeasuredPrediction {
                                          const std::string& store, FloatPrecision precision);
 
   // What a plan's times were looked up in, where they are a store's that is still there: alone and with
-  // others at work, whichever the plan took. A store that cannot be read is noted, and is none.
+  // others at work, whichever the plan took; for the plan's own placement, with its sequences. `loaded`
+  // outlives it. A store that cannot be read is noted, and is none.
   static std::optional<MeasuredPrediction> OfPlan(const PlanInputs& loaded,
                                                   const std::string& plan_file, Console& console);
 
@@ -73,6 +75,7 @@ class MeasuredPrediction {
   FloatPrecision precision_;
   std::vector<MeasuredDevice> alone_rows_, busy_rows_;
   CostTable alone_, busy_;
+  const Sequences* sequences_ = nullptr;
   bool knows_loaded_ = false;
 };
 

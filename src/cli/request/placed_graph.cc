@@ -18,12 +18,23 @@ Result<PlanInputs> LoadPlacedGraph(const InputOptions& input, const std::string&
   const Graph& graph = inputs.graph.graph;
   const Cluster& cluster = inputs.cluster.cluster;
   PlanInputs placed;
-  PW_ASSIGN(placed.plan.placement, LoadPlacement(placement, inputs.graph, cluster));
+  PW_ASSIGN(LoadedPlacement loaded, LoadPlacement(placement, inputs.graph, cluster));
+  placed.plan.placement = std::move(loaded.placement);
   PW_ASSIGN(const Placement devices,
             ResolvePlacement(placed.plan.placement, graph, cluster).InFile(placement));
   const SimGraph sim_graph = BuildSimGraph(graph, cluster, inputs.costs);
   PW_RETURN_IF_ERROR(CheckPlacementLegal(sim_graph, graph, cluster, devices).InFile(placement));
-  const SimResult result = Simulator(sim_graph).Run(devices, {inputs.policy, false, false});
+  PW_ASSIGN(placed.sequences,
+            ResolveSequences(loaded.sequences, graph, cluster, devices).InFile(placement));
+  SimOptions options;
+  options.policy = inputs.policy;
+  options.sequences = &placed.sequences;
+  const SimResult result = Simulator(sim_graph).Run(devices, options);
+  if (result.stuck.valid()) {
+    Error error = SequenceDeadlock(graph, cluster, devices, result.stuck);
+    error.file = placement;
+    return error;
+  }
   Plan& plan = placed.plan;
   NameInputs(inputs, input, plan);
   // A plan's path of it is relative to the plan's file, of which there is none.

@@ -10,7 +10,7 @@
 
 namespace placewright {
 
-// `placement`: a JSON map from op to device, or a plan. The plan is made of what is simulated; it has no
+// `placement`: a JSON map from op to device, perhaps with sequences, or a plan. The plan is made of what is simulated; it has no
 // bound, no document and no schedule. Errors: those of LoadInputs and LoadPlacement, kPlanInvalid.
 Result<PlanInputs> LoadPlacedGraph(const InputOptions& input, const std::string& placement);
 

@@ -89,13 +89,13 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
                             const Planning& planning) {
   const Graph& graph = planning.inputs.graph.graph;
   const Cluster& cluster = planning.inputs.cluster.cluster;
-  PW_ASSIGN(const NamedPlacement named, LoadPlacement(path, planning.inputs.graph, cluster));
+  PW_ASSIGN(const LoadedPlacement loaded, LoadPlacement(path, planning.inputs.graph, cluster));
   std::optional<Plan> plan;
   PW_ASSIGN(const bool is_plan, IsPlan(path));
   if (is_plan) {
     PW_ASSIGN(plan, LoadPlan(path));
   }
-  Result<Placement> placement = ResolvePlacement(named, graph, cluster).InFile(path);
+  Result<Placement> placement = ResolvePlacement(loaded.placement, graph, cluster).InFile(path);
   if (!placement.ok())
     return plan ? OfOther(*plan, placement.error(), planning) : placement.error();
   PW_RETURN_IF_ERROR(

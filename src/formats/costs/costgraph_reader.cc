@@ -15,6 +15,7 @@ namespace placewright {
 namespace {
 
 constexpr std::string_view kSchema = "placewright.costgraph/1";
+constexpr std::string_view kSchema2 = "placewright.costgraph/2";
 
 Error InPlace(std::string_view place, Error error) {
   if (error.place.empty()) {
@@ -51,7 +52,7 @@ class Reader {
     return given ? it->get<std::string>() : "costgraph";
   }
 
-  Status ReadTop() const;
+  Status ReadTop();
   Status ReadDevices();
   Status ReadLinks();
   Status ReadRoutes();
@@ -61,6 +62,12 @@ class Reader {
   Status ReadOps();
   Status ReadOp(const Json& op, const std::string& place);
   Status ReadTimes(const Json& op, const std::string& place);
+  Result<std::vector<std::string>> ReadAfter(const Json& op, const std::string& name,
+                                             const std::string& place) const;
+  Status ReadCollectives();
+  Status ReadCollective(const Json& collective, const std::string& place);
+  Status CheckMember(size_t op, const std::string& place) const;
+  Status ReadSequences();
   Status ReadPlacement();
   Result<std::vector<size_t>> ReadNames(const Json& object, std::string_view key,
                                         const std::string& place, const Names& names,
@@ -68,14 +75,17 @@ class Reader {
   CostTable MakeCosts() const;
 
   const Json& document_;
+  bool version2_ = false;
   ClusterBuilder cluster_;
   GraphBuilder graph_;
-  Names devices_, links_, tensors_, ops_;
+  Names devices_, links_, tensors_, ops_, collectives_;
+  IdVector<CollectiveId, CostTable::CollectiveCost> collective_costs_;
   std::unordered_map<std::string, DeviceId> homes_;
   std::vector<std::string> home_names_;      // in file order
   std::vector<bool> is_input_;               // by tensor
   std::vector<std::vector<int64_t>> times_;  // by op; -1: not supported
   std::optional<NamedPlacement> placement_;
+  NamedSequences sequences_;
 };
 
 // An object without fields that the format does not know.
@@ -136,20 +146,30 @@ Result<std::vector<size_t>> Reader::ReadNames(const Json& object, std::string_vi
 
 // Unknown fields at the top are other programs' business, unless one stands for an optional field
 // that would silently go missing.
-Status Reader::ReadTop() const {
+Status Reader::ReadTop() {
   if (!document_.is_object()) {
     return MakeError(ErrorCode::kField, "the file is no JSON object", "");
   }
   PW_ASSIGN(const std::string schema, GetString(document_, "schema", ""));
-  if (schema != kSchema) {
-    return MakeError(
-        ErrorCode::kField,
-        fmt::format("is \"{}\"; this program reads {}", Printable(schema, 60), kSchema), "schema");
+  if (schema != kSchema && schema != kSchema2) {
+    return MakeError(ErrorCode::kField,
+                     fmt::format("is \"{}\"; this program reads {} and {}", Printable(schema, 60),
+                                 kSchema, kSchema2),
+                     "schema");
   }
+  version2_ = schema == kSchema2;
   if (document_.contains("name")) PW_RETURN_IF_ERROR(GetString(document_, "name", ""));
   for (const auto& [key, value] : document_.items()) {
-    for (const std::string_view optional : {"homes", "placement"}) {
-      if (key == optional || EditDistance(key, optional) > 2) continue;
+    for (const std::string_view optional : {"homes", "placement", "collectives", "sequence"}) {
+      const bool of_version2 = optional == "collectives" || optional == "sequence";
+      if (key == optional && of_version2 && !version2_) {
+        return MakeError(ErrorCode::kField,
+                         fmt::format("belongs to {}, and the file says {}", kSchema2, kSchema),
+                         key);
+      }
+      if (key == optional || (of_version2 && !version2_) || EditDistance(key, optional) > 2) {
+        continue;
+      }
       return MakeError(ErrorCode::kField, fmt::format("did you mean \"{}\"?", optional), key);
     }
   }
@@ -279,9 +299,16 @@ Status Reader::ReadOps() {
 }
 
 Status Reader::ReadOp(const Json& op, const std::string& place) {
-  PW_RETURN_IF_ERROR(CheckFields(op, {"name", "time_ns", "inputs", "outputs"}, place));
+  if (version2_) {
+    PW_RETURN_IF_ERROR(CheckFields(op, {"name", "time_ns", "inputs", "outputs", "after"}, place));
+  } else {
+    PW_RETURN_IF_ERROR(CheckFields(op, {"name", "time_ns", "inputs", "outputs"}, place));
+  }
   OpSpec spec;
   PW_ASSIGN(spec.name, NewName(op, ops_, "op", place));
+  if (op.contains("after")) {
+    PW_ASSIGN(spec.after, ReadAfter(op, spec.name, place));
+  }
   spec.type = "op";
   PW_RETURN_IF_ERROR(ReadTimes(op, place));
   PW_ASSIGN(const std::vector<size_t> inputs, ReadNames(op, "inputs", place, tensors_, "tensor"));
@@ -325,6 +352,86 @@ Status Reader::ReadTimes(const Json& op, const std::string& place) {
   return Ok();
 }
 
+// Names of ops, which may come later in the list: the graph's builder looks them up.
+Result<std::vector<std::string>> Reader::ReadAfter(const Json& op, const std::string& name,
+                                                   const std::string& place) const {
+  PW_ASSIGN(const Json* list, GetArray(op, "after", place));
+  std::vector<std::string> names;
+  std::set<std::string> distinct;
+  for (size_t i = 0; i < list->size(); ++i) {
+    const std::string item = fmt::format("{}.after[{}]", place, i);
+    PW_ASSIGN(std::string before, AsString((*list)[i], item));
+    if (before == name) {
+      return MakeError(ErrorCode::kGraphCycle, "the op comes after itself", item);
+    }
+    if (!distinct.insert(before).second) {
+      return MakeError(ErrorCode::kDuplicateName,
+                       fmt::format("\"{}\" is listed twice", Printable(before, 80)), item);
+    }
+    names.push_back(std::move(before));
+  }
+  return names;
+}
+
+// Behind the ops. Rule 15.
+Status Reader::ReadCollectives() {
+  if (!document_.contains("collectives")) return Ok();
+  PW_ASSIGN(const Json* collectives, GetArray(document_, "collectives", ""));
+  for (size_t i = 0; i < collectives->size(); ++i) {
+    PW_RETURN_IF_ERROR(ReadCollective((*collectives)[i], fmt::format("collectives[{}]", i)));
+  }
+  return Ok();
+}
+
+Status Reader::ReadCollective(const Json& collective, const std::string& place) {
+  PW_RETURN_IF_ERROR(CheckFields(collective, {"name", "members", "links", "time_ns"}, place));
+  PW_ASSIGN(std::string name, NewName(collective, collectives_, "collective", place));
+  PW_ASSIGN(const std::vector<size_t> positions,
+            ReadNames(collective, "members", place, ops_, "op"));
+  std::vector<OpId> members;
+  for (size_t i = 0; i < positions.size(); ++i) {
+    PW_RETURN_IF_ERROR(CheckMember(positions[i], fmt::format("{}.members[{}]", place, i)));
+    members.push_back(OpId(positions[i]));
+  }
+  CostTable::CollectiveCost cost;
+  PW_ASSIGN(const std::vector<size_t> links, ReadNames(collective, "links", place, links_, "link"));
+  std::set<size_t> distinct;
+  for (size_t i = 0; i < links.size(); ++i) {
+    if (!distinct.insert(links[i]).second) {
+      return MakeError(ErrorCode::kDuplicateName, "the link is listed twice",
+                       fmt::format("{}.links[{}]", place, i));
+    }
+    cost.links.push_back(LinkId(links[i]));
+  }
+  PW_ASSIGN(const int64_t time, GetInt(collective, "time_ns", place, 0, kMaxQuantity));
+  cost.time = Nanos(time);
+  Status added = graph_.AddCollective(std::move(name), std::move(members));
+  if (!added.ok()) return InPlace(place + ".members", std::move(added.error()));
+  collective_costs_.push_back(std::move(cost));
+  return Ok();
+}
+
+Status Reader::CheckMember(size_t op, const std::string& place) const {
+  for (const int64_t time : times_[op]) {
+    if (time <= 0) continue;
+    return MakeError(ErrorCode::kField,
+                     "a member of a collective takes no time of its own: its time_ns is 0 or null "
+                     "everywhere",
+                     place);
+  }
+  return Ok();
+}
+
+// Rule 16; whether a list fits the placement is for those to say who use it (ResolveSequences).
+Status Reader::ReadSequences() {
+  if (!document_.contains("sequence")) return Ok();
+  PW_ASSIGN(const Json* sequences, GetObject(document_, "sequence", ""));
+  PW_ASSIGN(sequences_, SequencesFromJson(*sequences, "sequence"));
+  if (sequences_.empty() || placement_) return Ok();
+  return MakeError(ErrorCode::kField, "a sequence belongs to a placement, and the file has none",
+                   "sequence");
+}
+
 Status Reader::ReadPlacement() {
   if (!document_.contains("placement")) return Ok();
   PW_ASSIGN(const Json* placement, GetObject(document_, "placement", ""));
@@ -346,6 +453,7 @@ Status Reader::ReadPlacement() {
 
 CostTable Reader::MakeCosts() const {
   CostTable costs(times_.size(), devices_.size());
+  costs.SetCollectives(collective_costs_);
   for (const OpId op : IdRange<OpId>(times_.size())) {
     costs.SetSource(op, CostSource::kGiven);
     for (const DeviceId device : IdRange<DeviceId>(devices_.size())) {
@@ -363,15 +471,36 @@ Result<CostGraph> Reader::Read() {
   PW_RETURN_IF_ERROR(ReadHomes());
   PW_RETURN_IF_ERROR(ReadTensors());
   PW_RETURN_IF_ERROR(ReadOps());
+  PW_RETURN_IF_ERROR(ReadCollectives());
   PW_RETURN_IF_ERROR(ReadPlacement());
+  PW_RETURN_IF_ERROR(ReadSequences());
   Result<Cluster> cluster = std::move(cluster_).Build();
   if (!cluster.ok()) return InPlace("devices", std::move(cluster.error()));
   Result<Graph> graph = std::move(graph_).Build();
   if (!graph.ok()) return InPlace("ops", std::move(graph.error()));
-  return CostGraph{graph.Take(), cluster.Take(), MakeCosts(), std::move(placement_)};
+  return CostGraph{graph.Take(), cluster.Take(), MakeCosts(), std::move(placement_),
+                   std::move(sequences_)};
 }
 
 }  // namespace
+
+Result<NamedSequences> SequencesFromJson(const Json& object, const std::string& place) {
+  NamedSequences sequences;
+  for (const auto& [device, list] : object.items()) {
+    const std::string of_device = fmt::format("{}.{}", place, Printable(device, 80));
+    if (!list.is_array()) {
+      return MakeError(ErrorCode::kField,
+                       fmt::format("must be a list of ops, not {}", list.type_name()), of_device);
+    }
+    std::vector<std::string> ops;
+    for (size_t i = 0; i < list.size(); ++i) {
+      PW_ASSIGN(std::string op, AsString(list[i], fmt::format("{}[{}]", of_device, i)));
+      ops.push_back(std::move(op));
+    }
+    sequences.emplace_back(device, std::move(ops));
+  }
+  return sequences;
+}
 
 Result<CostGraph> ReadCostGraph(const Json& document) { return Reader(document).Read(); }
 

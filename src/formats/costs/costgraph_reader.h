@@ -1,5 +1,5 @@
 // The cost graph: devices, links, tensors and ops with given times, in one JSON file
-// (schema "placewright.costgraph/1"; docs/formats/costgraph.md).
+// (schema "placewright.costgraph/1" and "/2"; docs/formats/costgraph.md).
 #ifndef PLACEWRIGHT_FORMATS_COSTS_COSTGRAPH_READER_H_
 #define PLACEWRIGHT_FORMATS_COSTS_COSTGRAPH_READER_H_
 
@@ -12,6 +12,7 @@
 #include "formats/text/json.h"
 #include "graph/graph.h"
 #include "plan/placement.h"
+#include "plan/sequence.h"
 
 namespace placewright {
 
@@ -20,6 +21,7 @@ struct CostGraph {
   Cluster cluster;
   CostTable costs;
   std::optional<NamedPlacement> placement;
+  NamedSequences sequences{};  // of the placement
 };
 
 // Ids of devices, links, tensors (and storages) and ops are positions in the file's lists. Times
@@ -29,6 +31,9 @@ struct CostGraph {
 // kUnknownName, kClusterInvalid (routes), kGraphCycle. A placement may be
 // incomplete, but names only what is there.
 Result<CostGraph> ReadCostGraph(const Json& document);
+
+// {device: [op, ...], ...} at `place`. Errors: kField.
+Result<NamedSequences> SequencesFromJson(const Json& object, const std::string& place);
 
 }  // namespace placewright
 

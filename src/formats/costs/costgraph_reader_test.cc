@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "formats/cluster/cluster_reader.h"
-#include "formats/costs/costgraph_form.h"
+#include "formats/costs/costgraph_writer.h"
 #include "formats/text/file.h"
 
 namespace placewright {
@@ -54,6 +54,100 @@ TEST(CostGraphReader, IdsArePositions) {
   EXPECT_FALSE(c.graph.given_home(StorageId(2)).valid());
 }
 
+// r0 on d0 and r1 on d1 are one collective over l; b comes after a.
+Json SecondVersion() {
+  Json document = SmallCostGraph();
+  document["schema"] = "placewright.costgraph/2";
+  document["ops"].push_back({{"name", "r0"},
+                             {"time_ns", {0, nullptr}},
+                             {"inputs", Json::array()},
+                             {"outputs", Json::array()}});
+  document["ops"].push_back({{"name", "r1"},
+                             {"time_ns", {0, 0}},
+                             {"inputs", Json::array()},
+                             {"outputs", Json::array()},
+                             {"after", {"a"}}});
+  document["placement"]["r0"] = "d0";
+  document["placement"]["r1"] = "d1";
+  document["collectives"] = Json::array(
+      {{{"name", "ar"}, {"members", {"r1", "r0"}}, {"links", {"l"}}, {"time_ns", 900}}});
+  document["sequence"] = {{"d1", {"b"}}};
+  return document;
+}
+
+TEST(CostGraphReader, TheSecondVersionHasCollectivesControlEdgesAndSequences) {
+  const CostGraph c = GoodCostGraph(SecondVersion());
+  ASSERT_EQ(c.graph.collective_count(), 1u);
+  EXPECT_EQ(c.graph.collective(CollectiveId(0)).members, (std::vector<OpId>{OpId(3), OpId(2)}));
+  EXPECT_EQ(c.graph.collective_of(OpId(2)), CollectiveId(0));
+  EXPECT_FALSE(c.graph.collective_of(OpId(0)).valid());
+  EXPECT_EQ(c.costs.collectives()[CollectiveId(0)].time, Nanos(900));
+  EXPECT_EQ(c.costs.collectives()[CollectiveId(0)].links, std::vector<LinkId>{LinkId(0)});
+  EXPECT_EQ(c.graph.op(OpId(3)).after, std::vector<OpId>{OpId(1)});
+  EXPECT_EQ(c.sequences, (NamedSequences{{"d1", {"b"}}}));
+  Json first = SecondVersion();
+  first["schema"] = "placewright.costgraph/1";
+  EXPECT_FALSE(ReadCostGraph(first).ok());
+}
+
+TEST(CostGraphReader, MistakesOfTheSecondVersionAreNamed) {
+  const auto error = [](const auto& change) {
+    Json document = SecondVersion();
+    change(document);
+    auto result = ReadCostGraph(document);
+    EXPECT_FALSE(result.ok());
+    return result.ok() ? std::string() : result.error().ToString();
+  };
+  using ::testing::AllOf;
+  const auto collective = [](Json& d) -> Json& { return d["collectives"][0]; };
+  EXPECT_THAT(error([&](Json& d) { collective(d)["members"] = Json::array(); }),
+              HasSubstr("no members"));
+  EXPECT_THAT(error([&](Json& d) {
+                collective(d)["members"] = {"r0", "r0"};
+              }),
+              HasSubstr("a member twice"));
+  EXPECT_THAT(error([&](Json& d) {
+                collective(d)["members"] = {"r0", "a"};
+              }),
+              AllOf(HasSubstr("collectives[0].members[1]"), HasSubstr("no time of its own")));
+  EXPECT_THAT(error([&](Json& d) {
+                collective(d)["members"] = {"r0", "rx"};
+              }),
+              HasSubstr("no op is called \"rx\""));
+  EXPECT_THAT(error([&](Json& d) {
+                collective(d)["links"] = {"l", "l"};
+              }),
+              HasSubstr("collectives[0].links[1]"));
+  EXPECT_THAT(error([&](Json& d) { collective(d).erase("links"); }), HasSubstr("links"));
+  EXPECT_THAT(error([&](Json& d) { collective(d)["time_ns"] = -1; }), HasSubstr("time_ns"));
+  EXPECT_THAT(error([&](Json& d) {
+                Json again = collective(d);
+                d["collectives"].push_back(again);
+              }),
+              HasSubstr("two collectives are called \"ar\""));
+  EXPECT_THAT(error([&](Json& d) {
+                Json again = collective(d);
+                again["name"] = "other";
+                d["collectives"].push_back(again);
+              }),
+              HasSubstr("is a member of ar, too"));
+  EXPECT_THAT(error([](Json& d) { d["ops"][3]["after"] = {"r1"}; }), HasSubstr("after itself"));
+  EXPECT_THAT(error([](Json& d) {
+                d["ops"][3]["after"] = {"a", "a"};
+              }),
+              HasSubstr("ops[3].after[1]"));
+  EXPECT_THAT(error([](Json& d) { d["ops"][3]["after"] = {"z"}; }), HasSubstr("\"z\""));
+  EXPECT_THAT(error([](Json& d) { d["ops"][3]["after"] = {"r0"}; }),
+              HasSubstr("wait for each other"));
+  EXPECT_THAT(error([](Json& d) { d["sequence"]["d1"] = "b"; }), HasSubstr("sequence.d1"));
+  EXPECT_THAT(error([](Json& d) { d.erase("placement"); }), HasSubstr("belongs to a placement"));
+  EXPECT_THAT(error([](Json& d) {
+                d["sequences"] = d["sequence"];
+                d.erase("sequence");
+              }),
+              HasSubstr("did you mean \"sequence\""));
+}
+
 TEST(CostGraphReader, DevicesAndTimesAreGiven) {
   const CostGraph c = GoodCostGraph(SmallCostGraph());
   EXPECT_EQ(c.cluster.kind(DeviceId(0)).device_class, DeviceClass::kOther);
@@ -96,7 +190,7 @@ TEST(CostGraphReader, EveryRuleIsChecked) {
   const auto kUnknown = ErrorCode::kUnknownName;
   const auto kInvalid = ErrorCode::kClusterInvalid;
   const Broken cases[] = {
-      {R"({"op":"replace","path":"/schema","value":"placewright.costgraph/2"})", kField, "schema",
+      {R"({"op":"replace","path":"/schema","value":"placewright.costgraph/3"})", kField, "schema",
        "costgraph/1"},
       {R"({"op":"remove","path":"/schema"})", kField, "", "schema"},
       {R"({"op":"remove","path":"/devices"})", kField, "", "devices"},
@@ -219,8 +313,8 @@ TEST(CostGraphReader, EveryVectorSurvivesTheRoundTrip) {
                 [](const Json& a, const Json& b) { return a.dump() < b.dump(); });
       return nlohmann::json::parse(document.dump());
     };
-    EXPECT_EQ(normal(CostGraphForm(c)), normal(vector)) << vector["name"];
-    EXPECT_EQ(CostGraphForm(GoodCostGraph(CostGraphForm(c))).dump(), CostGraphForm(c).dump());
+    EXPECT_EQ(normal(CostGraphToJson(c)), normal(vector)) << vector["name"];
+    EXPECT_EQ(CostGraphToJson(GoodCostGraph(CostGraphToJson(c))).dump(), CostGraphToJson(c).dump());
   }
 }
 

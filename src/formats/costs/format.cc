@@ -27,6 +27,7 @@ void TakeCostGraph(CostGraph cost_graph, LoadedGraph* loaded) {
   loaded->cluster = std::move(cost_graph.cluster);
   loaded->costs = std::move(cost_graph.costs);
   loaded->placement = std::move(cost_graph.placement);
+  loaded->sequences = std::move(cost_graph.sequences);
 }
 
 constinit const GraphFormat kCostGraphFormat = {

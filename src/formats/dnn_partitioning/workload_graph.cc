@@ -63,7 +63,7 @@ class Converter {
     }
     PW_ASSIGN(Graph graph, MakeGraph());
     PW_ASSIGN(Cluster cluster, MakeCluster(graph));
-    return CostGraph{std::move(graph), std::move(cluster), MakeCosts(), std::nullopt};
+    return CostGraph{std::move(graph), std::move(cluster), MakeCosts(), std::nullopt, {}};
   }
 
  private:

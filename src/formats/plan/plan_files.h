@@ -40,6 +40,7 @@ struct PlanInputs {
   LoadedCluster cluster;
   CostTable costs;
   ScheduleFile schedule;
+  Sequences sequences;  // a placement given by hand may have them
 };
 
 struct PlanInputOptions {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -29,7 +30,7 @@ class Maker {
     made_.devices = IdVector<DeviceId, Executable::OnDevice>(devices);
   }
 
-  Result<Executable> Make(const std::vector<TensorId>& keep) {
+  Result<Executable> Make(const std::vector<TensorId>& keep, const Sequences& sequences) {
     for (const OpId op : graph_.topological_order()) {
       if (graph_.op(op).is_view && IsBehindOne(op)) {
         AddView(op);
@@ -51,6 +52,10 @@ class Maker {
       made_.uses[cell] = Executable::kKept;
       if (root_[output].valid()) made_.reset.push_back(cell);
     }
+    for (const std::optional<std::vector<OpId>>& sequence : sequences) {
+      if (sequence) AddSequence(*sequence);
+    }
+    PW_RETURN_IF_ERROR(CheckAllMayRun());
     AddInputs();
     AddViewsOfResults();
     for (const TaskId task : IdRange<TaskId>(made_.tasks.size())) Finish(task);
@@ -247,6 +252,56 @@ class Maker {
     }
   }
 
+  void AddSequence(const std::vector<OpId>& sequence) {
+    for (size_t i = 1; i < sequence.size(); ++i) {
+      const TaskId id = task_of_[sequence[i]], before = task_of_[sequence[i - 1]];
+      std::vector<TaskId>& next = made_.tasks[before].next;
+      if (std::find(next.begin(), next.end(), id) != next.end()) continue;
+      next.push_back(id);
+      ++made_.tasks[id].waits;
+    }
+  }
+
+  // A step whose tasks wait for one another would never end. Only sequences can make them.
+  Status CheckAllMayRun() const {
+    IdVector<TaskId, int32_t> waits;
+    IdVector<CopyId, int32_t> copy_waits;
+    for (const Executable::Task& task : made_.tasks) waits.push_back(task.waits);
+    for (const Executable::Copy& copy : made_.copies) copy_waits.push_back(copy.waits);
+    std::vector<TaskId> ended;
+    const auto one_less = [&](TaskId task) {
+      if (--waits[task] == 0) ended.push_back(task);
+    };
+    const auto arrive = [&](CopyId copy) {
+      for (const TaskId reader : made_.copies[copy].readers) one_less(reader);
+      for (const TaskId writer : made_.copies[copy].writers) one_less(writer);
+    };
+    for (const TaskId task : IdRange<TaskId>(waits.size())) {
+      if (waits[task] == 0) ended.push_back(task);
+    }
+    for (const CopyId copy : IdRange<CopyId>(copy_waits.size())) {
+      if (copy_waits[copy] == 0) arrive(copy);
+    }
+    for (size_t i = 0; i < ended.size(); ++i) {
+      const Executable::Task& task = made_.tasks[ended[i]];
+      for (const TaskId next : task.next) one_less(next);
+      for (const TaskId next : task.elsewhere) one_less(next);
+      for (const CopyId copy : task.copies) {
+        if (--copy_waits[copy] == 0) arrive(copy);
+      }
+    }
+    for (const TaskId task : IdRange<TaskId>(waits.size())) {
+      if (waits[task] == 0) continue;
+      return MakeError(
+          ErrorCode::kPlanInvalid,
+          "it never gets its turn: the sequences make ops wait for one another, or let "
+          "ops that draw random numbers come in another order than the graph's",
+          "op " + Printable(graph_.op(made_.tasks[task].call.op).name, 80),
+          "List ops behind those of other devices that they wait for.");
+    }
+    return Ok();
+  }
+
   // An input that no op writes lies on every device that reads it.
   void Hold(StorageId storage, DeviceId device) {
     std::vector<DeviceId>& devices = held_[storage];
@@ -353,8 +408,8 @@ void Prune(Executable& made) {
 
 Result<Executable> MakeExecutable(const Graph& graph, const Placement& placement, size_t devices,
                                   const IdVector<OpId, bool>& random,
-                                  const std::vector<TensorId>& keep) {
-  PW_ASSIGN(Executable made, Maker(graph, placement, devices, random).Make(keep));
+                                  const std::vector<TensorId>& keep, const Sequences& sequences) {
+  PW_ASSIGN(Executable made, Maker(graph, placement, devices, random).Make(keep, sequences));
   Prune(made);
   return made;
 }

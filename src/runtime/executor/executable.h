@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "graph/graph.h"
 #include "plan/placement.h"
+#include "plan/sequence.h"
 
 namespace placewright {
 
@@ -81,12 +82,14 @@ struct Executable {
   std::vector<CellId> reset;  // outputs that are made anew by every step
 };
 
-// `random` [op]: whether it draws random numbers. `keep`: tensors,
-// beyond the graph's outputs. Views that `placement` leaves open follow their storage.
-// Errors: kField (not an ordinary graph: an op without a device).
+// `random` [op]: whether it draws random numbers. `keep`: tensors, beyond the graph's outputs. Views that
+// `placement` leaves open follow their storage. With `sequences` an op also waits for the one before it in
+// its device's list. Errors: kField (not an ordinary graph: an op without a device), kPlanInvalid (the
+// sequences make ops wait for one another).
 Result<Executable> MakeExecutable(const Graph& graph, const Placement& placement, size_t devices,
                                   const IdVector<OpId, bool>& random,
-                                  const std::vector<TensorId>& keep = {});
+                                  const std::vector<TensorId>& keep = {},
+                                  const Sequences& sequences = {});
 
 }  // namespace placewright
 

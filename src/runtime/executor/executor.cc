@@ -45,8 +45,8 @@ class Executor::Run {
       }
       step_.calls[op] = std::move(call);
     }
-    PW_ASSIGN(step_.executable,
-              MakeExecutable(graph, placement, devices.size(), random, options.keep));
+    PW_ASSIGN(step_.executable, MakeExecutable(graph, placement, devices.size(), random,
+                                               options.keep, options.sequences));
     for (const Executable::Task& task : step_.executable.tasks) {
       step_.paths.push_back(options.paths.empty() ? 0 : options.paths[task.call.op]);
     }

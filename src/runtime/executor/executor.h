@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
+#include "plan/sequence.h"
 #include "runtime/device/device.h"
 
 namespace placewright {
@@ -25,12 +26,13 @@ struct ExecutorOptions {
   // Of the transfers, by number: one that is not made, so that its readers find the tensors of its
   // source. For tests: no step that leaves out a transfer may end well.
   int32_t left_out = -1;
+  Sequences sequences{};  // of the placement; they come before the policy
 };
 
 class Executor {
  public:
   // `graph` must outlive it; devices as `placement` numbers them. Errors: kUnknownName (this LibTorch has
-  // no such operator), kField (arguments that do not fit it; an op without a device).
+  // no such operator), kPlanInvalid (sequences that make ops wait for one another), kField (arguments that do not fit it; an op without a device).
   static Result<std::unique_ptr<Executor>> Create(
       const Graph& graph, const Placement& placement,
       std::vector<std::unique_ptr<RuntimeDevice>> devices, ExecutorOptions options = {});

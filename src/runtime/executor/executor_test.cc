@@ -34,14 +34,17 @@ struct Small {
   }
 
   Result<std::unique_ptr<Executor>> On(std::vector<int32_t> devices,
-                                       std::vector<int64_t> limits = {0, 0}) const {
+                                       std::vector<int64_t> limits = {0, 0},
+                                       const Sequences& sequences = {}) const {
     Placement placement;
     for (const int32_t device : devices) placement.push_back(DeviceId(device));
     std::vector<std::unique_ptr<RuntimeDevice>> simulated;
     for (size_t i = 0; i < limits.size(); ++i) {
       simulated.push_back(MakeSimulatedDevice({"sim:" + std::to_string(i), 1, limits[i]}));
     }
-    return Executor::Create(*graph, placement, std::move(simulated));
+    ExecutorOptions options;
+    options.sequences = sequences;
+    return Executor::Create(*graph, placement, std::move(simulated), options);
   }
 
   TensorId x, w;
@@ -67,6 +70,56 @@ TEST(Executor, AWriteComesAfterAllReadersOfTheOldVersion) {
     ASSERT_TRUE(executor->Step().ok());
     EXPECT_TRUE(executor->Output(0).equal(Square(96, 140, 210, 306)));
     EXPECT_TRUE(executor->Input(small.w).equal(Square(3, 4, 6, 9)));
+  }
+}
+
+// z needs y and the new w: only the second list can be followed. On one device the order of y and the
+// write is left to no list, since y reads the old w.
+TEST(Executor, FollowsGivenSequencesOrRefusesThem) {
+  const Small small;
+  const auto listed = [](std::vector<OpId> ops) {
+    Sequences sequences(2);
+    sequences[DeviceId(0)] = std::move(ops);
+    return sequences;
+  };
+  const auto refused = small.On({0, 1, 0}, {0, 0}, listed({OpId(2), OpId(0)}));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kPlanInvalid);
+  EXPECT_NE(refused.error().place.find("op "), std::string::npos);
+  auto executor = small.On({0, 1, 0}, {0, 0}, listed({OpId(0), OpId(2)})).Take();
+  ASSERT_TRUE(executor->SetInput(small.x, Square(1, 2, 3, 4)).ok());
+  ASSERT_TRUE(executor->SetInput(small.w, Square(1, 0, 0, 1)).ok());
+  ASSERT_TRUE(executor->Step().ok());
+  EXPECT_TRUE(executor->Output(0).equal(Square(8, 12, 18, 26)));
+}
+
+// Ops that nothing orders run in the order of their list, not in that of their ids.
+TEST(Executor, ASequenceComesBeforeThePolicy) {
+  GraphBuilder builder("row", "aten");
+  const TensorId x = builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {2, 2}).Take();
+  std::vector<TensorId> outputs;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    OpSpec op{.name = name, .type = "aten.mm.default"};
+    op.args = {Value(InputRef{0}), Value(InputRef{1})};
+    op.inputs = {x, x};
+    op.outputs = {{.name = name, .shape = {2, 2}}};
+    outputs.push_back(builder.AddOp(op).Take()[0]);
+  }
+  builder.SetOutputs(outputs);
+  const Graph graph = std::move(builder).Build().Take();
+  const std::vector<OpId> order = {OpId(2), OpId(0), OpId(3), OpId(1)};
+  ExecutorOptions options;
+  options.sequences = Sequences(1);
+  options.sequences[DeviceId(0)] = order;
+  std::vector<std::unique_ptr<RuntimeDevice>> devices;
+  devices.push_back(MakeSimulatedDevice({"sim:0", 1, 0}));
+  auto executor =
+      Executor::Create(graph, Placement(4, DeviceId(0)), std::move(devices), options).Take();
+  ASSERT_TRUE(executor->SetInput(x, Square(1, 2, 3, 4)).ok());
+  ASSERT_TRUE(executor->Step().ok());
+  const Schedule schedule = executor->LastSchedule();
+  for (size_t i = 1; i < order.size(); ++i) {
+    EXPECT_GE(schedule.ops[order[i]].start, schedule.ops[order[i - 1]].end);
   }
 }
 

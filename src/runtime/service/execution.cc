@@ -187,6 +187,7 @@ Result<std::unique_ptr<Execution>> StartExecution(ExecutionRequest request) {
   ExecutorOptions options;
   options.policy = request.policy;
   options.paths = std::move(request.paths);
+  options.sequences = request.sequences;
   options.measure_workspace = request.measure_workspace;
   PW_ASSIGN(auto executor, Executor::Create(*request.graph, request.placement, std::move(devices),
                                             std::move(options)));

@@ -89,6 +89,14 @@ Result<Problem> BuildProblem(const Graph& graph, const Cluster& cluster, const C
   problem.policy = policy;
   problem.constraints = constraints;
   PW_RETURN_IF_ERROR(CheckDimensions(graph, cluster, costs));
+  if (graph.collective_count() > 0) {
+    return MakeError(ErrorCode::kField,
+                     "the graph has collectives: it is a step that was compiled for the devices of "
+                     "its placement, and cannot be placed anew",
+                     "collective " + Printable(graph.collective(CollectiveId(0)).name, 80),
+                     "Plan the graph that it was compiled from; `placewright simulate` says what "
+                     "this one takes.");
+  }
   PW_ASSIGN(problem.group_of, JoinGroups(graph, constraints));
   size_t groups = 0;
   for (OpId op : graph.ops()) groups = std::max(groups, problem.group_of[op].index() + 1);

@@ -12,7 +12,8 @@ namespace placewright {
 Engine::Engine(const SimGraph& sim_graph)
     : p_(sim_graph),
       packed_(sim_graph),
-      run_(sim_graph.devices, sim_graph.links),
+      run_(sim_graph.devices, sim_graph.links,
+           static_cast<int32_t>(sim_graph.collective_time.size())),
       touched_devices_(sim_graph.devices),
       touched_links_(sim_graph.links),
       copies_(sim_graph.devices),
@@ -129,6 +130,7 @@ void Engine::Reset() {
   handled_ = DeviceId();
   touched_devices_.Clear();
   touched_links_.Clear();
+  free_collectives_.clear();
   std::fill(copies_.begin(), copies_.end(), CopyOf());
 }
 
@@ -145,6 +147,39 @@ void Engine::Prepare(const Placement& placement) {
   if (options_.policy == SchedulingPolicy::kCriticalPath) ComputePaths(placement, &path_);
   PlacePersistent(placement);
   PlaceInputs();
+  PrepareGeneral();
+}
+
+void Engine::PrepareGeneral() {
+  const bool sequences = options_.sequences != nullptr && !options_.sequences->empty();
+  general_ = sequences || !p_.collective_time.empty();
+  if (!general_) return;
+  for (CollectiveId id : IdRange<CollectiveId>(p_.collective_time.size())) {
+    run_.missing[id] = static_cast<int32_t>(p_.collective_members[id].size());
+  }
+  collective_times_.assign(p_.collective_time.size(), {-1, -1, -1});
+  has_sequence_.assign(p_.devices, 0);
+  run_.next_turn.assign(p_.devices, 0);
+  turn_.assign(p_.ops, 0);
+  if (!sequences) return;
+  for (DeviceId device : p_.device_ids()) {
+    const std::optional<std::vector<OpId>>& sequence = (*options_.sequences)[device];
+    has_sequence_[device] = sequence.has_value();
+    if (!sequence) continue;
+    for (size_t i = 0; i < sequence->size(); ++i) {
+      turn_[p_.exec_of[(*sequence)[i]]] = static_cast<int32_t>(i);
+    }
+  }
+}
+
+ExecOpId Engine::StuckOp() const {
+  for (DeviceId device : p_.device_ids()) {
+    if (!has_sequence_[device]) continue;
+    const std::vector<OpId>& sequence = *(*options_.sequences)[device];
+    const size_t next = static_cast<size_t>(run_.next_turn[device]);
+    if (next < sequence.size()) return p_.exec_of[sequence[next]];
+  }
+  return ExecOpId();
 }
 
 void Engine::ClearState() {
@@ -238,10 +273,8 @@ void Engine::ComputePaths(const Placement& placement, IdVector<ExecOpId, int64_t
     if (paths->empty()) *paths = p_.min_path;
     return;
   }
-  paths->assign(p_.ops, 0);
   IdVector<ExecOpId, int64_t>& path = *paths;
-  for (size_t i = p_.topological_order.size(); i-- > 0;) {
-    const ExecOpId op = p_.topological_order[i];
+  FillPaths(p_, paths, [&](ExecOpId op) {
     int64_t longest = 0;
     for (ExecOpId reader : p_.ReadersOf(op)) longest = std::max(longest, path[reader]);
     for (ExecOpId waits : packed_.ends[op]) longest = std::max(longest, path[waits]);
@@ -252,8 +285,8 @@ void Engine::ComputePaths(const Placement& placement, IdVector<ExecOpId, int64_t
         continue;
       longest = std::max(longest, path[writer]);
     }
-    path[op] = SaturatingAdd(p_.min_time[op], longest);
-  }
+    return longest;
+  });
 }
 
 }  // namespace placewright

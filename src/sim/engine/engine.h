@@ -17,6 +17,7 @@
 
 #include "plan/placement.h"
 #include "plan/schedule.h"
+#include "plan/sequence.h"
 #include "sim/engine/packed_step.h"
 #include "sim/engine/run_state.h"
 #include "sim/engine/sim_graph.h"
@@ -24,6 +25,10 @@
 #include "sim/engine/touch_list.h"
 
 namespace placewright {
+
+// How a device chooses among its ready ops: by ready time, by path, or by a key that each op gets
+// when it is ready, which costs more and is for graphs with collectives and for given sequences.
+enum class Service : uint8_t { kFifo, kPath, kGeneral };
 
 struct EngineOptions {
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
@@ -33,9 +38,11 @@ struct EngineOptions {
   // (ItemisePeak).
   DeviceId stop_device;
   __int128 stop_bytes = 0;
+  const Sequences* sequences = nullptr;  // rule 16; of the placement that is run
 };
 
-enum class EngineOutcome : uint8_t { kDone, kAbandoned, kStopped };
+// kStuck: the given sequences make ops wait for one another.
+enum class EngineOutcome : uint8_t { kDone, kAbandoned, kStopped, kStuck };
 
 // States that a recorded run leaves behind, ascending in time, one every so many ended ops.
 struct Checkpoints {
@@ -68,7 +75,13 @@ class Engine {
   const IdVector<DeviceId, int32_t>& op_counts() const { return op_count_; }
   const IdVector<DeviceId, int64_t>& workspace() const { return workspace_; }  // the largest
   DeviceId DeviceOf(ExecOpId op) const { return run_.ops[op].device; }
-  bool IsRunning(ExecOpId op) const { return run_.running_op[run_.ops[op].device] == op; }
+  bool IsRunning(ExecOpId op) const {
+    const CollectiveId collective = p_.CollectiveOf(op);
+    if (collective.valid()) return run_.missing[collective] == RunCore::kRuns;
+    return run_.running_op[run_.ops[op].device] == op;
+  }
+  // After kStuck: the op that the error of rule 16 names.
+  ExecOpId StuckOp() const;
   DeviceId HomeOf(StorageId storage, const Placement& placement) const;  // or none
   size_t StateBytes() const { return Snapshot::Bytes(packed_); }
   std::span<const Transfer> transfers() const {
@@ -84,6 +97,9 @@ class Engine {
   const IdVector<ExecOpId, int64_t>& op_start() const { return op_start_; }
   const IdVector<ExecOpId, int64_t>& op_end() const { return op_end_; }
   const IdVector<TransferId, TransferTimes>& transfer_times() const { return times_; }
+  const IdVector<CollectiveId, TransferTimes>& collective_times() const {
+    return collective_times_;
+  }
 
   // Paths by rule 2. Only in-place writers make them depend on the placement.
   void ComputePaths(const Placement& placement, IdVector<ExecOpId, int64_t>* paths) const;
@@ -106,61 +122,92 @@ class Engine {
   void SumWork();
   void PlacePersistent(const Placement& placement);
   void PlaceInputs();
+  void PrepareGeneral();
   EngineOutcome Continue(const Placement* fresh, Checkpoints* checkpoints);
   EngineOutcome ChooseLoop(const Placement* fresh);
+  template <Service kService>
+  EngineOutcome ChooseBound(const Placement* fresh);
   void ForgetLater();
   void SaveState();
   LiveFrom FindLive(LiveFrom from) const;
 
   // event_loop.cc. `at_once`: nothing else completes at this instant, so transfers over links that
   // are free may start without waiting for StartAll. `fresh`: the placement of a run that begins.
-  template <bool kPriority, bool kRecord, bool kBound>
+  template <Service kService, bool kRecord, bool kBound>
   EngineOutcome Loop(const Placement* fresh);
-  template <bool kPriority, bool kRecord, bool kBound>
+  template <Service kService, bool kRecord, bool kBound>
   void PublishInitial(const Placement& placement);
-  template <bool kPriority, bool kRecord, bool kBound>
+  template <Service kService, bool kRecord, bool kBound>
   void RunDevice(DeviceId device);
-  template <bool kPriority, bool kRecord, bool kBound>
+  template <Service kService, bool kRecord, bool kBound>
   void RunLink(LinkId link);
-  template <bool kPriority, bool kRecord, bool kBound>
+  template <Service kService, bool kRecord, bool kBound>
   void CompleteAll(int64_t now);
-  template <bool kPriority, bool kRecord, bool kBound>
+  template <Service kService, bool kRecord, bool kBound>
   void StartAll();
-  template <bool kPriority, bool kRecord, bool kBound>
+  template <Service kService, bool kRecord, bool kBound>
   void CompleteOp(ExecOpId op, DeviceId device, bool at_once);
-  template <bool kPriority, bool kRecord, bool kBound>
+  template <Service kService, bool kRecord, bool kBound>
   void CompleteSpecialOp(ExecOpId op, DeviceId device);
-  template <bool kPriority, bool kRecord>
+  template <Service kService, bool kRecord>
   void CompleteTransfer(TransferId id);
-  template <bool kPriority, bool kRecord>
+  template <Service kService, bool kRecord>
   void SatisfyReaders(SliceId slice, DeviceId device);
-  template <bool kPriority, bool kRecord>
+  template <Service kService, bool kRecord>
   void LeaveHome(const Transfer& transfer);
   void FreeLinks(const PackedRoute& route);
   static EventSlot SlotOf(DeviceId device) { return EventSlot(device.value()); }
   EventSlot SlotOf(LinkId link) const { return EventSlot(p_.devices + link.value()); }
+  EventSlot SlotOf(CollectiveId collective) const {
+    return EventSlot(p_.devices + p_.links + collective.value());
+  }
   bool IsDevice(EventSlot slot) const { return slot.value() < p_.devices; }
+  bool IsCollective(EventSlot slot) const { return slot.value() >= p_.devices + p_.links; }
   static DeviceId DeviceAt(EventSlot slot) { return DeviceId(slot.value()); }
   LinkId LinkAt(EventSlot slot) const { return LinkId(slot.value() - p_.devices); }
+  CollectiveId CollectiveAt(EventSlot slot) const {
+    return CollectiveId(slot.value() - p_.devices - p_.links);
+  }
   static HoldingId AtHome(StorageId storage) { return HoldingId(storage.value()); }
   HoldingId CopyBy(TransferId transfer) const {
     return HoldingId(packed_.storages + transfer.value());
   }
-  template <bool kPriority, bool kRecord>
+  template <Service kService, bool kRecord>
   void Satisfy(ExecOpId op);
-  template <bool kPriority, bool kRecord>
+  template <Service kService, bool kRecord>
   void MakeReady(ExecOpId op);
-  template <bool kPriority, bool kRecord, bool kBound>
+  template <Service kService, bool kRecord, bool kBound>
   void Publish(SliceId slice, DeviceId device, bool at_once);
   template <bool kRecord, bool kBound>
   HoldingId AddTransfer(SliceId slice, ExecOpId reader, DeviceId from, DeviceId to, bool at_once);
+  template <Service kService, bool kRecord, bool kBound>
+  void TryStartNext(LinkId link);
   template <bool kRecord, bool kBound>
-  void TryStartTransfer(LinkId link);
+  void TryStartTransfer(TransferId id);
+  // What waits in the queues of links is a transfer, or a collective as a number below none.
+  static TransferId WaitingAs(CollectiveId id) { return TransferId(-2 - id.value()); }
+  static CollectiveId CollectiveOf(TransferId waiting) {
+    return CollectiveId(-2 - waiting.value());
+  }
+  template <bool kRecord>
+  void MakeMemberReady(CollectiveId id);
+  template <bool kRecord, bool kBound>
+  void TryStartCollective(CollectiveId id);
+  template <bool kRecord, bool kBound>
+  void BeginCollective(CollectiveId id);
+  template <bool kRecord, bool kBound>
+  void CompleteCollective(CollectiveId id);
+  template <Service kService>
+  bool MayStartSomething() const {
+    return !touched_devices_.empty() || !touched_links_.empty() ||
+           (kService == Service::kGeneral && !free_collectives_.empty());
+  }
+  PathItem KeyOf(ExecOpId op, DeviceId device) const;
   template <bool kRecord, bool kBound>
   int64_t BeginTransfer(TransferId id, LinkId link);
-  template <bool kPriority, bool kRecord, bool kBound>
+  template <Service kService, bool kRecord, bool kBound>
   int64_t ServeReaders(const Transfer& transfer, HoldingId copy, bool idle);
-  template <bool kPriority, bool kRecord, bool kBound>
+  template <Service kService, bool kRecord, bool kBound>
   int64_t BeginNext(DeviceId device);
   template <bool kRecord, bool kBound>
   int64_t BeginOp(ExecOpId op, DeviceId device);
@@ -179,6 +226,9 @@ class Engine {
   IdVector<DeviceId, int64_t> workspace_;
   IdVector<DeviceId, int32_t> op_count_;
   IdVector<ExecOpId, int64_t> path_;
+  bool general_ = false;              // Service::kGeneral
+  IdVector<ExecOpId, int32_t> turn_;  // position in its device's sequence
+  IdVector<DeviceId, char> has_sequence_;
 
   // Of one run.
   RunState run_;
@@ -190,6 +240,8 @@ class Engine {
   int32_t save_at_ = 0;  // ops ended before the next state is saved
   TouchList<DeviceId> touched_devices_;
   TouchList<LinkId> touched_links_;
+  std::vector<CollectiveId> free_collectives_;  // ready, without links
+  IdVector<CollectiveId, TransferTimes> collective_times_;
   IdVector<DeviceId, CopyOf> copies_;
   IdVector<DeviceId, StorageId> last_input_;  // scratch of PlaceInputs
 };

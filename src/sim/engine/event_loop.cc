@@ -6,7 +6,7 @@
 // copy a count of uses (Holding::left); who fulfils a need or ends a use counts it down, so that
 // nothing is ever searched for.
 //
-// kPriority: critical-path order. kRecord: times are kept. kBound: there is a limit. Being template
+// kService: how devices choose. kRecord: times are kept. kBound: there is a limit. Being template
 // arguments they cost nothing in the runs of local search, which have only the last.
 #include <algorithm>
 #include <functional>
@@ -31,23 +31,37 @@ inline void Prefetch([[maybe_unused]] const void* address) {
 }  // namespace
 
 EngineOutcome Engine::ChooseLoop(const Placement* fresh) {
-  const bool bound = options_.abandon_above < kMaxQuantity;
-  if (options_.policy == SchedulingPolicy::kCriticalPath) {
-    if (options_.record)
-      return bound ? Loop<true, true, true>(fresh) : Loop<true, true, false>(fresh);
-    return bound ? Loop<true, false, true>(fresh) : Loop<true, false, false>(fresh);
-  }
-  if (options_.record)
-    return bound ? Loop<false, true, true>(fresh) : Loop<false, true, false>(fresh);
-  return bound ? Loop<false, false, true>(fresh) : Loop<false, false, false>(fresh);
+  if (general_) return ChooseBound<Service::kGeneral>(fresh);
+  if (options_.policy == SchedulingPolicy::kCriticalPath) return ChooseBound<Service::kPath>(fresh);
+  return ChooseBound<Service::kFifo>(fresh);
 }
 
-template <bool kPriority, bool kRecord>
+template <Service kService>
+EngineOutcome Engine::ChooseBound(const Placement* fresh) {
+  const bool bound = options_.abandon_above < kMaxQuantity;
+  if (options_.record)
+    return bound ? Loop<kService, true, true>(fresh) : Loop<kService, true, false>(fresh);
+  return bound ? Loop<kService, false, true>(fresh) : Loop<kService, false, false>(fresh);
+}
+
+// Given sequences come before the policy.
+inline PathItem Engine::KeyOf(ExecOpId op, DeviceId device) const {
+  if (has_sequence_[device]) return {-int64_t{turn_[op]}, op};
+  if (options_.policy == SchedulingPolicy::kFifo) return {-run_.now, op};
+  return {path_[op], op};
+}
+
+template <Service kService, bool kRecord>
 inline void Engine::MakeReady(ExecOpId op) {
   const DeviceId device = run_.ops[op].device;
   if constexpr (kRecord) op_ready_[op] = run_.now;
-  if constexpr (kPriority) {
-    run_.path_queue[device].push_back({path_[op], op});
+  if constexpr (kService == Service::kGeneral) {
+    const CollectiveId collective = p_.CollectiveOf(op);
+    if (collective.valid()) return MakeMemberReady<kRecord>(collective);
+  }
+  if constexpr (kService != Service::kFifo) {
+    const bool by_path = kService == Service::kPath;
+    run_.path_queue[device].push_back(by_path ? PathItem{path_[op], op} : KeyOf(op, device));
     std::push_heap(run_.path_queue[device].begin(), run_.path_queue[device].end(),
                    std::greater<>());
   } else {
@@ -57,9 +71,9 @@ inline void Engine::MakeReady(ExecOpId op) {
   if (device != handled_ && !run_.running_op[device].valid()) touched_devices_.Add(device);
 }
 
-template <bool kPriority, bool kRecord>
+template <Service kService, bool kRecord>
 inline void Engine::Satisfy(ExecOpId op) {
-  if (--run_.ops[op].need == 0) MakeReady<kPriority, kRecord>(op);
+  if (--run_.ops[op].need == 0) MakeReady<kService, kRecord>(op);
 }
 
 // Rule 4, exactly. Nearly every product fits in 64 bits, where division is several times faster.
@@ -156,7 +170,7 @@ HoldingId Engine::AddTransfer(SliceId slice, ExecOpId reader, DeviceId from, Dev
 // a reader beside it has one need less, the first reader on another device makes the transfer there
 // and the next ones share it (copies_, by device, is valid while its `slice` is this one). Every
 // reader's edge notes the holding that it will give back.
-template <bool kPriority, bool kRecord, bool kBound>
+template <Service kService, bool kRecord, bool kBound>
 inline void Engine::Publish(SliceId slice, DeviceId device, bool at_once) {
   const PackedSlice& row = packed_.slices[slice.index()];
   const PackedReader* reader = packed_.readers.data() + row.reader;
@@ -167,7 +181,7 @@ inline void Engine::Publish(SliceId slice, DeviceId device, bool at_once) {
   ReadyQueue<ExecOpId>& queue = run_.device_queue[device];
   // Readers beside it are ready or not like a tossed coin: PushIf writes each and counts those that
   // are, without a branch.
-  if constexpr (!kPriority) queue.Open(run_.now, end - reader);
+  if constexpr (kService == Service::kFifo) queue.Open(run_.now, end - reader);
   int32_t uses = 0;
   for (; reader != end; ++reader) {
     OpState& op = ops[reader->op.index()];
@@ -175,8 +189,8 @@ inline void Engine::Publish(SliceId slice, DeviceId device, bool at_once) {
       ++uses;
       held[reader->edge] = at_home;
       --op.need;
-      if constexpr (kPriority || kRecord) {
-        if (op.need == 0) MakeReady<kPriority, kRecord>(reader->op);
+      if constexpr (kService != Service::kFifo || kRecord) {
+        if (op.need == 0) MakeReady<kService, kRecord>(reader->op);
       } else {
         queue.PushIf(op.need == 0, reader->op);
       }
@@ -202,7 +216,7 @@ inline void Engine::Publish(SliceId slice, DeviceId device, bool at_once) {
 }
 
 // Rule 3. Initial content is not waited for at home, but its readers elsewhere do wait.
-template <bool kPriority, bool kRecord, bool kBound>
+template <Service kService, bool kRecord, bool kBound>
 void Engine::PublishInitial(const Placement& placement) {
   for (SliceId slice : packed_.initial_slices) {
     const StorageId storage = p_.slice_storage[slice];
@@ -232,16 +246,16 @@ void Engine::PublishInitial(const Placement& placement) {
     if (overwriter.valid()) run_.ops[overwriter].need += uses - packed_.overwriter_reads[slice];
   }
   for (ExecOpId op : packed_.first_ready) {
-    if (run_.ops[op].need == 0) MakeReady<kPriority, kRecord>(op);
+    if (run_.ops[op].need == 0) MakeReady<kService, kRecord>(op);
   }
 }
 
-template <bool kPriority, bool kRecord, bool kBound>
+template <Service kService, bool kRecord, bool kBound>
 inline void Engine::CompleteOp(ExecOpId op, DeviceId device, bool at_once) {
   const PackedOp& row = packed_.ops[op.index()];
   const PackedOp& next = packed_.ops[op.index() + 1];
   ++run_.ended;
-  if (row.special()) return CompleteSpecialOp<kPriority, kRecord, kBound>(op, device);
+  if (row.special()) return CompleteSpecialOp<kService, kRecord, kBound>(op, device);
   __int128 freed = 0;
   for (int32_t edge = row.edge; edge < next.edge; ++edge) {  // rule 11
     freed += run_.holdings[run_.held[edge]].Release();
@@ -249,12 +263,12 @@ inline void Engine::CompleteOp(ExecOpId op, DeviceId device, bool at_once) {
   // Frees before any start, since a transfer that begins at once allocates (rule 12).
   run_.memory[device].now -= freed;
   for (int32_t slice = row.slice; slice < next.slice; ++slice) {
-    Publish<kPriority, kRecord, kBound>(SliceId(slice), device, at_once);
+    Publish<kService, kRecord, kBound>(SliceId(slice), device, at_once);
   }
 }
 
 // With in-place writers that wait for it, several versions, or explicit order.
-template <bool kPriority, bool kRecord, bool kBound>
+template <Service kService, bool kRecord, bool kBound>
 void Engine::CompleteSpecialOp(ExecOpId op, DeviceId device) {
   __int128& memory = run_.memory[device].now;
   const PackedOp& row = packed_.ops[op.index()];
@@ -266,48 +280,48 @@ void Engine::CompleteSpecialOp(ExecOpId op, DeviceId device) {
     // Who reads a copy keeps no writer at home waiting.
     const bool beside_home = held.value() < packed_.storages;
     if (beside_home && overwriter.valid() && overwriter != op) {
-      Satisfy<kPriority, kRecord>(overwriter);
+      Satisfy<kService, kRecord>(overwriter);
     }
   }
   // Not at once: what the tokens free comes before what transfers allocate (rule 12), but after the
   // uses that publishing adds.
   for (int32_t slice = row.slice; slice < next.slice; ++slice) {
-    Publish<kPriority, kRecord, kBound>(SliceId(slice), device, false);
+    Publish<kService, kRecord, kBound>(SliceId(slice), device, false);
   }
   // A storage of several versions lives until the last of them is made: each maker holds a use.
   for (StorageId storage : packed_.tokens[op]) {
     memory -= run_.holdings[AtHome(storage)].Release();
   }
-  for (ExecOpId waits : packed_.ends[op]) Satisfy<kPriority, kRecord>(waits);
+  for (ExecOpId waits : packed_.ends[op]) Satisfy<kService, kRecord>(waits);
 }
 
 // The slice is resident on `device`, which is not its home.
-template <bool kPriority, bool kRecord>
+template <Service kService, bool kRecord>
 inline void Engine::SatisfyReaders(SliceId slice, DeviceId device) {
   for (int32_t i = packed_.slices[slice.index()].reader,
                end = packed_.slices[slice.index() + 1].reader;
        i < end; ++i) {
     const ExecOpId reader = packed_.readers[i].op;
-    if (run_.ops[reader].device == device) Satisfy<kPriority, kRecord>(reader);
+    if (run_.ops[reader].device == device) Satisfy<kService, kRecord>(reader);
   }
 }
 
 // A transfer that has ended keeps its slice at home no longer.
-template <bool kPriority, bool kRecord>
+template <Service kService, bool kRecord>
 inline void Engine::LeaveHome(const Transfer& transfer) {
   run_.memory[transfer.from()].now -= run_.holdings[AtHome(transfer.storage)].Release();
-  if (transfer.overwriter.valid()) Satisfy<kPriority, kRecord>(transfer.overwriter);
+  if (transfer.overwriter.valid()) Satisfy<kService, kRecord>(transfer.overwriter);
 }
 
-template <bool kPriority, bool kRecord>
+template <Service kService, bool kRecord>
 inline void Engine::CompleteTransfer(TransferId id) {
   const Transfer& transfer = run_.transfers[id];
-  LeaveHome<kPriority, kRecord>(transfer);
+  LeaveHome<kService, kRecord>(transfer);
   // Most copies have one reader, which the transfer knows; others are looked for.
   if (run_.holdings[CopyBy(id)].left == 1) {
-    Satisfy<kPriority, kRecord>(transfer.reader);
+    Satisfy<kService, kRecord>(transfer.reader);
   } else {
-    SatisfyReaders<kPriority, kRecord>(transfer.slice, transfer.to());
+    SatisfyReaders<kService, kRecord>(transfer.slice, transfer.to());
   }
 }
 
@@ -318,11 +332,83 @@ inline void Engine::FreeLinks(const PackedRoute& route) {
   }
 }
 
-// Rule 5: starts the transfer that heads the link's queue if it may.
+// Rule 15: one more member is ready. With the last of them the collective is, and waits where
+// transfers do; its key is that of a transfer of its first member before all of them.
+template <bool kRecord>
+void Engine::MakeMemberReady(CollectiveId id) {
+  if (--run_.missing[id] > 0) return;
+  if constexpr (kRecord) collective_times_[id].ready = run_.now;
+  const std::span<const LinkId> links = p_.collective_links[id];
+  if (links.empty()) return free_collectives_.push_back(id);
+  const std::span<const ExecOpId> members = p_.collective_members[id];
+  const ExecOpId first = *std::min_element(members.begin(), members.end());
+  const LinkItem item = {SliceId(p_.op_first_slice[first.index()]),
+                         DeviceId(first.value() - p_.ops), WaitingAs(id)};
+  for (LinkId link : links) run_.link_queue[link].Push(run_.now, item);
+  touched_links_.Add(links.front());
+}
+
 template <bool kRecord, bool kBound>
-inline void Engine::TryStartTransfer(LinkId link) {
+void Engine::TryStartCollective(CollectiveId id) {
+  const std::span<const LinkId> links = p_.collective_links[id];
+  for (LinkId link : links) {
+    if (run_.link_busy[link] || run_.link_queue[link].front().transfer != WaitingAs(id)) return;
+  }
+  for (LinkId link : links) {
+    run_.link_queue[link].Pop();
+    run_.link_busy[link] = 1;
+  }
+  BeginCollective<kRecord, kBound>(id);
+}
+
+template <bool kRecord, bool kBound>
+void Engine::BeginCollective(CollectiveId id) {
+  const int64_t end = Later(run_.now, p_.collective_time[id]);
+  run_.missing[id] = RunCore::kRuns;
+  if constexpr (kRecord) {
+    collective_times_[id].start = run_.now;
+    collective_times_[id].end = end;
+  }
+  for (ExecOpId op : p_.collective_members[id]) {
+    const PackedOp& row = packed_.ops[op.index()];
+    Allocate(run_.ops[op].device,
+             row.birth >= 0 ? __int128{row.birth_bytes()} : packed_.WideBirth(op));
+    if constexpr (kRecord) {
+      op_start_[op] = run_.now;
+      op_end_[op] = end;
+    }
+    if constexpr (kBound) {
+      abandoned_ = abandoned_ || Exceeds(Later(end, p_.min_path[op] - p_.collective_time[id]));
+    }
+  }
+  run_.events.Push(end, SlotOf(id));
+}
+
+template <bool kRecord, bool kBound>
+void Engine::CompleteCollective(CollectiveId id) {
+  run_.missing[id] = RunCore::kOver;
+  for (LinkId link : p_.collective_links[id]) {
+    run_.link_busy[link] = 0;
+    touched_links_.Add(link);
+  }
+  for (ExecOpId op : p_.collective_members[id]) {
+    CompleteOp<Service::kGeneral, kRecord, kBound>(op, run_.ops[op].device, false);
+  }
+}
+
+// Rule 5: starts what heads the link's queue if it may.
+template <Service kService, bool kRecord, bool kBound>
+inline void Engine::TryStartNext(LinkId link) {
   if (run_.link_busy[link] || run_.link_queue[link].empty()) return;
   const TransferId id = run_.link_queue[link].front().transfer;
+  if constexpr (kService == Service::kGeneral) {
+    if (!id.valid()) return TryStartCollective<kRecord, kBound>(CollectiveOf(id));
+  }
+  TryStartTransfer<kRecord, kBound>(id);
+}
+
+template <bool kRecord, bool kBound>
+inline void Engine::TryStartTransfer(TransferId id) {
   const Transfer& transfer = run_.transfers[id];
   const PackedRoute& route = packed_.routes[p_.RouteBetween(transfer.from(), transfer.to())];
   // What keeps it waiting is a busy link, or a transfer before it that will keep one busy; its end
@@ -345,7 +431,7 @@ inline int64_t Engine::BeginOp(ExecOpId op, DeviceId device) {
   const int64_t end = Later(run_.now, packed_.Time(op, device));
   run_.running_op[device] = op;
   DeviceMemory& memory = run_.memory[device];
-  // After this op comes at least the shortest way to the end of the step; and this device has all
+  // After this op comes at first the shortest way to the end of the step; and this device has all
   // its work before it that has not begun.
   if constexpr (kBound) {
     const int64_t rest = p_.min_path[op] - p_.min_time[op];
@@ -368,11 +454,17 @@ inline int64_t Engine::BeginOp(ExecOpId op, DeviceId device) {
 }
 
 // Serves the next ready op of an idle device. Returns its end, kNever if there is none.
-template <bool kPriority, bool kRecord, bool kBound>
+template <Service kService, bool kRecord, bool kBound>
 inline int64_t Engine::BeginNext(DeviceId device) {
-  if constexpr (kPriority) {
+  if constexpr (kService != Service::kFifo) {
     auto& queue = run_.path_queue[device];
     if (queue.empty()) return EventQueue::kNever;
+    if constexpr (kService == Service::kGeneral) {  // rule 16: not before its turn
+      if (has_sequence_[device]) {
+        if (turn_[queue.front().op] != run_.next_turn[device]) return EventQueue::kNever;
+        ++run_.next_turn[device];
+      }
+    }
     std::pop_heap(queue.begin(), queue.end(), std::greater<>());
     const ExecOpId op = queue.back().op;
     queue.pop_back();
@@ -384,35 +476,37 @@ inline int64_t Engine::BeginNext(DeviceId device) {
   }
 }
 
-template <bool kPriority, bool kRecord, bool kBound>
+template <Service kService, bool kRecord, bool kBound>
 inline void Engine::StartAll() {
   // In any order: a start readies nothing in its own phase (rule 6), and two transfers that may
   // both start share no link, of which only one can be the first.
   touched_devices_.Drain([this](DeviceId device) {
     if (run_.running_op[device].valid() || (kBound && abandoned_)) return;
-    const int64_t end = BeginNext<kPriority, kRecord, kBound>(device);
+    const int64_t end = BeginNext<kService, kRecord, kBound>(device);
     if (end != EventQueue::kNever) run_.events.Push(end, SlotOf(device));
   });
   touched_links_.Drain([this](LinkId link) {
     if (kBound && abandoned_) return;
-    TryStartTransfer<kRecord, kBound>(link);
+    TryStartNext<kService, kRecord, kBound>(link);
   });
+  if constexpr (kService == Service::kGeneral) {
+    for (CollectiveId id : free_collectives_) BeginCollective<kRecord, kBound>(id);
+    free_collectives_.clear();
+  }
 }
 
 // The op of `device` ends, alone at this instant. Goes on as long as the next event is this
 // device's, too; all the while its event stays on top.
-template <bool kPriority, bool kRecord, bool kBound>
+template <Service kService, bool kRecord, bool kBound>
 inline void Engine::RunDevice(DeviceId device) {
   handled_ = device;
   for (;;) {
     const ExecOpId op = run_.running_op[device];
     run_.running_op[device] = ExecOpId();
-    CompleteOp<kPriority, kRecord, kBound>(op, device, true);
+    CompleteOp<kService, kRecord, kBound>(op, device, true);
     if (kBound && abandoned_) return;
-    const int64_t end = BeginNext<kPriority, kRecord, kBound>(device);
-    if (!touched_devices_.empty() || !touched_links_.empty()) {
-      StartAll<kPriority, kRecord, kBound>();
-    }
+    const int64_t end = BeginNext<kService, kRecord, kBound>(device);
+    if (MayStartSomething<kService>()) StartAll<kService, kRecord, kBound>();
     if (kBound && abandoned_) return;
     // Strictly first among all events? Then its end is handled here, too. At a tie it goes back to
     // the queue, and the instant is played in phases; states are saved in Loop alone.
@@ -431,26 +525,27 @@ inline void Engine::RunDevice(DeviceId device) {
 
 // The readers of a transfer's slice on `to`, which is idle if `idle`: the end of the op that begins
 // there, kNever if none does.
-template <bool kPriority, bool kRecord, bool kBound>
+template <Service kService, bool kRecord, bool kBound>
 inline int64_t Engine::ServeReaders(const Transfer& transfer, HoldingId copy, bool idle) {
   const DeviceId to = transfer.to();
   const ExecOpId reader = transfer.reader;
   const bool one_reader = run_.holdings[copy].left == 1;
-  if (idle && one_reader && !transfer.overwriter.valid()) {  // nothing else can be ready there
+  // Nothing else can be ready there; in the general case it may still not be the reader's turn.
+  if (kService != Service::kGeneral && idle && one_reader && !transfer.overwriter.valid()) {
     if (--run_.ops[reader].need > 0) return EventQueue::kNever;
     if constexpr (kRecord) op_ready_[reader] = run_.now;
     return BeginOp<kRecord, kBound>(reader, to);
   }
   if (one_reader) {
-    Satisfy<kPriority, kRecord>(reader);
+    Satisfy<kService, kRecord>(reader);
   } else {
-    SatisfyReaders<kPriority, kRecord>(transfer.slice, to);
+    SatisfyReaders<kService, kRecord>(transfer.slice, to);
   }
-  return idle ? BeginNext<kPriority, kRecord, kBound>(to) : EventQueue::kNever;
+  return idle ? BeginNext<kService, kRecord, kBound>(to) : EventQueue::kNever;
 }
 
 // The transfer that began on `link` ends, alone at this instant; its event is still on top.
-template <bool kPriority, bool kRecord, bool kBound>
+template <Service kService, bool kRecord, bool kBound>
 [[gnu::always_inline]] inline void Engine::RunLink(LinkId link) {
   const TransferId id = run_.running_transfer[link];
   const Transfer& transfer = run_.transfers[id];
@@ -458,8 +553,8 @@ template <bool kPriority, bool kRecord, bool kBound>
   const bool idle = !run_.running_op[to].valid();
   // The destination gets its next op here, without being touched.
   if (idle) handled_ = to;
-  LeaveHome<kPriority, kRecord>(transfer);
-  const int64_t end = ServeReaders<kPriority, kRecord, kBound>(transfer, CopyBy(id), idle);
+  LeaveHome<kService, kRecord>(transfer);
+  const int64_t end = ServeReaders<kService, kRecord, kBound>(transfer, CopyBy(id), idle);
   handled_ = DeviceId();
   if (kBound && abandoned_) return;
   const PackedRoute& route = packed_.routes[p_.RouteBetween(transfer.from(), to)];
@@ -482,13 +577,11 @@ template <bool kPriority, bool kRecord, bool kBound>
     }
   }
   if (kBound && abandoned_) return;
-  if (!touched_devices_.empty() || !touched_links_.empty()) {
-    StartAll<kPriority, kRecord, kBound>();
-  }
+  if (MayStartSomething<kService>()) StartAll<kService, kRecord, kBound>();
 }
 
 // Rule 6: every completion of this instant.
-template <bool kPriority, bool kRecord, bool kBound>
+template <Service kService, bool kRecord, bool kBound>
 void Engine::CompleteAll(int64_t now) {
   while (run_.events.min() == now) {
     const EventSlot slot = run_.events.slot();
@@ -498,11 +591,17 @@ void Engine::CompleteAll(int64_t now) {
       const ExecOpId op = run_.running_op[device];
       run_.running_op[device] = ExecOpId();
       touched_devices_.Add(device);
-      CompleteOp<kPriority, kRecord, kBound>(op, device, false);
+      CompleteOp<kService, kRecord, kBound>(op, device, false);
       continue;
     }
+    if constexpr (kService == Service::kGeneral) {
+      if (IsCollective(slot)) {
+        CompleteCollective<kRecord, kBound>(CollectiveAt(slot));
+        continue;
+      }
+    }
     const TransferId id = run_.running_transfer[LinkAt(slot)];
-    CompleteTransfer<kPriority, kRecord>(id);
+    CompleteTransfer<kService, kRecord>(id);
     const Transfer& transfer = run_.transfers[id];
     FreeLinks(packed_.routes[p_.RouteBetween(transfer.from(), transfer.to())]);
   }
@@ -510,10 +609,10 @@ void Engine::CompleteAll(int64_t now) {
 
 // Rule 6: at one instant every completion, then every start, again and again; what starts with zero
 // duration completes in the next turn.
-template <bool kPriority, bool kRecord, bool kBound>
+template <Service kService, bool kRecord, bool kBound>
 EngineOutcome Engine::Loop(const Placement* fresh) {
-  if (fresh != nullptr) PublishInitial<kPriority, kRecord, kBound>(*fresh);
-  StartAll<kPriority, kRecord, kBound>();
+  if (fresh != nullptr) PublishInitial<kService, kRecord, kBound>(*fresh);
+  StartAll<kService, kRecord, kBound>();
   for (;;) {
     if (kBound && abandoned_) return EngineOutcome::kAbandoned;
     if (kRecord && stopped_) return EngineOutcome::kStopped;
@@ -522,16 +621,18 @@ EngineOutcome Engine::Loop(const Placement* fresh) {
     // Between two instants only: a state in the middle of one would have starts outstanding.
     if (run_.ended >= save_at_ && next > run_.now) SaveState();
     run_.now = next;
-    if (run_.events.second() == next) {
-      CompleteAll<kPriority, kRecord, kBound>(next);
-      StartAll<kPriority, kRecord, kBound>();
+    const bool collective = kService == Service::kGeneral && IsCollective(run_.events.slot());
+    if (run_.events.second() == next || collective) {
+      CompleteAll<kService, kRecord, kBound>(next);
+      StartAll<kService, kRecord, kBound>();
     } else if (IsDevice(run_.events.slot())) {
-      RunDevice<kPriority, kRecord, kBound>(DeviceAt(run_.events.slot()));
+      RunDevice<kService, kRecord, kBound>(DeviceAt(run_.events.slot()));
     } else {
-      RunLink<kPriority, kRecord, kBound>(LinkAt(run_.events.slot()));
+      RunLink<kService, kRecord, kBound>(LinkAt(run_.events.slot()));
     }
   }
-  // A SimGraph has no cycle, so that no op waits for ever.
+  // A SimGraph has no cycle, so that no op waits for ever but for its turn.
+  if (kService == Service::kGeneral && run_.ended < p_.ops) return EngineOutcome::kStuck;
   PW_CHECK_EQ(run_.ended, p_.ops);
   return EngineOutcome::kDone;
 }

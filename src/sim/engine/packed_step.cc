@@ -172,6 +172,7 @@ void PackedStep::AddTimes(const SimGraph& p) {
 void PackedStep::AddRoutes(const SimGraph& p) {
   IdVector<LinkId, int32_t> routes_over(p.links, 0);
   for (LinkId link : p.route_links.items) ++routes_over[link];
+  for (LinkId link : p.collective_links.items) ++routes_over[link];
   routes.resize(p.route_latency.size());
   for (RouteId id : IdRange<RouteId>(routes.size())) {
     PackedRoute& route = routes[id];

@@ -51,7 +51,7 @@ struct PackedReader {
 struct PackedRoute {
   int64_t latency = 0, bandwidth = 1;
   int32_t link = 0, end = 0;  // row of the items of SimGraph::route_links
-  // Its only link, which no other route uses, or none. Such a link never has to look at others.
+  // Its only link, which no other route and no collective uses, or none. Such a link never has to look at others.
   LinkId private_link;
 };
 

@@ -73,14 +73,16 @@ struct PathItem {  // rule 2, critical-path order
 // The part that does not grow with the graph, but for what waits.
 struct RunCore {
   RunCore() = default;
-  RunCore(int32_t devices, int32_t links)
+  RunCore(int32_t devices, int32_t links, int32_t collectives)
       : memory(devices),
         running_op(devices),
         running_transfer(links),
         link_busy(links, 0),
         device_queue(devices),
         path_queue(devices),
-        link_queue(links) {}
+        link_queue(links),
+        missing(collectives, 0),
+        next_turn(devices, 0) {}
 
   int64_t now = 0;
   int32_t ended = 0;  // ops
@@ -92,7 +94,12 @@ struct RunCore {
   IdVector<DeviceId, ReadyQueue<ExecOpId>> device_queue;
   IdVector<DeviceId, std::vector<PathItem>> path_queue;  // heaps
   IdVector<LinkId, ReadyQueue<LinkItem>> link_queue;
-  EventQueue events;  // slots: devices, then links
+  EventQueue events;  // slots: devices, then links, then collectives
+
+  // Of each collective the members that are not yet ready, or one of these.
+  static constexpr int32_t kRuns = -1, kOver = -2;
+  IdVector<CollectiveId, int32_t> missing;
+  IdVector<DeviceId, int32_t> next_turn;  // in the device's sequence
 };
 
 struct RunState : RunCore {

@@ -51,6 +51,7 @@ class Builder {
     AddSlices();
     AddVersionRows();
     AddExplicitWaits();
+    AddCollectives();
     AddPaths();
     AddCluster();
     return std::move(p_);
@@ -198,6 +199,24 @@ class Builder {
     p_.view_waits = MakeCsr(graph_.op_count(), view_waits);
   }
 
+  void AddCollectives() {
+    if (graph_.collective_count() == 0) return;
+    p_.collective_of.assign(p_.ops, CollectiveId());
+    for (CollectiveId id : graph_.collectives()) {
+      for (OpId member : graph_.collective(id).members) {
+        p_.collective_of[p_.exec_of[member]] = id;
+        p_.collective_members.items.push_back(p_.exec_of[member]);
+      }
+      p_.collective_members.offsets.push_back(
+          static_cast<int32_t>(p_.collective_members.items.size()));
+      const CostTable::CollectiveCost& cost = costs_.collectives()[id];
+      p_.collective_time.push_back(cost.time.count);
+      std::vector<LinkId>& links = p_.collective_links.items;
+      links.insert(links.end(), cost.links.begin(), cost.links.end());
+      p_.collective_links.offsets.push_back(static_cast<int32_t>(links.size()));
+    }
+  }
+
   // Exec op that made what the tensor named when it came to be, or none.
   ExecOpId WriterOf(TensorId id) const {
     const Tensor& tensor = graph_.tensor(id);
@@ -222,15 +241,14 @@ class Builder {
     for (OpId id : graph_.topological_order()) {
       if (p_.exec_of[id].valid()) p_.topological_order.push_back(p_.exec_of[id]);
     }
-    p_.min_path.assign(p_.ops, 0);
-    for (size_t i = p_.topological_order.size(); i-- > 0;) {
-      const ExecOpId op = p_.topological_order[i];
+    FillPaths(p_, &p_.min_path, [this](ExecOpId op) {
       int64_t longest = 0;
       for (ExecOpId reader : p_.ReadersOf(op)) longest = std::max(longest, p_.min_path[reader]);
-      for (ExecOpId later : p_.explicit_successors[op])
+      for (ExecOpId later : p_.explicit_successors[op]) {
         longest = std::max(longest, p_.min_path[later]);
-      p_.min_path[op] = SaturatingAdd(p_.min_time[op], longest);
-    }
+      }
+      return longest;
+    });
     for (SliceId slice : p_.slice_ids()) {
       const ExecOpId overwriter = p_.version_overwriter[p_.slice_version[slice]];
       if (!overwriter.valid()) continue;
@@ -267,6 +285,7 @@ class Builder {
 SimGraph BuildSimGraph(const Graph& graph, const Cluster& cluster, const CostTable& costs) {
   PW_CHECK_EQ(costs.op_count(), graph.op_count());
   PW_CHECK_EQ(costs.device_count(), cluster.device_count());
+  PW_CHECK_EQ(costs.collectives().size(), graph.collective_count());
   return Builder(graph, cluster, costs).Build();
 }
 

@@ -7,6 +7,7 @@
 #ifndef PLACEWRIGHT_SIM_ENGINE_SIM_GRAPH_H_
 #define PLACEWRIGHT_SIM_ENGINE_SIM_GRAPH_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -51,12 +52,19 @@ struct SimGraph {
   Csr<VersionId, SliceId> version_slices;
   Csr<ExecOpId, ExecOpId> explicit_successors;  // ops whose `after` names this op
 
+  // Collectives (rule 15), in the graph's order.
+  IdVector<ExecOpId, CollectiveId> collective_of;  // empty without collectives
+  Csr<CollectiveId, ExecOpId> collective_members;
+  Csr<CollectiveId, LinkId> collective_links;
+  IdVector<CollectiveId, int64_t> collective_time;  // ns
+
   // Derived from the above for the event loop and for analyses.
   IdVector<SliceId, ExecOpId> slice_writer;  // makes the slice's version, or none
   IdVector<SliceId, StorageId> slice_storage;
   std::vector<int32_t> op_first_slice;               // an op made slices [first[op], first[op + 1])
   IdVector<VersionId, ExecOpId> version_overwriter;  // makes the storage's next version, or none
-  std::vector<ExecOpId> topological_order;           // order edges between storages respected
+  std::vector<ExecOpId> topological_order;           // order edges between storages respected;
+                                                     // members of a collective are neighbours
   IdVector<ExecOpId, int64_t> min_path;  // path of rule 2, without waits of in-place writers
   bool waits_in_place = false;           // some writer may have to wait for a reader beside it
   Csr<OpId, ExecOpId> view_waits;        // ops whose end ends the view
@@ -79,6 +87,14 @@ struct SimGraph {
   RouteId RouteBetween(DeviceId from, DeviceId to) const {
     return RouteId(from.value() * devices + to.value());
   }
+  CollectiveId CollectiveOf(ExecOpId op) const {
+    return collective_of.empty() ? CollectiveId() : collective_of[op];
+  }
+  // What of its path an op takes itself, on the fastest device.
+  int64_t OwnTime(ExecOpId op) const {
+    const CollectiveId collective = CollectiveOf(op);
+    return collective.valid() ? collective_time[collective] : min_time[op];
+  }
   // The version with this number among those of the storage, and back.
   VersionId VersionOf(StorageId storage, int32_t number) const {
     return VersionId(storage_versions.offsets[storage.index()] + number);
@@ -93,6 +109,29 @@ struct SimGraph {
     return {slice_readers.items.data() + begin, static_cast<size_t>(end - begin)};
   }
 };
+
+// Paths of rule 2 for every op, from the end: `after(op)` is the largest path among those that
+// follow it. The members of a collective have one path together.
+template <class After>
+void FillPaths(const SimGraph& sim_graph, IdVector<ExecOpId, int64_t>* path, const After& after) {
+  const SimGraph& p = sim_graph;
+  path->assign(p.ops, 0);
+  for (size_t i = p.topological_order.size(); i > 0;) {
+    const ExecOpId last = p.topological_order[--i];
+    int64_t longest = after(last);
+    size_t first = i;  // of the ops that have one path
+    const CollectiveId collective = p.CollectiveOf(last);
+    while (collective.valid() && first > 0 &&
+           p.CollectiveOf(p.topological_order[first - 1]) == collective) {
+      longest = std::max(longest, after(p.topological_order[--first]));
+    }
+    for (size_t j = first; j <= i; ++j) {
+      const ExecOpId op = p.topological_order[j];
+      (*path)[op] = SaturatingAdd(p.OwnTime(op), longest);
+    }
+    i = first;
+  }
+}
 
 // Precondition: costs match graph and cluster. Complexity: O(ops + edges + devices^2).
 SimGraph BuildSimGraph(const Graph& graph, const Cluster& cluster, const CostTable& costs);

@@ -1,4 +1,4 @@
-#include "formats/costs/costgraph_form.h"
+#include "formats/costs/costgraph_writer.h"
 
 #include <algorithm>
 
@@ -81,10 +81,12 @@ Json OpsOf(const CostGraph& cost_graph) {
         outputs.push_back(name);
       }
     }
-    ops.push_back({{"name", op.name},
-                   {"time_ns", std::move(times)},
-                   {"inputs", std::move(inputs)},
-                   {"outputs", std::move(outputs)}});
+    Json item = {{"name", op.name},
+                 {"time_ns", std::move(times)},
+                 {"inputs", std::move(inputs)},
+                 {"outputs", std::move(outputs)}};
+    for (const OpId before : op.after) item["after"].push_back(graph.op(before).name);
+    ops.push_back(std::move(item));
   }
   return ops;
 }
@@ -98,9 +100,33 @@ Json HomesOf(const CostGraph& cost_graph) {
   return homes;
 }
 
+Json CollectivesOf(const CostGraph& cost_graph) {
+  Json collectives = Json::array();
+  for (const CollectiveId id : cost_graph.graph.collectives()) {
+    const Collective& collective = cost_graph.graph.collective(id);
+    const CostTable::CollectiveCost& cost = cost_graph.costs.collectives()[id];
+    Json members = Json::array(), links = Json::array();
+    for (const OpId op : collective.members) members.push_back(cost_graph.graph.op(op).name);
+    for (const LinkId link : cost.links) links.push_back(cost_graph.cluster.link(link).name);
+    collectives.push_back({{"name", collective.name},
+                           {"members", std::move(members)},
+                           {"links", std::move(links)},
+                           {"time_ns", cost.time.count}});
+  }
+  return collectives;
+}
+
+bool NeedsVersion2(const CostGraph& cost_graph) {
+  if (cost_graph.graph.collective_count() > 0 || !cost_graph.sequences.empty()) return true;
+  for (const OpId op : cost_graph.graph.ops()) {
+    if (!cost_graph.graph.op(op).after.empty()) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-Json CostGraphForm(const CostGraph& cost_graph) {
+Json CostGraphToJson(const CostGraph& cost_graph) {
   Json document = {{"schema", "placewright.costgraph/1"},
                    {"name", cost_graph.graph.name()},
                    {"devices", DevicesOf(cost_graph.cluster)},
@@ -114,6 +140,10 @@ Json CostGraphForm(const CostGraph& cost_graph) {
     for (const auto& [op, device] : *cost_graph.placement) placement[op] = device;
     document["placement"] = std::move(placement);
   }
+  if (!NeedsVersion2(cost_graph)) return document;
+  document["schema"] = "placewright.costgraph/2";
+  if (cost_graph.graph.collective_count() > 0) document["collectives"] = CollectivesOf(cost_graph);
+  for (const auto& [device, ops] : cost_graph.sequences) document["sequence"][device] = ops;
   return document;
 }
 

@@ -1,0 +1,150 @@
+#include "cli/commands/inspect_axes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "report/table.h"
+#include "sharding/named_axes.h"
+
+namespace placewright {
+namespace {
+
+constexpr size_t kMaxAxes = 12;  // in the table for people
+
+// Outputs by verdict.
+struct Counts {
+  int64_t concat = 0, sum = 0, whole = 0;
+
+  void Add(PartVerdict verdict) {
+    concat += verdict == PartVerdict::kConcat ? 1 : 0;
+    sum += verdict == PartVerdict::kSum ? 1 : 0;
+    whole += verdict == PartVerdict::kWhole ? 1 : 0;
+  }
+};
+
+// Why an op is whole: on every axis, or on the batch, which it has; "" where it is not.
+std::string WhyWhole(const NamedAxes& axes, OpId op) {
+  if (axes.rule(op) == nullptr) return "no rule for its type, or for these arguments";
+  if (!axes.batch().valid() || axes.SplitBy(op, axes.batch()).valid()) return "";
+  return axes.Touches(op, axes.batch()) ? "it needs the whole batch" : "";
+}
+
+PartVerdict VerdictOnBatch(const NamedAxes& axes, OpId op, size_t output) {
+  return axes.batch().valid() ? axes.verdict(op, axes.batch(), output) : PartVerdict::kWhole;
+}
+
+Json ToJson(const Graph& graph, const NamedAxes& axes) {
+  Json object;
+  object["schema"] = "placewright.axes/1";
+  object["name"] = graph.name();
+  object["batch"] = graph.batch();
+  object["batch_proven"] = axes.batch().valid();
+  object["axes"] = Json::array();
+  for (const AxisId id : axes.axes()) {
+    const NamedAxis& axis = axes.axis(id);
+    object["axes"].push_back({{"name", axis.name}, {"size", axis.size}, {"tensors", axis.tensors}});
+  }
+  object["ops"] = Json::array();
+  Counts all;
+  for (const OpId op : graph.ops()) {
+    Json outputs = Json::array();
+    for (size_t i = 0; i < graph.op(op).outputs.size(); ++i) {
+      const PartVerdict verdict = VerdictOnBatch(axes, op, i);
+      all.Add(verdict);
+      outputs.push_back(
+          {{"name", graph.tensor(graph.op(op).outputs[i]).name}, {"verdict", ToString(verdict)}});
+    }
+    Json item = {{"name", graph.op(op).name}, {"outputs", std::move(outputs)}};
+    const std::string why = WhyWhole(axes, op);
+    if (!why.empty()) item["reason"] = why;
+    object["ops"].push_back(std::move(item));
+  }
+  object["splittable"] = {{"concat", all.concat}, {"sum", all.sum}, {"whole", all.whole}};
+  return object;
+}
+
+std::string AxisTable(const NamedAxes& axes, const Style& style) {
+  std::vector<AxisId> ids;
+  for (const AxisId id : axes.axes()) ids.push_back(id);
+  std::stable_sort(ids.begin(), ids.end(),
+                   [&](AxisId a, AxisId b) { return axes.axis(a).tensors > axes.axis(b).tensors; });
+  const auto right = Table::Align::kRight;
+  Table table({{"axis"}, {"size", right}, {"tensors", right}});
+  for (size_t i = 0; i < std::min(ids.size(), kMaxAxes); ++i) {
+    const NamedAxis& axis = axes.axis(ids[i]);
+    table.AddRow({axis.name, fmt::format("{}", axis.size), fmt::format("{}", axis.tensors)});
+  }
+  std::string text = table.Render(style);
+  if (ids.size() > kMaxAxes) {
+    text += fmt::format("and {} more, with --json\n", ids.size() - kMaxAxes);
+  }
+  return text;
+}
+
+std::string VerdictTable(const Graph& graph, const NamedAxes& axes, const Style& style) {
+  std::map<std::string_view, Counts> by_type;
+  std::map<std::string_view, int64_t> ops;
+  Counts all;
+  for (const OpId op : graph.ops()) {
+    ++ops[graph.op(op).type];
+    for (size_t i = 0; i < graph.op(op).outputs.size(); ++i) {
+      const PartVerdict verdict = VerdictOnBatch(axes, op, i);
+      by_type[graph.op(op).type].Add(verdict);
+      all.Add(verdict);
+    }
+  }
+  const auto right = Table::Align::kRight;
+  Table table(
+      {{"outputs of type"}, {"ops", right}, {"concat", right}, {"sum", right}, {"whole", right}});
+  for (const auto& [type, counts] : by_type) {
+    table.AddRow({std::string(type), fmt::format("{}", ops[type]), fmt::format("{}", counts.concat),
+                  fmt::format("{}", counts.sum), fmt::format("{}", counts.whole)});
+  }
+  table.AddRow({"all", fmt::format("{}", graph.op_count()), fmt::format("{}", all.concat),
+                fmt::format("{}", all.sum), fmt::format("{}", all.whole)});
+  return table.Render(style);
+}
+
+std::string WholeOps(const Graph& graph, const NamedAxes& axes) {
+  std::map<std::string, std::pair<int64_t, std::string>> whole;  // type: ops, reason
+  for (const OpId op : graph.ops()) {
+    const std::string why = WhyWhole(axes, op);
+    if (why.empty()) continue;
+    auto& [count, reason] = whole[std::string(graph.op(op).type)];
+    ++count;
+    reason = why;
+  }
+  std::string text;
+  for (const auto& [type, why] : whole) {
+    text += fmt::format("whole: {} of {} ({})\n", why.first, Printable(type, 80), why.second);
+  }
+  return text;
+}
+
+}  // namespace
+
+void PrintAxes(const Graph& graph, Console& console) {
+  const NamedAxes axes(graph);
+  if (console.json) return console.PrintJson(ToJson(graph, axes));
+  const Style& style = console.style();
+  console.Print(fmt::format("{}: {} named axes\n", Printable(graph.name()), axes.axis_count()));
+  console.Print(AxisTable(axes, style) + "\n");
+  if (!axes.batch().valid()) {
+    console.Print(
+        "which of them is the batch is not known, since nothing proves how the step follows it: "
+        "its "
+        "ops are placed whole\n");
+    console.Print(WholeOps(graph, axes));
+    return;
+  }
+  console.Print(fmt::format("A split of the batch of {} makes of the ops' outputs:\n",
+                            axes.axis(axes.batch()).size));
+  console.Print(VerdictTable(graph, axes, style) + WholeOps(graph, axes));
+}
+
+}  // namespace placewright

@@ -1,0 +1,85 @@
+#include "sharding/op_rule.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "sharding/rules/rule_maker.h"
+
+namespace placewright {
+namespace {
+
+// "aten.add_.Tensor": an in-place op has the rule of the op that it is.
+struct OpName {
+  std::string_view base, overload;
+};
+
+OpName NameOf(std::string_view type) {
+  constexpr std::string_view kPrefix = "aten.";
+  if (!type.starts_with(kPrefix)) return {};
+  type.remove_prefix(kPrefix.size());
+  const size_t dot = type.rfind('.');
+  OpName name = {type.substr(0, dot), dot == std::string_view::npos ? "" : type.substr(dot + 1)};
+  if (name.base.ends_with('_')) name.base.remove_suffix(1);
+  return name;
+}
+
+using Table = std::unordered_map<std::string_view, std::vector<RuleRow>>;
+
+const Table& Rules() {
+  static const Table table = [] {
+    Table rows;
+    for (const auto& part : {ElementwiseRules(), ProductRules(), ReductionRules(), ShapeRules(),
+                             IndexingRules(), NeighbourhoodRules()}) {
+      for (const RuleRow& row : part) rows[row.name].push_back(row);
+    }
+    return rows;
+  }();
+  return table;
+}
+
+const RuleRow* FindRow(std::string_view type) {
+  const OpName name = NameOf(type);
+  const auto found = Rules().find(name.base);
+  if (found == Rules().end()) return nullptr;
+  for (const RuleRow& row : found->second) {
+    if (row.overload.empty() || row.overload == name.overload) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool Holds(const TensorAxes& tensor, RuleAxisId axis) {
+  return std::any_of(tensor.begin(), tensor.end(), [&](const std::vector<RuleAxisId>& dimension) {
+    return std::find(dimension.begin(), dimension.end(), axis) != dimension.end();
+  });
+}
+
+std::string_view ToString(PartVerdict verdict) {
+  switch (verdict) {
+    case PartVerdict::kConcat: return "concat";
+    case PartVerdict::kSum: return "sum";
+    case PartVerdict::kWhole: return "whole";
+  }
+  return "?";
+}
+
+PartVerdict VerdictOf(const OpRule& rule, RuleAxisId axis, size_t output) {
+  const Parts parts = rule.axes[axis].parts;
+  if (parts == Parts::kWhole) return PartVerdict::kWhole;
+  if (Holds(rule.outputs[output], axis)) return PartVerdict::kConcat;
+  return parts == Parts::kSum ? PartVerdict::kSum : PartVerdict::kWhole;
+}
+
+bool HasRule(std::string_view type) { return FindRow(type) != nullptr; }
+
+std::optional<OpRule> RuleOf(const Graph& graph, OpId op) {
+  const RuleRow* const row = FindRow(graph.op(op).type);
+  if (row == nullptr) return std::nullopt;
+  RuleMaker maker(graph, op);
+  row->rule(maker);
+  return std::move(maker).Take();
+}
+
+}  // namespace placewright

@@ -1,0 +1,103 @@
+// One rule for an operator, in axes of its own: which runs of elements of its inputs and outputs are
+// one. From it follow all ways to compute the op in parts (docs/sharding.md).
+//
+// Written like a product of matrices in Einstein's notation, "mk,kn->mn": m and n are in the output,
+// so that parts of them give parts of it; k is not, and the output is the sum over its parts. A
+// dimension may hold several axes, the outermost first: "[b s] h" is a tensor of samples and tokens
+// that has been flattened, and can still be split by its samples.
+//
+// Source: the notation of XLA's Shardy (op sharding rules) and DTensor's single-dimension strategies;
+// TAG, section 4.1.1, is the projection on the batch. Ours are the factors that a rule finds itself,
+// and sizes that follow uneven parts.
+#ifndef PLACEWRIGHT_SHARDING_OP_RULE_H_
+#define PLACEWRIGHT_SHARDING_OP_RULE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "graph/graph.h"
+
+namespace placewright {
+
+using RuleAxisId = Id<struct RuleAxisTag>;
+
+// How an op can be computed in parts of an axis.
+enum class Parts : uint8_t {
+  kSplit,  // each part by itself; an output without the axis comes out the same in every part
+  kSum,    // each part by itself; an output without the axis is the sum of what the parts give
+  // Each part by itself once sums over all parts are known (the statistics of a batch norm); an
+  // output without the axis comes out the same in every part.
+  kSynchronised,
+  kWhole  // not at all
+};
+
+// What computes a part, beyond the op itself with the sizes of the part.
+enum class PartForm : uint8_t {
+  kSameOp,
+  kMean,          // a sum, divided by the number of elements of the whole
+  kWeightedMean,  // a loss that is a mean with weights: a sum, divided by the weight of all parts
+  kBatchNorm,     // statistics of all parts together (Chan's formula)
+  kBatchNormBackward
+};
+
+struct RuleAxis {
+  int64_t size = 1;
+  Parts parts = Parts::kWhole;
+};
+
+// The axes of every dimension of a tensor, the outermost first; their sizes multiply to its size. A
+// dimension of size 1 may have none.
+using TensorAxes = std::vector<std::vector<RuleAxisId>>;
+
+// A number among the op's arguments that follows the size of parts: multiplier times the sizes of
+// the axes there.
+struct SizeArgument {
+  int32_t number = 0;  // as VisitNumbers counts
+  int64_t multiplier = 1;
+  std::vector<RuleAxisId> axes;
+};
+
+struct OpRule {
+  IdVector<RuleAxisId, RuleAxis> axes;
+  std::vector<TensorAxes> inputs, outputs;  // parallel to Op::inputs and Op::outputs
+  std::vector<SizeArgument> sizes;
+  // Inputs that enter an output that is a sum by themselves: one part alone takes them (the bias of
+  // a product whose inner axis is split); for the others they are zero.
+  std::vector<std::pair<RuleAxisId, int32_t>> once;
+  // Sets of inputs such that the op is linear in them together: where all of them are partial sums
+  // and the other inputs are whole, the outputs are partial sums.
+  std::vector<std::vector<int32_t>> linear;
+  // The op that computes a part, where it is another one: `type` with the first `args` arguments.
+  std::string part_type;
+  int32_t part_args = 0;
+  PartForm form = PartForm::kSameOp;
+  bool draws_random = false;  // its numbers follow the element, whichever part computes it
+};
+
+// Whether a tensor of these axes has `axis`.
+bool Holds(const TensorAxes& tensor, RuleAxisId axis);
+
+// What one output is in a part of an axis.
+enum class PartVerdict : uint8_t {
+  kConcat,  // a part of it: together they are the whole
+  kSum,     // a partial sum
+  kWhole    // all of it, in every part; or the axis cannot be split
+};
+std::string_view ToString(PartVerdict verdict);  // "concat", "sum", "whole"
+PartVerdict VerdictOf(const OpRule& rule, RuleAxisId axis, size_t output);
+
+// The rule of an op of an ATen graph (or of what ONNX operators mean by it); nothing where none is
+// known: the op is whole. Shapes and arguments must be those of its operator; where they cannot be
+// (a file of somebody's), nothing, too.
+std::optional<OpRule> RuleOf(const Graph& graph, OpId op);
+
+// The op's type has a rule at all, whatever its arguments.
+bool HasRule(std::string_view type);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SHARDING_OP_RULE_H_

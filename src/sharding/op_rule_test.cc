@@ -1,0 +1,157 @@
+// Rules of single ops, each against what its operator means.
+#include "sharding/op_rule.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "graph/graph_builder.h"
+#include "sharding/part_call.h"
+
+namespace placewright {
+namespace {
+
+// A graph of one op.
+struct OneOp {
+  OneOp(std::string type, std::vector<std::vector<int64_t>> inputs,
+        std::vector<std::vector<int64_t>> outputs, std::vector<Value> args) {
+    GraphBuilder builder("one", "aten");
+    OpSpec op{.name = "op", .type = std::move(type)};
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      op.inputs.push_back(
+          builder.AddInput("input:" + std::to_string(i), TensorKind::kInput, DType::kF32, inputs[i])
+              .Take());
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      op.outputs.push_back({.name = "op:" + std::to_string(i), .shape = outputs[i]});
+    }
+    op.args = std::move(args);
+    (void)builder.AddOp(std::move(op)).Take();
+    graph = std::make_unique<Graph>(std::move(builder).Build().Take());
+    rule = RuleOf(*graph, OpId(0));
+  }
+
+  // The axes of a tensor as letters: "a bc" for two dimensions, the second of two factors.
+  static std::string Letters(const TensorAxes& axes) {
+    std::string text;
+    for (const std::vector<RuleAxisId>& dimension : axes) {
+      if (!text.empty()) text += ' ';
+      if (dimension.empty()) text += '1';
+      for (const RuleAxisId axis : dimension) text += static_cast<char>('a' + axis.value());
+    }
+    return text;
+  }
+  std::string In(size_t i) const { return Letters(rule->inputs[i]); }
+  std::string Out(size_t i) const { return Letters(rule->outputs[i]); }
+  PartVerdict Verdict(char axis, size_t output = 0) const {
+    return VerdictOf(*rule, RuleAxisId(axis - 'a'), output);
+  }
+  PartCall Part(char axis, int64_t size) const {
+    IdVector<RuleAxisId, int64_t> sizes;
+    for (const RuleAxis& one : rule->axes) sizes.push_back(one.size);
+    sizes[RuleAxisId(axis - 'a')] = size;
+    return CallOnPart(graph->op(OpId(0)), *rule, sizes);
+  }
+
+  std::unique_ptr<Graph> graph;
+  std::optional<OpRule> rule;
+};
+
+Value Input(int32_t i) { return Value(InputRef{i}); }
+Value Integers(std::vector<int64_t> numbers) {
+  Value::List list;
+  for (const int64_t number : numbers) list.push_back(Value(number));
+  return Value(list);
+}
+
+TEST(OpRule, AProductSumsOverItsInnerAxis) {
+  const OneOp mm("aten.mm.default", {{4, 6}, {6, 5}}, {{4, 5}}, {Input(0), Input(1)});
+  ASSERT_TRUE(mm.rule);
+  EXPECT_EQ(mm.In(0), "a c");
+  EXPECT_EQ(mm.In(1), "c b");
+  EXPECT_EQ(mm.Out(0), "a b");
+  EXPECT_EQ(mm.Verdict('a'), PartVerdict::kConcat);
+  EXPECT_EQ(mm.Verdict('c'), PartVerdict::kSum);
+}
+
+// The bias has the columns, and enters one part alone of a split of the inner axis.
+TEST(OpRule, ABiasIsAddedOnce) {
+  const OneOp addmm("aten.addmm.default", {{5}, {4, 6}, {6, 5}}, {{4, 5}},
+                    {Input(0), Input(1), Input(2)});
+  ASSERT_TRUE(addmm.rule);
+  EXPECT_EQ(addmm.In(0), "b");
+  ASSERT_EQ(addmm.rule->once.size(), 1u);
+  EXPECT_EQ(addmm.rule->once[0], std::pair(RuleAxisId(2), 0));
+}
+
+TEST(OpRule, AViewKeepsTheFactorsOfAFlattenedDimension) {
+  const OneOp view("aten.view.default", {{16, 128, 768}}, {{2048, 12, 64}},
+                   {Input(0), Integers({2048, 12, 64})});
+  ASSERT_TRUE(view.rule);
+  EXPECT_EQ(view.In(0), "a b cd");
+  EXPECT_EQ(view.Out(0), "ab c d");
+  EXPECT_EQ(view.Part('a', 5).args[1], Integers({640, 12, 64}));
+  EXPECT_EQ(view.Part('b', 100).args[1], Integers({1600, 12, 64}));
+}
+
+TEST(OpRule, FactorsThatDoNotDivideAreWhole) {
+  const OneOp view("aten.view.default", {{3, 4, 6}}, {{3, 8, 3}}, {Input(0), Integers({3, 8, 3})});
+  ASSERT_TRUE(view.rule);
+  EXPECT_EQ(view.Verdict('a'), PartVerdict::kConcat);
+  // 4 divides 8: a factor of 4, and then 6 against 2 and 3.
+  EXPECT_EQ(view.In(0), "a b cd");
+  EXPECT_EQ(view.Out(0), "a bc d");
+  const OneOp odd("aten.view.default", {{4, 6}}, {{6, 4}}, {Input(0), Integers({6, 4})});
+  ASSERT_TRUE(odd.rule);
+  for (const RuleAxis& axis : odd.rule->axes) EXPECT_EQ(axis.parts, Parts::kWhole);
+}
+
+// Four gates of one dimension: each can be split inside.
+TEST(OpRule, EvenPiecesOfADimensionCanBeSplit) {
+  const OneOp slice("aten.slice.Tensor", {{2, 12}}, {{2, 3}},
+                    {Input(0), Value(int64_t{1}), Value(int64_t{6}), Value(int64_t{9})});
+  ASSERT_TRUE(slice.rule);
+  const PartCall part = slice.Part(slice.Out(0).back(), 2);
+  EXPECT_EQ(part.args[2], Value(int64_t{4}));
+  EXPECT_EQ(part.args[3], Value(int64_t{6}));
+  const OneOp uneven("aten.slice.Tensor", {{2, 12}}, {{2, 4}},
+                     {Input(0), Value(int64_t{1}), Value(int64_t{6}), Value(int64_t{10})});
+  ASSERT_TRUE(uneven.rule);
+  EXPECT_EQ(uneven.Verdict(uneven.Out(0).back()), PartVerdict::kWhole);
+}
+
+// Gradients of a convolution: of its input a part, of its weight and bias partial sums.
+TEST(OpRule, OutputsOfOneOpHaveVerdictsOfTheirOwn) {
+  std::vector<Value> args = {Input(0),         Input(1),         Input(2),         Integers({5}),
+                             Integers({1, 1}), Integers({0, 0}), Integers({1, 1}), Value(false),
+                             Integers({0, 0}), Value(int64_t{1})};
+  const OneOp backward("aten.convolution_backward.default",
+                       {{4, 5, 6, 6}, {4, 3, 8, 8}, {5, 3, 3, 3}},
+                       {{4, 3, 8, 8}, {5, 3, 3, 3}, {5}}, args);
+  ASSERT_TRUE(backward.rule);
+  const char batch = backward.Out(0)[0], outer = backward.Out(2).back();
+  EXPECT_EQ(backward.Verdict(batch, 0), PartVerdict::kConcat);
+  EXPECT_EQ(backward.Verdict(batch, 1), PartVerdict::kSum);
+  EXPECT_EQ(backward.Verdict(batch, 2), PartVerdict::kSum);
+  EXPECT_EQ(backward.Verdict(outer, 0), PartVerdict::kSum);
+  EXPECT_EQ(backward.Verdict(outer, 1), PartVerdict::kConcat);
+  EXPECT_EQ(backward.Part(outer, 2).args[3], Integers({2}));
+}
+
+TEST(OpRule, WhatDoesNotFitHasNoRule) {
+  EXPECT_FALSE(OneOp("aten.mm.default", {{4, 6}, {7, 5}}, {{4, 5}}, {Input(0), Input(1)}).rule);
+  EXPECT_FALSE(OneOp("aten.mm.default", {{4}, {4}}, {{4}}, {Input(0), Input(1)}).rule);
+  EXPECT_FALSE(OneOp("aten.add.Tensor", {{4, 6}, {5}}, {{4, 6}}, {Input(0), Input(1)}).rule);
+  EXPECT_FALSE(
+      OneOp("aten.select.int", {{4, 6}}, {{4}}, {Input(0), Value(int64_t{7}), Value(int64_t{0})})
+          .rule);
+  EXPECT_FALSE(OneOp("aten.unheard_of.default", {{4}}, {{4}}, {Input(0)}).rule);
+  EXPECT_FALSE(HasRule("aten.unheard_of.default"));
+  EXPECT_FALSE(HasRule("Conv"));
+  EXPECT_TRUE(HasRule("aten.add_.Tensor"));
+}
+
+}  // namespace
+}  // namespace placewright

@@ -1,0 +1,164 @@
+// Ops that take element by element what they read, broadcast to one shape.
+#include "sharding/rules/rule_maker.h"
+
+namespace placewright {
+namespace {
+
+// "...,...->...": every output has the broadcast shape. In-place ops keep that of their first input.
+void Elementwise(RuleMaker& maker) {
+  if (maker.output_count() == 0) return maker.Fail();
+  const std::vector<int64_t>& shape = maker.out(0);
+  const TensorAxes axes = maker.AxesOf(shape);
+  for (size_t i = 0; i < maker.input_count(); ++i) {
+    maker.input(i) = maker.Broadcast(maker.in(i), axes, shape);
+  }
+  for (size_t i = 0; i < maker.output_count(); ++i) {
+    if (maker.out(i) != shape) return maker.Fail();
+    maker.output(i) = axes;
+  }
+}
+
+// All inputs together: a + b, a - b, copies, changes of dtype.
+void LinearTogether(RuleMaker& maker) {
+  Elementwise(maker);
+  std::vector<int32_t> all;
+  for (size_t i = 0; i < maker.input_count(); ++i) all.push_back(static_cast<int32_t>(i));
+  if (!all.empty()) maker.rule().linear.push_back(std::move(all));
+}
+
+// A sum with a number is not: the number would be added in every part.
+void Addition(RuleMaker& maker) {
+  if (maker.input_count() >= 2) return LinearTogether(maker);
+  Elementwise(maker);
+}
+
+// Each by itself: a * b.
+void LinearInEach(RuleMaker& maker) {
+  Elementwise(maker);
+  for (size_t i = 0; i < maker.input_count(); ++i) {
+    maker.rule().linear.push_back({static_cast<int32_t>(i)});
+  }
+}
+
+void LinearInFirst(RuleMaker& maker) {
+  Elementwise(maker);
+  if (maker.input_count() > 0) maker.rule().linear.push_back({0});
+}
+
+void Random(RuleMaker& maker) {
+  Elementwise(maker);
+  maker.rule().draws_random = true;
+}
+
+constexpr std::string_view kPlain[] = {"abs",
+                                       "addcdiv",
+                                       "addcmul",
+                                       "atan",
+                                       "bitwise_and",
+                                       "bitwise_not",
+                                       "bitwise_or",
+                                       "ceil",
+                                       "clamp",
+                                       "clamp_max",
+                                       "clamp_min",
+                                       "cos",
+                                       "elu",
+                                       "elu_backward",
+                                       "eq",
+                                       "erf",
+                                       "exp",
+                                       "expm1",
+                                       "floor",
+                                       "floor_divide",
+                                       "fmod",
+                                       "ge",
+                                       "gelu",
+                                       "gelu_backward",
+                                       "gt",
+                                       "hardsigmoid",
+                                       "hardsigmoid_backward",
+                                       "hardswish",
+                                       "hardswish_backward",
+                                       "hardtanh",
+                                       "hardtanh_backward",
+                                       "isfinite",
+                                       "isinf",
+                                       "isnan",
+                                       "le",
+                                       "leaky_relu",
+                                       "leaky_relu_backward",
+                                       "log",
+                                       "log1p",
+                                       "log2",
+                                       "log_sigmoid_backward",
+                                       "logical_and",
+                                       "logical_not",
+                                       "logical_or",
+                                       "lt",
+                                       "maximum",
+                                       "minimum",
+                                       "mish",
+                                       "mish_backward",
+                                       "ne",
+                                       "ones_like",
+                                       "pow",
+                                       "reciprocal",
+                                       "relu",
+                                       "relu6",
+                                       "remainder",
+                                       "round",
+                                       "rsqrt",
+                                       "rsub",
+                                       "sigmoid",
+                                       "sigmoid_backward",
+                                       "sign",
+                                       "silu",
+                                       "silu_backward",
+                                       "sin",
+                                       "softplus",
+                                       "softplus_backward",
+                                       "sqrt",
+                                       "tanh",
+                                       "tanh_backward",
+                                       "threshold",
+                                       "threshold_backward",
+                                       "trunc",
+                                       "where",
+                                       "xlogy",
+                                       "zeros_like",
+                                       "empty_like",
+                                       "full_like",
+                                       "fill",
+                                       "zero",
+                                       "logical_xor",
+                                       "square",
+                                       "bitwise_xor",
+                                       "sgn",
+                                       "lerp",
+                                       "native_dropout_backward",
+                                       "smooth_l1_loss_backward_none"};
+
+}  // namespace
+
+std::vector<RuleRow> ElementwiseRules() {
+  std::vector<RuleRow> rows;
+  for (const std::string_view name : kPlain) rows.push_back({name, Elementwise});
+  for (const std::string_view name : {"clone", "contiguous", "copy", "detach", "_to_copy", "neg",
+                                      "alias", "lift_fresh", "lift_fresh_copy"}) {
+    rows.push_back({name, LinearTogether});
+  }
+  rows.push_back({"add", Addition});
+  rows.push_back({"sub", Addition});
+  rows.push_back({"mul", LinearInEach});
+  rows.push_back({"div", LinearInFirst});
+  rows.push_back({"masked_fill", Elementwise});
+  rows.push_back({"bernoulli", Random});
+  rows.push_back({"native_dropout", Random});
+  rows.push_back({"uniform", Random});
+  rows.push_back({"normal", Random});
+  rows.push_back({"rand_like", Random});
+  rows.push_back({"randn_like", Random});
+  return rows;
+}
+
+}  // namespace placewright

@@ -1,0 +1,487 @@
+// Ops that move or rename elements: views, permutations, pieces, concatenation; and what makes tensors
+// from nothing.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "sharding/rules/rule_maker.h"
+
+namespace placewright {
+namespace {
+
+// The factors that two shapes of the same elements have in common, from the outermost in: "[b s] h" and
+// "b s h". Where the bounds of dimensions do not divide one another, a run of dimensions is whole.
+class Factors {
+ public:
+  Factors(RuleMaker& maker, const std::vector<int64_t>& a, const std::vector<int64_t>& b)
+      : maker_(maker), a_{a, TensorAxes(a.size())}, b_{b, TensorAxes(b.size())} {
+    if (Elements(a) != Elements(b)) {
+      maker.Fail();
+      return;
+    }
+    if (Elements(a) == 0) {
+      a_.axes = maker.AxesOf(a, Parts::kWhole);
+      b_.axes = maker.AxesOf(b, Parts::kWhole);
+      return;
+    }
+    while (a_.Open() && b_.Open()) Step();
+  }
+
+  const TensorAxes& a() const { return a_.axes; }
+  const TensorAxes& b() const { return b_.axes; }
+
+ private:
+  struct Side {
+    const std::vector<int64_t>& shape;
+    TensorAxes axes;
+    size_t dim = 0;
+    int64_t taken = 1;  // of the dimension
+
+    bool Open() {
+      while (dim < shape.size() && shape[dim] == taken) {
+        ++dim;
+        taken = 1;
+      }
+      return dim < shape.size();
+    }
+    int64_t left() const { return shape[dim] / taken; }
+    void Take(RuleAxisId axis, int64_t size) {
+      axes[dim].push_back(axis);
+      taken *= size;
+    }
+  };
+
+  static int64_t Elements(const std::vector<int64_t>& shape) {
+    __int128 count = 1;
+    for (const int64_t size : shape) count = std::min<__int128>(count * size, kMaxQuantity);
+    return static_cast<int64_t>(count);
+  }
+
+  void Step() {
+    const int64_t size = std::min(a_.left(), b_.left());
+    if (a_.left() % size == 0 && b_.left() % size == 0) {
+      const RuleAxisId axis = maker_.Axis(size);
+      a_.Take(axis, size);
+      b_.Take(axis, size);
+      return;
+    }
+    // Until both sides have a bound at the same place.
+    int64_t a = TakeWhole(a_), b = TakeWhole(b_);
+    while (a != b) {
+      int64_t& behind = a < b ? a : b;
+      behind *= TakeWhole(a < b ? a_ : b_);
+    }
+  }
+
+  int64_t TakeWhole(Side& side) {
+    if (!side.Open()) {  // the same number of elements: cannot be
+      maker_.Fail();
+      return kMaxQuantity;
+    }
+    const int64_t size = side.left();
+    side.Take(maker_.Axis(size, Parts::kWhole), size);
+    return size;
+  }
+
+  RuleMaker& maker_;
+  Side a_, b_;
+};
+
+void LinearInAll(RuleMaker& maker) {
+  std::vector<int32_t> all;
+  for (size_t i = 0; i < maker.input_count(); ++i) all.push_back(static_cast<int32_t>(i));
+  maker.rule().linear = {std::move(all)};
+}
+
+void View(RuleMaker& maker) {
+  if (maker.input_count() != 1 || maker.output_count() != 1) return maker.Fail();
+  const Factors factors(maker, maker.in(0), maker.out(0));
+  if (maker.failed()) return;
+  maker.input(0) = factors.a();
+  maker.output(0) = factors.b();
+  maker.Sizes(1, "size", factors.b());
+  LinearInAll(maker);
+}
+
+// _reshape_alias(x, size, stride): its strides are the whole's; a part is viewed.
+void ReshapeAlias(RuleMaker& maker) {
+  View(maker);
+  maker.rule().part_type = "aten.view.default";
+  maker.rule().part_args = 2;
+}
+
+// view.dtype(x, dtype): of another element size, the last dimension is whole.
+void ViewAsType(RuleMaker& maker) {
+  if (maker.input_count() != 1 || maker.output_count() != 1 || maker.in(0) != maker.out(0)) {
+    return maker.Fail();
+  }
+  maker.input(0) = maker.output(0) = maker.AxesOf(maker.in(0));
+}
+
+void Expand(RuleMaker& maker) {
+  if (maker.input_count() != 1 || maker.output_count() != 1) return maker.Fail();
+  const std::vector<int64_t>& shape = maker.out(0);
+  const TensorAxes axes = maker.AxesOf(shape);
+  maker.output(0) = axes;
+  maker.input(0) = maker.Broadcast(maker.in(0), axes, shape);
+  maker.Sizes(1, "size", axes);
+  LinearInAll(maker);
+}
+
+// Output dimension i is input dimension order[i].
+void Reorder(RuleMaker& maker, const std::vector<size_t>& order) {
+  const TensorAxes axes = maker.AxesOf(maker.in(0));
+  if (maker.failed() || order.size() != axes.size()) return maker.Fail();
+  maker.input(0) = axes;
+  maker.output(0).clear();
+  for (const size_t from : order) maker.output(0).push_back(axes[from]);
+  LinearInAll(maker);
+}
+
+bool IsUnary(RuleMaker& maker) {
+  if (maker.input_count() == 1 && maker.output_count() == 1) return true;
+  maker.Fail();
+  return false;
+}
+
+void Permute(RuleMaker& maker) {
+  if (!IsUnary(maker)) return;
+  const auto dims = maker.Integers(1, "dims");
+  if (!dims || dims->size() != maker.in(0).size()) return maker.Fail();
+  std::vector<size_t> order;
+  for (const int64_t dim : *dims) order.push_back(maker.Dimension(dim, dims->size()));
+  Reorder(maker, order);
+}
+
+void Exchange(RuleMaker& maker, int64_t a, int64_t b) {
+  std::vector<size_t> order(maker.in(0).size());
+  std::iota(order.begin(), order.end(), 0);
+  if (order.empty()) return Reorder(maker, order);
+  const size_t first = maker.Dimension(a, order.size()), second = maker.Dimension(b, order.size());
+  if (maker.failed()) return;
+  std::swap(order[first], order[second]);
+  Reorder(maker, order);
+}
+
+void Transpose(RuleMaker& maker) {
+  if (IsUnary(maker)) Exchange(maker, maker.Integer(1, "dim0", 0), maker.Integer(2, "dim1", 1));
+}
+
+void TransposeMatrix(RuleMaker& maker) {
+  if (!IsUnary(maker)) return;
+  if (maker.in(0).size() < 2) return Reorder(maker, std::vector<size_t>(maker.in(0).size(), 0));
+  Exchange(maker, 0, 1);
+}
+
+// unsqueeze, squeeze: dimensions of size 1 come or go.
+void ResizeByOnes(RuleMaker& maker) {
+  if (!IsUnary(maker)) return;
+  const Factors factors(maker, maker.in(0), maker.out(0));
+  maker.input(0) = factors.a();
+  maker.output(0) = factors.b();
+  LinearInAll(maker);
+}
+
+// A tensor without dimension `dim`, and the rest of its axes.
+TensorAxes Without(TensorAxes axes, size_t dim) {
+  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(dim));
+  return axes;
+}
+
+// select(x, dim, index)
+void Select(RuleMaker& maker) {
+  if (!IsUnary(maker) || maker.in(0).empty()) return maker.Fail();
+  const size_t dim = maker.Dimension(maker.Integer(1, "dim", 0), maker.in(0).size());
+  const TensorAxes axes = maker.AxesOf(maker.in(0));
+  maker.SetParts(axes[dim][0], Parts::kWhole);
+  maker.input(0) = axes;
+  maker.output(0) = Without(axes, dim);
+  LinearInAll(maker);
+}
+
+// select_backward(grad, input_sizes, dim, index)
+void SelectBackward(RuleMaker& maker) {
+  if (!IsUnary(maker) || maker.out(0).empty()) return maker.Fail();
+  const size_t dim = maker.Dimension(maker.Integer(2, "dim", 0), maker.out(0).size());
+  const TensorAxes axes = maker.AxesOf(maker.out(0));
+  maker.SetParts(axes[dim][0], Parts::kWhole);
+  maker.output(0) = axes;
+  maker.input(0) = Without(axes, dim);
+  maker.Sizes(1, "input_sizes", axes);
+  LinearInAll(maker);
+}
+
+void Unbind(RuleMaker& maker) {
+  if (maker.input_count() != 1 || maker.output_count() < 1 || maker.in(0).empty()) {
+    return maker.Fail();
+  }
+  const size_t dim = maker.Dimension(maker.Integer(1, "dim", 0), maker.in(0).size());
+  const TensorAxes axes = maker.AxesOf(maker.in(0));
+  maker.SetParts(axes[dim][0], Parts::kWhole);
+  maker.input(0) = axes;
+  for (size_t i = 0; i < maker.output_count(); ++i) maker.output(i) = Without(axes, dim);
+  LinearInAll(maker);
+}
+
+void Stack(RuleMaker& maker) {
+  if (maker.input_count() < 1 || maker.output_count() != 1 || maker.out(0).empty()) {
+    return maker.Fail();
+  }
+  const size_t dim = maker.Dimension(maker.Integer(1, "dim", 0), maker.out(0).size());
+  const TensorAxes axes = maker.AxesOf(maker.out(0));
+  maker.SetParts(axes[dim][0], Parts::kWhole);
+  maker.output(0) = axes;
+  for (size_t i = 0; i < maker.input_count(); ++i) maker.input(i) = Without(axes, dim);
+  LinearInAll(maker);
+}
+
+// A piece of a dimension: [start, start + length) of `size`. If all pieces of this length fill it, the
+// dimension is "[pieces inner]", of which the inner axis can be split: the gates of an LSTM.
+struct Piece {
+  std::vector<RuleAxisId> whole, piece;
+  bool even = false;  // [pieces inner]
+};
+
+Piece PieceOf(RuleMaker& maker, int64_t size, int64_t start, int64_t length) {
+  Piece piece;
+  if (length == size) {
+    piece.whole = piece.piece = {maker.Axis(size)};
+    piece.even = true;
+  } else if (length > 1 && size % length == 0 && start % length == 0) {
+    const RuleAxisId inner = maker.Axis(length);
+    piece.whole = {maker.Axis(size / length, Parts::kWhole), inner};
+    piece.piece = {inner};
+    piece.even = true;
+  } else {
+    piece.whole = {maker.Axis(size, Parts::kWhole)};
+    piece.piece = {maker.Axis(length, Parts::kWhole)};
+  }
+  return piece;
+}
+
+struct Range {
+  int64_t start = 0, length = 0;
+};
+
+// Of [start:end:step] with the defaults and the clamping of aten.slice; nothing for another step.
+std::optional<Range> RangeOf(RuleMaker& maker, size_t first_argument, int64_t size) {
+  if (maker.Integer(first_argument + 2, "step", 1) != 1) return std::nullopt;
+  const auto clamped = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
+  };
+  const int64_t start = clamped(maker.Integer(first_argument, "start", 0));
+  const int64_t end = clamped(maker.Integer(first_argument + 1, "end", size));
+  return Range{start, std::max<int64_t>(end - start, 0)};
+}
+
+// The dimension of which a slice takes a part, and the numbers that say which.
+void Slicing(RuleMaker& maker, const std::vector<int64_t>& shape, size_t dim_at, TensorAxes& whole,
+             TensorAxes& part, const std::vector<int64_t>& part_shape) {
+  const size_t dim = maker.Dimension(maker.Integer(dim_at, "dim", 0), shape.size());
+  if (maker.failed() || part_shape.size() != shape.size()) return maker.Fail();
+  whole = part = maker.AxesOf(shape);
+  const std::optional<Range> range = RangeOf(maker, dim_at + 1, shape[dim]);
+  if (!range || range->length != part_shape[dim]) {
+    whole[dim] = {maker.Axis(shape[dim], Parts::kWhole)};
+    part[dim] = {maker.Axis(part_shape[dim], Parts::kWhole)};
+    return;
+  }
+  const Piece piece = PieceOf(maker, shape[dim], range->start, range->length);
+  whole[dim] = piece.whole;
+  part[dim] = piece.piece;
+  if (!piece.even || range->length == 0) return;
+  // An end beyond the dimension stays: it means "to the end" in every part, too.
+  const int64_t pieces = range->start / range->length;
+  if (range->start > 0) maker.Size(dim_at + 1, "start", 0, piece.piece, pieces);
+  const int64_t end = maker.Integer(dim_at + 2, "end", shape[dim]);
+  if (end > 0 && end <= shape[dim]) maker.Size(dim_at + 2, "end", 0, piece.piece, pieces + 1);
+}
+
+void Slice(RuleMaker& maker) {
+  if (!IsUnary(maker) || maker.in(0).empty()) return maker.Fail();
+  TensorAxes whole, part;
+  Slicing(maker, maker.in(0), 1, whole, part, maker.out(0));
+  maker.input(0) = whole;
+  maker.output(0) = part;
+  LinearInAll(maker);
+}
+
+// slice_backward(grad, input_sizes, dim, start, end, step)
+void SliceBackward(RuleMaker& maker) {
+  if (!IsUnary(maker) || maker.out(0).empty()) return maker.Fail();
+  TensorAxes whole, part;
+  Slicing(maker, maker.out(0), 2, whole, part, maker.in(0));
+  maker.output(0) = whole;
+  maker.input(0) = part;
+  if (!maker.failed()) maker.Sizes(1, "input_sizes", whole);
+  LinearInAll(maker);
+}
+
+// Pieces of one dimension that make up the whole, as split takes them apart and cat puts them together.
+void Pieces(RuleMaker& maker, const std::vector<int64_t>& shape, size_t dim, TensorAxes& whole,
+            std::vector<TensorAxes>& pieces, const std::vector<std::vector<int64_t>>& shapes) {
+  whole = maker.AxesOf(shape);
+  bool even = true;
+  for (const std::vector<int64_t>& piece : shapes) {
+    if (piece.size() != shape.size()) return maker.Fail();
+    even = even && piece[dim] == shapes[0][dim];
+  }
+  const Piece first = even ? PieceOf(maker, shape[dim], 0, shapes[0][dim]) : Piece();
+  whole[dim] = even ? first.whole : std::vector{maker.Axis(shape[dim], Parts::kWhole)};
+  for (const std::vector<int64_t>& piece : shapes) {
+    pieces.push_back(whole);
+    pieces.back()[dim] = even ? first.piece : std::vector{maker.Axis(piece[dim], Parts::kWhole)};
+  }
+}
+
+// split(x, size, dim), split_with_sizes(x, sizes, dim)
+void Split(RuleMaker& maker) {
+  if (maker.input_count() != 1 || maker.output_count() < 1 || maker.in(0).empty()) {
+    return maker.Fail();
+  }
+  const std::vector<int64_t>& shape = maker.in(0);
+  const size_t dim = maker.Dimension(maker.Integer(2, "dim", 0), shape.size());
+  std::vector<std::vector<int64_t>> shapes;
+  for (size_t i = 0; i < maker.output_count(); ++i) shapes.push_back(maker.out(i));
+  std::vector<TensorAxes> pieces;
+  TensorAxes whole;
+  if (maker.failed()) return;
+  Pieces(maker, shape, dim, whole, pieces, shapes);
+  if (maker.failed()) return;
+  maker.input(0) = whole;
+  for (size_t i = 0; i < pieces.size(); ++i) maker.output(i) = pieces[i];
+  // One size for all, or one for each piece; results that nothing reads may be left out of the outputs,
+  // but if all are of one size the first one's axes are theirs, too.
+  const auto stated = maker.Integers(1, "split_size");
+  const bool even = maker.parts(pieces[0][dim].back()) != Parts::kWhole;
+  for (size_t i = 0; even && stated && i < stated->size(); ++i) {
+    maker.Size(1, "split_size", i, pieces[0][dim]);
+  }
+  LinearInAll(maker);
+}
+
+void Concatenate(RuleMaker& maker) {
+  if (maker.input_count() < 1 || maker.output_count() != 1 || maker.out(0).empty()) {
+    return maker.Fail();
+  }
+  const std::vector<int64_t>& shape = maker.out(0);
+  const size_t dim = maker.Dimension(maker.Integer(1, "dim", 0), shape.size());
+  std::vector<std::vector<int64_t>> shapes;
+  for (size_t i = 0; i < maker.input_count(); ++i) shapes.push_back(maker.in(i));
+  std::vector<TensorAxes> pieces;
+  TensorAxes whole;
+  if (maker.failed()) return;
+  Pieces(maker, shape, dim, whole, pieces, shapes);
+  if (maker.failed()) return;
+  maker.output(0) = whole;
+  for (size_t i = 0; i < pieces.size(); ++i) maker.input(i) = pieces[i];
+  LinearInAll(maker);
+}
+
+// constant_pad_nd(x, pad, value): pairs from the last dimension backwards.
+void Pad(RuleMaker& maker) {
+  if (!IsUnary(maker) || maker.in(0).size() != maker.out(0).size()) return maker.Fail();
+  maker.input(0) = maker.AxesOf(maker.in(0));
+  maker.output(0) = maker.input(0);
+  for (size_t i = 0; i < maker.in(0).size(); ++i) {
+    const size_t from_end = maker.in(0).size() - 1 - i;
+    const auto pad = maker.Integers(1, "pad");
+    const bool padded = pad && 2 * from_end + 1 < pad->size() &&
+                        ((*pad)[2 * from_end] != 0 || (*pad)[2 * from_end + 1] != 0);
+    if (!padded && maker.in(0)[i] == maker.out(0)[i]) continue;
+    maker.SetParts(maker.input(0)[i][0], Parts::kWhole);
+    maker.output(0)[i] = {maker.Axis(maker.out(0)[i], Parts::kWhole)};
+  }
+}
+
+// flip(x, dims), roll(x, shifts, dims): these dimensions are whole.
+void MoveWithin(RuleMaker& maker, size_t dims_at) {
+  if (!IsUnary(maker)) return;
+  maker.input(0) = maker.output(0) = maker.AxesOf(maker.in(0));
+  const auto dims = maker.Integers(dims_at, "dims");
+  if (!dims) return maker.Fail();
+  for (const int64_t stated : *dims) {
+    const size_t dim = maker.Dimension(stated, maker.in(0).size());
+    if (!maker.failed()) maker.SetParts(maker.input(0)[dim][0], Parts::kWhole);
+  }
+  LinearInAll(maker);
+}
+void Flip(RuleMaker& maker) { MoveWithin(maker, 1); }
+void Roll(RuleMaker& maker) { MoveWithin(maker, 2); }
+
+// tril, triu: rows and columns are whole.
+void Triangle(RuleMaker& maker) {
+  if (!IsUnary(maker) || maker.in(0).size() < 2) return maker.Fail();
+  maker.input(0) = maker.output(0) = maker.AxesOf(maker.in(0));
+  const size_t rank = maker.in(0).size();
+  for (const size_t dim : {rank - 2, rank - 1}) {
+    maker.SetParts(maker.input(0)[dim][0], Parts::kWhole);
+  }
+  LinearInAll(maker);
+}
+
+// zeros(size), full(size, value), ...: any part of any dimension.
+void MakeFilled(RuleMaker& maker) {
+  if (maker.input_count() != 0 || maker.output_count() != 1) return maker.Fail();
+  maker.output(0) = maker.AxesOf(maker.out(0));
+  maker.Sizes(0, "size", maker.output(0));
+}
+
+// new_zeros(x, size): of x only the dtype counts.
+void MakeFilledLike(RuleMaker& maker) {
+  if (!IsUnary(maker)) return;
+  maker.input(0) = maker.AxesOf(maker.in(0), Parts::kWhole);
+  maker.output(0) = maker.AxesOf(maker.out(0));
+  maker.Sizes(1, "size", maker.output(0));
+}
+
+// arange, one number: values follow the place, so that there are no parts.
+void MakeWhole(RuleMaker& maker) {
+  if (maker.input_count() != 0 || maker.output_count() != 1) return maker.Fail();
+  maker.output(0) = maker.AxesOf(maker.out(0), Parts::kWhole);
+}
+
+}  // namespace
+
+std::vector<RuleRow> ShapeRules() {
+  return {{"view", ViewAsType, "dtype"},
+          {"view", View},
+          {"reshape", View},
+          {"_unsafe_view", View},
+          {"view_copy", View},
+          {"_reshape_alias", ReshapeAlias},
+          {"expand", Expand},
+          {"permute", Permute},
+          {"transpose", Transpose},
+          {"t", TransposeMatrix},
+          {"unsqueeze", ResizeByOnes},
+          {"squeeze", ResizeByOnes},
+          {"select", Select},
+          {"select_backward", SelectBackward},
+          {"unbind", Unbind},
+          {"stack", Stack},
+          {"slice", Slice},
+          {"slice_backward", SliceBackward},
+          {"split", Split},
+          {"unsafe_split", Split},
+          {"split_with_sizes", Split},
+          {"unsafe_split_with_sizes", Split},
+          {"cat", Concatenate},
+          {"constant_pad_nd", Pad},
+          {"flip", Flip},
+          {"roll", Roll},
+          {"tril", Triangle},
+          {"triu", Triangle},
+          {"zeros", MakeFilled},
+          {"ones", MakeFilled},
+          {"empty", MakeFilled},
+          {"full", MakeFilled},
+          {"new_zeros", MakeFilledLike},
+          {"new_ones", MakeFilledLike},
+          {"new_empty", MakeFilledLike},
+          {"new_full", MakeFilledLike},
+          {"scalar_tensor", MakeWhole},
+          {"arange", MakeWhole}};
+}
+
+}  // namespace placewright
