@@ -52,6 +52,10 @@ class NamedAxes {
   // The axis of the op's rule that a split of `axis` splits: the first that has it as a factor and can be
   // split. None: the op is whole on it, or does not have it.
   RuleAxisId SplitBy(OpId op, AxisId axis) const;
+  // The factors of an axis of the op's rule, the outermost first.
+  std::span<const AxisId> FactorsOf(OpId op, RuleAxisId axis) const {
+    return rule_factors_[op][axis.index()];
+  }
   // Whether any input or output of the op has the axis.
   bool Touches(OpId op, AxisId axis) const;
   PartVerdict verdict(OpId op, AxisId axis, size_t output) const;

@@ -16,7 +16,7 @@ std::string SumFor(std::string_view mean) {
 }  // namespace
 
 PartCall CallOnPart(const Op& op, const OpRule& rule, const IdVector<RuleAxisId, int64_t>& sizes) {
-  PW_CHECK(rule.form == PartForm::kSameOp || rule.form == PartForm::kMean);
+  PW_CHECK(rule.form != PartForm::kWeightedMean);
   PartCall call = {std::string(op.type), op.args, op.attributes};
   int32_t number = 0;
   VisitNumbers(call.args, call.attributes, [&](Value& value, const NumberPlace&) {

@@ -19,8 +19,8 @@ struct PartCall {
 };
 
 // `sizes`: how long each axis of the rule is in the part. Numbers that are no sizes keep the value that
-// they have for the whole. Precondition: `rule` is the op's, and its form is kSameOp, or kMean, of which
-// this is the sum without the division.
+// they have for the whole. Precondition: `rule` is the op's. Of a mean this is the sum without the
+// division; means with weights have no such call, and norms none for parts of what is synchronised.
 PartCall CallOnPart(const Op& op, const OpRule& rule, const IdVector<RuleAxisId, int64_t>& sizes);
 
 // Of a mean (PartForm::kMean): by how much the sum is divided, in every part.

@@ -16,6 +16,7 @@
 #include "runtime/executor/copy_lanes.h"
 #include "runtime/executor/team.h"
 #include "runtime/executor/worker.h"
+#include "runtime/ops/part_ops.h"
 
 namespace placewright {
 namespace {
@@ -32,6 +33,7 @@ class Executor::Run {
   Status Prepare(const Graph& graph, const Placement& placement,
                  std::vector<std::unique_ptr<RuntimeDevice>> devices,
                  const ExecutorOptions& options) {
+    RegisterPartOps();
     step_.graph = &graph;
     step_.policy = options.policy;
     step_.measures_workspace = options.measure_workspace;

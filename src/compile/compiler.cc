@@ -1,0 +1,145 @@
+#include "compile/compiler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "compile/emitter.h"
+#include "compile/fetcher.h"
+#include "compile/instances.h"
+#include "compile/layout_check.h"
+
+namespace placewright {
+namespace {
+
+class Compiler {
+ public:
+  Compiler(const Graph& graph, const NamedAxes& axes, const Layouts& layouts,
+           const Cluster& cluster, const CompileOptions& options)
+      : graph_(graph),
+        axes_(axes),
+        layouts_(layouts),
+        emitter_(graph, cluster),
+        fetcher_(graph, emitter_, options.collectives) {}
+
+  Result<DistributedStep> Compile() {
+    for (const Layout& layout : layouts_.layouts) axis_of_.push_back(axes_.Find(layout.axis));
+    FindSingle();
+    for (const TensorId id : graph_.tensors()) {
+      if (!graph_.tensor(id).producer.valid()) PW_RETURN_IF_ERROR(AddInput(id));
+    }
+    IdVector<OpId, std::vector<std::string>> instances(graph_.op_count());
+    // In the order of the file, in which versions were resolved.
+    for (const OpId op : graph_.ops()) {
+      const GroupId group = graph_.group(op);
+      InstanceMaker maker(graph_, axes_, op, LayoutOf(group), AxisOf(group), emitter_, fetcher_);
+      PW_ASSIGN(instances[op], maker.Make(instances));
+    }
+    std::vector<TensorId> outputs;
+    for (const TensorId id : graph_.outputs()) PW_RETURN_IF_ERROR(AddOutput(id, outputs));
+    return std::move(emitter_).Finish(std::move(outputs));
+  }
+
+ private:
+  // Random numbers are drawn once, by the first device of a layout: the others fetch them.
+  void FindSingle() {
+    single_ = IdVector<GroupId, std::optional<Layout>>(graph_.group_count());
+    for (const OpId op : graph_.ops()) {
+      const OpRule* const rule = axes_.rule(op);
+      const Layout& layout = layouts_.Of(graph_.group(op));
+      if (rule == nullptr || !rule->draws_random || layout.shares.size() < 2) continue;
+      single_[graph_.group(op)] = Layout{"", {{layout.shares.front().device, 0, 0}}};
+    }
+  }
+
+  const Layout& LayoutOf(GroupId group) const {
+    return single_[group] ? *single_[group] : layouts_.Of(group);
+  }
+  AxisId AxisOf(GroupId group) const {
+    return single_[group] ? AxisId() : axis_of_[layouts_.of_group[group].index()];
+  }
+
+  // The first place of an axis among a tensor's factors.
+  AxisPlace PlaceOf(TensorId id, AxisId axis) const {
+    for (size_t d = 0; axis.valid() && d < graph_.tensor(id).shape.size(); ++d) {
+      AxisPlace place;
+      for (const AxisId factor : axes_.factors(id, d)) {
+        const int64_t size = axes_.axis(factor).size;
+        if (factor == axis && place.dimension < 0) {
+          place.dimension = static_cast<int32_t>(d);
+          place.size = size;
+        } else {
+          (place.dimension < 0 ? place.outer : place.inner) *= size;
+        }
+      }
+      if (place.dimension >= 0) return place;
+    }
+    return {};
+  }
+
+  // What is there before the step: parameters, state and buffers as their group's layout has them, inputs
+  // whole, of which parts are made as they are needed.
+  Status AddInput(TensorId id) {
+    const Tensor& tensor = graph_.tensor(id);
+    TensorState& state = fetcher_.state(id);
+    state.kind = TensorState::Kind::kWhole;
+    const Storage& storage = graph_.storage(tensor.storage);
+    const bool input = storage.kind == TensorKind::kInput && storage.versions.size() == 1;
+    const OpId home = graph_.home_op(tensor.storage);
+    if (input || !home.valid()) {
+      PW_ASSIGN(const TensorId whole, emitter_.AddInput(tensor.name, id));
+      state.pieces.push_back({DeviceId(), {}, whole});
+      return Ok();
+    }
+    const Layout& layout = LayoutOf(graph_.group(home));
+    const AxisPlace place =
+        layout.shares.size() > 1 ? PlaceOf(id, AxisOf(graph_.group(home))) : AxisPlace();
+    if (place.dimension >= 0) {
+      state.kind = TensorState::Kind::kSplit;
+      state.place = place;
+    }
+    for (const Share& share : layout.shares) {
+      const std::string name =
+          layout.shares.size() == 1
+              ? tensor.name
+              : fmt::format("{}@{}", tensor.name, emitter_.device_name(share.device));
+      PW_ASSIGN(const TensorId piece, emitter_.AddInput(name, id, place, {share.from, share.to}));
+      state.pieces.push_back({share.device, {share.from, share.to}, piece});
+    }
+    return Ok();
+  }
+
+  // A partial sum is completed; of all else every piece is an output.
+  Status AddOutput(TensorId id, std::vector<TensorId>& outputs) {
+    const TensorState& state = fetcher_.state(id);
+    if (state.kind == TensorState::Kind::kPartial) {
+      const int32_t version =
+          static_cast<int32_t>(graph_.storage(graph_.tensor(id).storage).versions.size()) - 1;
+      PW_ASSIGN(const TensorId whole, fetcher_.Whole(id, version, state.pieces.front().device));
+      outputs.push_back(whole);
+      return Ok();
+    }
+    for (const Piece& piece : state.pieces) outputs.push_back(piece.tensor);
+    return Ok();
+  }
+
+  const Graph& graph_;
+  const NamedAxes& axes_;
+  const Layouts& layouts_;
+  Emitter emitter_;
+  Fetcher fetcher_;
+  std::vector<AxisId> axis_of_;                      // by layout
+  IdVector<GroupId, std::optional<Layout>> single_;  // of groups that draw random numbers
+};
+
+}  // namespace
+
+Result<DistributedStep> Compile(const Graph& graph, const NamedAxes& axes, const Layouts& layouts,
+                                const Cluster& cluster, const CompileOptions& options) {
+  PW_RETURN_IF_ERROR(CheckLayouts(graph, axes, layouts, cluster));
+  return Compiler(graph, axes, layouts, cluster, options).Compile();
+}
+
+}  // namespace placewright

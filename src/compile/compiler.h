@@ -1,0 +1,65 @@
+// A step and layouts as one distributed graph: instances of ops, each on one device, and what moves, joins
+// and sums the pieces of tensors between them. The result is an ordinary graph: simulator, checker, traces
+// and executor see nothing else.
+//
+// Every op becomes one instance on each device of its group's layout. Where its rule lets the layout's axis
+// be split, an instance computes its interval; else it computes everything. An input is fetched in the state
+// in which the instance needs it: a part, or all of it, from wherever its pieces are. Partial sums go on
+// through linear ops and are completed before any other reader.
+//
+// Why the result equals the original: an instance of a split op computes, by the op's rule, its interval of
+// every output, a partial sum, or all of it (sharding/op_rule.h, proven by execution), given the same of its
+// inputs; fetching preserves values (rewrites/); so by induction over the graph's order every piece is what
+// its state says. Sums are associated otherwise: floating point results differ by rounding.
+#ifndef PLACEWRIGHT_COMPILE_COMPILER_H_
+#define PLACEWRIGHT_COMPILE_COMPILER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/cluster.h"
+#include "compile/tensor_state.h"
+#include "graph/graph.h"
+#include "plan/layout.h"
+#include "plan/placement.h"
+#include "sharding/named_axes.h"
+
+namespace placewright {
+
+// What a collective of the compiled graph does.
+enum class CollectiveKind : uint8_t { kAllReduce, kAllGather, kReduceScatter };
+std::string_view ToString(CollectiveKind kind);  // "all-reduce", ...
+
+struct DistributedStep {
+  Graph graph;
+  Placement placement;
+  IdVector<OpId, OpId> origin;  // the op that an instance is of; none: it moves or joins pieces
+  struct CollectiveWork {
+    CollectiveKind kind;
+    Bytes bytes;  // of the whole tensor
+  };
+  IdVector<CollectiveId, CollectiveWork> collectives;
+  // Every input of the graph: all of an original input, or a part of it.
+  struct InputPiece {
+    TensorId original, piece;
+    AxisPlace place;  // dimension -1: all of it
+    Interval interval;
+  };
+  std::vector<InputPiece> inputs;
+};
+
+struct CompileOptions {
+  bool collectives = true;  // false: sums and gathers are made by every device for itself
+};
+
+// `axes` are the graph's. Errors: kField (a layout without shares, an axis that there is not, shares that
+// do not cover it, a device twice; an op that writes in place what the layout splits, and cannot be split),
+// those of GraphBuilder.
+Result<DistributedStep> Compile(const Graph& graph, const NamedAxes& axes, const Layouts& layouts,
+                                const Cluster& cluster, const CompileOptions& options = {});
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_COMPILER_H_

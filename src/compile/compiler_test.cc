@@ -1,0 +1,176 @@
+// What a small step becomes, op by op.
+#include "compile/compiler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cluster/cluster_builder.h"
+#include "graph/graph_builder.h"
+
+namespace placewright {
+namespace {
+
+using ::testing::HasSubstr;
+
+// y = x w, and with the gradient g of y: w += x' g. x [4 3], w [3 2].
+struct Step {
+  Step() {
+    GraphBuilder builder("step", "aten");
+    builder.set_batch(4);
+    const auto input = [&](const char* name, TensorKind kind, std::vector<int64_t> shape) {
+      return builder.AddInput(name, kind, DType::kF32, std::move(shape)).Take();
+    };
+    const TensorId x = input("input:x", TensorKind::kInput, {4, 3});
+    const TensorId g = input("input:g", TensorKind::kInput, {4, 2});
+    const TensorId w = input("param:w", TensorKind::kParameter, {3, 2});
+    const auto add = [&](std::string name, std::string type, std::vector<TensorId> inputs,
+                         std::vector<int64_t> shape, Phase phase,
+                         AliasKind alias = AliasKind::kFresh) {
+      OpSpec op{.name = name, .type = std::move(type), .phase = phase};
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        op.args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
+      }
+      op.inputs = std::move(inputs);
+      op.outputs = {{.name = name, .shape = std::move(shape), .alias = alias}};
+      if (alias != AliasKind::kFresh) op.outputs[0].alias_of = 0;
+      return builder.AddOp(std::move(op)).Take()[0];
+    };
+    const TensorId y = add("y", "aten.mm.default", {x, w}, {4, 2}, Phase::kForward);
+    const TensorId t = add("t", "aten.t.default", {x}, {3, 4}, Phase::kBackward, AliasKind::kView);
+    const TensorId gw = add("gw", "aten.mm.default", {t, g}, {3, 2}, Phase::kBackward);
+    const TensorId w1 =
+        add("w1", "aten.add_.Tensor", {w, gw}, {3, 2}, Phase::kOptimizer, AliasKind::kInPlace);
+    builder.SetOutputs({y, w1});
+    graph = std::make_unique<Graph>(std::move(builder).Build().Take());
+    axes = std::make_unique<NamedAxes>(*graph);
+    ClusterBuilder devices("two");
+    const int32_t kind = devices.AddKind({.name = "K"}).Take();
+    for (const char* name : {"a", "b", "c"}) {
+      (void)devices.AddDevice({.name = name, .kind = kind, .capacity = Bytes(1 << 20)}).Take();
+    }
+    cluster = std::make_unique<Cluster>(std::move(devices).Build().Take());
+  }
+
+  // One layout for all.
+  Result<DistributedStep> CompileWith(Layout layout, CompileOptions options = {}) const {
+    Layouts layouts;
+    layouts.layouts.push_back(std::move(layout));
+    layouts.of_group = IdVector<GroupId, LayoutId>(graph->group_count(), LayoutId(0));
+    return Compile(*graph, *axes, layouts, *cluster, options);
+  }
+
+  std::unique_ptr<Graph> graph;
+  std::unique_ptr<NamedAxes> axes;
+  std::unique_ptr<Cluster> cluster;
+};
+
+// "name = type(inputs) [shape] on device"
+std::string Lines(const DistributedStep& step, const Cluster& cluster) {
+  std::string text;
+  for (const OpId id : step.graph.ops()) {
+    const Op& op = step.graph.op(id);
+    text += op.name + " = " + std::string(op.type) + "(";
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      text += (i ? ", " : "") + step.graph.tensor(op.inputs[i]).name;
+    }
+    text += ") [";
+    for (const int64_t size : step.graph.tensor(op.outputs[0]).shape) {
+      text += (text.back() == '[' ? "" : " ") + std::to_string(size);
+    }
+    text += "] on " + cluster.device(step.placement[id]).name + "\n";
+  }
+  return text;
+}
+
+// The axis of the samples: nothing proves the batch here.
+constexpr const char* kSamples = "input:x[0]";
+
+TEST(Compiler, DataParallelismIsASplitOfTheSamples) {
+  const Step step;
+  const DistributedStep made =
+      step.CompileWith({kSamples, {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 4}}}).Take();
+  EXPECT_EQ(Lines(made, *step.cluster),
+            "y@a = aten.mm.default(input:x[0:0-1], param:w@a) [1 2] on a\n"
+            "y@b = aten.mm.default(input:x[0:1-4], param:w@b) [3 2] on b\n"
+            "t@a = aten.t.default(input:x[0:0-1]) [3 1] on a\n"
+            "t@b = aten.t.default(input:x[0:1-4]) [3 3] on b\n"
+            "gw@a = aten.mm.default(t@a, input:g[0:0-1]) [3 2] on a\n"
+            "gw@b = aten.mm.default(t@b, input:g[0:1-4]) [3 2] on b\n"
+            "gw.all_reduce@a = placewright.all_reduce.default(gw@a) [3 2] on a\n"
+            "gw.all_reduce@b = placewright.all_reduce.default(gw@b) [3 2] on b\n"
+            "w1@a = aten.add_.Tensor(param:w@a, gw.all_reduce@a) [3 2] on a\n"
+            "w1@b = aten.add_.Tensor(param:w@b, gw.all_reduce@b) [3 2] on b\n");
+  ASSERT_EQ(made.graph.collective_count(), 1u);
+  EXPECT_EQ(made.collectives[CollectiveId(0)].kind, CollectiveKind::kAllReduce);
+  EXPECT_EQ(made.collectives[CollectiveId(0)].bytes, Bytes(24));
+  EXPECT_EQ(made.inputs.size(), 8u);  // x and g whole and in two parts each, w on both
+}
+
+// A parameter on one device, readers elsewhere: what a parameter server does.
+TEST(Compiler, PartialSumsAreAddedWhereTheyAreWanted) {
+  const Step step;
+  Layouts layouts;
+  layouts.layouts = {{kSamples, {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 4}}},
+                     {"", {{DeviceId(2), 0, 0}}}};
+  layouts.of_group = IdVector<GroupId, LayoutId>(step.graph->group_count(), LayoutId(0));
+  layouts.of_group[step.graph->group(step.graph->FindOp("w1"))] = LayoutId(1);
+  const DistributedStep made = Compile(*step.graph, *step.axes, layouts, *step.cluster).Take();
+  const std::string lines = Lines(made, *step.cluster);
+  EXPECT_THAT(lines, HasSubstr("y@b = aten.mm.default(input:x[0:2-4], param:w) [2 2] on b\n"));
+  EXPECT_THAT(lines, HasSubstr("gw.add_n@c = placewright.add_n.default(gw@a, gw@b) [3 2] on c\n"
+                               "w1 = aten.add_.Tensor(param:w, gw.add_n@c) [3 2] on c\n"));
+}
+
+// The columns of w: its gradient's, too, so that nothing has to be summed.
+TEST(Compiler, ASplitOfAWeightNeedsNoSum) {
+  const Step step;
+  const DistributedStep made =
+      step.CompileWith({"input:g[1]", {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 2}}}).Take();
+  const std::string lines = Lines(made, *step.cluster);
+  EXPECT_EQ(made.graph.collective_count(), 0u) << lines;
+  EXPECT_THAT(lines, HasSubstr("w1@b = aten.add_.Tensor(param:w@b, gw@b) [3 1] on b\n"));
+}
+
+// One device: the step itself.
+TEST(Compiler, APlacementIsTheSimplestLayout) {
+  const Step step;
+  const DistributedStep made = step.CompileWith({"", {{DeviceId(1), 0, 0}}}).Take();
+  ASSERT_EQ(made.graph.op_count(), step.graph->op_count());
+  for (const OpId op : made.graph.ops()) {
+    EXPECT_EQ(made.graph.op(op).name, step.graph->op(op).name);
+    EXPECT_EQ(made.origin[op], op);
+    EXPECT_EQ(made.placement[op], DeviceId(1));
+  }
+}
+
+TEST(Compiler, LayoutsThatCannotBeAreErrors) {
+  const Step step;
+  const auto error = [&](Layout layout) {
+    const auto made = step.CompileWith(std::move(layout));
+    EXPECT_FALSE(made.ok());
+    return made.ok() ? std::string() : made.error().ToString();
+  };
+  EXPECT_THAT(error({"", {}}), HasSubstr("no devices"));
+  EXPECT_THAT(error({"", {{DeviceId(0), 0, 0}, {DeviceId(0), 0, 0}}}),
+              HasSubstr("a stands in it twice"));
+  EXPECT_THAT(error({"", {{DeviceId(9), 0, 0}}}), HasSubstr("a device that there is not"));
+  EXPECT_THAT(error({"batch", {{DeviceId(0), 0, 4}}}), HasSubstr("the batch cannot be split"));
+  EXPECT_THAT(error({"input:y[0]", {{DeviceId(0), 0, 4}}}), HasSubstr("no axis is called"));
+  EXPECT_THAT(error({kSamples, {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 3}}}),
+              HasSubstr("cover 3 of 4"));
+  EXPECT_THAT(error({kSamples, {{DeviceId(0), 0, 2}, {DeviceId(1), 3, 4}}}),
+              HasSubstr("do not follow one another"));
+  EXPECT_THAT(error({kSamples, {{DeviceId(0), 0, 0}, {DeviceId(1), 0, 4}}}),
+              HasSubstr("do not follow one another"));
+  Layouts forgotten;
+  forgotten.layouts = {{"", {{DeviceId(0), 0, 0}}}};
+  EXPECT_THAT(Compile(*step.graph, *step.axes, forgotten, *step.cluster).error().ToString(),
+              HasSubstr("has no layout"));
+}
+
+}  // namespace
+}  // namespace placewright

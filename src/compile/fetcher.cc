@@ -1,0 +1,136 @@
+#include "compile/fetcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "compile/rewrites/rewrites.h"
+
+namespace placewright {
+namespace {
+
+// The piece from which a device takes what all pieces have: its own, or the first.
+const Piece& NearestOf(const TensorState& state, DeviceId device) {
+  const Piece* const own = state.On(device);
+  return own != nullptr ? *own : state.pieces.front();
+}
+
+}  // namespace
+
+const TensorState& Fetcher::StateAt(TensorId id, int32_t version) const {
+  const auto completed = completed_.find({id, version});
+  return completed == completed_.end() ? states_[id] : completed->second;
+}
+
+bool Fetcher::IsPartial(TensorId id, int32_t version) const {
+  return StateAt(id, version).kind == TensorState::Kind::kPartial;
+}
+
+// An input of the step that no op writes: it is everywhere, also in parts.
+bool Fetcher::IsInput(TensorId id) const {
+  const Tensor& tensor = graph_.tensor(id);
+  const Storage& storage = graph_.storage(tensor.storage);
+  return !tensor.producer.valid() && storage.kind == TensorKind::kInput &&
+         storage.versions.size() == 1;
+}
+
+Status Fetcher::PrepareWhole(TensorId id, int32_t version, const std::vector<DeviceId>& devices) {
+  const TensorState& state = StateAt(id, version);
+  const bool partial = state.kind == TensorState::Kind::kPartial;
+  const bool split = state.kind == TensorState::Kind::kSplit;
+  if (!collectives_ || (!partial && !split) || devices.size() < 2 || IsInput(id)) return Ok();
+  std::set<DeviceId> wanted(devices.begin(), devices.end()), having;
+  for (const Piece& piece : state.pieces) having.insert(piece.device);
+  if (wanted != having) return Ok();
+  PW_ASSIGN(TensorState whole,
+            partial ? EmitAllReduce(emitter_, state) : EmitAllGather(emitter_, state));
+  completed_[{id, version}] = std::move(whole);
+  return Ok();
+}
+
+Result<TensorId> Fetcher::Whole(TensorId id, int32_t version, DeviceId device) {
+  const PartKey key = {id, version, device, -1, 0, 0, 0};
+  const auto found = fetched_.find(key);
+  if (found != fetched_.end()) return found->second;
+  PW_ASSIGN(const TensorId whole, MakeWhole(id, StateAt(id, version), device));
+  fetched_[key] = whole;
+  return whole;
+}
+
+Result<TensorId> Fetcher::MakeWhole(TensorId, const TensorState& state, DeviceId device) {
+  switch (state.kind) {
+    case TensorState::Kind::kNone: break;
+    case TensorState::Kind::kWhole: return NearestOf(state, device).tensor;
+    case TensorState::Kind::kSplit: return EmitConcat(emitter_, state.pieces, state.place, device);
+    case TensorState::Kind::kPartial: return EmitAddN(emitter_, state.pieces, device);
+  }
+  PW_CHECK(false);  // the graph's order makes a tensor before it is read
+  return TensorId();
+}
+
+Result<TensorId> Fetcher::Part(TensorId id, int32_t version, const AxisPlace& place,
+                               Interval interval, DeviceId device) {
+  if (interval == Interval{0, place.size}) return Whole(id, version, device);
+  // An input is on every device: a part of it is the same for all.
+  const PartKey key = {id,
+                       version,
+                       IsInput(id) ? DeviceId() : device,
+                       place.dimension,
+                       place.outer,
+                       interval.from,
+                       interval.to};
+  const auto found = fetched_.find(key);
+  if (found != fetched_.end()) return found->second;
+  PW_ASSIGN(const TensorId part, MakePart(id, StateAt(id, version), place, interval, device));
+  fetched_[key] = part;
+  return part;
+}
+
+Result<TensorId> Fetcher::MakePart(TensorId id, const TensorState& state, const AxisPlace& place,
+                                   Interval interval, DeviceId device) {
+  if (IsInput(id)) {
+    const std::string& name = graph_.tensor(id).name;
+    return emitter_.AddInput(
+        fmt::format("{}[{}:{}-{}]", name, place.dimension, interval.from, interval.to), id, place,
+        interval);
+  }
+  if (state.kind == TensorState::Kind::kPartial) {
+    // Each device gives its part of its sum: what crosses is the part alone.
+    std::vector<Piece> parts;
+    for (const Piece& piece : state.pieces) {
+      PW_ASSIGN(const TensorId part,
+                EmitSplit(emitter_, piece.tensor, place, interval, piece.device));
+      parts.push_back({piece.device, interval, part});
+    }
+    return EmitAddN(emitter_, parts, device);
+  }
+  if (state.kind == TensorState::Kind::kWhole) {
+    const Piece& source = NearestOf(state, device);
+    return EmitSplit(emitter_, source.tensor, place, interval, source.device);
+  }
+  if (state.kind == TensorState::Kind::kSplit && !(state.place == place)) {
+    PW_ASSIGN(const TensorId whole, MakeWhole(id, state, device));
+    return EmitSplit(emitter_, whole, place, interval, device);
+  }
+  PW_CHECK(state.kind == TensorState::Kind::kSplit);
+  std::vector<Piece> parts;
+  for (const Piece& piece : state.pieces) {
+    const Interval common = {std::max(piece.interval.from, interval.from),
+                             std::min(piece.interval.to, interval.to)};
+    if (common.from >= common.to) continue;
+    TensorId part = piece.tensor;
+    if (!(common == piece.interval)) {
+      AxisPlace local = place;
+      local.size = piece.interval.length();
+      PW_ASSIGN(part,
+                EmitSplit(emitter_, piece.tensor, local,
+                          {common.from - piece.interval.from, common.to - piece.interval.from},
+                          piece.device));
+    }
+    parts.push_back({piece.device, common, part});
+  }
+  return EmitConcat(emitter_, parts, place, device);
+}
+
+}  // namespace placewright

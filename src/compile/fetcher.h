@@ -1,0 +1,60 @@
+// Brings tensors to instances in the state that these need (internal to the module). What is fetched once
+// is used again: by (tensor, version, what is needed, device).
+#ifndef PLACEWRIGHT_COMPILE_FETCHER_H_
+#define PLACEWRIGHT_COMPILE_FETCHER_H_
+
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "compile/emitter.h"
+#include "compile/tensor_state.h"
+
+namespace placewright {
+
+class Fetcher {
+ public:
+  // `graph` is the original.
+  Fetcher(const Graph& graph, Emitter& emitter, bool collectives)
+      : graph_(graph),
+        emitter_(emitter),
+        collectives_(collectives),
+        states_(graph.tensor_count()) {}
+
+  TensorState& state(TensorId id) { return states_[id]; }
+
+  // The tensor as the original reads it at `version`, whole, on a device.
+  Result<TensorId> Whole(TensorId id, int32_t version, DeviceId device);
+  // An interval of it.
+  Result<TensorId> Part(TensorId id, int32_t version, const AxisPlace& place, Interval interval,
+                        DeviceId device);
+  // Several devices are about to fetch all of it: where they are those that have its pieces, one
+  // collective serves them.
+  Status PrepareWhole(TensorId id, int32_t version, const std::vector<DeviceId>& devices);
+  // The tensor is read at that version as the sum of its pieces.
+  bool IsPartial(TensorId id, int32_t version) const;
+
+ private:
+  // What is known of a tensor at a version beside its state: completed, gathered.
+  using Key = std::pair<TensorId, int32_t>;
+  using PartKey = std::tuple<TensorId, int32_t, DeviceId, int32_t, int64_t, int64_t, int64_t>;
+
+  const TensorState& StateAt(TensorId id, int32_t version) const;
+  bool IsInput(TensorId id) const;
+  Result<TensorId> MakeWhole(TensorId id, const TensorState& state, DeviceId device);
+  Result<TensorId> MakePart(TensorId id, const TensorState& state, const AxisPlace& place,
+                            Interval interval, DeviceId device);
+
+  const Graph& graph_;
+  Emitter& emitter_;
+  const bool collectives_;
+  IdVector<TensorId, TensorState> states_;
+  std::map<Key, TensorState> completed_;
+  std::map<PartKey, TensorId> fetched_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_FETCHER_H_

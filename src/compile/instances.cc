@@ -1,0 +1,326 @@
+#include "compile/instances.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "compile/rewrites/rewrites.h"
+#include "sharding/part_call.h"
+
+namespace placewright {
+
+InstanceMaker::InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op,
+                             const Layout& layout, AxisId axis, Emitter& emitter, Fetcher& fetcher)
+    : graph_(graph),
+      axes_(axes),
+      id_(op),
+      op_(graph.op(op)),
+      layout_(layout),
+      axis_(axis),
+      emitter_(emitter),
+      fetcher_(fetcher),
+      partial_(op_.inputs.size(), false) {
+  ChooseSplit();
+  ChoosePartialInputs();
+}
+
+void InstanceMaker::ChooseSplit() {
+  if (layout_.shares.size() < 2 || !axis_.valid()) return;
+  const RuleAxisId split = axes_.SplitBy(id_, axis_);
+  if (!split.valid() || rule().axes[split].parts == Parts::kSynchronised) return;
+  split_ = split;
+  for (size_t i = 0; i < op_.inputs.size(); ++i) {
+    if (IsWritten(i) && !MayWriteParts(i)) split_ = RuleAxisId();
+    if (!split_.valid()) return;
+  }
+}
+
+// Parts are written over parts, and nothing that is whole over a sum's parts.
+bool InstanceMaker::MayWriteParts(size_t input) const {
+  if (!SplitsInput(input)) return rule().axes[split_].parts != Parts::kSum;
+  const TensorState& state = fetcher_.state(op_.inputs[input]);
+  return state.kind == TensorState::Kind::kSplit && state.place == PlaceIn(rule().inputs[input]);
+}
+
+// A linear op of partial sums, with all else whole, gives partial sums.
+void InstanceMaker::ChoosePartialInputs() {
+  if (split_.valid() || layout_.shares.size() < 2 || axes_.rule(id_) == nullptr) return;
+  const auto is_partial = [&](int32_t input) {
+    const size_t i = static_cast<size_t>(input);
+    if (!fetcher_.IsPartial(op_.inputs[i], op_.input_versions[i])) return false;
+    const TensorState& state = fetcher_.state(op_.inputs[i]);
+    return state.pieces.size() == layout_.shares.size() &&
+           std::all_of(layout_.shares.begin(), layout_.shares.end(),
+                       [&](const Share& share) { return state.On(share.device) != nullptr; });
+  };
+  for (const std::vector<int32_t>& together : rule().linear) {
+    if (together.empty() || !std::all_of(together.begin(), together.end(), is_partial)) continue;
+    for (const int32_t input : together) partial_[static_cast<size_t>(input)] = true;
+    makes_partial_ = true;
+    return;
+  }
+}
+
+AxisPlace InstanceMaker::PlaceIn(const TensorAxes& tensor) const {
+  for (size_t d = 0; d < tensor.size(); ++d) {
+    AxisPlace place;
+    bool behind = false;
+    for (const RuleAxisId axis : tensor[d]) {
+      if (axis != split_) {
+        (behind ? place.inner : place.outer) *= rule().axes[axis].size;
+        continue;
+      }
+      // The rule's axis may hold other factors beside the layout's.
+      behind = true;
+      place.dimension = static_cast<int32_t>(d);
+      bool passed = false;
+      for (const AxisId factor : axes_.FactorsOf(id_, split_)) {
+        if (factor == axis_ && !passed) {
+          passed = true;
+          place.size = axes_.axis(factor).size;
+        } else {
+          (passed ? place.inner : place.outer) *= axes_.axis(factor).size;
+        }
+      }
+    }
+    if (place.dimension >= 0) return place;
+  }
+  return {};
+}
+
+bool InstanceMaker::SplitsInput(size_t input) const {
+  return split_.valid() && Holds(rule().inputs[input], split_);
+}
+
+Result<TensorId> InstanceMaker::FetchInput(size_t input, size_t share) {
+  const TensorId id = op_.inputs[input];
+  const int32_t version = op_.input_versions[input];
+  const DeviceId device = layout_.shares[share].device;
+  if (partial_[input]) return fetcher_.state(id).On(device)->tensor;
+  if (SplitsInput(input)) {
+    return fetcher_.Part(id, version, PlaceIn(rule().inputs[input]), IntervalOf(share), device);
+  }
+  PW_ASSIGN(const TensorId whole, fetcher_.Whole(id, version, device));
+  const std::pair<RuleAxisId, int32_t> once(split_, static_cast<int32_t>(input));
+  const bool others_only =
+      split_.valid() && share > 0 &&
+      std::find(rule().once.begin(), rule().once.end(), once) != rule().once.end();
+  if (!others_only) return whole;
+  return emitter_.AddLike("aten.zeros_like.default", {whole}, References(1),
+                          emitter_.tensor(whole).shape, whole, device);
+}
+
+Result<std::vector<TensorId>> InstanceMaker::FetchInputs(size_t share) {
+  std::vector<TensorId> inputs;
+  const DeviceId device = layout_.shares[share].device;
+  for (size_t i = 0; i < op_.inputs.size(); ++i) {
+    PW_ASSIGN(const TensorId input, FetchInput(i, share));
+    const bool written = IsWritten(i);
+    const Piece* const own = fetcher_.state(op_.inputs[i]).On(device);
+    if (written && own == nullptr) {
+      return MakeError(ErrorCode::kField,
+                       fmt::format("the op writes \"{}\" in place, of which {} has no part",
+                                   Printable(graph_.tensor(op_.inputs[i]).name, 80),
+                                   emitter_.device_name(device)),
+                       "op " + Printable(op_.name, 80),
+                       "Give the op's colocation group the layout of what it writes.");
+    }
+    inputs.push_back(input);
+  }
+  return inputs;
+}
+
+// Fresh, or a view of an input, or an input that was written.
+std::vector<OutputSpec> InstanceMaker::OutputsOf(size_t share, const std::string& name) const {
+  std::vector<OutputSpec> outputs;
+  for (size_t i = 0; i < op_.outputs.size(); ++i) {
+    const Tensor& tensor = graph_.tensor(op_.outputs[i]);
+    OutputSpec spec;
+    spec.name = op_.outputs.size() == 1 ? name : fmt::format("{}:{}", name, tensor.output_index);
+    spec.dtype = tensor.dtype;
+    spec.shape = tensor.shape;
+    spec.output_index = tensor.output_index;
+    if (split_.valid() && Holds(rule().outputs[i], split_)) {
+      const AxisPlace place = PlaceIn(rule().outputs[i]);
+      spec.shape[static_cast<size_t>(place.dimension)] =
+          place.outer * IntervalOf(share).length() * place.inner;
+    }
+    for (size_t input = 0; input < op_.inputs.size(); ++input) {
+      if (graph_.tensor(op_.inputs[input]).storage != tensor.storage) continue;
+      const bool written =
+          std::find(op_.writes.begin(), op_.writes.end(), op_.inputs[input]) != op_.writes.end();
+      spec.alias = written ? AliasKind::kInPlace : AliasKind::kView;
+      spec.alias_of = static_cast<int32_t>(input);
+      break;
+    }
+    outputs.push_back(std::move(spec));
+  }
+  return outputs;
+}
+
+Result<OpSpec> InstanceMaker::SpecOf(size_t share, std::vector<TensorId> inputs) {
+  OpSpec spec;
+  const bool alone = layout_.shares.size() == 1;
+  spec.name = emitter_.FreshName(
+      alone ? op_.name
+            : fmt::format("{}@{}", op_.name, emitter_.device_name(layout_.shares[share].device)));
+  spec.type = std::string(op_.type);
+  spec.args = op_.args;
+  spec.attributes = op_.attributes;
+  if (!split_.valid() && axes_.rule(id_) != nullptr && !rule().part_type.empty()) {
+    // What it reads may have been put together anew, with other strides than the op states.
+    spec.type = rule().part_type;
+    spec.args.resize(std::min(spec.args.size(), static_cast<size_t>(rule().part_args)));
+    spec.attributes.clear();
+  } else if (split_.valid() && rule().form == PartForm::kWeightedMean) {
+    spec.args[3] = Value(int64_t{2});  // reduction: sum
+  } else if (split_.valid()) {
+    IdVector<RuleAxisId, int64_t> sizes;
+    for (const RuleAxis& axis : rule().axes) sizes.push_back(axis.size);
+    sizes[split_] = sizes[split_] / axes_.axis(axis_).size * IntervalOf(share).length();
+    PartCall call = CallOnPart(op_, rule(), sizes);
+    spec.type = std::move(call.type);
+    spec.args = std::move(call.args);
+    spec.attributes = std::move(call.attributes);
+  }
+  spec.phase = op_.phase;
+  spec.module = graph_.module_path(op_.module);
+  spec.in_root = spec.module.empty();
+  spec.inputs = std::move(inputs);
+  spec.outputs = OutputsOf(share, spec.name);
+  // Written without being returned.
+  for (size_t i = 0; i < op_.inputs.size(); ++i) {
+    const bool written = IsWritten(i);
+    const bool returned =
+        std::any_of(spec.outputs.begin(), spec.outputs.end(), [&](const OutputSpec& output) {
+          return output.alias == AliasKind::kInPlace && output.alias_of == static_cast<int32_t>(i);
+        });
+    if (written && !returned) spec.writes.push_back(static_cast<int32_t>(i));
+  }
+  return spec;
+}
+
+Result<std::vector<std::string>> InstanceMaker::Make(
+    const IdVector<OpId, std::vector<std::string>>& after) {
+  std::vector<DeviceId> devices;
+  for (const Share& share : layout_.shares) devices.push_back(share.device);
+  for (size_t i = 0; i < op_.inputs.size(); ++i) {
+    if (partial_[i] || SplitsInput(i)) continue;
+    PW_RETURN_IF_ERROR(fetcher_.PrepareWhole(op_.inputs[i], op_.input_versions[i], devices));
+  }
+  std::vector<std::string> names;
+  std::vector<std::vector<TensorId>> made;
+  std::vector<std::vector<TensorId>> read;
+  for (size_t share = 0; share < layout_.shares.size(); ++share) {
+    PW_ASSIGN(std::vector<TensorId> inputs, FetchInputs(share));
+    read.push_back(inputs);
+    PW_ASSIGN(OpSpec spec, SpecOf(share, std::move(inputs)));
+    for (const OpId earlier : op_.after) {
+      spec.after.insert(spec.after.end(), after[earlier].begin(), after[earlier].end());
+    }
+    names.push_back(spec.name);
+    PW_ASSIGN(std::vector<TensorId> outputs, emitter_.Add(std::move(spec), devices[share], id_));
+    if (split_.valid() && rule().form == PartForm::kMean) {
+      PW_ASSIGN(outputs, DivideMean(std::move(outputs), devices[share]));
+    }
+    made.push_back(std::move(outputs));
+  }
+  PW_RETURN_IF_ERROR(Finish(made));
+  for (size_t i = 0; i < op_.inputs.size(); ++i) {
+    if (IsWritten(i)) PW_RETURN_IF_ERROR(WriteBack(i, read));
+  }
+  return names;
+}
+
+bool InstanceMaker::IsWritten(size_t input) const {
+  return std::find(op_.writes.begin(), op_.writes.end(), op_.inputs[input]) != op_.writes.end();
+}
+
+// Where an op in place was given something else than the pieces of what it writes (a completed sum, all of
+// what is split), they get what it has made of that. A sum stays one: of the first piece, and zeros.
+Status InstanceMaker::WriteBack(size_t input, const std::vector<std::vector<TensorId>>& read) {
+  const TensorState before = fetcher_.state(op_.inputs[input]);
+  TensorState after = before;
+  bool changed = false;
+  for (size_t share = 0; share < read.size(); ++share) {
+    const DeviceId device = layout_.shares[share].device;
+    const auto own = std::find_if(after.pieces.begin(), after.pieces.end(),
+                                  [&](const Piece& piece) { return piece.device == device; });
+    TensorId written = read[share][input];
+    if (own->tensor == written) continue;
+    changed = true;
+    const bool zero = before.kind == TensorState::Kind::kPartial && share > 0;
+    if (before.kind == TensorState::Kind::kSplit) {
+      PW_ASSIGN(written, EmitSplit(emitter_, written, before.place, own->interval, device));
+    }
+    PW_ASSIGN(own->tensor, emitter_.Overwrite(own->tensor, zero ? TensorId() : written, device));
+  }
+  if (!changed) return Ok();
+  for (const TensorId output : op_.outputs) {
+    const bool same = graph_.tensor(output).storage == graph_.tensor(op_.inputs[input]).storage;
+    if (same) fetcher_.state(output) = after;
+  }
+  return Ok();
+}
+
+Result<std::vector<TensorId>> InstanceMaker::DivideMean(std::vector<TensorId> sums,
+                                                        DeviceId device) {
+  for (TensorId& sum : sums) {
+    PW_ASSIGN(sum, emitter_.AddLike("aten.div.Scalar", {sum},
+                                    {Value(InputRef{0}), Value(DivisorOf(rule()))},
+                                    emitter_.tensor(sum).shape, sum, device));
+  }
+  return sums;
+}
+
+Status InstanceMaker::Finish(const std::vector<std::vector<TensorId>>& made) {
+  for (size_t i = 0; i < op_.outputs.size(); ++i) {
+    TensorState& state = fetcher_.state(op_.outputs[i]);
+    state = {TensorState::Kind::kWhole, {}, {}};
+    if (makes_partial_) state.kind = TensorState::Kind::kPartial;
+    if (split_.valid()) {
+      const PartVerdict verdict = VerdictOf(rule(), split_, i);
+      if (verdict == PartVerdict::kSum) state.kind = TensorState::Kind::kPartial;
+      if (verdict == PartVerdict::kConcat) {
+        state.kind = TensorState::Kind::kSplit;
+        state.place = PlaceIn(rule().outputs[i]);
+      }
+    }
+    for (size_t share = 0; share < made.size(); ++share) {
+      state.pieces.push_back({layout_.shares[share].device, IntervalOf(share), made[share][i]});
+    }
+  }
+  if (!split_.valid() || rule().form != PartForm::kWeightedMean) return Ok();
+  return DivideByWeight(made);
+}
+
+// Of a mean with weights: each device's sum, divided by the weight of all.
+Status InstanceMaker::DivideByWeight(const std::vector<std::vector<TensorId>>& made) {
+  std::vector<DeviceId> devices;
+  for (const Share& share : layout_.shares) devices.push_back(share.device);
+  size_t loss = op_.outputs.size(), weight = op_.outputs.size();
+  for (size_t i = 0; i < op_.outputs.size(); ++i) {
+    (graph_.tensor(op_.outputs[i]).output_index == 0 ? loss : weight) = i;
+  }
+  if (loss == op_.outputs.size()) return Ok();
+  if (weight == op_.outputs.size()) {
+    return MakeError(ErrorCode::kField, "the loss does not give its total weight",
+                     "op " + Printable(op_.name, 80), "Record the step with all of its results.");
+  }
+  const TensorId id = op_.outputs[weight];
+  const int32_t version = graph_.tensor(id).version;
+  PW_RETURN_IF_ERROR(fetcher_.PrepareWhole(id, version, devices));
+  TensorState& state = fetcher_.state(op_.outputs[loss]);
+  for (size_t share = 0; share < made.size(); ++share) {
+    PW_ASSIGN(const TensorId total, fetcher_.Whole(id, version, devices[share]));
+    const TensorId sum = made[share][loss];
+    PW_ASSIGN(state.pieces[share].tensor,
+              emitter_.AddLike("aten.div.Tensor", {sum, total}, References(2),
+                               emitter_.tensor(sum).shape, sum, devices[share]));
+  }
+  return Ok();
+}
+
+}  // namespace placewright

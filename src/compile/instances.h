@@ -1,0 +1,62 @@
+// The instances of one op (internal to the module): by which of its axes it is split, and what an instance
+// reads and makes.
+#ifndef PLACEWRIGHT_COMPILE_INSTANCES_H_
+#define PLACEWRIGHT_COMPILE_INSTANCES_H_
+
+#include <string>
+#include <vector>
+
+#include "compile/emitter.h"
+#include "compile/fetcher.h"
+#include "plan/layout.h"
+#include "sharding/named_axes.h"
+
+namespace placewright {
+
+class InstanceMaker {
+ public:
+  // `axis`: of the layout, or none.
+  InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op, const Layout& layout,
+                AxisId axis, Emitter& emitter, Fetcher& fetcher);
+
+  // Adds the instances; `after`: by op, the names of its instances so far. The states of the op's outputs
+  // are set. Returns the instances' names.
+  Result<std::vector<std::string>> Make(const IdVector<OpId, std::vector<std::string>>& after);
+
+ private:
+  void ChooseSplit();
+  void ChoosePartialInputs();
+  Result<std::vector<TensorId>> FetchInputs(size_t share);
+  Result<TensorId> FetchInput(size_t input, size_t share);
+  Result<OpSpec> SpecOf(size_t share, std::vector<TensorId> inputs);
+  std::vector<OutputSpec> OutputsOf(size_t share, const std::string& name) const;
+  Status Finish(const std::vector<std::vector<TensorId>>& made);
+  Status DivideByWeight(const std::vector<std::vector<TensorId>>& made);
+  Result<std::vector<TensorId>> DivideMean(std::vector<TensorId> sums, DeviceId device);
+
+  bool IsWritten(size_t input) const;
+  bool MayWriteParts(size_t input) const;
+  Status WriteBack(size_t input, const std::vector<std::vector<TensorId>>& read);
+  AxisPlace PlaceIn(const TensorAxes& tensor) const;
+  bool SplitsInput(size_t input) const;
+  Interval IntervalOf(size_t share) const {
+    return {layout_.shares[share].from, layout_.shares[share].to};
+  }
+  const OpRule& rule() const { return *axes_.rule(id_); }
+
+  const Graph& graph_;
+  const NamedAxes& axes_;
+  const OpId id_;
+  const Op& op_;
+  const Layout& layout_;
+  const AxisId axis_;
+  Emitter& emitter_;
+  Fetcher& fetcher_;
+  RuleAxisId split_;           // none: every instance does everything
+  std::vector<bool> partial_;  // by input: taken, and left, as a partial sum
+  bool makes_partial_ = false;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_INSTANCES_H_

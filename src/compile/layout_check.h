@@ -1,0 +1,19 @@
+// Whether layouts can be compiled at all (internal to the module).
+#ifndef PLACEWRIGHT_COMPILE_LAYOUT_CHECK_H_
+#define PLACEWRIGHT_COMPILE_LAYOUT_CHECK_H_
+
+#include "base/result.h"
+#include "cluster/cluster.h"
+#include "graph/graph.h"
+#include "plan/layout.h"
+#include "sharding/named_axes.h"
+
+namespace placewright {
+
+// kField, with the layout as the place.
+Status CheckLayouts(const Graph& graph, const NamedAxes& axes, const Layouts& layouts,
+                    const Cluster& cluster);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_LAYOUT_CHECK_H_

@@ -1,0 +1,22 @@
+// AllReduce: AddN on every device at once, by one member op on each. Members read their own piece; the
+// collective that ties them sums over all, in the order of its members, so that all hold equal bits.
+#include "compile/rewrites/rewrites.h"
+
+namespace placewright {
+
+Result<TensorState> EmitAllReduce(Emitter& emitter, const TensorState& partial) {
+  TensorState whole{TensorState::Kind::kWhole, {}, {}};
+  std::vector<TensorId> made;
+  for (const Piece& piece : partial.pieces) {
+    PW_ASSIGN(const TensorId member,
+              emitter.AddLike("placewright.all_reduce.default", {piece.tensor}, References(1),
+                              emitter.tensor(piece.tensor).shape, piece.tensor, piece.device));
+    whole.pieces.push_back({piece.device, {}, member});
+    made.push_back(member);
+  }
+  PW_RETURN_IF_ERROR(
+      emitter.Join(CollectiveKind::kAllReduce, emitter.tensor(made.front()).bytes, made));
+  return whole;
+}
+
+}  // namespace placewright

@@ -1,0 +1,24 @@
+// Concat: consecutive parts of one axis put together again, the inverse of Split.
+#include "compile/rewrites/rewrites.h"
+
+namespace placewright {
+
+Result<TensorId> EmitConcat(Emitter& emitter, const std::vector<Piece>& pieces,
+                            const AxisPlace& place, DeviceId device) {
+  if (pieces.size() == 1) return pieces.front().tensor;
+  std::vector<TensorId> inputs;
+  int64_t length = 0;
+  for (const Piece& piece : pieces) {
+    inputs.push_back(piece.tensor);
+    length += piece.interval.length();
+  }
+  std::vector<int64_t> shape = emitter.tensor(inputs.front()).shape;
+  shape[static_cast<size_t>(place.dimension)] = place.outer * length * place.inner;
+  std::vector<Value> args = {Value(References(inputs.size())), Value(int64_t{place.dimension}),
+                             Value(place.outer)};
+  const TensorId like = inputs.front();
+  return emitter.AddLike("placewright.concat.default", std::move(inputs), std::move(args),
+                         std::move(shape), like, device);
+}
+
+}  // namespace placewright

@@ -1,0 +1,30 @@
+// What moves, joins and sums pieces of tensors, one file for each. All preserve values.
+//
+// The ops are of the library "placewright" (src/aten/part_ops.h): on CPU and simulated devices LibTorch
+// runs them as any op.
+#ifndef PLACEWRIGHT_COMPILE_REWRITES_REWRITES_H_
+#define PLACEWRIGHT_COMPILE_REWRITES_REWRITES_H_
+
+#include <vector>
+
+#include "compile/emitter.h"
+#include "compile/tensor_state.h"
+
+namespace placewright {
+
+// split.cc: [interval] of the axis at `place` (whose size is that in `tensor`), on `device`.
+Result<TensorId> EmitSplit(Emitter& emitter, TensorId tensor, const AxisPlace& place,
+                           Interval interval, DeviceId device);
+// concat.cc: the pieces, in their order, are consecutive intervals of the axis; one of them is it.
+Result<TensorId> EmitConcat(Emitter& emitter, const std::vector<Piece>& pieces,
+                            const AxisPlace& place, DeviceId device);
+// add_n.cc: the sum of all pieces.
+Result<TensorId> EmitAddN(Emitter& emitter, const std::vector<Piece>& pieces, DeviceId device);
+// all_reduce.cc: the sum of all pieces on every device that has one, by a collective.
+Result<TensorState> EmitAllReduce(Emitter& emitter, const TensorState& partial);
+// all_gather.cc: all intervals on every device that has one, by a collective.
+Result<TensorState> EmitAllGather(Emitter& emitter, const TensorState& split);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_REWRITES_REWRITES_H_

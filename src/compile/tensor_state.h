@@ -1,0 +1,54 @@
+// Where a tensor of the original step is in the distributed one.
+#ifndef PLACEWRIGHT_COMPILE_TENSOR_STATE_H_
+#define PLACEWRIGHT_COMPILE_TENSOR_STATE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace placewright {
+
+// An axis within a tensor: dimension `dimension` has outer * size * inner elements, and the axis is the
+// middle factor.
+struct AxisPlace {
+  int32_t dimension = -1;  // -1: the tensor does not have the axis
+  int64_t outer = 1, size = 1, inner = 1;
+  friend bool operator==(const AxisPlace&, const AxisPlace&) = default;
+};
+
+struct Interval {
+  int64_t from = 0, to = 0;
+  int64_t length() const { return to - from; }
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
+// One tensor of the distributed graph, and what of the original it is.
+struct Piece {
+  DeviceId device;
+  Interval interval;  // of kSplit
+  TensorId tensor;
+};
+
+struct TensorState {
+  enum class Kind : uint8_t {
+    kNone,    // nothing has made it
+    kWhole,   // every piece is all of it
+    kSplit,   // the pieces are intervals of one axis, ascending, and cover it
+    kPartial  // the sum of the pieces is it
+  };
+  Kind kind = Kind::kNone;
+  AxisPlace place;  // of kSplit
+  std::vector<Piece> pieces;
+
+  const Piece* On(DeviceId device) const {
+    for (const Piece& piece : pieces) {
+      if (piece.device == device) return &piece;
+    }
+    return nullptr;
+  }
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_TENSOR_STATE_H_

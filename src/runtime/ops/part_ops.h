@@ -1,0 +1,18 @@
+// The operators that compiled steps are put together with (src/compile/rewrites/), for LibTorch: library
+// "placewright".
+//
+//   split(x, dimension, outer, size, from, to)  [from, to) of the middle factor of a dimension that is
+//                                               outer * size * inner
+//   concat(parts, dimension, outer)             the inverse, of parts that follow one another
+//   add_n(parts)                                their sum, from the first on
+#ifndef PLACEWRIGHT_RUNTIME_OPS_PART_OPS_H_
+#define PLACEWRIGHT_RUNTIME_OPS_PART_OPS_H_
+
+namespace placewright {
+
+// Once in a process; further calls do nothing.
+void RegisterPartOps();
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_RUNTIME_OPS_PART_OPS_H_

@@ -1,0 +1,274 @@
+// A distributed step is the step: executed over simulated devices by random layouts, steps of the zoo's
+// small models give the parameters, states and losses of the step on one device, in float64 to 1e-9.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "base/random.h"
+#include "capture/step/model_step.h"
+#include "capture/step/tiny_models.h"
+#include "cluster/cluster_builder.h"
+#include "compile/compiler.h"
+#include "formats/aten/reader.h"
+#include "formats/aten/writer.h"
+#include "runtime/executor/executor.h"
+#include "runtime/inputs/seeded_inputs.h"
+
+namespace placewright {
+namespace {
+
+constexpr double kTolerance = 1e-9;  // of the largest magnitude
+constexpr double kNoise = 1e-9;      // of a step whose parameters are of the order of 1
+constexpr int kSteps = 3;
+constexpr uint64_t kSeed = 5;
+
+int LayoutsOfEach() {
+  const char* const stated = std::getenv("PLACEWRIGHT_LAYOUTS");
+  return stated == nullptr ? 5 : std::atoi(stated);
+}
+
+Cluster Devices(size_t count) {
+  ClusterBuilder builder("devices");
+  const int32_t kind = builder.AddKind({.name = "K", .memory = Bytes(int64_t{1} << 40)}).Take();
+  for (size_t i = 0; i < count; ++i) {
+    (void)builder
+        .AddDevice(
+            {.name = "d" + std::to_string(i), .kind = kind, .capacity = Bytes(int64_t{1} << 40)})
+        .Take();
+  }
+  return std::move(builder).Build().Take();
+}
+
+std::vector<std::unique_ptr<RuntimeDevice>> SimulatedDevices(size_t count) {
+  std::vector<std::unique_ptr<RuntimeDevice>> devices;
+  for (size_t i = 0; i < count; ++i) {
+    devices.push_back(MakeSimulatedDevice({"d" + std::to_string(i), 1, 0}));
+  }
+  return devices;
+}
+
+at::Tensor PartOf(const at::Tensor& whole, const AxisPlace& place, Interval interval) {
+  std::vector<int64_t> shape = whole.sizes().vec(), factors = shape;
+  factors.erase(factors.begin() + place.dimension);
+  const int64_t sizes[] = {place.outer, place.size, place.inner};
+  factors.insert(factors.begin() + place.dimension, std::begin(sizes), std::end(sizes));
+  shape[static_cast<size_t>(place.dimension)] = place.outer * interval.length() * place.inner;
+  return whole.reshape(factors)
+      .narrow(place.dimension + 1, interval.from, interval.length())
+      .reshape(shape)
+      .contiguous();
+}
+
+// A share of `size` for each device, of random lengths.
+std::vector<Share> RandomShares(Random& random, const std::vector<DeviceId>& devices,
+                                int64_t size) {
+  std::vector<Share> shares;
+  int64_t from = 0;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const int64_t left = size - from - static_cast<int64_t>(devices.size() - 1 - i);
+    const int64_t length =
+        i + 1 == devices.size() ? left : 1 + static_cast<int64_t>(random.Below(left));
+    shares.push_back({devices[i], from, from + length});
+    from += length;
+  }
+  return shares;
+}
+
+class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
+ protected:
+  void SetUp() override {
+    at::set_num_threads(1);
+    usual_ = c10::get_default_dtype();
+    c10::set_default_dtype(caffe2::TypeMeta::Make<double>());
+    CaptureRequest request = GetParam().Request();
+    request.values["batch"] = 5;
+    // Enough places in an image that the statistics of a batch norm are well conditioned.
+    if (request.values.contains("width"))
+      request.values["size"] = std::max(request.values["size"], 128.0);
+    Result<Capture> capture = CaptureZooModel(request);
+    ASSERT_TRUE(capture.ok()) << capture.error().ToString();
+    graph_ = std::make_unique<Graph>(InDouble(capture.value()));
+    axes_ = std::make_unique<NamedAxes>(graph());
+    ASSERT_TRUE(axes_->batch().valid());
+    RunWhole();
+  }
+  void TearDown() override { c10::set_default_dtype(usual_); }
+
+  // The same step with every float of 64 bits.
+  static Graph InDouble(const Capture& capture) {
+    std::string text = WriteAtenGraph(capture.graph, capture.module_stated, nullptr).Take();
+    for (const auto& [word, wider] :
+         {std::pair("\"f32\"", "\"f64\""), std::pair("torch.float32", "torch.float64")}) {
+      for (size_t at = 0; (at = text.find(word, at)) != std::string::npos;) {
+        text.replace(at, std::strlen(word), wider);
+      }
+    }
+    return std::move(ReadAtenFile(text, std::nullopt).Take().graph);
+  }
+
+  const Graph& graph() const { return *graph_; }
+
+  void RunWhole() {
+    auto executor =
+        Executor::Create(graph(), Placement(graph().op_count(), DeviceId(0)), SimulatedDevices(1))
+            .Take();
+    inputs_ = SeededInputs(graph(), kSeed).Take();
+    for (const auto& [id, tensor] : inputs_) ASSERT_TRUE(executor->SetInput(id, tensor).ok());
+    at::manual_seed(kSeed);
+    for (int step = 0; step < kSteps; ++step) {
+      const Status ran = executor->Step();
+      ASSERT_TRUE(ran.ok()) << ran.error().ToString();
+    }
+    for (const auto& [id, tensor] : inputs_) after_.push_back(executor->Input(id).clone());
+    loss_ = executor->Output(0).clone();
+  }
+
+  Layouts RandomLayouts(Random& random, size_t devices) const {
+    Layouts layouts;
+    for (size_t group = 0; group < graph().group_count(); ++group) {
+      std::vector<DeviceId> some;
+      for (size_t d = 0; d < devices; ++d) {
+        if (random.Below(3) > 0) some.push_back(DeviceId(d));
+      }
+      if (some.empty()) some.push_back(DeviceId(random.Below(devices)));
+      Layout layout;
+      AxisId axis =
+          random.Below(2) == 0 ? axes_->batch() : AxisId(random.Below(axes_->axis_count()));
+      const bool split =
+          random.Below(4) > 0 && axes_->axis(axis).size >= static_cast<int64_t>(some.size());
+      if (split) layout.axis = axes_->axis(axis).name;
+      if (split) layout.shares = RandomShares(random, some, axes_->axis(axis).size);
+      for (size_t i = 0; !split && i < some.size(); ++i) layout.shares.push_back({some[i], 0, 0});
+      layouts.of_group.push_back(LayoutId(layouts.layouts.size()));
+      layouts.layouts.push_back(std::move(layout));
+    }
+    return layouts;
+  }
+
+  // Every group split by the batch, or else everywhere.
+  Layouts DataParallel(const std::vector<Share>& shares) const {
+    Layouts layouts;
+    layouts.layouts.push_back({"batch", shares});
+    layouts.of_group = IdVector<GroupId, LayoutId>(graph().group_count(), LayoutId(0));
+    return layouts;
+  }
+
+  void ExpectEqual(const at::Tensor& found, const at::Tensor& expected, const std::string& what) {
+    ASSERT_EQ(found.sizes(), expected.sizes()) << what;
+    if (!found.is_floating_point()) {
+      ASSERT_TRUE(found.equal(expected)) << what;
+      return;
+    }
+    if (found.numel() == 0) return;
+    // What three steps leave at rounding noise (a bias that shifts all scores alike) is no figure.
+    const double magnitude = expected.abs().max().item<double>();
+    if (magnitude < kNoise && found.abs().max().item<double>() < kNoise) return;
+    const double scale = std::max(magnitude, 1e-3);
+    ASSERT_LE((found - expected).abs().max().item<double>(), kTolerance * scale) << what;
+  }
+
+  void RunLayouts(const Layouts& layouts, size_t devices) {
+    const Cluster cluster = Devices(devices);
+    CompileOptions options;
+    options.collectives = false;
+    Result<DistributedStep> compiled = Compile(graph(), *axes_, layouts, cluster, options);
+    ASSERT_TRUE(compiled.ok()) << compiled.error().ToString();
+    const DistributedStep step = compiled.Take();
+    auto created = Executor::Create(step.graph, step.placement, SimulatedDevices(devices));
+    ASSERT_TRUE(created.ok()) << created.error().ToString();
+    Executor& executor = *created.value();
+    std::map<TensorId, std::pair<at::Tensor, at::Tensor>> of_whole;  // before, after
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      of_whole[inputs_[i].first] = {inputs_[i].second, after_[i]};
+    }
+    const auto part_of = [](const at::Tensor& whole, const DistributedStep::InputPiece& input) {
+      return input.place.dimension < 0 ? whole : PartOf(whole, input.place, input.interval);
+    };
+    for (const DistributedStep::InputPiece& input : step.inputs) {
+      const Status set =
+          executor.SetInput(input.piece, part_of(of_whole[input.original].first, input));
+      ASSERT_TRUE(set.ok()) << set.error().ToString();
+    }
+    at::manual_seed(kSeed);
+    for (int i = 0; i < kSteps; ++i) {
+      const Status ran = executor.Step();
+      ASSERT_TRUE(ran.ok()) << ran.error().ToString();
+    }
+    ExpectEqual(executor.Output(0), loss_, "the loss");
+    for (const DistributedStep::InputPiece& input : step.inputs) {
+      const at::Tensor found = executor.Input(input.piece);
+      const at::Tensor& after = of_whole[input.original].second;
+      if (!found.defined() || !after.defined()) continue;
+      ExpectEqual(found, part_of(after, input), graph().tensor(input.original).name);
+      if (HasFatalFailure()) return;
+    }
+  }
+
+  caffe2::TypeMeta usual_;
+  std::unique_ptr<Graph> graph_;
+  std::unique_ptr<NamedAxes> axes_;
+  std::vector<std::pair<TensorId, at::Tensor>> inputs_;
+  std::vector<at::Tensor> after_;
+  at::Tensor loss_;
+};
+
+TEST_P(ExecutedLayouts, DataParallelGivesTheStep) {
+  RunLayouts(DataParallel({{DeviceId(0), 0, 2}, {DeviceId(1), 2, 5}}), 2);
+}
+
+// Every axis, by all that have it.
+TEST_P(ExecutedLayouts, SoDoesASplitOfAnyAxis) {
+  for (const AxisId axis : axes_->axes()) {
+    const int64_t size = axes_->axis(axis).size;
+    if (size < 2) continue;
+    SCOPED_TRACE(axes_->axis(axis).name);
+    Layouts layouts;
+    const int64_t first = std::max<int64_t>(1, size / 3);
+    layouts.layouts.push_back(
+        {axes_->axis(axis).name, {{DeviceId(0), 0, first}, {DeviceId(1), first, size}}});
+    layouts.of_group = IdVector<GroupId, LayoutId>(graph().group_count(), LayoutId(0));
+    RunLayouts(layouts, 2);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_P(ExecutedLayouts, SoDoRandomLayouts) {
+  Random random(3);
+  for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
+    const size_t devices = 2 + random.Below(3);
+    SCOPED_TRACE(testing::Message() << "layouts " << i << " over " << devices << " devices");
+    RunLayouts(RandomLayouts(random, devices), devices);
+  }
+}
+
+// Products, convolutions with batch norms, LSTMs, attention, experts; both optimizers.
+std::vector<TinyModel> Models() {
+  const std::set<std::string> names = {"bert-base", "bert-small", "gnmt-2",
+                                       "gpt-2",     "mlp",        "moe-transformer",
+                                       "resnet-50", "rnnlm-2",    "transformer-xl-2"};
+  std::vector<TinyModel> models;
+  for (const TinyModel& model : TinyModels()) {
+    const bool trained = model.training != Training::kNone;
+    if (model.precision == CapturePrecision::kAsIs && trained && names.contains(model.model)) {
+      models.push_back(model);
+    }
+  }
+  return models;
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedLayouts, ::testing::ValuesIn(Models()), [](const auto& test) {
+  std::string name;
+  for (const char c : testing::PrintToString(test.param)) {
+    name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  }
+  return name;
+});
+
+}  // namespace
+}  // namespace placewright
