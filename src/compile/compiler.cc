@@ -37,6 +37,7 @@ class Compiler {
       InstanceMaker maker(graph_, axes_, op, LayoutOf(group), AxisOf(group), emitter_, fetcher_);
       PW_ASSIGN(instances[op], maker.Make(instances));
     }
+    PW_RETURN_IF_ERROR(CheckKept());
     std::vector<TensorId> outputs;
     for (const TensorId id : graph_.outputs()) PW_RETURN_IF_ERROR(AddOutput(id, outputs));
     return std::move(emitter_).Finish(std::move(outputs));
@@ -107,6 +108,23 @@ class Compiler {
               : fmt::format("{}@{}", tensor.name, emitter_.device_name(share.device));
       PW_ASSIGN(const TensorId piece, emitter_.AddInput(name, id, place, {share.from, share.to}));
       state.pieces.push_back({share.device, {share.from, share.to}, piece});
+    }
+    return Ok();
+  }
+
+  // What a step leaves behind is in the pieces, not in copies of them.
+  Status CheckKept() {
+    const auto check = [&](TensorId id) -> Status {
+      const StorageId storage = graph_.tensor(id).storage;
+      if (!fetcher_.IsStale(storage) || fetcher_.state(id).of_copies) return Ok();
+      return MakeError(ErrorCode::kField,
+                       "it was written in place through a view that the layout does not split",
+                       "tensor " + Printable(graph_.tensor(id).name, 80),
+                       "Give its colocation group one device, or split another axis.");
+    };
+    for (const TensorId id : graph_.outputs()) PW_RETURN_IF_ERROR(check(id));
+    for (const TensorId id : graph_.tensors()) {
+      if (!graph_.tensor(id).producer.valid()) PW_RETURN_IF_ERROR(check(id));
     }
     return Ok();
   }

@@ -29,7 +29,7 @@
 namespace placewright {
 
 // What a collective of the compiled graph does.
-enum class CollectiveKind : uint8_t { kAllReduce, kAllGather, kReduceScatter };
+enum class CollectiveKind : uint8_t { kAllReduce, kAllGather };
 std::string_view ToString(CollectiveKind kind);  // "all-reduce", ...
 
 struct DistributedStep {
@@ -55,7 +55,8 @@ struct CompileOptions {
 };
 
 // `axes` are the graph's. Errors: kField (a layout without shares, an axis that there is not, shares that
-// do not cover it, a device twice; an op that writes in place what the layout splits, and cannot be split),
+// do not cover it, a device twice; a tensor that is read after it was
+// written in place through a view that its layout does not split),
 // those of GraphBuilder.
 Result<DistributedStep> Compile(const Graph& graph, const NamedAxes& axes, const Layouts& layouts,
                                 const Cluster& cluster, const CompileOptions& options = {});

@@ -147,6 +147,41 @@ TEST(Compiler, APlacementIsTheSimplestLayout) {
   }
 }
 
+// A row of x [8 3] is zeroed through a view, then x is read: split by its rows, the row is one of a copy.
+TEST(Compiler, WritesThroughViewsOfCopiesAreNotLost) {
+  GraphBuilder builder("rows", "aten");
+  const TensorId x =
+      builder.AddInput("param:x", TensorKind::kParameter, DType::kF32, {8, 3}).Take();
+  OpSpec select{.name = "row", .type = "aten.select.int"};
+  select.inputs = {x};
+  select.args = {Value(InputRef{0}), Value(int64_t{0}), Value(int64_t{0})};
+  select.outputs = {{.name = "row", .shape = {3}, .alias = AliasKind::kView, .alias_of = 0}};
+  const TensorId row = builder.AddOp(std::move(select)).Take()[0];
+  OpSpec zero{.name = "zero", .type = "aten.zero_.default"};
+  zero.inputs = {row};
+  zero.args = {Value(InputRef{0})};
+  zero.outputs = {{.name = "zero", .shape = {3}, .alias = AliasKind::kInPlace, .alias_of = 0}};
+  (void)builder.AddOp(std::move(zero)).Take();
+  OpSpec relu{.name = "y", .type = "aten.relu.default"};
+  relu.inputs = {x};
+  relu.args = {Value(InputRef{0})};
+  relu.outputs = {{.name = "y", .shape = {8, 3}}};
+  builder.SetOutputs({builder.AddOp(std::move(relu)).Take()[0]});
+  const Graph graph = std::move(builder).Build().Take();
+  const NamedAxes axes(graph);
+  const Step other;
+  const auto compile = [&](const char* axis, int64_t size) {
+    Layouts layouts;
+    layouts.layouts.push_back({axis, {{DeviceId(0), 0, 1}, {DeviceId(1), 1, size}}});
+    layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
+    return Compile(graph, axes, layouts, *other.cluster);
+  };
+  EXPECT_TRUE(compile("param:x[1]", 3).ok());
+  const auto refused = compile("param:x[0]", 8);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().ToString(), HasSubstr("\"param:x\", which was written in place"));
+}
+
 TEST(Compiler, LayoutsThatCannotBeAreErrors) {
   const Step step;
   const auto error = [&](Layout layout) {

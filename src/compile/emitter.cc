@@ -109,7 +109,6 @@ std::string_view ToString(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::kAllReduce: return "all-reduce";
     case CollectiveKind::kAllGather: return "all-gather";
-    case CollectiveKind::kReduceScatter: return "reduce-scatter";
   }
   return "?";
 }

@@ -20,7 +20,7 @@ class Emitter {
 
   // An op on a device. `origin`: the op that it is an instance of, or none.
   Result<std::vector<TensorId>> Add(OpSpec spec, DeviceId device, OpId origin);
-  // The same with one output; its phase and module are those of what made `like`.
+  // The same with one output; its phase is that of what made `like`.
   Result<TensorId> AddLike(std::string type, std::vector<TensorId> inputs, std::vector<Value> args,
                            std::vector<int64_t> shape, TensorId like, DeviceId device);
   // Writes `value` over `tensor`, which lies on the device, or zeros; what `tensor` then is.
@@ -30,11 +30,9 @@ class Emitter {
                             Interval interval = {});
   // The ops that made these tensors begin and end together.
   Status Join(CollectiveKind kind, Bytes bytes, const std::vector<TensorId>& made);
-  void Tie(TensorId a, TensorId b) { builder_.Tie(a, b); }
 
   // Of the distributed graph.
   const Tensor& tensor(TensorId id) const { return builder_.added().tensors[id]; }
-  OpId last_op() const { return OpId(placement_.size() - 1); }
   const std::string& device_name(DeviceId id) const { return cluster_.device(id).name; }
   std::string FreshName(const std::string& name);
 

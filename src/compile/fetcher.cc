@@ -50,15 +50,15 @@ Status Fetcher::PrepareWhole(TensorId id, int32_t version, const std::vector<Dev
 }
 
 Result<TensorId> Fetcher::Whole(TensorId id, int32_t version, DeviceId device) {
-  const PartKey key = {id, version, device, -1, 0, 0, 0};
+  const PartKey key = {id, version, device, -1, 0, 0, 0, 0, 0};
   const auto found = fetched_.find(key);
   if (found != fetched_.end()) return found->second;
-  PW_ASSIGN(const TensorId whole, MakeWhole(id, StateAt(id, version), device));
+  PW_ASSIGN(const TensorId whole, MakeWhole(StateAt(id, version), device));
   fetched_[key] = whole;
   return whole;
 }
 
-Result<TensorId> Fetcher::MakeWhole(TensorId, const TensorState& state, DeviceId device) {
+Result<TensorId> Fetcher::MakeWhole(const TensorState& state, DeviceId device) {
   switch (state.kind) {
     case TensorState::Kind::kNone: break;
     case TensorState::Kind::kWhole: return NearestOf(state, device).tensor;
@@ -73,13 +73,9 @@ Result<TensorId> Fetcher::Part(TensorId id, int32_t version, const AxisPlace& pl
                                Interval interval, DeviceId device) {
   if (interval == Interval{0, place.size}) return Whole(id, version, device);
   // An input is on every device: a part of it is the same for all.
-  const PartKey key = {id,
-                       version,
-                       IsInput(id) ? DeviceId() : device,
-                       place.dimension,
-                       place.outer,
-                       interval.from,
-                       interval.to};
+  const DeviceId place_of = IsInput(id) ? DeviceId() : device;
+  const PartKey key = {id,         version,     place_of,      place.dimension, place.outer,
+                       place.size, place.inner, interval.from, interval.to};
   const auto found = fetched_.find(key);
   if (found != fetched_.end()) return found->second;
   PW_ASSIGN(const TensorId part, MakePart(id, StateAt(id, version), place, interval, device));
@@ -110,7 +106,7 @@ Result<TensorId> Fetcher::MakePart(TensorId id, const TensorState& state, const 
     return EmitSplit(emitter_, source.tensor, place, interval, source.device);
   }
   if (state.kind == TensorState::Kind::kSplit && !(state.place == place)) {
-    PW_ASSIGN(const TensorId whole, MakeWhole(id, state, device));
+    PW_ASSIGN(const TensorId whole, MakeWhole(state, device));
     return EmitSplit(emitter_, whole, place, interval, device);
   }
   PW_CHECK(state.kind == TensorState::Kind::kSplit);

@@ -24,6 +24,9 @@ class Fetcher {
         states_(graph.tensor_count()) {}
 
   TensorState& state(TensorId id) { return states_[id]; }
+  // The storage has been written through views of fetched copies: its own pieces are out of date.
+  void SetStale(StorageId id) { stale_.insert(id); }
+  bool IsStale(StorageId id) const { return stale_.contains(id); }
 
   // The tensor as the original reads it at `version`, whole, on a device.
   Result<TensorId> Whole(TensorId id, int32_t version, DeviceId device);
@@ -39,11 +42,12 @@ class Fetcher {
  private:
   // What is known of a tensor at a version beside its state: completed, gathered.
   using Key = std::pair<TensorId, int32_t>;
-  using PartKey = std::tuple<TensorId, int32_t, DeviceId, int32_t, int64_t, int64_t, int64_t>;
+  using PartKey =
+      std::tuple<TensorId, int32_t, DeviceId, int32_t, int64_t, int64_t, int64_t, int64_t, int64_t>;
 
   const TensorState& StateAt(TensorId id, int32_t version) const;
   bool IsInput(TensorId id) const;
-  Result<TensorId> MakeWhole(TensorId id, const TensorState& state, DeviceId device);
+  Result<TensorId> MakeWhole(const TensorState& state, DeviceId device);
   Result<TensorId> MakePart(TensorId id, const TensorState& state, const AxisPlace& place,
                             Interval interval, DeviceId device);
 
@@ -53,6 +57,7 @@ class Fetcher {
   IdVector<TensorId, TensorState> states_;
   std::map<Key, TensorState> completed_;
   std::map<PartKey, TensorId> fetched_;
+  std::set<StorageId> stale_;
 };
 
 }  // namespace placewright

@@ -127,6 +127,10 @@ Result<std::vector<TensorId>> InstanceMaker::FetchInputs(size_t share) {
                        "op " + Printable(op_.name, 80),
                        "Give the op's colocation group the layout of what it writes.");
     }
+    PW_RETURN_IF_ERROR(CheckNotStale(i));
+    // Nothing but other views of these copies may read the storage from now on.
+    const StorageId storage = graph_.tensor(op_.inputs[i]).storage;
+    if (written && fetcher_.state(op_.inputs[i]).of_copies) fetcher_.SetStale(storage);
     inputs.push_back(input);
   }
   return inputs;
@@ -228,10 +232,39 @@ Result<std::vector<std::string>> InstanceMaker::Make(
     made.push_back(std::move(outputs));
   }
   PW_RETURN_IF_ERROR(Finish(made));
+  MarkViewsOfCopies(read);
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     if (IsWritten(i)) PW_RETURN_IF_ERROR(WriteBack(i, read));
   }
   return names;
+}
+
+Status InstanceMaker::CheckNotStale(size_t input) const {
+  const Tensor& tensor = graph_.tensor(op_.inputs[input]);
+  if (!fetcher_.IsStale(tensor.storage) || fetcher_.state(op_.inputs[input]).of_copies) return Ok();
+  return MakeError(
+      ErrorCode::kField,
+      fmt::format("the op reads \"{}\", which was written in place through a view that "
+                  "the layout does not split",
+                  Printable(tensor.name, 80)),
+      "op " + Printable(op_.name, 80),
+      "Give its colocation group one device, or split another axis.");
+}
+
+void InstanceMaker::MarkViewsOfCopies(const std::vector<std::vector<TensorId>>& read) {
+  for (size_t i = 0; i < op_.inputs.size(); ++i) {
+    const TensorState& state = fetcher_.state(op_.inputs[i]);
+    bool own = !state.of_copies;
+    for (size_t share = 0; share < read.size(); ++share) {
+      const Piece* const piece = state.On(layout_.shares[share].device);
+      own = own && piece != nullptr && piece->tensor == read[share][i];
+    }
+    if (own || (IsWritten(i) && !state.of_copies)) continue;
+    for (const TensorId output : op_.outputs) {
+      const bool view = graph_.tensor(output).storage == graph_.tensor(op_.inputs[i]).storage;
+      if (view) fetcher_.state(output).of_copies = true;
+    }
+  }
 }
 
 bool InstanceMaker::IsWritten(size_t input) const {

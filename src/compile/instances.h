@@ -34,6 +34,8 @@ class InstanceMaker {
   Status DivideByWeight(const std::vector<std::vector<TensorId>>& made);
   Result<std::vector<TensorId>> DivideMean(std::vector<TensorId> sums, DeviceId device);
 
+  void MarkViewsOfCopies(const std::vector<std::vector<TensorId>>& read);
+  Status CheckNotStale(size_t input) const;
   bool IsWritten(size_t input) const;
   bool MayWriteParts(size_t input) const;
   Status WriteBack(size_t input, const std::vector<std::vector<TensorId>>& read);

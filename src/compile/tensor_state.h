@@ -40,6 +40,8 @@ struct TensorState {
   Kind kind = Kind::kNone;
   AxisPlace place;  // of kSplit
   std::vector<Piece> pieces;
+  // The pieces are views of copies that were fetched: what is written there is lost to the original.
+  bool of_copies = false;
 
   const Piece* On(DeviceId device) const {
     for (const Piece& piece : pieces) {

@@ -147,6 +147,11 @@ namespace {
 Result<NamedSequences> SequencesBeside(const Json& document) {
   const auto sequence = document.find("sequence");
   const auto placement = document.find("placement");
+  for (const auto& [key, value] : document.items()) {
+    const bool beside = placement != document.end() && placement->is_object();
+    if (!beside || key == "sequence" || EditDistance(key, "sequence") > 2) continue;
+    return MakeError(ErrorCode::kField, "did you mean \"sequence\"?", key);
+  }
   if (sequence == document.end() || placement == document.end() || !placement->is_object()) {
     return NamedSequences();
   }

@@ -93,12 +93,18 @@ Error CycleError(const GraphData& graph, const Csr<OpId, OpId>& successors,
     at = predecessor[at];
   } while (at != start);
   std::reverse(cycle.begin(), cycle.end());
+  // A collective stands for its members.
+  const auto name_of = [&](OpId op) {
+    const bool member = !graph.collectives.empty() && graph.collective_of[op].valid();
+    return member ? "collective " + Printable(graph.collectives[graph.collective_of[op]].name, 80)
+                  : Printable(graph.ops[op].name, 80);
+  };
   std::string names;
   for (size_t i = 0; i < cycle.size() && i < 8; ++i) {
-    names += (i ? " -> " : "") + Printable(graph.ops[cycle[i]].name, 80);
+    names += (i ? " -> " : "") + name_of(cycle[i]);
   }
-  names += cycle.size() > 8 ? fmt::format(" -> ... ({} ops)", cycle.size())
-                            : " -> " + Printable(graph.ops[cycle[0]].name, 80);
+  names +=
+      cycle.size() > 8 ? fmt::format(" -> ... ({} ops)", cycle.size()) : " -> " + name_of(cycle[0]);
   return MakeError(ErrorCode::kGraphCycle, "the ops wait for each other: " + names);
 }
 

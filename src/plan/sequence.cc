@@ -67,7 +67,7 @@ class Resolver {
     const std::string name = Printable(graph_.op(op).name, 80);
     if (listed_[op]) {
       return MakeError(ErrorCode::kDuplicateName, fmt::format("op \"{}\" is listed twice", name),
-                       item);
+                       item, "Remove one of them.");
     }
     listed_[op] = 1;
     if (placement_[op] != device) {
@@ -108,8 +108,8 @@ Error SequenceDeadlock(const Graph& graph, const Cluster& cluster, const Placeme
                        OpId op) {
   const std::string device = Printable(cluster.device(placement[op]).name, 80);
   return MakeError(ErrorCode::kPlanInvalid,
-                   fmt::format("the sequences make the ops wait for one another: op \"{}\" of {} "
-                               "never gets its turn",
+                   fmt::format("the sequences make the ops wait for one another: it is the turn of "
+                               "op \"{}\" on {}, which never becomes ready",
                                Printable(graph.op(op).name, 80), device),
                    "sequence." + device,
                    "List ops behind those of other devices that they wait for.");

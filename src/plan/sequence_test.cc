@@ -79,7 +79,7 @@ TEST(Sequences, ADeadlockNamesItsOpAndDevice) {
   const Error error =
       SequenceDeadlock(*example.graph, *example.cluster, example.placement, OpId(2));
   EXPECT_EQ(error.code, ErrorCode::kPlanInvalid);
-  EXPECT_THAT(error.ToString(), HasSubstr("op \"c\" of d1 never gets its turn"));
+  EXPECT_THAT(error.ToString(), HasSubstr("op \"c\" on d1, which never becomes ready"));
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ class Factors {
   bool Cut(List& list, int64_t size, List& outer) {
     while (size > 1) {
       if (list.empty()) return false;
+      ExpandFront(list);
       const Factor factor = list.front();
       const int64_t whole = at(factor).size;
       if (whole < 1) return false;
@@ -70,6 +71,8 @@ class Factors {
   // have been joined, which is right, since they stand at the same places.
   bool Unify(List a, List b) {
     while (!a.empty() && !b.empty()) {
+      ExpandFront(a);
+      ExpandFront(b);
       const Factor first = Root(a.front()), second = Root(b.front());
       const int64_t size = std::min(at(first).size, at(second).size);
       List of_a, of_b;
@@ -86,6 +89,14 @@ class Factors {
     bool pinned;
   };
   Node& at(Factor factor) { return nodes_[static_cast<size_t>(factor)]; }
+
+  // What stands first may have been joined or refined since it was listed.
+  void ExpandFront(List& list) {
+    List parts;
+    Expand(list.front(), parts);
+    list.erase(list.begin());
+    list.insert(list.begin(), parts.begin(), parts.end());
+  }
 
   bool Refine(Factor factor, int64_t outer) {
     if (at(factor).pinned) return false;

@@ -26,7 +26,8 @@ std::unique_ptr<Graph> Layer(bool scales) {
   const auto add = [&](std::string name, std::string type, std::vector<TensorId> inputs,
                        std::vector<int64_t> shape, bool view = false) {
     OpSpec op{.name = name, .type = std::move(type)};
-    for (size_t i = 0; i < inputs.size(); ++i) op.args.push_back(InputValue(static_cast<int32_t>(i)));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      op.args.push_back(InputValue(static_cast<int32_t>(i)));
     if (view) {
       Value::List sizes;
       for (const int64_t size : shape) sizes.push_back(Value(size));

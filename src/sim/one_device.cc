@@ -45,7 +45,7 @@ OpTimes TimesOnOneDevice(const Graph& graph, const CostTable* costs) {
 
 std::optional<OneDeviceStep> SimulateOnOneDevice(const Graph& graph, const CostTable* costs) {
   const DeviceKind* kind = FindKind(kOneDeviceKind);
-  if (kind == nullptr) return std::nullopt;
+  if (kind == nullptr || graph.collective_count() > 0) return std::nullopt;
   const Result<Cluster> cluster = MakeCluster(*kind);
   const OpTimes times = TimesOnOneDevice(graph, costs);
   if (!cluster.ok() || times.source == "none") return std::nullopt;

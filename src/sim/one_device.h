@@ -32,7 +32,7 @@ OpTimes TimesOnOneDevice(const Graph& graph, const CostTable* costs);
 
 // Everything lies on that device, homes that the file states included. Simulated with
 // TimesOnOneDevice. The peak depends on these only through the order of the ops. None where there
-// are none.
+// are none, or members of a collective would have to lie on one device.
 std::optional<OneDeviceStep> SimulateOnOneDevice(const Graph& graph, const CostTable* costs);
 
 }  // namespace placewright

@@ -33,6 +33,13 @@ std::string Longest(const SimGraph& p, const Graph& graph, const Cluster& cluste
            Printable(cluster.device(span.from).name, 80) + " to " +
            Printable(cluster.device(span.to).name, 80);
   }
+  for (CollectiveId id : graph.collectives()) {
+    const int64_t time = p.collective_time[id];
+    if (time <= max) continue;
+    max = time;
+    text =
+        "collective " + Printable(graph.collective(id).name, 80) + " takes " + Exactly(time, " ns");
+  }
   return text;
 }
 

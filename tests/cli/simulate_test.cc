@@ -157,7 +157,7 @@ TEST_F(SimulateCommand, SequencesStandBesideThePlacement) {
   EXPECT_EQ(stuck.status, 3);
   EXPECT_EQ(stuck.json()["error"]["code"], "plan-invalid");
   EXPECT_EQ(stuck.json()["error"]["file"], "map.json");
-  EXPECT_THAT(stuck.json()["error"]["message"].get<std::string>(), HasSubstr("\"op2\" of d1"));
+  EXPECT_THAT(stuck.json()["error"]["message"].get<std::string>(), HasSubstr("\"op2\" on d1"));
   EXPECT_EQ(simulate({{"d1", {"op1"}}}).json()["error"]["code"], "plan-mismatch");
   EXPECT_EQ(simulate({{"d1", "op1"}}).json()["error"]["code"], "field");
 }

@@ -1,7 +1,6 @@
 // What moves, joins and sums pieces of tensors, one file for each. All preserve values.
 //
-// The ops are of the library "placewright" (src/aten/part_ops.h): on CPU and simulated devices LibTorch
-// runs them as any op.
+// The ops are of the library "placewright" (src/runtime/ops/part_ops.h): LibTorch runs them as any op.
 #ifndef PLACEWRIGHT_COMPILE_REWRITES_REWRITES_H_
 #define PLACEWRIGHT_COMPILE_REWRITES_REWRITES_H_
 

@@ -366,7 +366,8 @@ Result<std::vector<std::string>> Reader::ReadAfter(const Json& op, const std::st
     }
     if (!distinct.insert(before).second) {
       return MakeError(ErrorCode::kDuplicateName,
-                       fmt::format("\"{}\" is listed twice", Printable(before, 80)), item);
+                       fmt::format("\"{}\" is listed twice", Printable(before, 80)), item,
+                       "Remove one of them.");
     }
     names.push_back(std::move(before));
   }
@@ -399,7 +400,7 @@ Status Reader::ReadCollective(const Json& collective, const std::string& place) 
   for (size_t i = 0; i < links.size(); ++i) {
     if (!distinct.insert(links[i]).second) {
       return MakeError(ErrorCode::kDuplicateName, "the link is listed twice",
-                       fmt::format("{}.links[{}]", place, i));
+                       fmt::format("{}.links[{}]", place, i), "Remove one of them.");
     }
     cost.links.push_back(LinkId(links[i]));
   }

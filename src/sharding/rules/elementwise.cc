@@ -9,6 +9,7 @@ void Elementwise(RuleMaker& maker) {
   if (maker.output_count() == 0) return maker.Fail();
   const std::vector<int64_t>& shape = maker.out(0);
   const TensorAxes axes = maker.AxesOf(shape);
+  maker.AllowRepeats();
   for (size_t i = 0; i < maker.input_count(); ++i) {
     maker.input(i) = maker.Broadcast(maker.in(i), axes, shape);
   }
@@ -45,7 +46,14 @@ void LinearInFirst(RuleMaker& maker) {
   if (maker.input_count() > 0) maker.rule().linear.push_back({0});
 }
 
+// where(condition, a, b); of the condition alone it gives the places where that holds.
+void Where(RuleMaker& maker) {
+  if (maker.op().args.size() < 3) return maker.Fail();
+  Elementwise(maker);
+}
+
 void Random(RuleMaker& maker) {
+  if (maker.input_count() == 0) return maker.Fail();  // sizes of its own
   Elementwise(maker);
   maker.rule().draws_random = true;
 }
@@ -150,8 +158,11 @@ std::vector<RuleRow> ElementwiseRules() {
   rows.push_back({"add", Addition});
   rows.push_back({"sub", Addition});
   rows.push_back({"mul", LinearInEach});
-  rows.push_back({"div", LinearInFirst});
+  rows.push_back({"div", LinearInFirst, "Tensor"});
+  rows.push_back({"div", LinearInFirst, "Scalar"});
+  rows.push_back({"div", Elementwise});  // rounded
   rows.push_back({"masked_fill", Elementwise});
+  rows.push_back({"where", Where});
   rows.push_back({"bernoulli", Random});
   rows.push_back({"native_dropout", Random});
   rows.push_back({"uniform", Random});

@@ -147,6 +147,9 @@ std::optional<Indexed> Index(RuleMaker& maker, const std::vector<int64_t>& table
   for (size_t i = 0; i < indices.size(); ++i) {
     if (indices[i] < 0) continue;
     if (static_cast<size_t>(indices[i]) >= maker.input_count()) return std::nullopt;
+    // A mask picks as many as it has, over as many dimensions as it has.
+    const DType dtype = maker.dtype(static_cast<size_t>(indices[i]));
+    if (dtype != DType::kI64 && dtype != DType::kI32) return std::nullopt;
     first = std::min(first, i);
     last = i;
     ++count;
@@ -254,6 +257,8 @@ ClassAxes Classes(RuleMaker& maker, const std::vector<int64_t>& scores, Parts sa
 // nll_loss_forward(x, target, weight?, reduction, ignore_index) -> (loss, total_weight)
 void NllLoss(RuleMaker& maker) {
   if (maker.input_count() < 2 || maker.output_count() < 1) return maker.Fail();
+  // The compiler gives the reduction another value.
+  if (maker.op().args.size() < 4 || maker.op().args[3].AsInt() == nullptr) return maker.Fail();
   const int64_t reduction = maker.Integer(3, "reduction", kMean);
   const ClassAxes axes =
       Classes(maker, maker.in(0), reduction == kNone ? Parts::kSplit : Parts::kSum);

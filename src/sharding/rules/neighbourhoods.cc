@@ -19,7 +19,10 @@ TensorAxes OnPlanes(RuleMaker& maker, const PlaneAxes& planes, const std::vector
 }
 
 void PerPlane(RuleMaker& maker) {
-  if (maker.input_count() < 1 || maker.output_count() < 1 || maker.in(0).size() < 3) {
+  // Without a dimension of samples there is none of channels where we would look for it.
+  const std::string_view type = maker.op().type;
+  const size_t rank = type.find("1d") != type.npos ? 3 : type.find("2d") != type.npos ? 4 : 5;
+  if (maker.input_count() < 1 || maker.output_count() < 1 || maker.in(0).size() != rank) {
     return maker.Fail();
   }
   const PlaneAxes planes = {maker.Axis(maker.in(0)[0]), maker.Axis(maker.in(0)[1])};

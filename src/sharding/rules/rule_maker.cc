@@ -1,6 +1,7 @@
 #include "sharding/rules/rule_maker.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/check.h"
@@ -164,8 +165,42 @@ bool RuleMaker::Fits(const TensorAxes& axes, const std::vector<int64_t>& shape) 
   return true;
 }
 
+// At several arguments: a * a is not linear in a.
+bool RuleMaker::StandsTwice(int32_t input) const {
+  int count = 0;
+  const std::function<void(const Value&)> visit = [&](const Value& value) {
+    const InputRef* const reference = value.AsInput();
+    count += reference != nullptr && reference->index == input ? 1 : 0;
+    if (const Value::List* list = value.AsList()) {
+      for (const Value& item : *list) visit(item);
+    }
+  };
+  for (const Value& value : op_.args) visit(value);
+  for (const NamedValue& named : op_.attributes) visit(named.value);
+  return count > 1;
+}
+
+// Sums of what becomes another kind of number are not the number of the sum.
+bool RuleMaker::IsAdditive(const std::vector<int32_t>& inputs) const {
+  std::vector<DType> dtypes;
+  for (const int32_t input : inputs) {
+    if (StandsTwice(input)) return false;
+    dtypes.push_back(dtype(static_cast<size_t>(input)));
+  }
+  for (const TensorId output : op_.outputs) dtypes.push_back(graph_.tensor(output).dtype);
+  const auto is_float = [](DType type) {
+    return type == DType::kF16 || type == DType::kBF16 || type == DType::kF32 ||
+           type == DType::kF64 || type == DType::kC64 || type == DType::kC128;
+  };
+  return std::all_of(dtypes.begin(), dtypes.end(), is_float);
+}
+
 std::optional<OpRule> RuleMaker::Take() && {
   if (failed_) return std::nullopt;
+  for (size_t i = 0; i < op_.inputs.size() && !repeats_; ++i) {
+    if (StandsTwice(static_cast<int32_t>(i))) return std::nullopt;
+  }
+  std::erase_if(rule_.linear, [&](const auto& inputs) { return !IsAdditive(inputs); });
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     if (!Fits(rule_.inputs[i], in(i))) return std::nullopt;
   }

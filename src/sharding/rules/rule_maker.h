@@ -24,6 +24,7 @@ class RuleMaker {
   // {} where there is none: check the counts.
   const std::vector<int64_t>& in(size_t input) const;
   const std::vector<int64_t>& out(size_t output) const;
+  DType dtype(size_t input) const { return graph_.tensor(op_.inputs[input]).dtype; }
   const Op& op() const { return op_; }
 
   // Which of the operator's results output i is.
@@ -62,18 +63,24 @@ class RuleMaker {
   // 0 <= result < rank, or Fail.
   size_t Dimension(int64_t stated, size_t rank);
 
+  // An input may stand at several arguments: the rule gives it the same axes at each.
+  void AllowRepeats() { repeats_ = true; }
+
   void Fail() { failed_ = true; }
   bool failed() const { return failed_; }
-  // Checks that sizes multiply to the shapes'; nothing where they do not, or the rule failed.
+  // Checks that sizes multiply to the shapes', and leaves of `linear` what holds for these dtypes and
+  // arguments; nothing where they do not, the rule failed, or an input stands twice.
   std::optional<OpRule> Take() &&;
 
  private:
   bool Fits(const TensorAxes& axes, const std::vector<int64_t>& shape) const;
+  bool StandsTwice(int32_t input) const;
+  bool IsAdditive(const std::vector<int32_t>& inputs) const;
 
   const Graph& graph_;
   const Op& op_;
   OpRule rule_;
-  bool failed_ = false;
+  bool failed_ = false, repeats_ = false;
 };
 
 using RuleFunction = void (*)(RuleMaker& maker);

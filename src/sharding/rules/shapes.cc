@@ -286,7 +286,14 @@ void Slicing(RuleMaker& maker, const std::vector<int64_t>& shape, size_t dim_at,
     part[dim] = {maker.Axis(part_shape[dim], Parts::kWhole)};
     return;
   }
-  const Piece piece = PieceOf(maker, shape[dim], range->start, range->length);
+  Piece piece = PieceOf(maker, shape[dim], range->start, range->length);
+  // Numbers from the end would be those of the part's end.
+  const bool from_end =
+      maker.Integer(dim_at + 1, "start", 0) < 0 || maker.Integer(dim_at + 2, "end", 0) < 0;
+  if (from_end && range->length != shape[dim]) {
+    piece = {
+        {maker.Axis(shape[dim], Parts::kWhole)}, {maker.Axis(range->length, Parts::kWhole)}, false};
+  }
   whole[dim] = piece.whole;
   part[dim] = piece.piece;
   if (!piece.even || range->length == 0) return;
@@ -352,10 +359,12 @@ void Split(RuleMaker& maker) {
   for (size_t i = 0; i < pieces.size(); ++i) maker.output(i) = pieces[i];
   // One size for all, or one for each piece; results that nothing reads may be left out of the outputs,
   // but if all are of one size the first one's axes are theirs, too.
-  const auto stated = maker.Integers(1, "split_size");
+  const bool one_size = maker.Argument(1, "split_size") != nullptr;
+  const char* const sizes = one_size ? "split_size" : "split_sizes";
+  const auto stated = maker.Integers(1, sizes);
   const bool even = maker.parts(pieces[0][dim].back()) != Parts::kWhole;
   for (size_t i = 0; even && stated && i < stated->size(); ++i) {
-    maker.Size(1, "split_size", i, pieces[0][dim]);
+    maker.Size(1, sizes, i, pieces[0][dim]);
   }
   LinearInAll(maker);
 }
@@ -395,19 +404,20 @@ void Pad(RuleMaker& maker) {
 }
 
 // flip(x, dims), roll(x, shifts, dims): these dimensions are whole.
-void MoveWithin(RuleMaker& maker, size_t dims_at) {
+void MoveWithin(RuleMaker& maker, size_t dims_at, bool needs_dims) {
   if (!IsUnary(maker)) return;
   maker.input(0) = maker.output(0) = maker.AxesOf(maker.in(0));
   const auto dims = maker.Integers(dims_at, "dims");
-  if (!dims) return maker.Fail();
+  if (!dims || (needs_dims && dims->empty())) return maker.Fail();
   for (const int64_t stated : *dims) {
     const size_t dim = maker.Dimension(stated, maker.in(0).size());
     if (!maker.failed()) maker.SetParts(maker.input(0)[dim][0], Parts::kWhole);
   }
   LinearInAll(maker);
 }
-void Flip(RuleMaker& maker) { MoveWithin(maker, 1); }
-void Roll(RuleMaker& maker) { MoveWithin(maker, 2); }
+void Flip(RuleMaker& maker) { MoveWithin(maker, 1, false); }
+// Without dimensions it rolls all elements in a row.
+void Roll(RuleMaker& maker) { MoveWithin(maker, 2, true); }
 
 // tril, triu: rows and columns are whole.
 void Triangle(RuleMaker& maker) {

@@ -632,7 +632,10 @@ EngineOutcome Engine::Loop(const Placement* fresh) {
     }
   }
   // A SimGraph has no cycle, so that no op waits for ever but for its turn.
-  if (kService == Service::kGeneral && run_.ended < p_.ops) return EngineOutcome::kStuck;
+  const bool sequences = options_.sequences != nullptr && !options_.sequences->empty();
+  if (kService == Service::kGeneral && sequences && run_.ended < p_.ops) {
+    return EngineOutcome::kStuck;
+  }
   PW_CHECK_EQ(run_.ended, p_.ops);
   return EngineOutcome::kDone;
 }
