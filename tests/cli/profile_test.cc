@@ -167,23 +167,33 @@ TEST_F(Profile, ValidateComparesPlansWithTheirPrediction) {
 TEST_F(Profile, CtrlCKeepsWhatIsMeasured) {
   RunOptions signalled;
   signalled.signal = SIGINT;
-  signalled.signal_after = 2;
-  const Outcome stopped =
-      RunJson({"profile", "mlp.json.gz", "-c", "two.yaml", "--cost-store", "costs.sqlite",
-               "--steps", "1000000", "--time", "1000", "--batch", "8", "--batch", "4"},
-              signalled);
-  EXPECT_EQ(stopped.status, 130);
-  EXPECT_EQ(stopped.json()["interrupted"], true);
-  const Outcome planned = Plan({"mlp.json.gz", "--cost-store", "costs.sqlite"});
-  ASSERT_EQ(planned.status, 0) << planned.err;
-  EXPECT_DOUBLE_EQ(planned.json()["cost_sources"]["measured"], 1);
+  // Until it was stopped behind the first rounds of a busy machine.
+  double measured = 0;
+  for (const double seconds : {2, 8, 32}) {
+    signalled.signal_after = seconds;
+    const Outcome stopped =
+        RunJson({"profile", "mlp.json.gz", "-c", "two.yaml", "--cost-store", "costs.sqlite",
+                 "--steps", "1000000", "--time", "1000", "--batch", "8", "--batch", "4"},
+                signalled);
+    EXPECT_EQ(stopped.status, 130);
+    EXPECT_EQ(stopped.json()["interrupted"], true);
+    const Outcome planned = Plan({"mlp.json.gz", "--cost-store", "costs.sqlite"});
+    ASSERT_EQ(planned.status, 0) << planned.err;
+    measured = planned.json()["cost_sources"]["measured"];
+    if (measured == 1) break;
+  }
+  EXPECT_DOUBLE_EQ(measured, 1);
 
   // A run that is stopped saves what it has; the next one goes on from it.
-  signalled.signal_after = 6;  // behind its look at the machine
-  const Outcome run = RunJson(
-      {"run", "mlp.plan.json", "--steps", "100000000", "--save", "state.safetensors"}, signalled);
+  Outcome run;
+  for (const double seconds : {6, 24}) {  // behind its look at the machine
+    signalled.signal_after = seconds;
+    run = RunJson({"run", "mlp.plan.json", "--steps", "100000000", "--save", "state.safetensors"},
+                  signalled);
+    if (run.status == 130 && run.json()["steps"] > 0) break;
+  }
   EXPECT_EQ(run.status, 130);
-  EXPECT_GT(run.json()["steps"], 0);
+  ASSERT_GT(run.json()["steps"], 0);
   const Outcome next =
       RunJson({"run", "mlp.plan.json", "--steps", "1", "--load", "state.safetensors"});
   ASSERT_EQ(next.status, 0) << next.err;

@@ -17,13 +17,13 @@
 #include "cli/request/result_json.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
-#include "torch_api/torch_library.h"
 #include "formats/plan/plan_files.h"
 #include "planning/algorithms.h"
 #include "planning/search_budget.h"
 #include "report/plan_report.h"
 #include "search/proof/memory_advice.h"
 #include "torch_api/evaluator_service.h"
+#include "torch_api/torch_library.h"
 
 namespace placewright {
 namespace {
@@ -182,8 +182,8 @@ class PlanCommand : public Command {
     if (result.feasible != predicted.feasible) {
       result.notes.push_back(result.feasible
                                  ? "it was executed, but is predicted not to fit"
-                                 : "no candidate could be executed within the devices' memory; the "
-                                   "plan is predicted to fit");
+                                 : "no candidate could be executed to its end (memory, or an "
+                                   "error); the plan is predicted to fit");
     }
     result.step_time = predicted.step_time;
     result.feasible = predicted.feasible;
