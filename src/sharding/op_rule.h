@@ -90,7 +90,7 @@ enum class PartVerdict : uint8_t {
 std::string_view ToString(PartVerdict verdict);  // "concat", "sum", "whole"
 PartVerdict VerdictOf(const OpRule& rule, RuleAxisId axis, size_t output);
 
-// The rule of an op of an ATen graph (or of what ONNX operators mean by it); nothing where none is
+// The rule of an op of an ATen graph; nothing where none is
 // known: the op is whole. Shapes and arguments must be those of its operator; where they cannot be
 // (a file of somebody's), nothing, too.
 std::optional<OpRule> RuleOf(const Graph& graph, OpId op);

@@ -262,13 +262,8 @@ std::vector<TinyModel> Models() {
   return models;
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedLayouts, ::testing::ValuesIn(Models()), [](const auto& test) {
-  std::string name;
-  for (const char c : testing::PrintToString(test.param)) {
-    name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  }
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedLayouts, ::testing::ValuesIn(Models()),
+                         [](const auto& test) { return NameOf(test.param); });
 
 }  // namespace
 }  // namespace placewright

@@ -219,15 +219,13 @@ TEST_P(TrainedModels, LossesFallAsEagersDo) {
   EXPECT_LT(mean(losses.size() - 2 * kBatches), 0.7 * mean(0));
 }
 
-std::string NameOf(const ::testing::TestParamInfo<TinyModel>& test) {
-  std::string name = ::testing::PrintToString(test.param);
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
+std::string NameOfTest(const ::testing::TestParamInfo<TinyModel>& test) {
+  return NameOf(test.param);
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedModels, ::testing::ValuesIn(TinyModels()), NameOf);
-INSTANTIATE_TEST_SUITE_P(Kinds, TrainedModels, ::testing::ValuesIn(TrainedModels::Kinds()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedModels, ::testing::ValuesIn(TinyModels()), NameOfTest);
+INSTANTIATE_TEST_SUITE_P(Kinds, TrainedModels, ::testing::ValuesIn(TrainedModels::Kinds()),
+                         NameOfTest);
 
 }  // namespace
 }  // namespace placewright

@@ -97,13 +97,7 @@ TEST_P(ExecutedRules, PartsMakeTheWhole) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedRules, ::testing::ValuesIn(TinyModels()),
-                         [](const auto& test) {
-                           std::string name;
-                           for (const char c : testing::PrintToString(test.param)) {
-                             name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-                           }
-                           return name;
-                         });
+                         [](const auto& test) { return NameOf(test.param); });
 
 // How a rule's splits look from outside: what of each tensor a part has, and what the outputs are. Two rules
 // of which this is equal are the same.

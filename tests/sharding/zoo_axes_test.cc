@@ -86,13 +86,8 @@ TEST_P(ZooAxes, TheBatchIsWhatRecordingsProve) {
   EXPECT_THAT(whole, ::testing::IsEmpty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, ZooAxes, ::testing::ValuesIn(TinyModels()), [](const auto& test) {
-  std::string name;
-  for (const char c : testing::PrintToString(test.param)) {
-    name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  }
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Zoo, ZooAxes, ::testing::ValuesIn(TinyModels()),
+                         [](const auto& test) { return NameOf(test.param); });
 
 }  // namespace
 }  // namespace placewright

@@ -2,8 +2,11 @@
 #ifndef PLACEWRIGHT_CAPTURE_STEP_TINY_MODELS_H_
 #define PLACEWRIGHT_CAPTURE_STEP_TINY_MODELS_H_
 
+#include <algorithm>
+#include <cctype>
 #include <map>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -27,6 +30,16 @@ struct TinyModel {
                << (c.precision == CapturePrecision::kAsIs ? "" : "_bf16");
   }
 };
+
+// As part of a test's name.
+inline std::string NameOf(const TinyModel& model) {
+  std::ostringstream text;
+  text << model;
+  std::string name = text.str();
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
 
 inline const std::map<std::string, double> kTinyMlp = {
     {"batch", 4}, {"features", 6}, {"hidden", 8}, {"classes", 3}, {"dropout", 0.5}};
