@@ -20,35 +20,12 @@
 
 #include "base/result.h"
 #include "cluster/cluster.h"
-#include "compile/tensor_state.h"
 #include "graph/graph.h"
+#include "plan/distributed_step.h"
 #include "plan/layout.h"
-#include "plan/placement.h"
 #include "sharding/named_axes.h"
 
 namespace placewright {
-
-// What a collective of the compiled graph does.
-enum class CollectiveKind : uint8_t { kAllReduce, kAllGather };
-std::string_view ToString(CollectiveKind kind);  // "all-reduce", ...
-
-struct DistributedStep {
-  Graph graph;
-  Placement placement;
-  IdVector<OpId, OpId> origin;  // the op that an instance is of; none: it moves or joins pieces
-  struct CollectiveWork {
-    CollectiveKind kind;
-    Bytes bytes;  // of the whole tensor
-  };
-  IdVector<CollectiveId, CollectiveWork> collectives;
-  // Every input of the graph: all of an original input, or a part of it.
-  struct InputPiece {
-    TensorId original, piece;
-    AxisPlace place;  // dimension -1: all of it
-    Interval interval;
-  };
-  std::vector<InputPiece> inputs;
-};
 
 struct CompileOptions {
   bool collectives = true;  // false: sums and gathers are made by every device for itself

@@ -76,13 +76,11 @@ Result<TensorId> Emitter::AddInput(std::string name, TensorId original, const Ax
   return id;
 }
 
-Status Emitter::Join(CollectiveKind kind, Bytes bytes, const std::vector<TensorId>& made) {
+Status Emitter::Join(const std::vector<TensorId>& made) {
   std::vector<OpId> members;
   for (const TensorId id : made) members.push_back(tensor(id).producer);
   const std::string name = builder_.added().ops[members.front()].name;
-  PW_RETURN_IF_ERROR(builder_.AddCollective(name, std::move(members)));
-  collectives_.push_back({kind, bytes});
-  return Ok();
+  return builder_.AddCollective(name, std::move(members));
 }
 
 Result<DistributedStep> Emitter::Finish(std::vector<TensorId> outputs) && {
@@ -90,7 +88,7 @@ Result<DistributedStep> Emitter::Finish(std::vector<TensorId> outputs) && {
   auto graph = std::move(builder_).Build();
   if (!graph.ok()) return graph.error();
   return DistributedStep{graph.Take(), std::move(placement_), std::move(origin_),
-                         std::move(collectives_), std::move(inputs_)};
+                         std::move(inputs_)};
 }
 
 std::vector<Value> References(size_t count) {
@@ -103,14 +101,6 @@ Value IntegerList(const std::vector<int64_t>& numbers) {
   Value::List list;
   for (const int64_t number : numbers) list.push_back(Value(number));
   return Value(list);
-}
-
-std::string_view ToString(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::kAllReduce: return "all-reduce";
-    case CollectiveKind::kAllGather: return "all-gather";
-  }
-  return "?";
 }
 
 }  // namespace placewright

@@ -29,7 +29,7 @@ class Emitter {
   Result<TensorId> AddInput(std::string name, TensorId original, const AxisPlace& place = {},
                             Interval interval = {});
   // The ops that made these tensors begin and end together.
-  Status Join(CollectiveKind kind, Bytes bytes, const std::vector<TensorId>& made);
+  Status Join(const std::vector<TensorId>& made);
 
   // Of the distributed graph.
   const Tensor& tensor(TensorId id) const { return builder_.added().tensors[id]; }
@@ -44,7 +44,6 @@ class Emitter {
   GraphBuilder builder_;
   Placement placement_;
   IdVector<OpId, OpId> origin_;
-  IdVector<CollectiveId, DistributedStep::CollectiveWork> collectives_;
   std::vector<DistributedStep::InputPiece> inputs_;
   std::unordered_map<std::string, int> names_;
 };

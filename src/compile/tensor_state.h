@@ -6,22 +6,9 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "plan/distributed_step.h"
 
 namespace placewright {
-
-// An axis within a tensor: dimension `dimension` has outer * size * inner elements, and the axis is the
-// middle factor.
-struct AxisPlace {
-  int32_t dimension = -1;  // -1: the tensor does not have the axis
-  int64_t outer = 1, size = 1, inner = 1;
-  friend bool operator==(const AxisPlace&, const AxisPlace&) = default;
-};
-
-struct Interval {
-  int64_t from = 0, to = 0;
-  int64_t length() const { return to - from; }
-  friend bool operator==(const Interval&, const Interval&) = default;
-};
 
 // One tensor of the distributed graph, and what of the original it is.
 struct Piece {

@@ -21,8 +21,7 @@ Result<TensorState> EmitAllGather(Emitter& emitter, const TensorState& split) {
     whole.pieces.push_back({piece.device, {}, member});
     made.push_back(member);
   }
-  PW_RETURN_IF_ERROR(
-      emitter.Join(CollectiveKind::kAllGather, emitter.tensor(made.front()).bytes, made));
+  PW_RETURN_IF_ERROR(emitter.Join(made));
   return whole;
 }
 

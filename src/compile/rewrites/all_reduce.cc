@@ -14,8 +14,7 @@ Result<TensorState> EmitAllReduce(Emitter& emitter, const TensorState& partial) 
     whole.pieces.push_back({piece.device, {}, member});
     made.push_back(member);
   }
-  PW_RETURN_IF_ERROR(
-      emitter.Join(CollectiveKind::kAllReduce, emitter.tensor(made.front()).bytes, made));
+  PW_RETURN_IF_ERROR(emitter.Join(made));
   return whole;
 }
 

@@ -10,6 +10,7 @@ namespace placewright {
 struct AtenDetails {
   IdVector<OpId, bool> module_stated;
   std::optional<bool> wrapped;
+  IdVector<OpId, std::string> origin;  // of a distributed step
 };
 
 extern const GraphFormat kAtenFormat;

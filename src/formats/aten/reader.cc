@@ -30,6 +30,7 @@ class AtenGraphReader {
     PW_RETURN_IF_ERROR(CheckOpCount());
     PW_RETURN_IF_ERROR(AddInputs());
     for (size_t i = 0; i < file_.ops.size(); ++i) PW_RETURN_IF_ERROR(AddOp(i));
+    PW_RETURN_IF_ERROR(AddCollectives());
     PW_RETURN_IF_ERROR(SetOutputs());
     PW_ASSIGN(Graph graph, std::move(builder_).Build());
     if (file_.edges_stated && static_cast<int64_t>(graph.edge_count()) != *file_.edges_stated) {
@@ -43,6 +44,7 @@ class AtenGraphReader {
     }
     AtenGraph result{std::move(graph), std::move(module_stated_), std::nullopt, file_.wrapped, {}};
     if (!devices_.empty()) result.placement = std::move(devices_);
+    TakePieces(result);
     return result;
   }
 
@@ -219,6 +221,37 @@ class AtenGraphReader {
     return false;
   }
 
+  Status AddCollectives() {
+    for (size_t i = 0; i < file_.collectives.size(); ++i) {
+      const AtenCollective& collective = file_.collectives[i];
+      const std::string place = fmt::format("collectives[{}]", i);
+      std::vector<OpId> members;
+      for (size_t k = 0; k < collective.members.size(); ++k) {
+        const std::optional<size_t> op = FindOp(collective.members[k]);
+        if (!op) {
+          return MakeError(
+              ErrorCode::kUnknownName,
+              fmt::format("there is no op \"{}\"", Printable(collective.members[k], 120)),
+              fmt::format("{}.members[{}]", place, k));
+        }
+        members.push_back(OpId(*op));
+      }
+      Status added = builder_.AddCollective(collective.name, std::move(members));
+      if (!added.ok()) return At(std::move(added.error()), place);
+    }
+    return Ok();
+  }
+
+  void TakePieces(AtenGraph& result) {
+    const bool distributed = std::any_of(file_.inputs.begin(), file_.inputs.end(),
+                                         [](const AtenInput& input) { return input.of; });
+    if (!distributed) return;
+    for (AtenOp& op : file_.ops) result.origin.push_back(std::move(op.of));
+    for (AtenInput& input : file_.inputs) {
+      result.pieces.push_back(std::move(input.of).value_or(NamedPiece{}));
+    }
+  }
+
   Status SetOutputs() {
     std::vector<TensorId> outputs;
     for (size_t i = 0; i < file_.outputs.size(); ++i) {
@@ -284,6 +317,57 @@ Result<AtenGraph> ReadAtenFile(std::string_view text, std::optional<int64_t> bat
   if (!wrapper.empty()) graph.notes.push_back(std::move(wrapper));
   if (batch && *batch < proven_from) graph.notes.push_back(NoteBelowProof(*batch, proven_from));
   return graph;
+}
+
+Result<DistributedStep> ReadAtenStep(std::string_view text, const Graph& original,
+                                     const Cluster& cluster) {
+  PW_ASSIGN(AtenGraph file, ReadAtenFile(text));
+  if (file.origin.empty() || !file.placement) {
+    return MakeError(ErrorCode::kField, "the file is no distributed step", "",
+                     "Give what `placewright compile` wrote.");
+  }
+  DistributedStep step;
+  PW_ASSIGN(step.placement, ResolvePlacement(*file.placement, file.graph, cluster));
+  for (const OpId op : file.graph.ops()) {
+    OpId origin;
+    if (!file.origin[op].empty()) {
+      origin = original.FindOp(file.origin[op]);
+      if (!origin.valid()) {
+        return MakeError(
+            ErrorCode::kUnknownName,
+            fmt::format("the step has no op \"{}\"", Printable(file.origin[op], 120)),
+            PlaceOfOp(op.index(), file.graph.op(op).name) + ".of");
+      }
+    }
+    step.origin.push_back(origin);
+  }
+  size_t next = 0;
+  for (const TensorId id : file.graph.tensors()) {
+    if (file.graph.tensor(id).producer.valid()) continue;
+    const std::string place = fmt::format("inputs[{}].of", next);
+    NamedPiece& piece = file.pieces[next++];
+    const TensorId of = original.FindTensor(piece.input);
+    if (!of.valid() || original.tensor(of).producer.valid()) {
+      return MakeError(ErrorCode::kUnknownName,
+                       fmt::format("the step has no input \"{}\"", Printable(piece.input, 120)),
+                       place);
+    }
+    std::vector<int64_t> shape = original.tensor(of).shape;
+    const auto dimension = static_cast<size_t>(piece.place.dimension);
+    if (piece.place.dimension >= 0 && dimension < shape.size()) {
+      shape[dimension] = piece.place.outer * piece.interval.length() * piece.place.inner;
+    }
+    if (shape != file.graph.tensor(id).shape) {
+      return MakeError(ErrorCode::kPlanMismatch,
+                       fmt::format("\"{}\" has other sizes than that part of \"{}\"",
+                                   Printable(file.graph.tensor(id).name, 80),
+                                   Printable(piece.input, 80)),
+                       place);
+    }
+    step.inputs.push_back({of, id, piece.place, piece.interval});
+  }
+  step.graph = std::move(file.graph);
+  return step;
 }
 
 Result<Graph> ReadAtenGraph(std::string_view text) {

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "formats/aten/records.h"
 #include "graph/graph.h"
+#include "plan/distributed_step.h"
 #include "plan/placement.h"
 
 namespace placewright {
@@ -20,6 +22,10 @@ struct AtenGraph {
   std::optional<bool> wrapped;  // stated: paths begin with "m.", a recorder's wrapper, or do not
   // What of the file holds for the graph only with a reservation: sentences.
   std::vector<std::string> notes;
+  // Of a distributed step: the op of the original that each is an instance of, "" for those that move or
+  // join pieces; and what each input of the graph is of the original's, in the order of the inputs.
+  IdVector<OpId, std::string> origin{};  // empty: no distributed step
+  std::vector<NamedPiece> pieces{};
 };
 
 // `text` is the expanded JSON. With `batch` the step is taken to that batch size, which needs the
@@ -28,6 +34,10 @@ struct AtenGraph {
 Result<AtenGraph> ReadAtenFile(std::string_view text, std::optional<int64_t> batch = std::nullopt);
 // The graph alone.
 Result<Graph> ReadAtenGraph(std::string_view text);
+// A distributed step of `original` on `cluster`. Errors: those above; kField where the file is none, or
+// an op has no device; kUnknownName; kPlanMismatch where a piece is not of its input.
+Result<DistributedStep> ReadAtenStep(std::string_view text, const Graph& original,
+                                     const Cluster& cluster);
 
 }  // namespace placewright
 

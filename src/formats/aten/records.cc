@@ -192,6 +192,22 @@ Error InPlace(Error error, const std::string& prefix) {
   return error;
 }
 
+// {"input": NAME} or with "dimension", "outer", "size", "inner", "from" and "to".
+Result<NamedPiece> ReadPiece(const Json& json) {
+  PW_ASSIGN(const Json* of, GetObject(json, "of", ""));
+  NamedPiece piece;
+  PW_ASSIGN(piece.input, GetString(*of, "input", "of"));
+  if (!of->contains("dimension")) return piece;
+  PW_ASSIGN(const int64_t dimension, GetInt(*of, "dimension", "of", 0, INT32_MAX));
+  piece.place.dimension = static_cast<int32_t>(dimension);
+  PW_ASSIGN(piece.place.outer, GetInt(*of, "outer", "of", 1, kLargest));
+  PW_ASSIGN(piece.place.size, GetInt(*of, "size", "of", 1, kLargest));
+  PW_ASSIGN(piece.place.inner, GetInt(*of, "inner", "of", 1, kLargest));
+  PW_ASSIGN(piece.interval.from, GetInt(*of, "from", "of", 0, piece.place.size));
+  PW_ASSIGN(piece.interval.to, GetInt(*of, "to", "of", piece.interval.from, piece.place.size));
+  return piece;
+}
+
 Result<AtenInput> ReadInput(const Json& json) {
   AtenInput input;
   PW_ASSIGN(input.name, GetString(json, "name", ""));
@@ -201,6 +217,9 @@ Result<AtenInput> ReadInput(const Json& json) {
   PW_ASSIGN(input.slopes, ReadShapeSlopes(json, input.shape));
   if (json.contains("below")) {
     PW_ASSIGN(input.below, GetInt(json, "below", "", 1, kLargest));
+  }
+  if (json.contains("of")) {
+    PW_ASSIGN(input.of, ReadPiece(json));
   }
   return input;
 }
@@ -264,6 +283,9 @@ Result<AtenOp> ReadOp(const Json& json) {
   if (json.contains("device") && !json.at("device").is_null()) {
     PW_ASSIGN(op.device, GetString(json, "device", ""));
   }
+  if (json.contains("of")) {
+    PW_ASSIGN(op.of, GetString(json, "of", ""));
+  }
   if (json.contains("after")) {
     PW_ASSIGN(op.after, ReadStrings(json, "after"));
   }
@@ -294,6 +316,21 @@ Status ReadElement(AtenFile& file, std::string_view key, size_t index, Json& jso
   Result<AtenOp> op = ReadOp(json);
   if (!op.ok()) return InPlace(std::move(op.error()), PlaceOfOp(index, NameOf(json)));
   file.ops.push_back(std::move(op).Take());
+  return Ok();
+}
+
+Status ReadCollectives(const Json& root, AtenFile& file) {
+  if (!root.contains("collectives")) return Ok();
+  PW_ASSIGN(const Json* list, GetArray(root, "collectives", ""));
+  for (const Json& json : *list) {
+    const std::string place = Item("collectives", file.collectives.size());
+    AtenCollective collective;
+    PW_ASSIGN(collective.name, GetString(json, "name", place));
+    Result<std::vector<std::string>> members = ReadStrings(json, "members");
+    if (!members.ok()) return InPlace(std::move(members.error()), place);
+    collective.members = std::move(members).Take();
+    file.collectives.push_back(std::move(collective));
+  }
   return Ok();
 }
 
@@ -349,6 +386,7 @@ Result<AtenFile> ReadAtenRecords(std::string_view text) {
   if (root.contains("parameters")) {
     PW_ASSIGN(file.parameters, ReadStrings(root, "parameters"));
   }
+  PW_RETURN_IF_ERROR(ReadCollectives(root, file));
   return file;
 }
 

@@ -12,8 +12,16 @@
 #include "base/result.h"
 #include "formats/text/json.h"
 #include "graph/graph.h"
+#include "plan/distributed_step.h"
 
 namespace placewright {
+
+// Of an input of a distributed step: what it is of the original's input `input`.
+struct NamedPiece {
+  std::string input;
+  AxisPlace place;  // dimension -1: all of it
+  Interval interval;
+};
 
 struct AtenInput {
   std::string name;
@@ -22,6 +30,7 @@ struct AtenInput {
   std::vector<int64_t> shape;
   std::vector<DimensionSlope> slopes;
   int64_t below = 0;  // Tensor::below
+  std::optional<NamedPiece> of;
 };
 
 struct AtenOutput {
@@ -32,7 +41,7 @@ struct AtenOutput {
 
 struct AtenOp {
   enum class Mark : uint8_t { kNone, kView, kInPlace };
-  std::string name, target, device;  // empty where the file says nothing
+  std::string name, target, device, of;  // empty where the file says nothing
   std::optional<std::string> scope;  // "" is the model itself
   Phase phase = Phase::kForward;
   Mark mark = Mark::kNone;
@@ -41,6 +50,11 @@ struct AtenOp {
   std::vector<NamedValue> kwargs;
   std::vector<ArgumentLaw> laws;
   std::vector<std::optional<AtenOutput>> outputs;  // nullopt: null
+};
+
+struct AtenCollective {
+  std::string name;
+  std::vector<std::string> members;
 };
 
 struct AtenFile {
@@ -52,6 +66,7 @@ struct AtenFile {
   std::vector<AtenInput> inputs;
   std::vector<AtenOp> ops;
   std::vector<std::string> outputs, parameters;
+  std::vector<AtenCollective> collectives;
 };
 
 // The words of the format: "f32", "fwd", "param", "view"; "" for what it has no word for.

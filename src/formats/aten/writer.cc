@@ -72,6 +72,12 @@ class Writer {
          const NamedPlacement* devices, std::optional<bool> wrapped)
       : graph_(graph), module_stated_(module_stated), devices_(devices), wrapped_(wrapped) {}
 
+  // Of a distributed step: what it is one of.
+  void SetOriginal(const DistributedStep* step, const Graph* original) {
+    step_ = step;
+    original_ = original;
+  }
+
   Result<std::string> Write() {
     file_.AddMember("name", graph_.name());
     if (graph_.batch() > 0) file_.AddMember("batch", graph_.batch());
@@ -86,6 +92,7 @@ class Writer {
     file_.StartList("ops");
     for (OpId id : graph_.ops()) PW_RETURN_IF_ERROR(AddOp(id, file_.StartElement()));
     file_.EndList();
+    if (graph_.collective_count() > 0) AddCollectives();
     Json outputs = Json::array();
     for (TensorId id : graph_.outputs()) outputs.push_back(graph_.tensor(id).name);
     file_.AddMember("outputs", outputs);
@@ -140,6 +147,7 @@ class Writer {
       AppendJson(out, tensor.name);
       AddWord("kind", AtenWord(tensor.kind), out);
       if (tensor.below > 0) fmt::format_to(std::back_inserter(out), ",\"below\":{}", tensor.below);
+      if (step_ != nullptr) AddPiece(step_->inputs[inputs_written_++], out);
       out += ',';
       PW_RETURN_IF_ERROR(AddType(id, out));
     }
@@ -147,9 +155,37 @@ class Writer {
     return Ok();
   }
 
+  void AddPiece(const DistributedStep::InputPiece& piece, std::string& out) const {
+    out += ",\"of\":{\"input\":";
+    AppendJson(out, original_->tensor(piece.original).name);
+    if (piece.place.dimension >= 0) {
+      fmt::format_to(
+          std::back_inserter(out),
+          R"(,"dimension":{},"outer":{},"size":{},"inner":{},"from":{},"to":{})",
+          piece.place.dimension, piece.place.outer, piece.place.size, piece.place.inner,
+          piece.interval.from, piece.interval.to);
+    }
+    out += '}';
+  }
+
+  void AddCollectives() {
+    file_.StartList("collectives");
+    for (const CollectiveId id : graph_.collectives()) {
+      const Collective& collective = graph_.collective(id);
+      std::string& out = file_.StartElement();
+      out += "{\"name\":";
+      AppendJson(out, collective.name);
+      out += ",\"members\":";
+      AppendList(out, collective.members,
+                 [&](OpId member) { AppendJson(out, graph_.op(member).name); });
+      out += '}';
+    }
+    file_.EndList();
+  }
+
   Status AddOp(OpId id, std::string& out) const {
     const Op& op = graph_.op(id);
-    if (graph_.format() != "aten" && AtenBaseName(op.type).empty()) {
+    if (step_ == nullptr && graph_.format() != "aten" && AtenBaseName(op.type).empty()) {
       return Refusal(fmt::format("the op \"{}\" is of type \"{}\", no operator of ATen",
                                  Printable(op.name, 80), Printable(op.type, 80)));
     }
@@ -162,6 +198,9 @@ class Writer {
       AddWord("scope", module, out);
     }
     if (devices_ != nullptr) AddWord("device", (*devices_)[id.index()].second, out);
+    if (step_ != nullptr && step_->origin[id].valid()) {
+      AddWord("of", original_->op(step_->origin[id]).name, out);
+    }
     PW_ASSIGN(const AtenOp::Mark mark, MarkOf(op));
     if (mark != AtenOp::Mark::kNone) AddWord("alias", AtenWord(mark), out);
     if (!op.after.empty()) {
@@ -272,6 +311,9 @@ class Writer {
   const std::optional<bool> wrapped_;
   DocumentText file_;
   const BatchScaling* laws_ = nullptr;  // where the graph scales
+  const DistributedStep* step_ = nullptr;
+  const Graph* original_ = nullptr;
+  size_t inputs_written_ = 0;
 };
 
 // The first line in which two texts differ, as (in a, in b).
@@ -323,6 +365,14 @@ Status CheckReadsBack(std::string_view text, const Graph& graph) {
 Result<std::string> FormatAtenGraph(const Graph& graph, const IdVector<OpId, bool>& module_stated,
                                     const NamedPlacement* devices, std::optional<bool> wrapped) {
   return Writer(graph, module_stated, devices, wrapped).Write();
+}
+
+Result<std::string> FormatAtenStep(const DistributedStep& step, const Graph& original,
+                                   const Cluster& cluster) {
+  const NamedPlacement devices = NamePlacement(step.placement, step.graph, cluster);
+  Writer writer(step.graph, {}, &devices, std::nullopt);
+  writer.SetOriginal(&step, &original);
+  return std::move(writer).Write();
 }
 
 Result<std::string> WriteAtenGraph(const Graph& graph, const IdVector<OpId, bool>& module_stated,

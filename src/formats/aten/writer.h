@@ -23,6 +23,11 @@ Result<std::string> WriteAtenGraph(const Graph& graph, const IdVector<OpId, bool
                                    const NamedPlacement* devices,
                                    std::optional<bool> wrapped = std::nullopt);
 
+// A distributed step of `original`: every op with its device and the op that it is an instance of, every
+// input with what it is of the original's. Not read back. Errors: as above.
+Result<std::string> FormatAtenStep(const DistributedStep& step, const Graph& original,
+                                   const Cluster& cluster);
+
 // The two halves of WriteAtenGraph, for callers that do something else with the text meanwhile.
 Result<std::string> FormatAtenGraph(const Graph& graph, const IdVector<OpId, bool>& module_stated,
                                     const NamedPlacement* devices,
