@@ -47,6 +47,10 @@ struct CostOptions {
   std::vector<CostOverride> overrides;   // win over the others; later lines win
   std::vector<MeasuredDevice> measured;  // win over the model
   FloatPrecision precision = FloatPrecision::kPyTorch;
+  // Of a compiled step: where each op is; its times elsewhere stay unsupported. Must outlive the call.
+  const IdVector<OpId, DeviceId>* devices = nullptr;
+  // And by which names and types overrides know the ops: those of the ops that they are instances of.
+  const IdVector<OpId, const Op*>* originals = nullptr;  // nullptr: of none
 };
 
 // Op types of the graph that are costed by their bytes alone: sorted, distinct; none where the file

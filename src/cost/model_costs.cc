@@ -34,14 +34,19 @@ void SetModelledTimes(const Graph& graph, const Cluster& cluster, const CostOpti
                       OpId id, const Work& work, CostTable& table) {
   const Op& op = graph.op(id);
   const DType dtype = ComputeDType(graph, id);
+  const auto time_on = [&](const DeviceKind& kind) {
+    if (op.is_view) return Nanos(0);
+    if (!SupportsOp(graph, op, kind, options.profile)) return CostTable::kUnsupported;
+    return RooflineTime(work, dtype, kind, options.precision);
+  };
+  if (options.devices != nullptr) {
+    const DeviceId device = (*options.devices)[id];
+    table.SetTime(id, device, time_on(cluster.kind(device)));
+    return;
+  }
   std::vector<Nanos> by_kind(cluster.kinds().size(), CostTable::kUnsupported);
   for (size_t k = 0; k < by_kind.size(); ++k) {
-    const DeviceKind& kind = cluster.kinds()[k];
-    if (op.is_view) {
-      by_kind[k] = Nanos(0);
-    } else if (SupportsOp(graph, op, kind, options.profile)) {
-      by_kind[k] = RooflineTime(work, dtype, kind, options.precision);
-    }
+    by_kind[k] = time_on(cluster.kinds()[k]);
   }
   for (DeviceId d : cluster.devices()) {
     table.SetTime(id, d, by_kind[static_cast<size_t>(cluster.device(d).kind)]);
@@ -89,7 +94,7 @@ Error MatchesNothing(const CostOverride& line, const Graph& graph, const Cluster
 }
 
 Status Apply(const CostOverride& line, const Graph& graph, const Cluster& cluster,
-             CostTable& table) {
+             const CostOptions& options, CostTable& table) {
   std::vector<DeviceId> devices;
   for (DeviceId d : cluster.devices()) {
     if (GlobOrAny(line.device, cluster.device(d).name) &&
@@ -99,10 +104,12 @@ Status Apply(const CostOverride& line, const Graph& graph, const Cluster& cluste
   }
   bool op_matched = false;
   for (OpId id : graph.ops()) {
-    const Op& op = graph.op(id);
+    const Op* const original = options.originals == nullptr ? nullptr : (*options.originals)[id];
+    const Op& op = original == nullptr ? graph.op(id) : *original;
     if (op.is_view || !GlobOrAny(line.op, op.name) || !GlobOrAny(line.type, op.type)) continue;
     op_matched = true;
     for (DeviceId d : devices) {
+      if (options.devices != nullptr && (*options.devices)[id] != d) continue;
       table.SetTime(id, d, line.scale > 0 ? Scaled(table.time(id, d), line.scale) : line.time);
       table.SetSource(id, d, line.source);
     }
@@ -140,7 +147,7 @@ Result<CostTable> ModelCosts(const Graph& graph, const Cluster& cluster, const C
   }
   MeasuredUse measured = ApplyMeasured(graph, cluster, options.measured, table);
   for (const CostOverride& line : options.overrides) {
-    Status applied = Apply(line, graph, cluster, table);
+    Status applied = Apply(line, graph, cluster, options, table);
     if (!applied.ok()) return applied.error();
   }
   if (report != nullptr) *report = {UnknownTypes(graph), std::move(measured)};

@@ -16,9 +16,14 @@ std::vector<std::string> DevicesInUse(const Placement& placement, const Graph& g
 }
 
 double Plan::Gap() const {
-  if (step_time.count <= 0) return 0;
-  return static_cast<double>((step_time - lower_bound).count) /
+  if (step_time.count <= 0 || !lower_bound) return 0;
+  return static_cast<double>((step_time - *lower_bound).count) /
          static_cast<double>(step_time.count);
+}
+
+double Plan::SamplesPerSecond() const {
+  if (!distribution || step_time.count <= 0) return 0;
+  return static_cast<double>(distribution->samples) * 1e9 / static_cast<double>(step_time.count);
 }
 
 }  // namespace placewright

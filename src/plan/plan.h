@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "plan/layout_spec.h"
 #include "plan/placement.h"
 #include "plan/plan_space.h"
 #include "plan/schedule.h"
@@ -71,6 +72,24 @@ struct CostStoreUse {
   std::vector<Environment> environments;
 };
 
+// What moves between devices, by what moves it.
+struct CommunicationUse {
+  std::string kind;       // "all-reduce", ..., or "transfer"
+  std::string algorithm;  // "ring", ...; empty for transfers
+  Bytes bytes;            // of the tensors, each once
+  Nanos time;             // from the begin to the end of each, summed
+  int64_t count = 0;
+  friend bool operator==(const CommunicationUse&, const CommunicationUse&) = default;
+};
+
+// Of a plan whose ops are split or copied.
+struct Distribution {
+  FileReference step;  // the compiled step (a distributed ATen graph), beside the plan
+  DistributionSpec spec;
+  std::vector<CommunicationUse> communication;
+  int64_t samples = 0;  // of a step; 0: not known
+};
+
 // Names of the devices that run an op (views are none), in the cluster's order.
 std::vector<std::string> DevicesInUse(const Placement& placement, const Graph& graph,
                                       const Cluster& cluster);
@@ -89,7 +108,7 @@ struct Plan {
   bool feasible = false;
   Nanos step_time;
   std::optional<Nanos> measured_step_time;  // as executed, where that is what it was chosen by
-  Nanos lower_bound;
+  std::optional<Nanos> lower_bound;  // none: nothing is known of plans of this space
   PlanSpace bound_space = PlanSpace::kPlaced;  // of the plans that the bound holds for
   std::vector<DeviceUse> devices;
   std::vector<Baseline> baselines;
@@ -108,13 +127,18 @@ struct Plan {
   double seconds = 0;
   std::optional<double> first_feasible_seconds;
   std::vector<HistoryPoint> history;
-  NamedPlacement placement;
+  NamedPlacement placement;  // of the graph's ops, or of the compiled step's
+  std::optional<Distribution> distribution;
 
-  // (step - bound) / step; 0 for an empty step. Negative at most where the bound is of another
+  // 0 where it is not known.
+  double SamplesPerSecond() const;
+  // (step - bound) / step; 0 for an empty step and without a bound. Negative at most where the bound is of another
   // space.
   double Gap() const;
   // No plan of its space is faster.
-  bool ProvenOptimal() const { return bound_space == space && step_time <= lower_bound; }
+  bool ProvenOptimal() const {
+    return lower_bound && bound_space == space && step_time <= *lower_bound;
+  }
 };
 
 }  // namespace placewright

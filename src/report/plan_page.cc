@@ -95,8 +95,8 @@ std::string RenderPlanPage(const PlanPage& parts) {
       EscapeXml(plan.graph_name), EscapeXml(plan.cluster_name), kStyle,
       FormatNanos(plan.step_time));
   if (!plan.feasible) page += "; <strong>does not fit</strong>";
-  if (plan.lower_bound.count > 0) {
-    const std::string bound = FormatNanosLike(plan.lower_bound, plan.step_time);
+  if (plan.lower_bound.value_or(Nanos()).count > 0) {
+    const std::string bound = FormatNanosLike(*plan.lower_bound, plan.step_time);
     page += plan.feasible ? fmt::format("; {} (bound {})", EscapeXml(BoundVerdict(plan)), bound)
                           : fmt::format("; bound {}", bound);
   }

@@ -32,6 +32,7 @@ std::string_view PlansOf(PlanSpace space) {
 }
 
 std::string BoundVerdict(const Plan& plan) {
+  if (!plan.lower_bound) return fmt::format("none for {}", PlansOf(plan.space));
   if (plan.bound_space != plan.space) {
     return fmt::format("a bound for {} alone", PlansOf(plan.bound_space));
   }
@@ -81,8 +82,15 @@ std::string RenderHeadline(const Plan& plan, const Style& style) {
     text += Wrap(fmt::format("  {:<10} {}\n", label, what), style, 13);
   };
   line("step time", Paint(FormatNanos(plan.step_time), Tone::kStrong, style));
-  const std::string bound = FormatNanosLike(plan.lower_bound, plan.step_time);
-  line("bound", plan.feasible ? fmt::format("{} ({})", BoundVerdict(plan), bound) : bound);
+  if (plan.distribution && plan.distribution->samples > 0) {
+    line("throughput", fmt::format("{:.4g} samples/s", plan.SamplesPerSecond()));
+  }
+  if (plan.lower_bound) {
+    const std::string bound = FormatNanosLike(*plan.lower_bound, plan.step_time);
+    line("bound", plan.feasible ? fmt::format("{} ({})", BoundVerdict(plan), bound) : bound);
+  } else {
+    line("bound", BoundVerdict(plan));
+  }
   if (plan.feasible) {
     const std::string against = DescribeBestBaseline(plan);
     if (!against.empty()) line("baselines", against);

@@ -39,7 +39,7 @@ struct PlannerOptions {
 struct PlannerResult {
   std::string algorithm;  // the true producer: in `auto`, the planner that won
   PlanSpace space = PlanSpace::kPlaced;
-  Placement placement;                // complete and legal, even if it does not fit
+  Placement placement;                // complete and legal, even if it does not fit; or `layouts`
   bool feasible = false;              // fits in memory
   Nanos step_time;                    // as evaluated
   int64_t iterations = 0;             // moves tried; replaying with this budget gives the same
@@ -49,6 +49,10 @@ struct PlannerResult {
   bool out_of_memory = false;       // ended the search: the best plan until then
   bool cut_short = false;           // a constructive planner whose budget ended before it was done
   std::vector<std::string> notes;   // what a user should know: a limit that was met, say
+  // Of a replicated plan, which has no placement: its layouts, how much does not fit, and the devices.
+  std::optional<DistributionSpec> layouts{};
+  Bytes over{};
+  std::vector<std::string> devices{};
 };
 
 class IterativePlanner;

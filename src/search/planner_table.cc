@@ -7,6 +7,7 @@
 #include "search/constructive/m_topo.h"
 #include "search/constructive/simple.h"
 #include "search/expert/expert.h"
+#include "search/layouts/data_parallel.h"
 #include "search/local/descent.h"
 #include "search/local/local_search.h"
 #include "search/local/plain_chains.h"
@@ -44,6 +45,11 @@ PlannerTable MakeSearchPlanners(const PlannerSettings& settings) {
   table.push_back(std::make_unique<AnnealingPlanner>());
   table.push_back(std::make_unique<LocalSearchPlanner>());
   table.push_back(std::make_unique<DescentPlanner>());
+  for (const DataParallelKind kind :
+       {DataParallelKind::kEven, DataParallelKind::kProportional, DataParallelKind::kServers,
+        DataParallelKind::kHorovod, DataParallelKind::kBest}) {
+    table.push_back(std::make_unique<DataParallelPlanner>(kind));
+  }
   return table;
 }
 

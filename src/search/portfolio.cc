@@ -1,4 +1,6 @@
 // auto: every planner of a table, and the best of their plans.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -122,6 +124,27 @@ class Portfolio {
     }
   }
 
+  // Plans that split or copy ops. One that cannot be made says why in a note.
+  void RunReplicated(const std::vector<const Planner*>& planners) {
+    for (const Planner* planner : planners) {
+      if (options_.budget.Expired() && best_) {
+        not_run_ += (not_run_.empty() ? "" : ", ") + std::string(planner->name());
+        continue;
+      }
+      Guarded([&] {
+        Result<PlannerResult> made = planner->Plan(problem_, evaluator_, options_);
+        if (!made.ok()) {
+          notes_.push_back(fmt::format("{}: {}", planner->name(), made.error().message));
+          Keep(std::move(made.error()));
+          return;
+        }
+        const Score score{made.value().feasible, made.value().over.count,
+                          made.value().step_time.count};
+        Add(made.Take(), score, false);
+      });
+    }
+  }
+
   // Iterative planners may start from every plan so far, the best first.
   void OfferStarts() {
     std::stable_sort(plans_.begin(), plans_.end(),
@@ -209,10 +232,13 @@ class Portfolio {
   }
 
   void Add(PlannerResult result, const Score& score, bool search) {
-    plans_.emplace_back(score, result.placement);
-    baselines_.push_back({result.algorithm, result.feasible, result.step_time,
-                          DevicesInUse(result.placement, *problem_.graph, *problem_.cluster),
-                          search});
+    const bool placed = result.space == PlanSpace::kPlaced;
+    if (placed) plans_.emplace_back(score, result.placement);
+    baselines_.push_back(
+        {result.algorithm, result.feasible, result.step_time,
+         placed ? DevicesInUse(result.placement, *problem_.graph, *problem_.cluster)
+                : result.devices,
+         search});
     iterations_ += result.iterations;
     for (const std::string& note : result.notes) notes_.push_back(note);
     if (!first_feasible_seconds_) first_feasible_seconds_ = result.first_feasible_seconds;
@@ -255,7 +281,9 @@ class AutoPlanner : public Planner {
   explicit AutoPlanner(const PlannerTable& table) {
     for (const auto& planner : table) {
       if (!planner->in_auto()) continue;
-      if (const IterativePlanner* search = planner->AsIterative()) {
+      if (planner->space() != PlanSpace::kPlaced) {
+        replicated_.push_back(planner.get());
+      } else if (const IterativePlanner* search = planner->AsIterative()) {
         iterative_.push_back(search);
       } else {
         constructive_.push_back(planner.get());
@@ -283,12 +311,14 @@ class AutoPlanner : public Planner {
     portfolio.RunIterative(iterative_);
     portfolio.RestoreTime();
     portfolio.RunConstructive(last);
+    if (problem.layouts != nullptr) portfolio.RunReplicated(replicated_);
     return std::move(portfolio).Take();
   }
 
  private:
   std::vector<const Planner*> constructive_;
   std::vector<const IterativePlanner*> iterative_;
+  std::vector<const Planner*> replicated_;
 };
 
 }  // namespace
@@ -300,7 +330,8 @@ std::unique_ptr<Planner> MakeAuto(const PlannerTable& table) {
 PlanSource ConstructivePlans(const PlannerTable& table, const Budget& budget) {
   return [&table, budget](const Problem& problem, Evaluator& evaluator, const PlanVisitor& visit) {
     for (const auto& planner : table) {
-      if (planner->iterative() || !planner->in_auto()) continue;
+      const bool placed = planner->space() == PlanSpace::kPlaced;
+      if (planner->iterative() || !planner->in_auto() || !placed) continue;
       if (budget.Expired()) return;
       PlannerOptions options;
       options.budget = budget;

@@ -180,7 +180,8 @@ MaybeViolation CheckFigures(const Plan& plan, const Step& step) {
 }
 
 MaybeViolation CheckBound(const Plan& plan, const Json& document, const Step& step) {
-  const Nanos bound = plan.lower_bound;
+  if (!plan.lower_bound) return std::nullopt;
+  const Nanos bound = *plan.lower_bound;
   const auto wrong = [&](std::string message) {
     return Violation{ViolationKind::kBound, std::move(message), "lower_bound_ns"};
   };

@@ -39,7 +39,8 @@ struct Entry {
   std::string name;  // of the algorithm or the file
   std::string algorithm;
   bool feasible = false;
-  Nanos step_time, bound;
+  Nanos step_time;
+  std::optional<Nanos> bound;
   Bytes over;
   double seconds = 0;
   int64_t iterations = 0;
@@ -51,9 +52,9 @@ struct Entry {
   std::string graph, cluster;        // of a plan file
 
   double Gap() const {
-    return step_time.count <= 0 ? 0
-                                : static_cast<double>((step_time - bound).count) /
-                                      static_cast<double>(step_time.count);
+    if (step_time.count <= 0 || !bound) return 0;
+    return static_cast<double>((step_time - *bound).count) /
+           static_cast<double>(step_time.count);
   }
 };
 

@@ -33,14 +33,14 @@ Status WritePictures(const PictureOptions& options, const Inputs& inputs, const 
   const Schedule& schedule = *analysis.result.schedule;
   const std::vector<MemoryCurve> memory = MemoryCurves(sim_graph, placement, schedule);
   std::string subtitle = fmt::format("{} a step", FormatNanos(plan.step_time));
-  if (plan.lower_bound.count > 0) {
+  if (plan.lower_bound.value_or(Nanos()).count > 0) {
     subtitle += plan.feasible ? "; " + BoundVerdict(plan) : "; does not fit";
-    subtitle += fmt::format(" (bound {})", FormatNanosLike(plan.lower_bound, plan.step_time));
+    subtitle += fmt::format(" (bound {})", FormatNanosLike(*plan.lower_bound, plan.step_time));
   }
   if (!plan.algorithm.empty()) subtitle += fmt::format("; found by {}", plan.algorithm);
   const std::string svg =
       RenderTimelineSvg({inputs.graph.graph, inputs.cluster.cluster, placement, schedule, memory,
-                         analysis.result.devices, plan.step_time, plan.lower_bound,
+                         analysis.result.devices, plan.step_time, plan.lower_bound.value_or(Nanos()),
                          fmt::format("{} on {}", plan.graph_name, plan.cluster_name), subtitle});
   if (!options.svg.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(options.svg, svg));
   if (options.html.empty()) return Ok();

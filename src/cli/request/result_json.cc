@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "formats/plan/layouts_json.h"
+
 namespace placewright {
 
 Json DevicesToJson(std::span<const DeviceUse> devices) {
@@ -36,6 +38,15 @@ Json BestBaselineToJson(const BestBaseline& best) {
           {"speedup", best.speedup}};
 }
 
+void AddDistribution(const Plan& plan, Json* object) {
+  const Distribution& distribution = *plan.distribution;
+  (*object)["space"] = ToString(plan.space);
+  AddDistributionSpec(distribution.spec, object);
+  (*object)["communication"] = CommunicationToJson(distribution.communication);
+  (*object)["samples_per_second"] = nullptr;
+  if (distribution.samples > 0) (*object)["samples_per_second"] = plan.SamplesPerSecond();
+}
+
 Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
   Json object;
   object["schema"] = schema;
@@ -46,8 +57,11 @@ Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
   object["objective"] = plan.objective;
   object["order"] = ToString(plan.policy);
   object["step_time_ns"] = plan.step_time.count;
-  object["lower_bound_ns"] = plan.lower_bound.count;
-  object["gap"] = plan.Gap();
+  object["lower_bound_ns"] = object["gap"] = nullptr;
+  if (plan.lower_bound) {
+    object["lower_bound_ns"] = plan.lower_bound->count;
+    object["gap"] = plan.Gap();
+  }
   object["space"] = ToString(plan.space);
   object["bound_space"] = ToString(plan.bound_space);
   object["bound_scope"] = PlansOf(plan.bound_space);
@@ -63,6 +77,7 @@ Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
   }
   object["cost_sources"] =
       CostSourcesToJson({plan.share_given, plan.share_measured, plan.share_modelled});
+  if (plan.distribution) AddDistribution(plan, &object);
   object["seed"] = plan.seed;
   object["iterations"] = plan.iterations;
   object["seconds"] = plan.seconds;

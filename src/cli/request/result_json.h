@@ -24,6 +24,10 @@ Json CostSourcesToJson(const CostShares& shares);
 // {algorithm, step_time_ns, on_gpus, speedup}; null where no baseline fits.
 Json BestBaselineToJson(const BestBaseline& best);
 
+// Of a plan that has one: `space`, `layouts` and what else a distribution states, `communication` and
+// `samples_per_second`.
+void AddDistribution(const Plan& plan, Json* object);
+
 // The plan without its placement, history and references to files beside it.
 Json PlanSummaryToJson(const Plan& plan, std::string_view schema);
 

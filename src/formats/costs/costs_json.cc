@@ -1,6 +1,7 @@
 // The costs file: everything besides the graph and the placement that decides a simulated step.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -78,9 +79,39 @@ void AppendSource(std::string& out, const CostTable& costs, OpId id) {
   out += "]";
 }
 
-void AppendOpCost(std::string& out, const CostTable& costs, const Op& op, OpId id) {
+// The device of the only time that there is; none where there is none or another.
+DeviceId OnlyDevice(const CostTable& costs, OpId op) {
+  DeviceId only;
+  for (DeviceId device : IdRange<DeviceId>(costs.device_count())) {
+    if (!costs.Supports(op, device)) continue;
+    if (only.valid()) return DeviceId();
+    only = device;
+  }
+  return only;
+}
+
+// Of a compiled step every op has a time on its own device alone.
+bool IsOfCompiledStep(const CostTable& costs, const Graph& graph) {
+  if (costs.device_count() < 2) return false;
+  for (OpId op : graph.ops()) {
+    if (!OnlyDevice(costs, op).valid()) return false;
+  }
+  return true;
+}
+
+void AppendOpCost(std::string& out, const CostTable& costs, const Op& op, OpId id,
+                  const Cluster& cluster, bool compiled) {
   out += "{\"name\":";
   AppendJson(out, op.name);
+  if (compiled) {
+    const DeviceId only = OnlyDevice(costs, id);
+    out += ",\"time_ns\":{";
+    AppendJson(out, cluster.device(only).name);
+    fmt::format_to(std::back_inserter(out), ":{}}},\"source\":", costs.time(id, only).count);
+    AppendJson(out, ToString(costs.source(id, only)));
+    fmt::format_to(std::back_inserter(out), ",\"workspace_bytes\":{}}}", costs.workspace(id).count);
+    return;
+  }
   out += ",\"time_ns\":[";
   const char* separator = "";
   for (DeviceId device : IdRange<DeviceId>(costs.device_count())) {
@@ -133,7 +164,26 @@ Result<DevicePair> ReadRoute(const Json& entry, const std::string& place, const 
   return pair;
 }
 
-Status ReadTimes(const Json& object, const std::string& place, OpId op, CostTable& costs) {
+// {"host0/gpu0": 1200}
+Status ReadOnlyTime(const Json& times, const std::string& place, OpId op, const Cluster& cluster,
+                    CostTable& costs) {
+  for (const auto& [name, value] : times.items()) {
+    const DeviceId device = cluster.FindDevice(name);
+    if (!device.valid()) {
+      return MakeError(ErrorCode::kUnknownName,
+                       fmt::format("the cluster has no device \"{}\"", Printable(name, 80)), place);
+    }
+    PW_ASSIGN(const int64_t count, AsInt(value, place, 0, kMaxQuantity));
+    costs.SetTime(op, device, Nanos(count));
+  }
+  return Ok();
+}
+
+Status ReadTimes(const Json& object, const std::string& place, OpId op, const Cluster& cluster,
+                 CostTable& costs) {
+  if (object.is_object() && object.contains("time_ns") && object["time_ns"].is_object()) {
+    return ReadOnlyTime(object["time_ns"], place + ".time_ns", op, cluster, costs);
+  }
   PW_ASSIGN(const Json* times, GetArray(object, "time_ns", place));
   if (times->size() != costs.device_count()) {
     return MakeError(ErrorCode::kField,
@@ -180,7 +230,7 @@ Status ReadSources(const Json& object, const std::string& place, OpId op, CostTa
 }
 
 Status ReadOpCost(const Json& object, const std::string& place, const Graph& graph, OpId op,
-                  CostTable& costs) {
+                  const Cluster& cluster, CostTable& costs) {
   PW_ASSIGN(const std::string name, GetString(object, "name", place));
   if (name != graph.op(op).name) {
     return MakeError(ErrorCode::kPlanMismatch,
@@ -188,10 +238,72 @@ Status ReadOpCost(const Json& object, const std::string& place, const Graph& gra
                                  Printable(name, 80), Printable(graph.op(op).name, 80)),
                      fmt::format("{}.name", place));
   }
-  PW_RETURN_IF_ERROR(ReadTimes(object, place, op, costs));
+  PW_RETURN_IF_ERROR(ReadTimes(object, place, op, cluster, costs));
   PW_RETURN_IF_ERROR(ReadSources(object, place, op, costs));
   PW_ASSIGN(const Bytes workspace, GetBytes(object, "workspace_bytes", place));
   costs.SetWorkspace(op, workspace);
+  return Ok();
+}
+
+void AppendCollectiveCost(std::string& out, const CostTable::CollectiveCost& cost,
+                          const std::string& name, const Cluster& cluster) {
+  out += "{\"name\":";
+  AppendJson(out, name);
+  fmt::format_to(std::back_inserter(out), ",\"time_ns\":{},\"links\":[", cost.time.count);
+  const char* separator = "";
+  for (const LinkId link : cost.links) {
+    out += std::exchange(separator, ",");
+    AppendJson(out, cluster.link(link).name);
+  }
+  out += "]}";
+}
+
+Result<CostTable::CollectiveCost> ReadCollectiveCost(const Json& object, const std::string& place,
+                                                     const std::string& expected,
+                                                     const Cluster& cluster) {
+  PW_ASSIGN(const std::string name, GetString(object, "name", place));
+  if (name != expected) {
+    return MakeError(ErrorCode::kPlanMismatch,
+                     fmt::format("\"{}\" stands where the step has the collective \"{}\"",
+                                 Printable(name, 80), Printable(expected, 80)),
+                     place + ".name");
+  }
+  CostTable::CollectiveCost cost;
+  PW_ASSIGN(cost.time, GetNanos(object, "time_ns", place));
+  PW_ASSIGN(const Json* links, GetArray(object, "links", place));
+  for (size_t i = 0; i < links->size(); ++i) {
+    const std::string here = fmt::format("{}.links[{}]", place, i);
+    PW_ASSIGN(const std::string link_name, AsString((*links)[i], here));
+    const LinkId link = cluster.FindLink(link_name);
+    if (!link.valid() || std::find(cost.links.begin(), cost.links.end(), link) != cost.links.end()) {
+      return MakeError(ErrorCode::kPlanMismatch,
+                       fmt::format("\"{}\" is no link of the cluster, or stands there twice",
+                                   Printable(link_name, 80)),
+                       here);
+    }
+    cost.links.push_back(link);
+  }
+  return cost;
+}
+
+Status ReadCollectiveCosts(const Json& document, const Graph& graph, const Cluster& cluster,
+                           CostTable& costs) {
+  if (graph.collective_count() == 0) return Ok();
+  PW_ASSIGN(const Json* list, GetArray(document, "collectives", ""));
+  if (list->size() != graph.collective_count()) {
+    return MakeError(ErrorCode::kPlanMismatch,
+                     fmt::format("{} collectives, but the step has {}", list->size(),
+                                 graph.collective_count()),
+                     "collectives");
+  }
+  IdVector<CollectiveId, CostTable::CollectiveCost> collectives;
+  for (const CollectiveId id : graph.collectives()) {
+    PW_ASSIGN(CostTable::CollectiveCost cost,
+              ReadCollectiveCost((*list)[id.index()], fmt::format("collectives[{}]", id.value()),
+                                 graph.collective(id).name, cluster));
+    collectives.push_back(std::move(cost));
+  }
+  costs.SetCollectives(std::move(collectives));
   return Ok();
 }
 
@@ -208,8 +320,19 @@ std::string FormatCosts(const CostTable& costs, const Schedule& schedule, const 
   text.AddMember("devices", DevicesToJson(cluster));
   text.AddMember("links", LinksToJson(cluster));
   text.AddMember("routes", routes);
+  if (graph.collective_count() > 0) {
+    text.StartList("collectives");
+    for (const CollectiveId id : graph.collectives()) {
+      AppendCollectiveCost(text.StartElement(), costs.collectives()[id], graph.collective(id).name,
+                           cluster);
+    }
+    text.EndList();
+  }
+  const bool compiled = IsOfCompiledStep(costs, graph);
   text.StartList("ops");
-  for (OpId op : graph.ops()) AppendOpCost(text.StartElement(), costs, graph.op(op), op);
+  for (OpId op : graph.ops()) {
+    AppendOpCost(text.StartElement(), costs, graph.op(op), op, cluster, compiled);
+  }
   text.EndList();
   return std::move(text).Finish();
 }
@@ -236,9 +359,10 @@ Result<CostTable> CostsFromJson(const Json& document, const Graph& graph, const 
   }
   CostTable costs(graph.op_count(), cluster.device_count());
   for (OpId op : graph.ops()) {
-    PW_RETURN_IF_ERROR(
-        ReadOpCost((*ops)[op.index()], fmt::format("ops[{}]", op.value()), graph, op, costs));
+    PW_RETURN_IF_ERROR(ReadOpCost((*ops)[op.index()], fmt::format("ops[{}]", op.value()), graph, op,
+                                  cluster, costs));
   }
+  PW_RETURN_IF_ERROR(ReadCollectiveCosts(document, graph, cluster, costs));
   return costs;
 }
 

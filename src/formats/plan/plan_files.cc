@@ -95,6 +95,31 @@ Status LoadPlanGraph(const std::string& plan_path, const PlanInputOptions& optio
   return Ok();
 }
 
+// The compiled step of a distributed plan. Of the original nothing but the hash is looked at.
+Status LoadStep(const std::string& plan_path, const PlanInputOptions& options,
+                PlanInputs& inputs) {
+  Plan& plan = inputs.plan;
+  const std::string original = options.graph.value_or(OpenPath(plan.graph.path, plan_path));
+  PW_ASSIGN(const std::string bytes, ReadFileRaw(original));
+  if (const std::string sha256 = Sha256(bytes); sha256 != plan.graph.sha256) {
+    Status other = OtherContent("graph", plan.graph.sha256, sha256);
+    other.error().file = original;
+    return other;
+  }
+  GraphInputOptions graph_options;
+  graph_options.sha256 = plan.distribution->step.sha256;
+  const std::string path = OpenPath(plan.distribution->step.path, plan_path);
+  PW_ASSIGN(inputs.graph, LoadGraph(path, graph_options));
+  if (!inputs.graph.placement) {
+    Error error = MakeError(ErrorCode::kField, "the step's ops have no devices", "ops",
+                            "Make the plan again.");
+    error.file = path;
+    return error;
+  }
+  plan.placement = *inputs.graph.placement;
+  return Ok();
+}
+
 // What the plan was made with: the machines' description alone does not say it.
 Status KeepPlanned(const Plan& plan, Cluster& cluster) {
   for (size_t i = 0; i < plan.links.size(); ++i) {
@@ -183,7 +208,8 @@ std::string PathBeside(const std::string& plan_path, const std::string& suffix) 
 }
 
 Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedule,
-                      const Graph& graph, const Cluster& cluster, const std::string& plan_path) {
+                      const Graph& graph, const Cluster& cluster, const std::string& plan_path,
+                      const std::string& step) {
   PW_ASSIGN(const Placement placement, ResolvePlacement(plan.placement, graph, cluster));
   const fs::path folder = FolderOf(plan_path);
   plan.graph.path = StoredPath(plan.graph.path, folder);
@@ -199,6 +225,11 @@ Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedul
   PW_RETURN_IF_ERROR(add(FormatCosts(costs, schedule, graph, cluster), "costs", plan.costs));
   PW_RETURN_IF_ERROR(
       add(FormatSchedule(schedule, graph, cluster, placement), "schedule", plan.schedule));
+  if (plan.distribution) {
+    const std::string path = StepPath(plan_path), bytes = Gzip(step);
+    plan.distribution->step = {fs::path(path).filename().string(), Sha256(bytes)};
+    PW_RETURN_IF_ERROR(files.Add(path, bytes));
+  }
   PW_RETURN_IF_ERROR(files.Add(plan_path, FormatDocument(PlanToJson(plan))));
   return files.PutInPlace();
 }
@@ -218,11 +249,17 @@ Status CheckDigest(const Json& document) {
                    "Make the plan again; `placewright check` names a change that has a meaning.");
 }
 
+std::string StepPath(const std::string& plan_path) {
+  const std::string path = PathBeside(plan_path, "step");
+  return path.ends_with(kGzipSuffix) ? path : path + std::string(kGzipSuffix);
+}
+
 std::vector<std::string> FilesOf(const Plan& plan, const std::string& plan_path) {
   std::vector<std::string> paths;
   for (const FileReference* reference : {&plan.graph, &plan.cluster, &plan.costs, &plan.schedule}) {
     if (IsFile(*reference)) paths.push_back(OpenPath(reference->path, plan_path));
   }
+  if (plan.distribution) paths.push_back(OpenPath(plan.distribution->step.path, plan_path));
   return paths;
 }
 
@@ -230,7 +267,11 @@ Result<PlanInputs> LoadPlanInputs(const std::string& plan_path, const PlanInputO
   PlanInputs inputs;
   PW_ASSIGN(inputs.document, ReadDocument(plan_path));
   PW_ASSIGN(inputs.plan, PlanFromJson(inputs.document).InFile(plan_path));
-  PW_RETURN_IF_ERROR(LoadPlanGraph(plan_path, options, inputs));
+  if (inputs.plan.distribution) {
+    PW_RETURN_IF_ERROR(LoadStep(plan_path, options, inputs));
+  } else {
+    PW_RETURN_IF_ERROR(LoadPlanGraph(plan_path, options, inputs));
+  }
   PW_RETURN_IF_ERROR(LoadPlanCluster(plan_path, options, inputs).InFile(plan_path));
   const Graph& graph = inputs.graph.graph;
   const Cluster& cluster = inputs.cluster.cluster;

@@ -19,6 +19,9 @@ namespace placewright {
 // Gzip where the plan is: "foo.plan.json.gz" -> "foo.plan.costs.json.gz".
 std::string PathBeside(const std::string& plan_path, const std::string& suffix);
 
+// Of a distributed plan's compiled step: always gzip.
+std::string StepPath(const std::string& plan_path);
+
 // Whether a plan at `plan_path` can name these files, the paths as in WritePlanFiles. Errors:
 // kUsage for a path that is not UTF-8, as JSON must be.
 Status CheckPathsUtf8(const std::string& graph, const std::string& cluster,
@@ -30,13 +33,16 @@ Status CheckPathsUtf8(const std::string& graph, const std::string& cluster,
 // lies in or below it, else absolute. The references to costs and schedule are filled here. Errors:
 // kFileUnwritable; an earlier plan of that name is then untouched, and so are its files unless a
 // rename failed.
+// For a plan with a distribution: `graph` is the compiled step's, whose file `step` is written beside the
+// plan, too (`foo.plan.step.json.gz`).
 Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedule,
-                      const Graph& graph, const Cluster& cluster, const std::string& plan_path);
+                      const Graph& graph, const Cluster& cluster, const std::string& plan_path,
+                      const std::string& step = "");
 
 struct PlanInputs {
-  Plan plan;
+  Plan plan;      // of a distributed one also with the placement of the step's ops
   Json document;  // the plan file as it is, digest included
-  LoadedGraph graph;
+  LoadedGraph graph;  // of a distributed plan the compiled step
   LoadedCluster cluster;
   CostTable costs;
   ScheduleFile schedule;
@@ -54,7 +60,7 @@ Result<Plan> LoadPlan(const std::string& plan_path);
 // kPlanInvalid where a plan document is not as it was written.
 Status CheckDigest(const Json& document);
 
-// The files that a plan names, as paths to open: graph, cluster, costs, schedule. Presets are none.
+// The files that a plan names, as paths to open: graph, cluster, costs, schedule, step. Presets are none.
 std::vector<std::string> FilesOf(const Plan& plan, const std::string& plan_path);
 
 // Reads a plan and every file it names, and compares their hashes. The digest is not looked at, so

@@ -8,12 +8,15 @@
 
 #include "base/text.h"
 #include "cost/precision.h"
+#include "formats/plan/layouts_json.h"
 #include "formats/text/file.h"
 
 namespace placewright {
 namespace {
 
+// The second has layouts and names a compiled step in place of a placement.
 constexpr std::string_view kPlanSchema = "placewright.plan/1";
+constexpr std::string_view kDistributedSchema = "placewright.plan/2";
 
 // Members are appended, never looked up, and the map never grows (growing copies its values).
 Json ObjectFor(size_t members) {
@@ -258,13 +261,31 @@ Result<PlanSpace> ReadSpace(const Json& document, const char* key) {
   return space;
 }
 
-// What a plan of another space does with an op, no reader of this version carries out.
-Status CheckPlaced(PlanSpace space) {
-  if (space == PlanSpace::kPlaced) return Ok();
-  return MakeError(
-      ErrorCode::kField,
-      fmt::format("this is a {} plan; this version reads placed ones alone", ToString(space)),
-      "space", "Update Placewright, or make a placed plan.");
+// The first version holds placed plans, the second replicated ones.
+Status CheckSpace(PlanSpace space, bool distributed) {
+  const PlanSpace expected = distributed ? PlanSpace::kReplicated : PlanSpace::kPlaced;
+  if (space == expected) return Ok();
+  return MakeError(ErrorCode::kField,
+                   fmt::format("this is a {} plan; of this schema this version reads {} ones alone",
+                               ToString(space), ToString(expected)),
+                   "space", "Update Placewright, or make the plan again.");
+}
+
+Result<std::optional<Nanos>> ReadBound(const Json& document) {
+  PW_ASSIGN(const Json* bound, GetField(document, "lower_bound_ns", ""));
+  if (bound->is_null()) return std::optional<Nanos>();
+  PW_ASSIGN(const Nanos value, GetNanos(document, "lower_bound_ns", ""));
+  PW_RETURN_IF_ERROR(GetNumber(document, "gap", ""));
+  return std::optional<Nanos>(value);
+}
+
+Result<Distribution> ReadDistribution(const Json& document) {
+  Distribution distribution;
+  PW_ASSIGN(distribution.step, GetReference(document, "step"));
+  PW_ASSIGN(distribution.spec, DistributionSpecFromJson(document));
+  PW_ASSIGN(distribution.communication, CommunicationFromJson(document));
+  PW_ASSIGN(distribution.samples, GetInt(document, "samples", "", 0, kMaxQuantity));
+  return distribution;
 }
 
 constexpr std::string_view kPlanFamily = "placewright.plan/";
@@ -277,21 +298,22 @@ bool IsNewerPlan(std::string_view schema) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     return error == std::errc() && end == text.data() + text.size() ? number : -1;
   };
-  return version(schema) > version(kPlanSchema.substr(kPlanFamily.size()));
+  return version(schema) > version(kDistributedSchema.substr(kPlanFamily.size()));
 }
 
 Error WrongSchema(const std::string& schema) {
   if (IsNewerPlan(schema)) {
     return MakeError(ErrorCode::kField,
                      fmt::format("this plan is of the schema \"{}\", which a newer Placewright "
-                                 "writes; this one reads \"{}\"",
-                                 Printable(schema, 80), kPlanSchema),
+                                 "writes; this one reads \"{}\" and \"{}\"",
+                                 Printable(schema, 80), kPlanSchema, kDistributedSchema),
                      "schema", "Update Placewright, or make the plan again with this version.");
   }
   return MakeError(
       ErrorCode::kField,
-      fmt::format("\"{}\" is not the schema \"{}\"", Printable(schema, 80), kPlanSchema), "schema",
-      "Give a plan that this version of the program reads.");
+      fmt::format("\"{}\" is neither the schema \"{}\" nor \"{}\"", Printable(schema, 80),
+                  kPlanSchema, kDistributedSchema),
+      "schema", "Give a plan that this version of the program reads.");
 }
 
 Json CostStoreUseToJson(const CostStoreUse& use) {
@@ -343,7 +365,7 @@ Result<Plan::LinkFigures> ReadLinkFigures(const Json& object, const std::string&
   return link;
 }
 
-Status ReadOutcome(const Json& document, Plan& plan) {
+Status ReadOutcome(const Json& document, bool distributed, Plan& plan) {
   PW_ASSIGN(const std::string order, GetString(document, "order", ""));
   const bool fifo = order == ToString(SchedulingPolicy::kFifo);
   if (!fifo && order != ToString(SchedulingPolicy::kCriticalPath)) {
@@ -360,11 +382,10 @@ Status ReadOutcome(const Json& document, Plan& plan) {
   if (document.contains("measured_step_time_ns")) {
     PW_ASSIGN(plan.measured_step_time, GetNanos(document, "measured_step_time_ns", ""));
   }
-  PW_ASSIGN(plan.lower_bound, GetNanos(document, "lower_bound_ns", ""));
+  PW_ASSIGN(plan.lower_bound, ReadBound(document));
   PW_ASSIGN(plan.space, ReadSpace(document, "space"));
-  PW_RETURN_IF_ERROR(CheckPlaced(plan.space));
+  PW_RETURN_IF_ERROR(CheckSpace(plan.space, distributed));
   PW_ASSIGN(plan.bound_space, ReadSpace(document, "bound_space"));
-  PW_RETURN_IF_ERROR(GetNumber(document, "gap", ""));
   PW_ASSIGN(plan.devices, ReadList<DeviceUse>(document, "devices", ReadDeviceUse));
   PW_ASSIGN(plan.baselines, ReadList<Baseline>(document, "baselines", ReadBaseline));
   PW_ASSIGN(const Json* sources, GetObject(document, "cost_sources", ""));
@@ -402,8 +423,8 @@ std::string PlanDigest(const Json& document) {
 }
 
 Json PlanToJson(const Plan& plan) {
-  Json json = ObjectFor(32);
-  json["schema"] = kPlanSchema;
+  Json json = ObjectFor(40);
+  json["schema"] = plan.distribution ? kDistributedSchema : kPlanSchema;
   json["graph"] = Json{{"path", plan.graph.path},
                        {"sha256", plan.graph.sha256},
                        {"name", plan.graph_name},
@@ -422,9 +443,11 @@ Json PlanToJson(const Plan& plan) {
   json["feasible"] = plan.feasible;
   json["step_time_ns"] = plan.step_time.count;
   if (plan.measured_step_time) json["measured_step_time_ns"] = plan.measured_step_time->count;
-  json["lower_bound_ns"] = plan.lower_bound.count;
+  json["lower_bound_ns"] = nullptr;
+  if (plan.lower_bound) json["lower_bound_ns"] = plan.lower_bound->count;
   json["bound_space"] = ToString(plan.bound_space);
-  json["gap"] = plan.Gap();
+  json["gap"] = nullptr;
+  if (plan.lower_bound) json["gap"] = plan.Gap();
   json["devices"] = Json::array();
   for (const DeviceUse& use : plan.devices) json["devices"].push_back(DeviceUseToJson(use));
   json["baselines"] = BaselinesToJson(plan.baselines);
@@ -443,20 +466,34 @@ Json PlanToJson(const Plan& plan) {
   json["first_feasible_seconds"] = nullptr;
   if (plan.first_feasible_seconds) json["first_feasible_seconds"] = *plan.first_feasible_seconds;
   json["history"] = HistoryToJson(plan.history);
-  json["placement"] = PlacementToJson(plan.placement);
+  if (plan.distribution) {
+    const Distribution& distribution = *plan.distribution;
+    json["step"] = Json{{"path", distribution.step.path}, {"sha256", distribution.step.sha256}};
+    AddDistributionSpec(distribution.spec, &json);
+    json["communication"] = CommunicationToJson(distribution.communication);
+    json["samples"] = distribution.samples;
+    json["samples_per_second"] = plan.SamplesPerSecond();
+  } else {
+    json["placement"] = PlacementToJson(plan.placement);
+  }
   json["digest"] = PlanDigest(json);
   return json;
 }
 
 Result<Plan> PlanFromJson(const Json& document) {
   PW_ASSIGN(const std::string schema, GetString(document, "schema", ""));
-  if (schema != kPlanSchema) return WrongSchema(schema);
+  const bool distributed = schema == kDistributedSchema;
+  if (schema != kPlanSchema && !distributed) return WrongSchema(schema);
   Plan plan;
   PW_RETURN_IF_ERROR(ReadReferences(document, plan));
-  PW_RETURN_IF_ERROR(ReadOutcome(document, plan));
+  PW_RETURN_IF_ERROR(ReadOutcome(document, distributed, plan));
   PW_RETURN_IF_ERROR(ReadSearch(document, plan));
-  PW_RETURN_IF_ERROR(GetObject(document, "placement", ""));
-  PW_ASSIGN(plan.placement, PlacementFromJson(document));
+  if (distributed) {
+    PW_ASSIGN(plan.distribution, ReadDistribution(document));
+  } else {
+    PW_RETURN_IF_ERROR(GetObject(document, "placement", ""));
+    PW_ASSIGN(plan.placement, PlacementFromJson(document));
+  }
   PW_RETURN_IF_ERROR(GetString(document, "digest", ""));
   return plan;
 }
@@ -473,6 +510,11 @@ Result<NamedPlacement> PlacementFromJson(const Json& document) {
   if (schema != document.end() && schema->is_string()) {
     const auto& name = schema->get_ref<const std::string&>();
     // A plan of another version may mean something else by the same words.
+    if (name == kDistributedSchema) {
+      return MakeError(ErrorCode::kField,
+                       "this plan splits or copies ops: it is no placement of whole ones", "layouts",
+                       "Give a plan made with --space placed.");
+    }
     if (name.starts_with(kPlanFamily) && name != kPlanSchema) return WrongSchema(name);
     if (!nested && name.starts_with("placewright.")) {
       return MakeError(ErrorCode::kField,
@@ -480,7 +522,7 @@ Result<NamedPlacement> PlacementFromJson(const Json& document) {
     }
     if (name == kPlanSchema) {
       PW_ASSIGN(const PlanSpace space, ReadSpace(document, "space"));
-      PW_RETURN_IF_ERROR(CheckPlaced(space));
+      PW_RETURN_IF_ERROR(CheckSpace(space, false));
     }
   }
   NamedPlacement placement;

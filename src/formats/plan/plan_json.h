@@ -23,7 +23,8 @@ Result<Plan> PlanFromJson(const Json& document);
 // The digest of a plan document (its own `digest` field left out).
 std::string PlanDigest(const Json& document);
 
-// Costs file ("placewright.costs/1"): per op its time on every device, source and workspace; and
+// Costs file ("placewright.costs/1"): per op its time on every device, or with the name of the only one
+// that it is known for, source and workspace; of collectives their time and links; and
 // what else decides the step, copied from the cluster: capacities, contexts, links, and the routes
 // that the schedule's transfers take (of 1,024 devices there are a million pairs). Reading compares
 // that copy with the cluster (kPlanMismatch).

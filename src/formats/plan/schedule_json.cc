@@ -70,6 +70,34 @@ Result<TransferSpan> ReadTransfer(const Json& object, const std::string& place, 
   return span;
 }
 
+Status ReadCollectiveSpans(const Json& document, const Graph& graph, Schedule& schedule) {
+  if (graph.collective_count() == 0) return Ok();
+  PW_ASSIGN(const Json* list, GetArray(document, "collectives", ""));
+  if (list->size() != graph.collective_count()) {
+    return MakeError(ErrorCode::kPlanMismatch,
+                     fmt::format("{} collectives, but the step has {}", list->size(),
+                                 graph.collective_count()),
+                     "collectives");
+  }
+  for (const CollectiveId id : graph.collectives()) {
+    const Json& object = (*list)[id.index()];
+    const std::string place = fmt::format("collectives[{}]", id.value());
+    PW_ASSIGN(const std::string name, GetString(object, "name", place));
+    if (name != graph.collective(id).name) {
+      return MakeError(ErrorCode::kPlanMismatch,
+                       fmt::format("\"{}\" stands where the step has the collective \"{}\"",
+                                   Printable(name, 80), Printable(graph.collective(id).name, 80)),
+                       place + ".name");
+    }
+    CollectiveSpan span;
+    PW_ASSIGN(span.ready, GetNanos(object, "ready_ns", place));
+    PW_ASSIGN(span.start, GetNanos(object, "start_ns", place));
+    PW_ASSIGN(span.end, GetNanos(object, "end_ns", place));
+    schedule.collectives.push_back(span);
+  }
+  return Ok();
+}
+
 }  // namespace
 
 std::string FormatSchedule(const Schedule& schedule, const Graph& graph, const Cluster& cluster,
@@ -102,6 +130,17 @@ std::string FormatSchedule(const Schedule& schedule, const Graph& graph, const C
                    span.ready.count, span.start.count, span.end.count);
   }
   text.EndList();
+  if (graph.collective_count() > 0) {
+    text.StartList("collectives");
+    for (const CollectiveId id : graph.collectives()) {
+      const CollectiveSpan& span = schedule.collectives[id];
+      fmt::format_to(std::back_inserter(text.StartElement()),
+                     R"({{"name":{},"ready_ns":{},"start_ns":{},"end_ns":{}}})",
+                     text_of(graph.collective(id).name), span.ready.count, span.start.count,
+                     span.end.count);
+    }
+    text.EndList();
+  }
   return std::move(text).Finish();
 }
 
@@ -137,6 +176,7 @@ Result<ScheduleFile> ScheduleFromJson(const Json& document, const Graph& graph,
     PW_ASSIGN(const TransferSpan span, ReadTransfer(object, place, graph, cluster));
     file.schedule.transfers.push_back(span);
   }
+  PW_RETURN_IF_ERROR(ReadCollectiveSpans(document, graph, file.schedule));
   return file;
 }
 

@@ -3,46 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "base/text.h"
+#include "graph/module_globs.h"
 #include "graph/ownership/union_find.h"
 
 namespace placewright {
 namespace {
-
-// The path and its enclosing modules, the outermost first, without the root.
-std::vector<std::string_view> WithEnclosing(std::string_view path) {
-  std::vector<std::string_view> paths;
-  for (size_t end = 1; end <= path.size(); ++end) {
-    if (end == path.size() || path[end] == '.' || path[end] == '/') {
-      paths.push_back(path.substr(0, end));
-    }
-  }
-  return paths;
-}
-
-// The outermost of the path and its enclosing modules that the glob matches.
-std::optional<std::string_view> OutermostMatch(std::string_view glob, std::string_view path) {
-  for (std::string_view module : WithEnclosing(path)) {
-    if (GlobMatch(glob, module)) return module;
-  }
-  return std::nullopt;
-}
-
-// True if the glob matches the path, which may be the root's, or one of its enclosing modules.
-bool MatchesModule(std::string_view glob, std::string_view path) {
-  return path.empty() ? GlobMatch(glob, path) : OutermostMatch(glob, path).has_value();
-}
-
-// With those of enclosing modules, which globs match, too.
-std::vector<std::string> ModulePaths(const Graph& graph) {
-  std::set<std::string> paths;
-  for (ModuleId module : IdRange<ModuleId>(graph.module_count())) {
-    for (std::string_view path : WithEnclosing(graph.module_path(module))) paths.emplace(path);
-  }
-  return {paths.begin(), paths.end()};
-}
 
 Error NothingMatches(const Graph& graph, std::string_view option, const std::string& glob) {
   return MakeError(ErrorCode::kConstraint, std::string(option) + " " + Printable(glob) +
@@ -83,33 +50,7 @@ Error Contradiction(const Graph& graph, const IdVector<OpId, ColocationGroupId>&
                        " and its colocation group, which is held already by " + holds);
 }
 
-// A view of what an op of the step makes, or of an input that modules share, says nothing of its
-// module. One of a parameter, a buffer, a constant is how its module holds it.
-bool HoldsNothing(const Graph& graph, OpId id) {
-  const Op& op = graph.op(id);
-  if (!op.is_view || op.outputs.empty()) return false;
-  const Storage& storage = graph.storage(graph.tensor(op.outputs.front()).storage);
-  const OpId maker = storage.versions.front().writer;
-  return storage.kind == TensorKind::kInput || (maker.valid() && maker != id);
-}
-
 }  // namespace
-
-std::vector<OpId> OpsMatching(const Graph& graph, std::string_view glob) {
-  std::vector<char> module_matches(graph.module_count());
-  for (ModuleId module : IdRange<ModuleId>(graph.module_count())) {
-    module_matches[module.index()] = MatchesModule(glob, graph.module_path(module));
-  }
-  std::vector<OpId> ops, views;
-  for (OpId op : graph.ops()) {
-    const ModuleId module = graph.op(op).module;
-    const bool root = graph.module_path(module).empty();
-    if (module_matches[module.index()] || (root && GlobMatch(glob, graph.op(op).name))) {
-      (HoldsNothing(graph, op) ? views : ops).push_back(op);
-    }
-  }
-  return ops.empty() ? views : ops;
-}
 
 Result<std::vector<DeviceId>> DevicesMatching(const Cluster& cluster, std::string_view glob) {
   std::vector<DeviceId> devices;

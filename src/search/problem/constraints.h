@@ -6,17 +6,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "graph/module_globs.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
-
-// The ops that a glob names: those whose module path, or a prefix of it that ends at a separator,
-// matches (naming a module names its sub-modules). An op of the root module is also matched by its
-// own name, so that graphs without module paths can be constrained. Ascending. Views of what
-// the step makes, and of inputs, are left out, unless the glob names nothing else: they lie where
-// the op is that made what they view, often in the module before. Views of parameters, buffers and
-// constants count: they are where these live.
-std::vector<OpId> OpsMatching(const Graph& graph, std::string_view glob);
 
 // The devices that a name or glob means. Errors: kConstraint with near names when there is none.
 Result<std::vector<DeviceId>> DevicesMatching(const Cluster& cluster, std::string_view glob);

@@ -23,6 +23,8 @@ struct ColocationGroup {
   Bytes persistent;  // granule-rounded parameters, state, buffers whose home follows it
 };
 
+struct LayoutProblem;
+
 struct Problem {
   const Graph* graph = nullptr;
   const Cluster* cluster = nullptr;
@@ -32,6 +34,8 @@ struct Problem {
   Constraints constraints;
   IdVector<ColocationGroupId, ColocationGroup> groups;  // ordered by smallest op id
   IdVector<OpId, ColocationGroupId> group_of;
+  // Where ops may be split or copied (search/layouts/layout_problem.h); nullptr: they are placed.
+  const LayoutProblem* layouts = nullptr;
 
   IdRange<ColocationGroupId> group_ids() const { return IdRange<ColocationGroupId>(groups.size()); }
 };

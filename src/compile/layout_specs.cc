@@ -1,0 +1,376 @@
+#include "compile/layout_specs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+#include "graph/contraction.h"
+#include "graph/module_globs.h"
+#include "graph/partition/partition.h"
+
+namespace placewright {
+namespace {
+
+class Resolver {
+ public:
+  Resolver(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
+           const CostTable& costs, const LayoutSpecs& specs)
+      : graph_(graph), axes_(axes), cluster_(cluster), costs_(costs), specs_(specs) {}
+
+  Result<Layouts> Resolve() {
+    IdVector<GroupId, int64_t> spec_of(graph_.group_count(), -1);
+    for (size_t i = 0; i < specs_.size(); ++i) {
+      PW_RETURN_IF_ERROR(Claim(i, spec_of));
+    }
+    PW_RETURN_IF_ERROR(CheckAllClaimed(spec_of));
+    layouts_.of_group = IdVector<GroupId, LayoutId>(graph_.group_count());
+    for (size_t i = 0; i < specs_.size(); ++i) {
+      std::vector<GroupId> groups;
+      for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
+        if (spec_of[group] == static_cast<int64_t>(i)) groups.push_back(group);
+      }
+      PW_RETURN_IF_ERROR(Lay(i, groups));
+    }
+    return std::move(layouts_);
+  }
+
+ private:
+  static std::string Place(size_t spec, std::string_view behind = "") {
+    return fmt::format("layouts[{}]{}", spec, behind);
+  }
+
+  // The groups that the spec names. One without ops of its own follows what is stated for its views.
+  Status Claim(size_t index, IdVector<GroupId, int64_t>& spec_of) const {
+    const LayoutSpec& spec = specs_[index];
+    const auto number = static_cast<int64_t>(index);
+    if (spec.group.valid()) {
+      if (spec.group.index() >= graph_.group_count()) {
+        return MakeError(ErrorCode::kField,
+                         fmt::format("there is no colocation group {}: the graph has {}",
+                                     spec.group.value(), graph_.group_count()),
+                         Place(index, ".groups"));
+      }
+      spec_of[spec.group] = number;
+      return Ok();
+    }
+    const IdVector<OpId, bool> matches = MatchingOps(graph_, spec.groups);
+    IdVector<GroupId, bool> by_op(graph_.group_count(), false), has_op = by_op, by_view = by_op;
+    for (const OpId op : graph_.ops()) {
+      const bool view = HoldsNothing(graph_, op);
+      if (!view) has_op[graph_.group(op)] = true;
+      if (matches[op]) (view ? by_view : by_op)[graph_.group(op)] = true;
+    }
+    bool any = false;
+    for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
+      if (!by_op[group] && (has_op[group] || !by_view[group])) continue;
+      spec_of[group] = number;
+      any = true;
+    }
+    if (any) return Ok();
+    return MakeError(ErrorCode::kField,
+                     fmt::format("\"{}\" matches no module{}", Printable(spec.groups, 80),
+                                 DidYouMean(spec.groups, ModulePaths(graph_))),
+                     Place(index, ".groups"), "`placewright inspect --modules` lists them.");
+  }
+
+  Status CheckAllClaimed(const IdVector<GroupId, int64_t>& spec_of) const {
+    for (const OpId op : graph_.ops()) {
+      if (spec_of[graph_.group(op)] >= 0) continue;
+      const std::string& module = graph_.module_path(graph_.op(op).module);
+      return MakeError(
+          ErrorCode::kField,
+          fmt::format("no layout is given for the op \"{}\"{}", Printable(graph_.op(op).name, 80),
+                      module.empty() ? "" : " of the module " + Printable(module, 80)),
+          "layouts",
+          R"(Let the first entry name all groups ("groups": "*"); later ones win over it.)");
+    }
+    return Ok();
+  }
+
+  Result<std::vector<std::pair<DeviceId, size_t>>> DevicesOf(size_t index) const {
+    std::vector<std::pair<DeviceId, size_t>> devices;  // with the entry that names each
+    std::set<DeviceId> seen;
+    const LayoutSpec& spec = specs_[index];
+    for (size_t i = 0; i < spec.devices.size(); ++i) {
+      const std::string& name = spec.devices[i].name;
+      const std::string place = Place(index, fmt::format(".devices[{}]", i));
+      std::vector<DeviceId> named;
+      for (const DeviceId device : cluster_.devices()) {
+        if (GlobMatch(name, cluster_.device(device).name)) named.push_back(device);
+      }
+      if (named.empty()) {
+        return MakeError(ErrorCode::kUnknownName,
+                         fmt::format("the cluster {} has no device {}{}",
+                                     Printable(cluster_.name()), Printable(name, 80),
+                                     DidYouMean(name, cluster_.DeviceNames())),
+                         place, "`placewright cluster show` lists the devices.");
+      }
+      if (named.size() > 1 && spec.devices[i].from) {
+        return MakeError(ErrorCode::kField, "a share of several devices has neither from nor to",
+                         place, "Name one device, or leave both out.");
+      }
+      for (const DeviceId device : named) {
+        if (!seen.insert(device).second) {
+          return MakeError(
+              ErrorCode::kField,
+              fmt::format("{} stands there twice", Printable(cluster_.device(device).name, 80)),
+              place, "Give every device one share.");
+        }
+        devices.emplace_back(device, i);
+      }
+    }
+    if (devices.empty()) {
+      return MakeError(ErrorCode::kField, "it has no devices", Place(index, ".devices"),
+                       "Give it at least one.");
+    }
+    return devices;
+  }
+
+  Result<AxisId> AxisOf(size_t index, const std::vector<GroupId>& groups) const {
+    const std::string& name = specs_[index].axis.empty() ? "batch" : specs_[index].axis;
+    const AxisId axis = axes_.Find(name);
+    if (!axis.valid() && name == "batch") {
+      const BatchScaling* const scaling = graph_.batch_scaling();
+      return MakeError(
+          ErrorCode::kBatchScaling,
+          scaling != nullptr && !scaling->reason.empty()
+              ? fmt::format("the batch cannot be split: {}", scaling->reason)
+              : "the batch cannot be split: nothing proves how the step follows it",
+          Place(index, ".axis"),
+          "Record the step with `placewright capture`, which proves it, or split another axis.");
+    }
+    if (!axis.valid()) {
+      std::vector<std::string> names;
+      for (const AxisId id : axes_.axes()) names.push_back(axes_.axis(id).name);
+      return MakeError(
+          ErrorCode::kField,
+          fmt::format("no axis is called \"{}\"{}", Printable(name, 80), DidYouMean(name, names)),
+          Place(index, ".axis"), "`placewright inspect --axes` lists them.");
+    }
+    IdVector<GroupId, bool> named(graph_.group_count(), false);
+    for (const GroupId group : groups) named[group] = true;
+    bool splits = groups.empty();
+    for (const OpId op : graph_.ops()) {
+      splits = splits || (named[graph_.group(op)] && axes_.SplitBy(op, axis).valid());
+    }
+    if (splits) return axis;
+    return MakeError(ErrorCode::kField,
+                     fmt::format("none of the ops that \"groups\" names can be split by \"{}\"",
+                                 Printable(name, 80)),
+                     Place(index, ".axis"),
+                     "`placewright inspect --axes --json` has what each op can be split by; "
+                     "duplicate puts ops on several devices without a split.");
+  }
+
+  Result<Layout> SplitLayout(size_t index, const std::vector<GroupId>& groups) const {
+    const LayoutSpec& spec = specs_[index];
+    PW_ASSIGN(const auto devices, DevicesOf(index));
+    PW_ASSIGN(const AxisId axis, AxisOf(index, groups));
+    const int64_t size = axes_.axis(axis).size;
+    const auto parts = static_cast<int64_t>(devices.size());
+    Layout layout{axes_.axis(axis).name, {}};
+    if (size < parts) {
+      return MakeError(ErrorCode::kField,
+                       fmt::format("\"{}\" has {} parts at most, fewer than the {} devices",
+                                   Printable(layout.axis, 80), size, parts),
+                       Place(index, ".devices"), fmt::format("Name at most {} devices.", size));
+    }
+    const bool stated = spec.devices.front().from.has_value();
+    for (const LayoutSpec::Device& device : spec.devices) {
+      if (device.from.has_value() == stated) continue;
+      return MakeError(ErrorCode::kField, "some devices have shares and others have none",
+                       Place(index, ".devices"), "State all shares, or none for equal ones.");
+    }
+    for (int64_t i = 0; i < parts; ++i) {
+      const auto& [device, entry] = devices[static_cast<size_t>(i)];
+      const LayoutSpec::Device& share = spec.devices[entry];
+      layout.shares.push_back({device, share.from.value_or(i * size / parts),
+                               share.to.value_or((i + 1) * size / parts)});
+    }
+    PW_RETURN_IF_ERROR(CheckShares(index, layout, size));
+    return layout;
+  }
+
+  static Status CheckShares(size_t index, const Layout& layout, int64_t size) {
+    int64_t next = 0;
+    for (size_t i = 0; i < layout.shares.size(); ++i) {
+      const Share& share = layout.shares[i];
+      if (share.from != next || share.to <= share.from) {
+        return MakeError(
+            ErrorCode::kField,
+            fmt::format("[{}, {}) stands where a share from {} is due", share.from, share.to, next),
+            Place(index, fmt::format(".devices[{}]", i)),
+            "Give every device a share of at least 1, in ascending order.");
+      }
+      next = share.to;
+    }
+    if (next == size) return Ok();
+    return MakeError(ErrorCode::kField,
+                     fmt::format("the shares cover {} of the {} of \"{}\"", next, size,
+                                 Printable(layout.axis, 80)),
+                     Place(index, ".devices"), fmt::format("Let them add up to {}.", size));
+  }
+
+  // Of a layout without an axis: nothing may be shared out.
+  Status CheckNoShares(size_t index) const {
+    const LayoutSpec& spec = specs_[index];
+    const bool shares = std::any_of(spec.devices.begin(), spec.devices.end(),
+                                    [](const auto& device) { return device.from.has_value(); });
+    if (spec.axis.empty() && !shares) return Ok();
+    return MakeError(ErrorCode::kField,
+                     fmt::format("the option {} splits no axis", ToString(spec.option)),
+                     Place(index, spec.axis.empty() ? ".devices" : ".axis"),
+                     "Leave axis and shares out, or take all-reduce.");
+  }
+
+  Status Lay(size_t index, const std::vector<GroupId>& groups) {
+    switch (specs_[index].option) {
+      case LayoutOption::kAllReduce:
+      case LayoutOption::kParameterServer: {
+        PW_ASSIGN(Layout layout, SplitLayout(index, groups));
+        const std::vector<Share> servers = layout.shares;
+        Set(groups, Add(std::move(layout)));
+        if (specs_[index].option == LayoutOption::kParameterServer) Serve(groups, servers);
+        return Ok();
+      }
+      case LayoutOption::kPlace:
+      case LayoutOption::kDuplicate: return LayWhole(index, groups);
+      case LayoutOption::kModelParallel: return LayParts(index, groups);
+    }
+    return Ok();
+  }
+
+  Status LayWhole(size_t index, const std::vector<GroupId>& groups) {
+    PW_RETURN_IF_ERROR(CheckNoShares(index));
+    PW_ASSIGN(const auto devices, DevicesOf(index));
+    if (specs_[index].option == LayoutOption::kPlace && devices.size() > 1) {
+      return MakeError(ErrorCode::kField, fmt::format("{} devices for one place", devices.size()),
+                       Place(index, ".devices"), "Name one device, or take another option.");
+    }
+    Layout layout;
+    for (const auto& [device, entry] : devices) layout.shares.push_back({device, 0, 0});
+    Set(groups, Add(std::move(layout)));
+    return Ok();
+  }
+
+  Status LayParts(size_t index, const std::vector<GroupId>& groups) {
+    PW_RETURN_IF_ERROR(CheckNoShares(index));
+    PW_ASSIGN(const auto devices, DevicesOf(index));
+    PW_ASSIGN(const std::vector<int32_t> part, PartsOf(groups, devices.size()));
+    std::vector<LayoutId> places;
+    for (const auto& [device, entry] : devices) places.push_back(Add({"", {{device, 0, 0}}}));
+    for (size_t i = 0; i < groups.size(); ++i) {
+      layouts_.of_group[groups[i]] = places[static_cast<size_t>(part[i])];
+    }
+    return Ok();
+  }
+
+  // METIS on the groups: nodes by the least time of their ops, edges by the bytes that would cross.
+  Result<std::vector<int32_t>> PartsOf(const std::vector<GroupId>& groups, size_t parts) const {
+    IdVector<OpId, GroupId> group_of;
+    for (const OpId op : graph_.ops()) group_of.push_back(graph_.group(op));
+    const ContractedGraph contracted = Contract(graph_, group_of, graph_.group_count());
+    IdVector<GroupId, int32_t> node(graph_.group_count(), -1);
+    for (size_t i = 0; i < groups.size(); ++i) node[groups[i]] = static_cast<int32_t>(i);
+    WeightedGraph directed;
+    directed.weights.resize(1);
+    for (const GroupId group : groups) {
+      int64_t time = 0;
+      for (const OpId op : contracted.members[group]) {
+        time = SaturatingAdd(time, std::max<int64_t>(0, costs_.MinTime(op).count));
+      }
+      directed.weights[0].push_back(time);
+      for (const GroupEdge& edge : contracted.successors[group]) {
+        if (node[edge.group] >= 0) directed.edges.push_back({node[edge.group], edge.bytes.count});
+      }
+      directed.offsets.push_back(static_cast<int32_t>(directed.edges.size()));
+    }
+    PartitionOptions options;
+    options.parts = static_cast<int>(parts);
+    return PartitionMetis(MakeUndirected(directed), options);
+  }
+
+  // The groups that hold parameters, on the devices in turn.
+  void Serve(const std::vector<GroupId>& groups, const std::vector<Share>& servers) {
+    std::vector<LayoutId> places;
+    for (const Share& server : servers) places.push_back(Add({"", {{server.device, 0, 0}}}));
+    IdVector<GroupId, bool> named(graph_.group_count(), false), done = named;
+    for (const GroupId group : groups) named[group] = true;
+    size_t next = 0;
+    for (const TensorId id : graph_.tensors()) {
+      if (graph_.tensor(id).kind != TensorKind::kParameter) continue;
+      const OpId home = graph_.home_op(graph_.tensor(id).storage);
+      if (!home.valid() || graph_.tensor(id).producer.valid()) continue;
+      const GroupId group = graph_.group(home);
+      if (!named[group] || done[group]) continue;
+      done[group] = true;
+      layouts_.of_group[group] = places[next++ % places.size()];
+    }
+  }
+
+  LayoutId Add(Layout layout) {
+    layouts_.layouts.push_back(std::move(layout));
+    return LayoutId(layouts_.layouts.size() - 1);
+  }
+  void Set(const std::vector<GroupId>& groups, LayoutId id) {
+    for (const GroupId group : groups) layouts_.of_group[group] = id;
+  }
+
+  const Graph& graph_;
+  const NamedAxes& axes_;
+  const Cluster& cluster_;
+  const CostTable& costs_;
+  const LayoutSpecs& specs_;
+  Layouts layouts_;
+};
+
+}  // namespace
+
+std::vector<int64_t> SharesInProportion(int64_t total, const std::vector<double>& weights) {
+  std::vector<int64_t> shares(weights.size(), 0);
+  double sum = 0;
+  int64_t left = total;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    sum += weights[i];
+    if (weights[i] > 0) shares[i] = 1, --left;
+  }
+  if (sum <= 0 || left <= 0) return shares;
+  // What a share by weight has beyond the first sample, none below zero, scaled to what is left.
+  std::vector<double> wanted(weights.size(), 0);
+  double beyond = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    wanted[i] = std::max(0.0, static_cast<double>(total) * weights[i] / sum - 1);
+    if (weights[i] > 0) beyond += wanted[i];
+  }
+  std::vector<size_t> order(weights.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::vector<double> remainder(weights.size(), 0);
+  int64_t given = 0;
+  for (size_t i = 0; i < weights.size() && beyond > 0; ++i) {
+    const double part = wanted[i] * static_cast<double>(left) / beyond;
+    const auto whole = static_cast<int64_t>(part);
+    shares[i] += whole;
+    given += whole;
+    remainder[i] = part - static_cast<double>(whole);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return remainder[a] > remainder[b]; });
+  for (size_t k = 0; given < left; k = (k + 1) % order.size()) {
+    if (weights[order[k]] <= 0) continue;
+    ++shares[order[k]];
+    ++given;
+  }
+  return shares;
+}
+
+Result<Layouts> ResolveLayouts(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
+                               const CostTable& costs, const LayoutSpecs& specs) {
+  return Resolver(graph, axes, cluster, costs, specs).Resolve();
+}
+
+}  // namespace placewright

@@ -1,0 +1,39 @@
+// From layouts as they are stated to one for every colocation group.
+#ifndef PLACEWRIGHT_COMPILE_LAYOUT_SPECS_H_
+#define PLACEWRIGHT_COMPILE_LAYOUT_SPECS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/cluster.h"
+#include "cost/cost_table.h"
+#include "graph/graph.h"
+#include "plan/layout.h"
+#include "plan/layout_spec.h"
+#include "sharding/named_axes.h"
+
+namespace placewright {
+
+// `total` in as many intervals as there are weights, in proportion to them: every weight above 0 gets 1 at
+// first, the rest goes by largest remainder, ties to the first. `total` >= the number of weights above 0.
+std::vector<int64_t> SharesInProportion(int64_t total, const std::vector<double>& weights);
+
+// `costs`: of the graph's ops on the cluster; the parts of model parallelism are cut by them.
+//   kPlace            the spec's one device
+//   kAllReduce        shares of the axis; the groups that do not have it are on every device
+//   kParameterServer  the same, but the groups of parameters are on the devices in turn, in the order of the
+//                     parameters
+//   kDuplicate        everything on every device
+//   kModelParallel    the groups cut by METIS into one part a device, by bytes and time
+// Errors, with the place "layouts[2].devices[0]": kField (a glob or group that there is not, an axis that
+// there is not or that splits nothing of what the spec names, shares that do not follow one another or do not
+// cover the axis, fewer samples than shares, a device twice, a group without a layout), kUnknownName (a
+// device), kBatchScaling (the batch of a step that nothing proves to follow it).
+Result<Layouts> ResolveLayouts(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
+                               const CostTable& costs, const LayoutSpecs& specs);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_LAYOUT_SPECS_H_

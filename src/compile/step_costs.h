@@ -1,0 +1,23 @@
+// What a distributed step costs: times of parts of ops on their devices, and of its collectives.
+#ifndef PLACEWRIGHT_COMPILE_STEP_COSTS_H_
+#define PLACEWRIGHT_COMPILE_STEP_COSTS_H_
+
+#include "base/result.h"
+#include "cost/communication.h"
+#include "cost/cost_model.h"
+#include "cost/cost_table.h"
+#include "plan/distributed_step.h"
+
+namespace placewright {
+
+// By the same model and the same measurements as the original's ops: an instance has the sizes of its
+// part. Overrides know instances by the names and types of the original's ops; a time that they state is
+// taken for each instance as it is, a factor for the modelled time of its part. Errors: those of
+// ModelCosts, CollectiveCosts.
+Result<CostTable> CostsOfStep(const DistributedStep& step, const Graph& original,
+                              const Communication& communication, const CostOptions& options,
+                              CostModelReport* report = nullptr);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_STEP_COSTS_H_

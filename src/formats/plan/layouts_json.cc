@@ -1,0 +1,192 @@
+#include "formats/plan/layouts_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "formats/text/file.h"
+
+namespace placewright {
+namespace {
+
+Status CheckKeys(const Json& object, const std::vector<std::string>& known,
+                 const std::string& place) {
+  for (const auto& [key, value] : object.items()) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    return MakeError(
+        ErrorCode::kField,
+        fmt::format("there is no field \"{}\"{}", Printable(key, 60), DidYouMean(key, known)),
+        place, fmt::format("The fields are {}.", fmt::join(known, ", ")));
+  }
+  return Ok();
+}
+
+Result<LayoutSpec::Device> ReadShare(const Json& json, const std::string& place) {
+  LayoutSpec::Device device;
+  if (json.is_string()) {
+    device.name = json.get<std::string>();
+    return device;
+  }
+  if (!json.is_object()) {
+    return MakeError(ErrorCode::kField, "must be a device's name, or an object with one", place);
+  }
+  PW_RETURN_IF_ERROR(CheckKeys(json, {"name", "from", "to"}, place));
+  PW_ASSIGN(device.name, GetString(json, "name", place));
+  for (const auto& [key, end] : {std::pair("from", &device.from), std::pair("to", &device.to)}) {
+    if (!json.contains(key) || json[key].is_null()) continue;
+    PW_ASSIGN(*end, GetInt(json, key, place, 0, kMaxQuantity));
+  }
+  if (device.from.has_value() != device.to.has_value()) {
+    return MakeError(ErrorCode::kField, "a share has both from and to, or neither", place,
+                     "Leave both out for equal shares.");
+  }
+  return device;
+}
+
+Result<LayoutOption> ReadOption(const Json& json, const std::string& place,
+                                const LayoutSpec& spec) {
+  if (!json.contains("option")) {
+    if (!spec.axis.empty()) return LayoutOption::kAllReduce;
+    return spec.devices.size() == 1 ? LayoutOption::kPlace : LayoutOption::kDuplicate;
+  }
+  PW_ASSIGN(const std::string text, GetString(json, "option", place));
+  std::vector<std::string> words;
+  for (const LayoutOption option : kLayoutOptions) {
+    if (text == ToString(option)) return option;
+    words.emplace_back(ToString(option));
+  }
+  return MakeError(ErrorCode::kField,
+                   fmt::format("there is no option \"{}\"{}", Printable(text, 60),
+                               DidYouMean(text, words)),
+                   place + ".option", fmt::format("The options are {}.", fmt::join(words, ", ")));
+}
+
+Result<LayoutSpec> ReadSpec(const Json& json, const std::string& place) {
+  if (!json.is_object()) return MakeError(ErrorCode::kField, "must be an object", place);
+  PW_RETURN_IF_ERROR(CheckKeys(json, {"groups", "axis", "devices", "option"}, place));
+  LayoutSpec spec;
+  PW_ASSIGN(const Json* groups, GetField(json, "groups", place));
+  if (groups->is_string()) {
+    spec.groups = groups->get<std::string>();
+  } else {
+    PW_ASSIGN(const int64_t group, AsInt(*groups, place + ".groups", 0, INT32_MAX));
+    spec.group = GroupId(static_cast<size_t>(group));
+  }
+  if (json.contains("axis") && !json["axis"].is_null()) {
+    PW_ASSIGN(spec.axis, GetString(json, "axis", place));
+  }
+  PW_ASSIGN(const Json* devices, GetArray(json, "devices", place));
+  for (size_t i = 0; i < devices->size(); ++i) {
+    PW_ASSIGN(LayoutSpec::Device device,
+              ReadShare((*devices)[i], fmt::format("{}.devices[{}]", place, i)));
+    spec.devices.push_back(std::move(device));
+  }
+  PW_ASSIGN(spec.option, ReadOption(json, place, spec));
+  return spec;
+}
+
+constexpr std::string_view kSynchronised = "synchronised", kLocal = "local";
+
+Json LayoutSpecsToJson(const LayoutSpecs& specs) {
+  Json list = Json::array();
+  for (const LayoutSpec& spec : specs) {
+    Json json;
+    if (spec.group.valid()) {
+      json["groups"] = spec.group.value();
+    } else {
+      json["groups"] = spec.groups;
+    }
+    json["axis"] = nullptr;
+    if (!spec.axis.empty()) json["axis"] = spec.axis;
+    json["devices"] = Json::array();
+    for (const LayoutSpec::Device& device : spec.devices) {
+      Json share = {{"name", device.name}, {"from", nullptr}, {"to", nullptr}};
+      if (device.from) share["from"] = *device.from;
+      if (device.to) share["to"] = *device.to;
+      json["devices"].push_back(std::move(share));
+    }
+    json["option"] = ToString(spec.option);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+}  // namespace
+
+void AddDistributionSpec(const DistributionSpec& spec, Json* object) {
+  (*object)["layouts"] = LayoutSpecsToJson(spec.layouts);
+  (*object)["fusion_bytes"] = spec.fusion.count;
+  (*object)["batch_norm"] = spec.local_batch_norm ? kLocal : kSynchronised;
+}
+
+Result<DistributionSpec> DistributionSpecFromJson(const Json& document) {
+  PW_ASSIGN(const Json* list, GetArray(document, "layouts", ""));
+  DistributionSpec spec;
+  for (const Json& json : *list) {
+    PW_ASSIGN(LayoutSpec one, ReadSpec(json, fmt::format("layouts[{}]", spec.layouts.size())));
+    spec.layouts.push_back(std::move(one));
+  }
+  if (document.contains("fusion_bytes")) {
+    PW_ASSIGN(spec.fusion, GetBytes(document, "fusion_bytes", ""));
+  }
+  if (document.contains("batch_norm")) {
+    PW_ASSIGN(const std::string text, GetString(document, "batch_norm", ""));
+    if (text != kLocal && text != kSynchronised) {
+      return MakeError(ErrorCode::kField,
+                       fmt::format("\"{}\" is no way to compute batch norms", Printable(text, 60)),
+                       "batch_norm", "It is synchronised or local.");
+    }
+    spec.local_batch_norm = text == kLocal;
+  }
+  return spec;
+}
+
+Json CommunicationToJson(const std::vector<CommunicationUse>& uses) {
+  Json list = Json::array();
+  for (const CommunicationUse& use : uses) {
+    list.push_back({{"kind", use.kind},
+                    {"algorithm", use.algorithm},
+                    {"bytes", use.bytes.count},
+                    {"time_ns", use.time.count},
+                    {"count", use.count}});
+  }
+  return list;
+}
+
+Result<std::vector<CommunicationUse>> CommunicationFromJson(const Json& document) {
+  PW_ASSIGN(const Json* list, GetArray(document, "communication", ""));
+  std::vector<CommunicationUse> uses;
+  for (const Json& json : *list) {
+    const std::string place = fmt::format("communication[{}]", uses.size());
+    CommunicationUse use;
+    PW_ASSIGN(use.kind, GetString(json, "kind", place));
+    PW_ASSIGN(use.algorithm, GetString(json, "algorithm", place));
+    PW_ASSIGN(use.bytes, GetBytes(json, "bytes", place));
+    PW_ASSIGN(use.time, GetNanos(json, "time_ns", place));
+    PW_ASSIGN(use.count, GetInt(json, "count", place, 0, kMaxQuantity));
+    uses.push_back(std::move(use));
+  }
+  return uses;
+}
+
+Result<DistributionSpec> ReadDistributionSpec(const std::string& path) {
+  PW_ASSIGN(const std::string text, ReadFile(path));
+  PW_ASSIGN(const Json document, ParseJson(text).InFile(path));
+  if (!document.is_object() || !document.contains("layouts")) {
+    Error error = MakeError(ErrorCode::kField, "the list \"layouts\" is missing", "layouts",
+                            "Give {\"layouts\": [{\"groups\": \"*\", \"axis\": \"batch\", "
+                            "\"devices\": [\"*gpu*\"]}]} or the like.");
+    error.file = path;
+    return error;
+  }
+  // Besides plans, which have much else, nothing but what is known: a misspelt field would be ignored.
+  if (!document.contains("schema")) {
+    PW_RETURN_IF_ERROR(
+        CheckKeys(document, {"layouts", "fusion_bytes", "batch_norm"}, "").InFile(path));
+  }
+  return DistributionSpecFromJson(document).InFile(path);
+}
+
+}  // namespace placewright

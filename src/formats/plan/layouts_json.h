@@ -1,0 +1,29 @@
+// Layouts as people write them by hand and plans keep them (docs/formats/layouts.md).
+#ifndef PLACEWRIGHT_FORMATS_PLAN_LAYOUTS_JSON_H_
+#define PLACEWRIGHT_FORMATS_PLAN_LAYOUTS_JSON_H_
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "formats/text/json.h"
+#include "plan/layout_spec.h"
+#include "plan/plan.h"
+
+namespace placewright {
+
+// Adds `layouts`, `fusion_bytes` and `batch_norm`.
+void AddDistributionSpec(const DistributionSpec& spec, Json* object);
+// Of an object with a list `layouts`, and perhaps `fusion_bytes` and `batch_norm`. Errors: kField with a
+// place like "layouts[2].devices[0].from"; an unknown key and an unknown option with near names.
+Result<DistributionSpec> DistributionSpecFromJson(const Json& document);
+// A file of such an object, or a plan of which they are taken. Errors name the file.
+Result<DistributionSpec> ReadDistributionSpec(const std::string& path);
+
+// [{kind, algorithm, bytes, time_ns, count}]
+Json CommunicationToJson(const std::vector<CommunicationUse>& uses);
+Result<std::vector<CommunicationUse>> CommunicationFromJson(const Json& document);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_FORMATS_PLAN_LAYOUTS_JSON_H_

@@ -1,0 +1,58 @@
+// Layouts as people, files and planners state them: which modules or groups, by which axis, on which
+// devices. compile/layout_specs.h makes layouts of them.
+#ifndef PLACEWRIGHT_PLAN_LAYOUT_SPEC_H_
+#define PLACEWRIGHT_PLAN_LAYOUT_SPEC_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/units.h"
+
+namespace placewright {
+
+// TAG's four options (sec. 4.1.1) and the plain placement.
+enum class LayoutOption : uint8_t {
+  kPlace,            // one device, everything
+  kAllReduce,        // split by the axis; what does not have it is on every device, sums are completed there
+  kParameterServer,  // split by the axis; each parameter, its state and update on one of the devices, in turn
+  kDuplicate,        // everything on every device
+  kModelParallel     // whole ops, cut into as many parts as there are devices (METIS)
+};
+inline constexpr std::array<LayoutOption, 5> kLayoutOptions = {
+    LayoutOption::kPlace, LayoutOption::kAllReduce, LayoutOption::kParameterServer,
+    LayoutOption::kDuplicate, LayoutOption::kModelParallel};
+std::string_view ToString(LayoutOption option);  // "place", "all-reduce", "parameter-server", ...
+
+struct LayoutSpec {
+  std::string groups;  // a glob over module paths (docs/constraints.md): their colocation groups
+  GroupId group;       // valid: this group alone, whatever `groups`
+  std::string axis;    // a named axis; "": none, or "batch" where the option needs one
+  struct Device {
+    std::string name;                 // or a glob, for several
+    std::optional<int64_t> from, to;  // of the axis; none on all of them: equal shares
+    friend bool operator==(const Device&, const Device&) = default;
+  };
+  std::vector<Device> devices;
+  LayoutOption option = LayoutOption::kPlace;
+  friend bool operator==(const LayoutSpec&, const LayoutSpec&) = default;
+};
+
+// Of several that name a group, the last one holds.
+using LayoutSpecs = std::vector<LayoutSpec>;
+
+// How a whole step is distributed.
+struct DistributionSpec {
+  LayoutSpecs layouts;
+  Bytes fusion;                   // all-reduces are joined up to this size; 0: none are
+  bool local_batch_norm = false;  // statistics of each part alone: another step than the original
+  friend bool operator==(const DistributionSpec&, const DistributionSpec&) = default;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_PLAN_LAYOUT_SPEC_H_

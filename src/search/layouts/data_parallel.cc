@@ -1,0 +1,344 @@
+#include "search/layouts/data_parallel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+#include "compile/layout_specs.h"
+#include "search/evaluation/plan_result.h"
+#include "search/layouts/layout_problem.h"
+
+namespace placewright {
+namespace {
+
+constexpr Bytes kHorovodFusion(int64_t{64} << 20);
+constexpr size_t kMaxGroups = 12;  // of devices: 4,095 subsets
+
+// What the step takes on every device, as far as it follows from its ops alone.
+struct DeviceTimes {
+  IdVector<DeviceId, double> split, whole;  // ns of ops that the batch splits, and of the others
+  IdVector<DeviceId, double> whole_forward_backward;
+  IdVector<DeviceId, bool> usable;  // supports every op
+
+  double Total(DeviceId device) const { return split[device] + whole[device]; }
+};
+
+DeviceTimes TimesOf(const LayoutProblem& problem) {
+  const size_t devices = problem.cluster.device_count();
+  DeviceTimes times;
+  times.split = times.whole = times.whole_forward_backward = IdVector<DeviceId, double>(devices, 0);
+  times.usable = IdVector<DeviceId, bool>(devices, true);
+  for (const OpId op : problem.graph.ops()) {
+    const bool splits = problem.axes.SplitBy(op, problem.axes.batch()).valid();
+    const bool update = problem.graph.op(op).phase == Phase::kOptimizer;
+    for (const DeviceId device : problem.cluster.devices()) {
+      if (!problem.costs.Supports(op, device)) {
+        times.usable[device] = false;
+        continue;
+      }
+      const auto time = static_cast<double>(problem.costs.time(op, device).count);
+      (splits ? times.split : times.whole)[device] += time;
+      if (!splits && !update) times.whole_forward_backward[device] += time;
+    }
+  }
+  return times;
+}
+
+struct Candidate {
+  std::vector<DeviceId> devices;
+  std::vector<int64_t> shares;  // of the batch, for each device
+  bool servers = false, proportional = false;
+  double at_least = 0;  // ns: no device is done with its own ops earlier
+};
+
+// Candidates that differ by devices of the same kinds and figures alone: the machines' groups in the order
+// of their kinds, with the figures of the routes from their first device.
+std::string SignatureOf(const Cluster& cluster, const Candidate& candidate) {
+  std::string text = fmt::format("{} {}", candidate.servers, candidate.proportional);
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < candidate.devices.size(); ++i) {
+    const DeviceId device = candidate.devices[i];
+    std::vector<std::string> routes;
+    for (const DeviceId other : candidate.devices) {
+      if (other == device) continue;
+      for (const Route* route : {&cluster.route(device, other), &cluster.route(other, device)}) {
+        std::string links;
+        for (const LinkId id : route->links) {
+          const Link& link = cluster.link(id);
+          links += fmt::format("{}/{},", link.bandwidth.count, link.latency.count);
+        }
+        routes.push_back(fmt::format("{}:{}", cluster.kind(other).name, links));
+      }
+    }
+    std::sort(routes.begin(), routes.end());
+    parts.push_back(fmt::format("{} {} {}: {}", cluster.kind(device).name,
+                                cluster.device(device).capacity.count, candidate.shares[i],
+                                fmt::join(routes, " ")));
+  }
+  std::sort(parts.begin(), parts.end());
+  return fmt::format("{}|{}", text, fmt::join(parts, "|"));
+}
+
+class DataParallel {
+ public:
+  DataParallel(const LayoutProblem& problem, const PlannerOptions& options, std::string_view name)
+      : problem_(problem), options_(options), name_(name), times_(TimesOf(problem)) {
+    result_.algorithm = name;
+    result_.space = PlanSpace::kReplicated;
+  }
+
+  Result<PlannerResult> Plan(DataParallelKind kind) {
+    PW_RETURN_IF_ERROR(CheckBatch());
+    std::vector<DeviceId> devices = Usable();
+    if (devices.empty()) {
+      return MakeError(ErrorCode::kInfeasible, "no device supports every op of the step", "",
+                       "Use another algorithm, which places ops one by one.");
+    }
+    if (kind == DataParallelKind::kBest) return PlanBest(devices);
+    std::sort(devices.begin(), devices.end());
+    Candidate candidate = MakeCandidate(std::move(devices), kind == DataParallelKind::kProportional,
+                                        kind == DataParallelKind::kServers);
+    DistributionSpec spec = SpecOf(candidate);
+    if (kind == DataParallelKind::kHorovod) spec.fusion = kHorovodFusion;
+    PW_RETURN_IF_ERROR(Try(candidate, std::move(spec)));
+    return std::move(result_);
+  }
+
+ private:
+  int64_t batch() const { return problem_.axes.axis(problem_.axes.batch()).size; }
+
+  Status CheckBatch() const {
+    if (problem_.axes.batch().valid()) return Ok();
+    const BatchScaling* const scaling = problem_.graph.batch_scaling();
+    return MakeError(ErrorCode::kBatchScaling,
+                     scaling != nullptr && !scaling->reason.empty()
+                         ? fmt::format("the batch cannot be split: {}", scaling->reason)
+                         : "the batch cannot be split: nothing proves how the step follows it",
+                     "", "Record the step with `placewright capture`, which proves it.");
+  }
+
+  // GPUs, or all devices where there are none; the fastest first.
+  std::vector<DeviceId> Usable() const {
+    std::vector<DeviceId> gpus, all;
+    for (const DeviceId device : problem_.cluster.devices()) {
+      if (!times_.usable[device]) continue;
+      all.push_back(device);
+      if (problem_.cluster.kind(device).device_class != DeviceClass::kCpu) gpus.push_back(device);
+    }
+    return gpus.empty() ? all : gpus;
+  }
+
+  void FastestFirst(std::vector<DeviceId>& devices) const {
+    std::stable_sort(devices.begin(), devices.end(), [&](DeviceId a, DeviceId b) {
+      return times_.Total(a) < times_.Total(b);
+    });
+  }
+
+  // `devices` ascending. No more of them than samples.
+  Candidate MakeCandidate(std::vector<DeviceId> devices, bool proportional, bool servers) {
+    Candidate candidate;
+    candidate.proportional = proportional;
+    candidate.servers = servers;
+    if (static_cast<int64_t>(devices.size()) > batch()) {
+      NoteOnce(fmt::format("{} has {} for {}: the fastest have one each", name_,
+                           CountOf(batch(), "sample"),
+                           CountOf(static_cast<int64_t>(devices.size()), "device")));
+      FastestFirst(devices);
+      devices.resize(static_cast<size_t>(batch()));
+      std::sort(devices.begin(), devices.end());
+    }
+    std::vector<double> weights;
+    for (const DeviceId device : devices) {
+      weights.push_back(proportional ? 1 / std::max(1.0, times_.Total(device)) : 1);
+    }
+    candidate.devices = std::move(devices);
+    candidate.shares = SharesInProportion(batch(), weights);
+    for (size_t i = 0; i < candidate.devices.size(); ++i) {
+      const DeviceId device = candidate.devices[i];
+      const double share =
+          static_cast<double>(candidate.shares[i]) / static_cast<double>(batch());
+      candidate.at_least = std::max(
+          candidate.at_least,
+          times_.split[device] * share +
+              (servers ? times_.whole_forward_backward[device] : times_.whole[device]));
+    }
+    return candidate;
+  }
+
+  DistributionSpec SpecOf(const Candidate& candidate) const {
+    DistributionSpec spec;
+    spec.local_batch_norm = problem_.local_batch_norm;
+    LayoutSpec one;
+    one.groups = "*";
+    const Cluster& cluster = problem_.cluster;
+    if (candidate.devices.size() == 1) {
+      one.devices = {{cluster.device(candidate.devices.front()).name, std::nullopt, std::nullopt}};
+      spec.layouts = {one};
+      return spec;
+    }
+    one.axis = "batch";
+    one.option = candidate.servers ? LayoutOption::kParameterServer : LayoutOption::kAllReduce;
+    int64_t from = 0;
+    for (size_t i = 0; i < candidate.devices.size(); ++i) {
+      one.devices.push_back(
+          {cluster.device(candidate.devices[i]).name, from, from + candidate.shares[i]});
+      from += candidate.shares[i];
+    }
+    spec.layouts = {one};
+    return spec;
+  }
+
+  Status Try(const Candidate& candidate, DistributionSpec spec) {
+    PW_ASSIGN(const Evaluation evaluation, EvaluateLayouts(problem_, spec));
+    ++result_.iterations;
+    const Score score = evaluation.score();
+    if (!result_.layouts || score < best_) {
+      best_ = score;
+      result_.layouts = std::move(spec);
+      result_.feasible = evaluation.feasible;
+      result_.step_time = evaluation.step_time;
+      result_.over = evaluation.TotalOver();
+      result_.devices.clear();
+      for (const DeviceId device : candidate.devices) {
+        result_.devices.push_back(problem_.cluster.device(device).name);
+      }
+      if (evaluation.feasible) Found();
+    }
+    Report();
+    return Ok();
+  }
+
+  void Found() {
+    const double seconds = SecondsSince(options_.started);
+    if (!result_.first_feasible_seconds) result_.first_feasible_seconds = seconds;
+    result_.history.push_back({result_.iterations, seconds, result_.step_time, result_.algorithm});
+  }
+
+  void Report() const {
+    if (!options_.progress) return;
+    options_.progress({name_, result_.iterations, result_.step_time, result_.feasible});
+  }
+
+  void NoteOnce(std::string note) {
+    std::vector<std::string>& notes = result_.notes;
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) {
+      notes.push_back(std::move(note));
+    }
+  }
+
+  // The groups of usable devices; where there are too many, those with the fastest devices.
+  std::vector<std::vector<DeviceId>> Groups(const std::vector<DeviceId>& devices) {
+    std::vector<std::vector<DeviceId>> groups;
+    for (const DeviceGroup& group : problem_.cluster.groups()) {
+      std::vector<DeviceId> usable;
+      for (const DeviceId device : group.devices) {
+        const bool is = std::find(devices.begin(), devices.end(), device) != devices.end();
+        if (is) usable.push_back(device);
+      }
+      if (!usable.empty()) groups.push_back(std::move(usable));
+    }
+    if (groups.size() <= kMaxGroups) return groups;
+    NoteOnce(fmt::format("{} looks at the {} fastest of {} device groups", name_, kMaxGroups,
+                         groups.size()));
+    std::stable_sort(groups.begin(), groups.end(), [&](const auto& a, const auto& b) {
+      return times_.Total(a.front()) < times_.Total(b.front());
+    });
+    groups.resize(kMaxGroups);
+    return groups;
+  }
+
+  // Every subset, the fastest possible first, until none that is left can be faster than the best.
+  Result<PlannerResult> PlanBest(const std::vector<DeviceId>& devices) {
+    const std::vector<std::vector<DeviceId>> groups = Groups(devices);
+    std::vector<Candidate> candidates;
+    std::set<std::string> seen;
+    for (uint32_t subset = 1; subset < (1U << groups.size()); ++subset) {
+      std::vector<DeviceId> chosen;
+      for (size_t g = 0; g < groups.size(); ++g) {
+        if ((subset >> g & 1U) != 0) chosen.insert(chosen.end(), groups[g].begin(), groups[g].end());
+      }
+      std::sort(chosen.begin(), chosen.end());
+      for (const bool proportional : {false, true}) {
+        for (const bool servers : {false, true}) {
+          Candidate candidate = MakeCandidate(chosen, proportional, servers);
+          if (seen.insert(SignatureOf(problem_.cluster, candidate)).second) {
+            candidates.push_back(std::move(candidate));
+          }
+        }
+      }
+    }
+    std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+      return a.at_least < b.at_least;
+    });
+    for (const Candidate& candidate : candidates) {
+      const bool hopeless =
+          result_.feasible && candidate.at_least >= static_cast<double>(best_.step_time);
+      if (hopeless) break;
+      if (result_.layouts && options_.budget.Expired()) {
+        result_.cut_short = true;
+        NoteOnce(fmt::format("{} was ended after {} of {} candidates", name_, result_.iterations,
+                             candidates.size()));
+        break;
+      }
+      PW_RETURN_IF_ERROR(Try(candidate, SpecOf(candidate)));
+    }
+    return std::move(result_);
+  }
+
+  const LayoutProblem& problem_;
+  const PlannerOptions& options_;
+  const std::string_view name_;
+  const DeviceTimes times_;
+  PlannerResult result_;
+  Score best_;
+};
+
+}  // namespace
+
+std::string_view DataParallelPlanner::name() const {
+  switch (kind_) {
+    case DataParallelKind::kEven: return "data-parallel";
+    case DataParallelKind::kProportional: return "data-parallel-p";
+    case DataParallelKind::kServers: return "data-parallel-ps";
+    case DataParallelKind::kHorovod: return "horovod";
+    case DataParallelKind::kBest: return "data-parallel-best";
+  }
+  return "";
+}
+
+std::string_view DataParallelPlanner::description() const {
+  switch (kind_) {
+    case DataParallelKind::kEven: return "all GPUs, equal shares of the batch, AllReduce";
+    case DataParallelKind::kProportional:
+      return "all GPUs, shares of the batch in proportion to speed, AllReduce";
+    case DataParallelKind::kServers:
+      return "all GPUs, equal shares of the batch, parameter servers";
+    case DataParallelKind::kHorovod:
+      return "all GPUs, equal shares, gradients reduced in buckets (Sergeev and Del Balso, 2018)";
+    case DataParallelKind::kBest:
+      return "data parallelism on the best subset of device groups, shares and synchronisation";
+  }
+  return "";
+}
+
+Result<PlannerResult> DataParallelPlanner::Plan(const Problem& problem, Evaluator&,
+                                                const PlannerOptions& options) const {
+  if (problem.layouts == nullptr) {
+    return MakeError(ErrorCode::kUsage, fmt::format("{} splits ops, which is not allowed", name()),
+                     "", "Give --space replicated.");
+  }
+  if (!problem.constraints.Empty()) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("{} puts every op on all of its devices: --pin, --forbid and "
+                                 "--colocate cannot be used with it",
+                                 name()),
+                     "", "Leave them out, or write layouts by hand (--layouts).");
+  }
+  return DataParallel(*problem.layouts, options, name()).Plan(kind_);
+}
+
+}  // namespace placewright

@@ -1,0 +1,44 @@
+// Data parallelism as planners: the whole step on several devices, each with its share of the samples.
+//
+//   data-parallel       all GPUs, equal shares; every gradient is reduced by an AllReduce when it is ready
+//   data-parallel-p     shares in proportion to speed: 1 / time of the step there (TAG's DP-NCCL-P)
+//   data-parallel-ps    equal shares; each parameter is on one of the devices, in turn (TAG's DP-PS)
+//   horovod             equal shares; gradients that are ready one after the other are reduced together, up
+//                       to 64 MiB at a time (Sergeev and Del Balso, arXiv:1802.05799, 2018, sec. 4.3)
+//   data-parallel-best  the best over all subsets of device groups (Cluster::groups), AllReduce or
+//                       parameter servers, equal or proportional shares
+//
+// Without GPUs, all devices. With fewer samples than devices the fastest ones have one each, as a note says.
+// Deviation from TAG sec. 5.2: there, baselines use all devices; a slow one holds all others up.
+#ifndef PLACEWRIGHT_SEARCH_LAYOUTS_DATA_PARALLEL_H_
+#define PLACEWRIGHT_SEARCH_LAYOUTS_DATA_PARALLEL_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "search/planner.h"
+
+namespace placewright {
+
+enum class DataParallelKind : uint8_t { kEven, kProportional, kServers, kHorovod, kBest };
+
+class DataParallelPlanner : public Planner {
+ public:
+  explicit DataParallelPlanner(DataParallelKind kind) : kind_(kind) {}
+
+  std::string_view name() const override;
+  std::string_view description() const override;
+  PlanSpace space() const override { return PlanSpace::kReplicated; }
+  bool iterative() const override { return false; }
+  // Errors: kUsage (a problem without layouts; constraints, which these plans have no room for),
+  // kBatchScaling (nothing proves how the step follows its batch), those of CompileStep.
+  Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
+                             const PlannerOptions& options) const override;
+
+ private:
+  DataParallelKind kind_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_LAYOUTS_DATA_PARALLEL_H_
