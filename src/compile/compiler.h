@@ -21,16 +21,13 @@
 #include "base/result.h"
 #include "cluster/cluster.h"
 #include "compile/tensor_state.h"
+#include "cost/communication/collective_kind.h"
 #include "graph/graph.h"
 #include "plan/layout.h"
 #include "plan/placement.h"
 #include "sharding/named_axes.h"
 
 namespace placewright {
-
-// What a collective of the compiled graph does.
-enum class CollectiveKind : uint8_t { kAllReduce, kAllGather };
-std::string_view ToString(CollectiveKind kind);  // "all-reduce", ...
 
 struct DistributedStep {
   Graph graph;

@@ -105,12 +105,4 @@ Value IntegerList(const std::vector<int64_t>& numbers) {
   return Value(list);
 }
 
-std::string_view ToString(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::kAllReduce: return "all-reduce";
-    case CollectiveKind::kAllGather: return "all-gather";
-  }
-  return "?";
-}
-
 }  // namespace placewright
