@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "cluster/cluster.h"
+#include "cost/communication/measured_collectives.h"
 #include "cost/cost_table.h"
 #include "cost/measured_costs.h"
 #include "cost/precision.h"
@@ -46,6 +47,7 @@ struct CostOptions {
   std::string profile = "default";
   std::vector<CostOverride> overrides;   // win over the others; later lines win
   std::vector<MeasuredDevice> measured;  // win over the model
+  std::vector<MeasuredCollectives> measured_collectives;
   FloatPrecision precision = FloatPrecision::kPyTorch;
   // Of a compiled step: where each op is; its times elsewhere stay unsupported. Must outlive the call.
   const IdVector<OpId, DeviceId>* devices = nullptr;

@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "base/units.h"
 #include "cluster/cluster.h"
+#include "cost/communication/collective_kind.h"
 
 namespace placewright {
 
@@ -54,6 +55,8 @@ class CostTable {
   struct CollectiveCost {
     Nanos time;
     std::vector<LinkId> links;  // distinct; may be none
+    CollectiveAlgorithm algorithm = CollectiveAlgorithm::kNone;  // kNone: not known, or nothing moves
+    CostSource source = CostSource::kGiven;
   };
   const IdVector<CollectiveId, CollectiveCost>& collectives() const { return collectives_; }
 

@@ -66,6 +66,10 @@ std::string_view ToString(OpClass op_class) {
 const WorkRow* FindWorkRow(std::string_view type) {
   if (type.starts_with("aten.")) return FindAtenRow(type.substr(5));
   if (type.starts_with("tf.")) return Find(TensorflowRows(), type.substr(3));
+  if (type.starts_with("placewright.")) {
+    const std::string_view name = type.substr(12);
+    return Find(PlacewrightRows(), name.substr(0, name.find('.')));
+  }
   return FindOnnxRow(type);
 }
 

@@ -413,5 +413,33 @@ TEST(Work, ComputeDTypeIsTheFirstFloatingOne) {
   EXPECT_EQ(ComputeDType(graph, OpId(0)), DType::kF16);
 }
 
+// What compiled steps are put together with: 4-byte elements, derived by hand.
+TEST(Work, PartsOfCompiledSteps) {
+  // Rows [2, 4) of [8 16]: 32 elements are read and written.
+  const Work split = OneOp("placewright.split.default").Input({8, 16}).Output({2, 16}).Get();
+  EXPECT_EQ(split.bytes_read, Bytes(128));
+  EXPECT_EQ(split.bytes_written, Bytes(128));
+  const Work concat =
+      OneOp("placewright.concat.default").Input({2, 16}).Input({6, 16}).Output({8, 16}).Get();
+  EXPECT_EQ(concat.bytes_read, Bytes(512));
+  EXPECT_EQ(concat.bytes_written, Bytes(512));
+  // Three parts: two additions for each of 128 elements.
+  const Work sum = OneOp("placewright.add_n.default")
+                       .Input({8, 16})
+                       .Input({8, 16})
+                       .Input({8, 16})
+                       .Output({8, 16})
+                       .Get();
+  EXPECT_EQ(sum.bytes_read, Bytes(3 * 512));
+  EXPECT_EQ(sum.flops, 256);
+  for (const char* const type : {"all_reduce", "all_gather", "reduce_scatter", "broadcast"}) {
+    const Work member =
+        OneOp(std::string("placewright.") + type + ".default").Input({8, 16}).Output({8, 16}).Get();
+    EXPECT_EQ(member.bytes_read + member.bytes_written, Bytes(0)) << type;
+    EXPECT_EQ(member.flops, 0) << type;
+    EXPECT_TRUE(member.known) << type;
+  }
+}
+
 }  // namespace
 }  // namespace placewright

@@ -37,8 +37,9 @@ std::span<const WorkRow> AtenElementwiseRows();
 std::span<const WorkRow> AtenDataRows();
 std::span<const WorkRow> OnnxMathRows();
 std::span<const WorkRow> OnnxDataRows();
-std::span<const WorkRow> ContribRows();     // com.microsoft and ai.onnx.ml
-std::span<const WorkRow> TensorflowRows();  // "tf." types of GraphDefs
+std::span<const WorkRow> ContribRows();      // com.microsoft and ai.onnx.ml
+std::span<const WorkRow> TensorflowRows();   // "tf." types of GraphDefs
+std::span<const WorkRow> PlacewrightRows();  // "placewright." types of compiled steps
 
 // Traffic rules (traffic_rules.cc).
 void Streaming(const OpView& op, const WorkRow& row, Work& work);  // reads all, writes all

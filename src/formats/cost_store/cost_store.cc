@@ -293,11 +293,39 @@ Status CostStore::Put(const std::vector<MeasuredDevice>& devices,
     }
     return Ok();
   };
+  return Transact(put);
+}
+
+Status CostStore::Transact(const std::function<Status()>& put) {
   PW_RETURN_IF_ERROR(database_->Execute("BEGIN IMMEDIATE", ErrorCode::kFileUnwritable));
   Status status = put();
   if (status.ok()) status = database_->Execute("COMMIT", ErrorCode::kFileUnwritable);
   if (!status.ok()) sqlite3_exec(database_->handle, "ROLLBACK", nullptr, nullptr, nullptr);
   return status;
+}
+
+Status CostStore::PutCollectives(const std::vector<MeasuredCollectives>& collectives) {
+  for (const MeasuredCollectives& one : collectives) {
+    for (const MeasuredCollective& size : one.sizes) {
+      for (const int64_t number : {size.bytes.count, size.time.count, size.runs}) {
+        if (number < 0 || number >= kMaxQuantity) {
+          return MakeError(ErrorCode::kField, "a number of it is impossible",
+                           "collective " + Printable(one.devices, 120));
+        }
+      }
+    }
+  }
+  return Transact([&]() -> Status {
+    Statement add(database_->handle, "INSERT OR REPLACE INTO collective VALUES (?, ?, ?, ?, ?)");
+    for (const MeasuredCollectives& one : collectives) {
+      for (const MeasuredCollective& size : one.sizes) {
+        const int code =
+            add.Run(one.backend, one.devices, size.bytes.count, size.time.count, size.runs);
+        if (code != SQLITE_DONE) return database_->Fail(code, ErrorCode::kFileUnwritable);
+      }
+    }
+    return Ok();
+  });
 }
 
 Result<std::vector<MeasuredDevice>> CostStore::Read(const std::string& kind, int64_t cores) const {
@@ -369,6 +397,28 @@ Result<std::vector<MeasuredTransfers>> CostStore::ReadTransfers(const std::strin
   }
   if (code != SQLITE_DONE) return database_->Fail(code, ErrorCode::kFileUnreadable);
   return pairs;
+}
+
+Result<std::vector<MeasuredCollectives>> CostStore::ReadCollectives(
+    const std::string& backend) const {
+  std::vector<MeasuredCollectives> all;
+  if (database_->empty) return all;
+  Statement rows(database_->handle,
+                 "SELECT devices, bytes, time, runs FROM collective WHERE backend = ? ORDER BY "
+                 "devices, bytes");
+  int code = rows.Run(backend);
+  for (; code == SQLITE_ROW; code = rows.Next()) {
+    const std::string devices = rows.Text(0);
+    for (const int column : {1, 2, 3}) {
+      if (rows.Int(column) < 0 || rows.Int(column) >= kMaxQuantity) {
+        return database_->Impossible(devices);
+      }
+    }
+    if (all.empty() || all.back().devices != devices) all.push_back({backend, devices, {}});
+    all.back().sizes.push_back({Bytes(rows.Int(1)), Nanos(rows.Int(2)), rows.Int(3)});
+  }
+  if (code != SQLITE_DONE) return database_->Fail(code, ErrorCode::kFileUnreadable);
+  return all;
 }
 
 }  // namespace placewright

@@ -3,11 +3,13 @@
 #ifndef PLACEWRIGHT_FORMATS_COST_STORE_COST_STORE_H_
 #define PLACEWRIGHT_FORMATS_COST_STORE_COST_STORE_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "cost/communication/measured_collectives.h"
 #include "cost/measured_links.h"
 
 namespace placewright {
@@ -28,16 +30,22 @@ class CostStore {
   // kFileCorrupt, kField (a number that Read would refuse).
   Status Put(const std::vector<MeasuredDevice>& devices,
              const std::vector<MeasuredTransfers>& transfers);
+  // The same for collectives: what was measured before with the same backend, devices and bytes is
+  // replaced.
+  Status PutCollectives(const std::vector<MeasuredCollectives>& collectives);
 
   // Of the LibTorch and BLAS that were measured last, and what was imported from traces; newest first.
   // Errors: kFileUnreadable, kFileCorrupt.
   Result<std::vector<MeasuredDevice>> Read(const std::string& kind, int64_t cores) const;
   Result<std::vector<MeasuredTransfers>> ReadTransfers(const std::string& kind,
                                                        int64_t cores) const;
+  // What a backend ("nccl", "gloo") was measured with, by devices. Errors: as Read.
+  Result<std::vector<MeasuredCollectives>> ReadCollectives(const std::string& backend) const;
 
  private:
   struct Database;
   explicit CostStore(std::unique_ptr<Database> database);
+  Status Transact(const std::function<Status()>& put);  // all of it, or nothing
   std::unique_ptr<Database> database_;
 };
 

@@ -194,6 +194,7 @@ TEST_F(CostStoreFile, AStoreThatWasNeverFilledIsEmpty) {
   ASSERT_TRUE(empty.ok()) << empty.error().ToString();
   EXPECT_TRUE(empty.value().Read("worker", 1).Take().empty());
   EXPECT_TRUE(empty.value().ReadTransfers("worker", 1).Take().empty());
+  EXPECT_TRUE(empty.value().ReadCollectives("gloo").Take().empty());
   EXPECT_TRUE(Open().Take().Put({{On(), {StoredOp("neg", 100)}}}, {}).ok());
   EXPECT_EQ(Open(false).Take().Read("worker", 1).Take().size(), 1u);
 }
@@ -202,6 +203,36 @@ TEST_F(CostStoreFile, ImpossibleNumbersAreRefused) {
   ASSERT_TRUE(Open().Take().Put({{On(), {StoredOp("neg", 100)}}}, {}).ok());
   Sql("UPDATE op SET time = -1");
   EXPECT_EQ(Open(false).Take().Read("worker", 1).error().code, ErrorCode::kFileCorrupt);
+}
+
+TEST_F(CostStoreFile, KeepsCollectives) {
+  const std::string pair = "all-reduce 2xworker:1/1", four = "all-reduce 4xworker:1/1";
+  {
+    CostStore store = Open().Take();
+    ASSERT_TRUE(store
+                    .PutCollectives(
+                        {{"gloo", four, {{Bytes(4096), Nanos(90), 5}}},
+                         {"gloo", pair, {{Bytes(2048), Nanos(70), 5}, {Bytes(1024), Nanos(50), 6}}},
+                         {"nccl", pair, {{Bytes(1024), Nanos(7), 8}}}})
+                    .ok());
+    ASSERT_TRUE(store.PutCollectives({{"gloo", pair, {{Bytes(2048), Nanos(60), 9}}}}).ok());
+    const Status negative = store.PutCollectives(
+        {{"gloo", pair, {{Bytes(512), Nanos(1), 1}, {Bytes(256), Nanos(-1), 1}}}});
+    EXPECT_EQ(negative.error().code, ErrorCode::kField);
+  }
+  const CostStore store = Open(/*create=*/false).Take();
+  const std::vector<MeasuredCollectives> gloo = store.ReadCollectives("gloo").Take();
+  ASSERT_EQ(gloo.size(), 2u);
+  EXPECT_EQ(gloo[0].devices, pair);
+  ASSERT_EQ(gloo[0].sizes.size(), 2u);  // ascending; the newer time; nothing of what was refused
+  EXPECT_EQ(gloo[0].sizes[0].bytes, Bytes(1024));
+  EXPECT_EQ(gloo[0].sizes[1].time, Nanos(60));
+  EXPECT_EQ(gloo[0].sizes[1].runs, 9);
+  EXPECT_EQ(gloo[1].devices, four);
+  EXPECT_EQ(store.ReadCollectives("nccl").Take().size(), 1u);
+  EXPECT_TRUE(store.ReadCollectives("mpi").Take().empty());
+  Sql("UPDATE collective SET time = -1");
+  EXPECT_EQ(Open(false).Take().ReadCollectives("gloo").error().code, ErrorCode::kFileCorrupt);
 }
 
 // A page in the middle is overwritten: reading says so, and the file stays as it is.

@@ -249,7 +249,9 @@ void AppendCollectiveCost(std::string& out, const CostTable::CollectiveCost& cos
                           const std::string& name, const Cluster& cluster) {
   out += "{\"name\":";
   AppendJson(out, name);
-  fmt::format_to(std::back_inserter(out), ",\"time_ns\":{},\"links\":[", cost.time.count);
+  fmt::format_to(std::back_inserter(out),
+                 R"(,"time_ns":{},"algorithm":"{}","source":"{}","links":[)", cost.time.count,
+                 ToString(cost.algorithm), ToString(cost.source));
   const char* separator = "";
   for (const LinkId link : cost.links) {
     out += std::exchange(separator, ",");
@@ -270,6 +272,15 @@ Result<CostTable::CollectiveCost> ReadCollectiveCost(const Json& object, const s
   }
   CostTable::CollectiveCost cost;
   PW_ASSIGN(cost.time, GetNanos(object, "time_ns", place));
+  PW_ASSIGN(const std::string algorithm, GetString(object, "algorithm", place));
+  for (const CollectiveAlgorithm one : kCollectiveAlgorithms) {
+    if (algorithm == ToString(one)) cost.algorithm = one;
+  }
+  if (algorithm != ToString(cost.algorithm)) {
+    return MakeError(ErrorCode::kField, "is no algorithm of collectives", place + ".algorithm");
+  }
+  PW_ASSIGN(const Json* source, GetField(object, "source", place));
+  PW_ASSIGN(cost.source, AsSource(*source, place + ".source"));
   PW_ASSIGN(const Json* links, GetArray(object, "links", place));
   for (size_t i = 0; i < links->size(); ++i) {
     const std::string here = fmt::format("{}.links[{}]", place, i);

@@ -1,0 +1,33 @@
+#include "cost/communication/collective_kind.h"
+
+namespace placewright {
+
+std::string_view ToString(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce: return "all-reduce";
+    case CollectiveKind::kAllGather: return "all-gather";
+    case CollectiveKind::kReduceScatter: return "reduce-scatter";
+    case CollectiveKind::kBroadcast: return "broadcast";
+  }
+  return "?";
+}
+
+std::optional<CollectiveKind> CollectiveKindOf(std::string_view op_type) {
+  if (op_type == "placewright.all_reduce.default") return CollectiveKind::kAllReduce;
+  if (op_type == "placewright.all_gather.default") return CollectiveKind::kAllGather;
+  if (op_type == "placewright.reduce_scatter.default") return CollectiveKind::kReduceScatter;
+  if (op_type == "placewright.broadcast.default") return CollectiveKind::kBroadcast;
+  return std::nullopt;
+}
+
+std::string_view ToString(CollectiveAlgorithm algorithm) {
+  switch (algorithm) {
+    case CollectiveAlgorithm::kNone: return "none";
+    case CollectiveAlgorithm::kRing: return "ring";
+    case CollectiveAlgorithm::kTree: return "tree";
+    case CollectiveAlgorithm::kHierarchical: return "hierarchical";
+  }
+  return "?";
+}
+
+}  // namespace placewright

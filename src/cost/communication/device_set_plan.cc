@@ -1,0 +1,232 @@
+#include "cost/communication/device_set_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace placewright {
+namespace {
+
+constexpr std::array kWays = {CollectiveAlgorithm::kRing, CollectiveAlgorithm::kTree,
+                              CollectiveAlgorithm::kHierarchical};
+
+double CeilOf(double bytes, double parts) { return std::ceil(bytes / parts); }
+
+// Holders of slices are the first `slices` devices of each machine.
+std::vector<RoundTransfer> HandsOf(const std::vector<DeviceId>& machine, size_t slices) {
+  std::vector<RoundTransfer> transfers;
+  for (size_t other = slices; other < machine.size(); ++other) {
+    for (size_t holder = 0; holder < slices; ++holder) {
+      transfers.push_back({machine[other], machine[holder]});
+    }
+  }
+  return transfers;
+}
+
+std::vector<RoundTransfer> Backwards(std::vector<RoundTransfer> transfers) {
+  for (RoundTransfer& transfer : transfers) std::swap(transfer.from, transfer.to);
+  return transfers;
+}
+
+}  // namespace
+
+DeviceSetPlan::DeviceSetPlan(const Cluster& cluster, std::vector<DeviceId> devices)
+    : devices_(std::move(devices)) {
+  if (devices_.size() < 2) return;
+  rings_ = ParallelRings(cluster, devices_);
+  ring_ = RingRound(cluster, rings_);
+  PlanTrees(cluster);
+  const Machines machines = MachinesOf(cluster, devices_);
+  if (machines.size() > 1 && machines.size() < devices_.size()) PlanMachines(cluster, machines);
+  for (const CollectiveKind kind : kCollectiveKinds) {
+    for (const CollectiveAlgorithm way : kWays) {
+      links_[static_cast<size_t>(kind)][static_cast<size_t>(way)] = CollectLinks(way, kind);
+    }
+  }
+}
+
+void DeviceSetPlan::PlanTrees(const Cluster& cluster) {
+  const std::vector<DeviceId>& order = rings_.front().order;
+  const size_t n = order.size();
+  trees_ = MakeTrees(cluster, order);
+  for (size_t distance = 1; distance < n; distance *= 2) {
+    std::vector<RoundTransfer> transfers;
+    for (size_t i = 0; i < n; ++i) transfers.push_back({order[i], order[(i + distance) % n]});
+    bruck_.push_back(
+        {Round(cluster, transfers), static_cast<int>(std::min(distance, n - distance))});
+  }
+}
+
+void DeviceSetPlan::PlanMachines(const Cluster& cluster, const Machines& machines) {
+  size_t slices = devices_.size();
+  std::vector<DeviceId> leaders;
+  for (const std::vector<DeviceId>& machine : machines) {
+    slices = std::min(slices, machine.size());
+    leaders.push_back(machine.front());
+  }
+  slices_ = static_cast<int>(slices);
+  for (const std::vector<DeviceId>& machine : machines) {
+    const std::vector<RoundTransfer> hands = HandsOf(machine, slices);
+    machines_.push_back({static_cast<int>(machine.size()),
+                         RingRound(cluster, ParallelRings(cluster, machine)), Round(cluster, hands),
+                         Round(cluster, Backwards(hands))});
+  }
+  // The machines in the order of the best ring through their first devices, for every slice.
+  const Ring over = BestRing(cluster, leaders, AllCapacities(cluster));
+  leader_trees_ = MakeTrees(cluster, over.order);
+  std::vector<RoundTransfer> steps;
+  std::vector<std::vector<DeviceId>> orders(slices);
+  for (size_t slice = 0; slice < slices; ++slice) {
+    for (const DeviceId leader : over.order) {
+      const auto machine = std::find_if(machines.begin(), machines.end(),
+                                        [&](const auto& m) { return m.front() == leader; });
+      orders[slice].push_back((*machine)[slice]);
+    }
+    for (size_t i = 0; i < machines.size(); ++i) {
+      steps.push_back({orders[slice][i], orders[slice][(i + 1) % machines.size()]});
+    }
+  }
+  across_ring_ = Round(cluster, steps);
+  across_trees_ = MakeTrees(cluster, orders);
+}
+
+double DeviceSetPlan::RingNanos(const CollectiveRequest& request) const {
+  const double n = static_cast<double>(devices_.size());
+  switch (request.kind) {
+    case CollectiveKind::kAllReduce:
+      return 2 * (n - 1) * ring_.NanosFor(CeilOf(static_cast<double>(request.whole.count), n));
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+      return (n - 1) * ring_.NanosFor(static_cast<double>(request.largest_piece.count));
+    case CollectiveKind::kBroadcast:
+      return PipelineNanos(ring_, static_cast<int>(devices_.size()) - 1,
+                           static_cast<double>(request.whole.count));
+  }
+  return 0;
+}
+
+double DeviceSetPlan::TreeNanos(const CollectiveRequest& request) const {
+  switch (request.kind) {
+    case CollectiveKind::kAllReduce:
+      return PipelineNanos(trees_.both, 2 * trees_.depth, static_cast<double>(request.whole.count));
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter: {
+      double time = 0;
+      for (const BruckRound& round : bruck_) {
+        time +=
+            round.round.NanosFor(round.pieces * static_cast<double>(request.largest_piece.count));
+      }
+      return time;
+    }
+    case CollectiveKind::kBroadcast:
+      return PipelineNanos(trees_.down, trees_.depth, static_cast<double>(request.whole.count));
+  }
+  return 0;
+}
+
+double DeviceSetPlan::InsideMachines(double bytes) const {
+  double time = 0;
+  for (const Machine& machine : machines_) {
+    const double k = machine.devices;
+    const double inside = (k - 1) * machine.ring.NanosFor(CeilOf(bytes, k));
+    time = std::max(time, inside + machine.HandsNanos(CeilOf(bytes, k * slices_)));
+  }
+  return time;
+}
+
+double DeviceSetPlan::Broadcast(double bytes) const {
+  double inside = 0;
+  for (const Machine& machine : machines_) {
+    if (machine.devices == 1) continue;
+    inside = std::max(inside, PipelineNanos(machine.ring, machine.devices - 1, bytes));
+  }
+  return PipelineNanos(leader_trees_.down, leader_trees_.depth, bytes) + inside;
+}
+
+double DeviceSetPlan::HierarchicalNanos(const CollectiveRequest& request) const {
+  if (machines_.empty()) return std::numeric_limits<double>::infinity();
+  const double bytes = static_cast<double>(EvenBytes(request).count);
+  const double machines = static_cast<double>(machines_.size());
+  if (request.kind == CollectiveKind::kBroadcast) return Broadcast(bytes);
+  if (request.kind == CollectiveKind::kAllReduce) {
+    const double slice = CeilOf(bytes, slices_);
+    const double ring = 2 * (machines - 1) * across_ring_.NanosFor(CeilOf(slice, machines));
+    const double tree = PipelineNanos(across_trees_.both, 2 * across_trees_.depth, slice);
+    return 2 * InsideMachines(bytes) + std::min(ring, tree);
+  }
+  // The largest machine's pieces, in slices, go round; its devices first hand theirs to the holders.
+  double piece = 0, hands = 0;
+  for (const Machine& machine : machines_) {
+    const double own = static_cast<double>(request.largest_piece.count);
+    piece = std::max(piece, CeilOf(own * machine.devices, slices_));
+    hands = std::max(hands, machine.HandsNanos(CeilOf(own, slices_)));
+  }
+  return hands + (machines - 1) * across_ring_.NanosFor(piece) + InsideMachines(bytes);
+}
+
+Bytes DeviceSetPlan::EvenBytes(const CollectiveRequest& request) const {
+  if (request.kind == CollectiveKind::kAllReduce || request.kind == CollectiveKind::kBroadcast) {
+    return request.whole;
+  }
+  return Bytes(
+      SaturatingMultiply(request.largest_piece.count, static_cast<int64_t>(devices_.size())));
+}
+
+double DeviceSetPlan::NanosOf(CollectiveAlgorithm algorithm,
+                              const CollectiveRequest& request) const {
+  switch (algorithm) {
+    case CollectiveAlgorithm::kNone: break;
+    case CollectiveAlgorithm::kRing: return RingNanos(request);
+    case CollectiveAlgorithm::kTree: return TreeNanos(request);
+    case CollectiveAlgorithm::kHierarchical: return HierarchicalNanos(request);
+  }
+  return 0;
+}
+
+DeviceSetPlan::Choice DeviceSetPlan::Fastest(const CollectiveRequest& request) const {
+  if (devices_.size() < 2 || EvenBytes(request) <= Bytes(0)) return {};
+  double fastest = std::numeric_limits<double>::infinity();
+  Choice choice;
+  for (const CollectiveAlgorithm way : kWays) {
+    const double time = NanosOf(way, request);
+    if (time >= fastest) continue;
+    fastest = time;
+    choice.algorithm = way;
+  }
+  choice.time = fastest < static_cast<double>(kMaxQuantity)
+                    ? Nanos(static_cast<int64_t>(std::ceil(fastest)))
+                    : Nanos(kMaxQuantity);
+  return choice;
+}
+
+std::vector<LinkId> DeviceSetPlan::CollectLinks(CollectiveAlgorithm algorithm,
+                                                CollectiveKind kind) const {
+  const bool pieces = kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
+  const bool reduced = kind == CollectiveKind::kAllReduce;
+  std::vector<LinkId> links;
+  switch (algorithm) {
+    case CollectiveAlgorithm::kNone: break;
+    case CollectiveAlgorithm::kRing: AddLinks(ring_, links); break;
+    case CollectiveAlgorithm::kTree:
+      if (!pieces) AddLinks(reduced ? trees_.both : trees_.down, links);
+      for (const BruckRound& round : bruck_) {
+        if (pieces) AddLinks(round.round, links);
+      }
+      break;
+    case CollectiveAlgorithm::kHierarchical:
+      for (const Machine& machine : machines_) {
+        AddLinks(machine.ring, links);
+        if (kind == CollectiveKind::kBroadcast) continue;
+        AddLinks(machine.hands, links);
+        AddLinks(machine.back, links);
+      }
+      if (kind == CollectiveKind::kBroadcast) AddLinks(leader_trees_.down, links);
+      if (pieces || reduced) AddLinks(across_ring_, links);
+      if (reduced) AddLinks(across_trees_.both, links);
+      break;
+  }
+  return links;
+}
+
+}  // namespace placewright

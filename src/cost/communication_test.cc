@@ -1,0 +1,285 @@
+#include "cost/communication.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "cost/communication/test_clusters.h"
+#include "graph/graph_builder.h"
+
+namespace placewright {
+namespace {
+
+using enum CollectiveKind;
+constexpr int64_t kMB = 1'000'000;
+
+CollectiveRequest EvenRequest(CollectiveKind kind, int64_t bytes, size_t devices) {
+  const int64_t n = static_cast<int64_t>(devices);
+  return {kind, Bytes(bytes), Bytes((bytes + n - 1) / n)};
+}
+
+CollectiveEstimate EstimateOf(const Communication& communication, CollectiveKind kind,
+                              int64_t bytes, const std::vector<DeviceId>& devices) {
+  auto estimate = communication.Estimate(EvenRequest(kind, bytes, devices.size()), devices);
+  EXPECT_TRUE(estimate.ok()) << estimate.error().ToString();
+  return estimate.Take();
+}
+
+double GigabytesPerSecond(double bytes, Nanos time) {
+  return bytes / static_cast<double>(time.count);
+}
+
+// Four devices on a switch, 100 ns, a byte a nanosecond; 4000 bytes of a tensor.
+TEST(Communication, RingsByHand) {
+  const Cluster cluster = SwitchedDevices(4, 1'000'000'000, 100);
+  const Communication communication(cluster);
+  const std::vector<DeviceId> devices = AllDevicesOf(cluster);
+  const DeviceSetPlan& plan = *communication.PlanOf(devices).Take();
+  const auto ring = [&](CollectiveKind kind, Bytes largest) {
+    return plan.NanosOf(CollectiveAlgorithm::kRing, {kind, Bytes(4000), largest});
+  };
+  // Six steps of 100 + 1000; three; three of the largest piece; three and more of chunks (one chunk:
+  // 4000 bytes are fewer than 4 KiB).
+  EXPECT_EQ(ring(kAllReduce, Bytes(1000)), 6600);
+  EXPECT_EQ(ring(kAllGather, Bytes(1000)), 3300);
+  EXPECT_EQ(ring(kReduceScatter, Bytes(1900)), 6000);
+  EXPECT_EQ(ring(kBroadcast, Bytes(4000)), 12300);
+  // Bruck: 1 piece, then 2.
+  EXPECT_EQ(plan.NanosOf(CollectiveAlgorithm::kTree, {kAllGather, Bytes(4000), Bytes(1000)}), 3200);
+}
+
+// Two machines of two devices each. Inside a byte a nanosecond and 10 ns, across 0.1 and 1000 ns.
+TEST(Communication, HierarchiesByHand) {
+  TestDevices made(4, /*per_host=*/2);
+  made.Join("d0", "d1", 1'000'000'000, 10);
+  made.Join("d2", "d3", 1'000'000'000, 10);
+  for (const char* const name : {"s0", "s1"}) made.Forwarder(name);
+  for (const auto& [device, over] : {std::pair("d0", "s0"), std::pair("d1", "s0"),
+                                     std::pair("d2", "s1"), std::pair("d3", "s1")}) {
+    made.Join(device, over, 1'000'000'000, 0);
+  }
+  made.Join("s0", "s1", 100'000'000, 1000);
+  const Cluster cluster = made.Build();
+  const Communication communication(cluster);
+  const std::vector<DeviceId> devices = AllDevicesOf(cluster);
+  const DeviceSetPlan& plan = *communication.PlanOf(devices).Take();
+  // d0 reaches d1 directly. Inside: one step of 10 + 4000 each way. Across: two slices of 4000 bytes in
+  // halves share the link s0>s1, two steps of 1000 + 2 * 2000 * 10.
+  EXPECT_EQ(
+      plan.NanosOf(CollectiveAlgorithm::kHierarchical, {kAllReduce, Bytes(8000), Bytes(2000)}),
+      2 * 4010 + 2 * 41000);
+  // One step across of both devices' pieces, then one inside of half of everything.
+  EXPECT_EQ(
+      plan.NanosOf(CollectiveAlgorithm::kHierarchical, {kAllGather, Bytes(8000), Bytes(2000)}),
+      41000 + 4010);
+  // The ring crosses six times with a quarter: 6 * (1000 + 20000).
+  EXPECT_EQ(plan.NanosOf(CollectiveAlgorithm::kRing, {kAllReduce, Bytes(8000), Bytes(2000)}),
+            6 * 21000);
+  const CollectiveEstimate chosen = EstimateOf(communication, kAllReduce, 8000, devices);
+  EXPECT_NE(chosen.algorithm, CollectiveAlgorithm::kRing);
+}
+
+// nccl-tests on a DGX-1 with eight V100 report bus bandwidths of about 130 GB/s; six lanes of 23.95
+// GB/s make 143.7, less the latencies of fourteen steps.
+TEST(Communication, EightV100AreNearTheirLanes) {
+  const Cluster cluster = GpuMachines("V100-16GB", {8}, Interconnect::kNvlink);
+  const Communication communication(cluster);
+  const CollectiveEstimate estimate =
+      EstimateOf(communication, kAllReduce, 100 * kMB, GpusOf(cluster));
+  EXPECT_EQ(estimate.algorithm, CollectiveAlgorithm::kRing);
+  const double bus = GigabytesPerSecond(2 * 7.0 / 8 * 100e6, estimate.time);
+  EXPECT_GT(bus, 125);
+  EXPECT_LT(bus, 143.7);
+  EXPECT_EQ(estimate.links.size(), 32u);  // both directions of the mesh's 16 pairs
+}
+
+// Over 100 Gb/s between two machines each tensor has to leave each machine once: 12 GB/s, the rate of
+// the PCIe links to the NIC.
+TEST(Communication, TwoMachinesAreNearTheirNetwork) {
+  const Cluster cluster = GpuMachines("V100-16GB", {8, 8}, Interconnect::kNvlink);
+  const Communication communication(cluster);
+  const CollectiveEstimate estimate =
+      EstimateOf(communication, kAllReduce, 400 * kMB, GpusOf(cluster));
+  EXPECT_EQ(estimate.algorithm, CollectiveAlgorithm::kHierarchical);
+  const double rate = GigabytesPerSecond(400e6, estimate.time);
+  EXPECT_GT(rate, 10);
+  EXPECT_LT(rate, 12.5);
+}
+
+TEST(Communication, FewBytesTakeTreesAndManyRings) {
+  const Cluster cluster = SwitchedDevices(32, 10'000'000'000, 5000);
+  const Communication communication(cluster);
+  const std::vector<DeviceId> devices = AllDevicesOf(cluster);
+  EXPECT_EQ(EstimateOf(communication, kAllReduce, 1000, devices).algorithm,
+            CollectiveAlgorithm::kTree);
+  EXPECT_EQ(EstimateOf(communication, kAllReduce, 1000 * kMB, devices).algorithm,
+            CollectiveAlgorithm::kRing);
+}
+
+// More bytes never take less, and no algorithm beats what each device must receive: (n - 1) / n of the
+// bytes, twice in an all-reduce (Patarasuk and Yuan 2009), over all links that lead to it.
+TEST(Communication, TimesGrowAndStayAboveTheBound) {
+  for (const std::vector<int32_t>& counts :
+       {std::vector<int32_t>{8}, {4, 2, 3}, {1, 1, 1}, {2, 2, 2, 2}}) {
+    const Interconnect way = counts[0] == 1 ? Interconnect::kPcie3 : Interconnect::kNvlink;
+    const Cluster cluster = GpuMachines("V100-32GB", counts, way);
+    const Communication communication(cluster);
+    const std::vector<DeviceId> gpus = GpusOf(cluster);
+    const double n = static_cast<double>(gpus.size());
+    double incoming = 0;  // of the first device: NVLink and PCIe
+    std::vector<LinkId> last;
+    for (const DeviceId from : gpus) {
+      if (from != gpus[0]) last.push_back(cluster.route(from, gpus[0]).links.back());
+    }
+    std::sort(last.begin(), last.end());
+    last.erase(std::unique(last.begin(), last.end()), last.end());
+    for (const LinkId link : last) {
+      incoming += static_cast<double>(cluster.link(link).bandwidth.count) / 1e9;
+    }
+    for (const CollectiveKind kind : kCollectiveKinds) {
+      Nanos before;
+      for (int64_t bytes = 1; bytes < 4'000 * kMB; bytes = bytes * 3 + 1) {
+        const Nanos time = EstimateOf(communication, kind, bytes, gpus).time;
+        EXPECT_GE(time, before) << ToString(kind) << ", " << bytes << " bytes";
+        before = time;
+        const double received = static_cast<double>(bytes) * (n - 1) / n;
+        const double bound = (kind == kAllReduce ? 2 : 1) * received / incoming;
+        EXPECT_GE(static_cast<double>(time.count), bound) << ToString(kind);
+      }
+    }
+  }
+}
+
+TEST(Communication, NothingMovesWithOneDeviceOrNoBytes) {
+  const Cluster cluster = SwitchedDevices(2, 1000, 10);
+  const Communication communication(cluster);
+  for (const CollectiveEstimate& nothing :
+       {EstimateOf(communication, kAllReduce, 1000, {DeviceId(1)}),
+        EstimateOf(communication, kAllGather, 0, AllDevicesOf(cluster))}) {
+    EXPECT_EQ(nothing.algorithm, CollectiveAlgorithm::kNone);
+    EXPECT_EQ(nothing.time, Nanos(0));
+    EXPECT_TRUE(nothing.links.empty());
+  }
+}
+
+TEST(Communication, LaunchesOnce) {
+  const Cluster cluster = GpuMachines("V100-16GB", {2}, Interconnect::kNvlink);
+  const Communication communication(cluster);
+  const std::vector<DeviceId> gpus = GpusOf(cluster);
+  const DeviceSetPlan& plan = *communication.PlanOf(gpus).Take();
+  const CollectiveRequest request = EvenRequest(kAllReduce, kMB, 2);
+  EXPECT_EQ(EstimateOf(communication, kAllReduce, kMB, gpus).time,
+            plan.Fastest(request).time + cluster.kind(gpus[0]).launch_overhead);
+}
+
+TEST(Communication, RejectsWhatCannotCommunicate) {
+  TestDevices made(3);
+  made.Join("d0", "d1", 1000, 10);
+  const Cluster cluster = made.Build();
+  const Communication communication(cluster);
+  const std::vector<DeviceId> all = AllDevicesOf(cluster);
+  const auto error = [&](const std::vector<DeviceId>& devices) {
+    return communication.Estimate(EvenRequest(kAllReduce, 8, devices.size() + 1), devices).error();
+  };
+  EXPECT_EQ(error(all).code, ErrorCode::kUnreachable);
+  EXPECT_NE(error(all).message.find("d0 and d2"), std::string::npos) << error(all).message;
+  EXPECT_EQ(error({DeviceId(0), DeviceId(1), DeviceId(0)}).code, ErrorCode::kField);
+  EXPECT_EQ(error({}).code, ErrorCode::kField);
+}
+
+// Whatever the order of the devices and whoever of several threads asks first.
+TEST(Communication, SetsHaveOnePlan) {
+  const Cluster cluster = GpuMachines("V100-16GB", {8, 8}, Interconnect::kNvlink);
+  const std::vector<DeviceId> gpus = GpusOf(cluster);
+  const Communication alone(cluster), shared(cluster);
+  std::vector<std::thread> threads;
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    threads.emplace_back([&, seed] {
+      std::mt19937 random(seed);
+      for (int i = 0; i < 20; ++i) {
+        std::vector<DeviceId> some = gpus;
+        std::shuffle(some.begin(), some.end(), random);
+        some.resize(2 + random() % 8);
+        EXPECT_EQ(EstimateOf(shared, kAllReduce, kMB, some).time,
+                  EstimateOf(alone, kAllReduce, kMB, some).time);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::vector<DeviceId> backwards(gpus.rbegin(), gpus.rend());
+  EXPECT_EQ(shared.PlanOf(gpus).Take(), shared.PlanOf(backwards).Take());
+}
+
+TEST(Communication, MeasuredTimesReplaceModelledOnes) {
+  const Cluster cluster = GpuMachines("V100-16GB", {4}, Interconnect::kNvlink);
+  const std::vector<DeviceId> gpus = GpusOf(cluster);
+  MeasuredCollectives measured{"nccl", "all-reduce 4xV100-16GB/1", {}};
+  for (int64_t bytes = 1024; bytes <= 64 * kMB; bytes *= 4) {
+    measured.sizes.push_back({Bytes(bytes), Nanos(20'000 + bytes / 50), 10});
+  }
+  const Communication communication(cluster, {measured}), modelled(cluster);
+  const CollectiveEstimate estimate = EstimateOf(communication, kAllReduce, kMB, gpus);
+  EXPECT_NEAR(static_cast<double>(estimate.time.count), 40'000, 40);
+  EXPECT_EQ(estimate.source, CostSource::kMeasured);
+  EXPECT_EQ(std::vector(estimate.links.begin(), estimate.links.end()).size(),
+            EstimateOf(modelled, kAllReduce, kMB, gpus).links.size());
+  // Beyond what was measured, of another collective, of other devices.
+  EXPECT_EQ(EstimateOf(communication, kAllReduce, 1000 * kMB, gpus).source, CostSource::kModelled);
+  EXPECT_EQ(EstimateOf(communication, kBroadcast, kMB, gpus).time,
+            EstimateOf(modelled, kBroadcast, kMB, gpus).time);
+  const std::vector<DeviceId> pair(gpus.begin(), gpus.begin() + 2);
+  EXPECT_EQ(EstimateOf(communication, kAllReduce, kMB, pair).source, CostSource::kModelled);
+}
+
+// Two members each: an all-reduce of 400 bytes and an all-gather of 100 and 300.
+struct GraphWithCollectives {
+  Graph graph;
+  IdVector<OpId, DeviceId> device_of;
+};
+
+GraphWithCollectives CollectivesOf(const std::vector<std::string>& types) {
+  GraphBuilder builder("g", "aten");
+  IdVector<OpId, DeviceId> device_of;
+  const auto add = [&](const std::string& name, const std::string& type, int64_t in, int64_t out,
+                       int32_t device) {
+    OpSpec spec;
+    spec.name = name;
+    spec.type = type;
+    spec.inputs = {builder.AddInput(name + ".in", TensorKind::kInput, DType::kU8, {in}).Take()};
+    spec.outputs = {{.name = name, .dtype = DType::kU8, .shape = {out}}};
+    const TensorId made = builder.AddOp(std::move(spec)).Take().front();
+    device_of.push_back(DeviceId(device));
+    return builder.added().tensors[made].producer;
+  };
+  const OpId r0 = add("r0", types[0], 400, 400, 0), r1 = add("r1", types[1], 400, 400, 1);
+  const OpId g0 = add("g0", "placewright.all_gather.default", 100, 400, 0);
+  const OpId g1 = add("g1", "placewright.all_gather.default", 300, 400, 1);
+  EXPECT_TRUE(builder.AddCollective("reduce", {r0, r1}).ok());
+  EXPECT_TRUE(builder.AddCollective("gather", {g0, g1}).ok());
+  return {std::move(builder).Build().Take(), std::move(device_of)};
+}
+
+TEST(CollectiveCosts, FollowFromTheMembers) {
+  const Cluster cluster = SwitchedDevices(2, 1'000'000'000, 50);
+  const Communication communication(cluster);
+  const std::string reduce = "placewright.all_reduce.default";
+  const GraphWithCollectives with = CollectivesOf({reduce, reduce});
+  const auto costs = CollectiveCosts(with.graph, with.device_of, communication).Take();
+  ASSERT_EQ(costs.size(), 2u);
+  EXPECT_EQ(costs[CollectiveId(0)].time, Nanos(2 * 250));  // two steps of 50 + 200
+  EXPECT_EQ(costs[CollectiveId(1)].time, Nanos(350));      // one of the larger piece
+  EXPECT_EQ(costs[CollectiveId(0)].links.size(), 4u);
+  for (const std::vector<std::string>& types :
+       {std::vector<std::string>{"aten.mm.default", "aten.mm.default"},
+        {reduce, "placewright.all_gather.default"}}) {
+    const GraphWithCollectives wrong = CollectivesOf(types);
+    EXPECT_EQ(CollectiveCosts(wrong.graph, wrong.device_of, communication).error().code,
+              ErrorCode::kField);
+  }
+}
+
+}  // namespace
+}  // namespace placewright

@@ -1,0 +1,32 @@
+// The ops that compiled steps are put together with ("placewright." types; src/compile/rewrites/).
+// Members of collectives take no time of their own: the collective does (simulator rule 15).
+#include <algorithm>
+
+#include "cost/rows/rules.h"
+
+namespace placewright {
+namespace {
+
+using enum OpClass;
+
+// A sum of n parts: n - 1 additions for each element.
+void SumOfParts(const OpView& op, const WorkRow& row, Work& work) {
+  work.bytes_read = Bytes(op.InputBytes());
+  work.bytes_written = Bytes(op.OutputBytes());
+  const double additions = static_cast<double>(std::max<size_t>(op.input_count(), 1) - 1);
+  work.flops =
+      row.flops * additions * static_cast<double>(op.output(0) ? Elements(*op.output(0)) : 0);
+}
+
+constexpr WorkRow kPlacewrightRows[] = {
+    {"add_n", kElementwise, SumOfParts, kCheap}, {"all_gather", kDataMovement, Nothing, 0},
+    {"all_reduce", kDataMovement, Nothing, 0},   {"broadcast", kDataMovement, Nothing, 0},
+    {"concat", kDataMovement, Streaming, 0},     {"reduce_scatter", kDataMovement, Nothing, 0},
+    {"split", kDataMovement, Gathering, 0},  // reads the part alone
+};
+
+}  // namespace
+
+std::span<const WorkRow> PlacewrightRows() { return kPlacewrightRows; }
+
+}  // namespace placewright
