@@ -37,9 +37,10 @@ Result<std::unique_ptr<PreparedProblem>> PreparedProblem::Prepare(const Graph& g
             BuildProblem(graph, cluster, costs, settings.constraints, settings.policy));
   prepared->evaluator_ = MakeSimulatedEvaluator(prepared->problem_, settings.threads);
   prepared->planners_ = MakeSearchPlanners();
+  prepared->problem_.layouts = settings.layouts;
   PW_RETURN_IF_ERROR(CheckNotProvenDisconnected(prepared->problem_));
   Status fits = CheckNotProvenNotToFit(*prepared, settings.uncounted_bytes, settings.advice);
-  if (!fits.ok()) {
+  if (!fits.ok() && settings.layouts == nullptr) {
     fits.error().remedy += ConstraintAdvice(prepared->problem_);
     return std::move(fits.error());
   }

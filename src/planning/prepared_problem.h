@@ -21,6 +21,8 @@ struct ProblemSettings {
   // nothing fits may rest on them.
   int64_t uncounted_bytes = 0;
   Budget advice{};  // of the plans by which a proof that nothing fits says what is missing
+  // Where ops may be split or copied: a proof that no placement fits then ends nothing.
+  const LayoutProblem* layouts = nullptr;
 };
 
 // Not moved once made: parts refer to others.

@@ -34,6 +34,7 @@ std::unique_ptr<Command> MakePlanCommand();
 std::unique_ptr<Command> MakeInspectCommand();
 std::unique_ptr<Command> MakeSimulateCommand();
 std::unique_ptr<Command> MakeCompareCommand();
+std::unique_ptr<Command> MakeCompileCommand();
 std::unique_ptr<Command> MakeProfileCommand();
 std::unique_ptr<Command> MakeCostsCommand();
 std::unique_ptr<Command> MakeRunCommand();

@@ -10,6 +10,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeAdviseCommand());
   commands.push_back(MakeSimulateCommand());
   commands.push_back(MakeCompareCommand());
+  commands.push_back(MakeCompileCommand());
   commands.push_back(MakeProfileCommand());
   commands.push_back(MakeCostsCommand());
   commands.push_back(MakeRunCommand());

@@ -13,9 +13,11 @@
 #include "cli/request/schedules.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
+#include "formats/plan/layouts_json.h"
 #include "formats/plan/plan_files.h"
 #include "planning/algorithms.h"
 #include "report/plan_report.h"
+#include "sim/communication_use.h"
 #include "sim/device_use.h"
 
 namespace placewright {
@@ -50,6 +52,11 @@ struct Entry {
   bool search = false;               // an algorithm that improves on the others' plans
   bool interrupted = false;          // its search was cut short
   std::string graph, cluster;        // of a plan file
+  PlanSpace space = PlanSpace::kPlaced;
+  // Where ops are split or copied: how, what moves, and how much of the step that takes.
+  std::optional<Distribution> distribution;
+  CommunicationTime communication;
+  Bytes peak;  // of the fullest device
 
   double Gap() const {
     if (step_time.count <= 0 || !bound) return 0;
@@ -94,6 +101,7 @@ class CompareCommand : public Command {
     app.AddOption("FILE", files_, "One graph, or plans").Required();
     AddInputOptions(app, &input_);
     AddSearchOptions(app, &search_);
+    AddSpaceOptions(app, &space_, true);
     app.AddOption("--svg", svg_, "With plans: draw their schedules one under the other")
         .TypeName("FILE")
         .Group("Output");
@@ -191,9 +199,15 @@ class CompareCommand : public Command {
     const std::atomic<bool>& interrupted = CatchInterrupts();
     input_.interrupted = &interrupted;
     PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
-    PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));
+    PW_ASSIGN(const PlanSpace space, ParseSpace(space_));
+    const bool distributes = space == PlanSpace::kReplicated || !space_.layouts.empty();
+    PW_ASSIGN(const std::unique_ptr<Planning> planning,
+              Prepare(input_, search_, distributes ? &space_ : nullptr));
     Comparison comparison;
-    const std::vector<const Planner*>& planners = algorithms_.all();
+    std::vector<const Planner*> planners;
+    for (const Planner* planner : algorithms_.all()) {
+      if (distributes || planner->space() == PlanSpace::kPlaced) planners.push_back(planner);
+    }
     std::vector<std::optional<Entry>> entries(planners.size());  // in the table's order
     // Those that do not search first: whenever Ctrl-C comes, there is as much to show as possible.
     for (const bool searches : {false, true}) {
@@ -205,6 +219,15 @@ class CompareCommand : public Command {
         if (!entry.ok() && entry.error().code == ErrorCode::kCancelled && interrupted) break;
         PW_ASSIGN(entries[i], std::move(entry));
       }
+    }
+    if (!space_.layouts.empty() && !interrupted) {
+      PlannerResult given;
+      given.algorithm = "layouts";
+      PW_ASSIGN(given.layouts, ReadDistributionSpec(space_.layouts));
+      Entry entry{"layouts", "layouts"};
+      PW_RETURN_IF_ERROR(
+          FillDistributed(*planning, given, space_.layouts, entry, &comparison.devices));
+      comparison.entries.push_back(std::move(entry));
     }
     for (size_t i = 0; i < planners.size(); ++i) {
       if (entries[i]) {
@@ -237,11 +260,27 @@ class CompareCommand : public Command {
     PlannerOptions options = MakePlannerOptions(search_, budget, context);
     options.started = start;
     options.given = GivenPlacement(planning.inputs, planning.problem().sim_graph);
-    PW_ASSIGN(const PlannerResult result,
-              planner.Plan(planning.problem(), planning.prepared->evaluator(), options)
-                  .InFile(input_.graph));
+    Result<PlannerResult> planned =
+        planner.Plan(planning.problem(), planning.prepared->evaluator(), options);
+    if (!planned.ok() && planner.space() != PlanSpace::kPlaced &&
+        planned.error().code == ErrorCode::kBatchScaling) {
+      // The others' plans do not depend on it.
+      context.console.Note(fmt::format("{}: {}", planner.name(), planned.error().message));
+      Entry entry{std::string(planner.name()), std::string(planner.name())};
+      entry.notes = {planned.error().message};
+      return entry;
+    }
+    PW_ASSIGN(const PlannerResult result, std::move(planned).InFile(input_.graph));
     if (result.out_of_memory) return OutOfMemory();  // entries would not be comparable
     for (const std::string& note : result.notes) context.console.Note(note);
+    if (result.layouts) {
+      Entry entry{std::string(planner.name()), result.algorithm};
+      PW_RETURN_IF_ERROR(FillDistributed(planning, result, input_.graph, entry, devices));
+      entry.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      entry.search = planner.iterative();
+      entry.interrupted = budget.Stopped() && (planner.iterative() || result.cut_short);
+      return entry;
+    }
     PW_ASSIGN(const SimResult replay, Replay(planning, result));
     Entry entry{std::string(planner.name()), result.algorithm,  result.feasible, result.step_time,
                 planning.bound().value,      replay.TotalOver()};
@@ -255,6 +294,34 @@ class CompareCommand : public Command {
     *devices = UseOfDevices(replay, *planning.problem().cluster);
     entry.interrupted = budget.Stopped() && (planner.iterative() || result.cut_short);
     return entry;
+  }
+
+  // What a plan that splits or copies ops comes to. No bound holds for it.
+  static Status FillDistributed(const Planning& planning, const PlannerResult& result,
+                                const std::string& file, Entry& entry,
+                                std::vector<DeviceUse>* devices) {
+    PW_ASSIGN(const DistributedInputs distributed,
+              Distribute(planning.inputs, *planning.layouts, *result.layouts).InFile(file));
+    PW_ASSIGN(const SimResult replay, Simulate(distributed));
+    const Graph& graph = distributed.inputs.graph.graph;
+    entry.feasible = replay.feasible;
+    entry.step_time = replay.step_time;
+    entry.over = replay.TotalOver();
+    entry.iterations = result.iterations;
+    entry.costs = SharesOf(distributed.inputs.costs, distributed.placement);
+    entry.notes = result.notes;
+    entry.devices =
+        DevicesInUse(distributed.placement, graph, distributed.inputs.cluster.cluster);
+    entry.space = PlanSpace::kReplicated;
+    entry.distribution = distributed.distribution;
+    entry.distribution->communication =
+        UseOfCommunication(graph, distributed.inputs.costs, *replay.schedule);
+    entry.communication = TimeOfCommunication(graph, *replay.schedule);
+    for (const DeviceResult& device : replay.devices) {
+      entry.peak = std::max(entry.peak, device.peak);
+    }
+    *devices = UseOfDevices(replay, distributed.inputs.cluster.cluster);
+    return Ok();
   }
 
   static Error Interrupted(const Comparison& comparison) {
@@ -273,6 +340,8 @@ class CompareCommand : public Command {
     }
     const Style& style = console.style();
     const auto right = Table::Align::kRight;
+    const bool moves = std::any_of(comparison.entries.begin(), comparison.entries.end(),
+                                   [](const Entry& e) { return e.distribution.has_value(); });
     Nanos best(kMaxQuantity);
     for (const Entry& e : comparison.entries) {
       if (e.feasible) best = std::min(best, e.step_time);
@@ -291,8 +360,9 @@ class CompareCommand : public Command {
         if (!against.empty()) console.Print(Wrap(plan->algorithm + ": " + against + "\n", style));
       }
     }
-    columns.insert(columns.end(), {{"step time", right},
-                                   {"gap", right},
+    columns.push_back({"step time", right});
+    if (moves) columns.push_back({"communication", right});
+    columns.insert(columns.end(), {{"gap", right},
                                    {"memory"},
                                    {"seconds", right},
                                    {"moves", right},
@@ -309,10 +379,16 @@ class CompareCommand : public Command {
       }
       std::string found_by = e.algorithm == e.name ? "" : e.algorithm;
       if (e.interrupted) found_by += found_by.empty() ? "interrupted" : ", interrupted";
+      row.emplace_back(
+          FormatNanosLike(e.step_time, best.count < kMaxQuantity ? best : e.step_time));
+      if (moves) {
+        row.emplace_back(
+            e.distribution ? FormatShare(ShareOf(e.communication.any.count, e.step_time.count))
+                           : "");
+      }
       row.insert(
           row.end(),
-          {FormatNanosLike(e.step_time, best.count < kMaxQuantity ? best : e.step_time),
-           FormatShare(e.Gap()),
+          {e.bound ? FormatShare(e.Gap()) : "-",
            e.feasible ? Table::Cell("fits")
                       : Table::Cell("over by " + FormatBytes(e.over), Tone::kBad),
            fmt::format("{:.2f}", e.seconds), FormatCount(e.iterations), RenderCostSources(e.costs),
@@ -332,7 +408,9 @@ class CompareCommand : public Command {
       object["graph"] = comparison.graph;
       object["cluster"] = comparison.cluster;
       if (!comparison.entries.empty()) {
-        object["lower_bound_ns"] = comparison.entries.front().bound.count;
+        for (const Entry& e : comparison.entries) {
+          if (e.bound) object["lower_bound_ns"] = e.bound->count;
+        }
       }
     }
     object["unknown_types"] = nullptr;
@@ -353,8 +431,21 @@ class CompareCommand : public Command {
       line["algorithm"] = e.algorithm;
       line["feasible"] = e.feasible;
       line["step_time_ns"] = e.step_time.count;
-      line["lower_bound_ns"] = e.bound.count;
-      line["gap"] = e.Gap();
+      line["lower_bound_ns"] = line["gap"] = nullptr;
+      if (e.bound) {
+        line["lower_bound_ns"] = e.bound->count;
+        line["gap"] = e.Gap();
+      }
+      if (e.distribution) {
+        Plan plan;
+        plan.space = e.space;
+        plan.step_time = e.step_time;
+        plan.distribution = e.distribution;
+        AddDistribution(plan, &line);
+        line["communication_ns"] = e.communication.any.count;
+        line["exposed_communication_ns"] = e.communication.exposed.count;
+        line["peak_memory_bytes"] = e.peak.count;
+      }
       line["over_bytes"] = e.over.count;
       line["seconds"] = e.seconds;
       line["iterations"] = e.iterations;
@@ -376,6 +467,7 @@ class CompareCommand : public Command {
   std::string svg_, executed_;
   InputOptions input_;
   SearchOptions search_;
+  SpaceOptions space_;
 };
 
 }  // namespace

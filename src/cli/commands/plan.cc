@@ -17,9 +17,11 @@
 #include "cli/request/result_json.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
+#include "formats/plan/layouts_json.h"
 #include "formats/plan/plan_files.h"
 #include "planning/algorithms.h"
 #include "planning/search_budget.h"
+#include "report/distribution_report.h"
 #include "report/plan_report.h"
 #include "search/proof/memory_advice.h"
 #include "torch_api/evaluator_service.h"
@@ -60,6 +62,8 @@ class PlanCommand : public Command {
         .TypeName("NAME")
         .Group("Search");
     AddSearchOptions(app, &search_);
+    AddSpaceOptions(app, &space_, true);
+    app_ = app;
     app.AddOption("--init", initial_, "Plan or placement to start from")
         .TypeName("FILE")
         .Group("Search");
@@ -89,6 +93,7 @@ class PlanCommand : public Command {
   Result<int> Run(Context& context) override {
     const std::atomic<bool>& interrupted = CatchInterrupts();
     PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
+    PW_ASSIGN(const bool distributes, MayDistribute(*asked));
     if (!initial_.empty()) PW_RETURN_IF_ERROR(algorithms_.CheckTakesInit(*asked));
     PW_RETURN_IF_ERROR(CheckAgentSettings(asked->name(), settings_));
     PW_ASSIGN(loaded_policy_, LoadAgentPolicy(asked->name(), policy_, &settings_));
@@ -103,13 +108,18 @@ class PlanCommand : public Command {
     input_.cluster_store = StoredClusterPath(input_.cluster, output_);
     PW_RETURN_IF_ERROR(CheckOutput());
 
-    PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_));
+    PW_ASSIGN(const std::unique_ptr<Planning> planning,
+              Prepare(input_, search_, distributes ? &space_ : nullptr));
     PW_RETURN_IF_ERROR(
         CheckPathsUtf8(planning->inputs.graph.path, planning->inputs.cluster.path, output_));
     PW_ASSIGN(Budget budget, MakeBudget(search_, planning->loaded));
     budget.stop = StopToken(&interrupted);
     LeaveTimeToWrite(planning->loaded, Clock::now(), &budget);
     PlannerOptions options = MakePlannerOptions(search_, budget, context);
+    if (!space_.layouts.empty()) {
+      PW_ASSIGN(PlannerResult given, GivenLayouts(*planning));
+      return FinishDistributed(*planning, std::move(given), budget, context);
+    }
     if (!initial_.empty()) {
       PW_ASSIGN(Initial initial, LoadInitial(initial_, input_, *planning));
       options.initial = std::move(initial.placement);
@@ -145,6 +155,7 @@ class PlanCommand : public Command {
       return Interrupted(false);
     }
     PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
+    if (result.layouts) return FinishDistributed(*planning, std::move(result), budget, context);
     if (measured_) TakeMeasured(simulating, result);
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
@@ -165,10 +176,96 @@ class PlanCommand : public Command {
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
     std::optional<Error> error = OutcomeError(*planning, result, budget);
     if (result.out_of_memory) error = OutOfMemory();
-    return Report(*planning, plan, analysis, result.notes, error, context.console);
+    return Report(planning->inputs, planning->bound().argument, plan, analysis, result.notes, error,
+                  context.console);
   }
 
  private:
+  // Whether the plan may split or copy ops. An algorithm that always does is permission enough.
+  Result<bool> MayDistribute(const Planner& asked) const {
+    PW_ASSIGN(const PlanSpace space, ParseSpace(space_));
+    const bool replicates = asked.space() != PlanSpace::kPlaced;
+    if (replicates && app_.Given("--space") && space == PlanSpace::kPlaced) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("{} splits ops, which --space placed forbids", asked.name()), "",
+                       "Leave --space out, or give --space replicated.");
+    }
+    const bool distributes =
+        replicates || space == PlanSpace::kReplicated || !space_.layouts.empty();
+    if (!space_.layouts.empty()) {
+      for (const char* option : {"--algo", "--init", "--expert", "--policy", "--set", "--pin",
+                                 "--forbid", "--colocate", "--colocate-each", "--measured"}) {
+        if (!app_.Given(option)) continue;
+        return MakeError(ErrorCode::kUsage,
+                         fmt::format("{} cannot be used with --layouts, which says where everything "
+                                     "runs",
+                                     option),
+                         "", fmt::format("Leave {} out.", option));
+      }
+    }
+    if (distributes && measured_) {
+      return MakeError(ErrorCode::kUsage, "--measured executes placements of whole ops alone", "",
+                       "Leave --measured out, or give --space placed.");
+    }
+    return distributes;
+  }
+
+  Result<PlannerResult> GivenLayouts(const Planning& planning) const {
+    PlannerResult result;
+    result.algorithm = "layouts";
+    result.space = PlanSpace::kReplicated;
+    PW_ASSIGN(result.layouts, ReadDistributionSpec(space_.layouts));
+    if (app_.Given("--batch-norm")) {
+      result.layouts->local_batch_norm = planning.layouts->local_batch_norm;
+    }
+    return result;
+  }
+
+  // A plan that splits or copies ops is its compiled step, from here on.
+  Result<int> FinishDistributed(const Planning& planning, PlannerResult result, const Budget& budget,
+                                Context& context) {
+    const std::string& file = space_.layouts.empty() ? input_.graph : space_.layouts;
+    PW_ASSIGN(DistributedInputs distributed,
+              Distribute(planning.inputs, *planning.layouts, *result.layouts).InFile(file));
+    PW_ASSIGN(SimResult replay, Simulate(distributed).InFile(input_.graph));
+    const double seconds = SecondsSince(context.started);
+    context.console.Progress("");
+    for (const std::string& note : result.notes) context.console.Note(note);
+    const Plan plan = MakePlan(planning, input_, search_, result, replay, seconds, distributed);
+    const Inputs& inputs = distributed.inputs;
+    if (plan.feasible) {
+      PW_RETURN_IF_ERROR(WritePlanFiles(plan, inputs.costs, *replay.schedule, inputs.graph.graph,
+                                        inputs.cluster.cluster, output_, distributed.step));
+    }
+    const Analysis analysis = Analyze(inputs, distributed.sim_graph, distributed.placement,
+                                      std::move(replay), false);
+    Status pictures = WritePictures(pictures_, inputs, distributed.sim_graph, distributed.placement,
+                                    analysis, plan);
+    if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
+    std::optional<Error> error;
+    if (budget.Stopped() && space_.layouts.empty()) {
+      error = Interrupted(plan.feasible);
+    } else if (!plan.feasible) {
+      error = DoesNotFit(plan);
+    }
+    if (result.out_of_memory) error = OutOfMemory();
+    return Report(inputs, "", plan, analysis, result.notes, error, context.console);
+  }
+
+  static Error DoesNotFit(const Plan& plan) {
+    const DeviceUse* worst = nullptr;
+    for (const DeviceUse& use : plan.devices) {
+      const bool worse = worst == nullptr || use.peak_memory - use.capacity >
+                                                 worst->peak_memory - worst->capacity;
+      if (worse) worst = &use;
+    }
+    return MakeError(
+        ErrorCode::kInfeasible,
+        fmt::format("{} does not fit: {} needs {} and has {}", plan.algorithm, worst->name,
+                    FormatBytes(worst->peak_memory), FormatBytes(worst->capacity)),
+        "", "Take another algorithm or a smaller batch; nothing was written.");
+  }
+
   // What the plan was chosen by is kept beside what is predicted of it, never mixed with it.
   void TakeMeasured(Evaluator& simulating, PlannerResult& result) {
     if (result.feasible) {
@@ -196,6 +293,7 @@ class PlanCommand : public Command {
     const std::vector<NamedFile> own = {{"the plan", output_},
                                         {"the plan's costs", PathBeside(output_, "costs")},
                                         {"the plan's schedule", PathBeside(output_, "schedule")},
+                                        {"the plan's step", StepPath(output_)},
                                         {"the recorded model", input_.store},
                                         {"the cluster", input_.cluster_store}};
     const std::vector<NamedFile> pictures = FilesOf(pictures_);
@@ -271,44 +369,45 @@ class PlanCommand : public Command {
                        result.placement);
   }
 
-  int Report(const Planning& planning, const Plan& plan, const Analysis& analysis,
-             const std::vector<std::string>& notes, const std::optional<Error>& error,
-             Console& console) const {
+  // `inputs`: of a plan that splits or copies ops those of its compiled step.
+  int Report(const Inputs& inputs, const std::string& bound_argument, const Plan& plan,
+             const Analysis& analysis, const std::vector<std::string>& notes,
+             const std::optional<Error>& error, Console& console) const {
     if (console.json) {
-      PrintJsonReport(planning, plan, analysis, notes, error, console);
+      PrintJsonReport(inputs, bound_argument, plan, analysis, notes, error, console);
     } else {
-      PrintTextReport(planning, plan, analysis, console);
+      PrintTextReport(inputs, plan, analysis, console);
       if (error) console.PrintError(*error);
     }
     return error ? InfoOf(error->code).exit_status : 0;
   }
 
-  void PrintJsonReport(const Planning& planning, const Plan& plan, const Analysis& analysis,
-                       const std::vector<std::string>& notes, const std::optional<Error>& error,
-                       Console& console) const {
+  void PrintJsonReport(const Inputs& inputs, const std::string& bound_argument, const Plan& plan,
+                       const Analysis& analysis, const std::vector<std::string>& notes,
+                       const std::optional<Error>& error, Console& console) const {
     Json object = PlanSummaryToJson(plan, "placewright.plan-result/1");
-    object["bound_argument"] = planning.bound().argument;
+    object["bound_argument"] = bound_argument;
     object["peak_rss_bytes"] = PeakResidentBytes();
     object["plan_file"] = nullptr;
     if (plan.feasible) object["plan_file"] = output_;
-    const Cluster& cluster = planning.inputs.cluster.cluster;
+    const Cluster& cluster = inputs.cluster.cluster;
     AddAnalysis(analysis, cluster, &object);
     object["fullest"] = nullptr;
     if (!analysis.peaks.empty()) object["fullest"] = PeaksToJson(analysis, cluster)[0];
     object["init_differs"] = init_differs_;
-    object["unknown_types"] = planning.inputs.cost_report.unknown_types;
-    AddAssumedShapes(planning.inputs.graph, &object);
-    AddNotes(planning.inputs, &object);
+    object["unknown_types"] = inputs.cost_report.unknown_types;
+    AddAssumedShapes(inputs.graph, &object);
+    AddNotes(inputs, &object);
     for (const std::string& note : notes) object["notes"].push_back(note);
     object["interrupted"] = error && error->code == ErrorCode::kInterrupted;
     if (error) object["error"] = ErrorToJson(*error)["error"];
     console.PrintJson(object);
   }
 
-  void PrintTextReport(const Planning& planning, const Plan& plan, const Analysis& analysis,
+  void PrintTextReport(const Inputs& inputs, const Plan& plan, const Analysis& analysis,
                        Console& console) const {
     const Style& style = console.style();
-    const Cluster& cluster = planning.inputs.cluster.cluster;
+    const Cluster& cluster = inputs.cluster.cluster;
     console.Print(RenderHeadline(plan, style));
     if (!analysis.layers.empty()) {
       console.Print("\n" + RenderLayers(analysis.layers, cluster, style));
@@ -317,16 +416,20 @@ class PlanCommand : public Command {
     if (analysis.gpu_use) {
       console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
     }
+    if (plan.distribution) {
+      console.Print("\n" + RenderDistribution(plan, *analysis.result.schedule, inputs.graph.graph,
+                                              style));
+    }
     if (!plan.baselines.empty()) console.Print("\n" + RenderBaselines(plan, style));
     console.Print("\n" + Explain(analysis, cluster, style));
-    const std::vector<std::string>& unknown = planning.inputs.cost_report.unknown_types;
+    const std::vector<std::string>& unknown = inputs.cost_report.unknown_types;
     if (!unknown.empty()) console.Print("\n" + RenderUnknownTypes(unknown));
-    for (const std::string& line : DescribeAssumptions(planning.inputs)) {
+    for (const std::string& line : DescribeAssumptions(inputs)) {
       console.Print(Wrap(fmt::format("\n{}\n", line), style));
     }
     if (plan.feasible) {
-      console.Print(fmt::format("\nplan written to {}, its costs and schedule beside it\n",
-                                Printable(output_, 4096)));
+      console.Print(fmt::format("\nplan written to {}, its {}costs and schedule beside it\n",
+                                Printable(output_, 4096), plan.distribution ? "step, " : ""));
     }
   }
 
@@ -334,6 +437,8 @@ class PlanCommand : public Command {
   PlannerSettings settings_;
   InputOptions input_;
   SearchOptions search_;
+  SpaceOptions space_;
+  CommandLine app_;
   PictureOptions pictures_;
   bool measured_ = false;
   std::optional<Nanos> measured_time_;

@@ -8,16 +8,20 @@
 #include "cli/commands/simulate_placeto.h"
 #include "cli/request/analysis.h"
 #include "cli/request/assumptions.h"
+#include "cli/request/distributed.h"
 #include "cli/request/inputs.h"
 #include "cli/request/objective.h"
 #include "cli/request/picture.h"
 #include "cli/request/result_json.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/output_path.h"
+#include "formats/plan/layouts_json.h"
 #include "formats/plan/plan_files.h"
 #include "formats/plan/plan_json.h"
 #include "formats/text/file.h"
+#include "report/distribution_report.h"
 #include "report/plan_report.h"
+#include "sim/communication_use.h"
 #include "sim/device_use.h"
 #include "sim/placement_check.h"
 #include "sim/placeto/from_step.h"
@@ -43,6 +47,7 @@ struct Subject {
   Placement placement;
   std::string placement_file;
   Plan plan;  // where it came from a plan: its bound and who found it
+  std::optional<Distribution> distribution;  // where ops are split or copied
 };
 
 class SimulateCommand : public Command {
@@ -55,6 +60,7 @@ class SimulateCommand : public Command {
                   "Plan, graph (with -c and --placement), or cost graph or workload");
     AddInputOptions(app, &input_);
     AddPlacetoOptions(app);
+    AddSpaceOptions(app, &space_, false);
     app.AddOption("--placement", placement_, "Plan, JSON map from op to device, or split")
         .TypeName("FILE")
         .Group("Input");
@@ -88,6 +94,8 @@ class SimulateCommand : public Command {
     Subject subject;
     if (plan) {
       PW_ASSIGN(subject, FromPlan());
+    } else if (!space_.layouts.empty()) {
+      PW_ASSIGN(subject, FromLayouts());
     } else {
       PW_ASSIGN(subject, FromGraph());
     }
@@ -116,6 +124,10 @@ class SimulateCommand : public Command {
     }
     PW_RETURN_IF_ERROR(CheckNotSaturated(sim_graph, graph, cluster, subject.placement, result)
                            .InFile(input_.graph));
+    if (subject.distribution) {
+      subject.distribution->communication =
+          UseOfCommunication(graph, subject.inputs.costs, *result.schedule);
+    }
     const Analysis analysis =
         Analyze(subject.inputs, sim_graph, subject.placement, result, memory_);
     PW_RETURN_IF_ERROR(DrawPictures(subject, sim_graph, analysis));
@@ -163,7 +175,7 @@ class SimulateCommand : public Command {
           RejectAllBut({"--placeto", "--sim", "--repeat", "--schedule", "--json", "--quiet"}));
       placeto_.schedule = schedule_;
     } else if (sim_ == kPlaceto) {
-      for (const char* option : {"--order", "--memory", "--svg", "--html"}) {
+      for (const char* option : {"--order", "--memory", "--svg", "--html", "--layouts"}) {
         if (app_.Given(option)) return Refuse(option);
       }
     } else if (app_.Given("--repeat")) {
@@ -188,7 +200,7 @@ class SimulateCommand : public Command {
   // The other objectives are sums over a split: nothing is scheduled, drawn or modelled.
   Status RejectStepOptions() const {
     for (const char* name :
-         {"--cluster", "--memory-reserve", "--batch", "--dim", "--costs", "--cost-profile",
+         {"--layouts", "--cluster", "--memory-reserve", "--batch", "--dim", "--costs", "--cost-profile",
           "--order", "--schedule", "--memory", "--svg", "--html", "--sim"}) {
       if (!app_.Given(name)) continue;
       return MakeError(ErrorCode::kUsage,
@@ -210,6 +222,10 @@ class SimulateCommand : public Command {
   }
 
   Result<Subject> FromPlan() const {
+    if (!space_.layouts.empty()) {
+      return MakeError(ErrorCode::kUsage, "--layouts cannot be used with a plan", "",
+                       "Give the graph instead of the plan, or leave --layouts out.");
+    }
     if (!placement_.empty()) {
       return MakeError(ErrorCode::kUsage, "--placement cannot be used with a plan, which has one",
                        "", "Give the graph instead of the plan, or leave --placement out.");
@@ -239,8 +255,29 @@ class SimulateCommand : public Command {
                                                   subject.inputs.cluster.cluster)
                                      .InFile(input_.graph));
     subject.placement_file = input_.graph;
+    subject.distribution = loaded.plan.distribution;
     // Under another order the plan's bound and producer would say nothing about what is shown.
     if (subject.inputs.policy == loaded.plan.policy) subject.plan = std::move(loaded.plan);
+    return subject;
+  }
+
+  Result<Subject> FromLayouts() const {
+    for (const char* option : {"--placement", "--sim"}) {
+      if (!app_.Given(option)) continue;
+      return MakeError(ErrorCode::kUsage, fmt::format("{} cannot be used with --layouts", option),
+                       "", fmt::format("Leave {} out.", option));
+    }
+    PW_ASSIGN(const DistributionSpec spec, ReadDistributionSpec(space_.layouts));
+    PW_ASSIGN(const Inputs inputs, LoadInputs(input_));
+    PW_ASSIGN(const std::unique_ptr<LayoutProblem> problem,
+              MakeLayoutProblem(input_, space_, inputs));
+    PW_ASSIGN(DistributedInputs distributed,
+              Distribute(inputs, *problem, spec).InFile(space_.layouts));
+    Subject subject;
+    subject.inputs = std::move(distributed.inputs);
+    subject.placement = std::move(distributed.placement);
+    subject.placement_file = space_.layouts;
+    subject.distribution = std::move(distributed.distribution);
     return subject;
   }
 
@@ -286,6 +323,15 @@ class SimulateCommand : public Command {
     return WritePictures(pictures_, subject.inputs, sim_graph, subject.placement, analysis, plan);
   }
 
+  // As far as a distribution is said by it.
+  static Plan PlanOf(const Subject& subject, const SimResult& result) {
+    Plan plan;
+    plan.space = PlanSpace::kReplicated;
+    plan.step_time = result.step_time;
+    plan.distribution = subject.distribution;
+    return plan;
+  }
+
   void PrintJsonReport(const Subject& subject, const Analysis& analysis, Console& console) const {
     const SimResult& result = analysis.result;
     const Inputs& inputs = subject.inputs;
@@ -296,6 +342,7 @@ class SimulateCommand : public Command {
     object["order"] = ToString(inputs.policy);
     object["feasible"] = result.feasible;
     object["step_time_ns"] = result.step_time.count;
+    if (subject.distribution) AddDistribution(PlanOf(subject, result), &object);
     object["over_bytes"] = result.TotalOver().count;
     object["devices"] = DevicesToJson(UseOfDevices(result, inputs.cluster.cluster));
     object["cost_sources"] = CostSourcesToJson(SharesOf(inputs.costs, subject.placement));
@@ -310,6 +357,9 @@ class SimulateCommand : public Command {
           FormatSchedule(*result.schedule, inputs.graph.graph, cluster, subject.placement));
       object["ops"] = std::move(schedule["ops"]);
       object["transfers"] = std::move(schedule["transfers"]);
+      if (schedule.contains("collectives")) {
+        object["collectives"] = std::move(schedule["collectives"]);
+      }
     }
     console.PrintJson(object);
   }
@@ -337,6 +387,10 @@ class SimulateCommand : public Command {
     console.Print(RenderDevices(UseOfDevices(result, cluster), style));
     if (analysis.gpu_use) {
       console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
+    }
+    if (subject.distribution) {
+      console.Print("\n" +
+                    RenderDistribution(PlanOf(subject, result), *result.schedule, graph, style));
     }
     console.Print("\n" + Explain(analysis, cluster, style));
     if (schedule_) PrintSchedule(*result.schedule, subject.placement, graph, cluster, console);
@@ -373,6 +427,7 @@ class SimulateCommand : public Command {
   }
 
   InputOptions input_;
+  SpaceOptions space_;
   std::string placement_, objective_ = "step-time";
   PictureOptions pictures_;
   bool schedule_ = false, memory_ = false;

@@ -39,6 +39,14 @@ std::string CostStorePath(const InputOptions& options) {
   return !path.empty() && std::filesystem::exists(path, failed) ? path : "";
 }
 
+Result<std::vector<MeasuredCollectives>> ReadMeasuredCollectives(const std::string& path) {
+  PW_ASSIGN(const CostStore store, CostStore::Open(path, /*create=*/false));
+  PW_ASSIGN(std::vector<MeasuredCollectives> measured, store.ReadCollectives("nccl"));
+  PW_ASSIGN(std::vector<MeasuredCollectives> gloo, store.ReadCollectives("gloo"));
+  measured.insert(measured.end(), gloo.begin(), gloo.end());
+  return measured;
+}
+
 Result<std::vector<MeasuredDevice>> ReadMeasured(const std::string& path, const Cluster& cluster,
                                                  std::optional<bool> loaded) {
   std::vector<MeasuredDevice> chosen;

@@ -8,6 +8,7 @@
 
 #include "cli/terminal/options.h"
 #include "cluster/cluster.h"
+#include "cost/communication/measured_collectives.h"
 #include "cost/measured_costs.h"
 
 namespace placewright {
@@ -26,6 +27,9 @@ std::string CostStorePath(const InputOptions& options);
 // CostStore.
 Result<std::vector<MeasuredDevice>> ReadMeasured(const std::string& path, const Cluster& cluster,
                                                  std::optional<bool> loaded = std::nullopt);
+
+// Collectives that were measured, those of NCCL before those of Gloo. Errors: those of CostStore.
+Result<std::vector<MeasuredCollectives>> ReadMeasuredCollectives(const std::string& path);
 
 // Gives the cluster's links the figures of the transfers that were measured between its devices, and
 // returns which (SetMeasuredLinks). Errors: those of CostStore.

@@ -64,8 +64,7 @@ Result<bool> IsPlan(const std::string& path) {
   return bytes.find("\"placewright.plan/") != std::string::npos;
 }
 
-Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, const Cluster& cluster,
-                            CostModelReport* report) {
+Result<CostOptions> CostOptionsOf(const InputOptions& options, const Cluster& cluster) {
   CostOptions cost_options;
   cost_options.profile = options.cost_profile;
   PW_ASSIGN(cost_options.precision, ParseFloatPrecision(options.precision));
@@ -77,11 +76,18 @@ Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, con
   }
   if (const std::string store = CostStorePath(options); !store.empty()) {
     PW_ASSIGN(cost_options.measured, ReadMeasured(store, cluster));
+    PW_ASSIGN(cost_options.measured_collectives, ReadMeasuredCollectives(store));
   }
   if (!options.costs.empty()) {
     PW_ASSIGN(const std::string text, ReadFile(options.costs, {kMaxYamlBytes, kMaxYamlBytes}));
     PW_ASSIGN(cost_options.overrides, ReadCostOverrides(text).InFile(options.costs));
   }
+  return cost_options;
+}
+
+Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, const Cluster& cluster,
+                            CostModelReport* report) {
+  PW_ASSIGN(const CostOptions cost_options, CostOptionsOf(options, cluster));
   return ModelCosts(graph, cluster, cost_options, report).InFile(options.costs);
 }
 

@@ -37,6 +37,10 @@ Result<bool> IsPlan(const std::string& path);
 // kUsage if --batch, --dim or --memory-reserve is given: for plans, which have them.
 Status RejectOptionsOfPlan(const InputOptions& options);
 
+// What the options say of costs: profile, precision, overrides, what was measured. Errors: kUsage, those of
+// the readers.
+Result<CostOptions> CostOptionsOf(const InputOptions& options, const Cluster& cluster);
+
 // Costs of a graph on a cluster under the options' profile and override file.
 Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, const Cluster& cluster,
                             CostModelReport* report);

@@ -13,6 +13,8 @@
 #include "formats/text/file.h"
 #include "planning/replay.h"
 #include "planning/search_budget.h"
+#include "sim/communication_use.h"
+#include "sim/device_use.h"
 #include "sim/placement_check.h"
 
 namespace placewright {
@@ -29,7 +31,8 @@ int64_t UncountedBytes(const Inputs& inputs) {
 
 }  // namespace
 
-Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const SearchOptions& search) {
+Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const SearchOptions& search,
+                                          const SpaceOptions* space) {
   PW_ASSIGN(const Constraints constraints, ParseConstraints(search));
   auto planning = std::make_unique<Planning>();
   PW_ASSIGN(planning->inputs, LoadInputs(input));
@@ -40,6 +43,10 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
   settings.policy = inputs.policy;
   settings.threads = ThreadsOf(search);
   settings.uncounted_bytes = UncountedBytes(inputs);
+  if (space != nullptr) {
+    PW_ASSIGN(planning->layouts, MakeLayoutProblem(input, *space, inputs));
+    settings.layouts = planning->layouts.get();
+  }
   PW_ASSIGN(settings.advice, MakeBudget(search, planning->loaded));
   if (input.interrupted != nullptr) settings.advice.stop = StopToken(input.interrupted);
   settings.advice = ForAdvice(settings.advice, planning->loaded);
@@ -132,6 +139,38 @@ Result<SimResult> Replay(const Planning& planning, const PlannerResult& result) 
 Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchOptions& search,
               const PlannerResult& result, const SimResult& replay, double seconds) {
   Plan plan = MakePlan(*planning.prepared, result, replay, search.seed, seconds);
+  NameInputs(planning.inputs, input, plan);
+  return plan;
+}
+
+Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchOptions& search,
+              const PlannerResult& result, const SimResult& replay, double seconds,
+              DistributedInputs& distributed) {
+  const Inputs& inputs = distributed.inputs;
+  const Graph& graph = inputs.graph.graph;
+  distributed.distribution.communication =
+      UseOfCommunication(graph, inputs.costs, *replay.schedule);
+  Plan plan;
+  plan.graph_name = graph.name();
+  plan.cluster_name = inputs.cluster.cluster.name();
+  plan.policy = inputs.policy;
+  plan.algorithm = result.algorithm;
+  plan.space = plan.bound_space = PlanSpace::kReplicated;
+  plan.feasible = replay.feasible;
+  plan.step_time = replay.step_time;
+  plan.devices = UseOfDevices(replay, inputs.cluster.cluster);
+  plan.baselines = result.baselines;
+  const CostShares shares = SharesOf(inputs.costs, distributed.placement);
+  plan.share_given = shares.given;
+  plan.share_measured = shares.measured;
+  plan.share_modelled = shares.modelled;
+  plan.seed = search.seed;
+  plan.iterations = result.iterations;
+  plan.seconds = seconds;
+  plan.first_feasible_seconds = result.first_feasible_seconds;
+  plan.history = result.history;
+  plan.placement = NamePlacement(distributed.placement, graph, inputs.cluster.cluster);
+  plan.distribution = distributed.distribution;
   NameInputs(planning.inputs, input, plan);
   return plan;
 }

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "cli/commands/command.h"
+#include "cli/request/distributed.h"
 #include "cli/request/inputs.h"
 #include "cli/terminal/options.h"
 #include "plan/plan.h"
@@ -20,6 +21,7 @@ namespace placewright {
 // A problem with everything it points to; never moved once made.
 struct Planning {
   Inputs inputs;
+  std::unique_ptr<LayoutProblem> layouts;  // where ops may be split or copied
   std::unique_ptr<PreparedProblem> prepared;
   Clock::time_point loaded;  // when the graph had been read or recorded: --time counts from here
 
@@ -29,7 +31,9 @@ struct Planning {
 
 // Loads, builds, proves that something may fit, bounds. Errors: those of the readers, kConstraint,
 // kInfeasible with its proof.
-Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const SearchOptions& search);
+// `space`: none, or what plans may do with ops beyond placing them.
+Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const SearchOptions& search,
+                                          const SpaceOptions* space = nullptr);
 
 // --init: where to start, and what a plan given there was made for another of: "graph", "sizes"
 // (--batch, --dim), "cluster", "memory reserve". That is no error where all ops and devices have
@@ -53,6 +57,12 @@ Result<SimResult> Replay(const Planning& planning, const PlannerResult& result);
 // Everything the plan file and the report say. `seconds`: of the search, since the start.
 Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchOptions& search,
               const PlannerResult& result, const SimResult& replay, double seconds);
+
+// The same for a plan that splits or copies ops; `replay` is that of `distributed`, which gets what the
+// plan says of communication.
+Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchOptions& search,
+              const PlannerResult& result, const SimResult& replay, double seconds,
+              DistributedInputs& distributed);
 
 // What a plan says of its graph, cluster, costs and links.
 void NameInputs(const Inputs& inputs, const InputOptions& input, Plan& plan);

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "formats/plan/plan_files.h"
+#include "plan/distributed_step.h"
 
 namespace placewright {
 

@@ -144,9 +144,8 @@ class DataParallel {
     candidate.proportional = proportional;
     candidate.servers = servers;
     if (static_cast<int64_t>(devices.size()) > batch()) {
-      NoteOnce(fmt::format("{} has {} for {}: the fastest have one each", name_,
-                           CountOf(batch(), "sample"),
-                           CountOf(static_cast<int64_t>(devices.size()), "device")));
+      NoteOnce(fmt::format("{} has a batch of {} for {} devices: the fastest have one sample each",
+                           name_, batch(), devices.size()));
       FastestFirst(devices);
       devices.resize(static_cast<size_t>(batch()));
       std::sort(devices.begin(), devices.end());

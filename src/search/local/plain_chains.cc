@@ -12,7 +12,7 @@
 namespace placewright {
 namespace {
 
-constexpr size_t kChains = 4;
+constexpr size_t kPlainChains = 4;
 
 struct Setting {
   std::string_view name;
@@ -31,8 +31,8 @@ Result<std::vector<ScoredPlacement>> StartsOf(const PlacerInput& input, Evaluato
   if (options.given) plans.push_back(GroupsOf(input.problem, *options.given));
   if (setting.expert != nullptr) plans.push_back(GroupsOf(input.problem, *setting.expert));
   for (const PlaceFunction& place : setting.starts) plans.push_back(PlaceConnected(place, input));
-  plans.resize(std::min(plans.size(), kChains - 1));
-  while (plans.size() < kChains) {
+  plans.resize(std::min(plans.size(), kPlainChains - 1));
+  while (plans.size() < kPlainChains) {
     PlacerInput seeded = input;
     seeded.seed = Random(input.seed).Fork(1000 + plans.size()).Next();
     plans.push_back(PlaceConnected(&PlaceRandom, seeded));

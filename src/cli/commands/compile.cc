@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/commands/command.h"
+#include "cli/terminal/output_path.h"
+#include "formats/aten/writer.h"
+#include "formats/plan/plan_files.h"
+#include "formats/text/file.h"
+
+namespace placewright {
+namespace {
+
+constexpr const char* kCompileExamples =
+    "The step is an ATen training graph (docs/formats/aten-graph.md): every op with its device and\n"
+    "the op that it is an instance of, every input with what it is a part of, and the collectives.\n"
+    "Examples:\n"
+    "  placewright compile bert.plan.json -o bert.step.json.gz\n"
+    "  placewright inspect bert.step.json.gz";
+
+class CompileCommand : public Command {
+ public:
+  CommandLine Register(CommandLine program) override {
+    CommandLine app = program.AddCommand("compile", "Write a plan's step as each device runs it");
+    app.AddOption("PLAN", plan_, "Plan file").Required();
+    app.AddOption("-o,--output", output_, "File to write, gzip if it ends with .gz")
+        .TypeName("FILE")
+        .Required()
+        .Group("Output");
+    app.AddOption("--graph", options_.graph, "Where the graph lies now, if not where the plan says")
+        .TypeName("FILE")
+        .Group("Input");
+    app.AddOption("-c,--cluster", options_.cluster, "The same for the cluster: a file or preset")
+        .TypeName("CLUSTER")
+        .Group("Input");
+    app.Footer(kCompileExamples);
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    std::vector<NamedFile> inputs = WithNamedFiles("the plan", plan_);
+    inputs.push_back({"--graph", options_.graph.value_or("")});
+    inputs.push_back({"-c", options_.cluster.value_or("")});
+    PW_RETURN_IF_ERROR(RejectOverwriting({{"the step", output_}}, inputs));
+    PW_RETURN_IF_ERROR(ProbeWritable(output_));
+    PW_ASSIGN(const PlanInputs plan, LoadPlanInputs(plan_, options_));
+    PW_RETURN_IF_ERROR(CheckDigest(plan.document).InFile(plan_));
+    PW_ASSIGN(const std::string text, StepOf(plan));
+    PW_RETURN_IF_ERROR(WriteFileAtomically(output_, IsGzipName(output_) ? Gzip(text) : text));
+    const Graph& graph = plan.graph.graph;
+    if (context.console.json) {
+      Json object;
+      object["schema"] = "placewright.compile/1";
+      object["plan_file"] = plan_;
+      object["file"] = output_;
+      object["ops"] = graph.op_count();
+      object["collectives"] = graph.collective_count();
+      context.console.PrintJson(object);
+    } else {
+      context.console.Print(fmt::format("{} written: {} ops, {} collectives\n",
+                                        Printable(output_, 4096), graph.op_count(),
+                                        graph.collective_count()));
+    }
+    return 0;
+  }
+
+ private:
+  // Of a distributed plan the file beside it as it is; of a placed one its graph with devices.
+  Result<std::string> StepOf(const PlanInputs& plan) const {
+    if (plan.plan.distribution) return ReadFile(FilesOf(plan.plan, plan_).back());
+    PW_ASSIGN(const Placement placement,
+              ResolvePlacement(plan.plan.placement, plan.graph.graph, plan.cluster.cluster)
+                  .InFile(plan_));
+    return WriteAtenPlan(plan, placement).InFile(plan_);
+  }
+
+  std::string plan_, output_;
+  PlanInputOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeCompileCommand() { return std::make_unique<CompileCommand>(); }
+
+}  // namespace placewright

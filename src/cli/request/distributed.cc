@@ -1,0 +1,105 @@
+#include "cli/request/distributed.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/text.h"
+#include "formats/aten/writer.h"
+#include "formats/plan/layouts_json.h"
+#include "sim/communication_use.h"
+#include "sim/saturation_check.h"
+
+namespace placewright {
+
+void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search) {
+  app.AddOption("--layouts", options->layouts,
+                "Layouts by hand (docs/formats/layouts.md): which modules are split, and how")
+      .TypeName("FILE")
+      .Group(search ? "Search" : "Input");
+  if (!search) return;
+  app.AddOption("--space", options->space,
+                "What a plan may do with ops: placed (whole, default) or replicated (split and copied)")
+      .TypeName("NAME")
+      .Group("Search");
+  app.AddOption("--batch-norm", options->batch_norm,
+                "Of batch norms that are split: synchronised (default), or local, of each part alone")
+      .TypeName("NAME")
+      .Group("Search");
+}
+
+Result<PlanSpace> ParseSpace(const SpaceOptions& options) {
+  for (const PlanSpace space : {PlanSpace::kPlaced, PlanSpace::kReplicated}) {
+    if (options.space == ToString(space)) return space;
+  }
+  return MakeError(ErrorCode::kUsage,
+                   "--space \"" + Printable(options.space) + "\" is unknown" +
+                       DidYouMean(options.space, {"placed", "replicated"}),
+                   "", "The spaces are placed and replicated.");
+}
+
+Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& input,
+                                                         const SpaceOptions& options,
+                                                         const Inputs& inputs) {
+  const bool local = options.batch_norm == "local";
+  if (!local && options.batch_norm != "synchronised") {
+    return MakeError(ErrorCode::kUsage,
+                     "--batch-norm \"" + Printable(options.batch_norm) + "\" is unknown" +
+                         DidYouMean(options.batch_norm, {"synchronised", "local"}),
+                     "", "It is synchronised or local.");
+  }
+  if (inputs.graph.times || inputs.cluster.path == kClusterInGraph) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("{} states the times of whole ops: those of parts are not known",
+                                 Printable(input.graph, 4096)),
+                     "", "Give a recorded step or a model, whose parts the cost model knows.");
+  }
+  PW_ASSIGN(CostOptions cost_options, CostOptionsOf(input, inputs.cluster.cluster));
+  auto problem = std::make_unique<LayoutProblem>(inputs.graph.graph, inputs.cluster.cluster,
+                                                 inputs.costs, std::move(cost_options),
+                                                 inputs.policy);
+  problem->local_batch_norm = local;
+  return problem;
+}
+
+Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& problem,
+                                     const DistributionSpec& spec) {
+  PW_ASSIGN(CompiledStep compiled, CompileStep(problem, spec));
+  DistributedInputs distributed;
+  PW_ASSIGN(distributed.step,
+            FormatAtenStep(compiled.step, problem.graph, inputs.cluster.cluster));
+  Inputs& of_step = distributed.inputs;
+  of_step.graph.path = inputs.graph.path;
+  of_step.graph.sha256 = inputs.graph.sha256;
+  of_step.graph.format = inputs.graph.format;
+  of_step.graph.notes = inputs.graph.notes;
+  of_step.graph.assumed_shapes = inputs.graph.assumed_shapes;
+  of_step.graph.assumed_dimensions = inputs.graph.assumed_dimensions;
+  of_step.graph.graph = std::move(compiled.step.graph);
+  of_step.cluster = inputs.cluster;
+  of_step.costs = std::move(compiled.costs);
+  of_step.cost_report = std::move(compiled.report);
+  of_step.cost_store = inputs.cost_store;
+  of_step.links = inputs.links;
+  of_step.plan_links = inputs.plan_links;
+  of_step.policy = inputs.policy;
+  of_step.precision = inputs.precision;
+  of_step.dimensions = inputs.dimensions;
+  distributed.placement = std::move(compiled.step.placement);
+  distributed.sim_graph = std::move(compiled.sim_graph);
+  distributed.distribution.spec = spec;
+  distributed.distribution.samples = problem.graph.batch();
+  return distributed;
+}
+
+Result<SimResult> Simulate(const DistributedInputs& distributed) {
+  Simulator simulator(distributed.sim_graph);
+  SimOptions options = {distributed.inputs.policy, true, true};
+  SimResult result = simulator.Run(distributed.placement, options);
+  PW_RETURN_IF_ERROR(CheckNotSaturated(
+      distributed.sim_graph, distributed.inputs.graph.graph, distributed.inputs.cluster.cluster,
+      distributed.placement, result));
+  return result;
+}
+
+}  // namespace placewright

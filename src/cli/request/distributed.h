@@ -1,0 +1,53 @@
+// Plans that split or copy ops, on the command line: what is asked for, and a compiled step in the place of
+// a graph that is placed.
+#ifndef PLACEWRIGHT_CLI_REQUEST_DISTRIBUTED_H_
+#define PLACEWRIGHT_CLI_REQUEST_DISTRIBUTED_H_
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "cli/request/inputs.h"
+#include "cli/terminal/options.h"
+#include "formats/text/json.h"
+#include "plan/plan.h"
+#include "plan/plan_space.h"
+#include "search/layouts/layout_problem.h"
+#include "sim/simulator.h"
+
+namespace placewright {
+
+struct SpaceOptions {
+  std::string space = "placed";
+  std::string batch_norm = "synchronised";
+  std::string layouts;  // a file, or empty
+};
+// --layouts and, with `search`, --space and --batch-norm.
+void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search);
+// Errors: kUsage with near names.
+Result<PlanSpace> ParseSpace(const SpaceOptions& options);
+
+// What layouts of a step are searched in and compiled with. `inputs` must outlive it and stay where it is.
+// Errors: kUsage (a file that states its own times: those of parts of ops are not known; --batch-norm), those of
+// the cost store.
+Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& input,
+                                                         const SpaceOptions& options,
+                                                         const Inputs& inputs);
+
+// The compiled step, as what is simulated, drawn and written in the place of a placed graph.
+struct DistributedInputs {
+  Inputs inputs;  // with the name, path and hash of the original's file
+  Placement placement;
+  SimGraph sim_graph;
+  Distribution distribution;  // without communication, which a schedule says
+  std::string step;           // the file of the compiled step
+};
+// Errors: those of CompileStep.
+Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& problem,
+                                     const DistributionSpec& spec);
+// Simulated with schedule and feedback. Errors: kTooLarge.
+Result<SimResult> Simulate(const DistributedInputs& distributed);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_DISTRIBUTED_H_

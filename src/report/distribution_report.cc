@@ -1,0 +1,67 @@
+#include "report/distribution_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "sim/communication_use.h"
+
+namespace placewright {
+namespace {
+
+constexpr size_t kMaxLayouts = 12;
+
+std::string DescribeShares(const LayoutSpec& spec) {
+  constexpr size_t kMax = 8;
+  std::string text;
+  for (size_t i = 0; i < std::min(kMax, spec.devices.size()); ++i) {
+    const LayoutSpec::Device& device = spec.devices[i];
+    text += (i == 0 ? "" : ", ") + Printable(device.name, 80);
+    if (device.from && device.to) text += fmt::format(" ({})", *device.to - *device.from);
+  }
+  if (spec.devices.size() > kMax) text += fmt::format(" and {} more", spec.devices.size() - kMax);
+  return text;
+}
+
+std::string RenderLayouts(const LayoutSpecs& layouts, const Style& style) {
+  Table table({{"groups"}, {"option"}, {"axis"}, {"devices (share)", Table::Align::kLeft, true}});
+  for (size_t i = 0; i < std::min(kMaxLayouts, layouts.size()); ++i) {
+    const LayoutSpec& spec = layouts[i];
+    table.AddRow({spec.group.valid() ? std::to_string(spec.group.value())
+                                     : Printable(spec.groups, 80),
+                  std::string(ToString(spec.option)), Printable(spec.axis, 80),
+                  DescribeShares(spec)});
+  }
+  std::string text = table.Render(style);
+  if (layouts.size() > kMaxLayouts) {
+    text += fmt::format("and {} layouts more\n", layouts.size() - kMaxLayouts);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string RenderDistribution(const Plan& plan, const Schedule& schedule, const Graph& step,
+                               const Style& style) {
+  const Distribution& distribution = *plan.distribution;
+  std::string text = RenderLayouts(distribution.spec.layouts, style);
+  if (distribution.spec.local_batch_norm) {
+    text += "batch norms take the statistics of each part alone: not the step on one device\n";
+  }
+  if (distribution.communication.empty()) return text + "nothing moves between devices\n";
+  const auto right = Table::Align::kRight;
+  Table table(
+      {{"communication"}, {"algorithm"}, {"count", right}, {"bytes", right}, {"time", right}});
+  for (const CommunicationUse& use : distribution.communication) {
+    table.AddRow({use.kind, use.algorithm, FormatCount(use.count), FormatBytes(use.bytes),
+                  FormatNanos(use.time)});
+  }
+  const CommunicationTime time = TimeOfCommunication(step, schedule);
+  return text + "\n" + table.Render(style) +
+         fmt::format("communication is under way for {} of the step; for {} no device computes\n",
+                     FormatShare(ShareOf(time.any.count, plan.step_time.count)),
+                     FormatShare(ShareOf(time.exposed.count, plan.step_time.count)));
+}
+
+}  // namespace placewright

@@ -1,0 +1,21 @@
+// How a step is distributed, for people.
+#ifndef PLACEWRIGHT_REPORT_DISTRIBUTION_REPORT_H_
+#define PLACEWRIGHT_REPORT_DISTRIBUTION_REPORT_H_
+
+#include <string>
+
+#include "graph/graph.h"
+#include "plan/plan.h"
+#include "plan/schedule.h"
+#include "report/table.h"
+
+namespace placewright {
+
+// A table of layouts, one of communication, and how much of the step that takes and how much of it no
+// computation hides. `plan` has a distribution; `step` and `schedule` are those of its compiled step.
+std::string RenderDistribution(const Plan& plan, const Schedule& schedule, const Graph& step,
+                               const Style& style);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_REPORT_DISTRIBUTION_REPORT_H_
