@@ -30,8 +30,8 @@ struct CollectiveEstimate {
   CostSource source = CostSource::kModelled;
 };
 
-// Any number of threads may ask at once. What is found out of a set of devices (rings, trees, loads of
-// links) is kept, so that further questions cost a look-up: well under a microsecond.
+// Any number of threads may ask at once. What is found out of a set of devices (rings, trees, loads
+// of links) is kept, so that further questions cost a look-up: well under a microsecond.
 class Communication {
  public:
   // The cluster must outlive it and stay as it is.
@@ -41,8 +41,8 @@ class Communication {
   Communication(const Communication&) = delete;
   Communication& operator=(const Communication&) = delete;
 
-  // `devices`: one or more, distinct, in any order. Errors: kUnreachable (two of them without a route,
-  // in either direction: both are named), kField (none, a device twice).
+  // `devices`: one or more, distinct, in any order. Errors: kUnreachable (two of them without a
+  // route, in either direction: both are named), kField (none, a device twice).
   Result<CollectiveEstimate> Estimate(const CollectiveRequest& request,
                                       std::span<const DeviceId> devices) const;
   // The plan of a set of devices, as long as this lives: its rings, the time of each algorithm. The
@@ -64,9 +64,9 @@ class Communication {
   std::unique_ptr<Sets> sets_;
 };
 
-// What each collective of a compiled graph holds, for CostTable::SetCollectives: of members of one type
-// (CollectiveKindOf), whose inputs and outputs say how many bytes. `device_of`: where every op runs.
-// Errors: kField (members of another type, or of several), those of Estimate.
+// What each collective of a compiled graph holds, for CostTable::SetCollectives: of members of one
+// type (CollectiveKindOf), whose inputs and outputs say how many bytes. `device_of`: where every op
+// runs. Errors: kField (members of another type, or of several), those of Estimate.
 Result<IdVector<CollectiveId, CostTable::CollectiveCost>> CollectiveCosts(
     const Graph& graph, const IdVector<OpId, DeviceId>& device_of,
     const Communication& communication);

@@ -41,8 +41,8 @@ TEST(Communication, RingsByHand) {
   const auto ring = [&](CollectiveKind kind, Bytes largest) {
     return plan.NanosOf(CollectiveAlgorithm::kRing, {kind, Bytes(4000), largest});
   };
-  // Six steps of 100 + 1000; three; three of the largest piece; three and more of chunks (one chunk:
-  // 4000 bytes are fewer than 4 KiB).
+  // Six steps of 100 + 1000; three; three of the largest piece; three and more of chunks (one
+  // chunk: 4000 bytes are fewer than 4 KiB).
   EXPECT_EQ(ring(kAllReduce, Bytes(1000)), 6600);
   EXPECT_EQ(ring(kAllGather, Bytes(1000)), 3300);
   EXPECT_EQ(ring(kReduceScatter, Bytes(1900)), 6000);
@@ -66,8 +66,8 @@ TEST(Communication, HierarchiesByHand) {
   const Communication communication(cluster);
   const std::vector<DeviceId> devices = AllDevicesOf(cluster);
   const DeviceSetPlan& plan = *communication.PlanOf(devices).Take();
-  // d0 reaches d1 directly. Inside: one step of 10 + 4000 each way. Across: two slices of 4000 bytes in
-  // halves share the link s0>s1, two steps of 1000 + 2 * 2000 * 10.
+  // d0 reaches d1 directly. Inside: one step of 10 + 4000 each way. Across: two slices of 4000
+  // bytes in halves share the link s0>s1, two steps of 1000 + 2 * 2000 * 10.
   EXPECT_EQ(
       plan.NanosOf(CollectiveAlgorithm::kHierarchical, {kAllReduce, Bytes(8000), Bytes(2000)}),
       2 * 4010 + 2 * 41000);
@@ -96,8 +96,8 @@ TEST(Communication, EightV100AreNearTheirLanes) {
   EXPECT_EQ(estimate.links.size(), 32u);  // both directions of the mesh's 16 pairs
 }
 
-// Over 100 Gb/s between two machines each tensor has to leave each machine once: 12 GB/s, the rate of
-// the PCIe links to the NIC.
+// Over 100 Gb/s between two machines each tensor has to leave each machine once: 12 GB/s, the rate
+// of the PCIe links to the NIC.
 TEST(Communication, TwoMachinesAreNearTheirNetwork) {
   const Cluster cluster = GpuMachines("V100-16GB", {8, 8}, Interconnect::kNvlink);
   const Communication communication(cluster);
@@ -119,8 +119,8 @@ TEST(Communication, FewBytesTakeTreesAndManyRings) {
             CollectiveAlgorithm::kRing);
 }
 
-// More bytes never take less, and no algorithm beats what each device must receive: (n - 1) / n of the
-// bytes, twice in an all-reduce (Patarasuk and Yuan 2009), over all links that lead to it.
+// More bytes never take less, and no algorithm beats what each device must receive: (n - 1) / n of
+// the bytes, twice in an all-reduce (Patarasuk and Yuan 2009), over all links that lead to it.
 TEST(Communication, TimesGrowAndStayAboveTheBound) {
   for (const std::vector<int32_t>& counts :
        {std::vector<int32_t>{8}, {4, 2, 3}, {1, 1, 1}, {2, 2, 2, 2}}) {
@@ -190,7 +190,7 @@ TEST(Communication, RejectsWhatCannotCommunicate) {
   EXPECT_EQ(error({}).code, ErrorCode::kField);
 }
 
-// Whatever the order of the devices and whoever of several threads asks first.
+// Whatever the order of the devices and whichever thread asks first.
 TEST(Communication, SetsHaveOnePlan) {
   const Cluster cluster = GpuMachines("V100-16GB", {8, 8}, Interconnect::kNvlink);
   const std::vector<DeviceId> gpus = GpusOf(cluster);

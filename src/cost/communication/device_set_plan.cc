@@ -155,7 +155,8 @@ double DeviceSetPlan::HierarchicalNanos(const CollectiveRequest& request) const 
     const double tree = PipelineNanos(across_trees_.both, 2 * across_trees_.depth, slice);
     return 2 * InsideMachines(bytes) + std::min(ring, tree);
   }
-  // The largest machine's pieces, in slices, go round; its devices first hand theirs to the holders.
+  // The largest machine's pieces, in slices, go round; its devices first hand theirs to the
+  // holders.
   double piece = 0, hands = 0;
   for (const Machine& machine : machines_) {
     const double own = static_cast<double>(request.largest_piece.count);

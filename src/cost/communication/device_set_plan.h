@@ -1,27 +1,32 @@
-// How the collectives of one set of devices can go, and what each way takes. With n devices, B bytes of
-// the whole tensor, p bytes of the largest piece, W = n p (B in even pieces), and round(b) as in round.h:
+// How the collectives of one set of devices can go, and what each way takes. With n devices, B
+// bytes of the whole tensor, p bytes of the largest piece, W = n p (B in even pieces), and round(b)
+// as in round.h:
 //
-//   ring           all-reduce           2 (n - 1) ring(B / n)           B (n - 1) / n twice over each
-//                  all-gather, reduce-scatter   (n - 1) ring(p)         link, and no algorithm needs
-//                  broadcast            pipeline(n - 1, B)              less (Patarasuk and Yuan 2009)
-//   tree           all-reduce           pipeline(2 depth, B) of both directions
-//                  broadcast            pipeline(depth, B)
-//                  all-gather, reduce-scatter   Bruck's ceil(log2 n) rounds: 1, 2, 4, ... pieces go to
-//                                       the device as many places on (Thakur et al. 2005; NCCL: PAT)
-//   hierarchical   all-reduce           reduce-scatter inside each machine, all-reduce of the slices
-//                                       across machines (ring or tree), all-gather inside
-//                  all-gather           across machines, then inside; a reduce-scatter is its reverse
-//                  broadcast            to one device of each machine, then inside each
+//   ring          all-reduce   2 (n - 1) ring(B / n)
+//                 gather       (n - 1) ring(p)
+//                 broadcast    pipeline(n - 1, B)
+//   tree          all-reduce   pipeline(2 depth, B) of both directions
+//                 gather       Bruck's ceil(log2 n) rounds: 1, 2, 4, ... pieces go to the device as
+//                              many places on (Thakur et al. 2005; NCCL: PAT)
+//                 broadcast    pipeline(depth, B)
+//   hierarchical  all-reduce   reduce-scatter inside each machine, all-reduce of the slices across
+//                              machines (ring or tree), all-gather inside
+//                 gather       across machines, then inside
+//                 broadcast    to one device of each machine, then inside each
 //
-// A machine of k devices has s slices, s the smallest k of all machines. The others of a larger machine
-// hand their pieces to its s holders, B / (k s) to each, in a round between.
+// "gather": an all-gather; a reduce-scatter is one backwards and takes as long. A ring all-reduce
+// sends 2 B (n - 1) / n from each device, and no algorithm needs less (Patarasuk and Yuan 2009).
 //
-// Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", J. Parallel
-// Distrib. Comput. 69, 2009. Thakur, Rabenseifner, Gropp, "Optimization of collective communication
-// operations in MPICH", Int. J. High Perform. Comput. Appl. 19, 2005. The two trees: tree.h.
+// A machine of k devices has s slices, s the smallest k of all machines. The others of a larger
+// machine hand their pieces to its s holders, B / (k s) to each, in a round between.
 //
-// Deviations: additions take no time (NCCL's kernels add while they copy); machines start each phase
-// together; which device is a broadcast's root makes no difference.
+// Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", J.
+// Parallel Distrib. Comput. 69, 2009. Thakur, Rabenseifner, Gropp, "Optimization of collective
+// communication operations in MPICH", Int. J. High Perform. Comput. Appl. 19, 2005. The two trees:
+// tree.h.
+//
+// Deviations: additions take no time (NCCL's kernels add while they copy); machines start each
+// phase together; which device is a broadcast's root makes no difference.
 #ifndef PLACEWRIGHT_COST_COMMUNICATION_DEVICE_SET_PLAN_H_
 #define PLACEWRIGHT_COST_COMMUNICATION_DEVICE_SET_PLAN_H_
 

@@ -4,7 +4,7 @@
 //
 //   "all-reduce 8xV100-16GB/2"             two machines with 8 V100 each
 //   "all-gather 4xV100-32GB/1, 2xT4/3"     one machine with 4 V100, three with 2 T4 each
-//   "broadcast 1xXeon-E5-2650v4:12+2xT4/1" one machine with a CPU of which 12 cores compute and two T4
+//   "broadcast 1xXeon-E5-2650v4:12+2xT4/1" one machine with two T4 and 12 computing cores of a CPU
 //
 // Nothing is said of the links: a measurement holds wherever the machines are of these kinds.
 #ifndef PLACEWRIGHT_COST_COMMUNICATION_MEASURED_COLLECTIVES_H_
@@ -40,8 +40,8 @@ struct MeasuredCollectives {
 std::string MeasuredCollectiveKey(CollectiveKind kind, const Cluster& cluster,
                                   std::span<const DeviceId> devices);
 
-// Times by key: lines through the measured sizes (FitSegments). Of several entries with one key the first
-// with two sizes or more counts.
+// Times by key: lines through the measured sizes (FitSegments). Of several entries with one key the
+// first with two sizes or more counts.
 class CollectiveFits {
  public:
   CollectiveFits() = default;

@@ -59,8 +59,8 @@ std::vector<Ring> PackBehind(const Cluster& cluster, std::span<const DeviceId> d
   return packer.rings();
 }
 
-// What each device can send over first links of routes that start no later than `latency`; the smallest
-// sum of all devices. No rings pass on more.
+// What each device can send over first links of routes that start no later than `latency`; the
+// smallest sum of all devices. No rings pass on more.
 double SendingLimit(const Cluster& cluster, std::span<const DeviceId> devices, Nanos latency) {
   double limit = 0;
   for (const DeviceId from : devices) {
@@ -91,7 +91,8 @@ std::vector<Ring> RingsOfMachine(const Cluster& cluster, std::span<const DeviceI
   return rings;
 }
 
-// The devices of a machine from where data comes in to where it leaves for `next`: the i-th best exit.
+// The devices of a machine from where data comes in to where it leaves for `next`: the i-th best
+// exit.
 std::vector<DeviceId> PathThrough(const Cluster& cluster, const std::vector<DeviceId>& ring,
                                   DeviceId next, size_t i) {
   std::vector<DeviceId> exits = ring;

@@ -119,7 +119,8 @@ TEST(RingSearch, FindsTheBestOfAllOrders) {
   }
 }
 
-// Twelve devices on a circle of wide links, described in a shuffled order; all other ways are narrow.
+// Twelve devices on a circle of wide links, described in a shuffled order; all other ways are
+// narrow.
 TEST(RingSearch, FollowsWideLinksThroughManyDevices) {
   constexpr int32_t kDevices = 12;
   TestDevices made(kDevices);

@@ -1,13 +1,14 @@
-// The best ring through some devices: the order in which data goes round, each device sending to the
-// next one over the cluster's routes.
+// The best ring through some devices: the order in which data goes round, each device sending to
+// the next one over the cluster's routes.
 //
 // A ring's rate is the bytes a second that each device can pass on while all do:
 //
 //   rate = min over links of capacity(link) / (routes of the ring that take the link)
 //
-// The best ring has the largest rate, then the smallest latency of its slowest route, then the smallest
-// ids. Up to 8 devices: by trying all orders with pruning, exact. More: from each device on to the next
-// one that the widest route leads to, then by reversing stretches (2-opt) while the rate grows.
+// The best ring has the largest rate, then the smallest latency of its slowest route, then the
+// smallest ids. Up to 8 devices: by trying all orders with pruning, exact. More: from each device
+// on to the next one that the widest route leads to, then by reversing stretches (2-opt) while the
+// rate grows.
 #ifndef PLACEWRIGHT_COST_COMMUNICATION_RING_SEARCH_H_
 #define PLACEWRIGHT_COST_COMMUNICATION_RING_SEARCH_H_
 

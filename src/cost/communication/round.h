@@ -3,8 +3,8 @@
 //   time(bytes) = max over transfers of  latency of the route
 //                                        + max over its links of ceil(bytes * load / bandwidth)
 //
-// where the load of a link is the sum of the weights of all transfers whose routes take it: they share
-// its bandwidth. A transfer that shares nothing takes what the simulator's rule 4 says. Both
+// where the load of a link is the sum of the weights of all transfers whose routes take it: they
+// share its bandwidth. A transfer that shares nothing takes what the simulator's rule 4 says. Both
 // directions of a half-duplex link are one link, and so add up.
 #ifndef PLACEWRIGHT_COST_COMMUNICATION_ROUND_H_
 #define PLACEWRIGHT_COST_COMMUNICATION_ROUND_H_

@@ -9,8 +9,8 @@ namespace {
 
 constexpr double kSmallestChunk = 4096;
 
-// Of position i = 1 .. n; 0: the root. The lowest set bit b of i moves up: to i - b or i + b, whichever
-// has 2b as its lowest bit; where that lies beyond n, the other one.
+// Of position i = 1 .. n; 0: the root. The lowest set bit b of i moves up: to i - b or i + b,
+// whichever has 2b as its lowest bit; where that lies beyond n, the other one.
 size_t ParentOf(size_t i, size_t n) {
   const size_t bit = i & (~i + 1);
   const size_t right = (i ^ bit) | (bit << 1);

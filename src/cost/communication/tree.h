@@ -1,6 +1,7 @@
-// Two binary trees over the same devices, each for half of the bytes, through which chunks are passed on
-// as in a pipeline (Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction
-// and scan", Parallel Computing 35, 2009; NCCL's double binary trees since 2.4).
+// Two binary trees over the same devices, each for half of the bytes, through which chunks are
+// passed on as in a pipeline (Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth
+// broadcast, reduction and scan", Parallel Computing 35, 2009; NCCL's double binary trees since
+// 2.4).
 //
 // The first tree: of positions 1 .. n the one that the highest power of two divides is above the
 // others, so that odd positions are leaves. The second one is the first shifted by one position:
@@ -19,7 +20,8 @@ struct TreePair {
   Round down;     // every device passes a chunk of each tree on to its children
   Round both;     // and one up to its parent
 };
-// Over one order of devices, or over several at once, all of one length and with bytes of their own.
+// Over one order of devices, or over several at once, all of one length and with bytes of their
+// own.
 TreePair MakeTrees(const Cluster& cluster, const std::vector<DeviceId>& order);
 TreePair MakeTrees(const Cluster& cluster, const std::vector<std::vector<DeviceId>>& orders);
 

@@ -21,9 +21,9 @@ TEST(Trees, AreAsDeepAsTheLogarithm) {
   }
 }
 
-// With an even number of devices no device receives more than the bytes once in each direction: every
-// device but the roots receives half of each tree, and passes on both halves of the tree that it is
-// inside of.
+// With an even number of devices no device receives more than the bytes once in each direction:
+// every device but the roots receives half of each tree, and passes on both halves of the tree that
+// it is inside of.
 TEST(Trees, TwoOfThemLoadEveryDeviceAlike) {
   const Cluster cluster = SwitchedDevices(8, 1'000'000'000, 0);
   const TreePair trees = MakeTrees(cluster, AllDevicesOf(cluster));
