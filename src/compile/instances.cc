@@ -167,20 +167,23 @@ std::vector<OutputSpec> InstanceMaker::OutputsOf(size_t share, const std::string
 Result<OpSpec> InstanceMaker::SpecOf(size_t share, std::vector<TensorId> inputs) {
   OpSpec spec;
   const bool alone = layout_.shares.size() == 1;
-  spec.name = emitter_.FreshName(
+  spec.name =
       alone ? op_.name
-            : fmt::format("{}@{}", op_.name, emitter_.device_name(layout_.shares[share].device)));
-  spec.type = std::string(op_.type);
-  spec.args = op_.args;
-  spec.attributes = op_.attributes;
+            : fmt::format("{}@{}", op_.name, emitter_.device_name(layout_.shares[share].device));
+  const bool as_part = split_.valid() && rule().form != PartForm::kWeightedMean;
+  if (!as_part) {
+    spec.type = std::string(op_.type);
+    spec.args = op_.args;
+    spec.attributes = op_.attributes;
+  }
   if (!split_.valid() && axes_.rule(id_) != nullptr && !rule().part_type.empty()) {
     // What it reads may have been put together anew, with other strides than the op states.
     spec.type = rule().part_type;
     spec.args.resize(std::min(spec.args.size(), static_cast<size_t>(rule().part_args)));
     spec.attributes.clear();
-  } else if (split_.valid() && rule().form == PartForm::kWeightedMean) {
+  } else if (split_.valid() && !as_part) {
     spec.args[3] = Value(int64_t{2});  // reduction: sum
-  } else if (split_.valid()) {
+  } else if (as_part) {
     IdVector<RuleAxisId, int64_t> sizes;
     for (const RuleAxis& axis : rule().axes) sizes.push_back(axis.size);
     sizes[split_] = sizes[split_] / axes_.axis(axis_).size * IntervalOf(share).length();
