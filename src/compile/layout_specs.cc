@@ -368,6 +368,31 @@ std::vector<int64_t> SharesInProportion(int64_t total, const std::vector<double>
   return shares;
 }
 
+LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs) {
+  for (LayoutSpec& spec : specs) {
+    const bool splits = spec.option == LayoutOption::kAllReduce ||
+                        spec.option == LayoutOption::kParameterServer;
+    std::vector<LayoutSpec::Device> devices;
+    for (const LayoutSpec::Device& named : spec.devices) {
+      for (const DeviceId device : cluster.devices()) {
+        const std::string& name = cluster.device(device).name;
+        if (GlobMatch(named.name, name)) devices.push_back({name, named.from, named.to});
+      }
+    }
+    if (splits && spec.axis.empty()) spec.axis = "batch";
+    const AxisId axis = axes.Find(spec.axis);
+    const auto parts = static_cast<int64_t>(devices.size());
+    for (int64_t i = 0; splits && axis.valid() && i < parts; ++i) {
+      LayoutSpec::Device& device = devices[static_cast<size_t>(i)];
+      if (device.from) continue;
+      device.from = i * axes.axis(axis).size / parts;
+      device.to = (i + 1) * axes.axis(axis).size / parts;
+    }
+    spec.devices = std::move(devices);
+  }
+  return specs;
+}
+
 Result<Layouts> ResolveLayouts(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
                                const CostTable& costs, const LayoutSpecs& specs) {
   return Resolver(graph, axes, cluster, costs, specs).Resolve();

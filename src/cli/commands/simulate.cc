@@ -256,6 +256,7 @@ class SimulateCommand : public Command {
                                      .InFile(input_.graph));
     subject.placement_file = input_.graph;
     subject.distribution = loaded.plan.distribution;
+    subject.inputs.distributed = loaded.plan.distribution.has_value();
     // Under another order the plan's bound and producer would say nothing about what is shown.
     if (subject.inputs.policy == loaded.plan.policy) subject.plan = std::move(loaded.plan);
     return subject;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "compile/layout_specs.h"
 #include "formats/aten/writer.h"
 #include "formats/plan/layouts_json.h"
 #include "sim/communication_use.h"
@@ -88,6 +89,9 @@ Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& 
   distributed.placement = std::move(compiled.step.placement);
   distributed.sim_graph = std::move(compiled.sim_graph);
   distributed.distribution.spec = spec;
+  distributed.distribution.spec.layouts =
+      ExpandSpecs(problem.axes, problem.cluster, spec.layouts);
+  of_step.distributed = true;
   distributed.distribution.samples = problem.graph.batch();
   return distributed;
 }
