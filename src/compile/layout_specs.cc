@@ -104,11 +104,11 @@ class Resolver {
         if (GlobMatch(name, cluster_.device(device).name)) named.push_back(device);
       }
       if (named.empty()) {
-        return MakeError(ErrorCode::kUnknownName,
-                         fmt::format("the cluster {} has no device {}{}",
-                                     Printable(cluster_.name()), Printable(name, 80),
-                                     DidYouMean(name, cluster_.DeviceNames())),
-                         place, "`placewright cluster show` lists the devices.");
+        return MakeError(
+            ErrorCode::kUnknownName,
+            fmt::format("the cluster {} has no device {}{}", Printable(cluster_.name()),
+                        Printable(name, 80), DidYouMean(name, cluster_.DeviceNames())),
+            place, "`placewright cluster show` lists the devices.");
       }
       if (named.size() > 1 && spec.devices[i].from) {
         return MakeError(ErrorCode::kField, "a share of several devices has neither from nor to",
@@ -134,6 +134,10 @@ class Resolver {
   Result<AxisId> AxisOf(size_t index, const std::vector<GroupId>& groups) const {
     const std::string& name = specs_[index].axis.empty() ? "batch" : specs_[index].axis;
     const AxisId axis = axes_.Find(name);
+    if (!axis.valid() && name == "batch" && axes_.samples() == 1) {
+      return MakeError(ErrorCode::kField, "the batch is one sample, which cannot be split",
+                       Place(index, ".axis"), "Take a larger batch, or another option.");
+    }
     if (!axis.valid() && name == "batch") {
       const BatchScaling* const scaling = graph_.batch_scaling();
       return MakeError(
@@ -175,10 +179,11 @@ class Resolver {
     const auto parts = static_cast<int64_t>(devices.size());
     Layout layout{axes_.axis(axis).name, {}};
     if (size < parts) {
-      return MakeError(ErrorCode::kField,
-                       fmt::format("\"{}\" has {} parts at most, fewer than the {} devices",
-                                   Printable(layout.axis, 80), size, parts),
-                       Place(index, ".devices"), fmt::format("Name at most {} devices.", size));
+      return MakeError(
+          ErrorCode::kField,
+          fmt::format("\"{}\" has {} {} at most, fewer than the {} devices",
+                      Printable(layout.axis, 80), size, size == 1 ? "part" : "parts", parts),
+          Place(index, ".devices"), fmt::format("Name at most {} devices.", size));
     }
     const bool stated = spec.devices.front().from.has_value();
     for (const LayoutSpec::Device& device : spec.devices) {
@@ -370,8 +375,8 @@ std::vector<int64_t> SharesInProportion(int64_t total, const std::vector<double>
 
 LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs) {
   for (LayoutSpec& spec : specs) {
-    const bool splits = spec.option == LayoutOption::kAllReduce ||
-                        spec.option == LayoutOption::kParameterServer;
+    const bool splits =
+        spec.option == LayoutOption::kAllReduce || spec.option == LayoutOption::kParameterServer;
     std::vector<LayoutSpec::Device> devices;
     for (const LayoutSpec::Device& named : spec.devices) {
       for (const DeviceId device : cluster.devices()) {

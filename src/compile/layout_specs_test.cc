@@ -19,14 +19,13 @@ using ::testing::HasSubstr;
 struct TwoLayers {
   TwoLayers() {
     GraphBuilder builder("two-layers", "aten");
-    const TensorId x =
-        builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {8, 4}).Take();
+    const TensorId x = builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {8, 4}).Take();
     TensorId last = x;
     for (const char* layer : {"first", "second"}) {
-      const TensorId w = builder
-                             .AddInput(std::string("param:") + layer, TensorKind::kParameter,
-                                       DType::kF32, {4, 4})
-                             .Take();
+      const TensorId w =
+          builder
+              .AddInput(std::string("param:") + layer, TensorKind::kParameter, DType::kF32, {4, 4})
+              .Take();
       OpSpec op{.name = std::string(layer) + ".mm", .type = "aten.mm.default"};
       op.module = std::string("m.") + layer;
       op.inputs = {last, w};
@@ -130,7 +129,8 @@ TEST(LayoutSpecs, OneGroupByNumber) {
   LayoutSpec one = Spec("", "", {{"d0", {}, {}}, {"d2", {}, {}}}, LayoutOption::kDuplicate);
   one.group = step.graph->group(step.graph->FindOp("second.mm"));
   const Layouts layouts = step.Resolve({Everywhere(), one}).Take();
-  EXPECT_EQ(step.Of(layouts, "second.mm"), (Layout{"", {{DeviceId(0), 0, 0}, {DeviceId(2), 0, 0}}}));
+  EXPECT_EQ(step.Of(layouts, "second.mm"),
+            (Layout{"", {{DeviceId(0), 0, 0}, {DeviceId(2), 0, 0}}}));
   EXPECT_EQ(step.Of(layouts, "second.update").axis, kRows);
 }
 
@@ -167,8 +167,9 @@ TEST(LayoutSpecs, ErrorsNameThePlace) {
               HasSubstr("layouts[1].axis: none of the ops that \"groups\" names can be split"));
   LayoutSpec many = Everywhere();
   many.axis = "param:first[1]";
-  EXPECT_THAT(step.ErrorOf({Spec("*", "param:first[9]", {{"d*", {}, {}}}, LayoutOption::kAllReduce)}),
-              HasSubstr("no axis is called"));
+  EXPECT_THAT(
+      step.ErrorOf({Spec("*", "param:first[9]", {{"d*", {}, {}}}, LayoutOption::kAllReduce)}),
+      HasSubstr("no axis is called"));
 }
 
 TEST(LayoutSpecs, ExpandedSpecsMeanTheSame) {

@@ -183,6 +183,12 @@ class AxisFinder {
 
 NamedAxes::NamedAxes(const Graph& graph) : graph_(graph) { AxisFinder(*this).Find(); }
 
+int64_t NamedAxes::samples() const {
+  if (batch_.valid()) return axes_[batch_].size;
+  const BatchScaling* const scaling = graph_.batch_scaling();
+  return scaling != nullptr && scaling->reason.empty() && graph_.batch() == 1 ? 1 : 0;
+}
+
 AxisId NamedAxes::Find(std::string_view name) const {
   for (const AxisId id : axes()) {
     if (axes_[id].name == name) return id;

@@ -200,8 +200,8 @@ class SimulateCommand : public Command {
   // The other objectives are sums over a split: nothing is scheduled, drawn or modelled.
   Status RejectStepOptions() const {
     for (const char* name :
-         {"--layouts", "--cluster", "--memory-reserve", "--batch", "--dim", "--costs", "--cost-profile",
-          "--order", "--schedule", "--memory", "--svg", "--html", "--sim"}) {
+         {"--layouts", "--cluster", "--memory-reserve", "--batch", "--dim", "--costs",
+          "--cost-profile", "--order", "--schedule", "--memory", "--svg", "--html", "--sim"}) {
       if (!app_.Given(name)) continue;
       return MakeError(ErrorCode::kUsage,
                        fmt::format("{} cannot be used with --objective {}", name, objective_), "",

@@ -156,7 +156,7 @@ TEST(PlanJson, NamesThePlaceOfABadValue) {
     const auto plan = PlanFromJson(json);
     return plan.ok() ? std::string("accepted") : plan.error().place;
   };
-  EXPECT_EQ(place("/schema", "placewright.plan/2"), "schema");
+  EXPECT_EQ(place("/schema", "placewright.plan/3"), "schema");
   EXPECT_EQ(place("/order", "lifo"), "order");
   EXPECT_EQ(place("/step_time_ns", -1), "step_time_ns");
   EXPECT_EQ(place("/step_time_ns", 1.5), "step_time_ns");
@@ -291,16 +291,16 @@ TEST(PlanJson, SpacesAreWrittenAndOlderPlansArePlaced) {
 
 TEST(PlanJson, ANewerSchemaIsNamed) {
   Json json = PlanToJson(SamplePlan());
-  json["schema"] = "placewright.plan/2";
+  json["schema"] = "placewright.plan/3";
   for (const Error& error : {PlanFromJson(json).error(), PlacementFromJson(json).error()}) {
-    EXPECT_NE(error.message.find("placewright.plan/2"), std::string::npos);
+    EXPECT_NE(error.message.find("placewright.plan/3"), std::string::npos);
     EXPECT_NE(error.message.find("newer Placewright"), std::string::npos);
   }
   // Even where it has no placement as this version knows it; an unknown older one is not newer.
   json.erase("placement");
   EXPECT_THAT(PlacementFromJson(json).error().message, HasSubstr("newer Placewright"));
   json["schema"] = "placewright.plan/0";
-  EXPECT_THAT(PlanFromJson(json).error().message, HasSubstr("is not the schema"));
+  EXPECT_THAT(PlanFromJson(json).error().message, HasSubstr("is neither the schema"));
 }
 
 }  // namespace

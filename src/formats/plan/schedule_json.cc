@@ -74,10 +74,10 @@ Status ReadCollectiveSpans(const Json& document, const Graph& graph, Schedule& s
   if (graph.collective_count() == 0) return Ok();
   PW_ASSIGN(const Json* list, GetArray(document, "collectives", ""));
   if (list->size() != graph.collective_count()) {
-    return MakeError(ErrorCode::kPlanMismatch,
-                     fmt::format("{} collectives, but the step has {}", list->size(),
-                                 graph.collective_count()),
-                     "collectives");
+    return MakeError(
+        ErrorCode::kPlanMismatch,
+        fmt::format("{} collectives, but the step has {}", list->size(), graph.collective_count()),
+        "collectives");
   }
   for (const CollectiveId id : graph.collectives()) {
     const Json& object = (*list)[id.index()];
