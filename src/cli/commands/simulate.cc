@@ -310,6 +310,9 @@ class SimulateCommand : public Command {
           FormatSchedule(*result.schedule, inputs.graph.graph, cluster, subject.placement));
       object["ops"] = std::move(schedule["ops"]);
       object["transfers"] = std::move(schedule["transfers"]);
+      if (schedule.contains("collectives")) {
+        object["collectives"] = std::move(schedule["collectives"]);
+      }
     }
     console.PrintJson(object);
   }
@@ -353,6 +356,16 @@ class SimulateCommand : public Command {
                     std::to_string(span.start.count), std::to_string(span.end.count)});
     }
     console.Print("\n" + table.Render(style));
+    if (!schedule.collectives.empty()) {
+      Table collectives(
+          {{"collective"}, {"ready ns", right}, {"start ns", right}, {"end ns", right}});
+      for (const CollectiveId id : graph.collectives()) {
+        const CollectiveSpan& span = schedule.collectives[id];
+        collectives.AddRow({graph.collective(id).name, std::to_string(span.ready.count),
+                            std::to_string(span.start.count), std::to_string(span.end.count)});
+      }
+      console.Print("\n" + collectives.Render(style));
+    }
     if (schedule.transfers.empty()) return;
     Table transfers({{"transfer of"},
                      {"version", right},

@@ -70,6 +70,34 @@ Result<TransferSpan> ReadTransfer(const Json& object, const std::string& place, 
   return span;
 }
 
+// In the graph's order, as ops.
+Status ReadCollectives(const Json& document, const Graph& graph, Schedule& schedule) {
+  PW_ASSIGN(const Json* collectives, GetArray(document, "collectives", ""));
+  if (collectives->size() != graph.collective_count()) {
+    return MakeError(ErrorCode::kPlanMismatch,
+                     fmt::format("{} collectives, but the graph has {}", collectives->size(),
+                                 graph.collective_count()),
+                     "collectives");
+  }
+  for (const CollectiveId id : graph.collectives()) {
+    const Json& object = (*collectives)[id.index()];
+    const std::string place = fmt::format("collectives[{}]", id.value());
+    PW_ASSIGN(const std::string name, GetString(object, "name", place));
+    if (name != graph.collective(id).name) {
+      return MakeError(ErrorCode::kPlanMismatch,
+                       fmt::format("\"{}\" stands where the graph has the collective \"{}\"",
+                                   Printable(name, 80), Printable(graph.collective(id).name, 80)),
+                       fmt::format("{}.name", place));
+    }
+    CollectiveSpan span;
+    PW_ASSIGN(span.ready, GetNanos(object, "ready_ns", place));
+    PW_ASSIGN(span.start, GetNanos(object, "start_ns", place));
+    PW_ASSIGN(span.end, GetNanos(object, "end_ns", place));
+    schedule.collectives.push_back(span);
+  }
+  return Ok();
+}
+
 }  // namespace
 
 std::string FormatSchedule(const Schedule& schedule, const Graph& graph, const Cluster& cluster,
@@ -100,6 +128,16 @@ std::string FormatSchedule(const Schedule& schedule, const Graph& graph, const C
                    text_of(graph.tensor(graph.storage(span.storage).first).name), span.version,
                    span.offset.count, span.length.count, devices[span.from], devices[span.to],
                    span.ready.count, span.start.count, span.end.count);
+  }
+  text.EndList();
+  if (graph.collective_count() == 0) return std::move(text).Finish();
+  text.StartList("collectives");
+  for (const CollectiveId id : graph.collectives()) {
+    const CollectiveSpan& span = schedule.collectives[id];
+    fmt::format_to(std::back_inserter(text.StartElement()),
+                   R"({{"name":{},"ready_ns":{},"start_ns":{},"end_ns":{}}})",
+                   text_of(graph.collective(id).name), span.ready.count, span.start.count,
+                   span.end.count);
   }
   text.EndList();
   return std::move(text).Finish();
@@ -136,6 +174,9 @@ Result<ScheduleFile> ScheduleFromJson(const Json& document, const Graph& graph,
     const std::string place = fmt::format("transfers[{}]", file.schedule.transfers.size());
     PW_ASSIGN(const TransferSpan span, ReadTransfer(object, place, graph, cluster));
     file.schedule.transfers.push_back(span);
+  }
+  if (graph.collective_count() > 0) {
+    PW_RETURN_IF_ERROR(ReadCollectives(document, graph, file.schedule));
   }
   return file;
 }
