@@ -145,6 +145,37 @@ TEST(Compiler, APlacementIsTheSimplestLayout) {
   }
 }
 
+// The softmax over the rows of w needs all of it; what is written are the pieces, not what was gathered.
+TEST(Compiler, PiecesAreWrittenThoughAllWasGathered) {
+  GraphBuilder builder("gathered", "aten");
+  const TensorId w =
+      builder.AddInput("param:w", TensorKind::kParameter, DType::kF32, {4, 2}).Take();
+  OpSpec softmax{.name = "y", .type = "aten._softmax.default"};
+  softmax.inputs = {w};
+  softmax.args = {Value(InputRef{0}), Value(int64_t{0}), Value(false)};
+  softmax.outputs = {{.name = "y", .shape = {4, 2}}};
+  (void)builder.AddOp(std::move(softmax)).Take();
+  OpSpec add{.name = "w1", .type = "aten.add_.Tensor"};
+  add.inputs = {w, w};
+  add.args = {Value(InputRef{0}), Value(InputRef{1})};
+  add.outputs = {{.name = "w1", .shape = {4, 2}, .alias = AliasKind::kInPlace, .alias_of = 0}};
+  builder.SetOutputs({builder.AddOp(std::move(add)).Take()[0]});
+  const Graph graph = std::move(builder).Build().Take();
+  const NamedAxes axes(graph);
+  const Step other;
+  Layouts layouts;
+  layouts.layouts.push_back({"param:w[0]", {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 4}}});
+  layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
+  const DistributedStep made = Compile(graph, axes, layouts, *other.cluster).Take();
+  EXPECT_EQ(Lines(made, *other.cluster),
+            "param:w.all_gather@a = placewright.all_gather.default(param:w@a) [4 2] on a\n"
+            "param:w.all_gather@b = placewright.all_gather.default(param:w@b) [4 2] on b\n"
+            "y@a = aten._softmax.default(param:w.all_gather@a) [4 2] on a\n"
+            "y@b = aten._softmax.default(param:w.all_gather@b) [4 2] on b\n"
+            "w1@a = aten.add_.Tensor(param:w@a, param:w@a) [1 2] on a\n"
+            "w1@b = aten.add_.Tensor(param:w@b, param:w@b) [3 2] on b\n");
+}
+
 // A row of x [8 3] is zeroed through a view, then x is read: split by its rows, the row is one of a copy.
 TEST(Compiler, WritesThroughViewsOfCopiesAreNotLost) {
   GraphBuilder builder("rows", "aten");

@@ -173,10 +173,10 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
     ASSERT_LE((found - expected).abs().max().item<double>(), kTolerance * scale) << what;
   }
 
-  void RunLayouts(const Layouts& layouts, size_t devices) {
+  void RunLayouts(const Layouts& layouts, size_t devices, bool collectives = true) {
     const Cluster cluster = Devices(devices);
     CompileOptions options;
-    options.collectives = false;
+    options.collectives = collectives;
     Result<DistributedStep> compiled = Compile(graph(), *axes_, layouts, cluster, options);
     ASSERT_TRUE(compiled.ok()) << compiled.error().ToString();
     const DistributedStep step = compiled.Take();
@@ -220,6 +220,11 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
 
 TEST_P(ExecutedLayouts, DataParallelGivesTheStep) {
   RunLayouts(DataParallel({{DeviceId(0), 0, 2}, {DeviceId(1), 2, 5}}), 2);
+}
+
+// Every device sums and gathers for itself.
+TEST_P(ExecutedLayouts, SoDoesItWithoutCollectives) {
+  RunLayouts(DataParallel({{DeviceId(0), 0, 2}, {DeviceId(1), 2, 5}}), 2, /*collectives=*/false);
 }
 
 // Every axis, by all that have it.

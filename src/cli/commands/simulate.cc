@@ -408,6 +408,16 @@ class SimulateCommand : public Command {
                     std::to_string(span.start.count), std::to_string(span.end.count)});
     }
     console.Print("\n" + table.Render(style));
+    if (!schedule.collectives.empty()) {
+      Table collectives(
+          {{"collective"}, {"ready ns", right}, {"start ns", right}, {"end ns", right}});
+      for (const CollectiveId id : graph.collectives()) {
+        const CollectiveSpan& span = schedule.collectives[id];
+        collectives.AddRow({graph.collective(id).name, std::to_string(span.ready.count),
+                            std::to_string(span.start.count), std::to_string(span.end.count)});
+      }
+      console.Print("\n" + collectives.Render(style));
+    }
     if (schedule.transfers.empty()) return;
     Table transfers({{"transfer of"},
                      {"version", right},

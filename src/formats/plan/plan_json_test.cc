@@ -264,6 +264,35 @@ TEST(ScheduleJson, RoundTripsAndRefusesWhatTheGraphDoesNotHave) {
   EXPECT_EQ(place("/transfers/0/length", nullptr), "transfers[0].length");
 }
 
+TEST(ScheduleJson, HasCollectivesWhereTheGraphHas) {
+  GraphBuilder builder("sums", "aten");
+  for (const char* name : {"a", "b"}) {
+    OpSpec op{.name = name, .type = "test.op"};
+    op.outputs = {{.name = name, .shape = {1}}};
+    ASSERT_TRUE(builder.AddOp(op).ok());
+  }
+  ASSERT_TRUE(builder.AddCollective("sum", {OpId(0), OpId(1)}).ok());
+  const Graph graph = std::move(builder).Build().Take();
+  const Cluster cluster = TwoDevices();
+  Schedule schedule;
+  schedule.ops.assign(2, {Nanos(4), Nanos(9)});
+  schedule.collectives.push_back({Nanos(3), Nanos(4), Nanos(9)});
+  Placement placement;
+  placement.push_back(DeviceId(0));
+  placement.push_back(DeviceId(1));
+  const Json json = ParseJson(FormatSchedule(schedule, graph, cluster, placement)).Take();
+  EXPECT_EQ(json["collectives"],
+            Json::parse(R"([{"name": "sum", "ready_ns": 3, "start_ns": 4, "end_ns": 9}])"));
+  const auto read = ScheduleFromJson(json, graph, cluster);
+  ASSERT_TRUE(read.ok()) << read.error().ToString();
+  EXPECT_EQ(read.value().schedule.collectives[CollectiveId(0)].start, Nanos(4));
+  Json changed = json;
+  changed["collectives"][0]["name"] = "other";
+  EXPECT_EQ(ScheduleFromJson(changed, graph, cluster).error().place, "collectives[0].name");
+  changed["collectives"] = Json::array();
+  EXPECT_EQ(ScheduleFromJson(changed, graph, cluster).error().place, "collectives");
+}
+
 TEST(FormatDocument, GivesLongAndNestedMembersALineEach) {
   const Json json = Json::parse(R"({"a": 1, "b": [1, 2], "c": [{"d": 1}, {"d": 2}], "e": {}})");
   EXPECT_EQ(FormatDocument(json),
