@@ -22,7 +22,8 @@ set(ONNX_READER_SOURCES
   onnx/tensor_bytes.cc
   onnx/tensor_value.cc
   onnx/shapes/types.cc
-  onnx/wire.cc)
+  onnx/wire.cc
+  onnx/settings.cc)
 set(ONNX_READER_TESTS
   onnx/damage_test.cc
   onnx/files_test.cc
