@@ -41,8 +41,8 @@ const Table& Rules() {
 }
 
 const RuleRow* FindOnnxRow(std::string_view type) {
-  static const Table table =
-      TableOf({OnnxElementwiseRules(), OnnxProductRules(), OnnxReductionRules(), OnnxShapeRules()});
+  static const Table table = TableOf({OnnxElementwiseRules(), OnnxProductRules(),
+                                      OnnxReductionRules(), OnnxShapeRules(), OnnxIndexingRules()});
   const auto found = table.find(type);
   return found == table.end() ? nullptr : &found->second.front();
 }

@@ -12,8 +12,8 @@
 
 namespace placewright::onnx_import {
 
-// Slice (starts, ends, axes, steps), Pad (pads, axes), CumSum (axis), reductions (axes): what cannot be seen in
-// the shapes alone.
+// Slice (starts, ends, axes, steps), Pad (pads, axes), CumSum (axis), reductions (axes): what cannot be
+// seen in the shapes alone.
 void AddSettings(const onnx::NodeProto& node, const TypeTable& types,
                  std::vector<NamedValue>* attributes);
 

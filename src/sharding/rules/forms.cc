@@ -129,6 +129,18 @@ bool IsUnary(RuleMaker& maker) {
   return false;
 }
 
+bool HasOneResult(RuleMaker& maker, size_t inputs) {
+  if (maker.input_count() >= inputs && maker.output_count() == 1) return true;
+  maker.Fail();
+  return false;
+}
+
+void WholeFrom(RuleMaker& maker, size_t first) {
+  for (size_t i = first; i < maker.input_count(); ++i) {
+    maker.input(i) = maker.AxesOf(maker.in(i), Parts::kWhole);
+  }
+}
+
 Regrouped Regroup(RuleMaker& maker, const std::vector<int64_t>& from,
                   const std::vector<int64_t>& to) {
   return Regrouping(maker, from, to).Take();

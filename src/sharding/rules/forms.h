@@ -20,6 +20,10 @@ void LinearInFirst(RuleMaker& maker);
 void LinearInAll(RuleMaker& maker);
 // One input and one output, else Fail.
 bool IsUnary(RuleMaker& maker);
+// So many inputs or more, and one output, else Fail.
+bool HasOneResult(RuleMaker& maker, size_t inputs);
+// Inputs from `first` on are settings: small, and needed whole.
+void WholeFrom(RuleMaker& maker, size_t first);
 
 // The factors that two shapes of the same elements have in common, from the outermost in: "[b s] h" and
 // "b s h". Where the bounds of dimensions do not divide one another, a run of dimensions is whole. Fails for

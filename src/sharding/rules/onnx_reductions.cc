@@ -7,13 +7,6 @@
 namespace placewright {
 namespace {
 
-// Inputs behind the first are settings: small, and needed whole.
-void SettingsAreWhole(RuleMaker& maker) {
-  for (size_t i = 1; i < maker.input_count(); ++i) {
-    maker.input(i) = maker.AxesOf(maker.in(i), Parts::kWhole);
-  }
-}
-
 // Which dimensions a reduction takes: those of `axes`, be it an attribute or an input of known values; all,
 // or none where the op says so, without them.
 std::vector<bool> OnnxReduced(RuleMaker& maker) {
@@ -30,7 +23,7 @@ std::vector<bool> OnnxReduced(RuleMaker& maker) {
 void OnnxReduce(RuleMaker& maker, Parts parts) {
   if (maker.input_count() < 1) return maker.Fail();
   ReduceDimensions(maker, OnnxReduced(maker), parts);
-  SettingsAreWhole(maker);
+  WholeFrom(maker, 1);
 }
 
 void OnnxReduceSum(RuleMaker& maker) {
@@ -60,7 +53,7 @@ void AlongSome(RuleMaker& maker, const std::vector<bool>& whole) {
   }
   maker.input(0) = axes;
   for (size_t i = 0; i < maker.output_count(); ++i) maker.output(i) = axes;
-  SettingsAreWhole(maker);
+  WholeFrom(maker, 1);
 }
 
 // Softmax and its like. Before operator set 13 the dimensions from the axis on are one, and the axis is 1
@@ -206,7 +199,7 @@ void OnnxResize(RuleMaker& maker) {
     maker.output(0).push_back(plane ? maker.input(0).back()
                                     : std::vector{maker.Axis(y[d], Parts::kWhole)});
   }
-  SettingsAreWhole(maker);
+  WholeFrom(maker, 1);
 }
 
 // Rows of features, of ONNX's operators for other learners than networks: each by itself.

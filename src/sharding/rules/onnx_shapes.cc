@@ -1,6 +1,6 @@
-// ONNX: ops that move or rename elements, look them up, or make tensors from nothing. Sizes that they are
-// given as tensors follow the part, as numbers among the arguments of other ops do: what a Reshape or an
-// Expand makes of its input is seen in the shapes.
+// ONNX: ops that move or rename elements, or make tensors from nothing. Sizes that they are given as
+// tensors follow the part, as numbers among the arguments of other ops do: what a Reshape or an Expand
+// makes of its input is seen in the shapes.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -9,19 +9,6 @@
 
 namespace placewright {
 namespace {
-
-// Inputs from `first` on say how, and are needed whole.
-void WholeFrom(RuleMaker& maker, size_t first) {
-  for (size_t i = first; i < maker.input_count(); ++i) {
-    maker.input(i) = maker.AxesOf(maker.in(i), Parts::kWhole);
-  }
-}
-
-bool HasOneResult(RuleMaker& maker, size_t inputs) {
-  if (maker.input_count() >= inputs && maker.output_count() == 1) return true;
-  maker.Fail();
-  return false;
-}
 
 // Reshape, Flatten, Squeeze, Unsqueeze.
 void OnnxReshape(RuleMaker& maker) {
@@ -191,64 +178,8 @@ void OnnxConcat(RuleMaker& maker) {
   LinearInAll(maker);
 }
 
-// Gather(table, indices): the indices' dimensions stand where the table's was.
-void OnnxGather(RuleMaker& maker) {
-  if (!HasOneResult(maker, 2) || maker.in(0).empty()) return maker.Fail();
-  const size_t dim = maker.Dimension(maker.Integer(kByName, "axis", 0), maker.in(0).size());
-  if (maker.failed()) return;
-  const TensorAxes table = maker.AxesOf(maker.in(0)), indices = maker.AxesOf(maker.in(1));
-  maker.SetParts(table[dim][0], Parts::kWhole);
-  maker.input(0) = table;
-  maker.input(1) = indices;
-  maker.output(0) = Without(table, dim);
-  maker.output(0).insert(maker.output(0).begin() + static_cast<std::ptrdiff_t>(dim),
-                         indices.begin(), indices.end());
-  maker.rule().linear = {{0}};
-}
-
-// GatherElements(table, indices)
-void OnnxGatherElements(RuleMaker& maker) {
-  if (!HasOneResult(maker, 2) || maker.in(0).empty()) return maker.Fail();
-  const size_t dim = maker.Dimension(maker.Integer(kByName, "axis", 0), maker.in(0).size());
-  const Lookup axes = LookUp(maker, maker.in(0), maker.in(1), dim, Parts::kSplit);
-  maker.input(0) = axes.table;
-  maker.input(1) = maker.output(0) = axes.index;
-}
-
-// ScatterElements(x, indices, updates)
-void OnnxScatterElements(RuleMaker& maker) {
-  if (!HasOneResult(maker, 3) || maker.in(0).empty()) return maker.Fail();
-  const size_t dim = maker.Dimension(maker.Integer(kByName, "axis", 0), maker.in(0).size());
-  const Lookup axes = LookUp(maker, maker.in(0), maker.in(1), dim, Parts::kWhole);
-  maker.input(0) = maker.output(0) = axes.table;
-  maker.input(1) = maker.input(2) = axes.index;
-}
-
-// GatherND(table, indices): the last dimension of the indices says where in the table; what stands before
-// it, behind the common dimensions of both, stands there in the result.
-void OnnxGatherNd(RuleMaker& maker) {
-  if (!HasOneResult(maker, 2) || maker.in(1).empty()) return maker.Fail();
-  const int64_t common = maker.Integer(kByName, "batch_dims", 0), depth = maker.in(1).back();
-  const auto rank = static_cast<int64_t>(maker.in(0).size());
-  const auto index_rank = static_cast<int64_t>(maker.in(1).size());
-  if (common < 0 || common >= index_rank || depth < 0 || depth > rank - common) return maker.Fail();
-  maker.input(0) = maker.AxesOf(maker.in(0));
-  maker.input(1) = maker.AxesOf(maker.in(1));
-  maker.SetParts(maker.input(1).back()[0], Parts::kWhole);
-  for (int64_t d = 0; d < rank; ++d) {
-    const auto at = static_cast<size_t>(d);
-    if (d < common) maker.input(1)[at] = maker.input(0)[at];
-    if (d >= common && d < common + depth) {
-      maker.SetParts(maker.input(0)[at][0], Parts::kWhole);
-    }
-  }
-  maker.output(0) = TensorAxes(maker.input(1).begin(), maker.input(1).end() - 1);
-  maker.output(0).insert(maker.output(0).end(), maker.input(0).begin() + common + depth,
-                         maker.input(0).end());
-}
-
-// Pad(x, pads, value?, axes?): pairs as "all begins, all ends". What is padded, or whose pads are not known,
-// is whole.
+// Pad(x, pads, value?, axes?): pairs as "all begins, all ends". What is padded, or whose pads are not
+// known, is whole.
 void OnnxPad(RuleMaker& maker) {
   if (!HasOneResult(maker, 1) || maker.in(0).size() != maker.out(0).size()) return maker.Fail();
   const size_t rank = maker.in(0).size();
@@ -292,19 +223,6 @@ void OnnxMoveInSample(RuleMaker& maker) {
   maker.rule().linear = {{0}};
 }
 
-// OneHot(indices, depth, values): a dimension of classes more.
-void OnnxOneHot(RuleMaker& maker) {
-  if (!HasOneResult(maker, 1) || maker.out(0).size() != maker.in(0).size() + 1) {
-    return maker.Fail();
-  }
-  const size_t dim = maker.Dimension(maker.Integer(kByName, "axis", -1), maker.out(0).size());
-  if (maker.failed()) return;
-  maker.input(0) = maker.output(0) = maker.AxesOf(maker.in(0));
-  maker.output(0).insert(maker.output(0).begin() + static_cast<std::ptrdiff_t>(dim),
-                         {maker.Axis(maker.out(0)[dim], Parts::kWhole)});
-  WholeFrom(maker, 1);
-}
-
 // ConstantOfShape(shape): any part of any dimension.
 void OnnxFilled(RuleMaker& maker) {
   if (!HasOneResult(maker, 1)) return;
@@ -340,15 +258,10 @@ std::vector<RuleRow> OnnxShapeRules() {
           {"Slice", OnnxSlice},
           {"Split", OnnxSplit},
           {"Concat", OnnxConcat},
-          {"Gather", OnnxGather},
-          {"GatherElements", OnnxGatherElements},
-          {"GatherND", OnnxGatherNd},
-          {"ScatterElements", OnnxScatterElements},
           {"Pad", OnnxPad},
           {"Trilu", OnnxTriangle},
           {"DepthToSpace", OnnxMoveInSample},
           {"SpaceToDepth", OnnxMoveInSample},
-          {"OneHot", OnnxOneHot},
           {"ConstantOfShape", OnnxFilled},
           {"Shape", OnnxSizes},
           {"Size", OnnxSizes},

@@ -107,6 +107,7 @@ std::vector<RuleRow> OnnxElementwiseRules();
 std::vector<RuleRow> OnnxProductRules();
 std::vector<RuleRow> OnnxReductionRules();
 std::vector<RuleRow> OnnxShapeRules();
+std::vector<RuleRow> OnnxIndexingRules();
 
 }  // namespace placewright
 
