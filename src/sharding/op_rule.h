@@ -90,13 +90,12 @@ enum class PartVerdict : uint8_t {
 std::string_view ToString(PartVerdict verdict);  // "concat", "sum", "whole"
 PartVerdict VerdictOf(const OpRule& rule, RuleAxisId axis, size_t output);
 
-// The rule of an op of an ATen graph; nothing where none is
-// known: the op is whole. Shapes and arguments must be those of its operator; where they cannot be
-// (a file of somebody's), nothing, too.
+// The rule of an op of an ATen or ONNX graph; nothing where none is known: the op is whole. Shapes and
+// arguments must be those of its operator; where they cannot be (a file of somebody's), nothing, too.
 std::optional<OpRule> RuleOf(const Graph& graph, OpId op);
 
-// The op's type has a rule at all, whatever its arguments.
-bool HasRule(std::string_view type);
+// A type has a rule at all in graphs of that format ("aten", "onnx"), whatever its arguments.
+bool HasRule(std::string_view format, std::string_view type);
 
 }  // namespace placewright
 
