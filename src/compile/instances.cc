@@ -178,6 +178,15 @@ std::vector<OutputSpec> InstanceMaker::OutputsOf(size_t share, const std::string
   return outputs;
 }
 
+// Draws that count give a part what the whole has there.
+void InstanceMaker::SetPlaceDrawn(size_t share, OpSpec& spec) const {
+  if (rule().place_argument < 0) return;
+  const AxisPlace place = PlaceIn(rule().outputs[0]);
+  const Interval interval = IntervalOf(share);
+  spec.args[static_cast<size_t>(rule().place_argument)] =
+      IntegerList({place.dimension, place.outer, place.size, interval.from, interval.to});
+}
+
 Result<OpSpec> InstanceMaker::SpecOf(size_t share, std::vector<TensorId> inputs) {
   OpSpec spec;
   const bool alone = layout_.shares.size() == 1;
@@ -202,6 +211,7 @@ Result<OpSpec> InstanceMaker::SpecOf(size_t share, std::vector<TensorId> inputs)
     spec.type = std::move(call.type);
     spec.args = std::move(call.args);
     spec.attributes = std::move(call.attributes);
+    SetPlaceDrawn(share, spec);
   }
   spec.phase = op_.phase;
   spec.module = graph_.module_path(op_.module);

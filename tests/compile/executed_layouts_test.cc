@@ -15,6 +15,7 @@
 #include "capture/step/tiny_models.h"
 #include "cluster/cluster_builder.h"
 #include "compile/compiler.h"
+#include "compile/counter_draws.h"
 #include "formats/aten/reader.h"
 #include "formats/aten/writer.h"
 #include "runtime/executor/executor.h"
@@ -93,7 +94,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
       request.values["size"] = std::max(request.values["size"], 128.0);
     Result<Capture> capture = CaptureZooModel(request);
     ASSERT_TRUE(capture.ok()) << capture.error().ToString();
-    graph_ = std::make_unique<Graph>(InDouble(capture.value()));
+    graph_ = std::make_unique<Graph>(UseCounterBasedDraws(InDouble(capture.value()), kSeed).Take());
     axes_ = std::make_unique<NamedAxes>(graph());
     ASSERT_TRUE(axes_->batch().valid());
     RunWhole();
