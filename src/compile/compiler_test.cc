@@ -9,12 +9,14 @@
 #include <utility>
 
 #include "cluster/cluster_builder.h"
+#include "cost/cost_model.h"
 #include "graph/graph_builder.h"
 
 namespace placewright {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // y = x w, and with the gradient g of y: w += x' g. x [4 3], w [3 2].
 struct Step {
@@ -243,6 +245,9 @@ TEST(Compiler, ABatchNormIsSynchronised) {
   const std::string lines = Lines(made, *step.devices.cluster);
   EXPECT_THAT(lines, HasSubstr("placewright.all_gather.default(bn.cat@a) [10] on a"));
   EXPECT_THAT(lines, HasSubstr("placewright.all_reduce.default(back.cat@a) [4] on a"));
+  for (const std::string& type : UnknownTypes(made.graph)) {
+    EXPECT_THAT(type, StartsWith("placewright."));
+  }
   for (const OpId id : made.graph.ops()) {
     const Op& op = made.graph.op(id);
     const bool moves = op.type.starts_with("placewright.");

@@ -9,6 +9,7 @@
 
 #include "cluster/cluster_builder.h"
 #include "compile/compiler.h"
+#include "cost/cost_model.h"
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
 
@@ -72,6 +73,7 @@ TEST(CounterBasedDraws, CountByDrawAndStep) {
   EXPECT_EQ(last.type, "aten.add_.Scalar");
   EXPECT_EQ(graph.tensor(last.inputs[0]).name, kStepCounter);
   EXPECT_EQ(drop.input_versions[1], 0);
+  EXPECT_THAT(UnknownTypes(graph), IsEmpty());
   EXPECT_EQ(graph.group(OpId(0)), graph.group(OpId(1)));
   EXPECT_NE(graph.group(OpId(1)), graph.group(OpId(3)));
 }

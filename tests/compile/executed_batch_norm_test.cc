@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,6 +27,7 @@ struct NormCase {
   bool affine = true, running = true;
   double mean = 0;           // of x, whose deviation is 1
   double tolerance = 1e-12;  // of each tensor's largest magnitude, or of 1
+  bool statistics_are_outputs = true;
 };
 
 // y, statistics and gradients of a batch norm, as a step.
@@ -54,7 +56,11 @@ class NormGraph {
              {grad_, x_, weight_, mean_, var_, made[1], made[2]},
              {Value(true), Value(1e-5), Value(Value::List{Value(true), Value(true), Value(true)})},
              {whole, vector, vector}, false);
-    builder_.SetOutputs({made[0], made[1], made[2], grads[0], grads[1], grads[2]});
+    if (one.statistics_are_outputs) {
+      builder_.SetOutputs({made[0], made[1], made[2], grads[0], grads[1], grads[2]});
+    } else {
+      builder_.SetOutputs({made[0], grads[0], grads[1], grads[2]});
+    }
   }
   Graph Build() && { return std::move(builder_).Build().Take(); }
 
@@ -105,84 +111,127 @@ Cluster NormCluster() {
   return std::move(builder).Build().Take();
 }
 
+// The step on one device and in parts, with the same values.
+struct NormRun {
+  NormRun(const NormCase& one, const CompileOptions& options) : graph(NormGraph(one).Build()) {
+    at::set_num_threads(1);
+    at::manual_seed(1);
+    for (const TensorId id : graph.tensors()) {
+      const Tensor& tensor = graph.tensor(id);
+      if (tensor.producer.valid()) continue;
+      at::Tensor value = at::randn(tensor.shape, at::kDouble);
+      if (tensor.name == "input:x") value += one.mean;
+      if (tensor.name == "buffer:v") value = value.abs();
+      inputs[id] = value.to(*ScalarTypeOf(tensor.dtype));
+    }
+    const Placement together(graph.op_count(), DeviceId(0));
+    whole = Executor::Create(graph, together, NormDevices(1)).Take();
+    for (const auto& [id, tensor] : inputs) EXPECT_TRUE(whole->SetInput(id, tensor).ok());
+    EXPECT_TRUE(whole->Step().ok());
+    Layouts layouts;
+    layouts.layouts.push_back({"input:x[0]",
+                               {{DeviceId(0), 0, kEnds[0]},
+                                {DeviceId(1), kEnds[0], kEnds[1]},
+                                {DeviceId(2), kEnds[1], one.shape[0]}}});
+    layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
+    step = std::make_unique<DistributedStep>(
+        Compile(graph, NamedAxes(graph), layouts, NormCluster(), options).Take());
+    auto created = Executor::Create(step->graph, step->placement, NormDevices(3));
+    EXPECT_TRUE(created.ok()) << created.error().ToString();
+    parts = created.Take();
+    for (const DistributedStep::InputPiece& input : step->inputs) {
+      at::Tensor part = inputs[input.original];
+      if (input.place.dimension >= 0) {
+        part = part.narrow(input.place.dimension, input.interval.from, input.interval.length());
+      }
+      EXPECT_TRUE(parts->SetInput(input.piece, part.contiguous()).ok());
+    }
+    const Status ran = parts->Step();
+    EXPECT_TRUE(ran.ok()) << ran.error().ToString();
+  }
+
+  static constexpr int64_t kEnds[] = {2, 4};
+  Graph graph;
+  std::map<TensorId, at::Tensor> inputs;
+  std::unique_ptr<DistributedStep> step;
+  std::unique_ptr<Executor> whole, parts;
+};
+
+void ExpectNear(const at::Tensor& found, const at::Tensor& expected, double tolerance,
+                const std::string& what) {
+  ASSERT_EQ(found.sizes(), expected.sizes()) << what;
+  ASSERT_EQ(found.scalar_type(), expected.scalar_type()) << what;
+  const at::Tensor a = found.to(at::kDouble), b = expected.to(at::kDouble);
+  const double scale = std::max(b.abs().max().item<double>(), 1.0);
+  EXPECT_LE((a - b).abs().max().item<double>(), tolerance * scale) << what;
+}
+
 class ExecutedBatchNorm : public ::testing::TestWithParam<NormCase> {};
 
 TEST_P(ExecutedBatchNorm, UnevenPartsMakeTheWhole) {
   const NormCase& one = GetParam();
-  at::set_num_threads(1);
-  at::manual_seed(1);
-  const Graph graph = NormGraph(one).Build();
-  std::vector<std::pair<TensorId, at::Tensor>> inputs;
-  for (const TensorId id : graph.tensors()) {
-    const Tensor& tensor = graph.tensor(id);
-    if (tensor.producer.valid()) continue;
-    at::Tensor value = at::randn(tensor.shape, at::kDouble);
-    if (tensor.name == "input:x") value += one.mean;
-    if (tensor.name == "buffer:v") value = value.abs();
-    inputs.emplace_back(id, value.to(*ScalarTypeOf(tensor.dtype)));
-  }
-  auto whole =
-      Executor::Create(graph, Placement(graph.op_count(), DeviceId(0)), NormDevices(1)).Take();
-  for (const auto& [id, tensor] : inputs) ASSERT_TRUE(whole->SetInput(id, tensor).ok());
-  ASSERT_TRUE(whole->Step().ok());
-
-  const NamedAxes axes(graph);
-  Layouts layouts;
-  const int64_t batch = one.shape[0];
-  layouts.layouts.push_back(
-      {"input:x[0]", {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 3}, {DeviceId(2), 3, batch}}});
-  layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
   CompileOptions options;
   options.collectives = false;
-  const DistributedStep step = Compile(graph, axes, layouts, NormCluster(), options).Take();
-  for (const OpId id : step.graph.ops()) {
-    for (const TensorId output : step.graph.op(id).outputs) {
-      ASSERT_NE(step.graph.tensor(output).shape, one.shape) << step.graph.op(id).name;
+  const NormRun run(one, options);
+  for (const OpId id : run.step->graph.ops()) {
+    for (const TensorId output : run.step->graph.op(id).outputs) {
+      ASSERT_NE(run.step->graph.tensor(output).shape, one.shape) << run.step->graph.op(id).name;
     }
   }
-  auto created = Executor::Create(step.graph, step.placement, NormDevices(3));
-  ASSERT_TRUE(created.ok()) << created.error().ToString();
-  Executor& parts = *created.value();
-  for (const DistributedStep::InputPiece& input : step.inputs) {
-    for (const auto& [id, tensor] : inputs) {
-      if (id != input.original) continue;
-      const at::Tensor part =
-          input.place.dimension < 0
-              ? tensor
-              : tensor.narrow(input.place.dimension, input.interval.from, input.interval.length());
-      ASSERT_TRUE(parts.SetInput(input.piece, part.contiguous()).ok());
-    }
-  }
-  const Status ran = parts.Step();
-  ASSERT_TRUE(ran.ok()) << ran.error().ToString();
-
-  const auto expect_near = [&](const at::Tensor& found, const at::Tensor& expected,
-                               const std::string& what) {
-    ASSERT_EQ(found.sizes(), expected.sizes()) << what;
-    ASSERT_EQ(found.scalar_type(), expected.scalar_type()) << what;
-    const at::Tensor a = found.to(at::kDouble), b = expected.to(at::kDouble);
-    const double scale = std::max(b.abs().max().item<double>(), 1.0);
-    EXPECT_LE((a - b).abs().max().item<double>(), one.tolerance * scale) << what;
-  };
   for (size_t i = 0; i < 6; ++i) {
     const std::string what = "output " + std::to_string(i);
-    const at::Tensor expected = whole->Output(i);
+    const at::Tensor expected = run.whole->Output(i);
     std::vector<at::Tensor> pieces;
-    for (size_t part = 0; part < 3; ++part) pieces.push_back(parts.Output(3 * i + part));
+    for (size_t part = 0; part < 3; ++part) pieces.push_back(run.parts->Output(3 * i + part));
     if (i % 3 == 0) {
-      expect_near(at::cat(pieces), expected, what);
+      ExpectNear(at::cat(pieces), expected, one.tolerance, what);
       continue;
     }
     for (const at::Tensor& piece : pieces) {
-      expect_near(piece, expected, what);
+      ExpectNear(piece, expected, one.tolerance, what);
       EXPECT_TRUE(piece.equal(pieces[0])) << what << " is another one on each device";
     }
   }
-  for (const DistributedStep::InputPiece& input : step.inputs) {
-    const std::string& name = graph.tensor(input.original).name;
+  for (const DistributedStep::InputPiece& input : run.step->inputs) {
+    const std::string& name = run.graph.tensor(input.original).name;
     if (!name.starts_with("buffer:")) continue;
-    expect_near(parts.Input(input.piece), whole->Input(input.original), name);
+    ExpectNear(run.parts->Input(input.piece), run.whole->Input(input.original), one.tolerance,
+               name);
   }
+}
+
+// Statistics of each part: what it gives by itself.
+TEST(ExecutedLocalBatchNorm, IsThatOfEachPart) {
+  NormCase one{.name = "Local", .shape = {7, 3, 4}};
+  one.statistics_are_outputs = false;
+  CompileOptions options;
+  options.collectives = false;
+  options.batch_norm_local = true;
+  NormRun run(one, options);
+  const auto input = [&](const char* name) { return run.inputs[run.graph.FindTensor(name)]; };
+  at::Tensor grad_weight = at::zeros({3}, at::kDouble);
+  const int64_t ends[] = {0, NormRun::kEnds[0], NormRun::kEnds[1], 7};
+  for (size_t part = 0; part < 3; ++part) {
+    const auto piece = [&](const char* name) {
+      return input(name).narrow(0, ends[part], ends[part + 1] - ends[part]).contiguous();
+    };
+    at::Tensor mean = input("buffer:m").clone(), var = input("buffer:v").clone();
+    const auto [y, saved, invstd] = at::native_batch_norm(
+        piece("input:x"), input("param:w"), input("param:b"), mean, var, true, 0.3, 1e-5);
+    const auto [of_x, of_weight, of_bias] =
+        at::native_batch_norm_backward(piece("input:g"), piece("input:x"), input("param:w"), mean,
+                                       var, saved, invstd, true, 1e-5, {true, true, true});
+    ExpectNear(run.parts->Output(part), y, 1e-12, "y");
+    ExpectNear(run.parts->Output(3 + part), of_x, 1e-12, "the gradient of x");
+    grad_weight += of_weight;
+    for (const DistributedStep::InputPiece& state : run.step->inputs) {
+      if (run.graph.tensor(state.original).name != "buffer:m") continue;
+      if (run.step->graph.tensor(state.piece).name.ends_with("@d" + std::to_string(part))) {
+        ExpectNear(run.parts->Input(state.piece), mean, 1e-12, "the running mean");
+      }
+    }
+  }
+  ExpectNear(run.parts->Output(6), grad_weight, 1e-12, "the gradient of the weight");
 }
 
 INSTANTIATE_TEST_SUITE_P(
