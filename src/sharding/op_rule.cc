@@ -16,8 +16,10 @@ struct OpName {
 
 OpName NameOf(std::string_view type) {
   constexpr std::string_view kPrefix = "aten.";
-  if (!type.starts_with(kPrefix)) return {};
-  type.remove_prefix(kPrefix.size());
+  // Ops of ours that computed steps are made of; those that move parts have no rules.
+  constexpr std::string_view kCounting = "placewright.counter_";
+  if (!type.starts_with(kPrefix) && !type.starts_with(kCounting)) return {};
+  type.remove_prefix(type.find('.') + 1);
   const size_t dot = type.rfind('.');
   OpName name = {type.substr(0, dot), dot == std::string_view::npos ? "" : type.substr(dot + 1)};
   if (name.base.ends_with('_')) name.base.remove_suffix(1);

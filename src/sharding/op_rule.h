@@ -75,7 +75,10 @@ struct OpRule {
   std::string part_type;
   int32_t part_args = 0;
   PartForm form = PartForm::kSameOp;
-  bool draws_random = false;  // its numbers follow the element, whichever part computes it
+  bool draws_random = false;  // from a generator: parts would draw other numbers than the whole
+  // The argument that says which part of the whole an op draws that counts (compile/counter_draws.h): a list,
+  // empty for the whole, else [dimension, outer, size, from, to] as an axis lies in the outputs; or -1.
+  int32_t place_argument = -1;
 };
 
 // Whether a tensor of these axes has `axis`.

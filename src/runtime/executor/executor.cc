@@ -18,6 +18,7 @@
 #include "runtime/executor/team.h"
 #include "runtime/executor/worker.h"
 #include "runtime/ops/part_ops.h"
+#include "runtime/ops/random_ops.h"
 
 namespace placewright {
 namespace {
@@ -35,6 +36,7 @@ class Executor::Run {
                  std::vector<std::unique_ptr<RuntimeDevice>> devices,
                  const ExecutorOptions& options) {
     RegisterPartOps();
+    RegisterRandomOps();
     step_.graph = &graph;
     step_.policy = options.policy;
     step_.measures_workspace = options.measure_workspace;

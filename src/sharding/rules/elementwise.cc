@@ -110,6 +110,13 @@ constexpr std::string_view kPlain[] = {"abs",
                                        "native_dropout_backward",
                                        "smooth_l1_loss_backward_none"};
 
+// counter_bernoulli_(x, step, seed, draw, p, place), counter_dropout(same)
+void CountingDraw(RuleMaker& maker) {
+  if (maker.input_count() != 2 || maker.op().args.size() != 6) return maker.Fail();
+  Elementwise(maker);
+  maker.rule().place_argument = 5;
+}
+
 }  // namespace
 
 std::vector<RuleRow> ElementwiseRules() {
@@ -133,6 +140,8 @@ std::vector<RuleRow> ElementwiseRules() {
   rows.push_back({"normal", Random});
   rows.push_back({"rand_like", Random});
   rows.push_back({"randn_like", Random});
+  rows.push_back({"counter_bernoulli", CountingDraw});
+  rows.push_back({"counter_dropout", CountingDraw});
   return rows;
 }
 

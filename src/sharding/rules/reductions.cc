@@ -156,11 +156,12 @@ TensorAxes PerChannel(const BatchNormAxes& axes, const std::vector<int64_t>& sha
 }
 
 // native_batch_norm(x, weight?, bias?, running_mean?, running_var?, training, momentum, eps)
-//   -> (y, save_mean, save_invstd)
+//   -> (y, save_mean, save_invstd); of overload no_stats without running statistics
 // In training a part of the batch has statistics of its own: the compiler synchronises them.
 void BatchNorm(RuleMaker& maker) {
   if (maker.input_count() < 1 || maker.output_count() < 1) return maker.Fail();
-  const bool training = maker.Flag(5, "training", true);
+  const bool without = maker.op().type.ends_with(".no_stats");
+  const bool training = maker.Flag(without ? 3 : 5, "training", true);
   const BatchNormAxes axes =
       ChannelAxes(maker, maker.in(0), training ? Parts::kSynchronised : Parts::kSplit);
   if (maker.failed()) return;
