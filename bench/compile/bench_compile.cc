@@ -47,10 +47,14 @@ int Run(const std::string& path, const std::string& machines, int64_t batch) {
     fmt::print(stderr, "{}\n", (loaded.ok() ? cluster.error() : loaded.error()).ToString());
     return 1;
   }
-  const Graph& graph = loaded.value().graph;
+  const std::unique_ptr<LayoutProblem> made =
+      LayoutProblem::Make(loaded.value().graph, cluster.value().cluster, {},
+                          SchedulingPolicy::kFifo)
+          .Take();
+  const LayoutProblem& problem = *made;
+  const Graph& graph = problem.graph;
   const Cluster& on = cluster.value().cluster;
-  const CostTable costs = ModelCosts(graph, on, {}).Take();
-  const LayoutProblem problem(graph, on, costs, {}, SchedulingPolicy::kFifo);
+  const CostTable& costs = problem.costs;
   DistributionSpec spec;
   spec.layouts = {{"*", GroupId(), "batch", {{"*gpu*", {}, {}}}, LayoutOption::kAllReduce}};
   const Layouts layouts = ResolveLayouts(graph, problem.axes, on, costs, spec.layouts).Take();

@@ -11,6 +11,7 @@
 #include "compile/instances.h"
 #include "compile/layout_check.h"
 #include "compile/rewrites/batch_norm.h"
+#include "compile/rewrites/fuse_all_reduces.h"
 
 namespace placewright {
 namespace {
@@ -198,7 +199,9 @@ class Compiler {
 Result<DistributedStep> Compile(const Graph& graph, const NamedAxes& axes, const Layouts& layouts,
                                 const Cluster& cluster, const CompileOptions& options) {
   PW_RETURN_IF_ERROR(CheckLayouts(graph, axes, layouts, cluster));
-  return Compiler(graph, axes, layouts, cluster, options).Compile();
+  PW_ASSIGN(DistributedStep step, Compiler(graph, axes, layouts, cluster, options).Compile());
+  if (options.fusion <= Bytes(0)) return step;
+  return FuseAllReduces(std::move(step), options.fusion);
 }
 
 }  // namespace placewright

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "compile/op_copy.h"
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
 
@@ -46,7 +47,9 @@ class DrawRewriter {
               builder_.AddInput(std::string(kStepCounter), TensorKind::kBuffer, DType::kI64, {}));
     original_.push_back(TensorId());
     for (const TensorId id : graph_.tensors()) {
-      if (!graph_.tensor(id).producer.valid()) PW_RETURN_IF_ERROR(CopyInput(id));
+      if (graph_.tensor(id).producer.valid()) continue;
+      PW_ASSIGN(made_[id], CopyInput(graph_, id, builder_));
+      original_.push_back(id);
     }
     for (const OpId id : graph_.ops()) PW_RETURN_IF_ERROR(CopyOp(id));
     PW_RETURN_IF_ERROR(AddIncrement());
@@ -60,35 +63,15 @@ class DrawRewriter {
   }
 
  private:
-  Status CopyInput(TensorId id) {
-    const Tensor& tensor = graph_.tensor(id);
-    const Storage& storage = graph_.storage(tensor.storage);
-    const TensorKind kind = tensor.kind;
-    PW_ASSIGN(made_[id],
-              builder_.AddInput(tensor.name, kind, tensor.dtype, tensor.shape,
-                                tensor.dtype == DType::kOpaque ? storage.bytes : Bytes(0)));
-    if (tensor.below > 0) builder_.SetBelow(made_[id], tensor.below);
-    original_.push_back(id);
-    return Ok();
-  }
-
   Status CopyOp(OpId id) {
     const Op& op = graph_.op(id);
     const std::string_view counting = CountingType(op);
-    OpSpec spec;
-    spec.name = op.name;
-    spec.type = std::string(counting.empty() ? op.type : counting);
-    spec.phase = op.phase;
-    spec.module = graph_.module_path(op.module);
-    spec.in_root = spec.module.empty();
-    for (const TensorId input : op.inputs) spec.inputs.push_back(made_[input]);
-    spec.args = op.args;
-    spec.attributes = op.attributes;
-    spec.outputs = OutputsOf(op);
-    AddUnreturnedWrites(op, spec);
-    for (const OpId earlier : op.after) {
-      const bool both = !counting.empty() && !CountingType(graph_.op(earlier)).empty();
-      if (!both) spec.after.push_back(graph_.op(earlier).name);
+    OpSpec spec = CopyOfOp(graph_, id, made_);
+    if (!counting.empty()) {
+      spec.type = std::string(counting);
+      std::erase_if(spec.after, [&](const std::string& earlier) {
+        return !CountingType(graph_.op(graph_.FindOp(earlier))).empty();
+      });
     }
     if (!counting.empty()) CountDraw(op, spec);
     PW_ASSIGN(const std::vector<TensorId> made, builder_.AddOp(std::move(spec)));
@@ -111,42 +94,6 @@ class DrawRewriter {
                  p,
                  Value(Value::List())};
     spec.attributes.clear();
-  }
-
-  static bool IsWritten(const Op& op, TensorId input) {
-    return std::find(op.writes.begin(), op.writes.end(), input) != op.writes.end();
-  }
-
-  // Fresh, or a view of an input, or an input that was written.
-  std::vector<OutputSpec> OutputsOf(const Op& op) const {
-    std::vector<OutputSpec> outputs;
-    for (const TensorId id : op.outputs) {
-      const Tensor& tensor = graph_.tensor(id);
-      OutputSpec spec{.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape};
-      spec.output_index = tensor.output_index;
-      if (tensor.dtype == DType::kOpaque) spec.opaque_bytes = tensor.bytes;
-      for (size_t i = 0; i < op.inputs.size(); ++i) {
-        if (graph_.tensor(op.inputs[i]).storage != tensor.storage) continue;
-        spec.alias = IsWritten(op, op.inputs[i]) ? AliasKind::kInPlace : AliasKind::kView;
-        spec.alias_of = static_cast<int32_t>(i);
-        break;
-      }
-      outputs.push_back(std::move(spec));
-    }
-    return outputs;
-  }
-
-  static void AddUnreturnedWrites(const Op& op, OpSpec& spec) {
-    for (size_t i = 0; i < op.inputs.size(); ++i) {
-      const bool returned =
-          std::any_of(spec.outputs.begin(), spec.outputs.end(), [&](const OutputSpec& output) {
-            return output.alias == AliasKind::kInPlace &&
-                   output.alias_of == static_cast<int32_t>(i);
-          });
-      if (IsWritten(op, op.inputs[i]) && !returned) {
-        spec.writes.push_back(static_cast<int32_t>(i));
-      }
-    }
   }
 
   Status AddIncrement() {
@@ -204,12 +151,23 @@ class DrawRewriter {
   int64_t draws_ = 0;
 };
 
+bool Draws(const Graph& graph) {
+  for (const OpId op : graph.ops()) {
+    if (!CountingType(graph.op(op)).empty()) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
+Result<std::unique_ptr<const Graph>> WithCountedDraws(const Graph& graph, uint64_t seed) {
+  if (!Draws(graph)) return std::unique_ptr<const Graph>();
+  PW_ASSIGN(Graph counted, DrawRewriter(graph, seed).Rewrite());
+  return std::make_unique<const Graph>(std::move(counted));
+}
+
 Result<Graph> UseCounterBasedDraws(Graph graph, uint64_t seed) {
-  bool draws = false;
-  for (const OpId op : graph.ops()) draws = draws || !CountingType(graph.op(op)).empty();
-  if (!draws) return graph;
+  if (!Draws(graph)) return graph;
   return DrawRewriter(graph, seed).Rewrite();
 }
 

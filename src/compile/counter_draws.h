@@ -14,6 +14,7 @@
 #define PLACEWRIGHT_COMPILE_COUNTER_DRAWS_H_
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "base/result.h"
@@ -27,6 +28,8 @@ inline constexpr std::string_view kStepCounter = "buffer:placewright.step";
 // name, every group its ops; the increment comes behind them, in a group of its own. A graph without such
 // draws comes back as it is. Errors: kDuplicateName where a tensor or op has one of the new names.
 Result<Graph> UseCounterBasedDraws(Graph graph, uint64_t seed);
+// The same of a graph that stays; nullptr where it has no such draws.
+Result<std::unique_ptr<const Graph>> WithCountedDraws(const Graph& graph, uint64_t seed);
 
 }  // namespace placewright
 

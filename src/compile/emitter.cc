@@ -16,9 +16,13 @@ std::string Emitter::NameLike(const Tensor& model, std::string_view word, Device
   // an op of the original is called so.
   std::string base = fmt::format("{}.{}", model.name.substr(0, model.name.find('@')), word);
   if (original_.FindOp(base).valid() || original_.FindTensor(base).valid()) base += "'";
-  std::string name = fmt::format("{}@{}", base, device_name(device));
+  return FreshName(fmt::format("{}@{}", base, device_name(device)));
+}
+
+std::string Emitter::FreshName(std::string name) {
+  const std::string base = name;
   for (int count = names_[name]++; count > 0; count = names_[name]++) {
-    name += fmt::format("#{}", count);
+    name = fmt::format("{}#{}", base, names_[base] - 1);
   }
   return name;
 }
@@ -81,11 +85,7 @@ Result<TensorId> Emitter::AddInput(std::string name, TensorId original, const Ax
     shape[static_cast<size_t>(place.dimension)] = place.outer * interval.length() * place.inner;
   }
   // Two axes of one dimension may have parts of the same bounds.
-  if (place.dimension >= 0) {
-    for (int count = names_[name]++; count > 0; count = names_[name]++) {
-      name += fmt::format("#{}", count);
-    }
-  }
+  if (place.dimension >= 0) name = FreshName(std::move(name));
   PW_ASSIGN(const TensorId id,
             builder_.AddInput(std::move(name), like.kind, like.dtype, std::move(shape)));
   if (like.below > 0) builder_.SetBelow(id, like.below);

@@ -37,6 +37,9 @@ class Emitter {
 
   Result<DistributedStep> Finish(std::vector<TensorId> outputs) &&;
 
+  // The name, or with a number behind it where it was given out before.
+  std::string FreshName(std::string name);
+
  private:
   // A name of its own for an op that moves or joins pieces.
   std::string NameLike(const Tensor& model, std::string_view word, DeviceId device);

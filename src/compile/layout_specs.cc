@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "compile/counter_draws.h"
 #include "graph/contraction.h"
 #include "graph/module_globs.h"
 #include "graph/partition/partition.h"
@@ -27,6 +28,7 @@ class Resolver {
     for (size_t i = 0; i < specs_.size(); ++i) {
       PW_RETURN_IF_ERROR(Claim(i, spec_of));
     }
+    ClaimCounter(spec_of);
     PW_RETURN_IF_ERROR(CheckAllClaimed(spec_of));
     layouts_.of_group = IdVector<GroupId, LayoutId>(graph_.group_count());
     for (size_t i = 0; i < specs_.size(); ++i) {
@@ -76,6 +78,17 @@ class Resolver {
                      fmt::format("\"{}\" matches no module{}", Printable(spec.groups, 80),
                                  DidYouMean(spec.groups, ModulePaths(graph_))),
                      Place(index, ".groups"), "`placewright inspect --modules` lists them.");
+  }
+
+  // The number of the step (counter_draws.h) is no op of the model's: where nothing names it, it follows the
+  // last entry.
+  void ClaimCounter(IdVector<GroupId, int64_t>& spec_of) const {
+    const TensorId counter = graph_.FindTensor(kStepCounter);
+    if (!counter.valid() || specs_.empty()) return;
+    const OpId home = graph_.home_op(graph_.tensor(counter).storage);
+    if (!home.valid()) return;
+    int64_t& spec = spec_of[graph_.group(home)];
+    if (spec < 0) spec = static_cast<int64_t>(specs_.size()) - 1;
   }
 
   Status CheckAllClaimed(const IdVector<GroupId, int64_t>& spec_of) const {

@@ -58,9 +58,10 @@ Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& inp
                      "", "Give a recorded step or a model, whose parts the cost model knows.");
   }
   PW_ASSIGN(CostOptions cost_options, CostOptionsOf(input, inputs.cluster.cluster));
-  auto problem =
-      std::make_unique<LayoutProblem>(inputs.graph.graph, inputs.cluster.cluster, inputs.costs,
-                                      std::move(cost_options), inputs.policy);
+    PW_ASSIGN(std::unique_ptr<LayoutProblem> problem,
+            LayoutProblem::Make(inputs.graph.graph, inputs.cluster.cluster, std::move(cost_options),
+                                inputs.policy));
+
   problem->local_batch_norm = local;
   return problem;
 }

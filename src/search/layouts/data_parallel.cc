@@ -33,8 +33,8 @@ DeviceTimes TimesOf(const LayoutProblem& problem) {
   times.split = times.whole = times.whole_forward_backward = IdVector<DeviceId, double>(devices, 0);
   times.usable = IdVector<DeviceId, bool>(devices, true);
   for (const OpId op : problem.graph.ops()) {
-    const bool splits = problem.axes.batch().valid() &&
-                        problem.axes.SplitBy(op, problem.axes.batch()).valid();
+    const bool splits =
+        problem.axes.batch().valid() && problem.axes.SplitBy(op, problem.axes.batch()).valid();
     const bool update = problem.graph.op(op).phase == Phase::kOptimizer;
     for (const DeviceId device : problem.cluster.devices()) {
       if (!problem.costs.Supports(op, device)) {
