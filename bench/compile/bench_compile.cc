@@ -86,6 +86,19 @@ int Run(const std::string& path, const std::string& machines, int64_t batch) {
              step_ms * 1e6 / static_cast<double>(step.graph.op_count()));
   fmt::print("simulate, 1 GPU   {:8.2f} ms, {:.1f} ns an op\n", plain_ms,
              plain_ms * 1e6 / static_cast<double>(graph.op_count()));
+  // The plain graph over as many GPUs, in contiguous runs of groups.
+  std::vector<DeviceId> gpus;
+  for (const DeviceId device : on.devices()) {
+    if (on.kind(device).device_class == DeviceClass::kGpu) gpus.push_back(device);
+  }
+  Placement runs;
+  for (const OpId op : graph.ops()) {
+    const size_t group = graph.group(op).index();
+    runs.push_back(gpus[group * gpus.size() / graph.group_count()]);
+  }
+  const double runs_ms = MillisecondsOf([&] { of_plain.Run(runs); }, 9);
+  fmt::print("simulate, placed  {:8.2f} ms, {:.1f} ns an op\n", runs_ms,
+             runs_ms * 1e6 / static_cast<double>(graph.op_count()));
   fmt::print("peak memory       {:8.1f} MB\n", PeakMegabytes());
   return 0;
 }
