@@ -88,6 +88,17 @@ std::string Lines(const DistributedStep& step, const Cluster& cluster) {
   return text;
 }
 
+// Without views, which cost nothing.
+std::string LinesOn(const char* device, const DistributedStep& step, const Cluster& cluster) {
+  std::string lines;
+  for (const OpId id : step.graph.ops()) {
+    const Op& op = step.graph.op(id);
+    if (op.is_view || cluster.device(step.placement[id]).name != device) continue;
+    lines += op.name + " = " + std::string(op.type) + "\n";
+  }
+  return lines;
+}
+
 // The axis of the samples: nothing proves the batch here.
 constexpr const char* kSamples = "input:x[0]";
 
@@ -108,6 +119,56 @@ TEST(Compiler, DataParallelismIsASplitOfTheSamples) {
             "w1@b = aten.add_.Tensor(param:w@b, gw.all_reduce@b) [3 2] on b\n");
   ASSERT_EQ(made.graph.collective_count(), 1u);
   EXPECT_EQ(made.inputs.size(), 8u);  // x and g whole and in two parts each, w on both
+}
+
+// Two gradients that are there before the first is read are reduced as one buffer, in the order in which they
+// are ready; one that would make the bucket too large stays alone.
+TEST(Compiler, ReductionsJoinInBuckets) {
+  GraphBuilder builder("two", "aten");
+  const auto op = [&](std::string name, std::string type, std::vector<TensorId> inputs,
+                      std::vector<int64_t> shape, AliasKind alias = AliasKind::kFresh) {
+    OpSpec spec{.name = name, .type = std::move(type), .phase = Phase::kBackward};
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      spec.args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
+    }
+    spec.inputs = std::move(inputs);
+    spec.outputs = {{.name = name, .dtype = DType::kF32, .shape = std::move(shape), .alias = alias}};
+    if (alias != AliasKind::kFresh) spec.outputs[0].alias_of = 0;
+    return builder.AddOp(std::move(spec)).Take()[0];
+  };
+  const auto input = [&](const char* name, TensorKind kind, std::vector<int64_t> shape) {
+    return builder.AddInput(name, kind, DType::kF32, std::move(shape)).Take();
+  };
+  const TensorId x = input("input:x", TensorKind::kInput, {3, 4});
+  const TensorId g = input("input:g", TensorKind::kInput, {4, 2});
+  const TensorId w = input("param:w", TensorKind::kParameter, {3, 2});
+  const TensorId v = input("param:v", TensorKind::kParameter, {3, 2});
+  const TensorId gw = op("gw", "aten.mm.default", {x, g}, {3, 2});
+  const TensorId gv = op("gv", "aten.mm.default", {x, g}, {3, 2});
+  builder.SetOutputs({op("v1", "aten.add_.Tensor", {v, gv}, {3, 2}, AliasKind::kInPlace),
+                      op("w1", "aten.add_.Tensor", {w, gw}, {3, 2}, AliasKind::kInPlace)});
+  const Graph graph = std::move(builder).Build().Take();
+  const NamedAxes axes(graph);
+  const Step other;
+  Layouts layouts;
+  layouts.layouts.push_back({"input:x[1]", {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 4}}});
+  layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
+  CompileOptions options;
+  options.fusion = Bytes(48);
+  const DistributedStep made = Compile(graph, axes, layouts, *other.cluster, options).Take();
+  EXPECT_EQ(LinesOn("b", made, *other.cluster),
+            "gw@b = aten.mm.default\n"
+            "gv@b = aten.mm.default\n"
+            "gw.all_reduce@b.pack = placewright.pack.default\n"
+            "gw.all_reduce@b.fused = placewright.all_reduce.default\n"
+            "v1@b = aten.add_.Tensor\n"
+            "w1@b = aten.add_.Tensor\n");
+  ASSERT_EQ(made.graph.collective_count(), 1u);
+  EXPECT_THAT(Lines(made, *other.cluster),
+              HasSubstr("placewright.all_reduce.default(gw.all_reduce@b.pack) [12] on b"));
+  options.fusion = Bytes(47);
+  EXPECT_EQ(Compile(graph, axes, layouts, *other.cluster, options).Take().graph.collective_count(),
+            2u);
 }
 
 // A parameter on one device, readers elsewhere: what a parameter server does.
@@ -229,17 +290,6 @@ struct NormStep {
   std::unique_ptr<NamedAxes> axes;
   Step devices;
 };
-
-// Without views, which cost nothing.
-std::string LinesOn(const char* device, const DistributedStep& step, const Cluster& cluster) {
-  std::string lines;
-  for (const OpId id : step.graph.ops()) {
-    const Op& op = step.graph.op(id);
-    if (op.is_view || cluster.device(step.placement[id]).name != device) continue;
-    lines += op.name + " = " + std::string(op.type) + "\n";
-  }
-  return lines;
-}
 
 // One AllGather of [mean, variance, share], one AllReduce of both sums.
 TEST(Compiler, ABatchNormIsSynchronised) {

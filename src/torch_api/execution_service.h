@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "graph/graph.h"
+#include "plan/distributed_step.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
 #include "plan/sequence.h"
@@ -46,6 +47,10 @@ struct ExecutionRequest {
   // The same bits in every run, on GPUs, too: kernels that LibTorch calls deterministic, no TF32, no cuDNN
   // benchmark, a fixed workspace of cuBLAS. From then on, for the whole process: LibTorch's switches are its.
   bool deterministic = false;
+  // Where `graph` is a compiled step: what it was compiled of, and what its inputs are of that one's. Seeded
+  // values are then parts of those that the original has. Outlives the execution.
+  const Graph* original = nullptr;
+  std::vector<DistributedStep::InputPiece> pieces{};
   // Devices that run their ops in exactly this order, whatever the policy; of `placement`.
   Sequences sequences{};
 };

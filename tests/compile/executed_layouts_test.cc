@@ -19,13 +19,15 @@
 #include "formats/aten/reader.h"
 #include "formats/aten/writer.h"
 #include "runtime/executor/executor.h"
+#include "runtime/inputs/piece_values.h"
 #include "runtime/inputs/seeded_inputs.h"
 
 namespace placewright {
 namespace {
 
 constexpr double kTolerance = 1e-9;  // of the largest magnitude
-constexpr double kNoise = 1e-9;      // of a step whose parameters are of the order of 1
+constexpr double kFloatTolerance = 1e-5;
+constexpr double kNoise = 1e-9;  // of a step whose parameters are of the order of 1
 // Three steps; two of a network of batch norms, of which every step multiplies the rounding of the one before
 // by 20 to 60 (one last bit of the parameters is 4e-10 of a momentum after three).
 constexpr int kSteps = 3, kNormSteps = 2;
@@ -56,18 +58,6 @@ std::vector<std::unique_ptr<RuntimeDevice>> SimulatedDevices(size_t count) {
   return devices;
 }
 
-at::Tensor PartOf(const at::Tensor& whole, const AxisPlace& place, Interval interval) {
-  std::vector<int64_t> shape = whole.sizes().vec(), factors = shape;
-  factors.erase(factors.begin() + place.dimension);
-  const int64_t sizes[] = {place.outer, place.size, place.inner};
-  factors.insert(factors.begin() + place.dimension, std::begin(sizes), std::end(sizes));
-  shape[static_cast<size_t>(place.dimension)] = place.outer * interval.length() * place.inner;
-  return whole.reshape(factors)
-      .narrow(place.dimension + 1, interval.from, interval.length())
-      .reshape(shape)
-      .contiguous();
-}
-
 // A share of `size` for each device, of random lengths.
 std::vector<Share> RandomShares(Random& random, const std::vector<DeviceId>& devices,
                                 int64_t size) {
@@ -85,10 +75,14 @@ std::vector<Share> RandomShares(Random& random, const std::vector<DeviceId>& dev
 
 class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
  protected:
-  void SetUp() override {
+  void SetUp() override { Prepare(true); }
+
+  // `wide`: every float of 64 bits; else as it was recorded, for one step.
+  void Prepare(bool wide) {
     at::set_num_threads(1);
     usual_ = c10::get_default_dtype();
-    c10::set_default_dtype(caffe2::TypeMeta::Make<double>());
+    if (wide) c10::set_default_dtype(caffe2::TypeMeta::Make<double>());
+    tolerance_ = wide ? kTolerance : kFloatTolerance;
     CaptureRequest request = GetParam().Request();
     request.values["batch"] = 5;
     // Enough places in an image that the statistics of a batch norm are well conditioned.
@@ -98,7 +92,9 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
     }
     Result<Capture> capture = CaptureZooModel(request);
     ASSERT_TRUE(capture.ok()) << capture.error().ToString();
-    graph_ = std::make_unique<Graph>(UseCounterBasedDraws(InDouble(capture.value()), kSeed).Take());
+    Graph recorded = wide ? InDouble(capture.value()) : std::move(capture.value().graph);
+    graph_ = std::make_unique<Graph>(UseCounterBasedDraws(std::move(recorded), kSeed).Take());
+    if (!wide) steps_ = 1;
     axes_ = std::make_unique<NamedAxes>(graph());
     ASSERT_TRUE(axes_->batch().valid());
     RunWhole();
@@ -175,13 +171,11 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
     const double magnitude = expected.abs().max().item<double>();
     if (magnitude < kNoise && found.abs().max().item<double>() < kNoise) return;
     const double scale = std::max(magnitude, 1e-3);
-    ASSERT_LE((found - expected).abs().max().item<double>(), kTolerance * scale) << what;
+    ASSERT_LE((found - expected).abs().max().item<double>(), tolerance_ * scale) << what;
   }
 
-  void RunLayouts(const Layouts& layouts, size_t devices, bool collectives = true) {
+  void RunLayouts(const Layouts& layouts, size_t devices, const CompileOptions& options = {}) {
     const Cluster cluster = Devices(devices);
-    CompileOptions options;
-    options.collectives = collectives;
     Result<DistributedStep> compiled = Compile(graph(), *axes_, layouts, cluster, options);
     ASSERT_TRUE(compiled.ok()) << compiled.error().ToString();
     const DistributedStep step = compiled.Take();
@@ -193,7 +187,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
       of_whole[inputs_[i].first] = {inputs_[i].second, after_[i]};
     }
     const auto part_of = [](const at::Tensor& whole, const DistributedStep::InputPiece& input) {
-      return input.place.dimension < 0 ? whole : PartOf(whole, input.place, input.interval);
+      return PartOf(whole, input.place, input.interval);
     };
     for (const DistributedStep::InputPiece& input : step.inputs) {
       const Status set =
@@ -216,6 +210,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
   }
 
   int steps_ = kSteps;
+  double tolerance_ = kTolerance;
   caffe2::TypeMeta usual_;
   std::unique_ptr<Graph> graph_;
   std::unique_ptr<NamedAxes> axes_;
@@ -230,7 +225,19 @@ TEST_P(ExecutedLayouts, DataParallelGivesTheStep) {
 
 // Every device sums and gathers for itself.
 TEST_P(ExecutedLayouts, SoDoesItWithoutCollectives) {
-  RunLayouts(DataParallel({{DeviceId(0), 0, 2}, {DeviceId(1), 2, 5}}), 2, /*collectives=*/false);
+  CompileOptions options;
+  options.collectives = false;
+  RunLayouts(DataParallel({{DeviceId(0), 0, 2}, {DeviceId(1), 2, 5}}), 2, options);
+}
+
+// Gradients reduced together, some at a time and all at once.
+TEST_P(ExecutedLayouts, SoDoesItInBuckets) {
+  for (const Bytes fusion : {Bytes(4 << 10), Bytes(64 << 20)}) {
+    CompileOptions options;
+    options.fusion = fusion;
+    RunLayouts(DataParallel({{DeviceId(0), 0, 2}, {DeviceId(1), 2, 3}, {DeviceId(2), 3, 5}}), 3,
+               options);
+  }
 }
 
 // Every axis, by all that have it.
@@ -258,6 +265,23 @@ TEST_P(ExecutedLayouts, SoDoRandomLayouts) {
   }
 }
 
+// In float32, of plain gradient descent: what a step does to the parameters, and momenta, which are the
+// gradients after one step.
+class ExecutedLayoutsInFloat : public ExecutedLayouts {
+ protected:
+  void SetUp() override { Prepare(false); }
+};
+
+TEST_P(ExecutedLayoutsInFloat, LayoutsGiveTheStep) {
+  RunLayouts(DataParallel({{DeviceId(0), 0, 2}, {DeviceId(1), 2, 5}}), 2);
+  Random random(4);
+  for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
+    const size_t devices = 2 + random.Below(3);
+    SCOPED_TRACE(testing::Message() << "layouts " << i << " over " << devices << " devices");
+    RunLayouts(RandomLayouts(random, devices), devices);
+  }
+}
+
 // Products, convolutions with batch norms, LSTMs, attention, experts; both optimizers.
 std::vector<TinyModel> Models() {
   const std::set<std::string> names = {"bert-base", "bert-small", "gnmt-2",
@@ -273,6 +297,14 @@ std::vector<TinyModel> Models() {
   return models;
 }
 
+std::vector<TinyModel> ModelsOfSgd() {
+  std::vector<TinyModel> models = Models();
+  std::erase_if(models, [](const TinyModel& model) { return model.training != Training::kSgd; });
+  return models;
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedLayoutsInFloat, ::testing::ValuesIn(ModelsOfSgd()),
+                         [](const auto& test) { return NameOf(test.param); });
 INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedLayouts, ::testing::ValuesIn(Models()),
                          [](const auto& test) { return NameOf(test.param); });
 

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/request/distributed.h"
 #include "cli/request/inputs.h"
 #include "cli/request/placed_graph.h"
 #include "cli/request/prediction_now.h"
@@ -136,6 +137,12 @@ class RunCommand : public Command {
     request.batches = batches_;
     request.deterministic = deterministic_;
     request.sequences = loaded.sequences;
+    std::optional<OriginalStep> original;
+    if (loaded.plan.distribution) {
+      PW_ASSIGN(original, LoadOriginal(loaded, plan_, input_));
+      request.original = &original->step();
+      request.pieces = original->pieces;
+    }
     PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kRun));
     const ExecutionService* const service = library.api().executions();
     if (service == nullptr) {

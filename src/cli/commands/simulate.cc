@@ -269,7 +269,9 @@ class SimulateCommand : public Command {
                        "", fmt::format("Leave {} out.", option));
     }
     PW_ASSIGN(const DistributionSpec spec, ReadDistributionSpec(space_.layouts));
-    PW_ASSIGN(const Inputs inputs, LoadInputs(input_));
+    InputOptions proven = input_;
+    proven.prove_batch = true;
+    PW_ASSIGN(const Inputs inputs, LoadInputs(proven));
     PW_ASSIGN(const std::unique_ptr<LayoutProblem> problem,
               MakeLayoutProblem(input_, space_, inputs));
     PW_ASSIGN(DistributedInputs distributed,

@@ -5,9 +5,12 @@
 #include <utility>
 
 #include "base/text.h"
+#include "compile/counter_draws.h"
 #include "compile/layout_specs.h"
+#include "formats/aten/reader.h"
 #include "formats/aten/writer.h"
 #include "formats/plan/layouts_json.h"
+#include "formats/text/file.h"
 #include "sim/communication_use.h"
 #include "sim/saturation_check.h"
 
@@ -95,6 +98,24 @@ Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& 
   of_step.distributed = true;
   distributed.distribution.samples = problem.graph.batch();
   return distributed;
+}
+
+Result<OriginalStep> LoadOriginal(const PlanInputs& loaded, const std::string& plan_path,
+                                  const PlanInputOptions& options) {
+  const Plan& plan = loaded.plan;
+  const std::vector<std::string> files = FilesOf(plan, plan_path);
+  GraphInputOptions graph_options;
+  if (plan.batch_option > 0) graph_options.batch = plan.batch_option;
+  graph_options.dimensions = plan.dimensions;
+  graph_options.sha256 = plan.graph.sha256;
+  OriginalStep original;
+  PW_ASSIGN(original.graph, LoadGraph(options.graph.value_or(files.front()), graph_options));
+  PW_ASSIGN(original.counted, WithCountedDraws(original.graph.graph, kDrawSeed));
+  PW_ASSIGN(const std::string text, ReadFile(files.back()));
+  PW_ASSIGN(DistributedStep step,
+            ReadAtenStep(text, original.step(), loaded.cluster.cluster).InFile(files.back()));
+  original.pieces = std::move(step.inputs);
+  return original;
 }
 
 Result<SimResult> Simulate(const DistributedInputs& distributed) {

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "cli/request/inputs.h"
 #include "cli/terminal/options.h"
+#include "formats/plan/plan_files.h"
 #include "formats/text/json.h"
 #include "plan/plan.h"
 #include "plan/plan_space.h"
@@ -47,6 +48,18 @@ Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& 
                                      const DistributionSpec& spec);
 // Simulated with schedule and feedback. Errors: kTooLarge.
 Result<SimResult> Simulate(const DistributedInputs& distributed);
+
+// What the step of a distributed plan was compiled of.
+struct OriginalStep {
+  LoadedGraph graph;                     // as the plan names it
+  std::unique_ptr<const Graph> counted;  // with draws that count; nullptr: it draws nothing
+  std::vector<DistributedStep::InputPiece> pieces;
+
+  const Graph& step() const { return counted ? *counted : graph.graph; }
+};
+// Errors: those of the readers, kPlanMismatch.
+Result<OriginalStep> LoadOriginal(const PlanInputs& loaded, const std::string& plan_path,
+                                  const PlanInputOptions& options);
 
 }  // namespace placewright
 

@@ -117,8 +117,10 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
       cluster->path = options.cluster_store;
     }
   }
+  GraphInputOptions graph_options{options.batch, "", dimensions};
+  graph_options.prove_batch = options.prove_batch;
   PW_ASSIGN(LoadedGraph graph,
-            LoadGraphOrModel(options.graph, {options.batch, "", dimensions},
+            LoadGraphOrModel(options.graph, graph_options,
                              {options.store, options.store_kept}, options.interrupted));
   if (graph.cluster && graph.costs) return TakeOwnDevices(options, std::move(graph), policy);
   if (!cluster) {

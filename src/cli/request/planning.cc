@@ -35,7 +35,9 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
                                           const SpaceOptions* space) {
   PW_ASSIGN(const Constraints constraints, ParseConstraints(search));
   auto planning = std::make_unique<Planning>();
-  PW_ASSIGN(planning->inputs, LoadInputs(input));
+  InputOptions proven = input;
+  proven.prove_batch = space != nullptr;
+  PW_ASSIGN(planning->inputs, LoadInputs(proven));
   planning->loaded = Clock::now();
   const Inputs& inputs = planning->inputs;
   ProblemSettings settings;

@@ -37,6 +37,7 @@ struct InputOptions {
   std::string cost_store;  // --cost-store; empty: the default one, if there is one
   bool no_store = false;
   std::string order = "fifo";
+  bool prove_batch = false;  // of an ONNX model: how its sizes follow the batch
   const std::atomic<bool>* interrupted = nullptr;  // ends the recording of a model
 };
 // -c, --memory-reserve, --batch, --dim, --costs, --cost-profile, --order. The positional argument

@@ -16,6 +16,7 @@
 #include "aten/failure.h"
 #include "base/stop.h"
 #include "runtime/executor/executor.h"
+#include "runtime/inputs/piece_values.h"
 #include "runtime/inputs/seeded_inputs.h"
 
 namespace placewright {
@@ -28,12 +29,16 @@ class ExecutionHere : public Execution {
         executor_(std::move(executor)),
         devices_(request.devices.size()),
         seed_(request.seed),
-        batches_(request.batches) {}
+        batches_(request.batches),
+        original_(request.original),
+        pieces_(request.pieces) {}
 
   void SetStep(int64_t step) override { step_ = step; }
   Result<Step> Run() override {
     if (batches_ > 1) {
-      PW_ASSIGN(const auto batch, SeededBatch(graph_, seed_, step_ % batches_));
+      PW_ASSIGN(auto batch, SeededBatch(original_ == nullptr ? graph_ : *original_, seed_,
+                                        step_ % batches_));
+      if (original_ != nullptr) batch = PieceValues(batch, pieces_);
       for (const auto& [id, tensor] : batch) {
         if (executor_->Input(id).defined()) PW_RETURN_IF_ERROR(executor_->SetInput(id, tensor));
       }
@@ -114,6 +119,8 @@ class ExecutionHere : public Execution {
   const size_t devices_;
   const uint64_t seed_;
   const int64_t batches_;
+  const Graph* const original_;  // or nullptr
+  const std::vector<DistributedStep::InputPiece> pieces_;
   int64_t step_ = 0;
 };
 
@@ -191,7 +198,9 @@ Result<std::unique_ptr<Execution>> StartExecution(ExecutionRequest request) {
   options.measure_workspace = request.measure_workspace;
   PW_ASSIGN(auto executor, Executor::Create(*request.graph, request.placement, std::move(devices),
                                             std::move(options)));
-  PW_ASSIGN(const auto inputs, SeededInputs(*request.graph, request.seed));
+  const Graph* const original = request.original;
+  PW_ASSIGN(auto inputs, SeededInputs(original == nullptr ? *request.graph : *original, request.seed));
+  if (original != nullptr) inputs = PieceValues(inputs, request.pieces);
   for (const auto& [id, tensor] : inputs) PW_RETURN_IF_ERROR(executor->SetInput(id, tensor));
   at::manual_seed(request.seed);
   return std::unique_ptr<Execution>(std::make_unique<ExecutionHere>(request, std::move(executor)));

@@ -9,11 +9,6 @@
 #include "sim/simulator.h"
 
 namespace placewright {
-namespace {
-
-constexpr uint64_t kDrawSeed = 0;
-
-}  // namespace
 
 LayoutProblem::LayoutProblem(const Graph& step, std::unique_ptr<const Graph> counted,
                              const Cluster& machines, CostTable whole, CostOptions options,

@@ -16,6 +16,9 @@
 
 namespace placewright {
 
+// Of random draws, in every plan.
+inline constexpr uint64_t kDrawSeed = 0;
+
 // The step's random draws are rewritten to count (compile/counter_draws.h), so that `graph` may have one op
 // more than what it was made of; all others keep their ids, groups and names.
 struct LayoutProblem {
