@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <string>
+#include <vector>
 
 #include "base/check.h"
 #include "base/text.h"
 #include "cluster/catalogue.h"
 #include "cluster/machine.h"
+#include "cluster/machine_presets.h"
 
 namespace placewright {
 namespace {
@@ -87,13 +90,6 @@ Result<Cluster> TwoV100(std::string_view name) {
   return Assemble(name, {Host(0, "V100-16GB", 2, Interconnect::kNvlink)}, {});
 }
 
-Result<Cluster> DgxA100(std::string_view name) {
-  HostSpec host = Host(0, "A100-40GB", 8, Interconnect::kNvswitch);
-  host.cpu = *FindKind("EPYC-7742");
-  host.memory = Bytes(1024 * kGiB);
-  return Assemble(name, {host}, {});
-}
-
 Result<Cluster> MixedLab(std::string_view name) {
   return Assemble(name, {Host(0, "V100-32GB", 1), Host(1, "GTX-1080Ti", 2), Host(2, "T4", 1)},
                   {10'000, "10 Gigabit Ethernet, nominal"});
@@ -124,34 +120,47 @@ constexpr std::array kEntries = {
            "TAG: host0-1 8 V100 16 GiB (NVLink cube mesh assumed), host2-5 4 T4, 10 Gb/s"},
           TagCloud},
     Entry{{"2xV100", "2 V100 16 GiB joined by two NVLink lanes, as on a board of four"}, TwoV100},
-    Entry{{"dgx-a100", "NVIDIA DGX A100: 8 A100 40 GiB on NVSwitch, 2 EPYC 7742, 1 TiB"}, DgxA100},
     Entry{{"mixed-lab",
            "host0 1 V100 32 GiB, host1 2 GTX 1080Ti, host2 1 T4, PCIe 3, 10 Gb/s Ethernet"},
           MixedLab},
 };
 
-constexpr std::array<Preset, kEntries.size()> kPresets = [] {
-  std::array<Preset, kEntries.size()> presets{};
-  for (size_t i = 0; i < kEntries.size(); ++i) presets[i] = kEntries[i].preset;
+std::vector<Preset> AllPresets() {
+  std::vector<Preset> presets;
+  for (const Entry& entry : kEntries) presets.push_back(entry.preset);
+  for (const MachinePreset& machine : MachinePresets()) presets.push_back(machine.preset);
   return presets;
-}();
+}
 
 }  // namespace
 
-std::span<const Preset> Presets() { return kPresets; }
+std::span<const Preset> Presets() {
+  static const std::vector<Preset> presets = AllPresets();
+  return presets;
+}
 
 Result<Cluster> MakePreset(std::string_view name) {
-  std::vector<std::string> names;
   for (const Entry& entry : kEntries) {
     if (entry.preset.name == name) return entry.make(name);
-    names.emplace_back(entry.preset.name);
   }
-  std::string all;
-  for (const std::string& known : names) all += (all.empty() ? "" : ", ") + known;
-  return MakeError(ErrorCode::kUnknownName,
-                   fmt::format("no preset cluster is called \"{}\"{}", Printable(name, 80),
-                               DidYouMean(name, names)),
-                   "", fmt::format("Give a cluster file, or one of {}.", all));
+  const NamedMachines machines = FindMachines(name);
+  if (machines.machine != nullptr) return AssembleMachines(name, machines);
+  std::vector<std::string> names;
+  std::string all, repeated;
+  for (const Preset& preset : Presets()) {
+    names.emplace_back(preset.name);
+    all += (all.empty() ? "" : ", ") + names.back();
+  }
+  for (const MachinePreset& machine : MachinePresets()) {
+    repeated += (repeated.empty() ? "" : ", ") + std::string(machine.preset.name);
+  }
+  return MakeError(
+      ErrorCode::kUnknownName,
+      fmt::format("no preset cluster is called \"{}\"{}", Printable(name, 80),
+                  DidYouMean(name, names)),
+      "",
+      fmt::format("Give a cluster file, or one of {}; or several of {}: \"4x dgx-1\", up to {}.",
+                  all, repeated, kMaxMachines));
 }
 
 }  // namespace placewright

@@ -40,6 +40,30 @@ TEST(Presets, Hardware) {
   EXPECT_EQ(CountKinds(Make("dgx-a100")), (M{{"A100-40GB", 8}, {"EPYC-7742", 2}}));
   EXPECT_EQ(CountKinds(Make("mixed-lab")),
             (M{{"V100-32GB", 1}, {"GTX-1080Ti", 2}, {"T4", 1}, {xeon, 6}}));
+  EXPECT_EQ(CountKinds(Make("dgx-2")), (M{{"V100-32GB", 16}, {"Xeon-Platinum-8168", 2}}));
+  EXPECT_EQ(CountKinds(Make("p2.8xlarge")), (M{{"K80", 8}, {"Xeon-E5-2686v4", 1}}));
+}
+
+TEST(Presets, SeveralMachines) {
+  using M = std::map<std::string, int>;
+  EXPECT_EQ(CountKinds(Make("4x dgx-1")), (M{{"V100-16GB", 32}, {"Xeon-E5-2698v4", 8}}));
+  EXPECT_EQ(CountKinds(Make("1x dgx-1")), CountKinds(Make("dgx-1")));
+  const Cluster two = Make("2x dgx-1");
+  EXPECT_EQ(two.name(), "2x dgx-1");
+  const auto between = [&](const char* a, const char* b) {
+    return two.route(two.FindDevice(a), two.FindDevice(b));
+  };
+  // Each pair of GPUs has a switch with a NIC of 12.5 GB/s in a slot of 12:
+  // GPU > switch > NIC > network > NIC > switch > GPU: 3 + 1 + 4 + 4 + 1 + 3 us.
+  const Route pair = between("host0/gpu7", "host1/gpu6");
+  EXPECT_EQ(pair.links.size(), 6u);
+  EXPECT_EQ(pair.bandwidth, BytesPerSecond(12'000'000'000));
+  EXPECT_EQ(pair.latency, Nanos(16'000));
+  EXPECT_EQ(between("host1/gpu0", "host1/gpu3").bandwidth, BytesPerSecond(47'900'000'000));
+  for (const char* wrong : {"0x dgx-1", "01x dgx-1", "129x dgx-1", "-1x dgx-1", "x dgx-1",
+                            "2x 4xP100", "2xdgx-1", "2 x dgx-1", "2x  dgx-1", "99999999999x dgx-1"}) {
+    EXPECT_FALSE(MakePreset(wrong).ok()) << wrong;
+  }
 }
 
 TEST(Presets, OneCpuOfBothSockets) {

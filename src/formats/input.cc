@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "cluster/catalogue.h"
+#include "cluster/machine_presets.h"
 #include "formats/cluster/cluster_reader.h"
 #include "formats/costs/costgraph_reader.h"
 #include "formats/graph_format.h"
@@ -67,7 +68,9 @@ Result<LoadedCluster> LoadDescription(const std::string& path_or_preset) {
                     (std::filesystem::exists(status) && !std::filesystem::is_directory(status));
   if (!file && !LooksLikePath(path_or_preset)) {
     const auto names = PresetNames();
-    if (std::find(names.begin(), names.end(), path_or_preset) == names.end()) {
+    const bool preset = std::find(names.begin(), names.end(), path_or_preset) != names.end() ||
+                        FindMachines(path_or_preset).machine != nullptr;
+    if (!preset) {
       if (const std::string_view why = WhyNotInCatalogue(path_or_preset); !why.empty()) {
         return MakeError(
             ErrorCode::kUnknownName,

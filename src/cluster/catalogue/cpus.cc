@@ -24,10 +24,18 @@ struct CpuRow {
 constexpr std::array kCpuRows = {
     CpuRow{"Xeon-E5-2650v4", "broadwell", 12, 2200, 32, 76'800,
            "Intel ARK, Xeon E5-2650 v4: 12 cores, 2.2 GHz, AVX2 with FMA, 76.8 GB/s"},
+    // Amazon's: not on Intel's pages; memory as of the others of its family.
+    CpuRow{"Xeon-E5-2686v4", "broadwell", 18, 2300, 32, 76'800,
+           "lscpu of EC2 p2 and p3 instances: 18 cores a socket, 2.3 GHz; 4 x DDR4-2400"},
     CpuRow{"Xeon-E5-2698v4", "broadwell", 20, 2200, 32, 76'800,
            "Intel ARK, Xeon E5-2698 v4: 20 cores, 2.2 GHz, AVX2 with FMA, 76.8 GB/s"},
     CpuRow{"Xeon-Gold-6148", "skylake", 20, 2400, 64, 128'000,
            "Intel ARK, Xeon Gold 6148: 20 cores, 2.4 GHz, two AVX-512 units, 6 x DDR4-2666"},
+    // One AVX-512 unit.
+    CpuRow{"Xeon-Gold-5118", "skylake", 12, 2300, 32, 115'200,
+           "Intel ARK, Xeon Gold 5118: 12 cores, 2.3 GHz, one AVX-512 unit, 6 x DDR4-2400"},
+    CpuRow{"Xeon-Platinum-8168", "skylake", 24, 2700, 64, 128'000,
+           "Intel ARK, Xeon Platinum 8168: 24 cores, 2.7 GHz, two AVX-512 units, 6 x DDR4-2666"},
     CpuRow{"Xeon-Platinum-8280", "skylake", 28, 2700, 64, 140'800,
            "Intel ARK, Xeon Platinum 8280: 28 cores, 2.7 GHz, two AVX-512 units, 6 x DDR4-2933"},
     CpuRow{"Xeon-Platinum-8380", "icelake", 40, 2300, 64, 204'800,
