@@ -19,11 +19,19 @@ bool IsTraining(const Op& op) {
   return train == nullptr || *train;
 }
 
+// The probability that it draws with; nothing where it is no number.
+std::optional<double> ProbabilityOf(const Op& op) {
+  // Recorded ops leave out arguments that have their default.
+  if (op.args.size() == 1 && op.type == "aten.bernoulli_.float") return 0.5;
+  if (op.args.size() < 2) return std::nullopt;
+  if (const double* const number = op.args[1].AsDouble()) return *number;
+  if (const int64_t* const whole = op.args[1].AsInt()) return static_cast<double>(*whole);
+  return std::nullopt;
+}
+
 // The operator that draws by counting, or "".
 std::string_view CountingType(const Op& op) {
-  const bool numbered = op.inputs.size() == 1 && op.args.size() >= 2 &&
-                        (op.args[1].AsDouble() != nullptr || op.args[1].AsInt() != nullptr);
-  if (!numbered) return "";
+  if (op.inputs.size() != 1 || !ProbabilityOf(op)) return "";
   if (op.type == "aten.bernoulli_.float") return "placewright.counter_bernoulli_.default";
   if (op.type == "aten.native_dropout.default" && IsTraining(op)) {
     return "placewright.counter_dropout.default";
@@ -85,14 +93,8 @@ class DrawRewriter {
   // (x, p, ...) -> (x, step, seed, draw, p, place)
   void CountDraw(const Op& op, OpSpec& spec) {
     spec.inputs.push_back(counter_);
-    const Value p = op.args[1].AsInt() == nullptr ? op.args[1]
-                                                  : Value(static_cast<double>(*op.args[1].AsInt()));
-    spec.args = {Value(InputRef{0}),
-                 Value(InputRef{1}),
-                 Value(static_cast<int64_t>(seed_)),
-                 Value(draws_++),
-                 p,
-                 Value(Value::List())};
+    spec.args = {Value(InputRef{0}), Value(InputRef{1}),        Value(static_cast<int64_t>(seed_)),
+                 Value(draws_++),    Value(*ProbabilityOf(op)), Value(Value::List())};
     spec.attributes.clear();
   }
 

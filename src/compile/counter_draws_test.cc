@@ -20,7 +20,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // x [6 4]: a mask drawn in place, and a dropout behind it, in the order of the generator.
-Graph Draws() {
+// With a probability of 0.5 the recorder leaves it out.
+Graph Draws(double p = 0.8) {
   GraphBuilder builder("draws", "aten");
   builder.set_batch(6);
   const TensorId x = builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {6, 4}).Take();
@@ -31,7 +32,8 @@ Graph Draws() {
   const TensorId noise = builder.AddOp(std::move(empty)).Take()[0];
   OpSpec mask{.name = "mask", .type = "aten.bernoulli_.float"};
   mask.inputs = {noise};
-  mask.args = {Value(InputRef{0}), Value(0.8)};
+  mask.args = {Value(InputRef{0})};
+  if (p != 0.5) mask.args.push_back(Value(p));
   mask.outputs = {{.name = "mask", .shape = {6, 4}, .alias = AliasKind::kInPlace, .alias_of = 0}};
   const TensorId drawn = builder.AddOp(std::move(mask)).Take()[0];
   OpSpec drop{.name = "drop", .type = "aten.native_dropout.default"};
@@ -52,6 +54,13 @@ Graph Draws() {
 }
 
 Value Int(int64_t value) { return Value(value); }
+
+TEST(CounterBasedDraws, ProbabilitiesThatAreLeftOut) {
+  const Graph graph = UseCounterBasedDraws(Draws(0.5), 5).Take();
+  EXPECT_EQ(graph.op(OpId(1)).type, "placewright.counter_bernoulli_.default");
+  EXPECT_THAT(graph.op(OpId(1)).args, ElementsAre(Value(InputRef{0}), Value(InputRef{1}), Int(5),
+                                                  Int(0), Value(0.5), Value(Value::List())));
+}
 
 TEST(CounterBasedDraws, CountByDrawAndStep) {
   const Graph graph = UseCounterBasedDraws(Draws(), 5).Take();
