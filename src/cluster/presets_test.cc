@@ -60,8 +60,9 @@ TEST(Presets, SeveralMachines) {
   EXPECT_EQ(pair.bandwidth, BytesPerSecond(12'000'000'000));
   EXPECT_EQ(pair.latency, Nanos(16'000));
   EXPECT_EQ(between("host1/gpu0", "host1/gpu3").bandwidth, BytesPerSecond(47'900'000'000));
-  for (const char* wrong : {"0x dgx-1", "01x dgx-1", "129x dgx-1", "-1x dgx-1", "x dgx-1",
-                            "2x 4xP100", "2xdgx-1", "2 x dgx-1", "2x  dgx-1", "99999999999x dgx-1"}) {
+  for (const char* wrong :
+       {"0x dgx-1", "01x dgx-1", "129x dgx-1", "-1x dgx-1", "x dgx-1", "2x 4xP100", "2xdgx-1",
+        "2 x dgx-1", "2x  dgx-1", "99999999999x dgx-1"}) {
     EXPECT_FALSE(MakePreset(wrong).ok()) << wrong;
   }
 }
