@@ -157,15 +157,23 @@ void PackedStep::AddTimes(const SimGraph& p) {
   const size_t rows = static_cast<size_t>(p.ops);
   for (DeviceId device : p.device_ids()) {
     size_t row = 0;
-    const auto same = [&](size_t op) { return times[row + op] == p.Time(ExecOpId(op), device); };
+    // No time is asked for where an op is not supported: there a row may hold another device's. So the ops
+    // of a compiled step, each of which has a time on its own device alone, share one.
+    const auto agrees = [&](size_t op) {
+      const int64_t time = p.Time(ExecOpId(op), device);
+      return time < 0 || times[row + op] < 0 || times[row + op] == time;
+    };
     for (; row < times.size(); row += rows) {
       size_t op = 0;
-      while (op < rows && same(op)) ++op;
+      while (op < rows && agrees(op)) ++op;
       if (op == rows) break;
     }
     time_row.push_back(row);
-    if (row < times.size()) continue;
-    for (ExecOpId op : p.exec_ops()) times.push_back(p.Time(op, device));
+    if (row == times.size()) times.resize(row + rows, -1);
+    for (ExecOpId op : p.exec_ops()) {
+      int64_t& time = times[row + op.index()];
+      if (time < 0) time = p.Time(op, device);
+    }
   }
 }
 
