@@ -102,6 +102,7 @@ MaybeViolation CheckPlan(const PlanInputs& inputs) {
 
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckFigures(plan, step));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckMemory(plan, step, waits, replay.stamps()));
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckDistributionFigures(plan, inputs.document, step));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckBound(plan, inputs.document, step));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckSearch(plan));
   return CheckDigest(inputs.document);

@@ -32,6 +32,7 @@ std::string_view ToString(ViolationKind kind) {
     case ViolationKind::kCostSources: return "cost-sources";
     case ViolationKind::kDigest: return "digest";
     case ViolationKind::kCommunication: return "communication";
+    case ViolationKind::kSamples: return "samples";
     case ViolationKind::kWrongInput: return "wrong-input";
     case ViolationKind::kWrongPart: return "wrong-part";
     case ViolationKind::kWrongArgument: return "wrong-argument";

@@ -38,6 +38,7 @@ enum class ViolationKind : uint8_t {
   kCostSources,     // "cost-sources": not the shares of the ops' time
   kDigest,          // "digest": the file was changed after it was written
   kCommunication,   // "communication": not what moves in the schedule
+  kSamples,         // "samples": not the batch of the step, or another rate
   // Of distributed plans, whose step is not the original one:
   kWrongInput,           // "wrong-input": an op reads, or joins, another tensor or version than is due
   kWrongPart,            // "wrong-part": another interval than is due, or of what needs all
