@@ -10,6 +10,8 @@
 #include "compile/fetcher.h"
 #include "compile/instances.h"
 #include "compile/layout_check.h"
+#include "compile/rewrites/batch_norm.h"
+#include "compile/rewrites/fuse_all_reduces.h"
 
 namespace placewright {
 namespace {
@@ -21,6 +23,7 @@ class Compiler {
       : graph_(graph),
         axes_(axes),
         layouts_(layouts),
+        options_(options),
         emitter_(graph, cluster),
         fetcher_(graph, emitter_, options.collectives) {}
 
@@ -35,6 +38,7 @@ class Compiler {
     for (const OpId op : graph_.ops()) {
       const GroupId group = graph_.group(op);
       InstanceMaker maker(graph_, axes_, op, LayoutOf(group), AxisOf(group), emitter_, fetcher_);
+      if (options_.batch_norm_local && MayBeLocal(op)) maker.UseOwnStatistics();
       PW_ASSIGN(instances[op], maker.Make(instances));
     }
     PW_RETURN_IF_ERROR(CheckKept());
@@ -60,6 +64,43 @@ class Compiler {
   }
   AxisId AxisOf(GroupId group) const {
     return single_[group] ? AxisId() : axis_of_[layouts_.of_group[group].index()];
+  }
+
+  bool IsSynchronised(OpId op) const {
+    const AxisId axis = AxisOf(graph_.group(op));
+    const RuleAxisId split = axis.valid() ? axes_.SplitBy(op, axis) : RuleAxisId();
+    return split.valid() && axes_.rule(op)->axes[split].parts == Parts::kSynchronised &&
+           BatchNormCallOf(graph_.op(op)).has_value();
+  }
+
+  // A batch norm that may have statistics of each part: what reads them is its backward in the same parts.
+  bool MayBeLocal(OpId op) const {
+    if (!IsSynchronised(op) || BatchNormCallOf(graph_.op(op))->backward) return false;
+    const Layout& layout = LayoutOf(graph_.group(op));
+    const auto outputs = graph_.outputs();
+    const auto is_statistic = [&](TensorId id) {
+      return graph_.tensor(id).producer == op && graph_.tensor(id).output_index > 0;
+    };
+    if (std::any_of(outputs.begin(), outputs.end(), is_statistic)) return false;
+    for (const OpId reader : graph_.consumers(op)) {
+      const std::vector<TensorId>& inputs = graph_.op(reader).inputs;
+      if (std::none_of(inputs.begin(), inputs.end(), is_statistic)) continue;
+      if (!IsSynchronised(reader) || !BatchNormCallOf(graph_.op(reader))->backward) return false;
+      if (!(LayoutOf(graph_.group(reader)) == layout)) return false;
+    }
+    return HasEnoughForEach(op, layout);
+  }
+
+  // An unbiased variance is of two elements or more.
+  bool HasEnoughForEach(OpId op, const Layout& layout) const {
+    const Tensor& x =
+        graph_.tensor(graph_.op(op).inputs[static_cast<size_t>(BatchNormCallOf(graph_.op(op))->x)]);
+    int64_t elements = 1;
+    for (size_t d = 0; d < x.shape.size(); ++d) elements *= d == 1 ? 1 : x.shape[d];
+    const int64_t size = axes_.axis(AxisOf(graph_.group(op))).size;
+    return std::all_of(layout.shares.begin(), layout.shares.end(), [&](const Share& share) {
+      return elements / size * (share.to - share.from) > 1;
+    });
   }
 
   // The first place of an axis among a tensor's factors.
@@ -146,6 +187,7 @@ class Compiler {
   const Graph& graph_;
   const NamedAxes& axes_;
   const Layouts& layouts_;
+  const CompileOptions options_;
   Emitter emitter_;
   Fetcher fetcher_;
   std::vector<AxisId> axis_of_;                      // by layout
@@ -157,7 +199,9 @@ class Compiler {
 Result<DistributedStep> Compile(const Graph& graph, const NamedAxes& axes, const Layouts& layouts,
                                 const Cluster& cluster, const CompileOptions& options) {
   PW_RETURN_IF_ERROR(CheckLayouts(graph, axes, layouts, cluster));
-  return Compiler(graph, axes, layouts, cluster, options).Compile();
+  PW_ASSIGN(DistributedStep step, Compiler(graph, axes, layouts, cluster, options).Compile());
+  if (options.fusion <= Bytes(0)) return step;
+  return FuseAllReduces(std::move(step), options.fusion);
 }
 
 }  // namespace placewright

@@ -9,12 +9,14 @@
 #include <utility>
 
 #include "cluster/cluster_builder.h"
+#include "cost/cost_model.h"
 #include "graph/graph_builder.h"
 
 namespace placewright {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // y = x w, and with the gradient g of y: w += x' g. x [4 3], w [3 2].
 struct Step {
@@ -143,6 +145,173 @@ TEST(Compiler, APlacementIsTheSimplestLayout) {
     EXPECT_EQ(made.origin[op], op);
     EXPECT_EQ(made.placement[op], DeviceId(1));
   }
+}
+
+// The softmax over the rows of w needs all of it; what is written are the pieces, not what was gathered.
+TEST(Compiler, PiecesAreWrittenThoughAllWasGathered) {
+  GraphBuilder builder("gathered", "aten");
+  const TensorId w =
+      builder.AddInput("param:w", TensorKind::kParameter, DType::kF32, {4, 2}).Take();
+  OpSpec softmax{.name = "y", .type = "aten._softmax.default"};
+  softmax.inputs = {w};
+  softmax.args = {Value(InputRef{0}), Value(int64_t{0}), Value(false)};
+  softmax.outputs = {{.name = "y", .shape = {4, 2}}};
+  (void)builder.AddOp(std::move(softmax)).Take();
+  OpSpec add{.name = "w1", .type = "aten.add_.Tensor"};
+  add.inputs = {w, w};
+  add.args = {Value(InputRef{0}), Value(InputRef{1})};
+  add.outputs = {{.name = "w1", .shape = {4, 2}, .alias = AliasKind::kInPlace, .alias_of = 0}};
+  builder.SetOutputs({builder.AddOp(std::move(add)).Take()[0]});
+  const Graph graph = std::move(builder).Build().Take();
+  const NamedAxes axes(graph);
+  const Step other;
+  Layouts layouts;
+  layouts.layouts.push_back({"param:w[0]", {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 4}}});
+  layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
+  const DistributedStep made = Compile(graph, axes, layouts, *other.cluster).Take();
+  EXPECT_EQ(Lines(made, *other.cluster),
+            "param:w.all_gather@a = placewright.all_gather.default(param:w@a) [4 2] on a\n"
+            "param:w.all_gather@b = placewright.all_gather.default(param:w@b) [4 2] on b\n"
+            "y@a = aten._softmax.default(param:w.all_gather@a) [4 2] on a\n"
+            "y@b = aten._softmax.default(param:w.all_gather@b) [4 2] on b\n"
+            "w1@a = aten.add_.Tensor(param:w@a, param:w@a) [1 2] on a\n"
+            "w1@b = aten.add_.Tensor(param:w@b, param:w@b) [3 2] on b\n");
+}
+
+// y = batch norm of x [6 2 3] with running statistics, and its backward.
+struct NormStep {
+  NormStep() {
+    GraphBuilder builder("norm", "aten");
+    builder.set_batch(6);
+    std::vector<TensorId> inputs;
+    const auto input = [&](const char* name, TensorKind kind, std::vector<int64_t> shape) {
+      inputs.push_back(builder.AddInput(name, kind, DType::kF32, std::move(shape)).Take());
+    };
+    input("input:x", TensorKind::kInput, {6, 2, 3});
+    input("param:w", TensorKind::kParameter, {2});
+    input("param:b", TensorKind::kParameter, {2});
+    input("buffer:m", TensorKind::kBuffer, {2});
+    input("buffer:v", TensorKind::kBuffer, {2});
+    input("input:g", TensorKind::kInput, {6, 2, 3});
+    const auto reference = [](int32_t i) { return Value(InputRef{i}); };
+    OpSpec norm{.name = "bn", .type = "aten.native_batch_norm.default"};
+    norm.inputs = {inputs.begin(), inputs.begin() + 5};
+    for (int32_t i = 0; i < 5; ++i) norm.args.push_back(reference(i));
+    norm.args.insert(norm.args.end(), {Value(true), Value(0.25), Value(1e-5)});
+    norm.outputs = {{.name = "y", .shape = {6, 2, 3}},
+                    {.name = "mean", .shape = {2}},
+                    {.name = "invstd", .shape = {2}}};
+    norm.writes = {3, 4};
+    const std::vector<TensorId> made = builder.AddOp(std::move(norm)).Take();
+    OpSpec back{.name = "back", .type = "aten.native_batch_norm_backward.default"};
+    back.phase = Phase::kBackward;
+    back.inputs = {inputs[5], inputs[0], inputs[1], inputs[3], inputs[4], made[1], made[2]};
+    for (int32_t i = 0; i < 7; ++i) back.args.push_back(reference(i));
+    back.args.insert(back.args.end(), {Value(true), Value(1e-5),
+                                       Value(Value::List{Value(true), Value(true), Value(true)})});
+    back.outputs = {{.name = "gx", .shape = {6, 2, 3}},
+                    {.name = "gw", .shape = {2}},
+                    {.name = "gb", .shape = {2}}};
+    const std::vector<TensorId> grads = builder.AddOp(std::move(back)).Take();
+    builder.SetOutputs({made[0], grads[0], grads[1], grads[2]});
+    graph = std::make_unique<Graph>(std::move(builder).Build().Take());
+    axes = std::make_unique<NamedAxes>(*graph);
+  }
+
+  DistributedStep CompileWith(const CompileOptions& options) const {
+    Layouts layouts;
+    layouts.layouts.push_back({"input:x[0]", {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 6}}});
+    layouts.of_group = IdVector<GroupId, LayoutId>(graph->group_count(), LayoutId(0));
+    return Compile(*graph, *axes, layouts, *devices.cluster, options).Take();
+  }
+
+  std::unique_ptr<Graph> graph;
+  std::unique_ptr<NamedAxes> axes;
+  Step devices;
+};
+
+// Without views, which cost nothing.
+std::string LinesOn(const char* device, const DistributedStep& step, const Cluster& cluster) {
+  std::string lines;
+  for (const OpId id : step.graph.ops()) {
+    const Op& op = step.graph.op(id);
+    if (op.is_view || cluster.device(step.placement[id]).name != device) continue;
+    lines += op.name + " = " + std::string(op.type) + "\n";
+  }
+  return lines;
+}
+
+// One AllGather of [mean, variance, share], one AllReduce of both sums.
+TEST(Compiler, ABatchNormIsSynchronised) {
+  const NormStep step;
+  const DistributedStep made = step.CompileWith({});
+  EXPECT_EQ(LinesOn("a", made, *step.devices.cluster),
+            "bn.batch_norm_update_stats@a = aten.batch_norm_update_stats.default\n"
+            "bn.new_full@a = aten.new_full.default\n"
+            "bn.cat@a = aten.cat.default\n"
+            "bn.cat.all_gather@a = placewright.all_gather.default\n"
+            "bn.sub@a = aten.sub.Tensor\n"
+            "bn.addmv@a = aten.addmv.default\n"
+            "bn.sub@a#1 = aten.sub.Tensor\n"
+            "bn.addcmul@a = aten.addcmul.default\n"
+            "bn.mv@a = aten.mv.default\n"
+            "bn.lerp_@a = aten.lerp_.Scalar\n"
+            "bn.mul@a = aten.mul.Scalar\n"
+            "bn.lerp_@a#1 = aten.lerp_.Scalar\n"
+            "bn.add@a = aten.add.Scalar\n"
+            "bn.rsqrt@a = aten.rsqrt.default\n"
+            "bn@a = aten.native_batch_norm.default\n"
+            "back@a = aten.native_batch_norm_backward.default\n"
+            "back.cat@a = aten.cat.default\n"
+            "back.cat.all_reduce@a = placewright.all_reduce.default\n"
+            "back.mul@a = aten.mul.Tensor\n"
+            "back.mul@a#1 = aten.mul.Tensor\n"
+            "back.mul@a#2 = aten.mul.Tensor\n"
+            "back.mul@a#3 = aten.mul.Tensor\n"
+            "back.mul@a#4 = aten.mul.Scalar\n"
+            "back.sub@a = aten.sub.Tensor\n"
+            "back.addcmul@a = aten.addcmul.default\n"
+            "back.addcmul@a#1 = aten.addcmul.default\n");
+  ASSERT_EQ(made.graph.collective_count(), 2u);
+  const std::string lines = Lines(made, *step.devices.cluster);
+  EXPECT_THAT(lines, HasSubstr("placewright.all_gather.default(bn.cat@a) [10] on a"));
+  EXPECT_THAT(lines, HasSubstr("placewright.all_reduce.default(back.cat@a) [4] on a"));
+  for (const std::string& type : UnknownTypes(made.graph)) {
+    EXPECT_THAT(type, StartsWith("placewright."));
+  }
+  for (const OpId id : made.graph.ops()) {
+    const Op& op = made.graph.op(id);
+    const bool moves = op.type.starts_with("placewright.");
+    EXPECT_EQ(made.origin[id].valid(), !moves) << op.name;
+    EXPECT_EQ(op.phase, op.name.starts_with("bn") ? Phase::kForward : Phase::kBackward) << op.name;
+  }
+}
+
+// 6 of the 18 elements of a channel on a, 12 on b; an unbiased variance is of 17.
+TEST(Compiler, ABatchNormWeighsPartsByTheirElements) {
+  const NormStep step;
+  const DistributedStep made = step.CompileWith({});
+  const auto argument = [&](const char* name, size_t i) {
+    return *made.graph.op(made.graph.FindOp(name)).args[i].AsDouble();
+  };
+  EXPECT_DOUBLE_EQ(argument("bn.new_full@a", 2), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(argument("bn.new_full@b", 2), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(argument("bn.mul@b", 1), 18.0 / 17);
+  EXPECT_DOUBLE_EQ(argument("bn.lerp_@b", 2), 0.25);
+  EXPECT_DOUBLE_EQ(argument("back.mul@b#4", 1), -1.0 / 18);
+}
+
+// Nothing is synchronised but the gradients of weight and bias, which are sums.
+TEST(Compiler, ABatchNormMayHaveStatisticsOfEachPart) {
+  const NormStep step;
+  CompileOptions options;
+  options.batch_norm_local = true;
+  const DistributedStep made = step.CompileWith(options);
+  EXPECT_EQ(LinesOn("b", made, *step.devices.cluster),
+            "bn@b = aten.native_batch_norm.default\n"
+            "back@b = aten.native_batch_norm_backward.default\n");
+  const std::string lines = Lines(made, *step.devices.cluster);
+  EXPECT_THAT(lines, HasSubstr("placewright.add_n.default(back@a:1, back@b:1) [2] on a"));
 }
 
 // A row of x [8 3] is zeroed through a view, then x is read: split by its rows, the row is one of a copy.

@@ -11,9 +11,28 @@ Emitter::Emitter(const Graph& original, const Cluster& cluster)
   builder_.set_batch(original.batch());
 }
 
-std::string Emitter::FreshName(const std::string& name) {
-  const int count = names_[name]++;
-  return count == 0 ? name : FreshName(fmt::format("{}#{}", name, count));
+std::string Emitter::NameLike(const Tensor& model, std::string_view word, DeviceId device) {
+  // "grad@gpu1" becomes "grad.all_reduce@gpu1". Instances of the original's ops have no such names, unless
+  // an op of the original is called so.
+  std::string base = fmt::format("{}.{}", model.name.substr(0, model.name.find('@')), word);
+  if (original_.FindOp(base).valid() || original_.FindTensor(base).valid()) base += "'";
+  return FreshName(fmt::format("{}@{}", base, device_name(device)));
+}
+
+std::string Emitter::FreshName(std::string name) {
+  const std::string base = name;
+  for (int count = names_[name]++; count > 0; count = names_[name]++) {
+    name = fmt::format("{}#{}", base, names_[base] - 1);
+  }
+  return name;
+}
+
+void Emitter::TakeModule(const Tensor& model, OpSpec& spec) const {
+  if (model.producer.valid()) {
+    spec.phase = builder_.added().ops[model.producer].phase;
+    spec.module = builder_.stated_module(model.producer).value_or("");
+  }
+  spec.in_root = spec.module.empty();
 }
 
 Result<std::vector<TensorId>> Emitter::Add(OpSpec spec, DeviceId device, OpId origin) {
@@ -29,14 +48,11 @@ Result<TensorId> Emitter::AddLike(std::string type, std::vector<TensorId> inputs
                                   TensorId like, DeviceId device) {
   const Tensor& model = tensor(like);
   OpSpec spec;
-  // "placewright.all_reduce.default" of "grad@gpu1": "grad@gpu1.all_reduce"
   const size_t dot = type.find('.');
-  const std::string word = type.substr(dot + 1, type.rfind('.') - dot - 1);
-  spec.name = FreshName(fmt::format("{}.{}@{}", model.name.substr(0, model.name.find('@')), word,
-                                    device_name(device)));
+  spec.name = NameLike(model, type.substr(dot + 1, type.rfind('.') - dot - 1), device);
   spec.type = std::move(type);
   const DType dtype = model.dtype;
-  if (model.producer.valid()) spec.phase = builder_.added().ops[model.producer].phase;
+  TakeModule(model, spec);
   spec.inputs = std::move(inputs);
   spec.args = std::move(args);
   spec.outputs = {{.name = spec.name, .dtype = dtype, .shape = std::move(shape)}};
@@ -47,10 +63,9 @@ Result<TensorId> Emitter::AddLike(std::string type, std::vector<TensorId> inputs
 Result<TensorId> Emitter::Overwrite(TensorId written, TensorId value, DeviceId device) {
   const Tensor& model = tensor(written);
   OpSpec spec;
-  spec.name = FreshName(fmt::format("{}.overwrite@{}", model.name.substr(0, model.name.find('@')),
-                                    device_name(device)));
+  spec.name = NameLike(model, "overwrite", device);
   spec.type = value.valid() ? "aten.copy_.default" : "aten.zero_.default";
-  if (model.producer.valid()) spec.phase = builder_.added().ops[model.producer].phase;
+  TakeModule(model, spec);
   spec.inputs = {written};
   if (value.valid()) spec.inputs.push_back(value);
   spec.args = References(spec.inputs.size());
@@ -69,8 +84,10 @@ Result<TensorId> Emitter::AddInput(std::string name, TensorId original, const Ax
   if (place.dimension >= 0) {
     shape[static_cast<size_t>(place.dimension)] = place.outer * interval.length() * place.inner;
   }
+  // Two axes of one dimension may have parts of the same bounds.
+  if (place.dimension >= 0) name = FreshName(std::move(name));
   PW_ASSIGN(const TensorId id,
-            builder_.AddInput(FreshName(name), like.kind, like.dtype, std::move(shape)));
+            builder_.AddInput(std::move(name), like.kind, like.dtype, std::move(shape)));
   if (like.below > 0) builder_.SetBelow(id, like.below);
   inputs_.push_back({original, id, place, interval});
   return id;

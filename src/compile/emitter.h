@@ -34,11 +34,17 @@ class Emitter {
   // Of the distributed graph.
   const Tensor& tensor(TensorId id) const { return builder_.added().tensors[id]; }
   const std::string& device_name(DeviceId id) const { return cluster_.device(id).name; }
-  std::string FreshName(const std::string& name);
 
   Result<DistributedStep> Finish(std::vector<TensorId> outputs) &&;
 
+  // The name, or with a number behind it where it was given out before.
+  std::string FreshName(std::string name);
+
  private:
+  // A name of its own for an op that moves or joins pieces.
+  std::string NameLike(const Tensor& model, std::string_view word, DeviceId device);
+  void TakeModule(const Tensor& model, OpSpec& spec) const;
+
   const Graph& original_;
   const Cluster& cluster_;
   GraphBuilder builder_;

@@ -78,7 +78,12 @@ Result<TensorId> Fetcher::Part(TensorId id, int32_t version, const AxisPlace& pl
                        place.size, place.inner, interval.from, interval.to};
   const auto found = fetched_.find(key);
   if (found != fetched_.end()) return found->second;
-  PW_ASSIGN(const TensorId part, MakePart(id, StateAt(id, version), place, interval, device));
+  // What has been gathered is for those that need all of it: a part is one of the pieces, which an op in
+  // place then writes.
+  const TensorState& own = states_[id];
+  const bool in_parts = own.kind == TensorState::Kind::kSplit && own.place == place;
+  PW_ASSIGN(const TensorId part,
+            MakePart(id, in_parts ? own : StateAt(id, version), place, interval, device));
   fetched_[key] = part;
   return part;
 }

@@ -23,6 +23,7 @@ class Fetcher {
         collectives_(collectives),
         states_(graph.tensor_count()) {}
 
+  bool collectives() const { return collectives_; }
   TensorState& state(TensorId id) { return states_[id]; }
   // The storage has been written through views of fetched copies: its own pieces are out of date.
   void SetStale(StorageId id) { stale_.insert(id); }

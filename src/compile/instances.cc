@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "compile/rewrites/batch_norm.h"
 #include "compile/rewrites/rewrites.h"
 #include "sharding/part_call.h"
 
@@ -29,12 +30,25 @@ InstanceMaker::InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op,
 void InstanceMaker::ChooseSplit() {
   if (layout_.shares.size() < 2 || !axis_.valid()) return;
   const RuleAxisId split = axes_.SplitBy(id_, axis_);
-  if (!split.valid() || rule().axes[split].parts == Parts::kSynchronised) return;
+  if (!split.valid()) return;
   split_ = split;
+  if (IsSynchronised() && !BatchNormCallOf(op_)) split_ = RuleAxisId();
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     if (IsWritten(i) && !MayWriteParts(i)) split_ = RuleAxisId();
     if (!split_.valid()) return;
   }
+}
+
+bool InstanceMaker::IsSynchronised() const {
+  return split_.valid() && rule().axes[split_].parts == Parts::kSynchronised;
+}
+
+// The backward of a norm has what the norm has.
+bool InstanceMaker::HasOwnStatistics() const {
+  if (!IsSynchronised()) return false;
+  const BatchNormCall call = *BatchNormCallOf(op_);
+  if (!call.backward) return own_statistics_;
+  return fetcher_.state(op_.inputs[static_cast<size_t>(call.save_mean)]).of_parts;
 }
 
 // Parts are written over parts, and nothing that is whole over a sum's parts.
@@ -164,23 +178,35 @@ std::vector<OutputSpec> InstanceMaker::OutputsOf(size_t share, const std::string
   return outputs;
 }
 
+// Draws that count give a part what the whole has there.
+void InstanceMaker::SetPlaceDrawn(size_t share, OpSpec& spec) const {
+  if (rule().place_argument < 0) return;
+  const AxisPlace place = PlaceIn(rule().outputs[0]);
+  const Interval interval = IntervalOf(share);
+  spec.args[static_cast<size_t>(rule().place_argument)] =
+      IntegerList({place.dimension, place.outer, place.size, interval.from, interval.to});
+}
+
 Result<OpSpec> InstanceMaker::SpecOf(size_t share, std::vector<TensorId> inputs) {
   OpSpec spec;
   const bool alone = layout_.shares.size() == 1;
-  spec.name = emitter_.FreshName(
+  spec.name =
       alone ? op_.name
-            : fmt::format("{}@{}", op_.name, emitter_.device_name(layout_.shares[share].device)));
-  spec.type = std::string(op_.type);
-  spec.args = op_.args;
-  spec.attributes = op_.attributes;
+            : fmt::format("{}@{}", op_.name, emitter_.device_name(layout_.shares[share].device));
+  const bool as_part = split_.valid() && rule().form != PartForm::kWeightedMean;
+  if (!as_part) {
+    spec.type = std::string(op_.type);
+    spec.args = op_.args;
+    spec.attributes = op_.attributes;
+  }
   if (!split_.valid() && axes_.rule(id_) != nullptr && !rule().part_type.empty()) {
     // What it reads may have been put together anew, with other strides than the op states.
     spec.type = rule().part_type;
     spec.args.resize(std::min(spec.args.size(), static_cast<size_t>(rule().part_args)));
     spec.attributes.clear();
-  } else if (split_.valid() && rule().form == PartForm::kWeightedMean) {
+  } else if (split_.valid() && !as_part) {
     spec.args[3] = Value(int64_t{2});  // reduction: sum
-  } else if (split_.valid()) {
+  } else if (as_part) {
     IdVector<RuleAxisId, int64_t> sizes;
     for (const RuleAxis& axis : rule().axes) sizes.push_back(axis.size);
     sizes[split_] = sizes[split_] / axes_.axis(axis_).size * IntervalOf(share).length();
@@ -188,6 +214,7 @@ Result<OpSpec> InstanceMaker::SpecOf(size_t share, std::vector<TensorId> inputs)
     spec.type = std::move(call.type);
     spec.args = std::move(call.args);
     spec.attributes = std::move(call.attributes);
+    SetPlaceDrawn(share, spec);
   }
   spec.phase = op_.phase;
   spec.module = graph_.module_path(op_.module);
@@ -208,35 +235,65 @@ Result<OpSpec> InstanceMaker::SpecOf(size_t share, std::vector<TensorId> inputs)
 
 Result<std::vector<std::string>> InstanceMaker::Make(
     const IdVector<OpId, std::vector<std::string>>& after) {
-  std::vector<DeviceId> devices;
-  for (const Share& share : layout_.shares) devices.push_back(share.device);
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     if (partial_[i] || SplitsInput(i)) continue;
-    PW_RETURN_IF_ERROR(fetcher_.PrepareWhole(op_.inputs[i], op_.input_versions[i], devices));
+    PW_RETURN_IF_ERROR(fetcher_.PrepareWhole(op_.inputs[i], op_.input_versions[i], DevicesOf()));
   }
-  std::vector<std::string> names;
-  std::vector<std::vector<TensorId>> made;
-  std::vector<std::vector<TensorId>> read;
+  Made read;
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
     PW_ASSIGN(std::vector<TensorId> inputs, FetchInputs(share));
-    read.push_back(inputs);
-    PW_ASSIGN(OpSpec spec, SpecOf(share, std::move(inputs)));
-    for (const OpId earlier : op_.after) {
-      spec.after.insert(spec.after.end(), after[earlier].begin(), after[earlier].end());
-    }
-    names.push_back(spec.name);
-    PW_ASSIGN(std::vector<TensorId> outputs, emitter_.Add(std::move(spec), devices[share], id_));
-    if (split_.valid() && rule().form == PartForm::kMean) {
-      PW_ASSIGN(outputs, DivideMean(std::move(outputs), devices[share]));
-    }
-    made.push_back(std::move(outputs));
+    read.push_back(std::move(inputs));
   }
+  std::vector<std::string> earlier, names;
+  for (const OpId op : op_.after) {
+    earlier.insert(earlier.end(), after[op].begin(), after[op].end());
+  }
+  const bool together = IsSynchronised() && !HasOwnStatistics();
+  PW_ASSIGN(const Made made, together ? MakeSynchronised(read, std::move(earlier), names)
+                                      : MakeEach(read, earlier, names));
   PW_RETURN_IF_ERROR(Finish(made));
   MarkViewsOfCopies(read);
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     if (IsWritten(i)) PW_RETURN_IF_ERROR(WriteBack(i, read));
   }
   return names;
+}
+
+std::vector<DeviceId> InstanceMaker::DevicesOf() const {
+  std::vector<DeviceId> devices;
+  for (const Share& share : layout_.shares) devices.push_back(share.device);
+  return devices;
+}
+
+// One instance for each share.
+Result<InstanceMaker::Made> InstanceMaker::MakeEach(const Made& read,
+                                                    const std::vector<std::string>& after,
+                                                    std::vector<std::string>& names) {
+  Made made;
+  for (size_t share = 0; share < layout_.shares.size(); ++share) {
+    const DeviceId device = layout_.shares[share].device;
+    PW_ASSIGN(OpSpec spec, SpecOf(share, read[share]));
+    spec.after = after;
+    names.push_back(spec.name);
+    PW_ASSIGN(std::vector<TensorId> outputs, emitter_.Add(std::move(spec), device, id_));
+    if (split_.valid() && rule().form == PartForm::kMean) {
+      PW_ASSIGN(outputs, DivideMean(std::move(outputs), device));
+    }
+    made.push_back(std::move(outputs));
+  }
+  return made;
+}
+
+// What needs sums over all parts first.
+Result<InstanceMaker::Made> InstanceMaker::MakeSynchronised(const Made& read,
+                                                            std::vector<std::string> after,
+                                                            std::vector<std::string>& names) {
+  const BatchNormCall call = *BatchNormCallOf(op_);
+  const OpInParts parts{graph_, id_, DevicesOf(), read, std::move(after)};
+  const auto emit = call.backward ? EmitBatchNormBackward : EmitBatchNorm;
+  PW_ASSIGN(MadeInParts made, emit(emitter_, parts, call, fetcher_.collectives()));
+  names = std::move(made.names);
+  return std::move(made.outputs);
 }
 
 Status InstanceMaker::CheckNotStale(size_t input) const {
@@ -251,7 +308,7 @@ Status InstanceMaker::CheckNotStale(size_t input) const {
       "Give its colocation group one device, or split another axis.");
 }
 
-void InstanceMaker::MarkViewsOfCopies(const std::vector<std::vector<TensorId>>& read) {
+void InstanceMaker::MarkViewsOfCopies(const Made& read) {
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     const TensorState& state = fetcher_.state(op_.inputs[i]);
     bool own = !state.of_copies;
@@ -273,7 +330,7 @@ bool InstanceMaker::IsWritten(size_t input) const {
 
 // Where an op in place was given something else than the pieces of what it writes (a completed sum, all of
 // what is split), they get what it has made of that. A sum stays one: of the first piece, and zeros.
-Status InstanceMaker::WriteBack(size_t input, const std::vector<std::vector<TensorId>>& read) {
+Status InstanceMaker::WriteBack(size_t input, const Made& read) {
   const TensorState before = fetcher_.state(op_.inputs[input]);
   TensorState after = before;
   bool changed = false;
@@ -308,31 +365,39 @@ Result<std::vector<TensorId>> InstanceMaker::DivideMean(std::vector<TensorId> su
   return sums;
 }
 
-Status InstanceMaker::Finish(const std::vector<std::vector<TensorId>>& made) {
+TensorState InstanceMaker::StateOf(size_t output) const {
+  TensorState state{TensorState::Kind::kWhole, {}, {}};
+  if (makes_partial_) state.kind = TensorState::Kind::kPartial;
+  if (!split_.valid()) return state;
+  const PartVerdict verdict = VerdictOf(rule(), split_, output);
+  if (verdict == PartVerdict::kSum) state.kind = TensorState::Kind::kPartial;
+  if (verdict == PartVerdict::kConcat) {
+    state.kind = TensorState::Kind::kSplit;
+    state.place = PlaceIn(rule().outputs[output]);
+  } else if (HasOwnStatistics()) {
+    const bool backward = rule().form == PartForm::kBatchNormBackward;
+    if (backward) state.kind = TensorState::Kind::kPartial;
+    state.of_parts = !backward;
+  }
+  return state;
+}
+
+Status InstanceMaker::Finish(const Made& made) {
   for (size_t i = 0; i < op_.outputs.size(); ++i) {
-    TensorState& state = fetcher_.state(op_.outputs[i]);
-    state = {TensorState::Kind::kWhole, {}, {}};
-    if (makes_partial_) state.kind = TensorState::Kind::kPartial;
-    if (split_.valid()) {
-      const PartVerdict verdict = VerdictOf(rule(), split_, i);
-      if (verdict == PartVerdict::kSum) state.kind = TensorState::Kind::kPartial;
-      if (verdict == PartVerdict::kConcat) {
-        state.kind = TensorState::Kind::kSplit;
-        state.place = PlaceIn(rule().outputs[i]);
-      }
-    }
-    for (size_t share = 0; share < made.size(); ++share) {
+    TensorState state = StateOf(i);
+    for (size_t share = 0; share < made.size() && made[share][i].valid(); ++share) {
       state.pieces.push_back({layout_.shares[share].device, IntervalOf(share), made[share][i]});
     }
+    if (state.pieces.empty()) state = {};
+    fetcher_.state(op_.outputs[i]) = std::move(state);
   }
   if (!split_.valid() || rule().form != PartForm::kWeightedMean) return Ok();
   return DivideByWeight(made);
 }
 
 // Of a mean with weights: each device's sum, divided by the weight of all.
-Status InstanceMaker::DivideByWeight(const std::vector<std::vector<TensorId>>& made) {
-  std::vector<DeviceId> devices;
-  for (const Share& share : layout_.shares) devices.push_back(share.device);
+Status InstanceMaker::DivideByWeight(const Made& made) {
+  const std::vector<DeviceId> devices = DevicesOf();
   size_t loss = op_.outputs.size(), weight = op_.outputs.size();
   for (size_t i = 0; i < op_.outputs.size(); ++i) {
     (graph_.tensor(op_.outputs[i]).output_index == 0 ? loss : weight) = i;

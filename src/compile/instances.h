@@ -23,22 +23,38 @@ class InstanceMaker {
   // are set. Returns the instances' names.
   Result<std::vector<std::string>> Make(const IdVector<OpId, std::vector<std::string>>& after);
 
+  // A batch norm whose parts have statistics of their own, not those of all parts: all that reads these are
+  // the parts of its backward, on the same devices.
+  void UseOwnStatistics() { own_statistics_ = true; }
+
  private:
+  // By part, parallel to the op's outputs; invalid: nothing reads it, it was not made.
+  using Made = std::vector<std::vector<TensorId>>;
+
   void ChooseSplit();
+  bool IsSynchronised() const;
+  bool HasOwnStatistics() const;
   void ChoosePartialInputs();
   Result<std::vector<TensorId>> FetchInputs(size_t share);
   Result<TensorId> FetchInput(size_t input, size_t share);
   Result<OpSpec> SpecOf(size_t share, std::vector<TensorId> inputs);
+  std::vector<DeviceId> DevicesOf() const;
+  void SetPlaceDrawn(size_t share, OpSpec& spec) const;
   std::vector<OutputSpec> OutputsOf(size_t share, const std::string& name) const;
-  Status Finish(const std::vector<std::vector<TensorId>>& made);
-  Status DivideByWeight(const std::vector<std::vector<TensorId>>& made);
+  Result<Made> MakeEach(const Made& read, const std::vector<std::string>& after,
+                        std::vector<std::string>& names);
+  Result<Made> MakeSynchronised(const Made& read, std::vector<std::string> after,
+                                std::vector<std::string>& names);
+  Status Finish(const Made& made);
+  TensorState StateOf(size_t output) const;
+  Status DivideByWeight(const Made& made);
   Result<std::vector<TensorId>> DivideMean(std::vector<TensorId> sums, DeviceId device);
 
-  void MarkViewsOfCopies(const std::vector<std::vector<TensorId>>& read);
+  void MarkViewsOfCopies(const Made& read);
   Status CheckNotStale(size_t input) const;
   bool IsWritten(size_t input) const;
   bool MayWriteParts(size_t input) const;
-  Status WriteBack(size_t input, const std::vector<std::vector<TensorId>>& read);
+  Status WriteBack(size_t input, const Made& read);
   AxisPlace PlaceIn(const TensorAxes& tensor) const;
   bool SplitsInput(size_t input) const;
   Interval IntervalOf(size_t share) const {
@@ -57,6 +73,7 @@ class InstanceMaker {
   RuleAxisId split_;           // none: every instance does everything
   std::vector<bool> partial_;  // by input: taken, and left, as a partial sum
   bool makes_partial_ = false;
+  bool own_statistics_ = false;
 };
 
 }  // namespace placewright

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "compile/counter_draws.h"
 #include "graph/contraction.h"
 #include "graph/module_globs.h"
 #include "graph/partition/partition.h"
@@ -27,6 +28,7 @@ class Resolver {
     for (size_t i = 0; i < specs_.size(); ++i) {
       PW_RETURN_IF_ERROR(Claim(i, spec_of));
     }
+    ClaimCounter(spec_of);
     PW_RETURN_IF_ERROR(CheckAllClaimed(spec_of));
     layouts_.of_group = IdVector<GroupId, LayoutId>(graph_.group_count());
     for (size_t i = 0; i < specs_.size(); ++i) {
@@ -78,6 +80,17 @@ class Resolver {
                      Place(index, ".groups"), "`placewright inspect --modules` lists them.");
   }
 
+  // The number of the step (counter_draws.h) is no op of the model's: where nothing names it, it follows the
+  // last entry.
+  void ClaimCounter(IdVector<GroupId, int64_t>& spec_of) const {
+    const TensorId counter = graph_.FindTensor(kStepCounter);
+    if (!counter.valid() || specs_.empty()) return;
+    const OpId home = graph_.home_op(graph_.tensor(counter).storage);
+    if (!home.valid()) return;
+    int64_t& spec = spec_of[graph_.group(home)];
+    if (spec < 0) spec = static_cast<int64_t>(specs_.size()) - 1;
+  }
+
   Status CheckAllClaimed(const IdVector<GroupId, int64_t>& spec_of) const {
     for (const OpId op : graph_.ops()) {
       if (spec_of[graph_.group(op)] >= 0) continue;
@@ -104,11 +117,11 @@ class Resolver {
         if (GlobMatch(name, cluster_.device(device).name)) named.push_back(device);
       }
       if (named.empty()) {
-        return MakeError(ErrorCode::kUnknownName,
-                         fmt::format("the cluster {} has no device {}{}",
-                                     Printable(cluster_.name()), Printable(name, 80),
-                                     DidYouMean(name, cluster_.DeviceNames())),
-                         place, "`placewright cluster show` lists the devices.");
+        return MakeError(
+            ErrorCode::kUnknownName,
+            fmt::format("the cluster {} has no device {}{}", Printable(cluster_.name()),
+                        Printable(name, 80), DidYouMean(name, cluster_.DeviceNames())),
+            place, "`placewright cluster show` lists the devices.");
       }
       if (named.size() > 1 && spec.devices[i].from) {
         return MakeError(ErrorCode::kField, "a share of several devices has neither from nor to",
@@ -134,6 +147,10 @@ class Resolver {
   Result<AxisId> AxisOf(size_t index, const std::vector<GroupId>& groups) const {
     const std::string& name = specs_[index].axis.empty() ? "batch" : specs_[index].axis;
     const AxisId axis = axes_.Find(name);
+    if (!axis.valid() && name == "batch" && axes_.samples() == 1) {
+      return MakeError(ErrorCode::kField, "the batch is one sample, which cannot be split",
+                       Place(index, ".axis"), "Take a larger batch, or another option.");
+    }
     if (!axis.valid() && name == "batch") {
       const BatchScaling* const scaling = graph_.batch_scaling();
       return MakeError(
@@ -175,10 +192,11 @@ class Resolver {
     const auto parts = static_cast<int64_t>(devices.size());
     Layout layout{axes_.axis(axis).name, {}};
     if (size < parts) {
-      return MakeError(ErrorCode::kField,
-                       fmt::format("\"{}\" has {} parts at most, fewer than the {} devices",
-                                   Printable(layout.axis, 80), size, parts),
-                       Place(index, ".devices"), fmt::format("Name at most {} devices.", size));
+      return MakeError(
+          ErrorCode::kField,
+          fmt::format("\"{}\" has {} {} at most, fewer than the {} devices",
+                      Printable(layout.axis, 80), size, size == 1 ? "part" : "parts", parts),
+          Place(index, ".devices"), fmt::format("Name at most {} devices.", size));
     }
     const bool stated = spec.devices.front().from.has_value();
     for (const LayoutSpec::Device& device : spec.devices) {
@@ -366,6 +384,31 @@ std::vector<int64_t> SharesInProportion(int64_t total, const std::vector<double>
     ++given;
   }
   return shares;
+}
+
+LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs) {
+  for (LayoutSpec& spec : specs) {
+    const bool splits =
+        spec.option == LayoutOption::kAllReduce || spec.option == LayoutOption::kParameterServer;
+    std::vector<LayoutSpec::Device> devices;
+    for (const LayoutSpec::Device& named : spec.devices) {
+      for (const DeviceId device : cluster.devices()) {
+        const std::string& name = cluster.device(device).name;
+        if (GlobMatch(named.name, name)) devices.push_back({name, named.from, named.to});
+      }
+    }
+    if (splits && spec.axis.empty()) spec.axis = "batch";
+    const AxisId axis = axes.Find(spec.axis);
+    const auto parts = static_cast<int64_t>(devices.size());
+    for (int64_t i = 0; splits && axis.valid() && i < parts; ++i) {
+      LayoutSpec::Device& device = devices[static_cast<size_t>(i)];
+      if (device.from) continue;
+      device.from = i * axes.axis(axis).size / parts;
+      device.to = (i + 1) * axes.axis(axis).size / parts;
+    }
+    spec.devices = std::move(devices);
+  }
+  return specs;
 }
 
 Result<Layouts> ResolveLayouts(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,

@@ -34,6 +34,9 @@ std::vector<int64_t> SharesInProportion(int64_t total, const std::vector<double>
 Result<Layouts> ResolveLayouts(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
                                const CostTable& costs, const LayoutSpecs& specs);
 
+// Layouts that can be resolved, with every device by its name and every share stated: as plans keep them.
+LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_COMPILE_LAYOUT_SPECS_H_

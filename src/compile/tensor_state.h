@@ -29,6 +29,8 @@ struct TensorState {
   std::vector<Piece> pieces;
   // The pieces are views of copies that were fetched: what is written there is lost to the original.
   bool of_copies = false;
+  // Every piece (kWhole) is of its device's part alone: statistics of a batch norm that is not synchronised.
+  bool of_parts = false;
 
   const Piece* On(DeviceId device) const {
     for (const Piece& piece : pieces) {

@@ -66,6 +66,8 @@ std::string_view ToString(OpClass op_class) {
 const WorkRow* FindWorkRow(std::string_view type) {
   if (type.starts_with("aten.")) return FindAtenRow(type.substr(5));
   if (type.starts_with("tf.")) return Find(TensorflowRows(), type.substr(3));
+  // Draws that count, of a rewritten ATen graph.
+  if (type.starts_with("placewright.counter_")) return FindAtenRow(type.substr(12));
   if (type.starts_with("placewright.")) {
     const std::string_view name = type.substr(12);
     return Find(PlacewrightRows(), name.substr(0, name.find('.')));

@@ -34,6 +34,7 @@ struct GraphInputOptions {
   std::string sha256;  // if set, a file with another hash is kPlanMismatch before it is parsed
   std::map<std::string, int64_t> dimensions{};  // --dim: ONNX and GraphDef only (their options)
   bool assume_dimensions = false;               // open ones become 1 (OnnxOptions)
+  bool prove_batch = false;                     // ONNX: how sizes follow the batch (OnnxOptions)
 };
 
 struct LoadedGraph {

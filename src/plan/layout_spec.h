@@ -17,11 +17,11 @@ namespace placewright {
 
 // TAG's four options (sec. 4.1.1) and the plain placement.
 enum class LayoutOption : uint8_t {
-  kPlace,            // one device, everything
-  kAllReduce,        // split by the axis; what does not have it is on every device, sums are completed there
+  kPlace,      // one device, everything
+  kAllReduce,  // split by the axis; what does not have it is on every device, sums are completed there
   kParameterServer,  // split by the axis; each parameter, its state and update on one of the devices, in turn
-  kDuplicate,        // everything on every device
-  kModelParallel     // whole ops, cut into as many parts as there are devices (METIS)
+  kDuplicate,     // everything on every device
+  kModelParallel  // whole ops, cut into as many parts as there are devices (METIS)
 };
 inline constexpr std::array<LayoutOption, 5> kLayoutOptions = {
     LayoutOption::kPlace, LayoutOption::kAllReduce, LayoutOption::kParameterServer,

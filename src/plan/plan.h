@@ -67,7 +67,8 @@ struct CostStoreUse {
     bool loaded = false;  // measured while the machine's other devices were at work
     std::string libtorch, blas;
     int64_t rows = 0;
-    std::string rows_sha256;  // of MeasuredUse::Environment::lines; empty in plans of earlier versions
+    std::string
+        rows_sha256;  // of MeasuredUse::Environment::lines; empty in plans of earlier versions
   };
   std::vector<Environment> environments;
 };
@@ -107,8 +108,8 @@ struct Plan {
   PlanSpace space = PlanSpace::kPlaced;  // what it may do with an op
   bool feasible = false;
   Nanos step_time;
-  std::optional<Nanos> measured_step_time;  // as executed, where that is what it was chosen by
-  std::optional<Nanos> lower_bound;  // none: nothing is known of plans of this space
+  std::optional<Nanos> measured_step_time;     // as executed, where that is what it was chosen by
+  std::optional<Nanos> lower_bound;            // none: nothing is known of plans of this space
   PlanSpace bound_space = PlanSpace::kPlaced;  // of the plans that the bound holds for
   std::vector<DeviceUse> devices;
   std::vector<Baseline> baselines;

@@ -16,9 +16,7 @@ struct StoredTensor {
   std::vector<int64_t> sizes;
   std::string bytes;  // elements in row-major order, little-endian
 
-  static int64_t BytesOf(Type type) {
-    return type == Type::kU8 ? 1 : type == Type::kF32 ? 4 : 8;
-  }
+  static int64_t BytesOf(Type type) { return type == Type::kU8 ? 1 : type == Type::kF32 ? 4 : 8; }
 };
 
 struct StoredPolicy {

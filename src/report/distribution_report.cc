@@ -28,10 +28,9 @@ std::string RenderLayouts(const LayoutSpecs& layouts, const Style& style) {
   Table table({{"groups"}, {"option"}, {"axis"}, {"devices (share)", Table::Align::kLeft, true}});
   for (size_t i = 0; i < std::min(kMaxLayouts, layouts.size()); ++i) {
     const LayoutSpec& spec = layouts[i];
-    table.AddRow({spec.group.valid() ? std::to_string(spec.group.value())
-                                     : Printable(spec.groups, 80),
-                  std::string(ToString(spec.option)), Printable(spec.axis, 80),
-                  DescribeShares(spec)});
+    table.AddRow(
+        {spec.group.valid() ? std::to_string(spec.group.value()) : Printable(spec.groups, 80),
+         std::string(ToString(spec.option)), Printable(spec.axis, 80), DescribeShares(spec)});
   }
   std::string text = table.Render(style);
   if (layouts.size() > kMaxLayouts) {

@@ -50,6 +50,7 @@ class Painter {
       y += PaintDevice(device, y, body) + kGap;
     }
     PaintLinks(y, body);
+    PaintCollectives(y, body);
     const double bottom = y;
     PaintAxis(bottom, body);
     const double height = bottom + kAxis;
@@ -112,7 +113,8 @@ class Painter {
   std::vector<Box> BoxesOf(DeviceId device) const {
     std::vector<OpId> ops;
     for (OpId op : in_.graph.ops()) {
-      if (!in_.graph.op(op).is_view && in_.placement[op] == device) ops.push_back(op);
+      const bool occupies = !in_.graph.op(op).is_view && !in_.graph.collective_of(op).valid();
+      if (occupies && in_.placement[op] == device) ops.push_back(op);
     }
     std::sort(ops.begin(), ops.end(), [&](OpId a, OpId b) {
       const Nanos start_a = in_.schedule.ops[a].start, start_b = in_.schedule.ops[b].start;
@@ -269,6 +271,30 @@ class Painter {
           "font-size=\"10\"");
       y += kLinkLane + kLinkGap;
     }
+  }
+
+  // One lane for all, whatever links they hold.
+  void PaintCollectives(double& y, std::string& out) const {
+    std::vector<CollectiveSpan> spans(in_.schedule.collectives.begin(),
+                                      in_.schedule.collectives.end());
+    if (spans.empty()) return;
+    Text(out, kLeft - 8, y + 8, "collectives", "text-anchor=\"end\" font-size=\"9\"");
+    Rectangle(out, kLeft, y, kPlot, kLinkLane, "#f3f3f3", "");
+    std::sort(spans.begin(), spans.end(),
+              [](const CollectiveSpan& a, const CollectiveSpan& b) { return a.start < b.start; });
+    for (size_t i = 0; i < spans.size();) {
+      const Nanos start = spans[i].start;
+      Nanos end = spans[i].end;
+      size_t count = 1;
+      for (; i + count < spans.size() && X(spans[i + count].start) - X(end) < kEye; ++count) {
+        end = std::max(end, spans[i + count].end);
+      }
+      Rectangle(out, X(start), y, std::max(0.3, X(end) - X(start)), kLinkLane, kTransferColor,
+                fmt::format("{}, {} from {}", CountOf(static_cast<int64_t>(count), "collective"),
+                            FormatNanos(end - start), FormatNanos(start)));
+      i += count;
+    }
+    y += kLinkLane + kLinkGap;
   }
 
   void PaintLink(const std::string& name, std::vector<const TransferSpan*> spans, double y,

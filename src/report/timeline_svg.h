@@ -35,7 +35,7 @@ struct TimelineInput {
 // phase and under it its memory, counted as in the table (tensors over time, largest workspace,
 // runtime context) against the whole of it with what is usable and the reserve, always on that
 // scale; one track per link that carries anything
-// (the busiest twelve), and the time axis. Ops too narrow for the eye are merged; the details are
+// (the busiest twelve), one for collectives, and the time axis. Ops too narrow for the eye are merged; the details are
 // in tool tips. Size: a few hundred kilobytes at most, whatever the graph's.
 std::string RenderTimelineSvg(const TimelineInput& input);
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "report/two_devices_fixture.h"
+#include "sim/tiny_step.h"
 
 namespace placewright {
 namespace {
@@ -52,6 +53,28 @@ TEST_F(TimelineSvg, PicturesAreComparedOnOneScale) {
   EXPECT_LT(both.find(">one<"), second);
   EXPECT_GT(both.find(">two<"), second);
   EXPECT_EQ(both.find("<defs>"), both.rfind("<defs>"));
+}
+
+// a [0, 30) on d0, summed with b of d1 [30, 50): a lane for both members, nothing among the ops.
+TEST(TimelineSvgOfCollectives, HaveALane) {
+  TinyStep step(2);
+  step.ConnectAll();
+  const TensorId a = step.Op("a", 0, 30, {}, {8})[0], b = step.Op("b", 1, 10, {}, {8})[0];
+  (void)step.Op("sum0", 0, 0, {a}, {8});
+  (void)step.Op("sum1", 1, 0, {b}, {8});
+  step.Collective("sum", {OpId(2), OpId(3)}, {0, 1}, 20);
+  const TinyProblem problem = step.Build();
+  Simulator simulator(problem.sim_graph);
+  const SimResult& result = simulator.Run(problem.placement, {SchedulingPolicy::kFifo, true});
+  ASSERT_TRUE(result.schedule);
+  const std::vector<MemoryCurve> memory =
+      MemoryCurves(problem.sim_graph, problem.placement, *result.schedule);
+  const std::string svg =
+      RenderTimelineSvg({problem.graph, problem.cluster, problem.placement, *result.schedule,
+                         memory, result.devices, result.step_time, Nanos(0), "one", "collective"});
+  EXPECT_THAT(svg, HasSubstr(">collectives</text>"));
+  EXPECT_THAT(svg, HasSubstr("1 collective, 20 ns from 30 ns"));
+  EXPECT_THAT(svg, Not(HasSubstr("sum0")));
 }
 
 // Tensors peak at 6,144 B on both devices; with 1,024 B of runtime context the table counts 7,168

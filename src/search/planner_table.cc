@@ -45,6 +45,11 @@ PlannerTable MakeSearchPlanners(const PlannerSettings& settings) {
   table.push_back(std::make_unique<AnnealingPlanner>());
   table.push_back(std::make_unique<LocalSearchPlanner>());
   table.push_back(std::make_unique<DescentPlanner>());
+  return table;
+}
+
+PlannerTable MakeLayoutPlanners() {
+  PlannerTable table;
   for (const DataParallelKind kind :
        {DataParallelKind::kEven, DataParallelKind::kProportional, DataParallelKind::kServers,
         DataParallelKind::kHorovod, DataParallelKind::kBest}) {

@@ -21,6 +21,7 @@ class AxisFinder {
       axes_.rules_[op] = RuleOf(graph_, op);
       if (axes_.rules_[op]) {
         Apply(op);
+        SeedFresh(op);
       } else {
         for (const TensorId output : graph_.op(op).outputs) SeedBatch(output, true);
       }
@@ -66,6 +67,23 @@ class AxisFinder {
   void SeedInputs(bool flattened) {
     for (const TensorId id : graph_.tensors()) {
       if (!graph_.tensor(id).producer.valid()) SeedBatch(id, flattened);
+    }
+  }
+
+  // Of an op whose outputs have an axis to split that no input has: what it makes from nothing, or repeats.
+  void SeedFresh(OpId id) {
+    const OpRule& rule = *axes_.rules_[id];
+    const Op& op = graph_.op(id);
+    const auto is_fresh = [&](const std::vector<RuleAxisId>& dimension) {
+      return dimension.size() == 1 && rule.axes[dimension[0]].parts == Parts::kSplit &&
+             std::none_of(rule.inputs.begin(), rule.inputs.end(), [&](const TensorAxes& input) {
+               return placewright::Holds(input, dimension[0]);
+             });
+    };
+    for (size_t i = 0; i < op.outputs.size(); ++i) {
+      if (std::any_of(rule.outputs[i].begin(), rule.outputs[i].end(), is_fresh)) {
+        SeedBatch(op.outputs[i], false);
+      }
     }
   }
 
@@ -182,6 +200,12 @@ class AxisFinder {
 };
 
 NamedAxes::NamedAxes(const Graph& graph) : graph_(graph) { AxisFinder(*this).Find(); }
+
+int64_t NamedAxes::samples() const {
+  if (batch_.valid()) return axes_[batch_].size;
+  const BatchScaling* const scaling = graph_.batch_scaling();
+  return scaling != nullptr && scaling->reason.empty() && graph_.batch() == 1 ? 1 : 0;
+}
 
 AxisId NamedAxes::Find(std::string_view name) const {
   for (const AxisId id : axes()) {

@@ -41,6 +41,9 @@ class NamedAxes {
   IdRange<AxisId> axes() const { return IdRange<AxisId>(axes_.size()); }
   const NamedAxis& axis(AxisId id) const { return axes_[id]; }
   AxisId batch() const { return batch_; }    // or none
+  // In how many parts the batch can be cut: its size; 1 where a proven step has one sample, and then no
+  // axis; 0 where nothing proves how the step follows it.
+  int64_t samples() const;
   AxisId Find(std::string_view name) const;  // or none
 
   // The factors of a dimension, the outermost first; none where its size is 1.

@@ -16,8 +16,10 @@ struct OpName {
 
 OpName NameOf(std::string_view type) {
   constexpr std::string_view kPrefix = "aten.";
-  if (!type.starts_with(kPrefix)) return {};
-  type.remove_prefix(kPrefix.size());
+  // Ops of ours that computed steps are made of; those that move parts have no rules.
+  constexpr std::string_view kCounting = "placewright.counter_";
+  if (!type.starts_with(kPrefix) && !type.starts_with(kCounting)) return {};
+  type.remove_prefix(type.find('.') + 1);
   const size_t dot = type.rfind('.');
   OpName name = {type.substr(0, dot), dot == std::string_view::npos ? "" : type.substr(dot + 1)};
   if (name.base.ends_with('_')) name.base.remove_suffix(1);
@@ -26,19 +28,29 @@ OpName NameOf(std::string_view type) {
 
 using Table = std::unordered_map<std::string_view, std::vector<RuleRow>>;
 
+Table TableOf(std::initializer_list<std::vector<RuleRow>> parts) {
+  Table rows;
+  for (const auto& part : parts) {
+    for (const RuleRow& row : part) rows[row.name].push_back(row);
+  }
+  return rows;
+}
+
 const Table& Rules() {
-  static const Table table = [] {
-    Table rows;
-    for (const auto& part : {ElementwiseRules(), ProductRules(), ReductionRules(), ShapeRules(),
-                             IndexingRules(), NeighbourhoodRules()}) {
-      for (const RuleRow& row : part) rows[row.name].push_back(row);
-    }
-    return rows;
-  }();
+  static const Table table = TableOf({ElementwiseRules(), ProductRules(), ReductionRules(),
+                                      ShapeRules(), IndexingRules(), NeighbourhoodRules()});
   return table;
 }
 
-const RuleRow* FindRow(std::string_view type) {
+const RuleRow* FindOnnxRow(std::string_view type) {
+  static const Table table = TableOf({OnnxElementwiseRules(), OnnxProductRules(),
+                                      OnnxReductionRules(), OnnxShapeRules(), OnnxIndexingRules()});
+  const auto found = table.find(type);
+  return found == table.end() ? nullptr : &found->second.front();
+}
+
+const RuleRow* FindRow(std::string_view format, std::string_view type) {
+  if (format == "onnx") return FindOnnxRow(type);
   const OpName name = NameOf(type);
   const auto found = Rules().find(name.base);
   if (found == Rules().end()) return nullptr;
@@ -72,10 +84,12 @@ PartVerdict VerdictOf(const OpRule& rule, RuleAxisId axis, size_t output) {
   return parts == Parts::kSum ? PartVerdict::kSum : PartVerdict::kWhole;
 }
 
-bool HasRule(std::string_view type) { return FindRow(type) != nullptr; }
+bool HasRule(std::string_view format, std::string_view type) {
+  return FindRow(format, type) != nullptr;
+}
 
 std::optional<OpRule> RuleOf(const Graph& graph, OpId op) {
-  const RuleRow* const row = FindRow(graph.op(op).type);
+  const RuleRow* const row = FindRow(graph.format(), graph.op(op).type);
   if (row == nullptr) return std::nullopt;
   RuleMaker maker(graph, op);
   row->rule(maker);

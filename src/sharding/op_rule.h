@@ -75,7 +75,10 @@ struct OpRule {
   std::string part_type;
   int32_t part_args = 0;
   PartForm form = PartForm::kSameOp;
-  bool draws_random = false;  // its numbers follow the element, whichever part computes it
+  bool draws_random = false;  // from a generator: parts would draw other numbers than the whole
+  // The argument that says which part of the whole an op draws that counts (compile/counter_draws.h): a list,
+  // empty for the whole, else [dimension, outer, size, from, to] as an axis lies in the outputs; or -1.
+  int32_t place_argument = -1;
 };
 
 // Whether a tensor of these axes has `axis`.
@@ -90,13 +93,12 @@ enum class PartVerdict : uint8_t {
 std::string_view ToString(PartVerdict verdict);  // "concat", "sum", "whole"
 PartVerdict VerdictOf(const OpRule& rule, RuleAxisId axis, size_t output);
 
-// The rule of an op of an ATen graph; nothing where none is
-// known: the op is whole. Shapes and arguments must be those of its operator; where they cannot be
-// (a file of somebody's), nothing, too.
+// The rule of an op of an ATen or ONNX graph; nothing where none is known: the op is whole. Shapes and
+// arguments must be those of its operator; where they cannot be (a file of somebody's), nothing, too.
 std::optional<OpRule> RuleOf(const Graph& graph, OpId op);
 
-// The op's type has a rule at all, whatever its arguments.
-bool HasRule(std::string_view type);
+// A type has a rule at all in graphs of that format ("aten", "onnx"), whatever its arguments.
+bool HasRule(std::string_view format, std::string_view type);
 
 }  // namespace placewright
 

@@ -3,68 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <string>
 #include <utility>
 
-#include "graph/graph_builder.h"
-#include "sharding/part_call.h"
+#include "sharding/test_ops.h"
 
 namespace placewright {
 namespace {
-
-// A graph of one op.
-struct OneOp {
-  OneOp(std::string type, std::vector<std::vector<int64_t>> inputs,
-        std::vector<std::vector<int64_t>> outputs, std::vector<Value> args) {
-    GraphBuilder builder("one", "aten");
-    OpSpec op{.name = "op", .type = std::move(type)};
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      op.inputs.push_back(
-          builder.AddInput("input:" + std::to_string(i), TensorKind::kInput, DType::kF32, inputs[i])
-              .Take());
-    }
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      op.outputs.push_back({.name = "op:" + std::to_string(i), .shape = outputs[i]});
-    }
-    op.args = std::move(args);
-    (void)builder.AddOp(std::move(op)).Take();
-    graph = std::make_unique<Graph>(std::move(builder).Build().Take());
-    rule = RuleOf(*graph, OpId(0));
-  }
-
-  // The axes of a tensor as letters: "a bc" for two dimensions, the second of two factors.
-  static std::string Letters(const TensorAxes& axes) {
-    std::string text;
-    for (const std::vector<RuleAxisId>& dimension : axes) {
-      if (!text.empty()) text += ' ';
-      if (dimension.empty()) text += '1';
-      for (const RuleAxisId axis : dimension) text += static_cast<char>('a' + axis.value());
-    }
-    return text;
-  }
-  std::string In(size_t i) const { return Letters(rule->inputs[i]); }
-  std::string Out(size_t i) const { return Letters(rule->outputs[i]); }
-  PartVerdict Verdict(char axis, size_t output = 0) const {
-    return VerdictOf(*rule, RuleAxisId(axis - 'a'), output);
-  }
-  PartCall Part(char axis, int64_t size) const {
-    IdVector<RuleAxisId, int64_t> sizes;
-    for (const RuleAxis& one : rule->axes) sizes.push_back(one.size);
-    sizes[RuleAxisId(axis - 'a')] = size;
-    return CallOnPart(graph->op(OpId(0)), *rule, sizes);
-  }
-
-  std::unique_ptr<Graph> graph;
-  std::optional<OpRule> rule;
-};
-
-Value Input(int32_t i) { return Value(InputRef{i}); }
-Value Integers(std::vector<int64_t> numbers) {
-  Value::List list;
-  for (const int64_t number : numbers) list.push_back(Value(number));
-  return Value(list);
-}
 
 TEST(OpRule, AProductSumsOverItsInnerAxis) {
   const OneOp mm("aten.mm.default", {{4, 6}, {6, 5}}, {{4, 5}}, {Input(0), Input(1)});
@@ -148,9 +92,10 @@ TEST(OpRule, WhatDoesNotFitHasNoRule) {
       OneOp("aten.select.int", {{4, 6}}, {{4}}, {Input(0), Value(int64_t{7}), Value(int64_t{0})})
           .rule);
   EXPECT_FALSE(OneOp("aten.unheard_of.default", {{4}}, {{4}}, {Input(0)}).rule);
-  EXPECT_FALSE(HasRule("aten.unheard_of.default"));
-  EXPECT_FALSE(HasRule("Conv"));
-  EXPECT_TRUE(HasRule("aten.add_.Tensor"));
+  EXPECT_FALSE(HasRule("aten", "aten.unheard_of.default"));
+  EXPECT_FALSE(HasRule("aten", "Conv"));
+  EXPECT_FALSE(HasRule("onnx", "aten.add_.Tensor"));
+  EXPECT_TRUE(HasRule("aten", "aten.add_.Tensor"));
 }
 
 }  // namespace

@@ -8,8 +8,9 @@
 namespace placewright {
 namespace {
 
-// Of aten.mean: the operator that sums.
+// Of a mean: the operator that sums.
 std::string SumFor(std::string_view mean) {
+  if (mean == "ReduceMean") return "ReduceSum";
   return mean.ends_with(".dim") ? "aten.sum.dim_IntList" : "aten.sum.default";
 }
 

@@ -36,8 +36,8 @@ int64_t Length(const std::vector<Stretch>& stretches) {
 int64_t Overlap(const std::vector<Stretch>& a, const std::vector<Stretch>& b) {
   int64_t sum = 0;
   for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    sum += std::max<int64_t>(
-        0, std::min(a[i].second, b[j].second) - std::max(a[i].first, b[j].first));
+    sum +=
+        std::max<int64_t>(0, std::min(a[i].second, b[j].second) - std::max(a[i].first, b[j].first));
     (a[i].second < b[j].second ? i : j) += 1;
   }
   return sum;

@@ -75,6 +75,7 @@ Result<StepRun> RunStep(const Graph& graph, const Cluster& cluster, const Placem
   ValuesOfExecution values(graph, *execution);
   StepMeasurementOptions options;
   options.steps = request.steps;
+  options.graph = &graph;
   options.stop = request.stop;
   if (request.batch) {
     options.prepare = [&](int64_t step) { return request.batch(step, values); };

@@ -7,11 +7,13 @@
 namespace placewright {
 namespace {
 
-// Time in ops, by device.
-std::vector<int64_t> BusyOf(const Schedule& schedule, const Placement& placement, size_t devices) {
+// Time in ops, by device. Members of collectives occupy none.
+std::vector<int64_t> BusyOf(const Schedule& schedule, const Placement& placement, size_t devices,
+                            const Graph* graph) {
   std::vector<int64_t> busy(devices, 0);
   for (const OpId op : IdRange<OpId>(schedule.ops.size())) {
     if (!placement[op].valid()) continue;
+    if (graph != nullptr && graph->collective_of(op).valid()) continue;
     busy[placement[op].index()] += (schedule.ops[op].end - schedule.ops[op].start).count;
   }
   return busy;
@@ -63,7 +65,7 @@ Result<StepMeasurement> MeasureSteps(Execution& execution, const Placement& plac
       busy.assign(devices, 0);
       whole = 0;
     }
-    const std::vector<int64_t> of_step = BusyOf(schedule, placement, devices);
+    const std::vector<int64_t> of_step = BusyOf(schedule, placement, devices, options.graph);
     for (size_t d = 0; d < devices; ++d) busy[d] += of_step[d];
     whole += taken.time_ns;
     const auto away = [&](int64_t time) { return std::abs(time - measured.Quantile(0.5)); };
@@ -89,6 +91,18 @@ Result<StepMeasurement> MeasureSteps(Execution& execution, const Placement& plac
   }
   measured.peaks = execution.TakePeaks();
   return measured;
+}
+
+Nanos TimeInCollectives(const Schedule& schedule) {
+  std::vector<CollectiveSpan> spans(schedule.collectives.begin(), schedule.collectives.end());
+  std::sort(spans.begin(), spans.end(),
+            [](const CollectiveSpan& a, const CollectiveSpan& b) { return a.start < b.start; });
+  Nanos time(0), done(0);  // everything before `done` is counted
+  for (const CollectiveSpan& span : spans) {
+    time += std::max(span.end - std::max(span.start, done), Nanos(0));
+    done = std::max(done, span.end);
+  }
+  return time;
 }
 
 }  // namespace placewright

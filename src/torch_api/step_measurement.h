@@ -47,12 +47,17 @@ struct StepMeasurementOptions {
   std::function<void()> warm;  // behind that step; may be empty
   // After each step; may be empty.
   std::function<void(int64_t step, const Execution::Step& taken)> progress;
+  // What is executed: members of its collectives keep no device busy. May be left out without collectives.
+  const Graph* graph = nullptr;
 };
 
 // `placement` is what `execution` was started with, on as many `devices`. Errors: Execution::Run's and those
 // of the options' functions, where no step has ended before; behind that they are the result's `failure`.
 Result<StepMeasurement> MeasureSteps(Execution& execution, const Placement& placement,
                                      size_t devices, const StepMeasurementOptions& options);
+
+// For how long at least one collective is under way.
+Nanos TimeInCollectives(const Schedule& schedule);
 
 }  // namespace placewright
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/graph_builder.h"
+
 namespace placewright {
 namespace {
 
@@ -58,6 +60,33 @@ TEST(StepMeasurement, LeavesTheFirstStepsOut) {
   EXPECT_DOUBLE_EQ(measured.busy[0], 0.1);
   EXPECT_DOUBLE_EQ(measured.busy[1], 0.5);
   EXPECT_EQ(measured.peaks, (std::vector<int64_t>{7, 9}));
+}
+
+// The second op as the member of a collective of its own: its device is idle.
+TEST(StepMeasurement, MembersOfCollectivesKeepNoDeviceBusy) {
+  GraphBuilder builder("two", "aten");
+  for (const char* name : {"a", "b"}) {
+    OpSpec op{.name = name, .type = "test.op"};
+    op.outputs = {{.name = name, .shape = {1}}};
+    ASSERT_TRUE(builder.AddOp(op).ok());
+  }
+  ASSERT_TRUE(builder.AddCollective("c", {OpId(1)}).ok());
+  const Graph graph = std::move(builder).Build().Take();
+  StepMeasurementOptions options{.steps = 1};
+  options.graph = &graph;
+  const StepMeasurement measured = Measure({100}, options);
+  EXPECT_DOUBLE_EQ(measured.busy[0], 0.1);
+  EXPECT_DOUBLE_EQ(measured.busy[1], 0);
+}
+
+// [10, 30) and [20, 25) and [25, 40) are 30 ns, [50, 60) 10 more.
+TEST(StepMeasurement, CollectivesAtOneTimeCountOnce) {
+  Schedule schedule;
+  for (const auto& [start, end] : {std::pair(25, 40), {10, 30}, {50, 60}, {20, 25}}) {
+    schedule.collectives.push_back({Nanos(0), Nanos(start), Nanos(end)});
+  }
+  EXPECT_EQ(TimeInCollectives(schedule), Nanos(40));
+  EXPECT_EQ(TimeInCollectives(Schedule()), Nanos(0));
 }
 
 TEST(StepMeasurement, OfFewStepsOneCounts) {

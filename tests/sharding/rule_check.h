@@ -71,6 +71,7 @@ class RuleCheck {
   // `results` [output]: which of the operator's results it is.
   RuleCheck(const Op& op, const OpRule& rule, std::vector<size_t> results)
       : op_(op), rule_(rule), results_(std::move(results)) {}
+  virtual ~RuleCheck() = default;
 
   // What of the rule is not so, the first found; "" where it holds.
   std::string Run(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs) {
@@ -121,8 +122,9 @@ class RuleCheck {
     return part;
   }
 
-  std::vector<at::Tensor> Call(const std::vector<at::Tensor>& inputs,
-                               const IdVector<RuleAxisId, int64_t>& sizes) const {
+  // The outputs of a part.
+  virtual std::vector<at::Tensor> Call(const std::vector<at::Tensor>& inputs,
+                                       const IdVector<RuleAxisId, int64_t>& sizes) const {
     Op part = op_;
     std::string type;
     if (rule_.form == PartForm::kWeightedMean) {
@@ -200,7 +202,7 @@ class RuleCheck {
     return "";
   }
 
-  bool Reduces() const {
+  virtual bool Reduces() const {
     return rule_.form != PartForm::kSameOp ||
            std::any_of(rule_.axes.begin(), rule_.axes.end(),
                        [](const RuleAxis& axis) { return axis.parts == Parts::kSum; });

@@ -60,8 +60,7 @@ struct Entry {
 
   double Gap() const {
     if (step_time.count <= 0 || !bound) return 0;
-    return static_cast<double>((step_time - *bound).count) /
-           static_cast<double>(step_time.count);
+    return static_cast<double>((step_time - *bound).count) / static_cast<double>(step_time.count);
   }
 };
 
@@ -310,8 +309,7 @@ class CompareCommand : public Command {
     entry.iterations = result.iterations;
     entry.costs = SharesOf(distributed.inputs.costs, distributed.placement);
     entry.notes = result.notes;
-    entry.devices =
-        DevicesInUse(distributed.placement, graph, distributed.inputs.cluster.cluster);
+    entry.devices = DevicesInUse(distributed.placement, graph, distributed.inputs.cluster.cluster);
     entry.space = PlanSpace::kReplicated;
     entry.distribution = distributed.distribution;
     entry.distribution->communication =
@@ -382,17 +380,16 @@ class CompareCommand : public Command {
       row.emplace_back(
           FormatNanosLike(e.step_time, best.count < kMaxQuantity ? best : e.step_time));
       if (moves) {
-        row.emplace_back(
-            e.distribution ? FormatShare(ShareOf(e.communication.any.count, e.step_time.count))
-                           : "");
+        row.emplace_back(e.distribution
+                             ? FormatShare(ShareOf(e.communication.any.count, e.step_time.count))
+                             : "");
       }
-      row.insert(
-          row.end(),
-          {e.bound ? FormatShare(e.Gap()) : "-",
-           e.feasible ? Table::Cell("fits")
-                      : Table::Cell("over by " + FormatBytes(e.over), Tone::kBad),
-           fmt::format("{:.2f}", e.seconds), FormatCount(e.iterations), RenderCostSources(e.costs),
-           found_by, DescribeDevices(e.devices, comparison.devices)});
+      row.insert(row.end(), {e.bound ? FormatShare(e.Gap()) : "-",
+                             e.feasible ? Table::Cell("fits")
+                                        : Table::Cell("over by " + FormatBytes(e.over), Tone::kBad),
+                             fmt::format("{:.2f}", e.seconds), FormatCount(e.iterations),
+                             RenderCostSources(e.costs), found_by,
+                             DescribeDevices(e.devices, comparison.devices)});
       table.AddRow(std::move(row));
     }
     console.Print(table.Render(style));

@@ -11,8 +11,10 @@ namespace placewright {
 namespace {
 
 constexpr const char* kCompileExamples =
-    "The step is an ATen training graph (docs/formats/aten-graph.md): every op with its device and\n"
-    "the op that it is an instance of, every input with what it is a part of, and the collectives.\n"
+    "The step is an ATen training graph (docs/formats/aten-graph.md): every op with its device "
+    "and\n"
+    "the op that it is an instance of, every input with what it is a part of, and the "
+    "collectives.\n"
     "Examples:\n"
     "  placewright compile bert.plan.json -o bert.step.json.gz\n"
     "  placewright inspect bert.step.json.gz";

@@ -102,7 +102,8 @@ class InspectCommand : public Command {
         "  placewright inspect model.onnx --batch 32 --json\n"
         "  placewright inspect bert.json.gz --modules --depth 4\n"
         "  placewright inspect bert.json.gz --groups acyclic --parts 8\n"
-        "  placewright inspect bert.json.gz --axes");
+        "  placewright inspect bert.json.gz --axes\n"
+        "  placewright inspect model.onnx --axes --batch 8");
     return app;
   }
 
@@ -122,7 +123,8 @@ class InspectCommand : public Command {
       return MakeError(ErrorCode::kUsage, "--depth is of --modules alone", "", "Add --modules.");
     }
     // The structure does not depend on sizes, so that open dimensions are no error here.
-    PW_ASSIGN(const LoadedGraph loaded, LoadGraphOrModel(graph_, {batch_, "", dimensions, true}));
+    PW_ASSIGN(const LoadedGraph loaded,
+              LoadGraphOrModel(graph_, {batch_, "", dimensions, true, axes_}));
     const std::vector<std::string> assumptions = DescribeAssumptions(loaded);
     if (modules_ || order_ || groups || axes_ ||
         context.console.json) {  // results that have no room for notes

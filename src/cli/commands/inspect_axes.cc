@@ -135,10 +135,12 @@ void PrintAxes(const Graph& graph, Console& console) {
   console.Print(fmt::format("{}: {} named axes\n", Printable(graph.name()), axes.axis_count()));
   console.Print(AxisTable(axes, style) + "\n");
   if (!axes.batch().valid()) {
-    console.Print(
+    const BatchScaling* const laws = graph.batch_scaling();
+    const bool has_reason = laws != nullptr && !laws->reason.empty();
+    console.Print(fmt::format(
         "which of them is the batch is not known, since nothing proves how the step follows it: "
-        "its "
-        "ops are placed whole\n");
+        "its ops are placed whole{}\n",
+        has_reason ? fmt::format(" ({})", Printable(laws->reason, 400)) : ""));
     console.Print(WholeOps(graph, axes));
     return;
   }

@@ -196,11 +196,12 @@ class PlanCommand : public Command {
       for (const char* option : {"--algo", "--init", "--expert", "--policy", "--set", "--pin",
                                  "--forbid", "--colocate", "--colocate-each", "--measured"}) {
         if (!app_.Given(option)) continue;
-        return MakeError(ErrorCode::kUsage,
-                         fmt::format("{} cannot be used with --layouts, which says where everything "
-                                     "runs",
-                                     option),
-                         "", fmt::format("Leave {} out.", option));
+        return MakeError(
+            ErrorCode::kUsage,
+            fmt::format("{} cannot be used with --layouts, which says where everything "
+                        "runs",
+                        option),
+            "", fmt::format("Leave {} out.", option));
       }
     }
     if (distributes && measured_) {
@@ -222,8 +223,8 @@ class PlanCommand : public Command {
   }
 
   // A plan that splits or copies ops is its compiled step, from here on.
-  Result<int> FinishDistributed(const Planning& planning, PlannerResult result, const Budget& budget,
-                                Context& context) {
+  Result<int> FinishDistributed(const Planning& planning, PlannerResult result,
+                                const Budget& budget, Context& context) {
     const std::string& file = space_.layouts.empty() ? input_.graph : space_.layouts;
     PW_ASSIGN(DistributedInputs distributed,
               Distribute(planning.inputs, *planning.layouts, *result.layouts).InFile(file));
@@ -237,8 +238,8 @@ class PlanCommand : public Command {
       PW_RETURN_IF_ERROR(WritePlanFiles(plan, inputs.costs, *replay.schedule, inputs.graph.graph,
                                         inputs.cluster.cluster, output_, distributed.step));
     }
-    const Analysis analysis = Analyze(inputs, distributed.sim_graph, distributed.placement,
-                                      std::move(replay), false);
+    const Analysis analysis =
+        Analyze(inputs, distributed.sim_graph, distributed.placement, std::move(replay), false);
     Status pictures = WritePictures(pictures_, inputs, distributed.sim_graph, distributed.placement,
                                     analysis, plan);
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
@@ -255,8 +256,8 @@ class PlanCommand : public Command {
   static Error DoesNotFit(const Plan& plan) {
     const DeviceUse* worst = nullptr;
     for (const DeviceUse& use : plan.devices) {
-      const bool worse = worst == nullptr || use.peak_memory - use.capacity >
-                                                 worst->peak_memory - worst->capacity;
+      const bool worse =
+          worst == nullptr || use.peak_memory - use.capacity > worst->peak_memory - worst->capacity;
       if (worse) worst = &use;
     }
     return MakeError(
@@ -417,8 +418,8 @@ class PlanCommand : public Command {
       console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
     }
     if (plan.distribution) {
-      console.Print("\n" + RenderDistribution(plan, *analysis.result.schedule, inputs.graph.graph,
-                                              style));
+      console.Print("\n" +
+                    RenderDistribution(plan, *analysis.result.schedule, inputs.graph.graph, style));
     }
     if (!plan.baselines.empty()) console.Print("\n" + RenderBaselines(plan, style));
     console.Print("\n" + Explain(analysis, cluster, style));

@@ -165,6 +165,7 @@ class RunCommand : public Command {
       }
       StepMeasurementOptions options;
       options.steps = steps_;
+      options.graph = &graph;
       options.prepare = [&](int64_t step) -> Status {
         if (save_every_ > 0 && step > 0 && step % save_every_ == 0) {
           PW_RETURN_IF_ERROR(SaveState(save_, graph, *execution, state.steps + step));
@@ -352,6 +353,10 @@ class RunCommand : public Command {
                          {"busy", measured.busy[id.index()]},
                          {"peak_memory_bytes", measured.peaks[id.index()]}});
     }
+    if (const size_t count = measured.schedule.collectives.size(); count > 0) {
+      object["collectives"] = {{"count", count},
+                               {"time_ns", TimeInCollectives(measured.schedule).count}};
+    }
     Json& predicted = object["predicted"] = Json::object();
     predicted["step_time_ns"] = loaded.plan.step_time.count;
     predicted["now_ns"] = now ? Json(now->count) : Json(nullptr);
@@ -394,6 +399,12 @@ class RunCommand : public Command {
     if (!measured.losses.empty() && measured.losses.front() && measured.losses.back()) {
       text += fmt::format("loss       {:.6g} in the first step, {:.6g} in the last\n",
                           *measured.losses.front(), *measured.losses.back());
+    }
+    if (const size_t count = measured.schedule.collectives.size(); count > 0) {
+      text +=
+          fmt::format("collectives {}, under way for {} of a step of {}\n", count,
+                      FormatNanosLike(TimeInCollectives(measured.schedule), measured.schedule_time),
+                      FormatNanos(measured.schedule_time));
     }
     using Align = Table::Align;
     Table table({{"device", Align::kLeft},

@@ -200,8 +200,8 @@ class SimulateCommand : public Command {
   // The other objectives are sums over a split: nothing is scheduled, drawn or modelled.
   Status RejectStepOptions() const {
     for (const char* name :
-         {"--layouts", "--cluster", "--memory-reserve", "--batch", "--dim", "--costs", "--cost-profile",
-          "--order", "--schedule", "--memory", "--svg", "--html", "--sim"}) {
+         {"--layouts", "--cluster", "--memory-reserve", "--batch", "--dim", "--costs",
+          "--cost-profile", "--order", "--schedule", "--memory", "--svg", "--html", "--sim"}) {
       if (!app_.Given(name)) continue;
       return MakeError(ErrorCode::kUsage,
                        fmt::format("{} cannot be used with --objective {}", name, objective_), "",
@@ -256,6 +256,7 @@ class SimulateCommand : public Command {
                                      .InFile(input_.graph));
     subject.placement_file = input_.graph;
     subject.distribution = loaded.plan.distribution;
+    subject.inputs.distributed = loaded.plan.distribution.has_value();
     // Under another order the plan's bound and producer would say nothing about what is shown.
     if (subject.inputs.policy == loaded.plan.policy) subject.plan = std::move(loaded.plan);
     return subject;
@@ -407,6 +408,16 @@ class SimulateCommand : public Command {
                     std::to_string(span.start.count), std::to_string(span.end.count)});
     }
     console.Print("\n" + table.Render(style));
+    if (!schedule.collectives.empty()) {
+      Table collectives(
+          {{"collective"}, {"ready ns", right}, {"start ns", right}, {"end ns", right}});
+      for (const CollectiveId id : graph.collectives()) {
+        const CollectiveSpan& span = schedule.collectives[id];
+        collectives.AddRow({graph.collective(id).name, std::to_string(span.ready.count),
+                            std::to_string(span.start.count), std::to_string(span.end.count)});
+      }
+      console.Print("\n" + collectives.Render(style));
+    }
     if (schedule.transfers.empty()) return;
     Table transfers({{"transfer of"},
                      {"version", right},

@@ -15,7 +15,7 @@ Analysis Analyze(const Inputs& inputs, const SimGraph& sim_graph, const Placemen
   const Cluster& cluster = inputs.cluster.cluster;
   Analysis analysis;
   analysis.layers = LayersByDevice(graph, placement, *result.schedule);
-  analysis.gpu_use = FindIdleGpus(result, graph, cluster);
+  if (!inputs.distributed) analysis.gpu_use = FindIdleGpus(result, graph, cluster);
   analysis.bottlenecks = FindBottlenecks(sim_graph, graph, cluster, placement, *result.schedule);
   const DeviceId fullest = FullestDevice(result, cluster);
   for (DeviceId device : cluster.devices()) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "compile/layout_specs.h"
 #include "formats/aten/writer.h"
 #include "formats/plan/layouts_json.h"
 #include "sim/communication_use.h"
@@ -18,12 +19,14 @@ void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search) {
       .TypeName("FILE")
       .Group(search ? "Search" : "Input");
   if (!search) return;
-  app.AddOption("--space", options->space,
-                "What a plan may do with ops: placed (whole, default) or replicated (split and copied)")
+  app.AddOption(
+         "--space", options->space,
+         "What a plan may do with ops: placed (whole, default) or replicated (split and copied)")
       .TypeName("NAME")
       .Group("Search");
-  app.AddOption("--batch-norm", options->batch_norm,
-                "Of batch norms that are split: synchronised (default), or local, of each part alone")
+  app.AddOption(
+         "--batch-norm", options->batch_norm,
+         "Of batch norms that are split: synchronised (default), or local, of each part alone")
       .TypeName("NAME")
       .Group("Search");
 }
@@ -55,9 +58,10 @@ Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& inp
                      "", "Give a recorded step or a model, whose parts the cost model knows.");
   }
   PW_ASSIGN(CostOptions cost_options, CostOptionsOf(input, inputs.cluster.cluster));
-  auto problem = std::make_unique<LayoutProblem>(inputs.graph.graph, inputs.cluster.cluster,
-                                                 inputs.costs, std::move(cost_options),
-                                                 inputs.policy);
+    PW_ASSIGN(std::unique_ptr<LayoutProblem> problem,
+            LayoutProblem::Make(inputs.graph.graph, inputs.cluster.cluster, std::move(cost_options),
+                                inputs.policy));
+
   problem->local_batch_norm = local;
   return problem;
 }
@@ -66,8 +70,7 @@ Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& 
                                      const DistributionSpec& spec) {
   PW_ASSIGN(CompiledStep compiled, CompileStep(problem, spec));
   DistributedInputs distributed;
-  PW_ASSIGN(distributed.step,
-            FormatAtenStep(compiled.step, problem.graph, inputs.cluster.cluster));
+  PW_ASSIGN(distributed.step, FormatAtenStep(compiled.step, problem.graph, inputs.cluster.cluster));
   Inputs& of_step = distributed.inputs;
   of_step.graph.path = inputs.graph.path;
   of_step.graph.sha256 = inputs.graph.sha256;
@@ -88,6 +91,8 @@ Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& 
   distributed.placement = std::move(compiled.step.placement);
   distributed.sim_graph = std::move(compiled.sim_graph);
   distributed.distribution.spec = spec;
+  distributed.distribution.spec.layouts = ExpandSpecs(problem.axes, problem.cluster, spec.layouts);
+  of_step.distributed = true;
   distributed.distribution.samples = problem.graph.batch();
   return distributed;
 }
@@ -96,9 +101,9 @@ Result<SimResult> Simulate(const DistributedInputs& distributed) {
   Simulator simulator(distributed.sim_graph);
   SimOptions options = {distributed.inputs.policy, true, true};
   SimResult result = simulator.Run(distributed.placement, options);
-  PW_RETURN_IF_ERROR(CheckNotSaturated(
-      distributed.sim_graph, distributed.inputs.graph.graph, distributed.inputs.cluster.cluster,
-      distributed.placement, result));
+  PW_RETURN_IF_ERROR(CheckNotSaturated(distributed.sim_graph, distributed.inputs.graph.graph,
+                                       distributed.inputs.cluster.cluster, distributed.placement,
+                                       result));
   return result;
 }
 

@@ -70,6 +70,7 @@ Status Execute(const ValidationSetting& setting, const SuitePlacement& one,
   std::vector<size_t> looks;  // of each step that counts the one before it
   StepMeasurementOptions options;
   options.steps = run.steps;
+  options.graph = &setting.graph;
   options.stop = StopToken(&run.interrupted);
   if (machine != nullptr) {
     options.interlude = [&] { return machine->Look(); };

@@ -139,7 +139,7 @@ double RateLimit(const Cluster& cluster, std::span<const DeviceId> devices,
   return limit;
 }
 
-constexpr size_t kReversedUpTo = 64;  // devices; each pass measures devices^2 / 2 rings
+constexpr size_t kReversedUpTo = 32;  // devices; each pass measures devices^2 / 2 rings
 constexpr int kPasses = 4;
 
 Ring HeuristicRing(const Cluster& cluster, std::span<const DeviceId> devices,

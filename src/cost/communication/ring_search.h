@@ -7,8 +7,8 @@
 //
 // The best ring has the largest rate, then the smallest latency of its slowest route, then the
 // smallest ids. Up to 8 devices: by trying all orders with pruning, exact. More: from each device
-// on to the next one that the widest route leads to, then by reversing stretches (2-opt) while the
-// rate grows.
+// on to the next one that the widest route leads to, then, up to 32 devices, by reversing
+// stretches (2-opt) while the rate grows.
 #ifndef PLACEWRIGHT_COST_COMMUNICATION_RING_SEARCH_H_
 #define PLACEWRIGHT_COST_COMMUNICATION_RING_SEARCH_H_
 

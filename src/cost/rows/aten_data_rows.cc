@@ -62,6 +62,8 @@ constexpr WorkRow kAtenDataRows[] = {
     {"contiguous", kDataMovement, Streaming, 0},
     {"copy", kDataMovement, Streaming, 0},
     {"copy_", kDataMovement, FromRest, 0},
+    {"counter_bernoulli_", kRandom, WriteOnly, kTranscendental},
+    {"counter_dropout", kRandom, Streaming, kTranscendental},
     {"detach", kView, Nothing, 0},
     {"detach_", kView, Nothing, 0},
     {"diag", kDataMovement, Streaming, 0},

@@ -10,8 +10,8 @@
 
 #include "formats/aten/reader.h"
 #include "formats/text/file.h"
-#include "graph/uncovered_order_edges.h"
 #include "graph/test_blocks.h"
+#include "graph/uncovered_order_edges.h"
 
 namespace placewright {
 namespace {

@@ -333,10 +333,9 @@ Result<DistributedStep> ReadAtenStep(std::string_view text, const Graph& origina
     if (!file.origin[op].empty()) {
       origin = original.FindOp(file.origin[op]);
       if (!origin.valid()) {
-        return MakeError(
-            ErrorCode::kUnknownName,
-            fmt::format("the step has no op \"{}\"", Printable(file.origin[op], 120)),
-            PlaceOfOp(op.index(), file.graph.op(op).name) + ".of");
+        return MakeError(ErrorCode::kUnknownName,
+                         fmt::format("the step has no op \"{}\"", Printable(file.origin[op], 120)),
+                         PlaceOfOp(op.index(), file.graph.op(op).name) + ".of");
       }
     }
     step.origin.push_back(origin);
@@ -358,11 +357,11 @@ Result<DistributedStep> ReadAtenStep(std::string_view text, const Graph& origina
       shape[dimension] = piece.place.outer * piece.interval.length() * piece.place.inner;
     }
     if (shape != file.graph.tensor(id).shape) {
-      return MakeError(ErrorCode::kPlanMismatch,
-                       fmt::format("\"{}\" has other sizes than that part of \"{}\"",
-                                   Printable(file.graph.tensor(id).name, 80),
-                                   Printable(piece.input, 80)),
-                       place);
+      return MakeError(
+          ErrorCode::kPlanMismatch,
+          fmt::format("\"{}\" has other sizes than that part of \"{}\"",
+                      Printable(file.graph.tensor(id).name, 80), Printable(piece.input, 80)),
+          place);
     }
     step.inputs.push_back({of, id, piece.place, piece.interval});
   }

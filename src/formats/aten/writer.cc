@@ -159,11 +159,10 @@ class Writer {
     out += ",\"of\":{\"input\":";
     AppendJson(out, original_->tensor(piece.original).name);
     if (piece.place.dimension >= 0) {
-      fmt::format_to(
-          std::back_inserter(out),
-          R"(,"dimension":{},"outer":{},"size":{},"inner":{},"from":{},"to":{})",
-          piece.place.dimension, piece.place.outer, piece.place.size, piece.place.inner,
-          piece.interval.from, piece.interval.to);
+      fmt::format_to(std::back_inserter(out),
+                     R"(,"dimension":{},"outer":{},"size":{},"inner":{},"from":{},"to":{})",
+                     piece.place.dimension, piece.place.outer, piece.place.size, piece.place.inner,
+                     piece.interval.from, piece.interval.to);
     }
     out += '}';
   }

@@ -286,7 +286,8 @@ Result<CostTable::CollectiveCost> ReadCollectiveCost(const Json& object, const s
     const std::string here = fmt::format("{}.links[{}]", place, i);
     PW_ASSIGN(const std::string link_name, AsString((*links)[i], here));
     const LinkId link = cluster.FindLink(link_name);
-    if (!link.valid() || std::find(cost.links.begin(), cost.links.end(), link) != cost.links.end()) {
+    if (!link.valid() ||
+        std::find(cost.links.begin(), cost.links.end(), link) != cost.links.end()) {
       return MakeError(ErrorCode::kPlanMismatch,
                        fmt::format("\"{}\" is no link of the cluster, or stands there twice",
                                    Printable(link_name, 80)),
@@ -302,10 +303,10 @@ Status ReadCollectiveCosts(const Json& document, const Graph& graph, const Clust
   if (graph.collective_count() == 0) return Ok();
   PW_ASSIGN(const Json* list, GetArray(document, "collectives", ""));
   if (list->size() != graph.collective_count()) {
-    return MakeError(ErrorCode::kPlanMismatch,
-                     fmt::format("{} collectives, but the step has {}", list->size(),
-                                 graph.collective_count()),
-                     "collectives");
+    return MakeError(
+        ErrorCode::kPlanMismatch,
+        fmt::format("{} collectives, but the step has {}", list->size(), graph.collective_count()),
+        "collectives");
   }
   IdVector<CollectiveId, CostTable::CollectiveCost> collectives;
   for (const CollectiveId id : graph.collectives()) {

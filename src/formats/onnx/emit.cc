@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "formats/onnx/attributes.h"
 #include "formats/onnx/scope.h"
-#include "graph/graph_builder.h"
+#include "formats/onnx/settings.h"
 
 namespace placewright::onnx_import {
 namespace {
@@ -32,7 +32,7 @@ class Emitter {
     builder_.set_batch(input.batch);
   }
 
-  Result<Graph> Run() {
+  Result<GraphBuilder> Run() && {
     PW_RETURN_IF_ERROR(CheckNames());
     PW_RETURN_IF_ERROR(CheckShapes());
     FindReadNames();
@@ -45,7 +45,7 @@ class Emitter {
     std::vector<TensorId> outputs;
     for (const auto& output : graph_.output()) outputs.push_back(ids_.at(output.name()));
     builder_.SetOutputs(std::move(outputs));
-    return std::move(builder_).Build();
+    return std::move(builder_);
   }
 
  private:
@@ -251,6 +251,7 @@ class Emitter {
     spec.type = OpType(node);
     spec.module = ModulePath(node.name());
     spec.attributes = NamedAttributes(node);
+    AddSettings(node, input_.types, &spec.attributes);
     const Bytes input_bytes = AddInputs(node, &spec);
     const bool view = IsView(node, input_.types, input_.opset);
     bool assumed = false;
@@ -306,8 +307,13 @@ class Emitter {
 
 }  // namespace
 
-Result<Graph> EmitGraph(const EmitInput& input, OnnxReport* report) {
+Result<GraphBuilder> EmitBuilder(const EmitInput& input, OnnxReport* report) {
   return Emitter(input, report).Run();
+}
+
+Result<Graph> EmitGraph(const EmitInput& input, OnnxReport* report) {
+  PW_ASSIGN(GraphBuilder builder, EmitBuilder(input, report));
+  return std::move(builder).Build();
 }
 
 }  // namespace placewright::onnx_import

@@ -13,6 +13,7 @@
 #include "formats/onnx/shapes/types.h"
 #include "formats/onnx/sources.h"
 #include "graph/graph.h"
+#include "graph/graph_builder.h"
 
 namespace placewright::onnx_import {
 
@@ -28,6 +29,8 @@ struct EmitInput {
 // Errors: kGraphShape naming the first op, in order, with an output of unknown size; kUnknownName
 // (a tensor that nothing makes); kField (a name that is no UTF-8, a tensor of 2^60 bytes or more).
 Result<Graph> EmitGraph(const EmitInput& input, OnnxReport* report);
+// The same before anything is derived (graph/batch/proof.h compares such).
+Result<GraphBuilder> EmitBuilder(const EmitInput& input, OnnxReport* report);
 
 // By node index: the node's name, "#2", "#3" appended to later ones of the same name; "Conv_12"
 // (and the like) for nodes without a name.

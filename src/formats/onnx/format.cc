@@ -33,6 +33,7 @@ Status LoadOnnx(std::string_view bytes, const GraphInputOptions& options, Loaded
   onnx.batch = options.batch;
   onnx.dimensions = options.dimensions;
   onnx.assume_dimensions = options.assume_dimensions;
+  onnx.prove_batch = options.prove_batch;
   onnx.folder = std::filesystem::path(loaded->path).parent_path().string();
   if (onnx.folder.empty()) onnx.folder = ".";
   OnnxReport report;

@@ -4,7 +4,10 @@
 
 #include <exception>
 #include <new>
+#include <utility>
 
+#include "base/text.h"
+#include "formats/onnx/batch_proof.h"
 #include "formats/onnx/emit.h"
 #include "formats/onnx/import.h"
 #include "formats/onnx/scope.h"
@@ -68,10 +71,33 @@ Status CheckBatchOneMeaningful(const onnx::ModelProto& model, const std::vector<
                   fixed));
 }
 
+// The fixed batch in whose place another can be put; 0 where there is none.
+int64_t ReplaceableBatch(const onnx::ModelProto& model, OnnxOptions options) {
+  options.batch = kProbeBatch;
+  Result<Sources> sources = CollectSources(model, options.folder);
+  const bool applied = sources.ok() && ApplyDimensions(model, options, &sources.value()).ok();
+  return applied ? sources.value().replaced_batch : 0;
+}
+
+Result<Graph> ProveBatch(Graph graph, const onnx::ModelProto& model, const std::vector<int>& order,
+                         const OnnxOptions& options) {
+  return WithBatchProof(std::move(graph), [&](int64_t batch) -> Result<GraphBuilder> {
+    OnnxOptions other = options;
+    other.batch = batch;
+    PW_ASSIGN(const SizedModel sized, SizeModel(model, order, other));
+    OnnxReport report;
+    PW_ASSIGN(GraphBuilder builder, EmitBuilder(EmitInputOf(model, sized), &report));
+    if (report.assumed_shapes.empty()) return builder;
+    return MakeError(ErrorCode::kGraphShape, fmt::format("nothing states what {} gives",
+                                                         Printable(report.assumed_shapes[0])));
+  });
+}
+
 Result<Graph> ReadModel(std::string_view bytes, const OnnxOptions& options, OnnxReport* report) {
   PW_ASSIGN(const onnx::ModelProto model, ParseModel(bytes));
   PW_ASSIGN(const std::vector<int> order, SortNodes(model.graph()));
-  PW_ASSIGN(const SizedModel sized, SizeModel(model, order, options));
+  PW_ASSIGN(SizedModel sized, SizeModel(model, order, options));
+  if (options.prove_batch && sized.batch == 0) sized.batch = ReplaceableBatch(model, options);
   if (report != nullptr) {
     report->missing_files = sized.sources.missing_files;
     report->assumed_dimensions = sized.sources.assumed_dimensions;
@@ -81,6 +107,7 @@ Result<Graph> ReadModel(std::string_view bytes, const OnnxOptions& options, Onnx
     PW_RETURN_IF_ERROR(
         CheckBatchOneMeaningful(model, order, options, sized.sources.replaced_batch));
   }
+  if (options.prove_batch) return ProveBatch(std::move(graph), model, order, options);
   return graph;
 }
 

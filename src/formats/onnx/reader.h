@@ -7,6 +7,7 @@
 // ("layer1/conv1" for "/layer1/conv1/Conv"). Op::args has one item per ONNX input: a reference, or
 // null for an absent optional one. Tensors that sub-graphs capture follow as further inputs.
 // Reshape, Flatten, Squeeze, Unsqueeze, Identity and Dropout in inference mode are views.
+// Op::attributes are the node's, and some inputs of known values (settings.h).
 #ifndef PLACEWRIGHT_FORMATS_ONNX_READER_H_
 #define PLACEWRIGHT_FORMATS_ONNX_READER_H_
 
@@ -42,10 +43,14 @@ struct OnnxOptions {
   // ImportOnnx: the program carries the contents of all tensors that the file stores, external ones
   // among them, whatever their size.
   bool contents = false;
-  // Sizes of graph inputs by name, with or without "input:" before it, of tensors that are given for them: dimensions that are still open
-  // behind `dimensions` and `batch` get theirs. Of an input with another number of dimensions nothing is
-  // taken; nothing contradicts here.
+  // Sizes of graph inputs by name, with or without "input:" before it, of tensors that are given for
+  // them: dimensions that are still open behind `dimensions` and `batch` get theirs. Of an input with
+  // another number of dimensions nothing is taken; nothing contradicts here.
   std::map<std::string, std::vector<int64_t>> input_sizes;
+  // ReadOnnx: the graph says how its sizes follow the batch, as reading the model at further sizes proves
+  // (batch_proof.h); its batch is then stated if there is a fixed one that `batch` could replace. It takes
+  // as long as three to five readings.
+  bool prove_batch = false;
 };
 
 // What the reader could not know.

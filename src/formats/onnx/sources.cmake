@@ -22,10 +22,13 @@ set(ONNX_READER_SOURCES
   onnx/tensor_bytes.cc
   onnx/tensor_value.cc
   onnx/shapes/types.cc
-  onnx/wire.cc)
+  onnx/wire.cc
+  onnx/settings.cc
+  onnx/batch_proof.cc)
 set(ONNX_READER_TESTS
   onnx/damage_test.cc
   onnx/files_test.cc
   onnx/import_test.cc
   onnx/shapes/shapes_test.cc
-  onnx/structure_test.cc)
+  onnx/structure_test.cc
+  onnx/batch_proof_test.cc)

@@ -57,10 +57,10 @@ Result<LayoutOption> ReadOption(const Json& json, const std::string& place,
     if (text == ToString(option)) return option;
     words.emplace_back(ToString(option));
   }
-  return MakeError(ErrorCode::kField,
-                   fmt::format("there is no option \"{}\"{}", Printable(text, 60),
-                               DidYouMean(text, words)),
-                   place + ".option", fmt::format("The options are {}.", fmt::join(words, ", ")));
+  return MakeError(
+      ErrorCode::kField,
+      fmt::format("there is no option \"{}\"{}", Printable(text, 60), DidYouMean(text, words)),
+      place + ".option", fmt::format("The options are {}.", fmt::join(words, ", ")));
 }
 
 Result<LayoutSpec> ReadSpec(const Json& json, const std::string& place) {

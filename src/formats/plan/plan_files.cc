@@ -96,8 +96,7 @@ Status LoadPlanGraph(const std::string& plan_path, const PlanInputOptions& optio
 }
 
 // The compiled step of a distributed plan. Of the original nothing but the hash is looked at.
-Status LoadStep(const std::string& plan_path, const PlanInputOptions& options,
-                PlanInputs& inputs) {
+Status LoadStep(const std::string& plan_path, const PlanInputOptions& options, PlanInputs& inputs) {
   Plan& plan = inputs.plan;
   const std::string original = options.graph.value_or(OpenPath(plan.graph.path, plan_path));
   PW_ASSIGN(const std::string bytes, ReadFileRaw(original));

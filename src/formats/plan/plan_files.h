@@ -40,8 +40,8 @@ Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedul
                       const std::string& step = "");
 
 struct PlanInputs {
-  Plan plan;      // of a distributed one also with the placement of the step's ops
-  Json document;  // the plan file as it is, digest included
+  Plan plan;          // of a distributed one also with the placement of the step's ops
+  Json document;      // the plan file as it is, digest included
   LoadedGraph graph;  // of a distributed plan the compiled step
   LoadedCluster cluster;
   CostTable costs;

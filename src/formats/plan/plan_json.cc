@@ -309,11 +309,10 @@ Error WrongSchema(const std::string& schema) {
                                  Printable(schema, 80), kPlanSchema, kDistributedSchema),
                      "schema", "Update Placewright, or make the plan again with this version.");
   }
-  return MakeError(
-      ErrorCode::kField,
-      fmt::format("\"{}\" is neither the schema \"{}\" nor \"{}\"", Printable(schema, 80),
-                  kPlanSchema, kDistributedSchema),
-      "schema", "Give a plan that this version of the program reads.");
+  return MakeError(ErrorCode::kField,
+                   fmt::format("\"{}\" is neither the schema \"{}\" nor \"{}\"",
+                               Printable(schema, 80), kPlanSchema, kDistributedSchema),
+                   "schema", "Give a plan that this version of the program reads.");
 }
 
 Json CostStoreUseToJson(const CostStoreUse& use) {
@@ -512,8 +511,8 @@ Result<NamedPlacement> PlacementFromJson(const Json& document) {
     // A plan of another version may mean something else by the same words.
     if (name == kDistributedSchema) {
       return MakeError(ErrorCode::kField,
-                       "this plan splits or copies ops: it is no placement of whole ones", "layouts",
-                       "Give a plan made with --space placed.");
+                       "this plan splits or copies ops: it is no placement of whole ones",
+                       "layouts", "Give a plan made with --space placed.");
     }
     if (name.starts_with(kPlanFamily) && name != kPlanSchema) return WrongSchema(name);
     if (!nested && name.starts_with("placewright.")) {

@@ -36,7 +36,7 @@ Status CheckRoutesCovered(const Json& costs_document, const Schedule& schedule,
                           const Cluster& cluster);
 
 // Schedule file ("placewright.schedule/1"): ops in the graph's order with their devices, transfers
-// as the schedule lists them. Errors of reading: kField, kUnknownName, kPlanMismatch.
+// as the schedule lists them, collectives in the graph's order where it has any. Errors of reading: kField, kUnknownName, kPlanMismatch.
 struct ScheduleFile {
   Schedule schedule;
   Placement placement;

@@ -156,7 +156,7 @@ TEST(PlanJson, NamesThePlaceOfABadValue) {
     const auto plan = PlanFromJson(json);
     return plan.ok() ? std::string("accepted") : plan.error().place;
   };
-  EXPECT_EQ(place("/schema", "placewright.plan/2"), "schema");
+  EXPECT_EQ(place("/schema", "placewright.plan/3"), "schema");
   EXPECT_EQ(place("/order", "lifo"), "order");
   EXPECT_EQ(place("/step_time_ns", -1), "step_time_ns");
   EXPECT_EQ(place("/step_time_ns", 1.5), "step_time_ns");
@@ -264,6 +264,35 @@ TEST(ScheduleJson, RoundTripsAndRefusesWhatTheGraphDoesNotHave) {
   EXPECT_EQ(place("/transfers/0/length", nullptr), "transfers[0].length");
 }
 
+TEST(ScheduleJson, HasCollectivesWhereTheGraphHas) {
+  GraphBuilder builder("sums", "aten");
+  for (const char* name : {"a", "b"}) {
+    OpSpec op{.name = name, .type = "test.op"};
+    op.outputs = {{.name = name, .shape = {1}}};
+    ASSERT_TRUE(builder.AddOp(op).ok());
+  }
+  ASSERT_TRUE(builder.AddCollective("sum", {OpId(0), OpId(1)}).ok());
+  const Graph graph = std::move(builder).Build().Take();
+  const Cluster cluster = TwoDevices();
+  Schedule schedule;
+  schedule.ops.assign(2, {Nanos(4), Nanos(9)});
+  schedule.collectives.push_back({Nanos(3), Nanos(4), Nanos(9)});
+  Placement placement;
+  placement.push_back(DeviceId(0));
+  placement.push_back(DeviceId(1));
+  const Json json = ParseJson(FormatSchedule(schedule, graph, cluster, placement)).Take();
+  EXPECT_EQ(json["collectives"],
+            Json::parse(R"([{"name": "sum", "ready_ns": 3, "start_ns": 4, "end_ns": 9}])"));
+  const auto read = ScheduleFromJson(json, graph, cluster);
+  ASSERT_TRUE(read.ok()) << read.error().ToString();
+  EXPECT_EQ(read.value().schedule.collectives[CollectiveId(0)].start, Nanos(4));
+  Json changed = json;
+  changed["collectives"][0]["name"] = "other";
+  EXPECT_EQ(ScheduleFromJson(changed, graph, cluster).error().place, "collectives[0].name");
+  changed["collectives"] = Json::array();
+  EXPECT_EQ(ScheduleFromJson(changed, graph, cluster).error().place, "collectives");
+}
+
 TEST(FormatDocument, GivesLongAndNestedMembersALineEach) {
   const Json json = Json::parse(R"({"a": 1, "b": [1, 2], "c": [{"d": 1}, {"d": 2}], "e": {}})");
   EXPECT_EQ(FormatDocument(json),
@@ -291,16 +320,16 @@ TEST(PlanJson, SpacesAreWrittenAndOlderPlansArePlaced) {
 
 TEST(PlanJson, ANewerSchemaIsNamed) {
   Json json = PlanToJson(SamplePlan());
-  json["schema"] = "placewright.plan/2";
+  json["schema"] = "placewright.plan/3";
   for (const Error& error : {PlanFromJson(json).error(), PlacementFromJson(json).error()}) {
-    EXPECT_NE(error.message.find("placewright.plan/2"), std::string::npos);
+    EXPECT_NE(error.message.find("placewright.plan/3"), std::string::npos);
     EXPECT_NE(error.message.find("newer Placewright"), std::string::npos);
   }
   // Even where it has no placement as this version knows it; an unknown older one is not newer.
   json.erase("placement");
   EXPECT_THAT(PlacementFromJson(json).error().message, HasSubstr("newer Placewright"));
   json["schema"] = "placewright.plan/0";
-  EXPECT_THAT(PlanFromJson(json).error().message, HasSubstr("is not the schema"));
+  EXPECT_THAT(PlanFromJson(json).error().message, HasSubstr("is neither the schema"));
 }
 
 }  // namespace

@@ -70,24 +70,24 @@ Result<TransferSpan> ReadTransfer(const Json& object, const std::string& place, 
   return span;
 }
 
-Status ReadCollectiveSpans(const Json& document, const Graph& graph, Schedule& schedule) {
-  if (graph.collective_count() == 0) return Ok();
-  PW_ASSIGN(const Json* list, GetArray(document, "collectives", ""));
-  if (list->size() != graph.collective_count()) {
+// In the graph's order, as ops.
+Status ReadCollectives(const Json& document, const Graph& graph, Schedule& schedule) {
+  PW_ASSIGN(const Json* collectives, GetArray(document, "collectives", ""));
+  if (collectives->size() != graph.collective_count()) {
     return MakeError(ErrorCode::kPlanMismatch,
-                     fmt::format("{} collectives, but the step has {}", list->size(),
+                     fmt::format("{} collectives, but the graph has {}", collectives->size(),
                                  graph.collective_count()),
                      "collectives");
   }
   for (const CollectiveId id : graph.collectives()) {
-    const Json& object = (*list)[id.index()];
+    const Json& object = (*collectives)[id.index()];
     const std::string place = fmt::format("collectives[{}]", id.value());
     PW_ASSIGN(const std::string name, GetString(object, "name", place));
     if (name != graph.collective(id).name) {
       return MakeError(ErrorCode::kPlanMismatch,
-                       fmt::format("\"{}\" stands where the step has the collective \"{}\"",
+                       fmt::format("\"{}\" stands where the graph has the collective \"{}\"",
                                    Printable(name, 80), Printable(graph.collective(id).name, 80)),
-                       place + ".name");
+                       fmt::format("{}.name", place));
     }
     CollectiveSpan span;
     PW_ASSIGN(span.ready, GetNanos(object, "ready_ns", place));
@@ -130,17 +130,16 @@ std::string FormatSchedule(const Schedule& schedule, const Graph& graph, const C
                    span.ready.count, span.start.count, span.end.count);
   }
   text.EndList();
-  if (graph.collective_count() > 0) {
-    text.StartList("collectives");
-    for (const CollectiveId id : graph.collectives()) {
-      const CollectiveSpan& span = schedule.collectives[id];
-      fmt::format_to(std::back_inserter(text.StartElement()),
-                     R"({{"name":{},"ready_ns":{},"start_ns":{},"end_ns":{}}})",
-                     text_of(graph.collective(id).name), span.ready.count, span.start.count,
-                     span.end.count);
-    }
-    text.EndList();
+  if (graph.collective_count() == 0) return std::move(text).Finish();
+  text.StartList("collectives");
+  for (const CollectiveId id : graph.collectives()) {
+    const CollectiveSpan& span = schedule.collectives[id];
+    fmt::format_to(std::back_inserter(text.StartElement()),
+                   R"({{"name":{},"ready_ns":{},"start_ns":{},"end_ns":{}}})",
+                   text_of(graph.collective(id).name), span.ready.count, span.start.count,
+                   span.end.count);
   }
+  text.EndList();
   return std::move(text).Finish();
 }
 
@@ -176,7 +175,9 @@ Result<ScheduleFile> ScheduleFromJson(const Json& document, const Graph& graph,
     PW_ASSIGN(const TransferSpan span, ReadTransfer(object, place, graph, cluster));
     file.schedule.transfers.push_back(span);
   }
-  PW_RETURN_IF_ERROR(ReadCollectiveSpans(document, graph, file.schedule));
+  if (graph.collective_count() > 0) {
+    PW_RETURN_IF_ERROR(ReadCollectives(document, graph, file.schedule));
+  }
   return file;
 }
 

@@ -180,8 +180,12 @@ class Attribution {
 
 void AttributeModules(GraphData& graph, StatedModules stated,
                       const IdVector<OpId, StorageId>& served) {
-  Attribution attribution(graph, stated, served);
-  const IdVector<OpId, std::string_view>& paths = attribution.Run();
+  IdVector<OpId, std::string_view> paths;
+  if (std::all_of(stated.begin(), stated.end(), [](const auto& one) { return one.has_value(); })) {
+    for (const std::optional<std::string>& one : stated) paths.push_back(*one);
+  } else {
+    paths = Attribution(graph, stated, served).Run();
+  }
   std::unordered_map<std::string_view, ModuleId> ids;  // looked up, never iterated
   graph.modules.push_back("");
   ids.emplace("", ModuleId(0));

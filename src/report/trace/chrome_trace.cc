@@ -42,6 +42,7 @@ class Writer {
         Quoted(graph_.name()), Quoted(cluster_.name()))));
     PW_RETURN_IF_ERROR(NameTracks());
     PW_RETURN_IF_ERROR(WriteOps());
+    PW_RETURN_IF_ERROR(WriteCollectives());
     for (size_t i = 0; i < in_.schedule.transfers.size(); ++i) {
       PW_RETURN_IF_ERROR(WriteTransfer(in_.schedule.transfers[i], i + 1));
     }
@@ -114,6 +115,7 @@ class Writer {
 
   Status WriteOps() {
     for (OpId id : p_.op_of) {
+      if (graph_.collective_of(id).valid()) continue;
       const Op& op = graph_.op(id);
       const OpSpan& span = in_.schedule.ops[id];
       Bytes made;
@@ -125,6 +127,26 @@ class Writer {
               Slice(op.name, ToString(op.phase), span.start, span.end,
                     fmt::format("\"type\": {}, \"module\": {}, \"bytes\": {}", Quoted(op.type),
                                 Quoted(graph_.module_path(op.module)), made.count))));
+    }
+    return Ok();
+  }
+
+  // On every device that takes part, beside its ops: several may be under way at one time.
+  Status WriteCollectives() {
+    for (const CollectiveId id : graph_.collectives()) {
+      const CollectiveSpan& span = in_.schedule.collectives[id];
+      const auto event = [&](char step, Nanos time) {
+        return fmt::format(
+            "\"ph\": \"{}\", \"name\": {}, \"cat\": \"collective\", \"ts\": {}, \"id2\": "
+            "{{\"local\": {}}}, \"args\": {{\"ready\": {}}}",
+            step, Quoted(graph_.collective(id).name), Micros(time), id.value() + 1,
+            Micros(span.ready));
+      };
+      for (const OpId member : graph_.collective(id).members) {
+        const Track track = TrackOf(in_.placement[member]);
+        PW_RETURN_IF_ERROR(Put(track, event('b', span.start)));
+        PW_RETURN_IF_ERROR(Put(track, event('e', span.end)));
+      }
     }
     return Ok();
   }
@@ -143,7 +165,8 @@ class Writer {
     if (links.empty()) return Ok();
     const std::optional<ExecOpId> consumer = FirstReader(span);
     if (!consumer) return Ok();
-    const ExecOpId producer = p_.version_writer[p_.VersionOf(span.storage, span.version)];
+    ExecOpId producer = p_.version_writer[p_.VersionOf(span.storage, span.version)];
+    if (producer.valid() && p_.CollectiveOf(producer).valid()) producer = ExecOpId();
     if (producer.valid()) {
       const OpSpan& made = SpanOf(producer);
       PW_RETURN_IF_ERROR(PutFlow(TrackOf(span.from), 's', LastInstant(made), flow));
@@ -166,7 +189,7 @@ class Writer {
   // At its end the next op may have begun.
   static Nanos LastInstant(const OpSpan& span) { return std::max(span.start, span.end - Nanos(1)); }
 
-  // The op on the destination that reads the bytes first.
+  // The op on the destination that reads the bytes first; members of collectives have no slice.
   std::optional<ExecOpId> FirstReader(const TransferSpan& span) const {
     std::optional<ExecOpId> first;
     for (SliceId slice : p_.version_slices[p_.VersionOf(span.storage, span.version)]) {
@@ -175,7 +198,7 @@ class Writer {
         continue;
       }
       for (ExecOpId exec : p_.slice_readers[slice]) {
-        if (in_.placement[p_.op_of[exec]] != span.to) continue;
+        if (in_.placement[p_.op_of[exec]] != span.to || p_.CollectiveOf(exec).valid()) continue;
         if (!first || SpanOf(exec).start < SpanOf(*first).start) first = exec;
       }
     }

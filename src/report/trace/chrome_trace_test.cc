@@ -7,6 +7,7 @@
 #include <set>
 
 #include "report/two_devices_fixture.h"
+#include "sim/tiny_step.h"
 
 namespace placewright {
 namespace {
@@ -91,6 +92,45 @@ TEST_F(ChromeTrace, FlowsLeadFromTheMakerThroughTheTransferToTheReader) {
   using Steps = std::vector<std::pair<std::string, std::string>>;
   EXPECT_EQ(flows, (std::map<int, Steps>{{1, {{"s", "a"}, {"t", "transfer"}, {"f", "b"}}},
                                          {2, {{"s", "b"}, {"t", "transfer"}, {"f", "c"}}}}));
+}
+
+// a [0, 10) on d0 and b [0, 30) on d1 are summed [30, 50); c reads the sum on d0.
+TEST(ChromeTraceOfCollectives, TheyStandBesideTheOpsOfTheirDevices) {
+  TinyStep step(2);
+  step.ConnectAll();
+  const TensorId a = step.Op("a", 0, 10, {}, {8})[0], b = step.Op("b", 1, 30, {}, {8})[0];
+  const TensorId sum = step.Op("sum0", 0, 0, {a}, {8})[0];
+  (void)step.Op("sum1", 1, 0, {b}, {8});
+  (void)step.Op("c", 0, 5, {sum}, {8});
+  step.Collective("sum", {OpId(2), OpId(3)}, {0, 1}, 20);
+  const TinyProblem problem = step.Build();
+  Simulator simulator(problem.sim_graph);
+  const SimResult& result = simulator.Run(problem.placement, {SchedulingPolicy::kFifo, true});
+  ASSERT_TRUE(result.schedule);
+  const std::vector<MemoryCurve> memory =
+      MemoryCurves(problem.sim_graph, problem.placement, *result.schedule);
+  std::string text;
+  const Status status = WriteChromeTrace({problem.graph, problem.cluster, problem.sim_graph,
+                                          problem.placement, *result.schedule, memory},
+                                         [&](std::string_view piece) {
+                                           text += piece;
+                                           return Ok();
+                                         });
+  ASSERT_TRUE(status.ok());
+  std::vector<std::string> slices, collectives;
+  const Json trace = Json::parse(text);
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["ph"] == "X") slices.push_back(event["name"]);
+    if (event.value("cat", "") == "collective") {
+      collectives.push_back(event["ph"].get<std::string>() + event["pid"].dump() + " at " +
+                            event["ts"].dump());
+      EXPECT_EQ(event["name"], "sum");
+      EXPECT_EQ(event["args"]["ready"], 0.030);
+    }
+  }
+  EXPECT_EQ(slices, (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(collectives,
+            (std::vector<std::string>{"b1 at 0.03", "e1 at 0.05", "b2 at 0.03", "e2 at 0.05"}));
 }
 
 // d0: w (1,024 of 1,000 B) always; x (4,096) from the start of a to the end of its transfer;

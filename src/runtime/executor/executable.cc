@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "runtime/executor/collective_specs.h"
 
 namespace placewright {
 namespace {
@@ -42,6 +43,7 @@ class Maker {
       }
       AddTask(op);
     }
+    PW_RETURN_IF_ERROR(AddCollectives());
     std::vector<TensorId> outputs(graph_.outputs().begin(), graph_.outputs().end());
     outputs.insert(outputs.end(), keep.begin(), keep.end());
     for (const TensorId output : outputs) {
@@ -252,6 +254,18 @@ class Maker {
     }
   }
 
+  Status AddCollectives() {
+    for (const CollectiveId id : graph_.collectives()) {
+      PW_ASSIGN(CollectiveSpec spec, SpecOf(graph_, placement_, id));
+      made_.collectives.push_back({std::move(spec), {}});
+      for (const OpId member : graph_.collective(id).members) {
+        made_.collectives[id].members.push_back(task_of_[member]);
+        made_.tasks[task_of_[member]].collective = id;
+      }
+    }
+    return Ok();
+  }
+
   void AddSequence(const std::vector<OpId>& sequence) {
     for (size_t i = 1; i < sequence.size(); ++i) {
       const TaskId id = task_of_[sequence[i]], before = task_of_[sequence[i - 1]];
@@ -268,16 +282,28 @@ class Maker {
     IdVector<CopyId, int32_t> copy_waits;
     for (const Executable::Task& task : made_.tasks) waits.push_back(task.waits);
     for (const Executable::Copy& copy : made_.copies) copy_waits.push_back(copy.waits);
+    IdVector<CollectiveId, size_t> missing;
+    for (const Executable::Collective& one : made_.collectives)
+      missing.push_back(one.members.size());
     std::vector<TaskId> ended;
+    const auto may_run = [&](TaskId task) {
+      const CollectiveId collective = made_.tasks[task].collective;
+      if (!collective.valid()) {
+        ended.push_back(task);
+      } else if (--missing[collective] == 0) {
+        const std::vector<TaskId>& members = made_.collectives[collective].members;
+        ended.insert(ended.end(), members.begin(), members.end());
+      }
+    };
     const auto one_less = [&](TaskId task) {
-      if (--waits[task] == 0) ended.push_back(task);
+      if (--waits[task] == 0) may_run(task);
     };
     const auto arrive = [&](CopyId copy) {
       for (const TaskId reader : made_.copies[copy].readers) one_less(reader);
       for (const TaskId writer : made_.copies[copy].writers) one_less(writer);
     };
     for (const TaskId task : IdRange<TaskId>(waits.size())) {
-      if (waits[task] == 0) ended.push_back(task);
+      if (waits[task] == 0) may_run(task);
     }
     for (const CopyId copy : IdRange<CopyId>(copy_waits.size())) {
       if (copy_waits[copy] == 0) arrive(copy);

@@ -5,6 +5,8 @@
 // device; a write in place for the old version's readers beside it and for its transfers; every slice
 // crosses to a device once. Beyond them, ops that draw random numbers wait for one another in the
 // graph's order, so that they draw what one device would; views are made as soon as what they view is there.
+// A member of a collective is a task that is not called: its tensor is handed over when it may run, and it
+// ends, with the other members, when the collective has.
 #ifndef PLACEWRIGHT_RUNTIME_EXECUTOR_EXECUTABLE_H_
 #define PLACEWRIGHT_RUNTIME_EXECUTOR_EXECUTABLE_H_
 
@@ -16,6 +18,7 @@
 #include "graph/graph.h"
 #include "plan/placement.h"
 #include "plan/sequence.h"
+#include "runtime/transport/collective_spec.h"
 
 namespace placewright {
 
@@ -44,6 +47,11 @@ struct Executable {
     std::vector<TaskId> elsewhere;  // tasks of other devices
     std::vector<CopyId> copies;     // that wait for it
     int32_t waits = 0;              // tasks and copies that it waits for
+    CollectiveId collective;        // whose member it is: it reads one cell and makes one; or none
+  };
+  struct Collective {
+    CollectiveSpec spec;          // ranks are devices
+    std::vector<TaskId> members;  // in its order
   };
   struct Copy {
     DeviceId from, to;
@@ -72,6 +80,7 @@ struct Executable {
 
   IdVector<TaskId, Task> tasks;
   IdVector<CopyId, Copy> copies;
+  IdVector<CollectiveId, Collective> collectives;  // the graph's
   IdVector<DeviceId, OnDevice> devices;
   std::vector<Input> inputs;    // of the graph, by tensor
   std::vector<CellId> outputs;  // by Graph::outputs, and others that are to be kept
@@ -84,8 +93,8 @@ struct Executable {
 
 // `random` [op]: whether it draws random numbers. `keep`: tensors, beyond the graph's outputs. Views that
 // `placement` leaves open follow their storage. With `sequences` an op also waits for the one before it in
-// its device's list. Errors: kField (not an ordinary graph: an op without a device), kPlanInvalid (the
-// sequences make ops wait for one another).
+// its device's list; members of collectives are in none. Errors: kField (not an ordinary graph: an op without
+// a device; those of SpecOf), kPlanInvalid (the sequences make ops wait for one another).
 Result<Executable> MakeExecutable(const Graph& graph, const Placement& placement, size_t devices,
                                   const IdVector<OpId, bool>& random,
                                   const std::vector<TensorId>& keep = {},

@@ -13,10 +13,12 @@
 #include "aten/failure.h"
 #include "base/text.h"
 #include "runtime/device/copy_slice.h"
+#include "runtime/executor/collectives.h"
 #include "runtime/executor/copy_lanes.h"
 #include "runtime/executor/team.h"
 #include "runtime/executor/worker.h"
 #include "runtime/ops/part_ops.h"
+#include "runtime/ops/random_ops.h"
 
 namespace placewright {
 namespace {
@@ -34,12 +36,14 @@ class Executor::Run {
                  std::vector<std::unique_ptr<RuntimeDevice>> devices,
                  const ExecutorOptions& options) {
     RegisterPartOps();
+    RegisterRandomOps();
     step_.graph = &graph;
     step_.policy = options.policy;
     step_.measures_workspace = options.measure_workspace;
     step_.calls = IdVector<OpId, std::optional<BoxedCall>>(graph.op_count());
     IdVector<OpId, bool> random(graph.op_count(), false);
     for (const OpId op : graph.ops()) {
+      if (graph.collective_of(op).valid()) continue;  // carried out by no operator
       PW_ASSIGN(BoxedCall call, BoxedCall::Create(graph.op(op)));
       random[op] = call.draws_random();
       if (placement[op].valid() && placement[op].index() < devices.size()) {
@@ -59,6 +63,14 @@ class Executor::Run {
     step_.cells.resize(step_.executable.uses.size());
     step_.task_spans = IdVector<TaskId, TaskSpan>(step_.executable.tasks.size());
     step_.copy_spans = IdVector<CopyId, CopySpan>(step_.executable.copies.size());
+    step_.collective_spans =
+        IdVector<CollectiveId, CollectiveTimes>(step_.executable.collectives.size());
+    if (!step_.executable.collectives.empty()) {
+      collectives_ = std::make_unique<Collectives>(step_);
+      step_.enter = [this](TaskId member, at::Tensor tensor) {
+        collectives_->Enter(member, std::move(tensor));
+      };
+    }
     inputs_ = IdVector<TensorId, const Executable::Input*>(graph.tensor_count(), nullptr);
     for (const Executable::Input& input : step_.executable.inputs) inputs_[input.tensor] = &input;
     lanes_ = std::make_unique<CopyLanes>(step_);
@@ -122,6 +134,7 @@ class Executor::Run {
       if (at::get_num_threads() != threads) at::set_num_threads(threads);
     }
     lanes_->Drain();
+    if (collectives_ != nullptr) collectives_->EndStep();
     for (const auto& mailbox : step_.mailboxes) mailbox->Take(/*wait=*/false);
     std::optional<Error> failure = step_.TakeFailure();
     if (!failure) return Ok();
@@ -156,6 +169,9 @@ class Executor::Run {
       const Executable::Copy& copy = step_.executable.copies[id];
       schedule.transfers.push_back({copy.storage, copy.version, copy.offset, copy.length, copy.from,
                                     copy.to, at(span.ready), at(span.start), at(span.end)});
+    }
+    for (const CollectiveTimes& times : step_.collective_spans) {
+      schedule.collectives.push_back({at(times.ready), at(times.start), at(times.end)});
     }
     std::sort(schedule.transfers.begin(), schedule.transfers.end(),
               [](const TransferSpan& a, const TransferSpan& b) {
@@ -197,6 +213,7 @@ class Executor::Run {
   SharedStep step_;
   IdVector<TensorId, const Executable::Input*> inputs_;
   std::unique_ptr<CopyLanes> lanes_;
+  std::unique_ptr<Collectives> collectives_;  // none without collectives
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Team> team_;
   bool views_made_ = false;

@@ -1,5 +1,5 @@
 // Executes a placed step: one worker thread for each device, which calls its ops as they become ready,
-// and copies between devices beside them.
+// and copies and collectives between devices beside them.
 #ifndef PLACEWRIGHT_RUNTIME_EXECUTOR_EXECUTOR_H_
 #define PLACEWRIGHT_RUNTIME_EXECUTOR_EXECUTOR_H_
 
@@ -54,7 +54,8 @@ class Executor {
 
   const RuntimeDevice& device(DeviceId id) const;
   // Of the last step, in nanoseconds from its begin, by this machine's clock: ops with the views
-  // behind them and what left memory with them, transfers with their allocation.
+  // behind them and what left memory with them, transfers with their allocation. Members of a collective
+  // run while it does; it is ready when the last of them is.
   Schedule LastSchedule() const;
   // Of each op: bytes in use while it was called in the last step, beyond those before and after. 0
   // without ExecutorOptions::measure_workspace.

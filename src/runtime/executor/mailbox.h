@@ -16,10 +16,11 @@ namespace placewright {
 
 struct Message {
   enum class Kind : uint8_t {
-    kCopied,  // `copy` has come, as `tensors`
-    kRead,    // the bytes of `copy` have been read at its source
-    kEnded,   // a task elsewhere, for which `task` waits
-    kFailed   // the step has
+    kCopied,     // `copy` has come, as `tensors`
+    kRead,       // the bytes of `copy` have been read at its source
+    kEnded,      // a task elsewhere, for which `task` waits
+    kCollected,  // the collective of `task` has ended; `tensors` is what the task makes
+    kFailed      // the step has
   };
   Kind kind = Kind::kEnded;
   CopyId copy;

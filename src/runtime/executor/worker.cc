@@ -45,7 +45,6 @@ void Worker::Step() {
   left_ = own_.tasks;
 
   ready_.Clear();
-  for (const TaskId task : own_.first) ready_.Push(task);
   for (const CopyId copy : own_.copies) StartCopy(copy);
   const Status ended = CatchAllFailures([&] {
     if (device_.asynchronous()) {
@@ -65,9 +64,12 @@ void Worker::Fail(Error error, std::string place) {
 }
 
 void Worker::Serve() {
+  for (const TaskId task : own_.first) MayRun(task);
   while (left_ > 0 && !step_.failed()) {
-    if (mailbox_.any()) Read(mailbox_.Take(/*wait=*/false));
-    if (ready_.empty()) {
+    // What comes may be the end of the last task: of a member.
+    if (mailbox_.any()) {
+      Read(mailbox_.Take(/*wait=*/false));
+    } else if (ready_.empty()) {
       Read(mailbox_.Take(/*wait=*/true));
     } else {
       Begin(ready_.Pop());
@@ -80,6 +82,12 @@ void Worker::Read(std::vector<Message> messages) {
     if (message.kind == Message::Kind::kFailed) return;
     if (message.kind == Message::Kind::kEnded) {
       OneLess(message.task);
+      continue;
+    }
+    if (message.kind == Message::Kind::kCollected) {
+      const Executable::Call::Output& output = executable_.tasks[message.task].call.outputs.front();
+      step_.cells[output.cell.index()] = std::move(message.tensors.front());
+      Begin(message.task);
       continue;
     }
     const Executable::Copy& copy = executable_.copies[message.copy];
@@ -95,7 +103,18 @@ void Worker::Read(std::vector<Message> messages) {
 }
 
 void Worker::OneLess(TaskId task) {
-  if (--waits_[task] == 0) ready_.Push(task);
+  if (--waits_[task] == 0) MayRun(task);
+}
+
+// A member waits for the others in no queue: its tensor does, elsewhere.
+void Worker::MayRun(TaskId task) {
+  if (!executable_.tasks[task].collective.valid()) {
+    ready_.Push(task);
+  } else if (device_.asynchronous()) {
+    device_.Submit([this, task] { Enter(task); });
+  } else {
+    Enter(task);
+  }
 }
 
 void Worker::Begin(TaskId task) {
@@ -118,29 +137,40 @@ void Worker::Call(const Executable::Call& call) {
   results_.clear();
 }
 
+void Worker::CallViews(const Executable::Task& task, OpId& running) {
+  for (const Executable::Call& view : task.views) {
+    running = view.op;
+    Call(view);
+  }
+  running = task.call.op;
+  for (const CellId cell : task.unread) step_.cells[cell.index()].reset();
+}
+
+void Worker::CallTask(TaskId id, OpId& running) {
+  const Executable::Task& task = executable_.tasks[id];
+  TaskSpan& span = step_.task_spans[id];
+  device_.Stamp(span.start);
+  if (step_.measures_workspace) device_.memory().Mark();
+  Call(task.call);
+  if (step_.measures_workspace) span.workspace = device_.memory().AboveUsed();
+  CallViews(task, running);
+  for (const CellId cell : task.reads) UsedOnce(cell);
+  // Before others learn of it: what waits for it begins later, by this clock, too.
+  if (!task.copies.empty() || !task.elsewhere.empty()) device_.Finish();
+  device_.Stamp(span.end);
+}
+
 void Worker::Execute(TaskId id) {
   if (step_.failed()) return;
   const Executable::Task& task = executable_.tasks[id];
   OpId running = task.call.op;
-  TaskSpan& span = step_.task_spans[id];
   const Status status = CatchAllFailures([&] {
-    device_.Stamp(span.start);
-    if (step_.measures_workspace) device_.memory().Mark();
-    {
-      const at::AutoDispatchBelowADInplaceOrView below_autograd;
-      Call(task.call);
-      if (step_.measures_workspace) span.workspace = device_.memory().AboveUsed();
-      for (const Executable::Call& view : task.views) {
-        running = view.op;
-        Call(view);
-      }
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    if (task.collective.valid()) {
+      CallViews(task, running);  // of what its collective has made
+    } else {
+      CallTask(id, running);
     }
-    running = task.call.op;
-    for (const CellId cell : task.unread) step_.cells[cell.index()].reset();
-    for (const CellId cell : task.reads) UsedOnce(cell);
-    // Before others learn of it: what waits for it begins later, by this clock, too.
-    if (!task.copies.empty() || !task.elsewhere.empty()) device_.Finish();
-    device_.Stamp(span.end);
   });
   if (!status.ok()) {
     results_.clear();
@@ -152,6 +182,22 @@ void Worker::Execute(TaskId id) {
   }
   for (const TaskId next : task.elsewhere) {
     step_.mailboxes[executable_.tasks[next].device]->Put({Message::Kind::kEnded, {}, next, {}});
+  }
+}
+
+// Hands its tensor over: what goes on behind it on this device does not wait for the other members.
+void Worker::Enter(TaskId member) {
+  if (step_.failed()) return;
+  const Executable::Task& task = executable_.tasks[member];
+  const Status status = CatchAllFailures([&] {
+    device_.CheckHolds(step_.cells, task.call.inputs);
+    at::Tensor tensor = step_.cells[static_cast<size_t>(task.call.inputs.front())];
+    for (const CellId cell : task.reads) UsedOnce(cell);
+    device_.Finish();
+    step_.enter(member, std::move(tensor));
+  });
+  if (!status.ok()) {
+    Fail(status.error(), "op " + Printable(step_.graph->op(task.call.op).name, 80));
   }
 }
 

@@ -23,13 +23,17 @@
 
 namespace placewright {
 
-// When a task ran: its call, its views, and what left memory with it.
+// When a task ran: its call, its views, and what left memory with it; of a member, its collective.
 struct TaskSpan {
   Clock::time_point start, end;
   int64_t workspace = 0;  // bytes beyond what lay there before and after its call
 };
 struct CopySpan {
   Clock::time_point ready, start, end;  // ready: its source is there
+};
+
+struct CollectiveTimes {
+  Clock::time_point ready, start, end;  // ready: its last member is
 };
 
 // What the workers of one execution share.
@@ -44,11 +48,14 @@ struct SharedStep {
   Clock::time_point begin;
   IdVector<TaskId, TaskSpan> task_spans;
   IdVector<CopyId, CopySpan> copy_spans;
+  IdVector<CollectiveId, CollectiveTimes> collective_spans;
   bool measures_workspace = false;
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
   IdVector<TaskId, int64_t> paths;
   // Copies `tensors`, which are of one slice, and writes to the mailboxes of the copy's two devices.
   std::function<void(CopyId copy, std::vector<at::Tensor> tensors)> copy;
+  // Takes `tensor` to the collective of `member`, and writes to the mailbox of its device.
+  std::function<void(TaskId member, at::Tensor tensor)> enter;
 
   // The first failure ends the step on all devices. From any thread.
   void Fail(Error error);
@@ -70,8 +77,12 @@ class Worker {
  private:
   void Serve();
   void Read(std::vector<Message> messages);
+  void MayRun(TaskId task);
   void Begin(TaskId task);  // and what waits for it on this device is one less to wait for
   void Execute(TaskId task);
+  void Enter(TaskId member);
+  void CallTask(TaskId task, OpId& running);  // running: what an error is of
+  void CallViews(const Executable::Task& task, OpId& running);
   void Call(const Executable::Call& call);
   void Fail(Error error, std::string place);
 

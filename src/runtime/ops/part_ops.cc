@@ -46,6 +46,18 @@ at::Tensor AddN(at::TensorList parts) {
   return sum;
 }
 
+at::Tensor Pack(at::TensorList parts) {
+  std::vector<at::Tensor> flat;
+  for (const at::Tensor& part : parts) flat.push_back(part.reshape({-1}));
+  return at::cat(flat);
+}
+
+at::Tensor Unpack(const at::Tensor& buffer, int64_t begin, at::IntArrayRef shape) {
+  int64_t length = 1;
+  for (const int64_t size : shape) length *= size;
+  return buffer.narrow(0, begin, length).view(shape);
+}
+
 }  // namespace
 
 void RegisterPartOps() {
@@ -56,12 +68,16 @@ void RegisterPartOps() {
         "split(Tensor x, int dimension, int outer, int size, int begin, int end) -> Tensor");
     library->def("concat(Tensor[] parts, int dimension, int outer) -> Tensor");
     library->def("add_n(Tensor[] parts) -> Tensor");
+    library->def("pack(Tensor[] parts) -> Tensor");
+    library->def("unpack(Tensor(a) buffer, int begin, int[] shape) -> Tensor(a)");
     auto* const kernels =
         new torch::Library(torch::Library::IMPL, "placewright",
                            c10::DispatchKey::CompositeExplicitAutograd, __FILE__, __LINE__);
     kernels->impl("split", Split);
     kernels->impl("concat", Concat);
     kernels->impl("add_n", AddN);
+    kernels->impl("pack", Pack);
+    kernels->impl("unpack", Unpack);
     return library;
   }();
   (void)registered;

@@ -5,6 +5,8 @@
 //                                               outer * size * inner
 //   concat(parts, dimension, outer)             the inverse, of parts that follow one another
 //   add_n(parts)                                their sum, from the first on
+//   pack(parts)                                 their elements behind one another, in one dimension
+//   unpack(buffer, from, shape)                 a view of elements of it, from there on
 #ifndef PLACEWRIGHT_RUNTIME_OPS_PART_OPS_H_
 #define PLACEWRIGHT_RUNTIME_OPS_PART_OPS_H_
 

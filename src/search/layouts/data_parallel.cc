@@ -33,7 +33,8 @@ DeviceTimes TimesOf(const LayoutProblem& problem) {
   times.split = times.whole = times.whole_forward_backward = IdVector<DeviceId, double>(devices, 0);
   times.usable = IdVector<DeviceId, bool>(devices, true);
   for (const OpId op : problem.graph.ops()) {
-    const bool splits = problem.axes.SplitBy(op, problem.axes.batch()).valid();
+    const bool splits =
+        problem.axes.batch().valid() && problem.axes.SplitBy(op, problem.axes.batch()).valid();
     const bool update = problem.graph.op(op).phase == Phase::kOptimizer;
     for (const DeviceId device : problem.cluster.devices()) {
       if (!problem.costs.Supports(op, device)) {
@@ -109,10 +110,10 @@ class DataParallel {
   }
 
  private:
-  int64_t batch() const { return problem_.axes.axis(problem_.axes.batch()).size; }
+  int64_t batch() const { return problem_.axes.samples(); }
 
   Status CheckBatch() const {
-    if (problem_.axes.batch().valid()) return Ok();
+    if (batch() > 0) return Ok();
     const BatchScaling* const scaling = problem_.graph.batch_scaling();
     return MakeError(ErrorCode::kBatchScaling,
                      scaling != nullptr && !scaling->reason.empty()
@@ -133,9 +134,8 @@ class DataParallel {
   }
 
   void FastestFirst(std::vector<DeviceId>& devices) const {
-    std::stable_sort(devices.begin(), devices.end(), [&](DeviceId a, DeviceId b) {
-      return times_.Total(a) < times_.Total(b);
-    });
+    std::stable_sort(devices.begin(), devices.end(),
+                     [&](DeviceId a, DeviceId b) { return times_.Total(a) < times_.Total(b); });
   }
 
   // `devices` ascending. No more of them than samples.
@@ -158,12 +158,11 @@ class DataParallel {
     candidate.shares = SharesInProportion(batch(), weights);
     for (size_t i = 0; i < candidate.devices.size(); ++i) {
       const DeviceId device = candidate.devices[i];
-      const double share =
-          static_cast<double>(candidate.shares[i]) / static_cast<double>(batch());
-      candidate.at_least = std::max(
-          candidate.at_least,
-          times_.split[device] * share +
-              (servers ? times_.whole_forward_backward[device] : times_.whole[device]));
+      const double share = static_cast<double>(candidate.shares[i]) / static_cast<double>(batch());
+      candidate.at_least =
+          std::max(candidate.at_least,
+                   times_.split[device] * share +
+                       (servers ? times_.whole_forward_backward[device] : times_.whole[device]));
     }
     return candidate;
   }
@@ -258,7 +257,8 @@ class DataParallel {
     for (uint32_t subset = 1; subset < (1U << groups.size()); ++subset) {
       std::vector<DeviceId> chosen;
       for (size_t g = 0; g < groups.size(); ++g) {
-        if ((subset >> g & 1U) != 0) chosen.insert(chosen.end(), groups[g].begin(), groups[g].end());
+        if ((subset >> g & 1U) != 0)
+          chosen.insert(chosen.end(), groups[g].begin(), groups[g].end());
       }
       std::sort(chosen.begin(), chosen.end());
       for (const bool proportional : {false, true}) {
@@ -270,9 +270,8 @@ class DataParallel {
         }
       }
     }
-    std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
-      return a.at_least < b.at_least;
-    });
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const auto& a, const auto& b) { return a.at_least < b.at_least; });
     for (const Candidate& candidate : candidates) {
       const bool hopeless =
           result_.feasible && candidate.at_least >= static_cast<double>(best_.step_time);

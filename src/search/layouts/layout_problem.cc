@@ -2,18 +2,49 @@
 
 #include <utility>
 
+#include "compile/counter_draws.h"
 #include "compile/layout_specs.h"
 #include "compile/step_costs.h"
 #include "sim/placement_check.h"
 #include "sim/simulator.h"
 
 namespace placewright {
+namespace {
+
+constexpr uint64_t kDrawSeed = 0;
+
+}  // namespace
+
+LayoutProblem::LayoutProblem(const Graph& step, std::unique_ptr<const Graph> counted,
+                             const Cluster& machines, CostTable whole, CostOptions options,
+                             SchedulingPolicy order)
+    : counted_(std::move(counted)),
+      graph(counted_ ? *counted_ : step),
+      cluster(machines),
+      costs(std::move(whole)),
+      cost_options(std::move(options)),
+      policy(order),
+      axes(graph),
+      communication(machines, cost_options.measured_collectives) {}
+
+Result<std::unique_ptr<LayoutProblem>> LayoutProblem::Make(const Graph& step,
+                                                           const Cluster& cluster,
+                                                           CostOptions cost_options,
+                                                           SchedulingPolicy policy) {
+  PW_ASSIGN(std::unique_ptr<const Graph> counted, WithCountedDraws(step, kDrawSeed));
+  PW_ASSIGN(CostTable costs, ModelCosts(counted ? *counted : step, cluster, cost_options));
+  return std::unique_ptr<LayoutProblem>(new LayoutProblem(
+      step, std::move(counted), cluster, std::move(costs), std::move(cost_options), policy));
+}
 
 Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec) {
   PW_ASSIGN(const Layouts layouts, ResolveLayouts(problem.graph, problem.axes, problem.cluster,
                                                   problem.costs, spec.layouts));
   CompiledStep compiled;
-  PW_ASSIGN(compiled.step, Compile(problem.graph, problem.axes, layouts, problem.cluster));
+  CompileOptions options;
+  options.batch_norm_local = spec.local_batch_norm;
+  options.fusion = spec.fusion;
+  PW_ASSIGN(compiled.step, Compile(problem.graph, problem.axes, layouts, problem.cluster, options));
   PW_ASSIGN(compiled.costs, CostsOfStep(compiled.step, problem.graph, problem.communication,
                                         problem.cost_options, &compiled.report));
   const DistributedStep& step = compiled.step;

@@ -2,6 +2,8 @@
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_PROBLEM_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_PROBLEM_H_
 
+#include <memory>
+
 #include "base/result.h"
 #include "compile/compiler.h"
 #include "cost/communication.h"
@@ -14,26 +16,32 @@
 
 namespace placewright {
 
-// Graph, cluster and costs must outlive it.
+// The step's random draws are rewritten to count (compile/counter_draws.h), so that `graph` may have one op
+// more than what it was made of; all others keep their ids, groups and names.
 struct LayoutProblem {
-  LayoutProblem(const Graph& step, const Cluster& machines, const CostTable& whole_costs,
-                CostOptions options, SchedulingPolicy order)
-      : graph(step),
-        cluster(machines),
-        costs(whole_costs),
-        cost_options(std::move(options)),
-        policy(order),
-        axes(step),
-        communication(machines, cost_options.measured_collectives) {}
+  // `step` and `cluster` must outlive it. Errors: those of UseCounterBasedDraws and ModelCosts.
+  static Result<std::unique_ptr<LayoutProblem>> Make(const Graph& step, const Cluster& cluster,
+                                                     CostOptions cost_options,
+                                                     SchedulingPolicy policy);
+  LayoutProblem(const LayoutProblem&) = delete;
+  LayoutProblem& operator=(const LayoutProblem&) = delete;
 
+ private:
+  const std::unique_ptr<const Graph> counted_;  // nullptr: the step draws nothing
+
+ public:
   const Graph& graph;
   const Cluster& cluster;
-  const CostTable& costs;  // of ops that are not split
+  const CostTable costs;  // of ops that are not split
   const CostOptions cost_options;
   const SchedulingPolicy policy;
   const NamedAxes axes;
   const Communication communication;
   bool local_batch_norm = false;  // what planners ask for
+
+ private:
+  LayoutProblem(const Graph& step, std::unique_ptr<const Graph> counted, const Cluster& machines,
+                CostTable whole, CostOptions options, SchedulingPolicy order);
 };
 
 // A step with everything that it takes to simulate it.

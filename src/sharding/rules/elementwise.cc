@@ -1,49 +1,13 @@
 // Ops that take element by element what they read, broadcast to one shape.
-#include "sharding/rules/rule_maker.h"
+#include "sharding/rules/forms.h"
 
 namespace placewright {
 namespace {
-
-// "...,...->...": every output has the broadcast shape. In-place ops keep that of their first input.
-void Elementwise(RuleMaker& maker) {
-  if (maker.output_count() == 0) return maker.Fail();
-  const std::vector<int64_t>& shape = maker.out(0);
-  const TensorAxes axes = maker.AxesOf(shape);
-  maker.AllowRepeats();
-  for (size_t i = 0; i < maker.input_count(); ++i) {
-    maker.input(i) = maker.Broadcast(maker.in(i), axes, shape);
-  }
-  for (size_t i = 0; i < maker.output_count(); ++i) {
-    if (maker.out(i) != shape) return maker.Fail();
-    maker.output(i) = axes;
-  }
-}
-
-// All inputs together: a + b, a - b, copies, changes of dtype.
-void LinearTogether(RuleMaker& maker) {
-  Elementwise(maker);
-  std::vector<int32_t> all;
-  for (size_t i = 0; i < maker.input_count(); ++i) all.push_back(static_cast<int32_t>(i));
-  if (!all.empty()) maker.rule().linear.push_back(std::move(all));
-}
 
 // A sum with a number is not: the number would be added in every part.
 void Addition(RuleMaker& maker) {
   if (maker.input_count() >= 2) return LinearTogether(maker);
   Elementwise(maker);
-}
-
-// Each by itself: a * b.
-void LinearInEach(RuleMaker& maker) {
-  Elementwise(maker);
-  for (size_t i = 0; i < maker.input_count(); ++i) {
-    maker.rule().linear.push_back({static_cast<int32_t>(i)});
-  }
-}
-
-void LinearInFirst(RuleMaker& maker) {
-  Elementwise(maker);
-  if (maker.input_count() > 0) maker.rule().linear.push_back({0});
 }
 
 // where(condition, a, b); of the condition alone it gives the places where that holds.
@@ -146,6 +110,13 @@ constexpr std::string_view kPlain[] = {"abs",
                                        "native_dropout_backward",
                                        "smooth_l1_loss_backward_none"};
 
+// counter_bernoulli_(x, step, seed, draw, p, place), counter_dropout(same)
+void CountingDraw(RuleMaker& maker) {
+  if (maker.input_count() != 2 || maker.op().args.size() != 6) return maker.Fail();
+  Elementwise(maker);
+  maker.rule().place_argument = 5;
+}
+
 }  // namespace
 
 std::vector<RuleRow> ElementwiseRules() {
@@ -169,6 +140,8 @@ std::vector<RuleRow> ElementwiseRules() {
   rows.push_back({"normal", Random});
   rows.push_back({"rand_like", Random});
   rows.push_back({"randn_like", Random});
+  rows.push_back({"counter_bernoulli", CountingDraw});
+  rows.push_back({"counter_dropout", CountingDraw});
   return rows;
 }
 

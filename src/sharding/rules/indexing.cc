@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sharding/rules/rule_maker.h"
+#include "sharding/rules/forms.h"
 
 namespace placewright {
 namespace {
@@ -33,30 +33,6 @@ void EmbeddingBackward(RuleMaker& maker) {
   maker.input(0).push_back({width});
   maker.output(0) = {{maker.Axis(maker.out(0)[0], Parts::kWhole)}, {width}};
   maker.rule().linear = {{0}};
-}
-
-// Dimensions in which `index` is as long as `shape` can be split together; along `dim` the index's own.
-struct Lookup {
-  TensorAxes table, index;
-};
-
-Lookup LookUp(RuleMaker& maker, const std::vector<int64_t>& table,
-              const std::vector<int64_t>& index, size_t dim, Parts along) {
-  Lookup axes;
-  if (table.size() != index.size()) {
-    maker.Fail();
-    return axes;
-  }
-  for (size_t i = 0; i < table.size(); ++i) {
-    if (i != dim && table[i] == index[i]) {
-      axes.table.push_back({maker.Axis(table[i])});
-      axes.index.push_back(axes.table.back());
-      continue;
-    }
-    axes.table.push_back({maker.Axis(table[i], Parts::kWhole)});
-    axes.index.push_back({maker.Axis(index[i], i == dim ? along : Parts::kWhole)});
-  }
-  return axes;
 }
 
 // gather(x, dim, index)

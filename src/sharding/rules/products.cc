@@ -1,7 +1,7 @@
 // Products of matrices, convolutions, attention.
 #include <utility>
 
-#include "sharding/rules/rule_maker.h"
+#include "sharding/rules/forms.h"
 
 namespace placewright {
 namespace {
@@ -24,17 +24,6 @@ void Multiply(RuleMaker& maker, size_t a, size_t b) {
   maker.output(0) = {{m}, {n}};
   maker.rule().linear.push_back({static_cast<int32_t>(a)});
   maker.rule().linear.push_back({static_cast<int32_t>(b)});
-}
-
-// What is added to a product: broadcast to it, and taken once where the inner axis is split.
-void AddOnce(RuleMaker& maker, size_t added) {
-  maker.input(added) = maker.Broadcast(maker.in(added), maker.output(0), maker.out(0));
-  for (RuleAxisId axis : IdRange<RuleAxisId>(maker.rule().axes.size())) {
-    if (maker.parts(axis) == Parts::kSum) {
-      maker.rule().once.emplace_back(axis, static_cast<int32_t>(added));
-    }
-  }
-  maker.rule().linear.clear();
 }
 
 void Mm(RuleMaker& maker) {
@@ -94,51 +83,11 @@ void Dot(RuleMaker& maker) {
   maker.rule().linear = {{0}, {1}};
 }
 
-// Where the spatial dimensions of a convolution are: whole, since their parts overlap.
-struct ConvolutionAxes {
-  RuleAxisId batch, group, in, out;  // channels are [group in] and [group out]
-  TensorAxes input, weight, output;
-};
-
-// `x`, `w`, `y`: shapes; a stated number of groups g at argument `groups`.
-ConvolutionAxes Convolve(RuleMaker& maker, const std::vector<int64_t>& x,
-                         const std::vector<int64_t>& w, const std::vector<int64_t>& y,
-                         bool transposed, size_t groups_at) {
-  ConvolutionAxes axes;
-  const int64_t groups = maker.Integer(groups_at, "groups", 1);
-  if (x.size() < 3 || w.size() != x.size() || y.size() != x.size() || groups < 1 ||
-      x[1] % groups != 0 || y[1] % groups != 0) {
-    maker.Fail();
-    return axes;
-  }
-  axes.batch = maker.Axis(x[0]);
-  axes.group = maker.Axis(groups);
-  axes.in = maker.Axis(x[1] / groups, Parts::kSum);
-  axes.out = maker.Axis(y[1] / groups);
-  if (groups == 1) maker.SetParts(axes.group, Parts::kWhole);
-  // A split of the channels inside of groups is one of several pieces at a distance: left whole, where
-  // there is more than one group.
-  if (groups > 1) {
-    maker.SetParts(axes.in, Parts::kWhole);
-    maker.SetParts(axes.out, Parts::kWhole);
-  }
-  axes.input = {{axes.batch}, {axes.group, axes.in}};
-  axes.output = {{axes.batch}, {axes.group, axes.out}};
-  axes.weight = {{axes.group, transposed ? axes.in : axes.out}, {transposed ? axes.out : axes.in}};
-  for (size_t i = 2; i < x.size(); ++i) {
-    axes.input.push_back({maker.Axis(x[i], Parts::kWhole)});
-    axes.output.push_back({maker.Axis(y[i], Parts::kWhole)});
-    axes.weight.push_back({maker.Axis(w[i], Parts::kWhole)});
-  }
-  maker.Size(groups_at, "groups", 0, {axes.group});
-  return axes;
-}
-
 // convolution(x, w, bias?, stride, padding, dilation, transposed, output_padding, groups)
 void Convolution(RuleMaker& maker) {
   if (maker.input_count() < 2 || maker.output_count() != 1) return maker.Fail();
   const ConvolutionAxes axes = Convolve(maker, maker.in(0), maker.in(1), maker.out(0),
-                                        maker.Flag(6, "transposed", false), 8);
+                                        maker.Flag(6, "transposed", false), 8, "groups");
   if (maker.failed()) return;
   maker.input(0) = axes.input;
   maker.input(1) = axes.weight;
@@ -156,7 +105,7 @@ void ConvolutionBackward(RuleMaker& maker) {
   if (maker.input_count() != 3 || maker.output_count() < 1) return maker.Fail();
   const bool transposed = maker.Flag(7, "transposed", false);
   const ConvolutionAxes axes =
-      Convolve(maker, maker.in(1), maker.in(2), maker.in(0), transposed, 9);
+      Convolve(maker, maker.in(1), maker.in(2), maker.in(0), transposed, 9, "groups");
   if (maker.failed()) return;
   // The gradient of x is a sum over the channels of y; those of weight and bias are sums over samples.
   maker.SetParts(axes.batch, Parts::kSum);

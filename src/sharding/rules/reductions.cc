@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sharding/rules/rule_maker.h"
+#include "sharding/rules/forms.h"
 
 namespace placewright {
 namespace {
@@ -16,21 +16,9 @@ std::vector<bool> Reduced(RuleMaker& maker, size_t position, size_t rank) {
   return reduced;
 }
 
-// x [...] -> outputs without the reduced dimensions, or with size 1 there. `parts`: of these axes.
 void Reduce(RuleMaker& maker, size_t dims_at, Parts parts) {
-  if (maker.input_count() < 1 || maker.output_count() < 1) return maker.Fail();
-  const std::vector<int64_t>& shape = maker.in(0);
-  const std::vector<bool> reduced = Reduced(maker, dims_at, shape.size());
-  const bool keeps = maker.out(0).size() == shape.size();
-  TensorAxes input, output;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    const RuleAxisId axis = maker.Axis(shape[i], reduced[i] ? parts : Parts::kSplit);
-    input.push_back({axis});
-    if (!reduced[i]) output.push_back({axis});
-    if (reduced[i] && keeps) output.emplace_back();
-  }
-  maker.input(0) = input;
-  for (size_t i = 0; i < maker.output_count(); ++i) maker.output(i) = output;
+  if (maker.input_count() < 1) return maker.Fail();
+  ReduceDimensions(maker, Reduced(maker, dims_at, maker.in(0).size()), parts);
 }
 
 // sum(x), sum.dim_IntList(x, dims, keepdim)
@@ -168,11 +156,12 @@ TensorAxes PerChannel(const BatchNormAxes& axes, const std::vector<int64_t>& sha
 }
 
 // native_batch_norm(x, weight?, bias?, running_mean?, running_var?, training, momentum, eps)
-//   -> (y, save_mean, save_invstd)
+//   -> (y, save_mean, save_invstd); of overload no_stats without running statistics
 // In training a part of the batch has statistics of its own: the compiler synchronises them.
 void BatchNorm(RuleMaker& maker) {
   if (maker.input_count() < 1 || maker.output_count() < 1) return maker.Fail();
-  const bool training = maker.Flag(5, "training", true);
+  const bool without = maker.op().type.ends_with(".no_stats");
+  const bool training = maker.Flag(without ? 3 : 5, "training", true);
   const BatchNormAxes axes =
       ChannelAxes(maker, maker.in(0), training ? Parts::kSynchronised : Parts::kSplit);
   if (maker.failed()) return;

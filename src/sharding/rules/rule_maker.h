@@ -6,6 +6,7 @@
 #define PLACEWRIGHT_SHARDING_RULES_RULE_MAKER_H_
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,9 @@
 #include "sharding/op_rule.h"
 
 namespace placewright {
+
+// In place of a position: an argument that is given by its name alone, as the attributes of ONNX.
+inline constexpr size_t kByName = std::numeric_limits<size_t>::max();
 
 class RuleMaker {
  public:
@@ -85,7 +89,7 @@ class RuleMaker {
 
 using RuleFunction = void (*)(RuleMaker& maker);
 
-// One operator, without "aten." and overload; the first row that matches counts.
+// One operator, of ATen without "aten." and overload, of ONNX as Op::type; the first row that matches counts.
 struct RuleRow {
   std::string_view name;
   RuleFunction rule;
@@ -99,6 +103,11 @@ std::vector<RuleRow> ReductionRules();
 std::vector<RuleRow> ShapeRules();
 std::vector<RuleRow> IndexingRules();
 std::vector<RuleRow> NeighbourhoodRules();
+std::vector<RuleRow> OnnxElementwiseRules();
+std::vector<RuleRow> OnnxProductRules();
+std::vector<RuleRow> OnnxReductionRules();
+std::vector<RuleRow> OnnxShapeRules();
+std::vector<RuleRow> OnnxIndexingRules();
 
 }  // namespace placewright
 

@@ -4,102 +4,18 @@
 #include <numeric>
 #include <utility>
 
-#include "sharding/rules/rule_maker.h"
+#include "sharding/rules/forms.h"
 
 namespace placewright {
 namespace {
 
-// The factors that two shapes of the same elements have in common, from the outermost in: "[b s] h" and
-// "b s h". Where the bounds of dimensions do not divide one another, a run of dimensions is whole.
-class Factors {
- public:
-  Factors(RuleMaker& maker, const std::vector<int64_t>& a, const std::vector<int64_t>& b)
-      : maker_(maker), a_{a, TensorAxes(a.size())}, b_{b, TensorAxes(b.size())} {
-    if (Elements(a) != Elements(b)) {
-      maker.Fail();
-      return;
-    }
-    if (Elements(a) == 0) {
-      a_.axes = maker.AxesOf(a, Parts::kWhole);
-      b_.axes = maker.AxesOf(b, Parts::kWhole);
-      return;
-    }
-    while (a_.Open() && b_.Open()) Step();
-  }
-
-  const TensorAxes& a() const { return a_.axes; }
-  const TensorAxes& b() const { return b_.axes; }
-
- private:
-  struct Side {
-    const std::vector<int64_t>& shape;
-    TensorAxes axes;
-    size_t dim = 0;
-    int64_t taken = 1;  // of the dimension
-
-    bool Open() {
-      while (dim < shape.size() && shape[dim] == taken) {
-        ++dim;
-        taken = 1;
-      }
-      return dim < shape.size();
-    }
-    int64_t left() const { return shape[dim] / taken; }
-    void Take(RuleAxisId axis, int64_t size) {
-      axes[dim].push_back(axis);
-      taken *= size;
-    }
-  };
-
-  static int64_t Elements(const std::vector<int64_t>& shape) {
-    __int128 count = 1;
-    for (const int64_t size : shape) count = std::min<__int128>(count * size, kMaxQuantity);
-    return static_cast<int64_t>(count);
-  }
-
-  void Step() {
-    const int64_t size = std::min(a_.left(), b_.left());
-    if (a_.left() % size == 0 && b_.left() % size == 0) {
-      const RuleAxisId axis = maker_.Axis(size);
-      a_.Take(axis, size);
-      b_.Take(axis, size);
-      return;
-    }
-    // Until both sides have a bound at the same place.
-    int64_t a = TakeWhole(a_), b = TakeWhole(b_);
-    while (a != b) {
-      int64_t& behind = a < b ? a : b;
-      behind *= TakeWhole(a < b ? a_ : b_);
-    }
-  }
-
-  int64_t TakeWhole(Side& side) {
-    if (!side.Open()) {  // the same number of elements: cannot be
-      maker_.Fail();
-      return kMaxQuantity;
-    }
-    const int64_t size = side.left();
-    side.Take(maker_.Axis(size, Parts::kWhole), size);
-    return size;
-  }
-
-  RuleMaker& maker_;
-  Side a_, b_;
-};
-
-void LinearInAll(RuleMaker& maker) {
-  std::vector<int32_t> all;
-  for (size_t i = 0; i < maker.input_count(); ++i) all.push_back(static_cast<int32_t>(i));
-  maker.rule().linear = {std::move(all)};
-}
-
 void View(RuleMaker& maker) {
   if (maker.input_count() != 1 || maker.output_count() != 1) return maker.Fail();
-  const Factors factors(maker, maker.in(0), maker.out(0));
+  const Regrouped axes = Regroup(maker, maker.in(0), maker.out(0));
   if (maker.failed()) return;
-  maker.input(0) = factors.a();
-  maker.output(0) = factors.b();
-  maker.Sizes(1, "size", factors.b());
+  maker.input(0) = axes.from;
+  maker.output(0) = axes.to;
+  maker.Sizes(1, "size", axes.to);
   LinearInAll(maker);
 }
 
@@ -126,22 +42,6 @@ void Expand(RuleMaker& maker) {
   maker.input(0) = maker.Broadcast(maker.in(0), axes, shape);
   maker.Sizes(1, "size", axes);
   LinearInAll(maker);
-}
-
-// Output dimension i is input dimension order[i].
-void Reorder(RuleMaker& maker, const std::vector<size_t>& order) {
-  const TensorAxes axes = maker.AxesOf(maker.in(0));
-  if (maker.failed() || order.size() != axes.size()) return maker.Fail();
-  maker.input(0) = axes;
-  maker.output(0).clear();
-  for (const size_t from : order) maker.output(0).push_back(axes[from]);
-  LinearInAll(maker);
-}
-
-bool IsUnary(RuleMaker& maker) {
-  if (maker.input_count() == 1 && maker.output_count() == 1) return true;
-  maker.Fail();
-  return false;
 }
 
 void Permute(RuleMaker& maker) {
@@ -176,16 +76,10 @@ void TransposeMatrix(RuleMaker& maker) {
 // unsqueeze, squeeze: dimensions of size 1 come or go.
 void ResizeByOnes(RuleMaker& maker) {
   if (!IsUnary(maker)) return;
-  const Factors factors(maker, maker.in(0), maker.out(0));
-  maker.input(0) = factors.a();
-  maker.output(0) = factors.b();
+  const Regrouped axes = Regroup(maker, maker.in(0), maker.out(0));
+  maker.input(0) = axes.from;
+  maker.output(0) = axes.to;
   LinearInAll(maker);
-}
-
-// A tensor without dimension `dim`, and the rest of its axes.
-TensorAxes Without(TensorAxes axes, size_t dim) {
-  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(dim));
-  return axes;
 }
 
 // select(x, dim, index)
@@ -233,30 +127,6 @@ void Stack(RuleMaker& maker) {
   maker.output(0) = axes;
   for (size_t i = 0; i < maker.input_count(); ++i) maker.input(i) = Without(axes, dim);
   LinearInAll(maker);
-}
-
-// A piece of a dimension: [start, start + length) of `size`. If all pieces of this length fill it, the
-// dimension is "[pieces inner]", of which the inner axis can be split: the gates of an LSTM.
-struct Piece {
-  std::vector<RuleAxisId> whole, piece;
-  bool even = false;  // [pieces inner]
-};
-
-Piece PieceOf(RuleMaker& maker, int64_t size, int64_t start, int64_t length) {
-  Piece piece;
-  if (length == size) {
-    piece.whole = piece.piece = {maker.Axis(size)};
-    piece.even = true;
-  } else if (length > 1 && size % length == 0 && start % length == 0) {
-    const RuleAxisId inner = maker.Axis(length);
-    piece.whole = {maker.Axis(size / length, Parts::kWhole), inner};
-    piece.piece = {inner};
-    piece.even = true;
-  } else {
-    piece.whole = {maker.Axis(size, Parts::kWhole)};
-    piece.piece = {maker.Axis(length, Parts::kWhole)};
-  }
-  return piece;
 }
 
 struct Range {
@@ -322,23 +192,6 @@ void SliceBackward(RuleMaker& maker) {
   maker.input(0) = part;
   if (!maker.failed()) maker.Sizes(1, "input_sizes", whole);
   LinearInAll(maker);
-}
-
-// Pieces of one dimension that make up the whole, as split takes them apart and cat puts them together.
-void Pieces(RuleMaker& maker, const std::vector<int64_t>& shape, size_t dim, TensorAxes& whole,
-            std::vector<TensorAxes>& pieces, const std::vector<std::vector<int64_t>>& shapes) {
-  whole = maker.AxesOf(shape);
-  bool even = true;
-  for (const std::vector<int64_t>& piece : shapes) {
-    if (piece.size() != shape.size()) return maker.Fail();
-    even = even && piece[dim] == shapes[0][dim];
-  }
-  const Piece first = even ? PieceOf(maker, shape[dim], 0, shapes[0][dim]) : Piece();
-  whole[dim] = even ? first.whole : std::vector{maker.Axis(shape[dim], Parts::kWhole)};
-  for (const std::vector<int64_t>& piece : shapes) {
-    pieces.push_back(whole);
-    pieces.back()[dim] = even ? first.piece : std::vector{maker.Axis(piece[dim], Parts::kWhole)};
-  }
 }
 
 // split(x, size, dim), split_with_sizes(x, sizes, dim)

@@ -1,0 +1,36 @@
+// Random draws that every layout gives alike: of a step whose dropout masks come from a sequential
+// generator one whose draws count (Philox, src/runtime/ops/random_ops.h): element e of draw i of step s is a
+// function of (seed, s, i, e). A part of a mask is then drawn by the device that has it, without asking
+// others, and is the part of the mask that one device draws.
+//
+//   aten.bernoulli_.float       placewright.counter_bernoulli_
+//   aten.native_dropout         placewright.counter_dropout, in training
+//
+// s is the buffer "buffer:placewright.step" (int64, no dimensions), which the step reads and, as its last
+// op, increments: it is set once, and later steps draw other numbers. i counts the draws in the order of the
+// file. Draws are no longer ordered among one another. Other ops that draw (normal_, rand) stay as they are:
+// one device of their layout draws for all (compiler.h).
+#ifndef PLACEWRIGHT_COMPILE_COUNTER_DRAWS_H_
+#define PLACEWRIGHT_COMPILE_COUNTER_DRAWS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/result.h"
+#include "graph/graph.h"
+
+namespace placewright {
+
+inline constexpr std::string_view kStepCounter = "buffer:placewright.step";
+
+// The reference on one device and what is compiled are the same graph, after this. Every op keeps its id and
+// name, every group its ops; the increment comes behind them, in a group of its own. A graph without such
+// draws comes back as it is. Errors: kDuplicateName where a tensor or op has one of the new names.
+Result<Graph> UseCounterBasedDraws(Graph graph, uint64_t seed);
+// The same of a graph that stays; nullptr where it has no such draws.
+Result<std::unique_ptr<const Graph>> WithCountedDraws(const Graph& graph, uint64_t seed);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_COUNTER_DRAWS_H_

@@ -1,0 +1,124 @@
+#include "compile/counter_draws.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cluster/cluster_builder.h"
+#include "compile/compiler.h"
+#include "cost/cost_model.h"
+#include "graph/batch/at_batch.h"
+#include "graph/graph_builder.h"
+
+namespace placewright {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// x [6 4]: a mask drawn in place, and a dropout behind it, in the order of the generator.
+Graph Draws() {
+  GraphBuilder builder("draws", "aten");
+  builder.set_batch(6);
+  const TensorId x = builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {6, 4}).Take();
+  OpSpec empty{.name = "empty", .type = "aten.empty_like.default"};
+  empty.inputs = {x};
+  empty.args = {Value(InputRef{0})};
+  empty.outputs = {{.name = "empty", .shape = {6, 4}}};
+  const TensorId noise = builder.AddOp(std::move(empty)).Take()[0];
+  OpSpec mask{.name = "mask", .type = "aten.bernoulli_.float"};
+  mask.inputs = {noise};
+  mask.args = {Value(InputRef{0}), Value(0.8)};
+  mask.outputs = {{.name = "mask", .shape = {6, 4}, .alias = AliasKind::kInPlace, .alias_of = 0}};
+  const TensorId drawn = builder.AddOp(std::move(mask)).Take()[0];
+  OpSpec drop{.name = "drop", .type = "aten.native_dropout.default"};
+  drop.inputs = {drawn};
+  drop.args = {Value(InputRef{0}), Value(0.1), Value(true)};
+  drop.after = {"mask"};
+  drop.outputs = {{.name = "y", .shape = {6, 4}},
+                  {.name = "kept", .dtype = DType::kBool, .shape = {6, 4}}};
+  builder.SetOutputs({builder.AddOp(std::move(drop)).Take()[0]});
+  Graph graph = std::move(builder).Build().Take();
+  BatchScaling laws{{6, 7, 9}, "", {}, {}, 0};
+  for (const TensorId id : graph.tensors()) {
+    laws.dimensions.items.push_back({0, 1});
+    laws.dimensions.offsets.push_back(static_cast<int32_t>(id.index()) + 1);
+  }
+  laws.arguments.offsets.assign(graph.op_count() + 1, 0);
+  return WithBatchScaling(std::move(graph), std::move(laws)).Take();
+}
+
+Value Int(int64_t value) { return Value(value); }
+
+TEST(CounterBasedDraws, CountByDrawAndStep) {
+  const Graph graph = UseCounterBasedDraws(Draws(), 5).Take();
+  ASSERT_EQ(graph.op_count(), 4u);
+  const Op& mask = graph.op(OpId(1));
+  EXPECT_EQ(mask.name, "mask");
+  EXPECT_EQ(mask.type, "placewright.counter_bernoulli_.default");
+  EXPECT_THAT(mask.args, ElementsAre(Value(InputRef{0}), Value(InputRef{1}), Int(5), Int(0),
+                                     Value(0.8), Value(Value::List())));
+  EXPECT_EQ(graph.tensor(mask.inputs[1]).name, kStepCounter);
+  EXPECT_THAT(mask.writes, ElementsAre(mask.inputs[0]));
+  const Op& drop = graph.op(OpId(2));
+  EXPECT_EQ(drop.type, "placewright.counter_dropout.default");
+  EXPECT_THAT(drop.args, ElementsAre(Value(InputRef{0}), Value(InputRef{1}), Int(5), Int(1),
+                                     Value(0.1), Value(Value::List())));
+  EXPECT_THAT(drop.after, IsEmpty());
+  // Behind all that read it.
+  const Op& last = graph.op(OpId(3));
+  EXPECT_EQ(last.type, "aten.add_.Scalar");
+  EXPECT_EQ(graph.tensor(last.inputs[0]).name, kStepCounter);
+  EXPECT_EQ(drop.input_versions[1], 0);
+  EXPECT_THAT(UnknownTypes(graph), IsEmpty());
+  EXPECT_EQ(graph.group(OpId(0)), graph.group(OpId(1)));
+  EXPECT_NE(graph.group(OpId(1)), graph.group(OpId(3)));
+}
+
+TEST(CounterBasedDraws, KeepWhatIsProvenOfTheBatch) {
+  const Graph before = Draws();
+  const Graph graph = UseCounterBasedDraws(Draws(), 5).Take();
+  ASSERT_NE(graph.batch_scaling(), nullptr);
+  for (const TensorId id : graph.tensors()) {
+    const bool ours = !before.FindTensor(graph.tensor(id).name).valid();
+    EXPECT_EQ(graph.batch_scaling()->dimensions[id].size(), ours ? 0u : 1u);
+  }
+  const NamedAxes axes(graph);
+  EXPECT_TRUE(axes.Holds(graph.FindTensor("kept"), axes.batch()));
+}
+
+TEST(CounterBasedDraws, AreMadeOnceOnly) {
+  const Graph once = UseCounterBasedDraws(Draws(), 5).Take();
+  const size_t ops = once.op_count();
+  const Graph twice = UseCounterBasedDraws(UseCounterBasedDraws(Draws(), 5).Take(), 6).Take();
+  EXPECT_EQ(twice.op_count(), ops);
+  EXPECT_EQ(twice.op(OpId(1)).args, once.op(OpId(1)).args);
+}
+
+// Two devices draw 2 and 4 of the 6 samples: nothing is fetched but the counter.
+TEST(CounterBasedDraws, AreDrawnInParts) {
+  const Graph graph = UseCounterBasedDraws(Draws(), 5).Take();
+  const NamedAxes axes(graph);
+  ClusterBuilder devices("two");
+  const int32_t kind = devices.AddKind({.name = "K"}).Take();
+  for (const char* name : {"a", "b"}) {
+    (void)devices.AddDevice({.name = name, .kind = kind, .capacity = Bytes(1 << 20)}).Take();
+  }
+  Layouts layouts;
+  layouts.layouts.push_back({"batch", {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 6}}});
+  layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
+  const DistributedStep step =
+      Compile(graph, axes, layouts, std::move(devices).Build().Take()).Take();
+  const auto place = [&](const char* name) {
+    return step.graph.op(step.graph.FindOp(name)).args[5];
+  };
+  EXPECT_EQ(place("mask@a"), Value(Value::List({Int(0), Int(1), Int(6), Int(0), Int(2)})));
+  EXPECT_EQ(place("drop@b"), Value(Value::List({Int(0), Int(1), Int(6), Int(2), Int(6)})));
+  for (const OpId op : step.graph.ops()) EXPECT_TRUE(step.origin[op].valid());
+}
+
+}  // namespace
+}  // namespace placewright

@@ -1,0 +1,199 @@
+#include "compile/layout_specs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <string>
+
+#include "cluster/cluster_builder.h"
+#include "graph/graph_builder.h"
+
+namespace placewright {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Two layers y = x w, z = y v of modules m.first and m.second; nothing proves the batch.
+struct TwoLayers {
+  TwoLayers() {
+    GraphBuilder builder("two-layers", "aten");
+    const TensorId x = builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {8, 4}).Take();
+    TensorId last = x;
+    for (const char* layer : {"first", "second"}) {
+      const TensorId w =
+          builder
+              .AddInput(std::string("param:") + layer, TensorKind::kParameter, DType::kF32, {4, 4})
+              .Take();
+      OpSpec op{.name = std::string(layer) + ".mm", .type = "aten.mm.default"};
+      op.module = std::string("m.") + layer;
+      op.inputs = {last, w};
+      op.args = {Value(InputRef{0}), Value(InputRef{1})};
+      op.outputs = {{.name = op.name, .dtype = DType::kF32, .shape = {8, 4}}};
+      last = builder.AddOp(std::move(op)).Take()[0];
+      OpSpec update{.name = std::string(layer) + ".update",
+                    .type = "aten.mul_.Tensor",
+                    .phase = Phase::kOptimizer};
+      update.module = std::string("m.") + layer;
+      update.inputs = {w, w};
+      update.args = {Value(InputRef{0}), Value(InputRef{1})};
+      update.outputs = {{.name = update.name,
+                         .dtype = DType::kF32,
+                         .shape = {4, 4},
+                         .alias = AliasKind::kInPlace,
+                         .alias_of = 0}};
+      (void)builder.AddOp(std::move(update)).Take();
+    }
+    builder.SetOutputs({last});
+    graph = std::make_unique<Graph>(std::move(builder).Build().Take());
+    axes = std::make_unique<NamedAxes>(*graph);
+    ClusterBuilder machines("three");
+    const int32_t kind = machines.AddKind({.name = "K"}).Take();
+    for (const char* name : {"d0", "d1", "d2"}) {
+      (void)machines.AddDevice({.name = name, .kind = kind, .capacity = Bytes(1 << 20)}).Take();
+    }
+    cluster = std::make_unique<Cluster>(std::move(machines).Build().Take());
+    costs = CostTable(graph->op_count(), cluster->device_count());
+    for (const OpId op : graph->ops()) {
+      for (const DeviceId device : cluster->devices()) costs.SetTime(op, device, Nanos(100));
+    }
+  }
+
+  Result<Layouts> Resolve(const LayoutSpecs& specs) const {
+    return ResolveLayouts(*graph, *axes, *cluster, costs, specs);
+  }
+  const Layout& Of(const Layouts& layouts, std::string_view op) const {
+    return layouts.Of(graph->group(graph->FindOp(op)));
+  }
+  std::string ErrorOf(const LayoutSpecs& specs) const { return Resolve(specs).error().ToString(); }
+
+  std::unique_ptr<Graph> graph;
+  std::unique_ptr<NamedAxes> axes;
+  std::unique_ptr<Cluster> cluster;
+  CostTable costs;
+};
+
+constexpr const char* kRows = "input:x[0]";
+
+LayoutSpec Spec(std::string groups, std::string axis, std::vector<LayoutSpec::Device> devices,
+                LayoutOption option) {
+  return {std::move(groups), GroupId(), std::move(axis), std::move(devices), option};
+}
+
+LayoutSpec Everywhere() { return Spec("*", kRows, {{"d*", {}, {}}}, LayoutOption::kAllReduce); }
+
+TEST(LayoutSpecs, SharesAreEqualWhereNoneIsStated) {
+  const TwoLayers step;
+  const Layouts layouts = step.Resolve({Everywhere()}).Take();
+  EXPECT_EQ(step.Of(layouts, "first.mm"),
+            (Layout{kRows, {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 5}, {DeviceId(2), 5, 8}}}));
+  EXPECT_EQ(layouts.layouts.size(), 1u);
+}
+
+TEST(LayoutSpecs, LaterOnesWin) {
+  const TwoLayers step;
+  const Layouts layouts =
+      step.Resolve({Everywhere(), Spec("m.second", "", {{"d1", {}, {}}}, LayoutOption::kPlace)})
+          .Take();
+  EXPECT_EQ(step.Of(layouts, "first.mm").shares.size(), 3u);
+  EXPECT_EQ(step.Of(layouts, "second.mm"), (Layout{"", {{DeviceId(1), 0, 0}}}));
+}
+
+TEST(LayoutSpecs, ParameterServersTakeTurns) {
+  const TwoLayers step;
+  LayoutSpec spec = Everywhere();
+  spec.option = LayoutOption::kParameterServer;
+  const Layouts layouts = step.Resolve({spec}).Take();
+  EXPECT_EQ(step.Of(layouts, "first.mm").shares.size(), 3u);
+  EXPECT_EQ(step.Of(layouts, "first.update"), (Layout{"", {{DeviceId(0), 0, 0}}}));
+  EXPECT_EQ(step.Of(layouts, "second.update"), (Layout{"", {{DeviceId(1), 0, 0}}}));
+}
+
+TEST(LayoutSpecs, ModelParallelismUsesEveryDevice) {
+  const TwoLayers step;
+  const Layouts layouts =
+      step.Resolve({Spec("*", "", {{"d0", {}, {}}, {"d1", {}, {}}}, LayoutOption::kModelParallel)})
+          .Take();
+  std::vector<int> groups(2);
+  for (const GroupId group : IdRange<GroupId>(step.graph->group_count())) {
+    ASSERT_EQ(layouts.Of(group).shares.size(), 1u);
+    ++groups[layouts.Of(group).shares[0].device.index()];
+  }
+  EXPECT_GT(groups[0], 0);
+  EXPECT_GT(groups[1], 0);
+}
+
+TEST(LayoutSpecs, OneGroupByNumber) {
+  const TwoLayers step;
+  LayoutSpec one = Spec("", "", {{"d0", {}, {}}, {"d2", {}, {}}}, LayoutOption::kDuplicate);
+  one.group = step.graph->group(step.graph->FindOp("second.mm"));
+  const Layouts layouts = step.Resolve({Everywhere(), one}).Take();
+  EXPECT_EQ(step.Of(layouts, "second.mm"),
+            (Layout{"", {{DeviceId(0), 0, 0}, {DeviceId(2), 0, 0}}}));
+  EXPECT_EQ(step.Of(layouts, "second.update").axis, kRows);
+}
+
+TEST(LayoutSpecs, ErrorsNameThePlace) {
+  const TwoLayers step;
+  const auto all = [](std::string axis, std::vector<LayoutSpec::Device> devices,
+                      LayoutOption option = LayoutOption::kAllReduce) {
+    return LayoutSpecs{Spec("*", std::move(axis), std::move(devices), option)};
+  };
+  EXPECT_THAT(step.ErrorOf({Spec("m.third", "", {{"d0", {}, {}}}, LayoutOption::kPlace)}),
+              HasSubstr("layouts[0].groups: \"m.third\" matches no module"));
+  EXPECT_THAT(step.ErrorOf({Spec("m.first", "", {{"d0", {}, {}}}, LayoutOption::kPlace)}),
+              HasSubstr("no layout is given for the op \"second.mm\" of the module m.second"));
+  EXPECT_THAT(step.ErrorOf(all("rows", {{"d*", {}, {}}})),
+              HasSubstr("layouts[0].axis: no axis is called \"rows\""));
+  EXPECT_THAT(step.ErrorOf(all("", {{"d*", {}, {}}})), HasSubstr("nothing proves how the step"));
+  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d7", {}, {}}})),
+              HasSubstr("layouts[0].devices[0]: the cluster three has no device d7"));
+  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", {}, {}}, {"d*", {}, {}}})),
+              HasSubstr("layouts[0].devices[1]: d0 stands there twice"));
+  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", 0, 3}, {"d1", 4, 8}})),
+              HasSubstr("layouts[0].devices[1]: [4, 8) stands where a share from 3 is due"));
+  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", 0, 3}, {"d1", 3, 7}})),
+              HasSubstr("the shares cover 7 of the 8"));
+  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", 0, 3}, {"d1", {}, {}}})),
+              HasSubstr("some devices have shares and others have none"));
+  EXPECT_THAT(step.ErrorOf(all("", {{"d*", {}, {}}}, LayoutOption::kPlace)),
+              HasSubstr("3 devices for one place"));
+  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d*", {}, {}}}, LayoutOption::kDuplicate)),
+              HasSubstr("layouts[0].axis: the option duplicate splits no axis"));
+  LayoutSpec update = Spec("", kRows, {{"d*", {}, {}}}, LayoutOption::kAllReduce);
+  update.group = step.graph->group(step.graph->FindOp("first.update"));
+  EXPECT_THAT(step.ErrorOf({Everywhere(), update}),
+              HasSubstr("layouts[1].axis: none of the ops that \"groups\" names can be split"));
+  LayoutSpec many = Everywhere();
+  many.axis = "param:first[1]";
+  EXPECT_THAT(
+      step.ErrorOf({Spec("*", "param:first[9]", {{"d*", {}, {}}}, LayoutOption::kAllReduce)}),
+      HasSubstr("no axis is called"));
+}
+
+TEST(LayoutSpecs, ExpandedSpecsMeanTheSame) {
+  const TwoLayers step;
+  const LayoutSpecs specs = {Everywhere(),
+                             Spec("m.second", "", {{"d1", {}, {}}}, LayoutOption::kPlace)};
+  const LayoutSpecs expanded = ExpandSpecs(*step.axes, *step.cluster, specs);
+  EXPECT_EQ(expanded[0].devices,
+            (std::vector<LayoutSpec::Device>{{"d0", 0, 2}, {"d1", 2, 5}, {"d2", 5, 8}}));
+  const Layouts before = step.Resolve(specs).Take(), after = step.Resolve(expanded).Take();
+  EXPECT_EQ(before.layouts, after.layouts);
+}
+
+TEST(SharesInProportion, AddUpAndGiveEveryoneOne) {
+  EXPECT_THAT(SharesInProportion(8, {1, 1, 2}), ElementsAre(2, 2, 4));
+  EXPECT_THAT(SharesInProportion(3, {100, 1, 1}), ElementsAre(1, 1, 1));
+  EXPECT_THAT(SharesInProportion(10, {1000, 1, 0}), ElementsAre(9, 1, 0));
+  EXPECT_THAT(SharesInProportion(7, {1, 1}), ElementsAre(4, 3));
+  for (int64_t total = 5; total < 60; ++total) {
+    const std::vector<int64_t> shares = SharesInProportion(total, {3.5, 0.2, 1, 1, 7});
+    EXPECT_EQ(std::accumulate(shares.begin(), shares.end(), int64_t{0}), total);
+    EXPECT_GE(*std::min_element(shares.begin(), shares.end()), 1);
+  }
+}
+
+}  // namespace
+}  // namespace placewright

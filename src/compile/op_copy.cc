@@ -1,0 +1,71 @@
+#include "compile/op_copy.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace placewright {
+namespace {
+
+bool IsWrittenBy(const Op& op, TensorId input) {
+  return std::find(op.writes.begin(), op.writes.end(), input) != op.writes.end();
+}
+
+// Fresh, or a view of an input, or an input that was written.
+std::vector<OutputSpec> OutputsOfCopy(const Graph& graph, const Op& op) {
+  std::vector<OutputSpec> outputs;
+  for (const TensorId id : op.outputs) {
+    const Tensor& tensor = graph.tensor(id);
+    OutputSpec spec{.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape};
+    spec.output_index = tensor.output_index;
+    if (tensor.dtype == DType::kOpaque) spec.opaque_bytes = tensor.bytes;
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      if (graph.tensor(op.inputs[i]).storage != tensor.storage) continue;
+      spec.alias = IsWrittenBy(op, op.inputs[i]) ? AliasKind::kInPlace : AliasKind::kView;
+      spec.alias_of = static_cast<int32_t>(i);
+      break;
+    }
+    outputs.push_back(std::move(spec));
+  }
+  return outputs;
+}
+
+void AddUnreturnedWrites(const Op& op, OpSpec& spec) {
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const bool returned =
+        std::any_of(spec.outputs.begin(), spec.outputs.end(), [&](const OutputSpec& output) {
+          return output.alias == AliasKind::kInPlace && output.alias_of == static_cast<int32_t>(i);
+        });
+    if (IsWrittenBy(op, op.inputs[i]) && !returned) spec.writes.push_back(static_cast<int32_t>(i));
+  }
+}
+
+}  // namespace
+
+Result<TensorId> CopyInput(const Graph& graph, TensorId input, GraphBuilder& builder) {
+  const Tensor& tensor = graph.tensor(input);
+  const Bytes opaque =
+      tensor.dtype == DType::kOpaque ? graph.storage(tensor.storage).bytes : Bytes(0);
+  PW_ASSIGN(const TensorId copy,
+            builder.AddInput(tensor.name, tensor.kind, tensor.dtype, tensor.shape, opaque));
+  if (tensor.below > 0) builder.SetBelow(copy, tensor.below);
+  return copy;
+}
+
+OpSpec CopyOfOp(const Graph& graph, OpId id, const IdVector<TensorId, TensorId>& made) {
+  const Op& op = graph.op(id);
+  OpSpec spec;
+  spec.name = op.name;
+  spec.type = std::string(op.type);
+  spec.phase = op.phase;
+  spec.module = graph.module_path(op.module);
+  spec.in_root = spec.module.empty();
+  for (const TensorId input : op.inputs) spec.inputs.push_back(made[input]);
+  spec.args = op.args;
+  spec.attributes = op.attributes;
+  spec.outputs = OutputsOfCopy(graph, op);
+  AddUnreturnedWrites(op, spec);
+  for (const OpId earlier : op.after) spec.after.push_back(graph.op(earlier).name);
+  return spec;
+}
+
+}  // namespace placewright

@@ -1,0 +1,19 @@
+// Copying a graph op by op into another, for rewrites of whole graphs (internal to the module).
+#ifndef PLACEWRIGHT_COMPILE_OP_COPY_H_
+#define PLACEWRIGHT_COMPILE_OP_COPY_H_
+
+#include "graph/graph.h"
+#include "graph/graph_builder.h"
+
+namespace placewright {
+
+// A tensor that no op makes, with what is known of its values.
+Result<TensorId> CopyInput(const Graph& graph, TensorId input, GraphBuilder& builder);
+
+// The op with what it says, reads, writes, views and waits for. `made` [tensor]: what the tensors of `graph`
+// are in the other.
+OpSpec CopyOfOp(const Graph& graph, OpId op, const IdVector<TensorId, TensorId>& made);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_OP_COPY_H_

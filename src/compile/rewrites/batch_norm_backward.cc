@@ -1,0 +1,110 @@
+#include <utility>
+
+#include "compile/rewrites/batch_norm.h"
+#include "compile/rewrites/norm_in_parts.h"
+
+namespace placewright {
+namespace {
+
+class BatchNormGradients : NormInParts {
+ public:
+  using NormInParts::NormInParts;
+
+  Result<MadeInParts> Emit(bool collectives) {
+    TensorState sums{TensorState::Kind::kPartial, {}, {}};
+    for (PartWriter& ops : parts_) {
+      PW_ASSIGN(const TensorId own, OwnSums(ops));
+      sums.pieces.push_back({ops.device(), {}, own});
+    }
+    PW_ASSIGN(const std::vector<TensorId> all, Everywhere(sums, collectives));
+    std::vector<Outputs> outputs;
+    for (size_t part = 0; part < parts_.size(); ++part) {
+      PartWriter& ops = parts_[part];
+      Outputs made = NoOutputs();
+      PW_ASSIGN(const TensorId weight, ops.Slice(all[part], 0, channels_));
+      PW_ASSIGN(const TensorId bias, ops.Slice(all[part], channels_, 2 * channels_));
+      Set(made, 1, weight);
+      Set(made, 2, bias);
+      if (Wants(0)) {
+        PW_ASSIGN(const TensorId grad, GradOfX(ops, weight, bias));
+        Set(made, 0, grad);
+      }
+      outputs.push_back(std::move(made));
+    }
+    return Made(std::move(outputs));
+  }
+
+ private:
+  // [sum of grad xhat, sum of grad] over the part: the op itself, asked for the other gradients.
+  Result<TensorId> OwnSums(PartWriter& ops) {
+    PlainOp call{"aten.native_batch_norm_backward.default", {}};
+    const DType dtype = DTypeOf(call_.save_mean);
+    AddTensors({ops.Read(call_.grad), ops.Read(call_.x), ops.Read(call_.weight),
+                ops.Read(call_.running_mean), ops.Read(call_.running_var),
+                ops.Read(call_.save_mean), ops.Read(call_.save_invstd)},
+               call);
+    call.args.push_back(Value(true));
+    call.args.push_back(Value(call_.eps));
+    call.args.push_back(Value(Value::List{Value(false), Value(true), Value(true)}));
+    const OutputSpec weight{.dtype = dtype, .shape = {channels_}, .output_index = 1};
+    const OutputSpec bias{.dtype = dtype, .shape = {channels_}, .output_index = 2};
+    PW_ASSIGN(const Outputs sums, ops.AddAll(std::move(call), {weight, bias}, /*main=*/true));
+    return ops.Join(sums);
+  }
+
+  // Per channel: slope of grad, slope of x - mean (times -count), and what is added.
+  struct Line {
+    TensorId of_grad, of_x, constant;
+  };
+  Result<Line> LineOf(PartWriter& ops, TensorId grad_weight, TensorId grad_bias, DType dtype) {
+    const auto product = [&](TensorId a, TensorId b) {
+      return ops.Add({"aten.mul.Tensor", {a, b}}, {channels_}, dtype);
+    };
+    Line line;
+    const TensorId invstd = ops.Read(call_.save_invstd), weight = ops.Read(call_.weight);
+    line.of_grad = invstd;
+    if (weight.valid()) {
+      PW_ASSIGN(line.of_grad, product(invstd, weight));
+    }
+    PW_ASSIGN(const TensorId scaled, product(invstd, grad_weight));
+    PW_ASSIGN(line.of_x, product(line.of_grad, scaled));
+    PW_ASSIGN(const TensorId shift, product(line.of_grad, grad_bias));
+    PW_ASSIGN(line.constant, ops.Add({"aten.mul.Scalar",
+                                      {shift},
+                                      {Value(InputRef{0}), Value(-1 / static_cast<double>(count_))},
+                                      {}},
+                                     {channels_}, dtype));
+    for (TensorId* const vector : {&line.of_grad, &line.of_x, &line.constant}) {
+      PW_ASSIGN(*vector, ops.PerChannel(*vector, rank_));
+    }
+    return line;
+  }
+
+  Result<TensorId> GradOfX(PartWriter& ops, TensorId grad_weight, TensorId grad_bias) {
+    const DType dtype = DTypeOf(call_.save_mean);
+    PW_ASSIGN(const Line line, LineOf(ops, grad_weight, grad_bias, dtype));
+    const TensorId x = ops.Read(call_.x);
+    const std::vector<int64_t> shape = ops.tensor(x).shape;
+    const DType stated = ops.tensor(x).dtype;
+    PW_ASSIGN(const TensorId mean, ops.PerChannel(ops.Read(call_.save_mean), rank_));
+    PW_ASSIGN(const TensorId away, ops.Add({"aten.sub.Tensor", {x, mean}}, shape, dtype));
+    PW_ASSIGN(const TensorId rest, ops.Add({"aten.addcmul.default",
+                                            {line.constant, away, line.of_x},
+                                            {},
+                                            {{"value", Value(-1 / static_cast<double>(count_))}}},
+                                           shape, dtype));
+    PW_ASSIGN(const TensorId grad,
+              ops.Add({"aten.addcmul.default", {rest, ops.Read(call_.grad), line.of_grad}}, shape,
+                      dtype));
+    return ops.Cast(grad, stated);
+  }
+};
+
+}  // namespace
+
+Result<MadeInParts> EmitBatchNormBackward(Emitter& emitter, const OpInParts& op,
+                                          const BatchNormCall& call, bool collectives) {
+  return BatchNormGradients(emitter, op, call).Emit(collectives);
+}
+
+}  // namespace placewright

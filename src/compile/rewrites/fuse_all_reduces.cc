@@ -1,0 +1,276 @@
+#include "compile/rewrites/fuse_all_reduces.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "compile/emitter.h"
+#include "compile/op_copy.h"
+
+namespace placewright {
+namespace {
+
+constexpr std::string_view kAllReduceType = "placewright.all_reduce.default";
+
+struct Reduction {
+  CollectiveId id;
+  OpId ready;  // the last op that makes one of its inputs; none: all are inputs of the graph
+  OpId first;  // the first of its members
+  Bytes bytes;
+};
+
+struct Bucket {
+  std::vector<Reduction> reductions;
+  OpId at;  // where it stands: the first member of all
+  OpId ready;
+  Bytes bytes;
+};
+
+class BucketFinder {
+ public:
+  BucketFinder(const Graph& graph, Bytes limit) : graph_(graph), limit_(limit) {}
+
+  std::vector<Bucket> Find() {
+    std::vector<Reduction> reductions;
+    for (const CollectiveId id : graph_.collectives()) {
+      if (graph_.op(graph_.collective(id).members.front()).type == kAllReduceType) {
+        reductions.push_back(ReductionOf(id));
+      }
+    }
+    std::stable_sort(reductions.begin(), reductions.end(),
+                     [](const auto& a, const auto& b) { return a.ready < b.ready; });
+    std::vector<Bucket> buckets;
+    for (const Reduction& one : reductions) {
+      if (buckets.empty() || !Joins(buckets.back(), one)) {
+        buckets.push_back({{one}, one.first, one.ready, one.bytes});
+        continue;
+      }
+      Bucket& bucket = buckets.back();
+      bucket.reductions.push_back(one);
+      bucket.at = std::min(bucket.at, one.first);
+      bucket.ready = std::max(bucket.ready, one.ready);
+      bucket.bytes += one.bytes;
+    }
+    std::erase_if(buckets, [](const Bucket& bucket) { return bucket.reductions.size() < 2; });
+    return buckets;
+  }
+
+ private:
+  Reduction ReductionOf(CollectiveId id) const {
+    const std::vector<OpId>& members = graph_.collective(id).members;
+    Reduction one{id, OpId(), members.front(), Bytes()};
+    for (const OpId member : members) {
+      const Op& op = graph_.op(member);
+      one.first = std::min(one.first, member);
+      one.ready = std::max(one.ready, WriterOf(op));
+      one.bytes = std::max(one.bytes, graph_.tensor(op.outputs.front()).bytes);
+    }
+    return one;
+  }
+
+  // Of the version that the op reads.
+  OpId WriterOf(const Op& member) const {
+    const Tensor& input = graph_.tensor(member.inputs.front());
+    const auto version = static_cast<size_t>(member.input_versions.front());
+    return std::max(input.producer, graph_.storage(input.storage).versions[version].writer);
+  }
+
+  // Whether what all of them read is there at the first of their members, and the same.
+  bool Joins(const Bucket& bucket, const Reduction& one) const {
+    if (bucket.bytes + one.bytes > limit_ || !SameKind(bucket.reductions.front(), one))
+      return false;
+    return std::max(bucket.ready, one.ready) < std::min(bucket.at, one.first);
+  }
+
+  bool SameKind(const Reduction& a, const Reduction& b) const {
+    const std::vector<OpId>& left = graph_.collective(a.id).members;
+    const std::vector<OpId>& right = graph_.collective(b.id).members;
+    if (left.size() != right.size() || TypeOf(left.front()) != TypeOf(right.front())) return false;
+    return true;
+  }
+  DType TypeOf(OpId member) const { return graph_.tensor(graph_.op(member).outputs.front()).dtype; }
+
+  const Graph& graph_;
+  const Bytes limit_;
+};
+
+class Fuser {
+ public:
+  Fuser(DistributedStep step, std::vector<Bucket> buckets)
+      : step_(std::move(step)),
+        buckets_(std::move(buckets)),
+        builder_(step_.graph.name(), std::string(step_.graph.format())),
+        made_(step_.graph.tensor_count()) {
+    builder_.set_batch(graph().batch());
+  }
+
+  Result<DistributedStep> Fuse() {
+    IdVector<OpId, bool> fused(graph().op_count(), false);
+    IdVector<OpId, const Bucket*> bucket_at(graph().op_count(), nullptr);
+    for (const Bucket& bucket : buckets_) {
+      bucket_at[bucket.at] = &bucket;
+      for (const Reduction& one : bucket.reductions) {
+        for (const OpId member : graph().collective(one.id).members) fused[member] = true;
+      }
+    }
+    for (const TensorId id : graph().tensors()) {
+      if (graph().tensor(id).producer.valid()) continue;
+      PW_ASSIGN(made_[id], CopyInput(graph(), id, builder_));
+    }
+    for (DistributedStep::InputPiece& piece : step_.inputs) piece.piece = made_[piece.piece];
+    for (const OpId op : graph().ops()) {
+      if (bucket_at[op] != nullptr) PW_RETURN_IF_ERROR(AddBucket(*bucket_at[op]));
+      if (!fused[op]) PW_RETURN_IF_ERROR(CopyOp(op));
+    }
+    PW_RETURN_IF_ERROR(CopyCollectives(fused));
+    std::vector<TensorId> outputs;
+    for (const TensorId id : graph().outputs()) outputs.push_back(made_[id]);
+    builder_.SetOutputs(std::move(outputs));
+    PW_ASSIGN(Graph built, std::move(builder_).Build());
+    return DistributedStep{std::move(built), std::move(placement_), std::move(origin_),
+                           std::move(step_.inputs)};
+  }
+
+ private:
+  const Graph& graph() const { return step_.graph; }
+
+  Result<std::vector<TensorId>> Add(OpSpec spec, OpId like, OpId origin) {
+    PW_ASSIGN(std::vector<TensorId> outputs, builder_.AddOp(std::move(spec)));
+    placement_.push_back(step_.placement[like]);
+    origin_.push_back(origin);
+    return outputs;
+  }
+
+  Status CopyOp(OpId op) {
+    PW_ASSIGN(const std::vector<TensorId> outputs,
+              Add(CopyOfOp(graph(), op, made_), op, step_.origin[op]));
+    copied_.emplace_back(op, OpId(placement_.size() - 1));
+    for (size_t i = 0; i < outputs.size(); ++i) made_[graph().op(op).outputs[i]] = outputs[i];
+    return Ok();
+  }
+
+  // Members of all reductions stand in the order of the same devices.
+  Status AddBucket(const Bucket& bucket) {
+    const std::vector<OpId>& first = graph().collective(bucket.reductions.front().id).members;
+    std::vector<OpId> joined;
+    for (size_t m = 0; m < first.size(); ++m) {
+      std::vector<OpId> members;
+      for (const Reduction& one : bucket.reductions) {
+        members.push_back(graph().collective(one.id).members[m]);
+      }
+      PW_ASSIGN(const OpId member, AddMember(members));
+      joined.push_back(member);
+    }
+    return builder_.AddCollective(fmt::format("bucket{}", count_++), std::move(joined));
+  }
+
+  // What one device has of a bucket: pack, reduce, and a view for each tensor.
+  Result<OpId> AddMember(const std::vector<OpId>& members) {
+    const Op& like = graph().op(members.front());
+    const auto spec_of = [&](std::string_view word, std::string type) {
+      OpSpec spec;
+      spec.name = fmt::format("{}.{}", like.name, word);
+      spec.type = std::move(type);
+      spec.phase = like.phase;
+      spec.in_root = true;
+      return spec;
+    };
+    const DType dtype = graph().tensor(like.outputs.front()).dtype;
+    OpSpec pack = spec_of("pack", "placewright.pack.default");
+    int64_t length = 0;
+    for (const OpId member : members) {
+      const Op& op = graph().op(member);
+      pack.inputs.push_back(made_[op.inputs.front()]);
+      length += ElementsOf(op);
+    }
+    pack.args = {Value(References(pack.inputs.size()))};
+    pack.outputs = {{.name = pack.name, .dtype = dtype, .shape = {length}}};
+    PW_ASSIGN(const std::vector<TensorId> packed, Add(std::move(pack), members.front(), OpId()));
+    OpSpec reduce = spec_of("fused", std::string(kAllReduceType));
+    reduce.inputs = packed;
+    reduce.args = References(1);
+    reduce.outputs = {{.name = reduce.name, .dtype = dtype, .shape = {length}}};
+    PW_ASSIGN(const std::vector<TensorId> sum, Add(std::move(reduce), members.front(), OpId()));
+    const OpId made = OpId(placement_.size() - 1);
+    int64_t from = 0;
+    for (const OpId member : members) {
+      PW_RETURN_IF_ERROR(AddView(member, sum.front(), from));
+      from += ElementsOf(graph().op(member));
+    }
+    return made;
+  }
+
+  Status AddView(OpId member, TensorId sum, int64_t from) {
+    const Op& op = graph().op(member);
+    const Tensor& tensor = graph().tensor(op.outputs.front());
+    OpSpec view = CopyOfOp(graph(), member, made_);
+    view.type = "placewright.unpack.default";
+    view.inputs = {sum};
+    view.after.clear();
+    view.args = {Value(InputRef{0}), Value(from), IntegerList(tensor.shape)};
+    view.outputs[0].alias = AliasKind::kView;
+    view.outputs[0].alias_of = 0;
+    PW_ASSIGN(const std::vector<TensorId> made, Add(std::move(view), member, OpId()));
+    made_[op.outputs.front()] = made.front();
+    return Ok();
+  }
+
+  Status CopyCollectives(const IdVector<OpId, bool>& fused) {
+    IdVector<OpId, OpId> copy(graph().op_count());
+    for (const auto& [from, to] : copied_) copy[from] = to;
+    for (const CollectiveId id : graph().collectives()) {
+      const Collective& collective = graph().collective(id);
+      if (fused[collective.members.front()]) continue;
+      std::vector<OpId> members;
+      for (const OpId member : collective.members) members.push_back(copy[member]);
+      PW_RETURN_IF_ERROR(builder_.AddCollective(collective.name, std::move(members)));
+    }
+    return Ok();
+  }
+
+  int64_t ElementsOf(const Op& member) const {
+    int64_t count = 1;
+    for (const int64_t size : graph().tensor(member.outputs.front()).shape) count *= size;
+    return count;
+  }
+
+  DistributedStep step_;
+  const std::vector<Bucket> buckets_;
+  GraphBuilder builder_;
+  IdVector<TensorId, TensorId> made_;
+  std::vector<std::pair<OpId, OpId>> copied_;  // in the step, in the copy
+  Placement placement_;
+  IdVector<OpId, OpId> origin_;
+  int64_t count_ = 0;
+};
+
+// The devices of each all-reduce's members must be in the same order for buckets to be made member by member.
+std::vector<Bucket> OfOneOrder(const DistributedStep& step, std::vector<Bucket> buckets) {
+  const auto devices = [&](const Reduction& one) {
+    std::vector<DeviceId> list;
+    for (const OpId member : step.graph.collective(one.id).members) {
+      list.push_back(step.placement[member]);
+    }
+    return list;
+  };
+  for (Bucket& bucket : buckets) {
+    const std::vector<DeviceId> first = devices(bucket.reductions.front());
+    std::erase_if(bucket.reductions, [&](const Reduction& one) { return devices(one) != first; });
+    bucket.at = bucket.reductions.front().first;
+    for (const Reduction& one : bucket.reductions) bucket.at = std::min(bucket.at, one.first);
+  }
+  std::erase_if(buckets, [](const Bucket& bucket) { return bucket.reductions.size() < 2; });
+  return buckets;
+}
+
+}  // namespace
+
+Result<DistributedStep> FuseAllReduces(DistributedStep step, Bytes limit) {
+  std::vector<Bucket> buckets = OfOneOrder(step, BucketFinder(step.graph, limit).Find());
+  if (buckets.empty()) return step;
+  return Fuser(std::move(step), std::move(buckets)).Fuse();
+}
+
+}  // namespace placewright

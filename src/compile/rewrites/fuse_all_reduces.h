@@ -1,0 +1,24 @@
+// Fusion: all-reduces of several tensors become one of a buffer that holds them behind one another, as
+// Horovod (Sergeev and Del Balso 2018, sec. 4.3) and PyTorch's DistributedDataParallel (Li et al., VLDB
+// 2020) do it. Members pack their pieces into a buffer (a copy), reduce it, and read views of it.
+//
+// Why it preserves the step: a sum of buffers is the buffer of the sums, element by element in the same order
+// of devices; packing and unpacking move elements. Tensors are joined only where all of them are there before
+// the first of their all-reduces stands in the graph, and where no op between there and their own all-reduce
+// writes them, so that what is read is the same.
+#ifndef PLACEWRIGHT_COMPILE_REWRITES_FUSE_ALL_REDUCES_H_
+#define PLACEWRIGHT_COMPILE_REWRITES_FUSE_ALL_REDUCES_H_
+
+#include "base/result.h"
+#include "base/units.h"
+#include "plan/distributed_step.h"
+
+namespace placewright {
+
+// Buckets of up to `limit` bytes, of tensors of one type on the same devices, in the order in which they are
+// ready; a tensor that is larger stays alone. Errors: those of GraphBuilder.
+Result<DistributedStep> FuseAllReduces(DistributedStep step, Bytes limit);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_REWRITES_FUSE_ALL_REDUCES_H_

@@ -1,0 +1,92 @@
+#include "compile/rewrites/norm_in_parts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compile/rewrites/rewrites.h"
+
+namespace placewright {
+namespace {
+
+// Whether anything of the original step reads an output of the op.
+bool IsRead(const Graph& graph, OpId op, TensorId output) {
+  const auto outputs = graph.outputs();
+  if (std::find(outputs.begin(), outputs.end(), output) != outputs.end()) return true;
+  const auto consumers = graph.consumers(op);
+  return std::any_of(consumers.begin(), consumers.end(), [&](OpId reader) {
+    const std::vector<TensorId>& inputs = graph.op(reader).inputs;
+    return std::find(inputs.begin(), inputs.end(), output) != inputs.end();
+  });
+}
+
+}  // namespace
+
+NormInParts::NormInParts(Emitter& emitter, const OpInParts& op, const BatchNormCall& call)
+    : emitter_(emitter),
+      op_(op),
+      call_(call),
+      rank_(emitter.tensor(InputOf(call.x, 0)).shape.size()),
+      channels_(emitter.tensor(InputOf(call.x, 0)).shape[1]) {
+  for (size_t part = 0; part < op.devices.size(); ++part) {
+    parts_.emplace_back(emitter, op, part);
+    const std::vector<int64_t>& shape = emitter.tensor(InputOf(call.x, part)).shape;
+    int64_t count = 1;
+    for (size_t d = 0; d < rank_; ++d) count *= d == 1 ? 1 : shape[d];
+    counts_.push_back(count);
+    count_ += count;
+  }
+}
+
+Result<std::vector<TensorId>> NormInParts::Everywhere(const TensorState& pieces, bool collectives) {
+  const bool partial = pieces.kind == TensorState::Kind::kPartial;
+  std::vector<TensorId> whole;
+  if (collectives) {
+    PW_ASSIGN(const TensorState met,
+              partial ? EmitAllReduce(emitter_, pieces) : EmitAllGather(emitter_, pieces));
+    for (const Piece& piece : met.pieces) whole.push_back(piece.tensor);
+    return whole;
+  }
+  for (const Piece& piece : pieces.pieces) {
+    PW_ASSIGN(const TensorId made,
+              partial ? EmitAddN(emitter_, pieces.pieces, piece.device)
+                      : EmitConcat(emitter_, pieces.pieces, pieces.place, piece.device));
+    whole.push_back(made);
+  }
+  return whole;
+}
+
+void NormInParts::AddTensors(const std::vector<TensorId>& tensors, PlainOp& plain) {
+  for (const TensorId tensor : tensors) {
+    if (!tensor.valid()) {
+      plain.args.push_back(Value());
+      continue;
+    }
+    plain.args.push_back(Value(InputRef{static_cast<int32_t>(plain.inputs.size())}));
+    plain.inputs.push_back(tensor);
+  }
+}
+
+void NormInParts::Set(Outputs& outputs, int32_t result, TensorId tensor) const {
+  const Op& op = op_.graph.op(op_.op);
+  for (size_t i = 0; i < op.outputs.size(); ++i) {
+    if (op_.graph.tensor(op.outputs[i]).output_index == result) outputs[i] = tensor;
+  }
+}
+
+bool NormInParts::Wants(int32_t result) const {
+  for (const TensorId output : op_.graph.op(op_.op).outputs) {
+    if (op_.graph.tensor(output).output_index != result) continue;
+    return IsRead(op_.graph, op_.op, output);
+  }
+  return false;
+}
+
+MadeInParts NormInParts::Made(std::vector<Outputs> outputs) const {
+  MadeInParts made{std::move(outputs), {}};
+  for (const PartWriter& part : parts_) {
+    made.names.insert(made.names.end(), part.names().begin(), part.names().end());
+  }
+  return made;
+}
+
+}  // namespace placewright

@@ -1,0 +1,76 @@
+// Adds the ordinary ops that one part of an op is computed with (internal to rewrites/): all on the part's
+// device, with the op's phase, module and origin.
+#ifndef PLACEWRIGHT_COMPILE_REWRITES_PART_WRITER_H_
+#define PLACEWRIGHT_COMPILE_REWRITES_PART_WRITER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compile/emitter.h"
+
+namespace placewright {
+
+// An op of the original step, and what each of its parts reads.
+struct OpInParts {
+  const Graph& graph;
+  OpId op;
+  std::vector<DeviceId> devices;            // of the parts, in their order
+  std::vector<std::vector<TensorId>> read;  // by part, parallel to the op's inputs
+  std::vector<std::string> after;           // names of ops that come before
+};
+struct MadeInParts {
+  std::vector<std::vector<TensorId>>
+      outputs;                     // by part, parallel to the op's outputs; invalid: not read
+  std::vector<std::string> names;  // of the ops that were added for it
+};
+
+// One call. Without `args` these are the inputs.
+struct PlainOp {
+  std::string type;
+  std::vector<TensorId> inputs;
+  std::vector<Value> args;
+  std::vector<NamedValue> attributes;
+  AliasKind alias = AliasKind::kFresh;  // of the first input
+};
+
+class PartWriter {
+ public:
+  PartWriter(Emitter& emitter, const OpInParts& op, size_t part)
+      : emitter_(emitter), op_(op), part_(part), after_(op.after) {}
+
+  DeviceId device() const { return op_.devices[part_]; }
+  // What the part reads as an input of the op; invalid where there is none.
+  TensorId Read(int32_t input) const {
+    return input < 0 ? TensorId() : op_.read[part_][static_cast<size_t>(input)];
+  }
+  const Tensor& tensor(TensorId id) const { return emitter_.tensor(id); }
+  const std::vector<std::string>& names() const { return names_; }
+
+  Result<TensorId> Add(PlainOp call, std::vector<int64_t> shape, DType dtype);
+  // Several results: shape, dtype and output_index of `outputs`. `main`: it has the op's own name.
+  Result<std::vector<TensorId>> AddAll(PlainOp call, std::vector<OutputSpec> outputs,
+                                       bool main = false);
+  // In place on the first input.
+  Result<TensorId> Write(PlainOp call);
+
+  // The same where it has that dtype already.
+  Result<TensorId> Cast(TensorId id, DType dtype);
+  // [from, to) of a vector, and of the columns of a matrix: views.
+  Result<TensorId> Slice(TensorId id, int64_t from, int64_t to);
+  // A vector [c] as [c 1 1 ...], which is broadcast to a tensor [n c ...] of that rank.
+  Result<TensorId> PerChannel(TensorId id, size_t rank);
+  // Vectors, one behind the other.
+  Result<TensorId> Join(std::vector<TensorId> vectors);
+
+ private:
+  Emitter& emitter_;
+  const OpInParts& op_;
+  const size_t part_;
+  std::vector<std::string> after_;  // of the first op alone
+  std::vector<std::string> names_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_REWRITES_PART_WRITER_H_

@@ -1,0 +1,94 @@
+#include "formats/plan/layouts_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "formats/plan/plan_json.h"
+
+namespace placewright {
+namespace {
+
+using ::testing::HasSubstr;
+
+DistributionSpec Sample() {
+  DistributionSpec spec;
+  spec.layouts = {{"*", GroupId(), "batch", {{"d0", 0, 3}, {"d1", 3, 8}}, LayoutOption::kAllReduce},
+                  {"m.head", GroupId(), "", {{"d1", {}, {}}}, LayoutOption::kPlace},
+                  {"", GroupId(7), "", {{"d*", {}, {}}}, LayoutOption::kModelParallel}};
+  spec.fusion = Bytes(1 << 20);
+  spec.local_batch_norm = true;
+  return spec;
+}
+
+Result<DistributionSpec> Read(const std::string& text) {
+  return DistributionSpecFromJson(ParseJson(text).Take());
+}
+
+TEST(LayoutsJson, WhatIsWrittenReadsBack) {
+  Json object;
+  AddDistributionSpec(Sample(), &object);
+  EXPECT_EQ(object["layouts"][2]["groups"], 7);
+  EXPECT_EQ(DistributionSpecFromJson(object).Take(), Sample());
+}
+
+TEST(LayoutsJson, ByHandLittleIsNeeded) {
+  const DistributionSpec spec =
+      Read(R"({"layouts": [{"groups": "*", "axis": "batch", "devices": ["d0", {"name": "d1"}]},
+                           {"groups": "m", "devices": ["d0"]},
+                           {"groups": "n", "devices": ["d0", "d1"]}]})")
+          .Take();
+  ASSERT_EQ(spec.layouts.size(), 3u);
+  EXPECT_EQ(spec.layouts[0].option, LayoutOption::kAllReduce);
+  EXPECT_EQ(spec.layouts[1].option, LayoutOption::kPlace);
+  EXPECT_EQ(spec.layouts[2].option, LayoutOption::kDuplicate);
+  EXPECT_FALSE(spec.layouts[0].devices[1].from);
+  EXPECT_FALSE(spec.local_batch_norm);
+}
+
+TEST(LayoutsJson, ErrorsNameThePlace) {
+  const auto error = [](const std::string& entry) {
+    return Read(R"({"layouts": [)" + entry + "]}").error().ToString();
+  };
+  EXPECT_THAT(error(R"({"groups": "*", "device": ["d0"]})"),
+              HasSubstr("layouts[0]: there is no field \"device\" (did you mean devices?)"));
+  EXPECT_THAT(error(R"({"devices": ["d0"]})"), HasSubstr("groups"));
+  EXPECT_THAT(error(R"({"groups": -1, "devices": ["d0"]})"), HasSubstr("groups"));
+  EXPECT_THAT(error(R"({"groups": "*", "devices": [3]})"), HasSubstr("layouts[0].devices[0]"));
+  EXPECT_THAT(error(R"({"groups": "*", "devices": [{"name": "d0", "from": 1}]})"),
+              HasSubstr("both from and to"));
+  EXPECT_THAT(error(R"({"groups": "*", "devices": ["d0"], "option": "replicate"})"),
+              HasSubstr("layouts[0].option: there is no option \"replicate\""));
+  EXPECT_THAT(Read(R"({"layouts": [], "batch_norm": "global"})").error().ToString(),
+              HasSubstr("batch_norm"));
+}
+
+// A plan with layouts is of the second version and has a step in the place of a placement.
+TEST(LayoutsJson, PlansKeepThem) {
+  const std::string hash(64, 'a');
+  Plan plan;
+  plan.graph = {"g.json", hash};
+  plan.cluster = {"preset:2xV100", hash};
+  plan.costs = {"p.costs.json", hash};
+  plan.schedule = {"p.schedule.json", hash};
+  plan.space = plan.bound_space = PlanSpace::kReplicated;
+  plan.step_time = Nanos(500'000'000);
+  plan.distribution = {
+      {"p.step.json.gz", hash}, Sample(), {{"all-reduce", "ring", Bytes(100), Nanos(7), 2}}, 24};
+  const Json written = PlanToJson(plan);
+  EXPECT_EQ(written["schema"], "placewright.plan/2");
+  EXPECT_TRUE(written["lower_bound_ns"].is_null());
+  EXPECT_TRUE(written["gap"].is_null());
+  EXPECT_FALSE(written.contains("placement"));
+  EXPECT_DOUBLE_EQ(written["samples_per_second"].get<double>(), 48);
+  const Plan read = PlanFromJson(written).Take();
+  EXPECT_EQ(PlanToJson(read), written);
+  EXPECT_EQ(read.distribution->spec, Sample());
+  EXPECT_EQ(read.distribution->communication, plan.distribution->communication);
+  Json placed = written;
+  placed["schema"] = "placewright.plan/1";
+  EXPECT_THAT(PlanFromJson(placed).error().ToString(), HasSubstr("space"));
+  EXPECT_THAT(PlacementFromJson(written).error().remedy, HasSubstr("--space placed"));
+}
+
+}  // namespace
+}  // namespace placewright

@@ -1,0 +1,389 @@
+// Steps with collectives, executed over simulated devices.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <thread>
+
+#include "base/random.h"
+#include "graph/graph_builder.h"
+#include "runtime/executor/executor.h"
+
+namespace placewright {
+namespace {
+
+// A step made op by op, and each tensor's value as LibTorch computes it here.
+class MadeStep {
+ public:
+  MadeStep() : builder_("step", "aten") {}
+
+  TensorId Input(const std::string& name, const at::Tensor& value) {
+    const TensorId id =
+        builder_.AddInput("param:" + name, TensorKind::kParameter, DType::kF32, value.sizes().vec())
+            .Take();
+    inputs.emplace_back(id, value.clone());
+    values[id] = value.clone();
+    return id;
+  }
+
+  TensorId Op(const std::string& type, std::vector<TensorId> read, DeviceId device,
+              const at::Tensor& value, std::vector<int64_t> numbers = {}, bool in_place = false,
+              bool is_view = false) {
+    OpSpec spec;
+    spec.name = fmt::format("op{}", placement.size());
+    spec.type = type;
+    for (size_t i = 0; i < read.size(); ++i) {
+      spec.args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
+    }
+    for (const int64_t number : numbers) spec.args.push_back(Value(number));
+    OutputSpec output{.name = spec.name, .dtype = DType::kF32, .shape = value.sizes().vec()};
+    if (in_place || is_view) {
+      output.alias = in_place ? AliasKind::kInPlace : AliasKind::kView;
+      output.alias_of = 0;
+    }
+    spec.outputs = {output};
+    spec.inputs = std::move(read);
+    const TensorId made = builder_.AddOp(std::move(spec)).Take().front();
+    placement.push_back(device);
+    values[made] = value;
+    return made;
+  }
+
+  // One member for each of `given`, in that order.
+  std::vector<TensorId> AllReduce(const std::vector<std::pair<DeviceId, TensorId>>& given) {
+    at::Tensor sum = values[given.front().second].clone();
+    for (size_t i = 1; i < given.size(); ++i) sum = sum + values[given[i].second];
+    std::vector<TensorId> made;
+    for (const auto& [device, tensor] : given) {
+      made.push_back(Op("placewright.all_reduce.default", {tensor}, device, sum));
+    }
+    Join(made);
+    return made;
+  }
+
+  // Of the first dimension, in parts as the tensors are long.
+  std::vector<TensorId> AllGather(const std::vector<std::pair<DeviceId, TensorId>>& given) {
+    std::vector<at::Tensor> parts;
+    for (const auto& [device, tensor] : given) parts.push_back(values[tensor]);
+    const at::Tensor whole = at::cat(parts, 0);
+    std::vector<TensorId> made;
+    int64_t from = 0;
+    for (const auto& [device, tensor] : given) {
+      const int64_t to = from + values[tensor].size(0);
+      made.push_back(Op("placewright.all_gather.default", {tensor}, device, whole,
+                        {0, 1, whole.size(0), from, to}));
+      from = to;
+    }
+    Join(made);
+    return made;
+  }
+
+  void Join(const std::vector<TensorId>& made) {
+    std::vector<OpId> members;
+    for (const TensorId id : made) members.push_back(builder_.added().tensors[id].producer);
+    ASSERT_TRUE(builder_.AddCollective(fmt::format("collective{}", collectives_++), members).ok());
+  }
+
+  const Graph& Finish(std::vector<TensorId> outputs) {
+    builder_.SetOutputs(std::move(outputs));
+    graph_ = std::make_unique<Graph>(std::move(builder_).Build().Take());
+    return *graph_;
+  }
+
+  Result<std::unique_ptr<Executor>> Start(size_t devices, std::vector<int64_t> limits = {},
+                                          const ExecutorOptions& options = {},
+                                          bool queued = true) const {
+    std::vector<std::unique_ptr<RuntimeDevice>> made;
+    limits.resize(devices, 0);
+    for (size_t i = 0; i < devices; ++i) {
+      const CpuDeviceOptions device{"sim:" + std::to_string(i), 1, limits[i]};
+      made.push_back(queued ? MakeSimulatedDevice(device) : MakeCpuDevice(device));
+    }
+    return Executor::Create(*graph_, placement, std::move(made), options);
+  }
+
+  Status Set(Executor& executor) const {
+    for (const auto& [id, value] : inputs) PW_RETURN_IF_ERROR(executor.SetInput(id, value));
+    return Ok();
+  }
+
+  IdVector<OpId, DeviceId> placement;
+  std::vector<std::pair<TensorId, at::Tensor>> inputs;
+  std::map<TensorId, at::Tensor> values;
+
+ private:
+  GraphBuilder builder_;
+  std::unique_ptr<Graph> graph_;
+  int collectives_ = 0;
+};
+
+bool SameBits(const at::Tensor& a, const at::Tensor& b) {
+  if (a.sizes() != b.sizes()) return false;
+  const at::Tensor x = a.contiguous(), y = b.contiguous();
+  return std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
+}
+
+// A value on every device, and ops that mix them: sums with what another device has, writes in
+// place behind a collective that reads what they write, sums and gathers over some of the devices.
+struct RandomStep {
+  RandomStep(size_t devices, uint64_t seed) : random(seed) {
+    at::manual_seed(seed);
+    for (size_t d = 0; d < devices; ++d) {
+      const DeviceId device(d);
+      const TensorId input = step.Input(fmt::format("x{}", d), at::rand({4, 3}, at::kFloat) - 0.5);
+      now.push_back(step.Op("aten.tanh.default", {input}, device, step.values[input].tanh()));
+    }
+    for (int i = 0; i < 60; ++i) Add(i);
+    graph = &step.Finish(now);
+  }
+
+  void Add(int number) {
+    const DeviceId device(random.Below(now.size()));
+    TensorId& own = now[device.index()];
+    switch (random.Below(5)) {
+      case 0: own = step.Op("aten.tanh.default", {own}, device, step.values[own].tanh()); return;
+      case 1: {
+        const TensorId other = now[random.Below(now.size())];
+        own =
+            step.Op("aten.add.Tensor", {own, other}, device, step.values[own] + step.values[other]);
+        return;
+      }
+      case 2: Gather(); return;
+      default: Reduce(number % 2 == 0); return;
+    }
+  }
+
+  std::vector<std::pair<DeviceId, TensorId>> Some() {
+    std::vector<std::pair<DeviceId, TensorId>> some;
+    for (size_t d = 0; d < now.size(); ++d) some.emplace_back(DeviceId(d), now[d]);
+    for (size_t i = some.size(); i > 1; --i) std::swap(some[i - 1], some[random.Below(i)]);
+    some.resize(1 + random.Below(some.size()));
+    return some;
+  }
+
+  // Adds the sum in place to what was summed, or to itself.
+  void Reduce(bool writes_input) {
+    const auto some = Some();
+    const std::vector<TensorId> sums = step.AllReduce(some);
+    for (size_t i = 0; i < some.size(); ++i) {
+      const auto& [device, given] = some[i];
+      const TensorId written = writes_input ? given : sums[i];
+      const at::Tensor grown = step.values[written] + step.values[sums[i]];
+      now[device.index()] =
+          step.Op("aten.add_.Tensor", {written, sums[i]}, device, grown, {}, /*in_place=*/true);
+    }
+  }
+
+  // Rows of all, of which each device takes the first four: a view of what the collective makes.
+  void Gather() {
+    const auto some = Some();
+    const std::vector<TensorId> all = step.AllGather(some);
+    for (size_t i = 0; i < some.size(); ++i) {
+      const DeviceId device = some[i].first;
+      const TensorId top = step.Op("aten.slice.Tensor", {all[i]}, device,
+                                   step.values[all[i]].slice(0, 0, 4), {0, 0, 4}, false, true);
+      now[device.index()] =
+          step.Op("aten.add.Tensor", {top, top}, device, step.values[top] + step.values[top]);
+    }
+  }
+
+  Random random;
+  MadeStep step;
+  std::vector<TensorId> now;
+  const Graph* graph = nullptr;
+};
+
+TEST(ExecutedCollectives, RandomStepsGiveTheBitsOfOneThread) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const size_t devices = 2 + seed % 3;
+    const RandomStep made(devices, seed);
+    auto executor = made.step.Start(devices, {}, {}, /*queued=*/seed % 4 > 0).Take();
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      ASSERT_TRUE(made.step.Set(*executor).ok());
+      const Status ran = executor->Step();
+      ASSERT_TRUE(ran.ok()) << "seed " << seed << ": " << ran.error().ToString();
+      for (size_t d = 0; d < devices; ++d) {
+        EXPECT_TRUE(SameBits(executor->Output(d), made.step.values.at(made.now[d])))
+            << "seed " << seed << ", device " << d;
+      }
+    }
+  }
+}
+
+// What the schedule of such a step says of collectives, beside ops that depend on them.
+TEST(ExecutedCollectives, MembersRunWhileTheirCollectiveDoes) {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const size_t devices = 2 + seed % 3;
+    const RandomStep made(devices, seed);
+    const Graph& graph = *made.graph;
+    auto executor = made.step.Start(devices, {}, {}, /*queued=*/seed % 2 == 0).Take();
+    ASSERT_TRUE(made.step.Set(*executor).ok());
+    ASSERT_TRUE(executor->Step().ok());
+    const Schedule schedule = executor->LastSchedule();
+    ASSERT_EQ(schedule.collectives.size(), graph.collective_count());
+    for (const CollectiveId id : graph.collectives()) {
+      const CollectiveSpan& span = schedule.collectives[id];
+      EXPECT_LE(span.ready, span.start);
+      EXPECT_LE(span.start, span.end);
+      for (const OpId member : graph.collective(id).members) {
+        EXPECT_EQ(schedule.ops[member].start, span.start);
+        EXPECT_EQ(schedule.ops[member].end, span.end);
+        for (const OpId before : graph.producers(member)) {
+          EXPECT_LE(schedule.ops[before].end, span.ready);
+        }
+        for (const OpId behind : graph.consumers(member)) {
+          EXPECT_GE(schedule.ops[behind].start, span.end);
+        }
+      }
+    }
+  }
+}
+
+// Two devices of which one has the first half of a long row of sums before the second, and the
+// other the second before the first, as their sequences say: a device that waited for the other
+// within its sequence would wait for ever.
+TEST(ExecutedCollectives, DevicesMeetInAnyOrder) {
+  constexpr int kSums = 20;
+  for (const bool queued : {true, false}) {
+    MadeStep step;
+    Sequences sequences(2);
+    std::vector<TensorId> outputs;
+    std::vector<OpId> orders[2];
+    for (int i = 0; i < kSums; ++i) {
+      std::vector<std::pair<DeviceId, TensorId>> given;
+      for (const DeviceId device : {DeviceId(0), DeviceId(1)}) {
+        const TensorId x = step.Input(fmt::format("x{}_{}", i, device.value()),
+                                      at::full({4}, 10.0 * i + device.value(), at::kFloat));
+        orders[device.index()].push_back(OpId(step.placement.size()));
+        given.emplace_back(device, step.Op("aten.add.Tensor", {x, x}, device, step.values[x] * 2));
+      }
+      for (const TensorId sum : step.AllReduce(given)) outputs.push_back(sum);
+    }
+    std::reverse(orders[1].begin(), orders[1].end());
+    for (const DeviceId device : {DeviceId(0), DeviceId(1)}) {
+      sequences[device] = orders[device.index()];
+    }
+    step.Finish(outputs);
+    ExecutorOptions options;
+    options.sequences = sequences;
+    auto executor = step.Start(2, {}, options, queued).Take();
+    ASSERT_TRUE(step.Set(*executor).ok());
+    ASSERT_TRUE(executor->Step().ok());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      EXPECT_TRUE(SameBits(executor->Output(i), step.values[outputs[i]])) << i;
+    }
+  }
+}
+
+// A sequence that lets an op come before another whose sum it needs, through the other device.
+TEST(ExecutedCollectives, SequencesThatCannotEndAreRefused) {
+  MadeStep step;
+  std::vector<std::pair<DeviceId, TensorId>> given;
+  for (const DeviceId device : {DeviceId(0), DeviceId(1)}) {
+    const TensorId x = step.Input(fmt::format("x{}", device.value()), at::ones({2}, at::kFloat));
+    given.emplace_back(device, step.Op("aten.add.Tensor", {x, x}, device, step.values[x] * 2));
+  }
+  const std::vector<TensorId> sums = step.AllReduce(given);
+  const TensorId last =
+      step.Op("aten.mul.Tensor", {sums[0], sums[0]}, DeviceId(0), step.values[sums[0]]);
+  step.Finish({last});
+  ExecutorOptions options;
+  options.sequences = Sequences(2);
+  options.sequences[DeviceId(0)] = std::vector<OpId>{OpId(4), OpId(0)};
+  const auto refused = step.Start(2, {}, options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kPlanInvalid);
+}
+
+// Each device holds 400 bytes of input and 400 of the product. The sum of 400 bytes more has no
+// room on device 1: the step ends on both. With room it runs, and the product's memory is free by
+// then.
+TEST(ExecutedCollectives, ADeviceWithoutRoomEndsTheStepOnAll) {
+  for (const bool queued : {true, false}) {
+    MadeStep step;
+    std::vector<std::pair<DeviceId, TensorId>> given;
+    for (const DeviceId device : {DeviceId(0), DeviceId(1)}) {
+      const TensorId x =
+          step.Input(fmt::format("x{}", device.value()), at::ones({100}, at::kFloat));
+      given.emplace_back(device, step.Op("aten.mul.Tensor", {x, x}, device, step.values[x]));
+    }
+    const std::vector<TensorId> sums = step.AllReduce(given);
+    step.Finish(sums);
+    auto executor = step.Start(2, {5000, 1000}, {}, queued).Take();
+    for (int i = 0; i < 2; ++i) {  // and it can be tried again
+      ASSERT_TRUE(step.Set(*executor).ok());
+      const Status full = executor->Step();
+      ASSERT_FALSE(full.ok());
+      EXPECT_EQ(full.error().code, ErrorCode::kDeviceMemory);
+      EXPECT_NE(full.error().message.find("sim:1"), std::string::npos) << full.error().ToString();
+      EXPECT_NE(full.error().place.find("collective0"), std::string::npos);
+    }
+    auto roomy = step.Start(2, {5000, 1200}, {}, queued).Take();
+    ASSERT_TRUE(step.Set(*roomy).ok());
+    ASSERT_TRUE(roomy->Step().ok());
+    for (const DeviceId device : {DeviceId(0), DeviceId(1)}) {
+      EXPECT_EQ(roomy->device(device).memory().used(), 800);  // input and sum
+      EXPECT_EQ(roomy->device(device).memory().peak(), 1200);
+    }
+  }
+}
+
+// An op fails while a member of another device waits for the one behind it.
+TEST(ExecutedCollectives, AnErrorBeforeAMemberEndsTheStepOnAll) {
+  for (const bool queued : {true, false}) {
+    MadeStep step;
+    std::vector<std::pair<DeviceId, TensorId>> given;
+    for (const DeviceId device : {DeviceId(0), DeviceId(1)}) {
+      const TensorId x =
+          step.Input(fmt::format("x{}", device.value()), at::ones({100}, at::kFloat));
+      given.emplace_back(device, step.Op("aten.mul.Tensor", {x, x}, device, step.values[x]));
+    }
+    step.Finish(step.AllReduce(given));
+    auto executor = step.Start(2, {5000, 500}, {}, queued).Take();
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_TRUE(step.Set(*executor).ok());
+      const Status full = executor->Step();
+      ASSERT_FALSE(full.ok());
+      EXPECT_EQ(full.error().code, ErrorCode::kDeviceMemory);
+      EXPECT_EQ(full.error().place, "op op1");
+    }
+  }
+}
+
+TEST(ExecutedCollectives, MembersThatDoNotFitAreRefused) {
+  const auto refused = [](const std::vector<std::string>& types, std::vector<int64_t> devices,
+                          std::vector<int64_t> numbers) {
+    MadeStep step;
+    std::vector<TensorId> made;
+    for (size_t i = 0; i < types.size(); ++i) {
+      const DeviceId device(static_cast<size_t>(devices[i]));
+      const TensorId x = step.Input(fmt::format("x{}", i), at::ones({2}, at::kFloat));
+      made.push_back(step.Op(types[i], {x}, device, at::ones({4}, at::kFloat), numbers));
+    }
+    step.Join(made);
+    step.Finish(made);
+    const auto executor = step.Start(2);
+    EXPECT_FALSE(executor.ok());
+    return executor.ok() ? Error() : executor.error();
+  };
+  const std::string sum = "placewright.all_reduce.default";
+  const std::string gather = "placewright.all_gather.default";
+  EXPECT_EQ(refused({sum, sum}, {0, 1}, {}).code, ErrorCode::kField);  // [2] becomes [4]
+  EXPECT_EQ(refused({gather, sum}, {0, 1}, {0, 1, 4, 0, 2}).place, "op op1");
+  EXPECT_EQ(refused({"aten.relu.default"}, {0}, {}).code, ErrorCode::kField);
+  EXPECT_EQ(refused({gather, gather}, {1, 1}, {0, 1, 4, 0, 2}).place, "op op1");
+  // Both have [0, 2) of 4.
+  EXPECT_NE(refused({gather, gather}, {0, 1}, {0, 1, 4, 0, 2}).message.find("make a whole"),
+            std::string::npos);
+  // No axis 1, no part of 3 in 2 elements, a part beyond the end, too few arguments.
+  for (const std::vector<int64_t>& numbers :
+       {std::vector<int64_t>{1, 1, 4, 0, 2}, {0, 1, 4, 0, 3}, {0, 1, 4, 3, 5}, {0, 1, 4}}) {
+    EXPECT_EQ(refused({gather, gather}, {0, 1}, numbers).code, ErrorCode::kField);
+  }
+}
+
+}  // namespace
+}  // namespace placewright

@@ -1,0 +1,43 @@
+// What a collective does, as each of its members states it.
+#ifndef PLACEWRIGHT_RUNTIME_TRANSPORT_COLLECTIVE_SPEC_H_
+#define PLACEWRIGHT_RUNTIME_TRANSPORT_COLLECTIVE_SPEC_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace placewright {
+
+struct CollectiveSpec {
+  enum class Kind : uint8_t {
+    // Every member gives a tensor of one shape and gets their sum: the first member's, then the
+    // others added one after the other, so that all hold equal bits.
+    kAllReduce,
+    // Every member gives its part of a tensor and gets all of it.
+    kAllGather
+  };
+  // Of kAllGather: [from, to) of the axis.
+  struct Part {
+    int64_t from = 0, to = 0;
+    friend bool operator==(const Part&, const Part&) = default;
+  };
+
+  Kind kind = Kind::kAllReduce;
+  std::string name;              // where members meet: at one time one collective has it
+  std::vector<int32_t> members;  // ranks, distinct, at least one
+  // Of kAllGather: `dimension` of the whole tensor has outer * size * inner elements, and the axis
+  // is the middle factor. Parts are by member; in some order they follow one another from 0 to
+  // `size`.
+  int32_t dimension = 0;
+  int64_t outer = 1, size = 1;
+  std::vector<Part> parts;
+
+  friend bool operator==(const CollectiveSpec&, const CollectiveSpec&) = default;
+};
+
+std::string_view ToString(CollectiveSpec::Kind kind);  // "all-reduce", "all-gather"
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_RUNTIME_TRANSPORT_COLLECTIVE_SPEC_H_

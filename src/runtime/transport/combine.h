@@ -1,0 +1,25 @@
+// The arithmetic of a collective whose members are all at hand.
+#ifndef PLACEWRIGHT_RUNTIME_TRANSPORT_COMBINE_H_
+#define PLACEWRIGHT_RUNTIME_TRANSPORT_COMBINE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+#include <vector>
+
+#include "runtime/device/device.h"
+#include "runtime/transport/collective_spec.h"
+
+namespace placewright {
+
+// By member: what it gets, contiguous, allocated on its device. `inputs` [member]: what it gives.
+// The first member's result is made of all inputs, the others are copies of it. Where devices have
+// torch devices of their own, inputs cross to the first one; those copies are not counted. Throws
+// TorchFailure (kDeviceMemory; kExecution where inputs do not fit `spec` or one another) and what
+// LibTorch throws.
+std::vector<at::Tensor> Combine(const CollectiveSpec& spec, std::span<const at::Tensor> inputs,
+                                std::span<RuntimeDevice* const> devices);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_RUNTIME_TRANSPORT_COMBINE_H_

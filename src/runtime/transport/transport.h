@@ -1,0 +1,53 @@
+// One rank's end of what moves between devices in collectives. A rank is a device: of this process,
+// or of another one on whatever machine.
+//
+// A member starts its collective and goes on; once all members have started it, it is carried out,
+// and each of them hears of it (docs/execution.md). Members meet by the collective's name, so that
+// ranks may start several in different orders. An engine that wants one order on all ranks (NCCL,
+// Gloo) keeps back what is not next.
+#ifndef PLACEWRIGHT_RUNTIME_TRANSPORT_TRANSPORT_H_
+#define PLACEWRIGHT_RUNTIME_TRANSPORT_TRANSPORT_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+
+#include "base/result.h"
+#include "base/stop.h"
+#include "runtime/transport/collective_spec.h"
+
+namespace placewright {
+
+class Transport {
+ public:
+  struct Outcome {
+    at::Tensor tensor;                    // contiguous, in the memory of the rank's device
+    Clock::time_point ready, start, end;  // ready: the last member has come
+  };
+  // Called once for every Start, on whatever thread; it throws nothing and waits for nothing.
+  using Done = std::function<void(Result<Outcome>)>;
+
+  virtual ~Transport() = default;
+  virtual int32_t rank() const = 0;
+
+  // `tensor`, in the memory of the rank's device, is computed; it is held, and must not be written,
+  // until `done` is called. `spec` lives as long, too. Returns at once, but for small tensors,
+  // which the last member may move itself. Errors, by `done`: kDeviceMemory; kExecution (members
+  // that state different things; members that do not come within the transport's time, by name;
+  // Abort).
+  virtual void Start(const CollectiveSpec& spec, at::Tensor tensor, Done done) = 0;
+
+  // From any rank: what has not begun, and what is started from now on, ends with `error` on all
+  // ranks.
+  virtual void Abort(const Error& error) = 0;
+  // Returns when nothing of this rank's is carried out or about to be; what waits for members
+  // stays.
+  virtual void Drain() = 0;
+  // After Abort and Drain on all ranks: collectives may be started again.
+  virtual void Reset() = 0;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_RUNTIME_TRANSPORT_TRANSPORT_H_

@@ -1,0 +1,153 @@
+// Plans that split or copy ops, end to end.
+#include <gmock/gmock.h>
+
+#include "recorded_mlp.h"
+
+namespace placewright {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Distributed : public RecordedMlp {
+ protected:
+  void SetUp() override {
+    RecordedMlp::SetUp();
+    if (IsSkipped()) return;
+    Write("even.json",
+          R"({"layouts": [{"groups": "*", "axis": "batch", "devices": ["cpu0", "cpu1"]}]})");
+  }
+
+  // The error of a file of layouts.
+  std::string ErrorOf(const std::string& layouts) {
+    Write("layouts.json", layouts);
+    const Outcome run =
+        Run({"simulate", "mlp.json.gz", "-c", "two.yaml", "--layouts", "layouts.json"});
+    EXPECT_EQ(run.status, 3) << run.out;
+    return run.err;
+  }
+};
+
+// The same step, whether it comes from a planner, from layouts by hand, or from the plan's files.
+TEST_F(Distributed, PlanSimulateAndCompareAgree) {
+  const Outcome planned = RunJson(
+      {"plan", "mlp.json.gz", "-c", "two.yaml", "--algo", "data-parallel", "-o", "dp.plan.json"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  const Json plan = planned.json();
+  EXPECT_EQ(plan["space"], "replicated");
+  EXPECT_TRUE(plan["lower_bound_ns"].is_null());
+  EXPECT_EQ(plan["layouts"],
+            Json::parse(R"([{"groups": "*", "axis": "batch", "option": "all-reduce", "devices":
+              [{"name": "cpu0", "from": 0, "to": 4}, {"name": "cpu1", "from": 4, "to": 8}]}])"));
+  EXPECT_DOUBLE_EQ(plan["samples_per_second"].get<double>(),
+                   8e9 / plan["step_time_ns"].get<double>());
+  // Gradients of two layers with weights and biases.
+  int64_t reduced = 0;
+  for (const Json& use : plan["communication"]) {
+    EXPECT_EQ(use["kind"], "all-reduce");
+    reduced += use["count"].get<int64_t>();
+  }
+  EXPECT_GE(reduced, 4);
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"simulate", "dp.plan.json"},
+        std::vector<std::string>{"simulate", "mlp.json.gz", "-c", "two.yaml", "--layouts",
+                                 "even.json"},
+        std::vector<std::string>{"simulate", "mlp.json.gz", "-c", "two.yaml", "--layouts",
+                                 "dp.plan.json"}}) {
+    const Json simulated = RunJson(arguments).json();
+    EXPECT_EQ(simulated["step_time_ns"], plan["step_time_ns"]) << arguments[1];
+    EXPECT_EQ(simulated["layouts"], plan["layouts"]);
+    EXPECT_EQ(simulated["communication"], plan["communication"]);
+    EXPECT_EQ(simulated["devices"], plan["devices"]);
+  }
+  const Json compared = RunJson({"compare", "mlp.json.gz", "-c", "two.yaml", "--iterations", "1",
+                                 "--space", "replicated", "--layouts", "even.json"})
+                            .json();
+  int rows = 0;
+  for (const Json& row : compared["plans"]) {
+    if (row["planner"] != "data-parallel" && row["planner"] != "layouts") continue;
+    EXPECT_EQ(row["step_time_ns"], plan["step_time_ns"]);
+    EXPECT_EQ(row["space"], "replicated");
+    EXPECT_TRUE(row["lower_bound_ns"].is_null());
+    ++rows;
+  }
+  EXPECT_EQ(rows, 2);
+}
+
+TEST_F(Distributed, PlansNameAllTheirFiles) {
+  ASSERT_EQ(Run({"plan", "mlp.json.gz", "-c", "two.yaml", "--layouts", "even.json", "-o",
+                 "even.plan.json"})
+                .status,
+            0);
+  const Json plan = Json::parse(Read("even.plan.json"));
+  EXPECT_EQ(plan["schema"], "placewright.plan/2");
+  EXPECT_EQ(plan["algorithm"], "layouts");
+  EXPECT_EQ(plan["step"]["path"], "even.plan.step.json.gz");
+  ASSERT_EQ(Run({"compile", "even.plan.json", "-o", "step.json"}).status, 0);
+  const Json step = Json::parse(Read("step.json"));
+  EXPECT_FALSE(step["collectives"].empty());
+  EXPECT_TRUE(step["inputs"][0].contains("of"));
+  EXPECT_TRUE(step["ops"][0].contains("device"));
+  // What is not as it was is named.
+  Write("mlp.json.gz", "another graph");
+  const Outcome changed = Run({"simulate", "even.plan.json"});
+  EXPECT_EQ(changed.status, 3);
+  EXPECT_THAT(changed.err, HasSubstr("mlp.json.gz"));
+}
+
+TEST_F(Distributed, ThePlacedSpaceStaysAsItIs) {
+  const Json plan = RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--iterations", "10"}).json();
+  EXPECT_EQ(plan["space"], "placed");
+  EXPECT_FALSE(plan.contains("layouts"));
+  EXPECT_EQ(Json::parse(Read("mlp.plan.json"))["schema"], "placewright.plan/1");
+  for (const Json& baseline : plan["baselines"]) EXPECT_NE(baseline["algorithm"], "data-parallel");
+  const Outcome refused =
+      Run({"plan", "mlp.json.gz", "-c", "two.yaml", "--algo", "horovod", "--space", "placed"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("horovod splits ops"));
+}
+
+// The portfolio's plan is at most each of its baselines, of whichever space.
+TEST_F(Distributed, AutoMayReplicate) {
+  const Json plan = RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--iterations", "10",
+                             "--space", "replicated"})
+                        .json();
+  int replicated = 0;
+  for (const Json& baseline : plan["baselines"]) {
+    if (baseline["feasible"] == true) {
+      EXPECT_LE(plan["step_time_ns"], baseline["step_time_ns"]);
+    }
+    replicated += std::string(baseline["algorithm"]).starts_with("data-parallel");
+  }
+  EXPECT_EQ(replicated, 4);
+}
+
+TEST_F(Distributed, FewerSamplesThanDevices) {
+  ASSERT_EQ(
+      Run({"capture", "mlp", "--batch", "8", "--param", "hidden=32", "-o", "one.json.gz"}).status,
+      0);
+  const Outcome run =
+      Run({"plan", "one.json.gz", "-c", "two.yaml", "--batch", "1", "--algo", "data-parallel"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("a batch of 1 for 2 devices: the fastest have one sample each"));
+}
+
+TEST_F(Distributed, BadLayoutsNameThePlace) {
+  EXPECT_THAT(ErrorOf("[]"), HasSubstr("the list \"layouts\" is missing"));
+  EXPECT_THAT(ErrorOf(R"({"layouts": [{"groups": "*", "axis": "batch",
+      "devices": [{"name": "cpu0", "from": 0, "to": 3}, {"name": "cpu1", "from": 3, "to": 7}]}]})"),
+              HasSubstr("layouts[0].devices: the shares cover 7 of the 8 of \"batch\""));
+  EXPECT_THAT(
+      ErrorOf(R"({"layouts": [{"groups": "*", "axis": "batch", "devices": ["cpu0", "cpu0"]}]})"),
+      HasSubstr("cpu0 stands there twice"));
+  EXPECT_THAT(ErrorOf(R"({"layouts": [{"groups": "nothing", "devices": ["cpu0"]}]})"),
+              HasSubstr("\"nothing\" matches no module"));
+  EXPECT_THAT(ErrorOf(R"({"layouts": [{"groups": 0, "devices": ["cpu0"]}]})"),
+              HasSubstr("no layout is given for the op"));
+  const Outcome few =
+      Run({"simulate", "mlp.json.gz", "-c", "two.yaml", "--batch", "1", "--layouts", "even.json"});
+  EXPECT_EQ(few.status, 3);
+  EXPECT_THAT(few.err, HasSubstr("the batch is one sample, which cannot be split"));
+}
+
+}  // namespace
+}  // namespace placewright
