@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "check_plan/checker.h"
+#include "check_plan/distributed/counted_draws.h"
 #include "check_plan/distributed/distribution_check.h"
 #include "formats/aten/reader.h"
 #include "formats/text/file.h"
@@ -24,7 +25,10 @@ Result<Findings> CheckStepOf(const PlanInputs& inputs, const std::string& plan_p
   const Plan& plan = inputs.plan;
   const Cluster& cluster = inputs.cluster.cluster;
   const std::string step_path = FilesOf(plan, plan_path).back();
-  PW_ASSIGN(const LoadedGraph original, LoadOriginal(plan, plan_path, options));
+  PW_ASSIGN(LoadedGraph original, LoadOriginal(plan, plan_path, options));
+  if (CountsDraws(inputs.graph.graph)) {
+    PW_ASSIGN(original.graph, WithDrawsThatCount(original.graph, inputs.graph.graph));
+  }
   PW_ASSIGN(const std::string text, ReadFile(step_path));
   PW_ASSIGN(const DistributedStep step,
             ReadAtenStep(text, original.graph, cluster).InFile(step_path));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "base/text.h"
 
@@ -71,7 +72,14 @@ Held Contents::Read(OpId op, size_t input) const {
 Held Contents::At(TensorId tensor, int32_t version) const {
   const Name& name = names_[tensor];
   const std::vector<Content>& contents = contents_[step_.graph.tensor(tensor).storage];
-  return {name.tensor, name.part, contents[static_cast<size_t>(version)]};
+  const Content& content = contents[static_cast<size_t>(version)];
+  if (content.buffer < 0 || name.place < 0) return {name.tensor, name.part, content};
+  Held held = BufferOf(content)[static_cast<size_t>(name.place)];
+  if (name.tensor.valid()) {
+    held.tensor = name.tensor;
+    held.part = name.part;
+  }
+  return held;
 }
 
 Held Contents::Last(TensorId tensor) const {
@@ -80,20 +88,34 @@ Held Contents::Last(TensorId tensor) const {
 }
 
 void Contents::SetFresh(TensorId output, const Held& value) {
-  names_[output] = {value.tensor, value.part};
+  names_[output] = {value.tensor, value.part, -1};
   const Tensor& tensor = step_.graph.tensor(output);
   contents_[tensor.storage][static_cast<size_t>(tensor.version)] = value.content;
 }
 
-void Contents::SetName(TensorId output, TensorId original, const Part& part) {
-  names_[output] = {same_[original], part};
+void Contents::SetName(TensorId output, TensorId original, const Part& part, TensorId shared) {
+  names_[output] = {same_[original], part, names_[shared].place};
+}
+
+Content Contents::AddBuffer(std::vector<Held> tensors) {
+  buffers_.push_back(std::move(tensors));
+  return {Content::kKnown, -1, {}, {}, static_cast<int32_t>(buffers_.size()) - 1};
 }
 
 void Contents::SetWritten(OpId op, TensorId written, const Content& content) {
   const StorageId storage = step_.graph.tensor(written).storage;
   const std::vector<Version>& versions = step_.graph.storage(storage).versions;
-  for (size_t i = 0; i < versions.size(); ++i) {
-    if (versions[i].writer == op) contents_[storage][i] = content;
+  for (size_t i = 1; i < versions.size(); ++i) {
+    if (versions[i].writer != op) continue;
+    const Content& before = contents_[storage][i - 1];
+    const int32_t place = names_[written].place;
+    if (before.buffer < 0 || place < 0) {
+      contents_[storage][i] = content;
+      continue;
+    }
+    std::vector<Held> tensors = BufferOf(before);
+    tensors[static_cast<size_t>(place)].content = content;
+    contents_[storage][i] = AddBuffer(std::move(tensors));
   }
 }
 

@@ -31,7 +31,16 @@ class Contents {
   // An output in a storage of its own.
   void SetFresh(TensorId output, const Held& value);
   // An output in the storage of an input: the content stays, or `op` has written another one.
-  void SetName(TensorId output, TensorId original, const Part& part);
+  // A view of a tensor of a buffer is in its place, too.
+  void SetName(TensorId output, TensorId original, const Part& part, TensorId shared);
+  // The output is one of a buffer's tensors.
+  void SetPlace(TensorId output, int32_t place) { names_[output] = {TensorId(), {}, place}; }
+  // Several tensors behind one another, as a content.
+  Content AddBuffer(std::vector<Held> tensors);
+  const std::vector<Held>& BufferOf(const Content& content) const {
+    return buffers_[static_cast<size_t>(content.buffer)];
+  }
+  // What an op has written: of a buffer the tensor in that place.
   void SetWritten(OpId op, TensorId written, const Content& content);
 
   // The first tensor of the original with the same bytes, seen in the same shape.
@@ -47,6 +56,7 @@ class Contents {
   struct Name {
     TensorId tensor;
     Part part;
+    int32_t place = -1;  // in a buffer
   };
   void FindSame();
 
@@ -55,6 +65,7 @@ class Contents {
   IdVector<TensorId, TensorId> same_;
   IdVector<TensorId, Name> names_;
   IdVector<StorageId, std::vector<Content>> contents_;  // by version
+  std::vector<std::vector<Held>> buffers_;
 };
 
 }  // namespace placewright::check

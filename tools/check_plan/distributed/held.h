@@ -38,6 +38,7 @@ struct Content {
   int32_t version = -1;
   Addend addend;
   Division division;
+  int32_t buffer = -1;  // it is a buffer of several tensors, as Contents numbers them
 };
 
 // A tensor as an op reads it.
@@ -45,6 +46,7 @@ struct Held {
   TensorId tensor;  // of the original: the first that has its bytes
   Part part;
   Content content;
+  int64_t length = 0;  // elements, of a tensor in a buffer
   bool known() const { return content.knowledge == Content::kKnown && tensor.valid(); }
 };
 

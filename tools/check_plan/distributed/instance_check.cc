@@ -125,6 +125,11 @@ MaybeViolation InstanceCheck::CheckIdentity(size_t input) const {
                              Writes(made_, input) ? "writes" : "does not write", InputName(input),
                              Writes(stated_, input) ? "" : "not"));
   }
+  if (held.content.buffer >= 0) {
+    return Wrong(ViolationKind::kWrongInput,
+                 fmt::format("reads a buffer of several tensors where {} is due",
+                             InputName(input)));
+  }
   if (held.content.addend.kind == Addend::kZero || !held.known()) return std::nullopt;
   if (held.tensor != contents_.Same(stated_.inputs[input])) {
     return Wrong(ViolationKind::kWrongInput,
@@ -325,7 +330,34 @@ MaybeViolation InstanceCheck::CheckCallOnPart() {
       call.type = stated_.type;
     }
   }
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckPlaceArgument(call.args));
   return CheckSameCall(call.type, call.args, call.attributes);
+}
+
+// Which part of a draw that counts it draws; where that is right it is taken over into `args`.
+MaybeViolation InstanceCheck::CheckPlaceArgument(std::vector<Value>& args) const {
+  if (rule_->place_argument < 0) return std::nullopt;
+  const auto at = static_cast<size_t>(rule_->place_argument);
+  std::vector<int64_t> numbers;
+  const Value::List* const list = at < made_.args.size() ? made_.args[at].AsList() : nullptr;
+  for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
+    if (const int64_t* number = (*list)[i].AsInt()) numbers.push_back(*number);
+  }
+  const std::vector<int64_t>& shape = original_.tensor(stated_.outputs[0]).shape;
+  const bool given = numbers.size() == 5 && numbers[0] >= 0 &&
+                     static_cast<size_t>(numbers[0]) < shape.size() && numbers[1] > 0 &&
+                     numbers[2] > 0;
+  if (given) {
+    const int64_t inner = shape[static_cast<size_t>(numbers[0])] / (numbers[1] * numbers[2]);
+    const AxisPlace place = {static_cast<int32_t>(numbers[0]), numbers[1], numbers[2], inner};
+    const Part stated = PartAt(place, {numbers[3], numbers[4]});
+    if (instance_.cut->somewhere || stated == OutputPart(0)) {
+      args[at] = made_.args[at];
+      return std::nullopt;
+    }
+  }
+  return Wrong(ViolationKind::kWrongArgument,
+               fmt::format("draws another part than {}", ToString(OutputPart(0))));
 }
 
 // A sum, to be divided by the weight of all parts, which is the second result.
@@ -428,7 +460,8 @@ void InstanceCheck::SetOutput(size_t output) {
                        {contents_.Same(stated_.outputs[output]), OutputPart(output), content});
     return;
   }
-  contents_.SetName(made_.outputs[output], stated_.outputs[output], OutputPart(output));
+  contents_.SetName(made_.outputs[output], stated_.outputs[output], OutputPart(output),
+                    made_.inputs[shared]);
   if (Writes(made_, shared)) contents_.SetWritten(id_, made_.inputs[shared], content);
 }
 

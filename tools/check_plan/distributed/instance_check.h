@@ -49,6 +49,7 @@ class InstanceCheck {
   MaybeViolation CheckAddendsOfSum();
   MaybeViolation CheckCall();
   MaybeViolation CheckCallOnPart();
+  MaybeViolation CheckPlaceArgument(std::vector<Value>& args) const;
   MaybeViolation CheckWeightedMean();
   MaybeViolation CheckSameCall(std::string_view type, const std::vector<Value>& args,
                                const std::vector<NamedValue>& attributes) const;

@@ -14,6 +14,7 @@ namespace placewright::check {
 namespace {
 
 constexpr std::string_view kAllReduce = "placewright.all_reduce.default";
+constexpr std::string_view kPack = "placewright.pack.default";
 constexpr std::string_view kAllGather = "placewright.all_gather.default";
 
 // The integers among the arguments behind the first, which is what the op reads.
@@ -23,6 +24,12 @@ std::vector<int64_t> NumbersOf(const Op& op) {
     if (const int64_t* number = op.args[i].AsInt()) numbers.push_back(*number);
   }
   return numbers;
+}
+
+int64_t ElementsOf(const std::vector<int64_t>& shape) {
+  int64_t elements = 1;
+  for (const int64_t size : shape) elements *= size;
+  return elements;
 }
 
 // [from, to) of an axis within what is itself a part; the whole piece has one of dimension -1. Nothing where
@@ -64,7 +71,9 @@ bool Movement::SetUnknownIf(const std::vector<OpId>& ops, const std::vector<Held
                        [&](const Held& held) { return held.content.knowledge == knowledge; });
   };
   const bool unnamed =
-      std::any_of(read.begin(), read.end(), [](const Held& held) { return !held.known(); });
+      std::any_of(read.begin(), read.end(), [](const Held& held) {
+        return !held.known() && held.content.buffer < 0;
+      });
   if (!unnamed) return false;
   const auto knowledge = is(Content::kUnknown) ? Content::kUnknown : Content::kNotProven;
   for (const OpId op : ops) SetUnknown(original_, step_, op, knowledge, contents_);
@@ -84,12 +93,16 @@ MaybeViolation Movement::Run(OpId op) {
   for (const OpId member : members) {
     for (const Held& held : ReadAll(member)) read.push_back(held);
   }
-  if (SetUnknownIf(members, read)) return std::nullopt;
+  const bool packs = step_.graph.op(op).type == kPack;
+  if (!packs && SetUnknownIf(members, read)) return std::nullopt;
   MaybeViolation violation;
   if (collective.valid()) {
     violation = CheckMembers(members);
     const std::string_view type = step_.graph.op(op).type;
-    if (!violation && type == kAllReduce) violation = AllReduce(members);
+    const bool buffers = OfBuffers(members);
+    if (!violation && type == kAllReduce) {
+      violation = buffers ? AllReduceBuffers(members) : AllReduce(members);
+    }
     if (!violation && type == kAllGather) violation = AllGather(members);
   } else {
     violation = RunOne(op);
@@ -110,6 +123,12 @@ MaybeViolation Movement::RunOne(OpId op) {
   }
   if (step_.graph.op(op).inputs.empty()) {
     return Wrong(op, ViolationKind::kNotProven, "is of no op of the original");
+  }
+  if (type == kPack) return Pack(op);
+  if (type == "placewright.unpack.default") return Unpack(op);
+  for (const Held& held : ReadAll(op)) {
+    if (held.content.buffer < 0) continue;
+    return Wrong(op, ViolationKind::kWrongInput, "reads a buffer of several tensors");
   }
   if (type == "placewright.split.default") return Split(op);
   if (type == "placewright.concat.default") return Concat(op);
@@ -317,7 +336,7 @@ MaybeViolation Movement::Copy(OpId op) {
                  fmt::format("writes a view of the storage of {}", NameOfTensor(before)));
   }
   contents_.SetWritten(op, made.inputs[0], value.content);
-  contents_.SetName(made.outputs[0], before.tensor, before.part);
+  contents_.SetName(made.outputs[0], before.tensor, before.part, made.inputs[0]);
   return std::nullopt;
 }
 
@@ -334,7 +353,7 @@ MaybeViolation Movement::Zero(OpId op) {
   Content content = before.content;
   content.addend = {Addend::kZero, -1, {}};
   contents_.SetWritten(op, made.inputs[0], content);
-  contents_.SetName(made.outputs[0], before.tensor, before.part);
+  contents_.SetName(made.outputs[0], before.tensor, before.part, made.inputs[0]);
   return std::nullopt;
 }
 
@@ -360,6 +379,7 @@ MaybeViolation Movement::CheckMembers(const std::vector<OpId>& members) const {
     }
     devices.push_back(device);
   }
+  if (OfBuffers(members)) return std::nullopt;
   const Held first = contents_.Read(members.front(), 0);
   for (const OpId member : members) {
     const Held held = contents_.Read(member, 0);
@@ -378,6 +398,87 @@ MaybeViolation Movement::AllReduce(const std::vector<OpId>& members) {
   Held sum;
   CHECK_PLAN_RETURN_IF_VIOLATED(Sum(members.front(), read, sum));
   for (const OpId member : members) CHECK_PLAN_RETURN_IF_VIOLATED(Make(member, sum));
+  return std::nullopt;
+}
+
+// Pieces behind one another in one dimension: a buffer of them.
+MaybeViolation Movement::Pack(OpId op) {
+  const Op& made = step_.graph.op(op);
+  if (made.outputs.size() != 1 || made.is_view || !made.writes.empty()) {
+    return Wrong(op, ViolationKind::kWrongArgument, "must make one tensor of its own");
+  }
+  std::vector<Held> pieces = ReadAll(op);
+  int64_t elements = 0;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    pieces[i].length = ElementsOf(step_.graph.tensor(made.inputs[i]).shape);
+    elements += pieces[i].length;
+  }
+  if (step_.graph.tensor(made.outputs[0]).shape != std::vector<int64_t>{elements}) {
+    return Wrong(op, ViolationKind::kWrongArgument,
+                 fmt::format("makes a buffer of another size than {}", elements));
+  }
+  contents_.SetFresh(made.outputs[0], {TensorId(), {}, contents_.AddBuffer(std::move(pieces))});
+  return std::nullopt;
+}
+
+// A view of one of a buffer's pieces.
+MaybeViolation Movement::Unpack(OpId op) {
+  const Op& made = step_.graph.op(op);
+  const Held held = contents_.Read(op, 0);
+  const int64_t* const from = made.args.size() == 3 ? made.args[1].AsInt() : nullptr;
+  if (from == nullptr || made.outputs.size() != 1 || !made.is_view || held.content.buffer < 0) {
+    return Wrong(op, ViolationKind::kWrongArgument, "must view a part of a buffer");
+  }
+  const std::vector<Held>& pieces = contents_.BufferOf(held.content);
+  int64_t next = 0;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const Held& piece = pieces[i];
+    const bool fits = piece.known() && contents_.Fits(piece.tensor, piece.part, made.outputs[0]);
+    if (next == *from && (fits || !piece.known())) {
+      contents_.SetPlace(made.outputs[0], static_cast<int32_t>(i));
+      return std::nullopt;
+    }
+    next += piece.length;
+  }
+  return Wrong(op, ViolationKind::kWrongPart, "views what is none of the buffer's tensors");
+}
+
+bool Movement::OfBuffers(const std::vector<OpId>& members) const {
+  return std::all_of(members.begin(), members.end(), [&](OpId member) {
+    return contents_.Read(member, 0).content.buffer >= 0;
+  });
+}
+
+// Tensor by tensor.
+MaybeViolation Movement::AllReduceBuffers(const std::vector<OpId>& members) {
+  std::vector<std::vector<Held>> read;
+  for (const OpId member : members) {
+    read.push_back(contents_.BufferOf(contents_.Read(member, 0).content));
+    if (read.back().size() == read.front().size()) continue;
+    return Wrong(member, ViolationKind::kReorderedCollective, "adds buffers of different tensors");
+  }
+  std::vector<Held> sums;
+  for (size_t i = 0; i < read.front().size(); ++i) {
+    std::vector<Held> pieces;
+    for (const std::vector<Held>& buffer : read) pieces.push_back(buffer[i]);
+    Held sum = pieces.front();
+    const bool known = std::all_of(pieces.begin(), pieces.end(),
+                                   [](const Held& piece) { return piece.known(); });
+    if (known) {
+      CHECK_PLAN_RETURN_IF_VIOLATED(Sum(members.front(), pieces, sum));
+    } else {
+      sum = {TensorId(), {}, {Content::kNotProven, -1, {}, {}}, sum.length};
+    }
+    sums.push_back(sum);
+  }
+  const Content content = contents_.AddBuffer(std::move(sums));
+  for (const OpId member : members) {
+    const Op& op = step_.graph.op(member);
+    if (op.outputs.size() != 1 || op.is_view || !op.writes.empty()) {
+      return Wrong(member, ViolationKind::kWrongArgument, "must make one tensor of its own");
+    }
+    contents_.SetFresh(op.outputs[0], {TensorId(), {}, content});
+  }
   return std::nullopt;
 }
 

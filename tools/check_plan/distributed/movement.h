@@ -32,7 +32,10 @@ class Movement {
   MaybeViolation Divide(OpId op);
   MaybeViolation Copy(OpId op);
   MaybeViolation Zero(OpId op);
+  MaybeViolation Pack(OpId op);
+  MaybeViolation Unpack(OpId op);
   MaybeViolation AllReduce(const std::vector<OpId>& members);
+  MaybeViolation AllReduceBuffers(const std::vector<OpId>& members);
   MaybeViolation AllGather(const std::vector<OpId>& members);
   MaybeViolation CheckMembers(const std::vector<OpId>& members) const;
 
@@ -45,6 +48,7 @@ class Movement {
   bool SetUnknownIf(const std::vector<OpId>& ops, const std::vector<Held>& read);
   MaybeViolation Make(OpId op, const Held& held);
   std::vector<Held> ReadAll(OpId op) const;
+  bool OfBuffers(const std::vector<OpId>& members) const;
   Violation Wrong(OpId op, ViolationKind kind, const std::string& message) const;
   std::string NameOfTensor(const Held& held) const;
 
