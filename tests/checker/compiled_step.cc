@@ -99,9 +99,8 @@ std::vector<std::string> Files() {
     }
     std::sort(files.begin(), files.end());
   }
-  std::erase_if(files, [&](const std::string& path) {
-    return !std::filesystem::exists(path, ignored);
-  });
+  std::erase_if(files,
+                [&](const std::string& path) { return !std::filesystem::exists(path, ignored); });
   return files;
 }
 
@@ -136,8 +135,8 @@ Layout LayoutOf(const std::string& axis, const std::vector<int64_t>& lengths) {
   Layout layout{axis, {}};
   int64_t from = 0;
   for (size_t i = 0; i < lengths.size(); ++i) {
-    layout.shares.push_back({DeviceId(i), axis.empty() ? 0 : from,
-                             axis.empty() ? 0 : from + lengths[i]});
+    layout.shares.push_back(
+        {DeviceId(i), axis.empty() ? 0 : from, axis.empty() ? 0 : from + lengths[i]});
     from += lengths[i];
   }
   return layout;
@@ -160,8 +159,9 @@ Layout RandomLayout(const NamedAxes& axes, size_t devices, Random& random) {
   int64_t from = 0;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t left = size - from - (count - 1 - i);
-    const int64_t length =
-        !split ? 0 : i + 1 == count ? left : 1 + static_cast<int64_t>(random.Below(left));
+    const int64_t length = !split           ? 0
+                           : i + 1 == count ? left
+                                            : 1 + static_cast<int64_t>(random.Below(left));
     layout.shares.push_back({some[static_cast<size_t>(i)], from, from + length});
     from += length;
   }
@@ -225,12 +225,11 @@ StatedLayouts AtRandom(const RecordedStep& step, size_t devices, Random& random)
 
 std::string VerdictOn(const RecordedStep& original, const DistributedStep& step,
                       const Cluster& cluster, const DistributionSpec& spec, std::string* message) {
-  const check::Findings findings =
-      check::CheckDistribution(*original.graph, step, cluster, spec);
-  const check::Violation* const first =
-      findings.violation                 ? &*findings.violation
-      : !findings.not_proven.empty() ? &findings.not_proven.front()
-                                         : nullptr;
+  const check::Findings findings = check::CheckDistribution(*original.graph, step, cluster, spec);
+  const check::Violation* const first = findings.violation ? &*findings.violation
+                                        : !findings.not_proven.empty()
+                                            ? &findings.not_proven.front()
+                                            : nullptr;
   if (first == nullptr) return "holds";
   if (message != nullptr) *message = first->place + ": " + first->message;
   return std::string(check::ToString(first->kind));

@@ -86,7 +86,8 @@ MaybeViolation CheckPlan(const PlanInputs& inputs) {
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckNames(plan, graph, cluster));
   CHECK_PLAN_RETURN_IF_VIOLATED(
       CheckCoverage(plan.placement, graph, cluster, inputs.costs, placement));
-  CHECK_PLAN_RETURN_IF_VIOLATED(CheckColocation(graph, cluster, placement));
+  CHECK_PLAN_RETURN_IF_VIOLATED(
+      CheckColocation(graph, cluster, placement, plan.distribution.has_value()));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckGivenHomes(graph, cluster));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckGivenCosts(inputs));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckScheduleDevices(inputs, placement));

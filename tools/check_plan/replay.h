@@ -75,11 +75,12 @@ class Replay {
 
   const Step& step_;
   const Waits& waits_;
-  std::vector<Nanos> paths_;                // critical-path order only
-  std::vector<Server> servers_;             // devices, then links
-  std::vector<int32_t> by_start_, by_end_;  // nodes that run, views and members left out; by_end_ only those that last
+  std::vector<Nanos> paths_;     // critical-path order only
+  std::vector<Server> servers_;  // devices, then links
+  std::vector<int32_t> by_start_,
+      by_end_;  // nodes that run, views and members left out; by_end_ only those that last
   size_t next_start_ = 0, next_end_ = 0;
-  std::vector<int32_t> left_;  // waits not yet over, per node
+  std::vector<int32_t> left_;                             // waits not yet over, per node
   std::vector<int32_t> completing_, touched_, unserved_;  // unserved_: ready, but on no server
   Stamp now_;
   Stamps stamps_;

@@ -185,11 +185,11 @@ MaybeViolation CheckCommunication(const Distribution& distribution, const Step& 
     }
     const CommunicationUse& use = found->second;
     if (!(use == stated)) {
-      return Differs(ViolationKind::kCommunication, place,
-                     fmt::format("{} times {} bytes in {} ns", stated.count, stated.bytes.count,
-                                 stated.time.count),
-                     fmt::format("{} times {} bytes in {} ns", use.count, use.bytes.count,
-                                 use.time.count));
+      return Differs(
+          ViolationKind::kCommunication, place,
+          fmt::format("{} times {} bytes in {} ns", stated.count, stated.bytes.count,
+                      stated.time.count),
+          fmt::format("{} times {} bytes in {} ns", use.count, use.bytes.count, use.time.count));
     }
     moved.erase(found);
   }

@@ -200,21 +200,20 @@ MaybeViolation CheckExclusivity(const Step& step) {
   const auto crossings = static_cast<int32_t>(step.crossings().size());
   for (const CollectiveId id : step.graph().collectives()) {
     for (LinkId link : step.cost(id).links) {
-      uses.push_back({link.value(), step.span(id).start, step.span(id).end,
-                      crossings + id.value()});
+      uses.push_back(
+          {link.value(), step.span(id).start, step.span(id).end, crossings + id.value()});
     }
   }
   if (const Use* use = FindOverlap(uses)) {
     const int32_t before = (use - 1)->index, after = use->index;
-    return Violation{
-        ViolationKind::kExclusivity,
-        fmt::format("starts at {} ns on the link {}, which carries {} until {}", use->start.count,
-                    step.cluster().link(LinkId(use->resource)).name,
-                    before < crossings ? step.Name(step.crossings()[before])
-                                       : step.Name(CollectiveId(before - crossings)),
-                    (use - 1)->end.count),
-        after < crossings ? step.Place(step.crossings()[after])
-                          : step.Place(CollectiveId(after - crossings))};
+    return Violation{ViolationKind::kExclusivity,
+                     fmt::format("starts at {} ns on the link {}, which carries {} until {}",
+                                 use->start.count, step.cluster().link(LinkId(use->resource)).name,
+                                 before < crossings ? step.Name(step.crossings()[before])
+                                                    : step.Name(CollectiveId(before - crossings)),
+                                 (use - 1)->end.count),
+                     after < crossings ? step.Place(step.crossings()[after])
+                                       : step.Place(CollectiveId(after - crossings))};
   }
   return std::nullopt;
 }

@@ -21,8 +21,8 @@ Contents::Contents(const Graph& original, const DistributedStep& step)
     contents_[id].resize(step.graph.storage(id).versions.size());
   }
   for (const DistributedStep::InputPiece& input : step.inputs) {
-    const Held value{same_[input.original], PartAt(input.place, input.interval),
-                      {Content::kKnown, 0, {}, {}}};
+    const Held value{
+        same_[input.original], PartAt(input.place, input.interval), {Content::kKnown, 0, {}, {}}};
     SetFresh(input.piece, value);
   }
 }
@@ -34,9 +34,8 @@ void Contents::FindSame() {
   };
   std::vector<TensorId> order;
   for (const TensorId id : original_.tensors()) order.push_back(id);
-  std::sort(order.begin(), order.end(), [&](TensorId a, TensorId b) {
-    return std::tuple(key(a), a) < std::tuple(key(b), b);
-  });
+  std::sort(order.begin(), order.end(),
+            [&](TensorId a, TensorId b) { return std::tuple(key(a), a) < std::tuple(key(b), b); });
   for (size_t i = 0; i < order.size(); ++i) {
     const bool again = i > 0 && key(order[i]) == key(order[i - 1]);
     same_[order[i]] = again ? same_[order[i - 1]] : order[i];

@@ -96,7 +96,8 @@ class Rewriter {
         output.alias = Writes(op, op.inputs[i]) ? AliasKind::kInPlace : AliasKind::kView;
         output.alias_of = static_cast<int32_t>(i);
       }
-      if (output.alias == AliasKind::kInPlace) returned[static_cast<size_t>(output.alias_of)] = true;
+      if (output.alias == AliasKind::kInPlace)
+        returned[static_cast<size_t>(output.alias_of)] = true;
       spec.outputs.push_back(std::move(output));
     }
     for (size_t i = 0; i < op.inputs.size(); ++i) {
@@ -110,7 +111,7 @@ class Rewriter {
     const Value p = integer != nullptr ? Value(static_cast<double>(*integer)) : op.args[1];
     spec.type = std::string(draw);
     spec.inputs.push_back(counter_);
-    spec.args = {Value(InputRef{0}), Value(InputRef{1}), Value(seed_), Value(draws_++), p,
+    spec.args = {Value(InputRef{0}),  Value(InputRef{1}), Value(seed_), Value(draws_++), p,
                  Value(Value::List())};
     spec.attributes.clear();
   }
@@ -121,8 +122,8 @@ class Rewriter {
     spec.in_root = true;
     spec.inputs = {counter_};
     spec.args = {Value(InputRef{0}), Value(int64_t{1})};
-    spec.outputs = {{.name = spec.name, .dtype = DType::kI64, .alias = AliasKind::kInPlace,
-                     .alias_of = 0}};
+    spec.outputs = {
+        {.name = spec.name, .dtype = DType::kI64, .alias = AliasKind::kInPlace, .alias_of = 0}};
     PW_RETURN_IF_ERROR(builder_.AddOp(std::move(spec)));
     return Ok();
   }

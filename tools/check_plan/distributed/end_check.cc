@@ -48,10 +48,10 @@ class EndCheck {
     }
     for (const OpId op : original_.ops()) {
       if (there[op]) continue;
-      return Violation{ViolationKind::kMissingOp,
-                       fmt::format("no op of the step is of \"{}\"",
-                                   Printable(original_.op(op).name, 80)),
-                       "step: ops"};
+      return Violation{
+          ViolationKind::kMissingOp,
+          fmt::format("no op of the step is of \"{}\"", Printable(original_.op(op).name, 80)),
+          "step: ops"};
     }
     return std::nullopt;
   }
@@ -69,8 +69,8 @@ class EndCheck {
     }
     for (const StorageId id : original_.storages()) {
       const Storage& storage = original_.storage(id);
-      const bool kept = !original_.tensor(storage.first).producer.valid() &&
-                        storage.versions.size() > 1;
+      const bool kept =
+          !original_.tensor(storage.first).producer.valid() && storage.versions.size() > 1;
       if (!kept || pieces.contains(storage.first)) continue;
       return Violation{ViolationKind::kMissingOp,
                        fmt::format("no input of the step is of {}", NameOfOriginal(storage.first)),
@@ -83,10 +83,11 @@ class EndCheck {
     const Content& content = piece.held.content;
     if (content.knowledge == Content::kUnknown) return std::nullopt;
     const auto wrong = [&](ViolationKind kind, const std::string& message) {
-      return Violation{kind,
-                       fmt::format("{}, which is of {}, {}", NameOfPiece(piece.tensor),
-                                   NameOfOriginal(original), message),
-                       fmt::format("step: {}", Printable(step_.graph.tensor(piece.tensor).name, 80))};
+      return Violation{
+          kind,
+          fmt::format("{}, which is of {}, {}", NameOfPiece(piece.tensor), NameOfOriginal(original),
+                      message),
+          fmt::format("step: {}", Printable(step_.graph.tensor(piece.tensor).name, 80))};
     };
     if (content.version != LastVersion(original)) {
       return wrong(ViolationKind::kStaleParameter,
@@ -114,9 +115,9 @@ class EndCheck {
               [](const Part& a, const Part& b) { return a.from < b.from; });
     int64_t next = 0;
     for (const Part& part : parts) {
-      const bool follows = part.somewhere || (part.from == next && part.period == parts[0].period &&
-                                              part.outer == parts[0].outer &&
-                                              part.dimension == parts[0].dimension);
+      const bool follows =
+          part.somewhere || (part.from == next && part.period == parts[0].period &&
+                             part.outer == parts[0].outer && part.dimension == parts[0].dimension);
       if (!follows) return NotCovered(original, part.from < next);
       next = part.somewhere ? next + part.to : part.to;
     }

@@ -110,9 +110,9 @@ class GroupCheck {
   MaybeViolation CheckSum(const Instance& first) const {
     for (size_t input = 0; input < op_.inputs.size(); ++input) {
       const auto number = static_cast<int32_t>(input);
-      const bool linear = first.linear != nullptr &&
-                          std::find(first.linear->begin(), first.linear->end(), number) !=
-                              first.linear->end();
+      const bool linear =
+          first.linear != nullptr &&
+          std::find(first.linear->begin(), first.linear->end(), number) != first.linear->end();
       const bool once = first.linear == nullptr && EntersOnce(*first.cut, number);
       if (!linear && !once) continue;
       std::vector<Addend> addends;

@@ -35,18 +35,17 @@ void SetUnknown(const Graph& original, const DistributedStep& step, OpId op,
   for (size_t i = 0; i < made.inputs.size(); ++i) {
     if (!Writes(made, i)) continue;
     const Held held = contents.Read(op, i);
-    const int32_t version =
-        origin.valid() && held.tensor.valid()
-            ? contents.VersionBy(origin, original.tensor(held.tensor).storage)
-            : -1;
+    const int32_t version = origin.valid() && held.tensor.valid()
+                                ? contents.VersionBy(origin, original.tensor(held.tensor).storage)
+                                : -1;
     contents.SetWritten(op, made.inputs[i],
                         {knowledge, version >= 0 ? version : held.content.version, {}, {}});
   }
   for (const TensorId output : made.outputs) {
     const Tensor& tensor = step.graph.tensor(output);
-    const bool shared = std::any_of(
-        made.inputs.begin(), made.inputs.end(),
-        [&](TensorId input) { return step.graph.tensor(input).storage == tensor.storage; });
+    const bool shared = std::any_of(made.inputs.begin(), made.inputs.end(), [&](TensorId input) {
+      return step.graph.tensor(input).storage == tensor.storage;
+    });
     if (!shared) contents.SetFresh(output, {TensorId(), {}, {knowledge, -1, {}, {}}});
   }
 }
@@ -91,10 +90,10 @@ MaybeViolation InstanceCheck::Run() {
 MaybeViolation InstanceCheck::Check() {
   if (made_.inputs.size() != stated_.inputs.size() ||
       made_.outputs.size() != stated_.outputs.size()) {
-    return Wrong(ViolationKind::kWrongArgument,
-                 fmt::format("has {} inputs and {} outputs, of which {} and {} are due",
-                             made_.inputs.size(), made_.outputs.size(), stated_.inputs.size(),
-                             stated_.outputs.size()));
+    return Wrong(
+        ViolationKind::kWrongArgument,
+        fmt::format("has {} inputs and {} outputs, of which {} and {} are due", made_.inputs.size(),
+                    made_.outputs.size(), stated_.inputs.size(), stated_.outputs.size()));
   }
   for (size_t i = 0; i < made_.inputs.size(); ++i) {
     read_.push_back(contents_.Read(id_, i));
@@ -126,9 +125,9 @@ MaybeViolation InstanceCheck::CheckIdentity(size_t input) const {
                              Writes(stated_, input) ? "" : "not"));
   }
   if (held.content.buffer >= 0) {
-    return Wrong(ViolationKind::kWrongInput,
-                 fmt::format("reads a buffer of several tensors where {} is due",
-                             InputName(input)));
+    return Wrong(
+        ViolationKind::kWrongInput,
+        fmt::format("reads a buffer of several tensors where {} is due", InputName(input)));
   }
   if (held.content.addend.kind == Addend::kZero || !held.known()) return std::nullopt;
   if (held.tensor != contents_.Same(stated_.inputs[input])) {
@@ -138,20 +137,20 @@ MaybeViolation InstanceCheck::CheckIdentity(size_t input) const {
   }
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckVersion(input));
   if (!held.content.division.due()) return std::nullopt;
-  return Wrong(ViolationKind::kLocalDivisor,
-               fmt::format("reads {} before it has been divided by {}", InputName(input),
-                           held.content.division.number
-                               ? fmt::format("{}", *held.content.division.number)
-                               : "the weight of all parts"));
+  return Wrong(
+      ViolationKind::kLocalDivisor,
+      fmt::format("reads {} before it has been divided by {}", InputName(input),
+                  held.content.division.number ? fmt::format("{}", *held.content.division.number)
+                                               : "the weight of all parts"));
 }
 
 MaybeViolation InstanceCheck::CheckVersion(size_t input) const {
   const int32_t version = read_[input].content.version, due = stated_.input_versions[input];
   if (version == due) return std::nullopt;
   const TensorKind kind = original_.storage(original_.tensor(stated_.inputs[input]).storage).kind;
-  return Wrong(
-      IsPersistent(kind) ? ViolationKind::kStaleParameter : ViolationKind::kWrongInput,
-      fmt::format("reads {} at version {} where version {} is due", InputName(input), version, due));
+  return Wrong(IsPersistent(kind) ? ViolationKind::kStaleParameter : ViolationKind::kWrongInput,
+               fmt::format("reads {} at version {} where version {} is due", InputName(input),
+                           version, due));
 }
 
 // The interval of one axis that all parts among the inputs are of.
@@ -167,11 +166,11 @@ MaybeViolation InstanceCheck::FindCut() {
     }
     if (!instance_.cut) instance_.cut = cut;
     if (*instance_.cut == *cut) continue;
-    return Wrong(ViolationKind::kWrongPart,
-                 fmt::format("has {} of {}, which is another interval ({}) than that of its other "
-                             "inputs ({})",
-                             ToString(part), InputName(i), ToString(*cut),
-                             ToString(*instance_.cut)));
+    return Wrong(
+        ViolationKind::kWrongPart,
+        fmt::format("has {} of {}, which is another interval ({}) than that of its other "
+                    "inputs ({})",
+                    ToString(part), InputName(i), ToString(*cut), ToString(*instance_.cut)));
   }
   if (!instance_.cut) FindCutByShape();
   if (!instance_.cut || parts() != Parts::kWhole) return std::nullopt;
@@ -190,7 +189,8 @@ void InstanceCheck::FindCutByShape() {
       const auto part = PartByShape(shape, step_.graph.tensor(piece).shape);
       if (instance_.cut || !part || part->whole() || !Holds(axes, axis)) return;
       const int64_t dimension = part->dimension;
-      const int64_t length = part->to * size / std::max<int64_t>(1, shape[static_cast<size_t>(dimension)]);
+      const int64_t length =
+          part->to * size / std::max<int64_t>(1, shape[static_cast<size_t>(dimension)]);
       if (length <= 0 || length >= size) return;
       const Cut cut = {axis, 1, size, 0, length, true};
       if (FitsShapes(cut)) instance_.cut = cut;
@@ -237,12 +237,12 @@ MaybeViolation InstanceCheck::CheckParts() const {
   for (size_t i = 0; i < read_.size(); ++i) {
     const Part due = PartOf(i);
     const bool placed = read_[i].known() && !read_[i].part.somewhere && !due.somewhere;
-    const bool same = placed ? read_[i].part == due
-                             : contents_.Fits(stated_.inputs[i], due, made_.inputs[i]);
+    const bool same =
+        placed ? read_[i].part == due : contents_.Fits(stated_.inputs[i], due, made_.inputs[i]);
     if (same) continue;
-    return Wrong(ViolationKind::kWrongPart, fmt::format("has {} of {} where {} is due",
-                                                        ToString(read_[i].part), InputName(i),
-                                                        ToString(due)));
+    return Wrong(ViolationKind::kWrongPart,
+                 fmt::format("has {} of {} where {} is due", ToString(read_[i].part), InputName(i),
+                             ToString(due)));
   }
   return std::nullopt;
 }
@@ -293,10 +293,10 @@ MaybeViolation InstanceCheck::CheckAddendsOfSum() {
     const bool may_be_zero =
         std::find(rule_->once.begin(), rule_->once.end(), once) != rule_->once.end();
     if (kind == Addend::kZero && may_be_zero) continue;
-    return Wrong(ViolationKind::kLostSum,
-                 fmt::format("reads {} of {} where all of it is due",
-                             kind == Addend::kZero ? "zeros in place" : "shares of the sum",
-                             InputName(i)));
+    return Wrong(
+        ViolationKind::kLostSum,
+        fmt::format("reads {} of {} where all of it is due",
+                    kind == Addend::kZero ? "zeros in place" : "shares of the sum", InputName(i)));
   }
   instance_.sum = sums_.SumOf(origin_, {});
   return std::nullopt;
@@ -323,9 +323,9 @@ MaybeViolation InstanceCheck::CheckCallOnPart() {
     if (made_.type == call.type) {
       division_.number = DivisorOf(*rule_);
     } else if (made_.type == stated_.type && SumsOver()) {
-      return Wrong(ViolationKind::kLocalDivisor,
-                   fmt::format("divides by the size of its part, where {} is due",
-                               DivisorOf(*rule_)));
+      return Wrong(
+          ViolationKind::kLocalDivisor,
+          fmt::format("divides by the size of its part, where {} is due", DivisorOf(*rule_)));
     } else {
       call.type = stated_.type;
     }

@@ -129,7 +129,7 @@ class Interpreter {
   Sums sums_;
   IdVector<OpId, std::optional<OpRule>> rules_;
   IdVector<OpId, std::vector<Instance>> instances_;
-  IdVector<OpId, bool> given_up_;  // not all instances of it are proven
+  IdVector<OpId, bool> given_up_;     // not all instances of it are proven
   IdVector<OpId, int32_t> position_;  // in the order of execution, by op of the step
   std::set<OpId> named_;
   MaybeViolation first_;

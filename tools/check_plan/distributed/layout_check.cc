@@ -65,17 +65,16 @@ class LayoutCheck {
     for (const GroupId group : IdRange<GroupId>(original_.group_count())) {
       if (spec_of_[group] < 0) continue;
       const LayoutOption option = specs_[static_cast<size_t>(spec_of_[group])].option;
-      one_device_[group] =
-          option == LayoutOption::kPlace || option == LayoutOption::kModelParallel;
+      one_device_[group] = option == LayoutOption::kPlace || option == LayoutOption::kModelParallel;
     }
     for (const StorageId id : original_.storages()) {
       const Tensor& first = original_.tensor(original_.storage(id).first);
       const OpId home = original_.home_op(id);
       if (first.kind != TensorKind::kParameter || first.producer.valid() || !home.valid()) continue;
       const GroupId group = original_.group(home);
-      const bool served = spec_of_[group] >= 0 &&
-                          specs_[static_cast<size_t>(spec_of_[group])].option ==
-                              LayoutOption::kParameterServer;
+      const bool served =
+          spec_of_[group] >= 0 &&
+          specs_[static_cast<size_t>(spec_of_[group])].option == LayoutOption::kParameterServer;
       one_device_[group] = one_device_[group] || served;
     }
   }
@@ -106,9 +105,9 @@ class LayoutCheck {
       const DeviceId device = step_.placement[instance];
       used.insert(device);
       if (devices.contains(device)) continue;
-      return Wrong(instance, fmt::format("is on {}, which is no device of layouts[{}]",
-                                         Printable(cluster_.device(device).name, 80),
-                                         spec_of_[group]));
+      return Wrong(instance,
+                   fmt::format("is on {}, which is no device of layouts[{}]",
+                               Printable(cluster_.device(device).name, 80), spec_of_[group]));
     }
     const OpId last = instances_[op].back();
     if (one_device_[group]) {
@@ -139,9 +138,9 @@ class LayoutCheck {
   const DistributedStep& step_;
   const Cluster& cluster_;
   const LayoutSpecs& specs_;
-  IdVector<GroupId, int64_t> spec_of_;      // -1: none
+  IdVector<GroupId, int64_t> spec_of_;  // -1: none
   IdVector<GroupId, bool> one_device_;
-  IdVector<GroupId, DeviceId> home_;        // of those
+  IdVector<GroupId, DeviceId> home_;  // of those
   IdVector<OpId, std::vector<OpId>> instances_;
   std::optional<IdVector<GroupId, bool>> draws_;
 };

@@ -43,8 +43,8 @@ std::optional<Part> PartWithin(const Part& piece, const AxisPlace& place, Interv
     return Part{piece.dimension, 1, piece.period, 0, inner.outer * (inner.to - inner.from), true};
   }
   if (inner.outer != piece.outer || inner.period != piece.to - piece.from) return std::nullopt;
-  return Part{piece.dimension,         piece.outer, piece.period, piece.from + inner.from,
-              piece.from + inner.to, false};
+  return Part{piece.dimension,         piece.outer,           piece.period,
+              piece.from + inner.from, piece.from + inner.to, false};
 }
 
 }  // namespace
@@ -70,10 +70,9 @@ bool Movement::SetUnknownIf(const std::vector<OpId>& ops, const std::vector<Held
     return std::any_of(read.begin(), read.end(),
                        [&](const Held& held) { return held.content.knowledge == knowledge; });
   };
-  const bool unnamed =
-      std::any_of(read.begin(), read.end(), [](const Held& held) {
-        return !held.known() && held.content.buffer < 0;
-      });
+  const bool unnamed = std::any_of(read.begin(), read.end(), [](const Held& held) {
+    return !held.known() && held.content.buffer < 0;
+  });
   if (!unnamed) return false;
   const auto knowledge = is(Content::kUnknown) ? Content::kUnknown : Content::kNotProven;
   for (const OpId op : ops) SetUnknown(original_, step_, op, knowledge, contents_);
@@ -159,8 +158,7 @@ MaybeViolation Movement::Make(OpId op, const Held& held) {
 MaybeViolation Movement::Split(OpId op) {
   Held held = contents_.Read(op, 0);
   const std::vector<int64_t> numbers = NumbersOf(step_.graph.op(op));
-  const std::vector<int64_t>& shape =
-      step_.graph.tensor(step_.graph.op(op).inputs[0]).shape;
+  const std::vector<int64_t>& shape = step_.graph.tensor(step_.graph.op(op).inputs[0]).shape;
   const bool given = numbers.size() == 5 && numbers[0] >= 0 &&
                      static_cast<size_t>(numbers[0]) < shape.size() && numbers[1] > 0 &&
                      numbers[2] > 0 && numbers[3] >= 0 && numbers[3] < numbers[4] &&
@@ -174,9 +172,9 @@ MaybeViolation Movement::Split(OpId op) {
                            size / (numbers[1] * numbers[2])};
   const auto part = PartWithin(held.part, place, {numbers[3], numbers[4]});
   if (!part) {
-    return Wrong(op, ViolationKind::kNotProven,
-                 fmt::format("splits {} of {} by another axis", ToString(held.part),
-                             NameOfTensor(held)));
+    return Wrong(
+        op, ViolationKind::kNotProven,
+        fmt::format("splits {} of {} by another axis", ToString(held.part), NameOfTensor(held)));
   }
   held.part = *part;
   return Make(op, held);
@@ -193,9 +191,9 @@ MaybeViolation Movement::CheckSame(OpId op, const Held& first, const Held& other
                              first.content.version, other.content.version));
   }
   if (first.content.division == other.content.division) return std::nullopt;
-  return Wrong(op, ViolationKind::kLocalDivisor,
-               fmt::format("joins what has been divided with what has not, of {}",
-                           NameOfTensor(first)));
+  return Wrong(
+      op, ViolationKind::kLocalDivisor,
+      fmt::format("joins what has been divided with what has not, of {}", NameOfTensor(first)));
 }
 
 MaybeViolation Movement::Join(OpId op, std::vector<Held> read, Held& joined) const {
@@ -233,9 +231,9 @@ MaybeViolation Movement::Concat(OpId op) {
   const bool right = numbers.size() == 2 && numbers[0] == first.dimension &&
                      (numbers[1] == first.outer || first.somewhere);
   if (right || read.size() == 1) return Make(op, joined);
-  return Wrong(op, ViolationKind::kWrongArgument,
-               fmt::format("joins the parts of {} along another axis than theirs",
-                           NameOfTensor(joined)));
+  return Wrong(
+      op, ViolationKind::kWrongArgument,
+      fmt::format("joins the parts of {} along another axis than theirs", NameOfTensor(joined)));
 }
 
 MaybeViolation Movement::Sum(OpId op, const std::vector<Held>& read, Held& sum) const {
@@ -329,8 +327,7 @@ MaybeViolation Movement::Copy(OpId op) {
   const bool next =
       value.content.version == before.content.version + 1 && writer.valid() &&
       std::any_of(original_.op(writer).writes.begin(), original_.op(writer).writes.end(), wrote) &&
-      before.content.addend.kind == Addend::kWhole &&
-      value.content.addend.kind == Addend::kWhole;
+      before.content.addend.kind == Addend::kWhole && value.content.addend.kind == Addend::kWhole;
   if (!next && !contents_.Covers(before.tensor)) {
     return Wrong(op, ViolationKind::kNotProven,
                  fmt::format("writes a view of the storage of {}", NameOfTensor(before)));
@@ -444,9 +441,8 @@ MaybeViolation Movement::Unpack(OpId op) {
 }
 
 bool Movement::OfBuffers(const std::vector<OpId>& members) const {
-  return std::all_of(members.begin(), members.end(), [&](OpId member) {
-    return contents_.Read(member, 0).content.buffer >= 0;
-  });
+  return std::all_of(members.begin(), members.end(),
+                     [&](OpId member) { return contents_.Read(member, 0).content.buffer >= 0; });
 }
 
 // Tensor by tensor.
@@ -462,8 +458,8 @@ MaybeViolation Movement::AllReduceBuffers(const std::vector<OpId>& members) {
     std::vector<Held> pieces;
     for (const std::vector<Held>& buffer : read) pieces.push_back(buffer[i]);
     Held sum = pieces.front();
-    const bool known = std::all_of(pieces.begin(), pieces.end(),
-                                   [](const Held& piece) { return piece.known(); });
+    const bool known =
+        std::all_of(pieces.begin(), pieces.end(), [](const Held& piece) { return piece.known(); });
     if (known) {
       CHECK_PLAN_RETURN_IF_VIOLATED(Sum(members.front(), pieces, sum));
     } else {
@@ -488,21 +484,21 @@ MaybeViolation Movement::AllGather(const std::vector<OpId>& members) {
   for (const OpId member : members) {
     const Held held = contents_.Read(member, 0);
     const std::vector<int64_t> numbers = NumbersOf(step_.graph.op(member));
-    const bool given = numbers.size() == 5 && numbers[0] >= 0 && numbers[1] > 0 &&
-                       numbers[2] > 0 && numbers[0] == held.part.dimension;
+    const bool given = numbers.size() == 5 && numbers[0] >= 0 && numbers[1] > 0 && numbers[2] > 0 &&
+                       numbers[0] == held.part.dimension;
     const int64_t size = held.part.outer * held.part.period;
     if (!given || size % (numbers[1] * numbers[2]) != 0) {
-      return Wrong(member, ViolationKind::kWrongArgument,
-                   fmt::format("does not gather the axis by which {} is split",
-                               NameOfTensor(held)));
+      return Wrong(
+          member, ViolationKind::kWrongArgument,
+          fmt::format("does not gather the axis by which {} is split", NameOfTensor(held)));
     }
     const AxisPlace place = {held.part.dimension, numbers[1], numbers[2],
                              size / (numbers[1] * numbers[2])};
     const Part stated = PartAt(place, {numbers[3], numbers[4]});
     if (!held.part.somewhere && !(stated == held.part)) {
       return Wrong(member, ViolationKind::kWrongArgument,
-                   fmt::format("states {} of {}, but has {}", ToString(stated),
-                               NameOfTensor(held), ToString(held.part)));
+                   fmt::format("states {} of {}, but has {}", ToString(stated), NameOfTensor(held),
+                               ToString(held.part)));
     }
     read.push_back(held);
   }

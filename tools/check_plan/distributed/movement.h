@@ -15,8 +15,7 @@ namespace placewright::check {
 
 class Movement {
  public:
-  Movement(const Graph& original, const DistributedStep& step, Contents& contents,
-           const Sums& sums)
+  Movement(const Graph& original, const DistributedStep& step, Contents& contents, const Sums& sums)
       : original_(original), step_(step), contents_(contents), sums_(sums) {}
 
   // An op, or all members of its collective, which come at the first of them. Where something is wrong or

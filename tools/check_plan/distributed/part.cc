@@ -39,12 +39,9 @@ std::optional<Cut> CutByLength(const OpRule& rule, const std::vector<RuleAxisId>
 
 Part PartAt(const AxisPlace& place, Interval interval) {
   if (place.dimension < 0 || interval == Interval{0, place.size}) return {};
-  return {place.dimension,
-          place.outer,
-          place.size * place.inner,
-          interval.from * place.inner,
-          interval.to * place.inner,
-          false};
+  return {place.dimension,           place.outer,
+          place.size * place.inner,  interval.from * place.inner,
+          interval.to * place.inner, false};
 }
 
 std::optional<std::vector<int64_t>> ShapeOf(const std::vector<int64_t>& shape, const Part& part) {

@@ -34,7 +34,8 @@ Part PartAt(const AxisPlace& place, Interval interval);
 std::optional<std::vector<int64_t>> ShapeOf(const std::vector<int64_t>& shape, const Part& part);
 // What a tensor with `shape` has where only the sizes of a piece of it are known; nothing where more than
 // one dimension differs or one is larger.
-std::optional<Part> PartByShape(const std::vector<int64_t>& shape, const std::vector<int64_t>& piece);
+std::optional<Part> PartByShape(const std::vector<int64_t>& shape,
+                                const std::vector<int64_t>& piece);
 std::string ToString(const Part& part);  // "all", "[0, 4) of 16 in dimension 1", ...
 
 // An interval of an axis of an op's rule; repeated, where it belongs to a factor of that axis.
