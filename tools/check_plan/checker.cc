@@ -86,7 +86,8 @@ MaybeViolation CheckPlan(const PlanInputs& inputs) {
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckNames(plan, graph, cluster));
   CHECK_PLAN_RETURN_IF_VIOLATED(
       CheckCoverage(plan.placement, graph, cluster, inputs.costs, placement));
-  CHECK_PLAN_RETURN_IF_VIOLATED(CheckColocation(graph, cluster, placement));
+  CHECK_PLAN_RETURN_IF_VIOLATED(
+      CheckColocation(graph, cluster, placement, plan.distribution.has_value()));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckGivenHomes(graph, cluster));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckGivenCosts(inputs));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckScheduleDevices(inputs, placement));
@@ -102,6 +103,7 @@ MaybeViolation CheckPlan(const PlanInputs& inputs) {
 
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckFigures(plan, step));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckMemory(plan, step, waits, replay.stamps()));
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckDistributionFigures(plan, inputs.document, step));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckBound(plan, inputs.document, step));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckSearch(plan));
   return CheckDigest(inputs.document);

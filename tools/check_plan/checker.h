@@ -8,6 +8,7 @@
 #define CHECK_PLAN_CHECKER_H_
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "check_plan/violation.h"
@@ -15,16 +16,19 @@
 
 namespace placewright::check {
 
-// The first violation, or nothing. O((ops + transfers + edges) log).
+// The first violation, or nothing. O((ops + transfers + edges) log). Of a distributed plan: that of its
+// compiled step as a graph of its own (distributed/distribution_check.h compares it with the original).
 MaybeViolation CheckPlan(const PlanInputs& inputs);
 
 // What was checked, for the program's last line.
 struct CheckedPlan {
   PlanInputs inputs;
   MaybeViolation violation;
+  std::vector<Violation> not_proven{};  // of a distributed plan, where it holds but for these
 };
 
-// Loads the plan with every file it names and checks it. Errors: those of the readers,
+// Loads the plan with every file it names and checks it; of a distributed plan also the original graph, with
+// which the compiled step is compared. Errors: those of the readers,
 // kPlanMismatch for a file with another hash than the plan's.
 Result<CheckedPlan> LoadAndCheckPlan(const std::string& plan_path,
                                      const PlanInputOptions& options = {});

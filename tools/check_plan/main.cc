@@ -20,8 +20,11 @@ int Fail(placewright::Error error, const std::string& plan_path) {
 int Check(const std::string& plan_path, const placewright::PlanInputOptions& options) {
   auto checked = placewright::check::LoadAndCheckPlan(plan_path, options);
   if (!checked.ok()) return Fail(checked.error(), plan_path);
-  const auto& [inputs, violation] = checked.value();
+  const auto& [inputs, violation, not_proven] = checked.value();
   if (violation) return Fail(ToError(*violation), plan_path);
+  for (const placewright::check::Violation& each : not_proven) {
+    fmt::print("warning: not proven: {}\n", each.message);
+  }
   fmt::print("{}: holds ({} ops, {} transfers, {} ns per step, {})\n", plan_path,
              inputs.graph.graph.op_count(), inputs.schedule.schedule.transfers.size(),
              inputs.plan.step_time.count, inputs.plan.feasible ? "fits" : "does not fit");

@@ -31,9 +31,12 @@ class Sets {
 };
 
 // The smallest op id that makes, writes or views each storage.
-IdVector<StorageId, OpId> JoinOwners(const Graph& graph, Sets& sets) {
+IdVector<StorageId, OpId> JoinOwners(const Graph& graph, Sets& sets, bool views_of_inputs) {
   IdVector<StorageId, OpId> owner(graph.storage_count());
   const auto own = [&](OpId op, StorageId storage) {
+    const Storage& owned = graph.storage(storage);
+    const bool input = owned.kind == TensorKind::kInput && owned.versions.size() == 1;
+    if (input && !views_of_inputs) return;
     if (owner[storage].valid()) sets.Join(owner[storage], op);
     if (!owner[storage].valid()) owner[storage] = op;
   };
@@ -133,9 +136,9 @@ Violation Apart(const Graph& graph, const Cluster& cluster, const Placement& pla
 
 }  // namespace
 
-IdVector<OpId, OpId> SharedStorageSets(const Graph& graph) {
+IdVector<OpId, OpId> SharedStorageSets(const Graph& graph, bool views_of_inputs) {
   Sets sets(graph.op_count());
-  const IdVector<StorageId, OpId> owner = JoinOwners(graph, sets);
+  const IdVector<StorageId, OpId> owner = JoinOwners(graph, sets, views_of_inputs);
   JoinUpdates(graph, owner, sets);
   IdVector<OpId, OpId> min(graph.op_count());
   for (OpId op : graph.ops()) min[op] = sets.Find(op);
@@ -173,8 +176,8 @@ MaybeViolation CheckCoverage(const NamedPlacement& named, const Graph& graph,
 }
 
 MaybeViolation CheckColocation(const Graph& graph, const Cluster& cluster,
-                               const Placement& placement) {
-  const IdVector<OpId, OpId> min = SharedStorageSets(graph);
+                               const Placement& placement, bool distributed) {
+  const IdVector<OpId, OpId> min = SharedStorageSets(graph, !distributed);
   IdVector<GroupId, OpId> first_of_group(graph.group_count());
   for (OpId op : graph.ops()) {
     if (placement[op] != placement[min[op]]) {
@@ -182,6 +185,7 @@ MaybeViolation CheckColocation(const Graph& graph, const Cluster& cluster,
                    "they share a storage or serve one parameter");
     }
   }
+  if (distributed) return std::nullopt;
   for (OpId op : graph.ops()) {
     OpId& first = first_of_group[graph.group(op)];
     if (!first.valid()) first = op;

@@ -20,7 +20,7 @@ Replay::Replay(const Step& step, const Waits& waits)
   if (step.policy() == SchedulingPolicy::kCriticalPath) paths_ = PathsOf(step, waits);
   for (int32_t node = 0; node < waits.node_count(); ++node) {
     left_[node] = waits.WaitCount(node);
-    if (waits.IsOp(node) && step.graph().op(waits.OpOf(node)).is_view) continue;
+    if (EndsWithIts(node)) continue;
     by_start_.push_back(node);
     if (StartOf(node) < EndOf(node)) by_end_.push_back(node);
   }
@@ -73,7 +73,7 @@ void Replay::Complete(int32_t node) {
     servers_[server].running = -1;
     Touch(server);
   }
-  // Views end together with what they wait for: they need no phase of their own.
+  // What ends together with what it waits for needs no phase of its own.
   std::vector<int32_t> ended = {node};
   while (!ended.empty()) {
     const int32_t last = ended.back();
@@ -81,8 +81,9 @@ void Replay::Complete(int32_t node) {
     stamps_.end[last] = now_;
     for (int32_t waiter : waits_.WaitersOf(last)) {
       if (--left_[waiter] > 0) continue;
-      if (IsView(waiter)) {
-        stamps_.start[waiter] = now_;
+      if (EndsWithIts(waiter)) {
+        // A view begins when its content is there, a member with its collective.
+        stamps_.start[waiter] = waits_.IsCollective(last) ? stamps_.start[last] : now_;
         ended.push_back(waiter);
       } else {
         Enqueue(waiter);
@@ -93,7 +94,7 @@ void Replay::Complete(int32_t node) {
 
 // A node without waits, before the step.
 void Replay::Settle(int32_t node) {
-  if (!IsView(node)) {
+  if (!EndsWithIts(node)) {
     Enqueue(node);
     return;
   }
@@ -103,7 +104,9 @@ void Replay::Settle(int32_t node) {
 
 void Replay::Enqueue(int32_t node) {
   const Waiting waiting = KeyOf(node);
-  for (int32_t server : ServersOf(node)) {
+  const std::vector<int32_t> servers = ServersOf(node);
+  if (servers.empty()) unserved_.push_back(node);
+  for (int32_t server : servers) {
     servers_[server].queue.push(waiting);
     Touch(server);
   }
@@ -116,6 +119,10 @@ void Replay::Touch(int32_t server) {
 
 // One pass is enough: a start frees nothing, and the new head of a queue finds its server taken.
 MaybeViolation Replay::StartWhatCan() {
+  for (int32_t node : std::exchange(unserved_, {})) {
+    if (StartOf(node) != now_.time) return StartsLate(node);
+    StartNow(node);
+  }
   for (int32_t server : std::exchange(touched_, {})) {
     servers_[server].touched = false;
     const int32_t node = HeadThatCanStart(server);
@@ -125,10 +132,14 @@ MaybeViolation Replay::StartWhatCan() {
       servers_[each].queue.pop();
       servers_[each].running = node;
     }
-    stamps_.start[node] = now_;
-    if (EndOf(node) == now_.time) completing_.push_back(node);
+    StartNow(node);
   }
   return std::nullopt;
+}
+
+void Replay::StartNow(int32_t node) {
+  stamps_.start[node] = now_;
+  if (EndOf(node) == now_.time) completing_.push_back(node);
 }
 
 int32_t Replay::HeadThatCanStart(int32_t server) const {
@@ -167,6 +178,12 @@ Violation Replay::StartsLate(int32_t node) const {
               PlaceOf(by_start_[i])};
     }
   }
+  if (servers.empty()) {
+    return {ViolationKind::kIdle,
+            fmt::format("starts at {} ns, but could at {} ns: it needs no link",
+                        StartOf(node).count, now_.time.count),
+            PlaceOf(node)};
+  }
   return {
       ViolationKind::kIdle,
       fmt::format("starts at {} ns, but could at {} ns: it heads the queue of {}, which is idle",
@@ -174,17 +191,26 @@ Violation Replay::StartsLate(int32_t node) const {
       PlaceOf(node)};
 }
 
-bool Replay::IsView(int32_t node) const {
-  return waits_.IsOp(node) && step_.graph().op(waits_.OpOf(node)).is_view;
+bool Replay::EndsWithIts(int32_t node) const {
+  if (!waits_.IsOp(node)) return false;
+  const OpId op = waits_.OpOf(node);
+  return step_.graph().op(op).is_view || step_.IsMember(op);
 }
 
 std::vector<int32_t> Replay::ServersOf(int32_t node) const {
-  if (IsView(node)) return {};
+  if (EndsWithIts(node)) return {};
   if (waits_.IsOp(node)) return {step_.placement()[waits_.OpOf(node)].value()};
-  const TransferSpan& span = step_.span(step_.crossings()[waits_.CrossingOf(node)]);
   std::vector<int32_t> servers;
-  for (LinkId link : step_.cluster().route(span.from, span.to).links) {
-    servers.push_back(static_cast<int32_t>(step_.cluster().device_count()) + link.value());
+  const auto add = [&](const std::vector<LinkId>& links) {
+    for (LinkId link : links) {
+      servers.push_back(static_cast<int32_t>(step_.cluster().device_count()) + link.value());
+    }
+  };
+  if (waits_.IsCollective(node)) {
+    add(step_.cost(waits_.CollectiveOf(node)).links);
+  } else {
+    const TransferSpan& span = step_.span(step_.crossings()[waits_.CrossingOf(node)]);
+    add(step_.cluster().route(span.from, span.to).links);
   }
   return servers;
 }
@@ -194,6 +220,11 @@ Replay::Waiting Replay::KeyOf(int32_t node) const {
     const int64_t first = paths_.empty() ? now_.time.count : -paths_[node].count;
     return {{first, node, 0, 0, 0, 0}, node};
   }
+  if (waits_.IsCollective(node)) {
+    const auto& members = step_.graph().collective(waits_.CollectiveOf(node)).members;
+    const OpId first = *std::min_element(members.begin(), members.end());
+    return {{now_.time.count, first.value(), -1, -1, -1, -1}, node};
+  }
   const Crossing& crossing = step_.crossings()[waits_.CrossingOf(node)];
   const Slice& slice = step_.slices()[crossing.slice];
   return {{now_.time.count, step_.WriterOf(slice).value(), slice.storage.value(),
@@ -202,21 +233,25 @@ Replay::Waiting Replay::KeyOf(int32_t node) const {
 }
 
 Nanos Replay::StartOf(int32_t node) const {
+  if (waits_.IsCollective(node)) return step_.span(waits_.CollectiveOf(node)).start;
   return waits_.IsOp(node) ? step_.span(waits_.OpOf(node)).start
                            : step_.span(step_.crossings()[waits_.CrossingOf(node)]).start;
 }
 
 Nanos Replay::EndOf(int32_t node) const {
+  if (waits_.IsCollective(node)) return step_.span(waits_.CollectiveOf(node)).end;
   return waits_.IsOp(node) ? step_.span(waits_.OpOf(node)).end
                            : step_.span(step_.crossings()[waits_.CrossingOf(node)]).end;
 }
 
 std::string Replay::NameOf(int32_t node) const {
   if (waits_.IsOp(node)) return step_.Name(waits_.OpOf(node));
+  if (waits_.IsCollective(node)) return step_.Name(waits_.CollectiveOf(node));
   return fmt::format("the transfer of {}", step_.Name(step_.crossings()[waits_.CrossingOf(node)]));
 }
 
 std::string Replay::PlaceOf(int32_t node) const {
+  if (waits_.IsCollective(node)) return step_.Place(waits_.CollectiveOf(node));
   return waits_.IsOp(node) ? step_.Place(waits_.OpOf(node))
                            : step_.Place(step_.crossings()[waits_.CrossingOf(node)]);
 }

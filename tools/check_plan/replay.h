@@ -40,7 +40,7 @@ class Replay {
   const Stamps& stamps() const { return stamps_; }
 
  private:
-  // Smallest key first. Ops: (ready time or minus path, op id). Transfers: rule 5's key.
+  // Smallest key first. Ops: (ready time or minus path, op id). Transfers and collectives: rules 5 and 15.
   struct Waiting {
     std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t> key;
     int32_t node;
@@ -60,7 +60,9 @@ class Replay {
   void Touch(int32_t server);
   MaybeViolation StartWhatCan();
   int32_t HeadThatCanStart(int32_t server) const;
-  bool IsView(int32_t node) const;
+  // Views and members of collectives end with what they wait for.
+  bool EndsWithIts(int32_t node) const;
+  void StartNow(int32_t node);
   Violation NotStarted(int32_t node) const;
   Violation StartsLate(int32_t node) const;
   std::vector<int32_t> ServersOf(int32_t node) const;
@@ -73,12 +75,13 @@ class Replay {
 
   const Step& step_;
   const Waits& waits_;
-  std::vector<Nanos> paths_;                // critical-path order only
-  std::vector<Server> servers_;             // devices, then links
-  std::vector<int32_t> by_start_, by_end_;  // nodes that run; by_end_ only those that last
+  std::vector<Nanos> paths_;     // critical-path order only
+  std::vector<Server> servers_;  // devices, then links
+  std::vector<int32_t> by_start_,
+      by_end_;  // nodes that run, views and members left out; by_end_ only those that last
   size_t next_start_ = 0, next_end_ = 0;
-  std::vector<int32_t> left_;  // waits not yet over, per node
-  std::vector<int32_t> completing_, touched_;
+  std::vector<int32_t> left_;                             // waits not yet over, per node
+  std::vector<int32_t> completing_, touched_, unserved_;  // unserved_: ready, but on no server
   Stamp now_;
   Stamps stamps_;
 };

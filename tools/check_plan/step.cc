@@ -167,6 +167,10 @@ std::string Step::Name(OpId op) const {
   return fmt::format("\"{}\"", Printable(in_.graph.op(op).name, 80));
 }
 
+std::string Step::Name(CollectiveId id) const {
+  return fmt::format("the collective \"{}\"", Printable(in_.graph.collective(id).name, 80));
+}
+
 std::string Step::Name(const Crossing& crossing) const {
   const Slice& slice = slices_[crossing.slice];
   return Describe(in_.graph, in_.cluster,
@@ -175,6 +179,10 @@ std::string Step::Name(const Crossing& crossing) const {
 
 std::string Step::Place(OpId op) const {
   return fmt::format("schedule: ops[{}] ({})", op.value(), Printable(in_.graph.op(op).name, 80));
+}
+
+std::string Step::Place(CollectiveId id) const {
+  return Place(in_.graph.collective(id).members.front());
 }
 
 std::string Step::Place(const Crossing& crossing) const {

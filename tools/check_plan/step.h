@@ -78,8 +78,15 @@ class Step {
   OpId WriterOf(const Slice& slice) const {
     return in_.graph.storage(slice.storage).versions[slice.version].writer;
   }
-  // Start and end of the op, or of the transfer of a crossing.
+  const CostTable::CollectiveCost& cost(CollectiveId id) const {
+    return in_.costs.collectives()[id];
+  }
+  bool IsMember(OpId op) const { return in_.graph.collective_of(op).valid(); }
+  // Start and end of the op, or of the transfer of a crossing. A collective has those of its members.
   const OpSpan& span(OpId op) const { return in_.schedule.ops[op]; }
+  const OpSpan& span(CollectiveId id) const {
+    return span(in_.graph.collective(id).members.front());
+  }
   const TransferSpan& span(const Crossing& crossing) const {
     return in_.schedule.transfers[crossing.span];
   }
@@ -88,8 +95,10 @@ class Step {
   MaybeViolation MatchTransfers();
 
   std::string Name(OpId op) const;                   // "mm_1"
+  std::string Name(CollectiveId id) const;           // "the collective \"grad.all_reduce\""
   std::string Name(const Crossing& crossing) const;  // "w version 0 bytes [0, 4000) to host0/gpu1"
   std::string Place(OpId op) const;                  // "schedule: ops[3] (mm_1)"
+  std::string Place(CollectiveId id) const;          // that of its first member
   std::string Place(const Crossing& crossing) const;
 
  private:

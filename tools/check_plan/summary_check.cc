@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
+#include "cost/communication/collective_kind.h"
 #include "cost/cost_model.h"
 
 namespace placewright::check {
@@ -115,7 +119,92 @@ Nanos EvenShare(const Step& step) {
   return Nanos(all.count / static_cast<int64_t>(step.cluster().device_count()));
 }
 
+// What moves, added up by kind and way: in what order a plan lists it does not matter.
+using Moved = std::map<std::pair<std::string, std::string>, CommunicationUse>;
+
+void AddMove(Moved& moved, std::string kind, std::string algorithm, Bytes bytes, Nanos time) {
+  CommunicationUse& use = moved[{kind, algorithm}];
+  use.kind = std::move(kind);
+  use.algorithm = std::move(algorithm);
+  use.bytes = Bytes(SaturatingAdd(use.bytes.count, bytes.count));
+  use.time = Nanos(SaturatingAdd(use.time.count, time.count));
+  ++use.count;
+}
+
+// Of a collective the bytes of its largest output.
+Moved MovedIn(const Step& step) {
+  Moved moved;
+  const Graph& graph = step.graph();
+  for (const CollectiveId id : graph.collectives()) {
+    const std::vector<OpId>& members = graph.collective(id).members;
+    Bytes largest;
+    for (const OpId op : members) {
+      for (const TensorId output : graph.op(op).outputs) {
+        largest = std::max(largest, graph.tensor(output).bytes);
+      }
+    }
+    const auto kind = CollectiveKindOf(graph.op(members.front()).type);
+    AddMove(moved, kind ? std::string(ToString(*kind)) : "collective",
+            std::string(ToString(step.cost(id).algorithm)), largest,
+            Nanos(step.span(id).end.count - step.span(id).start.count));
+  }
+  for (const TransferSpan& span : step.schedule().transfers) {
+    AddMove(moved, "transfer", "", span.length, Nanos(span.end.count - span.start.count));
+  }
+  return moved;
+}
+
+MaybeViolation CheckSamples(const Plan& plan, const Json& document, const Step& step) {
+  const int64_t samples = plan.distribution->samples, batch = step.graph().batch();
+  if (samples != batch) {
+    return Differs(ViolationKind::kSamples, "samples", std::to_string(samples),
+                   std::to_string(batch));
+  }
+  const Result<double> rate = GetNumber(document, "samples_per_second", "");
+  const double expected = Share(samples, plan.step_time.count) * 1e9;
+  const bool known = samples > 0 && plan.step_time.count > 0;
+  if (!known || (rate.ok() && std::fabs(rate.value() - expected) <= 1e-9 * expected)) {
+    return std::nullopt;
+  }
+  return Violation{ViolationKind::kSamples,
+                   fmt::format("must be samples / step, which is {}", expected),
+                   "samples_per_second"};
+}
+
+MaybeViolation CheckCommunication(const Distribution& distribution, const Step& step) {
+  Moved moved = MovedIn(step);
+  for (size_t i = 0; i < distribution.communication.size(); ++i) {
+    const CommunicationUse& stated = distribution.communication[i];
+    const auto found = moved.find({stated.kind, stated.algorithm});
+    const std::string place = fmt::format("communication[{}]", i);
+    if (found == moved.end()) {
+      return Violation{ViolationKind::kCommunication,
+                       fmt::format("nothing moves by {} {}", Printable(stated.kind, 80),
+                                   Printable(stated.algorithm, 80)),
+                       place};
+    }
+    const CommunicationUse& use = found->second;
+    if (!(use == stated)) {
+      return Differs(
+          ViolationKind::kCommunication, place,
+          fmt::format("{} times {} bytes in {} ns", stated.count, stated.bytes.count,
+                      stated.time.count),
+          fmt::format("{} times {} bytes in {} ns", use.count, use.bytes.count, use.time.count));
+    }
+    moved.erase(found);
+  }
+  if (moved.empty()) return std::nullopt;
+  return Violation{ViolationKind::kCommunication,
+                   fmt::format("{} is left out", moved.begin()->second.kind), "communication"};
+}
+
 }  // namespace
+
+MaybeViolation CheckDistributionFigures(const Plan& plan, const Json& document, const Step& step) {
+  if (!plan.distribution) return std::nullopt;
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckCommunication(*plan.distribution, step));
+  return CheckSamples(plan, document, step);
+}
 
 MaybeViolation CheckNames(const Plan& plan, const Graph& graph, const Cluster& cluster) {
   if (plan.objective != kObjective) {

@@ -20,6 +20,10 @@ MaybeViolation CheckFigures(const Plan& plan, const Step& step);
 // on their fastest devices, and all minimum times spread over all devices. `gap` follows from it.
 MaybeViolation CheckBound(const Plan& plan, const Json& document, const Step& step);
 
+// Of a distributed plan: what moves, by kind and way, as often and as long as in the schedule; the samples
+// are the batch of the step, their rate follows from the step time.
+MaybeViolation CheckDistributionFigures(const Plan& plan, const Json& document, const Step& step);
+
 }  // namespace placewright::check
 
 #endif  // CHECK_PLAN_SUMMARY_CHECK_H_

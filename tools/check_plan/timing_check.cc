@@ -44,7 +44,33 @@ Violation WrongDuration(std::string place, Nanos start, Nanos end, Nanos duratio
 
 std::string NodeName(const Step& step, const Waits& waits, int32_t node) {
   if (waits.IsOp(node)) return step.Name(waits.OpOf(node));
+  if (waits.IsCollective(node)) return step.Name(waits.CollectiveOf(node));
   return fmt::format("the transfer of {}", step.Name(step.crossings()[waits.CrossingOf(node)]));
+}
+
+Nanos EndOf(const Step& step, const Waits& waits, int32_t node) {
+  if (waits.IsOp(node)) return step.span(waits.OpOf(node)).end;
+  if (waits.IsCollective(node)) return step.span(waits.CollectiveOf(node)).end;
+  return step.span(step.crossings()[waits.CrossingOf(node)]).end;
+}
+
+// Members begin and end together, and take the time of their collective.
+MaybeViolation CheckMembers(const Step& step) {
+  for (const CollectiveId id : step.graph().collectives()) {
+    const OpSpan& first = step.span(id);
+    for (const OpId member : step.graph().collective(id).members) {
+      const OpSpan& span = step.span(member);
+      if (span.end != After(span.start, step.cost(id).time)) {
+        return WrongDuration(step.Place(member), span.start, span.end, step.cost(id).time);
+      }
+      if (span.start == first.start) continue;
+      return Violation{ViolationKind::kPrecedence,
+                       fmt::format("starts at {} ns, other members of {} at {} ns",
+                                   span.start.count, step.Name(id), first.start.count),
+                       step.Place(member)};
+    }
+  }
+  return std::nullopt;
 }
 
 // The ends of all nodes, and the latest end among those that each node waits for.
@@ -56,8 +82,7 @@ struct Ends {
 Ends LatestEnds(const Step& step, const Waits& waits) {
   Ends ends{std::vector<Nanos>(waits.node_count()), std::vector<int32_t>(waits.node_count(), -1)};
   for (int32_t node = 0; node < waits.node_count(); ++node) {
-    const Nanos end = waits.IsOp(node) ? step.span(waits.OpOf(node)).end
-                                       : step.span(step.crossings()[waits.CrossingOf(node)]).end;
+    const Nanos end = EndOf(step, waits, node);
     for (int32_t waiter : waits.WaitersOf(node)) {
       if (ends.cause[waiter] >= 0 && ends.latest[waiter] >= end) continue;
       ends.latest[waiter] = end;
@@ -86,6 +111,7 @@ MaybeViolation CheckStart(const Step& step, const Waits& waits, const Ends& ends
 
 MaybeViolation CheckDurations(const Step& step) {
   for (OpId op : step.graph().ops()) {
+    if (step.IsMember(op)) continue;
     const OpSpan& span = step.span(op);
     const Nanos cost =
         step.graph().op(op).is_view ? Nanos(0) : step.costs().time(op, step.placement()[op]);
@@ -93,6 +119,7 @@ MaybeViolation CheckDurations(const Step& step) {
       return WrongDuration(step.Place(op), span.start, span.end, cost);
     }
   }
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckMembers(step));
   for (const Crossing& crossing : step.crossings()) {
     const TransferSpan& span = step.span(crossing);
     const Route& route = step.cluster().route(span.from, span.to);
@@ -116,6 +143,7 @@ MaybeViolation CheckPrecedence(const Step& step, const Waits& waits) {
   }
   const Ends ends = LatestEnds(step, waits);
   for (OpId op : step.graph().ops()) {
+    if (step.IsMember(op)) continue;  // its collective is looked at
     const Nanos start = step.span(op).start;
     const int32_t node = waits.NodeOf(op);
     CHECK_PLAN_RETURN_IF_VIOLATED(CheckStart(step, waits, ends, node, start, step.Place(op)));
@@ -125,6 +153,10 @@ MaybeViolation CheckPrecedence(const Step& step, const Waits& waits) {
                                    start.count, ends.latest[node].count),
                        step.Place(op)};
     }
+  }
+  for (const CollectiveId id : step.graph().collectives()) {
+    CHECK_PLAN_RETURN_IF_VIOLATED(
+        CheckStart(step, waits, ends, waits.NodeOf(id), step.span(id).start, step.Place(id)));
   }
   for (size_t i = 0; i < step.crossings().size(); ++i) {
     const Crossing& crossing = step.crossings()[i];
@@ -145,7 +177,7 @@ MaybeViolation CheckPrecedence(const Step& step, const Waits& waits) {
 MaybeViolation CheckExclusivity(const Step& step) {
   std::vector<Use> uses;
   for (OpId op : step.graph().ops()) {
-    if (step.graph().op(op).is_view) continue;
+    if (step.graph().op(op).is_view || step.IsMember(op)) continue;
     uses.push_back(
         {step.placement()[op].value(), step.span(op).start, step.span(op).end, op.value()});
   }
@@ -164,13 +196,24 @@ MaybeViolation CheckExclusivity(const Step& step) {
       uses.push_back({link.value(), span.start, span.end, static_cast<int32_t>(i)});
     }
   }
+  // Behind the crossings: collectives.
+  const auto crossings = static_cast<int32_t>(step.crossings().size());
+  for (const CollectiveId id : step.graph().collectives()) {
+    for (LinkId link : step.cost(id).links) {
+      uses.push_back(
+          {link.value(), step.span(id).start, step.span(id).end, crossings + id.value()});
+    }
+  }
   if (const Use* use = FindOverlap(uses)) {
-    return Violation{
-        ViolationKind::kExclusivity,
-        fmt::format("starts at {} ns on the link {}, which carries {} until {}", use->start.count,
-                    step.cluster().link(LinkId(use->resource)).name,
-                    step.Name(step.crossings()[(use - 1)->index]), (use - 1)->end.count),
-        step.Place(step.crossings()[use->index])};
+    const int32_t before = (use - 1)->index, after = use->index;
+    return Violation{ViolationKind::kExclusivity,
+                     fmt::format("starts at {} ns on the link {}, which carries {} until {}",
+                                 use->start.count, step.cluster().link(LinkId(use->resource)).name,
+                                 before < crossings ? step.Name(step.crossings()[before])
+                                                    : step.Name(CollectiveId(before - crossings)),
+                                 (use - 1)->end.count),
+                     after < crossings ? step.Place(step.crossings()[after])
+                                       : step.Place(CollectiveId(after - crossings))};
   }
   return std::nullopt;
 }

@@ -31,6 +31,22 @@ std::string_view ToString(ViolationKind kind) {
     case ViolationKind::kSeconds: return "seconds";
     case ViolationKind::kCostSources: return "cost-sources";
     case ViolationKind::kDigest: return "digest";
+    case ViolationKind::kCommunication: return "communication";
+    case ViolationKind::kSamples: return "samples";
+    case ViolationKind::kWrongInput: return "wrong-input";
+    case ViolationKind::kWrongPart: return "wrong-part";
+    case ViolationKind::kWrongArgument: return "wrong-argument";
+    case ViolationKind::kWrongDevice: return "wrong-device";
+    case ViolationKind::kLostSum: return "lost-sum";
+    case ViolationKind::kDoubledSum: return "doubled-sum";
+    case ViolationKind::kDoubledSample: return "doubled-sample";
+    case ViolationKind::kMissingSample: return "missing-sample";
+    case ViolationKind::kLocalDivisor: return "local-divisor";
+    case ViolationKind::kStaleParameter: return "stale-parameter";
+    case ViolationKind::kMissingCollective: return "missing-collective";
+    case ViolationKind::kReorderedCollective: return "reordered-collective";
+    case ViolationKind::kMissingOp: return "missing-op";
+    case ViolationKind::kNotProven: return "not-proven";
   }
   return "";
 }

@@ -15,7 +15,9 @@ bool Shows(const Graph& graph, OpId view, StorageId storage) {
 
 }  // namespace
 
-Waits::Waits(const Step& step) : ops_(static_cast<int32_t>(step.graph().op_count())) {
+Waits::Waits(const Step& step)
+    : ops_(static_cast<int32_t>(step.graph().op_count())),
+      crossings_(static_cast<int32_t>(step.crossings().size())) {
   for (OpId op : step.graph().ops()) {
     AddReads(step, op);
     AddNames(step, op);
@@ -25,7 +27,22 @@ Waits::Waits(const Step& step) : ops_(static_cast<int32_t>(step.graph().op_count
     if (writer.valid()) edges_.push_back({NodeOf(writer), NodeOfCrossing(static_cast<int32_t>(i))});
   }
   AddInPlace(step);
-  Sort(ops_ + static_cast<int32_t>(step.crossings().size()));
+  JoinMembers(step);
+  Sort(ops_ + crossings_ + static_cast<int32_t>(step.graph().collective_count()));
+}
+
+void Waits::JoinMembers(const Step& step) {
+  const Graph& graph = step.graph();
+  if (graph.collective_count() == 0) return;
+  for (Edge& edge : edges_) {
+    if (!IsOp(edge.to) || !graph.collective_of(OpOf(edge.to)).valid()) continue;
+    edge.to = NodeOf(graph.collective_of(OpOf(edge.to)));
+  }
+  for (const CollectiveId id : graph.collectives()) {
+    for (const OpId member : graph.collective(id).members) {
+      edges_.push_back({NodeOf(id), NodeOf(member)});
+    }
+  }
 }
 
 // The content that the op reads must have arrived.
@@ -120,6 +137,7 @@ std::vector<Nanos> PathsOf(const Step& step, const Waits& waits) {
     Nanos longest;
     for (int32_t waiter : waits.WaitersOf(*it)) longest = std::max(longest, path[waiter]);
     Nanos min;
+    if (waits.IsCollective(*it)) min = step.cost(waits.CollectiveOf(*it)).time;
     if (waits.IsOp(*it) && !step.graph().op(waits.OpOf(*it)).is_view) {
       min = std::max(step.costs().MinTime(waits.OpOf(*it)), Nanos(0));
     }

@@ -21,6 +21,7 @@ class CheckCommand : public Command {
         .Group("Input");
     app.Footer(
         "The checker shares no code with planners and simulator beyond the readers of files.\n"
+        "Of a distributed plan it also proves that the compiled step is the original one.\n"
         "Exit status 0 where the plan holds, 3 where it does not: the first violation is named.\n"
         "Examples:\n"
         "  placewright check bert.plan.json\n"
@@ -49,10 +50,15 @@ class CheckCommand : public Command {
       object["ops"] = ops;
       object["transfers"] = transfers;
       object["plan_links"] = inputs.plan.links.size();
+      object["not_proven"] = Json::array();
+      for (const check::Violation& each : checked.not_proven) {
+        object["not_proven"].push_back({{"message", each.message}, {"place", each.place}});
+      }
       context.console.PrintJson(object);
     } else {
       const std::string links = DescribePlanLinks(inputs.plan.links.size());
       if (!links.empty()) context.console.Note(links);
+      NoteNotProven(checked, context);
       context.console.Print(fmt::format("{}: holds. {} and {} verified, {} a step, {}\n",
                                         Printable(plan_), CountOf(static_cast<int64_t>(ops), "op"),
                                         CountOf(static_cast<int64_t>(transfers), "transfer"),
@@ -63,6 +69,15 @@ class CheckCommand : public Command {
   }
 
  private:
+  // The first of them: a step with batch norms in parts has one for each.
+  static void NoteNotProven(const check::CheckedPlan& checked, Context& context) {
+    if (checked.not_proven.empty()) return;
+    const auto others = static_cast<int64_t>(checked.not_proven.size()) - 1;
+    context.console.Note(fmt::format(
+        "not proven: {}{}", checked.not_proven.front().message,
+        others > 0 ? fmt::format(", and {} (--json lists them)", CountOf(others, "other")) : ""));
+  }
+
   std::string plan_;
   PlanInputOptions options_;
 };

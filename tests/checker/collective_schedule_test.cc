@@ -1,0 +1,102 @@
+// The checker against the simulator on compiled steps with collectives: it accepts what the simulator says,
+// and no member or transfer a nanosecond earlier or later.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "check_plan/checker.h"
+#include "cluster/catalogue.h"
+#include "compile/compiler.h"
+#include "compile/step_costs.h"
+#include "compiled_step.h"
+#include "formats/plan/plan_json.h"
+#include "sim/communication_use.h"
+#include "simulated_plan.h"
+
+namespace placewright::tests {
+namespace {
+
+// Over the first devices of the cluster, its GPUs.
+PlanInputs InputsFor(const RecordedStep& recorded, const StatedLayouts& stated,
+                     SchedulingPolicy policy) {
+  PlanInputs inputs;
+  inputs.cluster.cluster = MakePreset("4xP100").Take();
+  const Cluster& cluster = inputs.cluster.cluster;
+  DistributedStep step =
+      Compile(*recorded.graph, *recorded.axes, stated.layouts, cluster, {}).Take();
+  const Communication communication(cluster);
+  inputs.costs = CostsOfStep(step, *recorded.graph, communication, {}).Take();
+  SimulatedPlan simulated = Simulate(step.graph, cluster, inputs.costs, step.placement, policy);
+  inputs.plan = std::move(simulated.plan);
+  inputs.plan.distribution = Distribution();
+  inputs.plan.distribution->communication =
+      UseOfCommunication(step.graph, inputs.costs, simulated.schedule);
+  inputs.plan.distribution->samples = step.graph.batch();
+  inputs.graph.graph = std::move(step.graph);
+  inputs.schedule = {std::move(simulated.schedule), std::move(step.placement)};
+  inputs.document = PlanToJson(inputs.plan);
+  return inputs;
+}
+
+std::string ScheduleVerdict(const PlanInputs& inputs) {
+  const check::MaybeViolation violation = check::CheckPlan(inputs);
+  return violation ? ToError(*violation).ToString() : "holds";
+}
+
+class CollectiveSchedules : public ::testing::TestWithParam<SchedulingPolicy> {};
+
+TEST_P(CollectiveSchedules, AreThoseOfTheSimulator) {
+  for (const RecordedStep& recorded : RecordedSteps()) {
+    Random random(7);
+    for (int i = 0; i < 5; ++i) {
+      const PlanInputs inputs = InputsFor(recorded, AtRandom(recorded, 4, random), GetParam());
+      EXPECT_EQ(ScheduleVerdict(inputs), "holds") << recorded.name << ", " << i;
+    }
+  }
+}
+
+TEST_P(CollectiveSchedules, AndNoOthers) {
+  const RecordedStep recorded = std::move(RecordedSteps().front());
+  const std::string& samples = recorded.axes->axis(AxisId(0)).name;
+  ASSERT_EQ(recorded.axes->axis(AxisId(0)).size, 6);
+  PlanInputs inputs = InputsFor(recorded, ForAll(recorded, samples, {3, 2, 1}), GetParam());
+  ASSERT_EQ(ScheduleVerdict(inputs), "holds");
+  for (CommunicationUse& use : inputs.plan.distribution->communication) {
+    ++use.count;
+    EXPECT_THAT(ScheduleVerdict(inputs), ::testing::HasSubstr("communication: "));
+    --use.count;
+  }
+  const Graph& graph = inputs.graph.graph;
+  ASSERT_GT(graph.collective_count(), 1u);
+  for (const CollectiveId id : graph.collectives()) {
+    const auto move_all = [&](int64_t by) {
+      for (const OpId member : graph.collective(id).members) {
+        inputs.schedule.schedule.ops[member].start.count += by;
+        inputs.schedule.schedule.ops[member].end.count += by;
+      }
+    };
+    for (const int64_t by : {-1, 1}) {
+      move_all(by);
+      EXPECT_NE(ScheduleVerdict(inputs), "holds") << graph.collective(id).name;
+      move_all(-by);
+      OpSpan& one = inputs.schedule.schedule.ops[graph.collective(id).members.back()];
+      for (Nanos* const time : {&one.start, &one.end}) {
+        time->count += by;
+        EXPECT_NE(ScheduleVerdict(inputs), "holds") << graph.collective(id).name;
+        time->count -= by;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, CollectiveSchedules,
+                         ::testing::Values(SchedulingPolicy::kFifo,
+                                           SchedulingPolicy::kCriticalPath),
+                         [](const auto& policy) {
+                           return policy.param == SchedulingPolicy::kFifo ? "Fifo" : "CriticalPath";
+                         });
+
+}  // namespace
+}  // namespace placewright::tests

@@ -1,0 +1,238 @@
+#include "compiled_step.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "check_plan/distributed/distribution_check.h"
+#include "cluster/cluster_builder.h"
+#include "formats/input.h"
+#include "graph/graph_builder.h"
+
+namespace placewright::tests {
+namespace {
+
+RecordedStep WithAxes(std::string name, Graph graph) {
+  RecordedStep step{std::move(name), std::make_unique<Graph>(std::move(graph)), nullptr};
+  step.axes = std::make_unique<NamedAxes>(*step.graph);
+  return step;
+}
+
+// y = x a, z = y b + c, with h = mean(z) and a loss of log-probabilities z, whose gradients are made up:
+// dz = expand(h); db = y' dz, dc = sum(dz), each subtracted from its parameter.
+class ByHand {
+ public:
+  Graph Build() {
+    const TensorId x = Input("input:x", TensorKind::kInput, {6, 4});
+    const TensorId target = Input("input:t", TensorKind::kInput, {6}, DType::kI64);
+    const TensorId a = Input("param:a", TensorKind::kParameter, {4, 8});
+    const TensorId b = Input("param:b", TensorKind::kParameter, {8, 2});
+    const TensorId c = Input("param:c", TensorKind::kParameter, {2});
+    const TensorId y = Add("y", "aten.mm.default", {x, a}, {6, 8});
+    const TensorId z = Add("z", "aten.addmm.default", {c, y, b}, {6, 2});
+    const TensorId mean = Add("mean", "aten.mean.default", {z}, {});
+    const TensorId loss = Loss(z, target);
+    const TensorId both = Add("both", "aten.add.Tensor", {mean, loss}, {});
+    const TensorId dz = Add("dz", "aten.mul.Tensor", {z, both}, {6, 2});
+    const TensorId yt = Add("yt", "aten.t.default", {y}, {8, 6}, AliasKind::kView);
+    const TensorId db = Add("db", "aten.mm.default", {yt, dz}, {8, 2});
+    const TensorId dc = Add("dc", "aten.sum.dim_IntList", {dz}, {2}, AliasKind::kFresh,
+                            {Value(Value::List{Value(int64_t{0})}), Value(false)});
+    const TensorId bt = Add("bt", "aten.t.default", {b}, {2, 8}, AliasKind::kView);
+    const TensorId dy = Add("dy", "aten.mm.default", {dz, bt}, {6, 8});
+    const TensorId xt = Add("xt", "aten.t.default", {x}, {4, 6}, AliasKind::kView);
+    const TensorId da = Add("da", "aten.mm.default", {xt, dy}, {4, 8});
+    phase_ = Phase::kOptimizer;
+    Add("a1", "aten.sub_.Tensor", {a, da}, {4, 8}, AliasKind::kInPlace);
+    Add("b1", "aten.sub_.Tensor", {b, db}, {8, 2}, AliasKind::kInPlace);
+    Add("c1", "aten.sub_.Tensor", {c, dc}, {2}, AliasKind::kInPlace);
+    builder_.SetOutputs({both});
+    return std::move(builder_).Build().Take();
+  }
+
+ private:
+  TensorId Input(const char* name, TensorKind kind, std::vector<int64_t> shape,
+                 DType dtype = DType::kF32) {
+    return builder_.AddInput(name, kind, dtype, std::move(shape)).Take();
+  }
+
+  TensorId Add(std::string name, std::string type, std::vector<TensorId> inputs,
+               std::vector<int64_t> shape, AliasKind alias = AliasKind::kFresh,
+               std::vector<Value> more = {}) {
+    OpSpec op{.name = name, .type = std::move(type), .phase = phase_};
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      op.args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
+    }
+    op.args.insert(op.args.end(), more.begin(), more.end());
+    op.inputs = std::move(inputs);
+    op.outputs = {{.name = name, .shape = std::move(shape), .alias = alias}};
+    if (alias != AliasKind::kFresh) op.outputs[0].alias_of = 0;
+    return builder_.AddOp(std::move(op)).Take()[0];
+  }
+
+  // Its mean goes by the weight of the samples, the second result.
+  TensorId Loss(TensorId scores, TensorId target) {
+    OpSpec op{.name = "loss", .type = "aten.nll_loss_forward.default"};
+    op.inputs = {scores, target};
+    op.args = {Value(InputRef{0}), Value(InputRef{1}), Value(), Value(int64_t{1}),
+               Value(int64_t{-100})};
+    op.outputs = {{.name = "loss:0", .shape = {}}, {.name = "loss:1", .shape = {}}};
+    return builder_.AddOp(std::move(op)).Take()[0];
+  }
+
+  GraphBuilder builder_{"by-hand", "aten"};
+  Phase phase_ = Phase::kForward;
+};
+
+// PLACEWRIGHT_STEPS: a folder with more of them.
+std::vector<std::string> Files() {
+  std::vector<std::string> files = {std::string(PLACEWRIGHT_EXAMPLES) +
+                                    "/tiny_transformer_adam.json.gz"};
+  for (const char* name : {"tiny_bert_l2_b2_s64_adam", "tiny_rnnlm_1x64_b2_t3_sgd"}) {
+    files.push_back(std::string(PLACEWRIGHT_SHARED_DATA) + "/fx/" + name + ".json.gz");
+  }
+  std::error_code ignored;
+  if (const char* const folder = std::getenv("PLACEWRIGHT_STEPS")) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      if (entry.path().extension() == ".gz") files.push_back(entry.path().string());
+    }
+    std::sort(files.begin(), files.end());
+  }
+  std::erase_if(files,
+                [&](const std::string& path) { return !std::filesystem::exists(path, ignored); });
+  return files;
+}
+
+LayoutSpec SpecOf(GroupId group, const Layout& layout, const Cluster& cluster) {
+  LayoutSpec spec;
+  spec.group = group;
+  spec.axis = layout.axis;
+  for (const Share& share : layout.shares) {
+    LayoutSpec::Device device{cluster.device(share.device).name, {}, {}};
+    if (!layout.axis.empty()) {
+      device.from = share.from;
+      device.to = share.to;
+    }
+    spec.devices.push_back(device);
+  }
+  const bool whole = layout.axis.empty();
+  if (whole && layout.shares.size() > 1) spec.option = LayoutOption::kDuplicate;
+  if (!whole) spec.option = LayoutOption::kAllReduce;
+  return spec;
+}
+
+StatedLayouts Stated(const Graph& graph, Layouts layouts, size_t devices) {
+  StatedLayouts stated{std::move(layouts), {}};
+  const Cluster cluster = Devices(devices);
+  for (const GroupId group : IdRange<GroupId>(graph.group_count())) {
+    stated.spec.layouts.push_back(SpecOf(group, stated.layouts.Of(group), cluster));
+  }
+  return stated;
+}
+
+Layout LayoutOf(const std::string& axis, const std::vector<int64_t>& lengths) {
+  Layout layout{axis, {}};
+  int64_t from = 0;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    layout.shares.push_back(
+        {DeviceId(i), axis.empty() ? 0 : from, axis.empty() ? 0 : from + lengths[i]});
+    from += lengths[i];
+  }
+  return layout;
+}
+
+Layout RandomLayout(const NamedAxes& axes, size_t devices, Random& random) {
+  std::vector<DeviceId> some;
+  for (size_t d = 0; d < devices; ++d) {
+    if (random.Below(3) > 0) some.push_back(DeviceId(d));
+  }
+  if (some.empty()) some.push_back(DeviceId(random.Below(devices)));
+  const AxisId axis = random.Below(2) == 0 && axes.batch().valid()
+                          ? axes.batch()
+                          : AxisId(random.Below(axes.axis_count()));
+  const auto count = static_cast<int64_t>(some.size());
+  const int64_t size = axes.axis(axis).size;
+  Layout layout;
+  const bool split = random.Below(4) > 0 && count > 1 && size >= count;
+  if (split) layout.axis = axes.axis(axis).name;
+  int64_t from = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t left = size - from - (count - 1 - i);
+    const int64_t length = !split           ? 0
+                           : i + 1 == count ? left
+                                            : 1 + static_cast<int64_t>(random.Below(left));
+    layout.shares.push_back({some[static_cast<size_t>(i)], from, from + length});
+    from += length;
+  }
+  return layout;
+}
+
+}  // namespace
+
+std::vector<RecordedStep> RecordedSteps() {
+  std::vector<RecordedStep> steps;
+  steps.push_back(WithAxes("by-hand", ByHand().Build()));
+  for (const std::string& path : Files()) {
+    steps.push_back(WithAxes(path, std::move(LoadGraph(path).Take().graph)));
+  }
+  return steps;
+}
+
+Cluster Devices(size_t count) {
+  ClusterBuilder builder("devices");
+  const int32_t kind = builder.AddKind({.name = "K", .memory = Bytes(int64_t{1} << 40)}).Take();
+  for (size_t i = 0; i < count; ++i) {
+    (void)builder
+        .AddDevice(
+            {.name = "d" + std::to_string(i), .kind = kind, .capacity = Bytes(int64_t{1} << 40)})
+        .Take();
+  }
+  return std::move(builder).Build().Take();
+}
+
+StatedLayouts ForAll(const RecordedStep& step, const std::string& axis,
+                     const std::vector<int64_t>& lengths) {
+  Layouts layouts;
+  layouts.layouts.push_back(LayoutOf(axis, lengths));
+  layouts.of_group = IdVector<GroupId, LayoutId>(step.graph->group_count(), LayoutId(0));
+  return Stated(*step.graph, std::move(layouts), lengths.size());
+}
+
+StatedLayouts ParameterServer(const RecordedStep& step, const std::string& axis,
+                              const std::vector<int64_t>& lengths) {
+  Layouts layouts = ForAll(step, axis, lengths).layouts;
+  size_t next = 0;
+  for (const TensorId id : step.graph->tensors()) {
+    const Tensor& tensor = step.graph->tensor(id);
+    if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+    const OpId home = step.graph->home_op(tensor.storage);
+    if (!home.valid()) continue;
+    layouts.layouts.push_back({"", {{DeviceId(next++ % lengths.size()), 0, 0}}});
+    layouts.of_group[step.graph->group(home)] = LayoutId(layouts.layouts.size() - 1);
+  }
+  return Stated(*step.graph, std::move(layouts), lengths.size());
+}
+
+StatedLayouts AtRandom(const RecordedStep& step, size_t devices, Random& random) {
+  Layouts layouts;
+  for (size_t group = 0; group < step.graph->group_count(); ++group) {
+    layouts.of_group.push_back(LayoutId(group));
+    layouts.layouts.push_back(RandomLayout(*step.axes, devices, random));
+  }
+  return Stated(*step.graph, std::move(layouts), devices);
+}
+
+std::string VerdictOn(const RecordedStep& original, const DistributedStep& step,
+                      const Cluster& cluster, const DistributionSpec& spec, std::string* message) {
+  const check::Findings findings = check::CheckDistribution(*original.graph, step, cluster, spec);
+  const check::Violation* const first = findings.violation ? &*findings.violation
+                                        : !findings.not_proven.empty()
+                                            ? &findings.not_proven.front()
+                                            : nullptr;
+  if (first == nullptr) return "holds";
+  if (message != nullptr) *message = first->place + ": " + first->message;
+  return std::string(check::ToString(first->kind));
+}
+
+}  // namespace placewright::tests

@@ -1,0 +1,54 @@
+// Steps compiled by layouts, for checking one against the other.
+#ifndef TESTS_CHECKER_COMPILED_STEP_H_
+#define TESTS_CHECKER_COMPILED_STEP_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "cluster/cluster.h"
+#include "graph/graph.h"
+#include "plan/distributed_step.h"
+#include "plan/layout.h"
+#include "plan/layout_spec.h"
+#include "sharding/named_axes.h"
+
+namespace placewright::tests {
+
+// A recorded step with its axes.
+struct RecordedStep {
+  std::string name;
+  std::unique_ptr<Graph> graph;
+  std::unique_ptr<NamedAxes> axes;
+};
+
+// The example of the repository, the small steps of the data folder where it is there, and one with a
+// mean, a loss with weights, a sum whose bias enters once, and updates, made by hand.
+std::vector<RecordedStep> RecordedSteps();
+
+// Devices d0, d1, ...
+Cluster Devices(size_t count);
+
+// Layouts, and as a plan states them.
+struct StatedLayouts {
+  Layouts layouts;
+  DistributionSpec spec;
+};
+// The same layout for all groups: parts of an axis ("": everything everywhere), each of the given length.
+StatedLayouts ForAll(const RecordedStep& step, const std::string& axis,
+                     const std::vector<int64_t>& lengths);
+// The same, but every parameter with its update on one device, in turn.
+StatedLayouts ParameterServer(const RecordedStep& step, const std::string& axis,
+                              const std::vector<int64_t>& lengths);
+// Another one for every group.
+StatedLayouts AtRandom(const RecordedStep& step, size_t devices, Random& random);
+
+// "holds", or the violation's name; with `message` also what it says.
+std::string VerdictOn(const RecordedStep& original, const DistributedStep& step,
+                      const Cluster& cluster, const DistributionSpec& spec,
+                      std::string* message = nullptr);
+
+}  // namespace placewright::tests
+
+#endif  // TESTS_CHECKER_COMPILED_STEP_H_

@@ -1,0 +1,283 @@
+// Compiled steps that are broken in one place: the checker names what is wrong, whatever the step and the
+// layouts.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compile/compiler.h"
+#include "compiled_step.h"
+#include "step_editor.h"
+
+namespace placewright::tests {
+namespace {
+
+constexpr int kCorruptions = 500;
+constexpr size_t kDevices = 3;
+
+// Breaks the step in one place; false where there is none to break.
+using Corrupt = bool (*)(const DistributedStep& step, StepEditor& editor, Random& random);
+
+struct Corruption {
+  const char* name;
+  Corrupt corrupt;
+  std::set<std::string> verdicts;  // that name it
+};
+
+std::vector<OpId> OpsOf(const DistributedStep& step, std::string_view type) {
+  std::vector<OpId> ops;
+  for (const OpId op : step.graph.ops()) {
+    if (step.graph.op(op).type == type) ops.push_back(op);
+  }
+  return ops;
+}
+
+OpId OneOf(const std::vector<OpId>& ops, Random& random) {
+  return ops.empty() ? OpId() : ops[random.Below(ops.size())];
+}
+
+// One device goes on with its own share of a sum.
+bool BypassAllReduce(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId op = OneOf(OpsOf(step, "placewright.all_reduce.default"), random);
+  if (!op.valid() || !editor.IsRead(step.graph.op(op).outputs[0])) return false;
+  editor.Replace(step.graph.op(op).outputs[0], step.graph.op(op).inputs[0]);
+  return true;
+}
+
+bool LeaveOutOfSum(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId op = OneOf(OpsOf(step, "placewright.add_n.default"), random);
+  if (!op.valid()) return false;
+  OpSpec& spec = editor.op(op).spec;
+  spec.inputs.pop_back();
+  spec.args[0].AsList()->pop_back();
+  return editor.IsRead(step.graph.op(op).outputs[0]);
+}
+
+bool AddTwice(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId op = OneOf(OpsOf(step, "placewright.add_n.default"), random);
+  if (!op.valid()) return false;
+  editor.op(op).spec.inputs[0] = editor.op(op).spec.inputs[1];
+  return true;
+}
+
+// A part of an input is read as if it were another one.
+bool ShiftInput(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const size_t at = random.Below(editor.inputs.size());
+  DistributedStep::InputPiece& input = editor.inputs[at];
+  if (input.place.dimension < 0 || !editor.IsRead(input.piece)) return false;
+  if (step.graph.storage(step.graph.tensor(input.piece).storage).kind != TensorKind::kInput) {
+    return false;
+  }
+  const int64_t by = input.interval.from > 0 ? -1 : 1;
+  if (input.interval.to + by > input.place.size) return false;
+  input.interval = {input.interval.from + by, input.interval.to + by};
+  return true;
+}
+
+bool ShiftSplit(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId op = OneOf(OpsOf(step, "placewright.split.default"), random);
+  if (!op.valid() || !editor.IsRead(step.graph.op(op).outputs[0])) return false;
+  std::vector<Value>& args = editor.op(op).spec.args;
+  const int64_t size = *args[3].AsInt(), from = *args[4].AsInt(), to = *args[5].AsInt();
+  const int64_t by = from > 0 ? -1 : 1;
+  if (to + by > size) return false;
+  args[4] = Value(from + by);
+  args[5] = Value(to + by);
+  return true;
+}
+
+bool SwapPieces(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId op = OneOf(OpsOf(step, "placewright.concat.default"), random);
+  if (!op.valid()) return false;
+  std::swap(editor.op(op).spec.inputs[0], editor.op(op).spec.inputs[1]);
+  return true;
+}
+
+bool DivideByPart(const DistributedStep& step, StepEditor& editor, Random& random) {
+  std::vector<OpId> divisions;
+  for (const OpId op : OpsOf(step, "aten.div.Scalar")) {
+    if (!step.origin[op].valid()) divisions.push_back(op);
+  }
+  const OpId op = OneOf(divisions, random);
+  if (!op.valid()) return false;
+  editor.op(op).spec.args[1] = Value(*step.graph.op(op).args[1].AsInt() - 1);
+  return true;
+}
+
+bool MeanOfPart(const DistributedStep& step, StepEditor& editor, Random& random) {
+  std::vector<OpId> losses;
+  for (const OpId op : OpsOf(step, "aten.nll_loss_forward.default")) {
+    if (step.graph.op(op).args[3] == Value(int64_t{2})) losses.push_back(op);
+  }
+  const OpId op = OneOf(losses, random);
+  if (!op.valid()) return false;
+  editor.op(op).spec.args[3] = Value(int64_t{1});
+  return true;
+}
+
+// An update in place that one device forgets.
+bool DropUpdate(const DistributedStep& step, StepEditor& editor, Random& random) {
+  std::vector<OpId> updates;
+  for (const OpId op : step.graph.ops()) {
+    const Op& update = step.graph.op(op);
+    if (update.phase != Phase::kOptimizer || update.writes.size() != 1) continue;
+    const Storage& storage = step.graph.storage(step.graph.tensor(update.writes[0]).storage);
+    if (!storage.versions.front().writer.valid()) updates.push_back(op);
+  }
+  const OpId op = OneOf(updates, random);
+  if (!op.valid()) return false;
+  editor.op(op).removed = true;
+  for (const TensorId output : step.graph.op(op).outputs) {
+    editor.Replace(output, step.graph.op(op).writes[0]);
+  }
+  return true;
+}
+
+bool DropCollective(const DistributedStep&, StepEditor& editor, Random& random) {
+  if (editor.collectives.empty()) return false;
+  editor.collectives[random.Below(editor.collectives.size())].clear();
+  return true;
+}
+
+// Two devices' members of two collectives change places.
+bool SwapMembers(const DistributedStep& step, StepEditor& editor, Random& random) {
+  if (editor.collectives.size() < 2) return false;
+  std::vector<OpId>& a = editor.collectives[random.Below(editor.collectives.size())];
+  std::vector<OpId>& b = editor.collectives[random.Below(editor.collectives.size())];
+  if (&a == &b || step.placement[a[0]] != step.placement[b[0]]) return false;
+  std::swap(a[0], b[0]);
+  return true;
+}
+
+bool MoveInstance(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId op(random.Below(step.graph.op_count()));
+  if (!step.origin[op].valid()) return false;
+  const DeviceId other(random.Below(kDevices));
+  if (other == step.placement[op]) return false;
+  editor.op(op).device = other;
+  return true;
+}
+
+bool ChangeArgument(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId op(random.Below(step.graph.op_count()));
+  for (Value& value : editor.op(op).spec.args) {
+    if (value.AsInt() == nullptr || !step.origin[op].valid()) continue;
+    value = Value(*value.AsInt() + 1);
+    return true;
+  }
+  return false;
+}
+
+// An instance reads something else of the same sizes.
+bool ReadAnother(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId op(random.Below(step.graph.op_count()));
+  std::vector<TensorId>& inputs = editor.op(op).spec.inputs;
+  if (inputs.empty() || !step.origin[op].valid() || !step.graph.op(op).writes.empty()) return false;
+  TensorId& input = inputs[random.Below(inputs.size())];
+  const Tensor& right = step.graph.tensor(input);
+  const TensorId other(random.Below(step.graph.tensor_count()));
+  const Tensor& wrong = step.graph.tensor(other);
+  const bool alike = wrong.shape == right.shape && wrong.dtype == right.dtype &&
+                     wrong.producer < op && wrong.storage != right.storage;
+  // Zeros, copies and pieces that hold the same would be right; so would another view.
+  if (!alike || !wrong.producer.valid() || !right.producer.valid() ||
+      !step.origin[wrong.producer].valid() || !step.origin[right.producer].valid() ||
+      step.origin[wrong.producer] == step.origin[right.producer]) {
+    return false;
+  }
+  input = other;
+  return true;
+}
+
+const std::vector<Corruption>& Corruptions() {
+  static const std::vector<Corruption> all = {
+      // The sum may be of the weights of a mean.
+      {"bypassed all-reduce", BypassAllReduce, {"lost-sum", "local-divisor"}},
+      {"left out of a sum", LeaveOutOfSum, {"lost-sum", "local-divisor"}},
+      {"added twice", AddTwice, {"doubled-sum", "lost-sum"}},
+      {"shifted input", ShiftInput, {"doubled-sample", "missing-sample", "wrong-part"}},
+      {"shifted split", ShiftSplit, {"doubled-sample", "missing-sample", "wrong-part"}},
+      {"swapped pieces", SwapPieces, {"wrong-part"}},
+      {"another divisor", DivideByPart, {"local-divisor"}},
+      {"mean of a part", MeanOfPart, {"local-divisor"}},
+      {"dropped update",
+       DropUpdate,
+       {"stale-parameter", "missing-sample", "missing-op", "wrong-input", "lost-sum"}},
+      {"dropped collective", DropCollective, {"missing-collective"}},
+      {"swapped members", SwapMembers, {"reordered-collective"}},
+      {"moved instance", MoveInstance, {"wrong-device"}},
+      {"another argument", ChangeArgument, {"wrong-argument", "local-divisor"}},
+      {"another input", ReadAnother, {"wrong-input", "wrong-part", "lost-sum", "stale-parameter"}},
+  };
+  return all;
+}
+
+StatedLayouts SomeLayouts(const RecordedStep& step, Random& random) {
+  std::vector<std::string> axes;
+  for (const AxisId axis : step.axes->axes()) {
+    const int64_t size = step.axes->axis(axis).size;
+    if (size >= static_cast<int64_t>(kDevices)) axes.push_back(step.axes->axis(axis).name);
+  }
+  const std::string& name = axes[random.Below(axes.size())];
+  const int64_t size = step.axes->axis(step.axes->Find(name)).size;
+  const std::vector<int64_t> lengths = {size - 2, 1, 1};
+  switch (random.Below(3)) {
+    case 0: return ForAll(step, name, lengths);
+    case 1: return ParameterServer(step, name, lengths);
+    default: return AtRandom(step, kDevices, random);
+  }
+}
+
+TEST(CorruptedSteps, AreNamed) {
+  const std::vector<RecordedStep> steps = RecordedSteps();
+  const Cluster cluster = Devices(kDevices);
+  Random random(11);
+  std::map<std::string, int> done;
+  int count = 0;
+  for (int i = 0; count < kCorruptions && i < 100 * kCorruptions; ++i) {
+    // Steps are compiled once for several corruptions.
+    const RecordedStep& original = steps[random.Below(steps.size())];
+    const StatedLayouts stated = SomeLayouts(original, random);
+    const auto compiled = Compile(*original.graph, *original.axes, stated.layouts, cluster,
+                                  {.collectives = random.Below(3) > 0});
+    if (!compiled.ok()) continue;
+    const DistributedStep& step = compiled.value();
+    for (const Corruption& corruption : Corruptions()) {
+      StepEditor editor(step);
+      if (!corruption.corrupt(step, editor, random)) continue;
+      const std::optional<DistributedStep> broken = editor.Build();
+      if (!broken) continue;
+      std::string message;
+      const std::string verdict = VerdictOn(original, *broken, cluster, stated.spec, &message);
+      EXPECT_TRUE(corruption.verdicts.contains(verdict))
+          << corruption.name << " is " << verdict << ": " << message << " (" << original.name
+          << ", " << i << ")";
+      ++done[corruption.name];
+      ++count;
+    }
+  }
+  EXPECT_GE(count, kCorruptions);
+  for (const Corruption& corruption : Corruptions())
+    EXPECT_GT(done[corruption.name], 0) << corruption.name;
+}
+
+// The editor itself changes nothing.
+TEST(CorruptedSteps, HoldWithoutCorruption) {
+  const Cluster cluster = Devices(kDevices);
+  for (const RecordedStep& original : RecordedSteps()) {
+    Random random(2);
+    const StatedLayouts stated = AtRandom(original, kDevices, random);
+    const auto compiled = Compile(*original.graph, *original.axes, stated.layouts, cluster);
+    if (!compiled.ok()) continue;
+    const auto same = StepEditor(compiled.value()).Build();
+    ASSERT_TRUE(same);
+    EXPECT_EQ(VerdictOn(original, *same, cluster, stated.spec), "holds") << original.name;
+  }
+}
+
+}  // namespace
+}  // namespace placewright::tests

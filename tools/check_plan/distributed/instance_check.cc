@@ -1,0 +1,468 @@
+#include "check_plan/distributed/instance_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "sharding/part_call.h"
+
+namespace placewright::check {
+namespace {
+
+bool Writes(const Op& op, size_t input) {
+  return std::find(op.writes.begin(), op.writes.end(), op.inputs[input]) != op.writes.end();
+}
+
+}  // namespace
+
+std::string NameOf(const Graph& original, const DistributedStep& step, OpId op) {
+  const std::string name = Printable(step.graph.op(op).name, 80);
+  if (!step.origin[op].valid()) return fmt::format("\"{}\"", name);
+  return fmt::format("\"{}\", which is of \"{}\",", name,
+                     Printable(original.op(step.origin[op]).name, 80));
+}
+
+std::string PlaceOf(const DistributedStep& step, OpId op) {
+  return fmt::format("step: ops[{}] ({})", op.value(), Printable(step.graph.op(op).name, 80));
+}
+
+void SetUnknown(const Graph& original, const DistributedStep& step, OpId op,
+                Content::Knowledge knowledge, Contents& contents) {
+  const Op& made = step.graph.op(op);
+  const OpId origin = step.origin[op];
+  for (size_t i = 0; i < made.inputs.size(); ++i) {
+    if (!Writes(made, i)) continue;
+    const Held held = contents.Read(op, i);
+    const int32_t version = origin.valid() && held.tensor.valid()
+                                ? contents.VersionBy(origin, original.tensor(held.tensor).storage)
+                                : -1;
+    contents.SetWritten(op, made.inputs[i],
+                        {knowledge, version >= 0 ? version : held.content.version, {}, {}});
+  }
+  for (const TensorId output : made.outputs) {
+    const Tensor& tensor = step.graph.tensor(output);
+    const bool shared = std::any_of(made.inputs.begin(), made.inputs.end(), [&](TensorId input) {
+      return step.graph.tensor(input).storage == tensor.storage;
+    });
+    if (!shared) contents.SetFresh(output, {TensorId(), {}, {knowledge, -1, {}, {}}});
+  }
+}
+
+InstanceCheck::InstanceCheck(const Graph& original, const DistributedStep& step,
+                             const std::optional<OpRule>& rule, OpId op, Contents& contents,
+                             Sums& sums)
+    : original_(original),
+      step_(step),
+      rule_(rule),
+      id_(op),
+      made_(step.graph.op(op)),
+      origin_(step.origin[op]),
+      stated_(original.op(origin_)),
+      contents_(contents),
+      sums_(sums) {
+  instance_.op = op;
+}
+
+Violation InstanceCheck::Wrong(ViolationKind kind, const std::string& message) const {
+  return {kind, fmt::format("{} {}", NameOf(original_, step_, id_), message), PlaceOf(step_, id_)};
+}
+
+std::string InstanceCheck::InputName(size_t input) const {
+  return fmt::format("\"{}\"", Printable(original_.tensor(stated_.inputs[input]).name, 80));
+}
+
+MaybeViolation InstanceCheck::Run() {
+  MaybeViolation violation = Check();
+  if (violation) outcome_ = Outcome::kBehindViolation;
+  if (outcome_ == Outcome::kProven) {
+    SetProven();
+  } else {
+    SetUnknown(original_, step_, id_,
+               outcome_ == Outcome::kNotProven ? Content::kNotProven : Content::kUnknown,
+               contents_);
+  }
+  sums_.Finish(origin_);
+  return violation;
+}
+
+MaybeViolation InstanceCheck::Check() {
+  if (made_.inputs.size() != stated_.inputs.size() ||
+      made_.outputs.size() != stated_.outputs.size()) {
+    return Wrong(
+        ViolationKind::kWrongArgument,
+        fmt::format("has {} inputs and {} outputs, of which {} and {} are due", made_.inputs.size(),
+                    made_.outputs.size(), stated_.inputs.size(), stated_.outputs.size()));
+  }
+  for (size_t i = 0; i < made_.inputs.size(); ++i) {
+    read_.push_back(contents_.Read(id_, i));
+    if (read_[i].content.knowledge == Content::kUnknown) outcome_ = Outcome::kBehindViolation;
+    instance_.inputs.push_back(read_[i].content.addend);
+  }
+  if (outcome_ != Outcome::kProven) return std::nullopt;
+  for (size_t i = 0; i < made_.inputs.size(); ++i) {
+    CHECK_PLAN_RETURN_IF_VIOLATED(CheckIdentity(i));
+  }
+  CHECK_PLAN_RETURN_IF_VIOLATED(FindCut());
+  if (instance_.cut && parts() == Parts::kSynchronised) {
+    outcome_ = Outcome::kNotProven;
+    return std::nullopt;
+  }
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckParts());
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckAddends());
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckCall());
+  return CheckOutputs();
+}
+
+// It reads the tensors that the op reads, as they were when the op read them.
+MaybeViolation InstanceCheck::CheckIdentity(size_t input) const {
+  const Held& held = read_[input];
+  if (Writes(made_, input) != Writes(stated_, input)) {
+    return Wrong(ViolationKind::kWrongArgument,
+                 fmt::format("{} {} in place, the op does {}",
+                             Writes(made_, input) ? "writes" : "does not write", InputName(input),
+                             Writes(stated_, input) ? "" : "not"));
+  }
+  if (held.content.buffer >= 0) {
+    return Wrong(
+        ViolationKind::kWrongInput,
+        fmt::format("reads a buffer of several tensors where {} is due", InputName(input)));
+  }
+  if (held.content.addend.kind == Addend::kZero || !held.known()) return std::nullopt;
+  if (held.tensor != contents_.Same(stated_.inputs[input])) {
+    return Wrong(ViolationKind::kWrongInput,
+                 fmt::format("reads \"{}\" where {} is due",
+                             Printable(original_.tensor(held.tensor).name, 80), InputName(input)));
+  }
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckVersion(input));
+  if (!held.content.division.due()) return std::nullopt;
+  return Wrong(
+      ViolationKind::kLocalDivisor,
+      fmt::format("reads {} before it has been divided by {}", InputName(input),
+                  held.content.division.number ? fmt::format("{}", *held.content.division.number)
+                                               : "the weight of all parts"));
+}
+
+MaybeViolation InstanceCheck::CheckVersion(size_t input) const {
+  const int32_t version = read_[input].content.version, due = stated_.input_versions[input];
+  if (version == due) return std::nullopt;
+  const TensorKind kind = original_.storage(original_.tensor(stated_.inputs[input]).storage).kind;
+  return Wrong(IsPersistent(kind) ? ViolationKind::kStaleParameter : ViolationKind::kWrongInput,
+               fmt::format("reads {} at version {} where version {} is due", InputName(input),
+                           version, due));
+}
+
+// The interval of one axis that all parts among the inputs are of.
+MaybeViolation InstanceCheck::FindCut() {
+  for (size_t i = 0; i < read_.size(); ++i) {
+    const Part& part = read_[i].part;
+    if (part.whole() || part.somewhere || !read_[i].known()) continue;
+    const std::optional<Cut> cut = rule_ ? CutOf(*rule_, rule_->inputs[i], part) : std::nullopt;
+    if (!cut) {
+      return Wrong(ViolationKind::kWrongPart,
+                   fmt::format("has {} of {}, by which it cannot be computed in parts",
+                               ToString(part), InputName(i)));
+    }
+    if (!instance_.cut) instance_.cut = cut;
+    if (*instance_.cut == *cut) continue;
+    return Wrong(
+        ViolationKind::kWrongPart,
+        fmt::format("has {} of {}, which is another interval ({}) than that of its other "
+                    "inputs ({})",
+                    ToString(part), InputName(i), ToString(*cut), ToString(*instance_.cut)));
+  }
+  if (!instance_.cut) FindCutByShape();
+  if (!instance_.cut || parts() != Parts::kWhole) return std::nullopt;
+  return Wrong(ViolationKind::kWrongPart,
+               fmt::format("is computed in parts ({}) of an axis of which it needs all",
+                           ToString(*instance_.cut)));
+}
+
+// No input says which part it is: sizes of inputs and outputs say how much.
+void InstanceCheck::FindCutByShape() {
+  if (!rule_) return;
+  for (const RuleAxisId axis : IdRange<RuleAxisId>(rule_->axes.size())) {
+    const int64_t size = rule_->axes[axis].size;
+    const auto try_tensor = [&](const TensorAxes& axes, TensorId whole, TensorId piece) {
+      const auto& shape = original_.tensor(whole).shape;
+      const auto part = PartByShape(shape, step_.graph.tensor(piece).shape);
+      if (instance_.cut || !part || part->whole() || !Holds(axes, axis)) return;
+      const int64_t dimension = part->dimension;
+      const int64_t length =
+          part->to * size / std::max<int64_t>(1, shape[static_cast<size_t>(dimension)]);
+      if (length <= 0 || length >= size) return;
+      const Cut cut = {axis, 1, size, 0, length, true};
+      if (FitsShapes(cut)) instance_.cut = cut;
+    };
+    for (size_t i = 0; i < stated_.inputs.size(); ++i) {
+      try_tensor(rule_->inputs[i], stated_.inputs[i], made_.inputs[i]);
+    }
+    for (size_t i = 0; i < stated_.outputs.size(); ++i) {
+      try_tensor(rule_->outputs[i], stated_.outputs[i], made_.outputs[i]);
+    }
+  }
+}
+
+bool InstanceCheck::FitsShapes(const Cut& cut) const {
+  const auto fits = [&](const TensorAxes& axes, TensorId whole, TensorId piece) {
+    const auto& shape = original_.tensor(whole).shape;
+    const auto sizes = ShapeOf(shape, PartIn(*rule_, axes, shape, cut));
+    return sizes && *sizes == step_.graph.tensor(piece).shape;
+  };
+  for (size_t i = 0; i < stated_.inputs.size(); ++i) {
+    if (!fits(rule_->inputs[i], stated_.inputs[i], made_.inputs[i])) return false;
+  }
+  for (size_t i = 0; i < stated_.outputs.size(); ++i) {
+    if (!fits(rule_->outputs[i], stated_.outputs[i], made_.outputs[i])) return false;
+  }
+  return true;
+}
+
+Part InstanceCheck::PartOf(size_t input) const {
+  if (!instance_.cut) return {};
+  return PartIn(*rule_, rule_->inputs[input], original_.tensor(stated_.inputs[input]).shape,
+                *instance_.cut);
+}
+
+Part InstanceCheck::OutputPart(size_t output) const {
+  if (!instance_.cut) return {};
+  return PartIn(*rule_, rule_->outputs[output], original_.tensor(stated_.outputs[output]).shape,
+                *instance_.cut);
+}
+
+// Every input is all of its tensor, or of the one interval where it has the axis. What has no place is
+// compared by its size.
+MaybeViolation InstanceCheck::CheckParts() const {
+  for (size_t i = 0; i < read_.size(); ++i) {
+    const Part due = PartOf(i);
+    const bool placed = read_[i].known() && !read_[i].part.somewhere && !due.somewhere;
+    const bool same =
+        placed ? read_[i].part == due : contents_.Fits(stated_.inputs[i], due, made_.inputs[i]);
+    if (same) continue;
+    return Wrong(ViolationKind::kWrongPart,
+                 fmt::format("has {} of {} where {} is due", ToString(read_[i].part), InputName(i),
+                             ToString(due)));
+  }
+  return std::nullopt;
+}
+
+// Shares of sums go on through what is linear in them.
+MaybeViolation InstanceCheck::CheckAddends() {
+  if (SumsOver()) return CheckAddendsOfSum();
+  std::vector<size_t> shares;
+  for (size_t i = 0; i < read_.size(); ++i) {
+    if (read_[i].content.addend.kind != Addend::kWhole) shares.push_back(i);
+  }
+  if (shares.empty()) return std::nullopt;
+  const auto has_all = [&](const std::vector<int32_t>& together) {
+    return std::all_of(shares.begin(), shares.end(), [&](size_t input) {
+      return std::find(together.begin(), together.end(), static_cast<int32_t>(input)) !=
+             together.end();
+    });
+  };
+  if (rule_) {
+    for (const std::vector<int32_t>& together : rule_->linear) {
+      if (instance_.linear == nullptr && has_all(together)) instance_.linear = &together;
+    }
+  }
+  if (instance_.linear == nullptr) {
+    return Wrong(ViolationKind::kLostSum,
+                 fmt::format("reads shares of the sum {} as if they were all of it",
+                             InputName(shares.front())));
+  }
+  all_zero_ = std::all_of(instance_.linear->begin(), instance_.linear->end(), [&](int32_t input) {
+    return read_[static_cast<size_t>(input)].content.addend.kind == Addend::kZero;
+  });
+  if (all_zero_ || made_.is_view) return std::nullopt;
+  Part part;
+  if (instance_.cut) {
+    part = {instance_.cut->axis.value(), instance_.cut->outer, instance_.cut->period,
+            instance_.cut->from,         instance_.cut->to,    instance_.cut->somewhere};
+  }
+  instance_.sum = sums_.SumOf(origin_, part);
+  return std::nullopt;
+}
+
+// Its own shares of a sum. What enters once is zero but for one part; GroupCheck compares the parts.
+MaybeViolation InstanceCheck::CheckAddendsOfSum() {
+  for (size_t i = 0; i < read_.size(); ++i) {
+    const Addend::Kind kind = read_[i].content.addend.kind;
+    if (kind == Addend::kWhole) continue;
+    const std::pair<RuleAxisId, int32_t> once(instance_.cut->axis, static_cast<int32_t>(i));
+    const bool may_be_zero =
+        std::find(rule_->once.begin(), rule_->once.end(), once) != rule_->once.end();
+    if (kind == Addend::kZero && may_be_zero) continue;
+    return Wrong(
+        ViolationKind::kLostSum,
+        fmt::format("reads {} of {} where all of it is due",
+                    kind == Addend::kZero ? "zeros in place" : "shares of the sum", InputName(i)));
+  }
+  instance_.sum = sums_.SumOf(origin_, {});
+  return std::nullopt;
+}
+
+// The same operator with the same arguments, but for sizes that follow the part.
+MaybeViolation InstanceCheck::CheckCall() {
+  if (instance_.cut) return CheckCallOnPart();
+  if (!rule_ || rule_->part_type.empty() || made_.type != rule_->part_type) {
+    return CheckSameCall(stated_.type, stated_.args, stated_.attributes);
+  }
+  std::vector<Value> args = stated_.args;
+  args.resize(std::min(args.size(), static_cast<size_t>(rule_->part_args)));
+  return CheckSameCall(rule_->part_type, args, {});
+}
+
+MaybeViolation InstanceCheck::CheckCallOnPart() {
+  if (rule_->form == PartForm::kWeightedMean) return CheckWeightedMean();
+  IdVector<RuleAxisId, int64_t> sizes;
+  for (const RuleAxis& axis : rule_->axes) sizes.push_back(axis.size);
+  sizes[instance_.cut->axis] = instance_.cut->length();
+  PartCall call = CallOnPart(stated_, *rule_, sizes);
+  if (rule_->form == PartForm::kMean) {
+    if (made_.type == call.type) {
+      division_.number = DivisorOf(*rule_);
+    } else if (made_.type == stated_.type && SumsOver()) {
+      return Wrong(
+          ViolationKind::kLocalDivisor,
+          fmt::format("divides by the size of its part, where {} is due", DivisorOf(*rule_)));
+    } else {
+      call.type = stated_.type;
+    }
+  }
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckPlaceArgument(call.args));
+  return CheckSameCall(call.type, call.args, call.attributes);
+}
+
+// Which part of a draw that counts it draws; where that is right it is taken over into `args`.
+MaybeViolation InstanceCheck::CheckPlaceArgument(std::vector<Value>& args) const {
+  if (rule_->place_argument < 0) return std::nullopt;
+  const auto at = static_cast<size_t>(rule_->place_argument);
+  std::vector<int64_t> numbers;
+  const Value::List* const list = at < made_.args.size() ? made_.args[at].AsList() : nullptr;
+  for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
+    if (const int64_t* number = (*list)[i].AsInt()) numbers.push_back(*number);
+  }
+  const std::vector<int64_t>& shape = original_.tensor(stated_.outputs[0]).shape;
+  const bool given = numbers.size() == 5 && numbers[0] >= 0 &&
+                     static_cast<size_t>(numbers[0]) < shape.size() && numbers[1] > 0 &&
+                     numbers[2] > 0;
+  if (given) {
+    const int64_t inner = shape[static_cast<size_t>(numbers[0])] / (numbers[1] * numbers[2]);
+    const AxisPlace place = {static_cast<int32_t>(numbers[0]), numbers[1], numbers[2], inner};
+    const Part stated = PartAt(place, {numbers[3], numbers[4]});
+    if (instance_.cut->somewhere || stated == OutputPart(0)) {
+      args[at] = made_.args[at];
+      return std::nullopt;
+    }
+  }
+  return Wrong(ViolationKind::kWrongArgument,
+               fmt::format("draws another part than {}", ToString(OutputPart(0))));
+}
+
+// A sum, to be divided by the weight of all parts, which is the second result.
+MaybeViolation InstanceCheck::CheckWeightedMean() {
+  constexpr size_t kReduction = 3;
+  constexpr int64_t kMean = 1, kSum = 2;
+  std::vector<Value> args = stated_.args;
+  if (kReduction < made_.args.size() && made_.args[kReduction] == Value(kMean)) {
+    return Wrong(ViolationKind::kLocalDivisor,
+                 "divides by the weight of its part, where that of all parts is due");
+  }
+  args[kReduction] = Value(kSum);
+  for (const TensorId output : stated_.outputs) {
+    if (original_.tensor(output).output_index == 1) division_.tensor = contents_.Same(output);
+  }
+  return CheckSameCall(stated_.type, args, stated_.attributes);
+}
+
+MaybeViolation InstanceCheck::CheckSameCall(std::string_view type, const std::vector<Value>& args,
+                                            const std::vector<NamedValue>& attributes) const {
+  if (made_.type != type) {
+    return Wrong(ViolationKind::kWrongArgument,
+                 fmt::format("is {}, where {} is due", Printable(made_.type, 80), type));
+  }
+  const auto differs = [&](const std::string& place, const Value& made, const Value& due) {
+    return Wrong(ViolationKind::kWrongArgument,
+                 fmt::format("has {} {}, where {} is due", place, ToString(made), ToString(due)));
+  };
+  for (size_t i = 0; i < std::max(args.size(), made_.args.size()); ++i) {
+    const Value made = i < made_.args.size() ? made_.args[i] : Value();
+    const Value due = i < args.size() ? args[i] : Value();
+    if (!(made == due)) return differs(fmt::format("args[{}]", i), made, due);
+  }
+  if (made_.attributes.size() != attributes.size()) {
+    return Wrong(ViolationKind::kWrongArgument,
+                 fmt::format("has {} keyword arguments, where {} are due", made_.attributes.size(),
+                             attributes.size()));
+  }
+  for (size_t i = 0; i < attributes.size(); ++i) {
+    if (made_.attributes[i] == attributes[i]) continue;
+    return differs(fmt::format("kwargs.{}", attributes[i].name), made_.attributes[i].value,
+                   attributes[i].value);
+  }
+  return std::nullopt;
+}
+
+MaybeViolation InstanceCheck::CheckOutputs() const {
+  for (size_t i = 0; i < made_.outputs.size(); ++i) {
+    const Tensor& due = original_.tensor(stated_.outputs[i]);
+    const Tensor& made = step_.graph.tensor(made_.outputs[i]);
+    const bool right = contents_.Fits(stated_.outputs[i], OutputPart(i), made_.outputs[i]) &&
+                       made.dtype == due.dtype && made.output_index == due.output_index;
+    if (right) continue;
+    return Wrong(ViolationKind::kWrongArgument,
+                 fmt::format("makes an output of other sizes than {} of \"{}\" has",
+                             ToString(OutputPart(i)), Printable(due.name, 80)));
+  }
+  return std::nullopt;
+}
+
+Addend InstanceCheck::AddendOf(size_t output) const {
+  Addend addend;
+  if (all_zero_) addend.kind = Addend::kZero;
+  if (instance_.sum < 0) return addend;
+  const bool shares =
+      !SumsOver() || VerdictOf(*rule_, instance_.cut->axis, output) == PartVerdict::kSum;
+  if (shares) addend = {Addend::kSome, instance_.sum, {id_}};
+  return addend;
+}
+
+void InstanceCheck::SetProven() {
+  if (instance_.sum >= 0) (void)sums_.Contribute(instance_.sum, id_);
+  for (size_t i = 0; i < made_.inputs.size(); ++i) {
+    if (!Writes(made_, i)) continue;
+    // Written without being returned, unless an output says otherwise.
+    const StorageId storage = original_.tensor(stated_.inputs[i]).storage;
+    contents_.SetWritten(id_, made_.inputs[i],
+                         {Content::kKnown, contents_.VersionBy(origin_, storage), {}, {}});
+  }
+  for (size_t i = 0; i < made_.outputs.size(); ++i) SetOutput(i);
+}
+
+void InstanceCheck::SetOutput(size_t output) {
+  const Tensor& made = step_.graph.tensor(made_.outputs[output]);
+  const Tensor& stated = original_.tensor(stated_.outputs[output]);
+  const Division division = stated.output_index == 0 ? division_ : Division();
+  Content content{Content::kKnown, stated.version, AddendOf(output), division};
+  size_t shared = made_.inputs.size(), viewed = shared;
+  for (size_t i = made_.inputs.size(); i-- > 0;) {
+    if (step_.graph.tensor(made_.inputs[i]).storage == made.storage) shared = i;
+    if (original_.tensor(stated_.inputs[i]).storage == stated.storage) viewed = i;
+  }
+  const size_t none = made_.inputs.size();
+  if (shared == none) {
+    // A view of the original may be a copy here: of what was viewed.
+    if (viewed != none && !Writes(stated_, viewed)) {
+      content.version = read_[viewed].content.version;
+    }
+    contents_.SetFresh(made_.outputs[output],
+                       {contents_.Same(stated_.outputs[output]), OutputPart(output), content});
+    return;
+  }
+  contents_.SetName(made_.outputs[output], stated_.outputs[output], OutputPart(output),
+                    made_.inputs[shared]);
+  if (Writes(made_, shared)) contents_.SetWritten(id_, made_.inputs[shared], content);
+}
+
+}  // namespace placewright::check

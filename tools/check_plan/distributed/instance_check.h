@@ -1,0 +1,94 @@
+// One instance of an op against the op's rule (internal to the checker).
+#ifndef CHECK_PLAN_DISTRIBUTED_INSTANCE_CHECK_H_
+#define CHECK_PLAN_DISTRIBUTED_INSTANCE_CHECK_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "check_plan/distributed/contents.h"
+#include "check_plan/distributed/sums.h"
+#include "graph/graph.h"
+#include "plan/distributed_step.h"
+#include "sharding/op_rule.h"
+
+namespace placewright::check {
+
+// What is known of an instance once it has been looked at.
+struct Instance {
+  OpId op;                                       // of the step
+  std::optional<Cut> cut;                        // none: it computes everything
+  std::vector<Addend> inputs;                    // parallel to the op's inputs
+  const std::vector<int32_t>* linear = nullptr;  // inputs that it takes as shares
+  int32_t sum = -1;                              // that it contributes to, or none
+};
+
+class InstanceCheck {
+ public:
+  enum class Outcome : uint8_t { kProven, kNotProven, kBehindViolation };
+
+  InstanceCheck(const Graph& original, const DistributedStep& step,
+                const std::optional<OpRule>& rule, OpId op, Contents& contents, Sums& sums);
+
+  // Looks at the instance and sets what it makes. Where the outcome is another one than kProven, what it
+  // makes is unknown or not proven.
+  MaybeViolation Run();
+  Outcome outcome() const { return outcome_; }
+  Instance Take() && { return std::move(instance_); }
+
+ private:
+  MaybeViolation Check();
+  MaybeViolation CheckIdentity(size_t input) const;
+  MaybeViolation CheckVersion(size_t input) const;
+  MaybeViolation FindCut();
+  void FindCutByShape();
+  bool FitsShapes(const Cut& cut) const;
+  MaybeViolation CheckParts() const;
+  MaybeViolation CheckAddends();
+  MaybeViolation CheckAddendsOfSum();
+  MaybeViolation CheckCall();
+  MaybeViolation CheckCallOnPart();
+  MaybeViolation CheckPlaceArgument(std::vector<Value>& args) const;
+  MaybeViolation CheckWeightedMean();
+  MaybeViolation CheckSameCall(std::string_view type, const std::vector<Value>& args,
+                               const std::vector<NamedValue>& attributes) const;
+  MaybeViolation CheckOutputs() const;
+  void SetProven();
+  void SetOutput(size_t output);
+
+  bool SumsOver() const { return instance_.cut && parts() == Parts::kSum; }
+  Parts parts() const { return rule_->axes[instance_.cut->axis].parts; }
+  Part PartOf(size_t input) const;
+  Part OutputPart(size_t output) const;
+  Addend AddendOf(size_t output) const;
+  Violation Wrong(ViolationKind kind, const std::string& message) const;
+  std::string InputName(size_t input) const;
+
+  const Graph& original_;
+  const DistributedStep& step_;
+  const std::optional<OpRule>& rule_;
+  const OpId id_;
+  const Op& made_;  // the instance
+  const OpId origin_;
+  const Op& stated_;  // the op of the original
+  Contents& contents_;
+  Sums& sums_;
+  std::vector<Held> read_;
+  Instance instance_;
+  bool all_zero_ = false;
+  Division division_;  // still due of the first result
+  Outcome outcome_ = Outcome::kProven;
+};
+
+// Sets what an op makes, where nothing is known of that or nothing proven.
+void SetUnknown(const Graph& original, const DistributedStep& step, OpId op,
+                Content::Knowledge knowledge, Contents& contents);
+
+// "\"y@a\", which is of \"y\"," and the place of the op in the step.
+std::string NameOf(const Graph& original, const DistributedStep& step, OpId op);
+std::string PlaceOf(const DistributedStep& step, OpId op);
+
+}  // namespace placewright::check
+
+#endif  // CHECK_PLAN_DISTRIBUTED_INSTANCE_CHECK_H_

@@ -1,0 +1,62 @@
+// Ops that move, cut, join and add pieces: of no op of the original (internal to the checker). What they make
+// follows from what they read, whatever they are called.
+#ifndef CHECK_PLAN_DISTRIBUTED_MOVEMENT_H_
+#define CHECK_PLAN_DISTRIBUTED_MOVEMENT_H_
+
+#include <string>
+#include <vector>
+
+#include "check_plan/distributed/contents.h"
+#include "check_plan/distributed/sums.h"
+#include "graph/graph.h"
+#include "plan/distributed_step.h"
+
+namespace placewright::check {
+
+class Movement {
+ public:
+  Movement(const Graph& original, const DistributedStep& step, Contents& contents, const Sums& sums)
+      : original_(original), step_(step), contents_(contents), sums_(sums) {}
+
+  // An op, or all members of its collective, which come at the first of them. Where something is wrong or
+  // not known, what they make is unknown or not proven.
+  MaybeViolation Run(OpId op);
+
+ private:
+  MaybeViolation RunOne(OpId op);
+  MaybeViolation Split(OpId op);
+  MaybeViolation Concat(OpId op);
+  MaybeViolation AddN(OpId op);
+  MaybeViolation Zeros(OpId op);
+  MaybeViolation Divide(OpId op);
+  MaybeViolation Copy(OpId op);
+  MaybeViolation Zero(OpId op);
+  MaybeViolation Pack(OpId op);
+  MaybeViolation Unpack(OpId op);
+  MaybeViolation AllReduce(const std::vector<OpId>& members);
+  MaybeViolation AllReduceBuffers(const std::vector<OpId>& members);
+  MaybeViolation AllGather(const std::vector<OpId>& members);
+  MaybeViolation CheckMembers(const std::vector<OpId>& members) const;
+
+  // The sum of what the ops read, or what is wrong with it.
+  MaybeViolation Sum(OpId op, const std::vector<Held>& read, Held& sum) const;
+  // The parts, one behind the other.
+  MaybeViolation Join(OpId op, std::vector<Held> read, Held& joined) const;
+  MaybeViolation CheckSame(OpId op, const Held& first, const Held& other) const;
+  // One of them is not known: what is made of them is not, either.
+  bool SetUnknownIf(const std::vector<OpId>& ops, const std::vector<Held>& read);
+  MaybeViolation Make(OpId op, const Held& held);
+  std::vector<Held> ReadAll(OpId op) const;
+  bool OfBuffers(const std::vector<OpId>& members) const;
+  Violation Wrong(OpId op, ViolationKind kind, const std::string& message) const;
+  std::string NameOfTensor(const Held& held) const;
+
+  const Graph& original_;
+  const DistributedStep& step_;
+  Contents& contents_;
+  const Sums& sums_;
+};
+
+}  // namespace placewright::check
+
+#endif  // CHECK_PLAN_DISTRIBUTED_MOVEMENT_H_
