@@ -211,11 +211,20 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
     ASSERT_LE((found - expected).abs().max().item<double>(), allowed) << what;
   }
 
-  void RunLayouts(const Layouts& layouts, size_t devices, const CompileOptions& options = {}) {
+  // `through_file`: what is executed has been written and read.
+  void RunLayouts(const Layouts& layouts, size_t devices, const CompileOptions& options = {},
+                  bool through_file = false) {
     const Cluster cluster = Devices(devices);
     Result<DistributedStep> compiled = Compile(graph(), *axes_, layouts, cluster, options);
     ASSERT_TRUE(compiled.ok()) << compiled.error().ToString();
-    const DistributedStep step = compiled.Take();
+    DistributedStep step = compiled.Take();
+    if (through_file) {
+      const std::string text = FormatAtenStep(step, graph(), cluster).Take();
+      Result<DistributedStep> read = ReadAtenStep(text, graph(), cluster);
+      ASSERT_TRUE(read.ok()) << read.error().ToString();
+      EXPECT_EQ(read.value().origin, step.origin);
+      step = read.Take();
+    }
     auto created = Executor::Create(step.graph, step.placement, SimulatedDevices(devices));
     ASSERT_TRUE(created.ok()) << created.error().ToString();
     Executor& executor = *created.value();
@@ -259,7 +268,8 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
 };
 
 TEST_P(ExecutedLayouts, DataParallelGivesTheStep) {
-  RunLayouts(DataParallel({{DeviceId(0), 0, 2}, {DeviceId(1), 2, 5}}), 2);
+  RunLayouts(DataParallel({{DeviceId(0), 0, 2}, {DeviceId(1), 2, 5}}), 2, {},
+             /*through_file=*/true);
 }
 
 // Every device sums and gathers for itself.
@@ -275,7 +285,7 @@ TEST_P(ExecutedLayouts, SoDoesItInBuckets) {
     CompileOptions options;
     options.fusion = fusion;
     RunLayouts(DataParallel({{DeviceId(0), 0, 2}, {DeviceId(1), 2, 3}, {DeviceId(2), 3, 5}}), 3,
-               options);
+               options, /*through_file=*/true);
   }
 }
 

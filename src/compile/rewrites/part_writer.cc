@@ -41,7 +41,12 @@ Result<std::vector<TensorId>> PartWriter::AddAll(PlainOp call, std::vector<Outpu
   spec.inputs = std::move(call.inputs);
   spec.after = std::exchange(after_, {});
   for (size_t i = 0; i < outputs.size(); ++i) {
-    outputs[i].name = outputs.size() == 1 ? spec.name : fmt::format("{}:{}", spec.name, i);
+    // As files name them: by the operator's result, where some are not made.
+    const int32_t result = outputs[i].output_index;
+    outputs[i].name =
+        outputs.size() == 1
+            ? spec.name
+            : fmt::format("{}:{}", spec.name, result >= 0 ? result : static_cast<int32_t>(i));
     outputs[i].alias = call.alias;
     if (call.alias != AliasKind::kFresh) outputs[i].alias_of = 0;
   }
