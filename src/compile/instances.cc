@@ -156,7 +156,9 @@ std::vector<OutputSpec> InstanceMaker::OutputsOf(size_t share, const std::string
   for (size_t i = 0; i < op_.outputs.size(); ++i) {
     const Tensor& tensor = graph_.tensor(op_.outputs[i]);
     OutputSpec spec;
-    spec.name = op_.outputs.size() == 1 ? name : fmt::format("{}:{}", name, tensor.output_index);
+    // An only result may be one of several that the operator has: it is called as in the original.
+    const bool numbered = op_.outputs.size() > 1 || tensor.name != op_.name;
+    spec.name = numbered ? fmt::format("{}:{}", name, tensor.output_index) : name;
     spec.dtype = tensor.dtype;
     spec.shape = tensor.shape;
     spec.output_index = tensor.output_index;
