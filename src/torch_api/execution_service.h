@@ -47,6 +47,9 @@ struct ExecutionRequest {
   // The same bits in every run, on GPUs, too: kernels that LibTorch calls deterministic, no TF32, no cuDNN
   // benchmark, a fixed workspace of cuBLAS. From then on, for the whole process: LibTorch's switches are its.
   bool deterministic = false;
+  // LibTorch's default type of floating point numbers is float64: of steps that were made wider. From then on,
+  // for the whole process.
+  bool wide = false;
   // Where `graph` is a compiled step: what it was compiled of, and what its inputs are of that one's. Seeded
   // values are then parts of those that the original has. Outlives the execution.
   const Graph* original = nullptr;

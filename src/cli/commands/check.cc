@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "base/text.h"
 #include "check_plan/checker.h"
 #include "cli/commands/command.h"
 #include "cli/request/cost_store.h"
+#include "cli/request/executed_check.h"
 
 namespace placewright {
 namespace {
@@ -19,6 +22,11 @@ class CheckCommand : public Command {
     app.AddOption("-c,--cluster", options_.cluster, "The same for the cluster: a file or preset")
         .TypeName("CLUSTER")
         .Group("Input");
+    app.AddFlag(
+           "--run", run_,
+           "Also execute a step of the plan over simulated devices, and of its graph on one, and "
+           "compare what they leave")
+        .Group("Output");
     app.Footer(
         "The checker shares no code with planners and simulator beyond the readers of files.\n"
         "Of a distributed plan it also proves that the compiled step is the original one.\n"
@@ -38,6 +46,11 @@ class CheckCommand : public Command {
       if (error.file.empty()) error.file = plan_;
       return error;
     }
+    std::optional<ExecutedCheck> executed;
+    if (run_) {
+      PW_ASSIGN(executed, ExecuteBesideOriginal(inputs, plan_, options_).InFile(plan_));
+      if (!executed->equal) return Differs(*executed);
+    }
     const auto ops = inputs.graph.graph.op_count();
     const auto transfers = inputs.schedule.schedule.transfers.size();
     if (context.console.json) {
@@ -54,6 +67,14 @@ class CheckCommand : public Command {
       for (const check::Violation& each : checked.not_proven) {
         object["not_proven"].push_back({{"message", each.message}, {"place", each.place}});
       }
+      object["executed"] = nullptr;
+      if (executed) {
+        object["executed"] = {{"tensors", executed->tensors},
+
+                              {"not_compared", executed->other},
+                              {"difference", executed->difference},
+                              {"tensor", executed->tensor}};
+      }
       context.console.PrintJson(object);
     } else {
       const std::string links = DescribePlanLinks(inputs.plan.links.size());
@@ -64,11 +85,38 @@ class CheckCommand : public Command {
                                         CountOf(static_cast<int64_t>(transfers), "transfer"),
                                         FormatNanos(inputs.plan.step_time),
                                         inputs.plan.feasible ? "fits" : "does not fit"));
+      if (executed) context.console.Print(Describe(*executed));
     }
     return 0;
   }
 
  private:
+  static std::string Describe(const ExecutedCheck& executed) {
+    std::string text = fmt::format(
+        "executed: {} of parameters, state and buffers as on one device (float64), the largest "
+        "difference "
+        "{:.1e} of a tensor's magnitude",
+        CountOf(executed.tensors, "piece"), executed.difference);
+    if (!executed.tensor.empty()) text += fmt::format(" ({})", Printable(executed.tensor, 80));
+    if (!executed.other.empty()) {
+      text += fmt::format("; {} of other types not compared",
+                          CountOf(static_cast<int64_t>(executed.other.size()), "tensor"));
+    }
+    return text + "\n";
+  }
+
+  Error Differs(const ExecutedCheck& executed) const {
+    Error error = MakeError(
+        ErrorCode::kPlanInvalid,
+        fmt::format(
+            "executed, the step leaves another \"{}\" than on one device: the difference is "
+            "{:.1e} of its magnitude",
+            Printable(executed.tensor, 80), executed.difference),
+        "executed");
+    error.file = plan_;
+    return error;
+  }
+
   // The first of them: a step with batch norms in parts has one for each.
   static void NoteNotProven(const check::CheckedPlan& checked, Context& context) {
     if (checked.not_proven.empty()) return;
@@ -79,6 +127,7 @@ class CheckCommand : public Command {
   }
 
   std::string plan_;
+  bool run_ = false;
   PlanInputOptions options_;
 };
 

@@ -166,6 +166,7 @@ static void ComputeDeterministically() {
 
 Result<std::unique_ptr<Execution>> StartExecution(ExecutionRequest request) {
   if (request.deterministic) ComputeDeterministically();
+  if (request.wide) c10::set_default_dtype(caffe2::TypeMeta::Make<double>());
   const std::vector<std::vector<int>> cores = ShareCores(request.devices);
   std::vector<std::unique_ptr<RuntimeDevice>> devices;
   for (size_t i = 0; i < request.devices.size(); ++i) {

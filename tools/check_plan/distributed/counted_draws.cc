@@ -29,10 +29,13 @@ int64_t SeedOf(const Graph& step) {
 
 // What draws in place of an op, or "".
 std::string_view DrawFor(const Op& op) {
-  const bool fits = op.inputs.size() == 1 && op.args.size() >= 2 &&
-                    (op.args[1].AsDouble() != nullptr || op.args[1].AsInt() != nullptr);
-  if (!fits) return "";
-  if (op.type == "aten.bernoulli_.float") return kBernoulli;
+  if (op.inputs.size() != 1) return "";
+  const bool bernoulli = op.type == "aten.bernoulli_.float";
+  if (bernoulli && op.args.size() == 1) return kBernoulli;  // p is 0.5
+  const bool numbered =
+      op.args.size() >= 2 && (op.args[1].AsDouble() != nullptr || op.args[1].AsInt() != nullptr);
+  if (!numbered) return "";
+  if (bernoulli) return kBernoulli;
   const bool* const training = op.args.size() > 2 ? op.args[2].AsBool() : nullptr;
   const bool drops = op.type == "aten.native_dropout.default" && (training == nullptr || *training);
   return drops ? kDropout : "";
@@ -107,8 +110,9 @@ class Rewriter {
   }
 
   void Count(const Op& op, std::string_view draw, OpSpec& spec) {
-    const int64_t* const integer = op.args[1].AsInt();
-    const Value p = integer != nullptr ? Value(static_cast<double>(*integer)) : op.args[1];
+    Value p(0.5);
+    if (op.args.size() > 1) p = op.args[1];
+    if (const int64_t* const integer = p.AsInt()) p = Value(static_cast<double>(*integer));
     spec.type = std::string(draw);
     spec.inputs.push_back(counter_);
     spec.args = {Value(InputRef{0}),  Value(InputRef{1}), Value(seed_), Value(draws_++), p,

@@ -1,0 +1,206 @@
+#include "cli/request/executed_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+#include "cli/request/distributed.h"
+#include "formats/aten/reader.h"
+#include "formats/aten/writer.h"
+#include "formats/text/file.h"
+#include "torch_api/execution_setup.h"
+#include "torch_api/torch_library.h"
+
+namespace placewright {
+namespace {
+
+constexpr uint64_t kSeed = 1;
+
+// Elements as numbers; nothing of types with fewer than 32 bits.
+std::optional<std::vector<double>> NumbersIn(const std::string& bytes, DType dtype) {
+  const auto read = [&]<class T>(T) {
+    std::vector<double> numbers(bytes.size() / sizeof(T));
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      T value;
+      std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+      numbers[i] = static_cast<double>(value);
+    }
+    return numbers;
+  };
+  switch (dtype) {
+    case DType::kF32: return read(float{});
+    case DType::kF64: return read(double{});
+    case DType::kI64: return read(int64_t{});
+    case DType::kI32: return read(int32_t{});
+    default: return std::nullopt;
+  }
+}
+
+// The elements of a piece, in the order in which the piece has them.
+std::vector<double> PartOfNumbers(const std::vector<double>& whole, const Tensor& tensor,
+                                  const DistributedStep::InputPiece& piece) {
+  if (piece.place.dimension < 0) return whole;
+  const auto at = static_cast<size_t>(piece.place.dimension);
+  int64_t before = piece.place.outer, behind = piece.place.inner;
+  for (size_t d = 0; d < tensor.shape.size(); ++d) {
+    if (d < at) before *= tensor.shape[d];
+    if (d > at) behind *= tensor.shape[d];
+  }
+  std::vector<double> part;
+  for (int64_t b = 0; b < before; ++b) {
+    const auto row = whole.begin() + b * piece.place.size * behind;
+    part.insert(part.end(), row + piece.interval.from * behind, row + piece.interval.to * behind);
+  }
+  return part;
+}
+
+double Largest(const std::vector<double>& numbers) {
+  double largest = 0;
+  for (const double number : numbers) largest = std::max(largest, std::abs(number));
+  return largest;
+}
+
+Result<std::map<TensorId, std::string>> Execute(const ExecutionService& service,
+                                                ExecutionRequest request) {
+  const Graph& graph = *request.graph;
+  request.seed = kSeed;
+  request.wide = true;
+  PW_ASSIGN(const std::unique_ptr<Execution> execution, service.Start(std::move(request)));
+  PW_RETURN_IF_ERROR(execution->Run());
+  std::map<TensorId, std::string> left;
+  for (const TensorId id : graph.tensors()) {
+    const Tensor& tensor = graph.tensor(id);
+    if (tensor.producer.valid() || tensor.kind == TensorKind::kInput) continue;
+    PW_ASSIGN(left[id], execution->ReadInput(id));
+  }
+  return left;
+}
+
+// The same step with every float of 64 bits.
+std::string Widened(std::string text) {
+  for (const auto& [word, wider] :
+       {std::pair<std::string_view, std::string_view>("\"f32\"", "\"f64\""),
+        std::pair<std::string_view, std::string_view>("torch.float32", "torch.float64")}) {
+    for (size_t at = 0; (at = text.find(word, at)) != std::string::npos;) {
+      text.replace(at, word.size(), wider);
+    }
+  }
+  return text;
+}
+
+class Comparison {
+ public:
+  Comparison(const Graph& original, const std::map<TensorId, std::string>& expected)
+      : original_(original), limit_(LimitOf(original)) {
+    for (const auto& [id, bytes] : expected) {
+      const Tensor& tensor = original.tensor(id);
+      if (bytes.empty()) continue;
+      auto numbers = NumbersIn(bytes, tensor.dtype);
+      if (!numbers) {
+        check_.other.push_back(tensor.name);
+        continue;
+      }
+      double& largest = largest_[tensor.kind];
+      largest = std::max(largest, Largest(*numbers));
+      expected_[id] = *std::move(numbers);
+    }
+  }
+
+  void Compare(const DistributedStep::InputPiece& piece, const std::string& bytes) {
+    const auto whole = expected_.find(piece.original);
+    if (whole == expected_.end() || bytes.empty()) return;
+    const Tensor& tensor = original_.tensor(piece.original);
+    const std::vector<double> part = PartOfNumbers(whole->second, tensor, piece);
+    const std::vector<double> found = *NumbersIn(bytes, tensor.dtype);
+    const double scale = std::max({Largest(whole->second), 1e-3 * largest_[tensor.kind], 1e-300});
+    double difference = part.size() == found.size() ? 0 : 1;
+    for (size_t i = 0; i < part.size() && part.size() == found.size(); ++i) {
+      const double one = std::abs(part[i] - found[i]) / scale;
+      difference = std::isnan(one) ? 1 : std::max(difference, one);
+    }
+    ++check_.tensors;
+    check_.equal = check_.equal && difference <= limit_;
+    if (difference <= check_.difference) return;
+    check_.difference = difference;
+    check_.tensor = tensor.name;
+  }
+
+  static double LimitOf(const Graph& graph) {
+    for (const TensorId id : graph.tensors()) {
+      const DType dtype = graph.tensor(id).dtype;
+      if (dtype == DType::kF16 || dtype == DType::kBF16) return ExecutedCheck::kHalfLimit;
+    }
+    return ExecutedCheck::kLimit;
+  }
+
+  ExecutedCheck Take() && { return std::move(check_); }
+
+ private:
+  const Graph& original_;
+  std::map<TensorId, std::vector<double>> expected_;
+  std::map<TensorKind, double> largest_;
+  const double limit_;
+  ExecutedCheck check_;
+};
+
+}  // namespace
+
+Result<ExecutedCheck> ExecuteBesideOriginal(const PlanInputs& plan, const std::string& plan_path,
+                                            const PlanInputOptions& options) {
+  PW_RETURN_IF_ERROR(CheckExecutable(plan.graph.graph));
+  if (plan.plan.distribution && plan.plan.distribution->spec.local_batch_norm) {
+    return MakeError(ErrorCode::kField,
+                     "its batch norms are local, so that its step is not that of one device",
+                     "batch_norm", "Make the plan without --batch-norm local, or leave --run out.");
+  }
+  // Both steps with wider numbers.
+  std::optional<OriginalStep> original;
+  if (plan.plan.distribution) {
+    PW_ASSIGN(original, LoadOriginal(plan, plan_path, options));
+  }
+  PW_ASSIGN(const std::string narrow,
+            FormatAtenGraph(original ? original->step() : plan.graph.graph, {}, nullptr));
+  PW_ASSIGN(const Graph whole, ReadAtenGraph(Widened(narrow)));
+  DistributedStep step;
+  if (original) {
+    PW_ASSIGN(const std::string text, ReadFile(FilesOf(plan.plan, plan_path).back()));
+    PW_ASSIGN(step, ReadAtenStep(Widened(text), whole, plan.cluster.cluster));
+  } else {
+    PW_ASSIGN(step.graph, ReadAtenGraph(Widened(narrow)));
+    PW_ASSIGN(step.placement,
+              ResolvePlacement(plan.plan.placement, step.graph, plan.cluster.cluster));
+    for (const TensorId id : step.graph.tensors()) {
+      if (!step.graph.tensor(id).producer.valid()) step.inputs.push_back({id, id, {}, {}});
+    }
+  }
+  PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kRun));
+  const ExecutionService* const service = library.api().executions();
+  if (service == nullptr) {
+    return MakeError(ErrorCode::kMissingRuntime, library.path() + " executes no plans");
+  }
+  ExecutionRequest alone;
+  alone.graph = &whole;
+  alone.placement = Placement(whole.op_count(), DeviceId(0));
+  alone.devices = {{.name = "alone", .kind = ExecutionDevice::Kind::kSimulated}};
+  PW_ASSIGN(const auto expected, Execute(*service, std::move(alone)));
+  PW_ASSIGN(ExecutionRequest together,
+            MakeExecutionRequest(step.graph, plan.cluster.cluster, plan.costs, step.placement,
+                                 SchedulingPolicy::kFifo, /*simulate=*/true));
+  together.original = &whole;
+  together.pieces = step.inputs;
+  PW_ASSIGN(const auto found, Execute(*service, std::move(together)));
+  Comparison comparison(whole, expected);
+  for (const DistributedStep::InputPiece& piece : step.inputs) {
+    const auto left = found.find(piece.piece);
+    if (left != found.end()) comparison.Compare(piece, left->second);
+  }
+  return std::move(comparison).Take();
+}
+
+}  // namespace placewright
