@@ -121,6 +121,42 @@ TEST_F(Distributed, AutoMayReplicate) {
   EXPECT_EQ(replicated, 4);
 }
 
+// Compiled steps in other programs' forms: those that know instances of ops take them.
+TEST_F(Distributed, ExportsSayTheSameStep) {
+  for (const std::string algorithm : {"data-parallel", "data-parallel-ps"}) {
+    ASSERT_EQ(
+        Run({"plan", "mlp.json.gz", "-c", "two.yaml", "--algo", algorithm, "-o", "p.json"}).status,
+        0);
+    const Json plan = Json::parse(Read("p.json"));
+    const auto to = [&](const std::string& format, const std::string& file) {
+      return RunJson({"export", "p.json", "--to", format, "-o", file});
+    };
+    ASSERT_EQ(to("costgraph", "c.json").status, 0);
+    const Json file = Json::parse(Read("c.json"));
+    EXPECT_FALSE(file["collectives"].empty());
+    const Json simulated = RunJson({"simulate", "c.json"}).json();
+    EXPECT_EQ(simulated["step_time_ns"], plan["step_time_ns"]) << algorithm;
+    for (size_t d = 0; d < plan["devices"].size(); ++d) {
+      EXPECT_EQ(simulated["devices"][d]["tensor_peak_bytes"],
+                plan["devices"][d]["tensor_peak_bytes"]);
+    }
+    ASSERT_EQ(to("chrome-trace", "t.json").status, 0);
+    int collectives = 0;
+    const Json trace = Json::parse(Read("t.json"));
+    for (const Json& event : trace["traceEvents"]) {
+      collectives += event.value("cat", "") == "collective" ? 1 : 0;
+    }
+    EXPECT_GT(collectives, 0);
+    ASSERT_EQ(to("aten", "a.json").status, 0);
+    EXPECT_FALSE(Json::parse(Read("a.json"))["collectives"].empty());
+    const Outcome refused = to("accelerate", "m.json");
+    EXPECT_EQ(refused.status, 3);
+    EXPECT_EQ(refused.json()["error"]["code"], "not-expressible");
+    EXPECT_EQ(refused.json()["error"]["remedy"], "Make a plan with --space placed.");
+    EXPECT_FALSE(Exists("m.json"));
+  }
+}
+
 TEST_F(Distributed, FewerSamplesThanDevices) {
   ASSERT_EQ(
       Run({"capture", "mlp", "--batch", "8", "--param", "hidden=32", "-o", "one.json.gz"}).status,

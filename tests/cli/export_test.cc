@@ -1,6 +1,7 @@
 // `export` of plans of recorded steps, from end to end.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -90,6 +91,84 @@ TEST_F(Export, AnAtenGraphCarriesItsPlacement) {
       RunJson({"simulate", "out.json", "-c", "4xP100", "--placement", "g.plan.json"});
   EXPECT_EQ(other.status, 0) << other.out;
 }
+
+// m.a's update comes after what reads the weight; nothing else has to be said otherwise, so that
+// step time and peaks are the plan's.
+TEST_F(Export, ACostGraphTakesAsLongAsThePlan) {
+  MakePlan();
+  const Outcome run = To("costgraph", "g.costgraph.json");
+  ASSERT_EQ(run.status, 0) << run.out;
+  EXPECT_THAT(run.json()["notes"][0].get<std::string>(),
+              HasSubstr("writes in place, of which orders of ops are left: 1"));
+  const Json file = Json::parse(Read("g.costgraph.json"));
+  EXPECT_EQ(file["schema"], "placewright.costgraph/2");
+  EXPECT_EQ(file["ops"][2]["name"], "step");
+  EXPECT_EQ(file["ops"][2]["after"], Json({"first"}));
+  EXPECT_EQ(file["homes"]["param:m.b.weight"], "host0/gpu1");
+  EXPECT_EQ(file["placement"]["second"], "host0/gpu1");
+  const Json plan = Json::parse(Read("g.plan.json"));
+  const Json simulated = RunJson({"simulate", "g.costgraph.json"}).json();
+  EXPECT_EQ(simulated["step_time_ns"], plan["step_time_ns"]);
+  EXPECT_EQ(file["expected"]["fifo"]["step_time_ns"], plan["step_time_ns"]);
+  for (size_t d = 0; d < plan["devices"].size(); ++d) {
+    const Json& device = plan["devices"][d];
+    EXPECT_EQ(simulated["devices"][d]["tensor_peak_bytes"], device["tensor_peak_bytes"]) << d;
+    EXPECT_EQ(file["expected"]["fifo"]["peak_memory_bytes"][d], device["tensor_peak_bytes"]) << d;
+    // Less workspace and runtime context: what is not tensors' of the peak.
+    EXPECT_EQ(file["devices"][d]["memory_bytes"].get<int64_t>(),
+              device["capacity_bytes"].get<int64_t>() - device["peak_memory_bytes"].get<int64_t>() +
+                  device["tensor_peak_bytes"].get<int64_t>())
+        << d;
+  }
+}
+
+// Of a cost graph's plan nothing is lost.
+TEST_F(Export, ACostGraphStaysWhatItIs) {
+  Json graph = ChainGraph(4, 1 << 20);
+  Write("c.json", graph.dump());
+  ASSERT_EQ(Run({"plan", "c.json", "--iterations", "1"}).status, 0);
+  ASSERT_EQ(
+      RunJson({"export", "c.plan.json", "--to", "costgraph", "-o", "again.json"}).json()["notes"],
+      Json::array());
+  Json again = Json::parse(Read("again.json"));
+  for (Json* document :
+       {&graph, &again}) {  // it does not matter in which order an op names what it reads
+    for (Json& op : (*document)["ops"]) std::sort(op["inputs"].begin(), op["inputs"].end());
+  }
+  for (const char* field : {"schema", "devices", "links", "tensors", "ops"}) {
+    EXPECT_EQ(again[field], graph[field]) << field;
+  }
+  EXPECT_EQ(again["placement"].size(), 4u);
+}
+
+#ifdef PLACEWRIGHT_HAS_TORCH
+
+// Steps of some thousand ops with views, state that is updated and parts that cross.
+TEST_F(Export, CostGraphsOfTheZooTakeAsLongAsThePlans) {
+  for (const std::string model : {"resnet-50", "bert-small"}) {
+    ASSERT_EQ(Run({"capture", model, "--batch", "2", "-o", "z.json.gz"}).status, 0);
+    for (const std::string algorithm : {"metis", "round-robin"}) {
+      for (const std::string order : {"fifo", "critical-path"}) {
+        ASSERT_EQ(Run({"plan", "z.json.gz", "-c", "4xP100", "--algo", algorithm, "--order", order,
+                       "-o", "z.plan.json"})
+                      .status,
+                  0);
+        ASSERT_EQ(RunJson({"export", "z.plan.json", "--to", "costgraph", "-o", "z.costgraph.json"})
+                      .status,
+                  0);
+        const Json plan = Json::parse(Read("z.plan.json"));
+        const Json simulated = RunJson({"simulate", "z.costgraph.json", "--order", order}).json();
+        EXPECT_EQ(simulated["step_time_ns"], plan["step_time_ns"]) << model << " by " << algorithm;
+        for (size_t d = 0; d < plan["devices"].size(); ++d) {
+          const double peak = plan["devices"][d]["tensor_peak_bytes"];
+          EXPECT_NEAR(simulated["devices"][d]["tensor_peak_bytes"].get<double>(), peak, peak / 100);
+        }
+      }
+    }
+  }
+}
+
+#endif  // PLACEWRIGHT_HAS_TORCH
 
 TEST_F(Export, ADeviceMapNamesModules) {
   MakePlan();

@@ -277,6 +277,9 @@ TEST_F(InspectCommand, CutsOpsIntoGroups) {
   const Json four = RunJson({"inspect", "net.json", "--groups", "acyclic", "--parts", "4"}).json();
   EXPECT_EQ(four["ops"][3], Json({{"name", "op3"}, {"group", 3}}));
   EXPECT_THAT(Run({"inspect", "net.json", "--groups", "acyclic"}).out, HasSubstr("no cycle"));
+  const Json tag = RunJson({"inspect", "net.json", "--groups", "tag"}).json();  // of 60 parts
+  EXPECT_EQ(tag["method"], "tag");
+  EXPECT_EQ(tag["groups"].size(), 4u);
   EXPECT_THAT(Run({"inspect", "net.json", "--groups", "meits"}).err,
               HasSubstr("did you mean metis"));
   for (const std::vector<std::string>& wrong :

@@ -17,11 +17,17 @@ std::string FormatsAndExamples() {
     text += fmt::format("  {:<18}{}\n  {:<18}refuses {}\n", format.name, format.description, "",
                         format.refuses);
   }
+  std::vector<std::string_view> distributed;
+  for (const ExportFormat& format : ExportFormats()) {
+    if (format.distributed) distributed.push_back(format.name);
+  }
+  text += fmt::format("Plans that split or copy ops: {} alone\n", fmt::join(distributed, ", "));
   return text +
          "Examples:\n"
          "  placewright export workload.plan.json --to dnn-partitioning -o split.json\n"
          "  placewright export whole.plan.json --to accelerate -o device_map.json\n"
-         "  placewright export bert.plan.json --to chrome-trace -o bert.trace.json";
+         "  placewright export bert.plan.json --to chrome-trace -o bert.trace.json\n"
+         "  placewright export bert.plan.json --to costgraph -o bert.costgraph.json.gz";
 }
 
 class ExportCommand : public Command {
@@ -66,7 +72,7 @@ class ExportCommand : public Command {
         context.console.Print(std::string(piece));
         return Ok();
       };
-      PW_RETURN_IF_ERROR(format->write(plan, placement, print, &notes).InFile(plan_));
+      PW_RETURN_IF_ERROR(WriteExport(*format, plan, placement, print, &notes).InFile(plan_));
       for (const std::string& note : notes) context.console.Note(note);
       return 0;
     }
@@ -76,7 +82,7 @@ class ExportCommand : public Command {
       if (interrupted) return Interrupted();
       return file.Append(piece);
     };
-    PW_RETURN_IF_ERROR(format->write(plan, placement, sink, &notes).InFile(plan_));
+    PW_RETURN_IF_ERROR(WriteExport(*format, plan, placement, sink, &notes).InFile(plan_));
     if (interrupted) return Interrupted();
     PW_RETURN_IF_ERROR(file.Commit());
     Report(*format, file.stored_bytes(), notes, context.console);

@@ -145,7 +145,7 @@ class InspectCommand : public Command {
     const std::optional<CostTable> costs = GivenCosts(loaded);
     if (groups) {
       PW_RETURN_IF_ERROR(PrintGroups(loaded.graph, costs ? &*costs : nullptr, *groups,
-                                     groups_.parts.value_or(2), context.console));
+                                     groups_.parts, context.console));
       return 0;
     }
     const GraphSummary summary = Summarise(loaded.graph);

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cli/terminal/options.h"
+#include "graph/partition/tag_groups.h"
 #include "report/grouping_report.h"
 #include "sim/one_device.h"
 
@@ -33,11 +34,12 @@ Json ToJson(const Graph& graph, const OpGrouping& grouping, const OpTimes& times
 }  // namespace
 
 void AddGroupsOptions(CommandLine app, GroupsRequest* request) {
-  app.AddOption("--groups", request->method,
-                "Cut the ops into groups instead: acyclic, metis, scotch")
+  app.AddOption(
+         "--groups", request->method,
+         "Cut the ops into groups instead: acyclic, metis, scotch, tag (colocation groups whole)")
       .TypeName("METHOD")
       .Group("Output");
-  app.AddOption("--parts", request->parts, "How many groups (default 2)")
+  app.AddOption("--parts", request->parts, "How many groups (default 2; tag: at most 60)")
       .TypeName("N")
       .Check(IntegerWithin(1, 1024))
       .Group("Output");
@@ -46,7 +48,7 @@ void AddGroupsOptions(CommandLine app, GroupsRequest* request) {
 Result<std::optional<GroupingMethod>> ParseGroups(const GroupsRequest& request) {
   if (!request.method && request.parts) {
     return MakeError(ErrorCode::kUsage, "--parts says how many groups, but none are asked for", "",
-                     "Give --groups acyclic, metis or scotch with it.");
+                     "Give --groups acyclic, metis, scotch or tag with it.");
   }
   if (!request.method) return std::optional<GroupingMethod>();
   std::vector<std::string> names;
@@ -60,10 +62,12 @@ Result<std::optional<GroupingMethod>> ParseGroups(const GroupsRequest& request) 
                    "", fmt::format("The methods are {}.", fmt::join(names, ", ")));
 }
 
-Status PrintGroups(const Graph& graph, const CostTable* costs, GroupingMethod method, int parts,
-                   Console& console) {
+Status PrintGroups(const Graph& graph, const CostTable* costs, GroupingMethod method,
+                   std::optional<int> parts, Console& console) {
+  const int default_parts = method == GroupingMethod::kTag ? kTagParts : 2;
   const OpTimes times = TimesOnOneDevice(graph, costs);
-  PW_ASSIGN(const OpGrouping grouping, GroupOps(graph, times.time, method, parts));
+  PW_ASSIGN(const OpGrouping grouping,
+            GroupOps(graph, times.time, method, parts.value_or(default_parts)));
   if (console.json) {
     console.PrintJson(ToJson(graph, grouping, times, method));
   } else {

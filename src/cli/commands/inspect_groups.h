@@ -16,7 +16,7 @@ namespace placewright {
 
 struct GroupsRequest {
   std::optional<std::string> method;
-  std::optional<int> parts;  // default: 2
+  std::optional<int> parts;  // default: 2, for TAG's 60
 };
 void AddGroupsOptions(CommandLine app, GroupsRequest* request);
 
@@ -25,8 +25,8 @@ void AddGroupsOptions(CommandLine app, GroupsRequest* request);
 Result<std::optional<GroupingMethod>> ParseGroups(const GroupsRequest& request);
 
 // Errors: those of GroupOps.
-Status PrintGroups(const Graph& graph, const CostTable* costs, GroupingMethod method, int parts,
-                   Console& console);
+Status PrintGroups(const Graph& graph, const CostTable* costs, GroupingMethod method,
+                   std::optional<int> parts, Console& console);
 
 }  // namespace placewright
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/text.h"
+#include "cli/request/costgraph_export.h"
 #include "formats/accelerate/device_map_writer.h"
 #include "formats/aten/writer.h"
 #include "formats/dnn_partitioning/split_writer.h"
@@ -45,7 +46,12 @@ bool SameTimes(const Schedule& a, const Schedule& b) {
            x.length == y.length && x.from == y.from && x.to == y.to && x.start == y.start &&
            x.end == y.end;
   };
+  const auto same_collective = [](const CollectiveSpan& x, const CollectiveSpan& y) {
+    return x.start == y.start && x.end == y.end;
+  };
   return std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), same_op) &&
+         std::equal(a.collectives.begin(), a.collectives.end(), b.collectives.begin(),
+                    b.collectives.end(), same_collective) &&
          std::equal(a.transfers.begin(), a.transfers.end(), b.transfers.begin(), b.transfers.end(),
                     same_transfer);
 }
@@ -59,7 +65,8 @@ Status WriteTrace(const PlanInputs& plan, const Placement& placement, const Text
   const SimGraph sim_graph = BuildSimGraph(graph, cluster, plan.costs);
   PW_RETURN_IF_ERROR(CheckPlacementLegal(sim_graph, graph, cluster, placement));
   Simulator simulator(sim_graph);
-  const SimResult& result = simulator.Run(placement, {plan.plan.policy, true, false});
+  const SimResult& result = simulator.Run(
+      placement, {.policy = plan.plan.policy, .schedule = true, .sequences = &plan.sequences});
   if (!SameTimes(*result.schedule, plan.schedule.schedule)) {
     return MakeError(ErrorCode::kPlanMismatch,
                      "the schedule file is not the schedule of this placement and these costs",
@@ -72,12 +79,14 @@ Status WriteTrace(const PlanInputs& plan, const Placement& placement, const Text
 
 constexpr std::array kFormats = {
     ExportFormat{"aten", "ATen training graph with the device of every op (JSON)",
-                 "graphs that are not made of ATen's operators", Whole<WriteAtenPlan>},
+                 "graphs that are not made of ATen's operators", Whole<WriteAtenPlan>, true},
     ExportFormat{"accelerate", "device_map of Hugging Face Accelerate (JSON)",
                  "plans that split a module or tied weights across devices, or use several hosts",
                  Whole<WriteDeviceMap>},
     ExportFormat{"chrome-trace", "schedule for chrome://tracing and Perfetto (JSON)", "no plan",
-                 WriteTrace},
+                 WriteTrace, true},
+    ExportFormat{"costgraph", "cost graph with times, placement and what is expected of it (JSON)",
+                 "plans of more than ten million times", WriteCostGraphPlan, true},
     ExportFormat{"dnn-partitioning", "split of a dnn-partitioning workload (JSON)",
                  "plans of other graphs: their ops have no node ids",
                  Whole<WriteDnnPartitioningSplit>},
@@ -89,6 +98,15 @@ constexpr std::array kFormats = {
 };
 
 }  // namespace
+
+Status WriteExport(const ExportFormat& format, const PlanInputs& plan, const Placement& placement,
+                   const TextSink& sink, std::vector<std::string>* notes) {
+  if (plan.plan.distribution && !format.distributed) {
+    return MakeError(ErrorCode::kNotExpressible, "the plan splits or copies ops", "",
+                     "Make a plan with --space placed.");
+  }
+  return format.write(plan, placement, sink, notes);
+}
 
 std::span<const ExportFormat> ExportFormats() { return kFormats; }
 

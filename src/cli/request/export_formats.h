@@ -20,7 +20,13 @@ struct ExportFormat {
   // for what the form cannot hold; the sink's.
   Status (*write)(const PlanInputs& plan, const Placement& placement, const TextSink& sink,
                   std::vector<std::string>* notes);
+  bool distributed = false;  // takes plans that split or copy ops
 };
+
+// Writes the plan. Errors: kNotExpressible where it splits or copies ops and the form knows none;
+// those of `write`.
+Status WriteExport(const ExportFormat& format, const PlanInputs& plan, const Placement& placement,
+                   const TextSink& sink, std::vector<std::string>* notes);
 
 // In the order of the help text.
 std::span<const ExportFormat> ExportFormats();

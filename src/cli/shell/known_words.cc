@@ -86,7 +86,7 @@ KnownWords WordsOfTheProgram() {
       {"--order", {"fifo", "critical-path"}},
       {"inspect --order",
        {"topo", "reversed-topo", "dfs-preorder", "dfs-postorder", "bfs", "lexico"}},
-      {"--groups", {"acyclic", "metis", "scotch"}},
+      {"--groups", {"acyclic", "metis", "scotch", "tag"}},
       {"--cost-profile", {"default", "tf1"}},
       {"--train", {"adam", "sgd", "none"}},
       {"--loss", {"cross-entropy", "mean-squared", "mean", "output"}},

@@ -7,6 +7,7 @@
 
 #include "graph/partition/components.h"
 #include "graph/partition/partition.h"
+#include "graph/partition/tag_groups.h"
 
 namespace placewright {
 namespace {
@@ -48,13 +49,21 @@ WeightedGraph FlowOf(const Graph& graph, const IdVector<OpId, Nanos>& time) {
   return flow;
 }
 
+Result<std::vector<int32_t>> TagPartsOf(const Graph& graph, const IdVector<OpId, Nanos>& time,
+                                        int parts) {
+  PW_ASSIGN(const TagGrouping groups, TagGroups(graph, time, parts));
+  std::vector<int32_t> part_of;
+  for (OpId op : graph.ops()) part_of.push_back(groups.part_of[graph.group(op)]);
+  return part_of;
+}
+
 Result<std::vector<int32_t>> PartsOf(const WeightedGraph& flow, GroupingMethod method, int parts) {
   PartitionOptions options;
   options.parts = parts;
   switch (method) {
     case GroupingMethod::kAcyclic: return PartitionAcyclic(flow, options);
     case GroupingMethod::kMetis: return PartitionMetis(MakeUndirected(flow), options);
-    case GroupingMethod::kScotch: break;
+    default: break;
   }
   return PartitionScotch(MakeUndirected(flow), options);
 }
@@ -85,9 +94,10 @@ std::string_view ToString(GroupingMethod method) {
   switch (method) {
     case GroupingMethod::kAcyclic: return "acyclic";
     case GroupingMethod::kMetis: return "metis";
-    case GroupingMethod::kScotch: break;
+    case GroupingMethod::kScotch: return "scotch";
+    case GroupingMethod::kTag: break;
   }
-  return "scotch";
+  return "tag";
 }
 
 Result<OpGrouping> GroupOps(const Graph& graph, const IdVector<OpId, Nanos>& time,
@@ -100,7 +110,12 @@ Result<OpGrouping> GroupOps(const Graph& graph, const IdVector<OpId, Nanos>& tim
                      "", "Ask for fewer groups.");
   }
   const WeightedGraph flow = FlowOf(graph, time);
-  PW_ASSIGN(const std::vector<int32_t> part_of, PartsOf(flow, method, parts));
+  PW_ASSIGN(const std::vector<int32_t> part_of, method == GroupingMethod::kTag
+                                                    ? TagPartsOf(graph, time, parts)
+                                                    : PartsOf(flow, method, parts));
+  if (method == GroupingMethod::kTag) {
+    parts = part_of.empty() ? 0 : 1 + *std::max_element(part_of.begin(), part_of.end());
+  }
   OpGrouping grouping;
   grouping.parts.resize(static_cast<size_t>(parts));
   grouping.part_of = IdVector<OpId, int32_t>(graph.op_count());

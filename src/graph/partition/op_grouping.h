@@ -1,11 +1,11 @@
 // The ops of a graph in groups of like time with little data between them: METIS, Scotch, or an
-// acyclic partitioning (partition.h).
+// acyclic partitioning (partition.h); or TAG's grouping (tag_groups.h).
 //
 //   nodes  ops, views included; weight: the op's time
 //   edges  data, weighted by the bytes that the consumer reads; explicit and write-after-read
 //          orders, without weight
 //
-// Colocation is not looked at: groups are a picture of the flow, not a placement.
+// Colocation is not looked at, but by TAG's: groups are a picture of the flow, not a placement.
 #ifndef PLACEWRIGHT_GRAPH_PARTITION_OP_GROUPING_H_
 #define PLACEWRIGHT_GRAPH_PARTITION_OP_GROUPING_H_
 
@@ -20,10 +20,11 @@
 
 namespace placewright {
 
-enum class GroupingMethod : uint8_t { kAcyclic, kMetis, kScotch };
-inline constexpr std::array<GroupingMethod, 3> kGroupingMethods = {
-    GroupingMethod::kAcyclic, GroupingMethod::kMetis, GroupingMethod::kScotch};
-std::string_view ToString(GroupingMethod method);  // "acyclic", "metis", "scotch"
+enum class GroupingMethod : uint8_t { kAcyclic, kMetis, kScotch, kTag };
+inline constexpr std::array<GroupingMethod, 4> kGroupingMethods = {
+    GroupingMethod::kAcyclic, GroupingMethod::kMetis, GroupingMethod::kScotch,
+    GroupingMethod::kTag};
+std::string_view ToString(GroupingMethod method);  // "acyclic", "metis", "scotch", "tag"
 
 struct OpGrouping {
   struct Part {
@@ -36,7 +37,8 @@ struct OpGrouping {
   bool acyclic = false;  // the graph of parts has no cycle; always for kAcyclic
 };
 
-// Errors: kUsage (more than 2^25 parts times ops), kInternal (a library failed).
+// kTag may make fewer parts. Errors: kUsage (more than 2^25 parts times ops), kInternal (a library
+// failed).
 Result<OpGrouping> GroupOps(const Graph& graph, const IdVector<OpId, Nanos>& time,
                             GroupingMethod method, int parts);
 
