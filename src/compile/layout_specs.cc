@@ -288,7 +288,7 @@ class Resolver {
     return Ok();
   }
 
-  // METIS on the groups: nodes by the least time of their ops, edges by the bytes that would cross.
+  // METIS on the groups: nodes by the minimum time of their ops, edges by the bytes that would cross.
   Result<std::vector<int32_t>> PartsOf(const std::vector<GroupId>& groups, size_t parts) const {
     IdVector<OpId, GroupId> group_of;
     for (const OpId op : graph_.ops()) group_of.push_back(graph_.group(op));
