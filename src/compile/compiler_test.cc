@@ -132,7 +132,8 @@ TEST(Compiler, ReductionsJoinInBuckets) {
       spec.args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
     }
     spec.inputs = std::move(inputs);
-    spec.outputs = {{.name = name, .dtype = DType::kF32, .shape = std::move(shape), .alias = alias}};
+    spec.outputs = {
+        {.name = name, .dtype = DType::kF32, .shape = std::move(shape), .alias = alias}};
     if (alias != AliasKind::kFresh) spec.outputs[0].alias_of = 0;
     return builder.AddOp(std::move(spec)).Take()[0];
   };

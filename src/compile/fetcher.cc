@@ -53,9 +53,21 @@ Result<TensorId> Fetcher::Whole(TensorId id, int32_t version, DeviceId device) {
   const PartKey key = {id, version, device, -1, 0, 0, 0, 0, 0};
   const auto found = fetched_.find(key);
   if (found != fetched_.end()) return found->second;
+  if (IsInput(id)) {
+    PW_ASSIGN(fetched_[key], WholeInput(id, device));
+    return fetched_[key];
+  }
   PW_ASSIGN(const TensorId whole, MakeWhole(StateAt(id, version), device));
   fetched_[key] = whole;
   return whole;
+}
+
+// The same on every device, but a tensor of its own on each, so that each may view it.
+Result<TensorId> Fetcher::WholeInput(TensorId id, DeviceId device) {
+  const DeviceId first = first_readers_.emplace(id, device).first->second;
+  if (first == device) return states_[id].pieces.front().tensor;
+  return emitter_.AddInput(
+      fmt::format("{}@{}", graph_.tensor(id).name, emitter_.device_name(device)), id);
 }
 
 Result<TensorId> Fetcher::MakeWhole(const TensorState& state, DeviceId device) {
@@ -72,9 +84,7 @@ Result<TensorId> Fetcher::MakeWhole(const TensorState& state, DeviceId device) {
 Result<TensorId> Fetcher::Part(TensorId id, int32_t version, const AxisPlace& place,
                                Interval interval, DeviceId device) {
   if (interval == Interval{0, place.size}) return Whole(id, version, device);
-  // An input is on every device: a part of it is the same for all.
-  const DeviceId place_of = IsInput(id) ? DeviceId() : device;
-  const PartKey key = {id,         version,     place_of,      place.dimension, place.outer,
+  const PartKey key = {id,         version,     device,        place.dimension, place.outer,
                        place.size, place.inner, interval.from, interval.to};
   const auto found = fetched_.find(key);
   if (found != fetched_.end()) return found->second;

@@ -48,6 +48,7 @@ class Fetcher {
 
   const TensorState& StateAt(TensorId id, int32_t version) const;
   bool IsInput(TensorId id) const;
+  Result<TensorId> WholeInput(TensorId id, DeviceId device);
   Result<TensorId> MakeWhole(const TensorState& state, DeviceId device);
   Result<TensorId> MakePart(TensorId id, const TensorState& state, const AxisPlace& place,
                             Interval interval, DeviceId device);
@@ -58,6 +59,7 @@ class Fetcher {
   IdVector<TensorId, TensorState> states_;
   std::map<Key, TensorState> completed_;
   std::map<PartKey, TensorId> fetched_;
+  std::map<TensorId, DeviceId> first_readers_;  // of inputs as a whole
   std::set<StorageId> stale_;
 };
 

@@ -20,6 +20,7 @@ Result<CostTable> CostsOfStep(const DistributedStep& step, const Graph& original
   PW_ASSIGN(CostTable costs, ModelCosts(step.graph, communication.cluster(), of_step, report));
   PW_ASSIGN(auto collectives, CollectiveCosts(step.graph, step.placement, communication));
   costs.SetCollectives(std::move(collectives));
+  costs.SetCompiled();
   return costs;
 }
 

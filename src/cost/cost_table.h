@@ -60,6 +60,10 @@ class CostTable {
   };
   const IdVector<CollectiveId, CollectiveCost>& collectives() const { return collectives_; }
 
+  // Of a compiled step: every op has a time on its own device alone.
+  bool compiled() const { return compiled_; }
+  void SetCompiled() { compiled_ = true; }
+
   void SetCollectives(IdVector<CollectiveId, CollectiveCost> costs) {
     collectives_ = std::move(costs);
   }
@@ -80,6 +84,7 @@ class CostTable {
   IdVector<OpId, Bytes> workspace_;
   std::vector<CostSource> sources_;  // op-major
   IdVector<CollectiveId, CollectiveCost> collectives_;
+  bool compiled_ = false;
 };
 
 // Times that a file gives for its ops whatever the device: on every device that is no CPU, or on

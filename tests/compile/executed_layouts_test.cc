@@ -29,7 +29,7 @@ namespace {
 
 constexpr double kTolerance = 1e-9;  // of the largest magnitude
 constexpr double kFloatTolerance = 1e-5;
-constexpr double kNoiseFactor = 16;  // of what one rounding of the parameters comes to
+constexpr double kNoiseFactor = 64;  // of what one rounding of the parameters comes to; sums round more often
 constexpr double kNoise = 1e-9;      // of a step whose parameters are of the order of 1
 // Three steps; two of a network of batch norms, of which every step multiplies the rounding of the one before
 // by 20 to 60 (one last bit of the parameters is 4e-10 of a momentum after three).

@@ -69,9 +69,10 @@ struct Comparison {
   bool algorithms = false;  // else plan files
   bool mixed = false;       // plan files of several graphs or clusters: each entry names its own
   std::vector<Entry> entries;
-  std::vector<DeviceUse> devices;    // of algorithms: those of the cluster
-  std::vector<std::string> notes;    // on the graph and its costs
-  std::vector<std::string> not_run;  // algorithms, as it was interrupted
+  std::vector<DeviceUse> devices;     // of algorithms: those of the cluster
+  std::vector<std::string> notes;     // on the graph and its costs
+  std::vector<std::string> not_run;   // algorithms, as it was interrupted or they cannot plan this
+  std::vector<std::string> refusals;  // why they cannot
   bool interrupted = false;
   std::optional<std::vector<std::string>> unknown_types;  // none: the graph was not read
 
@@ -214,6 +215,14 @@ class CompareCommand : public Command {
         if (planners[i]->iterative() != searches) continue;
         Result<Entry> entry =
             RunPlanner(*planners[i], *planning, interrupted, context, &comparison.devices);
+        // What cannot be split leaves the placed plans as they are.
+        const bool refused = !entry.ok() && planners[i]->space() != PlanSpace::kPlaced &&
+                             entry.error().code != ErrorCode::kCancelled;
+        if (refused) {
+          comparison.refusals.push_back(
+              fmt::format("{}: {}", planners[i]->name(), entry.error().message));
+          continue;
+        }
         // Ended before it had any plan: what the others found stands.
         if (!entry.ok() && entry.error().code == ErrorCode::kCancelled && interrupted) break;
         PW_ASSIGN(entries[i], std::move(entry));
@@ -222,7 +231,7 @@ class CompareCommand : public Command {
     if (!space_.layouts.empty() && !interrupted) {
       PlannerResult given;
       given.algorithm = "layouts";
-      PW_ASSIGN(given.layouts, ReadDistributionSpec(space_.layouts));
+      PW_ASSIGN(given.layouts, ReadGivenLayouts(space_, *planning->layouts));
       Entry entry{"layouts", "layouts"};
       PW_RETURN_IF_ERROR(
           FillDistributed(*planning, given, space_.layouts, entry, &comparison.devices));
@@ -242,6 +251,8 @@ class CompareCommand : public Command {
     comparison.algorithms = true;
     comparison.unknown_types = UnknownTypes(graph);
     comparison.notes = DescribeAssumptions(planning->inputs);
+    comparison.notes.insert(comparison.notes.end(), comparison.refusals.begin(),
+                            comparison.refusals.end());
     comparison.interrupted = interrupted;
     Print(comparison, context.console);
     if (!comparison.interrupted) return 0;
@@ -261,14 +272,6 @@ class CompareCommand : public Command {
     options.given = GivenPlacement(planning.inputs, planning.problem().sim_graph);
     Result<PlannerResult> planned =
         planner.Plan(planning.problem(), planning.prepared->evaluator(), options);
-    if (!planned.ok() && planner.space() != PlanSpace::kPlaced &&
-        planned.error().code == ErrorCode::kBatchScaling) {
-      // The others' plans do not depend on it.
-      context.console.Note(fmt::format("{}: {}", planner.name(), planned.error().message));
-      Entry entry{std::string(planner.name()), std::string(planner.name())};
-      entry.notes = {planned.error().message};
-      return entry;
-    }
     PW_ASSIGN(const PlannerResult result, std::move(planned).InFile(input_.graph));
     if (result.out_of_memory) return OutOfMemory();  // entries would not be comparable
     for (const std::string& note : result.notes) context.console.Note(note);

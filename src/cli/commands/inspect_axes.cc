@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/text.h"
+#include "compile/counter_draws.h"
 #include "report/table.h"
+#include "search/layouts/layout_problem.h"
 #include "sharding/named_axes.h"
 
 namespace placewright {
@@ -38,7 +40,8 @@ PartVerdict VerdictOnBatch(const NamedAxes& axes, OpId op, size_t output) {
   return axes.batch().valid() ? axes.verdict(op, axes.batch(), output) : PartVerdict::kWhole;
 }
 
-Json ToJson(const Graph& graph, const NamedAxes& axes) {
+// `groups`: the graph with the groups that layouts name.
+Json ToJson(const Graph& graph, const Graph& groups, const NamedAxes& axes) {
   Json object;
   object["schema"] = "placewright.axes/1";
   object["name"] = graph.name();
@@ -59,7 +62,9 @@ Json ToJson(const Graph& graph, const NamedAxes& axes) {
       outputs.push_back(
           {{"name", graph.tensor(graph.op(op).outputs[i]).name}, {"verdict", ToString(verdict)}});
     }
-    Json item = {{"name", graph.op(op).name}, {"outputs", std::move(outputs)}};
+    Json item = {{"name", graph.op(op).name},
+                 {"group", groups.group(op).value()},
+                 {"outputs", std::move(outputs)}};
     const std::string why = WhyWhole(axes, op);
     if (!why.empty()) item["reason"] = why;
     object["ops"].push_back(std::move(item));
@@ -130,7 +135,11 @@ std::string WholeOps(const Graph& graph, const NamedAxes& axes) {
 
 void PrintAxes(const Graph& graph, Console& console) {
   const NamedAxes axes(graph);
-  if (console.json) return console.PrintJson(ToJson(graph, axes));
+  if (console.json) {
+    const auto counted = WithCountedDraws(graph, kDrawSeed);
+    const bool differs = counted.ok() && counted.value() != nullptr;
+    return console.PrintJson(ToJson(graph, differs ? *counted.value() : graph, axes));
+  }
   const Style& style = console.style();
   console.Print(fmt::format("{}: {} named axes\n", Printable(graph.name()), axes.axis_count()));
   console.Print(AxisTable(axes, style) + "\n");

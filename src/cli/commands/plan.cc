@@ -190,8 +190,18 @@ class PlanCommand : public Command {
                        fmt::format("{} splits ops, which --space placed forbids", asked.name()), "",
                        "Leave --space out, or give --space replicated.");
     }
+    if (!space_.layouts.empty() && app_.Given("--space") && space == PlanSpace::kPlaced) {
+      return MakeError(ErrorCode::kUsage,
+                       "--layouts splits or copies ops, which --space placed "
+                       "forbids",
+                       "", "Leave one of the two out.");
+    }
     const bool distributes =
         replicates || space == PlanSpace::kReplicated || !space_.layouts.empty();
+    if (!distributes && app_.Given("--batch-norm")) {
+      return MakeError(ErrorCode::kUsage, "--batch-norm is of plans that split ops", "",
+                       "Give --space replicated or --layouts with it.");
+    }
     if (!space_.layouts.empty()) {
       for (const char* option : {"--algo", "--init", "--expert", "--policy", "--set", "--pin",
                                  "--forbid", "--colocate", "--colocate-each", "--measured"}) {
@@ -215,10 +225,7 @@ class PlanCommand : public Command {
     PlannerResult result;
     result.algorithm = "layouts";
     result.space = PlanSpace::kReplicated;
-    PW_ASSIGN(result.layouts, ReadDistributionSpec(space_.layouts));
-    if (app_.Given("--batch-norm")) {
-      result.layouts->local_batch_norm = planning.layouts->local_batch_norm;
-    }
+    PW_ASSIGN(result.layouts, ReadGivenLayouts(space_, *planning.layouts));
     return result;
   }
 

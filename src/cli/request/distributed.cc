@@ -15,6 +15,19 @@
 #include "sim/saturation_check.h"
 
 namespace placewright {
+namespace {
+
+// Whether they are local.
+Result<bool> ParseBatchNorm(const SpaceOptions& options) {
+  const bool local = options.batch_norm == "local";
+  if (local || options.batch_norm == "synchronised") return local;
+  return MakeError(ErrorCode::kUsage,
+                   "--batch-norm \"" + Printable(options.batch_norm) + "\" is unknown" +
+                       DidYouMean(options.batch_norm, {"synchronised", "local"}),
+                   "", "It is synchronised or local.");
+}
+
+}  // namespace
 
 void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search) {
   app.AddOption("--layouts", options->layouts,
@@ -35,6 +48,7 @@ void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search) {
 }
 
 Result<PlanSpace> ParseSpace(const SpaceOptions& options) {
+  PW_RETURN_IF_ERROR(ParseBatchNorm(options));
   for (const PlanSpace space : {PlanSpace::kPlaced, PlanSpace::kReplicated}) {
     if (options.space == ToString(space)) return space;
   }
@@ -47,13 +61,7 @@ Result<PlanSpace> ParseSpace(const SpaceOptions& options) {
 Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& input,
                                                          const SpaceOptions& options,
                                                          const Inputs& inputs) {
-  const bool local = options.batch_norm == "local";
-  if (!local && options.batch_norm != "synchronised") {
-    return MakeError(ErrorCode::kUsage,
-                     "--batch-norm \"" + Printable(options.batch_norm) + "\" is unknown" +
-                         DidYouMean(options.batch_norm, {"synchronised", "local"}),
-                     "", "It is synchronised or local.");
-  }
+  PW_ASSIGN(const bool local, ParseBatchNorm(options));
   if (inputs.graph.times || inputs.cluster.path == kClusterInGraph) {
     return MakeError(ErrorCode::kUsage,
                      fmt::format("{} states the times of whole ops: those of parts are not known",
@@ -61,12 +69,19 @@ Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& inp
                      "", "Give a recorded step or a model, whose parts the cost model knows.");
   }
   PW_ASSIGN(CostOptions cost_options, CostOptionsOf(input, inputs.cluster.cluster));
-    PW_ASSIGN(std::unique_ptr<LayoutProblem> problem,
+  PW_ASSIGN(std::unique_ptr<LayoutProblem> problem,
             LayoutProblem::Make(inputs.graph.graph, inputs.cluster.cluster, std::move(cost_options),
                                 inputs.policy));
 
   problem->local_batch_norm = local;
   return problem;
+}
+
+Result<DistributionSpec> ReadGivenLayouts(const SpaceOptions& options,
+                                          const LayoutProblem& problem) {
+  PW_ASSIGN(DistributionSpec spec, ReadDistributionSpec(options.layouts));
+  spec.local_batch_norm = spec.local_batch_norm || problem.local_batch_norm;
+  return spec;
 }
 
 Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& problem,

@@ -35,6 +35,10 @@ Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& inp
                                                          const SpaceOptions& options,
                                                          const Inputs& inputs);
 
+// The layouts of --layouts, and --batch-norm where it is local.
+Result<DistributionSpec> ReadGivenLayouts(const SpaceOptions& options,
+                                          const LayoutProblem& problem);
+
 // The compiled step, as what is simulated, drawn and written in the place of a placed graph.
 struct DistributedInputs {
   Inputs inputs;  // with the name, path and hash of the original's file

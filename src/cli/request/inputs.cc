@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/request/cost_store.h"
 #include "cli/request/models.h"
+#include "cost/communication.h"
 #include "formats/costs/override_reader.h"
 #include "formats/graph_format.h"
 #include "formats/plan/plan_files.h"
@@ -53,6 +54,25 @@ Result<Inputs> TakeOwnDevices(const InputOptions& options, LoadedGraph graph,
   inputs.graph = std::move(graph);
   inputs.policy = policy;
   return inputs;
+}
+
+// Of a compiled step, which says where its members are.
+Status PriceCollectives(const InputOptions& options, Inputs& inputs) {
+  const Graph& graph = inputs.graph.graph;
+  if (graph.collective_count() == 0) return Ok();
+  if (!inputs.graph.placement) {
+    Error error = MakeError(ErrorCode::kField, "the step has collectives, and its ops no devices",
+                            "ops", "Give a step that `placewright compile` wrote.");
+    error.file = options.graph;
+    return error;
+  }
+  PW_ASSIGN(const Placement placement,
+            ResolvePlacement(*inputs.graph.placement, graph, inputs.cluster.cluster)
+                .InFile(options.graph));
+  const Communication communication(inputs.cluster.cluster);
+  PW_ASSIGN(auto costs, CollectiveCosts(graph, placement, communication).InFile(options.graph));
+  inputs.costs.SetCollectives(std::move(costs));
+  return Ok();
 }
 
 }  // namespace
@@ -120,8 +140,8 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   GraphInputOptions graph_options{options.batch, "", dimensions};
   graph_options.prove_batch = options.prove_batch;
   PW_ASSIGN(LoadedGraph graph,
-            LoadGraphOrModel(options.graph, graph_options,
-                             {options.store, options.store_kept}, options.interrupted));
+            LoadGraphOrModel(options.graph, graph_options, {options.store, options.store_kept},
+                             options.interrupted));
   if (graph.cluster && graph.costs) return TakeOwnDevices(options, std::move(graph), policy);
   if (!cluster) {
     return MakeError(
@@ -146,6 +166,7 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   }
   PW_ASSIGN(inputs.costs,
             LoadCosts(options, inputs.graph.graph, inputs.cluster.cluster, &inputs.cost_report));
+  PW_RETURN_IF_ERROR(PriceCollectives(options, inputs));
   if (!inputs.cost_report.measured.environments.empty() || !inputs.links.empty()) {
     inputs.cost_store = store;
   }

@@ -35,7 +35,8 @@ class BucketFinder {
   std::vector<Bucket> Find() {
     std::vector<Reduction> reductions;
     for (const CollectiveId id : graph_.collectives()) {
-      if (graph_.op(graph_.collective(id).members.front()).type == kAllReduceType) {
+      const OpId member = graph_.collective(id).members.front();
+      if (graph_.op(member).type == kAllReduceType && IsOfUpdate(member)) {
         reductions.push_back(ReductionOf(id));
       }
     }
@@ -68,6 +69,16 @@ class BucketFinder {
       one.bytes = std::max(one.bytes, graph_.tensor(op.outputs.front()).bytes);
     }
     return one;
+  }
+
+  // Whether nothing but the update waits for the sum, perhaps through views: other sums, such as those of
+  // batch norms, would wait for gradients that have nothing to do with them.
+  bool IsOfUpdate(OpId member) const {
+    const auto readers = graph_.consumers(member);
+    return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](OpId reader) {
+      const Op& op = graph_.op(reader);
+      return op.phase == Phase::kOptimizer || (op.is_view && IsOfUpdate(reader));
+    });
   }
 
   // Of the version that the op reads.

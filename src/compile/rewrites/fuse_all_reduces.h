@@ -1,4 +1,4 @@
-// Fusion: all-reduces of several tensors become one of a buffer that holds them behind one another, as
+// Fusion: all-reduces of several gradients, of which nothing but the update waits, become one of a buffer that holds them behind one another, as
 // Horovod (Sergeev and Del Balso 2018, sec. 4.3) and PyTorch's DistributedDataParallel (Li et al., VLDB
 // 2020) do it. Members pack their pieces into a buffer (a copy), reduce it, and read views of it.
 //

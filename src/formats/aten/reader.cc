@@ -353,10 +353,15 @@ Result<DistributedStep> ReadAtenStep(std::string_view text, const Graph& origina
     }
     std::vector<int64_t> shape = original.tensor(of).shape;
     const auto dimension = static_cast<size_t>(piece.place.dimension);
-    if (piece.place.dimension >= 0 && dimension < shape.size()) {
-      shape[dimension] = piece.place.outer * piece.interval.length() * piece.place.inner;
+    bool fits = piece.place.dimension < 0 || dimension < shape.size();
+    if (fits && piece.place.dimension >= 0) {
+      const AxisPlace& axis = piece.place;
+      const int64_t factors =
+          SaturatingMultiply(SaturatingMultiply(axis.outer, axis.size), axis.inner);
+      fits = factors == shape[dimension];
+      if (fits) shape[dimension] = shape[dimension] / axis.size * piece.interval.length();
     }
-    if (shape != file.graph.tensor(id).shape) {
+    if (!fits || shape != file.graph.tensor(id).shape) {
       return MakeError(
           ErrorCode::kPlanMismatch,
           fmt::format("\"{}\" has other sizes than that part of \"{}\"",

@@ -90,15 +90,6 @@ DeviceId OnlyDevice(const CostTable& costs, OpId op) {
   return only;
 }
 
-// Of a compiled step every op has a time on its own device alone.
-bool IsOfCompiledStep(const CostTable& costs, const Graph& graph) {
-  if (costs.device_count() < 2) return false;
-  for (OpId op : graph.ops()) {
-    if (!OnlyDevice(costs, op).valid()) return false;
-  }
-  return true;
-}
-
 void AppendOpCost(std::string& out, const CostTable& costs, const Op& op, OpId id,
                   const Cluster& cluster, bool compiled) {
   out += "{\"name\":";
@@ -176,6 +167,7 @@ Status ReadOnlyTime(const Json& times, const std::string& place, OpId op, const 
     PW_ASSIGN(const int64_t count, AsInt(value, place, 0, kMaxQuantity));
     costs.SetTime(op, device, Nanos(count));
   }
+  costs.SetCompiled();
   return Ok();
 }
 
@@ -340,7 +332,7 @@ std::string FormatCosts(const CostTable& costs, const Schedule& schedule, const 
     }
     text.EndList();
   }
-  const bool compiled = IsOfCompiledStep(costs, graph);
+  const bool compiled = costs.compiled() && costs.device_count() > 1;
   text.StartList("ops");
   for (OpId op : graph.ops()) {
     AppendOpCost(text.StartElement(), costs, graph.op(op), op, cluster, compiled);

@@ -48,8 +48,13 @@ Result<LayoutSpec::Device> ReadShare(const Json& json, const std::string& place)
 Result<LayoutOption> ReadOption(const Json& json, const std::string& place,
                                 const LayoutSpec& spec) {
   if (!json.contains("option")) {
-    if (!spec.axis.empty()) return LayoutOption::kAllReduce;
-    return spec.devices.size() == 1 ? LayoutOption::kPlace : LayoutOption::kDuplicate;
+    const bool shares = std::any_of(spec.devices.begin(), spec.devices.end(),
+                                    [](const auto& device) { return device.from.has_value(); });
+    if (!spec.axis.empty() || shares) return LayoutOption::kAllReduce;
+    // A glob may name several.
+    const bool one = spec.devices.size() == 1 &&
+                     spec.devices.front().name.find_first_of("*?[") == std::string::npos;
+    return one ? LayoutOption::kPlace : LayoutOption::kDuplicate;
   }
   PW_ASSIGN(const std::string text, GetString(json, "option", place));
   std::vector<std::string> words;
@@ -76,6 +81,10 @@ Result<LayoutSpec> ReadSpec(const Json& json, const std::string& place) {
   }
   if (json.contains("axis") && !json["axis"].is_null()) {
     PW_ASSIGN(spec.axis, GetString(json, "axis", place));
+    if (spec.axis.empty()) {
+      return MakeError(ErrorCode::kField, "an axis has a name", place + ".axis",
+                       "Name one that `placewright inspect --axes` lists, or leave it out.");
+    }
   }
   PW_ASSIGN(const Json* devices, GetArray(json, "devices", place));
   for (size_t i = 0; i < devices->size(); ++i) {
@@ -182,7 +191,16 @@ Result<DistributionSpec> ReadDistributionSpec(const std::string& path) {
     return error;
   }
   // Besides plans, which have much else, nothing but what is known: a misspelt field would be ignored.
-  if (!document.contains("schema")) {
+  if (document.contains("schema")) {
+    PW_ASSIGN(const std::string schema, GetString(document, "schema", "").InFile(path));
+    if (schema != "placewright.plan/2") {
+      Error error =
+          MakeError(ErrorCode::kField, fmt::format("\"{}\" has no layouts", Printable(schema, 80)),
+                    "schema", "Give a plan that splits or copies ops, or a file without a schema.");
+      error.file = path;
+      return error;
+    }
+  } else {
     PW_RETURN_IF_ERROR(
         CheckKeys(document, {"layouts", "fusion_bytes", "batch_norm"}, "").InFile(path));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -42,6 +43,9 @@ DeviceTimes TimesOf(const LayoutProblem& problem) {
         continue;
       }
       const auto time = static_cast<double>(problem.costs.time(op, device).count);
+      // Draws that do not count are made by one device for all.
+      const OpRule* const rule = problem.axes.rule(op);
+      if (!splits && rule != nullptr && rule->draws_random) continue;
       (splits ? times.split : times.whole)[device] += time;
       if (!splits && !update) times.whole_forward_backward[device] += time;
     }
@@ -54,35 +58,76 @@ struct Candidate {
   std::vector<int64_t> shares;  // of the batch, for each device
   bool servers = false, proportional = false;
   double at_least = 0;  // ns: no device is done with its own ops earlier
+  std::string note;     // what a user should know of it, or empty
 };
 
-// Candidates that differ by devices of the same kinds and figures alone: the machines' groups in the order
-// of their kinds, with the figures of the routes from their first device.
-std::string SignatureOf(const Cluster& cluster, const Candidate& candidate) {
-  std::string text = fmt::format("{} {}", candidate.servers, candidate.proportional);
-  std::vector<std::string> parts;
-  for (size_t i = 0; i < candidate.devices.size(); ++i) {
-    const DeviceId device = candidate.devices[i];
+// What groups of devices are to one another, as numbers: equal ones are alike in kinds, memory and routes, so
+// that subsets with the same numbers give the same step.
+class GroupClasses {
+ public:
+  GroupClasses(const Cluster& cluster, const std::vector<std::vector<DeviceId>>& groups)
+      : cluster_(cluster), groups_(groups.size()) {
+    for (const auto& group : groups) {
+      std::string text = fmt::format("{}", group.size());
+      for (const DeviceId device : group) {
+        text +=
+            fmt::format(" {}/{}", cluster.kind(device).name, cluster.device(device).capacity.count);
+      }
+      own_.push_back(NumberOf(text + RoutesBetween(group, group)));
+    }
+    for (const auto& from : groups) {
+      for (const auto& to : groups) between_.push_back(NumberOf(RoutesBetween(from, to)));
+    }
+  }
+
+  // Of the groups whose bits are set.
+  std::vector<std::vector<int>> SignatureOf(uint32_t subset) const {
+    std::vector<std::vector<int>> rows;
+    for (size_t g = 0; g < groups_; ++g) {
+      if ((subset >> g & 1U) == 0) continue;
+      std::vector<int> row;
+      for (size_t h = 0; h < groups_; ++h) {
+        if (h == g || (subset >> h & 1U) == 0) continue;
+        row.push_back(between_[g * groups_ + h]);
+        row.push_back(between_[h * groups_ + g]);
+      }
+      std::sort(row.begin(), row.end());
+      row.push_back(own_[g]);
+      rows.push_back(std::move(row));
+    }
+    std::sort(rows.begin(), rows.end());
+    return rows;
+  }
+
+ private:
+  int NumberOf(const std::string& text) {
+    return numbers_.emplace(text, static_cast<int>(numbers_.size())).first->second;
+  }
+
+  std::string RoutesBetween(const std::vector<DeviceId>& from,
+                            const std::vector<DeviceId>& to) const {
     std::vector<std::string> routes;
-    for (const DeviceId other : candidate.devices) {
-      if (other == device) continue;
-      for (const Route* route : {&cluster.route(device, other), &cluster.route(other, device)}) {
+    for (const DeviceId a : from) {
+      for (const DeviceId b : to) {
         std::string links;
-        for (const LinkId id : route->links) {
-          const Link& link = cluster.link(id);
-          links += fmt::format("{}/{},", link.bandwidth.count, link.latency.count);
+        if (a != b) {
+          for (const LinkId id : cluster_.route(a, b).links) {
+            links += fmt::format("{}/{},", cluster_.link(id).bandwidth.count,
+                                 cluster_.link(id).latency.count);
+          }
         }
-        routes.push_back(fmt::format("{}:{}", cluster.kind(other).name, links));
+        routes.push_back(std::move(links));
       }
     }
     std::sort(routes.begin(), routes.end());
-    parts.push_back(fmt::format("{} {} {}: {}", cluster.kind(device).name,
-                                cluster.device(device).capacity.count, candidate.shares[i],
-                                fmt::join(routes, " ")));
+    return fmt::format(" {}", fmt::join(routes, ";"));
   }
-  std::sort(parts.begin(), parts.end());
-  return fmt::format("{}|{}", text, fmt::join(parts, "|"));
-}
+
+  const Cluster& cluster_;
+  const size_t groups_;
+  std::map<std::string, int> numbers_;
+  std::vector<int> own_, between_;
+};
 
 class DataParallel {
  public:
@@ -106,7 +151,7 @@ class DataParallel {
     DistributionSpec spec = SpecOf(candidate);
     if (kind == DataParallelKind::kHorovod) spec.fusion = kHorovodFusion;
     PW_RETURN_IF_ERROR(Try(candidate, std::move(spec)));
-    return std::move(result_);
+    return Take();
   }
 
  private:
@@ -144,8 +189,9 @@ class DataParallel {
     candidate.proportional = proportional;
     candidate.servers = servers;
     if (static_cast<int64_t>(devices.size()) > batch()) {
-      NoteOnce(fmt::format("{} has a batch of {} for {} devices: the fastest have one sample each",
-                           name_, batch(), devices.size()));
+      candidate.note =
+          fmt::format("{} has a batch of {} for {} devices: the fastest have one sample each",
+                      name_, batch(), devices.size());
       FastestFirst(devices);
       devices.resize(static_cast<size_t>(batch()));
       std::sort(devices.begin(), devices.end());
@@ -200,6 +246,7 @@ class DataParallel {
       result_.feasible = evaluation.feasible;
       result_.step_time = evaluation.step_time;
       result_.over = evaluation.TotalOver();
+      note_ = candidate.note;
       result_.devices.clear();
       for (const DeviceId device : candidate.devices) {
         result_.devices.push_back(problem_.cluster.device(device).name);
@@ -252,9 +299,11 @@ class DataParallel {
   // Every subset, the fastest possible first, until none that is left can be faster than the best.
   Result<PlannerResult> PlanBest(const std::vector<DeviceId>& devices) {
     const std::vector<std::vector<DeviceId>> groups = Groups(devices);
+    const GroupClasses classes(problem_.cluster, groups);
     std::vector<Candidate> candidates;
-    std::set<std::string> seen;
+    std::set<std::vector<std::vector<int>>> seen;
     for (uint32_t subset = 1; subset < (1U << groups.size()); ++subset) {
+      if (!seen.insert(classes.SignatureOf(subset)).second) continue;
       std::vector<DeviceId> chosen;
       for (size_t g = 0; g < groups.size(); ++g) {
         if ((subset >> g & 1U) != 0)
@@ -263,10 +312,7 @@ class DataParallel {
       std::sort(chosen.begin(), chosen.end());
       for (const bool proportional : {false, true}) {
         for (const bool servers : {false, true}) {
-          Candidate candidate = MakeCandidate(chosen, proportional, servers);
-          if (seen.insert(SignatureOf(problem_.cluster, candidate)).second) {
-            candidates.push_back(std::move(candidate));
-          }
+          candidates.push_back(MakeCandidate(chosen, proportional, servers));
         }
       }
     }
@@ -284,6 +330,11 @@ class DataParallel {
       }
       PW_RETURN_IF_ERROR(Try(candidate, SpecOf(candidate)));
     }
+    return Take();
+  }
+
+  PlannerResult Take() {
+    if (!note_.empty()) NoteOnce(note_);
     return std::move(result_);
   }
 
@@ -293,6 +344,7 @@ class DataParallel {
   const DeviceTimes times_;
   PlannerResult result_;
   Score best_;
+  std::string note_;  // of the best
 };
 
 }  // namespace
