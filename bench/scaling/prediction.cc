@@ -7,6 +7,7 @@
 #include "capture/step/model_step.h"
 #include "cluster/catalogue.h"
 #include "cost/cost_model.h"
+#include "search/evaluation/simulated.h"
 #include "search/layouts/layout_problem.h"
 
 namespace placewright::bench {

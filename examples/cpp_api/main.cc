@@ -16,5 +16,5 @@ int main(int argc, char** argv) {
   const placewright::Plan& plan = planned.value().plan;
   std::printf("%s on %s: %s a step by %s, bound %s\n", plan.graph_name.c_str(),
               plan.cluster_name.c_str(), FormatNanos(plan.step_time).c_str(),
-              plan.algorithm.c_str(), FormatNanos(plan.lower_bound).c_str());
+              plan.algorithm.c_str(), FormatNanos(*plan.lower_bound).c_str());
 }

@@ -127,7 +127,8 @@ TEST(Compiler, ReductionsJoinInBuckets) {
   GraphBuilder builder("two", "aten");
   const auto op = [&](std::string name, std::string type, std::vector<TensorId> inputs,
                       std::vector<int64_t> shape, AliasKind alias = AliasKind::kFresh) {
-    OpSpec spec{.name = name, .type = std::move(type), .phase = Phase::kBackward};
+    const Phase phase = alias == AliasKind::kFresh ? Phase::kBackward : Phase::kOptimizer;
+    OpSpec spec{.name = name, .type = std::move(type), .phase = phase};
     for (size_t i = 0; i < inputs.size(); ++i) {
       spec.args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
     }

@@ -6,9 +6,9 @@ namespace placewright {
 
 Algorithms::Algorithms(const PlannerSettings& settings, PlannerTable more)
     : table_(MakeSearchPlanners(settings)) {
-  for (std::unique_ptr<Planner>& planner : more) table_.push_back(std::move(planner));
   PlannerTable layouts = MakeLayoutPlanners();
   for (std::unique_ptr<Planner>& planner : layouts) table_.push_back(std::move(planner));
+  for (std::unique_ptr<Planner>& planner : more) table_.push_back(std::move(planner));
   auto_ = MakeAuto(table_);
   all_.push_back(auto_.get());
   for (const std::unique_ptr<Planner>& planner : table_) all_.push_back(planner.get());

@@ -81,7 +81,7 @@ TEST_F(Distributed, PlansNameAllTheirFiles) {
   const Json plan = Json::parse(Read("even.plan.json"));
   EXPECT_EQ(plan["schema"], "placewright.plan/2");
   EXPECT_EQ(plan["algorithm"], "layouts");
-  EXPECT_EQ(plan["step"]["path"], "even.plan.step.json.gz");
+  EXPECT_EQ(plan["step"]["path"], "even.plan.compiled.json.gz");
   ASSERT_EQ(Run({"compile", "even.plan.json", "-o", "step.json"}).status, 0);
   const Json step = Json::parse(Read("step.json"));
   EXPECT_FALSE(step["collectives"].empty());

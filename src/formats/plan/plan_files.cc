@@ -249,7 +249,7 @@ Status CheckDigest(const Json& document) {
 }
 
 std::string StepPath(const std::string& plan_path) {
-  const std::string path = PathBeside(plan_path, "step");
+  const std::string path = PathBeside(plan_path, "compiled");
   return path.ends_with(kGzipSuffix) ? path : path + std::string(kGzipSuffix);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/thread_pool.h"
+#include "search/layouts/layout_problem.h"
 #include "sim/batch.h"
 #include "sim/incremental.h"
 #include "sim/simulator.h"
@@ -115,6 +116,16 @@ class SimulatedEvaluator : public Evaluator {
 
 std::unique_ptr<Evaluator> MakeSimulatedEvaluator(const Problem& problem, int threads) {
   return std::make_unique<SimulatedEvaluator>(problem, threads);
+}
+
+Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const DistributionSpec& spec) {
+  PW_ASSIGN(const CompiledStep compiled, CompileStep(problem, spec));
+  Simulator simulator(compiled.sim_graph);
+  SimOptions options;
+  options.policy = problem.policy;
+  Evaluation evaluation;
+  Fill(simulator.Run(compiled.step.placement, options), &evaluation);
+  return evaluation;
 }
 
 }  // namespace placewright

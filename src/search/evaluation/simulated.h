@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "base/result.h"
+#include "plan/layout_spec.h"
 #include "search/evaluator.h"
 #include "search/problem/problem.h"
 
@@ -12,6 +14,9 @@ namespace placewright {
 
 // `problem` must outlive it. `threads` share out a batch and never change a result.
 std::unique_ptr<Evaluator> MakeSimulatedEvaluator(const Problem& problem, int threads = 1);
+
+// A step compiled by layouts. Errors: those of CompileStep.
+Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const DistributionSpec& spec);
 
 }  // namespace placewright
 

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "compile/layout_specs.h"
 #include "search/evaluation/plan_result.h"
+#include "search/evaluation/simulated.h"
 #include "search/layouts/layout_problem.h"
 
 namespace placewright {

@@ -6,7 +6,6 @@
 #include "compile/layout_specs.h"
 #include "compile/step_costs.h"
 #include "sim/placement_check.h"
-#include "sim/simulator.h"
 
 namespace placewright {
 
@@ -47,21 +46,6 @@ Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Distributio
   PW_RETURN_IF_ERROR(
       CheckPlacementLegal(compiled.sim_graph, step.graph, problem.cluster, step.placement));
   return compiled;
-}
-
-Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const DistributionSpec& spec) {
-  PW_ASSIGN(const CompiledStep compiled, CompileStep(problem, spec));
-  Simulator simulator(compiled.sim_graph);
-  SimOptions options;
-  options.policy = problem.policy;
-  const SimResult& result = simulator.Run(compiled.step.placement, options);
-  Evaluation evaluation;
-  evaluation.feasible = result.feasible;
-  evaluation.step_time = result.step_time;
-  for (const DeviceResult& device : result.devices) {
-    evaluation.devices.push_back({device.peak, device.over});
-  }
-  return evaluation;
 }
 
 }  // namespace placewright

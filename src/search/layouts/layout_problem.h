@@ -10,7 +10,6 @@
 #include "cost/cost_model.h"
 #include "plan/layout_spec.h"
 #include "plan/schedule.h"
-#include "search/evaluator.h"
 #include "sharding/named_axes.h"
 #include "sim/engine/sim_graph.h"
 
@@ -58,9 +57,6 @@ struct CompiledStep {
 // Errors: those of ResolveLayouts, Compile, CostsOfStep; kUnreachable where devices that have to exchange
 // something cannot.
 Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec);
-
-// As simulated. The same errors.
-Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const DistributionSpec& spec);
 
 }  // namespace placewright
 
