@@ -20,9 +20,9 @@ Status CheckAxis(size_t index, const Layout& layout, const NamedAxes& axes) {
   const AxisId axis = axes.Find(layout.axis);
   if (!axis.valid()) {
     if (layout.axis == "batch") {
-      return InLayout(index, "the batch cannot be split: nothing proves how the step follows it",
-                      "Record the step with `placewright capture`, which proves it, or give the "
-                      "layout another axis.");
+      Error error = axes.WhyNoBatch();
+      error.place = fmt::format("layouts[{}]", index);
+      return error;
     }
     std::vector<std::string> names;
     for (const AxisId id : axes.axes()) names.push_back(axes.axis(id).name);

@@ -152,14 +152,9 @@ class Resolver {
                        Place(index, ".axis"), "Take a larger batch, or another option.");
     }
     if (!axis.valid() && name == "batch") {
-      const BatchScaling* const scaling = graph_.batch_scaling();
-      return MakeError(
-          ErrorCode::kBatchScaling,
-          scaling != nullptr && !scaling->reason.empty()
-              ? fmt::format("the batch cannot be split: {}", scaling->reason)
-              : "the batch cannot be split: nothing proves how the step follows it",
-          Place(index, ".axis"),
-          "Record the step with `placewright capture`, which proves it, or split another axis.");
+      Error error = axes_.WhyNoBatch();
+      error.place = Place(index, ".axis");
+      return error;
     }
     if (!axis.valid()) {
       std::vector<std::string> names;

@@ -22,22 +22,19 @@ Result<SimResult> Replay(const PreparedProblem& prepared, const PlannerResult& r
   return replay;
 }
 
-Plan MakePlan(const PreparedProblem& prepared, const PlannerResult& result, const SimResult& replay,
+Plan MakePlan(const PlannerResult& result, const SimResult& replay, const PlannedGraph& planned,
               uint64_t seed, double seconds) {
-  const Problem& problem = prepared.problem();
   Plan plan;
-  plan.graph_name = problem.graph->name();
-  plan.cluster_name = problem.cluster->name();
-  plan.policy = problem.policy;
+  plan.graph_name = planned.graph.name();
+  plan.cluster_name = planned.cluster.name();
+  plan.policy = planned.policy;
   plan.algorithm = result.algorithm;
-  plan.space = result.space;
+  plan.space = plan.bound_space = result.space;
   plan.feasible = replay.feasible;
   plan.step_time = replay.step_time;
-  plan.lower_bound = prepared.bound().value;
-  plan.bound_space = prepared.bound().space;
-  plan.devices = UseOfDevices(replay, *problem.cluster);
+  plan.devices = UseOfDevices(replay, planned.cluster);
   plan.baselines = result.baselines;
-  const CostShares shares = SharesOf(*problem.costs, result.placement);
+  const CostShares shares = SharesOf(planned.costs, planned.placement);
   plan.share_given = shares.given;
   plan.share_measured = shares.measured;
   plan.share_modelled = shares.modelled;
@@ -46,7 +43,19 @@ Plan MakePlan(const PreparedProblem& prepared, const PlannerResult& result, cons
   plan.seconds = seconds;
   plan.first_feasible_seconds = result.first_feasible_seconds;
   plan.history = result.history;
-  plan.placement = NamePlacement(result.placement, *problem.graph, *problem.cluster);
+  plan.placement = NamePlacement(planned.placement, planned.graph, planned.cluster);
+  return plan;
+}
+
+Plan MakePlan(const PreparedProblem& prepared, const PlannerResult& result, const SimResult& replay,
+              uint64_t seed, double seconds) {
+  const Problem& problem = prepared.problem();
+  Plan plan =
+      MakePlan(result, replay,
+               {*problem.graph, *problem.cluster, *problem.costs, result.placement, problem.policy},
+               seed, seconds);
+  plan.lower_bound = prepared.bound().value;
+  plan.bound_space = prepared.bound().space;
   return plan;
 }
 

@@ -18,6 +18,18 @@ Result<SimResult> Replay(const PreparedProblem& prepared, const PlannerResult& r
 Plan MakePlan(const PreparedProblem& prepared, const PlannerResult& result, const SimResult& replay,
               uint64_t seed, double seconds);
 
+// What a plan is of: the problem's graph, or the compiled step of a plan that splits or copies ops.
+struct PlannedGraph {
+  const Graph& graph;
+  const Cluster& cluster;
+  const CostTable& costs;
+  const Placement& placement;
+  SchedulingPolicy policy;
+};
+// The same of any of them, without a bound.
+Plan MakePlan(const PlannerResult& result, const SimResult& replay, const PlannedGraph& planned,
+              uint64_t seed, double seconds);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_PLANNING_REPLAY_H_

@@ -207,6 +207,18 @@ int64_t NamedAxes::samples() const {
   return scaling != nullptr && scaling->reason.empty() && graph_.batch() == 1 ? 1 : 0;
 }
 
+Error NamedAxes::WhyNoBatch() const {
+  const BatchScaling* const scaling = graph_.batch_scaling();
+  const bool tried = scaling != nullptr && !scaling->reason.empty();
+  return MakeError(
+      ErrorCode::kBatchScaling,
+      "the batch cannot be split: " +
+          (tried ? scaling->reason : "nothing proves how the step follows it"),
+      "",
+      "Split another axis, or give a step that follows its batch: `placewright capture` "
+      "proves it of what it records.");
+}
+
 AxisId NamedAxes::Find(std::string_view name) const {
   for (const AxisId id : axes()) {
     if (axes_[id].name == name) return id;

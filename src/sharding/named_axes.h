@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/result.h"
 #include "graph/csr.h"
 #include "graph/graph.h"
 #include "sharding/op_rule.h"
@@ -40,10 +41,12 @@ class NamedAxes {
   size_t axis_count() const { return axes_.size(); }
   IdRange<AxisId> axes() const { return IdRange<AxisId>(axes_.size()); }
   const NamedAxis& axis(AxisId id) const { return axes_[id]; }
-  AxisId batch() const { return batch_; }    // or none
+  AxisId batch() const { return batch_; }  // or none
   // In how many parts the batch can be cut: its size; 1 where a proven step has one sample, and then no
   // axis; 0 where nothing proves how the step follows it.
   int64_t samples() const;
+  // Why there is no batch axis: kBatchScaling, with the reason of the proof where one was tried.
+  Error WhyNoBatch() const;
   AxisId Find(std::string_view name) const;  // or none
 
   // The factors of a dimension, the outermost first; none where its size is 1.

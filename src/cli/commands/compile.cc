@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/request/inputs.h"
 #include "cli/terminal/output_path.h"
 #include "formats/aten/writer.h"
 #include "formats/plan/plan_files.h"
@@ -44,6 +45,11 @@ class CompileCommand : public Command {
     inputs.push_back({"-c", options_.cluster.value_or("")});
     PW_RETURN_IF_ERROR(RejectOverwriting({{"the step", output_}}, inputs));
     PW_RETURN_IF_ERROR(ProbeWritable(output_));
+    PW_ASSIGN(const bool is_plan, IsPlan(plan_));
+    if (!is_plan) {
+      return MakeError(ErrorCode::kUsage, Printable(plan_, 4096) + " is no plan", "",
+                       "Make one with `placewright plan`, and compile that.");
+    }
     PW_ASSIGN(const PlanInputs plan, LoadPlanInputs(plan_, options_));
     PW_RETURN_IF_ERROR(CheckDigest(plan.document).InFile(plan_));
     PW_ASSIGN(const std::string text, StepOf(plan));

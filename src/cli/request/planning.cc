@@ -14,7 +14,6 @@
 #include "planning/replay.h"
 #include "planning/search_budget.h"
 #include "sim/communication_use.h"
-#include "sim/device_use.h"
 #include "sim/placement_check.h"
 
 namespace placewright {
@@ -152,26 +151,10 @@ Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchO
   const Graph& graph = inputs.graph.graph;
   distributed.distribution.communication =
       UseOfCommunication(graph, inputs.costs, *replay.schedule);
-  Plan plan;
-  plan.graph_name = graph.name();
-  plan.cluster_name = inputs.cluster.cluster.name();
-  plan.policy = inputs.policy;
-  plan.algorithm = result.algorithm;
-  plan.space = plan.bound_space = PlanSpace::kReplicated;
-  plan.feasible = replay.feasible;
-  plan.step_time = replay.step_time;
-  plan.devices = UseOfDevices(replay, inputs.cluster.cluster);
-  plan.baselines = result.baselines;
-  const CostShares shares = SharesOf(inputs.costs, distributed.placement);
-  plan.share_given = shares.given;
-  plan.share_measured = shares.measured;
-  plan.share_modelled = shares.modelled;
-  plan.seed = search.seed;
-  plan.iterations = result.iterations;
-  plan.seconds = seconds;
-  plan.first_feasible_seconds = result.first_feasible_seconds;
-  plan.history = result.history;
-  plan.placement = NamePlacement(distributed.placement, graph, inputs.cluster.cluster);
+  Plan plan =
+      MakePlan(result, replay,
+               {graph, inputs.cluster.cluster, inputs.costs, distributed.placement, inputs.policy},
+               search.seed, seconds);
   plan.distribution = distributed.distribution;
   NameInputs(planning.inputs, input, plan);
   return plan;

@@ -160,12 +160,7 @@ class DataParallel {
 
   Status CheckBatch() const {
     if (batch() > 0) return Ok();
-    const BatchScaling* const scaling = problem_.graph.batch_scaling();
-    return MakeError(ErrorCode::kBatchScaling,
-                     scaling != nullptr && !scaling->reason.empty()
-                         ? fmt::format("the batch cannot be split: {}", scaling->reason)
-                         : "the batch cannot be split: nothing proves how the step follows it",
-                     "", "Record the step with `placewright capture`, which proves it.");
+    return problem_.axes.WhyNoBatch();
   }
 
   // GPUs, or all devices where there are none; the fastest first.
