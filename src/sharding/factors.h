@@ -69,17 +69,20 @@ class Factors {
 
   // Both lists are one. False where their factors do not divide one another: then some of them may still
   // have been joined, which is right, since they stand at the same places.
-  bool Unify(List a, List b) {
-    while (!a.empty() && !b.empty()) {
-      ExpandFront(a);
-      ExpandFront(b);
-      const Factor first = Root(a.front()), second = Root(b.front());
-      const int64_t size = std::min(at(first).size, at(second).size);
-      List of_a, of_b;
-      if (!Cut(a, size, of_a) || !Cut(b, size, of_b)) return false;
-      Join(of_a.front(), of_b.front());
+  bool Unify(const List& a, const List& b) {
+    if (a.size() == 1 && b.size() == 1 && JoinWhole(a.front(), b.front())) return true;
+    rest_of_a_ = a;
+    rest_of_b_ = b;
+    while (!rest_of_a_.empty() && !rest_of_b_.empty()) {
+      ExpandFront(rest_of_a_);
+      ExpandFront(rest_of_b_);
+      const int64_t size = std::min(at(rest_of_a_.front()).size, at(rest_of_b_.front()).size);
+      part_of_a_.clear();
+      part_of_b_.clear();
+      if (!Cut(rest_of_a_, size, part_of_a_) || !Cut(rest_of_b_, size, part_of_b_)) return false;
+      Join(part_of_a_.front(), part_of_b_.front());
     }
-    return a.empty() && b.empty();
+    return rest_of_a_.empty() && rest_of_b_.empty();
   }
 
  private:
@@ -92,10 +95,24 @@ class Factors {
 
   // What stands first may have been joined or refined since it was listed.
   void ExpandFront(List& list) {
+    const Factor root = Root(list.front());
+    if (at(root).outer < 0) {
+      list.front() = root;
+      return;
+    }
     List parts;
-    Expand(list.front(), parts);
+    Expand(root, parts);
     list.erase(list.begin());
     list.insert(list.begin(), parts.begin(), parts.end());
+  }
+
+  // Of two factors of one size that are not refined: the common case.
+  bool JoinWhole(Factor a, Factor b) {
+    a = Root(a);
+    b = Root(b);
+    if (at(a).size != at(b).size || at(a).outer >= 0 || at(b).outer >= 0) return a == b;
+    Join(a, b);
+    return true;
   }
 
   bool Refine(Factor factor, int64_t outer) {
@@ -117,6 +134,7 @@ class Factors {
   }
 
   std::vector<Node> nodes_;
+  List rest_of_a_, rest_of_b_, part_of_a_, part_of_b_;  // of Unify, kept for their memory
 };
 
 }  // namespace placewright

@@ -6,31 +6,53 @@
 #include <utility>
 
 #include "sharding/factors.h"
+#include "sharding/rule_memo.h"
 
 namespace placewright {
 class AxisFinder {
  public:
-  explicit AxisFinder(NamedAxes& axes) : axes_(axes), graph_(axes.graph_) {}
+  explicit AxisFinder(NamedAxes& axes) : axes_(axes), graph_(axes.graph_), memo_(graph_) {}
 
   void Find() {
     AddDimensions();
     AddBatch();
-    axes_.rules_.resize(graph_.op_count());
-    parts_.resize(graph_.op_count());
     for (const OpId op : graph_.ops()) {
-      axes_.rules_[op] = RuleOf(graph_, op);
-      if (axes_.rules_[op]) {
-        Apply(op);
-        SeedFresh(op);
+      axes_.rule_of_.push_back(memo_.Find(op));
+      const std::optional<OpRule>& rule = memo_.rule(axes_.rule_of_[op]);
+      axes_.first_row_.push_back(static_cast<int32_t>(parts_.offsets.size()) - 1);
+      if (rule) {
+        Apply(op, *rule);
+        SeedFresh(op, *rule);
       } else {
         for (const TensorId output : graph_.op(op).outputs) SeedBatch(output, true);
       }
     }
     SeedInputs(/*flattened=*/true);
     NameAxes();
+    axes_.rules_ = std::move(memo_).TakeRules();
   }
 
  private:
+  using PartId = Id<struct PartTag>;
+
+  // The factors that stand for an axis of a rule, once for each place that it has; memory is kept.
+  struct Found {
+    std::vector<Factors::List> kept;
+    size_t lists = 0;
+    bool broken = false;
+
+    void Clear() {
+      lists = 0;
+      broken = false;
+    }
+    Factors::List& Next() {  // which counts once `lists` does
+      if (lists == kept.size()) kept.emplace_back();
+      kept[lists].clear();
+      return kept[lists];
+    }
+    const Factors::List& list(size_t i) const { return kept[i]; }
+  };
+
   void AddDimensions() {
     int32_t dimensions = 0;
     for (const TensorId id : graph_.tensors()) {
@@ -46,11 +68,10 @@ class AxisFinder {
     return dimension_[static_cast<size_t>(axes_.first_dimension_[tensor]) + dimension];
   }
 
-  Factors::List ListOf(TensorId tensor, size_t dimension) {
-    Factors::List list;
+  void ListOf(TensorId tensor, size_t dimension, Factors::List& list) {
+    list.clear();
     const int32_t factor = DimensionOf(tensor, dimension);
     if (factor >= 0) factors_.Expand(factor, list);
-    return list;
   }
 
   void AddBatch() {
@@ -71,8 +92,7 @@ class AxisFinder {
   }
 
   // Of an op whose outputs have an axis to split that no input has: what it makes from nothing, or repeats.
-  void SeedFresh(OpId id) {
-    const OpRule& rule = *axes_.rules_[id];
+  void SeedFresh(OpId id, const OpRule& rule) {
     const Op& op = graph_.op(id);
     const auto is_fresh = [&](const std::vector<RuleAxisId>& dimension) {
       return dimension.size() == 1 && rule.axes[dimension[0]].parts == Parts::kSplit &&
@@ -95,54 +115,51 @@ class AxisFinder {
       const size_t dimension = static_cast<size_t>(item.dimension);
       if (graph_.tensor(id).shape[dimension] != item.slope * graph_.batch()) continue;
       if (item.slope != 1 && !flattened) continue;
-      Factors::List list = ListOf(id, dimension), outer;
+      ListOf(id, dimension, list_);
       const int32_t batch = factors_.Root(batch_);
-      if (std::find(list.begin(), list.end(), batch) != list.end()) continue;
-      if (factors_.Cut(list, graph_.batch(), outer)) factors_.Unify(outer, {batch_});
+      if (std::find(list_.begin(), list_.end(), batch) != list_.end()) continue;
+      Factors::List outer;
+      if (factors_.Cut(list_, graph_.batch(), outer)) factors_.Unify(outer, {batch_});
     }
   }
 
   // A rule's axis is one list of factors in all tensors that have it.
-  void Apply(OpId id) {
-    const OpRule& rule = *axes_.rules_[id];
+  void Apply(OpId id, const OpRule& rule) {
     const Op& op = graph_.op(id);
-    std::vector<std::vector<Factors::List>> found(rule.axes.size());
-    std::vector<bool> broken(rule.axes.size(), false);
-    const auto collect = [&](const std::vector<TensorId>& tensors,
-                             const std::vector<TensorAxes>& all) {
-      for (size_t i = 0; i < tensors.size(); ++i) {
-        for (size_t d = 0; d < all[i].size(); ++d) {
-          Factors::List list = ListOf(tensors[i], d);
-          bool aligned = true;
-          for (const RuleAxisId axis : all[i][d]) {
-            Factors::List outer;
-            aligned = aligned && factors_.Cut(list, rule.axes[axis].size, outer);
-            if (aligned) {
-              found[axis.index()].push_back(std::move(outer));
-            } else {
-              broken[axis.index()] = true;
-            }
-          }
-        }
+    found_.resize(std::max(found_.size(), rule.axes.size()));
+    for (size_t axis = 0; axis < rule.axes.size(); ++axis) found_[axis].Clear();
+    Collect(op.inputs, rule, rule.inputs);
+    Collect(op.outputs, rule, rule.outputs);
+    for (size_t axis = 0; axis < rule.axes.size(); ++axis) {
+      Found& found = found_[axis];
+      for (size_t i = 1; i < found.lists; ++i) {
+        if (!factors_.Unify(found.list(0), found.list(i))) found.broken = true;
       }
-    };
-    collect(op.inputs, rule.inputs);
-    collect(op.outputs, rule.outputs);
-    for (size_t axis = 0; axis < found.size(); ++axis) {
-      for (size_t i = 1; i < found[axis].size(); ++i) {
-        if (!factors_.Unify(Expanded(found[axis][0]), Expanded(found[axis][i]))) {
-          broken[axis] = true;
-        }
+      if (!found.broken && found.lists > 0) {
+        parts_.items.insert(parts_.items.end(), found.list(0).begin(), found.list(0).end());
       }
-      parts_[id].push_back(broken[axis] || found[axis].empty() ? Factors::List() : found[axis][0]);
+      parts_.offsets.push_back(static_cast<int32_t>(parts_.items.size()));
     }
   }
 
-  // Of factors that may have been refined since.
-  Factors::List Expanded(const Factors::List& list) {
-    Factors::List expanded;
-    for (const int32_t factor : list) factors_.Expand(factor, expanded);
-    return expanded;
+  // What stands for each axis of the rule in these tensors.
+  void Collect(const std::vector<TensorId>& tensors, const OpRule& rule,
+               const std::vector<TensorAxes>& all) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      for (size_t d = 0; d < all[i].size(); ++d) {
+        ListOf(tensors[i], d, list_);
+        bool aligned = true;
+        for (const RuleAxisId axis : all[i][d]) {
+          Found& found = found_[axis.index()];
+          aligned = aligned && factors_.Cut(list_, rule.axes[axis].size, found.Next());
+          if (aligned) {
+            ++found.lists;
+          } else {
+            found.broken = true;
+          }
+        }
+      }
+    }
   }
 
   void NameAxes() {
@@ -160,12 +177,12 @@ class AxisFinder {
     for (const TensorId id : graph_.tensors()) {
       of_tensor.clear();
       for (size_t d = 0; d < graph_.tensor(id).shape.size(); ++d) {
-        const Factors::List list = ListOf(id, d);
-        for (size_t i = 0; i < list.size(); ++i) {
-          AxisId& axis = id_of(list[i]);
+        ListOf(id, d, list_);
+        for (size_t i = 0; i < list_.size(); ++i) {
+          AxisId& axis = id_of(list_[i]);
           if (!axis.valid()) {
             axis =
-                axes_.axes_.push_back({NameOf(id, d, i, list.size()), factors_.Size(list[i]), 0});
+                axes_.axes_.push_back({NameOf(id, d, i, list_.size()), factors_.Size(list_[i]), 0});
           }
           of_tensor.push_back(axis);
           axes_.factors_.items.push_back(axis);
@@ -176,12 +193,12 @@ class AxisFinder {
       of_tensor.erase(std::unique(of_tensor.begin(), of_tensor.end()), of_tensor.end());
       for (const AxisId axis : of_tensor) ++axes_.axes_[axis].tensors;
     }
-    axes_.rule_factors_.resize(graph_.op_count());
-    for (const OpId op : graph_.ops()) {
-      for (const Factors::List& list : parts_[op]) {
-        std::vector<AxisId>& axes = axes_.rule_factors_[op].emplace_back();
-        for (const int32_t root : Expanded(list)) axes.push_back(id_of(root));
-      }
+    // Factors of rules may have been refined since.
+    for (size_t row = 0; row + 1 < parts_.offsets.size(); ++row) {
+      list_.clear();
+      for (const int32_t factor : parts_[PartId(row)]) factors_.Expand(factor, list_);
+      for (const int32_t root : list_) axes_.rule_factors_.items.push_back(id_of(root));
+      axes_.rule_factors_.offsets.push_back(static_cast<int32_t>(axes_.rule_factors_.items.size()));
     }
   }
 
@@ -195,8 +212,10 @@ class AxisFinder {
   Factors factors_;
   std::vector<int32_t> dimension_;  // the factor of each dimension; -1: of size 1
   int32_t batch_ = -1;
-  IdVector<OpId, std::vector<Factors::List>>
-      parts_;  // of each axis of the op's rule; none: not aligned
+  Csr<PartId, int32_t> parts_;  // of each axis of the ops' rules; empty: not aligned
+  RuleMemo memo_;
+  std::vector<Found> found_;  // by axis of one op's rule
+  Factors::List list_;        // what one function works on, kept for its memory
 };
 
 NamedAxes::NamedAxes(const Graph& graph) : graph_(graph) { AxisFinder(*this).Find(); }
@@ -241,10 +260,12 @@ bool NamedAxes::Holds(TensorId tensor, AxisId axis) const {
 }
 
 RuleAxisId NamedAxes::SplitBy(OpId op, AxisId axis) const {
-  for (size_t i = 0; i < rule_factors_[op].size(); ++i) {
+  const OpRule* const found = rule(op);
+  if (found == nullptr) return RuleAxisId();
+  for (size_t i = 0; i < found->axes.size(); ++i) {
     const RuleAxisId id(i);
-    if (rules_[op]->axes[id].parts == Parts::kWhole) continue;
-    const std::vector<AxisId>& factors = rule_factors_[op][i];
+    if (found->axes[id].parts == Parts::kWhole) continue;
+    const std::span<const AxisId> factors = FactorsOf(op, id);
     if (std::find(factors.begin(), factors.end(), axis) != factors.end()) return id;
   }
   return RuleAxisId();
@@ -259,7 +280,7 @@ bool NamedAxes::Touches(OpId op, AxisId axis) const {
 
 PartVerdict NamedAxes::verdict(OpId op, AxisId axis, size_t output) const {
   const RuleAxisId split = SplitBy(op, axis);
-  return split.valid() ? VerdictOf(*rules_[op], split, output) : PartVerdict::kWhole;
+  return split.valid() ? VerdictOf(*rule(op), split, output) : PartVerdict::kWhole;
 }
 
 }  // namespace placewright

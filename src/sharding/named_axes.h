@@ -54,13 +54,16 @@ class NamedAxes {
   bool Holds(TensorId tensor, AxisId axis) const;
 
   // Of an op without a rule: nullptr.
-  const OpRule* rule(OpId op) const { return rules_[op] ? &*rules_[op] : nullptr; }
+  const OpRule* rule(OpId op) const {
+    const std::optional<OpRule>& rule = rules_[static_cast<size_t>(rule_of_[op])];
+    return rule ? &*rule : nullptr;
+  }
   // The axis of the op's rule that a split of `axis` splits: the first that has it as a factor and can be
   // split. None: the op is whole on it, or does not have it.
   RuleAxisId SplitBy(OpId op, AxisId axis) const;
   // The factors of an axis of the op's rule, the outermost first.
   std::span<const AxisId> FactorsOf(OpId op, RuleAxisId axis) const {
-    return rule_factors_[op][axis.index()];
+    return rule_factors_[Id<struct RowTag>(first_row_[op] + axis.value())];
   }
   // Whether any input or output of the op has the axis.
   bool Touches(OpId op, AxisId axis) const;
@@ -72,9 +75,11 @@ class NamedAxes {
   const Graph& graph_;
   IdVector<AxisId, NamedAxis> axes_;
   AxisId batch_;
-  IdVector<OpId, std::optional<OpRule>> rules_;
-  IdVector<OpId, std::vector<std::vector<AxisId>>> rule_factors_;  // of each axis of the rule
-  IdVector<TensorId, int32_t> first_dimension_;                    // row in `factors_`
+  std::vector<std::optional<OpRule>> rules_;  // that differ
+  IdVector<OpId, int32_t> rule_of_;           // in `rules_`
+  IdVector<OpId, int32_t> first_row_;         // in `rule_factors_`: one for each axis of the rule
+  Csr<Id<struct RowTag>, AxisId> rule_factors_;
+  IdVector<TensorId, int32_t> first_dimension_;   // row in `factors_`
   Csr<Id<struct DimensionTag>, AxisId> factors_;  // rows: dimensions of all tensors
 };
 
