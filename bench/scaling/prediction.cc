@@ -1,6 +1,5 @@
 #include "bench/scaling/prediction.h"
 
-#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -12,18 +11,6 @@
 
 namespace placewright::bench {
 namespace {
-
-constexpr double kVariation = 0.08, kWhiskers = 5.396;
-
-double NormalQuantile(double probability) {
-  double low = -10, high = 10;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    const double below = std::erfc(-middle / std::sqrt(2.0)) / 2;
-    (below < probability ? low : high) = middle;
-  }
-  return (low + high) / 2;
-}
 
 Result<Graph> RecordAt(const ScalingRow& row, int64_t batch) {
   const bool texts = row.model.starts_with("bert");
@@ -85,18 +72,12 @@ Result<double> PerSecond(const ScalingRow& row, const Throughput& published) {
 
 }  // namespace
 
-double SlowestOf(int32_t gpus) {
-  if (gpus <= 1) return 1;
-  return 1 + kVariation / kWhiskers * NormalQuantile((gpus - 0.375) / (gpus + 0.25));
-}
-
 Result<ScalingPrediction> Predict(const ScalingRow& row) {
   ScalingPrediction prediction;
   PW_ASSIGN(prediction.few, PerSecond(row, row.few));
   PW_ASSIGN(prediction.many, PerSecond(row, row.many));
   const double gpus = static_cast<double>(row.many.gpus) / row.few.gpus;
-  prediction.simulated = prediction.many / prediction.few / gpus;
-  prediction.efficiency = prediction.simulated * SlowestOf(row.few.gpus) / SlowestOf(row.many.gpus);
+  prediction.efficiency = prediction.many / prediction.few / gpus;
   return prediction;
 }
 

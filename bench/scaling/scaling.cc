@@ -13,8 +13,8 @@ namespace {
 
 int Run(std::string_view model) {
   fmt::print(
-      "| model | batch | precision | machines | GPUs | published | predicted | difference | "
-      "simulated | | source |\n|---|---:|---|---|---:|---:|---:|---:|---:|---|---|\n");
+      "| model | batch | precision | machines | GPUs | published | predicted | difference | | "
+      "source |\n|---|---:|---|---|---:|---:|---:|---:|---|---|\n");
   int outside = 0, rows = 0;
   for (const ScalingRow& row : ScalingRows()) {
     if (!model.empty() && row.model != model) continue;
@@ -28,11 +28,10 @@ int Run(std::string_view model) {
     ++rows;
     outside += std::abs(points) > 10 ? 1 : 0;
     const bool amp = row.amp != CapturePrecision::kAsIs;
-    fmt::print(
-        "| {} | {} | {} | {} | {} to {} | {:.1f} % | {:.1f} % | {:+.1f} | {:.1f} % | {} | {} |\n",
-        row.model, row.batch, amp ? "f16" : ToString(row.precision), row.many.cluster, row.few.gpus,
-        row.many.gpus, 100 * row.Published(), 100 * predicted.value().efficiency, points,
-        100 * predicted.value().simulated, row.beyond, row.source);
+    fmt::print("| {} | {} | {} | {} | {} to {} | {:.1f} % | {:.1f} % | {:+.1f} | {} | {} |\n",
+               row.model, row.batch, amp ? "f16" : ToString(row.precision), row.many.cluster,
+               row.few.gpus, row.many.gpus, 100 * row.Published(),
+               100 * predicted.value().efficiency, points, row.beyond, row.source);
     std::fflush(stdout);
   }
   fmt::print("\n{} of {} rows differ by more than 10 points.\n", outside, rows);

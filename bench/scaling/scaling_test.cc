@@ -39,15 +39,5 @@ TEST(WeakScaling, RowsAreOfSeveralMachinesToo) {
   EXPECT_GE(within, 8);
 }
 
-// Largest of so many standard normal numbers, expected: 0.564, 1.424, 1.766 (tables of order
-// statistics); Blom's are within 0.03.
-TEST(WeakScaling, TheSlowestOfSeveral) {
-  const double deviation = 0.08 / 5.396;
-  EXPECT_EQ(SlowestOf(1), 1);
-  EXPECT_NEAR(SlowestOf(2), 1 + deviation * 0.564, 0.03 * deviation);
-  EXPECT_NEAR(SlowestOf(8), 1 + deviation * 1.424, 0.03 * deviation);
-  EXPECT_NEAR(SlowestOf(16), 1 + deviation * 1.766, 0.03 * deviation);
-}
-
 }  // namespace
 }  // namespace placewright::bench

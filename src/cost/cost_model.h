@@ -53,6 +53,8 @@ struct CostOptions {
   const IdVector<OpId, DeviceId>* devices = nullptr;
   // And by which names and types overrides know the ops: those of the ops that they are instances of.
   const IdVector<OpId, const Op*>* originals = nullptr;  // nullptr: of none
+  // By what each op's modelled time is multiplied; nullptr: 1. Must outlive the call.
+  const IdVector<OpId, double>* slower = nullptr;
 };
 
 // Op types of the graph that are costed by their bytes alone: sorted, distinct; none where the file

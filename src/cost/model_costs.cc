@@ -30,6 +30,15 @@ bool SupportsOp(const Graph& graph, const Op& op, const DeviceKind& kind,
   return profile != "tf1" || !IsParameterLookup(graph, op);
 }
 
+// (product rounded up; whole nanoseconds, exact below 2^53)
+Nanos Scaled(Nanos time, double scale) {
+  if (time == CostTable::kUnsupported) return time;
+  const double scaled = static_cast<double>(time.count) * scale;
+  if (!(scaled < static_cast<double>(kMaxQuantity))) return Nanos(kMaxQuantity);
+  const int64_t whole = static_cast<int64_t>(scaled);
+  return Nanos(whole + (static_cast<double>(whole) < scaled ? 1 : 0));
+}
+
 void SetModelledTimes(const Graph& graph, const Cluster& cluster, const CostOptions& options,
                       OpId id, const Work& work, CostTable& table) {
   const Op& op = graph.op(id);
@@ -37,7 +46,8 @@ void SetModelledTimes(const Graph& graph, const Cluster& cluster, const CostOpti
   const auto time_on = [&](const DeviceKind& kind) {
     if (op.is_view) return Nanos(0);
     if (!SupportsOp(graph, op, kind, options.profile)) return CostTable::kUnsupported;
-    return RooflineTime(work, dtype, kind, options.precision);
+    const Nanos time = RooflineTime(work, dtype, kind, options.precision);
+    return options.slower == nullptr ? time : Scaled(time, (*options.slower)[id]);
   };
   if (options.devices != nullptr) {
     const DeviceId device = (*options.devices)[id];
@@ -55,15 +65,6 @@ void SetModelledTimes(const Graph& graph, const Cluster& cluster, const CostOpti
 
 bool GlobOrAny(const std::string& pattern, std::string_view text) {
   return pattern.empty() || GlobMatch(pattern, text);
-}
-
-// (product rounded up; whole nanoseconds, exact below 2^53)
-Nanos Scaled(Nanos time, double scale) {
-  if (time == CostTable::kUnsupported) return time;
-  const double scaled = static_cast<double>(time.count) * scale;
-  if (!(scaled < static_cast<double>(kMaxQuantity))) return Nanos(kMaxQuantity);
-  const int64_t whole = static_cast<int64_t>(scaled);
-  return Nanos(whole + (static_cast<double>(whole) < scaled ? 1 : 0));
 }
 
 Error MatchesNothing(const CostOverride& line, const Graph& graph, const Cluster& cluster,
