@@ -59,8 +59,8 @@ constexpr std::array kNvlinks = {
               {6, BytesPerSecond(23'950'000'000),
                "NVLink 2: 23.95 of 25 GB/s a lane (Dell HPC, p2pBandwidthLatencyTest on C4130)"}},
     NvlinkRow{"A100",
-              {12, BytesPerSecond(25 * kGB),
-               "NVLink 3: 25 GB/s a lane (NVIDIA A100 data sheet, nominal)"}},
+              {12, BytesPerSecond(19'200'000'000),
+               "NVLink 3: 230 of 300 GB/s over 12 lanes (nccl-tests issue 149)"}},
     NvlinkRow{
         "H100-NVL",
         {12, BytesPerSecond(25 * kGB),

@@ -103,9 +103,9 @@ TEST(Presets, FastLinks) {
   EXPECT_EQ(cloud.route(DeviceId(0), DeviceId(3)).bandwidth, BytesPerSecond(47'900'000'000));
   EXPECT_EQ(cloud.route(DeviceId(0), DeviceId(1)).bandwidth, BytesPerSecond(23'950'000'000));
   EXPECT_EQ(cloud.route(DeviceId(0), DeviceId(5)).bandwidth, BytesPerSecond(12'000'000'000));
-  // 12 lanes of 25 GB/s to the switch and 12 from it; 1 + 1 us.
+  // 12 lanes of 19.2 GB/s to the switch and 12 from it; 1 + 1 us.
   const Cluster dgx = Make("dgx-a100");
-  EXPECT_EQ(dgx.route(DeviceId(0), DeviceId(7)).bandwidth, BytesPerSecond(300'000'000'000));
+  EXPECT_EQ(dgx.route(DeviceId(0), DeviceId(7)).bandwidth, BytesPerSecond(230'400'000'000));
   EXPECT_EQ(dgx.route(DeviceId(0), DeviceId(7)).latency, Nanos(2'000));
 }
 

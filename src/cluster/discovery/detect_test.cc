@@ -194,7 +194,7 @@ TEST(Detect, TwelveLanesToEveryPeerAreASwitch) {
   EXPECT_THAT(notes, ElementsAre(HasSubstr("NICs")));
   EXPECT_THAT(RouteOf(cluster, "host0/gpu0", "host0/gpu3"),
               ElementsAre("host0/gpu0>host0/nvswitch", "host0/nvswitch>host0/gpu3"));
-  EXPECT_EQ(cluster.route(DeviceId(0), DeviceId(3)).bandwidth.count, 300'000'000'000);  // 12 * 25
+  EXPECT_EQ(cluster.route(DeviceId(0), DeviceId(3)).bandwidth.count, 230'400'000'000);  // 12 * 19.2
 }
 
 // Two lanes to each of three peers are the six of a V100: direct links.
