@@ -160,8 +160,8 @@ void Engine::PrepareGeneral() {
   collective_times_.assign(p_.collective_time.size(), {-1, -1, -1});
   has_sequence_.assign(p_.devices, 0);
   run_.next_turn.assign(p_.devices, 0);
-  turn_.assign(p_.ops, 0);
   if (!sequences) return;
+  turn_.assign(p_.ops, 0);
   for (DeviceId device : p_.device_ids()) {
     const std::optional<std::vector<OpId>>& sequence = (*options_.sequences)[device];
     has_sequence_[device] = sequence.has_value();

@@ -27,8 +27,14 @@
 namespace placewright {
 
 // How a device chooses among its ready ops: by ready time, by path, or by a key that each op gets
-// when it is ready, which costs more and is for graphs with collectives and for given sequences.
-enum class Service : uint8_t { kFifo, kPath, kGeneral };
+// when it is ready, which costs more and is for given sequences. The last two know collectives.
+enum class Service : uint8_t { kFifo, kPath, kFifoTogether, kGeneral };
+constexpr bool IsFifo(Service service) {
+  return service == Service::kFifo || service == Service::kFifoTogether;
+}
+constexpr bool HasCollectives(Service service) {
+  return service == Service::kFifoTogether || service == Service::kGeneral;
+}
 
 struct EngineOptions {
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
@@ -195,12 +201,12 @@ class Engine {
   void TryStartCollective(CollectiveId id);
   template <bool kRecord, bool kBound>
   void BeginCollective(CollectiveId id);
-  template <bool kRecord, bool kBound>
+  template <Service kService, bool kRecord, bool kBound>
   void CompleteCollective(CollectiveId id);
   template <Service kService>
   bool MayStartSomething() const {
     return !touched_devices_.empty() || !touched_links_.empty() ||
-           (kService == Service::kGeneral && !free_collectives_.empty());
+           (HasCollectives(kService) && !free_collectives_.empty());
   }
   PathItem KeyOf(ExecOpId op, DeviceId device) const;
   template <bool kRecord, bool kBound>
@@ -226,7 +232,7 @@ class Engine {
   IdVector<DeviceId, int64_t> workspace_;
   IdVector<DeviceId, int32_t> op_count_;
   IdVector<ExecOpId, int64_t> path_;
-  bool general_ = false;              // Service::kGeneral
+  bool general_ = false;              // collectives, or given sequences
   IdVector<ExecOpId, int32_t> turn_;  // position in its device's sequence
   IdVector<DeviceId, char> has_sequence_;
 

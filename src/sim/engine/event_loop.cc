@@ -31,6 +31,10 @@ inline void Prefetch([[maybe_unused]] const void* address) {
 }  // namespace
 
 EngineOutcome Engine::ChooseLoop(const Placement* fresh) {
+  const bool sequences = options_.sequences != nullptr && !options_.sequences->empty();
+  if (general_ && !sequences && options_.policy == SchedulingPolicy::kFifo) {
+    return ChooseBound<Service::kFifoTogether>(fresh);
+  }
   if (general_) return ChooseBound<Service::kGeneral>(fresh);
   if (options_.policy == SchedulingPolicy::kCriticalPath) return ChooseBound<Service::kPath>(fresh);
   return ChooseBound<Service::kFifo>(fresh);
@@ -55,11 +59,11 @@ template <Service kService, bool kRecord>
 inline void Engine::MakeReady(ExecOpId op) {
   const DeviceId device = run_.ops[op].device;
   if constexpr (kRecord) op_ready_[op] = run_.now;
-  if constexpr (kService == Service::kGeneral) {
+  if constexpr (HasCollectives(kService)) {
     const CollectiveId collective = p_.CollectiveOf(op);
     if (collective.valid()) return MakeMemberReady<kRecord>(collective);
   }
-  if constexpr (kService != Service::kFifo) {
+  if constexpr (!IsFifo(kService)) {
     const bool by_path = kService == Service::kPath;
     run_.path_queue[device].push_back(by_path ? PathItem{path_[op], op} : KeyOf(op, device));
     std::push_heap(run_.path_queue[device].begin(), run_.path_queue[device].end(),
@@ -384,7 +388,7 @@ void Engine::BeginCollective(CollectiveId id) {
   run_.events.Push(end, SlotOf(id));
 }
 
-template <bool kRecord, bool kBound>
+template <Service kService, bool kRecord, bool kBound>
 void Engine::CompleteCollective(CollectiveId id) {
   run_.missing[id] = RunCore::kOver;
   for (LinkId link : p_.collective_links[id]) {
@@ -392,7 +396,7 @@ void Engine::CompleteCollective(CollectiveId id) {
     touched_links_.Add(link);
   }
   for (ExecOpId op : p_.collective_members[id]) {
-    CompleteOp<Service::kGeneral, kRecord, kBound>(op, run_.ops[op].device, false);
+    CompleteOp<kService, kRecord, kBound>(op, run_.ops[op].device, false);
   }
 }
 
@@ -401,7 +405,7 @@ template <Service kService, bool kRecord, bool kBound>
 inline void Engine::TryStartNext(LinkId link) {
   if (run_.link_busy[link] || run_.link_queue[link].empty()) return;
   const TransferId id = run_.link_queue[link].front().transfer;
-  if constexpr (kService == Service::kGeneral) {
+  if constexpr (HasCollectives(kService)) {
     if (!id.valid()) return TryStartCollective<kRecord, kBound>(CollectiveOf(id));
   }
   TryStartTransfer<kRecord, kBound>(id);
@@ -456,7 +460,7 @@ inline int64_t Engine::BeginOp(ExecOpId op, DeviceId device) {
 // Serves the next ready op of an idle device. Returns its end, kNever if there is none.
 template <Service kService, bool kRecord, bool kBound>
 inline int64_t Engine::BeginNext(DeviceId device) {
-  if constexpr (kService != Service::kFifo) {
+  if constexpr (!IsFifo(kService)) {
     auto& queue = run_.path_queue[device];
     if (queue.empty()) return EventQueue::kNever;
     if constexpr (kService == Service::kGeneral) {  // rule 16: not before its turn
@@ -489,7 +493,7 @@ inline void Engine::StartAll() {
     if (kBound && abandoned_) return;
     TryStartNext<kService, kRecord, kBound>(link);
   });
-  if constexpr (kService == Service::kGeneral) {
+  if constexpr (HasCollectives(kService)) {
     for (CollectiveId id : free_collectives_) BeginCollective<kRecord, kBound>(id);
     free_collectives_.clear();
   }
@@ -530,8 +534,9 @@ inline int64_t Engine::ServeReaders(const Transfer& transfer, HoldingId copy, bo
   const DeviceId to = transfer.to();
   const ExecOpId reader = transfer.reader;
   const bool one_reader = run_.holdings[copy].left == 1;
-  // Nothing else can be ready there; in the general case it may still not be the reader's turn.
-  if (kService != Service::kGeneral && idle && one_reader && !transfer.overwriter.valid()) {
+  // Nothing else can be ready there; in the general case it may still not be the reader's turn, and a member
+  // of a collective takes no turn at all.
+  if (!HasCollectives(kService) && idle && one_reader && !transfer.overwriter.valid()) {
     if (--run_.ops[reader].need > 0) return EventQueue::kNever;
     if constexpr (kRecord) op_ready_[reader] = run_.now;
     return BeginOp<kRecord, kBound>(reader, to);
@@ -594,9 +599,9 @@ void Engine::CompleteAll(int64_t now) {
       CompleteOp<kService, kRecord, kBound>(op, device, false);
       continue;
     }
-    if constexpr (kService == Service::kGeneral) {
+    if constexpr (HasCollectives(kService)) {
       if (IsCollective(slot)) {
-        CompleteCollective<kRecord, kBound>(CollectiveAt(slot));
+        CompleteCollective<kService, kRecord, kBound>(CollectiveAt(slot));
         continue;
       }
     }
@@ -621,7 +626,7 @@ EngineOutcome Engine::Loop(const Placement* fresh) {
     // Between two instants only: a state in the middle of one would have starts outstanding.
     if (run_.ended >= save_at_ && next > run_.now) SaveState();
     run_.now = next;
-    const bool collective = kService == Service::kGeneral && IsCollective(run_.events.slot());
+    const bool collective = HasCollectives(kService) && IsCollective(run_.events.slot());
     if (run_.events.second() == next || collective) {
       CompleteAll<kService, kRecord, kBound>(next);
       StartAll<kService, kRecord, kBound>();
