@@ -73,6 +73,16 @@ TEST_F(Distributed, PlanSimulateAndCompareAgree) {
   EXPECT_EQ(rows, 2);
 }
 
+// A step without batch norms stays that of one device, whatever its batch norms were to be.
+TEST_F(Distributed, LocalBatchNormsAreThoseThatThereAre) {
+  const Outcome planned =
+      RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--algo", "data-parallel", "--batch-norm",
+               "local", "-o", "local.plan.json"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  EXPECT_EQ(planned.json()["batch_norm"], "synchronised");
+  EXPECT_EQ(Run({"check", "local.plan.json", "--run"}).status, 0);
+}
+
 TEST_F(Distributed, PlansNameAllTheirFiles) {
   ASSERT_EQ(Run({"plan", "mlp.json.gz", "-c", "two.yaml", "--layouts", "even.json", "-o",
                  "even.plan.json"})

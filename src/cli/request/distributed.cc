@@ -73,14 +73,15 @@ Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& inp
             LayoutProblem::Make(inputs.graph.graph, inputs.cluster.cluster, std::move(cost_options),
                                 inputs.policy));
 
-  problem->local_batch_norm = local;
+  problem->local_batch_norm = local && problem->HasBatchNorms();
   return problem;
 }
 
 Result<DistributionSpec> ReadGivenLayouts(const SpaceOptions& options,
                                           const LayoutProblem& problem) {
   PW_ASSIGN(DistributionSpec spec, ReadDistributionSpec(options.layouts));
-  spec.local_batch_norm = spec.local_batch_norm || problem.local_batch_norm;
+  spec.local_batch_norm =
+      (spec.local_batch_norm && problem.HasBatchNorms()) || problem.local_batch_norm;
   return spec;
 }
 

@@ -31,6 +31,13 @@ Result<std::unique_ptr<LayoutProblem>> LayoutProblem::Make(const Graph& step,
       step, std::move(counted), cluster, std::move(costs), std::move(cost_options), policy));
 }
 
+bool LayoutProblem::HasBatchNorms() const {
+  for (const OpId op : graph.ops()) {
+    if (axes.rule(op) != nullptr && axes.rule(op)->form == PartForm::kBatchNorm) return true;
+  }
+  return false;
+}
+
 Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec) {
   PW_ASSIGN(const Layouts layouts, ResolveLayouts(problem.graph, problem.axes, problem.cluster,
                                                   problem.costs, spec.layouts));

@@ -28,6 +28,8 @@ struct LayoutProblem {
   LayoutProblem(const LayoutProblem&) = delete;
   LayoutProblem& operator=(const LayoutProblem&) = delete;
 
+  bool HasBatchNorms() const;  // in training: what their statistics are of makes a difference
+
  private:
   const std::unique_ptr<const Graph> counted_;  // nullptr: the step draws nothing
 
