@@ -19,7 +19,7 @@ using Values = std::map<std::string, double>;
 // As docs/measurements.md says it of the rows' configurations and sources.
 const std::vector<ScalingRow>& Rows() {
   static const Values none, squad = {{"sequence", 384}}, pretrain = {{"sequence", 128}};
-  static constexpr std::string_view kInput = "input", kOpen = "open";
+  static constexpr std::string_view kInput = "input", kNetwork = "network", kOpen = "open";
   static constexpr bool kQuick = true;
   // clang-format off
   static const std::vector<ScalingRow> rows = {
@@ -76,7 +76,7 @@ const std::vector<ScalingRow>& Rows() {
       {"vgg-16", none, 64, kAsIs, kFp32, kHorovod,
        {"horovod", 1, 1}, {"32x horovod", 128, 0.79 * 128}, "HOROVOD", {}, kQuick},
       {"vgg-16", none, 64, kAsIs, kFp32, kHorovod,
-       {"horovod", 1, 1}, {"128x horovod", 512, 0.68 * 512}, "HOROVOD"},
+       {"horovod", 1, 1}, {"128x horovod", 512, 0.68 * 512}, "HOROVOD", kNetwork},
   };
   // clang-format on
   return rows;
