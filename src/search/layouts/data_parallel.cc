@@ -151,7 +151,7 @@ class DataParallel {
                                         kind == DataParallelKind::kServers);
     DistributionSpec spec = SpecOf(candidate);
     if (kind == DataParallelKind::kHorovod) spec.fusion = kHorovodFusion;
-    PW_RETURN_IF_ERROR(Try(candidate, std::move(spec)));
+    PW_RETURN_IF_ERROR(TryWays(candidate, std::move(spec)));
     return Take();
   }
 
@@ -230,6 +230,16 @@ class DataParallel {
     }
     spec.layouts = {one};
     return spec;
+  }
+
+  // Broadcasts of parameters take links by turns, transfers as they come: which is faster depends on what
+  // else is on the links.
+  Status TryWays(const Candidate& candidate, DistributionSpec spec) {
+    DistributionSpec by_transfers = spec;
+    by_transfers.broadcasts = false;
+    PW_RETURN_IF_ERROR(Try(candidate, std::move(spec)));
+    const bool pulls = candidate.servers && candidate.devices.size() > 2;
+    return pulls ? Try(candidate, std::move(by_transfers)) : Ok();
   }
 
   Status Try(const Candidate& candidate, DistributionSpec spec) {
@@ -324,7 +334,7 @@ class DataParallel {
                              candidates.size()));
         break;
       }
-      PW_RETURN_IF_ERROR(Try(candidate, SpecOf(candidate)));
+      PW_RETURN_IF_ERROR(TryWays(candidate, SpecOf(candidate)));
     }
     return Take();
   }
