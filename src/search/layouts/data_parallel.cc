@@ -151,7 +151,8 @@ class DataParallel {
                                         kind == DataParallelKind::kServers);
     DistributionSpec spec = SpecOf(candidate);
     if (kind == DataParallelKind::kHorovod) spec.fusion = kHorovodFusion;
-    PW_RETURN_IF_ERROR(TryWays(candidate, std::move(spec)));
+    PW_RETURN_IF_ERROR(Try(candidate, std::move(spec)));
+    PW_RETURN_IF_ERROR(TryTransfers());
     return Take();
   }
 
@@ -233,13 +234,13 @@ class DataParallel {
   }
 
   // Broadcasts of parameters take links by turns, transfers as they come: which is faster depends on what
-  // else is on the links.
-  Status TryWays(const Candidate& candidate, DistributionSpec spec) {
-    DistributionSpec by_transfers = spec;
-    by_transfers.broadcasts = false;
-    PW_RETURN_IF_ERROR(Try(candidate, std::move(spec)));
-    const bool pulls = candidate.servers && candidate.devices.size() > 2;
-    return pulls ? Try(candidate, std::move(by_transfers)) : Ok();
+  // else is on the links. Of the best alone, since broadcasts seldom lose.
+  Status TryTransfers() {
+    const Candidate best = best_candidate_;
+    if (!best.servers || best.devices.size() < 3) return Ok();
+    DistributionSpec spec = *result_.layouts;
+    spec.broadcasts = false;
+    return Try(best, std::move(spec));
   }
 
   Status Try(const Candidate& candidate, DistributionSpec spec) {
@@ -248,6 +249,7 @@ class DataParallel {
     const Score score = evaluation.score();
     if (!result_.layouts || score < best_) {
       best_ = score;
+      best_candidate_ = candidate;
       result_.layouts = std::move(spec);
       result_.feasible = evaluation.feasible;
       result_.step_time = evaluation.step_time;
@@ -334,8 +336,9 @@ class DataParallel {
                              candidates.size()));
         break;
       }
-      PW_RETURN_IF_ERROR(TryWays(candidate, SpecOf(candidate)));
+      PW_RETURN_IF_ERROR(Try(candidate, SpecOf(candidate)));
     }
+    PW_RETURN_IF_ERROR(TryTransfers());
     return Take();
   }
 
@@ -350,6 +353,7 @@ class DataParallel {
   const DeviceTimes times_;
   PlannerResult result_;
   Score best_;
+  Candidate best_candidate_;
   std::string note_;  // of the best
 };
 
