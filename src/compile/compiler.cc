@@ -25,7 +25,7 @@ class Compiler {
         layouts_(layouts),
         options_(options),
         emitter_(graph, cluster),
-        fetcher_(graph, emitter_, options.collectives) {}
+        fetcher_(graph, emitter_, options.collectives, options.broadcasts) {}
 
   Result<DistributedStep> Compile() {
     for (const Layout& layout : layouts_.layouts) axis_of_.push_back(axes_.Find(layout.axis));

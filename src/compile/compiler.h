@@ -36,6 +36,9 @@ struct CompileOptions {
   bool batch_norm_local = false;
   Bytes
       fusion;  // all-reduces are joined up to this size (rewrites/fuse_all_reduces.h); 0: none are
+  // With `collectives`: what one device has and several others read at once crosses in a Broadcast; false: in
+  // transfers, each as soon as its link is free.
+  bool broadcasts = true;
 };
 
 // `axes` are the graph's. Errors: kField (a layout without shares, an axis that there is not, shares that

@@ -80,8 +80,10 @@ std::string Lines(const DistributedStep& step, const Cluster& cluster) {
       text += (i ? ", " : "") + step.graph.tensor(op.inputs[i]).name;
     }
     text += ") [";
-    for (const int64_t size : step.graph.tensor(op.outputs[0]).shape) {
-      text += (text.back() == '[' ? "" : " ") + std::to_string(size);
+    for (const TensorId output : op.outputs) {
+      for (const int64_t size : step.graph.tensor(output).shape) {
+        text += (text.back() == '[' ? "" : " ") + std::to_string(size);
+      }
     }
     text += "] on " + cluster.device(step.placement[id]).name + "\n";
   }
@@ -181,11 +183,99 @@ TEST(Compiler, PartialSumsAreAddedWhereTheyAreWanted) {
                      {"", {{DeviceId(2), 0, 0}}}};
   layouts.of_group = IdVector<GroupId, LayoutId>(step.graph->group_count(), LayoutId(0));
   layouts.of_group[step.graph->group(step.graph->FindOp("w1"))] = LayoutId(1);
-  const DistributedStep made = Compile(*step.graph, *step.axes, layouts, *step.cluster).Take();
-  const std::string lines = Lines(made, *step.cluster);
+  CompileOptions options;
+  options.broadcasts = false;
+  DistributedStep made = Compile(*step.graph, *step.axes, layouts, *step.cluster, options).Take();
+  std::string lines = Lines(made, *step.cluster);
   EXPECT_THAT(lines, HasSubstr("y@b = aten.mm.default(input:x[0:2-4], param:w) [2 2] on b\n"));
+  EXPECT_EQ(made.graph.collective_count(), 0u);
   EXPECT_THAT(lines, HasSubstr("gw.add_n@c = placewright.add_n.default(gw@a, gw@b) [3 2] on c\n"
                                "w1 = aten.add_.Tensor(param:w, gw.add_n@c) [3 2] on c\n"));
+  made = Compile(*step.graph, *step.axes, layouts, *step.cluster).Take();
+  lines = Lines(made, *step.cluster);
+  EXPECT_THAT(
+      lines, StartsWith("param:w.broadcast@c = placewright.broadcast.default(param:w) [] on c\n"
+                        "param:w.broadcast@a = placewright.broadcast.default() [3 2] on a\n"
+                        "param:w.broadcast@b = placewright.broadcast.default() [3 2] on b\n"
+                        "y@a = aten.mm.default(input:x[0:0-2], param:w.broadcast@a) [2 2] on a\n"));
+  EXPECT_EQ(made.graph.collective_count(), 1u);
+  // What is wanted on one other device crosses alone.
+  layouts.layouts[0].shares = {{DeviceId(0), 0, 2}, {DeviceId(2), 2, 4}};
+  made = Compile(*step.graph, *step.axes, layouts, *step.cluster).Take();
+  EXPECT_EQ(made.graph.collective_count(), 0u);
+}
+
+// t = w' beside w on c; y = x t and v = y w on a and b: what w holds crosses once, and t is made of it.
+TEST(Compiler, WhatIsBroadcastIsViewedWhereItIs) {
+  GraphBuilder builder("views", "aten");
+  const TensorId x = builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {4, 2}).Take();
+  const TensorId w =
+      builder.AddInput("param:w", TensorKind::kParameter, DType::kF32, {3, 2}).Take();
+  const auto add = [&](const char* name, const char* type, std::vector<TensorId> inputs,
+                       std::vector<int64_t> shape, AliasKind alias = AliasKind::kFresh) {
+    OpSpec op{.name = name, .type = type};
+    op.args = inputs.size() == 1 ? std::vector<Value>{Value(InputRef{0})}
+                                 : std::vector<Value>{Value(InputRef{0}), Value(InputRef{1})};
+    op.inputs = std::move(inputs);
+    op.outputs = {{.name = name, .shape = std::move(shape), .alias = alias}};
+    if (alias != AliasKind::kFresh) op.outputs[0].alias_of = 0;
+    return builder.AddOp(std::move(op)).Take()[0];
+  };
+  const TensorId t = add("t", "aten.t.default", {w}, {2, 3}, AliasKind::kView);
+  const TensorId y = add("y", "aten.mm.default", {x, t}, {4, 3});
+  builder.SetOutputs({add("v", "aten.mm.default", {y, w}, {4, 2})});
+  const Graph graph = std::move(builder).Build().Take();
+  const NamedAxes axes(graph);
+  const Step other;
+  Layouts layouts;
+  layouts.layouts = {{kSamples, {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 4}}},
+                     {"", {{DeviceId(2), 0, 0}}}};
+  layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
+  layouts.of_group[graph.group(graph.FindOp("t"))] = LayoutId(1);
+  const DistributedStep made = Compile(graph, axes, layouts, *other.cluster).Take();
+  EXPECT_EQ(Lines(made, *other.cluster),
+            "t = aten.t.default(param:w) [2 3] on c\n"
+            "param:w.broadcast@c = placewright.broadcast.default(param:w) [] on c\n"
+            "param:w.broadcast@a = placewright.broadcast.default() [3 2] on a\n"
+            "param:w.broadcast@b = placewright.broadcast.default() [3 2] on b\n"
+            "t@a = aten.t.default(param:w.broadcast@a) [2 3] on a\n"
+            "t@b = aten.t.default(param:w.broadcast@b) [2 3] on b\n"
+            "y@a = aten.mm.default(input:x[0:0-2], t@a) [2 3] on a\n"
+            "y@b = aten.mm.default(input:x[0:2-4], t@b) [2 3] on b\n"
+            "v@a = aten.mm.default(y@a, param:w.broadcast@a) [2 2] on a\n"
+            "v@b = aten.mm.default(y@b, param:w.broadcast@b) [2 2] on b\n");
+  EXPECT_EQ(made.origin[made.graph.FindOp("t@b")], graph.FindOp("t"));
+}
+
+// Gradients of parts of the samples, an update of parts of the columns, on the same devices.
+TEST(Compiler, ASumThatIsWantedInPartsIsScattered) {
+  const Step step;
+  Layouts layouts;
+  layouts.layouts = {{kSamples, {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 4}}},
+                     {"input:g[1]", {{DeviceId(1), 0, 1}, {DeviceId(0), 1, 2}}}};
+  layouts.of_group = IdVector<GroupId, LayoutId>(step.graph->group_count(), LayoutId(0));
+  layouts.of_group[step.graph->group(step.graph->FindOp("w1"))] = LayoutId(1);
+  CompileOptions options;
+  DistributedStep made = Compile(*step.graph, *step.axes, layouts, *step.cluster, options).Take();
+  EXPECT_THAT(
+      Lines(made, *step.cluster),
+      HasSubstr("gw.reduce_scatter@a = placewright.reduce_scatter.default(gw@a) [3 1] on a\n"
+                "gw.reduce_scatter@b = placewright.reduce_scatter.default(gw@b) [3 1] on b\n"
+                "w1@b = aten.add_.Tensor(param:w@b, gw.reduce_scatter@b) [3 1] on b\n"
+                "w1@a = aten.add_.Tensor(param:w@a, gw.reduce_scatter@a) [3 1] on a\n"));
+  // Members are in the order of the sum's pieces; which part each gets is for the reader to say.
+  const std::vector<Value>& args = made.graph.op(made.graph.FindOp("gw.reduce_scatter@a")).args;
+  const std::vector<int64_t> stated = {1, 1, 2, 1, 2};  // dimension, outer, size, from, to
+  ASSERT_EQ(args.size(), 1 + stated.size());
+  for (size_t i = 0; i < stated.size(); ++i) EXPECT_EQ(*args[i + 1].AsInt(), stated[i]) << i;
+  // On other devices, or without collectives, every device fetches the parts that it adds.
+  options.collectives = false;
+  made = Compile(*step.graph, *step.axes, layouts, *step.cluster, options).Take();
+  EXPECT_EQ(made.graph.collective_count(), 0u);
+  layouts.layouts[1].shares = {{DeviceId(1), 0, 1}, {DeviceId(2), 1, 2}};
+  made = Compile(*step.graph, *step.axes, layouts, *step.cluster).Take();
+  EXPECT_THAT(Lines(made, *step.cluster),
+              HasSubstr("w1@c = aten.add_.Tensor(param:w@c, gw.split.add_n@c) [3 1] on c\n"));
 }
 
 // The columns of w: its gradient's, too, so that nothing has to be summed.

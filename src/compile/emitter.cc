@@ -60,6 +60,41 @@ Result<TensorId> Emitter::AddLike(std::string type, std::vector<TensorId> inputs
   return outputs.front();
 }
 
+Result<OpId> Emitter::AddReader(std::string type, std::vector<TensorId> inputs,
+                                std::vector<Value> args, DeviceId device) {
+  const Tensor& model = tensor(inputs.front());
+  OpSpec spec;
+  const size_t dot = type.find('.');
+  spec.name = NameLike(model, type.substr(dot + 1, type.rfind('.') - dot - 1), device);
+  spec.type = std::move(type);
+  TakeModule(model, spec);
+  spec.inputs = std::move(inputs);
+  spec.args = std::move(args);
+  PW_RETURN_IF_ERROR(Add(std::move(spec), device, OpId()));
+  return OpId(placement_.size() - 1);
+}
+
+Result<TensorId> Emitter::AddViewOf(TensorId view, TensorId base, DeviceId device) {
+  const Tensor& model = tensor(view);
+  const Op& op = builder_.added().ops[model.producer];
+  const OpId origin = origin_[model.producer];
+  OpSpec spec;
+  spec.name = FreshName(fmt::format("{}@{}", op.name, device_name(device)));
+  spec.type = std::string(op.type);
+  TakeModule(model, spec);
+  spec.inputs = {base};
+  spec.args = op.args;
+  spec.attributes = op.attributes;
+  OutputSpec output{.name = spec.name, .dtype = model.dtype, .shape = model.shape};
+  if (model.name != op.name) output.name = fmt::format("{}:{}", spec.name, model.output_index);
+  output.alias = AliasKind::kView;
+  output.alias_of = 0;
+  output.output_index = model.output_index;
+  spec.outputs = {output};
+  PW_ASSIGN(const std::vector<TensorId> outputs, Add(std::move(spec), device, origin));
+  return outputs.front();
+}
+
 Result<TensorId> Emitter::Overwrite(TensorId written, TensorId value, DeviceId device) {
   const Tensor& model = tensor(written);
   OpSpec spec;
@@ -96,6 +131,10 @@ Result<TensorId> Emitter::AddInput(std::string name, TensorId original, const Ax
 Status Emitter::Join(const std::vector<TensorId>& made) {
   std::vector<OpId> members;
   for (const TensorId id : made) members.push_back(tensor(id).producer);
+  return Join(std::move(members));
+}
+
+Status Emitter::Join(std::vector<OpId> members) {
   const std::string name = builder_.added().ops[members.front()].name;
   return builder_.AddCollective(name, std::move(members));
 }

@@ -23,6 +23,11 @@ class Emitter {
   // The same with one output; its phase is that of what made `like`.
   Result<TensorId> AddLike(std::string type, std::vector<TensorId> inputs, std::vector<Value> args,
                            std::vector<int64_t> shape, TensorId like, DeviceId device);
+  // One without outputs, called after the first tensor that it reads.
+  Result<OpId> AddReader(std::string type, std::vector<TensorId> inputs, std::vector<Value> args,
+                         DeviceId device);
+  // The view `view` of what is equal to its base, on another device: an instance of the same op.
+  Result<TensorId> AddViewOf(TensorId view, TensorId base, DeviceId device);
   // Writes `value` over `tensor`, which lies on the device, or zeros; what `tensor` then is.
   Result<TensorId> Overwrite(TensorId tensor, TensorId value, DeviceId device);
   // All of an original input (no place), or a part of it.
@@ -30,6 +35,7 @@ class Emitter {
                             Interval interval = {});
   // The ops that made these tensors begin and end together.
   Status Join(const std::vector<TensorId>& made);
+  Status Join(std::vector<OpId> members);
 
   // Of the distributed graph.
   const Tensor& tensor(TensorId id) const { return builder_.added().tensors[id]; }

@@ -35,6 +35,13 @@ bool Fetcher::IsInput(TensorId id) const {
          storage.versions.size() == 1;
 }
 
+// An input of the step that no op writes, or a view of one: it crosses nowhere.
+bool Fetcher::IsOfInput(TensorId id) const {
+  const Storage& storage = graph_.storage(graph_.tensor(id).storage);
+  const bool made = storage.versions.front().writer.valid();
+  return !made && storage.kind == TensorKind::kInput && storage.versions.size() == 1;
+}
+
 Status Fetcher::PrepareWhole(TensorId id, int32_t version, const std::vector<DeviceId>& devices) {
   const TensorState& state = StateAt(id, version);
   const bool partial = state.kind == TensorState::Kind::kPartial;
@@ -46,6 +53,79 @@ Status Fetcher::PrepareWhole(TensorId id, int32_t version, const std::vector<Dev
   PW_ASSIGN(TensorState whole,
             partial ? EmitAllReduce(emitter_, state) : EmitAllGather(emitter_, state));
   completed_[{id, version}] = std::move(whole);
+  return Ok();
+}
+
+Status Fetcher::PreparePart(TensorId id, int32_t version, const AxisPlace& place,
+                            const std::map<DeviceId, Interval>& intervals) {
+  const TensorState& state = StateAt(id, version);
+  const bool partial = state.kind == TensorState::Kind::kPartial;
+  if (!collectives_ || !partial || intervals.size() < 2) return Ok();
+  const bool same = state.pieces.size() == intervals.size() &&
+                    std::all_of(state.pieces.begin(), state.pieces.end(), [&](const Piece& piece) {
+                      return intervals.contains(piece.device);
+                    });
+  if (!same) return Ok();
+  PW_ASSIGN(TensorState split, EmitReduceScatter(emitter_, state, place, intervals));
+  completed_[{id, version}] = std::move(split);
+  return Ok();
+}
+
+// Those of the devices that have nothing of it yet.
+std::vector<DeviceId> Fetcher::WithoutCopies(TensorId id, int32_t version,
+                                             const std::vector<DeviceId>& devices) const {
+  std::vector<DeviceId> without;
+  const TensorState& state = StateAt(id, version);
+  for (const DeviceId device : devices) {
+    const bool fetched = fetched_.contains({id, version, device, -1, 0, 0, 0, 0, 0});
+    if (!fetched && state.On(device) == nullptr) without.push_back(device);
+  }
+  return without;
+}
+
+// What a view shows all of, with the content that it had when the view was made; none: it is no such view.
+TensorId Fetcher::ViewedBy(TensorId id, int32_t version) const {
+  const Tensor& tensor = graph_.tensor(id);
+  if (!tensor.producer.valid()) return TensorId();
+  const Op& op = graph_.op(tensor.producer);
+  const bool simple = op.is_view && op.inputs.size() == 1 && op.outputs.size() == 1 &&
+                      op.input_versions.front() == version;
+  if (!simple || graph_.tensor(op.inputs.front()).bytes > tensor.bytes) return TensorId();
+  const TensorState& viewed = states_[op.inputs.front()];
+  const bool beside = viewed.kind == TensorState::Kind::kWhole && viewed.pieces.size() == 1 &&
+                      viewed.pieces.front().device == states_[id].pieces.front().device;
+  return beside ? op.inputs.front() : TensorId();
+}
+
+Status Fetcher::PrepareCopies(TensorId id, int32_t version, const std::vector<DeviceId>& devices) {
+  if (!broadcasts_ || devices.size() < 2 || IsOfInput(id)) return Ok();
+  const TensorState& own = states_[id];
+  if (own.kind != TensorState::Kind::kWhole || own.pieces.size() != 1) return Ok();
+  const TensorId base = ViewedBy(id, version);
+  if (base.valid()) {
+    PW_RETURN_IF_ERROR(PrepareCopies(base, version, devices));
+    return AddViews(id, version, base);
+  }
+  const std::vector<DeviceId> others = WithoutCopies(id, version, devices);
+  if (others.size() < 2) return Ok();
+  PW_ASSIGN(const std::vector<Piece> made, EmitBroadcast(emitter_, own.pieces.front(), others));
+  TensorState copied = StateAt(id, version);
+  copied.pieces.insert(copied.pieces.end(), made.begin(), made.end());
+  completed_[{id, version}] = std::move(copied);
+  return Ok();
+}
+
+// On all devices that have copies of what is viewed.
+Status Fetcher::AddViews(TensorId id, int32_t version, TensorId base) {
+  TensorState copied = StateAt(id, version);
+  const TensorState& of_base = StateAt(base, version);
+  for (const Piece& piece : of_base.pieces) {
+    if (copied.On(piece.device) != nullptr) continue;
+    PW_ASSIGN(const TensorId view,
+              emitter_.AddViewOf(states_[id].pieces.front().tensor, piece.tensor, piece.device));
+    copied.pieces.push_back({piece.device, {}, view});
+  }
+  completed_[{id, version}] = std::move(copied);
   return Ok();
 }
 

@@ -17,10 +17,11 @@ namespace placewright {
 class Fetcher {
  public:
   // `graph` is the original.
-  Fetcher(const Graph& graph, Emitter& emitter, bool collectives)
+  Fetcher(const Graph& graph, Emitter& emitter, bool collectives, bool broadcasts)
       : graph_(graph),
         emitter_(emitter),
         collectives_(collectives),
+        broadcasts_(collectives && broadcasts),
         states_(graph.tensor_count()) {}
 
   bool collectives() const { return collectives_; }
@@ -37,6 +38,12 @@ class Fetcher {
   // Several devices are about to fetch all of it: where they are those that have its pieces, one
   // collective serves them.
   Status PrepareWhole(TensorId id, int32_t version, const std::vector<DeviceId>& devices);
+  // The same of intervals of a sum, one for each device.
+  Status PreparePart(TensorId id, int32_t version, const AxisPlace& place,
+                     const std::map<DeviceId, Interval>& intervals);
+  // The same of what one device has: where two or more others want it, they get copies. Of a view that shows
+  // all of what it views they get that, and views of their own: what one storage holds crosses once.
+  Status PrepareCopies(TensorId id, int32_t version, const std::vector<DeviceId>& devices);
   // The tensor is read at that version as the sum of its pieces.
   bool IsPartial(TensorId id, int32_t version) const;
 
@@ -48,6 +55,11 @@ class Fetcher {
 
   const TensorState& StateAt(TensorId id, int32_t version) const;
   bool IsInput(TensorId id) const;
+  bool IsOfInput(TensorId id) const;
+  std::vector<DeviceId> WithoutCopies(TensorId id, int32_t version,
+                                      const std::vector<DeviceId>& devices) const;
+  TensorId ViewedBy(TensorId id, int32_t version) const;
+  Status AddViews(TensorId id, int32_t version, TensorId base);
   Result<TensorId> WholeInput(TensorId id, DeviceId device);
   Result<TensorId> MakeWhole(const TensorState& state, DeviceId device);
   Result<TensorId> MakePart(TensorId id, const TensorState& state, const AxisPlace& place,
@@ -55,7 +67,7 @@ class Fetcher {
 
   const Graph& graph_;
   Emitter& emitter_;
-  const bool collectives_;
+  const bool collectives_, broadcasts_;
   IdVector<TensorId, TensorState> states_;
   std::map<Key, TensorState> completed_;
   std::map<PartKey, TensorId> fetched_;

@@ -238,8 +238,7 @@ Result<OpSpec> InstanceMaker::SpecOf(size_t share, std::vector<TensorId> inputs)
 Result<std::vector<std::string>> InstanceMaker::Make(
     const IdVector<OpId, std::vector<std::string>>& after) {
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
-    if (partial_[i] || SplitsInput(i)) continue;
-    PW_RETURN_IF_ERROR(fetcher_.PrepareWhole(op_.inputs[i], op_.input_versions[i], DevicesOf()));
+    PW_RETURN_IF_ERROR(Prepare(i));
   }
   Made read;
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
@@ -259,6 +258,29 @@ Result<std::vector<std::string>> InstanceMaker::Make(
     if (IsWritten(i)) PW_RETURN_IF_ERROR(WriteBack(i, read));
   }
   return names;
+}
+
+// What all instances read, where a collective brings it to them.
+Status InstanceMaker::Prepare(size_t input) {
+  const TensorId id = op_.inputs[input];
+  const int32_t version = op_.input_versions[input];
+  if (partial_[input]) return Ok();
+  if (SplitsInput(input)) {
+    return fetcher_.PreparePart(id, version, PlaceIn(rule().inputs[input]), IntervalsOf());
+  }
+  PW_RETURN_IF_ERROR(fetcher_.PrepareWhole(id, version, DevicesOf()));
+  // A view that looks at a part brings no more than the part.
+  const bool all =
+      !op_.is_view || graph_.tensor(op_.outputs.front()).bytes >= graph_.tensor(id).bytes;
+  return all ? fetcher_.PrepareCopies(id, version, DevicesOf()) : Ok();
+}
+
+std::map<DeviceId, Interval> InstanceMaker::IntervalsOf() const {
+  std::map<DeviceId, Interval> intervals;
+  for (size_t i = 0; i < layout_.shares.size(); ++i) {
+    intervals[layout_.shares[i].device] = IntervalOf(i);
+  }
+  return intervals;
 }
 
 std::vector<DeviceId> InstanceMaker::DevicesOf() const {

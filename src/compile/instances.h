@@ -3,6 +3,7 @@
 #ifndef PLACEWRIGHT_COMPILE_INSTANCES_H_
 #define PLACEWRIGHT_COMPILE_INSTANCES_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,9 @@ class InstanceMaker {
   Result<std::vector<TensorId>> FetchInputs(size_t share);
   Result<TensorId> FetchInput(size_t input, size_t share);
   Result<OpSpec> SpecOf(size_t share, std::vector<TensorId> inputs);
+  Status Prepare(size_t input);
   std::vector<DeviceId> DevicesOf() const;
+  std::map<DeviceId, Interval> IntervalsOf() const;
   void SetPlaceDrawn(size_t share, OpSpec& spec) const;
   std::vector<OutputSpec> OutputsOf(size_t share, const std::string& name) const;
   Result<Made> MakeEach(const Made& read, const std::vector<std::string>& after,

@@ -92,7 +92,7 @@ Result<CollectiveEstimate> Communication::Estimate(const CollectiveRequest& requ
   CollectiveEstimate estimate;
   estimate.algorithm = choice.algorithm;
   if (choice.algorithm == CollectiveAlgorithm::kNone) return estimate;
-  estimate.links = set->plan.LinksOf(choice.algorithm, request.kind);
+  estimate.links = set->plan.LinksOf(choice.algorithm, request.kind, request.root);
   if (const CollectiveFits::Fit* fit = set->fits[static_cast<size_t>(request.kind)]) {
     const Bytes bytes = set->plan.EvenBytes(request);
     estimate.time = fit->TimeOf(bytes);
@@ -110,7 +110,8 @@ Bytes LargestOf(const Graph& graph, const std::vector<TensorId>& tensors, Bytes 
   return so_far;
 }
 
-Result<CollectiveRequest> RequestOf(const Graph& graph, const Collective& collective) {
+Result<CollectiveRequest> RequestOf(const Graph& graph, const Collective& collective,
+                                    const IdVector<OpId, DeviceId>& device_of) {
   const std::string_view type = graph.op(collective.members.front()).type;
   const std::optional<CollectiveKind> kind = CollectiveKindOf(type);
   if (!kind) {
@@ -120,6 +121,7 @@ Result<CollectiveRequest> RequestOf(const Graph& graph, const Collective& collec
                      "collective " + Printable(collective.name, 120));
   }
   Bytes inputs, outputs;
+  DeviceId root;
   for (const OpId member : collective.members) {
     const Op& op = graph.op(member);
     if (op.type != type) {
@@ -130,6 +132,8 @@ Result<CollectiveRequest> RequestOf(const Graph& graph, const Collective& collec
     }
     inputs = LargestOf(graph, op.inputs, inputs);
     outputs = LargestOf(graph, op.outputs, outputs);
+    // The one that has what the others get.
+    if (*kind == CollectiveKind::kBroadcast && !op.inputs.empty()) root = device_of[member];
   }
   switch (*kind) {
     case CollectiveKind::kAllGather: return CollectiveRequest{*kind, outputs, inputs};
@@ -137,7 +141,7 @@ Result<CollectiveRequest> RequestOf(const Graph& graph, const Collective& collec
     case CollectiveKind::kAllReduce:
     case CollectiveKind::kBroadcast: break;
   }
-  return CollectiveRequest{*kind, outputs, outputs};
+  return CollectiveRequest{*kind, outputs, outputs, root};
 }
 
 }  // namespace
@@ -148,7 +152,7 @@ Result<IdVector<CollectiveId, CostTable::CollectiveCost>> CollectiveCosts(
   IdVector<CollectiveId, CostTable::CollectiveCost> costs;
   for (const CollectiveId id : graph.collectives()) {
     const Collective& collective = graph.collective(id);
-    PW_ASSIGN(const CollectiveRequest request, RequestOf(graph, collective));
+    PW_ASSIGN(const CollectiveRequest request, RequestOf(graph, collective, device_of));
     std::vector<DeviceId> devices;
     for (const OpId member : collective.members) devices.push_back(device_of[member]);
     PW_ASSIGN(const CollectiveEstimate estimate, communication.Estimate(request, devices));

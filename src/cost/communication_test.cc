@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <string>
 #include <thread>
@@ -47,8 +48,44 @@ TEST(Communication, RingsByHand) {
   EXPECT_EQ(ring(kAllGather, Bytes(1000)), 3300);
   EXPECT_EQ(ring(kReduceScatter, Bytes(1900)), 6000);
   EXPECT_EQ(ring(kBroadcast, Bytes(4000)), 12300);
+  // Two rounds: 2 * (100 + 4000).
+  EXPECT_EQ(plan.NanosOf(CollectiveAlgorithm::kTree, {kBroadcast, Bytes(4000), Bytes(4000)}), 8200);
+  // Three transfers share the root's link: 100 + 3 * 4000.
+  const auto direct = [&](CollectiveKind kind) {
+    return plan.NanosOf(CollectiveAlgorithm::kDirect, {kind, Bytes(4000), Bytes(1000)});
+  };
+  EXPECT_EQ(direct(kBroadcast), 12100);
+  EXPECT_EQ(direct(kAllGather), std::numeric_limits<double>::infinity());
   // Bruck: 1 piece, then 2.
   EXPECT_EQ(plan.NanosOf(CollectiveAlgorithm::kTree, {kAllGather, Bytes(4000), Bytes(1000)}), 3200);
+}
+
+// From d0, which is near: 10 + 4000; from d2, which is not: 1000 + 4000.
+TEST(Communication, DirectTransfersDependOnTheRoot) {
+  TestDevices made(3);
+  made.Join("d0", "d1", 1'000'000'000, 10);
+  made.Join("d0", "d2", 1'000'000'000, 10);
+  made.Join("d1", "d2", 1'000'000'000, 1000);
+  const Cluster cluster = made.Build();
+  const Communication communication(cluster);
+  const std::vector<DeviceId> devices = AllDevicesOf(cluster);
+  const DeviceSetPlan& plan = *communication.PlanOf(devices).Take();
+  const auto direct = [&](int32_t root) {
+    return plan.NanosOf(CollectiveAlgorithm::kDirect,
+                        {kBroadcast, Bytes(4000), Bytes(4000), DeviceId(root)});
+  };
+  EXPECT_EQ(direct(0), 4010);
+  EXPECT_EQ(direct(2), 5000);
+  const auto links = [&](int32_t root) {
+    return plan.LinksOf(CollectiveAlgorithm::kDirect, kBroadcast, DeviceId(root));
+  };
+  EXPECT_EQ(links(0).size(), 2u);
+  EXPECT_NE(links(0), links(2));
+  const CollectiveEstimate estimate =
+      communication.Estimate({kBroadcast, Bytes(4000), Bytes(4000), DeviceId(0)}, devices).Take();
+  EXPECT_EQ(estimate.algorithm, CollectiveAlgorithm::kDirect);
+  EXPECT_EQ(estimate.time, Nanos(4010));
+  EXPECT_EQ(std::vector(estimate.links.begin(), estimate.links.end()), links(0));
 }
 
 // Two machines of two devices each. Inside a byte a nanosecond and 10 ns, across 0.1 and 1000 ns.
@@ -146,7 +183,8 @@ TEST(Communication, TimesGrowAndStayAboveTheBound) {
         EXPECT_GE(time, before) << ToString(kind) << ", " << bytes << " bytes";
         before = time;
         const double received = static_cast<double>(bytes) * (n - 1) / n;
-        const double bound = (kind == kAllReduce ? 2 : 1) * received / incoming;
+        double bound = (kind == kAllReduce ? 2 : 1) * received / incoming;
+        if (kind == kBroadcast) bound = static_cast<double>(bytes) / incoming;
         EXPECT_GE(static_cast<double>(time.count), bound) << ToString(kind);
       }
     }
@@ -260,6 +298,38 @@ GraphWithCollectives CollectivesOf(const std::vector<std::string>& types) {
   EXPECT_TRUE(builder.AddCollective("reduce", {r0, r1}).ok());
   EXPECT_TRUE(builder.AddCollective("gather", {g0, g1}).ok());
   return {std::move(builder).Build().Take(), std::move(device_of)};
+}
+
+// A reduce-scatter of 400 bytes into 100 and 300, and a broadcast of 400 from d1.
+TEST(CollectiveCosts, OfPartsAndRoots) {
+  const Cluster cluster = SwitchedDevices(2, 1'000'000'000, 50);
+  const Communication communication(cluster);
+  GraphBuilder builder("g", "aten");
+  IdVector<OpId, DeviceId> device_of;
+  const auto add = [&](const std::string& name, const std::string& type, int64_t in, int64_t out,
+                       int32_t device) {
+    OpSpec spec;
+    spec.name = name;
+    spec.type = type;
+    if (in > 0) {
+      spec.inputs = {builder.AddInput(name + ".in", TensorKind::kInput, DType::kU8, {in}).Take()};
+    }
+    if (out > 0) spec.outputs = {{.name = name, .dtype = DType::kU8, .shape = {out}}};
+    EXPECT_TRUE(builder.AddOp(std::move(spec)).ok());
+    device_of.push_back(DeviceId(device));
+    return OpId(device_of.size() - 1);
+  };
+  const OpId s0 = add("s0", "placewright.reduce_scatter.default", 400, 100, 0);
+  const OpId s1 = add("s1", "placewright.reduce_scatter.default", 400, 300, 1);
+  const OpId b1 = add("b1", "placewright.broadcast.default", 400, 0, 1);
+  const OpId b0 = add("b0", "placewright.broadcast.default", 0, 400, 0);
+  ASSERT_TRUE(builder.AddCollective("scatter", {s0, s1}).ok());
+  ASSERT_TRUE(builder.AddCollective("broadcast", {b1, b0}).ok());
+  const Graph graph = std::move(builder).Build().Take();
+  const auto costs = CollectiveCosts(graph, device_of, communication).Take();
+  EXPECT_EQ(costs[CollectiveId(0)].time, Nanos(350));  // one step of the larger piece
+  EXPECT_EQ(costs[CollectiveId(1)].time, Nanos(450));
+  EXPECT_EQ(costs[CollectiveId(0)].links.size(), 4u);
 }
 
 TEST(CollectiveCosts, FollowFromTheMembers) {

@@ -50,6 +50,7 @@ struct DistributionSpec {
   LayoutSpecs layouts;
   Bytes fusion;                   // all-reduces are joined up to this size; 0: none are
   bool local_batch_norm = false;  // statistics of each part alone: another step than the original
+  bool broadcasts = true;         // CompileOptions::broadcasts
   friend bool operator==(const DistributionSpec&, const DistributionSpec&) = default;
 };
 

@@ -2,6 +2,7 @@
 // transfers: rings expanded into ops and transfers, as rules 1 to 6 run them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "cost/communication.h"
@@ -102,6 +103,42 @@ Nanos SimulatedAllGather(const Cluster& cluster, const std::vector<Ring>& rings,
   return expansion.Run();
 }
 
+// The first half of an all-reduce: each ends with one piece of the sum.
+Nanos SimulatedReduceScatter(const Cluster& cluster, const std::vector<Ring>& rings,
+                             int64_t piece) {
+  Expansion expansion(cluster);
+  for (const Ring& ring : rings) {
+    const size_t n = ring.order.size();
+    const std::vector<int64_t> sizes(n, ShareOfRing(rings, ring, static_cast<double>(piece)));
+    Pieces has(n, std::vector<TensorId>(n));
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t c = 0; c < n; ++c) has[i][c] = expansion.Make(ring.order[i], {}, sizes[c]);
+    }
+    GoRound(expansion, ring, has, sizes, 0, /*add=*/true);
+  }
+  return expansion.Run();
+}
+
+// The first device of the first ring hands its chunks on, along every ring.
+Nanos SimulatedBroadcast(const Cluster& cluster, const std::vector<Ring>& rings, int64_t bytes) {
+  Expansion expansion(cluster);
+  const DeviceId root = rings.front().order.front();
+  const Round round = RingRound(cluster, rings);
+  for (const Ring& ring : rings) {
+    std::vector<DeviceId> order = ring.order;
+    std::rotate(order.begin(), std::find(order.begin(), order.end(), root), order.end());
+    const int64_t chunks =
+        PipelineChunks(round, static_cast<int>(order.size()) - 1, static_cast<double>(bytes));
+    const int64_t size =
+        ShareOfRing(rings, ring, static_cast<double>(bytes) / static_cast<double>(chunks));
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      TensorId at = expansion.Make(order.front(), {}, size);
+      for (size_t i = 1; i < order.size(); ++i) at = expansion.Make(order[i], {at}, size);
+    }
+  }
+  return expansion.Run();
+}
+
 void ExpectWithinAPercent(double closed, Nanos simulated, const std::string& what) {
   const double time = static_cast<double>(simulated.count);
   EXPECT_NEAR(closed, time, 0.01 * time) << what;
@@ -125,6 +162,14 @@ void ExpectRingsAsSimulated(const Cluster& cluster, const std::vector<DeviceId>&
     const double gathered = closed(CollectiveKind::kAllGather, bytes * 8, bytes);
     ExpectWithinAPercent(gathered, SimulatedAllGather(cluster, plan.rings(), pieces),
                          "all-gather on " + what);
+    ExpectWithinAPercent(closed(CollectiveKind::kReduceScatter, bytes * 8, bytes),
+                         SimulatedReduceScatter(cluster, plan.rings(), bytes),
+                         "reduce-scatter on " + what);
+    if (alike) {
+      ExpectWithinAPercent(closed(CollectiveKind::kBroadcast, bytes, bytes),
+                           SimulatedBroadcast(cluster, plan.rings(), bytes),
+                           "broadcast on " + what);
+    }
     for (size_t i = 1; i < pieces.size(); ++i) pieces[i] /= 10;
     const Nanos uneven = SimulatedAllGather(cluster, plan.rings(), pieces);
     EXPECT_LE(static_cast<double>(uneven.count), gathered) << what;

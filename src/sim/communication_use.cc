@@ -57,8 +57,11 @@ std::vector<CommunicationUse> UseOfCommunication(const Graph& graph, const CostT
     use.algorithm = ToString(algorithm);
     Bytes largest;
     for (const OpId op : graph.collective(id).members) {
-      for (const TensorId output : graph.op(op).outputs) {
-        largest = std::max(largest, graph.tensor(output).bytes);
+      // Of all that a member has of it: before, or behind the collective.
+      for (const auto* const tensors : {&graph.op(op).inputs, &graph.op(op).outputs}) {
+        for (const TensorId tensor : *tensors) {
+          largest = std::max(largest, graph.tensor(tensor).bytes);
+        }
       }
     }
     use.bytes += largest;

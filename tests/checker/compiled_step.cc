@@ -214,6 +214,29 @@ StatedLayouts ParameterServer(const RecordedStep& step, const std::string& axis,
   return Stated(*step.graph, std::move(layouts), lengths.size());
 }
 
+StatedLayouts SplitUpdates(const RecordedStep& step, const std::string& axis,
+                           const std::vector<int64_t>& lengths) {
+  Layouts layouts = ForAll(step, axis, lengths).layouts;
+  const auto devices = static_cast<int64_t>(lengths.size());
+  for (const TensorId id : step.graph->tensors()) {
+    const Tensor& tensor = step.graph->tensor(id);
+    if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+    const OpId home = step.graph->home_op(tensor.storage);
+    AxisId own;
+    for (size_t d = 0; home.valid() && d < tensor.shape.size(); ++d) {
+      for (const AxisId factor : step.axes->factors(id, d)) {
+        if (!own.valid() && step.axes->axis(factor).size >= devices) own = factor;
+      }
+    }
+    if (!own.valid()) continue;
+    std::vector<int64_t> parts(lengths.size(), 1);
+    parts.front() += step.axes->axis(own).size - devices;
+    layouts.layouts.push_back(LayoutOf(step.axes->axis(own).name, parts));
+    layouts.of_group[step.graph->group(home)] = LayoutId(layouts.layouts.size() - 1);
+  }
+  return Stated(*step.graph, std::move(layouts), lengths.size());
+}
+
 StatedLayouts AtRandom(const RecordedStep& step, size_t devices, Random& random) {
   Layouts layouts;
   for (size_t group = 0; group < step.graph->group_count(); ++group) {

@@ -41,6 +41,10 @@ StatedLayouts ForAll(const RecordedStep& step, const std::string& axis,
 // The same, but every parameter with its update on one device, in turn.
 StatedLayouts ParameterServer(const RecordedStep& step, const std::string& axis,
                               const std::vector<int64_t>& lengths);
+// The same, but every parameter with its update in parts of an axis of its own, where it has one that is long
+// enough: sums are wanted in parts.
+StatedLayouts SplitUpdates(const RecordedStep& step, const std::string& axis,
+                           const std::vector<int64_t>& lengths);
 // Another one for every group.
 StatedLayouts AtRandom(const RecordedStep& step, size_t devices, Random& random);
 

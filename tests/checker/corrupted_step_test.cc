@@ -16,7 +16,7 @@
 namespace placewright::tests {
 namespace {
 
-constexpr int kCorruptions = 500;
+constexpr int kCorruptions = 700;
 constexpr size_t kDevices = 3;
 
 // Breaks the step in one place; false where there is none to break.
@@ -153,6 +153,76 @@ bool SwapMembers(const DistributedStep& step, StepEditor& editor, Random& random
   return true;
 }
 
+// A member of a reduce-scatter keeps another part than its own.
+bool ShiftScattered(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId op = OneOf(OpsOf(step, "placewright.reduce_scatter.default"), random);
+  if (!op.valid()) return false;
+  std::vector<Value>& args = editor.op(op).spec.args;
+  const int64_t size = *args[3].AsInt(), from = *args[4].AsInt(), to = *args[5].AsInt();
+  const int64_t by = from > 0 ? -1 : 1;
+  if (to + by > size) return false;
+  args[4] = Value(from + by);
+  args[5] = Value(to + by);
+  return true;
+}
+
+// One member less in a collective of that type; its op stays.
+bool LoseMember(const DistributedStep& step, StepEditor& editor, Random& random,
+                std::string_view type) {
+  std::vector<size_t> all;
+  for (size_t i = 0; i < editor.collectives.size(); ++i) {
+    if (step.graph.op(editor.collectives[i].front()).type == type) all.push_back(i);
+  }
+  if (all.empty()) return false;
+  std::vector<OpId>& members = editor.collectives[all[random.Below(all.size())]];
+  if (members.size() < 2) return false;
+  members.erase(members.begin() + static_cast<ptrdiff_t>(random.Below(members.size())));
+  return true;
+}
+
+bool LoseScattered(const DistributedStep& step, StepEditor& editor, Random& random) {
+  return LoseMember(step, editor, random, "placewright.reduce_scatter.default");
+}
+
+bool LoseReceiver(const DistributedStep& step, StepEditor& editor, Random& random) {
+  return LoseMember(step, editor, random, "placewright.broadcast.default");
+}
+
+// The root of a broadcast, or none.
+OpId RootOf(const DistributedStep& step, Random& random) {
+  std::vector<OpId> roots = OpsOf(step, "placewright.broadcast.default");
+  std::erase_if(roots, [&](OpId op) { return step.graph.op(op).inputs.empty(); });
+  return OneOf(roots, random);
+}
+
+// A root that does not have what it gives: it changes places with another member.
+bool MoveRoot(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId root = RootOf(step, random);
+  if (!root.valid()) return false;
+  for (const OpId member : step.graph.collective(step.graph.collective_of(root)).members) {
+    if (member == root) continue;
+    std::swap(editor.op(member).device, editor.op(root).device);
+    return true;
+  }
+  return false;
+}
+
+// What is broadcast is another parameter of the same sizes.
+bool BroadcastAnother(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId root = RootOf(step, random);
+  if (!root.valid()) return false;
+  const TensorId given = step.graph.op(root).inputs[0];
+  const Tensor& right = step.graph.tensor(given);
+  for (const DistributedStep::InputPiece& input : step.inputs) {
+    const Tensor& other = step.graph.tensor(input.piece);
+    if (input.piece == given || other.kind != right.kind || other.shape != right.shape) continue;
+    if (other.dtype != right.dtype || other.storage == right.storage) continue;
+    editor.op(root).spec.inputs[0] = input.piece;
+    return true;
+  }
+  return false;
+}
+
 bool MoveInstance(const DistributedStep& step, StepEditor& editor, Random& random) {
   const OpId op(random.Below(step.graph.op_count()));
   if (!step.origin[op].valid()) return false;
@@ -208,7 +278,15 @@ const std::vector<Corruption>& Corruptions() {
        DropUpdate,
        {"stale-parameter", "missing-sample", "missing-op", "wrong-input", "lost-sum"}},
       {"dropped collective", DropCollective, {"missing-collective"}},
-      {"swapped members", SwapMembers, {"reordered-collective"}},
+      // Two broadcasts may be of tensors of the same sizes.
+      {"swapped members", SwapMembers, {"reordered-collective", "wrong-input", "wrong-part"}},
+      {"shifted part of a sum", ShiftScattered, {"wrong-part"}},
+      {"lost member of a reduce-scatter",
+       LoseScattered,
+       {"missing-collective", "wrong-part", "lost-sum"}},
+      {"lost member of a broadcast", LoseReceiver, {"missing-collective", "reordered-collective"}},
+      {"root without the tensor", MoveRoot, {"wrong-device"}},
+      {"another tensor broadcast", BroadcastAnother, {"wrong-input", "wrong-device"}},
       {"moved instance", MoveInstance, {"wrong-device"}},
       {"another argument", ChangeArgument, {"wrong-argument", "local-divisor"}},
       {"another input", ReadAnother, {"wrong-input", "wrong-part", "lost-sum", "stale-parameter"}},
@@ -225,9 +303,10 @@ StatedLayouts SomeLayouts(const RecordedStep& step, Random& random) {
   const std::string& name = axes[random.Below(axes.size())];
   const int64_t size = step.axes->axis(step.axes->Find(name)).size;
   const std::vector<int64_t> lengths = {size - 2, 1, 1};
-  switch (random.Below(3)) {
+  switch (random.Below(4)) {
     case 0: return ForAll(step, name, lengths);
     case 1: return ParameterServer(step, name, lengths);
+    case 2: return SplitUpdates(step, name, lengths);
     default: return AtRandom(step, kDevices, random);
   }
 }

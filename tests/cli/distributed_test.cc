@@ -167,6 +167,33 @@ TEST_F(Distributed, ExportsSayTheSameStep) {
   }
 }
 
+// Parameter servers are planned with Broadcasts and without; the faster step is taken, and says which it is.
+TEST_F(Distributed, ServersBroadcastWhereThatIsFaster) {
+  const Json plan = RunJson({"plan", "mlp.json.gz", "-c", "4xP100", "--algo", "data-parallel-ps",
+                             "-o", "ps.plan.json"})
+                        .json();
+  int64_t fastest = 0;
+  for (const bool broadcasts : {true, false}) {
+    const Json layouts = {{"layouts", plan["layouts"]}, {"broadcasts", broadcasts}};
+    Write("servers.json", layouts.dump());
+    const Json simulated =
+        RunJson({"simulate", "mlp.json.gz", "-c", "4xP100", "--layouts", "servers.json"}).json();
+    int64_t count = 0;
+    for (const Json& use : simulated["communication"]) {
+      if (use["kind"] == "broadcast") count += use["count"].get<int64_t>();
+    }
+    EXPECT_EQ(count > 0, broadcasts);
+    const int64_t time = simulated["step_time_ns"];
+    if (fastest == 0 || time < fastest) fastest = time;
+    if (plan["broadcasts"] == broadcasts) {
+      EXPECT_EQ(plan["step_time_ns"], time);
+      EXPECT_EQ(plan["communication"], simulated["communication"]);
+    }
+  }
+  EXPECT_EQ(plan["step_time_ns"], fastest);
+  EXPECT_EQ(Run({"check", "ps.plan.json"}).status, 0);
+}
+
 TEST_F(Distributed, FewerSamplesThanDevices) {
   ASSERT_EQ(
       Run({"capture", "mlp", "--batch", "8", "--param", "hidden=32", "-o", "one.json.gz"}).status,

@@ -29,8 +29,9 @@ namespace {
 
 constexpr double kTolerance = 1e-9;  // of the largest magnitude
 constexpr double kFloatTolerance = 1e-5;
-constexpr double kNoiseFactor = 64;  // of what one rounding of the parameters comes to; sums round more often
-constexpr double kNoise = 1e-9;      // of a step whose parameters are of the order of 1
+constexpr double kNoiseFactor =
+    64;  // of what one rounding of the parameters comes to; sums round more often
+constexpr double kNoise = 1e-9;  // of a step whose parameters are of the order of 1
 // Three steps; two of a network of batch norms, of which every step multiplies the rounding of the one before
 // by 20 to 60 (one last bit of the parameters is 4e-10 of a momentum after three).
 constexpr int kSteps = 3, kNormSteps = 2;
@@ -194,6 +195,43 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
     return layouts;
   }
 
+  // Samples of all devices; each parameter and its update on one of them in turn, or in uneven parts of an
+  // axis of its own where it has one that is long enough.
+  Layouts ForParameters(const std::vector<Share>& shares, bool in_parts) const {
+    Layouts layouts = DataParallel(shares);
+    size_t next = 0;
+    for (const TensorId id : graph().tensors()) {
+      const Tensor& tensor = graph().tensor(id);
+      const OpId home = graph().home_op(tensor.storage);
+      if (tensor.kind != TensorKind::kParameter || tensor.producer.valid() || !home.valid()) {
+        continue;
+      }
+      Layout layout = {"", {{shares[next++ % shares.size()].device, 0, 0}}};
+      if (in_parts) layout = OwnParts(id, shares);
+      layouts.of_group[graph().group(home)] = LayoutId(layouts.layouts.size());
+      layouts.layouts.push_back(std::move(layout));
+    }
+    return layouts;
+  }
+
+  // All but one of the elements of the axis on the last device, one on each of the others.
+  Layout OwnParts(TensorId parameter, const std::vector<Share>& shares) const {
+    const auto count = static_cast<int64_t>(shares.size());
+    for (size_t d = 0; d < graph().tensor(parameter).shape.size(); ++d) {
+      for (const AxisId axis : axes_->factors(parameter, d)) {
+        const int64_t size = axes_->axis(axis).size;
+        if (size < count) continue;
+        Layout layout = {axes_->axis(axis).name, {}};
+        for (int64_t i = 0; i < count; ++i) {
+          const DeviceId device = shares[static_cast<size_t>(i)].device;
+          layout.shares.push_back({device, i, i + 1 == count ? size : i + 1});
+        }
+        return layout;
+      }
+    }
+    return {"batch", shares};
+  }
+
   void ExpectEqual(const at::Tensor& found, const at::Tensor& expected, const std::string& what) {
     ASSERT_EQ(found.sizes(), expected.sizes()) << what;
     if (!found.is_floating_point()) {
@@ -287,6 +325,27 @@ TEST_P(ExecutedLayouts, SoDoesItInBuckets) {
     RunLayouts(DataParallel({{DeviceId(0), 0, 2}, {DeviceId(1), 2, 3}, {DeviceId(2), 3, 5}}), 3,
                options, /*through_file=*/true);
   }
+}
+
+// Parameters on one device each, from which the others get them by broadcasts, or by single transfers.
+TEST_P(ExecutedLayouts, SoDoParameterServers) {
+  const std::vector<Share> shares = {
+      {DeviceId(0), 0, 2}, {DeviceId(1), 2, 3}, {DeviceId(2), 3, 4}, {DeviceId(3), 4, 5}};
+  RunLayouts(ForParameters(shares, /*in_parts=*/false), 4, {}, /*through_file=*/true);
+  CompileOptions options;
+  options.broadcasts = false;
+  RunLayouts(ForParameters(shares, /*in_parts=*/false), 4, options);
+}
+
+// Gradients are scattered to the parts that update them, parameters gathered from these. What is gathered has
+// other strides, so that products round otherwise: networks of batch norms take one step.
+TEST_P(ExecutedLayouts, SoDoUpdatesInParts) {
+  if (steps_ == kNormSteps) {
+    steps_ = 1;
+    RunWhole();
+  }
+  const std::vector<Share> shares = {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 3}, {DeviceId(2), 3, 5}};
+  RunLayouts(ForParameters(shares, /*in_parts=*/true), 3, {}, /*through_file=*/true);
 }
 
 // Every axis, by all that have it.

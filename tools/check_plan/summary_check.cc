@@ -131,7 +131,7 @@ void AddMove(Moved& moved, std::string kind, std::string algorithm, Bytes bytes,
   ++use.count;
 }
 
-// Of a collective the bytes of its largest output.
+// Of a collective the bytes of the largest tensor that a member has of it.
 Moved MovedIn(const Step& step) {
   Moved moved;
   const Graph& graph = step.graph();
@@ -139,6 +139,9 @@ Moved MovedIn(const Step& step) {
     const std::vector<OpId>& members = graph.collective(id).members;
     Bytes largest;
     for (const OpId op : members) {
+      for (const TensorId input : graph.op(op).inputs) {
+        largest = std::max(largest, graph.tensor(input).bytes);
+      }
       for (const TensorId output : graph.op(op).outputs) {
         largest = std::max(largest, graph.tensor(output).bytes);
       }

@@ -4,6 +4,7 @@
 #ifndef PLACEWRIGHT_COMPILE_REWRITES_REWRITES_H_
 #define PLACEWRIGHT_COMPILE_REWRITES_REWRITES_H_
 
+#include <map>
 #include <vector>
 
 #include "compile/emitter.h"
@@ -23,6 +24,14 @@ Result<TensorId> EmitAddN(Emitter& emitter, const std::vector<Piece>& pieces, De
 Result<TensorState> EmitAllReduce(Emitter& emitter, const TensorState& partial);
 // all_gather.cc: all intervals on every device that has one, by a collective.
 Result<TensorState> EmitAllGather(Emitter& emitter, const TensorState& split);
+// reduce_scatter.cc: an interval of the sum of all pieces on every device that has one, by a collective.
+// `intervals`: of the axis at `place`, for each of these devices; they cover it once.
+Result<TensorState> EmitReduceScatter(Emitter& emitter, const TensorState& partial,
+                                      const AxisPlace& place,
+                                      const std::map<DeviceId, Interval>& intervals);
+// broadcast.cc: what one device has on `others` as well (one or more, without the root), by a collective.
+Result<std::vector<Piece>> EmitBroadcast(Emitter& emitter, const Piece& root,
+                                         const std::vector<DeviceId>& others);
 
 }  // namespace placewright
 

@@ -26,6 +26,7 @@ std::string_view ToString(CollectiveAlgorithm algorithm) {
     case CollectiveAlgorithm::kRing: return "ring";
     case CollectiveAlgorithm::kTree: return "tree";
     case CollectiveAlgorithm::kHierarchical: return "hierarchical";
+    case CollectiveAlgorithm::kDirect: return "direct";
   }
   return "?";
 }

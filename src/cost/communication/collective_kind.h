@@ -19,11 +19,12 @@ std::string_view ToString(CollectiveKind kind);  // "all-reduce", ...
 std::optional<CollectiveKind> CollectiveKindOf(std::string_view op_type);
 
 // kNone: nothing has to move (one device, or no bytes).
-enum class CollectiveAlgorithm : uint8_t { kNone, kRing, kTree, kHierarchical };
+enum class CollectiveAlgorithm : uint8_t { kNone, kRing, kTree, kHierarchical, kDirect };
 inline constexpr std::array kCollectiveAlgorithms = {
     CollectiveAlgorithm::kNone, CollectiveAlgorithm::kRing, CollectiveAlgorithm::kTree,
-    CollectiveAlgorithm::kHierarchical};
-std::string_view ToString(CollectiveAlgorithm algorithm);  // "none", "ring", "tree", "hierarchical"
+    CollectiveAlgorithm::kHierarchical, CollectiveAlgorithm::kDirect};
+// "none", "ring", "tree", "hierarchical", "direct"
+std::string_view ToString(CollectiveAlgorithm algorithm);
 
 }  // namespace placewright
 

@@ -9,7 +9,7 @@ namespace placewright {
 namespace {
 
 constexpr std::array kWays = {CollectiveAlgorithm::kRing, CollectiveAlgorithm::kTree,
-                              CollectiveAlgorithm::kHierarchical};
+                              CollectiveAlgorithm::kHierarchical, CollectiveAlgorithm::kDirect};
 
 double CeilOf(double bytes, double parts) { return std::ceil(bytes / parts); }
 
@@ -37,6 +37,7 @@ DeviceSetPlan::DeviceSetPlan(const Cluster& cluster, std::vector<DeviceId> devic
   rings_ = ParallelRings(cluster, devices_);
   ring_ = RingRound(cluster, rings_);
   PlanTrees(cluster);
+  PlanDirect(cluster);
   const Machines machines = MachinesOf(cluster, devices_);
   if (machines.size() > 1 && machines.size() < devices_.size()) PlanMachines(cluster, machines);
   for (const CollectiveKind kind : kCollectiveKinds) {
@@ -50,12 +51,28 @@ void DeviceSetPlan::PlanTrees(const Cluster& cluster) {
   const std::vector<DeviceId>& order = rings_.front().order;
   const size_t n = order.size();
   trees_ = MakeTrees(cluster, order);
+  binomial_ = BinomialRounds(cluster, order);
   for (size_t distance = 1; distance < n; distance *= 2) {
     std::vector<RoundTransfer> transfers;
     for (size_t i = 0; i < n; ++i) transfers.push_back({order[i], order[(i + distance) % n]});
     bruck_.push_back(
         {Round(cluster, transfers), static_cast<int>(std::min(distance, n - distance))});
   }
+}
+
+void DeviceSetPlan::PlanDirect(const Cluster& cluster) {
+  for (const DeviceId root : devices_) {
+    std::vector<RoundTransfer> transfers;
+    for (const DeviceId other : devices_) {
+      if (other != root) transfers.push_back({root, other});
+    }
+    direct_.push_back(Round(cluster, transfers));
+  }
+}
+
+const Round& DeviceSetPlan::DirectFrom(DeviceId root) const {
+  const auto found = std::find(devices_.begin(), devices_.end(), root);
+  return direct_[found == devices_.end() ? 0 : static_cast<size_t>(found - devices_.begin())];
 }
 
 void DeviceSetPlan::PlanMachines(const Cluster& cluster, const Machines& machines) {
@@ -74,7 +91,7 @@ void DeviceSetPlan::PlanMachines(const Cluster& cluster, const Machines& machine
   }
   // The machines in the order of the best ring through their first devices, for every slice.
   const Ring over = BestRing(cluster, leaders, AllCapacities(cluster));
-  leader_trees_ = MakeTrees(cluster, over.order);
+  over_leaders_ = BinomialRounds(cluster, over.order);
   std::vector<RoundTransfer> steps;
   std::vector<std::vector<DeviceId>> orders(slices);
   for (size_t slice = 0; slice < slices; ++slice) {
@@ -120,7 +137,7 @@ double DeviceSetPlan::TreeNanos(const CollectiveRequest& request) const {
       return time;
     }
     case CollectiveKind::kBroadcast:
-      return PipelineNanos(trees_.down, trees_.depth, static_cast<double>(request.whole.count));
+      return NanosOfRounds(binomial_, static_cast<double>(request.whole.count));
   }
   return 0;
 }
@@ -141,7 +158,7 @@ double DeviceSetPlan::Broadcast(double bytes) const {
     if (machine.devices == 1) continue;
     inside = std::max(inside, PipelineNanos(machine.ring, machine.devices - 1, bytes));
   }
-  return PipelineNanos(leader_trees_.down, leader_trees_.depth, bytes) + inside;
+  return NanosOfRounds(over_leaders_, bytes) + inside;
 }
 
 double DeviceSetPlan::HierarchicalNanos(const CollectiveRequest& request) const {
@@ -166,6 +183,11 @@ double DeviceSetPlan::HierarchicalNanos(const CollectiveRequest& request) const 
   return hands + (machines - 1) * across_ring_.NanosFor(piece) + InsideMachines(bytes);
 }
 
+double DeviceSetPlan::DirectNanos(const CollectiveRequest& request) const {
+  if (request.kind != CollectiveKind::kBroadcast) return std::numeric_limits<double>::infinity();
+  return DirectFrom(request.root).NanosFor(static_cast<double>(request.whole.count));
+}
+
 Bytes DeviceSetPlan::EvenBytes(const CollectiveRequest& request) const {
   if (request.kind == CollectiveKind::kAllReduce || request.kind == CollectiveKind::kBroadcast) {
     return request.whole;
@@ -181,6 +203,7 @@ double DeviceSetPlan::NanosOf(CollectiveAlgorithm algorithm,
     case CollectiveAlgorithm::kRing: return RingNanos(request);
     case CollectiveAlgorithm::kTree: return TreeNanos(request);
     case CollectiveAlgorithm::kHierarchical: return HierarchicalNanos(request);
+    case CollectiveAlgorithm::kDirect: return DirectNanos(request);
   }
   return 0;
 }
@@ -201,18 +224,29 @@ DeviceSetPlan::Choice DeviceSetPlan::Fastest(const CollectiveRequest& request) c
   return choice;
 }
 
+const std::vector<LinkId>& DeviceSetPlan::LinksOf(CollectiveAlgorithm algorithm,
+                                                  CollectiveKind kind, DeviceId root) const {
+  const bool direct = algorithm == CollectiveAlgorithm::kDirect && !direct_.empty();
+  if (direct && kind == CollectiveKind::kBroadcast) return DirectFrom(root).links();
+  return links_[static_cast<size_t>(kind)][static_cast<size_t>(algorithm)];
+}
+
 std::vector<LinkId> DeviceSetPlan::CollectLinks(CollectiveAlgorithm algorithm,
                                                 CollectiveKind kind) const {
   const bool pieces = kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
   const bool reduced = kind == CollectiveKind::kAllReduce;
   std::vector<LinkId> links;
   switch (algorithm) {
-    case CollectiveAlgorithm::kNone: break;
+    case CollectiveAlgorithm::kNone:
+    case CollectiveAlgorithm::kDirect: break;
     case CollectiveAlgorithm::kRing: AddLinks(ring_, links); break;
     case CollectiveAlgorithm::kTree:
-      if (!pieces) AddLinks(reduced ? trees_.both : trees_.down, links);
+      if (reduced) AddLinks(trees_.both, links);
       for (const BruckRound& round : bruck_) {
         if (pieces) AddLinks(round.round, links);
+      }
+      for (const Round& round : binomial_) {
+        if (!reduced && !pieces) AddLinks(round, links);
       }
       break;
     case CollectiveAlgorithm::kHierarchical:
@@ -222,7 +256,9 @@ std::vector<LinkId> DeviceSetPlan::CollectLinks(CollectiveAlgorithm algorithm,
         AddLinks(machine.hands, links);
         AddLinks(machine.back, links);
       }
-      if (kind == CollectiveKind::kBroadcast) AddLinks(leader_trees_.down, links);
+      for (const Round& round : over_leaders_) {
+        if (kind == CollectiveKind::kBroadcast) AddLinks(round, links);
+      }
       if (pieces || reduced) AddLinks(across_ring_, links);
       if (reduced) AddLinks(across_trees_.both, links);
       break;

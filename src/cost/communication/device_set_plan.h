@@ -8,11 +8,13 @@
 //   tree          all-reduce   pipeline(2 depth, B) of both directions
 //                 gather       Bruck's ceil(log2 n) rounds: 1, 2, 4, ... pieces go to the device as
 //                              many places on (Thakur et al. 2005; NCCL: PAT)
-//                 broadcast    pipeline(depth, B)
+//                 broadcast    a binomial tree's ceil(log2 n) rounds of B
 //   hierarchical  all-reduce   reduce-scatter inside each machine, all-reduce of the slices across
 //                              machines (ring or tree), all-gather inside
 //                 gather       across machines, then inside
-//                 broadcast    to one device of each machine, then inside each
+//                 broadcast    to one device of each machine by a binomial tree, then along the ring
+//                              inside each
+//   direct        broadcast    from the root to all others at once, one round of B
 //
 // "gather": an all-gather; a reduce-scatter is one backwards and takes as long. A ring all-reduce
 // sends 2 B (n - 1) / n from each device, and no algorithm needs less (Patarasuk and Yuan 2009).
@@ -26,7 +28,7 @@
 // tree.h.
 //
 // Deviations: additions take no time (NCCL's kernels add while they copy); machines start each
-// phase together; which device is a broadcast's root makes no difference.
+// phase together; which device is a broadcast's root makes no difference but to direct transfers.
 #ifndef PLACEWRIGHT_COST_COMMUNICATION_DEVICE_SET_PLAN_H_
 #define PLACEWRIGHT_COST_COMMUNICATION_DEVICE_SET_PLAN_H_
 
@@ -47,6 +49,7 @@ struct CollectiveRequest {
   Bytes whole;  // the tensor of all devices
   // Of an all-gather or a reduce-scatter: what the device with the largest piece gives or keeps.
   Bytes largest_piece;
+  DeviceId root = DeviceId();  // of a broadcast; none: the first of the devices
 };
 
 class DeviceSetPlan {
@@ -59,13 +62,14 @@ class DeviceSetPlan {
 
   // W: all pieces, each as large as the largest; of others the whole tensor.
   Bytes EvenBytes(const CollectiveRequest& request) const;
-  // Infinite: there is no such way (hierarchical in one machine, or with one device in each).
+  // Infinite: there is no such way (hierarchical in one machine, or with one device in each; direct,
+  // of all but a broadcast).
   double NanosOf(CollectiveAlgorithm algorithm, const CollectiveRequest& request) const;
-  // The links that it takes, ascending and distinct.
-  const std::vector<LinkId>& LinksOf(CollectiveAlgorithm algorithm, CollectiveKind kind) const {
-    return links_[static_cast<size_t>(kind)][static_cast<size_t>(algorithm)];
-  }
-  // The fastest; of equally fast ones the first of ring, tree, hierarchical. kNone: nothing moves.
+  // The links that it takes, ascending and distinct. `root`: as CollectiveRequest has it.
+  const std::vector<LinkId>& LinksOf(CollectiveAlgorithm algorithm, CollectiveKind kind,
+                                     DeviceId root = DeviceId()) const;
+  // The fastest; of equally fast ones the first of ring, tree, hierarchical, direct. kNone: nothing
+  // moves.
   struct Choice {
     CollectiveAlgorithm algorithm = CollectiveAlgorithm::kNone;
     Nanos time;
@@ -84,9 +88,12 @@ class DeviceSetPlan {
   double RingNanos(const CollectiveRequest& request) const;
   double TreeNanos(const CollectiveRequest& request) const;
   double HierarchicalNanos(const CollectiveRequest& request) const;
+  double DirectNanos(const CollectiveRequest& request) const;
   double InsideMachines(double bytes) const;  // an all-gather or a reduce-scatter of so much
   double Broadcast(double bytes) const;       // hierarchical
   void PlanTrees(const Cluster& cluster);
+  void PlanDirect(const Cluster& cluster);
+  const Round& DirectFrom(DeviceId root) const;
   void PlanMachines(const Cluster& cluster, const Machines& machines);
   std::vector<LinkId> CollectLinks(CollectiveAlgorithm algorithm, CollectiveKind kind) const;
 
@@ -94,17 +101,20 @@ class DeviceSetPlan {
   std::vector<Ring> rings_;
   Round ring_;
   TreePair trees_;
+  std::vector<Round> binomial_;
   struct BruckRound {
     Round round;
     int pieces;
   };
   std::vector<BruckRound> bruck_;
-  std::vector<Machine> machines_;  // empty: not hierarchical
-  int slices_ = 0;                 // s
-  Round across_ring_;              // of every slice, one step
-  TreePair across_trees_;          // of every slice
-  TreePair leader_trees_;          // between one device of each machine
-  std::array<std::array<std::vector<LinkId>, 4>, kCollectiveKinds.size()> links_;
+  std::vector<Machine> machines_;    // empty: not hierarchical
+  int slices_ = 0;                   // s
+  Round across_ring_;                // of every slice, one step
+  TreePair across_trees_;            // of every slice
+  std::vector<Round> over_leaders_;  // a binomial tree over one device of each machine
+  std::vector<Round> direct_;        // by root, in the order of the devices
+  using LinksByWay = std::array<std::vector<LinkId>, kCollectiveAlgorithms.size()>;
+  std::array<LinksByWay, kCollectiveKinds.size()> links_;  // but for direct
 };
 
 }  // namespace placewright

@@ -27,8 +27,17 @@ TEST(Trees, AreAsDeepAsTheLogarithm) {
 TEST(Trees, TwoOfThemLoadEveryDeviceAlike) {
   const Cluster cluster = SwitchedDevices(8, 1'000'000'000, 0);
   const TreePair trees = MakeTrees(cluster, AllDevicesOf(cluster));
-  EXPECT_EQ(trees.down.nanos_per_byte(), 1);
   EXPECT_EQ(trees.both.nanos_per_byte(), 2);
+}
+
+// 1, 2, 4 and, of 11 devices, 3 more; over a switch all at once.
+TEST(Trees, BinomialOnesDoubleWhatHasTheBytes) {
+  const Cluster cluster = SwitchedDevices(11, 1'000'000'000, 100);
+  const std::vector<Round> rounds = BinomialRounds(cluster, AllDevicesOf(cluster));
+  ASSERT_EQ(rounds.size(), 4u);
+  for (size_t k = 0; k < 3; ++k) EXPECT_EQ(rounds[k].links().size(), size_t{2} << k);
+  EXPECT_EQ(rounds[3].links().size(), 6u);
+  EXPECT_EQ(NanosOfRounds(rounds, 400), 4 * 500);
 }
 
 // The number of chunks is as good as the best of all numbers.

@@ -128,6 +128,7 @@ void AddDistributionSpec(const DistributionSpec& spec, Json* object) {
   (*object)["layouts"] = LayoutSpecsToJson(spec.layouts);
   (*object)["fusion_bytes"] = spec.fusion.count;
   (*object)["batch_norm"] = spec.local_batch_norm ? kLocal : kSynchronised;
+  (*object)["broadcasts"] = spec.broadcasts;
 }
 
 Result<DistributionSpec> DistributionSpecFromJson(const Json& document) {
@@ -148,6 +149,9 @@ Result<DistributionSpec> DistributionSpecFromJson(const Json& document) {
                        "batch_norm", "It is synchronised or local.");
     }
     spec.local_batch_norm = text == kLocal;
+  }
+  if (document.contains("broadcasts")) {
+    PW_ASSIGN(spec.broadcasts, GetBool(document, "broadcasts", ""));
   }
   return spec;
 }
@@ -202,7 +206,8 @@ Result<DistributionSpec> ReadDistributionSpec(const std::string& path) {
     }
   } else {
     PW_RETURN_IF_ERROR(
-        CheckKeys(document, {"layouts", "fusion_bytes", "batch_norm"}, "").InFile(path));
+        CheckKeys(document, {"layouts", "fusion_bytes", "batch_norm", "broadcasts"}, "")
+            .InFile(path));
   }
   return DistributionSpecFromJson(document).InFile(path);
 }

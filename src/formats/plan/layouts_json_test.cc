@@ -17,6 +17,7 @@ DistributionSpec Sample() {
                   {"", GroupId(7), "", {{"d*", {}, {}}}, LayoutOption::kModelParallel}};
   spec.fusion = Bytes(1 << 20);
   spec.local_batch_norm = true;
+  spec.broadcasts = false;
   return spec;
 }
 
@@ -43,6 +44,7 @@ TEST(LayoutsJson, ByHandLittleIsNeeded) {
   EXPECT_EQ(spec.layouts[2].option, LayoutOption::kDuplicate);
   EXPECT_FALSE(spec.layouts[0].devices[1].from);
   EXPECT_FALSE(spec.local_batch_norm);
+  EXPECT_TRUE(spec.broadcasts);
 }
 
 TEST(LayoutsJson, ErrorsNameThePlace) {
@@ -60,6 +62,8 @@ TEST(LayoutsJson, ErrorsNameThePlace) {
               HasSubstr("layouts[0].option: there is no option \"replicate\""));
   EXPECT_THAT(Read(R"({"layouts": [], "batch_norm": "global"})").error().ToString(),
               HasSubstr("batch_norm"));
+  EXPECT_THAT(Read(R"({"layouts": [], "broadcasts": 1})").error().ToString(),
+              HasSubstr("broadcasts"));
 }
 
 // A plan with layouts is of the second version and has a step in the place of a placement.

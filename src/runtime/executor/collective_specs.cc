@@ -14,18 +14,32 @@ namespace {
 
 constexpr std::string_view kAllReduceOp = "placewright.all_reduce.default";
 constexpr std::string_view kAllGatherOp = "placewright.all_gather.default";
+constexpr std::string_view kReduceScatterOp = "placewright.reduce_scatter.default";
+constexpr std::string_view kBroadcastOp = "placewright.broadcast.default";
+
+std::optional<CollectiveSpec::Kind> KindOf(std::string_view type) {
+  if (type == kAllReduceOp) return CollectiveSpec::Kind::kAllReduce;
+  if (type == kAllGatherOp) return CollectiveSpec::Kind::kAllGather;
+  if (type == kReduceScatterOp) return CollectiveSpec::Kind::kReduceScatter;
+  if (type == kBroadcastOp) return CollectiveSpec::Kind::kBroadcast;
+  return std::nullopt;
+}
+
+bool HasParts(CollectiveSpec::Kind kind) {
+  return kind == CollectiveSpec::Kind::kAllGather || kind == CollectiveSpec::Kind::kReduceScatter;
+}
 
 Error MemberError(const Op& op, std::string message) {
   return MakeError(ErrorCode::kField, std::move(message), "op " + Printable(op.name, 80));
 }
 
-// The integers of an all-gather behind its tensor.
-struct GatherArguments {
+// The integers of an all-gather or a reduce-scatter behind its tensor.
+struct PartArguments {
   int64_t dimension = 0, outer = 1, size = 1;
   CollectiveSpec::Part part;
 };
 
-std::optional<GatherArguments> GatherArgumentsOf(const Op& op) {
+std::optional<PartArguments> PartArgumentsOf(const Op& op) {
   std::array<int64_t, 5> numbers{};
   if (op.args.size() != numbers.size() + 1) return std::nullopt;
   for (size_t i = 0; i < numbers.size(); ++i) {
@@ -33,12 +47,11 @@ std::optional<GatherArguments> GatherArgumentsOf(const Op& op) {
     if (number == nullptr || *number < 0) return std::nullopt;
     numbers[i] = *number;
   }
-  return GatherArguments{numbers[0], numbers[1], numbers[2], {numbers[3], numbers[4]}};
+  return PartArguments{numbers[0], numbers[1], numbers[2], {numbers[3], numbers[4]}};
 }
 
-// Whether the member's tensors are that part of a dimension and all of it.
-bool PartFits(const Graph& graph, const Op& op, const GatherArguments& arguments) {
-  const Tensor& part = graph.tensor(op.inputs[0]);
+// Whether these are that part of a dimension and all of it.
+bool PartFits(const Tensor& part, const Tensor& all, const PartArguments& arguments) {
   std::vector<int64_t> whole = part.shape;
   const auto at = static_cast<size_t>(arguments.dimension);
   const int64_t length = arguments.part.to - arguments.part.from;
@@ -47,7 +60,7 @@ bool PartFits(const Graph& graph, const Op& op, const GatherArguments& arguments
     return false;
   }
   whole[at] = whole[at] / length * arguments.size;
-  return graph.tensor(op.outputs[0]).shape == whole;
+  return all.shape == whole;
 }
 
 // They follow one another from 0 to the axis' size.
@@ -63,9 +76,13 @@ bool PartsCover(std::vector<CollectiveSpec::Part> parts, int64_t size) {
 }
 
 Status AddPart(const Graph& graph, const Op& op, CollectiveSpec& spec) {
-  const std::optional<GatherArguments> arguments = GatherArgumentsOf(op);
-  if (!arguments || !PartFits(graph, op, *arguments)) {
-    return MemberError(op, "its arguments are no part of its output");
+  const bool gathers = spec.kind == CollectiveSpec::Kind::kAllGather;
+  const Tensor& input = graph.tensor(op.inputs[0]);
+  const Tensor& output = graph.tensor(op.outputs[0]);
+  const std::optional<PartArguments> arguments = PartArgumentsOf(op);
+  if (!arguments || !PartFits(gathers ? input : output, gathers ? output : input, *arguments)) {
+    return MemberError(
+        op, fmt::format("its arguments are no part of its {}", gathers ? "output" : "input"));
   }
   if (spec.parts.empty()) {
     spec.dimension = static_cast<int32_t>(arguments->dimension);
@@ -73,30 +90,61 @@ Status AddPart(const Graph& graph, const Op& op, CollectiveSpec& spec) {
     spec.size = arguments->size;
   } else if (spec.dimension != arguments->dimension || spec.outer != arguments->outer ||
              spec.size != arguments->size) {
-    return MemberError(op, "it gathers along another axis than the members before it");
+    return MemberError(op, "its part is of another axis than those of the members before it");
   }
   spec.parts.push_back(arguments->part);
   return Ok();
 }
 
+Status CheckType(const Op& op, const Op& first) {
+  if (op.type == first.type) return Ok();
+  return MemberError(op, fmt::format("it is a member of a collective of {}",
+                                     Printable(std::string(first.type), 80)));
+}
+
 // One tensor in, one of its type out, as the first member's are.
 Status CheckMember(const Graph& graph, const Op& op, const Op& first) {
-  if (op.type != first.type) {
-    return MemberError(op, fmt::format("it is a member of a collective of {}",
-                                       Printable(std::string(first.type), 80)));
-  }
   if (op.inputs.size() != 1 || op.outputs.size() != 1 || !op.writes.empty()) {
     return MemberError(op, "a member of a collective reads one tensor, makes one and writes none");
   }
   const Tensor& input = graph.tensor(op.inputs[0]);
   const Tensor& output = graph.tensor(op.outputs[0]);
-  const Tensor& expected = graph.tensor(first.outputs[0]);
+  const bool scatters = op.type == kReduceScatterOp;
+  const Tensor& expected = graph.tensor(scatters ? first.inputs[0] : first.outputs[0]);
+  const Tensor& alike = scatters ? input : output;
   if (input.dtype != expected.dtype || output.dtype != expected.dtype ||
-      output.shape != expected.shape) {
-    return MemberError(op, "its output has another shape or dtype than those of other members");
+      alike.shape != expected.shape) {
+    return MemberError(op,
+                       fmt::format("its {} has another shape or dtype than those of other members",
+                                   scatters ? "input" : "output"));
   }
   if (op.type == kAllReduceOp && input.shape != output.shape) {
     return MemberError(op, "it adds tensors of another shape than its output's");
+  }
+  return Ok();
+}
+
+// One member reads what the others make.
+Status CheckBroadcast(const Graph& graph, const std::vector<OpId>& members) {
+  const Tensor* given = nullptr;
+  for (const OpId member : members) {
+    const Op& op = graph.op(member);
+    const bool root = op.inputs.size() == 1 && op.outputs.empty();
+    const bool other = op.inputs.empty() && op.outputs.size() == 1;
+    if ((!root && !other) || !op.writes.empty()) {
+      return MemberError(op, "a member of a broadcast reads one tensor or makes one");
+    }
+    if (!root) continue;
+    if (given != nullptr) return MemberError(op, "its broadcast has another root");
+    given = &graph.tensor(op.inputs[0]);
+  }
+  if (given == nullptr) return MemberError(graph.op(members.front()), "its broadcast has no root");
+  for (const OpId member : members) {
+    const Op& op = graph.op(member);
+    if (op.outputs.empty()) continue;
+    const Tensor& made = graph.tensor(op.outputs[0]);
+    if (made.shape == given->shape && made.dtype == given->dtype) continue;
+    return MemberError(op, "its output has another shape or dtype than what the root has");
   }
   return Ok();
 }
@@ -108,24 +156,28 @@ Result<CollectiveSpec> SpecOf(const Graph& graph, const Placement& placement, Co
   const Op& first = graph.op(collective.members.front());
   CollectiveSpec spec;
   spec.name = collective.name;
-  if (first.type != kAllReduceOp && first.type != kAllGatherOp) {
+  const std::optional<CollectiveSpec::Kind> kind = KindOf(first.type);
+  if (!kind) {
     return MemberError(first, fmt::format("the executor has no collective of {}",
                                           Printable(std::string(first.type), 80)));
   }
-  const bool gathers = first.type == kAllGatherOp;
-  spec.kind = gathers ? CollectiveSpec::Kind::kAllGather : CollectiveSpec::Kind::kAllReduce;
+  spec.kind = *kind;
+  const bool broadcasts = *kind == CollectiveSpec::Kind::kBroadcast;
   for (const OpId member : collective.members) {
     const Op& op = graph.op(member);
-    PW_RETURN_IF_ERROR(CheckMember(graph, op, first));
+    PW_RETURN_IF_ERROR(CheckType(op, first));
+    if (!broadcasts) PW_RETURN_IF_ERROR(CheckMember(graph, op, first));
     if (!placement[member].valid()) return MemberError(op, "it has no device");
     const int32_t rank = placement[member].value();
     if (std::find(spec.members.begin(), spec.members.end(), rank) != spec.members.end()) {
       return MemberError(op, "another member of its collective is on its device");
     }
     spec.members.push_back(rank);
-    if (gathers) PW_RETURN_IF_ERROR(AddPart(graph, op, spec));
+    if (broadcasts && !op.inputs.empty()) spec.root = rank;
+    if (HasParts(*kind)) PW_RETURN_IF_ERROR(AddPart(graph, op, spec));
   }
-  if (gathers && !PartsCover(spec.parts, spec.size)) {
+  if (broadcasts) PW_RETURN_IF_ERROR(CheckBroadcast(graph, collective.members));
+  if (HasParts(*kind) && !PartsCover(spec.parts, spec.size)) {
     return MemberError(first, "the members' parts do not make a whole");
   }
   return spec;

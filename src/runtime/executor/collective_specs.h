@@ -1,8 +1,10 @@
 // What the collectives of a compiled step do, as its member ops say
-// (compile/rewrites/all_reduce.cc, all_gather.cc):
+// (compile/rewrites/all_reduce.cc, all_gather.cc, reduce_scatter.cc, broadcast.cc):
 //
 //   placewright.all_reduce.default(x)                                    the sum of the members' x
 //   placewright.all_gather.default(x, dimension, outer, size, from, to)  all of a tensor whose part x is
+//   placewright.reduce_scatter.default(x, dimension, outer, size, from, to)  that part of the members' sum
+//   placewright.broadcast.default(x), placewright.broadcast.default()    the root's; what the others get
 #ifndef PLACEWRIGHT_RUNTIME_EXECUTOR_COLLECTIVE_SPECS_H_
 #define PLACEWRIGHT_RUNTIME_EXECUTOR_COLLECTIVE_SPECS_H_
 
@@ -15,7 +17,8 @@ namespace placewright {
 
 // Ranks are the devices' numbers, members in the graph's order. Errors, with the member as place:
 // kField (members of different or unknown types, two on one device, one that reads or makes more
-// than one tensor or writes, shapes that do not fit, parts that do not make a whole).
+// than one tensor or writes, shapes that do not fit, parts that do not make a whole, a broadcast
+// without one root).
 Result<CollectiveSpec> SpecOf(const Graph& graph, const Placement& placement, CollectiveId id);
 
 }  // namespace placewright

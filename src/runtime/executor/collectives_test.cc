@@ -81,9 +81,54 @@ class MadeStep {
     return made;
   }
 
+  // Of the first dimension: `lengths` rows of the sum for each member.
+  std::vector<TensorId> ReduceScatter(const std::vector<std::pair<DeviceId, TensorId>>& given,
+                                      const std::vector<int64_t>& lengths) {
+    at::Tensor sum = values[given.front().second].clone();
+    for (size_t i = 1; i < given.size(); ++i) sum = sum + values[given[i].second];
+    std::vector<TensorId> made;
+    int64_t from = 0;
+    for (size_t i = 0; i < given.size(); ++i) {
+      const int64_t to = from + lengths[i];
+      made.push_back(Op("placewright.reduce_scatter.default", {given[i].second}, given[i].first,
+                        sum.slice(0, from, to).clone(), {0, 1, sum.size(0), from, to}));
+      from = to;
+    }
+    Join(made);
+    return made;
+  }
+
+  // Copies on the other devices.
+  std::vector<TensorId> Broadcast(DeviceId root, TensorId tensor,
+                                  const std::vector<DeviceId>& others) {
+    std::vector<OpId> members = {AddRoot(root, tensor)};
+    std::vector<TensorId> made;
+    for (const DeviceId device : others) {
+      made.push_back(Op("placewright.broadcast.default", {}, device, values[tensor].clone()));
+      members.push_back(builder_.added().tensors[made.back()].producer);
+    }
+    JoinOps(std::move(members));
+    return made;
+  }
+
+  OpId AddRoot(DeviceId root, TensorId tensor) {
+    OpSpec spec;
+    spec.name = fmt::format("op{}", placement.size());
+    spec.type = "placewright.broadcast.default";
+    spec.inputs = {tensor};
+    spec.args = {Value(InputRef{0})};
+    EXPECT_TRUE(builder_.AddOp(std::move(spec)).ok());
+    placement.push_back(root);
+    return OpId(placement.size() - 1);
+  }
+
   void Join(const std::vector<TensorId>& made) {
     std::vector<OpId> members;
     for (const TensorId id : made) members.push_back(builder_.added().tensors[id].producer);
+    JoinOps(std::move(members));
+  }
+
+  void JoinOps(std::vector<OpId> members) {
     ASSERT_TRUE(builder_.AddCollective(fmt::format("collective{}", collectives_++), members).ok());
   }
 
@@ -143,7 +188,7 @@ struct RandomStep {
   void Add(int number) {
     const DeviceId device(random.Below(now.size()));
     TensorId& own = now[device.index()];
-    switch (random.Below(5)) {
+    switch (random.Below(7)) {
       case 0: own = step.Op("aten.tanh.default", {own}, device, step.values[own].tanh()); return;
       case 1: {
         const TensorId other = now[random.Below(now.size())];
@@ -152,6 +197,8 @@ struct RandomStep {
         return;
       }
       case 2: Gather(); return;
+      case 3: Scatter(); return;
+      case 4: Broadcast(device); return;
       default: Reduce(number % 2 == 0); return;
     }
   }
@@ -175,6 +222,34 @@ struct RandomStep {
       now[device.index()] =
           step.Op("aten.add_.Tensor", {written, sums[i]}, device, grown, {}, /*in_place=*/true);
     }
+  }
+
+  // Parts of a sum, which are then gathered again.
+  void Scatter() {
+    auto some = Some();
+    std::vector<int64_t> lengths(some.size(), 1);
+    lengths[random.Below(lengths.size())] += 4 - static_cast<int64_t>(some.size());
+    const std::vector<TensorId> parts = step.ReduceScatter(some, lengths);
+    for (size_t i = 0; i < some.size(); ++i) some[i].second = parts[i];
+    const std::vector<TensorId> all = step.AllGather(some);
+    for (size_t i = 0; i < some.size(); ++i) now[some[i].first.index()] = all[i];
+  }
+
+  // Added to what the others have; the root writes over what it gave.
+  void Broadcast(DeviceId root) {
+    std::vector<DeviceId> others;
+    for (const auto& [device, own] : Some()) {
+      if (device != root) others.push_back(device);
+    }
+    const TensorId given = now[root.index()];
+    const std::vector<TensorId> copies = step.Broadcast(root, given, others);
+    for (size_t i = 0; i < others.size(); ++i) {
+      TensorId& own = now[others[i].index()];
+      own = step.Op("aten.add.Tensor", {own, copies[i]}, others[i],
+                    step.values[own] + step.values[copies[i]]);
+    }
+    now[root.index()] = step.Op("aten.add_.Tensor", {given, given}, root,
+                                step.values[given] + step.values[given], {}, /*in_place=*/true);
   }
 
   // Rows of all, of which each device takes the first four: a view of what the collective makes.
@@ -370,6 +445,13 @@ TEST(ExecutedCollectives, MembersThatDoNotFitAreRefused) {
     return executor.ok() ? Error() : executor.error();
   };
   const std::string sum = "placewright.all_reduce.default";
+  const std::string scatter = "placewright.reduce_scatter.default";
+  const std::string broadcast = "placewright.broadcast.default";
+  EXPECT_EQ(refused({broadcast, broadcast}, {0, 1}, {}).place, "op op0");  // both read and make
+  // [2] has no part of 4.
+  EXPECT_NE(
+      refused({scatter, scatter}, {0, 1}, {0, 1, 4, 0, 2}).message.find("no part of its input"),
+      std::string::npos);
   const std::string gather = "placewright.all_gather.default";
   EXPECT_EQ(refused({sum, sum}, {0, 1}, {}).code, ErrorCode::kField);  // [2] becomes [4]
   EXPECT_EQ(refused({gather, sum}, {0, 1}, {0, 1, 4, 0, 2}).place, "op op1");

@@ -47,7 +47,7 @@ struct Executable {
     std::vector<TaskId> elsewhere;  // tasks of other devices
     std::vector<CopyId> copies;     // that wait for it
     int32_t waits = 0;              // tasks and copies that it waits for
-    CollectiveId collective;        // whose member it is: it reads one cell and makes one; or none
+    CollectiveId collective;  // whose member it is: it reads and makes at most one cell; or none
   };
   struct Collective {
     CollectiveSpec spec;          // ranks are devices

@@ -85,8 +85,9 @@ void Worker::Read(std::vector<Message> messages) {
       continue;
     }
     if (message.kind == Message::Kind::kCollected) {
-      const Executable::Call::Output& output = executable_.tasks[message.task].call.outputs.front();
-      step_.cells[output.cell.index()] = std::move(message.tensors.front());
+      for (const Executable::Call::Output& output : executable_.tasks[message.task].call.outputs) {
+        step_.cells[output.cell.index()] = std::move(message.tensors.front());
+      }
       Begin(message.task);
       continue;
     }
@@ -191,7 +192,8 @@ void Worker::Enter(TaskId member) {
   const Executable::Task& task = executable_.tasks[member];
   const Status status = CatchAllFailures([&] {
     device_.CheckHolds(step_.cells, task.call.inputs);
-    at::Tensor tensor = step_.cells[static_cast<size_t>(task.call.inputs.front())];
+    at::Tensor tensor;  // none of a member that only gets one
+    for (const int32_t input : task.call.inputs) tensor = step_.cells[static_cast<size_t>(input)];
     for (const CellId cell : task.reads) UsedOnce(cell);
     device_.Finish();
     step_.enter(member, std::move(tensor));

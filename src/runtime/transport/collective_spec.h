@@ -15,9 +15,13 @@ struct CollectiveSpec {
     // others added one after the other, so that all hold equal bits.
     kAllReduce,
     // Every member gives its part of a tensor and gets all of it.
-    kAllGather
+    kAllGather,
+    // Every member gives a tensor of one shape and gets its part of their sum, added up as above.
+    kReduceScatter,
+    // One member, the root, gives a tensor and gets none; the others get it and give none.
+    kBroadcast
   };
-  // Of kAllGather: [from, to) of the axis.
+  // Of kAllGather and kReduceScatter: [from, to) of the axis.
   struct Part {
     int64_t from = 0, to = 0;
     friend bool operator==(const Part&, const Part&) = default;
@@ -26,17 +30,18 @@ struct CollectiveSpec {
   Kind kind = Kind::kAllReduce;
   std::string name;              // where members meet: at one time one collective has it
   std::vector<int32_t> members;  // ranks, distinct, at least one
-  // Of kAllGather: `dimension` of the whole tensor has outer * size * inner elements, and the axis
+  // Of these two: `dimension` of the whole tensor has outer * size * inner elements, and the axis
   // is the middle factor. Parts are by member; in some order they follow one another from 0 to
   // `size`.
   int32_t dimension = 0;
   int64_t outer = 1, size = 1;
   std::vector<Part> parts;
+  int32_t root = -1;  // of kBroadcast: its rank, one of the members
 
   friend bool operator==(const CollectiveSpec&, const CollectiveSpec&) = default;
 };
 
-std::string_view ToString(CollectiveSpec::Kind kind);  // "all-reduce", "all-gather"
+std::string_view ToString(CollectiveSpec::Kind kind);  // "all-reduce", "all-gather", ...
 
 }  // namespace placewright
 

@@ -48,17 +48,19 @@ void CheckAlike(std::span<const at::Tensor> inputs) {
   }
 }
 
-at::Tensor SumOf(std::span<const at::Tensor> inputs, RuntimeDevice& device) {
-  CheckAlike(inputs);
+// Of what `part_of` takes of each input, in their order.
+template <typename PartOf>
+at::Tensor SumOf(std::span<const at::Tensor> inputs, RuntimeDevice& device, PartOf part_of) {
   const c10::Device here = device.torch_device();
   at::Tensor sum;
   for (const at::Tensor& input : inputs) {
     OnCopyStream(input.device(), here, [&] {
+      const at::Tensor part = part_of(input);
       if (sum.defined()) {
-        sum.add_(input.to(here));
+        sum.add_(part.to(here));
       } else {
-        sum = Allocate(device, input.sizes(), input);
-        sum.copy_(input);
+        sum = Allocate(device, part.sizes(), part);
+        sum.copy_(part);
       }
     });
   }
@@ -108,12 +110,77 @@ at::Tensor GatherOf(const CollectiveSpec& spec, std::span<const at::Tensor> inpu
   return whole;
 }
 
+at::Tensor ReduceOf(std::span<const at::Tensor> inputs, RuntimeDevice& device) {
+  CheckAlike(inputs);
+  return SumOf(inputs, device, [](const at::Tensor& input) { return input; });
+}
+
+// What one member gets of a sum whose shape is that of all inputs.
+at::Tensor ScatterOf(const CollectiveSpec& spec, std::span<const at::Tensor> inputs, size_t member,
+                     RuntimeDevice& device) {
+  const at::IntArrayRef shape = inputs[0].sizes();
+  const CollectiveSpec::Part& part = spec.parts[member];
+  const int64_t length = part.to - part.from;
+  const at::Tensor sum = SumOf(inputs, device, [&](const at::Tensor& input) {
+    return input.reshape(Factors(shape, spec.dimension, spec.outer, spec.size))
+        .narrow(spec.dimension + 1, part.from, length);
+  });
+  std::vector<int64_t> own = shape.vec();
+  int64_t& size = own[static_cast<size_t>(spec.dimension)];
+  size = size / spec.size * length;
+  return sum.view(own);
+}
+
+std::vector<at::Tensor> Scatter(const CollectiveSpec& spec, std::span<const at::Tensor> inputs,
+                                std::span<RuntimeDevice* const> devices) {
+  CheckAlike(inputs);
+  const bool has = spec.dimension < inputs[0].dim();
+  if (!has || inputs[0].size(spec.dimension) % (spec.outer * spec.size) != 0) {
+    Reject(fmt::format("a {} has no axis of {} in dimension {}", ShapeOf(inputs[0]), spec.size,
+                       spec.dimension));
+  }
+  std::vector<at::Tensor> results;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    results.push_back(ScatterOf(spec, inputs, i, *devices[i]));
+  }
+  return results;
+}
+
+at::Tensor CopyOn(const at::Tensor& tensor, RuntimeDevice& device) {
+  at::Tensor copy;
+  OnCopyStream(tensor.device(), device.torch_device(), [&] {
+    copy = Allocate(device, tensor.sizes(), tensor);
+    copy.copy_(tensor);
+  });
+  return copy;
+}
+
+std::vector<at::Tensor> Spread(const CollectiveSpec& spec, std::span<const at::Tensor> inputs,
+                               std::span<RuntimeDevice* const> devices) {
+  at::Tensor given;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool root = spec.members[i] == spec.root;
+    if (root != inputs[i].defined()) {
+      Reject(root ? "its root gives no tensor" : "a member that is not its root gives a tensor");
+    }
+    if (root) given = inputs[i];
+  }
+  if (!given.defined()) Reject("its root is none of its members");
+  std::vector<at::Tensor> results;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    results.push_back(inputs[i].defined() ? at::Tensor() : CopyOn(given, *devices[i]));
+  }
+  return results;
+}
+
 }  // namespace
 
 std::string_view ToString(CollectiveSpec::Kind kind) {
   switch (kind) {
     case CollectiveSpec::Kind::kAllReduce: return "all-reduce";
     case CollectiveSpec::Kind::kAllGather: return "all-gather";
+    case CollectiveSpec::Kind::kReduceScatter: return "reduce-scatter";
+    case CollectiveSpec::Kind::kBroadcast: return "broadcast";
   }
   return "?";
 }
@@ -121,16 +188,14 @@ std::string_view ToString(CollectiveSpec::Kind kind) {
 std::vector<at::Tensor> Combine(const CollectiveSpec& spec, std::span<const at::Tensor> inputs,
                                 std::span<RuntimeDevice* const> devices) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  std::vector<at::Tensor> results;
+  if (spec.kind == CollectiveSpec::Kind::kReduceScatter) return Scatter(spec, inputs, devices);
+  if (spec.kind == CollectiveSpec::Kind::kBroadcast) return Spread(spec, inputs, devices);
   const at::Tensor first = spec.kind == CollectiveSpec::Kind::kAllReduce
-                               ? SumOf(inputs, *devices[0])
+                               ? ReduceOf(inputs, *devices[0])
                                : GatherOf(spec, inputs, *devices[0]);
-  results.push_back(first);
+  std::vector<at::Tensor> results = {first};
   for (RuntimeDevice* const device : devices.subspan(1)) {
-    OnCopyStream(first.device(), device->torch_device(), [&] {
-      results.push_back(Allocate(*device, first.sizes(), first));
-      results.back().copy_(first);
-    });
+    results.push_back(CopyOn(first, *device));
   }
   return results;
 }

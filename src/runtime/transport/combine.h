@@ -13,7 +13,7 @@
 namespace placewright {
 
 // By member: what it gets, contiguous, allocated on its device. `inputs` [member]: what it gives.
-// The first member's result is made of all inputs, the others are copies of it. Where devices have
+// What all get alike the first member makes of all inputs, and the others are copies of that. Where devices have
 // torch devices of their own, inputs cross to the first one; those copies are not counted. Throws
 // TorchFailure (kDeviceMemory; kExecution where inputs do not fit `spec` or one another) and what
 // LibTorch throws.

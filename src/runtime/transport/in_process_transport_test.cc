@@ -173,6 +173,69 @@ TEST(InProcessTransport, GathersUnevenParts) {
   }
 }
 
+// The same parts of a sum: those of GathersUnevenParts. 1e8 + 1 - 1e8 is 0 in float, in this order.
+TEST(InProcessTransport, ScattersUnevenParts) {
+  CollectiveSpec spec = AllReduceOf({2, 0, 1}, "scatter");
+  spec.kind = CollectiveSpec::Kind::kReduceScatter;
+  spec.dimension = 1;
+  spec.outer = 2;
+  spec.size = 5;
+  spec.parts = {{1, 4}, {4, 5}, {0, 1}};
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf, at::kLong}) {
+    Ranks ranks(3);
+    at::Tensor sum = at::zeros({2, 30, 3}, type);
+    for (const size_t rank : {size_t{2}, size_t{0}, size_t{1}}) {
+      const at::Tensor given = Filled({2, 30, 3}, type, static_cast<int64_t>(rank));
+      sum = sum + given;
+      ranks.Start(rank, spec, given);
+    }
+    for (size_t member = 0; member < 3; ++member) {
+      const auto rank = static_cast<size_t>(spec.members[member]);
+      const CollectiveSpec::Part& part = spec.parts[member];
+      const at::Tensor due =
+          sum.view({2, 2, 5, 3, 3}).narrow(2, part.from, part.to - part.from).reshape({2, -1, 3});
+      EXPECT_TRUE(ranks.Tensor(rank).equal(due)) << c10::toString(type);
+      EXPECT_TRUE(ranks.Tensor(rank).is_contiguous());
+      EXPECT_TRUE(LieIn(ranks.Tensor(rank), *ranks.devices[rank]));
+    }
+  }
+  Ranks ranks(3);
+  const float values[] = {1, -1e8f, 1e8f};  // by rank; members are ranks 2, 0, 1
+  for (size_t rank = 0; rank < 3; ++rank) {
+    ranks.Start(rank, spec, at::full({1, 10}, values[rank], at::kFloat));
+  }
+  for (size_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(ranks.Tensor(rank).abs().max().item<float>(), 0);
+  }
+}
+
+TEST(InProcessTransport, BroadcastsFromTheRoot) {
+  CollectiveSpec spec = AllReduceOf({1, 0, 2}, "broadcast");
+  spec.kind = CollectiveSpec::Kind::kBroadcast;
+  spec.root = 1;
+  for (const DeviceSort sort : {DeviceSort::kCpu, DeviceSort::kQueued}) {
+    Ranks ranks(3, {}, sort);
+    const at::Tensor given = Filled({6, 4}, at::kDouble, 2).t();
+    for (size_t rank = 0; rank < 3; ++rank) {
+      ranks.Start(rank, spec, rank == 1 ? given : at::Tensor());
+    }
+    EXPECT_FALSE(ranks.Tensor(1).defined());
+    for (const size_t rank : {size_t{0}, size_t{2}}) {
+      EXPECT_TRUE(ranks.Tensor(rank).equal(given));
+      EXPECT_TRUE(ranks.Tensor(rank).is_contiguous());
+      EXPECT_TRUE(LieIn(ranks.Tensor(rank), *ranks.devices[rank]));
+    }
+  }
+  // The root gives nothing, or another member something.
+  for (const size_t giver : {size_t{0}, size_t{3}}) {
+    Ranks ranks(3);
+    for (size_t rank = 0; rank < 3; ++rank) {
+      ranks.Start(rank, spec, rank == giver ? at::ones({2}) : at::Tensor());
+    }
+    EXPECT_FALSE(ranks.Heard(2).ok());
+  }
+}
+
 // More than one member moves by itself.
 TEST(InProcessTransport, AddsLargeTensorsOnThreadsOfItsOwn) {
   Ranks ranks(2, {}, DeviceSort::kCpu);

@@ -22,7 +22,8 @@ namespace placewright {
 class Transport {
  public:
   struct Outcome {
-    at::Tensor tensor;                    // contiguous, in the memory of the rank's device
+    // Contiguous, in the memory of the rank's device; undefined for the root of a broadcast.
+    at::Tensor tensor;
     Clock::time_point ready, start, end;  // ready: the last member has come
   };
   // Called once for every Start, on whatever thread; it throws nothing and waits for nothing.
@@ -32,7 +33,8 @@ class Transport {
   virtual int32_t rank() const = 0;
 
   // `tensor`, in the memory of the rank's device, is computed; it is held, and must not be written,
-  // until `done` is called. `spec` lives as long, too. Returns at once, but for small tensors,
+  // until `done` is called. Who gives nothing (a broadcast's members but its root) has an undefined
+  // one. `spec` lives as long, too. Returns at once, but for small tensors,
   // which the last member may move itself. Errors, by `done`: kDeviceMemory; kExecution (members
   // that state different things; members that do not come within the transport's time, by name;
   // Abort).

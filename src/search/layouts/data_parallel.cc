@@ -152,6 +152,7 @@ class DataParallel {
     DistributionSpec spec = SpecOf(candidate);
     if (kind == DataParallelKind::kHorovod) spec.fusion = kHorovodFusion;
     PW_RETURN_IF_ERROR(Try(candidate, std::move(spec)));
+    PW_RETURN_IF_ERROR(TryTransfers());
     return Take();
   }
 
@@ -232,12 +233,23 @@ class DataParallel {
     return spec;
   }
 
+  // Broadcasts of parameters take links by turns, transfers as they come: which is faster depends on what
+  // else is on the links. Of the best alone, since broadcasts seldom lose.
+  Status TryTransfers() {
+    const Candidate best = best_candidate_;
+    if (!best.servers || best.devices.size() < 3) return Ok();
+    DistributionSpec spec = *result_.layouts;
+    spec.broadcasts = false;
+    return Try(best, std::move(spec));
+  }
+
   Status Try(const Candidate& candidate, DistributionSpec spec) {
     PW_ASSIGN(const Evaluation evaluation, EvaluateLayouts(problem_, spec));
     ++result_.iterations;
     const Score score = evaluation.score();
     if (!result_.layouts || score < best_) {
       best_ = score;
+      best_candidate_ = candidate;
       result_.layouts = std::move(spec);
       result_.feasible = evaluation.feasible;
       result_.step_time = evaluation.step_time;
@@ -326,6 +338,7 @@ class DataParallel {
       }
       PW_RETURN_IF_ERROR(Try(candidate, SpecOf(candidate)));
     }
+    PW_RETURN_IF_ERROR(TryTransfers());
     return Take();
   }
 
@@ -340,6 +353,7 @@ class DataParallel {
   const DeviceTimes times_;
   PlannerResult result_;
   Score best_;
+  Candidate best_candidate_;
   std::string note_;  // of the best
 };
 

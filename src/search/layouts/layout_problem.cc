@@ -45,6 +45,7 @@ Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Distributio
   CompileOptions options;
   options.batch_norm_local = spec.local_batch_norm;
   options.fusion = spec.fusion;
+  options.broadcasts = spec.broadcasts;
   PW_ASSIGN(compiled.step, Compile(problem.graph, problem.axes, layouts, problem.cluster, options));
   PW_ASSIGN(compiled.costs, CostsOfStep(compiled.step, problem.graph, problem.communication,
                                         problem.cost_options, &compiled.report));

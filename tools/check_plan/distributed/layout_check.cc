@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -95,21 +96,43 @@ class LayoutCheck {
             PlaceOf(step_, instance)};
   }
 
+  // A view of a broadcast's copy is beside it, whatever the layout of what was copied. None: it is no such
+  // view.
+  DeviceId BroughtTo(OpId instance) const {
+    const Op& op = step_.graph.op(instance);
+    if (!op.is_view || op.outputs.empty()) return DeviceId();
+    const StorageId storage = step_.graph.tensor(op.outputs.front()).storage;
+    const OpId maker = step_.graph.storage(storage).versions.front().writer;
+    const bool copy =
+        maker.valid() && step_.graph.op(maker).type == "placewright.broadcast.default";
+    return copy ? step_.placement[maker] : DeviceId();
+  }
+
   MaybeViolation CheckOp(OpId op) {
     const GroupId group = original_.group(op);
     if (spec_of_[group] < 0 || instances_[op].empty()) return std::nullopt;
     const LayoutSpec& spec = specs_[static_cast<size_t>(spec_of_[group])];
     const std::set<DeviceId> devices = DevicesOf(spec);
-    std::set<DeviceId> used;
+    std::set<DeviceId> used, beside;
     for (const OpId instance : instances_[op]) {
       const DeviceId device = step_.placement[instance];
-      used.insert(device);
-      if (devices.contains(device)) continue;
+      const DeviceId brought = BroughtTo(instance);
+      if (brought.valid() && brought != device) {
+        return Wrong(instance, "is not where what it views has been brought to");
+      }
+      (brought.valid() ? beside : used).insert(device);
+      if (devices.contains(device) || brought.valid()) continue;
       return Wrong(instance,
                    fmt::format("is on {}, which is no device of layouts[{}]",
                                Printable(cluster_.device(device).name, 80), spec_of_[group]));
     }
+    // Views of copies are instances where their layout has some, and further ones elsewhere.
+    if (used.empty() || !one_device_[group]) {
+      std::set_intersection(beside.begin(), beside.end(), devices.begin(), devices.end(),
+                            std::inserter(used, used.end()));
+    }
     const OpId last = instances_[op].back();
+    if (used.empty()) return Wrong(last, "and the others are on no device of their layout");
     if (one_device_[group]) {
       if (!home_[group].valid()) home_[group] = *used.begin();
       if (used == std::set<DeviceId>{home_[group]}) return std::nullopt;

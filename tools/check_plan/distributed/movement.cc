@@ -9,42 +9,17 @@
 
 #include "base/text.h"
 #include "check_plan/distributed/instance_check.h"
+#include "check_plan/distributed/stated_part.h"
 
 namespace placewright::check {
 namespace {
 
-constexpr std::string_view kAllReduce = "placewright.all_reduce.default";
 constexpr std::string_view kPack = "placewright.pack.default";
-constexpr std::string_view kAllGather = "placewright.all_gather.default";
-
-// The integers among the arguments behind the first, which is what the op reads.
-std::vector<int64_t> NumbersOf(const Op& op) {
-  std::vector<int64_t> numbers;
-  for (size_t i = 1; i < op.args.size(); ++i) {
-    if (const int64_t* number = op.args[i].AsInt()) numbers.push_back(*number);
-  }
-  return numbers;
-}
 
 int64_t ElementsOf(const std::vector<int64_t>& shape) {
   int64_t elements = 1;
   for (const int64_t size : shape) elements *= size;
   return elements;
-}
-
-// [from, to) of an axis within what is itself a part; the whole piece has one of dimension -1. Nothing where
-// that is no interval of the original's tensor.
-std::optional<Part> PartWithin(const Part& piece, const AxisPlace& place, Interval interval) {
-  const Part inner = PartAt(place, interval);
-  if (inner.whole()) return piece;
-  if (piece.whole()) return inner;
-  if (inner.dimension != piece.dimension) return std::nullopt;
-  if (piece.somewhere) {
-    return Part{piece.dimension, 1, piece.period, 0, inner.outer * (inner.to - inner.from), true};
-  }
-  if (inner.outer != piece.outer || inner.period != piece.to - piece.from) return std::nullopt;
-  return Part{piece.dimension,         piece.outer,           piece.period,
-              piece.from + inner.from, piece.from + inner.to, false};
 }
 
 }  // namespace
@@ -96,13 +71,7 @@ MaybeViolation Movement::Run(OpId op) {
   if (!packs && SetUnknownIf(members, read)) return std::nullopt;
   MaybeViolation violation;
   if (collective.valid()) {
-    violation = CheckMembers(members);
-    const std::string_view type = step_.graph.op(op).type;
-    const bool buffers = OfBuffers(members);
-    if (!violation && type == kAllReduce) {
-      violation = buffers ? AllReduceBuffers(members) : AllReduce(members);
-    }
-    if (!violation && type == kAllGather) violation = AllGather(members);
+    violation = RunTogether(members);
   } else {
     violation = RunOne(op);
   }
@@ -117,7 +86,7 @@ MaybeViolation Movement::Run(OpId op) {
 
 MaybeViolation Movement::RunOne(OpId op) {
   const std::string_view type = step_.graph.op(op).type;
-  if (type == kAllReduce || type == kAllGather) {
+  if (IsCollectiveType(type)) {
     return Wrong(op, ViolationKind::kMissingCollective, "is a member of no collective");
   }
   if (step_.graph.op(op).inputs.empty()) {
@@ -157,27 +126,26 @@ MaybeViolation Movement::Make(OpId op, const Held& held) {
 
 MaybeViolation Movement::Split(OpId op) {
   Held held = contents_.Read(op, 0);
-  const std::vector<int64_t> numbers = NumbersOf(step_.graph.op(op));
-  const std::vector<int64_t>& shape = step_.graph.tensor(step_.graph.op(op).inputs[0]).shape;
-  const bool given = numbers.size() == 5 && numbers[0] >= 0 &&
-                     static_cast<size_t>(numbers[0]) < shape.size() && numbers[1] > 0 &&
-                     numbers[2] > 0 && numbers[3] >= 0 && numbers[3] < numbers[4] &&
-                     numbers[4] <= numbers[2];
-  const int64_t size = given ? shape[static_cast<size_t>(numbers[0])] : 0;
-  if (!given || size % (numbers[1] * numbers[2]) != 0) {
+  CHECK_PLAN_RETURN_IF_VIOLATED(TakePart(op, held));
+  return Make(op, held);
+}
+
+// Of what the op reads, the part that its arguments state.
+MaybeViolation Movement::TakePart(OpId op, Held& held) const {
+  const Op& made = step_.graph.op(op);
+  const auto stated = StatedPartOf(made, step_.graph.tensor(made.inputs[0]).shape);
+  if (!stated) {
     return Wrong(op, ViolationKind::kWrongArgument,
                  fmt::format("does not split {} by an axis that it has", NameOfTensor(held)));
   }
-  const AxisPlace place = {static_cast<int32_t>(numbers[0]), numbers[1], numbers[2],
-                           size / (numbers[1] * numbers[2])};
-  const auto part = PartWithin(held.part, place, {numbers[3], numbers[4]});
+  const auto part = PartWithin(held.part, stated->place, stated->interval);
   if (!part) {
     return Wrong(
         op, ViolationKind::kNotProven,
         fmt::format("splits {} of {} by another axis", ToString(held.part), NameOfTensor(held)));
   }
   held.part = *part;
-  return Make(op, held);
+  return std::nullopt;
 }
 
 MaybeViolation Movement::CheckSame(OpId op, const Held& first, const Held& other) const {
@@ -354,50 +322,6 @@ MaybeViolation Movement::Zero(OpId op) {
   return std::nullopt;
 }
 
-// Members of one kind, each with one input, on devices of their own.
-MaybeViolation Movement::CheckMembers(const std::vector<OpId>& members) const {
-  const std::string_view type = step_.graph.op(members.front()).type;
-  if (type != kAllReduce && type != kAllGather) {
-    return Wrong(members.front(), ViolationKind::kNotProven,
-                 fmt::format("is a collective of an unknown kind, {}", Printable(type, 80)));
-  }
-  std::vector<DeviceId> devices;
-  for (const OpId member : members) {
-    const Op& op = step_.graph.op(member);
-    if (op.type != type || op.inputs.size() != 1) {
-      return Wrong(member, ViolationKind::kReorderedCollective,
-                   fmt::format("is {}, the collective's other members are {}",
-                               Printable(op.type, 80), type));
-    }
-    const DeviceId device = step_.placement[member];
-    if (std::find(devices.begin(), devices.end(), device) != devices.end()) {
-      return Wrong(member, ViolationKind::kWrongDevice,
-                   "is on a device that has another member of its collective");
-    }
-    devices.push_back(device);
-  }
-  if (OfBuffers(members)) return std::nullopt;
-  const Held first = contents_.Read(members.front(), 0);
-  for (const OpId member : members) {
-    const Held held = contents_.Read(member, 0);
-    const bool zero = held.content.addend.kind == Addend::kZero;
-    if (zero || CheckSame(member, first, held) == std::nullopt) continue;
-    return Wrong(member, ViolationKind::kReorderedCollective,
-                 fmt::format("has {} in a collective that is of {}", NameOfTensor(held),
-                             NameOfTensor(first)));
-  }
-  return std::nullopt;
-}
-
-MaybeViolation Movement::AllReduce(const std::vector<OpId>& members) {
-  std::vector<Held> read;
-  for (const OpId member : members) read.push_back(contents_.Read(member, 0));
-  Held sum;
-  CHECK_PLAN_RETURN_IF_VIOLATED(Sum(members.front(), read, sum));
-  for (const OpId member : members) CHECK_PLAN_RETURN_IF_VIOLATED(Make(member, sum));
-  return std::nullopt;
-}
-
 // Pieces behind one another in one dimension: a buffer of them.
 MaybeViolation Movement::Pack(OpId op) {
   const Op& made = step_.graph.op(op);
@@ -438,80 +362,6 @@ MaybeViolation Movement::Unpack(OpId op) {
     next += piece.length;
   }
   return Wrong(op, ViolationKind::kWrongPart, "views what is none of the buffer's tensors");
-}
-
-bool Movement::OfBuffers(const std::vector<OpId>& members) const {
-  return std::all_of(members.begin(), members.end(),
-                     [&](OpId member) { return contents_.Read(member, 0).content.buffer >= 0; });
-}
-
-// Tensor by tensor.
-MaybeViolation Movement::AllReduceBuffers(const std::vector<OpId>& members) {
-  std::vector<std::vector<Held>> read;
-  for (const OpId member : members) {
-    read.push_back(contents_.BufferOf(contents_.Read(member, 0).content));
-    if (read.back().size() == read.front().size()) continue;
-    return Wrong(member, ViolationKind::kReorderedCollective, "adds buffers of different tensors");
-  }
-  std::vector<Held> sums;
-  for (size_t i = 0; i < read.front().size(); ++i) {
-    std::vector<Held> pieces;
-    for (const std::vector<Held>& buffer : read) pieces.push_back(buffer[i]);
-    Held sum = pieces.front();
-    const bool known =
-        std::all_of(pieces.begin(), pieces.end(), [](const Held& piece) { return piece.known(); });
-    if (known) {
-      CHECK_PLAN_RETURN_IF_VIOLATED(Sum(members.front(), pieces, sum));
-    } else {
-      sum = {TensorId(), {}, {Content::kNotProven, -1, {}, {}}, sum.length};
-    }
-    sums.push_back(sum);
-  }
-  const Content content = contents_.AddBuffer(std::move(sums));
-  for (const OpId member : members) {
-    const Op& op = step_.graph.op(member);
-    if (op.outputs.size() != 1 || op.is_view || !op.writes.empty()) {
-      return Wrong(member, ViolationKind::kWrongArgument, "must make one tensor of its own");
-    }
-    contents_.SetFresh(op.outputs[0], {TensorId(), {}, content});
-  }
-  return std::nullopt;
-}
-
-// Each member says which interval it contributes.
-MaybeViolation Movement::AllGather(const std::vector<OpId>& members) {
-  std::vector<Held> read;
-  for (const OpId member : members) {
-    const Held held = contents_.Read(member, 0);
-    const std::vector<int64_t> numbers = NumbersOf(step_.graph.op(member));
-    const bool given = numbers.size() == 5 && numbers[0] >= 0 && numbers[1] > 0 && numbers[2] > 0 &&
-                       numbers[0] == held.part.dimension;
-    const int64_t size = held.part.outer * held.part.period;
-    if (!given || size % (numbers[1] * numbers[2]) != 0) {
-      return Wrong(
-          member, ViolationKind::kWrongArgument,
-          fmt::format("does not gather the axis by which {} is split", NameOfTensor(held)));
-    }
-    const AxisPlace place = {held.part.dimension, numbers[1], numbers[2],
-                             size / (numbers[1] * numbers[2])};
-    const Part stated = PartAt(place, {numbers[3], numbers[4]});
-    if (!held.part.somewhere && !(stated == held.part)) {
-      return Wrong(member, ViolationKind::kWrongArgument,
-                   fmt::format("states {} of {}, but has {}", ToString(stated), NameOfTensor(held),
-                               ToString(held.part)));
-    }
-    read.push_back(held);
-  }
-  std::sort(read.begin(), read.end(),
-            [](const Held& a, const Held& b) { return a.part.from < b.part.from; });
-  Held joined;
-  CHECK_PLAN_RETURN_IF_VIOLATED(Join(members.front(), read, joined));
-  if (!joined.part.whole()) {
-    return Wrong(members.front(), ViolationKind::kMissingCollective,
-                 fmt::format("gathers only {} of {}", ToString(joined.part), NameOfTensor(joined)));
-  }
-  for (const OpId member : members) CHECK_PLAN_RETURN_IF_VIOLATED(Make(member, joined));
-  return std::nullopt;
 }
 
 }  // namespace placewright::check

@@ -33,20 +33,25 @@ class Movement {
   MaybeViolation Zero(OpId op);
   MaybeViolation Pack(OpId op);
   MaybeViolation Unpack(OpId op);
+  MaybeViolation RunTogether(const std::vector<OpId>& members);
   MaybeViolation AllReduce(const std::vector<OpId>& members);
   MaybeViolation AllReduceBuffers(const std::vector<OpId>& members);
   MaybeViolation AllGather(const std::vector<OpId>& members);
+  MaybeViolation ReduceScatter(const std::vector<OpId>& members);
+  MaybeViolation Broadcast(const std::vector<OpId>& members);
   MaybeViolation CheckMembers(const std::vector<OpId>& members) const;
 
   // The sum of what the ops read, or what is wrong with it.
   MaybeViolation Sum(OpId op, const std::vector<Held>& read, Held& sum) const;
   // The parts, one behind the other.
   MaybeViolation Join(OpId op, std::vector<Held> read, Held& joined) const;
+  MaybeViolation TakePart(OpId op, Held& held) const;
   MaybeViolation CheckSame(OpId op, const Held& first, const Held& other) const;
   // One of them is not known: what is made of them is not, either.
   bool SetUnknownIf(const std::vector<OpId>& ops, const std::vector<Held>& read);
   MaybeViolation Make(OpId op, const Held& held);
   std::vector<Held> ReadAll(OpId op) const;
+  DeviceId HomeOf(TensorId tensor) const;
   bool OfBuffers(const std::vector<OpId>& members) const;
   Violation Wrong(OpId op, ViolationKind kind, const std::string& message) const;
   std::string NameOfTensor(const Held& held) const;

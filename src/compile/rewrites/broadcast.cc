@@ -1,0 +1,28 @@
+// Broadcast: a tensor that one device has, the root, on others at once. The root's member reads it and makes
+// nothing; the others read nothing and make it, so that no single transfer of it is left.
+//
+// Equal to reading it from the root: a copy holds what the tensor holds at the version that the root's member
+// reads, and is read in its stead at this version alone.
+#include "compile/rewrites/rewrites.h"
+
+namespace placewright {
+
+Result<std::vector<Piece>> EmitBroadcast(Emitter& emitter, const Piece& root,
+                                         const std::vector<DeviceId>& others) {
+  constexpr std::string_view kType = "placewright.broadcast.default";
+  PW_ASSIGN(const OpId source,
+            emitter.AddReader(std::string(kType), {root.tensor}, References(1), root.device));
+  std::vector<OpId> members = {source};
+  std::vector<Piece> made;
+  for (const DeviceId device : others) {
+    PW_ASSIGN(const TensorId copy,
+              emitter.AddLike(std::string(kType), {}, {}, emitter.tensor(root.tensor).shape,
+                              root.tensor, device));
+    members.push_back(emitter.tensor(copy).producer);
+    made.push_back({device, {}, copy});
+  }
+  PW_RETURN_IF_ERROR(emitter.Join(std::move(members)));
+  return made;
+}
+
+}  // namespace placewright

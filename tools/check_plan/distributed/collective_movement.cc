@@ -1,0 +1,240 @@
+// The ops that several devices do together: what their members make (movement.h).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "check_plan/distributed/instance_check.h"
+#include "check_plan/distributed/movement.h"
+#include "check_plan/distributed/stated_part.h"
+
+namespace placewright::check {
+namespace {
+
+constexpr std::string_view kAllReduce = "placewright.all_reduce.default";
+constexpr std::string_view kAllGather = "placewright.all_gather.default";
+constexpr std::string_view kReduceScatter = "placewright.reduce_scatter.default";
+constexpr std::string_view kBroadcast = "placewright.broadcast.default";
+constexpr std::array kCollectiveTypes = {kAllReduce, kAllGather, kReduceScatter, kBroadcast};
+
+}  // namespace
+
+bool IsCollectiveType(std::string_view type) {
+  return std::find(kCollectiveTypes.begin(), kCollectiveTypes.end(), type) !=
+         kCollectiveTypes.end();
+}
+
+MaybeViolation Movement::RunTogether(const std::vector<OpId>& members) {
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckMembers(members));
+  const std::string_view type = step_.graph.op(members.front()).type;
+  if (type == kBroadcast) return Broadcast(members);
+  if (OfBuffers(members)) {
+    if (type == kAllReduce) return AllReduceBuffers(members);
+    return Wrong(members.front(), ViolationKind::kWrongInput, "reads a buffer of several tensors");
+  }
+  if (type == kAllReduce) return AllReduce(members);
+  if (type == kAllGather) return AllGather(members);
+  return ReduceScatter(members);
+}
+
+// Members of one kind, each with one input (of a broadcast: or none), on devices of their own.
+MaybeViolation Movement::CheckMembers(const std::vector<OpId>& members) const {
+  const std::string_view type = step_.graph.op(members.front()).type;
+  if (!IsCollectiveType(type)) {
+    return Wrong(members.front(), ViolationKind::kNotProven,
+                 fmt::format("is a collective of an unknown kind, {}", Printable(type, 80)));
+  }
+  std::vector<DeviceId> devices;
+  for (const OpId member : members) {
+    const Op& op = step_.graph.op(member);
+    const bool reads = op.inputs.size() == 1 || (op.inputs.empty() && type == kBroadcast);
+    if (op.type != type || !reads) {
+      return Wrong(member, ViolationKind::kReorderedCollective,
+                   fmt::format("is {}, the collective's other members are {}",
+                               Printable(op.type, 80), type));
+    }
+    const DeviceId device = step_.placement[member];
+    if (std::find(devices.begin(), devices.end(), device) != devices.end()) {
+      return Wrong(member, ViolationKind::kWrongDevice,
+                   "is on a device that has another member of its collective");
+    }
+    devices.push_back(device);
+  }
+  if (type == kBroadcast || OfBuffers(members)) return std::nullopt;
+  const Held first = contents_.Read(members.front(), 0);
+  for (const OpId member : members) {
+    const Held held = contents_.Read(member, 0);
+    const bool zero = held.content.addend.kind == Addend::kZero;
+    if (zero || CheckSame(member, first, held) == std::nullopt) continue;
+    return Wrong(member, ViolationKind::kReorderedCollective,
+                 fmt::format("has {} in a collective that is of {}", NameOfTensor(held),
+                             NameOfTensor(first)));
+  }
+  return std::nullopt;
+}
+
+MaybeViolation Movement::AllReduce(const std::vector<OpId>& members) {
+  std::vector<Held> read;
+  for (const OpId member : members) read.push_back(contents_.Read(member, 0));
+  Held sum;
+  CHECK_PLAN_RETURN_IF_VIOLATED(Sum(members.front(), read, sum));
+  for (const OpId member : members) CHECK_PLAN_RETURN_IF_VIOLATED(Make(member, sum));
+  return std::nullopt;
+}
+
+bool Movement::OfBuffers(const std::vector<OpId>& members) const {
+  return std::all_of(members.begin(), members.end(),
+                     [&](OpId member) { return contents_.Read(member, 0).content.buffer >= 0; });
+}
+
+// Tensor by tensor.
+MaybeViolation Movement::AllReduceBuffers(const std::vector<OpId>& members) {
+  std::vector<std::vector<Held>> read;
+  for (const OpId member : members) {
+    read.push_back(contents_.BufferOf(contents_.Read(member, 0).content));
+    if (read.back().size() == read.front().size()) continue;
+    return Wrong(member, ViolationKind::kReorderedCollective, "adds buffers of different tensors");
+  }
+  std::vector<Held> sums;
+  for (size_t i = 0; i < read.front().size(); ++i) {
+    std::vector<Held> pieces;
+    for (const std::vector<Held>& buffer : read) pieces.push_back(buffer[i]);
+    Held sum = pieces.front();
+    const bool known =
+        std::all_of(pieces.begin(), pieces.end(), [](const Held& piece) { return piece.known(); });
+    if (known) {
+      CHECK_PLAN_RETURN_IF_VIOLATED(Sum(members.front(), pieces, sum));
+    } else {
+      sum = {TensorId(), {}, {Content::kNotProven, -1, {}, {}}, sum.length};
+    }
+    sums.push_back(sum);
+  }
+  const Content content = contents_.AddBuffer(std::move(sums));
+  for (const OpId member : members) {
+    const Op& op = step_.graph.op(member);
+    if (op.outputs.size() != 1 || op.is_view || !op.writes.empty()) {
+      return Wrong(member, ViolationKind::kWrongArgument, "must make one tensor of its own");
+    }
+    contents_.SetFresh(op.outputs[0], {TensorId(), {}, content});
+  }
+  return std::nullopt;
+}
+
+// Each member says which interval it contributes.
+MaybeViolation Movement::AllGather(const std::vector<OpId>& members) {
+  std::vector<Held> read;
+  for (const OpId member : members) {
+    const Held held = contents_.Read(member, 0);
+    const std::vector<int64_t> numbers = NumbersOf(step_.graph.op(member));
+    const bool given = numbers.size() == 5 && numbers[0] >= 0 && numbers[1] > 0 && numbers[2] > 0 &&
+                       numbers[0] == held.part.dimension;
+    const int64_t size = held.part.outer * held.part.period;
+    if (!given || size % (numbers[1] * numbers[2]) != 0) {
+      return Wrong(
+          member, ViolationKind::kWrongArgument,
+          fmt::format("does not gather the axis by which {} is split", NameOfTensor(held)));
+    }
+    const AxisPlace place = {held.part.dimension, numbers[1], numbers[2],
+                             size / (numbers[1] * numbers[2])};
+    const Part stated = PartAt(place, {numbers[3], numbers[4]});
+    if (!held.part.somewhere && !(stated == held.part)) {
+      return Wrong(member, ViolationKind::kWrongArgument,
+                   fmt::format("states {} of {}, but has {}", ToString(stated), NameOfTensor(held),
+                               ToString(held.part)));
+    }
+    read.push_back(held);
+  }
+  std::sort(read.begin(), read.end(),
+            [](const Held& a, const Held& b) { return a.part.from < b.part.from; });
+  Held joined;
+  CHECK_PLAN_RETURN_IF_VIOLATED(Join(members.front(), read, joined));
+  if (!joined.part.whole()) {
+    return Wrong(members.front(), ViolationKind::kMissingCollective,
+                 fmt::format("gathers only {} of {}", ToString(joined.part), NameOfTensor(joined)));
+  }
+  for (const OpId member : members) CHECK_PLAN_RETURN_IF_VIOLATED(Make(member, joined));
+  return std::nullopt;
+}
+
+// Each member gets the part of the sum that it states; together they get all of it once.
+MaybeViolation Movement::ReduceScatter(const std::vector<OpId>& members) {
+  std::vector<Held> read;
+  for (const OpId member : members) read.push_back(contents_.Read(member, 0));
+  Held sum;
+  CHECK_PLAN_RETURN_IF_VIOLATED(Sum(members.front(), read, sum));
+  std::vector<std::pair<Held, OpId>> parts;
+  for (const OpId member : members) {
+    Held part = sum;
+    CHECK_PLAN_RETURN_IF_VIOLATED(TakePart(member, part));
+    parts.emplace_back(part, member);
+  }
+  std::sort(parts.begin(), parts.end(),
+            [](const auto& a, const auto& b) { return a.first.part.from < b.first.part.from; });
+  std::vector<Held> ascending;
+  for (const auto& [part, member] : parts) ascending.push_back(part);
+  Held joined;
+  CHECK_PLAN_RETURN_IF_VIOLATED(Join(members.front(), ascending, joined));
+  if (!(joined.part == sum.part)) {
+    return Wrong(parts.back().second, ViolationKind::kWrongPart,
+                 fmt::format("and the other members get only {} of {}", ToString(joined.part),
+                             NameOfTensor(sum)));
+  }
+  for (const auto& [part, member] : parts) CHECK_PLAN_RETURN_IF_VIOLATED(Make(member, part));
+  return std::nullopt;
+}
+
+// Where the storage of what an op reads lies.
+DeviceId Movement::HomeOf(TensorId tensor) const {
+  const StorageId storage = step_.graph.tensor(tensor).storage;
+  const OpId maker = step_.graph.storage(storage).versions.front().writer;
+  const OpId at = maker.valid() ? maker : step_.graph.home_op(storage);
+  return at.valid() ? step_.placement[at] : DeviceId();
+}
+
+// One member, the root, has on its device what all others get.
+MaybeViolation Movement::Broadcast(const std::vector<OpId>& members) {
+  OpId root;
+  for (const OpId member : members) {
+    if (step_.graph.op(member).inputs.empty()) continue;
+    if (root.valid()) {
+      return Wrong(member, ViolationKind::kReorderedCollective,
+                   "is a second root of its broadcast");
+    }
+    root = member;
+  }
+  if (!root.valid()) {
+    return Wrong(members.front(), ViolationKind::kReorderedCollective,
+                 "is a member of a broadcast without a root");
+  }
+  const Op& source = step_.graph.op(root);
+  if (!source.outputs.empty() || !source.writes.empty()) {
+    return Wrong(root, ViolationKind::kWrongArgument, "is a root and must make nothing");
+  }
+  const Held held = contents_.Read(root, 0);
+  if (held.content.buffer >= 0) {
+    return Wrong(root, ViolationKind::kWrongInput, "reads a buffer of several tensors");
+  }
+  if (HomeOf(source.inputs[0]) != step_.placement[root]) {
+    return Wrong(root, ViolationKind::kWrongDevice,
+                 fmt::format("is the root of a broadcast of {}, which its device does not have",
+                             NameOfTensor(held)));
+  }
+  for (const OpId member : members) {
+    if (member == root) continue;
+    const Op& op = step_.graph.op(member);
+    const bool fits =
+        op.outputs.size() == 1 && contents_.Fits(held.tensor, held.part, op.outputs[0]);
+    if (!fits) {
+      return Wrong(member, ViolationKind::kReorderedCollective,
+                   fmt::format("makes other sizes than {} of {} has, which its root gives",
+                               ToString(held.part), NameOfTensor(held)));
+    }
+    CHECK_PLAN_RETURN_IF_VIOLATED(Make(member, held));
+  }
+  return std::nullopt;
+}
+
+}  // namespace placewright::check

@@ -1,0 +1,39 @@
+#include "check_plan/distributed/stated_part.h"
+
+namespace placewright::check {
+
+std::vector<int64_t> NumbersOf(const Op& op) {
+  std::vector<int64_t> numbers;
+  for (size_t i = 1; i < op.args.size(); ++i) {
+    if (const int64_t* number = op.args[i].AsInt()) numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+std::optional<StatedPart> StatedPartOf(const Op& op, const std::vector<int64_t>& shape) {
+  const std::vector<int64_t> numbers = NumbersOf(op);
+  const bool given = numbers.size() == 5 && numbers[0] >= 0 &&
+                     static_cast<size_t>(numbers[0]) < shape.size() && numbers[1] > 0 &&
+                     numbers[2] > 0 && numbers[3] >= 0 && numbers[3] < numbers[4] &&
+                     numbers[4] <= numbers[2];
+  const int64_t size = given ? shape[static_cast<size_t>(numbers[0])] : 0;
+  if (!given || size % (numbers[1] * numbers[2]) != 0) return std::nullopt;
+  const AxisPlace place = {static_cast<int32_t>(numbers[0]), numbers[1], numbers[2],
+                           size / (numbers[1] * numbers[2])};
+  return StatedPart{place, {numbers[3], numbers[4]}};
+}
+
+std::optional<Part> PartWithin(const Part& piece, const AxisPlace& place, Interval interval) {
+  const Part inner = PartAt(place, interval);
+  if (inner.whole()) return piece;
+  if (piece.whole()) return inner;
+  if (inner.dimension != piece.dimension) return std::nullopt;
+  if (piece.somewhere) {
+    return Part{piece.dimension, 1, piece.period, 0, inner.outer * (inner.to - inner.from), true};
+  }
+  if (inner.outer != piece.outer || inner.period != piece.to - piece.from) return std::nullopt;
+  return Part{piece.dimension,         piece.outer,           piece.period,
+              piece.from + inner.from, piece.from + inner.to, false};
+}
+
+}  // namespace placewright::check
