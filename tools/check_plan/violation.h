@@ -49,6 +49,7 @@ enum class ViolationKind : uint8_t {
   kDoubledSample,   // "doubled-sample": a part is computed twice, or a piece is there twice
   kMissingSample,   // "missing-sample": a part is computed nowhere
   kLocalDivisor,    // "local-divisor": a mean is not divided by the size of the whole
+  kWrongStatistics,  // "wrong-statistics": other results than a norm of all parts has, or of one alone
   kStaleParameter,  // "stale-parameter": what is kept is read, or left, at an old version
   kMissingCollective,    // "missing-collective": a member without one, or not all members
   kReorderedCollective,  // "reordered-collective": members of others, or an order that can deadlock

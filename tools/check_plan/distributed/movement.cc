@@ -354,7 +354,6 @@ MaybeViolation Movement::Zero(OpId op) {
   return std::nullopt;
 }
 
-// Members of one kind, each with one input, on devices of their own.
 MaybeViolation Movement::CheckMembers(const std::vector<OpId>& members) const {
   const std::string_view type = step_.graph.op(members.front()).type;
   if (type != kAllReduce && type != kAllGather) {
