@@ -18,20 +18,24 @@ class NormStepBuilder {
     const TensorId p = Input("param:p", TensorKind::kParameter, {3});
     const TensorId w = Input("param:w", TensorKind::kParameter, kChannels);
     const TensorId b = Input("param:b", TensorKind::kParameter, kChannels);
-    const Running first = RunningOf("1"), second = RunningOf("2");
+    const Running first = RunningOf("1"), second = RunningOf("2"), third = RunningOf("3");
     const TensorId scaled = Add("scaled", "aten.mul.Tensor", {x, p}, kShape);
     const auto y = Norm("bn1", scaled, w, b, first);
     const TensorId rectified = Add("relu", "aten.relu.default", {y[0]}, kShape);
-    const auto z = Norm("bn2", rectified, TensorId(), TensorId(), second);
+    const auto side = Norm("bn3", scaled, TensorId(), TensorId(), third);
+    const TensorId both = Add("both", "aten.add.Tensor", {rectified, side[0]}, kShape);
+    const auto z = Norm("bn2", both, TensorId(), TensorId(), second);
     const TensorId squares = Add("squares", "aten.mul.Tensor", {z[0], z[0]}, kShape);
     const TensorId loss = Add("loss", "aten.sum.default", {squares}, {});
     phase_ = Phase::kBackward;
     const TensorId dz = Add("dz", "aten.mul.Scalar", {z[0]}, kShape, {Value(2.0)});
-    const auto of_relu = Back("back2", {dz, rectified, TensorId(), second, z});
-    const TensorId dy = Add("dy", "aten.threshold_backward.default", {of_relu[0], rectified},
+    const auto of_both = Back("back2", {dz, both, TensorId(), second, z});
+    const TensorId dy = Add("dy", "aten.threshold_backward.default", {of_both[0], rectified},
                             kShape, {Value(int64_t{0})});
     const auto gradients = Back("back1", {dy, scaled, w, first, y});
-    const TensorId products = Add("products", "aten.mul.Tensor", {gradients[0], x}, kShape);
+    const auto of_side = Back("back3", {of_both[0], scaled, TensorId(), third, side});
+    const TensorId ds = Add("ds", "aten.add.Tensor", {gradients[0], of_side[0]}, kShape);
+    const TensorId products = Add("products", "aten.mul.Tensor", {ds, x}, kShape);
     const TensorId dp =
         Add("dp", "aten.sum.dim_IntList", {products}, {3},
             {Value(Value::List{Value(int64_t{0}), Value(int64_t{1})}), Value(false)});

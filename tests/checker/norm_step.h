@@ -1,4 +1,4 @@
-// A step of two batch norms, made by hand.
+// A step of three batch norms, made by hand.
 #ifndef TESTS_CHECKER_NORM_STEP_H_
 #define TESTS_CHECKER_NORM_STEP_H_
 
@@ -6,8 +6,8 @@
 
 namespace placewright::tests {
 
-// x p, a norm with weight, bias and running statistics, a rectifier, a norm with running statistics alone,
-// the sum of squares; backward; a decay of a gradient in place, and updates.
+// bn2(relu(bn1(x p)) + bn3(x p)), of which bn1 has weight and bias, all have running statistics; the sum of its
+// squares; backward; a decay of a gradient in place, and updates.
 Graph NormStep();
 
 }  // namespace placewright::tests

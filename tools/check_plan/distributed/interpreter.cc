@@ -120,13 +120,12 @@ class Interpreter {
     }
     InstanceCheck check(original_, step_, rules_[origin], op, contents_, sums_);
     Report(position_[op], check.Run());
-    switch (check.outcome()) {
-      case InstanceCheck::Outcome::kProven:
-        instances_[origin].push_back(std::move(check).Take());
-        return;
-      case InstanceCheck::Outcome::kNotProven: NoteLocal(op); [[fallthrough]];
-      case InstanceCheck::Outcome::kBehindViolation: given_up_[origin] = true;
+    if (check.outcome() == InstanceCheck::Outcome::kBehindViolation) {
+      given_up_[origin] = true;
+      return;
     }
+    if (check.has_own_statistics()) NoteLocal(op);
+    instances_[origin].push_back(std::move(check).Take());
   }
 
   void RunNorm(OpId op) {

@@ -142,7 +142,13 @@ MaybeViolation NormCheck::ReadAll(OpId op, std::vector<const NormValue*>& values
   int32_t part = -1;
   for (size_t i = 0; i < made.inputs.size(); ++i) {
     const Made* const found = Find(op, i);
-    if (found != nullptr && found->norm == norm) part = std::max(part, found->value.part);
+    if (found == nullptr || found->norm != norm) continue;
+    part = std::max(part, found->value.part);
+    const OpId maker = step_.graph.tensor(made.inputs[i]).producer;
+    if (step_.placement[maker] == step_.placement[op]) continue;
+    return Wrong(op, ViolationKind::kWrongDevice,
+                 fmt::format("reads \"{}\", which another device has made of its part",
+                             Printable(step_.graph.tensor(made.inputs[i]).name, 80)));
   }
   // What has no place of its own has that of the others.
   values.assign(made.inputs.size(), nullptr);
@@ -351,37 +357,41 @@ MaybeViolation NormCheck::Meet(const std::vector<OpId>& members) {
 // All of it is between the ops of one norm, and no part of x.
 MaybeViolation NormCheck::CheckMoved(const std::vector<OpId>& members) const {
   const bool together = step_.graph.collective_of(members.front()).valid();
-  const Made* first = nullptr;
+  OpId norm;
+  bool mixed = false;
   for (const OpId member : members) {
     const Op& op = step_.graph.op(member);
-    if (!together && IsNormCollective(op.type)) {
-      return Wrong(member, ViolationKind::kMissingCollective, "is a member of no collective");
-    }
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Made* const found = Find(member, i);
-      if (first == nullptr) first = found;
-      if (found == nullptr || found->named || found->norm != first->norm) {
-        return Wrong(member,
-                     together ? ViolationKind::kReorderedCollective : ViolationKind::kWrongInput,
-                     fmt::format("moves \"{}\" together with what is between the ops of a norm",
-                                 Printable(step_.graph.tensor(op.inputs[i]).name, 80)));
-      }
-      if (found->value.part >= 0 || !IsNormMovement(op.type)) {
+      const bool inner = found != nullptr && !found->named;
+      if (inner && (found->value.part >= 0 || !IsNormMovement(op.type))) {
         return NoResult(member, op.inputs[i]);
       }
+      if (inner && !norm.valid()) norm = found->norm;
+      mixed = mixed || !inner || found->norm != norm;
     }
+    if (together || !IsNormCollective(op.type)) continue;
+    return Wrong(member, ViolationKind::kMissingCollective, "is a member of no collective");
   }
-  return together ? movement_.CheckMembers(members) : std::nullopt;
+  if (!mixed) return together ? movement_.CheckMembers(members) : std::nullopt;
+  return Wrong(members.front(),
+               together ? ViolationKind::kReorderedCollective : ViolationKind::kWrongInput,
+               "moves what is between the ops of a norm together with something else");
 }
 
 MaybeViolation NormCheck::NameResults(OpId op) {
-  for (const OpId member : MembersOf(op)) {
+  const std::vector<OpId> members = MembersOf(op);
+  std::vector<OpId> norms;  // of which they read something
+  for (const OpId member : members) {
     for (size_t i = 0; i < step_.graph.op(member).inputs.size(); ++i) {
       const Made* const found = Find(member, i);
-      const bool own = found == nullptr || found->norm == step_.origin[op];
-      if (!own) CHECK_PLAN_RETURN_IF_VIOLATED(Cover(found->norm));
+      if (found != nullptr && found->norm != step_.origin[op]) norms.push_back(found->norm);
+      if (members.size() == 1 || norms.empty() || norms.back() == norms.front()) continue;
+      return Wrong(member, ViolationKind::kReorderedCollective,
+                   "is of another norm than its collective's other members");
     }
   }
+  for (const OpId norm : norms) CHECK_PLAN_RETURN_IF_VIOLATED(Cover(norm));
   return std::nullopt;
 }
 
