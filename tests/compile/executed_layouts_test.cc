@@ -1,5 +1,6 @@
 // A distributed step is the step: executed over simulated devices by random layouts, steps of the zoo's
-// small models give the parameters, states and losses of the step on one device, in float64 to 1e-9.
+// small models give the parameters, states and losses of the step on one device, in float64 to 1e-9; and the
+// checker proves it.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@
 #include "base/random.h"
 #include "capture/step/model_step.h"
 #include "capture/step/tiny_models.h"
+#include "check_plan/distributed/interpreter.h"
 #include "cluster/cluster_builder.h"
 #include "compile/compiler.h"
 #include "compile/counter_draws.h"
@@ -29,8 +31,9 @@ namespace {
 
 constexpr double kTolerance = 1e-9;  // of the largest magnitude
 constexpr double kFloatTolerance = 1e-5;
-constexpr double kNoiseFactor = 64;  // of what one rounding of the parameters comes to; sums round more often
-constexpr double kNoise = 1e-9;      // of a step whose parameters are of the order of 1
+constexpr double kNoiseFactor =
+    64;  // of what one rounding of the parameters comes to; sums round more often
+constexpr double kNoise = 1e-9;  // of a step whose parameters are of the order of 1
 // Three steps; two of a network of batch norms, of which every step multiplies the rounding of the one before
 // by 20 to 60 (one last bit of the parameters is 4e-10 of a momentum after three).
 constexpr int kSteps = 3, kNormSteps = 2;
@@ -218,6 +221,9 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
     Result<DistributedStep> compiled = Compile(graph(), *axes_, layouts, cluster, options);
     ASSERT_TRUE(compiled.ok()) << compiled.error().ToString();
     DistributedStep step = compiled.Take();
+    const check::Findings proof = check::Interpret(graph(), step);
+    ASSERT_FALSE(proof.violation) << proof.violation->place << ": " << proof.violation->message;
+    ASSERT_TRUE(proof.not_proven.empty()) << proof.not_proven.front().message;
     if (through_file) {
       const std::string text = FormatAtenStep(step, graph(), cluster).Take();
       Result<DistributedStep> read = ReadAtenStep(text, graph(), cluster);
