@@ -32,7 +32,7 @@ struct WholeOnBatch {
     double share = 0;  // of the time of all ops outside the update, one after the other
     std::string_view reason;
   };
-  std::vector<Row> rows;  // most time first, then by type
+  std::vector<Row> rows;  // the longest time first, then by type
   double share = 0;       // of all rows
 };
 

@@ -20,6 +20,7 @@
 #ifndef CHECK_PLAN_DISTRIBUTED_NORMS_NORM_CHECK_H_
 #define CHECK_PLAN_DISTRIBUTED_NORMS_NORM_CHECK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -94,6 +95,8 @@ class NormCheck {
   MaybeViolation SetAll(const std::vector<OpId>& ops, Content::Knowledge knowledge);
   Violation Wrong(OpId op, ViolationKind kind, const std::string& message) const;
   Violation NoResult(OpId op, TensorId tensor) const;
+  // Which of its operator's results an output is.
+  static size_t ResultNumber(const Graph& graph, const Op& op, size_t output);
   std::string NameOfInput(OpId norm, int32_t input) const;
 
   const Graph& original_;

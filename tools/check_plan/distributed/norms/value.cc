@@ -1,9 +1,12 @@
 #include "check_plan/distributed/norms/value.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace placewright::check {
 namespace {
+
+constexpr double kTolerance = 1e-11;  // of the largest magnitude
 
 // Of small tensors, the last dimensions above one another.
 bool BroadcastTo(const std::vector<int64_t>& shape, std::vector<int64_t>& all) {
@@ -58,6 +61,17 @@ bool FitTogether(const std::vector<const NormValue*>& values, NormValue& made) {
 }
 
 }  // namespace
+
+bool IsNear(const std::vector<double>& found, const std::vector<double>& due) {
+  if (found.size() != due.size()) return false;
+  double magnitude = 0;
+  for (const double number : due) magnitude = std::max(magnitude, std::abs(number));
+  for (size_t i = 0; i < due.size(); ++i) {
+    // No comparison holds of what is not finite.
+    if (!(std::abs(found[i] - due[i]) <= kTolerance * magnitude)) return false;
+  }
+  return true;
+}
 
 int64_t CountOf(const std::vector<int64_t>& shape) {
   int64_t count = 1;

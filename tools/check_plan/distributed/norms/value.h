@@ -33,6 +33,9 @@ inline size_t ChannelsOf(const std::vector<int64_t>& shape) {
 }
 int64_t CountOf(const std::vector<int64_t>& shape);
 
+// To 1e-11 of the largest magnitude that is due.
+bool IsNear(const std::vector<double>& found, const std::vector<double>& due);
+
 // `f` of the numbers at one place of each, broadcast as LibTorch does; with a part among them the others are
 // parts of the same elements, or have one number or one for each channel. Nothing where they do not fit.
 std::optional<NormValue> Elementwise(const std::vector<const NormValue*>& values,
