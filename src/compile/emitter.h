@@ -39,6 +39,11 @@ class Emitter {
 
   // Of the distributed graph.
   const Tensor& tensor(TensorId id) const { return builder_.added().tensors[id]; }
+  // Where it is made; none of an input.
+  DeviceId device_of(TensorId id) const {
+    const OpId maker = tensor(id).producer;
+    return maker.valid() ? placement_[maker] : DeviceId();
+  }
   const std::string& device_name(DeviceId id) const { return cluster_.device(id).name; }
 
   Result<DistributedStep> Finish(std::vector<TensorId> outputs) &&;

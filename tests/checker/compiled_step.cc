@@ -9,6 +9,7 @@
 #include "cluster/cluster_builder.h"
 #include "formats/input.h"
 #include "graph/graph_builder.h"
+#include "norm_step.h"
 
 namespace placewright::tests {
 namespace {
@@ -173,6 +174,7 @@ Layout RandomLayout(const NamedAxes& axes, size_t devices, Random& random) {
 std::vector<RecordedStep> RecordedSteps() {
   std::vector<RecordedStep> steps;
   steps.push_back(WithAxes("by-hand", ByHand().Build()));
+  steps.push_back(WithAxes("norms", NormStep()));
   for (const std::string& path : Files()) {
     steps.push_back(WithAxes(path, std::move(LoadGraph(path).Take().graph)));
   }

@@ -90,9 +90,15 @@ bool ShiftSplit(const DistributedStep& step, StepEditor& editor, Random& random)
   return true;
 }
 
+// Statistics of a norm's parts are joined with their weights: in any order.
+bool JoinsStatistics(const DistributedStep& step, OpId op) {
+  const OpId maker = step.graph.tensor(step.graph.op(op).inputs[0]).producer;
+  return maker.valid() && step.graph.op(maker).type == "aten.cat.default";
+}
+
 bool SwapPieces(const DistributedStep& step, StepEditor& editor, Random& random) {
   const OpId op = OneOf(OpsOf(step, "placewright.concat.default"), random);
-  if (!op.valid()) return false;
+  if (!op.valid() || JoinsStatistics(step, op)) return false;
   std::swap(editor.op(op).spec.inputs[0], editor.op(op).spec.inputs[1]);
   return true;
 }
@@ -266,9 +272,9 @@ bool ReadAnother(const DistributedStep& step, StepEditor& editor, Random& random
 const std::vector<Corruption>& Corruptions() {
   static const std::vector<Corruption> all = {
       // The sum may be of the weights of a mean.
-      {"bypassed all-reduce", BypassAllReduce, {"lost-sum", "local-divisor"}},
-      {"left out of a sum", LeaveOutOfSum, {"lost-sum", "local-divisor"}},
-      {"added twice", AddTwice, {"doubled-sum", "lost-sum"}},
+      {"bypassed all-reduce", BypassAllReduce, {"lost-sum", "local-divisor", "wrong-statistics"}},
+      {"left out of a sum", LeaveOutOfSum, {"lost-sum", "local-divisor", "wrong-statistics"}},
+      {"added twice", AddTwice, {"doubled-sum", "lost-sum", "wrong-statistics"}},
       {"shifted input", ShiftInput, {"doubled-sample", "missing-sample", "wrong-part"}},
       {"shifted split", ShiftSplit, {"doubled-sample", "missing-sample", "wrong-part"}},
       {"swapped pieces", SwapPieces, {"wrong-part"}},
@@ -288,8 +294,10 @@ const std::vector<Corruption>& Corruptions() {
       {"root without the tensor", MoveRoot, {"wrong-device"}},
       {"another tensor broadcast", BroadcastAnother, {"wrong-input", "wrong-device"}},
       {"moved instance", MoveInstance, {"wrong-device"}},
-      {"another argument", ChangeArgument, {"wrong-argument", "local-divisor"}},
-      {"another input", ReadAnother, {"wrong-input", "wrong-part", "lost-sum", "stale-parameter"}},
+      {"another argument", ChangeArgument, {"wrong-argument", "local-divisor", "wrong-statistics"}},
+      {"another input",
+       ReadAnother,
+       {"wrong-input", "wrong-part", "lost-sum", "stale-parameter", "wrong-statistics"}},
   };
   return all;
 }

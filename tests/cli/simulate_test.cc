@@ -305,7 +305,11 @@ TEST_F(InspectRecorded, NamesAxesAndSaysWhatASplitOfTheBatchMakes) {
       outputs);
   EXPECT_GT(split["concat"].get<int64_t>(), 0);
   EXPECT_GT(split["sum"].get<int64_t>(), 0);
-  EXPECT_THAT(Run({"inspect", "mlp.json.gz", "--axes"}).out, HasSubstr("named axes"));
+  EXPECT_EQ(axes["whole_on_batch"]["types"], Json::array());
+  EXPECT_EQ(axes["whole_on_batch"]["times_of"], "P100-12GB");
+  const std::string text = Run({"inspect", "mlp.json.gz", "--axes"}).out;
+  EXPECT_THAT(text, HasSubstr("named axes"));
+  EXPECT_THAT(text, HasSubstr("no op that has the batch is whole on it, the update apart"));
   EXPECT_EQ(Run({"inspect", "mlp.json.gz", "--axes", "--modules"}).status, 2);
 }
 

@@ -1,5 +1,6 @@
 // A distributed step is the step: executed over simulated devices by random layouts, steps of the zoo's
-// small models give the parameters, states and losses of the step on one device, in float64 to 1e-9.
+// small models give the parameters, states and losses of the step on one device, in float64 to 1e-9; and the
+// checker proves it.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@
 #include "base/random.h"
 #include "capture/step/model_step.h"
 #include "capture/step/tiny_models.h"
+#include "check_plan/distributed/interpreter.h"
 #include "cluster/cluster_builder.h"
 #include "compile/compiler.h"
 #include "compile/counter_draws.h"
@@ -256,6 +258,9 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
     Result<DistributedStep> compiled = Compile(graph(), *axes_, layouts, cluster, options);
     ASSERT_TRUE(compiled.ok()) << compiled.error().ToString();
     DistributedStep step = compiled.Take();
+    const check::Findings proof = check::Interpret(graph(), step);
+    ASSERT_FALSE(proof.violation) << proof.violation->place << ": " << proof.violation->message;
+    ASSERT_TRUE(proof.not_proven.empty()) << proof.not_proven.front().message;
     if (through_file) {
       const std::string text = FormatAtenStep(step, graph(), cluster).Take();
       Result<DistributedStep> read = ReadAtenStep(text, graph(), cluster);

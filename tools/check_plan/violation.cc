@@ -42,6 +42,7 @@ std::string_view ToString(ViolationKind kind) {
     case ViolationKind::kDoubledSample: return "doubled-sample";
     case ViolationKind::kMissingSample: return "missing-sample";
     case ViolationKind::kLocalDivisor: return "local-divisor";
+    case ViolationKind::kWrongStatistics: return "wrong-statistics";
     case ViolationKind::kStaleParameter: return "stale-parameter";
     case ViolationKind::kMissingCollective: return "missing-collective";
     case ViolationKind::kReorderedCollective: return "reordered-collective";

@@ -40,16 +40,17 @@ enum class ViolationKind : uint8_t {
   kCommunication,   // "communication": not what moves in the schedule
   kSamples,         // "samples": not the batch of the step, or another rate
   // Of distributed plans, whose step is not the original one:
-  kWrongInput,      // "wrong-input": an op reads, or joins, another tensor or version than is due
-  kWrongPart,       // "wrong-part": another interval than is due, or of what needs all
-  kWrongArgument,   // "wrong-argument": operator, arguments or sizes are not those of the part
-  kWrongDevice,     // "wrong-device": an instance is elsewhere than its layout says
-  kLostSum,         // "lost-sum": shares of a sum read as if they were all of it
-  kDoubledSum,      // "doubled-sum": a share is added twice
-  kDoubledSample,   // "doubled-sample": a part is computed twice, or a piece is there twice
-  kMissingSample,   // "missing-sample": a part is computed nowhere
-  kLocalDivisor,    // "local-divisor": a mean is not divided by the size of the whole
-  kStaleParameter,  // "stale-parameter": what is kept is read, or left, at an old version
+  kWrongInput,     // "wrong-input": an op reads, or joins, another tensor or version than is due
+  kWrongPart,      // "wrong-part": another interval than is due, or of what needs all
+  kWrongArgument,  // "wrong-argument": operator, arguments or sizes are not those of the part
+  kWrongDevice,    // "wrong-device": an instance is elsewhere than its layout says
+  kLostSum,        // "lost-sum": shares of a sum read as if they were all of it
+  kDoubledSum,     // "doubled-sum": a share is added twice
+  kDoubledSample,  // "doubled-sample": a part is computed twice, or a piece is there twice
+  kMissingSample,  // "missing-sample": a part is computed nowhere
+  kLocalDivisor,   // "local-divisor": a mean is not divided by the size of the whole
+  kWrongStatistics,  // "wrong-statistics": other results than a norm of all parts has, or of one alone
+  kStaleParameter,       // "stale-parameter": what is kept is read, or left, at an old version
   kMissingCollective,    // "missing-collective": a member without one, or not all members
   kReorderedCollective,  // "reordered-collective": members of others, or an order that can deadlock
   kMissingOp,  // "missing-op": an op, an output, a kept tensor that the step does not have

@@ -117,7 +117,7 @@ class CheckCommand : public Command {
     return error;
   }
 
-  // The first of them: a step with batch norms in parts has one for each.
+  // The first of them: a step whose batch norms have statistics of each part has one for each.
   static void NoteNotProven(const check::CheckedPlan& checked, Context& context) {
     if (checked.not_proven.empty()) return;
     const auto others = static_cast<int64_t>(checked.not_proven.size()) - 1;

@@ -135,7 +135,7 @@ class InspectCommand : public Command {
       return 0;
     }
     if (axes_) {
-      PrintAxes(loaded.graph, context.console);
+      PW_RETURN_IF_ERROR(PrintAxes(loaded.graph, context.console));
       return 0;
     }
     if (order) {

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "compile/counter_draws.h"
+#include "compile/whole_on_batch.h"
 #include "report/table.h"
 #include "search/layouts/layout_problem.h"
 #include "sharding/named_axes.h"
@@ -30,18 +31,31 @@ struct Counts {
 };
 
 // Why an op is whole: on every axis, or on the batch, which it has; "" where it is not.
-std::string WhyWhole(const NamedAxes& axes, OpId op) {
-  if (axes.rule(op) == nullptr) return "no rule for its type, or for these arguments";
-  if (!axes.batch().valid() || axes.SplitBy(op, axes.batch()).valid()) return "";
-  return axes.Touches(op, axes.batch()) ? "it needs the whole batch" : "";
+std::string WhyWhole(const Graph& graph, const NamedAxes& axes, OpId op) {
+  const std::string_view on_batch = WhyWholeOnBatch(graph, axes, op);
+  if (!on_batch.empty()) return std::string(on_batch);
+  return axes.rule(op) == nullptr ? "no rule for its type, or for these arguments" : "";
 }
 
 PartVerdict VerdictOnBatch(const NamedAxes& axes, OpId op, size_t output) {
   return axes.batch().valid() ? axes.verdict(op, axes.batch(), output) : PartVerdict::kWhole;
 }
 
+Json ToJson(const WholeOnBatch& whole) {
+  Json rows = Json::array();
+  for (const WholeOnBatch::Row& row : whole.rows) {
+    rows.push_back({{"type", row.type},
+                    {"ops", row.ops},
+                    {"macs", row.macs},
+                    {"time_share", row.share},
+                    {"reason", row.reason}});
+  }
+  return {{"times_of", kWholeReferenceKind}, {"time_share", whole.share}, {"types", rows}};
+}
+
 // `groups`: the graph with the groups that layouts name.
-Json ToJson(const Graph& graph, const Graph& groups, const NamedAxes& axes) {
+Json ToJson(const Graph& graph, const Graph& groups, const NamedAxes& axes,
+            const WholeOnBatch& whole) {
   Json object;
   object["schema"] = "placewright.axes/1";
   object["name"] = graph.name();
@@ -65,11 +79,12 @@ Json ToJson(const Graph& graph, const Graph& groups, const NamedAxes& axes) {
     Json item = {{"name", graph.op(op).name},
                  {"group", groups.group(op).value()},
                  {"outputs", std::move(outputs)}};
-    const std::string why = WhyWhole(axes, op);
+    const std::string why = WhyWhole(graph, axes, op);
     if (!why.empty()) item["reason"] = why;
     object["ops"].push_back(std::move(item));
   }
   object["splittable"] = {{"concat", all.concat}, {"sum", all.sum}, {"whole", all.whole}};
+  if (axes.batch().valid()) object["whole_on_batch"] = ToJson(whole);
   return object;
 }
 
@@ -115,10 +130,28 @@ std::string VerdictTable(const Graph& graph, const NamedAxes& axes, const Style&
   return table.Render(style);
 }
 
+// What has the batch and is whole on it, the update apart.
+std::string WholeTable(const WholeOnBatch& whole, const Style& style) {
+  if (whole.rows.empty()) return "no op that has the batch is whole on it, the update apart\n";
+  std::string text =
+      fmt::format("whole on the batch: {:.2f}% of the time on a {}, the update apart\n",
+                  100 * whole.share, kWholeReferenceKind);
+  const auto right = Table::Align::kRight;
+  Table table({{"type"}, {"ops", right}, {"macs", right}, {"time", right}, {"why"}});
+  for (const WholeOnBatch::Row& row : whole.rows) {
+    table.AddRow({Printable(row.type, 80), fmt::format("{}", row.ops), fmt::format("{}", row.macs),
+                  fmt::format("{:.2f}%", 100 * row.share), std::string(row.reason)});
+  }
+  return text + table.Render(style);
+}
+
 std::string WholeOps(const Graph& graph, const NamedAxes& axes) {
   std::map<std::string, std::pair<int64_t, std::string>> whole;  // type: ops, reason
   for (const OpId op : graph.ops()) {
-    const std::string why = WhyWhole(axes, op);
+    // What has the batch is in a table of its own, but for the update.
+    const bool listed =
+        graph.op(op).phase != Phase::kOptimizer && !WhyWholeOnBatch(graph, axes, op).empty();
+    const std::string why = listed ? "" : WhyWhole(graph, axes, op);
     if (why.empty()) continue;
     auto& [count, reason] = whole[std::string(graph.op(op).type)];
     ++count;
@@ -133,12 +166,14 @@ std::string WholeOps(const Graph& graph, const NamedAxes& axes) {
 
 }  // namespace
 
-void PrintAxes(const Graph& graph, Console& console) {
+Status PrintAxes(const Graph& graph, Console& console) {
   const NamedAxes axes(graph);
+  PW_ASSIGN(const WholeOnBatch whole, FindWholeOnBatch(graph, axes));
   if (console.json) {
     const auto counted = WithCountedDraws(graph, kDrawSeed);
     const bool differs = counted.ok() && counted.value() != nullptr;
-    return console.PrintJson(ToJson(graph, differs ? *counted.value() : graph, axes));
+    console.PrintJson(ToJson(graph, differs ? *counted.value() : graph, axes, whole));
+    return Ok();
   }
   const Style& style = console.style();
   console.Print(fmt::format("{}: {} named axes\n", Printable(graph.name()), axes.axis_count()));
@@ -151,11 +186,13 @@ void PrintAxes(const Graph& graph, Console& console) {
         "its ops are placed whole{}\n",
         has_reason ? fmt::format(" ({})", Printable(laws->reason, 400)) : ""));
     console.Print(WholeOps(graph, axes));
-    return;
+    return Ok();
   }
   console.Print(fmt::format("A split of the batch of {} makes of the ops' outputs:\n",
                             axes.axis(axes.batch()).size));
-  console.Print(VerdictTable(graph, axes, style) + WholeOps(graph, axes));
+  console.Print(VerdictTable(graph, axes, style) + WholeOps(graph, axes) +
+                WholeTable(whole, style));
+  return Ok();
 }
 
 }  // namespace placewright

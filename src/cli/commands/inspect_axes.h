@@ -1,13 +1,16 @@
-// `inspect --axes`: the named axes of a step, and what a split of the batch makes of every op.
+// `inspect --axes`: the named axes of a step, what a split of the batch makes of every op, and what it leaves
+// whole.
 #ifndef PLACEWRIGHT_CLI_COMMANDS_INSPECT_AXES_H_
 #define PLACEWRIGHT_CLI_COMMANDS_INSPECT_AXES_H_
 
+#include "base/result.h"
 #include "cli/terminal/console.h"
 #include "graph/graph.h"
 
 namespace placewright {
 
-void PrintAxes(const Graph& graph, Console& console);
+// Errors: those of ModelCosts.
+Status PrintAxes(const Graph& graph, Console& console);
 
 }  // namespace placewright
 

@@ -71,6 +71,10 @@ Result<TensorId> PartWriter::Write(PlainOp call) {
 
 Result<TensorId> PartWriter::Cast(TensorId id, DType dtype) {
   if (tensor(id).dtype == dtype) return id;
+  return Copy(id, dtype);
+}
+
+Result<TensorId> PartWriter::Copy(TensorId id, DType dtype) {
   std::vector<int64_t> shape = tensor(id).shape;
   return Add({"aten._to_copy.default", {id}, {}, {{"dtype", Value(WordOf(dtype))}}},
              std::move(shape), dtype);
@@ -91,6 +95,10 @@ Result<TensorId> PartWriter::Slice(TensorId id, int64_t from, int64_t to) {
 
 Result<TensorId> PartWriter::PerChannel(TensorId id, size_t rank) {
   if (rank == 2) return id;
+  const DeviceId home = emitter_.device_of(id);
+  if (home.valid() && home != device()) {
+    PW_ASSIGN(id, Copy(id, tensor(id).dtype));
+  }
   std::vector<int64_t> shape = tensor(id).shape;
   shape.resize(rank - 1, 1);
   const DType dtype = tensor(id).dtype;

@@ -58,12 +58,15 @@ class PartWriter {
   Result<TensorId> Cast(TensorId id, DType dtype);
   // [from, to) of a vector, and of the columns of a matrix: views.
   Result<TensorId> Slice(TensorId id, int64_t from, int64_t to);
-  // A vector [c] as [c 1 1 ...], which is broadcast to a tensor [n c ...] of that rank.
+  // A vector [c] as [c 1 1 ...], which is broadcast to a tensor [n c ...] of that rank: a view, of a copy where
+  // the vector is another device's, since views are where their storage is.
   Result<TensorId> PerChannel(TensorId id, size_t rank);
   // Vectors, one behind the other.
   Result<TensorId> Join(std::vector<TensorId> vectors);
 
  private:
+  Result<TensorId> Copy(TensorId id, DType dtype);
+
   Emitter& emitter_;
   const OpInParts& op_;
   const size_t part_;

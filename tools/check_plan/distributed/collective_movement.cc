@@ -40,7 +40,6 @@ MaybeViolation Movement::RunTogether(const std::vector<OpId>& members) {
   return ReduceScatter(members);
 }
 
-// Members of one kind, each with one input (of a broadcast: or none), on devices of their own.
 MaybeViolation Movement::CheckMembers(const std::vector<OpId>& members) const {
   const std::string_view type = step_.graph.op(members.front()).type;
   if (!IsCollectiveType(type)) {

@@ -70,6 +70,7 @@ Held Contents::Read(OpId op, size_t input) const {
 
 Held Contents::At(TensorId tensor, int32_t version) const {
   const Name& name = names_[tensor];
+  if (name.inner) return {TensorId(), {}, {Content::kInner, -1, {}, {}}};
   const std::vector<Content>& contents = contents_[step_.graph.tensor(tensor).storage];
   const Content& content = contents[static_cast<size_t>(version)];
   if (content.buffer < 0 || name.place < 0) return {name.tensor, name.part, content};
@@ -94,6 +95,24 @@ void Contents::SetFresh(TensorId output, const Held& value) {
 
 void Contents::SetName(TensorId output, TensorId original, const Part& part, TensorId shared) {
   names_[output] = {same_[original], part, names_[shared].place};
+}
+
+void Contents::SetInner(TensorId output) {
+  names_[output] = {TensorId(), {}, -1, true};
+  const Tensor& tensor = step_.graph.tensor(output);
+  if (step_.graph.storage(tensor.storage).first != output) return;
+  contents_[tensor.storage][static_cast<size_t>(tensor.version)] = {Content::kInner, -1, {}, {}};
+}
+
+// As in a buffer: what is written there is written to that tensor alone.
+void Contents::SetAmong(TensorId output, const Held& value) {
+  const Tensor& tensor = step_.graph.tensor(output);
+  Content& content = contents_[tensor.storage][static_cast<size_t>(tensor.version)];
+  std::vector<Held> tensors;
+  if (content.buffer >= 0) tensors = BufferOf(content);
+  tensors.push_back(value);
+  names_[output] = {TensorId(), {}, static_cast<int32_t>(tensors.size()) - 1};
+  content = AddBuffer(std::move(tensors));
 }
 
 Content Contents::AddBuffer(std::vector<Held> tensors) {

@@ -35,6 +35,10 @@ class Contents {
   void SetName(TensorId output, TensorId original, const Part& part, TensorId shared);
   // The output is one of a buffer's tensors.
   void SetPlace(TensorId output, int32_t place) { names_[output] = {TensorId(), {}, place}; }
+  // The output is between the ops of a norm in parts (norms/norm_check.h), until it is set otherwise.
+  void SetInner(TensorId output);
+  // A view of what is between them holds a tensor of its own.
+  void SetAmong(TensorId output, const Held& value);
   // Several tensors behind one another, as a content.
   Content AddBuffer(std::vector<Held> tensors);
   const std::vector<Held>& BufferOf(const Content& content) const {
@@ -57,6 +61,7 @@ class Contents {
     TensorId tensor;
     Part part;
     int32_t place = -1;  // in a buffer
+    bool inner = false;
   };
   void FindSame();
 

@@ -7,7 +7,7 @@ namespace placewright::check {
 
 Findings CheckDistribution(const Graph& original, const DistributedStep& step,
                            const Cluster& cluster, const DistributionSpec& spec) {
-  Findings findings = Interpret(original, step);
+  Findings findings = Interpret(original, step, spec.local_batch_norm);
   if (!findings.violation) findings.violation = CheckCollectiveOrder(step);
   if (!findings.violation) {
     findings.violation = CheckLayouts(original, step, cluster, spec.layouts);

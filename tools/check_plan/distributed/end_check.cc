@@ -134,6 +134,7 @@ class EndCheck {
     std::map<TensorId, std::vector<Piece>> pieces;
     for (const TensorId id : step_.graph.outputs()) {
       const Held held = contents_.Last(id);
+      if (held.content.knowledge == Content::kInner) return NoResult(id);
       // What is not proven is taken to be the output that is due.
       if (!held.known()) return std::nullopt;
       pieces[held.tensor].push_back({id, held});
@@ -151,6 +152,12 @@ class EndCheck {
       CHECK_PLAN_RETURN_IF_VIOLATED(CheckCover(id, found->second));
     }
     return std::nullopt;
+  }
+
+  Violation NoResult(TensorId id) const {
+    return {ViolationKind::kWrongStatistics,
+            fmt::format("the output {} is none of the results of a norm", NameOfPiece(id)),
+            "step: outputs"};
   }
 
   const Graph& original_;

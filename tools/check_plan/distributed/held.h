@@ -33,7 +33,8 @@ struct Division {
 
 // One content of a storage: a version of a storage of the original. Tensors of it (views) are parts.
 struct Content {
-  enum Knowledge : uint8_t { kUnknown, kNotProven, kKnown };  // kUnknown: behind a violation
+  // kUnknown: behind a violation. kInner: between the ops of a norm in parts, and of no tensor of the original.
+  enum Knowledge : uint8_t { kUnknown, kNotProven, kInner, kKnown };
   Knowledge knowledge = kUnknown;
   int32_t version = -1;
   Addend addend;

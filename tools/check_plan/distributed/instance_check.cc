@@ -79,9 +79,7 @@ MaybeViolation InstanceCheck::Run() {
   if (outcome_ == Outcome::kProven) {
     SetProven();
   } else {
-    SetUnknown(original_, step_, id_,
-               outcome_ == Outcome::kNotProven ? Content::kNotProven : Content::kUnknown,
-               contents_);
+    SetUnknown(original_, step_, id_, Content::kUnknown, contents_);
   }
   sums_.Finish(origin_);
   return violation;
@@ -105,13 +103,12 @@ MaybeViolation InstanceCheck::Check() {
     CHECK_PLAN_RETURN_IF_VIOLATED(CheckIdentity(i));
   }
   CHECK_PLAN_RETURN_IF_VIOLATED(FindCut());
-  if (instance_.cut && parts() == Parts::kSynchronised) {
-    outcome_ = Outcome::kNotProven;
-    return std::nullopt;
-  }
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckParts());
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckAddends());
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckCall());
+  if (has_own_statistics() && rule_->form == PartForm::kBatchNormBackward) {
+    instance_.sum = sums_.SumOf(origin_, {});
+  }
   return CheckOutputs();
 }
 
@@ -422,8 +419,9 @@ Addend InstanceCheck::AddendOf(size_t output) const {
   Addend addend;
   if (all_zero_) addend.kind = Addend::kZero;
   if (instance_.sum < 0) return addend;
-  const bool shares =
-      !SumsOver() || VerdictOf(*rule_, instance_.cut->axis, output) == PartVerdict::kSum;
+  const bool shares = has_own_statistics() ? !Holds(rule_->outputs[output], instance_.cut->axis)
+                                           : !SumsOver() || VerdictOf(*rule_, instance_.cut->axis,
+                                                                      output) == PartVerdict::kSum;
   if (shares) addend = {Addend::kSome, instance_.sum, {id_}};
   return addend;
 }

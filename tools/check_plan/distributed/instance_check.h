@@ -26,15 +26,19 @@ struct Instance {
 
 class InstanceCheck {
  public:
-  enum class Outcome : uint8_t { kProven, kNotProven, kBehindViolation };
+  enum class Outcome : uint8_t { kProven, kBehindViolation };
 
   InstanceCheck(const Graph& original, const DistributedStep& step,
                 const std::optional<OpRule>& rule, OpId op, Contents& contents, Sums& sums);
 
-  // Looks at the instance and sets what it makes. Where the outcome is another one than kProven, what it
-  // makes is unknown or not proven.
+  // Looks at the instance and sets what it makes; behind a violation that is unknown.
   MaybeViolation Run();
   Outcome outcome() const { return outcome_; }
+  // It is a norm of its part alone, which is another step. Taken to be that of all parts; its gradients of
+  // weight and bias are shares of sums.
+  bool has_own_statistics() const {
+    return instance_.cut.has_value() && parts() == Parts::kSynchronised;
+  }
   Instance Take() && { return std::move(instance_); }
 
  private:

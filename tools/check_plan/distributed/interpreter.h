@@ -8,8 +8,9 @@
 // not linear. In the end every piece of what the next step reads is up to date.
 //
 // By induction over the order of the ops this proves that outputs and kept storages are those of the original,
-// but for the rounding of sums that are associated otherwise. What it cannot prove (batch norms in parts, which
-// are several ops; draws of random numbers in parts) is listed, and taken to be what the step says.
+// but for the rounding of sums that are associated otherwise. Batch norms in parts, which are several ops, are
+// proven by what they compute (norms/norm_check.h). What it cannot prove (batch norms with statistics of each
+// part, where the plan says so; draws of random numbers in parts) is listed, and taken to be what the step says.
 #ifndef CHECK_PLAN_DISTRIBUTED_INTERPRETER_H_
 #define CHECK_PLAN_DISTRIBUTED_INTERPRETER_H_
 
@@ -26,8 +27,10 @@ struct Findings {
   std::vector<Violation> not_proven;  // kNotProven, one for each op of the original
 };
 
-// O(ops + edges), times the devices of a sum.
-Findings Interpret(const Graph& original, const DistributedStep& step);
+// `local_batch_norm`: the plan says that batch norms may have statistics of each part, which is another step.
+// O(ops + edges), times the devices of a sum; of batch norms also their channels.
+Findings Interpret(const Graph& original, const DistributedStep& step,
+                   bool local_batch_norm = false);
 
 }  // namespace placewright::check
 

@@ -22,6 +22,10 @@ class Movement {
   // not known, what they make is unknown or not proven.
   MaybeViolation Run(OpId op);
 
+  // Members of one kind, each with one input (of a broadcast: or none), on devices of their own; what they read is
+  // of one tensor.
+  MaybeViolation CheckMembers(const std::vector<OpId>& members) const;
+
  private:
   MaybeViolation RunOne(OpId op);
   MaybeViolation Split(OpId op);
@@ -39,7 +43,6 @@ class Movement {
   MaybeViolation AllGather(const std::vector<OpId>& members);
   MaybeViolation ReduceScatter(const std::vector<OpId>& members);
   MaybeViolation Broadcast(const std::vector<OpId>& members);
-  MaybeViolation CheckMembers(const std::vector<OpId>& members) const;
 
   // The sum of what the ops read, or what is wrong with it.
   MaybeViolation Sum(OpId op, const std::vector<Held>& read, Held& sum) const;

@@ -1,0 +1,45 @@
+// What a split of the batch leaves whole: ops outside the update that read or make something with the batch,
+// but whose rule does not let it be split. Every device of a data-parallel step computes all of them.
+#ifndef PLACEWRIGHT_COMPILE_WHOLE_ON_BATCH_H_
+#define PLACEWRIGHT_COMPILE_WHOLE_ON_BATCH_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "graph/graph.h"
+#include "sharding/named_axes.h"
+
+namespace placewright {
+
+// On which device the shares of time are modelled; it makes no difference to what is whole.
+inline constexpr std::string_view kWholeReferenceKind = "P100-12GB";
+
+// Why the op is whole on the batch; "" where it can be split, or does not have the batch. That it has it say its
+// named axes, and the proof of how its tensors follow the batch.
+std::string_view WhyWholeOnBatch(const Graph& graph, const NamedAxes& axes, OpId op);
+
+struct WholeOnBatch {
+  // Ops of one type with one reason.
+  struct Row {
+    std::string type;
+    int64_t ops = 0;
+    int64_t macs = 0;  // multiply-accumulates
+    Nanos time;
+    double share = 0;  // of the time of all ops outside the update, one after the other
+    std::string_view reason;
+  };
+  std::vector<Row> rows;  // the longest time first, then by type
+  double share = 0;       // of all rows
+};
+
+// Nothing is listed where no axis is known to be the batch. `axes` are the graph's.
+// Errors: those of ModelCosts.
+Result<WholeOnBatch> FindWholeOnBatch(const Graph& graph, const NamedAxes& axes);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_WHOLE_ON_BATCH_H_
