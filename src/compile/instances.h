@@ -39,7 +39,7 @@ class InstanceMaker {
   Result<TensorId> FetchInput(size_t input, size_t share);
   Result<OpSpec> SpecOf(size_t share, std::vector<TensorId> inputs);
   std::vector<DeviceId> DevicesOf() const;
-  void SetPlaceDrawn(size_t share, OpSpec& spec) const;
+  void SetPlace(size_t share, OpSpec& spec) const;
   std::vector<OutputSpec> OutputsOf(size_t share, const std::string& name) const;
   Result<Made> MakeEach(const Made& read, const std::vector<std::string>& after,
                         std::vector<std::string>& names);

@@ -84,6 +84,39 @@ TEST(OpRule, OutputsOfOneOpHaveVerdictsOfTheirOwn) {
   EXPECT_EQ(backward.Part(outer, 2).args[3], Integers({2}));
 }
 
+// A part of the vocabulary gives a partial sum; of the gradient it has rows. Other axes split the op itself.
+TEST(OpRule, AVocabularyIsSplitByItsRows) {
+  const OneOp lookup("aten.embedding.default", {{7, 4}, {2, 3}}, {{2, 3, 4}}, {Input(0), Input(1)});
+  ASSERT_TRUE(lookup.rule);
+  const char rows = lookup.In(0)[0], width = lookup.In(0)[2], batch = lookup.In(1)[0];
+  EXPECT_EQ(lookup.Verdict(rows), PartVerdict::kSum);
+  EXPECT_EQ(lookup.Verdict(batch), PartVerdict::kConcat);
+  EXPECT_EQ(lookup.Part(rows, 3).type, "placewright.embedding_part.default");
+  EXPECT_EQ(lookup.Part(rows, 3).args, (std::vector<Value>{Input(0), Input(1), Integers({})}));
+  EXPECT_EQ(PlaceArgumentOf(*lookup.rule, RuleAxisId(rows - 'a')).argument, 2);
+  EXPECT_EQ(lookup.Part(width, 2).type, "aten.embedding.default");
+  EXPECT_EQ(PlaceArgumentOf(*lookup.rule, RuleAxisId(width - 'a')).argument, -1);
+}
+
+TEST(OpRule, AVocabularysGradientIsSplitUnlessByFrequency) {
+  const auto backward = [](bool by_frequency) {
+    return OneOp("aten.embedding_dense_backward.default", {{2, 3, 4}, {2, 3}}, {{7, 4}},
+                 {Input(0), Input(1), Value(int64_t{7}), Value(int64_t{5}), Value(by_frequency)});
+  };
+  const OneOp plain = backward(false);
+  ASSERT_TRUE(plain.rule);
+  const char rows = plain.Out(0)[0];
+  EXPECT_EQ(plain.Verdict(rows), PartVerdict::kConcat);
+  const PartCall part = plain.Part(rows, 3);
+  EXPECT_EQ(part.type, "placewright.embedding_dense_backward_part.default");
+  EXPECT_EQ(part.args, (std::vector<Value>{Input(0), Input(1), Value(int64_t{3}), Value(int64_t{5}),
+                                           Integers({})}));
+  EXPECT_EQ(plain.Part(plain.In(1)[0], 1).args[2], Value(int64_t{7}));
+  const OneOp scaled = backward(true);
+  ASSERT_TRUE(scaled.rule);
+  EXPECT_EQ(scaled.Verdict(scaled.Out(0)[0]), PartVerdict::kWhole);
+}
+
 TEST(OpRule, WhatDoesNotFitHasNoRule) {
   EXPECT_FALSE(OneOp("aten.mm.default", {{4, 6}, {7, 5}}, {{4, 5}}, {Input(0), Input(1)}).rule);
   EXPECT_FALSE(OneOp("aten.mm.default", {{4}, {4}}, {{4}}, {Input(0), Input(1)}).rule);

@@ -193,6 +193,22 @@ bool ReadAnother(const DistributedStep& step, StepEditor& editor, Random& random
   return true;
 }
 
+// A part of a vocabulary that is said to be another one.
+bool ShiftVocabulary(const DistributedStep& step, StepEditor& editor, Random& random) {
+  std::vector<OpId> parts = OpsOf(step, "placewright.embedding_part.default");
+  const auto backward = OpsOf(step, "placewright.embedding_dense_backward_part.default");
+  parts.insert(parts.end(), backward.begin(), backward.end());
+  const OpId op = OneOf(parts, random);
+  if (!op.valid()) return false;
+  Value::List& place = *editor.op(op).spec.args.back().AsList();
+  const int64_t size = *place[2].AsInt(), from = *place[3].AsInt(), to = *place[4].AsInt();
+  const int64_t by = from > 0 ? -1 : 1;
+  if (to + by > size) return false;
+  place[3] = Value(from + by);
+  place[4] = Value(to + by);
+  return true;
+}
+
 const std::vector<Corruption>& Corruptions() {
   static const std::vector<Corruption> all = {
       // The sum may be of the weights of a mean.
@@ -211,6 +227,9 @@ const std::vector<Corruption>& Corruptions() {
       {"swapped members", SwapMembers, {"reordered-collective"}},
       {"moved instance", MoveInstance, {"wrong-device"}},
       {"another argument", ChangeArgument, {"wrong-argument", "local-divisor"}},
+      {"another part of a vocabulary",
+       ShiftVocabulary,
+       {"wrong-argument", "doubled-sample", "missing-sample"}},
       {"another input", ReadAnother, {"wrong-input", "wrong-part", "lost-sum", "stale-parameter"}},
   };
   return all;

@@ -29,8 +29,9 @@ namespace {
 
 constexpr double kTolerance = 1e-9;  // of the largest magnitude
 constexpr double kFloatTolerance = 1e-5;
-constexpr double kNoiseFactor = 64;  // of what one rounding of the parameters comes to; sums round more often
-constexpr double kNoise = 1e-9;      // of a step whose parameters are of the order of 1
+constexpr double kNoiseFactor =
+    64;  // of what one rounding of the parameters comes to; sums round more often
+constexpr double kNoise = 1e-9;  // of a step whose parameters are of the order of 1
 // Three steps; two of a network of batch norms, of which every step multiplies the rounding of the one before
 // by 20 to 60 (one last bit of the parameters is 4e-10 of a momentum after three).
 constexpr int kSteps = 3, kNormSteps = 2;
@@ -302,6 +303,39 @@ TEST_P(ExecutedLayouts, SoDoesASplitOfAnyAxis) {
     layouts.of_group = IdVector<GroupId, LayoutId>(graph().group_count(), LayoutId(0));
     RunLayouts(layouts, 2);
     if (HasFatalFailure()) return;
+  }
+}
+
+// The vocabulary of each embedding, by all that it splits; the rest by the batch. The shares are uneven.
+TEST_P(ExecutedLayouts, SoDoesASplitOfAVocabulary) {
+  std::set<AxisId> vocabularies;
+  for (const OpId op : graph().ops()) {
+    if (graph().op(op).type != "aten.embedding.default") continue;
+    const auto rows = axes_->factors(graph().op(op).inputs[0], 0);
+    if (rows.size() == 1) vocabularies.insert(rows[0]);
+  }
+  for (const AxisId axis : vocabularies) {
+    const int64_t size = axes_->axis(axis).size;
+    for (size_t devices = 2; devices <= 4 && static_cast<int64_t>(devices) <= size; ++devices) {
+      SCOPED_TRACE(testing::Message() << axes_->axis(axis).name << " over " << devices);
+      std::vector<DeviceId> all;
+      for (size_t d = 0; d < devices; ++d) all.push_back(DeviceId(d));
+      Random random(devices);
+      Layouts layouts = DataParallel(RandomShares(random, all, 5));
+      layouts.layouts.push_back({axes_->axis(axis).name, RandomShares(random, all, size)});
+      for (const OpId op : graph().ops()) {
+        if (axes_->SplitBy(op, axis).valid()) layouts.of_group[graph().group(op)] = LayoutId(1);
+      }
+      const Cluster cluster = Devices(devices);
+      const DistributedStep step = Compile(graph(), *axes_, layouts, cluster).Take();
+      size_t parts = 0;
+      for (const OpId op : step.graph.ops()) {
+        parts += step.graph.op(op).type == "placewright.embedding_part.default" ? 1 : 0;
+      }
+      EXPECT_GE(parts, devices);
+      RunLayouts(layouts, devices, {}, /*through_file=*/true);
+      if (HasFatalFailure()) return;
+    }
   }
 }
 

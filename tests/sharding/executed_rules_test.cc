@@ -16,6 +16,7 @@
 #include "capture/step/tiny_models.h"
 #include "rule_check.h"
 #include "runtime/inputs/seeded_inputs.h"
+#include "runtime/ops/vocabulary_ops.h"
 
 namespace placewright {
 namespace {
@@ -34,6 +35,7 @@ template <class Visit>
 void VisitOps(const TinyModel& model, const Visit& visit) {
   at::set_num_threads(1);
   at::manual_seed(1);
+  RegisterVocabularyOps();
   const at::NoGradGuard no_grad;
   ModelStep step = ModelStep::Build(model.Request(), false).Take();
   ASSERT_TRUE(step.Run().ok());

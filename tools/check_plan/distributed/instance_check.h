@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "plan/distributed_step.h"
 #include "sharding/op_rule.h"
+#include "sharding/part_call.h"
 
 namespace placewright::check {
 
@@ -42,6 +43,7 @@ class InstanceCheck {
   MaybeViolation CheckIdentity(size_t input) const;
   MaybeViolation CheckVersion(size_t input) const;
   MaybeViolation FindCut();
+  void FindCutByPlace();
   void FindCutByShape();
   bool FitsShapes(const Cut& cut) const;
   MaybeViolation CheckParts() const;
@@ -50,6 +52,7 @@ class InstanceCheck {
   MaybeViolation CheckCall();
   MaybeViolation CheckCallOnPart();
   MaybeViolation CheckPlaceArgument(std::vector<Value>& args) const;
+  std::optional<Part> PlaceStated(const PlaceArgument& at) const;
   MaybeViolation CheckWeightedMean();
   MaybeViolation CheckSameCall(std::string_view type, const std::vector<Value>& args,
                                const std::vector<NamedValue>& attributes) const;
