@@ -36,6 +36,9 @@ struct CompileOptions {
   bool batch_norm_local = false;
   Bytes
       fusion;  // all-reduces are joined up to this size (rewrites/fuse_all_reduces.h); 0: none are
+  // Gradients of input and weight that one op makes are made by two where one of them leaves the device and
+  // the other stays (rewrites/separate_gradients.h).
+  bool separate_gradients = true;
 };
 
 // `axes` are the graph's. Errors: kField (a layout without shares, an axis that there is not, shares that

@@ -53,6 +53,9 @@ struct CostOptions {
   const IdVector<OpId, DeviceId>* devices = nullptr;
   // And by which names and types overrides know the ops: those of the ops that they are instances of.
   const IdVector<OpId, const Op*>* originals = nullptr;  // nullptr: of none
+  // And which of its ops have the costs of another one, with tensors of the same graph: that of which they
+  // compute some results (compile/step_costs.h).
+  const IdVector<OpId, const Op*>* wholes = nullptr;  // nullptr: all their own
 };
 
 // Op types of the graph that are costed by their bytes alone: sorted, distinct; none where the file

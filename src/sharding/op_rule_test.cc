@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "sharding/separable_results.h"
 #include "sharding/test_ops.h"
 
 namespace placewright {
@@ -115,6 +116,38 @@ TEST(OpRule, AVocabularysGradientIsSplitUnlessByFrequency) {
   const OneOp scaled = backward(true);
   ASSERT_TRUE(scaled.rule);
   EXPECT_EQ(scaled.Verdict(scaled.Out(0)[0]), PartVerdict::kWhole);
+}
+
+// The gradients of a convolution are two convolutions; a norm's come of the same sums.
+TEST(SeparableResults, AreThoseOfConvolutions) {
+  std::vector<Value> args = {Input(0),
+                             Input(1),
+                             Input(2),
+                             Integers({5}),
+                             Integers({1, 1}),
+                             Integers({0, 0}),
+                             Integers({1, 1}),
+                             Value(false),
+                             Integers({0, 0}),
+                             Value(int64_t{1}),
+                             Value(Value::List{Value(true), Value(true), Value(true)})};
+  const OneOp all("aten.convolution_backward.default", {{4, 5, 6, 6}, {4, 3, 8, 8}, {5, 3, 3, 3}},
+                  {{4, 3, 8, 8}, {5, 3, 3, 3}, {5}}, args);
+  ASSERT_TRUE(all.rule);
+  const Op& op = all.graph->op(OpId(0));
+  EXPECT_EQ(SeparableResults(op), (GradientMask{true, true, true}));
+  const GradientMask weights = {false, true, true};
+  const Op part = WithResults(*all.graph, op, weights);
+  EXPECT_EQ(SeparableResults(part), weights);
+  EXPECT_EQ(part.outputs, (std::vector<TensorId>{op.outputs[1], op.outputs[2]}));
+  const OpRule rule = RuleWithResults(*all.graph, op, *all.rule, weights);
+  EXPECT_EQ(rule.outputs, (std::vector<TensorAxes>{all.rule->outputs[1], all.rule->outputs[2]}));
+  args.back() = Value();
+  const OneOp without("aten.convolution_backward.default",
+                      {{4, 5, 6, 6}, {4, 3, 8, 8}, {5, 3, 3, 3}}, {{4, 3, 8, 8}}, args);
+  EXPECT_FALSE(SeparableResults(without.graph->op(OpId(0))));
+  const OneOp norm("aten.native_layer_norm_backward.default", {{4, 3}}, {{4, 3}}, {Input(0)});
+  EXPECT_FALSE(SeparableResults(norm.graph->op(OpId(0))));
 }
 
 TEST(OpRule, WhatDoesNotFitHasNoRule) {

@@ -209,6 +209,15 @@ bool ShiftVocabulary(const DistributedStep& step, StepEditor& editor, Random& ra
   return true;
 }
 
+// Gradients that another op of the device makes, or that none does.
+bool ChangeMask(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId op = OneOf(OpsOf(step, "aten.convolution_backward.default"), random);
+  if (!op.valid()) return false;
+  Value& wanted = (*editor.op(op).spec.args.back().AsList())[random.Below(3)];
+  wanted = Value(!*wanted.AsBool());
+  return true;
+}
+
 const std::vector<Corruption>& Corruptions() {
   static const std::vector<Corruption> all = {
       // The sum may be of the weights of a mean.
@@ -230,6 +239,7 @@ const std::vector<Corruption>& Corruptions() {
       {"another part of a vocabulary",
        ShiftVocabulary,
        {"wrong-argument", "doubled-sample", "missing-sample"}},
+      {"another mask", ChangeMask, {"wrong-argument", "missing-op", "missing-sample", "lost-sum"}},
       {"another input", ReadAnother, {"wrong-input", "wrong-part", "lost-sum", "stale-parameter"}},
   };
   return all;

@@ -49,16 +49,16 @@ void SetUnknown(const Graph& original, const DistributedStep& step, OpId op,
   }
 }
 
-InstanceCheck::InstanceCheck(const Graph& original, const DistributedStep& step,
-                             const std::optional<OpRule>& rule, OpId op, Contents& contents,
-                             Sums& sums)
+InstanceCheck::InstanceCheck(const Graph& original, const DistributedStep& step, const Units& units,
+                             OpId op, Contents& contents, Sums& sums)
     : original_(original),
       step_(step),
-      rule_(rule),
+      rule_(units.rule(units.of(op))),
       id_(op),
       made_(step.graph.op(op)),
       origin_(step.origin[op]),
-      stated_(original.op(origin_)),
+      unit_(units.of(op)),
+      stated_(units.op(unit_)),
       contents_(contents),
       sums_(sums) {
   instance_.op = op;
@@ -82,7 +82,7 @@ MaybeViolation InstanceCheck::Run() {
                outcome_ == Outcome::kNotProven ? Content::kNotProven : Content::kUnknown,
                contents_);
   }
-  sums_.Finish(origin_);
+  sums_.Finish(unit_);
   return violation;
 }
 
@@ -292,7 +292,7 @@ MaybeViolation InstanceCheck::CheckAddends() {
     part = {instance_.cut->axis.value(), instance_.cut->outer, instance_.cut->period,
             instance_.cut->from,         instance_.cut->to,    instance_.cut->somewhere};
   }
-  instance_.sum = sums_.SumOf(origin_, part);
+  instance_.sum = sums_.SumOf(unit_, part);
   return std::nullopt;
 }
 
@@ -310,7 +310,7 @@ MaybeViolation InstanceCheck::CheckAddendsOfSum() {
         fmt::format("reads {} of {} where all of it is due",
                     kind == Addend::kZero ? "zeros in place" : "shares of the sum", InputName(i)));
   }
-  instance_.sum = sums_.SumOf(origin_, {});
+  instance_.sum = sums_.SumOf(unit_, {});
   return std::nullopt;
 }
 

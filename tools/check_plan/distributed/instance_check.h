@@ -9,6 +9,7 @@
 
 #include "check_plan/distributed/contents.h"
 #include "check_plan/distributed/sums.h"
+#include "check_plan/distributed/units.h"
 #include "graph/graph.h"
 #include "plan/distributed_step.h"
 #include "sharding/op_rule.h"
@@ -29,8 +30,8 @@ class InstanceCheck {
  public:
   enum class Outcome : uint8_t { kProven, kNotProven, kBehindViolation };
 
-  InstanceCheck(const Graph& original, const DistributedStep& step,
-                const std::optional<OpRule>& rule, OpId op, Contents& contents, Sums& sums);
+  InstanceCheck(const Graph& original, const DistributedStep& step, const Units& units, OpId op,
+                Contents& contents, Sums& sums);
 
   // Looks at the instance and sets what it makes. Where the outcome is another one than kProven, what it
   // makes is unknown or not proven.
@@ -74,7 +75,8 @@ class InstanceCheck {
   const OpId id_;
   const Op& made_;  // the instance
   const OpId origin_;
-  const Op& stated_;  // the op of the original
+  const UnitId unit_;
+  const Op& stated_;  // the op of the original, with the results of the unit
   Contents& contents_;
   Sums& sums_;
   std::vector<Held> read_;

@@ -13,39 +13,30 @@
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/movement.h"
 #include "check_plan/distributed/sums.h"
-#include "sharding/op_rule.h"
+#include "check_plan/distributed/units.h"
 
 namespace placewright::check {
 namespace {
-
-IdVector<OpId, int32_t> CountInstances(const Graph& original, const DistributedStep& step) {
-  IdVector<OpId, int32_t> counts(original.op_count(), 0);
-  for (const OpId op : step.graph.ops()) {
-    if (step.origin[op].valid()) ++counts[step.origin[op]];
-  }
-  return counts;
-}
 
 class Interpreter {
  public:
   Interpreter(const Graph& original, const DistributedStep& step)
       : original_(original),
         step_(step),
-        counts_(CountInstances(original, step)),
+        units_(original, step),
         contents_(original, step),
-        sums_(counts_),
-        rules_(original.op_count()),
-        instances_(original.op_count()),
-        given_up_(original.op_count(), false),
+        sums_(units_.CountInstances()),
+        instances_(units_.size()),
+        given_up_(units_.size(), false),
         position_(step.graph.op_count(), 0) {
-    for (const OpId op : original.ops()) rules_[op] = RuleOf(original, op);
     FindSeveralOps();
   }
 
   Findings Run() {
     Report(0, contents_.CheckInputs());
+    Report(1, units_.CheckResults());
     Movement movement(original_, step_, contents_, sums_);
-    int32_t position = 0;
+    int32_t position = 1;
     for (const OpId op : step_.graph.topological_order()) {
       position_[op] = ++position;
       if (step_.origin[op].valid()) {
@@ -54,10 +45,10 @@ class Interpreter {
         Note(op, movement.Run(op));
       }
     }
-    for (const OpId op : original_.ops()) {
-      if (given_up_[op] || instances_[op].empty()) continue;
-      Report(position_[instances_[op].front().op],
-             CheckTogether(original_, step_, op, rules_[op], instances_[op], sums_));
+    for (const UnitId unit : units_.all()) {
+      if (given_up_[unit] || instances_[unit].empty()) continue;
+      Report(position_[instances_[unit].front().op],
+             CheckTogether(original_, step_, units_, unit, instances_[unit], sums_));
     }
     Report(position + 1, CheckEnd(original_, step_, contents_));
     return {std::move(first_), std::move(not_proven_)};
@@ -68,35 +59,35 @@ class Interpreter {
   // random draws that count.
   void FindSeveralOps() {
     for (const OpId op : step_.graph.ops()) {
-      const OpId origin = step_.origin[op];
-      if (!origin.valid() || !rules_[origin]) continue;
-      const bool may_be = rules_[origin]->form == PartForm::kBatchNorm ||
-                          rules_[origin]->form == PartForm::kBatchNormBackward ||
-                          rules_[origin]->draws_random;
-      if (may_be && step_.graph.op(op).type != original_.op(origin).type) {
-        given_up_[origin] = true;
+      const UnitId unit = units_.of(op);
+      if (!unit.valid() || !units_.rule(unit)) continue;
+      const OpRule& rule = *units_.rule(unit);
+      const bool may_be = rule.form == PartForm::kBatchNorm ||
+                          rule.form == PartForm::kBatchNormBackward || rule.draws_random;
+      if (may_be && step_.graph.op(op).type != units_.op(unit).type) {
+        given_up_[unit] = true;
         GiveUp(op, fmt::format("is computed by {}", Printable(step_.graph.op(op).type, 80)));
       }
     }
   }
 
   void RunInstance(OpId op) {
-    const OpId origin = step_.origin[op];
-    if (given_up_[origin]) {
+    const UnitId unit = units_.of(op);
+    if (given_up_[unit]) {
       SetUnknown(original_, step_, op, Content::kNotProven, contents_);
-      sums_.Finish(origin);
+      sums_.Finish(unit);
       return;
     }
-    InstanceCheck check(original_, step_, rules_[origin], op, contents_, sums_);
+    InstanceCheck check(original_, step_, units_, op, contents_, sums_);
     Report(position_[op], check.Run());
     switch (check.outcome()) {
       case InstanceCheck::Outcome::kProven:
-        instances_[origin].push_back(std::move(check).Take());
+        instances_[unit].push_back(std::move(check).Take());
         return;
       case InstanceCheck::Outcome::kNotProven:
         GiveUp(op, "is computed from statistics of its part alone");
         [[fallthrough]];
-      case InstanceCheck::Outcome::kBehindViolation: given_up_[origin] = true;
+      case InstanceCheck::Outcome::kBehindViolation: given_up_[unit] = true;
     }
   }
 
@@ -124,12 +115,11 @@ class Interpreter {
 
   const Graph& original_;
   const DistributedStep& step_;
-  const IdVector<OpId, int32_t> counts_;
+  const Units units_;
   Contents contents_;
   Sums sums_;
-  IdVector<OpId, std::optional<OpRule>> rules_;
-  IdVector<OpId, std::vector<Instance>> instances_;
-  IdVector<OpId, bool> given_up_;     // not all instances of it are proven
+  IdVector<UnitId, std::vector<Instance>> instances_;
+  IdVector<UnitId, bool> given_up_;   // not all instances of it are proven
   IdVector<OpId, int32_t> position_;  // in the order of execution, by op of the step
   std::set<OpId> named_;
   MaybeViolation first_;
