@@ -12,6 +12,7 @@
 #include "compile/layout_check.h"
 #include "compile/rewrites/batch_norm.h"
 #include "compile/rewrites/fuse_all_reduces.h"
+#include "compile/rewrites/separate_gradients.h"
 
 namespace placewright {
 namespace {
@@ -200,6 +201,9 @@ Result<DistributedStep> Compile(const Graph& graph, const NamedAxes& axes, const
                                 const Cluster& cluster, const CompileOptions& options) {
   PW_RETURN_IF_ERROR(CheckLayouts(graph, axes, layouts, cluster));
   PW_ASSIGN(DistributedStep step, Compiler(graph, axes, layouts, cluster, options).Compile());
+  if (options.separate_gradients) {
+    PW_ASSIGN(step, SeparateGradients(std::move(step)));
+  }
   if (options.fusion <= Bytes(0)) return step;
   return FuseAllReduces(std::move(step), options.fusion);
 }

@@ -39,6 +39,9 @@ struct CompileOptions {
   // With `collectives`: what one device has and several others read at once crosses in a Broadcast; false: in
   // transfers, each as soon as its link is free.
   bool broadcasts = true;
+  // Gradients of input and weight that one op makes are made by two where one of them leaves the device and
+  // the other stays (rewrites/separate_gradients.h).
+  bool separate_gradients = true;
 };
 
 // `axes` are the graph's. Errors: kField (a layout without shares, an axis that there is not, shares that

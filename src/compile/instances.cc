@@ -180,12 +180,13 @@ std::vector<OutputSpec> InstanceMaker::OutputsOf(size_t share, const std::string
   return outputs;
 }
 
-// Draws that count give a part what the whole has there.
-void InstanceMaker::SetPlaceDrawn(size_t share, OpSpec& spec) const {
-  if (rule().place_argument < 0) return;
-  const AxisPlace place = PlaceIn(rule().outputs[0]);
+// Of draws that count, and of parts of a vocabulary: which part it is.
+void InstanceMaker::SetPlace(size_t share, OpSpec& spec) const {
+  const PlaceArgument at = PlaceArgumentOf(rule(), split_);
+  if (at.argument < 0) return;
+  const AxisPlace place = PlaceIn(at.TensorOf(rule()));
   const Interval interval = IntervalOf(share);
-  spec.args[static_cast<size_t>(rule().place_argument)] =
+  spec.args[static_cast<size_t>(at.argument)] =
       IntegerList({place.dimension, place.outer, place.size, interval.from, interval.to});
 }
 
@@ -212,11 +213,11 @@ Result<OpSpec> InstanceMaker::SpecOf(size_t share, std::vector<TensorId> inputs)
     IdVector<RuleAxisId, int64_t> sizes;
     for (const RuleAxis& axis : rule().axes) sizes.push_back(axis.size);
     sizes[split_] = sizes[split_] / axes_.axis(axis_).size * IntervalOf(share).length();
-    PartCall call = CallOnPart(op_, rule(), sizes);
+    PartCall call = CallOnPart(op_, rule(), split_, sizes);
     spec.type = std::move(call.type);
     spec.args = std::move(call.args);
     spec.attributes = std::move(call.attributes);
-    SetPlaceDrawn(share, spec);
+    SetPlace(share, spec);
   }
   spec.phase = op_.phase;
   spec.module = graph_.module_path(op_.module);

@@ -42,7 +42,7 @@ class InstanceMaker {
   Status Prepare(size_t input);
   std::vector<DeviceId> DevicesOf() const;
   std::map<DeviceId, Interval> IntervalsOf() const;
-  void SetPlaceDrawn(size_t share, OpSpec& spec) const;
+  void SetPlace(size_t share, OpSpec& spec) const;
   std::vector<OutputSpec> OutputsOf(size_t share, const std::string& name) const;
   Result<Made> MakeEach(const Made& read, const std::vector<std::string>& after,
                         std::vector<std::string>& names);

@@ -1,12 +1,15 @@
 #include "compile/step_costs.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "cost/communication.h"
 #include "cost/slowest.h"
+#include "cost/work.h"
+#include "sharding/separable_results.h"
 
 namespace placewright {
 namespace {
@@ -47,22 +50,76 @@ IdVector<OpId, double> SlowestOfEach(const DistributedStep& step, const Cluster&
   return factors;
 }
 
+// Two ops that make the results of one between them, on one device.
+struct Separated {
+  OpId first, second;
+  Op whole;
+};
+
+// What makes other results than its origin, beside another one on its device.
+std::vector<Separated> SeparatedOps(const DistributedStep& step, const Graph& original) {
+  std::map<std::pair<OpId, DeviceId>, std::vector<OpId>> parts;
+  for (const OpId op : step.graph.ops()) {
+    const OpId origin = step.origin[op];
+    const auto mask = origin.valid() ? SeparableResults(step.graph.op(op)) : std::nullopt;
+    if (!mask || *mask == SeparableResults(original.op(origin))) continue;
+    parts[{origin, step.placement[op]}].push_back(op);
+  }
+  std::vector<Separated> separated;
+  for (const auto& [place, ops] : parts) {
+    if (ops.size() != 2) continue;
+    const Op &first = step.graph.op(ops[0]), &second = step.graph.op(ops[1]);
+    if (first.inputs != second.inputs) continue;
+    Op both = first;
+    both.outputs.insert(both.outputs.end(), second.outputs.begin(), second.outputs.end());
+    std::stable_sort(both.outputs.begin(), both.outputs.end(), [&](TensorId a, TensorId b) {
+      return step.graph.tensor(a).output_index < step.graph.tensor(b).output_index;
+    });
+    GradientMask mask = *SeparableResults(first);
+    for (size_t i = 0; i < mask.size(); ++i) {
+      mask[i] = mask[i] || (*SeparableResults(second))[i];
+    }
+    separated.push_back({ops[0], ops[1], WithResults(step.graph, both, mask)});
+  }
+  return separated;
+}
+
+// Both have been given the time of the whole.
+void ShareTime(const DistributedStep& step, const Separated& one, CostTable& costs) {
+  const DeviceId device = step.placement[one.first];
+  const Nanos time = costs.time(one.first, device);
+  if (time == CostTable::kUnsupported) return;
+  const double first = WorkOf(step.graph, one.first).flops;
+  const double all = first + WorkOf(step.graph, one.second).flops;
+  const double share = all > 0 ? first / all : 0.5;
+  const Nanos part(static_cast<int64_t>(static_cast<double>(time.count) * share));
+  costs.SetTime(one.first, device, part);
+  costs.SetTime(one.second, device, time - part);
+}
+
 }  // namespace
 
 Result<CostTable> CostsOfStep(const DistributedStep& step, const Graph& original,
                               const Communication& communication, const CostOptions& options,
                               CostModelReport* report) {
-  IdVector<OpId, const Op*> originals;
+  IdVector<OpId, const Op*> originals, wholes(step.graph.op_count(), nullptr);
   for (const OpId op : step.graph.ops()) {
     const OpId origin = step.origin[op];
     originals.push_back(origin.valid() ? &original.op(origin) : nullptr);
+  }
+  const std::vector<Separated> separated = SeparatedOps(step, original);
+  for (const Separated& one : separated) {
+    wholes[one.first] = &one.whole;
+    wholes[one.second] = &one.whole;
   }
   CostOptions of_step = options;
   of_step.devices = &step.placement;
   of_step.originals = &originals;
   const IdVector<OpId, double> slower = SlowestOfEach(step, communication.cluster());
   of_step.slower = &slower;
+  of_step.wholes = &wholes;
   PW_ASSIGN(CostTable costs, ModelCosts(step.graph, communication.cluster(), of_step, report));
+  for (const Separated& one : separated) ShareTime(step, one, costs);
   PW_ASSIGN(auto collectives, CollectiveCosts(step.graph, step.placement, communication));
   costs.SetCollectives(std::move(collectives));
   costs.SetCompiled();

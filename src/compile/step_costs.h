@@ -12,9 +12,11 @@ namespace placewright {
 
 // By the same model and the same measurements as the original's ops: an instance has the sizes of its
 // part. Where an op has instances on several GPUs of one kind, the modelled time of each is that on the slowest
-// of so many (SlowestOf). Overrides know instances by the names and types of the original's ops; a time that they state is
-// taken for each instance as it is, a factor for the modelled time of its part. Errors: those of
-// ModelCosts, CollectiveCosts.
+// of so many (SlowestOf). Overrides know instances by the names and types of the original's ops; a time that
+// they state is taken for each instance as it is, a factor for the modelled time of its part. Two ops that make
+// the results of one between them (rewrites/separate_gradients.h) have the time of that one, modelled, measured
+// or stated, each a part in proportion to its arithmetic, and its workspace. Errors: those of ModelCosts,
+// CollectiveCosts.
 Result<CostTable> CostsOfStep(const DistributedStep& step, const Graph& original,
                               const Communication& communication, const CostOptions& options,
                               CostModelReport* report = nullptr);

@@ -55,6 +55,9 @@ struct CostOptions {
   const IdVector<OpId, const Op*>* originals = nullptr;  // nullptr: of none
   // By what each op's modelled time is multiplied; nullptr: 1. Must outlive the call.
   const IdVector<OpId, double>* slower = nullptr;
+  // And which of its ops have the costs of another one, with tensors of the same graph: that of which they
+  // compute some results (compile/step_costs.h).
+  const IdVector<OpId, const Op*>* wholes = nullptr;  // nullptr: all their own
 };
 
 // Op types of the graph that are costed by their bytes alone: sorted, distinct; none where the file

@@ -132,7 +132,8 @@ struct Rows {
 }  // namespace
 
 MeasuredUse ApplyMeasured(const Graph& graph, const Cluster& cluster,
-                          const std::vector<MeasuredDevice>& measured, CostTable& costs) {
+                          const std::vector<MeasuredDevice>& measured, CostTable& costs,
+                          const IdVector<OpId, const Op*>* wholes) {
   std::vector<Rows> tables;
   for (const MeasuredDevice& device : measured) tables.emplace_back(device);
   // By device, the tables that hold for it, in their order.
@@ -154,8 +155,10 @@ MeasuredUse ApplyMeasured(const Graph& graph, const Cluster& cluster,
                   [](const MeasuredDevice& device) { return device.now.known(); });
   for (const OpId op : graph.ops()) {
     if (graph.op(op).is_view) continue;
-    const Signature signature = SignatureOf(graph, op);
-    const Work work = follows_state ? WorkOf(graph, op) : Work();
+    const bool stands_for = wholes != nullptr && (*wholes)[op] != nullptr;
+    const Op& as = stands_for ? *(*wholes)[op] : graph.op(op);
+    const Signature signature = SignatureOf(graph, op, as);
+    const Work work = follows_state ? WorkOf(graph, as) : Work();
     Bytes workspace(-1);
     for (const DeviceId device : cluster.devices()) {
       if (tables_of[device].empty() || !costs.Supports(op, device)) continue;

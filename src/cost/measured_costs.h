@@ -59,9 +59,11 @@ struct MeasuredUse {
 
 // Sets times and workspaces of `costs`, which are of graph and cluster, for the devices whose kind and
 // cores are among `measured`: of several entries for one, the first that has an op's time, its
-// signature's before its family's. Views and pairs that are not supported stay as they are.
+// signature's before its family's. Views and pairs that are not supported stay as they are. `wholes`: as
+// CostOptions has it.
 MeasuredUse ApplyMeasured(const Graph& graph, const Cluster& cluster,
-                          const std::vector<MeasuredDevice>& measured, CostTable& costs);
+                          const std::vector<MeasuredDevice>& measured, CostTable& costs,
+                          const IdVector<OpId, const Op*>* wholes = nullptr);
 
 }  // namespace placewright
 

@@ -142,11 +142,12 @@ Result<CostTable> ModelCosts(const Graph& graph, const Cluster& cluster, const C
   }
   CostTable table(graph.op_count(), cluster.device_count());
   for (OpId id : graph.ops()) {
-    const Work work = WorkOf(graph, id);
+    const bool stands_for = options.wholes != nullptr && (*options.wholes)[id] != nullptr;
+    const Work work = WorkOf(graph, stands_for ? *(*options.wholes)[id] : graph.op(id));
     table.SetWorkspace(id, work.workspace);
     SetModelledTimes(graph, cluster, options, id, work, table);
   }
-  MeasuredUse measured = ApplyMeasured(graph, cluster, options.measured, table);
+  MeasuredUse measured = ApplyMeasured(graph, cluster, options.measured, table, options.wholes);
   for (const CostOverride& line : options.overrides) {
     Status applied = Apply(line, graph, cluster, options, table);
     if (!applied.ok()) return applied.error();

@@ -18,8 +18,8 @@ std::string Linear(int64_t value, int64_t slope, int64_t batch) {
 
 class Writer {
  public:
-  Writer(const Graph& graph, OpId id, bool family)
-      : graph_(graph), op_(graph.op(id)), family_(family) {
+  Writer(const Graph& graph, OpId id, const Op& op, bool family)
+      : graph_(graph), op_(op), family_(family) {
     if (family) {
       scaling_ = graph.batch_scaling();
       laws_ = scaling_->arguments[id];
@@ -128,10 +128,12 @@ class Writer {
 
 }  // namespace
 
-Signature SignatureOf(const Graph& graph, OpId op) {
+Signature SignatureOf(const Graph& graph, OpId op) { return SignatureOf(graph, op, graph.op(op)); }
+
+Signature SignatureOf(const Graph& graph, OpId op, const Op& as) {
   const BatchScaling* const scaling = graph.batch_scaling();
   const bool scales = scaling != nullptr && scaling->reason.empty() && graph.batch() > 0;
-  return {Writer(graph, op, false).Write(), scales ? Writer(graph, op, true).Write() : ""};
+  return {Writer(graph, op, as, false).Write(), scales ? Writer(graph, op, as, true).Write() : ""};
 }
 
 }  // namespace placewright

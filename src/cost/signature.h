@@ -18,8 +18,10 @@ struct Signature {
   std::string family;
 };
 
-// Complexity: O(inputs and arguments of the op).
+// Complexity: O(inputs and arguments of the op). `as`: with the arguments of this op, which has the same
+// inputs and numbers.
 Signature SignatureOf(const Graph& graph, OpId op);
+Signature SignatureOf(const Graph& graph, OpId op, const Op& as);
 
 }  // namespace placewright
 

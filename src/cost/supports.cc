@@ -18,15 +18,18 @@ constexpr std::array<std::string_view, 9> kStringTypes = {"StringNormalizer",
                                                           "ai.onnx.ml.DictVectorizer"};
 
 // Embedding lookups and their gradients: TensorFlow 1 graphs keep them on CPUs (docs/costs.md).
-constexpr std::array<std::string_view, 9> kLookups = {"aten.embedding.",
-                                                      "aten.embedding_dense_backward.",
-                                                      "aten.embedding_backward.",
-                                                      "aten.embedding_bag.",
-                                                      "aten._embedding_bag.",
-                                                      "aten._embedding_bag_backward.",
-                                                      "aten.embedding_renorm_.",
-                                                      "aten._embedding_bag_dense_backward.",
-                                                      "aten._embedding_bag_forward_only."};
+constexpr std::array<std::string_view, 11> kLookups = {
+    "aten.embedding.",
+    "aten.embedding_dense_backward.",
+    "aten.embedding_backward.",
+    "aten.embedding_bag.",
+    "aten._embedding_bag.",
+    "aten._embedding_bag_backward.",
+    "aten.embedding_renorm_.",
+    "aten._embedding_bag_dense_backward.",
+    "aten._embedding_bag_forward_only.",
+    "placewright.embedding_part.",
+    "placewright.embedding_dense_backward_part."};
 
 }  // namespace
 

@@ -75,8 +75,10 @@ const WorkRow* FindWorkRow(std::string_view type) {
   return FindOnnxRow(type);
 }
 
-Work WorkOf(const Graph& graph, OpId id) {
-  const OpView op(graph, id);
+Work WorkOf(const Graph& graph, OpId id) { return WorkOf(graph, graph.op(id)); }
+
+Work WorkOf(const Graph& graph, const Op& stated) {
+  const OpView op(graph, stated);
   Work work;
   if (op.op().is_view) {
     work.op_class = OpClass::kView;

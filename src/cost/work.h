@@ -45,6 +45,7 @@ struct Work {
 
 // Work of one op. Never fails: an unknown type gives kOther with its bytes, known = false.
 Work WorkOf(const Graph& graph, OpId op);
+Work WorkOf(const Graph& graph, const Op& op);  // whose tensors are the graph's
 
 // The dtype in which an op computes: of its first floating-point tensor (inputs first); without
 // one, of its first tensor. It decides the peak rate.

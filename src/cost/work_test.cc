@@ -432,6 +432,21 @@ TEST(Work, PartsOfCompiledSteps) {
                        .Get();
   EXPECT_EQ(sum.bytes_read, Bytes(3 * 512));
   EXPECT_EQ(sum.flops, 256);
+  // As embeddings of these sizes.
+  const Work lookup = OneOp("placewright.embedding_part.default")
+                          .Input({10'000, 100}, DType::kF32, TensorKind::kParameter)
+                          .Input({8}, DType::kI64)
+                          .Output({8, 100})
+                          .Get();
+  EXPECT_EQ(lookup.bytes_read, Bytes(8 * 100 * 4 + 8 * 8));
+  EXPECT_EQ(lookup.bytes_written, Bytes(8 * 100 * 4));
+  const Work gradient = OneOp("placewright.embedding_dense_backward_part.default")
+                            .Input({8, 100})
+                            .Input({8}, DType::kI64)
+                            .Output({1000, 100})
+                            .Get();
+  EXPECT_EQ(gradient.bytes_written, Bytes(400'000 + 3'200));
+  EXPECT_TRUE(gradient.known);
   for (const char* const type : {"all_reduce", "all_gather", "reduce_scatter", "broadcast"}) {
     const Work member =
         OneOp(std::string("placewright.") + type + ".default").Input({8, 16}).Output({8, 16}).Get();

@@ -61,6 +61,16 @@ struct SizeArgument {
   std::vector<RuleAxisId> axes;
 };
 
+// Where one op computes the parts of one axis, and the op itself those of the others: `type` with the first
+// `args` arguments and, behind them, the part's place: a list [dimension, outer, size, from, to], as the
+// axis lies in the tensor that has it.
+struct AxisPartOp {
+  RuleAxisId axis;
+  std::string type;
+  int32_t args = 0;
+  bool of_output = false;  // that tensor is output 0; else input 0
+};
+
 struct OpRule {
   IdVector<RuleAxisId, RuleAxis> axes;
   std::vector<TensorAxes> inputs, outputs;  // parallel to Op::inputs and Op::outputs
@@ -79,6 +89,7 @@ struct OpRule {
   // The argument that says which part of the whole an op draws that counts (compile/counter_draws.h): a list,
   // empty for the whole, else [dimension, outer, size, from, to] as an axis lies in the outputs; or -1.
   int32_t place_argument = -1;
+  std::vector<AxisPartOp> axis_parts;
 };
 
 // Whether a tensor of these axes has `axis`.

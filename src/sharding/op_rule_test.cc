@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "sharding/separable_results.h"
 #include "sharding/test_ops.h"
 
 namespace placewright {
@@ -82,6 +83,71 @@ TEST(OpRule, OutputsOfOneOpHaveVerdictsOfTheirOwn) {
   EXPECT_EQ(backward.Verdict(outer, 0), PartVerdict::kSum);
   EXPECT_EQ(backward.Verdict(outer, 1), PartVerdict::kConcat);
   EXPECT_EQ(backward.Part(outer, 2).args[3], Integers({2}));
+}
+
+// A part of the vocabulary gives a partial sum; of the gradient it has rows. Other axes split the op itself.
+TEST(OpRule, AVocabularyIsSplitByItsRows) {
+  const OneOp lookup("aten.embedding.default", {{7, 4}, {2, 3}}, {{2, 3, 4}}, {Input(0), Input(1)});
+  ASSERT_TRUE(lookup.rule);
+  const char rows = lookup.In(0)[0], width = lookup.In(0)[2], batch = lookup.In(1)[0];
+  EXPECT_EQ(lookup.Verdict(rows), PartVerdict::kSum);
+  EXPECT_EQ(lookup.Verdict(batch), PartVerdict::kConcat);
+  EXPECT_EQ(lookup.Part(rows, 3).type, "placewright.embedding_part.default");
+  EXPECT_EQ(lookup.Part(rows, 3).args, (std::vector<Value>{Input(0), Input(1), Integers({})}));
+  EXPECT_EQ(PlaceArgumentOf(*lookup.rule, RuleAxisId(rows - 'a')).argument, 2);
+  EXPECT_EQ(lookup.Part(width, 2).type, "aten.embedding.default");
+  EXPECT_EQ(PlaceArgumentOf(*lookup.rule, RuleAxisId(width - 'a')).argument, -1);
+}
+
+TEST(OpRule, AVocabularysGradientIsSplitUnlessByFrequency) {
+  const auto backward = [](bool by_frequency) {
+    return OneOp("aten.embedding_dense_backward.default", {{2, 3, 4}, {2, 3}}, {{7, 4}},
+                 {Input(0), Input(1), Value(int64_t{7}), Value(int64_t{5}), Value(by_frequency)});
+  };
+  const OneOp plain = backward(false);
+  ASSERT_TRUE(plain.rule);
+  const char rows = plain.Out(0)[0];
+  EXPECT_EQ(plain.Verdict(rows), PartVerdict::kConcat);
+  const PartCall part = plain.Part(rows, 3);
+  EXPECT_EQ(part.type, "placewright.embedding_dense_backward_part.default");
+  EXPECT_EQ(part.args, (std::vector<Value>{Input(0), Input(1), Value(int64_t{3}), Value(int64_t{5}),
+                                           Integers({})}));
+  EXPECT_EQ(plain.Part(plain.In(1)[0], 1).args[2], Value(int64_t{7}));
+  const OneOp scaled = backward(true);
+  ASSERT_TRUE(scaled.rule);
+  EXPECT_EQ(scaled.Verdict(scaled.Out(0)[0]), PartVerdict::kWhole);
+}
+
+// The gradients of a convolution are two convolutions; a norm's come of the same sums.
+TEST(SeparableResults, AreThoseOfConvolutions) {
+  std::vector<Value> args = {Input(0),
+                             Input(1),
+                             Input(2),
+                             Integers({5}),
+                             Integers({1, 1}),
+                             Integers({0, 0}),
+                             Integers({1, 1}),
+                             Value(false),
+                             Integers({0, 0}),
+                             Value(int64_t{1}),
+                             Value(Value::List{Value(true), Value(true), Value(true)})};
+  const OneOp all("aten.convolution_backward.default", {{4, 5, 6, 6}, {4, 3, 8, 8}, {5, 3, 3, 3}},
+                  {{4, 3, 8, 8}, {5, 3, 3, 3}, {5}}, args);
+  ASSERT_TRUE(all.rule);
+  const Op& op = all.graph->op(OpId(0));
+  EXPECT_EQ(SeparableResults(op), (GradientMask{true, true, true}));
+  const GradientMask weights = {false, true, true};
+  const Op part = WithResults(*all.graph, op, weights);
+  EXPECT_EQ(SeparableResults(part), weights);
+  EXPECT_EQ(part.outputs, (std::vector<TensorId>{op.outputs[1], op.outputs[2]}));
+  const OpRule rule = RuleWithResults(*all.graph, op, *all.rule, weights);
+  EXPECT_EQ(rule.outputs, (std::vector<TensorAxes>{all.rule->outputs[1], all.rule->outputs[2]}));
+  args.back() = Value();
+  const OneOp without("aten.convolution_backward.default",
+                      {{4, 5, 6, 6}, {4, 3, 8, 8}, {5, 3, 3, 3}}, {{4, 3, 8, 8}}, args);
+  EXPECT_FALSE(SeparableResults(without.graph->op(OpId(0))));
+  const OneOp norm("aten.native_layer_norm_backward.default", {{4, 3}}, {{4, 3}}, {Input(0)});
+  EXPECT_FALSE(SeparableResults(norm.graph->op(OpId(0))));
 }
 
 TEST(OpRule, WhatDoesNotFitHasNoRule) {

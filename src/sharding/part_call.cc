@@ -14,9 +14,17 @@ std::string SumFor(std::string_view mean) {
   return mean.ends_with(".dim") ? "aten.sum.dim_IntList" : "aten.sum.default";
 }
 
+const AxisPartOp* PartOpOf(const OpRule& rule, RuleAxisId axis) {
+  for (const AxisPartOp& one : rule.axis_parts) {
+    if (one.axis == axis) return &one;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
-PartCall CallOnPart(const Op& op, const OpRule& rule, const IdVector<RuleAxisId, int64_t>& sizes) {
+PartCall CallOnPart(const Op& op, const OpRule& rule, RuleAxisId axis,
+                    const IdVector<RuleAxisId, int64_t>& sizes) {
   PW_CHECK(rule.form != PartForm::kWeightedMean);
   PartCall call = {std::string(op.type), op.args, op.attributes};
   int32_t number = 0;
@@ -26,7 +34,7 @@ PartCall CallOnPart(const Op& op, const OpRule& rule, const IdVector<RuleAxisId,
     ++number;
     if (item == rule.sizes.end()) return;
     int64_t size = item->multiplier;
-    for (const RuleAxisId axis : item->axes) size *= sizes[axis];
+    for (const RuleAxisId factor : item->axes) size *= sizes[factor];
     value = Value(size);
   });
   if (rule.form == PartForm::kMean) call.type = SumFor(op.type);
@@ -35,7 +43,18 @@ PartCall CallOnPart(const Op& op, const OpRule& rule, const IdVector<RuleAxisId,
     call.args.resize(std::min(call.args.size(), static_cast<size_t>(rule.part_args)));
     call.attributes.clear();
   }
+  if (const AxisPartOp* const part = PartOpOf(rule, axis)) {
+    call.type = part->type;
+    call.args.resize(static_cast<size_t>(part->args));
+    call.args.push_back(Value(Value::List()));
+    call.attributes.clear();
+  }
   return call;
+}
+
+PlaceArgument PlaceArgumentOf(const OpRule& rule, RuleAxisId axis) {
+  if (const AxisPartOp* const part = PartOpOf(rule, axis)) return {part->args, part->of_output};
+  return {rule.place_argument, true};
 }
 
 int64_t DivisorOf(const OpRule& rule) {

@@ -18,10 +18,23 @@ struct PartCall {
   std::vector<NamedValue> attributes;
 };
 
-// `sizes`: how long each axis of the rule is in the part. Numbers that are no sizes keep the value that
-// they have for the whole. Precondition: `rule` is the op's. Of a mean this is the sum without the
+// `axis`: of which axis it is a part. `sizes`: how long each axis of the rule is in it. Numbers that are no
+// sizes keep the value that they have for the whole, and a place argument is an empty list. Precondition:
+// `rule` is the op's. Of a mean this is the sum without the
 // division; means with weights have no such call, and norms none for parts of what is synchronised.
-PartCall CallOnPart(const Op& op, const OpRule& rule, const IdVector<RuleAxisId, int64_t>& sizes);
+PartCall CallOnPart(const Op& op, const OpRule& rule, RuleAxisId axis,
+                    const IdVector<RuleAxisId, int64_t>& sizes);
+
+// The argument of that call that says which part of a tensor it is of.
+struct PlaceArgument {
+  int32_t argument = -1;  // -1: the call has none
+  bool of_output = true;  // the tensor is output 0; else input 0
+
+  const TensorAxes& TensorOf(const OpRule& rule) const {
+    return of_output ? rule.outputs[0] : rule.inputs[0];
+  }
+};
+PlaceArgument PlaceArgumentOf(const OpRule& rule, RuleAxisId axis);
 
 // Of a mean (PartForm::kMean): by how much the sum is divided, in every part.
 int64_t DivisorOf(const OpRule& rule);

@@ -1,8 +1,10 @@
 #include "compiled_step.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <utility>
 
 #include "check_plan/distributed/distribution_check.h"
@@ -83,6 +85,95 @@ class ByHand {
   }
 
   GraphBuilder builder_{"by-hand", "aten"};
+  Phase phase_ = Phase::kForward;
+};
+
+// y = conv(x, a), z = conv(y, b) and the gradients of all but x for a made up dz = z z.
+class ConvolutionsByHand {
+ public:
+  Graph Build() {
+    const TensorId x = Input("input:x", TensorKind::kInput, {6, 3, 5, 5});
+    const TensorId a = Input("param:a", TensorKind::kParameter, {4, 3, 3, 3});
+    const TensorId b = Input("param:b", TensorKind::kParameter, {8, 4, 1, 1});
+    const TensorId y = Convolve("y", {x, a}, {6, 4, 3, 3});
+    const TensorId z = Convolve("z", {y, b}, {6, 8, 3, 3});
+    const TensorId dz =
+        Add({.name = "dz", .type = "aten.mul.Tensor", .inputs = {z, z}}, {{6, 8, 3, 3}})[0];
+    const std::vector<TensorId> of_z =
+        Gradients("dzs", {dz, y, b}, {true, true, false}, {{6, 4, 3, 3}, {8, 4, 1, 1}});
+    const TensorId dy =
+        Add({.name = "dy", .type = "aten.mul.Tensor", .inputs = {of_z[0], y}}, {{6, 4, 3, 3}})[0];
+    const TensorId da =
+        Gradients("dys", {dy, x, a}, {false, true, false}, {{4, 3, 3, 3}}, /*first=*/1)[0];
+    phase_ = Phase::kOptimizer;
+    Update("a1", a, da, {4, 3, 3, 3});
+    Update("b1", b, of_z[1], {8, 4, 1, 1});
+    builder_.SetOutputs({z});
+    return std::move(builder_).Build().Take();
+  }
+
+ private:
+  TensorId Input(const char* name, TensorKind kind, std::vector<int64_t> shape) {
+    return builder_.AddInput(name, kind, DType::kF32, std::move(shape)).Take();
+  }
+
+  static Value Numbers(std::initializer_list<int64_t> numbers) {
+    Value::List list;
+    for (const int64_t number : numbers) list.push_back(Value(number));
+    return Value(list);
+  }
+
+  // The inputs come first among the arguments.
+  std::vector<TensorId> Add(OpSpec op, const std::vector<std::vector<int64_t>>& shapes,
+                            int32_t first = 0) {
+    std::vector<Value> args;
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
+    }
+    op.args.insert(op.args.begin(), args.begin(), args.end());
+    op.phase = phase_;
+    for (const std::vector<int64_t>& shape : shapes) {
+      const bool only = shapes.size() == 1 && first == 0;
+      OutputSpec output{.name = only ? op.name : op.name + ":" + std::to_string(first)};
+      output.shape = shape;
+      output.output_index = first++;
+      op.outputs.push_back(output);
+    }
+    return builder_.AddOp(std::move(op)).Take();
+  }
+
+  TensorId Convolve(const char* name, std::vector<TensorId> inputs, std::vector<int64_t> shape) {
+    OpSpec op{.name = name, .type = "aten.convolution.default", .inputs = std::move(inputs)};
+    op.args = {Value(),      Numbers({1, 1}), Numbers({0, 0}),  Numbers({1, 1}),
+               Value(false), Numbers({0, 0}), Value(int64_t{1})};
+    return Add(std::move(op), {std::move(shape)})[0];
+  }
+
+  std::vector<TensorId> Gradients(const char* name, std::vector<TensorId> inputs,
+                                  std::array<bool, 3> mask,
+                                  const std::vector<std::vector<int64_t>>& shapes,
+                                  int32_t first = 0) {
+    phase_ = Phase::kBackward;
+    OpSpec op{.name = name, .type = "aten.convolution_backward.default"};
+    op.inputs = std::move(inputs);
+    op.args = {
+        Value(),           Numbers({1, 1}),
+        Numbers({0, 0}),   Numbers({1, 1}),
+        Value(false),      Numbers({0, 0}),
+        Value(int64_t{1}), Value(Value::List{Value(mask[0]), Value(mask[1]), Value(mask[2])})};
+    return Add(std::move(op), shapes, first);
+  }
+
+  void Update(const char* name, TensorId parameter, TensorId gradient, std::vector<int64_t> shape) {
+    OpSpec op{.name = name, .type = "aten.sub_.Tensor", .inputs = {parameter, gradient}};
+    op.phase = phase_;
+    op.args = {Value(InputRef{0}), Value(InputRef{1})};
+    op.outputs = {{.name = name, .shape = std::move(shape), .alias = AliasKind::kInPlace}};
+    op.outputs[0].alias_of = 0;
+    (void)builder_.AddOp(std::move(op)).Take();
+  }
+
+  GraphBuilder builder_{"convolutions-by-hand", "aten"};
   Phase phase_ = Phase::kForward;
 };
 
@@ -175,6 +266,7 @@ std::vector<RecordedStep> RecordedSteps() {
   std::vector<RecordedStep> steps;
   steps.push_back(WithAxes("by-hand", ByHand().Build()));
   steps.push_back(WithAxes("norms", NormStep()));
+  steps.push_back(WithAxes("convolutions-by-hand", ConvolutionsByHand().Build()));
   for (const std::string& path : Files()) {
     steps.push_back(WithAxes(path, std::move(LoadGraph(path).Take().graph)));
   }

@@ -24,7 +24,8 @@ struct RecordedStep {
 };
 
 // The example of the repository, the small steps of the data folder where it is there, and one with a
-// mean, a loss with weights, a sum whose bias enters once, and updates, and one with batch norms, made by hand.
+// mean, a loss with weights, a sum whose bias enters once, and updates, made by hand, as are one with batch norms
+// and one of two convolutions.
 std::vector<RecordedStep> RecordedSteps();
 
 // Devices d0, d1, ...

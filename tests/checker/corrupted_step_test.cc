@@ -269,6 +269,31 @@ bool ReadAnother(const DistributedStep& step, StepEditor& editor, Random& random
   return true;
 }
 
+// A part of a vocabulary that is said to be another one.
+bool ShiftVocabulary(const DistributedStep& step, StepEditor& editor, Random& random) {
+  std::vector<OpId> parts = OpsOf(step, "placewright.embedding_part.default");
+  const auto backward = OpsOf(step, "placewright.embedding_dense_backward_part.default");
+  parts.insert(parts.end(), backward.begin(), backward.end());
+  const OpId op = OneOf(parts, random);
+  if (!op.valid()) return false;
+  Value::List& place = *editor.op(op).spec.args.back().AsList();
+  const int64_t size = *place[2].AsInt(), from = *place[3].AsInt(), to = *place[4].AsInt();
+  const int64_t by = from > 0 ? -1 : 1;
+  if (to + by > size) return false;
+  place[3] = Value(from + by);
+  place[4] = Value(to + by);
+  return true;
+}
+
+// Gradients that another op of the device makes, or that none does.
+bool ChangeMask(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId op = OneOf(OpsOf(step, "aten.convolution_backward.default"), random);
+  if (!op.valid()) return false;
+  Value& wanted = (*editor.op(op).spec.args.back().AsList())[random.Below(3)];
+  wanted = Value(!*wanted.AsBool());
+  return true;
+}
+
 const std::vector<Corruption>& Corruptions() {
   static const std::vector<Corruption> all = {
       // The sum may be of the weights of a mean.
@@ -295,6 +320,10 @@ const std::vector<Corruption>& Corruptions() {
       {"another tensor broadcast", BroadcastAnother, {"wrong-input", "wrong-device"}},
       {"moved instance", MoveInstance, {"wrong-device"}},
       {"another argument", ChangeArgument, {"wrong-argument", "local-divisor", "wrong-statistics"}},
+      {"another part of a vocabulary",
+       ShiftVocabulary,
+       {"wrong-argument", "doubled-sample", "missing-sample"}},
+      {"another mask", ChangeMask, {"wrong-argument", "missing-op", "missing-sample", "lost-sum"}},
       {"another input",
        ReadAnother,
        {"wrong-input", "wrong-part", "lost-sum", "stale-parameter", "wrong-statistics"}},

@@ -369,6 +369,39 @@ TEST_P(ExecutedLayouts, SoDoesASplitOfAnyAxis) {
   }
 }
 
+// The vocabulary of each embedding, by all that it splits; the rest by the batch. The shares are uneven.
+TEST_P(ExecutedLayouts, SoDoesASplitOfAVocabulary) {
+  std::set<AxisId> vocabularies;
+  for (const OpId op : graph().ops()) {
+    if (graph().op(op).type != "aten.embedding.default") continue;
+    const auto rows = axes_->factors(graph().op(op).inputs[0], 0);
+    if (rows.size() == 1) vocabularies.insert(rows[0]);
+  }
+  for (const AxisId axis : vocabularies) {
+    const int64_t size = axes_->axis(axis).size;
+    for (size_t devices = 2; devices <= 4 && static_cast<int64_t>(devices) <= size; ++devices) {
+      SCOPED_TRACE(testing::Message() << axes_->axis(axis).name << " over " << devices);
+      std::vector<DeviceId> all;
+      for (size_t d = 0; d < devices; ++d) all.push_back(DeviceId(d));
+      Random random(devices);
+      Layouts layouts = DataParallel(RandomShares(random, all, 5));
+      layouts.layouts.push_back({axes_->axis(axis).name, RandomShares(random, all, size)});
+      for (const OpId op : graph().ops()) {
+        if (axes_->SplitBy(op, axis).valid()) layouts.of_group[graph().group(op)] = LayoutId(1);
+      }
+      const Cluster cluster = Devices(devices);
+      const DistributedStep step = Compile(graph(), *axes_, layouts, cluster).Take();
+      size_t parts = 0;
+      for (const OpId op : step.graph.ops()) {
+        parts += step.graph.op(op).type == "placewright.embedding_part.default" ? 1 : 0;
+      }
+      EXPECT_GE(parts, devices);
+      RunLayouts(layouts, devices, {}, /*through_file=*/true);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 TEST_P(ExecutedLayouts, SoDoRandomLayouts) {
   Random random(3);
   for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {

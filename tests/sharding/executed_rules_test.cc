@@ -16,6 +16,8 @@
 #include "capture/step/tiny_models.h"
 #include "rule_check.h"
 #include "runtime/inputs/seeded_inputs.h"
+#include "runtime/ops/vocabulary_ops.h"
+#include "sharding/separable_results.h"
 
 namespace placewright {
 namespace {
@@ -34,6 +36,7 @@ template <class Visit>
 void VisitOps(const TinyModel& model, const Visit& visit) {
   at::set_num_threads(1);
   at::manual_seed(1);
+  RegisterVocabularyOps();
   const at::NoGradGuard no_grad;
   ModelStep step = ModelStep::Build(model.Request(), false).Take();
   ASSERT_TRUE(step.Run().ok());
@@ -94,6 +97,33 @@ TEST_P(ExecutedRules, PartsMakeTheWhole) {
            });
   EXPECT_THAT(without, ::testing::IsEmpty());
   EXPECT_GT(checked, 0);
+}
+
+// Each result by itself is what the op gives, bit for bit, and can be computed in parts as in the op.
+TEST_P(ExecutedRules, ResultsThatAreSeparableCanBeMadeApart) {
+  const auto made_apart = [](const Graph& graph, OpId id, const Op& op, size_t result,
+                             const std::vector<at::Tensor>& inputs, const at::Tensor& expected) {
+    GradientMask mask{};
+    mask[result] = true;
+    const Op part = WithResults(graph, op, mask);
+    const OpRule rule = RuleWithResults(graph, op, *RuleOf(graph, id), mask);
+    std::vector<int32_t> place;
+    for (size_t i = 0; i < inputs.size(); ++i) place.push_back(static_cast<int32_t>(i));
+    std::vector<at::Tensor> results;
+    BoxedCall::Create(part).Take().Run(inputs, place, results);
+    EXPECT_TRUE(results[result].equal(expected)) << op.name << " " << result;
+    EXPECT_EQ(RuleCheck(part, rule, {result}).Run(inputs, {expected}), "");
+  };
+  VisitOps(GetParam(),
+           [&](const Graph& graph, OpId id, const Op& op, const std::vector<size_t>& results,
+               const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs) {
+             const auto mask = SeparableResults(op);
+             if (!mask) return;
+             for (size_t i = 0; i < results.size(); ++i) {
+               ASSERT_TRUE((*mask)[results[i]]) << op.name;
+               made_apart(graph, id, op, results[i], inputs, outputs[i]);
+             }
+           });
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedRules, ::testing::ValuesIn(TinyModels()),

@@ -122,15 +122,38 @@ class RuleCheck {
     return part;
   }
 
-  // The outputs of a part.
+  // [dimension, outer, size, from, to] of an axis in a tensor; of one without it the dimension is -1.
+  Value PlaceOf(const TensorAxes& tensor, RuleAxisId axis, PartInterval interval) const {
+    Value::List numbers = {Value(int64_t{-1})};
+    for (size_t d = 0; d < tensor.size(); ++d) {
+      int64_t outer = 1;
+      for (const RuleAxisId factor : tensor[d]) {
+        if (factor == axis) numbers = {Value(static_cast<int64_t>(d)), Value(outer)};
+        outer *= rule_.axes[factor].size;
+      }
+    }
+    for (const int64_t number :
+         {rule_.axes[axis].size, interval.from, interval.from + interval.length}) {
+      numbers.push_back(Value(number));
+    }
+    return Value(numbers);
+  }
+
+  // The outputs of a part, [from, from + length) of the axis.
   virtual std::vector<at::Tensor> Call(const std::vector<at::Tensor>& inputs,
-                                       const IdVector<RuleAxisId, int64_t>& sizes) const {
+                                       const IdVector<RuleAxisId, int64_t>& sizes, RuleAxisId axis,
+                                       PartInterval interval) const {
     Op part = op_;
     std::string type;
     if (rule_.form == PartForm::kWeightedMean) {
       part.args[3] = Value(int64_t{2});  // reduction: sum
     } else {
-      PartCall call = CallOnPart(op_, rule_, sizes);
+      PartCall call = CallOnPart(op_, rule_, axis, sizes);
+      const PlaceArgument place = PlaceArgumentOf(rule_, axis);
+      if (place.argument >= 0) {
+        call.args[static_cast<size_t>(place.argument)] =
+            PlaceOf(place.TensorOf(rule_), axis, interval);
+      }
       type = call.type;
       part.type = type;
       part.args = std::move(call.args);
@@ -172,7 +195,7 @@ class RuleCheck {
         if (once && p > 0) part.zero_();
         parts.push_back(part);
       }
-      const std::vector<at::Tensor> results = Call(parts, sizes);
+      const std::vector<at::Tensor> results = Call(parts, sizes, axis, intervals[p]);
       for (size_t i = 0; i < outputs.size(); ++i) {
         std::string wrong;
         switch (VerdictOf(rule_, axis, i)) {

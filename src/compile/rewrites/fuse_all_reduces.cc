@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compile/emitter.h"
-#include "compile/op_copy.h"
+#include "compile/step_copy.h"
 
 namespace placewright {
 namespace {
@@ -110,12 +110,7 @@ class BucketFinder {
 class Fuser {
  public:
   Fuser(DistributedStep step, std::vector<Bucket> buckets)
-      : step_(std::move(step)),
-        buckets_(std::move(buckets)),
-        builder_(step_.graph.name(), std::string(step_.graph.format())),
-        made_(step_.graph.tensor_count()) {
-    builder_.set_batch(graph().batch());
-  }
+      : copy_(std::move(step)), buckets_(std::move(buckets)) {}
 
   Result<DistributedStep> Fuse() {
     IdVector<OpId, bool> fused(graph().op_count(), false);
@@ -126,41 +121,16 @@ class Fuser {
         for (const OpId member : graph().collective(one.id).members) fused[member] = true;
       }
     }
-    for (const TensorId id : graph().tensors()) {
-      if (graph().tensor(id).producer.valid()) continue;
-      PW_ASSIGN(made_[id], CopyInput(graph(), id, builder_));
-    }
-    for (DistributedStep::InputPiece& piece : step_.inputs) piece.piece = made_[piece.piece];
+    PW_RETURN_IF_ERROR(copy_.CopyInputs());
     for (const OpId op : graph().ops()) {
       if (bucket_at[op] != nullptr) PW_RETURN_IF_ERROR(AddBucket(*bucket_at[op]));
-      if (!fused[op]) PW_RETURN_IF_ERROR(CopyOp(op));
+      if (!fused[op]) PW_RETURN_IF_ERROR(copy_.CopyOp(op));
     }
-    PW_RETURN_IF_ERROR(CopyCollectives(fused));
-    std::vector<TensorId> outputs;
-    for (const TensorId id : graph().outputs()) outputs.push_back(made_[id]);
-    builder_.SetOutputs(std::move(outputs));
-    PW_ASSIGN(Graph built, std::move(builder_).Build());
-    return DistributedStep{std::move(built), std::move(placement_), std::move(origin_),
-                           std::move(step_.inputs)};
+    return std::move(copy_).Finish();
   }
 
  private:
-  const Graph& graph() const { return step_.graph; }
-
-  Result<std::vector<TensorId>> Add(OpSpec spec, OpId like, OpId origin) {
-    PW_ASSIGN(std::vector<TensorId> outputs, builder_.AddOp(std::move(spec)));
-    placement_.push_back(step_.placement[like]);
-    origin_.push_back(origin);
-    return outputs;
-  }
-
-  Status CopyOp(OpId op) {
-    PW_ASSIGN(const std::vector<TensorId> outputs,
-              Add(CopyOfOp(graph(), op, made_), op, step_.origin[op]));
-    copied_.emplace_back(op, OpId(placement_.size() - 1));
-    for (size_t i = 0; i < outputs.size(); ++i) made_[graph().op(op).outputs[i]] = outputs[i];
-    return Ok();
-  }
+  const Graph& graph() const { return copy_.graph(); }
 
   // Members of all reductions stand in the order of the same devices.
   Status AddBucket(const Bucket& bucket) {
@@ -174,7 +144,7 @@ class Fuser {
       PW_ASSIGN(const OpId member, AddMember(members));
       joined.push_back(member);
     }
-    return builder_.AddCollective(fmt::format("bucket{}", count_++), std::move(joined));
+    return copy_.AddCollective(fmt::format("bucket{}", count_++), std::move(joined));
   }
 
   // What one device has of a bucket: pack, reduce, and a view for each tensor.
@@ -193,18 +163,20 @@ class Fuser {
     int64_t length = 0;
     for (const OpId member : members) {
       const Op& op = graph().op(member);
-      pack.inputs.push_back(made_[op.inputs.front()]);
+      pack.inputs.push_back(copy_.made()[op.inputs.front()]);
       length += ElementsOf(op);
     }
     pack.args = {Value(References(pack.inputs.size()))};
     pack.outputs = {{.name = pack.name, .dtype = dtype, .shape = {length}}};
-    PW_ASSIGN(const std::vector<TensorId> packed, Add(std::move(pack), members.front(), OpId()));
+    PW_ASSIGN(const std::vector<TensorId> packed,
+              copy_.Add(std::move(pack), members.front(), OpId()));
     OpSpec reduce = spec_of("fused", std::string(kAllReduceType));
     reduce.inputs = packed;
     reduce.args = References(1);
     reduce.outputs = {{.name = reduce.name, .dtype = dtype, .shape = {length}}};
-    PW_ASSIGN(const std::vector<TensorId> sum, Add(std::move(reduce), members.front(), OpId()));
-    const OpId made = OpId(placement_.size() - 1);
+    PW_ASSIGN(const std::vector<TensorId> sum,
+              copy_.Add(std::move(reduce), members.front(), OpId()));
+    const OpId made = copy_.last();
     int64_t from = 0;
     for (const OpId member : members) {
       PW_RETURN_IF_ERROR(AddView(member, sum.front(), from));
@@ -216,28 +188,15 @@ class Fuser {
   Status AddView(OpId member, TensorId sum, int64_t from) {
     const Op& op = graph().op(member);
     const Tensor& tensor = graph().tensor(op.outputs.front());
-    OpSpec view = CopyOfOp(graph(), member, made_);
+    OpSpec view = copy_.SpecOf(member);
     view.type = "placewright.unpack.default";
     view.inputs = {sum};
     view.after.clear();
     view.args = {Value(InputRef{0}), Value(from), IntegerList(tensor.shape)};
     view.outputs[0].alias = AliasKind::kView;
     view.outputs[0].alias_of = 0;
-    PW_ASSIGN(const std::vector<TensorId> made, Add(std::move(view), member, OpId()));
-    made_[op.outputs.front()] = made.front();
-    return Ok();
-  }
-
-  Status CopyCollectives(const IdVector<OpId, bool>& fused) {
-    IdVector<OpId, OpId> copy(graph().op_count());
-    for (const auto& [from, to] : copied_) copy[from] = to;
-    for (const CollectiveId id : graph().collectives()) {
-      const Collective& collective = graph().collective(id);
-      if (fused[collective.members.front()]) continue;
-      std::vector<OpId> members;
-      for (const OpId member : collective.members) members.push_back(copy[member]);
-      PW_RETURN_IF_ERROR(builder_.AddCollective(collective.name, std::move(members)));
-    }
+    PW_ASSIGN(const std::vector<TensorId> made, copy_.Add(std::move(view), member, OpId()));
+    copy_.made()[op.outputs.front()] = made.front();
     return Ok();
   }
 
@@ -247,13 +206,8 @@ class Fuser {
     return count;
   }
 
-  DistributedStep step_;
+  StepCopy copy_;
   const std::vector<Bucket> buckets_;
-  GraphBuilder builder_;
-  IdVector<TensorId, TensorId> made_;
-  std::vector<std::pair<OpId, OpId>> copied_;  // in the step, in the copy
-  Placement placement_;
-  IdVector<OpId, OpId> origin_;
   int64_t count_ = 0;
 };
 

@@ -14,7 +14,9 @@ namespace placewright {
 
 class OpView {
  public:
-  OpView(const Graph& graph, OpId op) : graph_(graph), op_(graph.op(op)) {}
+  OpView(const Graph& graph, OpId op) : OpView(graph, graph.op(op)) {}
+  // `op` must outlive it; its tensors are the graph's.
+  OpView(const Graph& graph, const Op& op) : graph_(graph), op_(op) {}
 
   const Op& op() const { return op_; }
   size_t input_count() const { return op_.inputs.size(); }

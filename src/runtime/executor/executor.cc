@@ -19,6 +19,7 @@
 #include "runtime/executor/worker.h"
 #include "runtime/ops/part_ops.h"
 #include "runtime/ops/random_ops.h"
+#include "runtime/ops/vocabulary_ops.h"
 
 namespace placewright {
 namespace {
@@ -37,6 +38,7 @@ class Executor::Run {
                  const ExecutorOptions& options) {
     RegisterPartOps();
     RegisterRandomOps();
+    RegisterVocabularyOps();
     step_.graph = &graph;
     step_.policy = options.policy;
     step_.measures_workspace = options.measure_workspace;

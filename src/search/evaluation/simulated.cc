@@ -83,9 +83,7 @@ class SimulatedMoves : public MoveEvaluator {
 class SimulatedEvaluator : public Evaluator {
  public:
   SimulatedEvaluator(const Problem& problem, int threads)
-      : problem_(problem),
-        pool_(std::max(1, threads)),
-        simulators_(problem.sim_graph, &pool_) {}
+      : problem_(problem), pool_(std::max(1, threads)), simulators_(problem.sim_graph, &pool_) {}
 
   std::vector<Evaluation> Evaluate(std::span<const Placement> candidates,
                                    const EvaluationOptions& options) override {
@@ -120,9 +118,13 @@ std::unique_ptr<Evaluator> MakeSimulatedEvaluator(const Problem& problem, int th
 
 Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const DistributionSpec& spec) {
   PW_ASSIGN(const CompiledStep compiled, CompileStep(problem, spec));
+  return EvaluateStep(compiled, problem.policy);
+}
+
+Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy) {
   Simulator simulator(compiled.sim_graph);
   SimOptions options;
-  options.policy = problem.policy;
+  options.policy = policy;
   Evaluation evaluation;
   Fill(simulator.Run(compiled.step.placement, options), &evaluation);
   return evaluation;

@@ -17,6 +17,8 @@ std::unique_ptr<Evaluator> MakeSimulatedEvaluator(const Problem& problem, int th
 
 // A step compiled by layouts. Errors: those of CompileStep.
 Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const DistributionSpec& spec);
+struct CompiledStep;
+Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy);
 
 }  // namespace placewright
 

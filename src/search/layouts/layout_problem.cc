@@ -1,10 +1,13 @@
 #include "search/layouts/layout_problem.h"
 
+#include <optional>
 #include <utility>
 
 #include "compile/counter_draws.h"
 #include "compile/layout_specs.h"
 #include "compile/step_costs.h"
+#include "search/evaluation/simulated.h"
+#include "sharding/separable_results.h"
 #include "sim/placement_check.h"
 
 namespace placewright {
@@ -38,14 +41,11 @@ bool LayoutProblem::HasBatchNorms() const {
   return false;
 }
 
-Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec) {
-  PW_ASSIGN(const Layouts layouts, ResolveLayouts(problem.graph, problem.axes, problem.cluster,
-                                                  problem.costs, spec.layouts));
+namespace {
+
+Result<CompiledStep> CompileWith(const LayoutProblem& problem, const Layouts& layouts,
+                                 const CompileOptions& options) {
   CompiledStep compiled;
-  CompileOptions options;
-  options.batch_norm_local = spec.local_batch_norm;
-  options.fusion = spec.fusion;
-  options.broadcasts = spec.broadcasts;
   PW_ASSIGN(compiled.step, Compile(problem.graph, problem.axes, layouts, problem.cluster, options));
   PW_ASSIGN(compiled.costs, CostsOfStep(compiled.step, problem.graph, problem.communication,
                                         problem.cost_options, &compiled.report));
@@ -54,6 +54,34 @@ Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Distributio
   PW_RETURN_IF_ERROR(
       CheckPlacementLegal(compiled.sim_graph, step.graph, problem.cluster, step.placement));
   return compiled;
+}
+
+bool MakesResultsApart(const DistributedStep& step, const Graph& original) {
+  for (const OpId op : step.graph.ops()) {
+    const OpId origin = step.origin[op];
+    const auto mask = origin.valid() ? SeparableResults(step.graph.op(op)) : std::nullopt;
+    if (mask && mask != SeparableResults(original.op(origin))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec) {
+  PW_ASSIGN(const Layouts layouts, ResolveLayouts(problem.graph, problem.axes, problem.cluster,
+                                                  problem.costs, spec.layouts));
+  CompileOptions options;
+  options.batch_norm_local = spec.local_batch_norm;
+  options.fusion = spec.fusion;
+  options.broadcasts = spec.broadcasts;
+  PW_ASSIGN(CompiledStep apart, CompileWith(problem, layouts, options));
+  if (!MakesResultsApart(apart.step, problem.graph)) return apart;
+  // What is ready earlier may come before something that more waits for.
+  options.separate_gradients = false;
+  PW_ASSIGN(CompiledStep together, CompileWith(problem, layouts, options));
+  const Score of_apart = EvaluateStep(apart, problem.policy).score();
+  if (of_apart < EvaluateStep(together, problem.policy).score()) return apart;
+  return together;
 }
 
 }  // namespace placewright

@@ -56,8 +56,9 @@ struct CompiledStep {
   SimGraph sim_graph;
 };
 
-// Errors: those of ResolveLayouts, Compile, CostsOfStep; kUnreachable where devices that have to exchange
-// something cannot.
+// Gradients are made apart (compile/rewrites/separate_gradients.h) where the step is faster for it, or needs
+// less memory that there is not; a step that has some is simulated both ways. Errors: those of
+// ResolveLayouts, Compile, CostsOfStep; kUnreachable where devices that have to exchange something cannot.
 Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec);
 
 }  // namespace placewright

@@ -7,12 +7,17 @@
 namespace placewright {
 namespace {
 
-// embedding(weight, indices, ...): "v h, i -> i h". A part of the vocabulary has rows that another asks for.
+// embedding(weight, indices, ...): "v h, i -> i h", the sum over v of rows where they are asked for: a part
+// of the vocabulary gives zeros for the indices of others (Shoeybi et al. 2019, Megatron-LM, section 3).
 void Embedding(RuleMaker& maker) {
   if (maker.input_count() != 2 || maker.output_count() != 1 || maker.in(0).size() != 2) {
     return maker.Fail();
   }
-  const RuleAxisId rows = maker.Axis(maker.in(0)[0], Parts::kWhole);
+  const bool by_position = maker.InputAt(0) == 0 && maker.InputAt(1) == 1;
+  const RuleAxisId rows = maker.Axis(maker.in(0)[0], by_position ? Parts::kSum : Parts::kWhole);
+  if (by_position) {
+    maker.rule().axis_parts = {{rows, "placewright.embedding_part.default", 2, false}};
+  }
   const RuleAxisId width = maker.Axis(maker.in(0)[1]);
   maker.input(0) = {{rows}, {width}};
   maker.input(1) = maker.AxesOf(maker.in(1));
@@ -21,7 +26,8 @@ void Embedding(RuleMaker& maker) {
   maker.rule().linear = {{0}};
 }
 
-// embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
+// embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq). A part of the
+// vocabulary is the sum of what was asked of its rows; by frequency it is left whole.
 void EmbeddingBackward(RuleMaker& maker) {
   if (maker.input_count() != 2 || maker.output_count() != 1 || maker.out(0).size() != 2) {
     return maker.Fail();
@@ -31,8 +37,15 @@ void EmbeddingBackward(RuleMaker& maker) {
   maker.input(1) = maker.AxesOf(maker.in(1), by_frequency ? Parts::kWhole : Parts::kSum);
   maker.input(0) = maker.input(1);
   maker.input(0).push_back({width});
-  maker.output(0) = {{maker.Axis(maker.out(0)[0], Parts::kWhole)}, {width}};
+  const bool by_position = maker.InputAt(0) == 0 && maker.InputAt(1) == 1 &&
+                           maker.op().args.size() >= 4 && maker.op().args[3].AsInt() != nullptr;
+  const bool can_split = by_position && !by_frequency;
+  const RuleAxisId rows = maker.Axis(maker.out(0)[0], can_split ? Parts::kSplit : Parts::kWhole);
+  maker.output(0) = {{rows}, {width}};
+  maker.Size(2, "num_weights", 0, {rows});
   maker.rule().linear = {{0}};
+  if (!can_split) return;
+  maker.rule().axis_parts = {{rows, "placewright.embedding_dense_backward_part.default", 4, true}};
 }
 
 // gather(x, dim, index)

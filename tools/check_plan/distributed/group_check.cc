@@ -11,13 +11,12 @@ namespace {
 
 class GroupCheck {
  public:
-  GroupCheck(const Graph& original, const DistributedStep& step, OpId origin,
-             const std::optional<OpRule>& rule, const std::vector<Instance>& instances,
-             const Sums& sums)
+  GroupCheck(const Graph& original, const DistributedStep& step, const Units& units, UnitId unit,
+             const std::vector<Instance>& instances, const Sums& sums)
       : original_(original),
         step_(step),
-        op_(original.op(origin)),
-        rule_(rule),
+        op_(units.op(unit)),
+        rule_(units.rule(unit)),
         instances_(instances),
         sums_(sums) {}
 
@@ -145,10 +144,10 @@ class GroupCheck {
 
 }  // namespace
 
-MaybeViolation CheckTogether(const Graph& original, const DistributedStep& step, OpId origin,
-                             const std::optional<OpRule>& rule,
-                             const std::vector<Instance>& instances, const Sums& sums) {
-  return GroupCheck(original, step, origin, rule, instances, sums).Run();
+MaybeViolation CheckTogether(const Graph& original, const DistributedStep& step, const Units& units,
+                             UnitId unit, const std::vector<Instance>& instances,
+                             const Sums& sums) {
+  return GroupCheck(original, step, units, unit, instances, sums).Run();
 }
 
 }  // namespace placewright::check

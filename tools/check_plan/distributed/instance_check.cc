@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "sharding/part_call.h"
 
 namespace placewright::check {
 namespace {
@@ -50,16 +49,16 @@ void SetUnknown(const Graph& original, const DistributedStep& step, OpId op,
   }
 }
 
-InstanceCheck::InstanceCheck(const Graph& original, const DistributedStep& step,
-                             const std::optional<OpRule>& rule, OpId op, Contents& contents,
-                             Sums& sums)
+InstanceCheck::InstanceCheck(const Graph& original, const DistributedStep& step, const Units& units,
+                             OpId op, Contents& contents, Sums& sums)
     : original_(original),
       step_(step),
-      rule_(rule),
+      rule_(units.rule(units.of(op))),
       id_(op),
       made_(step.graph.op(op)),
       origin_(step.origin[op]),
-      stated_(original.op(origin_)),
+      unit_(units.of(op)),
+      stated_(units.op(unit_)),
       contents_(contents),
       sums_(sums) {
   instance_.op = op;
@@ -81,7 +80,7 @@ MaybeViolation InstanceCheck::Run() {
   } else {
     SetUnknown(original_, step_, id_, Content::kUnknown, contents_);
   }
-  sums_.Finish(origin_);
+  sums_.Finish(unit_);
   return violation;
 }
 
@@ -107,7 +106,7 @@ MaybeViolation InstanceCheck::Check() {
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckAddends());
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckCall());
   if (has_own_statistics() && rule_->form == PartForm::kBatchNormBackward) {
-    instance_.sum = sums_.SumOf(origin_, {});
+    instance_.sum = sums_.SumOf(unit_, {});
   }
   return CheckOutputs();
 }
@@ -169,11 +168,24 @@ MaybeViolation InstanceCheck::FindCut() {
                     "inputs ({})",
                     ToString(part), InputName(i), ToString(*cut), ToString(*instance_.cut)));
   }
+  if (!instance_.cut) FindCutByPlace();
   if (!instance_.cut) FindCutByShape();
   if (!instance_.cut || parts() != Parts::kWhole) return std::nullopt;
   return Wrong(ViolationKind::kWrongPart,
                fmt::format("is computed in parts ({}) of an axis of which it needs all",
                            ToString(*instance_.cut)));
+}
+
+// No input says which part it is, but an argument may.
+void InstanceCheck::FindCutByPlace() {
+  if (!rule_) return;
+  for (const AxisPartOp& one : rule_->axis_parts) {
+    if (!one.of_output || made_.type != one.type) continue;
+    const std::optional<Part> part = PlaceStated({one.args, true});
+    if (!part) continue;
+    const std::optional<Cut> cut = CutOf(*rule_, rule_->outputs[0], *part);
+    if (cut && cut->axis == one.axis) instance_.cut = cut;
+  }
 }
 
 // No input says which part it is: sizes of inputs and outputs say how much.
@@ -277,7 +289,7 @@ MaybeViolation InstanceCheck::CheckAddends() {
     part = {instance_.cut->axis.value(), instance_.cut->outer, instance_.cut->period,
             instance_.cut->from,         instance_.cut->to,    instance_.cut->somewhere};
   }
-  instance_.sum = sums_.SumOf(origin_, part);
+  instance_.sum = sums_.SumOf(unit_, part);
   return std::nullopt;
 }
 
@@ -295,7 +307,7 @@ MaybeViolation InstanceCheck::CheckAddendsOfSum() {
         fmt::format("reads {} of {} where all of it is due",
                     kind == Addend::kZero ? "zeros in place" : "shares of the sum", InputName(i)));
   }
-  instance_.sum = sums_.SumOf(origin_, {});
+  instance_.sum = sums_.SumOf(unit_, {});
   return std::nullopt;
 }
 
@@ -315,7 +327,7 @@ MaybeViolation InstanceCheck::CheckCallOnPart() {
   IdVector<RuleAxisId, int64_t> sizes;
   for (const RuleAxis& axis : rule_->axes) sizes.push_back(axis.size);
   sizes[instance_.cut->axis] = instance_.cut->length();
-  PartCall call = CallOnPart(stated_, *rule_, sizes);
+  PartCall call = CallOnPart(stated_, *rule_, instance_.cut->axis, sizes);
   if (rule_->form == PartForm::kMean) {
     if (made_.type == call.type) {
       division_.number = DivisorOf(*rule_);
@@ -331,30 +343,41 @@ MaybeViolation InstanceCheck::CheckCallOnPart() {
   return CheckSameCall(call.type, call.args, call.attributes);
 }
 
-// Which part of a draw that counts it draws; where that is right it is taken over into `args`.
-MaybeViolation InstanceCheck::CheckPlaceArgument(std::vector<Value>& args) const {
-  if (rule_->place_argument < 0) return std::nullopt;
-  const auto at = static_cast<size_t>(rule_->place_argument);
+// Which part of the tensor that is output or input 0 a place argument names; nothing where it is none.
+std::optional<Part> InstanceCheck::PlaceStated(const PlaceArgument& at) const {
+  const auto position = static_cast<size_t>(at.argument);
   std::vector<int64_t> numbers;
-  const Value::List* const list = at < made_.args.size() ? made_.args[at].AsList() : nullptr;
+  const Value::List* const list =
+      position < made_.args.size() ? made_.args[position].AsList() : nullptr;
   for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
     if (const int64_t* number = (*list)[i].AsInt()) numbers.push_back(*number);
   }
-  const std::vector<int64_t>& shape = original_.tensor(stated_.outputs[0]).shape;
+  const TensorId tensor = at.of_output ? stated_.outputs[0] : stated_.inputs[0];
+  const std::vector<int64_t>& shape = original_.tensor(tensor).shape;
   const bool given = numbers.size() == 5 && numbers[0] >= 0 &&
                      static_cast<size_t>(numbers[0]) < shape.size() && numbers[1] > 0 &&
-                     numbers[2] > 0;
-  if (given) {
-    const int64_t inner = shape[static_cast<size_t>(numbers[0])] / (numbers[1] * numbers[2]);
-    const AxisPlace place = {static_cast<int32_t>(numbers[0]), numbers[1], numbers[2], inner};
-    const Part stated = PartAt(place, {numbers[3], numbers[4]});
-    if (instance_.cut->somewhere || stated == OutputPart(0)) {
-      args[at] = made_.args[at];
-      return std::nullopt;
-    }
+                     numbers[2] > 0 && numbers[3] >= 0 && numbers[3] < numbers[4] &&
+                     numbers[4] <= numbers[2];
+  if (!given) return std::nullopt;
+  const int64_t inner = shape[static_cast<size_t>(numbers[0])] / numbers[1] / numbers[2];
+  const AxisPlace place = {static_cast<int32_t>(numbers[0]), numbers[1], numbers[2], inner};
+  const Part part = PartAt(place, {numbers[3], numbers[4]});
+  if (!ShapeOf(shape, part)) return std::nullopt;
+  return part;
+}
+
+// Which part it draws, or has of a vocabulary; where that is right it is taken over into `args`.
+MaybeViolation InstanceCheck::CheckPlaceArgument(std::vector<Value>& args) const {
+  const PlaceArgument at = PlaceArgumentOf(*rule_, instance_.cut->axis);
+  if (at.argument < 0) return std::nullopt;
+  const Part due = at.of_output ? OutputPart(0) : PartOf(0);
+  const std::optional<Part> stated = PlaceStated(at);
+  if (stated && (instance_.cut->somewhere || *stated == due)) {
+    args[static_cast<size_t>(at.argument)] = made_.args[static_cast<size_t>(at.argument)];
+    return std::nullopt;
   }
   return Wrong(ViolationKind::kWrongArgument,
-               fmt::format("draws another part than {}", ToString(OutputPart(0))));
+               fmt::format("says that it is of another part than {}", ToString(due)));
 }
 
 // A sum, to be divided by the weight of all parts, which is the second result.

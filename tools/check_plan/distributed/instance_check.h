@@ -9,9 +9,11 @@
 
 #include "check_plan/distributed/contents.h"
 #include "check_plan/distributed/sums.h"
+#include "check_plan/distributed/units.h"
 #include "graph/graph.h"
 #include "plan/distributed_step.h"
 #include "sharding/op_rule.h"
+#include "sharding/part_call.h"
 
 namespace placewright::check {
 
@@ -28,8 +30,8 @@ class InstanceCheck {
  public:
   enum class Outcome : uint8_t { kProven, kBehindViolation };
 
-  InstanceCheck(const Graph& original, const DistributedStep& step,
-                const std::optional<OpRule>& rule, OpId op, Contents& contents, Sums& sums);
+  InstanceCheck(const Graph& original, const DistributedStep& step, const Units& units, OpId op,
+                Contents& contents, Sums& sums);
 
   // Looks at the instance and sets what it makes; behind a violation that is unknown.
   MaybeViolation Run();
@@ -46,6 +48,7 @@ class InstanceCheck {
   MaybeViolation CheckIdentity(size_t input) const;
   MaybeViolation CheckVersion(size_t input) const;
   MaybeViolation FindCut();
+  void FindCutByPlace();
   void FindCutByShape();
   bool FitsShapes(const Cut& cut) const;
   MaybeViolation CheckParts() const;
@@ -54,6 +57,7 @@ class InstanceCheck {
   MaybeViolation CheckCall();
   MaybeViolation CheckCallOnPart();
   MaybeViolation CheckPlaceArgument(std::vector<Value>& args) const;
+  std::optional<Part> PlaceStated(const PlaceArgument& at) const;
   MaybeViolation CheckWeightedMean();
   MaybeViolation CheckSameCall(std::string_view type, const std::vector<Value>& args,
                                const std::vector<NamedValue>& attributes) const;
@@ -75,7 +79,8 @@ class InstanceCheck {
   const OpId id_;
   const Op& made_;  // the instance
   const OpId origin_;
-  const Op& stated_;  // the op of the original
+  const UnitId unit_;
+  const Op& stated_;  // the op of the original, with the results of the unit
   Contents& contents_;
   Sums& sums_;
   std::vector<Held> read_;

@@ -18,18 +18,10 @@
 #include "check_plan/distributed/movement.h"
 #include "check_plan/distributed/norms/norm_check.h"
 #include "check_plan/distributed/sums.h"
-#include "sharding/op_rule.h"
+#include "check_plan/distributed/units.h"
 
 namespace placewright::check {
 namespace {
-
-IdVector<OpId, int32_t> CountInstances(const Graph& original, const DistributedStep& step) {
-  IdVector<OpId, int32_t> counts(original.op_count(), 0);
-  for (const OpId op : step.graph.ops()) {
-    if (step.origin[op].valid()) ++counts[step.origin[op]];
-  }
-  return counts;
-}
 
 class Interpreter {
  public:
@@ -37,22 +29,21 @@ class Interpreter {
       : original_(original),
         step_(step),
         local_batch_norm_(local_batch_norm),
-        counts_(CountInstances(original, step)),
+        units_(original, step),
         contents_(original, step),
-        sums_(counts_),
+        sums_(units_.CountInstances()),
         movement_(original, step, contents_, sums_),
         norms_(original, step, contents_, movement_),
-        rules_(original.op_count()),
-        instances_(original.op_count()),
-        given_up_(original.op_count(), false),
+        instances_(units_.size()),
+        given_up_(units_.size(), false),
         position_(step.graph.op_count(), 0) {
-    for (const OpId op : original.ops()) rules_[op] = RuleOf(original, op);
     FindSeveralOps();
   }
 
   Findings Run() {
     Report(0, contents_.CheckInputs());
-    int32_t position = 0;
+    Report(1, units_.CheckResults());
+    int32_t position = 1;
     for (const OpId op : step_.graph.topological_order()) {
       position_[op] = ++position;
       if (step_.origin[op].valid()) {
@@ -62,10 +53,12 @@ class Interpreter {
       }
     }
     Report(position + 1, norms_.NameAllResults());
-    for (const OpId op : original_.ops()) {
-      if (given_up_[op] || norms_.Follows(op) || instances_[op].empty()) continue;
-      Report(position_[instances_[op].front().op],
-             CheckTogether(original_, step_, op, rules_[op], instances_[op], sums_));
+    for (const UnitId unit : units_.all()) {
+      if (given_up_[unit] || norms_.Follows(units_.origin(unit)) || instances_[unit].empty()) {
+        continue;
+      }
+      Report(position_[instances_[unit].front().op],
+             CheckTogether(original_, step_, units_, unit, instances_[unit], sums_));
     }
     Report(position + 1, CheckEnd(original_, step_, contents_));
     return {std::move(first_), std::move(not_proven_)};
@@ -75,20 +68,21 @@ class Interpreter {
   // Some ops are computed in parts by several others: batch norms, which need statistics of all parts, and
   // random draws that count.
   void FindSeveralOps() {
-    std::map<OpId, std::vector<OpId>> ops_of;
+    std::map<UnitId, std::vector<OpId>> ops_of;
     for (const OpId op : step_.graph.ops()) {
-      if (step_.origin[op].valid()) ops_of[step_.origin[op]].push_back(op);
+      if (units_.of(op).valid()) ops_of[units_.of(op)].push_back(op);
     }
-    for (const auto& [origin, ops] : ops_of) {
-      if (!rules_[origin]) continue;
-      const bool is_norm = rules_[origin]->form == PartForm::kBatchNorm ||
-                           rules_[origin]->form == PartForm::kBatchNormBackward;
-      if (!is_norm && !rules_[origin]->draws_random) continue;
-      const std::string_view type = original_.op(origin).type;
+    for (const auto& [unit, ops] : ops_of) {
+      const std::optional<OpRule>& rule = units_.rule(unit);
+      if (!rule) continue;
+      const bool is_norm =
+          rule->form == PartForm::kBatchNorm || rule->form == PartForm::kBatchNormBackward;
+      if (!is_norm && !rule->draws_random) continue;
+      const std::string_view type = units_.op(unit).type;
       const auto other = std::find_if(ops.begin(), ops.end(),
                                       [&](OpId op) { return step_.graph.op(op).type != type; });
-      if (other == ops.end() || (is_norm && norms_.Follow(origin, ops))) continue;
-      given_up_[origin] = true;
+      if (other == ops.end() || (is_norm && norms_.Follow(units_.origin(unit), ops))) continue;
+      given_up_[unit] = true;
       GiveUp(*other, fmt::format("is computed by {}", Printable(step_.graph.op(*other).type, 80)));
     }
   }
@@ -99,8 +93,8 @@ class Interpreter {
   }
 
   void RunInstance(OpId op) {
-    const OpId origin = step_.origin[op];
-    if (norms_.Follows(origin)) {
+    const UnitId unit = units_.of(op);
+    if (norms_.Follows(units_.origin(unit))) {
       RunNorm(op);
       return;
     }
@@ -109,28 +103,28 @@ class Interpreter {
     if (of_norms) {
       Report(position_[op], std::move(of_norms));
       SetUnknown(original_, step_, op, Content::kUnknown, contents_);
-      sums_.Finish(origin);
-      given_up_[origin] = true;
+      sums_.Finish(unit);
+      given_up_[unit] = true;
       return;
     }
-    if (given_up_[origin]) {
+    if (given_up_[unit]) {
       SetUnknown(original_, step_, op, Content::kNotProven, contents_);
-      sums_.Finish(origin);
+      sums_.Finish(unit);
       return;
     }
-    InstanceCheck check(original_, step_, rules_[origin], op, contents_, sums_);
+    InstanceCheck check(original_, step_, units_, op, contents_, sums_);
     Report(position_[op], check.Run());
     if (check.outcome() == InstanceCheck::Outcome::kBehindViolation) {
-      given_up_[origin] = true;
+      given_up_[unit] = true;
       return;
     }
     if (check.has_own_statistics()) NoteLocal(op);
-    instances_[origin].push_back(std::move(check).Take());
+    instances_[unit].push_back(std::move(check).Take());
   }
 
   void RunNorm(OpId op) {
     MaybeViolation violation = norms_.Run(op);
-    sums_.Finish(step_.origin[op]);
+    sums_.Finish(units_.of(op));
     if (violation && violation->kind == ViolationKind::kNotProven) {
       GiveUp(op, "reads what is not proven");
     } else {
@@ -176,14 +170,13 @@ class Interpreter {
   const Graph& original_;
   const DistributedStep& step_;
   const bool local_batch_norm_;
-  const IdVector<OpId, int32_t> counts_;
+  const Units units_;
   Contents contents_;
   Sums sums_;
   Movement movement_;
   NormCheck norms_;
-  IdVector<OpId, std::optional<OpRule>> rules_;
-  IdVector<OpId, std::vector<Instance>> instances_;
-  IdVector<OpId, bool> given_up_;     // not all instances of it are proven
+  IdVector<UnitId, std::vector<Instance>> instances_;
+  IdVector<UnitId, bool> given_up_;   // not all instances of it are proven
   IdVector<OpId, int32_t> position_;  // in the order of execution, by op of the step
   std::set<OpId> named_;
   MaybeViolation first_;

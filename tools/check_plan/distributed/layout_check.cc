@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "check_plan/distributed/instance_check.h"
+#include "check_plan/distributed/units.h"
 #include "graph/module_globs.h"
 #include "sharding/op_rule.h"
 
@@ -28,15 +29,16 @@ class LayoutCheck {
         spec_of_(original.group_count(), -1),
         one_device_(original.group_count(), false),
         home_(original.group_count()),
-        instances_(original.op_count()) {}
+        units_(original, step),
+        instances_(units_.size()) {}
 
   MaybeViolation Run() {
     for (size_t i = 0; i < specs_.size(); ++i) Claim(i);
     FindGroupsOnOneDevice();
     for (const OpId op : step_.graph.ops()) {
-      if (step_.origin[op].valid()) instances_[step_.origin[op]].push_back(op);
+      if (units_.of(op).valid()) instances_[units_.of(op)].push_back(op);
     }
-    for (const OpId op : original_.ops()) CHECK_PLAN_RETURN_IF_VIOLATED(CheckOp(op));
+    for (const UnitId unit : units_.all()) CHECK_PLAN_RETURN_IF_VIOLATED(CheckUnit(unit));
     return std::nullopt;
   }
 
@@ -108,13 +110,13 @@ class LayoutCheck {
     return copy ? step_.placement[maker] : DeviceId();
   }
 
-  MaybeViolation CheckOp(OpId op) {
-    const GroupId group = original_.group(op);
-    if (spec_of_[group] < 0 || instances_[op].empty()) return std::nullopt;
+  MaybeViolation CheckUnit(UnitId unit) {
+    const GroupId group = original_.group(units_.origin(unit));
+    if (spec_of_[group] < 0 || instances_[unit].empty()) return std::nullopt;
     const LayoutSpec& spec = specs_[static_cast<size_t>(spec_of_[group])];
     const std::set<DeviceId> devices = DevicesOf(spec);
     std::set<DeviceId> used, beside;
-    for (const OpId instance : instances_[op]) {
+    for (const OpId instance : instances_[unit]) {
       const DeviceId device = step_.placement[instance];
       const DeviceId brought = BroughtTo(instance);
       if (brought.valid() && brought != device) {
@@ -131,7 +133,7 @@ class LayoutCheck {
       std::set_intersection(beside.begin(), beside.end(), devices.begin(), devices.end(),
                             std::inserter(used, used.end()));
     }
-    const OpId last = instances_[op].back();
+    const OpId last = instances_[unit].back();
     if (used.empty()) return Wrong(last, "and the others are on no device of their layout");
     if (one_device_[group]) {
       if (!home_[group].valid()) home_[group] = *used.begin();
@@ -164,7 +166,8 @@ class LayoutCheck {
   IdVector<GroupId, int64_t> spec_of_;  // -1: none
   IdVector<GroupId, bool> one_device_;
   IdVector<GroupId, DeviceId> home_;  // of those
-  IdVector<OpId, std::vector<OpId>> instances_;
+  const Units units_;
+  IdVector<UnitId, std::vector<OpId>> instances_;
   std::optional<IdVector<GroupId, bool>> draws_;
 };
 

@@ -1,0 +1,111 @@
+#include "search/layouts/layout_problem.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cluster/cluster_builder.h"
+#include "graph/graph_builder.h"
+#include "search/evaluation/simulated.h"
+
+namespace placewright {
+namespace {
+
+Value Sizes(std::vector<int64_t> sizes) {
+  Value::List list;
+  for (const int64_t size : sizes) list.push_back(Value(size));
+  return Value(list);
+}
+
+// The gradients of a convolution's input x [8 16 9 9] and weight: that of x goes through 20 ops, by the other
+// one the weight is updated.
+Graph GradientsOfConvolution() {
+  GraphBuilder builder("convolution", "aten");
+  const auto input = [&](const char* name, TensorKind kind, std::vector<int64_t> shape) {
+    return builder.AddInput(name, kind, DType::kF32, std::move(shape)).Take();
+  };
+  const auto add = [&](std::string name, std::string type, std::vector<TensorId> inputs,
+                       std::vector<int64_t> shape, Phase phase) {
+    OpSpec op{.name = name, .type = std::move(type), .phase = phase};
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      op.args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
+    }
+    op.inputs = std::move(inputs);
+    op.outputs = {{.name = name, .shape = std::move(shape)}};
+    if (phase == Phase::kOptimizer) op.outputs[0].alias = AliasKind::kInPlace;
+    if (phase == Phase::kOptimizer) op.outputs[0].alias_of = 0;
+    return builder.AddOp(std::move(op)).Take()[0];
+  };
+  const TensorId x = input("input:x", TensorKind::kInput, {8, 16, 9, 9});
+  const TensorId g = input("input:g", TensorKind::kInput, {8, 32, 9, 9});
+  const TensorId w = input("param:w", TensorKind::kParameter, {32, 16, 1, 1});
+  OpSpec back{.name = "back", .type = "aten.convolution_backward.default"};
+  back.phase = Phase::kBackward;
+  back.inputs = {g, x, w};
+  for (int32_t i = 0; i < 3; ++i) back.args.push_back(Value(InputRef{i}));
+  back.args.insert(back.args.end(), {Value(), Sizes({1, 1}), Sizes({0, 0}), Sizes({1, 1}),
+                                     Value(false), Sizes({0, 0}), Value(int64_t{1}),
+                                     Value(Value::List{Value(true), Value(true), Value(false)})});
+  back.outputs = {{.name = "back:0", .shape = {8, 16, 9, 9}},
+                  {.name = "back:1", .shape = {32, 16, 1, 1}}};
+  const std::vector<TensorId> made = builder.AddOp(std::move(back)).Take();
+  TensorId on = made[0];
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = "relu" + std::to_string(i);
+    on = add(name, "aten.relu.default", {on}, {8, 16, 9, 9}, Phase::kBackward);
+  }
+  builder.SetOutputs(
+      {on, add("w1", "aten.sub_.Tensor", {w, made[1]}, {32, 16, 1, 1}, Phase::kOptimizer)});
+  return std::move(builder).Build().Take();
+}
+
+Cluster TwoDevices(BytesPerSecond bandwidth) {
+  ClusterBuilder builder("two");
+  DeviceKind model{.name = "K"};
+  model.peak.f32 = 1e11;
+  model.memory_bandwidth = BytesPerSecond(int64_t{1} << 34);
+  const int32_t kind = builder.AddKind(model).Take();
+  for (const char* name : {"a", "b"}) {
+    (void)builder.AddDevice({.name = name, .kind = kind, .capacity = Bytes(1 << 28)}).Take();
+  }
+  EXPECT_TRUE(builder.Connect("a", "b", bandwidth, Nanos(10), Duplex::kFull, "").ok());
+  return std::move(builder).Build().Take();
+}
+
+// Split by the samples.
+CompiledStep CompiledOver(const Graph& graph, const Cluster& cluster) {
+  const auto problem =
+      LayoutProblem::Make(graph, cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
+  DistributionSpec spec;
+  LayoutSpec all;
+  all.groups = "*";
+  all.axis = "input:x[0]";
+  all.devices = {{"a", {}, {}}, {"b", {}, {}}};
+  all.option = LayoutOption::kAllReduce;
+  spec.layouts = {all};
+  return CompileStep(*problem, spec).Take();
+}
+
+// Over slow links the step waits for the weight's gradient, which is sooner there if it is made first.
+TEST(CompileStep, MakesGradientsApartWhereThatIsFaster) {
+  const Graph graph = GradientsOfConvolution();
+  const Cluster slow = TwoDevices(BytesPerSecond(1 << 20));
+  const CompiledStep step = CompiledOver(graph, slow);
+  const OpId first = step.step.graph.FindOp("back.weight@a");
+  ASSERT_TRUE(first.valid());
+  EXPECT_EQ(step.step.graph.op(step.step.graph.FindOp("back.input@a")).after,
+            std::vector<OpId>{first});
+}
+
+// Over fast ones it waits for what is made of the input's gradient: nothing is gained.
+TEST(CompileStep, MakesThemTogetherWhereItIsNot) {
+  const Graph graph = GradientsOfConvolution();
+  const Cluster fast = TwoDevices(BytesPerSecond(int64_t{1} << 40));
+  EXPECT_TRUE(CompiledOver(graph, fast).step.graph.FindOp("back@a").valid());
+}
+
+}  // namespace
+}  // namespace placewright

@@ -1,0 +1,91 @@
+#include "check_plan/distributed/units.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "base/text.h"
+
+namespace placewright::check {
+namespace {
+
+bool Contains(const GradientMask& all, const GradientMask& some) {
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (some[i] && !all[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Units::Units(const Graph& original, const DistributedStep& step)
+    : original_(original), step_(step), unit_of_(step.graph.op_count()) {
+  for (const OpId op : original.ops()) {
+    origins_.push_back(op);
+    rules_.push_back(RuleOf(original, op));
+  }
+  for (const OpId instance : step.graph.ops()) {
+    const OpId origin = step.origin[instance];
+    if (!origin.valid()) continue;
+    unit_of_[instance] = UnitId(origin.index());
+    const Op &stated = original.op(origin), &made = step.graph.op(instance);
+    if (made.type != stated.type) continue;
+    const auto all = SeparableResults(stated), some = SeparableResults(made);
+    if (!all || !some || *all == *some || !Contains(*all, *some)) continue;
+    unit_of_[instance] = PartOf(origin, *some);
+  }
+}
+
+UnitId Units::PartOf(OpId origin, const GradientMask& mask) {
+  const size_t ops = original_.op_count();
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const UnitId unit(ops + i);
+    if (origins_[unit] == origin && parts_[i].mask == mask) return unit;
+  }
+  const Op& op = original_.op(origin);
+  parts_.push_back({mask, WithResults(original_, op, mask)});
+  const std::optional<OpRule>& rule = rules_[UnitId(origin.index())];
+  std::optional<OpRule> part;
+  if (rule) part = RuleWithResults(original_, op, *rule, mask);
+  rules_.push_back(std::move(part));
+  return origins_.push_back(origin);
+}
+
+const Op& Units::op(UnitId unit) const {
+  const size_t ops = original_.op_count();
+  if (unit.index() < ops) return original_.op(origins_[unit]);
+  return parts_[unit.index() - ops].op;
+}
+
+IdVector<UnitId, int32_t> Units::CountInstances() const {
+  IdVector<UnitId, int32_t> counts(size(), 0);
+  for (const UnitId unit : unit_of_) {
+    if (unit.valid()) ++counts[unit];
+  }
+  return counts;
+}
+
+MaybeViolation Units::CheckResults() const {
+  std::map<OpId, std::array<int, 3>> made;  // by how many units
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    std::array<int, 3>& counts = made[origins_[UnitId(original_.op_count() + i)]];
+    for (size_t k = 0; k < counts.size(); ++k) counts[k] += parts_[i].mask[k] ? 1 : 0;
+  }
+  const IdVector<UnitId, int32_t> instances = CountInstances();
+  for (auto& [origin, counts] : made) {
+    const GradientMask all = *SeparableResults(original_.op(origin));
+    for (size_t k = 0; k < counts.size(); ++k) {
+      if (!all[k]) continue;
+      if (instances[UnitId(origin.index())] > 0) ++counts[k];
+      if (counts[k] == 1) continue;
+      return Violation{
+          counts[k] == 0 ? ViolationKind::kMissingOp : ViolationKind::kWrongArgument,
+          fmt::format("result {} of \"{}\" is made by {} ops of a device, where one is due", k,
+                      Printable(original_.op(origin).name, 80), counts[k]),
+          "step: ops"};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace placewright::check
