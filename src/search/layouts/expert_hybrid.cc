@@ -197,14 +197,44 @@ class Hybrid {
       }
     }
     SplitGroups(widths, devices, wanted);
+    std::string words;
+    if (problem_.axes.samples() >= static_cast<int64_t>(devices.size())) {
+      SplitWords(found.words, devices, wanted);
+      if (!found.words.empty()) words = "; scores of " + AxesOf(found.words) + " by samples";
+    }
     for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
       wanted.alike[group] = wanted.of_group[group] < 0;
     }
     Take(wanted, devices,
-         fmt::format("{} attentions by heads ({}), {} perceptrons by inner width{}; all else on "
+         fmt::format("{} attentions by heads ({}), {} perceptrons by inner width{}{}; all else on "
                      "every device (Megatron-LM)",
                      found.heads.size(), AxesOf(found.heads), widths.size(),
-                     widths.empty() ? "" : " (" + AxesOf(widths) + ")"));
+                     widths.empty() ? "" : " (" + AxesOf(widths) + ")", words));
+  }
+
+  // What has words and samples, such as scores and their softmax, by samples.
+  void SplitWords(const std::vector<AxisId>& words, const std::vector<DeviceId>& devices,
+                  WantedLayouts& wanted) const {
+    const auto number = static_cast<int32_t>(wanted.others.size());
+    wanted.split_samples.assign(wanted.others.size(), false);
+    wanted.split_samples.push_back(true);
+    wanted.others.push_back(OverSamples(devices));
+    for (const OpId op : graph_.ops()) {
+      const bool has_words =
+          std::any_of(words.begin(), words.end(), [&](AxisId axis) { return Scores(op, axis); });
+      if (!has_words || wanted.of_group[graph_.group(op)] >= 0) continue;
+      if (problem_.axes.SplitBy(op, problem_.axes.batch()).valid()) {
+        wanted.of_group[graph_.group(op)] = number;
+      }
+    }
+  }
+
+  // Makes something for every word, or sums over them; a look-up does neither.
+  bool Scores(OpId op, AxisId words) const {
+    const std::vector<TensorId>& outputs = graph_.op(op).outputs;
+    return problem_.axes.SplitBy(op, words).valid() ||
+           std::any_of(outputs.begin(), outputs.end(),
+                       [&](TensorId output) { return problem_.axes.Holds(output, words); });
   }
 
   Status LayOutRecurrent(const ModelStructure& found) {

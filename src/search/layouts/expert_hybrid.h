@@ -17,8 +17,8 @@
 // one each; layers with fewer outputs than devices are split by samples.
 //
 // Deviations. A layout has one axis, so that split layers are on one set of devices, not on several that share
-// the batch. Megatron-LM splits the vocabulary, too, with a softmax of its own; here embeddings and the last
-// product are on every device. Wu et al. split the softmax by words; its normalisation needs all of them, so
+// the batch. Megatron-LM splits the vocabulary, too, with a softmax of its own; here embeddings are on every
+// device, and the scores of words are split by samples. Wu et al. split the softmax by words; its normalisation needs all of them, so
 // that it is split by samples here. Of experts with fewer devices than experts each device has several; with
 // more, each expert has several, which share its samples.
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_EXPERT_HYBRID_H_

@@ -84,14 +84,17 @@ class Finder {
     IdVector<AxisId, int32_t> summed_by(axes_.axis_count(), 0);
     for (const Product& product : products_) {
       for (const AxisId axis : product.summed) {
-        // One that also sums activations over it needs to be no part of a perceptron.
+        // What activations are summed over is no part of a perceptron.
         summed_by[axis] += product.weight.valid() ? 1 : 2;
       }
     }
     for (const Product& product : products_) {
       if (!product.weight.valid() || TouchesHeads(product)) continue;
+      int64_t inputs = 1;
+      for (const AxisId axis : product.summed) inputs *= axes_.axis(axis).size;
       for (const AxisId axis : product.features) {
         if (summed_by[axis] == 1 && NothingNeedsAllOf(axis)) AddOnce(axis, found_.widths);
+        if (summed_by[axis] == 0 && axes_.axis(axis).size > inputs) AddOnce(axis, found_.words);
       }
     }
   }

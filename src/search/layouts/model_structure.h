@@ -1,5 +1,5 @@
-// What kind of model a step is of: from its ops, their rules and the named axes alone, so that a model that
-// nobody has named is recognised by what it computes.
+// What kind of model a step is of: from its ops, their rules and the named axes alone, so that a model without
+// a known name is recognised by what it computes.
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_MODEL_STRUCTURE_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_MODEL_STRUCTURE_H_
 
@@ -23,8 +23,8 @@ enum class ModelKind : uint8_t {
 struct ModelStructure {
   ModelKind kind = ModelKind::kOther;
   // Axes that a layer is split by, in the order of the layers. Of kExperts: experts that are one dimension of
-  // a weight. Of kAttention: heads, and the inner widths between two products. Of kFullyConnected: outputs.
-  std::vector<AxisId> experts, heads, widths, outputs;
+  // a weight. Of kAttention: heads, inner widths between two products, and words. Of kFullyConnected: outputs.
+  std::vector<AxisId> experts, heads, widths, words, outputs;
   // Experts that are modules: the mixtures, their experts, the modules of each.
   std::vector<std::vector<std::vector<ModuleId>>> mixtures;
   std::vector<ModuleId> recurrent;  // the layers, as modules
@@ -38,7 +38,8 @@ struct ModelStructure {
 //                    shapes. What an expert is ends where parts come together.
 //   kAttention       an axis other than the batch is in both operands and the output of a product of
 //                    activations, and in a parameter. An inner width is an axis of outputs that one product
-//                    alone sums over, and that nothing between the two needs whole.
+//                    alone sums over, and that nothing between the two needs whole. Words are outputs that
+//                    no product sums over, more than its weight has inputs.
 //   kRecurrent       within one module, a product reads what follows from an earlier one with the same weight;
 //                    or the op is a recurrent layer.
 //   kFullyConnected  an output axis of a weight that one product alone reads

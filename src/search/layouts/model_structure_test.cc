@@ -130,9 +130,12 @@ TEST(ModelStructureOf, HeadsAreABatchOfProductsOfActivations) {
   step.Op("scores", "aten.bmm.default", {q, kt}, {4, 3, 3});
   const TensorId inner = step.Mm("inner", x, step.Weight("up", {8, 16}), {6, 16});
   const TensorId relu = step.Relu("relu", inner, {6, 16});
-  step.Mm("outer", relu, step.Weight("down", {16, 8}), {6, 8});
+  const TensorId outer = step.Mm("outer", relu, step.Weight("down", {16, 8}), {6, 8});
+  step.Mm("scores.words", outer, step.Weight("words", {8, 9}), {6, 9});
+  step.Mm("scores.few", outer, step.Weight("few", {8, 7}), {6, 7});
   step.Build();
   EXPECT_EQ(step.found.kind, ModelKind::kAttention);
+  EXPECT_THAT(step.NamesOf(step.found.words), ElementsAre("param:words[1]"));
   EXPECT_THAT(step.NamesOf(step.found.heads), ElementsAre("param:q[1].0"));
   EXPECT_THAT(step.NamesOf(step.found.widths), ElementsAre("param:up[1]"));
   EXPECT_THAT(step.found.experts, IsEmpty());

@@ -49,11 +49,14 @@ LayoutSpecs SpecsOf(const Graph& graph, const WantedLayouts& wanted) {
     for (const GroupId group : named) {
       if (open[group]) layout = wanted.of_group[group];
     }
+    if (layout < 0) continue;
+    const auto index = static_cast<size_t>(layout);
+    const bool samples = index < wanted.split_samples.size() && wanted.split_samples[index];
     const bool all = std::all_of(named.begin(), named.end(), [&](GroupId group) {
-      return wanted.alike[group] || wanted.of_group[group] == layout;
+      return wanted.of_group[group] == layout || (wanted.alike[group] && !samples);
     });
-    if (layout < 0 || !all) continue;
-    specs.push_back(wanted.others[static_cast<size_t>(layout)]);
+    if (!all) continue;
+    specs.push_back(wanted.others[index]);
     specs.back().groups = module;
     for (const GroupId group : named) open[group] = false;
   }

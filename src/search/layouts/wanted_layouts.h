@@ -13,15 +13,16 @@ namespace placewright {
 struct WantedLayouts {
   LayoutSpec base;  // of all groups that want nothing else
   std::vector<LayoutSpec> others;
+  std::vector<bool> split_samples;      // parallel to `others`, or shorter: by samples
   IdVector<GroupId, int32_t> of_group;  // index into `others`, or -1: the base
-  IdVector<GroupId, bool> alike;        // lies the same, whichever of them it is given
+  IdVector<GroupId, bool> alike;  // lies the same by the base and by others that split no samples
 
   // Every group wants the base.
   WantedLayouts(const Graph& graph, LayoutSpec base_spec);
 };
 
-// The base for "*", then each of `others` for modules whose groups all want it, or are alike, and for single
-// groups where that is not so. Resolved, every group has what it wants.
+// The base for "*", then each of `others` for modules whose groups all want it, or lie as they want to by it,
+// and for single groups where that is not so. Resolved, every group has what it wants.
 LayoutSpecs SpecsOf(const Graph& graph, const WantedLayouts& wanted);
 
 }  // namespace placewright

@@ -64,6 +64,9 @@ TEST(WantedLayoutsAsSpecs, NameModulesWhoseOtherGroupsLieTheSameAnyway) {
   WantedLayouts wanted = Wanted(graph, {-1, 0, 0, -1});
   wanted.alike[GroupId(0)] = true;
   EXPECT_THAT(Lines(SpecsOf(graph, wanted)), ElementsAre("*=d0", "a=d1"));
+  // By samples they would not.
+  wanted.split_samples = {true, false};
+  EXPECT_THAT(Lines(SpecsOf(graph, wanted)), ElementsAre("*=d0", "a.x=d1", "a.y=d1"));
 }
 
 // The last line that names a group is that of its layout.
