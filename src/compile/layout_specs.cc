@@ -46,7 +46,7 @@ class Resolver {
     return fmt::format("layouts[{}]{}", spec, behind);
   }
 
-  // The groups that the spec names. One without ops of its own follows what is stated for its views.
+  // The groups that the spec names.
   Status Claim(size_t index, IdVector<GroupId, int64_t>& spec_of) const {
     const LayoutSpec& spec = specs_[index];
     const auto number = static_cast<int64_t>(index);
@@ -60,20 +60,9 @@ class Resolver {
       spec_of[spec.group] = number;
       return Ok();
     }
-    const IdVector<OpId, bool> matches = MatchingOps(graph_, spec.groups);
-    IdVector<GroupId, bool> by_op(graph_.group_count(), false), has_op = by_op, by_view = by_op;
-    for (const OpId op : graph_.ops()) {
-      const bool view = HoldsNothing(graph_, op);
-      if (!view) has_op[graph_.group(op)] = true;
-      if (matches[op]) (view ? by_view : by_op)[graph_.group(op)] = true;
-    }
-    bool any = false;
-    for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
-      if (!by_op[group] && (has_op[group] || !by_view[group])) continue;
-      spec_of[group] = number;
-      any = true;
-    }
-    if (any) return Ok();
+    const std::vector<GroupId> named = GroupsNamed(graph_, spec.groups);
+    for (const GroupId group : named) spec_of[group] = number;
+    if (!named.empty()) return Ok();
     return MakeError(ErrorCode::kField,
                      fmt::format("\"{}\" matches no module{}", Printable(spec.groups, 80),
                                  DidYouMean(spec.groups, ModulePaths(graph_))),
@@ -379,6 +368,21 @@ std::vector<int64_t> SharesInProportion(int64_t total, const std::vector<double>
     ++given;
   }
   return shares;
+}
+
+std::vector<GroupId> GroupsNamed(const Graph& graph, std::string_view glob) {
+  const IdVector<OpId, bool> matches = MatchingOps(graph, glob);
+  IdVector<GroupId, bool> by_op(graph.group_count(), false), has_op = by_op, by_view = by_op;
+  for (const OpId op : graph.ops()) {
+    const bool view = HoldsNothing(graph, op);
+    if (!view) has_op[graph.group(op)] = true;
+    if (matches[op]) (view ? by_view : by_op)[graph.group(op)] = true;
+  }
+  std::vector<GroupId> named;
+  for (const GroupId group : IdRange<GroupId>(graph.group_count())) {
+    if (by_op[group] || (!has_op[group] && by_view[group])) named.push_back(group);
+  }
+  return named;
 }
 
 LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -19,6 +20,10 @@ namespace placewright {
 // `total` in as many intervals as there are weights, in proportion to them: every weight above 0 gets 1 at
 // first, the rest goes by largest remainder, ties to the first. `total` >= the number of weights above 0.
 std::vector<int64_t> SharesInProportion(int64_t total, const std::vector<double>& weights);
+
+// The colocation groups that a glob over module paths names: those with an op in a module that it matches. One
+// without ops of its own follows what is stated for its views. Ascending.
+std::vector<GroupId> GroupsNamed(const Graph& graph, std::string_view glob);
 
 // `costs`: of the graph's ops on the cluster; the parts of model parallelism are cut by them.
 //   kPlace            the spec's one device

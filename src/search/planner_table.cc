@@ -8,6 +8,7 @@
 #include "search/constructive/simple.h"
 #include "search/expert/expert.h"
 #include "search/layouts/data_parallel.h"
+#include "search/layouts/expert_hybrid.h"
 #include "search/local/descent.h"
 #include "search/local/local_search.h"
 #include "search/local/plain_chains.h"
@@ -55,6 +56,7 @@ PlannerTable MakeLayoutPlanners() {
         DataParallelKind::kHorovod, DataParallelKind::kBest}) {
     table.push_back(std::make_unique<DataParallelPlanner>(kind));
   }
+  table.push_back(std::make_unique<ExpertHybridPlanner>());
   return table;
 }
 

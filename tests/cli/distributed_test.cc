@@ -121,14 +121,29 @@ TEST_F(Distributed, AutoMayReplicate) {
   const Json plan = RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--iterations", "10",
                              "--space", "replicated"})
                         .json();
-  int replicated = 0;
+  int replicated = 0, hybrid = 0;
   for (const Json& baseline : plan["baselines"]) {
     if (baseline["feasible"] == true) {
       EXPECT_LE(plan["step_time_ns"], baseline["step_time_ns"]);
     }
     replicated += std::string(baseline["algorithm"]).starts_with("data-parallel");
+    hybrid += baseline["algorithm"] == "expert-hybrid";
   }
   EXPECT_EQ(replicated, 4);
+  EXPECT_EQ(hybrid, 1);
+}
+
+// Fully connected layers are split by their outputs, and a note says so.
+TEST_F(Distributed, ExpertHybridSaysWhatItSplits) {
+  const Outcome planned =
+      Run({"plan", "mlp.json.gz", "-c", "two.yaml", "--algo", "expert-hybrid", "-o", "eh.json"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  EXPECT_THAT(planned.err, HasSubstr("3 fully connected layers"));
+  EXPECT_THAT(planned.err, HasSubstr("(one weird trick); over 2 devices"));
+  const Json plan = Json::parse(Read("eh.json"));
+  EXPECT_EQ(plan["algorithm"], "expert-hybrid");
+  EXPECT_EQ(plan["layouts"][0]["axis"], "batch");
+  EXPECT_EQ(Run({"check", "eh.json"}).status, 0);
 }
 
 // Compiled steps in other programs' forms: those that know instances of ops take them.

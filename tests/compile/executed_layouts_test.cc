@@ -1,6 +1,6 @@
-// A distributed step is the step: executed over simulated devices by random layouts, steps of the zoo's
-// small models give the parameters, states and losses of the step on one device, in float64 to 1e-9; and the
-// checker proves it.
+// A distributed step is the step: executed over simulated devices by random layouts and by those of
+// expert-hybrid, steps of the zoo's small models give the parameters, states and losses of the step on one
+// device, in float64 to 1e-9; and the checker proves it.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -17,14 +17,17 @@
 #include "capture/step/model_step.h"
 #include "capture/step/tiny_models.h"
 #include "check_plan/distributed/interpreter.h"
+#include "cluster/catalogue.h"
 #include "cluster/cluster_builder.h"
 #include "compile/compiler.h"
 #include "compile/counter_draws.h"
+#include "compile/layout_specs.h"
 #include "formats/aten/reader.h"
 #include "formats/aten/writer.h"
 #include "runtime/executor/executor.h"
 #include "runtime/inputs/piece_values.h"
 #include "runtime/inputs/seeded_inputs.h"
+#include "search/layouts/expert_hybrid.h"
 
 namespace placewright {
 namespace {
@@ -408,6 +411,32 @@ TEST_P(ExecutedLayouts, SoDoRandomLayouts) {
     const size_t devices = 2 + random.Below(3);
     SCOPED_TRACE(testing::Message() << "layouts " << i << " over " << devices << " devices");
     RunLayouts(RandomLayouts(random, devices), devices);
+  }
+}
+
+// By which strategy `expert-hybrid` distributes a model, as its note says.
+std::string StrategyFor(const std::string& model) {
+  if (model == "moe-transformer") return "(GShard)";
+  if (model == "mlp") return "(one weird trick)";
+  if (model == "resnet-50") return "convolutions without";
+  const bool recurrent = model == "gnmt-2" || model == "rnnlm-2";
+  return recurrent ? "(GNMT)" : "(Megatron-LM)";
+}
+
+TEST_P(ExecutedLayouts, SoDoWhatExpertsDoByHand) {
+  for (const char* const preset : {"2xP100-16GB", "4xP100-16GB"}) {
+    SCOPED_TRACE(preset);
+    const Cluster cluster = MakePreset(preset).Take();
+    const auto problem = LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kFifo).Take();
+    Result<HybridLayouts> hybrid = LayOutAsExperts(*problem);
+    ASSERT_TRUE(hybrid.ok()) << hybrid.error().ToString();
+    EXPECT_NE(hybrid.value().note.find(StrategyFor(GetParam().model)), std::string::npos)
+        << hybrid.value().note;
+    const Layouts layouts = ResolveLayouts(problem->graph, problem->axes, cluster, problem->costs,
+                                           hybrid.value().spec.layouts)
+                                .Take();
+    RunLayouts(layouts, cluster.device_count(), {}, /*through_file=*/true);
+    if (HasFatalFailure()) return;
   }
 }
 

@@ -12,6 +12,7 @@
 #include "compile/layout_specs.h"
 #include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated.h"
+#include "search/layouts/layout_devices.h"
 #include "search/layouts/layout_problem.h"
 
 namespace placewright {
@@ -19,40 +20,6 @@ namespace {
 
 constexpr Bytes kHorovodFusion(int64_t{64} << 20);
 constexpr size_t kMaxGroups = 12;  // of devices: 4,095 subsets
-
-// What the step takes on every device, as far as it follows from its ops alone.
-struct DeviceTimes {
-  IdVector<DeviceId, double> split, whole;  // ns of ops that the batch splits, and of the others
-  IdVector<DeviceId, double> whole_forward_backward;
-  IdVector<DeviceId, bool> usable;  // supports every op
-
-  double Total(DeviceId device) const { return split[device] + whole[device]; }
-};
-
-DeviceTimes TimesOf(const LayoutProblem& problem) {
-  const size_t devices = problem.cluster.device_count();
-  DeviceTimes times;
-  times.split = times.whole = times.whole_forward_backward = IdVector<DeviceId, double>(devices, 0);
-  times.usable = IdVector<DeviceId, bool>(devices, true);
-  for (const OpId op : problem.graph.ops()) {
-    const bool splits =
-        problem.axes.batch().valid() && problem.axes.SplitBy(op, problem.axes.batch()).valid();
-    const bool update = problem.graph.op(op).phase == Phase::kOptimizer;
-    for (const DeviceId device : problem.cluster.devices()) {
-      if (!problem.costs.Supports(op, device)) {
-        times.usable[device] = false;
-        continue;
-      }
-      const auto time = static_cast<double>(problem.costs.time(op, device).count);
-      // Draws that do not count are made by one device for all.
-      const OpRule* const rule = problem.axes.rule(op);
-      if (!splits && rule != nullptr && rule->draws_random) continue;
-      (splits ? times.split : times.whole)[device] += time;
-      if (!splits && !update) times.whole_forward_backward[device] += time;
-    }
-  }
-  return times;
-}
 
 struct Candidate {
   std::vector<DeviceId> devices;
@@ -140,13 +107,8 @@ class DataParallel {
 
   Result<PlannerResult> Plan(DataParallelKind kind) {
     PW_RETURN_IF_ERROR(CheckBatch());
-    std::vector<DeviceId> devices = Usable();
-    if (devices.empty()) {
-      return MakeError(ErrorCode::kInfeasible, "no device supports every op of the step", "",
-                       "Use another algorithm, which places ops one by one.");
-    }
+    PW_ASSIGN(std::vector<DeviceId> devices, DevicesToSplitOver(problem_, times_));
     if (kind == DataParallelKind::kBest) return PlanBest(devices);
-    std::sort(devices.begin(), devices.end());
     Candidate candidate = MakeCandidate(std::move(devices), kind == DataParallelKind::kProportional,
                                         kind == DataParallelKind::kServers);
     DistributionSpec spec = SpecOf(candidate);
@@ -164,22 +126,6 @@ class DataParallel {
     return problem_.axes.WhyNoBatch();
   }
 
-  // GPUs, or all devices where there are none; the fastest first.
-  std::vector<DeviceId> Usable() const {
-    std::vector<DeviceId> gpus, all;
-    for (const DeviceId device : problem_.cluster.devices()) {
-      if (!times_.usable[device]) continue;
-      all.push_back(device);
-      if (problem_.cluster.kind(device).device_class != DeviceClass::kCpu) gpus.push_back(device);
-    }
-    return gpus.empty() ? all : gpus;
-  }
-
-  void FastestFirst(std::vector<DeviceId>& devices) const {
-    std::stable_sort(devices.begin(), devices.end(),
-                     [&](DeviceId a, DeviceId b) { return times_.Total(a) < times_.Total(b); });
-  }
-
   // `devices` ascending. No more of them than samples.
   Candidate MakeCandidate(std::vector<DeviceId> devices, bool proportional, bool servers) {
     Candidate candidate;
@@ -189,7 +135,7 @@ class DataParallel {
       candidate.note =
           fmt::format("{} has a batch of {} for {} devices: the fastest have one sample each",
                       name_, batch(), devices.size());
-      FastestFirst(devices);
+      SortFastestFirst(times_, devices);
       devices.resize(static_cast<size_t>(batch()));
       std::sort(devices.begin(), devices.end());
     }
@@ -387,17 +333,7 @@ std::string_view DataParallelPlanner::description() const {
 
 Result<PlannerResult> DataParallelPlanner::Plan(const Problem& problem, Evaluator&,
                                                 const PlannerOptions& options) const {
-  if (problem.layouts == nullptr) {
-    return MakeError(ErrorCode::kUsage, fmt::format("{} splits ops, which is not allowed", name()),
-                     "", "Give --space replicated.");
-  }
-  if (!problem.constraints.Empty()) {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("{} puts every op on all of its devices: --pin, --forbid and "
-                                 "--colocate cannot be used with it",
-                                 name()),
-                     "", "Leave them out, or write layouts by hand (--layouts).");
-  }
+  PW_RETURN_IF_ERROR(CheckMaySplit(problem, name()));
   return DataParallel(*problem.layouts, options, name()).Plan(kind_);
 }
 

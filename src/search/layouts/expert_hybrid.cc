@@ -1,0 +1,346 @@
+#include "search/layouts/expert_hybrid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "graph/module_globs.h"
+#include "search/evaluation/plan_result.h"
+#include "search/evaluation/simulated.h"
+#include "search/layouts/model_structure.h"
+#include "search/layouts/wanted_layouts.h"
+
+namespace placewright {
+namespace {
+
+constexpr size_t kMaxHeadsSplit = 8;  // devices, as in Megatron-LM
+
+class Hybrid {
+ public:
+  explicit Hybrid(const LayoutProblem& problem)
+      : problem_(problem),
+        graph_(problem.graph),
+        times_(TimesOf(problem)),
+        has_op_(problem.graph.group_count(), false) {
+    for (const OpId op : graph_.ops()) {
+      if (!HoldsNothing(graph_, op)) has_op_[graph_.group(op)] = true;
+    }
+  }
+
+  Result<HybridLayouts> LayOut() {
+    const ModelStructure found = StructureOf(graph_, problem_.axes);
+    PW_ASSIGN(all_, DevicesToSplitOver(problem_, times_));
+    result_.spec.local_batch_norm = problem_.local_batch_norm;
+    switch (found.kind) {
+      case ModelKind::kExperts: PW_RETURN_IF_ERROR(LayOutExperts(found)); break;
+      case ModelKind::kAttention: LayOutAttention(found); break;
+      case ModelKind::kRecurrent: PW_RETURN_IF_ERROR(LayOutRecurrent(found)); break;
+      case ModelKind::kFullyConnected: PW_RETURN_IF_ERROR(LayOutOutputs(found)); break;
+      case ModelKind::kConvolutional: PW_RETURN_IF_ERROR(LayOutConvolutions()); break;
+      case ModelKind::kOther:
+        return MakeError(ErrorCode::kUsage,
+                         "expert-hybrid knows no strategy for this step: it has neither experts, "
+                         "attention by heads, recurrent layers nor convolutions, and products have "
+                         "less than half of its parameters",
+                         "", "Use data-parallel-best, or write layouts by hand (--layouts).");
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // One device, or all of `devices` with the samples shared out among them.
+  LayoutSpec OverSamples(const std::vector<DeviceId>& devices) const {
+    if (devices.size() == 1) return On(devices, LayoutOption::kPlace);
+    LayoutSpec spec = On(devices, LayoutOption::kAllReduce);
+    spec.axis = "batch";
+    return spec;
+  }
+
+  LayoutSpec On(const std::vector<DeviceId>& devices, LayoutOption option) const {
+    LayoutSpec spec;
+    spec.option = devices.size() == 1 ? LayoutOption::kPlace : option;
+    for (const DeviceId device : devices) {
+      spec.devices.push_back({problem_.cluster.device(device).name, std::nullopt, std::nullopt});
+    }
+    return spec;
+  }
+
+  LayoutSpec SplitBy(AxisId axis, const std::vector<DeviceId>& devices) const {
+    LayoutSpec spec = On(devices, LayoutOption::kAllReduce);
+    if (devices.size() > 1) spec.axis = problem_.axes.axis(axis).name;
+    return spec;
+  }
+
+  // No more of them than samples.
+  Status LimitToSamples(std::vector<DeviceId>& devices) {
+    const int64_t samples = problem_.axes.samples();
+    if (samples == 0) return problem_.axes.WhyNoBatch();
+    if (static_cast<int64_t>(devices.size()) <= samples) return Ok();
+    limited_ = fmt::format("; a batch of {} for {} devices: the fastest have one sample each",
+                           samples, devices.size());
+    SortFastestFirst(times_, devices);
+    devices.resize(static_cast<size_t>(samples));
+    std::sort(devices.begin(), devices.end());
+    return Ok();
+  }
+
+  // Of the machine with the maximum sum of speeds; `usable` may take fewer of them.
+  template <class Usable>
+  std::vector<DeviceId> FastestMachine(const Usable& usable) const {
+    std::vector<DeviceId> best;
+    double best_speed = -1;
+    for (const DeviceGroup& group : problem_.cluster.groups()) {
+      std::vector<DeviceId> devices;
+      for (const DeviceId device : group.devices) {
+        const bool is = std::find(all_.begin(), all_.end(), device) != all_.end();
+        if (is) devices.push_back(device);
+      }
+      if (devices.empty()) continue;
+      devices.resize(usable(devices.size()));
+      double speed = 0;
+      for (const DeviceId device : devices) speed += 1 / std::max(1.0, times_.Total(device));
+      if (speed <= best_speed) continue;
+      best_speed = speed;
+      best = std::move(devices);
+    }
+    return best;
+  }
+
+  // Every group with an op that an axis of the list can split, by it; of several, by the last: the gradient of a
+  // weight has the outputs of its layer and of the one before.
+  void SplitGroups(const std::vector<AxisId>& list, const std::vector<DeviceId>& devices,
+                   WantedLayouts& wanted) const {
+    for (const AxisId axis : list) {
+      const auto number = static_cast<int32_t>(wanted.others.size());
+      wanted.others.push_back(SplitBy(axis, devices));
+      for (const OpId op : graph_.ops()) {
+        if (problem_.axes.SplitBy(op, axis).valid()) wanted.of_group[graph_.group(op)] = number;
+      }
+    }
+  }
+
+  // Those with an op in the module; as in GroupsNamed, one without ops of its own follows its views.
+  std::vector<GroupId> GroupsOfModule(ModuleId module) const {
+    std::set<GroupId> by_op, by_view;
+    for (const OpId op : graph_.ops()) {
+      if (graph_.op(op).module != module) continue;
+      (HoldsNothing(graph_, op) ? by_view : by_op).insert(graph_.group(op));
+    }
+    for (const GroupId group : by_view) {
+      if (!has_op_[group]) by_op.insert(group);
+    }
+    return {by_op.begin(), by_op.end()};
+  }
+
+  // Every group of the modules.
+  void LayModules(const std::vector<ModuleId>& modules, LayoutSpec spec,
+                  WantedLayouts& wanted) const {
+    const auto number = static_cast<int32_t>(wanted.others.size());
+    wanted.others.push_back(std::move(spec));
+    for (const ModuleId module : modules) {
+      for (const GroupId group : GroupsOfModule(module)) wanted.of_group[group] = number;
+    }
+  }
+
+  Status LayOutExperts(const ModelStructure& found) {
+    PW_RETURN_IF_ERROR(LimitToSamples(all_));
+    WantedLayouts wanted(graph_, OverSamples(all_));
+    std::vector<AxisId> experts;
+    for (const AxisId axis : found.experts) {
+      if (problem_.axes.axis(axis).size >= static_cast<int64_t>(all_.size()))
+        experts.push_back(axis);
+    }
+    SplitGroups(experts, all_, wanted);
+    size_t modules = 0;
+    for (const auto& mixture : found.mixtures) {
+      for (size_t e = 0; e < mixture.size(); ++e) {
+        LayModules(mixture[e], OverSamples(DevicesOfExpert(e, mixture.size())), wanted);
+      }
+      modules += mixture.size();
+    }
+    const std::string what =
+        modules > 0 ? fmt::format("{} experts in {} mixtures, each on {} in turn ({})", modules,
+                                  found.mixtures.size(), DevicesEach(found.mixtures.front().size()),
+                                  ModulesOf(wanted))
+                    : fmt::format("experts by their axis ({})", AxesOf(experts));
+    Take(wanted, all_, what + "; all else by samples (GShard)");
+    return Ok();
+  }
+
+  std::vector<DeviceId> DevicesOfExpert(size_t expert, size_t experts) const {
+    if (all_.size() <= experts) return {all_[expert % all_.size()]};
+    std::vector<DeviceId> devices;
+    for (size_t d = expert; d < all_.size(); d += experts) devices.push_back(all_[d]);
+    return devices;
+  }
+  std::string DevicesEach(size_t experts) const {
+    return all_.size() <= experts ? "one device" : "devices of its own";
+  }
+
+  void LayOutAttention(const ModelStructure& found) {
+    int64_t heads = 0;  // the greatest common divisor over the layers
+    for (const AxisId axis : found.heads) heads = std::gcd(heads, problem_.axes.axis(axis).size);
+    const std::vector<DeviceId> devices = FastestMachine([&](size_t count) {
+      count = std::min(count, kMaxHeadsSplit);
+      while (heads % static_cast<int64_t>(count) != 0) --count;
+      return count;
+    });
+    WantedLayouts wanted(graph_, On(devices, LayoutOption::kDuplicate));
+    SplitGroups(found.heads, devices, wanted);
+    std::vector<AxisId> widths;
+    for (const AxisId axis : found.widths) {
+      if (problem_.axes.axis(axis).size >= static_cast<int64_t>(devices.size())) {
+        widths.push_back(axis);
+      }
+    }
+    SplitGroups(widths, devices, wanted);
+    std::string words;
+    if (problem_.axes.samples() >= static_cast<int64_t>(devices.size())) {
+      SplitWords(found.words, devices, wanted);
+      if (!found.words.empty()) words = "; scores of " + AxesOf(found.words) + " by samples";
+    }
+    for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
+      wanted.alike[group] = wanted.of_group[group] < 0;
+    }
+    Take(wanted, devices,
+         fmt::format("{} attentions by heads ({}), {} perceptrons by inner width{}{}; all else on "
+                     "every device (Megatron-LM)",
+                     found.heads.size(), AxesOf(found.heads), widths.size(),
+                     widths.empty() ? "" : " (" + AxesOf(widths) + ")", words));
+  }
+
+  // What has words and samples, such as scores and their softmax, by samples.
+  void SplitWords(const std::vector<AxisId>& words, const std::vector<DeviceId>& devices,
+                  WantedLayouts& wanted) const {
+    const auto number = static_cast<int32_t>(wanted.others.size());
+    wanted.split_samples.assign(wanted.others.size(), false);
+    wanted.split_samples.push_back(true);
+    wanted.others.push_back(OverSamples(devices));
+    for (const OpId op : graph_.ops()) {
+      const bool has_words =
+          std::any_of(words.begin(), words.end(), [&](AxisId axis) { return Scores(op, axis); });
+      if (!has_words || wanted.of_group[graph_.group(op)] >= 0) continue;
+      if (problem_.axes.SplitBy(op, problem_.axes.batch()).valid()) {
+        wanted.of_group[graph_.group(op)] = number;
+      }
+    }
+  }
+
+  // Makes something for every word, or sums over them; a look-up does neither.
+  bool Scores(OpId op, AxisId words) const {
+    const std::vector<TensorId>& outputs = graph_.op(op).outputs;
+    return problem_.axes.SplitBy(op, words).valid() ||
+           std::any_of(outputs.begin(), outputs.end(),
+                       [&](TensorId output) { return problem_.axes.Holds(output, words); });
+  }
+
+  Status LayOutRecurrent(const ModelStructure& found) {
+    std::vector<DeviceId> devices = FastestMachine([](size_t count) { return count; });
+    PW_RETURN_IF_ERROR(LimitToSamples(devices));
+    WantedLayouts wanted(graph_, OverSamples(devices));
+    for (size_t i = 0; i < found.recurrent.size() && devices.size() > 1; ++i) {
+      LayModules({found.recurrent[i]}, OverSamples({devices[i % devices.size()]}), wanted);
+    }
+    Take(wanted, devices,
+         fmt::format("{} recurrent layers on one device each, in turn ({}); all else by samples "
+                     "(GNMT)",
+                     found.recurrent.size(), ModulesOf(wanted)));
+    return Ok();
+  }
+
+  Status LayOutOutputs(const ModelStructure& found) {
+    PW_RETURN_IF_ERROR(LimitToSamples(all_));
+    WantedLayouts wanted(graph_, OverSamples(all_));
+    std::vector<AxisId> outputs;
+    for (const AxisId axis : found.outputs) {
+      if (problem_.axes.axis(axis).size >= static_cast<int64_t>(all_.size()))
+        outputs.push_back(axis);
+    }
+    if (all_.size() > 1) SplitGroups(outputs, all_, wanted);
+    Take(wanted, all_,
+         fmt::format("{} fully connected layers, with {:.0f}% of the parameters, by outputs ({}); "
+                     "all else by samples (one weird trick)",
+                     outputs.size(), 100 * found.matrices, AxesOf(outputs)));
+    return Ok();
+  }
+
+  Status LayOutConvolutions() {
+    PW_RETURN_IF_ERROR(LimitToSamples(all_));
+    Take(WantedLayouts(graph_, OverSamples(all_)), all_,
+         "convolutions without large fully connected layers: all by samples");
+    return Ok();
+  }
+
+  void Take(const WantedLayouts& wanted, std::vector<DeviceId> devices, const std::string& what) {
+    result_.spec.layouts = SpecsOf(graph_, wanted);
+    result_.note = fmt::format("expert-hybrid: {}; over {} device{}{}", what, devices.size(),
+                               devices.size() == 1 ? "" : "s", limited_);
+    result_.devices = std::move(devices);
+  }
+
+  static std::string FirstAndLast(const std::vector<std::string>& names) {
+    if (names.empty()) return "none";
+    if (names.size() == 1) return names.front();
+    return names.front() + (names.size() == 2 ? ", " : " to ") + names.back();
+  }
+
+  std::string AxesOf(const std::vector<AxisId>& axes) const {
+    std::vector<std::string> names;
+    for (const AxisId axis : axes) names.push_back(problem_.axes.axis(axis).name);
+    return FirstAndLast(names);
+  }
+
+  // Those that are given more than the base, by their names in the specs.
+  std::string ModulesOf(const WantedLayouts& wanted) const {
+    std::vector<std::string> names;
+    for (const LayoutSpec& spec : SpecsOf(graph_, wanted)) {
+      if (!spec.group.valid() && spec.groups != "*") names.push_back(spec.groups);
+    }
+    return FirstAndLast(names);
+  }
+
+  const LayoutProblem& problem_;
+  const Graph& graph_;
+  const DeviceTimes times_;
+  IdVector<GroupId, bool> has_op_;  // of its own, not views alone
+  std::vector<DeviceId> all_;
+  std::string limited_;
+  HybridLayouts result_;
+};
+
+}  // namespace
+
+Result<HybridLayouts> LayOutAsExperts(const LayoutProblem& problem) {
+  return Hybrid(problem).LayOut();
+}
+
+Result<PlannerResult> ExpertHybridPlanner::Plan(const Problem& problem, Evaluator&,
+                                                const PlannerOptions& options) const {
+  PW_RETURN_IF_ERROR(CheckMaySplit(problem, name()));
+  PW_ASSIGN(HybridLayouts hybrid, LayOutAsExperts(*problem.layouts));
+  PW_ASSIGN(const Evaluation evaluation, EvaluateLayouts(*problem.layouts, hybrid.spec));
+  PlannerResult result;
+  result.algorithm = name();
+  result.space = space();
+  result.iterations = 1;
+  result.feasible = evaluation.feasible;
+  result.step_time = evaluation.step_time;
+  result.over = evaluation.TotalOver();
+  result.notes.push_back(std::move(hybrid.note));
+  for (const DeviceId device : hybrid.devices) {
+    result.devices.push_back(problem.cluster->device(device).name);
+  }
+  result.layouts = std::move(hybrid.spec);
+  if (result.feasible) {
+    result.first_feasible_seconds = SecondsSince(options.started);
+    result.history.push_back(
+        {1, *result.first_feasible_seconds, result.step_time, result.algorithm});
+  }
+  if (options.progress) options.progress({name(), 1, result.step_time, result.feasible});
+  return result;
+}
+
+}  // namespace placewright

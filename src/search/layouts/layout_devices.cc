@@ -1,0 +1,65 @@
+#include "search/layouts/layout_devices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace placewright {
+
+DeviceTimes TimesOf(const LayoutProblem& problem) {
+  const size_t devices = problem.cluster.device_count();
+  DeviceTimes times;
+  times.split = times.whole = times.whole_forward_backward = IdVector<DeviceId, double>(devices, 0);
+  times.usable = IdVector<DeviceId, bool>(devices, true);
+  for (const OpId op : problem.graph.ops()) {
+    const bool splits =
+        problem.axes.batch().valid() && problem.axes.SplitBy(op, problem.axes.batch()).valid();
+    const bool update = problem.graph.op(op).phase == Phase::kOptimizer;
+    for (const DeviceId device : problem.cluster.devices()) {
+      if (!problem.costs.Supports(op, device)) {
+        times.usable[device] = false;
+        continue;
+      }
+      const auto time = static_cast<double>(problem.costs.time(op, device).count);
+      // Draws that do not count are made by one device for all.
+      const OpRule* const rule = problem.axes.rule(op);
+      if (!splits && rule != nullptr && rule->draws_random) continue;
+      (splits ? times.split : times.whole)[device] += time;
+      if (!splits && !update) times.whole_forward_backward[device] += time;
+    }
+  }
+  return times;
+}
+
+Status CheckMaySplit(const Problem& problem, std::string_view planner) {
+  if (problem.layouts == nullptr) {
+    return MakeError(ErrorCode::kUsage, fmt::format("{} splits ops, which is not allowed", planner),
+                     "", "Give --space replicated.");
+  }
+  if (problem.constraints.Empty()) return Ok();
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{} puts every op on all of its devices: --pin, --forbid and "
+                               "--colocate cannot be used with it",
+                               planner),
+                   "", "Leave them out, or write layouts by hand (--layouts).");
+}
+
+Result<std::vector<DeviceId>> DevicesToSplitOver(const LayoutProblem& problem,
+                                                 const DeviceTimes& times) {
+  std::vector<DeviceId> gpus, all;
+  for (const DeviceId device : problem.cluster.devices()) {
+    if (!times.usable[device]) continue;
+    all.push_back(device);
+    if (problem.cluster.kind(device).device_class != DeviceClass::kCpu) gpus.push_back(device);
+  }
+  if (!all.empty()) return gpus.empty() ? all : gpus;
+  return MakeError(ErrorCode::kInfeasible, "no device supports every op of the step", "",
+                   "Use another algorithm, which places ops one by one.");
+}
+
+void SortFastestFirst(const DeviceTimes& times, std::vector<DeviceId>& devices) {
+  std::stable_sort(devices.begin(), devices.end(),
+                   [&](DeviceId a, DeviceId b) { return times.Total(a) < times.Total(b); });
+}
+
+}  // namespace placewright

@@ -1,0 +1,35 @@
+// What planners of layouts share: when they may plan, and which devices they take.
+#ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_DEVICES_H_
+#define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_DEVICES_H_
+
+#include <string_view>
+#include <vector>
+
+#include "search/layouts/layout_problem.h"
+#include "search/problem/problem.h"
+
+namespace placewright {
+
+// What the step takes on every device, as far as it follows from its ops alone.
+struct DeviceTimes {
+  IdVector<DeviceId, double> split, whole;  // ns of ops that the batch splits, and of the others
+  IdVector<DeviceId, double> whole_forward_backward;
+  IdVector<DeviceId, bool> usable;  // supports every op
+
+  double Total(DeviceId device) const { return split[device] + whole[device]; }
+};
+DeviceTimes TimesOf(const LayoutProblem& problem);
+
+// Errors: kUsage (the problem has no layouts; constraints, which such plans have no room for).
+Status CheckMaySplit(const Problem& problem, std::string_view planner);
+
+// GPUs that support every op, or all such devices where there are no GPUs; ascending. Error: kInfeasible.
+Result<std::vector<DeviceId>> DevicesToSplitOver(const LayoutProblem& problem,
+                                                 const DeviceTimes& times);
+
+// The fastest first; of equals the first.
+void SortFastestFirst(const DeviceTimes& times, std::vector<DeviceId>& devices);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_DEVICES_H_

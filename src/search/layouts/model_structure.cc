@@ -1,0 +1,200 @@
+#include "search/layouts/model_structure.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "cost/work.h"
+#include "search/layouts/mixtures.h"
+#include "search/layouts/products.h"
+
+namespace placewright {
+namespace {
+
+constexpr double kMuch = 0.5;  // of the parameters, from which on fully connected layers are large
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const NamedAxes& axes)
+      : graph_(graph), axes_(axes), products_(ForwardProducts(graph, axes)) {}
+
+  ModelStructure Find() {
+    FindParameterAxes();
+    FindHeads();
+    FindExperts();
+    found_.mixtures = FindMixtures(graph_, products_);
+    FindWidths();
+    FindRecurrent();
+    FindOutputs();
+    found_.kind = Kind();
+    return std::move(found_);
+  }
+
+ private:
+  ModelKind Kind() const {
+    if (!found_.experts.empty() || !found_.mixtures.empty()) return ModelKind::kExperts;
+    if (!found_.heads.empty()) return ModelKind::kAttention;
+    if (!found_.recurrent.empty()) return ModelKind::kRecurrent;
+    if (found_.matrices >= kMuch && !found_.outputs.empty()) return ModelKind::kFullyConnected;
+    return HasConvolutions() ? ModelKind::kConvolutional : ModelKind::kOther;
+  }
+
+  void FindParameterAxes() {
+    in_parameter_ = IdVector<AxisId, bool>(axes_.axis_count(), false);
+    for (const TensorId id : graph_.tensors()) {
+      const Tensor& tensor = graph_.tensor(id);
+      if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+      for (size_t dimension = 0; dimension < tensor.shape.size(); ++dimension) {
+        for (const AxisId axis : axes_.factors(id, dimension)) in_parameter_[axis] = true;
+      }
+    }
+  }
+
+  static void AddOnce(AxisId axis, std::vector<AxisId>& list) {
+    if (std::find(list.begin(), list.end(), axis) == list.end()) list.push_back(axis);
+  }
+  static bool Contains(const std::vector<AxisId>& list, AxisId axis) {
+    return std::find(list.begin(), list.end(), axis) != list.end();
+  }
+
+  void FindHeads() {
+    for (const Product& product : products_) {
+      if (product.weight.valid()) continue;
+      for (const AxisId axis : product.batch) {
+        if (axis != axes_.batch() && in_parameter_[axis]) AddOnce(axis, found_.heads);
+      }
+    }
+  }
+
+  void FindExperts() {
+    for (const Product& product : products_) {
+      if (!product.weight.valid()) continue;
+      for (const AxisId axis : product.batch) {
+        if (axis != axes_.batch() && !Contains(found_.heads, axis)) AddOnce(axis, found_.experts);
+      }
+    }
+  }
+
+  bool TouchesHeads(const Product& product) const {
+    return std::any_of(found_.heads.begin(), found_.heads.end(),
+                       [&](AxisId axis) { return axes_.Touches(product.op, axis); });
+  }
+
+  void FindWidths() {
+    IdVector<AxisId, int32_t> summed_by(axes_.axis_count(), 0);
+    for (const Product& product : products_) {
+      for (const AxisId axis : product.summed) {
+        // What activations are summed over is no part of a perceptron.
+        summed_by[axis] += product.weight.valid() ? 1 : 2;
+      }
+    }
+    for (const Product& product : products_) {
+      if (!product.weight.valid() || TouchesHeads(product)) continue;
+      int64_t inputs = 1;
+      for (const AxisId axis : product.summed) inputs *= axes_.axis(axis).size;
+      for (const AxisId axis : product.features) {
+        if (summed_by[axis] == 1 && NothingNeedsAllOf(axis)) AddOnce(axis, found_.widths);
+        if (summed_by[axis] == 0 && axes_.axis(axis).size > inputs) AddOnce(axis, found_.words);
+      }
+    }
+  }
+
+  bool NothingNeedsAllOf(AxisId axis) const {
+    for (const OpId op : graph_.ops()) {
+      if (graph_.op(op).phase != Phase::kForward || !axes_.Touches(op, axis)) continue;
+      if (!axes_.SplitBy(op, axis).valid()) return false;
+    }
+    return true;
+  }
+
+  // Products of the weight, all of one module: whether a later one follows from the first within it.
+  bool Recurs(const std::vector<OpId>& products, const std::vector<OpId>& module) const {
+    std::set<OpId> follows = {products.front()};
+    for (const OpId op : module) {
+      if (graph_.op(op).phase != Phase::kForward || op == products.front()) continue;
+      const auto producers = graph_.producers(op);
+      if (std::none_of(producers.begin(), producers.end(),
+                       [&](OpId producer) { return follows.contains(producer); })) {
+        continue;
+      }
+      follows.insert(op);
+      if (std::find(products.begin(), products.end(), op) != products.end()) return true;
+    }
+    return false;
+  }
+
+  void FindRecurrent() {
+    std::map<ModuleId, std::vector<OpId>> ops;  // in topological order
+    for (const OpId op : graph_.topological_order()) ops[graph_.op(op).module].push_back(op);
+    std::map<std::pair<ModuleId, TensorId>, std::vector<OpId>> by_weight;
+    for (const Product& product : products_) {
+      if (!product.weight.valid()) continue;
+      by_weight[{graph_.op(product.op).module, product.weight}].push_back(product.op);
+    }
+    std::map<ModuleId, OpId> first;  // product, or recurrent op
+    for (const auto& [key, products] : by_weight) {
+      const auto& [module, weight] = key;
+      if (products.size() < 2 || !Recurs(products, ops[module])) continue;
+      const auto [at, added] = first.try_emplace(module, products.front());
+      if (!added) at->second = std::min(at->second, products.front());
+    }
+    for (const OpId op : graph_.ops()) {
+      if (graph_.op(op).phase != Phase::kForward) continue;
+      if (WorkOf(graph_, op).op_class == OpClass::kRecurrent) {
+        first.try_emplace(graph_.op(op).module, op);
+      }
+    }
+    for (const auto& [module, op] : first) found_.recurrent.push_back(module);
+    std::stable_sort(found_.recurrent.begin(), found_.recurrent.end(),
+                     [&](ModuleId a, ModuleId b) { return first.at(a) < first.at(b); });
+  }
+
+  void FindOutputs() {
+    std::map<TensorId, int> readers;
+    for (const Product& product : products_) {
+      if (product.weight.valid()) ++readers[product.weight];
+    }
+    double matrices = 0, all = 0;
+    for (const TensorId id : graph_.tensors()) {
+      const Tensor& tensor = graph_.tensor(id);
+      if (tensor.kind == TensorKind::kParameter && !tensor.producer.valid()) {
+        all += static_cast<double>(tensor.bytes.count);
+      }
+    }
+    for (const auto& [weight, count] : readers) {
+      matrices += static_cast<double>(graph_.tensor(weight).bytes.count);
+    }
+    if (all > 0) found_.matrices = matrices / all;
+    for (const Product& product : products_) {
+      if (!product.weight.valid() || readers[product.weight] > 1) continue;
+      for (const AxisId axis : product.features) AddOnce(axis, found_.outputs);
+    }
+  }
+
+  bool HasConvolutions() const {
+    for (const OpId op : graph_.ops()) {
+      switch (WorkOf(graph_, op).op_class) {
+        case OpClass::kConvDense:
+        case OpClass::kConvWinograd:
+        case OpClass::kConvPointwise:
+        case OpClass::kConvDepthwise: return true;
+        default: break;
+      }
+    }
+    return false;
+  }
+
+  const Graph& graph_;
+  const NamedAxes& axes_;
+  const std::vector<Product> products_;
+  IdVector<AxisId, bool> in_parameter_;
+  ModelStructure found_;
+};
+
+}  // namespace
+
+ModelStructure StructureOf(const Graph& graph, const NamedAxes& axes) {
+  return Finder(graph, axes).Find();
+}
+
+}  // namespace placewright
