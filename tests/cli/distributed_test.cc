@@ -47,6 +47,9 @@ TEST_F(Distributed, PlanSimulateAndCompareAgree) {
     reduced += use["count"].get<int64_t>();
   }
   EXPECT_GE(reduced, 4);
+  EXPECT_GT(plan["communication_ns"], 0);
+  EXPECT_LE(plan["communication_ns"], plan["step_time_ns"]);
+  EXPECT_LE(plan["exposed_communication_ns"], plan["communication_ns"]);
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"simulate", "dp.plan.json"},
         std::vector<std::string>{"simulate", "mlp.json.gz", "-c", "two.yaml", "--layouts",
@@ -57,6 +60,8 @@ TEST_F(Distributed, PlanSimulateAndCompareAgree) {
     EXPECT_EQ(simulated["step_time_ns"], plan["step_time_ns"]) << arguments[1];
     EXPECT_EQ(simulated["layouts"], plan["layouts"]);
     EXPECT_EQ(simulated["communication"], plan["communication"]);
+    EXPECT_EQ(simulated["communication_ns"], plan["communication_ns"]);
+    EXPECT_EQ(simulated["exposed_communication_ns"], plan["exposed_communication_ns"]);
     EXPECT_EQ(simulated["devices"], plan["devices"]);
   }
   const Json compared = RunJson({"compare", "mlp.json.gz", "-c", "two.yaml", "--iterations", "1",

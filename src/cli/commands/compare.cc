@@ -442,8 +442,7 @@ class CompareCommand : public Command {
         plan.step_time = e.step_time;
         plan.distribution = e.distribution;
         AddDistribution(plan, &line);
-        line["communication_ns"] = e.communication.any.count;
-        line["exposed_communication_ns"] = e.communication.exposed.count;
+        AddCommunicationTime(e.communication, &line);
         line["peak_memory_bytes"] = e.peak.count;
       }
       line["over_bytes"] = e.over.count;

@@ -400,6 +400,10 @@ class PlanCommand : public Command {
     if (plan.feasible) object["plan_file"] = output_;
     const Cluster& cluster = inputs.cluster.cluster;
     AddAnalysis(analysis, cluster, &object);
+    if (plan.distribution) {
+      AddCommunicationTime(TimeOfCommunication(inputs.graph.graph, *analysis.result.schedule),
+                           &object);
+    }
     object["fullest"] = nullptr;
     if (!analysis.peaks.empty()) object["fullest"] = PeaksToJson(analysis, cluster)[0];
     object["init_differs"] = init_differs_;

@@ -345,7 +345,10 @@ class SimulateCommand : public Command {
     object["order"] = ToString(inputs.policy);
     object["feasible"] = result.feasible;
     object["step_time_ns"] = result.step_time.count;
-    if (subject.distribution) AddDistribution(PlanOf(subject, result), &object);
+    if (subject.distribution) {
+      AddDistribution(PlanOf(subject, result), &object);
+      AddCommunicationTime(TimeOfCommunication(inputs.graph.graph, *result.schedule), &object);
+    }
     object["over_bytes"] = result.TotalOver().count;
     object["devices"] = DevicesToJson(UseOfDevices(result, inputs.cluster.cluster));
     object["cost_sources"] = CostSourcesToJson(SharesOf(inputs.costs, subject.placement));

@@ -47,6 +47,11 @@ void AddDistribution(const Plan& plan, Json* object) {
   if (distribution.samples > 0) (*object)["samples_per_second"] = plan.SamplesPerSecond();
 }
 
+void AddCommunicationTime(const CommunicationTime& time, Json* object) {
+  (*object)["communication_ns"] = time.any.count;
+  (*object)["exposed_communication_ns"] = time.exposed.count;
+}
+
 Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
   Json object;
   object["schema"] = schema;

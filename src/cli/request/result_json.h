@@ -11,6 +11,7 @@
 #include "report/explanation.h"
 #include "report/layer_table.h"
 #include "report/plan_report.h"
+#include "sim/communication_use.h"
 #include "sim/simulator.h"
 
 namespace placewright {
@@ -27,6 +28,8 @@ Json BestBaselineToJson(const BestBaseline& best);
 // Of a plan that has one: `space`, `layouts` and what else a distribution states, `communication` and
 // `samples_per_second`.
 void AddDistribution(const Plan& plan, Json* object);
+// `communication_ns`, `exposed_communication_ns`.
+void AddCommunicationTime(const CommunicationTime& time, Json* object);
 
 // The plan without its placement, history and references to files beside it.
 Json PlanSummaryToJson(const Plan& plan, std::string_view schema);

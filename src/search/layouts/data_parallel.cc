@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -26,6 +27,7 @@ struct Candidate {
   std::vector<int64_t> shares;  // of the batch, for each device
   bool servers = false, proportional = false;
   double at_least = 0;  // ns: no device is done with its own ops earlier
+  double expected = 0;  // ns: roughly, with what gradients take; in this order candidates are tried
   std::string note;     // what a user should know of it, or empty
 };
 
@@ -97,10 +99,27 @@ class GroupClasses {
   std::vector<int> own_, between_;
 };
 
+// Of every parameter that the step updates one gradient of its size.
+double GradientBytes(const Graph& graph) {
+  double bytes = 0;
+  for (const TensorId id : graph.tensors()) {
+    const Tensor& tensor = graph.tensor(id);
+    const bool updated = graph.storage(tensor.storage).versions.size() > 1;
+    if (tensor.kind == TensorKind::kParameter && !tensor.producer.valid() && updated) {
+      bytes += static_cast<double>(tensor.bytes.count);
+    }
+  }
+  return bytes;
+}
+
 class DataParallel {
  public:
   DataParallel(const LayoutProblem& problem, const PlannerOptions& options, std::string_view name)
-      : problem_(problem), options_(options), name_(name), times_(TimesOf(problem)) {
+      : problem_(problem),
+        options_(options),
+        name_(name),
+        times_(TimesOf(problem)),
+        gradients_(GradientBytes(problem.graph)) {
     result_.algorithm = name;
     result_.space = PlanSpace::kReplicated;
   }
@@ -250,7 +269,29 @@ class DataParallel {
     return groups;
   }
 
-  // Every subset, the fastest possible first, until none that is left can be faster than the best.
+  // ns that the gradients take on the links, roughly: as a ring over the groups, one behind the other, or for
+  // servers by transfers, of which those of a group share its way to the others.
+  double Synchronising(const std::vector<std::vector<DeviceId>>& groups, bool servers) const {
+    double devices = 0, slowest = 0;
+    for (const auto& group : groups) devices += static_cast<double>(group.size());
+    const double all_but_own = 2 * (devices - 1) / devices;
+    const auto add = [&](DeviceId from, DeviceId to, double crossing) {
+      const auto rate = static_cast<double>(problem_.cluster.route(from, to).bandwidth.count);
+      slowest = std::max(slowest, rate > 0 ? crossing * gradients_ / rate * 1e9
+                                           : std::numeric_limits<double>::infinity());
+    };
+    for (size_t g = 0; g < groups.size(); ++g) {
+      const std::vector<DeviceId>&group = groups[g], &next = groups[(g + 1) % groups.size()];
+      if (group.size() > 1) add(group[0], group[1], all_but_own);
+      const auto size = static_cast<double>(group.size());
+      if (groups.size() > 1) {
+        add(group[0], next[0], servers ? 2 * size * (devices - size) / devices : all_but_own);
+      }
+    }
+    return slowest;
+  }
+
+  // Every subset, those that seem the fastest first, but for what cannot be faster than the best.
   Result<PlannerResult> PlanBest(const std::vector<DeviceId>& devices) {
     const std::vector<std::vector<DeviceId>> groups = Groups(devices);
     const GroupClasses classes(problem_.cluster, groups);
@@ -258,24 +299,30 @@ class DataParallel {
     std::set<std::vector<std::vector<int>>> seen;
     for (uint32_t subset = 1; subset < (1U << groups.size()); ++subset) {
       if (!seen.insert(classes.SignatureOf(subset)).second) continue;
-      std::vector<DeviceId> chosen;
+      std::vector<std::vector<DeviceId>> chosen;
+      std::vector<DeviceId> all;
       for (size_t g = 0; g < groups.size(); ++g) {
-        if ((subset >> g & 1U) != 0)
-          chosen.insert(chosen.end(), groups[g].begin(), groups[g].end());
+        if ((subset >> g & 1U) == 0) continue;
+        chosen.push_back(groups[g]);
+        all.insert(all.end(), groups[g].begin(), groups[g].end());
       }
-      std::sort(chosen.begin(), chosen.end());
+      std::sort(all.begin(), all.end());
       for (const bool proportional : {false, true}) {
         for (const bool servers : {false, true}) {
-          candidates.push_back(MakeCandidate(chosen, proportional, servers));
+          Candidate candidate = MakeCandidate(all, proportional, servers);
+          // Gradients come in the backward pass, two thirds of what there is to compute.
+          candidate.expected = candidate.at_least / 3 +
+                               std::max(candidate.at_least * 2 / 3, Synchronising(chosen, servers));
+          candidates.push_back(std::move(candidate));
         }
       }
     }
     std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const auto& a, const auto& b) { return a.at_least < b.at_least; });
+                     [](const auto& a, const auto& b) { return a.expected < b.expected; });
     for (const Candidate& candidate : candidates) {
       const bool hopeless =
           result_.feasible && candidate.at_least >= static_cast<double>(best_.step_time);
-      if (hopeless) break;
+      if (hopeless) continue;
       if (result_.layouts && options_.budget.Expired()) {
         result_.cut_short = true;
         NoteOnce(fmt::format("{} was ended after {} of {} candidates", name_, result_.iterations,
@@ -297,6 +344,7 @@ class DataParallel {
   const PlannerOptions& options_;
   const std::string_view name_;
   const DeviceTimes times_;
+  const double gradients_;  // bytes
   PlannerResult result_;
   Score best_;
   Candidate best_candidate_;
