@@ -135,13 +135,14 @@ class LayoutCheck {
     }
     const OpId last = instances_[unit].back();
     if (used.empty()) return Wrong(last, "and the others are on no device of their layout");
-    if (one_device_[group]) {
+    const bool one_draws = used.size() == 1 && DrawsRandom(group);
+    if (one_device_[group] || one_draws) {
       if (!home_[group].valid()) home_[group] = *used.begin();
       if (used == std::set<DeviceId>{home_[group]}) return std::nullopt;
       return Wrong(last, fmt::format("is not on {} with the rest of its colocation group",
                                      Printable(cluster_.device(home_[group]).name, 80)));
     }
-    if (used == devices || (used.size() == 1 && DrawsRandom(group))) return std::nullopt;
+    if (used == devices) return std::nullopt;
     return Wrong(last, fmt::format("and the other instances are on {} of the {} devices of "
                                    "layouts[{}]",
                                    used.size(), devices.size(), spec_of_[group]));
@@ -165,7 +166,7 @@ class LayoutCheck {
   const LayoutSpecs& specs_;
   IdVector<GroupId, int64_t> spec_of_;  // -1: none
   IdVector<GroupId, bool> one_device_;
-  IdVector<GroupId, DeviceId> home_;  // of those
+  IdVector<GroupId, DeviceId> home_;  // of those, and where one device draws for all
   const Units units_;
   IdVector<UnitId, std::vector<OpId>> instances_;
   std::optional<IdVector<GroupId, bool>> draws_;
