@@ -229,12 +229,15 @@ class Hybrid {
     }
   }
 
-  // Makes something for every word, or sums over them; a look-up does neither.
+  // Reads or makes something for every word of every sample; a look-up of words does neither.
   bool Scores(OpId op, AxisId words) const {
-    const std::vector<TensorId>& outputs = graph_.op(op).outputs;
-    return problem_.axes.SplitBy(op, words).valid() ||
-           std::any_of(outputs.begin(), outputs.end(),
-                       [&](TensorId output) { return problem_.axes.Holds(output, words); });
+    const NamedAxes& axes = problem_.axes;
+    const auto has_both = [&](TensorId id) {
+      return axes.Holds(id, words) && axes.Holds(id, axes.batch());
+    };
+    const Op& one = graph_.op(op);
+    return std::any_of(one.inputs.begin(), one.inputs.end(), has_both) ||
+           std::any_of(one.outputs.begin(), one.outputs.end(), has_both);
   }
 
   Status LayOutRecurrent(const ModelStructure& found) {
