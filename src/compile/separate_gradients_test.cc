@@ -20,7 +20,7 @@ namespace {
 // y = conv(x, w), x [4 2 5 5], w [6 2 3 3]. Of the gradient g of y: gradients of x, which is used on, of w and the
 // bias b, by which these are updated.
 struct ConvolutionStep {
-  explicit ConvolutionStep(bool of_input = true) {
+  explicit ConvolutionStep(bool of_input = true, bool half = false) {
     GraphBuilder builder("convolution", "aten");
     const auto input = [&](const char* name, TensorKind kind, std::vector<int64_t> shape) {
       return builder.AddInput(name, kind, DType::kF32, std::move(shape)).Take();
@@ -49,7 +49,16 @@ struct ConvolutionStep {
       back.outputs.back().shape = shapes[static_cast<size_t>(i)];
       back.outputs.back().output_index = i;
     }
-    const std::vector<TensorId> made = builder.AddOp(std::move(back)).Take();
+    std::vector<TensorId> made = builder.AddOp(std::move(back)).Take();
+    for (size_t i = made.size() - 2; half && i < made.size();
+         ++i) {  // mixed precision: as another type
+      OpSpec cast{.name = "wide" + std::to_string(i), .type = "aten._to_copy.default"};
+      cast.phase = Phase::kBackward;
+      cast.inputs = {made[i]};
+      cast.args = {Reference(0)};
+      cast.outputs = {{.name = cast.name, .shape = shapes[i + (of_input ? 0 : 1)]}};
+      made[i] = builder.AddOp(std::move(cast)).Take()[0];
+    }
     const auto add = [&](const char* name, std::vector<TensorId> inputs, size_t like, Phase phase) {
       OpSpec op{.name = name, .type = "aten.sub_.Tensor", .phase = phase};
       if (phase == Phase::kBackward) op.type = "aten.relu.default";
@@ -139,6 +148,14 @@ TEST(SeparateGradients, WhatIsReducedIsMadeFirst) {
             "w1@a -> w1@a\n"
             "back.all_reduce@a#1 -> back.all_reduce@a#1\n"
             "b1@a -> b1@a\n");
+}
+
+TEST(SeparateGradients, WhatIsReducedAsAnotherTypeIsMadeFirst) {
+  const ConvolutionStep step(/*of_input=*/true, /*half=*/true);
+  const std::string lines = LinesOf(step.CompileWith(SplitOf("input:x[0]", 4), true));
+  EXPECT_EQ(lines.substr(0, lines.find("wide")),
+            "back.weight@a [false, true, true] -> back.weight@a:1 back.weight@a:2\n"
+            "back.input@a [true, false, false] -> back.input@a:0, after back.weight@a\n");
 }
 
 // Split by the channels of y, the gradient of x is a sum over the devices.

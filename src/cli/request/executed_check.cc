@@ -169,6 +169,7 @@ Result<ExecutedCheck> ExecuteBesideOriginal(const PlanInputs& plan, const std::s
   std::optional<OriginalStep> original;
   if (plan.plan.distribution) {
     PW_ASSIGN(original, LoadOriginal(plan, plan_path, options));
+    PW_RETURN_IF_ERROR(CheckExecutable(original->step()));
   }
   PW_ASSIGN(const std::string narrow,
             FormatAtenGraph(original ? original->step() : plan.graph.graph, {}, nullptr));

@@ -195,7 +195,7 @@ class Fuser {
     view.args = {Value(InputRef{0}), Value(from), IntegerList(tensor.shape)};
     view.outputs[0].alias = AliasKind::kView;
     view.outputs[0].alias_of = 0;
-    PW_ASSIGN(const std::vector<TensorId> made, copy_.Add(std::move(view), member, OpId()));
+    PW_ASSIGN(const std::vector<TensorId> made, copy_.Add(std::move(view), member, OpId(), member));
     copy_.made()[op.outputs.front()] = made.front();
     return Ok();
   }

@@ -74,7 +74,8 @@ class InstanceFinder {
     });
   }
 
-  // Read by another device or by a collective, perhaps through views and parts.
+  // Read by another device or by a collective, perhaps through views and parts, as another type (mixed
+  // precision) or added to other gradients.
   bool IsSent(TensorId tensor) const {
     const OpId maker = step_.graph.tensor(tensor).producer;
     for (const OpId reader : step_.graph.consumers(maker)) {
@@ -82,7 +83,8 @@ class InstanceFinder {
       if (std::find(op.inputs.begin(), op.inputs.end(), tensor) == op.inputs.end()) continue;
       if (step_.graph.collective_of(reader).valid()) return true;
       if (step_.placement[reader] != step_.placement[maker]) return true;
-      const bool passes = op.is_view || op.type.starts_with("placewright.");
+      const bool passes = op.is_view || op.type.starts_with("placewright.") ||
+                          op.type == "aten._to_copy.default" || op.type == "aten.add.Tensor";
       if (passes && std::any_of(op.outputs.begin(), op.outputs.end(),
                                 [&](TensorId output) { return IsSent(output); })) {
         return true;
