@@ -1,5 +1,6 @@
-// What a split of the batch leaves whole: ops outside the update that read or make something with the batch,
-// but whose rule does not let it be split. Every device of a data-parallel step computes all of them.
+// What a split of the batch leaves whole: ops outside the update that read or make something with
+// the batch, but whose rule does not let it be split. Every device of a data-parallel step computes
+// all of them.
 #ifndef PLACEWRIGHT_COMPILE_WHOLE_ON_BATCH_H_
 #define PLACEWRIGHT_COMPILE_WHOLE_ON_BATCH_H_
 
@@ -18,8 +19,8 @@ namespace placewright {
 // On which device the shares of time are modelled; it makes no difference to what is whole.
 inline constexpr std::string_view kWholeReferenceKind = "P100-12GB";
 
-// Why the op is whole on the batch; "" where it can be split, or does not have the batch. That it has it say its
-// named axes, and the proof of how its tensors follow the batch.
+// Why the op is whole on the batch; "" where it can be split, or none of its tensors has the batch.
+// A tensor has the batch if its named axes hold it, or if it is proven to follow the batch.
 std::string_view WhyWholeOnBatch(const Graph& graph, const NamedAxes& axes, OpId op);
 
 struct WholeOnBatch {

@@ -381,7 +381,7 @@ std::string_view DataParallelPlanner::description() const {
 
 Result<PlannerResult> DataParallelPlanner::Plan(const Problem& problem, Evaluator&,
                                                 const PlannerOptions& options) const {
-  PW_RETURN_IF_ERROR(CheckMaySplit(problem, name()));
+  PW_RETURN_IF_ERROR(CheckMaySplit(problem, name(), "shares the whole step out among its devices"));
   return DataParallel(*problem.layouts, options, name()).Plan(kind_);
 }
 

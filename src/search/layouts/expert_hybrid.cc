@@ -1,6 +1,7 @@
 #include "search/layouts/expert_hybrid.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -79,8 +80,9 @@ class Hybrid {
     const int64_t samples = problem_.axes.samples();
     if (samples == 0) return problem_.axes.WhyNoBatch();
     if (static_cast<int64_t>(devices.size()) <= samples) return Ok();
-    limited_ = fmt::format("; a batch of {} for {} devices: the fastest have one sample each",
-                           samples, devices.size());
+    limited_ = fmt::format(
+        "; a batch of {} for {} devices: {}", samples, devices.size(),
+        samples == 1 ? "the fastest has the one sample" : "the fastest have one sample each");
     SortFastestFirst(times_, devices);
     devices.resize(static_cast<size_t>(samples));
     std::sort(devices.begin(), devices.end());
@@ -109,8 +111,8 @@ class Hybrid {
     return best;
   }
 
-  // Every group with an op that an axis of the list can split, by it; of several, by the last: the gradient of a
-  // weight has the outputs of its layer and of the one before.
+  // Every group with an op that an axis of the list can split, by it; of several, by the last: the
+  // gradient of a weight has the outputs of its layer and of the one before.
   void SplitGroups(const std::vector<AxisId>& list, const std::vector<DeviceId>& devices,
                    WantedLayouts& wanted) const {
     for (const AxisId axis : list) {
@@ -147,12 +149,12 @@ class Hybrid {
 
   Status LayOutExperts(const ModelStructure& found) {
     PW_RETURN_IF_ERROR(LimitToSamples(all_));
-    WantedLayouts wanted(graph_, OverSamples(all_));
-    std::vector<AxisId> experts;
-    for (const AxisId axis : found.experts) {
-      if (problem_.axes.axis(axis).size >= static_cast<int64_t>(all_.size()))
-        experts.push_back(axis);
+    if (all_.size() == 1) {
+      TakeOne(all_, "a mixture of experts");
+      return Ok();
     }
+    WantedLayouts wanted(graph_, OverSamples(all_));
+    const std::vector<AxisId> experts = WithPartsFor(all_, found.experts);
     SplitGroups(experts, all_, wanted);
     size_t modules = 0;
     for (const auto& mixture : found.mixtures) {
@@ -161,13 +163,31 @@ class Hybrid {
       }
       modules += mixture.size();
     }
-    const std::string what =
-        modules > 0 ? fmt::format("{} experts in {} mixtures, each on {} in turn ({})", modules,
-                                  found.mixtures.size(), DevicesEach(found.mixtures.front().size()),
-                                  ModulesOf(wanted))
-                    : fmt::format("experts by their axis ({})", AxesOf(experts));
-    Take(wanted, all_, what + "; all else by samples (GShard)");
+    LayoutSpecs specs = SpecsOf(graph_, wanted);
+    std::vector<std::string> what;
+    if (modules > 0) {
+      what.push_back(fmt::format("{} experts in {} mixture{}, each on {} in turn ({})", modules,
+                                 found.mixtures.size(), found.mixtures.size() == 1 ? "" : "s",
+                                 DevicesEach(found.mixtures.front().size()), ModulesOf(specs)));
+    }
+    if (!experts.empty()) what.push_back("experts by their axis (" + AxesOf(experts) + ")");
+    Take(std::move(specs), all_,
+         what.empty() ? "experts along an axis (" + AxesOf(found.experts) +
+                            "), fewer than devices: all by samples"
+                      : fmt::format("{}; all else by samples (GShard)", fmt::join(what, ", ")));
     return Ok();
+  }
+
+  // Those of the axes that every device can have a part of.
+  std::vector<AxisId> WithPartsFor(const std::vector<DeviceId>& devices,
+                                   const std::vector<AxisId>& axes) const {
+    std::vector<AxisId> enough;
+    for (const AxisId axis : axes) {
+      if (problem_.axes.axis(axis).size >= static_cast<int64_t>(devices.size())) {
+        enough.push_back(axis);
+      }
+    }
+    return enough;
   }
 
   std::vector<DeviceId> DevicesOfExpert(size_t expert, size_t experts) const {
@@ -188,14 +208,13 @@ class Hybrid {
       while (heads % static_cast<int64_t>(count) != 0) --count;
       return count;
     });
+    if (devices.size() == 1) {
+      TakeOne(devices, "attention within one machine, over as many devices as divide its heads");
+      return;
+    }
     WantedLayouts wanted(graph_, On(devices, LayoutOption::kDuplicate));
     SplitGroups(found.heads, devices, wanted);
-    std::vector<AxisId> widths;
-    for (const AxisId axis : found.widths) {
-      if (problem_.axes.axis(axis).size >= static_cast<int64_t>(devices.size())) {
-        widths.push_back(axis);
-      }
-    }
+    const std::vector<AxisId> widths = WithPartsFor(devices, found.widths);
     SplitGroups(widths, devices, wanted);
     std::string words;
     if (problem_.axes.samples() >= static_cast<int64_t>(devices.size())) {
@@ -205,11 +224,14 @@ class Hybrid {
     for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
       wanted.alike[group] = wanted.of_group[group] < 0;
     }
-    Take(wanted, devices,
-         fmt::format("{} attentions by heads ({}), {} perceptrons by inner width{}{}; all else on "
-                     "every device (Megatron-LM)",
-                     found.heads.size(), AxesOf(found.heads), widths.size(),
-                     widths.empty() ? "" : " (" + AxesOf(widths) + ")", words));
+    std::string perceptrons;
+    if (!widths.empty()) {
+      perceptrons =
+          fmt::format(", {} perceptrons by inner width ({})", widths.size(), AxesOf(widths));
+    }
+    Take(SpecsOf(graph_, wanted), devices,
+         fmt::format("{} attentions by heads ({}){}{}; all else on every device (Megatron-LM)",
+                     found.heads.size(), AxesOf(found.heads), perceptrons, words));
   }
 
   // What has words and samples, such as scores and their softmax, by samples.
@@ -243,27 +265,37 @@ class Hybrid {
   Status LayOutRecurrent(const ModelStructure& found) {
     std::vector<DeviceId> devices = FastestMachine([](size_t count) { return count; });
     PW_RETURN_IF_ERROR(LimitToSamples(devices));
+    if (devices.size() == 1) {
+      TakeOne(std::move(devices), "recurrent layers");
+      return Ok();
+    }
     WantedLayouts wanted(graph_, OverSamples(devices));
-    for (size_t i = 0; i < found.recurrent.size() && devices.size() > 1; ++i) {
+    for (size_t i = 0; i < found.recurrent.size(); ++i) {
       LayModules({found.recurrent[i]}, OverSamples({devices[i % devices.size()]}), wanted);
     }
-    Take(wanted, devices,
-         fmt::format("{} recurrent layers on one device each, in turn ({}); all else by samples "
-                     "(GNMT)",
-                     found.recurrent.size(), ModulesOf(wanted)));
+    LayoutSpecs specs = SpecsOf(graph_, wanted);
+    const std::string what = fmt::format(
+        "{} recurrent layers on one device each, in turn ({}); all else by samples (GNMT)",
+        found.recurrent.size(), ModulesOf(specs));
+    Take(std::move(specs), std::move(devices), what);
     return Ok();
   }
 
   Status LayOutOutputs(const ModelStructure& found) {
     PW_RETURN_IF_ERROR(LimitToSamples(all_));
-    WantedLayouts wanted(graph_, OverSamples(all_));
-    std::vector<AxisId> outputs;
-    for (const AxisId axis : found.outputs) {
-      if (problem_.axes.axis(axis).size >= static_cast<int64_t>(all_.size()))
-        outputs.push_back(axis);
+    if (all_.size() == 1) {
+      TakeOne(all_, "fully connected layers");
+      return Ok();
     }
-    if (all_.size() > 1) SplitGroups(outputs, all_, wanted);
-    Take(wanted, all_,
+    WantedLayouts wanted(graph_, OverSamples(all_));
+    const std::vector<AxisId> outputs = WithPartsFor(all_, found.outputs);
+    if (outputs.empty()) {
+      Take(SpecsOf(graph_, wanted), all_,
+           "fully connected layers with fewer outputs than devices: all by samples");
+      return Ok();
+    }
+    SplitGroups(outputs, all_, wanted);
+    Take(SpecsOf(graph_, wanted), all_,
          fmt::format("{} fully connected layers, with {:.0f}% of the parameters, by outputs ({}); "
                      "all else by samples (one weird trick)",
                      outputs.size(), 100 * found.matrices, AxesOf(outputs)));
@@ -272,16 +304,28 @@ class Hybrid {
 
   Status LayOutConvolutions() {
     PW_RETURN_IF_ERROR(LimitToSamples(all_));
-    Take(WantedLayouts(graph_, OverSamples(all_)), all_,
+    if (all_.size() == 1) {
+      TakeOne(all_, "convolutions");
+      return Ok();
+    }
+    Take(SpecsOf(graph_, WantedLayouts(graph_, OverSamples(all_))), all_,
          "convolutions without large fully connected layers: all by samples");
     return Ok();
   }
 
-  void Take(const WantedLayouts& wanted, std::vector<DeviceId> devices, const std::string& what) {
-    result_.spec.layouts = SpecsOf(graph_, wanted);
-    result_.note = fmt::format("expert-hybrid: {}; over {} device{}{}", what, devices.size(),
-                               devices.size() == 1 ? "" : "s", limited_);
+  void Take(LayoutSpecs specs, std::vector<DeviceId> devices, std::string_view what) {
+    result_.spec.layouts = std::move(specs);
+    result_.note =
+        fmt::format("expert-hybrid: {}; over {} devices{}", what, devices.size(), limited_);
     result_.devices = std::move(devices);
+  }
+
+  // Nothing is split.
+  void TakeOne(std::vector<DeviceId> device, std::string_view kind) {
+    result_.spec.layouts = SpecsOf(graph_, WantedLayouts(graph_, OverSamples(device)));
+    result_.note = fmt::format("expert-hybrid: {}: all on {}{}", kind,
+                               problem_.cluster.device(device.front()).name, limited_);
+    result_.devices = std::move(device);
   }
 
   static std::string FirstAndLast(const std::vector<std::string>& names) {
@@ -296,13 +340,8 @@ class Hybrid {
     return FirstAndLast(names);
   }
 
-  // Those that are given more than the base, by their names in the specs.
-  std::string ModulesOf(const WantedLayouts& wanted) const {
-    std::vector<std::string> names;
-    for (const LayoutSpec& spec : SpecsOf(graph_, wanted)) {
-      if (!spec.group.valid() && spec.groups != "*") names.push_back(spec.groups);
-    }
-    return FirstAndLast(names);
+  std::string ModulesOf(const LayoutSpecs& specs) const {
+    return FirstAndLast(ModulesNamed(graph_, specs));
   }
 
   const LayoutProblem& problem_;
@@ -322,7 +361,7 @@ Result<HybridLayouts> LayOutAsExperts(const LayoutProblem& problem) {
 
 Result<PlannerResult> ExpertHybridPlanner::Plan(const Problem& problem, Evaluator&,
                                                 const PlannerOptions& options) const {
-  PW_RETURN_IF_ERROR(CheckMaySplit(problem, name()));
+  PW_RETURN_IF_ERROR(CheckMaySplit(problem, name(), "chooses the devices of every op itself"));
   PW_ASSIGN(HybridLayouts hybrid, LayOutAsExperts(*problem.layouts));
   PW_ASSIGN(const Evaluation evaluation, EvaluateLayouts(*problem.layouts, hybrid.spec));
   PlannerResult result;

@@ -31,17 +31,16 @@ DeviceTimes TimesOf(const LayoutProblem& problem) {
   return times;
 }
 
-Status CheckMaySplit(const Problem& problem, std::string_view planner) {
+Status CheckMaySplit(const Problem& problem, std::string_view planner, std::string_view where) {
   if (problem.layouts == nullptr) {
     return MakeError(ErrorCode::kUsage, fmt::format("{} splits ops, which is not allowed", planner),
                      "", "Give --space replicated.");
   }
   if (problem.constraints.Empty()) return Ok();
-  return MakeError(ErrorCode::kUsage,
-                   fmt::format("{} puts every op on all of its devices: --pin, --forbid and "
-                               "--colocate cannot be used with it",
-                               planner),
-                   "", "Leave them out, or write layouts by hand (--layouts).");
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("{} {}: --pin, --forbid and --colocate cannot be used with it", planner, where),
+      "", "Leave them out, or write layouts by hand (--layouts).");
 }
 
 Result<std::vector<DeviceId>> DevicesToSplitOver(const LayoutProblem& problem,

@@ -20,8 +20,9 @@ struct DeviceTimes {
 };
 DeviceTimes TimesOf(const LayoutProblem& problem);
 
-// Errors: kUsage (the problem has no layouts; constraints, which such plans have no room for).
-Status CheckMaySplit(const Problem& problem, std::string_view planner);
+// `where`: what the planner does that leaves no room for constraints, as in "expert-hybrid chooses ...".
+// Errors: kUsage (the problem has no layouts; constraints).
+Status CheckMaySplit(const Problem& problem, std::string_view planner, std::string_view where);
 
 // GPUs that support every op, or all such devices where there are no GPUs; ascending. Error: kInfeasible.
 Result<std::vector<DeviceId>> DevicesToSplitOver(const LayoutProblem& problem,

@@ -9,8 +9,8 @@
 
 namespace placewright {
 
-// Of every mixture, of every expert in it, the modules that no other expert and nothing else has forward ops in.
-// ModelStructure says what a mixture is.
+// Of every mixture, of every expert in it, the modules that no other expert and nothing else has
+// forward ops in. ModelStructure says what a mixture is.
 std::vector<std::vector<std::vector<ModuleId>>> FindMixtures(const Graph& graph,
                                                              const std::vector<Product>& products);
 

@@ -19,7 +19,6 @@ class Finder {
       : graph_(graph), axes_(axes), products_(ForwardProducts(graph, axes)) {}
 
   ModelStructure Find() {
-    FindParameterAxes();
     FindHeads();
     FindExperts();
     found_.mixtures = FindMixtures(graph_, products_);
@@ -39,15 +38,24 @@ class Finder {
     return HasConvolutions() ? ModelKind::kConvolutional : ModelKind::kOther;
   }
 
-  void FindParameterAxes() {
-    in_parameter_ = IdVector<AxisId, bool>(axes_.axis_count(), false);
+  void Mark(TensorId id, bool value, IdVector<AxisId, bool>& marks) const {
+    for (size_t dimension = 0; dimension < graph_.tensor(id).shape.size(); ++dimension) {
+      for (const AxisId axis : axes_.factors(id, dimension)) marks[axis] = value;
+    }
+  }
+
+  // Axes of weights, and of no input. A parameter may also be the state that a recurrent layer starts
+  // from, with an axis for the samples.
+  IdVector<AxisId, bool> AxesOfWeights() const {
+    IdVector<AxisId, bool> marks(axes_.axis_count(), false);
+    for (const Product& product : products_) {
+      if (product.weight.valid()) Mark(product.weight, true, marks);
+    }
     for (const TensorId id : graph_.tensors()) {
       const Tensor& tensor = graph_.tensor(id);
-      if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
-      for (size_t dimension = 0; dimension < tensor.shape.size(); ++dimension) {
-        for (const AxisId axis : axes_.factors(id, dimension)) in_parameter_[axis] = true;
-      }
+      if (tensor.kind == TensorKind::kInput && !tensor.producer.valid()) Mark(id, false, marks);
     }
+    return marks;
   }
 
   static void AddOnce(AxisId axis, std::vector<AxisId>& list) {
@@ -58,10 +66,11 @@ class Finder {
   }
 
   void FindHeads() {
+    const IdVector<AxisId, bool> of_weight = AxesOfWeights();
     for (const Product& product : products_) {
       if (product.weight.valid()) continue;
       for (const AxisId axis : product.batch) {
-        if (axis != axes_.batch() && in_parameter_[axis]) AddOnce(axis, found_.heads);
+        if (axis != axes_.batch() && of_weight[axis]) AddOnce(axis, found_.heads);
       }
     }
   }
@@ -187,7 +196,6 @@ class Finder {
   const Graph& graph_;
   const NamedAxes& axes_;
   const std::vector<Product> products_;
-  IdVector<AxisId, bool> in_parameter_;
   ModelStructure found_;
 };
 

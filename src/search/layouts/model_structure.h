@@ -37,9 +37,10 @@ struct ModelStructure {
 //                    is cut into parts, and at least two go to products with weights of their own, of equal
 //                    shapes. What an expert is ends where parts come together.
 //   kAttention       an axis other than the batch is in both operands and the output of a product of
-//                    activations, and in a parameter. An inner width is an axis of outputs that one product
-//                    alone sums over, and that nothing between the two needs whole. Words are outputs that
-//                    no product sums over, more than its weight has inputs.
+//                    activations, and in the weight of a product, and in no input of the step. An inner
+//                    width is an axis of outputs that one product alone sums over, and that nothing
+//                    between the two needs whole. Words are outputs that no product sums over, more than
+//                    its weight has inputs.
 //   kRecurrent       within one module, a product reads what follows from an earlier one with the same weight;
 //                    or the op is a recurrent layer.
 //   kFullyConnected  an output axis of a weight that one product alone reads

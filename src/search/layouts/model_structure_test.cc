@@ -141,6 +141,33 @@ TEST(ModelStructureOf, HeadsAreABatchOfProductsOfActivations) {
   EXPECT_THAT(step.found.experts, IsEmpty());
 }
 
+// Products of activations per sample, where nothing proves the batch and the state that a recurrent layer
+// starts from is a parameter with the samples; of 6 samples, 3 words, width 4.
+TEST(ModelStructureOf, SamplesOfAStateThatIsAParameterAreNoHeads) {
+  for (const bool read : {false, true}) {
+    ForwardPass step;
+    const auto samples = [&](const std::string& name) {
+      return read ? step.Input(name, {6, 3, 4}) : step.Weight(name, {6, 3, 4});
+    };
+    const TensorId x = samples("x");
+    const TensorId state = step.Weight("state", {6, 3, 4});
+    const TensorId q = step.Op("q", "aten.add.Tensor", {x, state}, {6, 3, 4});
+    const TensorId kt = step.Op("kt", "aten.transpose.int", {q}, {6, 4, 3},
+                                {Value(int64_t{1}), Value(int64_t{2})}, true);
+    const TensorId scores = step.Op("scores", "aten.bmm.default", {q, kt}, {6, 3, 3});
+    const TensorId w = read ? step.Weight("w", {6, 3, 2}) : step.Weight("w", {3, 2});
+    if (read) {
+      step.Op("y", "aten.bmm.default", {scores, w}, {6, 3, 2});
+    } else {
+      step.Mm("y", step.View("flat", scores, {18, 3}), w, {18, 2});
+    }
+    step.Build();
+    EXPECT_FALSE(step.axes->batch().valid());
+    EXPECT_THAT(step.found.heads, IsEmpty()) << read;
+    EXPECT_NE(step.found.kind, ModelKind::kAttention) << read;
+  }
+}
+
 // What is summed over twice, or normalised, is no inner width.
 TEST(ModelStructureOf, AnInnerWidthHasOneReaderThatSumsIt) {
   for (const bool twice : {false, true}) {

@@ -69,4 +69,17 @@ LayoutSpecs SpecsOf(const Graph& graph, const WantedLayouts& wanted) {
   return specs;
 }
 
+std::vector<std::string> ModulesNamed(const Graph& graph, const LayoutSpecs& specs) {
+  std::vector<std::pair<OpId, std::string>> modules;
+  for (const LayoutSpec& spec : specs) {
+    if (spec.group.valid() || spec.groups == "*") continue;
+    const std::vector<OpId> ops = OpsMatching(graph, spec.groups);
+    if (!ops.empty()) modules.emplace_back(ops.front(), spec.groups);
+  }
+  std::sort(modules.begin(), modules.end());
+  std::vector<std::string> names;
+  for (auto& [first, name] : modules) names.push_back(std::move(name));
+  return names;
+}
+
 }  // namespace placewright

@@ -3,6 +3,7 @@
 #define PLACEWRIGHT_SEARCH_LAYOUTS_WANTED_LAYOUTS_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "graph/graph.h"
@@ -24,6 +25,9 @@ struct WantedLayouts {
 // The base for "*", then each of `others` for modules whose groups all want it, or lie as they want to by it,
 // and for single groups where that is not so. Resolved, every group has what it wants.
 LayoutSpecs SpecsOf(const Graph& graph, const WantedLayouts& wanted);
+
+// The modules that specs name, in the order of their first ops; groups and "*" are left out.
+std::vector<std::string> ModulesNamed(const Graph& graph, const LayoutSpecs& specs);
 
 }  // namespace placewright
 

@@ -69,6 +69,21 @@ TEST(WantedLayoutsAsSpecs, NameModulesWhoseOtherGroupsLieTheSameAnyway) {
   EXPECT_THAT(Lines(SpecsOf(graph, wanted)), ElementsAre("*=d0", "a.x=d1", "a.y=d1"));
 }
 
+// By names, layer.10 is before layer.9.
+TEST(ModulesThatSpecsName, AreInTheOrderOfTheGraph) {
+  TinyGraph tiny;
+  TensorId last = tiny.Input("input:x", TensorKind::kInput, {4});
+  for (const char* module : {"layer.8", "layer.9", "layer.10"}) {
+    tiny.In(Phase::kForward, module);
+    last = tiny.Fresh(std::string("op.") + module, {last});
+  }
+  tiny.In(Phase::kForward, "");
+  tiny.Fresh("end", {last});
+  const Graph graph = tiny.Build();
+  EXPECT_THAT(ModulesNamed(graph, SpecsOf(graph, Wanted(graph, {0, 1, 0, 1}))),
+              ElementsAre("layer.8", "layer.9", "layer.10"));
+}
+
 // The last line that names a group is that of its layout.
 TEST(WantedLayoutsAsSpecs, SayWhatIsWanted) {
   const Graph graph = FourModules();
