@@ -89,7 +89,7 @@ TEST(Communication, DirectTransfersDependOnTheRoot) {
 }
 
 // Two machines of two devices each. Inside a byte a nanosecond and 10 ns, across 0.1 and 1000 ns.
-TEST(Communication, HierarchiesByHand) {
+Cluster TwoMachinesOfTwo() {
   TestDevices made(4, /*per_host=*/2);
   made.Join("d0", "d1", 1'000'000'000, 10);
   made.Join("d2", "d3", 1'000'000'000, 10);
@@ -99,7 +99,11 @@ TEST(Communication, HierarchiesByHand) {
     made.Join(device, over, 1'000'000'000, 0);
   }
   made.Join("s0", "s1", 100'000'000, 1000);
-  const Cluster cluster = made.Build();
+  return made.Build();
+}
+
+TEST(Communication, HierarchiesByHand) {
+  const Cluster cluster = TwoMachinesOfTwo();
   const Communication communication(cluster);
   const std::vector<DeviceId> devices = AllDevicesOf(cluster);
   const DeviceSetPlan& plan = *communication.PlanOf(devices).Take();
@@ -117,6 +121,76 @@ TEST(Communication, HierarchiesByHand) {
             6 * 21000);
   const CollectiveEstimate chosen = EstimateOf(communication, kAllReduce, 8000, devices);
   EXPECT_NE(chosen.algorithm, CollectiveAlgorithm::kRing);
+}
+
+// What every route from the one machine to the other takes.
+std::vector<LinkId> LinksBetween(const Cluster& cluster, std::span<const DeviceId> from,
+                                 std::span<const DeviceId> to) {
+  std::vector<LinkId> common;
+  for (const LinkId link : cluster.route(from[0], to[0]).links) {
+    const bool of_all = std::all_of(from.begin(), from.end(), [&](DeviceId a) {
+      return std::all_of(to.begin(), to.end(), [&](DeviceId b) {
+        const auto& links = cluster.route(a, b).links;
+        return std::find(links.begin(), links.end(), link) != links.end();
+      });
+    });
+    if (of_all) common.push_back(link);
+  }
+  return common;
+}
+
+// 4000 bytes are one chunk. The ring d1 d0 d2 d3: three steps, each as slow as the one across, 1000
+// + 4000 * 10. The tree: d1 to d0, 10 + 4000; d1 to d2 and d0 to d3 share s0>s1, 1000 + 80000. The
+// hierarchy: d1 to d2, then one step inside. Directly: d2 and d3 share s0>s1.
+TEST(Communication, BroadcastsByHand) {
+  const Cluster cluster = TwoMachinesOfTwo();
+  const Communication communication(cluster);
+  const DeviceSetPlan& plan = *communication.PlanOf(AllDevicesOf(cluster)).Take();
+  const auto time = [&](CollectiveAlgorithm way) {
+    return plan.NanosOf(way, {kBroadcast, Bytes(4000), Bytes(4000), DeviceId(1)});
+  };
+  EXPECT_EQ(time(CollectiveAlgorithm::kRing), 3 * 41000);
+  EXPECT_EQ(time(CollectiveAlgorithm::kTree), 4010 + 81000);
+  EXPECT_EQ(time(CollectiveAlgorithm::kHierarchical), 41000 + 4010);
+  EXPECT_EQ(time(CollectiveAlgorithm::kDirect), 81000);
+}
+
+// Whichever device of a machine is the root: the network's links out of its machine, none into it;
+// out of the root itself, none into it.
+TEST(Communication, BroadcastsHoldTheDirectionsFromTheirRoot) {
+  for (const Cluster& cluster :
+       {TwoMachinesOfTwo(), GpuMachines("V100-16GB", {4, 4}, Interconnect::kNvlink)}) {
+    std::vector<DeviceId> devices = GpusOf(cluster);
+    if (devices.empty()) devices = AllDevicesOf(cluster);
+    const Communication communication(cluster);
+    const DeviceSetPlan& plan = *communication.PlanOf(devices).Take();
+    const size_t half = devices.size() / 2;
+    for (const DeviceId root : devices) {
+      std::span<const DeviceId> own(devices.data(), half), others(devices.data() + half, half);
+      if (cluster.device(root).host != cluster.device(own[0]).host) std::swap(own, others);
+      const std::vector<LinkId> out = LinksBetween(cluster, own, others);
+      const std::vector<LinkId> in = LinksBetween(cluster, others, own);
+      ASSERT_FALSE(out.empty());
+      ASSERT_EQ(out.size(), in.size());
+      for (const CollectiveAlgorithm way :
+           {CollectiveAlgorithm::kRing, CollectiveAlgorithm::kTree,
+            CollectiveAlgorithm::kHierarchical, CollectiveAlgorithm::kDirect}) {
+        const std::vector<LinkId>& held = plan.LinksOf(way, kBroadcast, root);
+        const auto holds = [&](LinkId link) {
+          return std::binary_search(held.begin(), held.end(), link);
+        };
+        const std::string what = std::string(ToString(way)) + " from " + cluster.device(root).name;
+        EXPECT_TRUE(std::all_of(out.begin(), out.end(), holds)) << what;
+        EXPECT_TRUE(std::none_of(in.begin(), in.end(), holds)) << what;
+        EXPECT_TRUE(std::any_of(devices.begin(), devices.end(), [&](DeviceId to) {
+          return to != root && holds(cluster.route(root, to).links.front());
+        })) << what;
+        EXPECT_TRUE(std::none_of(others.begin(), others.end(), [&](DeviceId from) {
+          return holds(cluster.route(from, root).links.back());
+        })) << what;
+      }
+    }
+  }
 }
 
 // nccl-tests on a DGX-1 with eight V100 report bus bandwidths of about 130 GB/s; six lanes of 23.95
@@ -243,6 +317,14 @@ TEST(Communication, SetsHaveOnePlan) {
         some.resize(2 + random() % 8);
         EXPECT_EQ(EstimateOf(shared, kAllReduce, kMB, some).time,
                   EstimateOf(alone, kAllReduce, kMB, some).time);
+        const CollectiveRequest from_root = {kBroadcast, Bytes(kMB), Bytes(kMB),
+                                             some[static_cast<size_t>(i % 2)]};
+        const CollectiveEstimate one = shared.Estimate(from_root, some).Take();
+        const Communication other(cluster);
+        const CollectiveEstimate same = other.Estimate(from_root, some).Take();
+        EXPECT_EQ(one.time, same.time);
+        EXPECT_TRUE(
+            std::equal(one.links.begin(), one.links.end(), same.links.begin(), same.links.end()));
       }
     });
   }

@@ -32,15 +32,17 @@ std::vector<RoundTransfer> Backwards(std::vector<RoundTransfer> transfers) {
 }  // namespace
 
 DeviceSetPlan::DeviceSetPlan(const Cluster& cluster, std::vector<DeviceId> devices)
-    : devices_(std::move(devices)) {
+    : cluster_(&cluster),
+      devices_(std::move(devices)),
+      broadcasts_(std::make_unique<Broadcasts>()) {
   if (devices_.size() < 2) return;
   rings_ = ParallelRings(cluster, devices_);
   ring_ = RingRound(cluster, rings_);
   PlanTrees(cluster);
-  PlanDirect(cluster);
   const Machines machines = MachinesOf(cluster, devices_);
   if (machines.size() > 1 && machines.size() < devices_.size()) PlanMachines(cluster, machines);
   for (const CollectiveKind kind : kCollectiveKinds) {
+    if (kind == CollectiveKind::kBroadcast) continue;
     for (const CollectiveAlgorithm way : kWays) {
       links_[static_cast<size_t>(kind)][static_cast<size_t>(way)] = CollectLinks(way, kind);
     }
@@ -51,7 +53,6 @@ void DeviceSetPlan::PlanTrees(const Cluster& cluster) {
   const std::vector<DeviceId>& order = rings_.front().order;
   const size_t n = order.size();
   trees_ = MakeTrees(cluster, order);
-  binomial_ = BinomialRounds(cluster, order);
   for (size_t distance = 1; distance < n; distance *= 2) {
     std::vector<RoundTransfer> transfers;
     for (size_t i = 0; i < n; ++i) transfers.push_back({order[i], order[(i + distance) % n]});
@@ -60,19 +61,17 @@ void DeviceSetPlan::PlanTrees(const Cluster& cluster) {
   }
 }
 
-void DeviceSetPlan::PlanDirect(const Cluster& cluster) {
-  for (const DeviceId root : devices_) {
-    std::vector<RoundTransfer> transfers;
-    for (const DeviceId other : devices_) {
-      if (other != root) transfers.push_back({root, other});
-    }
-    direct_.push_back(Round(cluster, transfers));
+const BroadcastPlan& DeviceSetPlan::BroadcastFrom(DeviceId root) const {
+  if (!std::binary_search(devices_.begin(), devices_.end(), root)) root = devices_.front();
+  {
+    const std::lock_guard lock(broadcasts_->mutex);
+    const auto known = broadcasts_->by_root.find(root);
+    if (known != broadcasts_->by_root.end()) return *known->second;
   }
-}
-
-const Round& DeviceSetPlan::DirectFrom(DeviceId root) const {
-  const auto found = std::find(devices_.begin(), devices_.end(), root);
-  return direct_[found == devices_.end() ? 0 : static_cast<size_t>(found - devices_.begin())];
+  // Made outside of the lock; where two threads make the same plan, the first one's stays.
+  auto made = std::make_unique<const BroadcastPlan>(*cluster_, rings_, in_order_, root);
+  const std::lock_guard lock(broadcasts_->mutex);
+  return *broadcasts_->by_root.emplace(root, std::move(made)).first->second;
 }
 
 void DeviceSetPlan::PlanMachines(const Cluster& cluster, const Machines& machines) {
@@ -83,23 +82,24 @@ void DeviceSetPlan::PlanMachines(const Cluster& cluster, const Machines& machine
     leaders.push_back(machine.front());
   }
   slices_ = static_cast<int>(slices);
+  std::vector<std::vector<Ring>> rings;
   for (const std::vector<DeviceId>& machine : machines) {
     const std::vector<RoundTransfer> hands = HandsOf(machine, slices);
-    machines_.push_back({static_cast<int>(machine.size()),
-                         RingRound(cluster, ParallelRings(cluster, machine)), Round(cluster, hands),
-                         Round(cluster, Backwards(hands))});
+    rings.push_back(ParallelRings(cluster, machine));
+    machines_.push_back({static_cast<int>(machine.size()), RingRound(cluster, rings.back()),
+                         Round(cluster, hands), Round(cluster, Backwards(hands))});
   }
   // The machines in the order of the best ring through their first devices, for every slice.
   const Ring over = BestRing(cluster, leaders, AllCapacities(cluster));
-  over_leaders_ = BinomialRounds(cluster, over.order);
+  for (const DeviceId leader : over.order) {
+    const auto at =
+        static_cast<size_t>(std::find(leaders.begin(), leaders.end(), leader) - leaders.begin());
+    in_order_.push_back({machines[at], std::move(rings[at])});
+  }
   std::vector<RoundTransfer> steps;
   std::vector<std::vector<DeviceId>> orders(slices);
   for (size_t slice = 0; slice < slices; ++slice) {
-    for (const DeviceId leader : over.order) {
-      const auto machine = std::find_if(machines.begin(), machines.end(),
-                                        [&](const auto& m) { return m.front() == leader; });
-      orders[slice].push_back((*machine)[slice]);
-    }
+    for (const MachineRings& machine : in_order_) orders[slice].push_back(machine.devices[slice]);
     for (size_t i = 0; i < machines.size(); ++i) {
       steps.push_back({orders[slice][i], orders[slice][(i + 1) % machines.size()]});
     }
@@ -116,9 +116,7 @@ double DeviceSetPlan::RingNanos(const CollectiveRequest& request) const {
     case CollectiveKind::kAllGather:
     case CollectiveKind::kReduceScatter:
       return (n - 1) * ring_.NanosFor(static_cast<double>(request.largest_piece.count));
-    case CollectiveKind::kBroadcast:
-      return PipelineNanos(ring_, static_cast<int>(devices_.size()) - 1,
-                           static_cast<double>(request.whole.count));
+    case CollectiveKind::kBroadcast: break;
   }
   return 0;
 }
@@ -136,8 +134,7 @@ double DeviceSetPlan::TreeNanos(const CollectiveRequest& request) const {
       }
       return time;
     }
-    case CollectiveKind::kBroadcast:
-      return NanosOfRounds(binomial_, static_cast<double>(request.whole.count));
+    case CollectiveKind::kBroadcast: break;
   }
   return 0;
 }
@@ -152,20 +149,10 @@ double DeviceSetPlan::InsideMachines(double bytes) const {
   return time;
 }
 
-double DeviceSetPlan::Broadcast(double bytes) const {
-  double inside = 0;
-  for (const Machine& machine : machines_) {
-    if (machine.devices == 1) continue;
-    inside = std::max(inside, PipelineNanos(machine.ring, machine.devices - 1, bytes));
-  }
-  return NanosOfRounds(over_leaders_, bytes) + inside;
-}
-
 double DeviceSetPlan::HierarchicalNanos(const CollectiveRequest& request) const {
   if (machines_.empty()) return std::numeric_limits<double>::infinity();
   const double bytes = static_cast<double>(EvenBytes(request).count);
   const double machines = static_cast<double>(machines_.size());
-  if (request.kind == CollectiveKind::kBroadcast) return Broadcast(bytes);
   if (request.kind == CollectiveKind::kAllReduce) {
     const double slice = CeilOf(bytes, slices_);
     const double ring = 2 * (machines - 1) * across_ring_.NanosFor(CeilOf(slice, machines));
@@ -183,11 +170,6 @@ double DeviceSetPlan::HierarchicalNanos(const CollectiveRequest& request) const 
   return hands + (machines - 1) * across_ring_.NanosFor(piece) + InsideMachines(bytes);
 }
 
-double DeviceSetPlan::DirectNanos(const CollectiveRequest& request) const {
-  if (request.kind != CollectiveKind::kBroadcast) return std::numeric_limits<double>::infinity();
-  return DirectFrom(request.root).NanosFor(static_cast<double>(request.whole.count));
-}
-
 Bytes DeviceSetPlan::EvenBytes(const CollectiveRequest& request) const {
   if (request.kind == CollectiveKind::kAllReduce || request.kind == CollectiveKind::kBroadcast) {
     return request.whole;
@@ -198,12 +180,16 @@ Bytes DeviceSetPlan::EvenBytes(const CollectiveRequest& request) const {
 
 double DeviceSetPlan::NanosOf(CollectiveAlgorithm algorithm,
                               const CollectiveRequest& request) const {
+  if (request.kind == CollectiveKind::kBroadcast) {
+    const double bytes = static_cast<double>(request.whole.count);
+    return devices_.size() < 2 ? 0 : BroadcastFrom(request.root).NanosOf(algorithm, bytes);
+  }
   switch (algorithm) {
     case CollectiveAlgorithm::kNone: break;
     case CollectiveAlgorithm::kRing: return RingNanos(request);
     case CollectiveAlgorithm::kTree: return TreeNanos(request);
     case CollectiveAlgorithm::kHierarchical: return HierarchicalNanos(request);
-    case CollectiveAlgorithm::kDirect: return DirectNanos(request);
+    case CollectiveAlgorithm::kDirect: return std::numeric_limits<double>::infinity();
   }
   return 0;
 }
@@ -226,14 +212,14 @@ DeviceSetPlan::Choice DeviceSetPlan::Fastest(const CollectiveRequest& request) c
 
 const std::vector<LinkId>& DeviceSetPlan::LinksOf(CollectiveAlgorithm algorithm,
                                                   CollectiveKind kind, DeviceId root) const {
-  const bool direct = algorithm == CollectiveAlgorithm::kDirect && !direct_.empty();
-  if (direct && kind == CollectiveKind::kBroadcast) return DirectFrom(root).links();
+  if (kind == CollectiveKind::kBroadcast && devices_.size() > 1) {
+    return BroadcastFrom(root).LinksOf(algorithm);
+  }
   return links_[static_cast<size_t>(kind)][static_cast<size_t>(algorithm)];
 }
 
 std::vector<LinkId> DeviceSetPlan::CollectLinks(CollectiveAlgorithm algorithm,
                                                 CollectiveKind kind) const {
-  const bool pieces = kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
   const bool reduced = kind == CollectiveKind::kAllReduce;
   std::vector<LinkId> links;
   switch (algorithm) {
@@ -243,23 +229,16 @@ std::vector<LinkId> DeviceSetPlan::CollectLinks(CollectiveAlgorithm algorithm,
     case CollectiveAlgorithm::kTree:
       if (reduced) AddLinks(trees_.both, links);
       for (const BruckRound& round : bruck_) {
-        if (pieces) AddLinks(round.round, links);
-      }
-      for (const Round& round : binomial_) {
-        if (!reduced && !pieces) AddLinks(round, links);
+        if (!reduced) AddLinks(round.round, links);
       }
       break;
     case CollectiveAlgorithm::kHierarchical:
       for (const Machine& machine : machines_) {
         AddLinks(machine.ring, links);
-        if (kind == CollectiveKind::kBroadcast) continue;
         AddLinks(machine.hands, links);
         AddLinks(machine.back, links);
       }
-      for (const Round& round : over_leaders_) {
-        if (kind == CollectiveKind::kBroadcast) AddLinks(round, links);
-      }
-      if (pieces || reduced) AddLinks(across_ring_, links);
+      AddLinks(across_ring_, links);
       if (reduced) AddLinks(across_trees_.both, links);
       break;
   }

@@ -4,17 +4,14 @@
 //
 //   ring          all-reduce   2 (n - 1) ring(B / n)
 //                 gather       (n - 1) ring(p)
-//                 broadcast    pipeline(n - 1, B)
 //   tree          all-reduce   pipeline(2 depth, B) of both directions
 //                 gather       Bruck's ceil(log2 n) rounds: 1, 2, 4, ... pieces go to the device as
 //                              many places on (Thakur et al. 2005; NCCL: PAT)
-//                 broadcast    a binomial tree's ceil(log2 n) rounds of B
 //   hierarchical  all-reduce   reduce-scatter inside each machine, all-reduce of the slices across
 //                              machines (ring or tree), all-gather inside
 //                 gather       across machines, then inside
-//                 broadcast    to one device of each machine by a binomial tree, then along the ring
-//                              inside each
-//   direct        broadcast    from the root to all others at once, one round of B
+//
+// Broadcasts, whose times and links depend on the root: broadcast_plan.h.
 //
 // "gather": an all-gather; a reduce-scatter is one backwards and takes as long. A ring all-reduce
 // sends 2 B (n - 1) / n from each device, and no algorithm needs less (Patarasuk and Yuan 2009).
@@ -28,15 +25,19 @@
 // tree.h.
 //
 // Deviations: additions take no time (NCCL's kernels add while they copy); machines start each
-// phase together; which device is a broadcast's root makes no difference but to direct transfers.
+// phase together.
 #ifndef PLACEWRIGHT_COST_COMMUNICATION_DEVICE_SET_PLAN_H_
 #define PLACEWRIGHT_COST_COMMUNICATION_DEVICE_SET_PLAN_H_
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "base/units.h"
+#include "cost/communication/broadcast_plan.h"
 #include "cost/communication/collective_kind.h"
 #include "cost/communication/parallel_rings.h"
 #include "cost/communication/tree.h"
@@ -52,9 +53,12 @@ struct CollectiveRequest {
   DeviceId root = DeviceId();  // of a broadcast; none: the first of the devices
 };
 
+// Any number of threads may ask at once. What broadcasts from one root take is made when it is
+// first asked for, and kept; it depends on nothing else that was asked for.
 class DeviceSetPlan {
  public:
-  // `devices`: ascending, distinct, connected both ways.
+  // `devices`: ascending, distinct, connected both ways. The cluster must outlive it and stay as it
+  // is.
   DeviceSetPlan(const Cluster& cluster, std::vector<DeviceId> devices);
 
   const std::vector<DeviceId>& devices() const { return devices_; }
@@ -65,7 +69,8 @@ class DeviceSetPlan {
   // Infinite: there is no such way (hierarchical in one machine, or with one device in each; direct,
   // of all but a broadcast).
   double NanosOf(CollectiveAlgorithm algorithm, const CollectiveRequest& request) const;
-  // The links that it takes, ascending and distinct. `root`: as CollectiveRequest has it.
+  // The links that it takes, ascending and distinct, as long as this lives. `root`: as
+  // CollectiveRequest has it.
   const std::vector<LinkId>& LinksOf(CollectiveAlgorithm algorithm, CollectiveKind kind,
                                      DeviceId root = DeviceId()) const;
   // The fastest; of equally fast ones the first of ring, tree, hierarchical, direct. kNone: nothing
@@ -88,33 +93,35 @@ class DeviceSetPlan {
   double RingNanos(const CollectiveRequest& request) const;
   double TreeNanos(const CollectiveRequest& request) const;
   double HierarchicalNanos(const CollectiveRequest& request) const;
-  double DirectNanos(const CollectiveRequest& request) const;
   double InsideMachines(double bytes) const;  // an all-gather or a reduce-scatter of so much
-  double Broadcast(double bytes) const;       // hierarchical
   void PlanTrees(const Cluster& cluster);
-  void PlanDirect(const Cluster& cluster);
-  const Round& DirectFrom(DeviceId root) const;
+  const BroadcastPlan& BroadcastFrom(DeviceId root) const;  // of two devices or more
   void PlanMachines(const Cluster& cluster, const Machines& machines);
   std::vector<LinkId> CollectLinks(CollectiveAlgorithm algorithm, CollectiveKind kind) const;
 
+  struct Broadcasts {
+    std::mutex mutex;  // of the map
+    std::map<DeviceId, std::unique_ptr<const BroadcastPlan>> by_root;
+  };
+
+  const Cluster* cluster_;
   std::vector<DeviceId> devices_;
   std::vector<Ring> rings_;
   Round ring_;
   TreePair trees_;
-  std::vector<Round> binomial_;
   struct BruckRound {
     Round round;
     int pieces;
   };
   std::vector<BruckRound> bruck_;
-  std::vector<Machine> machines_;    // empty: not hierarchical
-  int slices_ = 0;                   // s
-  Round across_ring_;                // of every slice, one step
-  TreePair across_trees_;            // of every slice
-  std::vector<Round> over_leaders_;  // a binomial tree over one device of each machine
-  std::vector<Round> direct_;        // by root, in the order of the devices
+  std::vector<Machine> machines_;       // empty: not hierarchical
+  std::vector<MachineRings> in_order_;  // in the order of the ring over them
+  int slices_ = 0;                      // s
+  Round across_ring_;                   // of every slice, one step
+  TreePair across_trees_;               // of every slice
   using LinksByWay = std::array<std::vector<LinkId>, kCollectiveAlgorithms.size()>;
-  std::array<LinksByWay, kCollectiveKinds.size()> links_;  // but for direct
+  std::array<LinksByWay, kCollectiveKinds.size()> links_;  // but for broadcasts
+  std::unique_ptr<Broadcasts> broadcasts_;
 };
 
 }  // namespace placewright

@@ -133,6 +133,18 @@ std::vector<Ring> RingsOverMachines(const Cluster& cluster, const Machines& mach
   return packer.rings();
 }
 
+Round RoundOf(const Cluster& cluster, std::span<const Ring> rings, bool closed) {
+  const double sum = SumOfRates(rings);
+  std::vector<RoundTransfer> transfers;
+  for (const Ring& ring : rings) {
+    for (size_t i = 0; i + (closed ? 0 : 1) < ring.order.size(); ++i) {
+      const DeviceId to = ring.order[(i + 1) % ring.order.size()];
+      transfers.push_back({ring.order[i], to, ring.rate / sum});
+    }
+  }
+  return Round(cluster, transfers);
+}
+
 }  // namespace
 
 Machines MachinesOf(const Cluster& cluster, std::span<const DeviceId> devices) {
@@ -154,15 +166,11 @@ std::vector<Ring> ParallelRings(const Cluster& cluster, std::span<const DeviceId
 }
 
 Round RingRound(const Cluster& cluster, std::span<const Ring> rings) {
-  const double sum = SumOfRates(rings);
-  std::vector<RoundTransfer> transfers;
-  for (const Ring& ring : rings) {
-    for (size_t i = 0; i < ring.order.size(); ++i) {
-      const DeviceId to = ring.order[(i + 1) % ring.order.size()];
-      transfers.push_back({ring.order[i], to, ring.rate / sum});
-    }
-  }
-  return Round(cluster, transfers);
+  return RoundOf(cluster, rings, /*closed=*/true);
+}
+
+Round PipelineRound(const Cluster& cluster, std::span<const Ring> rings) {
+  return RoundOf(cluster, rings, /*closed=*/false);
 }
 
 }  // namespace placewright

@@ -33,6 +33,8 @@ std::vector<Ring> ParallelRings(const Cluster& cluster, std::span<const DeviceId
 // Every device passes on one piece: of `bytes` in each piece, every ring takes a part in proportion
 // to its rate.
 Round RingRound(const Cluster& cluster, std::span<const Ring> rings);
+// The same, but that the last device of each ring passes on nothing.
+Round PipelineRound(const Cluster& cluster, std::span<const Ring> rings);
 
 }  // namespace placewright
 
