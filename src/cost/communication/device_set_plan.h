@@ -53,8 +53,8 @@ struct CollectiveRequest {
   DeviceId root = DeviceId();  // of a broadcast; none: the first of the devices
 };
 
-// Any number of threads may ask at once. What broadcasts from one root take is made when it is first
-// asked for, and kept; it depends on nothing else that was asked for.
+// Any number of threads may ask at once. What broadcasts from one root take is made when it is
+// first asked for, and kept; it depends on nothing else that was asked for.
 class DeviceSetPlan {
  public:
   // `devices`: ascending, distinct, connected both ways. The cluster must outlive it and stay as it
