@@ -78,9 +78,8 @@ bool ShiftInput(const DistributedStep& step, StepEditor& editor, Random& random)
   return true;
 }
 
-bool ShiftSplit(const DistributedStep& step, StepEditor& editor, Random& random) {
-  const OpId op = OneOf(OpsOf(step, "placewright.split.default"), random);
-  if (!op.valid() || !editor.IsRead(step.graph.op(op).outputs[0])) return false;
+// An op that takes a part takes the one beside it.
+bool ShiftPart(OpId op, StepEditor& editor) {
   std::vector<Value>& args = editor.op(op).spec.args;
   const int64_t size = *args[3].AsInt(), from = *args[4].AsInt(), to = *args[5].AsInt();
   const int64_t by = from > 0 ? -1 : 1;
@@ -88,6 +87,11 @@ bool ShiftSplit(const DistributedStep& step, StepEditor& editor, Random& random)
   args[4] = Value(from + by);
   args[5] = Value(to + by);
   return true;
+}
+
+bool ShiftSplit(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId op = OneOf(OpsOf(step, "placewright.split.default"), random);
+  return op.valid() && editor.IsRead(step.graph.op(op).outputs[0]) && ShiftPart(op, editor);
 }
 
 // Statistics of a norm's parts are joined with their weights: in any order.
@@ -162,14 +166,7 @@ bool SwapMembers(const DistributedStep& step, StepEditor& editor, Random& random
 // A member of a reduce-scatter keeps another part than its own.
 bool ShiftScattered(const DistributedStep& step, StepEditor& editor, Random& random) {
   const OpId op = OneOf(OpsOf(step, "placewright.reduce_scatter.default"), random);
-  if (!op.valid()) return false;
-  std::vector<Value>& args = editor.op(op).spec.args;
-  const int64_t size = *args[3].AsInt(), from = *args[4].AsInt(), to = *args[5].AsInt();
-  const int64_t by = from > 0 ? -1 : 1;
-  if (to + by > size) return false;
-  args[4] = Value(from + by);
-  args[5] = Value(to + by);
-  return true;
+  return op.valid() && ShiftPart(op, editor);
 }
 
 // One member less in a collective of that type; its op stays.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -46,7 +47,7 @@ MaybeViolation Movement::CheckMembers(const std::vector<OpId>& members) const {
     return Wrong(members.front(), ViolationKind::kNotProven,
                  fmt::format("is a collective of an unknown kind, {}", Printable(type, 80)));
   }
-  std::vector<DeviceId> devices;
+  std::set<DeviceId> devices;
   for (const OpId member : members) {
     const Op& op = step_.graph.op(member);
     const bool reads = op.inputs.size() == 1 || (op.inputs.empty() && type == kBroadcast);
@@ -55,12 +56,10 @@ MaybeViolation Movement::CheckMembers(const std::vector<OpId>& members) const {
                    fmt::format("is {}, the collective's other members are {}",
                                Printable(op.type, 80), type));
     }
-    const DeviceId device = step_.placement[member];
-    if (std::find(devices.begin(), devices.end(), device) != devices.end()) {
+    if (!devices.insert(step_.placement[member]).second) {
       return Wrong(member, ViolationKind::kWrongDevice,
                    "is on a device that has another member of its collective");
     }
-    devices.push_back(device);
   }
   if (type == kBroadcast || OfBuffers(members)) return std::nullopt;
   const Held first = contents_.Read(members.front(), 0);

@@ -87,7 +87,16 @@ class Interpreter {
     }
   }
 
+  // The members of a collective come one behind the other: all at the first.
+  bool FollowsMembers(OpId op) const {
+    const CollectiveId collective = step_.graph.collective_of(op);
+    if (!collective.valid()) return false;
+    const std::vector<OpId>& members = step_.graph.collective(collective).members;
+    return op != *std::min_element(members.begin(), members.end());
+  }
+
   void RunMovement(OpId op) {
+    if (FollowsMembers(op)) return;
     Report(position_[op], norms_.NameResults(op));
     Note(op, norms_.Moves(op) ? norms_.Move(op) : movement_.Run(op));
   }

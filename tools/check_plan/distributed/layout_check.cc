@@ -33,7 +33,10 @@ class LayoutCheck {
         instances_(units_.size()) {}
 
   MaybeViolation Run() {
-    for (size_t i = 0; i < specs_.size(); ++i) Claim(i);
+    for (size_t i = 0; i < specs_.size(); ++i) {
+      Claim(i);
+      devices_.push_back(DevicesOf(specs_[i]));
+    }
     FindGroupsOnOneDevice();
     for (const OpId op : step_.graph.ops()) {
       if (units_.of(op).valid()) instances_[units_.of(op)].push_back(op);
@@ -113,8 +116,7 @@ class LayoutCheck {
   MaybeViolation CheckUnit(UnitId unit) {
     const GroupId group = original_.group(units_.origin(unit));
     if (spec_of_[group] < 0 || instances_[unit].empty()) return std::nullopt;
-    const LayoutSpec& spec = specs_[static_cast<size_t>(spec_of_[group])];
-    const std::set<DeviceId> devices = DevicesOf(spec);
+    const std::set<DeviceId>& devices = devices_[static_cast<size_t>(spec_of_[group])];
     std::set<DeviceId> used, beside;
     for (const OpId instance : instances_[unit]) {
       const DeviceId device = step_.placement[instance];
@@ -164,7 +166,8 @@ class LayoutCheck {
   const DistributedStep& step_;
   const Cluster& cluster_;
   const LayoutSpecs& specs_;
-  IdVector<GroupId, int64_t> spec_of_;  // -1: none
+  std::vector<std::set<DeviceId>> devices_;  // of each spec
+  IdVector<GroupId, int64_t> spec_of_;       // -1: none
   IdVector<GroupId, bool> one_device_;
   IdVector<GroupId, DeviceId> home_;  // of those, and where one device draws for all
   const Units units_;

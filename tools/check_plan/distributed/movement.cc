@@ -58,11 +58,6 @@ MaybeViolation Movement::Run(OpId op) {
   const CollectiveId collective = step_.graph.collective_of(op);
   const std::vector<OpId> members =
       collective.valid() ? step_.graph.collective(collective).members : std::vector<OpId>{op};
-  if (collective.valid()) {
-    // The first in the order of execution, behind which the others come.
-    const OpId first = *std::min_element(members.begin(), members.end());
-    if (op != first) return std::nullopt;
-  }
   std::vector<Held> read;
   for (const OpId member : members) {
     for (const Held& held : ReadAll(member)) read.push_back(held);

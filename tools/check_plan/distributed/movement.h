@@ -18,7 +18,7 @@ class Movement {
   Movement(const Graph& original, const DistributedStep& step, Contents& contents, const Sums& sums)
       : original_(original), step_(step), contents_(contents), sums_(sums) {}
 
-  // An op, or all members of its collective, which come at the first of them. Where something is wrong or
+  // An op that is in no collective, or the first member of one for all of them. Where something is wrong or
   // not known, what they make is unknown or not proven.
   MaybeViolation Run(OpId op);
 

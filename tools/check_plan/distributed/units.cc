@@ -37,10 +37,9 @@ Units::Units(const Graph& original, const DistributedStep& step)
 }
 
 UnitId Units::PartOf(OpId origin, const GradientMask& mask) {
-  const size_t ops = original_.op_count();
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    const UnitId unit(ops + i);
-    if (origins_[unit] == origin && parts_[i].mask == mask) return unit;
+  std::vector<UnitId>& units = parts_of_[origin];
+  for (const UnitId unit : units) {
+    if (parts_[unit.index() - original_.op_count()].mask == mask) return unit;
   }
   const Op& op = original_.op(origin);
   parts_.push_back({mask, WithResults(original_, op, mask)});
@@ -48,7 +47,7 @@ UnitId Units::PartOf(OpId origin, const GradientMask& mask) {
   std::optional<OpRule> part;
   if (rule) part = RuleWithResults(original_, op, *rule, mask);
   rules_.push_back(std::move(part));
-  return origins_.push_back(origin);
+  return units.emplace_back(origins_.push_back(origin));
 }
 
 const Op& Units::op(UnitId unit) const {

@@ -6,6 +6,7 @@
 #ifndef CHECK_PLAN_DISTRIBUTED_UNITS_H_
 #define CHECK_PLAN_DISTRIBUTED_UNITS_H_
 
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -51,7 +52,8 @@ class Units {
   const DistributedStep& step_;
   IdVector<UnitId, OpId> origins_;  // the original's ops in their order, then parts of them
   IdVector<UnitId, std::optional<OpRule>> rules_;
-  std::vector<Part> parts_;  // of the units behind the ops
+  std::vector<Part> parts_;                       // of the units behind the ops
+  std::map<OpId, std::vector<UnitId>> parts_of_;  // by origin
   IdVector<OpId, UnitId> unit_of_;
 };
 

@@ -50,7 +50,8 @@ class NormCheck {
 
   // One of these ops. kNotProven: it reads what is not proven.
   MaybeViolation Run(OpId op);
-  // An op of no op of the original, or its collective, moves what is between the ops of a norm.
+  // An op of no op of the original, or the first member of a collective for all of them, moves what is between
+  // the ops of a norm.
   bool Moves(OpId op) const;
   MaybeViolation Move(OpId op);
 

@@ -49,10 +49,8 @@ bool NormCheck::Moves(OpId op) const {
   return false;
 }
 
-// Members come one behind the other: all at the first.
 MaybeViolation NormCheck::Move(OpId op) {
   const std::vector<OpId> members = MembersOf(op);
-  if (op != *std::min_element(members.begin(), members.end())) return std::nullopt;
   if (const auto behind = Behind(members)) return SetAll(members, *behind);
   MaybeViolation violation = CheckMoved(members);
   if (!violation) violation = Meet(members);
