@@ -13,7 +13,35 @@ std::string_view ToString(CostSource source) {
   return "?";
 }
 
+CostTable CostTable::OfOneDeviceEach(size_t ops, size_t devices) {
+  CostTable table(ops, 1);
+  table.devices_ = devices;
+  table.only_.assign(ops, DeviceId());
+  return table;
+}
+
+void CostTable::Widen() {
+  const IdVector<OpId, DeviceId> only = std::exchange(only_, {});
+  const std::vector<Nanos> times =
+      std::exchange(times_, std::vector<Nanos>(ops_ * devices_, kUnsupported));
+  const std::vector<CostSource> sources =
+      std::exchange(sources_, std::vector<CostSource>(ops_ * devices_, CostSource::kModelled));
+  for (const OpId op : IdRange<OpId>(ops_)) {
+    SetSource(op, sources[op.index()]);
+    if (only[op].valid()) SetTime(op, only[op], times[op.index()]);
+  }
+}
+
+void CostTable::SetSource(OpId op, CostSource source) {
+  if (!only_.empty()) {
+    sources_[op.index()] = source;
+    return;
+  }
+  for (size_t d = 0; d < devices_; ++d) SetSource(op, DeviceId(d), source);
+}
+
 Nanos CostTable::MinTime(OpId op) const {
+  if (!only_.empty()) return times_[op.index()];
   Nanos min = kUnsupported;
   for (size_t d = 0; d < devices_; ++d) {
     const Nanos t = time(op, DeviceId(d));
@@ -23,6 +51,7 @@ Nanos CostTable::MinTime(OpId op) const {
 }
 
 CostSource CostTable::source(OpId op) const {
+  if (!only_.empty()) return sources_[op.index()];
   CostSource weakest = CostSource::kGiven;
   bool supported = false;
   for (size_t d = 0; d < devices_; ++d) {

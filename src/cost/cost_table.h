@@ -32,12 +32,16 @@ class CostTable {
         times_(ops * devices, kUnsupported),
         workspace_(ops),
         sources_(ops * devices, CostSource::kModelled) {}
+  // The same for ops each of which gets a time on one device alone: as large as there are ops. An op that gets
+  // one on a second device makes the table as large as any other.
+  static CostTable OfOneDeviceEach(size_t ops, size_t devices);
 
   size_t op_count() const { return ops_; }
   size_t device_count() const { return devices_; }
 
   // kUnsupported: infeasible there, never slow. Views cost 0 everywhere.
   Nanos time(OpId op, DeviceId device) const {
+    if (!only_.empty()) return only_[op] == device ? times_[op.index()] : kUnsupported;
     return times_[op.index() * devices_ + device.index()];
   }
   bool Supports(OpId op, DeviceId device) const { return time(op, device) != kUnsupported; }
@@ -46,7 +50,7 @@ class CostTable {
   // Scratch memory while the op runs (cuDNN workspaces, ...); counted per device as the largest.
   Bytes workspace(OpId op) const { return workspace_[op]; }
   CostSource source(OpId op, DeviceId device) const {
-    return sources_[op.index() * devices_ + device.index()];
+    return sources_[only_.empty() ? op.index() * devices_ + device.index() : op.index()];
   }
   // The weakest source of any device that supports the op: given only if all are given.
   CostSource source(OpId op) const;
@@ -55,10 +59,14 @@ class CostTable {
   struct CollectiveCost {
     Nanos time;
     std::vector<LinkId> links;  // distinct; may be none
-    CollectiveAlgorithm algorithm = CollectiveAlgorithm::kNone;  // kNone: not known, or nothing moves
+    CollectiveAlgorithm algorithm =
+        CollectiveAlgorithm::kNone;  // kNone: not known, or nothing moves
     CostSource source = CostSource::kGiven;
   };
   const IdVector<CollectiveId, CollectiveCost>& collectives() const { return collectives_; }
+
+  // The only device that an op has a time on, where that is kept so (OfOneDeviceEach); else empty.
+  const IdVector<OpId, DeviceId>& only() const { return only_; }
 
   // Of a compiled step: every op has a time on its own device alone.
   bool compiled() const { return compiled_; }
@@ -68,18 +76,23 @@ class CostTable {
     collectives_ = std::move(costs);
   }
   void SetTime(OpId op, DeviceId device, Nanos time) {
-    times_[op.index() * devices_ + device.index()] = time;
+    if (!only_.empty() && !only_[op].valid()) only_[op] = device;
+    if (!only_.empty() && only_[op] != device) Widen();
+    times_[only_.empty() ? op.index() * devices_ + device.index() : op.index()] = time;
   }
   void SetWorkspace(OpId op, Bytes bytes) { workspace_[op] = bytes; }
   void SetSource(OpId op, DeviceId device, CostSource source) {
-    sources_[op.index() * devices_ + device.index()] = source;
+    if (!only_.empty() && only_[op] != device) Widen();
+    sources_[only_.empty() ? op.index() * devices_ + device.index() : op.index()] = source;
   }
-  void SetSource(OpId op, CostSource source) {  // on every device
-    for (size_t d = 0; d < devices_; ++d) SetSource(op, DeviceId(d), source);
-  }
+  void SetSource(OpId op, CostSource source);  // on every device
 
  private:
+  void Widen();
+
   size_t ops_ = 0, devices_ = 0;
+  IdVector<OpId, DeviceId>
+      only_;                  // the rows of `times_` and `sources_` have one entry each; or empty
   std::vector<Nanos> times_;  // op-major
   IdVector<OpId, Bytes> workspace_;
   std::vector<CostSource> sources_;  // op-major

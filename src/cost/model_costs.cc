@@ -140,7 +140,9 @@ Result<CostTable> ModelCosts(const Graph& graph, const Cluster& cluster, const C
                          DidYouMean(options.profile, {"default", "tf1"}),
                      "", "Choose default or tf1.");
   }
-  CostTable table(graph.op_count(), cluster.device_count());
+  CostTable table = options.devices == nullptr
+                        ? CostTable(graph.op_count(), cluster.device_count())
+                        : CostTable::OfOneDeviceEach(graph.op_count(), cluster.device_count());
   for (OpId id : graph.ops()) {
     const bool stands_for = options.wholes != nullptr && (*options.wholes)[id] != nullptr;
     const Work work = WorkOf(graph, stands_for ? *(*options.wholes)[id] : graph.op(id));

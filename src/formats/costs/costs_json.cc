@@ -156,6 +156,10 @@ Result<DevicePair> ReadRoute(const Json& entry, const std::string& place, const 
 }
 
 // {"host0/gpu0": 1200}
+bool HasOnlyTime(const Json& object) {
+  return object.is_object() && object.contains("time_ns") && object["time_ns"].is_object();
+}
+
 Status ReadOnlyTime(const Json& times, const std::string& place, OpId op, const Cluster& cluster,
                     CostTable& costs) {
   for (const auto& [name, value] : times.items()) {
@@ -173,7 +177,7 @@ Status ReadOnlyTime(const Json& times, const std::string& place, OpId op, const 
 
 Status ReadTimes(const Json& object, const std::string& place, OpId op, const Cluster& cluster,
                  CostTable& costs) {
-  if (object.is_object() && object.contains("time_ns") && object["time_ns"].is_object()) {
+  if (HasOnlyTime(object)) {
     return ReadOnlyTime(object["time_ns"], place + ".time_ns", op, cluster, costs);
   }
   PW_ASSIGN(const Json* times, GetArray(object, "time_ns", place));
@@ -361,7 +365,9 @@ Result<CostTable> CostsFromJson(const Json& document, const Graph& graph, const 
                      fmt::format("{} ops, but the graph has {}", ops->size(), graph.op_count()),
                      "ops");
   }
-  CostTable costs(graph.op_count(), cluster.device_count());
+  const bool one_each = !ops->empty() && HasOnlyTime(ops->front());
+  CostTable costs = one_each ? CostTable::OfOneDeviceEach(graph.op_count(), cluster.device_count())
+                             : CostTable(graph.op_count(), cluster.device_count());
   for (OpId op : graph.ops()) {
     PW_RETURN_IF_ERROR(ReadOpCost((*ops)[op.index()], fmt::format("ops[{}]", op.value()), graph, op,
                                   cluster, costs));

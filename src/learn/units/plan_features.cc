@@ -15,8 +15,7 @@ struct PlanCosts {
 };
 
 double TimeOn(const SimGraph& sim_graph, ExecOpId op, DeviceId device) {
-  const int64_t there =
-      sim_graph.time[op.index() * static_cast<size_t>(sim_graph.devices) + device.index()];
+  const int64_t there = sim_graph.Time(op, device);
   return static_cast<double>(std::max<int64_t>(0, there < 0 ? sim_graph.min_time[op] : there));
 }
 

@@ -154,11 +154,15 @@ void PackedStep::AddNeeds(const SimGraph& p) {
 }
 
 void PackedStep::AddTimes(const SimGraph& p) {
+  if (!p.only.empty()) {
+    times = p.time;
+    time_row.assign(static_cast<size_t>(p.devices), 0);
+    return;
+  }
   const size_t rows = static_cast<size_t>(p.ops);
   for (DeviceId device : p.device_ids()) {
     size_t row = 0;
-    // No time is asked for where an op is not supported: there a row may hold another device's. So the ops
-    // of a compiled step, each of which has a time on its own device alone, share one.
+    // No time is asked for where an op is not supported: there a row may hold another device's.
     const auto agrees = [&](size_t op) {
       const int64_t time = p.Time(ExecOpId(op), device);
       return time < 0 || times[row + op] < 0 || times[row + op] == time;

@@ -65,13 +65,15 @@ class Builder {
       if (graph_.op(op).is_view) continue;
       p_.exec_of[op] = p_.op_of.push_back(op);
       ++p_.ops;
-      int64_t min = -1;
-      for (DeviceId device : cluster_.devices()) {
-        const int64_t time = costs_.time(op, device).count;
-        p_.time.push_back(time);
-        if (time >= 0 && (min < 0 || time < min)) min = time;
+      p_.min_time.push_back(std::max<int64_t>(costs_.MinTime(op).count, 0));
+      if (!costs_.only().empty()) {
+        p_.only.push_back(costs_.only()[op]);
+        p_.time.push_back(costs_.MinTime(op).count);
+      } else {
+        for (DeviceId device : cluster_.devices()) {
+          p_.time.push_back(costs_.time(op, device).count);
+        }
       }
-      p_.min_time.push_back(std::max<int64_t>(min, 0));
       p_.workspace.push_back(costs_.workspace(op).count);
     }
   }

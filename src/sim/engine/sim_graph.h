@@ -26,8 +26,10 @@ struct SimGraph {
   // Exec ops.
   int32_t ops = 0, devices = 0, links = 0;
   IdVector<ExecOpId, OpId> op_of;
-  IdVector<OpId, ExecOpId> exec_of;       // none for views
-  std::vector<int64_t> time;              // [exec * devices + device] ns, -1 unsupported
+  IdVector<OpId, ExecOpId> exec_of;  // none for views
+  std::vector<int64_t> time;         // [exec * devices + device] ns, -1 unsupported
+  IdVector<ExecOpId, DeviceId>
+      only;  // or empty; with it, `time` is [exec]: that on this device alone
   IdVector<ExecOpId, int64_t> min_time;   // ns
   IdVector<ExecOpId, int64_t> workspace;  // bytes
 
@@ -82,6 +84,7 @@ struct SimGraph {
   IdRange<SliceId> slice_ids() const { return IdRange<SliceId>(slice_version.size()); }
 
   int64_t Time(ExecOpId op, DeviceId device) const {
+    if (!only.empty()) return only[op] == device ? time[op.index()] : -1;
     return time[op.index() * static_cast<size_t>(devices) + device.index()];
   }
   RouteId RouteBetween(DeviceId from, DeviceId to) const {
