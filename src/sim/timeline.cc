@@ -86,7 +86,7 @@ void FillResult(const SimGraph& p, const Engine& engine, EngineOutcome outcome, 
   result->schedule.reset();
   result->devices.resize(p.devices);
   for (DeviceId d : p.device_ids()) {
-    const DeviceMemory& memory = engine.memory()[d];
+    const DeviceOccupancy& memory = engine.memory()[d];
     DeviceResult& device = result->devices[d.index()];
     device.tensor_peak = Bytes(Saturated(memory.peak));
     device.workspace = Bytes(engine.workspace()[d]);

@@ -57,7 +57,7 @@ LayerTable ParseLayerTable(std::string_view markdown) {
   for (std::string line; std::getline(lines, line);) {
     std::smatch match;
     if (!std::regex_match(line, match, row_pattern)) continue;
-    ModuleRow& row = table[match[1]];
+    TableRow& row = table[match[1]];
     row.torch = match[2] == "*";
     row.may.insert(match[1]);
     for (const std::string& word : Words(match[3])) {
@@ -77,7 +77,7 @@ LayerTable ParseLayerTable(std::string_view markdown) {
 std::vector<std::string> LayerViolations(const LayerTable& table, const std::string& module,
                                          std::string_view file_name, std::string_view source) {
   const std::regex include_pattern(R"(^\s*#\s*include\s*["<]([^">]+)[">].*)");
-  const ModuleRow& row = table.at(module);
+  const TableRow& row = table.at(module);
   std::vector<std::string> violations;
   std::istringstream lines{std::string(source)};
   int number = 0;

@@ -13,11 +13,11 @@ namespace placewright {
 
 std::string ReadAll(const std::filesystem::path& path);
 
-struct ModuleRow {
+struct TableRow {
   bool torch = false;         // starred: may include LibTorch
   std::set<std::string> may;  // modules it may include, itself and transitive ones among them
 };
-using LayerTable = std::map<std::string, ModuleRow>;
+using LayerTable = std::map<std::string, TableRow>;
 
 // The rows "| `name` | ... | may use |" of a Markdown text. "all": every module without a star.
 LayerTable ParseLayerTable(std::string_view markdown);

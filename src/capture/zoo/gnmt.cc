@@ -40,8 +40,8 @@ class BothWays : public Module {
   }
   Sequence Forward(const Sequence& x) {
     const ModuleScope scope = Enter();
-    LstmState first = ZeroState(sizes_.batch, sizes_.width);
-    LstmState last = ZeroState(sizes_.batch, sizes_.width);
+    LstmCellState first = ZeroState(sizes_.batch, sizes_.width);
+    LstmCellState last = ZeroState(sizes_.batch, sizes_.width);
     const Sequence y = forward_->Forward(x, first);
     return Joined(y, backward_->Forward(x, last, Direction::kBackward));
   }
@@ -66,7 +66,7 @@ class Encoder : public Module {
     const ModuleScope scope = Enter();
     Sequence x = both_ways_->Forward(Dropped(*dropout_, words));
     for (int64_t i = 1; i < sizes_.layers; ++i) {
-      LstmState state = ZeroState(sizes_.batch, sizes_.width);
+      LstmCellState state = ZeroState(sizes_.batch, sizes_.width);
       const Sequence y = layers_[i - 1]->Forward(Dropped(*dropout_, x), state);
       x = i >= kFirstResidual ? Sum(y, x) : y;
     }
@@ -97,7 +97,7 @@ class Decoder : public Module {
     const AdditiveAttention::Keys keys = attention_->Prepare(states, lengths);
     auto [x, contexts] = sizes_.by_step ? FirstByStep(words, keys) : FirstAtOnce(words, keys);
     for (int64_t i = 1; i < sizes_.layers; ++i) {
-      LstmState state = ZeroState(sizes_.batch, sizes_.width);
+      LstmCellState state = ZeroState(sizes_.batch, sizes_.width);
       const Sequence y = layers_[i]->Forward(Dropped(*dropout_, Joined(x, contexts)), state);
       x = i >= kFirstResidual ? Sum(y, x) : y;
     }
@@ -111,7 +111,7 @@ class Decoder : public Module {
   };
   First FirstByStep(const Sequence& words, const AdditiveAttention::Keys& keys) {
     First first;
-    LstmState state = ZeroState(sizes_.batch, sizes_.width);
+    LstmCellState state = ZeroState(sizes_.batch, sizes_.width);
     at::Tensor context = at::zeros({sizes_.batch, sizes_.width});
     for (const at::Tensor& word : words) {
       state = layers_[0]->Step(dropout_->Forward(at::cat({word, context}, -1)), state);
@@ -122,7 +122,7 @@ class Decoder : public Module {
     return first;
   }
   First FirstAtOnce(const Sequence& words, const AdditiveAttention::Keys& keys) {
-    LstmState state = ZeroState(sizes_.batch, sizes_.width);
+    LstmCellState state = ZeroState(sizes_.batch, sizes_.width);
     const Sequence states = layers_[0]->Forward(Dropped(*dropout_, words), state);
     const at::Tensor contexts = attention_->Forward(states[0].transpose(0, 1), keys);
     return {states, {contexts.transpose(0, 1)}};

@@ -38,7 +38,7 @@ class Rnnlm : public Model {
     const std::vector<at::Tensor> hidden = inputs[1].unbind(0), cell = inputs[2].unbind(0);
     Sequence x = SequenceOf(words_->Forward(inputs[0]), by_step_);
     for (size_t i = 0; i < layers_.size(); ++i) {
-      LstmState state = {hidden[i], cell[i]};
+      LstmCellState state = {hidden[i], cell[i]};
       x = layers_[i]->Forward(Dropped(*dropout_, x), state);
     }
     const at::Tensor top = WholeOf(Dropped(*dropout_, x));

@@ -34,7 +34,7 @@ class Stack : public Module {
   }
 
   // The top layer's states; `states` has one entry a layer and is advanced.
-  Sequence Forward(const at::Tensor& ids, std::vector<LstmState>& states) {
+  Sequence Forward(const at::Tensor& ids, std::vector<LstmCellState>& states) {
     const ModuleScope scope = Enter();
     Sequence x = SequenceOf(words_->Forward(ids), by_step_);
     for (size_t i = 0; i < layers_.size(); ++i) {
@@ -68,7 +68,7 @@ class Seq2Seq : public Model {
   // Scores of the next word, [target_steps * batch, words].
   Tensors Forward(const Tensors& inputs) override {
     const ModuleScope scope = Enter();
-    std::vector<LstmState> states;
+    std::vector<LstmCellState> states;
     for (int64_t i = 0; i < sizes_.layers; ++i) {
       states.push_back(ZeroState(sizes_.batch, sizes_.width));
     }

@@ -55,7 +55,7 @@ class MapWriter {
     auto entries = MakeTree().Cover();
     for (const auto& [path, device] : entries) model_.entries.emplace(path, device);
     CheckReaders();
-    const Execution execution = ExecuteOnBestMainDevice();
+    const DispatchedExecution execution = ExecuteOnBestMainDevice();
     for (auto& [path, device] : entries) device = model_.entries.find(path)->second;
     for (const Mixture& mixture : execution.mixtures) RejectMixture(mixture);
     const Deviation deviation = DeviationOf(execution);
@@ -294,10 +294,10 @@ class MapWriter {
 
   // Of the GPUs that could be the main device, the one under which fewest ops read two devices; the
   // one that ChooseMainDevice names, of equals. The model's own tensors lie there.
-  Execution ExecuteOnBestMainDevice() {
+  DispatchedExecution ExecuteOnBestMainDevice() {
     ChooseMainDevice();
     const IdVector<OpId, Runner> runners = Runners();
-    Execution best = Execute(graph_, model_, runners);
+    DispatchedExecution best = Execute(graph_, model_, runners);
     int32_t chosen = model_.main_device;
     std::vector<std::string> own;
     for (const ModelTensor& tensor : model_.tensors) {
@@ -308,7 +308,7 @@ class MapWriter {
       for (const auto& [path, device] : model_.entries) devices.insert(device);
       for (int32_t device : devices) {
         model_.main_device = device;
-        Execution execution = Execute(graph_, model_, runners);
+        DispatchedExecution execution = Execute(graph_, model_, runners);
         if (execution.mixtures.size() >= best.mixtures.size()) continue;
         best = std::move(execution);
         chosen = device;
@@ -382,7 +382,7 @@ class MapWriter {
     bool IsGreat() const { return elsewhere * kMaxDeviation > ops; }
   };
 
-  Deviation DeviationOf(const Execution& execution) const {
+  Deviation DeviationOf(const DispatchedExecution& execution) const {
     Deviation deviation;
     for (OpId id : graph_.ops()) {
       const Op& op = graph_.op(id);

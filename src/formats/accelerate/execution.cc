@@ -12,7 +12,7 @@ class Machine {
     execution_.device.assign(graph.op_count(), kAnywhere);
   }
 
-  Execution Run() {
+  DispatchedExecution Run() {
     for (OpId id : graph_.topological_order()) {
       if (graph_.op(id).phase == Phase::kForward) execution_.device[id] = DeviceOfOp(id);
     }
@@ -50,7 +50,7 @@ class Machine {
   const Graph& graph_;
   const DispatchedModel& model_;
   const IdVector<OpId, Runner>& runners_;
-  Execution execution_;
+  DispatchedExecution execution_;
 };
 
 }  // namespace
@@ -64,8 +64,8 @@ std::optional<int32_t> DeviceOf(const DispatchedModel& model, std::string_view p
   }
 }
 
-Execution Execute(const Graph& graph, const DispatchedModel& model,
-                  const IdVector<OpId, Runner>& runners) {
+DispatchedExecution Execute(const Graph& graph, const DispatchedModel& model,
+                            const IdVector<OpId, Runner>& runners) {
   return Machine(graph, model, runners).Run();
 }
 

@@ -44,7 +44,7 @@ struct Mixture {
   int32_t devices[2];
 };
 
-struct Execution {
+struct DispatchedExecution {
   IdVector<OpId, int32_t> device;  // of forward ops; kAnywhere for all others
   std::vector<Mixture> mixtures;
 };
@@ -60,8 +60,8 @@ struct Runner {
 // which the hooks have moved the arguments of `forward`. Any other runs where the tensors are that
 // it reads; the model's own lie on the main device. `runners`: by op. Complexity: edges times the
 // logarithm of the number of entries.
-Execution Execute(const Graph& graph, const DispatchedModel& model,
-                  const IdVector<OpId, Runner>& runners);
+DispatchedExecution Execute(const Graph& graph, const DispatchedModel& model,
+                            const IdVector<OpId, Runner>& runners);
 
 }  // namespace placewright
 

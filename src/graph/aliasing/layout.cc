@@ -4,15 +4,15 @@
 #include <utility>
 
 namespace placewright {
-Layout ContiguousLayout(DType dtype, const std::vector<int64_t>& shape, int64_t offset) {
-  Layout layout{dtype, shape, std::vector<int64_t>(shape.size(), 1), offset};
+StridedLayout ContiguousLayout(DType dtype, const std::vector<int64_t>& shape, int64_t offset) {
+  StridedLayout layout{dtype, shape, std::vector<int64_t>(shape.size(), 1), offset};
   for (size_t i = shape.size(); i-- > 1;) {
     layout.strides[i - 1] = SaturatingMultiply(layout.strides[i], std::max<int64_t>(shape[i], 1));
   }
   return layout;
 }
 
-bool IsContiguous(const Layout& layout) {
+bool IsContiguous(const StridedLayout& layout) {
   int64_t expected = 1;
   for (size_t i = layout.shape.size(); i-- > 0;) {
     if (layout.shape[i] == 0) return true;
@@ -23,7 +23,7 @@ bool IsContiguous(const Layout& layout) {
   return true;
 }
 
-std::optional<ByteRange> HullOf(const Layout& layout) {
+std::optional<ByteRange> HullOf(const StridedLayout& layout) {
   __int128 last = 0;
   const __int128 limit = kMaxQuantity;
   bool empty = false;
@@ -47,7 +47,7 @@ std::optional<size_t> Dimension(int64_t dim, int64_t rank) {
   return static_cast<size_t>(dim);
 }
 
-MaybeLayout SelectDim(Layout layout, size_t dim, int64_t index) {
+MaybeLayout SelectDim(StridedLayout layout, size_t dim, int64_t index) {
   const int64_t size = layout.shape[dim];
   if (index < 0) index += size;
   if (index < 0 || index >= size) return std::nullopt;
@@ -57,7 +57,7 @@ MaybeLayout SelectDim(Layout layout, size_t dim, int64_t index) {
   return layout;
 }
 
-MaybeLayout SliceDim(Layout layout, size_t dim, int64_t start, int64_t end, int64_t step) {
+MaybeLayout SliceDim(StridedLayout layout, size_t dim, int64_t start, int64_t end, int64_t step) {
   const int64_t size = layout.shape[dim];
   if (step < 1) return std::nullopt;
   if (start < 0) start += size;
@@ -72,7 +72,7 @@ MaybeLayout SliceDim(Layout layout, size_t dim, int64_t start, int64_t end, int6
   return layout;
 }
 
-MaybeLayout SwapDims(Layout layout, int64_t a, int64_t b) {
+MaybeLayout SwapDims(StridedLayout layout, int64_t a, int64_t b) {
   const auto i = Dimension(a, layout.rank()), j = Dimension(b, layout.rank());
   if (!i || !j) return std::nullopt;
   std::swap(layout.shape[*i], layout.shape[*j]);
@@ -80,9 +80,9 @@ MaybeLayout SwapDims(Layout layout, int64_t a, int64_t b) {
   return layout;
 }
 
-MaybeLayout PermuteDims(const Layout& base, const std::vector<int64_t>& dims) {
+MaybeLayout PermuteDims(const StridedLayout& base, const std::vector<int64_t>& dims) {
   if (dims.size() != base.shape.size()) return std::nullopt;
-  Layout layout = base;
+  StridedLayout layout = base;
   std::vector<bool> used(dims.size(), false);
   for (size_t i = 0; i < dims.size(); ++i) {
     const auto from = Dimension(dims[i], base.rank());
@@ -94,7 +94,7 @@ MaybeLayout PermuteDims(const Layout& base, const std::vector<int64_t>& dims) {
   return layout;
 }
 
-MaybeLayout MoveDims(const Layout& base, const std::vector<int64_t>& from,
+MaybeLayout MoveDims(const StridedLayout& base, const std::vector<int64_t>& from,
                      const std::vector<int64_t>& to) {
   if (from.size() != to.size()) return std::nullopt;
   const size_t rank = base.shape.size();
@@ -115,9 +115,9 @@ MaybeLayout MoveDims(const Layout& base, const std::vector<int64_t>& from,
   return PermuteDims(base, order);
 }
 
-MaybeLayout ExpandLayout(const Layout& base, const std::vector<int64_t>& shape) {
+MaybeLayout ExpandLayout(const StridedLayout& base, const std::vector<int64_t>& shape) {
   if (shape.size() < base.shape.size()) return std::nullopt;
-  Layout layout = base;
+  StridedLayout layout = base;
   layout.shape = shape;
   layout.strides.assign(shape.size(), 0);
   const size_t added = shape.size() - base.shape.size();
@@ -133,7 +133,7 @@ MaybeLayout ExpandLayout(const Layout& base, const std::vector<int64_t>& shape) 
 
 // Runs of dimensions that are dense among themselves are merged to one; the new dimensions are then
 // cut out of the runs from the innermost outwards.
-MaybeLayout ReshapeLayout(const Layout& base, const std::vector<int64_t>& shape) {
+MaybeLayout ReshapeLayout(const StridedLayout& base, const std::vector<int64_t>& shape) {
   if (shape == base.shape) return base;
   if (IsContiguous(base)) {
     int64_t before = 1, after = 1;
@@ -157,7 +157,7 @@ MaybeLayout ReshapeLayout(const Layout& base, const std::vector<int64_t>& shape)
       runs.push_back({size, stride});
     }
   }
-  Layout layout{base.dtype, shape, std::vector<int64_t>(shape.size(), 1), base.offset};
+  StridedLayout layout{base.dtype, shape, std::vector<int64_t>(shape.size(), 1), base.offset};
   size_t run = 0;
   int64_t used = 1;  // elements of the current run already given to inner dimensions
   for (size_t i = shape.size(); i-- > 0;) {
@@ -180,10 +180,10 @@ MaybeLayout ReshapeLayout(const Layout& base, const std::vector<int64_t>& shape)
   return layout;
 }
 
-MaybeLayout Reinterpret(const Layout& base, DType dtype) {
+MaybeLayout Reinterpret(const StridedLayout& base, DType dtype) {
   const int64_t from = SizeOf(base.dtype), to = SizeOf(dtype);
   if (from == 0 || to == 0) return std::nullopt;
-  Layout layout = base;
+  StridedLayout layout = base;
   layout.dtype = dtype;
   if (from == to) return layout;
   if (base.shape.empty() || base.strides.back() != 1) return std::nullopt;
@@ -208,9 +208,9 @@ MaybeLayout Reinterpret(const Layout& base, DType dtype) {
   return layout;
 }
 
-MaybeLayout ViewAsReal(const Layout& base, DType dtype) {
+MaybeLayout ViewAsReal(const StridedLayout& base, DType dtype) {
   if (SizeOf(base.dtype) != 2 * SizeOf(dtype)) return std::nullopt;
-  Layout layout = base;
+  StridedLayout layout = base;
   layout.dtype = dtype;
   for (int64_t& stride : layout.strides) {
     if (!CheckedMultiply(stride, 2, stride)) return std::nullopt;
@@ -221,12 +221,12 @@ MaybeLayout ViewAsReal(const Layout& base, DType dtype) {
   return layout;
 }
 
-MaybeLayout ViewAsComplex(const Layout& base, DType dtype) {
+MaybeLayout ViewAsComplex(const StridedLayout& base, DType dtype) {
   if (base.shape.empty() || base.shape.back() != 2 || base.strides.back() != 1 ||
       2 * SizeOf(base.dtype) != SizeOf(dtype) || base.offset % 2 != 0) {
     return std::nullopt;
   }
-  Layout layout = base;
+  StridedLayout layout = base;
   layout.dtype = dtype;
   layout.shape.pop_back();
   layout.strides.pop_back();

@@ -76,18 +76,18 @@ class StorageWalk {
     }
   }
 
-  Layout LayoutOf(const Tensor& tensor) const {
+  StridedLayout LayoutOf(const Tensor& tensor) const {
     const int64_t size = std::max<int64_t>(1, SizeOf(tensor.dtype));
-    Layout layout = ContiguousLayout(tensor.dtype, tensor.shape, tensor.offset.count / size);
+    StridedLayout layout = ContiguousLayout(tensor.dtype, tensor.shape, tensor.offset.count / size);
     if (!tensor.strides.empty()) layout.strides = tensor.strides;
     return layout;
   }
 
   // The layout of a view of `base`, if it is derivable and lies within the storage.
-  std::optional<Layout> Derive(const Op& op, TensorId base, const Tensor& output) const {
+  std::optional<StridedLayout> Derive(const Op& op, TensorId base, const Tensor& output) const {
     const Tensor& from = graph_.tensors[base];
     if (inexact_[base] || SizeOf(from.dtype) == 0) return std::nullopt;
-    std::optional<Layout> layout = DeriveView(op, LayoutOf(from), output);
+    std::optional<StridedLayout> layout = DeriveView(op, LayoutOf(from), output);
     if (!layout) return std::nullopt;
     const std::optional<ByteRange> hull = HullOf(*layout);
     const Bytes whole = graph_.storages[from.storage].bytes;
@@ -95,7 +95,7 @@ class StorageWalk {
     return layout;
   }
 
-  void TakeLayout(TensorId output, TensorId base, const std::optional<Layout>& layout) {
+  void TakeLayout(TensorId output, TensorId base, const std::optional<StridedLayout>& layout) {
     Tensor& tensor = graph_.tensors[output];
     const Tensor& from = graph_.tensors[base];
     tensor.storage = from.storage;
@@ -119,7 +119,7 @@ class StorageWalk {
 
   bool MakeViewIfPossible(const Op& op, TensorId output) {
     const TensorId base = aliases_[output].base;
-    const std::optional<Layout> layout = Derive(op, base, graph_.tensors[output]);
+    const std::optional<StridedLayout> layout = Derive(op, base, graph_.tensors[output]);
     const bool copies = AtenBaseCopies(op, base);
     if (!layout || copies) return false;
     TakeLayout(output, base, layout);

@@ -50,7 +50,7 @@ class Arguments {
   const Op& op_;
 };
 
-MaybeLayout AsStrided(const Arguments& arguments, const Layout& base) {
+MaybeLayout AsStrided(const Arguments& arguments, const StridedLayout& base) {
   const auto size = arguments.Ints(1, "size"), stride = arguments.Ints(2, "stride");
   const auto offset = arguments.Int(3, "storage_offset", base.offset);
   if (!size || !stride || !offset || size->size() != stride->size() || *offset < 0) {
@@ -59,10 +59,10 @@ MaybeLayout AsStrided(const Arguments& arguments, const Layout& base) {
   for (size_t i = 0; i < size->size(); ++i) {
     if ((*size)[i] < 0 || (*stride)[i] < 0) return std::nullopt;
   }
-  return Layout{base.dtype, *size, *stride, *offset};
+  return StridedLayout{base.dtype, *size, *stride, *offset};
 }
 
-MaybeLayout Diagonal(const Arguments& arguments, const Layout& base) {
+MaybeLayout Diagonal(const Arguments& arguments, const StridedLayout& base) {
   const auto shift = arguments.Int(1, "offset", 0), a = arguments.Int(2, "dim1", 0),
              b = arguments.Int(3, "dim2", 1);
   if (!shift || !a || !b) return std::nullopt;
@@ -72,7 +72,7 @@ MaybeLayout Diagonal(const Arguments& arguments, const Layout& base) {
   const int64_t right = std::max<int64_t>(0, std::min(*shift, base.shape[*j]));
   const int64_t length =
       std::max<int64_t>(0, std::min(base.shape[*i] - down, base.shape[*j] - right));
-  Layout layout{base.dtype, {}, {}, base.offset};
+  StridedLayout layout{base.dtype, {}, {}, base.offset};
   if (length > 0) layout.offset += down * base.strides[*i] + right * base.strides[*j];
   for (size_t d = 0; d < base.shape.size(); ++d) {
     if (d == *i || d == *j) continue;
@@ -84,13 +84,13 @@ MaybeLayout Diagonal(const Arguments& arguments, const Layout& base) {
   return layout;
 }
 
-MaybeLayout Unfold(const Arguments& arguments, const Layout& base) {
+MaybeLayout Unfold(const Arguments& arguments, const StridedLayout& base) {
   const auto dim = arguments.Int(1, "dimension"), size = arguments.Int(2, "size"),
              step = arguments.Int(3, "step");
   if (!dim || !size || !step || *size < 0 || *step < 1) return std::nullopt;
   const auto d = Dimension(*dim, base.rank());
   if (!d || *size > base.shape[*d]) return std::nullopt;
-  Layout layout = base;
+  StridedLayout layout = base;
   layout.shape[*d] = (base.shape[*d] - *size) / *step + 1;
   const int64_t jump = layout.shape[*d] > 1 ? *step : 1;
   if (!CheckedMultiply(base.strides[*d], jump, layout.strides[*d])) return std::nullopt;
@@ -152,7 +152,8 @@ std::optional<Piece> PieceOf(std::string_view name, const Arguments& arguments, 
   return Piece{start, start + std::min(*length, size - start)};
 }
 
-MaybeLayout Split(std::string_view name, const Arguments& arguments, const Layout& base, size_t k) {
+MaybeLayout Split(std::string_view name, const Arguments& arguments, const StridedLayout& base,
+                  size_t k) {
   const auto dim = arguments.Int(2, "dim", 0);
   const auto d = dim ? Dimension(*dim, base.rank()) : std::nullopt;
   if (!d) return std::nullopt;
@@ -160,7 +161,8 @@ MaybeLayout Split(std::string_view name, const Arguments& arguments, const Layou
   return piece ? SliceDim(base, *d, piece->start, piece->end, 1) : std::nullopt;
 }
 
-MaybeLayout SliceOrNarrow(std::string_view name, const Arguments& arguments, const Layout& base) {
+MaybeLayout SliceOrNarrow(std::string_view name, const Arguments& arguments,
+                          const StridedLayout& base) {
   const bool narrow = name == "narrow";
   const auto dim = arguments.Int(1, "dim", 0);
   const auto d = dim ? Dimension(*dim, base.rank()) : std::nullopt;
@@ -182,7 +184,7 @@ bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> name
 }
 
 MaybeLayout DeriveTransposed(std::string_view name, const Arguments& arguments,
-                             const Layout& base) {
+                             const StridedLayout& base) {
   const int64_t rank = base.rank();
   if (name == "t") return rank < 2 ? MaybeLayout(base) : SwapDims(base, 0, 1);
   if (IsOneOf(name, {"mT", "mH", "adjoint"})) return SwapDims(base, -2, -1);
@@ -204,7 +206,7 @@ MaybeLayout DeriveTransposed(std::string_view name, const Arguments& arguments,
   return from && to ? MoveDims(base, *from, *to) : std::nullopt;
 }
 
-MaybeLayout DeriveByName(std::string_view name, const Op& op, const Layout& base,
+MaybeLayout DeriveByName(std::string_view name, const Op& op, const StridedLayout& base,
                          const Tensor& output) {
   const Arguments arguments(op);
   if (name.ends_with("_")) name.remove_suffix(1);  // t_, squeeze_, ...: change the view, not bytes
@@ -243,7 +245,7 @@ MaybeLayout DeriveByName(std::string_view name, const Op& op, const Layout& base
 
 }  // namespace
 
-MaybeLayout DeriveView(const Op& op, const Layout& base, const Tensor& output) {
+MaybeLayout DeriveView(const Op& op, const StridedLayout& base, const Tensor& output) {
   const std::string_view name = AtenBaseName(op.type);
   MaybeLayout layout =
       name.empty() ? ReshapeLayout(base, output.shape) : DeriveByName(name, op, base, output);

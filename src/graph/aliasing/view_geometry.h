@@ -16,7 +16,7 @@ namespace placewright {
 // The layout of output `output` (its dtype and shape are known, its place is not) of the view op
 // `op` whose viewed input lies as `base`. nullopt: not derivable. Ops of other formats than ATen
 // are taken to be reshapes.
-MaybeLayout DeriveView(const Op& op, const Layout& base, const Tensor& output);
+MaybeLayout DeriveView(const Op& op, const StridedLayout& base, const Tensor& output);
 
 }  // namespace placewright
 

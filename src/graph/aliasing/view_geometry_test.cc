@@ -22,7 +22,7 @@ struct Case {
   DType dtype = DType::kF32;
 };
 
-std::optional<Layout> Derive(const Case& c, DType base_dtype = DType::kF32) {
+std::optional<StridedLayout> Derive(const Case& c, DType base_dtype = DType::kF32) {
   Op op;
   op.type = c.type;
   op.args = c.args;
@@ -35,7 +35,7 @@ std::optional<Layout> Derive(const Case& c, DType base_dtype = DType::kF32) {
 }
 
 // "offset; strides; hull in bytes", or "none".
-std::string Describe(const std::optional<Layout>& layout) {
+std::string Describe(const std::optional<StridedLayout>& layout) {
   if (!layout) return "none";
   std::string text = std::to_string(layout->offset) + ";";
   for (int64_t stride : layout->strides) text += " " + std::to_string(stride);
@@ -150,7 +150,7 @@ TEST(ViewGeometry, WhatCannotBeIsNotDerived) {
 
 TEST(ViewGeometry, HugeArgumentsDoNotOverflow) {
   const int64_t huge = INT64_MAX;
-  const std::optional<Layout> layout = Derive(
+  const std::optional<StridedLayout> layout = Derive(
       {"aten.as_strided.default", {4}, {Ints({3, 3}), Ints({huge, huge}), Int(huge)}, {3, 3}});
   ASSERT_TRUE(layout.has_value());
   EXPECT_FALSE(HullOf(*layout).has_value());
@@ -161,16 +161,16 @@ TEST(ViewGeometry, HugeArgumentsDoNotOverflow) {
 
 // A transposed [2,3] has strides 1 3: [3,2] cannot be flattened, but a dimension can be added.
 TEST(ViewGeometry, ReshapesOfStridedLayouts) {
-  Layout transposed{DType::kF32, {3, 2}, {1, 3}, 0};
+  StridedLayout transposed{DType::kF32, {3, 2}, {1, 3}, 0};
   EXPECT_FALSE(ReshapeLayout(transposed, {6}).has_value());
   EXPECT_FALSE(ReshapeLayout(transposed, {2, 3}).has_value());
-  const std::optional<Layout> added = ReshapeLayout(transposed, {3, 1, 2});
+  const std::optional<StridedLayout> added = ReshapeLayout(transposed, {3, 1, 2});
   ASSERT_TRUE(added.has_value());
   EXPECT_EQ(added->strides[0], 1);
   EXPECT_EQ(added->strides[2], 3);
   // [4,6] with rows 8 apart: rows can be grouped, columns split, but rows and columns not merged
-  const Layout padded{DType::kF32, {4, 6}, {8, 1}, 5};
-  const std::optional<Layout> split = ReshapeLayout(padded, {2, 2, 3, 2});
+  const StridedLayout padded{DType::kF32, {4, 6}, {8, 1}, 5};
+  const std::optional<StridedLayout> split = ReshapeLayout(padded, {2, 2, 3, 2});
   ASSERT_TRUE(split.has_value());
   EXPECT_THAT(split->strides, ElementsAre(16, 8, 2, 1));
   EXPECT_EQ(split->offset, 5);

@@ -36,7 +36,7 @@ class BestBehind {
 
 }  // namespace
 
-std::vector<int32_t> HeaviestDescent(const std::vector<std::vector<Match>>& candidates,
+std::vector<int32_t> HeaviestDescent(const std::vector<std::vector<PositionMatch>>& candidates,
                                      size_t positions) {
   struct Node {
     int32_t row, position, before;
@@ -46,7 +46,7 @@ std::vector<int32_t> HeaviestDescent(const std::vector<std::vector<Match>>& cand
   BestBehind best(positions);
   for (size_t row = 0; row < candidates.size(); ++row) {
     offers.clear();
-    for (const Match& match : candidates[row]) {
+    for (const PositionMatch& match : candidates[row]) {
       const Best before = best.At(match.position);
       const auto node = static_cast<int32_t>(nodes.size());
       nodes.push_back({static_cast<int32_t>(row), match.position, before.node});

@@ -12,7 +12,7 @@
 
 namespace placewright {
 
-struct Match {
+struct PositionMatch {
   int32_t position;
   int32_t weight;  // positive
 };
@@ -23,7 +23,7 @@ constexpr int32_t kUnmatched = -1;
 // of them or kUnmatched, so that positions never increase with the row and the sum of their weights
 // is the greatest.
 // Complexity: O(n log positions) for n candidates; 12 bytes each.
-std::vector<int32_t> HeaviestDescent(const std::vector<std::vector<Match>>& candidates,
+std::vector<int32_t> HeaviestDescent(const std::vector<std::vector<PositionMatch>>& candidates,
                                      size_t positions);
 
 // The same for `rows` rows that may have any of the positions first, first - 1, ..., last.

@@ -282,7 +282,7 @@ class Finder {
       return std::max({0, window.low - position, position - window.high});
     };
     return std::min_element(candidates_[r].begin(), candidates_[r].end(),
-                            [&](const Match& a, const Match& b) {
+                            [&](const PositionMatch& a, const PositionMatch& b) {
                               if (a.weight != b.weight) return a.weight > b.weight;
                               return distance(a.position) < distance(b.position);
                             })
@@ -380,8 +380,8 @@ class Finder {
   std::vector<OpId> rows_, sums_;  // backward ops in topological order
   IdVector<OpId, int32_t> row_of_;
   IdVector<OpId, char> is_sum_;
-  std::vector<std::vector<Match>> candidates_;  // by row, descending
-  std::vector<int32_t> at_;                     // by row: position
+  std::vector<std::vector<PositionMatch>> candidates_;  // by row, descending
+  std::vector<int32_t> at_;                             // by row: position
   Differentiated found_;
 };
 

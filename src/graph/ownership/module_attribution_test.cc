@@ -38,7 +38,7 @@ TEST(ModulePath, OfParameters) {
 // Rows 0, 1, 2 may have the positions 5 or 3; 4; 3 or 1. Descending: 5, 4, 3 (weights 1 + 1 + 2),
 // or 3, -, 3 (4 + 2); with a weight of 5 for row 1: 5, 4, 3 (1 + 5 + 2).
 TEST(Alignment, HeaviestDescentNeverRises) {
-  std::vector<std::vector<Match>> rows = {{{5, 1}, {3, 4}}, {{4, 1}}, {{3, 2}, {1, 1}}};
+  std::vector<std::vector<PositionMatch>> rows = {{{5, 1}, {3, 4}}, {{4, 1}}, {{3, 2}, {1, 1}}};
   EXPECT_EQ(HeaviestDescent(rows, 6), (std::vector<int32_t>{3, kUnmatched, 3}));
   rows[1][0].weight = 5;
   EXPECT_EQ(HeaviestDescent(rows, 6), (std::vector<int32_t>{5, 4, 3}));

@@ -160,8 +160,8 @@ void Reorder(RuleMaker& maker, const std::vector<size_t>& order) {
   LinearInAll(maker);
 }
 
-Piece PieceOf(RuleMaker& maker, int64_t size, int64_t start, int64_t length) {
-  Piece piece;
+DimensionPiece PieceOf(RuleMaker& maker, int64_t size, int64_t start, int64_t length) {
+  DimensionPiece piece;
   if (length == size) {
     piece.whole = piece.piece = {maker.Axis(size)};
     piece.even = true;
@@ -185,7 +185,8 @@ void Pieces(RuleMaker& maker, const std::vector<int64_t>& shape, size_t dim, Ten
     if (piece.size() != shape.size()) return maker.Fail();
     even = even && piece[dim] == shapes[0][dim];
   }
-  const Piece first = even ? PieceOf(maker, shape[dim], 0, shapes[0][dim]) : Piece();
+  const DimensionPiece first =
+      even ? PieceOf(maker, shape[dim], 0, shapes[0][dim]) : DimensionPiece();
   whole[dim] = even ? first.whole : std::vector{maker.Axis(shape[dim], Parts::kWhole)};
   for (const std::vector<int64_t>& piece : shapes) {
     pieces.push_back(whole);

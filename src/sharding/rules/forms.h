@@ -42,11 +42,11 @@ void Reorder(RuleMaker& maker, const std::vector<size_t>& order);
 
 // A piece of a dimension: [start, start + length) of `size`. If all pieces of this length fill it, the
 // dimension is "[pieces inner]", of which the inner axis can be split: the gates of an LSTM.
-struct Piece {
+struct DimensionPiece {
   std::vector<RuleAxisId> whole, piece;
   bool even = false;  // [pieces inner]
 };
-Piece PieceOf(RuleMaker& maker, int64_t size, int64_t start, int64_t length);
+DimensionPiece PieceOf(RuleMaker& maker, int64_t size, int64_t start, int64_t length);
 
 // Pieces of one dimension that make up the whole, as split takes them apart and cat puts them together.
 void Pieces(RuleMaker& maker, const std::vector<int64_t>& shape, size_t dim, TensorAxes& whole,

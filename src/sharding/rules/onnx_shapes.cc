@@ -99,7 +99,8 @@ void CutDimension(RuleMaker& maker, const Cut& stated, size_t i) {
   const int64_t length = cut.end - cut.start;
   // Numbers from the end would be those of the part's end.
   const bool from_end = (stated.start < 0 || stated.end < 0) && length != size;
-  Piece piece = {{maker.Axis(size, Parts::kWhole)}, {maker.Axis(made, Parts::kWhole)}, false};
+  DimensionPiece piece = {
+      {maker.Axis(size, Parts::kWhole)}, {maker.Axis(made, Parts::kWhole)}, false};
   if (cut.step == 1 && length == made && !from_end) piece = PieceOf(maker, size, cut.start, length);
   maker.input(0)[cut.dim] = piece.whole;
   maker.output(0)[cut.dim] = piece.piece;

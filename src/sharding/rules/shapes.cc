@@ -156,7 +156,7 @@ void Slicing(RuleMaker& maker, const std::vector<int64_t>& shape, size_t dim_at,
     part[dim] = {maker.Axis(part_shape[dim], Parts::kWhole)};
     return;
   }
-  Piece piece = PieceOf(maker, shape[dim], range->start, range->length);
+  DimensionPiece piece = PieceOf(maker, shape[dim], range->start, range->length);
   // Numbers from the end would be those of the part's end.
   const bool from_end =
       maker.Integer(dim_at + 1, "start", 0) < 0 || maker.Integer(dim_at + 2, "end", 0) < 0;

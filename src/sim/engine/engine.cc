@@ -189,7 +189,7 @@ void Engine::ClearState() {
     run_.holdings[AtHome(packed_.shared_storages[i])].left = packed_.shared_left[i];
   }
   run_.transfer_count = 0;
-  run_.memory.assign(p_.devices, DeviceMemory());
+  run_.memory.assign(p_.devices, DeviceOccupancy());
   run_.running_op.assign(p_.devices, ExecOpId());
   run_.running_transfer.assign(p_.links, TransferId());
   run_.link_busy.assign(p_.links, 0);
@@ -264,7 +264,7 @@ void Engine::PlaceInputs() {
       run_.memory[device].now += p_.storage_bytes[storage];
     }
   }
-  for (DeviceMemory& memory : run_.memory) memory.peak = memory.now;
+  for (DeviceOccupancy& memory : run_.memory) memory.peak = memory.now;
 }
 
 // Rule 2. In-place writers wait for the readers beside them, so their paths count there.

@@ -77,7 +77,7 @@ class Engine {
 
   // Of the last run.
   int64_t now() const { return run_.now; }  // step time; abandoned: a lower bound above the limit
-  const IdVector<DeviceId, DeviceMemory>& memory() const { return run_.memory; }
+  const IdVector<DeviceId, DeviceOccupancy>& memory() const { return run_.memory; }
   const IdVector<DeviceId, int32_t>& op_counts() const { return op_count_; }
   const IdVector<DeviceId, int64_t>& workspace() const { return workspace_; }  // the largest
   DeviceId DeviceOf(ExecOpId op) const { return run_.ops[op].device; }

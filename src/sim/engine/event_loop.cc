@@ -94,7 +94,7 @@ inline int64_t Engine::TransferDuration(const PackedRoute& route, int64_t length
 }
 
 inline void Engine::Allocate(DeviceId device, __int128 bytes) {
-  DeviceMemory& memory = run_.memory[device];
+  DeviceOccupancy& memory = run_.memory[device];
   memory.now += bytes;
   if (memory.now <= memory.peak) return;
   // Within one phase of starts occupancy only grows, so its last maximum is the one of rule 12.
@@ -434,7 +434,7 @@ template <bool kRecord, bool kBound>
 inline int64_t Engine::BeginOp(ExecOpId op, DeviceId device) {
   const int64_t end = Later(run_.now, packed_.Time(op, device));
   run_.running_op[device] = op;
-  DeviceMemory& memory = run_.memory[device];
+  DeviceOccupancy& memory = run_.memory[device];
   // After this op comes at first the shortest way to the end of the step; and this device has all
   // its work before it that has not begun.
   if constexpr (kBound) {

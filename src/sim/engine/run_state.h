@@ -46,7 +46,7 @@ struct Transfer {
   DeviceId to() const { return DeviceId(int32_t{packed_to}); }
 };
 
-struct DeviceMemory {
+struct DeviceOccupancy {
   __int128 now = 0, peak = 0;  // sums of up to 2^60 each may exceed 64 bits
   int64_t peak_time = 0;
   int64_t busy = 0;
@@ -87,7 +87,7 @@ struct RunCore {
   int64_t now = 0;
   int32_t ended = 0;  // ops
   int32_t transfer_count = 0;
-  IdVector<DeviceId, DeviceMemory> memory;
+  IdVector<DeviceId, DeviceOccupancy> memory;
   IdVector<DeviceId, ExecOpId> running_op;
   IdVector<LinkId, TransferId> running_transfer;  // by first link of the route
   IdVector<LinkId, int32_t> link_busy;

@@ -35,7 +35,7 @@ Sequence Dropped(Dropout& dropout, const Sequence& sequence) {
   return dropped;
 }
 
-LstmState ZeroState(int64_t batch, int64_t width) {
+LstmCellState ZeroState(int64_t batch, int64_t width) {
   return {at::zeros({batch, width}), at::zeros({batch, width})};
 }
 
@@ -50,7 +50,7 @@ at::Tensor Lstm::InputGates(const at::Tensor& x) const {
   return at::linear(x, input_weight_, input_bias_);
 }
 
-LstmState Lstm::Advance(const at::Tensor& input_gates, const LstmState& state) const {
+LstmCellState Lstm::Advance(const at::Tensor& input_gates, const LstmCellState& state) const {
   at::Tensor gates = at::linear(state.hidden, hidden_weight_, hidden_bias_);
   gates.add_(input_gates);
   // Each gate is written in its quarter: no reader needs what was there.
@@ -62,12 +62,12 @@ LstmState Lstm::Advance(const at::Tensor& input_gates, const LstmState& state) c
   return {out * at::tanh(cell), cell};
 }
 
-LstmState Lstm::Step(const at::Tensor& x, const LstmState& state) {
+LstmCellState Lstm::Step(const at::Tensor& x, const LstmCellState& state) {
   const ModuleScope scope = Enter();
   return Advance(InputGates(x), state);
 }
 
-Sequence Lstm::Forward(const Sequence& x, LstmState& state, Direction direction) {
+Sequence Lstm::Forward(const Sequence& x, LstmCellState& state, Direction direction) {
   const ModuleScope scope = Enter();
   const bool whole = IsWhole(x), backward = direction == Direction::kBackward;
   Sequence inputs = whole ? InputGates(x[0]).unbind(0) : x;

@@ -23,10 +23,10 @@ Sequence Joined(const Sequence& a, const Sequence& b);  // widths one after the 
 Sequence Sum(const Sequence& a, const Sequence& b);
 Sequence Dropped(Dropout& dropout, const Sequence& sequence);
 
-struct LstmState {
+struct LstmCellState {
   at::Tensor hidden, cell;  // [batch, width]
 };
-LstmState ZeroState(int64_t batch, int64_t width);
+LstmCellState ZeroState(int64_t batch, int64_t width);
 
 enum class Direction { kForward, kBackward };
 
@@ -38,12 +38,13 @@ class Lstm : public Module {
  public:
   Lstm(int64_t in, int64_t width);
   // The hidden states, in the form and order of `x`; `state` becomes that after the last step.
-  Sequence Forward(const Sequence& x, LstmState& state, Direction direction = Direction::kForward);
-  LstmState Step(const at::Tensor& x, const LstmState& state);
+  Sequence Forward(const Sequence& x, LstmCellState& state,
+                   Direction direction = Direction::kForward);
+  LstmCellState Step(const at::Tensor& x, const LstmCellState& state);
 
  private:
   at::Tensor InputGates(const at::Tensor& x) const;
-  LstmState Advance(const at::Tensor& input_gates, const LstmState& state) const;
+  LstmCellState Advance(const at::Tensor& input_gates, const LstmCellState& state) const;
 
   at::Tensor input_weight_, hidden_weight_, input_bias_, hidden_bias_;
 };
