@@ -34,6 +34,7 @@ struct PlannerOptions {
     bool feasible = false;
   };
   std::function<void(const Progress&)> progress;
+  std::vector<DistributionSpec> layout_starts{};  // further plans that split or copy ops, the best first
 };
 
 struct PlannerResult {
@@ -56,6 +57,9 @@ struct PlannerResult {
 };
 
 class IterativePlanner;
+
+// How neighbours are taken in a search over layouts (layouts/layout_search.h).
+enum class LayoutRule : uint8_t { kLocalSearch, kAnnealing, kMcmc };
 
 // Same problem, seed and iteration budget: the same placement, bit for bit, for any `threads`.
 class Planner {
@@ -105,10 +109,13 @@ class IterativePlanner : public Planner {
   // Where positive: `auto` runs it, to its end, once the others have made this many moves together;
   // they go on from what it found. For a search that costs short runs more than it gives them.
   virtual int64_t joins_after() const { return 0; }
+  // How it searches where ops may be split or copied; none: it places them all the same.
+  virtual std::optional<LayoutRule> layout_rule() const { return std::nullopt; }
   // Makes the first plan, without moves. Errors: those of Plan.
   virtual Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                                     const PlannerOptions& options) const = 0;
-  // Start, then slices until the budget ends. There is always one, so that the number of moves
+  // Where the problem has layouts and there is a rule, a search over these, with what Start makes as a start
+  // (layouts/layout_search.h). Else Start, then slices until the budget ends. There is always one, so that the number of moves
   // repeats the plan; without any limit it is the only one.
   Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
                              const PlannerOptions& options) const override;

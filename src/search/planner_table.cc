@@ -9,6 +9,7 @@
 #include "search/expert/expert.h"
 #include "search/layouts/data_parallel.h"
 #include "search/layouts/expert_hybrid.h"
+#include "search/layouts/layout_search.h"
 #include "search/local/descent.h"
 #include "search/local/local_search.h"
 #include "search/local/plain_chains.h"
@@ -57,6 +58,7 @@ PlannerTable MakeLayoutPlanners() {
     table.push_back(std::make_unique<DataParallelPlanner>(kind));
   }
   table.push_back(std::make_unique<ExpertHybridPlanner>());
+  table.push_back(std::make_unique<LayoutSearchPlanner>());
   return table;
 }
 

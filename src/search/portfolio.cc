@@ -14,6 +14,9 @@
 namespace placewright {
 namespace {
 
+constexpr int64_t kPlacedWork = 10'000'000;  // ops simulated, about: half a second to one
+constexpr size_t kLayoutStarts = 3;
+
 // The best plan so far, and what everybody reached.
 class Portfolio {
  public:
@@ -76,6 +79,11 @@ class Portfolio {
     if (out_of_memory_ && !best_) throw std::bad_alloc();  // nothing to save
   }
 
+  // Half of what is left goes to plans that split or copy ops whole steps at a time, the rest to the search.
+  void LeaveTimeForLayoutSearch() {
+    if (!options_.budget.deadline) return;
+    *options_.budget.deadline -= (*options_.budget.deadline - Clock::now()) / 2;
+  }
   // A quarter of what is left goes to planners that need seconds, where that gives them some.
   void LeaveTimeForLast() {
     if (!options_.budget.deadline) return;
@@ -124,6 +132,29 @@ class Portfolio {
     }
   }
 
+  // Where ops may be split or copied, searches over placements have so many moves, however much time there
+  // is: the rest is for searches over layouts.
+  void LimitPlacedMoves() {
+    const int64_t ops = std::max<int64_t>(1, problem_.sim_graph.ops);
+    const int64_t limit = std::max<int64_t>(1, kPlacedWork / ops);
+    asked_ = options_.budget.iterations;
+    options_.budget.iterations = std::min(asked_.value_or(kMaxQuantity), limit);
+  }
+
+  // With the moves that are left. Where the time has cut off those over placements there are none, so that
+  // their number repeats the plan.
+  void RunLayoutSearch(const Planner& planner) {
+    options_.budget.iterations = asked_;
+    if (asked_) options_.budget.iterations = *asked_ - MovesMade();
+    if (asked_ && *options_.budget.iterations <= 0) return;
+    std::stable_sort(specs_.begin(), specs_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (specs_.size() > kLayoutStarts) specs_.resize(kLayoutStarts);
+    for (auto& [score, spec] : specs_) options_.layout_starts.push_back(std::move(spec));
+    OfferStarts();
+    RunReplicated({&planner});
+  }
+
   // Plans that split or copy ops. One that cannot be made says why in a note.
   void RunReplicated(const std::vector<const Planner*>& planners) {
     for (const Planner* planner : planners) {
@@ -147,9 +178,10 @@ class Portfolio {
 
   // Iterative planners may start from every plan so far, the best first.
   void OfferStarts() {
+    options_.starts.clear();
     std::stable_sort(plans_.begin(), plans_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (auto& [score, placement] : plans_) options_.starts.push_back(std::move(placement));
+    for (const auto& [score, placement] : plans_) options_.starts.push_back(placement);
   }
 
   Result<PlannerResult> Take() && {
@@ -234,6 +266,7 @@ class Portfolio {
   void Add(PlannerResult result, const Score& score, bool search) {
     const bool placed = result.space == PlanSpace::kPlaced;
     if (placed) plans_.emplace_back(score, result.placement);
+    if (!placed && result.layouts) specs_.emplace_back(score, *result.layouts);
     baselines_.push_back(
         {result.algorithm, result.feasible, result.step_time,
          placed ? DevicesInUse(result.placement, *problem_.graph, *problem_.cluster)
@@ -267,6 +300,8 @@ class Portfolio {
   Score best_score_;
   std::optional<Error> error_;  // of the first planner that failed
   std::vector<std::pair<Score, Placement>> plans_;
+  std::vector<std::pair<Score, DistributionSpec>> specs_;  // of plans that split or copy ops
+  std::optional<int64_t> asked_;                           // iterations of the budget
   std::vector<Baseline> baselines_;
   std::vector<std::string> notes_;
   std::string not_run_;  // planners
@@ -282,7 +317,7 @@ class AutoPlanner : public Planner {
     for (const auto& planner : table) {
       if (!planner->in_auto()) continue;
       if (planner->space() != PlanSpace::kPlaced) {
-        replicated_.push_back(planner.get());
+        (planner->iterative() ? layout_searches_ : replicated_).push_back(planner.get());
       } else if (const IterativePlanner* search = planner->AsIterative()) {
         iterative_.push_back(search);
       } else {
@@ -307,18 +342,27 @@ class AutoPlanner : public Planner {
     }
     portfolio.RunConstructive(first);
     portfolio.OfferStarts();
+    if (problem.layouts != nullptr) {
+      portfolio.LimitPlacedMoves();
+      portfolio.RunIterative(iterative_);
+      portfolio.LeaveTimeForLayoutSearch();
+      portfolio.RunReplicated(replicated_);
+      portfolio.RunConstructive(last);
+      portfolio.RestoreTime();
+      for (const Planner* planner : layout_searches_) portfolio.RunLayoutSearch(*planner);
+      return std::move(portfolio).Take();
+    }
     if (!last.empty()) portfolio.LeaveTimeForLast();
     portfolio.RunIterative(iterative_);
     portfolio.RestoreTime();
     portfolio.RunConstructive(last);
-    if (problem.layouts != nullptr) portfolio.RunReplicated(replicated_);
     return std::move(portfolio).Take();
   }
 
  private:
   std::vector<const Planner*> constructive_;
   std::vector<const IterativePlanner*> iterative_;
-  std::vector<const Planner*> replicated_;
+  std::vector<const Planner*> replicated_, layout_searches_;
 };
 
 }  // namespace

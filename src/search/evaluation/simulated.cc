@@ -121,6 +121,12 @@ Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const Distribut
   return EvaluateStep(compiled, problem.policy);
 }
 
+Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const Layouts& layouts,
+                                   CompileOptions options) {
+  PW_ASSIGN(const CompiledStep compiled, CompileStep(problem, layouts, options));
+  return EvaluateStep(compiled, problem.policy);
+}
+
 Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy) {
   Simulator simulator(compiled.sim_graph);
   SimOptions options;

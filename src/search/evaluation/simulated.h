@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "base/result.h"
+#include "compile/compiler.h"
+#include "plan/layout.h"
 #include "plan/layout_spec.h"
 #include "search/evaluator.h"
 #include "search/problem/problem.h"
@@ -17,6 +19,8 @@ std::unique_ptr<Evaluator> MakeSimulatedEvaluator(const Problem& problem, int th
 
 // A step compiled by layouts. Errors: those of CompileStep.
 Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const DistributionSpec& spec);
+Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const Layouts& layouts,
+                                   CompileOptions options);
 struct CompiledStep;
 Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy);
 

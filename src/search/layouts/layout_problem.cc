@@ -74,6 +74,12 @@ Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Distributio
   options.batch_norm_local = spec.local_batch_norm;
   options.fusion = spec.fusion;
   options.broadcasts = spec.broadcasts;
+  return CompileStep(problem, layouts, options);
+}
+
+Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Layouts& layouts,
+                                 CompileOptions options) {
+  options.separate_gradients = true;
   PW_ASSIGN(CompiledStep apart, CompileWith(problem, layouts, options));
   if (!MakesResultsApart(apart.step, problem.graph)) return apart;
   // What is ready earlier may come before something that more waits for.

@@ -60,6 +60,9 @@ struct CompiledStep {
 // less memory that there is not; a step that has some is simulated both ways. Errors: those of
 // ResolveLayouts, Compile, CostsOfStep; kUnreachable where devices that have to exchange something cannot.
 Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec);
+// The same of layouts that are resolved. `options.separate_gradients` is not looked at.
+Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Layouts& layouts,
+                                 CompileOptions options);
 
 }  // namespace placewright
 

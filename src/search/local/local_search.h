@@ -27,6 +27,7 @@ class LocalSearchPlanner : public IterativePlanner {
   std::string_view description() const override {
     return "simulated annealing over groups and sets of groups on re-simulation";
   }
+  std::optional<LayoutRule> layout_rule() const override { return LayoutRule::kLocalSearch; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override;
 

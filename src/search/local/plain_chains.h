@@ -37,6 +37,7 @@ class McmcPlanner : public IterativePlanner {
     return "Metropolis-Hastings over single groups (FlexFlow, MLSys 2019)";
   }
   bool in_auto() const override { return false; }
+  std::optional<LayoutRule> layout_rule() const override { return LayoutRule::kMcmc; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override;
 
@@ -51,6 +52,7 @@ class AnnealingPlanner : public IterativePlanner {
     return "simulated annealing over single groups, with restarts (Kirkpatrick et al. 1983)";
   }
   bool in_auto() const override { return false; }
+  std::optional<LayoutRule> layout_rule() const override { return LayoutRule::kAnnealing; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override;
 };

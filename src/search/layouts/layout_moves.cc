@@ -1,0 +1,350 @@
+#include "search/layouts/layout_moves.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "compile/layout_specs.h"
+#include "graph/partition/tag_groups.h"
+#include "search/layouts/layout_devices.h"
+#include "search/layouts/model_structure.h"
+
+namespace placewright {
+namespace {
+
+constexpr size_t kAllSubsets = 4;  // up to so many devices every set of them is in question
+constexpr Bytes kBuckets(int64_t{64} << 20);
+
+}  // namespace
+
+LayoutMoves::LayoutMoves(const Problem& problem, LayoutBook& book)
+    : problem_(problem), layouts_(*problem.layouts), book_(book) {}
+
+Result<LayoutMoves> LayoutMoves::Make(const Problem& problem, LayoutBook& book) {
+  LayoutMoves moves(problem, book);
+  moves.FindAllowed();
+  PW_RETURN_IF_ERROR(moves.FindUnits());
+  PW_RETURN_IF_ERROR(moves.FindLayouts());
+  return moves;
+}
+
+// The step whose draws count may have one op more than the problem's; it has a group of its own.
+void LayoutMoves::FindAllowed() {
+  const size_t groups = layouts_.graph.group_count();
+  allowed_ = IdVector<GroupId, std::vector<bool>>(groups);
+  whole_ = IdVector<GroupId, bool>(groups, false);
+  IdVector<GroupId, bool> seen(groups, false);
+  for (const ColocationGroupId id : problem_.group_ids()) {
+    const ColocationGroup& joined = problem_.groups[id];
+    std::vector<GroupId> members;
+    for (const OpId op : joined.ops) {
+      const GroupId group = layouts_.graph.group(op);
+      if (seen[group]) continue;
+      seen[group] = true;
+      members.push_back(group);
+    }
+    for (const GroupId group : members) {
+      whole_[group] = members.size() > 1;
+      if (joined.allowed.size() == layouts_.cluster.device_count()) continue;
+      allowed_[group].assign(layouts_.cluster.device_count(), false);
+      for (const DeviceId device : joined.allowed) allowed_[group][device.index()] = true;
+    }
+    singles_.push_back(std::move(members));
+  }
+}
+
+Status LayoutMoves::FindUnits() {
+  IdVector<OpId, Nanos> times;
+  for (const OpId op : layouts_.graph.ops()) {
+    times.push_back(std::max(Nanos(0), layouts_.costs.MinTime(op)));
+  }
+  PW_ASSIGN(const TagGrouping grouping, TagGroups(layouts_.graph, times));
+  units_.resize(static_cast<size_t>(grouping.parts));
+  // Groups that are joined lie together: in the unit of the first.
+  for (const std::vector<GroupId>& members : singles_) {
+    if (members.empty()) continue;
+    std::vector<GroupId>& unit = units_[static_cast<size_t>(grouping.part_of[members.front()])];
+    unit.insert(unit.end(), members.begin(), members.end());
+  }
+  std::erase_if(units_, [](const auto& unit) { return unit.empty(); });
+  IdVector<GroupId, bool> done(layouts_.graph.group_count(), false);
+  for (const TensorId id : layouts_.graph.tensors()) {
+    const Tensor& tensor = layouts_.graph.tensor(id);
+    if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+    const OpId home = layouts_.graph.home_op(tensor.storage);
+    if (!home.valid() || done[layouts_.graph.group(home)]) continue;
+    done[layouts_.graph.group(home)] = true;
+    parameters_.push_back(layouts_.graph.group(home));
+  }
+  return Ok();
+}
+
+void LayoutMoves::FindDeviceSets(const std::vector<DeviceId>& devices) {
+  std::set<std::vector<DeviceId>> sets = {devices};
+  for (const DeviceGroup& group : layouts_.cluster.groups()) {
+    std::vector<DeviceId> usable;
+    for (const DeviceId device : group.devices) {
+      const bool is = std::find(devices.begin(), devices.end(), device) != devices.end();
+      if (is) usable.push_back(device);
+    }
+    std::sort(usable.begin(), usable.end());
+    sets.insert(std::move(usable));
+  }
+  for (uint32_t bits = 1; devices.size() <= kAllSubsets && bits < 1U << devices.size(); ++bits) {
+    std::vector<DeviceId> subset;
+    for (size_t i = 0; i < devices.size(); ++i) {
+      if ((bits >> i & 1U) != 0) subset.push_back(devices[i]);
+    }
+    sets.insert(std::move(subset));
+  }
+  for (const std::vector<DeviceId>& set : sets) {
+    if (set.size() > 1) sets_.push_back(set);
+  }
+}
+
+// Shared out evenly, and by speed.
+void LayoutMoves::AddSplits(AxisId axis) {
+  const DeviceTimes times = TimesOf(layouts_);
+  const NamedAxis& split = layouts_.axes.axis(axis);
+  for (const std::vector<DeviceId>& set : sets_) {
+    if (split.size < static_cast<int64_t>(set.size())) continue;
+    for (const bool by_speed : {false, true}) {
+      std::vector<double> weights;
+      for (const DeviceId device : set) {
+        weights.push_back(by_speed ? 1 / std::max(1.0, times.Total(device)) : 1);
+      }
+      const std::vector<int64_t> lengths = SharesInProportion(split.size, weights);
+      Layout layout{split.name, {}};
+      int64_t from = 0;
+      for (size_t i = 0; i < set.size(); ++i) {
+        layout.shares.push_back({set[i], from, from + lengths[i]});
+        from += lengths[i];
+      }
+      const LayoutId id = book_.Add(std::move(layout));
+      const bool known = std::find(candidates_.begin(), candidates_.end(), id) != candidates_.end();
+      if (!known) candidates_.push_back(id);
+    }
+  }
+}
+
+Status LayoutMoves::FindLayouts() {
+  PW_ASSIGN(const std::vector<DeviceId> devices,
+            DevicesToSplitOver(layouts_, TimesOf(layouts_)));
+  FindDeviceSets(devices);
+  std::set<DeviceId> places(devices.begin(), devices.end());
+  for (const std::vector<GroupId>& members : singles_) {  // --pin may ask for any
+    for (const GroupId group : members) {
+      for (size_t d = 0; d < allowed_[group].size(); ++d) {
+        if (allowed_[group][d]) places.insert(DeviceId(d));
+      }
+    }
+  }
+  for (const DeviceId device : places) {
+    candidates_.push_back(book_.Add({"", {{device, 0, 0}}}));
+  }
+  if (layouts_.axes.batch().valid()) AddSplits(layouts_.axes.batch());
+  for (const std::vector<DeviceId>& set : sets_) {
+    Layout everywhere;
+    for (const DeviceId device : set) everywhere.shares.push_back({device, 0, 0});
+    candidates_.push_back(book_.Add(std::move(everywhere)));
+  }
+  AddModelAxes();
+  return Ok();
+}
+
+void LayoutMoves::AddModelAxes() {
+  const ModelStructure found = StructureOf(layouts_.graph, layouts_.axes);
+  for (const auto* axes :
+       {&found.experts, &found.heads, &found.widths, &found.words, &found.outputs}) {
+    std::vector<ModelAxis> alike;
+    for (const AxisId axis : *axes) {
+      ModelAxis of;
+      const size_t before = candidates_.size();
+      AddSplits(axis);
+      // Of single groups they are drawn with their axis, not by chance.
+      of.layouts.assign(candidates_.begin() + static_cast<std::ptrdiff_t>(before),
+                        candidates_.end());
+      candidates_.resize(before);
+      std::set<GroupId> groups;
+      for (const OpId op : layouts_.graph.ops()) {
+        if (layouts_.axes.SplitBy(op, axis).valid()) groups.insert(layouts_.graph.group(op));
+      }
+      of.groups.assign(groups.begin(), groups.end());
+      if (!of.layouts.empty() && !of.groups.empty()) alike.push_back(std::move(of));
+    }
+    if (!alike.empty()) model_axes_.push_back(std::move(alike));
+  }
+}
+
+bool LayoutMoves::MayBe(GroupId group, LayoutId layout) const {
+  const std::vector<Share>& shares = book_[layout].shares;
+  if (whole_[group] && shares.size() > 1) return false;
+  if (allowed_[group].empty()) return true;
+  return std::all_of(shares.begin(), shares.end(),
+                     [&](const Share& share) { return allowed_[group][share.device.index()]; });
+}
+
+bool LayoutMoves::MayBe(const LayoutState& state) const {
+  for (const std::vector<GroupId>& members : singles_) {
+    for (const GroupId group : members) {
+      if (!MayBe(group, state.of_group[group])) return false;
+      if (state.of_group[group] != state.of_group[members.front()] && members.size() > 1) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Those that may not be there stay.
+void LayoutMoves::Set(const std::vector<GroupId>& groups, LayoutId layout,
+                      LayoutState& state) const {
+  for (const GroupId group : groups) {
+    if (MayBe(group, layout)) state.of_group[group] = layout;
+  }
+}
+
+const std::vector<GroupId>& LayoutMoves::DrawUnit(bool single, Random& random) const {
+  const auto& units = single || random.Below(4) == 0 ? singles_ : units_;
+  return units[random.Below(units.size())];
+}
+
+// One that is in use as often as any other: neighbours that lie alike exchange nothing.
+LayoutId LayoutMoves::DrawLayout(const LayoutState& state, Random& random) const {
+  if (random.Below(2) == 0) return candidates_[random.Below(candidates_.size())];
+  const std::set<LayoutId> used(state.of_group.begin(), state.of_group.end());
+  return *std::next(used.begin(), static_cast<std::ptrdiff_t>(random.Below(used.size())));
+}
+
+bool LayoutMoves::MoveUnit(LayoutState& state, bool single, Random& random) {
+  const std::vector<GroupId>& unit = DrawUnit(single, random);
+  Set(unit, DrawLayout(state, random), state);
+  return true;
+}
+
+// One layer, or all that are alike.
+bool LayoutMoves::SplitByAxis(LayoutState& state, Random& random) {
+  if (model_axes_.empty()) return false;
+  const std::vector<ModelAxis>& alike = model_axes_[random.Below(model_axes_.size())];
+  const uint64_t choice = random.Next();
+  const bool all = random.Below(2) == 0;
+  const size_t one = random.Below(alike.size());
+  for (size_t i = 0; i < alike.size(); ++i) {
+    if (all || i == one) {
+      Set(alike[i].groups, alike[i].layouts[choice % alike[i].layouts.size()], state);
+    }
+  }
+  return true;
+}
+
+// On the devices of a layout that splits something, or back to such a layout.
+bool LayoutMoves::Serve(LayoutState& state, bool single, Random& random) {
+  std::vector<LayoutId> splits;
+  for (const LayoutId id : std::set<LayoutId>(state.of_group.begin(), state.of_group.end())) {
+    if (book_[id].shares.size() > 1) splits.push_back(id);
+  }
+  if (splits.empty() || parameters_.empty()) return false;
+  const LayoutId over = splits[random.Below(splits.size())];
+  std::set<GroupId> some;  // all, where the whole step is drawn
+  if (random.Below(3) > 0) {
+    const std::vector<GroupId>& unit = DrawUnit(single, random);
+    some.insert(unit.begin(), unit.end());
+  }
+  const bool back = random.Below(2) == 0;
+  size_t next = 0;
+  for (const GroupId group : parameters_) {
+    const size_t turn = next++;
+    if (!some.empty() && !some.contains(group)) continue;
+    const std::vector<Share> shares = book_[over].shares;
+    Set({group}, back ? over : book_.Add({"", {{shares[turn % shares.size()].device, 0, 0}}}),
+        state);
+  }
+  return true;
+}
+
+bool LayoutMoves::Replace(LayoutState& state, Random& random) {
+  const std::set<LayoutId> used(state.of_group.begin(), state.of_group.end());
+  const LayoutId old =
+      *std::next(used.begin(), static_cast<std::ptrdiff_t>(random.Below(used.size())));
+  const LayoutId layout = DrawLayout(state, random);
+  for (const GroupId group : IdRange<GroupId>(state.of_group.size())) {
+    if (state.of_group[group] == old && MayBe(group, layout)) state.of_group[group] = layout;
+  }
+  return true;
+}
+
+// From a device that keeps a part to one beside it in the layout, or to any other.
+bool LayoutMoves::ShiftShares(LayoutState& state, Random& random) {
+  std::vector<LayoutId> splits;
+  for (const LayoutId id : std::set<LayoutId>(state.of_group.begin(), state.of_group.end())) {
+    if (!book_[id].axis.empty() && book_[id].shares.size() > 1) splits.push_back(id);
+  }
+  if (splits.empty()) return false;
+  const LayoutId old = splits[random.Below(splits.size())];
+  Layout layout = book_[old];
+  const size_t count = layout.shares.size();
+  const size_t from = random.Below(count);
+  const size_t to = (from + 1 + random.Below(count - 1)) % count;
+  std::vector<int64_t> lengths;
+  for (const Share& share : layout.shares) lengths.push_back(share.to - share.from);
+  const int64_t limit = std::max<int64_t>(1, lengths[from] / 4);
+  const int64_t amount = 1 + static_cast<int64_t>(random.Below(static_cast<uint64_t>(limit)));
+  lengths[from] -= amount;
+  lengths[to] += amount;
+  if (lengths[from] <= 0) return false;
+  int64_t next = 0;
+  for (size_t i = 0; i < count; ++i) {
+    layout.shares[i].from = next;
+    next += lengths[i];
+    layout.shares[i].to = next;
+  }
+  const LayoutId changed = book_.Add(std::move(layout));
+  std::replace(state.of_group.begin(), state.of_group.end(), old, changed);
+  return true;
+}
+
+bool LayoutMoves::ChangeHow(LayoutState& state, Random& random) const {
+  if (random.Below(2) == 0) {
+    state.fusion = state.fusion > Bytes(0) ? Bytes(0) : kBuckets;
+  } else {
+    state.broadcasts = !state.broadcasts;
+  }
+  return true;
+}
+
+std::optional<LayoutState> LayoutMoves::Draw(const LayoutState& state, bool single,
+                                             Random& random) {
+  LayoutState drawn = state;
+  const uint64_t kind = random.Below(100);
+  bool changed = false;
+  if (kind < 50) {
+    changed = MoveUnit(drawn, single, random);
+  } else if (kind < 60) {
+    changed = SplitByAxis(drawn, random);
+  } else if (kind < 70) {
+    changed = Serve(drawn, single, random);
+  } else if (kind < 80) {
+    changed = Replace(drawn, random);
+  } else if (kind < 95) {
+    changed = ShiftShares(drawn, random);
+  } else {
+    changed = ChangeHow(drawn, random);
+  }
+  if (!changed || drawn == state || !MayBe(drawn)) return std::nullopt;
+  return drawn;
+}
+
+std::vector<LayoutState> LayoutMoves::PlainStates() {
+  std::vector<LayoutState> states;
+  const AxisId batch = layouts_.axes.batch();
+  for (const LayoutId id : candidates_) {
+    const bool by_samples = batch.valid() && book_[id].axis == layouts_.axes.axis(batch).name;
+    if (!by_samples && id != candidates_.front()) continue;
+    LayoutState state;
+    state.of_group = IdVector<GroupId, LayoutId>(layouts_.graph.group_count(), id);
+    if (MayBe(state)) states.push_back(std::move(state));
+  }
+  return states;
+}
+
+}  // namespace placewright

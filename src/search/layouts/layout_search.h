@@ -1,0 +1,47 @@
+// Search over layouts: from the best of several starts by random neighbours (layout_moves.h), each compiled
+// and simulated.
+//
+//   local-search  a neighbour that is not worse is taken, and a little worse one at times; back to the best
+//                 plan every 100 moves
+//   annealing     simulated annealing (Kirkpatrick et al., Science 220, 1983): temperatures from 10% of the
+//                 step time of the start to 0.1% within 1,000 moves, then again from the best plan
+//   mcmc          Metropolis-Hastings over single groups (Jia et al., FlexFlow, MLSys 2019, sec. 6.2): a step
+//                 that is 1% longer is taken with probability e^-1
+//
+// Starts: plans that are handed in, data parallelism in its plain forms, splits by hand, and everything on one
+// device. A plan that does not fit is worse than any that does; of such plans the one with less beyond what
+// there is, is better.
+#ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_SEARCH_H_
+#define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_SEARCH_H_
+
+#include <string_view>
+
+#include "base/result.h"
+#include "search/planner.h"
+
+namespace placewright {
+
+// `name`: of the algorithm, in the result. `placed`: a plan of whole ops to start from, too, or empty. Starts
+// are no moves and count as none; there is one of each, whatever the budget. Constraints hold. Errors: those
+// of LayoutMoves::Make; of the starts the first one's where none can be compiled; kUsage (the problem has no
+// layouts).
+Result<PlannerResult> SearchLayouts(const Problem& problem, const PlannerOptions& options,
+                                    LayoutRule rule, std::string_view name,
+                                    const Placement& placed);
+
+// By the rule of local-search.
+class LayoutSearchPlanner : public Planner {
+ public:
+  std::string_view name() const override { return "layout-search"; }
+  std::string_view description() const override {
+    return "search over layouts: devices, shares, axes and synchronisation of groups of ops";
+  }
+  PlanSpace space() const override { return PlanSpace::kReplicated; }
+  bool iterative() const override { return true; }
+  Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
+                             const PlannerOptions& options) const override;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_SEARCH_H_

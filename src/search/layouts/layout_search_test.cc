@@ -1,0 +1,226 @@
+#include "search/layouts/layout_search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cluster/cluster_builder.h"
+#include "compile/layout_specs.h"
+#include "graph/batch/at_batch.h"
+#include "graph/graph_builder.h"
+#include "search/evaluation/simulated.h"
+#include "search/layouts/layout_moves.h"
+
+namespace placewright {
+namespace {
+
+constexpr int64_t kSamples = 8;
+
+// One or two layers, each with a product, an activation, the weight's gradient as a sum over the samples, and
+// its update.
+Graph TinyStep(Random& random) {
+  GraphBuilder builder("tiny", "aten");
+  builder.set_batch(kSamples);
+  const auto size = [&] { return int64_t{1} << (2 + random.Below(6)); };
+  const auto add = [&](std::string name, const char* type, std::vector<TensorId> inputs,
+                       std::vector<int64_t> shape, bool in_place = false) {
+    OpSpec op{.name = name, .type = type};
+    op.phase = in_place ? Phase::kOptimizer : Phase::kForward;
+    op.module = "layer" + name.substr(name.size() - 1);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      op.args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
+    }
+    op.inputs = std::move(inputs);
+    op.outputs = {{.name = name, .shape = std::move(shape)}};
+    if (in_place) op.outputs[0].alias = AliasKind::kInPlace;
+    if (in_place) op.outputs[0].alias_of = 0;
+    return builder.AddOp(std::move(op)).Take()[0];
+  };
+  const auto input = [&](std::string name, TensorKind kind, std::vector<int64_t> shape) {
+    return builder.AddInput(std::move(name), kind, DType::kF32, std::move(shape)).Take();
+  };
+  int64_t width = size();
+  TensorId x = input("input:x", TensorKind::kInput, {kSamples, width});
+  std::vector<TensorId> outputs;
+  const size_t layers = 1 + random.Below(2);
+  for (size_t layer = 0; layer < layers; ++layer) {
+    const std::string number = std::to_string(layer);
+    const int64_t next = size();
+    const TensorId across = input("input:t" + number, TensorKind::kInput, {width, kSamples});
+    const TensorId w = input("param:w" + number, TensorKind::kParameter, {width, next});
+    const TensorId y = add("product" + number, "aten.mm.default", {x, w}, {kSamples, next});
+    x = add("activation" + number, "aten.relu.default", {y}, {kSamples, next});
+    const TensorId gradient = add("gradient" + number, "aten.mm.default", {across, x}, {width, next});
+    outputs.push_back(
+        add("update" + number, "aten.sub_.Tensor", {w, gradient}, {width, next}, true));
+    width = next;
+  }
+  outputs.push_back(x);
+  builder.SetOutputs(outputs);
+  Graph graph = std::move(builder).Build().Take();
+  BatchScaling laws;
+  laws.sizes = {kSamples, kSamples + 1, 2 * kSamples + 3};
+  for (const TensorId id : graph.tensors()) {
+    const Tensor& tensor = graph.tensor(id);
+    const bool across = tensor.name.starts_with("input:t");
+    const bool samples = across || tensor.name == "input:x" || tensor.name.starts_with("product") ||
+                         tensor.name.starts_with("activation");
+    if (samples) laws.dimensions.items.push_back({across ? 1 : 0, 1});
+    laws.dimensions.offsets.push_back(static_cast<int32_t>(laws.dimensions.items.size()));
+  }
+  laws.arguments.offsets.resize(graph.op_count() + 1, 0);
+  return WithBatchScaling(std::move(graph), laws).Take();
+}
+
+// Two devices, a and b, one of which may be slower.
+Cluster TinyCluster(Random& random) {
+  ClusterBuilder builder("two");
+  for (const char* name : {"a", "b"}) {
+    DeviceKind kind{.name = std::string("K") + name};
+    kind.peak.f32 = 1e9 * static_cast<double>(1 + random.Below(4));
+    kind.memory_bandwidth = BytesPerSecond(int64_t{1} << (28 + random.Below(3)));
+    const int32_t number = builder.AddKind(kind).Take();
+    (void)builder.AddDevice({.name = name, .kind = number, .capacity = Bytes(1 << 28)}).Take();
+  }
+  const BytesPerSecond bandwidth(int64_t{1} << (24 + random.Below(10)));
+  EXPECT_TRUE(builder.Connect("a", "b", bandwidth, Nanos(100), Duplex::kFull, "").ok());
+  return std::move(builder).Build().Take();
+}
+
+struct TinyProblem {
+  explicit TinyProblem(uint64_t seed, Constraints constraints = {}) : random(seed) {
+    graph = std::make_unique<const Graph>(TinyStep(random));
+    cluster = std::make_unique<const Cluster>(TinyCluster(random));
+    layouts = LayoutProblem::Make(*graph, *cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
+    problem = BuildProblem(*graph, *cluster, layouts->costs, constraints, SchedulingPolicy::kFifo)
+                  .Take();
+    problem.layouts = layouts.get();
+  }
+
+  PlannerResult Search(LayoutRule rule, int64_t moves, uint64_t seed = 0, int threads = 1) const {
+    PlannerOptions options;
+    options.budget.iterations = moves;
+    options.seed = seed;
+    options.threads = threads;
+    return SearchLayouts(problem, options, rule, "layout-search", {}).Take();
+  }
+
+  Random random;
+  std::unique_ptr<const Graph> graph;
+  std::unique_ptr<const Cluster> cluster;
+  std::unique_ptr<LayoutProblem> layouts;
+  Problem problem;
+};
+
+// Over all ways to give every group one of: a, b, both with equal shares, both with everything.
+int64_t Optimum(const TinyProblem& tiny) {
+  const LayoutProblem& problem = *tiny.layouts;
+  LayoutBook book;
+  const DeviceId a(0), b(1);
+  const std::vector<LayoutId> choices = {
+      book.Add({"", {{a, 0, 0}}}), book.Add({"", {{b, 0, 0}}}),
+      book.Add({"batch", {{a, 0, kSamples / 2}, {b, kSamples / 2, kSamples}}}),
+      book.Add({"", {{a, 0, 0}, {b, 0, 0}}})};
+  const size_t groups = problem.graph.group_count();
+  int64_t best = kMaxQuantity;
+  std::vector<size_t> digits(groups, 0);
+  for (;;) {
+    LayoutState state;
+    for (const size_t digit : digits) state.of_group.push_back(choices[digit]);
+    const auto evaluation = EvaluateState(problem, book, state);
+    if (evaluation.ok()) best = std::min(best, evaluation.value().step_time.count);
+    size_t i = 0;
+    while (i < groups && ++digits[i] == choices.size()) digits[i++] = 0;
+    if (i == groups) return best;
+  }
+}
+
+TEST(LayoutSearch, FindsTheOptimumOfTinySteps) {
+  constexpr int kProblems = 40;
+  int reached = 0, drawn = 0;
+  for (uint64_t seed = 0; drawn < kProblems; ++seed) {
+    const TinyProblem tiny(seed);
+    if (tiny.layouts->graph.group_count() > 4) continue;
+    ++drawn;
+    const PlannerResult found = tiny.Search(LayoutRule::kLocalSearch, 1000);
+    if (found.step_time.count <= Optimum(tiny)) ++reached;
+  }
+  EXPECT_GE(reached, 40 * 98 / 100);
+}
+
+TEST(LayoutSearch, IsNeverWorseThanItsStarts) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const TinyProblem tiny(seed);
+    DistributionSpec all;
+    LayoutSpec spec;
+    spec.groups = "*";
+    spec.option = LayoutOption::kAllReduce;
+    spec.axis = "batch";
+    spec.devices = {{"a", {}, {}}, {"b", {}, {}}};
+    all.layouts = {spec};
+    const Nanos start = EvaluateLayouts(*tiny.layouts, all).Take().step_time;
+    for (const LayoutRule rule :
+         {LayoutRule::kLocalSearch, LayoutRule::kAnnealing, LayoutRule::kMcmc}) {
+      PlannerOptions options;
+      options.budget.iterations = 10;
+      options.layout_starts = {all};
+      const PlannerResult found = SearchLayouts(tiny.problem, options, rule, "x", {}).Take();
+      EXPECT_LE(found.step_time, start);
+      // What is reported is what the stated layouts take.
+      EXPECT_EQ(EvaluateLayouts(*tiny.layouts, *found.layouts).Take().step_time, found.step_time);
+    }
+  }
+}
+
+TEST(LayoutSearch, RepeatsItself) {
+  const TinyProblem tiny(3);
+  for (const LayoutRule rule :
+       {LayoutRule::kLocalSearch, LayoutRule::kAnnealing, LayoutRule::kMcmc}) {
+    const PlannerResult one = tiny.Search(rule, 200, 7, 1), other = tiny.Search(rule, 200, 7, 2);
+    EXPECT_EQ(one.layouts, other.layouts);
+    EXPECT_EQ(one.iterations, 200);
+  }
+}
+
+TEST(LayoutSearch, KeepsToConstraints) {
+  Constraints constraints;
+  constraints.forbids.push_back({"layer*", "b"});
+  const TinyProblem tiny(5, constraints);
+  const PlannerResult found = tiny.Search(LayoutRule::kLocalSearch, 200);
+  EXPECT_EQ(found.devices, std::vector<std::string>{"a"});
+}
+
+TEST(LayoutMoves, DrawsStatesThatMayBe) {
+  const TinyProblem tiny(11);
+  LayoutBook book;
+  LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
+  Random random(1);
+  LayoutState state = moves.PlainStates().front();
+  int changed = 0;
+  for (int i = 0; i < 300; ++i) {
+    std::optional<LayoutState> next = moves.Draw(state, i % 2 == 0, random);
+    if (!next) continue;
+    EXPECT_FALSE(*next == state);
+    EXPECT_TRUE(moves.MayBe(*next));
+    // In words and back it stays the same step.
+    const DistributionSpec spec = SpecOf(*tiny.layouts, book, *next);
+    const LayoutState stated = StateOf(*tiny.layouts, spec, book).Take();
+    const auto as_drawn = EvaluateState(*tiny.layouts, book, *next);
+    const auto as_stated = EvaluateState(*tiny.layouts, book, stated);
+    ASSERT_EQ(as_drawn.ok(), as_stated.ok());
+    if (as_drawn.ok()) {
+      EXPECT_EQ(as_drawn.value().step_time, as_stated.value().step_time);
+    }
+    state = *std::move(next);
+    ++changed;
+  }
+  EXPECT_GT(changed, 100);
+}
+
+}  // namespace
+}  // namespace placewright

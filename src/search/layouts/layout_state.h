@@ -1,0 +1,54 @@
+// How a whole step is distributed, in the form that a search changes.
+#ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_STATE_H_
+#define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_STATE_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "plan/layout.h"
+#include "search/evaluator.h"
+#include "search/layouts/layout_problem.h"
+
+namespace placewright {
+
+struct LayoutState {
+  IdVector<GroupId, LayoutId> of_group;  // in a LayoutBook
+  Bytes fusion;                          // as in DistributionSpec
+  bool broadcasts = true;
+  friend bool operator==(const LayoutState&, const LayoutState&) = default;
+};
+
+// Layouts by number: equal ones have one.
+class LayoutBook {
+ public:
+  LayoutId Add(Layout layout);
+  const Layout& operator[](LayoutId id) const { return layouts_[id.index()]; }
+  Layouts Of(const LayoutState& state) const { return {layouts_, state.of_group}; }
+
+ private:
+  using Key = std::pair<std::string, std::vector<int64_t>>;  // the axis; devices and shares
+  std::vector<Layout> layouts_;
+  std::map<Key, LayoutId> ids_;
+};
+
+// Errors: those of ResolveLayouts.
+Result<LayoutState> StateOf(const LayoutProblem& problem, const DistributionSpec& spec,
+                            LayoutBook& book);
+// The state in the words of a layout file, with as few lines as modules allow. Resolved, every group has what
+// it has in the state, but that one without an op that the axis splits may be on the devices of its layout
+// without an axis.
+DistributionSpec SpecOf(const LayoutProblem& problem, const LayoutBook& book,
+                        const LayoutState& state);
+
+// A step compiled by a state. Errors: those of CompileStep.
+Result<Evaluation> EvaluateState(const LayoutProblem& problem, const LayoutBook& book,
+                                 const LayoutState& state);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_STATE_H_
