@@ -1,0 +1,55 @@
+// Sufficient factor broadcasting (Zhang et al., sec. 4.2.3; Xie et al., UAI 2016) of a step that devices
+// replicate: gradients are not synchronised but computed by every device, from factors that are gathered. What is
+// computed so becomes `duplicate` in the layouts; the compiler inserts the rest.
+//
+//   paper  the cut of TAG's program for every gradient by itself (group_programs.h), all of them applied,
+//          whatever becomes of the step
+//   cut    one cut for all gradients of a device set (shared_cut.h), taken only where the simulated step falls.
+//          Where devices wait for links, or links for devices, the sum of both misleads: all pieces of the
+//          cut are tried, then the half, the quarter, ... of the most gain, then numbers between the best
+//          two, at most kSfbTries compilations
+//
+// With parameter servers a gradient that every device computes updates the parameter there: it is
+// duplicated, too.
+#ifndef PLACEWRIGHT_SEARCH_SFB_SFB_SEARCH_H_
+#define PLACEWRIGHT_SEARCH_SFB_SFB_SEARCH_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/layout_spec.h"
+#include "search/evaluator.h"
+#include "search/layouts/layout_problem.h"
+
+namespace placewright {
+
+enum class SfbMode : uint8_t { kNone, kPaper, kCut };
+std::optional<SfbMode> ParseSfbMode(std::string_view name);  // "none", "paper", "cut"
+
+inline constexpr int kSfbTries = 10;
+
+struct SfbResult {
+  DistributionSpec spec;  // as given, where nothing is gained
+  Evaluation before, after;
+  int64_t gradients = 0;   // of so many that are synchronised
+  int64_t recomputed = 0;  // so many are computed by every device
+  std::vector<OpId>
+      duplicated;        // that were computed in parts, with their views; of LayoutProblem::graph
+  int64_t pieces = 0;    // of the cut
+  int compilations = 0;  // of candidates
+
+  // "87 of 391 gradients are recomputed from factors (213 ops duplicated): 45.1 ms instead of 52.0 ms"
+  std::string Note() const;
+};
+
+// Errors: those of CompileStep.
+Result<SfbResult> ApplySfb(const LayoutProblem& problem, const DistributionSpec& spec,
+                           SfbMode mode);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_SFB_SFB_SEARCH_H_
