@@ -2,11 +2,12 @@
 //
 //   bench_sfb gradients GRAPH CLUSTER BATCH [all|N]   TAG's program of every gradient by the minimum cut and by
 //                                                     Cbc (of N gradients, evenly chosen; 0: none): objectives and times
+//   bench_sfb layouts GRAPH CLUSTER BATCH MODE        the layouts (docs/formats/layouts.md)
 //   bench_sfb steps GRAPH CLUSTER BATCH               step times without, with the paper's and with one shared
 //                                                     cut, for plans of several planners; the ops duplicated
 //
-// Cbc is the command `cbc`, a process for each program. What a process with a program of one variable takes is
-// taken off its times.
+// Cbc is the command `cbc`, a process for each program; behind each a process with a program of one variable says
+// what starting one takes.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 
 #include "compile/layout_specs.h"
 #include "formats/input.h"
+#include "formats/plan/layouts_json.h"
 #include "graph/partition/tag_groups.h"
 #include "planning/prepared_problem.h"
 #include "search/layouts/layout_problem.h"
@@ -102,14 +104,12 @@ CbcAnswer SolveByCbc(const SfbProgram& program, const std::filesystem::path& fol
   return answer;
 }
 
-// What starting a process takes.
+// What starting a process takes: a program of one variable.
 double EmptyRun(const std::filesystem::path& folder) {
   SfbProgram program;
   program.bandwidth = BytesPerSecond(1);
   program.times = {Nanos(1)};
-  std::vector<double> times;
-  for (int i = 0; i < 11; ++i) times.push_back(SolveByCbc(program, folder).milliseconds);
-  return MedianOf(times);
+  return SolveByCbc(program, folder).milliseconds;
 }
 
 int Gradients(const Loaded& loaded, int64_t by_cbc) {
@@ -128,13 +128,13 @@ int Gradients(const Loaded& loaded, int64_t by_cbc) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / fmt::format("bench-sfb-{}", ::getpid());
   std::filesystem::create_directories(folder);
-  const double empty = by_cbc != 0 ? EmptyRun(folder) : 0;
   for (const ReplicatedStep& step : steps) {
     const auto start = Clock::now();
     GroupPrograms programs(step, grouping.part_of, BottleneckOf(problem.cluster, step.devices));
     const size_t count = step.gradients.size();
     SfbSolver solver;
     std::vector<double> times, cbc_times, ratios;
+    std::vector<double> beyond;
     int64_t paying = 0, equal = 0, asked = 0;
     size_t largest = 0;
     double all = MillisecondsSince(start);
@@ -157,16 +157,19 @@ int Gradients(const Loaded& loaded, int64_t by_cbc) {
       } else {
         fmt::print("gradient {}: cut {}, cbc {}\n", i, solution.objective, answer.objective);
       }
-      cbc_times.push_back(std::max(0.0, answer.milliseconds - empty));
+      beyond.push_back(answer.milliseconds - EmptyRun(folder));
+      cbc_times.push_back(answer.milliseconds);
       ratios.push_back(cbc_times.back() / times.back());
     }
     fmt::print("{}: {} gradients, {} pay, at most {} ops; cut: all {:.2f} ms, median {:.4f} ms\n",
                problem.graph.name(), count, paying, largest, all, MedianOf(times));
     if (asked > 0) {
       fmt::print(
-          "  cbc: {} of {} equal; median {:.1f} ms beyond {:.1f} ms of a process; median ratio "
-          "{:.0f}\n",
-          equal, asked, MedianOf(cbc_times), empty, MedianOf(ratios));
+          "  cbc: {} of {} equal; median {:.1f} ms, ratio {:.0f}; beyond a process with an empty "
+          "program {:.1f} ms, "
+          "{:.0f} times the median of the cut\n",
+          equal, asked, MedianOf(cbc_times), MedianOf(ratios), MedianOf(beyond),
+          MedianOf(beyond) / MedianOf(times));
     }
   }
   std::filesystem::remove_all(folder);
@@ -220,10 +223,23 @@ int Steps(const Loaded& loaded) {
   return 0;
 }
 
+// Of data parallelism, as `plan --layouts` reads it.
+int PrintLayouts(const Loaded& loaded, std::string_view mode) {
+  const std::optional<SfbMode> parsed = ParseSfbMode(mode);
+  if (!parsed) return 2;
+  const SfbResult result = ApplySfb(*loaded.problem, DataParallelSpec(), *parsed).Take();
+  fmt::print(stderr, "{}\n", result.Note());
+  Json object = Json::object();
+  AddDistributionSpec(result.spec, &object);
+  fmt::print("{}\n", object.dump(1));
+  return 0;
+}
+
 int Usage() {
   fmt::print(stderr,
              "usage: bench_sfb gradients GRAPH CLUSTER BATCH [all|N]\n"
-             "       bench_sfb steps GRAPH CLUSTER BATCH\n");
+             "       bench_sfb steps GRAPH CLUSTER BATCH\n"
+             "       bench_sfb layouts GRAPH CLUSTER BATCH none|paper|cut\n");
   return 2;
 }
 
@@ -236,6 +252,7 @@ int main(int argc, char** argv) {
   const std::string what = argv[1];
   const std::unique_ptr<Loaded> loaded = Load(argv[2], argv[3], std::stoll(argv[4]));
   if (what == "steps") return Steps(*loaded);
+  if (what == "layouts" && argc > 5) return PrintLayouts(*loaded, argv[5]);
   if (what != "gradients") return Usage();
   const std::string cbc = argc > 5 ? argv[5] : "all";
   return Gradients(*loaded, cbc == "all" ? -1 : std::stoll(cbc));

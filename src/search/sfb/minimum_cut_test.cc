@@ -122,7 +122,7 @@ struct RandomProblem {
   }
 };
 
-// All sides of 2,000 graphs of up to 9 nodes: the value is the least, and the side the intersection of all that
+// All sides of 2,000 graphs of up to 9 nodes: the value is the minimum, and the side the intersection of all that
 // have it. One object solves them all.
 TEST(MinimumCut, AgreesWithBruteForce) {
   Random random(7);

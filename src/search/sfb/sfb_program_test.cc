@@ -111,7 +111,7 @@ SfbProgram RandomProgram(Random& random) {
   return program;
 }
 
-// The printed program, alpha_l free and (g, l) in E: the least objective over all alpha.
+// The printed program, alpha_l free and (g, l) in E: the minimum over all alpha.
 int64_t ByBruteForce(const SfbProgram& program) {
   const auto ops = static_cast<int32_t>(program.times.size());
   int64_t best = std::numeric_limits<int64_t>::max();

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -21,6 +23,9 @@ struct Piece {
   size_t step = 0;
   CutPiece cut;
 };
+
+// What times of ops are multiplied by: links may be idle while devices are not.
+constexpr std::array<int64_t, 4> kSfbPrices = {1, 2, 4, 8};
 
 class SfbSearch {
  public:
@@ -46,13 +51,17 @@ class SfbSearch {
   }
 
  private:
-  Status ApplyAll() {
+  using Pieces = std::vector<Piece>;
+
+  // What the programs of all gradients duplicate, one piece for each replicated step.
+  Result<Pieces> PaperPieces() const {
     IdVector<OpId, Nanos> times;
     for (const OpId op : problem_.graph.ops()) {
       times.push_back(std::max(Nanos(0), problem_.costs.MinTime(op)));
     }
     PW_ASSIGN(const TagGrouping grouping, TagGroups(problem_.graph, times));
     SfbSolver solver;
+    Pieces pieces;
     for (size_t s = 0; s < steps_.size(); ++s) {
       const ReplicatedStep& step = steps_[s];
       GroupPrograms programs(step, grouping.part_of, BottleneckOf(problem_.cluster, step.devices));
@@ -64,8 +73,13 @@ class SfbSearch {
           if (solution.duplicated[k]) nodes.insert(one.nodes[k]);
         }
       }
-      if (!nodes.empty()) pieces_.push_back({s, {{nodes.begin(), nodes.end()}, 0}});
+      if (!nodes.empty()) pieces.push_back({s, {{nodes.begin(), nodes.end()}, 0}});
     }
+    return pieces;
+  }
+
+  Status ApplyAll() {
+    PW_ASSIGN(pieces_, PaperPieces());
     result_.pieces = static_cast<int64_t>(pieces_.size());
     if (pieces_.empty()) return Ok();
     PW_ASSIGN(const Evaluation evaluation, Evaluate(pieces_.size()));
@@ -73,15 +87,42 @@ class SfbSearch {
     return Ok();
   }
 
-  Status TryPieces() {
+  // The greatest gain first.
+  Result<Pieces> CutAt(int64_t price) const {
+    Pieces pieces;
     for (size_t s = 0; s < steps_.size(); ++s) {
-      PW_ASSIGN(std::vector<CutPiece> cuts, CutForAllGradients(steps_[s], problem_.communication));
-      for (CutPiece& cut : cuts) pieces_.push_back({s, std::move(cut)});
+      PW_ASSIGN(std::vector<CutPiece> cuts,
+                CutForAllGradients(steps_[s], problem_.communication, price));
+      for (CutPiece& cut : cuts) pieces.push_back({s, std::move(cut)});
     }
-    std::stable_sort(pieces_.begin(), pieces_.end(),
+    std::stable_sort(pieces.begin(), pieces.end(),
                      [](const Piece& a, const Piece& b) { return a.cut.gain > b.cut.gain; });
-    result_.pieces = static_cast<int64_t>(pieces_.size());
-    for (size_t count = pieces_.size(); count > 0; count /= 2) {
+    return pieces;
+  }
+
+  Status TryPieces() {
+    std::vector<Pieces> sets;
+    for (const int64_t price : kSfbPrices) {
+      PW_ASSIGN(Pieces pieces, CutAt(price));
+      if (price == 1) result_.pieces = static_cast<int64_t>(pieces.size());
+      if (!pieces.empty()) sets.push_back(std::move(pieces));
+    }
+    if (steps_.empty()) return Ok();
+    PW_ASSIGN(Pieces of_paper, PaperPieces());
+    if (!of_paper.empty()) sets.push_back(std::move(of_paper));
+    if (sets.empty()) return Ok();
+    size_t best = 0;
+    for (size_t i = 0; i < sets.size(); ++i) {
+      pieces_ = sets[i];
+      tried_.clear();
+      const Score before = result_.after.score();
+      PW_RETURN_IF_ERROR(Try(pieces_.size()));
+      if (result_.after.score() < before) best = i;
+    }
+    pieces_ = sets[best];
+    tried_ = {pieces_.size()};
+    best_count_ = best_count_ > 0 ? pieces_.size() : 0;
+    for (size_t count = pieces_.size() / 2; count > 0; count /= 2) {
       PW_RETURN_IF_ERROR(Try(count));
     }
     // Between the best number and its neighbours.
@@ -208,8 +249,8 @@ class SfbSearch {
   const LayoutProblem& problem_;
   const DistributionSpec& spec_;
   std::vector<ReplicatedStep> steps_;
-  std::vector<Piece> pieces_;  // the greatest gain first
-  std::set<size_t> tried_;     // numbers of pieces
+  Pieces pieces_;           // the greatest gain first
+  std::set<size_t> tried_;  // numbers of pieces
   size_t best_count_ = 0;
   IdVector<GroupId, int32_t> line_of_;  // -1: none, the step's own counter
   SfbResult result_;

@@ -5,9 +5,10 @@
 //   paper  the cut of TAG's program for every gradient by itself (group_programs.h), all of them applied,
 //          whatever becomes of the step
 //   cut    one cut for all gradients of a device set (shared_cut.h), taken only where the simulated step falls.
-//          Where devices wait for links, or links for devices, the sum of both misleads: all pieces of the
-//          cut are tried, then the half, the quarter, ... of the most gain, then numbers between the best
-//          two, at most kSfbTries compilations
+//          Links and devices work at the same time, so that the sum of both misleads: cuts are tried at the
+//          prices 1, 2, 4 and 8 of computing, and the paper's set, each as a whole; then of the best of them
+//          the half, the quarter, ... of the pieces with the greatest gain, then numbers between the best and
+//          its neighbours, at most kSfbTries compilations
 //
 // With parameter servers a gradient that every device computes updates the parameter there: it is
 // duplicated, too.
@@ -30,7 +31,7 @@ namespace placewright {
 enum class SfbMode : uint8_t { kNone, kPaper, kCut };
 std::optional<SfbMode> ParseSfbMode(std::string_view name);  // "none", "paper", "cut"
 
-inline constexpr int kSfbTries = 10;
+inline constexpr int kSfbTries = 14;
 
 struct SfbResult {
   DistributionSpec spec;  // as given, where nothing is gained

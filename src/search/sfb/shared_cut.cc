@@ -11,8 +11,8 @@ namespace {
 
 class SharedCut {
  public:
-  SharedCut(const ReplicatedStep& step, const Communication& communication)
-      : step_(step), communication_(communication), parent_(step.nodes.size()) {
+  SharedCut(const ReplicatedStep& step, const Communication& communication, int64_t price)
+      : step_(step), communication_(communication), price_(price), parent_(step.nodes.size()) {
     std::iota(parent_.begin(), parent_.end(), 0);
   }
 
@@ -50,7 +50,8 @@ class SharedCut {
   }
 
   int64_t ExtraOf(size_t node) const {
-    return std::max<int64_t>(0, step_.nodes[node].whole.count - step_.nodes[node].part.count);
+    const int64_t extra = step_.nodes[node].whole.count - step_.nodes[node].part.count;
+    return SaturatingMultiply(std::max<int64_t>(0, extra), price_);
   }
 
   void BuildCut() {
@@ -149,6 +150,7 @@ class SharedCut {
 
   const ReplicatedStep& step_;
   const Communication& communication_;
+  const int64_t price_;
   MinimumCut cut_;
   std::vector<int64_t> exchange_;  // by tensor, ns
   std::vector<int32_t> parent_;    // by node
@@ -157,8 +159,9 @@ class SharedCut {
 }  // namespace
 
 Result<std::vector<CutPiece>> CutForAllGradients(const ReplicatedStep& step,
-                                                 const Communication& communication) {
-  return SharedCut(step, communication).Find();
+                                                 const Communication& communication,
+                                                 int64_t price) {
+  return SharedCut(step, communication, price).Find();
 }
 
 }  // namespace placewright

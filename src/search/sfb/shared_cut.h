@@ -34,10 +34,12 @@ struct CutPiece {
   int64_t gain = 0;
 };
 
-// The smallest optimal set, in connected pieces: the greatest gain first, then by first node. Errors: those of
+// The smallest optimal set, in connected pieces: the greatest gain first, then by first node. `price`: by what
+// the times of ops are multiplied, 1 or more; sets of higher prices are parts of those of lower ones. Errors: those of
 // Communication::Estimate.
 Result<std::vector<CutPiece>> CutForAllGradients(const ReplicatedStep& step,
-                                                 const Communication& communication);
+                                                 const Communication& communication,
+                                                 int64_t price = 1);
 
 }  // namespace placewright
 
