@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <limits>
-#include <sstream>
 #include <string>
 
 #include "base/random.h"
+#include "search/sfb/test_cbc.h"
 
 namespace placewright {
 namespace {
@@ -159,42 +156,15 @@ TEST(SfbProgram, AgreesWithBruteForceOverAllChoices) {
   EXPECT_GT(duplicating, 100);  // the programs are no trivial ones
 }
 
-// What `cbc` finds for the program as an LP file.
-int64_t ByCbc(const SfbProgram& program, const std::filesystem::path& folder) {
-  std::ofstream(folder / "program.lp") << FormatLp(program);
-  const std::string command =
-      "cd '" + folder.string() +
-      "' && cbc program.lp ratio 0 allow 0 solve solution out.txt > log 2>&1";
-  EXPECT_EQ(std::system(command.c_str()), 0);
-  std::ifstream in(folder / "out.txt");
-  std::string line;
-  std::getline(in, line);  // "Optimal - objective value -227000000.00000000"
-  EXPECT_EQ(line.rfind("Optimal", 0), 0U) << line;
-  std::vector<bool> alpha(program.times.size(), false);
-  std::string number, name;
-  double value = 0, cost = 0;
-  while (in >> number >> name >> value >> cost) {
-    if (name[0] == 'a' && name != "al") {
-      alpha[static_cast<size_t>(std::stoi(name.substr(1)))] = value > 0.5;
-    }
-  }
-  return ObjectiveOf(program, alpha);  // in integers: its own is a decimal number
-}
-
 TEST(SfbProgram, AgreesWithCbc) {
-  if (std::system("command -v cbc > /dev/null 2>&1") != 0) {
-    GTEST_SKIP() << "Cbc is not installed (coinor-cbc)";
-  }
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("sfb-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
+  if (!HasCbc()) GTEST_SKIP() << "Cbc is not installed (coinor-cbc)";
+  const CbcFolder folder;
   Random random(13);
   SfbSolver solver;
   for (int trial = 0; trial < 60; ++trial) {
     const SfbProgram program = RandomProgram(random);
-    ASSERT_EQ(solver.Solve(program).objective, ByCbc(program, folder)) << FormatLp(program);
+    ASSERT_EQ(solver.Solve(program).objective, ByCbc(program, folder.path)) << FormatLp(program);
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
