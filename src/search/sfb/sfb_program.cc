@@ -29,12 +29,12 @@ int64_t PicosOf(int64_t times, Bytes bytes, BytesPerSecond bandwidth, bool up) {
                    (of_rest + (up ? bandwidth.count - 1 : 0)) / bandwidth.count);
 }
 
-size_t At(int32_t op) { return static_cast<size_t>(op); }
+size_t IndexOfOp(int32_t op) { return static_cast<size_t>(op); }
 
 }  // namespace
 
 int64_t SfbProgram::CostOfOp(int32_t op) const {
-  return Saturated(Wide{devices - 1} * times[At(op)].count * kPicosPerNano);
+  return Saturated(Wide{devices - 1} * times[IndexOfOp(op)].count * kPicosPerNano);
 }
 
 int64_t SfbProgram::CostOfTensor(const Tensor& tensor) const {
@@ -72,7 +72,7 @@ const SfbSolution& SfbSolver::Solve(const SfbProgram& program) {
   cut_.AddSource(program.gradient, saved);
   solution_.objective = cut_.Solve() - saved;
   solution_.duplicated.resize(program.times.size());
-  for (int32_t op = 0; op < ops; ++op) solution_.duplicated[At(op)] = cut_.OnSourceSide(op);
+  for (int32_t op = 0; op < ops; ++op) solution_.duplicated[IndexOfOp(op)] = cut_.OnSourceSide(op);
   return solution_;
 }
 
@@ -84,12 +84,12 @@ int64_t ObjectiveOf(const SfbProgram& program, const std::vector<bool>& duplicat
     }
   }
   for (const SfbProgram::Tensor& tensor : program.tensors) {
-    const bool from = tensor.from != SfbProgram::kOutside && duplicated[At(tensor.from)];
-    if (duplicated[At(tensor.to)] && !from) {
+    const bool from = tensor.from != SfbProgram::kOutside && duplicated[IndexOfOp(tensor.from)];
+    if (duplicated[IndexOfOp(tensor.to)] && !from) {
       cost = SaturatingAdd(cost, program.CostOfTensor(tensor));
     }
   }
-  return cost - (duplicated[At(program.gradient)] ? program.Synchronisation() : 0);
+  return cost - (duplicated[IndexOfOp(program.gradient)] ? program.Synchronisation() : 0);
 }
 
 std::string FormatLp(const SfbProgram& program) {
@@ -107,16 +107,16 @@ std::string FormatLp(const SfbProgram& program) {
   text += "Subject To\n";
   std::vector<std::set<int32_t>> consumers(program.times.size());
   for (const SfbProgram::Tensor& tensor : program.tensors) {
-    if (tensor.from != SfbProgram::kOutside) consumers[At(tensor.from)].insert(tensor.to);
+    if (tensor.from != SfbProgram::kOutside) consumers[IndexOfOp(tensor.from)].insert(tensor.to);
   }
   std::vector<bool> free(program.times.size(), false);
   for (const SfbProgram::Together& pair : program.together) {
-    if (pair.reader != SfbProgram::kOutside) free[At(pair.reader)] = true;
+    if (pair.reader != SfbProgram::kOutside) free[IndexOfOp(pair.reader)] = true;
   }
   for (int32_t op = 0; op < ops; ++op) {
-    if (free[At(op)]) continue;
+    if (free[IndexOfOp(op)]) continue;
     fmt::format_to(out, " u{}: a{}", op, op);
-    for (const int32_t consumer : consumers[At(op)]) fmt::format_to(out, " - a{}", consumer);
+    for (const int32_t consumer : consumers[IndexOfOp(op)]) fmt::format_to(out, " - a{}", consumer);
     text += op == program.gradient ? " - al <= 0\n" : " <= 0\n";
   }
   for (size_t k = 0; k < program.tensors.size(); ++k) {

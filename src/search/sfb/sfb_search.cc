@@ -19,7 +19,7 @@ namespace placewright {
 namespace {
 
 // A piece of the cut of one of the replicated steps; in paper mode all that is duplicated of one.
-struct Piece {
+struct SfbPiece {
   size_t step = 0;
   CutPiece cut;
 };
@@ -51,17 +51,17 @@ class SfbSearch {
   }
 
  private:
-  using Pieces = std::vector<Piece>;
+  using SfbPieces = std::vector<SfbPiece>;
 
   // What the programs of all gradients duplicate, one piece for each replicated step.
-  Result<Pieces> PaperPieces() const {
+  Result<SfbPieces> PaperPieces() const {
     IdVector<OpId, Nanos> times;
     for (const OpId op : problem_.graph.ops()) {
       times.push_back(std::max(Nanos(0), problem_.costs.MinTime(op)));
     }
     PW_ASSIGN(const TagGrouping grouping, TagGroups(problem_.graph, times));
     SfbSolver solver;
-    Pieces pieces;
+    SfbPieces pieces;
     for (size_t s = 0; s < steps_.size(); ++s) {
       const ReplicatedStep& step = steps_[s];
       GroupPrograms programs(step, grouping.part_of, BottleneckOf(problem_.cluster, step.devices));
@@ -88,27 +88,27 @@ class SfbSearch {
   }
 
   // The greatest gain first.
-  Result<Pieces> CutAt(int64_t price) const {
-    Pieces pieces;
+  Result<SfbPieces> CutAt(int64_t price) const {
+    SfbPieces pieces;
     for (size_t s = 0; s < steps_.size(); ++s) {
       PW_ASSIGN(std::vector<CutPiece> cuts,
                 CutForAllGradients(steps_[s], problem_.communication, price));
       for (CutPiece& cut : cuts) pieces.push_back({s, std::move(cut)});
     }
     std::stable_sort(pieces.begin(), pieces.end(),
-                     [](const Piece& a, const Piece& b) { return a.cut.gain > b.cut.gain; });
+                     [](const SfbPiece& a, const SfbPiece& b) { return a.cut.gain > b.cut.gain; });
     return pieces;
   }
 
   Status TryPieces() {
-    std::vector<Pieces> sets;
+    std::vector<SfbPieces> sets;
     for (const int64_t price : kSfbPrices) {
-      PW_ASSIGN(Pieces pieces, CutAt(price));
+      PW_ASSIGN(SfbPieces pieces, CutAt(price));
       if (price == 1) result_.pieces = static_cast<int64_t>(pieces.size());
       if (!pieces.empty()) sets.push_back(std::move(pieces));
     }
     if (steps_.empty()) return Ok();
-    PW_ASSIGN(Pieces of_paper, PaperPieces());
+    PW_ASSIGN(SfbPieces of_paper, PaperPieces());
     if (!of_paper.empty()) sets.push_back(std::move(of_paper));
     if (sets.empty()) return Ok();
     size_t best = 0;
@@ -249,7 +249,7 @@ class SfbSearch {
   const LayoutProblem& problem_;
   const DistributionSpec& spec_;
   std::vector<ReplicatedStep> steps_;
-  Pieces pieces_;           // the greatest gain first
+  SfbPieces pieces_;        // the greatest gain first
   std::set<size_t> tried_;  // numbers of pieces
   size_t best_count_ = 0;
   IdVector<GroupId, int32_t> line_of_;  // -1: none, the step's own counter
