@@ -88,6 +88,22 @@ TEST_F(Distributed, LocalBatchNormsAreThoseThatThereAre) {
   EXPECT_EQ(Run({"check", "local.plan.json", "--run"}).status, 0);
 }
 
+// The step is that of one device, and no slower than with synchronised gradients.
+TEST_F(Distributed, RecomputesGradientsFromFactors) {
+  const auto plan = [&](const std::string& mode) {
+    return RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--algo", "data-parallel", "--sfb",
+                    mode, "-o", mode + ".plan.json"});
+  };
+  const Outcome none = plan("none"), cut = plan("cut"), paper = plan("paper");
+  ASSERT_EQ(none.status, 0) << none.err;
+  ASSERT_EQ(cut.status, 0) << cut.err;
+  ASSERT_EQ(paper.status, 0) << paper.err;
+  EXPECT_LE(cut.json()["step_time_ns"], none.json()["step_time_ns"]);
+  EXPECT_EQ(Run({"check", "cut.plan.json", "--run"}).status, 0);
+  EXPECT_EQ(Run({"check", "paper.plan.json", "--run"}).status, 0);
+  EXPECT_THAT(plan("papers").err, HasSubstr("did you mean paper?"));
+}
+
 TEST_F(Distributed, PlansNameAllTheirFiles) {
   ASSERT_EQ(Run({"plan", "mlp.json.gz", "-c", "two.yaml", "--layouts", "even.json", "-o",
                  "even.plan.json"})

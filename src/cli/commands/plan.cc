@@ -63,6 +63,7 @@ class PlanCommand : public Command {
         .Group("Search");
     AddSearchOptions(app, &search_);
     AddSpaceOptions(app, &space_, true);
+    AddSfbOption(app, &space_);
     app_ = app;
     app.AddOption("--init", initial_, "Plan or placement to start from")
         .TypeName("FILE")
@@ -93,6 +94,7 @@ class PlanCommand : public Command {
   Result<int> Run(Context& context) override {
     const std::atomic<bool>& interrupted = CatchInterrupts();
     PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
+    PW_ASSIGN(sfb_, ParseSfb(space_));
     PW_ASSIGN(const bool distributes, MayDistribute(*asked));
     if (!initial_.empty()) PW_RETURN_IF_ERROR(algorithms_.CheckTakesInit(*asked));
     PW_RETURN_IF_ERROR(CheckAgentSettings(asked->name(), settings_));
@@ -198,8 +200,9 @@ class PlanCommand : public Command {
     }
     const bool distributes =
         replicates || space == PlanSpace::kReplicated || !space_.layouts.empty();
-    if (!distributes && app_.Given("--batch-norm")) {
-      return MakeError(ErrorCode::kUsage, "--batch-norm is of plans that split ops", "",
+    for (const char* option : {"--batch-norm", "--sfb"}) {
+      if (distributes || !app_.Given(option)) continue;
+      return MakeError(ErrorCode::kUsage, fmt::format("{} is of plans that split ops", option), "",
                        "Give --space replicated or --layouts with it.");
     }
     if (!space_.layouts.empty()) {
@@ -233,6 +236,7 @@ class PlanCommand : public Command {
   Result<int> FinishDistributed(const Planning& planning, PlannerResult result,
                                 const Budget& budget, Context& context) {
     const std::string& file = space_.layouts.empty() ? input_.graph : space_.layouts;
+    PW_RETURN_IF_ERROR(RecomputeFromFactors(*planning.layouts, sfb_, result).InFile(file));
     PW_ASSIGN(DistributedInputs distributed,
               Distribute(planning.inputs, *planning.layouts, *result.layouts).InFile(file));
     PW_ASSIGN(SimResult replay, Simulate(distributed).InFile(input_.graph));
@@ -450,6 +454,7 @@ class PlanCommand : public Command {
   InputOptions input_;
   SearchOptions search_;
   SpaceOptions space_;
+  SfbMode sfb_ = SfbMode::kNone;
   CommandLine app_;
   PictureOptions pictures_;
   bool measured_ = false;

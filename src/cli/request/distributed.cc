@@ -47,6 +47,35 @@ void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search) {
       .Group("Search");
 }
 
+void AddSfbOption(CommandLine app, SpaceOptions* options) {
+  app.AddOption("--sfb", options->sfb,
+                "Gradients recomputed from gathered factors: none (default), cut (where the step "
+                "is faster) "
+                "or paper (TAG's program)")
+      .TypeName("NAME")
+      .Group("Search");
+}
+
+Result<SfbMode> ParseSfb(const SpaceOptions& options) {
+  const std::optional<SfbMode> mode = ParseSfbMode(options.sfb);
+  if (mode) return *mode;
+  return MakeError(ErrorCode::kUsage,
+                   "--sfb \"" + Printable(options.sfb) + "\" is unknown" +
+                       DidYouMean(options.sfb, {"none", "cut", "paper"}),
+                   "", "It is none, cut or paper.");
+}
+
+Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, PlannerResult& result) {
+  if (mode == SfbMode::kNone) return Ok();
+  PW_ASSIGN(SfbResult recomputed, ApplySfb(problem, *result.layouts, mode));
+  result.layouts = std::move(recomputed.spec);
+  result.feasible = recomputed.after.feasible;
+  result.step_time = recomputed.after.step_time;
+  result.over = recomputed.after.TotalOver();
+  result.notes.push_back(recomputed.Note());
+  return Ok();
+}
+
 Result<PlanSpace> ParseSpace(const SpaceOptions& options) {
   PW_RETURN_IF_ERROR(ParseBatchNorm(options));
   for (const PlanSpace space : {PlanSpace::kPlaced, PlanSpace::kReplicated}) {

@@ -14,6 +14,8 @@
 #include "plan/plan.h"
 #include "plan/plan_space.h"
 #include "search/layouts/layout_problem.h"
+#include "search/planner.h"
+#include "search/sfb/sfb_search.h"
 #include "sim/simulator.h"
 
 namespace placewright {
@@ -22,9 +24,17 @@ struct SpaceOptions {
   std::string space = "placed";
   std::string batch_norm = "synchronised";
   std::string layouts;  // a file, or empty
+  std::string sfb = "none";
 };
 // --layouts and, with `search`, --space and --batch-norm.
 void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search);
+// --sfb.
+void AddSfbOption(CommandLine app, SpaceOptions* options);
+// Errors: kUsage with near names.
+Result<SfbMode> ParseSfb(const SpaceOptions& options);
+// The plan with gradients recomputed from factors (search/sfb/sfb_search.h), what is predicted of it, and a note.
+// Errors: those of ApplySfb.
+Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, PlannerResult& result);
 // Errors: kUsage with near names.
 Result<PlanSpace> ParseSpace(const SpaceOptions& options);
 

@@ -1,0 +1,56 @@
+// Sufficient factor broadcasting (Zhang et al., sec. 4.2.3; Xie et al., UAI 2016) of a step that devices
+// replicate: gradients are not synchronised but computed by every device, from factors that are gathered. What is
+// computed so becomes `duplicate` in the layouts; the compiler inserts the rest.
+//
+//   paper  the cut of TAG's program for every gradient by itself (group_programs.h), all of them applied,
+//          whatever becomes of the step
+//   cut    one cut for all gradients of a device set (shared_cut.h), taken only where the simulated step falls.
+//          Links and devices work at the same time, so that the sum of both misleads: cuts are tried at the
+//          prices 1, 2, 4 and 8 of computing, and the paper's set, each as a whole; then of the best of them
+//          the half, the quarter, ... of the pieces with the greatest gain, then numbers between the best and
+//          its neighbours, at most kSfbTries compilations
+//
+// With parameter servers a gradient that every device computes updates the parameter there: it is
+// duplicated, too.
+#ifndef PLACEWRIGHT_SEARCH_SFB_SFB_SEARCH_H_
+#define PLACEWRIGHT_SEARCH_SFB_SFB_SEARCH_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/layout_spec.h"
+#include "search/evaluator.h"
+#include "search/layouts/layout_problem.h"
+
+namespace placewright {
+
+enum class SfbMode : uint8_t { kNone, kPaper, kCut };
+std::optional<SfbMode> ParseSfbMode(std::string_view name);  // "none", "paper", "cut"
+
+inline constexpr int kSfbTries = 14;
+
+struct SfbResult {
+  DistributionSpec spec;  // as given, where nothing is gained
+  Evaluation before, after;
+  int64_t gradients = 0;   // of so many that are synchronised
+  int64_t recomputed = 0;  // so many are computed by every device
+  std::vector<OpId>
+      duplicated;        // that were computed in parts, with their views; of LayoutProblem::graph
+  int64_t pieces = 0;    // of the cut
+  int compilations = 0;  // of candidates
+
+  // "87 of 391 gradients are recomputed from factors (213 ops duplicated): 45.1 ms instead of 52.0 ms"
+  std::string Note() const;
+};
+
+// Errors: those of CompileStep.
+Result<SfbResult> ApplySfb(const LayoutProblem& problem, const DistributionSpec& spec,
+                           SfbMode mode);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_SFB_SFB_SEARCH_H_
