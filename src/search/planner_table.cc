@@ -52,12 +52,13 @@ PlannerTable MakeSearchPlanners(const PlannerSettings& settings) {
 
 PlannerTable MakeLayoutPlanners() {
   PlannerTable table;
-  for (const DataParallelKind kind :
-       {DataParallelKind::kEven, DataParallelKind::kProportional, DataParallelKind::kServers,
-        DataParallelKind::kHorovod, DataParallelKind::kBest}) {
+  for (const DataParallelKind kind : {DataParallelKind::kEven, DataParallelKind::kProportional,
+                                      DataParallelKind::kServers, DataParallelKind::kHorovod}) {
     table.push_back(std::make_unique<DataParallelPlanner>(kind));
   }
+  // In `auto` what compiles one plan comes before what tries many.
   table.push_back(std::make_unique<ExpertHybridPlanner>());
+  table.push_back(std::make_unique<DataParallelPlanner>(DataParallelKind::kBest));
   table.push_back(std::make_unique<LayoutSearchPlanner>());
   return table;
 }

@@ -171,7 +171,7 @@ class Portfolio {
         }
         const Score score{made.value().feasible, made.value().over.count,
                           made.value().step_time.count};
-        Add(made.Take(), score, false);
+        Add(made.Take(), score, planner->iterative());
       });
     }
   }
