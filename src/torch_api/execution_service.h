@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_TORCH_API_EXECUTION_SERVICE_H_
 #define PLACEWRIGHT_TORCH_API_EXECUTION_SERVICE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,15 +16,17 @@
 #include "plan/placement.h"
 #include "plan/schedule.h"
 #include "plan/sequence.h"
+#include "torch_api/process_service.h"
 
 namespace placewright {
 
 // A device of the plan, and what stands for it here.
 struct ExecutionDevice {
   enum class Kind : uint8_t {
-    kCpu,       // cores of this machine
-    kCuda,      // a GPU of this machine, by LibTorch with CUDA
-    kSimulated  // the same, but as an accelerator: a queue, and a memory that others do not see
+    kCpu,        // cores of this machine
+    kCuda,       // a GPU of this machine, by LibTorch with CUDA
+    kSimulated,  // the same, but as an accelerator: a queue, and a memory that others do not see
+    kElsewhere   // on another machine of a run over several processes
   };
   std::string name;
   Kind kind = Kind::kCpu;
@@ -56,13 +59,23 @@ struct ExecutionRequest {
   std::vector<DistributedStep::InputPiece> pieces{};
   // Devices that run their ops in exactly this order, whatever the policy; of `placement`.
   Sequences sequences{};
+  // Of a run over several processes, alike on all ranks but for `processes`, which outlives the execution: whose
+  // each device is. `predicted`: the plan's schedule, which says in which order things cross; or nullptr.
+  Processes* processes = nullptr;
+  IdVector<DeviceId, int32_t> rank_of{};
+  const Schedule* predicted = nullptr;
+  const std::atomic<bool>* interrupted = nullptr;  // asked after every step
 };
 
+// Over several processes all ranks call the functions of this class in one order. What they return of the step
+// is the same on all ranks, but for the schedule and peaks, of which rank 0 has those of all devices and the
+// others theirs, and workspaces, of which each has its own.
 class Execution {
  public:
   struct Step {
-    int64_t time_ns = 0;
+    int64_t time_ns = 0;         // of the slowest rank
     std::optional<double> loss;  // the graph's first output, where that is one number
+    bool stop = false;           // ExecutionRequest::interrupted, on any rank
   };
   virtual ~Execution() = default;
   // How many steps the values have behind them: which batch is next.
@@ -73,6 +86,7 @@ class Execution {
   // with what ops write in it. Of what no op reads: nothing happens, and "" is read. Errors: kField
   // (another length than its shape and dtype have), kDeviceMemory.
   virtual Status SetInput(TensorId input, std::string_view bytes) = 0;
+  // Over several processes rank 0 reads, the others get "".
   virtual Result<std::string> ReadInput(TensorId input) const = 0;
   // Of the generator that random ops draw from. Errors: kField (no such state).
   virtual std::string GeneratorState() const = 0;
@@ -93,6 +107,10 @@ class ExecutionService {
   // one another), kField (the graph is no recorded step that
   // this LibTorch can run), kDeviceMemory.
   virtual Result<std::unique_ptr<Execution>> Start(ExecutionRequest request) const = 0;
+  // The processes that this one has been started with (torchrun, mpirun, srun), once all have come; nullptr
+  // where it was started by itself. Errors: kUsage (variables of the environment that do not fit),
+  // kMissingRuntime (ranks that do not come, a port in use), kPlanMismatch (facts that differ).
+  virtual Result<std::unique_ptr<Processes>> Join(const JoinRequest& request) const = 0;
 };
 
 }  // namespace placewright

@@ -10,14 +10,17 @@
 
 namespace placewright {
 
-Result<std::vector<ExecutionDevice>> ExecutionDevicesOf(const Cluster& cluster, bool simulate) {
+Result<std::vector<ExecutionDevice>> ExecutionDevicesOf(const Cluster& cluster, bool simulate,
+                                                        const std::vector<bool>& here) {
   std::vector<ExecutionDevice> devices;
   int cpus = 0;
+  const auto elsewhere = [&](DeviceId id) { return !here.empty() && !here[id.index()]; };
   for (const DeviceId id : cluster.devices()) {
+    if (elsewhere(id)) continue;
     const DeviceKind& kind = cluster.kind(id);
     cpus += kind.device_class == DeviceClass::kCpu ? 1 : 0;
     const bool gpu = kind.device_class == DeviceClass::kGpu &&
-                     cluster.device(id).host == cluster.device(DeviceId(0)).host;
+                     (!here.empty() || cluster.device(id).host == cluster.device(DeviceId(0)).host);
     if (simulate || gpu || kind.device_class == DeviceClass::kCpu) continue;
     return MakeError(ErrorCode::kMissingRuntime,
                      fmt::format("{} is a {}: plans are executed on CPUs and GPUs of one machine",
@@ -28,7 +31,9 @@ Result<std::vector<ExecutionDevice>> ExecutionDevicesOf(const Cluster& cluster, 
   }
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   int64_t stated_cores = 0;
-  for (const DeviceId id : cluster.devices()) stated_cores += cluster.kind(id).cores;
+  for (const DeviceId id : cluster.devices()) {
+    if (!elsewhere(id)) stated_cores += cluster.kind(id).cores;
+  }
   if (!simulate && stated_cores > cores) {
     return MakeError(ErrorCode::kMissingRuntime,
                      fmt::format("the cluster's CPUs state {} cores, and this machine has {}",
@@ -40,6 +45,11 @@ Result<std::vector<ExecutionDevice>> ExecutionDevicesOf(const Cluster& cluster, 
     const bool gpu = cluster.kind(id).device_class == DeviceClass::kGpu;
     ExecutionDevice device;
     device.name = cluster.device(id).name;
+    if (elsewhere(id)) {
+      device.kind = ExecutionDevice::Kind::kElsewhere;
+      devices.push_back(std::move(device));
+      continue;
+    }
     device.kind = simulate ? ExecutionDevice::Kind::kSimulated
                   : gpu    ? ExecutionDevice::Kind::kCuda
                            : ExecutionDevice::Kind::kCpu;
@@ -61,12 +71,13 @@ Result<std::vector<ExecutionDevice>> ExecutionDevicesOf(const Cluster& cluster, 
 
 Result<ExecutionRequest> MakeExecutionRequest(const Graph& graph, const Cluster& cluster,
                                               const CostTable& costs, const Placement& placement,
-                                              SchedulingPolicy policy, bool simulate) {
+                                              SchedulingPolicy policy, bool simulate,
+                                              const std::vector<bool>& here) {
   ExecutionRequest request;
   request.graph = &graph;
   request.placement = placement;
   request.policy = policy;
-  PW_ASSIGN(request.devices, ExecutionDevicesOf(cluster, simulate));
+  PW_ASSIGN(request.devices, ExecutionDevicesOf(cluster, simulate, here));
   if (policy != SchedulingPolicy::kCriticalPath) return request;
   const SimGraph sim_graph = BuildSimGraph(graph, cluster, costs);
   request.paths = IdVector<OpId, int64_t>(graph.op_count(), 0);

@@ -6,6 +6,7 @@
 #include "runtime/profiler/machine_reference.h"
 #include "runtime/profiler/profiling.h"
 #include "runtime/service/execution.h"
+#include "runtime/service/processes.h"
 #include "torch_api/evaluator_service.h"
 #include "torch_api/torch_api.h"
 
@@ -16,6 +17,9 @@ class Executions : public ExecutionService {
  public:
   Result<std::unique_ptr<Execution>> Start(ExecutionRequest request) const override {
     return StartExecution(std::move(request));
+  }
+  Result<std::unique_ptr<Processes>> Join(const JoinRequest& request) const override {
+    return JoinProcesses(request);
   }
 };
 

@@ -11,6 +11,7 @@
 #include "cli/request/inputs.h"
 #include "cli/request/placed_graph.h"
 #include "cli/request/prediction_now.h"
+#include "cli/request/ranks.h"
 #include "cli/request/result_json.h"
 #include "cli/request/step_state.h"
 #include "cli/terminal/interrupt.h"
@@ -69,6 +70,11 @@ class RunCommand : public Command {
                   "with the parameters' names")
         .TypeName("FILE")
         .Group("Input");
+    app.AddOption("--resume", resume_,
+                  "As --load, of a checkpoint of --save, with --steps counted from the training's "
+                  "first step")
+        .TypeName("FILE")
+        .Group("Input");
     app.AddOption("--inputs", inputs_,
                   "Inputs by name, as safetensors; with a dimension more in front, batches")
         .TypeName("FILE")
@@ -81,6 +87,12 @@ class RunCommand : public Command {
         .TypeName("N")
         .Check(IntegerWithin(1, 1'000'000'000))
         .Group("Output");
+    app.AddOption(
+           "--rank-timeout", rank_timeout_,
+           "Of a run over several processes: seconds for all ranks to come, and after which a "
+           "rank that is not heard of ends it (default 20)")
+        .TypeName("N")
+        .Check(IntegerWithin(1, 86'400));
     app.AddOption("--schedule", schedule_file_,
                   "When the ops and transfers of a typical step ran, as plans keep their schedule")
         .TypeName("FILE")
@@ -104,6 +116,9 @@ class RunCommand : public Command {
         "Inputs and parameters are legal values from the seed where no file has them. CPU devices\n"
         "share this machine's cores alike, where their kinds do not state how many. Ctrl-C ends\n"
         "after the step that runs, and reports and saves the steps so far.\n"
+        "Started by torchrun, mpirun or srun, each process executes its share of the devices; rank "
+        "0\n"
+        "prints and writes files.\n"
         "Examples:\n"
         "  placewright run first.plan.json --simulate-devices --steps 1\n"
         "  placewright run first.plan.json --simulate-devices --steps 1 --save state.safetensors\n"
@@ -123,6 +138,9 @@ class RunCommand : public Command {
     if (save_every_ > 0 && save_.empty()) {
       return MakeError(ErrorCode::kUsage, "--save-every needs --save FILE");
     }
+    if (!resume_.empty() && !load_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--resume is a --load, too: give one of them");
+    }
     PW_RETURN_IF_ERROR(CheckOutput());
     PW_ASSIGN(const PlanInputs loaded, Load());
     const Graph& graph = loaded.graph.graph;
@@ -130,18 +148,9 @@ class RunCommand : public Command {
     PW_RETURN_IF_ERROR(CheckExecutable(graph));
     PW_ASSIGN(const Placement placement,
               ResolvePlacement(loaded.plan.placement, graph, cluster).InFile(plan_));
-    PW_ASSIGN(ExecutionRequest request,
-              MakeExecutionRequest(graph, cluster, loaded.costs, placement, loaded.plan.policy,
-                                   simulate_));
-    request.seed = seed_;
-    request.batches = batches_;
-    request.deterministic = deterministic_;
-    request.sequences = loaded.sequences;
     std::optional<OriginalStep> original;
     if (loaded.plan.distribution) {
       PW_ASSIGN(original, LoadOriginal(loaded, plan_, input_));
-      request.original = &original->step();
-      request.pieces = original->pieces;
     }
     PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kRun));
     const ExecutionService* const service = library.api().executions();
@@ -151,40 +160,94 @@ class RunCommand : public Command {
     if (const std::string_view advice = BlasAdvice(library.api().blas()); !advice.empty()) {
       context.console.Note(std::string(advice));
     }
+    PW_ASSIGN(RunRanks ranks,
+              RunRanks::Join(*service, loaded, RankOptions(), std::chrono::seconds(rank_timeout_)));
+    if (!ranks.leads()) {
+      // Errors go to standard error; standard output is rank 0's.
+      context.console.json = false;
+      context.console.quiet = true;
+    }
+    return ranks.End(Execute(context, loaded, placement, original, library, ranks, interrupted));
+  }
+
+ private:
+  // What all ranks must have been given alike.
+  std::string RankOptions() const {
+    return fmt::format("--steps {} --seed {} --batches {} --save-every {}{}{}{}{}{}", steps_, seed_,
+                       batches_, save_every_, simulate_ ? " --simulate-devices" : "",
+                       deterministic_ ? " --deterministic" : "", load_.empty() ? "" : " --load",
+                       resume_.empty() ? "" : " --resume", save_.empty() ? "" : " --save");
+  }
+
+  Result<int> Execute(Context& context, const PlanInputs& loaded, const Placement& placement,
+                      const std::optional<OriginalStep>& original, const TorchLibrary& library,
+                      const RunRanks& ranks, const std::atomic<bool>& interrupted) {
+    const Graph& graph = loaded.graph.graph;
+    const Cluster& cluster = loaded.cluster.cluster;
+    if (ranks.leads()) PW_RETURN_IF_ERROR(ProbeOutput());
+    PW_ASSIGN(ExecutionRequest request,
+              MakeExecutionRequest(graph, cluster, loaded.costs, placement, loaded.plan.policy,
+                                   simulate_, ranks.here()));
+    request.seed = seed_;
+    request.batches = batches_;
+    request.deterministic = deterministic_;
+    request.sequences = loaded.sequences;
+    if (original) {
+      request.original = &original->step();
+      request.pieces = original->pieces;
+    }
+    request.interrupted = &interrupted;
+    ranks.Give(loaded, request);
+    // Of all ranks.
+    std::atomic<bool> stops = false;
     StepMeasurement measured;
     Status saved = Ok();
     std::optional<Nanos> now;
     {
-      PredictionNow prediction(loaded, plan_, simulate_ ? nullptr : library.api().profiling(),
+      PredictionNow prediction(loaded, plan_,
+                               simulate_ || ranks.several() ? nullptr : library.api().profiling(),
                                request.devices, context.console);
       prediction.Look();
       PW_ASSIGN(const std::unique_ptr<Execution> execution,
-                service->Start(std::move(request)).InFile(plan_));
+                library.api().executions()->Start(std::move(request)).InFile(plan_));
       LoadedState state;
-      if (!load_.empty()) {
-        PW_ASSIGN(state, LoadState(load_, graph, *execution));
+      if (const std::string& file = resume_.empty() ? load_ : resume_; !file.empty()) {
+        PW_ASSIGN(const std::string bytes, ranks.ReadFile(file));
+        PW_ASSIGN(state, LoadStateOf(bytes, file, graph, *execution));
         NoteKept(state, context.console);
         execution->SetStep(state.steps);
+      }
+      if (!resume_.empty() && state.steps >= steps_) {
+        return MakeError(ErrorCode::kUsage,
+                         fmt::format("{} has {} steps behind it, and --steps says {}", resume_,
+                                     state.steps, steps_),
+                         "", "Give more --steps: they count from the training's first.");
       }
       std::optional<InputFile> inputs;
       if (!inputs_.empty()) {
         PW_ASSIGN(inputs, InputFile::Open(inputs_, graph));
       }
       StepMeasurementOptions options;
-      options.steps = steps_;
+      options.steps = resume_.empty() ? steps_ : steps_ - state.steps;
       options.graph = &graph;
       options.prepare = [&](int64_t step) -> Status {
-        if (save_every_ > 0 && step > 0 && step % save_every_ == 0) {
-          PW_RETURN_IF_ERROR(SaveState(save_, graph, *execution, state.steps + step));
-        }
-        if (!inputs) return Ok();
-        return inputs->Set(state.steps + step, step == 0, *execution);
+        const Status prepared = [&]() -> Status {
+          if (save_every_ > 0 && step > 0 && step % save_every_ == 0) {
+            PW_RETURN_IF_ERROR(
+                SaveState(save_, graph, *execution, state.steps + step, ranks.leads()));
+          }
+          if (!inputs) return Ok();
+          return inputs->Set(state.steps + step, step == 0, *execution);
+        }();
+        if (prepared.ok()) return prepared;
+        return ranks.Fail(prepared.error());
       };
-      options.stop = StopToken(&interrupted);
+      options.stop = StopToken(ranks.several() ? &stops : &interrupted);
       options.progress = [&](int64_t step, const Execution::Step& taken) {
-        context.console.Progress(
-            fmt::format("step {} of {}: {}{}", step + 1, steps_, FormatNanos(Nanos(taken.time_ns)),
-                        taken.loss ? fmt::format(", loss {:.4g}", *taken.loss) : ""));
+        if (taken.stop) stops = true;
+        context.console.Progress(fmt::format(
+            "step {} of {}: {}{}", step + 1, options.steps, FormatNanos(Nanos(taken.time_ns)),
+            taken.loss ? fmt::format(", loss {:.4g}", *taken.loss) : ""));
       };
       PW_ASSIGN(measured,
                 MeasureSteps(*execution, placement, cluster.device_count(), options).InFile(plan_));
@@ -193,7 +256,7 @@ class RunCommand : public Command {
         saved = std::move(*measured.failure);
         if (saved.error().file.empty()) saved.error().file = plan_;
       } else if (!save_.empty()) {
-        saved = SaveState(save_, graph, *execution, state.steps + measured.steps);
+        saved = SaveState(save_, graph, *execution, state.steps + measured.steps, ranks.leads());
       }
       if (!interrupted) {
         prediction.Look();
@@ -201,6 +264,10 @@ class RunCommand : public Command {
       }
     }
     context.console.Progress("");
+    if (!ranks.leads()) {
+      if (!saved.ok()) return std::move(saved.error());
+      return stops ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;
+    }
     // What was measured is printed whatever becomes of the files; JSON is one object, the error's then.
     if (saved.ok() && measured.steps > 0) saved = WriteOutput(loaded, placement, measured);
     if (!saved.ok()) {
@@ -208,14 +275,13 @@ class RunCommand : public Command {
       return std::move(saved.error());
     }
     if (context.console.json) {
-      PrintJson(loaded, measured, now, interrupted, context.console);
+      PrintJson(loaded, measured, now, interrupted || stops, context.console);
     } else {
       PrintText(loaded, measured, now, context.console);
     }
-    return interrupted ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;
+    return interrupted || stops ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;
   }
 
- private:
   Result<PlanInputs> Load() const {
     const Result<bool> is_plan = IsPlan(plan_);  // an error: a model, say, or no file
     if (placement_.empty()) {
@@ -258,11 +324,15 @@ class RunCommand : public Command {
     if (outputs.empty()) return Ok();
     std::vector<NamedFile> inputs = WithNamedFiles("the plan", plan_);
     inputs.push_back({"--inputs", inputs_});
+    inputs.push_back({"--resume", resume_ == save_ ? "" : resume_});  // it goes on in its own file
     for (NamedFile& file : WithNamedFiles("--placement", placement_)) inputs.push_back(file);
     inputs.push_back({"-c", input_.cluster.value_or("")});
     inputs.push_back({"--graph", input_.graph.value_or("")});
-    PW_RETURN_IF_ERROR(RejectOverwriting(outputs, inputs));
-    for (const NamedFile& file : outputs) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
+    return RejectOverwriting(outputs, inputs);
+  }
+
+  Status ProbeOutput() const {
+    for (const NamedFile& file : Outputs()) PW_RETURN_IF_ERROR(ProbeWritable(file.path));
     return Ok();
   }
 
@@ -429,9 +499,10 @@ class RunCommand : public Command {
     console.Print(text + "\n" + table.Render(console.style()));
   }
 
-  std::string plan_, placement_, load_, inputs_, save_, schedule_file_, svg_, html_, trace_;
+  std::string plan_, placement_, load_, resume_, inputs_, save_, schedule_file_, svg_, html_,
+      trace_;
   PlanInputOptions input_;
-  int64_t steps_ = 15, batches_ = 1, save_every_ = 0;
+  int64_t steps_ = 15, batches_ = 1, save_every_ = 0, rank_timeout_ = 20;
   uint64_t seed_ = 0;
   bool simulate_ = false, deterministic_ = false;
 };

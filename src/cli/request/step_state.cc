@@ -56,7 +56,7 @@ std::string DigestOf(std::string_view content) { return Sha256(content); }
 }  // namespace
 
 Status SaveState(const std::string& path, const Graph& graph, const Execution& execution,
-                 int64_t steps) {
+                 int64_t steps, bool writes) {
   SafetensorsWriter file;
   file.Metadata("format", std::string(kStateSchema));
   file.Metadata("graph", graph.name());
@@ -68,6 +68,7 @@ Status SaveState(const std::string& path, const Graph& graph, const Execution& e
     // What no op reads is nowhere.
     if (!bytes.empty()) PW_RETURN_IF_ERROR(AddTensor(tensor, bytes, "--save", file));
   }
+  if (!writes) return Ok();
   // Without it a step with dropout would go on with other masks than a run without a break.
   const std::string generator = execution.GeneratorState();
   file.Add(std::string(kGenerator), "U8", {static_cast<int64_t>(generator.size())}, generator);
@@ -100,6 +101,11 @@ std::vector<std::string> MissingWeights(const Capture& capture) {
 
 Result<LoadedState> LoadState(const std::string& path, const Graph& graph, Execution& execution) {
   PW_ASSIGN(const std::string bytes, ReadFileRaw(path));
+  return LoadStateOf(bytes, path, graph, execution);
+}
+
+Result<LoadedState> LoadStateOf(const std::string& bytes, const std::string& path,
+                                const Graph& graph, Execution& execution) {
   const auto load = [&]() -> Result<LoadedState> {
     PW_ASSIGN(const SafeTensors file, ParseSafetensors(bytes));
     LoadedState state;

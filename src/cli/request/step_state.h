@@ -17,9 +17,9 @@ namespace placewright {
 
 // Everything that a step leaves for the next one: parameters, buffers, optimizer state, the state of
 // the random generator. A run of n steps and one of m from its checkpoint are a run of n + m.
-// Errors: kFileUnwritable.
+// Over several processes all ranks call it, and one `writes`. Errors: kFileUnwritable.
 Status SaveState(const std::string& path, const Graph& graph, const Execution& execution,
-                 int64_t steps);
+                 int64_t steps, bool writes = true);
 
 struct LoadedState {
   int64_t steps = 0;  // that it has behind it; 0 where the file does not say
@@ -30,6 +30,9 @@ struct LoadedState {
 // of the reader; kFileCorrupt (not what its SHA-256 says); kPlanMismatch (no tensor of the graph,
 // another shape or dtype, a checkpoint that lacks one).
 Result<LoadedState> LoadState(const std::string& path, const Graph& graph, Execution& execution);
+// The same of a file's content.
+Result<LoadedState> LoadStateOf(const std::string& bytes, const std::string& path,
+                                const Graph& graph, Execution& execution);
 
 // What a recorded model's file says that its parameters and constants hold (Capture::contents), for
 // LoadState. Errors: kNotExpressible (complex numbers), kFileUnwritable.

@@ -28,25 +28,38 @@ at::Tensor BytesOf(const at::Tensor& tensor, const Range& range) {
 
 }  // namespace
 
-std::vector<at::Tensor> CopySlice(std::span<const at::Tensor> tensors, RuntimeDevice& to) {
+SliceBytes BytesOfSlice(std::span<const at::Tensor> tensors) {
   Range all = RangeOf(tensors.front());
   for (const at::Tensor& tensor : tensors) {
     const Range range = RangeOf(tensor);
-    // Tensors of one slice begin alike as recorded; kernels may lay them out otherwise.
     all.begin = std::min(all.begin, range.begin);
     all.end = std::max(all.end, range.end);
   }
+  SliceBytes slice{BytesOf(tensors.front(), all), {}};
+  for (const at::Tensor& tensor : tensors) {
+    slice.offsets.push_back(RangeOf(tensor).begin - all.begin);
+  }
+  return slice;
+}
+
+at::Tensor TensorInBytes(const at::Tensor& bytes, int64_t offset, c10::ScalarType type,
+                         at::IntArrayRef sizes, at::IntArrayRef strides) {
+  return at::empty({0}, bytes.options().dtype(type))
+      .set_(bytes.storage(), offset / static_cast<int64_t>(c10::elementSize(type)), sizes, strides);
+}
+
+std::vector<at::Tensor> CopySlice(std::span<const at::Tensor> tensors, RuntimeDevice& to) {
+  const SliceBytes slice = BytesOfSlice(tensors);
   at::Tensor copy;
   OnCopyStream(tensors.front().device(), to.torch_device(), [&] {
-    copy = to.Allocate(all.end - all.begin);
-    copy.copy_(BytesOf(tensors.front(), all));
+    copy = to.Allocate(slice.bytes.numel());
+    copy.copy_(slice.bytes);
   });
   std::vector<at::Tensor> copies;
-  for (const at::Tensor& tensor : tensors) {
-    const int64_t offset = RangeOf(tensor).begin - all.begin;
-    copies.push_back(at::empty({0}, tensor.options().device(copy.device()))
-                         .set_(copy.storage(), offset / static_cast<int64_t>(tensor.element_size()),
-                               tensor.sizes(), tensor.strides()));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const at::Tensor& tensor = tensors[i];
+    copies.push_back(TensorInBytes(copy, slice.offsets[i], tensor.scalar_type(), tensor.sizes(),
+                                   tensor.strides()));
   }
   return copies;
 }

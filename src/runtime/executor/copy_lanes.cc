@@ -92,7 +92,8 @@ class CopyLanes::Lane {
 CopyLanes::CopyLanes(SharedStep& step) : step_(step) {
   lanes_.resize(step.devices.size());
   for (const Executable::Copy& copy : step.executable.copies) {
-    if (lanes_[copy.to] == nullptr) lanes_[copy.to] = std::make_unique<Lane>(step);
+    const bool here = step.devices[copy.from] != nullptr && step.devices[copy.to] != nullptr;
+    if (here && lanes_[copy.to] == nullptr) lanes_[copy.to] = std::make_unique<Lane>(step);
   }
 }
 

@@ -20,6 +20,7 @@
 #include "runtime/ops/part_ops.h"
 #include "runtime/ops/random_ops.h"
 #include "runtime/ops/vocabulary_ops.h"
+#include "runtime/process/crossings.h"
 
 namespace placewright {
 namespace {
@@ -48,7 +49,8 @@ class Executor::Run {
       if (graph.collective_of(op).valid()) continue;  // carried out by no operator
       PW_ASSIGN(BoxedCall call, BoxedCall::Create(graph.op(op)));
       random[op] = call.draws_random();
-      if (placement[op].valid() && placement[op].index() < devices.size()) {
+      if (placement[op].valid() && placement[op].index() < devices.size() &&
+          devices[placement[op].index()] != nullptr) {
         call.SetDevice(devices[placement[op].index()]->torch_device());
       }
       step_.calls[op] = std::move(call);
@@ -67,10 +69,16 @@ class Executor::Run {
     step_.copy_spans = IdVector<CopyId, CopySpan>(step_.executable.copies.size());
     step_.collective_spans =
         IdVector<CollectiveId, CollectiveTimes>(step_.executable.collectives.size());
+    if (options.channel != nullptr) MakeCrossings(options, random);
     if (!step_.executable.collectives.empty()) {
       collectives_ = std::make_unique<Collectives>(step_);
       step_.enter = [this](TaskId member, at::Tensor tensor) {
-        collectives_->Enter(member, std::move(tensor));
+        const CollectiveId id = step_.executable.tasks[member].collective;
+        if (crossings_ != nullptr && crossings_->Crosses(id)) {
+          crossings_->Enter(member, std::move(tensor));
+        } else {
+          collectives_->Enter(member, std::move(tensor));
+        }
       };
     }
     inputs_ = IdVector<TensorId, const Executable::Input*>(graph.tensor_count(), nullptr);
@@ -81,12 +89,15 @@ class Executor::Run {
       if (copy == left_out) {
         const DeviceId to = step_.executable.copies[copy].to;
         step_.mailboxes[to]->Put({Message::Kind::kCopied, copy, {}, std::move(tensors)});
+      } else if (crossings_ != nullptr && crossings_->Crosses(copy)) {
+        crossings_->Copy(copy, std::move(tensors));
       } else {
         lanes_->Copy(copy, std::move(tensors));
       }
     };
     std::vector<std::function<void()>> members;
     for (const DeviceId device : IdRange<DeviceId>(step_.devices.size())) {
+      if (step_.devices[device] == nullptr) continue;
       workers_.push_back(std::make_unique<Worker>(step_, device));
       members.emplace_back([worker = workers_.back().get()] { worker->Step(); });
     }
@@ -108,6 +119,7 @@ class Executor::Run {
     Status status = CatchFailure([&] {
       const at::AutoDispatchBelowADInplaceOrView below_autograd;
       for (const CellId cell : inputs_[id]->cells) {
+        if (!IsHere(cell)) continue;
         RuntimeDevice& device = *step_.devices[step_.executable.device_of[cell]];
         at::Tensor& held = step_.cells[cell.index()];
         held.reset();
@@ -120,13 +132,17 @@ class Executor::Run {
   }
 
   at::Tensor Input(TensorId id) const {
-    if (inputs_[id] == nullptr || inputs_[id]->cells.empty()) return {};
-    return step_.cells[inputs_[id]->cells.front().index()];
+    if (inputs_[id] == nullptr) return {};
+    for (const CellId cell : inputs_[id]->cells) {
+      if (IsHere(cell)) return step_.cells[cell.index()];
+    }
+    return {};
   }
 
   Status Step() {
     for (const CellId cell : step_.executable.reset) step_.cells[cell.index()].reset();
     if (!views_made_) PW_RETURN_IF_ERROR(MakeViews());
+    if (crossings_ != nullptr) crossings_->BeginStep();
     step_.begin = Clock::now();
     if (team_ != nullptr) {
       team_->Go();
@@ -136,6 +152,7 @@ class Executor::Run {
       if (at::get_num_threads() != threads) at::set_num_threads(threads);
     }
     lanes_->Drain();
+    if (crossings_ != nullptr) crossings_->EndStep();
     if (collectives_ != nullptr) collectives_->EndStep();
     for (const auto& mailbox : step_.mailboxes) mailbox->Take(/*wait=*/false);
     std::optional<Error> failure = step_.TakeFailure();
@@ -161,6 +178,7 @@ class Executor::Run {
     for (const TaskId task : IdRange<TaskId>(step_.task_spans.size())) {
       const TaskSpan& span = step_.task_spans[task];
       const Executable::Task& of = step_.executable.tasks[task];
+      if (step_.devices[of.device] == nullptr) continue;
       schedule.ops[of.call.op] = {at(span.start), at(span.end)};
       for (const Executable::Call& view : of.views) {
         schedule.ops[view.op] = {at(span.end), at(span.end)};
@@ -169,11 +187,15 @@ class Executor::Run {
     for (const CopyId id : IdRange<CopyId>(step_.copy_spans.size())) {
       const CopySpan& span = step_.copy_spans[id];
       const Executable::Copy& copy = step_.executable.copies[id];
+      if (step_.devices[copy.to] == nullptr) continue;
       schedule.transfers.push_back({copy.storage, copy.version, copy.offset, copy.length, copy.from,
                                     copy.to, at(span.ready), at(span.start), at(span.end)});
     }
     for (const CollectiveTimes& times : step_.collective_spans) {
-      schedule.collectives.push_back({at(times.ready), at(times.start), at(times.end)});
+      const bool here = times.end >= step_.begin;  // a member is
+      schedule.collectives.push_back(
+          here ? CollectiveSpan{at(times.ready), at(times.start), at(times.end)}
+               : CollectiveSpan{Nanos(0), Nanos(0), Nanos(0)});
     }
     std::sort(schedule.transfers.begin(), schedule.transfers.end(),
               [](const TransferSpan& a, const TransferSpan& b) {
@@ -191,15 +213,38 @@ class Executor::Run {
     return workspaces;
   }
   size_t transfers() const { return step_.executable.copies.size(); }
+  int32_t random_rank() const { return random_rank_; }
+  int32_t input_rank(TensorId id) const {
+    if (rank_of_.empty() || inputs_[id] == nullptr || inputs_[id]->cells.empty()) return -1;
+    return rank_of_[step_.executable.device_of[inputs_[id]->cells.front()]];
+  }
 
  private:
+  bool IsHere(CellId cell) const {
+    return step_.devices[step_.executable.device_of[cell]] != nullptr;
+  }
+
+  void MakeCrossings(const ExecutorOptions& options, const IdVector<OpId, bool>& random) {
+    rank_of_ = options.rank_of;
+    IdVector<TaskId, bool> draws;
+    for (const Executable::Task& task : step_.executable.tasks) {
+      draws.push_back(random[task.call.op]);
+      if (random[task.call.op]) random_rank_ = options.rank_of[task.device];
+    }
+    crossings_ = std::make_unique<Crossings>(
+        step_, *options.channel, options.rank_of,
+        CrossingOrder(step_.executable, options.rank_of, draws, options.predicted));
+    step_.signal = [this](TaskId from, TaskId to) { crossings_->Signal(from, to); };
+  }
+
   // Of inputs: they stay as long as these.
   Status MakeViews() {
     Status status = CatchFailure([&] {
       const at::AutoDispatchBelowADInplaceOrView below_autograd;
       std::vector<at::Tensor> results;
-      for (const Executable::OnDevice& device : step_.executable.devices) {
-        for (const Executable::Call& view : device.views) {
+      for (const DeviceId device : IdRange<DeviceId>(step_.devices.size())) {
+        if (step_.devices[device] == nullptr) continue;
+        for (const Executable::Call& view : step_.executable.devices[device].views) {
           step_.calls[view.op]->Run(step_.cells, view.inputs, results);
           for (const Executable::Call::Output& output : view.outputs) {
             step_.cells[output.cell.index()] = results.at(static_cast<size_t>(output.result));
@@ -215,10 +260,13 @@ class Executor::Run {
   SharedStep step_;
   IdVector<TensorId, const Executable::Input*> inputs_;
   std::unique_ptr<CopyLanes> lanes_;
+  std::unique_ptr<Crossings> crossings_;      // none of one process
   std::unique_ptr<Collectives> collectives_;  // none without collectives
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Team> team_;
   bool views_made_ = false;
+  IdVector<DeviceId, int32_t> rank_of_;  // empty: one process
+  int32_t random_rank_ = -1;
 };
 
 Result<std::unique_ptr<Executor>> Executor::Create(
@@ -241,5 +289,7 @@ const RuntimeDevice& Executor::device(DeviceId id) const { return run_->device(i
 Schedule Executor::LastSchedule() const { return run_->LastSchedule(); }
 IdVector<OpId, int64_t> Executor::LastWorkspaces() const { return run_->LastWorkspaces(); }
 size_t Executor::transfers() const { return run_->transfers(); }
+int32_t Executor::input_rank(TensorId input) const { return run_->input_rank(input); }
+int32_t Executor::random_rank() const { return run_->random_rank(); }
 
 }  // namespace placewright

@@ -17,6 +17,8 @@
 
 namespace placewright {
 
+class Channel;  // runtime/process/channel.h
+
 struct ExecutorOptions {
   // Of ready ops: first come, first served, or by `paths` [op], longest first. Ties by op id.
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
@@ -27,6 +29,12 @@ struct ExecutorOptions {
   // source. For tests: no step that leaves out a transfer may end well.
   int32_t left_out = -1;
   Sequences sequences{};  // of the placement; they come before the policy
+  // Of a step over several processes: what leads to the others, and whose each device is. Devices of other
+  // ranks are nullptr; of what they do and hold this rank's Executor says nothing. `predicted`: the order in
+  // which things cross (process/crossing_order.h), alike on all ranks; or nullptr.
+  Channel* channel = nullptr;
+  IdVector<DeviceId, int32_t> rank_of{};
+  const Schedule* predicted = nullptr;
 };
 
 class Executor {
@@ -41,13 +49,15 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   // Copies an input of the graph to where it is read; it stays there from step to step, with what ops
-  // write in it. Errors: kDeviceMemory, kField (another shape or dtype than the graph states).
+  // write in it. Of devices of other ranks nothing happens. Errors: kDeviceMemory, kField (another shape or
+  // dtype than the graph states).
   Status SetInput(TensorId input, const at::Tensor& value);
   // What an input holds now; undefined where no op reads it.
   at::Tensor Input(TensorId input) const;
 
   // One step. All inputs must be set. After an error, set them anew. Errors: kExecution (LibTorch
-  // refuses an op, or the device does), kDeviceMemory.
+  // refuses an op, or the device does), kDeviceMemory. Behind an error of a step over several processes there
+  // is no other one: the channel has been aborted.
   Status Step();
   // Of the last step, by Graph::outputs and then ExecutorOptions::keep; until the next one.
   at::Tensor Output(size_t index) const;
@@ -61,6 +71,12 @@ class Executor {
   // without ExecutorOptions::measure_workspace.
   IdVector<OpId, int64_t> LastWorkspaces() const;
   size_t transfers() const;  // in a step
+  // The rank that Input of an input of a step over several processes is defined on, or one of them; -1: no op
+  // reads it, or there is one process.
+  int32_t input_rank(TensorId input) const;
+  // The rank whose generator of random numbers is that of the step behind it, as the last one that drew from
+  // it; -1: none does, or there is one process.
+  int32_t random_rank() const;
 
  private:
   class Run;

@@ -182,7 +182,12 @@ void Worker::Execute(TaskId id) {
     if (--copy_waits_[copy] == 0) StartCopy(copy);
   }
   for (const TaskId next : task.elsewhere) {
-    step_.mailboxes[executable_.tasks[next].device]->Put({Message::Kind::kEnded, {}, next, {}});
+    const DeviceId device = executable_.tasks[next].device;
+    if (step_.devices[device] == nullptr) {
+      step_.signal(id, next);
+    } else {
+      step_.mailboxes[device]->Put({Message::Kind::kEnded, {}, next, {}});
+    }
   }
 }
 

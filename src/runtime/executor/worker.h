@@ -56,6 +56,8 @@ struct SharedStep {
   std::function<void(CopyId copy, std::vector<at::Tensor> tensors)> copy;
   // Takes `tensor` to the collective of `member`, and writes to the mailbox of its device.
   std::function<void(TaskId member, at::Tensor tensor)> enter;
+  // Of a task on a device of another process (nullptr in `devices`), which waits for `from`.
+  std::function<void(TaskId from, TaskId to)> signal;
 
   // The first failure ends the step on all devices. From any thread.
   void Fail(Error error);

@@ -18,6 +18,7 @@
 #include "runtime/executor/executor.h"
 #include "runtime/inputs/piece_values.h"
 #include "runtime/inputs/seeded_inputs.h"
+#include "runtime/service/step_exchange.h"
 
 namespace placewright {
 namespace {
@@ -31,29 +32,18 @@ class ExecutionHere : public Execution {
         seed_(request.seed),
         batches_(request.batches),
         original_(request.original),
-        pieces_(request.pieces) {}
+        pieces_(request.pieces),
+        processes_(request.processes),
+        channel_(request.processes == nullptr ? nullptr : &request.processes->channel()),
+        rank_of_(request.rank_of),
+        interrupted_(request.interrupted) {}
 
   void SetStep(int64_t step) override { step_ = step; }
   Result<Step> Run() override {
-    if (batches_ > 1) {
-      PW_ASSIGN(auto batch, SeededBatch(original_ == nullptr ? graph_ : *original_, seed_,
-                                        step_ % batches_));
-      if (original_ != nullptr) batch = PieceValues(batch, pieces_);
-      for (const auto& [id, tensor] : batch) {
-        if (executor_->Input(id).defined()) PW_RETURN_IF_ERROR(executor_->SetInput(id, tensor));
-      }
-    }
-    ++step_;
-    const Clock::time_point begin = Clock::now();
-    PW_RETURN_IF_ERROR(executor_->Step());
-    Step step;
-    step.time_ns =
-        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
-    if (!graph_.outputs().empty()) {
-      const at::Tensor loss = executor_->Output(0);
-      if (loss.defined() && loss.numel() == 1) step.loss = loss.to(at::kDouble).item<double>();
-    }
-    return step;
+    Result<Step> ran = RunHere();
+    // At once: what else is asked of this execution shall find the messages ended.
+    if (!ran.ok() && processes_ != nullptr) return processes_->Fail(ran.error());
+    return ran;
   }
   Status SetInput(TensorId input, std::string_view bytes) override {
     const Tensor& tensor = graph_.tensor(input);
@@ -77,13 +67,15 @@ class ExecutionHere : public Execution {
   }
   Result<std::string> ReadInput(TensorId input) const override {
     const at::Tensor held = executor_->Input(input);
-    if (!held.defined()) return std::string();
     std::string bytes;
-    PW_RETURN_IF_ERROR(CatchFailure([&] {
-      const at::Tensor value = held.to(at::kCPU).contiguous();
-      bytes.assign(static_cast<const char*>(value.data_ptr()), value.nbytes());
-    }));
-    return bytes;
+    if (held.defined()) {
+      PW_RETURN_IF_ERROR(CatchFailure([&] {
+        const at::Tensor value = held.to(at::kCPU).contiguous();
+        bytes.assign(static_cast<const char*>(value.data_ptr()), value.nbytes());
+      }));
+    }
+    if (channel_ == nullptr || executor_->input_rank(input) < 0) return bytes;
+    return BringToRankZero(*channel_, executor_->input_rank(input), std::move(bytes));
   }
   std::string GeneratorState() const override {
     const at::Tensor state = at::detail::getDefaultCPUGenerator().get_state();
@@ -100,20 +92,55 @@ class ExecutionHere : public Execution {
     return MakeError(ErrorCode::kField,
                      "it is no state of LibTorch's generator: " + set.error().message);
   }
-  Schedule LastSchedule() const override { return executor_->LastSchedule(); }
+  Schedule LastSchedule() const override {
+    if (channel_ == nullptr) return executor_->LastSchedule();
+    Result<Schedule> all = GatherSchedule(*channel_, executor_->LastSchedule());
+    // A channel that has failed does so again in the next step, which says so.
+    return all.ok() ? all.Take() : executor_->LastSchedule();
+  }
   IdVector<OpId, int64_t> LastWorkspaces() const override { return executor_->LastWorkspaces(); }
 
   std::vector<int64_t> TakePeaks() override {
     std::vector<int64_t> peaks;
     for (const DeviceId device : IdRange<DeviceId>(devices_)) {
+      if (channel_ != nullptr && rank_of_[device] != channel_->rank()) {
+        peaks.push_back(0);
+        continue;
+      }
       DeviceMemory& memory = executor_->device(device).memory();
       peaks.push_back(memory.peak());
       memory.ResetPeak();
     }
-    return peaks;
+    if (channel_ == nullptr) return peaks;
+    Result<std::vector<int64_t>> all = GatherByDevice(*channel_, peaks, rank_of_);
+    return all.ok() ? all.Take() : peaks;
   }
 
  private:
+  Result<Step> RunHere() {
+    if (batches_ > 1) {
+      PW_ASSIGN(auto batch,
+                SeededBatch(original_ == nullptr ? graph_ : *original_, seed_, step_ % batches_));
+      if (original_ != nullptr) batch = PieceValues(batch, pieces_);
+      for (const auto& [id, tensor] : batch) {
+        if (executor_->Input(id).defined()) PW_RETURN_IF_ERROR(executor_->SetInput(id, tensor));
+      }
+    }
+    ++step_;
+    const Clock::time_point begin = Clock::now();
+    PW_RETURN_IF_ERROR(executor_->Step());
+    Step step;
+    step.time_ns =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
+    if (!graph_.outputs().empty()) {
+      const at::Tensor loss = executor_->Output(0);
+      if (loss.defined() && loss.numel() == 1) step.loss = loss.to(at::kDouble).item<double>();
+    }
+    step.stop = interrupted_ != nullptr && *interrupted_;
+    if (channel_ != nullptr) return ExchangeStep(*channel_, step, executor_->random_rank());
+    return step;
+  }
+
   const Graph& graph_;
   std::unique_ptr<Executor> executor_;
   const size_t devices_;
@@ -121,6 +148,10 @@ class ExecutionHere : public Execution {
   const int64_t batches_;
   const Graph* const original_;  // or nullptr
   const std::vector<DistributedStep::InputPiece> pieces_;
+  Processes* const processes_;  // nullptr: one
+  Channel* const channel_;      // to the other ranks; nullptr without any
+  const IdVector<DeviceId, int32_t> rank_of_;
+  const std::atomic<bool>* const interrupted_;  // or nullptr
   int64_t step_ = 0;
 };
 
@@ -140,7 +171,9 @@ std::vector<std::vector<int>> ShareCores(const std::vector<ExecutionDevice>& dev
   std::vector<std::vector<int>> shares(devices.size());
   size_t next = 0;
   for (size_t i = 0; i < devices.size(); ++i) {
-    if (devices[i].kind == ExecutionDevice::Kind::kCuda) continue;
+    const bool cpu = devices[i].kind != ExecutionDevice::Kind::kCuda &&
+                     devices[i].kind != ExecutionDevice::Kind::kElsewhere;
+    if (!cpu) continue;
     const auto threads = static_cast<size_t>(std::max(1, devices[i].threads));
     const size_t first =
         devices[i].first_core >= 0 ? static_cast<size_t>(devices[i].first_core) : next;
@@ -173,6 +206,12 @@ Result<std::unique_ptr<Execution>> StartExecution(ExecutionRequest request) {
     const ExecutionDevice& device = request.devices[i];
     CpuDeviceOptions options{device.name, device.threads, device.memory_limit};
     if (device.kind == ExecutionDevice::Kind::kCpu) options.cores = cores[i];
+    const bool elsewhere =
+        request.processes != nullptr && request.rank_of[DeviceId(i)] != request.processes->rank();
+    if (elsewhere) {
+      devices.push_back(nullptr);
+      continue;
+    }
     switch (device.kind) {
       case ExecutionDevice::Kind::kCpu: devices.push_back(MakeCpuDevice(options)); break;
       case ExecutionDevice::Kind::kSimulated:
@@ -190,6 +229,9 @@ Result<std::unique_ptr<Execution>> StartExecution(ExecutionRequest request) {
         }
         devices.push_back(MakeCudaDevice(device.name, device.cuda_index, device.memory_limit));
         break;
+      case ExecutionDevice::Kind::kElsewhere:
+        return MakeError(ErrorCode::kMissingRuntime,
+                         fmt::format("{} is on another machine than its rank", device.name));
     }
   }
   ExecutorOptions options;
@@ -197,10 +239,16 @@ Result<std::unique_ptr<Execution>> StartExecution(ExecutionRequest request) {
   options.paths = std::move(request.paths);
   options.sequences = request.sequences;
   options.measure_workspace = request.measure_workspace;
+  if (request.processes != nullptr) {
+    options.channel = &request.processes->channel();
+    options.rank_of = request.rank_of;
+    options.predicted = request.predicted;
+  }
   PW_ASSIGN(auto executor, Executor::Create(*request.graph, request.placement, std::move(devices),
                                             std::move(options)));
   const Graph* const original = request.original;
-  PW_ASSIGN(auto inputs, SeededInputs(original == nullptr ? *request.graph : *original, request.seed));
+  PW_ASSIGN(auto inputs,
+            SeededInputs(original == nullptr ? *request.graph : *original, request.seed));
   if (original != nullptr) inputs = PieceValues(inputs, request.pieces);
   for (const auto& [id, tensor] : inputs) PW_RETURN_IF_ERROR(executor->SetInput(id, tensor));
   at::manual_seed(request.seed);

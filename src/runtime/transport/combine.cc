@@ -141,15 +141,18 @@ std::vector<at::Tensor> Scatter(const CollectiveSpec& spec, std::span<const at::
   }
   std::vector<at::Tensor> results;
   for (size_t i = 0; i < devices.size(); ++i) {
-    results.push_back(ScatterOf(spec, inputs, i, *devices[i]));
+    results.push_back(
+        ScatterOf(spec, inputs, i, devices[i] == nullptr ? *devices[0] : *devices[i]));
   }
   return results;
 }
 
-at::Tensor CopyOn(const at::Tensor& tensor, RuntimeDevice& device) {
+// `device`: nullptr of another process.
+at::Tensor CopyOn(const at::Tensor& tensor, RuntimeDevice* device) {
+  if (device == nullptr) return tensor;
   at::Tensor copy;
-  OnCopyStream(tensor.device(), device.torch_device(), [&] {
-    copy = Allocate(device, tensor.sizes(), tensor);
+  OnCopyStream(tensor.device(), device->torch_device(), [&] {
+    copy = Allocate(*device, tensor.sizes(), tensor);
     copy.copy_(tensor);
   });
   return copy;
@@ -168,7 +171,7 @@ std::vector<at::Tensor> Spread(const CollectiveSpec& spec, std::span<const at::T
   if (!given.defined()) Reject("its root is none of its members");
   std::vector<at::Tensor> results;
   for (size_t i = 0; i < devices.size(); ++i) {
-    results.push_back(inputs[i].defined() ? at::Tensor() : CopyOn(given, *devices[i]));
+    results.push_back(inputs[i].defined() ? at::Tensor() : CopyOn(given, devices[i]));
   }
   return results;
 }
@@ -195,7 +198,7 @@ std::vector<at::Tensor> Combine(const CollectiveSpec& spec, std::span<const at::
                                : GatherOf(spec, inputs, *devices[0]);
   std::vector<at::Tensor> results = {first};
   for (RuntimeDevice* const device : devices.subspan(1)) {
-    results.push_back(CopyOn(first, *device));
+    results.push_back(CopyOn(first, device));
   }
   return results;
 }

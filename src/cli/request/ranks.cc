@@ -1,0 +1,73 @@
+#include "cli/request/ranks.h"
+
+#include "formats/text/file.h"
+
+namespace placewright {
+namespace {
+
+std::string DigestOf(const PlanInputs& loaded) {
+  return Sha256(loaded.document.is_null() ? std::string() : loaded.document.dump());
+}
+
+}  // namespace
+
+Result<RunRanks> RunRanks::Join(const ExecutionService& service, const PlanInputs& loaded,
+                                const std::string& options, std::chrono::seconds timeout) {
+  RunRanks made;
+  JoinRequest request;
+  request.timeout = timeout;
+  std::string placement;
+  for (const auto& [op, device] : loaded.plan.placement) placement += op + "\n" + device + "\n";
+  request.facts = {{"the version of Placewright", PLACEWRIGHT_VERSION},
+                   {"the graph", loaded.graph.sha256},
+                   {"the plan", DigestOf(loaded)},
+                   {"the placement", Sha256(placement)},
+                   {"the options", options}};
+  PW_ASSIGN(made.processes_, service.Join(request));
+  if (!made.several()) return made;
+  const Cluster& cluster = loaded.cluster.cluster;
+  Result<IdVector<DeviceId, int32_t>> rank_of = RanksOfDevices(cluster, made.size());
+  if (!rank_of.ok()) return made.processes_->Fail(rank_of.error());
+  made.rank_of_ = rank_of.Take();
+  const std::vector<std::string>& hosts = made.processes_->hosts();
+  const std::string& own = hosts[static_cast<size_t>(made.processes_->rank())];
+  for (const int32_t rank : made.rank_of_) {
+    made.here_.push_back(hosts[static_cast<size_t>(rank)] == own);
+  }
+  return made;
+}
+
+void RunRanks::Give(const PlanInputs& loaded, ExecutionRequest& request) const {
+  if (!several()) return;
+  request.processes = processes_.get();
+  request.rank_of = rank_of_;
+  const Schedule& schedule = loaded.schedule.schedule;
+  const Graph& graph = loaded.graph.graph;
+  // A placement made by hand has none.
+  if (schedule.ops.size() == graph.op_count() &&
+      schedule.collectives.size() == graph.collective_count()) {
+    request.predicted = &schedule;
+  }
+}
+
+Result<std::string> RunRanks::ReadFile(const std::string& path) const {
+  std::string bytes;
+  if (leads()) {
+    PW_ASSIGN(bytes, ReadFileRaw(path));
+  }
+  if (!several()) return bytes;
+  return processes_->Share(std::move(bytes));
+}
+
+Error RunRanks::Fail(const Error& error) const {
+  return several() ? processes_->Fail(error) : error;
+}
+
+Result<int> RunRanks::End(Result<int> ended) {
+  if (!several()) return ended;
+  if (!ended.ok()) return Fail(ended.error());
+  PW_RETURN_IF_ERROR(processes_->Finish());
+  return ended;
+}
+
+}  // namespace placewright

@@ -1,0 +1,48 @@
+// What processes hand one another: bytes from one rank to another. A rank is a process here; devices
+// of one process meet in an InProcessTransport.
+//
+// Messages of one rank to another arrive in the order in which they were sent. Send may return
+// before or after the other rank has received, so that all ranks must state what they exchange in
+// one order (crossing_order.h). Sums and copies are composed of these two calls (crossings.h);
+// an engine that moves the memory of GPUs itself is another implementation of this class.
+#ifndef PLACEWRIGHT_RUNTIME_PROCESS_CHANNEL_H_
+#define PLACEWRIGHT_RUNTIME_PROCESS_CHANNEL_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+
+namespace placewright {
+
+class Channel {
+ public:
+  virtual ~Channel() = default;
+  virtual int32_t rank() const = 0;
+  virtual int32_t size() const = 0;
+
+  // One thread at a time. `bytes` may be 0: a message, too. Errors: kExecution (the other rank has
+  // gone or does not answer within the channel's time, by its number; Abort).
+  virtual Status Send(int32_t to, const void* data, int64_t bytes) = 0;
+  virtual Status Receive(int32_t from, void* data, int64_t bytes) = 0;
+
+  // From any thread: what waits, and all that comes later, ends with `error`, the first one's.
+  virtual void Abort(const Error& error) = 0;
+  // The rank of the first message that failed without Abort; -1: none did.
+  virtual int32_t lost() const = 0;
+};
+
+struct ChannelOptions {
+  // How long one message waits for the other rank.
+  std::chrono::milliseconds timeout{600'000};
+};
+
+// Between threads of this process, by rank: for tests.
+std::vector<std::unique_ptr<Channel>> MakeLocalChannels(int32_t ranks,
+                                                        const ChannelOptions& options = {});
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_RUNTIME_PROCESS_CHANNEL_H_
