@@ -236,7 +236,8 @@ class PlanCommand : public Command {
   Result<int> FinishDistributed(const Planning& planning, PlannerResult result,
                                 const Budget& budget, Context& context) {
     const std::string& file = space_.layouts.empty() ? input_.graph : space_.layouts;
-    PW_RETURN_IF_ERROR(RecomputeFromFactors(*planning.layouts, sfb_, result).InFile(file));
+    PW_RETURN_IF_ERROR(
+        RecomputeFromFactors(*planning.layouts, sfb_, context.started, result).InFile(file));
     PW_ASSIGN(DistributedInputs distributed,
               Distribute(planning.inputs, *planning.layouts, *result.layouts).InFile(file));
     PW_ASSIGN(SimResult replay, Simulate(distributed).InFile(input_.graph));

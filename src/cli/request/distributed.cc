@@ -11,6 +11,7 @@
 #include "formats/aten/writer.h"
 #include "formats/plan/layouts_json.h"
 #include "formats/text/file.h"
+#include "search/evaluation/plan_result.h"
 #include "sim/communication_use.h"
 #include "sim/saturation_check.h"
 
@@ -65,7 +66,8 @@ Result<SfbMode> ParseSfb(const SpaceOptions& options) {
                    "", "It is none, cut or paper.");
 }
 
-Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, PlannerResult& result) {
+Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::time_point started,
+                            PlannerResult& result) {
   if (mode == SfbMode::kNone) return Ok();
   PW_ASSIGN(SfbResult recomputed, ApplySfb(problem, *result.layouts, mode));
   result.layouts = std::move(recomputed.spec);
@@ -73,6 +75,15 @@ Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, PlannerR
   result.step_time = recomputed.after.step_time;
   result.over = recomputed.after.TotalOver();
   result.notes.push_back(recomputed.Note());
+  // As the paper does it a step may become slower: what was found on the way is no plan then.
+  const bool has_history = !result.history.empty();
+  std::erase_if(result.history,
+                [&](const HistoryPoint& point) { return point.step_time <= result.step_time; });
+  if (result.feasible && has_history) {
+    result.history.push_back(
+        {result.iterations, SecondsSince(started), result.step_time, result.algorithm});
+  }
+  if (!result.history.empty()) result.first_feasible_seconds = result.history.front().seconds;
   return Ok();
 }
 

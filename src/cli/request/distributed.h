@@ -33,8 +33,9 @@ void AddSfbOption(CommandLine app, SpaceOptions* options);
 // Errors: kUsage with near names.
 Result<SfbMode> ParseSfb(const SpaceOptions& options);
 // The plan with gradients recomputed from factors (search/sfb/sfb_search.h), what is predicted of it, and a note.
-// Errors: those of ApplySfb.
-Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, PlannerResult& result);
+// `started`: the process. Errors: those of ApplySfb.
+Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::time_point started,
+                            PlannerResult& result);
 // Errors: kUsage with near names.
 Result<PlanSpace> ParseSpace(const SpaceOptions& options);
 
