@@ -128,8 +128,7 @@ void LayoutMoves::AddSplits(AxisId axis) {
 }
 
 Status LayoutMoves::FindLayouts() {
-  PW_ASSIGN(const std::vector<DeviceId> devices,
-            DevicesToSplitOver(layouts_, TimesOf(layouts_)));
+  PW_ASSIGN(const std::vector<DeviceId> devices, DevicesToSplitOver(layouts_, TimesOf(layouts_)));
   FindDeviceSets(devices);
   std::set<DeviceId> places(devices.begin(), devices.end());
   for (const std::vector<GroupId>& members : singles_) {  // --pin may ask for any
@@ -335,11 +334,17 @@ std::optional<LayoutState> LayoutMoves::Draw(const LayoutState& state, bool sing
 }
 
 std::vector<LayoutState> LayoutMoves::PlainStates() {
-  std::vector<LayoutState> states;
+  LayoutState placed;
+  for (const GroupId group : IdRange<GroupId>(layouts_.graph.group_count())) {
+    placed.of_group.push_back(*std::find_if(
+        candidates_.begin(), candidates_.end(),
+        [&](LayoutId id) { return book_[id].shares.size() == 1 && MayBe(group, id); }));
+  }
+  std::vector<LayoutState> states = {std::move(placed)};
   const AxisId batch = layouts_.axes.batch();
   for (const LayoutId id : candidates_) {
     const bool by_samples = batch.valid() && book_[id].axis == layouts_.axes.axis(batch).name;
-    if (!by_samples && id != candidates_.front()) continue;
+    if (!by_samples) continue;
     LayoutState state;
     state.of_group = IdVector<GroupId, LayoutId>(layouts_.graph.group_count(), id);
     if (MayBe(state)) states.push_back(std::move(state));

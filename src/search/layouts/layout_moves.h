@@ -34,7 +34,7 @@ class LayoutMoves {
   // A neighbour of `state`, that may be; none where what was drawn changes nothing or may not be.
   // `single`: of units single groups alone.
   std::optional<LayoutState> Draw(const LayoutState& state, bool single, Random& random);
-  // Everything on the first device, and the samples shared out among every set of devices in question, evenly
+  // Everything on the first device where it may be, and the samples shared out among every set of devices in question, evenly
   // and by speed: where there are no better starts.
   std::vector<LayoutState> PlainStates();
 

@@ -195,6 +195,13 @@ TEST(LayoutSearch, KeepsToConstraints) {
   EXPECT_EQ(found.devices, std::vector<std::string>{"a"});
 }
 
+TEST(LayoutSearch, StartsWhereEverythingIsPinned) {
+  Constraints constraints;
+  constraints.pins.push_back({"layer*", "b"});
+  const TinyProblem tiny(5, constraints);
+  EXPECT_EQ(tiny.Search(LayoutRule::kLocalSearch, 5).devices, std::vector<std::string>{"b"});
+}
+
 TEST(LayoutMoves, DrawsStatesThatMayBe) {
   const TinyProblem tiny(11);
   LayoutBook book;
