@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/cluster_builder.h"
 #include "graph/graph_builder.h"
 #include "search/evaluation/simulated.h"
+#include "search/layouts/test_clusters.h"
 
 namespace placewright {
 namespace {
@@ -59,19 +59,6 @@ Graph GradientsOfConvolution() {
   }
   builder.SetOutputs(
       {on, add("w1", "aten.sub_.Tensor", {w, made[1]}, {32, 16, 1, 1}, Phase::kOptimizer)});
-  return std::move(builder).Build().Take();
-}
-
-Cluster TwoDevices(BytesPerSecond bandwidth) {
-  ClusterBuilder builder("two");
-  DeviceKind model{.name = "K"};
-  model.peak.f32 = 1e11;
-  model.memory_bandwidth = BytesPerSecond(int64_t{1} << 34);
-  const int32_t kind = builder.AddKind(model).Take();
-  for (const char* name : {"a", "b"}) {
-    (void)builder.AddDevice({.name = name, .kind = kind, .capacity = Bytes(1 << 28)}).Take();
-  }
-  EXPECT_TRUE(builder.Connect("a", "b", bandwidth, Nanos(10), Duplex::kFull, "").ok());
   return std::move(builder).Build().Take();
 }
 

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/cluster_builder.h"
 #include "compile/layout_specs.h"
 #include "graph/batch/batch_scaling.h"
 #include "graph/graph_builder.h"
 #include "search/evaluation/simulated.h"
+#include "search/layouts/test_clusters.h"
 #include "search/sfb/group_programs.h"
 #include "search/sfb/replicated_step.h"
 #include "search/sfb/shared_cut.h"
@@ -67,25 +67,10 @@ class SfbLayer {
   GraphBuilder builder_{"layer", "aten"};
 };
 
-Cluster TwoMachines(int64_t bytes_per_second) {
-  ClusterBuilder builder("two");
-  DeviceKind model{.name = "K"};
-  model.peak.f32 = 1e11;
-  model.memory_bandwidth = BytesPerSecond(int64_t{1} << 34);
-  const int32_t kind = builder.AddKind(model).Take();
-  for (const char* name : {"a", "b"}) {
-    (void)builder.AddDevice({.name = name, .kind = kind, .capacity = Bytes(1 << 28)}).Take();
-  }
-  EXPECT_TRUE(
-      builder.Connect("a", "b", BytesPerSecond(bytes_per_second), Nanos(10), Duplex::kFull, "")
-          .ok());
-  return std::move(builder).Build().Take();
-}
-
 class SfbSearchTest : public ::testing::Test {
  protected:
   void Make(int64_t bytes_per_second, LayoutOption option) {
-    cluster_ = std::make_unique<Cluster>(TwoMachines(bytes_per_second));
+    cluster_ = std::make_unique<Cluster>(TwoDevices(BytesPerSecond(bytes_per_second)));
     problem_ =
         LayoutProblem::Make(graph_, *cluster_, CostOptions(), SchedulingPolicy::kFifo).Take();
     LayoutSpec all;
@@ -237,7 +222,7 @@ ReplicatedStep ThreeReadersOf(int64_t bytes) {
 // An AllReduce takes 4,020 ns, the gather of 12,000 B 6,010: one reader alone would not pay it. All three gain
 // 3 * (4,020 - 100) - 6,010 = 5,750 ns.
 TEST(SharedCut, PaysATensorOnce) {
-  const Cluster cluster = TwoMachines(1'000'000'000);
+  const Cluster cluster = TwoDevices(BytesPerSecond(1'000'000'000));
   const Communication communication(cluster);
   const std::vector<CutPiece> pieces =
       CutForAllGradients(ThreeReadersOf(12000), communication).Take();
@@ -248,14 +233,14 @@ TEST(SharedCut, PaysATensorOnce) {
 
 // 24,000 B: 12,010 ns are more than 3 * 3,920.
 TEST(SharedCut, LeavesWhatDoesNotPay) {
-  const Cluster cluster = TwoMachines(1'000'000'000);
+  const Cluster cluster = TwoDevices(BytesPerSecond(1'000'000'000));
   const Communication communication(cluster);
   EXPECT_TRUE(CutForAllGradients(ThreeReadersOf(24000), communication).Take().empty());
 }
 
 // What all devices need whole anyway costs its readers nothing, and they have nothing in common.
 TEST(SharedCut, WhatIsWholeAlreadyIsFree) {
-  const Cluster cluster = TwoMachines(1'000'000'000);
+  const Cluster cluster = TwoDevices(BytesPerSecond(1'000'000'000));
   const Communication communication(cluster);
   ReplicatedStep step = ThreeReadersOf(24000);
   step.tensors[0].completed = true;
@@ -266,7 +251,7 @@ TEST(SharedCut, WhatIsWholeAlreadyIsFree) {
 
 // 1 adds up what 0 makes: if 0 is duplicated, 1 is, too, with what it costs.
 TEST(SharedCut, AddersGoWithWhatTheyAdd) {
-  const Cluster cluster = TwoMachines(1'000'000'000);
+  const Cluster cluster = TwoDevices(BytesPerSecond(1'000'000'000));
   const Communication communication(cluster);
   ReplicatedStep step = ThreeReadersOf(2000);
   step.tensors[1].adders = {1};
