@@ -1,7 +1,5 @@
 #include "compile/fetcher.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/check.h"
@@ -19,8 +17,28 @@ const Piece& NearestOf(const TensorState& state, DeviceId device) {
 }  // namespace
 
 const TensorState& Fetcher::StateAt(TensorId id, int32_t version) const {
-  const auto completed = completed_.find({id, version});
-  return completed == completed_.end() ? states_[id] : completed->second;
+  for (const auto& [of_version, state] : known_[id].completed) {
+    if (of_version == version) return state;
+  }
+  return states_[id];
+}
+
+void Fetcher::SetCompleted(TensorId id, int32_t version, TensorState state) {
+  for (auto& [of_version, completed] : known_[id].completed) {
+    if (of_version != version) continue;
+    completed = std::move(state);
+    return;
+  }
+  known_[id].completed.emplace_back(version, std::move(state));
+}
+
+TensorId Fetcher::FindFetched(TensorId id, int32_t version, DeviceId device, const AxisPlace& place,
+                              Interval interval) const {
+  for (const Fetched& one : known_[id].fetched) {
+    const bool same = one.version == version && one.device == device && one.place == place;
+    if (same && one.interval == interval) return one.made;
+  }
+  return TensorId();
 }
 
 bool Fetcher::IsPartial(TensorId id, int32_t version) const {
@@ -52,7 +70,7 @@ Status Fetcher::PrepareWhole(TensorId id, int32_t version, const std::vector<Dev
   if (wanted != having) return Ok();
   PW_ASSIGN(TensorState whole,
             partial ? EmitAllReduce(emitter_, state) : EmitAllGather(emitter_, state));
-  completed_[{id, version}] = std::move(whole);
+  SetCompleted(id, version, std::move(whole));
   return Ok();
 }
 
@@ -67,7 +85,7 @@ Status Fetcher::PreparePart(TensorId id, int32_t version, const AxisPlace& place
                     });
   if (!same) return Ok();
   PW_ASSIGN(TensorState split, EmitReduceScatter(emitter_, state, place, intervals));
-  completed_[{id, version}] = std::move(split);
+  SetCompleted(id, version, std::move(split));
   return Ok();
 }
 
@@ -77,7 +95,7 @@ std::vector<DeviceId> Fetcher::WithoutCopies(TensorId id, int32_t version,
   std::vector<DeviceId> without;
   const TensorState& state = StateAt(id, version);
   for (const DeviceId device : devices) {
-    const bool fetched = fetched_.contains({id, version, device, -1, 0, 0, 0, 0, 0});
+    const bool fetched = FindFetched(id, version, device, {}, {}).valid();
     if (!fetched && state.On(device) == nullptr) without.push_back(device);
   }
   return without;
@@ -111,7 +129,7 @@ Status Fetcher::PrepareCopies(TensorId id, int32_t version, const std::vector<De
   PW_ASSIGN(const std::vector<Piece> made, EmitBroadcast(emitter_, own.pieces.front(), others));
   TensorState copied = StateAt(id, version);
   copied.pieces.insert(copied.pieces.end(), made.begin(), made.end());
-  completed_[{id, version}] = std::move(copied);
+  SetCompleted(id, version, std::move(copied));
   return Ok();
 }
 
@@ -125,29 +143,25 @@ Status Fetcher::AddViews(TensorId id, int32_t version, TensorId base) {
               emitter_.AddViewOf(states_[id].pieces.front().tensor, piece.tensor, piece.device));
     copied.pieces.push_back({piece.device, {}, view});
   }
-  completed_[{id, version}] = std::move(copied);
+  SetCompleted(id, version, std::move(copied));
   return Ok();
 }
 
 Result<TensorId> Fetcher::Whole(TensorId id, int32_t version, DeviceId device) {
-  const PartKey key = {id, version, device, -1, 0, 0, 0, 0, 0};
-  const auto found = fetched_.find(key);
-  if (found != fetched_.end()) return found->second;
-  if (IsInput(id)) {
-    PW_ASSIGN(fetched_[key], WholeInput(id, device));
-    return fetched_[key];
-  }
-  PW_ASSIGN(const TensorId whole, MakeWhole(StateAt(id, version), device));
-  fetched_[key] = whole;
+  const TensorId found = FindFetched(id, version, device, {}, {});
+  if (found.valid()) return found;
+  PW_ASSIGN(const TensorId whole,
+            IsInput(id) ? WholeInput(id, device) : MakeWhole(StateAt(id, version), device));
+  known_[id].fetched.push_back({version, device, {}, {}, whole});
   return whole;
 }
 
 // The same on every device, but a tensor of its own on each, so that each may view it.
 Result<TensorId> Fetcher::WholeInput(TensorId id, DeviceId device) {
-  const DeviceId first = first_readers_.emplace(id, device).first->second;
+  DeviceId& first = known_[id].first_reader;
+  if (!first.valid()) first = device;
   if (first == device) return states_[id].pieces.front().tensor;
-  return emitter_.AddInput(
-      fmt::format("{}@{}", graph_.tensor(id).name, emitter_.device_name(device)), id);
+  return emitter_.AddInput(id, device);
 }
 
 Result<TensorId> Fetcher::MakeWhole(const TensorState& state, DeviceId device) {
@@ -164,28 +178,21 @@ Result<TensorId> Fetcher::MakeWhole(const TensorState& state, DeviceId device) {
 Result<TensorId> Fetcher::Part(TensorId id, int32_t version, const AxisPlace& place,
                                Interval interval, DeviceId device) {
   if (interval == Interval{0, place.size}) return Whole(id, version, device);
-  const PartKey key = {id,         version,     device,        place.dimension, place.outer,
-                       place.size, place.inner, interval.from, interval.to};
-  const auto found = fetched_.find(key);
-  if (found != fetched_.end()) return found->second;
+  const TensorId found = FindFetched(id, version, device, place, interval);
+  if (found.valid()) return found;
   // What has been gathered is for those that need all of it: a part is one of the pieces, which an op in
   // place then writes.
   const TensorState& own = states_[id];
   const bool in_parts = own.kind == TensorState::Kind::kSplit && own.place == place;
   PW_ASSIGN(const TensorId part,
             MakePart(id, in_parts ? own : StateAt(id, version), place, interval, device));
-  fetched_[key] = part;
+  known_[id].fetched.push_back({version, device, place, interval, part});
   return part;
 }
 
 Result<TensorId> Fetcher::MakePart(TensorId id, const TensorState& state, const AxisPlace& place,
                                    Interval interval, DeviceId device) {
-  if (IsInput(id)) {
-    const std::string& name = graph_.tensor(id).name;
-    return emitter_.AddInput(
-        fmt::format("{}[{}:{}-{}]", name, place.dimension, interval.from, interval.to), id, place,
-        interval);
-  }
+  if (IsInput(id)) return emitter_.AddInput(id, DeviceId(), place, interval);
   if (state.kind == TensorState::Kind::kPartial) {
     // Each device gives its part of its sum: what crosses is the part alone.
     std::vector<Piece> parts;

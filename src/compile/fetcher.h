@@ -5,7 +5,6 @@
 
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,7 +21,8 @@ class Fetcher {
         emitter_(emitter),
         collectives_(collectives),
         broadcasts_(collectives && broadcasts),
-        states_(graph.tensor_count()) {}
+        states_(graph.tensor_count()),
+        known_(graph.tensor_count()) {}
 
   bool collectives() const { return collectives_; }
   TensorState& state(TensorId id) { return states_[id]; }
@@ -48,12 +48,26 @@ class Fetcher {
   bool IsPartial(TensorId id, int32_t version) const;
 
  private:
-  // What is known of a tensor at a version beside its state: completed, gathered.
-  using Key = std::pair<TensorId, int32_t>;
-  using PartKey =
-      std::tuple<TensorId, int32_t, DeviceId, int32_t, int64_t, int64_t, int64_t, int64_t, int64_t>;
+  // A part of a tensor on a device, or all of it: its place is then none.
+  struct Fetched {
+    int32_t version;
+    DeviceId device;
+    AxisPlace place;
+    Interval interval;
+    TensorId made;
+  };
+  // What is known of a tensor beside its state.
+  struct Known {
+    std::vector<std::pair<int32_t, TensorState>> completed;  // by version: completed, gathered
+    std::vector<Fetched> fetched;
+    DeviceId first_reader;  // of an input as a whole
+  };
 
   const TensorState& StateAt(TensorId id, int32_t version) const;
+  void SetCompleted(TensorId id, int32_t version, TensorState state);
+  // Invalid where it was not fetched.
+  TensorId FindFetched(TensorId id, int32_t version, DeviceId device, const AxisPlace& place,
+                       Interval interval) const;
   bool IsInput(TensorId id) const;
   bool IsOfInput(TensorId id) const;
   std::vector<DeviceId> WithoutCopies(TensorId id, int32_t version,
@@ -69,9 +83,7 @@ class Fetcher {
   Emitter& emitter_;
   const bool collectives_, broadcasts_;
   IdVector<TensorId, TensorState> states_;
-  std::map<Key, TensorState> completed_;
-  std::map<PartKey, TensorId> fetched_;
-  std::map<TensorId, DeviceId> first_readers_;  // of inputs as a whole
+  IdVector<TensorId, Known> known_;
   std::set<StorageId> stale_;
 };
 

@@ -122,8 +122,8 @@ Result<TensorId> InstanceMaker::FetchInput(size_t input, size_t share) {
       split_.valid() && share > 0 &&
       std::find(rule().once.begin(), rule().once.end(), once) != rule().once.end();
   if (!others_only) return whole;
-  return emitter_.AddLike("aten.zeros_like.default", {whole}, References(1),
-                          emitter_.tensor(whole).shape, whole, device);
+  return emitter_.AddLike("aten.zeros_like.default", {whole}, References(1), emitter_.shape(whole),
+                          whole, device);
 }
 
 Result<std::vector<TensorId>> InstanceMaker::FetchInputs(size_t share) {
@@ -151,14 +151,11 @@ Result<std::vector<TensorId>> InstanceMaker::FetchInputs(size_t share) {
 }
 
 // Fresh, or a view of an input, or an input that was written.
-std::vector<OutputSpec> InstanceMaker::OutputsOf(size_t share, const std::string& name) const {
+std::vector<OutputSpec> InstanceMaker::OutputsOf(size_t share) const {
   std::vector<OutputSpec> outputs;
   for (size_t i = 0; i < op_.outputs.size(); ++i) {
     const Tensor& tensor = graph_.tensor(op_.outputs[i]);
     OutputSpec spec;
-    // An only result may be one of several that the operator has: it is called as in the original.
-    const bool numbered = op_.outputs.size() > 1 || tensor.name != op_.name;
-    spec.name = numbered ? fmt::format("{}:{}", name, tensor.output_index) : name;
     spec.dtype = tensor.dtype;
     spec.shape = tensor.shape;
     spec.output_index = tensor.output_index;
@@ -190,12 +187,8 @@ void InstanceMaker::SetPlace(size_t share, OpSpec& spec) const {
       IntegerList({place.dimension, place.outer, place.size, interval.from, interval.to});
 }
 
-Result<OpSpec> InstanceMaker::SpecOf(size_t share, std::vector<TensorId> inputs) {
+OpSpec InstanceMaker::SpecOf(size_t share) const {
   OpSpec spec;
-  const bool alone = layout_.shares.size() == 1;
-  spec.name =
-      alone ? op_.name
-            : fmt::format("{}@{}", op_.name, emitter_.device_name(layout_.shares[share].device));
   const bool as_part = split_.valid() && rule().form != PartForm::kWeightedMean;
   if (!as_part) {
     spec.type = std::string(op_.type);
@@ -219,11 +212,7 @@ Result<OpSpec> InstanceMaker::SpecOf(size_t share, std::vector<TensorId> inputs)
     spec.attributes = std::move(call.attributes);
     SetPlace(share, spec);
   }
-  spec.phase = op_.phase;
-  spec.module = graph_.module_path(op_.module);
-  spec.in_root = spec.module.empty();
-  spec.inputs = std::move(inputs);
-  spec.outputs = OutputsOf(share, spec.name);
+  spec.outputs = OutputsOf(share);
   // Written without being returned.
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     const bool written = IsWritten(i);
@@ -236,8 +225,7 @@ Result<OpSpec> InstanceMaker::SpecOf(size_t share, std::vector<TensorId> inputs)
   return spec;
 }
 
-Result<std::vector<std::string>> InstanceMaker::Make(
-    const IdVector<OpId, std::vector<std::string>>& after) {
+Result<std::vector<OpId>> InstanceMaker::Make(const IdVector<OpId, std::vector<OpId>>& after) {
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     PW_RETURN_IF_ERROR(Prepare(i));
   }
@@ -246,19 +234,19 @@ Result<std::vector<std::string>> InstanceMaker::Make(
     PW_ASSIGN(std::vector<TensorId> inputs, FetchInputs(share));
     read.push_back(std::move(inputs));
   }
-  std::vector<std::string> earlier, names;
+  std::vector<OpId> earlier, instances;
   for (const OpId op : op_.after) {
     earlier.insert(earlier.end(), after[op].begin(), after[op].end());
   }
   const bool together = IsSynchronised() && !HasOwnStatistics();
-  PW_ASSIGN(const Made made, together ? MakeSynchronised(read, std::move(earlier), names)
-                                      : MakeEach(read, earlier, names));
+  PW_ASSIGN(const Made made, together ? MakeSynchronised(read, std::move(earlier), instances)
+                                      : MakeEach(read, earlier, instances));
   PW_RETURN_IF_ERROR(Finish(made));
   MarkViewsOfCopies(read);
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     if (IsWritten(i)) PW_RETURN_IF_ERROR(WriteBack(i, read));
   }
-  return names;
+  return instances;
 }
 
 // What all instances read, where a collective brings it to them.
@@ -291,16 +279,20 @@ std::vector<DeviceId> InstanceMaker::DevicesOf() const {
 }
 
 // One instance for each share.
-Result<InstanceMaker::Made> InstanceMaker::MakeEach(const Made& read,
-                                                    const std::vector<std::string>& after,
-                                                    std::vector<std::string>& names) {
+Result<InstanceMaker::Made> InstanceMaker::MakeEach(Made read, const std::vector<OpId>& after,
+                                                    std::vector<OpId>& instances) {
   Made made;
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
     const DeviceId device = layout_.shares[share].device;
-    PW_ASSIGN(OpSpec spec, SpecOf(share, read[share]));
-    spec.after = after;
-    names.push_back(spec.name);
-    PW_ASSIGN(std::vector<TensorId> outputs, emitter_.Add(std::move(spec), device, id_));
+    InstanceKey key{id_, AxisId(), split_, 0, layout_.shares.size() == 1};
+    if (split_.valid()) {
+      key.axis = axis_;
+      key.length = IntervalOf(share).length();
+    }
+    PW_ASSIGN(std::vector<TensorId> outputs,
+              emitter_.AddInstance(key, std::move(read[share]), device, after,
+                                   [&] { return SpecOf(share); }));
+    instances.push_back(emitter_.last());
     if (split_.valid() && rule().form == PartForm::kMean) {
       PW_ASSIGN(outputs, DivideMean(std::move(outputs), device));
     }
@@ -311,13 +303,13 @@ Result<InstanceMaker::Made> InstanceMaker::MakeEach(const Made& read,
 
 // What needs sums over all parts first.
 Result<InstanceMaker::Made> InstanceMaker::MakeSynchronised(const Made& read,
-                                                            std::vector<std::string> after,
-                                                            std::vector<std::string>& names) {
+                                                            std::vector<OpId> after,
+                                                            std::vector<OpId>& instances) {
   const BatchNormCall call = *BatchNormCallOf(op_);
   const OpInParts parts{graph_, id_, DevicesOf(), read, std::move(after)};
   const auto emit = call.backward ? EmitBatchNormBackward : EmitBatchNorm;
   PW_ASSIGN(MadeInParts made, emit(emitter_, parts, call, fetcher_.collectives()));
-  names = std::move(made.names);
+  instances = std::move(made.ops);
   return std::move(made.outputs);
 }
 
@@ -385,7 +377,7 @@ Result<std::vector<TensorId>> InstanceMaker::DivideMean(std::vector<TensorId> su
   for (TensorId& sum : sums) {
     PW_ASSIGN(sum, emitter_.AddLike("aten.div.Scalar", {sum},
                                     {Value(InputRef{0}), Value(DivisorOf(rule()))},
-                                    emitter_.tensor(sum).shape, sum, device));
+                                    emitter_.shape(sum), sum, device));
   }
   return sums;
 }
@@ -440,8 +432,8 @@ Status InstanceMaker::DivideByWeight(const Made& made) {
     PW_ASSIGN(const TensorId total, fetcher_.Whole(id, version, devices[share]));
     const TensorId sum = made[share][loss];
     PW_ASSIGN(state.pieces[share].tensor,
-              emitter_.AddLike("aten.div.Tensor", {sum, total}, References(2),
-                               emitter_.tensor(sum).shape, sum, devices[share]));
+              emitter_.AddLike("aten.div.Tensor", {sum, total}, References(2), emitter_.shape(sum),
+                               sum, devices[share]));
   }
   return Ok();
 }

@@ -4,7 +4,6 @@
 #define PLACEWRIGHT_COMPILE_INSTANCES_H_
 
 #include <map>
-#include <string>
 #include <vector>
 
 #include "compile/emitter.h"
@@ -20,9 +19,9 @@ class InstanceMaker {
   InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op, const Layout& layout,
                 AxisId axis, Emitter& emitter, Fetcher& fetcher);
 
-  // Adds the instances; `after`: by op, the names of its instances so far. The states of the op's outputs
-  // are set. Returns the instances' names.
-  Result<std::vector<std::string>> Make(const IdVector<OpId, std::vector<std::string>>& after);
+  // Adds the instances; `after`: by op, its instances so far. The states of the op's outputs are set. Returns
+  // the instances.
+  Result<std::vector<OpId>> Make(const IdVector<OpId, std::vector<OpId>>& after);
 
   // A batch norm whose parts have statistics of their own, not those of all parts: all that reads these are
   // the parts of its backward, on the same devices.
@@ -38,16 +37,15 @@ class InstanceMaker {
   void ChoosePartialInputs();
   Result<std::vector<TensorId>> FetchInputs(size_t share);
   Result<TensorId> FetchInput(size_t input, size_t share);
-  Result<OpSpec> SpecOf(size_t share, std::vector<TensorId> inputs);
+  OpSpec SpecOf(size_t share) const;
   Status Prepare(size_t input);
   std::vector<DeviceId> DevicesOf() const;
   std::map<DeviceId, Interval> IntervalsOf() const;
   void SetPlace(size_t share, OpSpec& spec) const;
-  std::vector<OutputSpec> OutputsOf(size_t share, const std::string& name) const;
-  Result<Made> MakeEach(const Made& read, const std::vector<std::string>& after,
-                        std::vector<std::string>& names);
-  Result<Made> MakeSynchronised(const Made& read, std::vector<std::string> after,
-                                std::vector<std::string>& names);
+  std::vector<OutputSpec> OutputsOf(size_t share) const;
+  Result<Made> MakeEach(Made read, const std::vector<OpId>& after, std::vector<OpId>& instances);
+  Result<Made> MakeSynchronised(const Made& read, std::vector<OpId> after,
+                                std::vector<OpId>& instances);
   Status Finish(const Made& made);
   TensorState StateOf(size_t output) const;
   Status DivideByWeight(const Made& made);

@@ -135,16 +135,21 @@ Result<CollectiveRequest> RequestOf(const Graph& graph, const Collective& collec
     // The one that has what the others get.
     if (*kind == CollectiveKind::kBroadcast && !op.inputs.empty()) root = device_of[member];
   }
-  switch (*kind) {
-    case CollectiveKind::kAllGather: return CollectiveRequest{*kind, outputs, inputs};
-    case CollectiveKind::kReduceScatter: return CollectiveRequest{*kind, inputs, outputs};
-    case CollectiveKind::kAllReduce:
-    case CollectiveKind::kBroadcast: break;
-  }
-  return CollectiveRequest{*kind, outputs, outputs, root};
+  return RequestOfMembers(*kind, inputs, outputs, root);
 }
 
 }  // namespace
+
+CollectiveRequest RequestOfMembers(CollectiveKind kind, Bytes inputs, Bytes outputs,
+                                   DeviceId root) {
+  switch (kind) {
+    case CollectiveKind::kAllGather: return CollectiveRequest{kind, outputs, inputs};
+    case CollectiveKind::kReduceScatter: return CollectiveRequest{kind, inputs, outputs};
+    case CollectiveKind::kAllReduce:
+    case CollectiveKind::kBroadcast: break;
+  }
+  return CollectiveRequest{kind, outputs, outputs, root};
+}
 
 Result<IdVector<CollectiveId, CostTable::CollectiveCost>> CollectiveCosts(
     const Graph& graph, const IdVector<OpId, DeviceId>& device_of,

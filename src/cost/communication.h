@@ -64,6 +64,10 @@ class Communication {
   std::unique_ptr<Sets> sets_;
 };
 
+// What its members ask for, whose largest inputs and outputs have so many bytes. `root`: of a broadcast, the
+// device that has what the others get.
+CollectiveRequest RequestOfMembers(CollectiveKind kind, Bytes inputs, Bytes outputs, DeviceId root);
+
 // What each collective of a compiled graph holds, for CostTable::SetCollectives: of members of one
 // type (CollectiveKindOf), whose inputs and outputs say how many bytes. `device_of`: where every op
 // runs. Errors: kField (members of another type, or of several), those of Estimate.

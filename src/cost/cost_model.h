@@ -80,6 +80,9 @@ Result<CostTable> ModelCosts(const Graph& graph, const Cluster& cluster, const C
 Nanos RooflineTime(const Work& work, DType dtype, const DeviceKind& kind,
                    FloatPrecision precision = FloatPrecision::kPyTorch);
 
+// The product, rounded up to whole nanoseconds; what is unsupported stays so.
+Nanos ScaledTime(Nanos time, double scale);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_COST_COST_MODEL_H_

@@ -30,15 +30,6 @@ bool SupportsOp(const Graph& graph, const Op& op, const DeviceKind& kind,
   return profile != "tf1" || !IsParameterLookup(graph, op);
 }
 
-// (product rounded up; whole nanoseconds, exact below 2^53)
-Nanos Scaled(Nanos time, double scale) {
-  if (time == CostTable::kUnsupported) return time;
-  const double scaled = static_cast<double>(time.count) * scale;
-  if (!(scaled < static_cast<double>(kMaxQuantity))) return Nanos(kMaxQuantity);
-  const int64_t whole = static_cast<int64_t>(scaled);
-  return Nanos(whole + (static_cast<double>(whole) < scaled ? 1 : 0));
-}
-
 void SetModelledTimes(const Graph& graph, const Cluster& cluster, const CostOptions& options,
                       OpId id, const Work& work, CostTable& table) {
   const Op& op = graph.op(id);
@@ -47,7 +38,7 @@ void SetModelledTimes(const Graph& graph, const Cluster& cluster, const CostOpti
     if (op.is_view) return Nanos(0);
     if (!SupportsOp(graph, op, kind, options.profile)) return CostTable::kUnsupported;
     const Nanos time = RooflineTime(work, dtype, kind, options.precision);
-    return options.slower == nullptr ? time : Scaled(time, (*options.slower)[id]);
+    return options.slower == nullptr ? time : ScaledTime(time, (*options.slower)[id]);
   };
   if (options.devices != nullptr) {
     const DeviceId device = (*options.devices)[id];
@@ -111,7 +102,7 @@ Status Apply(const CostOverride& line, const Graph& graph, const Cluster& cluste
     op_matched = true;
     for (DeviceId d : devices) {
       if (options.devices != nullptr && (*options.devices)[id] != d) continue;
-      table.SetTime(id, d, line.scale > 0 ? Scaled(table.time(id, d), line.scale) : line.time);
+      table.SetTime(id, d, line.scale > 0 ? ScaledTime(table.time(id, d), line.scale) : line.time);
       table.SetSource(id, d, line.source);
     }
   }
@@ -120,6 +111,15 @@ Status Apply(const CostOverride& line, const Graph& graph, const Cluster& cluste
 }
 
 }  // namespace
+
+// Exact below 2^53.
+Nanos ScaledTime(Nanos time, double scale) {
+  if (time == CostTable::kUnsupported) return time;
+  const double scaled = static_cast<double>(time.count) * scale;
+  if (!(scaled < static_cast<double>(kMaxQuantity))) return Nanos(kMaxQuantity);
+  const int64_t whole = static_cast<int64_t>(scaled);
+  return Nanos(whole + (static_cast<double>(whole) < scaled ? 1 : 0));
+}
 
 std::vector<std::string> UnknownTypes(const Graph& graph) {
   bool typed = false;  // where no tensor has an element type, ops have times instead of types

@@ -62,6 +62,11 @@ class GraphBuilder {
   // Tensor::below of an input.
   void SetBelow(TensorId input, int64_t below) { data_.tensors[input].below = below; }
 
+  // How an input lies in memory: its strides, in elements, one for each dimension, >= 0.
+  void SetStrides(TensorId input, std::vector<int64_t> strides) {
+    data_.tensors[input].strides = std::move(strides);
+  }
+
   // Adds an op and its outputs. Inputs must exist already (in-place semantics need file order).
   // Returns the ids of its outputs, in order. Errors: kDuplicateName, kField.
   Result<std::vector<TensorId>> AddOp(OpSpec spec);

@@ -10,7 +10,7 @@ Result<TensorId> EmitAddN(Emitter& emitter, const std::vector<Piece>& pieces, De
   const TensorId like = inputs.front();
   std::vector<Value> args = {Value(References(inputs.size()))};
   return emitter.AddLike("placewright.add_n.default", std::move(inputs), std::move(args),
-                         emitter.tensor(like).shape, like, device);
+                         emitter.shape(like), like, device);
 }
 
 }  // namespace placewright

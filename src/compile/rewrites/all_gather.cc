@@ -8,7 +8,7 @@ Result<TensorState> EmitAllGather(Emitter& emitter, const TensorState& split) {
   std::vector<TensorId> made;
   const AxisPlace& place = split.place;
   for (const Piece& piece : split.pieces) {
-    std::vector<int64_t> shape = emitter.tensor(piece.tensor).shape;
+    std::vector<int64_t> shape = emitter.shape(piece.tensor);
     shape[static_cast<size_t>(place.dimension)] = place.outer * place.size * place.inner;
     std::vector<Value> args = References(1);
     for (const int64_t number : {int64_t{place.dimension}, place.outer, place.size,
@@ -21,7 +21,7 @@ Result<TensorState> EmitAllGather(Emitter& emitter, const TensorState& split) {
     whole.pieces.push_back({piece.device, {}, member});
     made.push_back(member);
   }
-  PW_RETURN_IF_ERROR(emitter.Join(made));
+  PW_RETURN_IF_ERROR(emitter.JoinMakers(made));
   return whole;
 }
 

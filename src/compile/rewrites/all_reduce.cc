@@ -10,11 +10,11 @@ Result<TensorState> EmitAllReduce(Emitter& emitter, const TensorState& partial) 
   for (const Piece& piece : partial.pieces) {
     PW_ASSIGN(const TensorId member,
               emitter.AddLike("placewright.all_reduce.default", {piece.tensor}, References(1),
-                              emitter.tensor(piece.tensor).shape, piece.tensor, piece.device));
+                              emitter.shape(piece.tensor), piece.tensor, piece.device));
     whole.pieces.push_back({piece.device, {}, member});
     made.push_back(member);
   }
-  PW_RETURN_IF_ERROR(emitter.Join(made));
+  PW_RETURN_IF_ERROR(emitter.JoinMakers(made));
   return whole;
 }
 

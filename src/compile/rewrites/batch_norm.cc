@@ -120,7 +120,7 @@ class BatchNormForward : NormInParts {
 
   Status Update(PartWriter& ops, const Statistics& whole) const {
     const auto follow = [&](TensorId running, TensorId value) -> Status {
-      PW_ASSIGN(const TensorId end, ops.Cast(value, ops.tensor(running).dtype));
+      PW_ASSIGN(const TensorId end, ops.Cast(value, ops.dtype(running)));
       PW_RETURN_IF_ERROR(ops.Write({"aten.lerp_.Scalar",
                                     {running, end},
                                     {Value(InputRef{0}), Value(InputRef{1}), Value(call_.momentum)},
@@ -161,8 +161,8 @@ class BatchNormForward : NormInParts {
     call.args.push_back(Value(false));
     call.args.push_back(Value(0.0));
     call.args.push_back(Value(call_.eps));
-    const Tensor& x = ops.tensor(ops.Read(call_.x));
-    const OutputSpec y{.dtype = x.dtype, .shape = x.shape, .output_index = 0};
+    const TensorId x = ops.Read(call_.x);
+    const OutputSpec y{.dtype = ops.dtype(x), .shape = ops.shape(x), .output_index = 0};
     PW_ASSIGN(const Outputs made, ops.AddAll(std::move(call), {y}, /*main=*/true));
     Set(outputs, 0, made.front());
     return outputs;

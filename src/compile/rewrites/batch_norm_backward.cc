@@ -84,8 +84,8 @@ class BatchNormGradients : NormInParts {
     const DType dtype = DTypeOf(call_.save_mean);
     PW_ASSIGN(const Line line, LineOf(ops, grad_weight, grad_bias, dtype));
     const TensorId x = ops.Read(call_.x);
-    const std::vector<int64_t> shape = ops.tensor(x).shape;
-    const DType stated = ops.tensor(x).dtype;
+    const std::vector<int64_t> shape = ops.shape(x);
+    const DType stated = ops.dtype(x);
     PW_ASSIGN(const TensorId mean, ops.PerChannel(ops.Read(call_.save_mean), rank_));
     PW_ASSIGN(const TensorId away, ops.Add({"aten.sub.Tensor", {x, mean}}, shape, dtype));
     PW_ASSIGN(const TensorId rest, ops.Add({"aten.addcmul.default",

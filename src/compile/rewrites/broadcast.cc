@@ -10,15 +10,13 @@ namespace placewright {
 Result<std::vector<Piece>> EmitBroadcast(Emitter& emitter, const Piece& root,
                                          const std::vector<DeviceId>& others) {
   constexpr std::string_view kType = "placewright.broadcast.default";
-  PW_ASSIGN(const OpId source,
-            emitter.AddReader(std::string(kType), {root.tensor}, References(1), root.device));
+  PW_ASSIGN(const OpId source, emitter.AddReader(kType, {root.tensor}, References(1), root.device));
   std::vector<OpId> members = {source};
   std::vector<Piece> made;
   for (const DeviceId device : others) {
     PW_ASSIGN(const TensorId copy,
-              emitter.AddLike(std::string(kType), {}, {}, emitter.tensor(root.tensor).shape,
-                              root.tensor, device));
-    members.push_back(emitter.tensor(copy).producer);
+              emitter.AddLike(kType, {}, {}, emitter.shape(root.tensor), root.tensor, device));
+    members.push_back(emitter.producer(copy));
     made.push_back({device, {}, copy});
   }
   PW_RETURN_IF_ERROR(emitter.Join(std::move(members)));

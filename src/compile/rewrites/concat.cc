@@ -12,7 +12,7 @@ Result<TensorId> EmitConcat(Emitter& emitter, const std::vector<Piece>& pieces,
     inputs.push_back(piece.tensor);
     length += piece.interval.length();
   }
-  std::vector<int64_t> shape = emitter.tensor(inputs.front()).shape;
+  std::vector<int64_t> shape = emitter.shape(inputs.front());
   shape[static_cast<size_t>(place.dimension)] = place.outer * length * place.inner;
   std::vector<Value> args = {Value(References(inputs.size())), Value(int64_t{place.dimension}),
                              Value(place.outer)};

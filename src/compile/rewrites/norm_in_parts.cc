@@ -25,11 +25,11 @@ NormInParts::NormInParts(Emitter& emitter, const OpInParts& op, const BatchNormC
     : emitter_(emitter),
       op_(op),
       call_(call),
-      rank_(emitter.tensor(InputOf(call.x, 0)).shape.size()),
-      channels_(emitter.tensor(InputOf(call.x, 0)).shape[1]) {
+      rank_(emitter.shape(InputOf(call.x, 0)).size()),
+      channels_(emitter.shape(InputOf(call.x, 0))[1]) {
   for (size_t part = 0; part < op.devices.size(); ++part) {
     parts_.emplace_back(emitter, op, part);
-    const std::vector<int64_t>& shape = emitter.tensor(InputOf(call.x, part)).shape;
+    const std::vector<int64_t>& shape = emitter.shape(InputOf(call.x, part));
     int64_t count = 1;
     for (size_t d = 0; d < rank_; ++d) count *= d == 1 ? 1 : shape[d];
     counts_.push_back(count);
@@ -84,7 +84,7 @@ bool NormInParts::Wants(int32_t result) const {
 MadeInParts NormInParts::Made(std::vector<Outputs> outputs) const {
   MadeInParts made{std::move(outputs), {}};
   for (const PartWriter& part : parts_) {
-    made.names.insert(made.names.end(), part.names().begin(), part.names().end());
+    made.ops.insert(made.ops.end(), part.ops().begin(), part.ops().end());
   }
   return made;
 }

@@ -24,7 +24,7 @@ class NormInParts {
   TensorId InputOf(int32_t input, size_t part) const {
     return op_.read[part][static_cast<size_t>(input)];
   }
-  DType DTypeOf(int32_t input) const { return emitter_.tensor(InputOf(input, 0)).dtype; }
+  DType DTypeOf(int32_t input) const { return emitter_.dtype(InputOf(input, 0)); }
 
   // The arguments at the front of `plain`: tensors, or none where they are invalid.
   static void AddTensors(const std::vector<TensorId>& tensors, PlainOp& plain);

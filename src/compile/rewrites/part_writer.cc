@@ -1,7 +1,5 @@
 #include "compile/rewrites/part_writer.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "base/check.h"
@@ -26,33 +24,24 @@ std::string WordOf(DType dtype) {
 
 Result<std::vector<TensorId>> PartWriter::AddAll(PlainOp call, std::vector<OutputSpec> outputs,
                                                  bool main) {
-  const Op& op = op_.graph.op(op_.op);
+  // Without the library's name and the overload.
   const size_t dot = call.type.find('.');
   const std::string word = call.type.substr(dot + 1, call.type.rfind('.') - dot - 1);
   OpSpec spec;
-  spec.name = emitter_.FreshName(
-      fmt::format("{}{}@{}", op.name, main ? "" : "." + word, emitter_.device_name(device())));
   spec.type = std::move(call.type);
-  spec.phase = op.phase;
-  spec.module = op_.graph.module_path(op.module);
-  spec.in_root = spec.module.empty();
   spec.args = call.args.empty() ? References(call.inputs.size()) : std::move(call.args);
   spec.attributes = std::move(call.attributes);
   spec.inputs = std::move(call.inputs);
-  spec.after = std::exchange(after_, {});
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    // As files name them: by the operator's result, where some are not made.
-    const int32_t result = outputs[i].output_index;
-    outputs[i].name =
-        outputs.size() == 1
-            ? spec.name
-            : fmt::format("{}:{}", spec.name, result >= 0 ? result : static_cast<int32_t>(i));
-    outputs[i].alias = call.alias;
-    if (call.alias != AliasKind::kFresh) outputs[i].alias_of = 0;
+  for (OutputSpec& output : outputs) {
+    output.alias = call.alias;
+    if (call.alias != AliasKind::kFresh) output.alias_of = 0;
   }
   spec.outputs = std::move(outputs);
-  names_.push_back(spec.name);
-  return emitter_.Add(std::move(spec), device(), op_.op);
+  PW_ASSIGN(std::vector<TensorId> made,
+            emitter_.AddOfPart(std::move(spec), main ? "" : word, device(), op_.op,
+                               std::exchange(after_, {})));
+  ops_.push_back(emitter_.last());
+  return made;
 }
 
 Result<TensorId> PartWriter::Add(PlainOp call, std::vector<int64_t> shape, DType dtype) {
@@ -63,56 +52,51 @@ Result<TensorId> PartWriter::Add(PlainOp call, std::vector<int64_t> shape, DType
 
 Result<TensorId> PartWriter::Write(PlainOp call) {
   call.alias = AliasKind::kInPlace;
-  const Tensor& written = tensor(call.inputs.front());
-  std::vector<int64_t> shape = written.shape;
-  const DType dtype = written.dtype;
-  return Add(std::move(call), std::move(shape), dtype);
+  const TensorId written = call.inputs.front();
+  return Add(std::move(call), shape(written), dtype(written));
 }
 
 Result<TensorId> PartWriter::Cast(TensorId id, DType dtype) {
-  if (tensor(id).dtype == dtype) return id;
+  if (emitter_.dtype(id) == dtype) return id;
   return Copy(id, dtype);
 }
 
 Result<TensorId> PartWriter::Copy(TensorId id, DType dtype) {
-  std::vector<int64_t> shape = tensor(id).shape;
   return Add({"aten._to_copy.default", {id}, {}, {{"dtype", Value(WordOf(dtype))}}},
-             std::move(shape), dtype);
+             emitter_.shape(id), dtype);
 }
 
 Result<TensorId> PartWriter::Slice(TensorId id, int64_t from, int64_t to) {
-  std::vector<int64_t> shape = tensor(id).shape;
-  const int64_t dimension = static_cast<int64_t>(shape.size()) - 1;
-  shape.back() = to - from;
-  const DType dtype = tensor(id).dtype;
+  std::vector<int64_t> part = shape(id);
+  const int64_t dimension = static_cast<int64_t>(part.size()) - 1;
+  part.back() = to - from;
   return Add({"aten.slice.Tensor",
               {id},
               {Value(InputRef{0}), Value(dimension), Value(from), Value(to), Value(int64_t{1})},
               {},
               AliasKind::kView},
-             std::move(shape), dtype);
+             std::move(part), dtype(id));
 }
 
 Result<TensorId> PartWriter::PerChannel(TensorId id, size_t rank) {
   if (rank == 2) return id;
   const DeviceId home = emitter_.device_of(id);
   if (home.valid() && home != device()) {
-    PW_ASSIGN(id, Copy(id, tensor(id).dtype));
+    PW_ASSIGN(id, Copy(id, dtype(id)));
   }
-  std::vector<int64_t> shape = tensor(id).shape;
-  shape.resize(rank - 1, 1);
-  const DType dtype = tensor(id).dtype;
+  std::vector<int64_t> column = shape(id);
+  column.resize(rank - 1, 1);
   return Add(
-      {"aten.view.default", {id}, {Value(InputRef{0}), IntegerList(shape)}, {}, AliasKind::kView},
-      shape, dtype);
+      {"aten.view.default", {id}, {Value(InputRef{0}), IntegerList(column)}, {}, AliasKind::kView},
+      column, dtype(id));
 }
 
 Result<TensorId> PartWriter::Join(std::vector<TensorId> vectors) {
   int64_t length = 0;
-  for (const TensorId id : vectors) length += tensor(id).shape.front();
+  for (const TensorId id : vectors) length += shape(id).front();
   std::vector<Value> args = {Value(References(vectors.size())), Value(int64_t{0})};
-  const DType dtype = tensor(vectors.front()).dtype;
-  return Add({"aten.cat.default", std::move(vectors), std::move(args), {}}, {length}, dtype);
+  const DType of_all = dtype(vectors.front());
+  return Add({"aten.cat.default", std::move(vectors), std::move(args), {}}, {length}, of_all);
 }
 
 }  // namespace placewright

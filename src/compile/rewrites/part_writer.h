@@ -17,12 +17,12 @@ struct OpInParts {
   OpId op;
   std::vector<DeviceId> devices;            // of the parts, in their order
   std::vector<std::vector<TensorId>> read;  // by part, parallel to the op's inputs
-  std::vector<std::string> after;           // names of ops that come before
+  std::vector<OpId> after;                  // of the distributed step: what comes before
 };
 struct MadeInParts {
   std::vector<std::vector<TensorId>>
-      outputs;                     // by part, parallel to the op's outputs; invalid: not read
-  std::vector<std::string> names;  // of the ops that were added for it
+      outputs;            // by part, parallel to the op's outputs; invalid: not read
+  std::vector<OpId> ops;  // that were added for it
 };
 
 // One call. Without `args` these are the inputs.
@@ -44,8 +44,9 @@ class PartWriter {
   TensorId Read(int32_t input) const {
     return input < 0 ? TensorId() : op_.read[part_][static_cast<size_t>(input)];
   }
-  const Tensor& tensor(TensorId id) const { return emitter_.tensor(id); }
-  const std::vector<std::string>& names() const { return names_; }
+  const std::vector<int64_t>& shape(TensorId id) const { return emitter_.shape(id); }
+  DType dtype(TensorId id) const { return emitter_.dtype(id); }
+  const std::vector<OpId>& ops() const { return ops_; }
 
   Result<TensorId> Add(PlainOp call, std::vector<int64_t> shape, DType dtype);
   // Several results: shape, dtype and output_index of `outputs`. `main`: it has the op's own name.
@@ -70,8 +71,8 @@ class PartWriter {
   Emitter& emitter_;
   const OpInParts& op_;
   const size_t part_;
-  std::vector<std::string> after_;  // of the first op alone
-  std::vector<std::string> names_;
+  std::vector<OpId> after_;  // of the first op alone
+  std::vector<OpId> ops_;
 };
 
 }  // namespace placewright

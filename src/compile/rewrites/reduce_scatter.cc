@@ -17,7 +17,7 @@ Result<TensorState> EmitReduceScatter(Emitter& emitter, const TensorState& parti
   std::vector<TensorId> made;
   for (const Piece& piece : partial.pieces) {
     const Interval interval = intervals.at(piece.device);
-    std::vector<int64_t> shape = emitter.tensor(piece.tensor).shape;
+    std::vector<int64_t> shape = emitter.shape(piece.tensor);
     shape[static_cast<size_t>(place.dimension)] = place.outer * interval.length() * place.inner;
     std::vector<Value> args = References(1);
     for (const int64_t number :
@@ -30,7 +30,7 @@ Result<TensorState> EmitReduceScatter(Emitter& emitter, const TensorState& parti
     split.pieces.push_back({piece.device, interval, member});
     made.push_back(member);
   }
-  PW_RETURN_IF_ERROR(emitter.Join(made));
+  PW_RETURN_IF_ERROR(emitter.JoinMakers(made));
   std::sort(split.pieces.begin(), split.pieces.end(),
             [](const Piece& a, const Piece& b) { return a.interval.from < b.interval.from; });
   return split;

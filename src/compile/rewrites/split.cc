@@ -5,7 +5,7 @@ namespace placewright {
 
 Result<TensorId> EmitSplit(Emitter& emitter, TensorId tensor, const AxisPlace& place,
                            Interval interval, DeviceId device) {
-  std::vector<int64_t> shape = emitter.tensor(tensor).shape;
+  std::vector<int64_t> shape = emitter.shape(tensor);
   shape[static_cast<size_t>(place.dimension)] = place.outer * interval.length() * place.inner;
   std::vector<Value> args = References(1);
   for (const int64_t number :

@@ -61,6 +61,12 @@ class StorageWalk {
     tensor.version = 0;
     tensor.offset = Bytes(0);
     tensor.length = tensor.bytes;
+    // An input whose place in memory was stated.
+    const std::optional<ByteRange> hull =
+        tensor.strides.empty() ? std::nullopt : HullOf(LayoutOf(tensor));
+    if (!hull) return;
+    tensor.length = hull->length;
+    graph_.storages[tensor.storage].bytes = hull->length;
   }
 
   // One new version for every storage that the op writes.

@@ -128,11 +128,17 @@ Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const Layouts& 
 }
 
 Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy) {
-  Simulator simulator(compiled.sim_graph);
+  return EvaluateGraph(compiled.sim_graph, compiled.step.placement, policy);
+}
+
+Evaluation EvaluateGraph(const SimGraph& graph, const Placement& placement, SchedulingPolicy policy,
+                         Nanos abandon_above) {
+  Simulator simulator(graph);
   SimOptions options;
   options.policy = policy;
+  options.abandon_above = abandon_above;
   Evaluation evaluation;
-  Fill(simulator.Run(compiled.step.placement, options), &evaluation);
+  Fill(simulator.Run(placement, options), &evaluation);
   return evaluation;
 }
 

@@ -23,6 +23,9 @@ Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const Layouts& 
                                    CompileOptions options);
 struct CompiledStep;
 Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy);
+// A placement of the graph's ops that CheckPlacementLegal accepts.
+Evaluation EvaluateGraph(const SimGraph& graph, const Placement& placement, SchedulingPolicy policy,
+                         Nanos abandon_above = Nanos(kMaxQuantity));
 
 }  // namespace placewright
 

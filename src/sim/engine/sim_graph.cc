@@ -53,7 +53,7 @@ class Builder {
     AddExplicitWaits();
     AddCollectives();
     AddPaths();
-    AddCluster();
+    AddCluster(cluster_, &p_);
     return std::move(p_);
   }
 
@@ -258,24 +258,6 @@ class Builder {
     }
   }
 
-  void AddCluster() {
-    p_.links = static_cast<int32_t>(cluster_.link_count());
-    for (DeviceId from : cluster_.devices()) {
-      p_.capacity.push_back(cluster_.device(from).capacity.count);
-      p_.runtime_context.push_back(
-          cluster_.device(from).kind < 0 ? 0 : cluster_.kind(from).runtime_context.count);
-      for (DeviceId to : cluster_.devices()) {
-        Route none;
-        const Route& route = from == to ? none : cluster_.route(from, to);
-        std::vector<LinkId>& links = p_.route_links.items;
-        links.insert(links.end(), route.links.begin(), route.links.end());
-        p_.route_links.offsets.push_back(static_cast<int32_t>(links.size()));
-        p_.route_latency.push_back(std::min(route.latency.count, kMaxQuantity));
-        p_.route_bandwidth.push_back(std::max<int64_t>(route.bandwidth.count, 1));
-      }
-    }
-  }
-
   const Graph& graph_;
   const Cluster& cluster_;
   const CostTable& costs_;
@@ -283,6 +265,26 @@ class Builder {
 };
 
 }  // namespace
+
+void AddCluster(const Cluster& cluster, SimGraph* sim_graph) {
+  SimGraph& p = *sim_graph;
+  p.devices = static_cast<int32_t>(cluster.device_count());
+  p.links = static_cast<int32_t>(cluster.link_count());
+  for (DeviceId from : cluster.devices()) {
+    p.capacity.push_back(cluster.device(from).capacity.count);
+    p.runtime_context.push_back(
+        cluster.device(from).kind < 0 ? 0 : cluster.kind(from).runtime_context.count);
+    for (DeviceId to : cluster.devices()) {
+      Route none;
+      const Route& route = from == to ? none : cluster.route(from, to);
+      std::vector<LinkId>& links = p.route_links.items;
+      links.insert(links.end(), route.links.begin(), route.links.end());
+      p.route_links.offsets.push_back(static_cast<int32_t>(links.size()));
+      p.route_latency.push_back(std::min(route.latency.count, kMaxQuantity));
+      p.route_bandwidth.push_back(std::max<int64_t>(route.bandwidth.count, 1));
+    }
+  }
+}
 
 SimGraph BuildSimGraph(const Graph& graph, const Cluster& cluster, const CostTable& costs) {
   PW_CHECK_EQ(costs.op_count(), graph.op_count());

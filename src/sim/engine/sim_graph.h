@@ -136,6 +136,9 @@ void FillPaths(const SimGraph& sim_graph, IdVector<ExecOpId, int64_t>* path, con
   }
 }
 
+// The cluster's part of a SimGraph that has none.
+void AddCluster(const Cluster& cluster, SimGraph* sim_graph);
+
 // Precondition: costs match graph and cluster. Complexity: O(ops + edges + devices^2).
 SimGraph BuildSimGraph(const Graph& graph, const Cluster& cluster, const CostTable& costs);
 

@@ -1,17 +1,19 @@
-#include "compile/emitter.h"
+#include "compile/graph_emitter.h"
 
 #include <fmt/format.h>
 
 namespace placewright {
 
-Emitter::Emitter(const Graph& original, const Cluster& cluster)
+GraphEmitter::GraphEmitter(const Graph& original, const Cluster& cluster)
     : original_(original),
       cluster_(cluster),
       builder_(original.name(), std::string(original.format())) {
   builder_.set_batch(original.batch());
 }
 
-std::string Emitter::NameLike(const Tensor& model, std::string_view word, DeviceId device) {
+std::string GraphEmitter::NameLike(const Tensor& model, std::string_view type, DeviceId device) {
+  const size_t dot = type.find('.');
+  const std::string_view word = type.substr(dot + 1, type.rfind('.') - dot - 1);
   // "grad@gpu1" becomes "grad.all_reduce@gpu1". Instances of the original's ops have no such names, unless
   // an op of the original is called so.
   std::string base = fmt::format("{}.{}", model.name.substr(0, model.name.find('@')), word);
@@ -19,7 +21,7 @@ std::string Emitter::NameLike(const Tensor& model, std::string_view word, Device
   return FreshName(fmt::format("{}@{}", base, device_name(device)));
 }
 
-std::string Emitter::FreshName(std::string name) {
+std::string GraphEmitter::FreshName(std::string name) {
   const std::string base = name;
   for (int count = names_[name]++; count > 0; count = names_[name]++) {
     name = fmt::format("{}#{}", base, names_[base] - 1);
@@ -27,7 +29,7 @@ std::string Emitter::FreshName(std::string name) {
   return name;
 }
 
-void Emitter::TakeModule(const Tensor& model, OpSpec& spec) const {
+void GraphEmitter::TakeModule(const Tensor& model, OpSpec& spec) const {
   if (model.producer.valid()) {
     spec.phase = builder_.added().ops[model.producer].phase;
     spec.module = builder_.stated_module(model.producer).value_or("");
@@ -35,7 +37,7 @@ void Emitter::TakeModule(const Tensor& model, OpSpec& spec) const {
   spec.in_root = spec.module.empty();
 }
 
-Result<std::vector<TensorId>> Emitter::Add(OpSpec spec, DeviceId device, OpId origin) {
+Result<std::vector<TensorId>> GraphEmitter::Add(OpSpec spec, DeviceId device, OpId origin) {
   auto outputs = builder_.AddOp(std::move(spec));
   if (!outputs.ok()) return outputs.error();
   placement_.push_back(device);
@@ -43,14 +45,61 @@ Result<std::vector<TensorId>> Emitter::Add(OpSpec spec, DeviceId device, OpId or
   return outputs;
 }
 
-Result<TensorId> Emitter::AddLike(std::string type, std::vector<TensorId> inputs,
-                                  std::vector<Value> args, std::vector<int64_t> shape,
-                                  TensorId like, DeviceId device) {
+std::vector<std::string> GraphEmitter::NamesOf(const std::vector<OpId>& ops) const {
+  std::vector<std::string> names;
+  for (const OpId op : ops) names.push_back(builder_.added().ops[op].name);
+  return names;
+}
+
+Result<std::vector<TensorId>> GraphEmitter::AddInstance(const InstanceKey& key,
+                                                        std::vector<TensorId> inputs,
+                                                        DeviceId device,
+                                                        const std::vector<OpId>& after,
+                                                        const MakeSpec& make) {
+  OpSpec spec = make();
+  const Op& op = original_.op(key.op);
+  spec.name = key.alone ? op.name : fmt::format("{}@{}", op.name, device_name(device));
+  spec.phase = op.phase;
+  spec.module = original_.module_path(op.module);
+  spec.in_root = spec.module.empty();
+  spec.inputs = std::move(inputs);
+  spec.after = NamesOf(after);
+  for (size_t i = 0; i < op.outputs.size(); ++i) {
+    const Tensor& like = original_.tensor(op.outputs[i]);
+    // An only result may be one of several that the operator has: it is called as in the original.
+    const bool numbered = op.outputs.size() > 1 || like.name != op.name;
+    spec.outputs[i].name =
+        numbered ? fmt::format("{}:{}", spec.name, like.output_index) : spec.name;
+  }
+  return Add(std::move(spec), device, key.op);
+}
+
+Result<std::vector<TensorId>> GraphEmitter::AddOfPart(OpSpec spec, std::string_view word,
+                                                      DeviceId device, OpId origin,
+                                                      const std::vector<OpId>& after) {
+  const Op& op = original_.op(origin);
+  spec.name = FreshName(
+      fmt::format("{}{}{}@{}", op.name, word.empty() ? "" : ".", word, device_name(device)));
+  spec.phase = op.phase;
+  spec.module = original_.module_path(op.module);
+  spec.in_root = spec.module.empty();
+  spec.after = NamesOf(after);
+  for (size_t i = 0; i < spec.outputs.size(); ++i) {
+    // As files name them: by the operator's result, where some are not made.
+    OutputSpec& output = spec.outputs[i];
+    const int32_t result = output.output_index >= 0 ? output.output_index : static_cast<int32_t>(i);
+    output.name = spec.outputs.size() == 1 ? spec.name : fmt::format("{}:{}", spec.name, result);
+  }
+  return Add(std::move(spec), device, origin);
+}
+
+Result<TensorId> GraphEmitter::AddLike(std::string_view type, std::vector<TensorId> inputs,
+                                       std::vector<Value> args, std::vector<int64_t> shape,
+                                       TensorId like, DeviceId device) {
   const Tensor& model = tensor(like);
   OpSpec spec;
-  const size_t dot = type.find('.');
-  spec.name = NameLike(model, type.substr(dot + 1, type.rfind('.') - dot - 1), device);
-  spec.type = std::move(type);
+  spec.name = NameLike(model, type, device);
+  spec.type = std::string(type);
   const DType dtype = model.dtype;
   TakeModule(model, spec);
   spec.inputs = std::move(inputs);
@@ -60,21 +109,20 @@ Result<TensorId> Emitter::AddLike(std::string type, std::vector<TensorId> inputs
   return outputs.front();
 }
 
-Result<OpId> Emitter::AddReader(std::string type, std::vector<TensorId> inputs,
-                                std::vector<Value> args, DeviceId device) {
+Result<OpId> GraphEmitter::AddReader(std::string_view type, std::vector<TensorId> inputs,
+                                     std::vector<Value> args, DeviceId device) {
   const Tensor& model = tensor(inputs.front());
   OpSpec spec;
-  const size_t dot = type.find('.');
-  spec.name = NameLike(model, type.substr(dot + 1, type.rfind('.') - dot - 1), device);
-  spec.type = std::move(type);
+  spec.name = NameLike(model, type, device);
+  spec.type = std::string(type);
   TakeModule(model, spec);
   spec.inputs = std::move(inputs);
   spec.args = std::move(args);
   PW_RETURN_IF_ERROR(Add(std::move(spec), device, OpId()));
-  return OpId(placement_.size() - 1);
+  return last();
 }
 
-Result<TensorId> Emitter::AddViewOf(TensorId view, TensorId base, DeviceId device) {
+Result<TensorId> GraphEmitter::AddViewOf(TensorId view, TensorId base, DeviceId device) {
   const Tensor& model = tensor(view);
   const Op& op = builder_.added().ops[model.producer];
   const OpId origin = origin_[model.producer];
@@ -95,10 +143,10 @@ Result<TensorId> Emitter::AddViewOf(TensorId view, TensorId base, DeviceId devic
   return outputs.front();
 }
 
-Result<TensorId> Emitter::Overwrite(TensorId written, TensorId value, DeviceId device) {
+Result<TensorId> GraphEmitter::Overwrite(TensorId written, TensorId value, DeviceId device) {
   const Tensor& model = tensor(written);
   OpSpec spec;
-  spec.name = NameLike(model, "overwrite", device);
+  spec.name = NameLike(model, "placewright.overwrite.", device);
   spec.type = value.valid() ? "aten.copy_.default" : "aten.zero_.default";
   TakeModule(model, spec);
   spec.inputs = {written};
@@ -112,9 +160,16 @@ Result<TensorId> Emitter::Overwrite(TensorId written, TensorId value, DeviceId d
   return outputs.front();
 }
 
-Result<TensorId> Emitter::AddInput(std::string name, TensorId original, const AxisPlace& place,
-                                   Interval interval) {
+// "name" of all of it, "name@gpu1" of a device's, "name[0:0-4]" of a part for whoever reads it.
+Result<TensorId> GraphEmitter::AddInput(TensorId original, DeviceId device, const AxisPlace& place,
+                                        Interval interval) {
   const Tensor& like = original_.tensor(original);
+  std::string name = like.name;
+  if (device.valid()) {
+    name = fmt::format("{}@{}", name, device_name(device));
+  } else if (place.dimension >= 0) {
+    name = fmt::format("{}[{}:{}-{}]", name, place.dimension, interval.from, interval.to);
+  }
   std::vector<int64_t> shape = like.shape;
   if (place.dimension >= 0) {
     shape[static_cast<size_t>(place.dimension)] = place.outer * interval.length() * place.inner;
@@ -128,18 +183,12 @@ Result<TensorId> Emitter::AddInput(std::string name, TensorId original, const Ax
   return id;
 }
 
-Status Emitter::Join(const std::vector<TensorId>& made) {
-  std::vector<OpId> members;
-  for (const TensorId id : made) members.push_back(tensor(id).producer);
-  return Join(std::move(members));
-}
-
-Status Emitter::Join(std::vector<OpId> members) {
+Status GraphEmitter::Join(std::vector<OpId> members) {
   const std::string name = builder_.added().ops[members.front()].name;
   return builder_.AddCollective(name, std::move(members));
 }
 
-Result<DistributedStep> Emitter::Finish(std::vector<TensorId> outputs) && {
+Result<DistributedStep> GraphEmitter::Finish(std::vector<TensorId> outputs) && {
   builder_.SetOutputs(std::move(outputs));
   auto graph = std::move(builder_).Build();
   if (!graph.ok()) return graph.error();

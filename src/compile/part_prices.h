@@ -1,0 +1,124 @@
+// What instances of ops are and cost, each kind of instance once: a search compiles a step thousands of times,
+// of which nearly all instances were there before.
+#ifndef PLACEWRIGHT_COMPILE_PART_PRICES_H_
+#define PLACEWRIGHT_COMPILE_PART_PRICES_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/cluster.h"
+#include "cost/cost_model.h"
+#include "graph/graph_builder.h"
+
+namespace placewright {
+
+using PartTypeId = Id<struct PartTypeTag>;
+using PricedPartId = Id<struct PricedPartTag>;
+
+// What the cost of an op may depend on of a tensor.
+struct PartType {
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape, strides;  // strides: empty if contiguous
+  Bytes bytes, length;                  // as in Tensor
+  friend bool operator==(const PartType&, const PartType&) = default;
+};
+
+struct PartInput {
+  PartTypeId type;
+  int32_t same = 0;  // the first input that is the same tensor: itself, or one before it
+};
+
+struct PartOutput {
+  PartTypeId type;  // contiguous
+  AliasKind alias = AliasKind::kFresh;
+  int32_t alias_of = -1, output_index = -1;
+};
+
+// Where a view of a tensor lies.
+struct PartView {
+  PartTypeId of, type;
+  Bytes of_offset, of_storage, offset;
+  bool of_inexact = false, inexact = false;
+};
+
+// An op without its tensors.
+struct PricedPart {
+  Op op;  // type, arguments
+  std::vector<PartInput> inputs;
+  std::vector<PartOutput> outputs;
+  std::vector<int32_t> writes;  // positions of inputs, ascending, distinct
+  bool is_view = false;
+  std::vector<std::vector<PartView>> views;  // by output: found so far
+};
+
+// On one kind of device.
+struct PartPrice {
+  Nanos time = CostTable::kUnsupported;
+  Bytes workspace;
+  bool modelled = true;  // equal GPUs side by side make it slower (cost/slowest.h)
+};
+
+class PartPrices {
+ public:
+  // All must outlive it. `options` has no overrides and nothing of a compiled step.
+  PartPrices(const Cluster& cluster, const CostOptions& options, int64_t batch);
+
+  PartTypeId TypeOf(PartType type);
+  PartTypeId ContiguousType(DType dtype, const std::vector<int64_t>& shape);
+  const PartType& type(PartTypeId id) const { return types_[id]; }
+
+  // `key` says what the part is; with a new one `make` makes its op, without names, phase and inputs.
+  PricedPartId Find(std::span<const int32_t> key, std::span<const PartInput> inputs,
+                    const std::function<OpSpec()>& make);
+  // The op's type as a number for keys.
+  int32_t WordOf(std::string_view type);
+  // That of a view of it.
+  const PartView& ViewOf(PricedPartId part, size_t output, PartTypeId of, Bytes offset,
+                         Bytes storage, bool inexact);
+
+  const PricedPart& part(PricedPartId id) const { return parts_[id]; }
+
+  // Of the parts that were found since the last call. Errors: those of GraphBuilder and ModelCosts.
+  Status PriceNew();
+  const PartPrice& price(PricedPartId id, int32_t device_kind) const {
+    return prices_[id.index() * kinds_ + static_cast<size_t>(device_kind)];
+  }
+
+ private:
+  using Key = std::vector<int32_t>;
+  struct HashOfKey {
+    using is_transparent = void;
+    size_t operator()(std::span<const int32_t> key) const;
+    size_t operator()(const Key& key) const { return (*this)(std::span(key)); }
+  };
+  struct SameKey {
+    using is_transparent = void;
+    bool operator()(std::span<const int32_t> a, std::span<const int32_t> b) const;
+  };
+
+  Result<std::vector<OpId>> AddPart(const PricedPart& part, size_t number,
+                                    GraphBuilder& builder) const;
+
+  const Cluster& cluster_;
+  const CostOptions& options_;
+  const int64_t batch_;
+  const size_t kinds_;
+  IdVector<PartTypeId, PartType> types_;
+  std::unordered_map<Key, PartTypeId, HashOfKey, SameKey> type_ids_;
+  IdVector<PricedPartId, PricedPart> parts_;
+  std::unordered_map<Key, PricedPartId, HashOfKey, SameKey> part_ids_;
+  std::unordered_map<std::string, int32_t> words_;
+  std::vector<std::unique_ptr<std::string>> names_;  // back Op::type
+  std::vector<PartPrice> prices_;  // rows of `kinds_`, of the parts that have been priced
+  Key scratch_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_PART_PRICES_H_

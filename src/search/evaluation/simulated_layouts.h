@@ -1,0 +1,39 @@
+// Layouts evaluated by the event simulator, without a graph: thousands of times as often as by compiling.
+#ifndef PLACEWRIGHT_SEARCH_EVALUATION_SIMULATED_LAYOUTS_H_
+#define PLACEWRIGHT_SEARCH_EVALUATION_SIMULATED_LAYOUTS_H_
+
+#include <memory>
+
+#include "base/result.h"
+#include "compile/compiler.h"
+#include "plan/layout.h"
+#include "search/evaluator.h"
+#include "search/layouts/layout_problem.h"
+
+namespace placewright {
+
+// For one thread. Evaluations equal those of EvaluateLayouts (search/evaluation/simulated.h) to the nanosecond
+// and the byte.
+class LayoutEvaluator {
+ public:
+  // `problem` must outlive it.
+  explicit LayoutEvaluator(const LayoutProblem& problem);
+  ~LayoutEvaluator();
+
+  // Layouts that CheckLayouts accepts. Above `abandon_above` the step may be given up. Errors: those of
+  // CompileStep.
+  Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
+                              Nanos abandon_above = Nanos(kMaxQuantity));
+
+  // Whether that can be done without a graph; else Evaluate compiles. Costs by name, orders that the graph
+  // states and sizes that only a file knows are left to the compiler.
+  static bool Suffices(const LayoutProblem& problem);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_EVALUATION_SIMULATED_LAYOUTS_H_

@@ -1,0 +1,68 @@
+// A distributed step that is there as arrays, simulated.
+#ifndef PLACEWRIGHT_SEARCH_LAYOUTS_SIMULATED_ARRAYS_H_
+#define PLACEWRIGHT_SEARCH_LAYOUTS_SIMULATED_ARRAYS_H_
+
+#include <vector>
+
+#include "base/result.h"
+#include "compile/step_arrays.h"
+#include "cost/communication.h"
+#include "plan/placement.h"
+#include "sim/engine/sim_graph.h"
+
+namespace placewright {
+
+// Fills a SimGraph from arrays, again and again into the same memory.
+class ArraySimGraph {
+ public:
+  // Both must outlive it.
+  ArraySimGraph(const Communication& communication, const PartPrices& prices);
+
+  // Precondition: the arrays' parts have prices. Errors: kField (an op on a device that does not support it;
+  // views of one storage on several devices), kUnreachable (devices that exchange something without a
+  // route).
+  Status Fill(const StepArrays& arrays);
+
+  // Of the last step; its ops have the ids of the SimGraph's.
+  const SimGraph& sim_graph() const { return p_; }
+  const Placement& placement() const { return placement_; }
+
+ private:
+  // One op that reads a byte range of a version.
+  struct RangeRead {
+    Bytes offset, length;
+    ExecOpId reader;
+  };
+
+  void AddCluster();
+  Status AddOps(const StepArrays& arrays);
+  void CountDevices(const StepArrays& arrays);
+  double SlowerOf(const ArrayOp& op);
+  Status AddStorages(const StepArrays& arrays);
+  void CollectReads(const StepArrays& arrays);
+  void AddSlices(const StepArrays& arrays);
+  void AddSlicesOf(VersionId version);
+  void AddVersionRows(const StepArrays& arrays);
+  Status AddCollectives(const StepArrays& arrays);
+  Status CheckRoutes(const StepArrays& arrays) const;
+  void AddPaths();
+
+  const Communication& communication_;
+  const Cluster& cluster_;
+  const PartPrices& prices_;
+  SimGraph p_;
+  Placement placement_;
+  bool all_connected_ = true;
+  std::vector<int32_t> gpus_of_;    // by op of the original and kind: how many have an instance
+  std::vector<char> seen_;          // by op of the original and device
+  std::vector<double> slowest_of_;  // by number of devices
+  IdVector<ArrayVersionId, VersionId> version_of_;
+  std::vector<int32_t> read_row_;  // by version: start in reads_
+  std::vector<RangeRead> reads_;
+  std::vector<VersionId> written_;     // scratch
+  std::vector<int32_t> next_version_;  // scratch: where the next item of a row goes
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_LAYOUTS_SIMULATED_ARRAYS_H_
