@@ -75,9 +75,7 @@ void ArrayEmitter::AppendValue(const Value& value) {
 
 void ArrayEmitter::AppendText(std::string_view text) { key_.push_back(prices_.WordOf(text)); }
 
-Result<std::vector<TensorId>> ArrayEmitter::AddOfPart(OpSpec spec, std::string_view,
-                                                      DeviceId device, OpId origin,
-                                                      const std::vector<OpId>& after) {
+PricedPartId ArrayEmitter::PartOf(OpSpec& spec) {
   key_ = {kPartKey, prices_.WordOf(spec.type), static_cast<int32_t>(spec.outputs.size()),
           static_cast<int32_t>(spec.inputs.size()), static_cast<int32_t>(spec.args.size())};
   for (const OutputSpec& output : spec.outputs) {
@@ -90,9 +88,21 @@ Result<std::vector<TensorId>> ArrayEmitter::AddOfPart(OpSpec spec, std::string_v
     AppendText(named.name);
     AppendValue(named.value);
   }
-  const std::vector<TensorId> inputs = std::move(spec.inputs);
-  const auto types = TakeInputs(inputs);
-  const PricedPartId part = prices_.Find(key_, types, [&] { return std::move(spec); });
+  const auto types = TakeInputs(spec.inputs);
+  return prices_.Find(key_, types, [&] { return std::move(spec); });
+}
+
+TensorId ArrayEmitter::AddView(OpSpec spec, TensorId like, DeviceId device) {
+  const std::vector<TensorId> inputs = spec.inputs;
+  const PricedPartId part = PartOf(spec);
+  return Add(part, inputs, device, OpId(), PhaseOf(like)).front();
+}
+
+Result<std::vector<TensorId>> ArrayEmitter::AddOfPart(OpSpec spec, std::string_view,
+                                                      DeviceId device, OpId origin,
+                                                      const std::vector<OpId>& after) {
+  const std::vector<TensorId> inputs = spec.inputs;
+  const PricedPartId part = PartOf(spec);
   std::vector<TensorId> made = Add(part, inputs, device, origin, original_.op(origin).phase);
   for (const OpId earlier : after) arrays_.after.emplace_back(earlier, last());
   return made;

@@ -40,8 +40,11 @@ class ArrayEmitter : public Emitter {
   DeviceId device(OpId id) const override { return arrays_.ops[id].device; }
   OpId last() const override { return OpId(arrays_.ops.size() - 1); }
   const std::string& device_name(DeviceId id) const override;
+  // A view of `spec`'s only input, with the phase of what made `like`.
+  TensorId AddView(OpSpec spec, TensorId like, DeviceId device);
 
  private:
+  PricedPartId PartOf(OpSpec& spec);
   const PartType& type(TensorId id) const { return prices_.type(arrays_.tensors[id].type); }
   Phase PhaseOf(TensorId like) const;
   // What there is of a part in the key: the types of its inputs.

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "graph/aliasing/layout.h"
 #include "graph/aliasing/view_geometry.h"
+#include "sharding/separable_results.h"
 
 namespace placewright {
 namespace {
@@ -21,6 +22,25 @@ Bytes BytesOfShape(DType dtype, const std::vector<int64_t>& shape) {
   int64_t bytes = SizeOf(dtype);
   for (const int64_t size : shape) bytes *= size;
   return Bytes(bytes);
+}
+
+// The gradient of the input and that of the weight: a bias alone is no product.
+bool MakesBothGradients(const PricedPart& part) {
+  const auto mask = SeparableResults(part.op);
+  if (!mask || !(*mask)[0] || !(*mask)[1]) return false;
+  const auto makes = [&](int32_t result) {
+    return std::any_of(part.outputs.begin(), part.outputs.end(),
+                       [&](const PartOutput& output) { return output.output_index == result; });
+  };
+  return makes(0) && makes(1);
+}
+
+PartFlops FlopsApart(const Graph& graph, OpId id) {
+  const Op& op = graph.op(id);
+  GradientMask rest = *SeparableResults(op);
+  rest[0] = false;
+  return {WorkOf(graph, WithResults(graph, op, {true, false, false})).flops,
+          WorkOf(graph, WithResults(graph, op, rest)).flops};
 }
 
 }  // namespace
@@ -85,6 +105,9 @@ PricedPartId PartPrices::Find(std::span<const int32_t> key, std::span<const Part
   std::sort(part.writes.begin(), part.writes.end());
   part.writes.erase(std::unique(part.writes.begin(), part.writes.end()), part.writes.end());
   part.is_view = views > 0 && views == part.outputs.size() && part.writes.empty();
+  part.separable = MakesBothGradients(part);
+  part.passes_on = part.is_view || part.op.type.starts_with("placewright.") ||
+                   part.op.type == "aten._to_copy.default" || part.op.type == "aten.add.Tensor";
   part.views.resize(part.outputs.size());
   return part_ids_.emplace(std::move(own), parts_.push_back(std::move(part))).first->second;
 }
@@ -202,6 +225,9 @@ Status PartPrices::PriceNew() {
     const DeviceId device = devices[op];
     const Nanos time = costs.time(op, device);
     prices_.push_back({time, costs.workspace(op), slower.time(op, device) != time});
+    if (op.index() % kinds_ > 0) continue;
+    const bool separable = parts_[PricedPartId(from + op.index() / kinds_)].separable;
+    flops_.push_back(separable ? FlopsApart(graph, op) : PartFlops());
   }
   return Ok();
 }

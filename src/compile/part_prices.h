@@ -54,6 +54,9 @@ struct PricedPart {
   std::vector<PartOutput> outputs;
   std::vector<int32_t> writes;  // positions of inputs, ascending, distinct
   bool is_view = false;
+  bool separable =
+      false;  // it makes the gradient of an input and that of a weight, which two could
+  bool passes_on = false;  // what it reads, another type of it, or that with something added
   std::vector<std::vector<PartView>> views;  // by output: found so far
 };
 
@@ -62,6 +65,11 @@ struct PartPrice {
   Nanos time = CostTable::kUnsupported;
   Bytes workspace;
   bool modelled = true;  // equal GPUs side by side make it slower (cost/slowest.h)
+};
+
+// The arithmetic of the gradients that a separable part makes, computed apart.
+struct PartFlops {
+  double input = 0, rest = 0;
 };
 
 class PartPrices {
@@ -89,6 +97,7 @@ class PartPrices {
   const PartPrice& price(PricedPartId id, int32_t device_kind) const {
     return prices_[id.index() * kinds_ + static_cast<size_t>(device_kind)];
   }
+  const PartFlops& flops(PricedPartId id) const { return flops_[id.index()]; }
 
  private:
   using Key = std::vector<int32_t>;
@@ -116,6 +125,7 @@ class PartPrices {
   std::unordered_map<std::string, int32_t> words_;
   std::vector<std::unique_ptr<std::string>> names_;  // back Op::type
   std::vector<PartPrice> prices_;  // rows of `kinds_`, of the parts that have been priced
+  std::vector<PartFlops> flops_;   // of the same
   Key scratch_;
 };
 

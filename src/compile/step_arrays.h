@@ -25,6 +25,9 @@ struct ArrayRow {
   int32_t begin = 0, end = 0;
 };
 
+// Of an op whose gradients are made by two: which of these it is.
+enum class ArrayHalf : uint8_t { kNone, kFirst, kSecond };
+
 struct ArrayOp {
   ArrayRow reads, made, written;
   DeviceId device;
@@ -33,6 +36,8 @@ struct ArrayOp {
   CollectiveId collective;  // or none
   Phase phase = Phase::kForward;
   bool is_view = false;
+  ArrayHalf half = ArrayHalf::kNone;
+  double share = 1;  // of the time of both, that of the first
 };
 
 struct ArrayRead {
@@ -64,7 +69,7 @@ struct ArrayVersion {
 
 struct ArrayCollective {
   CollectiveRequest request;
-  ArrayRow members;
+  ArrayRow members;  // none: it has become a part of another one
 };
 
 struct StepArrays {

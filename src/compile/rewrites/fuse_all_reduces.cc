@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compile/emitter.h"
+#include "compile/rewrites/buckets.h"
 #include "compile/step_copy.h"
 
 namespace placewright {
@@ -14,59 +15,32 @@ namespace {
 
 constexpr std::string_view kAllReduceType = "placewright.all_reduce.default";
 
-struct Reduction {
-  CollectiveId id;
-  OpId ready;  // the last op that makes one of its inputs; none: all are inputs of the graph
-  OpId first;  // the first of its members
-  Bytes bytes;
-};
-
-struct Bucket {
-  std::vector<Reduction> reductions;
-  OpId at;  // where it stands: the first member of all
-  OpId ready;
-  Bytes bytes;
-};
-
-class BucketFinder {
+class SumFinder {
  public:
-  BucketFinder(const Graph& graph, Bytes limit) : graph_(graph), limit_(limit) {}
+  explicit SumFinder(const DistributedStep& step) : step_(step), graph_(step.graph) {}
 
-  std::vector<Bucket> Find() {
-    std::vector<Reduction> reductions;
+  std::vector<GradientSum> Find() {
+    std::vector<GradientSum> sums;
     for (const CollectiveId id : graph_.collectives()) {
       const OpId member = graph_.collective(id).members.front();
       if (graph_.op(member).type == kAllReduceType && IsOfUpdate(member)) {
-        reductions.push_back(ReductionOf(id));
+        sums.push_back(SumOf(id));
       }
     }
-    std::stable_sort(reductions.begin(), reductions.end(),
-                     [](const auto& a, const auto& b) { return a.ready < b.ready; });
-    std::vector<Bucket> buckets;
-    for (const Reduction& one : reductions) {
-      if (buckets.empty() || !Joins(buckets.back(), one)) {
-        buckets.push_back({{one}, one.first, one.ready, one.bytes});
-        continue;
-      }
-      Bucket& bucket = buckets.back();
-      bucket.reductions.push_back(one);
-      bucket.at = std::min(bucket.at, one.first);
-      bucket.ready = std::max(bucket.ready, one.ready);
-      bucket.bytes += one.bytes;
-    }
-    std::erase_if(buckets, [](const Bucket& bucket) { return bucket.reductions.size() < 2; });
-    return buckets;
+    return sums;
   }
 
  private:
-  Reduction ReductionOf(CollectiveId id) const {
+  GradientSum SumOf(CollectiveId id) const {
     const std::vector<OpId>& members = graph_.collective(id).members;
-    Reduction one{id, OpId(), members.front(), Bytes()};
+    GradientSum one{id, -1, members.front().value(), Bytes(), DType::kF32, {}};
+    one.dtype = graph_.tensor(graph_.op(members.front()).outputs.front()).dtype;
     for (const OpId member : members) {
       const Op& op = graph_.op(member);
-      one.first = std::min(one.first, member);
-      one.ready = std::max(one.ready, WriterOf(op));
+      one.first = std::min(one.first, member.value());
+      one.ready = std::max(one.ready, WriterOf(op).value());
       one.bytes = std::max(one.bytes, graph_.tensor(op.outputs.front()).bytes);
+      one.devices.push_back(step_.placement[member]);
     }
     return one;
   }
@@ -88,36 +62,21 @@ class BucketFinder {
     return std::max(input.producer, graph_.storage(input.storage).versions[version].writer);
   }
 
-  // Whether what all of them read is there at the first of their members, and the same.
-  bool Joins(const Bucket& bucket, const Reduction& one) const {
-    if (bucket.bytes + one.bytes > limit_ || !SameKind(bucket.reductions.front(), one))
-      return false;
-    return std::max(bucket.ready, one.ready) < std::min(bucket.at, one.first);
-  }
-
-  bool SameKind(const Reduction& a, const Reduction& b) const {
-    const std::vector<OpId>& left = graph_.collective(a.id).members;
-    const std::vector<OpId>& right = graph_.collective(b.id).members;
-    if (left.size() != right.size() || TypeOf(left.front()) != TypeOf(right.front())) return false;
-    return true;
-  }
-  DType TypeOf(OpId member) const { return graph_.tensor(graph_.op(member).outputs.front()).dtype; }
-
+  const DistributedStep& step_;
   const Graph& graph_;
-  const Bytes limit_;
 };
 
 class Fuser {
  public:
-  Fuser(DistributedStep step, std::vector<Bucket> buckets)
+  Fuser(DistributedStep step, std::vector<SumBucket> buckets)
       : copy_(std::move(step)), buckets_(std::move(buckets)) {}
 
   Result<DistributedStep> Fuse() {
     IdVector<OpId, bool> fused(graph().op_count(), false);
-    IdVector<OpId, const Bucket*> bucket_at(graph().op_count(), nullptr);
-    for (const Bucket& bucket : buckets_) {
-      bucket_at[bucket.at] = &bucket;
-      for (const Reduction& one : bucket.reductions) {
+    IdVector<OpId, const SumBucket*> bucket_at(graph().op_count(), nullptr);
+    for (const SumBucket& bucket : buckets_) {
+      bucket_at[OpId(bucket.at)] = &bucket;
+      for (const GradientSum& one : bucket.sums) {
         for (const OpId member : graph().collective(one.id).members) fused[member] = true;
       }
     }
@@ -133,12 +92,12 @@ class Fuser {
   const Graph& graph() const { return copy_.graph(); }
 
   // Members of all reductions stand in the order of the same devices.
-  Status AddBucket(const Bucket& bucket) {
-    const std::vector<OpId>& first = graph().collective(bucket.reductions.front().id).members;
+  Status AddBucket(const SumBucket& bucket) {
+    const std::vector<OpId>& first = graph().collective(bucket.sums.front().id).members;
     std::vector<OpId> joined;
     for (size_t m = 0; m < first.size(); ++m) {
       std::vector<OpId> members;
-      for (const Reduction& one : bucket.reductions) {
+      for (const GradientSum& one : bucket.sums) {
         members.push_back(graph().collective(one.id).members[m]);
       }
       PW_ASSIGN(const OpId member, AddMember(members));
@@ -207,33 +166,14 @@ class Fuser {
   }
 
   StepCopy copy_;
-  const std::vector<Bucket> buckets_;
+  const std::vector<SumBucket> buckets_;
   int64_t count_ = 0;
 };
-
-// The devices of each all-reduce's members must be in the same order for buckets to be made member by member.
-std::vector<Bucket> OfOneOrder(const DistributedStep& step, std::vector<Bucket> buckets) {
-  const auto devices = [&](const Reduction& one) {
-    std::vector<DeviceId> list;
-    for (const OpId member : step.graph.collective(one.id).members) {
-      list.push_back(step.placement[member]);
-    }
-    return list;
-  };
-  for (Bucket& bucket : buckets) {
-    const std::vector<DeviceId> first = devices(bucket.reductions.front());
-    std::erase_if(bucket.reductions, [&](const Reduction& one) { return devices(one) != first; });
-    bucket.at = bucket.reductions.front().first;
-    for (const Reduction& one : bucket.reductions) bucket.at = std::min(bucket.at, one.first);
-  }
-  std::erase_if(buckets, [](const Bucket& bucket) { return bucket.reductions.size() < 2; });
-  return buckets;
-}
 
 }  // namespace
 
 Result<DistributedStep> FuseAllReduces(DistributedStep step, Bytes limit) {
-  std::vector<Bucket> buckets = OfOneOrder(step, BucketFinder(step.graph, limit).Find());
+  std::vector<SumBucket> buckets = FormBuckets(SumFinder(step).Find(), limit);
   if (buckets.empty()) return step;
   return Fuser(std::move(step), std::move(buckets)).Fuse();
 }

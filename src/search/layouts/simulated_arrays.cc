@@ -22,6 +22,12 @@ void EndRow(Csr<Row, Item>& rows) {
   rows.offsets.push_back(static_cast<int32_t>(rows.items.size()));
 }
 
+// As compile/step_costs.cc shares it out.
+Nanos TimeOfHalf(const ArrayOp& op, Nanos whole) {
+  const Nanos first(static_cast<int64_t>(static_cast<double>(whole.count) * op.share));
+  return op.half == ArrayHalf::kFirst ? first : whole - first;
+}
+
 // Rows that have been counted in offsets[row + 1] become starts.
 void SumUp(std::vector<int32_t>& offsets) {
   for (size_t i = 1; i < offsets.size(); ++i) offsets[i] += offsets[i - 1];
@@ -102,7 +108,8 @@ Status ArraySimGraph::AddOps(const StepArrays& arrays) {
       return MakeError(ErrorCode::kField, "an op is not supported on the device that it is on",
                        cluster_.device(op.device).name, "Place it on a device that supports it.");
     }
-    const Nanos time = price.modelled ? ScaledTime(price.time, SlowerOf(op)) : price.time;
+    Nanos time = price.modelled ? ScaledTime(price.time, SlowerOf(op)) : price.time;
+    if (op.half != ArrayHalf::kNone) time = TimeOfHalf(op, time);
     p_.exec_of[id] = p_.op_of.push_back(OpId(p_.ops));
     ++p_.ops;
     p_.time.push_back(time.count);
@@ -297,8 +304,9 @@ Status ArraySimGraph::AddCollectives(const StepArrays& arrays) {
   if (arrays.collectives.empty()) return Ok();
   p_.collective_of.assign(static_cast<size_t>(p_.ops), CollectiveId());
   std::vector<DeviceId> devices;
-  for (const CollectiveId id : IdRange<CollectiveId>(arrays.collectives.size())) {
-    const ArrayCollective& collective = arrays.collectives[id];
+  for (const ArrayCollective& collective : arrays.collectives) {
+    if (collective.members.begin == collective.members.end) continue;
+    const CollectiveId id(p_.collective_time.size());
     devices.clear();
     for (const OpId member : arrays.MembersOf(collective)) {
       devices.push_back(arrays.ops[member].device);
