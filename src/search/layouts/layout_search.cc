@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "search/evaluation/plan_result.h"
+#include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/expert_hybrid.h"
 #include "search/layouts/layout_moves.h"
 
@@ -24,6 +25,7 @@ class Searcher {
         options_(options),
         rule_(rule),
         name_(name),
+        evaluator_(problem_),
         random_(options.seed) {
     result_.algorithm = name;
     result_.space = PlanSpace::kReplicated;
@@ -125,11 +127,16 @@ class Searcher {
     if (score) Offer(std::move(state), *score);
   }
 
-  std::optional<Score> ScoreOf(const LayoutState& state) {
-    const Result<Evaluation> evaluation = EvaluateState(problem_, book_, state);
-    if (evaluation.ok()) return evaluation.value().score();
-    if (!error_) error_ = evaluation.error();
-    return std::nullopt;
+  // None: it cannot be compiled, or takes longer than the limit.
+  std::optional<Score> ScoreOf(const LayoutState& state, Nanos limit = Nanos(kMaxQuantity)) {
+    const Result<Evaluation> evaluation =
+        evaluator_.Evaluate(book_.Of(state), OptionsOf(problem_, state), limit);
+    if (!evaluation.ok()) {
+      if (!error_) error_ = evaluation.error();
+      return std::nullopt;
+    }
+    if (evaluation.value().abandoned) return std::nullopt;
+    return evaluation.value().score();
   }
 
   void Offer(LayoutState state, const Score& score) {
@@ -167,26 +174,31 @@ class Searcher {
   }
 
   void Step(LayoutState next) {
-    const std::optional<Score> score = ScoreOf(next);
+    // What takes longer than this is not taken; what fits less badly may take as long as it likes.
+    const int64_t longest = current_score_.step_time + LongerByChance();
+    const bool fits = current_score_.over == 0;
+    const std::optional<Score> score =
+        ScoreOf(next, Nanos(fits ? std::min(longest, kMaxQuantity) : kMaxQuantity));
     if (!score) return;
     const bool worse = current_score_ < *score;
-    if (worse && !Accepts(*score)) return;
+    if (worse && (score->over != current_score_.over || score->step_time > longest)) return;
     current_ = next;
     current_score_ = *score;
     Offer(std::move(next), *score);
   }
 
-  bool Accepts(const Score& score) {
+  // How much longer a step may be: one that is t longer is taken with the chance exp(-t / temperature).
+  int64_t LongerByChance() {
     const double chance = random_.Unit();
-    if (score.over != current_score_.over || temperature_ <= 0) return false;
-    const auto longer = static_cast<double>(score.step_time - current_score_.step_time);
-    return chance < std::exp(-longer / temperature_);
+    if (temperature_ <= 0 || chance <= 0) return 0;
+    return static_cast<int64_t>(-std::log(chance) * temperature_);
   }
 
   const LayoutProblem& problem_;
   const PlannerOptions& options_;
   const LayoutRule rule_;
   const std::string_view name_;
+  LayoutEvaluator evaluator_;
   LayoutBook book_;
   std::optional<LayoutMoves> moves_;
   Random random_;

@@ -102,13 +102,17 @@ DistributionSpec SpecOf(const LayoutProblem& problem, const LayoutBook& book,
   return {SpecsOf(problem.graph, wanted), state.fusion, problem.local_batch_norm, state.broadcasts};
 }
 
-Result<Evaluation> EvaluateState(const LayoutProblem& problem, const LayoutBook& book,
-                                 const LayoutState& state) {
+CompileOptions OptionsOf(const LayoutProblem& problem, const LayoutState& state) {
   CompileOptions options;
   options.batch_norm_local = problem.local_batch_norm;
   options.fusion = state.fusion;
   options.broadcasts = state.broadcasts;
-  return EvaluateLayouts(problem, book.Of(state), options);
+  return options;
+}
+
+Result<Evaluation> EvaluateState(const LayoutProblem& problem, const LayoutBook& book,
+                                 const LayoutState& state) {
+  return EvaluateLayouts(problem, book.Of(state), OptionsOf(problem, state));
 }
 
 }  // namespace placewright

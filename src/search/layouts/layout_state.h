@@ -45,6 +45,8 @@ Result<LayoutState> StateOf(const LayoutProblem& problem, const DistributionSpec
 DistributionSpec SpecOf(const LayoutProblem& problem, const LayoutBook& book,
                         const LayoutState& state);
 
+CompileOptions OptionsOf(const LayoutProblem& problem, const LayoutState& state);
+
 // A step compiled by a state. Errors: those of CompileStep.
 Result<Evaluation> EvaluateState(const LayoutProblem& problem, const LayoutBook& book,
                                  const LayoutState& state);
