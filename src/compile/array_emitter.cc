@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "compile/step_writer.h"
 #include "cost/communication.h"
 
 namespace placewright {
@@ -54,7 +53,8 @@ Result<std::vector<TensorId>> ArrayEmitter::AddInstance(const InstanceKey& key,
   AppendWide(key.length, key_);
   const auto types = TakeInputs(inputs);
   const PricedPartId part = prices_.Find(key_, types, make);
-  std::vector<TensorId> made = Add(part, inputs, device, key.op, original_.op(key.op).phase);
+  std::vector<TensorId> made =
+      Add(part, inputs, device, key.op, original_.op(key.op).phase, /*own=*/true);
   for (const OpId earlier : after) arrays_.after.emplace_back(earlier, last());
   return made;
 }
@@ -92,10 +92,17 @@ PricedPartId ArrayEmitter::PartOf(OpSpec& spec) {
   return prices_.Find(key_, types, [&] { return std::move(spec); });
 }
 
+OpId ArrayEmitter::AddCopyOf(OpId op) {
+  const OpId id = Take(block().ops, used_ops_, free_ops_, arrays_.ops);
+  arrays_.ops[id] = arrays_.ops[op];
+  last_ = id;
+  return id;
+}
+
 TensorId ArrayEmitter::AddView(OpSpec spec, TensorId like, DeviceId device) {
   const std::vector<TensorId> inputs = spec.inputs;
   const PricedPartId part = PartOf(spec);
-  return Add(part, inputs, device, OpId(), PhaseOf(like)).front();
+  return Add(part, inputs, device, OpId(), PhaseOf(like), /*own=*/false).front();
 }
 
 Result<std::vector<TensorId>> ArrayEmitter::AddOfPart(OpSpec spec, std::string_view,
@@ -103,7 +110,8 @@ Result<std::vector<TensorId>> ArrayEmitter::AddOfPart(OpSpec spec, std::string_v
                                                       const std::vector<OpId>& after) {
   const std::vector<TensorId> inputs = spec.inputs;
   const PricedPartId part = PartOf(spec);
-  std::vector<TensorId> made = Add(part, inputs, device, origin, original_.op(origin).phase);
+  std::vector<TensorId> made = Add(part, inputs, device, origin, original_.op(origin).phase,
+                                   /*own=*/true);
   for (const OpId earlier : after) arrays_.after.emplace_back(earlier, last());
   return made;
 }
@@ -121,7 +129,7 @@ Result<TensorId> ArrayEmitter::AddLike(std::string_view type, std::vector<Tensor
     spec.outputs = {{.dtype = prices_.type(made_type).dtype, .shape = std::move(shape)}};
     return spec;
   });
-  return Add(part, inputs, device, OpId(), PhaseOf(like)).front();
+  return Add(part, inputs, device, OpId(), PhaseOf(like), /*own=*/false).front();
 }
 
 Result<OpId> ArrayEmitter::AddReader(std::string_view type, std::vector<TensorId> inputs,
@@ -134,13 +142,13 @@ Result<OpId> ArrayEmitter::AddReader(std::string_view type, std::vector<TensorId
     spec.args = std::move(args);
     return spec;
   });
-  Add(part, inputs, device, OpId(), PhaseOf(inputs.front()));
+  Add(part, inputs, device, OpId(), PhaseOf(inputs.front()), /*own=*/false);
   return last();
 }
 
 Result<TensorId> ArrayEmitter::AddViewOf(TensorId view, TensorId base, DeviceId device) {
-  const ArrayOp& like = arrays_.ops[producer(view)];
-  return Add(like.part, {base}, device, like.origin, like.phase).front();
+  const ArrayOp like = arrays_.ops[producer(view)];
+  return Add(like.part, {base}, device, like.origin, like.phase, /*own=*/false).front();
 }
 
 Result<TensorId> ArrayEmitter::Overwrite(TensorId written, TensorId value, DeviceId device) {
@@ -158,7 +166,7 @@ Result<TensorId> ArrayEmitter::Overwrite(TensorId written, TensorId value, Devic
     spec.outputs = {output};
     return spec;
   });
-  return Add(part, inputs, device, OpId(), PhaseOf(written)).front();
+  return Add(part, inputs, device, OpId(), PhaseOf(written), /*own=*/false).front();
 }
 
 Result<TensorId> ArrayEmitter::AddInput(TensorId original, DeviceId, const AxisPlace& place,
@@ -173,10 +181,26 @@ Result<TensorId> ArrayEmitter::AddInput(TensorId original, DeviceId, const AxisP
     type = prices_.ContiguousType(like.dtype, part);
   }
   const Bytes bytes = SizeOf(like.dtype) > 0 ? prices_.type(type).bytes : like.bytes;
-  const StorageId storage(arrays_.storages.size());
-  arrays_.storages.push_back({bytes, arrays_.versions.push_back({storage, OpId()}), 1,
-                              like.kind == TensorKind::kInput, DeviceId(), DeviceId()});
-  return arrays_.tensors.push_back({type, storage, OpId(), Bytes(), bytes, false});
+  // One that an op reads is there for all that come to read it.
+  const bool for_all = place_ > static_cast<int32_t>(original_.tensor_count());
+  const int32_t of_op = std::exchange(place_, for_all ? 0 : place_);
+  std::vector<ArrayVersionId> no_tails;
+  const size_t used_tensors = used_own_.tensors, used_storages = used_own_.storages,
+               used_versions = used_own_.versions;
+  if (for_all) {
+    const ArrayBlock::Numbers& numbers = block().own;
+    used_own_ = {numbers.tensors.size(), numbers.storages.size(), numbers.versions.size()};
+    own_tails_.swap(no_tails);
+  }
+  const StorageId storage =
+      AddStorage(bytes, OpId(), like.kind == TensorKind::kInput, like.storage, /*own=*/true);
+  const TensorId made = AddTensor({type, storage, OpId(), Bytes(), bytes, false}, /*own=*/true);
+  if (for_all) {
+    used_own_ = {used_tensors, used_storages, used_versions};
+    own_tails_.swap(no_tails);
+  }
+  place_ = of_op;
+  return made;
 }
 
 Status ArrayEmitter::Join(std::vector<OpId> members) {
@@ -186,10 +210,12 @@ Status ArrayEmitter::Join(std::vector<OpId> members) {
   ArrayCollective collective;
   Bytes inputs, outputs;
   DeviceId root;
+  const CollectiveId id =
+      Take(block().collectives, used_collectives_, free_collectives_, arrays_.collectives);
   collective.members.begin = static_cast<int32_t>(arrays_.members.size());
   for (const OpId member : members) {
     ArrayOp& op = arrays_.ops[member];
-    op.collective = CollectiveId(arrays_.collectives.size());
+    op.collective = id;
     const PricedPart& part = prices_.part(op.part);
     for (const PartInput& input : part.inputs) {
       inputs = std::max(inputs, prices_.type(input.type).bytes);
@@ -202,97 +228,226 @@ Status ArrayEmitter::Join(std::vector<OpId> members) {
   }
   collective.members.end = static_cast<int32_t>(arrays_.members.size());
   collective.request = RequestOfMembers(*kind, inputs, outputs, root);
-  arrays_.collectives.push_back(collective);
+  arrays_.collectives[id] = collective;
   return Ok();
 }
 
-void ArrayEmitter::Touch(StorageId id, DeviceId device) {
-  DeviceId& home = arrays_.storages[id].home;
-  if (!home.valid()) home = device;
+template <class Number, class Pool>
+Number ArrayEmitter::Take(std::vector<Number>& numbers, size_t& used, std::vector<Number>& free,
+                          Pool& pool) {
+  if (used < numbers.size()) return numbers[used++];
+  ++used;
+  if (free.empty()) {
+    numbers.push_back(pool.push_back({}));
+  } else {
+    numbers.push_back(free.back());
+    free.pop_back();
+  }
+  return numbers.back();
+}
+
+TensorId ArrayEmitter::AddTensor(const ArrayTensor& tensor, bool own) {
+  ArrayBlock::Numbers& numbers = own ? block().own : block().fetched;
+  size_t& used = (own ? used_own_ : used_fetched_).tensors;
+  const TensorId id = Take(numbers.tensors, used, free_.tensors, arrays_.tensors);
+  arrays_.tensors[id] = tensor;
+  return id;
+}
+
+ArrayVersionId ArrayEmitter::AddVersion(const ArrayVersion& version, bool own) {
+  ArrayBlock::Numbers& numbers = own ? block().own : block().fetched;
+  size_t& used = (own ? used_own_ : used_fetched_).versions;
+  const ArrayVersionId id = Take(numbers.versions, used, free_.versions, arrays_.versions);
+  arrays_.versions[id] = version;
+  return id;
+}
+
+// With its first content.
+StorageId ArrayEmitter::AddStorage(Bytes bytes, OpId writer, bool input, StorageId original,
+                                   bool own) {
+  ArrayBlock::Numbers& numbers = own ? block().own : block().fetched;
+  size_t& used = (own ? used_own_ : used_fetched_).storages;
+  const std::vector<ArrayVersionId>& tails = own ? own_tails_ : fetched_tails_;
+  const ArrayVersionId tail = used < tails.size() ? tails[used] : ArrayVersionId();
+  const StorageId id = Take(numbers.storages, used, free_.storages, arrays_.storages);
+  const ArrayVersionId version = AddVersion({id, writer, place_, tail}, own);
+  arrays_.storages[id] = {bytes, version, input, original};
+  return id;
 }
 
 // One more version, unless the op has made one already.
-void ArrayEmitter::Write(OpId op, StorageId id) {
-  ArrayStorage& storage = arrays_.storages[id];
-  if (storage.versions > 1 && arrays_.versions[storage.newest].writer == op) return;
-  storage.newest = arrays_.versions.push_back({id, op});
-  ++storage.versions;
-  storage.input = false;  // it lives on a home from now on
-  arrays_.written.push_back(storage.newest);
+void ArrayEmitter::Write(OpId op, StorageId id, bool own) {
+  const ArrayVersionId newest = arrays_.NewestAt(id, place_);
+  const bool first = newest == arrays_.storages[id].first;
+  if (!first && arrays_.versions[newest].writer == op) return;
+  const ArrayVersionId version = AddVersion({id, op, place_, arrays_.versions[newest].next}, own);
+  arrays_.versions[newest].next = version;
+  arrays_.written.push_back(version);
+  const bool other = arrays_.versions[arrays_.storages[id].first].place != place_;
+  if (other) block().overwrites.push_back(version);
+}
+
+void ArrayEmitter::Unlink(ArrayVersionId id) {
+  ArrayVersionId version = arrays_.storages[arrays_.versions[id].storage].first;
+  while (version.valid() && arrays_.versions[version].next != id) {
+    version = arrays_.versions[version].next;
+  }
+  if (version.valid()) arrays_.versions[version].next = arrays_.versions[id].next;
 }
 
 TensorId ArrayEmitter::MakeOutput(PricedPartId part_id, size_t output,
-                                  const std::vector<TensorId>& inputs, OpId op) {
+                                  const std::vector<TensorId>& inputs, OpId op, OpId origin,
+                                  bool own) {
   const PartOutput& spec = prices_.part(part_id).outputs[output];
   if (spec.alias == AliasKind::kFresh) {
-    const Bytes bytes = prices_.type(spec.type).bytes;
-    const StorageId storage(arrays_.storages.size());
-    const ArrayVersionId version = arrays_.versions.push_back({storage, op});
-    arrays_.storages.push_back({bytes, version, 1, false, arrays_.ops[op].device, DeviceId()});
-    arrays_.written.push_back(version);
-    return arrays_.tensors.push_back({spec.type, storage, op, Bytes(), bytes, false});
+    const PartTypeId type = spec.type;
+    const Bytes bytes = prices_.type(type).bytes;
+    const std::vector<TensorId>* const originals =
+        own && origin.valid() ? &original_.op(origin).outputs : nullptr;
+    const bool known = originals != nullptr && output < originals->size();
+    const StorageId storage =
+        AddStorage(bytes, op, false,
+                   known ? original_.tensor((*originals)[output]).storage : StorageId(), own);
+    arrays_.written.push_back(arrays_.storages[storage].first);
+    return AddTensor({type, storage, op, Bytes(), bytes, false}, own);
   }
   const ArrayTensor base = arrays_.tensors[inputs[static_cast<size_t>(spec.alias_of)]];
   const PartView& view = prices_.ViewOf(part_id, output, base.type, base.offset,
                                         arrays_.storages[base.storage].bytes, base.inexact);
-  return arrays_.tensors.push_back(
-      {view.type, base.storage, op, view.offset, prices_.type(view.type).length, view.inexact});
+  return AddTensor(
+      {view.type, base.storage, op, view.offset, prices_.type(view.type).length, view.inexact},
+      own);
 }
 
 std::vector<TensorId> ArrayEmitter::Add(PricedPartId part_id, const std::vector<TensorId>& inputs,
-                                        DeviceId device, OpId origin, Phase phase) {
+                                        DeviceId device, OpId origin, Phase phase, bool own) {
   const PricedPart& part = prices_.part(part_id);
-  const OpId id = arrays_.ops.push_back(
-      {{}, {}, {}, device, origin, part_id, CollectiveId(), phase, part.is_view});
-  arrays_.order.push_back(id);
-  ArrayOp row;  // where its rows begin
-  row.reads.begin = static_cast<int32_t>(arrays_.reads.size());
-  row.made.begin = static_cast<int32_t>(arrays_.made.size());
-  row.written.begin = static_cast<int32_t>(arrays_.written.size());
+  const OpId id = Take(block().ops, used_ops_, free_ops_, arrays_.ops);
+  last_ = id;
+  ArrayOp op;
+  op.device = device;
+  op.origin = origin;
+  op.part = part_id;
+  op.phase = phase;
+  op.is_view = part.is_view;
+  op.reads.begin = static_cast<int32_t>(arrays_.reads.size());
+  op.made.begin = static_cast<int32_t>(arrays_.made.size());
+  op.written.begin = static_cast<int32_t>(arrays_.written.size());
   for (const TensorId input : inputs) {
-    ArrayStorage& storage = arrays_.storages[arrays_.tensors[input].storage];
-    arrays_.reads.push_back({input, storage.newest});
-    if (!storage.first_reader.valid()) storage.first_reader = device;
+    arrays_.reads.push_back({input, arrays_.NewestAt(arrays_.tensors[input].storage, place_)});
   }
   for (const int32_t input : part.writes) {
-    const StorageId storage = arrays_.tensors[inputs[static_cast<size_t>(input)]].storage;
-    Write(id, storage);
-    Touch(storage, device);
+    Write(id, arrays_.tensors[inputs[static_cast<size_t>(input)]].storage, own);
   }
   std::vector<TensorId> made;
   made.reserve(part.outputs.size());
   for (size_t output = 0; output < part.outputs.size(); ++output) {
-    made.push_back(MakeOutput(part_id, output, inputs, id));
-    Touch(arrays_.tensors[made.back()].storage, device);
+    made.push_back(MakeOutput(part_id, output, inputs, id, origin, own));
     arrays_.made.push_back(made.back());
   }
-  ArrayOp& op = arrays_.ops[id];
-  op.reads = {row.reads.begin, static_cast<int32_t>(arrays_.reads.size())};
-  op.made = {row.made.begin, static_cast<int32_t>(arrays_.made.size())};
-  op.written = {row.written.begin, static_cast<int32_t>(arrays_.written.size())};
+  op.reads.end = static_cast<int32_t>(arrays_.reads.size());
+  op.made.end = static_cast<int32_t>(arrays_.made.size());
+  op.written.end = static_cast<int32_t>(arrays_.written.size());
+  arrays_.ops[id] = op;
   return made;
 }
 
-void StepArrays::Clear() {
-  ops.raw().clear();
-  order.clear();
-  reads.clear();
-  made.clear();
-  written.clear();
-  tensors.raw().clear();
-  storages.raw().clear();
-  versions.raw().clear();
-  collectives.raw().clear();
-  members.clear();
-  after.clear();
+void ArrayEmitter::TakeSnapshot() {
+  before_ = {};
+  for (const ArrayBlock::Numbers* numbers : {&block().own, &block().fetched}) {
+    for (const TensorId id : numbers->tensors)
+      before_.tensors.emplace_back(id, arrays_.tensors[id]);
+    for (const ArrayVersionId id : numbers->versions) {
+      before_.versions.emplace_back(id, arrays_.versions[id].storage);
+    }
+  }
+  for (const ArrayVersionId id : block().overwrites) {
+    before_.overwrites.emplace_back(id, arrays_.versions[id].storage);
+  }
 }
 
-Status WriteArrays(const Graph& graph, const NamedAxes& axes, const Layouts& layouts,
-                   const CompileOptions& options, PartPrices& prices, StepArrays& arrays) {
-  arrays.Clear();
-  ArrayEmitter emitter(graph, prices, arrays);
-  PW_RETURN_IF_ERROR(WriteStep(graph, axes, layouts, options, emitter));
-  return prices.PriceNew();
+std::vector<ArrayVersionId> ArrayEmitter::TailsOf(const std::vector<StorageId>& storages) const {
+  std::vector<ArrayVersionId> tails;
+  for (const StorageId id : storages) {
+    ArrayVersionId version = arrays_.storages[id].first;
+    while (version.valid() && arrays_.versions[version].place == place_) {
+      version = arrays_.versions[version].next;
+    }
+    tails.push_back(version);
+  }
+  return tails;
+}
+
+void ArrayEmitter::Begin(int32_t place) {
+  place_ = place;
+  if (blocks_.size() <= static_cast<size_t>(place)) blocks_.resize(static_cast<size_t>(place) + 1);
+  TakeSnapshot();
+  for (const ArrayVersionId id : block().overwrites) Unlink(id);
+  block().overwrites.clear();
+  own_tails_ = TailsOf(block().own.storages);
+  fetched_tails_ = TailsOf(block().fetched.storages);
+  used_ops_ = used_collectives_ = 0;
+  used_own_ = used_fetched_ = {};
+}
+
+ArrayEmitter::Outcome ArrayEmitter::End() {
+  const auto give_back = [](auto& numbers, size_t used, auto& free) {
+    free.insert(free.end(), numbers.begin() + static_cast<ptrdiff_t>(used), numbers.end());
+    numbers.resize(used);
+  };
+  ArrayBlock& of = block();
+  give_back(of.ops, used_ops_, free_ops_);
+  give_back(of.collectives, used_collectives_, free_collectives_);
+  for (const bool own : {true, false}) {
+    ArrayBlock::Numbers& numbers = own ? of.own : of.fetched;
+    const Used& used = own ? used_own_ : used_fetched_;
+    give_back(numbers.tensors, used.tensors, free_.tensors);
+    give_back(numbers.storages, used.storages, free_.storages);
+    give_back(numbers.versions, used.versions, free_.versions);
+  }
+  const Before before = std::exchange(before_, {});
+  TakeSnapshot();
+  return {before.tensors == before_.tensors && before.versions == before_.versions,
+          before.overwrites == before_.overwrites};
+}
+
+void ArrayEmitter::SetOrder() {
+  arrays_.order.clear();
+  arrays_.inputs.clear();
+  arrays_.joined.clear();
+  arrays_.after.clear();
+  // Inputs that ops read stand behind the step's own: nothing depends on their order.
+  for (size_t place = 0; place < blocks_.size(); ++place) {
+    const ArrayBlock& of = blocks_[place];
+    arrays_.order.insert(arrays_.order.end(), of.ops.begin(), of.ops.end());
+    arrays_.joined.insert(arrays_.joined.end(), of.collectives.begin(), of.collectives.end());
+    if (place > original_.tensor_count()) continue;
+    arrays_.inputs.insert(arrays_.inputs.end(), of.own.storages.begin(), of.own.storages.end());
+  }
+}
+
+template <class Item>
+void StepArrays::CopyRow(const std::vector<Item>& from, ArrayRow& row, std::vector<Item>& to) {
+  const int32_t begin = static_cast<int32_t>(to.size());
+  to.insert(to.end(), from.begin() + row.begin, from.begin() + row.end);
+  row = {begin, static_cast<int32_t>(to.size())};
+}
+
+void StepArrays::Compact() {
+  std::vector<ArrayRead> kept_reads;
+  std::vector<TensorId> kept_made;
+  std::vector<ArrayVersionId> kept_written;
+  std::vector<OpId> kept_members;
+  for (const OpId id : order) {
+    CopyRow(reads, ops[id].reads, kept_reads);
+    CopyRow(made, ops[id].made, kept_made);
+    CopyRow(written, ops[id].written, kept_written);
+  }
+  for (const CollectiveId id : joined) CopyRow(members, collectives[id].members, kept_members);
+  reads = std::move(kept_reads);
+  made = std::move(kept_made);
+  written = std::move(kept_written);
+  members = std::move(kept_members);
 }
 
 }  // namespace placewright

@@ -14,9 +14,24 @@ namespace placewright {
 
 class ArrayEmitter : public Emitter {
  public:
-  // Writes into `arrays`, which are empty.
+  // Writes into `arrays`, which are empty or its own.
   ArrayEmitter(const Graph& original, PartPrices& prices, StepArrays& arrays)
       : original_(original), prices_(prices), arrays_(arrays) {}
+
+  // What follows belongs to the block at this place: blocks may be written again, in any order. What it had is
+  // taken back. Inputs that are read by ops belong to the block at place 0.
+  void Begin(int32_t place);
+  // Of the same block. Whether other blocks that read what it makes, or write what it writes, may go on as they
+  // are.
+  struct Outcome {
+    bool same = true;
+    bool same_writes = true;  // of storages of other blocks
+  };
+  Outcome End();
+  size_t block_count() const { return blocks_.size(); }
+  const ArrayBlock& block(int32_t place) const { return blocks_[static_cast<size_t>(place)]; }
+  // What is written when all blocks are: the order of ops and inputs.
+  void SetOrder();
 
   Result<std::vector<TensorId>> AddInstance(const InstanceKey& key, std::vector<TensorId> inputs,
                                             DeviceId device, const std::vector<OpId>& after,
@@ -38,8 +53,10 @@ class ArrayEmitter : public Emitter {
   DType dtype(TensorId id) const override { return type(id).dtype; }
   OpId producer(TensorId id) const override { return arrays_.tensors[id].producer; }
   DeviceId device(OpId id) const override { return arrays_.ops[id].device; }
-  OpId last() const override { return OpId(arrays_.ops.size() - 1); }
+  OpId last() const override { return last_; }
   const std::string& device_name(DeviceId id) const override;
+  // One more op with the same rows.
+  OpId AddCopyOf(OpId op);
   // A view of `spec`'s only input, with the phase of what made `like`.
   TensorId AddView(OpSpec spec, TensorId like, DeviceId device);
 
@@ -51,17 +68,45 @@ class ArrayEmitter : public Emitter {
   std::span<const PartInput> TakeInputs(const std::vector<TensorId>& inputs);
   void AppendValue(const Value& value);
   void AppendText(std::string_view text);
-  // The outputs' ids; the first is that after the last tensor so far.
+  // Numbers that the block had before are used again first.
+  template <class Number, class Pool>
+  Number Take(std::vector<Number>& numbers, size_t& used, std::vector<Number>& free, Pool& pool);
+  ArrayBlock& block() { return blocks_[static_cast<size_t>(place_)]; }
+  // `own`: it is an instance itself; else something that was fetched for one.
   std::vector<TensorId> Add(PricedPartId part, const std::vector<TensorId>& inputs, DeviceId device,
-                            OpId origin, Phase phase);
-  void Write(OpId op, StorageId storage);
+                            OpId origin, Phase phase, bool own);
+  void Write(OpId op, StorageId storage, bool own);
   TensorId MakeOutput(PricedPartId part, size_t output, const std::vector<TensorId>& inputs,
-                      OpId op);
-  void Touch(StorageId storage, DeviceId device);
+                      OpId op, OpId origin, bool own);
+  TensorId AddTensor(const ArrayTensor& tensor, bool own);
+  StorageId AddStorage(Bytes bytes, OpId writer, bool input, StorageId original, bool own);
+  ArrayVersionId AddVersion(const ArrayVersion& version, bool own);
+  void Unlink(ArrayVersionId version);
+
+  struct Used {
+    size_t tensors = 0, storages = 0, versions = 0;
+  };
+  struct Before {
+    std::vector<std::pair<TensorId, ArrayTensor>> tensors;
+    std::vector<std::pair<ArrayVersionId, StorageId>> versions, overwrites;
+  };
+  void TakeSnapshot();
+  std::vector<ArrayVersionId> TailsOf(const std::vector<StorageId>& storages) const;
 
   const Graph& original_;
   PartPrices& prices_;
   StepArrays& arrays_;
+  std::vector<ArrayBlock> blocks_;
+  int32_t place_ = 0;
+  OpId last_;
+  size_t used_ops_ = 0, used_collectives_ = 0;
+  Used used_own_, used_fetched_;
+  Before before_;
+  // Of the storages that the block had: what other blocks wrote there.
+  std::vector<ArrayVersionId> own_tails_, fetched_tails_;
+  std::vector<OpId> free_ops_;
+  std::vector<CollectiveId> free_collectives_;
+  ArrayBlock::Numbers free_;
   std::vector<int32_t> key_;
   std::vector<PartInput> types_;
 };

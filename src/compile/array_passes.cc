@@ -45,8 +45,12 @@ class ArrayReaders {
 
 class ArraySeparator {
  public:
-  ArraySeparator(const PartPrices& prices, StepArrays& arrays)
-      : prices_(prices), arrays_(arrays), readers_(arrays) {}
+  ArraySeparator(const PartPrices& prices, ArrayWriter& writer, ArrayChanges& changes)
+      : prices_(prices),
+        emitter_(writer.emitter()),
+        arrays_(writer.arrays()),
+        changes_(changes),
+        readers_(arrays_) {}
 
   bool Separate() {
     std::vector<std::pair<OpId, OpId>> instances;  // by origin
@@ -124,11 +128,12 @@ class ArraySeparator {
     rest.share = first.share;
     first.half = ArrayHalf::kFirst;
     rest.half = ArrayHalf::kSecond;
-    arrays_.ops[id] = first;
-    const OpId added = arrays_.ops.push_back(rest);
-    for (const TensorId tensor : arrays_.MadeBy(rest)) arrays_.tensors[tensor].producer = added;
+    changes_.Change(id) = first;
+    const OpId added = emitter_.AddCopyOf(id);
+    arrays_.ops[added] = rest;
+    for (const TensorId tensor : arrays_.MadeBy(rest)) changes_.Change(tensor).producer = added;
     for (const ArrayVersionId version : arrays_.WrittenBy(rest)) {
-      arrays_.versions[version].writer = added;
+      changes_.Change(version).writer = added;
     }
     arrays_.after.emplace_back(id, added);
     return added;
@@ -139,32 +144,37 @@ class ArraySeparator {
     order.reserve(arrays_.ops.size());
     for (const OpId op : arrays_.order) {
       order.push_back(op);
-      if (second[op.index()].valid()) order.push_back(second[op.index()]);
+      if (op.index() < second.size() && second[op.index()].valid()) {
+        order.push_back(second[op.index()]);
+      }
     }
     arrays_.order = std::move(order);
   }
 
   const PartPrices& prices_;
+  ArrayEmitter& emitter_;
   StepArrays& arrays_;
+  ArrayChanges& changes_;
   const ArrayReaders readers_;
 };
 
 class ArrayFuser {
  public:
-  ArrayFuser(const Graph& graph, PartPrices& prices, StepArrays& arrays)
+  ArrayFuser(const PartPrices& prices, ArrayWriter& writer, ArrayChanges& changes)
       : prices_(prices),
-        arrays_(arrays),
-        readers_(arrays),
-        emitter_(graph, prices, arrays),
-        place_(arrays.ops.size(), -1) {
-    for (size_t i = 0; i < arrays.order.size(); ++i) {
-      place_[arrays.order[i].index()] = static_cast<int32_t>(i);
+        emitter_(writer.emitter()),
+        arrays_(writer.arrays()),
+        changes_(changes),
+        readers_(arrays_),
+        place_(arrays_.ops.size(), -1) {
+    for (size_t i = 0; i < arrays_.order.size(); ++i) {
+      place_[arrays_.order[i].index()] = static_cast<int32_t>(i);
     }
   }
 
   bool Fuse(Bytes limit) {
     std::vector<GradientSum> sums;
-    for (const CollectiveId id : IdRange<CollectiveId>(arrays_.collectives.size())) {
+    for (const CollectiveId id : arrays_.joined) {
       const std::span<const OpId> members = arrays_.MembersOf(arrays_.collectives[id]);
       const ArrayOp& first = arrays_.ops[members.front()];
       if (prices_.part(first.part).op.type == kSumType && IsOfUpdate(first)) {
@@ -176,13 +186,15 @@ class ArrayFuser {
       for (const GradientSum& one : bucket.sums) {
         for (const OpId member : arrays_.MembersOf(arrays_.collectives[one.id])) {
           const TensorId sum = arrays_.MadeBy(arrays_.ops[member]).front();
-          if (arrays_.storages[arrays_.tensors[sum].storage].versions > 1) return false;
+          const ArrayStorage& storage = arrays_.storages[arrays_.tensors[sum].storage];
+          if (arrays_.versions[storage.first].next.valid()) return false;
         }
       }
     }
     if (buckets.empty()) return true;
     const std::vector<OpId> before = arrays_.order;
     moved_.assign(arrays_.storages.size(), TensorId());
+    sum_version_.assign(arrays_.versions.size(), ArrayVersionId());
     std::vector<std::vector<OpId>> added(before.size());
     for (const SumBucket& bucket : buckets)
       AddBucket(bucket, added[static_cast<size_t>(bucket.at)]);
@@ -237,7 +249,7 @@ class ArrayFuser {
 
   // Pack, reduce and a view for each tensor, on one device after the other.
   void AddBucket(const SumBucket& bucket, std::vector<OpId>& added) {
-    const size_t begin = arrays_.order.size();
+    added_ = &added;
     std::vector<OpId> joined;
     const size_t devices = bucket.sums.front().devices.size();
     for (size_t m = 0; m < devices; ++m) {
@@ -246,12 +258,16 @@ class ArrayFuser {
         members.push_back(arrays_.MembersOf(arrays_.collectives[one.id])[m]);
       }
       joined.push_back(AddMember(members));
-      for (const OpId member : members) gone_.insert(member);
+      gone_.insert(members.begin(), members.end());
     }
-    for (const GradientSum& one : bucket.sums) arrays_.collectives[one.id].members = {};
-    (void)emitter_.Join(std::move(joined));
-    added.insert(added.end(), arrays_.order.begin() + static_cast<ptrdiff_t>(begin),
-                 arrays_.order.end());
+    for (const GradientSum& one : bucket.sums) std::erase(arrays_.joined, one.id);
+    arrays_.joined.push_back(JoinedAs(std::move(joined)));
+  }
+
+  CollectiveId JoinedAs(std::vector<OpId> members) {
+    const OpId first = members.front();
+    (void)emitter_.Join(std::move(members));
+    return arrays_.ops[first].collective;
   }
 
   OpId AddMember(const std::vector<OpId>& members) {
@@ -269,12 +285,14 @@ class ArrayFuser {
                                 .AddLike("placewright.pack.default", inputs,
                                          {Value(References(inputs.size()))}, {length}, like, device)
                                 .Take();
+    added_->push_back(emitter_.last());
     // At the versions that their own all-reduces read.
     const ArrayRow row = arrays_.ops[emitter_.last()].reads;
     std::copy(reads.begin(), reads.end(), arrays_.reads.begin() + row.begin);
     const TensorId sum =
         emitter_.AddLike(kSumType, {packed}, References(1), {length}, packed, device).Take();
     const OpId made = emitter_.last();
+    added_->push_back(made);
     int64_t from = 0;
     for (const OpId member : members) {
       AddView(member, sum, from);
@@ -295,42 +313,41 @@ class ArrayFuser {
     spec.outputs[0].alias = AliasKind::kView;
     spec.outputs[0].alias_of = 0;
     const TensorId view = emitter_.AddView(std::move(spec), tensor, arrays_.ops[member].device);
-    moved_[arrays_.tensors[tensor].storage.index()] = view;
-    sum_version_.resize(arrays_.versions.size());
-    sum_version_[arrays_.storages[arrays_.tensors[tensor].storage].newest.index()] =
-        arrays_.storages[arrays_.tensors[sum].storage].newest;
+    added_->push_back(emitter_.last());
+    const StorageId storage = arrays_.tensors[tensor].storage;
+    moved_[storage.index()] = view;
+    sum_version_[arrays_.storages[storage].first.index()] =
+        arrays_.storages[arrays_.tensors[sum].storage].first;
   }
 
   // All tensors of a storage that became a part of a buffer, and what reads them.
   void MoveSums() {
-    for (ArrayTensor& tensor : arrays_.tensors) {
-      if (tensor.storage.index() >= moved_.size()) continue;
-      const TensorId view = moved_[tensor.storage.index()];
+    for (const TensorId id : IdRange<TensorId>(arrays_.tensors.size())) {
+      const StorageId storage = arrays_.tensors[id].storage;
+      if (!storage.valid() || storage.index() >= moved_.size()) continue;
+      const TensorId view = moved_[storage.index()];
       if (!view.valid()) continue;
-      const ArrayTensor& of = arrays_.tensors[view];
+      const ArrayTensor of = arrays_.tensors[view];
+      ArrayTensor& tensor = changes_.Change(id);
       tensor.storage = of.storage;
       tensor.inexact = tensor.inexact || of.inexact;
       tensor.offset = of.inexact ? of.offset : of.offset + tensor.offset;
       if (of.inexact) tensor.length = of.length;
     }
-    sum_version_.resize(arrays_.versions.size());
-    for (ArrayRead& read : arrays_.reads) {
-      const ArrayVersionId version = sum_version_[read.version.index()];
-      if (version.valid()) read.version = version;
-    }
-    for (size_t i = 0; i < moved_.size(); ++i) {
-      if (!moved_[i].valid()) continue;
-      // Nothing is left of it: as an input that nothing reads.
-      ArrayStorage& storage = arrays_.storages[StorageId(i)];
-      storage.input = true;
-      arrays_.versions[storage.newest].writer = OpId();
+    for (size_t row = 0; row < arrays_.reads.size(); ++row) {
+      const ArrayVersionId version = arrays_.reads[row].version;
+      if (version.index() >= sum_version_.size() || !sum_version_[version.index()].valid())
+        continue;
+      changes_.ChangeRead(row).version = sum_version_[version.index()];
     }
   }
 
-  PartPrices& prices_;
+  const PartPrices& prices_;
+  ArrayEmitter& emitter_;
   StepArrays& arrays_;
+  ArrayChanges& changes_;
   const ArrayReaders readers_;
-  ArrayEmitter emitter_;
+  std::vector<OpId>* added_ = nullptr;  // ops of the bucket that is being made
   std::vector<int32_t> place_;               // by op, in the order
   std::set<OpId> gone_;                      // members of sums that have been joined
   std::vector<TensorId> moved_;              // by storage: the view that shows what was there
@@ -339,12 +356,46 @@ class ArrayFuser {
 
 }  // namespace
 
-bool SeparateGradients(const PartPrices& prices, StepArrays& arrays) {
-  return ArraySeparator(prices, arrays).Separate();
+ArrayChanges::ArrayChanges(ArrayWriter& writer)
+    : writer_(writer),
+      arrays_(writer.arrays()),
+      reads_before_(arrays_.reads.size()),
+      made_before_(arrays_.made.size()),
+      written_before_(arrays_.written.size()),
+      members_before_(arrays_.members.size()),
+      order_(arrays_.order),
+      joined_(arrays_.joined),
+      after_(arrays_.after) {
+  writer_.emitter().Begin(writer_.place_behind());
 }
 
-bool FuseAllReduces(const Graph& graph, Bytes limit, PartPrices& prices, StepArrays& arrays) {
-  return ArrayFuser(graph, prices, arrays).Fuse(limit);
+ArrayChanges::~ArrayChanges() {
+  writer_.emitter().End();
+  const auto take_back = [](const auto& kept, auto& items) {
+    for (size_t i = kept.size(); i > 0; --i) items[kept[i - 1].first] = kept[i - 1].second;
+  };
+  take_back(ops_, arrays_.ops);
+  take_back(tensors_, arrays_.tensors);
+  take_back(versions_, arrays_.versions);
+  take_back(reads_, arrays_.reads);
+  arrays_.reads.resize(reads_before_);
+  arrays_.made.resize(made_before_);
+  arrays_.written.resize(written_before_);
+  arrays_.members.resize(members_before_);
+  arrays_.order = order_;
+  arrays_.joined = joined_;
+  arrays_.after = after_;
+  writer_.emitter().Begin(writer_.place_behind());
+  writer_.emitter().End();
+}
+
+bool SeparateGradients(const PartPrices& prices, ArrayWriter& writer, ArrayChanges& changes) {
+  return ArraySeparator(prices, writer, changes).Separate();
+}
+
+bool FuseAllReduces(Bytes limit, const PartPrices& prices, ArrayWriter& writer,
+                    ArrayChanges& changes) {
+  return ArrayFuser(prices, writer, changes).Fuse(limit);
 }
 
 }  // namespace placewright

@@ -14,7 +14,10 @@ Result<DistributedStep> Compile(const Graph& graph, const NamedAxes& axes, const
                                 const Cluster& cluster, const CompileOptions& options) {
   PW_RETURN_IF_ERROR(CheckLayouts(graph, axes, layouts, cluster));
   GraphEmitter emitter(graph, cluster);
-  PW_ASSIGN(std::vector<TensorId> outputs, WriteStep(graph, axes, layouts, options, emitter));
+  FetchStore store(graph.tensor_count(), /*keeps_users=*/false);
+  StepWriter writer(graph, axes, options, emitter, store);
+  writer.SetLayouts(layouts);
+  PW_ASSIGN(std::vector<TensorId> outputs, writer.Write());
   PW_ASSIGN(DistributedStep step, std::move(emitter).Finish(std::move(outputs)));
   if (options.separate_gradients) {
     PW_ASSIGN(step, SeparateGradients(std::move(step)));

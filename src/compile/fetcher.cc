@@ -16,33 +16,8 @@ const Piece& NearestOf(const TensorState& state, DeviceId device) {
 
 }  // namespace
 
-const TensorState& Fetcher::StateAt(TensorId id, int32_t version) const {
-  for (const auto& [of_version, state] : known_[id].completed) {
-    if (of_version == version) return state;
-  }
-  return states_[id];
-}
-
-void Fetcher::SetCompleted(TensorId id, int32_t version, TensorState state) {
-  for (auto& [of_version, completed] : known_[id].completed) {
-    if (of_version != version) continue;
-    completed = std::move(state);
-    return;
-  }
-  known_[id].completed.emplace_back(version, std::move(state));
-}
-
-TensorId Fetcher::FindFetched(TensorId id, int32_t version, DeviceId device, const AxisPlace& place,
-                              Interval interval) const {
-  for (const Fetched& one : known_[id].fetched) {
-    const bool same = one.version == version && one.device == device && one.place == place;
-    if (same && one.interval == interval) return one.made;
-  }
-  return TensorId();
-}
-
-bool Fetcher::IsPartial(TensorId id, int32_t version) const {
-  return StateAt(id, version).kind == TensorState::Kind::kPartial;
+bool Fetcher::IsPartial(TensorId id, int32_t version) {
+  return store_.StateAt(id, version).kind == TensorState::Kind::kPartial;
 }
 
 // An input of the step that no op writes: it is everywhere, also in parts.
@@ -61,7 +36,7 @@ bool Fetcher::IsOfInput(TensorId id) const {
 }
 
 Status Fetcher::PrepareWhole(TensorId id, int32_t version, const std::vector<DeviceId>& devices) {
-  const TensorState& state = StateAt(id, version);
+  const TensorState& state = store_.StateAt(id, version);
   const bool partial = state.kind == TensorState::Kind::kPartial;
   const bool split = state.kind == TensorState::Kind::kSplit;
   if (!collectives_ || (!partial && !split) || devices.size() < 2 || IsInput(id)) return Ok();
@@ -70,13 +45,13 @@ Status Fetcher::PrepareWhole(TensorId id, int32_t version, const std::vector<Dev
   if (wanted != having) return Ok();
   PW_ASSIGN(TensorState whole,
             partial ? EmitAllReduce(emitter_, state) : EmitAllGather(emitter_, state));
-  SetCompleted(id, version, std::move(whole));
+  store_.SetCompleted(id, version, std::move(whole));
   return Ok();
 }
 
 Status Fetcher::PreparePart(TensorId id, int32_t version, const AxisPlace& place,
                             const std::map<DeviceId, Interval>& intervals) {
-  const TensorState& state = StateAt(id, version);
+  const TensorState& state = store_.StateAt(id, version);
   const bool partial = state.kind == TensorState::Kind::kPartial;
   if (!collectives_ || !partial || intervals.size() < 2) return Ok();
   const bool same = state.pieces.size() == intervals.size() &&
@@ -85,39 +60,40 @@ Status Fetcher::PreparePart(TensorId id, int32_t version, const AxisPlace& place
                     });
   if (!same) return Ok();
   PW_ASSIGN(TensorState split, EmitReduceScatter(emitter_, state, place, intervals));
-  SetCompleted(id, version, std::move(split));
+  store_.SetCompleted(id, version, std::move(split));
   return Ok();
 }
 
 // Those of the devices that have nothing of it yet.
 std::vector<DeviceId> Fetcher::WithoutCopies(TensorId id, int32_t version,
-                                             const std::vector<DeviceId>& devices) const {
+                                             const std::vector<DeviceId>& devices) {
   std::vector<DeviceId> without;
-  const TensorState& state = StateAt(id, version);
+  const TensorState& state = store_.StateAt(id, version);
   for (const DeviceId device : devices) {
-    const bool fetched = FindFetched(id, version, device, {}, {}).valid();
+    const bool fetched = store_.FindFetched(id, version, device, {}, {}).valid();
     if (!fetched && state.On(device) == nullptr) without.push_back(device);
   }
   return without;
 }
 
 // What a view shows all of, with the content that it had when the view was made; none: it is no such view.
-TensorId Fetcher::ViewedBy(TensorId id, int32_t version) const {
+TensorId Fetcher::ViewedBy(TensorId id, int32_t version) {
   const Tensor& tensor = graph_.tensor(id);
   if (!tensor.producer.valid()) return TensorId();
   const Op& op = graph_.op(tensor.producer);
   const bool simple = op.is_view && op.inputs.size() == 1 && op.outputs.size() == 1 &&
                       op.input_versions.front() == version;
   if (!simple || graph_.tensor(op.inputs.front()).bytes > tensor.bytes) return TensorId();
-  const TensorState& viewed = states_[op.inputs.front()];
+  store_.Look(op.inputs.front());
+  const TensorState& viewed = store_.state(op.inputs.front());
   const bool beside = viewed.kind == TensorState::Kind::kWhole && viewed.pieces.size() == 1 &&
-                      viewed.pieces.front().device == states_[id].pieces.front().device;
+                      viewed.pieces.front().device == store_.state(id).pieces.front().device;
   return beside ? op.inputs.front() : TensorId();
 }
 
 Status Fetcher::PrepareCopies(TensorId id, int32_t version, const std::vector<DeviceId>& devices) {
   if (!broadcasts_ || devices.size() < 2 || IsOfInput(id)) return Ok();
-  const TensorState& own = states_[id];
+  const TensorState& own = store_.state(id);
   if (own.kind != TensorState::Kind::kWhole || own.pieces.size() != 1) return Ok();
   const TensorId base = ViewedBy(id, version);
   if (base.valid()) {
@@ -127,40 +103,46 @@ Status Fetcher::PrepareCopies(TensorId id, int32_t version, const std::vector<De
   const std::vector<DeviceId> others = WithoutCopies(id, version, devices);
   if (others.size() < 2) return Ok();
   PW_ASSIGN(const std::vector<Piece> made, EmitBroadcast(emitter_, own.pieces.front(), others));
-  TensorState copied = StateAt(id, version);
+  TensorState copied = store_.StateAt(id, version);
   copied.pieces.insert(copied.pieces.end(), made.begin(), made.end());
-  SetCompleted(id, version, std::move(copied));
+  store_.SetCompleted(id, version, std::move(copied));
   return Ok();
 }
 
 // On all devices that have copies of what is viewed.
 Status Fetcher::AddViews(TensorId id, int32_t version, TensorId base) {
-  TensorState copied = StateAt(id, version);
-  const TensorState& of_base = StateAt(base, version);
+  TensorState copied = store_.StateAt(id, version);
+  const TensorState& of_base = store_.StateAt(base, version);
   for (const Piece& piece : of_base.pieces) {
     if (copied.On(piece.device) != nullptr) continue;
-    PW_ASSIGN(const TensorId view,
-              emitter_.AddViewOf(states_[id].pieces.front().tensor, piece.tensor, piece.device));
+    PW_ASSIGN(const TensorId view, emitter_.AddViewOf(store_.state(id).pieces.front().tensor,
+                                                      piece.tensor, piece.device));
     copied.pieces.push_back({piece.device, {}, view});
   }
-  SetCompleted(id, version, std::move(copied));
+  store_.SetCompleted(id, version, std::move(copied));
   return Ok();
 }
 
+void Fetcher::Add(TensorId id, FetchedPart part) {
+  if (IsInput(id)) {
+    store_.AddFetchedInput(id, part);
+  } else {
+    store_.AddFetched(id, part);
+  }
+}
+
 Result<TensorId> Fetcher::Whole(TensorId id, int32_t version, DeviceId device) {
-  const TensorId found = FindFetched(id, version, device, {}, {});
+  const TensorId found = store_.FindFetched(id, version, device, {}, {});
   if (found.valid()) return found;
   PW_ASSIGN(const TensorId whole,
-            IsInput(id) ? WholeInput(id, device) : MakeWhole(StateAt(id, version), device));
-  known_[id].fetched.push_back({version, device, {}, {}, whole});
+            IsInput(id) ? WholeInput(id, device) : MakeWhole(store_.StateAt(id, version), device));
+  Add(id, {version, device, {}, {}, whole});
   return whole;
 }
 
 // The same on every device, but a tensor of its own on each, so that each may view it.
 Result<TensorId> Fetcher::WholeInput(TensorId id, DeviceId device) {
-  DeviceId& first = known_[id].first_reader;
-  if (!first.valid()) first = device;
-  if (first == device) return states_[id].pieces.front().tensor;
+  if (store_.IsFirstReader(id, device)) return store_.state(id).pieces.front().tensor;
   return emitter_.AddInput(id, device);
 }
 
@@ -178,15 +160,15 @@ Result<TensorId> Fetcher::MakeWhole(const TensorState& state, DeviceId device) {
 Result<TensorId> Fetcher::Part(TensorId id, int32_t version, const AxisPlace& place,
                                Interval interval, DeviceId device) {
   if (interval == Interval{0, place.size}) return Whole(id, version, device);
-  const TensorId found = FindFetched(id, version, device, place, interval);
+  const TensorId found = store_.FindFetched(id, version, device, place, interval);
   if (found.valid()) return found;
   // What has been gathered is for those that need all of it: a part is one of the pieces, which an op in
   // place then writes.
-  const TensorState& own = states_[id];
+  const TensorState& own = store_.state(id);
   const bool in_parts = own.kind == TensorState::Kind::kSplit && own.place == place;
   PW_ASSIGN(const TensorId part,
-            MakePart(id, in_parts ? own : StateAt(id, version), place, interval, device));
-  known_[id].fetched.push_back({version, device, place, interval, part});
+            MakePart(id, in_parts ? own : store_.StateAt(id, version), place, interval, device));
+  Add(id, {version, device, place, interval, part});
   return part;
 }
 

@@ -9,13 +9,10 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/result.h"
-#include "compile/compiler.h"
+#include "base/units.h"
 #include "compile/part_prices.h"
 #include "cost/communication/device_set_plan.h"
 #include "graph/graph.h"
-#include "plan/layout.h"
-#include "sharding/named_axes.h"
 
 namespace placewright {
 
@@ -51,20 +48,21 @@ struct ArrayTensor {
   OpId producer;  // none of an input
   Bytes offset, length;
   bool inexact = false;  // a view of which no more is known than what it is of
+  friend bool operator==(const ArrayTensor&, const ArrayTensor&) = default;
 };
 
 struct ArrayStorage {
   Bytes bytes;
-  ArrayVersionId newest;
-  int32_t versions = 1;
-  bool input = false;  // an input of the step that nothing has written
-  DeviceId home;       // of the first op that makes, views or writes it
-  DeviceId first_reader;
+  ArrayVersionId first;  // its versions are a list
+  bool input = false;    // an input of the step, as long as nothing writes it
+  StorageId original;    // of the original step, of which it is a piece; none: it was fetched
 };
 
 struct ArrayVersion {
   StorageId storage;
-  OpId writer;  // none: content from before the step
+  OpId writer;        // none: content from before the step
+  int32_t place = 0;  // of the block that writes it
+  ArrayVersionId next;
 };
 
 struct ArrayCollective {
@@ -72,9 +70,24 @@ struct ArrayCollective {
   ArrayRow members;  // none: it has become a part of another one
 };
 
+// What belongs to one op of the original step, or to one of its inputs.
+struct ArrayBlock {
+  // Of ops themselves, and of what moves, joins and sums what they read: apart, so that both keep their numbers
+  // when the others change.
+  struct Numbers {
+    std::vector<TensorId> tensors;
+    std::vector<StorageId> storages;
+    std::vector<ArrayVersionId> versions;
+  };
+  std::vector<OpId> ops;
+  Numbers own, fetched;
+  std::vector<CollectiveId> collectives;
+  std::vector<ArrayVersionId> overwrites;  // of other blocks' storages
+};
+
+// Numbers are those of pools: between the ones in use are others that are free.
 struct StepArrays {
   IdVector<OpId, ArrayOp> ops;
-  std::vector<OpId> order;  // those that there are, in the order of the compiled graph
   std::vector<ArrayRead> reads;
   std::vector<TensorId> made;
   std::vector<ArrayVersionId> written;
@@ -83,6 +96,10 @@ struct StepArrays {
   IdVector<ArrayVersionId, ArrayVersion> versions;
   IdVector<CollectiveId, ArrayCollective> collectives;
   std::vector<OpId> members;
+
+  std::vector<OpId> order;           // the ops that there are, in the order of the compiled graph
+  std::vector<StorageId> inputs;     // storages that no op makes, in their order
+  std::vector<CollectiveId> joined;  // the collectives that there are
   std::vector<std::pair<OpId, OpId>> after;  // the second does not begin before the first has ended
 
   std::span<const ArrayRead> ReadsOf(const ArrayOp& op) const { return Row(reads, op.reads); }
@@ -93,20 +110,25 @@ struct StepArrays {
   std::span<const OpId> MembersOf(const ArrayCollective& collective) const {
     return Row(members, collective.members);
   }
-  void Clear();
+  // The content of the storage that an op of the block at `place` reads.
+  ArrayVersionId NewestAt(StorageId storage, int32_t place) const {
+    ArrayVersionId version = storages[storage].first;
+    while (versions[version].next.valid() && versions[versions[version].next].place <= place) {
+      version = versions[version].next;
+    }
+    return version;
+  }
+  // Rows that nothing has any more are left out.
+  void Compact();
 
  private:
   template <class Item>
   static std::span<const Item> Row(const std::vector<Item>& items, ArrayRow row) {
     return {items.data() + row.begin, static_cast<size_t>(row.end - row.begin)};
   }
+  template <class Item>
+  static void CopyRow(const std::vector<Item>& from, ArrayRow& row, std::vector<Item>& to);
 };
-
-// The step into `arrays`, whose memory is used again; prices of new parts are found. Layouts are not checked.
-// Of the options, fusion and gradients made apart are not looked at. Errors: those of Compile, of the
-// instances; of PartPrices::PriceNew.
-Status WriteArrays(const Graph& graph, const NamedAxes& axes, const Layouts& layouts,
-                   const CompileOptions& options, PartPrices& prices, StepArrays& arrays);
 
 }  // namespace placewright
 

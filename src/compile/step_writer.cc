@@ -3,198 +3,187 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "base/text.h"
-#include "compile/fetcher.h"
 #include "compile/instances.h"
 #include "compile/rewrites/batch_norm.h"
 
 namespace placewright {
-namespace {
 
-class StepWriter {
- public:
-  StepWriter(const Graph& graph, const NamedAxes& axes, const Layouts& layouts,
-             const CompileOptions& options, Emitter& emitter)
-      : graph_(graph),
-        axes_(axes),
-        layouts_(layouts),
-        options_(options),
-        emitter_(emitter),
-        fetcher_(graph, emitter, options.collectives, options.broadcasts) {}
-
-  Result<std::vector<TensorId>> Write() {
-    for (const Layout& layout : layouts_.layouts) axis_of_.push_back(axes_.Find(layout.axis));
-    FindSingle();
-    for (const TensorId id : graph_.tensors()) {
-      if (!graph_.tensor(id).producer.valid()) PW_RETURN_IF_ERROR(AddInput(id));
-    }
-    IdVector<OpId, std::vector<OpId>> instances(graph_.op_count());
-    // In the order of the file, in which versions were resolved.
-    for (const OpId op : graph_.ops()) {
-      const GroupId group = graph_.group(op);
-      InstanceMaker maker(graph_, axes_, op, LayoutOf(group), AxisOf(group), emitter_, fetcher_);
-      if (options_.batch_norm_local && MayBeLocal(op)) maker.UseOwnStatistics();
-      PW_ASSIGN(instances[op], maker.Make(instances));
-    }
-    PW_RETURN_IF_ERROR(CheckKept());
-    std::vector<TensorId> outputs;
-    for (const TensorId id : graph_.outputs()) PW_RETURN_IF_ERROR(AddOutput(id, outputs));
-    return outputs;
+StepWriter::StepWriter(const Graph& graph, const NamedAxes& axes, const CompileOptions& options,
+                       Emitter& emitter, FetchStore& store)
+    : graph_(graph),
+      axes_(axes),
+      options_(options),
+      emitter_(emitter),
+      store_(store),
+      fetcher_(graph, emitter, store, options.collectives, options.broadcasts) {
+  for (const OpId op : graph.ops()) {
+    const OpRule* const rule = axes.rule(op);
+    if (rule != nullptr && rule->draws_random) draws_.push_back(op);
+    ordered_ = ordered_ || !graph.op(op).after.empty();
   }
+  instances_.resize(graph.op_count());
+}
 
- private:
-  // Random numbers are drawn once, by the first device of a layout: the others fetch them.
-  void FindSingle() {
-    single_ = IdVector<GroupId, std::optional<Layout>>(graph_.group_count());
-    for (const OpId op : graph_.ops()) {
-      const OpRule* const rule = axes_.rule(op);
-      const Layout& layout = layouts_.Of(graph_.group(op));
-      if (rule == nullptr || !rule->draws_random || layout.shares.size() < 2) continue;
-      single_[graph_.group(op)] = Layout{"", {{layout.shares.front().device, 0, 0}}};
-    }
+void StepWriter::SetLayouts(const Layouts& layouts) {
+  layouts_ = &layouts;
+  for (size_t i = axis_of_.size(); i < layouts.layouts.size(); ++i) {
+    axis_of_.push_back(axes_.Find(layouts.layouts[i].axis));
   }
+  FindSingle();
+}
 
-  const Layout& LayoutOf(GroupId group) const {
-    return single_[group] ? *single_[group] : layouts_.Of(group);
+// Random numbers are drawn once, by the first device of a layout: the others fetch them.
+void StepWriter::FindSingle() {
+  single_.assign(graph_.group_count(), std::nullopt);
+  for (const OpId op : draws_) {
+    const Layout& layout = layouts_->Of(graph_.group(op));
+    if (layout.shares.size() < 2) continue;
+    single_[graph_.group(op)] = Layout{"", {{layout.shares.front().device, 0, 0}}};
   }
-  AxisId AxisOf(GroupId group) const {
-    return single_[group] ? AxisId() : axis_of_[layouts_.of_group[group].index()];
-  }
+}
 
-  bool IsSynchronised(OpId op) const {
-    const AxisId axis = AxisOf(graph_.group(op));
-    const RuleAxisId split = axis.valid() ? axes_.SplitBy(op, axis) : RuleAxisId();
-    return split.valid() && axes_.rule(op)->axes[split].parts == Parts::kSynchronised &&
-           BatchNormCallOf(graph_.op(op)).has_value();
+Result<std::vector<TensorId>> StepWriter::Write() {
+  for (const TensorId id : graph_.tensors()) {
+    if (!graph_.tensor(id).producer.valid()) PW_RETURN_IF_ERROR(WriteInput(id));
   }
+  for (const OpId op : graph_.ops()) PW_RETURN_IF_ERROR(WriteOp(op));
+  return WriteOutputs();
+}
 
-  // A batch norm that may have statistics of each part: what reads them is its backward in the same parts.
-  bool MayBeLocal(OpId op) const {
-    if (!IsSynchronised(op) || BatchNormCallOf(graph_.op(op))->backward) return false;
-    const Layout& layout = LayoutOf(graph_.group(op));
-    const auto outputs = graph_.outputs();
-    const auto is_statistic = [&](TensorId id) {
-      return graph_.tensor(id).producer == op && graph_.tensor(id).output_index > 0;
-    };
-    if (std::any_of(outputs.begin(), outputs.end(), is_statistic)) return false;
-    for (const OpId reader : graph_.consumers(op)) {
-      const std::vector<TensorId>& inputs = graph_.op(reader).inputs;
-      if (std::none_of(inputs.begin(), inputs.end(), is_statistic)) continue;
-      if (!IsSynchronised(reader) || !BatchNormCallOf(graph_.op(reader))->backward) return false;
-      if (!(LayoutOf(graph_.group(reader)) == layout)) return false;
-    }
-    return HasEnoughForEach(op, layout);
+Status StepWriter::WriteOp(OpId op) {
+  const GroupId group = graph_.group(op);
+  InstanceMaker maker(graph_, axes_, op, LayoutOf(group), AxisOf(group), emitter_, fetcher_);
+  if (options_.batch_norm_local && MayBeLocal(op)) maker.UseOwnStatistics();
+  PW_ASSIGN(std::vector<OpId> made, maker.Make(instances_));
+  if (ordered_) instances_[op] = std::move(made);
+  return Ok();
+}
+
+Result<std::vector<TensorId>> StepWriter::WriteOutputs() {
+  PW_RETURN_IF_ERROR(CheckKept());
+  std::vector<TensorId> outputs;
+  for (const TensorId id : graph_.outputs()) PW_RETURN_IF_ERROR(AddOutput(id, outputs));
+  return outputs;
+}
+
+bool StepWriter::IsSynchronised(OpId op) const {
+  const AxisId axis = AxisOf(graph_.group(op));
+  const RuleAxisId split = axis.valid() ? axes_.SplitBy(op, axis) : RuleAxisId();
+  return split.valid() && axes_.rule(op)->axes[split].parts == Parts::kSynchronised &&
+         BatchNormCallOf(graph_.op(op)).has_value();
+}
+
+// A batch norm that may have statistics of each part: what reads them is its backward in the same parts.
+bool StepWriter::MayBeLocal(OpId op) const {
+  if (!IsSynchronised(op) || BatchNormCallOf(graph_.op(op))->backward) return false;
+  const Layout& layout = LayoutOf(graph_.group(op));
+  const auto outputs = graph_.outputs();
+  const auto is_statistic = [&](TensorId id) {
+    return graph_.tensor(id).producer == op && graph_.tensor(id).output_index > 0;
+  };
+  if (std::any_of(outputs.begin(), outputs.end(), is_statistic)) return false;
+  for (const OpId reader : graph_.consumers(op)) {
+    const std::vector<TensorId>& inputs = graph_.op(reader).inputs;
+    if (std::none_of(inputs.begin(), inputs.end(), is_statistic)) continue;
+    if (!IsSynchronised(reader) || !BatchNormCallOf(graph_.op(reader))->backward) return false;
+    if (!(LayoutOf(graph_.group(reader)) == layout)) return false;
   }
+  return HasEnoughForEach(op, layout);
+}
 
-  // An unbiased variance is of two elements or more.
-  bool HasEnoughForEach(OpId op, const Layout& layout) const {
-    const Tensor& x =
-        graph_.tensor(graph_.op(op).inputs[static_cast<size_t>(BatchNormCallOf(graph_.op(op))->x)]);
-    int64_t elements = 1;
-    for (size_t d = 0; d < x.shape.size(); ++d) elements *= d == 1 ? 1 : x.shape[d];
-    const int64_t size = axes_.axis(AxisOf(graph_.group(op))).size;
-    return std::all_of(layout.shares.begin(), layout.shares.end(), [&](const Share& share) {
-      return elements / size * (share.to - share.from) > 1;
-    });
-  }
+// An unbiased variance is of two elements or more.
+bool StepWriter::HasEnoughForEach(OpId op, const Layout& layout) const {
+  const Tensor& x =
+      graph_.tensor(graph_.op(op).inputs[static_cast<size_t>(BatchNormCallOf(graph_.op(op))->x)]);
+  int64_t elements = 1;
+  for (size_t d = 0; d < x.shape.size(); ++d) elements *= d == 1 ? 1 : x.shape[d];
+  const int64_t size = axes_.axis(AxisOf(graph_.group(op))).size;
+  return std::all_of(layout.shares.begin(), layout.shares.end(), [&](const Share& share) {
+    return elements / size * (share.to - share.from) > 1;
+  });
+}
 
-  // The first place of an axis among a tensor's factors.
-  AxisPlace PlaceOf(TensorId id, AxisId axis) const {
-    for (size_t d = 0; axis.valid() && d < graph_.tensor(id).shape.size(); ++d) {
-      AxisPlace place;
-      for (const AxisId factor : axes_.factors(id, d)) {
-        const int64_t size = axes_.axis(factor).size;
-        if (factor == axis && place.dimension < 0) {
-          place.dimension = static_cast<int32_t>(d);
-          place.size = size;
-        } else {
-          (place.dimension < 0 ? place.outer : place.inner) *= size;
-        }
+// The first place of an axis among a tensor's factors.
+AxisPlace StepWriter::PlaceOf(TensorId id, AxisId axis) const {
+  for (size_t d = 0; axis.valid() && d < graph_.tensor(id).shape.size(); ++d) {
+    AxisPlace place;
+    for (const AxisId factor : axes_.factors(id, d)) {
+      const int64_t size = axes_.axis(factor).size;
+      if (factor == axis && place.dimension < 0) {
+        place.dimension = static_cast<int32_t>(d);
+        place.size = size;
+      } else {
+        (place.dimension < 0 ? place.outer : place.inner) *= size;
       }
-      if (place.dimension >= 0) return place;
     }
-    return {};
+    if (place.dimension >= 0) return place;
   }
+  return {};
+}
 
-  // What is there before the step: parameters, state and buffers as their group's layout has them, inputs
-  // whole, of which parts are made as they are needed.
-  Status AddInput(TensorId id) {
-    const Tensor& tensor = graph_.tensor(id);
-    TensorState& state = fetcher_.state(id);
-    state.kind = TensorState::Kind::kWhole;
-    const Storage& storage = graph_.storage(tensor.storage);
-    const bool input = storage.kind == TensorKind::kInput && storage.versions.size() == 1;
-    const OpId home = graph_.home_op(tensor.storage);
-    if (input || !home.valid()) {
-      PW_ASSIGN(const TensorId whole, emitter_.AddInput(id, DeviceId()));
-      state.pieces.push_back({DeviceId(), {}, whole});
-      return Ok();
-    }
-    const Layout& layout = LayoutOf(graph_.group(home));
-    const AxisPlace place =
-        layout.shares.size() > 1 ? PlaceOf(id, AxisOf(graph_.group(home))) : AxisPlace();
-    if (place.dimension >= 0) {
-      state.kind = TensorState::Kind::kSplit;
-      state.place = place;
-    }
-    for (const Share& share : layout.shares) {
-      const DeviceId device = layout.shares.size() == 1 ? DeviceId() : share.device;
-      PW_ASSIGN(const TensorId piece, emitter_.AddInput(id, device, place, {share.from, share.to}));
-      state.pieces.push_back({share.device, {share.from, share.to}, piece});
-    }
+// What is there before the step: parameters, state and buffers as their group's layout has them, inputs
+// whole, of which parts are made as they are needed.
+Status StepWriter::WriteInput(TensorId id) {
+  const Tensor& tensor = graph_.tensor(id);
+  TensorState& state = store_.state(id);
+  state = {};
+  state.kind = TensorState::Kind::kWhole;
+  const Storage& storage = graph_.storage(tensor.storage);
+  const bool input = storage.kind == TensorKind::kInput && storage.versions.size() == 1;
+  const OpId home = graph_.home_op(tensor.storage);
+  if (input || !home.valid()) {
+    PW_ASSIGN(const TensorId whole, emitter_.AddInput(id, DeviceId()));
+    state.pieces.push_back({DeviceId(), {}, whole});
     return Ok();
   }
+  const Layout& layout = LayoutOf(graph_.group(home));
+  const AxisPlace place =
+      layout.shares.size() > 1 ? PlaceOf(id, AxisOf(graph_.group(home))) : AxisPlace();
+  if (place.dimension >= 0) {
+    state.kind = TensorState::Kind::kSplit;
+    state.place = place;
+  }
+  for (const Share& share : layout.shares) {
+    const DeviceId device = layout.shares.size() == 1 ? DeviceId() : share.device;
+    PW_ASSIGN(const TensorId piece, emitter_.AddInput(id, device, place, {share.from, share.to}));
+    state.pieces.push_back({share.device, {share.from, share.to}, piece});
+  }
+  return Ok();
+}
 
-  // What a step leaves behind is in the pieces, not in copies of them.
-  Status CheckKept() {
-    const auto check = [&](TensorId id) -> Status {
-      const StorageId storage = graph_.tensor(id).storage;
-      if (!fetcher_.IsStale(storage) || fetcher_.state(id).of_copies) return Ok();
-      return MakeError(ErrorCode::kField,
-                       "it was written in place through a view that the layout does not split",
-                       "tensor " + Printable(graph_.tensor(id).name, 80),
-                       "Give its colocation group one device, or split another axis.");
-    };
-    for (const TensorId id : graph_.outputs()) PW_RETURN_IF_ERROR(check(id));
-    for (const TensorId id : graph_.tensors()) {
-      if (!graph_.tensor(id).producer.valid()) PW_RETURN_IF_ERROR(check(id));
-    }
+// What a step leaves behind is in the pieces, not in copies of them.
+Status StepWriter::CheckKept() const {
+  if (!store_.any_stale()) return Ok();
+  const auto check = [&](TensorId id) -> Status {
+    const StorageId storage = graph_.tensor(id).storage;
+    if (!store_.IsStale(storage) || store_.state(id).of_copies) return Ok();
+    return MakeError(ErrorCode::kField,
+                     "it was written in place through a view that the layout does not split",
+                     "tensor " + Printable(graph_.tensor(id).name, 80),
+                     "Give its colocation group one device, or split another axis.");
+  };
+  for (const TensorId id : graph_.outputs()) PW_RETURN_IF_ERROR(check(id));
+  for (const TensorId id : graph_.tensors()) {
+    if (!graph_.tensor(id).producer.valid()) PW_RETURN_IF_ERROR(check(id));
+  }
+  return Ok();
+}
+
+// A partial sum is completed; of all else every piece is an output.
+Status StepWriter::AddOutput(TensorId id, std::vector<TensorId>& outputs) {
+  const TensorState& state = store_.state(id);
+  if (state.kind == TensorState::Kind::kPartial) {
+    const int32_t version =
+        static_cast<int32_t>(graph_.storage(graph_.tensor(id).storage).versions.size()) - 1;
+    PW_ASSIGN(const TensorId whole, fetcher_.Whole(id, version, state.pieces.front().device));
+    outputs.push_back(whole);
     return Ok();
   }
-
-  // A partial sum is completed; of all else every piece is an output.
-  Status AddOutput(TensorId id, std::vector<TensorId>& outputs) {
-    const TensorState& state = fetcher_.state(id);
-    if (state.kind == TensorState::Kind::kPartial) {
-      const int32_t version =
-          static_cast<int32_t>(graph_.storage(graph_.tensor(id).storage).versions.size()) - 1;
-      PW_ASSIGN(const TensorId whole, fetcher_.Whole(id, version, state.pieces.front().device));
-      outputs.push_back(whole);
-      return Ok();
-    }
-    for (const Piece& piece : state.pieces) outputs.push_back(piece.tensor);
-    return Ok();
-  }
-
-  const Graph& graph_;
-  const NamedAxes& axes_;
-  const Layouts& layouts_;
-  const CompileOptions options_;
-  Emitter& emitter_;
-  Fetcher fetcher_;
-  std::vector<AxisId> axis_of_;                      // by layout
-  IdVector<GroupId, std::optional<Layout>> single_;  // of groups that draw random numbers
-};
-
-}  // namespace
-
-Result<std::vector<TensorId>> WriteStep(const Graph& graph, const NamedAxes& axes,
-                                        const Layouts& layouts, const CompileOptions& options,
-                                        Emitter& emitter) {
-  return StepWriter(graph, axes, layouts, options, emitter).Write();
+  for (const Piece& piece : state.pieces) outputs.push_back(piece.tensor);
+  return Ok();
 }
 
 }  // namespace placewright

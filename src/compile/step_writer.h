@@ -1,20 +1,67 @@
-// The instances of a step's ops and what they fetch, in the order of its ops (internal to the module).
+// The instances of a step's ops and what they fetch (internal to the module), op by op.
 #ifndef PLACEWRIGHT_COMPILE_STEP_WRITER_H_
 #define PLACEWRIGHT_COMPILE_STEP_WRITER_H_
 
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
 #include "compile/compiler.h"
 #include "compile/emitter.h"
+#include "compile/fetch_store.h"
+#include "compile/fetcher.h"
 
 namespace placewright {
 
-// To an emitter to which nothing has been written. Returns the distributed step's outputs. Of the options
-// those that are no passes over the whole: no fusion, no gradients made apart. Errors: those of Compile.
-Result<std::vector<TensorId>> WriteStep(const Graph& graph, const NamedAxes& axes,
-                                        const Layouts& layouts, const CompileOptions& options,
-                                        Emitter& emitter);
+// Of the options those that are no passes over the whole: no fusion, no gradients made apart. Errors: those of
+// Compile.
+class StepWriter {
+ public:
+  // All must outlive it.
+  StepWriter(const Graph& graph, const NamedAxes& axes, const CompileOptions& options,
+             Emitter& emitter, FetchStore& store);
+
+  // What follows is laid out like that. `layouts` must outlive what follows, and its layouts only grow.
+  void SetLayouts(const Layouts& layouts);
+
+  // All of it, to an emitter to which nothing has been written. Returns the distributed step's outputs.
+  Result<std::vector<TensorId>> Write();
+
+  // Its parts, in this order: every tensor without a producer, every op in the order of the file, in which
+  // versions were resolved, and the outputs.
+  Status WriteInput(TensorId id);
+  Status WriteOp(OpId op);
+  Result<std::vector<TensorId>> WriteOutputs();
+
+  const Layout& LayoutOf(GroupId group) const {
+    return single_[group] ? *single_[group] : layouts_->Of(group);
+  }
+
+ private:
+  void FindSingle();
+  AxisId AxisOf(GroupId group) const {
+    return single_[group] ? AxisId() : axis_of_[layouts_->of_group[group].index()];
+  }
+  bool IsSynchronised(OpId op) const;
+  bool MayBeLocal(OpId op) const;
+  bool HasEnoughForEach(OpId op, const Layout& layout) const;
+  AxisPlace PlaceOf(TensorId id, AxisId axis) const;
+  Status CheckKept() const;
+  Status AddOutput(TensorId id, std::vector<TensorId>& outputs);
+
+  const Graph& graph_;
+  const NamedAxes& axes_;
+  const CompileOptions options_;
+  Emitter& emitter_;
+  FetchStore& store_;
+  Fetcher fetcher_;
+  const Layouts* layouts_ = nullptr;
+  std::vector<OpId> draws_;                          // ops that draw random numbers
+  bool ordered_ = false;                             // the graph states orders beside its edges
+  IdVector<OpId, std::vector<OpId>> instances_;      // if so
+  std::vector<AxisId> axis_of_;                      // by layout
+  IdVector<GroupId, std::optional<Layout>> single_;  // of groups that draw random numbers
+};
 
 }  // namespace placewright
 

@@ -15,6 +15,7 @@ struct Piece {
   DeviceId device;
   Interval interval;  // of kSplit
   TensorId tensor;
+  friend bool operator==(const Piece&, const Piece&) = default;
 };
 
 struct TensorState {
@@ -32,6 +33,7 @@ struct TensorState {
   // Every piece (kWhole) is of its device's part alone: statistics of a batch norm that is not synchronised.
   bool of_parts = false;
 
+  friend bool operator==(const TensorState&, const TensorState&) = default;
   const Piece* On(DeviceId device) const {
     for (const Piece& piece : pieces) {
       if (piece.device == device) return &piece;

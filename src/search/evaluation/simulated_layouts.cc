@@ -1,7 +1,8 @@
 #include "search/evaluation/simulated_layouts.h"
 
-#include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "compile/array_passes.h"
 #include "search/evaluation/simulated.h"
@@ -29,15 +30,44 @@ struct LayoutEvaluator::State {
         prices(of.cluster, of.cost_options, of.graph.batch()),
         sim_graph(of.communication, prices) {}
 
-  Result<Evaluation> Pass(const Layouts& layouts, const CompileOptions& options,
-                          Nanos abandon_above) {
-    if (options.fusion > Bytes(0)) {
-      if (!FuseAllReduces(problem.graph, options.fusion, prices, arrays)) {
-        return EvaluateLayouts(problem, layouts, options);
-      }
-      PW_RETURN_IF_ERROR(prices.PriceNew());
+  // The one for these options.
+  ArrayWriter& WriterFor(const CompileOptions& options) {
+    for (const auto& [of, writer] : writers) {
+      const bool same =
+          of.collectives == options.collectives && of.broadcasts == options.broadcasts;
+      if (same && of.batch_norm_local == options.batch_norm_local) return *writer;
     }
-    PW_RETURN_IF_ERROR(sim_graph.Fill(arrays));
+    writers.emplace_back(
+        options, std::make_unique<ArrayWriter>(problem.graph, problem.axes, options, prices));
+    return *writers.back().second;
+  }
+
+  Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
+                              Nanos abandon_above) {
+    ArrayWriter& writer = WriterFor(options);
+    PW_RETURN_IF_ERROR(writer.Write(layouts));
+    PW_RETURN_IF_ERROR(prices.PriceNew());
+    // Both ways, as CompileStep has it.
+    std::optional<Evaluation> apart;
+    if (separable) {
+      ArrayChanges changes(writer);
+      if (SeparateGradients(prices, writer, changes)) {
+        PW_ASSIGN(apart, Simulate(layouts, options, abandon_above, writer, changes));
+      }
+    }
+    ArrayChanges changes(writer);
+    PW_ASSIGN(Evaluation together, Simulate(layouts, options, abandon_above, writer, changes));
+    return apart && apart->score() < together.score() ? *std::move(apart) : std::move(together);
+  }
+
+  Result<Evaluation> Simulate(const Layouts& layouts, const CompileOptions& options,
+                              Nanos abandon_above, ArrayWriter& writer, ArrayChanges& changes) {
+    const bool fuses = options.fusion > Bytes(0);
+    if (fuses && !FuseAllReduces(options.fusion, prices, writer, changes)) {
+      return EvaluateLayouts(problem, layouts, options);
+    }
+    PW_RETURN_IF_ERROR(prices.PriceNew());
+    PW_RETURN_IF_ERROR(sim_graph.Fill(writer.arrays()));
     return EvaluateGraph(sim_graph.sim_graph(), sim_graph.placement(), problem.policy,
                          abandon_above);
   }
@@ -45,7 +75,7 @@ struct LayoutEvaluator::State {
   const LayoutProblem& problem;
   const bool suffices, separable;
   PartPrices prices;
-  StepArrays arrays, together;
+  std::vector<std::pair<CompileOptions, std::unique_ptr<ArrayWriter>>> writers;
   ArraySimGraph sim_graph;
 };
 
@@ -71,17 +101,7 @@ Result<Evaluation> LayoutEvaluator::Evaluate(const Layouts& layouts, const Compi
                                              Nanos abandon_above) {
   State& state = *state_;
   if (!state.suffices) return EvaluateLayouts(state.problem, layouts, options);
-  PW_RETURN_IF_ERROR(WriteArrays(state.problem.graph, state.problem.axes, layouts, options,
-                                 state.prices, state.arrays));
-  if (!state.separable) return state.Pass(layouts, options, abandon_above);
-  // Both ways, as CompileStep has it.
-  state.together = state.arrays;
-  if (!SeparateGradients(state.prices, state.arrays))
-    return state.Pass(layouts, options, abandon_above);
-  PW_ASSIGN(Evaluation apart, state.Pass(layouts, options, abandon_above));
-  std::swap(state.arrays, state.together);
-  PW_ASSIGN(Evaluation together, state.Pass(layouts, options, abandon_above));
-  return apart.score() < together.score() ? apart : together;
+  return state.Evaluate(layouts, options, abandon_above);
 }
 
 }  // namespace placewright

@@ -20,7 +20,7 @@ class LayoutEvaluator {
   explicit LayoutEvaluator(const LayoutProblem& problem);
   ~LayoutEvaluator();
 
-  // Layouts that CheckLayouts accepts. Above `abandon_above` the step may be given up. Errors: those of
+  // Layouts that CheckLayouts accepts; `layouts.layouts` only grows from call to call. Above `abandon_above` the step may be given up. Errors: those of
   // CompileStep.
   Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
                               Nanos abandon_above = Nanos(kMaxQuantity));

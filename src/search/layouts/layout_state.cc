@@ -53,8 +53,8 @@ LayoutId LayoutBook::Add(Layout layout) {
       key.second.push_back(number);
     }
   }
-  const auto [found, fresh] = ids_.emplace(std::move(key), LayoutId(layouts_.size()));
-  if (fresh) layouts_.push_back(std::move(layout));
+  const auto [found, fresh] = ids_.emplace(std::move(key), LayoutId(layouts_.layouts.size()));
+  if (fresh) layouts_.layouts.push_back(std::move(layout));
   return found->second;
 }
 
@@ -87,12 +87,13 @@ DistributionSpec SpecOf(const LayoutProblem& problem, const LayoutBook& book,
   const Cluster& cluster = problem.cluster;
   WantedLayouts wanted(problem.graph,
                        SpecOfLayout(cluster, book[base->first], splits_something(base->first)));
-  std::map<std::pair<LayoutId, bool>, int32_t> numbers;  // by whether the group has something to split
+  std::map<std::pair<LayoutId, bool>, int32_t>
+      numbers;  // by whether the group has something to split
   for (const GroupId group : IdRange<GroupId>(state.of_group.size())) {
     const LayoutId id = state.of_group[group];
     if (id == base->first) continue;
-    const auto [found, fresh] =
-        numbers.emplace(std::pair(id, bool{split[group]}), static_cast<int32_t>(wanted.others.size()));
+    const auto [found, fresh] = numbers.emplace(std::pair(id, bool{split[group]}),
+                                                static_cast<int32_t>(wanted.others.size()));
     if (fresh) {
       wanted.others.push_back(SpecOfLayout(cluster, book[id], split[group]));
       wanted.split_samples.push_back(split[group]);
@@ -110,7 +111,7 @@ CompileOptions OptionsOf(const LayoutProblem& problem, const LayoutState& state)
   return options;
 }
 
-Result<Evaluation> EvaluateState(const LayoutProblem& problem, const LayoutBook& book,
+Result<Evaluation> EvaluateState(const LayoutProblem& problem, LayoutBook& book,
                                  const LayoutState& state) {
   return EvaluateLayouts(problem, book.Of(state), OptionsOf(problem, state));
 }

@@ -27,12 +27,16 @@ struct LayoutState {
 class LayoutBook {
  public:
   LayoutId Add(Layout layout);
-  const Layout& operator[](LayoutId id) const { return layouts_[id.index()]; }
-  Layouts Of(const LayoutState& state) const { return {layouts_, state.of_group}; }
+  const Layout& operator[](LayoutId id) const { return layouts_.layouts[id.index()]; }
+  // Valid until the next call, or the next layout.
+  const Layouts& Of(const LayoutState& state) {
+    layouts_.of_group = state.of_group;
+    return layouts_;
+  }
 
  private:
   using Key = std::pair<std::string, std::vector<int64_t>>;  // the axis; devices and shares
-  std::vector<Layout> layouts_;
+  Layouts layouts_;
   std::map<Key, LayoutId> ids_;
 };
 
@@ -48,7 +52,7 @@ DistributionSpec SpecOf(const LayoutProblem& problem, const LayoutBook& book,
 CompileOptions OptionsOf(const LayoutProblem& problem, const LayoutState& state);
 
 // A step compiled by a state. Errors: those of CompileStep.
-Result<Evaluation> EvaluateState(const LayoutProblem& problem, const LayoutBook& book,
+Result<Evaluation> EvaluateState(const LayoutProblem& problem, LayoutBook& book,
                                  const LayoutState& state);
 
 }  // namespace placewright

@@ -64,7 +64,9 @@ Status ArraySimGraph::Fill(const StepArrays& arrays) {
 // How many GPUs of each kind have an instance of each op.
 void ArraySimGraph::CountDevices(const StepArrays& arrays) {
   size_t origins = 0;
-  for (const ArrayOp& op : arrays.ops) origins = std::max(origins, op.origin.index() + 1);
+  for (const OpId id : arrays.order) {
+    origins = std::max(origins, arrays.ops[id].origin.index() + 1);
+  }
   const size_t kinds = cluster_.kinds().size();
   gpus_of_.assign(origins * kinds, 0);
   seen_.assign(origins * cluster_.device_count(), 0);
@@ -121,51 +123,96 @@ Status ArraySimGraph::AddOps(const StepArrays& arrays) {
   return Ok();
 }
 
-Status ArraySimGraph::AddStorages(const StepArrays& arrays) {
+// Numbers storages in the order in which they come to be, and their versions one behind the other.
+void ArraySimGraph::NumberVersions(const StepArrays& arrays) {
+  storage_of_.resize(arrays.storages.size());
+  version_of_.resize(arrays.versions.size());
+  storages_.clear();
+  std::vector<int32_t>& offsets = p_.storage_versions.offsets;
+  offsets.assign(1, 0);
+  const auto add = [&](StorageId id) {
+    storage_of_[id] = StorageId(storages_.size());
+    storages_.push_back(id);
+    offsets.push_back(1);
+  };
+  for (const StorageId id : arrays.inputs) add(id);
   for (const OpId id : arrays.order) {
-    for (const TensorId made : arrays.MadeBy(arrays.ops[id])) {
-      const ArrayTensor& tensor = arrays.tensors[made];
-      if (arrays.storages[tensor.storage].home == arrays.ops[id].device) continue;
-      return MakeError(ErrorCode::kPlanInvalid, "ops on two devices share a storage",
-                       cluster_.device(arrays.ops[id].device).name, "Give both one layout.");
+    for (const ArrayVersionId version : arrays.WrittenBy(arrays.ops[id])) {
+      const StorageId storage = arrays.versions[version].storage;
+      if (arrays.storages[storage].first == version) {
+        add(storage);
+      } else {
+        ++offsets[storage_of_[storage].index() + 1];
+      }
     }
   }
-  const size_t storages = arrays.storages.size();
+  SumUp(offsets);
+  const size_t versions = static_cast<size_t>(offsets.back());
+  next_version_.assign(offsets.begin(), offsets.end());
+  p_.version_writer.assign(versions, ExecOpId());
+  p_.version_storage.resize(versions);
+  p_.version_overwriter.assign(versions, ExecOpId());
+  p_.storage_versions.items.resize(versions);
+  const auto number = [&](ArrayVersionId id, ExecOpId writer) {
+    const StorageId storage = storage_of_[arrays.versions[id].storage];
+    const VersionId at(next_version_[storage.index()]++);
+    version_of_[id] = at;
+    p_.storage_versions.items[at.index()] = at;
+    p_.version_writer[at] = writer;
+    p_.version_storage[at] = storage;
+    const bool first = at.value() == offsets[storage.index()];
+    if (!first) p_.version_overwriter[VersionId(at.value() - 1)] = writer;
+  };
+  for (const StorageId id : arrays.inputs) number(arrays.storages[id].first, ExecOpId());
+  for (const OpId id : arrays.order) {
+    for (const ArrayVersionId version : arrays.WrittenBy(arrays.ops[id])) {
+      number(version, p_.exec_of[id]);
+    }
+  }
+}
+
+// Home is where the first op is that makes, views or writes it, or else the first that reads it.
+Status ArraySimGraph::FindHomes(const StepArrays& arrays) {
+  p_.fixed_home.assign(storages_.size(), DeviceId());
+  for (const OpId id : arrays.order) {
+    const ArrayOp& op = arrays.ops[id];
+    bool apart = false;
+    const auto touch = [&](StorageId storage) {
+      DeviceId& home = p_.fixed_home[storage_of_[storage]];
+      if (!home.valid()) home = op.device;
+      apart = apart || home != op.device;
+    };
+    for (const ArrayVersionId version : arrays.WrittenBy(op))
+      touch(arrays.versions[version].storage);
+    for (const TensorId made : arrays.MadeBy(op)) touch(arrays.tensors[made].storage);
+    if (!apart) continue;
+    return MakeError(ErrorCode::kPlanInvalid, "ops on two devices share a storage",
+                     cluster_.device(op.device).name, "Give both one layout.");
+  }
+  for (const OpId id : arrays.order) {
+    for (const ArrayRead& read : arrays.ReadsOf(arrays.ops[id])) {
+      DeviceId& home = p_.fixed_home[storage_of_[arrays.tensors[read.tensor].storage]];
+      if (!home.valid()) home = arrays.ops[id].device;
+    }
+  }
+  return Ok();
+}
+
+Status ArraySimGraph::AddStorages(const StepArrays& arrays) {
+  NumberVersions(arrays);
+  PW_RETURN_IF_ERROR(FindHomes(arrays));
+  const size_t storages = storages_.size();
   p_.storage_class.resize(storages);
   p_.storage_bytes.resize(storages);
   p_.home_op.assign(storages, OpId());
-  p_.fixed_home.resize(storages);
-  // Versions by storage, in their order.
-  p_.storage_versions.offsets.assign(storages + 1, 0);
   for (const StorageId id : IdRange<StorageId>(storages)) {
-    p_.storage_versions.offsets[id.index() + 1] =
-        p_.storage_versions.offsets[id.index()] + arrays.storages[id].versions;
-  }
-  const size_t versions = arrays.versions.size();
-  version_of_.resize(versions);
-  next_version_.assign(p_.storage_versions.offsets.begin(), p_.storage_versions.offsets.end());
-  p_.storage_versions.items.resize(versions);
-  p_.version_writer.resize(versions);
-  p_.version_storage.resize(versions);
-  p_.version_overwriter.assign(versions, ExecOpId());
-  for (const ArrayVersionId id : IdRange<ArrayVersionId>(versions)) {
-    const ArrayVersion& version = arrays.versions[id];
-    const VersionId at(next_version_[version.storage.index()]++);
-    version_of_[id] = at;
-    p_.storage_versions.items[at.index()] = at;
-    p_.version_writer[at] = version.writer.valid() ? p_.exec_of[version.writer] : ExecOpId();
-    p_.version_storage[at] = version.storage;
-    const bool first = at.value() == p_.storage_versions.offsets[version.storage.index()];
-    if (!first) p_.version_overwriter[VersionId(at.value() - 1)] = p_.version_writer[at];
-  }
-  for (const StorageId id : IdRange<StorageId>(storages)) {
-    const ArrayStorage& storage = arrays.storages[id];
+    const ArrayStorage& storage = arrays.storages[storages_[id.index()]];
     p_.storage_bytes[id] = RoundUpToGranule(storage.bytes).count;
-    p_.fixed_home[id] = storage.home.valid() ? storage.home : storage.first_reader;
     const bool produced = p_.version_writer[p_.VersionOf(id, 0)].valid();
-    p_.storage_class[id] = produced        ? StorageClass::kTransient
-                           : storage.input ? StorageClass::kInput
-                                           : StorageClass::kPersistent;
+    const bool read_only = storage.input && p_.storage_versions[id].size() == 1;
+    p_.storage_class[id] = produced    ? StorageClass::kTransient
+                           : read_only ? StorageClass::kInput
+                                       : StorageClass::kPersistent;
   }
   return Ok();
 }
@@ -301,11 +348,11 @@ Status ArraySimGraph::AddCollectives(const StepArrays& arrays) {
   Begin(p_.collective_members);
   Begin(p_.collective_links);
   p_.collective_time.raw().clear();
-  if (arrays.collectives.empty()) return Ok();
+  if (arrays.joined.empty()) return Ok();
   p_.collective_of.assign(static_cast<size_t>(p_.ops), CollectiveId());
   std::vector<DeviceId> devices;
-  for (const ArrayCollective& collective : arrays.collectives) {
-    if (collective.members.begin == collective.members.end) continue;
+  for (const CollectiveId joined : arrays.joined) {
+    const ArrayCollective& collective = arrays.collectives[joined];
     const CollectiveId id(p_.collective_time.size());
     devices.clear();
     for (const OpId member : arrays.MembersOf(collective)) {
@@ -329,7 +376,7 @@ Status ArraySimGraph::CheckRoutes(const StepArrays& arrays) const {
     const ArrayOp& op = arrays.ops[id];
     if (op.is_view) continue;
     for (const ArrayRead& read : arrays.ReadsOf(op)) {
-      const StorageId storage = arrays.tensors[read.tensor].storage;
+      const StorageId storage = storage_of_[arrays.tensors[read.tensor].storage];
       if (p_.storage_class[storage] == StorageClass::kInput) continue;
       const VersionId version = version_of_[read.version];
       const ExecOpId writer = p_.version_writer[version];

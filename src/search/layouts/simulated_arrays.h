@@ -39,6 +39,8 @@ class ArraySimGraph {
   void CountDevices(const StepArrays& arrays);
   double SlowerOf(const ArrayOp& op);
   Status AddStorages(const StepArrays& arrays);
+  void NumberVersions(const StepArrays& arrays);
+  Status FindHomes(const StepArrays& arrays);
   void CollectReads(const StepArrays& arrays);
   void AddSlices(const StepArrays& arrays);
   void AddSlicesOf(VersionId version);
@@ -56,6 +58,8 @@ class ArraySimGraph {
   std::vector<int32_t> gpus_of_;    // by op of the original and kind: how many have an instance
   std::vector<char> seen_;          // by op of the original and device
   std::vector<double> slowest_of_;  // by number of devices
+  IdVector<StorageId, StorageId> storage_of_;  // the SimGraph's
+  std::vector<StorageId> storages_;            // and back
   IdVector<ArrayVersionId, VersionId> version_of_;
   std::vector<int32_t> read_row_;  // by version: start in reads_
   std::vector<RangeRead> reads_;

@@ -1,0 +1,173 @@
+#include "compile/array_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace placewright {
+namespace {
+
+// Rows of (row, item) in the order in which they come.
+template <class Row, class Item>
+Csr<Row, Item> RowsOf(size_t rows, const std::vector<std::pair<Row, Item>>& pairs) {
+  Csr<Row, Item> csr;
+  csr.offsets.assign(rows + 1, 0);
+  for (const auto& [row, item] : pairs) ++csr.offsets[row.index() + 1];
+  for (size_t i = 1; i <= rows; ++i) csr.offsets[i] += csr.offsets[i - 1];
+  csr.items.resize(pairs.size());
+  std::vector<int32_t> next(csr.offsets.begin(), csr.offsets.end());
+  for (const auto& [row, item] : pairs) csr.items[static_cast<size_t>(next[row.index()]++)] = item;
+  return csr;
+}
+
+}  // namespace
+
+ArrayWriter::ArrayWriter(const Graph& graph, const NamedAxes& axes, const CompileOptions& options,
+                         PartPrices& prices)
+    : graph_(graph), axes_(axes), options_(options), prices_(prices) {
+  std::vector<std::pair<TensorId, OpId>> reads;
+  for (const OpId op : graph.ops()) {
+    for (const TensorId input : graph.op(op).inputs) reads.emplace_back(input, op);
+  }
+  readers_ = RowsOf(graph.tensor_count(), reads);
+  std::vector<std::pair<StorageId, TensorId>> tensors;
+  for (const TensorId id : graph.tensors()) {
+    tensors.emplace_back(graph.tensor(id).storage, id);
+    if (!graph.tensor(id).producer.valid()) inputs_.push_back(id);
+  }
+  tensors_of_ = RowsOf(graph.storage_count(), tensors);
+}
+
+void ArrayWriter::Restart() {
+  arrays_ = {};
+  store_ = std::make_unique<FetchStore>(graph_.tensor_count(), /*keeps_users=*/true);
+  emitter_ = std::make_unique<ArrayEmitter>(graph_, prices_, arrays_);
+  writer_ = std::make_unique<StepWriter>(graph_, axes_, options_, *emitter_, *store_);
+  marked_.assign(static_cast<size_t>(place_behind()), 1);
+  rows_ = 0;
+}
+
+Status ArrayWriter::Write(const Layouts& layouts) {
+  const bool anew = written_.empty();
+  if (anew) {
+    Restart();
+  } else {
+    MarkChanged(layouts);
+  }
+  written_.raw().clear();  // until all is well
+  writer_->SetLayouts(layouts);
+  PW_RETURN_IF_ERROR(WriteMarked());
+  // What is out of date was found by the ops that were written now: others have to look, too.
+  if (store_->any_stale() && !anew) return Write(layouts);
+  emitter_->SetOrder();
+  if (arrays_.reads.size() > 2 * rows_ + 1024) {
+    arrays_.Compact();
+    rows_ = arrays_.reads.size();
+  }
+  if (!store_->any_stale()) written_ = layouts.of_group;
+  return Ok();
+}
+
+void ArrayWriter::MarkChanged(const Layouts& layouts) {
+  for (const OpId op : graph_.ops()) {
+    const GroupId group = graph_.group(op);
+    if (layouts.of_group[group] == written_[group]) continue;
+    marked_[static_cast<size_t>(PlaceOf(op))] = 1;
+    // A batch norm looks at the layouts of those that read its statistics.
+    if (!options_.batch_norm_local) continue;
+    for (const OpId earlier : graph_.producers(op))
+      marked_[static_cast<size_t>(PlaceOf(earlier))] = 1;
+  }
+  for (const TensorId id : inputs_) {
+    const OpId home = graph_.home_op(graph_.tensor(id).storage);
+    if (!home.valid()) continue;
+    const GroupId group = graph_.group(home);
+    if (layouts.of_group[group] != written_[group]) marked_[static_cast<size_t>(PlaceOf(id))] = 1;
+  }
+}
+
+Status ArrayWriter::WriteMarked() {
+  blocks_written_ = 0;
+  const auto take = [&](int32_t place) {
+    blocks_written_ += marked_[static_cast<size_t>(place)];
+    return std::exchange(marked_[static_cast<size_t>(place)], 0) != 0;
+  };
+  for (const TensorId id : inputs_) {
+    if (take(PlaceOf(id))) PW_RETURN_IF_ERROR(WriteInput(id));
+  }
+  for (const OpId op : graph_.ops()) {
+    if (take(PlaceOf(op))) PW_RETURN_IF_ERROR(WriteOp(op));
+  }
+  const int32_t end = PlaceOf(OpId(graph_.op_count()));
+  marked_[static_cast<size_t>(end)] = 0;
+  emitter_->Begin(end);
+  store_->Begin(end);
+  PW_RETURN_IF_ERROR(writer_->WriteOutputs());
+  store_->End(false);
+  emitter_->End();
+  return Ok();
+}
+
+Status ArrayWriter::WriteInput(TensorId id) {
+  const int32_t place = PlaceOf(id);
+  emitter_->Begin(place);
+  store_->Begin(place);
+  const TensorState before = store_->state(id);
+  PW_RETURN_IF_ERROR(writer_->WriteInput(id));
+  store_->End(false);
+  const bool same = emitter_->End().same && store_->state(id) == before;
+  if (!same) MarkReaders(id, place);
+  return Ok();
+}
+
+// The originals of other blocks' storages that the block writes; none: of something that was fetched.
+std::vector<StorageId> ArrayWriter::OverwrittenBy(int32_t place) const {
+  std::vector<StorageId> storages;
+  for (const ArrayVersionId version : emitter_->block(place).overwrites) {
+    storages.push_back(arrays_.storages[arrays_.versions[version].storage].original);
+  }
+  return storages;
+}
+
+Status ArrayWriter::WriteOp(OpId op) {
+  const int32_t place = PlaceOf(op);
+  const std::vector<TensorId>& outputs = graph_.op(op).outputs;
+  std::vector<TensorState> before;
+  for (const TensorId output : outputs) before.push_back(std::exchange(store_->state(output), {}));
+  std::vector<StorageId> overwritten;
+  if (static_cast<size_t>(place) < emitter_->block_count()) overwritten = OverwrittenBy(place);
+  emitter_->Begin(place);
+  store_->Begin(place);
+  PW_RETURN_IF_ERROR(writer_->WriteOp(op));
+  const ArrayEmitter::Outcome outcome = emitter_->End();
+  for (const TensorId changed : store_->End(!outcome.same)) MarkReaders(changed, place);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const bool same = outcome.same && store_->state(outputs[i]) == before[i];
+    if (!same) MarkReaders(outputs[i], place);
+  }
+  if (outcome.same_writes) return Ok();
+  MarkOverwritten(overwritten, place);
+  MarkOverwritten(OverwrittenBy(place), place);
+  return Ok();
+}
+
+void ArrayWriter::MarkReaders(TensorId id, int32_t behind) {
+  for (const OpId reader : readers_[id]) {
+    if (PlaceOf(reader) > behind) marked_[static_cast<size_t>(PlaceOf(reader))] = 1;
+  }
+  for (const int32_t user : store_->users(id)) {
+    if (user > behind) marked_[static_cast<size_t>(user)] = 1;
+  }
+}
+
+void ArrayWriter::MarkOverwritten(const std::vector<StorageId>& storages, int32_t behind) {
+  for (const StorageId storage : storages) {
+    if (!storage.valid()) {
+      // Which ops read it is not known: all that come behind.
+      std::fill(marked_.begin() + behind + 1, marked_.end(), 1);
+      return;
+    }
+    for (const TensorId id : tensors_of_[storage]) MarkReaders(id, behind);
+  }
+}
+
+}  // namespace placewright

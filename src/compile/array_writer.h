@@ -1,0 +1,80 @@
+// Distributed steps as arrays, one after the other: what layouts have in common is written once.
+//
+// A step is blocks: what belongs to one op of the original or to one of its inputs. Where a group's layout
+// changes, the blocks of its ops are written anew, in the order of the graph, and then those of ops that read what
+// has changed in these: a tensor's state, what was fetched of it, or the content of a storage. A block depends
+// on nothing else, so that the result is what writing all of it would give; a test holds both to the same
+// simulated steps.
+#ifndef PLACEWRIGHT_COMPILE_ARRAY_WRITER_H_
+#define PLACEWRIGHT_COMPILE_ARRAY_WRITER_H_
+
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "compile/array_emitter.h"
+#include "compile/compiler.h"
+#include "compile/fetch_store.h"
+#include "compile/part_prices.h"
+#include "compile/step_arrays.h"
+#include "compile/step_writer.h"
+#include "graph/csr.h"
+#include "plan/layout.h"
+#include "sharding/named_axes.h"
+
+namespace placewright {
+
+class ArrayWriter {
+ public:
+  // All must outlive it. Of the options, fusion and gradients made apart are not looked at. The graph states no
+  // orders beside its edges.
+  ArrayWriter(const Graph& graph, const NamedAxes& axes, const CompileOptions& options,
+              PartPrices& prices);
+
+  // The step, laid out like that. `layouts.layouts` only grows from call to call. Layouts are not checked, and
+  // new parts have no prices yet. Errors: those of Compile, of the instances.
+  Status Write(const Layouts& layouts);
+  // The last one.
+  StepArrays& arrays() { return arrays_; }
+  int32_t blocks_written() const { return blocks_written_; }  // by the last call
+
+  // What comes behind all blocks: passes over the whole write there.
+  ArrayEmitter& emitter() { return *emitter_; }
+  int32_t place_behind() const { return PlaceOf(OpId(graph_.op_count())) + 1; }
+
+ private:
+  int32_t PlaceOf(TensorId input) const { return input.value() + 1; }
+  int32_t PlaceOf(OpId op) const {
+    return static_cast<int32_t>(graph_.tensor_count()) + 1 + op.value();
+  }
+
+  void Restart();
+  void MarkChanged(const Layouts& layouts);
+  Status WriteMarked();
+  Status WriteInput(TensorId id);
+  Status WriteOp(OpId op);
+  void MarkReaders(TensorId id, int32_t behind);
+  void MarkOverwritten(const std::vector<StorageId>& storages, int32_t behind);
+  std::vector<StorageId> OverwrittenBy(int32_t place) const;
+
+  const Graph& graph_;
+  const NamedAxes& axes_;
+  const CompileOptions options_;
+  PartPrices& prices_;
+  Csr<TensorId, OpId> readers_;
+  Csr<StorageId, TensorId> tensors_of_;
+  std::vector<TensorId> inputs_;
+
+  StepArrays arrays_;
+  std::unique_ptr<FetchStore> store_;
+  std::unique_ptr<ArrayEmitter> emitter_;
+  std::unique_ptr<StepWriter> writer_;
+  IdVector<GroupId, LayoutId> written_;  // empty: nothing is
+  std::vector<char> marked_;             // by place
+  int32_t blocks_written_ = 0;
+  size_t rows_ = 0;  // of reads, when rows were compact
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_ARRAY_WRITER_H_

@@ -1,0 +1,110 @@
+#include "compile/fetch_store.h"
+
+#include <algorithm>
+
+namespace placewright {
+
+void FetchStore::Begin(int32_t place) {
+  place_ = place;
+  if (!keeps_users_) return;
+  taken_.clear();
+  if (made_of_.size() <= static_cast<size_t>(place))
+    made_of_.resize(static_cast<size_t>(place) + 1);
+  std::vector<TensorId>& made_of = made_of_[static_cast<size_t>(place)];
+  for (const TensorId id : made_of) {
+    taken_.push_back(EntriesOf(id, place));
+    std::erase_if(known_[id].completed, [&](const auto& one) { return one.maker == place; });
+    std::erase_if(known_[id].fetched, [&](const auto& one) { return one.maker == place; });
+  }
+  made_of.clear();
+}
+
+std::vector<TensorId> FetchStore::End(bool all) {
+  std::vector<TensorId> changed;
+  if (!keeps_users_) return changed;
+  const std::vector<TensorId>& made_of = made_of_[static_cast<size_t>(place_)];
+  for (const Taken& before : taken_) {
+    const Taken now = EntriesOf(before.tensor, place_);
+    if (all || now.completed != before.completed || now.fetched != before.fetched) {
+      changed.push_back(before.tensor);
+    }
+  }
+  for (const TensorId id : made_of) {
+    const bool had = std::any_of(taken_.begin(), taken_.end(),
+                                 [&](const Taken& before) { return before.tensor == id; });
+    if (!had) changed.push_back(id);
+  }
+  return changed;
+}
+
+FetchStore::Taken FetchStore::EntriesOf(TensorId id, int32_t maker) const {
+  Taken entries{id, {}, {}};
+  for (const CompletedState& one : known_[id].completed) {
+    if (one.maker == maker) entries.completed.push_back(one);
+  }
+  for (const FetchedPart& one : known_[id].fetched) {
+    if (one.maker == maker) entries.fetched.push_back(one);
+  }
+  return entries;
+}
+
+void FetchStore::NoteMade(TensorId id) {
+  if (!keeps_users_) return;
+  std::vector<TensorId>& made_of = made_of_[static_cast<size_t>(place_)];
+  if (std::find(made_of.begin(), made_of.end(), id) == made_of.end()) made_of.push_back(id);
+}
+
+void FetchStore::Look(TensorId id) {
+  if (!keeps_users_) return;
+  std::vector<int32_t>& users = known_[id].users;
+  const auto at = std::lower_bound(users.begin(), users.end(), place_);
+  if (at == users.end() || *at != place_) users.insert(at, place_);
+}
+
+// Of several the one that was made last before the op, or by it.
+const TensorState& FetchStore::StateAt(TensorId id, int32_t version) {
+  Look(id);
+  const CompletedState* newest = nullptr;
+  for (const CompletedState& one : known_[id].completed) {
+    if (one.version != version || one.maker > place_) continue;
+    if (newest == nullptr || newest->maker <= one.maker) newest = &one;
+  }
+  return newest != nullptr ? newest->state : states_[id];
+}
+
+void FetchStore::SetCompleted(TensorId id, int32_t version, TensorState state) {
+  NoteMade(id);
+  for (CompletedState& one : known_[id].completed) {
+    if (one.version != version || one.maker != place_) continue;
+    one.state = std::move(state);
+    return;
+  }
+  known_[id].completed.push_back({version, std::move(state), place_});
+}
+
+TensorId FetchStore::FindFetched(TensorId id, int32_t version, DeviceId device,
+                                 const AxisPlace& place, Interval interval) {
+  Look(id);
+  const FetchedPart* earliest = nullptr;
+  for (const FetchedPart& one : known_[id].fetched) {
+    const bool same = one.version == version && one.device == device && one.place == place;
+    if (!same || one.maker > place_ || !(one.interval == interval)) continue;
+    if (earliest == nullptr || one.maker < earliest->maker) earliest = &one;
+  }
+  return earliest != nullptr ? earliest->made : TensorId();
+}
+
+void FetchStore::AddFetched(TensorId id, FetchedPart part) {
+  NoteMade(id);
+  part.maker = place_;
+  known_[id].fetched.push_back(part);
+}
+
+bool FetchStore::IsFirstReader(TensorId id, DeviceId device) {
+  if (keeps_users_) return false;  // who comes first may change
+  DeviceId& first = known_[id].first_reader;
+  if (!first.valid()) first = device;
+  return first == device;
+}
+
+}  // namespace placewright

@@ -1,0 +1,99 @@
+// What is known of the tensors of the original step while it is distributed (internal to the module): where
+// each is, and what has been fetched of it. Who made an entry is kept, so that an op that comes earlier does not see
+// it when it is written again, and what an op wrote can be taken back.
+#ifndef PLACEWRIGHT_COMPILE_FETCH_STORE_H_
+#define PLACEWRIGHT_COMPILE_FETCH_STORE_H_
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "compile/tensor_state.h"
+
+namespace placewright {
+
+// A part of a tensor on a device, or all of it: its place is then none.
+struct FetchedPart {
+  int32_t version;
+  DeviceId device;
+  AxisPlace place;
+  Interval interval;
+  TensorId made;
+  int32_t maker =
+      -1;  // place of the op that fetched it; -1: it is part of an input, there from the beginning
+  friend bool operator==(const FetchedPart&, const FetchedPart&) = default;
+};
+
+// A tensor at a version once it was completed, gathered or copied for several devices at once.
+struct CompletedState {
+  int32_t version;
+  TensorState state;
+  int32_t maker = -1;
+  friend bool operator==(const CompletedState&, const CompletedState&) = default;
+};
+
+class FetchStore {
+ public:
+  // `keeps_users`: who looked at a tensor is kept, for steps that are written again in part.
+  FetchStore(size_t tensors, bool keeps_users)
+      : keeps_users_(keeps_users), states_(tensors), known_(tensors) {}
+
+  // What follows is done for the op at this place of the step. What it fetched before is taken back.
+  void Begin(int32_t place);
+  // Of the same op: the tensors of which it fetched other things than before; `all`: of which it fetched
+  // anything, before or now.
+  std::vector<TensorId> End(bool all);
+
+  TensorState& state(TensorId id) { return states_[id]; }
+  const TensorState& state(TensorId id) const { return states_[id]; }
+  // At a version: what was completed up to now, or the tensor's own state.
+  const TensorState& StateAt(TensorId id, int32_t version);
+  void SetCompleted(TensorId id, int32_t version, TensorState state);
+  // Invalid where it was not fetched up to now.
+  TensorId FindFetched(TensorId id, int32_t version, DeviceId device, const AxisPlace& place,
+                       Interval interval);
+  void AddFetched(TensorId id, FetchedPart part);
+  // Of an input, one for the whole step.
+  void AddFetchedInput(TensorId id, FetchedPart part) { known_[id].fetched.push_back(part); }
+  // Whether the device is the first that reads the input as a whole.
+  bool IsFirstReader(TensorId id, DeviceId device);
+  void Look(TensorId id);
+  // Places of the ops that looked at it.
+  std::span<const int32_t> users(TensorId id) const { return known_[id].users; }
+
+  // The storage has been written through views of fetched copies: its own pieces are out of date.
+  void SetStale(StorageId id) { stale_.insert(id); }
+  bool IsStale(StorageId id) const { return stale_.contains(id); }
+  bool any_stale() const { return !stale_.empty(); }
+
+ private:
+  struct Known {
+    std::vector<CompletedState> completed;
+    std::vector<FetchedPart> fetched;
+    std::vector<int32_t> users;  // ascending
+    DeviceId first_reader;
+  };
+  struct Taken {
+    TensorId tensor;
+    std::vector<CompletedState> completed;
+    std::vector<FetchedPart> fetched;
+  };
+  void NoteMade(TensorId id);
+  Taken EntriesOf(TensorId id, int32_t maker) const;
+
+  const bool keeps_users_;
+  int32_t place_ = 0;
+  IdVector<TensorId, TensorState> states_;
+  IdVector<TensorId, Known> known_;
+  std::vector<std::vector<TensorId>>
+      made_of_;  // by place: the tensors of which the op made entries
+  std::vector<Taken> taken_;
+  std::set<StorageId> stale_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_FETCH_STORE_H_
