@@ -67,6 +67,15 @@ Status ArrayWriter::Write(const Layouts& layouts) {
   return Ok();
 }
 
+size_t ArrayWriter::DistanceTo(const Layouts& layouts) const {
+  if (written_.empty()) return layouts.of_group.size();
+  size_t differ = 0;
+  for (size_t i = 0; i < written_.size(); ++i) {
+    differ += layouts.of_group[GroupId(i)] != written_[GroupId(i)];
+  }
+  return differ;
+}
+
 void ArrayWriter::MarkChanged(const Layouts& layouts) {
   for (const OpId op : graph_.ops()) {
     const GroupId group = graph_.group(op);

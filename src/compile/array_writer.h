@@ -34,6 +34,8 @@ class ArrayWriter {
   // The step, laid out like that. `layouts.layouts` only grows from call to call. Layouts are not checked, and
   // new parts have no prices yet. Errors: those of Compile, of the instances.
   Status Write(const Layouts& layouts);
+  // How many groups have another layout in what was written last; all where nothing was.
+  size_t DistanceTo(const Layouts& layouts) const;
   // The last one.
   StepArrays& arrays() { return arrays_; }
   int32_t blocks_written() const { return blocks_written_; }  // by the last call

@@ -1,5 +1,6 @@
 #include "search/evaluation/simulated_layouts.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -30,21 +31,49 @@ struct LayoutEvaluator::State {
         prices(of.cluster, of.cost_options, of.graph.batch()),
         sim_graph(of.communication, prices) {}
 
-  // The one for these options.
-  ArrayWriter& WriterFor(const CompileOptions& options) {
-    for (const auto& [of, writer] : writers) {
-      const bool same =
-          of.collectives == options.collectives && of.broadcasts == options.broadcasts;
-      if (same && of.batch_norm_local == options.batch_norm_local) return *writer;
+  // For one set of options: the writer that was used last comes last.
+  struct Writers {
+    CompileOptions options;
+    std::vector<std::unique_ptr<ArrayWriter>> writers;
+  };
+  static constexpr size_t kWriters = 2;
+
+  Writers& WritersFor(const CompileOptions& options) {
+    for (Writers& of : writers) {
+      const bool same = of.options.collectives == options.collectives &&
+                        of.options.broadcasts == options.broadcasts;
+      if (same && of.options.batch_norm_local == options.batch_norm_local) return of;
     }
-    writers.emplace_back(
-        options, std::make_unique<ArrayWriter>(problem.graph, problem.axes, options, prices));
-    return *writers.back().second;
+    writers.push_back({options, {}});
+    return writers.back();
+  }
+
+  // The one whose step is nearest; what changes much goes to another one than that of the last steps, which is
+  // near many to come.
+  ArrayWriter& WriterFor(const CompileOptions& options, const Layouts& layouts) {
+    Writers& of = WritersFor(options);
+    size_t chosen = of.writers.size(), nearest = layouts.of_group.size() / 4;
+    for (size_t i = 0; i < of.writers.size(); ++i) {
+      const size_t distance = of.writers[i]->DistanceTo(layouts);
+      if (distance > nearest) continue;
+      nearest = distance;
+      chosen = i;
+    }
+    if (chosen == of.writers.size()) {
+      chosen = 0;
+      if (of.writers.size() < kWriters) {
+        of.writers.insert(of.writers.begin(), std::make_unique<ArrayWriter>(
+                                                  problem.graph, problem.axes, options, prices));
+      }
+    }
+    std::rotate(of.writers.begin() + static_cast<ptrdiff_t>(chosen),
+                of.writers.begin() + static_cast<ptrdiff_t>(chosen) + 1, of.writers.end());
+    return *of.writers.back();
   }
 
   Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
                               Nanos abandon_above) {
-    ArrayWriter& writer = WriterFor(options);
+    ArrayWriter& writer = WriterFor(options, layouts);
     PW_RETURN_IF_ERROR(writer.Write(layouts));
     PW_RETURN_IF_ERROR(prices.PriceNew());
     // Both ways, as CompileStep has it.
@@ -75,7 +104,7 @@ struct LayoutEvaluator::State {
   const LayoutProblem& problem;
   const bool suffices, separable;
   PartPrices prices;
-  std::vector<std::pair<CompileOptions, std::unique_ptr<ArrayWriter>>> writers;
+  std::vector<Writers> writers;
   ArraySimGraph sim_graph;
 };
 
