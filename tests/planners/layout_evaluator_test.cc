@@ -1,0 +1,107 @@
+// Layouts evaluated without a graph, along random walks of a search: step time and memory are those of the
+// compiled graph, to the nanosecond and the byte.
+#include "search/evaluation/simulated_layouts.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cluster/catalogue.h"
+#include "formats/input.h"
+#include "search/evaluation/simulated.h"
+#include "search/layouts/layout_moves.h"
+#include "search/layouts/layout_problem.h"
+#include "search/layouts/layout_state.h"
+
+namespace placewright::tests {
+namespace {
+
+class Walk {
+ public:
+  Walk(const std::string& graph, const std::string& preset, uint64_t seed, bool local_batch_norm)
+      : graph_(LoadGraph(graph).Take()),
+        cluster_(MakePreset(preset).Take()),
+        layouts_(LayoutProblem::Make(graph_.graph, cluster_, {}, SchedulingPolicy::kFifo).Take()),
+        costs_(ModelCosts(graph_.graph, cluster_, {}).Take()),
+        problem_(BuildProblem(graph_.graph, cluster_, costs_, {}, SchedulingPolicy::kFifo).Take()),
+        evaluator_(*layouts_),
+        random_(seed) {
+    layouts_->local_batch_norm = local_batch_norm;
+    problem_.layouts = layouts_.get();
+  }
+
+  // Some moves are taken, others are tried and left. Every one is compared.
+  void Compare(int moves) {
+    ASSERT_TRUE(LayoutEvaluator::Suffices(*layouts_));
+    LayoutMoves neighbours = LayoutMoves::Make(problem_, book_).Take();
+    LayoutState state = neighbours.PlainStates().back();
+    for (int move = 0; move < moves;) {
+      std::optional<LayoutState> next = neighbours.Draw(state, random_.Below(2) == 0, random_);
+      if (!next) continue;
+      ++move;
+      CompareOne(*next, move);
+      if (::testing::Test::HasFailure()) return;
+      if (random_.Below(3) > 0) state = *std::move(next);
+    }
+    EXPECT_GT(possible_, moves / 2);
+  }
+
+ private:
+  void CompareOne(const LayoutState& state, int move) {
+    const CompileOptions options = OptionsOf(*layouts_, state);
+    const Result<Evaluation> fast = evaluator_.Evaluate(book_.Of(state), options);
+    const Result<Evaluation> compiled = EvaluateLayouts(*layouts_, book_.Of(state), options);
+    ASSERT_EQ(fast.ok(), compiled.ok()) << "move " << move;
+    if (!fast.ok()) return;
+    ++possible_;
+    EXPECT_EQ(fast.value().step_time, compiled.value().step_time) << "move " << move;
+    for (const DeviceId device : cluster_.devices()) {
+      EXPECT_EQ(fast.value().devices[device.index()].peak,
+                compiled.value().devices[device.index()].peak)
+          << "move " << move << " device " << device.value();
+    }
+  }
+
+  const LoadedGraph graph_;
+  const Cluster cluster_;
+  const std::unique_ptr<LayoutProblem> layouts_;
+  const CostTable costs_;
+  Problem problem_;
+  LayoutEvaluator evaluator_;
+  LayoutBook book_;
+  Random random_;
+  int possible_ = 0;
+};
+
+std::string Example(const std::string& name) {
+  return PLACEWRIGHT_SOURCE_DIR "/examples/" + name;
+}
+
+TEST(LayoutEvaluator, EqualsTheCompiledGraphAlongWalks) {
+  const std::string graph = Example("tiny_transformer_adam.json.gz");
+  for (const char* preset : {"4xP100", "mixed-lab", "dgx-a100"}) {
+    SCOPED_TRACE(preset);
+    Walk(graph, preset, 1, false).Compare(preset[0] == '4' ? 60 : 30);
+  }
+}
+
+// Convolutions, whose gradients may be made apart, and batch norms of both kinds.
+TEST(LayoutEvaluator, EqualsTheCompiledGraphOfConvolutions) {
+  const std::filesystem::path folder = PLACEWRIGHT_SOURCE_DIR "/../shared/data/fx";
+  bool any = false;
+  for (const char* name : {"alexnet_b4_sgd", "resnet50_b32_sgd", "tiny_rnnlm_1x64_b2_t3_sgd"}) {
+    const std::string path = (folder / (std::string(name) + ".json.gz")).string();
+    if (!std::filesystem::exists(path)) continue;
+    any = true;
+    SCOPED_TRACE(name);
+    const bool large = std::string(name) == "resnet50_b32_sgd";
+    Walk(path, "4xP100", 2, false).Compare(large ? 8 : 40);
+    if (large) Walk(path, "4xP100", 3, true).Compare(8);
+  }
+  if (!any) GTEST_SKIP() << "no ../shared/data/fx";
+}
+
+}  // namespace
+}  // namespace placewright::tests
