@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/thread_pool.h"
 #include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/expert_hybrid.h"
@@ -25,8 +28,9 @@ class Searcher {
         options_(options),
         rule_(rule),
         name_(name),
-        evaluator_(problem_),
+        pool_(static_cast<int>(std::clamp<int64_t>(options.threads, 1, kAhead))),
         random_(options.seed) {
+    for (int i = 0; i < pool_.threads(); ++i) slots_.emplace_back(problem_);
     result_.algorithm = name;
     result_.space = PlanSpace::kReplicated;
   }
@@ -51,24 +55,16 @@ class Searcher {
     current_ = *best_;
     current_score_ = best_score_;
     const int64_t limit = options_.budget.iterations.value_or(kMaxQuantity);
-    int64_t drawn_in_vain = 0;
-    for (int64_t move = 0; move < limit; ++move) {
+    for (int64_t move = 0; move < limit;) {
       if (move > 0 && options_.budget.Expired()) break;
-      Prepare(move);
-      std::optional<LayoutState> next;
-      while (!next && drawn_in_vain < kDrawsInVain) {
-        next = moves_->Draw(current_, rule_ == LayoutRule::kMcmc, random_);
-        if (next && random_.Below(5) == 0) {  // two at once
-          std::optional<LayoutState> second =
-              moves_->Draw(*next, rule_ == LayoutRule::kMcmc, random_);
-          if (second) next = std::move(second);
-        }
-        ++drawn_in_vain;
+      if (rule_ != LayoutRule::kMcmc && move > 0 && move % Period() == 0) {
+        current_ = *best_;
+        current_score_ = best_score_;
       }
-      if (!next) break;  // there is nothing to choose
-      drawn_in_vain = 0;
-      ++result_.iterations;
-      Step(*std::move(next));
+      const std::vector<Proposal> proposals =
+          DrawAhead(move, std::min({kAhead, limit - move, Period() - move % Period()}));
+      if (proposals.empty()) break;  // there is nothing to choose
+      move += TryInTurn(proposals);
       if (!options_.budget.iterations && !options_.budget.deadline) break;
     }
   }
@@ -123,19 +119,22 @@ class Searcher {
   // One start more, as long as there is time for it.
   void Try(LayoutState state) {
     if ((best_ && options_.budget.Expired()) || !moves_->MayBe(state)) return;
-    const std::optional<Score> score = ScoreOf(state);
-    if (score) Offer(std::move(state), *score);
+    book_.Give(state, slots_.front().layouts);
+    const Result<Evaluation> evaluation =
+        slots_.front().evaluator.Evaluate(slots_.front().layouts, OptionsOf(problem_, state));
+    if (evaluation.ok()) {
+      Offer(std::move(state), evaluation.value().score());
+    } else if (!error_) {
+      error_ = evaluation.error();
+    }
   }
 
+  struct Slot;
   // None: it cannot be compiled, or takes longer than the limit.
-  std::optional<Score> ScoreOf(const LayoutState& state, Nanos limit = Nanos(kMaxQuantity)) {
+  std::optional<Score> ScoreIn(Slot& slot, const LayoutState& state, Nanos limit) const {
     const Result<Evaluation> evaluation =
-        evaluator_.Evaluate(book_.Of(state), OptionsOf(problem_, state), limit);
-    if (!evaluation.ok()) {
-      if (!error_) error_ = evaluation.error();
-      return std::nullopt;
-    }
-    if (evaluation.value().abandoned) return std::nullopt;
+        slot.evaluator.Evaluate(slot.layouts, OptionsOf(problem_, state), limit);
+    if (!evaluation.ok() || evaluation.value().abandoned) return std::nullopt;
     return evaluation.value().score();
   }
 
@@ -158,53 +157,114 @@ class Searcher {
         {name_, result_.iterations, Nanos(best_score_.step_time), best_score_.feasible});
   }
 
-  void Prepare(int64_t move) {
-    const int64_t period = rule_ == LayoutRule::kAnnealing ? kCoolingMoves : kReturnAfter;
-    if (rule_ != LayoutRule::kMcmc && move > 0 && move % period == 0) {
-      current_ = *best_;
-      current_score_ = best_score_;
+  // A neighbour of the current plan, and how long its step may be.
+  struct Proposal {
+    LayoutState state;
+    Nanos longest;
+    Random after;  // the draws go on from here
+  };
+  // How many proposals are drawn as if none before them was taken. The draws, and so the plan, are those of one
+  // after the other: what follows on one that is taken is drawn again.
+  static constexpr int64_t kAhead = 4;
+
+  std::vector<Proposal> DrawAhead(int64_t move, int64_t count) {
+    std::vector<Proposal> proposals;
+    Random random = random_;
+    for (; count > 0; --count, ++move) {
+      std::optional<LayoutState> next = DrawNext(random);
+      if (!next) break;
+      const Nanos longest = LongestTaken(TemperatureAt(move), random);
+      proposals.push_back({*std::move(next), longest, random});
     }
+    return proposals;
+  }
+
+  std::optional<LayoutState> DrawNext(Random& random) {
+    const bool single = rule_ == LayoutRule::kMcmc;
+    for (int64_t vain = 0; vain < kDrawsInVain; ++vain) {
+      std::optional<LayoutState> next = moves_->Draw(current_, single, random);
+      if (!next) continue;
+      if (random.Below(5) > 0) return next;
+      std::optional<LayoutState> second = moves_->Draw(*next, single, random);  // two at once
+      return second ? std::move(second) : std::move(next);
+    }
+    return std::nullopt;
+  }
+
+  int64_t Period() const { return rule_ == LayoutRule::kAnnealing ? kCoolingMoves : kReturnAfter; }
+
+  double TemperatureAt(int64_t move) const {
     const double scale = static_cast<double>(best_score_.step_time);
-    const double through = static_cast<double>(move % period) / static_cast<double>(period);
+    const double through = static_cast<double>(move % Period()) / static_cast<double>(Period());
     switch (rule_) {
-      case LayoutRule::kLocalSearch: temperature_ = scale * 0.01 * (1 - through); break;
-      case LayoutRule::kAnnealing: temperature_ = scale * 0.1 * std::pow(0.01, through); break;
-      case LayoutRule::kMcmc: temperature_ = scale * 0.01; break;
+      case LayoutRule::kLocalSearch: return scale * 0.01 * (1 - through);
+      case LayoutRule::kAnnealing: return scale * 0.1 * std::pow(0.01, through);
+      case LayoutRule::kMcmc: return scale * 0.01;
     }
+    return 0;
   }
 
-  void Step(LayoutState next) {
-    // What takes longer than this is not taken; what fits less badly may take as long as it likes.
-    const int64_t longest = current_score_.step_time + LongerByChance();
-    const bool fits = current_score_.over == 0;
-    const std::optional<Score> score =
-        ScoreOf(next, Nanos(fits ? std::min(longest, kMaxQuantity) : kMaxQuantity));
-    if (!score) return;
-    const bool worse = current_score_ < *score;
-    if (worse && (score->over != current_score_.over || score->step_time > longest)) return;
-    current_ = next;
-    current_score_ = *score;
-    Offer(std::move(next), *score);
+  // A step that is t longer is taken with the chance exp(-t / temperature). What fits less badly than now may
+  // take as long as it likes.
+  Nanos LongestTaken(double temperature, Random& random) const {
+    const double chance = random.Unit();
+    if (current_score_.over > 0) return Nanos(kMaxQuantity);
+    const double longer = temperature > 0 && chance > 0 ? -std::log(chance) * temperature : 0;
+    return Nanos(std::min(kMaxQuantity, current_score_.step_time + static_cast<int64_t>(longer)));
   }
 
-  // How much longer a step may be: one that is t longer is taken with the chance exp(-t / temperature).
-  int64_t LongerByChance() {
-    const double chance = random_.Unit();
-    if (temperature_ <= 0 || chance <= 0) return 0;
-    return static_cast<int64_t>(-std::log(chance) * temperature_);
+  // Until one is taken; as many at a time as there are threads. Returns how many were tried.
+  int64_t TryInTurn(const std::vector<Proposal>& proposals) {
+    const size_t threads = static_cast<size_t>(pool_.threads());
+    std::vector<std::optional<Score>> scores(threads);
+    for (size_t from = 0; from < proposals.size(); from += threads) {
+      if (from > 0 && options_.budget.Expired()) return static_cast<int64_t>(from);
+      const size_t count = std::min(threads, proposals.size() - from);
+      for (size_t i = 0; i < count; ++i) book_.Give(proposals[from + i].state, slots_[i].layouts);
+      pool_.ParallelFor(static_cast<int>(count), [&](int i) {
+        const Proposal& proposal = proposals[from + static_cast<size_t>(i)];
+        const size_t slot = static_cast<size_t>(i);
+        scores[slot] = ScoreIn(slots_[slot], proposal.state, proposal.longest);
+      });
+      for (size_t i = 0; i < count; ++i) {
+        ++result_.iterations;
+        random_ = proposals[from + i].after;
+        if (scores[i] && Takes(proposals[from + i], *scores[i])) {
+          return static_cast<int64_t>(from + i + 1);
+        }
+      }
+    }
+    return static_cast<int64_t>(proposals.size());
   }
+
+  bool Takes(const Proposal& proposal, const Score& score) {
+    const bool worse = current_score_ < score;
+    if (worse && score.over != current_score_.over) return false;
+    if (worse && score.step_time > proposal.longest.count) return false;
+    current_ = proposal.state;
+    current_score_ = score;
+    Offer(proposal.state, score);
+    return true;
+  }
+
+  // What one thread works with.
+  struct Slot {
+    explicit Slot(const LayoutProblem& problem) : evaluator(problem) {}
+    LayoutEvaluator evaluator;
+    Layouts layouts;
+  };
 
   const LayoutProblem& problem_;
   const PlannerOptions& options_;
   const LayoutRule rule_;
   const std::string_view name_;
-  LayoutEvaluator evaluator_;
+  ThreadPool pool_;
+  std::deque<Slot> slots_;  // by thread
   LayoutBook book_;
   std::optional<LayoutMoves> moves_;
   Random random_;
   LayoutState current_;
   Score current_score_;
-  double temperature_ = 0;
   std::optional<LayoutState> best_;
   Score best_score_;
   std::optional<Error> error_;  // of the first state that could not be compiled

@@ -33,6 +33,14 @@ class LayoutBook {
     layouts_.of_group = state.of_group;
     return layouts_;
   }
+  // The same into layouts of the caller's own, which have been filled by this book alone.
+  void Give(const LayoutState& state, Layouts& layouts) const {
+    layouts.layouts.insert(
+        layouts.layouts.end(),
+        layouts_.layouts.begin() + static_cast<ptrdiff_t>(layouts.layouts.size()),
+        layouts_.layouts.end());
+    layouts.of_group = state.of_group;
+  }
 
  private:
   using Key = std::pair<std::string, std::vector<int64_t>>;  // the axis; devices and shares
