@@ -45,7 +45,7 @@ std::span<const PartInput> ArrayEmitter::TakeInputs(const std::vector<TensorId>&
 }
 
 Result<std::vector<TensorId>> ArrayEmitter::AddInstance(const InstanceKey& key,
-                                                        std::vector<TensorId> inputs,
+                                                        const std::vector<TensorId>& inputs,
                                                         DeviceId device,
                                                         const std::vector<OpId>& after,
                                                         const MakeSpec& make) {
@@ -352,17 +352,19 @@ std::vector<TensorId> ArrayEmitter::Add(PricedPartId part_id, const std::vector<
   return made;
 }
 
-void ArrayEmitter::TakeSnapshot() {
-  before_ = {};
-  for (const ArrayBlock::Numbers* numbers : {&block().own, &block().fetched}) {
-    for (const TensorId id : numbers->tensors)
-      before_.tensors.emplace_back(id, arrays_.tensors[id]);
+void ArrayEmitter::TakeSnapshot(Before& of) const {
+  const ArrayBlock& taken = block(place_);
+  of.tensors.clear();
+  of.versions.clear();
+  of.overwrites.clear();
+  for (const ArrayBlock::Numbers* numbers : {&taken.own, &taken.fetched}) {
+    for (const TensorId id : numbers->tensors) of.tensors.emplace_back(id, arrays_.tensors[id]);
     for (const ArrayVersionId id : numbers->versions) {
-      before_.versions.emplace_back(id, arrays_.versions[id].storage);
+      of.versions.emplace_back(id, arrays_.versions[id].storage);
     }
   }
-  for (const ArrayVersionId id : block().overwrites) {
-    before_.overwrites.emplace_back(id, arrays_.versions[id].storage);
+  for (const ArrayVersionId id : taken.overwrites) {
+    of.overwrites.emplace_back(id, arrays_.versions[id].storage);
   }
 }
 
@@ -381,7 +383,7 @@ std::vector<ArrayVersionId> ArrayEmitter::TailsOf(const std::vector<StorageId>& 
 void ArrayEmitter::Begin(int32_t place) {
   place_ = place;
   if (blocks_.size() <= static_cast<size_t>(place)) blocks_.resize(static_cast<size_t>(place) + 1);
-  TakeSnapshot();
+  TakeSnapshot(before_);
   for (const ArrayVersionId id : block().overwrites) Unlink(id);
   block().overwrites.clear();
   own_tails_ = TailsOf(block().own.storages);
@@ -405,10 +407,9 @@ ArrayEmitter::Outcome ArrayEmitter::End() {
     give_back(numbers.storages, used.storages, free_.storages);
     give_back(numbers.versions, used.versions, free_.versions);
   }
-  const Before before = std::exchange(before_, {});
-  TakeSnapshot();
-  return {before.tensors == before_.tensors && before.versions == before_.versions,
-          before.overwrites == before_.overwrites};
+  TakeSnapshot(now_);
+  return {now_.tensors == before_.tensors && now_.versions == before_.versions,
+          now_.overwrites == before_.overwrites};
 }
 
 void ArrayEmitter::SetOrder() {

@@ -33,8 +33,9 @@ class ArrayEmitter : public Emitter {
   // What is written when all blocks are: the order of ops and inputs.
   void SetOrder();
 
-  Result<std::vector<TensorId>> AddInstance(const InstanceKey& key, std::vector<TensorId> inputs,
-                                            DeviceId device, const std::vector<OpId>& after,
+  Result<std::vector<TensorId>> AddInstance(const InstanceKey& key,
+                                            const std::vector<TensorId>& inputs, DeviceId device,
+                                            const std::vector<OpId>& after,
                                             const MakeSpec& spec) override;
   Result<std::vector<TensorId>> AddOfPart(OpSpec spec, std::string_view word, DeviceId device,
                                           OpId origin, const std::vector<OpId>& after) override;
@@ -90,7 +91,7 @@ class ArrayEmitter : public Emitter {
     std::vector<std::pair<TensorId, ArrayTensor>> tensors;
     std::vector<std::pair<ArrayVersionId, StorageId>> versions, overwrites;
   };
-  void TakeSnapshot();
+  void TakeSnapshot(Before& of) const;
   std::vector<ArrayVersionId> TailsOf(const std::vector<StorageId>& storages) const;
 
   const Graph& original_;
@@ -101,7 +102,7 @@ class ArrayEmitter : public Emitter {
   OpId last_;
   size_t used_ops_ = 0, used_collectives_ = 0;
   Used used_own_, used_fetched_;
-  Before before_;
+  Before before_, now_;
   // Of the storages that the block had: what other blocks wrote there.
   std::vector<ArrayVersionId> own_tails_, fetched_tails_;
   std::vector<OpId> free_ops_;

@@ -32,8 +32,8 @@ class Emitter {
   // Without inputs, order and name of the op: `after` come before it.
   using MakeSpec = std::function<OpSpec()>;
   virtual Result<std::vector<TensorId>> AddInstance(const InstanceKey& key,
-                                                    std::vector<TensorId> inputs, DeviceId device,
-                                                    const std::vector<OpId>& after,
+                                                    const std::vector<TensorId>& inputs,
+                                                    DeviceId device, const std::vector<OpId>& after,
                                                     const MakeSpec& spec) = 0;
   // One of several ops that compute a part of `origin`, called by `word` ("": as the op itself). `spec` has
   // neither name nor outputs' names.

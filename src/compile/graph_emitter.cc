@@ -52,7 +52,7 @@ std::vector<std::string> GraphEmitter::NamesOf(const std::vector<OpId>& ops) con
 }
 
 Result<std::vector<TensorId>> GraphEmitter::AddInstance(const InstanceKey& key,
-                                                        std::vector<TensorId> inputs,
+                                                        const std::vector<TensorId>& inputs,
                                                         DeviceId device,
                                                         const std::vector<OpId>& after,
                                                         const MakeSpec& make) {
@@ -62,7 +62,7 @@ Result<std::vector<TensorId>> GraphEmitter::AddInstance(const InstanceKey& key,
   spec.phase = op.phase;
   spec.module = original_.module_path(op.module);
   spec.in_root = spec.module.empty();
-  spec.inputs = std::move(inputs);
+  spec.inputs = inputs;
   spec.after = NamesOf(after);
   for (size_t i = 0; i < op.outputs.size(); ++i) {
     const Tensor& like = original_.tensor(op.outputs[i]);

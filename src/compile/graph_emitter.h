@@ -18,8 +18,9 @@ class GraphEmitter : public Emitter {
  public:
   GraphEmitter(const Graph& original, const Cluster& cluster);
 
-  Result<std::vector<TensorId>> AddInstance(const InstanceKey& key, std::vector<TensorId> inputs,
-                                            DeviceId device, const std::vector<OpId>& after,
+  Result<std::vector<TensorId>> AddInstance(const InstanceKey& key,
+                                            const std::vector<TensorId>& inputs, DeviceId device,
+                                            const std::vector<OpId>& after,
                                             const MakeSpec& spec) override;
   Result<std::vector<TensorId>> AddOfPart(OpSpec spec, std::string_view word, DeviceId device,
                                           OpId origin, const std::vector<OpId>& after) override;

@@ -279,7 +279,8 @@ std::vector<DeviceId> InstanceMaker::DevicesOf() const {
 }
 
 // One instance for each share.
-Result<InstanceMaker::Made> InstanceMaker::MakeEach(Made read, const std::vector<OpId>& after,
+Result<InstanceMaker::Made> InstanceMaker::MakeEach(const Made& read,
+                                                    const std::vector<OpId>& after,
                                                     std::vector<OpId>& instances) {
   Made made;
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
@@ -290,8 +291,7 @@ Result<InstanceMaker::Made> InstanceMaker::MakeEach(Made read, const std::vector
       key.length = IntervalOf(share).length();
     }
     PW_ASSIGN(std::vector<TensorId> outputs,
-              emitter_.AddInstance(key, std::move(read[share]), device, after,
-                                   [&] { return SpecOf(share); }));
+              emitter_.AddInstance(key, read[share], device, after, [&] { return SpecOf(share); }));
     instances.push_back(emitter_.last());
     if (split_.valid() && rule().form == PartForm::kMean) {
       PW_ASSIGN(outputs, DivideMean(std::move(outputs), device));

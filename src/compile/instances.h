@@ -43,7 +43,8 @@ class InstanceMaker {
   std::map<DeviceId, Interval> IntervalsOf() const;
   void SetPlace(size_t share, OpSpec& spec) const;
   std::vector<OutputSpec> OutputsOf(size_t share) const;
-  Result<Made> MakeEach(Made read, const std::vector<OpId>& after, std::vector<OpId>& instances);
+  Result<Made> MakeEach(const Made& read, const std::vector<OpId>& after,
+                        std::vector<OpId>& instances);
   Result<Made> MakeSynchronised(const Made& read, std::vector<OpId> after,
                                 std::vector<OpId>& instances);
   Status Finish(const Made& made);
