@@ -160,7 +160,7 @@ Result<TensorId> GraphEmitter::Overwrite(TensorId written, TensorId value, Devic
   return outputs.front();
 }
 
-// "name" of all of it, "name@gpu1" of a device's, "name[0:0-4]" of a part for whoever reads it.
+// "name" of all of it, "name@gpu1" of a device's, "name[0:0-4]" of a part that ops read.
 Result<TensorId> GraphEmitter::AddInput(TensorId original, DeviceId device, const AxisPlace& place,
                                         Interval interval) {
   const Tensor& like = original_.tensor(original);

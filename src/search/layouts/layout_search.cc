@@ -69,27 +69,37 @@ class Searcher {
     }
   }
 
-  // The plan in the words of a layout file; what that resolves to is what counts.
+  // The best plan that compiles, in the words of a layout file: what that resolves to is what counts.
   Result<PlannerResult> Take() {
-    DistributionSpec spec = SpecOf(problem_, book_, *best_);
+    std::optional<Error> failure;
+    for (; !bests_.empty(); bests_.pop_back()) {
+      Status taken = TakePlan(bests_.back());
+      if (taken.ok()) return std::move(result_);
+      if (!failure) failure = taken.error();
+    }
+    return *std::move(failure);
+  }
+
+ private:
+  static constexpr int64_t kDrawsInVain = 1000;
+
+  Status TakePlan(const LayoutState& state) {
+    DistributionSpec spec = SpecOf(problem_, book_, state);
     PW_ASSIGN(const LayoutState stated, StateOf(problem_, spec, book_));
     PW_ASSIGN(const Evaluation evaluation, EvaluateState(problem_, book_, stated));
     result_.feasible = evaluation.feasible;
     result_.step_time = evaluation.step_time;
     result_.over = evaluation.TotalOver();
     std::set<DeviceId> devices;
-    for (const LayoutId id : best_->of_group) {
+    for (const LayoutId id : state.of_group) {
       for (const Share& share : book_[id].shares) devices.insert(share.device);
     }
     for (const DeviceId device : devices) {
       result_.devices.push_back(problem_.cluster.device(device).name);
     }
     result_.layouts = std::move(spec);
-    return std::move(result_);
+    return Ok();
   }
-
- private:
-  static constexpr int64_t kDrawsInVain = 1000;
 
   LayoutState StateOfPlacement(const Placement& placed) {
     LayoutState state;
@@ -140,6 +150,8 @@ class Searcher {
 
   void Offer(LayoutState state, const Score& score) {
     if (best_ && !(score < best_score_)) return;
+    bests_.push_back(state);
+    if (bests_.size() > kBests) bests_.erase(bests_.begin());
     best_ = std::move(state);
     best_score_ = score;
     if (score.feasible) {
@@ -266,6 +278,8 @@ class Searcher {
   LayoutState current_;
   Score current_score_;
   std::optional<LayoutState> best_;
+  static constexpr size_t kBests = 8;
+  std::vector<LayoutState> bests_;  // the last ones, in case that one does not compile
   Score best_score_;
   std::optional<Error> error_;  // of the first state that could not be compiled
   PlannerResult result_;

@@ -1,5 +1,5 @@
-// Search over layouts: from the best of several starts by random neighbours (layout_moves.h), each compiled
-// and simulated.
+// Search over layouts: from the best of several starts by random neighbours (layout_moves.h), each
+// simulated (evaluation/simulated_layouts.h).
 //
 //   local-search  a neighbour that is not worse is taken, and a little worse one at times; back to the best
 //                 plan every 100 moves
