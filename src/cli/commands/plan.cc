@@ -96,6 +96,7 @@ class PlanCommand : public Command {
     PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
     PW_ASSIGN(sfb_, ParseSfb(space_));
     PW_ASSIGN(const bool distributes, MayDistribute(*asked));
+    space_.where_proven = !distributes && SearchesAnything();
     if (!initial_.empty()) PW_RETURN_IF_ERROR(algorithms_.CheckTakesInit(*asked));
     PW_RETURN_IF_ERROR(CheckAgentSettings(asked->name(), settings_));
     PW_ASSIGN(loaded_policy_, LoadAgentPolicy(asked->name(), policy_, &settings_));
@@ -111,7 +112,12 @@ class PlanCommand : public Command {
     PW_RETURN_IF_ERROR(CheckOutput());
 
     PW_ASSIGN(const std::unique_ptr<Planning> planning,
-              Prepare(input_, search_, distributes ? &space_ : nullptr));
+              Prepare(input_, search_, distributes || space_.where_proven ? &space_ : nullptr));
+    if (space_.where_proven && planning->layouts) {
+      context.console.Note(
+          "ops may be split and copied, as the batch is proven to follow (--space placed: "
+          "whole ops alone)");
+    }
     PW_RETURN_IF_ERROR(
         CheckPathsUtf8(planning->inputs.graph.path, planning->inputs.cluster.path, output_));
     PW_ASSIGN(Budget budget, MakeBudget(search_, planning->loaded));
@@ -222,6 +228,15 @@ class PlanCommand : public Command {
                        "Leave --measured out, or give --space placed.");
     }
     return distributes;
+  }
+
+  // Nothing that is given is of placements alone.
+  bool SearchesAnything() const {
+    if (algorithm_ != "auto" || measured_) return false;
+    for (const char* option : {"--space", "--init", "--expert", "--policy", "--set"}) {
+      if (app_.Given(option)) return false;
+    }
+    return true;
   }
 
   Result<PlannerResult> GivenLayouts(const Planning& planning) const {

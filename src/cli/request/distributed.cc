@@ -38,7 +38,8 @@ void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search) {
   if (!search) return;
   app.AddOption(
          "--space", options->space,
-         "What a plan may do with ops: placed (whole, default) or replicated (split and copied)")
+         "What a plan may do with ops: placed (whole) or replicated (split and copied; default of "
+         "auto where the batch is proven to follow)")
       .TypeName("NAME")
       .Group("Search");
   app.AddOption(
@@ -85,6 +86,13 @@ Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::t
   }
   if (!result.history.empty()) result.first_feasible_seconds = result.history.front().seconds;
   return Ok();
+}
+
+bool MaySplit(const Inputs& inputs) {
+  const Graph& graph = inputs.graph.graph;
+  const bool times = inputs.graph.times || inputs.cluster.path == kClusterInGraph;
+  return !times && graph.batch_scaling() != nullptr && graph.batch() > 1 &&
+         inputs.cluster.cluster.device_count() > 1;
 }
 
 Result<PlanSpace> ParseSpace(const SpaceOptions& options) {

@@ -25,6 +25,8 @@ struct SpaceOptions {
   std::string batch_norm = "synchronised";
   std::string layouts;  // a file, or empty
   std::string sfb = "none";
+  // Nothing was asked for: ops may be split where the batch is proven to follow.
+  bool where_proven = false;
 };
 // --layouts and, with `search`, --space and --batch-norm.
 void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search);
@@ -36,6 +38,10 @@ Result<SfbMode> ParseSfb(const SpaceOptions& options);
 // `started`: the process. Errors: those of ApplySfb.
 Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::time_point started,
                             PlannerResult& result);
+// Whether a plan may split or copy ops of the step without being asked to: its batch of two samples or more is
+// proven to follow, the cost model knows parts of its ops, and there are several devices.
+bool MaySplit(const Inputs& inputs);
+
 // Errors: kUsage with near names.
 Result<PlanSpace> ParseSpace(const SpaceOptions& options);
 
