@@ -289,8 +289,7 @@ class PlanCommand : public Command {
     const double left = static_cast<double>((result.step_time - bound->value).count) /
                         static_cast<double>(result.step_time.count);
     result.notes.push_back(fmt::format(
-        "no plan that splits or copies ops was faster; at most {} below this is possible for them "
-        "({})",
+        "at most {} below this is possible for plans that may split or copy ops ({})",
         FormatShare(std::max(0.0, left)), FormatNanosLike(bound->value, result.step_time)));
   }
 

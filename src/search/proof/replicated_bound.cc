@@ -118,15 +118,17 @@ int64_t ReplicatedBounder::Work() const {
 }
 
 int64_t ReplicatedBounder::SmallestPart(OpId op) const {
-  int64_t least = kMaxQuantity;
+  int64_t smallest = kMaxQuantity;
   for (const DeviceId device : problem_.layouts->cluster.devices()) {
-    if (Allowed(op, device)) least = std::min(least, floors_.Part(op, device));
+    if (Allowed(op, device)) smallest = std::min(smallest, floors_.Part(op, device));
   }
-  return least == kMaxQuantity ? 0 : least;
+  return smallest == kMaxQuantity ? 0 : smallest;
 }
 
-// Shared out among the fastest devices so that all take as long.
+// Shared out among the fastest devices so that all take as long. 0 where several ops compute a part: some of them
+// may begin before all that the op reads is there.
 int64_t ReplicatedBounder::LargestPart(OpId op) const {
+  if (SmallestPart(op) == 0) return 0;
   std::vector<int64_t> times;
   for (const DeviceId device : problem_.layouts->cluster.devices()) {
     if (Allowed(op, device)) times.push_back(floors_.Whole(op, device));

@@ -11,7 +11,7 @@
 // op that makes what o reads, each as fast as its smallest part on its fastest device. Not over results that
 // are written in place and may be sums of parts: of these a device may have nothing but zeros. To the start of
 // one op is added what its largest part takes at least, where it is shared out as well as can be:
-// 1 / sum_d (1 / floor(o, d)).
+// 1 / sum_d (1 / floor(o, d)); not of ops of which a part may be several.
 #ifndef PLACEWRIGHT_SEARCH_PROOF_REPLICATED_BOUND_H_
 #define PLACEWRIGHT_SEARCH_PROOF_REPLICATED_BOUND_H_
 
