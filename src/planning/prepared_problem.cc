@@ -6,6 +6,8 @@
 #include "search/proof/enumeration.h"
 #include "search/proof/infeasibility.h"
 #include "search/proof/memory_advice.h"
+#include "search/proof/replicated_bound.h"
+#include "search/proof/replicated_memory.h"
 #include "search/proof/routes.h"
 
 namespace placewright {
@@ -43,6 +45,10 @@ Result<std::unique_ptr<PreparedProblem>> PreparedProblem::Prepare(const Graph& g
   if (!fits.ok() && settings.layouts == nullptr) {
     fits.error().remedy += ConstraintAdvice(prepared->problem_);
     return std::move(fits.error());
+  }
+  if (settings.layouts != nullptr) {
+    PW_RETURN_IF_ERROR(CheckNotProvenInfeasibleInParts(prepared->problem_));
+    prepared->replicated_bound_ = ReplicatedLowerBound(prepared->problem_);
   }
   prepared->bound_ = TightestBound(prepared->problem_, prepared->evaluator());
   return prepared;

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/result.h"
 #include "planning/algorithms.h"
@@ -21,7 +22,8 @@ struct ProblemSettings {
   // nothing fits may rest on them.
   int64_t uncounted_bytes = 0;
   Budget advice{};  // of the plans by which a proof that nothing fits says what is missing
-  // Where ops may be split or copied: a proof that no placement fits then ends nothing.
+  // Where ops may be split or copied: a proof that no placement fits then ends nothing, one that no such plan
+  // does ends as that does elsewhere.
   const LayoutProblem* layouts = nullptr;
 };
 
@@ -40,6 +42,8 @@ class PreparedProblem {
   const Problem& problem() const { return problem_; }
   Evaluator& evaluator() const { return *evaluator_; }
   const Bound& bound() const { return bound_; }
+  // Of plans that may split or copy ops; none where they may not, or nothing is known (replicated_bound.h).
+  const std::optional<Bound>& replicated_bound() const { return replicated_bound_; }
   // Plans of the constructive planners, for proofs and advice, until the budget ends.
   PlanSource plans(const Budget& budget) const { return ConstructivePlans(planners_, budget); }
 
@@ -50,6 +54,7 @@ class PreparedProblem {
   std::unique_ptr<Evaluator> evaluator_;
   PlannerTable planners_;
   Bound bound_;
+  std::optional<Bound> replicated_bound_;
 };
 
 }  // namespace placewright

@@ -26,7 +26,7 @@ struct PlannedGraph {
   const Placement& placement;
   SchedulingPolicy policy;
 };
-// The same of any of them, without a bound.
+// The same of any of them, without a bound. The bound space is the plan's.
 Plan MakePlan(const PlannerResult& result, const SimResult& replay, const PlannedGraph& planned,
               uint64_t seed, double seconds);
 

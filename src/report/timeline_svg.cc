@@ -349,10 +349,9 @@ class Painter {
     const double x = X(in_.lower_bound);
     fmt::format_to(std::back_inserter(out),
                    "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" "
-                   "stroke=\"#c62828\" stroke-dasharray=\"6 3\"><title>bound: no placement of "
-                   "whole ops ends before "
+                   "stroke=\"#c62828\" stroke-dasharray=\"6 3\"><title>bound: no {4} ends before "
                    "{3}</title></line>\n",
-                   x, kHeader - 4, bottom + 4, FormatNanos(in_.lower_bound));
+                   x, kHeader - 4, bottom + 4, FormatNanos(in_.lower_bound), in_.bound_of);
     Text(out, x, kHeader - 8, "lower bound", "text-anchor=\"middle\" font-size=\"10\"");
   }
 

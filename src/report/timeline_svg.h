@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cluster/cluster.h"
@@ -29,6 +30,7 @@ struct TimelineInput {
   // The time that the width stands for, where it is longer than the step; for pictures that are
   // compared.
   Nanos scale{};
+  std::string_view bound_of = "placement of whole ops";  // what does not end before it
 };
 
 // A self-contained SVG: no scripts, fonts or files of others. One track per device with its ops by

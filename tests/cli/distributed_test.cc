@@ -34,7 +34,13 @@ TEST_F(Distributed, PlanSimulateAndCompareAgree) {
   ASSERT_EQ(planned.status, 0) << planned.err;
   const Json plan = planned.json();
   EXPECT_EQ(plan["space"], "replicated");
-  EXPECT_TRUE(plan["lower_bound_ns"].is_null());
+  EXPECT_EQ(plan["bound_space"], "replicated");
+  EXPECT_EQ(plan["bound_scope"], "plans that may split or copy ops");
+  EXPECT_GT(plan["lower_bound_ns"], 0);
+  EXPECT_LE(plan["lower_bound_ns"], plan["step_time_ns"]);
+  EXPECT_FALSE(plan["bound_argument"].get<std::string>().empty());
+  EXPECT_DOUBLE_EQ(plan["gap"].get<double>(),
+                   1 - plan["lower_bound_ns"].get<double>() / plan["step_time_ns"].get<double>());
   EXPECT_EQ(plan["layouts"],
             Json::parse(R"([{"groups": "*", "axis": "batch", "option": "all-reduce", "devices":
               [{"name": "cpu0", "from": 0, "to": 4}, {"name": "cpu1", "from": 4, "to": 8}]}])"));
@@ -72,10 +78,33 @@ TEST_F(Distributed, PlanSimulateAndCompareAgree) {
     if (row["planner"] != "data-parallel" && row["planner"] != "layouts") continue;
     EXPECT_EQ(row["step_time_ns"], plan["step_time_ns"]);
     EXPECT_EQ(row["space"], "replicated");
-    EXPECT_TRUE(row["lower_bound_ns"].is_null());
+    EXPECT_EQ(row["lower_bound_ns"], plan["lower_bound_ns"]);
+    EXPECT_EQ(row["gap"], plan["gap"]);
     ++rows;
   }
   EXPECT_EQ(rows, 2);
+}
+
+// A placement that is found where ops may be split has the bound of placements; a note says the other one.
+TEST_F(Distributed, PlacementsNoteTheBoundOfOtherPlans) {
+  const Outcome planned = RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--algo", "single",
+                                   "--space", "replicated", "-o", "one.plan.json"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  const Json plan = planned.json();
+  EXPECT_EQ(plan["space"], "placed");
+  EXPECT_EQ(plan["bound_space"], "placed");
+  EXPECT_THAT(plan["notes"].dump(), HasSubstr("below this is possible for plans that may split or copy ops"));
+}
+
+// Parameters of some KiB on two devices of 1 KiB: nothing fits, however it is split.
+TEST_F(Distributed, ProvesThatNothingFitsInParts) {
+  std::string small = kWorkers;
+  small.replace(small.find("1 GiB"), 5, "1 KiB");
+  Write("small.yaml", small);
+  const Outcome planned = Run({"plan", "mlp.json.gz", "-c", "small.yaml", "--space", "replicated"});
+  EXPECT_EQ(planned.status, 4) << planned.out;
+  EXPECT_THAT(planned.err, HasSubstr("however they are split"));
+  EXPECT_THAT(planned.err, HasSubstr("more is needed on these devices"));
 }
 
 // A step without batch norms stays that of one device, whatever its batch norms were to be.

@@ -205,6 +205,15 @@ TEST(CheckPlan, BoundAndSearch) {
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.lower_bound = Nanos(1614); }), "bound");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.lower_bound = Nanos(8); }), "bound");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.lower_bound = Nanos(1613); }), "holds");
+  // Of other layouts the chain of this step says nothing; none takes longer than the bound all the same.
+  const auto replicated = [](int64_t bound) {
+    return AfterInPlan([bound](Plan& p) {
+      p.bound_space = PlanSpace::kReplicated;
+      p.lower_bound = Nanos(bound);
+    });
+  };
+  EXPECT_EQ(replicated(8), "holds");
+  EXPECT_EQ(replicated(1614), "bound");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[0].step_time = Nanos(1612); }), "baselines");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[1].feasible = true; }), "baselines");
   EXPECT_EQ(AfterInPlan([](Plan& p) { p.baselines[0].devices = {"d0", "d7"}; }), "baselines");

@@ -160,6 +160,7 @@ class CompareCommand : public Command {
         if (use.peak_memory > use.capacity) entry.over += use.peak_memory - use.capacity;
       }
       entry.seconds = plan.seconds;
+      entry.space = plan.space;
       entry.iterations = plan.iterations;
       entry.costs = {plan.share_given, plan.share_measured, plan.share_modelled};
       entry.graph = plan.graph_name;
@@ -298,7 +299,7 @@ class CompareCommand : public Command {
     return entry;
   }
 
-  // What a plan that splits or copies ops comes to. No bound holds for it.
+  // What a plan that splits or copies ops comes to.
   static Status FillDistributed(const Planning& planning, const PlannerResult& result,
                                 const std::string& file, Entry& entry,
                                 std::vector<DeviceUse>* devices) {
@@ -314,6 +315,7 @@ class CompareCommand : public Command {
     entry.notes = result.notes;
     entry.devices = DevicesInUse(distributed.placement, graph, distributed.inputs.cluster.cluster);
     entry.space = PlanSpace::kReplicated;
+    if (const auto& bound = planning.prepared->replicated_bound()) entry.bound = bound->value;
     entry.distribution = distributed.distribution;
     entry.distribution->communication =
         UseOfCommunication(graph, distributed.inputs.costs, *replay.schedule);
@@ -409,7 +411,7 @@ class CompareCommand : public Command {
       object["cluster"] = comparison.cluster;
       if (!comparison.entries.empty()) {
         for (const Entry& e : comparison.entries) {
-          if (e.bound) object["lower_bound_ns"] = e.bound->count;
+          if (e.bound && e.space == PlanSpace::kPlaced) object["lower_bound_ns"] = e.bound->count;
         }
       }
     }

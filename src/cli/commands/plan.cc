@@ -167,6 +167,7 @@ class PlanCommand : public Command {
     if (measured_) TakeMeasured(simulating, result);
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
+    NoteReplicatedBound(*planning, result);
     for (const std::string& note : result.notes) context.console.Note(note);
     PW_ASSIGN(SimResult replay, Replay(*planning, result));
     Plan plan = MakePlan(*planning, input_, search_, result, replay, seconds);
@@ -277,7 +278,9 @@ class PlanCommand : public Command {
       error = DoesNotFit(plan);
     }
     if (result.out_of_memory) error = OutOfMemory();
-    return Report(inputs, "", plan, analysis, result.notes, error, context.console);
+    const std::optional<Bound>& bound = planning.prepared->replicated_bound();
+    return Report(inputs, bound ? bound->argument : "", plan, analysis, result.notes, error,
+                  context.console);
   }
 
   static Error DoesNotFit(const Plan& plan) {
@@ -292,6 +295,17 @@ class PlanCommand : public Command {
         fmt::format("{} does not fit: {} needs {} and has {}", plan.algorithm, worst->name,
                     FormatBytes(worst->peak_memory), FormatBytes(worst->capacity)),
         "", "Take another algorithm or a smaller batch; nothing was written.");
+  }
+
+  // The plan found is one of whole ops, which its bound is of; others were allowed.
+  static void NoteReplicatedBound(const Planning& planning, PlannerResult& result) {
+    const std::optional<Bound>& bound = planning.prepared->replicated_bound();
+    if (!bound || !result.feasible || result.step_time.count <= 0) return;
+    const double left = static_cast<double>((result.step_time - bound->value).count) /
+                        static_cast<double>(result.step_time.count);
+    result.notes.push_back(fmt::format(
+        "at most {} below this is possible for plans that may split or copy ops ({})",
+        FormatShare(std::max(0.0, left)), FormatNanosLike(bound->value, result.step_time)));
   }
 
   // What the plan was chosen by is kept beside what is predicted of it, never mixed with it.

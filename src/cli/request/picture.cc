@@ -38,10 +38,18 @@ Status WritePictures(const PictureOptions& options, const Inputs& inputs, const 
     subtitle += fmt::format(" (bound {})", FormatNanosLike(*plan.lower_bound, plan.step_time));
   }
   if (!plan.algorithm.empty()) subtitle += fmt::format("; found by {}", plan.algorithm);
-  const std::string svg =
-      RenderTimelineSvg({inputs.graph.graph, inputs.cluster.cluster, placement, schedule, memory,
-                         analysis.result.devices, plan.step_time, plan.lower_bound.value_or(Nanos()),
-                         fmt::format("{} on {}", plan.graph_name, plan.cluster_name), subtitle});
+  TimelineInput timeline{inputs.graph.graph,
+                         inputs.cluster.cluster,
+                         placement,
+                         schedule,
+                         memory,
+                         analysis.result.devices,
+                         plan.step_time,
+                         plan.lower_bound.value_or(Nanos()),
+                         fmt::format("{} on {}", plan.graph_name, plan.cluster_name),
+                         subtitle};
+  if (plan.bound_space != PlanSpace::kPlaced) timeline.bound_of = "plan that may split or copy ops";
+  const std::string svg = RenderTimelineSvg(timeline);
   if (!options.svg.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(options.svg, svg));
   if (options.html.empty()) return Ok();
   // Text on a page may hold any character, but no escape sequences.

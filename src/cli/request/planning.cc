@@ -155,6 +155,7 @@ Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchO
       MakePlan(result, replay,
                {graph, inputs.cluster.cluster, inputs.costs, distributed.placement, inputs.policy},
                search.seed, seconds);
+  if (const auto& bound = planning.prepared->replicated_bound()) plan.lower_bound = bound->value;
   plan.distribution = distributed.distribution;
   NameInputs(planning.inputs, input, plan);
   return plan;

@@ -12,6 +12,7 @@
 namespace placewright {
 namespace {
 
+constexpr size_t kAllAxes = 16;    // steps with as few axes are split by each
 constexpr size_t kAllSubsets = 4;  // up to so many devices every set of them is in question
 constexpr Bytes kBuckets(int64_t{64} << 20);
 
@@ -106,7 +107,12 @@ void LayoutMoves::FindDeviceSets(const std::vector<DeviceId>& devices) {
 void LayoutMoves::AddSplits(AxisId axis) {
   const DeviceTimes times = TimesOf(layouts_);
   const NamedAxis& split = layouts_.axes.axis(axis);
-  for (const std::vector<DeviceId>& set : sets_) {
+  std::vector<std::vector<DeviceId>> sets = sets_;
+  for (std::vector<DeviceId> order : sets_) {  // which part is whose makes a difference where few have one
+    const bool small = layouts_.axes.axis_count() <= kAllAxes && order.size() <= 3;
+    while (small && std::next_permutation(order.begin(), order.end())) sets.push_back(order);
+  }
+  for (const std::vector<DeviceId>& set : sets) {
     if (split.size < static_cast<int64_t>(set.size())) continue;
     for (const bool by_speed : {false, true}) {
       std::vector<double> weights;
@@ -142,6 +148,11 @@ Status LayoutMoves::FindLayouts() {
     candidates_.push_back(book_.Add({"", {{device, 0, 0}}}));
   }
   if (layouts_.axes.batch().valid()) AddSplits(layouts_.axes.batch());
+  // Of small steps every axis is in question.
+  for (const AxisId axis : layouts_.axes.axes()) {
+    const bool small = layouts_.axes.axis_count() <= kAllAxes;
+    if (small && axis != layouts_.axes.batch()) AddSplits(axis);
+  }
   for (const std::vector<DeviceId>& set : sets_) {
     Layout everywhere;
     for (const DeviceId device : set) everywhere.shares.push_back({device, 0, 0});

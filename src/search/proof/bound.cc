@@ -5,8 +5,7 @@
 // head.
 //
 // Work.  For any weights w_d >= 0:  T * sum_d w_d >= sum_u min over allowed d of w_d * t(u, d),
-// because device d computes for at most T. Equal speeds give total / m; weights are improved by
-// multiplicative steps (Plotkin, Shmoys and Tardos 1995) in integers, so that the bound is exact.
+// because device d computes for at most T (work_bound.h).
 //
 // Crossing.  Suppose the step takes at most T. A group's result that goes from i to j over a link
 // costs at least head(i) + minimum transfer + tail(j); where this exceeds T, both ends share a
@@ -25,6 +24,7 @@
 #include "search/problem/op_graph.h"
 #include "search/problem/problem.h"
 #include "search/proof/memory_cut.h"
+#include "search/proof/work_bound.h"
 
 namespace placewright {
 namespace {
@@ -45,7 +45,7 @@ class Bounder {
   int64_t CriticalPath() const {
     return end_.empty() ? 0 : *std::max_element(end_.begin(), end_.end());
   }
-  int64_t Work();
+  int64_t Work() const { return WorkBound(group_time_, devices_); }
   // Raises `bound` as far as the crossing argument goes, with or without memory.
   int64_t Crossing(int64_t bound, bool memory);
 
@@ -158,48 +158,6 @@ void Bounder::ListCrossings() {
   }
   std::stable_sort(crossings_.begin(), crossings_.end(),
                    [](const Crossed& x, const Crossed& y) { return x.min > y.min; });
-}
-
-int64_t Bounder::Work() {
-  constexpr int64_t kOne = int64_t{1} << 20;
-  const int64_t evaluations = static_cast<int64_t>(group_time_.size()) + 1;
-  const int rounds = static_cast<int>(std::clamp<int64_t>(20'000'000 / evaluations, 10, 400));
-  IdVector<DeviceId, int64_t> weight(devices_, kOne);
-  int64_t best = 0;
-  for (int round = 0; round < rounds; ++round) {
-    __int128 sum = 0;
-    IdVector<DeviceId, __int128> load(devices_,
-                                      0);  // time, if every group takes its cheapest device
-    for (ColocationGroupId u : problem_.group_ids()) {
-      __int128 cheapest = -1;
-      DeviceId device;
-      for (DeviceId d : device_ids()) {
-        const int64_t time = GroupTime(u, d);
-        const __int128 cost = static_cast<__int128>(weight[d]) * time;
-        // Equal costs go where less lies, so that equal devices share.
-        if (time >= 0 &&
-            (!device.valid() || cost < cheapest || (cost == cheapest && load[d] < load[device]))) {
-          cheapest = cost, device = d;
-        }
-      }
-      sum += cheapest;
-      load[device] += GroupTime(u, device);
-    }
-    __int128 weights = 0, total = 0;
-    for (DeviceId d : device_ids()) weights += weight[d], total += load[d];
-    if (weights == 0 || total == 0) break;
-    best = std::max(best, static_cast<int64_t>((sum + weights - 1) / weights));
-    // Devices loaded above the mean become dearer, those below cheaper.
-    for (DeviceId d : device_ids()) {
-      const __int128 share =
-          load[d] * static_cast<int64_t>(devices_) * 1000 / total;  // 1000: the mean
-      const int64_t step = 4000 / (20 + round);                     // per mille
-      const int64_t change = std::clamp<int64_t>(static_cast<int64_t>(share) - 1000, -1000, 1000);
-      weight[d] += weight[d] / 1000 * (change * step) / 1000;
-      weight[d] = std::clamp<int64_t>(weight[d], 1, kOne << 10);
-    }
-  }
-  return best;
 }
 
 // One-machine bound of the ops, which are sorted by release.

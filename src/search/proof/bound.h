@@ -15,6 +15,7 @@ struct Bound {
   Nanos value;
   std::string argument;  // "critical path", "work", "memory spread", "enumeration"
   PlanSpace space = PlanSpace::kPlaced;
+  friend bool operator==(const Bound&, const Bound&) = default;
 };
 
 // Of placed plans. Constraints never lower it.

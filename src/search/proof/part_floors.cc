@@ -1,0 +1,204 @@
+#include "search/proof/part_floors.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "cost/cost_model.h"
+#include "cost/rows/op_view.h"
+#include "sharding/separable_results.h"
+
+namespace placewright {
+namespace {
+
+constexpr int64_t kRounding = 2;  // ns: a time is rounded up, and its parts are numbers of 53 bits
+
+bool IsConvolution(OpClass op_class) {
+  return op_class == OpClass::kConvDense || op_class == OpClass::kConvWinograd ||
+         op_class == OpClass::kConvPointwise || op_class == OpClass::kConvDepthwise;
+}
+
+// Of a convolution, as it states them; 2 where they are not known.
+int64_t GroupsOf(const Graph& graph, const Op& op) {
+  const OpView view(graph, op);
+  if (!op.type.starts_with("aten.")) return OpView::IntegerOr(view.Attribute("group"), 1);
+  if (op.type.starts_with("aten.convolution_backward")) return OpView::IntegerOr(view.Arg(9), 2);
+  if (op.type.starts_with("aten.convolution.")) return OpView::IntegerOr(view.Arg(8), 2);
+  return 2;
+}
+
+// In which a part of an op may be.
+std::vector<OpClass> ClassesOfParts(const Graph& graph, const Op& op, OpClass op_class) {
+  if (!IsConvolution(op_class)) return {op_class};
+  if (GroupsOf(graph, op) == 1) return {op_class, OpClass::kConvDense};
+  return {op_class, OpClass::kConvDense, OpClass::kConvPointwise, OpClass::kConvWinograd};
+}
+
+bool MovesDataOnly(OpClass op_class) {
+  return op_class == OpClass::kDataMovement || op_class == OpClass::kCreation ||
+         op_class == OpClass::kOther;
+}
+
+bool IsBatchNorm(const OpRule* rule) {
+  return rule != nullptr &&
+         (rule->form == PartForm::kBatchNorm || rule->form == PartForm::kBatchNormBackward);
+}
+
+// What every way to compute a batch norm in training reads and writes.
+void SetNormTraffic(const Graph& graph, const Op& op, Work& work) {
+  int64_t largest = 0, sum = 0, written = 0;
+  for (const TensorId input : op.inputs) {
+    const int64_t bytes = TouchedBytes(graph.tensor(input));
+    sum = bytes > largest ? bytes : bytes == largest ? SaturatingAdd(sum, bytes) : sum;
+    largest = std::max(largest, bytes);
+  }
+  for (const TensorId output : op.outputs) {
+    if (graph.tensor(output).output_index == 0) written = TouchedBytes(graph.tensor(output));
+  }
+  work.bytes_read = std::min(work.bytes_read, Bytes(SaturatingMultiply(2, sum)));
+  work.bytes_written = std::min(work.bytes_written, Bytes(written));
+}
+
+// Two of its tensors may be one where the step is put together anew.
+bool ReadsStorageTwice(const Graph& graph, const Op& op) {
+  std::map<StorageId, TensorId> seen;
+  return std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
+    const auto [item, added] = seen.emplace(graph.tensor(input).storage, input);
+    return !added && item->second != input;
+  });
+}
+
+int64_t LargestInputs(const Graph& graph, const Op& op) {
+  std::map<StorageId, int64_t> bytes;
+  for (const TensorId input : op.inputs) {
+    int64_t& largest = bytes[graph.tensor(input).storage];
+    largest = std::max(largest, TouchedBytes(graph.tensor(input)));
+  }
+  int64_t sum = 0;
+  for (const auto& [storage, largest] : bytes) sum = SaturatingAdd(sum, largest);
+  return sum;
+}
+
+bool OverrideMatches(const CostOverride& line, const Op& op, const Device& device,
+                     const DeviceKind& kind) {
+  const auto like = [](const std::string& pattern, std::string_view text) {
+    return pattern.empty() || GlobMatch(pattern, text);
+  };
+  return !op.is_view && like(line.op, op.name) && like(line.type, op.type) &&
+         like(line.device, device.name) && like(line.kind, kind.name);
+}
+
+int64_t ScaledDown(int64_t time, double scale) {
+  const double scaled = static_cast<double>(time) * scale;
+  return scaled < static_cast<double>(kMaxQuantity) ? static_cast<int64_t>(scaled) : kMaxQuantity;
+}
+
+bool MayBeMadeApart(const Op& op) {
+  const auto mask = SeparableResults(op);
+  return mask && std::count(mask->begin(), mask->end(), true) > 1;
+}
+
+}  // namespace
+
+bool PartFloors::Holds(const LayoutProblem& problem) {
+  const auto& kinds = problem.cluster.kinds();
+  return std::none_of(problem.cost_options.measured.begin(), problem.cost_options.measured.end(),
+                      [&](const MeasuredDevice& measured) {
+                        return std::any_of(kinds.begin(), kinds.end(), [&](const DeviceKind& kind) {
+                          return kind.name == measured.on.kind;
+                        });
+                      });
+}
+
+PartFloors::PartFloors(const LayoutProblem& problem)
+    : problem_(problem),
+      devices_(problem.cluster.device_count()),
+      whole_(problem.graph.op_count() * devices_, -1),
+      part_(problem.graph.op_count() * devices_, -1) {
+  for (const OpId op : problem.graph.ops()) {
+    parts_.push_back(CountParts(op));
+    const std::vector<int64_t> modelled = Modelled(op);
+    for (const DeviceId device : problem.cluster.devices()) SetFloors(op, device, modelled);
+  }
+}
+
+int64_t PartFloors::CountParts(OpId op) const {
+  const OpRule* const rule = problem_.axes.rule(op);
+  int64_t parts = 1;
+  for (size_t i = 0; rule != nullptr && i < rule->axes.size(); ++i) {
+    const RuleAxisId axis(i);
+    if (rule->axes[axis].parts == Parts::kWhole) continue;
+    for (const AxisId factor : problem_.axes.FactorsOf(op, axis)) {
+      parts = std::max(parts, problem_.axes.axis(factor).size);
+    }
+  }
+  return parts;
+}
+
+Work PartFloors::WorkAtLeast(OpId id) const {
+  const Graph& graph = problem_.graph;
+  const Op& op = graph.op(id);
+  Work work = WorkOf(graph, id);
+  if (ReadsStorageTwice(graph, op)) {
+    work.bytes_read = std::min(work.bytes_read, Bytes(LargestInputs(graph, op)));
+  }
+  if (parts_[id] == 1) return work;
+  const OpRule* const rule = problem_.axes.rule(id);
+  if (rule->form != PartForm::kSameOp || MovesDataOnly(work.op_class)) work.flops = 0;
+  if (IsBatchNorm(rule)) SetNormTraffic(graph, op, work);
+  return work;
+}
+
+std::vector<int64_t> PartFloors::Modelled(OpId id) const {
+  const Graph& graph = problem_.graph;
+  const Op& op = graph.op(id);
+  if (op.is_view || IsExact(id)) return {};
+  Work work = WorkAtLeast(id);
+  const DType dtype = ComputeDType(graph, id);
+  const std::vector<OpClass> classes = ClassesOfParts(graph, op, work.op_class);
+  std::vector<int64_t> floors;
+  for (const DeviceKind& kind : problem_.cluster.kinds()) {
+    int64_t floor = kMaxQuantity;
+    for (const OpClass op_class : classes) {
+      work.op_class = op_class;
+      const Nanos time = RooflineTime(work, dtype, kind, problem_.cost_options.precision);
+      floor = std::min(floor, std::max<int64_t>(0, time.count - kRounding));
+    }
+    floors.push_back(floor);
+  }
+  return floors;
+}
+
+// Every instance of it is the op itself.
+bool PartFloors::IsExact(OpId op) const {
+  return parts_[op] == 1 && !ReadsStorageTwice(problem_.graph, problem_.graph.op(op));
+}
+
+void PartFloors::SetFloors(OpId id, DeviceId device, const std::vector<int64_t>& modelled) {
+  const Op& op = problem_.graph.op(id);
+  const DeviceKind& kind = problem_.cluster.kind(device);
+  int64_t &whole = whole_[Index(id, device)], &part = part_[Index(id, device)];
+  if (op.is_view) {
+    whole = part = 0;
+    return;
+  }
+  // A part of a vocabulary is another op, which may be supported where the op is not.
+  const OpRule* const rule = problem_.axes.rule(id);
+  const bool other = rule != nullptr && !rule->axis_parts.empty();
+  const Nanos time = problem_.costs.time(id, device);
+  if (time == CostTable::kUnsupported && !other) return;
+  if (IsExact(id)) {
+    whole = part = time.count;
+    return;
+  }
+  whole = modelled[static_cast<size_t>(problem_.cluster.device(device).kind)];
+  part = std::max(whole / parts_[id], std::min(whole, kind.launch_overhead.count));
+  for (const CostOverride& line : problem_.cost_options.overrides) {
+    if (!OverrideMatches(line, op, problem_.cluster.device(device), kind)) continue;
+    whole = line.scale > 0 ? ScaledDown(whole, line.scale) : std::max<int64_t>(0, line.time.count);
+    part = line.scale > 0 ? ScaledDown(part, line.scale) : whole;
+  }
+  if (parts_[id] > 1 && (IsBatchNorm(rule) || MayBeMadeApart(op))) part = 0;
+}
+
+}  // namespace placewright

@@ -1,0 +1,65 @@
+// What an op costs at least however it is split, copied or placed, by modelled costs.
+//
+// Of an op that is computed in parts of an axis of length F, let t(n) be the time of a part of length n on
+// some device. The parts of all devices add up to F, so that weights w_d >= 0 of devices give
+//
+//   sum over parts of  w_d t(n)  =  sum of  w_d (n / F) (F / n) t(n)  >=  min over d of  w_d * floor(d)
+//
+// with any floor <= min over n of (F / n) t(n). An op that is whole on several devices costs w_d t(F) on each.
+// What this file takes for the floor is the time of the whole op, less 2 ns for what is rounded:
+//
+// * arithmetic, bytes and the depth of sums of a part are at least n / F of those of the whole: every tensor of
+//   a part has n / F of the elements, or all of them (cost/rows);
+// * the launch overhead is that of the whole, once for each part;
+// * the rate is that of the op's class. Where a part may be of a faster class (a grouped convolution, of which
+//   a part may have one group), of the fastest;
+// * equal GPUs side by side are taken for slower than one (cost/slowest.h): not counted.
+//
+// Counted by their bytes alone: ops that are other ops in parts (means; batch norms, of which a part reads its
+// elements twice and writes them once, whatever else is emitted), and ops that only move data. An op that reads
+// one storage through several tensors counts the largest of them.
+#ifndef PLACEWRIGHT_SEARCH_PROOF_PART_FLOORS_H_
+#define PLACEWRIGHT_SEARCH_PROOF_PART_FLOORS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.h"
+#include "cost/work.h"
+#include "search/layouts/layout_problem.h"
+
+namespace placewright {
+
+class PartFloors {
+ public:
+  // Times that were measured on a kind of device of the cluster: those of parts may be anything.
+  static bool Holds(const LayoutProblem& problem);
+
+  // Precondition: Holds(problem), which must outlive it. O(ops * kinds of devices, and overrides).
+  explicit PartFloors(const LayoutProblem& problem);
+
+  // Nanoseconds of the whole op, shared out or not, as above; -1: the device cannot compute it.
+  int64_t Whole(OpId op, DeviceId device) const { return whole_[Index(op, device)]; }
+  // Nanoseconds of any instance of the op, however small its part. 0 of ops of which a part may be computed by
+  // several ops, each of which makes some results (batch norms, gradients made apart).
+  int64_t Part(OpId op, DeviceId device) const { return part_[Index(op, device)]; }
+  // The largest number of parts; 1: it cannot be split.
+  int64_t parts(OpId op) const { return parts_[op]; }
+
+ private:
+  size_t Index(OpId op, DeviceId device) const { return op.index() * devices_ + device.index(); }
+  int64_t CountParts(OpId op) const;
+  Work WorkAtLeast(OpId op) const;
+  bool IsExact(OpId op) const;
+  std::vector<int64_t> Modelled(OpId op) const;  // by kind of device
+  void SetFloors(OpId op, DeviceId device, const std::vector<int64_t>& modelled);
+
+  const LayoutProblem& problem_;
+  const size_t devices_;
+  std::vector<int64_t> whole_, part_;  // op-major
+  IdVector<OpId, int64_t> parts_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_PROOF_PART_FLOORS_H_

@@ -1,0 +1,141 @@
+// The bound and the search over layouts against brute force over all layouts of tiny problems.
+#include "search/proof/replicated_bound.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "graph/graph_builder.h"
+#include "search/evaluation/simulated.h"
+#include "search/layouts/layout_search.h"
+#include "search/layouts/test_clusters.h"
+#include "search/layouts/test_layout_optimum.h"
+#include "search/layouts/test_steps.h"
+
+namespace placewright {
+namespace {
+
+// PLACEWRIGHT_DRAWN_PROBLEMS: how many, and then larger ones, too.
+bool DrawsMany() { return std::getenv("PLACEWRIGHT_DRAWN_PROBLEMS") != nullptr; }
+int64_t DrawnProblems(int64_t otherwise) {
+  return DrawsMany() ? std::atoll(std::getenv("PLACEWRIGHT_DRAWN_PROBLEMS")) : otherwise;
+}
+
+TEST(ReplicatedLowerBound, IsNeverAboveTheBestOfAllLayouts) {
+  const int64_t wanted = DrawnProblems(40);
+  int64_t drawn = 0;
+  double left = 0;
+  for (uint64_t seed = 0; drawn < wanted; ++seed) {
+    const DrawnProblem tiny(seed);
+    const auto optimum =
+        BestOfLayouts(*tiny.layouts, TriedLayouts::kAll, DrawsMany() ? 20000 : 1000);
+    if (!optimum) continue;
+    ++drawn;
+    ASSERT_TRUE(optimum->best);
+    const auto best = static_cast<double>(optimum->best->step_time);
+    const Bound bound = ReplicatedLowerBound(tiny.problem).value();
+    EXPECT_EQ(bound.space, PlanSpace::kReplicated);
+    EXPECT_LE(bound.value.count, optimum->best->step_time)
+        << "seed " << seed << ", " << bound.argument;
+    EXPECT_GT(bound.value.count, 0) << "seed " << seed;
+    left += (best - static_cast<double>(bound.value.count)) / best;
+  }
+  // Nor is it vacuous, though these steps move about as long as they compute.
+  EXPECT_LT(left / static_cast<double>(drawn), 0.35);
+}
+
+// Of the layouts that it draws from in steps without layers: the batch on devices in their order. Its moves are
+// few for steps of so different groups: it stays in local optima of 1% to 20% in one of eight.
+TEST(LayoutSearch, MostlyReachesTheBestOfItsLayouts) {
+  const int64_t wanted = DrawnProblems(25);
+  int64_t drawn = 0, reached = 0;
+  for (uint64_t seed = 0; drawn < wanted; ++seed) {
+    const DrawnProblem tiny(seed);
+    const auto optimum = BestOfLayouts(*tiny.layouts, TriedLayouts::kBatchInOrder, 2000);
+    if (!optimum) continue;
+    ++drawn;
+    PlannerOptions options;
+    options.budget.iterations = 1000;
+    const PlannerResult found =
+        SearchLayouts(tiny.problem, options, LayoutRule::kLocalSearch, "layout-search", {}).Take();
+    reached += found.step_time.count <= optimum->best->step_time;
+    EXPECT_GE(found.step_time, ReplicatedLowerBound(tiny.problem)->value) << "seed " << seed;
+  }
+  EXPECT_GE(reached, drawn * 80 / 100);
+}
+
+// Two equal devices of 100 GFLOP/s: a product of 64 x 64 by 64 x 64 is 524,288 flops. Which of its three axes is
+// split, the two together take no less than the whole, so that half of it is the bound.
+TEST(ReplicatedLowerBound, SharesWorkOutAmongEqualDevices) {
+  GraphBuilder builder("product", "aten");
+  const auto input = [&](const char* name) {
+    return builder.AddInput(name, TensorKind::kInput, DType::kF32, {64, 64}).Take();
+  };
+  OpSpec op{.name = "product", .type = "aten.mm.default"};
+  op.inputs = {input("input:x"), input("input:y")};
+  op.args = {Value(InputRef{0}), Value(InputRef{1})};
+  op.outputs = {{.name = "product", .shape = {64, 64}}};
+  builder.SetOutputs(builder.AddOp(std::move(op)).Take());
+  const Graph graph = std::move(builder).Build().Take();
+  const Cluster cluster = TwoDevices(BytesPerSecond(1 << 30));
+  const auto layouts =
+      LayoutProblem::Make(graph, cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
+  Problem problem =
+      BuildProblem(graph, cluster, layouts->costs, {}, SchedulingPolicy::kFifo).Take();
+  EXPECT_EQ(ReplicatedLowerBound(problem), std::nullopt);  // ops may not be split
+  problem.layouts = layouts.get();
+  const int64_t whole = layouts->costs.time(OpId(0), DeviceId(0)).count;
+  const Bound bound = ReplicatedLowerBound(problem).value();
+  EXPECT_LE(bound.value.count, (whole + 1) / 2);
+  EXPECT_GE(bound.value.count, whole / 2 - 2);
+  // Halves of its rows read y twice.
+  DistributionSpec halves;
+  LayoutSpec all;
+  all.groups = "*";
+  all.axis = "input:x[0]";
+  all.option = LayoutOption::kAllReduce;
+  all.devices = {{"a", {}, {}}, {"b", {}, {}}};
+  halves.layouts = {all};
+  EXPECT_GE(EvaluateLayouts(*layouts, halves).Take().step_time, bound.value);
+}
+
+// Where ops were measured on the devices' kind, those of parts may take any time.
+TEST(ReplicatedLowerBound, IsNoneUnderMeasuredTimes) {
+  const DrawnProblem tiny(0);
+  CostOptions options;
+  MeasuredDevice device;
+  device.on.kind = tiny.cluster->kinds()[0].name;
+  options.measured = {device};
+  const auto layouts =
+      LayoutProblem::Make(*tiny.graph, *tiny.cluster, options, SchedulingPolicy::kFifo).Take();
+  Problem problem = tiny.problem;
+  problem.layouts = layouts.get();
+  EXPECT_EQ(ReplicatedLowerBound(problem), std::nullopt);
+}
+
+TEST(ReplicatedLowerBound, RisesUnderConstraints) {
+  int raised = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const DrawnProblem tiny(seed, false);
+    Constraints pinned;
+    pinned.pins.push_back({"*", "d1"});
+    Problem problem = BuildProblem(*tiny.graph, *tiny.cluster, tiny.layouts->costs, pinned,
+                                   SchedulingPolicy::kFifo)
+                          .Take();
+    problem.layouts = tiny.layouts.get();
+    const Nanos free = ReplicatedLowerBound(tiny.problem)->value;
+    const Nanos bound = ReplicatedLowerBound(problem)->value;
+    EXPECT_GE(bound, free) << "seed " << seed;
+    raised += bound > free;
+    // Everything on the one device.
+    Nanos alone;
+    for (const OpId op : tiny.graph->ops()) alone += tiny.layouts->costs.time(op, DeviceId(1));
+    EXPECT_LE(bound, alone);
+  }
+  EXPECT_GT(raised, 20);
+}
+
+}  // namespace
+}  // namespace placewright
