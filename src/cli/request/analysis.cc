@@ -1,6 +1,7 @@
 #include "cli/request/analysis.h"
 
 #include "cli/request/result_json.h"
+#include "cli/request/strategy.h"
 
 namespace placewright {
 namespace {
@@ -38,6 +39,13 @@ std::string Explain(const Analysis& analysis, const Cluster& cluster, const Styl
   return text;
 }
 
+std::string RenderModuleTable(const Analysis& analysis,
+                              const std::optional<Distribution>& distribution,
+                              const Cluster& cluster, const Style& style) {
+  if (!distribution) return RenderLayers(analysis.layers, cluster, style);
+  return RenderStrategy(analysis.strategy, cluster, distribution->spec.fusion, style);
+}
+
 void AddAnalysis(const Analysis& analysis, const Cluster& cluster, Json* object) {
   for (DeviceId id : cluster.devices()) {
     const DeviceResult& device = analysis.result.devices[id.index()];
@@ -46,6 +54,7 @@ void AddAnalysis(const Analysis& analysis, const Cluster& cluster, Json* object)
     line["idle_before_transfers_ns"] = device.idle_before_transfers.count;
   }
   (*object)["layers"] = LayersToJson(analysis.layers, cluster);
+  (*object)["strategy"] = StrategyToJson(analysis.strategy, cluster);
   (*object)["gpu_use"] = nullptr;
   if (analysis.gpu_use) {
     const GpuUse& use = *analysis.gpu_use;
