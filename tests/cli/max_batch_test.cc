@@ -145,6 +145,12 @@ TEST_F(BatchOfStep, LayoutsByHandFollowTheBatch) {
       RunJson({"plan", "mlp.json.gz", "-c", "small.yaml", "--layouts", "even.json", "--max-batch"});
   ASSERT_EQ(run.status, 0) << run.out << run.err;
   EXPECT_EQ(run.json()["max_batch"]["batch"], LargestOf("data-parallel"));
+  // One sample cannot be split: the search ends there.
+  WriteCluster("tiny.yaml", "64 KiB");
+  const Outcome none =
+      Run({"plan", "mlp.json.gz", "-c", "tiny.yaml", "--layouts", "even.json", "--max-batch"});
+  EXPECT_EQ(none.status, 5) << none.err;
+  EXPECT_THAT(none.err, HasSubstr("not even batch 1 fits: the batch is one sample"));
 }
 
 // A model of the zoo is recorded at the batch that is found, and stored under its name.
@@ -175,6 +181,21 @@ TEST_F(BatchOfStep, WhatHasNoOtherBatchIsRefused) {
       Run({"plan", "mlp.json.gz", "-c", "small.yaml", "--max-batch", "--batch", "4"});
   EXPECT_EQ(given.status, 2);
   EXPECT_THAT(given.err, HasSubstr("--batch cannot be used with --max-batch"));
+}
+
+TEST_F(BatchOfStep, GraphAndClusterMayComeOnStandardInput) {
+  const std::vector<std::string> line = {"plan",        "-",      "-c",
+                                         "small.yaml",  "--algo", "data-parallel",
+                                         "--max-batch", "-o",     "in.plan.json"};
+  const Outcome graph = RunJson(line, {.input_from = "mlp.json.gz"});
+  ASSERT_EQ(graph.status, 0) << graph.out << graph.err;
+  EXPECT_EQ(graph.json()["max_batch"]["batch"], LargestOf("data-parallel"));
+  EXPECT_EQ(Run({"check", "in.plan.json"}).status, 0);
+  const Outcome cluster = Run({"plan", "mlp.json.gz", "-c", "-", "--batch", "3/gpu", "--iterations",
+                               "5", "-o", "c.plan.json"},
+                              {.input_from = "small.yaml"});
+  EXPECT_EQ(cluster.status, 0) << cluster.err;
+  EXPECT_THAT(cluster.err, HasSubstr("batch 6: 3 for each of 2 GPUs"));
 }
 
 TEST_F(BatchOfStep, NothingFitsEvenAtOne) {

@@ -487,7 +487,7 @@ class PlanCommand : public Command {
     }
     if (plan.distribution) {
       console.Print("\n" + RenderDistribution(plan, *analysis.result.schedule, inputs.graph.graph,
-                                              analysis.strategy.empty(), style));
+                                              analysis.strategy.rows.empty(), style));
     }
     if (!plan.baselines.empty()) console.Print("\n" + RenderBaselines(plan, style));
     console.Print("\n" + Explain(analysis, cluster, style));

@@ -346,7 +346,7 @@ class SimulateCommand : public Command {
     return WritePictures(pictures_, subject.inputs, sim_graph, subject.placement, analysis, plan);
   }
 
-  static std::vector<StrategyRow> StrategyOf(const Subject& subject, const Schedule& schedule) {
+  static StrategyReport StrategyOf(const Subject& subject, const Schedule& schedule) {
     if (!subject.distribution) {
       return StrategyOfPlaced(subject.inputs, subject.placement, schedule);
     }
@@ -427,7 +427,7 @@ class SimulateCommand : public Command {
     }
     if (subject.distribution) {
       console.Print("\n" + RenderDistribution(PlanOf(subject, result), *result.schedule, graph,
-                                              analysis.strategy.empty(), style));
+                                              analysis.strategy.rows.empty(), style));
     }
     console.Print("\n" + Explain(analysis, cluster, style));
     if (schedule_) PrintSchedule(*result.schedule, subject.placement, graph, cluster, console);

@@ -1,7 +1,6 @@
 #include "cli/request/analysis.h"
 
 #include "cli/request/result_json.h"
-#include "cli/request/strategy.h"
 
 namespace placewright {
 namespace {
@@ -43,7 +42,10 @@ std::string RenderModuleTable(const Analysis& analysis,
                               const std::optional<Distribution>& distribution,
                               const Cluster& cluster, const Style& style) {
   if (!distribution) return RenderLayers(analysis.layers, cluster, style);
-  return RenderStrategy(analysis.strategy, cluster, distribution->spec.fusion, style);
+  const std::string table =
+      RenderStrategy(analysis.strategy.rows, cluster, distribution->spec.fusion, style);
+  if (table.empty()) return "";
+  return table + Wrap(DescribeAverages(analysis.strategy.averages) + "\n", style);
 }
 
 void AddAnalysis(const Analysis& analysis, const Cluster& cluster, Json* object) {
@@ -54,7 +56,7 @@ void AddAnalysis(const Analysis& analysis, const Cluster& cluster, Json* object)
     line["idle_before_transfers_ns"] = device.idle_before_transfers.count;
   }
   (*object)["layers"] = LayersToJson(analysis.layers, cluster);
-  (*object)["strategy"] = StrategyToJson(analysis.strategy, cluster);
+  AddStrategy(analysis.strategy, cluster, object);
   (*object)["gpu_use"] = nullptr;
   if (analysis.gpu_use) {
     const GpuUse& use = *analysis.gpu_use;

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "cli/request/inputs.h"
+#include "cli/request/strategy.h"
 #include "formats/text/json.h"
 #include "plan/plan.h"
 #include "report/explanation.h"
 #include "report/gpu_use.h"
 #include "report/layer_table.h"
-#include "report/strategy/strategy_table.h"
 #include "sim/simulator.h"
 
 namespace placewright {
@@ -25,8 +25,7 @@ struct Analysis {
   Bottlenecks bottlenecks;
   // The fullest device, or every device that holds anything, in the cluster's order.
   std::vector<std::pair<DeviceId, std::vector<PeakItem>>> peaks;
-  std::vector<StrategyRow>
-      strategy{};  // by module; the caller fills it in (cli/request/strategy.h)
+  StrategyReport strategy{};  // the caller fills it in (cli/request/strategy.h)
 };
 
 // `result` was recorded with schedule and feedback. Cost: two simulations for each device in
@@ -43,7 +42,7 @@ std::string RenderModuleTable(const Analysis& analysis,
                               const std::optional<Distribution>& distribution,
                               const Cluster& cluster, const Style& style);
 
-// Adds `layers`, `strategy`, `gpu_use`, `links` and `reasons`, and to each element of `devices`, which is
+// Adds `layers`, `strategy`, `strategy_averages`, `gpu_use`, `links` and `reasons`, and to each element of `devices`, which is
 // there, its idle times.
 void AddAnalysis(const Analysis& analysis, const Cluster& cluster, Json* object);
 // The elements of `peaks`.

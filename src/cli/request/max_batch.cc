@@ -18,10 +18,12 @@ namespace {
 // Beyond it, what a device holds is no question any more.
 constexpr int64_t kMaxTriedBatch = int64_t{1} << 24;
 
-// Sizes that a larger batch leads to, and that there is no such step at: not the user's mistake.
-bool IsTooLarge(ErrorCode code) {
+// What another batch than the first may lead to, and is not the user's mistake: sizes that are out of range, a
+// batch of one sample that layouts are to split.
+bool IsOfTheBatch(ErrorCode code) {
   return code == ErrorCode::kBatchScaling || code == ErrorCode::kTooLarge ||
-         code == ErrorCode::kNotRecordable || code == ErrorCode::kGraphShape;
+         code == ErrorCode::kNotRecordable || code == ErrorCode::kGraphShape ||
+         code == ErrorCode::kField;
 }
 
 class BatchTrials {
@@ -61,10 +63,10 @@ class BatchTrials {
     Result<BatchTrial> made = Make(batch);
     console_.Progress("");
     if (!made.ok()) {
-      // With a batch that fits at hand, a step that cannot be is an end of the search.
-      if (largest_ == 0 || batch < largest_ || !IsTooLarge(made.error().code)) return made.error();
+      if (first_ || !IsOfTheBatch(made.error().code)) return made.error();
       made = BatchTrial{batch, BatchVerdict::kNotPossible, made.error().message, 0};
     }
+    first_ = false;
     made.value().seconds = std::chrono::duration<double>(Clock::now() - started).count();
     console_.Note(Describe(made.value()));
     return made;
@@ -120,7 +122,6 @@ class BatchTrials {
     trial.verdict = BatchVerdict::kFits;
     trial.reason = fit.plan.algorithm;
     plan_ = std::move(fit.plan);
-    largest_ = batch;  // trials that fit ascend
     return trial;
   }
 
@@ -139,8 +140,8 @@ class BatchTrials {
   const MaxBatchRequest& request_;
   Console& console_;
   PlannerOptions options_;
-  PlannerResult plan_;  // of the largest batch that fits so far
-  int64_t largest_ = 0;
+  PlannerResult plan_;  // of the largest batch that fits so far: trials that fit ascend
+  bool first_ = true;
 };
 
 Error WasInterrupted(int64_t largest) {

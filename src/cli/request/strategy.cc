@@ -1,5 +1,7 @@
 #include "cli/request/strategy.h"
 
+#include <utility>
+
 #include "compile/layout_specs.h"
 
 namespace placewright {
@@ -50,29 +52,31 @@ Json SynchronisedToJson(const StrategyRow& row, const Cluster& cluster) {
 
 }  // namespace
 
-std::vector<StrategyRow> StrategyOfPlaced(const Inputs& inputs, const Placement& placement,
-                                          const Schedule& schedule) {
+StrategyReport StrategyOfPlaced(const Inputs& inputs, const Placement& placement,
+                                const Schedule& schedule) {
   const Graph& graph = inputs.graph.graph;
   IdVector<OpId, OpId> itself;
   for (const OpId op : graph.ops()) itself.push_back(op);
   const StepStrategy strategy =
       FindStrategy({graph, graph, itself, placement, schedule, inputs.cluster.cluster, {}});
-  return TabulateStrategy(graph, strategy);
+  return {TabulateStrategy(graph, strategy),
+          AverageStrategy(graph, strategy, inputs.cluster.cluster)};
 }
 
-std::vector<StrategyRow> StrategyOfCompiled(const Inputs& inputs, const Placement& placement,
-                                            const Schedule& schedule, const Graph& original,
-                                            const IdVector<OpId, OpId>& origin,
-                                            const DistributionSpec& spec) {
+StrategyReport StrategyOfCompiled(const Inputs& inputs, const Placement& placement,
+                                  const Schedule& schedule, const Graph& original,
+                                  const IdVector<OpId, OpId>& origin,
+                                  const DistributionSpec& spec) {
   const StepStrategy strategy =
       FindStrategy({original, inputs.graph.graph, origin, placement, schedule,
                     inputs.cluster.cluster, SpecsByGroup(original, spec.layouts)});
-  return TabulateStrategy(original, strategy);
+  return {TabulateStrategy(original, strategy),
+          AverageStrategy(original, strategy, inputs.cluster.cluster)};
 }
 
-Json StrategyToJson(const std::vector<StrategyRow>& rows, const Cluster& cluster) {
+void AddStrategy(const StrategyReport& report, const Cluster& cluster, Json* object) {
   Json list = Json::array();
-  for (const StrategyRow& row : rows) {
+  for (const StrategyRow& row : report.rows) {
     list.push_back({{"name", row.name},
                     {"modules", row.modules},
                     {"computed", ComputedToJson(row, cluster)},
@@ -81,7 +85,13 @@ Json StrategyToJson(const std::vector<StrategyRow>& rows, const Cluster& cluster
                     {"time_ns", row.time.count},
                     {"time_share", row.time_share}});
   }
-  return list;
+  (*object)["strategy"] = std::move(list);
+  Json averages = {{"devices", Json::object()}, {"gradients", Json::object()}};
+  for (const auto& [kind, count] : report.averages.devices) averages["devices"][kind] = count;
+  for (const auto& [kind, share] : report.averages.gradients) {
+    averages["gradients"][ToString(kind)] = share;
+  }
+  (*object)["strategy_averages"] = std::move(averages);
 }
 
 }  // namespace placewright

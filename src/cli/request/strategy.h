@@ -9,23 +9,28 @@
 #include "plan/layout_spec.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
+#include "report/strategy/strategy_averages.h"
 #include "report/strategy/strategy_table.h"
 
 namespace placewright {
 
+struct StrategyReport {
+  std::vector<StrategyRow> rows;  // none where the graph names no modules
+  StrategyAverages averages;
+};
 // Of a step whose ops are placed whole.
-std::vector<StrategyRow> StrategyOfPlaced(const Inputs& inputs, const Placement& placement,
-                                          const Schedule& schedule);
+StrategyReport StrategyOfPlaced(const Inputs& inputs, const Placement& placement,
+                                const Schedule& schedule);
 
 // Of a compiled step (`inputs`, `placement`, `schedule`) of `original`, by `spec`. `origin`: as in
 // DistributedStep.
-std::vector<StrategyRow> StrategyOfCompiled(const Inputs& inputs, const Placement& placement,
-                                            const Schedule& schedule, const Graph& original,
-                                            const IdVector<OpId, OpId>& origin,
-                                            const DistributionSpec& spec);
+StrategyReport StrategyOfCompiled(const Inputs& inputs, const Placement& placement,
+                                  const Schedule& schedule, const Graph& original,
+                                  const IdVector<OpId, OpId>& origin, const DistributionSpec& spec);
 
-// [{name, modules[], computed[], synchronised[], parameter_bytes, time_ns, time_share}].
-Json StrategyToJson(const std::vector<StrategyRow>& rows, const Cluster& cluster);
+// Adds `strategy` [{name, modules[], computed[], synchronised[], parameter_bytes, time_ns, time_share}] and
+// `strategy_averages` {devices{KIND}, gradients{KIND}}.
+void AddStrategy(const StrategyReport& report, const Cluster& cluster, Json* object);
 
 }  // namespace placewright
 

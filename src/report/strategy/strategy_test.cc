@@ -4,6 +4,7 @@
 
 #include "cluster/cluster_builder.h"
 #include "graph/graph_builder.h"
+#include "report/strategy/strategy_averages.h"
 #include "report/strategy/strategy_table.h"
 
 namespace placewright {
@@ -270,6 +271,23 @@ TEST_F(Strategy, TheRestIsOneRow) {
   double shares = 0;
   for (const StrategyRow& row : rows) shares += row.time_share;
   EXPECT_DOUBLE_EQ(shares, 1);
+}
+
+// Of eight ops of the model six are on both devices: 2 * 6 + 2 of 8. Of four gradients two are reduced.
+TEST_F(Strategy, AveragesAreThoseOfTagsTable) {
+  AddLayer("a", Way::kAllReduce);
+  AddLayer("b", Way::kAllReduce);
+  AddLayer("c", Way::kServer);
+  AddLayer("d", Way::kPlace);
+  const StepStrategy found = Find();
+  const StrategyAverages averages = AverageStrategy(*whole_, found, cluster_);
+  EXPECT_THAT(averages.devices, ElementsAre(std::pair<std::string, double>("K", 1.75)));
+  EXPECT_THAT(averages.gradients,
+              ElementsAre(std::pair(SyncKind::kAllReduce, 0.5), std::pair(SyncKind::kNone, 0.25),
+                          std::pair(SyncKind::kServer, 0.25)));
+  EXPECT_EQ(DescribeAverages(averages),
+            "on average an op runs on 1.8 K; gradients: all-reduce 50.0%, none 25.0%, "
+            "parameter-server 25.0%");
 }
 
 TEST_F(Strategy, NoModulesNoTable) {
