@@ -22,8 +22,9 @@ double Plan::Gap() const {
 }
 
 double Plan::SamplesPerSecond() const {
-  if (!distribution || step_time.count <= 0) return 0;
-  return static_cast<double>(distribution->samples) * 1e9 / static_cast<double>(step_time.count);
+  if (step_time.count <= 0) return 0;
+  const int64_t of_step = distribution ? distribution->samples : samples;
+  return static_cast<double>(of_step) * 1e9 / static_cast<double>(step_time.count);
 }
 
 }  // namespace placewright

@@ -130,6 +130,8 @@ struct Plan {
   std::vector<HistoryPoint> history;
   NamedPlacement placement;  // of the graph's ops, or of the compiled step's
   std::optional<Distribution> distribution;
+  int64_t samples =
+      0;  // of a step, over all devices; 0: not known. Not in the file of a placed plan.
 
   // 0 where it is not known.
   double SamplesPerSecond() const;

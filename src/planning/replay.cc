@@ -27,6 +27,7 @@ Plan MakePlan(const PlannerResult& result, const SimResult& replay, const Planne
   Plan plan;
   plan.graph_name = planned.graph.name();
   plan.cluster_name = planned.cluster.name();
+  plan.samples = planned.graph.batch();
   plan.policy = planned.policy;
   plan.algorithm = result.algorithm;
   plan.space = plan.bound_space = result.space;

@@ -42,9 +42,10 @@ std::string RenderLayouts(const LayoutSpecs& layouts, const Style& style) {
 }  // namespace
 
 std::string RenderDistribution(const Plan& plan, const Schedule& schedule, const Graph& step,
-                               const Style& style) {
+                               bool layouts, const Style& style) {
   const Distribution& distribution = *plan.distribution;
-  std::string text = RenderLayouts(distribution.spec.layouts, style);
+  std::string text;
+  if (layouts) text = RenderLayouts(distribution.spec.layouts, style) + "\n";
   if (distribution.spec.local_batch_norm) {
     text += "batch norms take the statistics of each part alone: not the step on one device\n";
   }
@@ -57,7 +58,7 @@ std::string RenderDistribution(const Plan& plan, const Schedule& schedule, const
                   FormatNanos(use.time)});
   }
   const CommunicationTime time = TimeOfCommunication(step, schedule);
-  return text + "\n" + table.Render(style) +
+  return text + table.Render(style) +
          fmt::format("communication is under way for {} of the step; for {} no device computes\n",
                      FormatShare(ShareOf(time.any.count, plan.step_time.count)),
                      FormatShare(ShareOf(time.exposed.count, plan.step_time.count)));

@@ -11,10 +11,10 @@
 
 namespace placewright {
 
-// A table of layouts, one of communication, and how much of the step that takes and how much of it no
+// With `layouts` a table of them; one of communication, and how much of the step that takes and how much of it no
 // computation hides. `plan` has a distribution; `step` and `schedule` are those of its compiled step.
 std::string RenderDistribution(const Plan& plan, const Schedule& schedule, const Graph& step,
-                               const Style& style);
+                               bool layouts, const Style& style);
 
 }  // namespace placewright
 

@@ -72,6 +72,12 @@ std::string DescribeBestBaseline(const Plan& plan) {
                      FormatNanosLike(best.baseline->step_time, plan.step_time));
 }
 
+std::string DescribeThroughput(const Plan& plan) {
+  if (plan.SamplesPerSecond() <= 0) return "";
+  const int64_t samples = plan.distribution ? plan.distribution->samples : plan.samples;
+  return fmt::format("{:.4g} samples/s (batch {})", plan.SamplesPerSecond(), samples);
+}
+
 std::string RenderHeadline(const Plan& plan, const Style& style) {
   std::string text = Paint(plan.graph_name, Tone::kStrong, style) + " on " +
                      Paint(plan.cluster_name, Tone::kStrong, style) + ": " +
@@ -82,8 +88,8 @@ std::string RenderHeadline(const Plan& plan, const Style& style) {
     text += Wrap(fmt::format("  {:<10} {}\n", label, what), style, 13);
   };
   line("step time", Paint(FormatNanos(plan.step_time), Tone::kStrong, style));
-  if (plan.distribution && plan.distribution->samples > 0) {
-    line("throughput", fmt::format("{:.4g} samples/s", plan.SamplesPerSecond()));
+  if (const std::string throughput = DescribeThroughput(plan); !throughput.empty()) {
+    line("throughput", throughput);
   }
   if (plan.lower_bound) {
     const std::string bound = FormatNanosLike(*plan.lower_bound, plan.step_time);

@@ -34,7 +34,10 @@ BestBaseline FindBestBaseline(const Plan& plan);
 // "1.39 times as fast as the best baseline on GPUs (layered, 914 ms)"; an empty text without one.
 std::string DescribeBestBaseline(const Plan& plan);
 
-// Step time, bound and gap, the best baseline, who found it and how, where the costs come from.
+// "88.55 samples/s (batch 24)"; an empty text where the batch is not known.
+std::string DescribeThroughput(const Plan& plan);
+
+// Step time, throughput, bound and gap, the best baseline, who found it and how, where the costs come from.
 std::string RenderHeadline(const Plan& plan, const Style& style);
 
 // "25.0% measured, 75.0% modelled": the sources that have a share; "none" if no op takes time.

@@ -107,6 +107,49 @@ TEST_F(Distributed, ProvesThatNothingFitsInParts) {
   EXPECT_THAT(planned.err, HasSubstr("more is needed on these devices"));
 }
 
+// What the step's modules do, from the plan's own search and from its files: one row of split layers with
+// summed gradients, which sum up to all parameters.
+TEST_F(Distributed, SaysHowEachModuleIsDistributed) {
+  const Outcome planned =
+      RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--algo", "horovod", "-o", "h.plan.json"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  const Json strategy = planned.json()["strategy"];
+  ASSERT_FALSE(strategy.empty());
+  EXPECT_EQ(RunJson({"simulate", "h.plan.json"}).json()["strategy"], strategy);
+  double share = 0;
+  int64_t reduced = 0, parameters = 0;
+  for (const Json& row : strategy) {
+    share += row["time_share"].get<double>();
+    parameters += row["parameter_bytes"].get<int64_t>();
+    for (const Json& part : row["synchronised"]) {
+      EXPECT_EQ(part["kind"], "all-reduce") << row;
+      EXPECT_TRUE(part["in_buckets"].get<bool>());
+      EXPECT_EQ(part["devices"], Json::parse(R"(["cpu0", "cpu1"])"));
+      reduced += part["bytes"].get<int64_t>();
+    }
+  }
+  EXPECT_NEAR(share, 1, 1e-9);
+  EXPECT_EQ(reduced, parameters);
+  EXPECT_GT(parameters, 0);
+  const Json hidden = strategy[0]["computed"][0];
+  EXPECT_EQ(hidden["kind"], "split");
+  EXPECT_EQ(hidden["axis"], "batch");
+  EXPECT_EQ(hidden["devices"],
+            Json::parse(R"([{"name": "cpu0", "share": 4}, {"name": "cpu1", "share": 4}])"));
+  const Outcome shown = Run({"simulate", "h.plan.json"});
+  EXPECT_THAT(shown.out, HasSubstr("split by batch (4 each)"));
+  EXPECT_THAT(shown.out, HasSubstr("all-reduce in buckets of 64.0 MiB"));
+  EXPECT_THAT(shown.out, HasSubstr(" samples/s (batch 8)"));
+}
+
+TEST_F(Distributed, NamesParameterServers) {
+  const Json plan =
+      RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--algo", "data-parallel-ps"}).json();
+  for (const Json& row : plan["strategy"]) {
+    for (const Json& part : row["synchronised"]) EXPECT_EQ(part["kind"], "parameter-server") << row;
+  }
+}
+
 // A step without batch norms stays that of one device, whatever its batch norms were to be.
 TEST_F(Distributed, LocalBatchNormsAreThoseThatThereAre) {
   const Outcome planned =

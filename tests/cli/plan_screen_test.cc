@@ -50,13 +50,25 @@ TEST_F(PlanScreen, BeginsWithWhichLayersRunWhere) {
   EXPECT_LE(plan["layers"].size(), 24u);
   const Json simulated = Json::parse(Run({"simulate", "p.json", "--json"}).out);
   EXPECT_EQ(simulated["layers"], plan["layers"]);
+  // Whole ops have a place, and their parameters nothing to synchronise.
+  EXPECT_EQ(simulated["strategy"], plan["strategy"]);
+  double time = 0;
+  for (const Json& row : plan["strategy"]) {
+    time += row["time_share"].get<double>();
+    for (const Json& part : row["computed"]) EXPECT_EQ(part["kind"], "placed");
+    for (const Json& part : row["synchronised"]) EXPECT_EQ(part["kind"], "none");
+  }
+  EXPECT_NEAR(time, 1, 1e-9);
+  EXPECT_LE(plan["strategy"].size(), 20u);
 }
 
 TEST_F(PlanScreen, CostGraphsWithoutModulesHaveNoSuchTable) {
   Write("net.json", ChainGraph(4, 1 << 20).dump());
   const Outcome run = RunJson({"plan", "net.json", "--iterations", "5"});
   EXPECT_EQ(run.json()["layers"], Json::array());
-  EXPECT_EQ(run.json()["gpu_use"], nullptr);  // its devices are no GPUs
+  EXPECT_EQ(run.json()["strategy"], Json::array());
+  EXPECT_TRUE(run.json()["samples_per_second"].is_null());  // its batch is not known
+  EXPECT_EQ(run.json()["gpu_use"], nullptr);                // its devices are no GPUs
   EXPECT_THAT(Run({"plan", "net.json", "--iterations", "5"}).out, Not(HasSubstr("module")));
 }
 

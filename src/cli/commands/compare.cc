@@ -126,6 +126,8 @@ class CompareCommand : public Command {
                        "Make plans with `placewright plan`, and compare these.");
     }
     input_.graph = files_.front();
+    PW_ASSIGN(const std::string batch_note, ResolveBatch(&input_));
+    if (!batch_note.empty()) context.console.Note(batch_note);
     return CompareAlgorithms(context);
   }
 
@@ -444,6 +446,7 @@ class CompareCommand : public Command {
         plan.step_time = e.step_time;
         plan.distribution = e.distribution;
         AddDistribution(plan, &line);
+        AddSamplesPerSecond(plan, &line);
         AddCommunicationTime(e.communication, &line);
         line["peak_memory_bytes"] = e.peak.count;
       }

@@ -10,11 +10,13 @@
 #include "cli/request/assumptions.h"
 #include "cli/request/given.h"
 #include "cli/request/learned_planners.h"
+#include "cli/request/max_batch.h"
 #include "cli/request/models.h"
 #include "cli/request/picture.h"
 #include "cli/request/planning.h"
 #include "cli/request/policies.h"
 #include "cli/request/result_json.h"
+#include "cli/request/strategy.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
 #include "formats/plan/layouts_json.h"
@@ -43,7 +45,9 @@ constexpr const char* kPlanExamples =
     "  placewright plan bert.json.gz -c 4xP100 --colocate-each '*' -o whole.plan.json\n"
     "  placewright plan model.onnx -c my-machines.yaml --batch 32 --algo m-etf\n"
     "  placewright plan bert.json.gz -c 2xV100 --iterations 100000 --seed 7 --json\n"
-    "  placewright plan bert-base -c 4xP100 --pin '*embeddings*=host0/cpu0'";
+    "  placewright plan bert-base -c 4xP100 --pin '*embeddings*=host0/cpu0'\n"
+    "  placewright plan bert-base -c 4xP100 --algo horovod --batch 16/gpu\n"
+    "  placewright plan bert-base -c 4xP100 --algo horovod --max-batch";
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -83,6 +87,9 @@ class PlanCommand : public Command {
                 "Search by executing candidates on this machine's CPUs, 15 steps each (slow), "
                 "instead of simulating them")
         .Group("Search");
+    app.AddFlag("--max-batch", wants_max_batch_,
+                "Plan for the largest batch that fits, on GPUs alone where there are some")
+        .Group("Search");
     app.AddOption("-o,--output", output_, "Plan file (default: GRAPH's name with .plan.json, here)")
         .TypeName("FILE")
         .Group("Output");
@@ -97,6 +104,10 @@ class PlanCommand : public Command {
     PW_ASSIGN(sfb_, ParseSfb(space_));
     PW_ASSIGN(const bool distributes, MayDistribute(*asked));
     space_.where_proven = !distributes && SearchesAnything();
+    const bool splits = distributes || space_.where_proven;
+    PW_RETURN_IF_ERROR(CheckMaxBatch());
+    PW_ASSIGN(const std::string batch_note, ResolveBatch(&input_));
+    if (!batch_note.empty()) context.console.Note(batch_note);
     if (!initial_.empty()) PW_RETURN_IF_ERROR(algorithms_.CheckTakesInit(*asked));
     PW_RETURN_IF_ERROR(CheckAgentSettings(asked->name(), settings_));
     PW_ASSIGN(loaded_policy_, LoadAgentPolicy(asked->name(), policy_, &settings_));
@@ -110,9 +121,17 @@ class PlanCommand : public Command {
     input_.store = StoredPath(input_.graph, input_.batch, output_);
     input_.cluster_store = StoredClusterPath(input_.cluster, output_);
     PW_RETURN_IF_ERROR(CheckOutput());
+    if (wants_max_batch_) {
+      PW_ASSIGN(max_batch_, FindMaxBatch({input_, search_, splits ? &space_ : nullptr, *asked,
+                                          StopToken(&interrupted)},
+                                         context.console));
+      input_.batch = max_batch_->found.batch;
+      input_.store = StoredPath(input_.graph, input_.batch, output_);
+      PW_RETURN_IF_ERROR(CheckOutput());
+    }
 
     PW_ASSIGN(const std::unique_ptr<Planning> planning,
-              Prepare(input_, search_, distributes || space_.where_proven ? &space_ : nullptr));
+              Prepare(input_, search_, splits ? &space_ : nullptr));
     if (space_.where_proven && planning->layouts) {
       context.console.Note(
           "ops may be split and copied, as the batch is proven to follow (--space placed: "
@@ -163,6 +182,7 @@ class PlanCommand : public Command {
       return Interrupted(false);
     }
     PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
+    TakeTrialsPlan(result);
     if (result.layouts) return FinishDistributed(*planning, std::move(result), budget, context);
     if (measured_) TakeMeasured(simulating, result);
     const double seconds = SecondsSince(context.started);
@@ -178,8 +198,10 @@ class PlanCommand : public Command {
                                         inputs.cluster.cluster, output_));
     }
     const SimGraph& sim_graph = planning->problem().sim_graph;
-    const Analysis analysis =
+    Analysis analysis =
         Analyze(planning->inputs, sim_graph, result.placement, std::move(replay), false);
+    analysis.strategy =
+        StrategyOfPlaced(planning->inputs, result.placement, *analysis.result.schedule);
     Status pictures =
         WritePictures(pictures_, planning->inputs, sim_graph, result.placement, analysis, plan);
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
@@ -266,8 +288,11 @@ class PlanCommand : public Command {
       PW_RETURN_IF_ERROR(WritePlanFiles(plan, inputs.costs, *replay.schedule, inputs.graph.graph,
                                         inputs.cluster.cluster, output_, distributed.step));
     }
-    const Analysis analysis =
+    Analysis analysis =
         Analyze(inputs, distributed.sim_graph, distributed.placement, std::move(replay), false);
+    analysis.strategy = StrategyOfCompiled(inputs, distributed.placement, *analysis.result.schedule,
+                                           planning.layouts->graph, distributed.origin,
+                                           distributed.distribution.spec);
     Status pictures = WritePictures(pictures_, inputs, distributed.sim_graph, distributed.placement,
                                     analysis, plan);
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
@@ -329,6 +354,31 @@ class PlanCommand : public Command {
     result.history.clear();
     result.first_feasible_seconds.reset();
     result.baselines.clear();
+  }
+
+  // What would contradict --max-batch, or be of another batch.
+  Status CheckMaxBatch() const {
+    if (!wants_max_batch_) return Ok();
+    for (const char* option : {"--batch", "--init", "--expert", "--measured"}) {
+      if (!app_.Given(option)) continue;
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("{} cannot be used with --max-batch, which chooses the batch", option), "",
+          fmt::format("Leave {} out.", option));
+    }
+    return Ok();
+  }
+
+  // The batch was chosen by a plan that fits: the search's is never worse than that.
+  void TakeTrialsPlan(PlannerResult& result) const {
+    if (!max_batch_) return;
+    const PlannerResult& trial = max_batch_->plan;
+    if (result.feasible && result.step_time <= trial.step_time) return;
+    std::vector<std::string> notes = std::move(result.notes);
+    notes.push_back(fmt::format("{}'s plan is that of the trials, as the search found none that {}",
+                                trial.algorithm, result.feasible ? "is as fast" : "fits"));
+    result = trial;
+    result.notes = std::move(notes);
   }
 
   Status CheckOutput() {
@@ -429,6 +479,8 @@ class PlanCommand : public Command {
                        const std::optional<Error>& error, Console& console) const {
     Json object = PlanSummaryToJson(plan, "placewright.plan-result/1");
     object["bound_argument"] = bound_argument;
+    object["max_batch"] = nullptr;
+    if (max_batch_) object["max_batch"] = MaxBatchToJson(max_batch_->found);
     object["peak_rss_bytes"] = PeakResidentBytes();
     object["plan_file"] = nullptr;
     if (plan.feasible) object["plan_file"] = output_;
@@ -455,16 +507,17 @@ class PlanCommand : public Command {
     const Style& style = console.style();
     const Cluster& cluster = inputs.cluster.cluster;
     console.Print(RenderHeadline(plan, style));
-    if (!analysis.layers.empty()) {
-      console.Print("\n" + RenderLayers(analysis.layers, cluster, style));
-    }
+    if (max_batch_)
+      console.Print(fmt::format("  max batch  {}\n", DescribeMaxBatch(max_batch_->found)));
+    const std::string modules = RenderModuleTable(analysis, plan.distribution, cluster, style);
+    if (!modules.empty()) console.Print("\n" + modules);
     console.Print("\n" + RenderDevices(plan.devices, style));
     if (analysis.gpu_use) {
       console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
     }
     if (plan.distribution) {
-      console.Print("\n" +
-                    RenderDistribution(plan, *analysis.result.schedule, inputs.graph.graph, style));
+      console.Print("\n" + RenderDistribution(plan, *analysis.result.schedule, inputs.graph.graph,
+                                              analysis.strategy.rows.empty(), style));
     }
     if (!plan.baselines.empty()) console.Print("\n" + RenderBaselines(plan, style));
     console.Print("\n" + Explain(analysis, cluster, style));
@@ -487,7 +540,8 @@ class PlanCommand : public Command {
   SfbMode sfb_ = SfbMode::kNone;
   CommandLine app_;
   PictureOptions pictures_;
-  bool measured_ = false;
+  bool measured_ = false, wants_max_batch_ = false;
+  std::optional<MaxBatch> max_batch_;
   std::optional<Nanos> measured_time_;
   std::string algorithm_ = "auto", initial_, expert_, output_, policy_;
   std::string loaded_policy_;  // its path, or that of the planner's own

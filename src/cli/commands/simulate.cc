@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/text.h"
@@ -13,6 +14,7 @@
 #include "cli/request/objective.h"
 #include "cli/request/picture.h"
 #include "cli/request/result_json.h"
+#include "cli/request/strategy.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/output_path.h"
 #include "formats/plan/layouts_json.h"
@@ -48,6 +50,12 @@ struct Subject {
   std::string placement_file;
   Plan plan;  // where it came from a plan: its bound and who found it
   std::optional<Distribution> distribution;  // where ops are split or copied
+  // What the compiled step is of, if it is one.
+  std::unique_ptr<const Inputs> whole;
+  std::unique_ptr<const LayoutProblem> problem;
+  std::unique_ptr<const OriginalStep> step_of_plan;
+  const Graph* original = nullptr;  // in one of these
+  IdVector<OpId, OpId> origin;
 };
 
 class SimulateCommand : public Command {
@@ -91,6 +99,10 @@ class SimulateCommand : public Command {
     }
     PW_RETURN_IF_ERROR(CheckOutput());
     PW_ASSIGN(const bool plan, IsPlan(input_.graph));
+    if (!plan) {
+      PW_ASSIGN(const std::string batch_note, ResolveBatch(&input_));
+      if (!batch_note.empty()) context.console.Note(batch_note);
+    }
     Subject subject;
     if (plan) {
       PW_ASSIGN(subject, FromPlan());
@@ -128,8 +140,8 @@ class SimulateCommand : public Command {
       subject.distribution->communication =
           UseOfCommunication(graph, subject.inputs.costs, *result.schedule);
     }
-    const Analysis analysis =
-        Analyze(subject.inputs, sim_graph, subject.placement, result, memory_);
+    Analysis analysis = Analyze(subject.inputs, sim_graph, subject.placement, result, memory_);
+    analysis.strategy = StrategyOf(subject, *result.schedule);
     PW_RETURN_IF_ERROR(DrawPictures(subject, sim_graph, analysis));
     if (context.console.json) {
       PrintJsonReport(subject, analysis, context.console);
@@ -237,6 +249,12 @@ class SimulateCommand : public Command {
     // Behind the files: a change with a meaning is named first, the digest says only that there is one.
     PW_RETURN_IF_ERROR(CheckDigest(loaded.document).InFile(input_.graph));
     Subject subject;
+    if (loaded.plan.distribution) {
+      PW_ASSIGN(OriginalStep original, LoadOriginal(loaded, input_.graph, options));
+      subject.origin = std::move(original.origin);
+      subject.step_of_plan = std::make_unique<const OriginalStep>(std::move(original));
+      subject.original = &subject.step_of_plan->step();
+    }
     subject.inputs.policy = loaded.plan.policy;
     if (app_.Given("--order")) {
       PW_ASSIGN(subject.inputs.policy, ParseSchedulingPolicy(input_.order));
@@ -271,12 +289,14 @@ class SimulateCommand : public Command {
     PW_ASSIGN(const DistributionSpec spec, ReadDistributionSpec(space_.layouts));
     InputOptions proven = input_;
     proven.prove_batch = true;
-    PW_ASSIGN(const Inputs inputs, LoadInputs(proven));
-    PW_ASSIGN(const std::unique_ptr<LayoutProblem> problem,
-              MakeLayoutProblem(input_, space_, inputs));
-    PW_ASSIGN(DistributedInputs distributed,
-              Distribute(inputs, *problem, spec).InFile(space_.layouts));
+    PW_ASSIGN(Inputs inputs, LoadInputs(proven));
     Subject subject;
+    subject.whole = std::make_unique<const Inputs>(std::move(inputs));
+    PW_ASSIGN(subject.problem, MakeLayoutProblem(input_, space_, *subject.whole));
+    PW_ASSIGN(DistributedInputs distributed,
+              Distribute(*subject.whole, *subject.problem, spec).InFile(space_.layouts));
+    subject.original = &subject.problem->graph;
+    subject.origin = std::move(distributed.origin);
     subject.inputs = std::move(distributed.inputs);
     subject.placement = std::move(distributed.placement);
     subject.placement_file = space_.layouts;
@@ -326,12 +346,21 @@ class SimulateCommand : public Command {
     return WritePictures(pictures_, subject.inputs, sim_graph, subject.placement, analysis, plan);
   }
 
-  // As far as a distribution is said by it.
+  static StrategyReport StrategyOf(const Subject& subject, const Schedule& schedule) {
+    if (!subject.distribution) {
+      return StrategyOfPlaced(subject.inputs, subject.placement, schedule);
+    }
+    return StrategyOfCompiled(subject.inputs, subject.placement, schedule, *subject.original,
+                              subject.origin, subject.distribution->spec);
+  }
+
+  // As far as a distribution and the samples per second are said by it.
   static Plan PlanOf(const Subject& subject, const SimResult& result) {
     Plan plan;
-    plan.space = PlanSpace::kReplicated;
+    plan.space = subject.distribution ? PlanSpace::kReplicated : PlanSpace::kPlaced;
     plan.step_time = result.step_time;
     plan.distribution = subject.distribution;
+    plan.samples = subject.inputs.graph.graph.batch();
     return plan;
   }
 
@@ -345,6 +374,7 @@ class SimulateCommand : public Command {
     object["order"] = ToString(inputs.policy);
     object["feasible"] = result.feasible;
     object["step_time_ns"] = result.step_time.count;
+    AddSamplesPerSecond(PlanOf(subject, result), &object);
     if (subject.distribution) {
       AddDistribution(PlanOf(subject, result), &object);
       AddCommunicationTime(TimeOfCommunication(inputs.graph.graph, *result.schedule), &object);
@@ -375,11 +405,13 @@ class SimulateCommand : public Command {
     const Style& style = console.style();
     const Cluster& cluster = subject.inputs.cluster.cluster;
     const Graph& graph = subject.inputs.graph.graph;
-    console.Print(fmt::format("{} on {}: {}, step time {}\n", Printable(graph.name()),
+    const std::string throughput = DescribeThroughput(PlanOf(subject, result));
+    console.Print(fmt::format("{} on {}: {}, step time {}{}\n", Printable(graph.name()),
                               Printable(cluster.name()),
                               result.feasible ? Paint("fits", Tone::kGood, style)
                                               : Paint("does not fit", Tone::kBad, style),
-                              Paint(FormatNanos(result.step_time), Tone::kStrong, style)));
+                              Paint(FormatNanos(result.step_time), Tone::kStrong, style),
+                              throughput.empty() ? "" : ", " + throughput));
     const CostShares shares = SharesOf(subject.inputs.costs, subject.placement);
     console.Print("costs: " + RenderCostSources(shares) + "\n" +
                   RenderUnknownTypes(UnknownTypes(graph)));
@@ -387,16 +419,15 @@ class SimulateCommand : public Command {
       console.Print(Wrap(line + "\n", style));
     }
     console.Print("\n");
-    if (!analysis.layers.empty()) {
-      console.Print(RenderLayers(analysis.layers, cluster, style) + "\n");
-    }
+    const std::string modules = RenderModuleTable(analysis, subject.distribution, cluster, style);
+    if (!modules.empty()) console.Print(modules + "\n");
     console.Print(RenderDevices(UseOfDevices(result, cluster), style));
     if (analysis.gpu_use) {
       console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
     }
     if (subject.distribution) {
-      console.Print("\n" +
-                    RenderDistribution(PlanOf(subject, result), *result.schedule, graph, style));
+      console.Print("\n" + RenderDistribution(PlanOf(subject, result), *result.schedule, graph,
+                                              analysis.strategy.rows.empty(), style));
     }
     console.Print("\n" + Explain(analysis, cluster, style));
     if (schedule_) PrintSchedule(*result.schedule, subject.placement, graph, cluster, console);

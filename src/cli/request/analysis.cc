@@ -38,6 +38,16 @@ std::string Explain(const Analysis& analysis, const Cluster& cluster, const Styl
   return text;
 }
 
+std::string RenderModuleTable(const Analysis& analysis,
+                              const std::optional<Distribution>& distribution,
+                              const Cluster& cluster, const Style& style) {
+  if (!distribution) return RenderLayers(analysis.layers, cluster, style);
+  const std::string table =
+      RenderStrategy(analysis.strategy.rows, cluster, distribution->spec.fusion, style);
+  if (table.empty()) return "";
+  return table + Wrap(DescribeAverages(analysis.strategy.averages) + "\n", style);
+}
+
 void AddAnalysis(const Analysis& analysis, const Cluster& cluster, Json* object) {
   for (DeviceId id : cluster.devices()) {
     const DeviceResult& device = analysis.result.devices[id.index()];
@@ -46,6 +56,7 @@ void AddAnalysis(const Analysis& analysis, const Cluster& cluster, Json* object)
     line["idle_before_transfers_ns"] = device.idle_before_transfers.count;
   }
   (*object)["layers"] = LayersToJson(analysis.layers, cluster);
+  AddStrategy(analysis.strategy, cluster, object);
   (*object)["gpu_use"] = nullptr;
   if (analysis.gpu_use) {
     const GpuUse& use = *analysis.gpu_use;

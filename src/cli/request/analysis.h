@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "cli/request/inputs.h"
+#include "cli/request/strategy.h"
 #include "formats/text/json.h"
+#include "plan/plan.h"
 #include "report/explanation.h"
 #include "report/gpu_use.h"
 #include "report/layer_table.h"
@@ -23,6 +25,7 @@ struct Analysis {
   Bottlenecks bottlenecks;
   // The fullest device, or every device that holds anything, in the cluster's order.
   std::vector<std::pair<DeviceId, std::vector<PeakItem>>> peaks;
+  StrategyReport strategy{};  // the caller fills it in (cli/request/strategy.h)
 };
 
 // `result` was recorded with schedule and feedback. Cost: two simulations for each device in
@@ -33,7 +36,13 @@ Analysis Analyze(const Inputs& inputs, const SimGraph& sim_graph, const Placemen
 // For people: why the step is not faster, and what fills devices.
 std::string Explain(const Analysis& analysis, const Cluster& cluster, const Style& style);
 
-// Adds `layers`, `gpu_use`, `links` and `reasons`, and to each element of `devices`, which is
+// The step by module: where ops are split or copied how they are computed and synchronised, else which devices
+// they run on. An empty text without modules.
+std::string RenderModuleTable(const Analysis& analysis,
+                              const std::optional<Distribution>& distribution,
+                              const Cluster& cluster, const Style& style);
+
+// Adds `layers`, `strategy`, `strategy_averages`, `gpu_use`, `links` and `reasons`, and to each element of `devices`, which is
 // there, its idle times.
 void AddAnalysis(const Analysis& analysis, const Cluster& cluster, Json* object);
 // The elements of `peaks`.

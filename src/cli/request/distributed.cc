@@ -156,6 +156,7 @@ Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& 
   of_step.precision = inputs.precision;
   of_step.dimensions = inputs.dimensions;
   distributed.placement = std::move(compiled.step.placement);
+  distributed.origin = std::move(compiled.step.origin);
   distributed.sim_graph = std::move(compiled.sim_graph);
   distributed.distribution.spec = spec;
   distributed.distribution.spec.layouts = ExpandSpecs(problem.axes, problem.cluster, spec.layouts);
@@ -179,6 +180,7 @@ Result<OriginalStep> LoadOriginal(const PlanInputs& loaded, const std::string& p
   PW_ASSIGN(DistributedStep step,
             ReadAtenStep(text, original.step(), loaded.cluster.cluster).InFile(files.back()));
   original.pieces = std::move(step.inputs);
+  original.origin = std::move(step.origin);
   return original;
 }
 

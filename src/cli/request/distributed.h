@@ -61,8 +61,9 @@ struct DistributedInputs {
   Inputs inputs;  // with the name, path and hash of the original's file
   Placement placement;
   SimGraph sim_graph;
-  Distribution distribution;  // without communication, which a schedule says
-  std::string step;           // the file of the compiled step
+  Distribution distribution;      // without communication, which a schedule says
+  std::string step;               // the file of the compiled step
+  IdVector<OpId, OpId> origin{};  // as in DistributedStep, of LayoutProblem::graph
 };
 // Errors: those of CompileStep.
 Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& problem,
@@ -75,6 +76,7 @@ struct OriginalStep {
   LoadedGraph graph;                     // as the plan names it
   std::unique_ptr<const Graph> counted;  // with draws that count; nullptr: it draws nothing
   std::vector<DistributedStep::InputPiece> pieces;
+  IdVector<OpId, OpId> origin{};  // as in DistributedStep, of step()
 
   const Graph& step() const { return counted ? *counted : graph.graph; }
 };

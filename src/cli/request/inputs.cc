@@ -84,6 +84,29 @@ Result<bool> IsPlan(const std::string& path) {
   return bytes.find("\"placewright.plan/") != std::string::npos;
 }
 
+Result<std::string> ResolveBatch(InputOptions* options) {
+  if (options->batch_text.empty()) return std::string();
+  PW_ASSIGN(const BatchSize size, ParseBatchSize(options->batch_text));
+  options->batch = size.samples;
+  if (!size.per_gpu) return std::string();
+  const auto fail = [&](std::string message) {
+    return MakeError(ErrorCode::kUsage, fmt::format("--batch {}: {}", options->batch_text, message),
+                     "", "Give --batch N, the batch of the whole step over all devices.");
+  };
+  if (options->cluster.empty()) return fail("-c CLUSTER is missing, whose GPUs it counts");
+  PW_ASSIGN(const LoadedCluster loaded, LoadCluster(options->cluster, {}));
+  int64_t gpus = 0;
+  for (const DeviceId device : loaded.cluster.devices()) {
+    if (loaded.cluster.kind(device).device_class == DeviceClass::kGpu) ++gpus;
+  }
+  if (gpus == 0) return fail(Printable(loaded.cluster.name(), 80) + " has no GPUs");
+  if (size.samples > INT32_MAX / gpus) {
+    return fail(fmt::format("{} GPUs make more than {} samples of it", gpus, INT32_MAX));
+  }
+  options->batch = size.samples * gpus;
+  return fmt::format("batch {}: {} for each of {} GPUs", *options->batch, size.samples, gpus);
+}
+
 Result<CostOptions> CostOptionsOf(const InputOptions& options, const Cluster& cluster) {
   CostOptions cost_options;
   cost_options.profile = options.cost_profile;
@@ -117,7 +140,7 @@ Status RejectOptionsOfPlan(const InputOptions& options) {
                      option + " cannot be used with a plan, which has its " + has, "",
                      "Leave " + option + " out, or give the graph.");
   };
-  if (options.batch) return refuse("--batch", "sizes");
+  if (options.batch || !options.batch_text.empty()) return refuse("--batch", "sizes");
   if (!options.dimensions.empty()) return refuse("--dim", "sizes");
   if (!options.memory_reserve.empty()) return refuse("--memory-reserve", "reserve");
   return Ok();

@@ -32,6 +32,11 @@ struct Inputs {
 // those of the readers and of the cost model.
 Result<Inputs> LoadInputs(const InputOptions& options);
 
+// Sets `batch` where `batch_text` states one, of the whole step: for N/gpu N times the GPUs of the cluster.
+// Returns a sentence that says so, "" where there is nothing to say. Errors: kUsage (no number, no cluster to count
+// GPUs of, a cluster without GPUs, more than 2^31 - 1), those of reading the cluster.
+Result<std::string> ResolveBatch(InputOptions* options);
+
 // True if the file is a plan rather than a graph, by its content. Errors: those of reading it.
 Result<bool> IsPlan(const std::string& path);
 

@@ -43,8 +43,11 @@ void AddDistribution(const Plan& plan, Json* object) {
   (*object)["space"] = ToString(plan.space);
   AddDistributionSpec(distribution.spec, object);
   (*object)["communication"] = CommunicationToJson(distribution.communication);
+}
+
+void AddSamplesPerSecond(const Plan& plan, Json* object) {
   (*object)["samples_per_second"] = nullptr;
-  if (distribution.samples > 0) (*object)["samples_per_second"] = plan.SamplesPerSecond();
+  if (plan.SamplesPerSecond() > 0) (*object)["samples_per_second"] = plan.SamplesPerSecond();
 }
 
 void AddCommunicationTime(const CommunicationTime& time, Json* object) {
@@ -62,6 +65,7 @@ Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
   object["objective"] = plan.objective;
   object["order"] = ToString(plan.policy);
   object["step_time_ns"] = plan.step_time.count;
+  AddSamplesPerSecond(plan, &object);
   object["lower_bound_ns"] = object["gap"] = nullptr;
   if (plan.lower_bound) {
     object["lower_bound_ns"] = plan.lower_bound->count;

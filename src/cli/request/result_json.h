@@ -25,8 +25,9 @@ Json CostSourcesToJson(const CostShares& shares);
 // {algorithm, step_time_ns, on_gpus, speedup}; null where no baseline fits.
 Json BestBaselineToJson(const BestBaseline& best);
 
-// Of a plan that has one: `space`, `layouts` and what else a distribution states, `communication` and
-// `samples_per_second`.
+// `samples_per_second`: null where the batch is not known.
+void AddSamplesPerSecond(const Plan& plan, Json* object);
+// Of a plan that has one: `space`, `layouts` and what else a distribution states, and `communication`.
 void AddDistribution(const Plan& plan, Json* object);
 // `communication_ns`, `exposed_communication_ns`.
 void AddCommunicationTime(const CommunicationTime& time, Json* object);

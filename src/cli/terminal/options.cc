@@ -26,28 +26,7 @@ Result<ConstraintSpec> ParseSpec(std::string_view option, const std::string& tex
   return ConstraintSpec{text.substr(0, equals), text.substr(equals + 1)};
 }
 
-}  // namespace
-
-void AddRepeated(CommandLine app, const std::string& name, std::vector<std::string>& values,
-                 const std::string& type, const std::string& help, const std::string& group) {
-  app.AddOption(name, values, help).TypeName(type).Repeatable().Group(group);
-}
-
-void AddInputOptions(CommandLine app, InputOptions* options) {
-  app.AddOption("-c,--cluster", options->cluster,
-                "Preset (see `placewright cluster show`) or file that describes the machines")
-      .TypeName("CLUSTER")
-      .Group("Input");
-  AddInputOptionsBesideCluster(app, options);
-}
-
-void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options) {
-  AddMemoryReserveOption(app, &options->memory_reserve);
-  app.AddOption("--batch", options->batch,
-                "Batch size of an ONNX model, a recorded step or a model of the zoo")
-      .TypeName("N")
-      .Check(IntegerWithin(1, INT32_MAX))
-      .Group("Input");
+void AddCostOptions(CommandLine app, InputOptions* options) {
   AddDimensionOption(app, &options->dimensions);
   app.AddOption("--costs", options->costs, "Override file with measured op times")
       .TypeName("FILE")
@@ -70,6 +49,59 @@ void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options) {
                 "How a device picks among its ready ops: fifo (default) or critical-path")
       .TypeName("ORDER")
       .Group("Input");
+}
+
+}  // namespace
+
+void AddRepeated(CommandLine app, const std::string& name, std::vector<std::string>& values,
+                 const std::string& type, const std::string& help, const std::string& group) {
+  app.AddOption(name, values, help).TypeName(type).Repeatable().Group(group);
+}
+
+void AddInputOptions(CommandLine app, InputOptions* options) {
+  app.AddOption("-c,--cluster", options->cluster,
+                "Preset (see `placewright cluster show`) or file that describes the machines")
+      .TypeName("CLUSTER")
+      .Group("Input");
+  AddMemoryReserveOption(app, &options->memory_reserve);
+  app.AddOption(
+         "--batch", options->batch_text,
+         "Batch size of the whole step, over all devices, or N/gpu for every GPU (ONNX models, "
+         "recorded steps, models of the zoo)")
+      .TypeName("N[/gpu]")
+      .Check([](const std::string& text) {
+        const Result<BatchSize> size = ParseBatchSize(text);
+        return size.ok() ? "" : size.error().message;
+      })
+      .Group("Input");
+  AddCostOptions(app, options);
+}
+
+void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options) {
+  AddMemoryReserveOption(app, &options->memory_reserve);
+  app.AddOption("--batch", options->batch,
+                "Batch size of an ONNX model, a recorded step or a model of the zoo")
+      .TypeName("N")
+      .Check(IntegerWithin(1, INT32_MAX))
+      .Group("Input");
+  AddCostOptions(app, options);
+}
+
+Result<BatchSize> ParseBatchSize(std::string_view text) {
+  constexpr std::string_view kPerGpu = "/gpu";
+  BatchSize size;
+  size.per_gpu = text.ends_with(kPerGpu);
+  const std::string number(size.per_gpu ? text.substr(0, text.size() - kPerGpu.size()) : text);
+  if (!IntegerWithin(1, INT32_MAX)(number).empty()) {
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("\"{}\" is not an integer from 1 to {}, alone (the batch of the whole "
+                    "step) or with /gpu behind it (for every GPU)",
+                    Printable(text), INT32_MAX),
+        "", "For example: --batch 256, or --batch 32/gpu.");
+  }
+  size.samples = std::stoll(number);
+  return size;
 }
 
 void AddMemoryReserveOption(CommandLine app, std::string* reserve) {

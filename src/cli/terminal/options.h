@@ -39,10 +39,20 @@ struct InputOptions {
   std::string order = "fifo";
   bool prove_batch = false;  // of an ONNX model: how its sizes follow the batch
   const std::atomic<bool>* interrupted = nullptr;  // ends the recording of a model
+  // --batch, as given, where it may be for every GPU of the cluster ("32/gpu"): ResolveBatch (inputs.h) makes
+  // `batch` of it.
+  std::string batch_text;
 };
 // -c, --memory-reserve, --batch, --dim, --costs, --cost-profile, --order. The positional argument
 // is the command's own.
 void AddInputOptions(CommandLine app, InputOptions* options);
+// What --batch states: samples of a step, over all devices or for every GPU.
+struct BatchSize {
+  int64_t samples = 0;
+  bool per_gpu = false;
+};
+// "256" or "32/gpu". Errors: kUsage.
+Result<BatchSize> ParseBatchSize(std::string_view text);
 // The same without -c, for a command that takes several clusters.
 void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options);
 

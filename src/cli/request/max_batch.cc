@@ -1,0 +1,221 @@
+#include "cli/request/max_batch.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "base/text.h"
+#include "cli/request/batch_proof.h"
+#include "cli/request/models.h"
+#include "formats/aten/format.h"
+#include "planning/quick_fit.h"
+#include "search/evaluation/simulated.h"
+
+namespace placewright {
+namespace {
+
+// Beyond it, what a device holds is no question any more.
+constexpr int64_t kMaxTriedBatch = int64_t{1} << 24;
+
+// What another batch than the first may lead to, and is not the user's mistake: sizes that are out of range, a
+// batch of one sample that layouts are to split.
+bool IsOfTheBatch(ErrorCode code) {
+  return code == ErrorCode::kBatchScaling || code == ErrorCode::kTooLarge ||
+         code == ErrorCode::kNotRecordable || code == ErrorCode::kGraphShape ||
+         code == ErrorCode::kField;
+}
+
+class BatchTrials {
+ public:
+  BatchTrials(const MaxBatchRequest& request, Console& console)
+      : request_(request), console_(console) {
+    options_.threads = ThreadsOf(request.search);
+    options_.seed = request.search.seed;
+    options_.budget.stop = request.stop;
+    options_.started = Clock::now();
+  }
+
+  // The batch of the graph as it is, or 1 where it states none.
+  Result<int64_t> Start() const {
+    PW_ASSIGN(const Inputs inputs, LoadInputs(At(std::nullopt)));
+    const Graph& graph = inputs.graph.graph;
+    const BatchScaling* const laws = graph.batch_scaling();
+    const bool file = inputs.graph.format == &kAtenFormat && !MayBeModel(request_.input.graph);
+    if (file && (laws == nullptr || !laws->reason.empty())) {
+      Error error = MakeError(
+          ErrorCode::kBatchScaling,
+          fmt::format("--max-batch cannot change its batch: the step is {}",
+                      DescribeBatchProof(graph)),
+          "",
+          "Record it so that it scales: `placewright capture MODEL -o FILE`, or from PyTorch "
+          "export(..., batch=N) (docs/formats/pytorch.md); or give a model of the zoo by its "
+          "name.");
+      error.file = request_.input.graph;
+      return error;
+    }
+    return std::max<int64_t>(1, graph.batch());
+  }
+
+  Result<BatchTrial> Try(int64_t batch) {
+    const Clock::time_point started = Clock::now();
+    console_.Progress(fmt::format("batch {}: does it fit?", batch));
+    Result<BatchTrial> made = Make(batch);
+    console_.Progress("");
+    if (!made.ok()) {
+      if (first_ || !IsOfTheBatch(made.error().code)) return made.error();
+      made = BatchTrial{batch, BatchVerdict::kNotPossible, made.error().message, 0};
+    }
+    first_ = false;
+    made.value().seconds = std::chrono::duration<double>(Clock::now() - started).count();
+    console_.Note(Describe(made.value()));
+    return made;
+  }
+
+  PlannerResult TakePlan() { return std::move(plan_); }
+
+ private:
+  static std::string Describe(const BatchTrial& trial) {
+    std::string text = fmt::format("batch {}: ", trial.batch);
+    switch (trial.verdict) {
+      case BatchVerdict::kFits: text += "fits (" + trial.reason + ")"; break;
+      case BatchVerdict::kProvenNot: text += "does not fit (proven)"; break;
+      case BatchVerdict::kNotFound: text += "no plan that fits was found"; break;
+      case BatchVerdict::kNotPossible:
+        text += "there is no such step: " + Printable(trial.reason);
+        break;
+    }
+    return text + fmt::format(", {:.1f} s", trial.seconds);
+  }
+
+  InputOptions At(std::optional<int64_t> batch) const {
+    InputOptions at = request_.input;
+    at.batch = batch;
+    at.store.clear();  // trials leave nothing behind
+    at.cluster_store.clear();
+    at.prove_batch = request_.space != nullptr;
+    return at;
+  }
+
+  Result<BatchTrial> Make(int64_t batch) {
+    const InputOptions at = At(batch);
+    PW_ASSIGN(const Inputs inputs, LoadInputs(at));
+    PW_ASSIGN(const Constraints constraints, ParseConstraints(request_.search));
+    Result<Problem> built = BuildProblem(inputs.graph.graph, inputs.cluster.cluster, inputs.costs,
+                                         constraints, inputs.policy);
+    if (!built.ok() && built.error().code == ErrorCode::kInfeasible) {
+      return BatchTrial{batch, BatchVerdict::kProvenNot, built.error().message, 0};
+    }
+    PW_ASSIGN(Problem problem, std::move(built));
+    std::unique_ptr<LayoutProblem> layouts;
+    if (request_.space != nullptr && (!request_.space->where_proven || MaySplit(inputs))) {
+      PW_ASSIGN(layouts, MakeLayoutProblem(at, *request_.space, inputs));
+      problem.layouts = layouts.get();
+    }
+    const bool given = request_.space != nullptr && !request_.space->layouts.empty();
+    PW_ASSIGN(QuickFit fit, (given ? OfLayouts(*layouts)
+                                   : FindFit(problem, &request_.asked, options_).InFile(at.graph)));
+    if (request_.stop.StopRequested()) return MakeError(ErrorCode::kInterrupted, "interrupted");
+    BatchTrial trial{batch, BatchVerdict::kNotFound, fit.reason, 0};
+    if (fit.proven) trial.verdict = BatchVerdict::kProvenNot;
+    if (!fit.fits) return trial;
+    trial.verdict = BatchVerdict::kFits;
+    trial.reason = fit.plan.algorithm;
+    plan_ = std::move(fit.plan);
+    return trial;
+  }
+
+  Result<QuickFit> OfLayouts(const LayoutProblem& problem) const {
+    QuickFit fit;
+    fit.plan.algorithm = "layouts";
+    fit.plan.space = PlanSpace::kReplicated;
+    PW_ASSIGN(fit.plan.layouts, ReadGivenLayouts(*request_.space, problem));
+    PW_ASSIGN(const Evaluation evaluation,
+              EvaluateLayouts(problem, *fit.plan.layouts).InFile(request_.space->layouts));
+    fit.fits = fit.plan.feasible = evaluation.feasible;
+    fit.plan.step_time = evaluation.step_time;
+    return fit;
+  }
+
+  const MaxBatchRequest& request_;
+  Console& console_;
+  PlannerOptions options_;
+  PlannerResult plan_;  // of the largest batch that fits so far: trials that fit ascend
+  bool first_ = true;
+};
+
+Error WasInterrupted(int64_t largest) {
+  if (largest == 0) {
+    return MakeError(ErrorCode::kInterrupted,
+                     "interrupted before any batch that fits was found; nothing was written", "",
+                     "Give it more time.");
+  }
+  return MakeError(
+      ErrorCode::kInterrupted,
+      fmt::format(
+          "interrupted while the largest batch was looked for: {} fits; nothing was written",
+          largest),
+      "", fmt::format("Plan at that batch with --batch {}.", largest));
+}
+
+Error NoneFits(const LargestBatch& found) {
+  const BatchTrial& one = found.trials.back();
+  const bool proven = one.verdict == BatchVerdict::kProvenNot;
+  return MakeError(proven ? ErrorCode::kInfeasible : ErrorCode::kNothingFound,
+                   fmt::format("not even batch {} fits: {}", one.batch,
+                               one.reason.empty() ? "no plan was found" : one.reason),
+                   "",
+                   "`placewright plan` at that batch says how much memory would be enough; --space "
+                   "replicated may split ops.");
+}
+
+}  // namespace
+
+Result<MaxBatch> FindMaxBatch(const MaxBatchRequest& request, Console& console) {
+  BatchTrials trials(request, console);
+  PW_ASSIGN(const int64_t start, trials.Start());
+  int64_t largest = 0;
+  Result<LargestBatch> found = FindLargestBatch(
+      start, kMaxTriedBatch,
+      [&](int64_t batch) {
+        Result<BatchTrial> trial = trials.Try(batch);
+        if (trial.ok() && trial.value().verdict == BatchVerdict::kFits) largest = batch;
+        return trial;
+      },
+      request.stop);
+  if (request.stop.StopRequested()) return WasInterrupted(largest);
+  PW_ASSIGN(LargestBatch of_all, std::move(found));
+  if (of_all.batch == 0) {
+    Error error = NoneFits(of_all);
+    error.file = request.input.graph;
+    return error;
+  }
+  return MaxBatch{std::move(of_all), trials.TakePlan()};
+}
+
+std::string DescribeMaxBatch(const LargestBatch& found) {
+  const BatchTrial* const above = found.Above();
+  if (above == nullptr) return fmt::format("{}, where the search ends", found.batch);
+  switch (above->verdict) {
+    case BatchVerdict::kProvenNot:
+      return fmt::format("{}; {} is proven not to fit", found.batch, above->batch);
+    case BatchVerdict::kNotPossible:
+      return fmt::format("{}; there is no step at {}", found.batch, above->batch);
+    case BatchVerdict::kFits:
+    case BatchVerdict::kNotFound: break;
+  }
+  return fmt::format("{}; at {} no plan that fits was found", found.batch, above->batch);
+}
+
+Json MaxBatchToJson(const LargestBatch& found) {
+  Json object = {{"batch", found.batch}, {"trials", Json::array()}};
+  for (const BatchTrial& trial : found.trials) {
+    object["trials"].push_back({{"batch", trial.batch},
+                                {"verdict", ToString(trial.verdict)},
+                                {"reason", trial.reason},
+                                {"seconds", trial.seconds}});
+  }
+  return object;
+}
+
+}  // namespace placewright

@@ -1,0 +1,97 @@
+#include "cli/request/strategy.h"
+
+#include <utility>
+
+#include "compile/layout_specs.h"
+
+namespace placewright {
+namespace {
+
+// Of several layouts that name a group, the last one holds.
+std::vector<const LayoutSpec*> SpecsByGroup(const Graph& graph, const LayoutSpecs& specs) {
+  std::vector<const LayoutSpec*> of_group(graph.group_count(), nullptr);
+  for (const LayoutSpec& spec : specs) {
+    if (spec.group.valid()) {
+      if (spec.group.index() < of_group.size()) of_group[spec.group.index()] = &spec;
+      continue;
+    }
+    for (const GroupId group : GroupsNamed(graph, spec.groups)) of_group[group.index()] = &spec;
+  }
+  return of_group;
+}
+
+Json ComputedToJson(const StrategyRow& row, const Cluster& cluster) {
+  Json list = Json::array();
+  for (const ComputePart& part : row.compute) {
+    const ComputeStrategy& strategy = part.strategy;
+    Json devices = Json::array();
+    for (size_t i = 0; i < strategy.devices.size(); ++i) {
+      const Json share = strategy.shares.empty() ? Json(nullptr) : Json(strategy.shares[i]);
+      devices.push_back({{"name", cluster.device(strategy.devices[i]).name}, {"share", share}});
+    }
+    list.push_back({{"kind", ToString(strategy.kind)},
+                    {"axis", strategy.axis},
+                    {"devices", std::move(devices)},
+                    {"time_ns", part.time.count}});
+  }
+  return list;
+}
+
+Json SynchronisedToJson(const StrategyRow& row, const Cluster& cluster) {
+  Json list = Json::array();
+  for (const SyncPart& part : row.sync) {
+    Json devices = Json::array();
+    for (const DeviceId device : part.devices) devices.push_back(cluster.device(device).name);
+    list.push_back({{"kind", ToString(part.kind)},
+                    {"in_buckets", part.in_buckets},
+                    {"bytes", part.bytes.count},
+                    {"devices", std::move(devices)}});
+  }
+  return list;
+}
+
+}  // namespace
+
+StrategyReport StrategyOfPlaced(const Inputs& inputs, const Placement& placement,
+                                const Schedule& schedule) {
+  const Graph& graph = inputs.graph.graph;
+  IdVector<OpId, OpId> itself;
+  for (const OpId op : graph.ops()) itself.push_back(op);
+  const StepStrategy strategy =
+      FindStrategy({graph, graph, itself, placement, schedule, inputs.cluster.cluster, {}});
+  return {TabulateStrategy(graph, strategy),
+          AverageStrategy(graph, strategy, inputs.cluster.cluster)};
+}
+
+StrategyReport StrategyOfCompiled(const Inputs& inputs, const Placement& placement,
+                                  const Schedule& schedule, const Graph& original,
+                                  const IdVector<OpId, OpId>& origin,
+                                  const DistributionSpec& spec) {
+  const StepStrategy strategy =
+      FindStrategy({original, inputs.graph.graph, origin, placement, schedule,
+                    inputs.cluster.cluster, SpecsByGroup(original, spec.layouts)});
+  return {TabulateStrategy(original, strategy),
+          AverageStrategy(original, strategy, inputs.cluster.cluster)};
+}
+
+void AddStrategy(const StrategyReport& report, const Cluster& cluster, Json* object) {
+  Json list = Json::array();
+  for (const StrategyRow& row : report.rows) {
+    list.push_back({{"name", row.name},
+                    {"modules", row.modules},
+                    {"computed", ComputedToJson(row, cluster)},
+                    {"synchronised", SynchronisedToJson(row, cluster)},
+                    {"parameter_bytes", row.parameters.count},
+                    {"time_ns", row.time.count},
+                    {"time_share", row.time_share}});
+  }
+  (*object)["strategy"] = std::move(list);
+  Json averages = {{"devices", Json::object()}, {"gradients", Json::object()}};
+  for (const auto& [kind, count] : report.averages.devices) averages["devices"][kind] = count;
+  for (const auto& [kind, share] : report.averages.gradients) {
+    averages["gradients"][ToString(kind)] = share;
+  }
+  (*object)["strategy_averages"] = std::move(averages);
+}
+
+}  // namespace placewright

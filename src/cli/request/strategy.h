@@ -1,0 +1,37 @@
+// How a plan distributes its step, by module, for people and --json (report/strategy/strategy_table.h).
+#ifndef PLACEWRIGHT_CLI_REQUEST_STRATEGY_H_
+#define PLACEWRIGHT_CLI_REQUEST_STRATEGY_H_
+
+#include <vector>
+
+#include "cli/request/inputs.h"
+#include "formats/text/json.h"
+#include "plan/layout_spec.h"
+#include "plan/placement.h"
+#include "plan/schedule.h"
+#include "report/strategy/strategy_averages.h"
+#include "report/strategy/strategy_table.h"
+
+namespace placewright {
+
+struct StrategyReport {
+  std::vector<StrategyRow> rows;  // none where the graph names no modules
+  StrategyAverages averages;
+};
+// Of a step whose ops are placed whole.
+StrategyReport StrategyOfPlaced(const Inputs& inputs, const Placement& placement,
+                                const Schedule& schedule);
+
+// Of a compiled step (`inputs`, `placement`, `schedule`) of `original`, by `spec`. `origin`: as in
+// DistributedStep.
+StrategyReport StrategyOfCompiled(const Inputs& inputs, const Placement& placement,
+                                  const Schedule& schedule, const Graph& original,
+                                  const IdVector<OpId, OpId>& origin, const DistributionSpec& spec);
+
+// Adds `strategy` [{name, modules[], computed[], synchronised[], parameter_bytes, time_ns, time_share}] and
+// `strategy_averages` {devices{KIND}, gradients{KIND}}.
+void AddStrategy(const StrategyReport& report, const Cluster& cluster, Json* object);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_STRATEGY_H_

@@ -1,0 +1,52 @@
+#include "planning/largest_batch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace placewright {
+
+std::string_view ToString(BatchVerdict verdict) {
+  switch (verdict) {
+    case BatchVerdict::kFits: return "fits";
+    case BatchVerdict::kProvenNot: return "proven-not";
+    case BatchVerdict::kNotFound: return "not-found";
+    case BatchVerdict::kNotPossible: return "not-possible";
+  }
+  return "not-found";
+}
+
+const BatchTrial* LargestBatch::Above() const {
+  const BatchTrial* above = nullptr;
+  for (const BatchTrial& trial : trials) {
+    if (trial.batch <= batch) continue;
+    if (above == nullptr || trial.batch < above->batch) above = &trial;
+  }
+  return above;
+}
+
+Result<LargestBatch> FindLargestBatch(int64_t start, int64_t max,
+                                      const std::function<Result<BatchTrial>(int64_t batch)>& trial,
+                                      const StopToken& stop) {
+  LargestBatch found;
+  int64_t over = max + 1;  // does not fit
+  int64_t batch = std::min(start, max);
+  while (over - found.batch > 1) {
+    if (stop.StopRequested()) {
+      found.interrupted = true;
+      return found;
+    }
+    PW_ASSIGN(BatchTrial made, trial(batch));
+    (made.verdict == BatchVerdict::kFits ? found.batch : over) = batch;
+    found.trials.push_back(std::move(made));
+    if (over > max) {
+      batch = std::min(max, 2 * batch);
+    } else if (found.batch == 0) {
+      batch = std::max<int64_t>(1, batch / 2);
+    } else {
+      batch = found.batch + (over - found.batch) / 2;
+    }
+  }
+  return found;
+}
+
+}  // namespace placewright

@@ -1,0 +1,110 @@
+#include "planning/quick_fit.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "search/evaluation/simulated.h"
+#include "search/planner_table.h"
+#include "search/proof/infeasibility.h"
+#include "search/proof/routes.h"
+
+namespace placewright {
+namespace {
+
+class FitFinder {
+ public:
+  FitFinder(const Problem& problem, const PlannerOptions& options)
+      : problem_(problem),
+        on_gpus_(OnGpusAlone(problem)),
+        options_(options),
+        of_all_(MakeSimulatedEvaluator(problem_, options.threads)),
+        of_gpus_(MakeSimulatedEvaluator(on_gpus_, options.threads)) {
+    on_gpus_.layouts = nullptr;
+  }
+
+  Result<QuickFit> Find(const Planner* asked) {
+    PW_RETURN_IF_ERROR(CheckNotProvenDisconnected(problem_));
+    const PlanSource none = [](const Problem&, Evaluator&, const PlanVisitor&) {};
+    const bool replicated = problem_.layouts != nullptr;
+    Status proof = CheckNotProvenInfeasible(on_gpus_, *of_gpus_, none);
+    if (!proof.ok() && !replicated) return QuickFit{false, true, proof.error().message, {}};
+    if (asked != nullptr && !asked->iterative()) {
+      const bool splits = asked->space() != PlanSpace::kPlaced;
+      return Alone(*asked, splits ? problem_ : on_gpus_, splits ? *of_all_ : *of_gpus_);
+    }
+    QuickFit found;
+    if (replicated) {
+      for (const std::unique_ptr<Planner>& planner : MakeLayoutPlanners()) {
+        if (!planner->name().starts_with("data-parallel") || planner->name().ends_with("best"))
+          continue;
+        if (Fits(*planner, problem_, *of_all_, found)) return found;
+      }
+    }
+    if (!proof.ok()) return found;  // placements alone are what is left
+    const PlannerTable table = MakeSearchPlanners();
+    for (const std::unique_ptr<Planner>& planner : table) {
+      if (planner->iterative() || !planner->in_auto() || planner->RunsLast(on_gpus_)) continue;
+      if (Fits(*planner, on_gpus_, *of_gpus_, found)) return found;
+    }
+    for (const std::unique_ptr<Planner>& planner : table) {
+      if (planner->name() == "local-search" && SearchFits(*planner->AsIterative(), found)) break;
+    }
+    return found;
+  }
+
+ private:
+  Result<QuickFit> Alone(const Planner& planner, const Problem& problem, Evaluator& evaluator) {
+    QuickFit found;
+    PW_ASSIGN(found.plan, planner.Plan(problem, evaluator, options_));
+    found.fits = found.plan.feasible;
+    return found;
+  }
+
+  // A planner that cannot plan such a problem says nothing about what fits.
+  bool Fits(const Planner& planner, const Problem& problem, Evaluator& evaluator, QuickFit& found) {
+    if (options_.budget.Stopped()) return false;
+    Result<PlannerResult> planned = planner.Plan(problem, evaluator, options_);
+    if (!planned.ok() || !planned.value().feasible) return false;
+    found.fits = true;
+    found.plan = planned.Take();
+    return true;
+  }
+
+  bool SearchFits(const IterativePlanner& search, QuickFit& found) {
+    const Result<std::unique_ptr<PlannerRun>> run = search.Start(on_gpus_, *of_gpus_, options_);
+    if (!run.ok()) return false;
+    constexpr int64_t kAnyMoves = int64_t{1} << 40;
+    for (int slice = 0; slice < kFitSlices && !options_.budget.Stopped(); ++slice) {
+      if (run.value()->result().feasible || !run.value()->Advance(kAnyMoves)) break;
+    }
+    found.plan = run.value()->result();
+    found.fits = found.plan.feasible;
+    return found.fits;
+  }
+
+  const Problem& problem_;
+  Problem on_gpus_;
+  const PlannerOptions& options_;
+  std::unique_ptr<Evaluator> of_all_, of_gpus_;
+};
+
+}  // namespace
+
+Problem OnGpusAlone(Problem problem) {
+  for (ColocationGroup& group : problem.groups) {
+    std::vector<DeviceId> gpus;
+    for (const DeviceId device : group.allowed) {
+      if (problem.cluster->kind(device).device_class == DeviceClass::kGpu) gpus.push_back(device);
+    }
+    if (!gpus.empty()) group.allowed = std::move(gpus);
+  }
+  return problem;
+}
+
+Result<QuickFit> FindFit(const Problem& problem, const Planner* asked,
+                         const PlannerOptions& options) {
+  return FitFinder(problem, options).Find(asked);
+}
+
+}  // namespace placewright
