@@ -93,7 +93,8 @@ TEST_F(Distributed, PlacementsNoteTheBoundOfOtherPlans) {
   const Json plan = planned.json();
   EXPECT_EQ(plan["space"], "placed");
   EXPECT_EQ(plan["bound_space"], "placed");
-  EXPECT_THAT(plan["notes"].dump(), HasSubstr("below this is possible for plans that may split or copy ops"));
+  EXPECT_THAT(plan["notes"].dump(),
+              HasSubstr("below this is possible for plans that may split or copy ops"));
 }
 
 // Parameters of some KiB on two devices of 1 KiB: nothing fits, however it is split.
@@ -200,7 +201,9 @@ TEST_F(Distributed, PlansNameAllTheirFiles) {
 }
 
 TEST_F(Distributed, ThePlacedSpaceStaysAsItIs) {
-  const Json plan = RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--iterations", "10"}).json();
+  const Json plan =
+      RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--space", "placed", "--iterations", "10"})
+          .json();
   EXPECT_EQ(plan["space"], "placed");
   EXPECT_FALSE(plan.contains("layouts"));
   EXPECT_EQ(Json::parse(Read("mlp.plan.json"))["schema"], "placewright.plan/1");
@@ -209,6 +212,28 @@ TEST_F(Distributed, ThePlacedSpaceStaysAsItIs) {
       Run({"plan", "mlp.json.gz", "-c", "two.yaml", "--algo", "horovod", "--space", "placed"});
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.err, HasSubstr("horovod splits ops"));
+}
+
+// Unasked, but not without saying so; what is of placements alone keeps ops whole.
+TEST_F(Distributed, OpsAreSplitUnaskedWhereTheBatchIsProven) {
+  const std::vector<std::string> line = {"plan",     "mlp.json.gz",  "-c",
+                                         "two.yaml", "--iterations", "10"};
+  const Outcome planned = RunJson(line);
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  EXPECT_THAT(Run(line).err, HasSubstr("ops may be split and copied"));
+  std::vector<std::string> baselines;
+  for (const Json& baseline : planned.json()["baselines"]) {
+    baselines.push_back(baseline["algorithm"].get<std::string>());
+  }
+  EXPECT_THAT(baselines, testing::Contains("data-parallel"));
+  for (const std::vector<std::string>& more :
+       std::vector<std::vector<std::string>>{{"--space", "placed"},
+                                             {"--algo", "heft"},
+                                             {"--init", "mlp.plan.json", "--space", "placed"}}) {
+    std::vector<std::string> whole = line;
+    whole.insert(whole.end(), more.begin(), more.end());
+    EXPECT_THAT(Run(whole).err, Not(HasSubstr("ops may be split"))) << more[1];
+  }
 }
 
 // The portfolio's plan is at most each of its baselines, of whichever space.

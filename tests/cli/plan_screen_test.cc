@@ -23,8 +23,8 @@ class PlanScreen : public ProgramTest {
  protected:
   Outcome Plan(const std::string& cluster, const std::vector<std::string>& more = {},
                const RunOptions& options = {}) {
-    std::vector<std::string> line = {"plan",         kTransformer, "-c", cluster,
-                                     "--iterations", "50",         "-o", "p.json"};
+    std::vector<std::string> line = {"plan",  kTransformer,   "--space", "placed", "-c",
+                                     cluster, "--iterations", "50",      "-o",     "p.json"};
     line.insert(line.end(), more.begin(), more.end());
     return Run(line, options);
   }
