@@ -27,7 +27,7 @@ import markdown
 
 ROOT = fixtures.ROOT
 PROGRAM = pathlib.Path(os.environ["PLACEWRIGHT_PROGRAM"])
-BUDGET = "2s"
+BUDGET = "500ms"
 MOVES = 1000
 LIMIT = 300  # seconds for a command
 

@@ -112,9 +112,10 @@ def _shared_graph(path):
 
 
 def _placement(path):
-    """The map of the plan that an earlier example wrote."""
-    plan = json.loads((path.parent / "bert.plan.json").read_text())
-    path.write_text(json.dumps(plan["placement"]))
+    """The map of a plan of model.json.gz."""
+    plan = path.with_name("of-model.plan.json")
+    _plan(plan)
+    path.write_text(json.dumps(json.loads(plan.read_text())["placement"]))
 
 
 def _plan(path):

@@ -124,7 +124,7 @@ class RunCommand : public Command {
         "  placewright run first.plan.json --simulate-devices --steps 1 --save state.safetensors\n"
         "  placewright run first.plan.json --simulate-devices --steps 1 --load state.safetensors\n"
         "  placewright run second.plan.json --simulate-devices --steps 1 --seed 7 --json\n"
-        "  placewright run bert.json.gz -c 4xP100 --placement my-placement.json --simulate-devices "
+        "  placewright run model.json.gz -c 4xP100 --placement my-placement.json --simulate-devices "
         "--steps 1");
     return app;
   }

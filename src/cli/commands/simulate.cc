@@ -38,7 +38,7 @@ constexpr const char* kSimulateExamples =
     "status is 0.\n"
     "Examples:\n"
     "  placewright simulate bert.plan.json\n"
-    "  placewright simulate bert.json.gz -c 4xP100 --placement my-placement.json\n"
+    "  placewright simulate model.json.gz -c 4xP100 --placement my-placement.json\n"
     "  placewright simulate costgraph.json --order critical-path --schedule --json\n"
     "  placewright simulate workload.json --placement split.json --objective throughput --json\n"
     "  placewright simulate --placeto case.json.gz --repeat 100";

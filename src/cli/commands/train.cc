@@ -54,10 +54,10 @@ constexpr const char* kTrainExamples =
     "(--every) and at the end, with all that --resume goes on from.\n"
     "Examples:\n"
     "  placewright train mars --settings\n"
-    "  placewright train mars bert-base -c 4xP100 --set parts=64 --iterations 40 -o bert.policy\n"
-    "  placewright train mars bert-base -c 4xP100 --resume bert.policy --iterations 80\n"
-    "  placewright train mars inception-v3 gnmt-2 -c 4xP100 --set parts=64 --iterations 40\n"
-    "  placewright plan bert-base -c 4xP100 --algo mars --policy bert.policy --iterations 20";
+    "  placewright train mars vgg-16 -c 4xP100 --set parts=64 --iterations 40 -o vgg.policy\n"
+    "  placewright train mars vgg-16 -c 4xP100 --resume vgg.policy --iterations 80\n"
+    "  placewright train mars vgg-16 vgg-19 -c 4xP100 --set parts=64 --iterations 40\n"
+    "  placewright plan vgg-16 -c 4xP100 --algo mars --policy vgg.policy --iterations 20";
 
 class TrainCommand : public Command {
  public:
