@@ -417,7 +417,7 @@ void ArrayEmitter::SetOrder() {
   arrays_.inputs.clear();
   arrays_.joined.clear();
   arrays_.after.clear();
-  // Inputs that ops read stand behind the step's own: nothing depends on their order.
+  // Inputs that ops read stand before the step's own: nothing depends on their order.
   for (size_t place = 0; place < blocks_.size(); ++place) {
     const ArrayBlock& of = blocks_[place];
     arrays_.order.insert(arrays_.order.end(), of.ops.begin(), of.ops.end());

@@ -221,8 +221,9 @@ TEST_F(Distributed, OpsAreSplitUnaskedWhereTheBatchIsProven) {
   const Outcome planned = RunJson(line);
   ASSERT_EQ(planned.status, 0) << planned.err;
   EXPECT_THAT(Run(line).err, HasSubstr("ops may be split and copied"));
+  const Json plan = planned.json();
   std::vector<std::string> baselines;
-  for (const Json& baseline : planned.json()["baselines"]) {
+  for (const Json& baseline : plan["baselines"]) {
     baselines.push_back(baseline["algorithm"].get<std::string>());
   }
   EXPECT_THAT(baselines, testing::Contains("data-parallel"));

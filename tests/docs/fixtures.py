@@ -119,12 +119,12 @@ def _placement(path):
 
 
 def _plan(path):
-    """A plan of a graph that a page shows, or of the example's."""
+    """A plan of a graph that a page shows, or of the example's, with its ops whole."""
     graph = path.with_name(path.name.replace(".plan.", "."))
     words = [graph] if graph.exists() else [ROOT / "examples/tiny_transformer_adam.json.gz",
                                             "-c", "4xP100"]
-    subprocess.run([os.environ["PLACEWRIGHT_PROGRAM"], "plan", *map(str, words), "--iterations",
-                    "10", "-o", str(path)], check=True, capture_output=True)
+    subprocess.run([os.environ["PLACEWRIGHT_PROGRAM"], "plan", *map(str, words), "--space",
+                    "placed", "--iterations", "10", "-o", str(path)], check=True, capture_output=True)
 
 
 def _moved(path):

@@ -21,6 +21,16 @@ bool HasSeparable(const Graph& graph) {
   return false;
 }
 
+// Whether an op that computes something hands out views of what it did not make: what reads these waits for it.
+bool HandsOutViews(const Graph& graph, OpId id) {
+  const Op& op = graph.op(id);
+  return !op.is_view && std::any_of(op.outputs.begin(), op.outputs.end(), [&](TensorId output) {
+    const Tensor& tensor = graph.tensor(output);
+    const auto version = static_cast<size_t>(tensor.version);
+    return graph.storage(tensor.storage).versions[version].writer != id;
+  });
+}
+
 }  // namespace
 
 struct LayoutEvaluator::State {
@@ -86,7 +96,9 @@ struct LayoutEvaluator::State {
     }
     ArrayChanges changes(writer);
     PW_ASSIGN(Evaluation together, Simulate(layouts, options, abandon_above, writer, changes));
-    return apart && apart->score() < together.score() ? *std::move(apart) : std::move(together);
+    if (!apart || apart->abandoned) return together;
+    return together.abandoned || apart->score() < together.score() ? *std::move(apart)
+                                                                   : std::move(together);
   }
 
   Result<Evaluation> Simulate(const Layouts& layouts, const CompileOptions& options,
@@ -114,14 +126,16 @@ LayoutEvaluator::~LayoutEvaluator() = default;
 
 bool LayoutEvaluator::Suffices(const LayoutProblem& problem) {
   const Graph& graph = problem.graph;
-  if (!problem.cost_options.overrides.empty() || problem.cost_options.profile != "default") {
+  // Measured times are of calls with all of their arguments, of which a part's key has not all.
+  const CostOptions& options = problem.cost_options;
+  if (!options.overrides.empty() || !options.measured.empty() || options.profile != "default") {
     return false;
   }
   for (const TensorId id : graph.tensors()) {
     if (SizeOf(graph.tensor(id).dtype) == 0) return false;
   }
   for (const OpId op : graph.ops()) {
-    if (!graph.op(op).after.empty()) return false;
+    if (!graph.op(op).after.empty() || HandsOutViews(graph, op)) return false;
   }
   return true;
 }

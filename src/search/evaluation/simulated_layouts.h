@@ -20,13 +20,16 @@ class LayoutEvaluator {
   explicit LayoutEvaluator(const LayoutProblem& problem);
   ~LayoutEvaluator();
 
-  // Layouts that CheckLayouts accepts; `layouts.layouts` only grows from call to call. Above `abandon_above` the step may be given up. Errors: those of
-  // CompileStep.
+  // Layouts that CheckLayouts accepts; `layouts.layouts` only grows from call to call. Above `abandon_above`
+  // the step may be given up. Errors: of
+  // the kinds of CompileStep, in other words; a step whose ops of an update would lie apart from the
+  // parameter that they serve is not refused.
   Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
                               Nanos abandon_above = Nanos(kMaxQuantity));
 
-  // Whether that can be done without a graph; else Evaluate compiles. Costs by name, orders that the graph
-  // states and sizes that only a file knows are left to the compiler.
+  // Whether that can be done without a graph; else Evaluate compiles. Costs by name, measured
+  // times, orders that the graph states, views that an op hands out beside what it makes, and sizes that only
+  // a file knows are left to the compiler.
   static bool Suffices(const LayoutProblem& problem);
 
  private:
