@@ -46,24 +46,23 @@ TEST(ReplicatedLowerBound, IsNeverAboveTheBestOfAllLayouts) {
   EXPECT_LT(left / static_cast<double>(drawn), 0.35);
 }
 
-// Of the layouts that it draws from in steps without layers: the batch on devices in their order. Its moves are
-// few for steps of so different groups: it stays in local optima of 1% to 20% in one of eight.
+// Brute force over all layouts: every axis, all shares, all sets and orders of devices.
 TEST(LayoutSearch, MostlyReachesTheBestOfItsLayouts) {
   const int64_t wanted = DrawnProblems(25);
   int64_t drawn = 0, reached = 0;
   for (uint64_t seed = 0; drawn < wanted; ++seed) {
     const DrawnProblem tiny(seed);
-    const auto optimum = BestOfLayouts(*tiny.layouts, TriedLayouts::kBatchInOrder, 2000);
+    const auto optimum = BestOfLayouts(*tiny.layouts, TriedLayouts::kAll, 2000);
     if (!optimum) continue;
     ++drawn;
     PlannerOptions options;
-    options.budget.iterations = 1000;
+    options.budget.iterations = 5000;
     const PlannerResult found =
         SearchLayouts(tiny.problem, options, LayoutRule::kLocalSearch, "layout-search", {}).Take();
     reached += found.step_time.count <= optimum->best->step_time;
     EXPECT_GE(found.step_time, ReplicatedLowerBound(tiny.problem)->value) << "seed " << seed;
   }
-  EXPECT_GE(reached, drawn * 80 / 100);
+  EXPECT_GE(reached, drawn - std::max<int64_t>(1, drawn * 2 / 100));
 }
 
 // Two equal devices of 100 GFLOP/s: a product of 64 x 64 by 64 x 64 is 524,288 flops. Which of its three axes is
