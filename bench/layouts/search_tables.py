@@ -36,7 +36,7 @@ def make(program, model, cluster, seconds):
             sys.exit(f"{' '.join(command)}: {done.stderr}{done.stdout[-2000:]}")
         made = json.loads(done.stdout)
         checked = subprocess.run([program, "check", out], capture_output=True, text=True, check=False)
-    fits = [b for b in made["baselines"] if b["feasible"]]
+    fits = [b for b in made["baselines"] if b["feasible"] and not b["search"]]
     parallel = [b for b in fits if b["algorithm"].startswith("data-parallel") or b["algorithm"] == "horovod"]
     plain = [b for b in fits if b["algorithm"] == "data-parallel"]
     best = min(fits, key=lambda b: b["step_time_ns"], default=None)
