@@ -1,4 +1,5 @@
-// A distributed step that is there as arrays, simulated.
+// A distributed step that is there as arrays, as a SimGraph. Schedules of views cannot be asked of it
+// (SimGraph::view_waits is empty).
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_SIMULATED_ARRAYS_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_SIMULATED_ARRAYS_H_
 
