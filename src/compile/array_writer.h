@@ -4,8 +4,8 @@
 // changes, the blocks of its ops are written anew, in the order of the graph, and then those of ops that read what
 // has changed in these: a tensor's state, what was fetched of it, or the content of a storage. A block depends
 // on nothing else (but a batch norm with statistics of its own parts on the layouts of their readers, which are
-// looked at, too, and what was written through views of copies, after which all is written), so that the result is what writing all of it would give; a test holds both to the same
-// simulated steps.
+// looked at, too, and what was written through views of copies, after which all is written), so that the result
+// is what writing all of it would give; a test holds both to the same simulated steps.
 #ifndef PLACEWRIGHT_COMPILE_ARRAY_WRITER_H_
 #define PLACEWRIGHT_COMPILE_ARRAY_WRITER_H_
 
