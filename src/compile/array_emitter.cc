@@ -49,10 +49,15 @@ Result<std::vector<TensorId>> ArrayEmitter::AddInstance(const InstanceKey& key,
                                                         DeviceId device,
                                                         const std::vector<OpId>& after,
                                                         const MakeSpec& make) {
-  key_ = {kInstanceKey, key.op.value(), key.axis.value(), key.split.value()};
+  key_.clear();
+  key_.insert(key_.end(), {kInstanceKey, key.op.value(), key.axis.value(), key.split.value()});
   AppendWide(key.length, key_);
   const auto types = TakeInputs(inputs);
-  const PricedPartId part = prices_.Find(key_, types, make);
+  if (key_ != last_key_) {
+    last_part_ = prices_.Find(key_, types, make);
+    last_key_.swap(key_);
+  }
+  const PricedPartId part = last_part_;
   std::vector<TensorId> made =
       Add(part, inputs, device, key.op, original_.op(key.op).phase, /*own=*/true);
   for (const OpId earlier : after) arrays_.after.emplace_back(earlier, last());
@@ -352,20 +357,48 @@ std::vector<TensorId> ArrayEmitter::Add(PricedPartId part_id, const std::vector<
   return made;
 }
 
-void ArrayEmitter::TakeSnapshot(Before& of) const {
-  const ArrayBlock& taken = block(place_);
-  of.tensors.clear();
-  of.versions.clear();
-  of.overwrites.clear();
+void ArrayEmitter::TakeSnapshot() {
+  const ArrayBlock& taken = block();
+  before_.tensors.clear();
+  before_.versions.clear();
+  before_.overwrites.clear();
   for (const ArrayBlock::Numbers* numbers : {&taken.own, &taken.fetched}) {
-    for (const TensorId id : numbers->tensors) of.tensors.emplace_back(id, arrays_.tensors[id]);
+    for (const TensorId id : numbers->tensors) before_.tensors.emplace_back(id, arrays_.tensors[id]);
     for (const ArrayVersionId id : numbers->versions) {
-      of.versions.emplace_back(id, arrays_.versions[id].storage);
+      before_.versions.emplace_back(id, arrays_.versions[id].storage);
     }
   }
   for (const ArrayVersionId id : taken.overwrites) {
-    of.overwrites.emplace_back(id, arrays_.versions[id].storage);
+    before_.overwrites.emplace_back(id, arrays_.versions[id].storage);
   }
+}
+
+bool ArrayEmitter::IsAsBefore() const {
+  const ArrayBlock& now = block(place_);
+  if (now.own.tensors.size() + now.fetched.tensors.size() != before_.tensors.size()) return false;
+  if (now.own.versions.size() + now.fetched.versions.size() != before_.versions.size()) {
+    return false;
+  }
+  size_t tensor = 0, version = 0;
+  for (const ArrayBlock::Numbers* numbers : {&now.own, &now.fetched}) {
+    for (const TensorId id : numbers->tensors) {
+      const auto& [was, content] = before_.tensors[tensor++];
+      if (was != id || !(content == arrays_.tensors[id])) return false;
+    }
+    for (const ArrayVersionId id : numbers->versions) {
+      if (before_.versions[version++] != std::pair(id, arrays_.versions[id].storage)) return false;
+    }
+  }
+  return true;
+}
+
+bool ArrayEmitter::WritesAsBefore() const {
+  const auto same = [&](ArrayVersionId id, const auto& was) {
+    return was == std::pair(id, arrays_.versions[id].storage);
+  };
+  const std::vector<ArrayVersionId>& now = block(place_).overwrites;
+  return std::equal(now.begin(), now.end(), before_.overwrites.begin(), before_.overwrites.end(),
+                    same);
 }
 
 std::vector<ArrayVersionId> ArrayEmitter::TailsOf(const std::vector<StorageId>& storages) const {
@@ -383,7 +416,7 @@ std::vector<ArrayVersionId> ArrayEmitter::TailsOf(const std::vector<StorageId>& 
 void ArrayEmitter::Begin(int32_t place) {
   place_ = place;
   if (blocks_.size() <= static_cast<size_t>(place)) blocks_.resize(static_cast<size_t>(place) + 1);
-  TakeSnapshot(before_);
+  TakeSnapshot();
   for (const ArrayVersionId id : block().overwrites) Unlink(id);
   block().overwrites.clear();
   own_tails_ = TailsOf(block().own.storages);
@@ -407,9 +440,7 @@ ArrayEmitter::Outcome ArrayEmitter::End() {
     give_back(numbers.storages, used.storages, free_.storages);
     give_back(numbers.versions, used.versions, free_.versions);
   }
-  TakeSnapshot(now_);
-  return {now_.tensors == before_.tensors && now_.versions == before_.versions,
-          now_.overwrites == before_.overwrites};
+  return {IsAsBefore(), WritesAsBefore()};
 }
 
 void ArrayEmitter::SetOrder() {

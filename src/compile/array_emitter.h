@@ -91,7 +91,9 @@ class ArrayEmitter : public Emitter {
     std::vector<std::pair<TensorId, ArrayTensor>> tensors;
     std::vector<std::pair<ArrayVersionId, StorageId>> versions, overwrites;
   };
-  void TakeSnapshot(Before& of) const;
+  void TakeSnapshot();
+  bool IsAsBefore() const;
+  bool WritesAsBefore() const;
   std::vector<ArrayVersionId> TailsOf(const std::vector<StorageId>& storages) const;
 
   const Graph& original_;
@@ -102,13 +104,14 @@ class ArrayEmitter : public Emitter {
   OpId last_;
   size_t used_ops_ = 0, used_collectives_ = 0;
   Used used_own_, used_fetched_;
-  Before before_, now_;
+  Before before_;
   // Of the storages that the block had: what other blocks wrote there.
   std::vector<ArrayVersionId> own_tails_, fetched_tails_;
   std::vector<OpId> free_ops_;
   std::vector<CollectiveId> free_collectives_;
   ArrayBlock::Numbers free_;
-  std::vector<int32_t> key_;
+  std::vector<int32_t> key_, last_key_;
+  PricedPartId last_part_;  // of last_key_: the next instance is mostly alike
   std::vector<PartInput> types_;
 };
 

@@ -108,8 +108,32 @@ bool InstanceMaker::SplitsInput(size_t input) const {
   return split_.valid() && Holds(rule().inputs[input], split_);
 }
 
+// By far the commonest: nothing is fetched, and nothing that others fetch makes a difference.
+bool InstanceMaker::IsBeside(size_t input) const {
+  const std::vector<Share>& shares = layout_.shares;
+  const TensorState& state = fetcher_.state(op_.inputs[input]);
+  if (partial_[input] || state.pieces.size() != shares.size()) return false;
+  const bool split = SplitsInput(input);
+  if (state.kind != (split ? TensorState::Kind::kSplit : TensorState::Kind::kWhole)) return false;
+  for (size_t i = 0; i < shares.size(); ++i) {
+    const Piece& piece = state.pieces[i];
+    if (piece.device != shares[i].device) return false;
+    if (split && !(piece.interval == IntervalOf(i))) return false;
+  }
+  if (split) return state.place == PlaceIn(rule().inputs[input]);
+  const std::pair<RuleAxisId, int32_t> once(split_, static_cast<int32_t>(input));
+  return !split_.valid() ||
+         std::find(rule().once.begin(), rule().once.end(), once) == rule().once.end();
+}
+
+void InstanceMaker::FindBeside() {
+  beside_.resize(op_.inputs.size());
+  for (size_t i = 0; i < op_.inputs.size(); ++i) beside_[i] = IsBeside(i);
+}
+
 Result<TensorId> InstanceMaker::FetchInput(size_t input, size_t share) {
   const TensorId id = op_.inputs[input];
+  if (beside_[input]) return fetcher_.state(id).pieces[share].tensor;
   const int32_t version = op_.input_versions[input];
   const DeviceId device = layout_.shares[share].device;
   if (partial_[input]) return fetcher_.state(id).On(device)->tensor;
@@ -128,12 +152,12 @@ Result<TensorId> InstanceMaker::FetchInput(size_t input, size_t share) {
 
 Result<std::vector<TensorId>> InstanceMaker::FetchInputs(size_t share) {
   std::vector<TensorId> inputs;
+  inputs.reserve(op_.inputs.size());
   const DeviceId device = layout_.shares[share].device;
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     PW_ASSIGN(const TensorId input, FetchInput(i, share));
     const bool written = IsWritten(i);
-    const Piece* const own = fetcher_.state(op_.inputs[i]).On(device);
-    if (written && own == nullptr) {
+    if (written && !beside_[i] && fetcher_.state(op_.inputs[i]).On(device) == nullptr) {
       return MakeError(ErrorCode::kField,
                        fmt::format("the op writes \"{}\" in place, of which {} has no part",
                                    Printable(graph_.tensor(op_.inputs[i]).name, 80),
@@ -226,10 +250,12 @@ OpSpec InstanceMaker::SpecOf(size_t share) const {
 }
 
 Result<std::vector<OpId>> InstanceMaker::Make(const IdVector<OpId, std::vector<OpId>>& after) {
+  FindBeside();
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
-    PW_RETURN_IF_ERROR(Prepare(i));
+    if (!beside_[i]) PW_RETURN_IF_ERROR(Prepare(i));
   }
   Made read;
+  read.reserve(layout_.shares.size());
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
     PW_ASSIGN(std::vector<TensorId> inputs, FetchInputs(share));
     read.push_back(std::move(inputs));
@@ -244,7 +270,7 @@ Result<std::vector<OpId>> InstanceMaker::Make(const IdVector<OpId, std::vector<O
   PW_RETURN_IF_ERROR(Finish(made));
   MarkViewsOfCopies(read);
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
-    if (IsWritten(i)) PW_RETURN_IF_ERROR(WriteBack(i, read));
+    if (IsWritten(i) && !beside_[i]) PW_RETURN_IF_ERROR(WriteBack(i, read));
   }
   return instances;
 }
@@ -283,6 +309,7 @@ Result<InstanceMaker::Made> InstanceMaker::MakeEach(const Made& read,
                                                     const std::vector<OpId>& after,
                                                     std::vector<OpId>& instances) {
   Made made;
+  made.reserve(layout_.shares.size());
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
     const DeviceId device = layout_.shares[share].device;
     InstanceKey key{id_, AxisId(), split_, 0, layout_.shares.size() == 1};
@@ -329,7 +356,7 @@ void InstanceMaker::MarkViewsOfCopies(const Made& read) {
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     const TensorState& state = fetcher_.state(op_.inputs[i]);
     bool own = !state.of_copies;
-    for (size_t share = 0; share < read.size(); ++share) {
+    for (size_t share = 0; share < read.size() && !beside_[i]; ++share) {
       const Piece* const piece = state.On(layout_.shares[share].device);
       own = own && piece != nullptr && piece->tensor == read[share][i];
     }
@@ -402,6 +429,7 @@ TensorState InstanceMaker::StateOf(size_t output) const {
 Status InstanceMaker::Finish(const Made& made) {
   for (size_t i = 0; i < op_.outputs.size(); ++i) {
     TensorState state = StateOf(i);
+    state.pieces.reserve(made.size());
     for (size_t share = 0; share < made.size() && made[share][i].valid(); ++share) {
       state.pieces.push_back({layout_.shares[share].device, IntervalOf(share), made[share][i]});
     }

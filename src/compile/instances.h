@@ -35,6 +35,8 @@ class InstanceMaker {
   bool IsSynchronised() const;
   bool HasOwnStatistics() const;
   void ChoosePartialInputs();
+  void FindBeside();
+  bool IsBeside(size_t input) const;
   Result<std::vector<TensorId>> FetchInputs(size_t share);
   Result<TensorId> FetchInput(size_t input, size_t share);
   OpSpec SpecOf(size_t share) const;
@@ -74,6 +76,7 @@ class InstanceMaker {
   Fetcher& fetcher_;
   RuleAxisId split_;           // none: every instance does everything
   std::vector<bool> partial_;  // by input: taken, and left, as a partial sum
+  std::vector<bool> beside_;   // by input: each instance reads the piece of the same share, which is there
   bool makes_partial_ = false;
   bool own_statistics_ = false;
 };
