@@ -363,7 +363,8 @@ void ArrayEmitter::TakeSnapshot() {
   before_.versions.clear();
   before_.overwrites.clear();
   for (const ArrayBlock::Numbers* numbers : {&taken.own, &taken.fetched}) {
-    for (const TensorId id : numbers->tensors) before_.tensors.emplace_back(id, arrays_.tensors[id]);
+    for (const TensorId id : numbers->tensors)
+      before_.tensors.emplace_back(id, arrays_.tensors[id]);
     for (const ArrayVersionId id : numbers->versions) {
       before_.versions.emplace_back(id, arrays_.versions[id].storage);
     }

@@ -76,7 +76,8 @@ class InstanceMaker {
   Fetcher& fetcher_;
   RuleAxisId split_;           // none: every instance does everything
   std::vector<bool> partial_;  // by input: taken, and left, as a partial sum
-  std::vector<bool> beside_;   // by input: each instance reads the piece of the same share, which is there
+  std::vector<bool>
+      beside_;  // by input: each instance reads the piece of the same share, which is there
   bool makes_partial_ = false;
   bool own_statistics_ = false;
 };

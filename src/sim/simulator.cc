@@ -25,6 +25,8 @@ Simulator::Simulator(const SimGraph& sim_graph) : state_(std::make_unique<State>
 Simulator::~Simulator() = default;
 Simulator::Simulator(Simulator&&) noexcept = default;
 
+void Simulator::Reload() { state_->engine.Reload(); }
+
 const SimResult& Simulator::Run(const Placement& placement, const SimOptions& options) {
   EngineOptions engine_options;
   engine_options.policy = options.policy;

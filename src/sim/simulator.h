@@ -63,6 +63,8 @@ class Simulator {
   explicit Simulator(const SimGraph& sim_graph);
   ~Simulator();
   Simulator(Simulator&&) noexcept;
+  // The SimGraph has been filled anew, for the same cluster.
+  void Reload();
 
   // `placement` covers every op of the graph and every op is supported where it lies, colocation
   // holds, and every pair of devices that must communicate is connected: see CheckPlacementLegal.

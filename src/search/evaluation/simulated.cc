@@ -128,17 +128,24 @@ Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const Layouts& 
 }
 
 Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy) {
-  return EvaluateGraph(compiled.sim_graph, compiled.step.placement, policy);
+  return GraphEvaluator(compiled.sim_graph).Evaluate(compiled.step.placement, policy);
 }
 
-Evaluation EvaluateGraph(const SimGraph& graph, const Placement& placement, SchedulingPolicy policy,
-                         Nanos abandon_above) {
-  Simulator simulator(graph);
+GraphEvaluator::GraphEvaluator(const SimGraph& graph) : graph_(graph) {}
+GraphEvaluator::~GraphEvaluator() = default;
+
+Evaluation GraphEvaluator::Evaluate(const Placement& placement, SchedulingPolicy policy,
+                                    Nanos abandon_above) {
+  if (simulator_ == nullptr) {
+    simulator_ = std::make_unique<Simulator>(graph_);
+  } else {
+    simulator_->Reload();
+  }
   SimOptions options;
   options.policy = policy;
   options.abandon_above = abandon_above;
   Evaluation evaluation;
-  Fill(simulator.Run(placement, options), &evaluation);
+  Fill(simulator_->Run(placement, options), &evaluation);
   return evaluation;
 }
 

@@ -14,6 +14,8 @@
 
 namespace placewright {
 
+class Simulator;
+
 // `problem` must outlive it. `threads` share out a batch and never change a result.
 std::unique_ptr<Evaluator> MakeSimulatedEvaluator(const Problem& problem, int threads = 1);
 
@@ -23,9 +25,22 @@ Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const Layouts& 
                                    CompileOptions options);
 struct CompiledStep;
 Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy);
-// A placement of the graph's ops that CheckPlacementLegal accepts.
-Evaluation EvaluateGraph(const SimGraph& graph, const Placement& placement, SchedulingPolicy policy,
-                         Nanos abandon_above = Nanos(kMaxQuantity));
+
+// Steps for one cluster, which are filled into one SimGraph one after the other.
+class GraphEvaluator {
+ public:
+  // `graph` must outlive it; it is looked at by Evaluate alone.
+  explicit GraphEvaluator(const SimGraph& graph);
+  ~GraphEvaluator();
+
+  // A placement of the graph's ops that CheckPlacementLegal accepts.
+  Evaluation Evaluate(const Placement& placement, SchedulingPolicy policy,
+                      Nanos abandon_above = Nanos(kMaxQuantity));
+
+ private:
+  const SimGraph& graph_;
+  std::unique_ptr<Simulator> simulator_;
+};
 
 }  // namespace placewright
 

@@ -39,7 +39,8 @@ struct LayoutEvaluator::State {
         suffices(Suffices(of)),
         separable(HasSeparable(of.graph)),
         prices(of.cluster, of.cost_options, of.graph.batch()),
-        sim_graph(of.communication, prices) {}
+        sim_graph(of.communication, prices, of.policy == SchedulingPolicy::kCriticalPath),
+        evaluator(sim_graph.sim_graph()) {}
 
   // For one set of options: the writer that was used last comes last.
   struct Writers {
@@ -109,8 +110,7 @@ struct LayoutEvaluator::State {
     }
     PW_RETURN_IF_ERROR(prices.PriceNew());
     PW_RETURN_IF_ERROR(sim_graph.Fill(writer.arrays()));
-    return EvaluateGraph(sim_graph.sim_graph(), sim_graph.placement(), problem.policy,
-                         abandon_above);
+    return evaluator.Evaluate(sim_graph.placement(), problem.policy, abandon_above);
   }
 
   const LayoutProblem& problem;
@@ -118,6 +118,7 @@ struct LayoutEvaluator::State {
   PartPrices prices;
   std::vector<Writers> writers;
   ArraySimGraph sim_graph;
+  GraphEvaluator evaluator;
 };
 
 LayoutEvaluator::LayoutEvaluator(const LayoutProblem& problem)

@@ -35,8 +35,12 @@ void SumUp(std::vector<int32_t>& offsets) {
 
 }  // namespace
 
-ArraySimGraph::ArraySimGraph(const Communication& communication, const PartPrices& prices)
-    : communication_(communication), cluster_(communication.cluster()), prices_(prices) {
+ArraySimGraph::ArraySimGraph(const Communication& communication, const PartPrices& prices,
+                             bool with_paths)
+    : communication_(communication),
+      cluster_(communication.cluster()),
+      prices_(prices),
+      with_paths_(with_paths) {
   AddCluster();
 }
 
@@ -57,7 +61,7 @@ Status ArraySimGraph::Fill(const StepArrays& arrays) {
   AddVersionRows(arrays);
   PW_RETURN_IF_ERROR(AddCollectives(arrays));
   if (!all_connected_) PW_RETURN_IF_ERROR(CheckRoutes(arrays));
-  AddPaths();
+  if (with_paths_) AddPaths();
   return Ok();
 }
 
@@ -102,9 +106,11 @@ Status ArraySimGraph::AddOps(const StepArrays& arrays) {
   p_.only.raw().clear();
   p_.min_time.raw().clear();
   p_.workspace.raw().clear();
+  exec_.clear();
   for (const OpId id : arrays.order) {
     const ArrayOp& op = arrays.ops[id];
     if (op.is_view) continue;
+    exec_.push_back({id, op.device, op.reads, op.written});
     const PartPrice& price = prices_.price(op.part, cluster_.device(op.device).kind);
     if (price.time == CostTable::kUnsupported) {
       return MakeError(ErrorCode::kField, "an op is not supported on the device that it is on",
@@ -136,8 +142,8 @@ void ArraySimGraph::NumberVersions(const StepArrays& arrays) {
     offsets.push_back(1);
   };
   for (const StorageId id : arrays.inputs) add(id);
-  for (const OpId id : arrays.order) {
-    for (const ArrayVersionId version : arrays.WrittenBy(arrays.ops[id])) {
+  for (const ExecOp& op : exec_) {
+    for (const ArrayVersionId version : WrittenBy(arrays, op)) {
       const StorageId storage = arrays.versions[version].storage;
       if (arrays.storages[storage].first == version) {
         add(storage);
@@ -164,10 +170,8 @@ void ArraySimGraph::NumberVersions(const StepArrays& arrays) {
     if (!first) p_.version_overwriter[VersionId(at.value() - 1)] = writer;
   };
   for (const StorageId id : arrays.inputs) number(arrays.storages[id].first, ExecOpId());
-  for (const OpId id : arrays.order) {
-    for (const ArrayVersionId version : arrays.WrittenBy(arrays.ops[id])) {
-      number(version, p_.exec_of[id]);
-    }
+  for (size_t i = 0; i < exec_.size(); ++i) {
+    for (const ArrayVersionId version : WrittenBy(arrays, exec_[i])) number(version, ExecOpId(i));
   }
 }
 
@@ -188,6 +192,10 @@ Status ArraySimGraph::FindHomes(const StepArrays& arrays) {
     if (!apart) continue;
     return MakeError(ErrorCode::kPlanInvalid, "ops on two devices share a storage",
                      cluster_.device(op.device).name, "Give both one layout.");
+  }
+  if (std::all_of(p_.fixed_home.begin(), p_.fixed_home.end(),
+                  [](DeviceId home) { return home.valid(); })) {
+    return Ok();
   }
   for (const OpId id : arrays.order) {
     for (const ArrayRead& read : arrays.ReadsOf(arrays.ops[id])) {
@@ -221,21 +229,19 @@ Status ArraySimGraph::AddStorages(const StepArrays& arrays) {
 void ArraySimGraph::CollectReads(const StepArrays& arrays) {
   const size_t versions = p_.version_writer.size();
   read_row_.assign(versions + 1, 0);
-  for (const OpId id : arrays.order) {
-    if (arrays.ops[id].is_view) continue;
-    for (const ArrayRead& read : arrays.ReadsOf(arrays.ops[id])) {
+  for (const ExecOp& op : exec_) {
+    for (const ArrayRead& read : ReadsOf(arrays, op)) {
       ++read_row_[version_of_[read.version].index() + 1];
     }
   }
   SumUp(read_row_);
   reads_.resize(static_cast<size_t>(read_row_.back()));
   next_version_.assign(read_row_.begin(), read_row_.end());
-  for (const OpId id : arrays.order) {
-    if (arrays.ops[id].is_view) continue;
-    for (const ArrayRead& read : arrays.ReadsOf(arrays.ops[id])) {
+  for (size_t i = 0; i < exec_.size(); ++i) {
+    for (const ArrayRead& read : ReadsOf(arrays, exec_[i])) {
       const ArrayTensor& tensor = arrays.tensors[read.tensor];
       const size_t at = static_cast<size_t>(next_version_[version_of_[read.version].index()]++);
-      reads_[at] = {tensor.offset, tensor.length, p_.exec_of[id]};
+      reads_[at] = {tensor.offset, tensor.length, ExecOpId(i)};
     }
   }
 }
@@ -256,14 +262,13 @@ void ArraySimGraph::AddSlices(const StepArrays& arrays) {
     if (!p_.version_writer[version].valid()) AddSlicesOf(version);
   }
   Begin(p_.op_makes);
-  for (const OpId id : arrays.order) {
-    if (arrays.ops[id].is_view) continue;
+  for (const ExecOp& op : exec_) {
     p_.op_first_slice.push_back(p_.slices);
     written_.clear();
-    for (const ArrayVersionId version : arrays.WrittenBy(arrays.ops[id])) {
+    for (const ArrayVersionId version : WrittenBy(arrays, op)) {
       written_.push_back(version_of_[version]);
     }
-    std::sort(written_.begin(), written_.end());
+    if (written_.size() > 1) std::sort(written_.begin(), written_.end());
     for (const VersionId version : written_) {
       p_.op_makes.items.push_back(version);
       AddSlicesOf(version);
@@ -372,10 +377,8 @@ Status ArraySimGraph::AddCollectives(const StepArrays& arrays) {
 }
 
 Status ArraySimGraph::CheckRoutes(const StepArrays& arrays) const {
-  for (const OpId id : arrays.order) {
-    const ArrayOp& op = arrays.ops[id];
-    if (op.is_view) continue;
-    for (const ArrayRead& read : arrays.ReadsOf(op)) {
+  for (const ExecOp& op : exec_) {
+    for (const ArrayRead& read : ReadsOf(arrays, op)) {
       const StorageId storage = storage_of_[arrays.tensors[read.tensor].storage];
       if (p_.storage_class[storage] == StorageClass::kInput) continue;
       const VersionId version = version_of_[read.version];

@@ -16,8 +16,8 @@ namespace placewright {
 // Fills a SimGraph from arrays, again and again into the same memory.
 class ArraySimGraph {
  public:
-  // Both must outlive it.
-  ArraySimGraph(const Communication& communication, const PartPrices& prices);
+  // Both must outlive it. `with_paths`: what the policy critical-path looks at is filled, too.
+  ArraySimGraph(const Communication& communication, const PartPrices& prices, bool with_paths);
 
   // Precondition: the arrays' parts have prices. Errors: kField (an op on a device that does not support it;
   // views of one storage on several devices), kUnreachable (devices that exchange something without a
@@ -29,6 +29,12 @@ class ArraySimGraph {
   const Placement& placement() const { return placement_; }
 
  private:
+  // An op that is no view: what of it is looked at again and again.
+  struct ExecOp {
+    OpId id;
+    DeviceId device;
+    ArrayRow reads, written;
+  };
   // One op that reads a byte range of a version.
   struct RangeRead {
     Bytes offset, length;
@@ -47,15 +53,25 @@ class ArraySimGraph {
   void AddSlicesOf(VersionId version);
   void AddVersionRows(const StepArrays& arrays);
   Status AddCollectives(const StepArrays& arrays);
+  std::span<const ArrayRead> ReadsOf(const StepArrays& arrays, const ExecOp& op) const {
+    return {arrays.reads.data() + op.reads.begin,
+            static_cast<size_t>(op.reads.end - op.reads.begin)};
+  }
+  std::span<const ArrayVersionId> WrittenBy(const StepArrays& arrays, const ExecOp& op) const {
+    return {arrays.written.data() + op.written.begin,
+            static_cast<size_t>(op.written.end - op.written.begin)};
+  }
   Status CheckRoutes(const StepArrays& arrays) const;
   void AddPaths();
 
   const Communication& communication_;
   const Cluster& cluster_;
   const PartPrices& prices_;
+  const bool with_paths_;
   SimGraph p_;
   Placement placement_;
   bool all_connected_ = true;
+  std::vector<ExecOp> exec_;        // by exec op
   std::vector<int32_t> gpus_of_;    // by op of the original and kind: how many have an instance
   std::vector<char> seen_;          // by op of the original and device
   std::vector<double> slowest_of_;  // by number of devices

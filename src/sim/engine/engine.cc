@@ -18,15 +18,23 @@ Engine::Engine(const SimGraph& sim_graph)
       touched_links_(sim_graph.links),
       copies_(sim_graph.devices),
       last_input_(sim_graph.devices) {
+  MakeRoom();
+}
+
+void Engine::Reload() {
+  packed_.Fill(p_);
+  run_.missing.assign(p_.collective_time.size(), 0);
+  path_.raw().clear();
+  MakeRoom();
+}
+
+void Engine::MakeRoom() {
   run_.ops.resize(p_.ops);
   run_.held.resize(packed_.edge_slice.size());
-  run_.holdings.resize(packed_.storages);
+  run_.holdings.resize(packed_.storages + run_.transfers.size());
   for (StorageId s : p_.storage_ids()) {
     run_.holdings[AtHome(s)].bytes = packed_.storage_bytes[s];
   }
-  op_ready_.assign(p_.ops, -1);
-  op_start_.assign(p_.ops, -1);
-  op_end_.assign(p_.ops, -1);
 }
 
 EngineOutcome Engine::Run(const Placement& placement, const EngineOptions& options,
@@ -139,9 +147,9 @@ void Engine::Prepare(const Placement& placement) {
   ClearState();
   if (options_.record) {
     times_.resize(0);
-    std::fill(op_ready_.begin(), op_ready_.end(), -1);
-    std::fill(op_start_.begin(), op_start_.end(), -1);
-    std::fill(op_end_.begin(), op_end_.end(), -1);
+    op_ready_.assign(p_.ops, -1);
+    op_start_.assign(p_.ops, -1);
+    op_end_.assign(p_.ops, -1);
   }
   PlaceOps(placement);
   if (options_.policy == SchedulingPolicy::kCriticalPath) ComputePaths(placement, &path_);

@@ -64,6 +64,8 @@ class Engine {
   };
 
   explicit Engine(const SimGraph& sim_graph);
+  // The SimGraph has been filled anew, for the same cluster.
+  void Reload();
 
   // `checkpoints`: where states go, after those already there.
   EngineOutcome Run(const Placement& placement, const EngineOptions& options,
@@ -119,6 +121,7 @@ class Engine {
 
   // engine.cc: before and after the loop.
   void Prepare(const Placement& placement);
+  void MakeRoom();
   void Reset();
   void ClearState();
   void PlaceOps(const Placement& placement);
@@ -222,7 +225,7 @@ class Engine {
   int64_t TransferDuration(const PackedRoute& route, int64_t length) const;
 
   const SimGraph& p_;
-  const PackedStep packed_;
+  PackedStep packed_;
   EngineOptions options_;
 
   // Fixed by the placement.

@@ -56,7 +56,9 @@ struct PackedRoute {
 };
 
 struct PackedStep {
-  explicit PackedStep(const SimGraph& sim_graph);
+  explicit PackedStep(const SimGraph& sim_graph) { Fill(sim_graph); }
+  // Again, of another step, into the same memory.
+  void Fill(const SimGraph& sim_graph);
 
   int32_t op_count = 0, storages = 0;
   std::vector<PackedOp> ops;              // and one behind the last
@@ -91,12 +93,24 @@ struct PackedStep {
   bool any_workspace = false;
 
  private:
+  template <class Item>
+  using Pairs = std::vector<std::pair<ExecOpId, Item>>;  // row, item
+  template <class Item>
+  static void MakeRows(size_t rows, const Pairs<Item>& pairs, Csr<ExecOpId, Item>& csr);
+
   void AddOps(const SimGraph& p);
   void AddTimes(const SimGraph& p);
   void AddStorages(const SimGraph& p);
   void AddSlices(const SimGraph& p);
   void AddNeeds(const SimGraph& p);
   void AddRoutes(const SimGraph& p);
+
+  // Scratch.
+  IdVector<ExecOpId, __int128> births_;
+  IdVector<StorageId, char> shared_;
+  Pairs<StorageId> makers_;
+  Pairs<ExecOpId> waits_;
+  std::vector<int32_t> next_;  // by slice: position of the next reader to get its edge
 };
 
 }  // namespace placewright
