@@ -39,7 +39,7 @@ struct LayoutEvaluator::State {
         suffices(Suffices(of)),
         separable(HasSeparable(of.graph)),
         prices(of.cluster, of.cost_options, of.graph.batch()),
-        sim_graph(of.communication, prices, of.policy == SchedulingPolicy::kCriticalPath),
+        sim_graph(of.communication, prices),
         evaluator(sim_graph.sim_graph()) {}
 
   // For one set of options: the writer that was used last comes last.
@@ -109,7 +109,9 @@ struct LayoutEvaluator::State {
       return EvaluateLayouts(problem, layouts, options);
     }
     PW_RETURN_IF_ERROR(prices.PriceNew());
-    PW_RETURN_IF_ERROR(sim_graph.Fill(writer.arrays()));
+    const bool with_paths =
+        abandon_above < Nanos(kMaxQuantity) || problem.policy == SchedulingPolicy::kCriticalPath;
+    PW_RETURN_IF_ERROR(sim_graph.Fill(writer.arrays(), with_paths));
     return evaluator.Evaluate(sim_graph.placement(), problem.policy, abandon_above);
   }
 

@@ -15,6 +15,8 @@ namespace {
 constexpr size_t kAllAxes = 16;    // steps with as few axes are split by each
 constexpr size_t kAllSubsets = 4;  // up to so many devices every set of them is in question
 constexpr Bytes kBuckets(int64_t{64} << 20);
+// Of equal devices uneven shares are seldom better, and take as long to evaluate as many other moves.
+constexpr uint64_t kRarer = 4;
 
 }  // namespace
 
@@ -108,7 +110,8 @@ void LayoutMoves::AddSplits(AxisId axis) {
   const DeviceTimes times = TimesOf(layouts_);
   const NamedAxis& split = layouts_.axes.axis(axis);
   std::vector<std::vector<DeviceId>> sets = sets_;
-  for (std::vector<DeviceId> order : sets_) {  // which part is whose makes a difference where few have one
+  // Which part is whose makes a difference where few have one.
+  for (std::vector<DeviceId> order : sets_) {
     const bool small = layouts_.axes.axis_count() <= kAllAxes && order.size() <= 3;
     while (small && std::next_permutation(order.begin(), order.end())) sets.push_back(order);
   }
@@ -136,6 +139,9 @@ void LayoutMoves::AddSplits(AxisId axis) {
 Status LayoutMoves::FindLayouts() {
   PW_ASSIGN(const std::vector<DeviceId> devices, DevicesToSplitOver(layouts_, TimesOf(layouts_)));
   FindDeviceSets(devices);
+  equal_ = std::all_of(devices.begin(), devices.end(), [&](DeviceId device) {
+    return layouts_.cluster.device(device).kind == layouts_.cluster.device(devices.front()).kind;
+  });
   std::set<DeviceId> places(devices.begin(), devices.end());
   for (const std::vector<GroupId>& members : singles_) {  // --pin may ask for any
     for (const GroupId group : members) {
@@ -289,7 +295,7 @@ bool LayoutMoves::ShiftShares(LayoutState& state, Random& random) {
   for (const LayoutId id : std::set<LayoutId>(state.of_group.begin(), state.of_group.end())) {
     if (!book_[id].axis.empty() && book_[id].shares.size() > 1) splits.push_back(id);
   }
-  if (splits.empty()) return false;
+  if (splits.empty() || (equal_ && random.Below(kRarer) > 0)) return false;
   const LayoutId old = splits[random.Below(splits.size())];
   Layout layout = book_[old];
   const size_t count = layout.shares.size();

@@ -61,13 +61,14 @@ class LayoutMoves {
   const Problem& problem_;
   const LayoutProblem& layouts_;
   LayoutBook& book_;
-  std::vector<std::vector<GroupId>> units_;    // coarse
-  std::vector<std::vector<GroupId>> singles_;  // one each, or those that --colocate joins
+  std::vector<std::vector<GroupId>> units_;       // coarse
+  std::vector<std::vector<GroupId>> singles_;     // one each, or those that --colocate joins
   IdVector<GroupId, std::vector<bool>> allowed_;  // by device; empty: everywhere
   IdVector<GroupId, bool> whole_;                 // joined with others: on one device
   std::vector<GroupId> parameters_;               // groups that hold some, in their order
   std::vector<std::vector<DeviceId>> sets_;
   std::vector<LayoutId> candidates_;
+  bool equal_ = false;  // the devices to split over
   // Of an axis of the model's layers: the layouts that split it, and the groups with an op that they split.
   struct ModelAxis {
     std::vector<LayoutId> layouts;

@@ -55,7 +55,8 @@ Graph TinyStep(Random& random) {
     const TensorId w = input("param:w" + number, TensorKind::kParameter, {width, next});
     const TensorId y = add("product" + number, "aten.mm.default", {x, w}, {kSamples, next});
     x = add("activation" + number, "aten.relu.default", {y}, {kSamples, next});
-    const TensorId gradient = add("gradient" + number, "aten.mm.default", {across, x}, {width, next});
+    const TensorId gradient =
+        add("gradient" + number, "aten.mm.default", {across, x}, {width, next});
     outputs.push_back(
         add("update" + number, "aten.sub_.Tensor", {w, gradient}, {width, next}, true));
     width = next;
@@ -97,8 +98,8 @@ struct TinyProblem {
     graph = std::make_unique<const Graph>(TinyStep(random));
     cluster = std::make_unique<const Cluster>(TinyCluster(random));
     layouts = LayoutProblem::Make(*graph, *cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
-    problem = BuildProblem(*graph, *cluster, layouts->costs, constraints, SchedulingPolicy::kFifo)
-                  .Take();
+    problem =
+        BuildProblem(*graph, *cluster, layouts->costs, constraints, SchedulingPolicy::kFifo).Take();
     problem.layouts = layouts.get();
   }
 

@@ -35,12 +35,8 @@ void SumUp(std::vector<int32_t>& offsets) {
 
 }  // namespace
 
-ArraySimGraph::ArraySimGraph(const Communication& communication, const PartPrices& prices,
-                             bool with_paths)
-    : communication_(communication),
-      cluster_(communication.cluster()),
-      prices_(prices),
-      with_paths_(with_paths) {
+ArraySimGraph::ArraySimGraph(const Communication& communication, const PartPrices& prices)
+    : communication_(communication), cluster_(communication.cluster()), prices_(prices) {
   AddCluster();
 }
 
@@ -53,7 +49,7 @@ void ArraySimGraph::AddCluster() {
   }
 }
 
-Status ArraySimGraph::Fill(const StepArrays& arrays) {
+Status ArraySimGraph::Fill(const StepArrays& arrays, bool with_paths) {
   PW_RETURN_IF_ERROR(AddOps(arrays));
   PW_RETURN_IF_ERROR(AddStorages(arrays));
   CollectReads(arrays);
@@ -61,7 +57,7 @@ Status ArraySimGraph::Fill(const StepArrays& arrays) {
   AddVersionRows(arrays);
   PW_RETURN_IF_ERROR(AddCollectives(arrays));
   if (!all_connected_) PW_RETURN_IF_ERROR(CheckRoutes(arrays));
-  if (with_paths_) AddPaths();
+  if (with_paths) AddPaths();
   return Ok();
 }
 

@@ -16,13 +16,14 @@ namespace placewright {
 // Fills a SimGraph from arrays, again and again into the same memory.
 class ArraySimGraph {
  public:
-  // Both must outlive it. `with_paths`: what the policy critical-path looks at is filled, too.
-  ArraySimGraph(const Communication& communication, const PartPrices& prices, bool with_paths);
+  // Both must outlive it.
+  ArraySimGraph(const Communication& communication, const PartPrices& prices);
 
   // Precondition: the arrays' parts have prices. Errors: kField (an op on a device that does not support it;
   // views of one storage on several devices), kUnreachable (devices that exchange something without a
   // route).
-  Status Fill(const StepArrays& arrays);
+  // `with_paths`: what a run with a limit, or by critical path, looks at is filled, too.
+  Status Fill(const StepArrays& arrays, bool with_paths);
 
   // Of the last step; its ops have the ids of the SimGraph's.
   const SimGraph& sim_graph() const { return p_; }
@@ -67,7 +68,6 @@ class ArraySimGraph {
   const Communication& communication_;
   const Cluster& cluster_;
   const PartPrices& prices_;
-  const bool with_paths_;
   SimGraph p_;
   Placement placement_;
   bool all_connected_ = true;
