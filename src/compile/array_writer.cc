@@ -47,7 +47,9 @@ void ArrayWriter::Restart() {
 }
 
 Status ArrayWriter::Write(const Layouts& layouts) {
-  const bool anew = written_.empty();
+  // Inputs that were ever read are kept: all is written again before they are what there is.
+  const bool grown = arrays_.tensors.size() > 2 * tensors_at_start_ + 4096;
+  const bool anew = written_.empty() || grown;
   if (anew) {
     Restart();
   } else {
@@ -63,6 +65,7 @@ Status ArrayWriter::Write(const Layouts& layouts) {
     arrays_.Compact();
     rows_ = arrays_.reads.size();
   }
+  if (anew) tensors_at_start_ = arrays_.tensors.size();
   if (!store_->any_stale()) written_ = layouts.of_group;
   return Ok();
 }

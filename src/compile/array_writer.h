@@ -75,7 +75,8 @@ class ArrayWriter {
   IdVector<GroupId, LayoutId> written_;  // empty: nothing is
   std::vector<char> marked_;             // by place
   int32_t blocks_written_ = 0;
-  size_t rows_ = 0;  // of reads, when rows were compact
+  size_t rows_ = 0;              // of reads, when rows were compact
+  size_t tensors_at_start_ = 0;  // when all was written last
 };
 
 }  // namespace placewright

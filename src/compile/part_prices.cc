@@ -194,9 +194,17 @@ Result<std::vector<OpId>> PartPrices::AddPart(const PricedPart& part, size_t num
   return ops;
 }
 
-Status PartPrices::PriceNew() {
-  const size_t from = prices_.size() / std::max<size_t>(kinds_, 1);
-  if (from == parts_.size()) return Ok();
+void PartPrices::PriceNew() {
+  const size_t from = flops_.size();
+  if (from == parts_.size() || Price(from, parts_.size()).ok()) return;
+  for (size_t number = from; number < parts_.size(); ++number) {
+    if (Price(number, number + 1).ok()) continue;
+    prices_.resize(prices_.size() + kinds_);
+    flops_.emplace_back();
+  }
+}
+
+Status PartPrices::Price(size_t from, size_t to) {
   GraphBuilder builder("parts", "aten");
   builder.set_batch(batch_);
   IdVector<OpId, DeviceId> devices;
@@ -205,7 +213,7 @@ Status PartPrices::PriceNew() {
     DeviceId& first = of_kind[static_cast<size_t>(cluster_.device(device).kind)];
     if (!first.valid()) first = device;
   }
-  for (size_t number = from; number < parts_.size(); ++number) {
+  for (size_t number = from; number < to; ++number) {
     PW_ASSIGN(const std::vector<OpId> ops, AddPart(parts_[PricedPartId(number)], number, builder));
     for (const DeviceId device : of_kind) {
       devices.push_back(device.valid() ? device

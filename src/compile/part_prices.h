@@ -92,8 +92,8 @@ class PartPrices {
 
   const PricedPart& part(PricedPartId id) const { return parts_[id]; }
 
-  // Of the parts that were found since the last call. Errors: those of GraphBuilder and ModelCosts.
-  Status PriceNew();
+  // Of the parts that were found since the last call. Parts that cannot be priced are supported nowhere.
+  void PriceNew();
   const PartPrice& price(PricedPartId id, int32_t device_kind) const {
     return prices_[id.index() * kinds_ + static_cast<size_t>(device_kind)];
   }
@@ -111,6 +111,8 @@ class PartPrices {
     bool operator()(std::span<const int32_t> a, std::span<const int32_t> b) const;
   };
 
+  // Of parts [from, to). Errors: those of GraphBuilder and ModelCosts.
+  Status Price(size_t from, size_t to);
   Result<std::vector<OpId>> AddPart(const PricedPart& part, size_t number,
                                     GraphBuilder& builder) const;
 

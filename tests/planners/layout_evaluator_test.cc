@@ -1,7 +1,5 @@
 // Layouts evaluated without a graph, along random walks of a search: step time and memory are those of the
 // compiled graph, to the nanosecond and the byte.
-#include "search/evaluation/simulated_layouts.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -11,6 +9,7 @@
 #include "cluster/catalogue.h"
 #include "formats/input.h"
 #include "search/evaluation/simulated.h"
+#include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/layout_moves.h"
 #include "search/layouts/layout_problem.h"
 #include "search/layouts/layout_state.h"
@@ -20,13 +19,15 @@ namespace {
 
 class Walk {
  public:
-  Walk(const std::string& graph, const std::string& preset, uint64_t seed, bool local_batch_norm)
+  Walk(const std::string& graph, const std::string& preset, uint64_t seed, bool local_batch_norm,
+       SchedulingPolicy policy = SchedulingPolicy::kFifo)
       : graph_(LoadGraph(graph).Take()),
         cluster_(MakePreset(preset).Take()),
-        layouts_(LayoutProblem::Make(graph_.graph, cluster_, {}, SchedulingPolicy::kFifo).Take()),
+        layouts_(LayoutProblem::Make(graph_.graph, cluster_, {}, policy).Take()),
         costs_(ModelCosts(graph_.graph, cluster_, {}).Take()),
-        problem_(BuildProblem(graph_.graph, cluster_, costs_, {}, SchedulingPolicy::kFifo).Take()),
+        problem_(BuildProblem(graph_.graph, cluster_, costs_, {}, policy).Take()),
         evaluator_(*layouts_),
+        seldom_(*layouts_),
         random_(seed) {
     layouts_->local_batch_norm = local_batch_norm;
     problem_.layouts = layouts_.get();
@@ -62,6 +63,20 @@ class Walk {
                 compiled.value().devices[device.index()].peak)
           << "move " << move << " device " << device.value();
     }
+    CompareWithLimits(state, compiled.value().step_time);
+  }
+
+  // Given up where the step is longer, and nowhere else; by an evaluator that has seen few of the steps, too.
+  void CompareWithLimits(const LayoutState& state, Nanos time) {
+    const CompileOptions options = OptionsOf(*layouts_, state);
+    LayoutEvaluator& other = possible_ % 8 == 0 ? seldom_ : evaluator_;
+    const Result<Evaluation> within = other.Evaluate(book_.Of(state), options, time);
+    ASSERT_TRUE(within.ok());
+    EXPECT_FALSE(within.value().abandoned);
+    EXPECT_EQ(within.value().step_time, time);
+    const Result<Evaluation> above = other.Evaluate(book_.Of(state), options, time - Nanos(1));
+    ASSERT_TRUE(above.ok());
+    EXPECT_TRUE(above.value().abandoned);
   }
 
   const LoadedGraph graph_;
@@ -69,15 +84,13 @@ class Walk {
   const std::unique_ptr<LayoutProblem> layouts_;
   const CostTable costs_;
   Problem problem_;
-  LayoutEvaluator evaluator_;
+  LayoutEvaluator evaluator_, seldom_;
   LayoutBook book_;
   Random random_;
   int possible_ = 0;
 };
 
-std::string Example(const std::string& name) {
-  return PLACEWRIGHT_SOURCE_DIR "/examples/" + name;
-}
+std::string Example(const std::string& name) { return PLACEWRIGHT_SOURCE_DIR "/examples/" + name; }
 
 TEST(LayoutEvaluator, EqualsTheCompiledGraphAlongWalks) {
   const std::string graph = Example("tiny_transformer_adam.json.gz");
@@ -85,6 +98,7 @@ TEST(LayoutEvaluator, EqualsTheCompiledGraphAlongWalks) {
     SCOPED_TRACE(preset);
     Walk(graph, preset, 1, false).Compare(preset[0] == '4' ? 60 : 30);
   }
+  Walk(graph, "4xP100", 4, false, SchedulingPolicy::kCriticalPath).Compare(20);
 }
 
 // Convolutions, whose gradients may be made apart, and batch norms of both kinds.

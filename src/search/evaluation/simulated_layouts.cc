@@ -86,7 +86,7 @@ struct LayoutEvaluator::State {
                               Nanos abandon_above) {
     ArrayWriter& writer = WriterFor(options, layouts);
     PW_RETURN_IF_ERROR(writer.Write(layouts));
-    PW_RETURN_IF_ERROR(prices.PriceNew());
+    prices.PriceNew();
     // Both ways, as CompileStep has it.
     std::optional<Evaluation> apart;
     if (separable) {
@@ -108,7 +108,7 @@ struct LayoutEvaluator::State {
     if (fuses && !FuseAllReduces(options.fusion, prices, writer, changes)) {
       return EvaluateLayouts(problem, layouts, options);
     }
-    PW_RETURN_IF_ERROR(prices.PriceNew());
+    prices.PriceNew();
     const bool with_paths =
         abandon_above < Nanos(kMaxQuantity) || problem.policy == SchedulingPolicy::kCriticalPath;
     PW_RETURN_IF_ERROR(sim_graph.Fill(writer.arrays(), with_paths));
