@@ -163,7 +163,10 @@ std::string Crossings::NameOf(const Crossing& crossing) const {
     case Crossing::Kind::kCopy: break;
   }
   const Executable::Copy& copy = executable.copies[crossing.copy];
-  return fmt::format("a transfer from rank {} to rank {}", rank_of_[copy.from], rank_of_[copy.to]);
+  const TensorId sent = step_.graph->storage(copy.storage).first;
+  return fmt::format("the transfer of {} from rank {} to rank {}",
+                     Printable(step_.graph->tensor(sent).name, 80), rank_of_[copy.from],
+                     rank_of_[copy.to]);
 }
 
 Status Crossings::CarryOut(const Own& own, Given given) {
