@@ -4,7 +4,9 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "aten/failure.h"
@@ -13,8 +15,10 @@
 namespace placewright {
 namespace {
 
-// The head of a message is this many words; what does not fit follows as a message of its own.
-constexpr size_t kHeadWords = 64;
+// A message begins with this many words: its head, and behind it the tensors' bytes, where both fit. What does not
+// fit follows as messages of their own, each of which costs the way there and back (Gloo asks whether the
+// other side is ready): small tensors, and the state of a random generator, take one such way and not two.
+constexpr size_t kFirstWords = 1024;
 // item, bytes, words in all, tensors
 constexpr size_t kFixedWords = 4;
 
@@ -37,6 +41,12 @@ std::vector<int64_t> HeadOf(int64_t item, std::span<const at::Tensor> tensors,
 Error Unexpected(int32_t from, const std::string& what) {
   return MakeError(ErrorCode::kExecution,
                    fmt::format("rank {} sends {}: the ranks disagree about the step", from, what));
+}
+
+// Whether the tensors' bytes are behind a head of so many words.
+bool FitsFirst(int64_t words, int64_t bytes) {
+  constexpr auto kWord = static_cast<int64_t>(sizeof(int64_t));
+  return bytes <= (static_cast<int64_t>(kFirstWords) - words) * kWord;
 }
 
 // What a head says of a tensor; `at` moves behind it. Whether it is all there and fits the bytes.
@@ -75,22 +85,26 @@ Status SendTensors(Channel& channel, int32_t to, int64_t item,
     }
     words = HeadOf(item, tensors, slice);
   }));
-  std::array<int64_t, kHeadWords> head{};
-  std::copy_n(words.begin(), std::min(words.size(), kHeadWords), head.begin());
-  PW_RETURN_IF_ERROR(channel.Send(to, head.data(), sizeof head));
-  if (words.size() > kHeadWords) {
-    PW_RETURN_IF_ERROR(
-        channel.Send(to, words.data() + kHeadWords,
-                     static_cast<int64_t>((words.size() - kHeadWords) * sizeof(int64_t))));
+  std::array<int64_t, kFirstWords> first{};
+  std::copy_n(words.begin(), std::min(words.size(), kFirstWords), first.begin());
+  const bool fits = FitsFirst(words[2], words[1]);
+  if (fits && words[1] > 0) {
+    std::memcpy(first.data() + words.size(), slice.bytes.data_ptr(), static_cast<size_t>(words[1]));
   }
-  if (words[1] == 0) return Ok();
+  PW_RETURN_IF_ERROR(channel.Send(to, first.data(), sizeof first));
+  if (words.size() > kFirstWords) {
+    PW_RETURN_IF_ERROR(
+        channel.Send(to, words.data() + kFirstWords,
+                     static_cast<int64_t>((words.size() - kFirstWords) * sizeof(int64_t))));
+  }
+  if (fits || words[1] == 0) return Ok();
   return channel.Send(to, slice.bytes.data_ptr(), words[1]);
 }
 
 Result<std::vector<at::Tensor>> ReceiveTensors(Channel& channel, int32_t from, int64_t item,
                                                RuntimeDevice* device) {
-  std::vector<int64_t> words(kHeadWords);
-  PW_RETURN_IF_ERROR(channel.Receive(from, words.data(), kHeadWords * sizeof(int64_t)));
+  std::vector<int64_t> words(kFirstWords);
+  PW_RETURN_IF_ERROR(channel.Receive(from, words.data(), kFirstWords * sizeof(int64_t)));
   constexpr int64_t kMaxWords = 1 << 24;
   const int64_t bytes = words[1], all = words[2];
   if (words[0] != item) {
@@ -99,18 +113,22 @@ Result<std::vector<at::Tensor>> ReceiveTensors(Channel& channel, int32_t from, i
   if (bytes < 0 || all < static_cast<int64_t>(kFixedWords) || all > kMaxWords || words[3] < 0) {
     return Unexpected(from, "a message that is none");
   }
-  words.resize(std::max(static_cast<size_t>(all), kHeadWords));
-  if (words.size() > kHeadWords) {
+  words.resize(std::max(static_cast<size_t>(all), kFirstWords));
+  if (words.size() > kFirstWords) {
     PW_RETURN_IF_ERROR(
-        channel.Receive(from, words.data() + kHeadWords,
-                        static_cast<int64_t>((words.size() - kHeadWords) * sizeof(int64_t))));
+        channel.Receive(from, words.data() + kFirstWords,
+                        static_cast<int64_t>((words.size() - kFirstWords) * sizeof(int64_t))));
   }
   at::Tensor block;
   PW_RETURN_IF_ERROR(CatchAllFailures([&] {
     const bool here = device == nullptr || !device->torch_device().is_cpu();
     block = here ? at::empty({bytes}, at::kByte) : device->Allocate(bytes);
   }));
-  if (bytes > 0) PW_RETURN_IF_ERROR(channel.Receive(from, block.data_ptr(), bytes));
+  if (bytes > 0 && FitsFirst(all, bytes)) {
+    std::memcpy(block.data_ptr(), words.data() + all, static_cast<size_t>(bytes));
+  } else if (bytes > 0) {
+    PW_RETURN_IF_ERROR(channel.Receive(from, block.data_ptr(), bytes));
+  }
   std::vector<at::Tensor> tensors;
   bool legal = true;
   PW_RETURN_IF_ERROR(CatchAllFailures([&] {
