@@ -54,6 +54,54 @@ TEST(Messages, ManyTensorsArriveWhole) {
   EXPECT_TRUE(Sent({}).empty());
 }
 
+// Counts what it sends.
+class CountingChannel final : public Channel {
+ public:
+  explicit CountingChannel(Channel& channel) : channel_(channel) {}
+  int32_t rank() const override { return channel_.rank(); }
+  int32_t size() const override { return channel_.size(); }
+  Status Send(int32_t to, const void* data, int64_t bytes) override {
+    ++sent;
+    return channel_.Send(to, data, bytes);
+  }
+  Status Receive(int32_t from, void* data, int64_t bytes) override {
+    return channel_.Receive(from, data, bytes);
+  }
+  void Abort(const Error& error) override { channel_.Abort(error); }
+  int32_t lost() const override { return channel_.lost(); }
+  int sent = 0;
+
+ private:
+  Channel& channel_;
+};
+
+// By size in bytes: in how many parts it goes, behind what went before. Items have lengths of their own.
+TEST(Messages, WhatIsAsLongAsTheLastTimeGoesAsOne) {
+  const auto channels = MakeLocalChannels(2);
+  CountingChannel counting(*channels[0]);
+  MessageLengths here, there;
+  struct Case {
+    int64_t item, bytes;
+    int parts;
+  };
+  for (const Case& one :
+       {Case{1, 50'000, 2}, Case{1, 50'000, 1}, Case{2, 50'000, 2}, Case{1, 40, 1},
+        Case{1, 50'000, 2}, Case{1, 90'000, 2}, Case{1, 90'000, 1}, Case{1, 3 << 20, 2},
+        Case{1, 3 << 20, 2}, Case{2, 50'000, 1}}) {
+    const at::Tensor tensor = at::arange(one.bytes).to(at::kByte);
+    counting.sent = 0;
+    Status sent = Ok();
+    std::thread sender(
+        [&] { sent = SendTensors(counting, 1, one.item, std::span(&tensor, 1), &here); });
+    const auto received = ReceiveTensors(*channels[1], 0, one.item, nullptr, &there);
+    sender.join();
+    ASSERT_TRUE(sent.ok());
+    ASSERT_TRUE(received.ok()) << received.error().ToString();
+    EXPECT_TRUE(at::equal(received.value().front(), tensor)) << one.bytes;
+    EXPECT_EQ(counting.sent, one.parts) << one.bytes;
+  }
+}
+
 TEST(Messages, AnotherMessageThanExpectedIsNamed) {
   const auto channels = MakeLocalChannels(2);
   const at::Tensor tensor = at::ones({3});
