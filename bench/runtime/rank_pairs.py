@@ -87,7 +87,8 @@ class Bench:
         devices = re.findall(r"- \{name: (\S+?),", text)
         text = re.sub(rf"(name: {re.escape(devices[1])},.*host:) 0", r"\1 1", text)
         # A rank exchanges one thing at a time, to and fro.
-        text += f"links:\n  - {{between: [{devices[0]}, {devices[1]}], bandwidth: 1 GB/s, latency: 100 us, duplex: half}}\n"
+        ends = f"between: [{devices[0]}, {devices[1]}]"
+        text += f"links:\n  - {{{ends}, bandwidth: 1 GB/s, latency: 100 us, duplex: half}}\n"
         with open(self.cluster, "w", encoding="utf-8") as file:
             file.write(text)
         self.devices = devices
