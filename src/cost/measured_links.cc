@@ -62,4 +62,78 @@ std::vector<LinkId> SetMeasuredLinks(const std::vector<MeasuredTransfers>& measu
   return set;
 }
 
+namespace {
+
+// Of a route between two machines: the links that a measurement of it describes.
+struct NetworkRoute {
+  std::vector<LinkId> narrowest;
+  Nanos others;  // latency of its other links
+  BytesPerSecond bandwidth;
+  Nanos latency;
+  bool IsLike(const NetworkRoute& other) const {
+    return narrowest.size() == other.narrowest.size() && others == other.others &&
+           bandwidth == other.bandwidth && latency == other.latency;
+  }
+};
+
+NetworkRoute DescribeRoute(const Cluster& cluster, const Route& route) {
+  NetworkRoute described{{}, Nanos(0), route.bandwidth, route.latency};
+  for (const LinkId link : route.links) {
+    if (cluster.link(link).bandwidth == route.bandwidth) {
+      described.narrowest.push_back(link);
+    } else {
+      described.others += cluster.link(link).latency;
+    }
+  }
+  return described;
+}
+
+}  // namespace
+
+std::vector<LinkId> SetMeasuredNetwork(const std::vector<MeasuredCollectives>& measured,
+                                       Cluster& cluster) {
+  std::vector<bool> taken(cluster.link_count(), false);  // by a machine itself, or set
+  std::map<std::string, std::vector<NetworkRoute>> routes_of;
+  for (const DeviceId from : cluster.devices()) {
+    for (const DeviceId to : cluster.devices()) {
+      if (from == to || !cluster.Connected(from, to)) continue;
+      const Route& route = cluster.route(from, to);
+      if (cluster.device(from).host == cluster.device(to).host) {
+        for (const LinkId link : route.links) taken[link.index()] = true;
+      } else {
+        routes_of[MeasuredTransferKey(cluster, from, to)].push_back(DescribeRoute(cluster, route));
+      }
+    }
+  }
+  std::vector<LinkId> set;
+  for (const MeasuredCollectives& one : measured) {
+    const auto found = routes_of.find(one.devices);
+    if (found == routes_of.end() || one.sizes.size() < 2) continue;
+    const std::vector<NetworkRoute> routes = std::move(found->second);
+    routes_of.erase(found);
+    const bool alike = std::all_of(routes.begin(), routes.end(), [&](const NetworkRoute& route) {
+      return route.IsLike(routes.front()) &&
+             std::none_of(route.narrowest.begin(), route.narrowest.end(),
+                          [&](LinkId link) { return taken[link.index()]; });
+    });
+    if (!alike) continue;
+    std::vector<SizeAndTime> sizes;
+    for (const MeasuredCollective& size : one.sizes) sizes.emplace_back(size.bytes, size.time);
+    const TransferSegment line = FitLine(sizes);
+    const auto count = static_cast<int64_t>(routes.front().narrowest.size());
+    const int64_t share =
+        std::max<int64_t>(0, line.latency.count - routes.front().others.count) / count;
+    for (const NetworkRoute& route : routes) {
+      for (const LinkId link : route.narrowest) {
+        if (taken[link.index()]) continue;
+        taken[link.index()] = true;
+        cluster.SetLink(link, line.bandwidth, Nanos(share), "measured");
+        set.push_back(link);
+      }
+    }
+  }
+  std::sort(set.begin(), set.end());
+  return set;
+}
+
 }  // namespace placewright

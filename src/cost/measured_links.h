@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cluster/cluster.h"
+#include "cost/communication/measured_collectives.h"
 #include "cost/measured_costs.h"
 
 namespace placewright {
@@ -30,6 +31,14 @@ struct MeasuredTransfers {
 // cluster describes them differently: the measurement is of one of them.
 std::vector<LinkId> SetMeasuredLinks(const std::vector<MeasuredTransfers>& measured,
                                      Cluster& cluster);
+
+// The same of devices of two machines, by what transfers took between processes there (entries whose key is
+// MeasuredTransferKey's; the first of a key counts). Of a route's links those with its smallest bandwidth, as
+// described, get the measured one and share the measured latency, less that of the other links. As they
+// are stay links that routes within a machine take, and all of a key whose routes the cluster describes
+// differently.
+std::vector<LinkId> SetMeasuredNetwork(const std::vector<MeasuredCollectives>& measured,
+                                       Cluster& cluster);
 
 }  // namespace placewright
 

@@ -20,6 +20,8 @@ struct JoinRequest {
   // What all ranks must have alike, by name, in the order in which they are compared.
   std::vector<std::pair<std::string, std::string>> facts;
   std::chrono::milliseconds timeout{20'000};  // for ranks to come, and of one that is not heard of
+  // For one message of a rank that goes on counting.
+  std::chrono::milliseconds message_timeout{600'000};
 };
 
 class Processes {

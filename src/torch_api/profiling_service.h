@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "base/stop.h"
 #include "base/units.h"
+#include "cost/communication/collective_kind.h"
 #include "cost/machine_state.h"
 #include "graph/graph.h"
 #include "torch_api/execution_service.h"
@@ -60,6 +61,24 @@ struct DeviceState {
   friend bool operator==(const DeviceState&, const DeviceState&) = default;
 };
 
+// The devices of a run over several processes, and whose each is (RanksOfDevices).
+struct RankDevices {
+  std::vector<ExecutionDevice> devices;
+  IdVector<DeviceId, int32_t> rank_of;
+  Processes* processes = nullptr;
+};
+
+// What devices of several ranks do together: a collective, or a transfer from the first to the second.
+struct Exchange {
+  std::optional<CollectiveKind> collective;
+  std::vector<DeviceId> devices;  // at least two; of a transfer two, of two ranks
+};
+
+struct ExchangeProfile {
+  std::vector<TransferSample> times;
+  bool stopped = false;  // on whichever rank: sizes are missing
+};
+
 // What a machine's state is known by.
 class MachineReference {
  public:
@@ -86,6 +105,11 @@ class ProfilingService {
   virtual Result<std::vector<TransferSample>> ProfileTransfers(
       const ExecutionDevice& from, const ExecutionDevice& to, Bytes max,
       const ProfilingOptions& options) const = 0;
+  // Called by all ranks alike. Sizes, of a collective's whole tensor, grow fourfold from 1 KiB to `max`.
+  // Times are rank 0's, the others' are 0. Errors: as above, of whichever rank.
+  virtual Result<ExchangeProfile> ProfileExchange(const RankDevices& ranks,
+                                                  const Exchange& exchange, Bytes max,
+                                                  const ProfilingOptions& options) const = 0;
 };
 
 }  // namespace placewright

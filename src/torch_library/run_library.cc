@@ -5,6 +5,7 @@
 #include "runtime/measuring/measuring_evaluator.h"
 #include "runtime/profiler/machine_reference.h"
 #include "runtime/profiler/profiling.h"
+#include "runtime/profiler/rank_profiling.h"
 #include "runtime/service/execution.h"
 #include "runtime/service/processes.h"
 #include "torch_api/evaluator_service.h"
@@ -47,6 +48,11 @@ class Profiling : public ProfilingService {
       const ExecutionDevice& from, const ExecutionDevice& to, Bytes max,
       const ProfilingOptions& options) const override {
     return placewright::ProfileTransfers(from, to, max, options);
+  }
+  Result<ExchangeProfile> ProfileExchange(const RankDevices& ranks, const Exchange& exchange,
+                                          Bytes max,
+                                          const ProfilingOptions& options) const override {
+    return placewright::ProfileExchange(ranks, exchange, max, options);
   }
 };
 

@@ -195,12 +195,14 @@ Status RunTask(const std::string& task) {
   RendezvousOptions options;
   options.start = std::chrono::milliseconds(task == "port" ? 2000 : 20'000);
   options.silence = std::chrono::milliseconds(3000);
+  if (task == "hang") options.messages.timeout = std::chrono::milliseconds(2000);
   options.facts = {{"the version", "1"}, {"the plan", task == "plan" && faulty ? "b" : "a"}};
   PW_ASSIGN(const auto ranks, Rendezvous::Join(*environment, options));
   for (uint64_t seed = 0; task != "layouts" || seed < kLayouts; ++seed) {
     if (faulty && seed == 3 && task == "kill") raise(SIGKILL);
     if (faulty && seed == 3 && task == "stop") raise(SIGSTOP);
     if (environment->rank == 0 && seed == 3 && task == "stop-first") raise(SIGSTOP);
+    if (faulty && seed == 3 && task == "hang") std::this_thread::sleep_for(std::chrono::minutes(2));
     const Status ran = faulty && seed == 3 && task == "fail"
                            ? Status(MakeError(ErrorCode::kDeviceMemory, "no room", "op x"))
                            : RunLayout(seed % kLayouts, *ranks);
@@ -282,6 +284,17 @@ TEST(Processes, AStoppedRankEndsTheOthers) {
 TEST(Processes, SoDoesRankZero) {
   auto ranks = StartRanks(2, FreePort(false).number, "stop-first");
   ExpectAllEnd(ranks, 0, {"rank 0", "has not answered for 3 s"});
+}
+
+// It counts on, so that it is alive; what waits for its message says so, and for what.
+TEST(Processes, AHangingRankEndsTheOthers) {
+  auto ranks = StartRanks(2, FreePort(false).number, "hang");
+  ExpectAllEnd(ranks, 1, {"rank 1 has ", " nothing for 2 s"});
+  const std::string end = EndOf(ranks[0]->Output());
+  EXPECT_TRUE(end.find("collective ") != std::string::npos ||
+              end.find("transfer of op") != std::string::npos ||
+              end.find("op op") != std::string::npos)
+      << end;
 }
 
 TEST(Processes, AnErrorOfOneRankIsThatOfAll) {

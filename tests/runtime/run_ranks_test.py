@@ -17,6 +17,8 @@ import time
 import unittest
 
 PROGRAM = os.environ["PLACEWRIGHT_PROGRAM"]
+# A program that joins as a rank and states another version.
+OTHER_VERSION = os.environ["PLACEWRIGHT_OTHER_VERSION"]
 # A transformer of one layer, which draws random numbers, and a dense network, which splits on the batch.
 MODELS = {
     "gpt": ["gpt-2", "--batch", "2", "--one-batch", "--param", "layers=1", "--param", "sequence=8",
@@ -28,6 +30,18 @@ PLANS = {
     "other": ["gpt", "--algo", "random", "--seed", "4"],
     "parallel": ["mlp", "--space", "replicated"],
 }
+# A core for each rank, on machines of their own by this description; the link's figures are no machine's.
+MACHINES = """
+name: machines
+kinds:
+  core: {class: cpu, architecture: zen3, peak_flops: {f32: 10000000000}, memory_bandwidth: 10 GB/s,
+         memory: 1 GiB, launch_overhead: 1 us, runtime_context: 0 B, cores: 1}
+devices:
+  - {name: a, kind: core, host: 0}
+  - {name: b, kind: core, host: 1}
+links:
+  - {between: [a, b], bandwidth: 9 TB/s, latency: 1 ns}
+"""
 ENDS_WITHIN = 30  # seconds
 
 
@@ -46,14 +60,16 @@ def clean_environment():
 class Ranks:
     """Several processes of one run."""
 
-    def __init__(self, count, words_of, preparation_of=lambda rank: None):
+    def __init__(self, count, words_of, preparation_of=lambda rank: None,
+                 program_of=lambda rank: PROGRAM):
         port = str(free_port())
         self.processes = []
         for rank in range(count):
             variables = {"RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank),
                          "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
             self.processes.append(subprocess.Popen(
-                [PROGRAM, *map(str, words_of(rank))], env={**clean_environment(), **variables},
+                [program_of(rank), *map(str, words_of(rank))],
+                env={**clean_environment(), **variables},
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                 preexec_fn=preparation_of(rank)))
 
@@ -91,6 +107,12 @@ class RunRanks(unittest.TestCase):
     def call(*words):
         subprocess.run([PROGRAM, *map(str, words), "--quiet"], env=clean_environment(), check=True,
                        capture_output=True)
+
+    @staticmethod
+    def call_json(*words):
+        ended = subprocess.run([PROGRAM, *map(str, words), "--json"], env=clean_environment(),
+                               check=True, capture_output=True, text=True)
+        return json.loads(ended.stdout)
 
     @classmethod
     def tearDownClass(cls):
@@ -185,9 +207,91 @@ class RunRanks(unittest.TestCase):
         self.expect_all(Ranks(3, lambda rank: self.words("spread", "--seed", seeds[rank])).ends(
             within=ENDS_WITHIN), "the ranks differ in the options", "--seed 1", "rank 2")
 
+    def test_another_version_does_not_begin(self):
+        for other in (0, 1):
+            ranks = Ranks(2, lambda rank: [] if rank == other else self.words("spread"),
+                          program_of=lambda rank: OTHER_VERSION if rank == other else PROGRAM)
+            began = time.monotonic()
+            self.expect_all(ranks.ends(within=ENDS_WITHIN), "plan-mismatch",
+                            "the ranks differ in the version of Placewright", "0.0.0-other")
+            self.assertLess(time.monotonic() - began, ENDS_WITHIN)
+
+    def test_a_message_is_waited_for_as_long_as_stated(self):
+        saved = self.folder / "waiting"
+        ranks = Ranks(2, lambda rank: ["run", self.plans["spread"], "--simulate-devices", "--steps", 100000,
+                                       "--save", saved, "--save-every", 1, "--rank-timeout", 60,
+                                       "--message-timeout", 3])
+        try:
+            deadline = time.monotonic() + 60
+            while not saved.exists() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            # Long before its silence counts.
+            ranks.processes[1].send_signal(signal.SIGSTOP)
+            began = time.monotonic()
+            out, err = ranks.processes[0].communicate(timeout=ENDS_WITHIN)
+        finally:
+            ranks.stop()
+        self.assertGreater(time.monotonic() - began, 2.9)
+        self.assertNotEqual(ranks.processes[0].returncode, 0, out + err)
+        self.assertIn("rank 1 has ", err)
+        self.assertIn("nothing for 3 s", err)
+        self.assertIn("--message-timeout", err)
+
     def test_more_ranks_than_devices_are_refused(self):
         self.expect_all(Ranks(7, lambda rank: self.words("spread")).ends(within=ENDS_WITHIN),
                         "7 ranks are more than")
+
+    def test_profile_between_ranks_is_what_plans_use(self):
+        machines, store = self.folder / "machines.yaml", self.folder / "ranks.sqlite"
+        machines.write_text(MACHINES)
+        words = ["profile", "--ranks", "-c", machines, "--cost-store", store, "--largest-transfer", 1,
+                 "--json"]
+        ended = Ranks(2, lambda rank: words).ends()
+        for status, out, err in ended:
+            self.assertEqual(status, 0, out + err)
+        self.assertEqual(ended[1][1], "")
+        profile = json.loads(ended[0][1])
+        self.assertEqual(profile["ranks"], 2)
+        found = {one["collective"]: one for one in profile["collectives"]}
+        self.assertEqual(sorted(found), ["all-gather", "all-reduce", "broadcast", "reduce-scatter",
+                                         "transfer"])
+        for one in found.values():
+            self.assertEqual(one["key"], one["collective"] + " 1xcore:1/2")
+            self.assertEqual([size["bytes"] for size in one["sizes"]],
+                             [1024 * 4 ** i for i in range(6)])
+            for size in one["sizes"]:
+                self.assertGreater(size["time_ns"], 0)
+                self.assertGreaterEqual(size["runs"], 16)
+
+        def planned(*more):
+            path = self.folder / "profiled.plan.json"
+            out = self.call_json("plan", self.folder / "mlp.json.gz", "-c", machines, "-o", path, *more)
+            return out, json.loads(path.read_text())
+
+        # The way between machines has the measured figures, not those of the file.
+        placed, plan = planned("--algo", "layered", "--cost-store", store)
+        self.assertIn("of 2 links come from", str(placed["notes"]))
+        self.assertEqual(len(plan["links"]), 2)
+        self.assertLess(plan["links"][0]["bandwidth_bytes_per_second"], 1e12)
+        self.assertGreater(plan["links"][0]["latency_ns"], 1)
+        # So do collectives: each takes at least what the smallest one took.
+        parallel, _ = planned("--algo", "data-parallel", "--cost-store", store)
+        modelled, _ = planned("--algo", "data-parallel", "--no-store")
+        smallest = min(size["time_ns"] for size in found["all-reduce"]["sizes"])
+        self.assertGreater(parallel["step_time_ns"], smallest / 2)
+        self.assertGreater(parallel["step_time_ns"], modelled["step_time_ns"])
+
+    def test_profile_between_ranks_wants_ranks_and_machines(self):
+        machines = self.folder / "one-machine.yaml"
+        machines.write_text(MACHINES.replace("host: 1", "host: 0"))
+        words = ["profile", "--ranks", "-c", machines, "--cost-store", self.folder / "none.sqlite"]
+        alone = subprocess.run([PROGRAM, *map(str, words)], env=clean_environment(),
+                               capture_output=True, text=True)
+        self.assertEqual(alone.returncode, 2)
+        self.assertIn("needs several processes", alone.stderr)
+        self.expect_all(Ranks(2, lambda rank: words).ends(within=ENDS_WITHIN), "on one machine")
+        self.expect_all(Ranks(2, lambda rank: [*words, "--loaded"]).ends(within=ENDS_WITHIN),
+                        "--ranks measures no ops")
 
     def test_a_corrupt_checkpoint_is_named_by_all(self):
         saved = self.folder / "corrupt"

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/commands/profile_ranks.h"
 #include "cli/request/cost_store.h"
 #include "cli/request/model_source.h"
 #include "cli/request/models.h"
@@ -17,13 +18,13 @@
 #include "cli/request/this_machine.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
-#include "torch_api/torch_library.h"
 #include "cost/signature.h"
 #include "cost/transfer_fit.h"
 #include "cost/work.h"
 #include "formats/cost_store/cost_store.h"
 #include "torch_api/execution_setup.h"
 #include "torch_api/profiling_service.h"
+#include "torch_api/torch_library.h"
 
 namespace placewright {
 namespace {
@@ -68,7 +69,7 @@ class ProfileCommand : public Command {
   CommandLine Register(CommandLine program) override {
     CommandLine app = program.AddCommand(
         "profile", "Measure what a step's ops and transfers take on this machine's devices");
-    app.AddOption("GRAPH", graph_, "Recorded step, or a model of the zoo").Required();
+    app.AddOption("GRAPH", graph_, "Recorded step, or a model of the zoo; none with --ranks");
     app.AddOption("-c,--cluster", cluster_,
                   "Cluster whose devices are cores and GPUs of this machine, or local: all of them")
         .TypeName("CLUSTER")
@@ -82,8 +83,14 @@ class ProfileCommand : public Command {
                 "Measure also while the cluster's other devices execute the same step")
         .Group("Profile");
     app.AddFlag("--no-transfers", no_transfers_, "Measure ops alone").Group("Profile");
+    app.AddFlag(
+           "--ranks", on_ranks_,
+           "Started on every rank by torchrun, mpirun or srun: measure transfers and collectives "
+           "between these processes, and no ops; rank 0 prints, and writes the store")
+        .Group("Profile");
     app.AddOption("--largest-transfer", largest_,
-                  "Sizes double from 1 KiB to this many MiB (default 1024, less where memory ends)")
+                  "Sizes double from 1 KiB to this many MiB (default 1024, less where memory ends; "
+                  "with --ranks they grow fourfold, to 64)")
         .TypeName("MIB")
         .Check(IntegerWithin(1, 1 << 20))
         .Group("Profile");
@@ -95,6 +102,10 @@ class ProfileCommand : public Command {
         .TypeName("SECONDS")
         .Check(IntegerWithin(1, 1'000'000))
         .Group("Profile");
+    app.AddOption("--rank-timeout", rank_timeout_, "As run's (default 20)")
+        .TypeName("N")
+        .Check(IntegerWithin(1, 86'400))
+        .Group("Profile");
     app.AddOption("--cost-store", store_,
                   "Where the times go (default: PLACEWRIGHT_COST_STORE, or "
                   "placewright/costs.sqlite in XDG_DATA_HOME or ~/.local/share)")
@@ -104,10 +115,14 @@ class ProfileCommand : public Command {
         "The step is executed as `run` does, whole and on one device, until the medians of its\n"
         "ops are stable. `plan`, `simulate` and `compare` use what the store has of a cluster's\n"
         "devices by themselves. Ctrl-C keeps what is measured.\n"
+        "With --ranks every machine of the cluster has the same number of ranks, one or more; what "
+        "is\n"
+        "measured holds between machines.\n"
         "Examples:\n"
         "  placewright cluster detect --split-cpu 2 -o workers.yaml\n"
         "  placewright profile mlp -c workers.yaml --loaded --steps 5 --largest-transfer 4\n"
         "  placewright profile mlp -c local --batch 16 --steps 5 --json\n"
+        "  mpirun -n 2 placewright profile --ranks -c machines.yaml\n"
         "  placewright plan mlp -c workers.yaml -o mlp.plan.json --iterations 100");
     return app;
   }
@@ -119,6 +134,11 @@ class ProfileCommand : public Command {
     if (store_.empty()) {
       return MakeError(ErrorCode::kUsage, "there is no home folder for the cost store", "",
                        "Give --cost-store FILE.");
+    }
+    if (on_ranks_) return MeasureRanks(context, interrupted);
+    if (graph_.empty()) {
+      return MakeError(ErrorCode::kUsage, "GRAPH is required", "",
+                       "`placewright profile --help` explains it.");
     }
     PW_ASSIGN(const Cluster cluster, TakeCluster());
     PW_ASSIGN(const std::vector<Graph> graphs, TakeGraphs(&interrupted));
@@ -169,6 +189,23 @@ class ProfileCommand : public Command {
   }
 
  private:
+  static constexpr int64_t kLargestHere = 1024;  // MiB
+
+  Result<int> MeasureRanks(Context& context, const std::atomic<bool>& interrupted) const {
+    if (!graph_.empty() || !batches_.empty() || loaded_ || no_transfers_) {
+      return MakeError(ErrorCode::kUsage,
+                       "--ranks measures no ops: leave GRAPH, --batch, --loaded and "
+                       "--no-transfers out",
+                       "", "`placewright profile GRAPH` measures ops, on one process.");
+    }
+    PW_ASSIGN(const Cluster cluster, TakeCluster());
+    RankProfileOptions options;
+    options.store = store_;
+    if (largest_ > 0) options.largest = Bytes(largest_ << 20);
+    options.rank_timeout = std::chrono::seconds(rank_timeout_);
+    return ProfileBetweenRanks(cluster, options, interrupted, context);
+  }
+
   Result<Cluster> TakeCluster() const {
     if (cluster_ != "local") {
       PW_ASSIGN(LoadedCluster loaded, LoadCluster(cluster_));
@@ -353,7 +390,8 @@ class ProfileCommand : public Command {
         if (!done.emplace(source.kind, destination.kind).second) continue;
         // Source, copy and the executor's kept blocks lie in memory together.
         const int64_t fits = std::min(from.memory_limit, to.memory_limit) / 8;
-        const Bytes most(std::max<int64_t>(1024, std::min(largest_ << 20, fits)));
+        const int64_t largest = largest_ > 0 ? largest_ : kLargestHere;
+        const Bytes most(std::max<int64_t>(1024, std::min(largest << 20, fits)));
         Result<std::vector<TransferSample>> times =
             service.ProfileTransfers(from, to, most, options);
         if (!times.ok()) return std::move(times.error());
@@ -373,8 +411,8 @@ class ProfileCommand : public Command {
 
   std::string graph_, cluster_, store_;
   std::vector<std::string> batches_;
-  bool loaded_ = false, no_transfers_ = false;
-  int64_t largest_ = 1024, steps_ = 60, time_ = 60;
+  bool loaded_ = false, no_transfers_ = false, on_ranks_ = false;
+  int64_t largest_ = 0, steps_ = 60, time_ = 60, rank_timeout_ = 20;
 };
 
 }  // namespace

@@ -93,6 +93,12 @@ class RunCommand : public Command {
            "rank that is not heard of ends it (default 20)")
         .TypeName("N")
         .Check(IntegerWithin(1, 86'400));
+    app.AddOption(
+           "--message-timeout", message_timeout_,
+           "The same: seconds for which a rank waits for what another has to send, or to take, "
+           "while that one still answers (default 600)")
+        .TypeName("N")
+        .Check(IntegerWithin(1, 86'400));
     app.AddOption("--schedule", schedule_file_,
                   "When the ops and transfers of a typical step ran, as plans keep their schedule")
         .TypeName("FILE")
@@ -124,7 +130,8 @@ class RunCommand : public Command {
         "  placewright run first.plan.json --simulate-devices --steps 1 --save state.safetensors\n"
         "  placewright run first.plan.json --simulate-devices --steps 1 --load state.safetensors\n"
         "  placewright run second.plan.json --simulate-devices --steps 1 --seed 7 --json\n"
-        "  placewright run model.json.gz -c 4xP100 --placement my-placement.json --simulate-devices "
+        "  placewright run model.json.gz -c 4xP100 --placement my-placement.json "
+        "--simulate-devices "
         "--steps 1");
     return app;
   }
@@ -160,8 +167,11 @@ class RunCommand : public Command {
     if (const std::string_view advice = BlasAdvice(library.api().blas()); !advice.empty()) {
       context.console.Note(std::string(advice));
     }
-    PW_ASSIGN(RunRanks ranks,
-              RunRanks::Join(*service, loaded, RankOptions(), std::chrono::seconds(rank_timeout_)));
+    JoinRequest join{.facts = RunRanks::FactsOf(loaded),
+                     .timeout = std::chrono::seconds(rank_timeout_),
+                     .message_timeout = std::chrono::seconds(message_timeout_)};
+    join.facts.emplace_back("the options", RankOptions());
+    PW_ASSIGN(RunRanks ranks, RunRanks::Join(*service, cluster, std::move(join)));
     if (!ranks.leads()) {
       // Errors go to standard error; standard output is rank 0's.
       context.console.json = false;
@@ -502,7 +512,7 @@ class RunCommand : public Command {
   std::string plan_, placement_, load_, resume_, inputs_, save_, schedule_file_, svg_, html_,
       trace_;
   PlanInputOptions input_;
-  int64_t steps_ = 15, batches_ = 1, save_every_ = 0, rank_timeout_ = 20;
+  int64_t steps_ = 15, batches_ = 1, save_every_ = 0, rank_timeout_ = 20, message_timeout_ = 600;
   uint64_t seed_ = 0;
   bool simulate_ = false, deterministic_ = false;
 };

@@ -94,7 +94,12 @@ Result<std::vector<LinkId>> UseMeasuredLinks(const std::string& path, Cluster& c
     PW_ASSIGN(std::vector<MeasuredTransfers> of_kind, store.ReadTransfers(kind.name, kind.cores));
     for (MeasuredTransfers& pair : of_kind) all.push_back(std::move(pair));
   }
-  return SetMeasuredLinks(all, cluster);
+  std::vector<LinkId> links = SetMeasuredLinks(all, cluster);
+  PW_ASSIGN(const std::vector<MeasuredCollectives> measured, ReadMeasuredCollectives(path));
+  const std::vector<LinkId> network = SetMeasuredNetwork(measured, cluster);
+  links.insert(links.end(), network.begin(), network.end());
+  std::sort(links.begin(), links.end());
+  return links;
 }
 
 std::string Describe(const MeasuredOn& on) {

@@ -10,6 +10,56 @@
 
 namespace placewright {
 
+namespace {
+
+Json TimesJson(const std::vector<TransferSample>& times) {
+  Json sizes = Json::array();
+  for (const TransferSample& time : times) {
+    sizes.push_back(
+        {{"bytes", time.bytes.count}, {"time_ns", time.median.count}, {"runs", time.runs}});
+  }
+  return sizes;
+}
+
+Json SegmentsJson(const std::vector<TransferSegment>& lines) {
+  Json segments = Json::array();
+  for (const TransferSegment& segment : lines) {
+    segments.push_back({{"from_bytes", segment.from.count},
+                        {"latency_ns", segment.latency.count},
+                        {"bandwidth", segment.bandwidth.count}});
+  }
+  return segments;
+}
+
+std::string NameOf(const ProfiledExchange& exchange) {
+  return std::string(exchange.collective ? ToString(*exchange.collective) : "transfer");
+}
+
+std::string ExchangesText(const ProfileOutcome& outcome, const Style& style) {
+  using Align = Table::Align;
+  Table table({{"between ranks", Align::kLeft},
+               {"devices", Align::kRight},
+               {"from size", Align::kRight},
+               {"latency", Align::kRight},
+               {"bandwidth", Align::kRight}});
+  for (const ProfiledExchange& exchange : outcome.exchanges) {
+    for (const TransferSegment& segment : exchange.segments) {
+      table.AddRow({NameOf(exchange), fmt::format("{}", exchange.devices.size()),
+                    FormatBytes(segment.from), FormatNanos(segment.latency),
+                    FormatBandwidth(segment.bandwidth)});
+    }
+  }
+  std::string text = fmt::format(
+      "{} exchanges between {} ranks measured in {:.1f} s, stored in {}\n\n",
+      outcome.exchanges.size(), outcome.ranks, outcome.seconds, Printable(outcome.store, 400));
+  text += table.Render(style);
+  text += "Bandwidths of collectives are of the whole tensor.\n";
+  if (outcome.interrupted) text += "Interrupted: this is what was measured until then.\n";
+  return text;
+}
+
+}  // namespace
+
 double ProfileOutcome::Covered() const {
   double covered = profiled.empty() ? 0 : 1;
   for (const ProfiledStep& one : profiled) covered = std::min(covered, one.covered);
@@ -45,22 +95,20 @@ Json ProfileJson(const ProfileOutcome& outcome) {
   }
   Json& transfers = object["transfers"] = Json::array();
   for (const ProfiledPair& pair : outcome.pairs) {
-    Json sizes = Json::array(), segments = Json::array();
-    for (const TransferSample& time : pair.times) {
-      sizes.push_back(
-          {{"bytes", time.bytes.count}, {"time_ns", time.median.count}, {"runs", time.runs}});
-    }
-    for (const TransferSegment& segment : pair.segments) {
-      segments.push_back({{"from_bytes", segment.from.count},
-                          {"latency_ns", segment.latency.count},
-                          {"bandwidth", segment.bandwidth.count}});
-    }
     transfers.push_back({{"from", pair.from},
                          {"to", pair.to},
-                         {"sizes", std::move(sizes)},
-                         {"segments", std::move(segments)}});
+                         {"sizes", TimesJson(pair.times)},
+                         {"segments", SegmentsJson(pair.segments)}});
   }
-  object["collectives"] = Json::array();
+  object["ranks"] = outcome.ranks;
+  Json& collectives = object["collectives"] = Json::array();
+  for (const ProfiledExchange& exchange : outcome.exchanges) {
+    collectives.push_back({{"collective", NameOf(exchange)},
+                           {"devices", exchange.devices},
+                           {"key", exchange.key},
+                           {"sizes", TimesJson(exchange.times)},
+                           {"segments", SegmentsJson(exchange.segments)}});
+  }
   object["not_measured"] = outcome.left_out;
   object["interrupted"] = outcome.interrupted;
   return object;
@@ -68,6 +116,7 @@ Json ProfileJson(const ProfileOutcome& outcome) {
 
 std::string ProfileText(const ProfileOutcome& outcome, const Style& style) {
   using Align = Table::Align;
+  if (outcome.ranks > 1) return ExchangesText(outcome, style);
   std::string text = fmt::format("{}: {} op signatures measured in {:.1f} s, stored in {}\n",
                                  Printable(outcome.graph), outcome.signatures.size(),
                                  outcome.seconds, Printable(outcome.store, 400));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,6 +35,15 @@ struct ProfiledPair {
   std::vector<TransferSegment> segments;
 };
 
+// Between the processes of a run.
+struct ProfiledExchange {
+  std::optional<CollectiveKind> collective;  // none: a transfer
+  std::vector<std::string> devices;          // by name
+  std::string key;                           // the store's
+  std::vector<TransferSample> times;
+  std::vector<TransferSegment> segments;
+};
+
 struct ProfileOutcome {
   std::string graph;
   std::vector<ProfiledStep> profiled;
@@ -44,6 +54,8 @@ struct ProfileOutcome {
   double seconds = 0;
   std::string store, libtorch, blas;
   bool interrupted = false;
+  int32_t ranks = 1;
+  std::vector<ProfiledExchange> exchanges;  // of several ranks
 
   // The smallest share of a step that its ops take; 0 without any step.
   double Covered() const;

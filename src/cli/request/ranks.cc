@@ -11,21 +11,20 @@ std::string DigestOf(const PlanInputs& loaded) {
 
 }  // namespace
 
-Result<RunRanks> RunRanks::Join(const ExecutionService& service, const PlanInputs& loaded,
-                                const std::string& options, std::chrono::seconds timeout) {
-  RunRanks made;
-  JoinRequest request;
-  request.timeout = timeout;
+std::vector<std::pair<std::string, std::string>> RunRanks::FactsOf(const PlanInputs& loaded) {
   std::string placement;
   for (const auto& [op, device] : loaded.plan.placement) placement += op + "\n" + device + "\n";
-  request.facts = {{"the version of Placewright", PLACEWRIGHT_VERSION},
-                   {"the graph", loaded.graph.sha256},
-                   {"the plan", DigestOf(loaded)},
-                   {"the placement", Sha256(placement)},
-                   {"the options", options}};
+  return {{"the graph", loaded.graph.sha256},
+          {"the plan", DigestOf(loaded)},
+          {"the placement", Sha256(placement)}};
+}
+
+Result<RunRanks> RunRanks::Join(const ExecutionService& service, const Cluster& cluster,
+                                JoinRequest request) {
+  RunRanks made;
+  request.facts.insert(request.facts.begin(), {"the version of Placewright", PLACEWRIGHT_VERSION});
   PW_ASSIGN(made.processes_, service.Join(request));
   if (!made.several()) return made;
-  const Cluster& cluster = loaded.cluster.cluster;
   Result<IdVector<DeviceId, int32_t>> rank_of = RanksOfDevices(cluster, made.size());
   if (!rank_of.ok()) return made.processes_->Fail(rank_of.error());
   made.rank_of_ = rank_of.Take();

@@ -2,7 +2,6 @@
 #ifndef PLACEWRIGHT_CLI_REQUEST_RANKS_H_
 #define PLACEWRIGHT_CLI_REQUEST_RANKS_H_
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,14 +16,18 @@ namespace placewright {
 
 class RunRanks {
  public:
-  // With the processes that this one was started with, if it was. `options`: what else all must have alike.
-  // Errors: ExecutionService::Join's, RanksOfDevices'.
-  static Result<RunRanks> Join(const ExecutionService& service, const PlanInputs& loaded,
-                               const std::string& options, std::chrono::seconds timeout);
+  // With the processes that this one was started with, if it was. To the facts of the request come the
+  // program's version, before them, and LibTorch's. Errors: ExecutionService::Join's, RanksOfDevices'.
+  static Result<RunRanks> Join(const ExecutionService& service, const Cluster& cluster,
+                               JoinRequest request);
+  // What all ranks that execute a plan must have alike.
+  static std::vector<std::pair<std::string, std::string>> FactsOf(const PlanInputs& loaded);
 
   bool several() const { return processes_ != nullptr; }
   bool leads() const { return !several() || processes_->rank() == 0; }
   int32_t size() const { return several() ? processes_->size() : 1; }
+  Processes* processes() const { return processes_.get(); }                // nullptr: alone
+  const IdVector<DeviceId, int32_t>& rank_of() const { return rank_of_; }  // empty: alone
   // [device]: whether it is on this machine; empty: all are.
   const std::vector<bool>& here() const { return here_; }
   void Give(const PlanInputs& loaded, ExecutionRequest& request) const;

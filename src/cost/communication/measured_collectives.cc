@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace placewright {
 
-std::string MeasuredCollectiveKey(CollectiveKind kind, const Cluster& cluster,
-                                  std::span<const DeviceId> devices) {
+namespace {
+
+std::string KeyOfMachines(std::string_view what, const Cluster& cluster,
+                          std::span<const DeviceId> devices) {
   std::map<int32_t, std::map<std::string, int>> machines;
   for (const DeviceId device : devices) {
     const DeviceKind& of = cluster.kind(device);
@@ -22,11 +25,22 @@ std::string MeasuredCollectiveKey(CollectiveKind kind, const Cluster& cluster,
     }
     ++contents[content];
   }
-  std::string key{ToString(kind)};
+  std::string key{what};
   for (const auto& [content, count] : contents) {
     key += fmt::format("{}{}/{}", content == contents.begin()->first ? " " : ", ", content, count);
   }
   return key;
+}
+
+}  // namespace
+
+std::string MeasuredCollectiveKey(CollectiveKind kind, const Cluster& cluster,
+                                  std::span<const DeviceId> devices) {
+  return KeyOfMachines(ToString(kind), cluster, devices);
+}
+
+std::string MeasuredTransferKey(const Cluster& cluster, DeviceId from, DeviceId to) {
+  return KeyOfMachines("transfer", cluster, std::array{from, to});
 }
 
 CollectiveFits::CollectiveFits(const std::vector<MeasuredCollectives>& measured) {

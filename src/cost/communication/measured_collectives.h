@@ -36,6 +36,9 @@ struct MeasuredCollectives {
   std::vector<MeasuredCollective> sizes;  // ascending
 };
 
+// A transfer between devices of two machines, whichever way: "transfer 1xV100-16GB/2".
+std::string MeasuredTransferKey(const Cluster& cluster, DeviceId from, DeviceId to);
+
 // The machines in the order of what is in them; devices of one kind and cores are counted together.
 std::string MeasuredCollectiveKey(CollectiveKind kind, const Cluster& cluster,
                                   std::span<const DeviceId> devices);

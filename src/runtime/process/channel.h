@@ -39,6 +39,10 @@ struct ChannelOptions {
   std::chrono::milliseconds timeout{600'000};
 };
 
+// Of a message that rank `other` has not sent, or with `takes` has not taken, within that time although it
+// goes on counting (rendezvous.h).
+Error MessageTimeout(int32_t other, bool takes, std::chrono::milliseconds timeout);
+
 // Between threads of this process, by rank: for tests.
 std::vector<std::unique_ptr<Channel>> MakeLocalChannels(int32_t ranks,
                                                         const ChannelOptions& options = {});

@@ -163,7 +163,10 @@ std::string Crossings::NameOf(const Crossing& crossing) const {
     case Crossing::Kind::kCopy: break;
   }
   const Executable::Copy& copy = executable.copies[crossing.copy];
-  return fmt::format("a transfer from rank {} to rank {}", rank_of_[copy.from], rank_of_[copy.to]);
+  const TensorId sent = step_.graph->storage(copy.storage).first;
+  return fmt::format("the transfer of {} from rank {} to rank {}",
+                     Printable(step_.graph->tensor(sent).name, 80), rank_of_[copy.from],
+                     rank_of_[copy.to]);
 }
 
 Status Crossings::CarryOut(const Own& own, Given given) {
@@ -179,8 +182,8 @@ Status Crossings::CarryOutCopy(const Own& own, const Given& given) {
   const CopyId id = own.crossing.copy;
   const Executable::Copy& copy = step_.executable.copies[id];
   if (IsHere(copy.from)) {
-    PW_RETURN_IF_ERROR(
-        SendTensors(channel_, rank_of_[copy.to], own.item, given.tensors.front().second));
+    PW_RETURN_IF_ERROR(SendTensors(channel_, rank_of_[copy.to], own.item,
+                                   given.tensors.front().second, &lengths_));
     if (!copy.writers.empty()) {
       step_.mailboxes[copy.from]->Put({Message::Kind::kRead, id, {}, {}});
     }
@@ -190,7 +193,8 @@ Status Crossings::CarryOutCopy(const Own& own, const Given& given) {
   CopySpan& span = step_.copy_spans[id];
   span.ready = span.start = Clock::now();
   PW_ASSIGN(std::vector<at::Tensor> tensors,
-            ReceiveTensors(channel_, rank_of_[copy.from], own.item, step_.devices[copy.to].get()));
+            ReceiveTensors(channel_, rank_of_[copy.from], own.item, step_.devices[copy.to].get(),
+                           &lengths_));
   if (tensors.size() != copy.made.size()) {
     return MakeError(ErrorCode::kExecution,
                      fmt::format("{} tensors have come where {} are expected", tensors.size(),
@@ -207,10 +211,10 @@ Status Crossings::CarryOutSignal(const Own& own) {
   if (RankOf(one.from) == channel_.rank()) {
     std::vector<at::Tensor> state;
     if (one.random) state.push_back(generator.get_state());
-    return SendTensors(channel_, RankOf(one.to), own.item, state);
+    return SendTensors(channel_, RankOf(one.to), own.item, state, &lengths_);
   }
   PW_ASSIGN(const std::vector<at::Tensor> state,
-            ReceiveTensors(channel_, RankOf(one.from), own.item, nullptr));
+            ReceiveTensors(channel_, RankOf(one.from), own.item, nullptr, &lengths_));
   if (one.random && state.size() == 1) generator.set_state(state.front());
   step_.mailboxes[step_.executable.tasks[one.to].device]->Put(
       {Message::Kind::kEnded, {}, one.to, {}});
@@ -259,7 +263,7 @@ Result<std::vector<at::Tensor>> Crossings::CombineHere(const Own& own,
     devices.push_back(IsHere(device) ? step_.devices[device].get() : nullptr);
     if (IsHere(device) || broadcasts) continue;
     PW_ASSIGN(std::vector<at::Tensor> one,
-              ReceiveTensors(channel_, rank_of_[device], own.item, nullptr));
+              ReceiveTensors(channel_, rank_of_[device], own.item, nullptr, &lengths_));
     if (one.size() == 1) inputs[i] = std::move(one.front());
   }
   std::vector<at::Tensor> results = Combine(spec, inputs, devices);
@@ -271,7 +275,7 @@ Result<std::vector<at::Tensor>> Crossings::CombineHere(const Own& own,
     const bool again = std::find(sent.begin(), sent.end(), rank) != sent.end();
     if (again && AllGetAlike(spec.kind)) continue;
     sent.push_back(rank);
-    PW_RETURN_IF_ERROR(SendTensors(channel_, rank, own.item, std::span(&results[i], 1)));
+    PW_RETURN_IF_ERROR(SendTensors(channel_, rank, own.item, std::span(&results[i], 1), &lengths_));
   }
   return results;
 }
@@ -284,7 +288,7 @@ Result<std::vector<at::Tensor>> Crossings::CombineElsewhere(const Own& own, int3
     for (at::Tensor& input : inputs) {
       if (!input.defined()) continue;
       const at::Tensor given = input.contiguous();
-      PW_RETURN_IF_ERROR(SendTensors(channel_, home, own.item, std::span(&given, 1)));
+      PW_RETURN_IF_ERROR(SendTensors(channel_, home, own.item, std::span(&given, 1), &lengths_));
       input.reset();
     }
   }
@@ -298,7 +302,7 @@ Result<std::vector<at::Tensor>> Crossings::CombineElsewhere(const Own& own, int3
       continue;
     }
     PW_ASSIGN(std::vector<at::Tensor> got,
-              ReceiveTensors(channel_, home, own.item, step_.devices[device].get()));
+              ReceiveTensors(channel_, home, own.item, step_.devices[device].get(), &lengths_));
     if (got.size() != 1) {
       return MakeError(ErrorCode::kExecution,
                        fmt::format("{} tensors have come where one is expected", got.size()));

@@ -21,6 +21,7 @@
 #include "runtime/executor/worker.h"
 #include "runtime/process/channel.h"
 #include "runtime/process/crossing_order.h"
+#include "runtime/process/message.h"
 
 namespace placewright {
 
@@ -83,6 +84,8 @@ class Crossings {
   IdVector<CollectiveId, int32_t> collective_at_;
   std::vector<std::pair<std::pair<TaskId, TaskId>, size_t>>
       signals_;  // sorted; those that start here
+
+  MessageLengths lengths_;  // of the thread alone
 
   std::mutex mutex_;
   std::condition_variable changed_;

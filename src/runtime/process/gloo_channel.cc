@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "aten/failure.h"
+#include "base/stop.h"
 
 namespace placewright {
 namespace {
@@ -23,12 +24,12 @@ class GlooChannel final : public Channel {
 
   Status Send(int32_t to, const void* data, int64_t bytes) override {
     // It is read only.
-    return Exchange(to, const_cast<void*>(data), bytes, [&](std::vector<at::Tensor>& tensors) {
-      return group_->send(tensors, to, kTag);
-    });
+    return Exchange(
+        to, /*takes=*/true, const_cast<void*>(data), bytes,
+        [&](std::vector<at::Tensor>& tensors) { return group_->send(tensors, to, kTag); });
   }
   Status Receive(int32_t from, void* data, int64_t bytes) override {
-    return Exchange(from, data, bytes, [&](std::vector<at::Tensor>& tensors) {
+    return Exchange(from, /*takes=*/false, data, bytes, [&](std::vector<at::Tensor>& tensors) {
       return group_->recv(tensors, from, kTag);
     });
   }
@@ -47,8 +48,9 @@ class GlooChannel final : public Channel {
   static constexpr int kTag = 0;
 
   template <typename Post>
-  Status Exchange(int32_t other, void* data, int64_t bytes, Post post) {
+  Status Exchange(int32_t other, bool takes, void* data, int64_t bytes, Post post) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const Clock::time_point begin = Clock::now();
     bool ended = false;
     Status status = CatchAllFailures([&] {
       std::vector<at::Tensor> tensors = {at::from_blob(data, {bytes}, at::kByte)};
@@ -66,6 +68,8 @@ class GlooChannel final : public Channel {
     if (aborted_) return *aborted_;
     if (status.ok() && ended) return status;
     if (lost_ < 0) lost_ = other;
+    // Gloo says of both by an exception.
+    if (Clock::now() - begin >= timeout_) return MessageTimeout(other, takes, timeout_);
     return MakeError(
         ErrorCode::kExecution,
         fmt::format("rank {} has gone, or does not answer: {}", other,

@@ -47,7 +47,7 @@ class LocalChannel final : public Channel {
     std::unique_lock lock(hub_->mutex);
     pipe = {data, bytes, true};
     hub_->changed.notify_all();
-    Status taken = Wait(lock, to, [&] { return !pipe.full; });
+    Status taken = Wait(lock, to, /*takes=*/true, [&] { return !pipe.full; });
     pipe.full = false;
     return taken;
   }
@@ -55,7 +55,7 @@ class LocalChannel final : public Channel {
   Status Receive(int32_t from, void* data, int64_t bytes) override {
     Pipe& pipe = hub_->Of(from, rank_);
     std::unique_lock lock(hub_->mutex);
-    PW_RETURN_IF_ERROR(Wait(lock, from, [&] { return pipe.full; }));
+    PW_RETURN_IF_ERROR(Wait(lock, from, /*takes=*/false, [&] { return pipe.full; }));
     if (pipe.bytes != bytes) {
       return MakeError(ErrorCode::kExecution,
                        fmt::format("rank {} sends {} bytes and not {}", from, pipe.bytes, bytes));
@@ -80,13 +80,12 @@ class LocalChannel final : public Channel {
 
  private:
   template <typename Ready>
-  Status Wait(std::unique_lock<std::mutex>& lock, int32_t other, Ready ready) {
+  Status Wait(std::unique_lock<std::mutex>& lock, int32_t other, bool takes, Ready ready) {
     hub_->changed.wait_for(lock, hub_->timeout, [&] { return aborted_ || ready(); });
     if (aborted_) return *aborted_;
     if (ready()) return Ok();
     if (lost_ < 0) lost_ = other;
-    return MakeError(ErrorCode::kExecution, fmt::format("rank {} does not answer within {} ms",
-                                                        other, hub_->timeout.count()));
+    return MessageTimeout(other, takes, hub_->timeout);
   }
 
   const std::shared_ptr<LocalHub> hub_;

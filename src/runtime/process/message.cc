@@ -4,7 +4,8 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "aten/failure.h"
@@ -13,8 +14,12 @@
 namespace placewright {
 namespace {
 
-// The head of a message is this many words; what does not fit follows as a message of its own.
-constexpr size_t kHeadWords = 64;
+// A message begins with this many words, or as many as its item had in all the last time: its head, and behind it
+// the tensors' bytes, where both fit. What does not fit follows as messages of their own, each of which costs the way there
+// and back (Gloo asks whether the other side is ready). What is longer than kMostWords is cheaper to send
+// apart than to copy behind its head.
+constexpr int64_t kFirstWords = 1024, kMostWords = (1 << 20) / 8;
+constexpr auto kWord = static_cast<int64_t>(sizeof(int64_t));
 // item, bytes, words in all, tensors
 constexpr size_t kFixedWords = 4;
 
@@ -37,6 +42,23 @@ std::vector<int64_t> HeadOf(int64_t item, std::span<const at::Tensor> tensors,
 Error Unexpected(int32_t from, const std::string& what) {
   return MakeError(ErrorCode::kExecution,
                    fmt::format("rank {} sends {}: the ranks disagree about the step", from, what));
+}
+
+using Lengths = std::map<std::pair<int32_t, int64_t>, int64_t>;
+
+int64_t FirstWords(const Lengths* lengths, int32_t other, int64_t item) {
+  if (lengths == nullptr) return kFirstWords;
+  const auto last = lengths->find({other, item});
+  return last == lengths->end() ? kFirstWords : std::max(kFirstWords, last->second);
+}
+
+void Remember(Lengths* lengths, int32_t other, int64_t item, int64_t words, int64_t bytes) {
+  if (lengths == nullptr) return;
+  if (bytes > (kMostWords - words) * kWord) {
+    lengths->erase({other, item});
+  } else {
+    (*lengths)[{other, item}] = words + (bytes + kWord - 1) / kWord;
+  }
 }
 
 // What a head says of a tensor; `at` moves behind it. Whether it is all there and fits the bytes.
@@ -63,8 +85,8 @@ struct TensorHead {
 
 }  // namespace
 
-Status SendTensors(Channel& channel, int32_t to, int64_t item,
-                   std::span<const at::Tensor> tensors) {
+Status SendTensors(Channel& channel, int32_t to, int64_t item, std::span<const at::Tensor> tensors,
+                   MessageLengths* lengths) {
   SliceBytes slice;
   std::vector<int64_t> words;
   PW_RETURN_IF_ERROR(CatchAllFailures([&] {
@@ -75,42 +97,51 @@ Status SendTensors(Channel& channel, int32_t to, int64_t item,
     }
     words = HeadOf(item, tensors, slice);
   }));
-  std::array<int64_t, kHeadWords> head{};
-  std::copy_n(words.begin(), std::min(words.size(), kHeadWords), head.begin());
-  PW_RETURN_IF_ERROR(channel.Send(to, head.data(), sizeof head));
-  if (words.size() > kHeadWords) {
-    PW_RETURN_IF_ERROR(
-        channel.Send(to, words.data() + kHeadWords,
-                     static_cast<int64_t>((words.size() - kHeadWords) * sizeof(int64_t))));
+  Lengths* const sent = lengths == nullptr ? nullptr : &lengths->sent;
+  const int64_t first = FirstWords(sent, to, item), head = words[2], bytes = words[1];
+  Remember(sent, to, item, head, bytes);
+  const bool fits = bytes <= (first - head) * kWord;
+  words.resize(static_cast<size_t>(std::max(first, head)));
+  if (fits && bytes > 0) {
+    std::memcpy(words.data() + head, slice.bytes.data_ptr(), static_cast<size_t>(bytes));
   }
-  if (words[1] == 0) return Ok();
-  return channel.Send(to, slice.bytes.data_ptr(), words[1]);
+  PW_RETURN_IF_ERROR(channel.Send(to, words.data(), first * kWord));
+  if (head > first) {
+    PW_RETURN_IF_ERROR(channel.Send(to, words.data() + first, (head - first) * kWord));
+  }
+  if (fits || bytes == 0) return Ok();
+  return channel.Send(to, slice.bytes.data_ptr(), bytes);
 }
 
 Result<std::vector<at::Tensor>> ReceiveTensors(Channel& channel, int32_t from, int64_t item,
-                                               RuntimeDevice* device) {
-  std::vector<int64_t> words(kHeadWords);
-  PW_RETURN_IF_ERROR(channel.Receive(from, words.data(), kHeadWords * sizeof(int64_t)));
-  constexpr int64_t kMaxWords = 1 << 24;
-  const int64_t bytes = words[1], all = words[2];
+                                               RuntimeDevice* device, MessageLengths* lengths) {
+  Lengths* const received = lengths == nullptr ? nullptr : &lengths->received;
+  const int64_t first = FirstWords(received, from, item);
+  std::vector<int64_t> words(static_cast<size_t>(first));
+  PW_RETURN_IF_ERROR(channel.Receive(from, words.data(), first * kWord));
+  constexpr int64_t kMaxHead = 1 << 24;
+  const int64_t bytes = words[1], head = words[2];
   if (words[0] != item) {
     return Unexpected(from, fmt::format("message {} where {} is next", words[0], item));
   }
-  if (bytes < 0 || all < static_cast<int64_t>(kFixedWords) || all > kMaxWords || words[3] < 0) {
+  if (bytes < 0 || head < static_cast<int64_t>(kFixedWords) || head > kMaxHead || words[3] < 0) {
     return Unexpected(from, "a message that is none");
   }
-  words.resize(std::max(static_cast<size_t>(all), kHeadWords));
-  if (words.size() > kHeadWords) {
-    PW_RETURN_IF_ERROR(
-        channel.Receive(from, words.data() + kHeadWords,
-                        static_cast<int64_t>((words.size() - kHeadWords) * sizeof(int64_t))));
+  Remember(received, from, item, head, bytes);
+  words.resize(static_cast<size_t>(std::max(first, head)));
+  if (head > first) {
+    PW_RETURN_IF_ERROR(channel.Receive(from, words.data() + first, (head - first) * kWord));
   }
   at::Tensor block;
   PW_RETURN_IF_ERROR(CatchAllFailures([&] {
     const bool here = device == nullptr || !device->torch_device().is_cpu();
     block = here ? at::empty({bytes}, at::kByte) : device->Allocate(bytes);
   }));
-  if (bytes > 0) PW_RETURN_IF_ERROR(channel.Receive(from, block.data_ptr(), bytes));
+  if (bytes > 0 && bytes <= (first - head) * kWord) {
+    std::memcpy(block.data_ptr(), words.data() + head, static_cast<size_t>(bytes));
+  } else if (bytes > 0) {
+    PW_RETURN_IF_ERROR(channel.Receive(from, block.data_ptr(), bytes));
+  }
   std::vector<at::Tensor> tensors;
   bool legal = true;
   PW_RETURN_IF_ERROR(CatchAllFailures([&] {

@@ -137,8 +137,10 @@ class ExecutionHere : public Execution {
       if (loss.defined() && loss.numel() == 1) step.loss = loss.to(at::kDouble).item<double>();
     }
     step.stop = interrupted_ != nullptr && *interrupted_;
-    if (channel_ != nullptr) return ExchangeStep(*channel_, step, executor_->random_rank());
-    return step;
+    if (channel_ == nullptr) return step;
+    Result<Step> all = ExchangeStep(*channel_, step, executor_->random_rank());
+    if (!all.ok() && all.error().place.empty()) all.error().place = "the end of a step";
+    return all;
   }
 
   const Graph& graph_;

@@ -49,6 +49,7 @@ Result<std::unique_ptr<Processes>> JoinProcesses(const JoinRequest& request) {
   if (!environment) return std::unique_ptr<Processes>();
   RendezvousOptions options;
   options.start = options.silence = request.timeout;
+  options.messages.timeout = request.message_timeout;
   options.facts = request.facts;
   options.facts.emplace_back("the version of LibTorch", kTorchVersion);
   PW_ASSIGN(auto rendezvous, Rendezvous::Join(*environment, options));
