@@ -12,13 +12,13 @@ namespace {
 constexpr int kOps = 10, kDevices = 3, kSeeds = 10;
 constexpr int64_t kSamples = 6000;  // of 59,049 placements
 
-// Ten ops over three devices, as fast and as large as chance has it; `tight`: no device holds all.
-TestSpec SmallProblem(uint64_t seed, bool tight) {
-  Random random(seed);
+// Ops over three devices, as fast and as large as chance has it; `tight`: no device holds all.
+TestSpec SmallProblem(const SmallCase& small, int ops) {
+  Random random(small.seed);
   TestSpec spec;
-  for (int d = 0; d < kDevices; ++d) spec.capacity.push_back(tight ? 3600 : 1 << 20);
+  for (int d = 0; d < kDevices; ++d) spec.capacity.push_back(small.tight ? 360 * ops : 1 << 20);
   spec.latency = 20;
-  for (uint64_t i = 0; i < kOps; ++i) {
+  for (uint64_t i = 0; i < static_cast<uint64_t>(ops); ++i) {
     TestOp op;
     op.name = "op" + std::to_string(i);
     for (int d = 0; d < kDevices; ++d) {
@@ -32,6 +32,20 @@ TestSpec SmallProblem(uint64_t seed, bool tight) {
     spec.ops.push_back(op);
   }
   return spec;
+}
+
+int SeedsThatFind(const Planner& planner, const TestProblem& test, int64_t optimum,
+                  int64_t samples) {
+  int found = 0;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    PlannerOptions options;
+    options.seed = seed;
+    options.budget.iterations = samples;
+    options.started = Clock::now();
+    const PlannerResult result = planner.Plan(test.problem, *test.evaluator, options).Take();
+    if (result.feasible && result.step_time.count == optimum) ++found;
+  }
+  return found;
 }
 
 bool UniformSamplingFinds(const TestProblem& test, int64_t optimum, uint64_t seed) {
@@ -52,21 +66,22 @@ bool UniformSamplingFinds(const TestProblem& test, int64_t optimum, uint64_t see
 std::vector<SmallCase> SmallCases() { return {{2, false}, {9, true}, {13, true}}; }
 
 void ExpectFindsOptimum(const Planner& planner, const SmallCase& small) {
-  const auto test = MakeTestProblem(SmallProblem(small.seed, small.tight));
+  const auto test = MakeTestProblem(SmallProblem(small, kOps));
   const std::optional<Score> best = BestOfAll(test->problem);
   ASSERT_TRUE(best && best->feasible);
-  int found = 0, by_chance = 0;
+  int by_chance = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-    PlannerOptions options;
-    options.seed = seed;
-    options.budget.iterations = kSamples;
-    options.started = Clock::now();
-    const PlannerResult result = planner.Plan(test->problem, *test->evaluator, options).Take();
-    if (result.feasible && result.step_time.count == best->step_time) ++found;
     if (UniformSamplingFinds(*test, best->step_time, seed)) ++by_chance;
   }
-  EXPECT_GE(found, 9);
+  EXPECT_GE(SeedsThatFind(planner, *test, best->step_time, kSamples), 9);
   EXPECT_LE(by_chance, 2);
+}
+
+int SeedsThatFindOptimum(const Planner& planner, const SmallCase& small, int ops, int64_t samples) {
+  const auto test = MakeTestProblem(SmallProblem(small, ops));
+  const std::optional<Score> best = BestOfAll(test->problem);
+  if (!best || !best->feasible) return 0;
+  return SeedsThatFind(planner, *test, best->step_time, samples);
 }
 
 }  // namespace placewright

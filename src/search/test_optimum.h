@@ -23,6 +23,9 @@ std::vector<SmallCase> SmallCases();
 // does from at most 2.
 void ExpectFindsOptimum(const Planner& planner, const SmallCase& small);
 
+// How many of ten seeds find the optimum of such a problem of `ops` ops within `samples` placements.
+int SeedsThatFindOptimum(const Planner& planner, const SmallCase& small, int ops, int64_t samples);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_SEARCH_TEST_OPTIMUM_H_
