@@ -43,15 +43,19 @@ function(placewright_module name)
     target_link_libraries(${target} INTERFACE ${library})
   endif()
   if(PLACEWRIGHT_TESTS AND ARG_TESTS)
-    placewright_test(${target}_test NAME ${name} SOURCES ${ARG_TESTS} LIBS ${target})
+    if(ARG_TORCH)
+      set(torch TORCH)
+    endif()
+    placewright_test(${target}_test ${torch} NAME ${name} SOURCES ${ARG_TESTS} LIBS ${target})
   endif()
 endfunction()
 
-# placewright_test(TARGET [NAME test] SOURCES a_test.cc ... [LIBS target ...] [TIMEOUT seconds])
+# placewright_test(TARGET [TORCH] [NAME test] SOURCES a_test.cc ... [LIBS target ...] [TIMEOUT seconds])
 #
-# An executable of GoogleTest cases; with NAME also the CTest of that name, which runs them all.
+# An executable of GoogleTest cases; with NAME also the CTest of that name, which runs them all. TORCH:
+# its sources include LibTorch.
 function(placewright_test target)
-  cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH" "NAME;TIMEOUT" "SOURCES;LIBS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
@@ -62,29 +66,56 @@ function(placewright_test target)
   target_compile_definitions(${target} PRIVATE
     PLACEWRIGHT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     PLACEWRIGHT_SHARED_DATA="${PLACEWRIGHT_SHARED_DATA}")
-  placewright_precompile(${target} test)
+  # Few and large, since templates of JSON and GoogleTest are instantiated anew in each; still within 1 GiB.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
+  if(ARG_TORCH)
+    placewright_precompile(${target} torch_test)
+  else()
+    placewright_precompile(${target} test)
+  endif()
   if(ARG_NAME)
     add_test(NAME ${ARG_NAME} COMMAND ${target})
     set_tests_properties(${ARG_NAME} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
   endif()
 endfunction()
 
-# placewright_precompile(TARGET hot|cold|torch|test): what most of its sources include is parsed once.
-# Sources still include what they use (the install test compiles public headers without). Optimised fully is
-# what search spends its time in; the rest compiles in two thirds of the time without.
+# placewright_tool(TARGET [TORCH]): a program or a library of the repository's own that is no module (a
+# benchmark, the checker, a helper of tests). TORCH: its sources include LibTorch, and what it spends its
+# time in lies in the libraries.
+function(placewright_tool target)
+  cmake_parse_arguments(ARG "TORCH" "" "" ${ARGN})
+  # As the objects of the libraries, whose precompiled headers it takes (-fPIE of a program would not do).
+  target_compile_options(${target} PRIVATE ${CMAKE_CXX_COMPILE_OPTIONS_PIC})
+  target_link_libraries(${target} PRIVATE placewright_warnings fmt::fmt)
+  if(ARG_TORCH)
+    placewright_precompile(${target} torch)
+  else()
+    placewright_precompile(${target} hot)
+  endif()
+endfunction()
+
+# placewright_precompile(TARGET hot|cold|torch|test|torch_test): what most of its sources include is parsed
+# once. Sources still include what they use (the install test compiles public headers without). Optimised fully
+# is what search spends its time in; the rest compiles in two thirds of the time without. Tests are not
+# optimised, which takes another fifth off: what they call lies in the libraries, and these call their own
+# code (-Bsymbolic-functions), never a test's copy of an inline function.
 set(PLACEWRIGHT_STANDARD_HEADERS <algorithm> <cstdint> <functional> <map> <memory> <optional> <set>
   <span> <string> <string_view> <utility> <vector> <fmt/format.h>)
+set(PLACEWRIGHT_TORCH_HEADERS <ATen/ATen.h> <ATen/core/dispatch/Dispatcher.h> <torch/nn/module.h>)
+set(PLACEWRIGHT_TEST_HEADERS <nlohmann/json.hpp> <gmock/gmock.h> <gtest/gtest.h>)
 set(PLACEWRIGHT_HEADERS_hot ${PLACEWRIGHT_STANDARD_HEADERS})
 set(PLACEWRIGHT_HEADERS_cold ${PLACEWRIGHT_STANDARD_HEADERS} <nlohmann/json.hpp>)
-set(PLACEWRIGHT_HEADERS_torch ${PLACEWRIGHT_STANDARD_HEADERS} <ATen/ATen.h>
-  <ATen/core/dispatch/Dispatcher.h> <torch/nn/module.h>)
-set(PLACEWRIGHT_HEADERS_test ${PLACEWRIGHT_STANDARD_HEADERS} <nlohmann/json.hpp>
-  <gmock/gmock.h> <gtest/gtest.h>)
-set(PLACEWRIGHT_COLD_OPTIONS $<$<CONFIG:Release>:-O1>)
+set(PLACEWRIGHT_HEADERS_torch ${PLACEWRIGHT_STANDARD_HEADERS} ${PLACEWRIGHT_TORCH_HEADERS})
+set(PLACEWRIGHT_HEADERS_test ${PLACEWRIGHT_STANDARD_HEADERS} ${PLACEWRIGHT_TEST_HEADERS})
+set(PLACEWRIGHT_HEADERS_torch_test ${PLACEWRIGHT_STANDARD_HEADERS} ${PLACEWRIGHT_TEST_HEADERS}
+  ${PLACEWRIGHT_TORCH_HEADERS})
+set(PLACEWRIGHT_OPTIONS_hot "")
+set(PLACEWRIGHT_OPTIONS_cold $<$<CONFIG:Release>:-O1>)
+set(PLACEWRIGHT_OPTIONS_torch ${PLACEWRIGHT_OPTIONS_cold})
+set(PLACEWRIGHT_OPTIONS_test $<$<CONFIG:Release>:-O0>)
+set(PLACEWRIGHT_OPTIONS_torch_test ${PLACEWRIGHT_OPTIONS_test})
 function(placewright_precompile target kind)
-  if(NOT kind STREQUAL "hot")
-    target_compile_options(${target} PRIVATE ${PLACEWRIGHT_COLD_OPTIONS})
-  endif()
+  target_compile_options(${target} PRIVATE ${PLACEWRIGHT_OPTIONS_${kind}})
   if(NOT PLACEWRIGHT_PRECOMPILE)
     return()
   endif()
@@ -94,17 +125,15 @@ function(placewright_precompile target kind)
     add_library(${precompiled} OBJECT ${PROJECT_BINARY_DIR}/precompiled_${kind}.cc)
     target_link_libraries(${precompiled} PRIVATE placewright_warnings fmt::fmt
       nlohmann_json::nlohmann_json)
-    if(kind STREQUAL "torch")
+    if(kind MATCHES "torch")
       target_link_libraries(${precompiled} PRIVATE LibTorch::LibTorch)
-    elseif(kind STREQUAL "test")
+    endif()
+    if(kind MATCHES "test")
       target_link_libraries(${precompiled} PRIVATE GTest::gtest_main GTest::gmock)
-    endif()
-    if(NOT kind STREQUAL "hot")
-      target_compile_options(${precompiled} PRIVATE ${PLACEWRIGHT_COLD_OPTIONS})
-    endif()
-    if(NOT kind STREQUAL "test")
+    else()
       set_target_properties(${precompiled} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     endif()
+    target_compile_options(${precompiled} PRIVATE ${PLACEWRIGHT_OPTIONS_${kind}})
     target_precompile_headers(${precompiled} PRIVATE ${PLACEWRIGHT_HEADERS_${kind}})
   endif()
   target_precompile_headers(${target} REUSE_FROM ${precompiled})

@@ -7,13 +7,12 @@
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/commands/simulate_placeto.h"
+#include "cli/commands/simulate_report.h"
 #include "cli/request/analysis.h"
-#include "cli/request/assumptions.h"
 #include "cli/request/distributed.h"
 #include "cli/request/inputs.h"
 #include "cli/request/objective.h"
 #include "cli/request/picture.h"
-#include "cli/request/result_json.h"
 #include "cli/request/strategy.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/output_path.h"
@@ -21,8 +20,6 @@
 #include "formats/plan/plan_files.h"
 #include "formats/plan/plan_json.h"
 #include "formats/text/file.h"
-#include "report/distribution_report.h"
-#include "report/plan_report.h"
 #include "sim/communication_use.h"
 #include "sim/device_use.h"
 #include "sim/placement_check.h"
@@ -42,21 +39,6 @@ constexpr const char* kSimulateExamples =
     "  placewright simulate costgraph.json --order critical-path --schedule --json\n"
     "  placewright simulate workload.json --placement split.json --objective throughput --json\n"
     "  placewright simulate --placeto case.json.gz --repeat 100";
-
-// Everything that one simulation needs, whichever files it came from.
-struct Subject {
-  Inputs inputs;
-  Placement placement;
-  std::string placement_file;
-  Plan plan;  // where it came from a plan: its bound and who found it
-  std::optional<Distribution> distribution;  // where ops are split or copied
-  // What the compiled step is of, if it is one.
-  std::unique_ptr<const Inputs> whole;
-  std::unique_ptr<const LayoutProblem> problem;
-  std::unique_ptr<const OriginalStep> step_of_plan;
-  const Graph* original = nullptr;  // in one of these
-  IdVector<OpId, OpId> origin;
-};
 
 class SimulateCommand : public Command {
  public:
@@ -103,7 +85,7 @@ class SimulateCommand : public Command {
       PW_ASSIGN(const std::string batch_note, ResolveBatch(&input_));
       if (!batch_note.empty()) context.console.Note(batch_note);
     }
-    Subject subject;
+    SimulatedSubject subject;
     if (plan) {
       PW_ASSIGN(subject, FromPlan());
     } else if (!space_.layouts.empty()) {
@@ -143,11 +125,7 @@ class SimulateCommand : public Command {
     Analysis analysis = Analyze(subject.inputs, sim_graph, subject.placement, result, memory_);
     analysis.strategy = StrategyOf(subject, *result.schedule);
     PW_RETURN_IF_ERROR(DrawPictures(subject, sim_graph, analysis));
-    if (context.console.json) {
-      PrintJsonReport(subject, analysis, context.console);
-    } else {
-      PrintTextReport(subject, analysis, context.console);
-    }
+    ReportSimulation(subject, analysis, schedule_, context.console);
     return 0;
   }
 
@@ -233,7 +211,7 @@ class SimulateCommand : public Command {
     return Ok();
   }
 
-  Result<Subject> FromPlan() const {
+  Result<SimulatedSubject> FromPlan() const {
     if (!space_.layouts.empty()) {
       return MakeError(ErrorCode::kUsage, "--layouts cannot be used with a plan", "",
                        "Give the graph instead of the plan, or leave --layouts out.");
@@ -248,7 +226,7 @@ class SimulateCommand : public Command {
     PW_ASSIGN(PlanInputs loaded, LoadPlanInputs(input_.graph, options));
     // Behind the files: a change with a meaning is named first, the digest says only that there is one.
     PW_RETURN_IF_ERROR(CheckDigest(loaded.document).InFile(input_.graph));
-    Subject subject;
+    SimulatedSubject subject;
     if (loaded.plan.distribution) {
       PW_ASSIGN(OriginalStep original, LoadOriginal(loaded, input_.graph, options));
       subject.origin = std::move(original.origin);
@@ -280,7 +258,7 @@ class SimulateCommand : public Command {
     return subject;
   }
 
-  Result<Subject> FromLayouts() const {
+  Result<SimulatedSubject> FromLayouts() const {
     for (const char* option : {"--placement", "--sim"}) {
       if (!app_.Given(option)) continue;
       return MakeError(ErrorCode::kUsage, fmt::format("{} cannot be used with --layouts", option),
@@ -290,7 +268,7 @@ class SimulateCommand : public Command {
     InputOptions proven = input_;
     proven.prove_batch = true;
     PW_ASSIGN(Inputs inputs, LoadInputs(proven));
-    Subject subject;
+    SimulatedSubject subject;
     subject.whole = std::make_unique<const Inputs>(std::move(inputs));
     PW_ASSIGN(subject.problem, MakeLayoutProblem(input_, space_, *subject.whole));
     PW_ASSIGN(DistributedInputs distributed,
@@ -304,8 +282,8 @@ class SimulateCommand : public Command {
     return subject;
   }
 
-  Result<Subject> FromGraph() const {
-    Subject subject;
+  Result<SimulatedSubject> FromGraph() const {
+    SimulatedSubject subject;
     PW_ASSIGN(subject.inputs, LoadInputs(input_));
     std::optional<NamedPlacement> named = std::move(subject.inputs.graph.placement);
     NamedSequences sequences = std::move(subject.inputs.graph.sequences);
@@ -332,7 +310,7 @@ class SimulateCommand : public Command {
     return subject;
   }
 
-  Status DrawPictures(const Subject& subject, const SimGraph& sim_graph,
+  Status DrawPictures(const SimulatedSubject& subject, const SimGraph& sim_graph,
                       const Analysis& analysis) const {
     const SimResult& result = analysis.result;
     Plan plan;
@@ -346,131 +324,12 @@ class SimulateCommand : public Command {
     return WritePictures(pictures_, subject.inputs, sim_graph, subject.placement, analysis, plan);
   }
 
-  static StrategyReport StrategyOf(const Subject& subject, const Schedule& schedule) {
+  static StrategyReport StrategyOf(const SimulatedSubject& subject, const Schedule& schedule) {
     if (!subject.distribution) {
       return StrategyOfPlaced(subject.inputs, subject.placement, schedule);
     }
     return StrategyOfCompiled(subject.inputs, subject.placement, schedule, *subject.original,
                               subject.origin, subject.distribution->spec);
-  }
-
-  // As far as a distribution and the samples per second are said by it.
-  static Plan PlanOf(const Subject& subject, const SimResult& result) {
-    Plan plan;
-    plan.space = subject.distribution ? PlanSpace::kReplicated : PlanSpace::kPlaced;
-    plan.step_time = result.step_time;
-    plan.distribution = subject.distribution;
-    plan.samples = subject.inputs.graph.graph.batch();
-    return plan;
-  }
-
-  void PrintJsonReport(const Subject& subject, const Analysis& analysis, Console& console) const {
-    const SimResult& result = analysis.result;
-    const Inputs& inputs = subject.inputs;
-    Json object;
-    object["schema"] = "placewright.simulate/1";
-    object["graph"] = inputs.graph.graph.name();
-    object["cluster"] = inputs.cluster.cluster.name();
-    object["order"] = ToString(inputs.policy);
-    object["feasible"] = result.feasible;
-    object["step_time_ns"] = result.step_time.count;
-    AddSamplesPerSecond(PlanOf(subject, result), &object);
-    if (subject.distribution) {
-      AddDistribution(PlanOf(subject, result), &object);
-      AddCommunicationTime(TimeOfCommunication(inputs.graph.graph, *result.schedule), &object);
-    }
-    object["over_bytes"] = result.TotalOver().count;
-    object["devices"] = DevicesToJson(UseOfDevices(result, inputs.cluster.cluster));
-    object["cost_sources"] = CostSourcesToJson(SharesOf(inputs.costs, subject.placement));
-    object["unknown_types"] = UnknownTypes(inputs.graph.graph);
-    AddAssumedShapes(inputs.graph, &object);
-    AddNotes(inputs, &object);
-    const Cluster& cluster = inputs.cluster.cluster;
-    AddAnalysis(analysis, cluster, &object);
-    object["peaks"] = PeaksToJson(analysis, cluster);
-    if (schedule_) {
-      Json schedule = Json::parse(
-          FormatSchedule(*result.schedule, inputs.graph.graph, cluster, subject.placement));
-      object["ops"] = std::move(schedule["ops"]);
-      object["transfers"] = std::move(schedule["transfers"]);
-      if (schedule.contains("collectives")) {
-        object["collectives"] = std::move(schedule["collectives"]);
-      }
-    }
-    console.PrintJson(object);
-  }
-
-  void PrintTextReport(const Subject& subject, const Analysis& analysis, Console& console) const {
-    const SimResult& result = analysis.result;
-    const Style& style = console.style();
-    const Cluster& cluster = subject.inputs.cluster.cluster;
-    const Graph& graph = subject.inputs.graph.graph;
-    const std::string throughput = DescribeThroughput(PlanOf(subject, result));
-    console.Print(fmt::format("{} on {}: {}, step time {}{}\n", Printable(graph.name()),
-                              Printable(cluster.name()),
-                              result.feasible ? Paint("fits", Tone::kGood, style)
-                                              : Paint("does not fit", Tone::kBad, style),
-                              Paint(FormatNanos(result.step_time), Tone::kStrong, style),
-                              throughput.empty() ? "" : ", " + throughput));
-    const CostShares shares = SharesOf(subject.inputs.costs, subject.placement);
-    console.Print("costs: " + RenderCostSources(shares) + "\n" +
-                  RenderUnknownTypes(UnknownTypes(graph)));
-    for (const std::string& line : DescribeAssumptions(subject.inputs)) {
-      console.Print(Wrap(line + "\n", style));
-    }
-    console.Print("\n");
-    const std::string modules = RenderModuleTable(analysis, subject.distribution, cluster, style);
-    if (!modules.empty()) console.Print(modules + "\n");
-    console.Print(RenderDevices(UseOfDevices(result, cluster), style));
-    if (analysis.gpu_use) {
-      console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
-    }
-    if (subject.distribution) {
-      console.Print("\n" + RenderDistribution(PlanOf(subject, result), *result.schedule, graph,
-                                              analysis.strategy.rows.empty(), style));
-    }
-    console.Print("\n" + Explain(analysis, cluster, style));
-    if (schedule_) PrintSchedule(*result.schedule, subject.placement, graph, cluster, console);
-  }
-
-  static void PrintSchedule(const Schedule& schedule, const Placement& placement,
-                            const Graph& graph, const Cluster& cluster, Console& console) {
-    const Style& style = console.style();
-    const auto right = Table::Align::kRight;
-    Table table({{"op"}, {"device"}, {"start ns", right}, {"end ns", right}});
-    for (OpId op : graph.ops()) {
-      const OpSpan& span = schedule.ops[op];
-      table.AddRow({graph.op(op).name, cluster.device(placement[op]).name,
-                    std::to_string(span.start.count), std::to_string(span.end.count)});
-    }
-    console.Print("\n" + table.Render(style));
-    if (!schedule.collectives.empty()) {
-      Table collectives(
-          {{"collective"}, {"ready ns", right}, {"start ns", right}, {"end ns", right}});
-      for (const CollectiveId id : graph.collectives()) {
-        const CollectiveSpan& span = schedule.collectives[id];
-        collectives.AddRow({graph.collective(id).name, std::to_string(span.ready.count),
-                            std::to_string(span.start.count), std::to_string(span.end.count)});
-      }
-      console.Print("\n" + collectives.Render(style));
-    }
-    if (schedule.transfers.empty()) return;
-    Table transfers({{"transfer of"},
-                     {"version", right},
-                     {"bytes", right},
-                     {"from"},
-                     {"to"},
-                     {"ready ns", right},
-                     {"start ns", right},
-                     {"end ns", right}});
-    for (const TransferSpan& span : schedule.transfers) {
-      transfers.AddRow({graph.tensor(graph.storage(span.storage).first).name,
-                        std::to_string(span.version), std::to_string(span.length.count),
-                        cluster.device(span.from).name, cluster.device(span.to).name,
-                        std::to_string(span.ready.count), std::to_string(span.start.count),
-                        std::to_string(span.end.count)});
-    }
-    console.Print("\n" + transfers.Render(style));
   }
 
   InputOptions input_;

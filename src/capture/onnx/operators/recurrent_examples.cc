@@ -6,7 +6,7 @@
 namespace placewright::lowering {
 namespace {
 
-double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 // One step with weights w, r of i, o, f, c and the bias b of each.
 struct Cell {
@@ -14,8 +14,8 @@ struct Cell {
 };
 Cell LstmStep(double x, Cell s, const double (&w)[4], const double (&r)[4], double b) {
   const auto gate = [&](int k) { return w[k] * x + r[k] * s.h + b; };
-  const double c = Sigmoid(gate(2)) * s.c + Sigmoid(gate(0)) * std::tanh(gate(3));
-  return {Sigmoid(gate(1)) * std::tanh(c), c};
+  const double c = Logistic(gate(2)) * s.c + Logistic(gate(0)) * std::tanh(gate(3));
+  return {Logistic(gate(1)) * std::tanh(c), c};
 }
 
 const double kW[4] = {0.5, -0.25, 1, 0.75}, kR[4] = {0.1, 0.2, 0.3, -0.4};
@@ -32,7 +32,7 @@ std::vector<Example> Lstms() {
   const Given both_w = F({2, 4, 1}, {0.5, -0.25, 1, 0.75, 0.5, -0.25, 1, 0.75});
   const Given both_r = F({2, 4, 1}, {0.1, 0.2, 0.3, -0.4, 0.1, 0.2, 0.3, -0.4});
   // Peepholes of i, o, f look at the cell; o at the new one.
-  const double peeped = Sigmoid(0.25) * std::tanh(0.375) + Sigmoid(0.5 + 3 * 2) * 2;
+  const double peeped = Logistic(0.25) * std::tanh(0.375) + Logistic(0.5 + 3 * 2) * 2;
   return {
       {"LSTM",
        {kX, w, r, b},
@@ -64,12 +64,12 @@ std::vector<Example> Lstms() {
       {"LSTM",
        {F({1, 1, 1}, {0.5}), w, F({1, 4, 1}, {0, 0, 0, 0}), None(), None(), None(),
         F({1, 1, 1}, {2}), F({1, 3}, {0, 5, 3})},
-       {F({1, 1, 1, 1}, {Sigmoid(-0.125 + 5 * peeped) * std::tanh(peeped)}), None(),
+       {F({1, 1, 1, 1}, {Logistic(-0.125 + 5 * peeped) * std::tanh(peeped)}), None(),
         F({1, 1, 1}, {peeped})}},
       // Gates held within [-0.1, 0.1], and other functions.
       {"LSTM",
        {F({1, 1, 1}, {8}), w, r},
-       {F({1, 1, 1, 1}, {Sigmoid(-0.1) * std::fmax(0, Sigmoid(0.1) * 0.1)})},
+       {F({1, 1, 1, 1}, {Logistic(-0.1) * std::fmax(0, Logistic(0.1) * 0.1)})},
        {{"clip", Real(0.1)}, {"activations", WordList({"Sigmoid", "Relu", "Relu"})}}},
   };
 }
@@ -78,7 +78,7 @@ std::vector<Example> Others() {
   const Given w = F({1, 3, 1}, {0.5, -0.25, 1}), r = F({1, 3, 1}, {0.1, 0.2, 0.3});
   const Given b = F({1, 6}, {0, 0, 0, 0, 0, 0.6}), h = F({1, 1, 1}, {0.4}), x = F({1, 1, 1}, {2});
   // z, r, h of x = 2 and H = 0.4; the bias Rb of h stands within the reset, or outside of it.
-  const double z = Sigmoid(0.5 * 2 + 0.1 * 0.4), reset = Sigmoid(-0.25 * 2 + 0.2 * 0.4);
+  const double z = Logistic(0.5 * 2 + 0.1 * 0.4), reset = Logistic(-0.25 * 2 + 0.2 * 0.4);
   const double outside = std::tanh(2 + 0.3 * (reset * 0.4) + 0.6);
   const double inside = std::tanh(2 + reset * (0.3 * 0.4 + 0.6));
   const auto mixed = [&](double candidate) { return (1 - z) * candidate + z * 0.4; };

@@ -1,0 +1,156 @@
+#include "cli/commands/simulate_report.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "cli/request/assumptions.h"
+#include "cli/request/result_json.h"
+#include "cli/request/strategy.h"
+#include "formats/plan/plan_files.h"
+#include "formats/plan/plan_json.h"
+#include "report/distribution_report.h"
+#include "report/plan_report.h"
+#include "report/table.h"
+#include "sim/communication_use.h"
+#include "sim/device_use.h"
+
+namespace placewright {
+namespace {
+
+// As far as a distribution and the samples per second are said by it.
+Plan PlanOfSimulated(const SimulatedSubject& subject, const SimResult& result) {
+  Plan plan;
+  plan.space = subject.distribution ? PlanSpace::kReplicated : PlanSpace::kPlaced;
+  plan.step_time = result.step_time;
+  plan.distribution = subject.distribution;
+  plan.samples = subject.inputs.graph.graph.batch();
+  return plan;
+}
+
+void PrintSimulationJson(const SimulatedSubject& subject, const Analysis& analysis,
+                         bool with_schedule, Console& console) {
+  const SimResult& result = analysis.result;
+  const Inputs& inputs = subject.inputs;
+  Json object;
+  object["schema"] = "placewright.simulate/1";
+  object["graph"] = inputs.graph.graph.name();
+  object["cluster"] = inputs.cluster.cluster.name();
+  object["order"] = ToString(inputs.policy);
+  object["feasible"] = result.feasible;
+  object["step_time_ns"] = result.step_time.count;
+  AddSamplesPerSecond(PlanOfSimulated(subject, result), &object);
+  if (subject.distribution) {
+    AddDistribution(PlanOfSimulated(subject, result), &object);
+    AddCommunicationTime(TimeOfCommunication(inputs.graph.graph, *result.schedule), &object);
+  }
+  object["over_bytes"] = result.TotalOver().count;
+  object["devices"] = DevicesToJson(UseOfDevices(result, inputs.cluster.cluster));
+  object["cost_sources"] = CostSourcesToJson(SharesOf(inputs.costs, subject.placement));
+  object["unknown_types"] = UnknownTypes(inputs.graph.graph);
+  AddAssumedShapes(inputs.graph, &object);
+  AddNotes(inputs, &object);
+  const Cluster& cluster = inputs.cluster.cluster;
+  AddAnalysis(analysis, cluster, &object);
+  object["peaks"] = PeaksToJson(analysis, cluster);
+  if (with_schedule) {
+    Json schedule = Json::parse(
+        FormatSchedule(*result.schedule, inputs.graph.graph, cluster, subject.placement));
+    object["ops"] = std::move(schedule["ops"]);
+    object["transfers"] = std::move(schedule["transfers"]);
+    if (schedule.contains("collectives")) {
+      object["collectives"] = std::move(schedule["collectives"]);
+    }
+  }
+  console.PrintJson(object);
+}
+
+void PrintSimulatedSchedule(const Schedule& schedule, const Placement& placement,
+                            const Graph& graph, const Cluster& cluster, Console& console) {
+  const Style& style = console.style();
+  const auto right = Table::Align::kRight;
+  Table table({{"op"}, {"device"}, {"start ns", right}, {"end ns", right}});
+  for (OpId op : graph.ops()) {
+    const OpSpan& span = schedule.ops[op];
+    table.AddRow({graph.op(op).name, cluster.device(placement[op]).name,
+                  std::to_string(span.start.count), std::to_string(span.end.count)});
+  }
+  console.Print("\n" + table.Render(style));
+  if (!schedule.collectives.empty()) {
+    Table collectives(
+        {{"collective"}, {"ready ns", right}, {"start ns", right}, {"end ns", right}});
+    for (const CollectiveId id : graph.collectives()) {
+      const CollectiveSpan& span = schedule.collectives[id];
+      collectives.AddRow({graph.collective(id).name, std::to_string(span.ready.count),
+                          std::to_string(span.start.count), std::to_string(span.end.count)});
+    }
+    console.Print("\n" + collectives.Render(style));
+  }
+  if (schedule.transfers.empty()) return;
+  Table transfers({{"transfer of"},
+                   {"version", right},
+                   {"bytes", right},
+                   {"from"},
+                   {"to"},
+                   {"ready ns", right},
+                   {"start ns", right},
+                   {"end ns", right}});
+  for (const TransferSpan& span : schedule.transfers) {
+    transfers.AddRow({graph.tensor(graph.storage(span.storage).first).name,
+                      std::to_string(span.version), std::to_string(span.length.count),
+                      cluster.device(span.from).name, cluster.device(span.to).name,
+                      std::to_string(span.ready.count), std::to_string(span.start.count),
+                      std::to_string(span.end.count)});
+  }
+  console.Print("\n" + transfers.Render(style));
+}
+
+void PrintSimulationText(const SimulatedSubject& subject, const Analysis& analysis,
+                         bool with_schedule, Console& console) {
+  const SimResult& result = analysis.result;
+  const Style& style = console.style();
+  const Cluster& cluster = subject.inputs.cluster.cluster;
+  const Graph& graph = subject.inputs.graph.graph;
+  const std::string throughput = DescribeThroughput(PlanOfSimulated(subject, result));
+  console.Print(fmt::format("{} on {}: {}, step time {}{}\n", Printable(graph.name()),
+                            Printable(cluster.name()),
+                            result.feasible ? Paint("fits", Tone::kGood, style)
+                                            : Paint("does not fit", Tone::kBad, style),
+                            Paint(FormatNanos(result.step_time), Tone::kStrong, style),
+                            throughput.empty() ? "" : ", " + throughput));
+  const CostShares shares = SharesOf(subject.inputs.costs, subject.placement);
+  console.Print("costs: " + RenderCostSources(shares) + "\n" +
+                RenderUnknownTypes(UnknownTypes(graph)));
+  for (const std::string& line : DescribeAssumptions(subject.inputs)) {
+    console.Print(Wrap(line + "\n", style));
+  }
+  console.Print("\n");
+  const std::string modules = RenderModuleTable(analysis, subject.distribution, cluster, style);
+  if (!modules.empty()) console.Print(modules + "\n");
+  console.Print(RenderDevices(UseOfDevices(result, cluster), style));
+  if (analysis.gpu_use) {
+    console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
+  }
+  if (subject.distribution) {
+    console.Print("\n" + RenderDistribution(PlanOfSimulated(subject, result), *result.schedule,
+                                            graph, analysis.strategy.rows.empty(), style));
+  }
+  console.Print("\n" + Explain(analysis, cluster, style));
+  if (with_schedule)
+    PrintSimulatedSchedule(*result.schedule, subject.placement, graph, cluster, console);
+}
+
+}  // namespace
+
+void ReportSimulation(const SimulatedSubject& subject, const Analysis& analysis, bool schedule,
+                      Console& console) {
+  if (console.json) {
+    PrintSimulationJson(subject, analysis, schedule, console);
+  } else {
+    PrintSimulationText(subject, analysis, schedule, console);
+  }
+}
+
+}  // namespace placewright
