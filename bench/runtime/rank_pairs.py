@@ -7,7 +7,7 @@ Describes two machines of one core each, measures what they take to exchange ten
 of some small models of the zoo (`profile --loaded`), makes seven plans of each model: data parallel by all-reduce, the
 same fused, by parameter servers, two mixtures of parameter servers, all-reduce and whole layers, and two placements;
 and executes each over two processes. A plan's measured time is the smallest median of its rounds. Prints a table, and
-the median of the absolute errors. What FOLDER has of a model is not measured or planned again."""
+the median of the absolute errors. What FOLDER has of a model is not measured again."""
 
 import argparse
 import json

@@ -106,7 +106,14 @@ std::vector<LinkId> SetMeasuredNetwork(const std::vector<MeasuredCollectives>& m
     }
   }
   std::vector<LinkId> set;
-  for (const MeasuredCollectives& one : measured) {
+  // A link that several have keeps what the first says: devices of one kind come before mixed ones.
+  std::vector<const MeasuredCollectives*> order;
+  for (const MeasuredCollectives& one : measured) order.push_back(&one);
+  std::stable_partition(order.begin(), order.end(), [](const MeasuredCollectives* one) {
+    return one->devices.find(',') == std::string::npos;
+  });
+  for (const MeasuredCollectives* const row : order) {
+    const MeasuredCollectives& one = *row;
     const auto found = routes_of.find(one.devices);
     if (found == routes_of.end() || one.sizes.size() < 2) continue;
     const std::vector<NetworkRoute> routes = std::move(found->second);

@@ -42,6 +42,10 @@ devices:
 links:
   - {between: [a, b], bandwidth: 9 TB/s, latency: 1 ns}
 """
+THIRD_DEVICE = "  - {name: c, kind: core, host: 2}\n"
+THIRD_LINKS = """  - {between: [a, c], bandwidth: 9 TB/s, latency: 1 ns}
+  - {between: [b, c], bandwidth: 9 TB/s, latency: 1 ns}
+"""
 ENDS_WITHIN = 30  # seconds
 
 
@@ -290,8 +294,13 @@ class RunRanks(unittest.TestCase):
         self.assertEqual(alone.returncode, 2)
         self.assertIn("needs several processes", alone.stderr)
         self.expect_all(Ranks(2, lambda rank: words).ends(within=ENDS_WITHIN), "on one machine")
-        self.expect_all(Ranks(2, lambda rank: [*words, "--loaded"]).ends(within=ENDS_WITHIN),
-                        "--ranks measures no ops")
+        for words_of_ops in (["--loaded"], ["--steps", 5]):
+            self.expect_all(Ranks(2, lambda rank: [*words, *words_of_ops]).ends(within=ENDS_WITHIN),
+                            "--ranks measures no ops")
+        # Nothing that crosses within a process is stored as what crosses between machines.
+        machines.write_text(MACHINES.replace("links:", THIRD_DEVICE + "links:") + THIRD_LINKS)
+        self.expect_all(Ranks(2, lambda rank: words).ends(within=ENDS_WITHIN),
+                        "devices of two of")
 
     def test_a_corrupt_checkpoint_is_named_by_all(self):
         saved = self.folder / "corrupt"

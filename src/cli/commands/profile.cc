@@ -69,6 +69,7 @@ class ProfileCommand : public Command {
   CommandLine Register(CommandLine program) override {
     CommandLine app = program.AddCommand(
         "profile", "Measure what a step's ops and transfers take on this machine's devices");
+    app_ = app;
     app.AddOption("GRAPH", graph_, "Recorded step, or a model of the zoo; none with --ranks");
     app.AddOption("-c,--cluster", cluster_,
                   "Cluster whose devices are cores and GPUs of this machine, or local: all of them")
@@ -136,6 +137,10 @@ class ProfileCommand : public Command {
                        "Give --cost-store FILE.");
     }
     if (on_ranks_) return MeasureRanks(context, interrupted);
+    if (app_.Given("--rank-timeout")) {
+      return MakeError(ErrorCode::kUsage, "--rank-timeout is of --ranks", "",
+                       "Leave it out, or start `placewright profile --ranks` on every rank.");
+    }
     if (graph_.empty()) {
       return MakeError(ErrorCode::kUsage, "GRAPH is required", "",
                        "`placewright profile --help` explains it.");
@@ -192,10 +197,11 @@ class ProfileCommand : public Command {
   static constexpr int64_t kLargestHere = 1024;  // MiB
 
   Result<int> MeasureRanks(Context& context, const std::atomic<bool>& interrupted) const {
-    if (!graph_.empty() || !batches_.empty() || loaded_ || no_transfers_) {
+    const bool of_ops = app_.Given("--steps") || app_.Given("--time");
+    if (!graph_.empty() || !batches_.empty() || loaded_ || no_transfers_ || of_ops) {
       return MakeError(ErrorCode::kUsage,
-                       "--ranks measures no ops: leave GRAPH, --batch, --loaded and "
-                       "--no-transfers out",
+                       "--ranks measures no ops: leave GRAPH, --batch, --loaded, --no-transfers, "
+                       "--steps and --time out",
                        "", "`placewright profile GRAPH` measures ops, on one process.");
     }
     PW_ASSIGN(const Cluster cluster, TakeCluster());
@@ -409,6 +415,7 @@ class ProfileCommand : public Command {
     return Ok();
   }
 
+  CommandLine app_;
   std::string graph_, cluster_, store_;
   std::vector<std::string> batches_;
   bool loaded_ = false, no_transfers_ = false, on_ranks_ = false;

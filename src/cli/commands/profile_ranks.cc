@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -56,6 +57,23 @@ Status Store(const ProfiledExchange& report, CostStore& store) {
   return store.PutCollectives({row});
 }
 
+// What is measured is to cross between machines, never within a process.
+Status CheckRanksApart(const Cluster& cluster, const RunRanks& ranks) {
+  std::map<int32_t, int32_t> host_of;
+  for (const DeviceId device : cluster.devices()) {
+    const int32_t rank = ranks.rank_of()[device];
+    const int32_t host = cluster.device(device).host;
+    if (host_of.emplace(rank, host).first->second == host) continue;
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("rank {} has devices of two of {}'s machines", rank, Printable(cluster.name())),
+        "",
+        "Start as many ranks on every machine of the cluster file, at least one, or describe "
+        "those machines alone that have ranks.");
+  }
+  return Ok();
+}
+
 // `store`: rank 0's; none of the others.
 Status Measure(const Cluster& cluster, const RunRanks& ranks, const ProfilingService& service,
                ProfilingOptions options, Bytes largest, std::optional<CostStore>& store,
@@ -68,6 +86,7 @@ Status Measure(const Cluster& cluster, const RunRanks& ranks, const ProfilingSer
         "What ranks measure holds between machines: give every rank's devices a host of "
         "their own in the cluster file.");
   }
+  PW_RETURN_IF_ERROR(CheckRanksApart(cluster, ranks));
   RankDevices devices;
   PW_ASSIGN(devices.devices, ExecutionDevicesOf(cluster, /*simulate=*/false, ranks.here()));
   devices.rank_of = ranks.rank_of();

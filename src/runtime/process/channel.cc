@@ -9,9 +9,7 @@ Error MessageTimeout(int32_t other, bool takes, std::chrono::milliseconds timeou
       ErrorCode::kExecution,
       fmt::format("rank {} has {} nothing for {:.3g} s", other, takes ? "taken" : "sent",
                   std::chrono::duration<double>(timeout).count()),
-      "",
-      "It answers: see what it does, or let ranks wait for longer "
-      "(--message-timeout).");
+      "", "See what it does, or let ranks wait for longer (--message-timeout).");
 }
 
 }  // namespace placewright

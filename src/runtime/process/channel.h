@@ -39,8 +39,8 @@ struct ChannelOptions {
   std::chrono::milliseconds timeout{600'000};
 };
 
-// Of a message that rank `other` has not sent, or with `takes` has not taken, within that time although it
-// goes on counting (rendezvous.h).
+// Of a message that rank `other` has not sent, or with `takes` has not taken, within that time: mostly it goes on
+// counting (rendezvous.h), or the watch over that would have been first.
 Error MessageTimeout(int32_t other, bool takes, std::chrono::milliseconds timeout);
 
 // Between threads of this process, by rank: for tests.

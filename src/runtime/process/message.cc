@@ -14,11 +14,11 @@
 namespace placewright {
 namespace {
 
-// A message begins with this many words, or as many as its item had in all the last time: its head, and behind it
-// the tensors' bytes, where both fit. What does not fit follows as messages of their own, each of which costs the way there
-// and back (Gloo asks whether the other side is ready). What is longer than kMostWords is cheaper to send
-// apart than to copy behind its head.
-constexpr int64_t kFirstWords = 1024, kMostWords = (1 << 20) / 8;
+// A message begins with this many words, or as many as its item ever had in all: its head, and behind it the
+// tensors' bytes, where both fit. What does not fit follows as messages of their own, each of which costs
+// the way there and back (Gloo asks whether the other side is ready). More than kMostBytes are cheaper to
+// send apart than to copy behind a head.
+constexpr int64_t kFirstWords = 1024, kMostBytes = 1 << 20;
 constexpr auto kWord = static_cast<int64_t>(sizeof(int64_t));
 // item, bytes, words in all, tensors
 constexpr size_t kFixedWords = 4;
@@ -54,11 +54,9 @@ int64_t FirstWords(const Lengths* lengths, int32_t other, int64_t item) {
 
 void Remember(Lengths* lengths, int32_t other, int64_t item, int64_t words, int64_t bytes) {
   if (lengths == nullptr) return;
-  if (bytes > (kMostWords - words) * kWord) {
-    lengths->erase({other, item});
-  } else {
-    (*lengths)[{other, item}] = words + (bytes + kWord - 1) / kWord;
-  }
+  if (bytes > kMostBytes) return;
+  int64_t& length = (*lengths)[{other, item}];
+  length = std::max(length, words + (bytes + kWord - 1) / kWord);
 }
 
 // What a head says of a tensor; `at` moves behind it. Whether it is all there and fits the bytes.

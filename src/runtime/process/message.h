@@ -17,7 +17,7 @@
 
 namespace placewright {
 
-// How long messages were the last time, by the other rank and the item, as both ends of a channel have seen: the
+// The longest messages so far, by the other rank and the item, as both ends of a channel have seen: the
 // first part of the next one is as long, so that a step whose messages are those of the step before sends
 // each as one. Both ends use one, or neither does.
 struct MessageLengths {

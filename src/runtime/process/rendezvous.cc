@@ -113,7 +113,9 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
   }
 
   Status Finish() {
-    const Clock::time_point end = Clock::now() + options_.messages.timeout;
+    // Others may write files for longer than a message waits.
+    const Clock::time_point end =
+        Clock::now() + std::max(options_.messages.timeout, ChannelOptions().timeout);
     bool all = false;
     const Status counted = CatchAllFailures([&] {
       store_->add("done", 1);
