@@ -2,8 +2,8 @@
 // of one process meet in an InProcessTransport.
 //
 // Messages of one rank to another arrive in the order in which they were sent. Send may return
-// before or after the other rank has received, so that all ranks must state what they exchange in
-// one order (crossing_order.h). Sums and copies are composed of these two calls (crossings.h);
+// before or after the other rank has received, so that all ranks must send and receive in one order
+// (crossing_order.h). Sums and copies are composed of these two calls (crossings.h);
 // an engine that moves the memory of GPUs itself is another implementation of this class.
 #ifndef PLACEWRIGHT_RUNTIME_PROCESS_CHANNEL_H_
 #define PLACEWRIGHT_RUNTIME_PROCESS_CHANNEL_H_
@@ -23,7 +23,7 @@ class Channel {
   virtual int32_t rank() const = 0;
   virtual int32_t size() const = 0;
 
-  // One thread at a time. `bytes` may be 0: a message, too. Errors: kExecution (the other rank has
+  // One thread at a time sends, and one receives. `bytes` may be 0: a message, too. Errors: kExecution (the other rank has
   // gone or does not answer within the channel's time, by its number; Abort).
   virtual Status Send(int32_t to, const void* data, int64_t bytes) = 0;
   virtual Status Receive(int32_t from, void* data, int64_t bytes) = 0;

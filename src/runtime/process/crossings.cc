@@ -32,28 +32,45 @@ Crossings::Crossings(SharedStep& step, Channel& channel, IdVector<DeviceId, int3
     const Crossing& one = order[i];
     const int32_t rank = channel_.rank();
     if (!std::binary_search(one.ranks.begin(), one.ranks.end(), rank)) continue;
-    Own own{one, static_cast<int64_t>(i), 0};
-    const auto at = static_cast<int32_t>(own_.size());
+    own_.push_back(OwnOf(one, static_cast<int64_t>(i)));
+    const auto at = static_cast<int32_t>(own_.size()) - 1;
     switch (one.kind) {
-      case Crossing::Kind::kCopy:
-        copy_at_[one.copy] = at;
-        own.gives = IsHere(step.executable.copies[one.copy].from) ? 1 : 0;
-        break;
+      case Crossing::Kind::kCopy: copy_at_[one.copy] = at; break;
+      case Crossing::Kind::kCollective: collective_at_[one.collective] = at; break;
       case Crossing::Kind::kSignal:
-        own.gives = RankOf(one.from) == rank ? 1 : 0;
-        if (own.gives > 0) signals_.push_back({{one.from, one.to}, own_.size()});
-        break;
-      case Crossing::Kind::kCollective:
-        collective_at_[one.collective] = at;
-        for (const TaskId member : step.executable.collectives[one.collective].members) {
-          own.gives += RankOf(member) == rank ? 1 : 0;
-        }
+        if (own_.back().sends) signals_.push_back({{one.from, one.to}, own_.size() - 1});
         break;
     }
-    own_.push_back(std::move(own));
   }
   std::sort(signals_.begin(), signals_.end());
-  thread_ = std::thread([this] { Serve(); });
+  sending_ = std::thread([this] { Serve(Direction::kSend); });
+  receiving_ = std::thread([this] { Serve(Direction::kReceive); });
+}
+
+Crossings::Own Crossings::OwnOf(const Crossing& crossing, int64_t item) const {
+  Own own;
+  own.crossing = crossing;
+  own.item = item;
+  if (crossing.kind != Crossing::Kind::kCollective) {
+    own.sends = crossing.kind == Crossing::Kind::kCopy
+                    ? IsHere(step_.executable.copies[crossing.copy].from)
+                    : RankOf(crossing.from) == channel_.rank();
+    own.receives = !own.sends;
+    own.gives = own.sends ? 1 : 0;
+    return own;
+  }
+  const Executable::Collective& collective = step_.executable.collectives[crossing.collective];
+  const CollectiveSpec& spec = collective.spec;
+  const bool broadcasts = spec.kind == CollectiveSpec::Kind::kBroadcast;
+  own.home = rank_of_[DeviceId(broadcasts ? spec.root : spec.members.front())];
+  own.gathers = !broadcasts;
+  const bool here = own.home == channel_.rank();
+  own.sends = here || own.gathers;
+  own.receives = !here || own.gathers;
+  for (const TaskId member : collective.members) {
+    own.gives += RankOf(member) == channel_.rank() ? 1 : 0;
+  }
+  return own;
 }
 
 Crossings::~Crossings() {
@@ -62,14 +79,15 @@ Crossings::~Crossings() {
     ended_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  sending_.join();
+  receiving_.join();
 }
 
 void Crossings::BeginStep() {
   {
     const std::scoped_lock lock(mutex_);
     given_.assign(own_.size(), {});
-    busy_ = true;
+    busy_ = 2;
     ++step_number_;
   }
   changed_.notify_all();
@@ -78,7 +96,10 @@ void Crossings::BeginStep() {
 void Crossings::Give(size_t own, TaskId member, std::vector<at::Tensor> tensors) {
   {
     const std::scoped_lock lock(mutex_);
-    given_[own].tensors.emplace_back(member, std::move(tensors));
+    Given& given = given_[own];
+    ++given.times;
+    given.tensors.emplace_back(member, std::move(tensors));
+    given.last = Clock::now();
   }
   changed_.notify_all();
 }
@@ -104,11 +125,11 @@ void Crossings::EndStep() {
   if (failed) channel_.Abort(MakeError(ErrorCode::kExecution, "the step has failed"));
   changed_.notify_all();
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !busy_; });
+  changed_.wait(lock, [&] { return busy_ == 0; });
   given_.clear();
 }
 
-void Crossings::Serve() {
+void Crossings::Serve(Direction direction) {
   uint64_t served = 0;
   std::unique_lock lock(mutex_);
   while (true) {
@@ -116,36 +137,45 @@ void Crossings::Serve() {
     if (ended_) return;
     served = step_number_;
     lock.unlock();
-    WorkThrough();
+    WorkThrough(direction);
     lock.lock();
-    busy_ = false;
+    --busy_;
     changed_.notify_all();
   }
 }
 
-void Crossings::WorkThrough() {
+bool Crossings::Await(size_t own, Direction direction) {
+  const Own& of = own_[own];
+  const bool here = of.home == channel_.rank();
+  const auto ready = [&] {
+    if (step_.failed()) return true;
+    const Given& given = given_[own];
+    // What other ranks give is taken as it comes.
+    if (direction == Direction::kReceive && here) return true;
+    return given.times == of.gives && (!here || !of.gathers || given.gathered);
+  };
+  std::unique_lock lock(mutex_);
+  // A step that fails on a worker says so to EndStep alone, behind all workers.
+  while (!changed_.wait_for(lock, std::chrono::milliseconds(100), ready)) {
+  }
+  return !step_.failed();
+}
+
+void Crossings::WorkThrough(Direction direction) {
+  const bool sends = direction == Direction::kSend;
   for (size_t i = 0; i < own_.size(); ++i) {
-    const Own& own = own_[i];
-    Given given;
-    {
-      std::unique_lock lock(mutex_);
-      // A step that fails on a worker says so to EndStep alone, behind all workers.
-      const auto ready = [&] { return given_[i].tensors.size() == own.gives || step_.failed(); };
-      while (!changed_.wait_for(lock, std::chrono::milliseconds(100), ready)) {
-      }
-      if (step_.failed()) return;
-      given = std::move(given_[i]);
-    }
+    if (!(sends ? own_[i].sends : own_[i].receives)) continue;
+    if (!Await(i, direction)) return;
     Status status = Ok();
     const Status caught = CatchAllFailures([&] {
       const at::AutoDispatchBelowADInplaceOrView below_autograd;
-      status = CarryOut(own, std::move(given));
+      status = sends ? Send(i) : Receive(i);
     });
     Error error;
     if (caught.ok() && status.ok()) continue;
     error = caught.ok() ? std::move(status.error()) : caught.error();
     if (error.code != ErrorCode::kDeviceMemory) error.code = ErrorCode::kExecution;
-    if (error.place.empty()) error.place = NameOf(own.crossing);
+    if (error.place.empty()) error.place = NameOf(own_[i].crossing);
     step_.Fail(std::move(error));
     return;
   }
@@ -169,26 +199,37 @@ std::string Crossings::NameOf(const Crossing& crossing) const {
                      rank_of_[copy.to]);
 }
 
-Status Crossings::CarryOut(const Own& own, Given given) {
-  switch (own.crossing.kind) {
-    case Crossing::Kind::kCopy: return CarryOutCopy(own, given);
-    case Crossing::Kind::kSignal: return CarryOutSignal(own);
-    case Crossing::Kind::kCollective: return CarryOutCollective(own, std::move(given));
+Status Crossings::Send(size_t own) {
+  const Own& of = own_[own];
+  if (of.crossing.kind == Crossing::Kind::kSignal) return SendSignal(of);
+  if (of.crossing.kind == Crossing::Kind::kCollective) {
+    return of.home == channel_.rank() ? CombineHere(own) : GiveElsewhere(own);
+  }
+  const Executable::Copy& copy = step_.executable.copies[of.crossing.copy];
+  const std::vector<at::Tensor> tensors = [&] {
+    const std::scoped_lock lock(mutex_);
+    return std::move(given_[own].tensors.front().second);
+  }();
+  PW_RETURN_IF_ERROR(SendTensors(channel_, rank_of_[copy.to], of.item, tensors, &lengths_));
+  if (!copy.writers.empty()) {
+    step_.mailboxes[copy.from]->Put({Message::Kind::kRead, of.crossing.copy, {}, {}});
   }
   return Ok();
 }
 
-Status Crossings::CarryOutCopy(const Own& own, const Given& given) {
+Status Crossings::Receive(size_t own) {
+  const Own& of = own_[own];
+  switch (of.crossing.kind) {
+    case Crossing::Kind::kCopy: return ReceiveCopy(of);
+    case Crossing::Kind::kSignal: return ReceiveSignal(of);
+    case Crossing::Kind::kCollective: break;
+  }
+  return of.home == channel_.rank() ? GatherHere(own) : ReceiveCombined(own);
+}
+
+Status Crossings::ReceiveCopy(const Own& own) {
   const CopyId id = own.crossing.copy;
   const Executable::Copy& copy = step_.executable.copies[id];
-  if (IsHere(copy.from)) {
-    PW_RETURN_IF_ERROR(SendTensors(channel_, rank_of_[copy.to], own.item,
-                                   given.tensors.front().second, &lengths_));
-    if (!copy.writers.empty()) {
-      step_.mailboxes[copy.from]->Put({Message::Kind::kRead, id, {}, {}});
-    }
-    return Ok();
-  }
   // When its source was there is known to another clock.
   CopySpan& span = step_.copy_spans[id];
   span.ready = span.start = Clock::now();
@@ -205,66 +246,77 @@ Status Crossings::CarryOutCopy(const Own& own, const Given& given) {
   return Ok();
 }
 
-Status Crossings::CarryOutSignal(const Own& own) {
+Status Crossings::SendSignal(const Own& own) {
   const Crossing& one = own.crossing;
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  if (RankOf(one.from) == channel_.rank()) {
-    std::vector<at::Tensor> state;
-    if (one.random) state.push_back(generator.get_state());
-    return SendTensors(channel_, RankOf(one.to), own.item, state, &lengths_);
-  }
+  std::vector<at::Tensor> state;
+  if (one.random) state.push_back(at::detail::getDefaultCPUGenerator().get_state());
+  return SendTensors(channel_, RankOf(one.to), own.item, state, &lengths_);
+}
+
+Status Crossings::ReceiveSignal(const Own& own) {
+  const Crossing& one = own.crossing;
   PW_ASSIGN(const std::vector<at::Tensor> state,
             ReceiveTensors(channel_, RankOf(one.from), own.item, nullptr, &lengths_));
-  if (one.random && state.size() == 1) generator.set_state(state.front());
+  if (one.random && state.size() == 1) {
+    at::Generator generator = at::detail::getDefaultCPUGenerator();
+    generator.set_state(state.front());
+  }
   step_.mailboxes[step_.executable.tasks[one.to].device]->Put(
       {Message::Kind::kEnded, {}, one.to, {}});
   return Ok();
 }
 
-Status Crossings::CarryOutCollective(const Own& own, Given given) {
-  const Executable::Collective& collective = step_.executable.collectives[own.crossing.collective];
-  const CollectiveSpec& spec = collective.spec;
-  const Clock::time_point ready = Clock::now();
-  const bool broadcasts = spec.kind == CollectiveSpec::Kind::kBroadcast;
-  const int32_t first = broadcasts ? spec.root : spec.members.front();
-  const int32_t home = rank_of_[DeviceId(first)];
-  std::vector<at::Tensor> inputs(collective.members.size());
-  for (auto& [task, tensors] : given.tensors) {
-    const auto member = std::find(collective.members.begin(), collective.members.end(), task);
-    inputs[static_cast<size_t>(member - collective.members.begin())] = std::move(tensors.front());
+std::vector<at::Tensor> Crossings::TakeGiven(size_t own) {
+  const auto& members = step_.executable.collectives[own_[own].crossing.collective].members;
+  std::vector<at::Tensor> inputs(members.size());
+  const std::scoped_lock lock(mutex_);
+  for (auto& [task, tensors] : given_[own].tensors) {
+    const auto member = std::find(members.begin(), members.end(), task);
+    inputs[static_cast<size_t>(member - members.begin())] = std::move(tensors.front());
   }
-  given.tensors.clear();
-  std::vector<at::Tensor> results;
-  if (home == channel_.rank()) {
-    PW_ASSIGN(results, CombineHere(own, std::move(inputs)));
-  } else {
-    PW_ASSIGN(results, CombineElsewhere(own, home, std::move(inputs)));
+  given_[own].tensors.clear();
+  return inputs;
+}
+
+Status Crossings::GatherHere(size_t own) {
+  const Own& of = own_[own];
+  const Executable::Collective& collective = step_.executable.collectives[of.crossing.collective];
+  std::vector<at::Tensor> received(collective.members.size());
+  for (size_t i = 0; i < received.size(); ++i) {
+    const DeviceId device(collective.spec.members[i]);
+    if (IsHere(device)) continue;
+    PW_ASSIGN(std::vector<at::Tensor> one,
+              ReceiveTensors(channel_, rank_of_[device], of.item, nullptr, &lengths_));
+    if (one.size() == 1) received[i] = std::move(one.front());
   }
-  const Clock::time_point end = Clock::now();
-  step_.collective_spans[own.crossing.collective] = {ready, ready, end};
-  for (size_t i = 0; i < results.size(); ++i) {
-    const TaskId member = collective.members[i];
-    if (RankOf(member) != channel_.rank()) continue;
-    step_.task_spans[member] = {ready, end, 0};
-    step_.mailboxes[step_.executable.tasks[member].device]->Put(
-        {Message::Kind::kCollected, {}, member, {std::move(results[i])}});
+  {
+    const std::scoped_lock lock(mutex_);
+    given_[own].received = std::move(received);
+    given_[own].gathered = true;
+    given_[own].last = Clock::now();
   }
+  changed_.notify_all();
   return Ok();
 }
 
-Result<std::vector<at::Tensor>> Crossings::CombineHere(const Own& own,
-                                                       std::vector<at::Tensor> inputs) {
-  const Executable::Collective& collective = step_.executable.collectives[own.crossing.collective];
+Status Crossings::CombineHere(size_t own) {
+  const Own& of = own_[own];
+  const Executable::Collective& collective = step_.executable.collectives[of.crossing.collective];
   const CollectiveSpec& spec = collective.spec;
-  const bool broadcasts = spec.kind == CollectiveSpec::Kind::kBroadcast;
+  const Clock::time_point ready = Clock::now();
+  std::vector<at::Tensor> inputs = TakeGiven(own);
+  {
+    const std::scoped_lock lock(mutex_);
+    std::vector<at::Tensor>& received = given_[own].received;
+    for (size_t i = 0; i < received.size(); ++i) {
+      if (received[i].defined()) inputs[i] = std::move(received[i]);
+    }
+    received.clear();
+  }
   std::vector<RuntimeDevice*> devices;
-  for (size_t i = 0; i < collective.members.size(); ++i) {
-    const DeviceId device(spec.members[i]);
+  for (const int32_t member : spec.members) {
+    const DeviceId device(member);
     devices.push_back(IsHere(device) ? step_.devices[device].get() : nullptr);
-    if (IsHere(device) || broadcasts) continue;
-    PW_ASSIGN(std::vector<at::Tensor> one,
-              ReceiveTensors(channel_, rank_of_[device], own.item, nullptr, &lengths_));
-    if (one.size() == 1) inputs[i] = std::move(one.front());
   }
   std::vector<at::Tensor> results = Combine(spec, inputs, devices);
   inputs.clear();
@@ -275,24 +327,31 @@ Result<std::vector<at::Tensor>> Crossings::CombineHere(const Own& own,
     const bool again = std::find(sent.begin(), sent.end(), rank) != sent.end();
     if (again && AllGetAlike(spec.kind)) continue;
     sent.push_back(rank);
-    PW_RETURN_IF_ERROR(SendTensors(channel_, rank, own.item, std::span(&results[i], 1), &lengths_));
+    PW_RETURN_IF_ERROR(SendTensors(channel_, rank, of.item, std::span(&results[i], 1), &lengths_));
   }
-  return results;
+  HandOut(of, ready, std::move(results));
+  return Ok();
 }
 
-Result<std::vector<at::Tensor>> Crossings::CombineElsewhere(const Own& own, int32_t home,
-                                                            std::vector<at::Tensor> inputs) {
-  const Executable::Collective& collective = step_.executable.collectives[own.crossing.collective];
-  const CollectiveSpec& spec = collective.spec;
-  if (spec.kind != CollectiveSpec::Kind::kBroadcast) {
-    for (at::Tensor& input : inputs) {
-      if (!input.defined()) continue;
-      const at::Tensor given = input.contiguous();
-      PW_RETURN_IF_ERROR(SendTensors(channel_, home, own.item, std::span(&given, 1), &lengths_));
-      input.reset();
-    }
+Status Crossings::GiveElsewhere(size_t own) {
+  const Own& of = own_[own];
+  for (at::Tensor& input : TakeGiven(own)) {
+    if (!input.defined()) continue;
+    const at::Tensor given = input.contiguous();
+    PW_RETURN_IF_ERROR(SendTensors(channel_, of.home, of.item, std::span(&given, 1), &lengths_));
+    input.reset();
   }
-  std::vector<at::Tensor> results(inputs.size());
+  return Ok();
+}
+
+Status Crossings::ReceiveCombined(size_t own) {
+  const Own& of = own_[own];
+  const CollectiveSpec& spec = step_.executable.collectives[of.crossing.collective].spec;
+  const Clock::time_point ready = [&] {
+    const std::scoped_lock lock(mutex_);
+    return given_[own].last;
+  }();
+  std::vector<at::Tensor> results(spec.members.size());
   at::Tensor first;
   for (size_t i = 0; i < results.size(); ++i) {
     const DeviceId device(spec.members[i]);
@@ -302,14 +361,29 @@ Result<std::vector<at::Tensor>> Crossings::CombineElsewhere(const Own& own, int3
       continue;
     }
     PW_ASSIGN(std::vector<at::Tensor> got,
-              ReceiveTensors(channel_, home, own.item, step_.devices[device].get(), &lengths_));
+              ReceiveTensors(channel_, of.home, of.item, step_.devices[device].get(), &lengths_));
     if (got.size() != 1) {
       return MakeError(ErrorCode::kExecution,
                        fmt::format("{} tensors have come where one is expected", got.size()));
     }
     first = results[i] = std::move(got.front());
   }
-  return results;
+  HandOut(of, ready, std::move(results));
+  return Ok();
+}
+
+void Crossings::HandOut(const Own& own, Clock::time_point ready, std::vector<at::Tensor> results) {
+  const CollectiveId id = own.crossing.collective;
+  const std::vector<TaskId>& members = step_.executable.collectives[id].members;
+  const Clock::time_point end = Clock::now();
+  step_.collective_spans[id] = {ready, ready, end};
+  for (size_t i = 0; i < results.size(); ++i) {
+    const TaskId member = members[i];
+    if (RankOf(member) != channel_.rank()) continue;
+    step_.task_spans[member] = {ready, end, 0};
+    step_.mailboxes[step_.executable.tasks[member].device]->Put(
+        {Message::Kind::kCollected, {}, member, {std::move(results[i])}});
+  }
 }
 
 }  // namespace placewright

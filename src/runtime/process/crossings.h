@@ -1,5 +1,6 @@
-// What crosses between processes in the steps of one rank: a thread that works through its part of the
-// order (crossing_order.h), one crossing after the other.
+// What crosses between processes in the steps of one rank: two threads, one that sends and one that
+// receives, each of which works through its part of the order (crossing_order.h), one crossing after the
+// other.
 //
 // A copy is one message, a signal one without tensors or with the state of the random generator. The
 // members of a collective give their tensors to the rank of the first one (of a broadcast: of the
@@ -49,28 +50,46 @@ class Crossings {
   void EndStep();
 
  private:
+  enum class Direction : uint8_t { kSend, kReceive };
   // One that this rank takes part in.
   struct Own {
     Crossing crossing;
     int64_t item = 0;  // its place in the order of all
     size_t gives = 0;  // how often workers of this rank hand something over
+    // Which of the threads have a part in it. A collective's home, the rank that puts it together, does so
+    // on the thread that sends.
+    bool sends = false, receives = false;
+    int32_t home = -1;     // kCollective
+    bool gathers = false;  // kCollective: home gets tensors of other ranks
   };
-  // In a step: what they have handed over.
+  // In a step: what workers have handed over, and at home what other ranks have.
   struct Given {
+    size_t times = 0;
     std::vector<std::pair<TaskId, std::vector<at::Tensor>>> tensors;  // task: a member
+    std::vector<at::Tensor> received;                                 // [member]
+    bool gathered = false;
+    Clock::time_point last;  // when the last of it came
   };
 
+  Own OwnOf(const Crossing& crossing, int64_t item) const;
   void Give(size_t own, TaskId member, std::vector<at::Tensor> tensors);
-  void Serve();
-  void WorkThrough();
-  Status CarryOut(const Own& own, Given given);
-  Status CarryOutCopy(const Own& own, const Given& given);
-  Status CarryOutSignal(const Own& own);
-  Status CarryOutCollective(const Own& own, Given given);
-  // [member]: what each gets; undefined of other ranks' members. Home: the rank that puts it together.
-  Result<std::vector<at::Tensor>> CombineHere(const Own& own, std::vector<at::Tensor> inputs);
-  Result<std::vector<at::Tensor>> CombineElsewhere(const Own& own, int32_t home,
-                                                   std::vector<at::Tensor> inputs);
+  void Serve(Direction direction);
+  void WorkThrough(Direction direction);
+  // Waits until all is there that the thread needs for it; whether the step goes on.
+  bool Await(size_t own, Direction direction);
+  Status Send(size_t own);
+  Status Receive(size_t own);
+  Status SendSignal(const Own& own);
+  Status ReceiveSignal(const Own& own);
+  Status ReceiveCopy(const Own& own);
+  Status GatherHere(size_t own);
+  Status CombineHere(size_t own);
+  Status GiveElsewhere(size_t own);
+  Status ReceiveCombined(size_t own);
+  // `results` [member]; undefined of other ranks' members.
+  void HandOut(const Own& own, Clock::time_point ready, std::vector<at::Tensor> results);
+  // [member]: what workers of this rank have given.
+  std::vector<at::Tensor> TakeGiven(size_t own);
 
   int32_t RankOf(TaskId task) const { return rank_of_[step_.executable.tasks[task].device]; }
   std::string NameOf(const Crossing& crossing) const;
@@ -85,14 +104,15 @@ class Crossings {
   std::vector<std::pair<std::pair<TaskId, TaskId>, size_t>>
       signals_;  // sorted; those that start here
 
-  MessageLengths lengths_;  // of the thread alone
+  MessageLengths lengths_;  // each thread has its half
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Given> given_;  // by `own_`
   uint64_t step_number_ = 0;
-  bool busy_ = false, ended_ = false;
-  std::thread thread_;  // last: it uses the others
+  int busy_ = 0;  // threads
+  bool ended_ = false;
+  std::thread sending_, receiving_;  // last: they use the others
 };
 
 }  // namespace placewright

@@ -4,6 +4,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -37,7 +38,9 @@ class GlooChannel final : public Channel {
   void Abort(const Error& error) override {
     const std::scoped_lock lock(mutex_);
     if (!aborted_) aborted_ = error;
-    if (under_way_.defined()) under_way_->abort();
+    for (GlooWork& work : under_way_) {
+      if (work.defined()) work->abort();
+    }
   }
   int32_t lost() const override {
     const std::scoped_lock lock(mutex_);
@@ -51,6 +54,7 @@ class GlooChannel final : public Channel {
   Status Exchange(int32_t other, bool takes, void* data, int64_t bytes, Post post) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const Clock::time_point begin = Clock::now();
+    GlooWork& under_way = under_way_[takes ? 0 : 1];
     bool ended = false;
     Status status = CatchAllFailures([&] {
       std::vector<at::Tensor> tensors = {at::from_blob(data, {bytes}, at::kByte)};
@@ -59,12 +63,12 @@ class GlooChannel final : public Channel {
         // So that Abort either comes before it, or finds it.
         const std::scoped_lock lock(mutex_);
         if (aborted_) return;
-        work = under_way_ = post(tensors);
+        work = under_way = post(tensors);
       }
       ended = work->wait(timeout_);
     });
     const std::scoped_lock lock(mutex_);
-    under_way_.reset();
+    under_way.reset();
     if (aborted_) return *aborted_;
     if (status.ok() && ended) return status;
     if (lost_ < 0) lost_ = other;
@@ -79,7 +83,7 @@ class GlooChannel final : public Channel {
   const c10::intrusive_ptr<GlooGroup> group_;
   const std::chrono::milliseconds timeout_;
   mutable std::mutex mutex_;
-  GlooWork under_way_;
+  std::array<GlooWork, 2> under_way_;  // what is sent, what is received
   std::optional<Error> aborted_;
   int32_t lost_ = -1;
 };
