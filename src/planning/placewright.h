@@ -41,6 +41,9 @@ namespace placewright {
 struct ReadGraphOptions {
   std::optional<int64_t> batch{};               // another batch size than the file's
   std::map<std::string, int64_t> dimensions{};  // values of an ONNX model's symbolic dimensions
+  // Find out how an ONNX model's sizes follow its batch, which plans that split ops need; recorded steps
+  // state it.
+  bool prove_batch = false;
 };
 // The graph of a recorded step or a model, in any readable format, recognised by its content; plain
 // or gzip. Errors name the file: kFileUnreadable, kFormatUnknown, those of the format's reader;
@@ -78,20 +81,27 @@ struct PlanRequest {
   std::optional<Placement> initial{};  // a placement to start from
   // Called from the calling thread, a few times a second and at every improvement.
   std::function<void(const PlanProgress&)> progress{};
+  // kReplicated: ops may be split and copied over devices, too, where the graph's batch is proven to follow
+  // (Graph::batch_scaling); of modelled costs alone. Else every op is whole, on one device.
+  PlanSpace space = PlanSpace::kPlaced;
 };
 
 struct PlannedStep {
   Plan plan;                       // what was found: step time, bound, memory, baselines, history
-  Placement placement;             // the device of every op
-  Schedule schedule;               // when every op and transfer runs
+  Placement placement;             // the device of every op; with `compiled`: of its ops
+  Schedule schedule;               // when every op and transfer runs, and every collective
   std::string bound_argument;      // what proves the lower bound
   std::vector<std::string> notes;  // what a user should know: a limit that was met, say
+  // Of a plan that splits or copies ops (plan.space is kReplicated; its layouts are in plan.distribution): the
+  // step that it comes to, with parts of ops and collectives as ops of its own.
+  std::optional<Graph> compiled{};
 };
 
 // Plans one step with modelled costs, or with costs of the caller. A plan that does not fit in
 // memory (`plan.feasible` is false) is a value: nothing better was found. Errors: kInfeasible with
 // the proof that no plan exists; kUnreachable; kConstraint; kUsage (an algorithm or profile that
-// there is not, `initial` for one that takes none, limits out of range); kPlanMismatch (costs or
+// there is not, `initial` for one that takes none, limits out of range, a space that it cannot have);
+// kPlanMismatch (costs or
 // homes of another graph or cluster); kPlanMismatch, kPlanInvalid or kField for an `initial` that
 // is no placement of the graph; kCancelled, where it was stopped before there was any plan.
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster,

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "compile/layout_specs.h"
 #include "cost/cost_model.h"
 #include "formats/input.h"
 #include "planning/algorithms.h"
@@ -9,6 +10,8 @@
 #include "planning/prepared_problem.h"
 #include "planning/replay.h"
 #include "planning/search_budget.h"
+#include "search/layouts/layout_problem.h"
+#include "sim/communication_use.h"
 #include "sim/placement_check.h"
 
 namespace placewright {
@@ -45,12 +48,107 @@ Status CheckLimits(const PlanRequest& request) {
   return Ok();
 }
 
+Error NoSuchSpace(const std::string& why, const std::string& remedy) {
+  return MakeError(ErrorCode::kUsage, why, "", remedy);
+}
+
+Result<std::unique_ptr<LayoutProblem>> LayoutsOf(const Graph& graph, const Cluster& cluster,
+                                                 const CostOptions& costs,
+                                                 const PlanRequest& request) {
+  if (request.space == PlanSpace::kPlaced) return std::unique_ptr<LayoutProblem>();
+  if (request.space == PlanSpace::kPipelined) {
+    return NoSuchSpace("pipelines are not planned", "Ask for kPlaced or kReplicated.");
+  }
+  if (graph.batch_scaling() == nullptr) {
+    return NoSuchSpace(
+        "no op can be split: it is not proven how sizes of " + Printable(graph.name()) +
+            " follow its batch",
+        "Read an ONNX model with prove_batch, record the step anew, or ask for kPlaced.");
+  }
+  return LayoutProblem::Make(graph, cluster, costs, request.policy);
+}
+
+// A plan that splits or copies ops is its compiled step, from here on.
+Result<PlannedStep> PlannedOf(const PreparedProblem& prepared, const LayoutProblem& layouts,
+                              const PlannerResult& result, const PlanRequest& request,
+                              Clock::time_point started) {
+  PW_ASSIGN(CompiledStep compiled, CompileStep(layouts, *result.layouts));
+  DistributedStep& step = compiled.step;
+  PW_ASSIGN(SimResult replay, Replay(compiled.sim_graph, step.graph, layouts.cluster,
+                                     step.placement, request.policy));
+  PlannedStep planned;
+  planned.plan = MakePlan(
+      result, replay, {step.graph, layouts.cluster, compiled.costs, step.placement, request.policy},
+      request.seed, std::chrono::duration<double>(Clock::now() - started).count());
+  if (const std::optional<Bound>& bound = prepared.replicated_bound()) {
+    planned.plan.lower_bound = bound->value;
+    planned.bound_argument = bound->argument;
+  }
+  Distribution& distribution = planned.plan.distribution.emplace();
+  distribution.spec = *result.layouts;
+  distribution.spec.layouts = ExpandSpecs(layouts.axes, layouts.cluster, result.layouts->layouts);
+  distribution.communication = UseOfCommunication(step.graph, compiled.costs, *replay.schedule);
+  distribution.samples = layouts.graph.batch();
+  planned.placement = std::move(step.placement);
+  planned.schedule = *std::move(replay.schedule);
+  planned.compiled = std::move(step.graph);
+  return planned;
+}
+
 Error Cancelled() { return MakeError(ErrorCode::kCancelled, "stopped before there was any plan"); }
+
+void NameRequest(const PlanRequest& request, PlannerResult& result, PlannedStep& planned) {
+  planned.plan.cost_profile = request.cost_profile;
+  planned.plan.precision = request.precision;
+  planned.notes = std::move(result.notes);
+}
+
+// `layouts`: nullptr where ops stay whole.
+Result<PlannedStep> Search(const Graph& graph, const Cluster& cluster, const CostTable& costs,
+                           const LayoutProblem* layouts, const PlanRequest& request) {
+  const Clock::time_point started = Clock::now();
+  const Algorithms algorithms;
+  PW_ASSIGN(const Planner* planner, algorithms.Find(request.algorithm));
+  if (request.initial) PW_RETURN_IF_ERROR(algorithms.CheckTakesInit(*planner));
+  PW_RETURN_IF_ERROR(CheckLimits(request));
+  ProblemSettings settings;
+  settings.constraints = request.constraints;
+  settings.policy = request.policy;
+  settings.threads = std::max(1, request.threads);
+  settings.layouts = layouts;
+  const PlannerOptions options = OptionsOf(request, started);
+  settings.advice = ForAdvice(options.budget, started);
+  if (request.stop.StopRequested()) return Cancelled();
+  PW_ASSIGN(const std::unique_ptr<PreparedProblem> prepared,
+            PreparedProblem::Prepare(graph, cluster, costs, settings));
+  const Problem& problem = prepared->problem();
+  if (request.initial) {
+    PW_RETURN_IF_ERROR(CheckPlacementLegal(problem.sim_graph, graph, cluster, *request.initial));
+  }
+  if (request.stop.StopRequested()) return Cancelled();
+  PW_ASSIGN(PlannerResult result, planner->Plan(problem, prepared->evaluator(), options));
+  PlannedStep planned;
+  if (result.layouts) {
+    PW_ASSIGN(planned, PlannedOf(*prepared, *layouts, result, request, started));
+    NameRequest(request, result, planned);
+    return planned;
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
+  PW_ASSIGN(SimResult replay, Replay(*prepared, result));
+  planned.plan = MakePlan(*prepared, result, replay, request.seed, seconds);
+  planned.placement = std::move(result.placement);
+  planned.schedule = *std::move(replay.schedule);
+  planned.bound_argument = prepared->bound().argument;
+  NameRequest(request, result, planned);
+  return planned;
+}
 
 }  // namespace
 
 Result<Graph> ReadGraph(const std::string& path, const ReadGraphOptions& options) {
-  PW_ASSIGN(LoadedGraph loaded, LoadGraph(path, {options.batch, "", options.dimensions}));
+  PW_ASSIGN(LoadedGraph loaded, LoadGraph(path, {.batch = options.batch,
+                                                 .dimensions = options.dimensions,
+                                                 .prove_batch = options.prove_batch}));
   if (loaded.cluster || loaded.costs || loaded.times) {
     Error error = MakeError(
         ErrorCode::kUsage, "the file holds times of its own, which are no part of a graph", "",
@@ -77,42 +175,18 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster,
   costs.profile = request.cost_profile;
   PW_ASSIGN(costs.precision, ParseFloatPrecision(request.precision));
   PW_ASSIGN(const CostTable modelled, ModelCosts(graph, cluster, costs));
-  return PlanStep(graph, cluster, modelled, request);
+  PW_ASSIGN(const std::unique_ptr<LayoutProblem> layouts,
+            LayoutsOf(graph, cluster, costs, request));
+  return Search(graph, cluster, modelled, layouts.get(), request);
 }
 
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const CostTable& costs,
                              const PlanRequest& request) {
-  const Clock::time_point started = Clock::now();
-  const Algorithms algorithms;
-  PW_ASSIGN(const Planner* planner, algorithms.Find(request.algorithm));
-  if (request.initial) PW_RETURN_IF_ERROR(algorithms.CheckTakesInit(*planner));
-  PW_RETURN_IF_ERROR(CheckLimits(request));
-  ProblemSettings settings;
-  settings.constraints = request.constraints;
-  settings.policy = request.policy;
-  settings.threads = std::max(1, request.threads);
-  const PlannerOptions options = OptionsOf(request, started);
-  settings.advice = ForAdvice(options.budget, started);
-  if (request.stop.StopRequested()) return Cancelled();
-  PW_ASSIGN(const std::unique_ptr<PreparedProblem> prepared,
-            PreparedProblem::Prepare(graph, cluster, costs, settings));
-  const Problem& problem = prepared->problem();
-  if (request.initial) {
-    PW_RETURN_IF_ERROR(CheckPlacementLegal(problem.sim_graph, graph, cluster, *request.initial));
+  if (request.space != PlanSpace::kPlaced) {
+    return NoSuchSpace("costs of whole ops say nothing of their parts",
+                       "Leave the costs out, so that they are modelled, or ask for kPlaced.");
   }
-  if (request.stop.StopRequested()) return Cancelled();
-  PW_ASSIGN(PlannerResult result, planner->Plan(problem, prepared->evaluator(), options));
-  const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
-  PW_ASSIGN(SimResult replay, Replay(*prepared, result));
-  PlannedStep planned;
-  planned.plan = MakePlan(*prepared, result, replay, request.seed, seconds);
-  planned.plan.cost_profile = request.cost_profile;
-  planned.plan.precision = request.precision;
-  planned.placement = std::move(result.placement);
-  planned.schedule = *std::move(replay.schedule);
-  planned.bound_argument = prepared->bound().argument;
-  planned.notes = std::move(result.notes);
-  return planned;
+  return Search(graph, cluster, costs, nullptr, request);
 }
 
 }  // namespace placewright

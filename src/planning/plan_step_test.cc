@@ -77,6 +77,91 @@ TEST(PlanStep, PlansWhatIsBuiltByHand) {
   }
 }
 
+// Four products with a parameter each, whose first dimension is of the samples.
+Graph Perceptron(int64_t samples) {
+  constexpr int64_t kWidth = 4096;
+  GraphBuilder builder("perceptron", "test");
+  builder.set_batch(samples);
+  TensorId now = builder.AddInput("x", TensorKind::kInput, DType::kF32, {samples, kWidth}).Take();
+  for (int i = 0; i < 4; ++i) {
+    const std::string layer = "layer" + std::to_string(i);
+    const TensorId weight =
+        builder.AddInput(layer + ".weight", TensorKind::kParameter, DType::kF32, {kWidth, kWidth})
+            .Take();
+    OpSpec product;
+    product.name = product.module = layer;
+    product.type = "aten.mm.default";
+    product.inputs = {now, weight};
+    product.args = {Value(InputRef{0}), Value(InputRef{1})};
+    product.outputs = {{.name = layer + ".out", .shape = {samples, kWidth}}};
+    now = builder.AddOp(product).Take()[0];
+  }
+  builder.SetOutputs({now});
+  Graph graph = std::move(builder).Build().Take();
+  BatchScaling laws;
+  laws.sizes = {samples, samples + 1, 2 * samples + 3};
+  for (const TensorId id : graph.tensors()) {
+    if (graph.tensor(id).shape[0] == samples) laws.dimensions.items.push_back({0, 1});
+    laws.dimensions.offsets.push_back(static_cast<int32_t>(laws.dimensions.items.size()));
+  }
+  laws.arguments.offsets.resize(graph.op_count() + 1, 0);
+  return WithBatchScaling(std::move(graph), laws).Take();
+}
+
+TEST(PlanStep, SplitsOpsWhereItMay) {
+  const Graph graph = Perceptron(1024);
+  const Cluster cluster = ReadCluster("4xP100").Take();
+  PlanRequest request = Iterations(100);
+  const Result<PlannedStep> placed = PlanStep(graph, cluster, request);
+  ASSERT_TRUE(placed.ok()) << placed.error().ToString();
+  EXPECT_FALSE(placed.value().compiled);
+  request.space = PlanSpace::kReplicated;
+  const Result<PlannedStep> planned = PlanStep(graph, cluster, request);
+  ASSERT_TRUE(planned.ok()) << planned.error().ToString();
+  const PlannedStep& step = planned.value();
+  ASSERT_TRUE(step.compiled);
+  EXPECT_TRUE(step.plan.feasible);
+  EXPECT_EQ(step.plan.space, PlanSpace::kReplicated);
+  // Four devices share samples that one had, beside transfers of theirs.
+  EXPECT_LT(step.plan.step_time.count, placed.value().plan.step_time.count * 2 / 3);
+  ASSERT_TRUE(step.plan.lower_bound);
+  EXPECT_LE(*step.plan.lower_bound, step.plan.step_time);
+  EXPECT_FALSE(step.bound_argument.empty());
+  EXPECT_GT(step.compiled->op_count(), graph.op_count());
+  EXPECT_EQ(step.placement.size(), step.compiled->op_count());
+  Nanos end;
+  for (const OpId op : step.compiled->ops()) end = std::max(end, step.schedule.ops[op].end);
+  EXPECT_EQ(end, step.plan.step_time);
+  ASSERT_TRUE(step.plan.distribution);
+  EXPECT_FALSE(step.plan.distribution->spec.layouts.empty());
+  EXPECT_EQ(step.plan.distribution->samples, 1024);
+  // Again, with the same seed and budget.
+  const Result<PlannedStep> again = PlanStep(graph, cluster, request);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again.value().plan.step_time, step.plan.step_time);
+  EXPECT_EQ(again.value().plan.distribution->spec, step.plan.distribution->spec);
+}
+
+TEST(PlanStep, SaysWhyOpsCannotBeSplit) {
+  const Cluster cluster = ReadCluster("4xP100").Take();
+  PlanRequest request = Iterations(10);
+  request.space = PlanSpace::kReplicated;
+  const Result<PlannedStep> unproven = PlanStep(Layers("layers", 3, 64), cluster, request);
+  ASSERT_FALSE(unproven.ok());
+  EXPECT_EQ(unproven.error().code, ErrorCode::kUsage);
+  EXPECT_THAT(unproven.error().message, HasSubstr("follow its batch"));
+  request.space = PlanSpace::kPipelined;
+  const Result<PlannedStep> pipelined = PlanStep(Perceptron(8), cluster, request);
+  ASSERT_FALSE(pipelined.ok());
+  EXPECT_EQ(pipelined.error().code, ErrorCode::kUsage);
+  request.space = PlanSpace::kReplicated;
+  const Graph graph = Layers("layers", 3, 64);
+  const CostTable costs;
+  const Result<PlannedStep> given = PlanStep(graph, cluster, costs, request);
+  ASSERT_FALSE(given.ok());
+  EXPECT_THAT(given.error().message, HasSubstr("costs of whole ops"));
+}
+
 TEST(PlanStep, SaysWhatIsWrong) {
   const Graph graph = Layers("layers", 4, 64);
   const Cluster cluster = ReadCluster("4xP100").Take();

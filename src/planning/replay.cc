@@ -7,18 +7,21 @@
 
 namespace placewright {
 
+Result<SimResult> Replay(const SimGraph& sim_graph, const Graph& graph, const Cluster& cluster,
+                         const Placement& placement, SchedulingPolicy policy) {
+  Simulator simulator(sim_graph);
+  SimResult replay =
+      simulator.Run(placement, {.policy = policy, .schedule = true, .feedback = true});
+  PW_RETURN_IF_ERROR(CheckNotSaturated(sim_graph, graph, cluster, placement, replay));
+  return replay;
+}
+
 Result<SimResult> Replay(const PreparedProblem& prepared, const PlannerResult& result) {
   const Problem& problem = prepared.problem();
-  Simulator simulator(problem.sim_graph);
-  SimOptions options;
-  options.policy = problem.policy;
-  options.schedule = true;
-  options.feedback = true;
-  SimResult replay = simulator.Run(result.placement, options);
+  PW_ASSIGN(SimResult replay, Replay(problem.sim_graph, *problem.graph, *problem.cluster,
+                                     result.placement, problem.policy));
   PW_CHECK_EQ(replay.step_time.count, result.step_time.count);
   PW_CHECK_EQ(replay.feasible, result.feasible);
-  PW_RETURN_IF_ERROR(CheckNotSaturated(problem.sim_graph, *problem.graph, *problem.cluster,
-                                       result.placement, replay));
   return replay;
 }
 

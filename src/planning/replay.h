@@ -13,6 +13,10 @@ namespace placewright {
 // is a defect of ours and stops the program. Errors: kTooLarge (CheckNotSaturated).
 Result<SimResult> Replay(const PreparedProblem& prepared, const PlannerResult& result);
 
+// Any step with a placement, without feedback of a planner to compare with. Errors: kTooLarge.
+Result<SimResult> Replay(const SimGraph& sim_graph, const Graph& graph, const Cluster& cluster,
+                         const Placement& placement, SchedulingPolicy policy);
+
 // Everything that a plan says but for the files it was made of. `seconds`: of the search, since the
 // start.
 Plan MakePlan(const PreparedProblem& prepared, const PlannerResult& result, const SimResult& replay,

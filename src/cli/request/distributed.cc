@@ -11,9 +11,9 @@
 #include "formats/aten/writer.h"
 #include "formats/plan/layouts_json.h"
 #include "formats/text/file.h"
+#include "planning/replay.h"
 #include "search/evaluation/plan_result.h"
 #include "sim/communication_use.h"
-#include "sim/saturation_check.h"
 
 namespace placewright {
 namespace {
@@ -185,13 +185,9 @@ Result<OriginalStep> LoadOriginal(const PlanInputs& loaded, const std::string& p
 }
 
 Result<SimResult> Simulate(const DistributedInputs& distributed) {
-  Simulator simulator(distributed.sim_graph);
-  SimOptions options = {distributed.inputs.policy, true, true};
-  SimResult result = simulator.Run(distributed.placement, options);
-  PW_RETURN_IF_ERROR(CheckNotSaturated(distributed.sim_graph, distributed.inputs.graph.graph,
-                                       distributed.inputs.cluster.cluster, distributed.placement,
-                                       result));
-  return result;
+  const Inputs& inputs = distributed.inputs;
+  return Replay(distributed.sim_graph, inputs.graph.graph, inputs.cluster.cluster,
+                distributed.placement, inputs.policy);
 }
 
 }  // namespace placewright

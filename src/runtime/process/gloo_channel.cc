@@ -49,12 +49,16 @@ class GlooChannel final : public Channel {
 
  private:
   static constexpr int kTag = 0;
+  struct Begun {
+    int32_t other = -1;
+    Clock::time_point at;
+  };
 
   template <typename Post>
   Status Exchange(int32_t other, bool takes, void* data, int64_t bytes, Post post) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    const Clock::time_point begin = Clock::now();
-    GlooWork& under_way = under_way_[takes ? 0 : 1];
+    const size_t direction = takes ? 0 : 1;
+    GlooWork& under_way = under_way_[direction];
     bool ended = false;
     Status status = CatchAllFailures([&] {
       std::vector<at::Tensor> tensors = {at::from_blob(data, {bytes}, at::kByte)};
@@ -63,17 +67,30 @@ class GlooChannel final : public Channel {
         // So that Abort either comes before it, or finds it.
         const std::scoped_lock lock(mutex_);
         if (aborted_) return;
+        begun_[direction] = {other, Clock::now()};
         work = under_way = post(tensors);
       }
       ended = work->wait(timeout_);
     });
     const std::scoped_lock lock(mutex_);
+    const bool failed = !status.ok() || !ended;
+    if (failed && !aborted_ && !failure_) failure_ = FailureOf(other, status);
     under_way.reset();
+    begun_[direction] = {};
     if (aborted_) return *aborted_;
-    if (status.ok() && ended) return status;
-    if (lost_ < 0) lost_ = other;
-    // Gloo says of both by an exception.
-    if (Clock::now() - begin >= timeout_) return MessageTimeout(other, takes, timeout_);
+    return failed ? Status(*failure_) : status;
+  }
+
+  // Gloo says of all by an exception; a message that takes too long ends what goes the other way, too.
+  Error FailureOf(int32_t other, const Status& status) {
+    lost_ = other;
+    const Clock::time_point now = Clock::now();
+    for (const size_t direction : {0, 1}) {
+      const Begun& begun = begun_[direction];
+      if (begun.other == other && now - begun.at >= timeout_) {
+        return MessageTimeout(other, /*takes=*/direction == 0, timeout_);
+      }
+    }
     return MakeError(
         ErrorCode::kExecution,
         fmt::format("rank {} has gone, or does not answer: {}", other,
@@ -83,8 +100,10 @@ class GlooChannel final : public Channel {
   const c10::intrusive_ptr<GlooGroup> group_;
   const std::chrono::milliseconds timeout_;
   mutable std::mutex mutex_;
-  std::array<GlooWork, 2> under_way_;  // what is sent, what is received
-  std::optional<Error> aborted_;
+  // What is sent, what is received.
+  std::array<GlooWork, 2> under_way_;
+  std::array<Begun, 2> begun_;
+  std::optional<Error> aborted_, failure_;  // the first ones
   int32_t lost_ = -1;
 };
 
