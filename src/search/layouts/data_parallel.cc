@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "compile/layout_specs.h"
 #include "search/evaluation/plan_result.h"
-#include "search/evaluation/simulated.h"
+#include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/layout_devices.h"
 #include "search/layouts/layout_problem.h"
 
@@ -209,7 +209,7 @@ class DataParallel {
   }
 
   Status Try(const Candidate& candidate, DistributionSpec spec) {
-    PW_ASSIGN(const Evaluation evaluation, EvaluateLayouts(problem_, spec));
+    PW_ASSIGN(const Evaluation evaluation, EvaluateOnce(problem_, spec));
     ++result_.iterations;
     const Score score = evaluation.score();
     if (!result_.layouts || score < best_) {
