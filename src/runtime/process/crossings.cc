@@ -121,11 +121,18 @@ void Crossings::Signal(TaskId from, TaskId to) {
 }
 
 void Crossings::EndStep() {
-  const bool failed = step_.failed();
-  if (failed) channel_.Abort(MakeError(ErrorCode::kExecution, "the step has failed"));
-  changed_.notify_all();
+  bool aborted = false;
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return busy_ == 0; });
+  while (busy_ > 0 || (step_.failed() && !aborted)) {
+    if (step_.failed() && !aborted) {
+      // Also where one thread fails when all workers have ended: the other one may wait for a message.
+      channel_.Abort(MakeError(ErrorCode::kExecution, "the step has failed"));
+      changed_.notify_all();
+      aborted = true;
+    } else {
+      changed_.wait(lock);
+    }
+  }
   given_.clear();
 }
 
