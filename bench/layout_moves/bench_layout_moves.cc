@@ -2,11 +2,13 @@
 //
 //   bench_layout_moves GRAPH CLUSTER BATCH MOVES [CHECK [SEED]]
 //
-// The walk is that of local-search at a fixed temperature: a neighbour that is not worse is taken, a worse one
-// with a chance. CHECK: of so many of its layouts, evenly chosen, step time and memory are compared with those of
-// the compiled graph.
+// The walk is that of local-search, one move after the other: a neighbour that is not worse is taken, a worse one
+// with a chance, and every hundred moves it goes back to the best. An evaluation ends where the step is known to be
+// too long to be taken. CHECK: of so many of its layouts, evenly chosen, step time and memory are compared with
+// those of the compiled graph, and what was given up, too.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
@@ -18,6 +20,7 @@
 #include "search/layouts/layout_moves.h"
 #include "search/layouts/layout_problem.h"
 #include "search/layouts/layout_state.h"
+#include "search/proof/layout_floor.h"
 
 namespace placewright::bench {
 namespace {
@@ -34,7 +37,9 @@ CompileOptions OptionsOf(const LayoutState& state) {
   return options;
 }
 
-bool Same(const Result<Evaluation>& a, const Result<Evaluation>& b) {
+// `a`: given up where its step is above the limit; errors are then not looked for.
+bool Same(const Result<Evaluation>& a, const Result<Evaluation>& b, Nanos limit) {
+  if (a.ok() && a.value().abandoned) return !b.ok() || b.value().step_time > limit;
   if (a.ok() != b.ok()) return false;
   if (!a.ok()) return true;
   if (a.value().step_time != b.value().step_time) return false;
@@ -46,11 +51,47 @@ bool Same(const Result<Evaluation>& a, const Result<Evaluation>& b) {
 
 std::string TextOf(const Result<Evaluation>& evaluation) {
   if (!evaluation.ok()) return evaluation.error().message;
+  if (evaluation.value().abandoned) return "given up";
   std::string text = fmt::format("{} ns", evaluation.value().step_time.count);
   for (const auto& device : evaluation.value().devices) {
     text += fmt::format(" {}", device.peak.count);
   }
   return text;
+}
+
+struct Rate {
+  int64_t count = 0;
+  double seconds = 0;
+  double PerSecond() const { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
+};
+
+// As local-search draws them (search/layouts/layout_search.cc).
+constexpr int64_t kPeriod = 100;
+
+std::optional<LayoutState> DrawNext(LayoutMoves& moves, const LayoutState& state, Random& random) {
+  std::optional<LayoutState> next = moves.Draw(state, false, random);
+  if (!next || random.Below(5) > 0) return next;
+  std::optional<LayoutState> second = moves.Draw(*next, false, random);
+  return second ? std::move(second) : std::move(next);
+}
+
+Nanos LongestTaken(const Score& now, const Score& best, int64_t move, Random& random) {
+  const double through = static_cast<double>(move % kPeriod) / static_cast<double>(kPeriod);
+  const double temperature = static_cast<double>(best.step_time) * 0.01 * (1 - through);
+  const double chance = random.Unit();
+  if (now.over > 0) return Nanos(kMaxQuantity);
+  const double longer = chance > 0 ? -std::log(chance) * temperature : 0;
+  return Nanos(now.step_time + static_cast<int64_t>(longer));
+}
+
+bool HasUnevenShares(const LayoutBook& book, const LayoutState& state) {
+  return std::any_of(state.of_group.begin(), state.of_group.end(), [&](LayoutId id) {
+    const std::vector<Share>& shares = book[id].shares;
+    const auto [shortest, longest] = std::minmax_element(
+        shares.begin(), shares.end(),
+        [](const Share& a, const Share& b) { return a.to - a.from < b.to - b.from; });
+    return longest->to - longest->from > shortest->to - shortest->from + 1;
+  });
 }
 
 // The process ends where there is none.
@@ -87,41 +128,64 @@ int Run(int argc, char** argv) {
       {"*", GroupId(), "batch", {{"*gpu*", {}, {}}}, LayoutOption::kAllReduce}};
   LayoutState state = Must(StateOf(*layouts, data_parallel, book));
   LayoutEvaluator evaluator(*layouts);
+  LayoutFloor floor(*layouts);
   std::clock_t started = std::clock();
-  int64_t time = Must(evaluator.Evaluate(book.Of(state), OptionsOf(state))).step_time.count;
-  fmt::print("data parallelism: {} ns, first evaluation {:.1f} ms\n", time,
+  Score score = Must(evaluator.Evaluate(book.Of(state), OptionsOf(state))).score();
+  fmt::print("data parallelism: {} ns, first evaluation {:.1f} ms\n", score.step_time,
              1e3 * SecondsSince(started));
-  double seconds = 0, compiling = 0;
-  int64_t taken = 0, tried = 0, differ = 0, failed = 0, compared = 0;
+  LayoutState best = state;
+  Score best_score = score;
+  Rate even, uneven;
+  double compiling = 0;
+  int64_t taken = 0, tried = 0, differ = 0, failed = 0, compared = 0, abandoned = 0, by_work = 0;
   while (tried < moves) {
-    std::optional<LayoutState> next = neighbours.Draw(state, random.Below(2) == 0, random);
+    if (tried > 0 && tried % kPeriod == 0) {
+      state = best;
+      score = best_score;
+    }
+    std::optional<LayoutState> next = DrawNext(neighbours, state, random);
     if (!next) continue;
+    const Nanos limit = LongestTaken(score, best_score, tried, random);
+    const CompileOptions how = OptionsOf(*next);
     started = std::clock();
-    const Result<Evaluation> evaluation = evaluator.Evaluate(book.Of(*next), OptionsOf(*next));
-    seconds += SecondsSince(started);
+    const Result<Evaluation> evaluation = evaluator.Evaluate(book.Of(*next), how, limit);
+    Rate& rate = HasUnevenShares(book, *next) ? uneven : even;
+    rate.seconds += SecondsSince(started);
+    ++rate.count;
     ++tried;
     if (checks > 0 && tried * checks / moves != (tried - 1) * checks / moves) {
       started = std::clock();
-      const Result<Evaluation> compiled =
-          EvaluateLayouts(*layouts, book.Of(*next), OptionsOf(*next));
+      const Result<Evaluation> compiled = EvaluateLayouts(*layouts, book.Of(*next), how);
       compiling += SecondsSince(started);
       ++compared;
-      if (!Same(evaluation, compiled)) {
+      if (!Same(evaluation, compiled, limit)) {
         ++differ;
         fmt::print("move {}: {}\n  compiled: {}\n", tried, TextOf(evaluation), TextOf(compiled));
       }
     }
     failed += !evaluation.ok();
     if (!evaluation.ok()) continue;
-    const int64_t at = evaluation.value().step_time.count;
-    const double worse = static_cast<double>(at - time) / (0.01 * static_cast<double>(time));
-    if (worse > 0 && random.Unit() >= std::exp(-worse)) continue;
+    if (evaluation.value().abandoned) {
+      ++abandoned;
+      by_work += floor.Of(book.Of(*next)) > limit;
+      continue;
+    }
+    const Score found = evaluation.value().score();
+    const bool worse = score < found;
+    if (worse && (found.over != score.over || found.step_time > limit.count)) continue;
     ++taken;
     state = *std::move(next);
-    time = at;
+    score = found;
+    if (!(score < best_score)) continue;
+    best = state;
+    best_score = score;
   }
-  fmt::print("{} moves, {} taken, {} not possible: {:.1f} evaluations a second\n", tried, taken,
-             failed, static_cast<double>(tried) / seconds);
+  const Rate all{even.count + uneven.count, even.seconds + uneven.seconds};
+  fmt::print(
+      "{} moves, {} taken, {} given up ({} by their work alone), {} not possible; best {} ns\n",
+      tried, taken, abandoned, by_work, failed, best_score.step_time);
+  fmt::print("{:.1f} evaluations a second; even shares {:.1f} ({}), uneven ones {:.1f} ({})\n",
+             all.PerSecond(), even.PerSecond(), even.count, uneven.PerSecond(), uneven.count);
   if (compared > 0) {
     fmt::print("{} compared with the compiled graph ({:.1f} a second), {} differ\n", compared,
                static_cast<double>(compared) / compiling, differ);

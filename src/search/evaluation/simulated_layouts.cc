@@ -9,6 +9,7 @@
 #include "compile/layout_specs.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/simulated_arrays.h"
+#include "search/proof/layout_floor.h"
 #include "sharding/separable_results.h"
 
 namespace placewright {
@@ -85,6 +86,7 @@ struct LayoutEvaluator::State {
 
   Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
                               Nanos abandon_above) {
+    if (IsAbove(abandon_above, layouts)) return Evaluation{.abandoned = true};
     ArrayWriter& writer = WriterFor(options, layouts);
     PW_RETURN_IF_ERROR(writer.Write(layouts));
     prices.PriceNew();
@@ -101,6 +103,13 @@ struct LayoutEvaluator::State {
     if (!apart || apart->abandoned) return together;
     return together.abandoned || apart->score() < together.score() ? *std::move(apart)
                                                                    : std::move(together);
+  }
+
+  // Whether the work of the layouts' busiest device alone takes longer.
+  bool IsAbove(Nanos limit, const Layouts& layouts) {
+    if (limit == Nanos(kMaxQuantity)) return false;
+    if (!floor) floor.emplace(problem);
+    return floor->Of(layouts) > limit;
   }
 
   Result<Evaluation> Simulate(const Layouts& layouts, const CompileOptions& options,
@@ -122,6 +131,7 @@ struct LayoutEvaluator::State {
   std::vector<Writers> writers;
   ArraySimGraph sim_graph;
   GraphEvaluator evaluator;
+  std::optional<LayoutFloor> floor;  // where limits are given
 };
 
 LayoutEvaluator::LayoutEvaluator(const LayoutProblem& problem)

@@ -1,0 +1,114 @@
+#include "search/proof/layout_floor.h"
+
+#include <algorithm>
+
+#include "cost/slowest.h"
+
+namespace placewright {
+namespace {
+
+// A time may be rounded down once it has been multiplied.
+constexpr double kRoundedOff = 1;
+// Of sums of millions of doubles.
+constexpr double kInexact = 1e-9;
+
+}  // namespace
+
+LayoutFloor::LayoutFloor(const LayoutProblem& problem)
+    : problem_(problem),
+      floors_(problem),
+      kinds_(problem.cluster.kinds().size()),
+      one_of_(kinds_),
+      draws_(problem.graph.group_count(), false),
+      by_axis_(problem.axes.axis_count() + 1) {
+  for (const DeviceId device : problem.cluster.devices()) {
+    one_of_[static_cast<size_t>(problem.cluster.device(device).kind)] = device;
+  }
+  for (const OpId op : problem.graph.ops()) {
+    const OpRule* const rule = problem.axes.rule(op);
+    if (rule != nullptr && rule->draws_random) draws_[problem.graph.group(op)] = true;
+  }
+}
+
+void LayoutFloor::AddOp(OpId op, AxisId axis, Work* by_kind) const {
+  const bool split = axis.valid() && problem_.axes.SplitBy(op, axis).valid();
+  for (size_t kind = 0; kind < kinds_; ++kind) {
+    if (!one_of_[kind].valid()) continue;
+    const double whole =
+        std::max(0.0, static_cast<double>(floors_.Whole(op, one_of_[kind])) - kRoundedOff);
+    const double launch = static_cast<double>(problem_.cluster.kinds()[kind].launch_overhead.count);
+    const double fixed = split ? std::min(whole, launch) : whole;
+    by_kind[kind].fixed += fixed;
+    by_kind[kind].shared += whole - fixed;
+  }
+}
+
+// Of all groups, were they split by it.
+const std::vector<LayoutFloor::Work>& LayoutFloor::WorkBy(AxisId axis) {
+  std::vector<Work>& work = by_axis_[axis.valid() ? axis.index() + 1 : 0];
+  if (!work.empty()) return work;
+  work.resize(problem_.graph.group_count() * kinds_);
+  for (const OpId op : problem_.graph.ops()) {
+    AddOp(op, axis, &work[problem_.graph.group(op).index() * kinds_]);
+  }
+  return work;
+}
+
+void LayoutFloor::SumUp(const Layouts& layouts) {
+  for (size_t i = axis_of_.size(); i < layouts.layouts.size(); ++i) {
+    axis_of_.push_back(problem_.axes.Find(layouts.layouts[i].axis));
+  }
+  sums_.assign(layouts.layouts.size() * kinds_, {});
+  for (const GroupId group : IdRange<GroupId>(problem_.graph.group_count())) {
+    if (draws_[group]) continue;
+    const size_t layout = layouts.of_group[group].index();
+    const std::vector<Work>& work = WorkBy(axis_of_[layout]);
+    for (size_t kind = 0; kind < kinds_; ++kind) {
+      sums_[layout * kinds_ + kind].fixed += work[group.index() * kinds_ + kind].fixed;
+      sums_[layout * kinds_ + kind].shared += work[group.index() * kinds_ + kind].shared;
+    }
+  }
+}
+
+void LayoutFloor::AddTo(const Layout& layout, AxisId axis, const Work* by_kind) {
+  const Cluster& cluster = problem_.cluster;
+  for (const Share& share : layout.shares) {
+    const int32_t kind = cluster.device(share.device).kind;
+    const Work& work = by_kind[static_cast<size_t>(kind)];
+    double time = work.fixed;
+    if (axis.valid()) {
+      time += work.shared * static_cast<double>(share.to - share.from) /
+              static_cast<double>(problem_.axes.axis(axis).size);
+    }
+    if (cluster.kind(share.device).device_class == DeviceClass::kGpu) {
+      const auto alike = std::count_if(
+          layout.shares.begin(), layout.shares.end(),
+          [&](const Share& other) { return cluster.device(other.device).kind == kind; });
+      if (alike > 1) time *= SlowestOf(static_cast<int32_t>(alike));
+    }
+    busy_[share.device.index()] += time;
+  }
+}
+
+Nanos LayoutFloor::Of(const Layouts& layouts) {
+  SumUp(layouts);
+  busy_.assign(problem_.cluster.device_count(), 0);
+  for (size_t i = 0; i < layouts.layouts.size(); ++i) {
+    const Work* const by_kind = &sums_[i * kinds_];
+    const bool used = std::any_of(by_kind, by_kind + kinds_, [](const Work& work) {
+      return work.fixed > 0 || work.shared > 0;
+    });
+    if (used) AddTo(layouts.layouts[i], axis_of_[i], by_kind);
+  }
+  for (const GroupId group : IdRange<GroupId>(problem_.graph.group_count())) {
+    if (!draws_[group]) continue;
+    const DeviceId first = layouts.Of(group).shares.front().device;
+    const size_t kind = static_cast<size_t>(problem_.cluster.device(first).kind);
+    busy_[first.index()] += WorkBy(AxisId())[group.index() * kinds_ + kind].fixed;
+  }
+  const double longest = *std::max_element(busy_.begin(), busy_.end()) * (1 - kInexact);
+  return Nanos(longest < static_cast<double>(kMaxQuantity) ? static_cast<int64_t>(longest)
+                                                           : kMaxQuantity);
+}
+
+}  // namespace placewright

@@ -1,0 +1,52 @@
+// How long a step takes at least, laid out in a given way: the work of its busiest device.
+//
+// By modelled costs, part_floors.h: an op that is whole on a device takes there at least its floor; a part of
+// n of the F elements of the axis that is split at least the launch and n / F of the rest. Equal GPUs of one layout are
+// slower than one, as cost/slowest.h says. What is moved, joined and summed is not counted, nor is any wait.
+#ifndef PLACEWRIGHT_SEARCH_PROOF_LAYOUT_FLOOR_H_
+#define PLACEWRIGHT_SEARCH_PROOF_LAYOUT_FLOOR_H_
+
+#include <vector>
+
+#include "base/ids.h"
+#include "base/units.h"
+#include "plan/layout.h"
+#include "search/layouts/layout_problem.h"
+#include "search/proof/part_floors.h"
+
+namespace placewright {
+
+class LayoutFloor {
+ public:
+  // Precondition: PartFloors::Holds(problem), which must outlive it, and no costs by name.
+  explicit LayoutFloor(const LayoutProblem& problem);
+
+  // No compiled step of these layouts is shorter. O(groups * kinds of devices), once they and their axes have been
+  // seen. `layouts.layouts` only grows from call to call.
+  Nanos Of(const Layouts& layouts);
+
+ private:
+  // Of a group on a kind of device, or of several: nanoseconds of every instance, and those that are shared out.
+  struct Work {
+    double fixed = 0, shared = 0;
+  };
+
+  void AddOp(OpId op, AxisId axis, Work* by_kind) const;
+  const std::vector<Work>& WorkBy(AxisId axis);
+  void SumUp(const Layouts& layouts);
+  void AddTo(const Layout& layout, AxisId axis, const Work* by_kind);
+
+  const LayoutProblem& problem_;
+  const PartFloors floors_;
+  const size_t kinds_;
+  std::vector<DeviceId> one_of_;            // by kind
+  IdVector<GroupId, bool> draws_;           // on the first device of its layout alone
+  std::vector<AxisId> axis_of_;             // by layout
+  std::vector<std::vector<Work>> by_axis_;  // 0: none; by group and kind; empty: not needed yet
+  std::vector<Work> sums_;                  // by layout and kind
+  std::vector<double> busy_;                // by device
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_PROOF_LAYOUT_FLOOR_H_
