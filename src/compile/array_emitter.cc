@@ -197,8 +197,8 @@ Result<TensorId> ArrayEmitter::AddInput(TensorId original, DeviceId, const AxisP
     used_own_ = {numbers.tensors.size(), numbers.storages.size(), numbers.versions.size()};
     own_tails_.swap(no_tails);
   }
-  const StorageId storage =
-      AddStorage(bytes, OpId(), like.kind == TensorKind::kInput, like.storage, /*own=*/true);
+  const StorageId storage = AddStorage(
+      {bytes, {}, like.kind == TensorKind::kInput, like.storage, {}}, OpId(), /*own=*/true);
   const TensorId made = AddTensor({type, storage, OpId(), Bytes(), bytes, false}, /*own=*/true);
   if (for_all) {
     used_own_ = {used_tensors, used_storages, used_versions};
@@ -268,15 +268,14 @@ ArrayVersionId ArrayEmitter::AddVersion(const ArrayVersion& version, bool own) {
 }
 
 // With its first content.
-StorageId ArrayEmitter::AddStorage(Bytes bytes, OpId writer, bool input, StorageId original,
-                                   bool own) {
+StorageId ArrayEmitter::AddStorage(ArrayStorage storage, OpId writer, bool own) {
   ArrayBlock::Numbers& numbers = own ? block().own : block().fetched;
   size_t& used = (own ? used_own_ : used_fetched_).storages;
   const std::vector<ArrayVersionId>& tails = own ? own_tails_ : fetched_tails_;
   const ArrayVersionId tail = used < tails.size() ? tails[used] : ArrayVersionId();
   const StorageId id = Take(numbers.storages, used, free_.storages, arrays_.storages);
-  const ArrayVersionId version = AddVersion({id, writer, place_, tail}, own);
-  arrays_.storages[id] = {bytes, version, input, original};
+  storage.first = AddVersion({id, writer, place_, tail}, own);
+  arrays_.storages[id] = storage;
   return id;
 }
 
@@ -302,7 +301,7 @@ void ArrayEmitter::Unlink(ArrayVersionId id) {
 
 TensorId ArrayEmitter::MakeOutput(PricedPartId part_id, size_t output,
                                   const std::vector<TensorId>& inputs, OpId op, OpId origin,
-                                  bool own) {
+                                  DeviceId device, bool own) {
   const PartOutput& spec = prices_.part(part_id).outputs[output];
   if (spec.alias == AliasKind::kFresh) {
     const PartTypeId type = spec.type;
@@ -310,9 +309,8 @@ TensorId ArrayEmitter::MakeOutput(PricedPartId part_id, size_t output,
     const std::vector<TensorId>* const originals =
         own && origin.valid() ? &original_.op(origin).outputs : nullptr;
     const bool known = originals != nullptr && output < originals->size();
-    const StorageId storage =
-        AddStorage(bytes, op, false,
-                   known ? original_.tensor((*originals)[output]).storage : StorageId(), own);
+    const StorageId original = known ? original_.tensor((*originals)[output]).storage : StorageId();
+    const StorageId storage = AddStorage({bytes, {}, false, original, device}, op, own);
     arrays_.written.push_back(arrays_.storages[storage].first);
     return AddTensor({type, storage, op, Bytes(), bytes, false}, own);
   }
@@ -341,14 +339,22 @@ std::vector<TensorId> ArrayEmitter::Add(PricedPartId part_id, const std::vector<
   for (const TensorId input : inputs) {
     arrays_.reads.push_back({input, arrays_.NewestAt(arrays_.tensors[input].storage, place_)});
   }
+  const auto touch = [&](StorageId storage) {
+    const DeviceId home = arrays_.storages[storage].device;
+    op.touches_input = op.touches_input || !home.valid();
+    op.apart = op.apart || (home.valid() && home != device);
+  };
   for (const int32_t input : part.writes) {
-    Write(id, arrays_.tensors[inputs[static_cast<size_t>(input)]].storage, own);
+    const StorageId storage = arrays_.tensors[inputs[static_cast<size_t>(input)]].storage;
+    Write(id, storage, own);
+    touch(storage);
   }
   std::vector<TensorId> made;
   made.reserve(part.outputs.size());
   for (size_t output = 0; output < part.outputs.size(); ++output) {
-    made.push_back(MakeOutput(part_id, output, inputs, id, origin, own));
+    made.push_back(MakeOutput(part_id, output, inputs, id, origin, device, own));
     arrays_.made.push_back(made.back());
+    touch(arrays_.tensors[made.back()].storage);
   }
   op.reads.end = static_cast<int32_t>(arrays_.reads.size());
   op.made.end = static_cast<int32_t>(arrays_.made.size());

@@ -78,9 +78,10 @@ class ArrayEmitter : public Emitter {
                             OpId origin, Phase phase, bool own);
   void Write(OpId op, StorageId storage, bool own);
   TensorId MakeOutput(PricedPartId part, size_t output, const std::vector<TensorId>& inputs,
-                      OpId op, OpId origin, bool own);
+                      OpId op, OpId origin, DeviceId device, bool own);
   TensorId AddTensor(const ArrayTensor& tensor, bool own);
-  StorageId AddStorage(Bytes bytes, OpId writer, bool input, StorageId original, bool own);
+  // With its first content, that `writer` makes.
+  StorageId AddStorage(ArrayStorage storage, OpId writer, bool own);
   ArrayVersionId AddVersion(const ArrayVersion& version, bool own);
   void Unlink(ArrayVersionId version);
 

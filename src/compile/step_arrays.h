@@ -33,6 +33,8 @@ struct ArrayOp {
   CollectiveId collective;  // or none
   Phase phase = Phase::kForward;
   bool is_view = false;
+  bool touches_input = false;  // it views or writes a storage that no op makes
+  bool apart = false;          // or one that an op on another device has made
   ArrayHalf half = ArrayHalf::kNone;
   double share = 1;  // of the time of both, that of the first
 };
@@ -56,6 +58,7 @@ struct ArrayStorage {
   ArrayVersionId first;  // its versions are a list
   bool input = false;    // an input of the step, as long as nothing writes it
   StorageId original;    // of the original step, of which it is a piece; none: it was fetched
+  DeviceId device;       // of the op that makes it; none of inputs
 };
 
 struct ArrayVersion {

@@ -319,6 +319,19 @@ bool LayoutMoves::ShiftShares(LayoutState& state, Random& random) {
   return true;
 }
 
+std::vector<LayoutState> LayoutMoves::OtherWaysOf(const LayoutState& state) {
+  std::vector<LayoutState> ways;
+  for (const Bytes fusion : {Bytes(0), kBuckets}) {
+    for (const bool broadcasts : {false, true}) {
+      LayoutState way = state;
+      way.fusion = fusion;
+      way.broadcasts = broadcasts;
+      if (!(way == state)) ways.push_back(std::move(way));
+    }
+  }
+  return ways;
+}
+
 bool LayoutMoves::ChangeHow(LayoutState& state, Random& random) const {
   if (random.Below(2) == 0) {
     state.fusion = state.fusion > Bytes(0) ? Bytes(0) : kBuckets;

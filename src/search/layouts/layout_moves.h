@@ -37,6 +37,8 @@ class LayoutMoves {
   // Everything on the first device where it may be, and the samples shared out among every set of devices in question, evenly
   // and by speed: where there are no better starts.
   std::vector<LayoutState> PlainStates();
+  // The same layouts with AllReduce in buckets or not, with Broadcast or without.
+  static std::vector<LayoutState> OtherWaysOf(const LayoutState& state);
 
  private:
   LayoutMoves(const Problem& problem, LayoutBook& book);

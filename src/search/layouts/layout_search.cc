@@ -45,7 +45,10 @@ class Searcher {
       const Result<HybridLayouts> hybrid = LayOutAsExperts(problem_);
       if (hybrid.ok()) TrySpec(hybrid.value().spec);
     }
-    if (best_) return Ok();
+    if (best_) {
+      for (LayoutState& state : LayoutMoves::OtherWaysOf(*best_)) Try(std::move(state));
+      return Ok();
+    }
     if (error_) return *std::move(error_);
     return MakeError(ErrorCode::kUnreachable, "no start keeps to all constraints", "",
                      "Loosen --pin, --forbid or --colocate.");

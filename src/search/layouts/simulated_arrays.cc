@@ -23,9 +23,9 @@ void EndRow(Csr<Row, Item>& rows) {
 }
 
 // As compile/step_costs.cc shares it out.
-Nanos TimeOfHalf(const ArrayOp& op, Nanos whole) {
-  const Nanos first(static_cast<int64_t>(static_cast<double>(whole.count) * op.share));
-  return op.half == ArrayHalf::kFirst ? first : whole - first;
+Nanos TimeOfHalf(ArrayHalf half, double share, Nanos whole) {
+  const Nanos first(static_cast<int64_t>(static_cast<double>(whole.count) * share));
+  return half == ArrayHalf::kFirst ? first : whole - first;
 }
 
 // Rows that have been counted in offsets[row + 1] become starts.
@@ -50,9 +50,12 @@ void ArraySimGraph::AddCluster() {
 }
 
 Status ArraySimGraph::Fill(const StepArrays& arrays, bool with_paths) {
-  PW_RETURN_IF_ERROR(AddOps(arrays));
-  PW_RETURN_IF_ERROR(AddStorages(arrays));
+  PW_RETURN_IF_ERROR(CollectOps(arrays));
+  PW_RETURN_IF_ERROR(AddOps());
+  NumberVersions(arrays);
+  AddStorages(arrays);
   CollectReads(arrays);
+  PW_RETURN_IF_ERROR(FindHomesOfInputs(arrays));
   AddSlices(arrays);
   AddVersionRows(arrays);
   PW_RETURN_IF_ERROR(AddCollectives(arrays));
@@ -61,17 +64,35 @@ Status ArraySimGraph::Fill(const StepArrays& arrays, bool with_paths) {
   return Ok();
 }
 
-// How many GPUs of each kind have an instance of each op.
-void ArraySimGraph::CountDevices(const StepArrays& arrays) {
-  size_t origins = 0;
+// Ops lie anywhere in their pool: it is gone through once.
+Status ArraySimGraph::CollectOps(const StepArrays& arrays) {
+  p_.exec_of.assign(arrays.ops.size(), ExecOpId());
+  exec_.clear();
+  touch_inputs_.clear();
   for (const OpId id : arrays.order) {
-    origins = std::max(origins, arrays.ops[id].origin.index() + 1);
+    const ArrayOp& op = arrays.ops[id];
+    if (op.apart) {
+      return MakeError(ErrorCode::kPlanInvalid, "ops on two devices share a storage",
+                       cluster_.device(op.device).name, "Give both one layout.");
+    }
+    if (op.touches_input) touch_inputs_.push_back(id);
+    if (op.is_view) continue;
+    p_.exec_of[id] = ExecOpId(exec_.size());
+    exec_.push_back({id, op.device, op.reads, op.written, op.origin, op.part, op.half, op.share});
+  }
+  return Ok();
+}
+
+// How many GPUs of each kind have an instance of each op.
+void ArraySimGraph::CountDevices() {
+  size_t origins = 0;
+  for (const ExecOp& op : exec_) {
+    if (op.origin.valid()) origins = std::max(origins, op.origin.index() + 1);
   }
   const size_t kinds = cluster_.kinds().size();
   gpus_of_.assign(origins * kinds, 0);
   seen_.assign(origins * cluster_.device_count(), 0);
-  for (const OpId id : arrays.order) {
-    const ArrayOp& op = arrays.ops[id];
+  for (const ExecOp& op : exec_) {
     if (!op.origin.valid()) continue;
     char& seen = seen_[op.origin.index() * cluster_.device_count() + op.device.index()];
     if (seen || !IsGpu(cluster_, op.device)) continue;
@@ -81,7 +102,7 @@ void ArraySimGraph::CountDevices(const StepArrays& arrays) {
 }
 
 // By what the time of a part is multiplied: as compile/step_costs.cc has it.
-double ArraySimGraph::SlowerOf(const ArrayOp& op) {
+double ArraySimGraph::SlowerOf(const ExecOp& op) {
   if (!op.origin.valid()) return 1;
   const size_t count =
       static_cast<size_t>(gpus_of_[op.origin.index() * cluster_.kinds().size() +
@@ -93,33 +114,30 @@ double ArraySimGraph::SlowerOf(const ArrayOp& op) {
   return slowest_of_[count];
 }
 
-Status ArraySimGraph::AddOps(const StepArrays& arrays) {
-  CountDevices(arrays);
-  p_.ops = 0;
-  p_.op_of.raw().clear();
-  p_.exec_of.assign(arrays.ops.size(), ExecOpId());
-  p_.time.clear();
-  p_.only.raw().clear();
-  p_.min_time.raw().clear();
-  p_.workspace.raw().clear();
-  exec_.clear();
-  for (const OpId id : arrays.order) {
-    const ArrayOp& op = arrays.ops[id];
-    if (op.is_view) continue;
-    exec_.push_back({id, op.device, op.reads, op.written});
+Status ArraySimGraph::AddOps() {
+  CountDevices();
+  const size_t ops = exec_.size();
+  p_.ops = static_cast<int32_t>(ops);
+  p_.op_of.resize(ops);
+  p_.time.resize(ops);
+  p_.only.resize(ops);
+  p_.min_time.resize(ops);
+  p_.workspace.resize(ops);
+  for (size_t i = 0; i < ops; ++i) {
+    const ExecOp& op = exec_[i];
     const PartPrice& price = prices_.price(op.part, cluster_.device(op.device).kind);
     if (price.time == CostTable::kUnsupported) {
       return MakeError(ErrorCode::kField, "an op is not supported on the device that it is on",
                        cluster_.device(op.device).name, "Place it on a device that supports it.");
     }
     Nanos time = price.modelled ? ScaledTime(price.time, SlowerOf(op)) : price.time;
-    if (op.half != ArrayHalf::kNone) time = TimeOfHalf(op, time);
-    p_.exec_of[id] = p_.op_of.push_back(OpId(p_.ops));
-    ++p_.ops;
-    p_.time.push_back(time.count);
-    p_.min_time.push_back(time.count);
-    p_.only.push_back(op.device);
-    p_.workspace.push_back(price.workspace.count);
+    if (op.half != ArrayHalf::kNone) time = TimeOfHalf(op.half, op.share, time);
+    const ExecOpId at(i);
+    p_.op_of[at] = OpId(i);
+    p_.time[i] = time.count;
+    p_.min_time[at] = time.count;
+    p_.only[at] = op.device;
+    p_.workspace[at] = price.workspace.count;
   }
   placement_.raw() = p_.only.raw();
   return Ok();
@@ -130,6 +148,7 @@ void ArraySimGraph::NumberVersions(const StepArrays& arrays) {
   storage_of_.resize(arrays.storages.size());
   version_of_.resize(arrays.versions.size());
   storages_.clear();
+  all_written_.clear();
   std::vector<int32_t>& offsets = p_.storage_versions.offsets;
   offsets.assign(1, 0);
   const auto add = [&](StorageId id) {
@@ -138,14 +157,15 @@ void ArraySimGraph::NumberVersions(const StepArrays& arrays) {
     offsets.push_back(1);
   };
   for (const StorageId id : arrays.inputs) add(id);
-  for (const ExecOp& op : exec_) {
-    for (const ArrayVersionId version : WrittenBy(arrays, op)) {
+  for (size_t i = 0; i < exec_.size(); ++i) {
+    for (const ArrayVersionId version : WrittenBy(arrays, exec_[i])) {
       const StorageId storage = arrays.versions[version].storage;
       if (arrays.storages[storage].first == version) {
         add(storage);
       } else {
         ++offsets[storage_of_[storage].index() + 1];
       }
+      all_written_.push_back({version, storage_of_[storage], ExecOpId(i)});
     }
   }
   SumUp(offsets);
@@ -155,8 +175,7 @@ void ArraySimGraph::NumberVersions(const StepArrays& arrays) {
   p_.version_storage.resize(versions);
   p_.version_overwriter.assign(versions, ExecOpId());
   p_.storage_versions.items.resize(versions);
-  const auto number = [&](ArrayVersionId id, ExecOpId writer) {
-    const StorageId storage = storage_of_[arrays.versions[id].storage];
+  const auto number = [&](ArrayVersionId id, StorageId storage, ExecOpId writer) {
     const VersionId at(next_version_[storage.index()]++);
     version_of_[id] = at;
     p_.storage_versions.items[at.index()] = at;
@@ -165,16 +184,33 @@ void ArraySimGraph::NumberVersions(const StepArrays& arrays) {
     const bool first = at.value() == offsets[storage.index()];
     if (!first) p_.version_overwriter[VersionId(at.value() - 1)] = writer;
   };
-  for (const StorageId id : arrays.inputs) number(arrays.storages[id].first, ExecOpId());
-  for (size_t i = 0; i < exec_.size(); ++i) {
-    for (const ArrayVersionId version : WrittenBy(arrays, exec_[i])) number(version, ExecOpId(i));
+  for (size_t i = 0; i < arrays.inputs.size(); ++i) {
+    number(arrays.storages[arrays.inputs[i]].first, StorageId(i), ExecOpId());
+  }
+  for (const Written& one : all_written_) number(one.version, one.storage, one.writer);
+}
+
+void ArraySimGraph::AddStorages(const StepArrays& arrays) {
+  const size_t storages = storages_.size();
+  p_.storage_class.resize(storages);
+  p_.storage_bytes.resize(storages);
+  p_.fixed_home.resize(storages);
+  p_.home_op.assign(storages, OpId());
+  for (const StorageId id : IdRange<StorageId>(storages)) {
+    const ArrayStorage& storage = arrays.storages[storages_[id.index()]];
+    p_.storage_bytes[id] = RoundUpToGranule(storage.bytes).count;
+    p_.fixed_home[id] = storage.device;
+    const bool produced = p_.version_writer[p_.VersionOf(id, 0)].valid();
+    const bool read_only = storage.input && p_.storage_versions[id].size() == 1;
+    p_.storage_class[id] = produced    ? StorageClass::kTransient
+                           : read_only ? StorageClass::kInput
+                                       : StorageClass::kPersistent;
   }
 }
 
-// Home is where the first op is that makes, views or writes it, or else the first that reads it.
-Status ArraySimGraph::FindHomes(const StepArrays& arrays) {
-  p_.fixed_home.assign(storages_.size(), DeviceId());
-  for (const OpId id : arrays.order) {
+// Home is where the first op is that views or writes it, or else the first that reads it.
+Status ArraySimGraph::FindHomesOfInputs(const StepArrays& arrays) {
+  for (const OpId id : touch_inputs_) {
     const ArrayOp& op = arrays.ops[id];
     bool apart = false;
     const auto touch = [&](StorageId storage) {
@@ -182,41 +218,19 @@ Status ArraySimGraph::FindHomes(const StepArrays& arrays) {
       if (!home.valid()) home = op.device;
       apart = apart || home != op.device;
     };
-    for (const ArrayVersionId version : arrays.WrittenBy(op))
+    for (const ArrayVersionId version : arrays.WrittenBy(op)) {
       touch(arrays.versions[version].storage);
+    }
     for (const TensorId made : arrays.MadeBy(op)) touch(arrays.tensors[made].storage);
     if (!apart) continue;
     return MakeError(ErrorCode::kPlanInvalid, "ops on two devices share a storage",
                      cluster_.device(op.device).name, "Give both one layout.");
   }
-  if (std::all_of(p_.fixed_home.begin(), p_.fixed_home.end(),
-                  [](DeviceId home) { return home.valid(); })) {
-    return Ok();
-  }
-  for (const OpId id : arrays.order) {
-    for (const ArrayRead& read : arrays.ReadsOf(arrays.ops[id])) {
-      DeviceId& home = p_.fixed_home[storage_of_[arrays.tensors[read.tensor].storage]];
-      if (!home.valid()) home = arrays.ops[id].device;
-    }
-  }
-  return Ok();
-}
-
-Status ArraySimGraph::AddStorages(const StepArrays& arrays) {
-  NumberVersions(arrays);
-  PW_RETURN_IF_ERROR(FindHomes(arrays));
-  const size_t storages = storages_.size();
-  p_.storage_class.resize(storages);
-  p_.storage_bytes.resize(storages);
-  p_.home_op.assign(storages, OpId());
-  for (const StorageId id : IdRange<StorageId>(storages)) {
-    const ArrayStorage& storage = arrays.storages[storages_[id.index()]];
-    p_.storage_bytes[id] = RoundUpToGranule(storage.bytes).count;
-    const bool produced = p_.version_writer[p_.VersionOf(id, 0)].valid();
-    const bool read_only = storage.input && p_.storage_versions[id].size() == 1;
-    p_.storage_class[id] = produced    ? StorageClass::kTransient
-                           : read_only ? StorageClass::kInput
-                                       : StorageClass::kPersistent;
+  for (const StorageId id : IdRange<StorageId>(arrays.inputs.size())) {
+    DeviceId& home = p_.fixed_home[id];
+    const size_t version = p_.VersionOf(id, 0).index();
+    if (home.valid() || read_row_[version] == read_row_[version + 1]) continue;
+    home = p_.only[reads_[static_cast<size_t>(read_row_[version])].reader];
   }
   return Ok();
 }
@@ -225,18 +239,21 @@ Status ArraySimGraph::AddStorages(const StepArrays& arrays) {
 void ArraySimGraph::CollectReads(const StepArrays& arrays) {
   const size_t versions = p_.version_writer.size();
   read_row_.assign(versions + 1, 0);
+  read_.clear();
   for (const ExecOp& op : exec_) {
     for (const ArrayRead& read : ReadsOf(arrays, op)) {
-      ++read_row_[version_of_[read.version].index() + 1];
+      read_.push_back(version_of_[read.version]);
+      ++read_row_[read_.back().index() + 1];
     }
   }
   SumUp(read_row_);
   reads_.resize(static_cast<size_t>(read_row_.back()));
   next_version_.assign(read_row_.begin(), read_row_.end());
+  auto version = read_.begin();
   for (size_t i = 0; i < exec_.size(); ++i) {
     for (const ArrayRead& read : ReadsOf(arrays, exec_[i])) {
       const ArrayTensor& tensor = arrays.tensors[read.tensor];
-      const size_t at = static_cast<size_t>(next_version_[version_of_[read.version].index()]++);
+      const size_t at = static_cast<size_t>(next_version_[(version++)->index()]++);
       reads_[at] = {tensor.offset, tensor.length, ExecOpId(i)};
     }
   }

@@ -35,6 +35,16 @@ class ArraySimGraph {
     OpId id;
     DeviceId device;
     ArrayRow reads, written;
+    OpId origin;
+    PricedPartId part;
+    ArrayHalf half;
+    double share;
+  };
+  // A version that an op writes, and its storage's number.
+  struct Written {
+    ArrayVersionId version;
+    StorageId storage;
+    ExecOpId writer;
   };
   // One op that reads a byte range of a version.
   struct RangeRead {
@@ -43,12 +53,13 @@ class ArraySimGraph {
   };
 
   void AddCluster();
-  Status AddOps(const StepArrays& arrays);
-  void CountDevices(const StepArrays& arrays);
-  double SlowerOf(const ArrayOp& op);
-  Status AddStorages(const StepArrays& arrays);
+  Status CollectOps(const StepArrays& arrays);
+  void CountDevices();
+  Status AddOps();
+  double SlowerOf(const ExecOp& op);
+  void AddStorages(const StepArrays& arrays);
   void NumberVersions(const StepArrays& arrays);
-  Status FindHomes(const StepArrays& arrays);
+  Status FindHomesOfInputs(const StepArrays& arrays);
   void CollectReads(const StepArrays& arrays);
   void AddSlices(const StepArrays& arrays);
   void AddSlicesOf(VersionId version);
@@ -71,7 +82,9 @@ class ArraySimGraph {
   SimGraph p_;
   Placement placement_;
   bool all_connected_ = true;
-  std::vector<ExecOp> exec_;        // by exec op
+  std::vector<ExecOp> exec_;  // by exec op
+  std::vector<OpId>
+      touch_inputs_;  // ops that view or write storages that no op makes, in their order
   std::vector<int32_t> gpus_of_;    // by op of the original and kind: how many have an instance
   std::vector<char> seen_;          // by op of the original and device
   std::vector<double> slowest_of_;  // by number of devices
@@ -80,6 +93,8 @@ class ArraySimGraph {
   IdVector<ArrayVersionId, VersionId> version_of_;
   std::vector<int32_t> read_row_;  // by version: start in reads_
   std::vector<RangeRead> reads_;
+  std::vector<Written> all_written_;   // in the order of their writers
+  std::vector<VersionId> read_;        // by read of exec ops: what is read
   std::vector<VersionId> written_;     // scratch
   std::vector<int32_t> next_version_;  // scratch: where the next item of a row goes
 };

@@ -21,6 +21,10 @@ LayoutFloor::LayoutFloor(const LayoutProblem& problem)
       one_of_(kinds_),
       draws_(problem.graph.group_count(), false),
       by_axis_(problem.axes.axis_count() + 1) {
+  slowest_of_.assign(2, 1);
+  while (slowest_of_.size() <= problem.cluster.device_count()) {
+    slowest_of_.push_back(SlowestOf(static_cast<int32_t>(slowest_of_.size())));
+  }
   for (const DeviceId device : problem.cluster.devices()) {
     one_of_[static_cast<size_t>(problem.cluster.device(device).kind)] = device;
   }
@@ -84,7 +88,7 @@ void LayoutFloor::AddTo(const Layout& layout, AxisId axis, const Work* by_kind) 
       const auto alike = std::count_if(
           layout.shares.begin(), layout.shares.end(),
           [&](const Share& other) { return cluster.device(other.device).kind == kind; });
-      if (alike > 1) time *= SlowestOf(static_cast<int32_t>(alike));
+      time *= slowest_of_[static_cast<size_t>(alike)];
     }
     busy_[share.device.index()] += time;
   }

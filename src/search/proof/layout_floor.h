@@ -39,6 +39,7 @@ class LayoutFloor {
   const LayoutProblem& problem_;
   const PartFloors floors_;
   const size_t kinds_;
+  std::vector<double> slowest_of_;          // by number of devices
   std::vector<DeviceId> one_of_;            // by kind
   IdVector<GroupId, bool> draws_;           // on the first device of its layout alone
   std::vector<AxisId> axis_of_;             // by layout
