@@ -20,10 +20,10 @@ class LayoutEvaluator {
   explicit LayoutEvaluator(const LayoutProblem& problem);
   ~LayoutEvaluator();
 
-  // Layouts that CheckLayouts accepts; `layouts.layouts` only grows from call to call. Exactly
-  // those whose step takes longer than `abandon_above` are given up; of what can be told to do so from its work alone
-  // (search/proof/layout_floor.h), errors are not looked for. Errors: of the kinds of CompileStep, in other words; a step whose ops of an update would lie apart from the
-  // parameter that they serve is not refused.
+  // Layouts that CheckLayouts accepts; `layouts.layouts` only grows from call to call. Exactly those whose step
+  // takes longer than `abandon_above` are given up; where their work alone does (search/proof/layout_floor.h),
+  // errors are not looked for. Errors: of the kinds of CompileStep, in other words; a step whose ops of an update
+  // would lie apart from the parameter that they serve is not refused.
   Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
                               Nanos abandon_above = Nanos(kMaxQuantity));
 
