@@ -285,7 +285,7 @@ void ArrayEmitter::Write(OpId op, StorageId id, bool own) {
   const bool first = newest == arrays_.storages[id].first;
   if (!first && arrays_.versions[newest].writer == op) return;
   const ArrayVersionId version = AddVersion({id, op, place_, arrays_.versions[newest].next}, own);
-  arrays_.versions[newest].next = version;
+  SetNext(newest, version);
   arrays_.written.push_back(version);
   const bool other = arrays_.versions[arrays_.storages[id].first].place != place_;
   if (other) block().overwrites.push_back(version);
@@ -296,7 +296,12 @@ void ArrayEmitter::Unlink(ArrayVersionId id) {
   while (version.valid() && arrays_.versions[version].next != id) {
     version = arrays_.versions[version].next;
   }
-  if (version.valid()) arrays_.versions[version].next = arrays_.versions[id].next;
+  if (version.valid()) SetNext(version, arrays_.versions[id].next);
+}
+
+void ArrayEmitter::SetNext(ArrayVersionId version, ArrayVersionId next) {
+  if (recording_) kept_.versions.emplace_back(version, arrays_.versions[version]);
+  arrays_.versions[version].next = next;
 }
 
 TensorId ArrayEmitter::MakeOutput(PricedPartId part_id, size_t output,
@@ -363,37 +368,55 @@ std::vector<TensorId> ArrayEmitter::Add(PricedPartId part_id, const std::vector<
   return made;
 }
 
-void ArrayEmitter::TakeSnapshot() {
-  const ArrayBlock& taken = block();
-  before_.tensors.clear();
-  before_.versions.clear();
-  before_.overwrites.clear();
-  for (const ArrayBlock::Numbers* numbers : {&taken.own, &taken.fetched}) {
-    for (const TensorId id : numbers->tensors)
-      before_.tensors.emplace_back(id, arrays_.tensors[id]);
-    for (const ArrayVersionId id : numbers->versions) {
-      before_.versions.emplace_back(id, arrays_.versions[id].storage);
-    }
+void ArrayEmitter::KeepNumbers(const ArrayBlock::Numbers& numbers, Kept::Counts& counts) {
+  counts = {numbers.tensors.size(), numbers.storages.size(), numbers.versions.size()};
+  for (const TensorId id : numbers.tensors) kept_.tensors.emplace_back(id, arrays_.tensors[id]);
+  for (const StorageId id : numbers.storages) kept_.storages.emplace_back(id, arrays_.storages[id]);
+  for (const ArrayVersionId id : numbers.versions) {
+    kept_.versions.emplace_back(id, arrays_.versions[id]);
+    kept_.version_numbers.push_back(id);
   }
-  for (const ArrayVersionId id : taken.overwrites) {
-    before_.overwrites.emplace_back(id, arrays_.versions[id].storage);
+}
+
+void ArrayEmitter::Keep() {
+  const ArrayBlock& of = block();
+  tensors_before_ = kept_.tensors.size();
+  versions_before_ = kept_.versions.size();
+  Kept::Block kept;
+  kept.place = place_;
+  kept.ops = of.ops.size();
+  kept.collectives = of.collectives.size();
+  kept.overwrites = of.overwrites.size();
+  for (const OpId id : of.ops) kept_.ops.emplace_back(id, arrays_.ops[id]);
+  for (const CollectiveId id : of.collectives) {
+    kept_.collectives.emplace_back(id, arrays_.collectives[id]);
+  }
+  kept_.overwrites.insert(kept_.overwrites.end(), of.overwrites.begin(), of.overwrites.end());
+  KeepNumbers(of.own, kept.own);
+  KeepNumbers(of.fetched, kept.fetched);
+  kept_.blocks.push_back(kept);
+  overwrites_before_.clear();
+  for (const ArrayVersionId id : of.overwrites) {
+    overwrites_before_.emplace_back(id, arrays_.versions[id].storage);
   }
 }
 
 bool ArrayEmitter::IsAsBefore() const {
   const ArrayBlock& now = block(place_);
-  if (now.own.tensors.size() + now.fetched.tensors.size() != before_.tensors.size()) return false;
-  if (now.own.versions.size() + now.fetched.versions.size() != before_.versions.size()) {
-    return false;
-  }
-  size_t tensor = 0, version = 0;
+  const Kept::Block& was = kept_.blocks.back();
+  const auto same_counts = [](const ArrayBlock::Numbers& numbers, const Kept::Counts& counts) {
+    return numbers.tensors.size() == counts.tensors && numbers.versions.size() == counts.versions;
+  };
+  if (!same_counts(now.own, was.own) || !same_counts(now.fetched, was.fetched)) return false;
+  size_t tensor = tensors_before_, version = versions_before_;
   for (const ArrayBlock::Numbers* numbers : {&now.own, &now.fetched}) {
     for (const TensorId id : numbers->tensors) {
-      const auto& [was, content] = before_.tensors[tensor++];
-      if (was != id || !(content == arrays_.tensors[id])) return false;
+      const auto& [number, content] = kept_.tensors[tensor++];
+      if (number != id || !(content == arrays_.tensors[id])) return false;
     }
     for (const ArrayVersionId id : numbers->versions) {
-      if (before_.versions[version++] != std::pair(id, arrays_.versions[id].storage)) return false;
+      const auto& [number, content] = kept_.versions[version++];
+      if (number != id || content.storage != arrays_.versions[id].storage) return false;
     }
   }
   return true;
@@ -404,7 +427,7 @@ bool ArrayEmitter::WritesAsBefore() const {
     return was == std::pair(id, arrays_.versions[id].storage);
   };
   const std::vector<ArrayVersionId>& now = block(place_).overwrites;
-  return std::equal(now.begin(), now.end(), before_.overwrites.begin(), before_.overwrites.end(),
+  return std::equal(now.begin(), now.end(), overwrites_before_.begin(), overwrites_before_.end(),
                     same);
 }
 
@@ -423,7 +446,7 @@ std::vector<ArrayVersionId> ArrayEmitter::TailsOf(const std::vector<StorageId>& 
 void ArrayEmitter::Begin(int32_t place) {
   place_ = place;
   if (blocks_.size() <= static_cast<size_t>(place)) blocks_.resize(static_cast<size_t>(place) + 1);
-  TakeSnapshot();
+  if (recording_) Keep();
   for (const ArrayVersionId id : block().overwrites) Unlink(id);
   block().overwrites.clear();
   own_tails_ = TailsOf(block().own.storages);
@@ -438,16 +461,111 @@ ArrayEmitter::Outcome ArrayEmitter::End() {
     numbers.resize(used);
   };
   ArrayBlock& of = block();
-  give_back(of.ops, used_ops_, free_ops_);
-  give_back(of.collectives, used_collectives_, free_collectives_);
+  ArrayBlock::Numbers& free = recording_ ? kept_.unused : free_;
+  give_back(of.ops, used_ops_, recording_ ? kept_.unused_ops : free_ops_);
+  give_back(of.collectives, used_collectives_,
+            recording_ ? kept_.unused_collectives : free_collectives_);
   for (const bool own : {true, false}) {
     ArrayBlock::Numbers& numbers = own ? of.own : of.fetched;
     const Used& used = own ? used_own_ : used_fetched_;
-    give_back(numbers.tensors, used.tensors, free_.tensors);
-    give_back(numbers.storages, used.storages, free_.storages);
-    give_back(numbers.versions, used.versions, free_.versions);
+    give_back(numbers.tensors, used.tensors, free.tensors);
+    give_back(numbers.storages, used.storages, free.storages);
+    give_back(numbers.versions, used.versions, free.versions);
   }
+  if (!recording_) return {};
   return {IsAsBefore(), WritesAsBefore()};
+}
+
+void ArrayEmitter::Record() {
+  const auto append = [](const auto& from, auto& to) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  append(kept_.unused_ops, free_ops_);
+  append(kept_.unused_collectives, free_collectives_);
+  append(kept_.unused.tensors, free_.tensors);
+  append(kept_.unused.storages, free_.storages);
+  append(kept_.unused.versions, free_.versions);
+  kept_.blocks.clear();
+  kept_.ops.clear();
+  kept_.collectives.clear();
+  kept_.tensors.clear();
+  kept_.storages.clear();
+  kept_.version_numbers.clear();
+  kept_.overwrites.clear();
+  kept_.versions.clear();
+  kept_.unused_ops.clear();
+  kept_.unused_collectives.clear();
+  kept_.unused = {};
+  kept_.reads = arrays_.reads.size();
+  kept_.made = arrays_.made.size();
+  kept_.written = arrays_.written.size();
+  kept_.members = arrays_.members.size();
+  recording_ = true;
+}
+
+namespace {
+
+template <class Number>
+Number NumberOf(Number id) {
+  return id;
+}
+template <class Number, class Item>
+Number NumberOf(const std::pair<Number, Item>& kept) {
+  return kept.first;
+}
+
+// The last `count` of what is kept, which are taken from there; what the block has beyond them is free.
+template <class Number, class Entry>
+void TakeLast(size_t count, std::vector<Entry>& kept, std::vector<Number>& numbers,
+              std::vector<Number>& free) {
+  for (size_t i = count; i < numbers.size(); ++i) free.push_back(numbers[i]);
+  numbers.clear();
+  for (size_t i = kept.size() - count; i < kept.size(); ++i) numbers.push_back(NumberOf(kept[i]));
+  kept.resize(kept.size() - count);
+}
+
+template <class Number, class Item, class Pool>
+void SetLast(size_t count, const std::vector<std::pair<Number, Item>>& kept, Pool& pool) {
+  for (size_t i = kept.size() - count; i < kept.size(); ++i) pool[kept[i].first] = kept[i].second;
+}
+
+}  // namespace
+
+void ArrayEmitter::UndoNumbers(const Kept::Counts& counts, ArrayBlock::Numbers& numbers) {
+  SetLast(counts.tensors, kept_.tensors, arrays_.tensors);
+  SetLast(counts.storages, kept_.storages, arrays_.storages);
+  TakeLast(counts.tensors, kept_.tensors, numbers.tensors, free_.tensors);
+  TakeLast(counts.storages, kept_.storages, numbers.storages, free_.storages);
+  TakeLast(counts.versions, kept_.version_numbers, numbers.versions, free_.versions);
+}
+
+void ArrayEmitter::UndoBlock(const Kept::Block& kept) {
+  ArrayBlock& of = blocks_[static_cast<size_t>(kept.place)];
+  SetLast(kept.ops, kept_.ops, arrays_.ops);
+  SetLast(kept.collectives, kept_.collectives, arrays_.collectives);
+  TakeLast(kept.ops, kept_.ops, of.ops, free_ops_);
+  TakeLast(kept.collectives, kept_.collectives, of.collectives, free_collectives_);
+  std::vector<ArrayVersionId> gone;  // versions have been given back with the others
+  TakeLast(kept.overwrites, kept_.overwrites, of.overwrites, gone);
+  UndoNumbers(kept.fetched, of.fetched);
+  UndoNumbers(kept.own, of.own);
+}
+
+void ArrayEmitter::Undo() {
+  for (size_t i = kept_.versions.size(); i > 0; --i) {
+    arrays_.versions[kept_.versions[i - 1].first] = kept_.versions[i - 1].second;
+  }
+  for (size_t i = kept_.blocks.size(); i > 0; --i) UndoBlock(kept_.blocks[i - 1]);
+  arrays_.reads.resize(kept_.reads);
+  arrays_.made.resize(kept_.made);
+  arrays_.written.resize(kept_.written);
+  arrays_.members.resize(kept_.members);
+  // Their blocks have them again.
+  kept_.unused_ops.clear();
+  kept_.unused_collectives.clear();
+  kept_.unused = {};
+  Record();
+  recording_ = false;
 }
 
 void ArrayEmitter::SetOrder() {

@@ -28,6 +28,11 @@ class ArrayEmitter : public Emitter {
     bool same_writes = true;  // of storages of other blocks
   };
   Outcome End();
+  // From here on what blocks were before is kept; what was kept is forgotten.
+  void Record();
+  void StopRecording() { recording_ = false; }
+  // All blocks, and the rows of ops, are what they were at Record, but for inputs that were read since: they stay.
+  void Undo();
   size_t block_count() const { return blocks_.size(); }
   const ArrayBlock& block(int32_t place) const { return blocks_[static_cast<size_t>(place)]; }
   // What is written when all blocks are: the order of ops and inputs.
@@ -88,11 +93,35 @@ class ArrayEmitter : public Emitter {
   struct Used {
     size_t tensors = 0, storages = 0, versions = 0;
   };
-  struct Before {
+  // What blocks had when they were begun, one behind the other.
+  struct Kept {
+    struct Counts {
+      size_t tensors = 0, storages = 0, versions = 0;
+    };
+    struct Block {
+      int32_t place = 0;
+      size_t ops = 0, collectives = 0, overwrites = 0;
+      Counts own, fetched;
+    };
+    std::vector<Block> blocks;
+    std::vector<std::pair<OpId, ArrayOp>> ops;
+    std::vector<std::pair<CollectiveId, ArrayCollective>> collectives;
     std::vector<std::pair<TensorId, ArrayTensor>> tensors;
-    std::vector<std::pair<ArrayVersionId, StorageId>> versions, overwrites;
+    std::vector<std::pair<StorageId, ArrayStorage>> storages;
+    std::vector<ArrayVersionId> version_numbers, overwrites;
+    std::vector<std::pair<ArrayVersionId, ArrayVersion>>
+        versions;                                          // and those that were linked anew
+    size_t reads = 0, made = 0, written = 0, members = 0;  // rows, at Record
+    // Numbers that no block has now, but one had.
+    std::vector<OpId> unused_ops;
+    std::vector<CollectiveId> unused_collectives;
+    ArrayBlock::Numbers unused;
   };
-  void TakeSnapshot();
+  void Keep();
+  void KeepNumbers(const ArrayBlock::Numbers& numbers, Kept::Counts& counts);
+  void SetNext(ArrayVersionId version, ArrayVersionId next);
+  void UndoBlock(const Kept::Block& kept);
+  void UndoNumbers(const Kept::Counts& counts, ArrayBlock::Numbers& numbers);
   bool IsAsBefore() const;
   bool WritesAsBefore() const;
   std::vector<ArrayVersionId> TailsOf(const std::vector<StorageId>& storages) const;
@@ -105,7 +134,11 @@ class ArrayEmitter : public Emitter {
   OpId last_;
   size_t used_ops_ = 0, used_collectives_ = 0;
   Used used_own_, used_fetched_;
-  Before before_;
+  bool recording_ = false;
+  Kept kept_;
+  size_t tensors_before_ = 0,
+         versions_before_ = 0;  // of the block: where they begin among what is kept
+  std::vector<std::pair<ArrayVersionId, StorageId>> overwrites_before_;
   // Of the storages that the block had: what other blocks wrote there.
   std::vector<ArrayVersionId> own_tails_, fetched_tails_;
   std::vector<OpId> free_ops_;

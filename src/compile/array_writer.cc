@@ -19,6 +19,16 @@ Csr<Row, Item> RowsOf(size_t rows, const std::vector<std::pair<Row, Item>>& pair
   return csr;
 }
 
+// All where there are none.
+size_t Differing(const IdVector<GroupId, LayoutId>& from, const Layouts& layouts) {
+  if (from.empty()) return layouts.of_group.size();
+  size_t differ = 0;
+  for (size_t i = 0; i < from.size(); ++i) {
+    differ += layouts.of_group[GroupId(i)] != from[GroupId(i)];
+  }
+  return differ;
+}
+
 }  // namespace
 
 ArrayWriter::ArrayWriter(const Graph& graph, const NamedAxes& axes, const CompileOptions& options,
@@ -47,36 +57,53 @@ void ArrayWriter::Restart() {
 }
 
 Status ArrayWriter::Write(const Layouts& layouts) {
+  if (Differing(before_, layouts) < Differing(written_, layouts)) Undo();
   // Inputs that were ever read are kept: all is written again before they are what there is.
   const bool grown = arrays_.tensors.size() > 2 * tensors_at_start_ + 4096;
   const bool anew = written_.empty() || grown;
   if (anew) {
     Restart();
+    written_.raw().clear();
   } else {
     MarkChanged(layouts);
   }
-  written_.raw().clear();  // until all is well
+  before_ = std::exchange(written_, {});  // until all is well
+  emitter_->Record();
+  store_->Record();
+  states_before_.clear();
   writer_->SetLayouts(layouts);
-  PW_RETURN_IF_ERROR(WriteMarked());
+  const Status done = WriteMarked();
+  emitter_->StopRecording();
+  if (!done.ok()) {
+    before_.raw().clear();
+    return done;
+  }
+  if (store_->any_stale()) before_.raw().clear();
   // What is out of date was found by the ops that were written now: others have to look, too.
   if (store_->any_stale() && !anew) return Write(layouts);
   emitter_->SetOrder();
   if (arrays_.reads.size() > 2 * rows_ + 1024) {
     arrays_.Compact();
     rows_ = arrays_.reads.size();
+    before_.raw().clear();  // its ops' rows are gone
   }
   if (anew) tensors_at_start_ = arrays_.tensors.size();
   if (!store_->any_stale()) written_ = layouts.of_group;
   return Ok();
 }
 
-size_t ArrayWriter::DistanceTo(const Layouts& layouts) const {
-  if (written_.empty()) return layouts.of_group.size();
-  size_t differ = 0;
-  for (size_t i = 0; i < written_.size(); ++i) {
-    differ += layouts.of_group[GroupId(i)] != written_[GroupId(i)];
+void ArrayWriter::Undo() {
+  emitter_->Undo();
+  store_->Undo();
+  for (size_t i = states_before_.size(); i > 0; --i) {
+    store_->state(states_before_[i - 1].first) = std::move(states_before_[i - 1].second);
   }
-  return differ;
+  states_before_.clear();
+  written_ = std::exchange(before_, {});
+}
+
+size_t ArrayWriter::DistanceTo(const Layouts& layouts) const {
+  return std::min(Differing(written_, layouts), Differing(before_, layouts));
 }
 
 void ArrayWriter::MarkChanged(const Layouts& layouts) {
@@ -124,6 +151,7 @@ Status ArrayWriter::WriteInput(TensorId id) {
   emitter_->Begin(place);
   store_->Begin(place);
   const TensorState before = store_->state(id);
+  states_before_.emplace_back(id, before);
   PW_RETURN_IF_ERROR(writer_->WriteInput(id));
   store_->End(false);
   const bool same = emitter_->End().same && store_->state(id) == before;
@@ -144,7 +172,10 @@ Status ArrayWriter::WriteOp(OpId op) {
   const int32_t place = PlaceOf(op);
   const std::vector<TensorId>& outputs = graph_.op(op).outputs;
   std::vector<TensorState> before;
-  for (const TensorId output : outputs) before.push_back(std::exchange(store_->state(output), {}));
+  for (const TensorId output : outputs) {
+    before.push_back(std::exchange(store_->state(output), {}));
+    states_before_.emplace_back(output, before.back());
+  }
   std::vector<StorageId> overwritten;
   if (static_cast<size_t>(place) < emitter_->block_count()) overwritten = OverwrittenBy(place);
   emitter_->Begin(place);

@@ -5,7 +5,8 @@
 // has changed in these: a tensor's state, what was fetched of it, or the content of a storage. A block depends
 // on nothing else (but a batch norm with statistics of its own parts on the layouts of their readers, which are
 // looked at, too, and what was written through views of copies, after which all is written), so that the result
-// is what writing all of it would give; a test holds both to the same simulated steps.
+// is what writing all of it would give; a test holds both to the same simulated steps. What the blocks were before
+// the last call is kept: most of what a search tries it does not take, and what comes next is nearer to that.
 #ifndef PLACEWRIGHT_COMPILE_ARRAY_WRITER_H_
 #define PLACEWRIGHT_COMPILE_ARRAY_WRITER_H_
 
@@ -35,7 +36,7 @@ class ArrayWriter {
   // The step, laid out like that. `layouts.layouts` only grows from call to call. Layouts are not checked, and
   // new parts have no prices yet. Errors: those of Compile, of the instances.
   Status Write(const Layouts& layouts);
-  // How many groups have another layout in what was written last; all where nothing was.
+  // How many groups have another layout in what was written last, or before that; all where nothing was.
   size_t DistanceTo(const Layouts& layouts) const;
   // The last one.
   StepArrays& arrays() { return arrays_; }
@@ -54,6 +55,7 @@ class ArrayWriter {
   void Restart();
   void MarkChanged(const Layouts& layouts);
   Status WriteMarked();
+  void Undo();
   Status WriteInput(TensorId id);
   Status WriteOp(OpId op);
   void MarkReaders(TensorId id, int32_t behind);
@@ -73,7 +75,10 @@ class ArrayWriter {
   std::unique_ptr<ArrayEmitter> emitter_;
   std::unique_ptr<StepWriter> writer_;
   IdVector<GroupId, LayoutId> written_;  // empty: nothing is
-  std::vector<char> marked_;             // by place
+  IdVector<GroupId, LayoutId>
+      before_;  // what was written before that; empty: it is not known any more
+  std::vector<std::pair<TensorId, TensorState>> states_before_;
+  std::vector<char> marked_;  // by place
   int32_t blocks_written_ = 0;
   size_t rows_ = 0;              // of reads, when rows were compact
   size_t tensors_at_start_ = 0;  // when all was written last

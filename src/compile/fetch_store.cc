@@ -10,13 +10,32 @@ void FetchStore::Begin(int32_t place) {
   taken_.clear();
   if (made_of_.size() <= static_cast<size_t>(place))
     made_of_.resize(static_cast<size_t>(place) + 1);
+  for (const TensorId id : made_of_[static_cast<size_t>(place)]) {
+    taken_.push_back(EntriesOf(id, place));
+  }
+  TakeBack(place);
+}
+
+void FetchStore::TakeBack(int32_t place) {
   std::vector<TensorId>& made_of = made_of_[static_cast<size_t>(place)];
   for (const TensorId id : made_of) {
-    taken_.push_back(EntriesOf(id, place));
     std::erase_if(known_[id].completed, [&](const auto& one) { return one.maker == place; });
     std::erase_if(known_[id].fetched, [&](const auto& one) { return one.maker == place; });
   }
   made_of.clear();
+}
+
+void FetchStore::Undo() {
+  for (const Kept& kept : kept_) {
+    TakeBack(kept.place);
+    for (const Taken& taken : kept.taken) {
+      made_of_[static_cast<size_t>(kept.place)].push_back(taken.tensor);
+      Known& known = known_[taken.tensor];
+      known.completed.insert(known.completed.end(), taken.completed.begin(), taken.completed.end());
+      known.fetched.insert(known.fetched.end(), taken.fetched.begin(), taken.fetched.end());
+    }
+  }
+  kept_.clear();
 }
 
 std::vector<TensorId> FetchStore::End(bool all) {
@@ -34,6 +53,8 @@ std::vector<TensorId> FetchStore::End(bool all) {
                                  [&](const Taken& before) { return before.tensor == id; });
     if (!had) changed.push_back(id);
   }
+  if (!taken_.empty() || !made_of.empty()) kept_.push_back({place_, std::move(taken_)});
+  taken_.clear();
   return changed;
 }
 

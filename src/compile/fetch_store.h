@@ -47,6 +47,11 @@ class FetchStore {
   // anything, before or now.
   std::vector<TensorId> End(bool all);
 
+  // From here on what is taken back is kept; what was kept is forgotten.
+  void Record() { kept_.clear(); }
+  // What all ops since Record have fetched is again what they had before; states are the caller's.
+  void Undo();
+
   TensorState& state(TensorId id) { return states_[id]; }
   const TensorState& state(TensorId id) const { return states_[id]; }
   // At a version: what was completed up to now, or the tensor's own state.
@@ -81,6 +86,11 @@ class FetchStore {
     std::vector<CompletedState> completed;
     std::vector<FetchedPart> fetched;
   };
+  struct Kept {
+    int32_t place;
+    std::vector<Taken> taken;
+  };
+  void TakeBack(int32_t place);
   void NoteMade(TensorId id);
   Taken EntriesOf(TensorId id, int32_t maker) const;
 
@@ -91,6 +101,7 @@ class FetchStore {
   std::vector<std::vector<TensorId>>
       made_of_;  // by place: the tensors of which the op made entries
   std::vector<Taken> taken_;
+  std::vector<Kept> kept_;
   std::set<StorageId> stale_;
 };
 
