@@ -68,16 +68,9 @@ struct Rate {
 // As local-search draws them (search/layouts/layout_search.cc).
 constexpr int64_t kPeriod = 100;
 
-std::optional<LayoutState> DrawNext(LayoutMoves& moves, const LayoutState& state, Random& random) {
-  std::optional<LayoutState> next = moves.Draw(state, false, random);
-  if (!next || random.Below(5) > 0) return next;
-  std::optional<LayoutState> second = moves.Draw(*next, false, random);
-  return second ? std::move(second) : std::move(next);
-}
-
 Nanos LongestTaken(const Score& now, const Score& best, int64_t move, Random& random) {
   const double through = static_cast<double>(move % kPeriod) / static_cast<double>(kPeriod);
-  const double temperature = static_cast<double>(best.step_time) * 0.01 * (1 - through);
+  const double temperature = static_cast<double>(best.step_time) * 0.003 * (1 - through);
   const double chance = random.Unit();
   if (now.over > 0) return Nanos(kMaxQuantity);
   const double longer = chance > 0 ? -std::log(chance) * temperature : 0;
@@ -121,6 +114,7 @@ int Run(int argc, char** argv) {
   const int64_t checks = argc > 5 ? std::atoll(argv[5]) : 0;
   Random random(argc > 6 ? static_cast<uint64_t>(std::atoll(argv[6])) : 0);
 
+  MoveChances chances = MoveChances::Learned(LayoutMoves::kAll);
   LayoutBook book;
   LayoutMoves neighbours = Must(LayoutMoves::Make(problem, book));
   DistributionSpec data_parallel;
@@ -143,8 +137,9 @@ int Run(int argc, char** argv) {
       state = best;
       score = best_score;
     }
-    std::optional<LayoutState> next = DrawNext(neighbours, state, random);
-    if (!next) continue;
+    std::optional<LayoutMoves::Neighbour> drawn = neighbours.Draw(state, chances, random);
+    if (!drawn) continue;
+    LayoutState* const next = &drawn->state;
     const Nanos limit = LongestTaken(score, best_score, tried, random);
     const CompileOptions how = OptionsOf(*next);
     started = std::clock();
@@ -163,6 +158,9 @@ int Run(int argc, char** argv) {
         fmt::print("move {}: {}\n  compiled: {}\n", tried, TextOf(evaluation), TextOf(compiled));
       }
     }
+    const bool better =
+        evaluation.ok() && !evaluation.value().abandoned && evaluation.value().score() < score;
+    for (const MoveKind kind : drawn->kinds) chances.Count(kind, better);
     failed += !evaluation.ok();
     if (!evaluation.ok()) continue;
     if (evaluation.value().abandoned) {
@@ -174,7 +172,7 @@ int Run(int argc, char** argv) {
     const bool worse = score < found;
     if (worse && (found.over != score.over || found.step_time > limit.count)) continue;
     ++taken;
-    state = *std::move(next);
+    state = std::move(*next);
     score = found;
     if (!(score < best_score)) continue;
     best = state;

@@ -18,6 +18,8 @@
 
 namespace placewright {
 
+class LayoutTrials;  // layouts/layout_trials.h
+
 struct PlannerOptions {
   Budget budget;  // iterations: moves of the search; `auto` shares them out
   uint64_t seed = 0;
@@ -34,7 +36,10 @@ struct PlannerOptions {
     bool feasible = false;
   };
   std::function<void(const Progress&)> progress;
-  std::vector<DistributionSpec> layout_starts{};  // further plans that split or copy ops, the best first
+  // Further plans that split or copy ops, the best first.
+  std::vector<DistributionSpec> layout_starts{};
+  // Shared by planners that run one after the other.
+  std::shared_ptr<LayoutTrials> layout_trials{};
 };
 
 struct PlannerResult {

@@ -9,6 +9,7 @@
 
 #include "base/thread_pool.h"
 #include "search/evaluation/plan_result.h"
+#include "search/layouts/layout_trials.h"
 #include "search/planner_table.h"
 
 namespace placewright {
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int64_t kPlacedWork = 10'000'000;  // ops simulated, about: half a second to one
 constexpr size_t kLayoutStarts = 3;
+constexpr std::chrono::seconds kForLast(2);  // less is in vain for a planner that needs seconds
 
 // The best plan so far, and what everybody reached.
 class Portfolio {
@@ -24,7 +26,9 @@ class Portfolio {
       : problem_(problem),
         evaluator_(evaluator),
         options_(options),
-        deadline_(options.budget.deadline) {}
+        deadline_(options.budget.deadline) {
+    if (problem.layouts) options_.layout_trials = std::make_shared<LayoutTrials>(*problem.layouts);
+  }
 
   Status AddInitial() {
     const GroupPlacement groups = GroupsOf(problem_, *options_.initial);
@@ -79,16 +83,23 @@ class Portfolio {
     if (out_of_memory_ && !best_) throw std::bad_alloc();  // nothing to save
   }
 
-  // Half of what is left goes to plans that split or copy ops whole steps at a time, the rest to the search.
-  void LeaveTimeForLayoutSearch() {
-    if (!options_.budget.deadline) return;
-    *options_.budget.deadline -= (*options_.budget.deadline - Clock::now()) / 2;
-  }
+  // A third of what is left goes to plans that split or copy ops whole steps at a time, the rest to the search.
+  void LeaveTimeForLayoutSearch() { LeaveOf(3); }
   // A quarter of what is left goes to planners that need seconds, where that gives them some.
   void LeaveTimeForLast() {
     if (!options_.budget.deadline) return;
-    const Clock::duration quarter = (*options_.budget.deadline - Clock::now()) / 4;
-    if (quarter >= std::chrono::seconds(2)) *options_.budget.deadline -= quarter;
+    const Clock::duration quarter = TimeLeft() / 4;
+    if (quarter >= kForLast) *options_.budget.deadline -= quarter;
+  }
+  // The same where a search over layouts comes behind them: without these seconds they are not run.
+  void LeaveTimeBehindLast() {
+    RestoreTime();
+    if (!options_.budget.deadline) return;
+    if (TimeLeft() / 4 >= kForLast) {
+      LeaveOf(4);
+    } else {
+      options_.budget.deadline = Clock::now();
+    }
   }
   void RestoreTime() { options_.budget.deadline = deadline_; }
 
@@ -198,6 +209,13 @@ class Portfolio {
   }
 
  private:
+  // Precondition: there is a deadline.
+  Clock::duration TimeLeft() const { return *options_.budget.deadline - Clock::now(); }
+  // From now on there is one `share`-th of the time that was left.
+  void LeaveOf(int64_t share) {
+    if (options_.budget.deadline) options_.budget.deadline = Clock::now() + TimeLeft() / share;
+  }
+
   void Take(const Planner& planner, std::optional<Result<PlannerResult>> made) {
     if (!made) {
       not_run_ += (not_run_.empty() ? "" : ", ") + std::string(planner.name());
@@ -267,11 +285,11 @@ class Portfolio {
     const bool placed = result.space == PlanSpace::kPlaced;
     if (placed) plans_.emplace_back(score, result.placement);
     if (!placed && result.layouts) specs_.emplace_back(score, *result.layouts);
-    baselines_.push_back(
-        {result.algorithm, result.feasible, result.step_time,
-         placed ? DevicesInUse(result.placement, *problem_.graph, *problem_.cluster)
-                : result.devices,
-         search});
+    baselines_.push_back({result.algorithm, result.feasible, result.step_time,
+                          placed
+                              ? DevicesInUse(result.placement, *problem_.graph, *problem_.cluster)
+                              : result.devices,
+                          search});
     iterations_ += result.iterations;
     for (const std::string& note : result.notes) notes_.push_back(note);
     if (!first_feasible_seconds_) first_feasible_seconds_ = result.first_feasible_seconds;
@@ -347,6 +365,7 @@ class AutoPlanner : public Planner {
       portfolio.RunIterative(iterative_);
       portfolio.LeaveTimeForLayoutSearch();
       portfolio.RunReplicated(replicated_);
+      if (!last.empty()) portfolio.LeaveTimeBehindLast();
       portfolio.RunConstructive(last);
       portfolio.RestoreTime();
       for (const Planner* planner : layout_searches_) portfolio.RunLayoutSearch(*planner);

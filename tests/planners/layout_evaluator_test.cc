@@ -38,13 +38,16 @@ class Walk {
     ASSERT_TRUE(LayoutEvaluator::Suffices(*layouts_));
     LayoutMoves neighbours = LayoutMoves::Make(problem_, book_).Take();
     LayoutState state = neighbours.PlainStates().back();
+    const MoveChances of_all = MoveChances::Fixed(LayoutMoves::kAll);
+    const MoveChances of_single = MoveChances::Fixed(LayoutMoves::kOfSingleGroups);
     for (int move = 0; move < moves;) {
-      std::optional<LayoutState> next = neighbours.Draw(state, random_.Below(2) == 0, random_);
+      const MoveChances& chances = random_.Below(2) == 0 ? of_single : of_all;
+      std::optional<LayoutMoves::Neighbour> next = neighbours.Draw(state, chances, random_);
       if (!next) continue;
       ++move;
-      CompareOne(*next, move);
+      CompareOne(next->state, move);
       if (::testing::Test::HasFailure()) return;
-      if (random_.Below(3) > 0) state = *std::move(next);
+      if (random_.Below(3) > 0) state = std::move(next->state);
     }
     EXPECT_GT(possible_, moves / 2);
   }

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "compile/array_passes.h"
-#include "compile/layout_specs.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/simulated_arrays.h"
 #include "search/proof/layout_floor.h"
@@ -159,16 +158,6 @@ Result<Evaluation> LayoutEvaluator::Evaluate(const Layouts& layouts, const Compi
   State& state = *state_;
   if (!state.suffices) return EvaluateLayouts(state.problem, layouts, options);
   return state.Evaluate(layouts, options, abandon_above);
-}
-
-Result<Evaluation> EvaluateOnce(const LayoutProblem& problem, const DistributionSpec& spec) {
-  PW_ASSIGN(const Layouts layouts, ResolveLayouts(problem.graph, problem.axes, problem.cluster,
-                                                  problem.costs, spec.layouts));
-  CompileOptions options;
-  options.fusion = spec.fusion;
-  options.batch_norm_local = spec.local_batch_norm;
-  options.broadcasts = spec.broadcasts;
-  return LayoutEvaluator(problem).Evaluate(layouts, options);
 }
 
 }  // namespace placewright

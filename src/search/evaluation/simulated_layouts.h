@@ -37,9 +37,6 @@ class LayoutEvaluator {
   std::unique_ptr<State> state_;
 };
 
-// The same of one way to distribute a step. Errors: those of ResolveLayouts, too.
-Result<Evaluation> EvaluateOnce(const LayoutProblem& problem, const DistributionSpec& spec);
-
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_SEARCH_EVALUATION_SIMULATED_LAYOUTS_H_

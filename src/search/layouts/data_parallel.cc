@@ -12,9 +12,9 @@
 #include "base/text.h"
 #include "compile/layout_specs.h"
 #include "search/evaluation/plan_result.h"
-#include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/layout_devices.h"
 #include "search/layouts/layout_problem.h"
+#include "search/layouts/layout_trials.h"
 
 namespace placewright {
 namespace {
@@ -118,6 +118,7 @@ class DataParallel {
       : problem_(problem),
         options_(options),
         name_(name),
+        trials_(TrialsOf(options, problem)),
         times_(TimesOf(problem)),
         gradients_(GradientBytes(problem.graph)) {
     result_.algorithm = name;
@@ -209,8 +210,13 @@ class DataParallel {
   }
 
   Status Try(const Candidate& candidate, DistributionSpec spec) {
-    PW_ASSIGN(const Evaluation evaluation, EvaluateOnce(problem_, spec));
+    const Nanos longest = result_.feasible ? result_.step_time : Nanos(kMaxQuantity);
+    PW_ASSIGN(const Evaluation evaluation, trials_->Evaluate(spec, longest));
     ++result_.iterations;
+    if (evaluation.abandoned) {
+      Report();
+      return Ok();
+    }
     const Score score = evaluation.score();
     if (!result_.layouts || score < best_) {
       best_ = score;
@@ -343,6 +349,7 @@ class DataParallel {
   const LayoutProblem& problem_;
   const PlannerOptions& options_;
   const std::string_view name_;
+  const std::shared_ptr<LayoutTrials> trials_;
   const DeviceTimes times_;
   const double gradients_;  // bytes
   PlannerResult result_;

@@ -10,7 +10,7 @@
 
 #include "graph/module_globs.h"
 #include "search/evaluation/plan_result.h"
-#include "search/evaluation/simulated_layouts.h"
+#include "search/layouts/layout_trials.h"
 #include "search/layouts/model_structure.h"
 #include "search/layouts/wanted_layouts.h"
 
@@ -363,7 +363,8 @@ Result<PlannerResult> ExpertHybridPlanner::Plan(const Problem& problem, Evaluato
                                                 const PlannerOptions& options) const {
   PW_RETURN_IF_ERROR(CheckMaySplit(problem, name(), "chooses the devices of every op itself"));
   PW_ASSIGN(HybridLayouts hybrid, LayOutAsExperts(*problem.layouts));
-  PW_ASSIGN(const Evaluation evaluation, EvaluateOnce(*problem.layouts, hybrid.spec));
+  PW_ASSIGN(const Evaluation evaluation,
+            TrialsOf(options, *problem.layouts)->Evaluate(hybrid.spec));
   PlannerResult result;
   result.algorithm = name();
   result.space = space();

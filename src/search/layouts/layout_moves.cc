@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 
 #include "compile/layout_specs.h"
 #include "graph/partition/tag_groups.h"
@@ -20,6 +21,10 @@ constexpr uint64_t kRarer = 4;
 
 }  // namespace
 
+// By kind, in the order of MoveKind.
+const MoveChances::Weights LayoutMoves::kAll = {28, 12, 10, 10, 15, 20, 10, 15, 5};
+const MoveChances::Weights LayoutMoves::kOfSingleGroups = {0, 50, 0, 10, 10, 0, 10, 15, 5};
+
 LayoutMoves::LayoutMoves(const Problem& problem, LayoutBook& book)
     : problem_(problem), layouts_(*problem.layouts), book_(book) {}
 
@@ -27,6 +32,7 @@ Result<LayoutMoves> LayoutMoves::Make(const Problem& problem, LayoutBook& book) 
   LayoutMoves moves(problem, book);
   moves.FindAllowed();
   PW_RETURN_IF_ERROR(moves.FindUnits());
+  moves.FindAlike();
   PW_RETURN_IF_ERROR(moves.FindLayouts());
   return moves;
 }
@@ -80,6 +86,29 @@ Status LayoutMoves::FindUnits() {
     parameters_.push_back(layouts_.graph.group(home));
   }
   return Ok();
+}
+
+void LayoutMoves::FindAlike() {
+  const Graph& graph = layouts_.graph;
+  IdVector<GroupId, std::string> keys(graph.group_count());
+  for (const OpId id : graph.ops()) {
+    std::string& key = keys[graph.group(id)];
+    key += graph.op(id).type;
+    for (const TensorId result : graph.op(id).outputs) {
+      key += ' ' + std::to_string(graph.tensor(result).bytes.count);
+    }
+    key += '\n';
+  }
+  const std::set<GroupId> hold_parameters(parameters_.begin(), parameters_.end());
+  std::map<std::string, std::vector<GroupId>> groups, parameters;
+  for (const GroupId group : IdRange<GroupId>(keys.size())) {
+    groups[keys[group]].push_back(group);
+    if (hold_parameters.contains(group)) parameters[keys[group]].push_back(group);
+  }
+  for (auto& [key, of] : groups) {
+    if (of.size() > 1) alike_.push_back(std::move(of));
+  }
+  for (auto& [key, of] : parameters) alike_parameters_.push_back(std::move(of));
 }
 
 void LayoutMoves::FindDeviceSets(const std::vector<DeviceId>& devices) {
@@ -220,11 +249,6 @@ void LayoutMoves::Set(const std::vector<GroupId>& groups, LayoutId layout,
   }
 }
 
-const std::vector<GroupId>& LayoutMoves::DrawUnit(bool single, Random& random) const {
-  const auto& units = single || random.Below(4) == 0 ? singles_ : units_;
-  return units[random.Below(units.size())];
-}
-
 // One that is in use as often as any other: neighbours that lie alike exchange nothing.
 LayoutId LayoutMoves::DrawLayout(const LayoutState& state, Random& random) const {
   if (random.Below(2) == 0) return candidates_[random.Below(candidates_.size())];
@@ -232,9 +256,11 @@ LayoutId LayoutMoves::DrawLayout(const LayoutState& state, Random& random) const
   return *std::next(used.begin(), static_cast<std::ptrdiff_t>(random.Below(used.size())));
 }
 
-bool LayoutMoves::MoveUnit(LayoutState& state, bool single, Random& random) {
-  const std::vector<GroupId>& unit = DrawUnit(single, random);
-  Set(unit, DrawLayout(state, random), state);
+bool LayoutMoves::MoveOne(const std::vector<std::vector<GroupId>>& of, LayoutState& state,
+                          Random& random) {
+  if (of.empty()) return false;
+  const std::vector<GroupId>& groups = of[random.Below(of.size())];
+  Set(groups, DrawLayout(state, random), state);
   return true;
 }
 
@@ -253,27 +279,48 @@ bool LayoutMoves::SplitByAxis(LayoutState& state, Random& random) {
   return true;
 }
 
-// On the devices of a layout that splits something, or back to such a layout.
-bool LayoutMoves::Serve(LayoutState& state, bool single, Random& random) {
+// Of those in use; invalid where none is.
+LayoutId LayoutMoves::DrawSplit(const LayoutState& state, Random& random) const {
   std::vector<LayoutId> splits;
   for (const LayoutId id : std::set<LayoutId>(state.of_group.begin(), state.of_group.end())) {
     if (book_[id].shares.size() > 1) splits.push_back(id);
   }
-  if (splits.empty() || parameters_.empty()) return false;
-  const LayoutId over = splits[random.Below(splits.size())];
+  return splits.empty() ? LayoutId() : splits[random.Below(splits.size())];
+}
+
+// Whole on one of its devices.
+LayoutId LayoutMoves::ServedBy(LayoutId split, size_t turn) {
+  const std::vector<Share>& shares = book_[split].shares;
+  return book_.Add({"", {{shares[turn % shares.size()].device, 0, 0}}});
+}
+
+// On the devices of a layout that splits something, or back to such a layout.
+bool LayoutMoves::ServeUnit(LayoutState& state, Random& random) {
+  const LayoutId split = DrawSplit(state, random);
+  if (!split.valid() || parameters_.empty()) return false;
   std::set<GroupId> some;  // all, where the whole step is drawn
   if (random.Below(3) > 0) {
-    const std::vector<GroupId>& unit = DrawUnit(single, random);
+    const auto& units = random.Below(4) == 0 ? singles_ : units_;
+    const std::vector<GroupId>& unit = units[random.Below(units.size())];
     some.insert(unit.begin(), unit.end());
   }
   const bool back = random.Below(2) == 0;
-  size_t next = 0;
+  size_t turn = 0;
   for (const GroupId group : parameters_) {
-    const size_t turn = next++;
-    if (!some.empty() && !some.contains(group)) continue;
-    const std::vector<Share> shares = book_[over].shares;
-    Set({group}, back ? over : book_.Add({"", {{shares[turn % shares.size()].device, 0, 0}}}),
-        state);
+    const LayoutId served = ServedBy(split, turn++);
+    if (some.empty() || some.contains(group)) Set({group}, back ? split : served, state);
+  }
+  return true;
+}
+
+bool LayoutMoves::ServeAlike(LayoutState& state, Random& random) {
+  const LayoutId split = DrawSplit(state, random);
+  if (!split.valid() || alike_parameters_.empty()) return false;
+  const std::vector<GroupId>& alike = alike_parameters_[random.Below(alike_parameters_.size())];
+  const bool back = random.Below(3) == 0;
+  size_t turn = random.Below(book_[split].shares.size());
+  for (const GroupId group : alike) {
+    Set({group}, back ? split : ServedBy(split, turn++), state);
   }
   return true;
 }
@@ -341,26 +388,39 @@ bool LayoutMoves::ChangeHow(LayoutState& state, Random& random) const {
   return true;
 }
 
-std::optional<LayoutState> LayoutMoves::Draw(const LayoutState& state, bool single,
+bool LayoutMoves::Change(MoveKind kind, LayoutState& state, Random& random) {
+  switch (kind) {
+    case MoveKind::kUnit: return MoveOne(units_, state, random);
+    case MoveKind::kGroup: return MoveOne(singles_, state, random);
+    case MoveKind::kAlike: return MoveOne(alike_, state, random);
+    case MoveKind::kAxis: return SplitByAxis(state, random);
+    case MoveKind::kServers: return ServeUnit(state, random);
+    case MoveKind::kServersAlike: return ServeAlike(state, random);
+    case MoveKind::kLayout: return Replace(state, random);
+    case MoveKind::kShares: return ShiftShares(state, random);
+    case MoveKind::kHow: return ChangeHow(state, random);
+  }
+  return false;
+}
+
+std::optional<LayoutState> LayoutMoves::Draw(const LayoutState& state, MoveKind kind,
                                              Random& random) {
   LayoutState drawn = state;
-  const uint64_t kind = random.Below(100);
-  bool changed = false;
-  if (kind < 50) {
-    changed = MoveUnit(drawn, single, random);
-  } else if (kind < 60) {
-    changed = SplitByAxis(drawn, random);
-  } else if (kind < 70) {
-    changed = Serve(drawn, single, random);
-  } else if (kind < 80) {
-    changed = Replace(drawn, random);
-  } else if (kind < 95) {
-    changed = ShiftShares(drawn, random);
-  } else {
-    changed = ChangeHow(drawn, random);
-  }
-  if (!changed || drawn == state || !MayBe(drawn)) return std::nullopt;
+  if (!Change(kind, drawn, random) || drawn == state || !MayBe(drawn)) return std::nullopt;
   return drawn;
+}
+
+std::optional<LayoutMoves::Neighbour> LayoutMoves::Draw(const LayoutState& state,
+                                                        const MoveChances& chances,
+                                                        Random& random) {
+  const MoveKind kind = chances.Draw(random);
+  std::optional<LayoutState> next = Draw(state, kind, random);
+  if (!next) return std::nullopt;
+  if (random.Below(5) > 0) return Neighbour{*std::move(next), {kind}};
+  const MoveKind other = chances.Draw(random);
+  std::optional<LayoutState> second = Draw(*next, other, random);
+  if (second) return Neighbour{*std::move(second), {kind, other}};
+  return Neighbour{*std::move(next), {kind}};
 }
 
 std::vector<LayoutState> LayoutMoves::PlainStates() {

@@ -1,16 +1,20 @@
 // The changes of a distributed step that a search tries (internal to the module).
 //
-//   unit         one unit's groups get another layout: a device, samples or another axis shared out evenly or
-//                by speed, or everything on several devices
-//   axis         what an axis of the model's layers splits (model_structure.h) is split by it
-//   servers      the parameters of a unit, with their state and update, each on one device in turn
-//   layout       all groups of one layout get another
-//   shares       of a layout some samples go from one device to another
-//   how          buckets for AllReduce, or Broadcast, or neither
+//   kUnit, kGroup, kAlike   a unit, one colocation group, or all groups that are alike get another layout: a
+//                           device, samples or another axis shared out evenly or by speed, or everything on
+//                           several devices
+//   kAxis                   what an axis of the model's layers splits (model_structure.h) is split by it
+//   kServers                the parameters of a unit or of the step, with their state and update, each on one
+//                           device in turn, or back
+//   kServersAlike           the same of parameters that are alike
+//   kLayout                 all groups of one layout get another
+//   kShares                 of a layout some samples go from one device to another
+//   kHow                    buckets for AllReduce, or Broadcast, or neither
 //
-// A unit is one colocation group, or several that TAG's grouping takes for one (sec. 4.1.1): both grains are
-// tried, the coarse one first. FlexFlow's moves (sec. 6.1), which give one op another device and degree of
-// parallelism, are those of single groups.
+// A unit is several colocation groups that TAG's grouping takes for one (sec. 4.1.1). Groups are alike whose ops
+// are of the same types and make results of the same sizes, in the same order: those of equal layers, say.
+// FlexFlow's moves (sec. 6.1), which give one op another device and degree of parallelism, are those of single
+// groups.
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_MOVES_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_MOVES_H_
 
@@ -20,6 +24,7 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "search/layouts/layout_state.h"
+#include "search/layouts/move_chances.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
@@ -31,11 +36,20 @@ class LayoutMoves {
 
   // Whether every group may be where the state has it: by what devices support, --pin, --forbid and --colocate.
   bool MayBe(const LayoutState& state) const;
+  // The kinds and how often they are drawn at first; those that look at one group each alone.
+  static const MoveChances::Weights kAll, kOfSingleGroups;
   // A neighbour of `state`, that may be; none where what was drawn changes nothing or may not be.
-  // `single`: of units single groups alone.
-  std::optional<LayoutState> Draw(const LayoutState& state, bool single, Random& random);
-  // Everything on the first device where it may be, and the samples shared out among every set of devices in question, evenly
-  // and by speed: where there are no better starts.
+  std::optional<LayoutState> Draw(const LayoutState& state, MoveKind kind, Random& random);
+  // One move from a state, or two.
+  struct Neighbour {
+    LayoutState state;
+    std::vector<MoveKind> kinds;
+  };
+  // One move, in one of five cases two. None where the first changes nothing or may not be.
+  std::optional<Neighbour> Draw(const LayoutState& state, const MoveChances& chances,
+                                Random& random);
+  // Everything on the first device where it may be, and the samples shared out among every set of devices in
+  // question, evenly and by speed: where there are no better starts.
   std::vector<LayoutState> PlainStates();
   // The same layouts with AllReduce in buckets or not, with Broadcast or without.
   static std::vector<LayoutState> OtherWaysOf(const LayoutState& state);
@@ -43,6 +57,7 @@ class LayoutMoves {
  private:
   LayoutMoves(const Problem& problem, LayoutBook& book);
   Status FindUnits();
+  void FindAlike();
   Status FindLayouts();
   void FindDeviceSets(const std::vector<DeviceId>& devices);
   void FindAllowed();
@@ -51,13 +66,16 @@ class LayoutMoves {
 
   bool MayBe(GroupId group, LayoutId layout) const;
   void Set(const std::vector<GroupId>& groups, LayoutId layout, LayoutState& state) const;
-  bool MoveUnit(LayoutState& state, bool single, Random& random);
+  bool Change(MoveKind kind, LayoutState& state, Random& random);
+  bool MoveOne(const std::vector<std::vector<GroupId>>& of, LayoutState& state, Random& random);
   bool SplitByAxis(LayoutState& state, Random& random);
-  bool Serve(LayoutState& state, bool single, Random& random);
+  bool ServeUnit(LayoutState& state, Random& random);
+  bool ServeAlike(LayoutState& state, Random& random);
+  LayoutId DrawSplit(const LayoutState& state, Random& random) const;
+  LayoutId ServedBy(LayoutId split, size_t turn);
   bool Replace(LayoutState& state, Random& random);
   bool ShiftShares(LayoutState& state, Random& random);
   bool ChangeHow(LayoutState& state, Random& random) const;
-  const std::vector<GroupId>& DrawUnit(bool single, Random& random) const;
   LayoutId DrawLayout(const LayoutState& state, Random& random) const;
 
   const Problem& problem_;
@@ -68,6 +86,7 @@ class LayoutMoves {
   IdVector<GroupId, std::vector<bool>> allowed_;  // by device; empty: everywhere
   IdVector<GroupId, bool> whole_;                 // joined with others: on one device
   std::vector<GroupId> parameters_;               // groups that hold some, in their order
+  std::vector<std::vector<GroupId>> alike_, alike_parameters_;
   std::vector<std::vector<DeviceId>> sets_;
   std::vector<LayoutId> candidates_;
   bool equal_ = false;  // the devices to split over

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,9 +12,9 @@
 
 #include "base/thread_pool.h"
 #include "search/evaluation/plan_result.h"
-#include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/expert_hybrid.h"
 #include "search/layouts/layout_moves.h"
+#include "search/layouts/layout_trials.h"
 
 namespace placewright {
 namespace {
@@ -28,9 +29,15 @@ class Searcher {
         options_(options),
         rule_(rule),
         name_(name),
+        trials_(TrialsOf(options, *problem.layouts)),
+        book_(trials_->book()),
         pool_(static_cast<int>(std::clamp<int64_t>(options.threads, 1, kAhead))),
+        chances_(ChancesOf(rule)),
         random_(options.seed) {
-    for (int i = 0; i < pool_.threads(); ++i) slots_.emplace_back(problem_);
+    slots_.emplace_back(trials_->evaluator());
+    for (int i = 1; i < pool_.threads(); ++i) {
+      slots_.emplace_back(further_.emplace_back(problem_));
+    }
     result_.algorithm = name;
     result_.space = PlanSpace::kReplicated;
   }
@@ -174,7 +181,7 @@ class Searcher {
 
   // A neighbour of the current plan, and how long its step may be.
   struct Proposal {
-    LayoutState state;
+    LayoutMoves::Neighbour to;
     Nanos longest;
     Random after;  // the draws go on from here
   };
@@ -186,7 +193,7 @@ class Searcher {
     std::vector<Proposal> proposals;
     Random random = random_;
     for (; count > 0; --count, ++move) {
-      std::optional<LayoutState> next = DrawNext(random);
+      std::optional<LayoutMoves::Neighbour> next = DrawNext(random);
       if (!next) break;
       const Nanos longest = LongestTaken(TemperatureAt(move), random);
       proposals.push_back({*std::move(next), longest, random});
@@ -194,14 +201,10 @@ class Searcher {
     return proposals;
   }
 
-  std::optional<LayoutState> DrawNext(Random& random) {
-    const bool single = rule_ == LayoutRule::kMcmc;
+  std::optional<LayoutMoves::Neighbour> DrawNext(Random& random) {
     for (int64_t vain = 0; vain < kDrawsInVain; ++vain) {
-      std::optional<LayoutState> next = moves_->Draw(current_, single, random);
-      if (!next) continue;
-      if (random.Below(5) > 0) return next;
-      std::optional<LayoutState> second = moves_->Draw(*next, single, random);  // two at once
-      return second ? std::move(second) : std::move(next);
+      std::optional<LayoutMoves::Neighbour> next = moves_->Draw(current_, chances_, random);
+      if (next) return next;
     }
     return std::nullopt;
   }
@@ -212,11 +215,20 @@ class Searcher {
     const double scale = static_cast<double>(best_score_.step_time);
     const double through = static_cast<double>(move % Period()) / static_cast<double>(Period());
     switch (rule_) {
-      case LayoutRule::kLocalSearch: return scale * 0.01 * (1 - through);
+      case LayoutRule::kLocalSearch: return scale * 0.003 * (1 - through);
       case LayoutRule::kAnnealing: return scale * 0.1 * std::pow(0.01, through);
       case LayoutRule::kMcmc: return scale * 0.01;
     }
     return 0;
+  }
+
+  static MoveChances ChancesOf(LayoutRule rule) {
+    switch (rule) {
+      case LayoutRule::kLocalSearch: return MoveChances::Learned(LayoutMoves::kAll);
+      case LayoutRule::kAnnealing: return MoveChances::Fixed(LayoutMoves::kAll);
+      case LayoutRule::kMcmc: return MoveChances::Fixed(LayoutMoves::kOfSingleGroups);
+    }
+    return MoveChances::Fixed(LayoutMoves::kAll);
   }
 
   // A step that is t longer is taken with the chance exp(-t / temperature). What fits less badly than now may
@@ -235,15 +247,19 @@ class Searcher {
     for (size_t from = 0; from < proposals.size(); from += threads) {
       if (from > 0 && options_.budget.Expired()) return static_cast<int64_t>(from);
       const size_t count = std::min(threads, proposals.size() - from);
-      for (size_t i = 0; i < count; ++i) book_.Give(proposals[from + i].state, slots_[i].layouts);
+      for (size_t i = 0; i < count; ++i) {
+        book_.Give(proposals[from + i].to.state, slots_[i].layouts);
+      }
       pool_.ParallelFor(static_cast<int>(count), [&](int i) {
         const Proposal& proposal = proposals[from + static_cast<size_t>(i)];
         const size_t slot = static_cast<size_t>(i);
-        scores[slot] = ScoreIn(slots_[slot], proposal.state, proposal.longest);
+        scores[slot] = ScoreIn(slots_[slot], proposal.to.state, proposal.longest);
       });
       for (size_t i = 0; i < count; ++i) {
         ++result_.iterations;
         random_ = proposals[from + i].after;
+        const bool better = scores[i] && *scores[i] < current_score_;
+        for (const MoveKind kind : proposals[from + i].to.kinds) chances_.Count(kind, better);
         if (scores[i] && Takes(proposals[from + i], *scores[i])) {
           return static_cast<int64_t>(from + i + 1);
         }
@@ -256,16 +272,16 @@ class Searcher {
     const bool worse = current_score_ < score;
     if (worse && score.over != current_score_.over) return false;
     if (worse && score.step_time > proposal.longest.count) return false;
-    current_ = proposal.state;
+    current_ = proposal.to.state;
     current_score_ = score;
-    Offer(proposal.state, score);
+    Offer(proposal.to.state, score);
     return true;
   }
 
   // What one thread works with.
   struct Slot {
-    explicit Slot(const LayoutProblem& problem) : evaluator(problem) {}
-    LayoutEvaluator evaluator;
+    explicit Slot(LayoutEvaluator& of) : evaluator(of) {}
+    LayoutEvaluator& evaluator;
     Layouts layouts;
   };
 
@@ -273,10 +289,13 @@ class Searcher {
   const PlannerOptions& options_;
   const LayoutRule rule_;
   const std::string_view name_;
+  const std::shared_ptr<LayoutTrials> trials_;
+  LayoutBook& book_;
   ThreadPool pool_;
-  std::deque<Slot> slots_;  // by thread
-  LayoutBook book_;
+  std::deque<LayoutEvaluator> further_;  // of all threads but the first
+  std::deque<Slot> slots_;               // by thread
   std::optional<LayoutMoves> moves_;
+  MoveChances chances_;
   Random random_;
   LayoutState current_;
   Score current_score_;

@@ -211,7 +211,8 @@ TEST(LayoutMoves, DrawsStatesThatMayBe) {
   LayoutState state = moves.PlainStates().front();
   int changed = 0;
   for (int i = 0; i < 300; ++i) {
-    std::optional<LayoutState> next = moves.Draw(state, i % 2 == 0, random);
+    std::optional<LayoutState> next =
+        moves.Draw(state, static_cast<MoveKind>(i % static_cast<int>(MoveChances::kKinds)), random);
     if (!next) continue;
     EXPECT_FALSE(*next == state);
     EXPECT_TRUE(moves.MayBe(*next));
@@ -228,6 +229,72 @@ TEST(LayoutMoves, DrawsStatesThatMayBe) {
     ++changed;
   }
   EXPECT_GT(changed, 100);
+}
+
+// Two layers of equal widths: what one move gives to a group it gives to the group that is alike.
+TEST(LayoutMoves, MovesGroupsThatAreAlikeTogether) {
+  std::optional<TinyProblem> tiny;
+  const auto types = [&](GroupId group) {
+    std::string text;
+    for (const OpId op : tiny->layouts->graph.ops()) {
+      if (tiny->layouts->graph.group(op) != group) continue;
+      text += tiny->layouts->graph.op(op).type;
+      for (const TensorId result : tiny->layouts->graph.op(op).outputs) {
+        text += std::to_string(tiny->layouts->graph.tensor(result).bytes.count) + ' ';
+      }
+    }
+    return text;
+  };
+  int moved = 0;
+  for (uint64_t seed = 0; moved < 50; ++seed) {
+    tiny.emplace(seed);
+    LayoutBook book;
+    LayoutMoves moves = LayoutMoves::Make(tiny->problem, book).Take();
+    Random random(seed);
+    const LayoutState state = moves.PlainStates().front();
+    for (int i = 0; i < 20; ++i) {
+      const std::optional<LayoutState> next = moves.Draw(state, MoveKind::kAlike, random);
+      if (!next) continue;
+      std::vector<GroupId> changed;
+      for (const GroupId group : IdRange<GroupId>(state.of_group.size())) {
+        if (next->of_group[group] != state.of_group[group]) changed.push_back(group);
+      }
+      EXPECT_GE(changed.size(), 2U);
+      for (const GroupId group : changed) {
+        EXPECT_EQ(types(group), types(changed.front()));
+        EXPECT_EQ(next->of_group[group], next->of_group[changed.front()]);
+      }
+      ++moved;
+    }
+  }
+}
+
+std::vector<int> Drawn(const MoveChances& chances, int draws) {
+  std::vector<int> counts(MoveChances::kKinds, 0);
+  Random random(1);
+  for (int i = 0; i < draws; ++i) ++counts[static_cast<size_t>(chances.Draw(random))];
+  return counts;
+}
+
+TEST(MoveChances, FixedOnesStayWhatTheWeightsSay) {
+  MoveChances chances = MoveChances::Fixed({3, 1, 0, 0, 0, 0, 0, 0, 0});
+  for (int i = 0; i < 100; ++i) chances.Count(MoveKind::kGroup, true);
+  const std::vector<int> counts = Drawn(chances, 4000);
+  EXPECT_NEAR(counts[0], 3000, 100);
+  EXPECT_NEAR(counts[1], 1000, 100);
+  EXPECT_EQ(counts[0] + counts[1], 4000);
+}
+
+TEST(MoveChances, LearnedOnesTendToWhatHasFoundBetterSteps) {
+  MoveChances chances = MoveChances::Learned({3, 1, 0, 0, 0, 0, 0, 0, 0});
+  // At first every kind is as good as any other: 0.3 * 3/4 + 0.7 / 2.
+  EXPECT_NEAR(Drawn(chances, 10000)[0], 5750, 200);
+  for (int i = 0; i < 80; ++i) chances.Count(MoveKind::kUnit, false);
+  for (int i = 0; i < 80; ++i) chances.Count(MoveKind::kGroup, i % 4 == 0);
+  // Rates 1/100 and 21/100: 0.3 * 3/4 + 0.7 / 22.
+  const std::vector<int> counts = Drawn(chances, 10000);
+  EXPECT_NEAR(counts[0], 2568, 200);
+  EXPECT_EQ(counts[0] + counts[1], 10000);
 }
 
 }  // namespace

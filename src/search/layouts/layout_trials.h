@@ -1,0 +1,46 @@
+// Ways to distribute one step, evaluated one after the other: what they have in common is priced and laid out once.
+#ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_TRIALS_H_
+#define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_TRIALS_H_
+
+#include <memory>
+
+#include "base/result.h"
+#include "search/evaluation/simulated_layouts.h"
+#include "search/layouts/layout_problem.h"
+#include "search/layouts/layout_state.h"
+#include "search/planner.h"
+
+namespace placewright {
+
+// For one thread.
+class LayoutTrials {
+ public:
+  // `problem` must outlive it.
+  explicit LayoutTrials(const LayoutProblem& problem) : problem_(problem), evaluator_(problem) {}
+
+  LayoutBook& book() { return book_; }
+  // By the layouts of the book.
+  LayoutEvaluator& evaluator() { return evaluator_; }
+
+  // Batch norms as the problem has them. Errors: those of StateOf and of LayoutEvaluator::Evaluate.
+  Result<Evaluation> Evaluate(const DistributionSpec& spec,
+                              Nanos abandon_above = Nanos(kMaxQuantity)) {
+    PW_ASSIGN(const LayoutState state, StateOf(problem_, spec, book_));
+    return evaluator_.Evaluate(book_.Of(state), OptionsOf(problem_, state), abandon_above);
+  }
+
+ private:
+  const LayoutProblem& problem_;
+  LayoutBook book_;
+  LayoutEvaluator evaluator_;
+};
+
+// Those that the options bring, of the same problem, or new ones.
+inline std::shared_ptr<LayoutTrials> TrialsOf(const PlannerOptions& options,
+                                              const LayoutProblem& problem) {
+  return options.layout_trials ? options.layout_trials : std::make_shared<LayoutTrials>(problem);
+}
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_TRIALS_H_

@@ -1,0 +1,52 @@
+// Which kind of move a search over layouts draws (internal to the module).
+#ifndef PLACEWRIGHT_SEARCH_LAYOUTS_MOVE_CHANCES_H_
+#define PLACEWRIGHT_SEARCH_LAYOUTS_MOVE_CHANCES_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/random.h"
+
+namespace placewright {
+
+// layout_moves.h says what they are.
+enum class MoveKind : uint8_t {
+  kUnit,
+  kGroup,
+  kAlike,
+  kAxis,
+  kServers,
+  kServersAlike,
+  kLayout,
+  kShares,
+  kHow
+};
+
+class MoveChances {
+ public:
+  static constexpr size_t kKinds = 9;
+  using Weights = std::array<double, kKinds>;
+
+  // In proportion to the weights, throughout.
+  static MoveChances Fixed(const Weights& weights) { return MoveChances(weights, false); }
+  // Three tenths in proportion to the weights, the rest in proportion to how often a move of the kind has found
+  // a better step, at first taken to be one in twenty.
+  static MoveChances Learned(const Weights& weights) { return MoveChances(weights, true); }
+
+  // What was counted before decides. A kind of weight zero is never drawn.
+  MoveKind Draw(Random& random) const;
+  // One move of the kind that was tried.
+  void Count(MoveKind kind, bool better);
+
+ private:
+  MoveChances(const Weights& weights, bool learns);
+
+  const bool learns_;
+  Weights fixed_;  // they sum to one
+  Weights tried_{}, better_{};
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_LAYOUTS_MOVE_CHANCES_H_
