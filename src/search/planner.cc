@@ -10,10 +10,15 @@ Result<PlannerResult> IterativePlanner::Plan(const Problem& problem, Evaluator& 
   if (problem.layouts != nullptr && layout_rule()) {
     return SearchLayouts(problem, options, *layout_rule(), name(), run->result().placement);
   }
-  const bool limited = options.budget.iterations || options.budget.deadline;
-  while (run->Advance(kMaxQuantity) && limited && !options.budget.Expired()) {
+  return RunToItsEnd(*run, options.budget);
+}
+
+Result<PlannerResult> RunToItsEnd(PlannerRun& run, const Budget& budget) {
+  const bool limited = budget.iterations || budget.deadline;
+  while (run.Advance(kMaxQuantity) && limited && !budget.Expired()) {
   }
-  return run->result();
+  PW_RETURN_IF_ERROR(run.Finish());
+  return run.result();
 }
 
 }  // namespace placewright

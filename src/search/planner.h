@@ -102,9 +102,14 @@ class PlannerRun {
   virtual bool Advance(int64_t max_moves) = 0;
   // A plan that the search may go on from, where it is better than its own.
   virtual void Offer(const Score& score, const Placement& placement) = 0;
-  // Of all slices so far.
+  // Of all slices so far; before Finish perhaps without the plan itself.
   virtual const PlannerResult& result() const = 0;
+  // Behind the last slice: completes the result.
+  virtual Status Finish() { return Ok(); }
 };
+
+// Slices until the budget ends; one at least, and without any limit one.
+Result<PlannerResult> RunToItsEnd(PlannerRun& run, const Budget& budget);
 
 // A planner that goes on improving its plan for as long as it is given.
 class IterativePlanner : public Planner {

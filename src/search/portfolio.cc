@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <new>
 #include <optional>
+#include <utility>
 
 #include "base/thread_pool.h"
 #include "search/evaluation/plan_result.h"
@@ -16,6 +18,11 @@ namespace placewright {
 namespace {
 
 constexpr int64_t kPlacedWork = 10'000'000;  // ops simulated, about: half a second to one
+constexpr int64_t kLayoutMove = 10;          // as many moves of whole ops take about as long
+// Of the work of a round, what searches over placements get as long as they may win.
+constexpr double kLeastPlaced = 0.2, kMostPlaced = 0.8;
+constexpr double kFarBehind = 1.5;  // times the best plan
+constexpr double kCatchesUp = 10;   // rounds
 constexpr size_t kLayoutStarts = 3;
 constexpr std::chrono::seconds kForLast(2);  // less is in vain for a planner that needs seconds
 
@@ -103,86 +110,116 @@ class Portfolio {
   }
   void RestoreTime() { options_.budget.deadline = deadline_; }
 
-  // The iterations of the budget are shared by all. A slice goes to the search that has had the
-  // fewest moves; one that joins later (IterativePlanner::joins_after) then runs to its end.
-  void RunIterative(const std::vector<const IterativePlanner*>& planners) {
+  // Searches that place ops whole. `iterations` of the budget are shared by all searches.
+  void StartPlaced(const std::vector<const IterativePlanner*>& planners) {
     if (options_.budget.Stopped()) {
       if (!best_) Keep(NoPlanInTime("auto"));
       return;
     }
-    std::vector<const IterativePlanner*> early, late;
     for (const IterativePlanner* planner : planners) {
-      (planner->joins_after() > 0 ? late : early).push_back(planner);
-    }
-    for (const IterativePlanner* planner : early) Guarded([&] { StartRun(*planner); });
-    const bool limited = options_.budget.iterations || options_.budget.deadline;
-    if (!limited) late.clear();
-    std::vector<PlannerRun*> live;
-    for (const auto& run : runs_) live.push_back(run.get());
-    while (!out_of_memory_ && (!live.empty() || (early.empty() && !late.empty()))) {
-      if (!late.empty() && (live.empty() || MovesMade() >= late.front()->joins_after())) {
-        Guarded([&] { RunToItsEnd(*late.front()); });
-        late.erase(late.begin());
+      if (planner->joins_after() > 0) {
+        if (Limited()) late_.push_back(planner);
       } else {
-        const auto next = std::min_element(live.begin(), live.end(),
+        Guarded([&] { StartRun(*planner); });
+      }
+    }
+    for (const auto& run : runs_) live_.push_back(run.get());
+    waits_for_others_ = live_.empty();
+    first_placed_ = BestPlaced();
+  }
+
+  // Up to `moves` of them. A slice goes to the search that has had the fewest moves; one that joins later
+  // (IterativePlanner::joins_after) then runs to its end. Whether there is more to try.
+  bool AdvancePlaced(int64_t moves) {
+    const int64_t until = MovesMade() + std::min(moves, MovesLeft());
+    const auto any = [&] {
+      return joining_ != nullptr || !live_.empty() || (waits_for_others_ && !late_.empty());
+    };
+    while (!out_of_memory_ && any()) {
+      if (joining_ != nullptr) {
+        bool goes_on = false;
+        Guarded([&] { goes_on = joining_->Advance(until - MovesMade()); });
+        if (!goes_on) OfferToOthers(*std::exchange(joining_, nullptr));
+      } else if (!late_.empty() &&
+                 (live_.empty() || PlacedMoves() >= late_.front()->joins_after())) {
+        Guarded([&] { joining_ = StartRun(*late_.front()); });
+        late_.erase(late_.begin());
+      } else {
+        const auto next = std::min_element(live_.begin(), live_.end(),
                                            [](const PlannerRun* a, const PlannerRun* b) {
                                              return a->result().iterations < b->result().iterations;
                                            });
         bool goes_on = false;
-        Guarded([&] { goes_on = (*next)->Advance(MovesLeft()); });
+        Guarded([&] { goes_on = (*next)->Advance(until - MovesMade()); });
         if (runs_.size() > 1) OfferToOthers(**next);
-        if (!goes_on || !limited) live.erase(next);
+        if (!goes_on || !Limited()) live_.erase(next);
       }
-      if (MovesLeft() == 0 || options_.budget.Expired()) break;
+      if (MovesMade() >= until || options_.budget.Expired()) break;
     }
+    return any();
+  }
+
+  void AddSearches() {
+    if (layouts_) AddLayouts();
     for (const auto& run : runs_) {
       PlannerResult result = run->result();
       out_of_memory_ = out_of_memory_ || result.out_of_memory;
       const Score score = ScoreOf(result);
       Add(std::move(result), score, true);
     }
+    layouts_ = nullptr;
+    runs_.clear();
   }
 
-  // Where ops may be split or copied, searches over placements have so many moves, however much time there
-  // is: the rest is for searches over layouts.
-  void LimitPlacedMoves() {
+  // Where ops may be split or copied, searches over placements begin with so many moves, however much time there
+  // is.
+  int64_t FirstPlacedMoves() const {
     const int64_t ops = std::max<int64_t>(1, problem_.sim_graph.ops);
-    const int64_t limit = std::max<int64_t>(1, kPlacedWork / ops);
-    asked_ = options_.budget.iterations;
-    options_.budget.iterations = std::min(asked_.value_or(kMaxQuantity), limit);
+    return std::max<int64_t>(1, kPlacedWork / ops);
   }
 
-  // With the moves that are left. Where the time has cut off those over placements there are none, so that
-  // their number repeats the plan.
-  void RunLayoutSearch(const Planner& planner) {
-    options_.budget.iterations = asked_;
-    if (asked_) options_.budget.iterations = *asked_ - MovesMade();
-    if (asked_ && *options_.budget.iterations <= 0) return;
+  // The rest of the budget goes to a search over layouts, from the best plans so far, and, as long as they may
+  // still find the best plan, to those over placements. Without moves of the first ones there is nothing to
+  // share, so that their number repeats the plan.
+  void SearchLayoutsAndPlacements(const IterativePlanner& planner) {
+    if (MovesLeft() <= 0) return;
+    if (options_.budget.Expired() && best_) {
+      AddNotRun(planner);
+      return;
+    }
     std::stable_sort(specs_.begin(), specs_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     if (specs_.size() > kLayoutStarts) specs_.resize(kLayoutStarts);
     for (auto& [score, spec] : specs_) options_.layout_starts.push_back(std::move(spec));
     OfferStarts();
-    RunReplicated({&planner});
+    Guarded([&] {
+      Result<std::unique_ptr<PlannerRun>> run = planner.Start(problem_, evaluator_, options_);
+      if (run.ok()) {
+        layouts_ = run.Take();
+      } else {
+        AddFailure(planner.name(), std::move(run.error()));
+      }
+    });
+    if (!layouts_) return;
+    if (!Limited()) {
+      Guarded([&] { (void)layouts_->Advance(kMaxQuantity); });
+      return;
+    }
+    ShareOut();
   }
 
   // Plans that split or copy ops. One that cannot be made says why in a note.
   void RunReplicated(const std::vector<const Planner*>& planners) {
     for (const Planner* planner : planners) {
       if (options_.budget.Expired() && best_) {
-        not_run_ += (not_run_.empty() ? "" : ", ") + std::string(planner->name());
+        AddNotRun(*planner);
         continue;
       }
       Guarded([&] {
         Result<PlannerResult> made = planner->Plan(problem_, evaluator_, options_);
-        if (!made.ok()) {
-          notes_.push_back(fmt::format("{}: {}", planner->name(), made.error().message));
-          Keep(std::move(made.error()));
-          return;
-        }
-        const Score score{made.value().feasible, made.value().over.count,
-                          made.value().step_time.count};
-        Add(made.Take(), score, planner->iterative());
+        if (!made.ok()) return AddFailure(planner->name(), std::move(made.error()));
+        const Score score = ReplicatedScoreOf(made.value());
+        Add(made.Take(), score, false);
       });
     }
   }
@@ -190,6 +227,7 @@ class Portfolio {
   // Iterative planners may start from every plan so far, the best first.
   void OfferStarts() {
     options_.starts.clear();
+    for (const auto& run : runs_) plans_.emplace_back(ScoreOf(run->result()), run->result().placement);
     std::stable_sort(plans_.begin(), plans_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [score, placement] : plans_) options_.starts.push_back(placement);
@@ -218,7 +256,7 @@ class Portfolio {
 
   void Take(const Planner& planner, std::optional<Result<PlannerResult>> made) {
     if (!made) {
-      not_run_ += (not_run_.empty() ? "" : ", ") + std::string(planner.name());
+      AddNotRun(planner);
     } else if (!made->ok()) {
       Keep(std::move(made->error()));
     } else {
@@ -226,6 +264,14 @@ class Portfolio {
       const Score score = ScoreOf(made->value());
       Add(made->Take(), score, false);
     }
+  }
+
+  void AddNotRun(const Planner& planner) {
+    not_run_ += (not_run_.empty() ? "" : ", ") + std::string(planner.name());
+  }
+  void AddFailure(std::string_view planner, Error error) {
+    notes_.push_back(fmt::format("{}: {}", planner, error.message));
+    Keep(std::move(error));
   }
 
   void Keep(Error error) {
@@ -255,12 +301,80 @@ class Portfolio {
     return runs_.back().get();
   }
 
-  void RunToItsEnd(const IterativePlanner& planner) {
-    PlannerRun* run = StartRun(planner);
-    if (run == nullptr) return;
-    while (run->Advance(MovesLeft()) && MovesLeft() > 0 && !options_.budget.Expired()) {
+  // Rounds of as much work as the first placed moves were. Who gains more for its work gets more of the next one.
+  // All follows from moves and scores, so that fewer moves are the beginning of more.
+  void ShareOut() {
+    const double round = static_cast<double>(FirstPlacedMoves());
+    double share = kMostPlaced;
+    double placed_gain = static_cast<double>(first_placed_.step_time - BestPlaced().step_time);
+    bool placed_goes_on = true, layouts_go_on = true;
+    while (!out_of_memory_ && MovesLeft() > 0 && !options_.budget.Expired()) {
+      placed_goes_on = placed_goes_on && PlacedMayWin(placed_gain);
+      if (!placed_goes_on && !layouts_go_on) return;
+      if (!placed_goes_on) share = 0;
+      if (!layouts_go_on) share = 1;
+      if (placed_goes_on) {
+        const Score before = BestPlaced();
+        placed_goes_on = AdvancePlaced(std::max<int64_t>(1, std::llround(round * share)));
+        placed_gain = static_cast<double>(before.step_time - BestPlaced().step_time) / share;
+        OfferPlaced();
+      }
+      if (!layouts_go_on) continue;
+      const Score before = LayoutScore();
+      const double moves = round * (1 - share) / kLayoutMove;
+      layouts_go_on = AdvanceLayouts(std::max<int64_t>(1, std::llround(moves)));
+      const double gain =
+          static_cast<double>(before.step_time - LayoutScore().step_time) / (1 - share);
+      share = placed_gain + gain > 0 ? placed_gain / (placed_gain + gain) : 0.5;
+      share = std::clamp(share, Joins() ? kMostPlaced : kLeastPlaced, kMostPlaced);
     }
-    OfferToOthers(*run);
+  }
+
+  // Whether one that joins late has not yet shown what it finds.
+  bool Joins() const { return joining_ != nullptr || !late_.empty(); }
+
+  // Whether it may still come to the best plan at the rate of its last round.
+  bool PlacedMayWin(double gain) const {
+    const Score placed = BestPlaced(), best = LayoutScore();
+    if (!(best < placed)) return true;
+    if (placed.over > 0) return best.over > 0;
+    const double behind = static_cast<double>(placed.step_time - best.step_time);
+    return behind <= (kFarBehind - 1) * static_cast<double>(best.step_time) &&
+           (Joins() || behind <= kCatchesUp * gain);
+  }
+
+  bool AdvanceLayouts(int64_t moves) {
+    const int64_t until = layouts_->result().iterations + std::min(moves, MovesLeft());
+    bool goes_on = true;
+    while (goes_on && layouts_->result().iterations < until && !options_.budget.Expired()) {
+      goes_on = false;
+      Guarded([&] { goes_on = layouts_->Advance(until - layouts_->result().iterations); });
+    }
+    return goes_on;
+  }
+
+  Score LayoutScore() const { return ReplicatedScoreOf(layouts_->result()); }
+
+  // Of the searches, or else of the constructive plans.
+  Score BestPlaced() const {
+    Score best{false, kMaxQuantity, kMaxQuantity};
+    for (const auto& [score, placement] : plans_) best = std::min(best, score);
+    for (const auto& run : runs_) best = std::min(best, ScoreOf(run->result()));
+    return best;
+  }
+
+  void OfferPlaced() {
+    for (const auto& run : runs_) {
+      const Score score = ScoreOf(run->result());
+      if (score < LayoutScore()) Guarded([&] { layouts_->Offer(score, run->result().placement); });
+    }
+  }
+
+  void AddLayouts() {
+    Status finished = Ok();
+    Guarded([&] { finished = layouts_->Finish(); });
+    if (!finished.ok()) return AddFailure(layouts_->result().algorithm, finished.error());
+    Add(layouts_->result(), LayoutScore(), true);
   }
 
   void OfferToOthers(const PlannerRun& from) {
@@ -271,10 +385,14 @@ class Portfolio {
     }
   }
 
-  int64_t MovesMade() const {
+  bool Limited() const { return options_.budget.iterations || options_.budget.deadline; }
+  int64_t PlacedMoves() const {
     int64_t moves = 0;
     for (const auto& run : runs_) moves += run->result().iterations;
     return moves;
+  }
+  int64_t MovesMade() const {
+    return PlacedMoves() + (layouts_ ? layouts_->result().iterations : 0);
   }
   int64_t MovesLeft() const {
     if (!options_.budget.iterations) return kMaxQuantity;
@@ -290,7 +408,7 @@ class Portfolio {
                               ? DevicesInUse(result.placement, *problem_.graph, *problem_.cluster)
                               : result.devices,
                           search});
-    iterations_ += result.iterations;
+    if (search) iterations_ += result.iterations;  // what others tried is no move that a budget counts
     for (const std::string& note : result.notes) notes_.push_back(note);
     if (!first_feasible_seconds_) first_feasible_seconds_ = result.first_feasible_seconds;
     for (HistoryPoint& point : result.history) {
@@ -304,7 +422,10 @@ class Portfolio {
     best_score_ = score;
   }
 
-  Score ScoreOf(const PlannerResult& result) {
+  static Score ReplicatedScoreOf(const PlannerResult& result) {
+    return {result.feasible, result.over.count, result.step_time.count};
+  }
+  Score ScoreOf(const PlannerResult& result) const {
     if (result.feasible) return {true, 0, result.step_time.count};
     return evaluator_.EvaluateOne(result.placement).score();
   }
@@ -313,13 +434,18 @@ class Portfolio {
   Evaluator& evaluator_;
   PlannerOptions options_;
   const std::optional<Clock::time_point> deadline_;
-  std::vector<std::unique_ptr<PlannerRun>> runs_;
+  std::vector<std::unique_ptr<PlannerRun>> runs_;  // over placements
+  std::vector<PlannerRun*> live_;                  // those of them that go on
+  std::vector<const IterativePlanner*> late_;      // to join them
+  PlannerRun* joining_ = nullptr;                  // one that is late and runs to its end
+  Score first_placed_;                             // before their first move
+  bool waits_for_others_ = false;                  // there are late ones alone
+  std::unique_ptr<PlannerRun> layouts_;            // over layouts
   std::optional<PlannerResult> best_;
   Score best_score_;
   std::optional<Error> error_;  // of the first planner that failed
   std::vector<std::pair<Score, Placement>> plans_;
   std::vector<std::pair<Score, DistributionSpec>> specs_;  // of plans that split or copy ops
-  std::optional<int64_t> asked_;                           // iterations of the budget
   std::vector<Baseline> baselines_;
   std::vector<std::string> notes_;
   std::string not_run_;  // planners
@@ -335,7 +461,9 @@ class AutoPlanner : public Planner {
     for (const auto& planner : table) {
       if (!planner->in_auto()) continue;
       if (planner->space() != PlanSpace::kPlaced) {
-        (planner->iterative() ? layout_searches_ : replicated_).push_back(planner.get());
+        const IterativePlanner* search = planner->AsIterative();
+        if (search == nullptr) replicated_.push_back(planner.get());
+        if (search != nullptr) layout_search_ = search;
       } else if (const IterativePlanner* search = planner->AsIterative()) {
         iterative_.push_back(search);
       } else {
@@ -360,19 +488,21 @@ class AutoPlanner : public Planner {
     }
     portfolio.RunConstructive(first);
     portfolio.OfferStarts();
-    if (problem.layouts != nullptr) {
-      portfolio.LimitPlacedMoves();
-      portfolio.RunIterative(iterative_);
+    portfolio.StartPlaced(iterative_);
+    if (problem.layouts != nullptr && layout_search_ != nullptr) {
+      portfolio.AdvancePlaced(portfolio.FirstPlacedMoves());
       portfolio.LeaveTimeForLayoutSearch();
       portfolio.RunReplicated(replicated_);
       if (!last.empty()) portfolio.LeaveTimeBehindLast();
       portfolio.RunConstructive(last);
       portfolio.RestoreTime();
-      for (const Planner* planner : layout_searches_) portfolio.RunLayoutSearch(*planner);
+      portfolio.SearchLayoutsAndPlacements(*layout_search_);
+      portfolio.AddSearches();
       return std::move(portfolio).Take();
     }
     if (!last.empty()) portfolio.LeaveTimeForLast();
-    portfolio.RunIterative(iterative_);
+    portfolio.AdvancePlaced(kMaxQuantity);
+    portfolio.AddSearches();
     portfolio.RestoreTime();
     portfolio.RunConstructive(last);
     return std::move(portfolio).Take();
@@ -381,7 +511,8 @@ class AutoPlanner : public Planner {
  private:
   std::vector<const Planner*> constructive_;
   std::vector<const IterativePlanner*> iterative_;
-  std::vector<const Planner*> replicated_, layout_searches_;
+  std::vector<const Planner*> replicated_;
+  const IterativePlanner* layout_search_ = nullptr;
 };
 
 }  // namespace

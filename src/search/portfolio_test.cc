@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "search/evaluation/plan_result.h"
+#include "search/layouts/layout_problem.h"
 #include "search/planner_table.h"
 #include "search/test_problems.h"
 
@@ -18,19 +20,24 @@ struct Log {
   std::vector<std::string> offers;  // who was offered a plan
 };
 
-// Ends after `slices` of `moves` each; puts everything on d0.
+// Ends after `slices` of `moves` each; puts everything on d0. Where there are `steps`, it states these as its step
+// times: at the start, after one slice, ...; the last one goes on.
 class CountingPlanner : public IterativePlanner {
  public:
   CountingPlanner(std::string name, int64_t moves, int64_t slices, bool in_auto, Log* log,
-                  int64_t joins_after)
+                  int64_t joins_after, PlanSpace space = PlanSpace::kPlaced,
+                  std::vector<int64_t> steps = {})
       : name_(std::move(name)),
         moves_(moves),
         slices_(slices),
         in_auto_(in_auto),
         log_(log),
-        joins_after_(joins_after) {}
+        joins_after_(joins_after),
+        space_(space),
+        steps_(std::move(steps)) {}
   std::string_view name() const override { return name_; }
   std::string_view description() const override { return "counts"; }
+  PlanSpace space() const override { return space_; }
   bool in_auto() const override { return in_auto_; }
   int64_t joins_after() const override { return joins_after_; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
@@ -45,18 +52,37 @@ class CountingPlanner : public IterativePlanner {
   class Run : public PlannerRun {
    public:
     Run(const CountingPlanner& planner, PlannerResult result)
-        : planner_(planner), result_(std::move(result)) {}
-    bool Advance(int64_t) override {
-      planner_.log_->slices.push_back(planner_.name_);
-      result_.iterations += planner_.moves_;
-      return ++done_ < planner_.slices_;
+        : planner_(planner), result_(std::move(result)) {
+      result_.space = planner_.space_;
+      Step();
     }
-    void Offer(const Score&, const Placement&) override {
+    bool Advance(int64_t max_moves) override {
+      planner_.log_->slices.push_back(planner_.name_);
+      const bool of_layouts = planner_.space_ != PlanSpace::kPlaced;
+      result_.iterations += of_layouts ? std::min(max_moves, planner_.moves_) : planner_.moves_;
+      ++done_;
+      Step();
+      return done_ < planner_.slices_;
+    }
+    void Offer(const Score& score, const Placement&) override {
       planner_.log_->offers.push_back(planner_.name_);
+      const int64_t now = result_.step_time.count;
+      if (!planner_.steps_.empty()) result_.step_time = Nanos(std::min(now, score.step_time));
     }
     const PlannerResult& result() const override { return result_; }
+    Status Finish() override {
+      planner_.log_->slices.push_back(planner_.name_ + " ends");
+      return Ok();
+    }
 
    private:
+    void Step() {
+      const std::vector<int64_t>& steps = planner_.steps_;
+      if (steps.empty()) return;
+      const int64_t next = steps[std::min(static_cast<size_t>(done_), steps.size() - 1)];
+      result_.step_time = Nanos(done_ == 0 ? next : std::min(next, result_.step_time.count));
+    }
+
     const CountingPlanner& planner_;
     PlannerResult result_;
     int64_t done_ = 0;
@@ -67,6 +93,8 @@ class CountingPlanner : public IterativePlanner {
   bool in_auto_;
   Log* log_;
   int64_t joins_after_;
+  PlanSpace space_;
+  std::vector<int64_t> steps_;
 };
 
 class Portfolio : public testing::Test {
@@ -90,9 +118,29 @@ class Portfolio : public testing::Test {
         std::make_unique<CountingPlanner>(name, moves, slices, in_auto, &log_, joins_after));
   }
 
+  // Of two ops, a round is 5,000,000 moves of whole ops, or a tenth of layouts.
+  void AddPlaced(std::string name, std::vector<int64_t> steps, int64_t joins_after = 0) {
+    table_.push_back(std::make_unique<CountingPlanner>(std::move(name), 1'000'000, 1000, true, &log_,
+                                                       joins_after, PlanSpace::kPlaced,
+                                                       std::move(steps)));
+  }
+  void AddOfLayouts(std::string name, std::vector<int64_t> steps) {
+    layouts_ = LayoutProblem::Make(test_->graph, test_->cluster, CostOptions(),
+                                   SchedulingPolicy::kFifo)
+                   .Take();
+    test_->problem.layouts = layouts_.get();
+    table_.push_back(std::make_unique<CountingPlanner>(std::move(name), 100'000, 1000, true, &log_,
+                                                       0, PlanSpace::kReplicated,
+                                                       std::move(steps)));
+  }
+  int64_t SlicesOf(std::string_view name) const {
+    return std::count(log_.slices.begin(), log_.slices.end(), name);
+  }
+
   Log log_;
   PlannerTable table_;
   std::unique_ptr<TestProblem> test_;
+  std::unique_ptr<LayoutProblem> layouts_;
 };
 
 // x makes 10 moves a slice, y 30: the one that has had fewest goes on, x first.
@@ -117,6 +165,50 @@ TEST_F(Portfolio, RunsOneSliceOfEachWithoutAnyLimit) {
   Add("y", 10, 9);
   Plan(std::nullopt);
   EXPECT_THAT(log_.slices, ElementsAre("x", "y"));
+}
+
+// Placed plans take more than one and a half times as long: after their first round all is of layouts.
+TEST_F(Portfolio, PlacesNoMoreWhereThatIsFarBehind) {
+  AddPlaced("p", {900, 800, 700});
+  AddOfLayouts("l", {400, 390});
+  const PlannerResult result = Plan(6'000'000);
+  EXPECT_EQ(SlicesOf("p"), 5);
+  EXPECT_EQ(SlicesOf("l"), 10);
+  EXPECT_EQ(log_.slices.back(), "l ends");
+  EXPECT_EQ(result.algorithm, "l");
+  EXPECT_EQ(result.step_time, Nanos(390));
+  EXPECT_EQ(result.iterations, 6'000'000);
+}
+
+// Both find better plans: a placed one is offered to the search over layouts, which goes on from there.
+TEST_F(Portfolio, SharesOutAmongPlacementsAndLayoutsWherePlacedPlansMayWin) {
+  AddPlaced("p", {900, 800, 700, 600, 500, 400, 300, 200});
+  AddOfLayouts("l", {450, 440});
+  const PlannerResult result = Plan(13'000'000);
+  EXPECT_GT(SlicesOf("p"), 8);  // a round, and 80% of a second one at least
+  EXPECT_GT(SlicesOf("l"), 0);
+  EXPECT_THAT(log_.offers, ::testing::Contains("l"));
+  EXPECT_EQ(result.step_time, Nanos(200));
+  // Fewer moves are the beginning of more, but for the last slice, which may be shorter.
+  std::vector<std::string> all = log_.slices;
+  log_ = {};
+  Plan(9'000'000);
+  log_.slices.resize(log_.slices.size() - 2);  // and the end
+  ASSERT_LT(log_.slices.size(), all.size());
+  EXPECT_TRUE(std::equal(log_.slices.begin(), log_.slices.end(), all.begin()));
+}
+
+// What gains nothing any more, and is behind, is ended; what joins late has its chance before.
+TEST_F(Portfolio, EndsPlacingThatGainsNothingOnceLateSearchesHaveShownWhatTheyFind) {
+  AddPlaced("p", {500});
+  AddPlaced("late", {500}, 7'000'000);
+  AddOfLayouts("l", {400});
+  Plan(30'000'000);
+  EXPECT_GT(SlicesOf("late"), 0);
+  log_ = {};
+  table_.erase(table_.begin() + 1);
+  Plan(30'000'000);
+  EXPECT_EQ(SlicesOf("p"), 5);
 }
 
 // Constructive, and not for `auto`.

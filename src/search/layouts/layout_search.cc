@@ -21,15 +21,15 @@ namespace {
 
 constexpr int64_t kReturnAfter = 100, kCoolingMoves = 1000;
 
-class Searcher {
+class LayoutRun : public PlannerRun {
  public:
-  Searcher(const Problem& problem, const PlannerOptions& options, LayoutRule rule,
-           std::string_view name)
+  LayoutRun(const Problem& problem, const PlannerOptions& options, LayoutRule rule,
+            std::string_view name)
       : problem_(*problem.layouts),
         options_(options),
         rule_(rule),
         name_(name),
-        trials_(TrialsOf(options, *problem.layouts)),
+        trials_(TrialsOf(options_, *problem.layouts)),
         book_(trials_->book()),
         pool_(static_cast<int>(std::clamp<int64_t>(options.threads, 1, kAhead))),
         chances_(ChancesOf(rule)),
@@ -45,6 +45,47 @@ class Searcher {
   Status Start(const Problem& problem, const Placement& placed) {
     PW_ASSIGN(LayoutMoves moves, LayoutMoves::Make(problem, book_));
     moves_.emplace(std::move(moves));
+    PW_RETURN_IF_ERROR(TryStarts(placed));
+    GoBack();
+    return Ok();
+  }
+
+  // Up to kAhead moves.
+  bool Advance(int64_t max_moves) override {
+    const int64_t done = result_.iterations;
+    const int64_t left = options_.budget.iterations.value_or(kMaxQuantity) - done;
+    const int64_t in_period = done % Period();
+    const int64_t count = std::min({kAhead, max_moves, left, Period() - in_period});
+    if (count <= 0) return false;
+    if (rule_ != LayoutRule::kMcmc && done > 0 && in_period == 0) GoBack();
+    const std::vector<Proposal> proposals = DrawAhead(done, count);
+    TryInTurn(proposals);
+    return !proposals.empty();  // else there is nothing to choose
+  }
+
+  void Offer(const Score& score, const Placement& placement) override {
+    if (!(score < best_score_)) return;
+    Try(StateOfPlacement(placement));
+    GoBack();
+  }
+
+  const PlannerResult& result() const override { return result_; }
+
+  // The best plan that compiles, in the words of a layout file: what that resolves to is what counts.
+  Status Finish() override {
+    std::optional<Error> failure;
+    for (; !bests_.empty(); bests_.pop_back()) {
+      Status taken = TakePlan(bests_.back());
+      if (taken.ok()) return taken;
+      if (!failure) failure = taken.error();
+    }
+    return *std::move(failure);
+  }
+
+ private:
+  static constexpr int64_t kDrawsInVain = 1000;
+
+  Status TryStarts(const Placement& placed) {
     for (const DistributionSpec& spec : options_.layout_starts) TrySpec(spec);
     if (!placed.empty()) Try(StateOfPlacement(placed));
     if (options_.layout_starts.empty()) {
@@ -60,38 +101,6 @@ class Searcher {
     return MakeError(ErrorCode::kUnreachable, "no start keeps to all constraints", "",
                      "Loosen --pin, --forbid or --colocate.");
   }
-
-  void Run() {
-    current_ = *best_;
-    current_score_ = best_score_;
-    const int64_t limit = options_.budget.iterations.value_or(kMaxQuantity);
-    for (int64_t move = 0; move < limit;) {
-      if (move > 0 && options_.budget.Expired()) break;
-      if (rule_ != LayoutRule::kMcmc && move > 0 && move % Period() == 0) {
-        current_ = *best_;
-        current_score_ = best_score_;
-      }
-      const std::vector<Proposal> proposals =
-          DrawAhead(move, std::min({kAhead, limit - move, Period() - move % Period()}));
-      if (proposals.empty()) break;  // there is nothing to choose
-      move += TryInTurn(proposals);
-      if (!options_.budget.iterations && !options_.budget.deadline) break;
-    }
-  }
-
-  // The best plan that compiles, in the words of a layout file: what that resolves to is what counts.
-  Result<PlannerResult> Take() {
-    std::optional<Error> failure;
-    for (; !bests_.empty(); bests_.pop_back()) {
-      Status taken = TakePlan(bests_.back());
-      if (taken.ok()) return std::move(result_);
-      if (!failure) failure = taken.error();
-    }
-    return *std::move(failure);
-  }
-
- private:
-  static constexpr int64_t kDrawsInVain = 1000;
 
   Status TakePlan(const LayoutState& state) {
     DistributionSpec spec = SpecOf(problem_, book_, state);
@@ -136,6 +145,11 @@ class Searcher {
     }
   }
 
+  void GoBack() {
+    current_ = *best_;
+    current_score_ = best_score_;
+  }
+
   // One start more, as long as there is time for it.
   void Try(LayoutState state) {
     if ((best_ && options_.budget.Expired()) || !moves_->MayBe(state)) return;
@@ -143,7 +157,7 @@ class Searcher {
     const Result<Evaluation> evaluation =
         slots_.front().evaluator.Evaluate(slots_.front().layouts, OptionsOf(problem_, state));
     if (evaluation.ok()) {
-      Offer(std::move(state), evaluation.value().score());
+      Keep(std::move(state), evaluation.value().score());
     } else if (!error_) {
       error_ = evaluation.error();
     }
@@ -158,12 +172,16 @@ class Searcher {
     return evaluation.value().score();
   }
 
-  void Offer(LayoutState state, const Score& score) {
+  // The state, if it is the best so far.
+  void Keep(LayoutState state, const Score& score) {
     if (best_ && !(score < best_score_)) return;
     bests_.push_back(state);
     if (bests_.size() > kBests) bests_.erase(bests_.begin());
     best_ = std::move(state);
     best_score_ = score;
+    result_.feasible = score.feasible;
+    result_.step_time = Nanos(score.step_time);
+    result_.over = Bytes(score.over);
     if (score.feasible) {
       const double seconds = SecondsSince(options_.started);
       if (!result_.first_feasible_seconds) result_.first_feasible_seconds = seconds;
@@ -240,12 +258,12 @@ class Searcher {
     return Nanos(std::min(kMaxQuantity, current_score_.step_time + static_cast<int64_t>(longer)));
   }
 
-  // Until one is taken; as many at a time as there are threads. Returns how many were tried.
-  int64_t TryInTurn(const std::vector<Proposal>& proposals) {
+  // Until one is taken; as many at a time as there are threads.
+  void TryInTurn(const std::vector<Proposal>& proposals) {
     const size_t threads = static_cast<size_t>(pool_.threads());
     std::vector<std::optional<Score>> scores(threads);
     for (size_t from = 0; from < proposals.size(); from += threads) {
-      if (from > 0 && options_.budget.Expired()) return static_cast<int64_t>(from);
+      if (from > 0 && options_.budget.Expired()) return;
       const size_t count = std::min(threads, proposals.size() - from);
       for (size_t i = 0; i < count; ++i) {
         book_.Give(proposals[from + i].to.state, slots_[i].layouts);
@@ -260,12 +278,9 @@ class Searcher {
         random_ = proposals[from + i].after;
         const bool better = scores[i] && *scores[i] < current_score_;
         for (const MoveKind kind : proposals[from + i].to.kinds) chances_.Count(kind, better);
-        if (scores[i] && Takes(proposals[from + i], *scores[i])) {
-          return static_cast<int64_t>(from + i + 1);
-        }
+        if (scores[i] && Takes(proposals[from + i], *scores[i])) return;
       }
     }
-    return static_cast<int64_t>(proposals.size());
   }
 
   bool Takes(const Proposal& proposal, const Score& score) {
@@ -274,7 +289,7 @@ class Searcher {
     if (worse && score.step_time > proposal.longest.count) return false;
     current_ = proposal.to.state;
     current_score_ = score;
-    Offer(proposal.to.state, score);
+    Keep(proposal.to.state, score);
     return true;
   }
 
@@ -286,9 +301,9 @@ class Searcher {
   };
 
   const LayoutProblem& problem_;
-  const PlannerOptions& options_;
+  const PlannerOptions options_;
   const LayoutRule rule_;
-  const std::string_view name_;
+  const std::string name_;
   const std::shared_ptr<LayoutTrials> trials_;
   LayoutBook& book_;
   ThreadPool pool_;
@@ -309,28 +324,36 @@ class Searcher {
 
 }  // namespace
 
-Result<PlannerResult> SearchLayouts(const Problem& problem, const PlannerOptions& options,
-                                    LayoutRule rule, std::string_view name,
-                                    const Placement& placed) {
+Result<std::unique_ptr<PlannerRun>> StartLayoutSearch(const Problem& problem,
+                                                      const PlannerOptions& options,
+                                                      LayoutRule rule, std::string_view name,
+                                                      const Placement& placed) {
   if (problem.layouts == nullptr) {
     return MakeError(ErrorCode::kUsage, "the search may not split or copy ops", "",
                      "Give --space replicated.");
   }
-  Searcher searcher(problem, options, rule, name);
-  PW_RETURN_IF_ERROR(searcher.Start(problem, placed));
-  searcher.Run();
-  return searcher.Take();
+  auto run = std::make_unique<LayoutRun>(problem, options, rule, name);
+  PW_RETURN_IF_ERROR(run->Start(problem, placed));
+  return std::unique_ptr<PlannerRun>(std::move(run));
 }
 
-Result<PlannerResult> LayoutSearchPlanner::Plan(const Problem& problem, Evaluator&,
-                                                const PlannerOptions& options) const {
+Result<PlannerResult> SearchLayouts(const Problem& problem, const PlannerOptions& options,
+                                    LayoutRule rule, std::string_view name,
+                                    const Placement& placed) {
+  PW_ASSIGN(const std::unique_ptr<PlannerRun> run,
+            StartLayoutSearch(problem, options, rule, name, placed));
+  return RunToItsEnd(*run, options.budget);
+}
+
+Result<std::unique_ptr<PlannerRun>> LayoutSearchPlanner::Start(
+    const Problem& problem, Evaluator&, const PlannerOptions& options) const {
   Placement placed;
   if (options.initial) {
     placed = *options.initial;
   } else if (!options.starts.empty()) {
     placed = options.starts.front();
   }
-  return SearchLayouts(problem, options, LayoutRule::kLocalSearch, name(), placed);
+  return StartLayoutSearch(problem, options, LayoutRule::kLocalSearch, name(), placed);
 }
 
 }  // namespace placewright

@@ -14,6 +14,7 @@
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_SEARCH_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_SEARCH_H_
 
+#include <memory>
 #include <string_view>
 
 #include "base/result.h"
@@ -21,25 +22,29 @@
 
 namespace placewright {
 
-// `name`: of the algorithm, in the result. `placed`: a plan of whole ops to start from, too, or empty. Starts
-// are no moves and count as none; there is one of each, whatever the budget. Constraints hold. Errors: those
-// of LayoutMoves::Make; of the starts the first one's where none can be compiled; kUsage (the problem has no
-// layouts).
+// Goes on for up to four moves a slice. `name`: of the algorithm, in the result. `placed`: a plan of whole ops to
+// start from, too, or empty. Starts are no moves and count as none; there is one of each, whatever the budget.
+// Constraints hold. Errors: those of LayoutMoves::Make; of the starts the first one's where none can be compiled;
+// kUsage (the problem has no layouts).
+Result<std::unique_ptr<PlannerRun>> StartLayoutSearch(const Problem& problem,
+                                                      const PlannerOptions& options,
+                                                      LayoutRule rule, std::string_view name,
+                                                      const Placement& placed);
+// The same, to the end of the budget.
 Result<PlannerResult> SearchLayouts(const Problem& problem, const PlannerOptions& options,
                                     LayoutRule rule, std::string_view name,
                                     const Placement& placed);
 
 // By the rule of local-search.
-class LayoutSearchPlanner : public Planner {
+class LayoutSearchPlanner : public IterativePlanner {
  public:
   std::string_view name() const override { return "layout-search"; }
   std::string_view description() const override {
     return "search over layouts: devices, shares, axes and synchronisation of groups of ops";
   }
   PlanSpace space() const override { return PlanSpace::kReplicated; }
-  bool iterative() const override { return true; }
-  Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
-                             const PlannerOptions& options) const override;
+  Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
+                                            const PlannerOptions& options) const override;
 };
 
 }  // namespace placewright
