@@ -159,14 +159,15 @@ class Portfolio {
     return any();
   }
 
+  // A plan that was offered to the search over layouts is that of the one that made it.
   void AddSearches() {
-    if (layouts_) AddLayouts();
     for (const auto& run : runs_) {
       PlannerResult result = run->result();
       out_of_memory_ = out_of_memory_ || result.out_of_memory;
       const Score score = ScoreOf(result);
       Add(std::move(result), score, true);
     }
+    if (layouts_) AddLayouts();
     layouts_ = nullptr;
     runs_.clear();
   }
@@ -183,7 +184,7 @@ class Portfolio {
   // share, so that their number repeats the plan.
   void SearchLayoutsAndPlacements(const IterativePlanner& planner) {
     if (MovesLeft() <= 0) return;
-    if (options_.budget.Expired() && best_) {
+    if (options_.budget.Expired() && HasPlan()) {
       AddNotRun(planner);
       return;
     }
@@ -201,17 +202,15 @@ class Portfolio {
       }
     });
     if (!layouts_) return;
-    if (!Limited()) {
-      Guarded([&] { (void)layouts_->Advance(kMaxQuantity); });
-      return;
-    }
-    ShareOut();
+    // One move in any case: without any the number of moves would not say that there were starts.
+    Guarded([&] { layouts_go_on_ = layouts_->Advance(Limited() ? 1 : kMaxQuantity); });
+    if (Limited()) ShareOut();
   }
 
   // Plans that split or copy ops. One that cannot be made says why in a note.
   void RunReplicated(const std::vector<const Planner*>& planners) {
     for (const Planner* planner : planners) {
-      if (options_.budget.Expired() && best_) {
+      if (options_.budget.Expired() && HasPlan()) {
         AddNotRun(*planner);
         continue;
       }
@@ -239,7 +238,7 @@ class Portfolio {
     best_->baselines = std::move(baselines_);
     best_->notes = std::move(notes_);
     if (!not_run_.empty()) best_->notes.push_back("not run, as no time was left: " + not_run_);
-    best_->history = std::move(history_);
+    best_->history = History();
     best_->iterations = iterations_;
     best_->out_of_memory = out_of_memory_;
     best_->first_feasible_seconds = first_feasible_seconds_;
@@ -247,6 +246,21 @@ class Portfolio {
   }
 
  private:
+  // Planners run side by side: their points by time, as far as each is better than those before. The last one is
+  // that of the plan, which somebody else may have found as well.
+  std::vector<HistoryPoint> History() {
+    std::stable_sort(history_.begin(), history_.end(), [](const auto& a, const auto& b) {
+      return a.seconds < b.seconds;
+    });
+    std::vector<HistoryPoint> falling;
+    for (HistoryPoint& point : history_) {
+      if (!falling.empty() && point.step_time >= falling.back().step_time) continue;
+      falling.push_back(std::move(point));
+    }
+    if (!falling.empty()) falling.back().algorithm = best_->algorithm;
+    return falling;
+  }
+
   // Precondition: there is a deadline.
   Clock::duration TimeLeft() const { return *options_.budget.deadline - Clock::now(); }
   // From now on there is one `share`-th of the time that was left.
@@ -285,7 +299,7 @@ class Portfolio {
     try {
       body();
     } catch (const std::bad_alloc&) {
-      if (!best_) throw;  // nothing to save
+      if (!HasPlan()) throw;  // nothing to save
       out_of_memory_ = true;
     }
   }
@@ -306,28 +320,35 @@ class Portfolio {
   void ShareOut() {
     const double round = static_cast<double>(FirstPlacedMoves());
     double share = kMostPlaced;
-    double placed_gain = static_cast<double>(first_placed_.step_time - BestPlaced().step_time);
-    bool placed_goes_on = true, layouts_go_on = true;
+    double placed_gain = GainOf(first_placed_, BestPlaced());
+    bool placed_goes_on = true;
     while (!out_of_memory_ && MovesLeft() > 0 && !options_.budget.Expired()) {
       placed_goes_on = placed_goes_on && PlacedMayWin(placed_gain);
-      if (!placed_goes_on && !layouts_go_on) return;
+      if (!placed_goes_on && !layouts_go_on_) return;
       if (!placed_goes_on) share = 0;
-      if (!layouts_go_on) share = 1;
+      if (!layouts_go_on_) share = 1;
       if (placed_goes_on) {
         const Score before = BestPlaced();
         placed_goes_on = AdvancePlaced(std::max<int64_t>(1, std::llround(round * share)));
-        placed_gain = static_cast<double>(before.step_time - BestPlaced().step_time) / share;
-        OfferPlaced();
+        placed_gain = GainOf(before, BestPlaced()) / share;
       }
-      if (!layouts_go_on) continue;
+      if (!layouts_go_on_) continue;
+      // What is offered is always followed by a move, so that the number of moves says that it was.
+      if (out_of_memory_ || MovesLeft() <= 0 || options_.budget.Expired()) return;
+      OfferPlaced();
       const Score before = LayoutScore();
       const double moves = round * (1 - share) / kLayoutMove;
-      layouts_go_on = AdvanceLayouts(std::max<int64_t>(1, std::llround(moves)));
-      const double gain =
-          static_cast<double>(before.step_time - LayoutScore().step_time) / (1 - share);
+      layouts_go_on_ = AdvanceLayouts(std::max<int64_t>(1, std::llround(moves)));
+      const double gain = GainOf(before, LayoutScore()) / (1 - share);
       share = placed_gain + gain > 0 ? placed_gain / (placed_gain + gain) : 0.5;
       share = std::clamp(share, Joins() ? kMostPlaced : kLeastPlaced, kMostPlaced);
     }
+  }
+
+  // In step time; without measure where more fits than before.
+  static double GainOf(const Score& before, const Score& after) {
+    if (after.over < before.over) return static_cast<double>(kMaxQuantity);
+    return static_cast<double>(before.step_time - after.step_time);
   }
 
   // Whether one that joins late has not yet shown what it finds.
@@ -343,13 +364,14 @@ class Portfolio {
            (Joins() || behind <= kCatchesUp * gain);
   }
 
+  // One slice at least.
   bool AdvanceLayouts(int64_t moves) {
     const int64_t until = layouts_->result().iterations + std::min(moves, MovesLeft());
-    bool goes_on = true;
-    while (goes_on && layouts_->result().iterations < until && !options_.budget.Expired()) {
+    bool goes_on = false;
+    do {
       goes_on = false;
       Guarded([&] { goes_on = layouts_->Advance(until - layouts_->result().iterations); });
-    }
+    } while (goes_on && layouts_->result().iterations < until && !options_.budget.Expired());
     return goes_on;
   }
 
@@ -370,11 +392,19 @@ class Portfolio {
     }
   }
 
+  // Also where memory has run out: the plan is made of what is there. Without one its moves count all the same.
   void AddLayouts() {
     Status finished = Ok();
-    Guarded([&] { finished = layouts_->Finish(); });
-    if (!finished.ok()) return AddFailure(layouts_->result().algorithm, finished.error());
-    Add(layouts_->result(), LayoutScore(), true);
+    try {
+      finished = layouts_->Finish();
+    } catch (const std::bad_alloc&) {
+      if (!best_) throw;
+      out_of_memory_ = true;
+    }
+    const PlannerResult& result = layouts_->result();
+    if (finished.ok() && result.layouts) return Add(result, LayoutScore(), true);
+    iterations_ += result.iterations;
+    if (!finished.ok()) AddFailure(result.algorithm, finished.error());
   }
 
   void OfferToOthers(const PlannerRun& from) {
@@ -385,6 +415,7 @@ class Portfolio {
     }
   }
 
+  bool HasPlan() const { return best_ || !runs_.empty(); }
   bool Limited() const { return options_.budget.iterations || options_.budget.deadline; }
   int64_t PlacedMoves() const {
     int64_t moves = 0;
@@ -410,11 +441,12 @@ class Portfolio {
                           search});
     if (search) iterations_ += result.iterations;  // what others tried is no move that a budget counts
     for (const std::string& note : result.notes) notes_.push_back(note);
-    if (!first_feasible_seconds_) first_feasible_seconds_ = result.first_feasible_seconds;
+    if (result.first_feasible_seconds) {
+      const double seconds = *result.first_feasible_seconds;
+      first_feasible_seconds_ = std::min(first_feasible_seconds_.value_or(seconds), seconds);
+    }
     for (HistoryPoint& point : result.history) {
-      if (!history_.empty() && point.step_time >= history_.back().step_time) continue;
-      // Planners run side by side: one may have ended before another whose plan was taken first.
-      if (!history_.empty()) point.seconds = std::max(point.seconds, history_.back().seconds);
+      if (!search) point.iterations = 0;
       history_.push_back(std::move(point));
     }
     if (best_ && !(score < best_score_)) return;
@@ -441,6 +473,7 @@ class Portfolio {
   Score first_placed_;                             // before their first move
   bool waits_for_others_ = false;                  // there are late ones alone
   std::unique_ptr<PlannerRun> layouts_;            // over layouts
+  bool layouts_go_on_ = false;
   std::optional<PlannerResult> best_;
   Score best_score_;
   std::optional<Error> error_;  // of the first planner that failed

@@ -150,6 +150,10 @@ class CaptureCommand : public Command {
     recorded.capture.notes.insert(recorded.capture.notes.begin(), request_.notes.begin(),
                                   request_.notes.end());
     for (const std::string& note : recorded.capture.notes) context.console.Note("note: " + note);
+    // The recorder has looked at it; making the file of a long step takes longer than recording it.
+    if (*request_.interrupted) {
+      return MakeError(ErrorCode::kInterrupted, "interrupted; nothing was written");
+    }
     PW_RETURN_IF_ERROR(WriteFileAtomically(output_, recorded.bytes));
     if (!weights_.empty()) PW_RETURN_IF_ERROR(SaveWeights(weights_, recorded.capture));
     Report(recorded, context.console);

@@ -65,7 +65,7 @@ class LayoutRun : public PlannerRun {
 
   void Offer(const Score& score, const Placement& placement) override {
     if (!(score < best_score_)) return;
-    Try(StateOfPlacement(placement));
+    Evaluate(StateOfPlacement(placement));
     GoBack();
   }
 
@@ -76,7 +76,10 @@ class LayoutRun : public PlannerRun {
     std::optional<Error> failure;
     for (; !bests_.empty(); bests_.pop_back()) {
       Status taken = TakePlan(bests_.back());
-      if (taken.ok()) return taken;
+      if (taken.ok()) {
+        EndHistory();
+        return taken;
+      }
       if (!failure) failure = taken.error();
     }
     return *std::move(failure);
@@ -100,6 +103,15 @@ class LayoutRun : public PlannerRun {
     if (error_) return *std::move(error_);
     return MakeError(ErrorCode::kUnreachable, "no start keeps to all constraints", "",
                      "Loosen --pin, --forbid or --colocate.");
+  }
+
+  // What is handed out may be another plan than the last best one, which did not compile.
+  void EndHistory() {
+    std::vector<HistoryPoint>& points = result_.history;
+    if (!result_.feasible) return points.clear();
+    while (!points.empty() && points.back().step_time < result_.step_time) points.pop_back();
+    if (!points.empty() && points.back().step_time == result_.step_time) return;
+    points.push_back({result_.iterations, SecondsSince(options_.started), result_.step_time, name_});
   }
 
   Status TakePlan(const LayoutState& state) {
@@ -152,7 +164,16 @@ class LayoutRun : public PlannerRun {
 
   // One start more, as long as there is time for it.
   void Try(LayoutState state) {
-    if ((best_ && options_.budget.Expired()) || !moves_->MayBe(state)) return;
+    if (best_ && options_.budget.Expired()) {
+      const std::string note = name_ + ": there was no time for all plans to start from";
+      if (result_.notes.empty()) result_.notes.push_back(note);
+      return;
+    }
+    Evaluate(std::move(state));
+  }
+
+  void Evaluate(LayoutState state) {
+    if (!moves_->MayBe(state)) return;
     book_.Give(state, slots_.front().layouts);
     const Result<Evaluation> evaluation =
         slots_.front().evaluator.Evaluate(slots_.front().layouts, OptionsOf(problem_, state));
