@@ -238,7 +238,7 @@ class Portfolio {
     best_->baselines = std::move(baselines_);
     best_->notes = std::move(notes_);
     if (!not_run_.empty()) best_->notes.push_back("not run, as no time was left: " + not_run_);
-    best_->history = History();
+    best_->history = std::move(history_);
     best_->iterations = iterations_;
     best_->out_of_memory = out_of_memory_;
     best_->first_feasible_seconds = first_feasible_seconds_;
@@ -246,21 +246,6 @@ class Portfolio {
   }
 
  private:
-  // Planners run side by side: their points by time, as far as each is better than those before. The last one is
-  // that of the plan, which somebody else may have found as well.
-  std::vector<HistoryPoint> History() {
-    std::stable_sort(history_.begin(), history_.end(), [](const auto& a, const auto& b) {
-      return a.seconds < b.seconds;
-    });
-    std::vector<HistoryPoint> falling;
-    for (HistoryPoint& point : history_) {
-      if (!falling.empty() && point.step_time >= falling.back().step_time) continue;
-      falling.push_back(std::move(point));
-    }
-    if (!falling.empty()) falling.back().algorithm = best_->algorithm;
-    return falling;
-  }
-
   // Precondition: there is a deadline.
   Clock::duration TimeLeft() const { return *options_.budget.deadline - Clock::now(); }
   // From now on there is one `share`-th of the time that was left.
@@ -441,12 +426,12 @@ class Portfolio {
                           search});
     if (search) iterations_ += result.iterations;  // what others tried is no move that a budget counts
     for (const std::string& note : result.notes) notes_.push_back(note);
-    if (result.first_feasible_seconds) {
-      const double seconds = *result.first_feasible_seconds;
-      first_feasible_seconds_ = std::min(first_feasible_seconds_.value_or(seconds), seconds);
-    }
+    if (!first_feasible_seconds_) first_feasible_seconds_ = result.first_feasible_seconds;
     for (HistoryPoint& point : result.history) {
+      if (!history_.empty() && point.step_time >= history_.back().step_time) continue;
       if (!search) point.iterations = 0;
+      // Planners run side by side: one may have ended before another whose plan was taken first.
+      if (!history_.empty()) point.seconds = std::max(point.seconds, history_.back().seconds);
       history_.push_back(std::move(point));
     }
     if (best_ && !(score < best_score_)) return;
