@@ -20,11 +20,15 @@ StudyModel Once(std::string label, std::string graph, std::vector<std::string> s
   return {std::move(label), std::move(graph), 1, 600, 600, std::move(settings)};
 }
 
-std::vector<StudyModel> Models(bool decisive) {
-  if (!decisive) {
-    return {Once("Inception-V3", "inception-v3@mars"), Once("GNMT-4", "gnmt-4@mars"),
-            Once("BERT-Base", "bert-base@mars")};
-  }
+std::vector<StudyModel> Models(int seeds) {
+  std::vector<StudyModel> models = {Once("Inception-V3", "inception-v3@mars"),
+                                    Once("GNMT-4", "gnmt-4@mars"),
+                                    Once("BERT-Base", "bert-base@mars")};
+  models[kGnmt].seeds = models[kBert].seeds = seeds;
+  return models;
+}
+
+std::vector<StudyModel> DecisiveModels() {
   return {Once("Inception-V3", "inception-v3@mars"), Decisive("GNMT-4", "gnmt-4@mars"),
           Decisive("BERT-Base", "bert-base@mars"), Once("GNMT-4, width 1024", "gnmt-4@mars-wide"),
           Once("BERT-Base, rewards as published", "bert-base@mars",
@@ -66,7 +70,7 @@ StudyTable Mars1() {
   StudyTable table;
   table.name = "mars1";
   table.title = "Mars, Table 1: placers on representations of the pre-trained encoder";
-  table.models = Models(false);
+  table.models = Models(5);
   table.methods = {
       Learned("seq2seq", "mars", {"segment=0", "representations=frozen"}),
       Learned("Transformer-XL", "mars", {"placer=transformer-xl", "representations=frozen"}),
@@ -90,7 +94,7 @@ StudyTable Mars2() {
   StudyTable table;
   table.name = "mars2";
   table.title = "Mars, Table 2: approaches";
-  table.models = Models(true);
+  table.models = DecisiveModels();
   table.methods = {Human(),
                    OneGpu(),
                    Learned("grouper-placer", "hdp", {"parts=256"}),
@@ -115,7 +119,7 @@ StudyTable Mars3() {
   StudyTable table;
   table.name = "mars3";
   table.title = "Mars, Table 3: policies trained on similar and on different models";
-  table.models = Models(false);
+  table.models = Models(1);
   const auto trained_before = [&](std::string label, const std::vector<std::string>& sources) {
     StudyMethod method = Learned(std::move(label), "mars");
     for (const std::string& source : sources) method.before.push_back({{source, table.cluster}});
@@ -137,7 +141,7 @@ StudyTable Eagle1() {
   StudyTable table;
   table.name = "eagle1";
   table.title = "EAGLE, Table I: groupers of the hierarchical model";
-  table.models = Models(false);
+  table.models = Models(5);
   table.methods = {Learned("feed-forward", "hdp", {"parts=256"}),
                    Learned("METIS", "hdp", {"parts=256", "grouper=metis"}),
                    Learned("fluid communities", "hdp", {"parts=256", "grouper=fluid"})};
@@ -153,7 +157,7 @@ StudyTable Eagle2() {
   StudyTable table;
   table.name = "eagle2";
   table.title = "EAGLE, Table II: placers on METIS's groups, and on learned ones";
-  table.models = Models(false);
+  table.models = Models(5);
   for (const char* grouper : {"metis", "learned"}) {
     const std::string setting = std::string("grouper=") + grouper;
     const std::string suffix = std::string(", ") + grouper;
@@ -176,7 +180,7 @@ StudyTable Eagle3() {
   StudyTable table;
   table.name = "eagle3";
   table.title = "EAGLE, Table III: training";
-  table.models = Models(false);
+  table.models = Models(5);
   table.methods = {Learned("REINFORCE", "eagle", {"training=reinforce"}),
                    Learned("PPO", "eagle", {"training=ppo"}),
                    Learned("PPO + CE", "eagle", {"training=ppo+ce"})};
@@ -190,7 +194,7 @@ StudyTable Eagle4() {
   StudyTable table;
   table.name = "eagle4";
   table.title = "EAGLE, Table IV: approaches";
-  table.models = Models(true);
+  table.models = DecisiveModels();
   table.methods = {Human(),
                    OneGpu(),
                    Learned("Hierarchical Planner", "hdp", {"parts=256"}),
