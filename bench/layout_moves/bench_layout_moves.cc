@@ -87,6 +87,20 @@ bool HasUnevenShares(const LayoutBook& book, const LayoutState& state) {
   });
 }
 
+// How many kinds of devices there are if those are alike that have the same part of every group, as large and with
+// as much of the groups whole: a simulation of one device for each kind could not do with fewer.
+size_t KindsOfDevices(const LayoutBook& book, const LayoutState& state, size_t devices) {
+  std::vector<std::vector<int64_t>> has(devices,
+                                        std::vector<int64_t>(state.of_group.size(), 0));
+  for (size_t group = 0; group < state.of_group.size(); ++group) {
+    for (const Share& share : book[state.of_group[GroupId(group)]].shares) {
+      has[share.device.index()][group] = 1 + share.to - share.from;
+    }
+  }
+  std::sort(has.begin(), has.end());
+  return static_cast<size_t>(std::unique(has.begin(), has.end()) - has.begin());
+}
+
 // The process ends where there is none.
 template <class T>
 T Must(Result<T> result) {
@@ -130,6 +144,7 @@ int Run(int argc, char** argv) {
   LayoutState best = state;
   Score best_score = score;
   Rate even, uneven;
+  size_t kinds = 0;  // of devices, all layouts together
   double compiling = 0;
   int64_t taken = 0, tried = 0, differ = 0, failed = 0, compared = 0, abandoned = 0, by_work = 0;
   while (tried < moves) {
@@ -147,6 +162,7 @@ int Run(int argc, char** argv) {
     Rate& rate = HasUnevenShares(book, *next) ? uneven : even;
     rate.seconds += SecondsSince(started);
     ++rate.count;
+    kinds += KindsOfDevices(book, *next, cluster.cluster.device_count());
     ++tried;
     if (checks > 0 && tried * checks / moves != (tried - 1) * checks / moves) {
       started = std::clock();
@@ -184,6 +200,9 @@ int Run(int argc, char** argv) {
       tried, taken, abandoned, by_work, failed, best_score.step_time);
   fmt::print("{:.1f} evaluations a second; even shares {:.1f} ({}), uneven ones {:.1f} ({})\n",
              all.PerSecond(), even.PerSecond(), even.count, uneven.PerSecond(), uneven.count);
+  fmt::print("{:.1f} kinds of devices in a layout, of {} devices\n",
+             static_cast<double>(kinds) / static_cast<double>(tried),
+             cluster.cluster.device_count());
   if (compared > 0) {
     fmt::print("{} compared with the compiled graph ({:.1f} a second), {} differ\n", compared,
                static_cast<double>(compared) / compiling, differ);
