@@ -14,7 +14,8 @@ namespace placewright {
 namespace {
 
 // Pixels.
-constexpr double kWidth = 1280, kLeft = 150, kRight = 24, kPlot = kWidth - kLeft - kRight;
+constexpr double kWidth = 1280, kLeft = 150, kMarginRight = 24;
+constexpr double kPlot = kWidth - kLeft - kMarginRight;
 constexpr double kHeader = 94, kOpLane = 26, kMemoryLane = 44, kGap = 16, kLinkLane = 9,
                  kLinkGap = 5, kAxis = 34;
 constexpr size_t kMaxLinks = 12;

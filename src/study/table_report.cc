@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "report/chart.h"
 
 namespace placewright {
 namespace {
@@ -234,31 +237,10 @@ Json JsonOf(const StudyTable& table, const TableResult& result) {
 
 namespace {
 
-constexpr std::array<const char*, 7> kColors = {"#4c78a8", "#f28e2b", "#59a14f", "#c62828",
-                                                "#9467bd", "#8c564b", "#17becf"};
-constexpr double kWidth = 860, kHeight = 420, kLeft = 70, kRight = 230, kTop = 46, kBottom = 46;
-
 struct Curve {
   std::string label;
   std::vector<std::pair<double, double>> points;  // samples, seconds
 };
-
-std::string Escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
-  }
-  return out;
-}
-
-// 1, 2 or 5 times a power of ten, at least a fifth of `range`.
-double TickOf(double range) {
-  const double base = std::pow(10, std::floor(std::log10(range / 5)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (base * factor >= range / 5) return base * factor;
-  }
-  return base * 10;
-}
 
 }  // namespace
 
@@ -281,47 +263,11 @@ std::string DrawCurves(const StudyTable& table, const TableResult& result, size_
     curves.push_back(std::move(curve));
   }
   if (curves.empty() || highest <= 0) return "";
-  const double plot_width = kWidth - kLeft - kRight, plot_height = kHeight - kTop - kBottom;
-  const auto x = [&](double samples) { return kLeft + plot_width * samples / last; };
-  const auto y = [&](double seconds) { return kTop + plot_height * (1 - seconds / highest); };
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
-      "height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n"
-      "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
-      "<text x=\"{2:.0f}\" y=\"22\" font-size=\"15\">{3}</text>\n",
-      kWidth, kHeight, kLeft, Escaped(table.models[model].label + ": " + table.title));
-  const double step_x = TickOf(last), step_y = TickOf(highest);
-  for (int i = 0; i * step_y <= highest * 1.0001; ++i) {
-    const double at = y(i * step_y);
-    svg += fmt::format(
-        "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#e0e0e0\"/>\n"
-        "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{:g}</text>\n",
-        kLeft, kLeft + plot_width, at, at, kLeft - 6, at + 4, i * step_y);
-  }
-  for (int i = 0; i * step_x <= last * 1.0001; ++i) {
-    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{:g}</text>\n",
-                       x(i * step_x), kTop + plot_height + 18, i * step_x);
-  }
-  svg += fmt::format(
-      "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">placements sampled</text>\n"
-      "<text transform=\"translate(16 {:.1f}) rotate(-90)\" text-anchor=\"middle\">mean simulated "
-      "step of a policy, s</text>\n",
-      kLeft + plot_width / 2, kHeight - 8, kTop + plot_height / 2);
-  for (size_t i = 0; i < curves.size(); ++i) {
-    const char* const color = kColors[i % kColors.size()];
-    std::string path;
-    for (const auto& [samples, seconds] : curves[i].points) {
-      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x(samples), y(seconds));
-    }
-    const double at = kTop + 14 + 20 * static_cast<double>(i);
-    svg += fmt::format(
-        "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"/>\n"
-        "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" "
-        "stroke-width=\"3\"/>\n<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-        path, color, kWidth - kRight + 14, kWidth - kRight + 34, at, at, color,
-        kWidth - kRight + 40, at + 4, Escaped(curves[i].label));
-  }
-  return svg + "</svg>\n";
+  Chart chart({table.models[model].label + ": " + table.title, "placements sampled",
+               "mean simulated step of a policy, s", last, highest});
+  chart.NumberX();
+  for (const Curve& curve : curves) chart.AddCurve(chart.AddSeries(curve.label), curve.points);
+  return std::move(chart).Finish();
 }
 
 }  // namespace placewright

@@ -2,9 +2,9 @@
 #include <fmt/ranges.h>
 
 #include <chrono>
-#include <filesystem>
 
 #include "base/text.h"
+#include "cli/bench/pictures.h"
 #include "cli/bench/rescoring.h"
 #include "cli/bench/seed_runs.h"
 #include "cli/commands/command.h"
@@ -126,21 +126,11 @@ class BenchSeedsCommand : public Command {
       PW_RETURN_IF_ERROR(WriteFileAtomically(output_, MarkdownOf(table, result)));
     }
     if (pictures_.empty()) return Ok();
-    std::error_code failed;
-    std::filesystem::create_directories(pictures_, failed);
-    if (failed) {
-      return MakeError(
-          ErrorCode::kFileUnwritable,
-          fmt::format("{} cannot be made: {}", Printable(pictures_), failed.message()));
-    }
+    std::vector<Picture> drawn;
     for (size_t model = 0; model < table.models.size(); ++model) {
-      const std::string svg = DrawCurves(table, result, model);
-      if (svg.empty()) continue;
-      const std::string name = fmt::format("{}-{}.svg", table.name, model);
-      PW_RETURN_IF_ERROR(
-          WriteFileAtomically((std::filesystem::path(pictures_) / name).string(), svg));
+      drawn.push_back({fmt::format("{}-{}.svg", table.name, model), DrawCurves(table, result, model)});
     }
-    return Ok();
+    return WritePictures(pictures_, drawn);
   }
 
   std::string table_, store_ = "seeds.jsonl", time_, output_, pictures_;

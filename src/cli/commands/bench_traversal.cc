@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "base/thread_pool.h"
+#include "cli/bench/pictures.h"
 #include "cli/commands/command.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
@@ -47,6 +48,9 @@ class BenchTraversalCommand : public Command {
     app.AddOption("-o,--output", output_, "The tables as Markdown")
         .TypeName("FILE")
         .Group("Output");
+    app.AddOption("--svg", pictures_, "Folder for pictures of which orders win")
+        .TypeName("FOLDER")
+        .Group("Output");
     app.Footer(
         "A chunk of runs (a graph on so many devices under one policy: six orders, five repeats)\n"
         "takes seconds to minutes on one core, all of them hours: give --time. What a chunk had\n"
@@ -76,6 +80,7 @@ class BenchTraversalCommand : public Command {
     if (!no_runs_) PW_RETURN_IF_ERROR(MakeChunks(wanted, budget, store, context.console));
     context.console.Progress("");
     if (!output_.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(output_, Markdown(store)));
+    if (!pictures_.empty()) PW_RETURN_IF_ERROR(WritePictures(pictures_, Draw(store)));
     if (context.console.json) {
       context.console.PrintJson(TraversalJson(store));
     } else {
@@ -133,8 +138,19 @@ class BenchTraversalCommand : public Command {
     return text;
   }
 
+  static std::vector<Picture> Draw(const TraversalStore& store) {
+    std::vector<Picture> pictures;
+    for (const GraphFamily family : StudiedFamilies()) {
+      for (const int64_t episodes : {10, 20, 50, 500}) {
+        pictures.push_back({fmt::format("traversal-{}-{}.svg", ToString(family), episodes),
+                            DrawTraversal(store, family, episodes)});
+      }
+    }
+    return pictures;
+  }
+
   TraversalDesign design_;
-  std::string store_ = "traversal.jsonl", real_, time_, output_;
+  std::string store_ = "traversal.jsonl", real_, time_, output_, pictures_;
   int threads_ = 1;
   bool no_runs_ = false;
 };

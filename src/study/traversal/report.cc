@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
+
+#include "report/chart.h"
 
 namespace placewright {
 namespace {
@@ -56,6 +59,32 @@ std::vector<std::string> Headings(bool controlled) {
   headings.emplace_back("worst / best");
   if (controlled) headings.emplace_back("best to untrained");
   return headings;
+}
+
+// Percent of all wins of the family after so many episodes, by order; nothing without any.
+struct WinShares {
+  std::optional<PerOrder> ours, published;
+};
+
+std::optional<PerOrder> SharesOf(PerOrder wins) {
+  const double all = std::accumulate(wins.begin(), wins.end(), 0.0);
+  if (all <= 0) return std::nullopt;
+  for (double& share : wins) share *= 100 / all;
+  return wins;
+}
+
+WinShares WinSharesOf(const TraversalStore& store, TraversalPolicy policy, GraphFamily family,
+                      int64_t episodes) {
+  PerOrder ours{}, published{};
+  for (const TraversalFinding& finding :
+       FindTraversalResults(store, policy, TraversalPolicy::kUntrained)) {
+    if (finding.family != family || finding.episodes != episodes) continue;
+    for (size_t order = 0; order < kTraversalOrders; ++order) {
+      ours[order] += finding.wins[order];
+      if (finding.published) published[order] += (*finding.published)[order];
+    }
+  }
+  return {SharesOf(ours), SharesOf(published)};
 }
 
 }  // namespace
@@ -126,6 +155,36 @@ Json TraversalJson(const TraversalStore& store) {
     }
   }
   return json;
+}
+
+std::string DrawTraversal(const TraversalStore& store, GraphFamily family, int64_t episodes) {
+  std::vector<std::pair<std::string, PerOrder>> series;
+  for (const TraversalPolicy policy : AllTraversalPolicies()) {
+    const WinShares shares = WinSharesOf(store, policy, family, episodes);
+    if (series.empty() && shares.published) series.emplace_back("in the paper", *shares.published);
+    if (shares.ours) series.emplace_back(ToString(policy), *shares.ours);
+  }
+  const bool any = std::any_of(series.begin(), series.end(),
+                               [](const auto& one) { return one.first != "in the paper"; });
+  if (!any) return "";
+  double highest = 0;
+  for (const auto& [name, shares] : series) {
+    highest = std::max(highest, *std::max_element(shares.begin(), shares.end()));
+  }
+  Chart chart({fmt::format("{}: orders that win after {} episodes", ToString(family), episodes),
+               "order of visits", "wins, %", static_cast<double>(kTraversalOrders), highest});
+  for (size_t order = 0; order < kTraversalOrders; ++order) {
+    chart.NameX(static_cast<double>(order) + 0.5, ToString(AllTraversalOrders()[order]));
+  }
+  const double width = 0.8 / static_cast<double>(series.size());
+  for (size_t i = 0; i < series.size(); ++i) {
+    const size_t number = chart.AddSeries(series[i].first);
+    for (size_t order = 0; order < kTraversalOrders; ++order) {
+      const double from = static_cast<double>(order) + 0.1 + static_cast<double>(i) * width;
+      chart.AddBar(number, from, from + width, series[i].second[order]);
+    }
+  }
+  return std::move(chart).Finish();
 }
 
 }  // namespace placewright

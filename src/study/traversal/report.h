@@ -16,6 +16,10 @@ std::string RenderTraversal(const TraversalStore& store, TraversalPolicy policy,
 std::string TraversalMarkdown(const TraversalStore& store, TraversalPolicy policy);
 Json TraversalJson(const TraversalStore& store);
 
+// Of a family after so many episodes: which share of its graphs each order wins under each policy, 3, 5 and 8 devices
+// together, beside the published share; an SVG. "" where no run is there.
+std::string DrawTraversal(const TraversalStore& store, GraphFamily family, int64_t episodes);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_STUDY_TRAVERSAL_REPORT_H_

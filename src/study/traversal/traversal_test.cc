@@ -242,6 +242,15 @@ TEST_F(TraversalFile, FindingsCountWinsAndCompareWithTheControl) {
   EXPECT_EQ(TraversalJson(store)["findings"].size(), 18U);
 }
 
+TEST_F(TraversalFile, PicturesShowWhoWinsBesideThePaper) {
+  const TraversalStore store = MadeUpStore(path_);
+  const std::string svg = DrawTraversal(store, GraphFamily::kCifar10, 50);
+  EXPECT_THAT(svg, HasSubstr("cifar10: orders that win after 50 episodes"));
+  EXPECT_THAT(svg, HasSubstr("in the paper"));
+  EXPECT_THAT(svg, HasSubstr("uniform"));
+  EXPECT_EQ(DrawTraversal(store, GraphFamily::kCifar10, 500), "");
+}
+
 TEST_F(TraversalFile, AdviceIsWhatWonOnGraphsLikeIt) {
   const TraversalStore store = MadeUpStore(path_);
   const std::vector<TraversalEvidence> evidence = EvidenceOf(store, 3, 50);
