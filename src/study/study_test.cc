@@ -57,8 +57,11 @@ TEST(JudgeTogether, IsHolms) {
               testing::ElementsAre(kUndecided, kUndecided, kUndecided));
   EXPECT_THAT(JudgeTogether(std::vector{ratio(0.04, 0.5), ratio(0.001, 2), ratio(0.02, 0.5)}),
               testing::ElementsAre(kHolds, kFails, kHolds));
-  EXPECT_THAT(JudgeTogether(std::vector{ratio(0.04, 0.5), ratio(0.001, 0.5, 4)}),
+  // One that waits for its runs counts.
+  EXPECT_THAT(JudgeTogether(std::vector{ratio(0.02, 0.5), ratio(0.001, 0.5, 4)}),
               testing::ElementsAre(kHolds, kUndecided));
+  EXPECT_THAT(JudgeTogether(std::vector{ratio(0.04, 0.5), ratio(0.001, 0.5, 4)}),
+              testing::ElementsAre(kUndecided, kUndecided));
 }
 
 class Store : public testing::Test {
@@ -131,7 +134,12 @@ TEST(Measured, ByHand) {
   EXPECT_EQ(Measured(run, kBest, 30, 0), 2.0);
   EXPECT_EQ(Measured(run, kSamples, 40, 2.0), 20);
   EXPECT_EQ(Measured(run, kSamples, 40, 0.5), std::nullopt);
-  EXPECT_NEAR(*Measured(run, kSpread, 40, 0), std::sqrt((0.09 + 0.16) / 2), 1e-12);
+  // Of 20 samples each: 5, and the mean of the last two.
+  const double later = (std::exp(0.3) + std::exp(0.7)) / 2;
+  EXPECT_NEAR(*Measured(run, kSpread, 40, 0), std::log(later), 1e-12);
+  // The same means from updates of 20.
+  run.curve = {{20, 2.0, 5.0, 0}, {40, 1.0, 5.0 * later, 0}};
+  EXPECT_NEAR(*Measured(run, kSpread, 40, 0), std::log(later), 1e-12);
 }
 
 TEST(Tables, AreWhole) {

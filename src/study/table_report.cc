@@ -28,26 +28,32 @@ std::string OursText(const StudyMethod& method, const CellResult& cell) {
   if (cell.best.empty()) return "to come";
   const std::string best = cell.mean ? SecondsText(*cell.mean) : "OOM";
   if (method.kind != StudyMethod::Kind::kLearned) return best;
-  return fmt::format("{} (n={}{}{})", best, cell.best.size(),
+  const bool interval = cell.mean && cell.best.size() > 1;
+  return fmt::format("{}{} (n={}{}{})", best,
+                     interval ? fmt::format(" [{}, {}]", SecondsText(cell.low), SecondsText(cell.high)) : "", cell.best.size(),
                      cell.complete ? "" : fmt::format(" of {}", cell.runs.size()),
                      method.before.empty() || method.shows == StudyMethod::Shows::kBefore
                          ? ""
                          : fmt::format(", {} placements", cell.samples + 1));
 }
 
-// Of the runs of a cell, hours on real machines and ours.
-std::optional<double> ModelledHours(const CellResult& cell) {
-  double seconds = 0;
+// Hours of a run of a cell on average: what its samples would take on real machines, and what its planner took here.
+struct Hours {
+  double modelled = 0, planner = 0;
+};
+std::optional<Hours> HoursOf(const CellResult& cell) {
+  Hours hours;
   int runs = 0;
   for (const StudyRun* run : cell.runs) {
     if (run == nullptr || run->samples == 0) continue;
     const double part =
         std::min(1.0, static_cast<double>(cell.samples) / static_cast<double>(run->samples));
-    seconds += part * (run->environment_seconds + run->seconds - run->evaluating);
+    hours.modelled += part * run->environment_seconds / 3600;
+    hours.planner += part * (run->seconds - run->evaluating) / 3600;
     ++runs;
   }
   if (runs == 0) return std::nullopt;
-  return seconds / runs / 3600;
+  return Hours{hours.modelled / runs, hours.planner / runs};
 }
 
 std::string RatioText(const ClaimResult& claim) {
@@ -103,19 +109,22 @@ std::vector<std::vector<std::string>> ResultRows(const StudyTable& table,
   std::vector<std::vector<std::string>> rows;
   for (size_t model = 0; model < table.models.size(); ++model) {
     const StudyModel& of_model = table.models[model];
-    std::vector<std::string> ours = {of_model.label, "ours"}, theirs = {"", "published"},
-                             hours = {"", "modelled hours"};
+    std::vector<std::string> ours = {of_model.label, "ours"}, longer = {"", ""},
+                             theirs = {"", "published"}, hours = {"", "hours: modelled + planner"};
     bool any_published = false, any_hours = false;
     for (size_t method = 0; method < table.methods.size(); ++method) {
       const CellResult& cell = result.cells[model][method];
       ours.push_back(OursText(table.methods[method], cell));
+      longer.push_back(cell.longer ? SecondsText(*cell.longer) : "");
+      if (cell.longer) longer[1] = fmt::format("ours, {} samples (n=1)", cell.longer_samples);
       theirs.push_back(PublishedText(table, model, method));
       any_published = any_published || !theirs.back().empty();
-      const std::optional<double> h = ModelledHours(cell);
-      hours.push_back(h ? fmt::format("{:.2f}", *h) : "");
+      const std::optional<Hours> h = HoursOf(cell);
+      hours.push_back(h ? fmt::format("{:.2f} + {:.2f}", h->modelled, h->planner) : "");
       any_hours = any_hours || h;
     }
     rows.push_back(std::move(ours));
+    if (!longer[1].empty()) rows.push_back(std::move(longer));
     if (!of_model.published.empty()) {
       std::vector<std::string> said = {"", "published"};
       said.resize(2 + table.methods.size());
@@ -207,7 +216,13 @@ Json JsonOf(const StudyTable& table, const TableResult& result) {
       out["seconds"] = or_null(cell.mean);
       Json& best = out["best"] = Json::array();
       for (const std::optional<double>& one : cell.best) best.push_back(or_null(one));
-      out["modelled_hours"] = or_null(ModelledHours(cell));
+      out["low"] = cell.mean && cell.best.size() > 1 ? Json(cell.low) : Json();
+      out["high"] = cell.mean && cell.best.size() > 1 ? Json(cell.high) : Json();
+      out["longer"] = or_null(cell.longer);
+      out["longer_samples"] = cell.longer ? Json(cell.longer_samples) : Json();
+      const std::optional<Hours> hours = HoursOf(cell);
+      out["modelled_hours"] = hours ? Json(hours->modelled) : Json();
+      out["planner_hours"] = hours ? Json(hours->planner) : Json();
       const bool known = model < table.published.size();
       const std::optional<double> published =
           known ? table.published[model][method] : std::optional<double>();
@@ -229,6 +244,7 @@ Json JsonOf(const StudyTable& table, const TableResult& result) {
     out["low"] = claim.ratio.n > 1 ? Json(claim.ratio.low) : Json();
     out["high"] = claim.ratio.n > 1 ? Json(claim.ratio.high) : Json();
     out["p"] = claim.ratio.n > 1 ? Json(claim.ratio.p) : Json();
+    out["margin"] = table.claims[i].margin;
     out["verdict"] = ToString(claim.verdict);
     out["same_order"] = or_null(claim.holds);
   }
@@ -237,36 +253,40 @@ Json JsonOf(const StudyTable& table, const TableResult& result) {
 
 namespace {
 
-struct Curve {
+using Points = std::vector<std::pair<double, double>>;  // samples, seconds
+struct Curves {
   std::string label;
-  std::vector<std::pair<double, double>> points;  // samples, seconds
+  std::vector<Points> of_runs;
 };
 
 }  // namespace
 
 std::string DrawCurves(const StudyTable& table, const TableResult& result, size_t model) {
   constexpr double kTooLong = 20;  // seconds, as the papers leave out
-  std::vector<Curve> curves;
+  std::vector<Curves> methods;
   double last = 1, highest = 0;
   for (size_t method = 0; method < table.methods.size(); ++method) {
-    const std::vector<const StudyRun*>& runs = result.cells[model][method].runs;
-    const auto first =
-        std::find_if(runs.begin(), runs.end(), [](const StudyRun* run) { return run != nullptr; });
-    if (first == runs.end() || (*first)->samples == 0) continue;
-    Curve curve{table.methods[method].label, {}};
-    for (const CurvePoint& point : (*first)->curve) {
-      if (!point.mean || *point.mean > kTooLong) continue;
-      curve.points.emplace_back(static_cast<double>(point.samples), *point.mean);
-      last = std::max(last, static_cast<double>(point.samples));
-      highest = std::max(highest, *point.mean);
+    Curves curves{table.methods[method].label, {}};
+    for (const StudyRun* const run : result.cells[model][method].runs) {
+      if (run == nullptr || run->samples == 0) continue;
+      Points& points = curves.of_runs.emplace_back();
+      for (const CurvePoint& point : run->curve) {
+        if (!point.mean || *point.mean > kTooLong) continue;
+        points.emplace_back(static_cast<double>(point.samples), *point.mean);
+        last = std::max(last, static_cast<double>(point.samples));
+        highest = std::max(highest, *point.mean);
+      }
     }
-    curves.push_back(std::move(curve));
+    if (!curves.of_runs.empty()) methods.push_back(std::move(curves));
   }
-  if (curves.empty() || highest <= 0) return "";
+  if (methods.empty() || highest <= 0) return "";
   Chart chart({table.models[model].label + ": " + table.title, "placements sampled",
                "mean simulated step of a policy, s", last, highest});
   chart.NumberX();
-  for (const Curve& curve : curves) chart.AddCurve(chart.AddSeries(curve.label), curve.points);
+  for (const Curves& curves : methods) {
+    const size_t series = chart.AddSeries(curves.label);
+    for (const Points& points : curves.of_runs) chart.AddCurve(series, points);
+  }
   return std::move(chart).Finish();
 }
 

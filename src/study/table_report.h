@@ -15,8 +15,8 @@ std::string RenderTable(const StudyTable& table, const TableResult& result, cons
 std::string MarkdownOf(const StudyTable& table, const TableResult& result);
 Json JsonOf(const StudyTable& table, const TableResult& result);
 
-// Of the model's learned methods: the mean step of each policy's samples that fit, over the samples,
-// from the first seed that is there; an SVG. "" where no run is there.
+// Of the model's learned methods: the mean step of each policy's samples that fit, over the samples, a curve for
+// each seed; an SVG. "" where no run is there.
 std::string DrawCurves(const StudyTable& table, const TableResult& result, size_t model);
 
 }  // namespace placewright

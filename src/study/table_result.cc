@@ -24,7 +24,7 @@ CellResult SummarizeCell(const StudyModel& model, const StudyMethod& method, siz
   const int seeds = !learned ? 1 : method.seeds > 0 ? method.seeds : model.seeds;
   cell.complete = true;
   bool all_fit = true;
-  double logarithms = 0;
+  std::vector<double> logarithms;
   for (int seed = 0; seed < seeds; ++seed) {
     const StudyRun* const run = run_of(model_index, method_index, static_cast<uint64_t>(seed));
     cell.runs.push_back(run);
@@ -34,13 +34,44 @@ CellResult SummarizeCell(const StudyModel& model, const StudyMethod& method, siz
     }
     cell.best.push_back(run->BestWithin(model.samples));
     all_fit = all_fit && cell.best.back();
-    if (cell.best.back()) logarithms += std::log(*cell.best.back());
+    if (cell.best.back()) logarithms.push_back(std::log(*cell.best.back()));
     cell.samples = learned ? SamplesOf(model, method) : 0;
+    if (learned && method.shows == StudyMethod::Shows::kBest && run->samples > model.samples) {
+      cell.longer = run->BestWithin(run->samples);
+      cell.longer_samples = run->samples;
+    }
   }
-  if (!cell.best.empty() && all_fit) {
-    cell.mean = std::exp(logarithms / static_cast<double>(cell.best.size()));
-  }
+  if (cell.best.empty() || !all_fit) return cell;
+  const PairedRatio mean = CompareRatios(logarithms);
+  cell.mean = mean.ratio;
+  cell.low = mean.low;
+  cell.high = mean.high;
   return cell;
+}
+
+// The mean step of every kWindow samples that fit, with where they end: updates of one method have more samples than
+// those of another, and means of more samples are steadier.
+std::vector<std::pair<int64_t, double>> WindowMeans(const StudyRun& run, int64_t samples) {
+  constexpr int64_t kWindow = 20;
+  std::vector<std::pair<int64_t, double>> means;
+  int64_t end = 0, points = 0;
+  double sum = 0;
+  const auto close = [&] {
+    if (points > 0) means.emplace_back(end, sum / static_cast<double>(points));
+    sum = 0;
+    points = 0;
+  };
+  for (const CurvePoint& point : run.curve) {
+    if (point.samples > samples) break;
+    const int64_t of_point = (point.samples + kWindow - 1) / kWindow * kWindow;
+    if (of_point != end) close();
+    end = of_point;
+    if (!point.mean) continue;
+    sum += *point.mean;
+    ++points;
+  }
+  close();
+  return means;
 }
 
 // Seconds of the planner, and of real machines, that so many of a run's samples took.
@@ -116,6 +147,8 @@ ClaimResult SummarizeClaim(const StudyTable& table, const StudyClaim& claim,
                          static_cast<double>(pairs.logarithms.size()));
   }
   result.ratio = CompareRatios(logarithms);
+  for (double& logarithm : logarithms) logarithm -= std::log(claim.margin);
+  result.ratio.p = CompareRatios(logarithms).p;
   return result;
 }
 
@@ -151,10 +184,9 @@ std::optional<double> Measured(const StudyRun& run, StudyClaim::Measure measure,
   }
   std::vector<double> changes;
   std::optional<double> before;
-  for (const CurvePoint& point : run.curve) {
-    if (point.samples > samples || !point.mean) continue;
-    if (before && 2 * point.samples > samples) changes.push_back(std::log(*point.mean / *before));
-    before = point.mean;
+  for (const auto& [end, mean] : WindowMeans(run, samples)) {
+    if (before && 2 * end > samples) changes.push_back(std::log(mean / *before));
+    before = mean;
   }
   if (changes.empty()) return std::nullopt;
   double squares = 0;
@@ -175,6 +207,7 @@ TableResult Summarize(const StudyTable& table, const RunOf& run_of) {
   for (const StudyClaim& claim : table.claims) {
     result.claims.push_back(SummarizeClaim(table, claim, result.cells));
     ratios.push_back(result.claims.back().ratio);
+    ratios.back().ratio /= claim.margin;
   }
   const std::vector<Verdict> verdicts = JudgeTogether(ratios);
   for (size_t i = 0; i < verdicts.size(); ++i) {

@@ -17,8 +17,13 @@ namespace placewright {
 struct CellResult {
   std::vector<const StudyRun*> runs;        // by seed; nullptr where a run is still to come
   std::vector<std::optional<double>> best;  // of those that are there, after the model's samples
-  // Geometric mean of `best`; none without a run or where one of them found nothing that fits.
+  // Geometric mean of `best`; none without a run or where one of them found nothing that fits. Its 95% interval, of
+  // two runs or more.
   std::optional<double> mean;
+  double low = 0, high = 0;
+  // Of a run that was longer than the others: after all of its samples.
+  std::optional<double> longer;
+  int64_t longer_samples = 0;
   int64_t samples = 0;    // on the model itself
   bool complete = false;  // every run is there
 
@@ -26,7 +31,7 @@ struct CellResult {
 };
 
 struct ClaimResult {
-  PairedRatio ratio;
+  PairedRatio ratio;  // p is that of the claim's margin
   Verdict verdict = Verdict::kUndecided;
   // Share of draws of perturbed costs under which the ratio lies on the same side of 1 (--rescore).
   std::optional<double> holds;

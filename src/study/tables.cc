@@ -10,7 +10,7 @@ namespace {
 using Seconds = std::optional<double>;
 constexpr double kOutOfMemory = -1;
 
-enum Model : size_t { kInception, kGnmt, kBert, kWideGnmt, kBertAsPublished };
+enum Model : size_t { kInception, kGnmt, kBert };
 
 // Where verdicts are sought: five seeds, and one of them for longer.
 StudyModel Decisive(std::string label, std::string graph) {
@@ -32,7 +32,9 @@ std::vector<StudyModel> DecisiveModels() {
   return {Once("Inception-V3", "inception-v3@mars"), Decisive("GNMT-4", "gnmt-4@mars"),
           Decisive("BERT-Base", "bert-base@mars"), Once("GNMT-4, width 1024", "gnmt-4@mars-wide"),
           Once("BERT-Base, rewards as published", "bert-base@mars",
-               {"advantages=raw", "reward=seconds", "invalid=fixed", "invalid-seconds=100"})};
+               {"advantages=raw", "reward=seconds", "invalid=fixed", "invalid-seconds=100"}),
+          Once("BERT-Base, invalid samples count 100 s", "bert-base@mars",
+               {"invalid=fixed", "invalid-seconds=100"})};
 }
 
 StudyMethod Learned(std::string label, std::string algorithm,
@@ -60,6 +62,15 @@ void ClaimOnBoth(StudyTable& table, const std::string& text, size_t less, size_t
                  StudyClaim::Measure measure = StudyClaim::Measure::kBest) {
   table.claims.push_back({text + " on GNMT-4", {kGnmt}, less, more, measure});
   table.claims.push_back({text + " on BERT", {kBert}, less, more, measure});
+}
+
+// What the papers call at least as good: not slower by more than a fiftieth.
+constexpr double kAsGood = 1.02;
+void ClaimAsGoodOnBoth(StudyTable& table, const std::string& text, size_t less, size_t more) {
+  ClaimOnBoth(table, text, less, more);
+  for (size_t i = table.claims.size() - 2; i < table.claims.size(); ++i) {
+    table.claims[i].margin = kAsGood;
+  }
 }
 
 const std::vector<std::string> kEncoderPlacer = {"encoder=graphsage", "placer=transformer-xl",
@@ -106,8 +117,10 @@ StudyTable Mars2() {
                      {kOutOfMemory, kOutOfMemory, 12.661, 11.737, 11.363, 9.214}};
   enum Method : size_t { kGrouper = 2, kEncoder, kWithout, kMars };
   using enum StudyClaim::Measure;
-  ClaimOnBoth(table, "Mars beats the grouper-placer", kMars, kGrouper);
-  ClaimOnBoth(table, "Mars beats the encoder-placer", kMars, kEncoder);
+  ClaimAsGoodOnBoth(table, "Mars is at least as good as the grouper-placer, up to 2%,", kMars,
+                    kGrouper);
+  ClaimAsGoodOnBoth(table, "Mars is at least as good as the encoder-placer, up to 2%,", kMars,
+                    kEncoder);
   ClaimOnBoth(table, "pre-training gives the better placement", kMars, kWithout);
   ClaimOnBoth(table, "pre-training takes fewer samples", kMars, kWithout, kSamples);
   return table;
@@ -170,9 +183,12 @@ StudyTable Eagle2() {
                      {4.120, 5.534, 7.214, {}, {}, {}}};
   table.claims = {{"attention before beats after on BERT, METIS's groups", {kBert}, 0, 1},
                   {"attention before beats after on BERT, learned groups", {kBert}, 3, 4},
-                  {"the GCN placer is worst on GNMT-4, METIS's groups", {kGnmt}, 0, 2},
-                  {"the GCN placer is worst on BERT, METIS's groups", {kBert}, 0, 2},
-                  {"the GCN placer is worst on BERT, learned groups", {kBert}, 3, 5}};
+                  {"the GCN placer is worse than before on GNMT-4, METIS's groups", {kGnmt}, 0, 2},
+                  {"the GCN placer is worse than after on GNMT-4, METIS's groups", {kGnmt}, 1, 2},
+                  {"the GCN placer is worse than before on BERT, METIS's groups", {kBert}, 0, 2},
+                  {"the GCN placer is worse than after on BERT, METIS's groups", {kBert}, 1, 2},
+                  {"the GCN placer is worse than before on BERT, learned groups", {kBert}, 3, 5},
+                  {"the GCN placer is worse than after on BERT, learned groups", {kBert}, 4, 5}};
   return table;
 }
 

@@ -70,8 +70,8 @@ struct StudyModel {
 
 // What a claim compares, of two methods on one model and from one seed. `kBest` is the best step
 // after the model's samples; `kSamples` how many it took to come within 2% of the worse of the two
-// bests; `kSpread` how much the mean step of successive policies changes in the second half, as the
-// standard deviation of its logarithm's differences. `kSamplesToMore` and `kSecondsToMore`: samples, and
+// bests; `kSpread` how much the mean step changes from 20 samples to the next 20 in the second half (however
+// many of them an update has), as the standard deviation of its logarithm's differences. `kSamplesToMore` and `kSecondsToMore`: samples, and
 // seconds of the planner with those that samples would take on real machines, to come within 2% of
 // the best of `more`; pairs where `less` never does are censored: they count as no pair.
 //
@@ -82,6 +82,7 @@ struct StudyClaim {
   std::vector<size_t> models;
   size_t less = 0, more = 0;  // the measure of method `less` is below that of `more`
   Measure measure = Measure::kBest;
+  double margin = 1;  // it is below so many times that of `more`
 };
 
 struct StudyTable {

@@ -70,7 +70,7 @@ std::vector<Verdict> JudgeTogether(std::span<const PairedRatio> claims) {
                    [&](size_t a, size_t b) { return claims[a].p < claims[b].p; });
   for (size_t k = 0; k < order.size(); ++k) {
     const PairedRatio& claim = claims[order[k]];
-    if (claim.p > 0.05 / static_cast<double>(order.size() - k)) break;
+    if (claim.p > 0.05 / static_cast<double>(claims.size() - k)) break;
     verdicts[order[k]] = claim.ratio < 1 ? Verdict::kHolds : Verdict::kFails;
   }
   return verdicts;

@@ -22,9 +22,9 @@ PairedRatio CompareRatios(std::span<const double> logarithms);
 enum class Verdict { kHolds, kFails, kUndecided };
 std::string_view ToString(Verdict verdict);
 
-// Of claims that each ratio is below 1. Those with n < 5 are undecided, and no part of the
-// correction: of the others, in the order of p, the k-th smallest of m is decided where
-// p <= 0.05 / (m - k + 1) and all before it are (Holm 1979).
+// Of claims that each ratio is below 1. Those with n < 5 are undecided; of the others, in the order of p, the k-th
+// smallest is decided where p <= 0.05 / (m - k + 1) and all before it are (Holm 1979). m counts all claims, so that
+// a verdict does not depend on which others have their runs already.
 std::vector<Verdict> JudgeTogether(std::span<const PairedRatio> claims);
 
 // P(|T| > t) of Student's t with `degrees` >= 1 degrees of freedom, t >= 0.

@@ -482,10 +482,18 @@ Result<AgentSettings> AgentSettings::Parse(const LearnedAlgorithm& algorithm,
 }
 
 Status AgentSettings::CheckTogether() const {
-  if (!Has("draw") || Integer("update") % Integer("draw") == 0) return Ok();
-  return BadSetting(
-      *algorithm_, fmt::format("update={} is no multiple of draw={}", Word("update"), Word("draw")),
-      "Change one of the two.");
+  if (Has("draw") && Integer("update") % Integer("draw") != 0) {
+    return BadSetting(
+        *algorithm_,
+        fmt::format("update={} is no multiple of draw={}", Word("update"), Word("draw")),
+        "Change one of the two.");
+  }
+  // Both directions of its encoder have half of it.
+  if (Has("placer") && Is("placer", "seq2seq") && Integer("width") % 2 != 0) {
+    return BadSetting(*algorithm_, fmt::format("width={} is odd", Word("width")),
+                      "Take an even one, or another placer.");
+  }
+  return Ok();
 }
 
 Result<AgentSettings> AgentSettings::OfPolicy(const LearnedAlgorithm& algorithm,
@@ -522,7 +530,12 @@ Result<AgentSettings> AgentSettings::OfPolicy(const LearnedAlgorithm& algorithm,
     return mismatch("the policy has settings that this version does not know",
                     "Train it again with this version.");
   }
-  PW_RETURN_IF_ERROR(settings.CheckTogether());
+  const Status together = settings.CheckTogether();
+  if (!together.ok() && changes.empty()) {
+    return mismatch("of the policy's settings, " + together.error().message,
+                    "Train it again with this version.");
+  }
+  PW_RETURN_IF_ERROR(together);
   return settings;
 }
 

@@ -58,6 +58,8 @@ TEST(AgentSettings, WhatCannotBeIsNamed) {
   EXPECT_THAT(message({"training=dqn"}), HasSubstr("one of ppo, reinforce, ppo+ce"));
   EXPECT_THAT(message({"clip=1", "clip=2"}), HasSubstr("twice"));
   EXPECT_THAT(message({"draw=8"}), HasSubstr("no multiple"));
+  EXPECT_THAT(message({"width=3"}), HasSubstr("width=3 is odd"));
+  EXPECT_THAT(message({"width=3", "placer=mlp"}), HasSubstr("accepted"));
 }
 
 }  // namespace

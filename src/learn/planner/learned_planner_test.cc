@@ -176,10 +176,32 @@ TEST_P(Learned, TwoAtOnce) {
   EXPECT_EQ(results[2].placement, results[0].placement);
 }
 
+// Nor does another algorithm on another problem.
+TEST(TwoPlanners, DoNotDisturbEachOther) {
+  TestSpec slower = TwoStrands();
+  slower.latency += 500;
+  const auto test = MakeTestProblem(TwoStrands()), other = MakeTestProblem(slower);
+  const LearnedPlanner mars = MakePlanner(*FindLearnedAlgorithm("mars")),
+                       eagle = MakePlanner(*FindLearnedAlgorithm("eagle"));
+  const auto plan = [](const LearnedPlanner& planner, const TestProblem& of) {
+    return planner.Plan(of.problem, *of.evaluator, Options(40)).Take();
+  };
+  const PlannerResult mars_alone = plan(mars, *test), eagle_alone = plan(eagle, *other);
+  PlannerResult by_mars, by_eagle;
+  std::thread first([&] { by_mars = plan(mars, *test); });
+  std::thread second([&] { by_eagle = plan(eagle, *other); });
+  first.join();
+  second.join();
+  EXPECT_EQ(by_mars.placement, mars_alone.placement);
+  EXPECT_EQ(by_eagle.placement, eagle_alone.placement);
+}
+
 TEST_P(Learned, BudgetsEndIt) {
   const auto test = MakeTestProblem(TwoStrands());
   const LearnedPlanner planner = MakePlanner(GetParam());
-  EXPECT_EQ(planner.Plan(test->problem, *test->evaluator, Options(0)).Take().iterations, 0);
+  const PlannerResult none = planner.Plan(test->problem, *test->evaluator, Options(0)).Take();
+  EXPECT_EQ(none.iterations, 0);
+  EXPECT_THAT(none.notes, testing::Contains(testing::HasSubstr("first draw of an untrained policy")));
   StopSource stop;
   PlannerOptions stopped = Options(1'000'000'000);
   stopped.budget.stop = stop.token();

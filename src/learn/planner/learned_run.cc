@@ -117,6 +117,7 @@ void LearnedRun::BeginFrom(const GroupPlacement& first, const Evaluation& evalua
     const GroupPlacement start = GroupsOf(problem_.problem, *options_.initial);
     Consider(Evaluate(start), start, false);
   }
+  NoteSamples();
 }
 
 Result<std::unique_ptr<LearnedRun>> LearnedRun::Start(const AgentSettings& settings,
@@ -135,6 +136,7 @@ Result<std::unique_ptr<LearnedRun>> LearnedRun::Start(const AgentSettings& setti
     run->Begin(optimizer, false);
     return run;
   }
+  run->stored_ = true;
   PW_ASSIGN(const MemoryRepair first, run->ZeroShot(settings, parameters));
   run->BeginFrom(first.devices, first.evaluation, optimizer, true);
   const std::chrono::duration<double, std::milli> took = Clock::now() - start;
@@ -342,6 +344,12 @@ void LearnedRun::NoteSamples() {
   record_.result.notes.push_back(fmt::format("{}: {} placements sampled, {} of them did not fit",
                                              record_.result.algorithm, total_.samples,
                                              total_.invalid));
+  if (total_.samples == 0 && !stored_) {
+    record_.result.notes.push_back(
+        fmt::format("{}: the plan is the first draw of an untrained policy; more time (--time 2m) "
+                    "or fewer parts (--set parts=64) leave some for training",
+                    record_.result.algorithm));
+  }
 }
 
 void LearnedRun::Store(StateWriter& state) const {

@@ -117,6 +117,7 @@ class LearnedRun : public PlannerRun {
   RewardScale scale_;
   Agent agent_;
   std::unique_ptr<Trainer> trainer_;
+  bool stored_ = false;  // begun with a stored policy
   bool pretrained_ = false, learns_together_ = false;
   std::unique_ptr<Drawn> drawn_;
   const int64_t imitation_;  // steps
