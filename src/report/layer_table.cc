@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "report/graph_summary.h"
+#include "report/module_tree.h"
 
 namespace placewright {
 namespace {
@@ -47,104 +48,65 @@ bool Before(const LayerShare& a, const LayerShare& b) {
   return a.device < b.device;
 }
 
-struct Node {
-  std::string path, stem;  // stem and number: "encoder.layer." and 3; no number: -1
-  int64_t number = -1;
-  int32_t parent = -1, depth = 0;
-  int32_t layers = 0;          // children with a number
-  bool layers_below = false;   // of some module below it
-  bool is_number = false;      // its own name is one, "3" but not "norm3"
-  bool numbers_below = false;  // some name below it is a number
-  std::vector<int32_t> children;
+struct LayerSums {
+  int32_t layers = 0;           // children with a number
+  bool layers_below = false;    // of some module below it
+  bool numbers_below = false;   // some name below it is a number
   Shares own, all;              // without and with what is below
   int64_t innermost_apart = 0;  // the sum of Apart over what all opening of it leads to
-  // A module with a number is a layer, which is not opened, unless it holds layers itself.
-  bool Opens() const { return !children.empty() && (number < 0 || numbers_below); }
-};
-
-// An entry of the table before neighbours are folded: a node, or what of it no child has.
-struct Part {
-  int32_t node = 0;
-  bool itself = false;
 };
 
 class LayerTree {
  public:
-  explicit LayerTree(const Graph& graph) {
-    AddNode("", -1);
-    std::map<std::string, int32_t> by_path;
-    for (size_t m = 0; m < graph.module_count(); ++m) {
-      const std::string& path = graph.module_path(ModuleId(m));
-      const char separator = path.find('/') != std::string::npos ? '/' : '.';
-      std::string prefix = path.rfind(separator, 0) == 0 ? std::string(1, separator) : "";
-      int32_t node = 0;
-      for (const std::string& component : ModuleComponents(path)) {
-        prefix += (node > 0 ? std::string(1, separator) : "") + component;
-        const auto [it, added] = by_path.emplace(prefix, static_cast<int32_t>(nodes_.size()));
-        if (added) AddNode(prefix, node);
-        node = it->second;
-      }
-      node_of_.push_back(node);
-    }
-  }
+  explicit LayerTree(const Graph& graph) : modules_(graph), sums_(modules_.size()) {}
 
-  bool empty() const { return nodes_.size() == 1; }
-  const Node& operator[](int32_t node) const { return nodes_[node]; }
+  const ModuleTree& modules() const { return modules_; }
+  const LayerSums& operator[](int32_t node) const { return sums_[static_cast<size_t>(node)]; }
   void AddOwn(ModuleId module, const LayerShare& share) {
-    Add(nodes_[node_of_[module.index()]].own[share.device], share);
+    Add(sums_[static_cast<size_t>(modules_.NodeOf(module))].own[share.device], share);
   }
 
   void SumUp() {
-    for (Node& node : nodes_) {
-      node.all = node.own;
-      node.innermost_apart = Apart(node.own);
+    for (LayerSums& sums : sums_) {
+      sums.all = sums.own;
+      sums.innermost_apart = Apart(sums.own);
     }
-    for (size_t n = nodes_.size(); n-- > 1;) {
-      Node& parent = nodes_[nodes_[n].parent];
-      parent.layers += nodes_[n].number >= 0 ? 1 : 0;
-      parent.layers_below |= nodes_[n].layers_below || nodes_[n].layers > 1;
-      parent.numbers_below |= nodes_[n].numbers_below || nodes_[n].is_number;
-      if (!nodes_[n].Opens()) nodes_[n].innermost_apart = Apart(nodes_[n].all);
-      Add(parent.all, nodes_[n].all);
-      parent.innermost_apart += nodes_[n].innermost_apart;
+    for (auto n = static_cast<int32_t>(sums_.size()); n-- > 1;) {
+      LayerSums& own = sums_[static_cast<size_t>(n)];
+      LayerSums& parent = sums_[static_cast<size_t>(modules_[n].parent)];
+      parent.layers += modules_[n].number >= 0 ? 1 : 0;
+      parent.layers_below |= own.layers_below || own.layers > 1;
+      parent.numbers_below |= own.numbers_below || modules_[n].is_number();
+      if (!Opens(n)) own.innermost_apart = Apart(own.all);
+      Add(parent.all, own.all);
+      parent.innermost_apart += own.innermost_apart;
     }
   }
 
-  const Shares& SharesOf(const Part& part) const {
-    return part.itself ? nodes_[part.node].own : nodes_[part.node].all;
+  // A module with a number is a layer, which is not opened, unless it holds layers itself.
+  bool Opens(int32_t node) const {
+    const ModuleNode& module = modules_[node];
+    return !module.children.empty() && (module.number < 0 || (*this)[node].numbers_below);
+  }
+
+  const Shares& SharesOf(const ModulePart& part) const {
+    return part.itself ? (*this)[part.node].own : (*this)[part.node].all;
   }
 
   // The part as its node's own ops and its children; those that hold nothing are left out.
-  std::vector<Part> Open(const Part& part) const {
-    const Node& node = nodes_[part.node];
-    std::vector<Part> parts;
-    const auto add = [&](Part inner) {
+  std::vector<ModulePart> Open(const ModulePart& part) const {
+    std::vector<ModulePart> parts;
+    const auto add = [&](ModulePart inner) {
       if (!SharesOf(inner).empty()) parts.push_back(inner);
     };
-    for (int32_t child : node.children) add({child, false});
+    for (int32_t child : modules_[part.node].children) add({child, false});
     add({part.node, true});
     return parts;
   }
 
  private:
-  void AddNode(const std::string& path, int32_t parent) {
-    Node node;
-    node.path = node.stem = path;
-    node.parent = parent;
-    node.depth = parent < 0 ? 0 : nodes_[parent].depth + 1;
-    const size_t last = path.find_last_not_of("0123456789");
-    const size_t digits = path.size() - (last == std::string::npos ? 0 : last + 1);
-    if (digits > 0 && digits < 10) {
-      node.stem = path.substr(0, path.size() - digits);
-      node.number = std::stoll(path.substr(path.size() - digits));
-      node.is_number = node.stem.empty() || node.stem.back() == '.' || node.stem.back() == '/';
-    }
-    if (parent >= 0) nodes_[parent].children.push_back(static_cast<int32_t>(nodes_.size()));
-    nodes_.push_back(std::move(node));
-  }
-
-  std::vector<Node> nodes_;       // parents before children
-  std::vector<int32_t> node_of_;  // by module
+  const ModuleTree modules_;
+  std::vector<LayerSums> sums_;  // by node
 };
 
 class Folder {
@@ -173,13 +135,13 @@ class Folder {
     const size_t rows = Fold(parts_, Alike::kMain).size();
     if (rows >= max_) return false;
     std::pair<int32_t, int64_t> best_rank{std::numeric_limits<int32_t>::max(), 0};  // depth, -gain
-    std::vector<Part> best;
+    std::vector<ModulePart> best;
     for (size_t i = 0; i < parts_.size();) {
       size_t end = i + 1;
       while (end < parts_.size() && SameSeries(parts_[i], parts_[end])) ++end;
-      const Part first = parts_[i];
+      const ModulePart first = parts_[i];
       int64_t gain = 0;
-      std::vector<Part> opened = Opened(i, end, &gain);
+      std::vector<ModulePart> opened = Opened(i, end, &gain);
       // 1% of the ops' time, here or, in a module of its own ("model"), further down; and layers
       // are what people look for.
       const int64_t further = Apart(tree_.SharesOf(first)) - tree_[first.node].innermost_apart;
@@ -188,7 +150,7 @@ class Folder {
                           tree_.SharesOf(first).size() > 1;
       const bool worth =
           gain > Total() / 100 || (alone && (rows < kFewRows || further > Total() / 100 || layers));
-      const std::pair<int32_t, int64_t> rank{tree_[first.node].depth, -gain};
+      const std::pair<int32_t, int64_t> rank{tree_.modules()[first.node].depth, -gain};
       i = end;
       if (opened.empty() || !worth || rank >= best_rank) continue;
       if (Fold(opened, Alike::kMain).size() > max_) continue;
@@ -202,15 +164,15 @@ class Folder {
 
   // The parts with those of [begin, end) opened, and by how much less time is spent apart then;
   // none where there is nothing to open.
-  std::vector<Part> Opened(size_t begin, size_t end, int64_t* gain) const {
-    std::vector<Part> opened(parts_.begin(), parts_.begin() + static_cast<std::ptrdiff_t>(begin));
+  std::vector<ModulePart> Opened(size_t begin, size_t end, int64_t* gain) const {
+    std::vector<ModulePart> opened(parts_.begin(), parts_.begin() + static_cast<std::ptrdiff_t>(begin));
     bool any = false;
     for (size_t k = begin; k < end; ++k) {
       any = any || CanOpen(parts_[k]);
-      const std::vector<Part> inner =
+      const std::vector<ModulePart> inner =
           CanOpen(parts_[k]) ? tree_.Open(parts_[k]) : std::vector{parts_[k]};
       *gain = SaturatingAdd(*gain, Apart(tree_.SharesOf(parts_[k])));
-      for (const Part& part : inner) *gain -= Apart(tree_.SharesOf(part));
+      for (const ModulePart& part : inner) *gain -= Apart(tree_.SharesOf(part));
       opened.insert(opened.end(), inner.begin(), inner.end());
     }
     if (!any) return {};
@@ -218,7 +180,7 @@ class Folder {
     return opened;
   }
 
-  bool CanOpen(const Part& part) const { return !part.itself && tree_[part.node].Opens(); }
+  bool CanOpen(const ModulePart& part) const { return !part.itself && tree_.Opens(part.node); }
 
   // The rows in which most time is spent, in their order, and the rest as one.
   std::vector<LayerRow> Longest(std::vector<LayerRow> rows) const {
@@ -263,7 +225,7 @@ class Folder {
     return total;
   }
 
-  DeviceId MainDevice(const Part& part) const {
+  DeviceId MainDevice(const ModulePart& part) const {
     const Shares& shares = tree_.SharesOf(part);
     return std::min_element(shares.begin(), shares.end(),
                             [](const auto& a, const auto& b) { return Before(a.second, b.second); })
@@ -271,13 +233,11 @@ class Folder {
   }
 
   // Siblings that differ by number alone, whatever the numbers.
-  bool SameSeries(const Part& a, const Part& b) const {
-    const Node &x = tree_[a.node], &y = tree_[b.node];
-    return !a.itself && !b.itself && x.parent == y.parent && x.number >= 0 && y.number >= 0 &&
-           x.stem == y.stem;
+  bool SameSeries(const ModulePart& a, const ModulePart& b) const {
+    return !a.itself && !b.itself && tree_.modules().InOneSeries(a.node, b.node);
   }
 
-  bool AreAlike(const Part& a, const Part& b, Alike alike) const {
+  bool AreAlike(const ModulePart& a, const ModulePart& b, Alike alike) const {
     const Shares &x = tree_.SharesOf(a), &y = tree_.SharesOf(b);
     if (alike == Alike::kMain) return MainDevice(a) == MainDevice(b);
     if (alike == Alike::kMainAndWhole) {
@@ -287,12 +247,12 @@ class Folder {
                       [](const auto& one, const auto& other) { return one.first == other.first; });
   }
 
-  std::vector<LayerRow> Fold(const std::vector<Part>& parts, Alike alike) const {
+  std::vector<LayerRow> Fold(const std::vector<ModulePart>& parts, Alike alike) const {
     std::vector<LayerRow> rows;
     for (size_t i = 0; i < parts.size();) {
       size_t end = i + 1;
       while (end < parts.size() && SameSeries(parts[end - 1], parts[end]) &&
-             tree_[parts[end].node].number == tree_[parts[end - 1].node].number + 1 &&
+             tree_.modules().Follows(parts[end - 1].node, parts[end].node) &&
              AreAlike(parts[i], parts[end], alike)) {
         ++end;
       }
@@ -302,16 +262,12 @@ class Folder {
     return rows;
   }
 
-  LayerRow RowOf(const std::vector<Part>& parts, size_t begin, size_t end) const {
-    const Node &first = tree_[parts[begin].node], &last = tree_[parts[end - 1].node];
+  LayerRow RowOf(const std::vector<ModulePart>& parts, size_t begin, size_t end) const {
     LayerRow row;
-    row.name = first.path;
-    if (end - begin > 1) row.name += fmt::format("-{}", last.number);
-    if (parts[begin].itself) row.name += " (itself)";
-    if (first.path.empty()) row.name = "(no module)";
+    row.name = NameOfRow(tree_.modules(), parts[begin], parts[end - 1]);
     Shares shares = tree_.SharesOf(parts[begin]);
     for (size_t k = begin; k < end; ++k) {
-      row.modules.push_back(tree_[parts[k].node].path);
+      row.modules.push_back(tree_.modules()[parts[k].node].path);
       if (k > begin) Add(shares, tree_.SharesOf(parts[k]));
     }
     row.shares = Sorted(shares);
@@ -320,7 +276,7 @@ class Folder {
 
   const LayerTree& tree_;
   size_t max_;
-  std::vector<Part> parts_;
+  std::vector<ModulePart> parts_;
 };
 
 }  // namespace
@@ -328,7 +284,7 @@ class Folder {
 std::vector<LayerRow> LayersByDevice(const Graph& graph, const Placement& placement,
                                      const Schedule& schedule, size_t max) {
   LayerTree tree(graph);
-  if (tree.empty()) return {};
+  if (tree.modules().empty()) return {};
   for (OpId id : graph.ops()) {
     const Op& op = graph.op(id);
     if (op.is_view) continue;

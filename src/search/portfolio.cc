@@ -139,7 +139,7 @@ class Portfolio {
       if (joining_ != nullptr) {
         bool goes_on = false;
         Guarded([&] { goes_on = joining_->Advance(until - MovesMade()); });
-        if (!goes_on) OfferToOthers(*std::exchange(joining_, nullptr));
+        if (!goes_on) Guarded([&] { OfferToOthers(*std::exchange(joining_, nullptr)); });
       } else if (!late_.empty() &&
                  (live_.empty() || PlacedMoves() >= late_.front()->joins_after())) {
         Guarded([&] { joining_ = StartRun(*late_.front()); });
@@ -151,7 +151,7 @@ class Portfolio {
                                            });
         bool goes_on = false;
         Guarded([&] { goes_on = (*next)->Advance(until - MovesMade()); });
-        if (runs_.size() > 1) OfferToOthers(**next);
+        if (runs_.size() > 1) Guarded([&] { OfferToOthers(**next); });
         if (!goes_on || !Limited()) live_.erase(next);
       }
       if (MovesMade() >= until || options_.budget.Expired()) break;

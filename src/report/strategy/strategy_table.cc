@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "report/graph_summary.h"
+#include "report/module_tree.h"
 
 namespace placewright {
 namespace {
@@ -68,88 +69,41 @@ struct StrategySum {
   }
 };
 
-struct StrategyNode {
-  std::string path, stem;  // stem and number: "encoder.layer." and 3; no number: -1
-  int64_t number = -1;
-  int32_t parent = -1, depth = 0;
+struct StrategySums {
   bool numbers_below = false;  // some name below it ends in a number
   bool has_twin = false;       // a sibling that differs by the number alone
-  std::vector<int32_t> children;
-  StrategySum own, all;  // without and with what is below
-  bool Opens() const { return !children.empty() && (!has_twin || numbers_below); }
-};
-
-struct StrategyPart {
-  int32_t node = 0;
-  bool itself = false;  // what of it no child has
+  StrategySum own, all;        // without and with what is below
 };
 
 class StrategyTree {
  public:
-  StrategyTree(const Graph& graph, const StepStrategy& strategy) {
-    AddModules(graph);
+  StrategyTree(const Graph& graph, const StepStrategy& strategy)
+      : modules_(graph), sums_(modules_.size()) {
     for (const OpId op : graph.ops()) AddOp(graph, op, strategy);
     for (const ParameterStrategy& parameter : strategy.parameters) AddParameter(parameter);
     SumUp();
   }
 
-  bool empty() const { return nodes_.size() == 1; }
-  const StrategyNode& operator[](int32_t node) const { return nodes_[static_cast<size_t>(node)]; }
-  const StrategySum& SumOf(const StrategyPart& part) const {
-    const StrategyNode& node = (*this)[part.node];
-    return part.itself ? node.own : node.all;
+  const ModuleTree& modules() const { return modules_; }
+  const StrategySum& SumOf(const ModulePart& part) const {
+    const StrategySums& sums = sums_[static_cast<size_t>(part.node)];
+    return part.itself ? sums.own : sums.all;
   }
-  std::vector<StrategyPart> Open(const StrategyPart& part) const {
-    std::vector<StrategyPart> parts;
-    for (const int32_t child : (*this)[part.node].children) parts.push_back({child, false});
+  bool Opens(int32_t node) const {
+    const StrategySums& sums = sums_[static_cast<size_t>(node)];
+    return !modules_[node].children.empty() && (!sums.has_twin || sums.numbers_below);
+  }
+  std::vector<ModulePart> Open(const ModulePart& part) const {
+    std::vector<ModulePart> parts;
+    for (const int32_t child : modules_[part.node].children) parts.push_back({child, false});
     parts.push_back({part.node, true});
-    std::erase_if(parts, [&](const StrategyPart& inner) { return SumOf(inner).empty(); });
+    std::erase_if(parts, [&](const ModulePart& inner) { return SumOf(inner).empty(); });
     return parts;
   }
 
  private:
-  void AddModules(const Graph& graph) {
-    AddNode("", -1);
-    std::map<std::string, int32_t> by_path;
-    for (size_t m = 0; m < graph.module_count(); ++m) {
-      const std::string& path = graph.module_path(ModuleId(m));
-      const char separator = path.find('/') != std::string::npos ? '/' : '.';
-      std::string prefix = path.starts_with(separator) ? std::string(1, separator) : "";
-      int32_t node = 0;
-      for (const std::string& component : ModuleComponents(path)) {
-        prefix += (node > 0 ? std::string(1, separator) : "") + component;
-        const auto [it, added] = by_path.emplace(prefix, static_cast<int32_t>(nodes_.size()));
-        if (added) AddNode(prefix, node);
-        node = it->second;
-      }
-      node_of_.push_back(node);
-    }
-  }
-
-  void AddNode(const std::string& path, int32_t parent) {
-    StrategyNode node;
-    node.path = node.stem = path;
-    node.parent = parent;
-    const size_t digits = path.size() - (path.find_last_not_of("0123456789") + 1);
-    if (digits > 0 && digits < 10) {
-      node.stem = path.substr(0, path.size() - digits);
-      node.number = std::stoll(path.substr(path.size() - digits));
-    }
-    if (parent >= 0) {
-      StrategyNode& above = nodes_[static_cast<size_t>(parent)];
-      node.depth = above.depth + 1;
-      for (const int32_t sibling : above.children) {
-        StrategyNode& other = nodes_[static_cast<size_t>(sibling)];
-        const bool twins = node.number >= 0 && other.number >= 0 && other.stem == node.stem;
-        if (twins) other.has_twin = node.has_twin = true;
-      }
-      above.children.push_back(static_cast<int32_t>(nodes_.size()));
-    }
-    nodes_.push_back(std::move(node));
-  }
-
   StrategySum& OwnOf(ModuleId module) {
-    return nodes_[static_cast<size_t>(node_of_[module.index()])].own;
+    return sums_[static_cast<size_t>(modules_.NodeOf(module))].own;
   }
 
   void AddOp(const Graph& graph, OpId id, const StepStrategy& strategy) {
@@ -169,17 +123,28 @@ class StrategyTree {
     sum.parameters += parameter.bytes;
   }
 
+  bool HasTwin(int32_t node) const {
+    if (modules_[node].parent < 0) return false;
+    const std::vector<int32_t>& siblings = modules_[modules_[node].parent].children;
+    return std::any_of(siblings.begin(), siblings.end(), [&](int32_t other) {
+      return other != node && modules_.InOneSeries(node, other);
+    });
+  }
+
   void SumUp() {
-    for (StrategyNode& node : nodes_) node.all = node.own;
-    for (size_t n = nodes_.size(); n-- > 1;) {
-      StrategyNode& above = nodes_[static_cast<size_t>(nodes_[n].parent)];
-      above.numbers_below |= nodes_[n].numbers_below || nodes_[n].has_twin;
-      above.all.Add(nodes_[n].all);
+    for (size_t n = 0; n < sums_.size(); ++n) {
+      sums_[n].all = sums_[n].own;
+      sums_[n].has_twin = HasTwin(static_cast<int32_t>(n));
+    }
+    for (size_t n = sums_.size(); n-- > 1;) {
+      StrategySums& above = sums_[static_cast<size_t>(modules_[static_cast<int32_t>(n)].parent)];
+      above.numbers_below |= sums_[n].numbers_below || sums_[n].has_twin;
+      above.all.Add(sums_[n].all);
     }
   }
 
-  std::vector<StrategyNode> nodes_;  // parents before children
-  std::vector<int32_t> node_of_;     // by module
+  const ModuleTree modules_;
+  std::vector<StrategySums> sums_;  // by node
 };
 
 // Rows of one step: parts of the tree, opened, then folded.
@@ -207,14 +172,14 @@ class StrategyTable {
     const size_t rows = Fold(parts_).size();
     if (rows >= max_) return false;
     std::pair<int32_t, int64_t> best_rank{};
-    std::vector<StrategyPart> best;
+    std::vector<ModulePart> best;
     for (size_t i = 0; i < parts_.size(); ++i) {
-      const StrategyNode& node = tree_[parts_[i].node];
+      const int32_t node = parts_[i].node;
       const StrategySum& sum = tree_.SumOf(parts_[i]);
-      if (parts_[i].itself || !node.Opens() || (sum.IsUniform() && rows >= kFew)) continue;
-      const std::pair<int32_t, int64_t> rank{node.depth, -sum.time.count};
+      if (parts_[i].itself || !tree_.Opens(node) || (sum.IsUniform() && rows >= kFew)) continue;
+      const std::pair<int32_t, int64_t> rank{tree_.modules()[node].depth, -sum.time.count};
       if (!best.empty() && rank >= best_rank) continue;
-      std::vector<StrategyPart> opened = Opened(i);
+      std::vector<ModulePart> opened = Opened(i);
       if (Fold(opened).size() > max_) continue;
       best_rank = rank;
       best = std::move(opened);
@@ -224,35 +189,30 @@ class StrategyTable {
     return true;
   }
 
-  std::vector<StrategyPart> Opened(size_t at) const {
+  std::vector<ModulePart> Opened(size_t at) const {
     const auto middle = parts_.begin() + static_cast<std::ptrdiff_t>(at);
-    std::vector<StrategyPart> opened(parts_.begin(), middle);
-    const std::vector<StrategyPart> inner = tree_.Open(parts_[at]);
+    std::vector<ModulePart> opened(parts_.begin(), middle);
+    const std::vector<ModulePart> inner = tree_.Open(parts_[at]);
     opened.insert(opened.end(), inner.begin(), inner.end());
     opened.insert(opened.end(), middle + 1, parts_.end());
     return opened;
   }
 
-  bool Continues(const StrategyPart& a, const StrategyPart& b) const {
-    const StrategyNode &x = tree_[a.node], &y = tree_[b.node];
-    return !a.itself && !b.itself && x.parent == y.parent && x.number >= 0 &&
-           y.number == x.number + 1 && x.stem == y.stem &&
+  bool Continues(const ModulePart& a, const ModulePart& b) const {
+    return !a.itself && !b.itself && tree_.modules().Follows(a.node, b.node) &&
            tree_.SumOf(a).KeyOf() == tree_.SumOf(b).KeyOf();
   }
 
-  Sums Fold(const std::vector<StrategyPart>& parts) const {
+  Sums Fold(const std::vector<ModulePart>& parts) const {
     Sums rows;
     for (size_t i = 0; i < parts.size();) {
       size_t end = i + 1;
       while (end < parts.size() && Continues(parts[end - 1], parts[end])) ++end;
-      const StrategyNode& first = tree_[parts[i].node];
       StrategyRow row;
-      row.name = first.path.empty() ? "(no module)" : first.path;
-      if (end - i > 1) row.name += fmt::format("-{}", tree_[parts[end - 1].node].number);
-      if (parts[i].itself && !first.path.empty()) row.name += " (itself)";
+      row.name = NameOfRow(tree_.modules(), parts[i], parts[end - 1]);
       StrategySum sum;
       for (size_t k = i; k < end; ++k) {
-        row.modules.push_back(tree_[parts[k].node].path);
+        row.modules.push_back(tree_.modules()[parts[k].node].path);
         sum.Add(tree_.SumOf(parts[k]));
       }
       rows.emplace_back(std::move(row), std::move(sum));
@@ -297,14 +257,14 @@ class StrategyTable {
                      [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
     row.parameters = sum.parameters;
     row.time = sum.time;
-    const int64_t all = tree_[0].all.time.count;
+    const int64_t all = tree_.SumOf({0, false}).time.count;
     if (all > 0) row.time_share = static_cast<double>(row.time.count) / static_cast<double>(all);
     return row;
   }
 
   const StrategyTree& tree_;
   size_t max_;
-  std::vector<StrategyPart> parts_;
+  std::vector<ModulePart> parts_;
 };
 
 }  // namespace
@@ -312,7 +272,7 @@ class StrategyTable {
 std::vector<StrategyRow> TabulateStrategy(const Graph& original, const StepStrategy& strategy,
                                           size_t max) {
   const StrategyTree tree(original, strategy);
-  if (tree.empty()) return {};
+  if (tree.modules().empty()) return {};
   return StrategyTable(tree, std::max<size_t>(2, max)).Rows();
 }
 
