@@ -20,6 +20,7 @@ struct PlannerSettings {
   std::optional<Placement> expert;             // --expert: what the planner `expert` gives
   std::vector<std::string> agent;              // --set: settings of learned planners, "NAME=VALUE"
   std::shared_ptr<const StoredPolicy> policy;  // --policy: what a learned planner starts from
+  std::string policy_file;                     // what errors about it name
 };
 // In the order in which tables print them; `auto` is not among them.
 PlannerTable MakeSearchPlanners(const PlannerSettings& settings = {});

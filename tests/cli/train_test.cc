@@ -208,6 +208,11 @@ TEST_F(Train, WhatCannotBeIsNamed) {
        3,
        "plan-mismatch",
        "made with 8"},
+      {{"plan", "net.json", "--algo", "post", "--policy", "net.policy", "--iterations", "20"},
+       3,
+       "plan-mismatch",
+       "\"file\":\"net.policy\""},
+      {{"train", "mars", "net.json", "--set", "width=7", "-o", "odd.policy"}, 2, "usage", "is odd"},
       {{"plan", "net.json", "--algo", "heft", "--policy", "net.policy"}, 2, "usage", "heft"},
       {{"plan", "net.json", "--algo", "auto", "--set", "width=8"}, 2, "usage", "auto"},
   };

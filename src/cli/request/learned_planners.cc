@@ -44,6 +44,14 @@ class LibraryPlanner : public IterativePlanner {
   bool on_calling_thread() const override { return true; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override {
+    Result<std::unique_ptr<PlannerRun>> run = StartInLibrary(problem, evaluator, options);
+    if (run.ok() || run.error().code != ErrorCode::kPlanMismatch) return run;
+    return std::move(run).InFile(settings_.policy_file);
+  }
+
+ private:
+  Result<std::unique_ptr<PlannerRun>> StartInLibrary(const Problem& problem, Evaluator& evaluator,
+                                                     const PlannerOptions& options) const {
     PW_ASSIGN(TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kLearn));
     const PlannerService* const service = library.api().planners();
     if (service == nullptr) {
@@ -55,7 +63,6 @@ class LibraryPlanner : public IterativePlanner {
     return std::unique_ptr<PlannerRun>(std::move(run));
   }
 
- private:
   const LearnedAlgorithm& algorithm_;
   PlannerSettings settings_;
 };
@@ -122,6 +129,7 @@ Result<std::string> LoadAgentPolicy(std::string_view algorithm, const std::strin
   if (!policy.empty()) {
     PW_ASSIGN(NamedPolicy loaded, LoadNamedPolicy(policy));
     settings->policy = loaded.policy;
+    settings->policy_file = loaded.path;
     return std::move(loaded.path);
   }
   const std::string shipped = ShippedPolicy(learned->name);
@@ -133,6 +141,7 @@ Result<std::string> LoadAgentPolicy(std::string_view algorithm, const std::strin
                       of_policy.value().Is("devices", "described");
   if (!serves) return std::string();
   settings->policy = loaded.policy;
+  settings->policy_file = loaded.path;
   return loaded.path;
 }
 

@@ -25,6 +25,14 @@ class PlacetoPlanner : public IterativePlanner {
   bool on_calling_thread() const override { return true; }  // METIS makes its units
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override {
+    Result<std::unique_ptr<PlannerRun>> run = StartFrom(problem, evaluator, options);
+    if (run.ok() || run.error().code != ErrorCode::kPlanMismatch) return run;
+    return std::move(run).InFile(settings_.policy_file);
+  }
+
+ private:
+  Result<std::unique_ptr<PlannerRun>> StartFrom(const Problem& problem, Evaluator& evaluator,
+                                                const PlannerOptions& options) const {
     const StoredPolicy* const policy = settings_.policy.get();
     PW_ASSIGN(const AgentSettings settings,
               policy == nullptr ? AgentSettings::Parse(Placeto(), settings_.agent)
@@ -38,7 +46,6 @@ class PlacetoPlanner : public IterativePlanner {
     return std::unique_ptr<PlannerRun>(std::move(run));
   }
 
- private:
   const PlannerSettings settings_;
 };
 
