@@ -56,7 +56,7 @@ std::vector<AgentSetting> TrainingSettings() {
       Word("ratio", {"decision", "joint"}, "PPO's ratio: one for each decision, or one for all"),
       Real("entropy", 0.001, 0, 100, "weight of the entropy of decisions"),
       Real("learning-rate", 3e-4, 0, 10, "of Adam"),
-      Real("gradient-norm", 1, 0, 1e9, "bound of the gradient's norm"),
+      Real("gradient-norm", 1, 0, 1e9, "bound of the gradient's norm; 0: none"),
       Real("baseline-decay", 0.99, 0, 1,
            "of the moving average of rewards; 1: the mean of all so far"),
       Integer("elite-interval", 50, 1, 1'000'000, "ppo+ce: placements between two steps on elites"),
@@ -363,7 +363,7 @@ LearnedAlgorithm Placeto() {
             "what draws devices; uniform learns nothing: the control"),
        Real("entropy", 1, 0, 100, "weight of the entropy of a visit's decision"),
        Real("learning-rate", 1e-3, 0, 10, "of Adam"),
-       Real("gradient-norm", 1.25, 0, 1e9, "bound of the gradient's norm"),
+       Real("gradient-norm", 1.25, 0, 1e9, "bound of the gradient's norm; 0: none"),
        Real("discount", 1, 0, 1, "of later rewards"),
        Real("memory-penalty", 0, 0, 1e6,
             "what a placement costs for each 10^9 bytes that it lacks, beside the logarithm of its "

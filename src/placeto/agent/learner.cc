@@ -45,7 +45,8 @@ void PlacetoLearner::Descend(std::span<const float> gradient) {
   for (const float g : gradient) square += static_cast<double>(g) * g;
   const double norm = std::sqrt(square);
   if (!std::isfinite(norm)) return;  // sums along deep graphs may leave what a float holds
-  const double scale = norm > options_.gradient_norm ? options_.gradient_norm / norm : 1;
+  const bool bounded = options_.gradient_norm > 0 && norm > options_.gradient_norm;
+  const double scale = bounded ? options_.gradient_norm / norm : 1;
   ++steps_;
   ++version_;
   const double first = 1 - Power(kFirstDecay, steps_), second = 1 - Power(kSecondDecay, steps_);

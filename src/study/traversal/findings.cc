@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/random.h"
 
 namespace placewright {
 namespace {
@@ -116,12 +117,11 @@ std::map<int, Means> MeansOf(const TraversalStore& store, GraphFamily family, in
   return means;
 }
 
-TraversalFinding FindingOf(const std::map<int, Means>& means, const std::map<int, Means>& control) {
+TraversalFinding FindingOf(const std::map<int, Means>& means) {
   TraversalFinding finding;
   finding.graphs = means.size();
   std::vector<PerOrder> blocks;
   std::vector<double> spreads;
-  std::array<std::vector<double>, kTraversalOrders> logarithms;
   for (const auto& [graph, of_graph] : means) {
     PerOrder block{};
     for (size_t order = 0; order < kTraversalOrders; ++order) block[order] = of_graph.Mean(order);
@@ -132,23 +132,30 @@ TraversalFinding FindingOf(const std::map<int, Means>& means, const std::map<int
     finding.repeats =
         finding.repeats == 0 ? of_graph.repeats : std::min(finding.repeats, of_graph.repeats);
     blocks.push_back(block);
-    const auto other = control.find(graph);
-    if (other == control.end() || other->second.repeats != of_graph.repeats) continue;
-    ++finding.controlled;
-    for (size_t order = 0; order < kTraversalOrders; ++order) {
-      logarithms[order].push_back(std::log(block[order] / other->second.Mean(order)));
-    }
   }
   finding.friedman_p = FriedmanP(blocks);
   finding.worst_to_best = MedianOf(spreads);
+  return finding;
+}
+
+ControlFinding Compare(const std::map<int, Means>& means, const std::map<int, Means>& control) {
+  ControlFinding finding;
+  std::array<std::vector<double>, kTraversalOrders> logarithms;
+  for (const auto& [graph, of_graph] : means) {
+    const auto other = control.find(graph);
+    if (other == control.end() || other->second.repeats != of_graph.repeats) continue;
+    ++finding.graphs;
+    for (size_t order = 0; order < kTraversalOrders; ++order) {
+      logarithms[order].push_back(std::log(of_graph.Mean(order) / other->second.Mean(order)));
+    }
+  }
   std::vector<double> ps;
   for (size_t order = 0; order < kTraversalOrders; ++order) {
-    finding.to_control[order] =
-        logarithms[order].empty() ? 1 : std::exp(MedianOf(logarithms[order]));
+    finding.ratio[order] = logarithms[order].empty() ? 1 : std::exp(MedianOf(logarithms[order]));
     ps.push_back(WilcoxonP(logarithms[order]));
   }
   const std::vector<double> corrected = HolmCorrected(ps);
-  std::copy(corrected.begin(), corrected.end(), finding.control_p.begin());
+  std::copy(corrected.begin(), corrected.end(), finding.p.begin());
   return finding;
 }
 
@@ -176,8 +183,7 @@ PerOrder WinOf(const PerOrder& means) {
   return win;
 }
 
-double FriedmanP(std::span<const PerOrder> blocks) {
-  if (blocks.empty()) return 1;
+double FriedmanStatistic(std::span<const PerOrder> blocks) {
   constexpr auto kOrders = static_cast<double>(kTraversalOrders);
   const auto n = static_cast<double>(blocks.size());
   PerOrder sums{};
@@ -195,11 +201,46 @@ double FriedmanP(std::span<const PerOrder> blocks) {
   for (const double sum : sums)
     squares += (sum - n * (kOrders + 1) / 2) * (sum - n * (kOrders + 1) / 2);
   const double scale = n * kOrders * (kOrders + 1) - ties / (kOrders - 1);
-  if (scale <= 0) return 1;  // all are equal everywhere
-  const double x = 12 * squares / scale;
-  // The tail of chi-square with 5 degrees of freedom.
+  return scale > 0 ? 12 * squares / scale : 0;
+}
+
+double ChiSquareTail(double x) {
   constexpr double kPi = 3.14159265358979323846;
   return std::erfc(std::sqrt(x / 2)) + std::sqrt(2 * x / kPi) * std::exp(-x / 2) * (1 + x / 3);
+}
+
+double FriedmanP(std::span<const PerOrder> blocks) {
+  constexpr size_t kFewBlocks = 20;
+  constexpr int kDraws = 9999;
+  if (blocks.empty()) return 1;
+  const double found = FriedmanStatistic(blocks);
+  if (blocks.size() > kFewBlocks) return ChiSquareTail(found);
+  // Ranks, whose ties stay what they are: only the sums differ from draw to draw, and the statistic grows with their
+  // squares.
+  std::vector<std::vector<double>> ranks;
+  for (const PerOrder& block : blocks) ranks.push_back(RanksOf(block));
+  const double mean = static_cast<double>(blocks.size() * (kTraversalOrders + 1)) / 2;
+  const auto squares_of = [&] {
+    double squares = 0;
+    for (size_t order = 0; order < kTraversalOrders; ++order) {
+      double sum = -mean;
+      for (const std::vector<double>& block : ranks) sum += block[order];
+      squares += sum * sum;
+    }
+    return squares;
+  };
+  const double least = squares_of() * (1 - 1e-9);
+  Random random(0);
+  int as_large = 1;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    for (std::vector<double>& block : ranks) {
+      for (size_t i = kTraversalOrders - 1; i > 0; --i) {
+        std::swap(block[i], block[static_cast<size_t>(random.Below(i + 1))]);
+      }
+    }
+    as_large += squares_of() >= least ? 1 : 0;
+  }
+  return static_cast<double>(as_large) / (kDraws + 1);
 }
 
 double WilcoxonP(std::span<const double> differences) {
@@ -246,9 +287,17 @@ std::vector<double> HolmCorrected(std::span<const double> ps) {
   return corrected;
 }
 
+std::span<const TraversalPolicy> ControlsOf(TraversalPolicy policy) {
+  using enum TraversalPolicy;
+  static constexpr std::array kOfPublished{kUniform, kUntrained, kImprovement};
+  static constexpr std::array kOfImprovement{kUniform, kUntrained, kPublished};
+  if (policy == kPublished) return kOfPublished;
+  if (policy == kImprovement) return kOfImprovement;
+  return {};
+}
+
 std::vector<TraversalFinding> FindTraversalResults(const TraversalStore& store,
-                                                   TraversalPolicy policy,
-                                                   TraversalPolicy control) {
+                                                   TraversalPolicy policy) {
   std::vector<TraversalFinding> findings;
   for (const GraphFamily family : StudiedFamilies()) {
     for (const int devices : {3, 5, 8}) {
@@ -256,8 +305,12 @@ std::vector<TraversalFinding> FindTraversalResults(const TraversalStore& store,
         const int64_t run_for = episodes <= 50 ? 50 : episodes;
         const auto means = MeansOf(store, family, devices, policy, run_for, episodes);
         if (means.empty()) continue;
-        TraversalFinding finding =
-            FindingOf(means, MeansOf(store, family, devices, control, run_for, episodes));
+        TraversalFinding finding = FindingOf(means);
+        for (const TraversalPolicy control : ControlsOf(policy)) {
+          finding.controls.push_back(
+              Compare(means, MeansOf(store, family, devices, control, run_for, episodes)));
+          finding.controls.back().control = control;
+        }
         finding.family = family;
         finding.devices = devices;
         finding.episodes = episodes;

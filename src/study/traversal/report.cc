@@ -22,10 +22,6 @@ std::string TitleOf(TraversalPolicy policy) {
   return "";
 }
 
-bool IsLearned(TraversalPolicy policy) {
-  return policy == TraversalPolicy::kPublished || policy == TraversalPolicy::kImprovement;
-}
-
 std::string FormatP(double p) { return p < 0.001 ? "<0.001" : fmt::format("{:.3f}", p); }
 
 std::string WinsOf(const TraversalFinding& finding, size_t order) {
@@ -34,31 +30,79 @@ std::string WinsOf(const TraversalFinding& finding, size_t order) {
   return fmt::format("{} ({})", wins, (*finding.published)[order]);
 }
 
-std::vector<std::string> RowOf(const TraversalFinding& finding, bool controlled) {
-  std::vector<std::string> row = {
-      std::string(ToString(finding.family)), fmt::format("{}", finding.devices),
-      fmt::format("{}", finding.episodes), fmt::format("{} x {}", finding.graphs, finding.repeats)};
-  for (size_t order = 0; order < kTraversalOrders; ++order) row.push_back(WinsOf(finding, order));
-  row.push_back(FormatP(finding.friedman_p));
-  row.push_back(fmt::format("{:.3f}", finding.worst_to_best));
-  if (controlled) {
-    const auto best = std::min_element(finding.to_control.begin(), finding.to_control.end());
-    const auto order = static_cast<size_t>(best - finding.to_control.begin());
-    row.push_back(finding.controlled == 0 ? "-"
-                                          : fmt::format("{:.3f} {} (p {})", *best,
-                                                        ToString(AllTraversalOrders()[order]),
-                                                        FormatP(finding.control_p[order])));
-  }
-  return row;
+// The first cells of a row.
+std::vector<std::string> WhereOf(const TraversalFinding& finding) {
+  return {std::string(ToString(finding.family)), fmt::format("{}", finding.devices),
+          fmt::format("{}", finding.episodes)};
 }
 
-std::vector<std::string> Headings(bool controlled) {
-  std::vector<std::string> headings = {"family", "devices", "episodes", "graphs x repeats"};
+// A table as text and as Markdown shows it.
+struct Rows {
+  std::vector<std::string> headings;
+  std::vector<std::vector<std::string>> rows;
+};
+
+std::vector<std::string> WithOrders(std::vector<std::string> headings) {
   for (const TraversalOrder order : AllTraversalOrders()) headings.emplace_back(ToString(order));
-  headings.emplace_back("p of all alike");
-  headings.emplace_back("worst / best");
-  if (controlled) headings.emplace_back("best to untrained");
   return headings;
+}
+
+Rows WinRows(const std::vector<TraversalFinding>& findings) {
+  Rows table{WithOrders({"family", "devices", "episodes", "graphs x repeats"}), {}};
+  table.headings.insert(table.headings.end(), {"p of all alike", "worst / best"});
+  for (const TraversalFinding& finding : findings) {
+    std::vector<std::string> row = WhereOf(finding);
+    row.push_back(fmt::format("{} x {}", finding.graphs, finding.repeats));
+    for (size_t order = 0; order < kTraversalOrders; ++order) row.push_back(WinsOf(finding, order));
+    row.push_back(FormatP(finding.friedman_p));
+    row.push_back(fmt::format("{:.3f}", finding.worst_to_best));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+// Ratios of mean steps with their p, of learned policies.
+Rows ControlRows(const std::vector<TraversalFinding>& findings) {
+  Rows table{WithOrders({"family", "devices", "episodes", "against", "graphs"}), {}};
+  for (const TraversalFinding& finding : findings) {
+    for (const ControlFinding& control : finding.controls) {
+      if (control.graphs == 0) continue;
+      std::vector<std::string> row = WhereOf(finding);
+      row.emplace_back(ToString(control.control));
+      row.push_back(fmt::format("{}", control.graphs));
+      for (size_t order = 0; order < kTraversalOrders; ++order) {
+        row.push_back(
+            fmt::format("{:.3f} (p {})", control.ratio[order], FormatP(control.p[order])));
+      }
+      table.rows.push_back(std::move(row));
+    }
+  }
+  return table;
+}
+
+std::string RenderRows(const Rows& rows, const Style& style) {
+  std::vector<Table::Column> columns;
+  for (const std::string& heading : rows.headings) {
+    const bool word = columns.empty() || heading == "against";
+    columns.push_back({heading, word ? Table::Align::kLeft : Table::Align::kRight});
+  }
+  Table table(columns);
+  for (const std::vector<std::string>& row : rows.rows) table.AddRow({row.begin(), row.end()});
+  return table.Render(style);
+}
+
+std::string MarkdownRows(const Rows& rows) {
+  std::string text, line = "|";
+  for (const std::string& heading : rows.headings) {
+    text += "| " + heading + " ";
+    line += "---|";
+  }
+  text += "|\n" + line + "\n";
+  for (const std::vector<std::string>& row : rows.rows) {
+    for (const std::string& cell : row) text += "| " + cell + " ";
+    text += "|\n";
+  }
+  return text;
 }
 
 // Percent of all wins of the family after so many episodes, by order; nothing without any.
@@ -76,8 +120,7 @@ std::optional<PerOrder> SharesOf(PerOrder wins) {
 WinShares WinSharesOf(const TraversalStore& store, TraversalPolicy policy, GraphFamily family,
                       int64_t episodes) {
   PerOrder ours{}, published{};
-  for (const TraversalFinding& finding :
-       FindTraversalResults(store, policy, TraversalPolicy::kUntrained)) {
+  for (const TraversalFinding& finding : FindTraversalResults(store, policy)) {
     if (finding.family != family || finding.episodes != episodes) continue;
     for (size_t order = 0; order < kTraversalOrders; ++order) {
       ours[order] += finding.wins[order];
@@ -91,40 +134,21 @@ WinShares WinSharesOf(const TraversalStore& store, TraversalPolicy policy, Graph
 
 std::string RenderTraversal(const TraversalStore& store, TraversalPolicy policy,
                             const Style& style) {
-  const bool controlled = IsLearned(policy);
-  const std::vector<TraversalFinding> findings =
-      FindTraversalResults(store, policy, TraversalPolicy::kUntrained);
+  const std::vector<TraversalFinding> findings = FindTraversalResults(store, policy);
   std::string text =
       Paint(fmt::format("{} ({})", ToString(policy), TitleOf(policy)), Tone::kStrong, style) + "\n";
   if (findings.empty()) return text + "no runs\n";
-  std::vector<Table::Column> columns;
-  for (std::string& heading : Headings(controlled)) {
-    columns.push_back(
-        {std::move(heading), columns.empty() ? Table::Align::kLeft : Table::Align::kRight});
-  }
-  Table table(columns);
-  for (const TraversalFinding& finding : findings) {
-    std::vector<Table::Cell> row;
-    for (std::string& cell : RowOf(finding, controlled)) row.emplace_back(std::move(cell));
-    table.AddRow(std::move(row));
-  }
-  return text + table.Render(style);
+  text += RenderRows(WinRows(findings), style);
+  const Rows controls = ControlRows(findings);
+  return controls.rows.empty() ? text : text + "\n" + RenderRows(controls, style);
 }
 
 std::string TraversalMarkdown(const TraversalStore& store, TraversalPolicy policy) {
-  const bool controlled = IsLearned(policy);
-  std::string text = fmt::format("**{}**: {}\n\n", ToString(policy), TitleOf(policy)), line = "|";
-  for (const std::string& heading : Headings(controlled)) {
-    text += "| " + heading + " ";
-    line += "---|";
-  }
-  text += "|\n" + line + "\n";
-  for (const TraversalFinding& finding :
-       FindTraversalResults(store, policy, TraversalPolicy::kUntrained)) {
-    for (const std::string& cell : RowOf(finding, controlled)) text += "| " + cell + " ";
-    text += "|\n";
-  }
-  return text;
+  const std::vector<TraversalFinding> findings = FindTraversalResults(store, policy);
+  std::string text = fmt::format("**{}**: {}\n\n", ToString(policy), TitleOf(policy));
+  text += MarkdownRows(WinRows(findings));
+  const Rows controls = ControlRows(findings);
+  return controls.rows.empty() ? text : text + "\n" + MarkdownRows(controls);
 }
 
 Json TraversalJson(const TraversalStore& store) {
@@ -136,8 +160,7 @@ Json TraversalJson(const TraversalStore& store) {
   }
   Json& findings = json["findings"] = Json::array();
   for (const TraversalPolicy policy : AllTraversalPolicies()) {
-    for (const TraversalFinding& finding :
-         FindTraversalResults(store, policy, TraversalPolicy::kUntrained)) {
+    for (const TraversalFinding& finding : FindTraversalResults(store, policy)) {
       Json& object = findings.emplace_back();
       object["policy"] = std::string(ToString(policy));
       object["family"] = std::string(ToString(finding.family));
@@ -149,9 +172,13 @@ Json TraversalJson(const TraversalStore& store) {
       object["published_wins"] = finding.published ? Json(*finding.published) : Json();
       object["friedman_p"] = finding.friedman_p;
       object["worst_to_best"] = finding.worst_to_best;
-      object["controlled_graphs"] = finding.controlled;
-      object["to_control"] = finding.to_control;
-      object["control_p"] = finding.control_p;
+      Json& controls = object["controls"] = Json::array();
+      for (const ControlFinding& control : finding.controls) {
+        controls.push_back({{"control", std::string(ToString(control.control))},
+                            {"graphs", control.graphs},
+                            {"ratio", control.ratio},
+                            {"p", control.p}});
+      }
     }
   }
   return json;

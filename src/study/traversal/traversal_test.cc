@@ -171,12 +171,27 @@ TEST(TraversalDesign, BeginsWithAllFamiliesAndDevices) {
 // of freedom .010362.
 TEST(Statistics, FriedmanByHand) {
   const std::vector<PerOrder> blocks(3, PerOrder{1, 2, 3, 4, 5, 6});
-  EXPECT_NEAR(FriedmanP(blocks), 0.010362, 1e-6);
+  EXPECT_NEAR(FriedmanStatistic(blocks), 15, 1e-12);
+  EXPECT_NEAR(ChiSquareTail(15), 0.010362, 1e-6);
+  // Twice in 720^2 draws at most: none of 9,999.
+  EXPECT_NEAR(FriedmanP(blocks), 1e-4, 1e-12);
   EXPECT_EQ(FriedmanP(std::vector<PerOrder>(4, PerOrder{2, 2, 2, 2, 2, 2})), 1);
   EXPECT_EQ(FriedmanP({}), 1);
   // One block 1 1 1 2 2 2: ranks 2 2 2 5 5 5, squares 6 * 1.5^2 = 13.5, ties 2 * 24 = 48,
   // x = 12 * 13.5 / (42 - 48 / 5) = 5; p = .415880.
-  EXPECT_NEAR(FriedmanP(std::vector<PerOrder>{{1, 1, 1, 2, 2, 2}}), 0.415880, 1e-6);
+  EXPECT_NEAR(FriedmanStatistic(std::vector<PerOrder>{{1, 1, 1, 2, 2, 2}}), 5, 1e-12);
+  EXPECT_NEAR(ChiSquareTail(5), 0.415880, 1e-6);
+  // Whatever the places of a single block's values, the statistic is the same.
+  EXPECT_EQ(FriedmanP(std::vector<PerOrder>{{1, 1, 1, 2, 2, 2}}), 1);
+  // Of two blocks that agree 2 of 720 places or fewer do as well; of many the two tests come together.
+  EXPECT_NEAR(FriedmanP(std::vector<PerOrder>(2, PerOrder{1, 2, 3, 4, 5, 6})), 1.0 / 720, 1e-3);
+  std::vector<PerOrder> noisy;
+  for (int i = 0; i < 20; ++i) {
+    PerOrder block{};
+    for (int order = 0; order < 6; ++order) block[order] = (i * 7 + order * order * (i + 3)) % 11;
+    noisy.push_back(block);
+  }
+  EXPECT_NEAR(FriedmanP(noisy), ChiSquareTail(FriedmanStatistic(noisy)), 0.02);
 }
 
 TEST(Statistics, WilcoxonByHand) {
@@ -217,16 +232,19 @@ TEST(TraversalFindings, EqualMeansShareAWin) {
 
 TEST_F(TraversalFile, FindingsCountWinsAndCompareWithTheControl) {
   const TraversalStore store = MadeUpStore(path_);
-  const auto findings =
-      FindTraversalResults(store, TraversalPolicy::kImprovement, TraversalPolicy::kUniform);
+  const auto findings = FindTraversalResults(store, TraversalPolicy::kImprovement);
   ASSERT_EQ(findings.size(), 9U);  // three families, after 10, 20 and 50
   for (const TraversalFinding& finding : findings) {
     EXPECT_THAT(finding.wins, ElementsAre(0, 6, 0, 0, 0, 0));
     EXPECT_EQ(finding.graphs, 6U);
     EXPECT_EQ(finding.repeats, 5);
     EXPECT_DOUBLE_EQ(finding.worst_to_best, 3);
-    EXPECT_NEAR(finding.to_control[1], 0.25, 1e-12);
-    EXPECT_NEAR(finding.control_p[1], 6 * 2.0 / 64, 1e-12);  // all six graphs, Holm
+    ASSERT_EQ(finding.controls.size(), 3U);
+    EXPECT_EQ(finding.controls[0].control, TraversalPolicy::kUniform);
+    EXPECT_EQ(finding.controls[0].graphs, 6U);
+    EXPECT_NEAR(finding.controls[0].ratio[1], 0.25, 1e-12);
+    EXPECT_NEAR(finding.controls[0].p[1], 6 * 2.0 / 64, 1e-12);  // all six graphs, Holm
+    EXPECT_EQ(finding.controls[1].graphs, 0U);
     EXPECT_LT(finding.friedman_p, 0.001);
     ASSERT_TRUE(finding.published);
   }
@@ -235,8 +253,9 @@ TEST_F(TraversalFile, FindingsCountWinsAndCompareWithTheControl) {
   // Table IV, 3 devices after 49: 0 1 8 5 2 16; Table III: 0 0 1 24 1 6.
   EXPECT_THAT(*findings[5].published, ElementsAre(1, 5, 8, 2, 16, 0));
   EXPECT_THAT(*findings[8].published, ElementsAre(0, 24, 1, 1, 6, 0));
-  EXPECT_TRUE(
-      FindTraversalResults(store, TraversalPolicy::kPublished, TraversalPolicy::kUniform).empty());
+  EXPECT_TRUE(FindTraversalResults(store, TraversalPolicy::kPublished).empty());
+  EXPECT_THAT(TraversalMarkdown(store, TraversalPolicy::kImprovement),
+              HasSubstr("| cifar10 | 3 | 10 | uniform | 6 | 0.500 (p "));
   EXPECT_THAT(TraversalMarkdown(store, TraversalPolicy::kImprovement),
               HasSubstr("| cifar10 | 3 | 10 | 6 x 5 | 0 (6) | 6 (10) |"));
   EXPECT_EQ(TraversalJson(store)["findings"].size(), 18U);
