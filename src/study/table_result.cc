@@ -25,8 +25,10 @@ CellResult SummarizeCell(const StudyModel& model, const StudyMethod& method, siz
   cell.complete = true;
   bool all_fit = true;
   std::vector<double> logarithms;
-  for (int seed = 0; seed < seeds; ++seed) {
+  for (int seed = 0; seed < std::max(seeds, learned && method.seeds == 0 ? model.most_seeds : 0);
+       ++seed) {
     const StudyRun* const run = run_of(model_index, method_index, static_cast<uint64_t>(seed));
+    if (run == nullptr && seed >= seeds) break;  // more are made where a claim asks for them
     cell.runs.push_back(run);
     if (run == nullptr) {
       cell.complete = false;
@@ -133,10 +135,10 @@ ClaimResult SummarizeClaim(const StudyTable& table, const StudyClaim& claim,
   std::vector<double> logarithms;
   for (const size_t model : claim.models) {
     const ModelPairs pairs = PairsOf(table, claim, model, cells[model]);
-    if (claim.models.size() == 1) {
-      logarithms = pairs.logarithms;
-      result.censored = pairs.censored;
-      result.misfits = pairs.misfits;
+    if (claim.PairsSeeds()) {
+      logarithms.insert(logarithms.end(), pairs.logarithms.begin(), pairs.logarithms.end());
+      result.censored += pairs.censored;
+      result.misfits += pairs.misfits;
       continue;
     }
     // A model with a seed that failed counts as one that failed.

@@ -35,7 +35,7 @@ struct ClaimResult {
   Verdict verdict = Verdict::kUndecided;
   // Share of draws of perturbed costs under which the ratio lies on the same side of 1 (--rescore).
   std::optional<double> holds;
-  // What is left out, in pairs, or in models where there are several: as `less` never came near to
+  // What is left out, in pairs (StudyClaim): as `less` never came near to
   // `more`, or found nothing that fits. No claim with such holds.
   size_t censored = 0, misfits = 0;
 };

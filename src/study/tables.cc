@@ -239,6 +239,7 @@ StudyModel OnP100(std::string label, std::string graph, int gpus, std::string fa
   model.graph = std::move(graph) + "@gdp";
   model.cluster = gpus == 8 ? "8xP100" : gpus == 4 ? "4xP100-16GB" : "2xP100-16GB";
   model.seeds = 3;
+  model.most_seeds = 6;
   model.samples = model.first_samples = 2000;
   model.family = std::move(family);
   model.recurrent = recurrent;
@@ -406,8 +407,10 @@ StudyTable Gdp5() {
   table.methods = {GdpBatch("GDP-batch", std::move(batches)), Gdp("GDP-one"), HumanByRules(),
                    Unlearned("METIS", StudyMethod::Kind::kPlanner, "metis"), HdpOf256()};
   enum Row : size_t { kRnnlm8OfThree = 8, kGnmt8OfThree = 11 };
-  table.claims = {{"GDP-batch beats GDP-one", Numbers(table.models.size()), 0, 1},
-                  {"GDP-batch beats HDP", Numbers(table.models.size()), 0, 4},
+  // Every graph once: batches 3, 4 and 5 hold graphs that stand in earlier ones.
+  const std::vector<size_t> all_graphs = {0, 1, 2, 3, 4, 5, 7, kRnnlm8OfThree, 10, kGnmt8OfThree};
+  table.claims = {{"GDP-batch beats GDP-one", all_graphs, 0, 1},
+                  {"GDP-batch beats HDP", all_graphs, 0, 4},
                   {"GDP-batch beats the human expert on 8-layer GNMT", {kGnmt8OfThree}, 0, 2},
                   {"GDP-batch beats the human expert on 8-layer RNNLM", {kRnnlm8OfThree}, 0, 2}};
   return table;

@@ -66,6 +66,7 @@ struct StudyModel {
   bool recurrent = false;
   std::string family = {};     // of models of different sizes
   std::string published = {};  // what the paper says of it, in other terms than seconds
+  int most_seeds = 0;          // so many where a claim stays undecided after `seeds`; 0: no more
 };
 
 // What a claim compares, of two methods on one model and from one seed. `kBest` is the best step
@@ -75,9 +76,12 @@ struct StudyModel {
 // seconds of the planner with those that samples would take on real machines, to come within 2% of
 // the best of `more`; pairs where `less` never does are censored: they count as no pair.
 //
-// Of several models: a pair is a model on which both have a mean step or measure.
 struct StudyClaim {
   enum class Measure { kBest, kSamples, kSpread, kSamplesToMore, kSecondsToMore };
+  // A pair is a seed of one model or, of several, a model with the mean over its seeds; of fewer than five models,
+  // which would decide nothing, a model and a seed.
+  static constexpr size_t kFewModels = 5;
+  bool PairsSeeds() const { return models.size() < kFewModels; }
   std::string text;
   std::vector<size_t> models;
   size_t less = 0, more = 0;  // the measure of method `less` is below that of `more`

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <set>
+#include <utility>
 
 #include "base/text.h"
 #include "cli/request/learned_planners.h"
@@ -398,6 +400,30 @@ Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table) {
     PW_RETURN_IF_ERROR(add(0, [&](const StudyModel& model, const StudyMethod& method) {
       return IsLearned(method) && method.seeds != 1 && alone == (model.seeds == 1);
     }));
+  }
+  return runs;
+}
+
+Result<std::vector<WantedRun>> FurtherRuns(const StudyTable& table, const TableResult& result) {
+  std::set<std::pair<size_t, size_t>> cells;  // of models and methods
+  for (size_t i = 0; i < table.claims.size(); ++i) {
+    const StudyClaim& claim = table.claims[i];
+    if (result.claims[i].verdict != Verdict::kUndecided) continue;
+    for (const size_t model : claim.models) {
+      cells.insert({model, claim.less});
+      cells.insert({model, claim.more});
+    }
+  }
+  std::vector<WantedRun> runs;
+  for (const auto& [model, method] : cells) {
+    const StudyMethod& of_method = table.methods[method];
+    if (!result.cells[model][method].complete) return std::vector<WantedRun>();
+    if (!IsLearned(of_method) || of_method.seeds > 0 || !of_method.HasCell(model)) continue;
+    for (int seed = table.models[model].seeds; seed < table.models[model].most_seeds; ++seed) {
+      PW_ASSIGN(WantedRun wanted,
+                WantedRunOf(table, model, method, static_cast<uint64_t>(seed)));
+      runs.push_back(std::move(wanted));
+    }
   }
   return runs;
 }

@@ -12,6 +12,7 @@
 #include "cli/request/planning.h"
 #include "cli/terminal/console.h"
 #include "study/run_store.h"
+#include "study/table_result.h"
 #include "study/tables.h"
 
 namespace placewright {
@@ -35,6 +36,8 @@ Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t meth
 // seed, the seeds after 0 one by one, so that pairs are complete early, models with one seed, and seed
 // 0, which may be long.
 Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table);
+// Once these are there: more seeds of what undecided claims compare, where the table allows more.
+Result<std::vector<WantedRun>> FurtherRuns(const StudyTable& table, const TableResult& result);
 // The problem that a run is of. Errors: those of reading the graph.
 Result<std::unique_ptr<Planning>> PrepareRun(const RunKey& key);
 // Errors: kField (it is of another graph).

@@ -3,10 +3,13 @@
 #include <filesystem>
 #include <iterator>
 
+#include "base/units.h"
+#include "cli/bench/study_files.h"
 #include "cli/commands/command.h"
 #include "cli/request/models.h"
 #include "cli/terminal/options.h"
 #include "report/table.h"
+#include "search/units/placement_units.h"
 #include "study/traversal/advice.h"
 
 namespace placewright {
@@ -67,6 +70,7 @@ class AdviseCommand : public Command {
     if (store_.empty()) {
       PW_ASSIGN(store_, FindStudy());
     }
+    PW_RETURN_IF_ERROR(NeedsStore(store_));
     PW_ASSIGN(const TraversalStore store, TraversalStore::Load(store_));
     int studied = 0;
     std::vector<TraversalEvidence> evidence;
@@ -81,6 +85,11 @@ class AdviseCommand : public Command {
     if (!advice) {
       return MakeError(ErrorCode::kUsage, store_ + " has no runs with Placeto's reward", "",
                        "Make some with `placewright bench traversal --store FILE`.");
+    }
+    if (statistics.nodes > kManyGroups) {
+      context.console.Note(fmt::format(
+          "placeto visits {} parts of more than {} groups; the advice looks at the groups",
+          FormatCount(kPartsOfMany), FormatCount(kManyGroups)));
     }
     const AdviceScore score = ScoreAdvice(evidence);
     if (context.console.json) {

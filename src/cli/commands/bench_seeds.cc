@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "base/text.h"
-#include "cli/bench/pictures.h"
+#include "cli/bench/study_files.h"
 #include "cli/bench/rescoring.h"
 #include "cli/bench/seed_runs.h"
 #include "cli/commands/command.h"
@@ -60,17 +60,20 @@ class BenchSeedsCommand : public Command {
     if (table == nullptr) return UnknownTable();
     PW_RETURN_IF_ERROR(RejectOverwriting({{"the store", store_}, {"the table", output_}}, {}));
     if (!no_runs_) PW_RETURN_IF_ERROR(ProbeWritable(store_));
+    if (no_runs_ && store_ != kStore) PW_RETURN_IF_ERROR(NeedsStore(store_));
     if (!output_.empty()) PW_RETURN_IF_ERROR(ProbeWritable(output_));
     PW_ASSIGN(const Budget budget, MakeBudget(time_, context.started, interrupted));
     PW_ASSIGN(RunStore store, RunStore::Load(store_));
-    PW_ASSIGN(const std::vector<WantedRun> wanted, WantedRuns(*table));
+    PW_ASSIGN(std::vector<WantedRun> wanted, WantedRuns(*table));
     if (!no_runs_) PW_RETURN_IF_ERROR(MakeRuns(wanted, budget, store, context.console));
+    TableResult result = ResultOf(*table, store);
+    PW_ASSIGN(const std::vector<WantedRun> further, FurtherRuns(*table, result));
+    if (!no_runs_ && !further.empty()) {
+      PW_RETURN_IF_ERROR(MakeRuns(further, budget, store, context.console));
+      result = ResultOf(*table, store);
+    }
+    wanted.insert(wanted.end(), further.begin(), further.end());
     context.console.Progress("");
-    TableResult result =
-        Summarize(*table, [&](size_t model, size_t method, uint64_t seed) -> const StudyRun* {
-          const Result<WantedRun> run = WantedRunOf(*table, model, method, seed);
-          return run.ok() ? FindRun(store, run.value()) : nullptr;
-        });
     if (draws_ > 0) {
       PW_RETURN_IF_ERROR(RescoreWinners(*table, draws_, budget, context.console, result));
       context.console.Progress("");
@@ -92,6 +95,13 @@ class BenchSeedsCommand : public Command {
   }
 
  private:
+  static TableResult ResultOf(const StudyTable& table, const RunStore& store) {
+    return Summarize(table, [&](size_t model, size_t method, uint64_t seed) -> const StudyRun* {
+      const Result<WantedRun> run = WantedRunOf(table, model, method, seed);
+      return run.ok() ? FindRun(store, run.value()) : nullptr;
+    });
+  }
+
   Error UnknownTable() const {
     std::vector<std::string> names;
     for (const StudyTable& table : StudyTables()) names.push_back(table.name);
@@ -133,7 +143,9 @@ class BenchSeedsCommand : public Command {
     return WritePictures(pictures_, drawn);
   }
 
-  std::string table_, store_ = "seeds.jsonl", time_, output_, pictures_;
+  static constexpr const char* kStore = "seeds.jsonl";  // need not be there
+
+  std::string table_, store_ = kStore, time_, output_, pictures_;
   bool no_runs_ = false;
   int draws_ = 0;
 };

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "base/thread_pool.h"
-#include "cli/bench/pictures.h"
+#include "cli/bench/study_files.h"
 #include "cli/commands/command.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
@@ -53,12 +53,12 @@ class BenchTraversalCommand : public Command {
         .Group("Output");
     app.Footer(
         "A chunk of runs (a graph on so many devices under one policy: six orders, five repeats)\n"
-        "takes seconds to minutes on one core, all of them hours: give --time. What a chunk had\n"
+        "takes a quarter of a minute to minutes on one core, all of them hours: give --time. What a chunk had\n"
         "begun when it was ended is lost, the others are kept. Wins stand beside the published\n"
         "ones of 32 graphs.\n"
         "Examples:\n"
         "  placewright bench traversal --no-runs\n"
-        "  placewright bench traversal --time 2s --threads 2 -o traversal.md");
+        "  placewright bench traversal --time 30m --threads 2 -o traversal.md");
     return app;
   }
 
@@ -73,6 +73,9 @@ class BenchTraversalCommand : public Command {
     }
     design_.real = !real_.empty();
     if (!no_runs_) PW_RETURN_IF_ERROR(ProbeWritable(store_));
+    if (no_runs_ && store_ != kStore) PW_RETURN_IF_ERROR(NeedsStore(store_));
+    // They come last, after hours.
+    if (!no_runs_ && design_.real) PW_RETURN_IF_ERROR(LoadRealGraph(real_, 0, 3));
     if (!output_.empty()) PW_RETURN_IF_ERROR(ProbeWritable(output_));
     PW_ASSIGN(const Budget budget, MakeBudget(time_, context.started, interrupted));
     PW_ASSIGN(TraversalStore store, TraversalStore::Load(store_));
@@ -127,6 +130,9 @@ class BenchTraversalCommand : public Command {
                                    wanted.size(), ToString(chunk.family), chunk.graph,
                                    chunk.devices, ToString(chunk.policy)));
     });
+    if (!failed && made == 0 && !missing.empty()) {
+      console.Note("the time ended before a chunk did: nothing was kept");
+    }
     return failed ? Status(*failed) : Ok();
   }
 
@@ -149,8 +155,10 @@ class BenchTraversalCommand : public Command {
     return pictures;
   }
 
+  static constexpr const char* kStore = "traversal.jsonl";  // need not be there
+
   TraversalDesign design_;
-  std::string store_ = "traversal.jsonl", real_, time_, output_, pictures_;
+  std::string store_ = kStore, real_, time_, output_, pictures_;
   int threads_ = 1;
   bool no_runs_ = false;
 };

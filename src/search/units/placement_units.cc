@@ -173,9 +173,8 @@ Result<PlacementUnits> MakeUnits(const Problem& problem, const OpGraph& graph,
                                  const UnitOptions& options) {
   if (options.ops) return UnitsOfOps(problem, candidates, options.order);
   PlacementUnits units = UnitsOfGroups(problem, graph, candidates, options.order);
-  constexpr int64_t kManyGroups = 2048, kParts = 1024;
   const int64_t parts = options.parts > 0            ? options.parts
-                        : units.size() > kManyGroups ? kParts
+                        : units.size() > kManyGroups ? kPartsOfMany
                                                      : units.size();
   if (parts >= units.size()) return units;
   PW_ASSIGN(const std::vector<int32_t> part_of,

@@ -15,6 +15,9 @@
 
 namespace placewright {
 
+// More groups than these are placed as so many parts.
+inline constexpr int64_t kManyGroups = 2048, kPartsOfMany = 1024;
+
 using UnitEdge = std::pair<int64_t, int64_t>;  // from, to
 
 // Units 0 .. N-1 in the order in which sequence placers see them: that of their first ops in a

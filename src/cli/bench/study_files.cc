@@ -1,4 +1,4 @@
-#include "cli/bench/pictures.h"
+#include "cli/bench/study_files.h"
 
 #include <fmt/format.h>
 
@@ -23,6 +23,14 @@ Status WritePictures(const std::string& folder, std::span<const Picture> picture
     PW_RETURN_IF_ERROR(WriteFileAtomically(path.string(), picture.svg));
   }
   return Ok();
+}
+
+Status NeedsStore(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) return Ok();
+  return Status(MakeError(ErrorCode::kFileUnreadable, "there is no such store of runs", "",
+                          "Give --store, a file that `placewright bench` wrote."))
+      .InFile(path);
 }
 
 }  // namespace placewright

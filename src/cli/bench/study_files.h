@@ -1,6 +1,6 @@
-// Pictures of a study, a file each.
-#ifndef PLACEWRIGHT_CLI_BENCH_PICTURES_H_
-#define PLACEWRIGHT_CLI_BENCH_PICTURES_H_
+// Files of a study: its store of runs, and its pictures, one each.
+#ifndef PLACEWRIGHT_CLI_BENCH_STUDY_FILES_H_
+#define PLACEWRIGHT_CLI_BENCH_STUDY_FILES_H_
 
 #include <span>
 #include <string>
@@ -17,6 +17,9 @@ struct Picture {
 // kFileUnwritable.
 Status WritePictures(const std::string& folder, std::span<const Picture> pictures);
 
+// Errors: kFileUnreadable (no file has that name).
+Status NeedsStore(const std::string& path);
+
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_CLI_BENCH_PICTURES_H_
+#endif  // PLACEWRIGHT_CLI_BENCH_STUDY_FILES_H_
