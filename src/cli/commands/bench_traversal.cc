@@ -53,9 +53,9 @@ class BenchTraversalCommand : public Command {
         .Group("Output");
     app.Footer(
         "A chunk of runs (a graph on so many devices under one policy: six orders, five repeats)\n"
-        "takes a quarter of a minute to minutes on one core, all of them hours: give --time. What a chunk had\n"
-        "begun when it was ended is lost, the others are kept. Wins stand beside the published\n"
-        "ones of 32 graphs.\n"
+        "takes 15 s to minutes on one core, all of them hours: give --time. What a chunk had begun\n"
+        "when it was ended is lost, the others are kept. Wins stand beside the published ones of\n"
+        "32 graphs.\n"
         "Examples:\n"
         "  placewright bench traversal --no-runs\n"
         "  placewright bench traversal --time 30m --threads 2 -o traversal.md");

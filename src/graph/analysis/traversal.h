@@ -1,5 +1,5 @@
-// The six orders in which the traversal-order study visits the ops of a graph (Wang et al., "The
-// Impact of Graph Traversal Order on Device Placement", sec. II-C), over data edges.
+// The six orders in which the traversal-order study visits the ops of a graph (Wang et al., "Accelerate
+// Model Parallel Training by Using Efficient Graph Traversal Order in Device Placement", sec. II-C), over data edges.
 //
 // The paper takes the orders from NetworkX and leaves ties to it. Here every tie is fixed by op
 // id, sources are the ops without producers, and consumers are met by ascending id:

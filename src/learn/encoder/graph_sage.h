@@ -6,7 +6,8 @@
 //
 // over at most so many neighbours of each node (GDP: five), drawn once for a problem where there are
 // more; GDP draws them anew at each step. Or over all of them. GDP's f in eq. 3 is unpublished: an
-// affine layer with ReLU. Embedded, the features go through an affine layer first: GDP has
+// affine layer with ReLU. Deviation: a node with fewer neighbours than are drawn, and every node where all
+// are looked at, counts itself as one, so that none is without any. Embedded, the features go through an affine layer first: GDP has
 // embeddings of op types, whose number would otherwise be the width of W.
 #ifndef PLACEWRIGHT_LEARN_ENCODER_GRAPH_SAGE_H_
 #define PLACEWRIGHT_LEARN_ENCODER_GRAPH_SAGE_H_

@@ -9,8 +9,9 @@
 // are independent of each other given the logits (GDP eq. 4). The length of segments and memory is
 // unpublished: both are `segment`.
 //
-// With superposition every dense layer is conditioned on the graph (GDP eq. 5): x' = g(c(x0) * x),
-// where x0 are the units' representations and c goes through one transformer layer of its own.
+// With superposition the dense layers are conditioned on the graph (GDP eq. 5): x' = g(c(x0) * x),
+// where x0 are the units' representations, brought to d_model, and c goes through one transformer layer of its own.
+// Deviation: the layer that brings them there, from which c begins, is not conditioned, nor what describes devices.
 // Deviation: what that gives, 128 wide, is brought to the width of each dense layer's input by a matrix
 // whose first values are 0, and added to 1: g begins as if there were no conditioning. Without
 // attention (GDP's ablation, sec. 4.4) y = LN(x).

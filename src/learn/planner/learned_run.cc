@@ -142,6 +142,7 @@ Result<std::unique_ptr<LearnedRun>> LearnedRun::Start(const AgentSettings& setti
   const std::chrono::duration<double, std::milli> took = Clock::now() - start;
   run->notes_.push_back(fmt::format("{}: the policy's placement took {:.0f} ms",
                                     settings.algorithm().name, took.count()));
+  if (settings.Has("plans") && settings.Is("plans", "followed")) run->NoteFasterPlan(first);
   run->NoteSamples();
   return run;
 }
@@ -169,6 +170,21 @@ Result<MemoryRepair> LearnedRun::ZeroShot(const AgentSettings& settings,
                                  record_.result.algorithm, repaired.moved, wanted.size()));
   }
   return repaired;
+}
+
+// Of the plans that the policy may follow: it chose among them without simulating any.
+void LearnedRun::NoteFasterPlan(const MemoryRepair& chosen) {
+  const FollowablePlans& plans = problem_.plans();
+  std::optional<std::pair<Score, size_t>> best;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const Score score = Evaluate(plans[i]).score();
+    if (!best || score < best->first) best = {score, i};
+  }
+  if (!(best->first < chosen.evaluation.score())) return;
+  notes_.push_back(fmt::format(
+      "{}: simulated, the plan of {} takes {}, the policy's {}", record_.result.algorithm,
+      kConstructivePlanNames[best->second], FormatNanos(Nanos(best->first.step_time)),
+      FormatNanos(chosen.evaluation.step_time)));
 }
 
 void LearnedRun::LearnTogether(std::span<const std::unique_ptr<LearnedRun>> runs,

@@ -104,6 +104,7 @@ class LearnedRun : public PlannerRun {
   at::Tensor DecisionsFor(const GroupPlacement& placement) const;  // [1, D]
   void Climb(const at::Tensor& decisions);                         // their likelihood
   // The likeliest placement of a policy that was trained before, made to fit.
+  void NoteFasterPlan(const MemoryRepair& chosen);
   Result<MemoryRepair> ZeroShot(const AgentSettings& settings,
                                 const std::shared_ptr<Parameters>& parameters);
   void BeginFrom(const GroupPlacement& first, const Evaluation& evaluation,

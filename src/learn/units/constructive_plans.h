@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "search/problem/candidate_devices.h"
 #include "search/problem/group_info.h"
@@ -18,6 +19,8 @@ namespace placewright {
 // Everything on the fastest accelerator, the expert's rules, m-etf, metis, layered. Policies depend on
 // their order.
 inline constexpr int64_t kConstructivePlans = 5;
+inline constexpr std::array<std::string_view, kConstructivePlans> kConstructivePlanNames = {
+    "one device alone", "expert", "m-etf", "metis", "layered"};
 
 // Each planner's first attempt, which may not fit.
 using FollowablePlans = std::array<GroupPlacement, kConstructivePlans>;
