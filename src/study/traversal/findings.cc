@@ -229,7 +229,7 @@ double FriedmanP(std::span<const PerOrder> blocks) {
     }
     return squares;
   };
-  const double least = squares_of() * (1 - 1e-9);
+  const double enough = squares_of() * (1 - 1e-9);
   Random random(0);
   int as_large = 1;
   for (int draw = 0; draw < kDraws; ++draw) {
@@ -238,7 +238,7 @@ double FriedmanP(std::span<const PerOrder> blocks) {
         std::swap(block[i], block[static_cast<size_t>(random.Below(i + 1))]);
       }
     }
-    as_large += squares_of() >= least ? 1 : 0;
+    as_large += squares_of() >= enough ? 1 : 0;
   }
   return static_cast<double>(as_large) / (kDraws + 1);
 }
