@@ -116,11 +116,13 @@ def ends_with_option(words, text):
 
 def shortened(command):
     """The command with a small budget where it searches."""
-    for path in ("plan", "compare"):
+    for path in ("plan", "compare", "bench seeds", "bench traversal"):
         if not re.search(rf"(placewright|\./run) {path} ", command):
             continue
         if " --time " in command:
             return re.sub(r" --time \S+", f" --time {BUDGET}", command)
+        if path.startswith("bench"):
+            return command
         if " --iterations " in command:
             return re.sub(r" --iterations (\d+)",
                           lambda m: f" --iterations {min(MOVES, int(m.group(1)))}", command)
