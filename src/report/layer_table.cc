@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "report/graph_summary.h"
-#include "report/module_tree.h"
+#include "report/module_outline.h"
 
 namespace placewright {
 namespace {
@@ -60,7 +60,7 @@ class LayerTree {
  public:
   explicit LayerTree(const Graph& graph) : modules_(graph), sums_(modules_.size()) {}
 
-  const ModuleTree& modules() const { return modules_; }
+  const ModuleOutline& modules() const { return modules_; }
   const LayerSums& operator[](int32_t node) const { return sums_[static_cast<size_t>(node)]; }
   void AddOwn(ModuleId module, const LayerShare& share) {
     Add(sums_[static_cast<size_t>(modules_.NodeOf(module))].own[share.device], share);
@@ -105,7 +105,7 @@ class LayerTree {
   }
 
  private:
-  const ModuleTree modules_;
+  const ModuleOutline modules_;
   std::vector<LayerSums> sums_;  // by node
 };
 

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "report/graph_summary.h"
-#include "report/module_tree.h"
+#include "report/module_outline.h"
 
 namespace placewright {
 namespace {
@@ -84,7 +84,7 @@ class StrategyTree {
     SumUp();
   }
 
-  const ModuleTree& modules() const { return modules_; }
+  const ModuleOutline& modules() const { return modules_; }
   const StrategySum& SumOf(const ModulePart& part) const {
     const StrategySums& sums = sums_[static_cast<size_t>(part.node)];
     return part.itself ? sums.own : sums.all;
@@ -143,7 +143,7 @@ class StrategyTree {
     }
   }
 
-  const ModuleTree modules_;
+  const ModuleOutline modules_;
   std::vector<StrategySums> sums_;  // by node
 };
 

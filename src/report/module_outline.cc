@@ -1,4 +1,4 @@
-#include "report/module_tree.h"
+#include "report/module_outline.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 namespace placewright {
 
-ModuleTree::ModuleTree(const Graph& graph) {
+ModuleOutline::ModuleOutline(const Graph& graph) {
   AddNode("", -1);
   std::map<std::string, int32_t> by_path;
   for (size_t m = 0; m < graph.module_count(); ++m) {
@@ -27,7 +27,7 @@ ModuleTree::ModuleTree(const Graph& graph) {
   }
 }
 
-void ModuleTree::AddNode(const std::string& path, int32_t parent) {
+void ModuleOutline::AddNode(const std::string& path, int32_t parent) {
   ModuleNode node;
   node.path = node.stem = path;
   node.parent = parent;
@@ -44,16 +44,16 @@ void ModuleTree::AddNode(const std::string& path, int32_t parent) {
   nodes_.push_back(std::move(node));
 }
 
-bool ModuleTree::InOneSeries(int32_t a, int32_t b) const {
+bool ModuleOutline::InOneSeries(int32_t a, int32_t b) const {
   const ModuleNode &x = (*this)[a], &y = (*this)[b];
   return x.parent == y.parent && x.number >= 0 && y.number >= 0 && x.stem == y.stem;
 }
 
-bool ModuleTree::Follows(int32_t a, int32_t b) const {
+bool ModuleOutline::Follows(int32_t a, int32_t b) const {
   return InOneSeries(a, b) && (*this)[b].number == (*this)[a].number + 1;
 }
 
-std::string NameOfRow(const ModuleTree& tree, const ModulePart& first, const ModulePart& last) {
+std::string NameOfRow(const ModuleOutline& tree, const ModulePart& first, const ModulePart& last) {
   const ModuleNode& begin = tree[first.node];
   if (begin.path.empty()) return "(no module)";
   std::string name = begin.path;

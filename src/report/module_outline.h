@@ -1,6 +1,6 @@
 // The modules of a graph as a tree, for tables whose rows are modules or runs of them: "encoder.layer.0-11".
-#ifndef PLACEWRIGHT_REPORT_MODULE_TREE_H_
-#define PLACEWRIGHT_REPORT_MODULE_TREE_H_
+#ifndef PLACEWRIGHT_REPORT_MODULE_OUTLINE_H_
+#define PLACEWRIGHT_REPORT_MODULE_OUTLINE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -23,9 +23,9 @@ struct ModuleNode {
   }
 };
 
-class ModuleTree {
+class ModuleOutline {
  public:
-  explicit ModuleTree(const Graph& graph);
+  explicit ModuleOutline(const Graph& graph);
 
   // No module but the root, which is node 0 and has no path. Parents stand before children.
   bool empty() const { return nodes_.size() == 1; }
@@ -51,8 +51,8 @@ struct ModulePart {
 };
 
 // A row for the parts [begin, end): its name, "encoder.layer.0-11", "encoder (itself)" or "(no module)".
-std::string NameOfRow(const ModuleTree& tree, const ModulePart& first, const ModulePart& last);
+std::string NameOfRow(const ModuleOutline& tree, const ModulePart& first, const ModulePart& last);
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_REPORT_MODULE_TREE_H_
+#endif  // PLACEWRIGHT_REPORT_MODULE_OUTLINE_H_
