@@ -308,7 +308,7 @@ LearnedAlgorithm Gdp() {
   add(Integer("lessons", 0, 0, 1'000'000,
               "train: steps toward a teacher's plans of each graph, before the first sample"));
   add(Integer("teacher", 0, 0, 1'000'000'000,
-              "moves of local-search from the best constructive plan to the teacher's; 0: all "
+              "train: moves of local-search from the best constructive plan to the teacher's; 0: all "
               "constructive plans, the better the more"));
   add(Word("optimizer", {"adam", "sgd"}, "what moves the policy"));
   Change(gdp.settings, "draw", "400");

@@ -212,6 +212,7 @@ TEST_F(Train, WhatCannotBeIsNamed) {
        3,
        "plan-mismatch",
        "\"file\":\"net.policy\""},
+      {{"plan", "net.json", "--algo", "mars", "--set", "graphs=together"}, 2, "usage", "of `train` alone"},
       {{"train", "mars", "net.json", "--set", "width=7", "-o", "odd.policy"}, 2, "usage", "is odd"},
       {{"plan", "net.json", "--algo", "heft", "--policy", "net.policy"}, 2, "usage", "heft"},
       {{"plan", "net.json", "--algo", "auto", "--set", "width=8"}, 2, "usage", "auto"},

@@ -1,5 +1,7 @@
 #include "cli/request/learned_planners.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "cli/request/policies.h"
@@ -148,8 +150,14 @@ Result<std::string> LoadAgentPolicy(std::string_view algorithm, const std::strin
 Status CheckAgentSettings(std::string_view algorithm, const PlannerSettings& settings) {
   if (settings.agent.empty()) return Ok();
   if (const LearnedAlgorithm* const learned = FindLearnedAlgorithm(algorithm)) {
-    const auto parsed = AgentSettings::Parse(*learned, settings.agent);
-    return parsed.ok() ? Ok() : Status(parsed.error());
+    PW_ASSIGN(const AgentSettings parsed, AgentSettings::Parse(*learned, settings.agent));
+    for (const AgentSetting& setting : learned->settings) {
+      if (!parsed.Changed(setting.name) || !setting.meaning.starts_with("train:")) continue;
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--set {} changes nothing here: it is of `train` alone", setting.name),
+                       "", "Leave it out, or train a policy with `placewright train`.");
+    }
+    return Ok();
   }
   return NotLearned("--set", algorithm);
 }
