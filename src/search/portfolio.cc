@@ -183,8 +183,7 @@ class Portfolio {
   // still find the best plan, to those over placements. Without moves of the first ones there is nothing to
   // share, so that their number repeats the plan.
   void SearchLayoutsAndPlacements(const IterativePlanner& planner) {
-    if (MovesLeft() <= 0) return;
-    if (options_.budget.Expired() && HasPlan()) {
+    if (MovesLeft() <= 0 || (options_.budget.Expired() && HasPlan())) {
       AddNotRun(planner);
       return;
     }
@@ -237,7 +236,7 @@ class Portfolio {
     if (!best_) return MakeError(ErrorCode::kUsage, "the table of planners is empty");
     best_->baselines = std::move(baselines_);
     best_->notes = std::move(notes_);
-    if (!not_run_.empty()) best_->notes.push_back("not run, as no time was left: " + not_run_);
+    if (!not_run_.empty()) best_->notes.push_back("not run, as no time or moves were left: " + not_run_);
     best_->history = std::move(history_);
     best_->iterations = iterations_;
     best_->out_of_memory = out_of_memory_;

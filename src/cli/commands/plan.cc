@@ -316,10 +316,10 @@ class PlanCommand : public Command {
       if (worse) worst = &use;
     }
     return MakeError(
-        ErrorCode::kInfeasible,
-        fmt::format("{} does not fit: {} needs {} and has {}", plan.algorithm, worst->name,
+        ErrorCode::kNothingFound,
+        fmt::format("the plan of {} does not fit: {} needs {} and has {}", plan.algorithm, worst->name,
                     FormatBytes(worst->peak_memory), FormatBytes(worst->capacity)),
-        "", "Take another algorithm or a smaller batch; nothing was written.");
+        "", "Give it more time, another algorithm or a smaller batch; nothing was written.");
   }
 
   // The plan found is one of whole ops, which its bound is of; others were allowed.

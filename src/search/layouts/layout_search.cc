@@ -1,7 +1,6 @@
 #include "search/layouts/layout_search.h"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/elementary.h"
 #include "base/thread_pool.h"
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/expert_hybrid.h"
@@ -255,7 +255,7 @@ class LayoutRun : public PlannerRun {
     const double through = static_cast<double>(move % Period()) / static_cast<double>(Period());
     switch (rule_) {
       case LayoutRule::kLocalSearch: return scale * 0.003 * (1 - through);
-      case LayoutRule::kAnnealing: return scale * 0.1 * std::pow(0.01, through);
+      case LayoutRule::kAnnealing: return scale * 0.1 * PortableExp(through * PortableLog(0.01));
       case LayoutRule::kMcmc: return scale * 0.01;
     }
     return 0;
@@ -275,7 +275,7 @@ class LayoutRun : public PlannerRun {
   Nanos LongestTaken(double temperature, Random& random) const {
     const double chance = random.Unit();
     if (current_score_.over > 0) return Nanos(kMaxQuantity);
-    const double longer = temperature > 0 && chance > 0 ? -std::log(chance) * temperature : 0;
+    const double longer = temperature > 0 && chance > 0 ? -PortableLog(chance) * temperature : 0;
     return Nanos(std::min(kMaxQuantity, current_score_.step_time + static_cast<int64_t>(longer)));
   }
 

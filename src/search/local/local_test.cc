@@ -269,7 +269,7 @@ TEST(Auto, SpentTimeLeavesOnePlanAtLeastAndSaysWhatIsMissing) {
   EXPECT_EQ(result.value().iterations, 0);
   EXPECT_TRUE(result.value().feasible);
   ASSERT_EQ(result.value().notes.size(), 1u);
-  EXPECT_TRUE(result.value().notes[0].starts_with("not run, as no time was left: random"))
+  EXPECT_TRUE(result.value().notes[0].starts_with("not run, as no time or moves were left: random"))
       << result.value().notes[0];
 }
 
