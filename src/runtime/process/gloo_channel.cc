@@ -94,7 +94,8 @@ class GlooChannel final : public Channel {
     return MakeError(
         ErrorCode::kExecution,
         fmt::format("rank {} has gone, or does not answer: {}", other,
-                    status.ok() ? "the message was not taken" : status.error().message));
+                    status.ok() ? "the message was not taken" : status.error().message),
+        "", "Look at what that rank printed, and start all ranks again.");
   }
 
   const c10::intrusive_ptr<GlooGroup> group_;

@@ -356,7 +356,8 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
                            fmt::format("rank {} on {} has not been heard of for {:.3g} s: "
                                        "it has died or is stopped",
                                        rank, hosts_[static_cast<size_t>(rank)],
-                                       SecondsOf(options_.silence)))});
+                                       SecondsOf(options_.silence)),
+                           "", "Look at what that rank printed, and start all ranks again.")});
         return;
       }
     }
