@@ -179,6 +179,28 @@ TEST_F(Distributed, RecomputesGradientsFromFactors) {
   EXPECT_THAT(plan("papers").out, HasSubstr("did you mean paper?"));
 }
 
+// What gradients by factors gain is a baseline of its own, and `auto` no worse with them than without.
+TEST_F(Distributed, AutoRecomputesGradientsFromFactors) {
+  const auto plan = [&](const std::string& mode) {
+    const Outcome run = RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--iterations", "20",
+                                 "--sfb", mode, "-o", mode + ".plan.json"});
+    EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_EQ(Run({"check", mode + ".plan.json"}).status, 0);
+    return run.json();
+  };
+  const Json none = plan("none"), cut = plan("cut"), paper = plan("paper");
+  EXPECT_LT(cut["step_time_ns"], none["step_time_ns"]);
+  EXPECT_LE(paper["step_time_ns"], none["step_time_ns"]);
+  EXPECT_EQ(cut["algorithm"], none["algorithm"].get<std::string>() + "+sfb");
+  EXPECT_EQ(cut["baselines"].size(), none["baselines"].size() + 1);
+  // A plan of whole ops has nothing to recompute, and says so.
+  const Outcome whole = RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--iterations", "1",
+                                 "--pin", "*=cpu0", "--sfb", "cut"});
+  ASSERT_EQ(whole.status, 0) << whole.err;
+  EXPECT_EQ(whole.json()["space"], "placed");
+  EXPECT_THAT(whole.json()["notes"].dump(), HasSubstr("splits no op"));
+}
+
 TEST_F(Distributed, PlansNameAllTheirFiles) {
   ASSERT_EQ(Run({"plan", "mlp.json.gz", "-c", "two.yaml", "--layouts", "even.json", "-o",
                  "even.plan.json"})

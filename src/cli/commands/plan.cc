@@ -184,6 +184,10 @@ class PlanCommand : public Command {
     PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
     TakeTrialsPlan(result);
     if (result.layouts) return FinishDistributed(*planning, std::move(result), budget, context);
+    if (sfb_ != SfbMode::kNone) {
+      result.notes.push_back(
+          "the plan splits no op, so that there are no synchronised gradients to recompute (--sfb)");
+    }
     if (measured_) TakeMeasured(simulating, result);
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
@@ -230,7 +234,7 @@ class PlanCommand : public Command {
     const bool distributes =
         replicates || space == PlanSpace::kReplicated || !space_.layouts.empty();
     for (const char* option : {"--batch-norm", "--sfb"}) {
-      if (distributes || !app_.Given(option)) continue;
+      if (distributes || SearchesAnything() || !app_.Given(option)) continue;
       return MakeError(ErrorCode::kUsage, fmt::format("{} is of plans that split ops", option), "",
                        "Give --space replicated or --layouts with it.");
     }
@@ -274,8 +278,12 @@ class PlanCommand : public Command {
   Result<int> FinishDistributed(const Planning& planning, PlannerResult result,
                                 const Budget& budget, Context& context) {
     const std::string& file = space_.layouts.empty() ? input_.graph : space_.layouts;
-    PW_RETURN_IF_ERROR(
-        RecomputeFromFactors(*planning.layouts, sfb_, context.started, result).InFile(file));
+    if (budget.Stopped() && sfb_ != SfbMode::kNone) {
+      result.notes.push_back("no gradient is recomputed from factors, as the run was interrupted");
+    } else {
+      PW_RETURN_IF_ERROR(
+          RecomputeFromFactors(*planning.layouts, sfb_, context.started, result).InFile(file));
+    }
     PW_ASSIGN(DistributedInputs distributed,
               Distribute(planning.inputs, *planning.layouts, *result.layouts).InFile(file));
     PW_ASSIGN(SimResult replay, Simulate(distributed).InFile(input_.graph));

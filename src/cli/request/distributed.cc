@@ -71,16 +71,31 @@ Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::t
                             PlannerResult& result) {
   if (mode == SfbMode::kNone) return Ok();
   PW_ASSIGN(SfbResult recomputed, ApplySfb(problem, *result.layouts, mode));
+  result.notes.push_back(recomputed.Note());
+  const bool of_auto = !result.baselines.empty();
+  const bool changed = !recomputed.duplicated.empty();
+  const bool better = recomputed.after.score() < recomputed.before.score();
+  if (of_auto && changed && !better) {
+    result.notes.push_back(
+        "that is no faster, so gradients stay synchronised: auto's plan is never worse than what it found "
+        "(--algo data-parallel recomputes them all the same)");
+    return Ok();
+  }
   result.layouts = std::move(recomputed.spec);
   result.feasible = recomputed.after.feasible;
   result.step_time = recomputed.after.step_time;
   result.over = recomputed.after.TotalOver();
-  result.notes.push_back(recomputed.Note());
-  // As the paper does it a step may become slower: what was found on the way is no plan then.
+  if (!changed) return Ok();
+  result.algorithm += "+sfb";
+  if (of_auto) {
+    result.baselines.push_back(
+        {result.algorithm, result.feasible, result.step_time, result.devices, true});
+  }
+  // With `paper` the step of a single planner may be slower than on its way.
   const bool has_history = !result.history.empty();
   std::erase_if(result.history,
                 [&](const HistoryPoint& point) { return point.step_time <= result.step_time; });
-  if (result.feasible && has_history) {
+  if (result.feasible && (has_history || of_auto)) {
     result.history.push_back(
         {result.iterations, SecondsSince(started), result.step_time, result.algorithm});
   }

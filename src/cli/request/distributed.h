@@ -34,7 +34,8 @@ void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search);
 void AddSfbOption(CommandLine app, SpaceOptions* options);
 // Errors: kUsage with near names.
 Result<SfbMode> ParseSfb(const SpaceOptions& options);
-// The plan with gradients recomputed from factors (search/sfb/sfb_search.h), what is predicted of it, and a note.
+// The plan with gradients recomputed from factors (search/sfb/sfb_search.h), what is predicted of it, and a note. It is
+// then the plan of "ALGORITHM+sfb", in `auto` one more baseline, and there only if it is better than before.
 // `started`: the process. Errors: those of ApplySfb.
 Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::time_point started,
                             PlannerResult& result);

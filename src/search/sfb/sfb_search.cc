@@ -266,16 +266,22 @@ std::optional<SfbMode> ParseSfbMode(std::string_view name) {
 }
 
 std::string SfbResult::Note() const {
-  if (gradients == 0) return "no gradient is synchronised over replicas: nothing to recompute";
+  if (duplicated.empty() && gradients == 0) {
+    return "no gradient is synchronised over replicas: nothing to recompute";
+  }
   if (duplicated.empty()) {
     return fmt::format("none of {} gradients is recomputed from factors: {}", gradients,
                        pieces == 0 ? "each costs less to synchronise"
                                    : "no step with fewer synchronised ones is faster");
   }
-  return fmt::format(
-      "{} of {} gradients are recomputed from factors ({} ops duplicated): {} instead of {}",
-      recomputed, gradients, duplicated.size(), FormatNanos(after.step_time),
-      FormatNanos(before.step_time));
+  const std::string ops = fmt::format("{} op{}", duplicated.size(), duplicated.size() == 1 ? "" : "s");
+  const std::string what =
+      recomputed == 0
+          ? fmt::format("{} computed by every device, not in parts, and no gradient", ops)
+          : fmt::format("{} of {} gradients are recomputed from factors ({} duplicated)",
+                        recomputed, gradients, ops);
+  return fmt::format("{}: {} instead of {}", what, FormatNanos(after.step_time),
+                     FormatNanos(before.step_time));
 }
 
 Result<SfbResult> ApplySfb(const LayoutProblem& problem, const DistributionSpec& spec,
