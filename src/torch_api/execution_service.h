@@ -109,7 +109,8 @@ class ExecutionService {
   virtual Result<std::unique_ptr<Execution>> Start(ExecutionRequest request) const = 0;
   // The processes that this one has been started with (torchrun, mpirun, srun), once all have come; nullptr
   // where it was started by itself. Errors: kUsage (variables of the environment that do not fit),
-  // kMissingRuntime (ranks that do not come, a port in use), kPlanMismatch (facts that differ).
+  // kMissingRuntime (ranks that do not come, a port in use), kPlanMismatch (facts that differ), kInterrupted, and
+  // what keeps a rank from taking part, this one or another.
   virtual Result<std::unique_ptr<Processes>> Join(const JoinRequest& request) const = 0;
 };
 

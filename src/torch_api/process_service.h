@@ -2,8 +2,10 @@
 #ifndef PLACEWRIGHT_TORCH_API_PROCESS_SERVICE_H_
 #define PLACEWRIGHT_TORCH_API_PROCESS_SERVICE_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +24,9 @@ struct JoinRequest {
   std::chrono::milliseconds timeout{20'000};  // for ranks to come, and of one that is not heard of
   // For one message of a rank that goes on counting.
   std::chrono::milliseconds message_timeout{600'000};
+  // Why this rank cannot take part: said to the others, and what Join returns.
+  std::optional<Error> failure{};
+  const std::atomic<bool>* interrupted = nullptr;  // ends the waiting for others
 };
 
 class Processes {

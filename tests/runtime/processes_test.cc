@@ -19,7 +19,7 @@
 #include "base/stop.h"
 #include "runtime/executor/made_step.h"
 #include "runtime/process/crossing_order.h"
-#include "runtime/process/environment.h"
+#include "torch_api/process_environment.h"
 #include "runtime/process/rendezvous.h"
 
 namespace placewright {

@@ -28,7 +28,7 @@ MODELS = {
 PLANS = {
     "spread": ["gpt", "--algo", "random", "--seed", "3"],
     "other": ["gpt", "--algo", "random", "--seed", "4"],
-    "parallel": ["mlp", "--space", "replicated"],
+    "parallel": ["mlp", "--algo", "data-parallel"],
 }
 # A core for each rank, on machines of their own by this description; the link's figures are no machine's.
 MACHINES = """
@@ -65,11 +65,12 @@ class Ranks:
     """Several processes of one run."""
 
     def __init__(self, count, words_of, preparation_of=lambda rank: None,
-                 program_of=lambda rank: PROGRAM):
+                 program_of=lambda rank: PROGRAM, size_of=None):
         port = str(free_port())
         self.processes = []
         for rank in range(count):
-            variables = {"RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank),
+            size = size_of(rank) if size_of else count
+            variables = {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank),
                          "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
             self.processes.append(subprocess.Popen(
                 [program_of(rank), *map(str, words_of(rank))],
@@ -219,6 +220,53 @@ class RunRanks(unittest.TestCase):
             self.expect_all(ranks.ends(within=ENDS_WITHIN), "plan-mismatch",
                             "the ranks differ in the version of Placewright", "0.0.0-other")
             self.assertLess(time.monotonic() - began, ENDS_WITHIN)
+
+    def test_a_rank_that_cannot_begin_says_why_on_all(self):
+        missing = self.folder / "missing.plan.json"
+        words = ["run", missing, "--simulate-devices", "--rank-timeout", "60"]
+        for other in (0, 2):
+            ranks = Ranks(3, lambda rank: words if rank == other else self.words("spread"))
+            ended = ranks.ends(within=ENDS_WITHIN)
+            self.expect_all(ended, "file-unreadable", "missing.plan.json")
+            for rank, (status, _, err) in enumerate(ended):
+                self.assertEqual(status, 3)
+                self.assertEqual(f"rank {other} on " in err, rank != other)
+        # So of devices that are measured.
+        self.expect_all(Ranks(2, lambda rank: ["profile", "--ranks", "-c", missing, "--cost-store",
+                                               self.folder / "none.sqlite"]).ends(within=ENDS_WITHIN),
+                        "file-unreadable")
+
+    def test_ranks_agree_about_their_number(self):
+        for sizes in ((2, 3), (3, 2)):
+            self.expect_all(Ranks(2, lambda rank: self.words("spread"), size_of=lambda rank: sizes[rank])
+                            .ends(within=ENDS_WITHIN), "plan-mismatch", "number of ranks (WORLD_SIZE)")
+        # One that is none of rank 0's.
+        *both, third = Ranks(3, lambda rank: self.words("spread", "--steps", 1),
+                             size_of=lambda rank: (2, 2, 3)[rank]).ends(within=ENDS_WITHIN)
+        for status, out, err in both:
+            self.assertEqual(status, 0, out + err)
+        self.expect_all([third], "number of ranks (WORLD_SIZE)", "rank 2")
+
+    def test_an_interrupted_rank_ends_all_after_a_step(self):
+        saved = self.folder / "interrupted"
+        ranks = Ranks(2, lambda rank: self.words("spread", "--steps", 1000000, "--save", saved,
+                                                 "--save-every", 1))
+        deadline = time.monotonic() + 60
+        while not saved.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        ranks.processes[1].send_signal(signal.SIGINT)
+        ended = ranks.ends(within=ENDS_WITHIN)
+        for status, out, err in ended:
+            self.assertEqual(status, 130, out + err)
+        self.assertIn("another rank was interrupted", ended[0][2])
+        # While it waits for others, too.
+        ranks = Ranks(1, lambda rank: ["run", self.plans["spread"], "--simulate-devices",
+                                       "--rank-timeout", "600"], size_of=lambda rank: 2)
+        time.sleep(3)
+        ranks.processes[0].send_signal(signal.SIGINT)
+        (status, _, err), = ranks.ends(within=ENDS_WITHIN)
+        self.assertEqual(status, 130)
+        self.assertIn("before all ranks had come", err)
 
     def test_a_message_is_waited_for_as_long_as_stated(self):
         saved = self.folder / "waiting"

@@ -15,6 +15,7 @@
 #include "cli/request/model_source.h"
 #include "cli/request/models.h"
 #include "cli/request/profile_report.h"
+#include "cli/request/ranks.h"
 #include "cli/request/this_machine.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
@@ -204,12 +205,13 @@ class ProfileCommand : public Command {
                        "--steps and --time out",
                        "", "`placewright profile GRAPH` measures ops, on one process.");
     }
-    PW_ASSIGN(const Cluster cluster, TakeCluster());
     RankProfileOptions options;
     options.store = store_;
     if (largest_ > 0) options.largest = Bytes(largest_ << 20);
     options.rank_timeout = std::chrono::seconds(rank_timeout_);
-    return ProfileBetweenRanks(cluster, options, interrupted, context);
+    const Result<Cluster> cluster = TakeCluster();
+    if (!cluster.ok()) return RunRanks::Refuse(cluster.error(), options.rank_timeout, interrupted);
+    return ProfileBetweenRanks(cluster.value(), options, interrupted, context);
   }
 
   Result<Cluster> TakeCluster() const {

@@ -148,7 +148,9 @@ Result<int> ProfileBetweenRanks(const Cluster& cluster, const RankProfileOptions
   if (executions == nullptr || library.api().profiling() == nullptr) {
     return MakeError(ErrorCode::kMissingRuntime, library.path() + " measures nothing");
   }
-  PW_ASSIGN(RunRanks ranks, RunRanks::Join(*executions, cluster, RequestOf(cluster, options)));
+  JoinRequest join = RequestOf(cluster, options);
+  join.interrupted = &interrupted;
+  PW_ASSIGN(RunRanks ranks, RunRanks::Join(*executions, cluster, std::move(join)));
   if (!ranks.several()) {
     return MakeError(ErrorCode::kUsage, "--ranks needs several processes, and this is one", "",
                      "Start them by torchrun, srun or `mpirun -n 2 placewright profile --ranks "

@@ -149,16 +149,11 @@ class RunCommand : public Command {
       return MakeError(ErrorCode::kUsage, "--resume is a --load, too: give one of them");
     }
     PW_RETURN_IF_ERROR(CheckOutput());
-    PW_ASSIGN(const PlanInputs loaded, Load());
-    const Graph& graph = loaded.graph.graph;
-    const Cluster& cluster = loaded.cluster.cluster;
-    PW_RETURN_IF_ERROR(CheckExecutable(graph));
-    PW_ASSIGN(const Placement placement,
-              ResolvePlacement(loaded.plan.placement, graph, cluster).InFile(plan_));
-    std::optional<OriginalStep> original;
-    if (loaded.plan.distribution) {
-      PW_ASSIGN(original, LoadOriginal(loaded, plan_, input_));
-    }
+    const std::chrono::seconds timeout(rank_timeout_);
+    Result<Subject> read = ReadSubject();
+    if (!read.ok()) return RunRanks::Refuse(read.error(), timeout, interrupted);
+    const Subject subject = read.Take();
+    const PlanInputs& loaded = subject.loaded;
     PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kRun));
     const ExecutionService* const service = library.api().executions();
     if (service == nullptr) {
@@ -168,19 +163,41 @@ class RunCommand : public Command {
       context.console.Note(std::string(advice));
     }
     JoinRequest join{.facts = RunRanks::FactsOf(loaded),
-                     .timeout = std::chrono::seconds(rank_timeout_),
-                     .message_timeout = std::chrono::seconds(message_timeout_)};
+                     .timeout = timeout,
+                     .message_timeout = std::chrono::seconds(message_timeout_),
+                     .interrupted = &interrupted};
     join.facts.emplace_back("the options", RankOptions());
-    PW_ASSIGN(RunRanks ranks, RunRanks::Join(*service, cluster, std::move(join)));
+    PW_ASSIGN(RunRanks ranks, RunRanks::Join(*service, loaded.cluster.cluster, std::move(join)));
     if (!ranks.leads()) {
       // Errors go to standard error; standard output is rank 0's.
       context.console.json = false;
       context.console.quiet = true;
     }
-    return ranks.End(Execute(context, loaded, placement, original, library, ranks, interrupted));
+    return ranks.End(Execute(context, subject, library, ranks, interrupted));
   }
 
  private:
+  // What is executed.
+  struct Subject {
+    PlanInputs loaded;
+    Placement placement;
+    std::optional<OriginalStep> original;
+  };
+
+  Result<Subject> ReadSubject() const {
+    Subject read;
+    PW_ASSIGN(read.loaded, Load());
+    const Graph& graph = read.loaded.graph.graph;
+    PW_RETURN_IF_ERROR(CheckExecutable(graph));
+    PW_ASSIGN(read.placement, ResolvePlacement(read.loaded.plan.placement, graph,
+                                               read.loaded.cluster.cluster)
+                                  .InFile(plan_));
+    if (read.loaded.plan.distribution) {
+      PW_ASSIGN(read.original, LoadOriginal(read.loaded, plan_, input_));
+    }
+    return read;
+  }
+
   // What all ranks must have been given alike.
   std::string RankOptions() const {
     return fmt::format("--steps {} --seed {} --batches {} --save-every {}{}{}{}{}{}", steps_, seed_,
@@ -189,9 +206,9 @@ class RunCommand : public Command {
                        resume_.empty() ? "" : " --resume", save_.empty() ? "" : " --save");
   }
 
-  Result<int> Execute(Context& context, const PlanInputs& loaded, const Placement& placement,
-                      const std::optional<OriginalStep>& original, const TorchLibrary& library,
+  Result<int> Execute(Context& context, const Subject& subject, const TorchLibrary& library,
                       const RunRanks& ranks, const std::atomic<bool>& interrupted) {
+    const auto& [loaded, placement, original] = subject;
     const Graph& graph = loaded.graph.graph;
     const Cluster& cluster = loaded.cluster.cluster;
     if (ranks.leads()) PW_RETURN_IF_ERROR(ProbeOutput());
@@ -274,6 +291,10 @@ class RunCommand : public Command {
       }
     }
     context.console.Progress("");
+    if (stops && !interrupted) {
+      context.console.Note(fmt::format("another rank was interrupted: the run has ended after {}",
+                                       CountOf(measured.steps, "step")));
+    }
     if (!ranks.leads()) {
       if (!saved.ok()) return std::move(saved.error());
       return stops ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;

@@ -1,6 +1,8 @@
 #include "cli/request/ranks.h"
 
 #include "formats/text/file.h"
+#include "torch_api/process_environment.h"
+#include "torch_api/torch_library.h"
 
 namespace placewright {
 namespace {
@@ -17,6 +19,21 @@ std::vector<std::pair<std::string, std::string>> RunRanks::FactsOf(const PlanInp
   return {{"the graph", loaded.graph.sha256},
           {"the plan", DigestOf(loaded)},
           {"the placement", Sha256(placement)}};
+}
+
+Error RunRanks::Refuse(const Error& error, std::chrono::milliseconds timeout,
+                       const std::atomic<bool>& interrupted) {
+  const auto environment = ReadProcessEnvironment(ThisEnvironment());
+  if (!environment.ok() || !environment.value()) return error;
+  const Result<TorchLibrary> library = TorchLibrary::Open(TorchLibrary::Part::kRun);
+  if (!library.ok() || library.value().api().executions() == nullptr) return error;
+  JoinRequest request;
+  request.timeout = timeout;
+  request.failure = error;
+  request.interrupted = &interrupted;
+  // Whether the others hear of it or not.
+  static_cast<void>(library.value().api().executions()->Join(request));
+  return error;
 }
 
 Result<RunRanks> RunRanks::Join(const ExecutionService& service, const Cluster& cluster,

@@ -2,6 +2,8 @@
 #ifndef PLACEWRIGHT_CLI_REQUEST_RANKS_H_
 #define PLACEWRIGHT_CLI_REQUEST_RANKS_H_
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,6 +22,10 @@ class RunRanks {
   // program's version, before them, and LibTorch's. Errors: ExecutionService::Join's, RanksOfDevices'.
   static Result<RunRanks> Join(const ExecutionService& service, const Cluster& cluster,
                                JoinRequest request);
+  // An error that keeps this process from joining, before it has a cluster: the others end with it, too. Returns
+  // `error`. `timeout`, `interrupted`: JoinRequest's.
+  static Error Refuse(const Error& error, std::chrono::milliseconds timeout,
+                      const std::atomic<bool>& interrupted);
   // What all ranks that execute a plan must have alike.
   static std::vector<std::pair<std::string, std::string>> FactsOf(const PlanInputs& loaded);
 

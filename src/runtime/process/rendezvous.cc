@@ -25,8 +25,10 @@ namespace {
 using Milliseconds = std::chrono::milliseconds;
 using Store = c10::intrusive_ptr<c10d::TCPStore>;
 
-// For what others may say of the cause, and for them to read ours.
-constexpr Milliseconds kGrace{2000}, kLinger{3000};
+// For what others may say of the cause, for them to read ours, and for ranks that come late to read why the run
+// does not begin.
+constexpr Milliseconds kGrace{2000}, kLinger{3000}, kLate{5000};
+constexpr Milliseconds kPoll{10};
 
 double SecondsOf(Milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -66,6 +68,7 @@ std::string TextAt(const Store& store, const std::string& key) {
   return std::string(bytes.begin(), bytes.end());
 }
 
+constexpr const char* kBegins = "ok";  // a verdict
 std::string KeyOf(const char* what, int32_t rank) { return fmt::format("{}/{}", what, rank); }
 
 }  // namespace
@@ -186,7 +189,8 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
     if (serves && why.find("in use") != std::string::npos) {
       return MakeError(ErrorCode::kMissingRuntime,
                        fmt::format("port {} of this machine is in use", environment_.port), "",
-                       "End the run that has it, or set MASTER_PORT to another port on all ranks.");
+                       "End the run that has it, or set MASTER_PORT to another port on all ranks; one "
+                       "rank alone has the number 0.");
     }
     return MakeError(
         ErrorCode::kMissingRuntime,
@@ -216,53 +220,109 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
   }
 
   Status Agree() {
-    Published own{HostName(), options_.facts};
-    std::string verdict;
-    int32_t missing = -1;
+    const std::string host = HostName();
+    Published own{host, options_.facts};
+    own.facts.insert(own.facts.begin(),
+                     {"the number of ranks (WORLD_SIZE)", fmt::to_string(environment_.size)});
+    std::optional<AbortText> refused;
+    if (options_.failure) refused = AbortText{environment_.rank, host, *options_.failure};
     const Status agreed = CatchAllFailures([&] {
-      store_->set(KeyOf("facts", environment_.rank), BytesOfText(own.Text()));
+      if (!refused) store_->set(KeyOf("facts", environment_.rank), BytesOfText(own.Text()));
       if (environment_.rank == 0) {
-        const Clock::time_point end = Clock::now() + options_.start;
-        for (int32_t rank = 0; rank < environment_.size && verdict.empty(); ++rank) {
-          missing = rank;
-          const auto left = std::chrono::duration_cast<Milliseconds>(end - Clock::now());
-          store_->wait({KeyOf("facts", rank)}, std::max(left, Milliseconds(1)));
-          const Published theirs = Published::Parse(TextAt(store_, KeyOf("facts", rank)));
-          hosts_.push_back(theirs.host);
-          verdict = own.Difference(theirs, rank);
-        }
-        missing = -1;
-        store_->set("verdict", BytesOfText(verdict.empty() ? "ok" : verdict));
+        if (!refused) refused = Gather(own);
+        store_->set("verdict", BytesOfText(refused ? refused->Text() : kBegins));
       } else {
-        // Rank 0 gives up first.
-        store_->wait({"verdict"}, options_.start + kGrace);
-        verdict = TextAt(store_, "verdict");
-        if (verdict == "ok") verdict.clear();
-        for (int32_t rank = 0; rank < environment_.size && verdict.empty(); ++rank) {
-          hosts_.push_back(Published::Parse(TextAt(store_, KeyOf("facts", rank))).host);
+        if (!refused) refused = AwaitVerdict(own);
+        if (refused && refused->rank == environment_.rank) {
+          if (store_->add("refused/claimed", 1) == 1) {
+            store_->set("refused", BytesOfText(refused->Text()));
+          }
         }
+        if (refused) store_->add("verdict/read", 1);
       }
     });
-    if (agreed.ok() && verdict.empty()) return Ok();
-    Error error = MakeError(ErrorCode::kPlanMismatch, verdict, "",
-                            "Give all ranks the same files and the same program.");
-    if (!agreed.ok()) {
-      error = MakeError(
-          ErrorCode::kMissingRuntime,
-          missing >= 0
-              ? fmt::format("rank {} of {} did not come within {:.3g} s", missing,
-                            environment_.size, SecondsOf(options_.start))
-              : fmt::format("rank 0 at {} does not answer: {}", Place(), agreed.error().message),
-          "", "Start all ranks at about the same time.");
-      if (missing >= 0) {
-        const Status said =
-            CatchAllFailures([&] { store_->set("verdict", BytesOfText(error.message)); });
-        static_cast<void>(said);
-      }
+    if (!agreed.ok() && !refused) {
+      return MakeError(ErrorCode::kMissingRuntime,
+                       fmt::format("rank 0 at {} does not answer: {}", Place(), agreed.error().message),
+                       "", "Start all ranks at about the same time.");
     }
-    // The store goes with this process: the others read the verdict before.
-    if (environment_.rank == 0) std::this_thread::sleep_for(kGrace / 2);
-    return error;
+    if (!refused) return Ok();
+    if (environment_.rank == 0) AwaitReaders();
+    return refused->AsError(environment_.rank);
+  }
+
+  // Rank 0: why the run does not begin; none: all have come and agree.
+  std::optional<AbortText> Gather(const Published& own) {
+    const Clock::time_point end = Clock::now() + options_.start;
+    for (int32_t rank = 0; rank < environment_.size; ++rank) {
+      while (!store_->check({KeyOf("facts", rank)})) {
+        if (store_->check({"refused"})) return AbortText::Parse(TextAt(store_, "refused"));
+        if (options_.stop.StopRequested()) return Interrupted();
+        if (Clock::now() > end) {
+          return AbortText{-1, "",
+                           MakeError(ErrorCode::kMissingRuntime,
+                                     fmt::format("rank {} of {} did not come within {:.3g} s", rank,
+                                                 environment_.size, SecondsOf(options_.start)),
+                                     "", "Start all ranks at about the same time.")};
+        }
+        std::this_thread::sleep_for(kPoll);
+      }
+      const Published theirs = Published::Parse(TextAt(store_, KeyOf("facts", rank)));
+      hosts_.push_back(theirs.host);
+      if (auto refused = OtherFacts(own, theirs, rank)) return refused;
+    }
+    return std::nullopt;
+  }
+
+  // What rank 0 has said of the run; at its begin, its ranks are known.
+  std::optional<AbortText> AwaitVerdict(const Published& own) {
+    // Rank 0 gives up first.
+    const Clock::time_point end = Clock::now() + options_.start + kGrace;
+    while (!store_->check({"verdict"})) {
+      if (options_.stop.StopRequested()) return Interrupted();
+      if (Clock::now() > end) {
+        return AbortText{-1, "",
+                         MakeError(ErrorCode::kMissingRuntime,
+                                   fmt::format("rank 0 at {} does not say whether the run begins", Place()),
+                                   "", "Start all ranks at about the same time.")};
+      }
+      std::this_thread::sleep_for(kPoll);
+    }
+    const std::string verdict = TextAt(store_, "verdict");
+    if (verdict != kBegins) return AbortText::Parse(verdict);
+    const Published first = Published::Parse(TextAt(store_, KeyOf("facts", 0)));
+    // One that is beyond rank 0's number of ranks was not looked at.
+    if (auto refused = OtherFacts(first, own, environment_.rank)) return refused;
+    for (int32_t rank = 0; rank < environment_.size; ++rank) {
+      hosts_.push_back(Published::Parse(TextAt(store_, KeyOf("facts", rank))).host);
+    }
+    return std::nullopt;
+  }
+
+  static std::optional<AbortText> OtherFacts(const Published& first, const Published& theirs,
+                                             int32_t rank) {
+    const std::string difference = first.Difference(theirs, rank);
+    if (difference.empty()) return std::nullopt;
+    return AbortText{-1, "",
+                     MakeError(ErrorCode::kPlanMismatch, difference, "",
+                               "Give all ranks the same files, options and program.")};
+  }
+
+  AbortText Interrupted() const {
+    return {environment_.rank, HostName(),
+            MakeError(ErrorCode::kInterrupted, "interrupted before all ranks had come")};
+  }
+
+  // The store goes with rank 0: the others read the verdict before, those that come late, too.
+  void AwaitReaders() {
+    const bool hurries = options_.stop.StopRequested();
+    const Clock::time_point end = Clock::now() + (hurries ? kGrace / 2 : std::min(kLate, options_.start));
+    const Status waited = CatchAllFailures([&] {
+      while (store_->add("verdict/read", 0) < environment_.size - 1 && Clock::now() < end) {
+        std::this_thread::sleep_for(kPoll);
+      }
+    });
+    static_cast<void>(waited);
   }
 
   Status Watch() {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "aten/torch_version.h"
-#include "runtime/process/environment.h"
+#include "torch_api/process_environment.h"
 #include "runtime/process/rendezvous.h"
 
 namespace placewright {
@@ -50,6 +50,8 @@ Result<std::unique_ptr<Processes>> JoinProcesses(const JoinRequest& request) {
   RendezvousOptions options;
   options.start = options.silence = request.timeout;
   options.messages.timeout = request.message_timeout;
+  options.failure = request.failure;
+  options.stop = StopToken(request.interrupted);
   options.facts = request.facts;
   options.facts.emplace_back("the version of LibTorch", kTorchVersion);
   PW_ASSIGN(auto rendezvous, Rendezvous::Join(*environment, options));

@@ -8,8 +8,8 @@
 // They are looked for in that order. MASTER_ADDR and MASTER_PORT come before what the others
 // imply: mpirun on one machine means the loopback address, srun the first of SLURM_STEP_NODELIST;
 // the port is 29500.
-#ifndef PLACEWRIGHT_RUNTIME_PROCESS_ENVIRONMENT_H_
-#define PLACEWRIGHT_RUNTIME_PROCESS_ENVIRONMENT_H_
+#ifndef PLACEWRIGHT_TORCH_API_PROCESS_ENVIRONMENT_H_
+#define PLACEWRIGHT_TORCH_API_PROCESS_ENVIRONMENT_H_
 
 #include <cstdint>
 #include <functional>
@@ -37,4 +37,4 @@ Result<std::optional<ProcessEnvironment>> ReadProcessEnvironment(const Environme
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_RUNTIME_PROCESS_ENVIRONMENT_H_
+#endif  // PLACEWRIGHT_TORCH_API_PROCESS_ENVIRONMENT_H_

@@ -1,5 +1,5 @@
 // What launchers say in the environment, as ranks.
-#include "runtime/process/environment.h"
+#include "torch_api/process_environment.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/process/environment.h"
+#include "torch_api/process_environment.h"
 
 #include <fmt/format.h>
 
