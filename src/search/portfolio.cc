@@ -215,6 +215,10 @@ class Portfolio {
       }
       Guarded([&] {
         Result<PlannerResult> made = planner->Plan(problem_, evaluator_, options_);
+        if (!made.ok() && made.error().code == ErrorCode::kUsage && !problem_.constraints.Empty()) {
+          constrained_ += (constrained_.empty() ? "" : ", ") + std::string(planner->name());
+          return Keep(std::move(made.error()));
+        }
         if (!made.ok()) return AddFailure(planner->name(), std::move(made.error()));
         const Score score = ReplicatedScoreOf(made.value());
         Add(made.Take(), score, false);
@@ -236,6 +240,11 @@ class Portfolio {
     if (!best_) return MakeError(ErrorCode::kUsage, "the table of planners is empty");
     best_->baselines = std::move(baselines_);
     best_->notes = std::move(notes_);
+    if (!constrained_.empty()) {
+      best_->notes.push_back(
+          "not run, as they choose the devices of every op themselves, against --pin, --forbid and --colocate: " +
+          constrained_);
+    }
     if (!not_run_.empty()) best_->notes.push_back("not run, as no time or moves were left: " + not_run_);
     best_->history = std::move(history_);
     best_->iterations = iterations_;
@@ -465,7 +474,8 @@ class Portfolio {
   std::vector<std::pair<Score, DistributionSpec>> specs_;  // of plans that split or copy ops
   std::vector<Baseline> baselines_;
   std::vector<std::string> notes_;
-  std::string not_run_;  // planners
+  std::string not_run_;      // planners
+  std::string constrained_;  // planners that the problem's constraints exclude
   std::vector<HistoryPoint> history_;
   std::optional<double> first_feasible_seconds_;
   int64_t iterations_ = 0;

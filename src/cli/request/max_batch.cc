@@ -18,6 +18,8 @@ namespace {
 // Beyond it, what a device holds is no question any more.
 constexpr int64_t kMaxTriedBatch = int64_t{1} << 24;
 
+constexpr double kNotedSeconds = 1;  // trials that took as long are told
+
 // What another batch than the first may lead to, and is not the user's mistake: sizes that are out of range, a
 // batch of one sample that layouts are to split.
 bool IsOfTheBatch(ErrorCode code) {
@@ -68,11 +70,17 @@ class BatchTrials {
     }
     first_ = false;
     made.value().seconds = std::chrono::duration<double>(Clock::now() - started).count();
-    console_.Note(Describe(made.value()));
+    ++trials_;
+    seconds_ += made.value().seconds;
+    if (made.value().seconds >= kNotedSeconds) console_.Note(Describe(made.value()));
     return made;
   }
 
   PlannerResult TakePlan() { return std::move(plan_); }
+
+  void NoteEnd() const {
+    console_.Note(fmt::format("the largest batch was found by {} trials in {:.1f} s", trials_, seconds_));
+  }
 
  private:
   static std::string Describe(const BatchTrial& trial) {
@@ -142,6 +150,8 @@ class BatchTrials {
   PlannerOptions options_;
   PlannerResult plan_;  // of the largest batch that fits so far: trials that fit ascend
   bool first_ = true;
+  int trials_ = 0;
+  double seconds_ = 0;
 };
 
 Error WasInterrupted(int64_t largest) {
@@ -190,6 +200,7 @@ Result<MaxBatch> FindMaxBatch(const MaxBatchRequest& request, Console& console) 
     error.file = request.input.graph;
     return error;
   }
+  trials.NoteEnd();
   return MaxBatch{std::move(of_all), trials.TakePlan()};
 }
 
