@@ -208,5 +208,32 @@ TEST(Summarize, FillsCellsAndJudges) {
   EXPECT_EQ(DrawCurves(table, result, 1), "");
 }
 
+// HDP comes to 2 at sample 200 of 400, GDP near to that at its 20th.
+TEST(Summarize, SaysHowMuchSoonerASearchIs) {
+  const StudyTable& table = *FindStudyTable("gdp1");
+  StudyRun gdp, hdp;
+  gdp.samples = hdp.samples = 400;
+  gdp.seconds = hdp.seconds = 5;
+  gdp.evaluating = hdp.evaluating = 1;
+  gdp.environment_seconds = hdp.environment_seconds = 396;
+  gdp.curve = {{10, 3.0, 3.0, 0}, {20, 2.04, 2.5, 0}, {400, 1.9, 2.0, 0}};
+  hdp.curve = {{100, 3.0, 3.0, 0}, {200, 2.0, 2.5, 0}, {400, 2.0, 2.5, 0}};
+  StudyRun slow = gdp;
+  slow.curve = {{400, 2.2, 2.5, 0}};
+  const TableResult result = Summarize(table, [&](size_t model, size_t method, uint64_t seed) -> const StudyRun* {
+    if (model != 1 || (method != 0 && method != 3)) return nullptr;
+    return method == 3 ? &hdp : seed < 2 ? &gdp : &slow;
+  });
+  const SpeedUpResult& of_model = result.speed_ups[1];
+  EXPECT_EQ(of_model.n, 2u);
+  EXPECT_GE(of_model.never, 1u);
+  EXPECT_NEAR(of_model.samples, 10, 1e-9);
+  EXPECT_NEAR(of_model.seconds, 10, 1e-9);
+  EXPECT_THAT(MarkdownOf(table, result), HasSubstr("| 10 times by samples, 10 by seconds (n=2, "));
+  EXPECT_THAT(MarkdownOf(table, result), HasSubstr("published: 1.76 times"));
+  EXPECT_EQ(JsonOf(table, result)["speed_ups"][1]["n"], 2);
+  EXPECT_EQ(result.speed_ups[0].n, 0u);
+}
+
 }  // namespace
 }  // namespace placewright

@@ -103,6 +103,14 @@ std::vector<std::vector<std::string>> ClaimRows(const StudyTable& table,
   return rows;
 }
 
+// "12.1 times by samples, 3.40 by seconds (n=2, 1 never)".
+std::string SpeedUpText(const SpeedUpResult& speed_up) {
+  const std::string never = speed_up.never > 0 ? fmt::format(", {} never", speed_up.never) : "";
+  if (speed_up.n == 0) return speed_up.never > 0 ? fmt::format("(n=0{})", never) : "to come";
+  return fmt::format("{:.3g} times by samples, {:.3g} by seconds (n={}{})", speed_up.samples,
+                     speed_up.seconds, speed_up.n, never);
+}
+
 // Both forms of the text show the same rows.
 std::vector<std::vector<std::string>> ResultRows(const StudyTable& table,
                                                  const TableResult& result) {
@@ -133,6 +141,13 @@ std::vector<std::vector<std::string>> ResultRows(const StudyTable& table,
     }
     if (any_published) rows.push_back(std::move(theirs));
     if (any_hours) rows.push_back(std::move(hours));
+    if (!table.speed_up) continue;
+    const auto& [less, more, faster] = *table.speed_up;
+    std::vector<std::string> sooner = {"", fmt::format("at {}'s best sooner", table.methods[more].label)};
+    sooner.resize(2 + table.methods.size());
+    sooner[2 + less] = SpeedUpText(result.speed_ups[model]);
+    sooner[2 + more] = fmt::format("published: {:g} times", faster[model]);
+    rows.push_back(std::move(sooner));
   }
   return rows;
 }
@@ -229,6 +244,21 @@ Json JsonOf(const StudyTable& table, const TableResult& result) {
       out["published"] = !published       ? Json()
                          : *published < 0 ? Json("out of memory")
                                           : Json(*published);
+    }
+  }
+  if (table.speed_up) {
+    Json& speed_ups = object["speed_ups"] = Json::array();
+    for (size_t model = 0; model < table.models.size(); ++model) {
+      const SpeedUpResult& of_model = result.speed_ups[model];
+      Json& out = speed_ups.emplace_back();
+      out["model"] = table.models[model].label;
+      out["method"] = table.methods[table.speed_up->less].label;
+      out["against"] = table.methods[table.speed_up->more].label;
+      out["n"] = of_model.n;
+      out["never"] = of_model.never;
+      out["samples"] = of_model.n > 0 ? Json(of_model.samples) : Json();
+      out["seconds"] = of_model.n > 0 ? Json(of_model.seconds) : Json();
+      out["published"] = table.speed_up->published[model];
     }
   }
   Json& claims = object["claims"] = Json::array();

@@ -96,6 +96,9 @@ MeasuredPair MeasurePair(StudyClaim::Measure measure, const StudyRun& less, cons
     // Each run by itself: how soon it comes near to what `more` came to.
     MeasuredPair pair{Measured(less, kSamples, samples, *b * kClose),
                       Measured(more, kSamples, samples, *b * kClose)};
+    // The placement that a policy finds likeliest costs one evaluation.
+    if (pair.less) pair.less = std::max(1.0, *pair.less);
+    if (pair.more) pair.more = std::max(1.0, *pair.more);
     if (measure == kSecondsToMore && pair.less) pair.less = SecondsOf(less, *pair.less);
     if (measure == kSecondsToMore && pair.more) pair.more = SecondsOf(more, *pair.more);
     return pair;
@@ -154,6 +157,21 @@ ClaimResult SummarizeClaim(const StudyTable& table, const StudyClaim& claim,
   return result;
 }
 
+SpeedUpResult SummarizeSpeedUp(const StudyTable& table, size_t model,
+                               const std::vector<CellResult>& cells) {
+  SpeedUpResult result;
+  const auto times_sooner = [&](StudyClaim::Measure measure) {
+    const StudyClaim claim{"", {model}, table.speed_up->less, table.speed_up->more, measure};
+    const ModelPairs pairs = PairsOf(table, claim, model, cells);
+    result.n = pairs.logarithms.size();
+    result.never = pairs.censored + pairs.misfits;
+    return 1 / CompareRatios(pairs.logarithms).ratio;
+  };
+  result.samples = times_sooner(StudyClaim::Measure::kSamplesToMore);
+  result.seconds = times_sooner(StudyClaim::Measure::kSecondsToMore);
+  return result;
+}
+
 }  // namespace
 
 std::vector<RunPair> PairsOfRuns(const StudyTable& table, const StudyClaim& claim,
@@ -204,6 +222,9 @@ TableResult Summarize(const StudyTable& table, const RunOf& run_of) {
       row.push_back(
           SummarizeCell(table.models[model], table.methods[method], model, method, run_of));
     }
+  }
+  for (size_t model = 0; table.speed_up && model < table.models.size(); ++model) {
+    result.speed_ups.push_back(SummarizeSpeedUp(table, model, result.cells[model]));
   }
   std::vector<PairedRatio> ratios;
   for (const StudyClaim& claim : table.claims) {

@@ -40,9 +40,16 @@ struct ClaimResult {
   size_t censored = 0, misfits = 0;
 };
 
+// Of one model, with the geometric means over its seeds (StudySpeedUp).
+struct SpeedUpResult {
+  double samples = 0, seconds = 0;  // times sooner
+  size_t n = 0, never = 0;          // seeds; those from which `less` never came near, which are left out
+};
+
 struct TableResult {
   std::vector<std::vector<CellResult>> cells;  // [model][method]
   std::vector<ClaimResult> claims;
+  std::vector<SpeedUpResult> speed_ups;  // [model]; empty: the table states none
 };
 
 // The runs of `less` and `more` of one model, of one seed each, where both are there. What plans at once

@@ -74,8 +74,8 @@ struct StudyModel {
 // bests; `kSpread` how much the mean step changes from 20 samples to the next 20 in the second half (however
 // many of them an update has), as the standard deviation of its logarithm's differences. `kSamplesToMore` and `kSecondsToMore`: samples, and
 // seconds of the planner with those that samples would take on real machines, to come within 2% of
-// the best of `more`; pairs where `less` never does are censored: they count as no pair.
-//
+// the best of `more`, the sample that comes near to it included (a policy's likeliest placement, which is none, is
+// one); pairs where `less` never does are censored: they count as no pair.
 struct StudyClaim {
   enum class Measure { kBest, kSamples, kSpread, kSamplesToMore, kSecondsToMore };
   // A pair is a seed of one model or, of several, a model with the mean over its seeds; of fewer than five models,
@@ -89,6 +89,12 @@ struct StudyClaim {
   double margin = 1;  // it is below so many times that of `more`
 };
 
+// How many times sooner method `less` comes to within 2% of the best of `more` than `more` itself, model by model.
+struct StudySpeedUp {
+  size_t less = 0, more = 0;
+  std::vector<double> published;  // [model]
+};
+
 struct StudyTable {
   std::string name, title;  // "mars2", "Mars, Table 2: ..."
   std::vector<StudyModel> models;
@@ -96,6 +102,7 @@ struct StudyTable {
   // Seconds [model][method] as published; -1: out of memory; none where the paper has no such cell.
   std::vector<std::vector<std::optional<double>>> published;
   std::vector<StudyClaim> claims;
+  std::optional<StudySpeedUp> speed_up{};
   std::string cluster = "4xP100-tf";
 
   const std::string& ClusterOf(size_t model) const {

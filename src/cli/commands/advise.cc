@@ -8,6 +8,8 @@
 #include "cli/commands/command.h"
 #include "cli/request/models.h"
 #include "cli/terminal/options.h"
+#include "cluster/catalogue.h"
+#include "cost/cost_model.h"
 #include "report/table.h"
 #include "search/units/placement_units.h"
 #include "study/traversal/advice.h"
@@ -80,16 +82,18 @@ class AdviseCommand : public Command {
       if (!evidence.empty()) break;
     }
     PW_ASSIGN(const LoadedGraph loaded, LoadGraphOrModel(graph_, {{}, "", {}, true}));
-    const GroupGraphStatistics statistics = CountGroupGraph(loaded.graph);
+    GroupGraphStatistics statistics = CountGroupGraph(loaded.graph);
+    if (statistics.nodes > kManyGroups) {
+      PW_ASSIGN(const GroupGraphStatistics parts, CountParts(loaded.graph).InFile(graph_));
+      context.console.Note(
+          fmt::format("placeto visits {} parts of the graph's {} groups; the advice looks at the parts",
+                      FormatCount(parts.nodes), FormatCount(statistics.nodes)));
+      statistics = parts;
+    }
     const std::optional<OrderAdvice> advice = AdviseOrder(statistics, evidence);
     if (!advice) {
       return MakeError(ErrorCode::kUsage, store_ + " has no runs with Placeto's reward", "",
                        "Make some with `placewright bench traversal --store FILE`.");
-    }
-    if (statistics.nodes > kManyGroups) {
-      context.console.Note(fmt::format(
-          "placeto visits {} parts of more than {} groups; the advice looks at the groups",
-          FormatCount(kPartsOfMany), FormatCount(kManyGroups)));
     }
     const AdviceScore score = ScoreAdvice(evidence);
     if (context.console.json) {
@@ -101,6 +105,19 @@ class AdviseCommand : public Command {
   }
 
  private:
+  // The parts that placeto visits of a graph of many groups. Equal devices: their number does not matter.
+  static Result<GroupGraphStatistics> CountParts(const Graph& graph) {
+    PW_ASSIGN(const Cluster cluster, MakePreset("8xP100"));
+    PW_ASSIGN(const CostTable costs, ModelCosts(graph, cluster, {}));
+    PW_ASSIGN(const Problem problem,
+              BuildProblem(graph, cluster, costs, {}, SchedulingPolicy::kCriticalPath));
+    const OpGraph ops = BuildOpGraph(problem);
+    PW_ASSIGN(const PlacementUnits units,
+              MakeUnits(problem, ops, FindCandidateDevices(problem, ops),
+                        DescribeGroups(problem, ops), {}));
+    return CountUnitGraph(units);
+  }
+
   // How sure the evidence is: words and why.
   static std::string Confidence(const OrderAdvice& advice, double chance) {
     if (advice.distance > 3) return "low: no graph of the study is like it";

@@ -90,6 +90,7 @@ class BenchTraversalCommand : public Command {
       for (const TraversalPolicy policy : AllTraversalPolicies()) {
         context.console.Print(RenderTraversal(store, policy, context.console.style()) + "\n");
       }
+      context.console.Print(RenderGuidelines(store, context.console.style()));
     }
     const auto missing =
         std::count_if(wanted.begin(), wanted.end(),
@@ -141,7 +142,8 @@ class BenchTraversalCommand : public Command {
     for (const TraversalPolicy policy : AllTraversalPolicies()) {
       text += (text.empty() ? "" : "\n") + TraversalMarkdown(store, policy);
     }
-    return text;
+    const std::string guidelines = GuidelinesMarkdown(store);
+    return guidelines.empty() ? text : text + "\n" + guidelines;
   }
 
   static std::vector<Picture> Draw(const TraversalStore& store) {

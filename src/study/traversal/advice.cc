@@ -49,13 +49,15 @@ std::array<int, 3> StudiedDevices(int devices) {
   return studied;
 }
 
-std::vector<TraversalEvidence> EvidenceOf(const TraversalStore& store, int devices,
-                                          int64_t episodes) {
+std::vector<TraversalEvidence> EvidenceOf(const TraversalStore& store, int devices, int64_t episodes,
+                                          TraversalPolicy policy) {
   std::vector<TraversalEvidence> evidence;
-  for (const GraphFamily family : AllGraphFamilies()) {
-    for (const auto& [graph, means] :
-         MeanTimes(store, family, devices, TraversalPolicy::kImprovement, episodes)) {
-      TraversalEvidence one{family, graph, CountGroupGraph(MakeFamilyGraph(family, graph, 1).graph),
+  for (const GraphFamily family : StudiedFamilies()) {
+    for (const auto& [graph, means] : MeanTimes(store, family, devices, policy, episodes)) {
+      TraversalEvidence one{family, graph,
+                            family == GraphFamily::kReal
+                                ? RealGraphStatistics(graph)
+                                : CountGroupGraph(MakeFamilyGraph(family, graph, 1).graph),
                             means};
       const double best = *std::min_element(means.begin(), means.end());
       for (double& ratio : one.to_best) ratio /= best;
@@ -66,7 +68,8 @@ std::vector<TraversalEvidence> EvidenceOf(const TraversalStore& store, int devic
 }
 
 std::optional<OrderAdvice> AdviseOrder(const GroupGraphStatistics& statistics,
-                                       const std::vector<TraversalEvidence>& evidence) {
+                                       const std::vector<TraversalEvidence>& evidence,
+                                       size_t nearest) {
   if (evidence.empty()) return std::nullopt;
   const Point spread = SpreadOf(evidence), asked = PointOf(statistics);
   std::vector<std::pair<double, size_t>> by_distance;
@@ -80,7 +83,7 @@ std::optional<OrderAdvice> AdviseOrder(const GroupGraphStatistics& statistics,
     by_distance.emplace_back(std::sqrt(square), i);
   }
   std::sort(by_distance.begin(), by_distance.end());
-  by_distance.resize(std::min(by_distance.size(), kNearestGraphs));
+  by_distance.resize(std::min(by_distance.size(), nearest));
   OrderAdvice advice;
   advice.distance = by_distance.front().first;
   PerOrder sums{};

@@ -26,9 +26,10 @@ struct TraversalEvidence {
   GroupGraphStatistics statistics;
   PerOrder to_best{};  // mean step over that of the best order
 };
-// All graphs with runs on so many devices, after so many episodes.
-std::vector<TraversalEvidence> EvidenceOf(const TraversalStore& store, int devices,
-                                          int64_t episodes);
+// All graphs with runs on so many devices, after so many episodes, those of `real` among them.
+std::vector<TraversalEvidence> EvidenceOf(
+    const TraversalStore& store, int devices, int64_t episodes,
+    TraversalPolicy policy = TraversalPolicy::kImprovement);
 // 3, 5 and 8, those nearest to `devices` first.
 std::array<int, 3> StudiedDevices(int devices);
 
@@ -39,9 +40,10 @@ struct OrderAdvice {
   std::vector<TraversalEvidence> nearest;  // the nearest first
   double distance = 0;                     // of the nearest, in spreads
 };
-// Nothing without evidence.
+// Of the `nearest` graphs, or of all where there are fewer. Nothing without evidence.
 std::optional<OrderAdvice> AdviseOrder(const GroupGraphStatistics& statistics,
-                                       const std::vector<TraversalEvidence>& evidence);
+                                       const std::vector<TraversalEvidence>& evidence,
+                                       size_t nearest = kNearestGraphs);
 
 // How likely the best order would be as far ahead of the second best if the orders were alike: the share
 // of 9,999 draws in which every nearest graph's means change places among the orders (and of the advice

@@ -570,6 +570,20 @@ std::span<const std::string_view> RealGraphFiles() {
   return kFiles;
 }
 
+GroupGraphStatistics RealGraphStatistics(int index) {
+  struct Counted {
+    int64_t nodes, edges, diameter;
+  };
+  static constexpr std::array<Counted, 6> kCounted{{{64, 94, 24},
+                                                   {98, 176, 13},
+                                                   {123, 179, 49},
+                                                   {204, 292, 27},
+                                                   {504, 692, 52},
+                                                   {604, 818, 74}}};
+  const auto& [nodes, edges, diameter] = kCounted[static_cast<size_t>(index)];
+  return {nodes, edges, static_cast<double>(edges) / static_cast<double>(nodes), diameter, true};
+}
+
 Result<CostGraph> LoadRealGraph(const std::string& folder, int index, int devices) {
   const std::string_view file = RealGraphFiles()[static_cast<size_t>(index)];
   PW_ASSIGN(LoadedGraph loaded, LoadGraph((std::filesystem::path(folder) / file).string()));

@@ -23,6 +23,7 @@
 #include <string_view>
 
 #include "formats/costs/costgraph_reader.h"
+#include "study/traversal/group_graph.h"
 
 namespace placewright {
 
@@ -41,6 +42,8 @@ CostGraph MakeFamilyGraph(GraphFamily family, int index, int devices);
 
 // The files of `real`, in a folder of the user's: small enough for the study's 50 episodes.
 std::span<const std::string_view> RealGraphFiles();
+// What CountGroupGraph finds in one of these, known without the files.
+GroupGraphStatistics RealGraphStatistics(int index);
 // One of these with such devices; a node is a colocation group, times are modelled, those of a P100.
 // Errors: those of reading a graph.
 Result<CostGraph> LoadRealGraph(const std::string& folder, int index, int devices);

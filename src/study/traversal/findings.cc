@@ -28,13 +28,6 @@ std::vector<double> RanksOf(std::span<const double> values) {
   return ranks;
 }
 
-double MedianOf(std::vector<double> values) {
-  if (values.empty()) return 1;
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 // Tables II, III and IV, in the paper's order of columns: lexico, topo, dfs_pre, rev_topo, dfs_post,
 // bfs; rows are 3, 5 and 8 devices after 9, 19 and 49.
 constexpr int kPublished[3][9][6] = {
@@ -171,6 +164,13 @@ std::map<int, PerOrder> MeanTimes(const TraversalStore& store, GraphFamily famil
     }
   }
   return times;
+}
+
+double MedianOf(std::vector<double> values) {
+  if (values.empty()) return 1;
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 PerOrder WinOf(const PerOrder& means) {

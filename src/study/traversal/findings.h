@@ -65,6 +65,8 @@ double FriedmanStatistic(std::span<const PerOrder> blocks);
 double FriedmanP(std::span<const PerOrder> blocks);
 // The tail of chi-square with 5 degrees of freedom.
 double ChiSquareTail(double x);
+// Of the middle two of an even number the mean; 1 of none.
+double MedianOf(std::vector<double> values);
 // One win, shared alike by the orders whose mean is the lowest.
 PerOrder WinOf(const PerOrder& means);
 // Two-sided p of Wilcoxon's signed ranks, exact (ties share ranks, zeros are left out). 1 without any.

@@ -5,16 +5,23 @@
 #include <vector>
 
 namespace placewright {
+namespace {
+
+using Edges = std::vector<std::pair<int32_t, int32_t>>;  // from the node with the smaller number
+constexpr int64_t kEdgesLookedAt = 200'000'000;
+
+GroupGraphStatistics Count(int32_t nodes, Edges edges);
+
+}  // namespace
 
 GroupGraphStatistics CountGroupGraph(const Graph& graph) {
-  constexpr int64_t kEdgesLookedAt = 200'000'000;
   // Nodes by the first op in topological order.
   IdVector<GroupId, int32_t> node_of(graph.group_count(), -1);
   int32_t nodes = 0;
   for (const OpId op : graph.topological_order()) {
     if (node_of[graph.group(op)] < 0) node_of[graph.group(op)] = nodes++;
   }
-  std::vector<std::pair<int32_t, int32_t>> edges;
+  Edges edges;
   for (const OpId op : graph.ops()) {
     const int32_t to = node_of[graph.group(op)];
     for (const OpId producer : graph.producers(op)) {
@@ -22,6 +29,20 @@ GroupGraphStatistics CountGroupGraph(const Graph& graph) {
       if (from < to) edges.emplace_back(from, to);
     }
   }
+  return Count(nodes, std::move(edges));
+}
+
+GroupGraphStatistics CountUnitGraph(const PlacementUnits& units) {
+  Edges edges;
+  for (const auto& [from, to] : units.edges) {
+    if (from < to) edges.emplace_back(static_cast<int32_t>(from), static_cast<int32_t>(to));
+  }
+  return Count(static_cast<int32_t>(units.size()), std::move(edges));
+}
+
+namespace {
+
+GroupGraphStatistics Count(int32_t nodes, Edges edges) {
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   GroupGraphStatistics counted;
@@ -60,4 +81,5 @@ GroupGraphStatistics CountGroupGraph(const Graph& graph) {
   return counted;
 }
 
+}  // namespace
 }  // namespace placewright

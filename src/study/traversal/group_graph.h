@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "graph/graph.h"
+#include "search/units/placement_units.h"
 
 namespace placewright {
 
@@ -18,6 +19,8 @@ struct GroupGraphStatistics {
 // Of a graph's colocation groups, in the order of their first ops; edges are data between two of them
 // that goes with that order. Complexity: O(groups * edges), at most 2 * 10^8 edges looked at.
 GroupGraphStatistics CountGroupGraph(const Graph& graph);
+// Of what a planner decides a device for; edges that go with the order of the units.
+GroupGraphStatistics CountUnitGraph(const PlacementUnits& units);
 
 }  // namespace placewright
 

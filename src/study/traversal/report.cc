@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
 #include "report/chart.h"
+#include "study/traversal/guidelines.h"
 
 namespace placewright {
 namespace {
@@ -80,10 +82,47 @@ Rows ControlRows(const std::vector<TraversalFinding>& findings) {
   return table;
 }
 
+constexpr std::array kLearned{TraversalPolicy::kPublished, TraversalPolicy::kImprovement};
+
+// "0.987 of 10 graphs (p 0.012), holds".
+std::string GuidelineText(const GuidelineFinding& finding) {
+  if (finding.graphs == 0) return "to come";
+  return fmt::format("{:.3f} of {} graphs (p {}), {}", finding.ratio, finding.graphs, FormatP(finding.p),
+                     ToString(finding.verdict));
+}
+
+Rows GuidelineRows(const TraversalStore& store) {
+  Rows table{{"guideline of the study: its orders' mean step over the others'"}, {}};
+  for (const Guideline& guideline : Guidelines()) table.rows.push_back({std::string(guideline.text)});
+  for (const TraversalPolicy policy : kLearned) {
+    table.headings.emplace_back(ToString(policy));
+    const std::vector<GuidelineFinding> findings = JudgeGuidelines(store, policy);
+    for (size_t i = 0; i < findings.size(); ++i) {
+      table.rows[i].push_back(GuidelineText(findings[i]));
+    }
+  }
+  return table;
+}
+
+Rows AdviceRows(const TraversalStore& store) {
+  Rows table{{"advice for graphs like", "devices", "order", "mean step / best order", "of the worst", "graphs", "p"}, {}};
+  for (const FamilyAdvice& one : AdviseFamilies(store)) {
+    const auto& of_orders = one.advice.to_best;
+    table.rows.push_back({std::string(ToString(one.family)), fmt::format("{}", one.devices),
+                          std::string(ToString(one.advice.order)),
+                          fmt::format("{:.3f}", *std::min_element(of_orders.begin(), of_orders.end())),
+                          fmt::format("{:.3f}", *std::max_element(of_orders.begin(), of_orders.end())),
+                          fmt::format("{}", one.advice.nearest.size()), FormatP(one.chance)});
+  }
+  return table;
+}
+
 std::string RenderRows(const Rows& rows, const Style& style) {
   std::vector<Table::Column> columns;
   for (const std::string& heading : rows.headings) {
-    const bool word = columns.empty() || heading == "against";
+    const bool word = columns.empty() || heading == "against" || heading == "order" ||
+                      heading == ToString(TraversalPolicy::kPublished) ||
+                      heading == ToString(TraversalPolicy::kImprovement);
     columns.push_back({heading, word ? Table::Align::kLeft : Table::Align::kRight});
   }
   Table table(columns);
@@ -151,6 +190,20 @@ std::string TraversalMarkdown(const TraversalStore& store, TraversalPolicy polic
   return controls.rows.empty() ? text : text + "\n" + MarkdownRows(controls);
 }
 
+std::string RenderGuidelines(const TraversalStore& store, const Style& style) {
+  if (store.chunks().empty()) return "";
+  const Rows advice = AdviceRows(store);
+  return RenderRows(GuidelineRows(store), style) +
+         (advice.rows.empty() ? "" : "\n" + RenderRows(advice, style));
+}
+
+std::string GuidelinesMarkdown(const TraversalStore& store) {
+  if (store.chunks().empty()) return "";
+  const Rows advice = AdviceRows(store);
+  return MarkdownRows(GuidelineRows(store)) +
+         (advice.rows.empty() ? "" : "\n" + MarkdownRows(advice));
+}
+
 Json TraversalJson(const TraversalStore& store) {
   Json json;
   json["schema"] = "placewright.bench-traversal/1";
@@ -180,6 +233,27 @@ Json TraversalJson(const TraversalStore& store) {
                             {"p", control.p}});
       }
     }
+  }
+  Json& guidelines = json["guidelines"] = Json::array();
+  for (const TraversalPolicy policy : kLearned) {
+    const std::vector<GuidelineFinding> judged = JudgeGuidelines(store, policy);
+    for (size_t i = 0; i < judged.size(); ++i) {
+      guidelines.push_back({{"guideline", std::string(Guidelines()[i].text)},
+                            {"policy", std::string(ToString(policy))},
+                            {"graphs", judged[i].graphs},
+                            {"ratio", judged[i].ratio},
+                            {"p", judged[i].p},
+                            {"verdict", std::string(ToString(judged[i].verdict))}});
+    }
+  }
+  Json& advice = json["advice"] = Json::array();
+  for (const FamilyAdvice& one : AdviseFamilies(store)) {
+    advice.push_back({{"family", std::string(ToString(one.family))},
+                      {"devices", one.devices},
+                      {"order", std::string(ToString(one.advice.order))},
+                      {"to_best", one.advice.to_best},
+                      {"graphs", one.advice.nearest.size()},
+                      {"p", one.chance}});
   }
   return json;
 }

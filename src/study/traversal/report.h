@@ -15,6 +15,10 @@ namespace placewright {
 std::string RenderTraversal(const TraversalStore& store, TraversalPolicy policy,
                             const Style& style);
 std::string TraversalMarkdown(const TraversalStore& store, TraversalPolicy policy);
+// The study's guidelines on its runs under both learned policies, and which order is the best on each family, as
+// `advise` would say of graphs like them; "" without runs.
+std::string RenderGuidelines(const TraversalStore& store, const Style& style);
+std::string GuidelinesMarkdown(const TraversalStore& store);
 Json TraversalJson(const TraversalStore& store);
 
 // Of a family after so many episodes: which share of its graphs each order wins under each policy, 3, 5 and 8 devices

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "study/traversal/advice.h"
+#include "study/traversal/guidelines.h"
 #include "study/traversal/report.h"
 
 namespace placewright {
@@ -132,6 +133,11 @@ TEST(RealGraphs, AreStudiedWhereTheyAre) {
     const GroupGraphStatistics counted = CountGroupGraph(made.graph);
     EXPECT_GT(counted.nodes, 60);
     EXPECT_LT(counted.nodes, 700);
+    const GroupGraphStatistics known = RealGraphStatistics(index);
+    EXPECT_EQ(known.nodes, counted.nodes) << index;
+    EXPECT_EQ(known.edges, counted.edges) << index;
+    EXPECT_EQ(known.degree, counted.degree) << index;
+    EXPECT_EQ(known.diameter, counted.diameter) << index;
     int64_t work = 0;
     for (const OpId op : made.graph.ops()) work += made.costs.time(op, DeviceId(4)).count;
     EXPECT_GT(work, 100'000);  // a tenth of a millisecond
@@ -303,6 +309,47 @@ TEST_F(TraversalFile, AdviceIsWhatWonOnGraphsLikeIt) {
   EXPECT_THAT(StudiedDevices(2), ElementsAre(3, 5, 8));
   EXPECT_THAT(StudiedDevices(6), ElementsAre(5, 8, 3));
   EXPECT_THAT(StudiedDevices(64), ElementsAre(8, 5, 3));
+}
+
+// 18 graphs with mean steps of 2, 1, 3, 3, 3, 3 (topo, reversed-topo, ...).
+TEST_F(TraversalFile, GuidelinesAreJudgedGraphByGraph) {
+  const TraversalStore store = MadeUpStore(path_);
+  const std::vector<GuidelineFinding> judged =
+      JudgeGuidelines(store, TraversalPolicy::kImprovement);
+  ASSERT_EQ(judged.size(), Guidelines().size());
+  // Backward orders, 1 and 3, against 2 and three times 3.
+  EXPECT_EQ(judged[0].graphs, 18U);
+  EXPECT_NEAR(judged[0].ratio, std::sqrt(3) / std::pow(2 * 27, 0.25), 1e-12);
+  EXPECT_EQ(judged[0].verdict, Verdict::kHolds);
+  EXPECT_LT(judged[0].p, 0.001);
+  // bfs on six graphs, which no test of signs can decide together with six more guidelines.
+  EXPECT_EQ(judged.back().graphs, 6U);
+  EXPECT_NEAR(judged.back().ratio, 3 / std::pow(2 * 27, 0.2), 1e-12);
+  EXPECT_EQ(judged.back().verdict, Verdict::kUndecided);
+  for (const GuidelineFinding& none : JudgeGuidelines(store, TraversalPolicy::kPublished)) {
+    EXPECT_EQ(none.graphs, 0U);
+  }
+  const std::vector<FamilyAdvice> advised = AdviseFamilies(store);
+  ASSERT_EQ(advised.size(), 3U);  // families, on three devices
+  for (const FamilyAdvice& one : advised) {
+    EXPECT_EQ(one.advice.order, TraversalOrder::kReversedTopo);
+    EXPECT_EQ(one.advice.nearest.size(), 6U);
+  }
+  EXPECT_THAT(GuidelinesMarkdown(store), HasSubstr("| cifar10 | 3 | reversed-topo | 1.000 | 3.000 | 6 |"));
+  EXPECT_EQ(TraversalJson(store)["guidelines"].size(), 2 * Guidelines().size());
+  EXPECT_EQ(TraversalJson(store)["advice"].size(), 3U);
+  EXPECT_EQ(GuidelinesMarkdown(TraversalStore::Load(path_ + ".none").Take()), "");
+}
+
+// Two units of three, in their order; an edge back is none.
+TEST(GroupGraph, CountsUnits) {
+  PlacementUnits units;
+  units.groups.resize(3);
+  units.edges = {{0, 1}, {1, 2}, {2, 0}};
+  const GroupGraphStatistics counted = CountUnitGraph(units);
+  EXPECT_EQ(counted.nodes, 3);
+  EXPECT_EQ(counted.edges, 2);
+  EXPECT_EQ(counted.diameter, 2);
 }
 
 }  // namespace
