@@ -36,7 +36,7 @@ struct PlannerOptions {
     bool feasible = false;
   };
   std::function<void(const Progress&)> progress;
-  // Further plans that split or copy ops, the best first.
+  // Plans that split or copy ops, the best first: where searches over layouts start (--init).
   std::vector<DistributionSpec> layout_starts{};
   // Shared by planners that run one after the other.
   std::shared_ptr<LayoutTrials> layout_trials{};

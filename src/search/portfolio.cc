@@ -48,6 +48,26 @@ class Portfolio {
     return Ok();
   }
 
+  // The same of layouts. What the search over these starts from is chosen later.
+  Status AddInitialLayouts() {
+    const DistributionSpec spec = std::move(options_.layout_starts.front());
+    options_.layout_starts.clear();
+    PW_ASSIGN(const Evaluation evaluation, options_.layout_trials->Evaluate(spec));
+    PlannerResult& result = best_.emplace();
+    result.algorithm = "init";
+    result.space = PlanSpace::kReplicated;
+    result.layouts = spec;
+    result.feasible = evaluation.feasible;
+    result.step_time = evaluation.step_time;
+    result.over = evaluation.TotalOver();
+    best_score_ = evaluation.score();
+    specs_.emplace_back(best_score_, spec);
+    if (!result.feasible) return Ok();
+    first_feasible_seconds_ = SecondsSince(options_.started);
+    history_.push_back({0, *first_feasible_seconds_, result.step_time, result.algorithm});
+    return Ok();
+  }
+
   // The placement of the graph's file, if it keeps to the problem's constraints and is connected.
   void AddGiven() {
     const GroupPlacement groups = GroupsOf(problem_, *options_.given);
@@ -508,6 +528,7 @@ class AutoPlanner : public Planner {
                              const PlannerOptions& options) const override {
     Portfolio portfolio(problem, evaluator, options);
     if (options.initial) PW_RETURN_IF_ERROR(portfolio.AddInitial());
+    if (!options.layout_starts.empty()) PW_RETURN_IF_ERROR(portfolio.AddInitialLayouts());
     if (options.given) portfolio.AddGiven();
     std::vector<const Planner*> first, last;
     for (const Planner* planner : constructive_) {

@@ -201,6 +201,42 @@ TEST_F(Distributed, AutoRecomputesGradientsFromFactors) {
   EXPECT_THAT(whole.json()["notes"].dump(), HasSubstr("splits no op"));
 }
 
+// A search goes on from a plan that splits ops, and is never worse than it.
+TEST_F(Distributed, SearchesStartFromPlansThatSplitOps) {
+  const auto plan = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"plan", "mlp.json.gz", "-c", "two.yaml"});
+    return RunJson(words);
+  };
+  const Outcome first = plan({"--algo", "expert-hybrid", "-o", "first.plan.json"});
+  ASSERT_EQ(first.status, 0) << first.err;
+  for (const char* algorithm : {"auto", "layout-search", "local-search", "annealing", "mcmc"}) {
+    const Outcome next = plan({"--algo", algorithm, "--iterations", "30", "--init",
+                               "first.plan.json", "-o", "next.plan.json"});
+    ASSERT_EQ(next.status, 0) << algorithm << next.err;
+    EXPECT_LE(next.json()["step_time_ns"], first.json()["step_time_ns"]) << algorithm;
+    EXPECT_EQ(next.json()["init_differs"], Json::array());
+    EXPECT_EQ(Run({"check", "next.plan.json"}).status, 0) << algorithm;
+  }
+  ASSERT_EQ(plan({"--iterations", "0", "--init", "first.plan.json", "-o", "kept.json"}).status, 0);
+  const Json history = Json::parse(Read("kept.json"))["history"];
+  EXPECT_EQ(history[0]["algorithm"], "init");
+  EXPECT_EQ(history[0]["step_time_ns"], first.json()["step_time_ns"]);
+  EXPECT_THAT(plan({"--space", "placed", "--init", "first.plan.json"}).out,
+              HasSubstr("which --space placed forbids"));
+  EXPECT_THAT(plan({"--expert", "first.plan.json", "--algo", "expert"}).out,
+              HasSubstr("splits or copies ops"));
+  // Of devices that are not there.
+  std::string other = Read("two.yaml");
+  for (size_t at = 0; (at = other.find("cpu1", at)) != std::string::npos;) {
+    other.replace(at, 4, "cpu9");
+  }
+  Write("other.yaml", other);
+  const Outcome unknown =
+      RunJson({"plan", "mlp.json.gz", "-c", "other.yaml", "--init", "first.plan.json"});
+  EXPECT_NE(unknown.status, 0);
+  EXPECT_THAT(unknown.out, HasSubstr("cpu1"));
+}
+
 TEST_F(Distributed, PlansNameAllTheirFiles) {
   ASSERT_EQ(Run({"plan", "mlp.json.gz", "-c", "two.yaml", "--layouts", "even.json", "-o",
                  "even.plan.json"})

@@ -149,7 +149,11 @@ class PlanCommand : public Command {
     }
     if (!initial_.empty()) {
       PW_ASSIGN(Initial initial, LoadInitial(initial_, input_, *planning));
-      options.initial = std::move(initial.placement);
+      if (initial.layouts) {
+        options.layout_starts = {*std::move(initial.layouts)};
+      } else {
+        options.initial = std::move(initial.placement);
+      }
       init_differs_ = std::move(initial.differs);
       NoteDifferences("--init", initial_, init_differs_, context.console);
     } else {
@@ -157,6 +161,12 @@ class PlanCommand : public Command {
     }
     if (!expert_.empty()) {
       PW_ASSIGN(Initial expert, LoadInitial(expert_, input_, *planning));
+      if (expert.layouts) {
+        return MakeError(ErrorCode::kUsage,
+                         "--expert is a placement, and " + Printable(expert_, 4096) +
+                             " a plan that splits or copies ops",
+                         "", "Start a search from it with --init.");
+      }
       settings_.expert = std::move(expert.placement);
       NoteDifferences("--expert", expert_, expert.differs, context.console);
     }
@@ -231,8 +241,14 @@ class PlanCommand : public Command {
                        "forbids",
                        "", "Leave one of the two out.");
     }
+    const bool initial = InitialSplits();
+    if (initial && app_.Given("--space") && space == PlanSpace::kPlaced) {
+      return MakeError(ErrorCode::kUsage,
+                       "--init is a plan that splits or copies ops, which --space placed forbids", "",
+                       "Leave --space out.");
+    }
     const bool distributes =
-        replicates || space == PlanSpace::kReplicated || !space_.layouts.empty();
+        replicates || initial || space == PlanSpace::kReplicated || !space_.layouts.empty();
     for (const char* option : {"--batch-norm", "--sfb"}) {
       if (distributes || SearchesAnything() || !app_.Given(option)) continue;
       return MakeError(ErrorCode::kUsage, fmt::format("{} is of plans that split ops", option), "",
@@ -255,6 +271,15 @@ class PlanCommand : public Command {
                        "Leave --measured out, or give --space placed.");
     }
     return distributes;
+  }
+
+  // Whether the plan to start from does. What is wrong with it is said later.
+  bool InitialSplits() const {
+    if (initial_.empty()) return false;
+    const Result<bool> is_plan = IsPlan(initial_);
+    if (!is_plan.ok() || !is_plan.value()) return false;
+    const Result<Plan> plan = LoadPlan(initial_);
+    return plan.ok() && plan.value().distribution.has_value();
   }
 
   // Nothing that is given is of placements alone.

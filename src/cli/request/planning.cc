@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "formats/dnn_partitioning/workload_scale.h"
+#include "compile/layout_specs.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
 #include "planning/replay.h"
@@ -97,19 +98,34 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
                             const Planning& planning) {
   const Graph& graph = planning.inputs.graph.graph;
   const Cluster& cluster = planning.inputs.cluster.cluster;
-  PW_ASSIGN(const LoadedPlacement loaded, LoadPlacement(path, planning.inputs.graph, cluster));
   std::optional<Plan> plan;
   PW_ASSIGN(const bool is_plan, IsPlan(path));
   if (is_plan) {
     PW_ASSIGN(plan, LoadPlan(path));
   }
+  if (plan && plan->distribution) {
+    if (!planning.layouts) {
+      Error error = MakeError(ErrorCode::kUsage, "it is a plan that splits or copies ops", "",
+                              "Give --space replicated, for an algorithm that searches such plans.");
+      error.file = path;
+      return error;
+    }
+    const LayoutProblem& problem = *planning.layouts;
+    DistributionSpec spec = plan->distribution->spec;
+    const auto resolved =
+        ResolveLayouts(problem.graph, problem.axes, problem.cluster, problem.costs, spec.layouts)
+            .InFile(path);
+    if (!resolved.ok()) return OfOther(*plan, resolved.error(), planning);
+    return Initial{{}, std::move(spec), Differences(*plan, input, planning.inputs)};
+  }
+  PW_ASSIGN(const LoadedPlacement loaded, LoadPlacement(path, planning.inputs.graph, cluster));
   Result<Placement> placement = ResolvePlacement(loaded.placement, graph, cluster).InFile(path);
   if (!placement.ok())
     return plan ? OfOther(*plan, placement.error(), planning) : placement.error();
   PW_RETURN_IF_ERROR(
       CheckPlacementLegal(planning.problem().sim_graph, graph, cluster, placement.value())
           .InFile(path));
-  Initial initial{placement.Take(), {}};
+  Initial initial{placement.Take(), {}, {}};
   if (plan) initial.differs = Differences(*plan, input, planning.inputs);
   return initial;
 }
