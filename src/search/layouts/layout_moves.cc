@@ -1,6 +1,7 @@
 #include "search/layouts/layout_moves.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -22,8 +23,9 @@ constexpr uint64_t kRarer = 4;
 }  // namespace
 
 // By kind, in the order of MoveKind.
-const MoveChances::Weights LayoutMoves::kAll = {28, 12, 10, 10, 15, 20, 10, 15, 5};
-const MoveChances::Weights LayoutMoves::kOfSingleGroups = {0, 50, 0, 10, 10, 0, 10, 15, 5};
+const MoveChances::Weights LayoutMoves::kAll = {10, 4, 4, 10, 4, 2, 2, 4, 4, 2, 2, 2, 10, 15, 20, 10, 15, 5};
+// Most layouts are of one device, as in FlexFlow's uniform draws.
+const MoveChances::Weights LayoutMoves::kOfSingleGroups = {0, 0, 0, 0, 20, 5, 5, 20, 0, 0, 0, 0, 0, 10, 10, 10, 15, 5};
 
 LayoutMoves::LayoutMoves(const Problem& problem, LayoutBook& book)
     : problem_(problem), layouts_(*problem.layouts), book_(book) {}
@@ -32,6 +34,7 @@ Result<LayoutMoves> LayoutMoves::Make(const Problem& problem, LayoutBook& book) 
   LayoutMoves moves(problem, book);
   moves.FindAllowed();
   PW_RETURN_IF_ERROR(moves.FindUnits());
+  moves.FindBeside();
   moves.FindAlike();
   PW_RETURN_IF_ERROR(moves.FindLayouts());
   return moves;
@@ -86,6 +89,23 @@ Status LayoutMoves::FindUnits() {
     parameters_.push_back(layouts_.graph.group(home));
   }
   return Ok();
+}
+
+void LayoutMoves::FindBeside() {
+  const Graph& graph = layouts_.graph;
+  beside_ = IdVector<GroupId, std::vector<GroupId>>(graph.group_count());
+  for (const OpId op : graph.ops()) {
+    for (const OpId producer : graph.producers(op)) {
+      const GroupId from = graph.group(producer), to = graph.group(op);
+      if (from == to) continue;
+      beside_[from].push_back(to);
+      beside_[to].push_back(from);
+    }
+  }
+  for (std::vector<GroupId>& groups : beside_) {
+    std::sort(groups.begin(), groups.end());
+    groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  }
 }
 
 void LayoutMoves::FindAlike() {
@@ -194,6 +214,13 @@ Status LayoutMoves::FindLayouts() {
     candidates_.push_back(book_.Add(std::move(everywhere)));
   }
   AddModelAxes();
+  for (const LayoutId id : candidates_) {
+    const Layout& layout = book_[id];
+    const Way way = layout.shares.size() == 1 ? Way::kDevice
+                    : layout.axis.empty()     ? Way::kCopies
+                                              : Way::kParts;
+    ways_[static_cast<size_t>(way)].push_back(id);
+  }
   return Ok();
 }
 
@@ -249,19 +276,42 @@ void LayoutMoves::Set(const std::vector<GroupId>& groups, LayoutId layout,
   }
 }
 
-// One that is in use as often as any other: neighbours that lie alike exchange nothing.
-LayoutId LayoutMoves::DrawLayout(const LayoutState& state, Random& random) const {
-  if (random.Below(2) == 0) return candidates_[random.Below(candidates_.size())];
+// One of a device, of copies or of parts; invalid where there is none.
+LayoutId LayoutMoves::DrawCandidate(Way way, Random& random) const {
+  const std::vector<LayoutId>& of = ways_[static_cast<size_t>(way)];
+  return of.empty() ? LayoutId() : of[random.Below(of.size())];
+}
+
+// One that others have: neighbours that lie alike exchange nothing.
+LayoutId LayoutMoves::DrawUsed(const LayoutState& state, Random& random) {
   const std::set<LayoutId> used(state.of_group.begin(), state.of_group.end());
   return *std::next(used.begin(), static_cast<std::ptrdiff_t>(random.Below(used.size())));
 }
 
-bool LayoutMoves::MoveOne(const std::vector<std::vector<GroupId>>& of, LayoutState& state,
+// That of a group that one of these reads or is read by, or any in use.
+LayoutId LayoutMoves::DrawBeside(const std::vector<GroupId>& groups, const LayoutState& state,
+                                 Random& random) const {
+  constexpr int kTries = 8;
+  for (int i = 0; i < kTries && random.Below(kTries) > 0; ++i) {
+    const std::vector<GroupId>& beside = beside_[groups[random.Below(groups.size())]];
+    if (beside.empty()) continue;
+    const GroupId group = beside[random.Below(beside.size())];
+    if (std::find(groups.begin(), groups.end(), group) == groups.end()) {
+      return state.of_group[group];
+    }
+  }
+  return DrawUsed(state, random);
+}
+
+bool LayoutMoves::MoveOne(const std::vector<std::vector<GroupId>>& of, Way way, LayoutState& state,
                           Random& random) {
   if (of.empty()) return false;
   const std::vector<GroupId>& groups = of[random.Below(of.size())];
-  Set(groups, DrawLayout(state, random), state);
-  return true;
+  if (groups.empty()) return false;
+  const LayoutId layout =
+      way == Way::kOther ? DrawBeside(groups, state, random) : DrawCandidate(way, random);
+  if (layout.valid()) Set(groups, layout, state);
+  return layout.valid();
 }
 
 // One layer, or all that are alike.
@@ -329,7 +379,10 @@ bool LayoutMoves::Replace(LayoutState& state, Random& random) {
   const std::set<LayoutId> used(state.of_group.begin(), state.of_group.end());
   const LayoutId old =
       *std::next(used.begin(), static_cast<std::ptrdiff_t>(random.Below(used.size())));
-  const LayoutId layout = DrawLayout(state, random);
+  const Way way = static_cast<Way>(random.Below(kWays));
+  const LayoutId layout =
+      way == Way::kOther ? DrawUsed(state, random) : DrawCandidate(way, random);
+  if (!layout.valid()) return false;
   for (const GroupId group : IdRange<GroupId>(state.of_group.size())) {
     if (state.of_group[group] == old && MayBe(group, layout)) state.of_group[group] = layout;
   }
@@ -366,6 +419,29 @@ bool LayoutMoves::ShiftShares(LayoutState& state, Random& random) {
   return true;
 }
 
+std::vector<LayoutState> LayoutMoves::OtherSharesOf(const LayoutState& state, LayoutId old) const {
+  std::vector<LayoutState> states;
+  const Layout& layout = book_[old];
+  if (layout.axis.empty()) return states;
+  const auto same_devices = [&](const Layout& other) {
+    return std::equal(layout.shares.begin(), layout.shares.end(), other.shares.begin(),
+                      other.shares.end(),
+                      [](const Share& a, const Share& b) { return a.device == b.device; });
+  };
+  const auto add = [&](const std::vector<LayoutId>& candidates) {
+    for (const LayoutId id : candidates) {
+      if (id == old || book_[id].axis != layout.axis || !same_devices(book_[id])) continue;
+      LayoutState& other = states.emplace_back(state);
+      std::replace(other.of_group.begin(), other.of_group.end(), old, id);
+    }
+  };
+  add(ways_[static_cast<size_t>(Way::kParts)]);
+  for (const std::vector<ModelAxis>& alike : model_axes_) {
+    for (const ModelAxis& axis : alike) add(axis.layouts);
+  }
+  return states;
+}
+
 std::vector<LayoutState> LayoutMoves::OtherWaysOf(const LayoutState& state) {
   std::vector<LayoutState> ways;
   for (const Bytes fusion : {Bytes(0), kBuckets}) {
@@ -389,10 +465,20 @@ bool LayoutMoves::ChangeHow(LayoutState& state, Random& random) const {
 }
 
 bool LayoutMoves::Change(MoveKind kind, LayoutState& state, Random& random) {
+  const auto way = static_cast<Way>(static_cast<size_t>(kind) % kWays);  // of the first twelve
   switch (kind) {
-    case MoveKind::kUnit: return MoveOne(units_, state, random);
-    case MoveKind::kGroup: return MoveOne(singles_, state, random);
-    case MoveKind::kAlike: return MoveOne(alike_, state, random);
+    case MoveKind::kUnitToDevice:
+    case MoveKind::kUnitToCopies:
+    case MoveKind::kUnitToParts:
+    case MoveKind::kUnitToOther: return MoveOne(units_, way, state, random);
+    case MoveKind::kGroupToDevice:
+    case MoveKind::kGroupToCopies:
+    case MoveKind::kGroupToParts:
+    case MoveKind::kGroupToOther: return MoveOne(singles_, way, state, random);
+    case MoveKind::kAlikeToDevice:
+    case MoveKind::kAlikeToCopies:
+    case MoveKind::kAlikeToParts:
+    case MoveKind::kAlikeToOther: return MoveOne(alike_, way, state, random);
     case MoveKind::kAxis: return SplitByAxis(state, random);
     case MoveKind::kServers: return ServeUnit(state, random);
     case MoveKind::kServersAlike: return ServeAlike(state, random);

@@ -1,8 +1,11 @@
 // The changes of a distributed step that a search tries (internal to the module).
 //
-//   kUnit, kGroup, kAlike   a unit, one colocation group, or all groups that are alike get another layout: a
-//                           device, samples or another axis shared out evenly or by speed, or everything on
-//                           several devices
+//   kUnitTo..., kGroupTo..., kAlikeTo...
+//                           a unit, one colocation group, or all groups that are alike get another layout: a
+//                           device, everything on several devices (copies), samples or another axis shared out
+//                           evenly or by speed (parts), or the layout of a group beside, or any in use (other).
+//                           Devices that are alike are many layouts; ways of their own keep them from crowding
+//                           out the others, or others them, where a search learns which are worth drawing
 //   kAxis                   what an axis of the model's layers splits (model_structure.h) is split by it
 //   kServers                the parameters of a unit or of the step, with their state and update, each on one
 //                           device in turn, or back
@@ -18,6 +21,8 @@
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_MOVES_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_MOVES_H_
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -51,12 +56,15 @@ class LayoutMoves {
   // Everything on the first device where it may be, and the samples shared out among every set of devices in
   // question, evenly and by speed: where there are no better starts.
   std::vector<LayoutState> PlainStates();
+  // With other shares on the same devices in the place of one of the state's layouts: by speed where they were even, say.
+  std::vector<LayoutState> OtherSharesOf(const LayoutState& state, LayoutId old) const;
   // The same layouts with AllReduce in buckets or not, with Broadcast or without.
   static std::vector<LayoutState> OtherWaysOf(const LayoutState& state);
 
  private:
   LayoutMoves(const Problem& problem, LayoutBook& book);
   Status FindUnits();
+  void FindBeside();
   void FindAlike();
   Status FindLayouts();
   void FindDeviceSets(const std::vector<DeviceId>& devices);
@@ -67,7 +75,12 @@ class LayoutMoves {
   bool MayBe(GroupId group, LayoutId layout) const;
   void Set(const std::vector<GroupId>& groups, LayoutId layout, LayoutState& state) const;
   bool Change(MoveKind kind, LayoutState& state, Random& random);
-  bool MoveOne(const std::vector<std::vector<GroupId>>& of, LayoutState& state, Random& random);
+  // Where a move leads.
+  enum class Way : uint8_t { kDevice, kCopies, kParts, kOther };
+  static constexpr size_t kWays = 4;
+
+  bool MoveOne(const std::vector<std::vector<GroupId>>& of, Way way, LayoutState& state,
+               Random& random);
   bool SplitByAxis(LayoutState& state, Random& random);
   bool ServeUnit(LayoutState& state, Random& random);
   bool ServeAlike(LayoutState& state, Random& random);
@@ -76,7 +89,10 @@ class LayoutMoves {
   bool Replace(LayoutState& state, Random& random);
   bool ShiftShares(LayoutState& state, Random& random);
   bool ChangeHow(LayoutState& state, Random& random) const;
-  LayoutId DrawLayout(const LayoutState& state, Random& random) const;
+  LayoutId DrawCandidate(Way way, Random& random) const;
+  static LayoutId DrawUsed(const LayoutState& state, Random& random);
+  LayoutId DrawBeside(const std::vector<GroupId>& groups, const LayoutState& state,
+                      Random& random) const;
 
   const Problem& problem_;
   const LayoutProblem& layouts_;
@@ -86,9 +102,11 @@ class LayoutMoves {
   IdVector<GroupId, std::vector<bool>> allowed_;  // by device; empty: everywhere
   IdVector<GroupId, bool> whole_;                 // joined with others: on one device
   std::vector<GroupId> parameters_;               // groups that hold some, in their order
+  IdVector<GroupId, std::vector<GroupId>> beside_;  // ascending: what reads or is read by one
   std::vector<std::vector<GroupId>> alike_, alike_parameters_;
   std::vector<std::vector<DeviceId>> sets_;
   std::vector<LayoutId> candidates_;
+  std::array<std::vector<LayoutId>, kWays - 1> ways_;  // of the candidates
   bool equal_ = false;  // the devices to split over
   // Of an axis of the model's layers: the layouts that split it, and the groups with an op that they split.
   struct ModelAxis {

@@ -15,6 +15,7 @@
 #include "search/layouts/expert_hybrid.h"
 #include "search/layouts/layout_moves.h"
 #include "search/layouts/layout_trials.h"
+#include "search/sfb/sfb_search.h"
 
 namespace placewright {
 namespace {
@@ -96,6 +97,8 @@ class LayoutRun : public PlannerRun {
       const Result<HybridLayouts> hybrid = LayOutAsExperts(problem_);
       if (hybrid.ok()) TrySpec(hybrid.value().spec);
     }
+    TryShares();
+    TryFactors();
     if (best_) {
       for (LayoutState& state : LayoutMoves::OtherWaysOf(*best_)) Try(std::move(state));
       return Ok();
@@ -103,6 +106,22 @@ class LayoutRun : public PlannerRun {
     if (error_) return *std::move(error_);
     return MakeError(ErrorCode::kUnreachable, "no start keeps to all constraints", "",
                      "Loosen --pin, --forbid or --colocate.");
+  }
+
+  // The best start with its parts shared out otherwise.
+  void TryShares() {
+    if (!best_) return;
+    for (const LayoutId id : std::set<LayoutId>(best_->of_group.begin(), best_->of_group.end())) {
+      for (LayoutState& state : moves_->OtherSharesOf(*best_, id)) Try(std::move(state));
+    }
+  }
+
+  // The best start with gradients recomputed from factors: what moves would come to one gradient at a time.
+  void TryFactors() {
+    if (!best_ || options_.budget.Expired()) return;
+    const auto specs = SfbCandidates(problem_, SpecOf(problem_, book_, *best_));
+    if (!specs.ok()) return;  // a start that does not compile
+    for (const DistributionSpec& spec : specs.value()) TrySpec(spec);
   }
 
   // What is handed out may be another plan than the last best one, which did not compile.

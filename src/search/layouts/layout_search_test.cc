@@ -14,7 +14,9 @@
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
 #include "search/evaluation/simulated.h"
+#include "search/layouts/layout_devices.h"
 #include "search/layouts/layout_moves.h"
+#include "search/sfb/sfb_search.h"
 
 namespace placewright {
 namespace {
@@ -154,16 +156,21 @@ TEST(LayoutSearch, FindsTheOptimumOfTinySteps) {
   EXPECT_GE(reached, 40 * 98 / 100);
 }
 
+DistributionSpec EvenSplit() {
+  LayoutSpec spec;
+  spec.groups = "*";
+  spec.option = LayoutOption::kAllReduce;
+  spec.axis = "batch";
+  spec.devices = {{"a", {}, {}}, {"b", {}, {}}};
+  DistributionSpec all;
+  all.layouts = {spec};
+  return all;
+}
+
 TEST(LayoutSearch, IsNeverWorseThanItsStarts) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const TinyProblem tiny(seed);
-    DistributionSpec all;
-    LayoutSpec spec;
-    spec.groups = "*";
-    spec.option = LayoutOption::kAllReduce;
-    spec.axis = "batch";
-    spec.devices = {{"a", {}, {}}, {"b", {}, {}}};
-    all.layouts = {spec};
+    const DistributionSpec all = EvenSplit();
     const Nanos start = EvaluateLayouts(*tiny.layouts, all).Take().step_time;
     for (const LayoutRule rule :
          {LayoutRule::kLocalSearch, LayoutRule::kAnnealing, LayoutRule::kMcmc}) {
@@ -176,6 +183,37 @@ TEST(LayoutSearch, IsNeverWorseThanItsStarts) {
       EXPECT_EQ(EvaluateLayouts(*tiny.layouts, *found.layouts).Take().step_time, found.step_time);
     }
   }
+}
+
+// One move: what is found beside it are the starts' parts by speed, and gradients from factors.
+TEST(LayoutSearch, TriesOtherSharesAndFactorsOfItsStart) {
+  int shares_differ = 0, factors = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const TinyProblem tiny(seed);
+    PlannerOptions options;
+    options.budget.iterations = 1;
+    const DistributionSpec even = EvenSplit();
+    options.layout_starts = {even};
+    const Nanos found =
+        SearchLayouts(tiny.problem, options, LayoutRule::kLocalSearch, "x", {}).Take().step_time;
+    const DeviceTimes times = TimesOf(*tiny.layouts);
+    const std::vector<int64_t> by_speed = SharesInProportion(
+        kSamples, {1 / times.Total(DeviceId(0)), 1 / times.Total(DeviceId(1))});
+    DistributionSpec proportional = even;
+    proportional.layouts[0].devices = {{"a", 0, by_speed[0]}, {"b", by_speed[0], kSamples}};
+    const auto of_speed = EvaluateLayouts(*tiny.layouts, proportional);
+    if (of_speed.ok()) {
+      shares_differ += by_speed[0] != by_speed[1] ? 1 : 0;
+      EXPECT_LE(found, of_speed.value().step_time) << seed;
+    }
+    const auto candidates = SfbCandidates(*tiny.layouts, even);
+    for (const DistributionSpec& spec : candidates.value()) {
+      ++factors;
+      EXPECT_LE(found, EvaluateLayouts(*tiny.layouts, spec).Take().step_time) << seed;
+    }
+  }
+  EXPECT_GT(shares_differ, 5);
+  EXPECT_GT(factors, 5);
 }
 
 TEST(LayoutSearch, RepeatsItself) {
@@ -253,7 +291,7 @@ TEST(LayoutMoves, MovesGroupsThatAreAlikeTogether) {
     Random random(seed);
     const LayoutState state = moves.PlainStates().front();
     for (int i = 0; i < 20; ++i) {
-      const std::optional<LayoutState> next = moves.Draw(state, MoveKind::kAlike, random);
+      const std::optional<LayoutState> next = moves.Draw(state, MoveKind::kAlikeToDevice, random);
       if (!next) continue;
       std::vector<GroupId> changed;
       for (const GroupId group : IdRange<GroupId>(state.of_group.size())) {
@@ -277,8 +315,8 @@ std::vector<int> Drawn(const MoveChances& chances, int draws) {
 }
 
 TEST(MoveChances, FixedOnesStayWhatTheWeightsSay) {
-  MoveChances chances = MoveChances::Fixed({3, 1, 0, 0, 0, 0, 0, 0, 0});
-  for (int i = 0; i < 100; ++i) chances.Count(MoveKind::kGroup, true);
+  MoveChances chances = MoveChances::Fixed({3, 1});
+  for (int i = 0; i < 100; ++i) chances.Count(MoveKind::kUnitToCopies, true);
   const std::vector<int> counts = Drawn(chances, 4000);
   EXPECT_NEAR(counts[0], 3000, 100);
   EXPECT_NEAR(counts[1], 1000, 100);
@@ -286,11 +324,11 @@ TEST(MoveChances, FixedOnesStayWhatTheWeightsSay) {
 }
 
 TEST(MoveChances, LearnedOnesTendToWhatHasFoundBetterSteps) {
-  MoveChances chances = MoveChances::Learned({3, 1, 0, 0, 0, 0, 0, 0, 0});
+  MoveChances chances = MoveChances::Learned({3, 1});
   // At first every kind is as good as any other: 0.3 * 3/4 + 0.7 / 2.
   EXPECT_NEAR(Drawn(chances, 10000)[0], 5750, 200);
-  for (int i = 0; i < 80; ++i) chances.Count(MoveKind::kUnit, false);
-  for (int i = 0; i < 80; ++i) chances.Count(MoveKind::kGroup, i % 4 == 0);
+  for (int i = 0; i < 80; ++i) chances.Count(MoveKind::kUnitToDevice, false);
+  for (int i = 0; i < 80; ++i) chances.Count(MoveKind::kUnitToCopies, i % 4 == 0);
   // Rates 1/100 and 21/100: 0.3 * 3/4 + 0.7 / 22.
   const std::vector<int> counts = Drawn(chances, 10000);
   EXPECT_NEAR(counts[0], 2568, 200);

@@ -12,9 +12,18 @@ namespace placewright {
 
 // layout_moves.h says what they are.
 enum class MoveKind : uint8_t {
-  kUnit,
-  kGroup,
-  kAlike,
+  kUnitToDevice,
+  kUnitToCopies,
+  kUnitToParts,
+  kUnitToOther,
+  kGroupToDevice,
+  kGroupToCopies,
+  kGroupToParts,
+  kGroupToOther,
+  kAlikeToDevice,
+  kAlikeToCopies,
+  kAlikeToParts,
+  kAlikeToOther,
   kAxis,
   kServers,
   kServersAlike,
@@ -25,7 +34,7 @@ enum class MoveKind : uint8_t {
 
 class MoveChances {
  public:
-  static constexpr size_t kKinds = 9;
+  static constexpr size_t kKinds = static_cast<size_t>(MoveKind::kHow) + 1;
   using Weights = std::array<double, kKinds>;
 
   // In proportion to the weights, throughout.

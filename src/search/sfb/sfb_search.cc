@@ -33,13 +33,9 @@ class SfbSearch {
       : problem_(problem), spec_(spec) {}
 
   Result<SfbResult> Search(SfbMode mode) {
-    FindClaims();
-    PW_ASSIGN(const Layouts layouts, ResolveLayouts(problem_.graph, problem_.axes, problem_.cluster,
-                                                    problem_.costs, spec_.layouts));
     {
-      PW_ASSIGN(const CompiledStep compiled, CompileStep(problem_, spec_));
+      PW_ASSIGN(const CompiledStep compiled, FindSteps());
       result_.before = result_.after = EvaluateStep(compiled, problem_.policy);
-      steps_ = FindReplicatedSteps(problem_, layouts, spec_.local_batch_norm, compiled);
     }
     result_.spec = spec_;
     for (const ReplicatedStep& step : steps_) {
@@ -50,8 +46,29 @@ class SfbSearch {
     return std::move(result_);
   }
 
+  Result<std::vector<DistributionSpec>> Candidates() {
+    PW_ASSIGN(const CompiledStep compiled, FindSteps());
+    static_cast<void>(compiled);
+    std::vector<DistributionSpec> specs;
+    PW_ASSIGN(const std::vector<SfbPieces> sets, SetsInQuestion());
+    for (const SfbPieces& pieces : sets) {
+      pieces_ = pieces;
+      specs.push_back(SpecWith(pieces_.size()));
+    }
+    return specs;
+  }
+
  private:
   using SfbPieces = std::vector<SfbPiece>;
+
+  Result<CompiledStep> FindSteps() {
+    FindClaims();
+    PW_ASSIGN(const Layouts layouts, ResolveLayouts(problem_.graph, problem_.axes, problem_.cluster,
+                                                    problem_.costs, spec_.layouts));
+    PW_ASSIGN(CompiledStep compiled, CompileStep(problem_, spec_));
+    steps_ = FindReplicatedSteps(problem_, layouts, spec_.local_batch_norm, compiled);
+    return compiled;
+  }
 
   // What the programs of all gradients duplicate, one piece for each replicated step.
   Result<SfbPieces> PaperPieces() const {
@@ -100,16 +117,22 @@ class SfbSearch {
     return pieces;
   }
 
-  Status TryPieces() {
+  // Of no step that is replicated there are none.
+  Result<std::vector<SfbPieces>> SetsInQuestion() {
     std::vector<SfbPieces> sets;
+    if (steps_.empty()) return sets;
     for (const int64_t price : kSfbPrices) {
       PW_ASSIGN(SfbPieces pieces, CutAt(price));
       if (price == 1) result_.pieces = static_cast<int64_t>(pieces.size());
       if (!pieces.empty()) sets.push_back(std::move(pieces));
     }
-    if (steps_.empty()) return Ok();
     PW_ASSIGN(SfbPieces of_paper, PaperPieces());
     if (!of_paper.empty()) sets.push_back(std::move(of_paper));
+    return sets;
+  }
+
+  Status TryPieces() {
+    PW_ASSIGN(const std::vector<SfbPieces> sets, SetsInQuestion());
     if (sets.empty()) return Ok();
     size_t best = 0;
     for (size_t i = 0; i < sets.size(); ++i) {
@@ -282,6 +305,11 @@ std::string SfbResult::Note() const {
                         recomputed, gradients, ops);
   return fmt::format("{}: {} instead of {}", what, FormatNanos(after.step_time),
                      FormatNanos(before.step_time));
+}
+
+Result<std::vector<DistributionSpec>> SfbCandidates(const LayoutProblem& problem,
+                                                    const DistributionSpec& spec) {
+  return SfbSearch(problem, spec).Candidates();
 }
 
 Result<SfbResult> ApplySfb(const LayoutProblem& problem, const DistributionSpec& spec,

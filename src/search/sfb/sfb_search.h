@@ -51,6 +51,11 @@ struct SfbResult {
 Result<SfbResult> ApplySfb(const LayoutProblem& problem, const DistributionSpec& spec,
                            SfbMode mode);
 
+// What `cut` begins with, as it is: the layouts with the cut at each of its prices, and with the paper's set, those
+// that duplicate something. Errors: those of CompileStep.
+Result<std::vector<DistributionSpec>> SfbCandidates(const LayoutProblem& problem,
+                                                    const DistributionSpec& spec);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_SEARCH_SFB_SFB_SEARCH_H_
