@@ -17,6 +17,11 @@ namespace placewright {
 
 // It derives from c10d::ProcessGroup in 1.13, from c10d::Backend in 2.x, and has the same calls.
 using GlooGroup = c10d::ProcessGroupGloo;
+// Debian's LibTorch has no libuv, which stores of 2.x want by themselves; 1.13 does not know it.
+template <class Options>
+void WithoutLibUv(Options& options) {
+  if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
+}
 // What a send or a receive returns; of 1.13 to 2.x alike.
 using GlooWork = c10::intrusive_ptr<c10d::Work>;
 

@@ -62,6 +62,7 @@ std::optional<double> MeanLogarithm(const std::vector<RunPair>& pairs, const Ste
 // Of a claim, over the models seen so far: sums of MeanLogarithm without draws, and under each.
 struct Rescored {
   bool any = false;
+  bool other = false;  // a model's runs are of another recording
   std::optional<double> given = 0;
   std::vector<std::optional<double>> drawn;
 };
@@ -83,6 +84,7 @@ double SameOrder(const Rescored& claim) {
 
 class Model {
  public:
+  Model() = default;  // without a run
   static Result<Model> Of(const std::vector<RunPair>& pairs) {
     Model model;
     const RunKey& key = pairs.front().first->key;
@@ -138,8 +140,14 @@ Status RescoreWinners(const StudyTable& table, int draws, const Budget& budget, 
       all.insert(all.end(), of_claim.begin(), of_claim.end());
       pairs.emplace(i, of_claim);
     }
-    if (!pairs.empty()) {
-      PW_ASSIGN(Model winners, Model::Of(all));
+    Result<Model> made = all.empty() ? Result<Model>(Model()) : Model::Of(all);
+    if (!made.ok() && made.error().code != ErrorCode::kPlanMismatch) return made.error();
+    if (!made.ok()) {
+      console.Note(fmt::format("{}: {}; claims that need it are not held against other costs",
+                               table.models[model].label, made.error().message));
+      for (const auto& [i, of_claim] : pairs) claims[i].other = true;
+    } else if (!pairs.empty()) {
+      Model& winners = made.value();
       const auto add = [&](const Steps& steps, const auto& sum_of) {
         for (const auto& [i, of_claim] : pairs) {
           AddTo(sum_of(claims[i]), MeanLogarithm(of_claim, steps));
@@ -162,7 +170,7 @@ Status RescoreWinners(const StudyTable& table, int draws, const Budget& budget, 
     for (size_t i = 0; i < claims.size(); ++i) {
       const std::vector<size_t>& models = table.claims[i].models;
       const bool ends = !models.empty() && *std::max_element(models.begin(), models.end()) == model;
-      if (ends && claims[i].any) result.claims[i].holds = SameOrder(claims[i]);
+      if (ends && claims[i].any && !claims[i].other) result.claims[i].holds = SameOrder(claims[i]);
     }
   }
   return Ok();

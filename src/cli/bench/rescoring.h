@@ -15,7 +15,9 @@ namespace placewright {
 // geometric means), and the share of draws in which it lies on the side of 1 on which it lies without;
 // a draw under which one of them does not fit any more is none of these. Claims without a pair that
 // fits, and those that the budget does not reach, stay without; models of which one placement never
-// fitted are left out, as in the claim. Errors: those of reading the graphs; kField (a stored placement is of another graph).
+// fitted are left out, as in the claim. A model whose
+// runs are of another recording (LibTorch's versions differ) is named in a note, and its claims stay without, too.
+// Errors: those of reading the graphs; kField (a stored placement that may not be).
 Status RescoreWinners(const StudyTable& table, int draws, const Budget& budget, Console& console,
                       TableResult& result);
 

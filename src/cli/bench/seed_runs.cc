@@ -443,7 +443,12 @@ Result<Placement> PlacementOfRun(const Problem& problem, const StudyRun& run) {
                      fmt::format("a run's placement is of another {}", Printable(run.key.graph)),
                      "placement", "Leave that line out of the store.");
   };
-  if (run.placement.size() != problem.groups.size()) return other();
+  if (run.placement.size() != problem.groups.size()) {
+    return MakeError(ErrorCode::kPlanMismatch,
+                     fmt::format("a run places {} groups, and {} has {}", run.placement.size(),
+                                 Printable(run.key.graph), problem.groups.size()),
+                     "placement", "Another LibTorch records it with other ops.");
+  }
   GroupPlacement devices;
   for (const ColocationGroupId group : problem.group_ids()) {
     const DeviceId device(run.placement[group.index()] - '0');

@@ -40,7 +40,7 @@ Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table);
 Result<std::vector<WantedRun>> FurtherRuns(const StudyTable& table, const TableResult& result);
 // The problem that a run is of. Errors: those of reading the graph.
 Result<std::unique_ptr<Planning>> PrepareRun(const RunKey& key);
-// Errors: kField (it is of another graph).
+// Errors: kPlanMismatch (of a graph with other groups), kField (a device where a group may not be).
 Result<Placement> PlacementOfRun(const Problem& problem, const StudyRun& run);
 // nullptr where the store has no such run.
 const StudyRun* FindRun(const RunStore& store, const WantedRun& wanted);

@@ -18,7 +18,7 @@ namespace {
 // Beyond it, what a device holds is no question any more.
 constexpr int64_t kMaxTriedBatch = int64_t{1} << 24;
 
-constexpr double kNotedSeconds = 1;  // trials that took as long are told
+constexpr double kNotedSeconds = 1;  // trials that took as long are named
 
 // What another batch than the first may lead to, and is not the user's mistake: sizes that are out of range, a
 // batch of one sample that layouts are to split.

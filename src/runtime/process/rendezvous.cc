@@ -182,6 +182,7 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
       options.isServer = serves;
       options.waitWorkers = false;
       options.timeout = options_.start;
+      WithoutLibUv(options);
       made = c10::make_intrusive<c10d::TCPStore>(environment_.address, options);
     });
     if (status.ok()) return made;
