@@ -118,7 +118,7 @@ class LayoutRun : public PlannerRun {
 
   // The best start with gradients recomputed from factors: what moves would come to one gradient at a time.
   void TryFactors() {
-    if (!best_ || options_.budget.Expired()) return;
+    if (!best_ || NoTimeForStarts()) return;
     const auto specs = SfbCandidates(problem_, SpecOf(problem_, book_, *best_));
     if (!specs.ok()) return;  // a start that does not compile
     for (const DistributionSpec& spec : specs.value()) TrySpec(spec);
@@ -183,12 +183,15 @@ class LayoutRun : public PlannerRun {
 
   // One start more, as long as there is time for it.
   void Try(LayoutState state) {
-    if (best_ && options_.budget.Expired()) {
-      const std::string note = name_ + ": there was no time for all plans to start from";
-      if (result_.notes.empty()) result_.notes.push_back(note);
-      return;
-    }
+    if (best_ && NoTimeForStarts()) return;
     Evaluate(std::move(state));
+  }
+
+  bool NoTimeForStarts() {
+    if (!options_.budget.Expired()) return false;
+    const std::string note = name_ + ": there was no time for all plans to start from";
+    if (result_.notes.empty()) result_.notes.push_back(note);
+    return true;
   }
 
   void Evaluate(LayoutState state) {
