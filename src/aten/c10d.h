@@ -7,11 +7,16 @@
 #ifndef USE_C10D_GLOO
 #define USE_C10D_GLOO
 #endif
+#include <c10/util/Flags.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include <cstdlib>
+
 #include "aten/torch_version.h"
+
+C10_DECLARE_int(caffe2_log_level);
 
 namespace placewright {
 
@@ -21,6 +26,12 @@ using GlooGroup = c10d::ProcessGroupGloo;
 template <class Options>
 void WithoutLibUv(Options& options) {
   if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
+}
+// A store of 2.x logs the frames of every attempt that fails; its errors say the same. TORCH_CPP_LOG_LEVEL, where it is
+// set, stays.
+inline void QuietLogOfStores() {
+  constexpr int kFatal = 3;
+  if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = kFatal;
 }
 // What a send or a receive returns; of 1.13 to 2.x alike.
 using GlooWork = c10::intrusive_ptr<c10d::Work>;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -174,19 +175,36 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
     return fmt::format("{}:{}", environment_.address, environment_.port);
   }
 
+  Error NoRun(const std::string& why) const {
+    return MakeError(ErrorCode::kMissingRuntime,
+                     fmt::format("what listens at {} is no run of Placewright: {}", Place(), why), "",
+                     "Set MASTER_PORT to another port on all ranks.");
+  }
+
   Result<Store> Connect(bool serves) const {
-    Store made;
-    const Status status = CatchAllFailures([&] {
-      c10d::TCPStoreOptions options;
-      options.port = environment_.port;
-      options.isServer = serves;
-      options.waitWorkers = false;
-      options.timeout = options_.start;
-      WithoutLibUv(options);
-      made = c10::make_intrusive<c10d::TCPStore>(environment_.address, options);
+    c10d::TCPStoreOptions options;
+    options.port = environment_.port;
+    options.isServer = serves;
+    options.waitWorkers = false;
+    options.timeout = options_.start;
+    WithoutLibUv(options);
+    QuietLogOfStores();
+    // LibTorch 2.x waits without a limit for the first answer of what listens: in a thread of its own, which is left
+    // to itself where none comes.
+    std::packaged_task<Result<Store>()> opens([address = environment_.address, options]() -> Result<Store> {
+      Store made;
+      PW_RETURN_IF_ERROR(CatchAllFailures(
+          [&] { made = c10::make_intrusive<c10d::TCPStore>(address, options); }));
+      return made;
     });
-    if (status.ok()) return made;
-    const std::string& why = status.error().message;
+    std::future<Result<Store>> opened = opens.get_future();
+    std::thread(std::move(opens)).detach();
+    if (opened.wait_for(options_.start + kGrace) != std::future_status::ready) {
+      return NoRun("it does not answer");
+    }
+    auto store = opened.get();
+    if (store.ok()) return store.Take();
+    const std::string& why = store.error().message;
     if (serves && why.find("in use") != std::string::npos) {
       return MakeError(ErrorCode::kMissingRuntime,
                        fmt::format("port {} of this machine is in use", environment_.port), "",
@@ -208,12 +226,7 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
       store_->wait({"open"}, options_.start);
       times = store_->add(KeyOf("joined", environment_.rank), 1);
     });
-    if (!opened.ok()) {
-      return MakeError(ErrorCode::kMissingRuntime,
-                       fmt::format("what listens at {} is no run of Placewright: {}", Place(),
-                                   opened.error().message),
-                       "", "Set MASTER_PORT to another port on all ranks.");
-    }
+    if (!opened.ok()) return NoRun(opened.error().message);
     if (times == 1) return Ok();
     return MakeError(ErrorCode::kMissingRuntime,
                      fmt::format("the run at {} has a rank {} already", Place(), environment_.rank),
